@@ -94,7 +94,9 @@ func (d *keyInput) replace(t *tally, findings []partFinding, r rule, all bool) {
 		kept := t.kept
 		t.violations, t.within, t.kept = 0, 0, nil
 		for _, v := range kept {
-			if slices.ContainsFunc(findings, func(f partFinding) bool { return f.has(&v) && f.clears(&v, r) }) {
+			if slices.ContainsFunc(findings, func(f partFinding) bool {
+				return f.has(&v) && (f.clears(&v, r) || r == ruleRefusals && f.refused != nil)
+			}) {
 				continue
 			}
 			if t.kept = append(t.kept, v); v.WithinClockError {
@@ -107,8 +109,15 @@ func (d *keyInput) replace(t *tally, findings []partFinding, r rule, all bool) {
 		t.violations, t.within, t.kept = 0, 0, nil
 	}
 	for _, f := range findings {
-		if f.broken == r && !f.breaks(t) {
-			d.reportBlamed(t, f.x, f.x.culprit(f.base, r), r)
+		switch {
+		case f.broken != r:
+		case few && r == ruleRefusals && f.refused != nil:
+			for _, b := range f.refused {
+				d.reportBlamed(t, f.x, b, r)
+			}
+		case !f.breaks(t):
+			set, _ := f.x.culprits(f.base, r)
+			d.reportBlamed(t, f.x, set[0], r)
 		}
 	}
 }
@@ -149,8 +158,9 @@ func (x *executions) blame(base rule, all bool) (broken rule, known bool) {
 	return broken, true
 }
 
-// culprit returns the first operation of a smallest set without whose rule an execution exists; of several such sets, the latest.
-func (x *executions) culprit(base, r rule) *record {
+// culprits returns the operations of a smallest set without whose rule an execution exists, by call; of several such sets, the latest. If known is
+// false a search was given up, and a smaller set may exist.
+func (x *executions) culprits(base, r rule) (set []*record, known bool) {
 	var free uint64
 	for i := range x.effects {
 		e := &x.effects[i]
@@ -160,12 +170,20 @@ func (x *executions) culprit(base, r rule) *record {
 			free |= 1 << i
 		}
 	}
+	known = true
 	for i := range x.effects {
-		if found, _ := x.existWithout(base, free&^(1<<i)); found {
+		if free&(1<<i) == 0 {
+			continue
+		}
+		found, certain := x.existWithout(base, free&^(1<<i))
+		if known = known && certain; found {
 			free &^= 1 << i
 		}
 	}
-	return x.effects[bits.TrailingZeros64(free)].r
+	for ; free != 0; free &= free - 1 {
+		set = append(set, x.effects[bits.TrailingZeros64(free)].r)
+	}
+	return set, known
 }
 
 // reportBlamed reports operation r, and for a release the hold that it can have ended, if there was one.

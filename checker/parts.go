@@ -248,6 +248,9 @@ type partFinding struct {
 	owned    bool // one exists in which every successful extend finds its hold and no release ends another's, if nothing else is asked
 	base     rule // the rules that the record alone doesn't show broken
 	broken   rule // the rule to blame
+	// refused are the refusals that no execution explains together with the rest, though the sweep may have found a hold for each alone; nil if the
+	// rule of refusals is not to blame, or the search for the fewest was given up.
+	refused []*record
 }
 
 // search searches a part.
@@ -278,6 +281,11 @@ func (d *keyInput) search(of map[verdicts.Property]*tally, x *executions, from, 
 	}
 	x.forgives = slices.ContainsFunc(x.effects, func(e effectOf) bool { return e.denied })
 	f.broken, f.known = x.blame(f.base, f.all)
+	if f.broken == ruleRefusals {
+		if set, known := x.culprits(f.base, f.broken); known {
+			f.refused = set
+		}
+	}
 	return f
 }
 

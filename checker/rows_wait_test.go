@@ -4,6 +4,15 @@ import "github.com/lockbench/lockbench/history"
 
 // waitRows are about refusals, and about grants that don't come.
 var waitRows = []row{
+	{name: "refused by its own release, and by nobody", head: forever, ops: `
+		a acquire 0 1 ok
+		a release 2 3 ok
+		a acquire 3 4 busy
+		a acquire 5 6 busy`, want: "refusal×2"},
+	{name: "refused twice by a lost grant of one permit of two", head: history.Header{Kind: history.Semaphore, Lease: 100 * msec, Permits: 2}, ops: `
+		a acquire 0 1 unknown
+		b acquire 2 3 busy
+		c acquire 2 3 busy`, want: "refusal×2"},
 	{name: "refused by a holder", head: forever, ops: `
 		a acquire 0 1 ok
 		b acquire 2 3 busy
