@@ -11,8 +11,9 @@ import (
 
 // VERDICTS §3 for keys with few operations: the executions of the abstract server decide linearizability, refusal, fencing-order and, where its table
 // leaves it open, release-safety. An execution must obey all rules except those that the record alone shows broken. If none exists, a property is
-// broken if leaving out its rule, and no other single rule, makes one exist. If several rules could each be to blame, or none alone, only
-// linearizability is reported.
+// broken if leaving out its rule, and no other single rule, makes one exist. If several rules could each be to blame, or none alone, the parts between
+// instants at which nothing is in force are judged each by itself: what is wrong in one clears nothing in another. Where that blames no rule either,
+// only linearizability is reported.
 
 // blamed maps rules to properties; whether grants conflict is read from the record.
 var blamed = map[rule]verdicts.Property{ruleRefusals: verdicts.Refusal, ruleClaims: verdicts.ReleaseSafety, ruleFences: verdicts.FencingOrder}
@@ -28,9 +29,13 @@ func (d *keyInput) decide(judges []judge) {
 		return
 	}
 	findings, known := d.searchAll(of, d.parts(true))
-	if !known && len(findings) == 1 { // too much at once
+	if len(findings) == 1 && !findings[0].all && findings[0].broken == 0 { // too much at once, or perhaps several things are wrong, each in its part
 		if parts := d.parts(false); len(parts) > 1 {
-			findings, known = d.searchAll(of, parts)
+			inParts, all := d.searchAll(of, parts)
+			wrong := slices.ContainsFunc(inParts, func(f partFinding) bool { return f.broken != 0 })
+			if !known || all && wrong {
+				findings, known = inParts, all
+			}
 		}
 	}
 	for i := range findings {

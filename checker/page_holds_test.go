@@ -36,6 +36,7 @@ type record struct {
 	h      history.Header
 	ops    []history.Operation // by time
 	faults []history.Window
+	fence  uint64 // the highest granted before
 	holds  []*pageHold
 	of     map[int]*pageHold
 	begins map[int]bool      // extends that begin a new hold, after a loss

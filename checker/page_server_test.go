@@ -23,6 +23,7 @@ const (
 
 type server struct {
 	h      history.Header
+	fence  uint64 // the highest granted before
 	ops    []history.Operation
 	tries  []history.Operation // all acquires, whatever came of them
 	upsets []pageUpset
@@ -80,7 +81,7 @@ func (s *server) explains(rules int) (found, known bool) {
 func (s *server) shifted(clients []string) bool {
 	if len(clients) == 0 {
 		s.times, s.seen = s.instants(), map[string]bool{}
-		return s.from(serverState{})
+		return s.from(serverState{fence: s.fence})
 	}
 	for s.ahead[clients[0]] = 0; s.ahead[clients[0]] <= s.h.ClockError; s.ahead[clients[0]]++ {
 		if s.shifted(clients[1:]) {

@@ -26,8 +26,11 @@ type expected struct {
 
 // judgePage judges a history by VERDICTS.
 func judgePage(h history.Header, ops []history.Operation, faults []history.Window) map[verdicts.Property]expected {
-	r := readRecord(h, ops, faults)
-	out := map[verdicts.Property]expected{}
+	return readRecord(h, ops, faults).judge()
+}
+
+func (r *record) judge() map[verdicts.Property]expected {
+	h, out := r.h, map[verdicts.Property]expected{}
 	switch surely := r.longest(r.beliefs()); {
 	case surely > h.ClockError:
 		out[verdicts.MutualExclusion] = expected{verdict: checker.Fail}
@@ -54,9 +57,12 @@ func judgePage(h history.Header, ops []history.Operation, faults []history.Windo
 	return out
 }
 
-// search judges the properties that executions decide.
+// searched are the properties that executions decide.
+var searched = []verdicts.Property{verdicts.Linearizability, verdicts.Refusal, verdicts.FencingOrder, verdicts.ReleaseSafety}
+
+// search judges them.
 func (r *record) search(out map[verdicts.Property]expected) {
-	s := &server{h: r.h, most: 300_000, denied: map[int]bool{}}
+	s := &server{h: r.h, most: 300_000, denied: map[int]bool{}, fence: r.fence}
 	for _, w := range r.faults {
 		s.upsets = append(s.upsets, upsetsOf(w)...)
 	}
@@ -76,7 +82,6 @@ func (r *record) search(out map[verdicts.Property]expected) {
 			s.ops = append(s.ops, op)
 		}
 	}
-	searched := []verdicts.Property{verdicts.Linearizability, verdicts.Refusal, verdicts.FencingOrder, verdicts.ReleaseSafety}
 	set := func(p verdicts.Property, verdict checker.Result) {
 		e := out[p]
 		e.verdict = verdict
@@ -121,7 +126,9 @@ func (r *record) search(out map[verdicts.Property]expected) {
 	if found, known := s.explains(base); found || !known {
 		if !known {
 			give()
+			return
 		}
+		r.inParts(out)
 		return
 	}
 	var blamed []verdicts.Property
@@ -145,6 +152,69 @@ func (r *record) search(out map[verdicts.Property]expected) {
 			out[blamed[0]] = e
 		}
 	}
+	if len(blamed) != 1 {
+		r.inParts(out)
+	}
+}
+
+// inParts judges the parts of the record, for which no single rule is to blame, each by itself.
+func (r *record) inParts(out map[verdicts.Property]expected) {
+	parts, sure := r.parts()
+	if len(parts) < 2 {
+		return
+	}
+	for _, part := range parts {
+		for p, e := range part.judge() {
+			whole := out[p]
+			switch {
+			case !slices.Contains(searched, p) || e.verdict == checker.Pass && e.open == "" || whole.verdict == checker.Fail:
+				continue
+			case sure:
+				whole.verdict, whole.open = e.verdict, e.open
+			default:
+				whole.open = "whether the record falls into parts depends on what it says of the ends of holds"
+			}
+			out[p] = whole
+		}
+	}
+}
+
+// parts cuts the record where nothing is under way and nothing can be in force, for each to be judged by itself. If that is so only by what the record
+// says of the ends of holds, which may be what is wrong with it, sure is false.
+func (r *record) parts() (parts []*record, sure bool) {
+	s := &server{h: r.h, ops: r.ops}
+	first, fence, sure := 0, r.fence, true
+	for i, op := range r.ops {
+		apart, far := i > 0, true
+		for k, o := range r.ops[:i] {
+			later := func(n history.Operation) bool {
+				return o.Op == history.Acquire && o.Outcome == history.OK && n.Op != history.Acquire && s.belongs(n, k)
+			}
+			apart = apart && o.Outcome != history.Unknown && o.Return+r.h.ClockError < op.Call
+			far = far && o.Return+r.keep()+r.h.ClockError < op.Call && !slices.ContainsFunc(r.ops[i:], later)
+		}
+		for _, h := range r.holds {
+			apart = apart && (h.acquire >= i || h.gone+r.h.ClockError < op.Call)
+		}
+		if !apart {
+			continue
+		}
+		sure = sure && far
+		parts = append(parts, r.from(first, i, fence))
+		for _, o := range r.ops[first:i] {
+			if o.Op == history.Acquire && o.Outcome == history.OK && o.Mode == history.Exclusive {
+				fence = max(fence, o.Fence)
+			}
+		}
+		first = i
+	}
+	return append(parts, r.from(first, len(r.ops), fence)), sure
+}
+
+func (r *record) from(first, end int, fence uint64) *record {
+	part := readRecord(r.h, r.ops[first:end], r.faults)
+	part.fence = fence
+	return part
 }
 
 // soak is how many histories of each kind a test draws: n, or as many as LOCKBENCH_SOAK says; 1 stands for a million.

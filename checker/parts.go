@@ -161,7 +161,7 @@ func (c *cutter) nodesDisagree(r *record) bool {
 func (c *cutter) lingers(e *effectOf) bool {
 	r := e.r
 	switch {
-	case !e.changes() && r.op != history.Acquire && r.call <= plus(c.renewed[r.client], c.d.a.header.Lease): // the reply that the hold is gone may be what is wrong
+	case !e.changes() && r.op != history.Acquire && c.mayHold(r): // the reply that the hold is gone may be what is wrong
 		return true
 	case r.op != history.Acquire && c.meansAnother(e):
 		return true
@@ -171,6 +171,14 @@ func (c *cutter) lingers(e *effectOf) bool {
 		return true
 	}
 	return c.d.a.header.Kind == history.Reentrant && c.mayHaveEnded(r)
+}
+
+// mayHold reports whether the client of r may hold at its call: its lease has not ended or, if leases don't end, no release has ended its hold.
+func (c *cutter) mayHold(r *record) bool {
+	if c.d.a.header.Lease == 0 {
+		return slices.ContainsFunc(c.grants, func(g *record) bool { return g.client == r.client })
+	}
+	return r.call <= plus(c.renewed[r.client], c.d.a.header.Lease)
 }
 
 // meansAnother reports whether an operation may belong to another hold of its client than the record says: it or the holds have no token, or it was

@@ -4,6 +4,11 @@ import "github.com/lockbench/lockbench/history"
 
 // waitRows are about refusals, and about grants that don't come.
 var waitRows = []row{
+	// The reply to the extend is what is wrong: the hold is there and refuses.
+	{name: "refused after a reply that can't be", head: forever, ops: `
+		a acquire 0 1 ok token=x
+		a extend 3 4 not_held token=x
+		b acquire 5 6 busy`, unordered: true},
 	{name: "refused by its own release, and by nobody", head: forever, ops: `
 		a acquire 0 1 ok
 		a release 2 3 ok
@@ -13,6 +18,16 @@ var waitRows = []row{
 		a acquire 0 1 unknown
 		b acquire 2 3 busy
 		c acquire 2 3 busy`, want: "refusal×2"},
+	// Two things are wrong, half a second apart: that no single rule is to blame for both clears neither.
+	{name: "refused by nobody, and a reply that can't be long after", head: leased, ops: `
+		a acquire 0 1 busy
+		a acquire 500 501 ok token=x
+		a release 502 503 not_held token=x`, want: "refusal×1", unordered: true},
+	{name: "refused by nobody, and a fence that goes back long after", head: leased, ops: `
+		a acquire 0 1 busy
+		a acquire 500 501 ok token=x fence=2
+		a release 502 503 ok token=x
+		b acquire 504 505 ok token=y fence=1`, want: "fencing-order×1 refusal×1"},
 	{name: "refused by a holder", head: forever, ops: `
 		a acquire 0 1 ok
 		b acquire 2 3 busy
