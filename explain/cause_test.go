@@ -137,6 +137,13 @@ var rows = []struct{ what, text string }{
 		effect n0 150 deleted lost=fence
 		c4 acquire 160-162 ok fence=1 : EVALSHA take 1 job d -> 1
 		violation fencing-order 162 c4 c2 = key-deleted`},
+	// The node's clock runs at twice the rate from 50 on: the lease of 301 ends at 175 by true time. Without the drift c2 would have been refused.
+	{"a clock that runs fast since the grant", `
+		lock mutex 300
+		c1 acquire 0-2 ok valid=300 : SET job a NX PX 300 -> OK
+		effect n0 50 clock-rate ppm=1000000
+		c2 acquire 180-182 ok valid=480 : SET job b NX PX 300 -> OK
+		violation mutual-exclusion 182-300 c1 c2 = clock-skew`},
 	// The key holds its expiry, and every client compares that with its own clock: c2's is 5 s ahead.
 	{"a lease judged by a clock that is off", `
 		lock mutex 1000

@@ -17,6 +17,16 @@ type clock struct{ offset, ppm, since int64 }
 // at returns the node's own time at an instant of the run.
 func (c clock) at(t int64) int64 { return t + c.offset + (t-c.since)*c.ppm/1_000_000 }
 
+// when returns the first instant of the run at which the node's own time is not before own.
+func (c clock) when(own int64) int64 {
+	passed, rate := own-c.since-c.offset, max(1_000_000+c.ppm, 1) // since the rate was set, by the node's own clock
+	t := c.since + passed/rate*1_000_000 + passed%rate*1_000_000/rate
+	for c.at(t) < own {
+		t++
+	}
+	return t
+}
+
 // change is what an event did to one key. A nil value means that there is no key.
 type change struct {
 	key           string

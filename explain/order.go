@@ -149,7 +149,7 @@ func (o *orderer) sufferAt(at int64) {
 // expire adds the ends of leases as events.
 func (o *orderer) expire(ended []change) {
 	for _, c := range ended {
-		at := c.before.Expires - o.m.epoch - o.m.clock.offset
+		at := o.m.clock.when(c.before.Expires - o.m.epoch)
 		o.push(event{at: max(at, o.last), changes: []change{c}, clock: o.m.clock})
 	}
 }
