@@ -218,6 +218,25 @@ var rows = []struct{ what, text string }{
 		c2 release 320-322 ok : DEL job -> 1
 		c3 acquire 330-332 ok valid=630 : SET job c NX PX 300 -> OK
 		violation exclusive-use 332-500 c1 c3 = lease-overrun`},
+	// c1's two holds end at 304, while it is paused. It goes on in the outer one until 420, and writes; then it gives that back, too, and is told that it
+	// is gone. What it had been told ended at 304.
+	{"work in an outer hold whose lease was over", `
+		lock reentrant 300
+		script take : if redis.call('exists', KEYS[1]) == 0 or redis.call('hexists', KEYS[1], ARGV[1]) == 1 then redis.call('hincrby', KEYS[1], ARGV[1], 1) redis.call('pexpire', KEYS[1], 300) return 1 end return 0
+		script give : if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return -1 end if redis.call('hincrby', KEYS[1], ARGV[1], -1) > 0 then return 0 end return redis.call('del', KEYS[1])
+		c1 acquire 0-2 ok valid=300 : EVALSHA take 1 job c1 -> 1
+		c1 acquire 3-5 ok valid=303 : EVALSHA take 1 job c1 -> 1
+		c1 use 5-9
+		fault pause-client c1 10-350
+		c1 release 10-360 not_held : EVALSHA give 1 job c1 -> -1 @351-359
+		c2 acquire 310-312 ok valid=610 : EVALSHA take 1 job c2 -> 1
+		c1 write 400-410 ok read=0 wrote=1
+		c1 use 360-420
+		c1 release 421-422 not_held : EVALSHA give 1 job c1 -> -1
+		c2 write 430-440 ok read=0 wrote=1
+		c2 use 312-450
+		violation store-integrity 430-440 c1 c2 = lease-overrun
+		violation exclusive-use 360-420 c1 c2 = lease-overrun`},
 	// c1 died with a key without expiry: it refuses c2 for ever.
 	{"a key that nothing ends", `
 		lock mutex 300

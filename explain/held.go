@@ -174,7 +174,7 @@ func (r *run) until(acquire *history.Operation, by int64) (until int64) {
 		}
 	}
 	if h.Release != nil && until == h.Release.Call {
-		outer := r.heldBefore(&history.Operation{ID: acquire.ID, Client: h.Client, Key: h.Acquire.Key, Call: by})
+		outer := r.heldBefore(&history.Operation{ID: acquire.ID, Client: h.Client, Key: h.Acquire.Key, Call: h.Release.Call})
 		if r.Header.Kind == history.Reentrant && outer != nil && cmp.Or(cmp.Compare(outer.Return, acquire.Call), cmp.Compare(outer.ID, acquire.ID)) < 0 {
 			return r.until(outer, by)
 		}
