@@ -266,6 +266,18 @@ var rows = []struct{ what, text string }{
 		c1 acquire 0-1 ok : SET job z NX PX 9000 -> OK
 		c2 acquire 100-5000 busy : SET job b NX PX 9000 -> (nil) @300-301 | SET job b NX PX 9000 -> (nil) @4000-4001
 		violation progress 400-5000 c2 = orphan`},
+	// c1 was refused and died before it learnt that: what its request left is a claim and no grant, which would have set the lock's key.
+	{"a claim of one who did not see its refusal", `
+		lock rw 300
+		script take : if redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', 300) then return {1, redis.call('incr', KEYS[3])} end redis.call('set', KEYS[2], ARGV[1], 'px', 90000) return {0, redis.call('pttl', KEYS[1])}
+		script look : if redis.call('exists', KEYS[1], KEYS[2]) > 0 then return 0 end return 1
+		c4 acquire 0-1 ok shared : EVALSHA look 2 job claim -> 1
+		c3 acquire 2-3 ok : EVALSHA take 3 job claim fence c3 -> [1, 1]
+		c1 acquire 10-300 unknown : EVALSHA take 3 job claim fence c1 -> ? @10-11
+		fault crash-client c1 11-
+		c3 release 20-21 ok : DEL job -> 1
+		c2 acquire 100-5000 busy shared : EVALSHA look 2 job claim -> 0 @100-101 | EVALSHA look 2 job claim -> 0 @4000-4001
+		violation progress 400-5000 c2 = orphan`},
 	// The restart brought back the key of c1, which had released it: its DEL was not on the disk.
 	{"a key that a restart brought back", `
 		lock mutex 9000

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/resp"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -288,12 +289,40 @@ func (w *wait) left(v *Value, n *node, at int) verdicts.Cause {
 	return verdicts.Orphan
 }
 
-// refusedAt reports whether a command was refused: what it left is no grant.
+// refusedAt reports whether a command was refused: what it left is no grant. If no reply tells, the grants of its kind do: it was refused if it named the
+// keys that one set, and set others.
 func (w *wait) refusedAt(n *node, at int) bool {
 	e := &n.events[at]
 	reply, _, ok := w.asked(n, at, e.cmd, e.at)
-	refused, known := w.seen.refuse(shapeOf(e.cmd), reply)
-	return ok && known && refused
+	if !ok {
+		return false
+	}
+	if refused, known := w.seen.refuse(shapeOf(e.cmd), reply); known {
+		return refused
+	}
+	grants := w.grantsLike(e)
+	return len(grants) > 0 && !e.setsAsAny(grants)
+}
+
+// grantsLike returns the commands of a command's kind that granted, and set only keys that it named.
+func (r *run) grantsLike(e *event) (grants []*event) {
+	named := resp.Keys(append([]string{e.cmd.Name}, e.cmd.Args...))
+	for i := range r.Ops {
+		if op := &r.Ops[i]; op.Op == history.Acquire && op.Outcome == history.OK {
+			for _, a := range r.attempts(op) {
+				if a.grant < 0 {
+					continue
+				}
+				g := &a.node.events[a.grant]
+				set := keysOf(g.changes, true)
+				others := func(key string) bool { return !slices.Contains(named, key) }
+				if shapeOf(g.cmd) == shapeOf(e.cmd) && len(set) > 0 && !slices.ContainsFunc(set, others) {
+					grants = append(grants, g)
+				}
+			}
+		}
+	}
+	return grants
 }
 
 // whyKept says why the key in the way stayed.
