@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +28,8 @@ func (r *run) wrongfulEnd(v *checker.Violation) Answer {
 	}
 	return firstOf(
 		func() Answer { return r.ownHold(v, v.Clients[len(v.Clients)-1], v.At) },
-		func() Answer { return r.overlap(v, r.holding(v), never) }) // it ended what was its client's own: the other was granted beside it
+		func() Answer { return r.overlap(v, r.holding(v), never) },         // it ended what was its client's own: the other was granted beside it
+		func() Answer { return r.ownHold(v, v.Clients[0], math.MaxInt64) }) // or what its client had made again, and others had found
 }
 
 // wronged returns the grant of the client that a violation names first, if a node granted it before an event and the event changed what it had written,
