@@ -61,6 +61,27 @@ var rows = []struct{ what, text string }{
 		c1 background 100-102 : PEXPIRE job 300 -> 1
 		c2 acquire 410-412 ok valid=9000 : SET job b NX PX 300 -> OK
 		violation mutual-exclusion 412-600 c1 c2 = renewal-gap`},
+	// The watchdog says at 100 and at 200 that it renewed: the first time its command changes nothing, the second time it sends none. The key ends at 301,
+	// and c1 learns it at 320.
+	{"a watchdog that only says so", `
+		lock mutex 300
+		c1 acquire 0-2 ok valid=300 : SET job a NX PX 300 -> OK
+		c1 use 2-500
+		c1 extend 100-102 ok valid=400 : EXISTS job -> 1
+		c1 extend 200-200 ok valid=500
+		c2 acquire 310-312 ok valid=610 : SET job b NX PX 300 -> OK
+		c2 use 312-450
+		c1 extend 320-321 lost : EXISTS job -> 1
+		violation mutual-exclusion 312-320 c1 c2 = renewal-gap
+		violation exclusive-use 330-450 c1 c2 = renewal-gap`},
+	// The same, but it says so for the first time when the lease has ended: a renewal would have come too late.
+	{"a watchdog that only says so, too late", `
+		lock mutex 300
+		c1 acquire 0-2 ok valid=300 : SET job a NX PX 300 -> OK
+		c1 use 2-500
+		c2 acquire 310-312 ok valid=610 : SET job b NX PX 300 -> OK
+		c1 extend 320-321 ok valid=620 : EXISTS job -> 1
+		violation mutual-exclusion 321-610 c2 c1 = overbelief`},
 	// The reader's mark ends at 301 and the writer comes in; then the reader extends, and the blind SET makes its mark again.
 	{"an extend that makes a key that was gone", `
 		lock rw 300

@@ -192,10 +192,15 @@ func (r *run) kept(acquire *history.Operation, by int64) (until int64) {
 	}
 	for _, op := range append([]history.Operation{h.Acquire}, h.Extends...) {
 		if op.Outcome == history.OK && op.Return <= by {
-			until = max(until, cmp.Or(op.ValidUntil, max(op.Asked, op.Call)+r.Header.Lease-r.Header.Drift))
+			until = max(until, r.told(&op))
 		}
 	}
 	return until
+}
+
+// told returns the instant up to which an acquire or extend that succeeded told its client that it holds.
+func (r *run) told(op *history.Operation) int64 {
+	return cmp.Or(op.ValidUntil, max(op.Asked, op.Call)+r.Header.Lease-r.Header.Drift)
 }
 
 // releaseOf returns the first release of a hold; nil: none.

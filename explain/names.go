@@ -104,6 +104,8 @@ func (m *meeting) lease(p pairing, at int64) verdicts.Cause {
 	switch {
 	case m.renews() && !m.hindered(p.first.time(), at): // nothing hindered the renewals
 		return verdicts.RenewalGap
+	case m.renewedInVain(p, at): // what else the client was told rests on a renewal that was none
+		return verdicts.RenewalGap
 	case m.until(m.first, m.seen) <= m.seen:
 		return verdicts.LeaseOverrun
 	}
@@ -115,6 +117,17 @@ func (m *meeting) hindered(from, to int64) bool {
 	return slices.ContainsFunc(m.Faults, func(w history.Window) bool {
 		kind, _ := faults.FindKind(w.Fault)
 		return kind.Hinders && (w.Client == m.first.Client || w.Client == "") && w.Start <= to && w.Last() >= from
+	})
+}
+
+// renewedInVain reports whether the lock told the first client, before its lease ended, that it had renewed that beyond the end, and no node was asked
+// to, or none did.
+func (m *meeting) renewedInVain(p pairing, ended int64) bool {
+	h, keys := m.holdOf[m.first.ID], p.second.keys()
+	return h != nil && slices.ContainsFunc(h.Extends, func(op history.Operation) bool {
+		return op.Outcome == history.OK && op.Return <= ended && m.told(&op) > ended+grain && !slices.ContainsFunc(m.nodes, func(n *node) bool {
+			return slices.ContainsFunc(n.byOp[op.ID], func(i int) bool { return changesAny(&n.events[i], keys) })
+		})
 	})
 }
 
