@@ -51,13 +51,39 @@ func elsewhere(err error) error {
 	return err
 }
 
-// JumpClock moves a node's clock by a duration, on top of earlier jumps.
-func (w *World) JumpClock(ctx context.Context, node int, by time.Duration) (e history.Effect, err error) {
+// setting is how a node's clock was set: ahead of the machine's by offset at the time since, and by drift more for each second after.
+type setting struct {
+	offset time.Duration
+	since  time.Time
+	drift  float64
+}
+
+// off returns how far the clock is ahead.
+func (s setting) off(now time.Time) time.Duration {
+	return s.offset + time.Duration(float64(now.Sub(s.since))*s.drift)
+}
+
+// moved notes that a node's clock jumps, and runs at another rate if rate is not 0, and returns the new setting.
+func (w *World) moved(node int, by time.Duration, rate float64) setting {
 	w.mu.Lock()
-	w.clocks[node] += by
-	offset := w.clocks[node]
-	w.mu.Unlock()
-	if err := w.cfg.Servers.SetClock(ctx, node, offset); err != nil {
+	defer w.mu.Unlock()
+	now := time.Now()
+	s := setting{offset: w.clocks[node].off(now) + by, since: now, drift: w.clocks[node].drift}
+	if rate != 0 {
+		s.drift = rate - 1
+	}
+	w.clocks[node] = s
+	return s
+}
+
+// JumpClock moves a node's clock by a duration, on top of earlier jumps. A drift goes on.
+func (w *World) JumpClock(ctx context.Context, node int, by time.Duration) (e history.Effect, err error) {
+	s := w.moved(node, by, 0)
+	err = w.cfg.Servers.SetClock(ctx, node, s.offset)
+	if err == nil && s.drift != 0 {
+		err = w.cfg.Servers.DriftClock(ctx, node, 1+s.drift)
+	}
+	if err != nil {
 		return e, err
 	}
 	return history.Effect{Node: w.address(node), What: history.ClockSet, By: int64(by)}, nil
@@ -68,6 +94,7 @@ func (w *World) DriftClock(ctx context.Context, node int, rate float64) (e histo
 	if err := w.cfg.Servers.DriftClock(ctx, node, rate); err != nil {
 		return e, err
 	}
+	w.moved(node, 0, rate)
 	return history.Effect{Node: w.address(node), What: history.ClockRate, PPM: int64((rate - 1) * 1e6)}, nil
 }
 
@@ -77,10 +104,10 @@ const (
 	clockRetry    = 10 * time.Millisecond
 )
 
-// SetClockRight sets a node's clock to the machine's. The distance is not measured for a clock that drifted.
+// SetClockRight sets a node's clock to the machine's.
 func (w *World) SetClockRight(ctx context.Context, node int) ([]history.Effect, error) {
 	w.mu.Lock()
-	off := w.clocks[node]
+	was := w.clocks[node]
 	delete(w.clocks, node)
 	w.mu.Unlock()
 	patience, cancel := context.WithTimeout(ctx, clockPatience)
@@ -89,7 +116,7 @@ func (w *World) SetClockRight(ctx context.Context, node int) ([]history.Effect, 
 		err := w.cfg.Servers.SetClock(ctx, node, 0)
 		if !errors.Is(err, servers.ErrState) || !sleep(patience.Done(), clockRetry) {
 			right := history.Effect{Node: w.address(node), What: history.ClockRate}
-			return []history.Effect{right, {Node: right.Node, What: history.ClockSet, By: -int64(off)}}, elsewhere(err)
+			return []history.Effect{right, {Node: right.Node, What: history.ClockSet, By: -int64(was.off(time.Now()))}}, elsewhere(err)
 		}
 	}
 }

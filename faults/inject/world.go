@@ -30,8 +30,8 @@ type World struct {
 	skews   map[int]time.Duration
 	slow    map[int]time.Duration
 	owner   string
-	clocks  map[int]time.Duration // how far each node's clock was moved
-	cut     bool                  // the replication was cut
+	clocks  map[int]setting // of each node's clock
+	cut     bool            // the replication was cut
 }
 
 // Config configures a World.
@@ -49,7 +49,7 @@ var _ faults.World = (*World)(nil)
 func NewWorld(cfg Config) *World {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &World{cfg: cfg, ctx: ctx, cancel: cancel, clients: map[int]Client{}, skews: map[int]time.Duration{}, slow: map[int]time.Duration{},
-		clocks: map[int]time.Duration{}}
+		clocks: map[int]setting{}}
 }
 
 // Enlist adds a client under its number, from 1.

@@ -173,6 +173,21 @@ func TestInjectClockOfAStoppedNode(t *testing.T) {
 	}
 }
 
+// The effects of a drift say how far the clock was when it was set right, also with a jump meanwhile, and the jump does not end the drift.
+func TestInjectDriftIsMeasured(t *testing.T) {
+	s := newTheatre(t, servers.Spec{Topology: impls.Standalone, Name: "inject", ClockFaults: true}, nil)
+	s.Place(t.Context(), faults.Spec{Fault: faults.DriftClock, Node: 1, Rate: 3, For: span400}, "now", nil)
+	s.Place(t.Context(), faults.Spec{Fault: faults.JumpClock, Node: 1, By: faults.Span{Fixed: time.Hour}}, "now", nil)
+	w := s.measured(t, 2)[1] // the jump's was over first
+	if len(w.Effects) != 3 || w.Effects[2].What != history.ClockSet {
+		t.Fatalf("window %+v", w)
+	}
+	lasted := time.Duration(w.Effects[1].At - w.Effects[0].At)
+	if off := time.Duration(-w.Effects[2].By) - time.Hour; off < lasted*3/2 || off > lasted*5/2 {
+		t.Errorf("set right by %v and an hour after %v at three times the rate", off, lasted)
+	}
+}
+
 func TestInjectAtOnce(t *testing.T) {
 	s := newTheatre(t, servers.Spec{Topology: impls.Standalone, Name: "inject"}, nil)
 	ctx := t.Context()
