@@ -179,6 +179,11 @@ func cutAfter(rec explain.Record, v *checker.Violation) explain.Record {
 	}
 	less := rec
 	less.Ops = slices.DeleteFunc(slices.Clone(rec.Ops), func(op history.Operation) bool { return op.Call > end })
+	for i := range less.Ops { // a grant whose command is cut off would teach that the refusals before it grant
+		if op := &less.Ops[i]; op.Return > end && op.Op != history.Use && op.Op != history.Write {
+			op.Outcome, op.Return = history.Unknown, end
+		}
+	}
 	less.Commands = slices.DeleteFunc(slices.Clone(rec.Commands), func(c history.Command) bool { return c.Sent > end })
 	less.Faults = slices.DeleteFunc(slices.Clone(rec.Faults), func(w history.Window) bool { return w.Start > end })
 	return less
