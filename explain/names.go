@@ -45,6 +45,9 @@ func (m *meeting) finding(p pairing, i int) finding {
 			return f
 		}
 		f.rank, f.name = byTime, m.lease(p, e.at)
+		if vain := m.renewedInVain(p, e.at); vain != nil && f.name == verdicts.RenewalGap {
+			f.text = sentence(f.text, ", which ", Name(m.first.Client), "'s renewal at ", Instant(vain.Call), " did not move")
+		}
 	default:
 		f.rank, f.name = m.causeOf(p, i)
 	}
@@ -104,7 +107,7 @@ func (m *meeting) lease(p pairing, at int64) verdicts.Cause {
 	switch {
 	case m.renews() && !m.hindered(p.first.time(), at): // nothing hindered the renewals
 		return verdicts.RenewalGap
-	case m.renewedInVain(p, at): // what else the client was told rests on a renewal that was none
+	case m.renewedInVain(p, at) != nil: // what else the client was told rests on a renewal that was none
 		return verdicts.RenewalGap
 	case m.until(m.first, m.seen) <= m.seen:
 		return verdicts.LeaseOverrun
@@ -120,15 +123,22 @@ func (m *meeting) hindered(from, to int64) bool {
 	})
 }
 
-// renewedInVain reports whether the lock told the first client, before its lease ended, that it had renewed that beyond the end, and no node was asked
-// to, or none did.
-func (m *meeting) renewedInVain(p pairing, ended int64) bool {
+// renewedInVain returns the last extend by which the lock told the first client, before its lease ended, that it had renewed that beyond the end, and no
+// node was asked to, or none did; nil: none.
+func (m *meeting) renewedInVain(p pairing, ended int64) (vain *history.Operation) {
 	h, keys := m.holdOf[m.first.ID], p.second.keys()
-	return h != nil && slices.ContainsFunc(h.Extends, func(op history.Operation) bool {
-		return op.Outcome == history.OK && op.Return <= ended && m.told(&op) > ended+grain && !slices.ContainsFunc(m.nodes, func(n *node) bool {
+	if h == nil {
+		return nil
+	}
+	for i := range h.Extends {
+		op := &h.Extends[i]
+		if op.Outcome == history.OK && op.Return <= ended && m.told(op) > ended+grain && !slices.ContainsFunc(m.nodes, func(n *node) bool {
 			return slices.ContainsFunc(n.byOp[op.ID], func(i int) bool { return changesAny(&n.events[i], keys) })
-		})
-	})
+		}) {
+			vain = op
+		}
+	}
+	return vain
 }
 
 // renewedLate names the cause where a client believes in a hold whose lease has ended because an extend succeeded all the same, before the violation

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/resp"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -288,8 +289,23 @@ func (m *meeting) unexplained(pairs []pairing) Answer {
 	if !m.marked(p) { // the first left nothing for the second to find
 		return Answer{}
 	}
+	why := sentence("that hold does not stop ", Name(p.second.granting().cmd.Name))
+	if m.setsNothing(p.second) {
+		why = sentence(Name(m.second.Client), " goes on, though its ", Name(p.second.granting().cmd.Name), " set nothing")
+	}
 	return because(verdicts.DoubleGrant, sentence("with all left out that happened since ", Name(m.first.Client), " was granted, ", Name(m.second.Client),
-		" is still granted: ", Name(p.second.granting().cmd.Name), " does not look at that hold"), p.first.reported(), p.second.reported())
+		" is still granted: ", why), p.first.reported(), p.second.reported())
+}
+
+// setsNothing reports whether the reply to the command that granted proves that it changed nothing: it looked, and its client took no notice.
+func (r *run) setsNothing(a *attempt) bool {
+	e := a.granting()
+	again := r.asks.of(e.cmd)
+	if again == nil || len(e.changes) > 0 || !resp.IsWrite(e.cmd.Name) && e.cmd.Script == "" {
+		return false
+	}
+	r.m.load(a.node.state(a.first()), e.clock)
+	return r.m.idle(e, again)
 }
 
 // marked reports whether the node, after it had granted the first, held any key that the second asked for.

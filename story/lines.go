@@ -129,7 +129,7 @@ func (t *narrator) sayExtends(h *checker.Hold) {
 		}
 	}
 	if granted > 0 {
-		t.say(last, 5, true, fmt.Sprintf("%s renewed its lease %s, the last time at %s", shortened(h.Client), times(granted), t.ms(last)))
+		t.say(last, 5, true, fmt.Sprintf("%s was told %s that its lease was renewed, the last time at %s", shortened(h.Client), times(granted), t.ms(last)))
 	}
 }
 

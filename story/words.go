@@ -51,8 +51,8 @@ func (t *narrator) headline() string {
 		wronged = shortened(v.Clients[0])
 	}
 	what := map[verdicts.Property]string{
-		verdicts.MutualExclusion: fmt.Sprintf("%s both held %s%s", who, key, lasted),
-		verdicts.ExclusiveUse:    fmt.Sprintf("%s were both inside the critical section of %s%s", who, key, lasted),
+		verdicts.MutualExclusion: fmt.Sprintf("%s %s held %s%s", who, together(v.Clients), key, lasted),
+		verdicts.ExclusiveUse:    fmt.Sprintf("%s were %s inside the critical section of %s%s", who, together(v.Clients), key, lasted),
 		verdicts.StoreIntegrity:  fmt.Sprintf("what %s guards was damaged by %s", key, who),
 		verdicts.ReleaseSafety:   fmt.Sprintf("the hold of %s on %s was ended or changed by another", wronged, key),
 		verdicts.Linearizability: fmt.Sprintf("no order of the operations on %s explains the replies to %s", key, who),
@@ -65,6 +65,13 @@ func (t *narrator) headline() string {
 		verdicts.Hygiene:         fmt.Sprintf("%s was left behind after everybody was done", key),
 	}[v.Property]
 	return fmt.Sprintf("%s broken: %s (%s)", v.Property, what, v.Cause)
+}
+
+func together(clients []string) string {
+	if len(clients) > 2 {
+		return "all"
+	}
+	return "both"
 }
 
 func (t *narrator) who() string {
@@ -94,6 +101,8 @@ func (t *narrator) fault(w *history.Window) string {
 		whom = fmt.Sprintf("node %d", w.Node)
 	case kind.In == faults.InServer:
 		whom = "the server"
+	case kind.In == faults.InClient:
+		whom = "every client"
 	}
 	seen := "measured"
 	if !w.Confirmed {
