@@ -59,12 +59,27 @@ func (t *narrator) headline() string {
 		verdicts.FencingOrder:    fmt.Sprintf("the fence of %s did not grow from one grant to the next", key),
 		verdicts.Progress:        fmt.Sprintf("%s could not get %s%s though nobody held it", who, key, lasted),
 		verdicts.Refusal:         fmt.Sprintf("%s was refused %s as busy when nobody can have held it", who, key),
-		verdicts.Reentrancy:      fmt.Sprintf("%s re-entered %s wrongly", who, key),
+		verdicts.Reentrancy:      fmt.Sprintf("the nested holds of %s on %s went wrong", who, key),
 		verdicts.Renewal:         fmt.Sprintf("the renewal of %s by %s went wrong", key, who),
 		verdicts.Fairness:        fmt.Sprintf("of %s the second overtook the first in the queue for %s", who, key),
 		verdicts.Hygiene:         fmt.Sprintf("%s was left behind after everybody was done", key),
 	}[v.Property]
+	if x := t.renewed(); x != nil && v.Property == verdicts.ReleaseSafety {
+		what = fmt.Sprintf("%s was told that it had renewed its hold on %s, which had ended", shortened(x.Client), key)
+	}
 	return fmt.Sprintf("%s broken: %s (%s)", v.Property, what, v.Cause)
+}
+
+// renewed returns the extend that was accepted at the instant of the violation, by the last client that it names, if the answer does not rest on what it
+// did to another's hold; nil: none.
+func (t *narrator) renewed() *history.Operation {
+	for _, op := range t.v.Witness.All() {
+		if op.Op == history.Extend && op.Outcome == history.OK && op.Call <= t.v.At && t.v.At <= op.Return && len(t.v.Clients) > 0 &&
+			op.Client == t.v.Clients[len(t.v.Clients)-1] && t.v.Cause != verdicts.MisUnlock && t.v.Cause != verdicts.ReaderEvicted {
+			return &op
+		}
+	}
+	return nil
 }
 
 func together(clients []string) string {
