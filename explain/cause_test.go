@@ -165,6 +165,19 @@ var rows = []struct{ what, text string }{
 		effect n0 50 clock-rate ppm=1000000
 		c2 acquire 180-182 ok valid=480 : SET job b NX PX 300 -> OK
 		violation mutual-exclusion 182-300 c1 c2 = clock-skew`},
+	// The clock ran fast from 50 to 250, and was set right then: the lease ended at 301, when it was due. Without the drift alone, what set the clock
+	// right would set it back.
+	{"a clock that ran fast and was set right", `
+		lock mutex 300
+		c1 acquire 0-2 ok valid=300 : SET job a NX PX 300 -> OK
+		c1 use 2-400
+		fault drift-clock n0 50-250
+		effect n0 50 clock-rate ppm=100000
+		effect n0 250 clock-rate
+		effect n0 250 clock-set by=-20
+		c2 acquire 305-307 ok valid=605 : SET job b NX PX 300 -> OK
+		c2 use 307-350
+		violation exclusive-use 307-350 c1 c2 = lease-overrun`},
 	// The key holds its expiry, and every client compares that with its own clock: c2's is 5 s ahead.
 	{"a lease judged by a clock that is off", `
 		lock mutex 1000

@@ -39,7 +39,7 @@ func (m *meeting) over(p pairing) bool {
 	set, keys := p.first.time(), p.second.keys()
 	for i := p.from(); i < p.second.grant; i++ {
 		e := &p.first.node.events[i]
-		if e.effect != nil && (e.effect.What == history.ClockSet || e.effect.What == history.ClockRate) {
+		if e.setsClock() {
 			return true
 		}
 		if e.cmd != nil && e.cmd.Client == m.first.Client && (e.op == nil || e.op.Op == history.Extend) && changesAny(e, keys) {

@@ -157,7 +157,7 @@ func (m *meeting) candidates(p pairing) (out []int) {
 	n, keys := p.first.node, p.second.keys()
 	for i := 0; i < p.second.grant; i++ {
 		e := &n.events[i]
-		clock := e.effect != nil && (e.effect.What == history.ClockSet || e.effect.What == history.ClockRate)
+		clock := e.setsClock()
 		if i < p.from() && !clock { // an earlier setting of the clock may have ended the first's lease
 			continue
 		}

@@ -83,11 +83,38 @@ func (r *run) instead(a, refused *attempt, from int, left without) bool {
 func (r *run) newReplay(a *attempt, from int, left without) *replay {
 	n := a.node
 	from = min(from, a.events[0])
+	left.events = r.withRight(n, left.events)
 	p := &replay{run: r, node: n, from: from, left: left, out: map[string]uint64{}, saved: map[int]map[string]*Value{}}
 	r.m.load(n.state(from), n.events[from].clock)
 	r.m.stop = left.stop
 	p.keep(from, a.last())
 	return p
+}
+
+// withRight adds to the events that are left out, for each setting of the clock among them, the later settings by which the same fault put it right: they
+// set it wrong where the first is missing.
+func (r *run) withRight(n *node, events []int) []int {
+	all := events
+	for _, i := range events {
+		for j := i + 1; n.events[i].setsClock() && j < len(n.events); j++ {
+			if n.events[j].setsClock() && r.windowOf(n.events[i].effect) == r.windowOf(n.events[j].effect) && !slices.Contains(all, j) {
+				all = append(slices.Clone(all), j)
+			}
+		}
+	}
+	return all
+}
+
+// setsClock reports whether an event is a fault that set a node's clock, or its rate.
+func (e *event) setsClock() bool {
+	return e.effect != nil && (e.effect.What == history.ClockSet || e.effect.What == history.ClockRate)
+}
+
+// windowOf returns the index of the fault to which an effect belongs.
+func (r *run) windowOf(e *history.Effect) int {
+	return slices.IndexFunc(r.Faults, func(w history.Window) bool {
+		return slices.ContainsFunc(w.Effects, func(o history.Effect) bool { return o.At == e.At && o.What == e.What && o.Node == e.Node })
+	})
 }
 
 // through repeats the events up to the last of an attempt, and in place of each of the attempt's own calls visit, until it returns false.
