@@ -96,7 +96,7 @@ type orderer struct {
 	ops     map[uint64]*history.Operation
 	cmds    []*history.Command
 	effects []dated
-	pauses  []history.Window // of clients, confirmed
+	kept    []history.Window // of faults that kept replies from clients, confirmed
 	stops   []history.Window // of the node, confirmed
 	nextEff int
 	last    int64 // time of the latest event
@@ -217,6 +217,18 @@ func (o *orderer) from(c *history.Command) int64 {
 	return c.Sent
 }
 
+// seen returns when the reply to a command would have come without the faults that kept it from the client; 0: there was none.
+func (o *orderer) seen(c *history.Command) int64 {
+	seen := c.Replied
+	for i := range o.kept {
+		w := &o.kept[i]
+		if (w.Client == c.Client || w.Client == "") && c.Sent < w.Start && w.Start < seen && seen <= w.Last()+grain {
+			seen = w.Start
+		}
+	}
+	return seen
+}
+
 // loosen notes on values whose expiry a command set how far that expiry may be off.
 func (o *orderer) loosen(c *history.Command, at int64, changes []change) {
 	for _, ch := range changes {
@@ -225,7 +237,7 @@ func (o *orderer) loosen(c *history.Command, at int64, changes []change) {
 		case ch.before != nil && ch.before.Expires == ch.after.Expires:
 			ch.after.early, ch.after.late = ch.before.early, ch.before.late
 		default:
-			ch.after.early, ch.after.late = max(at-o.from(c), 0), max(c.Replied-at, 0)
+			ch.after.early, ch.after.late = max(at-o.from(c), 0), max(o.seen(c)-at, 0)
 		}
 	}
 }

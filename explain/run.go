@@ -95,7 +95,10 @@ func (r *run) order(index int) *node {
 		o.cmds = append(o.cmds, c)
 		turns = turns && (c.Turn != 0 || c.Replied == 0)
 	}
-	o.effects, o.pauses = r.effects(index), r.confirmed(func(w *history.Window) bool { return w.Fault == faults.PauseClient })
+	o.effects, o.kept = r.effects(index), r.confirmed(func(w *history.Window) bool {
+		kind, known := faults.FindKind(w.Fault)
+		return known && kind.Keeps && (w.Node < 0 || w.Node == index)
+	})
 	o.stops = r.confirmed(func(w *history.Window) bool { return w.Fault == faults.PauseServer && w.Node == index })
 	if turns {
 		o.cmds = slices.DeleteFunc(o.cmds, func(c *history.Command) bool { return c.Turn == 0 })
@@ -160,6 +163,9 @@ type dated struct {
 	*history.Effect
 	from int64
 }
+
+// with reports whether two effects happened at once: a clock that is set right gets a rate and a time.
+func (d dated) with(o dated) bool { return d.from == o.from && d.At-o.At < grain }
 
 // before reports whether an effect precedes a command whose turn is known.
 func (d dated) before(c *history.Command) bool {

@@ -73,15 +73,9 @@ func (o *orderer) ordered() {
 	o.suffer(math.MaxInt64)
 }
 
-// likely returns the middle of a command's time. A client that was paused meanwhile saw the reply when it resumed, not when it came.
+// likely returns the middle of a command's time.
 func (o *orderer) likely(c *history.Command) int64 {
-	seen := c.Replied
-	for i := range o.pauses {
-		if w := &o.pauses[i]; w.Client == c.Client && c.Sent < w.Start && w.Start < seen && seen <= w.Last()+grain {
-			seen = w.Start
-		}
-	}
-	from := o.from(c)
+	from, seen := o.from(c), o.seen(c)
 	if seen != 0 {
 		seen = max(seen, from)
 	}
@@ -229,7 +223,9 @@ func (s *search) take(p pick) bool {
 	s.suffer(at)
 	if p.after && s.nextEff < len(s.effects) {
 		at = max(at, min(s.effects[s.nextEff].from, c.Replied))
-		s.sufferAt(at)
+		for first := s.nextEff; s.nextEff < len(s.effects) && s.effects[s.nextEff].with(s.effects[first]); {
+			s.sufferAt(at)
+		}
 	}
 	if !s.leases(c, at, p.other) {
 		return false

@@ -99,6 +99,7 @@ type Kind struct {
 	mustEnd bool // it must not outlive the run: a stopped server cannot be closed, a blocked link cannot be drained
 	Hinders bool // a client that meets it may fail to get even a correct lock
 	Loses   bool // the request that it meets never reaches the node
+	Keeps   bool // a reply that comes meanwhile reaches its client only when the fault ends
 	Harms   bool // it harms the server and its other data
 	Clock   bool // the servers must be started with clocks that can be set
 	Placed  Placing
@@ -136,7 +137,7 @@ var kinds = []Kind{
 	{Name: PauseClient, About: "everything of the client stops for a while, its watchdog included",
 		InSim: "none of its events is released", OnServers: "a goroutine is stopped at its connections, clock and steps; a process gets SIGSTOP",
 		On: OneClient, In: InClient, At: atEvent,
-		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Hinders: true, Placed: AtStep, do: pauseClient},
+		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Hinders: true, Keeps: true, Placed: AtStep, do: pauseClient},
 	{Name: CrashClient, About: "the client dies and its connections are closed",
 		InSim: "its connections break, and its calls return an error", OnServers: "the same for a goroutine; a process gets SIGKILL",
 		On: OneClient, In: InClient, At: atEvent,
@@ -172,7 +173,7 @@ var kinds = []Kind{
 	{Name: DelayReply, About: "a reply is held back",
 		InSim: "the message is delivered later", OnServers: "the proxy holds it",
 		On: OneClient, In: InMessage, At: AtReply,
-		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Hinders: true, Placed: AtStep, do: holdMessage},
+		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Hinders: true, Keeps: true, Placed: AtStep, do: holdMessage},
 	{Name: SlowNetwork, About: "every request and reply of all clients is delayed, or the links are narrow",
 		InSim: "each message is delivered later", OnServers: "the proxy delays each message, or limits the bytes per second",
 		On: AllClients, In: InNetwork, At: AtStart | atEvent,
@@ -180,11 +181,11 @@ var kinds = []Kind{
 	{Name: BlackholeClient, About: "nothing passes between the client and any node",
 		InSim: "no message is delivered; connections stay open", OnServers: "the proxy passes nothing and keeps connections open",
 		On: OneClient, In: InNetwork, At: atEvent,
-		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Hinders: true, Placed: AtStep, do: block},
+		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Hinders: true, Keeps: true, Placed: AtStep, do: block},
 	{Name: PartitionNodes, About: "nothing passes between any client and the node",
 		InSim: "no message is delivered; connections stay open", OnServers: "the proxy passes nothing and keeps connections open",
 		On: OneNode, In: InNetwork, At: AtStart | atEvent,
-		Uses: []Uses{mayFor}, mustEnd: true, Hinders: true, Harms: true, Placed: AtStep, do: block},
+		Uses: []Uses{mayFor}, mustEnd: true, Hinders: true, Keeps: true, Harms: true, Placed: AtStep, do: block},
 	{Name: CutPubSub, About: "connections that subscribe are cut",
 		InSim: "connections with a subscription break", OnServers: "the proxy cuts them",
 		On: AllClients, In: InNetwork, At: atEvent,
