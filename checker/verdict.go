@@ -51,7 +51,7 @@ type Violation struct {
 	Lasted           int64             `json:"lasted"`  // length of the overlap, if it is one
 	Clients          []string          `json:"clients"` // the wronged client first
 	Key              string            `json:"key"`
-	Story            []string          `json:"story"`           // five to twelve lines
+	Story            []string          `json:"story"`           // five to thirteen lines
 	Lanes            []string          `json:"lanes,omitempty"` // ASCII drawing
 	Witness          Witness           `json:"-"`               // the holds and operations that show it; filled in
 	WithinClockError bool              `json:"within_clock_error,omitempty"`

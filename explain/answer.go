@@ -10,19 +10,19 @@ import (
 
 // Answer is the result of an experiment.
 type Answer struct {
-	Cause      verdicts.Cause // "" where there was no experiment or it was inconclusive
-	Experiment Sentence       // what was left out and with which effect; without an experiment, what is known all the same
-	Events     []Event        // what was left out, or what a grant rests on
+	Cause      verdicts.Cause // "" if there was no experiment, or it was inconclusive
+	Experiment Sentence       // what was left out and with which effect; without an experiment, what the operations prove
+	Events     []Event        // those that were left out, or that led to a grant
 }
 
-// Event is something on which an answer rests that happened, or failed to happen, on a node.
+// Event is evidence for an answer: something that happened, or did not happen, on a node.
 type Event struct {
 	At        int64
 	Command   *history.Command   // nil: not a command
 	Op        *history.Operation // in which the command was sent; nil: sent in the background
 	Effect    *history.Effect    // the effect of a fault; nil: not a fault
 	Lost      []string           // keys that the effect deleted in the replay
-	Holder    string             // whose hold it ended or changed; "": nobody's, or its own
+	Holder    string             // client whose hold it ended or changed; "": none, or its own
 	Hit       Hit                // what it did to the key
 	Granted   bool               // the command granted the operation
 	NoCommand bool               // the operation was granted though no command was sent
@@ -58,7 +58,7 @@ func (e *event) hit(keys []string) Hit {
 	return ""
 }
 
-// reported returns an event in the form that an answer has it: holder is the client whose hold it hit, keys are those that count.
+// reported converts an event for an answer: holder is the client whose hold it hit, keys are those of the hold.
 func (e *event) reported(holder string, keys []string) Event {
 	out := Event{At: e.at, Command: e.cmd, Op: e.op, Effect: e.effect, Hit: e.hit(keys)}
 	if e.cmd == nil || e.cmd.Client != holder {
@@ -72,8 +72,8 @@ func (e *event) reported(holder string, keys []string) Event {
 	return out
 }
 
-// Sentence is a statement in plain words. Its parts are strings and values that the caller formats: instants, which a story counts from its own
-// beginning, and recorded names.
+// Sentence is a statement in plain words. Its parts are strings, and values that the caller formats: instants, which a story counts from its own first
+// event, and recorded names.
 type Sentence []any
 
 // Parts of a sentence that are not text.
@@ -113,7 +113,7 @@ func because(cause verdicts.Cause, experiment Sentence, events ...Event) Answer 
 	return Answer{Cause: cause, Experiment: experiment, Events: events}
 }
 
-// firstOf makes experiments in turn, until one names a cause.
+// firstOf does experiments in turn until one names a cause.
 func firstOf(experiments ...func() Answer) (a Answer) {
 	for _, experiment := range experiments {
 		if a = experiment(); a.Cause != "" {

@@ -6,8 +6,8 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// bare explains a violation from the operations alone, for a record without commands. They can prove that a client went on after the end of its
-// lease, or that a release was accepted after its hold had ended.
+// bare explains a violation from the operations alone, for a record without commands. They can prove that a client continued after the end of its lease,
+// or that a release was accepted after the end of its hold.
 func (r *run) bare(v *checker.Violation, holds []*history.Operation) Answer {
 	for j := range holds {
 		for _, first := range holds[:j] {
@@ -21,20 +21,20 @@ func (r *run) bare(v *checker.Violation, holds []*history.Operation) Answer {
 			}
 			if until := r.until(first, second.Return); until <= second.Return && overrun(v.Property) {
 				return because(verdicts.LeaseOverrun, sentence("the operations alone prove it: the lock told ", Name(first.Client), " that it holds until ", Instant(until),
-					", and ", Name(first.Client), " went on; had it stopped then, nothing would have happened"))
+					", and ", Name(first.Client), " continued after that"))
 			}
 		}
 	}
 	return Answer{}
 }
 
-// overrun reports whether a property is about what clients did, not about which grants they were given.
+// overrun reports whether a property is about what clients did under their grants, not about the grants.
 func overrun(p verdicts.Property) bool {
 	return p == verdicts.ExclusiveUse || p == verdicts.StoreIntegrity
 }
 
-// lateRelease returns a release, accepted between two grants, by a client whose hold had ended before the first of them; nil: none. If the server
-// applied it to the first's hold, that explains both the release and the second grant; otherwise the lock would have two defects.
+// lateRelease returns a release that was accepted between two grants although its client's hold had ended before the first; nil: none. If the server
+// applied it to the first hold, that explains both the release and the second grant; otherwise the lock would have two defects.
 func (r *run) lateRelease(first, second *history.Operation) *history.Operation {
 	if first.Mode == history.Shared {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// TestFound compares the causes of violations that suites answered wrongly once with those read from their commands since.
+// TestFound: violations whose cause was once reported wrongly have the cause that a reader found in their commands.
 func TestFound(t *testing.T) {
 	dirs, err := filepath.Glob("testdata/found/*")
 	if err != nil || len(dirs) == 0 {
@@ -22,9 +22,8 @@ func TestFound(t *testing.T) {
 	}
 }
 
-// TestBlindSet compares the causes with those found by readers who had only the sheets (blindsheet_test.go) of two hundred failing cells drawn at
-// random, half of them simulated and half on redis-server, and prints the accuracy. A cause may be unknown; one that differs from the reader's is a
-// bug.
+// TestBlindSet compares the causes with those that readers found from sheets alone (blindsheet_test.go), for two hundred failing cells drawn at random,
+// half of them simulated and half on redis-server, and prints the accuracy. A cause may be unknown; one that differs from the reader's is a bug.
 func TestBlindSet(t *testing.T) {
 	const dir = "testdata/blind"
 	entries, err := os.ReadDir(dir)

@@ -34,7 +34,7 @@ type blindCase struct {
 	violation checker.Violation
 }
 
-// Files of a case. Beside the truth they are those of a run directory, so that lockbench check reads it.
+// The other files of a case are those of a run directory, so that lockbench check can read it.
 const truthFile = "truth.txt"
 
 // save writes a case to its own directory.
@@ -145,9 +145,9 @@ func findViolation(v *checker.Verdict, of string) *checker.Violation {
 	return &v.Violations[i]
 }
 
-// nearestTo finds the violation nearest in time to the one that a case says: of the same property, whose instant depends on what the checker shows it by,
-// or else between the same clients. (What a confirmed fault of a server explains is linearizable, and was not always taken to be; that the same
-// holds met is a violation of mutual exclusion.) nil: there is none.
+// nearestTo finds the violation nearest in time to that of a case: of the same property, at an instant that depends on the witness that the checker
+// chooses, or else between the same clients; nil: none. (A history that a confirmed fault of a server explains is linearizable, but was not always
+// judged so; the overlap of the holds is then a violation of mutual exclusion.)
 func nearestTo(v *checker.Verdict, of string) (nearest *checker.Violation) {
 	about, rest, _ := strings.Cut(of, " at ")
 	instant, by, _ := strings.Cut(rest, " ms by ")

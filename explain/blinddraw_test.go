@@ -75,8 +75,8 @@ func (b *blindDraw) wants(n int) bool {
 	return b.cases < n
 }
 
-// cell draws a lock and a scenario for which the catalogue has an expectation: on processes one in which the lock is known to be able to break,
-// because a run takes seconds there.
+// cell draws a lock and a scenario for which the catalogue has an expectation. On processes, where a run takes seconds, it is one in which the lock may
+// break.
 func (b *blindDraw) cell(quick bool) (v impls.Variant, s scenarios.Scenario, seed uint64, pick float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -117,7 +117,7 @@ func (b *blindDraw) one(t *testing.T, p servers.Provider, n int) {
 	b.keep(t, c, n)
 }
 
-// mostCommands is the most commands of a case: longer ones are too long to read, and for the repository.
+// mostCommands is the most commands of a case: longer ones are too long for a reader and for the repository.
 const mostCommands = 3000
 
 func (b *blindDraw) keep(t *testing.T, c *blindCase, n int) {

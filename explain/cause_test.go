@@ -27,8 +27,8 @@ var rows = []struct{ what, text string }{
 		c2 acquire 0-8 ok : EXISTS job -> 0 @2-3 | SET job 1 -> OK @6-7
 		violation mutual-exclusion 8-50 c1 c2 = double-grant`},
 	// c1's lease ends at 301 and c2 is granted; c1's DEL at 350 deletes c2's key, so c3 is granted beside c2. Without that DEL c3 is refused.
-	// Between c1 and c2 it was the end of the lease, and c1 had been told so.
-	{"a release that does not look whose the key is", `
+	// Between c1 and c2 it was the end of the lease, which c1 knew.
+	{"a release that does not compare the token", `
 		lock mutex 300
 		c1 acquire 0-2 ok valid=300 : SET job 1 NX PX 300 -> OK
 		c1 use 2-349
@@ -41,15 +41,15 @@ var rows = []struct{ what, text string }{
 		violation linearizability 351 c1 = mis-unlock
 		violation exclusive-use 312-349 c1 c2 = lease-overrun`},
 	// Readers share one field, which c2 deletes when it leaves although c1 is still inside: the writer finds nobody.
-	{"a mark that stands for two readers", `
+	{"one mark for two readers", `
 		lock rw 0
 		c1 acquire 0-2 ok shared : HSET job r 1 -> 1
 		c2 acquire 10-12 ok shared : HSET job r 1 -> 0
 		c2 release 20-22 ok : HDEL job r -> 1
 		c3 acquire 30-32 ok : HSETNX job w 1 -> 1 @31-32 | HEXISTS job r -> 0 @30-31
 		violation mutual-exclusion 32-100 c1 c3 = reader-evicted`},
-	// The key ends at 301, although c1 was granted until 600: the lock promised c1 too much.
-	{"told longer than the server kept it", `
+	// The key expires at 301, although c1 was granted until 600.
+	{"a promise longer than the lease on the server", `
 		lock mutex 600
 		c1 acquire 0-2 ok valid=600 : SET job a NX PX 300 -> OK
 		c2 acquire 310-312 ok valid=910 : SET job b NX PX 300 -> OK
@@ -83,20 +83,20 @@ var rows = []struct{ what, text string }{
 		c1 extend 320-321 ok valid=620 : EXISTS job -> 1
 		violation mutual-exclusion 321-610 c2 c1 = overbelief`},
 	// The reader's mark ends at 301 and the writer comes in; then the reader extends, and the blind SET makes its mark again.
-	{"an extend that makes a key that was gone", `
+	{"an extend that creates the key again", `
 		lock rw 300
 		c1 acquire 0-2 ok shared valid=300 : SET job:r a PX 300 -> OK
 		c2 acquire 310-330 ok valid=630 : EXISTS job:r -> 0 @311-312 | SET job:w b NX PX 300 -> OK @313-314
 		c1 extend 320-322 ok valid=620 : SET job:r a PX 300 -> OK @320-321
 		violation mutual-exclusion 330-620 c1 c2 = resurrection`},
-	// The node came back without the key, and granted it again while c1 still held.
+	// The node restarted without the key, and granted it again while c1 still held.
 	{"a restart without the key", `
 		lock mutex 1000
 		c1 acquire 0-2 ok valid=1000 : SET job a NX PX 1000 -> OK
 		effect n0 100 restarted turn=0 lost=job
 		c2 acquire 110-112 ok valid=1110 : SET job b NX PX 1000 -> OK
 		violation mutual-exclusion 112-1000 c1 c2 = restart-loss`},
-	// The replica that was promoted had nothing of c1's grant.
+	// The promoted replica did not have c1's key.
 	{"a failover without the key", `
 		lock mutex 1000
 		c1 acquire 0-2 ok valid=1000 : SET job a NX PX 1000 -> OK
@@ -112,14 +112,14 @@ var rows = []struct{ what, text string }{
 		c2 acquire 110-112 ok valid=1110 : SET job b NX PX 1000 -> OK
 		violation mutual-exclusion 112-1000 c1 c2 = clock-jump`},
 	// An operator deleted the key.
-	{"a key that somebody deleted", `
+	{"a key deleted by an operator", `
 		lock mutex 1000
 		c1 acquire 0-2 ok valid=1000 : SET job a NX PX 1000 -> OK
 		effect n0 100 deleted lost=job
 		c2 acquire 110-112 ok valid=1110 : SET job b NX PX 1000 -> OK
 		violation mutual-exclusion 112-1000 c1 c2 = key-deleted`},
 	// The server was out of memory.
-	{"a key that was evicted", `
+	{"an evicted key", `
 		lock mutex 1000
 		c1 acquire 0-2 ok valid=1000 : SET job a NX PX 1000 -> OK
 		effect n0 100 evicted lost=job
@@ -197,7 +197,7 @@ var rows = []struct{ what, text string }{
 		c3 acquire 300-302 ok valid=1300 : EVALSHA take 1 job 946684800300 -> 1
 		violation mutual-exclusion 302-1000 c1 c3 = clock-skew`},
 	// c1 was granted first, because c2's clock is ahead and c1's is not, although c2 learnt of its grant earlier.
-	{"a grant that its client learnt of later", `
+	{"a grant whose reply came later than the next", `
 		lock mutex 1000
 		script take : local v = redis.call('get', KEYS[1]) if v and tonumber(ARGV[1]) - tonumber(v) <= 1000 then return 0 end redis.call('set', KEYS[1], ARGV[1]) return 1
 		c1 acquire 100-130 ok valid=1100 : EVALSHA take 1 job 946684800100 -> 1 @100-125
@@ -209,21 +209,21 @@ var rows = []struct{ what, text string }{
 		c1 acquire 0-2 ok valid=1000 : SET job 946684801000 -> OK
 		c2 acquire 100-104 ok valid=1100 : GET job -> "946684801000" @100-102 | SET job 946684806000 -> OK @102-104
 		violation mutual-exclusion 104-1000 c1 c2 = clock-skew`},
-	// c2 has the vote of one node of three and goes in all the same.
+	// c2 has the vote of one node of three and goes in anyway.
 	{"too few votes", `
 		lock mutex 1000
 		c1 acquire 0-2 ok valid=1000 : n0:SET job a NX PX 1000 -> OK @0-1 | n1:SET job a NX PX 1000 -> OK @0-1 | n2:SET job a NX PX 1000 -> (nil) @1-2
 		c2 acquire 0-2 ok valid=1000 : n0:SET job b NX PX 1000 -> (nil) @1-2 | n1:SET job b NX PX 1000 -> (nil) @1-2 | n2:SET job b NX PX 1000 -> OK @0-1
 		violation mutual-exclusion 2-1000 c1 c2 = quorum-erosion`},
-	// Two of three votes each: node 1 had voted for c1, forgot that in a restart, and voted for c2.
-	{"a vote that was forgotten", `
+	// Two of three votes each: node 1 had voted for c1, lost that vote in a restart, and voted for c2.
+	{"a vote lost in a restart", `
 		lock mutex 1000
 		c1 acquire 0-2 ok valid=1000 : n0:SET job a NX PX 1000 -> OK @0-1 | n1:SET job a NX PX 1000 -> OK @0-1
 		effect n1 100 restarted turn=0 lost=job
 		c2 acquire 110-114 ok valid=1110 : n0:SET job b NX PX 1000 -> (nil) @110-111 | n1:SET job b NX PX 1000 -> OK @110-111 | n2:SET job b NX PX 1000 -> OK @110-111
 		violation mutual-exclusion 114-1000 c1 c2 = restart-loss`},
 	// c1 re-entered by its own count after its lease had ended, and sent nothing.
-	{"a re-entry that asks nobody", `
+	{"a re-entry without a request", `
 		lock reentrant 300
 		c1 acquire 0-2 ok valid=300 : SET job c1 NX PX 300 -> OK
 		c2 acquire 310-312 ok valid=610 : SET job c2 NX PX 300 -> OK
@@ -236,7 +236,7 @@ var rows = []struct{ what, text string }{
 		c2 acquire 60-82 ok valid=1080 : SET job b NX PX 1000 -> (nil) @60-61 | SET job b NX PX 1000 -> OK @80-81
 		violation mutual-exclusion 82-1050 c1 c2 = late-request`},
 	// A background command of c1 deletes the key while c1 is inside.
-	{"a client that takes its own key away", `
+	{"a client that deletes its own key", `
 		lock mutex 1000
 		c1 acquire 0-2 ok valid=1000 : SET job a NX PX 1000 -> OK
 		c1 background 50-52 : DEL job -> 1
@@ -244,7 +244,7 @@ var rows = []struct{ what, text string }{
 		violation mutual-exclusion 82-1000 c1 c2 = own-release`},
 	// c2 acquires the lock after c1's lease and releases it rightly, and then c3 is granted: the end of the lease let c3 in beside c1, not c2's
 	// rightful DEL.
-	{"a third who came and went", `
+	{"a third client in between", `
 		lock mutex 300
 		c1 acquire 0-2 ok valid=300 : SET job a NX PX 300 -> OK
 		c1 use 2-500
@@ -272,13 +272,13 @@ var rows = []struct{ what, text string }{
 		violation store-integrity 430-440 c1 c2 = lease-overrun
 		violation exclusive-use 360-420 c1 c2 = lease-overrun`},
 	// c1 died with a key without expiry: it refuses c2 for ever.
-	{"a key that nothing ends", `
+	{"a key that never expires", `
 		lock mutex 300
 		c1 acquire 0-2 ok : SETNX job a -> 1
 		c2 acquire 100-5000 busy : SETNX job b -> 0 @100-101 | SETNX job b -> 0 @4000-4001
 		c3 acquire 3-4 busy : SETNX job c -> 0
 		violation progress 400-4500 c2 = no-expiry`},
-	// Two wrote the same, none deleted it: whichever SET is left out, the other makes the key. Both left out, c1 would be granted.
+	// Two clients wrote the same value and neither deleted it: without one SET, the other creates the key. Without both, c1 would be granted.
 	{"a key that two have written", `
 		lock mutex 0
 		c1 acquire 0-6 ok : EXISTS job -> 0 @0-1 | SET job 1 -> OK @4-5
@@ -288,14 +288,14 @@ var rows = []struct{ what, text string }{
 		c1 acquire 50-2050 fail : EXISTS job -> 1 @50-51
 		violation progress 50-2050 c1 = no-expiry`},
 	// c2 is refused by the key that its own request made, whose reply it never saw.
-	{"a grant that its client did not hear of", `
+	{"a grant whose reply was lost", `
 		lock mutex 9000
 		c1 acquire 0-1 ok : SET job z NX PX 9000 -> OK
 		c1 release 2-3 ok : DEL job -> 1
 		c2 acquire 100-5000 busy : SET job b NX PX 9000 -> ? @100-101 | SET job b2 NX PX 9000 -> (nil) @300-301 | SET job b2 NX PX 9000 -> (nil) @4000-4001
 		violation refusal 4001 c2 = ambiguous-reply`},
-	// The queue entry of a client that has gone blocks all others, and it ends, but late.
-	{"an entry of one who has gone", `
+	// The queue entry of a client that is gone blocks all others, and expires late.
+	{"a queue entry of a client that is gone", `
 		lock mutex 300
 		c1 acquire 0-1 ok : SET job z NX PX 9000 -> OK
 		c2 acquire 100-5000 busy : SET job b NX PX 9000 -> (nil) @300-301 | SET job b NX PX 9000 -> (nil) @4000-4001
@@ -320,26 +320,26 @@ var rows = []struct{ what, text string }{
 		effect n0 50 restarted turn=1 kept=job
 		c2 acquire 100-5000 busy : SET job b NX PX 9000 -> (nil) @300-301 | SET job b NX PX 9000 -> (nil) @4000-4001
 		violation progress 400-5000 c2 = restart-loss`},
-	// No client is ever granted, and no order explains what c1 was told: the operations prove it.
-	{"never granted by replies without an explanation", `
+	// No client is ever granted, and no order explains the reply to c1: the operations prove it.
+	{"never granted, with unexplained replies", `
 		lock mutex 300
 		c1 acquire 0-5000 busy : GET job -> b @10-11 | GET job -> b @4000-4001
 		violation progress 300-4900 c1 = never-granted`},
-	// No client is ever granted: the script refuses whatever it finds.
-	{"a lock that is granted to nobody", `
+	// No client is ever granted: the script always refuses.
+	{"a lock that is never granted", `
 		lock mutex 300
 		script refuse : return 0 * redis.call('exists', KEYS[1])
 		c1 acquire 0-5000 busy : EVALSHA refuse 1 job -> 0 @10-11 | EVALSHA refuse 1 job -> 0 @4000-4001
 		violation progress 300-4900 c1 = never-granted`},
-	// c2 was refused once and then waited for a message, which it missed: it never asked again, though the lock had come free.
-	{"a waiter that nobody woke", `
+	// c2 was refused once and then waited for a message, which it missed: it never tried again, though the lock had become free.
+	{"a waiter that missed its wake-up", `
 		lock mutex 9000
 		c1 acquire 0-2 ok : SET job a NX PX 9000 -> OK
 		c2 acquire 10-5000 busy : SET job b NX PX 9000 -> (nil) @10-11
 		c1 release 50-52 ok : DEL job -> 1
 		violation progress 52-5000 c2 = lost-wakeup`},
 	// c2's SET NX found no key, although nothing in the record deleted c1's: the record cannot explain it.
-	{"a reply that no execution gives", `
+	{"a reply that no execution explains", `
 		lock mutex 1000
 		c1 acquire 0-2 ok valid=1000 : SET job a NX PX 1000 -> OK
 		c2 acquire 110-112 ok valid=1110 : SET job b NX PX 1000 -> OK
@@ -351,7 +351,7 @@ var rows = []struct{ what, text string }{
 		c2 acquire 110-112 ok valid=1110
 		violation mutual-exclusion 112-1000 c1 c2 = unknown`},
 	// c1's lease ended at 300 and c2 was granted; the release that c1 called after that was accepted, and c3 came in beside c2.
-	{"a late release of which only the operations are known", `
+	{"a late release, without commands", `
 		lock mutex 300
 		c1 acquire 0-2 ok valid=300
 		c2 acquire 310-312 ok valid=610
@@ -359,7 +359,7 @@ var rows = []struct{ what, text string }{
 		c3 acquire 360-362 ok valid=660
 		violation mutual-exclusion 362-610 c2 c3 = mis-unlock`},
 	// c1 was granted until 300, and was inside until 500.
-	{"work after the lease of which only the operations are known", `
+	{"work after the lease, without commands", `
 		lock mutex 300
 		c1 acquire 0-2 ok valid=300
 		c1 use 2-500
@@ -421,7 +421,7 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// searched are runs on real servers in which the middle of a command's time is not when it was executed: only another instant explains the replies.
+// searched are runs on real servers in which a command was not executed in the middle of its time: only another instant explains the replies.
 var searched = []struct{ what, text string }{
 	// The request that took the lock was under way when the server evicted the key, for longer before that than after.
 	{"a request executed after an effect", `
@@ -467,7 +467,7 @@ var searched = []struct{ what, text string }{
 		c3 use 312-350
 		violation exclusive-use 312-350 c1 c3 = lease-overrun`},
 	// The SET took from 0 to 60, so that the lease ended between 300 and 360. It had ended at 320, when c2 was granted.
-	{"a lease that ended earlier than the middle tells", `
+	{"a lease that ended earlier than the middle of its command's time", `
 		lock mutex 600
 		c1 acquire 0-60 ok valid=600 : SET job a NX PX 300 -> OK
 		c2 acquire 319-321 ok valid=919 : SET job b NX PX 300 -> OK

@@ -15,7 +15,7 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// corpus reads testdata/corpus.txt: cases in the form of parse, each under a heading "== cause/what happened". Scripts above the first case belong to
+// corpus reads testdata/corpus.txt: cases in the form of parse, each under a heading "== cause/what happened". Scripts above the first case are common to
 // all.
 func corpus(t *testing.T) (cases []*story) {
 	t.Helper()
@@ -114,7 +114,7 @@ func TestCorpusCauseNeedsEvidence(t *testing.T) {
 	}
 }
 
-// TestCorpusFitsTheSchemas validates what is written about each case against the schemas.
+// TestCorpusFitsTheSchemas validates the files of each case against the schemas.
 func TestCorpusFitsTheSchemas(t *testing.T) {
 	for _, s := range corpus(t) {
 		var ops, commands, windows bytes.Buffer

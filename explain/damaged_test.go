@@ -14,8 +14,8 @@ import (
 	"github.com/lockbench/lockbench/sim"
 )
 
-// TestDamagedRecords: a record from which commands, replies, operations or faults are missing, or whose commands were sent to other nodes, is explained
-// as far as it goes: every violation has a cause, unknown if need be, and a story. LOCKBENCH_SOAK says how often each case of the corpus is damaged.
+// TestDamagedRecords: if commands, replies, operations or faults are missing from a record, or commands were sent to other nodes, every violation still
+// has a cause, if only unknown, and a story. LOCKBENCH_SOAK is how often each case of the corpus is damaged.
 func TestDamagedRecords(t *testing.T) {
 	times := 4
 	if text := os.Getenv("LOCKBENCH_SOAK"); text != "" {
@@ -50,7 +50,7 @@ func TestDamagedRecords(t *testing.T) {
 	}
 }
 
-// damaged returns a copy of a record in which each thing is missing or changed with a chance that is itself drawn.
+// damaged returns a copy of a record in which each element is missing or changed with a probability that is itself random.
 func damaged(rec explain.Record, r *rand.Rand) explain.Record {
 	chance := func() func() bool {
 		p := []float64{0, 0.1, 0.5, 0.9}[r.IntN(4)]

@@ -9,8 +9,8 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// outlived explains a grant made after the first's lease had ended anyway: it is made even if all that happened in between is left out, and is
-// refused once the clock stands still.
+// outlived explains a grant made after the first's lease had ended anyway: it is made even without all that happened in between, but refused if the clock
+// stands still.
 func (m *meeting) outlived(pairs []pairing, spare int) Answer {
 	var over []pairing
 	for _, p := range pairs {
@@ -28,10 +28,11 @@ func (m *meeting) outlived(pairs []pairing, spare int) Answer {
 	if len(over) <= spare {
 		return Answer{}
 	}
-	return m.expired(over[0], over[0].second.time(), "whatever else is left out, had the lease of ", Name(m.first.Client), " not ended")
+	return m.expired(over[0], over[0].second.time(), "had the lease of ", Name(m.first.Client), " not ended")
 }
 
-// over reports whether the first's lease can have ended when the second was granted. For a semaphore no experiment shows that: its other holds end, too.
+// over reports whether the first's lease can have ended before the second was granted. For a semaphore no experiment shows that, because other holds end
+// too.
 func (m *meeting) over(p pairing) bool {
 	if m.Header.Kind != history.Semaphore {
 		return true
@@ -49,8 +50,8 @@ func (m *meeting) over(p pairing) bool {
 	return set+m.Header.Lease <= p.second.time()+int64(time.Millisecond)
 }
 
-// full reports whether the second finds a semaphore full if the first's lease does not end, with the holds that others were granted meanwhile: the
-// clock stands still since the first's grant, or since the end of its belief, because such grants may rest on earlier leases that ended.
+// full reports whether the second finds a semaphore full if the first's lease does not end. The clock stands still from the first's grant, or from the end
+// of its belief, because grants in between may need earlier leases to end.
 func (m *meeting) full(p pairing) bool {
 	return m.Header.Kind == history.Semaphore && (m.lacks(p, p.from(), without{stop: p.first.time()}) ||
 		m.lacks(p, p.from(), without{stop: min(m.until(m.first, m.seen), p.second.time())}))
@@ -63,7 +64,7 @@ func (m *meeting) expired(p pairing, at int64, without ...any) Answer {
 
 // byClientClock explains a grant decided by the client's clock.
 func (m *meeting) byClientClock(p pairing) Answer {
-	answer := m.expired(p, p.second.time(), "by the clock of ", Name(m.first.Client), "'s grant")
+	answer := m.expired(p, p.second.time(), "by the clock that ", Name(m.first.Client), " used for its grant")
 	if m.until(m.first, m.seen) > m.seen {
 		return because(verdicts.ClockSkew, answer.Experiment, p.first.reported(), p.second.reported())
 	}
@@ -75,8 +76,8 @@ func (m *meeting) due() int64 {
 	return m.Header.Epoch + max(m.first.Asked, m.first.Call) + m.Header.Lease - m.Header.Drift
 }
 
-// byReadClock explains a grant whose client read a time from the server and compared it with its own clock: that of the client that had set the time may
-// have been wrong, or its own.
+// byReadClock explains a grant whose client compared a time that it read from the server with its own clock: its clock was wrong, or that of the client
+// that had set the time.
 func (m *meeting) byReadClock(p pairing) Answer {
 	for _, i := range p.second.events {
 		e := &p.second.node.events[i]
@@ -88,13 +89,13 @@ func (m *meeting) byReadClock(p pairing) Answer {
 			continue
 		}
 		if short := m.due() - until - int64(unit); short > 0 {
-			return because(verdicts.ClockSkew, sentence("by true time ", Name(m.second.Client), " would have been refused: what it read by ", Name(e.cmd.Name), ", ",
-				Name(m.first.Client), " had set ", time.Duration(short).String(), " or more before the end of its lease"), p.first.reported(), p.second.reported())
+			return because(verdicts.ClockSkew, sentence("by true time ", Name(m.second.Client), " would have been refused: the time that it read with ", Name(e.cmd.Name), " was set by ",
+				Name(m.first.Client), ", at least ", time.Duration(short).String(), " before the end of its lease"), p.first.reported(), p.second.reported())
 		}
 		if until <= m.Header.Epoch+e.cmd.Sent {
-			return m.expired(p, e.at, "had the time not come that it read")
+			return m.expired(p, e.at, "before the time that it read")
 		}
-		return because(verdicts.ClockSkew, sentence("by true time ", Name(m.second.Client), " would have been refused: what it read by ", Name(e.cmd.Name), " lay ",
+		return because(verdicts.ClockSkew, sentence("by true time ", Name(m.second.Client), " would have been refused: the time that it read with ", Name(e.cmd.Name), " was ",
 			time.Duration(until-m.Header.Epoch-e.cmd.Sent).String(), " ahead"), p.first.reported(), p.second.reported())
 	}
 	return Answer{}

@@ -15,8 +15,8 @@ type Findings struct {
 	run     *run
 }
 
-// Verdict finds the causes of a verdict's violations in the record that was checked. It returns at once if there are none. One server serves many
-// verdicts, one after the other.
+// Verdict finds the causes of a verdict's violations in the record that was checked. It returns at once if there are no violations. A server may be used
+// for many verdicts, one after the other.
 func Verdict(v *checker.Verdict, rec Record, srv Server) Findings {
 	if len(v.Violations) == 0 {
 		return Findings{}
@@ -33,7 +33,7 @@ func Verdict(v *checker.Verdict, rec Record, srv Server) Findings {
 			answers[i] = r.answer(&v.Violations[i])
 		}
 	}
-	for i := range v.Violations { // where no linearization exists, the violation of another property nearby says why
+	for i := range v.Violations { // a missing linearization takes the cause of a violation nearby
 		x := &v.Violations[i]
 		if x.Property == verdicts.Linearizability {
 			if j := nearestRule(v, x, rec.Header.Lease); j >= 0 {
@@ -48,7 +48,7 @@ func Verdict(v *checker.Verdict, rec Record, srv Server) Findings {
 	return Findings{answers, r}
 }
 
-// nearestRule returns the index of the violation nearest to a violation of linearizability, at most a lease away, of a property whose rule the search
+// nearestRule returns the index of the violation nearest to a violation of linearizability, at most a lease away and of a property that linearizability
 // includes; -1: none.
 func nearestRule(v *checker.Verdict, x *checker.Violation, lease int64) (nearest int) {
 	nearest = -1
@@ -68,12 +68,12 @@ func nearestRule(v *checker.Verdict, x *checker.Violation, lease int64) (nearest
 	return nearest
 }
 
-// answer explains one violation, or says that its cause is not determined.
+// answer explains one violation; its cause may be unknown.
 func (r *run) answer(v *checker.Violation) Answer {
 	if a := r.violation(v); a.Cause != "" {
 		return a
 	}
-	why := "no experiment on the recorded commands tells"
+	why := "no experiment on the recorded commands determines it"
 	if r.failed {
 		why = "no commands were recorded, and the operations alone do not prove one"
 	}
@@ -131,7 +131,7 @@ func (r *run) violation(v *checker.Violation) Answer {
 	return Answer{}
 }
 
-// overlap explains overlapping holds: first the last hold with each before it, and if that shows nothing, the others.
+// overlap explains overlapping holds: the last hold with each before it, and if that shows nothing, the others.
 func (r *run) overlap(v *checker.Violation, holds []*history.Operation, skip func(first, second *history.Operation) bool) (best Answer) {
 	seen := v.At
 	if v.Property == verdicts.StoreIntegrity {
@@ -157,12 +157,12 @@ func (r *run) overlap(v *checker.Violation, holds []*history.Operation, skip fun
 
 func never(_, _ *history.Operation) bool { return false }
 
-// damage explains a violation of the guarded store by the holds under which it was written: first by those that show it, and if they did not overlap, by
-// others between them. A hold that was released, or whose client was done, before the next was granted does not overlap it.
+// damage explains a violation of the guarded store by the overlap of the holds under which it was written: those that show it, or others between them. A
+// hold that was released, or whose client had finished its work, before the next grant does not overlap it.
 func (r *run) damage(v *checker.Violation) Answer {
 	holds := r.shownBy(v)
 	met := slices.IndexFunc(holds, func(op *history.Operation) bool { return op.Return > v.At+v.Lasted })
-	if met >= 0 { // a later hold did no damage then; but if only one is left, the other may have come just after
+	if met >= 0 { // later holds did not damage that; but if only one hold is left, the other may have come just after
 		holds = holds[:max(met, min(2, len(holds)))]
 	}
 	if len(holds) == 0 {
@@ -174,8 +174,8 @@ func (r *run) damage(v *checker.Violation) Answer {
 		func() Answer { return r.heldAgain(holds) })
 }
 
-// heldAgain explains writes under two holds of one client, of which the older had ended when the newer was written under: by what had ended it before
-// the newer was granted, or before the client released.
+// heldAgain explains writes under two holds of one client when the older had ended: by what ended it before the newer was granted, or before the client
+// released.
 func (r *run) heldAgain(holds []*history.Operation) Answer {
 	for j, second := range slices.Backward(holds) {
 		first := slices.IndexFunc(holds[:j], func(o *history.Operation) bool { return o.Client == second.Client })
@@ -197,7 +197,8 @@ func (r *run) heldAgain(holds []*history.Operation) Answer {
 	return Answer{}
 }
 
-// apart reports whether a hold was released, or its client was done, before another was granted. Who gave back an inner hold goes on under the outer.
+// apart reports whether a hold was released, or its client had finished its work, before another was granted. A client that released an inner hold
+// continues under the outer one.
 func (r *run) apart(first, second *history.Operation) bool {
 	granted := r.grantedAt(second)
 	over := func(acquire *history.Operation) bool {
@@ -212,7 +213,7 @@ func (r *run) noOrder(v *checker.Violation) Answer {
 		return a
 	}
 	for _, o := range v.Witness.All() {
-		if op := r.ops[o.ID]; op != nil && (op.Outcome == history.NotHeld || op.Outcome == history.LostHold) { // its hold was not there
+		if op := r.ops[o.ID]; op != nil && (op.Outcome == history.NotHeld || op.Outcome == history.LostHold) { // its hold was gone
 			if a := r.taken(op); a.Cause != "" {
 				return a
 			}

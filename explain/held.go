@@ -37,7 +37,7 @@ func byGrant(acquires []*history.Operation) []*history.Operation {
 	})
 }
 
-// holding returns those of a violation's holds that existed at its instant; all of them if fewer than two did.
+// holding returns those of a violation's holds that existed at its instant; all if fewer than two did.
 func (r *run) holding(v *checker.Violation) []*history.Operation {
 	all := r.shownBy(v)
 	out := slices.DeleteFunc(slices.Clone(all), func(op *history.Operation) bool { return op.Return > v.At || r.gone(op, v.At) })
@@ -47,8 +47,8 @@ func (r *run) holding(v *checker.Violation) []*history.Operation {
 	return out
 }
 
-// gone reports whether a hold had been released by an instant. A server keeps one key for all holds of a re-entrant client: the release of an inner
-// one ends none of them.
+// gone reports whether a hold had been released by an instant. A server keeps one key for all holds of a re-entrant client, so the release of an inner
+// hold ends none.
 func (r *run) gone(acquire *history.Operation, at int64) bool {
 	released := func(h *checker.Hold) bool { return h.Release != nil && h.Release.Return < at }
 	h := r.holdOf[acquire.ID]
@@ -57,7 +57,7 @@ func (r *run) gone(acquire *history.Operation, at int64) bool {
 	}))
 }
 
-// beside returns the hold that was wronged in a violation of release-safety, and those granted while its client believed in it.
+// beside returns the hold that a violation of release-safety ended or changed, and those granted while its client believed in it.
 func (r *run) beside(v *checker.Violation) []*history.Operation {
 	wronged := r.held(v.Clients[0], v.Key, v.At)
 	if wronged == nil {
@@ -76,8 +76,8 @@ func (r *run) beside(v *checker.Violation) []*history.Operation {
 	return holds
 }
 
-// between adds to the given holds those that any client was granted from the first of them until the damage was seen, and those under which anything
-// was written that can have taken effect between the writes that show the damage.
+// between adds to the given holds those granted from the first of them until the damage, and those under which a write may have taken effect between the
+// writes that show the damage.
 func (r *run) between(holds []*history.Operation, v *checker.Violation) []*history.Operation {
 	out := slices.Clone(holds)
 	from, first := v.At, holds[0].Return
@@ -100,8 +100,8 @@ func (r *run) between(holds []*history.Operation, v *checker.Violation) []*histo
 	return out[:min(len(out), most)]
 }
 
-// nearest returns holds in the order in which to examine how they overlap a later one: the latest first; for a semaphore the one whose client's
-// belief ended first, because the others may have held rightly.
+// nearest returns holds in the order in which to examine their overlap with a later one: the latest first; for a semaphore the one whose client's belief
+// ended first, because the others may be legal.
 func (r *run) nearest(holds []*history.Operation, seen int64) []*history.Operation {
 	holds = slices.Clone(holds)
 	slices.Reverse(holds)
@@ -111,7 +111,7 @@ func (r *run) nearest(holds []*history.Operation, seen int64) []*history.Operati
 	return holds
 }
 
-// findHolds computes the holds of the record as a check does. A record that breaks an assumption of the checker has none.
+// findHolds computes the holds of the record as the checker does. A record that breaks an assumption of the checker has none.
 func (r *run) findHolds() {
 	r.holds, _ = checker.Holds(r.Header, r.Ops, r.Faults)
 	r.holdOf = map[uint64]*checker.Hold{}
@@ -151,8 +151,8 @@ func (r *run) outer(op *history.Operation) (all []*history.Operation) {
 	return all
 }
 
-// under returns the acquire on which what a server keeps of a client rests when the client calls an operation: of its latest hold, also of an inner one
-// that it has given back, but not if no server was asked for that; nil: none.
+// under returns the acquire that wrote what the server keeps for a client when the client calls an operation: that of its latest hold, even of an inner one
+// that it has released, unless that hold was granted without a request; nil: none.
 func (r *run) under(op *history.Operation) *history.Operation {
 	latest := r.held(op.Client, op.Key, op.Call)
 	if latest != nil && !r.sent(latest) {
@@ -161,8 +161,8 @@ func (r *run) under(op *history.Operation) *history.Operation {
 	return latest
 }
 
-// until returns the instant up to which a client believed in a hold, by what it knew at the instant by; the end of time if it released earlier. Who gave
-// back an inner hold believes in the outer one.
+// until returns the instant up to which a client believed in a hold, given what it knew at the instant by; math.MaxInt64 if it released earlier. A client
+// that released an inner hold believes in the outer one.
 func (r *run) until(acquire *history.Operation, by int64) (until int64) {
 	h := r.holdOf[acquire.ID]
 	if h == nil {
@@ -183,8 +183,8 @@ func (r *run) until(acquire *history.Operation, by int64) (until int64) {
 	return until
 }
 
-// kept returns the instant up to which a server keeps a hold, by its acquire and extends that had returned at the instant by. A re-entry that sent no
-// command does not count.
+// kept returns the instant up to which a server keeps a hold, given its acquire and the extends that had returned at the instant by. It ignores a
+// re-entry without a command.
 func (r *run) kept(acquire *history.Operation, by int64) (until int64) {
 	h := r.holdOf[acquire.ID]
 	if h == nil || r.Header.Lease == 0 {
@@ -211,7 +211,7 @@ func (r *run) releaseOf(acquire *history.Operation) *history.Operation {
 	return nil
 }
 
-// workedUntil returns when the last critical section or write under a hold ended; the end of time if none is known.
+// workedUntil returns when the last critical section or write under a hold ended; math.MaxInt64 if none is recorded.
 func (r *run) workedUntil(acquire *history.Operation) (end int64) {
 	if h := r.holdOf[acquire.ID]; h != nil {
 		for _, use := range h.Uses {
@@ -231,7 +231,7 @@ func (r *run) grantedAt(op *history.Operation) int64 {
 	return op.Return
 }
 
-// releasedAt returns when the release of a hold took effect; the end of time if none did.
+// releasedAt returns when the release of a hold took effect; math.MaxInt64 if none did.
 func (r *run) releasedAt(acquire *history.Operation) int64 {
 	release := r.releaseOf(acquire)
 	if release == nil {

@@ -2,7 +2,7 @@ package explain
 
 import "github.com/lockbench/lockbench/history"
 
-// How the order of a node's commands is known.
+// How the order of a node's commands was found.
 const (
 	Dispatched = "the simulator's dispatch order"
 	WorkedOut  = "worked out: an order that explains the recorded replies"
@@ -14,7 +14,7 @@ type Log struct {
 	Events []history.Executed
 }
 
-// Executed returns what the nodes of the run executed, in the order on which the causes rest.
+// Executed returns what the nodes of the run executed, in the order that the experiments used.
 func (f Findings) Executed() Log {
 	l := Log{Source: Dispatched}
 	if f.run == nil {
@@ -32,7 +32,7 @@ func (f Findings) Executed() Log {
 	return l
 }
 
-// Replay executes a record's commands again and returns what they did.
+// Replay executes a record's commands again and returns their effects.
 func Replay(rec Record, srv Server) Log { return Findings{run: newRun(rec, srv)}.Executed() }
 
 // executed describes one event.

@@ -11,7 +11,7 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// clock is a node's own clock: its offset from true time, and its rate error in parts per million since an instant.
+// clock is a node's clock: its offset from true time, and its rate error in parts per million since an instant.
 type clock struct{ offset, ppm, since int64 }
 
 // at returns the node's own time at an instant of the run.
@@ -47,7 +47,7 @@ func (c change) renewed() bool {
 	return c.before != nil && c.after != nil && c.before.sameData(c.after)
 }
 
-// parts names what a change did to which parts of a key: a field, a member, an item, or "" for the whole of a text. A change of the expiry concerns all.
+// parts returns what a change did to each part of a key: a field, a member, an item, or "" for a string. A change of the expiry affects all.
 func (c change) parts() map[string]Hit {
 	before, after := c.before.parts(), c.after.parts()
 	out := map[string]Hit{}
@@ -69,7 +69,7 @@ func (c change) parts() map[string]Hit {
 	return out
 }
 
-// meets reports whether two changes concern a part in common of one key.
+// meets reports whether two changes affect the same part of a key.
 func (c change) meets(o change) bool {
 	if c.key != o.key {
 		return false
@@ -90,10 +90,10 @@ type machine struct {
 	clock  clock
 	values map[string]*Value
 	loaded bool  // the server has been given values
-	stop   int64 // the instant from which on the node's clock stands still, so that no lease ends; 0: it goes on
+	stop   int64 // when the node's clock stops, so that no lease ends; 0: never
 }
 
-// load sets the data and the clock, which goes on.
+// load sets the data and the clock, which runs.
 func (m *machine) load(values map[string]*Value, c clock) {
 	m.values, m.clock, m.loaded, m.stop = values, c, false, 0
 }
@@ -106,7 +106,7 @@ func (m *machine) ownTime(t int64) int64 {
 	return m.epoch + m.clock.at(t)
 }
 
-// tick lets time pass until t and returns the keys that expired meanwhile, by expiry.
+// tick advances time to t and returns the keys that expired, by expiry.
 func (m *machine) tick(t int64) (ended []change) {
 	now := m.ownTime(t)
 	for key, v := range m.values {
@@ -127,7 +127,7 @@ func (m *machine) tick(t int64) (ended []change) {
 	return ended
 }
 
-// do executes a request and returns its reply on one line, what it changed, and the keys that it named.
+// do executes a request and returns its reply as one line, its changes, and the keys that it named.
 func (m *machine) do(r request, t int64) (reply string, changes []change, touched []string) {
 	at := time.Unix(0, m.ownTime(t))
 	if !m.loaded {
@@ -141,7 +141,7 @@ func (m *machine) do(r request, t int64) (reply string, changes []change, touche
 	got, _ := resp.ParseReply(raw)
 	reply = got.Line(history.MaxReply)
 	touched = m.srv.Touched()
-	if len(touched) == 0 && slices.ContainsFunc(r, func(args []string) bool { return resp.IsWrite(args[0]) }) { // FLUSHALL names no key and may change each
+	if len(touched) == 0 && slices.ContainsFunc(r, func(args []string) bool { return resp.IsWrite(args[0]) }) { // FLUSHALL names no key and may change all
 		touched = slices.Collect(maps.Keys(m.values))
 	}
 	touched = slices.Compact(slices.Sorted(slices.Values(touched)))
@@ -156,15 +156,15 @@ func (m *machine) do(r request, t int64) (reply string, changes []change, touche
 	return reply, changes, touched
 }
 
-// instead is what a key may be in place of a value.
+// instead has replacements for a value: no key, other data, another expiry.
 var instead = []func(v Value) *Value{
 	func(Value) *Value { return nil },
 	func(v Value) *Value { return v.altered() },
 	func(v Value) *Value { v.Expires += int64(time.Hour); return &v },
 }
 
-// idle reports whether the reply to a command that changed nothing proves that it would not have, whatever the values were. It does not if the command
-// gets the same reply, and changes something, with something else there: it may have written what was there already.
+// idle reports whether the reply to a command that changed nothing proves that it wrote nothing. It does not if, with another value, the command gets the
+// same reply and changes something: it may have written the value that was there.
 func (m *machine) idle(e *event, r request) bool {
 	values := m.values
 	defer func() { m.values, m.loaded = values, false }()
@@ -207,7 +207,7 @@ func (m *machine) undo(changes []change) {
 	}
 }
 
-// apply applies the effect of a fault to the data or the clock. past returns what the node held after it had executed a given command.
+// apply applies the effect of a fault to the data or the clock. past returns the data of the node after a given command.
 func (m *machine) apply(e *history.Effect, past func(turn uint64) map[string]*Value) (changes []change) {
 	before := maps.Clone(m.values)
 	m.loaded = false

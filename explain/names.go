@@ -19,16 +19,16 @@ var faultNames = map[string]verdicts.Cause{
 	history.Evicted:   verdicts.Eviction,
 }
 
-// owner is the owner of a command, as seen from the hold that it hit.
+// owner relates a command to the hold that it hit.
 type owner string
 
 const (
 	others owner = "another's"
 	own    owner = "its own"
-	late   owner = "its own, asked for before that hold"
+	late   owner = "its own, sent before that hold"
 )
 
-// causeOfOwner maps commands to causes.
+// causeOfOwner maps the owner of a command to the cause.
 var causeOfOwner = map[owner]verdicts.Cause{others: verdicts.MisUnlock, own: verdicts.OwnRelease, late: verdicts.LateRequest}
 
 // finding names the cause for an event that made the difference.
@@ -41,7 +41,7 @@ func (m *meeting) finding(p pairing, i int) finding {
 	case e.ended():
 		if shortened, renewal := m.shortened(p, i); renewal != nil {
 			f = m.finding(p, shortened)
-			f.text = sentence(f.text, ", which made ", words(renewal), " too late")
+			f.text = sentence(f.text, ", after which ", words(renewal), " came too late")
 			return f
 		}
 		f.rank, f.name = byTime, m.lease(p, e.at)
@@ -54,8 +54,8 @@ func (m *meeting) finding(p pairing, i int) finding {
 	return f
 }
 
-// shortened returns the command that moved the end of the first's lease to an earlier time, and the renewal that came too late for that reason: without
-// the command, it finds the hold. No renewal: the lease ended when it would have ended anyway.
+// shortened returns the command that moved the end of the first's lease to an earlier time, and the renewal that came too late because of it: without the
+// command, the renewal finds the hold. A nil renewal means that the command did not matter.
 func (m *meeting) shortened(p pairing, end int) (by int, renewal *event) {
 	n := p.first.node
 	key := n.events[end].changes[0].key
@@ -115,7 +115,7 @@ func (m *meeting) lease(p pairing, at int64) verdicts.Cause {
 	return verdicts.Overbelief
 }
 
-// hindered reports whether a fault may have kept the first client from renewing.
+// hindered reports whether a fault may have prevented the first client from renewing.
 func (m *meeting) hindered(from, to int64) bool {
 	return slices.ContainsFunc(m.Faults, func(w history.Window) bool {
 		kind, _ := faults.FindKind(w.Fault)
@@ -123,8 +123,7 @@ func (m *meeting) hindered(from, to int64) bool {
 	})
 }
 
-// renewedInVain returns the last extend by which the lock told the first client, before its lease ended, that it had renewed that beyond the end, and no
-// node was asked to, or none did; nil: none.
+// renewedInVain returns the first client's last extend that succeeded before its lease ended although no node renewed the lease; nil: none.
 func (m *meeting) renewedInVain(p pairing, ended int64) (vain *history.Operation) {
 	h, keys := m.holdOf[m.first.ID], p.second.keys()
 	if h == nil {
@@ -141,8 +140,8 @@ func (m *meeting) renewedInVain(p pairing, ended int64) (vain *history.Operation
 	return vain
 }
 
-// renewedLate names the cause where a client believes in a hold whose lease has ended because an extend succeeded all the same, before the violation
-// was seen and before the client was granted again.
+// renewedLate names the cause if the client still believed in the hold because an extend succeeded after the lease had ended, before the violation and
+// before the client's next grant.
 func (m *meeting) renewedLate(p pairing, ended int64) verdicts.Cause {
 	n, keys := p.first.node, p.second.keys()
 	for i := max(p.from(), n.by(ended)); i < n.by(m.seen); i++ {
@@ -161,8 +160,8 @@ func (m *meeting) renewedLate(p pairing, ended int64) verdicts.Cause {
 	return ""
 }
 
-// claims reports whether a command takes a hold for its client's own: that of an extend that succeeded, of a renewal in the background that wrote more
-// than the end of a lease, or of one beside a release that made what was gone. Who renews another's hold and does not report it tells its client nothing.
+// claims reports whether a command made its client believe in a hold: that of an extend that succeeded, a renewal in the background that wrote more than
+// an expiry, or one beside a release that created the key again. A background renewal of another's hold that only moves its expiry reports nothing.
 func (e *event) claims() bool {
 	if e.op == nil {
 		return slices.ContainsFunc(e.changes, func(c change) bool { return !c.renewed() })
@@ -186,7 +185,7 @@ func words(e *event) Sentence {
 		return sentence(Name(e.cmd.Client), "'s ", called(e.cmd), " at ", Instant(e.at))
 	case e.effect != nil:
 		what := map[string]string{history.Restarted: "the restart", history.Promoted: "the promotion of the replica", history.ClockSet: "the jump of the clock",
-			history.ClockRate: "the drift of the clock", history.Deleted: "the delete by somebody", history.Evicted: "the eviction"}[e.effect.What]
+			history.ClockRate: "the drift of the clock", history.Deleted: "the deletion by an operator", history.Evicted: "the eviction"}[e.effect.What]
 		return sentence(what, " at node ", strconv.Itoa(e.effect.Node), " at ", Instant(e.at))
 	}
 	return sentence("the end of the lease of ", Key(e.changes[0].key), " at ", Instant(e.at))

@@ -13,19 +13,19 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// event is one thing that happened at a node, in the node's order: a command, the effect of a fault, or the end of a lease.
+// event is a command, the effect of a fault, or the end of a lease at a node, in the node's order.
 type event struct {
 	cmd     *history.Command // nil: not a command
 	effect  *history.Effect  // nil: not a fault
-	at      int64            // when the node executed it, as precisely as is known; never before the events ahead of it
-	ran     int64            // the same, by the time left in its own reply; it may lie before events ahead of it that changed nothing
+	at      int64            // when the node executed it, as precisely as is known; not before earlier events
+	ran     int64            // the same, from the remaining time in its reply; it may be before earlier events that changed nothing
 	op      *history.Operation
 	changes []change
 	touched []string // keys that cmd named
 	clock   clock    // the node's, before the event
 	open    bool     // the replayed reply differs from the recorded one
 
-	judged, idle bool // whether its reply proves that it changed nothing, and whether that was asked
+	judged, idle bool // idle, once judged: its reply proves that it wrote nothing
 }
 
 // ended reports whether an event is the end of a lease.
@@ -37,7 +37,7 @@ type node struct {
 	events []event
 	marks  []map[string]*Value // the data before every markEvery-th event
 	byOp   map[uint64][]int    // the commands of an operation
-	broken bool                // from some point on no order explains the replies
+	broken bool                // after some point no order explains the replies
 }
 
 const markEvery = 64
@@ -47,7 +47,7 @@ func (n *node) by(at int64) int {
 	return sort.Search(len(n.events), func(i int) bool { return n.events[i].at > at })
 }
 
-// state returns what the node held before its i-th event.
+// state returns the data of the node before its i-th event.
 func (n *node) state(i int) map[string]*Value {
 	mark := min(i/markEvery, len(n.marks)-1)
 	if mark < 0 {
@@ -81,11 +81,11 @@ func (n *node) after(turn uint64) int {
 
 // Bounds on the search for an order.
 const (
-	backtracks = 5000 // of one search; then one reply counts as unexplained, and the search continues behind it
-	regrets    = 512  // how many choices back a search can undo
-	unsolved   = 50   // unexplained replies after which the search gives a node up
+	backtracks = 5000 // of one search; then one reply counts as unexplained, and the search continues after it
+	regrets    = 512  // the most choices that a search can undo
+	unsolved   = 50   // unexplained replies after which the search gives up a node
 	grain      = 3_000_000
-	long       = 3 * grain // a command under way for longer is tried at both ends of its time as well
+	long       = 3 * grain // a command pending for longer is also tried at both ends of its time
 )
 
 // orderer finds the order in which one node executed its commands.
@@ -121,8 +121,8 @@ func (o *orderer) simulated() {
 	o.suffer(math.MaxInt64)
 }
 
-// unknownScript reports whether a command without a recorded reply ran a script that the node, which starts without any in the simulator, had not
-// been sent: the node replied NOSCRIPT and did nothing.
+// unknownScript reports whether a command without a recorded reply called a script that the node did not have, so that it did nothing. A simulated node
+// starts without scripts.
 func (o *orderer) unknownScript(c *history.Command) bool {
 	return c.Name == "EVALSHA" && c.Replied == 0 && !slices.ContainsFunc(o.events, func(e event) bool {
 		return e.cmd != nil && (e.cmd.Script == c.Script && !refusedByServer(e.cmd.Reply) && (e.cmd.Name == "EVAL" || e.cmd.Reply != "") || e.cmd.Name == "SCRIPT")
@@ -206,8 +206,8 @@ func (o *orderer) execute(c *history.Command, at int64) bool {
 	return c.Replied == 0 || same(c, reply)
 }
 
-// from returns the earliest instant at which the node is likely to have executed a command. One that was sent to a stopped node is executed when the node
-// goes on; that it was before, and the node stopped between executing it and sending the reply, is tried only if nothing else explains the replies.
+// from returns the earliest likely instant at which the node executed a command. If the node was stopped when the command was sent, that is when the node
+// resumed; an execution just before the stop is tried only if nothing else explains the replies.
 func (o *orderer) from(c *history.Command) int64 {
 	for i := range o.stops {
 		if w := &o.stops[i]; w.Start < c.Sent && c.Sent < w.Ending && (c.Replied == 0 || c.Replied >= w.Ending) {
@@ -229,7 +229,7 @@ func (o *orderer) seen(c *history.Command) int64 {
 	return seen
 }
 
-// loosen notes on values whose expiry a command set how far that expiry may be off.
+// loosen records on values whose expiry a command set by how much that expiry may be off.
 func (o *orderer) loosen(c *history.Command, at int64, changes []change) {
 	for _, ch := range changes {
 		switch {
@@ -247,8 +247,8 @@ func refusedByServer(reply string) bool {
 	return strings.HasPrefix(reply, "-")
 }
 
-// timeLeft compares the first number in which a reply differs from the recorded one, if that may be a remaining time in ms: it returns the time left by
-// the reply, and how much later than at the instant of the reply the node executed the command, or ended the key, both in nanoseconds. 0: no difference.
+// timeLeft compares the first number in which a reply differs from the recorded one, if that may be a remaining time in ms. It returns the time left by
+// the reply, and the difference: how much later the node executed the command, or set the expiry. Both are in nanoseconds; 0 means no difference.
 func timeLeft(c *history.Command, reply string) (left, by int64) {
 	if c.Turn != 0 || c.Reply == "" || same(c, reply) {
 		return 0, 0
@@ -271,8 +271,8 @@ func timeLeft(c *history.Command, reply string) (left, by int64) {
 	return 0, 0
 }
 
-// shift returns how much later or earlier than at an instant a command can have been executed, if its reply says by; the rest is that of the end of a
-// key. It returns 0 if that key cannot have ended so much earlier or later.
+// shift returns by how much later or earlier than an instant a command can have been executed, if its reply indicates by; the rest must be an error of a
+// key's expiry. It returns 0 if that expiry cannot be so far off.
 func (o *orderer) shift(c *history.Command, keys []string, at, left, by int64) int64 {
 	from, to := max(o.from(c), o.changed()), c.Replied
 	own := min(max(by, from-at), to-at)
@@ -293,15 +293,15 @@ func (o *orderer) changed() int64 {
 	return math.MinInt64
 }
 
-// shorten moves the end of the key that has the given time left at an instant, to so much earlier, and reports whether it may end then: the command
-// that set its end was executed at an instant that is not known. The end lies in the given span.
+// shorten moves the expiry of the key that has the given time left at an instant earlier, and reports whether that is possible: when the command that set
+// the expiry was executed is uncertain. The expiry lies in the given span.
 func (o *orderer) shorten(keys []string, at, left, by int64, ends checker.Span) bool {
 	for _, key := range keys {
 		v := o.m.values[key]
 		if v == nil || v.Expires == 0 {
 			continue
 		}
-		if off := v.Expires - o.m.ownTime(at) - left; max(off, -off) > 1_000_000 { // it was another key's
+		if off := v.Expires - o.m.ownTime(at) - left; max(off, -off) > 1_000_000 { // the expiry of another key
 			continue
 		}
 		end := v.Expires - by
@@ -318,9 +318,9 @@ func (o *orderer) shorten(keys []string, at, left, by int64, ends checker.Span) 
 	return false
 }
 
-// endsNow reports whether a command was executed in the millisecond in which a key ends. Redis keeps the key until that millisecond is over and
-// replies that 0 ms are left; the embedded server ends it when the millisecond begins, and replies that 1 is left until then. That 0 and 1 are times
-// shows an execution a millisecond earlier, with one more left.
+// endsNow reports whether a command was executed in the millisecond in which a key expires. Redis keeps the key until the end of that millisecond and
+// replies that 0 ms are left; the embedded server deletes it at its beginning, and replies 1 before. An execution a millisecond earlier, with one more
+// left, proves that 0 and 1 are times.
 func (o *orderer) endsNow(c *history.Command, r request, reply string, at int64) bool {
 	i := 0
 	for i < min(len(reply), len(c.Reply)) && reply[i] == c.Reply[i] {
@@ -339,8 +339,8 @@ func (o *orderer) endsNow(c *history.Command, r request, reply string, at int64)
 // tolerance is the uncertainty, in ms, of the instant at which a command was executed.
 const tolerance = 10
 
-// same reports whether a reply equals the recorded one. Protocols differ in quotes. A remaining time, in ms or s, depends on when the node executed
-// the command, which is known to the millisecond only in the simulator.
+// same reports whether a reply equals the recorded one, apart from quotes, in which protocols differ, and from remaining times, which depend on when the
+// node executed the command: only the simulator knows that to the millisecond.
 func same(c *history.Command, reply string) bool {
 	was, is := strings.ReplaceAll(c.Reply, `"`, ""), strings.ReplaceAll(reply, `"`, "")
 	if was == is || was == "" || strings.HasSuffix(was, " items]") || strings.HasPrefix(was, "-") && strings.HasPrefix(is, "-") {

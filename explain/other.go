@@ -11,8 +11,8 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// wrongfulEnd explains a release or an extend that succeeded without a hold, by the command of it that changed a value written by another client, or
-// else by what had ended the hold.
+// wrongfulEnd explains a release or an extend that succeeded without a hold: by its command that changed a value written by another client, or by what
+// had ended the hold.
 func (r *run) wrongfulEnd(v *checker.Violation) Answer {
 	for _, o := range v.Witness.All() {
 		if o.Op != history.Release && o.Op != history.Extend {
@@ -28,12 +28,11 @@ func (r *run) wrongfulEnd(v *checker.Violation) Answer {
 	}
 	return firstOf(
 		func() Answer { return r.ownHold(v, v.Clients[len(v.Clients)-1], v.At) },
-		func() Answer { return r.overlap(v, r.holding(v), never) },         // it ended what was its client's own: the other was granted beside it
-		func() Answer { return r.ownHold(v, v.Clients[0], math.MaxInt64) }) // or what its client had made again, and others had found
+		func() Answer { return r.overlap(v, r.holding(v), never) },         // it ended its client's own hold: the other client was granted beside it
+		func() Answer { return r.ownHold(v, v.Clients[0], math.MaxInt64) }) // or a mark that its client had set again and others use
 }
 
-// wronged returns the grant of the client that a violation names first, if a node granted it before an event and the event changed what it had written,
-// or had found already as it would have written it, and that had been there since; nil: none.
+// wronged returns the grant of the violation's first client if an event changed what that grant had written, or had found already written; nil: none.
 func (r *run) wronged(v *checker.Violation, n *node, i int) *event {
 	held := r.held(v.Clients[0], v.Key, n.events[i].at)
 	if held == nil {
@@ -49,7 +48,7 @@ func (r *run) wronged(v *checker.Violation, n *node, i int) *event {
 	return nil
 }
 
-// wrote reports whether an attempt wrote a part that a later event changed, or may have found there what it would have written.
+// wrote reports whether an attempt wrote a part that a later event changed, or may have found it already written.
 func (r *run) wrote(a *attempt, later change) bool {
 	e := &a.node.events[a.grant]
 	if len(e.changes) > 0 {
@@ -63,7 +62,7 @@ func (r *run) wrote(a *attempt, later change) bool {
 	return !r.m.idle(e, again)
 }
 
-// hit returns the answer for a command that changed what another client had written, or had found already as it would have written it.
+// hit returns the answer for a command that changed what another client had written, or had found already written.
 func (r *run) hit(n *node, i int, wronged *event) Answer {
 	e := &n.events[i]
 	for _, c := range e.changes {
@@ -84,8 +83,8 @@ func (r *run) hit(n *node, i int, wronged *event) Answer {
 	return Answer{}
 }
 
-// fence explains a fence that is not larger than an earlier one: by the events between the two grants without which the later grant would have got a
-// larger one, or else by the reason why the two holds overlap.
+// fence explains a fence that is not larger than an earlier one: by the events between the two grants without which the later fence would have been
+// larger, or by the cause of the overlap of the two holds.
 func (r *run) fence(v *checker.Violation) Answer {
 	holds := r.shownBy(v)
 	if len(holds) < 2 || r.failed {
@@ -101,11 +100,11 @@ func (r *run) fence(v *checker.Violation) Answer {
 			return nearest(found).because(Name(second.Client), " would have been refused, or given a fence larger than ", strconv.FormatUint(first.Fence, 10))
 		}
 	}
-	return r.overlap(v, holds, r.apart) // of holds that did not meet, the end of one does not explain the fence of the other
+	return r.overlap(v, holds, r.apart) // if the holds did not overlap, the end of one does not explain the fence of the other
 }
 
-// lowered leaves out each event between the two grants alone, or else the fewest together without which the second's fence would have been larger than
-// the first's. An acquire counts up, and is none of them.
+// lowered finds the events between the two grants without which the second's fence would have been larger than the first's: each that suffices alone, or
+// the fewest that do together. It skips acquires, which only increase the fence.
 func (m *meeting) lowered(p pairing) (found []finding) {
 	larger := func(left []int) bool {
 		granted, reply := m.granted(p.second, left[0], without{events: left})
@@ -118,7 +117,7 @@ func (m *meeting) lowered(p pairing) (found []finding) {
 			continue
 		}
 		switch refused := m.lacks(p, i, without{events: []int{i}}); {
-		case refused && e.effect == nil: // a release left out refuses the second, and says nothing about fences
+		case refused && e.effect == nil: // without this release the second is refused, which shows nothing about fences
 		case refused, larger([]int{i}):
 			found = append(found, m.fenceFinding(p, i))
 		default:
@@ -136,7 +135,7 @@ func (m *meeting) lowered(p pairing) (found []finding) {
 
 func (m *meeting) fenceFinding(p pairing, i int) finding {
 	f := m.finding(p, i)
-	if p.first.node.events[i].ended() { // it kept no hold: the second would have been granted all the same
+	if p.first.node.events[i].ended() { // the lease of no hold: the second would have been granted anyway
 		f.name = verdicts.CountExpired
 	}
 	return f
@@ -152,8 +151,8 @@ func largest(reply string) (most uint64) {
 	return most
 }
 
-// ownHold explains what went wrong with a client's own hold: by the event without which an extend, a re-entry or a release of the client, called by an
-// instant, would have had another reply or effect.
+// ownHold explains the loss of a client's own hold: by the event without which an extend, a re-entry or a release that the client called before an
+// instant would have had another reply or effect.
 func (r *run) ownHold(v *checker.Violation, client string, by int64) Answer {
 	for _, o := range slices.Backward(v.Witness.All()) {
 		op := r.ops[o.ID]
@@ -170,10 +169,10 @@ func (r *run) ownHold(v *checker.Violation, client string, by int64) Answer {
 	return Answer{}
 }
 
-// taken finds what ended the hold to which an operation belongs.
+// taken returns what ended the hold of an operation.
 func (r *run) taken(op *history.Operation) Answer {
 	hold := r.under(op)
-	if op.Op == history.Acquire { // a new grant belongs to no hold that was given back
+	if op.Op == history.Acquire { // a new grant does not belong to a released hold
 		hold = r.heldBefore(op)
 	}
 	if hold == nil || hold.ID == op.ID {
@@ -198,16 +197,16 @@ func (r *run) taken(op *history.Operation) Answer {
 	if len(found) == 0 {
 		return Answer{}
 	}
-	return nearest(found).because("the hold of ", Name(op.Client), " would have been there")
+	return nearest(found).because("the hold of ", Name(op.Client), " would have existed")
 }
 
-// finds reports whether an operation's command finds its hold when an event is left out, and did not in the record: an operation that was refused is
-// not, or one that succeeded has another effect on what is there.
+// finds reports whether an operation finds its hold only when an event is left out: if it was refused, it then succeeds; if it succeeded, it then has
+// another effect.
 func (r *run) finds(a *attempt, out int) bool {
 	e := &a.node.events[a.events[0]]
 	reply, changes := r.answered(a, out, without{events: []int{out}})
 	switch {
-	case a.op == nil || a.op.Outcome == history.OK: // of a command in the background only its effect is known
+	case a.op == nil || a.op.Outcome == history.OK: // a command in the background has no outcome, only an effect
 	case a.op.Op == history.Acquire:
 		return r.accepts(e, reply, changes)
 	case !same(e.cmd, reply):

@@ -6,9 +6,9 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// owned reports whether an event took away the first's hold. The end of the lease of what granted the first did, also where another client wrote it, as
-// in a hand-over. An event did not if it ended a hold of its own client: with that hold left out too, the second is granted. Nor did it if it removed
-// what its client had written over the first's hold: with that grant alone left out, the second is refused.
+// owned reports whether an event ended the first's hold. So did the end of the lease that the first's grant depends on, even if another client wrote it,
+// as in a hand-over. An event that ended a hold of its own client did not: without that hold too, the second is granted. Nor did one that removed what
+// its client had written over the first's hold: without that grant alone, the second is refused.
 func (m *meeting) owned(p pairing, i int) bool {
 	n := p.first.node
 	e := &n.events[i]
@@ -42,8 +42,8 @@ func (m *meeting) conflicts(ops []uint64) bool {
 	})
 }
 
-// writer returns the index of the last command before the i-th event that changed a part which later changes concern, other than by moving its expiry;
-// -1: none.
+// writer returns the index of the last command before the i-th event that wrote a part that the later changes affect, not counting a moved expiry; -1:
+// none.
 func (n *node) writer(i int, later ...change) int {
 	for j, e := range slices.Backward(n.events[:i]) {
 		if e.cmd != nil && slices.ContainsFunc(e.changes, func(c change) bool { return !c.renewed() && slices.ContainsFunc(later, c.meets) }) {
@@ -53,8 +53,8 @@ func (n *node) writer(i int, later ...change) int {
 	return -1
 }
 
-// holdsOf returns the acquires of a client executed between the first's grant and an event, and that of the hold which the event released: also one
-// granted before the first, if the first does not rest on it.
+// holdsOf returns a client's acquires between the first's grant and an event, and that of the hold which the event released, even if it was granted before
+// the first, unless the first's grant needs it.
 func (m *meeting) holdsOf(p pairing, client string, to int) (ops []uint64, from int) {
 	from = to
 	for i := p.from(); i < to; i++ {

@@ -11,7 +11,7 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// finding is an experiment that had an effect: what was left out, and its name.
+// finding is an experiment that changed the outcome: what was left out, and the cause that names it.
 type finding struct {
 	node     *node
 	event    int // -1: the votes, or nothing
@@ -21,12 +21,12 @@ type finding struct {
 	evidence Event
 }
 
-// because returns the answer for a finding: what would have been without it.
+// because returns the answer for a finding; effect is what would have happened without it.
 func (f finding) because(effect ...any) Answer {
 	return because(f.name, sentence("without ", f.text, ", ", Sentence(effect)), f.evidence)
 }
 
-// rank orders possible causes: what others did comes before what the two clients did.
+// rank orders possible causes: actions of others come before those of the two clients.
 type rank int
 
 const (
@@ -40,11 +40,11 @@ const (
 type meeting struct {
 	*run
 	first, second *history.Operation // their acquires
-	seen          int64              // when the harm was done: only what the first knew by then counts
+	seen          int64              // the instant of the violation: what the first learnt later does not count
 	depth         int
 }
 
-// deepest bounds how many grants back a cause is followed.
+// deepest bounds how many earlier grants a cause is traced through.
 const deepest = 16
 
 // met explains why two holds overlap.
@@ -67,7 +67,7 @@ func (r *run) meet(a, b *history.Operation, seen int64, depth int) Answer {
 	return answer
 }
 
-// explain does the experiments on the nodes that both clients asked.
+// explain does the experiments on the nodes to which both clients sent requests.
 func (m *meeting) explain() Answer {
 	first, second := m.attempts(m.first), m.attempts(m.second)
 	if len(first) == 0 || len(second) == 0 {
@@ -80,7 +80,7 @@ func (m *meeting) explain() Answer {
 	if len(pairs) == 0 {
 		return Answer{}
 	}
-	if pairs[0].second.first() < pairs[0].first.first() { // the node granted in the reverse order of the replies
+	if pairs[0].second.first() < pairs[0].first.first() { // the node granted them in the reverse order
 		m.first, m.second = m.second, m.first
 		for i := range pairs {
 			pairs[i].first, pairs[i].second = pairs[i].second, pairs[i].first
@@ -97,7 +97,7 @@ func (m *meeting) explain() Answer {
 		func() Answer { return m.unexplained(pairs) })
 }
 
-// withoutCommands returns the answer for a grant without recorded commands: if its client held the lock already, it re-entered by its own count.
+// withoutCommands returns the answer for a grant without recorded commands: a client that held the lock already re-entered by its own count.
 func (m *meeting) withoutCommands(first, second []*attempt) Answer {
 	op := m.second
 	if len(second) > 0 {
@@ -116,7 +116,7 @@ func (m *meeting) withoutCommands(first, second []*attempt) Answer {
 	return noCommand(op)
 }
 
-// noCommand returns the answer for a grant for which no server was asked.
+// noCommand returns the answer for a grant without a request to a server.
 func noCommand(op *history.Operation) Answer {
 	return because(verdicts.StaleReentry, sentence(Name(op.Client), " sent no command: no server could have refused it"), Event{At: op.Return, Op: op, NoCommand: true})
 }
@@ -137,7 +137,7 @@ func (r *run) grants(all []*attempt) (n int) {
 	return n
 }
 
-// fewVotes explains a grant that too few nodes gave.
+// fewVotes explains a grant by fewer nodes than a majority.
 func (m *meeting) fewVotes(first, second []*attempt) Answer {
 	for _, one := range []struct {
 		op  *history.Operation
@@ -151,14 +151,14 @@ func (m *meeting) fewVotes(first, second []*attempt) Answer {
 	return Answer{}
 }
 
-// candidates returns the events between the two grants that changed what the second asked for, without those of the first's acquire, which made its
-// hold, and those of the second's last attempt; and every setting of the node's clock, even before the first grant.
+// candidates returns the events between the two grants that changed the second's keys, and all changes of the node's clock, even earlier ones. It
+// excludes the first's acquire, which created its hold, and the second's last attempt.
 func (m *meeting) candidates(p pairing) (out []int) {
 	n, keys := p.first.node, p.second.keys()
 	for i := 0; i < p.second.grant; i++ {
 		e := &n.events[i]
 		clock := e.setsClock()
-		if i < p.from() && !clock { // an earlier setting of the clock may have ended the first's lease
+		if i < p.from() && !clock { // an earlier change of the clock may have ended the first's lease
 			continue
 		}
 		if slices.Contains(p.second.events, i) || !clock && !changesAny(e, keys) || e.op != nil && e.op.ID == m.first.ID && i <= p.first.grant {
@@ -172,7 +172,7 @@ func (m *meeting) candidates(p pairing) (out []int) {
 	return out
 }
 
-// lacks reports whether a node refuses the second when something is left out.
+// lacks reports whether a node refuses the second without what is left out.
 func (m *meeting) lacks(p pairing, from int, left without) bool {
 	ok, _ := m.granted(p.second, from, left)
 	return !ok
@@ -193,8 +193,8 @@ func (m *meeting) single(pairs []pairing, spare int) (found []finding) {
 	return found
 }
 
-// stands reports whether the first is granted without an event. An event between the commands of its attempt without which it is not, such as the
-// release that handed it the lock, made its hold and cannot have ended it.
+// stands reports whether the first is granted without an event. An event that the first's grant needs, such as the release that handed it the lock,
+// cannot have ended its hold.
 func (m *meeting) stands(p pairing, i int) bool {
 	if i > p.first.grant {
 		return true
@@ -203,16 +203,15 @@ func (m *meeting) stands(p pairing, i int) bool {
 	return granted
 }
 
-// others returns the candidates that may be left out together. It drops those that made the first's hold, and the end of another client's hold that
-// began before the first: that hold would last beside the first and refuse the second by itself. A hold that began since is left out together with
-// its grant.
+// others returns the candidates that may be left out together. It drops those that the first's grant needs, and the end of another client's hold that
+// began before the first: without that end, the other hold would refuse the second. A hold that began later is left out together with its grant.
 func (m *meeting) others(p pairing) []int {
 	return slices.DeleteFunc(m.candidates(p), func(i int) bool {
 		return !m.stands(p, i) || !m.beganSince(p, i) && m.lacks(p, i, without{events: []int{i}}) && !m.owned(p, i)
 	})
 }
 
-// together leaves out everything that happened between the two, and puts back whatever makes no difference.
+// together leaves out all candidates, and then puts back those that make no difference.
 func (m *meeting) together(pairs []pairing, spare int) (found []finding) {
 	var refusing []pairing
 	left := map[*node][]int{}
@@ -234,7 +233,7 @@ func (m *meeting) together(pairs []pairing, spare int) (found []finding) {
 	return jointly(found)
 }
 
-// jointly adds to what each finding left out that the others were left out with it.
+// jointly adds to the text of each finding what was left out with it.
 func jointly(found []finding) (out []finding) {
 	for i, f := range found {
 		switch others := len(found) - 1; others {
@@ -249,7 +248,7 @@ func jointly(found []finding) (out []finding) {
 	return out
 }
 
-// fewest removes from a set the events that need not be left out for an experiment to succeed.
+// fewest returns the events of a set that must be left out for an experiment to succeed.
 func fewest(all []int, succeeds func(left []int) bool) []int {
 	const most = 64
 	for i := len(all) - 1; i >= 0 && len(all) <= most; i-- {
@@ -260,11 +259,11 @@ func fewest(all []int, succeeds func(left []int) bool) []int {
 	return all
 }
 
-// unexplained returns the answer if nothing that happened between the two made the difference: time passed, by the server's clock or the second's, or
-// the grant ignores the hold.
+// unexplained returns the answer if no event between the two made the difference: the lease ended by the clock of the server or of the second client, or
+// the grant ignored the hold.
 func (m *meeting) unexplained(pairs []pairing) Answer {
 	for _, p := range pairs {
-		for i := range p.from() { // those without which the first would not have been granted either
+		for i := range p.from() { // without one of these the first would not have been granted either
 			e := &p.first.node.events[i]
 			if e.effect == nil || !slices.Contains(m.candidates(p), i) {
 				continue
@@ -289,15 +288,15 @@ func (m *meeting) unexplained(pairs []pairing) Answer {
 	if !m.marked(p) { // the first left nothing for the second to find
 		return Answer{}
 	}
-	why := sentence("that hold does not stop ", Name(p.second.granting().cmd.Name))
+	why := sentence(Name(p.second.granting().cmd.Name), " does not check for that hold")
 	if m.setsNothing(p.second) {
-		why = sentence(Name(m.second.Client), " goes on, though its ", Name(p.second.granting().cmd.Name), " set nothing")
+		why = sentence("its ", Name(p.second.granting().cmd.Name), " set nothing, and it took that for a grant")
 	}
-	return because(verdicts.DoubleGrant, sentence("with all left out that happened since ", Name(m.first.Client), " was granted, ", Name(m.second.Client),
-		" is still granted: ", why), p.first.reported(), p.second.reported())
+	return because(verdicts.DoubleGrant, sentence("even without anything that happened after ", Name(m.first.Client), " was granted, ", Name(m.second.Client),
+		" would have been granted: ", why), p.first.reported(), p.second.reported())
 }
 
-// setsNothing reports whether the reply to the command that granted proves that it changed nothing: it looked, and its client took no notice.
+// setsNothing reports whether the reply to the command that granted proves that it changed nothing, so that the client ignored a refusal.
 func (r *run) setsNothing(a *attempt) bool {
 	e := a.granting()
 	again := r.asks.of(e.cmd)
@@ -308,13 +307,13 @@ func (r *run) setsNothing(a *attempt) bool {
 	return r.m.idle(e, again)
 }
 
-// marked reports whether the node, after it had granted the first, held any key that the second asked for.
+// marked reports whether the node, after it had granted the first, held any of the second's keys.
 func (m *meeting) marked(p pairing) bool {
 	values := p.first.node.state(p.from())
 	return slices.ContainsFunc(p.second.keys(), func(key string) bool { return values[key] != nil })
 }
 
-// answer returns the answer for the nearest finding. If that is a grant in between that took the first's hold away, it explains why it was granted.
+// answer returns the answer for the nearest finding. If that is a grant in between that took the first's hold away, it explains that grant.
 func (m *meeting) answer(found []finding) Answer {
 	if len(found) == 0 {
 		return Answer{}
@@ -329,8 +328,7 @@ func (m *meeting) answer(found []finding) Answer {
 	return answer
 }
 
-// nearest returns the finding to name: by rank, then by time. If a command moved the end of a lease to an earlier time, that command is named, not
-// the end.
+// nearest returns the finding to report: by rank, then by time. A command that moved the end of a lease to an earlier time replaces that end.
 func nearest(found []finding) finding {
 	var left []finding
 	for _, f := range found {

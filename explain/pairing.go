@@ -7,7 +7,7 @@ import (
 // pairing is two attempts at one node.
 type pairing struct{ first, second *attempt }
 
-// common pairs the attempts by node. Nodes that did not vote for the first are left out, unless none is known to have.
+// common pairs the attempts by node. It omits nodes that did not vote for the first, unless no vote is known.
 func common(first, second []*attempt) (out []pairing) {
 	voted := slices.ContainsFunc(first, func(a *attempt) bool { return a.grant >= 0 })
 	for _, a := range first {
@@ -29,7 +29,7 @@ func (a *attempt) time() int64 { return a.node.events[a.first()].at }
 // granting returns the command that granted.
 func (a *attempt) granting() *event { return &a.node.events[a.first()] }
 
-// reported returns the grant in the form that an answer has it.
+// reported converts the grant for an answer.
 func (a *attempt) reported() Event {
 	e := a.granting().reported("", a.keys())
 	e.Granted = true
@@ -42,7 +42,7 @@ func (p pairing) from() int { return p.first.first() + 1 }
 // to returns the index of the first command of the second's attempt.
 func (p pairing) to() int { return p.second.events[0] }
 
-// doubtful reports whether an unexplained reply between the two may concern the second's keys.
+// doubtful reports whether a command between the two with an unexplained reply may have used the second's keys.
 func (p pairing) doubtful() bool {
 	if p.first.node.broken && p.second.grant >= len(p.first.node.events) {
 		return true

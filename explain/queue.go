@@ -6,16 +6,15 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// passing is an acquire that was granted while another client, which had come before, was waiting.
+// passing is an acquire that was granted while a client that had come earlier was waiting.
 type passing struct {
 	*run
-	waiter *attempt // the last that was refused before the grant
+	waiter *attempt // its last before the grant
 	grant  *attempt
 }
 
-// overtaken explains why a client was granted the lock ahead of one that had waited longer: by the event without which the waiter's request, in
-// the place of the grant, is granted and the newcomer's is refused. If there is none, and the waiter's request is granted there when all requests of
-// the newcomer are left out, the lock preferred who came later.
+// overtaken explains why a client was granted the lock before one that had waited longer: by the event without which the newcomer is refused and the
+// waiter, in its place, granted. If there is none, but the waiter is granted when the newcomer's requests are left out, the lock preferred the newcomer.
 func (r *run) overtaken(v *checker.Violation) Answer {
 	waiting, granted := r.acquireOf(v, v.Clients[0]), r.acquireOf(v, v.Clients[1])
 	if waiting == nil || granted == nil {
@@ -68,11 +67,11 @@ func (p *passing) explain() Answer {
 		return Answer{}
 	}
 	granting := &p.grant.node.events[p.grant.grant]
-	return because(verdicts.Barging, sentence("had ", Name(p.grant.op.Client), " not asked, ", Name(waiter), " would have been granted in the place of ", words(granting),
-		": the lock let in who came later"), granting.reported("", nil))
+	return because(verdicts.Barging, sentence("had ", Name(p.grant.op.Client), " not tried, ", Name(waiter), " would have been granted in place of ", words(granting),
+		": the lock preferred the later client"), granting.reported("", nil))
 }
 
-// without says what leaving out an event shows.
+// without returns the sentence for a decisive event.
 func (p *passing) without(e *event) Sentence {
 	return sentence("without ", words(e), ", ", Name(p.grant.op.Client), " would have been refused, and ", Name(p.waiter.op.Client), " granted in its place")
 }
@@ -84,7 +83,7 @@ func (p *passing) decides(i int) bool {
 	return !granted && p.instead(p.grant, p.waiter, i, left)
 }
 
-// between returns the events since the waiter first asked that changed what the two asked for, without the newcomer's own.
+// between returns the events since the waiter's first request that changed the keys of either client, without the newcomer's own.
 func (p *passing) between() (out []int) {
 	n, keys := p.grant.node, append(p.waiter.keys(), p.grant.keys()...)
 	for i := n.byOp[p.waiter.op.ID][0] + 1; i < p.grant.grant; i++ {

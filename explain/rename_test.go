@@ -12,17 +12,17 @@ import (
 	"github.com/lockbench/lockbench/sim"
 )
 
-// renamed returns a row with other names for everything that has one: clients, keys, tokens, scripts and their text.
+// renamed returns a row with other names of clients, keys, tokens and scripts, and other text of scripts.
 func renamed(text string) string {
 	return strings.NewReplacer("c1", "c7", "c2", "c4", "c3", "c5", "job", "thing", "take", "renew", "steal", "release",
 		"refuse", "acquire_script", " a ", " del ", " b ", " expire ", "KEYS[1]) ", "KEYS[1])  ").Replace(text)
 }
 
-// Names decide nothing: a run in which everything is called something else has the same causes.
+// TestNamesDecideNothing: a run with other names has the same causes.
 func TestNamesDecideNothing(t *testing.T) {
 	for _, row := range rows {
 		s, want := parsed(t, renamed(row.text)), parsed(t, row.text).want
-		for i := range s.Commands { // what the record calls a script
+		for i := range s.Commands { // the names of scripts in the record
 			if c := &s.Commands[i]; c.Script != "" {
 				c.Args[0] = c.Script
 			}
@@ -35,7 +35,7 @@ func TestNamesDecideNothing(t *testing.T) {
 	}
 }
 
-// The source of a script may change in what does nothing, and its digest with it.
+// TestTheTextOfAScriptDecidesNothing: a comment in a script changes its source and digest, but no cause.
 func TestTheTextOfAScriptDecidesNothing(t *testing.T) {
 	for _, row := range rows {
 		s := parsed(t, row.text)

@@ -9,15 +9,15 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// without says what an experiment on one node leaves out.
+// without is what an experiment on one node leaves out.
 type without struct {
 	events []int    // by index
 	ops    []uint64 // operations all of whose commands are left out
-	stop   int64    // the instant from which on the clock stands still, so that no lease ends; 0: it goes on
-	clock  int64    // the time since 1970 that the client of the attempt takes it to be; 0: unchanged
+	stop   int64    // when the clock stops, so that no lease ends; 0: never
+	clock  int64    // the time since 1970 by the clock of the attempt's client; 0: unchanged
 }
 
-// replay executes what is left of a node's history when something is left out, up to an attempt that is repeated.
+// replay executes a node's history without some events, up to an attempt that it repeats.
 type replay struct {
 	*run
 	node  *node
@@ -26,11 +26,11 @@ type replay struct {
 	out   map[string]uint64 // clients refused in the replay, with the acquire
 	saved map[int]map[string]*Value
 
-	waiter *history.Operation // nil: none is watched
+	waiter *history.Operation // the acquire to watch; nil: none
 	early  bool               // a request of the waiter was granted in the replay
 }
 
-// granted replays a node's history from an event on, without some events, and reports whether an attempt is granted then, and by which reply.
+// granted replays a node's history from an event on, without some events, and reports whether an attempt is then granted, and with which reply.
 func (r *run) granted(a *attempt, from int, left without) (granted bool, reply string) {
 	granted = true
 	r.again(a, from, left, func(e *event, got string, changes []change) bool {
@@ -41,7 +41,7 @@ func (r *run) granted(a *attempt, from int, left without) (granted bool, reply s
 	return granted, reply
 }
 
-// answered does the same and returns the reply to the last command of an attempt, and what that changes.
+// answered does the same, and returns the last reply of an attempt and what its command changes.
 func (r *run) answered(a *attempt, from int, left without) (reply string, changes []change) {
 	r.again(a, from, left, func(_ *event, got string, did []change) bool {
 		reply, changes = got, did
@@ -61,8 +61,8 @@ func (r *run) again(a *attempt, from int, left without, visit func(e *event, rep
 	})
 }
 
-// instead replays a node's history up to an attempt and reports whether another attempt, which was refused, is granted in its place, and no earlier
-// request of its operation is.
+// instead replays a node's history up to an attempt and reports whether another attempt, which was refused, is granted in its place, while no earlier
+// request of the other operation is.
 func (r *run) instead(a, refused *attempt, from int, left without) bool {
 	p := r.newReplay(a, from, left)
 	p.waiter = refused.op
@@ -91,8 +91,8 @@ func (r *run) newReplay(a *attempt, from int, left without) *replay {
 	return p
 }
 
-// withRight adds to the events that are left out, for each setting of the clock among them, the later settings by which the same fault put it right: they
-// set it wrong where the first is missing.
+// withRight adds to the events that are left out, for each change of the clock among them, the later changes by which the same fault corrected it:
+// without the first they would make the clock wrong.
 func (r *run) withRight(n *node, events []int) []int {
 	all := events
 	for _, i := range events {
@@ -117,7 +117,7 @@ func (r *run) windowOf(e *history.Effect) int {
 	})
 }
 
-// through repeats the events up to the last of an attempt, and in place of each of the attempt's own calls visit, until it returns false.
+// through repeats the events up to the last of an attempt. For the attempt's own events it calls visit, until that returns false.
 func (p *replay) through(a *attempt, visit func(i int) (more bool)) {
 	for i := p.from; i <= a.last(); i++ {
 		p.save(i)
@@ -129,7 +129,7 @@ func (p *replay) through(a *attempt, visit func(i int) (more bool)) {
 	}
 }
 
-// send executes the request of a command at an instant; one without a request can't be executed again, and is not ok.
+// send executes the request of a command at an instant. ok is false if there is no request, because the command cannot be executed again.
 func (r *run) send(c *history.Command, at int64, again request) (reply string, changes []change, ok bool) {
 	r.m.tick(at)
 	if again == nil {
@@ -139,7 +139,7 @@ func (r *run) send(c *history.Command, at int64, again request) (reply string, c
 	return answerOf(c, reply), changes, true
 }
 
-// by returns the request to repeat, by the clock that the experiment gives to the client.
+// by returns the request to repeat, with the times of the clock that the experiment gives to the client.
 func (p *replay) by(c *history.Command) request {
 	again := p.asks.of(c)
 	if p.left.clock == 0 {
@@ -171,7 +171,7 @@ func (r *run) timeIn(arg string, sent int64) (at int64, unit float64) {
 	return 0, 0
 }
 
-// clockOf returns what a client took the time to be when it sent a command, since 1970: by its arguments, or else the true time.
+// clockOf returns the time since 1970 by the clock of a client when it sent a command: that in its arguments, or the true time.
 func (r *run) clockOf(c *history.Command) int64 {
 	for _, arg := range c.Args {
 		if at, unit := r.timeIn(arg, c.Sent); unit != 0 {
@@ -186,7 +186,7 @@ func decimals(number string) int {
 	return len(behind)
 }
 
-// keep marks the states that a later restart or promotion restores, so that save keeps them.
+// keep marks the states that a later restart or promotion restores.
 func (p *replay) keep(from, to int) {
 	for i := from; i <= to; i++ {
 		if e := p.node.events[i].effect; e != nil && e.Known && (e.What == history.Restarted || e.What == history.Promoted) {
@@ -197,7 +197,7 @@ func (p *replay) keep(from, to int) {
 	}
 }
 
-// save keeps what the node holds before an event, if keep marked it.
+// save copies the data of the node before an event, if keep marked it.
 func (p *replay) save(i int) {
 	if _, wanted := p.saved[i]; wanted {
 		p.saved[i] = maps.Clone(p.m.values)
@@ -231,13 +231,13 @@ func (p *replay) step(i int) {
 	}
 }
 
-// removedNothing reports whether an event is an eviction or a delete of keys that were gone already, such as by the end of their leases. As a command
-// that changed nothing, it changes nothing in a replay in which they still exist.
+// removedNothing reports whether an event is an eviction or a deletion of keys that no longer existed. Like a command that changed nothing, it changes
+// nothing in a replay, even if they still exist there.
 func (e *event) removedNothing() bool {
 	return e.effect != nil && (e.effect.What == history.Evicted || e.effect.What == history.Deleted) && len(e.changes) == 0
 }
 
-// end ends a lease when the node did, if it is the same lease.
+// end ends a lease as the node did, if it is the same lease.
 func (p *replay) end(e *event) {
 	c := e.changes[0]
 	if earliest, _ := c.before.ends(); earliest <= p.m.ownTime(e.at) && p.m.values[c.key].equal(c.before) {
@@ -246,8 +246,8 @@ func (p *replay) end(e *event) {
 	}
 }
 
-// skips reports whether the replay omits a command. A command that changed nothing in the record changes nothing in the replay, unless a grant
-// depended on it, or it may have written what was there already. A client refused in the replay sends nothing until its next acquire.
+// skips reports whether the replay omits a command. A command that changed nothing in the record is omitted, unless a grant depended on it or it may have
+// written the value that was there. A client refused in the replay sends nothing until its next acquire.
 func (p *replay) skips(i int) bool {
 	e := &p.node.events[i]
 	if e.op != nil && slices.Contains(p.left.ops, e.op.ID) {
@@ -262,8 +262,8 @@ func (p *replay) skips(i int) bool {
 	return len(e.changes) == 0 && p.granting(i) == nil && (p.waiter == nil || e.op != p.waiter) && p.idle(i)
 }
 
-// idle reports whether the reply to a command that changed nothing proves that; that of an acquire proves at least that it was refused. One without a
-// reply may not have been executed, and shows nothing else.
+// idle reports whether the reply to a command that changed nothing proves that it wrote nothing. The reply of an acquire proves at least a refusal; a
+// command without a reply may not have been executed.
 func (p *replay) idle(i int) bool {
 	e := &p.node.events[i]
 	if e.judged {
@@ -296,8 +296,8 @@ func (p *replay) granting(i int) *attempt {
 	return nil
 }
 
-// repeat executes a command again. A client whose grant is now refused sends no more. A try that was refused in the record and is granted now changes
-// nothing: what its client would have done with it is not known, and it would stand in the way of others.
+// repeat executes a command again. A client that is now refused sends no more. The changes of an attempt that was refused in the record and is now granted
+// are undone: what its client would have done next is unknown, and its hold would refuse others.
 func (p *replay) repeat(i int) {
 	e := &p.node.events[i]
 	if refusedByServer(e.cmd.Reply) && len(e.changes) == 0 {
@@ -317,8 +317,8 @@ func (p *replay) repeat(i int) {
 	}
 }
 
-// refuses reports whether the reply to a command of a granted attempt now refuses its client. The record teaches which replies refuse; for an unknown
-// reply, what the command changes decides.
+// refuses reports whether the reply to a command of a granted attempt is now a refusal. The record shows which replies refuse; for other replies, the
+// changes of the command decide.
 func (r *run) refuses(a *attempt, e *event, reply string, changes []change) bool {
 	if same(e.cmd, reply) {
 		return false
@@ -335,13 +335,13 @@ func (r *run) refuses(a *attempt, e *event, reply string, changes []change) bool
 	return !does(e.changes, changes)
 }
 
-// clears reports whether a command of an attempt only deletes keys before another sets some: if it finds nothing to delete, that refuses nobody.
+// clears reports whether a command of an attempt only deletes keys before another command sets some, so that deleting none is not a refusal.
 func (a *attempt) clears(e *event) bool {
 	return a.grant >= 0 && len(e.changes) > 0 && len(keysOf(e.changes, true)) == 0 && len(keysOf(a.node.events[a.grant].changes, true)) > 0
 }
 
-// does reports whether a command does in the replay what it did in the record: it sets the same keys. What it clears away beside, such as its client's
-// place in a queue or marks that have ended, another command may have cleared away before. If it set none, it deletes the same keys.
+// does reports whether a command has the same effect in the replay as in the record: it sets the same keys, or if it set none, deletes the same keys. If
+// it set some, its deletions don't count: another command may already have removed its client's place in a queue, or expired marks.
 func does(recorded, changes []change) bool {
 	set, again := keysOf(recorded, true), keysOf(changes, true)
 	if len(set) > 0 || len(again) > 0 {

@@ -2,11 +2,10 @@ package explain
 
 import "strings"
 
-// replies is what a record teaches about the replies to the requests of acquires: in how many attempts that were granted, and in how many that were
-// refused, each was seen.
+// replies counts, for each reply to a request of an acquire, the granted and the refused attempts in which it was seen.
 type replies struct {
 	seen   map[shape]map[answer]tally
-	places map[position]tally // the attempts in which items that decide were seen at a place; nil until it is asked for
+	places map[position]tally // attempts with decisive items, by place; computed when needed
 }
 
 // answer is a whole reply, or one item of a reply that is an array: fences and remaining times vary where another item tells a grant from a refusal.
@@ -50,9 +49,9 @@ func (r *replies) count(s shape, a answer, granted bool) {
 // of counts the attempts in which a reply was seen.
 func (r *replies) of(s shape, reply string) tally { return r.seen[s][answer{text: reply}] }
 
-// refuse reports whether a reply means a refusal: the same was seen in one kind of attempts alone, or else an item of it was, at a place that tells
-// grants from refusals. Where items of both kinds are in it, those that more attempts share decide: a flag does, and a count or a time left, which is
-// another one each time, may be the same by chance. It is not known otherwise.
+// refuse reports whether a reply means a refusal, if that is known: the whole reply was seen only in grants or only in refusals, or an item was, at a
+// place that distinguishes them. If its items disagree, those seen in more attempts decide: a flag recurs, while a count or a remaining time differs each
+// time and matches only by chance.
 func (r *replies) refuse(s shape, reply string) (refused, known bool) {
 	if t := r.of(s, reply); t.decides() {
 		return t.refused > 0, true
@@ -60,7 +59,7 @@ func (r *replies) refuse(s shape, reply string) (refused, known bool) {
 	var items tally
 	for _, a := range answers(reply)[1:] {
 		switch t := r.seen[s][a]; {
-		case !t.decides() || !r.tells(s, a):
+		case !t.decides() || !r.distinguishes(s, a):
 		default:
 			items.granted, items.refused = items.granted+t.granted, items.refused+t.refused
 		}
@@ -68,8 +67,8 @@ func (r *replies) refuse(s shape, reply string) (refused, known bool) {
 	return items.refused > items.granted, items.refused != items.granted
 }
 
-// tells reports whether, at the place of an item, some items were seen in grants alone and others in refusals alone.
-func (r *replies) tells(s shape, item answer) bool {
+// distinguishes reports whether, at the place of an item, some items were seen only in grants and others only in refusals.
+func (r *replies) distinguishes(s shape, item answer) bool {
 	if r.places == nil {
 		r.places = map[position]tally{}
 		for of, items := range r.seen {

@@ -7,7 +7,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// request is what a node executes at once: one command, with its name, or those from MULTI to EXEC.
+// request is what a node executes as one step: a command, with its name, or those from MULTI to EXEC.
 type request [][]string
 
 // requests turns recorded commands into requests to the embedded server.
@@ -16,7 +16,7 @@ type requests struct {
 	transactions map[*history.Command][]*history.Command
 }
 
-// newRequests returns the commands of a record with each transaction as one command, MULTI, which the node executed when it received the EXEC.
+// newRequests replaces each transaction in a record by one command, MULTI, which the node executed when it received the EXEC.
 func newRequests(rec *Record) *requests {
 	q := &requests{scripts: rec.Scripts, transactions: map[*history.Command][]*history.Command{}}
 	if !slices.ContainsFunc(rec.Commands, func(c history.Command) bool { return c.Name == "MULTI" }) {
@@ -50,7 +50,7 @@ func newRequests(rec *Record) *requests {
 	return q
 }
 
-// transaction returns the one command that stands for a transaction: it is called MULTI, and otherwise what ended the transaction.
+// transaction returns the command that replaces a transaction: its name is MULTI, the rest is that of the command that ended the transaction.
 func transaction(queued []*history.Command, end *history.Command) history.Command {
 	whole := *end
 	whole.Name, whole.Args = "MULTI", nil
@@ -62,7 +62,7 @@ func transaction(queued []*history.Command, end *history.Command) history.Comman
 	return whole
 }
 
-// of returns the request to execute on the embedded server; nil if it touches no key or can't be executed again.
+// of returns the request to execute on the embedded server; nil if it uses no key or cannot be executed again.
 func (q *requests) of(c *history.Command) (r request) {
 	queued, several := q.transactions[c]
 	switch {
@@ -73,7 +73,7 @@ func (q *requests) of(c *history.Command) (r request) {
 			r = request{args}
 		}
 		return r
-	case c.Reply == "(nil)" || c.Args[len(c.Args)-1] == "DISCARD": // nothing of it was executed
+	case c.Reply == "(nil)" || c.Args[len(c.Args)-1] == "DISCARD": // none of its commands were executed
 		return nil
 	}
 	r = request{{"MULTI"}}
@@ -87,7 +87,7 @@ func (q *requests) of(c *history.Command) (r request) {
 	return append(r, []string{"EXEC"})
 }
 
-// one returns a single command to execute; nil if it touches no key or can't be executed again.
+// one returns a single command to execute; nil if it uses no key or cannot be executed again.
 func (q *requests) one(c *history.Command) []string {
 	args := append([]string{c.Name}, c.Args...)
 	switch c.Name {
@@ -110,7 +110,7 @@ func (q *requests) one(c *history.Command) []string {
 	return args
 }
 
-// scriptOf returns the source of the script that a command ran. A record of another tool may have it, or its digest, as the first argument alone.
+// scriptOf returns the source of the script that a command ran. A record of another tool may have the source, or its digest, only as the first argument.
 func (q *requests) scriptOf(c *history.Command) (source string, ok bool) {
 	if c.Script == "" && len(c.Args) > 0 {
 		if strings.HasPrefix(c.Name, "EVALSHA") {

@@ -21,7 +21,7 @@ type Record struct {
 	Faults   []history.Window
 }
 
-// run is a record in order: what each node executed, and which commands each operation sent.
+// run is a record with the order in which each node executed its commands.
 type run struct {
 	Record
 	m      *machine
@@ -31,15 +31,15 @@ type run struct {
 	holdOf map[uint64]*checker.Hold // by operation
 	nodes  []*node                  // by index
 	seen   replies
-	votes  int                           // places, nodes or keys, that an acquire asks for a vote; 1 without votes
-	polled map[shape]bool                // the commands that ask for a vote
+	votes  int                           // places (nodes or keys) at which an acquire requests a vote; 1 without votes
+	polled map[shape]bool                // the commands that request a vote
 	unseen map[uint64][]*history.Command // by operation: commands without a recorded reply
 	pairs  map[[3]uint64]Answer
-	failed bool // there is nothing to replay
+	failed bool // there are no commands to replay
 	nobody bool // no acquire of the run was granted
 }
 
-// shape is what identifies a kind of request: command name and script.
+// shape identifies a kind of request: command name and script.
 type shape struct{ name, script string }
 
 func shapeOf(c *history.Command) shape {
@@ -50,7 +50,7 @@ func shapeOf(c *history.Command) shape {
 	return shape{name, c.Script}
 }
 
-// newRun orders a record.
+// newRun finds the order of a record.
 func newRun(rec Record, srv Server) *run {
 	r := &run{Record: rec, ops: make(map[uint64]*history.Operation, len(rec.Ops)), seen: replies{seen: map[shape]map[answer]tally{}}, pairs: map[[3]uint64]Answer{}, polled: map[shape]bool{}, unseen: map[uint64][]*history.Command{}}
 	r.asks = newRequests(&r.Record)
@@ -81,7 +81,7 @@ func (r *run) indexes() (nodes []int) {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(seen)), func(n int) bool { return n < 0 })
 }
 
-// order finds what one node executed, and in which order.
+// order finds the order in which one node executed its commands.
 func (r *run) order(index int) *node {
 	n := &node{index: index, byOp: map[uint64][]int{}}
 	r.m.load(map[string]*Value{}, clock{})
@@ -116,8 +116,8 @@ func (r *run) order(index int) *node {
 	return n
 }
 
-// neverArrived returns the commands that did not reach a node: the latest without a reply that the client had sent when a confirmed fault lost a request, and
-// what it sent behind it on that connection, which was cut.
+// neverArrived returns the commands that did not reach a node: for each confirmed fault that lost a request, the client's latest command without a reply,
+// and those that it sent later on the same connection, which was cut.
 func (r *run) neverArrived(index int) (all []*history.Command) {
 	windows := r.confirmed(func(w *history.Window) bool {
 		kind, known := faults.FindKind(w.Fault)
@@ -189,7 +189,7 @@ func (r *run) effects(index int) (out []dated) {
 	return out
 }
 
-// attempt is the last request of an acquire for one vote: at one node, or, if a lock keeps several keys at a node, for one of them.
+// attempt is the last try of an acquire for one vote: at one node or, if a lock has several keys at a node, for one key.
 type attempt struct {
 	op     *history.Operation
 	node   *node
@@ -213,8 +213,7 @@ func (a *attempt) first() int {
 	return a.events[0]
 }
 
-// attempts returns the last attempts of an operation, by node and vote. Where a command of the same shape was sent for the same key before, that
-// attempt was in vain and a new one begins.
+// attempts returns the last attempts of an operation, by node and vote. A command that repeats an earlier one for the same key begins a new attempt.
 func (r *run) attempts(op *history.Operation) (out []*attempt) {
 	for _, n := range r.nodes {
 		out = append(out, r.ballots(op, n, r.lastTry(op, n, len(n.events)))...)
@@ -237,7 +236,7 @@ func (e *event) key() string {
 	return e.touched[0]
 }
 
-// asked is what a command asks for.
+// asked is the kind and key of a request.
 type asked struct {
 	shape
 	key string
@@ -245,14 +244,14 @@ type asked struct {
 
 func (e *event) asks() asked { return asked{shapeOf(e.cmd), e.key()} }
 
-// requests returns the commands of an operation that asked for keys and that the node ran.
+// requests returns the commands of an operation that used keys and that the node executed.
 func (n *node) requests(op *history.Operation) []int {
 	return slices.DeleteFunc(slices.Clone(n.byOp[op.ID]), func(i int) bool {
 		return n.events[i].touched == nil || refusedByServer(n.events[i].cmd.Reply)
 	})
 }
 
-// begins returns what an operation asked a node for first, whether or not the server knew the script or answered at all.
+// begins returns an operation's first request to a node, even if the server did not know the script or did not reply.
 func (r *run) begins(op *history.Operation, n *node) (first asked) {
 	var earliest int64 = math.MaxInt64
 	note := func(e *event) {
@@ -293,7 +292,7 @@ func (r *run) lastTry(op *history.Operation, n *node, end int) (try []int) {
 	return try
 }
 
-// ballots splits a try by key, if it asks for the same of several keys.
+// ballots splits a try by key, if it sends the same request for several keys.
 func (r *run) ballots(op *history.Operation, n *node, try []int) (out []*attempt) {
 	several := slices.ContainsFunc(try, func(i int) bool {
 		s := shapeOf(n.events[i].cmd)
@@ -317,14 +316,14 @@ func (r *run) ballots(op *history.Operation, n *node, try []int) (out []*attempt
 		}
 	}
 	for _, a := range out {
-		if a.grant < 0 && op.Outcome == history.OK { // it wrote what was there already, or what ended at once
+		if a.grant < 0 && op.Outcome == history.OK { // it wrote the value that was there, or one that expired at once
 			a.grant = r.grantedBy(a)
 		}
 	}
 	return out
 }
 
-// grantedBy returns the last command of an attempt whose reply was a vote elsewhere: a try that was refused has votes, too; without votes, the last; -1: none.
+// grantedBy returns the last command of an attempt whose reply was seen in grants; for a lock without votes, the last command; -1: none.
 func (r *run) grantedBy(a *attempt) int {
 	if r.votes == 1 {
 		return a.last()
@@ -338,7 +337,7 @@ func (r *run) grantedBy(a *attempt) int {
 	return -1
 }
 
-// learn notes how many votes a grant of the lock takes, and which replies granted attempts and refused ones got.
+// learn finds how many votes a grant takes, and counts the replies of granted and refused attempts.
 func (r *run) learn() {
 	var acquires []*history.Operation
 	for i := range r.Ops {
@@ -355,8 +354,8 @@ func (r *run) learn() {
 	for _, e := range vain {
 		r.seen.add(shapeOf(e.cmd), e.cmd.Reply, false)
 	}
-	// What set the same keys as a grant may have been one that came too late, which its client gave up. In an array a flag may say so; without other
-	// evidence only a single value, such as a count, is taken for a refusal.
+	// A command that set the same keys as a grant may have been a late grant, which its client gave up. Without other evidence only the reply of a single
+	// value, such as a count, counts as a refusal: an array may have a flag.
 	like = slices.DeleteFunc(like, func(e *event) bool {
 		refused, known := r.seen.refuse(shapeOf(e.cmd), e.cmd.Reply)
 		return !refused && (known || len(answers(e.cmd.Reply)) > 1)
@@ -366,7 +365,7 @@ func (r *run) learn() {
 	}
 }
 
-// polls counts the places, nodes or keys, at which an operation asked for the same and may have got it, and notes by which commands.
+// polls counts the places (nodes or keys) to which an operation sent the same request and may have been granted it, and records those requests.
 func (r *run) polls(op *history.Operation) (most int) {
 	type place struct {
 		asked
@@ -399,8 +398,8 @@ func (r *run) polls(op *history.Operation) (most int) {
 	return most
 }
 
-// learnFrom counts the replies in the last try of an acquire. It returns the commands of those before, which were in vain: those that set other keys
-// than a grant does, and those that may have been grants.
+// learnFrom counts the replies in the last try of an acquire. It returns the commands of its earlier tries, which failed: in like those that set the same
+// keys as a grant, in vain the others.
 func (r *run) learnFrom(op *history.Operation) (vain, like []*event) {
 	granting := map[*event]bool{} // by command of the last try that read or granted: whether it led to a vote
 	final := map[*event]bool{}    // the last commands of these tries
@@ -426,9 +425,9 @@ func (r *run) learnFrom(op *history.Operation) (vain, like []*event) {
 				like = append(like, e)
 			case !last:
 				vain = append(vain, e)
-			case granted && !final[e]: // its items may tell that the client had to wait
+			case granted && !final[e]: // its items may mean that the client had to wait
 				r.seen.count(shapeOf(e.cmd), answer{text: e.cmd.Reply}, true)
-			case granted || op.Outcome == history.Busy: // else it is unknown
+			case granted || op.Outcome == history.Busy: // otherwise unknown
 				r.seen.add(shapeOf(e.cmd), e.cmd.Reply, granted)
 			}
 		}

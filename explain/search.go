@@ -11,11 +11,11 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// search is a depth-first search for an order of one node's commands in which every reply equals the recorded one. Commands whose times overlap are
-// tried by the middle of their times; a command without a recorded reply may have been executed at any later time, or never.
+// search is a depth-first search for an order of one node's commands in which every reply equals the recorded one. It tries commands whose times overlap in
+// the order of the middles of their times. A command without a recorded reply may have been executed at any later time, or never.
 type search struct {
 	*orderer
-	likely []int64 // when a command was executed, judged by its times
+	likely []int64 // when each command was probably executed
 	done   []bool
 	low    int   // the first of cmds that is not yet ordered
 	left   int   // commands with a reply that are not yet ordered
@@ -23,7 +23,7 @@ type search struct {
 	stack  []choice
 	failed map[uint64]bool // states from which no order was found
 	tries  int             // backtracks since the last commit
-	best   []pick          // the longest order found before the search went back
+	best   []pick          // the longest order found before backtracking
 	lossy  int             // commands without a reply are tried while as many with one are left: no order passes without them
 	given  int             // replies that count as unexplained
 }
@@ -33,15 +33,15 @@ type connection struct {
 	number uint64
 }
 
-// pick is a command and how it is executed: other inverts whether the leases that may have ended by then did; early and late execute it as early or
-// late as possible, if it was under way for long or while a fault changed the data or a lease ended; after puts it behind an effect that was seen
-// later than it happened.
+// pick is a command and how to execute it: other inverts whether the leases that may have ended by then have; early and late execute it as early or late
+// as possible, if it was pending for long or while a fault changed the data or a lease ended; after puts it after an effect that was observed later than
+// it happened.
 type pick struct {
 	cmd                       int
 	other, early, late, after bool
 }
 
-// choice is one step of the search, with the alternatives that are left.
+// choice is one step of the search, with its untried alternatives.
 type choice struct {
 	pick
 	rest    []pick
@@ -149,7 +149,7 @@ func (s *search) candidates() (picks []pick) {
 	return append(picks, lost...)
 }
 
-// meetsEffect reports whether a fault changed the node's data between the middle of a command and its reply.
+// meetsEffect reports whether a fault changed the node's data between the middle of a command's time and its reply.
 func (s *search) meetsEffect(cmd int) bool {
 	return slices.ContainsFunc(s.effects[s.nextEff:], func(e dated) bool { return e.At > s.likely[cmd] && e.At <= s.cmds[cmd].Replied })
 }
@@ -165,7 +165,7 @@ func (s *search) meetsEnd(cmd int, by int64) bool {
 	return false
 }
 
-// limit returns the earliest reply time of the commands left: whatever was sent after it comes later.
+// limit returns the earliest reply time of the commands left: those sent after it come later.
 func (s *search) limit() int64 {
 	limit := int64(math.MaxInt64)
 	for i := s.low; i < len(s.cmds); i++ {
@@ -197,8 +197,7 @@ func (s *search) forward(picks []pick) bool {
 	return false
 }
 
-// idle reports whether the reply to a command proves that it changed nothing. It does not if the command may have written what was there already:
-// if, with something else there, it gets the same reply and changes that.
+// idle reports whether the reply to a command proves that it wrote nothing.
 func (s *search) idle(e *event) bool {
 	r := s.asks.of(e.cmd)
 	if len(e.changes) > 0 || r == nil {
@@ -235,7 +234,7 @@ func (s *search) take(p pick) bool {
 	if c.Replied != 0 {
 		s.left--
 	} else if len(s.events[len(s.events)-1].changes) == 0 {
-		return false // a command that changed nothing may as well never have arrived
+		return false // without an effect, it may as well not have arrived
 	}
 	for s.low < len(s.cmds) && s.done[s.low] {
 		s.low++
@@ -243,8 +242,8 @@ func (s *search) take(p pick) bool {
 	return ok
 }
 
-// leases ends leases up to an instant. Keys that a command names and that may or may not have ended by then follow the clock, or with other its
-// opposite; it returns false with other if there is no such key.
+// leases ends leases up to an instant. A command's keys that may or may not have expired by then follow the clock or, with other, the opposite; with other
+// it returns false if there is no such key.
 func (s *search) leases(c *history.Command, at int64, other bool) (found bool) {
 	now := s.m.ownTime(at)
 	if other {
@@ -288,7 +287,7 @@ func (s *search) named(c *history.Command, at int64) []string {
 	return touched
 }
 
-// backtrack undoes steps up to the latest choice that has an alternative, and takes that.
+// backtrack undoes steps up to the latest choice with an untried alternative, and takes that.
 func (s *search) backtrack() bool {
 	if len(s.stack) > len(s.best) {
 		s.best = s.best[:0]
@@ -328,7 +327,7 @@ func (s *search) revert(c *choice) {
 	}
 }
 
-// commit drops the alternatives of choices that lie far back.
+// commit drops the alternatives of old choices.
 func (s *search) commit() {
 	if len(s.stack) < 2*regrets {
 		return
@@ -338,8 +337,8 @@ func (s *search) commit() {
 	clear(s.failed)
 }
 
-// admitLost searches again, now also with commands that got no reply, up to the place that no order has passed without them. It comes second because
-// a request that arrived long after it was sent explains nearly everything.
+// admitLost searches again with commands that got no reply, up to the point that no order passed without them. They come second because a request that
+// arrives at any later time explains almost everything.
 func (s *search) admitLost() bool {
 	s.restart()
 	left := s.left
@@ -355,7 +354,7 @@ func (s *search) admitLost() bool {
 	return true
 }
 
-// acceptUnexplained repeats the longest order found and counts the reply after it as unexplained.
+// acceptUnexplained repeats the longest order found and accepts the reply after it as unexplained.
 func (s *search) acceptUnexplained() {
 	for _, p := range s.best {
 		s.take(p)
@@ -380,7 +379,7 @@ func (s *search) restart() {
 	clear(s.failed)
 }
 
-// hash identifies which commands are ordered and what the node holds.
+// hash identifies the set of ordered commands and the data of the node.
 func (s *search) hash() uint64 {
 	h := fnv.New64a()
 	put := func(text string) { _, _ = h.Write(append([]byte(text), 0)) }

@@ -13,13 +13,13 @@ type Server interface {
 	Load(at time.Time, values map[string]*Value)
 	// Do executes a command and returns its reply in wire format, valid until the next call. Only Load can set an earlier time.
 	Do(at time.Time, args []string) []byte
-	// Touched returns the keys that the last Do named, with those of commands within its script, possibly twice.
+	// Touched returns the keys that the last Do named, including those of commands in its script; there may be duplicates.
 	Touched() []string
-	// Value returns a copy of what a key holds; nil: no key.
+	// Value returns a copy of a key's value; nil: no key.
 	Value(key string) *Value
 }
 
-// Value is what one key holds. Values are immutable, so that states of a server can share them.
+// Value is the value of a key. Values are immutable, so that states of a server can share them.
 type Value struct {
 	Kind    string // as TYPE returns it
 	Text    string
@@ -28,7 +28,7 @@ type Value struct {
 	Scores  map[string]float64
 	Expires int64 // expiry by the server's own clock, in nanoseconds since 1970; 0 = never
 
-	// By how much it may expire before or after Expires: the command that set the expiry was executed at an instant that is not known.
+	// By how much earlier or later than Expires it may expire: when the command that set the expiry was executed is uncertain.
 	early, late int64
 }
 
@@ -45,7 +45,7 @@ func (v *Value) equal(o *Value) bool {
 	return v.Expires == o.Expires && v.sameData(o)
 }
 
-// parts returns the data of a value by field, member or item; that of a text is one part, without a name. nil has none.
+// parts returns the data of a value by field, member or item; a string is one part named "". nil has none.
 func (v *Value) parts() map[string]string {
 	if v == nil {
 		return nil

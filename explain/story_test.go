@@ -67,7 +67,7 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// TestStoriesAreShort: every story has five to twelve lines that fit two lines of a terminal, and every drawing fits 80 columns. The headline has the
+// TestStoriesAreShort: every story has five to thirteen lines that fit two lines of a terminal, and every drawing fits 80 columns. The headline has the
 // cause, and the last line the evidence for it.
 func TestStoriesAreShort(t *testing.T) {
 	stories := 0
@@ -75,7 +75,7 @@ func TestStoriesAreShort(t *testing.T) {
 		for _, v := range judged(t, s, s.recorded()).Violations {
 			stories++
 			where := fmt.Sprintf("%s: %s at %d", s.name, v.Property, v.At)
-			if n := len(v.Story); n < 5 || n > 12 {
+			if n := len(v.Story); n < 5 || n > 13 {
 				t.Fatalf("%s: a story of %d lines:\n%s", where, n, strings.Join(v.Story, "\n"))
 			}
 			if !strings.HasSuffix(v.Story[0], "("+string(v.Cause)+")") {
@@ -137,7 +137,7 @@ func TestStoriesPrintWhatWasRecorded(t *testing.T) {
 	}
 }
 
-// TestHoldsWithoutLeases: two holds that nothing ends meet with no end, and are drawn as far as the record goes.
+// TestHoldsWithoutLeases: the overlap of two holds that never end has no end, and is drawn up to the end of the record.
 func TestHoldsWithoutLeases(t *testing.T) {
 	s := parsed(t, `
 		lock mutex 0
@@ -158,7 +158,7 @@ func TestHoldsWithoutLeases(t *testing.T) {
 	}
 }
 
-// TestLeftoversAreAttributed: the description of a leftover names a key, and the commands show who left it.
+// TestLeftoversAreAttributed: the description of a leftover names a key, and the commands show which client left it.
 func TestLeftoversAreAttributed(t *testing.T) {
 	for _, s := range corpus(t) {
 		if !strings.HasSuffix(s.name, "/left-behind") {
@@ -180,7 +180,7 @@ func TestLeftoversAreAttributed(t *testing.T) {
 			}
 		}
 		if want := []verdicts.Cause{s.want[0], verdicts.CauseUnknown}; !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
-			t.Errorf("%s: causes %v, want %v: of the goroutines nobody knows", s.name, got, want)
+			t.Errorf("%s: causes %v, want %v: that of the goroutines is unknown", s.name, got, want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,16 +12,16 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// wait is an acquire that waited in vain.
+// wait is an acquire that was not granted in time.
 type wait struct {
 	*run
 	op      *history.Operation
-	from    int64 // when it had waited as long as is allowed
-	until   int64 // when it had waited too long, or was refused
+	from    int64 // the end of the longest wait allowed
+	until   int64 // when the violation was established, or the acquire refused
 	attempt *attempt
 }
 
-// stuck explains a lock that was unavailable although nobody could hold it: by the keys on the server when the waiter was refused.
+// stuck explains why a lock was unavailable although nobody could hold it, from the keys on the server when the waiter was refused.
 func (r *run) stuck(v *checker.Violation) Answer {
 	w := r.waiter(v)
 	if w == nil {
@@ -32,14 +33,14 @@ func (r *run) stuck(v *checker.Violation) Answer {
 	return firstOf(w.unseen, w.idle, w.fault, w.blocker, w.never)
 }
 
-// never explains a wait for what was never granted in the run.
+// never explains a wait in a run in which no acquire of the mode was granted.
 func (w *wait) never() Answer {
 	switch {
 	case slices.ContainsFunc(w.Ops, func(op history.Operation) bool {
 		return op.Op == history.Acquire && op.Outcome == history.OK && op.Mode == w.op.Mode
 	}):
 	case w.sound(w.attempt):
-		return because(verdicts.NeverGranted, sentence("whatever is left out: no acquire of its mode was granted in the whole run"))
+		return because(verdicts.NeverGranted, sentence("no acquire of its mode was granted in the whole run, whatever is left out"))
 	case w.nobody:
 		return neverGranted()
 	}
@@ -51,7 +52,7 @@ func neverGranted() Answer {
 	return because(verdicts.NeverGranted, sentence("the operations alone prove it: no acquire of the whole run was granted"))
 }
 
-// waiter finds the acquire that waited, and its last attempt before it had waited too long.
+// waiter finds the acquire that waited, and its last attempt before until.
 func (r *run) waiter(v *checker.Violation) *wait {
 	var w *wait
 	until := v.At + v.Lasted
@@ -90,7 +91,7 @@ func (r *run) askedBefore(op *history.Operation, n *node, end int) *attempt {
 	return nil
 }
 
-// sound reports whether the replies of an attempt are explained.
+// sound reports whether the order explains the replies of an attempt.
 func (r *run) sound(a *attempt) bool {
 	return !a.node.broken && !slices.ContainsFunc(a.events, func(i int) bool { return a.node.events[i].open })
 }
@@ -105,8 +106,8 @@ func (r *run) would(a *attempt, from int, left without) bool {
 	return granted
 }
 
-// accepts reports whether the replayed reply to a command of a refused attempt grants: the record has the reply for grants only, or, if it does not
-// know the reply, the command changes more than it did, or finds nothing where there was something.
+// accepts reports whether the replayed reply to a command of a refused attempt is a grant: in the record only grants got that reply, or, if the record
+// does not have it, the command changes more keys than it did, or finds a key gone.
 func (r *run) accepts(e *event, reply string, changes []change) bool {
 	if same(e.cmd, reply) {
 		return false
@@ -135,12 +136,11 @@ func (w *wait) fault() Answer {
 	return Answer{}
 }
 
-// blocker explains a wait by the command that made the key in its way: by whom it was sent, and why the key stayed. If several made it, it is the
-// last of them.
+// blocker explains a wait by the last command that created the key in the way: its client, and why the key stayed.
 func (w *wait) blocker() Answer {
 	n := w.attempt.node
 	makers := w.makers(w.wrote())
-	if len(makers) == 0 || w.would(w.attempt, makers[len(makers)-1], without{}) { // the record does not explain the refusal
+	if len(makers) == 0 || w.would(w.attempt, makers[len(makers)-1], without{}) { // the refusal is not reproduced
 		return Answer{}
 	}
 	for _, at := range makers {
@@ -150,20 +150,31 @@ func (w *wait) blocker() Answer {
 			}
 		}
 	}
-	makers = w.makers(func(e *event) bool { // what it wrote may have ended since, and others what rests on it
+	makers = w.makers(func(e *event) bool { // what it wrote may have expired since, and others may have built on it
 		return slices.ContainsFunc(e.changes, func(c change) bool { return c.after != nil && !c.renewed() && !c.freed() })
 	})
 	needed := w.needed(makers[len(makers)-1])
-	for _, at := range slices.Backward(makers) { // the first to write it: what others wrote over it may have changed nothing
+	for _, at := range slices.Backward(makers) { // the first writer: later writes may have changed nothing
 		if op := n.events[at].op; op != nil && slices.Contains(needed, op.ID) {
-			return w.blocked(at, " and those who asked for the same")
+			return w.blocked(at, andOthers(len(needed)-1))
 		}
 	}
 	return Answer{}
 }
 
-// needed returns the earlier acquires, in order, of which each must be left out for the waiter to be granted; none if it is not granted even so. A hold
-// that had been given back was in nobody's way.
+// andOthers names the acquires that are left out together with one.
+func andOthers(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return " and one other acquire"
+	}
+	return fmt.Sprintf(" and %d other acquires", n)
+}
+
+// needed returns the smallest set of earlier acquires, in order, that must be left out together for the waiter to be granted; none if leaving out all
+// is not enough. It leaves out released holds only if need be.
 func (w *wait) needed(from int) []uint64 {
 	const most = 64
 	ops := w.takers()
@@ -182,8 +193,8 @@ func (w *wait) needed(from int) []uint64 {
 	return ops
 }
 
-// freedWithout reports whether the waiter would have been granted without a command, or without its operation. With an acquire goes its hold: what its
-// client did to end that hold would not have been done either.
+// freedWithout reports whether the waiter would have been granted without a command, or without its operation. An acquire is left out with its whole
+// hold, release included.
 func (w *wait) freedWithout(at int) bool {
 	op := w.attempt.node.events[at].op
 	if op == nil {
@@ -199,7 +210,7 @@ func (w *wait) freedWithout(at int) bool {
 	return w.would(w.attempt, at, without{events: []int{at}}) || w.would(w.attempt, at, without{ops: []uint64{op.ID}})
 }
 
-// takers returns the earlier acquires that asked for the same as the waiter.
+// takers returns the earlier acquires that requested the same keys as the waiter.
 func (w *wait) takers() (ops []uint64) {
 	n, first := w.attempt.node, w.attempt.events[0]
 	for i := range first {
@@ -211,7 +222,7 @@ func (w *wait) takers() (ops []uint64) {
 	return ops
 }
 
-// blocked returns the answer for a key that one command made.
+// blocked returns the answer for a key that one command created; others names what else is left out.
 func (w *wait) blocked(at int, others string) Answer {
 	n, first := w.attempt.node, w.attempt.events[0]
 	maker := &n.events[at]
@@ -230,8 +241,8 @@ func (w *wait) blocked(at int, others string) Answer {
 	return Answer{}
 }
 
-// makers returns the commands that may have made the key in the way, the latest first: of each operation the last that changed what the waiter asked
-// for, and made what counts.
+// makers returns the commands that may have created the key in the way, the latest first: of each operation the last that changed the waiter's keys
+// and satisfies made.
 func (w *wait) makers(made func(*event) bool) (out []int) {
 	const most = 32
 	n, first := w.attempt.node, w.attempt.events[0]
@@ -249,8 +260,8 @@ func (w *wait) makers(made func(*event) bool) (out []int) {
 	return out
 }
 
-// wrote returns a function that reports, of commands that it is asked about from the latest back, whether one wrote what the waiter found: a part
-// that nobody has written over since, or that it created.
+// wrote returns a function that reports whether a command wrote what the waiter found: a part that it created, or that no later command overwrote. It
+// must be called with the latest command first.
 func (w *wait) wrote() func(*event) bool {
 	values, written := w.attempt.node.state(w.attempt.events[0]), map[string]bool{}
 	return func(e *event) (found bool) {
@@ -269,7 +280,7 @@ func (w *wait) wrote() func(*event) bool {
 	}
 }
 
-// early returns what the node held when the client had waited as long as is allowed; an expiry may have been set later.
+// early returns the data of the node at the end of the longest wait allowed; an expiry may have been set later.
 func (w *wait) early(n *node, most int) map[string]*Value {
 	return n.state(min(n.by(w.from-1), most))
 }
@@ -282,15 +293,15 @@ func (w *wait) left(v *Value, n *node, at int) verdicts.Cause {
 		return verdicts.NoExpiry
 	case maker.op == nil || maker.op.Op == history.Extend:
 		return verdicts.Resurrection
-	case maker.cmd.Replied != 0 && maker.cmd.Replied <= maker.op.Return && maker.op.ID != w.op.ID: // the operation had this reply
+	case maker.cmd.Replied != 0 && maker.cmd.Replied <= maker.op.Return && maker.op.ID != w.op.ID: // its operation received the reply
 	case !w.refusedAt(n, at):
 		return verdicts.AmbiguousReply
 	}
 	return verdicts.Orphan
 }
 
-// refusedAt reports whether a command was refused: what it left is no grant. If no reply tells, the grants of its kind do: it was refused if it named the
-// keys that one set, and set others.
+// refusedAt reports whether a command was refused, so that what it left is no grant. If its reply is unknown, it was refused if it named the keys that a
+// grant of its kind set, and set others.
 func (w *wait) refusedAt(n *node, at int) bool {
 	e := &n.events[at]
 	reply, _, ok := w.asked(n, at, e.cmd, e.at)
@@ -325,11 +336,11 @@ func (r *run) grantsLike(e *event) (grants []*event) {
 	return grants
 }
 
-// whyKept says why the key in the way stayed.
+// whyKept returns why the key in the way stayed.
 func (w *wait) whyKept(v *Value, maker *event) Sentence {
-	end := sentence("nothing ends what it left")
+	end := sentence("what it left never expires")
 	if v.Expires != 0 {
-		end = sentence("what it left ends by itself at ", Instant(v.Expires-w.Header.Epoch))
+		end = sentence("what it left expires at ", Instant(v.Expires-w.Header.Epoch))
 	}
 	switch {
 	case maker.cmd.Replied == 0:
@@ -340,7 +351,7 @@ func (w *wait) whyKept(v *Value, maker *event) Sentence {
 	return end
 }
 
-// unseen explains a wait whose client was granted what it asked for but got no reply.
+// unseen explains a wait whose client was granted the lock but got no reply.
 func (w *wait) unseen() Answer {
 	for _, n := range w.nodes {
 		for _, i := range n.byOp[w.op.ID] {
@@ -352,7 +363,7 @@ func (w *wait) unseen() Answer {
 	return Answer{}
 }
 
-// idle explains a wait for a lock that was free for most of it, and the client did not ask.
+// idle explains a wait during most of which the lock was free and the client sent no request.
 func (w *wait) idle() Answer {
 	n, first := w.attempt.node, w.attempt.events[0]
 	last, keys, freed := w.attempt.last(), w.attempt.keys(), int64(-1)
@@ -374,8 +385,8 @@ func (w *wait) idle() Answer {
 	return Answer{}
 }
 
-// asked returns the reply to a request that a node gets at an instant, with the data that it held before its i-th event, and what the request changes;
-// ok reports whether it can be executed.
+// asked returns the reply to a request that a node executes at an instant, with the data before its i-th event, and what the request changes; ok
+// reports whether the request can be executed.
 func (r *run) asked(n *node, i int, c *history.Command, at int64) (reply string, changes []change, ok bool) {
 	var own clock // of a node that has executed nothing
 	if last := len(n.events) - 1; last >= 0 {
@@ -385,8 +396,7 @@ func (r *run) asked(n *node, i int, c *history.Command, at int64) (reply string,
 	return r.send(c, at, r.asks.of(c))
 }
 
-// withoutReply explains a wait whose command is not in the order of the commands because its reply was lost: executed when it was sent, it would have
-// taken the lock.
+// withoutReply explains a wait whose command is not in the order because its reply was lost: executed when it was sent, it would have taken the lock.
 func (w *wait) withoutReply() Answer {
 	for _, c := range w.run.unseen[w.op.ID] {
 		for _, n := range w.nodes {
@@ -402,17 +412,17 @@ func (w *wait) withoutReply() Answer {
 	return Answer{}
 }
 
-// unasked explains a wait whose client no longer asked: it waited for a notification.
+// unasked explains a wait whose client sent no further request, because it waited for a notification.
 func (w *wait) unasked() Answer {
 	if !slices.ContainsFunc(w.nodes, func(n *node) bool {
 		return slices.ContainsFunc(n.events[:n.by(w.until-1)], func(e event) bool { return e.cmd != nil && e.cmd.Client == w.op.Client })
 	}) {
 		return Answer{}
 	}
-	return because(verdicts.LostWakeup, sentence(Name(w.op.Client), " did not ask again: had it asked, it would have found the lock free"))
+	return because(verdicts.LostWakeup, sentence(Name(w.op.Client), " sent no further request: had it tried again, it would have found the lock free"))
 }
 
-// leftover explains a key that was left after all clients had finished; the rule that found it names the key.
+// leftover explains a key that remained after all clients had finished; the violation names the key.
 func (r *run) leftover(v *checker.Violation) Answer {
 	for _, n := range r.nodes {
 		values := n.state(len(n.events))

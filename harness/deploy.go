@@ -35,7 +35,10 @@ func (e Experiment) startServers(ctx context.Context) (*deployment, error) {
 	}
 	lock, err := e.Provider.Start(ctx, spec)
 	if err != nil {
-		return nil, fmt.Errorf("start %s on %s: %w", spec.Topology, e.Provider.Name(), err)
+		if e.onUsers() {
+			return nil, fmt.Errorf("connect to the given Redis: %w", err)
+		}
+		return nil, fmt.Errorf("start the lock's servers (%s) on %s: %w", spec.Topology, e.Provider.Name(), err)
 	}
 	s := &deployment{lock: lock, store: lock}
 	if spec.Topology == impls.Standalone && !e.harmsServers() || e.onUsers() {
@@ -43,7 +46,7 @@ func (e Experiment) startServers(ctx context.Context) (*deployment, error) {
 	}
 	s.store, err = e.Provider.Start(ctx, servers.Spec{Topology: impls.Standalone, Name: "store"})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start the guarded store on %s: %w", e.Provider.Name(), err), lock.Close())
+		return nil, errors.Join(fmt.Errorf("start the guarded store's server on %s: %w", e.Provider.Name(), err), lock.Close())
 	}
 	return s, nil
 }

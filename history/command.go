@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 )
@@ -180,4 +181,15 @@ func (w Window) Last() int64 {
 		return math.MaxInt64
 	}
 	return w.End
+}
+
+// Label names a fault and what it hit: "pause-client c1", "kill-server n0".
+func (w Window) Label() string {
+	switch {
+	case w.Client != "":
+		return w.Fault + " " + w.Client
+	case w.Node >= 0:
+		return fmt.Sprintf("%s n%d", w.Fault, w.Node)
+	}
+	return w.Fault
 }

@@ -46,16 +46,16 @@ func appendDetails(b []byte, op *Operation) []byte {
 	return b
 }
 
-// AppendHeader appends the header line of a history file, newline included.
-func AppendHeader(b []byte, h Header) []byte {
+// appendHeader appends the header line of a history file, newline included.
+func appendHeader(b []byte, h Header) []byte {
 	return appendTagged(b, struct {
 		Schema string `json:"schema"`
 		Header
 	}{operationsSchema, h})
 }
 
-// AppendCommand appends the command as one line of the commands schema, newline included.
-func AppendCommand(b []byte, c *Command) []byte {
+// appendCommand appends the command as one line of the commands schema, newline included.
+func appendCommand(b []byte, c *Command) []byte {
 	b = appendText(b, `{"client":`, c.Client)
 	b = appendInt(b, `,"node":`, int64(c.Node))
 	b = strconv.AppendUint(append(b, `,"conn":`...), c.Conn, 10)

@@ -16,7 +16,7 @@ const recordingSchema = "lockbench/recording/v2"
 
 // RecordingHead returns the first two lines of a recording: its schema and the history's header. Blocks follow: the size of the block and
 // of the client's name as little-endian uint32, the name, and packed records.
-func RecordingHead(h Header) []byte { return AppendHeader(sidecarHeader(recordingSchema), h) }
+func RecordingHead(h Header) []byte { return appendHeader(sidecarHeader(recordingSchema), h) }
 
 // blockHead is the size of the two numbers before a client's name.
 const blockHead = 8

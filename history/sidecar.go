@@ -24,7 +24,7 @@ func NewCommandWriter(w io.Writer, compress bool) (*CommandWriter, error) {
 		return nil, err
 	}
 	f.text = sidecarHeader(commandsSchema)
-	return &CommandWriter{LineWriter[Command]{f, AppendCommand}}, nil
+	return &CommandWriter{LineWriter[Command]{f, appendCommand}}, nil
 }
 
 // WriteScript adds the source of a script.
@@ -91,12 +91,6 @@ func WriteWindows(w io.Writer, windows []Window) error {
 	}
 	_, err := w.Write(text)
 	return err
-}
-
-// ReadWindows reads a faults file, plain or zstd.
-func ReadWindows(r io.Reader) (out []Window, err error) {
-	err = readSidecar(r, "", faultsSchema, collectWindows(&out))
-	return out, err
 }
 
 // LoadWindows reads a faults file, plain or zstd.

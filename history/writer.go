@@ -81,7 +81,7 @@ type Writer = LineWriter[Operation]
 
 // NewWriter returns a Writer of plain JSON Lines; the header is written with the first frame.
 func NewWriter(w io.Writer, h Header) *Writer {
-	return &Writer{&frames{w: w, text: AppendHeader(nil, h)}, AppendOperation}
+	return &Writer{&frames{w: w, text: appendHeader(nil, h)}, AppendOperation}
 }
 
 // NewZstdWriter returns a Writer of JSON Lines compressed with zstd.
@@ -90,7 +90,7 @@ func NewZstdWriter(w io.Writer, h Header) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.text = AppendHeader(nil, h)
+	f.text = appendHeader(nil, h)
 	return &Writer{f, AppendOperation}, nil
 }
 

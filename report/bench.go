@@ -317,9 +317,9 @@ func breakLines(cells []results.BenchCell, s Style) []string {
 	return lines
 }
 
-// storyStart returns the first three lines of a story.
+// storyStart returns the first four lines of a story.
 func storyStart(story []string) (lines []string) {
-	for _, l := range story[:min(len(story), 3)] {
+	for _, l := range story[:min(len(story), 4)] {
 		lines = append(lines, "    "+Short(l, 76))
 	}
 	return lines

@@ -4,7 +4,7 @@ package repro
 func argument() []Bug {
 	return []Bug{
 		{Name: "K1", Source: "Kleppmann 2016", Lock: "redlock", Scenario: "K1", Shows: []string{"exclusive-use/lease-overrun", "store-integrity/lease-overrun"},
-			What: "A client stalls between its last check of the lock and its write; both sides agree that no lease survives it."},
+			What: "A client stalls between its last check of the lock and its write; both sides agree that no lease protects against that."},
 		{Name: "K2", Source: "Kleppmann 2016", Lock: "redlock", Scenario: "K2", Shows: []string{"store-integrity", "exclusive-use"},
 			What: "A write is delayed on its way to the store and arrives when another client holds the lock."},
 		{Name: "K3", Source: "Kleppmann 2016", Lock: "redlock", Scenario: "K3", Shows: []string{"mutual-exclusion"},
@@ -13,8 +13,8 @@ func argument() []Bug {
 			What: "One of the three masters that granted restarts without its data, and another client gets a second majority."},
 		{Name: "K5", Source: "Kleppmann 2016, Sanfilippo's reply", Lock: "bug-redlock-one-look", Scenario: "K5", Control: "redlock",
 			Shows: []string{"mutual-exclusion"},
-			What:  "A client stalls while the replies are on their way. Without a second reading of its clock it takes an expired grant; Redlock reads it again and does not."},
+			What:  "A client stalls while it waits for the replies. Unless it reads its clock again, it accepts an expired grant; Redlock does read it again."},
 		{Name: "redlock-restart", Source: "Redis series 13", Lock: "redlock", Scenario: "K4", Shows: []string{"mutual-exclusion"},
-			What: "A master that crashes and restarts empty breaks the lock that was to survive crashes."},
+			What: "A master that crashes and restarts empty breaks the lock that should survive crashes."},
 	}
 }

@@ -1,10 +1,9 @@
-// Package repro is the list of named bugs that lockbench reproduces on demand: claims of published recipes that do not hold, the five
-// cases of the argument about Redlock, reported bugs of libraries, planted again in correct locks, and bugs found in released libraries.
+// Package repro lists the named bugs that lockbench reproduces on demand: false claims of published recipes, the five cases of the argument about Redlock,
+// reported bugs of libraries, planted in correct locks, and bugs found in released libraries.
 //
-// A [Bug] is data: a lock, and either a scenario in which it must break in a known way, or a search through schedules that must find the
-// violation, or the tape of such a schedule. [Run] runs it and reports whether the expected violation was observed. The package neither
-// injects nor judges: harness and sim do. No other violation counts as the bug; and if the bug has a control, a lock without it, the
-// control must survive the same.
+// A [Bug] is data: a lock, and a scenario in which it must break in a known way, a search of schedules that must find the violation, or the tape of such a
+// schedule. [Run] runs it, through harness or sim, and reports whether the expected violation was observed. No other violation counts as the bug. If the
+// bug has a control, a lock without the bug, the control must not break in the same experiment.
 package repro
 
 import (
@@ -20,16 +19,15 @@ type Bug struct {
 	What   string // one sentence
 	Source string // article, paper or public report
 	Lock   string // name of the variant
-	// Scenario is the scenario that shows it, and Set changes its values as --set does. "" means a search through schedules, which only
-	// the simulator can do.
+	// Scenario shows the bug; Set changes its values, as --set does. "" means a search of schedules, which needs the simulator.
 	Scenario string
 	Set      []string
-	// Tape is the embedded tape of a schedule that shows the bug, which the simulator follows in place of the scenario; "" for none.
+	// Tape is the embedded tape of a schedule that shows the bug. The simulator replays it in place of the scenario. "": none.
 	Tape string
 	// Shows lists "property" or "property/cause"; one of them must be observed.
 	Shows []string
-	// Control is a lock without the bug, which must break none of Shows in the same scenario, or along the tape that a search found; "" for
-	// none. A search always has one.
+	// Control is a lock without the bug, which must break none of Shows in the same scenario, or along the tape of a search. "": none. A search always has
+	// one.
 	Control string
 }
 
@@ -49,7 +47,7 @@ func Find(name string) (Bug, bool) {
 // Searches reports whether the bug is found by a search, which needs the simulator.
 func (b Bug) Searches() bool { return b.Scenario == "" }
 
-// Command returns the lockbench command that shows the same violation.
+// Command returns the lockbench command that shows the violation.
 func (b Bug) Command() string {
 	if b.Searches() {
 		return results.CommandLine([]string{"lockbench", "explore", "--lock", b.Lock})

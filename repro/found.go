@@ -13,26 +13,26 @@ import (
 //go:embed tapes/*.tape
 var tapes embed.FS
 
-// found returns the bugs that searches found in released libraries and in designs of the sources, each with the tape of the schedule that shows it and a scenario that shows it on real
-// servers. docs/findings.md has the promise that each breaks and the line of the source.
+// found returns the bugs that searches found in released libraries and in published designs, each with the tape of a schedule that shows it, and a
+// scenario that shows it on real servers. docs/findings.md has the broken promise and the line of the source.
 func found() []Bug {
 	return []Bug{
 		{
 			Name: "redsync-late-release", Lock: "redsync", Scenario: "late-release", Shows: []string{"mutual-exclusion/late-request"},
 			Tape:   "tapes/redsync-late-release.tape",
-			What:   "All tries of one Lock share a token: the release that a refused try sends, if it arrives late, ends the grant of a later try.",
+			What:   "All tries of one Lock share a token: if the release that a refused try sends arrives late, it ends the grant of a later try.",
 			Source: "github.com/go-redsync/redsync/v4 v4.18.1",
 		},
 		{
 			Name: "rueidislock-late-notice", Lock: "rueidislock", Scenario: "late-notice", Shows: []string{"mutual-exclusion/overbelief"},
 			Tape:   "tapes/rueidislock-late-notice.tape",
-			What:   "A renewal without a reply is awaited until the deadline that it was to set: the holder learns of the loss half a validity after the keys are gone.",
+			What:   "The client waits for the reply to a renewal until the deadline that the renewal would have set: the holder is notified of the loss half a validity after the keys have expired.",
 			Source: "github.com/redis/rueidis v1.0.79",
 		},
 		{
 			Name: "redisson-late-grant", Lock: "redisson", Scenario: "late-outer-grant", Shows: []string{"mutual-exclusion/own-release", "exclusive-use/own-release"},
 			Tape:   "tapes/redisson-late-grant.tape",
-			What:   "One owner id stands for a client's later hold as for an earlier one that is over: the watchdog reports no loss, and the inner release frees the lock under the outer hold.",
+			What:   "A client's later hold has the same owner id as an earlier one that has ended: the watchdog reports no loss, and the inner release ends the outer hold too.",
 			Source: "Redis series 13",
 		},
 	}
@@ -54,7 +54,7 @@ func follow(ctx context.Context, b Bug, cfg Config, r *results.Repro) error {
 	}
 	r.Attempts, r.Tape = 1, "repro/"+b.Tape
 	if !broken {
-		r.Why = "the tape no longer breaks what it broke"
+		r.Why = "the tape no longer shows the violation"
 		return nil
 	}
 	r.Reproduced, r.Story = true, story

@@ -7,8 +7,8 @@ import (
 	"github.com/lockbench/lockbench/impls/catalogue"
 )
 
-// shows returns the property that a search finds broken for each planted bug. The others break none in the small setting of a search: they
-// need a client that extends by hand, a longer queue, or a waiter of more than a lease, so a scenario shows them.
+// shows returns the property that a search finds broken for each planted bug. Other planted bugs need a scenario, because the small setting of a search
+// has no client that extends by hand, no long queue, and no waiter for more than a lease.
 func shows() map[string]string {
 	return map[string]string{
 		"bug-blind-release":     "mutual-exclusion/mis-unlock",

@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// config reproduces in the simulator, inside this process, with as few schedules as show every bug.
+// config reproduces in the simulator, in this process, with the fewest schedules that show every bug.
 func config(t *testing.T) repro.Config {
 	t.Helper()
 	provider := &harness.Sim{Schedules: 1}
@@ -56,7 +56,7 @@ func TestEveryBugIsReproduced(t *testing.T) {
 	}
 }
 
-// TestEveryBugOnRealServers takes minutes: LOCKBENCH_SOAK asks for it.
+// TestEveryBugOnRealServers takes minutes; LOCKBENCH_SOAK enables it.
 func TestEveryBugOnRealServers(t *testing.T) {
 	if os.Getenv("LOCKBENCH_SOAK") == "" {
 		t.Skip("takes minutes; set LOCKBENCH_SOAK")
@@ -81,8 +81,7 @@ func TestEveryBugOnRealServers(t *testing.T) {
 	}
 }
 
-// TestTheListIsWhatItPromises: names that can be typed, sentences, known locks and scenarios, real properties; the five cases of
-// the argument and at least fifteen public reports.
+// TestTheListIsWhatItPromises checks the fields of each bug, and that the list has the five cases of the argument and at least fifteen public reports.
 func TestTheListIsWhatItPromises(t *testing.T) {
 	seen, reports := map[string]bool{}, 0
 	for _, b := range repro.Bugs() {
@@ -151,7 +150,7 @@ func TestWhatCountsAsReproduced(t *testing.T) {
 		{"the control survives", "K5", map[string]verdicts.Property{"bug-redlock-one-look": verdicts.MutualExclusion}, stalled, true, ""},
 		{"the control breaks, too", "K5", map[string]verdicts.Property{"bug-redlock-one-look": verdicts.MutualExclusion, "redlock": verdicts.MutualExclusion},
 			stalled, false, "the control "},
-		{"the control met no fault", "K5", map[string]verdicts.Property{"bug-redlock-one-look": verdicts.MutualExclusion}, nil, false, "met no fault"},
+		{"no fault hit the control", "K5", map[string]verdicts.Property{"bug-redlock-one-look": verdicts.MutualExclusion}, nil, false, "no fault was injected"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -169,7 +168,7 @@ func TestWhatCountsAsReproduced(t *testing.T) {
 	}
 }
 
-// A finding that the correct lock shares is not the bug.
+// TestSearchRunsTheControl: a violation that the correct lock shows too is not the bug.
 func TestSearchRunsTheControl(t *testing.T) {
 	b, _ := repro.Find("blind-release")
 	cfg := config(t)

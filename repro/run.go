@@ -17,12 +17,12 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// ErrSimOnly is returned on real servers for a bug that is found by a search through schedules.
+// ErrSimOnly: a bug that is found by a search of schedules was run on real servers.
 var ErrSimOnly = errors.New("only the simulator can search schedules")
 
 // Config says where and how bugs are reproduced.
 type Config struct {
-	// Base is the experiment of every run but for the lock, the scenario and the seed: provider, folder, clock, randomness.
+	// Base is the experiment of every run, without lock, scenario and seed.
 	Base harness.Experiment
 	// Seed is the seed of the first run; each further run has the next one.
 	Seed uint64
@@ -30,7 +30,7 @@ type Config struct {
 	Run func(context.Context, harness.Experiment) (*harness.Outcome, error)
 	// Explore searches, such as sim.Explore.
 	Explore func(context.Context, sim.ExploreConfig) (sim.ExploreResult, error)
-	// Breaks reports whether a tape still breaks what it broke, and returns the story; such as (*sim.Simulator).Breaks.
+	// Breaks reports whether a tape still shows its violation, and returns the story; such as (*sim.Simulator).Breaks.
 	Breaks func(context.Context, sim.Tape) (bool, []string, error)
 	// Budget bounds a search in real time; 0 means 30 seconds.
 	Budget time.Duration
@@ -39,11 +39,11 @@ type Config struct {
 // defaultBudget bounds a search without a budget.
 const defaultBudget = 30 * time.Second
 
-// attempts is the number of runs in which a bug must show. The seed decides which client stalls and which comes next; on real servers a busy
-// machine sometimes misses the moment.
+// attempts is the most runs until the bug is observed. The seed decides which client stalls and which comes next, and on a busy machine a fault on real
+// servers may come too late.
 const attempts = 4
 
-// Run reproduces one bug. The error is that of a run or search that failed; a bug that did not show is a result.
+// Run reproduces one bug. The error is that of a run or search that failed; a bug that was not observed is a result.
 func Run(ctx context.Context, b Bug, cfg Config) (results.Repro, error) {
 	start := cfg.Base.Now()
 	r := results.Repro{Schema: results.ReproSchema, Name: b.Name, What: b.What, Source: b.Source, Lock: b.Lock, Scenario: b.Scenario, Server: cfg.Base.Provider.Name(),
@@ -64,7 +64,7 @@ func Run(ctx context.Context, b Bug, cfg Config) (results.Repro, error) {
 	return r, err
 }
 
-// search looks for the bug in the schedules of the setting that suits the lock's kind.
+// search searches for the bug in the default setting for the lock's kind.
 func search(ctx context.Context, b Bug, cfg Config, r *results.Repro) error {
 	if r.Server != "sim" {
 		return fmt.Errorf("%s on %s: %w", b.Name, r.Server, ErrSimOnly)
@@ -94,7 +94,7 @@ func search(ctx context.Context, b Bug, cfg Config, r *results.Repro) error {
 	return controlTape(ctx, b, cfg, found.Tape, r)
 }
 
-// controlTape replays the tape that a search found with the control. If the control breaks too, it was not the bug that broke the lock.
+// controlTape replays the tape of a search with the control. If the control breaks too, the violation was not the bug.
 func controlTape(ctx context.Context, b Bug, cfg Config, t sim.Tape, r *results.Repro) error {
 	t.Program.Lock, t.Program.Variant = b.Control, impls.Variant{}
 	broken, _, err := cfg.Breaks(ctx, t)
@@ -109,7 +109,7 @@ func controlTape(ctx context.Context, b Bug, cfg Config, t sim.Tape, r *results.
 	return nil
 }
 
-// runs repeats the scenario until the bug shows, and then runs it with the control.
+// runs repeats the scenario until the bug is observed, and then runs it with the control.
 func runs(ctx context.Context, b Bug, cfg Config, r *results.Repro) error {
 	for i := range attempts {
 		r.Attempts++
@@ -127,7 +127,7 @@ func runs(ctx context.Context, b Bug, cfg Config, r *results.Repro) error {
 	return nil
 }
 
-// control runs the scenario with the control, which must survive. A run without the fault shows nothing.
+// control runs the scenario with the control, which must not break. A run in which no fault was injected is not a proof.
 func control(ctx context.Context, b Bug, cfg Config, seed uint64, r *results.Repro) error {
 	if b.Control == "" || cfg.Base.Subject.Exec != "" {
 		return nil
@@ -140,20 +140,20 @@ func control(ctx context.Context, b Bug, cfg Config, seed uint64, r *results.Rep
 	case len(broke) > 0:
 		r.Reproduced, r.Why = false, fmt.Sprintf("the control %s broke too: %v", b.Control, broke)
 	case len(out.Windows) == 0 && plansFaults(b):
-		r.Reproduced, r.Why = false, fmt.Sprintf("the control %s met no fault", b.Control)
+		r.Reproduced, r.Why = false, fmt.Sprintf("no fault was injected into the run of the control %s", b.Control)
 	default:
 		r.Spared = b.Control
 	}
 	return nil
 }
 
-// plansFaults reports whether a run of the bug's scenario must meet a fault.
+// plansFaults reports whether the bug's scenario has faults.
 func plansFaults(b Bug) bool {
 	s, ok := scenarios.Find(b.Scenario)
 	return !ok || len(s.Faults) > 0
 }
 
-// note adds what a run broke, and its directory.
+// note records the violations of a run, and its directory.
 func note(r *results.Repro, out *harness.Outcome, seen []string) {
 	r.Observed = slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.Observed, seen))))
 	if out.Dir != "" {
@@ -161,7 +161,7 @@ func note(r *results.Repro, out *harness.Outcome, seen []string) {
 	}
 }
 
-// one runs a lock once in the bug's scenario and returns what it broke.
+// one runs a lock once in the bug's scenario and returns its violations.
 func one(ctx context.Context, b Bug, lock string, cfg Config, seed uint64) (*harness.Outcome, []string, error) {
 	e, err := experiment(b, lock, cfg, seed)
 	if err != nil {
@@ -181,7 +181,7 @@ func one(ctx context.Context, b Bug, lock string, cfg Config, seed uint64) (*har
 func experiment(b Bug, lock string, cfg Config, seed uint64) (harness.Experiment, error) {
 	e := cfg.Base
 	v, ok := catalogue.Find(lock)
-	if e.Subject.Exec != "" { // the command takes the place of the lock that has the bug
+	if e.Subject.Exec != "" { // the command replaces the lock
 		v, ok = e.Variant, true
 	}
 	if !ok {
@@ -199,8 +199,8 @@ func experiment(b Bug, lock string, cfg Config, seed uint64) (harness.Experiment
 	return e, err
 }
 
-// story returns the story of the first violation that the bug is expected to show. A simulated run has stories of one of its schedules
-// only; if the bug showed in another, the story is that of a violation of the same property.
+// story returns the story of the first violation that the bug is expected to show. A simulated run has stories for only one of its schedules; if the bug
+// was observed in another, the story is that of a violation of the same property.
 func story(b Bug, out *harness.Outcome) []string {
 	var beside []string
 	for _, v := range out.Verdict.Violations {

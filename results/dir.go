@@ -123,7 +123,7 @@ func (d *Dir) File(name ...string) string {
 
 // SaveRun saves run.json.
 func (d *Dir) SaveRun(r Run) error {
-	r.Schema, r.Argv = RunSchema, Redact(r.Argv)
+	r.Schema, r.Argv = RunSchema, redact(r.Argv)
 	if err := r.validate(); err != nil {
 		return fmt.Errorf("save %s: %w", RunFile, err)
 	}

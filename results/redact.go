@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Redact replaces the passwords of all URLs in a command line, also in comma-separated lists. It replaces a URL that may have credentials
+// redact replaces the passwords of all URLs in a command line, also in comma-separated lists. It replaces a URL that may have credentials
 // and does not parse as a whole.
-func Redact(argv []string) []string {
+func redact(argv []string) []string {
 	out := make([]string, len(argv))
 	for i, arg := range argv {
 		out[i] = redactArg(arg)
@@ -53,7 +53,7 @@ func redactURL(text string) string {
 
 // CommandLine returns a command line quoted for a shell, with passwords redacted.
 func CommandLine(argv []string) string {
-	words := Redact(argv)
+	words := redact(argv)
 	for i, w := range words {
 		if w == "" || strings.ContainsAny(w, " \t\n'\"\\$`*?[]{}()<>|&;!#~") {
 			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"

@@ -1,6 +1,6 @@
 // Package story describes violations: a headline, the events in order, a last line with the cause, and a drawing.
 //
-// It derives nothing. Who held when, and what shows the violation, is the checker's witness. What led to it, which command hit whose key and what a
-// fault did to the data, is the answer of the experiment, which is also the last line. Names and arguments are printed as recorded, shortened at
-// their ends only, with control characters escaped.
+// It derives nothing. The holds and the operations that show the violation are the checker's witness. The commands and faults that led to it are those
+// of the experiment's answer, which is also the last line. Times count from the first event; the second line says where that is in the run. Names and
+// arguments are printed as recorded, shortened only at their ends, with control characters escaped.
 package story

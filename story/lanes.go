@@ -14,13 +14,13 @@ import (
 // laneWidth is the width of the time axis in columns; with the labels a drawing fits a terminal of 80.
 const laneWidth = 60
 
-// labelWidth is the most columns of a lane's label.
+// labelWidth is the width of a lane's label, in columns.
 const labelWidth = 80 - 2 - laneWidth
 
 // laneLegend explains the marks of a drawing.
 const laneLegend = "[==] holds  ## inside  !! inside after its hold  ~~ fault  ^ the violation"
 
-// draw returns the lane drawing: a time axis, a lane for each client, a lane for each fault, and a mark at the violation.
+// draw returns the drawing: a time axis, a lane per client, a lane per fault, and a mark at the violation.
 func (t *narrator) draw() []string {
 	d := drawing{from: t.base, to: t.drawnTo()}
 	if d.to <= d.from {
@@ -35,7 +35,11 @@ func (t *narrator) draw() []string {
 		if w.Start <= d.to && w.Last() >= d.from && t.matters(w) {
 			row := blank()
 			d.fill(row, w.Start, w.Last(), '~')
-			d.lane(label(w), row)
+			shown := *w
+			if shown.Client != "" {
+				shown.Client = shortened(w.Client)
+			}
+			d.lane(shown.Label(), row)
 		}
 	}
 	d.lane("", t.caret(&d))
@@ -57,7 +61,7 @@ func (t *narrator) caret(d *drawing) []byte {
 	return row
 }
 
-// drawnTo returns the end of the drawing: a little past the violation and the story's holds.
+// drawnTo returns the end of the drawing: a little after the violation and the story's holds.
 func (t *narrator) drawnTo() int64 {
 	to := t.to
 	for i := range t.holds {
@@ -68,7 +72,7 @@ func (t *narrator) drawnTo() int64 {
 	return to + (to-t.base)/20
 }
 
-// ended returns when the client's release of a hold returned, or else when its belief ended.
+// ended returns when the release of a hold returned; without a release, when the client's belief ended.
 func ended(h *checker.Hold) int64 {
 	if h.Release != nil {
 		return h.Release.Return
@@ -108,16 +112,6 @@ func (t *narrator) clientLane(d *drawing, client string) []byte {
 	return row
 }
 
-func label(w *history.Window) string {
-	switch {
-	case w.Client != "":
-		return w.Fault + " " + shortened(w.Client)
-	case w.Node >= 0:
-		return fmt.Sprintf("%s n%d", w.Fault, w.Node)
-	}
-	return w.Fault
-}
-
 // drawing maps times to columns and gathers the lanes.
 type drawing struct {
 	from, to int64
@@ -132,7 +126,7 @@ func (d *drawing) column(at int64) int {
 	return int(float64(at-d.from) / float64(d.to-d.from) * (laneWidth - 1))
 }
 
-// fill draws a span; a span outside the drawing leaves no mark.
+// fill draws the part of a span that is inside the drawing.
 func (d *drawing) fill(row []byte, from, to int64, c byte) {
 	if to < from || to < d.from || from > d.to {
 		return

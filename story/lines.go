@@ -23,29 +23,29 @@ func (t *narrator) narrate() {
 	t.sayFaults()
 	switch t.v.Property {
 	case verdicts.StoreIntegrity:
-		t.sayWrites()
+		t.sayWrites(t.writes())
 	case verdicts.MutualExclusion:
 		t.sayMeeting()
 	case verdicts.ExclusiveUse:
-		t.sayInside()
+		t.sayInside(t.uses())
 	case verdicts.Hygiene:
 		t.say(t.v.At, 9, true, "left behind: "+plain.Text(t.v.Witness.Leftover))
 	case verdicts.Linearizability:
 		t.sayMeeting()
-		t.sayAnswers()
+		t.sayAnswers(t.answers())
 	default:
-		t.sayAnswers()
+		t.sayAnswers(t.answers())
 	}
 }
 
-// sayHold adds a grant, the end of its belief, a loss notice, and the release.
+// sayHold adds a grant, the end of the client's belief, a loss notice, the release and the extends.
 func (t *narrator) sayHold(h *checker.Hold) {
 	if h.Start() > t.to {
 		return
 	}
 	client := shortened(h.Client)
 	if t.unasked(h) {
-		t.say(h.Start(), 1, true, fmt.Sprintf("%s entered again at %s without a request to the server", client, t.ms(h.Start())))
+		t.say(h.Start(), 1, true, fmt.Sprintf("%s re-entered at %s without a request to the server", client, t.ms(h.Start())))
 		return
 	}
 	t.say(h.Start(), 1, true, fmt.Sprintf("%s was granted %s at %s%s (%s)", client, quoted(t.v.Key), t.ms(h.Start()), t.means(h), t.terms(h)))
@@ -53,7 +53,7 @@ func (t *narrator) sayHold(h *checker.Hold) {
 		t.say(end, 2, true, fmt.Sprintf("the lease of %s ended at %s, when it was due", client, t.ms(end)))
 	}
 	if h.Lost != 0 && h.Lost <= t.to {
-		t.say(h.Lost, 3, false, fmt.Sprintf("the lock reported to %s at %s that its hold is lost", client, t.ms(h.Lost)))
+		t.say(h.Lost, 3, false, fmt.Sprintf("the lock reported to %s at %s that its hold was lost", client, t.ms(h.Lost)))
 	}
 	if r := h.Release; r != nil && r.Call <= t.v.At && !t.covered(r) {
 		t.say(r.Call, 4, t.stuck(), fmt.Sprintf("%s called release at %s: %s%s", client, t.ms(r.Call), r.Outcome, t.commandsOf(r)))
@@ -61,29 +61,29 @@ func (t *narrator) sayHold(h *checker.Hold) {
 	t.sayExtends(h)
 }
 
-// endedBy reports whether an action of the client or a notice to it, and not its lease, ended its belief at an instant.
+// endedBy reports whether something other than the lease ended the client's belief at an instant: a crash, its release, a loss notice, a refused extend.
 func (t *narrator) endedBy(h *checker.Hold, end int64) bool {
 	died := slices.ContainsFunc(t.around.Faults, func(w history.Window) bool { return w.Client == h.Client && w.Start == end })
 	return died || h.Release != nil && h.Release.Call <= end || h.Lost != 0 && h.Lost <= end ||
 		slices.ContainsFunc(h.Extends, func(x history.Operation) bool { return x.Return == end && x.Outcome != history.OK })
 }
 
-// unasked reports whether the experiment found a hold for which no server was asked.
+// unasked reports whether, by the answer, a hold was granted without a request to a server.
 func (t *narrator) unasked(h *checker.Hold) bool {
 	return slices.ContainsFunc(t.answer.Events, func(e explain.Event) bool { return e.NoCommand && same(e.Op, &h.Acquire) })
 }
 
-// same reports whether two records are of one operation. It does not compare numbers: a foreign file may give the same to many.
+// same reports whether two records are of one operation. It does not compare IDs, which need not be unique in a foreign file.
 func same(a, b *history.Operation) bool {
 	return a.Client == b.Client && a.Op == b.Op && a.Call == b.Call && a.Return == b.Return
 }
 
-// covered reports whether the line for a command of the answer covers an operation.
+// covered reports whether a line for a command of the answer already shows an operation.
 func (t *narrator) covered(op *history.Operation) bool {
 	return slices.ContainsFunc(t.answer.Events, func(e explain.Event) bool { return e.Command != nil && e.Op != nil && same(e.Op, op) })
 }
 
-// means says how a hold was granted, if the answer rests on that.
+// means returns how a hold was granted, if the answer depends on that.
 func (t *narrator) means(h *checker.Hold) string {
 	for _, e := range t.answer.Events {
 		switch {
@@ -97,7 +97,7 @@ func (t *narrator) means(h *checker.Hold) string {
 	return ""
 }
 
-// terms describes what came with a grant.
+// terms returns the lease, mode and fence of a grant.
 func (t *narrator) terms(h *checker.Hold) string {
 	text := "no lease"
 	if t.around.Header.Lease > 0 {
@@ -111,7 +111,7 @@ func (t *narrator) terms(h *checker.Hold) string {
 	}
 	const late = 10 * milli
 	if asked := h.Acquire.Asked; asked != 0 && h.Start()-asked > late {
-		text += "; its try began at " + t.ms(asked)
+		text += "; this try began " + span(h.Start()-asked) + " earlier"
 	}
 	return text
 }
@@ -140,19 +140,19 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// sayEvent adds a command on which the answer rests, and whose hold it hit.
+// sayEvent adds a command of the answer, and whose hold it changed.
 func (t *narrator) sayEvent(e *explain.Event) {
 	if e.Command == nil || e.Granted {
 		return
 	}
 	verb := "sent, in the background,"
 	if e.Op != nil {
-		verb = map[history.Op]string{history.Release: "released with", history.Extend: "renewed with", history.Acquire: "asked with"}[e.Op.Op]
+		verb = map[history.Op]string{history.Release: "released with", history.Extend: "renewed with", history.Acquire: "tried to acquire with"}[e.Op.Op]
 	}
 	t.say(e.At, 3, true, fmt.Sprintf("at %s %s %s %s%s", t.ms(e.At), shortened(e.Command.Client), verb, command(e.Command), hit(e)))
 }
 
-// hit says what a command did to whose key.
+// hit returns what a command did to the key, and whose key it was.
 func hit(e *explain.Event) string {
 	whose := "its own"
 	if e.Holder != "" {
@@ -164,14 +164,14 @@ func hit(e *explain.Event) string {
 	case explain.Renewed:
 		return ": the key it renewed was " + whose
 	case explain.Made:
-		return ": there was no key, and this created it"
+		return ": it created the key"
 	case explain.Changed:
-		return ": the key it overwrote was " + whose
+		return ": the key it changed was " + whose
 	}
 	return ""
 }
 
-// sayFaults adds the faults within the story: those on its clients, and those on the servers.
+// sayFaults adds the faults that hit the story's clients, a server or the network during the story.
 func (t *narrator) sayFaults() {
 	for i := range t.around.Faults {
 		w := &t.around.Faults[i]
@@ -181,7 +181,7 @@ func (t *narrator) sayFaults() {
 	}
 }
 
-// did returns the effect of a fault on which the answer rests; nil: none.
+// did returns the effect of a fault that the answer names; nil: none.
 func (t *narrator) did(w *history.Window) *explain.Event {
 	for i := range t.answer.Events {
 		e := &t.answer.Events[i]
@@ -198,7 +198,7 @@ func (t *narrator) matters(w *history.Window) bool {
 	return w.Client == "" || slices.Contains(t.clients(), w.Client)
 }
 
-// clients returns the clients of the story in the order of their appearance.
+// clients returns the clients of the story in order of appearance.
 func (t *narrator) clients() (out []string) {
 	add := func(c string) {
 		if c != "" && !slices.Contains(out, c) {
@@ -219,7 +219,7 @@ func (t *narrator) clients() (out []string) {
 	return out
 }
 
-// sayMeeting adds, for each client that still believed in its hold when the last hold was granted, until when it did.
+// sayMeeting adds the clients that still believed in their holds when the last hold was granted, and until when.
 func (t *narrator) sayMeeting() {
 	w := t.v.Witness.Holds
 	if len(w) < 2 {
@@ -241,29 +241,37 @@ func (t *narrator) sayMeeting() {
 	}
 }
 
-// sayInside adds which clients were inside the critical section, and when.
-func (t *narrator) sayInside() {
-	var uses []history.Operation
+// uses returns the critical sections that were open when the violation began.
+func (t *narrator) uses() (uses []history.Operation) {
 	for _, op := range t.v.Witness.All() {
 		if op.Op == history.Use && op.Call <= t.v.At && t.v.At <= op.Return {
 			uses = append(uses, op)
 		}
 	}
+	return uses
+}
+
+// sayInside adds which clients were inside the critical section, and when.
+func (t *narrator) sayInside(uses []history.Operation) {
 	for _, u := range uses {
 		t.say(u.Call, 6, true, fmt.Sprintf("%s was inside the critical section from %s to %s", shortened(u.Client), t.ms(u.Call), t.ms(u.Return)))
 	}
 }
 
-// sayWrites adds the last writes, up to the damage, of the clients involved, with what they had read.
-func (t *narrator) sayWrites() {
+// writes returns the last writes of the violation's clients up to the damage.
+func (t *narrator) writes() (writes []history.Operation) {
 	const shown = 4
-	var writes []history.Operation
 	for _, op := range t.around.Operations {
 		if op.Op == history.Write && op.Call <= t.v.At+t.v.Lasted && op.Return >= t.base && slices.Contains(t.v.Clients, op.Client) {
 			writes = append(writes, op)
 		}
 	}
-	for _, w := range writes[max(0, len(writes)-shown):] {
+	return writes[max(0, len(writes)-shown):]
+}
+
+// sayWrites adds writes, with the values that they read and wrote.
+func (t *narrator) sayWrites(writes []history.Operation) {
+	for _, w := range writes {
 		text := fmt.Sprintf("at %s %s wrote to the guarded store: %s", t.ms(w.Call), shortened(w.Client), w.Outcome)
 		if w.HasValue {
 			text = fmt.Sprintf("at %s %s wrote %d, having read %d: %s", t.ms(w.Call), shortened(w.Client), w.Wrote, w.Read, w.Outcome)
@@ -275,26 +283,31 @@ func (t *narrator) sayWrites() {
 	}
 }
 
-// sayAnswers adds the other operations that show the violation, with their outcomes.
-func (t *narrator) sayAnswers() {
+// answers returns the first operations of the witness that no other line shows.
+func (t *narrator) answers() (ops []history.Operation) {
 	const shown = 3
-	count := 0
 	for i := range t.v.Witness.Operations {
 		op := &t.v.Witness.Operations[i]
-		if op.Op == history.Use || op.Op == history.Write || t.inHold(op) || count == shown {
+		if op.Op != history.Use && op.Op != history.Write && !t.inHold(op) && len(ops) < shown {
+			ops = append(ops, *op)
+		}
+	}
+	return ops
+}
+
+// sayAnswers adds operations with their outcomes.
+func (t *narrator) sayAnswers(ops []history.Operation) {
+	for i := range ops {
+		op := &ops[i]
+		if op.Op == history.Lost {
+			t.say(op.Call, 5, true, fmt.Sprintf("the lock reported to %s at %s that its hold was lost", shortened(op.Client), t.ms(op.Call)))
 			continue
 		}
-		count++
-		verb := map[history.Op]string{history.Acquire: "asked for", history.Release: "released", history.Extend: "renewed", history.Lost: "was notified of the loss of"}[op.Op]
-		answer := ""
-		if op.Outcome != history.None {
-			answer = fmt.Sprintf(" and was answered %s at %s", op.Outcome, t.ms(op.Return))
-		}
-		t.say(op.Call, 5, true, fmt.Sprintf("%s %s %s at %s%s%s", shortened(op.Client), verb, quoted(t.v.Key), t.ms(op.Call), answer, t.commandsOf(op)))
+		t.say(op.Call, 5, true, fmt.Sprintf("%s called %s at %s: %s at %s%s", shortened(op.Client), op.Op, t.ms(op.Call), op.Outcome, t.ms(op.Return), t.commandsOf(op)))
 	}
 }
 
-// inHold reports whether the line for a hold covers an operation.
+// inHold reports whether a line for a hold or for the answer already shows an operation.
 func (t *narrator) inHold(op *history.Operation) bool {
 	return t.covered(op) || slices.ContainsFunc(t.holds, func(h checker.Hold) bool {
 		return same(&h.Acquire, op) || h.Release != nil && same(h.Release, op) || h.Lost == op.Call && op.Op == history.Lost ||
@@ -302,7 +315,7 @@ func (t *narrator) inHold(op *history.Operation) bool {
 	})
 }
 
-// commandsOf shows the last command of an operation, whose reply decided its outcome.
+// commandsOf returns the last command of an operation, whose reply decided the outcome.
 func (t *narrator) commandsOf(op *history.Operation) string {
 	switch sent := t.sent[op.ID]; len(sent) {
 	case 0:
@@ -314,7 +327,7 @@ func (t *narrator) commandsOf(op *history.Operation) string {
 	}
 }
 
-// about adds a description of the lock to a story with few events.
+// about returns a description of the lock and the record, for a story with few events.
 func (t *narrator) about() []string {
 	lease := "has no lease"
 	if t.around.Header.Lease > 0 {
@@ -322,7 +335,6 @@ func (t *narrator) about() []string {
 	}
 	return []string{
 		fmt.Sprintf("the lock %s (%s) %s", quoted(t.around.Header.Lock), t.around.Header.Kind, lease),
-		fmt.Sprintf("0 ms is %s after the start of the run", span(t.base)),
-		fmt.Sprintf("shown of the record around it: %d operations, %d faults", len(t.around.Operations), len(t.around.Faults)),
+		fmt.Sprintf("recorded around it: %d operations, %d faults", len(t.around.Operations), len(t.around.Faults)),
 	}
 }

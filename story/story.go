@@ -11,14 +11,14 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// Bounds on a story: enough to see what happened, not everything that happened.
+// Bounds on the lines of a story: it shows what led to the violation, not everything that happened.
 const (
 	fewest = 5
-	most   = 12
+	most   = 13
 )
 
-// Tell fills in the stories and drawings of a verdict's violations; answers has the cause of each. A violation whose surroundings the checker left
-// out gets none.
+// Tell writes the stories and drawings of a verdict's violations; answers has the cause of each. A violation without surroundings gets none, except
+// one of hygiene.
 func Tell(v *checker.Verdict, answers []explain.Answer, commands []history.Command) {
 	sent := sentIn(v, commands)
 	for i := range v.Violations {
@@ -35,7 +35,7 @@ func Tell(v *checker.Verdict, answers []explain.Answer, commands []history.Comma
 	v.CountCauses()
 }
 
-// sentIn collects the commands that were sent in the operations around some violations, by operation.
+// sentIn collects the commands of the operations around the violations, by operation.
 func sentIn(v *checker.Verdict, commands []history.Command) map[uint64][]*history.Command {
 	sent := map[uint64][]*history.Command{}
 	for _, x := range v.Violations {
@@ -67,18 +67,18 @@ type narrator struct {
 	answer explain.Answer
 	sent   map[uint64][]*history.Command // by operation
 
-	holds  []checker.Hold // those in the story, by start
-	base   int64          // the instant that times are counted from
-	to     int64          // the end of what it spans
+	holds  []checker.Hold // of the story, by start
+	base   int64          // the first instant of the story, from which its times count
+	to     int64          // the last instant
 	events []event
 }
 
 // event is one line of the story.
 type event struct {
 	at     int64
-	rank   int // among events of one instant
+	rank   int // orders events of one instant
 	text   string
-	needed bool
+	needed bool // never left out for lack of room
 }
 
 func (t *narrator) write() {
@@ -89,7 +89,7 @@ func (t *narrator) write() {
 	t.v.Lanes = t.draw()
 }
 
-// choose picks the holds of the story: those of the witness, and those under which the answer's commands were sent.
+// choose picks the holds of the story: those of the witness, and those whose clients sent the answer's commands.
 func (t *narrator) choose() {
 	t.holds = slices.Clone(t.v.Witness.Holds)
 	for _, e := range t.answer.Events {
@@ -111,7 +111,7 @@ func (t *narrator) add(h *checker.Hold) {
 	}
 }
 
-// lastHold returns the latest hold that a client knew of at an instant; nil: none known.
+// lastHold returns a client's latest hold at an instant; nil: none.
 func (t *narrator) lastHold(client string, at int64) (last *checker.Hold) {
 	for i := range t.around.Holds {
 		if h := &t.around.Holds[i]; h.Client == client && h.Start() <= at {
@@ -121,7 +121,7 @@ func (t *narrator) lastHold(client string, at int64) (last *checker.Hold) {
 	return last
 }
 
-// span finds the first and the last instant of the story. Times are counted from the first.
+// span finds the first and the last instant of the story.
 func (t *narrator) span() {
 	t.base, t.to = t.v.At, t.v.At+t.v.Lasted
 	if t.endless() {
@@ -141,9 +141,30 @@ func (t *narrator) span() {
 			t.base = min(t.base, op.Call)
 		}
 	}
+	for _, op := range t.shown() {
+		t.base = min(t.base, op.Call)
+	}
+	for _, part := range t.answer.Experiment {
+		if at, ok := part.(explain.Instant); ok {
+			t.base = min(t.base, int64(at))
+		}
+	}
 }
 
-// endless reports whether the violation has no end, as an overlap of holds without leases.
+// shown returns the operations that have lines of their own.
+func (t *narrator) shown() []history.Operation {
+	switch t.v.Property {
+	case verdicts.StoreIntegrity:
+		return t.writes()
+	case verdicts.ExclusiveUse:
+		return t.uses()
+	case verdicts.MutualExclusion, verdicts.Hygiene:
+		return nil
+	}
+	return t.answers()
+}
+
+// endless reports whether the violation has no end, such as an overlap of holds without leases.
 func (t *narrator) endless() bool { return t.v.At+t.v.Lasted == math.MaxInt64 }
 
 // stuck reports whether the violation is that the lock was unavailable.
@@ -151,12 +172,12 @@ func (t *narrator) stuck() bool {
 	return t.v.Property == verdicts.Progress || t.v.Property == verdicts.Refusal || t.v.Property == verdicts.Hygiene
 }
 
-// lines returns the story's sentences: what was broken, what happened in order, and why.
+// lines returns the story: the headline, the base of its times, the events in order, and the cause.
 func (t *narrator) lines() []string {
 	slices.SortStableFunc(t.events, func(a, b event) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rank, b.rank)) })
 	events := slices.CompactFunc(t.events, func(a, b event) bool { return a.text == b.text })
-	events = trim(events, most-2)
-	out := []string{t.headline()}
+	events = trim(events, most-3)
+	out := []string{t.headline(), t.timeBase()}
 	for _, e := range events {
 		out = append(out, e.text)
 	}

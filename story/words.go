@@ -18,10 +18,15 @@ const (
 	second int64 = 1000 * milli
 )
 
-// ms formats an instant as time since the start of the story.
+// timeBase returns the line that relates the story's times to those of the run.
+func (t *narrator) timeBase() string {
+	return fmt.Sprintf("times count from %.3f s into the run", float64(t.base)/float64(second))
+}
+
+// ms formats an instant as the time since the start of the story.
 func (t *narrator) ms(at int64) string { return span(at - t.base) }
 
-// span formats a length of time: whole milliseconds, a decimal for short times, seconds for long ones; only none at all is 0.
+// span formats a length of time: in milliseconds, with a decimal or in smaller units if it is short, in seconds if it is long. Only 0 is shown as 0.
 func span(ns int64) string {
 	switch abs := max(ns, -ns); {
 	case abs >= 10*second:
@@ -36,7 +41,7 @@ func span(ns int64) string {
 	return strconv.FormatFloat(float64(ns)/1000, 'f', 0, 64) + " us"
 }
 
-// headline says which property was violated, by and for whom, and the cause.
+// headline returns the violated property, the clients involved, and the cause.
 func (t *narrator) headline() string {
 	v, who, key := t.v, t.who(), quoted(t.v.Key)
 	lasted := ""
@@ -53,7 +58,7 @@ func (t *narrator) headline() string {
 	what := map[verdicts.Property]string{
 		verdicts.MutualExclusion: fmt.Sprintf("%s %s held %s%s", who, together(v.Clients), key, lasted),
 		verdicts.ExclusiveUse:    fmt.Sprintf("%s were %s inside the critical section of %s%s", who, together(v.Clients), key, lasted),
-		verdicts.StoreIntegrity:  fmt.Sprintf("what %s guards was damaged by %s", key, who),
+		verdicts.StoreIntegrity:  fmt.Sprintf("the data guarded by %s was damaged by %s", key, who),
 		verdicts.ReleaseSafety:   fmt.Sprintf("the hold of %s on %s was ended or changed by another", wronged, key),
 		verdicts.Linearizability: fmt.Sprintf("no order of the operations on %s explains the replies to %s", key, who),
 		verdicts.FencingOrder:    fmt.Sprintf("the fence of %s did not grow from one grant to the next", key),
@@ -62,7 +67,7 @@ func (t *narrator) headline() string {
 		verdicts.Reentrancy:      fmt.Sprintf("the nested holds of %s on %s went wrong", who, key),
 		verdicts.Renewal:         fmt.Sprintf("the renewal of %s by %s went wrong", key, who),
 		verdicts.Fairness:        fmt.Sprintf("of %s the second overtook the first in the queue for %s", who, key),
-		verdicts.Hygiene:         fmt.Sprintf("%s was left behind after everybody was done", key),
+		verdicts.Hygiene:         fmt.Sprintf("%s was left behind after all clients had finished", key),
 	}[v.Property]
 	if x := t.renewed(); x != nil && v.Property == verdicts.ReleaseSafety {
 		what = fmt.Sprintf("%s was told that it had renewed its hold on %s, which had ended", shortened(x.Client), key)
@@ -105,7 +110,7 @@ func (t *narrator) who() string {
 	return names[0]
 }
 
-// fault describes a fault window.
+// fault describes a fault window: what it hit, what it did, and when.
 func (t *narrator) fault(w *history.Window) string {
 	whom := "the network"
 	kind, _ := faults.FindKind(w.Fault)
@@ -125,23 +130,23 @@ func (t *narrator) fault(w *history.Window) string {
 	}
 	what := faultVerbs[w.Fault]
 	if what == "" {
-		what = "met " + shortened(w.Fault)
+		what = "was hit by " + shortened(w.Fault)
 	}
 	return fmt.Sprintf("%s %s %s (%s, %s)%s", whom, what, t.when(w), shortened(w.Fault), seen, t.effects(w))
 }
 
-// faultVerbs describes what a fault does to the client or node that it hits.
+// faultVerbs describes what each fault did to the client or node that it hit.
 var faultVerbs = map[string]string{
-	faults.PauseClient: "was paused", faults.CrashClient: "crashed", faults.SkewClient: "had a clock that was off", faults.SlowWork: "worked for long",
+	faults.PauseClient: "was paused", faults.CrashClient: "crashed", faults.SkewClient: "had a wrong clock", faults.SlowWork: "worked for longer",
 	faults.CancelClient: "had its call cancelled", faults.CollideOwners: "had the owner id of another client", faults.BlackholeClient: "was cut off from all nodes",
-	faults.LoseRequest: "lost a request", faults.LoseReply: "lost a reply", faults.DelayRequest: "had a request held back", faults.DelayReply: "had a reply held back",
+	faults.LoseRequest: "lost a request", faults.LoseReply: "lost a reply", faults.DelayRequest: "had a request delayed", faults.DelayReply: "had a reply delayed",
 	faults.SlowNetwork: "was slow", faults.PartitionNodes: "was cut off from all clients", faults.CutPubSub: "had its subscriptions cut",
 	faults.KillServer: "was killed and down", faults.PauseServer: "was paused", faults.Failover: "was killed and its replica promoted",
-	faults.JumpClock: "had its clock set", faults.DriftClock: "had a clock that ran at another rate", faults.DeleteKey: "had the key deleted by somebody",
-	faults.EvictKeys: "ran out of memory", faults.FlushScripts: "forgot all scripts",
+	faults.JumpClock: "had its clock set", faults.DriftClock: "had a clock that ran at a wrong rate", faults.DeleteKey: "had its keys deleted by an operator",
+	faults.EvictKeys: "ran out of memory", faults.FlushScripts: "lost all scripts",
 }
 
-// effects describes what a fault did to the data or the clock of a node: as the replay showed it if the answer rests on it, else as measured.
+// effects describes what a fault did to the data or the clock of a node: as the replay found if the answer names it, otherwise as measured.
 func (t *narrator) effects(w *history.Window) string {
 	if len(w.Effects) == 0 {
 		return ""
@@ -151,7 +156,7 @@ func (t *narrator) effects(w *history.Window) string {
 		e, lost = found.Effect, found.Lost
 	}
 	text := map[string]string{history.Restarted: "it came back", history.Promoted: "its replica took over", history.ClockSet: "its clock was set by " + span(e.By),
-		history.ClockRate: "its clock ran at another rate", history.Deleted: "keys were deleted", history.Evicted: "keys were evicted"}[e.What]
+		history.ClockRate: "its clock ran at a wrong rate", history.Deleted: "keys were deleted", history.Evicted: "keys were evicted"}[e.What]
 	switch {
 	case len(lost) > 0 && (e.What == history.Restarted || e.What == history.Promoted):
 		text += " without " + keys(lost)
@@ -175,6 +180,8 @@ func (t *narrator) when(w *history.Window) string {
 	switch {
 	case w.Start < t.base && (w.End == 0 || w.End > t.to):
 		return "throughout"
+	case w.Start < t.base:
+		return "until " + t.ms(w.End)
 	case w.End == w.Start || w.Fault == faults.CrashClient && w.Start >= t.base:
 		return "at " + t.ms(w.Start)
 	case w.End == 0:
@@ -183,7 +190,7 @@ func (t *narrator) when(w *history.Window) string {
 	return fmt.Sprintf("from %s to %s", t.ms(w.Start), t.ms(w.End))
 }
 
-// command shows a command and its reply as they were recorded.
+// command formats a command and its reply as recorded.
 func command(c *history.Command) string {
 	const mostArgs = 8
 	words := []string{shortened(c.Name)}
@@ -201,10 +208,10 @@ func command(c *history.Command) string {
 	return strings.Join(words, " ") + " -> " + reply
 }
 
-// mostOfWord is how many characters of a recorded word are shown; a longer word is cut at its end.
+// mostOfWord is the most characters of a recorded word that are shown; a longer word is cut at its end.
 const mostOfWord = 32
 
-// shortened shows a recorded word as it is, quoted if it would not read as one word.
+// shortened returns a recorded word, quoted if it is long, unprintable or would not read as one word.
 func shortened(word string) string {
 	if word != "" && plain.Text(word) == word && !strings.ContainsAny(word, ` "`) && utf8.RuneCountInString(word) <= mostOfWord {
 		return word
@@ -212,7 +219,7 @@ func shortened(word string) string {
 	return quoted(word)
 }
 
-// quoted shows a recorded word in quotation marks, with unprintable characters escaped.
+// quoted returns a recorded word in quotation marks, with unprintable characters escaped.
 func quoted(word string) string {
 	end := ""
 	if r := []rune(word); len(r) > mostOfWord {
@@ -221,10 +228,10 @@ func quoted(word string) string {
 	return strconv.Quote(word) + end
 }
 
-// mostOfReply is how many characters of a reply are shown.
+// mostOfReply is the most characters of a reply that are shown.
 const mostOfReply = 80
 
-// cut shortens a text of several words to so many characters, at its end.
+// cut shortens a text to most characters, at its end.
 func cut(text string, most int) string {
 	if r := []rune(text); len(r) > most {
 		return plain.Text(string(r[:most-3])) + "..."

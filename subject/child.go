@@ -20,7 +20,7 @@ import (
 // The errors of a child, wrapped with its command, what happened and the end of its standard error.
 var (
 	// ErrGone: the child could not be started, exited by itself, or did not answer in time.
-	ErrGone = errors.New("the child is gone")
+	ErrGone = errors.New("the child process failed")
 	// ErrProtocol: the child wrote a line that is no reply, or refused a request that every child must support.
 	ErrProtocol = errors.New("the child does not keep to the protocol")
 )
@@ -103,7 +103,7 @@ func (c *Child) greeted(line []byte) error {
 func (c *Child) over(err error, hello chan<- error) {
 	switch {
 	case err == nil:
-		err = fmt.Errorf("%w: it ended", ErrGone)
+		err = fmt.Errorf("%w: it exited", ErrGone)
 	case errors.Is(err, subprocess.ErrTooLong):
 		err = fmt.Errorf("%w: a line is longer than %d bytes", ErrProtocol, maxLine)
 	}

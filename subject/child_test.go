@@ -188,7 +188,7 @@ func TestChildIsStoppedAndKilled(t *testing.T) {
 	child := start(t, self())
 	l := open(t, child, "k")
 	if !child.Stop() {
-		t.Fatal("it was not seen to stop")
+		t.Fatal("Stop was not confirmed")
 	}
 	answered := make(chan error, 1)
 	go func() { _, err := l.Try(context.Background(), history.Exclusive); answered <- err }()
@@ -204,7 +204,7 @@ func TestChildIsStoppedAndKilled(t *testing.T) {
 		t.Errorf("after it went on: %v", err)
 	}
 	if !child.Kill() {
-		t.Error("it was not seen to die")
+		t.Error("Kill was not confirmed")
 	}
 	if err := l.Release(t.Context()); !errors.Is(err, impls.ErrCrashed) {
 		t.Errorf("a call to a child that was killed: %v, want crashed", err)
@@ -232,7 +232,7 @@ func TestBadChildren(t *testing.T) {
 		{"it answers what nobody asked", answering + `echo '{"id":77,"ok":true}'; cat`, subject.ErrProtocol, []string{"no request 77"}},
 		{"it answers neither yes nor no", answering + `echo '{"id":3}'; cat`, subject.ErrProtocol, []string{`"ok":true or an "error"`}},
 		{"it writes without end", answering + `cat /dev/zero`, subject.ErrProtocol, []string{"longer than 1048576 bytes"}},
-		{"it dies in a call", answering + `echo segfault >&2; kill -SEGV $$`, subject.ErrGone, []string{"it ended", "segfault"}},
+		{"it dies in a call", answering + `echo segfault >&2; kill -SEGV $$`, subject.ErrGone, []string{"it exited", "segfault"}},
 		{"it falls silent", answering + `sleep 60`, subject.ErrGone, []string{`did not answer "try k"`}},
 		{"it refuses new", `read q; echo '{"id":1,"ok":true}'; read q; echo '{"id":2,"error":"bad config"}'; cat`, subject.ErrProtocol, []string{"bad config"}},
 	} {
@@ -283,7 +283,7 @@ func TestLaunchElsewhere(t *testing.T) {
 	child := start(t, c)
 	l := open(t, child, "k")
 	if !child.Stop() {
-		t.Error("it was not seen to stop")
+		t.Error("Stop was not confirmed")
 	}
 	if err := child.Continue(); err != nil {
 		t.Error(err)
@@ -292,7 +292,7 @@ func TestLaunchElsewhere(t *testing.T) {
 		t.Error(err)
 	}
 	if !child.Kill() {
-		t.Error("it was not seen to die")
+		t.Error("Kill was not confirmed")
 	}
 }
 

@@ -29,10 +29,10 @@ import (
 //	}
 //
 // It returns nil at the end of the input, and otherwise the error of reading it.
-func Serve(f Factory) error { return ServeOn(os.Stdin, os.Stdout, f) }
+func Serve(f Factory) error { return serveOn(os.Stdin, os.Stdout, f) }
 
-// ServeOn is Serve on other streams.
-func ServeOn(in io.Reader, out io.Writer, f Factory) error {
+// serveOn is Serve on other streams.
+func serveOn(in io.Reader, out io.Writer, f Factory) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &server{factory: f, out: json.NewEncoder(out), locks: map[string]*served{}, acquires: map[int64]context.CancelFunc{}}
 	s.about = sync.OnceValue(s.describe)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Break is a violation of a property by a cause. A planted bug may leave the cause open: "".
+// Break is a violation of a property by a cause; "" means any cause.
 type Break struct {
 	Property Property
 	Cause    Cause
@@ -25,20 +25,20 @@ func (b Break) Covers(seen Break) bool {
 type Expectation struct {
 	Breaks []Break // each must be observed
 	May    []Break // each may be observed
-	Real   []Break // each may be observed on real servers; the simulator lacks the event that decides
+	Real   []Break // each may be observed on real servers; the simulator cannot show it
 	NA     string  // if set, why the scenario does not apply
 }
 
 // Safe expects every property to hold.
 func Safe() Expectation { return Expectation{} }
 
-// NotApplicable expects nothing, because of why.
+// NotApplicable expects nothing; why says why the scenario does not apply.
 func NotApplicable(why string) Expectation { return Expectation{NA: why} }
 
 // Breaks expects each of "property/cause" to be observed.
 func Breaks(pairs ...string) Expectation { return Expectation{Breaks: parse(pairs)} }
 
-// Or returns the expectation with "property/cause" pairs that may be observed.
+// Or adds "property/cause" pairs that may be observed.
 func (e Expectation) Or(pairs ...string) Expectation {
 	e.May = slices.Clone(e.May)
 	for _, b := range parse(pairs) {
@@ -49,13 +49,13 @@ func (e Expectation) Or(pairs ...string) Expectation {
 	return e
 }
 
-// OrOnServers returns the expectation with "property/cause" pairs that may be observed on real servers only.
+// OrOnServers adds "property/cause" pairs that may be observed on real servers.
 func (e Expectation) OrOnServers(pairs ...string) Expectation {
 	e.Real = append(slices.Clone(e.Real), parse(pairs)...)
 	return e
 }
 
-// OnServers returns the expectation on real servers.
+// OnServers returns the expectation for real servers.
 func (e Expectation) OnServers() Expectation {
 	real := e.Real
 	e.Real = nil

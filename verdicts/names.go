@@ -1,6 +1,6 @@
-// Package verdicts names the properties that a history is checked for, the causes of violations, and which of them a lock is expected to show in a
-// scenario. It defines names and compares them; package checker defines the properties, package explain the experiments that find causes. It imports
-// nothing of lockbench, so that locks, results and checkers share one vocabulary.
+// Package verdicts names the properties that a history is checked for, the causes of violations, and those that a lock is expected to show in a scenario.
+// It only defines and compares names: package checker defines the properties, and package explain the experiments that find causes. It imports no other
+// package of lockbench, so that locks, results and the checker share one vocabulary.
 package verdicts
 
 // Property is the name of a property that package checker checks.
@@ -22,7 +22,7 @@ const (
 	Hygiene         Property = "hygiene"
 )
 
-// Cause is why a property was violated, found by experiments on the commands and fault windows.
+// Cause is why a property was violated.
 type Cause string
 
 // The causes.
@@ -47,9 +47,9 @@ const (
 	KeyDeleted     Cause = "key-deleted"   // an operator deleted it
 	Eviction       Cause = "eviction"      // the server was out of memory
 	Overbelief     Cause = "overbelief"    // the lock claimed a longer validity than the server kept the key
-	LateRequest    Cause = "late-request"  // a request of the client's earlier attempt arrived late
-	OwnRelease     Cause = "own-release"   // the client released before it was done
-	CountExpired   Cause = "count-expired" // the key that counts the fences ended by itself
-	Barging        Cause = "barging"       // the lock let a newcomer in ahead of a client that waited
+	LateRequest    Cause = "late-request"  // a request of an earlier attempt of the client arrived late
+	OwnRelease     Cause = "own-release"   // the client released before it had finished its work
+	CountExpired   Cause = "count-expired" // the key that counts the fences expired
+	Barging        Cause = "barging"       // the lock granted a newcomer before a waiting client
 	CauseUnknown   Cause = "unknown"
 )

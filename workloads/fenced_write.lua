@@ -1,8 +1,8 @@
 -- name: fenced_write.lua
--- The guarded store of a fenced lock: compares the fence and writes, in one step.
--- KEYS[1] the value; KEYS[2] the highest fence that was seen
+-- The guarded store of a fenced lock: writes the value unless a higher fence was seen.
+-- KEYS[1] the value; KEYS[2] the highest fence seen
 -- ARGV[1] the new value; ARGV[2] the writer's fence
--- Replies 1 when written, 0 when a higher fence has been seen before.
+-- Replies 1 when written, 0 when a higher fence was seen.
 local seen = tonumber(redis.call('GET', KEYS[2]) or '0')
 if tonumber(ARGV[2]) < seen then
 	return 0

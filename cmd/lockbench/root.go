@@ -213,8 +213,21 @@ func (a *app) begin(verb func(*cobra.Command, []string) error) func(*cobra.Comma
 	return func(c *cobra.Command, args []string) error {
 		a.ran = true
 		a.line.live = a.errTerminal && !a.quiet && a.env("TERM") != "dumb"
+		if err := noEmptyLists(c.Flags()); err != nil {
+			return err
+		}
 		return verb(c, args)
 	}
+}
+
+// noEmptyLists rejects a list that was given and is empty, such as --locks "$LOCKS" with an unset variable: without it the default would apply.
+func noEmptyLists(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		if list, ok := f.Value.(pflag.SliceValue); ok && len(list.GetSlice()) == 0 {
+			err = errors.Join(err, fmt.Errorf("%w: --%s is empty", errUsage, f.Name))
+		}
+	})
+	return err
 }
 
 // complete registers the words that shells complete for a flag.

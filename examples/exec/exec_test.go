@@ -1,4 +1,4 @@
-// Package exec_test runs the children of this folder, which are locks of libraries as Debian packages them, through lockbench.
+// Package exec_test runs lockbench with the children of this directory, which are locks of libraries as packaged by Debian.
 package exec_test
 
 import (
@@ -22,11 +22,11 @@ import (
 // child is one of the folder's programs.
 type child struct {
 	name, command string
-	needs         string // the word of LOCKBENCH_REQUIRE
+	needs         string // its word in LOCKBENCH_REQUIRE
 	there         []string
 }
 
-// children: what a machine lacks is skipped by name, unless LOCKBENCH_REQUIRE names it.
+// children returns the libraries. Tests skip those that are not installed, unless LOCKBENCH_REQUIRE names them.
 func children() []child {
 	return []child{
 		{"symfony-lock", "php symfony_lock.php", "php",
@@ -37,7 +37,7 @@ func children() []child {
 	}
 }
 
-// TestChildrenKeepToTheSchema writes down what lockbench asks each child and what it answers.
+// TestChildrenKeepToTheSchema validates the requests to each child and its replies.
 func TestChildrenKeepToTheSchema(t *testing.T) {
 	program := build(t)
 	all := append(children(),
@@ -47,16 +47,16 @@ func TestChildrenKeepToTheSchema(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			need(t, c.needs, exec.Command(c.there[0], c.there[1:]...))
 			dir := t.TempDir()
-			c.command = fmt.Sprintf("tee -a %s/asked | %s | tee -a %s/said", dir, c.command, dir)
+			c.command = fmt.Sprintf("tee -a %s/requests | %s | tee -a %s/replies", dir, c.command, dir)
 			c.ends(t, program, "--scenario", "contended", "--lease", "1s", "--duration", "2s", "--seed", "1")
-			keeps(t, schema.Request, filepath.Join(dir, "asked"))
-			keeps(t, schema.Reply, filepath.Join(dir, "said"))
+			validate(t, schema.Request, filepath.Join(dir, "requests"))
+			validate(t, schema.Reply, filepath.Join(dir, "replies"))
 		})
 	}
 }
 
-// keeps holds every line of a file to a schema. Clients share the file: a line that two have written into each other is none.
-func keeps(t *testing.T, rule []byte, file string) {
+// validate checks every line of a file against a schema. Clients share the file, so it skips lines in which the output of two is mixed.
+func validate(t *testing.T, rule []byte, file string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -73,13 +73,13 @@ func keeps(t *testing.T, rule []byte, file string) {
 		}
 	}
 	if checked < 20 {
-		t.Errorf("%d lines were said, which shows nothing", checked)
+		t.Errorf("%s has only %d lines", file, checked)
 	}
 }
 
-// TestLibraries runs each library in two scenarios. In steady nothing may break. A holder that is paused past its lease goes on inside when it
-// wakes: all three are leases without a fence, so uses of the resource overlap (exclusive-use by lease-overrun) and no library can prevent it;
-// but their releases compare the token, so that the late release takes nobody's lock away (release-safety and mutual-exclusion pass).
+// TestLibraries runs each library in two scenarios. In steady nothing may break. A holder that is paused past its lease continues inside when it resumes:
+// all three have leases without fences, so uses overlap (exclusive-use by lease-overrun), which no library can prevent. But their releases compare the
+// token, so a late release ends no other hold (release-safety and mutual-exclusion pass).
 func TestLibraries(t *testing.T) {
 	program := build(t)
 	for _, c := range children() {
@@ -91,13 +91,13 @@ func TestLibraries(t *testing.T) {
 			paused := c.overrun(t, program)
 			says(t, paused, "FAIL  exclusive-use", "lease-overrun", "pass  mutual-exclusion · release-safety")
 			if strings.Contains(paused, "mis-unlock") {
-				t.Errorf("a release took away another's lock:\n%s", paused)
+				t.Errorf("a release ended another client's hold:\n%s", paused)
 			}
 		})
 	}
 }
 
-// build makes the program once, for a machine with servers. The tests wait for servers and for children most of the time, so they run beside each other.
+// build builds the program once. It makes the test parallel, because the tests mostly wait for servers and children.
 func build(t *testing.T) (program string) {
 	t.Helper()
 	if testing.Short() {
@@ -133,8 +133,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestExplore searches the schedules of real processes. A release that deletes whatever is there ends another's hold when it comes after
-// the lease: that is found, made small, and comes about again along its tape. The same lock with a release that compares is left alone.
+// TestExplore searches the schedules of real processes. A release by plain DEL ends another client's hold if it comes after the lease: the search finds
+// and shrinks that, and the replay of its tape shows it again. It finds nothing in the same lock with a release that compares the token.
 func TestExplore(t *testing.T) {
 	program := build(t)
 	need(t, "python", exec.Command("python3", "--version"))
@@ -145,12 +145,12 @@ func TestExplore(t *testing.T) {
 	}
 	none, code := ends(t, program, "explore", "--exec", right, "--schedules", "60", "--out", t.TempDir())
 	if code != 0 {
-		t.Errorf("the lock that compares: exit code %d, want 0\n%s", code, none)
+		t.Errorf("the lock that compares the token: exit code %d, want 0\n%s", code, none)
 	}
 }
 
-// TestExploreSeesWhoRenews: a thread that renews what its client does not hold is found, although the child tells of no renewal; one that ends with the
-// release is no fault.
+// TestExploreSeesWhoRenews: the search finds a thread that renews after the release, although the child reports no renewals, and nothing in one that stops
+// with the release.
 func TestExploreSeesWhoRenews(t *testing.T) {
 	program := build(t)
 	need(t, "python", exec.Command("python3", "--version"))
@@ -161,17 +161,17 @@ func TestExploreSeesWhoRenews(t *testing.T) {
 	says(t, strings.Join(found.Steps, "\n"), "has no hold and asks for none", "PEXPIRE")
 	out, code := ends(t, program, "explore", "--exec", "python3 rawlock.py renews", "--schedules", "60", "--out", t.TempDir())
 	if code != 0 {
-		t.Errorf("the thread that ends: exit code %d, want 0\n%s", code, out)
+		t.Errorf("the thread that stops: exit code %d, want 0\n%s", code, out)
 	}
 }
 
-// finding is what a search finds.
+// finding is the result of a search.
 type finding struct {
 	Property, Cause, Tape string
 	Steps                 []string
 }
 
-// finds searches the schedules of a child for a violation, which must come about again along its tape.
+// finds searches the schedules of a child for a violation, which the replay of its tape must show again.
 func finds(t *testing.T, program, child string, schedules int) finding {
 	t.Helper()
 	out, code := ends(t, program, "explore", "--exec", child, "--schedules", strconv.Itoa(schedules), "--out", t.TempDir(), "-o", "json")
@@ -190,7 +190,7 @@ func finds(t *testing.T, program, child string, schedules int) finding {
 	return result.First
 }
 
-// overrun runs pause-holder until a paused holder met the next one inside: a waiter that polls may come too late for that.
+// overrun runs pause-holder with up to five seeds until two clients were inside at once; a waiter that polls may come too late for that.
 func (c child) overrun(t *testing.T, program string) (out string) {
 	t.Helper()
 	for seed := range 5 {
@@ -199,11 +199,11 @@ func (c child) overrun(t *testing.T, program string) (out string) {
 			return out
 		}
 	}
-	t.Fatalf("no seed of five met anybody:\n%s", out)
+	t.Fatalf("no violation with five seeds:\n%s", out)
 	return out
 }
 
-// run returns what lockbench shows, and wants its exit code.
+// run returns the output of a run of the child, and requires its exit code.
 func (c child) run(t *testing.T, program string, code int, args ...string) string {
 	t.Helper()
 	out, got := c.ends(t, program, append(args, "--seed", "1")...)
@@ -213,13 +213,13 @@ func (c child) run(t *testing.T, program string, code int, args ...string) strin
 	return out
 }
 
-// ends returns what a run of the child shows, and its exit code.
+// ends returns the output of a run of the child, and its exit code.
 func (c child) ends(t *testing.T, program string, args ...string) (string, int) {
 	t.Helper()
 	return ends(t, program, append([]string{"run", "--exec", c.command, "--server", "process", "--out", t.TempDir()}, args...)...)
 }
 
-// ends returns what lockbench shows, with its chatter where it fails, and its exit code.
+// ends runs lockbench and returns stdout, or stderr if stdout is empty, and the exit code.
 func ends(t *testing.T, program string, args ...string) (string, int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, args...)
@@ -251,7 +251,7 @@ func says(t *testing.T, text string, parts ...string) {
 	}
 }
 
-// need skips the test when a command fails, or fails it where LOCKBENCH_REQUIRE names what is missing.
+// need skips the test if a command fails, or fails it if LOCKBENCH_REQUIRE names what is missing.
 func need(t *testing.T, what string, probe *exec.Cmd) {
 	t.Helper()
 	err := probe.Run()

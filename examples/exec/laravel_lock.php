@@ -1,6 +1,6 @@
 <?php
 // Laravel's cache lock on Redis and phpredis as a child of lockbench.  lockbench run --exec 'php laravel_lock.php'
-// PhpRedisLock is what Cache::lock gives with the phpredis client; release tells by false that the lock was not its own any more.
+// PhpRedisLock is what Cache::lock returns with the phpredis client; release returns false if the lock was no longer its own.
 require '/usr/share/php/Illuminate/Redis/autoload.php';
 require '/usr/share/php/Illuminate/Cache/autoload.php';
 
@@ -10,7 +10,7 @@ use Illuminate\Redis\Connectors\PhpRedisConnector;
 $locks = [];
 $waits = [];
 
-// Lock::block counts whole seconds and polls every 250 ms unless told; a wait in milliseconds polls here.
+// Lock::block takes whole seconds and polls every 250 ms by default, so this polls for a wait in milliseconds.
 function waitFor($lock, float $poll, float $wait): bool
 {
     for ($end = microtime(true) + $wait; !$lock->acquire(); usleep((int) (1000 * $poll))) {
@@ -22,33 +22,33 @@ function waitFor($lock, float $poll, float $wait): bool
 }
 
 while (($line = fgets(STDIN)) !== false) {
-    $ask = json_decode($line, true);
-    $key = $ask['key'] ?? '';
-    $answer = ['id' => $ask['id'], 'ok' => true];
+    $request = json_decode($line, true);
+    $key = $request['key'] ?? '';
+    $reply = ['id' => $request['id'], 'ok' => true];
     try {
-        switch ($ask['op']) {
+        switch ($request['op']) {
             case 'describe':
-                $answer += ['name' => 'laravel-cache-lock'];
+                $reply += ['name' => 'laravel-cache-lock'];
                 break;
             case 'new':
-                [$host, $port] = explode(':', $ask['servers'][0]);
+                [$host, $port] = explode(':', $request['servers'][0]);
                 $redis = (new PhpRedisConnector())->connect(['host' => $host, 'port' => (int) $port], []);
-                // A lease is whole seconds (SET EX); what is less becomes one.
-                $locks[$key] = new RedisLock($redis, $key, max(1, (int) round($ask['lease_ms'] / 1000)));
-                $waits[$key] = $ask['poll_ms'];
+                // A lease is in whole seconds (SET EX), at least one.
+                $locks[$key] = new RedisLock($redis, $key, max(1, (int) round($request['lease_ms'] / 1000)));
+                $waits[$key] = $request['poll_ms'];
                 break;
             case 'try':
-                $answer = $locks[$key]->acquire() ? $answer : ['id' => $ask['id'], 'error' => 'busy'];
+                $reply = $locks[$key]->acquire() ? $reply : ['id' => $request['id'], 'error' => 'busy'];
                 break;
             case 'acquire':
-                $answer = waitFor($locks[$key], $waits[$key], ($ask['wait_ms'] ?? 0) / 1000) ? $answer : ['id' => $ask['id'], 'error' => 'busy'];
+                $reply = waitFor($locks[$key], $waits[$key], ($request['wait_ms'] ?? 0) / 1000) ? $reply : ['id' => $request['id'], 'error' => 'busy'];
                 break;
             case 'release':
-                $answer = $locks[$key]->release() ? $answer : ['id' => $ask['id'], 'error' => 'lost'];
+                $reply = $locks[$key]->release() ? $reply : ['id' => $request['id'], 'error' => 'lost'];
                 break;
         }
     } catch (Throwable $e) {
-        $answer = ['id' => $ask['id'], 'error' => 'unknown', 'text' => get_class($e).': '.$e->getMessage()];
+        $reply = ['id' => $request['id'], 'error' => 'unknown', 'text' => get_class($e).': '.$e->getMessage()];
     }
-    echo json_encode($answer), "\n";
+    echo json_encode($reply), "\n";
 }

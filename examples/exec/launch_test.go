@@ -12,14 +12,14 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// TestOtherNamespace starts the children in a network namespace of their own, which reaches this machine over one cable: as on another
-// machine, signals go by the launcher, and the servers that a child is given are those of --listen.
+// TestOtherNamespace starts the children in a network namespace of their own, connected by a virtual cable. As on another machine, the launcher passes
+// signals on, and children connect to the addresses of --listen.
 func TestOtherNamespace(t *testing.T) {
 	program := build(t)
 	need(t, "python", exec.Command("python3", "--version"))
 	space, near, far := fmt.Sprintf("lockbench-%d", os.Getpid()), fmt.Sprintf("lb%da", os.Getpid()%100000), fmt.Sprintf("lb%db", os.Getpid()%100000)
 	need(t, "netns", exec.Command("ip", "netns", "add", space))
-	t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", space).Run() }) // and with it the cable
+	t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", space).Run() }) // also removes the cable
 	const here, there = "10.231.77.1", "10.231.77.2"
 	for _, command := range [][]string{
 		{"link", "add", near, "type", "veth", "peer", "name", far, "netns", space},
@@ -33,7 +33,7 @@ func TestOtherNamespace(t *testing.T) {
 	away := []string{"--launch", "ip netns exec {namespace}", "--hosts", space, "--listen", here, "--out", t.TempDir()}
 	out, code := ends(t, program, append([]string{"run", "--exec", "python3 rawlock.py", "--scenario", "crash-holder", "--server", "process", "--seed", "1"}, away...)...)
 	if code != 0 {
-		t.Errorf("a holder that was killed there: exit code %d, want 0\n%s", code, out)
+		t.Errorf("a killed holder: exit code %d, want 0\n%s", code, out)
 	}
 	says(t, out, "PASS  python3-rawlock.py × crash-holder")
 	out, code = ends(t, program, append([]string{"explore", "--exec", "python3 rawlock.py blind", "--schedules", "200"}, away...)...)
@@ -43,8 +43,7 @@ func TestOtherNamespace(t *testing.T) {
 	says(t, out, "mis-unlock")
 }
 
-// TestContainers starts the children in two containers by turns, and kills one of them there: what reaches them is docker exec, and what they reach are
-// the servers of --listen.
+// TestContainers starts the children in two containers in turn, with docker exec, and kills one. They connect to the addresses of --listen.
 func TestContainers(t *testing.T) {
 	program := build(t)
 	image := cmp.Or(os.Getenv(servers.ImageEnv), servers.DefaultImage) // for its shell
@@ -64,11 +63,11 @@ func TestContainers(t *testing.T) {
 		docker(t, "cp", child, name+":/golock")
 		hosts, here = append(hosts, name), docker(t, "inspect", name, "-f", "{{range .NetworkSettings.Networks}}{{.Gateway}}{{end}}")
 	}
-	// A signal takes as long as docker exec takes to start, which is more than the scenario's own lease.
+	// A signal takes as long as docker exec takes to start, longer than the scenario's lease.
 	out, code := ends(t, program, "run", "--exec", "/golock", "--scenario", "crash-holder", "--server", "process", "--seed", "1", "--lease", "3s",
 		"--launch", "docker exec -i {container}", "--hosts", strings.Join(hosts, ","), "--listen", here, "--out", t.TempDir())
 	if code != 0 {
-		t.Errorf("a holder that was killed there: exit code %d, want 0\n%s", code, out)
+		t.Errorf("a killed holder: exit code %d, want 0\n%s", code, out)
 	}
 	says(t, out, "PASS  golock × crash-holder")
 }

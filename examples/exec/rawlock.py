@@ -1,5 +1,5 @@
-"""A child of lockbench without a Redis library: SET NX PX and a script that compares. With the argument "blind" it releases with DEL,
-whoever holds by then; with "renews" a thread renews the lease until the release, and with "stays" for ever.
+"""A child of lockbench without a Redis library: SET NX PX and a release script that compares the token. The argument "blind" releases with a
+plain DEL, "renews" starts a thread that renews the lease until the release, and "stays" one that renews it for ever.
 lockbench explore --exec 'python3 rawlock.py blind'"""
 import json, socket, sys, threading, time, uuid
 
@@ -9,9 +9,9 @@ MODE = sys.argv[1] if len(sys.argv) > 1 else ""
 
 
 class Lock:
-    def __init__(self, ask):
-        self.ask, self.over = ask, threading.Event()
-        self.key, self.lease, self.poll, self.server, self.redis = ask["key"], int(ask["lease_ms"]), ask["poll_ms"] / 1000, ask["servers"][0], None
+    def __init__(self, request):
+        self.request, self.done = request, threading.Event()
+        self.key, self.lease, self.poll, self.server, self.redis = request["key"], int(request["lease_ms"]), request["poll_ms"] / 1000, request["servers"][0], None
 
     def call(self, *args):
         if not self.redis:
@@ -26,7 +26,7 @@ class Lock:
             line = b""
         if not line:
             self.redis = None
-            raise OSError("the connection is gone")
+            raise OSError("the connection was closed")
         if line[:1] == b"-":
             raise OSError(line.decode().strip())
         return int(line[1:]) if line[:1] == b":" else line[:3] != b"$-1"
@@ -37,15 +37,15 @@ class Lock:
             self.token = uuid.uuid4().hex
             if self.call("SET", self.key, self.token, "NX", "PX", self.lease):
                 if MODE in ("renews", "stays"):
-                    self.over = threading.Event()
-                    threading.Thread(target=Lock(self.ask).renew, args=(self.token, self.over), daemon=True).start()
+                    self.done = threading.Event()
+                    threading.Thread(target=Lock(self.request).renew, args=(self.token, self.done), daemon=True).start()
                 return True
             if time.monotonic() + self.poll > end:
                 return False
             time.sleep(self.poll)
 
-    def renew(self, token, over):
-        while not over.wait(self.lease / 3000):
+    def renew(self, token, done):
+        while not done.wait(self.lease / 3000):
             try:
                 self.call("PEXPIRE", self.key, self.lease) if MODE == "stays" else self.call("EVAL", RENEW, 1, self.key, token, self.lease)
             except OSError:
@@ -53,7 +53,7 @@ class Lock:
 
     def close(self):
         if MODE == "renews":
-            self.over.set()
+            self.done.set()
 
     def release(self):
         self.close()
@@ -64,17 +64,17 @@ class Lock:
 
 locks = {}
 for line in sys.stdin:
-    ask = json.loads(line)
-    op, key, answer = ask["op"], ask.get("key"), {"id": ask["id"], "ok": True}
+    request = json.loads(line)
+    op, key, reply = request["op"], request.get("key"), {"id": request["id"], "ok": True}
     try:
         if op == "new":
-            locks[key] = Lock(ask)
+            locks[key] = Lock(request)
         elif op == "close":
             locks[key].close()
-        elif op in ("try", "acquire") and not locks[key].acquire(ask.get("wait_ms", 0) / 1000):
-            answer = {"id": ask["id"], "error": "busy"}
+        elif op in ("try", "acquire") and not locks[key].acquire(request.get("wait_ms", 0) / 1000):
+            reply = {"id": request["id"], "error": "busy"}
         elif op == "release" and not locks[key].release():
-            answer = {"id": ask["id"], "error": "lost"}
+            reply = {"id": request["id"], "error": "lost"}
     except OSError as e:
-        answer = {"id": ask["id"], "error": "unknown", "text": str(e)}
-    print(json.dumps(answer), flush=True)
+        reply = {"id": request["id"], "error": "unknown", "text": str(e)}
+    print(json.dumps(reply), flush=True)

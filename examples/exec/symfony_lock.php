@@ -10,7 +10,7 @@ use Symfony\Component\Lock\Store\RedisStore;
 $locks = [];
 $waits = [];
 
-// RedisStore cannot wait; Lock::acquire(true) polls every 90 to 110 ms without an end, so that a wait with one polls here.
+// Lock::acquire(true) polls RedisStore every 90 to 110 ms without a limit, so this polls for a wait with one.
 function waitFor($lock, float $poll, float $wait): bool
 {
     for ($end = microtime(true) + $wait; !$lock->acquire(); usleep((int) (1000 * $poll))) {
@@ -22,26 +22,26 @@ function waitFor($lock, float $poll, float $wait): bool
 }
 
 while (($line = fgets(STDIN)) !== false) {
-    $ask = json_decode($line, true);
-    $key = $ask['key'] ?? '';
-    $answer = ['id' => $ask['id'], 'ok' => true];
+    $request = json_decode($line, true);
+    $key = $request['key'] ?? '';
+    $reply = ['id' => $request['id'], 'ok' => true];
     try {
-        switch ($ask['op']) {
+        switch ($request['op']) {
             case 'describe':
-                $answer += ['name' => 'symfony-lock', 'can' => ['extend']];
+                $reply += ['name' => 'symfony-lock', 'can' => ['extend']];
                 break;
             case 'new':
-                [$host, $port] = explode(':', $ask['servers'][0]);
+                [$host, $port] = explode(':', $request['servers'][0]);
                 $redis = new Redis();
                 $redis->connect($host, (int) $port);
-                $locks[$key] = (new LockFactory(new RedisStore($redis)))->createLock($key, $ask['lease_ms'] / 1000, false);
-                $waits[$key] = $ask['poll_ms'];
+                $locks[$key] = (new LockFactory(new RedisStore($redis)))->createLock($key, $request['lease_ms'] / 1000, false);
+                $waits[$key] = $request['poll_ms'];
                 break;
             case 'try':
-                $answer = $locks[$key]->acquire() ? $answer : ['id' => $ask['id'], 'error' => 'busy'];
+                $reply = $locks[$key]->acquire() ? $reply : ['id' => $request['id'], 'error' => 'busy'];
                 break;
             case 'acquire':
-                $answer = waitFor($locks[$key], $waits[$key], ($ask['wait_ms'] ?? 0) / 1000) ? $answer : ['id' => $ask['id'], 'error' => 'busy'];
+                $reply = waitFor($locks[$key], $waits[$key], ($request['wait_ms'] ?? 0) / 1000) ? $reply : ['id' => $request['id'], 'error' => 'busy'];
                 break;
             case 'extend':
                 $locks[$key]->refresh();
@@ -51,9 +51,9 @@ while (($line = fgets(STDIN)) !== false) {
                 break;
         }
     } catch (LockConflictedException | LockExpiredException $e) {
-        $answer = ['id' => $ask['id'], 'error' => 'lost', 'text' => $e->getMessage()];
+        $reply = ['id' => $request['id'], 'error' => 'lost', 'text' => $e->getMessage()];
     } catch (Throwable $e) {
-        $answer = ['id' => $ask['id'], 'error' => 'unknown', 'text' => get_class($e).': '.$e->getMessage()];
+        $reply = ['id' => $request['id'], 'error' => 'unknown', 'text' => get_class($e).': '.$e->getMessage()];
     }
-    echo json_encode($answer), "\n";
+    echo json_encode($reply), "\n";
 }

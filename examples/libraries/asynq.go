@@ -12,7 +12,7 @@ import (
 	"github.com/lockbench/lockbench/subject"
 )
 
-// uniqueTask is a unique task of asynq as a lock: it is enqueued while no other of its kind is, and the lock is given back by its deletion.
+// uniqueTask uses a unique task of asynq as a lock: enqueueing the task acquires it, deleting the task releases it.
 type uniqueTask struct {
 	client    *asynq.Client
 	inspector *asynq.Inspector
@@ -20,7 +20,7 @@ type uniqueTask struct {
 	ttl       time.Duration
 }
 
-// newUniqueTask makes a second of a shorter lease: asynq refuses less.
+// newUniqueTask uses a lease of at least a second: asynq refuses less.
 func newUniqueTask(c subject.Config) (any, error) {
 	return &uniqueTask{client: asynq.NewClientFromRedisClient(c.Redis), inspector: asynq.NewInspectorFromRedisClient(c.Redis), kind: c.Key, ttl: max(c.TTL, time.Second)}, nil
 }
@@ -38,8 +38,8 @@ func (l *uniqueTask) TryLock(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// Unlock deletes the task. Asynq looks for the queue first, in a set that each client writes once: when that is gone, the task is not deleted, and
-// keeps others out for the rest of its time.
+// Unlock deletes the task. Asynq first looks up the queue in a set that each client writes once: if the set is gone, the task stays, and others are
+// refused until it expires.
 func (l *uniqueTask) Unlock(context.Context) error {
 	err := l.inspector.DeleteTask(queue, l.id)
 	if errors.Is(err, asynq.ErrQueueNotFound) {

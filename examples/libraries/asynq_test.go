@@ -10,14 +10,14 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// The set of asynq's queues stays (clean), leases are cut to whole seconds (odd-leases), and DeleteTask takes no context (no-answer). That tasks themselves have no end is no matter: what
-// keeps the others out is a key that has one.
+// TestAsynqUnique: the set of asynq's queues stays (clean), leases are truncated to whole seconds (odd-leases), and DeleteTask takes no context
+// (no-answer). Tasks never expire, but the key that refuses others does.
 func TestAsynqUnique(t *testing.T) {
 	t.Parallel()
 	locktest.Run(t, newUniqueTask, locktest.OnlyReal(), locktest.RealLease(time.Second), locktest.Breaks("odd-leases", "clean", "no-answer"))
 }
 
-// A task that is to be unique for 1.9 s is so for one: the lease is cut to whole seconds (internal/rdb/rdb.go, EnqueueUnique).
+// TestAsynqCutsLeases: a task with a lease of 1.9 s is unique for one: EnqueueUnique (internal/rdb/rdb.go) truncates the lease to whole seconds.
 func TestAsynqCutsLeases(t *testing.T) {
 	t.Parallel()
 	lock, err := newUniqueTask(locktest.Config{Redis: server(t), Key: "job", TTL: 1900 * time.Millisecond})
@@ -30,7 +30,7 @@ func TestAsynqCutsLeases(t *testing.T) {
 	}
 	time.Sleep(1300 * time.Millisecond)
 	if ok, err := l.TryLock(t.Context()); !ok || err != nil {
-		t.Errorf("a second task after 1.3 s of 1.9 s: %v, %v; asynq cuts no longer: strike the finding", ok, err)
+		t.Errorf("a second task after 1.3 s of 1.9 s: %v, %v; asynq no longer truncates leases: remove the finding", ok, err)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/lockbench/lockbench/subject"
 )
 
-// goZeroLock is go-zero's RedisLock. It counts leases in seconds.
+// goZeroLock is go-zero's RedisLock, whose leases are in seconds.
 type goZeroLock struct{ *redis.RedisLock }
 
 func newGoZeroLock(c subject.Config) (any, error) {
@@ -30,12 +30,12 @@ func (l goZeroLock) TryLock(ctx context.Context) (bool, error) { return l.Acquir
 func (l goZeroLock) Unlock(ctx context.Context) error {
 	ok, err := l.ReleaseCtx(ctx)
 	if err == nil && !ok {
-		err = errors.New("it was not held")
+		err = errors.New("not held")
 	}
 	return err
 }
 
-// goZeroKeeps is how long the server keeps a lock of go-zero: whole seconds, and half a second more (redislock.go:17, 54).
+// goZeroKeeps returns how long the server keeps a lock of go-zero: whole seconds, plus half a second (redislock.go:17, 54).
 func goZeroKeeps(asked time.Duration) time.Duration {
 	return asked.Truncate(time.Second) + 500*time.Millisecond
 }

@@ -1,16 +1,15 @@
-// Package libraries holds adapters of released Redis locks to lockbench's kit, with what each is known to break. It is a module of its own:
-// what the libraries need is not what lockbench needs.
+// Package libraries has adapters that test released Redis locks with package locktest, and the rules that each is known to break. It is a module of its
+// own, so that lockbench does not depend on the libraries.
 //
 //	cd examples/libraries && go test ./...
 //	cd examples/libraries && go build -o /tmp/library ./child && lockbench suite --exec '/tmp/library go-zero'
 //
-// What the names in Breaks mean is in package locktest; what was found, with source lines and what the projects know of it, is in
-// docs/findings.md.
+// Package locktest explains the names in Breaks. docs/findings.md has the findings, with source lines and the projects' issues.
 package libraries
 
 import "github.com/lockbench/lockbench/subject"
 
-// Adapters are the libraries by name.
+// Adapters returns the libraries by name.
 func Adapters() map[string]subject.Factory {
 	return map[string]subject.Factory{
 		"asynq-unique":   newUniqueTask,

@@ -40,7 +40,7 @@ func (l redsyncLock) TryLock(ctx context.Context) (bool, error) {
 func (l redsyncLock) Unlock(ctx context.Context) error {
 	ok, err := l.UnlockContext(ctx)
 	if err == nil && !ok {
-		err = errors.New("it was not held")
+		err = errors.New("not held")
 	}
 	return err
 }
@@ -48,7 +48,7 @@ func (l redsyncLock) Unlock(ctx context.Context) error {
 func (l redsyncLock) Extend(ctx context.Context) error {
 	ok, err := l.ExtendContext(ctx)
 	if err == nil && !ok {
-		err = errors.New("it was not extended")
+		err = errors.New("not extended")
 	}
 	return err
 }

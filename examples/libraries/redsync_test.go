@@ -6,7 +6,7 @@ import (
 	"github.com/lockbench/lockbench/locktest"
 )
 
-// The library passes no context to redigo's requests: only a time-out that the pool was given ends one without a reply (no-answer).
+// TestRedsyncOnRedigo: the library passes no context to redigo's requests, so only a time-out of the pool ends one without a reply (no-answer).
 func TestRedsyncOnRedigo(t *testing.T) {
 	t.Parallel()
 	locktest.Run(t, newRedsyncLock, locktest.Breaks("no-answer"))

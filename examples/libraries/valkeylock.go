@@ -13,7 +13,7 @@ import (
 	"github.com/lockbench/lockbench/subject"
 )
 
-// valkeyLock is valkeylock with one key. Its holds are contexts, which end with them.
+// valkeyLock is valkeylock with one key. The context of a hold ends with the hold.
 type valkeyLock struct {
 	cfg    subject.Config
 	locker valkeylock.Locker
@@ -28,8 +28,8 @@ func (l *valkeyLock) connect() (err error) {
 		return nil
 	}
 	l.locker, err = valkeylock.NewLocker(valkeylock.LockerOption{KeyPrefix: l.cfg.Key, KeyValidity: l.cfg.TTL, KeyMajority: 1,
-		NoLoopTracking: true,          // without it a hold that is waited for costs thousands of requests a second, as rueidislock's does
-		TryNextAfter:   l.cfg.TTL / 2, // its 20 ms are too short for a machine that tests
+		NoLoopTracking: true,          // otherwise a waiter costs thousands of requests a second, as with rueidislock
+		TryNextAfter:   l.cfg.TTL / 2, // the default of 20 ms is too short for a busy machine
 		ClientOption: valkey.ClientOption{InitAddress: l.cfg.Addrs[:1], ForceSingleClient: true,
 			DialCtxFn: func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 				ctx, cancel := context.WithTimeout(ctx, d.Timeout)
@@ -40,26 +40,26 @@ func (l *valkeyLock) connect() (err error) {
 }
 
 func (l *valkeyLock) Lock(ctx context.Context) error {
-	_, err := l.ask(ctx, func(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	_, err := l.acquire(ctx, func(ctx context.Context) (context.Context, context.CancelFunc, error) {
 		return l.locker.WithContext(ctx, "lock")
 	})
 	return err
 }
 
 func (l *valkeyLock) TryLock(ctx context.Context) (bool, error) {
-	return l.ask(ctx, func(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	return l.acquire(ctx, func(ctx context.Context) (context.Context, context.CancelFunc, error) {
 		return l.locker.TryWithContext(ctx, "lock")
 	})
 }
 
-// ask asks under a context that ends with the caller's only until the grant: the library gives a lock up when that context ends.
-func (l *valkeyLock) ask(ctx context.Context, ask func(context.Context) (context.Context, context.CancelFunc, error)) (bool, error) {
+// acquire calls the library with a context that ends with the caller's only until the grant: the library releases a lock when that context ends.
+func (l *valkeyLock) acquire(ctx context.Context, call func(context.Context) (context.Context, context.CancelFunc, error)) (bool, error) {
 	if err := l.connect(); err != nil {
 		return false, err
 	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	detach := context.AfterFunc(ctx, end)
-	held, release, err := ask(life)
+	held, release, err := call(life)
 	if err != nil || !detach() {
 		end()
 		if errors.Is(err, valkeylock.ErrNotLocked) && ctx.Err() == nil {
@@ -78,13 +78,13 @@ func (l *valkeyLock) Lost() <-chan struct{} { return l.lost }
 
 func (l *valkeyLock) Unlock(context.Context) error {
 	if l.end == nil {
-		return errors.New("it was not held")
+		return errors.New("not held")
 	}
 	select {
 	case <-l.lost:
 		l.end()
 		l.end = nil
-		return errors.New("it was lost")
+		return errors.New("lost")
 	default:
 	}
 	l.end()

@@ -1,5 +1,5 @@
-// Command trackrecord measures the released libraries: it runs lockbench's suite and its benchmark for each, on redis-server from PATH, and
-// keeps what they say in record.json. A test writes the table of docs/findings.md from that.
+// Command trackrecord measures the released libraries: it runs lockbench's suite and benchmark for each, on redis-server from PATH, and stores the
+// results in record.json. A test writes the table of docs/findings.md from that.
 //
 //	go run ./examples/trackrecord -lockbench bin/lockbench -children /tmp/library redis-py go-zero
 //	go test ./examples/trackrecord -update
@@ -23,7 +23,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// library is a lock of the catalogue, or a child.
+// library is a lock of the catalogue, or a child process.
 type library struct {
 	name, version string
 	lock          string // of the catalogue
@@ -47,7 +47,7 @@ func shipped() []library {
 	}
 }
 
-// tool is the lockbench program, and where the children of examples/libraries are.
+// tool has the lockbench program, and that of examples/libraries/child.
 type tool struct {
 	program, children, server string
 	measure                   time.Duration
@@ -64,7 +64,7 @@ func (t tool) subject(l library) []string {
 	return []string{"--exec", l.command}
 }
 
-// run runs lockbench and reads the JSON that it prints. An exit code that reports findings is no error.
+// run runs lockbench and decodes the JSON that it prints. An exit code for violations is not an error.
 func (t tool) run(into any, args ...string) error {
 	var out, chatter bytes.Buffer
 	cmd := exec.Command(t.program, append(args, "-o", "json")...)
@@ -104,16 +104,16 @@ func main() {
 	var t tool
 	record := flag.String("record", filepath.Join("examples", "trackrecord", recordFile), "the file that keeps the rows")
 	flag.StringVar(&t.program, "lockbench", "lockbench", "the program")
-	flag.StringVar(&t.children, "children", "", "the program of examples/libraries/child; without it those libraries are left out")
+	flag.StringVar(&t.children, "children", "", "the program of examples/libraries/child; without it those libraries are omitted")
 	flag.StringVar(&t.server, "server", "process", "see lockbench suite --help")
-	flag.DurationVar(&t.measure, "measure", 10*time.Second, "of each setting of the benchmark")
+	flag.DurationVar(&t.measure, "measure", 10*time.Second, "length of each setting of the benchmark")
 	flag.Parse()
 	if err := t.renew(*record, flag.Args()); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// renew measures the libraries whose names contain one of the words, or all, and replaces their rows. Each is stored when it is measured.
+// renew measures the libraries whose names contain one of the words, or all, and replaces their rows. It stores each row as soon as it is measured.
 func (t tool) renew(record string, words []string) error {
 	rows, err := readRows(record)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

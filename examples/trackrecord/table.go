@@ -17,18 +17,18 @@ import (
 // recordFile has the rows of the table.
 const recordFile = "record.json"
 
-// row is what was measured of a library.
+// row has the results of a library.
 type row struct {
 	Library  string             `json:"library"`
 	Version  string             `json:"version"`
 	Redis    string             `json:"redis"`              // version of the server
 	CPU      string             `json:"cpu"`                // and how many
-	Observed map[string]string  `json:"observed"`           // by scenario that applies, as results.Cell has it
+	Observed map[string]string  `json:"observed"`           // by applicable scenario, in the form of results.Cell
 	Unjudged map[string]string  `json:"unjudged,omitempty"` // by scenario: why a run has no verdict
 	Figures  map[string]float64 `json:"figures"`            // by "clients metric"; one with too few samples is missing
 }
 
-// figure is a column of the table. Times are not shown: unlike these they depend on what else the machine does.
+// figure is a column of the table. Times are not shown, because they depend on the load of the machine.
 type figure struct{ head, name, format string }
 
 var shown = []figure{
@@ -36,7 +36,7 @@ var shown = []figure{
 	{"hand-over p50, round trips", "8 hand-over.trips.p50", "%.1f"},
 }
 
-// beyond are the causes of breaks that no lease prevents: the client overstays it, or the server loses what it was told.
+// beyond has the causes that no lock with a lease prevents: work past the lease, and data loss or a clock jump on the server.
 var beyond = []verdicts.Cause{verdicts.LeaseOverrun, verdicts.RestartLoss, verdicts.FailoverLoss, verdicts.ClockJump, verdicts.KeyDeleted, verdicts.Eviction}
 
 func newRow(l library, suite results.Suite, bench results.Bench) row {
@@ -67,8 +67,8 @@ func newRow(l library, suite results.Suite, bench results.Bench) row {
 	return r
 }
 
-// own are the breaks that another lock with a lease could have prevented, each with the scenarios in which it was seen; leases is the number of
-// scenarios with none but those that no lease prevents.
+// own returns the breaks that another lock with a lease could have prevented, each with its scenarios; the number of scenarios without a break; and in
+// leases the number of those with only breaks that no lease prevents.
 func (r row) own() (breaks []string, safe, leases int) {
 	where := map[string][]string{}
 	for _, scenario := range slices.Sorted(maps.Keys(r.Observed)) {
@@ -136,7 +136,7 @@ func writeRows(file string, rows []row) error {
 	return os.WriteFile(file, append(text, '\n'), 0o644)
 }
 
-// replaced returns the rows with that of one library renewed, in the order of the libraries.
+// replaced returns the rows with one replaced or added, in the order of the libraries.
 func replaced(rows []row, r row) []row {
 	rows = append(slices.DeleteFunc(slices.Clone(rows), func(o row) bool { return o.Library == r.Library }), r)
 	place := func(r row) int {

@@ -18,7 +18,7 @@ const (
 	end      = "<!-- end of trackrecord -->"
 )
 
-// TestFindingsHaveTheTable: docs/findings.md shows what was measured.
+// TestFindingsHaveTheTable: docs/findings.md has the table of record.json.
 func TestFindingsHaveTheTable(t *testing.T) {
 	rows, err := readRows(recordFile)
 	if err != nil {
@@ -47,7 +47,7 @@ func TestFindingsHaveTheTable(t *testing.T) {
 	}
 }
 
-// TestRowsAreOfTheLibraries: each row is of the version of a library that is shipped here, in order.
+// TestRowsAreOfTheLibraries: each row is of the shipped version of a library, in order.
 func TestRowsAreOfTheLibraries(t *testing.T) {
 	rows, err := readRows(recordFile)
 	if err != nil {
@@ -57,13 +57,13 @@ func TestRowsAreOfTheLibraries(t *testing.T) {
 	for _, r := range rows {
 		at := slices.IndexFunc(all, func(l library) bool { return l.name == r.Library && l.version == r.Version })
 		if at < 0 {
-			t.Fatalf("%s %s is not shipped, or its row is not in its place", r.Library, r.Version)
+			t.Fatalf("%s %s is not shipped, or its row is misplaced", r.Library, r.Version)
 		}
 		all = all[at+1:]
 	}
 }
 
-// TestWhatNoLeasePrevents: a break counts against a library only where its cause is its own.
+// TestWhatNoLeasePrevents: a break that no lease prevents does not count against a library.
 func TestWhatNoLeasePrevents(t *testing.T) {
 	r := row{Observed: map[string]string{
 		"steady": "safe", "pause-holder": "exclusive-use/lease-overrun store-integrity/lease-overrun",
@@ -75,7 +75,7 @@ func TestWhatNoLeasePrevents(t *testing.T) {
 	}
 }
 
-// TestEveryLibraryHasItsSection: docs/findings.md says of each library the same things in the same order.
+// TestEveryLibraryHasItsSection: docs/findings.md has the same rows for each library, in the same order.
 func TestEveryLibraryHasItsSection(t *testing.T) {
 	text, err := os.ReadFile(findings)
 	if err != nil {
@@ -91,7 +91,7 @@ func TestEveryLibraryHasItsSection(t *testing.T) {
 		for _, head := range []string{"version", "shown by", "source", "promise", "tracker", "command"} {
 			_, rest, found := strings.Cut(section, "| "+head+" | ")
 			if cell, _, _ := strings.Cut(rest, " |"); !found || cell == "" {
-				t.Errorf("%s: no %s, or not in its place", l.name, head)
+				t.Errorf("%s: row %s is missing or misplaced", l.name, head)
 			}
 			section = rest
 		}

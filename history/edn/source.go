@@ -31,9 +31,6 @@ type Source struct {
 	err     error               // sticky result of Next
 }
 
-// NewSource reads a Jepsen history.
-func NewSource(r io.Reader) *Source { return newSource(r, "") }
-
 // Open opens a Jepsen history file. Its header describes a mutex without a lease. The caller closes the Source.
 func Open(path string) (history.Header, *Source, error) {
 	f, err := os.Open(path)

@@ -9,8 +9,7 @@ import (
 	"github.com/lockbench/lockbench/impls/internal/redistest"
 )
 
-// The rows of the comparison table in article 004 for its two editions, each with a function that observes it. A row's test fails
-// if the variant's Claim differs.
+// rows has the rows of the comparison table in "Redis read-write locks" (article 004), each with a function that observes whether it holds for an edition.
 var rows = map[string]func(t *testing.T, s *redistest.Server, name string) bool{
 	"A client that reads may acquire for reading again.": func(t *testing.T, s *redistest.Server, name string) bool {
 		a := join(t, s, name, "a")
@@ -35,7 +34,7 @@ var rows = map[string]func(t *testing.T, s *redistest.Server, name string) bool{
 		ended := true
 		for _, mode := range []history.Mode{read, write} {
 			a, w := join(t, s, name, "a"), join(t, s, name, "w")
-			a.Asks(t, "holder that dies", mode, nil)
+			a.Asks(t, "holder that crashes", mode, nil)
 			time.Sleep(lease + 5*time.Millisecond)
 			ended = ended && errOf(w.Try(t.Context(), write)) == nil
 			w.Leaves(t, "writer", nil)
@@ -77,7 +76,7 @@ func TestTheRowsOf004(t *testing.T) {
 	}
 }
 
-// Two readers of the same millisecond have the same mark: the first to release deletes it.
+// TestReadersOfAMillisecondShareAMark: two readers of the same millisecond have the same mark, and the first release deletes it.
 func TestReadersOfAMillisecondShareAMark(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		a, b, w := join(t, s, "rw-hash", "a"), join(t, s, "rw-hash", "b"), join(t, s, "rw-hash", "w")
@@ -88,7 +87,7 @@ func TestReadersOfAMillisecondShareAMark(t *testing.T) {
 	})
 }
 
-// A client whose clock is ahead takes a young mark for an old one.
+// TestAClockAheadLetsASecondWriterIn: to a client whose clock is ahead, a valid mark has timed out.
 func TestAClockAheadLetsASecondWriterIn(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
 		a, c := join(t, s, "rw-hash", "a"), s.Client(t)
@@ -99,7 +98,7 @@ func TestAClockAheadLetsASecondWriterIn(t *testing.T) {
 	})
 }
 
-// A late writer of rw-pair deletes the next writer's mark; rw-owner-fixed and rw-hash compare first.
+// TestALateWriter: a late writer of rw-pair deletes the next writer's mark; rw-hash compares first.
 func TestALateWriter(t *testing.T) {
 	for name, blind := range map[string]bool{"rw-pair": true, "rw-hash": false} {
 		t.Run(name, func(t *testing.T) {
@@ -119,7 +118,7 @@ func TestALateWriter(t *testing.T) {
 	}
 }
 
-// A lost reply is unknown, and the mark stays.
+// TestALostReplyIsUnknown: after a lost reply the outcome is unknown, and the mark stays.
 func TestALostReplyIsUnknown(t *testing.T) {
 	for _, name := range granting {
 		t.Run(name, func(t *testing.T) {

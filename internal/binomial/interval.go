@@ -1,11 +1,11 @@
-// Package binomial says how precisely a rate is known that was counted.
+// Package binomial computes confidence intervals for rates that were counted.
 package binomial
 
 import "math"
 
-// Interval returns the Clopper–Pearson interval for a rate at 95 %: the rates at which k or more, and k or fewer, violations among
-// n opportunities have a chance of 2.5 %. With k = 0 the interval is one-sided, at 5 %, so that the upper bound is close
-// to 3/n. C. J. Clopper, E. S. Pearson: The use of confidence or fiducial limits, Biometrika 26 (1934).
+// Interval returns the 95 % Clopper–Pearson interval of a rate, for k violations in n opportunities: at its bounds, k or more and k or fewer violations
+// have a probability of 2.5 %. For k = 0 and k = n the interval is one-sided, at 5 %; for k = 0 the upper bound is about 3/n. C. J. Clopper, E. S.
+// Pearson: The use of confidence or fiducial limits, Biometrika 26 (1934).
 func Interval(k, n int) [2]float64 {
 	k = min(k, n)
 	switch {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestList adds across a page's border and changes elements on both sides of it.
+// TestList adds elements across a page boundary and changes some on both sides.
 func TestList(t *testing.T) {
 	var l List[uint32]
 	for i := range uint32(2*pageSize + 1) {
@@ -21,7 +21,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestStrings numbers more strings than the table and the first block begin with, and an empty and a long one, and then sorts them.
+// TestStrings numbers and sorts more strings than the initial table and block hold, including an empty and a long one.
 func TestStrings(t *testing.T) {
 	var d Strings
 	words := []string{"", string(make([]byte, 2*nameBlock))}

@@ -7,13 +7,12 @@ import (
 	"slices"
 )
 
-// Strings numbers distinct strings. Ten million tokens would take close to a gigabyte as a map of strings; here they take their bytes and
-// about 25 more each, and the garbage collector need not scan them.
+// Strings numbers distinct strings. A map of ten million tokens takes almost a gigabyte; here a token takes its bytes and about 25 more.
 type Strings struct {
 	blocks [][]byte     // each string as its length (uvarint) and its bytes; blocks never move
 	where  List[uint64] // block<<32 | offset
 	table  []uint64     // open addressing: high half of the hash << 32 | number; 0 = empty; its length is a power of two
-	seed   maphash.Seed // random, so that no file can be made whose strings collide; numbers don't depend on it
+	seed   maphash.Seed // random, so that no file can make strings collide; numbers do not depend on it
 }
 
 const nameBlock = 1 << 18
@@ -26,7 +25,7 @@ func (n *Strings) Number(s string) uint32 {
 	h := maphash.String(n.seed, s)
 	slot := n.slot(uint32(h >> 32))
 	for ; n.table[slot] != 0; slot = (slot + 1) & (len(n.table) - 1) {
-		// Reading the bytes costs a cache miss: compare them only if half of the hash is the same.
+		// Reading the bytes costs a cache miss: compare them only if half of the hash matches.
 		if e := n.table[slot]; e>>32 == h>>32 && string(n.bytes(uint32(e))) == s {
 			return uint32(e)
 		}
@@ -36,7 +35,7 @@ func (n *Strings) Number(s string) uint32 {
 	return number
 }
 
-// Sort renumbers the strings in sorted order, and returns the new numbers by the old. After that no string can be looked up or added.
+// Sort renumbers the strings in sorted order and returns the new numbers by the old. After it, Number must not be called.
 func (n *Strings) Sort() []uint32 {
 	byText := make([]uint32, n.where.n)
 	for i := range byText {
@@ -52,13 +51,13 @@ func (n *Strings) Sort() []uint32 {
 	return rank
 }
 
-// Len returns how many strings there are.
+// Len returns the number of strings.
 func (n *Strings) Len() uint32 { return n.where.n }
 
-// slot is where the search for a string starts.
+// slot returns where the search for a string starts.
 func (n *Strings) slot(hash uint32) int { return int(hash) & (len(n.table) - 1) }
 
-// Text returns the string of a number.
+// Text returns the string with a number.
 func (n *Strings) Text(id uint32) string { return string(n.bytes(id)) }
 
 func (n *Strings) bytes(id uint32) []byte {

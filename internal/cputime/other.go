@@ -5,5 +5,5 @@ package cputime
 
 import "time"
 
-// Used returns false: the time is not known on this system.
+// Used returns false: the time is not available on this system.
 func Used() (time.Duration, bool) { return 0, false }

@@ -1,4 +1,4 @@
-// Package jsonat decodes JSON as encoding/json does, and says where an error is.
+// Package jsonat decodes JSON like encoding/json, with the position in errors.
 package jsonat
 
 import (
@@ -9,8 +9,7 @@ import (
 	"io"
 )
 
-// Unmarshal decodes data into v. Its errors wrap those of [json.Unmarshal] and begin with line and column, which count from 1, where the decoder knows
-// them.
+// Unmarshal decodes data into v. Its errors wrap those of [json.Unmarshal] and begin with line and column, from 1, if the decoder reports a position.
 func Unmarshal(data []byte, v any) error {
 	err := json.Unmarshal(data, v)
 	var at int64
@@ -25,7 +24,7 @@ func Unmarshal(data []byte, v any) error {
 		return err
 	}
 	line, column := 1, 1
-	for _, b := range data[:max(int(at)-1, 0)] { // the offset is that of the byte after the error
+	for _, b := range data[:max(int(at)-1, 0)] { // the offset is after the error
 		if column++; b == '\n' {
 			line, column = line+1, 1
 		}

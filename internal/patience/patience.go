@@ -1,5 +1,5 @@
-// Package patience has a context for a call with a time limit whose result outlives the call: a lock that ties
-// a hold, or its watchdog, to the context of the acquire keeps it if the call has returned in time.
+// Package patience has a context for a call with a time limit whose result outlives the call, such as the acquire of a lock that ties a hold, or its
+// watchdog, to the acquire's context.
 package patience
 
 import (
@@ -8,19 +8,18 @@ import (
 	"time"
 )
 
-// Context ends after a while, like one of context.WithTimeout, unless Keep is called first. It ends by Cancel, with its parent or with
-// context.DeadlineExceeded.
+// Context is like that of context.WithTimeout, but Keep removes the limit.
 type Context struct {
-	context.Context // of values, and of the end once the context is kept
+	context.Context // for its values, and its end once the limit is removed
 	cancel          context.CancelCauseFunc
 	timer           *time.Timer
 
 	mu       sync.Mutex // protects what follows
-	deadline time.Time  // zero: kept
+	deadline time.Time  // zero: no limit
 	expired  bool
 }
 
-// New makes a context that ends after d. Keep or Cancel must be called.
+// New returns a context that ends after d. Keep or Cancel must be called.
 func New(parent context.Context, d time.Duration) *Context {
 	c := &Context{deadline: time.Now().Add(d)}
 	c.Context, c.cancel = context.WithCancelCause(parent)
@@ -38,7 +37,7 @@ func (c *Context) expire() {
 	}
 }
 
-// Keep removes the limit: the context lasts until it is cancelled or its parent ends. It has no effect after the end.
+// Keep removes the limit: the context ends only by Cancel or with its parent. After the end it has no effect.
 func (c *Context) Keep() {
 	c.timer.Stop()
 	c.mu.Lock()
@@ -52,7 +51,7 @@ func (c *Context) Cancel() {
 	c.cancel(context.Canceled)
 }
 
-// Deadline returns the end of the limit, or the parent's deadline once the context is kept.
+// Deadline returns the limit, or after Keep the parent's deadline.
 func (c *Context) Deadline() (time.Time, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,10 +14,10 @@ func TestContext(t *testing.T) {
 	for _, row := range []struct {
 		name string
 		do   func(c *patience.Context)
-		want error // a minute later
+		want error // after a minute
 	}{
-		{"nothing is done: it ends by its limit", func(*patience.Context) {}, context.DeadlineExceeded},
-		{"the call has returned in time: it goes on", (*patience.Context).Keep, nil},
+		{"the limit ends it", func(*patience.Context) {}, context.DeadlineExceeded},
+		{"kept", (*patience.Context).Keep, nil},
 		{"cancelled", (*patience.Context).Cancel, context.Canceled},
 		{"kept, then cancelled", func(c *patience.Context) { c.Keep(); c.Cancel() }, context.Canceled},
 		{"kept too late", func(c *patience.Context) { time.Sleep(2 * time.Second); c.Keep() }, context.DeadlineExceeded},

@@ -1,5 +1,5 @@
-// Package plain makes foreign text safe to show: names of clients, keys and tokens from files and servers, output of other processes. Reports,
-// stories, logs and messages use it, so that all show the same text alike.
+// Package plain escapes foreign text for display: names of clients, keys and tokens from files and servers, and output of other processes. Reports,
+// stories, logs and messages all use it.
 package plain
 
 import (
@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// Text escapes the characters that a terminal, a log or a page would interpret: control characters, bytes that are not UTF-8, and marks that change
-// the direction of text. Line breaks and tabs become spaces. GitHub's runner executes ::word and ##[word anywhere on a line as commands: their first
-// character is escaped. Other text is returned as it is.
+// Text escapes characters that a terminal, a log or a page would interpret: control characters, bytes that are not UTF-8, and marks that change the
+// direction of text. Line breaks and tabs become spaces. The first character of ::word and ##[word, which GitHub's runner executes as commands, is
+// escaped. Other text is unchanged.
 func Text(text string) string {
 	if strings.IndexFunc(text, hidden) < 0 && !strings.Contains(text, "::") && !strings.Contains(text, "##[") {
 		return text
@@ -40,7 +40,7 @@ func Text(text string) string {
 	return b.String()
 }
 
-// Ends shortens a text to at most most characters: its beginning and its end.
+// Ends shortens a text to its beginning and its end, at most most characters.
 func Ends(text string, most int) string {
 	runes := []rune(text)
 	if len(runes) <= most {
@@ -50,7 +50,7 @@ func Ends(text string, most int) string {
 	return string(runes[:head]) + "…" + string(runes[len(runes)-(most-head-1):])
 }
 
-// Lines escapes each line of a text as Text does. Line breaks stay; those of Windows become plain ones.
+// Lines escapes each line of a text as Text does. Line breaks become LF.
 func Lines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -59,7 +59,7 @@ func Lines(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// command reports whether a command for GitHub's runner begins at an offset of a text.
+// command reports whether a command for GitHub's runner begins at an offset.
 func command(text string, at int) bool {
 	if word, found := strings.CutPrefix(text[at:], "##["); found {
 		return lettered(word)
@@ -69,13 +69,13 @@ func command(text string, at int) bool {
 	return found && first && lettered(word)
 }
 
-// lettered reports whether a text begins with a letter, as every command of the runner does, and a picture of holds (##[###) does not.
+// lettered reports whether a text begins with a letter: commands of the runner do, a drawing of holds (##[###) does not.
 func lettered(text string) bool { return text != "" && unicode.IsLetter(rune(text[0])) }
 
 // hidden reports whether a rune does not print as itself.
 func hidden(r rune) bool { return r != ' ' && !unicode.IsPrint(r) || r == unicode.ReplacementChar }
 
-// JSON escapes in encoded JSON what Text escapes in text, except line breaks, so that it can be shown. Its value stays the same.
+// JSON escapes in encoded JSON what Text escapes in text, except line breaks. The value stays the same.
 func JSON(data []byte) []byte {
 	escape := func(r rune) bool { return r != '\n' && hidden(r) }
 	if bytes.IndexFunc(data, escape) < 0 {

@@ -15,14 +15,14 @@ func TestText(t *testing.T) {
 		{"\u009b2J", `\u009b2J`},                           // the same in one character
 		{"user\u202egnp", `user\u202egnp`},                 // text that runs backwards
 		{"\xff\xfe", `\xff\xfe`},                           // not UTF-8
-		{"\ufffd", `\ufffd`},                               // stands for a byte that was lost
+		{"\ufffd", `\ufffd`},                               // the replacement character
 		{"\U000e0041", `\U000e0041`},                       // a tag, which nothing shows
-		{"no\u00a0break", `no\u00a0break`},                 // a space that is none
+		{"no\u00a0break", `no\u00a0break`},                 // a space that cannot break
 		{`<b>&amp;"quoted" \x1b`, `<b>&amp;"quoted" \x1b`}, // HTML and JSON have writers of their own
 		{"a ::error::b", `a \x3a:error::b`},                // a command for GitHub's runner
 		{"\n::add-mask::b", ` \x3a:add-mask::b`},
 		{"##[error]b", `\x23#[error]b`},
-		{"####[####]", "####[####]"}, // a picture of holds
+		{"####[####]", "####[####]"}, // a drawing of holds
 		{"[::1]:6379 std::string a::b", "[::1]:6379 std::string a::b"},
 		{"", ""},
 	} {

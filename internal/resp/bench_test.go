@@ -2,7 +2,7 @@ package resp
 
 import "testing"
 
-// The hot path allocates nothing: framing a pipeline, reading its names and keys, framing its replies.
+// TestNoAllocations: framing a pipeline and its replies and reading names and keys allocates nothing.
 func TestNoAllocations(t *testing.T) {
 	wire := AppendRequest(nil, "SET", "key", "value", "NX", "PX", "300")
 	wire = AppendRequest(wire, "evalsha", "abc", "1", "key", "token")

@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// command is what the name of a command says about it.
+// command describes a command of Redis.
 type command struct {
 	name     string
-	key      int // the argument that holds the first key; 0 = none, numKeys = behind a count of keys
+	key      int // index of the argument with the first key; 0 = no key, numKeys = the keys follow their count
 	write    bool
-	words    int  // how many a request has, the name included: at least -words if negative
+	words    int  // of a request, the name included; -n means at least n
 	noScript bool // scripts may not call it
 }
 
-// numKeys marks commands whose keys are behind their number: EVAL script numkeys key …
+// numKeys marks commands whose keys follow their count: EVAL script numkeys key …
 const numKeys = -1
 
-// commands has the commands by name, each with its words, and ! if scripts may not call it; those of which the second word says what they do, such as
-// CLIENT, by both words. Redis 7.0 has no others; some are newer. Scripts and functions count as writing, because their effect is unknown; so do
-// EXEC, whose transaction takes effect then, and PUBLISH, which wakes others.
+// commands has every command of Redis 7.0, and some newer ones, by name. An entry is the name, the number of words, and ! if scripts may not call it.
+// Commands with subcommands, such as CLIENT, have an entry for each. Scripts and functions count as writes, because their effect is unknown; so do
+// EXEC, which executes the queued commands, and PUBLISH, which wakes clients.
 var commands = table(
 	group{key: 1, write: true, names: `APPEND:3 BITFIELD:-2 BLMOVE:6! BLPOP:-3! BRPOP:-3! BRPOPLPUSH:4! BZPOPMAX:-3! BZPOPMIN:-3! COPY:-3 DECR:2 DECRBY:3 DEL:-2
 		DELEX:-2 DELIFEQ:3 EXPIRE:-3 EXPIREAT:-3 GEOADD:-5 GEORADIUS:-6 GEORADIUSBYMEMBER:-5 GEOSEARCHSTORE:-8 GETDEL:2 GETEX:-2
@@ -73,17 +73,14 @@ func table(groups ...group) map[string]command {
 		for form := range strings.FieldsSeq(g.names) {
 			name, words, _ := strings.Cut(form, ":")
 			words, noScript := strings.CutSuffix(words, "!")
-			n, err := strconv.Atoi(words)
-			if err != nil {
-				panic("unreachable: the table is a constant: " + form)
-			}
+			n, _ := strconv.Atoi(words) // a test checks the constant table
 			all[name] = command{name, g.key, g.write, n, noScript}
 		}
 	}
 	return all
 }
 
-// longestName is the length of the longest name of one word in the table.
+// longestName bounds the names of one word in the table.
 const longestName = 24
 
 // lookup finds a command without allocating.
@@ -105,8 +102,8 @@ func lookup(name []byte) (command, bool) {
 // IsWrite reports whether a command, in upper case, may change the data of a node or wake a client.
 func IsWrite(name string) bool { return commands[name].write }
 
-// Words returns how many words a request for a command in upper case has, its name included: at least -words if negative, 0 if there is no such
-// command. A second word that says what the command does belongs to its name, as in CLIENT|ID.
+// Words returns the number of words in a request for a command in upper case, its name included; -n means at least n, 0 that there is no such command.
+// A subcommand is named like CLIENT|ID.
 func Words(name string) int { return commands[name].words }
 
 // InScripts reports whether scripts may call a command, named as for [Words].

@@ -8,10 +8,10 @@ import (
 // feed holds the bytes of one direction that have not been returned as frames.
 type feed struct {
 	data []byte // what is left: of the slice last added, or of kept
-	kept []byte // own storage for what an incomplete frame leaves behind
+	kept []byte // own storage for the bytes of an incomplete frame
 }
 
-// add appends p to what is left, and copies it only if something is left.
+// add appends p to what is left. It copies p only if something is left.
 func (f *feed) add(p []byte) {
 	if len(f.data) == 0 {
 		f.data = p[:len(p):len(p)]
@@ -47,11 +47,10 @@ func (f *feed) keep() {
 // maxIdle is how much storage an idle feed keeps after a large frame.
 const maxIdle = 1 << 20
 
-// cursor is how far a frame has been parsed. It is kept between calls, so that a frame that comes a byte at a time
-// is not read again from its start each time.
+// cursor is the position up to which a frame has been parsed. It is kept between calls, so that a frame that comes in many pieces is parsed once.
 type cursor struct {
 	pos  int // bytes of the frame that are parsed
-	seen int // bytes behind pos in which there is no end of line
+	seen int // bytes after pos without an end of line
 }
 
 // line returns the line at the cursor without its CR LF, and the offset after it. The text is nil if
@@ -62,12 +61,12 @@ func (c *cursor) line(buf []byte) (text []byte, next int, err error) {
 		return nil, 0, err
 	}
 	if end == c.pos || buf[end-1] != '\r' {
-		return nil, 0, fmt.Errorf("%w: a line ends without CR", errSyntax)
+		return nil, 0, fmt.Errorf("%w: a line without CR", errSyntax)
 	}
 	return buf[c.pos : end-1], end + 1, nil
 }
 
-// newline returns the offset of the next LF from the cursor on, -1 if there is none yet.
+// newline returns the offset of the next LF after the cursor; -1 if there is none yet.
 func (c *cursor) newline(buf []byte) (int, error) {
 	i := bytes.IndexByte(buf[c.pos+c.seen:], '\n')
 	if i < 0 {
@@ -85,8 +84,8 @@ func (c *cursor) newline(buf []byte) (int, error) {
 	return end, nil
 }
 
-// head reads a whole head of a string or an aggregate at an offset: its first byte, a length of at most four digits, and CR LF. It returns the offset
-// after it. ok is false for any other head, which line and length read, or find wrong.
+// head reads the complete head of a string or an aggregate at an offset: its first byte, a length of at most four digits, and CR LF. It returns the offset
+// after it. ok is false for any other head: the caller uses line and length.
 func head(buf []byte, at int, kind byte) (n, next int, ok bool) {
 	if at >= len(buf) || buf[at] != kind {
 		return 0, 0, false

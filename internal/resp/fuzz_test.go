@@ -20,7 +20,7 @@ func frames(data []byte, size int, feed func([]byte), next func() (raw []byte, o
 	return found, all
 }
 
-// check tests what must hold for any bytes: they come out as they went in, in the same frames however they are cut.
+// check: any bytes come out as they went in, and the frames do not depend on the pieces.
 func check(t *testing.T, data []byte, size int, run func(size int) (found []int, all, rest []byte)) {
 	t.Helper()
 	found, all, rest := run(max(1, len(data)))
@@ -46,7 +46,7 @@ func FuzzRequests(f *testing.F) {
 			found, all := frames(data, size, s.Feed, func() ([]byte, bool, bool) {
 				r, ok := s.Next()
 				_, _ = r.Name(), r.Strings(12, 128)
-				return r.Raw, r.Opaque(), ok
+				return r.Raw, r.opaque, ok
 			})
 			return found, all, s.Rest()
 		})
@@ -64,7 +64,7 @@ func FuzzReplies(f *testing.F) {
 			found, all := frames(data, size, s.Feed, func() ([]byte, bool, bool) {
 				r, ok := s.Next()
 				_, _, _, _ = r.Line(128), r.elem(2), r.Str(), r.IsNil()
-				return r.Raw, r.Opaque(), ok
+				return r.Raw, r.opaque, ok
 			})
 			return found, all, s.Rest()
 		})

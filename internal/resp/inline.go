@@ -2,7 +2,7 @@ package resp
 
 import "bytes"
 
-// inline reads a request that is one line of words, as typed in a terminal. LF alone ends it, as on the server.
+// inline reads a request of one line of words, as typed in a terminal. LF without CR ends it, as on the server.
 func (s *requestScan) inline(buf []byte) (int, error) {
 	end, err := s.newline(buf)
 	if end < 0 || err != nil {
@@ -49,7 +49,7 @@ func word(dst, line []byte) (word, rest []byte, ok bool) {
 	return dst, nil, true
 }
 
-// quoted appends what is inside the quotes; a closing quote must be followed by a space or by nothing.
+// quoted appends the text inside quotes. A space or the end of the line must follow the closing quote.
 func quoted(dst, line []byte, quote byte) (word, rest []byte, ok bool) {
 	for len(line) > 0 {
 		c := line[0]
@@ -66,7 +66,7 @@ func quoted(dst, line []byte, quote byte) (word, rest []byte, ok bool) {
 	return dst, nil, false
 }
 
-// escaped returns the byte that the escape at the start of line means, and how long the escape is.
+// escaped returns the byte of the escape at the start of line, and the length of the escape.
 func escaped(line []byte, quote byte) (byte, int) {
 	c := line[1]
 	if quote == '\'' {

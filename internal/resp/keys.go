@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// run says which arguments of a command are keys: every step-th from the first key to another argument.
+// run locates the keys of a command: every step-th argument from the first key up to last.
 type run struct {
 	last int // negative: counted from the end, -1 is the last argument
 	step int
 }
 
-// runs has the commands with several keys in a row. Any other command has at most one.
+// runs has the commands with several keys at regular positions.
 var runs = merge(
 	keyRuns("COPY GEOSEARCHSTORE LCS LMOVE BLMOVE RENAME RENAMENX RPOPLPUSH BRPOPLPUSH SMOVE ZRANGESTORE", run{2, 1}),
 	keyRuns(`DEL EXISTS MGET PFCOUNT PFMERGE SDIFF SDIFFSTORE SINTER SINTERSTORE SSUBSCRIBE SUNION SUNIONSTORE SUNSUBSCRIBE TOUCH UNLINK WATCH
@@ -21,13 +21,13 @@ var runs = merge(
 	keyRuns("MSET MSETNX", run{-1, 2}),
 )
 
-// stores has the commands with the key of their result before the number of their keys.
+// stores has the commands in which the key of the result precedes the count of keys.
 var stores = []string{"ZDIFFSTORE", "ZINTERSTORE", "ZUNIONSTORE"}
 
-// counts has the commands that say how many keys follow, with the argument that does.
+// counts has the commands with a count of keys, and the index of that argument.
 var counts = map[string]int{"LMPOP": 1, "ZMPOP": 1, "SINTERCARD": 1, "ZDIFF": 1, "ZINTER": 1, "ZINTERCARD": 1, "ZUNION": 1, "BLMPOP": 2, "BZMPOP": 2}
 
-// channels has the commands whose first argument is a channel, or a pattern of channels, which any node of a cluster accepts.
+// channels has the commands whose first argument is a channel or a pattern, which any node of a cluster accepts.
 var channels = []string{"PUBLISH", "SUBSCRIBE", "UNSUBSCRIBE", "PSUBSCRIBE", "PUNSUBSCRIBE"}
 
 func keyRuns(names string, r run) map[string]run {
@@ -48,8 +48,8 @@ func merge(tables ...map[string]run) map[string]run {
 	return all
 }
 
-// Keys returns the keys of a request, from which a node of a cluster knows whether it is responsible. It is nil for a request without
-// keys or with a wrong number of keys, and for commands whose keys follow options, such as XREAD.
+// Keys returns the keys of a request, which determine the responsible node of a cluster. It is nil for a request without keys or with a wrong count of
+// keys, and for commands whose keys follow options, such as XREAD.
 func Keys(args []string) []string {
 	c := commands[strings.ToUpper(args[0])]
 	if at, ok := counts[strings.ToUpper(args[0])]; ok {
@@ -92,7 +92,7 @@ func (r run) of(args []string, first int) []string {
 	return keys
 }
 
-// counted returns the keys that follow their number, which is the argument at.
+// counted returns the keys that follow their count, which is the argument at.
 func counted(args []string, at int) []string {
 	if len(args) <= at {
 		return nil
@@ -104,7 +104,7 @@ func counted(args []string, at int) []string {
 	return args[at+1 : at+1+n]
 }
 
-// ScriptCall returns the keys and the other arguments of an EVAL or EVALSHA; nothing if its number of keys is wrong.
+// ScriptCall returns the keys and the other arguments of an EVAL or EVALSHA; nil if its count of keys is wrong.
 func (r Request) ScriptCall() (keys, args []string) {
 	const first = 3
 	n, err := strconv.Atoi(string(r.Arg(first - 1)))

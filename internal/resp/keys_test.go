@@ -51,7 +51,7 @@ func TestScriptCall(t *testing.T) {
 		{"EVAL source 2 a b c", "a b", "c"},
 		{"EVALSHA digest 0 a", "", "a"},
 		{"EVALSHA digest 1 a", "a", ""},
-		{"EVAL source 3 a b", "", ""}, // wrongly counted
+		{"EVAL source 3 a b", "", ""}, // a wrong count
 		{"EVAL source x a", "", ""},
 		{"EVAL source -1 a", "", ""},
 		{"EVAL source", "", ""},

@@ -2,15 +2,14 @@ package resp
 
 import "strconv"
 
-// Pairing finds the request to which a reply belongs, for one connection. T is what the caller keeps of a
-// request. It knows which requests have no reply (an empty one, CLIENT REPLY OFF), which have several
-// (SUBSCRIBE to several channels) and which frames are no replies (pushes, and in RESP2 messages, which look like replies). It is
-// not for use by several goroutines at once. The zero value is ready for use.
+// Pairing finds the request to which a reply belongs, on one connection. T is the caller's data of a request. It handles requests without a reply (an empty
+// one, CLIENT REPLY OFF), requests with several (SUBSCRIBE to several channels), and frames that are not replies (pushes, and messages in RESP2). It must
+// not be used by several goroutines at once. The zero value is ready for use.
 type Pairing[T any] struct {
 	ring       []entry[T]
 	first, len int
-	subscribed int  // channels and patterns, as the node last said
-	subscribes bool // the connection has ever asked to subscribe
+	subscribed int  // channels and patterns, by the node's last confirmation
+	subscribes bool // the connection has sent a request to subscribe
 	muted      bool // CLIENT REPLY OFF
 	skip       int  // requests that CLIENT REPLY SKIP leaves unanswered, itself included
 }
@@ -24,10 +23,10 @@ type entry[T any] struct {
 
 const anyNumber = -1
 
-// Expect notes a request that is about to be sent, and returns where the caller keeps its T, which still has what an earlier request
-// left there. It is nil if no reply will come.
+// Expect records a request that is about to be sent, and returns a pointer to its T, which still has the value of an earlier request. It returns nil if no
+// reply will come.
 func (p *Pairing[T]) Expect(r Request) *T {
-	if r.Opaque() || r.Len() == 0 || p.unanswered(r) {
+	if r.opaque || r.Len() == 0 || p.unanswered(r) {
 		return nil
 	}
 	if p.len == len(p.ring) {
@@ -54,11 +53,11 @@ func (p *Pairing[T]) Subscribes() bool {
 	return false
 }
 
-// Answer returns the request to which a reply belongs, and whether this is its last reply; nil if there is none. What it
-// points to is valid until the next Expect.
+// Answer returns the T of the request to which a reply belongs, and whether this is its last reply; nil if there is no such request. The pointer is valid
+// until the next Expect.
 func (p *Pairing[T]) Answer(r Reply) (value *T, last bool) {
 	kind := p.confirmation(r)
-	if kind == "" && (r.Opaque() || r.isPush() || p.message(r)) {
+	if kind == "" && (r.opaque || r.isPush() || p.message(r)) {
 		return nil, false
 	}
 	p.settle(kind)
@@ -76,7 +75,7 @@ func (p *Pairing[T]) Answer(r Reply) (value *T, last bool) {
 	return &e.value, true
 }
 
-// goesOn counts a confirmation, and reports whether more will come.
+// goesOn counts a confirmation and reports whether more will come.
 func (p *Pairing[T]) goesOn(e *entry[T]) bool {
 	e.seen = true
 	if e.left == anyNumber {
@@ -96,7 +95,7 @@ func (p *Pairing[T]) Abandon() *T {
 	return &e.value
 }
 
-// settle drops an unsubscription from everything when a frame comes that is none of its confirmations.
+// settle drops an unsubscription from everything when a frame comes that does not confirm it.
 func (p *Pairing[T]) settle(kind string) {
 	if p.len == 0 {
 		return
@@ -172,8 +171,7 @@ func confirms(word []byte) string {
 	return ""
 }
 
-// confirmation returns the command that a reply confirms, "" for any other reply, and notes how many
-// subscriptions there are now.
+// confirmation returns the command that a reply confirms, "" for any other reply, and updates the number of subscriptions.
 func (p *Pairing[T]) confirmation(r Reply) string {
 	if t := r.kind(); !p.subscribes || t != '*' && t != '>' {
 		return ""

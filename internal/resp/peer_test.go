@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// answerOK is a node that replies OK to everything but HELLO and reports the arguments of every request.
+// answerOK is a node that replies OK to every command but HELLO, and sends the arguments of each request to got.
 func answerOK(conn net.Conn, got chan<- []string) {
 	var s Requests
 	buf := make([]byte, 50)
@@ -57,7 +57,7 @@ func dialAnswerOK(t *rapid.T, got chan<- []string) net.Conn {
 	return here
 }
 
-// What go-redis writes is parsed as the request that was made.
+// TestRequestsOfGoRedis: requests of go-redis are parsed.
 func TestRequestsOfGoRedis(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.SliceOfN(rapid.SliceOfN(rapid.StringN(1, 9, 30), 1, 5), 1, 4).Draw(t, "requests")

@@ -7,8 +7,7 @@ type Replies struct {
 	err  error
 }
 
-// Feed adds bytes that the node sent. p is not kept beyond the next call of Next that returns false, which must come
-// before p is used again or more is fed.
+// Feed adds bytes that the node sent. Call Next until it returns false before the next Feed; until then p must not be changed.
 func (s *Replies) Feed(p []byte) { s.in.add(p) }
 
 // Next returns the next complete reply or push; false if more bytes are needed. It is valid until the next call of Next or Feed.
@@ -27,13 +26,13 @@ func (s *Replies) Next() (Reply, bool) {
 	return Reply{}, false
 }
 
-// Rest returns the bytes of an incomplete reply, to be forwarded when the connection ends.
+// Rest returns the bytes of an incomplete reply.
 func (s *Replies) Rest() []byte { return s.in.data }
 
 // Reply is one reply, or one push, with the attributes before it.
 type Reply struct {
 	Raw    []byte // all its bytes, as they came
-	body   int    // where the value begins, behind attributes
+	body   int    // offset of the value, after attributes
 	opaque bool
 }
 
@@ -46,9 +45,6 @@ func ParseReply(raw []byte) (Reply, bool) {
 	n, err := s.next(raw)
 	return Reply{Raw: raw, body: s.body}, err == nil && n == len(raw)
 }
-
-// Opaque reports whether these are unparsed bytes.
-func (r Reply) Opaque() bool { return r.opaque }
 
 // kind returns the first byte of the value, such as '+', '$' or '>'; 0 for opaque bytes.
 func (r Reply) kind() byte {
@@ -79,8 +75,7 @@ func (r Reply) Str() []byte {
 	return v.text
 }
 
-// elem returns the bytes of element i of an aggregate; nil when there is none or when it is itself an aggregate. It walks the
-// aggregate from its start.
+// elem returns the bytes of element i of an aggregate; nil if there is none or it is an aggregate itself. It takes time linear in i.
 func (r Reply) elem(i int) []byte {
 	v := r.value()
 	if !v.aggregate() || i < 0 || i >= v.count {

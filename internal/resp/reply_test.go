@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// repliesOf feeds pieces and returns the one-line form of every reply, and what is left.
+// repliesOf feeds pieces and returns each reply as a line, and the rest.
 func repliesOf(pieces ...string) (all []string, rest string, err error) {
 	var s Replies
 	for _, p := range pieces {
@@ -25,7 +25,7 @@ func repliesOf(pieces ...string) (all []string, rest string, err error) {
 	return all, string(s.Rest()), s.err
 }
 
-// replyTable is every kind of reply with its line for a log.
+// replyTable has every kind of reply and its line.
 var replyTable = []struct{ name, wire, line string }{
 	{"simple string", "+OK\r\n", "OK"},
 	{"error", "-ERR no such thing\r\n", "-ERR no such thing"},
@@ -98,12 +98,12 @@ func TestRepliesBroken(t *testing.T) {
 			s.Feed([]byte("+before\r\n" + tt.wire))
 			first, _ := s.Next()
 			r, ok := s.Next()
-			if first.Line(9) != "before" || !ok || !r.Opaque() || string(r.Raw) != tt.wire || !errors.Is(s.err, tt.err) {
-				t.Errorf("got %q, then opaque %v %.20q, error %v; want %v", first.Line(9), r.Opaque(), r.Raw, s.err, tt.err)
+			if first.Line(9) != "before" || !ok || !r.opaque || string(r.Raw) != tt.wire || !errors.Is(s.err, tt.err) {
+				t.Errorf("got %q, then opaque %v %.20q, error %v; want %v", first.Line(9), r.opaque, r.Raw, s.err, tt.err)
 			}
 			s.Feed([]byte("+after\r\n"))
-			if r, ok := s.Next(); !ok || !r.Opaque() || string(r.Raw) != "+after\r\n" || r.kind() != 0 || r.Line(9) != "(not RESP)" {
-				t.Errorf("after the error: %v opaque %v %q %q", ok, r.Opaque(), r.Raw, r.Line(9))
+			if r, ok := s.Next(); !ok || !r.opaque || string(r.Raw) != "+after\r\n" || r.kind() != 0 || r.Line(9) != "(not RESP)" {
+				t.Errorf("after the error: %v opaque %v %q %q", ok, r.opaque, r.Raw, r.Line(9))
 			}
 		})
 	}
@@ -128,7 +128,7 @@ func TestReplyParts(t *testing.T) {
 	}
 }
 
-// Any sequence of replies, however cut, has the same lines.
+// TestRepliesHoweverCut: the lines of replies do not depend on the pieces in which they come.
 func TestRepliesHoweverCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var wire strings.Builder

@@ -2,7 +2,7 @@ package resp
 
 import "fmt"
 
-// shape is how the end of an element is found.
+// shape determines how the end of an element is found.
 type shape uint8
 
 const (
@@ -32,12 +32,11 @@ type level struct {
 
 const endless = -1
 
-// replyScan finds the end of the reply at the start of a growing buffer. It keeps its own stack, so that a deeply nested
-// reply costs no more than its bytes.
+// replyScan finds the end of the reply at the start of a growing buffer. It has its own stack, so that a nested reply is parsed once.
 type replyScan struct {
 	cursor
-	body   int // of the frame last found: where its value begins
-	start  int // of the frame being read: where its value begins
+	body   int // offset of the value in the frame last found
+	start  int // offset of the value in the current frame
 	depth  int
 	levels [maxDepth]level
 }
@@ -85,7 +84,7 @@ func (s *replyScan) element(buf []byte) (step, error) {
 		kind = shapes[text[0]]
 	}
 	if inside := s.top(); inside.shape == bulk && kind != chunk || inside.shape != bulk && kind == chunk {
-		return step{}, fmt.Errorf("%w: %.1q within or without a streamed string", errSyntax, text)
+		return step{}, fmt.Errorf("%w: %.1q in the wrong place of a streamed string", errSyntax, text)
 	}
 	switch kind {
 	case line:
@@ -101,7 +100,7 @@ func (s *replyScan) element(buf []byte) (step, error) {
 	return step{}, fmt.Errorf("%w: an element begins with %.1q", errSyntax, text)
 }
 
-// bulk reads a string, the head of a streamed one, or a chunk of it. The chunk of no bytes is the last.
+// bulk reads a string, the head of a streamed one, or a chunk of it. An empty chunk is the last.
 func (s *replyScan) bulk(buf, head []byte, from int, kind shape) (step, error) {
 	if kind == bulk && isStreamed(head) {
 		return s.push(from, level{endless, bulk})
@@ -171,7 +170,7 @@ func (s *replyScan) end(next int) (step, error) {
 	return step{true, true}, nil
 }
 
-// complete counts the value just read at its level, leaves the levels that this fills, and reports whether it was the frame's last.
+// complete counts the value just read, leaves the levels that it completes, and reports whether the frame is complete.
 func (s *replyScan) complete() bool {
 	for s.depth > 0 {
 		l := &s.levels[s.depth-1]
@@ -190,7 +189,7 @@ func (s *replyScan) complete() bool {
 	return true
 }
 
-// described notes that attributes end here, if they are those of the whole frame.
+// described records the end of the frame's attributes.
 func (s *replyScan) described() {
 	if s.depth == 0 {
 		s.start = s.pos

@@ -13,8 +13,7 @@ type Requests struct {
 	err  error
 }
 
-// Feed adds bytes that the client sent. p is not kept beyond the next call of Next that returns false, which must come
-// before p is used again or more is fed.
+// Feed adds bytes that the client sent. Call Next until it returns false before the next Feed; until then p must not be changed.
 func (s *Requests) Feed(p []byte) { s.in.add(p) }
 
 // Next returns the next complete request; false if more bytes are needed. The request is valid until the next call of Next or
@@ -36,13 +35,13 @@ func (s *Requests) Next() (Request, bool) {
 // Between reports whether the next byte begins a request.
 func (s *Requests) Between() bool { return s.err == nil && len(s.in.data) == 0 }
 
-// Rest returns the bytes of an incomplete request, to be forwarded when the connection ends.
+// Rest returns the bytes of an incomplete request.
 func (s *Requests) Rest() []byte { return s.in.data }
 
 // Request is one request: an array of bulk strings, or an inline command.
 type Request struct {
 	Raw    []byte // all its bytes, as they came
-	text   []byte // what args are spans of: Raw, or an inline command without its quotes
+	text   []byte // the text of args: Raw, or an inline command without its quotes
 	args   []span
 	opaque bool
 }
@@ -52,10 +51,10 @@ type span struct{ from, to int }
 // Opaque reports whether these are unparsed bytes.
 func (r Request) Opaque() bool { return r.opaque }
 
-// Len returns the number of arguments, the command's name included. A request may have none; it has no reply then.
+// Len returns the number of arguments, including the command's name. A request without arguments has no reply.
 func (r Request) Len() int { return len(r.args) }
 
-// Arg returns argument i, 0 being the command's name; nil if there is none. Its storage is the request's.
+// Arg returns argument i, where 0 is the command's name; nil if there is none. It shares the request's storage.
 func (r Request) Arg(i int) []byte {
 	if i < 0 || i >= len(r.args) {
 		return nil
@@ -63,7 +62,7 @@ func (r Request) Arg(i int) []byte {
 	return r.text[r.args[i].from:r.args[i].to:r.args[i].to]
 }
 
-// Array reports whether the request is an array, and not an inline command.
+// Array reports whether the request is an array, not an inline command.
 func (r Request) Array() bool { return len(r.Raw) > 0 && r.Raw[0] == '*' && !r.opaque }
 
 // Clone returns the request in storage of its own.
@@ -75,7 +74,7 @@ func (r Request) Clone() Request {
 	return own
 }
 
-// Like reports whether p is a request that differs from r, an array, only within the arguments varies, given in order: their lengths are the same.
+// Like reports whether p is a request that differs from r, an array, only in the bytes of the arguments varies, in order.
 func (r Request) Like(p []byte, varies []int) bool {
 	if len(p) != len(r.Raw) {
 		return false
@@ -90,7 +89,7 @@ func (r Request) Like(p []byte, varies []int) bool {
 	return bytes.Equal(p[from:], r.Raw[from:])
 }
 
-// Strings returns the arguments after the name for a log: at most count of them, each cut by [Text].
+// Strings returns at most count arguments after the name, each shortened by [Text].
 func (r Request) Strings(count, size int) []string {
 	n := min(count, len(r.args)-1)
 	if n <= 0 {

@@ -2,7 +2,7 @@ package resp
 
 import "net"
 
-// Tap is a connection that shows what passes through it, in the goroutines that write and read. Either function may be nil.
+// Tap is a connection that passes its bytes to functions, which run in the goroutines that write and read. Either may be nil.
 type Tap struct {
 	net.Conn
 	Out func(p []byte) // what is about to be written
@@ -26,8 +26,7 @@ func (t *Tap) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// EachRequest returns a function that takes a stream in pieces and calls do with every request in it; what the request points to is valid until do
-// returns.
+// EachRequest returns a function that takes a stream in pieces and calls do with each request, which is valid until do returns.
 func EachRequest(do func(Request)) func(p []byte) {
 	var stream Requests
 	return func(p []byte) {

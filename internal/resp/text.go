@@ -42,8 +42,8 @@ func printable(b []byte) bool {
 	return true
 }
 
-// Line returns the reply in one line for a log: OK, (nil), 1, "value", -ERR …, true, [1, "a", (nil)]. Text is cut to size bytes. An aggregate
-// of more than that ends after a first number, [1, … 900 items], because that is a script's result; another is [900 items].
+// Line returns the reply as one line: OK, (nil), 1, "value", -ERR …, true, [1, "a", (nil)]. Text is cut to size bytes. A longer aggregate is [900 items], or
+// [1, … 900 items] if it begins with a number, which may be the result of a script.
 func (r Reply) Line(size int) string {
 	if r.opaque {
 		return "(not RESP)"
@@ -103,7 +103,7 @@ func list(to, b []byte, size, depth int) (text, rest []byte, ok bool) {
 	return append(to, ']'), rest, true
 }
 
-// firstNumber returns the number that an array begins with, as Line does; "" when it begins with anything else.
+// firstNumber returns the first number of an array, in the form of Line; "" if it does not begin with a number.
 func (r Reply) firstNumber() string {
 	v := r.value()
 	if at := r.body + v.size; v.kind == '*' && v.count > 0 && r.Raw[at] == ':' {
@@ -112,7 +112,7 @@ func (r Reply) firstNumber() string {
 	return ""
 }
 
-// items returns how many elements a reader sees: pairs count once.
+// items returns the number of elements; pairs count once.
 func (v value) items() int {
 	if v.kind == '%' {
 		return v.count / 2

@@ -1,5 +1,5 @@
-// Package schematest validates documents against the JSON Schemas of this repository, in tests. It reports each mismatch with its place in the
-// document, and rejects schemas with unknown keywords: it is not a general validator.
+// Package schematest validates documents against the JSON Schemas of this repository, in tests. It supports only the keywords that these schemas use, and
+// reports each mismatch with its place in the document.
 package schematest
 
 import (
@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// validator knows the part of JSON Schema that our files use. An unknown keyword fails the test, so that no rule
-// of a schema stays unchecked.
+// validator validates one document. An unknown keyword is a mismatch, so that no rule stays unchecked.
 type validator struct {
 	root map[string]any
 	errs []string
@@ -45,7 +44,7 @@ func (s *validator) failf(format string, args ...any) {
 func (s *validator) check(at string, rule map[string]any, v any) {
 	for keyword := range rule {
 		if !slices.Contains(knownKeywords, keyword) {
-			s.failf("%s: the test does not know the keyword %s", at, keyword)
+			s.failf("%s: unknown keyword %s", at, keyword)
 		}
 	}
 	if ref, ok := rule["$ref"].(string); ok {
@@ -73,7 +72,7 @@ func (s *validator) check(at string, rule map[string]any, v any) {
 	s.checkInside(at, rule, v)
 }
 
-// checkOneOf demands that exactly one of several rules is met.
+// checkOneOf requires that exactly one of several rules is met.
 func (s *validator) checkOneOf(at string, rule map[string]any, v any) {
 	rules, ok := rule["oneOf"].([]any)
 	if !ok {
@@ -138,7 +137,7 @@ func (s *validator) checkInside(at string, rule map[string]any, v any) {
 			} else if others != nil {
 				s.check(at+"."+name, others, one)
 			} else if named != nil {
-				s.failf("%s.%s is not in the schema", at, name) // ours must describe every field that we write
+				s.failf("%s.%s is not in the schema", at, name) // our schemas must describe every field that we write
 			}
 		}
 	}

@@ -2,14 +2,14 @@ package subprocess
 
 import "sync"
 
-// Calls matches replies to requests by number. The zero value is ready for use by several goroutines.
+// Calls matches replies to requests by number. The zero value is ready for use; its methods may be called from several goroutines.
 type Calls[R any] struct {
 	mu   sync.Mutex // protects what follows
 	last int64
 	open map[int64]chan R
 }
 
-// Number returns a number, from 1, for a request without a reply.
+// Number returns the next number, from 1, for a request without a reply.
 func (c *Calls[R]) Number() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -30,7 +30,7 @@ func (c *Calls[R]) Open() (number int64, reply <-chan R) {
 	return c.last, ch
 }
 
-// Answer delivers the reply to a request, and reports whether a request of that number was open.
+// Answer delivers the reply to a request, and reports whether that request was open.
 func (c *Calls[R]) Answer(number int64, r R) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,16 +13,16 @@ import (
 // maxLine is the default limit on the length of a line, in bytes.
 const maxLine = 16 << 20
 
-// ErrTooLong: a line was longer than its reader allows.
+// ErrTooLong: a line is longer than the limit of its reader.
 var ErrTooLong = errors.New("the line is too long")
 
-// Writer writes lines. It may be used from several goroutines.
+// Writer writes lines. Its methods may be called from several goroutines.
 type Writer struct {
 	mu sync.Mutex // protects to: one line at a time
 	to io.Writer
 }
 
-// NewWriter makes a writer of lines to w.
+// NewWriter returns a writer of lines to w.
 func NewWriter(w io.Writer) *Writer { return &Writer{to: w} }
 
 // Send writes v as a line of JSON.
@@ -35,7 +35,7 @@ func (w *Writer) Send(v any) error {
 	return err
 }
 
-// Write writes p, which must be whole lines, in one piece.
+// Write writes p, which must be whole lines, without other lines in between.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -105,9 +105,9 @@ func TestWords(t *testing.T) {
 		want   string
 	}{
 		{"nothing", nil, ""},
-		{"the end of what is said", []string{"first\n", long, "last"}, long[:maxWords-len("last")] + "last"},
-		{"a Go program says why it dies, and then lists its goroutines", []string{"chatter\npan", "ic: oh\n\ngoroutine 1:\n", long}, ("panic: oh\n\ngoroutine 1:\n" + long)[:maxWords]},
-		{"nor does it follow by chance", []string{"do not panic: it is fine"}, "do not panic: it is fine"},
+		{"the end of the output", []string{"first\n", long, "last"}, long[:maxWords-len("last")] + "last"},
+		{"a Go program that panics: the reason, and then the goroutines", []string{"chatter\npan", "ic: oh\n\ngoroutine 1:\n", long}, ("panic: oh\n\ngoroutine 1:\n" + long)[:maxWords]},
+		{"the word panic in a message", []string{"do not panic: it is fine"}, "do not panic: it is fine"},
 		{"the stack of a runtime", []string{"runtime: goroutine stack exceeds\nfatal error: stack overflow\n"}, "runtime: goroutine stack exceeds\nfatal error: stack overflow"},
 		{"control characters, a bidirectional mark", []string{"\x1b[2Jred\ta\r\n\u202ex\n"}, "\\x1b[2Jred a\n\\u202ex"},
 	} {

@@ -1,13 +1,12 @@
 //go:build unix
 
-// Package subprocess starts, listens to, stops and ends the processes that lockbench works with: clients of a run, locks in another process,
-// workers of a search, and servers.
+// Package subprocess starts, reads, stops and ends the processes of lockbench: clients of a run, locks in another process, workers of a search, and servers.
 //
-// Processes read lines of JSON from standard input and write them to standard output, one object a line. The end of its input, or of its output, ends
-// a process. The end of its standard error is kept, see [Process.LastWords].
+// Processes read lines of JSON from standard input and write them to standard output, one object a line. A process must exit at the end of its input, and
+// is killed at the end of its output. The end of its standard error is kept, see [Process.LastWords].
 //
-// A process leads its own process group, so that the processes which it has started are stopped and killed with it. It does not outlive this program:
-// on Linux it is killed when this program ends, elsewhere its input ends.
+// A process leads its own process group, so that its child processes are stopped and killed with it. It does not outlive this program: on Linux it is
+// killed when this program ends, elsewhere its input ends.
 package subprocess
 
 import (
@@ -23,25 +22,25 @@ import (
 
 // Process is a started process.
 type Process struct {
-	*Writer  // to its standard input; nil if that is not used
+	*Writer  // to its standard input; nil if not used
 	cmd      *exec.Cmd
 	listener Listener
 	input    io.WriteCloser
 	stderr   stderrTail
 	gone     chan struct{} // closed when its output has ended
 	ended    chan struct{} // closed when the process has ended and was waited for
-	err      error         // the result of waiting
+	err      error         // of waiting for it
 }
 
 // Listener receives the output of a process. One goroutine calls its functions.
 type Listener struct {
 	Line func(n int, line []byte) error // receives the n-th line, from 1, whose storage is reused; an error ends the process
-	End  func(err error)                // called after the last line: nil at the end of the output, or else why reading stopped; may be nil
+	End  func(err error)                // called after the last line, with nil at the end of the output, or the error that ended reading; may be nil
 	Max  int                            // bytes of a line; 0 means 16 MiB
 }
 
-// New makes a process of a command that was not started. With l.Line lockbench uses its input and output, and End must be called after Start; without
-// it, the streams are those of the command, and Kill must be called.
+// New returns a process for a command that was not started. If l.Line is set, the process uses the command's input and output, and End must be called after
+// Start; if not, the streams are the command's own, and Kill must be called.
 func New(cmd *exec.Cmd, l Listener) *Process {
 	return &Process{cmd: cmd, listener: l, gone: make(chan struct{}), ended: make(chan struct{})}
 }
@@ -70,8 +69,8 @@ func (p *Process) Start() error {
 }
 
 const (
-	waitDelay  = 2 * time.Second // for standard error, which processes started by the process may keep open
-	stateLimit = 5 * time.Second // for a process to be seen stopped or dead
+	waitDelay  = 2 * time.Second // for standard error, which its child processes may keep open
+	stateLimit = 5 * time.Second // until a process is stopped or dead
 )
 
 // start starts the process from a goroutine that waits for it and keeps its thread: on Linux a process dies with the thread that started it.
@@ -96,12 +95,12 @@ func (p *Process) listen(out io.Reader) {
 	defer close(p.gone)
 	err := each(NewReader(out, p.listener.Max), p.listener.Line)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrClosed) {
-		err = nil // half a line is the last output of a killed process
+		err = nil // a killed process may end in the middle of a line
 	}
 	if p.listener.End != nil {
 		p.listener.End(err)
 	}
-	_ = p.signal(syscall.SIGKILL) // also the processes that it has started
+	_ = p.signal(syscall.SIGKILL) // also its child processes
 	_, _ = io.Copy(io.Discard, out)
 }
 
@@ -123,7 +122,7 @@ func (p *Process) Gone() <-chan struct{} { return p.gone }
 // Ended returns a channel that is closed when the process has ended and was waited for.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// PID returns its process id.
+// PID returns the process ID.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Err returns how the process ended, once it has; nil for exit status 0.
@@ -139,16 +138,16 @@ func (p *Process) Killed() bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// LastWords returns the end of the process's standard error, up to 4 KiB, and if a Go program crashed, the reason and what follows it.
+// LastWords returns the end of the process's standard error, up to 4 KiB. If a Go program crashed, it begins with the reason.
 func (p *Process) LastWords() string { return p.stderr.String() }
 
-// Note adds a line of output to the last words.
+// Note adds a line to the last words.
 func (p *Process) Note(line []byte) { _, _ = p.stderr.Write(append(line, '\n')) } // it takes everything
 
 // CloseInput closes the input of the process.
 func (p *Process) CloseInput() { _ = p.input.Close() } // closing it twice does no harm
 
-// End closes the input of the process, and kills it if it has not ended within grace. It returns when the process was waited for.
+// End closes the input of the process, and kills it if it does not exit within grace. It returns after the process was waited for.
 func (p *Process) End(grace time.Duration) {
 	p.CloseInput()
 	t := time.NewTimer(grace)
@@ -161,7 +160,7 @@ func (p *Process) End(grace time.Duration) {
 	<-p.ended
 }
 
-// Stop stops the process with SIGSTOP, and returns when it is seen stopped.
+// Stop stops the process with SIGSTOP, and returns when it is stopped.
 func (p *Process) Stop() error {
 	if err := p.signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -169,18 +168,18 @@ func (p *Process) Stop() error {
 	return p.await("stop", func() (bool, error) { return isStopped(p.PID()) })
 }
 
-// Continue resumes a stopped process with SIGCONT, and returns when it is seen running.
+// Continue resumes a stopped process with SIGCONT, and returns when it is running.
 func (p *Process) Continue() error {
 	if err := p.signal(syscall.SIGCONT); err != nil {
 		return err
 	}
-	return p.await("go on", func() (bool, error) {
-		stopped, _ := isStopped(p.PID()) // a process that is gone is not stopped
+	return p.await("resume", func() (bool, error) {
+		stopped, _ := isStopped(p.PID()) // a process that has ended is not stopped
 		return !stopped, nil
 	})
 }
 
-// Kill kills the process with SIGKILL, and returns when it is seen dead. It returns nil for a process that has ended.
+// Kill kills the process with SIGKILL, and returns when it is dead. It returns nil for a process that has ended.
 func (p *Process) Kill() error {
 	if err := p.signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -188,7 +187,7 @@ func (p *Process) Kill() error {
 	return p.await("die", func() (bool, error) { return isDead(p.PID()), nil })
 }
 
-// signal sends a signal to the process and those that it has started; os.ErrProcessDone if it has ended.
+// signal sends a signal to the process and its child processes. It returns os.ErrProcessDone if the process has ended.
 func (p *Process) signal(s syscall.Signal) error {
 	select {
 	case <-p.ended:
@@ -202,14 +201,14 @@ func (p *Process) signal(s syscall.Signal) error {
 	return err
 }
 
-// await waits until the process is seen in a state.
+// await waits until the process is in a state.
 func (p *Process) await(what string, is func() (bool, error)) error {
 	for end := time.Now().Add(stateLimit); ; time.Sleep(100 * time.Microsecond) {
 		if there, err := is(); there || err != nil {
 			return err
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("process %d was not seen to %s", p.PID(), what)
+			return fmt.Errorf("process %d did not %s", p.PID(), what)
 		}
 	}
 }

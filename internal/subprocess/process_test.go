@@ -58,13 +58,13 @@ func TestTalk(t *testing.T) {
 		words        string
 	}{
 		{"lines, numbered, without space around them", "echo one; echo; echo ' two'", []string{"1 one", "2 ", "3 two"}, nil, "", false, ""},
-		{"half a line is the last of one that was killed", "echo one; printf tw", []string{"1 one"}, nil, "", false, ""},
+		{"an incomplete last line", "echo one; printf tw", []string{"1 one"}, nil, "", false, ""},
 		{"an exit status and last words", "echo out of luck >&2; exit 3", nil, nil, "exit status 3", false, "out of luck"},
-		{"a line that is refused ends it", "echo one; echo no; echo three; exec sleep 60", []string{"1 one"}, errRefused, "signal: killed", true, ""},
-		{"a line that is too long, likewise", "echo one; echo 123456789; exec sleep 60", []string{"1 one"}, ErrTooLong, "signal: killed", true, ""},
+		{"the listener refuses a line", "echo one; echo no; echo three; exec sleep 60", []string{"1 one"}, errRefused, "signal: killed", true, ""},
+		{"a line that is too long", "echo one; echo 123456789; exec sleep 60", []string{"1 one"}, ErrTooLong, "signal: killed", true, ""},
 		{"an output without end", "cat /dev/zero", nil, ErrTooLong, "signal: killed", true, ""},
-		{"the end of its input is its end", "cat", nil, nil, "", false, ""},
-		{"what it has started ends with it", "sleep 60 >/dev/null 2>&1 & echo one; exec >&-; wait", []string{"1 one"}, nil, "signal: killed", true, ""},
+		{"it exits at the end of its input", "cat", nil, nil, "", false, ""},
+		{"its child process ends with it", "sleep 60 >/dev/null 2>&1 & echo one; exec >&-; wait", []string{"1 one"}, nil, "signal: killed", true, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			h := talk(t, row.script, 8)
@@ -73,16 +73,16 @@ func TestTalk(t *testing.T) {
 				how = err.Error()
 			}
 			if !slices.Equal(h.lines, row.lines) || !errors.Is(h.ended, row.ended) || (row.ended == nil) != (h.ended == nil) {
-				t.Errorf("it said %q and ended with %v; want %q and %v", h.lines, h.ended, row.lines, row.ended)
+				t.Errorf("output %q, ended with %v; want %q and %v", h.lines, h.ended, row.lines, row.ended)
 			}
 			if how != row.how || h.p.Killed() != row.killed || h.p.LastWords() != row.words {
-				t.Errorf("it ended with %q, killed %v, saying %q; want %q, %v, %q", how, h.p.Killed(), h.p.LastWords(), row.how, row.killed, row.words)
+				t.Errorf("it ended with %q, killed %v, standard error %q; want %q, %v, %q", how, h.p.Killed(), h.p.LastWords(), row.how, row.killed, row.words)
 			}
 		})
 	}
 }
 
-func TestItIsAskedAndAnswers(t *testing.T) {
+func TestRequestAndReply(t *testing.T) {
 	answer := make(chan string, 1)
 	p := New(exec.Command("cat"), Listener{Line: func(_ int, line []byte) error { answer <- string(line); return nil }})
 	if err := p.Start(); err != nil {
@@ -96,18 +96,18 @@ func TestItIsAskedAndAnswers(t *testing.T) {
 	}
 	p.End(time.Minute)
 	if err := p.Send(1); err == nil {
-		t.Error("one that has ended was sent something")
+		t.Error("Send to a process that has ended succeeded")
 	}
 }
 
-func TestACommandThatIsNotThere(t *testing.T) {
+func TestMissingCommand(t *testing.T) {
 	p := New(exec.Command("/no/such/command"), Listener{Line: func(int, []byte) error { return nil }})
 	if err := p.Start(); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestStopContinueKill does each to a shell and the processes that it has started.
+// TestStopContinueKill stops, resumes and kills a shell and its child process.
 func TestStopContinueKill(t *testing.T) {
 	grandchild := make(chan int, 1)
 	p := New(exec.Command("sh", "-c", "sleep 60 & echo $!; wait"), Listener{Line: func(_ int, line []byte) error {
@@ -129,7 +129,7 @@ func TestStopContinueKill(t *testing.T) {
 		t.Error(err)
 	}
 	if is, err := isStopped(p.PID()); is || err != nil {
-		t.Errorf("after it went on, it is stopped: %v, %v", is, err)
+		t.Errorf("after Continue, stopped is %v, %v", is, err)
 	}
 	if err := p.Kill(); err != nil || !isDead(p.PID()) {
 		t.Errorf("killed: %v, dead %v", err, isDead(p.PID()))
@@ -141,11 +141,11 @@ func TestStopContinueKill(t *testing.T) {
 	p.End(0)
 	for name, do := range map[string]func() error{"stop": p.Stop, "continue": p.Continue} {
 		if err := do(); !errors.Is(err, os.ErrProcessDone) {
-			t.Errorf("%s one that has ended: %v, want %v", name, err, os.ErrProcessDone)
+			t.Errorf("%s a process that has ended: %v, want %v", name, err, os.ErrProcessDone)
 		}
 	}
 	if err := p.Kill(); err != nil {
-		t.Errorf("kill one that has ended: %v", err)
+		t.Errorf("kill a process that has ended: %v", err)
 	}
 }
 
@@ -154,23 +154,23 @@ func seen(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(stateLimit); !is(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("it was not seen %s", what)
+			t.Fatalf("it is not %s", what)
 		}
 	}
 }
 
-func TestEndKillsWhoDoesNotEnd(t *testing.T) {
+func TestEndKillsAProcessThatDoesNotExit(t *testing.T) {
 	p := New(exec.Command("sleep", "60"), Listener{Line: func(int, []byte) error { return nil }})
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
 	p.End(10 * time.Millisecond)
 	if !p.Killed() {
-		t.Errorf("it ended with %v, want that it was killed", p.Err())
+		t.Errorf("it ended with %v, want killed", p.Err())
 	}
 }
 
-func TestAProcessThatIsNotTalkedTo(t *testing.T) {
+func TestAProcessWithoutListener(t *testing.T) {
 	cmd := exec.Command("sh", "-c", "echo hello; exit 4")
 	var out strings.Builder
 	cmd.Stdout = &out
@@ -179,6 +179,6 @@ func TestAProcessThatIsNotTalkedTo(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := p.Err(); err == nil || err.Error() != "exit status 4" || out.String() != "hello\n" {
-		t.Errorf("it ended with %v, saying %q", err, out.String())
+		t.Errorf("it ended with %v, output %q", err, out.String())
 	}
 }

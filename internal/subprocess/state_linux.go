@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// ownGroup puts a process into its own group, so that an interrupt from the terminal does not reach it and a signal reaches the processes that it has
-// started. It is killed when the thread that started it ends.
+// ownGroup puts a process into its own group, so that an interrupt from the terminal does not reach it and a signal reaches its child processes. The process
+// is killed when the thread that started it ends.
 func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
@@ -38,7 +38,7 @@ func isDead(pid int) bool {
 	return s == 0 || s == 'Z' || s == 'X'
 }
 
-// state returns the letter of the state in a stat file, after the command's name, which ends with the last parenthesis; 0 if there is no file.
+// state returns the letter of the state in a stat file, which follows the last parenthesis; 0 if there is no file.
 func state(file string) byte {
 	text, err := os.ReadFile(file)
 	if err != nil {

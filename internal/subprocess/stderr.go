@@ -9,13 +9,13 @@ import (
 	"github.com/lockbench/lockbench/internal/plain"
 )
 
-// maxWords is how many bytes of a process's standard error are kept.
+// maxWords is the number of bytes of standard error that are kept.
 const maxWords = 4 << 10
 
-// crash matches the line with which a Go program begins to report a crash. It lists its goroutines after that.
+// crash matches the first line of a Go program's crash report, which the goroutines follow.
 var crash = regexp.MustCompile(`(?m)^(panic|fatal error|runtime): `)
 
-// stderrTail keeps the end of what is written to it, or, if a Go program crashes, the reason and what follows it.
+// stderrTail keeps the end of what is written to it or, if a Go program crashes, the beginning of the crash report.
 type stderrTail struct {
 	mu      sync.Mutex // protects what follows
 	kept    []byte

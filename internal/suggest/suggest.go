@@ -1,5 +1,4 @@
-// Package suggest finds the known word that was probably meant. Everything that takes a name from a person uses it, so that
-// all errors suggest alike. It suggests nothing when no known word is near.
+// Package suggest finds the known word that a person probably meant by an unknown one, for error messages.
 package suggest
 
 import (
@@ -7,14 +6,14 @@ import (
 	"strings"
 )
 
-// near returns the known word that is nearest to an unknown one, at most a third of the letters of either and one away, or else the first known word that begins
-// like it: "pause-client" for "puase"; "" when none is.
+// near returns the known word nearest to an unknown one, at a distance of at most one plus a third of the letters of either, or else the first whose
+// beginning is as near: "pause-client" for "puase"; "" if there is none.
 func near(word string, known []string) string {
 	if best := nearest(word, known, strings.Clone); best != "" || word == "" {
 		return best
 	}
 	return nearest(word, known, func(k string) string {
-		const least = 4 // shorter beginnings are near to everything
+		const least = 4 // shorter beginnings match everything
 		if end := strings.IndexAny(k, "-."); end >= least {
 			return k[:end]
 		}
@@ -34,7 +33,7 @@ func nearest(word string, known []string, part func(string) string) string {
 	return best
 }
 
-// Hint is near as the end of an error: `; did you mean "token"?`, or "".
+// Hint returns the suggestion as the end of an error: `; did you mean "token"?`, or "".
 func Hint(word string, known []string) string {
 	if best := near(word, known); best != "" {
 		return fmt.Sprintf("; did you mean %q?", best)
@@ -42,7 +41,7 @@ func Hint(word string, known []string) string {
 	return ""
 }
 
-// distance returns how many letters must be inserted, deleted or changed to make one word of the other (Levenshtein).
+// distance returns the Levenshtein distance of two words.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

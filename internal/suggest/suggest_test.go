@@ -15,7 +15,7 @@ func TestNear(t *testing.T) {
 		{"", ""},                       // an empty word
 	} {
 		if got := near(row.word, known); got != row.want {
-			t.Errorf("Near(%q) = %q, want %q", row.word, got, row.want)
+			t.Errorf("near(%q) = %q, want %q", row.word, got, row.want)
 		}
 	}
 	if got := Hint("tokn", known); got != `; did you mean "token"?` {

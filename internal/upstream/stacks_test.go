@@ -9,8 +9,8 @@ import (
 	"github.com/lockbench/lockbench/internal/upstream"
 )
 
-// moves reports whether the stack of a new goroutine is copied when it calls a function that needs 8 KiB. The runtime gives large stacks to
-// goroutines that replace ended ones: the last of several does.
+// moves reports whether the stack of a new goroutine is copied when it calls a function that needs 8 KiB. It tries several goroutines, because the runtime
+// reuses the stacks of ended ones, and returns the result of the last.
 func moves() (last bool) {
 	moved := make(chan bool)
 	for range 100 {
@@ -31,16 +31,16 @@ func deep() byte {
 	return room[len(os.Args)%len(room)]
 }
 
-// TestLargeStacks: the runtime gives a new goroutine as much stack as others use.
+// TestLargeStacks: the runtime gives a new goroutine the average stack of the others.
 func TestLargeStacks(t *testing.T) {
 	runtime.GC()
 	if !moves() {
-		t.Error("a new goroutine has 8 KiB of stack by itself: LargeStacks is needed no more")
+		t.Error("a new goroutine has 8 KiB of stack by default: LargeStacks is no longer needed")
 	}
 	back := upstream.LargeStacks()
 	for range 3 { // a later collection measures the stacks again
 		if moves() {
-			t.Error("a new goroutine has less than 8 KiB of stack: the runtime does not look at what others use any more")
+			t.Error("a new goroutine has less than 8 KiB of stack: the runtime no longer uses the average")
 		}
 		runtime.GC()
 	}

@@ -1,6 +1,6 @@
-// Package upstream has what lockbench uses of the internals of Go's runtime and of the Redis clients: the format of a goroutine dump, the timers in
-// the heap profile, the commands that open a connection, and the pool size at which no caller waits. None of it is documented. Each part has a test
-// in this package that fails when a new version changes it.
+// Package upstream collects the undocumented behaviour of Go's runtime and of the Redis clients on which lockbench depends: the format of a goroutine dump,
+// the timers in the heap profile, the commands that open a connection, and the pool size at which no caller waits. A test in this package fails if a new
+// version changes it.
 package upstream
 
 import (
@@ -12,8 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Handshake reports whether a command is one with which Redis clients open and maintain a connection: no lock depends on its timing, and schedules
-// leave it out.
+// Handshake reports whether Redis clients send a command to open and maintain a connection. No lock depends on its timing, and schedules omit it.
 func Handshake(command string) bool {
 	switch command {
 	case "HELLO", "AUTH", "CLIENT", "SELECT", "READONLY", "PING", "COMMAND", "QUIT", "CLUSTER":
@@ -27,9 +26,9 @@ func Opening(command string) bool {
 	return Handshake(command) && command != "PING" && command != "QUIT" && command != "READONLY"
 }
 
-// NobodyWaits returns a pool size that no lock exhausts; a lock on several masters leaves a request without a reply on each in every round, and needs
-// more. A go-redis client that waits for a connection uses a timer from a pool, and a timer of one testing/synctest bubble must not be used in
-// another: the program would crash.
+// NobodyWaits returns a pool size that no lock exhausts; a lock on several masters needs more, because it leaves a request without a reply on each in every
+// round. A go-redis client that waits for a connection takes a timer from a pool, and using a timer of another testing/synctest bubble would crash the
+// program.
 func NobodyWaits(severalMasters bool) int {
 	if severalMasters {
 		return 1024
@@ -37,7 +36,7 @@ func NobodyWaits(severalMasters bool) int {
 	return 64
 }
 
-// SilenceRedisLog silences the Redis client's log. It changes global state of the client, so it is for processes that only simulate.
+// SilenceRedisLog silences the log of go-redis. That is global state, so it is for processes that only simulate.
 func SilenceRedisLog() { redis.SetLogger(silence{}) }
 
 type silence struct{}
@@ -74,7 +73,7 @@ func bubbleOf(head string) string {
 	return number
 }
 
-// Durable reports whether a goroutine of a bubble waits for something within the bubble.
+// Durable reports whether a goroutine of a bubble waits for an event within the bubble.
 func (g Goroutine) Durable() bool { return strings.Contains(g.State, "(durable)") }
 
 // ForMutex reports whether a goroutine waits for a mutex.
@@ -82,7 +81,7 @@ func (g Goroutine) ForMutex() bool {
 	return strings.HasPrefix(g.State, "sync.Mutex") || strings.HasPrefix(g.State, "sync.RWMutex") || g.State == "semacquire"
 }
 
-// Drives reports whether a goroutine waits for its bubble to become idle, or to end.
+// Drives reports whether a goroutine waits until its bubble is idle or ends.
 func (g Goroutine) Drives() bool {
 	return strings.Contains(g.Frames, "testing/synctest.Test(") || strings.Contains(g.Frames, "testingSynctestTest(") ||
 		strings.Contains(g.Frames, "synctest.Wait(")
@@ -108,7 +107,7 @@ func Dump() string {
 	}
 }
 
-// WatchTimers makes the heap profile record every allocation, so that pending can find the live timers made since. restore undoes that. It is for
+// WatchTimers makes the heap profile record every allocation, so that pending can find the live timers created since. restore undoes that. It is for
 // processes that run one schedule at a time.
 func WatchTimers() (pending func(of func(frames []string) bool) bool, restore func()) {
 	rate := runtime.MemProfileRate
@@ -124,10 +123,10 @@ func WatchTimers() (pending func(of func(frames []string) bool) bool, restore fu
 	}, func() { runtime.MemProfileRate = rate }
 }
 
-// timers counts the live timers by the stack that made them, one function a line, innermost first. The runtime keeps running timers alive.
+// timers counts the live timers by the stack that created them, one function a line, innermost first. The runtime keeps running timers alive.
 func timers() map[string]int64 {
 	runtime.GC()
-	runtime.GC() // the profile is that of the last collection but one
+	runtime.GC() // the profile is that of the collection before the last
 	var records []runtime.MemProfileRecord
 	for n, ok := runtime.MemProfile(nil, false); !ok; {
 		records = make([]runtime.MemProfileRecord, n+64)
@@ -139,7 +138,7 @@ func timers() map[string]int64 {
 	for _, r := range records {
 		names := functions(r.Stack())
 		i := slices.IndexFunc(names, makesTimer)
-		if i >= 0 && r.InUseObjects() > 0 && !slices.Contains(names[:i], "runtime.growslice") { // the runtime keeps its table of timers
+		if i >= 0 && r.InUseObjects() > 0 && !slices.Contains(names[:i], "runtime.growslice") { // the runtime's table of timers grew
 			all[strings.Join(names[i:], "\n")] += r.InUseObjects()
 		}
 	}

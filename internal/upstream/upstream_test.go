@@ -22,7 +22,7 @@ import (
 	"github.com/lockbench/lockbench/internal/upstream"
 )
 
-// TestDumpOfGoroutines: a dump has the state, the bubble and the parent of a goroutine where this package reads them.
+// TestDumpOfGoroutines: a dump has the state, the bubble and the parent of a goroutine where this package expects them.
 func TestDumpOfGoroutines(t *testing.T) {
 	var mutex sync.Mutex
 	var rw sync.RWMutex
@@ -48,7 +48,7 @@ func TestDumpOfGoroutines(t *testing.T) {
 			}()
 			bubble := <-bubbles
 			if bubble == "" {
-				t.Error("runtime.Stack does not name the bubble of a goroutine any more")
+				t.Error("runtime.Stack no longer names the bubble of a goroutine")
 			}
 			ofBubble := func(is func(upstream.Goroutine) bool) bool {
 				for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
@@ -70,7 +70,7 @@ func TestDumpOfGoroutines(t *testing.T) {
 				"waits for the end of the bubble": upstream.Goroutine.Drives,
 			} {
 				if !ofBubble(is) {
-					t.Errorf("no goroutine of the bubble reads as one that %s:\n%s", what, upstream.Dump())
+					t.Errorf("no goroutine of the bubble %s:\n%s", what, upstream.Dump())
 				}
 			}
 			row.holder.Unlock()
@@ -82,7 +82,7 @@ func TestDumpOfGoroutines(t *testing.T) {
 //go:noinline
 func waitFor(what func()) { what() }
 
-// TestHandshakes: the list has all commands that the Redis clients send by themselves. A command that a new version adds must be put there.
+// TestHandshakes: Handshake knows all commands that the Redis clients send by themselves.
 func TestHandshakes(t *testing.T) {
 	ctx := t.Context()
 	for name, talk := range map[string]func(addr string, dial dialer) error{
@@ -127,11 +127,11 @@ func TestHandshakes(t *testing.T) {
 				if command == "SET" || command == "SUBSCRIBE" {
 					told++
 				} else if !upstream.Handshake(command) {
-					t.Errorf("%s sends %s by itself, which is not known to be a handshake", name, command)
+					t.Errorf("%s sends %s by itself, which Handshake does not know", name, command)
 				}
 			}
 			if told == 0 {
-				t.Errorf("%q: what the client was told to send was not seen", sent.all())
+				t.Errorf("%q: the command of the client is missing", sent.all())
 			}
 		})
 	}
@@ -163,11 +163,11 @@ func (c *commands) add(r resp.Request) {
 	c.names = append(c.names, r.Name())
 }
 
-// poolEnv makes the test binary wait for connections in two bubbles.
+// poolEnv makes the test binary use one connection in two bubbles.
 const poolEnv = "LOCKBENCH_TEST_POOL"
 
-// TestWaitersOfAPoolShareTimers: a client that waits for a connection in one bubble leaves its timer to the next waiter, which in another bubble
-// crashes the process. When this fails, go-redis no longer keeps timers, and NobodyWaits is not needed.
+// TestWaitersOfAPoolShareTimers: the next waiter for a connection reuses the timer of an earlier one, which crashes the process if that was in another
+// bubble. If this fails, go-redis no longer pools timers, and NobodyWaits is not needed.
 func TestWaitersOfAPoolShareTimers(t *testing.T) {
 	if commands := len(os.Getenv(poolEnv)); commands > 0 {
 		for range 2 {
@@ -175,7 +175,7 @@ func TestWaitersOfAPoolShareTimers(t *testing.T) {
 		}
 		return
 	}
-	for commands, ends := range map[string]bool{"1": false, "11": true} { // at once: with one command nothing waits, which shows that waiting is the reason
+	for commands, ends := range map[string]bool{"1": false, "11": true} { // number of commands; a single one never waits
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestWaitersOfAPoolShareTimers$")
 		cmd.Env = append(os.Environ(), poolEnv+"="+commands, "GOMAXPROCS=1")
 		out, err := cmd.CombinedOutput()
@@ -185,7 +185,7 @@ func TestWaitersOfAPoolShareTimers(t *testing.T) {
 	}
 }
 
-// useOneConnection sends commands at once over the only connection of a client.
+// useOneConnection sends commands concurrently over the only connection of a client.
 func useOneConnection(commands int) {
 	c := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", PoolSize: 1, Protocol: 2, DisableIdentity: true, MaxRetries: -1, Dialer: func(context.Context, string, string) (net.Conn, error) {
 		here, there := net.Pipe()
@@ -211,7 +211,7 @@ func useOneConnection(commands int) {
 	both.Wait()
 }
 
-// TestWatchTimers: the heap profile has the timers that were made, and no others.
+// TestWatchTimers: the heap profile has exactly the live timers.
 func TestWatchTimers(t *testing.T) {
 	ofTest := func(frames []string) bool {
 		return slices.ContainsFunc(frames, func(f string) bool { return strings.HasSuffix(f, "upstream_test.arrange") })
@@ -229,11 +229,11 @@ func TestWatchTimers(t *testing.T) {
 			pending, restore := upstream.WatchTimers()
 			defer restore()
 			if pending(ofTest) {
-				t.Error("there is one before it was made")
+				t.Error("a timer is pending before it was created")
 			}
 			stop := arrange(make)
 			if !pending(ofTest) {
-				t.Errorf("one that was made with %s is not in the heap profile any more", name)
+				t.Errorf("a timer created with %s is not in the heap profile", name)
 			}
 			stop()
 		})

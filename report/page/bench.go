@@ -49,7 +49,7 @@ type figureView struct {
 	Drawn, Interval bool
 }
 
-// unsafeView is a lock that broke properties in a setting: names, causes, and the first story.
+// unsafeView is a lock that violated properties in a setting: names, causes, and the first story.
 type unsafeView struct {
 	Lock, Setting, Why string
 	Property           verdicts.Property
@@ -294,13 +294,13 @@ func (v *benchView) curves(d data) {
 				longest = max(longest, len(p))
 			}
 		}
-		if longest < 2 { // a single setting is no curve
+		if longest < 2 { // a single point is not a curve
 			continue
 		}
 		id := fmt.Sprintf("curve-%d", i)
 		d.Charts[id] = c
 		title := "Wait for the lock (p99) against holds per second"
 		title += strings.TrimPrefix(results.BenchSetting{Clients: 1, Keys: g.keys, Hold: g.hold}.String(), "1 client")
-		v.Curves = append(v.Curves, figure{ID: id, Title: title, About: "One line for each lock, one point for each number of clients or rate.", Legend: c.Series})
+		v.Curves = append(v.Curves, figure{ID: id, Title: title, About: "One line per lock, one point per number of clients or rate.", Legend: c.Series})
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// browser is a headless Chromium for all pages of a test, driven over the pipe of its DevTools: messages of JSON, each ended by a zero byte.
+// browser is a headless Chromium for all pages of a test, controlled over the DevTools pipe: JSON messages, each ended by a zero byte.
 type browser struct {
 	process  *exec.Cmd
 	kill     context.CancelFunc
@@ -36,7 +36,7 @@ type message struct {
 	Error   json.RawMessage `json:"error,omitempty"`
 }
 
-// startBrowser starts Chromium, and ends it with the test. Without Chromium the test is skipped, unless LOCKBENCH_REQUIRE names it.
+// startBrowser starts Chromium for a test. It skips the test if Chromium is not installed, unless LOCKBENCH_REQUIRE names it.
 func startBrowser(t *testing.T) *browser {
 	t.Helper()
 	path, err := exec.LookPath("chromium")

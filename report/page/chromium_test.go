@@ -54,8 +54,8 @@ func render(t testing.TB, write func(io.Writer) error) string {
 // widths of windows: a phone, a tablet, a laptop, and the widest that the pages are made for.
 var widths = []int{390, 768, 1280, 1600}
 
-// TestPagesInABrowser: no error, no request, no overlap and nothing outside the window, at every width; keys zoom and step through the
-// picture. LOCKBENCH_PICTURES names a folder for pictures of the pages, light and dark.
+// TestPagesInABrowser: at every width a page has no errors, no requests, no overlapping texts and nothing outside the window; keys zoom and step through
+// the picture. LOCKBENCH_PICTURES names a directory for screenshots.
 func TestPagesInABrowser(t *testing.T) {
 	browser := startBrowser(t)
 	run, suite, bench := aRun(t, "", 200), aSuite(""), aBench("")
@@ -146,11 +146,11 @@ func TestProbeFindsErrors(t *testing.T) {
 	p.ask("probe.use()", &u)
 	errs, requests := p.complaints()
 	if len(l.Overlaps) == 0 || l.Wide < 1000 || len(errs) == 0 || len(requests) == 0 || len(u.Errors) == 0 {
-		t.Errorf("not seen: %+v %+v %q %q", l, u, errs, requests)
+		t.Errorf("not found: %+v %+v %q %q", l, u, errs, requests)
 	}
 }
 
-// TestNothingIsRaw: every string of a record is on the page as text only.
+// TestNothingIsRaw: strings of a record appear on the page only as text.
 func TestNothingIsRaw(t *testing.T) {
 	run, suite, bench := aRun(t, hostile, 30), aSuite(hostile), aBench(hostile)
 	for name, write := range map[string]func(io.Writer) error{
@@ -177,8 +177,8 @@ func TestNothingIsRaw(t *testing.T) {
 	}
 }
 
-// TestPagesStaySmall: a page summarizes or cuts a long run, so its size does not grow with the run. LOCKBENCH_SOAK is the number of rounds of the
-// long run; 3,000,000 are ten million operations.
+// TestPagesStaySmall: the size of a page does not grow with the run. LOCKBENCH_SOAK is the number of rounds of the long run; 3,000,000 are ten million
+// operations.
 func TestPagesStaySmall(t *testing.T) {
 	long := 30_000
 	if n, err := strconv.Atoi(os.Getenv("LOCKBENCH_SOAK")); err == nil && n > long {
@@ -195,7 +195,7 @@ func TestPagesStaySmall(t *testing.T) {
 	}
 }
 
-// TestPageOfARunWithoutAResult: the page of a run that was killed says so.
+// TestPageOfARunWithoutAResult: the page of a killed run says that it was not judged.
 func TestPageOfARunWithoutAResult(t *testing.T) {
 	d := aRun(t, "", 20)
 	must(t, os.Remove(d.File(results.ResultFile)))

@@ -18,14 +18,14 @@ const (
 	maxFaultRows = 10
 )
 
-// lanes is the picture of holds: the calls of each client and their outcomes. Times are nanoseconds on the run's base.
+// lanes is the picture of holds: the calls of each client and their outcomes. Times are nanoseconds since the start of the run.
 type lanes struct {
 	From  int64    `json:"from"`
 	To    int64    `json:"to"`
 	Focus [2]int64 `json:"focus"`
 	Rows  []row    `json:"rows"`
 	Marks []mark   `json:"marks"`
-	left  []string // descriptions of what was left out
+	left  []string // descriptions of what is not drawn
 }
 
 // row is a fault with its windows, or a client.
@@ -46,7 +46,7 @@ type item []any
 type hold struct {
 	Belief   [][2]int64 `json:"belief"`
 	Possible *[2]int64  `json:"possible,omitempty"`
-	Kept     string     `json:"kept,omitempty"` // the words for possible
+	Kept     string     `json:"kept,omitempty"` // description of possible
 	Uses     []item     `json:"uses"`
 	Grants   []item     `json:"grants,omitempty"`
 	Release  item       `json:"release,omitempty"`
@@ -54,14 +54,14 @@ type hold struct {
 	Text     string     `json:"text"`
 }
 
-// drawing makes the rows of a window.
+// drawing builds the rows of a window.
 type drawing struct {
 	*lanes
 	g     *digest
 	first map[string]bool // clients of violations
 }
 
-// newLanes draws the window of a digest; nil if it is empty.
+// newLanes returns the picture of a digest's window; nil if it is empty.
 func newLanes(g *digest, holds []checker.Hold, violations []*checker.Violation) *lanes {
 	from, to := g.window.span()
 	if from > to {
@@ -104,7 +104,7 @@ func (d *drawing) setFocus(holds []checker.Hold, violations []*checker.Violation
 		return
 	}
 	from, to := at-lease, at+lease*3/4
-	for _, h := range holds { // the whole holds around it
+	for _, h := range holds { // include the whole holds around it
 		if d.first[h.Client] && h.Acquire.Call < at && end(h) > at && h.Acquire.Call > at-10*lease {
 			from = min(from, h.Acquire.Call-lease/10)
 		}
@@ -120,14 +120,14 @@ func end(h checker.Hold) int64 {
 	return h.Acquire.Return
 }
 
-// faultRows makes a row for each fault and client or node that it hit.
+// faultRows adds a row for each fault and the client or node that it hit.
 func (d *drawing) faultRows() {
 	rows, left := map[string]int{}, 0
 	for _, f := range d.g.faults {
 		if f.Start > d.To || f.Last() < d.From {
 			continue
 		}
-		name := faultName(f)
+		name := f.Label()
 		i, ok := rows[name]
 		if !ok && len(rows) == maxFaultRows {
 			left++
@@ -145,18 +145,8 @@ func (d *drawing) faultRows() {
 	}
 }
 
-func faultName(f history.Window) string {
-	switch {
-	case f.Client != "":
-		return f.Fault + " " + f.Client
-	case f.Node >= 0:
-		return fmt.Sprintf("%s node %d", f.Fault, f.Node)
-	}
-	return f.Fault
-}
-
 func faultText(f history.Window) string {
-	text := faultName(f) + " from " + report.Instant(f.Start)
+	text := f.Label() + " from " + report.Instant(f.Start)
 	if f.End > 0 {
 		text += " to " + report.Instant(f.End) + " (" + report.Span(f.End-f.Start) + ")"
 	} else {
@@ -176,7 +166,7 @@ func faultText(f history.Window) string {
 // within clamps an instant to the drawn window.
 func (d *drawing) within(at int64) int64 { return min(max(at, d.From), d.To) }
 
-// clientRows makes a row for each client that did something, and always for those of violations.
+// clientRows adds a row for each client with operations, and for the clients of violations.
 func (d *drawing) clientRows(holds []checker.Hold) {
 	byClient := map[string]*row{}
 	get := func(name string) *row {
@@ -224,7 +214,7 @@ func (d *drawing) clientRows(holds []checker.Hold) {
 	}
 }
 
-// everywhere returns the intervals in which a fault that hits no single client was active; it joins overlapping ones.
+// everywhere returns the intervals in which a fault that hits no particular client was active, with overlapping ones joined.
 func (d *drawing) everywhere() (out []item) {
 	all := slices.DeleteFunc(slices.Clone(d.g.faults), func(f history.Window) bool { return f.Client != "" || f.Start > d.To || f.Last() < d.From })
 	slices.SortFunc(all, func(a, b history.Window) int { return cmp.Compare(a.Start, b.Start) })
@@ -233,7 +223,7 @@ func (d *drawing) everywhere() (out []item) {
 			out[n-1][1] = max(out[n-1][1].(int64), d.within(f.Last()))
 			continue
 		}
-		out = append(out, item{f.Start, d.within(f.Last()), "in force: " + faultText(f)})
+		out = append(out, item{f.Start, d.within(f.Last()), "active: " + faultText(f)})
 	}
 	return out
 }
@@ -249,7 +239,7 @@ func (d *drawing) order(a, b string) int {
 	return natural(a, b)
 }
 
-// natural puts c2 before c10.
+// natural orders names so that c2 comes before c10.
 func natural(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
 
 func (d *drawing) operation(r *row, op *history.Operation) {
@@ -259,7 +249,7 @@ func (d *drawing) operation(r *row, op *history.Operation) {
 		text := fmt.Sprintf("%s called acquire at %s: %s%s", op.Client, report.Instant(op.Call), outcome(op), took)
 		r.Waits = append(r.Waits, item{op.Call, op.Return, text, op.Outcome.String()})
 	case history.Lost:
-		r.Lost = append(r.Lost, item{op.Call, fmt.Sprintf("the lock notified %s at %s of a lost hold", op.Client, report.Instant(op.Call))})
+		r.Lost = append(r.Lost, item{op.Call, fmt.Sprintf("the lock reported to %s at %s that its hold was lost", op.Client, report.Instant(op.Call))})
 	}
 }
 
@@ -344,7 +334,7 @@ func (d *drawing) command(c *history.Command) item {
 	return item{c.Sent, ends, text, c.Replied == 0 || strings.HasPrefix(c.Reply, "-"), short + " → " + report.Short(reply, 12)}
 }
 
-// listOmitted lists what is not in the picture.
+// listOmitted describes what is not in the picture.
 func (d *drawing) listOmitted() {
 	w := d.g.window
 	if w.left > 0 {

@@ -33,7 +33,7 @@ type data struct {
 	Lanes  *lanes           `json:"lanes,omitempty"`
 }
 
-// chart is lines over one axis.
+// chart has lines over one axis.
 type chart struct {
 	X       string      `json:"x"` // linear or log
 	Y       string      `json:"y"`
@@ -46,7 +46,7 @@ type chart struct {
 	Marks   []mark      `json:"marks,omitempty"` // violations
 }
 
-// series is one line: points of x, y, and the interval of y where there is one. Cls is its colour and dash in the style.
+// series is one line: points of x, y, and the interval of y if there is one. Cls is its colour and dash in the style sheet.
 type series struct {
 	Name   string      `json:"name"`
 	Cls    string      `json:"cls"`
@@ -60,10 +60,10 @@ type band [3]any
 // mark is an instant and its description.
 type mark [2]any
 
-// The lines, distinguished by colour and dash.
+// classes are the styles of lines, by colour and dash.
 var classes = []string{"s-blue", "s-orange dash", "s-pink dots", "s-grey", "s-blue dash", "s-orange", "s-pink", "s-grey dash"}
 
-// write composes a page: the body from a template, the data for the script, and a policy that forbids all else.
+// write writes a page: the body from a template, the data for the script, and a policy that forbids everything else.
 func write(w io.Writer, title, body string, view any, d data) error {
 	t, err := template.New("").Funcs(functions).ParseFS(templates, "assets/*.html")
 	if err != nil {

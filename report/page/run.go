@@ -83,8 +83,7 @@ type (
 	}
 )
 
-// Run writes the page of a run from its directory alone. files is the path from the page to the directory: "." for a page in it, ""
-// for no links to files.
+// Run writes the page of a run from its directory. files is the path from the page to the directory: "." for a page in it, "" for no links to files.
 func Run(w io.Writer, d *results.Dir, files string) error {
 	run, err := d.LoadRun()
 	if err != nil {
@@ -110,7 +109,7 @@ func Run(w io.Writer, d *results.Dir, files string) error {
 
 // linked lists the files of a directory under a prefix.
 func linked(dir, prefix string) (out []string) {
-	_ = filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error { // what cannot be listed is not linked
+	_ = filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error { // files that cannot be listed are not linked
 		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), ".") {
 			return nil
 		}
@@ -181,7 +180,7 @@ func (v *runView) judged(r results.Result) {
 	}
 }
 
-// operations is a table of operations by outcome.
+// operations adds the table of operations by outcome.
 func (v *runView) operations(all checker.Operations) {
 	seen := map[string]bool{}
 	for _, by := range all {
@@ -213,7 +212,7 @@ func (v *runView) load(r results.Result) {
 	if l.Clients == 0 || r.NoLatency == results.NoLatency {
 		return
 	}
-	v.Load = fmt.Sprintf("%s, closed loop: %s holds finished in each second, for %s.", report.Plural(l.Clients, "client"), report.Rate(l.Achieved), report.Span(l.Duration))
+	v.Load = fmt.Sprintf("%s, closed loop: %s holds per second, for %s.", report.Plural(l.Clients, "client"), report.Rate(l.Achieved), report.Span(l.Duration))
 	if l.Open {
 		v.Load = fmt.Sprintf("%s, open loop: %s offered, %s achieved, for %s.", report.Plural(l.Clients, "client"), report.Rate(l.Offered), report.Rate(l.Achieved), report.Span(l.Duration))
 	}
@@ -255,7 +254,7 @@ func (v *runView) waits(w latency.Wait) {
 	}
 }
 
-// maxRows is how many rows a table has.
+// maxRows is the most rows of a table.
 const maxRows = 40
 
 func (v *runView) fairness(g *digest) {
@@ -273,7 +272,7 @@ func (v *runView) fairness(g *digest) {
 		}
 	}
 	if sum > 0 {
-		v.Fairness = fmt.Sprintf("Jain's index of the grants is %.3f: 1 when all %s get the same share, %.3f when one gets all.", float64(sum)*float64(sum)/(squares*float64(len(all))),
+		v.Fairness = fmt.Sprintf("Jain's index of the grants is %.3f: 1 if all %s get the same share, %.3f if one gets all.", float64(sum)*float64(sum)/(squares*float64(len(all))),
 			report.Plural(len(all), "client"), 1/float64(len(all)))
 		if v.NoLatency == "" {
 			v.Fairness += fmt.Sprintf(" The longest wait, %s, was %s's.", report.Span(longest.longest), longest.name)
@@ -301,7 +300,7 @@ func (v *runView) commands(g *digest) {
 		return
 	}
 	per := func(n int64) string { return fmt.Sprintf("%.2f", float64(n)/float64(granted)) }
-	v.PerHold = fmt.Sprintf("%s commands for %s: %s for each hold, waiting included.", report.Count(g.requests), report.Plural(granted, "hold"), per(g.requests))
+	v.PerHold = fmt.Sprintf("%s commands for %s: %s per hold, including those while waiting.", report.Count(g.requests), report.Plural(granted, "hold"), per(g.requests))
 	all := slices.SortedFunc(maps.Values(g.byCommand), func(a, b *commandCount) int {
 		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.name, b.name))
 	})
@@ -314,7 +313,7 @@ func (v *runView) commands(g *digest) {
 	}
 }
 
-// sections lists the page's sections for its head.
+// sections lists the page's sections for its table of contents.
 func (v *runView) sections() {
 	add := func(there bool, id, title string) {
 		if there {
@@ -324,7 +323,7 @@ func (v *runView) sections() {
 	add(len(v.Gates) > 0, "gates", "gates")
 	add(v.First != nil, "story", "how it broke")
 	add(v.Drawn, "holds", "who held the lock")
-	add(len(v.Properties) > 0, "properties", "what was judged")
+	add(len(v.Properties) > 0, "properties", "what was checked")
 	add(len(v.Operations) > 0, "operations", "operations")
 	add(true, "latency", "latency and throughput")
 	add(len(v.Wait)+len(v.Clients)+len(v.Commands) > 0, "cost", "time and requests")

@@ -26,18 +26,18 @@ func (v *runView) picture(result *results.Result, g *digest) {
 	v.Left = strings.Join(l.left, ", ")
 	switch {
 	case v.Marked:
-		v.LanesAbout = "The picture shows the time around the violation above; the buttons go to the others."
+		v.LanesAbout = "The picture shows the time around this violation; the buttons go to the others."
 	case len(g.window.at) > 0:
-		v.LanesAbout = "Around the first fault."
+		v.LanesAbout = "The picture shows the time around the first fault."
 	default:
-		v.LanesAbout = "The beginning of the run."
+		v.LanesAbout = "The picture shows the beginning of the run."
 	}
 	if g.header.Lease > 0 {
 		v.LanesAbout += " The lease is " + report.Span(g.header.Lease) + "."
 	}
 }
 
-// charts makes the lines over time and the spectra.
+// charts adds the lines over time and the spectra.
 func (v *runView) charts(result *results.Result, g *digest) {
 	if g.total == 0 || v.NoLatency != "" {
 		return
@@ -60,14 +60,14 @@ func (v *runView) charts(result *results.Result, g *digest) {
 			rates = append(rates, line)
 		}
 	}
-	v.chart(figure{ID: "throughput", Title: "Throughput over time, in each second", About: "Grants, refusals and errors in each second."}, g, result,
+	v.chart(figure{ID: "throughput", Title: "Throughput over time, per second", About: "Grants, refusals and errors per second."}, g, result,
 		chart{X: "linear", Y: "linear", XFormat: "time", YFormat: "count", Series: rates})
 	for _, op := range shownOps {
 		v.spectrum(op, g)
 	}
 }
 
-// chart adds a figure's lines to the page, with the fault windows and the first violations; it omits a figure without points.
+// chart adds a figure to the page, with the fault windows and the first violations, unless it has no points.
 func (v *runView) chart(f figure, g *digest, result *results.Result, c chart) {
 	c.Series = slices.DeleteFunc(c.Series, func(s series) bool { return len(s.Points) == 0 })
 	if len(c.Series) == 0 {
@@ -76,7 +76,7 @@ func (v *runView) chart(f figure, g *digest, result *results.Result, c chart) {
 	c.XRange = &[2]float64{float64(g.time.low * g.time.width), float64((g.time.high + 1) * g.time.width)}
 	for i, w := range g.faults {
 		if w.Confirmed && i < 500 {
-			c.Bands = append(c.Bands, band{w.Start, min(w.Last(), g.last), faultName(w)})
+			c.Bands = append(c.Bands, band{w.Start, min(w.Last(), g.last), w.Label()})
 		}
 	}
 	for i, s := range c.Series {

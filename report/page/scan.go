@@ -14,7 +14,7 @@ import (
 	"github.com/lockbench/lockbench/results/latency"
 )
 
-// digest is the part of a record that a page needs. Its size does not grow with the record.
+// digest has what a page needs of a record. Its size does not grow with the record.
 type digest struct {
 	header    history.Header
 	total     int64
@@ -45,7 +45,7 @@ type commandCount struct {
 	trips *hdr.Histogram // nanoseconds
 }
 
-// scan reads the record of a run once. It skips missing files: a run may have been killed at any moment.
+// scan reads the record of a run once. It skips missing files, because a run may have been killed at any time.
 func scan(d *results.Dir, result *results.Result) (*digest, error) {
 	out := &digest{time: newTimeline(), window: newWindow(focus(result)), clients: map[string]*client{}, byCommand: map[string]*commandCount{}}
 	var err error
@@ -88,7 +88,7 @@ func focus(r *results.Result) (key string, at []int64) {
 	return key, at
 }
 
-// firsts lists the first violation of each property, in the order of the properties; the page tells the story of the first.
+// firsts lists the first violation of each property, in the order of the properties. The first one heads the page.
 func firsts(r *results.Result) (out []*checker.Violation) {
 	if r == nil {
 		return nil
@@ -111,7 +111,7 @@ func firstFault(faults []history.Window) []int64 {
 	return nil
 }
 
-// read takes every operation from the history, or from the recording if the run was killed.
+// read reads every operation from the history, or from the recording if the run was killed.
 func (g *digest) read(d *results.Dir) error {
 	if _, err := os.Stat(d.File(results.RecordingFile)); err == nil {
 		r, err := history.LoadRecording(d.File(results.RecordingFile))
@@ -196,7 +196,7 @@ func (g *digest) command(c *history.Command) {
 	}
 	n := g.byCommand[name]
 	if n == nil {
-		if len(g.byCommand) >= 200 { // a foreign record may have any number of names
+		if len(g.byCommand) >= 200 { // a foreign record may have many names
 			return
 		}
 		n = &commandCount{name: name, trips: hdr.New(latency.Lowest, latency.Highest, 2)}

@@ -35,7 +35,7 @@ type matrixCell struct {
 	Mark, Class, Tell, Link string
 }
 
-// Suite writes the page of a suite that lies in a directory. files is the path from the page to that directory; "" for no links to runs.
+// Suite writes the page of a suite in a directory. files is the path from the page to that directory; "" for no links to runs.
 func Suite(w io.Writer, s results.Suite, dir, files string) error {
 	v := &suiteView{Summary: report.Clean(report.SuiteSummary(s)), Facts: [][2]string{}}
 	if s.Environment != nil {
@@ -62,7 +62,7 @@ func linkTo(c results.Cell, dir, files string) string {
 	return path.Join(filepath.ToSlash(files), filepath.ToSlash(rel), results.ReportFile)
 }
 
-// arrange makes the matrix, in the order of the cells, and lists the cells that are not as expected.
+// arrange builds the matrix, in the order of the cells, and lists the cells that are not as expected.
 func (v *suiteView) arrange(links []string) {
 	rows, columns := map[string]int{}, map[string]int{}
 	for _, c := range v.Suite.Cells {
@@ -121,7 +121,7 @@ func tell(c results.Cell) string {
 		words = append(words, string(c.Verdict), ": ", c.Why, "; expected ", c.Expected, ", observed ", c.Observed)
 	}
 	if c.Rerun != "" {
-		words = append(words, ". Again: ", c.Rerun)
+		words = append(words, ". Command: ", c.Rerun)
 	}
 	return strings.Join(words, "")
 }

@@ -19,7 +19,7 @@ const ms = int64(time.Millisecond)
 // hostile is a name that does harm if it is printed raw.
 const hostile = "evil\x1b[2J</script><script>document.title='pwned'</script><img src=http://192.0.2.1/x onerror=alert(1)>\u202e\n'\"`"
 
-// aRun makes the directory of a run of several clients with a fault and a violation. Names begin with prefix.
+// aRun returns the directory of a run of several clients with a fault and a violation. Names begin with prefix.
 func aRun(t testing.TB, prefix string, rounds int) *results.Dir {
 	t.Helper()
 	d, err := results.Create(t.TempDir(), "pause-holder", "set-nx-ex", time.Unix(1e9, 0), "abcdef")
@@ -66,7 +66,7 @@ func aRun(t testing.TB, prefix string, rounds int) *results.Dir {
 		Phase: results.Checked, Start: time.Unix(1e9, 0), Duration: 10 * time.Second, Environment: results.Environment{CPU: prefix + "cpu", CPUs: 2, Git: prefix + "0123abcd"}}
 	must(t, d.SaveRun(run))
 	first := &checker.Violation{Property: verdicts.ExclusiveUse, Cause: verdicts.LeaseOverrun, At: struck + 40*ms, Clients: []string{prefix + "c1", prefix + "c2"}, Key: key,
-		Story: []string{prefix + "c1 was granted the lock", "why: the client went on after its lease had ended"}, Lanes: []string{prefix + "c1 [===]"}}
+		Story: []string{prefix + "c1 was granted the lock", "c1 continued after the end of its lease"}, Lanes: []string{prefix + "c1 [===]"}}
 	r := results.NewResult(run, checker.Verdict{Verdict: checker.Fail, Operations: checker.Operations{"acquire": {"ok": rounds, "unknown": 1}},
 		Properties: []checker.Property{{Name: verdicts.ExclusiveUse, Verdict: checker.Fail, Violations: 1, Opportunities: rounds, Causes: map[verdicts.Cause]int{verdicts.LeaseOverrun: 1}, First: first},
 			{Name: verdicts.MutualExclusion, Verdict: checker.Pass, Opportunities: rounds}, {Name: verdicts.FencingOrder, Verdict: checker.NotApplicable, Note: prefix + "no fences"}}})

@@ -12,7 +12,7 @@ import (
 // maxBuckets is the most points of a line over time.
 const maxBuckets = 240
 
-// timeline counts operations over time in buckets whose width grows with the run: beyond maxBuckets, each two become one.
+// timeline counts operations over time in buckets whose width grows with the run: beyond maxBuckets, it joins them in pairs.
 type timeline struct {
 	width   int64 // nanoseconds
 	buckets map[int64]*bucket
@@ -28,7 +28,7 @@ type bucket struct {
 
 func newTimeline() *timeline { return &timeline{width: 1 << 20, buckets: map[int64]*bucket{}} }
 
-// at returns the bucket of an instant. It joins buckets while there are more than maxBuckets.
+// at returns the bucket of an instant. It joins buckets as long as there are more than maxBuckets.
 func (t *timeline) at(when int64) *bucket {
 	n := floorDiv(when, t.width)
 	if len(t.buckets) == 0 {
@@ -117,16 +117,16 @@ func (t *timeline) take(op *history.Operation) {
 	}
 }
 
-// sample files a latency. Two digits are enough for a line, and keep a bucket small.
+// sample records a latency. Two digits are enough for a line, and keep a bucket small.
 func sample(h *hdr.Histogram, op *history.Operation) *hdr.Histogram {
 	if h == nil {
 		h = hdr.New(latency.Lowest, latency.Highest, 2)
 	}
-	_ = h.RecordValue(min(op.Return-op.Call, latency.Highest)) // clamped, so in range; the decoder refuses negative ones
+	_ = h.RecordValue(min(op.Return-op.Call, latency.Highest)) // clamped, so in range; the decoder rejects negative ones
 	return h
 }
 
-// line makes the points of a line from the buckets in order of time.
+// line returns the points of a line, in order of time.
 func (t *timeline) line(name, class string, value func(*bucket) (float64, bool)) series {
 	s := series{Name: name, Cls: class, Points: [][]float64{}}
 	for n := t.low; n <= t.high; n++ {

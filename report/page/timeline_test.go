@@ -16,7 +16,7 @@ func TestLinesHaveEnoughGrants(t *testing.T) {
 	}{
 		{"none", 0, 1, 1},
 		{"fewer than points", 18, leastBuckets, 2 * leastBuckets},
-		{"some twenty for each of leastBuckets points", 1000, leastBuckets, 1000 / enough},
+		{"about twenty for each of leastBuckets points", 1000, leastBuckets, 1000 / enough},
 		{"many", 100_000, maxBuckets / 2, maxBuckets},
 	} {
 		l := newTimeline()

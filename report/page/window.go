@@ -13,7 +13,7 @@ const (
 	maxCommands = 6000
 )
 
-// window keeps the operations near the instants of interest. If there are too many, it keeps only nearer ones.
+// window keeps the operations near the instants of interest. If there are too many, it keeps the nearest.
 type window struct {
 	key   string  // "" until the first operation, when no violation names one
 	at    []int64 // instants of interest, in order; empty: the beginning of the record
@@ -71,7 +71,7 @@ func (w *window) take(op *history.Operation) {
 	}
 }
 
-// shrink keeps the nearer half.
+// shrink drops the further half.
 func (w *window) shrink() {
 	all := make([]int64, len(w.ops))
 	for i := range w.ops {
@@ -90,7 +90,7 @@ func (w *window) shrink() {
 	w.ops = kept
 }
 
-// leave drops an operation, and keeps what finish needs to know whether its client held the lock at the window's start.
+// leave drops an operation, and records what finish needs to know whether its client held the lock at the window's start.
 func (w *window) leave(op *history.Operation) {
 	w.left++
 	if len(w.at) == 0 || op.Return > w.at[0] {
@@ -130,7 +130,7 @@ func (w *window) finish() []history.Operation {
 	return w.ops
 }
 
-// span returns the interval of the window: all operations that were kept and began near enough.
+// span returns the interval of the window: that of the kept operations that began near enough.
 func (w *window) span() (from, to int64) {
 	from, to = math.MaxInt64, math.MinInt64
 	for i := range w.ops {

@@ -22,18 +22,18 @@ type move struct {
 type act uint8
 
 const (
-	acquire act = iota // legal when no conflicting hold is in force and its fence is higher than any before
-	leave              // legal when its hold is in force
-	refused            // legal when a conflicting hold is in force, for permits when all are taken
+	acquire act = iota // legal without a conflicting hold, if its fence is higher than all before
+	leave              // legal during its hold
+	refused            // legal during a conflicting hold; for a semaphore, when all permits are taken
 )
 
-// state is the holds in force, by number, and the highest fence granted. It is comparable.
+// state has the current holds, by number, and the highest fence granted. It is comparable.
 type state struct {
 	holds string // runes, ascending
 	fence uint64
 }
 
-// model is the lock of the picture, whose operations are described by their output.
+// model returns the lock of the picture. The output of an operation is its description.
 func (p *picture) model() porcupine.Model {
 	return porcupine.Model{
 		Init:              func() any { return state{} },
@@ -62,7 +62,7 @@ func (p *picture) step(s state, in move) (legal bool, next state) {
 	return true, state{string(slices.Insert(holds, at, rune(in.hold))), max(s.fence, in.fence)}
 }
 
-// taken reports whether the holds in force leave no room for an acquire.
+// taken reports whether the current holds refuse an acquire.
 func (p *picture) taken(holds []rune, in move) bool {
 	n := 0
 	for _, hold := range holds {
@@ -74,7 +74,7 @@ func (p *picture) taken(holds []rune, in move) bool {
 	return n >= checker.Permits(p.header)
 }
 
-// describe says which clients hold.
+// describe names the clients that hold.
 func (p *picture) describe(s state) string {
 	if s.holds == "" {
 		return "free"

@@ -16,7 +16,7 @@ type picture struct {
 	header   history.Header
 	v        *checker.Violation
 	base     int64
-	end      int64 // end of intervals without one
+	end      int64 // of intervals without an end
 	clients  []string
 	acquires []move // by number of the hold
 	ops      []porcupine.Operation
@@ -64,7 +64,7 @@ func (p *picture) client(name string) int {
 	return i
 }
 
-// at maps an instant into the picture.
+// at converts an instant to the time of the picture.
 func (p *picture) at(t int64) int64 { return min(max(t, p.base), p.end+1) - p.base }
 
 // addHold adds a grant and the end of its hold, as operations of the model, and the hold as annotations.
@@ -100,8 +100,8 @@ func (p *picture) operation(in move, from, to int64, text string) {
 	p.ops = append(p.ops, porcupine.Operation{ClientId: p.client(in.client), Input: in, Output: text, Call: p.at(from), Return: p.at(to)})
 }
 
-// addOperation adds an operation that is neither a grant nor the end of a hold. A refusal is checked if the violation is about refusals; otherwise,
-// and for an unknown outcome, an annotation shows it.
+// addOperation adds an operation other than a grant or the end of a hold: a refusal as an operation of the model if the violation is one of refusals,
+// everything else as an annotation.
 func (p *picture) addOperation(op *history.Operation) {
 	if op.Op == history.Use || op.Op == history.Release || op.Op == history.Acquire && op.Outcome == history.OK {
 		return
@@ -122,23 +122,13 @@ func (p *picture) addFaults(faults []history.Window) {
 		w := &faults[i]
 		details := []string{w.Moment, w.Note}
 		if !w.Confirmed {
-			details = append(details, "it was not confirmed")
+			details = append(details, "not confirmed")
 		}
-		p.note(w.Start, w.Last(), annotation(label(w), colourFault, w.Fault, details...))
+		p.note(w.Start, w.Last(), annotation(w.Label(), colourFault, w.Fault, details...))
 	}
 }
 
-func label(w *history.Window) string {
-	switch {
-	case w.Client != "":
-		return w.Fault + " " + w.Client
-	case w.Node >= 0:
-		return fmt.Sprintf("%s n%d", w.Fault, w.Node)
-	}
-	return w.Fault
-}
-
-// annotation makes an annotation in a lane of its own, without a time yet. The details are lines.
+// annotation returns an annotation in a lane of its own, without times. Each detail is a line.
 func annotation(tag, colour, text string, details ...string) porcupine.Annotation {
 	return porcupine.Annotation{Tag: tag, Description: text, Details: joinLines(details), TextColor: "#000000", BackgroundColor: colour}
 }

@@ -1,4 +1,4 @@
-// Package visual draws a violation as an HTML page: its story, and Porcupine's view of what lies around it.
+// Package visual draws a violation as an HTML page: its story, and Porcupine's view of the operations around it.
 package visual
 
 import (
@@ -16,14 +16,14 @@ import (
 	"github.com/lockbench/lockbench/checker"
 )
 
-// pictureTime bounds the search for the longest orders.
+// pictureTime bounds Porcupine's search.
 const pictureTime = 200 * time.Millisecond
 
-// ErrNone: a violation does not come from a check of this process, or concerns no key.
-var ErrNone = errors.New("no picture: the violation does not carry what lies around it")
+// ErrNone: the violation has no surroundings, because this process did not check the history or the violation concerns no key.
+var ErrNone = errors.New("no picture: the violation has no operations around it")
 
-// Write writes an HTML page that shows a violation: its story, and below it Porcupine's view of the operations around it with the holds, the
-// uses and the faults as annotations. The page needs no network. An error means that there is no picture, never that there is no violation.
+// Write writes an HTML page that shows a violation: its story, and below it Porcupine's view of the operations around it, with the holds, the uses and the
+// faults as annotations. The page needs no network.
 func Write(w io.Writer, v *checker.Violation) (err error) {
 	if v.Around == nil || len(v.Around.Operations) == 0 {
 		return ErrNone

@@ -47,8 +47,7 @@ func violations(t *testing.T, kind history.Kind, ops []history.Operation) []chec
 	return v.Violations
 }
 
-// TestFailingCheckHasItsPicture: the picture of a violation is written exactly if the check fails, with the story, the holds, the faults and the
-// violation, and the page loads nothing.
+// TestFailingCheckHasItsPicture: a violation has a picture with its story, the holds, the faults and the violation, and the page loads nothing.
 func TestFailingCheckHasItsPicture(t *testing.T) {
 	found := violations(t, history.Mutex, restarted())
 	var page bytes.Buffer
@@ -73,7 +72,7 @@ func TestFailingCheckHasItsPicture(t *testing.T) {
 	}
 }
 
-// TestEveryViolationHasAPicture: if two clients held at once Porcupine finds no order of the picture's operations, nor of a refusal by a free lock.
+// TestEveryViolationHasAPicture: Porcupine finds no order of the picture's operations if two clients held at once, or if a free lock refused.
 func TestEveryViolationHasAPicture(t *testing.T) {
 	refused := []history.Operation{op("c1", history.Acquire, 0, 1, history.OK), op("c1", history.Release, 2, 3, history.OK), op("c2", history.Acquire, 10, 11, history.Busy)}
 	written := append(restarted(), op("c1", history.Write, 300, 301, history.OK), op("c2", history.Write, 302, 303, history.OK))
@@ -106,7 +105,7 @@ func TestEveryViolationHasAPicture(t *testing.T) {
 	}
 }
 
-// TestPictureIsCapped: only the surroundings of the violation in a long history are drawn.
+// TestPictureIsCapped: of a long history, only the surroundings of the violation are drawn.
 func TestPictureIsCapped(t *testing.T) {
 	ops := restarted()
 	for i := range int64(5000) {

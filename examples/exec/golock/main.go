@@ -1,4 +1,4 @@
-// Command golock is a child of lockbench in Go: any lock, served. lockbench run --exec ./golock
+// Command golock serves a Go lock as a child of lockbench: lockbench run --exec ./golock
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/lockbench/lockbench/subject"
 )
 
-// lock is SET NX PX, and a script that compares.
+// lock acquires with SET NX PX and releases with a script that compares the token.
 type lock struct {
 	redis redis.UniversalClient
 	key   string

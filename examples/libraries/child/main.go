@@ -21,7 +21,7 @@ func main() {
 	if f == nil {
 		log.Fatalf("child: want one of %q", slices.Sorted(maps.Keys(all)))
 	}
-	logx.Disable() // go-zero's statistics would appear among the replies, whichever library is served
+	logx.Disable() // go-zero would write statistics to standard output, whichever library is served
 	if err := subject.Serve(f); err != nil {
 		log.Fatal(fmt.Errorf("child %s: %w", os.Args[1], err))
 	}

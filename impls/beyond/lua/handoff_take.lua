@@ -1,6 +1,6 @@
 -- name: handoff_take.lua
--- Takes the lock in order of arrival: if it is free and no other token is before this one in the queue. A free lock goes to the first of
--- the queue, whichever client calls. A client that waits gets a place in the queue, which it keeps by calling again before the place ends.
+-- Takes the lock in order of arrival: if it is free and no other token is earlier in the queue. A free lock is granted to the first of the queue,
+-- whichever client calls. A waiting client gets a place in the queue, which it must renew by calling again before the place ends.
 -- Called again with the same token it grants again.
 -- KEYS[1] the holder's token; KEYS[2] the counter of fences and tickets, which never expires
 -- KEYS[3] the queue: tokens by ticket; KEYS[4] the places: tokens by their end in ms

@@ -1,8 +1,8 @@
 -- name: redisson_release.lua
 -- KEYS[1] the lock, a hash of owner -> count
--- KEYS[2] the channel on which its waiters listen
+-- KEYS[2] the channel of the waiters
 -- ARGV[1] owner, ARGV[2] lease in milliseconds
--- replies nil when the owner does not hold, 1 when the last hold ended, 0 when the owner still holds, for a new lease
+-- replies nil when the owner does not hold, 1 when its last hold ended, 0 when it still holds and its lease was restarted
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
   return nil
 end

@@ -3,7 +3,7 @@
 const data = JSON.parse(document.getElementById('data').textContent);
 const NS = 'http://www.w3.org/2000/svg';
 
-// el makes an SVG element. Text is always set as text, never as markup.
+// el returns an SVG element. Text is set as text, never as markup.
 function el(name, attrs, text) {
   const e = document.createElementNS(NS, name);
   for (const k in attrs) e.setAttribute(k, attrs[k]);
@@ -17,7 +17,7 @@ function three(v) {
   return v.toFixed(a >= 10 ? 1 : 2);
 }
 
-// span shows nanoseconds with three digits.
+// span formats nanoseconds with three digits.
 function span(ns) {
   for (const [size, unit] of [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs']]) {
     if (Math.abs(ns) >= size) return three(ns / size) + ' ' + unit;
@@ -31,14 +31,14 @@ function count(n) {
   return three(n);
 }
 
-// percentile shows 1/(1-p) as p.
+// percentile formats 1/(1-p) as p.
 function percentile(x) {
   const p = 100 * (1 - 1 / x);
   const digits = Math.max(0, Math.round(Math.log10(x)) - 2);
   return p.toFixed(p >= 99 ? digits : p % 1 > 0.05 ? 1 : 0) + ' %';
 }
 
-// instant shows a time on the run's base, as exact as a step needs it.
+// instant returns a formatter of times in the run, with the digits that a step needs.
 function instant(step) {
   const digits = Math.max(0, Math.ceil(-Math.log10(step / 1e9) - 1e-9));
   return ns => digits > 4 ? (ns / 1e6).toFixed(Math.max(0, digits - 3)) + ' ms' : (ns / 1e9).toFixed(digits) + ' s';
@@ -90,7 +90,7 @@ function extent(values) {
   return [lo, hi];
 }
 
-// watch draws at once, and in the next frame whenever the width has changed: drawing changes the height, which an observer must not do itself.
+// watch draws now, and in the next frame after each change of width: drawing changes the height, which the callback of an observer must not do.
 function watch(plot, draw) {
   let width = 0;
   const again = () => {
@@ -101,7 +101,7 @@ function watch(plot, draw) {
   again();
 }
 
-// chart draws lines over one axis; spec comes from the page's data.
+// chart draws lines over one axis. spec comes from the page's data.
 function chart(figure, spec) {
   const plot = figure.querySelector('.plot'), readout = figure.querySelector('.readout');
   const H = 230, top = 10, bottom = 28;
@@ -166,7 +166,7 @@ function chart(figure, spec) {
       }).filter(Boolean);
       const where = spec.xformat === 'time' ? instant((x1 - x0) / 1000 || 1)(x) : (formats[spec.xformat] || three)(x);
       const struck = (spec.bands || []).filter(b => b[0] <= x && x <= b[1]).map(b => b[2]);
-      readout.textContent = where + ': ' + (parts.join(', ') || 'no samples') + (struck.length ? '; in force: ' + [...new Set(struck)].join(', ') : '');
+      readout.textContent = where + ': ' + (parts.join(', ') || 'no samples') + (struck.length ? '; active: ' + [...new Set(struck)].join(', ') : '');
     };
     svg.addEventListener('pointermove', e => {
       const x = X.back(e.clientX - plot.getBoundingClientRect().left);
@@ -183,14 +183,14 @@ function chart(figure, spec) {
   });
 }
 
-// fit shortens a text to so many pixels; '' when not even three letters fit.
+// fit shortens a text to a width in pixels; '' if three letters do not fit.
 function fit(text, pixels) {
   const n = Math.floor(pixels / 7.4);
   if (text.length <= n) return text;
   return n < 4 ? '' : text.slice(0, n - 1) + '…';
 }
 
-// lanes draws what each client believed, did and asked, on one axis that can be zoomed.
+// lanes draws the holds, operations and commands of each client on an axis that can be zoomed.
 function lanes(figure, spec) {
   const plot = figure.querySelector('.plot'), readout = figure.querySelector('.readout');
   let [from, to] = spec.focus, width = 0, items = [], picked = null, X;
@@ -337,7 +337,7 @@ function lanes(figure, spec) {
     if (act && !e.ctrlKey && !e.metaKey && !e.altKey) { act(); e.preventDefault(); }
   });
   plot.addEventListener('wheel', e => {
-    if (!e.ctrlKey && !e.metaKey && document.activeElement !== plot) return; // a page that scrolls goes on scrolling
+    if (!e.ctrlKey && !e.metaKey && document.activeElement !== plot) return; // the wheel scrolls the page
     e.preventDefault();
     zoom(Math.pow(1.0018, e.deltaY), X.back(e.clientX - plot.getBoundingClientRect().left));
   }, { passive: false });

@@ -1,0 +1,5 @@
+package edn
+
+import "io"
+
+func NewSource(r io.Reader) *Source { return newSource(r, "") }

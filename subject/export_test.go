@@ -1,0 +1,3 @@
+package subject
+
+var ServeOn = serveOn
