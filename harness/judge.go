@@ -5,7 +5,6 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -24,8 +23,8 @@ func doubts(v *checker.Verdict, e Experiment, windows []history.Window) {
 	struck := map[string]bool{}
 	for _, w := range windows {
 		struck[w.Fault] = true
-		if !w.Confirmed {
-			doubt(v, strings.TrimSuffix(fmt.Sprintf("%s did not take: %s", strings.TrimSpace(w.Fault+" "+w.Client), w.Note), ": "))
+		if why := w.Doubt(); why != "" {
+			doubt(v, why)
 		}
 	}
 	for _, w := range lateServers(e, windows) {
@@ -80,7 +79,9 @@ func activity(ops []history.Operation) map[string]*stay {
 }
 
 func doubt(v *checker.Verdict, why string) {
-	v.Notes = append(v.Notes, why)
+	if !slices.Contains(v.Notes, why) {
+		v.Notes = append(v.Notes, why)
+	}
 	if v.Verdict == checker.Pass {
 		v.Verdict = checker.Inconclusive
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Command is one request that a client sent to a node, with its reply. Commands show which request changed or deleted which key, and so the
@@ -181,6 +182,14 @@ func (w Window) Last() int64 {
 		return math.MaxInt64
 	}
 	return w.End
+}
+
+// Doubt says that a fault was not confirmed, and why; "" for one that was.
+func (w Window) Doubt() string {
+	if w.Confirmed {
+		return ""
+	}
+	return strings.TrimSuffix(w.Label()+" did not take: "+w.Note, ": ")
 }
 
 // Label names a fault and what it hit: "pause-client c1", "kill-server n0".

@@ -108,6 +108,11 @@ func (a *app) checkOnce(ctx context.Context, path string, plain, known bool) (ru
 	if err != nil {
 		return run, nil, false, asInput(err)
 	}
+	for _, w := range in.Faults {
+		if why := w.Doubt(); why != "" {
+			v.Notes = append(v.Notes, why+"; the operations are judged without it")
+		}
+	}
 	if cut = h.truncated(); cut && !known {
 		return run, v, cut, nil
 	}
