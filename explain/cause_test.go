@@ -125,6 +125,16 @@ var rows = []struct{ what, text string }{
 		effect n0 100 evicted lost=job
 		c2 acquire 110-112 ok valid=1110 : SET job b NX PX 1000 -> OK
 		violation mutual-exclusion 112-1000 c1 c2 = eviction`},
+	// The keys of c1 and of c3, which was granted beside it, were evicted. Without the first eviction alone the second frees the key of c1; without the
+	// second alone it is c3 that is in c2's way.
+	{"two keys that were evicted", `
+		lock mutex 1000
+		c1 acquire 0-2 ok valid=1000 : SET job a NX PX 1000 -> OK
+		effect n0 100 evicted lost=job
+		c3 acquire 110-112 ok valid=1110 : SET job c NX PX 1000 -> OK
+		effect n0 120 evicted lost=job
+		c2 acquire 130-132 ok valid=1130 : SET job b NX PX 1000 -> OK
+		violation mutual-exclusion 132-1000 c1 c2 = eviction`},
 	// The fence counter was deleted with the keys, and c1 had released before: only the deletion made the second fence small.
 	{"a fence counter that was deleted", `
 		lock mutex 1000

@@ -219,7 +219,7 @@ func (m *meeting) together(pairs []pairing, spare int) (found []finding) {
 		all := m.others(p)
 		if len(all) > 0 && m.lacks(p, all[0], without{events: all}) {
 			refusing = append(refusing, p)
-			left[p.first.node] = fewest(all, func(left []int) bool { return m.lacks(p, left[0], without{events: left}) })
+			left[p.first.node] = m.fewestOf(p, all)
 		}
 	}
 	if len(refusing) <= spare {
@@ -231,6 +231,24 @@ func (m *meeting) together(pairs []pairing, spare int) (found []finding) {
 		}
 	}
 	return jointly(found)
+}
+
+// fewestOf returns the fewest of some events without which the second is refused. A grant to another client stays left out together with the end of its
+// hold, which would refuse the second in place of the first's.
+func (m *meeting) fewestOf(p pairing, all []int) []int {
+	ends := map[uint64]bool{} // acquires whose holds end
+	for _, i := range all {
+		ends[m.endedBy(p.first.node, i)] = true
+	}
+	return fewest(all, func(left []int) bool {
+		for _, i := range all {
+			e := &p.first.node.events[i]
+			if e.op != nil && ends[e.op.ID] && !slices.Contains(left, i) {
+				return false
+			}
+		}
+		return m.lacks(p, left[0], without{events: left})
+	})
 }
 
 // jointly adds to the text of each finding what was left out with it.
