@@ -448,6 +448,18 @@ var searched = []struct{ what, text string }{
 		effect n0 200 evicted lost=job
 		c2 acquire 100-102 ok valid=1100 : SET job b NX PX 1000 -> OK
 		violation mutual-exclusion 102-1000 c1 c2 = eviction`},
+	// The clock, 10 % too fast since 10, was set right at some time since, which was seen at 290: before 274, for the lease did not end then.
+	{"a clock that was set right before that was seen", `
+		lock mutex 300
+		c1 acquire 0-2 ok valid=300 : SET job a NX PX 300 -> OK
+		c1 use 2-400
+		fault drift-clock n0 10-290
+		effect n0 10 clock-rate ppm=100000
+		effect n0 290 clock-rate
+		effect n0 290 clock-set by=-28
+		c2 acquire 262-310 ok valid=610 : SET job b NX PX 300 -> (nil) @262-278 | SET job b NX PX 300 -> (nil) @295-297 | SET job b NX PX 300 -> OK @305-307
+		c2 use 310-350
+		violation exclusive-use 310-350 c1 c2 = lease-overrun`},
 	// c1 was paused from 2 to 320 and saw its reply then: it was granted earlier, because c2 was granted at 305. The lease had ended when c1 went in.
 	{"a reply that a paused client saw late", `
 		lock mutex 300

@@ -186,7 +186,7 @@ func (s *search) forward(picks []pick) bool {
 		at := choice{pick: p, rest: picks[i+1:], events: len(s.events), nextEff: s.nextEff, last: s.last, clock: s.m.clock, low: s.low}
 		if s.take(p) {
 			if len(at.rest) > 0 && len(s.events)-at.events == 1 && s.idle(&s.events[at.events]) {
-				at.rest = nil // if an order with the command later exists, so does one with it here
+				at.rest = slices.DeleteFunc(slices.Clone(at.rest), func(p pick) bool { return !p.after }) // with the command later, an order would exist with it here, too
 			}
 			s.stack = append(s.stack, at)
 			s.commit()
@@ -383,7 +383,7 @@ func (s *search) restart() {
 func (s *search) hash() uint64 {
 	h := fnv.New64a()
 	put := func(text string) { _, _ = h.Write(append([]byte(text), 0)) }
-	put(strconv.Itoa(s.low))
+	put(strconv.Itoa(s.low) + " " + strconv.Itoa(s.nextEff))
 	for i := s.low; i < len(s.cmds) && s.cmds[i].Sent <= s.last+grain; i++ {
 		if s.done[i] {
 			put(strconv.Itoa(i))

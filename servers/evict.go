@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -62,7 +62,8 @@ const (
 	allEvicted    = "lockbench-evicted" // our message after the last eviction
 )
 
-// evict limits the server's memory, fills it, and restores the settings. It returns the evictions of the given keys.
+// evict limits the server's memory, fills it, and restores the settings. It returns the evictions of all keys
+// but those that it made: clients may write further keys meanwhile.
 func (e evictor) evict(ctx context.Context, listener admin, keys []string) ([]Eviction, error) {
 	before, err := e.memory(ctx)
 	if err != nil {
@@ -76,7 +77,7 @@ func (e evictor) evict(ctx context.Context, listener admin, keys []string) ([]Ev
 		}
 	}
 	heard := make(chan []Eviction, 1)
-	go func() { heard <- evictions(messages, keys) }()
+	go func() { heard <- evictions(messages) }()
 	var fillers int
 	err = errors.Join(e.set(ctx, notifications, "Ee"), e.limit(ctx, before.used+fillerRoom, evictionPolicy))
 	if err == nil {
@@ -92,13 +93,13 @@ func (e evictor) evict(ctx context.Context, listener admin, keys []string) ([]Ev
 	return <-heard, err
 }
 
-// evictions reads the evictions of some keys until the message that ends them, or until the subscription is closed.
-func evictions(messages *redis.PubSub, keys []string) (all []Eviction) {
+// evictions reads the evictions of all keys but the fillers until the message that ends them, or until the subscription is closed.
+func evictions(messages *redis.PubSub) (all []Eviction) {
 	for m := range messages.Channel() {
 		if m.Channel == allEvicted {
 			break
 		}
-		if slices.Contains(keys, m.Payload) {
+		if !strings.HasPrefix(m.Payload, fillerPrefix) {
 			all = append(all, Eviction{m.Payload, time.Now()})
 		}
 	}

@@ -81,7 +81,7 @@ type Deployment interface {
 	// Keys returns the keys under a prefix. On a user's Redis it considers only keys named by requests over connections from Dial.
 	Keys(ctx context.Context, node int, prefix string) ([]string, error)
 	// EvictKeys fills the server's memory, under a policy that may evict any key, until each of the keys is gone, and restores the settings. It
-	// returns the evictions: several of a key that was written again meanwhile, none of a key that was deleted otherwise.
+	// returns the evictions, also those of other keys: several of a key that was written again meanwhile, none of a key that was deleted otherwise.
 	EvictKeys(ctx context.Context, node int, keys ...string) ([]Eviction, error)
 	Close() error // ends and removes everything that was started; on a user's Redis, deletes the run's keys
 }
