@@ -142,7 +142,7 @@ func (s *search) candidates() (picks []pick) {
 			picks = append(picks, pick{cmd: p.cmd, late: true}, pick{cmd: p.cmd, early: true},
 				pick{cmd: p.cmd, early: true, other: true}, pick{cmd: p.cmd, late: true, other: true})
 		}
-		if s.nextEff < len(s.effects) && s.effects[s.nextEff].from <= c.Replied && s.effects[s.nextEff].At > s.likely[p.cmd] {
+		if slices.ContainsFunc(s.effects[s.nextEff:], func(e dated) bool { return e.from <= c.Replied && e.At > s.likely[p.cmd] }) {
 			picks = append(picks, pick{cmd: p.cmd, after: true})
 		}
 	}
