@@ -268,6 +268,9 @@ func (d *Director) Release(m Message) {
 	}
 }
 
+// MustEnd reports whether a fault that has begun must not outlive the run.
+func (f *Fault) MustEnd() bool { return f.kind.mustEnd || f.undo != nil && f.lasts() }
+
 // End ends a fault, once, and records its window. It does nothing for nil.
 func (d *Director) End(f *Fault) {
 	if f == nil {
@@ -363,7 +366,7 @@ func (d *Director) InForce() bool {
 func (d *Director) Close() error {
 	var errs []error
 	for _, f := range d.begun() {
-		if f.kind.mustEnd || f.undo != nil && f.lasts() {
+		if f.MustEnd() {
 			d.End(f)
 		}
 		d.record(f)

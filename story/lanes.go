@@ -18,7 +18,7 @@ const laneWidth = 60
 const labelWidth = 80 - 2 - laneWidth
 
 // laneLegend explains the marks of a drawing.
-const laneLegend = "[==] holds  ## inside  !! inside after its hold  ~~ fault  ^ the violation"
+const laneLegend = "[==] holds  ## inside  !! inside after hold  .. waits  ~~ fault  ^ violation"
 
 // draw returns the drawing: a time axis, a lane per client, a lane per fault, and a mark at the violation.
 func (t *narrator) draw() []string {

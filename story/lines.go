@@ -128,16 +128,13 @@ func (t *narrator) sayExtends(h *checker.Hold) {
 			t.say(x.Call, 5, false, fmt.Sprintf("%s tried to renew at %s: %s", shortened(h.Client), t.ms(x.Call), x.Outcome))
 		}
 	}
-	if granted > 0 {
-		t.say(last, 5, true, fmt.Sprintf("%s was told %s that its lease was renewed, the last time at %s", shortened(h.Client), times(granted), t.ms(last)))
+	switch granted {
+	case 0:
+	case 1:
+		t.say(last, 5, true, fmt.Sprintf("at %s %s was told that its lease was renewed", t.ms(last), shortened(h.Client)))
+	default:
+		t.say(last, 5, true, fmt.Sprintf("%s was told %d times that its lease was renewed, the last time at %s", shortened(h.Client), granted, t.ms(last)))
 	}
-}
-
-func times(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
 }
 
 // sayEvent adds a command of the answer, and whose hold it changed.

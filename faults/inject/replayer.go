@@ -82,6 +82,7 @@ func (c *Replayer) turnOf(s faults.Step, gone <-chan struct{}) turn {
 func (c *Replayer) Run(ctx context.Context, director *faults.Director) {
 	p := &replay{Replayer: c, director: director, begun: map[int]*faults.Fault{}}
 	defer c.release()
+	defer p.endAll()
 	for i, s := range c.schedule {
 		if left := p.step(ctx, i, s); left != "" {
 			c.leave(i, left)
@@ -162,6 +163,15 @@ func (p *replay) fault(ctx context.Context, s faults.Step) {
 		spec.Until = faults.OtherEntered // give it a length: it ends with the step that promotes the replica
 	}
 	p.begun[s.ID] = p.director.Begin(ctx, spec, "as on the tape", nil)
+}
+
+// endAll ends the faults that must end when no step will: a client that stays paused never finishes.
+func (p *replay) endAll() {
+	for _, f := range p.begun {
+		if f != nil && f.MustEnd() {
+			p.director.End(f)
+		}
+	}
 }
 
 func (p *replay) why(ctx context.Context) string {

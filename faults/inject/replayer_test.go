@@ -109,3 +109,26 @@ func TestReplayerAddsNoTime(t *testing.T) {
 		})
 	}
 }
+
+// TestReplayerEndsPauses: a run that leaves the schedule, or a schedule that ends first, leaves no client paused.
+func TestReplayerEndsPauses(t *testing.T) {
+	pause := faults.Step{ID: 1, Kind: faults.StepBegin, Client: "c1", Fault: faults.Spec{Fault: faults.PauseClient, Client: 1, For: faults.Span{Fixed: time.Minute}}}
+	for name, schedule := range map[string]faults.Schedule{"the run leaves it": {pause, entered(2, "c2", 0)}, "it ends": {pause}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				now := func() int64 { return int64(time.Since(start)) }
+				world, client := NewWorld(Config{Timeline: now}), NewGoroutine()
+				world.Enlist(1, client)
+				d := faults.NewDirector(faults.NewPlan(nil, time.Second, false), faults.DirectorConfig{World: world, Clients: 1})
+				NewReplayer(schedule, now).Run(t.Context(), d)
+				if w := d.Windows(); len(w) != 1 || !w[0].Confirmed || w[0].End == 0 {
+					t.Errorf("windows %+v, want one pause that has ended", w)
+				}
+				if err := client.Gate.Pass(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
