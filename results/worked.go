@@ -44,9 +44,10 @@ func CountAcquireErrors(ops []history.Operation, windows []history.Window) Acqui
 	return e
 }
 
-// ownWait reports whether text is an error of the acquire's context.
+// ownWait reports whether text says that the acquire's context had ended. What came of a request that was under way then may follow: "cancelled: …: i/o
+// timeout".
 func ownWait(text string) bool {
-	return strings.Contains(text, "context deadline exceeded") || strings.Contains(text, "context canceled")
+	return strings.HasPrefix(text, "cancelled: ") || strings.Contains(text, "context deadline exceeded") || strings.Contains(text, "context canceled")
 }
 
 // Add returns the sum of two counts.

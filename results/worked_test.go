@@ -34,6 +34,7 @@ func TestErrorsMakeARunInconclusive(t *testing.T) {
 		{"of two kinds", append(ok(1), acquire(2, history.Fail, oom), acquire(4, history.Unknown, "EOF"), acquire(6, history.Unknown, "EOF")), nil,
 			"3 of 4 acquires failed: EOF (2 times)"},
 		{"refusals, and waits that were over", append(ok(1), acquire(2, history.Busy, "lock is busy"), acquire(4, history.Fail, "wait: context deadline exceeded")), nil, ""},
+		{"a wait that was over while a request was under way", append(ok(1), acquire(2, history.Unknown, "cancelled: acquire job: unknown outcome: i/o timeout")), nil, ""},
 		{"in a fault", append(ok(1), acquire(2, history.Fail, oom)), down(true), ""},
 		{"in a fault that was not confirmed", append(ok(1), acquire(2, history.Fail, oom)), down(false), "1 of 2 acquires failed: " + oom},
 	} {
