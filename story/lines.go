@@ -22,19 +22,13 @@ func (t *narrator) narrate() {
 	}
 	t.sayFaults()
 	switch t.v.Property {
-	case verdicts.StoreIntegrity:
-		t.sayWrites(t.writes())
-	case verdicts.MutualExclusion:
+	case verdicts.MutualExclusion, verdicts.Linearizability:
 		t.sayMeeting()
-	case verdicts.ExclusiveUse:
-		t.sayInside(t.uses())
 	case verdicts.Hygiene:
 		t.say(t.v.At, 9, true, "left behind: "+plain.Text(t.v.Witness.Leftover))
-	case verdicts.Linearizability:
-		t.sayMeeting()
-		t.sayAnswers(t.answers())
-	default:
-		t.sayAnswers(t.answers())
+	}
+	for i := range t.shown {
+		t.sayOperation(&t.shown[i])
 	}
 }
 
@@ -248,13 +242,6 @@ func (t *narrator) uses() (uses []history.Operation) {
 	return uses
 }
 
-// sayInside adds which clients were inside the critical section, and when.
-func (t *narrator) sayInside(uses []history.Operation) {
-	for _, u := range uses {
-		t.say(u.Call, 6, true, fmt.Sprintf("%s was inside the critical section from %s to %s", shortened(u.Client), t.ms(u.Call), t.ms(u.Return)))
-	}
-}
-
 // writes returns the last writes of the violation's clients up to the damage.
 func (t *narrator) writes() (writes []history.Operation) {
 	const shown = 4
@@ -264,20 +251,6 @@ func (t *narrator) writes() (writes []history.Operation) {
 		}
 	}
 	return writes[max(0, len(writes)-shown):]
-}
-
-// sayWrites adds writes, with the values that they read and wrote.
-func (t *narrator) sayWrites(writes []history.Operation) {
-	for _, w := range writes {
-		text := fmt.Sprintf("at %s %s wrote to the guarded store: %s", t.ms(w.Call), shortened(w.Client), w.Outcome)
-		if w.HasValue {
-			text = fmt.Sprintf("at %s %s wrote %d, having read %d: %s", t.ms(w.Call), shortened(w.Client), w.Wrote, w.Read, w.Outcome)
-		}
-		if w.Fence > 0 {
-			text += fmt.Sprintf(", fence %d", w.Fence)
-		}
-		t.say(w.Call, 5, true, text)
-	}
 }
 
 // answers returns the first operations of the witness that no other line shows.
@@ -292,15 +265,25 @@ func (t *narrator) answers() (ops []history.Operation) {
 	return ops
 }
 
-// sayAnswers adds operations with their outcomes.
-func (t *narrator) sayAnswers(ops []history.Operation) {
-	for i := range ops {
-		op := &ops[i]
-		if op.Op == history.Lost {
-			t.say(op.Call, 5, true, fmt.Sprintf("the lock reported to %s at %s that its hold was lost", shortened(op.Client), t.ms(op.Call)))
-			continue
+// sayOperation adds a critical section, a write with the values that it read and wrote, a loss notice, or a call with its outcome.
+func (t *narrator) sayOperation(op *history.Operation) {
+	client := shortened(op.Client)
+	switch op.Op {
+	case history.Use:
+		t.say(op.Call, 6, true, fmt.Sprintf("%s was inside the critical section from %s to %s", client, t.ms(op.Call), t.ms(op.Return)))
+	case history.Write:
+		text := fmt.Sprintf("at %s %s wrote to the guarded store: %s", t.ms(op.Call), client, op.Outcome)
+		if op.HasValue {
+			text = fmt.Sprintf("at %s %s wrote %d, having read %d: %s", t.ms(op.Call), client, op.Wrote, op.Read, op.Outcome)
 		}
-		t.say(op.Call, 5, true, fmt.Sprintf("%s called %s at %s: %s at %s%s", shortened(op.Client), op.Op, t.ms(op.Call), op.Outcome, t.ms(op.Return), t.commandsOf(op)))
+		if op.Fence > 0 {
+			text += fmt.Sprintf(", fence %d", op.Fence)
+		}
+		t.say(op.Call, 5, true, text)
+	case history.Lost:
+		t.say(op.Call, 5, true, fmt.Sprintf("the lock reported to %s at %s that its hold was lost", client, t.ms(op.Call)))
+	default:
+		t.say(op.Call, 5, true, fmt.Sprintf("%s called %s at %s: %s at %s%s", client, op.Op, t.ms(op.Call), op.Outcome, t.ms(op.Return), t.commandsOf(op)))
 	}
 }
 

@@ -67,9 +67,10 @@ type narrator struct {
 	answer explain.Answer
 	sent   map[uint64][]*history.Command // by operation
 
-	holds  []checker.Hold // of the story, by start
-	base   int64          // the first instant of the story, from which its times count
-	to     int64          // the last instant
+	holds  []checker.Hold      // of the story, by start
+	base   int64               // the first instant of the story, from which its times count
+	to     int64               // the last instant
+	shown  []history.Operation // that get lines of their own
 	events []event
 }
 
@@ -141,7 +142,8 @@ func (t *narrator) span() {
 			t.base = min(t.base, op.Call)
 		}
 	}
-	for _, op := range t.shown() {
+	t.shown = t.listed()
+	for _, op := range t.shown {
 		t.base = min(t.base, op.Call)
 	}
 	for _, part := range t.answer.Experiment {
@@ -151,8 +153,8 @@ func (t *narrator) span() {
 	}
 }
 
-// shown returns the operations that have lines of their own.
-func (t *narrator) shown() []history.Operation {
+// listed returns the operations that get lines of their own.
+func (t *narrator) listed() []history.Operation {
 	switch t.v.Property {
 	case verdicts.StoreIntegrity:
 		return t.writes()
