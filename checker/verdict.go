@@ -1,6 +1,10 @@
 package checker
 
-import "github.com/lockbench/lockbench/verdicts"
+import (
+	"slices"
+
+	"github.com/lockbench/lockbench/verdicts"
+)
 
 // Result is the outcome of a judgement: pass, fail or inconclusive, or n/a if the property does not apply.
 type Result string
@@ -22,6 +26,16 @@ type Verdict struct {
 	Damage      *Damage     `json:"damage,omitempty"`
 	Notes       []string    `json:"notes,omitempty"` // warnings that must be shown
 	Violations  []Violation `json:"-"`               // all of them up to Options.MaxViolations, by time
+}
+
+// Doubt notes why the history shows less than it seems to, once for each reason, and makes a pass inconclusive.
+func (v *Verdict) Doubt(why string) {
+	if !slices.Contains(v.Notes, why) {
+		v.Notes = append(v.Notes, why)
+	}
+	if v.Verdict == Pass {
+		v.Verdict = Inconclusive
+	}
 }
 
 // Operations counts operations by name and outcome.

@@ -24,15 +24,15 @@ func doubts(v *checker.Verdict, e Experiment, windows []history.Window) {
 	for _, w := range windows {
 		struck[w.Fault] = true
 		if why := w.Doubt(); why != "" {
-			doubt(v, why)
+			v.Doubt(why)
 		}
 	}
 	for _, w := range lateServers(e, windows) {
-		doubt(v, fmt.Sprintf("%s took %v to end: a section had passed before the node was there", w.Fault, time.Duration(w.End-w.Ending).Round(time.Millisecond)))
+		v.Doubt(fmt.Sprintf("%s took %v to end: a section had passed before the node was there", w.Fault, time.Duration(w.End-w.Ending).Round(time.Millisecond)))
 	}
 	for _, f := range e.Scenario.Faults {
 		if !struck[f.Fault] {
-			doubt(v, f.Fault+" never struck: its trigger never matched")
+			v.Doubt(f.Fault + " never struck: its trigger never matched")
 		}
 	}
 }
@@ -56,7 +56,7 @@ func doubtMeetings(v *checker.Verdict, ops []history.Operation, windows []histor
 	}
 	for _, fault := range slices.Sorted(maps.Keys(met)) {
 		if !met[fault] {
-			doubt(v, fault+" met nobody: the other clients had done their rounds before it struck")
+			v.Doubt(fault + " met nobody: the other clients had done their rounds before it struck")
 		}
 	}
 }
@@ -76,15 +76,6 @@ func activity(ops []history.Operation) map[string]*stay {
 		s.from, s.to = min(s.from, op.Call), max(s.to, op.Return)
 	}
 	return active
-}
-
-func doubt(v *checker.Verdict, why string) {
-	if !slices.Contains(v.Notes, why) {
-		v.Notes = append(v.Notes, why)
-	}
-	if v.Verdict == checker.Pass {
-		v.Verdict = checker.Inconclusive
-	}
 }
 
 // latencies adds the hand-overs to what the clients recorded.

@@ -282,10 +282,7 @@ func noteCut(v *checker.Verdict, truncated bool) {
 	if len(v.Operations) == 0 {
 		note = "the history is cut off before its first operation: the run was ended before anything that its clients did was recorded"
 	}
-	v.Notes = append(v.Notes, note)
-	if v.Verdict == checker.Pass {
-		v.Verdict = checker.Inconclusive
-	}
+	v.Doubt(note)
 }
 
 // describe names the lock and scenario of a history, from the run record beside it or from its header and name.
