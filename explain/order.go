@@ -72,7 +72,7 @@ func (n *node) after(turn uint64) int {
 		switch e := &n.events[i]; {
 		case e.cmd != nil && e.cmd.Turn != 0 && e.cmd.Turn <= turn:
 			return i + 1
-		case e.effect != nil && e.effect.Known && e.effect.Turn <= turn && (e.effect.What == history.Deleted || e.effect.What == history.Evicted):
+		case e.deletes() && e.effect.Known && e.effect.Turn <= turn:
 			return i + 1
 		}
 	}

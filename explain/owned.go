@@ -92,27 +92,17 @@ func (r *run) began(n *node, op *history.Operation) (acquire uint64, event int) 
 
 // beganSince reports whether the hold that an event ended was granted after the first.
 func (m *meeting) beganSince(p pairing, i int) bool {
-	_, began := m.began(p.first.node, m.enderOf(p.first.node, i))
+	_, began := m.endedHold(p.first.node, i)
 	return began >= p.from()
 }
 
-// endedBy returns the acquire of the hold that an event ended; 0: none.
-func (r *run) endedBy(n *node, i int) uint64 {
-	if e := &n.events[i]; e.op != nil && e.op.Op == history.Acquire {
-		return 0
-	}
-	acquire, _ := r.began(n, r.enderOf(n, i))
-	return acquire
-}
-
-// enderOf returns the operation that tells whose hold an event ended: its own, or, of the end of a lease or an effect, that which had written there.
-func (r *run) enderOf(n *node, i int) *history.Operation {
+// endedHold returns, as began does, the hold that an event ended: that of its operation or, of the end of a lease or an effect, that of the operation
+// that had written there.
+func (r *run) endedHold(n *node, i int) (acquire uint64, event int) {
 	e := &n.events[i]
-	if e.cmd != nil {
-		return e.op
+	op := e.op
+	if at := n.writer(i, e.changes...); e.cmd == nil && at >= 0 {
+		op = n.events[at].op
 	}
-	if at := n.writer(i, e.changes...); at >= 0 {
-		return n.events[at].op
-	}
-	return nil
+	return r.began(n, op)
 }

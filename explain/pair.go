@@ -238,7 +238,10 @@ func (m *meeting) together(pairs []pairing, spare int) (found []finding) {
 func (m *meeting) fewestOf(p pairing, all []int) []int {
 	ends := map[uint64]bool{} // acquires whose holds end
 	for _, i := range all {
-		ends[m.endedBy(p.first.node, i)] = true
+		if e := &p.first.node.events[i]; e.op == nil || e.op.Op != history.Acquire {
+			acquire, _ := m.endedHold(p.first.node, i)
+			ends[acquire] = true
+		}
 	}
 	return fewest(all, func(left []int) bool {
 		for _, i := range all {

@@ -96,8 +96,12 @@ func (r *run) newReplay(a *attempt, from int, left without) *replay {
 func (r *run) withRight(n *node, events []int) []int {
 	all := events
 	for _, i := range events {
-		for j := i + 1; n.events[i].setsClock() && j < len(n.events); j++ {
-			if n.events[j].setsClock() && r.windowOf(n.events[i].effect) == r.windowOf(n.events[j].effect) && !slices.Contains(all, j) {
+		if !n.events[i].setsClock() {
+			continue
+		}
+		fault := r.windowOf(n.events[i].effect)
+		for j := i + 1; j < len(n.events); j++ {
+			if e := &n.events[j]; e.setsClock() && r.windowOf(e.effect) == fault && !slices.Contains(all, j) {
 				all = append(slices.Clone(all), j)
 			}
 		}
@@ -234,7 +238,12 @@ func (p *replay) step(i int) {
 // removedNothing reports whether an event is an eviction or a deletion of keys that no longer existed. Like a command that changed nothing, it changes
 // nothing in a replay, even if they still exist there.
 func (e *event) removedNothing() bool {
-	return e.effect != nil && (e.effect.What == history.Evicted || e.effect.What == history.Deleted) && len(e.changes) == 0
+	return e.deletes() && len(e.changes) == 0
+}
+
+// deletes reports whether an event is an eviction or a delete of keys.
+func (e *event) deletes() bool {
+	return e.effect != nil && (e.effect.What == history.Evicted || e.effect.What == history.Deleted)
 }
 
 // end ends a lease as the node did, if it is the same lease.
