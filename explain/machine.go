@@ -89,8 +89,9 @@ type machine struct {
 	epoch  int64 // of the run's base, since 1970
 	clock  clock
 	values map[string]*Value
-	loaded bool  // the server has been given values
-	stop   int64 // when the node's clock stops, so that no lease ends; 0: never
+	timed  map[shape]bool // requests that reply with remaining times
+	loaded bool           // the server has been given values
+	stop   int64          // when the node's clock stops, so that no lease ends; 0: never
 }
 
 // load sets the data and the clock, which runs.
@@ -175,7 +176,7 @@ func (m *machine) idle(e *event, r request) bool {
 				m.set(key, other(*v))
 			}
 		}
-		if reply, changes, _ := m.do(r, e.at); len(changes) > 0 && same(e.cmd, answerOf(e.cmd, reply)) {
+		if reply, changes, _ := m.do(r, e.at); len(changes) > 0 && m.same(e.cmd, answerOf(e.cmd, reply)) {
 			return false
 		}
 	}

@@ -115,12 +115,15 @@ func (m *meeting) lease(p pairing, at int64) verdicts.Cause {
 	return verdicts.Overbelief
 }
 
-// hindered reports whether a fault may have prevented the first client from renewing.
+// hindered reports whether a confirmed fault, of the first client or of a node that it asked, may have prevented the client from renewing.
 func (m *meeting) hindered(from, to int64) bool {
-	return slices.ContainsFunc(m.Faults, func(w history.Window) bool {
+	asked := func(index int) bool {
+		return index < 0 || slices.ContainsFunc(m.nodes, func(n *node) bool { return n.index == index && len(n.byOp[m.first.ID]) > 0 })
+	}
+	return len(m.confirmed(func(w *history.Window) bool {
 		kind, _ := faults.FindKind(w.Fault)
-		return kind.Hinders && (w.Client == m.first.Client || w.Client == "") && w.Start <= to && w.Last() >= from
-	})
+		return kind.Hinders && (w.Client == m.first.Client || w.Client == "" && asked(w.Node)) && w.Start <= to && w.Last() >= from
+	})) > 0
 }
 
 // renewedInVain returns the first client's last extend that succeeded before its lease ended although no node renewed the lease; nil: none.

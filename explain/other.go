@@ -106,10 +106,7 @@ func (r *run) fence(v *checker.Violation) Answer {
 // lowered finds the events between the two grants without which the second's fence would have been larger than the first's: each that suffices alone, or
 // the fewest that do together. It skips acquires, which only increase the fence.
 func (m *meeting) lowered(p pairing) (found []finding) {
-	larger := func(left []int) bool {
-		granted, reply := m.granted(p.second, left[0], without{events: left})
-		return granted && largest(reply) > m.first.Fence
-	}
+	larger := func(left []int) bool { return m.fenced(p.second, left) > m.first.Fence }
 	var all []int
 	for _, i := range m.candidates(p) {
 		e := &p.first.node.events[i]
@@ -141,14 +138,33 @@ func (m *meeting) fenceFinding(p pairing, i int) finding {
 	return f
 }
 
-// largest returns the largest number in a reply.
-func largest(reply string) (most uint64) {
+// fenced returns the fence that an attempt gets without some events: the largest number at a place at which the recorded reply has its fence. It is 0 if
+// the attempt is refused then.
+func (m *meeting) fenced(a *attempt, left []int) (fence uint64) {
+	m.again(a, left[0], without{events: left}, func(e *event, reply string, changes []change) bool {
+		if m.refuses(a, e, reply, changes) {
+			fence = 0
+			return false
+		}
+		was, is := numbers(e.cmd.Reply), numbers(reply)
+		for i := range was {
+			if was[i] == a.op.Fence && len(is) == len(was) {
+				fence = max(fence, is[i])
+			}
+		}
+		return true
+	})
+	return fence
+}
+
+// numbers returns the numbers in a reply.
+func numbers(reply string) (all []uint64) {
 	for _, word := range strings.FieldsFunc(reply, func(c rune) bool { return c < '0' || c > '9' }) {
 		if n, err := strconv.ParseUint(word, 10, 64); err == nil {
-			most = max(most, n)
+			all = append(all, n)
 		}
 	}
-	return most
+	return all
 }
 
 // ownHold explains the loss of a client's own hold: by the event without which an extend, a re-entry or a release that the client called before an
@@ -209,7 +225,7 @@ func (r *run) finds(a *attempt, out int) bool {
 	case a.op == nil || a.op.Outcome == history.OK: // a command in the background has no outcome, only an effect
 	case a.op.Op == history.Acquire:
 		return r.accepts(e, reply, changes)
-	case !same(e.cmd, reply):
+	case !r.m.same(e.cmd, reply):
 		return true
 	}
 	return slices.ContainsFunc(changes, func(c change) bool {

@@ -69,10 +69,8 @@ func (m *meeting) holdsOf(p pairing, client string, to int) (ops []uint64, from 
 	}
 	if op := p.first.node.events[to].op; op != nil && op.Op == history.Release {
 		id, began := m.began(p.first.node, op)
-		if began >= 0 && began < p.from() && id != m.first.ID {
-			if granted, _ := m.granted(p.first, began, without{ops: []uint64{id}}); granted {
-				ops, from = append(ops, id), began
-			}
+		if began >= 0 && began < p.from() && id != m.first.ID && m.granted(p.first, began, without{ops: []uint64{id}}) {
+			ops, from = append(ops, id), began
 		}
 	}
 	return ops, from

@@ -174,8 +174,7 @@ func (m *meeting) candidates(p pairing) (out []int) {
 
 // lacks reports whether a node refuses the second without what is left out.
 func (m *meeting) lacks(p pairing, from int, left without) bool {
-	ok, _ := m.granted(p.second, from, left)
-	return !ok
+	return !m.granted(p.second, from, left)
 }
 
 // single leaves out each event alone. An event on one of several nodes removes one vote.
@@ -196,11 +195,7 @@ func (m *meeting) single(pairs []pairing, spare int) (found []finding) {
 // stands reports whether the first is granted without an event. An event that the first's grant needs, such as the release that handed it the lock,
 // cannot have ended its hold.
 func (m *meeting) stands(p pairing, i int) bool {
-	if i > p.first.grant {
-		return true
-	}
-	granted, _ := m.granted(p.first, i, without{events: []int{i}})
-	return granted
+	return i > p.first.grant || m.granted(p.first, i, without{events: []int{i}})
 }
 
 // others returns the candidates that may be left out together. It drops those that the first's grant needs, and the end of another client's hold that
@@ -269,10 +264,10 @@ func jointly(found []finding) (out []finding) {
 	return out
 }
 
-// fewest returns the events of a set that must be left out for an experiment to succeed.
-func fewest(all []int, succeeds func(left []int) bool) []int {
+// fewest returns those of a set that must be left out for an experiment to succeed.
+func fewest[T any](all []T, succeeds func(left []T) bool) []T {
 	const most = 64
-	for i := len(all) - 1; i >= 0 && len(all) <= most; i-- {
+	for i := min(len(all), most) - 1; i >= 0; i-- {
 		if fewer := slices.Delete(slices.Clone(all), i, i+1); len(fewer) > 0 && succeeds(fewer) {
 			all = fewer
 		}
@@ -289,7 +284,7 @@ func (m *meeting) unexplained(pairs []pairing) Answer {
 			if e.effect == nil || !slices.Contains(m.candidates(p), i) {
 				continue
 			}
-			if ok, _ := m.granted(p.first, i, without{events: []int{i}}); !ok {
+			if !m.granted(p.first, i, without{events: []int{i}}) {
 				return m.finding(p, i).because(Name(m.first.Client), " would have been refused")
 			}
 		}

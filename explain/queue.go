@@ -79,8 +79,7 @@ func (p *passing) without(e *event) Sentence {
 // decides reports whether the waiter, and not the newcomer, is granted when an event is left out.
 func (p *passing) decides(i int) bool {
 	left := without{events: []int{i}}
-	granted, _ := p.granted(p.grant, i, left)
-	return !granted && p.instead(p.grant, p.waiter, i, left)
+	return !p.granted(p.grant, i, left) && p.instead(p.grant, p.waiter, i, left)
 }
 
 // between returns the events since the waiter's first request that changed the keys of either client, without the newcomer's own.

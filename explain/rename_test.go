@@ -3,6 +3,7 @@ package explain_test
 import (
 	"crypto/sha1"
 	"encoding/hex"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -54,6 +55,23 @@ func TestTheTextOfAScriptDecidesNothing(t *testing.T) {
 		for i, v := range explained(t, s, rec) {
 			if v.Cause != s.want[i] {
 				t.Errorf("%s: %s: %s, want %s", row.what, v.Property, v.Cause, s.want[i])
+			}
+		}
+	}
+}
+
+// TestTheOrderOfLinesDecidesNothing: a record with its lines in any order has the same causes.
+func TestTheOrderOfLinesDecidesNothing(t *testing.T) {
+	for _, s := range corpus(t) {
+		rec := s.recorded()
+		rec.Ops, rec.Commands, rec.Faults = slices.Clone(rec.Ops), slices.Clone(rec.Commands), slices.Clone(rec.Faults)
+		r := rand.New(rand.NewPCG(1, 1))
+		r.Shuffle(len(rec.Ops), func(i, j int) { rec.Ops[i], rec.Ops[j] = rec.Ops[j], rec.Ops[i] })
+		r.Shuffle(len(rec.Commands), func(i, j int) { rec.Commands[i], rec.Commands[j] = rec.Commands[j], rec.Commands[i] })
+		r.Shuffle(len(rec.Faults), func(i, j int) { rec.Faults[i], rec.Faults[j] = rec.Faults[j], rec.Faults[i] })
+		for i, v := range explained(t, s, rec) {
+			if v.Cause != s.want[i] {
+				t.Errorf("%s: %s: %s, want %s", s.name, v.Property, v.Cause, s.want[i])
 			}
 		}
 	}

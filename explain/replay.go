@@ -30,15 +30,14 @@ type replay struct {
 	early  bool               // a request of the waiter was granted in the replay
 }
 
-// granted replays a node's history from an event on, without some events, and reports whether an attempt is then granted, and with which reply.
-func (r *run) granted(a *attempt, from int, left without) (granted bool, reply string) {
-	granted = true
-	r.again(a, from, left, func(e *event, got string, changes []change) bool {
-		reply = got
-		granted = !r.refuses(a, e, got, changes)
+// granted replays a node's history from an event on, without some events, and reports whether an attempt is then granted.
+func (r *run) granted(a *attempt, from int, left without) bool {
+	granted := true
+	r.again(a, from, left, func(e *event, reply string, changes []change) bool {
+		granted = !r.refuses(a, e, reply, changes)
 		return granted
 	})
-	return granted, reply
+	return granted
 }
 
 // answered does the same, and returns the last reply of an attempt and what its command changes.
@@ -329,7 +328,7 @@ func (p *replay) repeat(i int) {
 // refuses reports whether the reply to a command of a granted attempt is now a refusal. The record shows which replies refuse; for other replies, the
 // changes of the command decide.
 func (r *run) refuses(a *attempt, e *event, reply string, changes []change) bool {
-	if same(e.cmd, reply) {
+	if r.m.same(e.cmd, reply) {
 		return false
 	}
 	if refused, known := r.seen.refuse(shapeOf(e.cmd), reply); known {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/resp"
 )
 
 // request is what a node executes as one step: a command, with its name, or those from MULTI to EXEC.
@@ -85,6 +86,11 @@ func (q *requests) of(c *history.Command) (r request) {
 		r = append(r, args)
 	}
 	return append(r, []string{"EXEC"})
+}
+
+// mayChange reports whether the request of a command may change the data of a node.
+func (q *requests) mayChange(c *history.Command) bool {
+	return slices.ContainsFunc(q.of(c), func(args []string) bool { return resp.IsWrite(args[0]) })
 }
 
 // one returns a single command to execute; nil if it uses no key or cannot be executed again.

@@ -50,11 +50,34 @@ func shapeOf(c *history.Command) shape {
 	return shape{name, c.Script}
 }
 
+// chronological returns a record with its lines by time: their order in a file decides nothing, except between commands that one connection sent at the
+// same instant.
+func chronological(rec Record) Record {
+	rec.Ops = sorted(rec.Ops, func(a, b history.Operation) int {
+		return cmp.Or(cmp.Compare(a.Call, b.Call), cmp.Compare(a.Return, b.Return), cmp.Compare(a.Client, b.Client))
+	})
+	rec.Commands = sorted(rec.Commands, func(a, b history.Command) int {
+		return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.Replied, b.Replied), cmp.Compare(a.Client, b.Client), cmp.Compare(a.Conn, b.Conn))
+	})
+	rec.Faults = sorted(rec.Faults, func(a, b history.Window) int { return cmp.Compare(a.Start, b.Start) })
+	return rec
+}
+
+// sorted returns a sorted list: a copy, if need be.
+func sorted[T any](list []T, compare func(a, b T) int) []T {
+	if !slices.IsSortedFunc(list, compare) {
+		list = slices.Clone(list)
+		slices.SortStableFunc(list, compare)
+	}
+	return list
+}
+
 // newRun finds the order of a record.
 func newRun(rec Record, srv Server) *run {
+	rec = chronological(rec)
 	r := &run{Record: rec, ops: make(map[uint64]*history.Operation, len(rec.Ops)), seen: replies{seen: map[shape]map[answer]tally{}}, pairs: map[[3]uint64]Answer{}, polled: map[shape]bool{}, unseen: map[uint64][]*history.Command{}}
 	r.asks = newRequests(&r.Record)
-	r.m = &machine{srv: srv, epoch: rec.Header.Epoch}
+	r.m = &machine{srv: srv, epoch: rec.Header.Epoch, timed: map[shape]bool{}}
 	for i := range rec.Ops {
 		r.ops[rec.Ops[i].ID] = &rec.Ops[i]
 	}
@@ -221,19 +244,13 @@ func (r *run) attempts(op *history.Operation) (out []*attempt) {
 	return out
 }
 
-// key returns the first key in a command's arguments.
+// key returns the first key in a command's arguments, or else the first that it used.
 func (e *event) key() string {
-	args := append([]string{e.cmd.Name}, e.cmd.Args...)
-	if e.cmd.Script != "" && len(args) > 3 && args[2] != "0" {
-		return args[3]
-	}
-	if keys := resp.Keys(args); len(keys) > 0 {
-		return keys[0]
-	}
-	if len(e.touched) == 0 {
+	keys := slices.Concat(resp.Keys(append([]string{e.cmd.Name}, e.cmd.Args...)), e.touched)
+	if len(keys) == 0 {
 		return ""
 	}
-	return e.touched[0]
+	return keys[0]
 }
 
 // asked is the kind and key of a request.
@@ -365,12 +382,14 @@ func (r *run) learn() {
 	}
 }
 
-// polls counts the places (nodes or keys) to which an operation sent the same request and may have been granted it, and records those requests.
+// place is where a request asks for a vote: a node, and a key there.
+type place struct {
+	asked
+	node int
+}
+
+// polls counts the places to which an operation sent the same request and may have been granted it, and records those requests.
 func (r *run) polls(op *history.Operation) (most int) {
-	type place struct {
-		asked
-		node int
-	}
 	places, count, got := map[place]bool{}, map[shape]int{}, map[shape]bool{}
 	add := func(e *event) {
 		if p := (place{e.asks(), e.cmd.Node}); !places[p] {

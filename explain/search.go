@@ -26,11 +26,7 @@ type search struct {
 	best   []pick          // the longest order found before backtracking
 	lossy  int             // commands without a reply are tried while as many with one are left: no order passes without them
 	given  int             // replies that count as unexplained
-}
-
-type connection struct {
-	client string
-	number uint64
+	vain   int             // commands that were executed in vain
 }
 
 // pick is a command and how to execute it: other inverts whether the leases that may have ended by then have; early and late execute it as early or late
@@ -54,6 +50,7 @@ type choice struct {
 
 // ordered executes the commands in an order that explains their replies.
 func (o *orderer) ordered() {
+	o.cmds = slices.DeleteFunc(o.cmds, func(c *history.Command) bool { return c.Replied == 0 && !o.asks.mayChange(c) })
 	likely := make(map[*history.Command]int64, len(o.cmds))
 	for _, c := range o.cmds {
 		likely[c] = o.likely(c)
@@ -91,15 +88,12 @@ func middle(sent, replied int64) int64 {
 }
 
 func (s *search) run() {
-	for s.left > 0 {
-		if s.forward(s.candidates()) || s.backtrack() || s.admitLost() {
+	for s.left > 0 && !s.broken {
+		if s.forward(s.candidates()) || s.backtrack() || s.vain < futile && s.admitLost() {
 			continue
 		}
 		s.acceptUnexplained()
-		if s.given > unsolved {
-			s.broken = true
-			return
-		}
+		s.broken = s.given > unsolved || s.vain >= futile
 	}
 }
 
@@ -110,7 +104,7 @@ func (s *search) candidates() (picks []pick) {
 	}
 	limit := s.limit()
 	var lost []pick
-	var conns []connection // those with an earlier command left
+	var earlier []*history.Command
 	for i := s.low; i < len(s.cmds); i++ {
 		c := s.cmds[i]
 		if s.done[i] {
@@ -119,9 +113,9 @@ func (s *search) candidates() (picks []pick) {
 		if s.likely[i]-s.reach > limit {
 			break
 		}
-		conn := connection{c.Client, c.Conn}
+		behind := func(o *history.Command) bool { return o.Client == c.Client && o.Conn == c.Conn && o.Sent < c.Sent }
 		switch {
-		case c.Sent > limit || c.Conn != 0 && slices.Contains(conns, conn):
+		case c.Sent > limit || c.Conn != 0 && slices.ContainsFunc(earlier, behind):
 		case c.Replied == 0 && s.left < s.lossy:
 		case c.Replied == 0:
 			lost = append(lost, pick{cmd: i})
@@ -132,7 +126,7 @@ func (s *search) candidates() (picks []pick) {
 			picks = append(picks, pick{cmd: i})
 		}
 		if c.Replied != 0 {
-			conns = append(conns, conn)
+			earlier = append(earlier, c)
 		}
 	}
 	for _, p := range picks[:len(picks):len(picks)] {
@@ -146,6 +140,7 @@ func (s *search) candidates() (picks []pick) {
 			picks = append(picks, pick{cmd: p.cmd, after: true})
 		}
 	}
+	slices.Reverse(lost) // requests seldom arrive long after they were sent
 	return append(picks, lost...)
 }
 
@@ -183,6 +178,9 @@ func (s *search) limit() int64 {
 // forward takes the first of the given picks whose reply equals the recorded one.
 func (s *search) forward(picks []pick) bool {
 	for i, p := range picks {
+		if s.vain >= futile {
+			return false
+		}
 		at := choice{pick: p, rest: picks[i+1:], events: len(s.events), nextEff: s.nextEff, last: s.last, clock: s.m.clock, low: s.low}
 		if s.take(p) {
 			if len(at.rest) > 0 && len(s.events)-at.events == 1 && s.idle(&s.events[at.events]) {
@@ -193,6 +191,7 @@ func (s *search) forward(picks []pick) bool {
 			return true
 		}
 		s.revert(&at)
+		s.vain++
 	}
 	return false
 }
@@ -295,7 +294,7 @@ func (s *search) backtrack() bool {
 			s.best = append(s.best, c.pick)
 		}
 	}
-	for len(s.stack) > 0 && s.tries < backtracks {
+	for len(s.stack) > 0 && s.tries < backtracks && s.vain < futile {
 		s.tries++
 		s.failed[s.hash()] = true
 		top := s.stack[len(s.stack)-1]
@@ -356,6 +355,7 @@ func (s *search) admitLost() bool {
 
 // acceptUnexplained repeats the longest order found and accepts the reply after it as unexplained.
 func (s *search) acceptUnexplained() {
+	s.restart()
 	for _, p := range s.best {
 		s.take(p)
 	}

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,10 +25,12 @@ type wait struct {
 // stuck explains why a lock was unavailable although nobody could hold it, from the keys on the server when the waiter was refused.
 func (r *run) stuck(v *checker.Violation) Answer {
 	w := r.waiter(v)
-	if w == nil {
+	switch {
+	case w == nil:
 		return r.leftover(v)
-	}
-	if w.attempt == nil {
+	case slices.ContainsFunc(r.nodes, func(n *node) bool { return !n.known(w.until) }):
+		return w.never()
+	case w.attempt == nil:
 		return firstOf(w.unseen, w.withoutReply, w.unasked)
 	}
 	return firstOf(w.unseen, w.idle, w.fault, w.blocker, w.never)
@@ -39,7 +42,7 @@ func (w *wait) never() Answer {
 	case slices.ContainsFunc(w.Ops, func(op history.Operation) bool {
 		return op.Op == history.Acquire && op.Outcome == history.OK && op.Mode == w.op.Mode
 	}):
-	case w.sound(w.attempt):
+	case w.attempt != nil && w.sound(w.attempt):
 		return because(verdicts.NeverGranted, sentence("no acquire of its mode was granted in the whole run, whatever is left out"))
 	case w.nobody:
 		return neverGranted()
@@ -109,7 +112,7 @@ func (r *run) would(a *attempt, from int, left without) bool {
 // accepts reports whether the replayed reply to a command of a refused attempt is a grant: in the record only grants got that reply, or, if the record
 // does not have it, the command changes more keys than it did, or finds a key gone.
 func (r *run) accepts(e *event, reply string, changes []change) bool {
-	if same(e.cmd, reply) {
+	if r.m.same(e.cmd, reply) {
 		return false
 	}
 	if refused, known := r.seen.refuse(shapeOf(e.cmd), reply); known {
@@ -126,14 +129,23 @@ func (w *wait) fault() Answer {
 	n := w.attempt.node
 	for i := w.attempt.events[0] - 1; i >= 0; i-- {
 		e := &n.events[i]
-		if e.effect == nil || e.at < w.op.Call-8*max(w.Header.Lease, 1_000_000_000) {
-			continue
-		}
-		if w.would(w.attempt, i, without{events: []int{i}}) {
+		if e.effect != nil && w.would(w.attempt, i, without{events: []int{i}}) && w.madeWithout(i) {
 			return because(faultNames[e.effect.What], sentence("without ", words(e), ", ", Name(w.op.Client), " would have been granted"), e.reported("", nil))
 		}
 	}
 	return Answer{}
+}
+
+// madeWithout reports whether the command that made the key in the way makes it without an event, too. An event that it needs, such as the loss of the
+// hold before, gave its client the lock and did not leave it there.
+func (w *wait) madeWithout(i int) bool {
+	n, makers := w.attempt.node, w.makers(w.wrote())
+	if len(makers) == 0 || makers[0] < i {
+		return true
+	}
+	maker := &n.events[makers[0]]
+	_, changes := w.answered(&attempt{op: maker.op, node: n, events: makers[:1], grant: makers[0]}, i, without{events: []int{i}})
+	return does(maker.changes, changes)
 }
 
 // blocker explains a wait by the last command that created the key in the way: its client, and why the key stayed.
@@ -176,21 +188,15 @@ func andOthers(n int) string {
 // needed returns the smallest set of earlier acquires, in order, that must be left out together for the waiter to be granted; none if leaving out all
 // is not enough. It leaves out released holds only if need be.
 func (w *wait) needed(from int) []uint64 {
-	const most = 64
+	granted := func(left []uint64) bool { return w.would(w.attempt, from, without{ops: left}) }
 	ops := w.takers()
-	if !w.would(w.attempt, from, without{ops: ops}) {
+	if !granted(ops) {
 		return nil
 	}
-	drop := func(lawful func(op uint64) bool) {
-		if fewer := slices.DeleteFunc(slices.Clone(ops), lawful); w.would(w.attempt, from, without{ops: fewer}) {
-			ops = fewer
-		}
+	if left := slices.DeleteFunc(slices.Clone(ops), func(op uint64) bool { return w.gone(w.ops[op], w.attempt.time()) }); granted(left) {
+		ops = left
 	}
-	drop(func(op uint64) bool { return w.gone(w.ops[op], w.attempt.time()) })
-	for _, last := range slices.Backward(ops[:min(len(ops), most)]) {
-		drop(func(op uint64) bool { return op == last })
-	}
-	return ops
+	return fewest(ops, granted)
 }
 
 // freedWithout reports whether the waiter would have been granted without a command, or without its operation. An acquire is left out with its whole
@@ -355,12 +361,33 @@ func (w *wait) whyKept(v *Value, maker *event) Sentence {
 func (w *wait) unseen() Answer {
 	for _, n := range w.nodes {
 		for _, i := range n.byOp[w.op.ID] {
-			if e := &n.events[i]; e.at <= w.until && e.cmd.Replied == 0 && len(e.changes) > 0 {
+			if e := &n.events[i]; e.at <= w.until && e.cmd.Replied == 0 && len(e.changes) > 0 && w.votesWith(e) >= w.quorum() {
 				return because(verdicts.AmbiguousReply, sentence("had the reply to ", words(e), " not been lost, ", Name(w.op.Client), " would have been granted"), e.reported("", nil))
 			}
 		}
 	}
 	return Answer{}
+}
+
+// votesWith returns at how many places a request and its like, those sent nearest to it, changed something.
+func (w *wait) votesWith(e *event) (votes int) {
+	nearest := map[place]*event{}
+	away := func(o *event) int64 { return max(o.cmd.Sent-e.cmd.Sent, e.cmd.Sent-o.cmd.Sent) }
+	for _, n := range w.nodes {
+		for _, i := range n.byOp[w.op.ID] {
+			o := &n.events[i]
+			at := place{o.asks(), n.index}
+			if shapeOf(o.cmd) == shapeOf(e.cmd) && (nearest[at] == nil || away(o) < away(nearest[at])) {
+				nearest[at] = o
+			}
+		}
+	}
+	for _, o := range nearest {
+		if len(o.changes) > 0 {
+			votes++
+		}
+	}
+	return votes
 }
 
 // idle explains a wait during most of which the lock was free and the client sent no request.
@@ -400,7 +427,7 @@ func (r *run) asked(n *node, i int, c *history.Command, at int64) (reply string,
 func (w *wait) withoutReply() Answer {
 	for _, c := range w.run.unseen[w.op.ID] {
 		for _, n := range w.nodes {
-			if n.index != c.Node || c.Sent > w.until {
+			if n.index != c.Node || c.Sent > w.until || w.votes > 1 {
 				continue
 			}
 			if _, changes, _ := w.asked(n, n.by(c.Sent-1), c, c.Sent); slices.ContainsFunc(changes, change.made) {
@@ -426,9 +453,10 @@ func (w *wait) unasked() Answer {
 func (r *run) leftover(v *checker.Violation) Answer {
 	for _, n := range r.nodes {
 		values := n.state(len(n.events))
-		for _, key := range slices.Sorted(maps.Keys(values)) {
+		longest := func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) } // its name may begin with another's
+		for _, key := range slices.SortedFunc(maps.Keys(values), longest) {
 			at := n.writer(len(n.events), change{key: key, before: values[key]})
-			if !strings.Contains(v.Witness.Leftover, key) || at < 0 || n.events[at].open || n.events[at].op == nil {
+			if n.broken || !strings.Contains(v.Witness.Leftover, key) || at < 0 || n.events[at].open || n.events[at].op == nil {
 				continue
 			}
 			maker := &n.events[at]
