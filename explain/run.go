@@ -3,7 +3,6 @@ package explain
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/lockbench/lockbench/checker"
@@ -268,12 +267,11 @@ func (n *node) requests(op *history.Operation) []int {
 	})
 }
 
-// begins returns an operation's first request to a node, even if the server did not know the script or did not reply.
-func (r *run) begins(op *history.Operation, n *node) (first asked) {
-	var earliest int64 = math.MaxInt64
+// begins returns an operation's first request to a node, even if the server did not know the script or did not reply; nil: none.
+func (r *run) begins(op *history.Operation, n *node) (first *event) {
 	note := func(e *event) {
-		if e.cmd.Node == n.index && e.cmd.Sent < earliest && e.key() != "" {
-			first, earliest = e.asks(), e.cmd.Sent
+		if e.cmd.Node == n.index && (first == nil || e.cmd.Sent < first.cmd.Sent) && e.key() != "" {
+			first = e
 		}
 	}
 	for _, i := range n.byOp[op.ID] {
@@ -301,7 +299,7 @@ func (r *run) lastTry(op *history.Operation, n *node, end int) (try []int) {
 		seen, try = append(seen, e.asks()), append(try, i)
 	}
 	if len(try) > 0 {
-		if at := slices.Index(seen, r.begins(op, n)); at >= 0 {
+		if at := slices.Index(seen, r.begins(op, n).asks()); at >= 0 {
 			try = try[:at+1]
 		}
 	}

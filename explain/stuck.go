@@ -393,18 +393,21 @@ func (w *wait) votesWith(e *event) (votes int) {
 // idle explains a wait during most of which the lock was free and the client sent no request.
 func (w *wait) idle() Answer {
 	n, first := w.attempt.node, w.attempt.events[0]
-	last, keys, freed := w.attempt.last(), w.attempt.keys(), int64(-1)
-	next := first + 1
+	last, keys := w.attempt.last(), w.attempt.keys()
+	freed, next := n.events[last].at, first+1
 	for ; next < len(n.events) && (next <= last || n.events[next].at < w.until); next++ {
 		if changesAny(&n.events[next], keys) && !slices.Contains(w.attempt.events, next) {
 			freed = n.events[next].at
 		}
 	}
-	if freed < 0 || w.until-freed < (w.until-w.from)/2 {
+	if w.until-freed < (w.until-w.from)/2 {
 		return Answer{}
 	}
+	asks := []*event{w.begins(w.op, n)} // the server may not have known its script
 	for _, i := range w.attempt.events {
-		e := &n.events[i]
+		asks = append(asks, &n.events[i])
+	}
+	for _, e := range asks {
 		if reply, changes, ok := w.asked(n, next, e.cmd, w.until); ok && w.accepts(e, reply, changes) {
 			return w.unasked()
 		}
