@@ -84,12 +84,13 @@ func (n *node) after(turn uint64) int {
 
 // Bounds on the search for an order.
 const (
-	backtracks = 5000    // of one search; then one reply counts as unexplained, and the search continues after it
-	regrets    = 512     // the most choices that a search can undo
-	unsolved   = 50      // unexplained replies after which the search gives up a node
-	futile     = 300_000 // commands executed in vain after which it does
-	grain      = 3_000_000
-	long       = 3 * grain // a command pending for longer is also tried at both ends of its time
+	backtracks  = 5000 // of one search; then one reply counts as unexplained, and the search continues after it
+	regrets     = 512  // the most choices that a search can undo
+	unsolved    = 50   // unexplained replies after which the search gives up a node
+	effort      = 100  // executions for each command after which it does, but
+	leastEffort = 20_000
+	grain       = 3_000_000
+	long        = 3 * grain // a command pending for longer is also tried at both ends of its time
 )
 
 // orderer finds the order in which one node executed its commands.

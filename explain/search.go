@@ -17,7 +17,8 @@ type search struct {
 	*orderer
 	likely []int64 // when each command was probably executed
 	done   []bool
-	low    int   // the first of cmds that is not yet ordered
+	lost   int   // the first of cmds that got no reply; those follow the others
+	low    int   // the first of cmds that got a reply and is not yet ordered
 	left   int   // commands with a reply that are not yet ordered
 	reach  int64 // the longest time from sending a command to its middle
 	stack  []choice
@@ -26,7 +27,8 @@ type search struct {
 	best   []pick          // the longest order found before backtracking
 	lossy  int             // commands without a reply are tried while as many with one are left: no order passes without them
 	given  int             // replies that count as unexplained
-	vain   int             // commands that were executed in vain
+
+	executed int // commands, those that were undone too
 }
 
 // pick is a command and how to execute it: other inverts whether the leases that may have ended by then have; early and late execute it as early or late
@@ -50,19 +52,25 @@ type choice struct {
 
 // ordered executes the commands in an order that explains their replies.
 func (o *orderer) ordered() {
-	o.cmds = slices.DeleteFunc(o.cmds, func(c *history.Command) bool { return c.Replied == 0 && !o.asks.mayChange(c) })
 	likely := make(map[*history.Command]int64, len(o.cmds))
+	var answered, lost []*history.Command
 	for _, c := range o.cmds {
 		likely[c] = o.likely(c)
-	}
-	slices.SortStableFunc(o.cmds, func(a, b *history.Command) int {
-		return cmp.Or(cmp.Compare(likely[a], likely[b]), cmp.Compare(a.Sent, b.Sent))
-	})
-	s := &search{orderer: o, done: make([]bool, len(o.cmds)), failed: map[uint64]bool{}, lossy: math.MaxInt}
-	for _, c := range o.cmds {
-		if c.Replied != 0 {
-			s.left++
+		switch {
+		case c.Replied != 0:
+			answered = append(answered, c)
+		case o.asks.mayChange(c):
+			lost = append(lost, c)
 		}
+	}
+	for _, list := range [][]*history.Command{answered, lost} {
+		slices.SortStableFunc(list, func(a, b *history.Command) int {
+			return cmp.Or(cmp.Compare(likely[a], likely[b]), cmp.Compare(a.Sent, b.Sent))
+		})
+	}
+	o.cmds = append(answered, lost...)
+	s := &search{orderer: o, done: make([]bool, len(o.cmds)), lost: len(answered), left: len(answered), failed: map[uint64]bool{}, lossy: math.MaxInt}
+	for _, c := range o.cmds {
 		s.likely = append(s.likely, likely[c])
 		s.reach = max(s.reach, likely[c]-c.Sent)
 	}
@@ -89,13 +97,16 @@ func middle(sent, replied int64) int64 {
 
 func (s *search) run() {
 	for s.left > 0 && !s.broken {
-		if s.forward(s.candidates()) || s.backtrack() || s.vain < futile && s.admitLost() {
+		if s.forward(s.candidates()) || s.backtrack() || !s.futile() && s.admitLost() {
 			continue
 		}
 		s.acceptUnexplained()
-		s.broken = s.given > unsolved || s.vain >= futile
+		s.broken = s.given > unsolved || s.futile()
 	}
 }
+
+// futile reports whether the search has executed as many commands as it may.
+func (s *search) futile() bool { return s.executed >= max(leastEffort, effort*len(s.cmds)) }
 
 // candidates returns the commands that may come next: no other command must precede them.
 func (s *search) candidates() (picks []pick) {
@@ -103,31 +114,19 @@ func (s *search) candidates() (picks []pick) {
 		return nil
 	}
 	limit := s.limit()
-	var lost []pick
 	var earlier []*history.Command
-	for i := s.low; i < len(s.cmds); i++ {
+	follows := func(c *history.Command) bool {
+		return c.Conn != 0 && slices.ContainsFunc(earlier, func(o *history.Command) bool { return o.Client == c.Client && o.Conn == c.Conn && o.Sent < c.Sent })
+	}
+	for i := s.low; i < s.lost && s.likely[i]-s.reach <= limit; i++ {
 		c := s.cmds[i]
 		if s.done[i] {
 			continue
 		}
-		if s.likely[i]-s.reach > limit {
-			break
-		}
-		behind := func(o *history.Command) bool { return o.Client == c.Client && o.Conn == c.Conn && o.Sent < c.Sent }
-		switch {
-		case c.Sent > limit || c.Conn != 0 && slices.ContainsFunc(earlier, behind):
-		case c.Replied == 0 && s.left < s.lossy:
-		case c.Replied == 0:
-			lost = append(lost, pick{cmd: i})
-			if s.meetsEnd(i, limit) {
-				lost = append(lost, pick{cmd: i, late: true})
-			}
-		default:
+		if c.Sent <= limit && !follows(c) {
 			picks = append(picks, pick{cmd: i})
 		}
-		if c.Replied != 0 {
-			earlier = append(earlier, c)
-		}
+		earlier = append(earlier, c)
 	}
 	for _, p := range picks[:len(picks):len(picks)] {
 		picks = append(picks, pick{cmd: p.cmd, other: true})
@@ -140,8 +139,15 @@ func (s *search) candidates() (picks []pick) {
 			picks = append(picks, pick{cmd: p.cmd, after: true})
 		}
 	}
-	slices.Reverse(lost) // requests seldom arrive long after they were sent
-	return append(picks, lost...)
+	for i := len(s.cmds) - 1; i >= s.lost && s.left >= s.lossy; i-- { // the latest first: requests seldom arrive long after they were sent
+		if c := s.cmds[i]; !s.done[i] && c.Sent <= limit && !follows(c) {
+			picks = append(picks, pick{cmd: i})
+			if s.meetsEnd(i, limit) {
+				picks = append(picks, pick{cmd: i, late: true})
+			}
+		}
+	}
+	return picks
 }
 
 // meetsEffect reports whether a fault changed the node's data between the middle of a command's time and its reply.
@@ -163,13 +169,9 @@ func (s *search) meetsEnd(cmd int, by int64) bool {
 // limit returns the earliest reply time of the commands left: those sent after it come later.
 func (s *search) limit() int64 {
 	limit := int64(math.MaxInt64)
-	for i := s.low; i < len(s.cmds); i++ {
-		c := s.cmds[i]
-		if s.likely[i] > limit { // its reply came later than this
-			break
-		}
-		if !s.done[i] && c.Replied != 0 {
-			limit = min(limit, c.Replied)
+	for i := s.low; i < s.lost && s.likely[i] <= limit; i++ { // the replies to the others came later
+		if !s.done[i] {
+			limit = min(limit, s.cmds[i].Replied)
 		}
 	}
 	return limit
@@ -178,7 +180,7 @@ func (s *search) limit() int64 {
 // forward takes the first of the given picks whose reply equals the recorded one.
 func (s *search) forward(picks []pick) bool {
 	for i, p := range picks {
-		if s.vain >= futile {
+		if s.futile() {
 			return false
 		}
 		at := choice{pick: p, rest: picks[i+1:], events: len(s.events), nextEff: s.nextEff, last: s.last, clock: s.m.clock, low: s.low}
@@ -191,7 +193,6 @@ func (s *search) forward(picks []pick) bool {
 			return true
 		}
 		s.revert(&at)
-		s.vain++
 	}
 	return false
 }
@@ -229,13 +230,14 @@ func (s *search) take(p pick) bool {
 		return false
 	}
 	ok := s.execute(c, at)
+	s.executed++
 	s.done[p.cmd] = true
 	if c.Replied != 0 {
 		s.left--
 	} else if len(s.events[len(s.events)-1].changes) == 0 {
 		return false // without an effect, it may as well not have arrived
 	}
-	for s.low < len(s.cmds) && s.done[s.low] {
+	for s.low < s.lost && s.done[s.low] {
 		s.low++
 	}
 	return ok
@@ -294,7 +296,7 @@ func (s *search) backtrack() bool {
 			s.best = append(s.best, c.pick)
 		}
 	}
-	for len(s.stack) > 0 && s.tries < backtracks && s.vain < futile {
+	for len(s.stack) > 0 && s.tries < backtracks && !s.futile() {
 		s.tries++
 		s.failed[s.hash()] = true
 		top := s.stack[len(s.stack)-1]
@@ -360,12 +362,9 @@ func (s *search) acceptUnexplained() {
 		s.take(p)
 	}
 	s.best = s.best[:0]
-	for i := s.low; i < len(s.cmds); i++ {
-		if !s.done[i] && s.cmds[i].Replied != 0 {
-			s.take(pick{cmd: i})
-			s.events[len(s.events)-1].open = true
-			break
-		}
+	if s.low < s.lost {
+		s.take(pick{cmd: s.low})
+		s.events[len(s.events)-1].open = true
 	}
 	s.given++
 }
@@ -384,7 +383,7 @@ func (s *search) hash() uint64 {
 	h := fnv.New64a()
 	put := func(text string) { _, _ = h.Write(append([]byte(text), 0)) }
 	put(strconv.Itoa(s.low) + " " + strconv.Itoa(s.nextEff))
-	for i := s.low; i < len(s.cmds) && s.cmds[i].Sent <= s.last+grain; i++ {
+	for i := s.low; i < len(s.cmds); i++ {
 		if s.done[i] {
 			put(strconv.Itoa(i))
 		}
