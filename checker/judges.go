@@ -144,11 +144,6 @@ func (a *archive) verdict(tallies []tally, damage *Damage, ev *evidence, opt Opt
 		if i < 0 {
 			continue
 		}
-		for j := range tallies[i].kept {
-			if x := &tallies[i].kept[j]; !opt.Bare {
-				x.Around = a.surroundings(x, ev)
-			}
-		}
 		v.Properties = append(v.Properties, tallies[i].judged(ev, opt))
 		v.Violations = append(v.Violations, tallies[i].kept...)
 		v.NotSearched += tallies[i].skipped
@@ -157,6 +152,12 @@ func (a *archive) verdict(tallies []tally, damage *Damage, ev *evidence, opt Opt
 		}
 	}
 	slices.SortStableFunc(v.Violations, func(x, y Violation) int { return cmp.Compare(x.At, y.At) })
+	for i := range v.Violations {
+		if x := &v.Violations[i]; !opt.Bare {
+			x.Around = a.surroundings(x, ev)
+		}
+	}
+	v.CountCauses()
 	v.Verdict = overall(v.Properties)
 	if a.lines == 0 {
 		v.Verdict = Inconclusive
@@ -213,7 +214,6 @@ func (t *tally) judged(ev *evidence, opt Options) Property {
 	if p.Opportunities > 0 {
 		p.Rate = float64(p.Violations) / float64(p.Opportunities)
 	}
-	t.summarise(&p)
 	return p
 }
 
@@ -237,21 +237,6 @@ func (t *tally) searched() string {
 		note += fmt.Sprintf("; %d refusals not judged, which more than %d acquires of unknown outcome may excuse", t.excused, maxMaybe)
 	}
 	return note
-}
-
-// summarise counts causes and sets the first violation.
-func (t *tally) summarise(p *Property) {
-	for i := range t.kept {
-		v := &t.kept[i]
-		if v.WithinClockError {
-			continue
-		}
-		if p.First == nil {
-			first := *v
-			p.First, p.Causes = &first, map[verdicts.Cause]int{}
-		}
-		p.Causes[v.Cause]++
-	}
 }
 
 // operations counts operations by name and outcome. Operations without an outcome count as "done".
