@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/binomial"
@@ -25,34 +26,22 @@ var order = [...]verdicts.Property{
 // finding is the result for one key.
 type finding struct {
 	tallies []tally
-	damage  Damage
-	stored  bool // damage is set
+	damage  *Damage // nil: no value of the store is known
 	err     error
 }
 
 // judgeAll judges every key, concurrently on all processors.
 func (a *archive) judgeAll(ctx context.Context, ev *evidence, opt Options) ([]tally, *Damage, error) {
 	findings := make([]finding, len(a.keys))
-	atOnce := min(runtime.GOMAXPROCS(0), len(a.keys))
-	if atOnce < 2 {
-		for i, k := range a.keys {
-			findings[i] = a.judgeKey(ctx, k, ev, opt)
-		}
-		return join(findings, opt)
-	}
-	next := make(chan int)
+	var next atomic.Int64
 	var workers sync.WaitGroup
-	for range atOnce {
+	for range min(runtime.GOMAXPROCS(0), len(a.keys)) {
 		workers.Go(func() {
-			for i := range next {
+			for i := next.Add(1) - 1; i < int64(len(a.keys)); i = next.Add(1) - 1 {
 				findings[i] = a.judgeKey(ctx, a.keys[i], ev, opt)
 			}
 		})
 	}
-	for i := range a.keys {
-		next <- i
-	}
-	close(next)
 	workers.Wait()
 	return join(findings, opt)
 }
@@ -76,7 +65,9 @@ func (a *archive) judgeKey(ctx context.Context, k *keyLog, ev *evidence, opt Opt
 	for _, j := range judges {
 		f.tallies = append(f.tallies, *j.result())
 	}
-	f.damage, f.stored = store.damage, store.chain.ways[0].started
+	if damage := store.damage; store.chain.ways[0].started { // a copy: the verdict must not keep the record in memory
+		f.damage = &damage
+	}
 	return f
 }
 
@@ -94,11 +85,11 @@ func join(findings []finding, opt Options) ([]tally, *Damage, error) {
 		for i := range f.tallies {
 			total[i].join(&f.tallies[i], opt.MaxViolations)
 		}
-		if f.stored {
-			if damage == nil {
-				damage = &Damage{}
-			}
-			damage.add(f.damage)
+		switch {
+		case damage == nil:
+			damage = f.damage
+		case f.damage != nil:
+			damage.add(*f.damage)
 		}
 	}
 	return total, damage, nil
