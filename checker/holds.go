@@ -85,11 +85,7 @@ type openHold struct {
 func (a *archive) findHolds(k *keyLog, ev *evidence) error {
 	p := &holdPass{a: a, k: k, ev: ev, keep: keep(a.header), crashes: ev.crashes(a), clients: map[uint32]*clientHolds{}}
 	k.orphans, k.anew, k.behind = map[uint32]int64{}, map[*record]*detail{}, map[*record][]history.Command{}
-	for c := k.walk(); ; {
-		r := c.next()
-		if r == nil {
-			break
-		}
+	for r := range k.walk() {
 		if err := p.step(r); err != nil {
 			return err
 		}

@@ -2,7 +2,7 @@ package checker
 
 import (
 	"cmp"
-	"container/heap"
+	"slices"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
@@ -165,32 +165,36 @@ func (k *keyLog) last() (t int64) {
 
 // try feeds the records of the key to the judges.
 func (d *keyInput) try(judges []judge) {
-	open := &pending{order: d.inTurn}
-	for c := d.k.walk(); ; {
-		r := c.next()
-		for len(open.of) > 0 && (r == nil || open.of[0].ret < r.call) {
-			first := heap.Pop(open).(*record)
-			for _, j := range judges {
-				j.returned(first)
-			}
+	var open []*record // called and not returned, by return
+	returns := func(r *record) {
+		for _, j := range judges {
+			j.returned(r)
 		}
-		if r == nil {
-			break
+	}
+	for r := range d.k.walk() {
+		over := 0
+		for ; over < len(open) && open[over].ret < r.call; over++ {
+			returns(open[over])
 		}
+		open = slices.Delete(open, 0, over)
 		for _, j := range judges {
 			j.called(r)
 		}
-		heap.Push(open, r)
+		at, _ := slices.BinarySearchFunc(open, r, d.byReturn)
+		open = slices.Insert(open, at, r)
+	}
+	for _, r := range open {
+		returns(r)
 	}
 	for _, j := range judges {
 		j.done()
 	}
 }
 
-// inTurn orders records that return at one instant. Which of two grants comes after the other must not depend on names: a belief that was over at once
-// is the later, of others that which ends last, and then that with the higher id.
-func (d *keyInput) inTurn(x, y *record) int {
-	if by := byInstant(*x, *y); by != 0 || !x.detailed() || x.op == history.Write {
+// byReturn orders records by return. Which of two grants that return at one instant comes first must not depend on names: a belief that was over at
+// once comes last; of others that which ends first comes first, and then that with the lower id.
+func (d *keyInput) byReturn(x, y *record) int {
+	if by := cmp.Or(cmp.Compare(x.ret, y.ret), byInstant(*x, *y)); by != 0 || !x.detailed() || x.op == history.Write {
 		return cmp.Or(by, d.a.order(x, y))
 	}
 	p, q := d.k.detailOf(x), d.k.detailOf(y)
@@ -202,31 +206,4 @@ func (d *keyInput) inTurn(x, y *record) int {
 		return -1
 	}
 	return 1
-}
-
-// pending is a heap of records that were called and have not returned, by return.
-type pending struct {
-	of    []*record
-	order func(x, y *record) int // order of records that return at one instant
-}
-
-// Len, Less, Swap, Push and Pop are for package heap.
-func (p *pending) Len() int { return len(p.of) }
-
-func (p *pending) Less(i, j int) bool {
-	if p.of[i].ret != p.of[j].ret {
-		return p.of[i].ret < p.of[j].ret
-	}
-	return p.order(p.of[i], p.of[j]) < 0
-}
-
-func (p *pending) Swap(i, j int) { p.of[i], p.of[j] = p.of[j], p.of[i] }
-
-func (p *pending) Push(r any) { p.of = append(p.of, r.(*record)) }
-
-func (p *pending) Pop() any {
-	last := len(p.of) - 1
-	r := p.of[last]
-	p.of = p.of[:last]
-	return r
 }

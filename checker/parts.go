@@ -41,11 +41,7 @@ func (d *keyInput) parts(whole bool) []*executions {
 	for _, n := range d.k.denials {
 		c.denied[n.r] = d.breaks(n)
 	}
-	for walk := d.k.walk(); ; {
-		r := walk.next()
-		if r == nil {
-			break
-		}
+	for r := range d.k.walk() {
 		if r.op == history.Acquire && (r.outcome == history.Busy || r.outcome == history.Fail) && takenBack(d, r) {
 			return nil // its commands show that it held for a while, and the record doesn't say when
 		}

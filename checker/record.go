@@ -3,6 +3,7 @@ package checker
 import (
 	"cmp"
 	"container/heap"
+	"iter"
 	"slices"
 
 	"github.com/lockbench/lockbench/history"
@@ -41,7 +42,7 @@ func (r *record) spanning() bool {
 
 // byCall orders records by time. In virtual time many share an instant: then the one that returned first comes first, and of those that returned
 // together an acquire precedes what may be done under it, and a release follows that. The rest is by client, which no count may depend on: see
-// archive.order and keyInput.inTurn.
+// archive.order and keyInput.byReturn.
 func byCall(a, b record) int { return cmp.Or(byInstant(a, b), cmp.Compare(a.client, b.client)) }
 
 // byInstant is byCall without the clients.
@@ -180,16 +181,22 @@ func (k *keyLog) count(op history.Op, outcomes ...history.Outcome) (n int) {
 	return n
 }
 
-// cursor walks over a key's records by call: it merges the sorted chunks. A chunk joins the merge when time reaches it, so that a history which is
-// nearly in order costs little.
+// walk yields a key's records by call. A record is valid until the key's log changes.
+func (k *keyLog) walk() iter.Seq[*record] {
+	return func(yield func(*record) bool) {
+		c := cursor{waiting: k.chunks}
+		for r := c.next(); r != nil && yield(r); r = c.next() {
+		}
+	}
+}
+
+// cursor merges the sorted chunks of a key. A chunk joins the merge when time reaches it, so that a history which is nearly in order costs little.
 type cursor struct {
 	waiting []chunk    // by first record, not reached yet
 	active  [][]record // heap by first record
 }
 
-func (k *keyLog) walk() *cursor { return &cursor{waiting: k.chunks} }
-
-// next returns the next record, nil after the last. It is valid until the key's log changes.
+// next returns the next record, nil after the last.
 func (c *cursor) next() *record {
 	for len(c.waiting) > 0 && (len(c.active) == 0 || byCall(c.waiting[0].records[0], c.active[0][0]) < 0) {
 		c.active = append(c.active, c.waiting[0].records)
