@@ -100,7 +100,7 @@ const (
 // chunkSize is how many records are sorted at once. 2 MiB of them fit a processor's cache.
 const chunkSize = 1 << 16
 
-// chunk is a run of records, sorted by call once it is sealed.
+// chunk is a run of records, sorted by call once all are read.
 type chunk struct {
 	records []record
 	last    int64 // latest return
@@ -133,7 +133,6 @@ type keyLog struct {
 
 func (k *keyLog) add(r record) {
 	if n := len(k.chunks); n == 0 || len(k.chunks[n-1].records) == chunkSize {
-		k.seal()
 		k.chunks = append(k.chunks, chunk{})
 	}
 	c := &k.chunks[len(k.chunks)-1]
@@ -145,18 +144,7 @@ func (k *keyLog) add(r record) {
 	k.counts[r.op][r.outcome]++
 }
 
-// seal sorts the last chunk, when it is full or the history ends.
-func (k *keyLog) seal() {
-	if len(k.chunks) == 0 {
-		return
-	}
-	records := k.chunks[len(k.chunks)-1].records
-	if !slices.IsSortedFunc(records, byCall) {
-		slices.SortFunc(records, byCall)
-	}
-}
-
-// finish sorts everything, after the last add, and renumbers the clients.
+// finish sorts the records, after the last add, and renumbers the clients.
 func (k *keyLog) finish(a *archive, clients []uint32) {
 	inOrder := func(x, y record) int { return a.order(&x, &y) }
 	for _, c := range k.chunks {
