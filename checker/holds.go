@@ -187,7 +187,6 @@ func (p *holdPass) acquire(who *clientHolds, r *record) {
 	for _, outer := range who.open {
 		if reentrant && outer != h && !outer.ended && outer.until >= r.ret {
 			h.d.role = nested
-			p.k.reentries++
 		}
 	}
 	p.takeEarly(who, h, r)
@@ -234,7 +233,7 @@ func (p *holdPass) takeEarly(who *clientHolds, h *openHold, r *record) {
 func (p *holdPass) ownerless(who *clientHolds, x *record) {
 	token := p.k.tokenOf(x)
 	if x.outcome == history.OK && (who.lost > x.ret || token != 0 && p.granted.has(token)) {
-		p.k.claims = append(p.k.claims, claim{x, nil})
+		p.k.claims = append(p.k.claims, x)
 	}
 }
 
@@ -328,7 +327,6 @@ func (p *holdPass) release(who *clientHolds, r *record) {
 			if p.kept(o, r) {
 				o.effect = max(o.effect, r.ret)
 			}
-			p.k.reentries++
 		case history.Unknown:
 			p.perhaps(o, r)
 		}

@@ -120,16 +120,10 @@ func (p *holdPass) deny(h *openHold, r *record) {
 	}
 }
 
-// claim is an accepted release or extend whose hold certainly no longer existed; h is nil if there was none.
-type claim struct {
-	r *record
-	h *detail
-}
-
-// claim records r if the lease of its hold had certainly ended by its call, whatever else was under way.
+// claim records an accepted operation if the lease of its hold had certainly ended by its call, whatever else was under way.
 func (p *holdPass) claim(h *openHold, r *record) {
 	if !p.kept(h, r) {
-		p.k.claims = append(p.k.claims, claim{r, h.d})
+		p.k.claims = append(p.k.claims, r)
 	}
 }
 

@@ -121,14 +121,13 @@ type keyLog struct {
 	fenced       bool
 
 	// Results of the pass over its holds.
-	denials   []denial
-	claims    []claim
-	anew      map[*record]*detail           // by extend that began a hold after a loss: the hold that it extended
-	behind    map[*record][]history.Command // by operation that began a hold: commands that may have renewed it without telling
-	reentries int                           // acquires and releases within a hold
-	cleanups  bool                          // a client released after an acquire of unknown outcome
-	orphans   map[uint32]int64              // by grant: from when on no client will release it, if no lease ends it either
-	crashes   []crashHold                   // times in which a crashed client may have held without a record of it
+	denials  []denial
+	claims   []*record                     // accepted releases and extends whose hold certainly no longer existed, or that belong to none
+	anew     map[*record]*detail           // by extend that began a hold after a loss: the hold that it extended
+	behind   map[*record][]history.Command // by operation that began a hold: commands that may have renewed it without telling
+	cleanups bool                          // a client released after an acquire of unknown outcome
+	orphans  map[uint32]int64              // by grant: from when on no client will release it, if no lease ends it either
+	crashes  []crashHold                   // times in which a crashed client may have held without a record of it
 }
 
 func (k *keyLog) add(r record) {

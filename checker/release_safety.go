@@ -38,8 +38,8 @@ const maxRecent = 64
 func newReleaseSafety(d *keyInput) *releaseSafety {
 	n := d.k.count(history.Release, history.OK) + d.k.count(history.Extend, history.OK)
 	s := &releaseSafety{tally: d.tallyOf(verdicts.ReleaseSafety, n > 0, "nothing was released or extended"), lapsed: map[*record]bool{}, several: Permits(d.a.header) > 1}
-	for _, c := range d.k.claims {
-		s.lapsed[c.r] = true
+	for _, r := range d.k.claims {
+		s.lapsed[r] = true
 	}
 	return s
 }

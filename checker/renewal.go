@@ -46,9 +46,9 @@ func (w *renewal) done() {
 		}
 		w.report("healthy-lost", x.r, x.h.began)
 	}
-	for _, x := range w.d.k.claims {
-		if x.h == nil && x.r.op == history.Extend {
-			w.report("outlived-release", x.r, nil)
+	for _, r := range w.d.k.claims {
+		if r.op == history.Extend && w.d.holdOf(r) == nil {
+			w.report("outlived-release", r, nil)
 		}
 	}
 }
