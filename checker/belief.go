@@ -109,7 +109,7 @@ func (p *holdPass) apply(who *clientHolds, h *openHold, n notice) {
 		h.lost = false
 		p.end(h, n.at)
 	case h.ended:
-		if h.lost && !h.releases && n.kind == noticeRenewal && n.r != nil {
+		if h.lost && h.d.release == nil && n.kind == noticeRenewal && n.r != nil {
 			h.next = p.begin(who, n.r, n.until, n.doubt)
 			h.next.token, h.next.maybe, h.closed = h.token, h.maybe, min(h.closed, n.at)
 			p.k.anew[n.r] = h.d

@@ -30,8 +30,7 @@ type holdPass struct {
 	a       *archive
 	k       *keyLog
 	ev      *evidence
-	keep    int64              // see keep
-	crashes map[uint32][]int64 // by client number, ascending: instants of confirmed crashes
+	keep    int64 // see keep
 	clients map[uint32]*clientHolds
 	granted numbers // numbers of the tokens that grants returned
 }
@@ -57,33 +56,31 @@ type clientHolds struct {
 	unsure   int64       // call of the first acquire of unknown outcome since the last grant; never = none
 	lost     int64       // call of the first of all: it may take effect at any time
 	entries  int64       // of a re-entrant lock's client: how many of them there are, each of which may renew its holds
+	crashes  []int64     // instants of its confirmed crashes, ascending
 }
 
 // openHold is a hold to which further operations may belong.
 type openHold struct {
-	d        *detail // of the operation that began it
-	index    uint32  // of d, from 1
-	r        *record // the operation that began it
-	token    uint32
-	belief   *detail   // where the current belief began
-	resumed  []*detail // beliefs after a gap
-	until    int64     // the current belief certainly lasts until here,
-	doubt    int64     // and at most until here
-	ended    bool      // the belief has ended for good
-	lost     bool      // because of a loss: an ok extend begins a new hold
-	closed   int64     // from when on it is no longer open
-	effect   int64     // the latest effect known to have happened
-	maybe    int64     // how many effects of unknown outcome may have followed
-	cap      int64     // it was gone by then: an accepted release, or a reply that it is gone
-	release  *record   // the first
-	next     *openHold
-	releases bool // a release of it has been called
-	left     bool // one of unknown outcome
-	notices  []notice
+	r       *record // the operation that began it
+	d       *detail // of r
+	token   uint32
+	belief  *detail   // where the current belief began
+	resumed []*detail // beliefs after a gap
+	until   int64     // the current belief certainly lasts until here,
+	doubt   int64     // and at most until here
+	ended   bool      // the belief has ended for good
+	lost    bool      // because of a loss: an ok extend begins a new hold
+	closed  int64     // from when on it is no longer open
+	effect  int64     // the latest effect known to have happened
+	maybe   int64     // how many effects of unknown outcome may have followed
+	cap     int64     // it was gone by then: an accepted release, or a reply that it is gone
+	next    *openHold
+	left    bool // one of unknown outcome
+	notices []notice
 }
 
 func (a *archive) findHolds(k *keyLog, ev *evidence) error {
-	p := &holdPass{a: a, k: k, ev: ev, keep: keep(a.header), crashes: ev.crashes(a), clients: map[uint32]*clientHolds{}}
+	p := &holdPass{a: a, k: k, ev: ev, keep: keep(a.header), clients: map[uint32]*clientHolds{}}
 	k.orphans, k.anew, k.behind = map[uint32]int64{}, map[*record]*detail{}, map[*record][]history.Command{}
 	for r := range k.walk() {
 		if err := p.step(r); err != nil {
@@ -91,7 +88,7 @@ func (a *archive) findHolds(k *keyLog, ev *evidence) error {
 		}
 	}
 	for _, client := range slices.Sorted(maps.Keys(p.clients)) {
-		p.leave(client, p.clients[client], ev)
+		p.leave(client, p.clients[client])
 	}
 	return nil
 }
@@ -99,7 +96,7 @@ func (a *archive) findHolds(k *keyLog, ev *evidence) error {
 func (p *holdPass) step(r *record) error {
 	who := p.clients[r.client]
 	if who == nil {
-		who = &clientHolds{idleAt: math.MinInt64, unsure: never, lost: never}
+		who = &clientHolds{idleAt: math.MinInt64, unsure: never, lost: never, crashes: p.ev.crashes(p.a.clients.Text(r.client))}
 		p.clients[r.client] = who
 	}
 	if !r.spanning() {
@@ -154,7 +151,7 @@ func (p *holdPass) find(who *clientHolds, r *record) *openHold {
 	}
 	found = cmp.Or(left, early, found)
 	if found != nil {
-		p.a.holdOf[r.line-1] = found.index
+		p.a.holdOf[r.line-1] = found.r.detail
 	}
 	return found
 }
@@ -217,7 +214,7 @@ func (p *holdPass) takeEarly(who *clientHolds, h *openHold, r *record) {
 	for _, x := range who.early {
 		switch token := p.k.tokenOf(x); {
 		case x.outcome == history.OK && token == h.token && token != 0 && x.ret >= r.call:
-			p.a.holdOf[x.line-1] = h.index
+			p.a.holdOf[x.line-1] = h.r.detail
 			p.extended(who, h, x)
 		case !calledWithin(r, x):
 			p.ownerless(who, x)
@@ -240,11 +237,11 @@ func (p *holdPass) ownerless(who *clientHolds, x *record) {
 // begin opens a hold with an operation.
 func (p *holdPass) begin(who *clientHolds, r *record, until, doubt int64) *openHold {
 	d := p.k.detailOf(r)
-	h := &openHold{d: d, index: r.detail, r: r, token: d.token, belief: d, until: until, doubt: doubt, closed: never, effect: r.ret, cap: never}
+	h := &openHold{d: d, r: r, token: d.token, belief: d, until: until, doubt: doubt, closed: never, effect: r.ret, cap: never}
 	d.role, d.began = starts, r
 	p.a.holdOf[r.line-1] = r.detail
 	who.open = append(who.open, h)
-	for _, at := range p.crashes[r.client] {
+	for _, at := range who.crashes {
 		if at >= r.ret {
 			h.notices = append(h.notices, notice{at: at, kind: noticeDied})
 			break
@@ -312,9 +309,7 @@ func (p *holdPass) release(who *clientHolds, r *record) {
 		p.deny(h, r)
 	}
 	p.end(h, r.call)
-	h.releases = true
-	if h.release == nil {
-		h.release = r
+	if h.d.release == nil {
 		h.d.release = r
 	}
 	h.left = h.left || r.outcome == history.Unknown
@@ -375,8 +370,8 @@ func (p *holdPass) close(who *clientHolds, h *openHold) {
 		h.ended = true
 	}
 	before := never
-	if h.release != nil {
-		before = h.release.call
+	if h.d.release != nil {
+		before = h.d.release.call
 	}
 	h.d.gone = h.gone(p, before)
 	if sent := p.behind(h, before); len(sent) > 0 {
@@ -385,13 +380,13 @@ func (p *holdPass) close(who *clientHolds, h *openHold) {
 	for _, d := range h.resumed {
 		d.gone = h.d.gone
 	}
-	if h.d.gone == never && h.release != nil && !h.d.released {
-		p.k.orphans[h.index] = h.release.ret
+	if h.d.gone == never && h.d.release != nil && !h.d.released {
+		p.k.orphans[h.r.detail] = h.d.release.ret
 	}
 }
 
 // leave closes the holds that a client left open at the end of the history.
-func (p *holdPass) leave(client uint32, who *clientHolds, ev *evidence) {
+func (p *holdPass) leave(client uint32, who *clientHolds) {
 	p.settle(who, never-1, lastNotice)
 	for _, x := range who.early {
 		p.ownerless(who, x)
@@ -399,13 +394,13 @@ func (p *holdPass) leave(client uint32, who *clientHolds, ev *evidence) {
 	for i := 0; i < len(who.open); i++ {
 		h := who.open[i]
 		p.close(who, h)
-		if list := p.crashes[client]; len(list) > 0 && h.d.gone == never && !h.d.released {
-			p.k.orphans[h.index] = max(list[0], who.idleAt)
+		if len(who.crashes) > 0 && h.d.gone == never && !h.d.released {
+			p.k.orphans[h.r.detail] = max(who.crashes[0], who.idleAt)
 		}
 	}
-	for _, at := range p.crashes[client] {
+	for _, at := range who.crashes {
 		// What it was doing when it died was not recorded; if its commands show any activity, that may have been an acquire.
-		if sent := ev.commandsOf(p.a.clients.Text(client), who.idleAt, at); len(sent) > 0 {
+		if sent := p.ev.commandsOf(p.a.clients.Text(client), who.idleAt, at); len(sent) > 0 {
 			p.k.crashes = append(p.k.crashes, crashHold{min(who.idleAt, at), at, plus(at, p.keep)})
 		}
 	}

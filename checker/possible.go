@@ -130,22 +130,12 @@ func (p *holdPass) claim(h *openHold, r *record) {
 // crashHold is a time in which a client that crashed may have held the lock by an unrecorded request.
 type crashHold struct{ from, died, to int64 }
 
-// crashes returns the instants of confirmed crashes by client number; clients without operations have none.
-func (e *evidence) crashes(a *archive) map[uint32][]int64 {
-	at := map[string][]int64{}
-	for _, w := range e.faults {
-		if w.Fault == faultCrashClient && w.Confirmed {
-			at[w.Client] = append(at[w.Client], w.Start)
+// crashes returns the instants of a client's confirmed crashes, ascending.
+func (e *evidence) crashes(client string) (at []int64) {
+	for _, w := range e.struck[client] {
+		if w.Fault == faultCrashClient {
+			at = append(at, w.Start)
 		}
 	}
-	out := map[uint32][]int64{}
-	if len(at) == 0 {
-		return out
-	}
-	for n := range a.clients.Len() {
-		if list := at[a.clients.Text(n+1)]; list != nil {
-			out[n+1] = list
-		}
-	}
-	return out
+	return at
 }
