@@ -130,7 +130,6 @@ func (p *holdPass) apply(who *clientHolds, h *openHold, n notice) {
 		d := p.k.detailOf(n.r)
 		d.role, d.began = starts, n.r
 		h.belief, h.until, h.doubt = d, n.until, n.doubt
-		h.resumed = append(h.resumed, d)
 	}
 }
 

@@ -65,7 +65,6 @@ type openHold struct {
 	d       *detail // of r
 	token   uint32
 	belief  *detail   // where the current belief began
-	resumed []*detail // beliefs after a gap
 	until   int64     // the current belief certainly lasts until here,
 	doubt   int64     // and at most until here
 	ended   bool      // the belief has ended for good
@@ -376,9 +375,6 @@ func (p *holdPass) close(who *clientHolds, h *openHold) {
 	h.d.gone = h.gone(p, before)
 	if sent := p.behind(h, before); len(sent) > 0 {
 		p.k.behind[h.r] = sent
-	}
-	for _, d := range h.resumed {
-		d.gone = h.d.gone
 	}
 	if h.d.gone == never && h.d.release != nil && !h.d.released {
 		p.k.orphans[h.r.detail] = h.d.release.ret

@@ -85,7 +85,7 @@ func (l *linearizability) done() {
 
 // judge searches a window and returns how many moves it tried.
 func (l *linearizability) judge(w *window, time, moves int64) (tried int64) {
-	found, tried := w.search(l.d.a.header, l.d.k, time, moves)
+	found, tried := w.search(l.d, time, moves)
 	switch found {
 	case porcupine.Unknown:
 		l.skipped++

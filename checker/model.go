@@ -136,13 +136,13 @@ func (s lockState) hash() uint64 {
 }
 
 // operations makes the operations of a window for Porcupine.
-func (w *window) operations(k *keyLog) (acquires []move, ops []porcupine.Operation, initial lockState) {
+func (w *window) operations(d *keyInput) (acquires []move, ops []porcupine.Operation, initial lockState) {
 	initial.fence = w.fence
 	for _, r := range w.held {
-		acquires = append(acquires, moveOf(k, r, uint32(len(acquires))))
+		acquires = append(acquires, moveOf(d.k, r, uint32(len(acquires))))
 		initial.holds = initial.with(uint32(len(acquires) - 1))
 		if !w.stays(r) {
-			ops = append(ops, w.endOf(k, r, acquires[len(acquires)-1]))
+			ops = append(ops, w.endOf(d, r, acquires[len(acquires)-1]))
 		}
 	}
 	for _, r := range w.maybe {
@@ -155,11 +155,11 @@ func (w *window) operations(k *keyLog) (acquires []move, ops []porcupine.Operati
 			ops = append(ops, operationOf(r, move{act: actBusy, mode: r.mode, client: r.client}, w.from))
 			continue
 		}
-		in := moveOf(k, r, uint32(len(acquires)))
+		in := moveOf(d.k, r, uint32(len(acquires)))
 		acquires = append(acquires, in)
 		ops = append(ops, operationOf(r, in, w.from))
 		if !w.stays(r) {
-			ops = append(ops, w.endOf(k, r, in))
+			ops = append(ops, w.endOf(d, r, in))
 		}
 	}
 	return acquires, ops, initial
@@ -178,18 +178,14 @@ func operationOf(r *record, in move, from int64) porcupine.Operation {
 	return porcupine.Operation{ClientId: int(r.client), Input: in, Call: max(r.call, from), Return: r.ret}
 }
 
-// endOf makes the operation that ends a hold. If acquires of unknown outcome are moves of their own, they make no release uncertain.
-func (w *window) endOf(k *keyLog, r *record, in move) porcupine.Operation {
-	d := k.detailOf(r)
+// endOf makes the operation that ends the belief which began with r, or the hold that outlasts it.
+func (w *window) endOf(d *keyInput, r *record, in move) porcupine.Operation {
 	in.act, in.fence = actEnd, 0
-	end, gone := max(d.end, r.call, w.from), d.gone
-	if t, ok := k.orphans[r.detail]; ok && d.released && len(w.maybe) > 0 {
-		gone = t
-	}
+	end := max(d.k.detailOf(r).end, r.call, w.from)
 	if end == never {
 		end-- // Porcupine sorts calls before returns; an end that never comes comes after everything
 	}
-	return porcupine.Operation{ClientId: int(r.client), Input: in, Call: end, Return: max(gone, end)}
+	return porcupine.Operation{ClientId: int(r.client), Input: in, Call: end, Return: max(d.holdOf(r).gone, end)}
 }
 
 // budget is for how many nanoseconds Porcupine may search a history in all.
@@ -200,9 +196,9 @@ const leastBudget = 50_000_000
 
 // search asks Porcupine whether the window's operations have an order, within a budget of nanoseconds and a number of moves. It also returns the
 // moves tried.
-func (w *window) search(h history.Header, k *keyLog, most, moves int64) (porcupine.CheckResult, int64) {
-	acquires, ops, initial := w.operations(k)
-	m := &modelOf{kind: h.Kind, permits: Permits(h), acquires: acquires, most: moves}
+func (w *window) search(d *keyInput, most, moves int64) (porcupine.CheckResult, int64) {
+	acquires, ops, initial := w.operations(d)
+	m := &modelOf{kind: d.a.header.Kind, permits: Permits(d.a.header), acquires: acquires, most: moves}
 	found := porcupine.CheckOperationsTimeout(m.porcupine(initial), ops, time.Duration(min(max(most, leastBudget), math.MaxInt64/2)))
 	tried := m.steps.Load()
 	if found == porcupine.Illegal && tried > moves {
