@@ -64,15 +64,15 @@ type openHold struct {
 	r       *record // the operation that began it
 	d       *detail // of r
 	token   uint32
-	belief  *detail   // where the current belief began
-	until   int64     // the current belief certainly lasts until here,
-	doubt   int64     // and at most until here
-	ended   bool      // the belief has ended for good
-	lost    bool      // because of a loss: an ok extend begins a new hold
-	closed  int64     // from when on it is no longer open
-	effect  int64     // the latest effect known to have happened
-	maybe   int64     // how many effects of unknown outcome may have followed
-	cap     int64     // it was gone by then: an accepted release, or a reply that it is gone
+	belief  *detail // where the current belief began
+	until   int64   // the current belief certainly lasts until here,
+	doubt   int64   // and at most until here
+	ended   bool    // the belief has ended for good
+	lost    bool    // because of a loss: an ok extend begins a new hold
+	closed  int64   // from when on it is no longer open
+	effect  int64   // the latest effect known to have happened
+	maybe   int64   // how many effects of unknown outcome may have followed
+	cap     int64   // it was gone by then: an accepted release, or a reply that it is gone
 	next    *openHold
 	left    bool // one of unknown outcome
 	notices []notice

@@ -128,6 +128,11 @@ func (s *releaseSafety) meansNext(r *record) (may bool) {
 	return may
 }
 
+// excludes reports whether two holds of different clients exclude each other.
+func (s *releaseSafety) excludes(a, b *record) bool {
+	return a.client != b.client && Conflict(s.d.a.header.Kind, false, a.mode, b.mode)
+}
+
 // later returns a conflicting grant to another client, later than that of r's hold, that had returned by r's call.
 func (s *releaseSafety) later(r *record) *record {
 	own := s.d.meant(r)
@@ -136,8 +141,7 @@ func (s *releaseSafety) later(r *record) *record {
 	}
 	for i := len(s.recent) - 1; i >= 0; i-- {
 		g := s.recent[i]
-		conflict := own.began.mode == history.Exclusive || g.r.mode == history.Exclusive
-		if g.r.granted() && conflict && g.r.client != r.client && g.start+s.d.a.header.ClockError < r.call && s.d.k.from(g.r) > own.began.ret+s.d.a.header.ClockError {
+		if g.r.granted() && s.excludes(own.began, g.r) && g.start+s.d.a.header.ClockError < r.call && s.d.k.from(g.r) > own.began.ret+s.d.a.header.ClockError {
 			return g.r
 		}
 	}
@@ -183,7 +187,7 @@ func (s *releaseSafety) fate(v *detail, i interval, r *record, until int64) (gon
 		case its && o.call >= r.call && o.call < next:
 			refused := o.saysGone()
 			next, gone = o.call, refused && o.ret < end
-		case o.granted() && !its && !s.several && o.client != v.began.client && (o.mode == history.Exclusive || v.began.mode == history.Exclusive):
+		case o.granted() && !its && !s.several && s.excludes(v.began, o):
 			if o.ret < end && s.d.k.from(o) > i.start {
 				taken = min(taken, o.ret)
 			}
@@ -230,7 +234,7 @@ func (s *releaseSafety) victim(r *record) *record {
 		if next || !c.Removed() {
 			continue
 		}
-		if victim := s.holder(r, c.Sent, c.Replied, &c); victim != nil {
+		if victim := s.holder(r, &c); victim != nil {
 			return victim
 		}
 		if victim := s.reader(r, &c); victim != nil {
@@ -240,23 +244,22 @@ func (s *releaseSafety) victim(r *record) *record {
 	return nil
 }
 
-// alone reports quickly whether no other client can have held during r.
+// alone reports whether no other client can have held during r.
 func (s *releaseSafety) alone(r *record) bool {
 	return !slices.ContainsFunc(s.recent, func(i interval) bool {
 		return i.r.client != r.client && i.start <= r.ret && i.end > r.call
 	})
 }
 
-// holder returns the grant, later than that of r's own hold, by which another client held from one instant to another: what was removed then was the
+// holder returns the grant, later than that of r's own hold, by which another client held while command c was under way: what c removed then was the
 // other's, whether the own hold was gone or overwritten.
-func (s *releaseSafety) holder(r *record, from, to int64, c *history.Command) *record {
+func (s *releaseSafety) holder(r *record, c *history.Command) *record {
 	own := s.d.holdOf(r)
 	if own == nil || own.began.mode == history.Shared && c.IsScript() {
 		return nil
 	}
 	for _, i := range s.recent {
-		conflict := own.began.mode == history.Exclusive || i.r.mode == history.Exclusive
-		if conflict && i.start > own.began.ret && i.r.client != r.client && i.start < from && i.end >= to && s.sameNode(i.r, c) {
+		if s.excludes(own.began, i.r) && i.start > own.began.ret && i.start < c.Sent && i.end >= c.Replied && s.sameNode(i.r, c) {
 			return i.r
 		}
 	}
@@ -266,9 +269,6 @@ func (s *releaseSafety) holder(r *record, from, to int64, c *history.Command) *r
 // sameNode reports whether the grant was given on the node that command c went to, by a command on a key that c names: if a lock has several keys,
 // one that the next holder has not taken yet still belongs to the last.
 func (s *releaseSafety) sameNode(grant *record, c *history.Command) bool {
-	if c == nil {
-		return true
-	}
 	nodes, here, sameKey, plain := map[int]bool{}, false, false, false
 	for _, g := range s.d.ev.commandsOf(s.d.clientName(grant), grant.call, grant.ret) {
 		if names(g, s.d.k.name) {

@@ -163,8 +163,7 @@ func (w *linearizability) holdsForever() bool {
 func (w *linearizability) full(r *record, t int64) bool {
 	n := 0
 	for _, b := range w.belief {
-		conflict := b.r.mode == history.Exclusive || r.mode == history.Exclusive
-		if b.start <= t && t <= b.end && conflict {
+		if b.start <= t && t <= b.end && mayRefuse(w.d.a.header.Kind, b.r.mode, r.mode) {
 			n++
 		}
 	}
