@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/lockbench/lockbench/history"
 )
@@ -72,6 +73,16 @@ func (e *evidence) commandsOf(client string, from, to int64) []history.Command {
 		hi++
 	}
 	return list[lo:hi]
+}
+
+// names reports whether an argument of the command contains key.
+func names(c history.Command, key string) bool {
+	return slices.ContainsFunc(c.Args, func(arg string) bool { return strings.Contains(arg, key) })
+}
+
+// share reports whether two lists have a key in common.
+func share(a, b []string) bool {
+	return slices.ContainsFunc(a, func(key string) bool { return slices.Contains(b, key) })
 }
 
 // never stands for an end that does not come.

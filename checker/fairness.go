@@ -1,9 +1,9 @@
 package checker
 
 import (
+	"slices"
 	"strings"
 
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -29,27 +29,21 @@ func newFairness(d *keyInput) *fairness {
 }
 
 func (f *fairness) called(r *record) {
-	if f.applies && r.op == history.Acquire && r.granted() {
+	if f.applies && r.granted() {
 		f.waiting = append(f.waiting, r)
 	}
 }
 
 func (f *fairness) returned(r *record) {
-	if !f.applies || r.op != history.Acquire || !r.granted() {
+	if !f.applies || !r.granted() {
 		return
 	}
-	kept := f.waiting[:0]
+	f.waiting = slices.DeleteFunc(f.waiting, func(w *record) bool { return w == r })
+	if len(f.waiting) == 0 || f.waiting[0].call >= r.call {
+		return
+	}
+	f.opportunity(f.waiting[0].call, r.ret)
 	for _, w := range f.waiting {
-		if w != r {
-			kept = append(kept, w)
-		}
-	}
-	f.waiting = kept
-	if len(kept) == 0 || kept[0].call >= r.call {
-		return
-	}
-	f.opportunity(kept[0].call, r.ret)
-	for _, w := range kept {
 		if f.overtaken(w, r) && f.d.obeys("overtaken") {
 			f.report(w, r)
 			return

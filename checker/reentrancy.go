@@ -134,5 +134,3 @@ func (e *reentrancy) judge(rule string, o *owner, since, r *record) {
 		return e.d.witness([]*record{since}, r)
 	})
 }
-
-func (e *reentrancy) done() {}
