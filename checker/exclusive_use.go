@@ -32,7 +32,7 @@ func (u *exclusiveUse) called(r *record) {
 		hold = ^r.line // a hold of its own
 	}
 	i := interval{r, hold, r.call, r.ret}
-	with, lasted := u.over.add(i)
+	with, lasted, _ := u.over.add(i)
 	v := u.d.overlapViolation(i, with, lasted)
 	if len(with) > 0 && u.d.obeys("use-overlap") {
 		u.found(v, func() Witness { return u.d.witness(recordsOf(append(with, i))) })

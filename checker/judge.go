@@ -102,6 +102,17 @@ func (t *tally) opportunity(from, to int64) {
 	}
 }
 
+// The reasons why an opportunity isn't judged.
+const (
+	withinClockError = "within the clock error"
+	endNotKnown      = "the end of a belief is not known"
+	overWhenGranted  = "over when it was granted"
+	metAFault        = "met a fault"
+	sharedWrites     = "beside writes under shared holds"
+	unknownOutcomes  = "an operation of unknown outcome may explain it"
+	notSearched      = "not searched"
+)
+
 // unjudged counts n opportunities as not judged.
 func (t *tally) unjudged(n int, why string) {
 	if n > 0 {

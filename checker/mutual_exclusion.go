@@ -1,9 +1,6 @@
 package checker
 
 import (
-	"math"
-	"slices"
-
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
 )
@@ -17,32 +14,20 @@ import (
 //
 // An opportunity is a grant after another that it would conflict with. It is not judged if its belief, or the end of the one before, depends on a
 // missing time, if the belief was over before its client learnt of it, or if the overlap is within the clock error. Without an opportunity the
-// property is inconclusive. A belief that resumes after a gap is no grant, and counts only if it conflicts. One that lies within another of its client's, as a re-entry's does, is judged with that; one that outlasts it, because
-// the outer hold was lost or released first, is judged itself.
+// property is inconclusive. A belief that resumes after a gap is no grant, and counts only if it conflicts. One that lies within another of its
+// client's, as a re-entry's does, is judged with that; one that outlasts it, because the outer hold was lost or released first, is judged itself.
 type mutualExclusion struct {
 	tally
 	over  *overlaps
-	maybe *overlaps // with each unknown end of a belief as late as possible
-	met   rivalBelief
-	last  int64             // return of the latest grant
-	until map[uint32]*int64 // re-entrant: the latest end of each client's beliefs so far
+	maybe *overlaps        // with each unknown end of a belief as late as possible
+	last  int64            // return of the latest grant
+	until map[uint32]int64 // re-entrant: the latest end of each client's beliefs so far
 }
-
-// The reasons why an opportunity isn't judged.
-const (
-	withinClockError = "within the clock error"
-	endNotKnown      = "the end of a belief is not known"
-	overWhenGranted  = "over when it was granted"
-	metAFault        = "met a fault"
-	sharedWrites     = "beside writes under shared holds"
-	unknownOutcomes  = "an operation of unknown outcome may explain it"
-	notSearched      = "not searched"
-)
 
 func newMutualExclusion(d *keyInput) *mutualExclusion {
 	n := d.k.count(history.Acquire, history.OK, history.Busy, history.Fail, history.Unknown)
 	m := &mutualExclusion{tally: d.tallyOf(verdicts.MutualExclusion, n > 0, "nobody asked for it"),
-		over: newOverlaps(d.a.header), met: newRivalBelief(d.a.header), until: map[uint32]*int64{}}
+		over: newOverlaps(d.a.header), until: map[uint32]int64{}}
 	if d.k.doubts {
 		m.maybe = newOverlaps(d.a.header)
 	}
@@ -59,11 +44,12 @@ func (m *mutualExclusion) returned(r *record) {
 	}
 	hold := m.d.a.holdOf[r.line-1]
 	i := interval{r, hold, r.ret, d.end}
-	with, lasted := m.over.add(i)
+	with, lasted, meets := m.over.add(i)
 	perhaps := false // it conflicts, if a belief ended as late as possible
 	if m.maybe != nil {
 		i.end = m.d.k.latestEnd(d)
-		more, longer := m.maybe.add(i)
+		more, longer, met := m.maybe.add(i)
+		meets = met
 		perhaps = len(more) > 0 && longer > m.d.a.header.ClockError && lasted <= m.d.a.header.ClockError
 	}
 	if m.within(r, d.end) {
@@ -71,11 +57,11 @@ func (m *mutualExclusion) returned(r *record) {
 	}
 	since := max(m.last, 0)
 	m.last = r.ret
-	meets := m.met.add(m.d.k, hold, r) && m.d.holdOf(r).began == r
+	meets = meets && m.d.holdOf(r).began == r
 	open := "" // why it is not judged
 	switch {
 	case len(with) > 0 && m.d.obeys("belief-overlap"):
-		v := m.d.overlapViolation(interval{r, hold, r.ret, d.end}, with, lasted)
+		v := m.d.overlapViolation(i, with, lasted)
 		m.found(v, func() Witness { return m.d.witness(recordsOf(append(with, i))) })
 		if meets = meets || !v.WithinClockError; v.WithinClockError {
 			open = withinClockError
@@ -99,79 +85,9 @@ func (m *mutualExclusion) within(r *record, end int64) bool {
 	if m.d.a.header.Kind != history.Reentrant {
 		return false
 	}
-	until := m.until[r.client]
-	if until == nil {
-		until = new(int64)
-		*until = math.MinInt64
-		m.until[r.client] = until
+	until, known := m.until[r.client]
+	if !known || end > until {
+		m.until[r.client] = end
 	}
-	within := *until > r.ret && *until >= end
-	*until = max(*until, end)
-	return within
-}
-
-// rivalBelief reports whether a belief began after that in other holds with which it would conflict, as many as there are permits. A belief that was
-// over when its client learnt of it counts as none.
-type rivalBelief struct {
-	h         history.Header
-	holds     parties // exclusive
-	exclusive parties // by client
-	shared    parties // by client
-}
-
-func newRivalBelief(h history.Header) rivalBelief {
-	return rivalBelief{h, parties{most: Permits(h)}, parties{most: 1}, parties{most: 1}}
-}
-
-// parties are the owners of some beliefs, as far as needed to know whether at least so many are others than a given one.
-type parties struct {
-	most int
-	of   []uint32
-}
-
-func (p *parties) add(owner uint32) {
-	if len(p.of) <= p.most && !slices.Contains(p.of, owner) {
-		p.of = append(p.of, owner)
-	}
-}
-
-func (p *parties) others(owner uint32) bool {
-	return len(p.of) > p.most || len(p.of) == p.most && !slices.Contains(p.of, owner)
-}
-
-// add adds the next belief, of a hold.
-func (m *rivalBelief) add(k *keyLog, hold uint32, r *record) (meets bool) {
-	shared := m.h.Kind == history.RW && r.mode == history.Shared
-	if m.h.Kind == history.Reentrant || shared {
-		meets = m.exclusive.others(r.client)
-	} else {
-		meets = m.holds.others(hold) || m.shared.others(r.client)
-	}
-	switch {
-	case k.latestEnd(k.detailOf(r)) <= r.ret:
-	case shared:
-		m.shared.add(r.client)
-	default:
-		m.holds.add(hold)
-		m.exclusive.add(r.client)
-	}
-	return meets
-}
-
-// overlapViolation describes interval i, which began while others were in force.
-func (d *keyInput) overlapViolation(i interval, with []interval, lasted int64) Violation {
-	v := Violation{At: i.start, Lasted: lasted, WithinClockError: lasted <= d.a.header.ClockError}
-	for _, w := range with {
-		v.Clients = append(v.Clients, d.clientName(w.r))
-	}
-	v.Clients = append(v.Clients, d.clientName(i.r))
-	return v
-}
-
-// recordsOf returns the records with which the intervals began.
-func recordsOf(intervals []interval) (of []*record) {
-	for _, i := range intervals {
-		of = append(of, i.r)
-	}
-	return of
+	return known && until > r.ret && until >= end
 }

@@ -29,6 +29,7 @@ type overlaps struct {
 	shared    ends // by client
 
 	inForce []interval // permits > 1
+	first   []uint32   // the first holds, no more than there are permits
 	since   int64      // since when more than permits are in force, if they are
 }
 
@@ -61,41 +62,46 @@ func Permits(h history.Header) int {
 	return 1
 }
 
-// add adds the next interval. It returns those with which it conflicts, and for how long it does without a gap.
-func (o *overlaps) add(i interval) (with []interval, lasted int64) {
-	if i.end <= i.start {
-		return nil, 0
-	}
+// add adds the next interval. It returns those with which it conflicts and for how long it does without a gap; met reports whether intervals began
+// before it with which it would conflict if they had not ended.
+func (o *overlaps) add(i interval) (with []interval, lasted int64, met bool) {
 	if o.permits > 1 {
 		return o.addPermit(i)
 	}
+	shared := o.kind == history.RW && i.r.mode == history.Shared
 	var longest interval
-	switch {
-	case o.kind == history.Reentrant:
+	if o.kind == history.Reentrant || shared {
 		longest = o.owners.longestBut(i.r.client)
-	case o.kind == history.RW && i.r.mode == history.Shared:
-		longest = o.owners.longestBut(i.r.client)
-	default:
+	} else {
 		longest = o.exclusive.longestBut(i.hold)
 		if s := o.shared.longestBut(i.r.client); s.r != nil && (longest.r == nil || s.end > longest.end) {
 			longest = s
 		}
 	}
-	if o.kind == history.RW && i.r.mode == history.Shared {
+	switch {
+	case i.end <= i.start:
+	case shared:
 		o.shared.add(i, i.r.client)
-	} else {
+	default:
 		o.exclusive.add(i, i.hold)
 		o.owners.add(i, i.r.client)
 	}
-	if longest.r == nil || longest.end <= i.start {
-		return nil, 0
+	if longest.r == nil || min(longest.end, i.end) <= i.start {
+		return nil, 0, longest.r != nil
 	}
-	return []interval{longest}, min(longest.end, i.end) - i.start
+	return []interval{longest}, min(longest.end, i.end) - i.start, true
 }
 
 // addPermit counts intervals in force. Intervals of one hold are one permit. Those that end when i starts are kept until then: as long as one takes the
 // place of another, too many are in force without a gap.
-func (o *overlaps) addPermit(i interval) (with []interval, lasted int64) {
+func (o *overlaps) addPermit(i interval) (with []interval, lasted int64, met bool) {
+	met = len(o.first) == o.permits
+	if i.end <= i.start {
+		return nil, 0, met
+	}
+	if !met && !slices.Contains(o.first, i.hold) {
+		o.first = append(o.first, i.hold)
+	}
 	o.inForce = slices.DeleteFunc(o.inForce, func(other interval) bool { return other.end < i.start })
 	if len(o.inForce) <= o.permits {
 		o.since = i.start
@@ -115,10 +121,10 @@ func (o *overlaps) addPermit(i interval) (with []interval, lasted int64) {
 		}
 	}
 	if len(endings) <= o.permits {
-		return nil, 0
+		return nil, 0, met
 	}
 	slices.Sort(endings)
-	return with, endings[len(endings)-1-o.permits] - o.since
+	return with, endings[len(endings)-1-o.permits] - o.since, met
 }
 
 // ends keeps the two intervals with the largest ends of different owners.
@@ -145,4 +151,22 @@ func (e *ends) longestBut(owner uint32) interval {
 		return e.second
 	}
 	return e.first
+}
+
+// overlapViolation describes interval i, which began while others were in force.
+func (d *keyInput) overlapViolation(i interval, with []interval, lasted int64) Violation {
+	v := Violation{At: i.start, Lasted: lasted, WithinClockError: lasted <= d.a.header.ClockError}
+	for _, w := range with {
+		v.Clients = append(v.Clients, d.clientName(w.r))
+	}
+	v.Clients = append(v.Clients, d.clientName(i.r))
+	return v
+}
+
+// recordsOf returns the records with which the intervals began.
+func recordsOf(intervals []interval) (of []*record) {
+	for _, i := range intervals {
+		of = append(of, i.r)
+	}
+	return of
 }
