@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
+	"slices"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/compact"
@@ -194,19 +196,28 @@ func (a *archive) operation(k *keyLog, r *record) history.Operation {
 	return op
 }
 
-// records calls each with the records of k whose interval meets [from, to], in any order.
-func (k *keyLog) records(from, to int64, each func(r *record)) {
-	for i := range k.chunks {
-		c := &k.chunks[i]
-		if c.last < from || c.records[0].call > to {
-			continue
-		}
-		for j := range c.records {
-			if c.records[j].call > to {
-				break
+// meeting yields the records of k whose interval meets [from, to], in any order: the latest first, unless the record is out of order.
+func (k *keyLog) meeting(from, to int64) iter.Seq[*record] {
+	return func(yield func(*record) bool) {
+		for i := len(k.chunks) - 1; i >= 0; i-- {
+			c := &k.chunks[i]
+			if c.last < from {
+				continue
 			}
-			if c.records[j].ret >= from {
-				each(&c.records[j])
+			n, _ := slices.BinarySearchFunc(c.records, to, func(r record, t int64) int {
+				if r.call <= t {
+					return -1
+				}
+				return 1
+			})
+			for n--; n >= 0; n-- {
+				r := &c.records[n]
+				if r.call < from && from-r.call > c.longest {
+					break
+				}
+				if r.ret >= from && !yield(r) {
+					return
+				}
 			}
 		}
 	}
@@ -220,8 +231,7 @@ const maxContext = 4096
 // them are not too many it takes them all.
 func (k *keyLog) around(from, to int64) (found []*record) {
 	if len(k.chunks) == 1 && len(k.chunks[0].records) <= maxContext {
-		k.records(from, to, func(r *record) { found = append(found, r) })
-		return found
+		return slices.Collect(k.meeting(from, to))
 	}
 	middle := from + (to-from)/2
 	for part := int64(1 << 20); part >= 1; part /= 4 {
@@ -230,8 +240,7 @@ func (k *keyLog) around(from, to int64) (found []*record) {
 		if part == 1 {
 			lo, hi = from, to
 		}
-		var wider []*record
-		k.records(lo, hi, func(r *record) { wider = append(wider, r) })
+		wider := slices.Collect(k.meeting(lo, hi))
 		if len(wider) > maxContext && len(found) > 0 {
 			return found
 		}

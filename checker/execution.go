@@ -112,19 +112,7 @@ func (x *executions) before(i int) (before uint64) {
 
 // excused reports whether the header allows a refusal without a hold. Which of two clients' attempts came first is known but for the clock error.
 func (x *executions) excused(b *effectOf) bool {
-	if b.r.outcome != history.Busy {
-		return false
-	}
-	return slices.ContainsFunc(x.effects, func(o effectOf) bool {
-		if o.r.op != history.Acquire || o.client == b.client || o.r.call > b.r.ret+x.h.ClockError {
-			return false
-		}
-		last := o.to
-		if x.h.Votes && last != never { // the votes that an attempt got stay until they are taken back, or their lease ends
-			last = plus(last, x.keep)
-		}
-		return (x.h.Votes || x.h.FIFO && o.r.call <= b.r.call+x.h.ClockError) && last >= b.r.call-x.h.ClockError
-	})
+	return b.r.outcome == history.Busy && slices.ContainsFunc(x.effects, func(o effectOf) bool { return mayKeepOut(x.h, o.r, b.r) })
 }
 
 // exist reports whether an execution exists that obeys the rules; known is false if the search was given up.

@@ -61,10 +61,7 @@ func Holds(h history.Header, ops []history.Operation, faults []history.Window) (
 		if err := a.findHolds(k, ev); err != nil {
 			return nil, err
 		}
-		var records []*record
-		k.records(k.first(), k.last(), func(r *record) { records = append(records, r) })
-		slices.SortFunc(records, func(x, y *record) int { return byCall(*x, *y) })
-		all = append(all, a.holds(k, records)...)
+		all = append(all, a.holds(k, slices.Collect(k.walk()))...)
 	}
 	slices.SortStableFunc(all, byStart)
 	return all, nil

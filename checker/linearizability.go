@@ -32,7 +32,7 @@ type linearizability struct {
 
 func newLinearizability(d *keyInput, refused *refusal) *linearizability {
 	keys := len(d.a.keys)
-	return &linearizability{tally: d.tallyOf(verdicts.Linearizability, true, ""), cutting: cutting{cover: math.MinInt64, now: window{from: math.MinInt64}},
+	return &linearizability{tally: d.tallyOf(verdicts.Linearizability, true, ""), cutting: cutting{cover: math.MinInt64, now: window{from: math.MinInt64}, own: map[uint32]int64{}},
 		refused: refused, moves: budget / stepTime / int64(keys),
 		clean: sample{n: max(1, samples/keys), rand: rand.New(rand.NewPCG(d.opt.Seed, uint64(d.k.number)))}}
 }

@@ -191,11 +191,11 @@ func (p *progress) report(first, last *record, since int64) {
 func (d *keyInput) grantBefore(r *record, t int64) []*record {
 	var last *record
 	for span := int64(1_000_000); ; span = plus(span, 3*span) {
-		d.k.records(t-span, t, func(o *record) {
+		for o := range d.k.meeting(t-span, t) {
 			if o != r && o.granted() && o.ret <= t && (last == nil || cmp.Or(cmp.Compare(last.ret, o.ret), byCall(*last, *o)) < 0) {
 				last = o
 			}
-		})
+		}
 		switch {
 		case last != nil:
 			return []*record{last}

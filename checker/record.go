@@ -104,6 +104,7 @@ const chunkSize = 1 << 16
 type chunk struct {
 	records []record
 	last    int64 // latest return
+	longest int64 // longest call-to-return
 }
 
 // keyLog is the record of one key.
@@ -139,7 +140,7 @@ func (k *keyLog) add(r record) {
 		c.records = make([]record, 0, chunkSize)
 	}
 	c.records = append(c.records, r)
-	c.last = max(c.last, r.ret)
+	c.last, c.longest = max(c.last, r.ret), max(c.longest, plus(r.ret, -r.call))
 	k.counts[r.op][r.outcome]++
 }
 

@@ -33,26 +33,22 @@ import (
 // allows; that is reported, and is a clock-jump.
 type refusal struct {
 	tally
-	shared  witness // possible shared holds: they refuse exclusive attempts
-	writers witness // possible exclusive holds: they refuse every attempt
-	permits *largest
-	lost    [2][]*record    // by mode: acquires of unknown outcome that excuse nothing yet
-	lostAt  placement       // of the one that excuses the current refusals
-	votes   ends            // by client: until when the votes that its attempts got may stay
-	queue   []*record       // attempts under way, in a lock that grants in order of arrival
-	behind  map[uint32]bool // by client: whether its last attempt was not the first of these
-	late    int64           // until when a grant is pending whose reply comes after its lease
-	empty   int64           // until when a grant may hold whose belief had ended when its reply came
-	open    []*record       // refusals whose only witness can be the next grant to return
+	shared  refusers // possible shared holds: they refuse exclusive attempts
+	writers refusers // possible exclusive holds: they refuse every attempt
+	permits int
+	taken   []int64      // several permits: until when the holds that may last longest may, ascending, no more than there are permits
+	lost    [2][]*record // by mode: acquires of unknown outcome that excuse nothing yet
+	lostAt  placement    // of the one that excuses the current refusals
+	unsure  []*record    // the first attempts of unknown outcome of two clients
+	late    int64        // until when a grant is pending whose reply comes after its lease
+	empty   int64        // until when a grant may hold whose belief had ended when its reply came
+	open    []*record    // refusals whose only witness can be the next grant to return
 }
 
 func newRefusal(d *keyInput) *refusal {
-	r := &refusal{tally: d.tallyOf(verdicts.Refusal, d.k.count(history.Acquire, history.Busy) > 0, "nobody was refused"), behind: map[uint32]bool{}}
+	r := &refusal{tally: d.tallyOf(verdicts.Refusal, d.k.count(history.Acquire, history.Busy) > 0, "nobody was refused"), permits: Permits(d.a.header)}
 	r.late, r.empty = math.MinInt64, math.MinInt64
-	r.shared, r.writers = witness{gone: math.MinInt64, end: math.MinInt64}, witness{gone: math.MinInt64, end: math.MinInt64}
-	if n := Permits(d.a.header); n > 1 {
-		r.permits = &largest{n: n}
-	}
+	r.shared, r.writers = noRefusers(), noRefusers()
 	return r
 }
 
@@ -67,23 +63,27 @@ func takenBack(d *keyInput, r *record) bool {
 	return slices.ContainsFunc(sent, func(c history.Command) bool { return c.Replied == 0 || c.Replied-c.Sent >= valid })
 }
 
-// witness has the possible holds that refuse a mode, at an instant of the walk.
-type witness struct {
+// refusers are the possible holds that refuse a mode, at an instant of the walk.
+type refusers struct {
 	inFlight []int64          // grants that were called and have not returned: from when on each can have held
 	gone     int64            // until when the holds that have started may last
 	end      int64            // until when the last of them certainly does
 	own      map[uint32]int64 // shared and exclusive locks, by client: until when its own hold may last, which no grant to it ends
 }
 
+func noRefusers() refusers {
+	return refusers{gone: math.MinInt64, end: math.MinInt64, own: map[uint32]int64{}}
+}
+
 // cut records that a conflicting hold started: those before it have ended by now, unless they overlap.
-func (w *witness) cut(client uint32, now int64) {
+func (w *refusers) cut(client uint32, now int64) {
 	if own, held := w.own[client]; w.end <= now && (!held || own <= now) {
 		w.gone = min(w.gone, now)
 	}
 }
 
 // pending counts the grants that have not returned and can have held by an instant.
-func (w *witness) pending(by int64) (n int) {
+func (w *refusers) pending(by int64) (n int) {
 	for _, from := range w.inFlight {
 		if from <= by {
 			n++
@@ -93,10 +93,10 @@ func (w *witness) pending(by int64) (n int) {
 }
 
 // start adds a hold that has started.
-func (w *witness) start(d, h *detail) { w.gone, w.end = max(w.gone, h.gone), max(w.end, d.end) }
+func (w *refusers) start(d, h *detail) { w.gone, w.end = max(w.gone, h.gone), max(w.end, d.end) }
 
-// of returns the witness to which holds of a mode belong.
-func (f *refusal) of(m history.Mode) *witness {
+// of returns the refusers to which holds of a mode belong.
+func (f *refusal) of(m history.Mode) *refusers {
 	if m == history.Shared {
 		return &f.shared
 	}
@@ -111,28 +111,22 @@ func (f *refusal) called(r *record) {
 	case r.granted() && f.d.k.detailOf(r).role == starts:
 		w := f.of(r.mode)
 		w.inFlight = append(w.inFlight, f.d.k.from(r))
-		if f.permits == nil && f.d.k.detailOf(r).end < r.ret { // of several permits it is one, as it is in flight and then possible
+		if f.permits == 1 && f.d.k.detailOf(r).end < r.ret { // of several permits it is one, as it is in flight and then possible
 			f.late = max(f.late, r.ret)
 		}
 	case r.outcome == history.Unknown:
 		f.lost[r.mode] = append(f.lost[r.mode], r)
+		if len(f.unsure) == 0 || len(f.unsure) == 1 && f.unsure[0].client != r.client {
+			f.unsure = append(f.unsure, r)
+		}
 	case (r.outcome == history.Busy || r.outcome == history.Fail) && takenBack(f.d, r):
 		f.late = max(f.late, r.ret)
-	}
-	if f.d.a.header.Votes {
-		f.votes.add(interval{r: r, end: f.votesUntil(r)}, r.client)
-	}
-	if f.d.a.header.FIFO {
-		f.enqueue(r)
 	}
 }
 
 func (f *refusal) returned(r *record) {
 	if !f.applies || r.op != history.Acquire && r.op != history.Extend {
 		return
-	}
-	if r.op == history.Acquire {
-		f.leaveQueue(r)
 	}
 	switch {
 	case r.outcome == history.Busy && r.op == history.Acquire:
@@ -146,7 +140,7 @@ func (f *refusal) returned(r *record) {
 // refused judges a refusal, or leaves it to the next grant.
 func (f *refusal) refused(b *record) {
 	switch {
-	case f.witnessed(b):
+	case f.witnessed(b), f.excusedByRecord(b):
 	case f.single() && f.writers.pending(b.ret) > 0:
 		f.open = append(f.open, b)
 	default:
@@ -155,7 +149,7 @@ func (f *refusal) refused(b *record) {
 }
 
 // single reports whether holds follow one another, so that of the pending grants only the first to return can have held.
-func (f *refusal) single() bool { return f.permits == nil && f.d.a.header.Kind != history.RW }
+func (f *refusal) single() bool { return f.permits == 1 && f.d.a.header.Kind != history.RW }
 
 // settle judges the refusals that wait for a grant, by when it can have held at the earliest.
 func (f *refusal) settle(from int64) {
@@ -196,9 +190,6 @@ func (f *refusal) placed(b *record) bool {
 }
 
 func (f *refusal) report(b *record) {
-	if f.amongAttempts(b) {
-		return
-	}
 	if f.placed(b) {
 		f.opportunities--
 		f.leave(b, unknownOutcomes)
@@ -223,32 +214,28 @@ func (f *refusal) started(r *record) {
 	}
 	h := f.d.holdOf(r)
 	w.start(d, h)
-	if f.d.a.header.Kind == history.RW {
-		if w.own == nil {
-			w.own = map[uint32]int64{}
-		}
-		if own, held := w.own[r.client]; !held || own < h.gone {
-			w.own[r.client] = h.gone
-		}
+	if own, held := w.own[r.client]; f.d.a.header.Kind == history.RW && (!held || own < h.gone) {
+		w.own[r.client] = h.gone
 	}
 	if f.empty = min(f.empty, r.ret); d.end < r.ret {
 		f.empty = max(f.empty, h.gone)
 	}
-	if f.permits != nil && h.began == r {
-		f.permits.add(h.gone)
+	if f.permits > 1 && h.began == r {
+		at, _ := slices.BinarySearch(f.taken, h.gone)
+		f.taken = slices.Insert(f.taken, at, h.gone)
+		f.taken = slices.Delete(f.taken, 0, max(len(f.taken)-f.permits, 0))
 	}
-	if f.permits == nil {
+	if f.permits == 1 {
 		f.lostAt.r = nil
 	}
 }
 
+// witnessed reports whether the possible holds, as many as there are permits, may have refused b.
 func (f *refusal) witnessed(b *record) bool {
-	if f.excusedByRecord(b) {
-		return true
-	}
 	from := b.call - f.d.a.header.ClockError
-	if f.permits != nil {
-		return f.writers.pending(b.ret)+f.permits.atLeast(from) >= f.permits.n
+	if f.permits > 1 {
+		ended, _ := slices.BinarySearch(f.taken, from)
+		return f.writers.pending(b.ret)+len(f.taken)-ended >= f.permits
 	}
 	w := &f.writers
 	if b.mode == history.Exclusive && (f.shared.pending(b.ret) > 0 || f.shared.gone >= from) {
@@ -257,65 +244,53 @@ func (f *refusal) witnessed(b *record) bool {
 	return !f.single() && w.pending(b.ret) > 0 || w.gone >= from
 }
 
-// excusedByRecord reports whether a grant whose reply came late, a crash or a split vote excuses refusal b.
+// excusedByRecord reports whether a grant whose reply came late, a crash or another client's attempt excuses refusal b.
 func (f *refusal) excusedByRecord(b *record) bool {
-	return f.late >= b.call || f.d.k.diedHolding(b) || f.votesLeft(b) || f.behind[b.client]
+	return f.late >= b.call || f.d.k.diedHolding(b) || f.keptOut(b)
 }
 
-// votesUntil returns until when the votes that an attempt got may stay: until they are taken back, or for a lease.
-func (f *refusal) votesUntil(r *record) int64 {
-	if r.outcome == history.Unknown {
-		return never
-	}
-	return plus(r.ret, keep(f.d.a.header))
-}
-
-// votesLeft reports whether votes for an attempt of another client may refuse b.
-func (f *refusal) votesLeft(b *record) bool {
-	other := f.votes.longestBut(b.client)
-	return other.r != nil && other.end >= b.call-f.d.a.header.ClockError
-}
-
-// amongAttempts reports whether an attempt of another client that is not known to have come before refusal b may have done so within the clock error:
-// one called after it or, where the order of arrival counts, after its call, or one that was over before.
-func (f *refusal) amongAttempts(b *record) (found bool) {
-	h := f.d.a.header
-	if h.ClockError == 0 || !h.Votes && !h.FIFO {
+// mayKeepOut reports whether the header lets an attempt refuse b, whatever came of it: one of another client that may still have votes, until they are
+// taken back or for a lease, or that was called earlier and is under way.
+func mayKeepOut(h history.Header, o, b *record) bool {
+	if o.op != history.Acquire || o.client == b.client || o.call > b.ret+h.ClockError {
 		return false
 	}
-	to := b.call
-	if h.Votes {
-		to = b.ret
+	last := o.ret
+	switch {
+	case o.outcome == history.Unknown:
+		last = never
+	case h.Votes:
+		last = plus(last, keep(h))
 	}
-	f.d.k.records(b.call-h.ClockError, to+h.ClockError, func(o *record) {
-		found = found || o.op == history.Acquire && o.client != b.client
-	})
-	return found
+	return (h.Votes || h.FIFO && o.call <= b.call+h.ClockError) && last >= b.call-h.ClockError
 }
 
-// enqueue adds an attempt to those under way, in a lock that grants in order of arrival. Any of them that was called before a refused one, or at the
-// same instant, comes first.
-func (f *refusal) enqueue(r *record) {
-	f.behind[r.client] = false
-	for _, w := range f.queue {
-		if w.client != r.client {
-			f.behind[r.client] = true
-			f.behind[w.client] = f.behind[w.client] || w.call == r.call
+// keptOut reports whether the header lets some attempt refuse b.
+func (f *refusal) keptOut(b *record) bool {
+	h, from := f.d.a.header, b.call-f.d.a.header.ClockError
+	switch {
+	case !h.Votes && !h.FIFO:
+		return false
+	case h.Votes && h.Lease == 0:
+		from = math.MinInt64
+	case h.Votes:
+		from -= keep(h)
+	}
+	may := func(o *record) bool { return mayKeepOut(h, o, b) }
+	if slices.ContainsFunc(f.unsure, may) {
+		return true
+	}
+	for o := range f.d.k.meeting(from, b.ret+h.ClockError) {
+		if may(o) {
+			return true
 		}
 	}
-	f.queue = append(f.queue, r)
-}
-
-// leaveQueue removes an attempt with a known outcome.
-func (f *refusal) leaveQueue(r *record) {
-	if r.outcome != history.Unknown {
-		f.queue = slices.DeleteFunc(f.queue, func(w *record) bool { return w == r })
-	}
+	return false
 }
 
 // excusedFromSearch reports whether the excuse of refusal b is one that no window contains: one of the record, or a grant whose belief had ended when
 // its reply came, because the server counts its lease from the grant.
-func (f *refusal) excusedFromSearch(b *record) bool { return f.excusedByRecord(b) || f.empty >= b.call }
+func (f *refusal) excusedFromSearch(b *record) bool { return f.empty >= b.call || f.excusedByRecord(b) }
 
 // excusedByUnknown reports whether an acquire of unknown outcome excuses refusal b.
 func (f *refusal) excusedByUnknown(b *record) bool {
@@ -329,33 +304,3 @@ func (k *keyLog) diedHolding(b *record) bool {
 }
 
 func (f *refusal) done() { f.settle(never) }
-
-// largest keeps the n largest of the values added.
-type largest struct {
-	n      int
-	values []int64 // in no order
-}
-
-func (l *largest) add(v int64) {
-	if len(l.values) < l.n {
-		l.values = append(l.values, v)
-		return
-	}
-	least := 0
-	for i := range l.values {
-		if l.values[i] < l.values[least] {
-			least = i
-		}
-	}
-	l.values[least] = max(l.values[least], v)
-}
-
-// atLeast returns how many are at least v.
-func (l *largest) atLeast(v int64) (n int) {
-	for _, x := range l.values {
-		if x >= v {
-			n++
-		}
-	}
-	return n
-}

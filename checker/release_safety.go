@@ -119,13 +119,15 @@ func (s *releaseSafety) cannotHaveBeen(r *record) bool {
 }
 
 // meansNext reports whether r may belong to a hold that its client was being granted meanwhile. Both may have taken effect at one instant.
-func (s *releaseSafety) meansNext(r *record) (may bool) {
+func (s *releaseSafety) meansNext(r *record) bool {
 	own, token := s.d.meant(r), s.d.k.tokenOf(r)
-	s.d.k.records(r.call, r.ret, func(o *record) {
+	for o := range s.d.k.meeting(r.call, r.ret) {
 		meanwhile := o.granted() && s.d.k.from(o) <= r.ret && o.ret > r.call && (own == nil || o != own.began)
-		may = may || meanwhile && mayMean(r, token, o, s.d.k.tokenOf(o))
-	})
-	return may
+		if meanwhile && mayMean(r, token, o, s.d.k.tokenOf(o)) {
+			return true
+		}
+	}
+	return false
 }
 
 // excludes reports whether two holds of different clients exclude each other.
@@ -180,11 +182,11 @@ func (s *releaseSafety) endedEarly(v *detail, i interval, r *record) bool {
 func (s *releaseSafety) fate(v *detail, i interval, r *record, until int64) (gone, seen bool) {
 	end := s.leaseEnd(i)
 	next, taken := never, never
-	s.d.k.records(r.call, until, func(o *record) {
+	for o := range s.d.k.meeting(r.call, until) {
 		its := s.d.holdOf(o) == v
 		switch {
 		case o == v.began || o.op == history.Use || o.op == history.Write || o.op == history.Lost:
-		case its && o.call >= r.call && o.call < next:
+		case its && o.call >= r.call && o.call <= next:
 			refused := o.saysGone()
 			next, gone = o.call, refused && o.ret < end
 		case o.granted() && !its && !s.several && s.excludes(v.began, o):
@@ -192,7 +194,7 @@ func (s *releaseSafety) fate(v *detail, i interval, r *record, until int64) (gon
 				taken = min(taken, o.ret)
 			}
 		}
-	})
+	}
 	return gone || taken < next, min(next, taken) <= until
 }
 

@@ -194,9 +194,6 @@ func (w *linearizability) start(r *record) {
 	d := w.d.k.detailOf(r)
 	lingers := false
 	if w.d.a.header.Kind == history.RW {
-		if w.own == nil {
-			w.own = map[uint32]int64{}
-		}
 		lingers = w.own[r.client] > r.ret
 		w.own[r.client] = max(w.own[r.client], w.d.holdOf(r).gone)
 	}

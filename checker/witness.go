@@ -62,7 +62,7 @@ func (d *keyInput) recordsOfHold(n uint32) []*record {
 
 // recordsUntil returns the records of a hold up to an instant, and reports whether it had ended by then.
 func (d *keyInput) recordsUntil(n uint32, began *record, until int64) (found []*record, over bool) {
-	d.k.records(began.call, until, func(r *record) {
+	for r := range d.k.meeting(began.call, until) {
 		switch {
 		case d.a.holdOf[r.line-1] == n:
 			found = append(found, r)
@@ -70,7 +70,7 @@ func (d *keyInput) recordsUntil(n uint32, began *record, until int64) (found []*
 		case r.client == began.client && r.granted() && r.call >= began.ret && d.a.header.Kind != history.Reentrant:
 			over = true
 		}
-	})
+	}
 	slices.SortFunc(found, func(x, y *record) int { return byCall(*x, *y) })
 	return found, over
 }
