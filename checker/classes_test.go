@@ -256,6 +256,16 @@ var classRows = []row{
 		a acquire 3 3 ok until=23 token=ta
 		b acquire 3 3 unknown
 		b extend 7 10 ok`},
+	// Each half needs another difference of the clocks. Nothing can be in force between them.
+	{name: "clocks that differ in one way and later in another", head: history.Header{Kind: history.Mutex, Lease: 5 * msec, ClockError: 2 * msec}, ops: `
+		a acquire 10 10 ok
+		b acquire 9 9 busy
+		a acquire 1000 1000 ok
+		b acquire 1008 1008 busy`},
+	{name: "clocks that differ in two ways at once", head: history.Header{Kind: history.Mutex, Lease: 5 * msec, ClockError: 2 * msec}, ops: `
+		a acquire 10 10 ok
+		b acquire 9 9 busy
+		b acquire 18 18 busy`, want: "refusal×1"},
 	{name: "a use without a mode has that of its hold", head: leasedAs(history.RW), ops: `
 		a acquire 0 1 ok shared
 		a use 2 9

@@ -12,7 +12,7 @@ import (
 // every lease ends no earlier than after the lease and no later than the slack after that? A fault of a server adds what it may have done: see upset.
 //
 // The search tries the orders of the effects, the most urgent first, and before each effect the leases that may have ended. The times of an order are
-// difference constraints: an effect has one time for all that it explains, and a client's clock may be off by the clock error. An order without a
+// difference constraints: an effect has one time for all that it explains, and a clock may be off by the clock error. An order without a
 // solution is dropped at once. The search is exponential in the overlap, so it is done for few operations; see maxEffects.
 
 // rule is a rule that an execution obeys.
@@ -38,7 +38,7 @@ type effectOf struct {
 	r        *record
 	from     int64
 	to       int64 // never: of unknown outcome
-	client   int
+	clock    int   // number of its clock
 	token    uint32
 	fence    uint64
 	named    bool  // a grant returned its token: it means no acquire of unknown outcome
@@ -79,7 +79,7 @@ type executions struct {
 	k        *keyLog
 	keep     int64
 	effects  []effectOf
-	clients  int
+	clocks   int // how many; see cutter
 	rules    rule
 	forgives bool   // executions need not explain replies by which another property is broken
 	exempt   uint64 // effects that need not obey the rules
@@ -92,8 +92,8 @@ type state struct {
 	ended  uint64 // acquires whose hold a release closed
 	holds  []inForce
 	fence  uint64
-	fencer int // the client that was granted the fence; -1 = its hold is gone, or in an earlier part
-	last   int // the latest time variable; -1 = none
+	fencer uint32 // the client that was granted the fence; nobody = its hold is gone, or in an earlier part
+	last   int    // the latest time variable; -1 = none
 	t      instants
 }
 
@@ -103,7 +103,7 @@ func (x *executions) before(i int) (before uint64) {
 	e := &x.effects[i]
 	for j := range x.effects {
 		o := &x.effects[j]
-		if o.client == e.client && !o.r.spanning() && (!e.r.spanning() || o.r.granted()) && o.r.ret <= e.r.call && (o.r.call < e.r.call || o.r.ret < e.r.ret) {
+		if o.r.client == e.r.client && !o.r.spanning() && (!e.r.spanning() || o.r.granted()) && o.r.ret <= e.r.call && (o.r.call < e.r.call || o.r.ret < e.r.ret) {
 			before |= 1 << j
 		}
 	}
@@ -120,7 +120,7 @@ func (x *executions) exist(rules rule) (found, known bool) { return x.existWitho
 
 func (x *executions) existWithout(rules rule, exempt uint64) (found, known bool) {
 	x.rules, x.exempt, x.steps = rules, exempt, 0
-	found = x.search(state{last: -1, fence: x.fence, fencer: -1, t: newInstants(x)})
+	found = x.search(state{last: -1, fence: x.fence, fencer: nobody, t: newInstants(x)})
 	return found, found || x.steps < x.most
 }
 
@@ -221,7 +221,7 @@ func (x *executions) take(s state, i int) bool {
 	case e.upset != nil:
 		return x.search(e.upset.on(s))
 	case e.r.outcome == history.Busy:
-		return (e.free || !x.obeys(i, ruleRefusals) || x.refuses(s, e)) && x.search(s)
+		return (e.free || !x.obeys(i, ruleRefusals) || x.refusing(s, e) >= Permits(x.h)) && x.search(s)
 	case e.r.op == history.Acquire:
 		return x.grant(s, i, v)
 	case e.r.saysGone():
@@ -234,9 +234,6 @@ func (x *executions) take(s state, i int) bool {
 	}
 	return x.release(s, i, v)
 }
-
-// refuses reports whether the state refuses an acquire.
-func (x *executions) refuses(s state, e *effectOf) bool { return x.refusing(s, e) >= Permits(x.h) }
 
 // refusing returns how many holds in force may refuse an acquire.
 func (x *executions) refusing(s state, e *effectOf) (n int) {
@@ -287,23 +284,23 @@ func (x *executions) grant(s state, i, v int) bool {
 	n, again := 0, false
 	for _, h := range s.holds {
 		held := &x.effects[h.effect]
-		if Conflict(x.h.Kind, held.client == e.client, held.r.mode, e.r.mode) {
+		if Conflict(x.h.Kind, held.r.client == e.r.client, held.r.mode, e.r.mode) {
 			n++
 		}
-		again = again || x.h.Kind == history.Reentrant && held.client == e.client
+		again = again || x.h.Kind == history.Reentrant && held.r.client == e.r.client
 	}
 	if n >= Permits(x.h) && (x.obeys(i, ruleGrants) || !e.must) {
 		return false
 	}
-	if !again && s.fencer == e.client {
-		s.fencer = -1 // the hold with that fence is gone: a re-entry of this one may not repeat it
+	if !again && s.fencer == e.r.client {
+		s.fencer = nobody // the hold with that fence is gone: a re-entry of this one may not repeat it
 	}
 	if e.fence != 0 {
-		if x.obeys(i, ruleFences) && (e.fence < s.fence || e.fence == s.fence && !(again && s.fencer == e.client)) {
+		if x.obeys(i, ruleFences) && (e.fence < s.fence || e.fence == s.fence && !(again && s.fencer == e.r.client)) {
 			return false
 		}
 		if e.fence > s.fence {
-			s.fence, s.fencer = e.fence, e.client
+			s.fence, s.fencer = e.fence, e.r.client
 		}
 	}
 	s.holds = append(x.renewed(s, i, v), inForce{effect: i, last: v, by: i})
@@ -314,7 +311,7 @@ func (x *executions) grant(s state, i, v int) bool {
 func (x *executions) renewed(s state, i, v int) []inForce {
 	out := slices.Clone(s.holds)
 	for n := range out {
-		if x.h.Kind == history.Reentrant && x.effects[out[n].effect].client == x.effects[i].client {
+		if x.h.Kind == history.Reentrant && x.effects[out[n].effect].r.client == x.effects[i].r.client {
 			out[n] = inForce{effect: out[n].effect, last: v, by: i}
 		}
 	}

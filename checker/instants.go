@@ -1,18 +1,15 @@
 package checker
 
-import (
-	"slices"
-)
+import "slices"
 
 // instants are the times of an order: variables with bounds and differences. Every constraint says that one is at least another plus a constant, so
-// the least solution is found by raising variables; there is none if one passes its bound. With a clock error each client's clock is a variable too:
-// how far it is behind.
+// the least solution is found by raising variables; there is none if one passes its bound. With a clock error the first variables are the clocks: how
+// far each is behind. That none is further behind than the clock error bounds how far any two are apart.
 type instants struct {
-	at    []int64
-	most  []int64
-	edges []edge
-	error int64
-	first int // the variables before it are the clocks
+	at     []int64
+	most   []int64
+	edges  []edge
+	clocks bool
 }
 
 type edge struct {
@@ -20,22 +17,10 @@ type edge struct {
 	by       int64
 }
 
-func newInstants(x *executions) instants {
-	t := instants{error: x.h.ClockError}
-	if t.error == 0 {
-		return t
+func newInstants(x *executions) (t instants) {
+	if x.h.ClockError > 0 {
+		t.clocks, t.at, t.most = true, make([]int64, x.clocks), slices.Repeat([]int64{x.h.ClockError}, x.clocks)
 	}
-	for range x.clients {
-		t.at, t.most = append(t.at, 0), append(t.most, t.error)
-	}
-	for a := range x.clients {
-		for b := range x.clients {
-			if a != b {
-				t.after(a, b, -t.error)
-			}
-		}
-	}
-	t.first = x.clients
 	return t
 }
 
@@ -52,25 +37,24 @@ func (t *instants) variable() int {
 // after requires variable b to be at least a plus by.
 func (t *instants) after(a, b int, by int64) { t.edges = append(t.edges, edge{a, b, by}) }
 
-// bound keeps a variable between the call and return of an effect, by its client's clock.
+// bound keeps a variable between the call and return of an effect, by its clock.
 func (t *instants) bound(v int, e *effectOf) {
-	if t.error == 0 {
-		t.at[v], t.most[v] = e.from, e.to
-		return
-	}
-	t.after(e.client, v, e.from)
-	if e.to != never {
-		t.after(v, e.client, -e.to)
+	t.atLeast(v, e, e.from)
+	switch {
+	case !t.clocks:
+		t.most[v] = e.to
+	case e.to != never:
+		t.after(v, e.clock, -e.to)
 	}
 }
 
-// atLeast requires a variable to be no earlier than an instant, by the clock of an effect's client.
+// atLeast requires a variable to be no earlier than an instant, by the clock of an effect.
 func (t *instants) atLeast(v int, e *effectOf, at int64) {
-	if t.error == 0 {
-		t.at[v] = max(t.at[v], at)
+	if t.clocks {
+		t.after(e.clock, v, at)
 		return
 	}
-	t.after(e.client, v, at)
+	t.at[v] = max(t.at[v], at)
 }
 
 func (t *instants) solve() bool {

@@ -13,10 +13,12 @@ import (
 // record breaks what its parts break. A part with more than maxEffects operations isn't searched, and a part without an execution after an acquire of
 // unknown outcome isn't judged, because that may take effect in it.
 //
-// An instant is quiet for all clocks one clock error after it is quiet for one; the header bounds by how much two clocks differ at any time, not how
-// the difference moves, so each part has its own offsets. If votes count, the votes that an attempt got may refuse others for a lease after it. The
-// holds of a re-entrant client differ only in their number: once one of them may have ended by its lease, an accepted release may have meant it, and
-// any other may still exist, for a lease after the last operation.
+// An instant is quiet for all clocks one clock error after it is quiet for one. The header bounds by how much two clocks differ at any time, not how
+// the difference moves: from one quiet instant to the next each clock is off by some constant of its own, also where a key is searched as a whole.
+//
+// If votes count, the votes that an attempt got may refuse others for a lease after it. The holds of a re-entrant client differ only in their number:
+// once one of them may have ended by its lease, an accepted release may have meant it, and any other may still exist, for a lease after the last
+// operation.
 
 // maxParted is how many operations of a key are searched in parts: for more, the sweep and the windows decide.
 const maxParted = 20_000
@@ -70,20 +72,20 @@ type cutter struct {
 	whole    bool // make one part only
 	denied   map[*record]bool
 	parts    []*executions
-	numbers  map[uint32]int // numbers of the clients in the last part
-	quiet    int64          // nothing of the last part is under way or in force after this; never = unknown
-	unsure   int64          // call of the first acquire of unknown outcome in the last part; never = none
+	clocks   map[uint32]int // by client: number of its clock
+	quiet    int64          // nothing is under way or in force after this; never = unknown
+	unsure   int64          // call of the first acquire of unknown outcome in the last stretch; never = none
 	fence    uint64
 	maybe    bool
-	loose    bool // a hold of a re-entrant client in the last part may have ended by its lease
-	renewals int  // operations of unknown outcome in the last part that may each have renewed a hold
+	loose    bool // a hold of a re-entrant client in the last stretch may have ended by its lease
+	renewals int  // operations of unknown outcome in the last stretch that may each have renewed a hold
 	over     []*record
-	grants   []*record        // of the last part, whose holds may not have been ended by a release
-	renewed  map[uint32]int64 // by client: return of its last grant or successful extend in the last part
+	grants   []*record        // of the last stretch, whose holds may not have been ended by a release
+	renewed  map[uint32]int64 // by client: return of its last grant or successful extend in the last stretch
 }
 
 func (c *cutter) add(r *record) {
-	if len(c.parts) == 0 || !c.whole && c.quiet < never && r.call > c.quiet {
+	if len(c.parts) == 0 || c.quiet < never && r.call > c.quiet {
 		c.begin(r.call)
 	}
 	x, held := c.parts[len(c.parts)-1], r
@@ -92,11 +94,11 @@ func (c *cutter) add(r *record) {
 		open.outcome = history.Unknown
 		r = &open
 	}
-	if _, known := c.numbers[r.client]; !known {
-		c.numbers[r.client] = x.clients
-		x.clients++
+	if _, known := c.clocks[r.client]; !known {
+		c.clocks[r.client] = x.clocks
+		x.clocks++
 	}
-	e := effectOf{r: r, from: r.call, to: r.ret, client: c.numbers[r.client], token: c.d.k.tokenOf(r), must: r.outcome != history.Unknown && r.outcome != history.Fail, denied: c.denied[r]}
+	e := effectOf{r: r, from: r.call, to: r.ret, clock: c.clocks[r.client], token: c.d.k.tokenOf(r), must: r.outcome != history.Unknown && r.outcome != history.Fail, denied: c.denied[r]}
 	if r.detailed() && c.d.k.detailOf(r).until > r.ret {
 		e.promised = c.d.k.detailOf(r).until
 	}
@@ -119,6 +121,9 @@ func (c *cutter) add(r *record) {
 		c.grants = append(c.grants, r)
 	case r.op == history.Acquire && unsure:
 		c.maybe, c.unsure = true, min(c.unsure, r.call)
+		if c.whole {
+			c.quiet = never // it may take effect in any stretch
+		}
 	}
 	if c.lingers(&e) {
 		quiet := plus(plus(r.ret, c.d.a.header.ClockError), x.keep)
@@ -143,7 +148,7 @@ func (e *effectOf) renewedBy(sent history.Command) effectOf {
 	if r.ret == 0 {
 		r.ret = never
 	}
-	return effectOf{r: r, from: r.call, to: r.ret, client: e.client, token: e.token}
+	return effectOf{r: r, from: r.call, to: r.ret, clock: e.clock, token: e.token}
 }
 
 // nodesDisagree reports whether a refused release or extend may still have ended its own hold: votes count, and a fault may have kept some nodes from
@@ -193,7 +198,7 @@ func (c *cutter) drop(e *effectOf) {
 	}
 }
 
-// mayHaveEnded reports whether a hold of the last part, including that of r, may have ended by its lease, or otherwise than by an accepted release of
+// mayHaveEnded reports whether a hold of the last stretch, including that of r, may have ended by its lease, or otherwise than by an accepted release of
 // its own.
 func (c *cutter) mayHaveEnded(r *record) bool {
 	if r.op == history.Acquire {
@@ -205,17 +210,23 @@ func (c *cutter) mayHaveEnded(r *record) bool {
 	return c.loose
 }
 
+// begin begins a stretch with clocks of its own and, unless the key is searched as a whole, a part.
 func (c *cutter) begin(at int64) {
-	h := c.d.a.header
-	x := &executions{h: h, k: c.d.k, keep: keep(h), first: at, fence: c.fence, maybe: c.maybe, most: maxTried}
-	if c.d.opt.whole > maxEffects {
-		x.most *= 3
-	}
 	c.over = append(c.over, c.grants...)
 	c.over = c.over[max(0, len(c.over)-maxOpen):]
-	x.over = slices.Clone(c.over)
-	c.parts, c.numbers, c.grants, c.renewed = append(c.parts, x), map[uint32]int{}, nil, map[uint32]int64{}
+	if len(c.parts) == 0 || !c.whole {
+		h := c.d.a.header
+		x := &executions{h: h, k: c.d.k, keep: keep(h), first: at, fence: c.fence, maybe: c.maybe, most: maxTried, over: slices.Clone(c.over)}
+		if c.d.opt.whole > maxEffects {
+			x.most *= 3
+		}
+		c.parts = append(c.parts, x)
+	}
+	c.clocks, c.grants, c.renewed = map[uint32]int{}, nil, map[uint32]int64{}
 	c.quiet, c.unsure, c.loose, c.renewals = at, never, false, 0
+	if c.d.ev.clocksMove() {
+		c.quiet = never
+	}
 }
 
 // breaks reports whether a reply that a hold is gone breaks renewal or reentrancy.
@@ -232,11 +243,9 @@ func (x *executions) upsets(ev *evidence, to int64) {
 				continue
 			}
 			r := &record{call: u.from, ret: u.to, client: nobody, outcome: history.Unknown}
-			x.effects = append(x.effects, effectOf{r: r, from: u.from, to: u.to, client: x.clients, upset: &u})
+			x.effects = append(x.effects, effectOf{r: r, from: u.from, to: u.to, clock: x.clocks, upset: &u})
+			x.clocks++
 		}
-	}
-	if n := len(x.effects); n > 0 && x.effects[n-1].upset != nil {
-		x.clients++ // they have a clock of their own
 	}
 }
 
