@@ -45,7 +45,7 @@ func (d *keyInput) decide(judges []judge) {
 				of[verdicts.Linearizability].undecided++
 			}
 		}
-		if x := findings[i].x; !findings[i].known && d.a.header.ClockError > 0 && len(x.effects) <= max(maxEffects, d.opt.whole) {
+		if x := findings[i].x; !findings[i].known && d.a.header.ClockError > 0 && len(x.effects) <= d.opt.whole {
 			of[verdicts.Refusal].retract(x)
 		}
 	}
@@ -203,7 +203,7 @@ func (d *keyInput) reportBlamed(t *tally, x *executions, r *record, by rule) {
 	t.take(r)
 	victim := x.beside(d, r)
 	if victim == nil || r.op != history.Release {
-		d.reportEffect(t, r)
+		t.foundAt(r)
 		return
 	}
 	v := Violation{At: r.call, Clients: []string{d.clientName(victim), d.clientName(r)}}
@@ -230,10 +230,6 @@ func (x *executions) beside(d *keyInput, r *record) (last *record) {
 		}
 	}
 	return last
-}
-
-func (d *keyInput) reportEffect(t *tally, r *record) {
-	t.found(Violation{At: r.ret, Clients: []string{d.clientName(r)}}, func() Witness { return d.witness(d.grantBefore(r, r.call), r) })
 }
 
 // reportSearch reports in how many parts an execution exists. For a part without one it shows the first violation of another property in that part.

@@ -19,44 +19,41 @@ import (
 // Limits: grants without a certain order are compared for equality only, and only with grants that overlap them.
 type fencingOrder struct {
 	tally
-	recent []fenced // by return, with the highest fence up to each
-	before fenced   // the highest fence among the grants dropped from recent
+	recent []fenced // by return
+	before *record  // the grant with the highest fence among those dropped from recent
 }
 
-// fenced is a grant and the highest fence of the grants returned up to it.
-type fenced struct {
-	r       *record
-	ret     int64
-	highest *record
-	fence   uint64
-}
+// fenced is a grant, and that with the highest fence of those that returned up to it.
+type fenced struct{ r, highest *record }
 
 func newFencingOrder(d *keyInput) *fencingOrder {
 	return &fencingOrder{tally: d.tallyOf(verdicts.FencingOrder, d.k.fenced, "no fencing tokens were recorded")}
 }
 
+func (f *fencingOrder) fence(r *record) uint64 { return f.d.k.detailOf(r).fence }
+
 func (f *fencingOrder) returned(r *record) {
 	if !f.applies || !r.granted() || r.mode == history.Shared {
 		return
 	}
-	fence := f.d.k.detailOf(r).fence
+	fence := f.fence(r)
 	if fence == 0 {
 		return
 	}
 	f.opportunity(r.call, r.ret)
 	again := func(o *record) bool { // a re-entry of the same hold, or possibly one
-		return f.d.a.header.Kind == history.Reentrant && o.client == r.client && f.d.k.detailOf(o).fence == fence
+		return f.d.a.header.Kind == history.Reentrant && o.client == r.client && f.fence(o) == fence
 	}
-	if earlier := f.highestBefore(r); earlier.highest != nil && fence <= earlier.fence && !again(earlier.highest) && f.d.obeys("fence-order") {
-		f.report(earlier.highest, r)
+	if earlier := f.highestBefore(r); earlier != nil && fence <= f.fence(earlier) && !again(earlier) && f.d.obeys("fence-order") {
+		f.report(earlier, r)
 	} else if twin := f.sameFence(r, fence); twin != nil && !again(twin) && f.d.obeys("fence-twice") {
 		f.report(twin, r)
 	}
-	f.remember(r, fence)
+	f.remember(r)
 }
 
-// highestBefore returns the highest fence among the grants that certainly came before r.
-func (f *fencingOrder) highestBefore(r *record) fenced {
+// highestBefore returns the grant with the highest fence among those that certainly came before r, nil if none did.
+func (f *fencingOrder) highestBefore(r *record) *record {
 	by := r.call // returned before this instant
 	if h := f.d.a.header; Permits(h) == 1 {
 		by = r.ret
@@ -65,7 +62,7 @@ func (f *fencingOrder) highestBefore(r *record) fenced {
 		}
 	}
 	n, _ := slices.BinarySearchFunc(f.recent, by, func(e fenced, t int64) int {
-		if e.ret < t {
+		if e.r.ret < t {
 			return -1
 		}
 		return 1
@@ -73,40 +70,39 @@ func (f *fencingOrder) highestBefore(r *record) fenced {
 	if n == 0 {
 		return f.before
 	}
-	return f.recent[n-1]
+	return f.recent[n-1].highest
 }
 
 // sameFence returns a recent grant with the same fence.
 func (f *fencingOrder) sameFence(r *record, fence uint64) *record {
-	for i := len(f.recent) - 1; i >= 0 && f.recent[i].ret >= r.call; i-- {
-		if f.d.k.detailOf(f.recent[i].r).fence == fence {
+	for i := len(f.recent) - 1; i >= 0 && f.recent[i].r.ret >= r.call; i-- {
+		if f.fence(f.recent[i].r) == fence {
 			return f.recent[i].r
 		}
 	}
 	return nil
 }
 
-func (f *fencingOrder) remember(r *record, fence uint64) {
-	e := fenced{r: r, ret: r.ret, highest: r, fence: fence}
-	last := f.before
+func (f *fencingOrder) remember(r *record) {
+	highest := f.before
 	if n := len(f.recent); n > 0 {
-		last = f.recent[n-1]
+		highest = f.recent[n-1].highest
 	}
-	if last.highest != nil && last.fence > fence {
-		e.highest, e.fence = last.highest, last.fence
+	if highest == nil || f.fence(highest) <= f.fence(r) {
+		highest = r
 	}
-	f.recent = append(f.recent, e)
+	f.recent = append(f.recent, fenced{r, highest})
 	// A later grant returns after now and was called at most one longest wait earlier: of the grants that returned long before that only the maximum
 	// is needed. Half of the list is dropped at a time, to spread the cost.
-	if n := len(f.recent) / 2; n > 512 && f.recent[n].ret < r.ret-f.d.k.longestWait {
-		f.before = f.recent[n-1]
+	if n := len(f.recent) / 2; n > 512 && f.recent[n].r.ret < r.ret-f.d.k.longestWait {
+		f.before = f.recent[n-1].highest
 		f.recent = append(f.recent[:0], f.recent[n:]...)
 	}
 }
 
 func (f *fencingOrder) report(earlier, r *record) {
 	v := Violation{At: r.ret, Clients: []string{f.d.clientName(earlier), f.d.clientName(r)}}
-	v.WithinClockError = earlier.client != r.client && earlier.ret+f.d.a.header.ClockError >= r.call && f.d.k.detailOf(earlier).fence != f.d.k.detailOf(r).fence && f.d.a.header.ClockError > 0
+	v.WithinClockError = earlier.client != r.client && earlier.ret+f.d.a.header.ClockError >= r.call && f.fence(earlier) != f.fence(r) && f.d.a.header.ClockError > 0
 	if v.WithinClockError {
 		f.withdraw(1, withinClockError)
 	}

@@ -83,6 +83,11 @@ func (t *tally) found(v Violation, shown func() Witness) {
 	}
 }
 
+// foundAt counts a violation that one operation shows, beside the grant before it.
+func (t *tally) foundAt(r *record) {
+	t.found(Violation{At: r.ret, Clients: []string{t.d.clientName(r)}}, func() Witness { return t.d.witness(t.d.grantBefore(r, r.call), r) })
+}
+
 // suspect is a violation, with the function that makes its witness.
 type suspect struct {
 	Violation

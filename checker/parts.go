@@ -217,9 +217,6 @@ func (c *cutter) begin(at int64) {
 	if len(c.parts) == 0 || !c.whole {
 		h := c.d.a.header
 		x := &executions{h: h, k: c.d.k, keep: keep(h), first: at, fence: c.fence, maybe: c.maybe, most: maxTried, over: slices.Clone(c.over)}
-		if c.d.opt.whole > maxEffects {
-			x.most *= 3
-		}
 		c.parts = append(c.parts, x)
 	}
 	c.clocks, c.grants, c.renewed = map[uint32]int{}, nil, map[uint32]int64{}
@@ -269,7 +266,7 @@ type partFinding struct {
 // search searches a part.
 func (d *keyInput) search(of map[verdicts.Property]*tally, x *executions, from, to int64) partFinding {
 	f := partFinding{x: x, from: from, to: to, base: allRules}
-	if len(x.effects) > max(maxEffects, d.opt.whole) {
+	if len(x.effects) > d.opt.whole {
 		return f
 	}
 	for i := range x.effects {

@@ -34,7 +34,6 @@ type progress struct {
 	since    *record  // first attempt of the current streak of failures
 	from     int64    // when that streak began within free time
 	reported bool     // the streak has been reported
-	tries    int      // refusals
 	first    *record  // the first refusal
 	last     *record  // the last refusal
 }
@@ -138,7 +137,6 @@ func (p *progress) takenUntil(r *record) int64 {
 func (p *progress) failed(r *record) {
 	p.opportunity(r.call, r.ret)
 	if r.outcome == history.Busy {
-		p.tries++
 		if p.first == nil {
 			p.first = r
 		}
@@ -208,7 +206,7 @@ func (d *keyInput) grantBefore(r *record, t int64) []*record {
 // done reports a lock that was never acquired.
 func (p *progress) done() {
 	k := p.d.k
-	if k.count(history.Acquire, history.OK, history.Unknown) > 0 || p.tries < 2 || p.violations > 0 || !p.d.obeys("never-granted") {
+	if k.count(history.Acquire, history.OK, history.Unknown) > 0 || p.first == p.last || p.violations > 0 || !p.d.obeys("never-granted") {
 		return
 	}
 	// Votes may split, and a crashed client may have held: then only refusals for the whole limit are proof.

@@ -198,7 +198,7 @@ func (f *refusal) report(b *record) {
 	if !f.d.obeys("busy-witness") {
 		return
 	}
-	f.found(Violation{At: b.ret, Clients: []string{f.d.clientName(b)}}, func() Witness { return f.d.witness(f.d.grantBefore(b, b.call), b) })
+	f.foundAt(b)
 }
 
 func (f *refusal) started(r *record) {

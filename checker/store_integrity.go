@@ -179,21 +179,10 @@ func (s *storeIntegrity) stale(w *record, by *staleness) {
 	s.take(w)
 	s.damage.StaleWrites++
 	v := Violation{At: w.call, Clients: []string{s.d.clientName(by.earlier), s.d.clientName(w)}, WithinClockError: by.within}
-	s.found(v, func() Witness { return s.around(by.earlier, w) })
+	s.found(v, func() Witness { return s.d.witness([]*record{by.earlier, w}, by.earlier, w) })
 	if s.late[w] = !v.WithinClockError; v.WithinClockError {
 		s.withdraw(1, withinClockError)
 	}
-}
-
-// around returns the holds under which some writes were made, and the writes.
-func (s *storeIntegrity) around(writes ...*record) Witness {
-	var of []*record
-	for _, w := range writes {
-		if h := s.d.holdOf(w); h != nil {
-			of = append(of, h.began)
-		}
-	}
-	return s.d.witness(of, writes...)
 }
 
 // lost reports a write that overwrote a value which its writer had not read.
@@ -212,7 +201,7 @@ func (s *storeIntegrity) lost(last, w *record) {
 		v.Clients = []string{s.d.clientName(last), s.d.clientName(w)}
 		records = []*record{last, w}
 	}
-	s.found(v, func() Witness { return s.around(records...) })
+	s.found(v, func() Witness { return s.d.witness(records, records...) })
 }
 
 func (s *storeIntegrity) done() {
@@ -250,7 +239,7 @@ func (s *storeIntegrity) finish() {
 			s.losses++
 			s.chained++
 			v := Violation{At: end.last.ret, Clients: []string{s.d.clientName(end.last)}, shownBy: byChain}
-			s.found(v, func() Witness { return s.around(end.last) })
+			s.found(v, func() Witness { return s.d.witness([]*record{end.last}, end.last) })
 		}
 	}
 	s.damage.Expected = end.initial + s.chain.gained + end.gained
