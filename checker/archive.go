@@ -222,31 +222,3 @@ func (k *keyLog) meeting(from, to int64) iter.Seq[*record] {
 		}
 	}
 }
-
-// maxContext bounds how many operations around one violation are read, so that an illegal history costs little more than a legal one: a lease of
-// seconds may span a million operations.
-const maxContext = 4096
-
-// around collects the records that meet [from, to], starting with a small interval in its middle and widening it until there are enough. If all of
-// them are not too many it takes them all.
-func (k *keyLog) around(from, to int64) (found []*record) {
-	if len(k.chunks) == 1 && len(k.chunks[0].records) <= maxContext {
-		return slices.Collect(k.meeting(from, to))
-	}
-	middle := from + (to-from)/2
-	for part := int64(1 << 20); part >= 1; part /= 4 {
-		half := (to - from) / 2 / part
-		lo, hi := middle-half, middle+half
-		if part == 1 {
-			lo, hi = from, to
-		}
-		wider := slices.Collect(k.meeting(lo, hi))
-		if len(wider) > maxContext && len(found) > 0 {
-			return found
-		}
-		if found = wider; len(found) > maxContext {
-			return found[:maxContext]
-		}
-	}
-	return found
-}

@@ -54,16 +54,29 @@ func (a *archive) surroundings(v *Violation, ev *evidence) *Surroundings {
 	return s
 }
 
-// recordsAround returns the records within some leases of a violation, and those of its witness, by call.
+// maxContext bounds how many operations around one violation are read, so that an illegal history costs little more than a legal one: a lease of
+// seconds may span a million operations.
+const maxContext = 4096
+
+// recordsAround returns the records within some leases of a violation and those of its witness, by call; if these are too many, those closer to it.
 func (a *archive) recordsAround(k *keyLog, v *Violation) []*record {
-	from, to := v.At, plus(v.At, v.Lasted)
-	for _, op := range v.Witness.All() {
-		from, to = min(from, op.Call), max(to, op.Call)
-	}
 	margin := max(4*a.header.Lease, 2_000_000_000)
-	found := k.around(max(from-margin, k.first()), min(plus(to, margin), k.last()))
-	slices.SortFunc(found, func(x, y *record) int { return byCall(*x, *y) })
-	return found
+	before, after := margin, plus(v.Lasted, margin)
+	for _, op := range v.Witness.All() {
+		before, after = max(before, v.At-op.Call+margin), max(after, op.Call-v.At+margin)
+	}
+	for ; ; before, after = before/4, after/4 {
+		var found []*record
+		for r := range k.meeting(v.At-before, plus(v.At, after)) {
+			if found = append(found, r); len(found) > maxContext {
+				break
+			}
+		}
+		if len(found) <= maxContext || before+after == 0 {
+			slices.SortFunc(found, func(x, y *record) int { return byCall(*x, *y) })
+			return found
+		}
+	}
 }
 
 // lastSeen returns the end of the belief, or of the client's last operation in the hold.
