@@ -39,10 +39,7 @@ func (d *keyInput) parts(whole bool) []*executions {
 	if d.ev.meets(math.MinInt64, never, func(w *history.Window) bool { return w.Client == "" && w.Fault == faultDriftClock }) {
 		return nil
 	}
-	c := &cutter{d: d, whole: whole && total <= d.opt.whole, denied: map[*record]bool{}, quiet: never}
-	for _, n := range d.k.denials {
-		c.denied[n.r] = d.breaks(n)
-	}
+	c := &cutter{d: d, whole: whole && total <= d.opt.whole, quiet: never}
 	for r := range d.k.walk() {
 		if r.op == history.Acquire && (r.outcome == history.Busy || r.outcome == history.Fail) && takenBack(d, r) {
 			return nil // its commands show that it held for a while, and the record doesn't say when
@@ -70,7 +67,6 @@ func (d *keyInput) parts(whole bool) []*executions {
 type cutter struct {
 	d        *keyInput
 	whole    bool // make one part only
-	denied   map[*record]bool
 	parts    []*executions
 	clocks   map[uint32]int // by client: number of its clock
 	quiet    int64          // nothing is under way or in force after this; never = unknown
@@ -98,7 +94,7 @@ func (c *cutter) add(r *record) {
 		c.clocks[r.client] = x.clocks
 		x.clocks++
 	}
-	e := effectOf{r: r, from: r.call, to: r.ret, clock: c.clocks[r.client], token: c.d.k.tokenOf(r), must: r.outcome != history.Unknown && r.outcome != history.Fail, denied: c.denied[r]}
+	e := effectOf{r: r, from: r.call, to: r.ret, clock: c.clocks[r.client], token: c.d.k.tokenOf(r), must: r.outcome != history.Unknown && r.outcome != history.Fail, denied: c.d.breaks(held)}
 	if r.detailed() && c.d.k.detailOf(r).until > r.ret {
 		e.promised = c.d.k.detailOf(r).until
 	}
@@ -226,10 +222,11 @@ func (c *cutter) begin(at int64) {
 	}
 }
 
-// breaks reports whether a reply that a hold is gone breaks renewal or reentrancy.
-func (d *keyInput) breaks(n denial) bool {
-	promised := n.r.op == history.Extend || d.a.header.Kind == history.Reentrant
-	return promised && !d.ev.excused(d.clientName(n.r), n.h.began.call, n.r.ret)
+// breaks reports whether r is a reply that a hold is gone which breaks renewal or reentrancy.
+func (d *keyInput) breaks(r *record) bool {
+	h := d.k.denied[r]
+	promised := r.op == history.Extend || d.a.header.Kind == history.Reentrant
+	return h != nil && promised && !d.ev.excused(d.clientName(r), h.began.call, r.ret)
 }
 
 // upsets adds the effects that faults may have had on the servers up to an instant.

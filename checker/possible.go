@@ -107,23 +107,18 @@ func (e *evidence) keysOf(client string, r *record) []string {
 	return keys
 }
 
-// denial is a reply that a hold is gone although, as far as its client knew, its lease was running.
-type denial struct {
-	r *record
-	h *detail
-}
-
+// deny records a reply that a hold is gone if, as far as its client knew, its lease was running.
 func (p *holdPass) deny(h *openHold, r *record) {
 	ends := h.until < never || r.op == history.Release // without an end, a client holds until it learns of a loss
 	if !h.ended && h.until > r.ret && ends {
-		p.k.denials = append(p.k.denials, denial{r, h.d})
+		p.k.denied[r] = h.d
 	}
 }
 
 // claim records an accepted operation if the lease of its hold had certainly ended by its call, whatever else was under way.
 func (p *holdPass) claim(h *openHold, r *record) {
 	if !p.kept(h, r) {
-		p.k.claims = append(p.k.claims, r)
+		p.k.claims[r] = true
 	}
 }
 

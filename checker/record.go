@@ -122,8 +122,8 @@ type keyLog struct {
 	fenced       bool
 
 	// Results of the pass over its holds.
-	denials  []denial
-	claims   []*record                     // accepted releases and extends whose hold certainly no longer existed, or that belong to none
+	denied   map[*record]*detail           // by reply that says so: the hold that is gone although, as far as its client knew, its lease was running
+	claims   map[*record]bool              // accepted releases and extends whose hold certainly no longer existed, or that belong to none
 	anew     map[*record]*detail           // by extend that began a hold after a loss: the hold that it extended
 	behind   map[*record][]history.Command // by operation that began a hold: commands that may have renewed it without telling
 	cleanups bool                          // a client released after an acquire of unknown outcome

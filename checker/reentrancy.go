@@ -20,8 +20,7 @@ import (
 // Limits: the server's count is not read, only its effects.
 type reentrancy struct {
 	tally
-	owner  map[uint32]*owner
-	denied map[*record]*detail
+	owner map[uint32]*owner
 }
 
 // owner is the state of one client.
@@ -33,12 +32,7 @@ type owner struct {
 }
 
 func newReentrancy(d *keyInput) *reentrancy {
-	r := &reentrancy{tally: d.tallyOf(verdicts.Reentrancy, d.a.header.Kind == history.Reentrant, "the lock is not re-entrant"),
-		owner: map[uint32]*owner{}, denied: map[*record]*detail{}}
-	for _, x := range d.k.denials {
-		r.denied[x.r] = x.h
-	}
-	return r
+	return &reentrancy{tally: d.tallyOf(verdicts.Reentrancy, d.a.header.Kind == history.Reentrant, "the lock is not re-entrant"), owner: map[uint32]*owner{}}
 }
 
 func (e *reentrancy) called(r *record) {
@@ -95,7 +89,7 @@ func (d *keyInput) asked(r *record) bool {
 }
 
 func (e *reentrancy) release(o *owner, r *record) {
-	h := e.denied[r]
+	h := e.d.k.denied[r]
 	switch {
 	case h != nil:
 		e.judge("owner-not-held", o, h.began, r)

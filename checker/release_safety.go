@@ -27,8 +27,7 @@ import (
 // exclusion. For semaphores of several permits only the end of the lease shows that a hold was gone.
 type releaseSafety struct {
 	tally
-	recent  []interval       // the latest beliefs, of any client
-	lapsed  map[*record]bool // operations whose hold had ended by its lease, or that have none
+	recent  []interval // the latest beliefs, of any client
 	several bool
 }
 
@@ -37,11 +36,7 @@ const maxRecent = 64
 
 func newReleaseSafety(d *keyInput) *releaseSafety {
 	n := d.k.count(history.Release, history.OK) + d.k.count(history.Extend, history.OK)
-	s := &releaseSafety{tally: d.tallyOf(verdicts.ReleaseSafety, n > 0, "nothing was released or extended"), lapsed: map[*record]bool{}, several: Permits(d.a.header) > 1}
-	for _, r := range d.k.claims {
-		s.lapsed[r] = true
-	}
-	return s
+	return &releaseSafety{tally: d.tallyOf(verdicts.ReleaseSafety, n > 0, "nothing was released or extended"), several: Permits(d.a.header) > 1}
 }
 
 func (s *releaseSafety) returned(r *record) {
@@ -115,7 +110,7 @@ func (s *releaseSafety) commands(r *record) bool { return len(s.d.ev.commands[s.
 
 // cannotHaveBeen reports whether r's hold was certainly gone by r's call, and r cannot mean another.
 func (s *releaseSafety) cannotHaveBeen(r *record) bool {
-	return (s.lapsed[r] || s.later(r) != nil) && !s.meansNext(r)
+	return (s.d.k.claims[r] || s.later(r) != nil) && !s.meansNext(r)
 }
 
 // meansNext reports whether r may belong to a hold that its client was being granted meanwhile. Both may have taken effect at one instant.

@@ -27,42 +27,24 @@ func newRenewal(d *keyInput) *renewal {
 }
 
 func (w *renewal) returned(r *record) {
+	if r.op != history.Extend && r.op != history.Lost {
+		return
+	}
+	denied := w.d.k.denied[r]
 	switch {
 	case r.op == history.Extend && (r.outcome == history.Unknown || r.outcome == history.Fail):
 		w.unjudged(1, "not answered")
-	case r.op == history.Extend || r.op == history.Lost:
-		w.opportunity(r.call, r.ret)
-	}
-}
-
-func (w *renewal) done() {
-	for _, x := range w.d.k.denials {
-		if x.r.op == history.Release {
-			continue
-		}
-		if w.d.ev.excused(w.d.clientName(x.r), x.h.began.call, x.r.ret) {
-			w.withdraw(1, metAFault)
-			continue
-		}
-		w.report("healthy-lost", x.r, x.h.began)
-	}
-	for _, r := range w.d.k.claims {
-		if r.op == history.Extend && w.d.holdOf(r) == nil {
-			w.report("outlived-release", r, nil)
-		}
-	}
-}
-
-func (w *renewal) report(rule string, r, began *record) {
-	if !w.d.obeys(rule) {
+		return
+	case denied != nil && w.d.ev.excused(w.d.clientName(r), denied.began.call, r.ret):
+		w.unjudged(1, metAFault)
 		return
 	}
-	v := Violation{At: r.ret, Clients: []string{w.d.clientName(r)}}
-	w.found(v, func() Witness {
-		of := []*record{began}
-		if began == nil {
-			of = w.d.grantBefore(r, r.call)
-		}
-		return w.d.witness(of, r)
-	})
+	w.opportunity(r.call, r.ret)
+	switch {
+	case denied != nil && w.d.obeys("healthy-lost"):
+		v := Violation{At: r.ret, Clients: []string{w.d.clientName(r)}}
+		w.found(v, func() Witness { return w.d.witness([]*record{denied.began}, r) })
+	case denied == nil && r.op == history.Extend && w.d.k.claims[r] && w.d.holdOf(r) == nil && w.d.obeys("outlived-release"):
+		w.foundAt(r)
+	}
 }
