@@ -141,7 +141,7 @@ func sweepAndSearch(ctx context.Context, h history.Header, ops []history.Operati
 		}
 		d.try(judges)
 		out.ordered = searcher.violations == 0
-		out.open += searcher.undecided + searcher.excused
+		out.open += searcher.undecided + searcher.notJudged[unknownOutcomes]
 		for _, j := range judges {
 			if r := j.result(); r.violations > 0 && r != &searcher.tally {
 				out.legal, out.found = false, out.found+" "+string(r.property)

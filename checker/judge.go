@@ -30,7 +30,6 @@ type tally struct {
 	windowed      int                // all windows
 	skipped       int                // windows that should have been searched but were not
 	undecided     int                // of these, how many the sweep does not decide
-	excused       int                // refusals not judged because too many acquires of unknown outcome may excuse them
 	notJudged     map[string]int     // opportunities not judged, by reason
 	left          map[*record]string // opportunities not judged, of keys with few operations, which a search may still judge
 	kept          []Violation

@@ -107,7 +107,6 @@ func (t *tally) join(other *tally, most int) {
 	t.within += other.within
 	t.skipped += other.skipped
 	t.undecided += other.undecided
-	t.excused += other.excused
 	t.windowed += other.windowed
 	for why, n := range other.notJudged {
 		t.notJudged = increased(t.notJudged, why, n)
@@ -224,8 +223,8 @@ func (t *tally) searched() string {
 	if t.undecided > 0 {
 		note += fmt.Sprintf("; %d of the others have what nothing else decides", t.undecided)
 	}
-	if t.excused > 0 {
-		note += fmt.Sprintf("; %d refusals not judged, which more than %d acquires of unknown outcome may excuse", t.excused, maxMaybe)
+	if n := t.notJudged[unknownOutcomes]; n > 0 {
+		note += fmt.Sprintf("; %d refusals not judged, which more than %d acquires of unknown outcome may excuse", n, maxMaybe)
 	}
 	return note
 }

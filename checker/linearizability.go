@@ -75,7 +75,6 @@ func (l *linearizability) done() {
 	}
 	l.skipped += l.dropped
 	l.unjudged(l.undecided, notSearched)
-	l.unjudged(l.excused, unknownOutcomes)
 	l.applies = l.cuts+l.dropped > 0
 	l.windowed = l.cuts + l.dropped
 	if !l.applies {

@@ -27,8 +27,10 @@ const maxParted = 20_000
 // server's clock ran at another rate.
 func (d *keyInput) parts(whole bool) []*executions {
 	queues := d.a.header.Votes || d.a.header.FIFO // an acquire that failed may be why another was refused
-	total := d.k.count(history.Acquire, history.OK, history.Busy, history.Unknown) + d.k.count(history.Extend, history.OK, history.NotHeld, history.LostHold, history.Unknown) +
-		d.k.count(history.Release, history.OK, history.NotHeld, history.LostHold, history.Unknown)
+	total := 0
+	for _, op := range []history.Op{history.Acquire, history.Extend, history.Release} {
+		total += d.k.count(op, history.OK, history.Busy, history.NotHeld, history.LostHold, history.Unknown)
+	}
 	if queues && total > 0 {
 		total += d.k.count(history.Acquire, history.Fail)
 	}
@@ -57,7 +59,7 @@ func (d *keyInput) parts(whole bool) []*executions {
 		x.most *= max(maxShare/len(c.parts), 1)
 		x.upsets(d.ev, to)
 		for i := range x.effects {
-			x.effects[i].free = x.excused(&x.effects[i])
+			x.effects[i].free = queues && x.excused(&x.effects[i])
 		}
 	}
 	return c.parts

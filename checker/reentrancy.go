@@ -104,9 +104,9 @@ func (e *reentrancy) release(o *owner, r *record) {
 
 // judge reports a violation by a reply, unless a fault or a lapse explains it.
 func (e *reentrancy) judge(rule string, o *owner, since, r *record) {
-	from := r.call
+	from, of := r.call, []*record(nil)
 	if since != nil {
-		from = since.call
+		from, of = since.call, []*record{since}
 	}
 	switch {
 	case e.d.ev.excused(e.d.clientName(r), from, r.ret):
@@ -121,10 +121,5 @@ func (e *reentrancy) judge(rule string, o *owner, since, r *record) {
 		return
 	}
 	v := Violation{At: r.ret, Clients: []string{e.d.clientName(r)}}
-	e.found(v, func() Witness {
-		if since == nil {
-			return e.d.witness(nil, r)
-		}
-		return e.d.witness([]*record{since}, r)
-	})
+	e.found(v, func() Witness { return e.d.witness(of, r) })
 }

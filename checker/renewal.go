@@ -44,7 +44,7 @@ func (w *renewal) returned(r *record) {
 	case denied != nil && w.d.obeys("healthy-lost"):
 		v := Violation{At: r.ret, Clients: []string{w.d.clientName(r)}}
 		w.found(v, func() Witness { return w.d.witness([]*record{denied.began}, r) })
-	case denied == nil && r.op == history.Extend && w.d.k.claims[r] && w.d.holdOf(r) == nil && w.d.obeys("outlived-release"):
+	case r.op == history.Extend && w.d.k.claims[r] && w.d.holdOf(r) == nil && w.d.obeys("outlived-release"):
 		w.foundAt(r)
 	}
 }

@@ -140,7 +140,7 @@ func (w *linearizability) idle(r *record) bool {
 	case !w.refused.excusedByUnknown(r):
 		return false
 	case w.holdsForever():
-		w.excused++
+		w.unjudged(1, unknownOutcomes)
 	}
 	return true
 }
