@@ -13,8 +13,8 @@ import (
 	"github.com/lockbench/lockbench/internal/compact"
 )
 
-// errAssumption: a record breaks an assumption on which every judgement rests, and the history did not come from a file whose line could be named: a
-// client did two things at once, a token was granted twice, or an interval ends before it starts.
+// errAssumption: a record breaks an assumption on which every judgement rests. A client did two things at once, a token was granted twice, or an
+// interval ends before it starts.
 var errAssumption = errors.New("broken assumption about the record")
 
 // archive is a history in compact form, by key.
@@ -35,7 +35,7 @@ type archive struct {
 // named is a Source that knows the name of its file.
 type named interface{ File() string }
 
-// load reads a source to its end. It needs 32 bytes of memory for each operation, 40 more for each grant, extend and write, and the bytes of the
+// load reads a source to its end. It needs 36 bytes of memory for each operation, 64 more for each grant, extend and write, and the bytes of the
 // distinct clients, keys and tokens.
 func load(ctx context.Context, header history.Header, src Source) (*archive, error) {
 	a := &archive{header: header, byName: map[string]*keyLog{}}

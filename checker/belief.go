@@ -7,16 +7,16 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Belief: what the lock has told a client (VERDICTS §1). It lasts from the return of the acquire to the first of: the call of its release; lost; a
-// confirmed crash of that client; the return of a refused extend; until.
+// Belief: what the lock has told a client (see docs/verdicts.md). It lasts from the return of the acquire to the first of: the call of its release;
+// lost; a confirmed crash of that client; the return of a refused extend; until.
 //
 // Until is the latest valid-until of the acquire and the successful extends. One without a valid-until counts as asked + lease − drift; without
 // asked, as call + lease − drift, but for an acquire only if it took less than a tenth of the lease: otherwise the end of the belief is unknown. An
 // extend that returns after until leaves a gap.
 //
-// Where VERDICTS leaves a choice: of a renewal and a loss at one instant the renewal came first, so that the belief is the shorter one, unless the
-// loss is the answer to an operation that was under way and the renewal took no time; a crash comes before all else of its instant; a failed or
-// unknown release ends the belief, and no later extend restores it.
+// Where docs/verdicts.md leaves a choice: of a renewal and a loss at one instant the renewal came first, so that the belief is the shorter one,
+// unless the loss is the answer to an operation that was under way and the renewal took no time; a crash comes before all else of its instant; a
+// failed or unknown release ends the belief, and no later extend restores it.
 
 // notice is what the holder learns at an instant that the pass has not reached yet.
 type notice struct {

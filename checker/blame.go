@@ -9,11 +9,11 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// VERDICTS §3 for keys with few operations: the executions of the abstract server decide linearizability, refusal, fencing-order and, where its table
-// leaves it open, release-safety. An execution must obey all rules except those that the record alone shows broken. If none exists, a property is
-// broken if leaving out its rule, and no other single rule, makes one exist. If several rules could each be to blame, or none alone, the parts between
-// instants at which nothing is in force are judged each by itself: what is wrong in one clears nothing in another. Where that blames no rule either,
-// only linearizability is reported.
+// Which property is broken, for keys with few operations. The executions of the abstract server decide linearizability, refusal, fencing-order and, where
+// the table of docs/verdicts.md leaves it open, release-safety. An execution must obey all rules except those that the record alone shows broken. If none
+// exists, a property is broken if leaving out its rule, and no other single rule, makes one exist. If several rules could each be to blame, or none alone,
+// the parts between instants at which nothing is in force are judged each by itself: what is wrong in one clears nothing in another. Where that blames no
+// rule either, only linearizability is reported.
 
 // blamed maps rules to properties; whether grants conflict is read from the record.
 var blamed = map[rule]verdicts.Property{ruleRefusals: verdicts.Refusal, ruleClaims: verdicts.ReleaseSafety, ruleFences: verdicts.FencingOrder}

@@ -56,12 +56,11 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Check judges a history. An error means that the record breaks an assumption in a line (*history.SyntaxError) or in the whole, or comes from the context; it
-// is never a verdict.
+// Check judges a history. An error means that the record breaks an assumption in a line (*history.SyntaxError) or in the whole, or comes from the
+// context; it is never a verdict.
 //
-// It reads the source once and then works on a compact copy in memory: 32 bytes for each operation and about 40 more for each grant, extend and
-// write. The time is proportional to n log n at worst, and to n if the file is nearly in order, whether or not the history is legal. Keys are judged
-// concurrently.
+// It reads the source once and then works on a compact copy in memory. The time is proportional to n log n at worst, and to n if the file is nearly in
+// order, whether or not the history is legal. Keys are judged concurrently.
 func Check(ctx context.Context, in Input, opt Options) (*Verdict, error) {
 	if in.Header.Permits == 0 {
 		in.Header.Permits = 1

@@ -349,7 +349,8 @@ func TestWhatMustNotMatterDoesNot(t *testing.T) {
 	}
 }
 
-// TestOneUnknownAcquireOfMany has too many operations to be searched whole: one acquire of unknown outcome does not excuse refusals spread over ten seconds.
+// TestOneUnknownAcquireOfMany has too many operations to be searched whole: one acquire of unknown outcome does not excuse refusals spread over ten
+// seconds.
 func TestOneUnknownAcquireOfMany(t *testing.T) {
 	text := "z acquire 0 1 unknown\n"
 	for i := range 200 {

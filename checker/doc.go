@@ -5,8 +5,8 @@
 //
 // # How a history flows through
 //
-//  1. load reads the source once into an archive: 32 bytes for each operation (record), about 40 more for each grant, extend and
-//     write (detail), strings as numbers, sorted in chunks by call. Operations may come in any order.
+//  1. load reads the source once into an archive: 32 bytes for each operation (record), 64 more for each grant, extend and write (detail), strings
+//     as numbers, sorted in chunks by call. Operations may come in any order.
 //  2. findHolds goes once over the records of a key in order of time and finds its holds: where the belief in each ended, until when the
 //     server can have kept it, and which operations belong to it. It checks that each client does one thing at a time.
 //  3. try goes over the records again and feeds each of them to the judges, once at its call and once at its return. Each judge checks one
@@ -19,6 +19,17 @@
 //
 // Keys are judged concurrently. Time and memory grow linearly with the history, legal or not; BenchmarkCheck measures both beside plain
 // Porcupine.
+//
+// # Where the definitions of docs/verdicts.md are
+//
+//	hold, to which operations belong   holds.go
+//	belief, until, gap                 belief.go
+//	possible, slack                    possible.go
+//	conflict, permits                  overlap.go
+//	the abstract server                execution.go; with the clock error: instants.go; with faults: upset in faults.go
+//	which property is to blame         blame.go
+//	a property                         the file with its name; for store-integrity also chain.go, for linearizability also window.go and model.go
+//	an excuse                          faults.go
 //
 // # Three views of a hold
 //

@@ -7,7 +7,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// An exact search over the abstract server of VERDICTS §2: does an execution exist in which every operation takes effect once between its call and
+// An exact search over the abstract lock server: does an execution exist in which every operation takes effect once between its call and
 // its return, those of unknown outcome at any time after their call or never, every reply is one that the server's state allows at that instant, and
 // every lease ends no earlier than after the lease and no later than the slack after that? A fault of a server adds what it may have done: see upset.
 //

@@ -135,8 +135,8 @@ func (e *evidence) heldUp(w *history.Window) int64 {
 	return w.Start
 }
 
-// interrupted returns the time in which a request of a client, sent in [from, to], was under way or its reply was, because of a fault of that client: the
-// server may have granted it long before the client learnt of it. ok is false if there is none. A dead client learns nothing (see crashes).
+// interrupted returns the time in which a request of a client, sent in [from, to], was under way or its reply was, because of a fault of that client:
+// the server may have granted it long before the client learnt of it. ok is false if there is none. A dead client learns nothing (see crashes).
 func (e *evidence) interrupted(client string, from, to int64) (s Span, ok bool) {
 	s = Span{From: never, To: math.MinInt64}
 	for _, w := range e.struck[client] {
@@ -157,10 +157,10 @@ func holdsUp(w *history.Window, c *history.Command) bool {
 	return c.Node >= 0 && c.Sent <= w.Start && (c.Replied == 0 || c.Replied >= w.Last())
 }
 
-// upset is what a fault may have done to a server's state, once, at an instant of [from, to] (VERDICTS §2): a restart without data, the promotion of
+// upset is what a fault may have done to a server's state, once, at an instant of [from, to]: a restart without data, the promotion of
 // a replica without the key, an eviction or an operator's deletion empties the state; a jump of the clock moves the ends of leases.
 //
-// What the record leaves open may or may not have happened: whether the data survived a restart, and whose key was deleted. VERDICTS does not list
+// What the record leaves open may or may not have happened: whether the data survived a restart, and whose key was deleted. Left out is
 // that a node comes back with older data, and so with a hold that had been released.
 type upset struct {
 	from, to      int64

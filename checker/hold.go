@@ -12,7 +12,7 @@ import (
 type Span struct{ From, To int64 }
 
 // Hold is one hold of one client on one key: the operations that began, renewed and ended it, and its spans in each view. It is what the pass over
-// the record found (VERDICTS §1, holds.go); checks, stories and pictures read it and derive nothing again.
+// the record found (holds.go); checks, stories and pictures read it and derive nothing again.
 type Hold struct {
 	Client, Token string
 	Mode          history.Mode

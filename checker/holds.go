@@ -9,8 +9,8 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Holds (VERDICTS §1), found in one pass over a key's records by call. belief.go has what the lock has told a client, possible.go what the server can
-// have kept.
+// Holds (see docs/verdicts.md), found in one pass over a key's records by call. belief.go has what the lock has told a client, possible.go what the
+// server can have kept.
 //
 // A hold begins with an acquire that returned ok, or with an ok extend after its client learnt of the loss. An extend, release or lost belongs to the
 // open hold of its client with its token; if one of them has no token, to the innermost open one, in its mode if it names one. A hold stays open
@@ -20,10 +20,10 @@ import (
 // Re-entrant holds nest, one for each granted acquire. The server keeps one key for them, so a re-entry and an extend renew all of a client's holds,
 // and an inner release may. A reply that the key is gone (not_held, lost) is one to an operation of one hold and ends the belief in that.
 //
-// Where VERDICTS leaves a choice: if a release of unknown outcome is followed by another of its client, the second belongs to the hold around the
-// first's, if it may mean that by its token and mode: the first may have had its effect. A hold that an extend begins after a loss takes the place of
-// the one before, which is no longer open: an extend after the release of the new one belongs to none. Of several extends under way at the loss the
-// first to return ok begins it, and those that return later belong to it: they renew one key of the server, and one hold is one permit.
+// Where docs/verdicts.md leaves a choice: if a release of unknown outcome is followed by another of its client, the second belongs to the hold around
+// the first's, if it may mean that by its token and mode: the first may have had its effect. A hold that an extend begins after a loss takes the
+// place of the one before, which is no longer open: an extend after the release of the new one belongs to none. Of several extends under way at the
+// loss the first to return ok begins it, and those that return later belong to it: they renew one key of the server, and one hold is one permit.
 
 // holdPass is the pass over one key.
 type holdPass struct {

@@ -8,9 +8,9 @@ import (
 // mutualExclusion: no two beliefs conflict for longer than the clock error. A belief is what the lock has told a client; if two conflict, the
 // algorithm, or the server under it, broke a promise, whatever the clients did with their time.
 //
-// Why that is exact: in any execution of VERDICTS §2 a hold is in force from the return of its acquire to the call of its release or until it lapses,
-// that is during its belief. If no beliefs conflict, the order of their starts is an execution. An acquire of unknown outcome may be assumed without
-// effect and is never needed.
+// Why that is exact: in any execution of the abstract server a hold is in force from the return of its acquire to the call of its release or until it
+// lapses, that is during its belief. If no beliefs conflict, the order of their starts is an execution. An acquire of unknown outcome may be assumed
+// without effect and is never needed.
 //
 // An opportunity is a grant after another that it would conflict with. It is not judged if its belief, or the end of the one before, depends on a
 // missing time, if the belief was over before its client learnt of it, or if the overlap is within the clock error. Without an opportunity the

@@ -13,7 +13,7 @@ type interval struct {
 	start, end int64
 }
 
-// overlaps finds conflicting intervals that arrive by start: conflict as VERDICTS §1 defines it.
+// overlaps finds conflicting intervals that arrive by start: see Conflict.
 //
 // Two intervals conflict if one starts before the other ends, and of those that started earlier the one that ends last overlaps the longest. So the
 // largest end among the intervals with which a new one would conflict is enough: of other holds for a mutex, of other clients for a re-entrant lock,
@@ -37,7 +37,7 @@ func newOverlaps(h history.Header) *overlaps {
 	return &overlaps{kind: h.Kind, permits: Permits(h)}
 }
 
-// Conflict reports whether two holds, of the same client or of two, exclude each other (VERDICTS §1).
+// Conflict reports whether two holds, of the same client or of two, exclude each other (see docs/verdicts.md).
 func Conflict(kind history.Kind, same bool, a, b history.Mode) bool {
 	switch {
 	case kind == history.Reentrant:

@@ -7,7 +7,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// This file has the rows of VERDICTS §1 on belief and until.
+// This file has the rows of docs/verdicts.md on belief and valid-until.
 
 // told returns until when a reply protects its holder: certainly, and at most.
 func (r *record) told(op history.Operation) (to, most int64) {

@@ -8,7 +8,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// This file is VERDICTS §1 as an outsider would program it: for every hold it reads the whole record again. Times are in milliseconds.
+// This file is a hold of docs/verdicts.md as an outsider would program it: for every hold it reads the whole record again. Times are in milliseconds.
 
 const always = int64(1) << 50
 

@@ -9,7 +9,7 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// This file is what VERDICTS §3 and its sections on progress, renewal and reentrancy read from the record.
+// This file is what the properties progress, renewal and reentrancy of docs/verdicts.md read from the record.
 
 // account counts the judged opportunities of a property.
 type account struct {

@@ -7,7 +7,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// This file is what VERDICTS §3 reads from the record.
+// This file is what docs/verdicts.md reads from the record.
 
 // stretch is a belief or a use, as an interval of one hold.
 type stretch struct {

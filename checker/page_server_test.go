@@ -7,9 +7,9 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// This file is VERDICTS §2 as an outsider would program it: time goes from one instant to the next; at each of them every effect may happen, every
-// lease that is due may end and every fault may have its effect, and all of it is tried. It shares nothing with package checker. Times are in
-// milliseconds.
+// This file is the abstract lock server of docs/verdicts.md as an outsider would program it: time goes from one instant to the next; at each of them
+// every effect may happen, every lease that is due may end and every fault may have its effect, and all of it is tried. It shares nothing with
+// package checker. Times are in milliseconds.
 
 // The rules that can be left out.
 const (

@@ -13,7 +13,7 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// expected is the verdict on one property by VERDICTS.
+// expected is the verdict on one property by docs/verdicts.md.
 type expected struct {
 	verdict checker.Result
 	open    string // why nothing is compared; "" = it is
@@ -24,7 +24,7 @@ type expected struct {
 	total            int  // of the two
 }
 
-// judgePage judges a history by VERDICTS.
+// judgePage judges a history by docs/verdicts.md.
 func judgePage(h history.Header, ops []history.Operation, faults []history.Window) map[verdicts.Property]expected {
 	return readRecord(h, ops, faults).judge()
 }
@@ -343,8 +343,8 @@ func (g *pageGenerator) smallest(t *testing.T) *pageGenerator {
 	return g
 }
 
-// TestVerdictsAreThoseOfThePage compares the verdicts of Check with those of a program that knows only VERDICTS. LOCKBENCH_SOAK sets the number of
-// histories of each kind, LOCKBENCH_SOAK_FROM the first seed.
+// TestVerdictsAreThoseOfThePage compares the verdicts of Check with those of a program that knows only docs/verdicts.md. LOCKBENCH_SOAK sets the
+// number of histories of each kind, LOCKBENCH_SOAK_FROM the first seed.
 func TestVerdictsAreThoseOfThePage(t *testing.T) {
 	for k, kind := range []history.Kind{history.Mutex, history.Reentrant, history.RW, history.Semaphore} {
 		t.Run(string(kind), func(t *testing.T) {

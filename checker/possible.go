@@ -2,13 +2,14 @@ package checker
 
 import "github.com/lockbench/lockbench/history"
 
-// Possible: for how long the server can have kept a hold (VERDICTS §1). It lasts from the call of the acquire, or asked, to the latest instant at
-// which an effect of it can have happened + lease + slack; an effect of its release ends it, or a reply not_held or lost to an operation that belongs
-// to it.
+// Possible: for how long the server can have kept a hold (see docs/verdicts.md). It lasts from the call of the acquire, or asked, to the latest
+// instant at which an effect of it can have happened + lease + slack; an effect of its release ends it, or a reply not_held or lost to an operation
+// that belongs to it.
 //
-// Where VERDICTS leaves a choice: a notice (op lost) ends the belief and not the possible, because it may be the client's own conclusion. The answer to
-// an inner operation of a re-entrant client says nothing of its outer hold. An acquire of unknown outcome may renew any later hold of such a client.
-// What was asked when the server can't have kept a hold any more renews nothing of it, except an extend of it that was accepted all the same.
+// Where docs/verdicts.md leaves a choice: a notice (op lost) ends the belief and not the possible, because it may be the client's own conclusion. The
+// answer to an inner operation of a re-entrant client says nothing of its outer hold. An acquire of unknown outcome may renew any later hold of such
+// a client. What was asked when the server can't have kept a hold any more renews nothing of it, except an extend of it that was accepted all the
+// same.
 
 // slack returns by how much a server may keep a lease too long: drift, and the resolution of its clock.
 func slack(h history.Header) int64 { return h.Drift + clockGrain }

@@ -12,8 +12,8 @@ import (
 //
 // The lock counts as taken from the call of a grant until its release returned, or, if it was not certainly released, until its lease had certainly
 // ended; if nothing expires, until the holder is known to be dead or to have given up. The rest is free time. It is a violation if attempts keep
-// failing or being refused for a lease and the grace within free time, if a waiting acquire is granted that long after the lock became free, and if a lock
-// that was wanted was never granted.
+// failing or being refused for a lease and the grace within free time, if a waiting acquire is granted that long after the lock became free, and if a
+// lock that was wanted was never granted.
 //
 // For a lock that wakes its waiters (Header.Wakeups) the limit is one second, if no fault was active within a lease before: then nothing but a
 // message keeps a waiter from a free lock.

@@ -16,9 +16,9 @@ import (
 //
 // With commands the same is asked of the request that removed something, and of the node that replied: a DEL that removed a key, or a script within a
 // successful release whose reply says that it did, sent and answered while another client held by a later grant given on the same node. A
-// compare-and-delete never does that: the key holds the other's token. Nor does a script that releases a shared hold: it may have removed that hold's own mark,
-// which is there beside the other's. A plain DEL of a key that another client's shared hold had written ends that
-// hold, whichever grant is later.
+// compare-and-delete never does that: the key holds the other's token. Nor does a script that releases a shared hold: it may have removed that hold's
+// own mark, which is there beside the other's. A plain DEL of a key that another client's shared hold had written ends that hold, whichever grant is
+// later.
 //
 // An opportunity is a release or extend that succeeded. Without commands it is not judged if, since the hold began, a confirmed fault hit a node that
 // its commands went to, or, if votes count, the client: the nodes may disagree.
