@@ -31,6 +31,8 @@ type server struct {
 	rules  int
 	times  []int64
 	ahead  map[string]int64 // of each client's clock
+	pauses bool             // the clocks may change
+	apart  int64            // of the clocks of two operations
 	seen   map[string]bool
 	steps  int
 	most   int
@@ -73,8 +75,15 @@ func (s *server) explains(rules int) (found, known bool) {
 		clients = append(clients, "") // for faults
 	}
 	s.ahead = map[string]int64{}
-	found = s.shifted(clients)
-	return found, found || s.steps < s.most
+	if s.shifted(clients) {
+		return true, true
+	}
+	if s.pauses { // after a pause the clocks may be off by other amounts: is there an execution if each operation has a clock of its own?
+		s.ahead, s.apart = map[string]int64{}, s.h.ClockError
+		found = s.shifted(nil)
+		s.apart = 0
+	}
+	return false, !found && s.steps < s.most
 }
 
 // shifted tries every way in which the clocks may be off.
@@ -98,6 +107,11 @@ func (s *server) earliest(op history.Operation) int64 {
 	return op.Call + s.ahead[op.Client]
 }
 
+// latest returns the end of an operation that has one.
+func (s *server) latest(op history.Operation) int64 {
+	return op.Return + s.ahead[op.Client] + s.apart
+}
+
 func (s *server) keep() int64 { return s.h.Lease + s.h.Drift + 1 }
 
 // instants returns the relevant times: in an execution whose effects are all as early as possible, each is at a call, or some leases after or before
@@ -107,7 +121,7 @@ func (s *server) instants() (out []int64) {
 	add := func(t int64) { out = append(out, t) }
 	for _, op := range s.ops {
 		t := s.earliest(op)
-		first, last = min(first, t), max(last, op.Return+s.ahead[op.Client])
+		first, last = min(first, t), max(last, s.latest(op))
 		add(t)
 	}
 	for _, u := range s.upsets {
@@ -159,7 +173,7 @@ func (s *server) from(st serverState) bool {
 	}
 	t := s.times[st.at]
 	for i, op := range s.ops {
-		if st.done&(1<<i) == 0 && op.Outcome != history.Unknown && op.Return+s.ahead[op.Client] < t {
+		if st.done&(1<<i) == 0 && op.Outcome != history.Unknown && s.latest(op) < t {
 			return false
 		}
 	}
@@ -177,7 +191,7 @@ func (s *server) from(st serverState) bool {
 	}
 	s.seen[key] = true
 	for i, op := range s.ops {
-		late := op.Outcome != history.Unknown && op.Return+s.ahead[op.Client] < t
+		late := op.Outcome != history.Unknown && s.latest(op) < t
 		if st.done&(1<<i) == 0 && s.earliest(op) <= t && !late && !s.awaits(st, op) && s.effect(st, i, t) {
 			return true
 		}

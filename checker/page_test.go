@@ -93,16 +93,21 @@ func (r *record) search(out map[verdicts.Property]expected) {
 	give := func() {
 		for _, p := range searched {
 			e := out[p]
-			e.open = "the search was given up"
+			e.open = "the search was given up, or the clocks may have changed"
 			out[p] = e
 		}
 	}
+	s.pauses = r.h.ClockError > 0 && r.pauses()
 	all, known := s.explains(everyRule)
-	switch {
-	case !known:
-		give()
+	if all {
 		return
-	case all:
+	}
+	if parts, sure := r.parts(); s.pauses && len(parts) > 1 && sure {
+		r.inParts(out)
+		return
+	}
+	if !known {
+		give()
 		return
 	}
 	wrongful := r.wrongful()
@@ -177,6 +182,19 @@ func (r *record) inParts(out map[verdicts.Property]expected) {
 			out[p] = whole
 		}
 	}
+}
+
+// pauses reports whether between two operations nothing is under way or can be in force, but for what has an unknown outcome.
+func (r *record) pauses() bool {
+	asks := func(op history.Operation) bool {
+		return op.Op == history.Acquire || op.Op == history.Extend || op.Op == history.Release
+	}
+	return slices.ContainsFunc(r.ops, func(op history.Operation) bool {
+		before := func(o history.Operation) bool { return asks(o) && o.Call < op.Call }
+		lasts := func(o history.Operation) bool { return before(o) && o.Return+r.h.ClockError >= op.Call }
+		kept := func(h *pageHold) bool { return before(r.ops[h.acquire]) && h.gone+r.h.ClockError >= op.Call }
+		return asks(op) && slices.ContainsFunc(r.ops, before) && !slices.ContainsFunc(r.ops, lasts) && !slices.ContainsFunc(r.holds, kept)
+	})
 }
 
 // parts cuts the record where nothing is under way and nothing can be in force, for each to be judged by itself. If that is so only by what the record
