@@ -97,6 +97,9 @@ func (p *holdPass) settle(who *clientHolds, t int64, turn noticeKind) {
 func (p *holdPass) apply(who *clientHolds, h *openHold, n notice) {
 	switch {
 	case h.next != nil:
+		if n.r != nil && n.r.op == history.Extend {
+			p.a.holdOf[n.r.line-1] = h.next.r.detail
+		}
 		p.apply(who, h.next, n)
 	case n.kind == noticeLost:
 		if n.r.op != history.Lost {
