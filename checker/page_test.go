@@ -184,16 +184,24 @@ func (r *record) inParts(out map[verdicts.Property]expected) {
 	}
 }
 
+// matters reports whether an operation can have had an effect on the lock, or may be why another was refused.
+func (r *record) matters(op history.Operation) bool {
+	switch op.Op {
+	case history.Acquire:
+		return op.Outcome != history.Fail || r.h.Votes || r.h.FIFO
+	case history.Extend, history.Release:
+		return op.Outcome != history.Fail
+	}
+	return false
+}
+
 // pauses reports whether between two operations nothing is under way or can be in force, but for what has an unknown outcome.
 func (r *record) pauses() bool {
-	asks := func(op history.Operation) bool {
-		return op.Op == history.Acquire || op.Op == history.Extend || op.Op == history.Release
-	}
 	return slices.ContainsFunc(r.ops, func(op history.Operation) bool {
-		before := func(o history.Operation) bool { return asks(o) && o.Call < op.Call }
+		before := func(o history.Operation) bool { return r.matters(o) && o.Call < op.Call }
 		lasts := func(o history.Operation) bool { return before(o) && o.Return+r.h.ClockError >= op.Call }
 		kept := func(h *pageHold) bool { return before(r.ops[h.acquire]) && h.gone+r.h.ClockError >= op.Call }
-		return asks(op) && slices.ContainsFunc(r.ops, before) && !slices.ContainsFunc(r.ops, lasts) && !slices.ContainsFunc(r.holds, kept)
+		return r.matters(op) && slices.ContainsFunc(r.ops, before) && !slices.ContainsFunc(r.ops, lasts) && !slices.ContainsFunc(r.holds, kept)
 	})
 }
 
@@ -203,13 +211,16 @@ func (r *record) parts() (parts []*record, sure bool) {
 	s := &server{h: r.h, ops: r.ops}
 	first, fence, sure := 0, r.fence, true
 	for i, op := range r.ops {
-		apart, far := i > 0, true
+		apart, far := i > 0 && r.matters(op), true
 		for k, o := range r.ops[:i] {
 			later := func(n history.Operation) bool {
 				return o.Op == history.Acquire && o.Outcome == history.OK && n.Op != history.Acquire && s.belongs(n, k)
 			}
-			apart = apart && o.Outcome != history.Unknown && o.Return+r.h.ClockError < op.Call
-			far = far && o.Return+r.keep()+r.h.ClockError < op.Call && !slices.ContainsFunc(r.ops[i:], later)
+			if !r.matters(o) {
+				continue
+			}
+			apart = apart && !(o.Op == history.Acquire && o.Outcome == history.Unknown) && o.Return+r.h.ClockError < op.Call
+			far = far && o.Outcome != history.Unknown && o.Return+r.keep()+r.h.ClockError < op.Call && !slices.ContainsFunc(r.ops[i:], later)
 		}
 		for _, h := range r.holds {
 			apart = apart && (h.acquire >= i || h.gone+r.h.ClockError < op.Call)
