@@ -256,6 +256,13 @@ var classRows = []row{
 		a acquire 3 3 ok until=23 token=ta
 		b acquire 3 3 unknown
 		b extend 7 10 ok`},
+	// The lock is at rest between the second grant and the refusal: the critical section and the write are none of its business.
+	{name: "a wrong fence and a refusal, with a critical section and a write in between", head: history.Header{Kind: history.Reentrant, Lease: msec}, ops: `
+		d acquire 0 2 ok fence=3 token=td
+		a acquire 3 5 ok fence=3 token=ta
+		d use 3 9 token=td
+		a write 8 10 unknown fence=3 read=2 wrote=3
+		w acquire 10 50 busy`, want: "fencing-order×1 refusal×1", unordered: true},
 	// Each half needs another difference of the clocks. Nothing can be in force between them.
 	{name: "clocks that differ in one way and later in another", head: history.Header{Kind: history.Mutex, Lease: 5 * msec, ClockError: 2 * msec}, ops: `
 		a acquire 10 10 ok
