@@ -172,7 +172,7 @@ func (r *record) inParts(out map[verdicts.Property]expected) {
 		for p, e := range part.judge() {
 			whole := out[p]
 			switch {
-			case !slices.Contains(searched, p) || e.verdict == checker.Pass && e.open == "" || whole.verdict == checker.Fail:
+			case !slices.Contains(searched, p) || whole.verdict == checker.Fail || sure && e.verdict == checker.Pass && e.open == "":
 				continue
 			case sure:
 				whole.verdict, whole.open = e.verdict, e.open
