@@ -79,6 +79,10 @@ func TestOpportunities(t *testing.T) {
 			a extend 106 109 lost
 			a extend 109 114 ok
 			a acquire 110 110 ok`}, verdicts.Progress, 2},
+		{row{name: "an extend at the instant of the call renews what the acquire then enters again", head: history.Header{Kind: history.Reentrant, Lease: 3 * msec}, ops: `
+			a acquire 1 1 ok token=t5
+			a extend 4 4 ok token=t1
+			a acquire 4 6 ok token=t1`}, verdicts.Reentrancy, 1},
 		{row{name: "a write at the instant of a crash and a loss", head: leased, extra: crashOf("a", 3*msec), ops: `
 			a acquire 3 3 ok token=x
 			a write 3 3 ok read=1 wrote=2

@@ -180,13 +180,14 @@ func (p *holdPass) acquire(who *clientHolds, r *record) {
 		}
 	}
 	h := p.begin(who, r, until, doubt)
-	h.maybe, h.d.role = who.entries, starts
+	h.maybe = who.entries
+	p.takeEarly(who, h, r)
+	p.settle(who, r.call, lastNotice) // what was extended until this instant may be entered again
 	for _, outer := range who.open {
 		if reentrant && outer != h && !outer.ended && outer.until >= r.ret {
 			h.d.role = nested
 		}
 	}
-	p.takeEarly(who, h, r)
 	who.unsure = never
 }
 
