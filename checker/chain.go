@@ -7,11 +7,12 @@ import (
 )
 
 // chain looks for an order of the writes, each between its call and its return, in which each has read what the one before it stored, from one
-// initial value. Writes of unknown outcome may come once at any time after their call, or never.
+// initial value, and none has a fence below that of one before it. Writes of unknown outcome may come once at any time after their call, or never.
 //
 // It keeps every way to explain the writes so far. A write must be placed once no later call can come before it: then each way is extended by the
 // writes under way that lead to the value it has read. If no way is left, the write has overwritten a value that its writer had not read, and the
-// search goes on from what it stored. A write without recorded values may have read and stored any.
+// search goes on from what it stored. If ways are left but for the fences, an accepted write was stale. A write without recorded values may have read
+// and stored any.
 type chain struct {
 	k      *keyLog
 	error  int64     // by how much the clocks of two clients may differ
@@ -19,8 +20,11 @@ type chain struct {
 	unsure []*record // writes of unknown outcome
 	ways   []way
 	lost   func(last, w *record)
-	gained int64 // sum of wrote-read of the accepted writes
-	gaveUp int   // writes for which not every way was tried
+	stale  func(w *record)      // reports a write that every way places after one with a higher fence
+	known  func(w *record) bool // reports whether a write is known to be stale: its fence decides nothing more
+	any    bool                 // fences decide nothing at present
+	gained int64                // sum of wrote-read of the accepted writes
+	gaveUp int                  // writes for which not every way was tried
 }
 
 // way is one explanation.
@@ -30,6 +34,8 @@ type way struct {
 	value   int64
 	gained  int64     // by writes of unknown outcome
 	last    *record   // placed last
+	fence   uint64    // the highest of the writes placed
+	behind  *record   // the write placed last that has a fence below one before it
 	placed  []*record // of open
 	used    []*record // of unsure
 }
@@ -44,9 +50,14 @@ func (c *chain) read(r *record) int64  { return c.k.detailOf(r).until }
 func (c *chain) wrote(r *record) int64 { return c.k.detailOf(r).end }
 func (c *chain) valued(r *record) bool { return c.k.detailOf(r).role == valued }
 
-// fits reports whether a write may have read what a way leads to.
+// fits reports whether a write may have read what a way leads to, and have been accepted after it.
 func (c *chain) fits(from way, r *record) bool {
-	return !from.started || !c.valued(r) || c.read(r) == from.value
+	return (!from.started || !c.valued(r) || c.read(r) == from.value) && (c.any || !c.isBehind(from, r))
+}
+
+func (c *chain) isBehind(from way, r *record) bool {
+	fence := c.k.detailOf(r).fence
+	return fence != 0 && fence < from.fence && !c.known(r)
 }
 
 // place places the writes that no call at now or later can precede.
@@ -73,7 +84,37 @@ func (c *chain) add(w *record) {
 
 // next places w in every way, after the writes that may precede it.
 func (c *chain) next(w *record) {
-	var ways []way
+	ways, all := c.reach(w)
+	if len(ways) == 0 && all && !c.any {
+		c.any = true
+		ways, all = c.reach(w)
+		c.any = false
+		if len(ways) > 0 {
+			c.stale(ways[0].behind)
+		}
+	}
+	c.gained += c.wrote(w) - c.read(w)
+	if !all || len(ways) > maxWays {
+		c.gaveUp++
+	}
+	if len(ways) == 0 {
+		last := c.ways[0].last
+		if all {
+			c.lost(last, w)
+		}
+		forced := c.then(c.ways[0], w, false)
+		forced.started = true
+		ways = []way{forced}
+	}
+	c.ways = ways[:min(len(ways), maxWays)]
+	for i := range c.ways {
+		c.ways[i].placed = without(c.ways[i].placed, w)
+	}
+	c.open = slices.DeleteFunc(c.open, func(r *record) bool { return r == w })
+}
+
+// reach returns the ways that end with w, or have placed it before; all reports whether every one was tried.
+func (c *chain) reach(w *record) (ways []way, all bool) {
 	seen := map[string]bool{}
 	tries := maxTries
 	for _, from := range c.ways {
@@ -87,24 +128,7 @@ func (c *chain) next(w *record) {
 		}
 		c.continued(from, w, &tries, seen, func(to way) { ways = append(ways, to) })
 	}
-	c.gained += c.wrote(w) - c.read(w)
-	if tries <= 0 || len(ways) > maxWays {
-		c.gaveUp++
-	}
-	if len(ways) == 0 {
-		last := c.ways[0].last
-		if tries > 0 {
-			c.lost(last, w)
-		}
-		forced := c.then(c.ways[0], w, false)
-		forced.started = true
-		ways = []way{forced}
-	}
-	c.ways = ways[:min(len(ways), maxWays)]
-	for i := range c.ways {
-		c.ways[i].placed = without(c.ways[i].placed, w)
-	}
-	c.open = slices.DeleteFunc(c.open, func(r *record) bool { return r == w })
+	return ways, tries > 0
 }
 
 func without(list []*record, w *record) []*record {
@@ -120,7 +144,10 @@ func (c *chain) then(from way, w *record, unsure bool) way {
 	if !from.started && from.last == nil {
 		to.initial = c.read(w)
 	}
-	to.started, to.value, to.last = c.valued(w), c.wrote(w), w
+	if c.isBehind(from, w) {
+		to.behind = w
+	}
+	to.started, to.value, to.last, to.fence = c.valued(w), c.wrote(w), w, max(from.fence, c.k.detailOf(w).fence)
 	if unsure {
 		to.used = append(slices.Clone(from.used), w)
 		to.gained += c.wrote(w) - c.read(w)
@@ -135,7 +162,7 @@ func (c *chain) continued(from way, w *record, tries *int, seen map[string]bool,
 	if *tries--; *tries < 0 {
 		return
 	}
-	key := fmt.Sprint(from.value, from.started, from.placed, from.used)
+	key := fmt.Sprint(from.value, from.started, from.fence, from.placed, from.used)
 	if seen[key] {
 		return
 	}

@@ -102,4 +102,14 @@ var storeRows = []row{
 		b write 4 6 ok fence=2 read=0 wrote=1
 		a write 11 12 ok fence=3 read=1 wrote=2
 		b write 13 14 ok fence=1 read=2 wrote=3`, want: "store-integrity×1"},
+	{name: "writes at once whose only chain has the lower fence last", rule: "stale-fence", head: forever, ops: `
+		a write 0 9 ok fence=2 read=0 wrote=1
+		b write 1 8 ok fence=1 read=1 wrote=2`, want: "store-integrity×1"},
+	{name: "writes at once whose only chain has the lower fence first", head: forever, ops: `
+		a write 0 9 ok fence=1 read=0 wrote=1
+		b write 1 8 ok fence=2 read=1 wrote=2
+		c write 10 11 ok fence=2 read=2 wrote=3`},
+	{name: "a lower fence after a write that took no time", rule: "stale-fence", head: forever, ops: `
+		a write 5 5 ok fence=2
+		a write 5 9 ok fence=1`, want: "store-integrity×1"},
 }

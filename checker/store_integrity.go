@@ -10,8 +10,8 @@ import (
 // Lost update: no order of the writes is a chain; see chain. The values of the store before the first write and at the end, if known, are part of the
 // chain.
 //
-// Stale write: one accepted with a fence below that of a write which had returned before, or of the client's own last write; or one under a hold
-// that the server can no longer have kept at the write's call, if a write had returned under a hold requested after its own was granted.
+// Stale write: one accepted with a fence below that of a write which had returned before, or of the client's own last write, or which precedes it in
+// every chain; or one under a hold that the server can no longer have kept at the write's call, if a write had returned under a hold requested after its own was granted.
 //
 // An opportunity is an accepted write under an exclusive hold of a lock with one permit, or outside any hold. If there are writes under shared holds,
 // or under holds of which several may exist, no chain is judged.
@@ -23,7 +23,8 @@ type storeIntegrity struct {
 	lenient *chain           // with the clock error; nil if there is none
 	losses  int              // lost updates that remain with the clock error
 	late    map[*record]bool // stale writes: if they also lost an update, that is one violation
-	chained int              // violations that are lost updates
+	chained int              // violations shown by the chain
+	behind  int              // of these, stale writes
 	damage  Damage
 	all     latest             // of the returned writes
 	before  latest             // of those that returned before by any clock
@@ -52,16 +53,16 @@ func newStoreIntegrity(d *keyInput) *storeIntegrity {
 	s := &storeIntegrity{tally: d.tallyOf(verdicts.StoreIntegrity, n > 0, "no writes to a guarded store were recorded"),
 		late: map[*record]bool{}, mine: map[uint32]*latest{}, own: map[uint32]*record{}}
 	s.chain = s.newChain(0)
-	s.chain.lost = s.lost
+	s.chain.lost, s.chain.stale = s.lost, s.overtaken
 	if e := d.a.header.ClockError; e > 0 && d.obeys("clock-error") {
 		s.lenient = s.newChain(e)
-		s.lenient.lost = func(*record, *record) { s.losses++ }
+		s.lenient.lost, s.lenient.stale = func(*record, *record) { s.losses++ }, func(*record) { s.losses++ }
 	}
 	return s
 }
 
 func (s *storeIntegrity) newChain(clockError int64) *chain {
-	c := &chain{k: s.d.k, error: clockError, ways: []way{{}}}
+	c := &chain{k: s.d.k, error: clockError, ways: []way{{}}, any: !s.d.obeys("stale-fence"), known: func(w *record) bool { _, known := s.late[w]; return known }}
 	if initial := s.d.opt.Store[s.d.k.name].Initial; initial != nil {
 		c.ways[0] = way{started: true, initial: *initial, value: *initial}
 	}
@@ -135,7 +136,7 @@ func (s *storeIntegrity) checkStale(w *record) {
 		s.recent = s.recent[1:]
 	}
 	own := s.own[w.client]
-	if own != nil && own.call == w.call {
+	if own != nil && own.call == w.ret {
 		own = nil // at one instant: they have no order
 	}
 	var found *staleness
@@ -204,6 +205,18 @@ func (s *storeIntegrity) lost(last, w *record) {
 	s.found(v, func() Witness { return s.d.witness(records, records...) })
 }
 
+// overtaken reports a write that was accepted after one with a higher fence, whichever of the possible orders it was.
+func (s *storeIntegrity) overtaken(w *record) {
+	if s.d.k.sharedWrites {
+		return
+	}
+	s.damage.StaleWrites++
+	s.chained++
+	s.behind++
+	v := Violation{At: w.call, Lasted: w.ret - w.call, Clients: []string{s.d.clientName(w)}, shownBy: byChain}
+	s.found(v, func() Witness { return s.around(w) })
+}
+
 func (s *storeIntegrity) done() {
 	if !s.applies {
 		return
@@ -213,7 +226,7 @@ func (s *storeIntegrity) done() {
 	}
 	s.finish()
 	s.withdraw(min(s.chain.gaveUp, s.opportunities), notSearched)
-	if s.lenient != nil && s.losses == 0 && s.damage.LostUpdates > 0 {
+	if s.lenient != nil && s.losses == 0 && s.damage.LostUpdates+s.behind > 0 {
 		s.within += s.chained
 		s.violations -= s.chained
 		for i := range s.kept {
@@ -221,6 +234,7 @@ func (s *storeIntegrity) done() {
 		}
 		s.withdraw(min(s.chained, s.opportunities), withinClockError)
 		s.damage.LostUpdates = 0
+		s.damage.StaleWrites -= s.behind
 	}
 }
 

@@ -27,21 +27,27 @@ type AcquireErrors struct {
 }
 
 // CountAcquireErrors counts the errors of acquires.
-func CountAcquireErrors(ops []history.Operation, windows []history.Window) AcquireErrors {
-	e := AcquireErrors{Failed: map[string]int{}}
+func CountAcquireErrors(ops []history.Operation, windows []history.Window) (e AcquireErrors) {
 	for i := range ops {
-		op := &ops[i]
-		if op.Op != history.Acquire || slices.ContainsFunc(windows, func(w history.Window) bool {
-			return w.Confirmed && w.Start <= op.Return && (w.Client == "" || w.Client == op.Client && op.Call <= w.Last())
-		}) {
-			continue
-		}
-		e.Acquires++
-		if (op.Outcome == history.Fail || op.Outcome == history.Unknown) && op.Err != "" && !ownWait(op.Err) {
-			e.Failed[op.Err]++
-		}
+		e.Count(&ops[i], windows)
 	}
 	return e
+}
+
+// Count adds an operation of a run that had these windows.
+func (e *AcquireErrors) Count(op *history.Operation, windows []history.Window) {
+	if op.Op != history.Acquire || slices.ContainsFunc(windows, func(w history.Window) bool {
+		return w.Confirmed && w.Start <= op.Return && (w.Client == "" || w.Client == op.Client && op.Call <= w.Last())
+	}) {
+		return
+	}
+	e.Acquires++
+	if (op.Outcome == history.Fail || op.Outcome == history.Unknown) && !ownWait(op.Err) {
+		if e.Failed == nil {
+			e.Failed = map[string]int{}
+		}
+		e.Failed[cmp.Or(op.Err, "the record does not say why")]++
+	}
 }
 
 // ownWait reports whether text says that the acquire's context had ended. What came of a request that was under way then may follow: "cancelled: …: i/o

@@ -74,49 +74,73 @@ func (a *app) check(ctx context.Context, path string, plain bool, write func(any
 	defer a.limitHeap()()
 	path = historyIn(path)
 	known := filepath.Base(path) == results.RecordingFile
-	run, v, cut, err := a.checkOnce(ctx, path, plain, known)
-	if err == nil && cut && !known {
-		run, v, _, err = a.checkOnce(ctx, path, plain, true)
+	j, err := a.checkOnce(ctx, path, plain, known)
+	if err == nil && j.cut && !known {
+		j, err = a.checkOnce(ctx, path, plain, true)
 	}
 	if err != nil {
 		return err
 	}
-	noteCut(v, cut)
-	return a.showCheck(run, *v, write)
+	noteCut(j.verdict, j.cut)
+	return a.showCheck(j, write)
+}
+
+// judgement is what check finds out about a history.
+type judgement struct {
+	run     results.Run
+	verdict *checker.Verdict
+	errors  results.AcquireErrors
+	cut     bool // the end of the history is missing
 }
 
 // checkOnce reads a history and judges it. known reports that it is known to be cut off; one that turns out to be is not explained.
-func (a *app) checkOnce(ctx context.Context, path string, plain, known bool) (run results.Run, v *checker.Verdict, cut bool, err error) {
+func (a *app) checkOnce(ctx context.Context, path string, plain, known bool) (j judgement, err error) {
 	h, err := openHistory(path)
 	if err != nil {
-		return run, nil, false, asInput(err)
+		return j, asInput(err)
 	}
 	defer func() { err = errors.Join(err, h.ops.Close()) }()
-	in := checker.Input{Header: h.header, Ops: h.ops}
-	if known {
-		in.Ops = history.NewCut(h.ops)
-	}
+	in := checker.Input{Header: h.header}
 	var scripts map[string]string
 	if in.Commands, scripts, in.Faults, err = sidecars(h); err != nil {
-		return run, nil, false, asInput(err)
+		return j, asInput(err)
 	}
-	run = describe(h)
-	v, err = checker.Check(ctx, in, checker.Options{Plain: plain, Seed: run.Seed, Store: run.Store})
+	read := &counting{Source: h.ops, windows: in.Faults, errors: &j.errors}
+	if in.Ops = read; known {
+		in.Ops = history.NewCut(read)
+	}
+	j.run = describe(h)
+	v, err := checker.Check(ctx, in, checker.Options{Plain: plain, Seed: j.run.Seed, Store: j.run.Store})
 	if ctx.Err() != nil {
-		return run, nil, false, errInterrupted
+		return j, errInterrupted
 	}
 	if err != nil {
-		return run, nil, false, asInput(err)
+		return j, asInput(err)
 	}
 	for _, w := range in.Faults {
 		if why := w.Doubt(); why != "" {
 			v.Notes = append(v.Notes, why+"; the operations are judged without it")
 		}
 	}
-	if cut = h.truncated(); cut && !known {
-		return run, v, cut, nil
+	if j.verdict, j.cut = v, h.truncated(); j.cut && !known {
+		return j, nil
 	}
-	return run, v, cut, why(v, h, in, scripts)
+	return j, why(v, h, in, scripts)
+}
+
+// counting counts the acquires that failed while the checker reads a history.
+type counting struct {
+	checker.Source
+	windows []history.Window
+	errors  *results.AcquireErrors
+}
+
+func (c *counting) Next(op *history.Operation) error {
+	err := c.Source.Next(op)
+	if err == nil {
+		c.errors.Count(op, c.windows)
+	}
+	return err
 }
 
 // why finds the causes of violations, for which it reads the operations again.
@@ -314,12 +338,13 @@ func isRunHistory(path string) bool {
 	return name == results.RecordingFile || strings.TrimSuffix(name, ".zst") == strings.TrimSuffix(results.HistoryFile, ".zst")
 }
 
-func (a *app) showCheck(run results.Run, v checker.Verdict, write func(any) error) error {
-	r := results.NewResult(run, v)
+func (a *app) showCheck(j judgement, write func(any) error) error {
+	r := results.NewResult(j.run, *j.verdict)
 	r.SetLatency(nil, "not measured by check")
+	r.Doubt(j.errors.Reason())
 	show := func() error { return report.History(a.out, r, a.style()) }
 	if a.json() {
 		show = func() error { return write(r) }
 	}
-	return errors.Join(show(), verdictError(v.Verdict))
+	return errors.Join(show(), verdictError(r.Verdict))
 }
