@@ -17,6 +17,7 @@ type Hold struct {
 	Client, Token string
 	Mode          history.Mode
 	Fence         uint64              // 0: none
+	Reentry       bool                // it began within another hold of its client, of a re-entrant lock
 	Acquire       history.Operation   // the operation that began it: a granted acquire, or an extend that succeeded after a loss
 	Extends       []history.Operation // successful or not, in order
 	Belief        []Span              // with gaps where an extend came late
@@ -95,7 +96,7 @@ func (a *archive) holds(k *keyLog, records []*record) (out []Hold) {
 func (a *archive) hold(k *keyLog, n uint32) Hold {
 	d := k.details.At(n)
 	began := a.operation(k, d.began)
-	h := Hold{Client: began.Client, Token: began.Token, Mode: began.Mode, Fence: began.Fence, Acquire: began,
+	h := Hold{Client: began.Client, Token: began.Token, Mode: began.Mode, Fence: began.Fence, Reentry: d.role == nested, Acquire: began,
 		Belief: []Span{{d.began.ret, max(d.end, d.began.ret)}}, LatestEnd: k.latestEnd(d), Possible: Span{k.from(d.began), d.gone}}
 	if d.release != nil {
 		release := a.operation(k, d.release)

@@ -155,6 +155,7 @@ func (s *storeIntegrity) checkStale(w *record) {
 // staleness says why a write is stale: because of an earlier write's fence, or because its hold was over and that of the earlier write is the later one.
 type staleness struct {
 	earlier *record
+	flaw    WriteFlaw
 	within  bool // the clock error
 }
 
@@ -167,10 +168,10 @@ func (s *storeIntegrity) after(w *record, l *latest) (found []staleness) {
 	}
 	fence, h := s.d.k.detailOf(w).fence, s.d.holdOf(w)
 	if f := l.fence; f != nil && fence != 0 && fence < s.d.k.detailOf(f).fence && s.d.obeys("stale-fence") {
-		found = append(found, staleness{f, within(f, never)})
+		found = append(found, staleness{f, StaleFence, within(f, never)})
 	}
 	if n := l.newest; h != nil && n != nil && h.gone < w.call && s.d.holdOf(n).began.call > h.began.ret && s.d.obeys("stale-write") {
-		found = append(found, staleness{n, within(n, s.d.holdOf(n).began.call-h.began.ret)})
+		found = append(found, staleness{n, StaleHold, within(n, s.d.holdOf(n).began.call-h.began.ret)})
 	}
 	return found
 }
@@ -179,7 +180,7 @@ func (s *storeIntegrity) after(w *record, l *latest) (found []staleness) {
 func (s *storeIntegrity) stale(w *record, by *staleness) {
 	s.take(w)
 	s.damage.StaleWrites++
-	v := Violation{At: w.call, Clients: []string{s.d.clientName(by.earlier), s.d.clientName(w)}, WithinClockError: by.within}
+	v := Violation{At: w.call, Clients: []string{s.d.clientName(by.earlier), s.d.clientName(w)}, Write: by.flaw, WithinClockError: by.within}
 	s.found(v, func() Witness { return s.d.witness([]*record{by.earlier, w}, by.earlier, w) })
 	if s.late[w] = !v.WithinClockError; v.WithinClockError {
 		s.withdraw(1, withinClockError)
@@ -196,7 +197,7 @@ func (s *storeIntegrity) lost(last, w *record) {
 		return
 	}
 	s.chained++
-	v := Violation{At: w.call, Lasted: w.ret - w.call, Clients: []string{s.d.clientName(w)}, shownBy: byChain} // it may have taken effect at any time of the call
+	v := Violation{At: w.call, Lasted: w.ret - w.call, Clients: []string{s.d.clientName(w)}, Write: LostUpdate, shownBy: byChain} // it may have taken effect at any time of the call
 	records := []*record{w}
 	if last != nil {
 		v.Clients = []string{s.d.clientName(last), s.d.clientName(w)}
@@ -213,8 +214,8 @@ func (s *storeIntegrity) overtaken(w *record) {
 	s.damage.StaleWrites++
 	s.chained++
 	s.behind++
-	v := Violation{At: w.call, Lasted: w.ret - w.call, Clients: []string{s.d.clientName(w)}, shownBy: byChain}
-	s.found(v, func() Witness { return s.around(w) })
+	v := Violation{At: w.call, Lasted: w.ret - w.call, Clients: []string{s.d.clientName(w)}, Write: StaleFence, shownBy: byChain}
+	s.found(v, func() Witness { return s.d.witness([]*record{w}, w) })
 }
 
 func (s *storeIntegrity) done() {
@@ -252,7 +253,7 @@ func (s *storeIntegrity) finish() {
 			s.damage.LostUpdates++
 			s.losses++
 			s.chained++
-			v := Violation{At: end.last.ret, Clients: []string{s.d.clientName(end.last)}, shownBy: byChain}
+			v := Violation{At: end.last.ret, Clients: []string{s.d.clientName(end.last)}, Write: NotLast, shownBy: byChain}
 			s.found(v, func() Witness { return s.d.witness([]*record{end.last}, end.last) })
 		}
 	}

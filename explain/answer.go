@@ -23,7 +23,8 @@ type Event struct {
 	Effect    *history.Effect    // the effect of a fault; nil: not a fault
 	Lost      []string           // keys that the effect deleted in the replay
 	Holder    string             // client whose hold it ended or changed; "": none, or its own
-	Hit       Hit                // what it did to the key
+	Hit       Hit                // what it did to
+	Key       string             // a key
 	Granted   bool               // the command granted the operation
 	NoCommand bool               // the operation was granted though no command was sent
 	Votes     [2]int             // nodes that granted, and nodes of the lock; 0 of 0 where votes don't matter
@@ -34,33 +35,37 @@ type Hit string
 
 // What a command may do to a key.
 const (
-	Freed   Hit = "freed"   // deleted the key, or a part of it
+	Freed   Hit = "freed"   // deleted the key
+	Cut     Hit = "cut"     // deleted a part of the key
 	Renewed Hit = "renewed" // moved the key's expiry
 	Made    Hit = "made"    // created the key
 	Changed Hit = "changed"
 )
 
 // hit returns what an event did to the first of the given keys that it changed; "" if it changed none of them.
-func (e *event) hit(keys []string) Hit {
+func (e *event) hit(keys []string) (Hit, string) {
 	for _, c := range e.changes {
 		switch {
 		case !slices.Contains(keys, c.key):
+		case c.after == nil:
+			return Freed, c.key
 		case c.freed():
-			return Freed
+			return Cut, c.key
 		case c.renewed():
-			return Renewed
+			return Renewed, c.key
 		case c.made():
-			return Made
+			return Made, c.key
 		default:
-			return Changed
+			return Changed, c.key
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // reported converts an event for an answer: holder is the client whose hold it hit, keys are those of the hold.
 func (e *event) reported(holder string, keys []string) Event {
-	out := Event{At: e.at, Command: e.cmd, Op: e.op, Effect: e.effect, Hit: e.hit(keys)}
+	out := Event{At: e.at, Command: e.cmd, Op: e.op, Effect: e.effect}
+	out.Hit, out.Key = e.hit(keys)
 	if e.cmd == nil || e.cmd.Client != holder {
 		out.Holder = holder
 	}
@@ -72,8 +77,16 @@ func (e *event) reported(holder string, keys []string) Event {
 	return out
 }
 
+// report converts a command for an answer, with the client that had last written what the command changed.
+func (n *node) report(i int, keys []string) Event {
+	if w := n.writer(i, n.events[i].changes...); w >= 0 {
+		return n.events[i].reported(n.events[w].cmd.Client, keys)
+	}
+	return n.events[i].reported("", keys)
+}
+
 // Sentence is a statement in plain words. Its parts are strings, and values that the caller formats: instants, which a story counts from its own first
-// event, and recorded names.
+// event, lengths of time, and recorded names.
 type Sentence []any
 
 // Parts of a sentence that are not text.
@@ -81,9 +94,10 @@ type (
 	Instant int64  // of the run, in nanoseconds on its base
 	Name    string // of a client, a command or a script
 	Key     string // of the data
+	Length  int64  // of time, in nanoseconds
 )
 
-// Text joins the parts of a sentence; say formats an Instant, a Name or a Key.
+// Text joins the parts of a sentence; say formats the other parts.
 func (s Sentence) Text(say func(part any) string) string {
 	var b strings.Builder
 	for _, part := range s {
@@ -111,6 +125,17 @@ func sentence(parts ...any) (out Sentence) {
 // because returns an answer.
 func because(cause verdicts.Cause, experiment Sentence, events ...Event) Answer {
 	return Answer{Cause: cause, Experiment: experiment, Events: events}
+}
+
+// conclusion is a cause, with what happened after the event that was left out and belongs to it.
+type conclusion struct {
+	name verdicts.Cause
+	then Sentence
+	more []Event
+}
+
+func (c conclusion) answer(experiment Sentence, events ...Event) Answer {
+	return because(c.name, sentence(experiment, c.then), append(events, c.more...)...)
 }
 
 // firstOf does experiments in turn until one names a cause.

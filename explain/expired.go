@@ -59,12 +59,12 @@ func (m *meeting) full(p pairing) bool {
 
 // expired returns the answer for the end of a lease.
 func (m *meeting) expired(p pairing, at int64, without ...any) Answer {
-	return because(m.lease(p, at), sentence(Sentence(without), ", ", Name(m.second.Client), " would have been refused"))
+	return m.lease(p, at).answer(sentence(Sentence(without), ", ", Name(m.second.Client), " would have been refused"))
 }
 
 // byClientClock explains a grant decided by the client's clock.
 func (m *meeting) byClientClock(p pairing) Answer {
-	answer := m.expired(p, p.second.time(), "by the clock that ", Name(m.first.Client), " used for its grant")
+	answer := m.expired(p, p.second.time(), "by the clock by which ", Name(m.first.Client), " was granted")
 	if m.until(m.first, m.seen) > m.seen {
 		return because(verdicts.ClockSkew, answer.Experiment, p.first.reported(), p.second.reported())
 	}
@@ -90,13 +90,13 @@ func (m *meeting) byReadClock(p pairing) Answer {
 		}
 		if short := m.due() - until - int64(unit); short > 0 {
 			return because(verdicts.ClockSkew, sentence("by true time ", Name(m.second.Client), " would have been refused: the time that it read with ", Name(e.cmd.Name), " was set by ",
-				Name(m.first.Client), ", at least ", time.Duration(short).String(), " before the end of its lease"), p.first.reported(), p.second.reported())
+				Name(m.first.Client), ", at least ", Length(short), " before the end of its lease"), p.first.reported(), p.second.reported())
 		}
 		if until <= m.Header.Epoch+e.cmd.Sent {
-			return m.expired(p, e.at, "before the time that it read")
+			return m.expired(p, e.at, "had it not been past the time that ", Name(m.second.Client), " had read with ", Name(e.cmd.Name))
 		}
 		return because(verdicts.ClockSkew, sentence("by true time ", Name(m.second.Client), " would have been refused: the time that it read with ", Name(e.cmd.Name), " was ",
-			time.Duration(until-m.Header.Epoch-e.cmd.Sent).String(), " ahead"), p.first.reported(), p.second.reported())
+			Length(until-m.Header.Epoch-e.cmd.Sent), " ahead"), p.first.reported(), p.second.reported())
 	}
 	return Answer{}
 }

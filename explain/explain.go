@@ -15,6 +15,14 @@ type Findings struct {
 	run     *run
 }
 
+// Granted returns when the servers granted an acquire or an extend; if no commands show that, when its client was told.
+func (f Findings) Granted(op *history.Operation) int64 {
+	if f.run == nil {
+		return op.Return
+	}
+	return f.run.grantedAt(op)
+}
+
 // Verdict finds the causes of a verdict's violations in the record that was checked. It returns at once if there are no violations. A server may be used
 // for many verdicts, one after the other.
 func Verdict(v *checker.Verdict, rec Record, srv Server) Findings {

@@ -221,14 +221,18 @@ func (r *run) workedUntil(acquire *history.Operation) (end int64) {
 	return cmp.Or(end, math.MaxInt64)
 }
 
-// grantedAt returns when an acquire was granted, as precisely as is known.
+// grantedAt returns when the servers granted an acquire, by the last vote that it needed; if no commands show that, when its client was told.
 func (r *run) grantedAt(op *history.Operation) int64 {
+	var votes []int64
 	for _, a := range r.attempts(op) {
 		if a.grant >= 0 {
-			return a.time()
+			votes = append(votes, min(a.time(), op.Return))
 		}
 	}
-	return op.Return
+	if slices.Sort(votes); len(votes) < r.quorum() {
+		return op.Return
+	}
+	return votes[r.quorum()-1]
 }
 
 // releasedAt returns when the release of a hold took effect; math.MaxInt64 if none did.

@@ -44,7 +44,7 @@ func (m *meeting) finding(p pairing, i int) finding {
 			f.text = sentence(f.text, ", after which ", words(renewal), " came too late")
 			return f
 		}
-		f.rank, f.name = byTime, m.lease(p, e.at)
+		f.rank, f.conclusion = byTime, m.lease(p, e.at)
 		if vain := m.renewedInVain(p, e.at); vain != nil && f.name == verdicts.RenewalGap {
 			f.text = sentence(f.text, ", which ", Name(m.first.Client), "'s renewal at ", Instant(vain.Call), " did not move")
 		}
@@ -100,19 +100,35 @@ func (m *meeting) causeOf(p pairing, i int) (rank, verdicts.Cause) {
 }
 
 // lease names the cause for the end of the first's lease at an instant.
-func (m *meeting) lease(p pairing, at int64) verdicts.Cause {
-	if cause := m.renewedLate(p, at); cause != "" {
-		return cause
+func (m *meeting) lease(p pairing, at int64) conclusion {
+	if late := m.renewedLate(p, at); late >= 0 {
+		return m.madeAgain(p, late)
 	}
 	switch {
 	case m.renews() && !m.hindered(p.first.time(), at): // nothing hindered the renewals
-		return verdicts.RenewalGap
+		return conclusion{name: verdicts.RenewalGap}
 	case m.renewedInVain(p, at) != nil: // what else the client was told rests on a renewal that was none
-		return verdicts.RenewalGap
-	case m.until(m.first, m.seen) <= m.seen:
-		return verdicts.LeaseOverrun
+		return conclusion{name: verdicts.RenewalGap}
+	case m.until(m.first, m.seen) <= m.seen && !(m.second.Op == history.Extend && m.second.Outcome == history.OK): // that told it of a later end
+		return conclusion{name: verdicts.LeaseOverrun}
 	}
-	return verdicts.Overbelief
+	return conclusion{name: verdicts.Overbelief}
+}
+
+// madeAgain concludes from a renewal after the end of the first's lease: it created the key again, or changed another's.
+func (m *meeting) madeAgain(p pairing, late int) conclusion {
+	e, did := &p.first.node.events[late], p.first.node.report(late, p.second.keys())
+	c, then := conclusion{name: verdicts.MisUnlock}, sentence(" then changed it")
+	switch {
+	case slices.ContainsFunc(e.changes, change.made):
+		c.name, then = verdicts.Resurrection, sentence(" then created it again")
+	case did.Holder != "":
+		then = sentence(" then changed what was ", Name(did.Holder), "'s")
+	}
+	if e.op == nil || e.op != m.second { // an experiment on that renewal names it already
+		c.then, c.more = sentence("; ", Name(e.cmd.Client), "'s renewal at ", Instant(e.at), then), []Event{did}
+	}
+	return c
 }
 
 // hindered reports whether a confirmed fault, of the first client or of a node that it asked, may have prevented the client from renewing.
@@ -143,24 +159,20 @@ func (m *meeting) renewedInVain(p pairing, ended int64) (vain *history.Operation
 	return vain
 }
 
-// renewedLate names the cause if the client still believed in the hold because an extend succeeded after the lease had ended, before the violation and
-// before the client's next grant.
-func (m *meeting) renewedLate(p pairing, ended int64) verdicts.Cause {
+// renewedLate returns the command by which the client believed in the hold again: of an extend that succeeded after the lease had ended, before the
+// violation and before the client's next grant; -1: none.
+func (m *meeting) renewedLate(p pairing, ended int64) int {
 	n, keys := p.first.node, p.second.keys()
 	for i := max(p.from(), n.by(ended)); i < n.by(m.seen); i++ {
 		e := &n.events[i]
 		if e.op != nil && e.op.Client == m.first.Client && e.op.Op == history.Acquire && e.op.ID != m.first.ID && changesAny(e, keys) {
-			return ""
+			return -1
 		}
-		if e.cmd == nil || e.cmd.Client != m.first.Client || !e.claims() || !changesAny(e, keys) {
-			continue
+		if e.cmd != nil && e.cmd.Client == m.first.Client && e.claims() && changesAny(e, keys) {
+			return i
 		}
-		if slices.ContainsFunc(e.changes, change.made) {
-			return verdicts.Resurrection
-		}
-		return verdicts.MisUnlock
 	}
-	return ""
+	return -1
 }
 
 // claims reports whether a command made its client believe in a hold: that of an extend that succeeded, a renewal in the background that wrote more than
@@ -191,7 +203,7 @@ func words(e *event) Sentence {
 			history.ClockRate: "the drift of the clock", history.Deleted: "the deletion by an operator", history.Evicted: "the eviction"}[e.effect.What]
 		return sentence(what, " at node ", strconv.Itoa(e.effect.Node), " at ", Instant(e.at))
 	}
-	return sentence("the end of the lease of ", Key(e.changes[0].key), " at ", Instant(e.at))
+	return sentence("the expiry of ", Key(e.changes[0].key), " at ", Instant(e.at))
 }
 
 // called returns the name of a command, as its client sent it.

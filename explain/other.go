@@ -168,9 +168,9 @@ func numbers(reply string) (all []uint64) {
 }
 
 // ownHold explains the loss of a client's own hold: by the event without which an extend, a re-entry or a release that the client called before an
-// instant would have had another reply or effect.
+// instant would have had another reply or effect. The operations that show the violation come before the others of its holds.
 func (r *run) ownHold(v *checker.Violation, client string, by int64) Answer {
-	for _, o := range slices.Backward(v.Witness.All()) {
+	for _, o := range slices.Backward(slices.Concat(v.Witness.All(), v.Witness.Operations)) {
 		op := r.ops[o.ID]
 		if op == nil || op.Client != client || op.Call > by || op.Op == history.Use || op.Op == history.Write || op.Op == history.Lost {
 			continue
@@ -196,6 +196,7 @@ func (r *run) taken(op *history.Operation) Answer {
 	}
 	m := &meeting{run: r, first: hold, second: op, seen: op.Return}
 	var found []finding
+	var request Event
 	for _, a := range r.attempts(hold) {
 		for _, i := range a.node.byOp[op.ID] {
 			e := &a.node.events[i]
@@ -205,7 +206,7 @@ func (r *run) taken(op *history.Operation) Answer {
 			}
 			for _, c := range m.candidates(p) {
 				if r.finds(p.second, c) {
-					found = append(found, m.finding(p, c))
+					found, request = append(found, m.finding(p, c)), a.node.report(i, p.second.keys())
 				}
 			}
 		}
@@ -213,7 +214,9 @@ func (r *run) taken(op *history.Operation) Answer {
 	if len(found) == 0 {
 		return Answer{}
 	}
-	return nearest(found).because("the hold of ", Name(op.Client), " would have existed")
+	answer := nearest(found).because(Name(op.Client), "'s ", called(request.Command), " at ", Instant(request.At), " would have found its hold")
+	answer.Events = append(answer.Events, request)
+	return answer
 }
 
 // finds reports whether an operation finds its hold only when an event is left out: if it was refused, it then succeeds; if it succeeded, it then has

@@ -13,17 +13,17 @@ import (
 
 // finding is an experiment that changed the outcome: what was left out, and the cause that names it.
 type finding struct {
+	conclusion
 	node     *node
 	event    int // -1: the votes, or nothing
 	rank     rank
-	name     verdicts.Cause
 	text     Sentence
 	evidence Event
 }
 
 // because returns the answer for a finding; effect is what would have happened without it.
 func (f finding) because(effect ...any) Answer {
-	return because(f.name, sentence("without ", f.text, ", ", Sentence(effect)), f.evidence)
+	return f.answer(sentence("without ", f.text, ", ", sentence(effect...)), f.evidence)
 }
 
 // rank orders possible causes: actions of others come before those of the two clients.
@@ -304,12 +304,11 @@ func (m *meeting) unexplained(pairs []pairing) Answer {
 	if !m.marked(p) { // the first left nothing for the second to find
 		return Answer{}
 	}
-	why := sentence(Name(p.second.granting().cmd.Name), " does not check for that hold")
+	why := sentence(" would have been granted even right after ", Name(m.first.Client), "'s grant at ", Instant(p.first.time()), ": it does not check for that hold")
 	if m.setsNothing(p.second) {
-		why = sentence("its ", Name(p.second.granting().cmd.Name), " set nothing, and it took that for a grant")
+		why = sentence(" set nothing, and ", Name(m.second.Client), " took that for a grant")
 	}
-	return because(verdicts.DoubleGrant, sentence("even without anything that happened after ", Name(m.first.Client), " was granted, ", Name(m.second.Client),
-		" would have been granted: ", why), p.first.reported(), p.second.reported())
+	return because(verdicts.DoubleGrant, sentence(words(p.second.granting()), why), p.first.reported(), p.second.reported())
 }
 
 // setsNothing reports whether the reply to the command that granted proves that it changed nothing, so that the client ignored a refusal.

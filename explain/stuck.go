@@ -43,7 +43,7 @@ func (w *wait) never() Answer {
 		return op.Op == history.Acquire && op.Outcome == history.OK && op.Mode == w.op.Mode
 	}):
 	case w.attempt != nil && w.sound(w.attempt):
-		return because(verdicts.NeverGranted, sentence("no acquire of its mode was granted in the whole run, whatever is left out"))
+		return because(verdicts.NeverGranted, sentence("whatever is left out, no acquire like that of ", Name(w.op.Client), " was granted in the whole run"))
 	case w.nobody:
 		return neverGranted()
 	}
@@ -361,8 +361,8 @@ func (w *wait) whyKept(v *Value, maker *event) Sentence {
 func (w *wait) unseen() Answer {
 	for _, n := range w.nodes {
 		for _, i := range n.byOp[w.op.ID] {
-			if e := &n.events[i]; e.at <= w.until && e.cmd.Replied == 0 && len(e.changes) > 0 && w.votesWith(e) >= w.quorum() {
-				return because(verdicts.AmbiguousReply, sentence("had the reply to ", words(e), " not been lost, ", Name(w.op.Client), " would have been granted"), e.reported("", nil))
+			if e := &n.events[i]; e.at <= w.until && e.cmd.Replied == 0 && len(keysOf(e.changes, true)) > 0 && w.votesWith(e) >= w.quorum() {
+				return because(verdicts.AmbiguousReply, sentence("had ", Name(w.op.Client), " seen a reply to its ", called(e.cmd), " at ", Instant(e.at), ", it would have had the lock"), e.reported("", e.touched))
 			}
 		}
 	}
@@ -434,8 +434,7 @@ func (w *wait) withoutReply() Answer {
 				continue
 			}
 			if _, changes, _ := w.asked(n, n.by(c.Sent-1), c, c.Sent); slices.ContainsFunc(changes, change.made) {
-				return because(verdicts.AmbiguousReply, sentence("had the reply to ", Name(c.Client), "'s ", called(c), " of ", Instant(c.Sent), " not been lost, ",
-					Name(w.op.Client), " would have been granted"), Event{At: c.Sent, Command: c, Op: w.op, Hit: Made})
+				return because(verdicts.AmbiguousReply, sentence("had ", Name(c.Client), " seen a reply to its ", called(c), ", sent at ", Instant(c.Sent), ", it would have had the lock"), Event{At: c.Sent, Command: c, Op: w.op, Hit: Made})
 			}
 		}
 	}

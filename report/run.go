@@ -200,21 +200,30 @@ func firstViolation(r results.Result) *checker.Violation {
 
 // storyLines tells a violation in at most max(room, minStory) lines.
 func storyLines(v *checker.Violation, room int, path string) []string {
+	head, rest := briefly(v), v.Story
+	if len(rest) > 0 {
+		head, rest = rest[0], rest[1:]
+	}
+	lines := []string{fmt.Sprintf("first, at %s: %s", Instant(v.At), head)}
+	for _, line := range rest {
+		lines = append(lines, "  "+line)
+	}
+	lines = folded(lines)
+	if room = max(room, minStory); len(lines) > room {
+		more := Plural(len(lines)-room+1, "more line")
+		if path != "" {
+			more += " in " + path + "/" + results.ViolationsPath
+		}
+		lines = append(lines[:room-1], "  … "+more)
+	}
+	return lines
+}
+
+// briefly describes a violation without a story.
+func briefly(v *checker.Violation) string {
 	clients := make([]string, len(v.Clients))
 	for i, c := range v.Clients {
 		clients[i] = Short(c, mostOfName)
 	}
-	lines := folded([]string{fmt.Sprintf("first, at %s: %s by %s of %s on \"%s\"", Instant(v.At), v.Property, v.Cause, strings.Join(clients, " and "), Short(v.Key, mostOfName))})
-	var story []string
-	for _, line := range v.Story {
-		story = append(story, folded([]string{"  " + line})...)
-	}
-	if room = max(room, minStory) - 1; len(story) > room {
-		rest := Plural(len(story)-room+1, "more line")
-		if path != "" {
-			rest += " in " + path + "/" + results.ViolationsPath
-		}
-		story = append(story[:room-1], "  … "+rest)
-	}
-	return append(lines, story...)
+	return fmt.Sprintf("%s by %s of %s on \"%s\"", v.Property, v.Cause, strings.Join(clients, " and "), Short(v.Key, mostOfName))
 }

@@ -393,7 +393,7 @@ func (x *explainer) explain(v *checker.Verdict, rec explain.Record) (found expla
 		return found, err
 	}
 	found = explain.Verdict(v, rec, x.server)
-	story.Tell(v, found.Answers, rec.Commands)
+	story.Tell(v, found, rec.Commands)
 	return found, nil
 }
 

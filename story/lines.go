@@ -8,7 +8,6 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/internal/plain"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -21,11 +20,8 @@ func (t *narrator) narrate() {
 		t.sayEvent(&t.answer.Events[i])
 	}
 	t.sayFaults()
-	switch t.v.Property {
-	case verdicts.MutualExclusion, verdicts.Linearizability:
+	if t.v.Property == verdicts.MutualExclusion || t.v.Property == verdicts.Linearizability {
 		t.sayMeeting()
-	case verdicts.Hygiene:
-		t.say(t.v.At, 9, true, "left behind: "+plain.Text(t.v.Witness.Leftover))
 	}
 	for i := range t.shown {
 		t.sayOperation(&t.shown[i])
@@ -34,25 +30,55 @@ func (t *narrator) narrate() {
 
 // sayHold adds a grant, the end of the client's belief, a loss notice, the release and the extends.
 func (t *narrator) sayHold(h *checker.Hold) {
-	if h.Start() > t.to {
+	if t.began(h) > t.to {
 		return
 	}
-	client := shortened(h.Client)
-	if t.unasked(h) {
-		t.say(h.Start(), 1, true, fmt.Sprintf("%s re-entered at %s without a request to the server", client, t.ms(h.Start())))
-		return
-	}
-	t.say(h.Start(), 1, true, fmt.Sprintf("%s was granted %s at %s%s (%s)", client, quoted(t.v.Key), t.ms(h.Start()), t.means(h), t.terms(h)))
-	if end := h.End(); end <= t.v.At && h.LatestEnd <= end && !t.endedBy(h, end) {
-		t.say(end, 2, true, fmt.Sprintf("the lease of %s ended at %s, when it was due", client, t.ms(end)))
-	}
+	t.say(t.began(h), 1, true, t.grant(h))
+	t.sayEnds(h)
 	if h.Lost != 0 && h.Lost <= t.to {
-		t.say(h.Lost, 3, false, fmt.Sprintf("the lock reported to %s at %s that its hold was lost", client, t.ms(h.Lost)))
+		t.say(h.Lost, 3, false, t.loss(h.Client, h.Lost))
 	}
-	if r := h.Release; r != nil && r.Call <= t.v.At && !t.covered(r) {
-		t.say(r.Call, 4, t.stuck(), fmt.Sprintf("%s called release at %s: %s%s", client, t.ms(r.Call), r.Outcome, t.commandsOf(r)))
+	if r := h.Release; r != nil && r.Call <= t.known() && !t.covered(r) {
+		t.say(r.Call, 4, t.stuck(), t.call(r))
 	}
 	t.sayExtends(h)
+}
+
+// grant returns how a hold began.
+func (t *narrator) grant(h *checker.Hold) string {
+	client, key, at := shortened(h.Client), quoted(t.v.Key), t.ms(t.began(h))
+	verb := "was granted"
+	switch {
+	case t.unasked(h):
+		return fmt.Sprintf("%s re-entered %s at %s without a request to the server", client, key, at)
+	case h.Acquire.Op == history.Extend:
+		verb = "was told that it had lost, and then that it had renewed"
+	case h.Reentry:
+		verb = "re-entered"
+	}
+	return fmt.Sprintf("%s %s %s at %s%s (%s)", client, verb, key, at, t.means(h), t.terms(h))
+}
+
+// sayEnds adds the ends of a client's belief before the violation, if they are those that the lock had told it.
+func (t *narrator) sayEnds(h *checker.Hold) {
+	for i, b := range h.Belief {
+		last := i == len(h.Belief)-1
+		switch {
+		case b.To > t.known() || last && h.LatestEnd > b.To || t.endedBy(h, b.To):
+		case b.To > b.From:
+			t.say(b.To, 2, true, fmt.Sprintf("%s held until %s, as the lock had told it", shortened(h.Client), t.ms(b.To)))
+		case h.Acquire.Asked != 0: // else the end is not known
+			t.say(b.To, 2, true, fmt.Sprintf("at %s, when %s was told of it, its hold was over", t.ms(b.To), shortened(h.Client)))
+		}
+	}
+}
+
+// known returns the instant up to which a story tells what clients knew: that of the violation, or the return of a write that overwrote.
+func (t *narrator) known() int64 {
+	if t.v.Property == verdicts.StoreIntegrity {
+		return t.v.At + t.v.Lasted
+	}
+	return t.v.At
 }
 
 // endedBy reports whether something other than the lease ended the client's belief at an instant: a crash, its release, a loss notice, a refused extend.
@@ -72,16 +98,27 @@ func same(a, b *history.Operation) bool {
 	return a.Client == b.Client && a.Op == b.Op && a.Call == b.Call && a.Return == b.Return
 }
 
-// covered reports whether a line for a command of the answer already shows an operation.
+// covered reports whether a line for a command of the answer already shows an operation. An acquire may send many.
 func (t *narrator) covered(op *history.Operation) bool {
-	return slices.ContainsFunc(t.answer.Events, func(e explain.Event) bool { return e.Command != nil && e.Op != nil && same(e.Op, op) })
+	return op.Op != history.Acquire && slices.ContainsFunc(t.answer.Events, func(e explain.Event) bool { return e.Command != nil && e.Op != nil && same(e.Op, op) })
+}
+
+// grants reports whether an event is the grant of its operation, which is told with the hold, and changed nothing of another's.
+func (t *narrator) grants(e *explain.Event) bool {
+	return granted(e.Op) && e.Holder == "" && e.At == t.when(e.Op) &&
+		slices.ContainsFunc(t.around.Holds, func(h checker.Hold) bool { return same(&h.Acquire, e.Op) })
+}
+
+// granted reports whether an operation is an acquire that succeeded.
+func granted(op *history.Operation) bool {
+	return op != nil && op.Op == history.Acquire && op.Outcome == history.OK
 }
 
 // means returns how a hold was granted, if the answer depends on that.
 func (t *narrator) means(h *checker.Hold) string {
-	for _, e := range t.answer.Events {
-		switch {
-		case !e.Granted || e.Op == nil || !same(e.Op, &h.Acquire):
+	for i := range t.answer.Events {
+		switch e := &t.answer.Events[i]; {
+		case !t.grants(e) || !same(e.Op, &h.Acquire):
 		case e.Votes[1] > 0:
 			return fmt.Sprintf(" on %d of %d nodes", e.Votes[0], e.Votes[1])
 		case e.Command != nil:
@@ -91,7 +128,7 @@ func (t *narrator) means(h *checker.Hold) string {
 	return ""
 }
 
-// terms returns the lease, mode and fence of a grant.
+// terms returns the lease, mode and fence of a grant, and how late its client learnt of it.
 func (t *narrator) terms(h *checker.Hold) string {
 	text := "no lease"
 	if t.around.Header.Lease > 0 {
@@ -104,60 +141,71 @@ func (t *narrator) terms(h *checker.Hold) string {
 		text += fmt.Sprintf(", fence %d", h.Fence)
 	}
 	const late = 10 * milli
-	if asked := h.Acquire.Asked; asked != 0 && h.Start()-asked > late {
-		text += "; this try began " + span(h.Start()-asked) + " earlier"
+	if by := h.Start() - t.began(h); by > late {
+		text += "; told " + span(by) + " later"
 	}
 	return text
 }
 
+// sayExtends adds what a client was told of its renewals until the violation.
 func (t *narrator) sayExtends(h *checker.Hold) {
-	granted, last := 0, int64(0)
+	renewed, last, until := 0, int64(0), t.known()
+	if t.stuck() {
+		until = t.to
+	}
 	for i := range h.Extends {
 		x := &h.Extends[i]
 		switch {
-		case x.Call > t.to || t.covered(x):
+		case x.Call > until || t.covered(x):
 		case x.Outcome == history.OK:
-			granted, last = granted+1, x.Call
+			renewed, last = renewed+1, x.Return
 		default:
 			t.say(x.Call, 5, false, fmt.Sprintf("%s tried to renew at %s: %s", shortened(h.Client), t.ms(x.Call), x.Outcome))
 		}
 	}
-	switch granted {
+	switch renewed {
 	case 0:
 	case 1:
 		t.say(last, 5, true, fmt.Sprintf("at %s %s was told that its lease was renewed", t.ms(last), shortened(h.Client)))
 	default:
-		t.say(last, 5, true, fmt.Sprintf("%s was told %d times that its lease was renewed, the last time at %s", shortened(h.Client), granted, t.ms(last)))
+		t.say(last, 5, true, fmt.Sprintf("%s was told %d times that its lease was renewed, the last time at %s", shortened(h.Client), renewed, t.ms(last)))
 	}
 }
 
 // sayEvent adds a command of the answer, and whose hold it changed.
 func (t *narrator) sayEvent(e *explain.Event) {
-	if e.Command == nil || e.Granted {
+	if e.Command == nil || t.grants(e) || t.ends(e) {
 		return
 	}
 	verb := "sent, in the background,"
 	if e.Op != nil {
-		verb = map[history.Op]string{history.Release: "released with", history.Extend: "renewed with", history.Acquire: "tried to acquire with"}[e.Op.Op]
+		verb = map[history.Op]string{history.Release: "released with", history.Extend: "renewed with", history.Acquire: "sent, to acquire,"}[e.Op.Op]
 	}
 	t.say(e.At, 3, true, fmt.Sprintf("at %s %s %s %s%s", t.ms(e.At), shortened(e.Command.Client), verb, command(e.Command), hit(e)))
 }
 
-// hit returns what a command did to the key, and whose key it was.
+// ends reports whether an event is the last command of an operation with a line of its own, which tells it.
+func (t *narrator) ends(e *explain.Event) bool {
+	return e.Op != nil && slices.ContainsFunc(t.shown, func(op history.Operation) bool { return same(&op, e.Op) }) && t.isLast(e.Command)
+}
+
+func (t *narrator) isLast(c *history.Command) bool {
+	sent := t.sent[c.Op]
+	return len(sent) > 0 && sent[len(sent)-1].Sent == c.Sent && sent[len(sent)-1].Client == c.Client
+}
+
+// hit returns what a command did to a key, and whose key it was.
 func hit(e *explain.Event) string {
 	whose := "its own"
 	if e.Holder != "" {
 		whose = shortened(e.Holder) + "'s"
 	}
-	switch e.Hit {
-	case explain.Freed:
-		return ": the key it deleted was " + whose
-	case explain.Renewed:
-		return ": the key it renewed was " + whose
-	case explain.Made:
-		return ": it created the key"
-	case explain.Changed:
-		return ": the key it changed was " + whose
+	did := map[explain.Hit]string{explain.Freed: "deleted", explain.Cut: "removed a part of", explain.Renewed: "renewed", explain.Changed: "changed"}[e.Hit]
+	switch {
+	case e.Hit == explain.Made:
+		return ": it created " + quoted(e.Key)
+	case did != "":
+		return fmt.Sprintf(": it %s %s, which was %s", did, quoted(e.Key), whose)
 	}
 	return ""
 }
@@ -210,25 +258,27 @@ func (t *narrator) clients() (out []string) {
 	return out
 }
 
-// sayMeeting adds the clients that still believed in their holds when the last hold was granted, and until when.
+// sayMeeting adds the clients that still believed in their holds when the last belief began, and until when.
 func (t *narrator) sayMeeting() {
-	w := t.v.Witness.Holds
-	if len(w) < 2 {
+	w, at := t.v.Witness.Holds, t.v.At
+	if !slices.ContainsFunc(w, func(h checker.Hold) bool {
+		return slices.ContainsFunc(h.Belief, func(b checker.Span) bool { return b.From == at })
+	}) {
 		return
 	}
 	for i := range w {
-		h := &w[i]
-		if i == len(w)-1 || h.Start() > t.v.At || max(h.End(), h.LatestEnd) <= t.v.At {
-			continue
+		for j, b := range w[i].Belief {
+			until, unknown := "with no end", j == len(w[i].Belief)-1 && w[i].LatestEnd > b.To
+			switch {
+			case b.From >= at || b.To <= at && !unknown:
+				continue
+			case unknown:
+				until = "until a time that is not known"
+			case b.To != math.MaxInt64:
+				until = "until " + t.ms(b.To)
+			}
+			t.say(at, 6, true, fmt.Sprintf("at %s %s believed it held %s too, %s", t.ms(at), shortened(w[i].Client), quoted(t.v.Key), until))
 		}
-		until := "with no end"
-		switch end := h.End(); {
-		case h.LatestEnd > end:
-			until = "until a time that is not known"
-		case end != math.MaxInt64:
-			until = "until " + t.ms(end)
-		}
-		t.say(t.v.At, 6, true, fmt.Sprintf("at %s %s believed it held %s too, %s", t.ms(t.v.At), shortened(h.Client), quoted(t.v.Key), until))
 	}
 }
 
@@ -242,49 +292,52 @@ func (t *narrator) uses() (uses []history.Operation) {
 	return uses
 }
 
-// writes returns the last writes of the violation's clients up to the damage.
-func (t *narrator) writes() (writes []history.Operation) {
-	const shown = 4
-	for _, op := range t.around.Operations {
-		if op.Op == history.Write && op.Call <= t.v.At+t.v.Lasted && op.Return >= t.base && slices.Contains(t.v.Clients, op.Client) {
-			writes = append(writes, op)
-		}
-	}
-	return writes[max(0, len(writes)-shown):]
-}
-
-// answers returns the first operations of the witness that no other line shows.
+// answers returns the first operations of the witness that no other line shows; a store's writes are answers to them.
 func (t *narrator) answers() (ops []history.Operation) {
 	const shown = 3
 	for i := range t.v.Witness.Operations {
 		op := &t.v.Witness.Operations[i]
-		if op.Op != history.Use && op.Op != history.Write && !t.inHold(op) && len(ops) < shown {
+		if op.Op != history.Use && (op.Op == history.Write) == (t.v.Property == verdicts.StoreIntegrity) && !t.inHold(op) && len(ops) < shown {
 			ops = append(ops, *op)
 		}
 	}
 	return ops
 }
 
-// sayOperation adds a critical section, a write with the values that it read and wrote, a loss notice, or a call with its outcome.
+// sayOperation adds a critical section, a loss notice, or a call with its outcome.
 func (t *narrator) sayOperation(op *history.Operation) {
-	client := shortened(op.Client)
 	switch op.Op {
 	case history.Use:
-		t.say(op.Call, 6, true, fmt.Sprintf("%s was inside the critical section from %s to %s", client, t.ms(op.Call), t.ms(op.Return)))
-	case history.Write:
-		text := fmt.Sprintf("at %s %s wrote to the guarded store: %s", t.ms(op.Call), client, op.Outcome)
+		t.say(op.Call, 6, true, fmt.Sprintf("%s was inside the critical section from %s to %s", shortened(op.Client), t.ms(op.Call), t.ms(op.Return)))
+	case history.Lost:
+		t.say(op.Call, 5, true, t.loss(op.Client, op.Call))
+	default:
+		t.say(op.Call, 5, true, t.call(op))
+	}
+}
+
+// loss tells that a client was told of a loss.
+func (t *narrator) loss(client string, at int64) string {
+	return fmt.Sprintf("the lock reported to %s at %s that its hold was lost", shortened(client), t.ms(at))
+}
+
+// call tells an operation from its call to its outcome; a write with the values that it read and wrote, and with its fence.
+func (t *narrator) call(op *history.Operation) string {
+	what := "called " + op.Op.String()
+	if op.Op == history.Write {
+		what = "wrote"
 		if op.HasValue {
-			text = fmt.Sprintf("at %s %s wrote %d, having read %d: %s", t.ms(op.Call), client, op.Wrote, op.Read, op.Outcome)
+			what = fmt.Sprintf("wrote %d, having read %d,", op.Wrote, op.Read)
 		}
 		if op.Fence > 0 {
-			text += fmt.Sprintf(", fence %d", op.Fence)
+			what += fmt.Sprintf(" with fence %d", op.Fence)
 		}
-		t.say(op.Call, 5, true, text)
-	case history.Lost:
-		t.say(op.Call, 5, true, fmt.Sprintf("the lock reported to %s at %s that its hold was lost", client, t.ms(op.Call)))
-	default:
-		t.say(op.Call, 5, true, fmt.Sprintf("%s called %s at %s: %s at %s%s", client, op.Op, t.ms(op.Call), op.Outcome, t.ms(op.Return), t.commandsOf(op)))
 	}
+	at := ""
+	if by := t.ms(op.Return); by != t.ms(op.Call) {
+		at = " at " + by
+	}
+	return fmt.Sprintf("%s %s at %s: %s%s%s", shortened(op.Client), what, t.ms(op.Call), op.Outcome, at, t.commandsOf(op))
 }
 
 // inHold reports whether a line for a hold or for the answer already shows an operation.
@@ -297,24 +350,27 @@ func (t *narrator) inHold(op *history.Operation) bool {
 
 // commandsOf returns the last command of an operation, whose reply decided the outcome.
 func (t *narrator) commandsOf(op *history.Operation) string {
-	switch sent := t.sent[op.ID]; len(sent) {
-	case 0:
+	sent := t.sent[op.ID]
+	if len(sent) == 0 {
 		return ""
-	case 1:
-		return " (" + command(sent[0]) + ")"
-	default:
-		return fmt.Sprintf(" (%d commands, the last %s)", len(sent), command(sent[len(sent)-1]))
 	}
+	last, count := command(sent[len(sent)-1]), ""
+	if len(sent) > 1 {
+		count = fmt.Sprintf("%d commands, the last ", len(sent))
+	}
+	for i := range t.answer.Events {
+		if e := &t.answer.Events[i]; e.Command != nil && e.Command.Op == op.ID && t.ends(e) {
+			last += hit(e)
+		}
+	}
+	return " (" + count + last + ")"
 }
 
-// about returns a description of the lock and the record, for a story with few events.
-func (t *narrator) about() []string {
+// about describes the lock, for a story with few events.
+func (t *narrator) about() string {
 	lease := "has no lease"
 	if t.around.Header.Lease > 0 {
 		lease = "has a lease of " + span(t.around.Header.Lease)
 	}
-	return []string{
-		fmt.Sprintf("the lock %s (%s) %s", quoted(t.around.Header.Lock), t.around.Header.Kind, lease),
-		fmt.Sprintf("recorded around it: %d operations, %d faults", len(t.around.Operations), len(t.around.Faults)),
-	}
+	return fmt.Sprintf("the lock %s (%s) %s", quoted(t.around.Header.Lock), t.around.Header.Kind, lease)
 }

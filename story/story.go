@@ -17,16 +17,16 @@ const (
 	most   = 13
 )
 
-// Tell writes the stories and drawings of a verdict's violations; answers has the cause of each. A violation without surroundings gets none, except
-// one of hygiene.
-func Tell(v *checker.Verdict, answers []explain.Answer, commands []history.Command) {
+// Tell writes the stories and drawings of a verdict's violations, whose causes were found. A violation without surroundings gets none, except one of
+// hygiene.
+func Tell(v *checker.Verdict, found explain.Findings, commands []history.Command) {
 	sent := sentIn(v, commands)
 	for i := range v.Violations {
 		x := &v.Violations[i]
 		if x.Around == nil && x.Property != verdicts.Hygiene {
 			continue
 		}
-		t := &narrator{v: x, answer: answers[i], sent: sent}
+		t := &narrator{v: x, answer: found.Answers[i], when: found.Granted, sent: sent}
 		if t.around = x.Around; t.around == nil {
 			t.around = &checker.Surroundings{}
 		}
@@ -65,9 +65,10 @@ type narrator struct {
 	v      *checker.Violation
 	around *checker.Surroundings
 	answer explain.Answer
-	sent   map[uint64][]*history.Command // by operation
+	when   func(*history.Operation) int64 // the servers granted it
+	sent   map[uint64][]*history.Command  // by operation
 
-	holds  []checker.Hold      // of the story, by start
+	holds  []checker.Hold      // of the story, by grant
 	base   int64               // the first instant of the story, from which its times count
 	to     int64               // the last instant
 	shown  []history.Operation // that get lines of their own
@@ -93,17 +94,23 @@ func (t *narrator) write() {
 // choose picks the holds of the story: those of the witness, and those whose clients sent the answer's commands.
 func (t *narrator) choose() {
 	t.holds = slices.Clone(t.v.Witness.Holds)
-	for _, e := range t.answer.Events {
-		switch {
-		case e.Op == nil && e.Command == nil:
+	for i := range t.answer.Events {
+		switch e := &t.answer.Events[i]; {
 		case e.NoCommand:
-			t.add(t.lastHold(e.Op.Client, e.Op.Call))
-		case e.Command != nil && e.Granted:
-		case e.Command != nil:
+			t.add(t.outermost(e.Op))
+		case e.Command == nil:
+		case t.grants(e):
+			t.add(t.lastHold(e.Op.Client, e.Op.Return))
+		default:
 			t.add(t.lastHold(e.Command.Client, e.Command.Sent))
 		}
 	}
-	slices.SortStableFunc(t.holds, func(a, b checker.Hold) int { return cmp.Compare(a.Start(), b.Start()) })
+	for _, h := range slices.Clone(t.holds) {
+		if h.Reentry {
+			t.add(t.outermost(&h.Acquire))
+		}
+	}
+	slices.SortStableFunc(t.holds, func(a, b checker.Hold) int { return cmp.Compare(t.began(&a), t.began(&b)) })
 }
 
 func (t *narrator) add(h *checker.Hold) {
@@ -122,6 +129,20 @@ func (t *narrator) lastHold(client string, at int64) (last *checker.Hold) {
 	return last
 }
 
+// outermost returns the first hold of a client within which it called a re-entry; nil: none.
+func (t *narrator) outermost(op *history.Operation) *checker.Hold {
+	at := slices.IndexFunc(t.around.Holds, func(h checker.Hold) bool {
+		return h.Client == op.Client && !same(&h.Acquire, op) && h.Start() <= op.Call && (h.Release == nil || h.Release.Call >= op.Return)
+	})
+	if at < 0 {
+		return nil
+	}
+	return &t.around.Holds[at]
+}
+
+// began returns when the servers granted a hold: a story has one order, theirs.
+func (t *narrator) began(h *checker.Hold) int64 { return t.when(&h.Acquire) }
+
 // span finds the first and the last instant of the story.
 func (t *narrator) span() {
 	t.base, t.to = t.v.At, t.v.At+t.v.Lasted
@@ -131,8 +152,8 @@ func (t *narrator) span() {
 			t.to = max(t.to, op.Return)
 		}
 	}
-	for _, h := range t.holds {
-		t.base = min(t.base, h.Start())
+	for i := range t.holds {
+		t.base = min(t.base, t.began(&t.holds[i]))
 	}
 	for _, e := range t.answer.Events {
 		t.base, t.to = min(t.base, e.At), max(t.to, e.At)
@@ -156,8 +177,6 @@ func (t *narrator) span() {
 // listed returns the operations that get lines of their own.
 func (t *narrator) listed() []history.Operation {
 	switch t.v.Property {
-	case verdicts.StoreIntegrity:
-		return t.writes()
 	case verdicts.ExclusiveUse:
 		return t.uses()
 	case verdicts.MutualExclusion, verdicts.Hygiene:
@@ -184,7 +203,7 @@ func (t *narrator) lines() []string {
 		out = append(out, e.text)
 	}
 	if len(out)+1 < fewest {
-		out = append(out, t.about()...)
+		out = append(out, t.about())
 	}
 	return append(out, t.answer.Experiment.Text(t.part))
 }

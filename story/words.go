@@ -2,10 +2,12 @@ package story
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
@@ -41,9 +43,15 @@ func span(ns int64) string {
 	return strconv.FormatFloat(float64(ns)/1000, 'f', 0, 64) + " us"
 }
 
-// headline returns the violated property, the clients involved, and the cause.
+// headline returns the violated property, what broke it, and the cause.
 func (t *narrator) headline() string {
-	v, who, key := t.v, t.who(), quoted(t.v.Key)
+	return fmt.Sprintf("%s broken: %s (%s)", t.v.Property, t.broken(), t.v.Cause)
+}
+
+// broken returns what broke the property.
+func (t *narrator) broken() string {
+	v, key := t.v, quoted(t.v.Key)
+	who, together := t.who()
 	lasted := ""
 	switch {
 	case t.endless():
@@ -51,63 +59,131 @@ func (t *narrator) headline() string {
 	case v.Lasted > 0:
 		lasted = " for " + span(v.Lasted)
 	}
-	wronged := "a client"
-	if len(v.Clients) > 0 {
-		wronged = shortened(v.Clients[0])
+	switch v.Property {
+	case verdicts.MutualExclusion:
+		return fmt.Sprintf("%s %s held %s%s", who, together, key, lasted)
+	case verdicts.ExclusiveUse:
+		return fmt.Sprintf("%s were %s inside the critical section of %s%s", who, together, key, lasted)
+	case verdicts.StoreIntegrity:
+		return t.miswritten()
+	case verdicts.ReleaseSafety, verdicts.Renewal, verdicts.Reentrancy:
+		return t.misanswered()
+	case verdicts.Linearizability:
+		return fmt.Sprintf("no order of the operations on %s explains the replies to %s", key, who)
+	case verdicts.FencingOrder:
+		return t.misfenced()
+	case verdicts.Progress:
+		return fmt.Sprintf("%s could not get %s%s from %s on, though nobody held it", who, key, lasted, t.ms(v.At))
+	case verdicts.Refusal:
+		return fmt.Sprintf("%s was refused %s as busy when nobody can have held it", who, key)
+	case verdicts.Fairness:
+		return fmt.Sprintf("%s was granted %s before %s, which had waited longer", t.last(), key, t.first())
 	}
-	what := map[verdicts.Property]string{
-		verdicts.MutualExclusion: fmt.Sprintf("%s %s held %s%s", who, together(v.Clients), key, lasted),
-		verdicts.ExclusiveUse:    fmt.Sprintf("%s were %s inside the critical section of %s%s", who, together(v.Clients), key, lasted),
-		verdicts.StoreIntegrity:  fmt.Sprintf("the data guarded by %s was damaged by %s", key, who),
-		verdicts.ReleaseSafety:   fmt.Sprintf("the hold of %s on %s was ended or changed by another", wronged, key),
-		verdicts.Linearizability: fmt.Sprintf("no order of the operations on %s explains the replies to %s", key, who),
-		verdicts.FencingOrder:    fmt.Sprintf("the fence of %s did not grow from one grant to the next", key),
-		verdicts.Progress:        fmt.Sprintf("%s could not get %s%s though nobody held it", who, key, lasted),
-		verdicts.Refusal:         fmt.Sprintf("%s was refused %s as busy when nobody can have held it", who, key),
-		verdicts.Reentrancy:      fmt.Sprintf("the nested holds of %s on %s went wrong", who, key),
-		verdicts.Renewal:         fmt.Sprintf("the renewal of %s by %s went wrong", key, who),
-		verdicts.Fairness:        fmt.Sprintf("of %s the second overtook the first in the queue for %s", who, key),
-		verdicts.Hygiene:         fmt.Sprintf("%s was left behind after all clients had finished", key),
-	}[v.Property]
-	if x := t.renewed(); x != nil && v.Property == verdicts.ReleaseSafety {
-		what = fmt.Sprintf("%s was told that it had renewed its hold on %s, which had ended", shortened(x.Client), key)
-	}
-	return fmt.Sprintf("%s broken: %s (%s)", v.Property, what, v.Cause)
+	return plain.Text(v.Witness.Leftover) + " was left behind after all clients had finished"
 }
 
-// renewed returns the extend that was accepted at the instant of the violation, by the last client that it names, if the answer does not rest on what it
-// did to another's hold; nil: none.
-func (t *narrator) renewed() *history.Operation {
-	for _, op := range t.v.Witness.All() {
-		if op.Op == history.Extend && op.Outcome == history.OK && op.Call <= t.v.At && t.v.At <= op.Return && len(t.v.Clients) > 0 &&
-			op.Client == t.v.Clients[len(t.v.Clients)-1] && t.v.Cause != verdicts.MisUnlock && t.v.Cause != verdicts.ReaderEvicted {
-			return &op
+// misanswered returns which reply was wrong: the one to the operation at the instant of the violation.
+func (t *narrator) misanswered() string {
+	who, key, op := t.last(), quoted(t.v.Key), history.Operation{}
+	for _, o := range t.v.Witness.Operations {
+		if o.Call == t.v.At || o.Return == t.v.At {
+			op = o
 		}
 	}
-	return nil
+	switch {
+	case op.Op == history.Acquire:
+		return fmt.Sprintf("%s was refused a re-entry of %s, which it held", who, key)
+	case op.Op == history.Extend && op.Outcome == history.OK:
+		return fmt.Sprintf("%s was told that it had renewed its hold on %s, which had ended", who, key)
+	case op.Op == history.Extend || op.Op == history.Lost || op.Outcome != history.OK:
+		return fmt.Sprintf("%s was told that its hold on %s was gone, while its lease ran", who, key)
+	case t.v.Property == verdicts.Reentrancy:
+		return fmt.Sprintf("%s released %s more often than it had acquired it", who, key)
+	case len(t.v.Clients) > 1:
+		return fmt.Sprintf("the release of %s by %s ended the hold of %s", key, who, t.first())
+	default:
+		return fmt.Sprintf("the release of %s by %s was accepted, though its hold had ended", key, who)
+	}
 }
 
-func together(clients []string) string {
-	if len(clients) > 2 {
-		return "all"
+// miswritten returns what is wrong with a write.
+func (t *narrator) miswritten() string {
+	who, by, data := t.last(), t.first(), "data guarded by "+quoted(t.v.Key)
+	switch t.v.Write {
+	case checker.StaleFence:
+		before, late := t.fences()
+		return fmt.Sprintf("the %s was written with fence %d by %s, after it had been written with fence %d", data, late, who, before)
+	case checker.StaleHold:
+		return fmt.Sprintf("%s wrote to the %s after its hold had ended and %s had written under a later one", who, data, by)
+	case checker.NotLast:
+		return fmt.Sprintf("the %s did not end as the last write, of %s, left it", data, who)
 	}
-	return "both"
+	if len(t.v.Clients) < 2 {
+		return fmt.Sprintf("%s overwrote %s that it had not read", who, data)
+	}
+	return fmt.Sprintf("%s overwrote %s without having read what %s had written", who, data, by)
 }
 
-func (t *narrator) who() string {
-	names := make([]string, len(t.v.Clients))
-	for i, c := range t.v.Clients {
-		names[i] = shortened(c)
+// misfenced returns which fence is too small, and what that does to the data that it should guard.
+func (t *narrator) misfenced() string {
+	before, after := t.fences()
+	harm := fmt.Sprintf("a store that has seen fence %d rejects the writes of %s", before, t.last())
+	if before == after {
+		harm = "a store cannot tell their writes apart"
 	}
-	switch n := len(names); {
-	case n == 0:
+	return fmt.Sprintf("%s was granted %s with fence %d, after %s with fence %d: %s", t.last(), quoted(t.v.Key), after, t.first(), before, harm)
+}
+
+// fences returns the fences of the two grants, or of the two writes, that show a violation.
+func (t *narrator) fences() (before, after uint64) {
+	var all []uint64
+	for _, h := range t.v.Witness.Holds {
+		all = append(all, h.Fence)
+	}
+	if t.v.Property == verdicts.StoreIntegrity {
+		all = nil
+		for _, op := range t.v.Witness.Operations {
+			all = append(all, op.Fence)
+		}
+	}
+	if len(all) < 2 {
+		return 0, 0
+	}
+	return all[0], all[len(all)-1]
+}
+
+// first and last return the first and the last client of a violation.
+func (t *narrator) first() string { return t.client(0) }
+
+func (t *narrator) last() string { return t.client(len(t.v.Clients) - 1) }
+
+func (t *narrator) client(i int) string {
+	if i < 0 || i >= len(t.v.Clients) {
 		return "a client"
-	case n > 3:
-		return fmt.Sprintf("%s and %d others", names[0], n-1)
-	case n > 1:
-		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
 	}
-	return names[0]
+	return shortened(t.v.Clients[i])
+}
+
+// who names the clients of a violation, and the word for what they did together.
+func (t *narrator) who() (names, together string) {
+	var all []string
+	for _, c := range t.v.Clients {
+		if name := shortened(c); !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	switch n := len(all); n {
+	case 0:
+		return "a client", ""
+	case 1:
+		return all[0], "twice"
+	case 2:
+		return all[0] + " and " + all[1], "both"
+	case 3:
+		return all[0] + ", " + all[1] + " and " + all[2], "all"
+	default:
+		return fmt.Sprintf("%s and %d others", all[0], n-1), "all"
+	}
 }
 
 // fault describes a fault window: what it hit, what it did, and when.
@@ -132,7 +208,7 @@ func (t *narrator) fault(w *history.Window) string {
 	if what == "" {
 		what = "was hit by " + shortened(w.Fault)
 	}
-	return fmt.Sprintf("%s %s %s (%s, %s)%s", whom, what, t.when(w), shortened(w.Fault), seen, t.effects(w))
+	return fmt.Sprintf("%s %s %s (%s, %s)%s", whom, what, t.during(w), shortened(w.Fault), seen, t.effects(w))
 }
 
 // faultVerbs describes what each fault did to the client or node that it hit.
@@ -155,13 +231,13 @@ func (t *narrator) effects(w *history.Window) string {
 	if found := t.did(w); found != nil {
 		e, lost = found.Effect, found.Lost
 	}
-	text := map[string]string{history.Restarted: "it came back", history.Promoted: "its replica took over", history.ClockSet: "its clock was set by " + span(e.By),
-		history.ClockRate: "its clock ran at a wrong rate", history.Deleted: "keys were deleted", history.Evicted: "keys were evicted"}[e.What]
+	text := map[string]string{history.Restarted: "it came back", history.Promoted: "its replica took over", history.ClockSet: "by " + span(e.By),
+		history.ClockRate: fmt.Sprintf("by %d ppm", e.PPM), history.Deleted: "nothing was there", history.Evicted: "nothing was evicted"}[e.What]
 	switch {
-	case len(lost) > 0 && (e.What == history.Restarted || e.What == history.Promoted):
-		text += " without " + keys(lost)
+	case len(lost) > 0 && (e.What == history.Deleted || e.What == history.Evicted):
+		text = e.What + " " + keys(lost)
 	case len(lost) > 0:
-		text += ": " + keys(lost)
+		text += " without " + keys(lost)
 	case len(e.Kept) > 0:
 		text += " with " + keys(e.Kept)
 	}
@@ -176,13 +252,13 @@ func keys(names []string) string {
 	return text
 }
 
-func (t *narrator) when(w *history.Window) string {
+func (t *narrator) during(w *history.Window) string {
 	switch {
 	case w.Start < t.base && (w.End == 0 || w.End > t.to):
 		return "throughout"
 	case w.Start < t.base:
 		return "until " + t.ms(w.End)
-	case w.End == w.Start || w.Fault == faults.CrashClient && w.Start >= t.base:
+	case w.Fault == faults.CrashClient, w.End != 0 && t.ms(w.End) == t.ms(w.Start):
 		return "at " + t.ms(w.Start)
 	case w.End == 0:
 		return "from " + t.ms(w.Start) + " on"
@@ -190,22 +266,27 @@ func (t *narrator) when(w *history.Window) string {
 	return fmt.Sprintf("from %s to %s", t.ms(w.Start), t.ms(w.End))
 }
 
-// command formats a command and its reply as recorded.
+// The most characters of a request and of its reply that are shown: together with the words around them a command fits two lines of a terminal.
+const (
+	mostOfRequest = 60
+	mostOfReply   = 24
+)
+
+// command formats a command and its reply as recorded, each shortened at its end.
 func command(c *history.Command) string {
-	const mostArgs = 8
-	words := []string{shortened(c.Name)}
-	for i, arg := range c.Args {
-		if i == mostArgs {
-			words = append(words, "...")
+	request := shortened(c.Name)
+	for _, arg := range c.Args {
+		word := " " + shortened(arg)
+		if utf8.RuneCountInString(request+word) > mostOfRequest {
+			request += " ..."
 			break
 		}
-		words = append(words, shortened(arg))
+		request += word
 	}
-	reply := "no reply"
-	if c.Replied != 0 {
-		reply = cut(c.Reply, mostOfReply)
+	if c.Replied == 0 {
+		return request + " -> no reply"
 	}
-	return strings.Join(words, " ") + " -> " + reply
+	return request + " -> " + cut(c.Reply, mostOfReply)
 }
 
 // mostOfWord is the most characters of a recorded word that are shown; a longer word is cut at its end.
@@ -228,9 +309,6 @@ func quoted(word string) string {
 	return strconv.Quote(word) + end
 }
 
-// mostOfReply is the most characters of a reply that are shown.
-const mostOfReply = 80
-
 // cut shortens a text to most characters, at its end.
 func cut(text string, most int) string {
 	if r := []rune(text); len(r) > most {
@@ -248,6 +326,8 @@ func (t *narrator) part(part any) string {
 		return shortened(string(part))
 	case explain.Key:
 		return quoted(string(part))
+	case explain.Length:
+		return span(int64(part))
 	}
 	return ""
 }
