@@ -64,7 +64,7 @@ func (m *meeting) expired(p pairing, at int64, without ...any) Answer {
 
 // byClientClock explains a grant decided by the client's clock.
 func (m *meeting) byClientClock(p pairing) Answer {
-	answer := m.expired(p, p.second.time(), "by the clock by which ", Name(m.first.Client), " was granted")
+	answer := m.expired(p, p.second.time(), "with the time that ", Name(m.first.Client), " had sent")
 	if m.until(m.first, m.seen) > m.seen {
 		return because(verdicts.ClockSkew, answer.Experiment, p.first.reported(), p.second.reported())
 	}

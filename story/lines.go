@@ -179,7 +179,7 @@ func (t *narrator) sayEvent(e *explain.Event) {
 	}
 	verb := "sent, in the background,"
 	if e.Op != nil {
-		verb = map[history.Op]string{history.Release: "released with", history.Extend: "renewed with", history.Acquire: "sent, to acquire,"}[e.Op.Op]
+		verb = map[history.Op]string{history.Release: "released with", history.Extend: "renewed with", history.Acquire: "sent, in its acquire,"}[e.Op.Op]
 	}
 	t.say(e.At, 3, true, fmt.Sprintf("at %s %s %s %s%s", t.ms(e.At), shortened(e.Command.Client), verb, command(e.Command), hit(e)))
 }

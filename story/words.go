@@ -99,10 +99,12 @@ func (t *narrator) misanswered() string {
 		return fmt.Sprintf("%s was told that its hold on %s was gone, while its lease ran", who, key)
 	case t.v.Property == verdicts.Reentrancy:
 		return fmt.Sprintf("%s released %s more often than it had acquired it", who, key)
-	case len(t.v.Clients) > 1:
+	case len(t.v.Clients) < 2:
+		return fmt.Sprintf("the release of %s by %s was accepted, though its hold had ended", key, who)
+	case t.v.Cause == verdicts.MisUnlock || t.v.Cause == verdicts.ReaderEvicted:
 		return fmt.Sprintf("the release of %s by %s ended the hold of %s", key, who, t.first())
 	default:
-		return fmt.Sprintf("the release of %s by %s was accepted, though its hold had ended", key, who)
+		return fmt.Sprintf("the release of %s by %s was accepted, while %s held it", key, who, t.first())
 	}
 }
 
