@@ -297,16 +297,19 @@ func TestClassesThatWereJudgedWrongly(t *testing.T) {
 // TestWhatIsNotJudgedDoesNotPass: a property without a judged opportunity, or broken only within the clock error, is inconclusive.
 func TestWhatIsNotJudgedDoesNotPass(t *testing.T) {
 	for _, row := range []struct {
-		name string
+		name     string
+		property verdicts.Property
 		row
 		why string
 	}{
-		{"waits longer than the lease", row{head: leased, ops: "a acquire 0 150 ok\nb acquire 0 151 ok\nc acquire 0 152 ok"}, endNotKnown},
-		{"an overlap of 489 ms with a clock error of a second", row{head: history.Header{Kind: history.Mutex, Lease: 5000 * msec, ClockError: 1000 * msec},
+		{"a wait that a fault of its client interrupted", verdicts.Progress, row{head: leased, ops: "a acquire 0 9000 ok",
+			extra: Input{Faults: []history.Window{{Fault: "pause-client", Client: "a", Node: -1, Start: 50 * msec, Ending: 51 * msec, End: 51 * msec, Confirmed: true}}}}, metAFault},
+		{"waits longer than the lease", verdicts.MutualExclusion, row{head: leased, ops: "a acquire 0 150 ok\nb acquire 0 151 ok\nc acquire 0 152 ok"}, endNotKnown},
+		{"an overlap of 489 ms with a clock error of a second", verdicts.MutualExclusion, row{head: history.Header{Kind: history.Mutex, Lease: 5000 * msec, ClockError: 1000 * msec},
 			ops: "a acquire 0 1 ok\nb acquire 1 2 ok\na release 491 492 ok\nb release 900 901 ok"}, withinClockError},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			p := row.check(t).property(verdicts.MutualExclusion)
+			p := row.check(t).property(row.property)
 			if p.Verdict != Inconclusive || p.Judged != 0 || p.NotJudged[row.why] == 0 {
 				t.Errorf("%+v", p)
 			}

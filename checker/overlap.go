@@ -28,7 +28,7 @@ type overlaps struct {
 	owners    ends // exclusive, by client
 	shared    ends // by client
 
-	inForce []interval // permits > 1
+	inForce []interval // of a semaphore
 	first   []uint32   // the first holds, no more than there are permits
 	since   int64      // since when more than permits are in force, if they are
 }
@@ -65,7 +65,7 @@ func Permits(h history.Header) int {
 // add adds the next interval. It returns those with which it conflicts and for how long it does without a gap; met reports whether intervals began
 // before it with which it would conflict if they had not ended.
 func (o *overlaps) add(i interval) (with []interval, lasted int64, met bool) {
-	if o.permits > 1 {
+	if o.kind == history.Semaphore {
 		return o.addPermit(i)
 	}
 	shared := o.kind == history.RW && i.r.mode == history.Shared

@@ -159,7 +159,11 @@ func (r *record) progress() (a account) {
 		free := max(taken, op.Call)
 		if op.Outcome == history.OK {
 			if !(r.h.Kind == history.Reentrant && r.nested(i)) {
-				a.add(op.Return-free >= limit && !r.excused(op.Client, free, op.Return))
+				if late := op.Return-free >= limit; late && r.excused(op.Client, free, op.Return) {
+					a.unjudged++
+				} else {
+					a.add(late)
+				}
 				since, told = -1, false
 			}
 			continue

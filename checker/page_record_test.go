@@ -33,7 +33,7 @@ func (r *record) conflict(a, b stretch) bool {
 
 // longest returns the longest time for which stretches conflict without a gap.
 func (r *record) longest(all []stretch) (most int64) {
-	if r.h.Kind != history.Semaphore || r.h.Permits < 2 {
+	if r.h.Kind != history.Semaphore {
 		for i, a := range all {
 			for _, b := range all[:i] {
 				if r.conflict(a, b) {
@@ -99,8 +99,8 @@ func (r *record) uses() (out []stretch) {
 	return out
 }
 
-// chained reports whether the writes have an order, each between call and return, that is a chain from one initial value. One without recorded values
-// may have read and stored any.
+// chained reports whether the writes have an order, each between call and return, that is a chain from one initial value, and in which none was accepted
+// after one with a higher fence. One without recorded values may have read and stored any.
 func (r *record) chained(clockError int64) bool {
 	var writes []history.Operation
 	for i, op := range r.ops {
@@ -112,8 +112,8 @@ func (r *record) chained(clockError int64) bool {
 		}
 		writes = append(writes, op)
 	}
-	var next func(placed int, value int64, started bool) bool
-	next = func(placed int, value int64, started bool) bool {
+	var next func(placed int, value int64, started bool, fence uint64) bool
+	next = func(placed int, value int64, started bool, fence uint64) bool {
 		left := false
 		for i, w := range writes {
 			left = left || placed&(1<<i) == 0 && w.Outcome == history.OK
@@ -122,7 +122,7 @@ func (r *record) chained(clockError int64) bool {
 			return true
 		}
 		for i, w := range writes {
-			if placed&(1<<i) != 0 || started && w.HasValue && w.Read != value {
+			if placed&(1<<i) != 0 || started && w.HasValue && w.Read != value || w.Fence != 0 && w.Fence < fence {
 				continue
 			}
 			first := true // nothing that must precede it is left
@@ -133,13 +133,13 @@ func (r *record) chained(clockError int64) bool {
 					first = false
 				}
 			}
-			if first && next(placed|1<<i, w.Wrote, w.HasValue) {
+			if first && next(placed|1<<i, w.Wrote, w.HasValue, max(fence, w.Fence)) {
 				return true
 			}
 		}
 		return false
 	}
-	return next(0, 0, false)
+	return next(0, 0, false, 0)
 }
 
 // stale reports whether a stale write was accepted.

@@ -113,7 +113,10 @@ func (p *progress) granted(r *record) {
 		p.inFlight--
 		p.opportunity(r.call, r.ret)
 		free := max(p.taken, p.undoneUntil(r), r.call)
-		if r.ret-free >= p.limitFrom(free, r.ret) && !p.d.ev.excused(p.d.clientName(r), free, r.ret) && p.d.obeys("late-grant") {
+		switch late := r.ret-free >= p.limitFrom(free, r.ret) && p.d.obeys("late-grant"); {
+		case late && p.d.ev.excused(p.d.clientName(r), free, r.ret):
+			p.withdraw(1, metAFault)
+		case late:
 			p.report(r, r, free)
 		}
 	}

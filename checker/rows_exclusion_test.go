@@ -136,4 +136,9 @@ var exclusionRows = []row{
 		d acquire 6 6.5 ok
 		a release 6.5 6.6 ok
 		c release 8 8.5 ok`, want: "mutual-exclusion×1"},
+	{name: "two uses of one permit overlap a third in turn, together for longer than the clock error",
+		head: history.Header{Kind: history.Semaphore, Permits: 1, ClockError: 3 * msec}, ops: `
+		b use 2 14
+		a use 11 23
+		a use 14 17`, want: "exclusive-use×1"},
 }

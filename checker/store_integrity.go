@@ -56,17 +56,25 @@ func newStoreIntegrity(d *keyInput) *storeIntegrity {
 	s.chain.lost, s.chain.stale = s.lost, s.overtaken
 	if e := d.a.header.ClockError; e > 0 && d.obeys("clock-error") {
 		s.lenient = s.newChain(e)
-		s.lenient.lost, s.lenient.stale = func(*record, *record) { s.losses++ }, func(*record) { s.losses++ }
+		s.lenient.lost, s.lenient.stale = func(*record, *record) { s.losses++ }, s.beyond
 	}
 	return s
 }
 
 func (s *storeIntegrity) newChain(clockError int64) *chain {
-	c := &chain{k: s.d.k, error: clockError, ways: []way{{}}, any: !s.d.obeys("stale-fence"), known: func(w *record) bool { _, known := s.late[w]; return known }}
+	c := &chain{k: s.d.k, error: clockError, ways: []way{{}}, any: !s.d.obeys("stale-fence"), known: s.knownBy(clockError)}
 	if initial := s.d.opt.Store[s.d.k.name].Initial; initial != nil {
 		c.ways[0] = way{started: true, initial: *initial, value: *initial}
 	}
 	return c
+}
+
+// knownBy returns whether a write is known to be stale by clocks that may differ so much.
+func (s *storeIntegrity) knownBy(clockError int64) func(*record) bool {
+	return func(w *record) bool {
+		sure, known := s.late[w]
+		return known && (sure || clockError == 0)
+	}
 }
 
 func (s *storeIntegrity) chains() []*chain {
@@ -204,6 +212,24 @@ func (s *storeIntegrity) lost(last, w *record) {
 		records = []*record{last, w}
 	}
 	s.found(v, func() Witness { return s.d.witness(records, records...) })
+}
+
+// beyond takes note of a write that is stale whatever the clock error. If it was found to be stale within it, that counts now.
+func (s *storeIntegrity) beyond(w *record) {
+	if _, known := s.late[w]; !known {
+		s.losses++
+		return
+	}
+	s.late[w] = true
+	s.within--
+	s.violations++
+	s.opportunities++
+	if s.notJudged[withinClockError]--; s.notJudged[withinClockError] == 0 {
+		delete(s.notJudged, withinClockError)
+	}
+	for i := range s.kept {
+		s.kept[i].WithinClockError = s.kept[i].WithinClockError && (s.kept[i].At != w.call || s.kept[i].shownBy == byChain)
+	}
 }
 
 // overtaken reports a write that was accepted after one with a higher fence, whichever of the possible orders it was.
