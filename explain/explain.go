@@ -41,10 +41,10 @@ func Verdict(v *checker.Verdict, rec Record, srv Server) Findings {
 			answers[i] = r.answer(&v.Violations[i])
 		}
 	}
-	for i := range v.Violations { // a missing linearization takes the cause of a violation nearby
+	for i := range v.Violations { // a missing linearization has the cause of the violation that shows it
 		x := &v.Violations[i]
 		if x.Property == verdicts.Linearizability {
-			if j := nearestRule(v, x, rec.Header.Lease); j >= 0 {
+			if j := shownAs(v, x); j >= 0 {
 				answers[i] = answers[j]
 			} else {
 				answers[i] = r.answer(x)
@@ -56,24 +56,11 @@ func Verdict(v *checker.Verdict, rec Record, srv Server) Findings {
 	return Findings{answers, r}
 }
 
-// nearestRule returns the index of the violation nearest to a violation of linearizability, at most a lease away and of a property that linearizability
-// includes; -1: none.
-func nearestRule(v *checker.Verdict, x *checker.Violation, lease int64) (nearest int) {
-	nearest = -1
-	distance := func(o *checker.Violation) int64 {
-		return max(o.At-x.At-x.Lasted, x.At-o.At-o.Lasted, 0)
-	}
-	for i := range v.Violations {
-		o := &v.Violations[i]
-		searched := o.Property == verdicts.MutualExclusion || o.Property == verdicts.ReleaseSafety || o.Property == verdicts.FencingOrder || o.Property == verdicts.Refusal
-		if !searched || o.Key != x.Key || o.WithinClockError || lease > 0 && distance(o) > lease {
-			continue
-		}
-		if nearest < 0 || distance(o) < distance(&v.Violations[nearest]) {
-			nearest = i
-		}
-	}
-	return nearest
+// shownAs returns the index of the violation of another property by which the checker shows one of linearizability; -1: none.
+func shownAs(v *checker.Verdict, x *checker.Violation) int {
+	return slices.IndexFunc(v.Violations, func(o checker.Violation) bool {
+		return o.Property != verdicts.Linearizability && o.Key == x.Key && o.At == x.At && slices.Equal(o.Clients, x.Clients)
+	})
 }
 
 // answer explains one violation; its cause may be unknown.
@@ -217,15 +204,19 @@ func (r *run) apart(first, second *history.Operation) bool {
 
 // noOrder explains a key whose operations have no linearization.
 func (r *run) noOrder(v *checker.Violation) Answer {
-	if a := r.overlap(v, r.holding(v), never); a.Cause != "" {
-		return a
-	}
+	return firstOf(
+		func() Answer { return r.overlap(v, r.holding(v), never) },
+		func() Answer { return r.wasGone(v) },
+		func() Answer { return r.stuck(v) },
+		func() Answer { return r.hitsAnother(v) })
+}
+
+// wasGone explains answers that a hold was gone: by what had ended it.
+func (r *run) wasGone(v *checker.Violation) (a Answer) {
 	for _, o := range v.Witness.All() {
-		if op := r.ops[o.ID]; op != nil && (op.Outcome == history.NotHeld || op.Outcome == history.LostHold) { // its hold was gone
-			if a := r.taken(op); a.Cause != "" {
-				return a
-			}
+		if op := r.ops[o.ID]; op != nil && (op.Outcome == history.NotHeld || op.Outcome == history.LostHold) && a.Cause == "" {
+			a = r.taken(op)
 		}
 	}
-	return r.stuck(v)
+	return a
 }

@@ -14,6 +14,15 @@ import (
 // wrongfulEnd explains a release or an extend that succeeded without a hold: by its command that changed a value written by another client, or by what
 // had ended the hold.
 func (r *run) wrongfulEnd(v *checker.Violation) Answer {
+	return firstOf(
+		func() Answer { return r.hitsAnother(v) },
+		func() Answer { return r.ownHold(v, v.Clients[len(v.Clients)-1], v.At) },
+		func() Answer { return r.overlap(v, r.holding(v), never) },         // it ended its client's own hold: the other client was granted beside it
+		func() Answer { return r.ownHold(v, v.Clients[0], math.MaxInt64) }) // or a mark that its client had set again and others use
+}
+
+// hitsAnother explains a release or an extend that changed what another client had written.
+func (r *run) hitsAnother(v *checker.Violation) Answer {
 	for _, o := range v.Witness.All() {
 		if o.Op != history.Release && o.Op != history.Extend {
 			continue
@@ -26,10 +35,7 @@ func (r *run) wrongfulEnd(v *checker.Violation) Answer {
 			}
 		}
 	}
-	return firstOf(
-		func() Answer { return r.ownHold(v, v.Clients[len(v.Clients)-1], v.At) },
-		func() Answer { return r.overlap(v, r.holding(v), never) },         // it ended its client's own hold: the other client was granted beside it
-		func() Answer { return r.ownHold(v, v.Clients[0], math.MaxInt64) }) // or a mark that its client had set again and others use
+	return Answer{}
 }
 
 // wronged returns the grant of the violation's first client if an event changed what that grant had written, or had found already written; nil: none.
