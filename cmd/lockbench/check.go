@@ -106,7 +106,7 @@ func (a *app) checkOnce(ctx context.Context, path string, plain, known bool) (j 
 		return j, asInput(err)
 	}
 	read := &counting{Source: h.ops, windows: in.Faults, errors: &j.errors}
-	if in.Ops = read; known {
+	if in.Ops = read.source(); known {
 		in.Ops = history.NewCut(read)
 	}
 	j.run = describe(h)
@@ -133,6 +133,18 @@ type counting struct {
 	checker.Source
 	windows []history.Window
 	errors  *results.AcquireErrors
+}
+
+// source keeps the name of the file, if the source has one: errors give it with the line.
+func (c *counting) source() checker.Source {
+	type named interface{ File() string }
+	if file, ok := c.Source.(named); ok {
+		return struct {
+			*counting
+			named
+		}{c, file}
+	}
+	return c
 }
 
 func (c *counting) Next(op *history.Operation) error {
