@@ -42,18 +42,18 @@ func (e *AcquireErrors) Count(op *history.Operation, windows []history.Window) {
 		return
 	}
 	e.Acquires++
-	if (op.Outcome == history.Fail || op.Outcome == history.Unknown) && !ownWait(op.Err) {
+	if (op.Outcome == history.Fail || op.Outcome == history.Unknown) && op.Err != "" && !ownWait(op.Err) {
 		if e.Failed == nil {
 			e.Failed = map[string]int{}
 		}
-		e.Failed[cmp.Or(op.Err, "the record does not say why")]++
+		e.Failed[op.Err]++
 	}
 }
 
 // ownWait reports whether text says that the acquire's context had ended. What came of a request that was under way then may follow: "cancelled: …: i/o
 // timeout".
 func ownWait(text string) bool {
-	return strings.HasPrefix(text, "cancelled: ") || strings.Contains(text, "context deadline exceeded") || strings.Contains(text, "context canceled")
+	return strings.Contains(text, "cancelled: ") || strings.Contains(text, "context deadline exceeded") || strings.Contains(text, "context canceled")
 }
 
 // Add returns the sum of two counts.

@@ -31,7 +31,8 @@ func TestErrorsMakeARunInconclusive(t *testing.T) {
 	}{
 		{"a tenth", append(ok(9), acquire(2, history.Fail, oom)), nil, ""},
 		{"more than a tenth", append(ok(8), acquire(2, history.Fail, oom)), nil, "1 of 9 acquires failed: " + oom},
-		{"without a text", append(ok(1), acquire(2, history.Fail, "")), nil, "1 of 2 acquires failed: the record does not say why"},
+		{"without a text", append(ok(1), acquire(2, history.Fail, "")), nil, ""},
+		{"cancelled, with the operation before", append(ok(1), acquire(2, history.Unknown, "acquire job: unknown outcome: cancelled: i/o timeout")), nil, ""},
 		{"of two kinds", append(ok(1), acquire(2, history.Fail, oom), acquire(4, history.Unknown, "EOF"), acquire(6, history.Unknown, "EOF")), nil,
 			"3 of 4 acquires failed: EOF (2 times)"},
 		{"refusals, and waits that were over", append(ok(1), acquire(2, history.Busy, "lock is busy"), acquire(4, history.Fail, "wait: context deadline exceeded")), nil, ""},
