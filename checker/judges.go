@@ -131,7 +131,8 @@ func (a *archive) verdict(tallies []tally, damage *Damage, ev *evidence, opt Opt
 	v.Properties = make([]Property, 0, len(tallies))
 	for _, name := range order {
 		i := slices.IndexFunc(tallies, func(t tally) bool { return t.property == name })
-		if i < 0 {
+		if i < 0 { // no key
+			v.Properties = append(v.Properties, Property{Name: name, Verdict: NotApplicable, Note: "the history is empty"})
 			continue
 		}
 		v.Properties = append(v.Properties, tallies[i].judged(ev, opt))
