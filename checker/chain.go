@@ -11,8 +11,8 @@ import (
 //
 // It keeps every way to explain the writes so far. A write must be placed once no later call can come before it: then each way is extended by the
 // writes under way that lead to the value it has read. If no way is left, the write has overwritten a value that its writer had not read, and the
-// search goes on from what it stored. If ways are left but for the fences, an accepted write was stale. A write without recorded values may have read
-// and stored any.
+// search goes on from what it stored. If every way that is left has a write after one with a higher fence, an accepted write was stale. A write without
+// recorded values may have read and stored any.
 type chain struct {
 	k      *keyLog
 	error  int64     // by how much the clocks of two clients may differ
@@ -20,11 +20,11 @@ type chain struct {
 	unsure []*record // writes of unknown outcome
 	ways   []way
 	lost   func(last, w *record)
-	stale  func(w *record)      // reports a write that every way places after one with a higher fence
-	known  func(w *record) bool // reports whether a write is known to be stale: its fence decides nothing more
-	any    bool                 // fences decide nothing at present
-	gained int64                // sum of wrote-read of the accepted writes
-	gaveUp int                  // writes for which not every way was tried
+	stale  func(earlier, w *record) // reports a write that every way places after one with a higher fence
+	known  func(w *record) bool     // reports whether a write is known to be stale: its fence decides nothing more
+	any    bool                     // fences decide nothing
+	gained int64                    // sum of wrote-read of the accepted writes
+	gaveUp int                      // writes for which not every way was tried
 }
 
 // way is one explanation.
@@ -32,12 +32,12 @@ type way struct {
 	started bool // value is known
 	initial int64
 	value   int64
-	gained  int64     // by writes of unknown outcome
-	last    *record   // placed last
-	fence   uint64    // the highest of the writes placed
-	behind  *record   // the write placed last that has a fence below one before it
-	placed  []*record // of open
-	used    []*record // of unsure
+	gained  int64        // by writes of unknown outcome
+	last    *record      // placed last
+	highest *record      // of the writes placed, the one with the highest fence
+	behind  [][2]*record // writes, each followed by one with a lower fence, that are not reported yet
+	placed  []*record    // of open
+	used    []*record    // of unsure
 }
 
 // Bounds on the search for one write.
@@ -50,14 +50,23 @@ func (c *chain) read(r *record) int64  { return c.k.detailOf(r).until }
 func (c *chain) wrote(r *record) int64 { return c.k.detailOf(r).end }
 func (c *chain) valued(r *record) bool { return c.k.detailOf(r).role == valued }
 
-// fits reports whether a write may have read what a way leads to, and have been accepted after it.
+// fits reports whether a write may have read what a way leads to.
 func (c *chain) fits(from way, r *record) bool {
-	return (!from.started || !c.valued(r) || c.read(r) == from.value) && (c.any || !c.isBehind(from, r))
+	return !from.started || !c.valued(r) || c.read(r) == from.value
 }
 
+// isBehind reports whether a write is stale if it comes after a way.
 func (c *chain) isBehind(from way, r *record) bool {
-	fence := c.k.detailOf(r).fence
-	return fence != 0 && fence < from.fence && !c.known(r)
+	fence := c.fence(r)
+	return !c.any && fence != 0 && fence < c.fence(from.highest) && !c.known(r)
+}
+
+// fence returns the fence of a write; 0: none.
+func (c *chain) fence(w *record) uint64 {
+	if w == nil {
+		return 0
+	}
+	return c.k.detailOf(w).fence
 }
 
 // place places the writes that no call at now or later can precede.
@@ -85,13 +94,9 @@ func (c *chain) add(w *record) {
 // next places w in every way, after the writes that may precede it.
 func (c *chain) next(w *record) {
 	ways, all := c.reach(w)
-	if len(ways) == 0 && all && !c.any {
-		c.any = true
-		ways, all = c.reach(w)
-		c.any = false
-		if len(ways) > 0 {
-			c.stale(ways[0].behind)
-		}
+	slices.SortStableFunc(ways, func(a, b way) int { return cmp.Compare(len(a.behind), len(b.behind)) })
+	if len(ways) > 0 {
+		c.report(ways, ways[0].behind)
 	}
 	c.gained += c.wrote(w) - c.read(w)
 	if !all || len(ways) > maxWays {
@@ -111,6 +116,16 @@ func (c *chain) next(w *record) {
 		c.ways[i].placed = without(c.ways[i].placed, w)
 	}
 	c.open = slices.DeleteFunc(c.open, func(r *record) bool { return r == w })
+}
+
+// report reports the stale writes of the way that has the fewest.
+func (c *chain) report(ways []way, behind [][2]*record) {
+	for _, b := range behind {
+		c.stale(b[0], b[1])
+	}
+	for i := range ways {
+		ways[i].behind = ways[i].behind[len(behind):]
+	}
 }
 
 // reach returns the ways that end with w, or have placed it before; all reports whether every one was tried.
@@ -145,9 +160,12 @@ func (c *chain) then(from way, w *record, unsure bool) way {
 		to.initial = c.read(w)
 	}
 	if c.isBehind(from, w) {
-		to.behind = w
+		to.behind = append(slices.Clone(from.behind), [2]*record{from.highest, w})
 	}
-	to.started, to.value, to.last, to.fence = c.valued(w), c.wrote(w), w, max(from.fence, c.k.detailOf(w).fence)
+	if c.fence(w) > c.fence(from.highest) {
+		to.highest = w
+	}
+	to.started, to.value, to.last = c.valued(w), c.wrote(w), w
 	if unsure {
 		to.used = append(slices.Clone(from.used), w)
 		to.gained += c.wrote(w) - c.read(w)
@@ -162,7 +180,7 @@ func (c *chain) continued(from way, w *record, tries *int, seen map[string]bool,
 	if *tries--; *tries < 0 {
 		return
 	}
-	key := fmt.Sprint(from.value, from.started, from.fence, from.placed, from.used)
+	key := fmt.Sprint(from.value, from.started, c.fence(from.highest), len(from.behind), from.placed, from.used)
 	if seen[key] {
 		return
 	}

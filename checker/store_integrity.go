@@ -11,7 +11,8 @@ import (
 // chain.
 //
 // Stale write: one accepted with a fence below that of a write which had returned before, or of the client's own last write, or which precedes it in
-// every chain; or one under a hold that the server can no longer have kept at the write's call, if a write had returned under a hold requested after its own was granted.
+// every chain; or one under a hold that the server can no longer have kept at the write's call, if a write had returned under a hold requested after
+// its own was granted.
 //
 // An opportunity is an accepted write under an exclusive hold of a lock with one permit, or outside any hold. If there are writes under shared holds,
 // or under holds of which several may exist, no chain is judged.
@@ -215,7 +216,7 @@ func (s *storeIntegrity) lost(last, w *record) {
 }
 
 // beyond takes note of a write that is stale whatever the clock error. If it was found to be stale within it, that counts now.
-func (s *storeIntegrity) beyond(w *record) {
+func (s *storeIntegrity) beyond(_, w *record) {
 	if _, known := s.late[w]; !known {
 		s.losses++
 		return
@@ -232,16 +233,16 @@ func (s *storeIntegrity) beyond(w *record) {
 	}
 }
 
-// overtaken reports a write that was accepted after one with a higher fence, whichever of the possible orders it was.
-func (s *storeIntegrity) overtaken(w *record) {
+// overtaken reports a write that every order which is a chain places after one with a higher fence.
+func (s *storeIntegrity) overtaken(earlier, w *record) {
 	if s.d.k.sharedWrites {
 		return
 	}
 	s.damage.StaleWrites++
 	s.chained++
 	s.behind++
-	v := Violation{At: w.call, Lasted: w.ret - w.call, Clients: []string{s.d.clientName(w)}, Write: StaleFence, shownBy: byChain}
-	s.found(v, func() Witness { return s.d.witness([]*record{w}, w) })
+	v := Violation{At: w.call, Lasted: w.ret - w.call, Clients: []string{s.d.clientName(earlier), s.d.clientName(w)}, Write: StaleFence, shownBy: byChain}
+	s.found(v, func() Witness { return s.d.witness([]*record{earlier, w}, earlier, w) })
 }
 
 func (s *storeIntegrity) done() {
