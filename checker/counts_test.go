@@ -20,6 +20,16 @@ func TestALostUpdateByAStaleWriteIsOneViolation(t *testing.T) {
 	}
 }
 
+// TestOfTwoWritesAtOnceOneIsStale: b has read what a wrote, so a's write came first and its fence is the higher one. No update was lost.
+func TestOfTwoWritesAtOnceOneIsStale(t *testing.T) {
+	v := row{head: forever, ops: `
+		a write 0 9 ok fence=2 read=0 wrote=1
+		b write 1 8 ok fence=1 read=1 wrote=2`}.check(t)
+	if p := v.property(verdicts.StoreIntegrity); v.Damage.LostUpdates != 0 || v.Damage.StaleWrites != 1 || len(p.First.Clients) != 2 || p.First.Clients[1] != "b" {
+		t.Errorf("%+v, %+v", p.First, v.Damage)
+	}
+}
+
 // TestAStaleWriteIsNotWithinTheClockError: only what the order of the writes shows may be.
 func TestAStaleWriteIsNotWithinTheClockError(t *testing.T) {
 	head := leased
