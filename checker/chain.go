@@ -95,9 +95,7 @@ func (c *chain) add(w *record) {
 func (c *chain) next(w *record) {
 	ways, all := c.reach(w)
 	slices.SortStableFunc(ways, func(a, b way) int { return cmp.Compare(len(a.behind), len(b.behind)) })
-	if len(ways) > 0 {
-		c.report(ways, ways[0].behind)
-	}
+	c.reportFewest(ways)
 	c.gained += c.wrote(w) - c.read(w)
 	if !all || len(ways) > maxWays {
 		c.gaveUp++
@@ -118,8 +116,12 @@ func (c *chain) next(w *record) {
 	c.open = slices.DeleteFunc(c.open, func(r *record) bool { return r == w })
 }
 
-// report reports the stale writes of the way that has the fewest.
-func (c *chain) report(ways []way, behind [][2]*record) {
+// reportFewest reports the stale writes of the first way, which has the fewest.
+func (c *chain) reportFewest(ways []way) {
+	if len(ways) == 0 || len(ways[0].behind) == 0 {
+		return
+	}
+	behind := ways[0].behind
 	for _, b := range behind {
 		c.stale(b[0], b[1])
 	}

@@ -212,11 +212,13 @@ func (r *run) noOrder(v *checker.Violation) Answer {
 }
 
 // wasGone explains answers that a hold was gone: by what had ended it.
-func (r *run) wasGone(v *checker.Violation) (a Answer) {
+func (r *run) wasGone(v *checker.Violation) Answer {
 	for _, o := range v.Witness.All() {
-		if op := r.ops[o.ID]; op != nil && (op.Outcome == history.NotHeld || op.Outcome == history.LostHold) && a.Cause == "" {
-			a = r.taken(op)
+		if op := r.ops[o.ID]; op != nil && (op.Outcome == history.NotHeld || op.Outcome == history.LostHold) {
+			if a := r.taken(op); a.Cause != "" {
+				return a
+			}
 		}
 	}
-	return a
+	return Answer{}
 }

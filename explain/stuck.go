@@ -428,9 +428,12 @@ func (r *run) asked(n *node, i int, c *history.Command, at int64) (reply string,
 
 // withoutReply explains a wait whose command is not in the order because its reply was lost: executed when it was sent, it would have taken the lock.
 func (w *wait) withoutReply() Answer {
+	if w.votes > 1 { // one reply is not enough
+		return Answer{}
+	}
 	for _, c := range w.run.unseen[w.op.ID] {
 		for _, n := range w.nodes {
-			if n.index != c.Node || c.Sent > w.until || w.votes > 1 {
+			if n.index != c.Node || c.Sent > w.until {
 				continue
 			}
 			if _, changes, _ := w.asked(n, n.by(c.Sent-1), c, c.Sent); slices.ContainsFunc(changes, change.made) {
@@ -453,12 +456,15 @@ func (w *wait) unasked() Answer {
 
 // leftover explains a key that remained after all clients had finished; the violation names the key.
 func (r *run) leftover(v *checker.Violation) Answer {
+	longest := func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) } // its name may begin with another's
 	for _, n := range r.nodes {
+		if n.broken {
+			continue
+		}
 		values := n.state(len(n.events))
-		longest := func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) } // its name may begin with another's
 		for _, key := range slices.SortedFunc(maps.Keys(values), longest) {
 			at := n.writer(len(n.events), change{key: key, before: values[key]})
-			if n.broken || !strings.Contains(v.Witness.Leftover, key) || at < 0 || n.events[at].open || n.events[at].op == nil {
+			if !strings.Contains(v.Witness.Leftover, key) || at < 0 || n.events[at].open || n.events[at].op == nil {
 				continue
 			}
 			maker := &n.events[at]
