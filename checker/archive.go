@@ -21,7 +21,6 @@ var errAssumption = errors.New("broken assumption about the record")
 type archive struct {
 	header  history.Header
 	file    string // "" = not read from a file
-	named   bool   // the source can name lines
 	clients compact.Strings
 	tokens  compact.Strings
 	grantee compact.List[uint32] // by token: number+1 of the key on which it was granted last
@@ -32,22 +31,16 @@ type archive struct {
 	ids     []uint64 // by position, from the first operation whose id is not its position; nil before that
 }
 
-// named is a Source that knows the name of its file.
-type named interface{ File() string }
-
-// load reads a source to its end. It needs 36 bytes of memory for each operation, 64 more for each grant, extend and write, and the bytes of the
+// load reads the operations to their end. It needs 36 bytes of memory for each operation, 64 more for each grant, extend and write, and the bytes of the
 // distinct clients, keys and tokens.
-func load(ctx context.Context, header history.Header, src Source) (*archive, error) {
-	a := &archive{header: header, byName: map[string]*keyLog{}}
-	if n, ok := src.(named); ok {
-		a.file, a.named = n.File(), true
-	}
+func load(ctx context.Context, in Input) (*archive, error) {
+	a := &archive{header: in.Header, file: in.File, byName: map[string]*keyLog{}}
 	var op history.Operation
 	for {
 		if a.lines%4096 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		err := src.Next(&op)
+		err := in.Ops.Next(&op)
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -151,7 +144,7 @@ func (a *archive) checkToken(k *keyLog, token uint32, op *history.Operation) err
 // broken returns the error for an operation, given by position, that breaks an assumption. Operation n of a file is its line n+1.
 func (a *archive) broken(line uint32, format string, args ...any) error {
 	msg := fmt.Sprintf(format, args...)
-	if a.named {
+	if a.file != "" {
 		return &history.SyntaxError{File: a.file, Line: int(line) + 1, Msg: msg, Err: errAssumption}
 	}
 	return fmt.Errorf("operation %d: %s: %w", line, msg, errAssumption)

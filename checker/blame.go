@@ -193,7 +193,7 @@ func (x *executions) culprits(base, r rule) (set []*record, known bool) {
 
 // reportBlamed reports operation r, and for a release the hold that it can have ended, if there was one.
 func (d *keyInput) reportBlamed(t *tally, x *executions, r *record, by rule) {
-	if by == ruleClaims && d.ev.serverFault(d.clientName(r), d.since(r), r.ret) {
+	if by == ruleClaims && d.restored(r) {
 		if _, left := t.left[r]; !left {
 			t.opportunities--
 			t.leave(r, metAFault)

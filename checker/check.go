@@ -15,6 +15,7 @@ type Source interface {
 type Input struct {
 	Header   history.Header
 	Ops      Source
+	File     string            // from which Ops come, one in each line after the header, for error messages; "": from no such file
 	Commands []history.Command // may be empty
 	Faults   []history.Window
 }
@@ -66,7 +67,7 @@ func Check(ctx context.Context, in Input, opt Options) (*Verdict, error) {
 		in.Header.Permits = 1
 	}
 	opt = opt.withDefaults()
-	a, err := load(ctx, in.Header, in.Ops)
+	a, err := load(ctx, in)
 	if err != nil {
 		return nil, err
 	}

@@ -114,9 +114,9 @@ func TestAssumptionsOfFilesAreNamedByLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Check(t.Context(), Input{Header: in.Header(), Ops: in}, Options{})
+	_, err = Check(t.Context(), Input{Header: in.Header(), Ops: in, File: "a.jsonl"}, Options{})
 	var syntax *history.SyntaxError
-	if !errors.As(err, &syntax) || syntax.Line != 4 || !errors.Is(err, errAssumption) {
+	if !errors.As(err, &syntax) || syntax.File != "a.jsonl" || syntax.Line != 4 || !errors.Is(err, errAssumption) {
 		t.Errorf("%v", err)
 	}
 }

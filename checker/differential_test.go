@@ -122,7 +122,7 @@ type opinion struct {
 func sweepAndSearch(ctx context.Context, h history.Header, ops []history.Operation, search bool) opinion {
 	h.Permits = max(h.Permits, 1)
 	in := Input{Header: h, Ops: history.NewSlice(ops)}
-	a, err := load(ctx, h, in.Ops)
+	a, err := load(ctx, in)
 	if err != nil {
 		return opinion{found: " " + err.Error()}
 	}

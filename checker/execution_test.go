@@ -11,7 +11,8 @@ import (
 func executionsOf(t *testing.T, in Input, ops []history.Operation) *executions {
 	t.Helper()
 	in.Header.Permits = max(in.Header.Permits, 1)
-	a, err := load(t.Context(), in.Header, history.NewSlice(ops))
+	in.Ops = history.NewSlice(ops)
+	a, err := load(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}

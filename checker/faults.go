@@ -46,11 +46,6 @@ func (e *evidence) excused(client string, from, to int64) bool {
 	return e.meets(from, to, func(w *history.Window) bool { return e.concerns(w, client, from, to) })
 }
 
-// serverFault reports whether a confirmed fault of a node that a client sent commands to meets [from, to].
-func (e *evidence) serverFault(client string, from, to int64) bool {
-	return e.meets(from, to, func(w *history.Window) bool { return w.Client == "" && e.concerns(w, client, from, to) })
-}
-
 // meets reports whether a confirmed fault for which is returns true meets [from, to].
 func (e *evidence) meets(from, to int64, is func(*history.Window) bool) bool {
 	return slices.ContainsFunc(e.faults, func(w history.Window) bool {
@@ -210,6 +205,11 @@ func upsetsOf(w *history.Window) []upset {
 // clocksMove reports whether a confirmed fault may have made leases longer than granted.
 func (e *evidence) clocksMove() bool {
 	return slices.ContainsFunc(e.faults, func(w history.Window) bool {
-		return w.Confirmed && w.Client == "" && (w.Fault == faultJumpClock || w.Fault == faultDriftClock)
+		return w.Confirmed && movesClock(&w)
 	})
+}
+
+// movesClock reports whether a fault may have made leases longer than granted, also after it ended.
+func movesClock(w *history.Window) bool {
+	return w.Client == "" && (w.Fault == faultJumpClock || w.Fault == faultDriftClock)
 }

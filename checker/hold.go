@@ -53,11 +53,12 @@ func inOrder(ops []history.Operation) []history.Operation {
 
 // Holds returns the holds in the given operations by start, as a check finds them. An error means a broken assumption about the record.
 func Holds(h history.Header, ops []history.Operation, faults []history.Window) (all []Hold, err error) {
-	a, err := load(context.Background(), h, history.NewSlice(ops))
+	in := Input{Header: h, Ops: history.NewSlice(ops), Faults: faults}
+	a, err := load(context.Background(), in)
 	if err != nil {
 		return nil, err
 	}
-	ev := newEvidence(Input{Header: h, Faults: faults})
+	ev := newEvidence(in)
 	for _, k := range a.keys {
 		if err := a.findHolds(k, ev); err != nil {
 			return nil, err

@@ -80,7 +80,7 @@ type openHold struct {
 
 func (a *archive) findHolds(k *keyLog, ev *evidence) error {
 	p := &holdPass{a: a, k: k, ev: ev, keep: keep(a.header), clients: map[uint32]*clientHolds{}}
-	k.denied, k.claims, k.anew = map[*record]*detail{}, map[*record]bool{}, map[*record]*detail{}
+	k.denied, k.claims, k.anew = map[*record]*detail{}, map[*record]int64{}, map[*record]*detail{}
 	k.orphans, k.behind = map[uint32]int64{}, map[*record][]history.Command{}
 	for r := range k.walk() {
 		if err := p.step(r); err != nil {
@@ -231,7 +231,7 @@ func (p *holdPass) takeEarly(who *clientHolds, h *openHold, r *record) {
 func (p *holdPass) ownerless(who *clientHolds, x *record) {
 	token := p.k.tokenOf(x)
 	if x.outcome == history.OK && (who.lost > x.ret || token != 0 && p.granted.has(token)) {
-		p.k.claims[x] = true
+		p.k.claims[x] = never
 	}
 }
 

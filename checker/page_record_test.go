@@ -217,7 +217,12 @@ func (r *record) cannotHaveBeen(i int) bool {
 			return true
 		}
 	}
-	a := r.ops[h.acquire]
+	return r.leaseEnd(i, h) < op.Call || r.overtaken(i)
+}
+
+// leaseEnd returns the last instant at which the server can have kept a hold, as far as what was asked before operation i shows.
+func (r *record) leaseEnd(i int, h *pageHold) int64 {
+	op, a := r.ops[i], r.ops[h.acquire]
 	last := a.Return // the latest earlier effect on it
 	unsure := int64(0)
 	for k, o := range r.ops {
@@ -239,10 +244,10 @@ func (r *record) cannotHaveBeen(i int) bool {
 			unsure++
 		}
 	}
-	if r.h.Lease > 0 && last+r.keep()*(1+unsure) < op.Call {
-		return true
+	if r.h.Lease == 0 {
+		return always
 	}
-	return r.overtaken(i)
+	return last + r.keep()*(1+unsure)
 }
 
 // overtaken reports whether a conflicting grant to another client, later than that of an operation's hold, had returned before it.
@@ -318,15 +323,22 @@ func (r *record) meantSince(i int) int64 {
 	return r.since(i)
 }
 
-// forgiven reports whether a fault of a server, or if votes count of the client, may have kept or restored a hold since it began.
+// forgiven reports whether a fault of a server, or if votes count of the client, may have kept or restored a hold since it began. One that came after
+// the end of the lease and was over before the operation can't, unless it moved a clock.
 func (r *record) forgiven(i int) bool {
-	op := r.ops[i]
+	op, end := r.ops[i], int64(always)
+	if h := cmp.Or(r.before[i], r.of[i]); h != nil {
+		if at := r.leaseEnd(i, h); at < op.Call {
+			end = at
+		}
+	}
 	return slices.ContainsFunc(r.faults, func(w history.Window) bool {
-		return w.Confirmed && (w.Client == "" || r.h.Votes && w.Client == op.Client) && w.Start <= op.Return && last(w) >= r.meantSince(i)
+		late := w.Start > end && last(w) < op.Call && w.Fault != "jump-clock" && w.Fault != "drift-clock"
+		return w.Confirmed && !late && (w.Client == "" || r.h.Votes && w.Client == op.Client) && w.Start <= op.Return && last(w) >= r.meantSince(i)
 	})
 }
 
-// serverFault reports whether a fault of a server is confirmed.
-func (r *record) serverFault() bool {
-	return slices.ContainsFunc(r.faults, func(w history.Window) bool { return w.Confirmed && w.Client == "" })
+// restorable reports whether a fault that may keep or restore a hold is confirmed: a server's, or if votes count a client's.
+func (r *record) restorable() bool {
+	return slices.ContainsFunc(r.faults, func(w history.Window) bool { return w.Confirmed && (w.Client == "" || r.h.Votes) })
 }

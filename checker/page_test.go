@@ -152,7 +152,7 @@ func (r *record) search(out map[verdicts.Property]expected) {
 	}
 	if len(blamed) == 1 && blamed[0] != "" {
 		set(blamed[0], checker.Fail)
-		if e := out[blamed[0]]; blamed[0] == verdicts.ReleaseSafety && r.serverFault() { // whether it met the fault depends on which operation is to blame
+		if e := out[blamed[0]]; blamed[0] == verdicts.ReleaseSafety && r.restorable() { // whether it met the fault depends on which operation is to blame
 			e.open = "whether a fault excuses it depends on which operation is to blame"
 			out[blamed[0]] = e
 		}

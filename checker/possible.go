@@ -116,10 +116,16 @@ func (p *holdPass) deny(h *openHold, r *record) {
 	}
 }
 
-// claim records an accepted operation if the lease of its hold had certainly ended by its call, whatever else was under way.
+// claim records an accepted operation if its hold was certainly gone by its call, whatever else was under way.
 func (p *holdPass) claim(h *openHold, r *record) {
-	if !p.kept(h, r) {
-		p.k.claims[r] = true
+	if p.kept(h, r) {
+		return
+	}
+	uncapped := *h
+	uncapped.cap = never
+	p.k.claims[r] = never
+	if ended := p.keptUntil(&uncapped, r.call); ended < r.call { // else it was said to be gone earlier
+		p.k.claims[r] = ended
 	}
 }
 

@@ -123,7 +123,7 @@ type keyLog struct {
 
 	// Results of the pass over its holds.
 	denied   map[*record]*detail           // by reply that says so: the hold that is gone although, as far as its client knew, its lease was running
-	claims   map[*record]bool              // accepted releases and extends whose hold certainly no longer existed, or that belong to none
+	claims   map[*record]int64             // by accepted release or extend whose hold certainly no longer existed: when its lease ended; never if it had not, or for an operation of no hold
 	anew     map[*record]*detail           // by extend that began a hold after a loss: the hold that it extended
 	behind   map[*record][]history.Command // by operation that began a hold: commands that may have renewed it without telling
 	cleanups bool                          // a client released after an acquire of unknown outcome

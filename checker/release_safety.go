@@ -20,8 +20,9 @@ import (
 // own mark, which is there beside the other's. A plain DEL of a key that another client's shared hold had written ends that hold, whichever grant is
 // later.
 //
-// An opportunity is a release or extend that succeeded. Without commands it is not judged if, since the hold began, a confirmed fault hit a node that
-// its commands went to, or, if votes count, the client: the nodes may disagree.
+// An opportunity is a release or extend that succeeded. Without commands it is not judged if a confirmed fault may have kept or restored the hold: one of
+// a node that its commands went to, or, if votes count, of the client, as the nodes may disagree. A fault that began after the lease had ended, and was over
+// before the call, found nothing to keep or restore, unless it moved a clock.
 //
 // Limits: a release without a reply is not judged, because it is unknown when it took effect; what it destroys shows as a violation of mutual
 // exclusion. For semaphores of several permits only the end of the lease shows that a hold was gone.
@@ -52,7 +53,7 @@ func (s *releaseSafety) judge(r *record) {
 	victim := s.victim(r)
 	shown := victim != nil
 	if victim == nil && (r.op == history.Extend || !s.commands(r)) && s.cannotHaveBeen(r) {
-		if s.excused(r, s.d.since(r)) {
+		if s.d.restored(r) {
 			s.leave(r, metAFault)
 			return
 		}
@@ -96,13 +97,15 @@ func (d *keyInput) meant(r *record) *detail {
 	return d.holdOf(r)
 }
 
-// excused reports whether a fault since the hold began may have kept it or restored it. A server's fault may; a client's may not, unless votes count:
-// a lost message leaves nodes that disagree.
-func (s *releaseSafety) excused(r *record, from int64) bool {
-	if s.d.a.header.Votes {
-		return s.d.ev.excused(s.d.clientName(r), from, r.ret)
-	}
-	return s.d.ev.serverFault(s.d.clientName(r), from, r.ret)
+// restored reports whether a fault since the hold of operation r began may have kept or restored it. A server's fault may; a client's may not, unless
+// votes count: a lost message leaves nodes that disagree.
+func (d *keyInput) restored(r *record) bool {
+	client, from := d.clientName(r), d.since(r)
+	ended, ends := d.k.claims[r]
+	return d.ev.meets(from, r.ret, func(w *history.Window) bool {
+		inTime := !ends || w.Start <= ended || w.Last() >= r.call || movesClock(w)
+		return inTime && (w.Client == "" || d.a.header.Votes) && d.ev.concerns(w, client, from, r.ret)
+	})
 }
 
 // commands reports whether the commands of r's client were recorded.
@@ -110,7 +113,8 @@ func (s *releaseSafety) commands(r *record) bool { return len(s.d.ev.commands[s.
 
 // cannotHaveBeen reports whether r's hold was certainly gone by r's call, and r cannot mean another.
 func (s *releaseSafety) cannotHaveBeen(r *record) bool {
-	return (s.d.k.claims[r] || s.later(r) != nil) && !s.meansNext(r)
+	_, claimed := s.d.k.claims[r]
+	return (claimed || s.later(r) != nil) && !s.meansNext(r)
 }
 
 // meansNext reports whether r may belong to a hold that its client was being granted meanwhile. Both may have taken effect at one instant.

@@ -31,6 +31,7 @@ func (w *renewal) returned(r *record) {
 		return
 	}
 	denied := w.d.k.denied[r]
+	_, claimed := w.d.k.claims[r]
 	switch {
 	case r.op == history.Extend && (r.outcome == history.Unknown || r.outcome == history.Fail):
 		w.unjudged(1, "not answered")
@@ -44,7 +45,7 @@ func (w *renewal) returned(r *record) {
 	case denied != nil && w.d.obeys("healthy-lost"):
 		v := Violation{At: r.ret, Clients: []string{w.d.clientName(r)}}
 		w.found(v, func() Witness { return w.d.witness([]*record{denied.began}, r) })
-	case r.op == history.Extend && w.d.k.claims[r] && w.d.holdOf(r) == nil && w.d.obeys("outlived-release"):
+	case r.op == history.Extend && claimed && w.d.holdOf(r) == nil && w.d.obeys("outlived-release"):
 		w.foundAt(r)
 	}
 }

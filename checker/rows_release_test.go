@@ -137,4 +137,28 @@ var releaseRows = []row{
 		b acquire 8 8 unknown shared
 		b release 8 8 ok token=x
 		b acquire 15 18 ok shared token=y`, want: "mutual-exclusion×1"},
+	// The node restarted after a's lease had ended, and was up again before b was granted: there was nothing to restore.
+	{name: "a release of another's hold, after a restart that came after the lease", rule: "mis-unlock", head: leased, ops: releaseAfterLease, extra: hitFrom(faultKillServer, 110, 115), want: "release-safety×1"},
+	// It restarted while the lease ran: what it kept may have been older, with an end that is later by its clock.
+	{name: "a release of another's hold, after a restart while the lease ran", head: leased, ops: releaseAfterLease, extra: hitFrom(faultKillServer, 50, 60)},
+	{name: "a release of another's hold during a partition", head: leased, ops: releaseAfterLease, extra: hitFrom(faultPartition, 159, 170)},
+	// A clock that was set back made the lease longer, also after it had ended by true time.
+	{name: "a release of another's hold, after a clock ran slow", head: leased, ops: releaseAfterLease, extra: hitFrom(faultDriftClock, 110, 115)},
+	// a's hold was said to be gone while its lease ran: a restart with older data may have brought it back.
+	{name: "an extend of what was said to be gone, after a restart", head: leased, ops: `
+		a acquire 0 1 ok
+		a extend 20 21 not_held
+		a extend 60 61 ok`, extra: hitFrom(faultKillServer, 30, 40), want: "renewal×1"},
+}
+
+// releaseAfterLease is a's release of b's hold, long after a's own lease.
+const releaseAfterLease = `
+	a acquire 0 1 ok
+	b acquire 120 121 ok
+	a release 160 161 ok
+	b release 170 171 not_held`
+
+// hitFrom is the record of a fault of the server; from and to are in milliseconds.
+func hitFrom(fault string, from, to int64) Input {
+	return Input{Faults: []history.Window{{Fault: fault, Start: from * msec, End: to * msec, Confirmed: true}}}
 }

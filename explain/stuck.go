@@ -155,7 +155,7 @@ func (w *wait) blocker() Answer {
 	if len(makers) == 0 || w.would(w.attempt, makers[len(makers)-1], without{}) { // the refusal is not reproduced
 		return Answer{}
 	}
-	for _, at := range makers {
+	for _, at := range w.unreleasedFirst(makers) {
 		if w.freedWithout(at) {
 			if a := w.blocked(at, ""); a.Cause != "" {
 				return a
@@ -172,6 +172,16 @@ func (w *wait) blocker() Answer {
 		}
 	}
 	return Answer{}
+}
+
+// unreleasedFirst puts the commands of holds that were released after the others: one whose client never released is nearer to the root of a wait
+// that both explain.
+func (w *wait) unreleasedFirst(makers []int) []int {
+	released := func(at int) bool {
+		op := w.attempt.node.events[at].op
+		return op != nil && w.holdOf[op.ID] != nil && w.gone(w.ops[w.holdOf[op.ID].Acquire.ID], w.attempt.time())
+	}
+	return append(slices.DeleteFunc(slices.Clone(makers), released), slices.DeleteFunc(slices.Clone(makers), func(at int) bool { return !released(at) })...)
 }
 
 // andOthers names the acquires that are left out together with one.

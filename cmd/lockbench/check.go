@@ -100,13 +100,13 @@ func (a *app) checkOnce(ctx context.Context, path string, plain, known bool) (j 
 		return j, asInput(err)
 	}
 	defer func() { err = errors.Join(err, h.ops.Close()) }()
-	in := checker.Input{Header: h.header}
+	in := checker.Input{Header: h.header, File: h.file}
 	var scripts map[string]string
 	if in.Commands, scripts, in.Faults, err = sidecars(h); err != nil {
 		return j, asInput(err)
 	}
 	read := &counting{Source: h.ops, windows: in.Faults, errors: &j.errors}
-	if in.Ops = read.source(); known {
+	if in.Ops = read; known {
 		in.Ops = history.NewCut(read)
 	}
 	j.run = describe(h)
@@ -133,18 +133,6 @@ type counting struct {
 	checker.Source
 	windows []history.Window
 	errors  *results.AcquireErrors
-}
-
-// source keeps the name of the file, if the source has one: errors give it with the line.
-func (c *counting) source() checker.Source {
-	type named interface{ File() string }
-	if file, ok := c.Source.(named); ok {
-		return struct {
-			*counting
-			named
-		}{c, file}
-	}
-	return c
 }
 
 func (c *counting) Next(op *history.Operation) error {
@@ -195,6 +183,7 @@ func operations(src checker.Source) (all []history.Operation, err error) {
 // openedHistory is an open history file.
 type openedHistory struct {
 	path      string
+	file      string // the same if each operation is a line of it; else ""
 	header    history.Header
 	ops       closingSource
 	truncated func() bool       // known at the end
@@ -238,7 +227,7 @@ func openHistory(path string) (openedHistory, error) {
 		return openedHistory{}, err
 	}
 	r.Salvage()
-	return openedHistory{path: path, header: r.Header(), ops: r, truncated: r.Truncated}, nil
+	return openedHistory{path: path, file: path, header: r.Header(), ops: r, truncated: r.Truncated}, nil
 }
 
 // inMemory is a history that has no file to close.
