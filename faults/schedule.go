@@ -2,7 +2,6 @@ package faults
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -99,12 +98,14 @@ func (s Schedule) Playable() Schedule {
 	return out
 }
 
-// Has reports whether a fault of the schedule satisfies is.
-func (s Schedule) Has(is func(Kind) bool) bool {
-	return slices.ContainsFunc(s, func(step Step) bool {
-		kind, _ := FindKind(step.Fault.Fault)
-		return step.Kind == StepBegin && is(kind)
-	})
+// Faults returns the faults that begin in the schedule, in order.
+func (s Schedule) Faults() (all []Spec) {
+	for _, step := range s {
+		if step.Kind == StepBegin {
+			all = append(all, step.Fault)
+		}
+	}
+	return all
 }
 
 // Order is how far a run followed a schedule.

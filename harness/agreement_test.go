@@ -178,6 +178,29 @@ func TestWhatAWorldCannotDoIsRefused(t *testing.T) {
 	}
 }
 
+// A scenario that leaves the topology to the lock may name a node that the lock does not have.
+func TestAFaultOfNoNodeIsRefused(t *testing.T) {
+	for _, row := range []struct {
+		lock, want string
+	}{
+		{"token", "kill-server of far on node 3: usage: token, standalone, has 1"},
+		{"redlock", ""}, // five nodes
+	} {
+		v, ok := catalogue.Find(row.lock)
+		if !ok {
+			t.Fatal(row.lock)
+		}
+		s := scenarios.Scenario{Name: "far", Workload: "counter", Clients: 1, Faults: []faults.Spec{{Fault: faults.KillServer, Node: 3}}}
+		var got string
+		if err := (Experiment{Variant: v, Scenario: s, Provider: &Sim{}}).Validate(); err != nil {
+			got = err.Error()
+		}
+		if got != row.want {
+			t.Errorf("%s: %q, want %q", row.lock, got, row.want)
+		}
+	}
+}
+
 // renamed is a provider under another name.
 type renamed struct {
 	servers.Provider

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -97,8 +98,10 @@ func (e Experiment) Validate() error {
 	if err := e.validateSubject(); err != nil {
 		return err
 	}
-	if err := e.refused(); err != nil {
-		return err
+	for _, f := range e.faults() {
+		if err := cmp.Or(e.refused(f), e.misdirected(f)); err != nil {
+			return err
+		}
 	}
 	if e.Scenario.Clients < 1 {
 		return fmt.Errorf("clients %d: %w: at least 1", e.Scenario.Clients, ErrUsage)
@@ -106,16 +109,23 @@ func (e Experiment) Validate() error {
 	return nil
 }
 
-// refused returns an error if a fault of the plan, or of the schedule, is impossible in the experiment's world.
-func (e Experiment) refused() (err error) {
-	e.has(func(k faults.Kind) bool {
-		why := k.Refusal(e.Provider.Name(), e.topology())
-		if why != "" && err == nil {
-			err = fmt.Errorf("%s of %s on %s, %s: %w: %s", k.Name, e.Scenario.Name, e.Provider.Name(), e.topology(), servers.ErrRefused, why)
-		}
-		return false
-	})
-	return err
+// refused returns an error if a fault is impossible in the experiment's world.
+func (e Experiment) refused(f faults.Spec) error {
+	kind, _ := faults.FindKind(f.Fault)
+	if why := kind.Refusal(e.Provider.Name(), e.topology()); why != "" {
+		return fmt.Errorf("%s of %s on %s, %s: %w: %s", f.Fault, e.Scenario.Name, e.Provider.Name(), e.topology(), servers.ErrRefused, why)
+	}
+	return nil
+}
+
+// misdirected returns an error if a fault names a node that the lock does not have. A scenario that leaves the topology to the lock may name one.
+func (e Experiment) misdirected(f faults.Spec) error {
+	s := e.Scenario
+	s.Topology = e.topology()
+	if most := s.NodeCount(); f.Node > most {
+		return fmt.Errorf("%s of %s on node %d: %w: %s, %s, has %d", f.Fault, s.Name, f.Node, ErrUsage, e.Variant.Name, s.Topology, most)
+	}
+	return nil
 }
 
 // onUsers reports whether the servers are a user's, given by URL.
@@ -139,9 +149,14 @@ func (e Experiment) OpenLoop() workloads.OpenLoop {
 	return workloads.OpenLoop{Rate: s.Rate, Pace: s.Pace, Clients: s.Clients, Time: s.WarmUp.Of(lease) + s.Length.Of(lease), Seed: e.Seed}
 }
 
+// faults returns the faults of the plan and of the schedule.
+func (e Experiment) faults() []faults.Spec {
+	return slices.Concat(e.Scenario.Faults, e.Schedule.Faults())
+}
+
 // has reports whether a fault of the plan, or of the schedule, satisfies is.
 func (e Experiment) has(is func(faults.Kind) bool) bool {
-	return e.Schedule.Has(is) || slices.ContainsFunc(e.Scenario.Faults, func(f faults.Spec) bool {
+	return slices.ContainsFunc(e.faults(), func(f faults.Spec) bool {
 		kind, _ := faults.FindKind(f.Fault)
 		return is(kind)
 	})

@@ -16,7 +16,7 @@ const defaultNodes = 5
 // from the seed. The result depends on its arguments alone. Resolving a plan again, with any seed, changes nothing.
 func (s Scenario) Resolve(seed uint64, topology impls.Topology) Scenario {
 	s.Topology = cmp.Or(s.Topology, topology, impls.Standalone)
-	s.Nodes = nodes(s)
+	s.Nodes = s.NodeCount()
 	s.Keys, s.Permits = max(s.Keys, 1), max(s.Permits, 1)
 	s.Persistence = cmp.Or(s.Persistence, impls.PersistNone)
 	lease := s.Lease.Fixed
@@ -38,8 +38,8 @@ func (s Scenario) Resolve(seed uint64, topology impls.Topology) Scenario {
 // planStream separates the plan's random numbers from the clients', which use the same seed.
 const planStream = 0x706c616e
 
-// nodes returns the number of nodes of a scenario's topology.
-func nodes(s Scenario) int {
+// NodeCount returns the number of nodes of the scenario's topology; 1 if that is the lock's own.
+func (s Scenario) NodeCount() int {
 	switch s.Topology {
 	case impls.Independent:
 		return cmp.Or(s.Nodes, defaultNodes)

@@ -43,7 +43,7 @@ func mostNodes(s Scenario) int {
 	if s.Topology == "" {
 		return maxNodes
 	}
-	return nodes(s)
+	return s.NodeCount()
 }
 
 // validateRepeats reports counts of events that happen once.
