@@ -348,6 +348,36 @@ var rows = []struct{ what, text string }{
 		c2 acquire 10-5000 busy : SET job b NX PX 9000 -> (nil) @10-11
 		c1 release 50-52 ok : DEL job -> 1
 		violation progress 52-5000 c2 = lost-wakeup`},
+	// Two of three keys never expire, and two votes are needed: both are to blame.
+	{"two of three keys that never expire", `
+		lock mutex 300
+		c1 acquire 0-2 ok valid=300 : n0:SET job a NX -> OK @0-1 | n1:SET job a NX -> OK @0-1 | n2:SET job a NX PX 300 -> OK @0-1
+		c2 acquire 10-5000 busy : n0:SET job b NX PX 300 -> (nil) @4000-4001 | n1:SET job b NX PX 300 -> (nil) @4000-4001 | n2:SET job b NX PX 300 -> OK @4000-4001
+		violation progress 302-5000 c2 = no-expiry`},
+	// The third vote is lost to a restart that brought a key back: the two that never expire would have been enough, that one not.
+	{"votes lost to two causes, of which one is enough", `
+		lock mutex 9000
+		c1 acquire 0-2 ok : n0:SET job a NX -> OK @0-1 | n1:SET job a NX -> OK @0-1 | n2:SET job a NX PX 9000 -> OK @0-1
+		c1 release 3-4 fail : n2:DEL job -> 1
+		effect n2 50 restarted turn=3 kept=job
+		c2 acquire 100-5000 busy : n0:SET job b NX PX 9000 -> (nil) @4000-4001 | n1:SET job b NX PX 9000 -> (nil) @4000-4001 | n2:SET job b NX PX 9000 -> (nil) @4000-4001
+		violation progress 400-5000 c2 = no-expiry`},
+	// One key never expires, one is back after a restart, and the third lies there by right: neither cause alone would have made the difference.
+	{"votes lost to two causes, of which none is enough", `
+		lock mutex 9000
+		c1 acquire 0-2 ok : n0:SET job a NX -> OK @0-1 | n1:SET job a NX PX 9000 -> OK @0-1 | n2:SET job a NX PX 9000 -> OK @0-1
+		c1 release 3-4 fail : n1:DEL job -> 1 @3-3.5 | n2:DEL job -> 1 @3.5-4
+		effect n1 50 restarted turn=4 kept=job
+		c3 acquire 60-62 busy : n2:SET job c NX PX 9000 -> OK @60-61
+		c2 acquire 100-5000 busy : n0:SET job b NX PX 9000 -> (nil) @4000-4001 | n1:SET job b NX PX 9000 -> (nil) @4000-4001 | n2:SET job b NX PX 9000 -> (nil) @4000-4001
+		violation progress 400-5000 c2 = unknown`},
+	// c2 lost both votes once and then slept, though both were free from 52 on.
+	{"a waiter for votes that missed its wake-up", `
+		lock mutex 9000
+		c1 acquire 0-2 ok : n0:SET job a NX PX 9000 -> OK @0-1 | n1:SET job a NX PX 9000 -> OK @0-1
+		c2 acquire 10-5000 busy : n0:SET job b NX PX 9000 -> (nil) @10-11 | n1:SET job b NX PX 9000 -> (nil) @10-11
+		c1 release 50-52 ok : n0:DEL job -> 1 @50-51 | n1:DEL job -> 1 @50-51
+		violation progress 52-5000 c2 = lost-wakeup`},
 	// c2's SET NX found no key, although nothing in the record deleted c1's: the record cannot explain it.
 	{"a reply that no execution explains", `
 		lock mutex 1000

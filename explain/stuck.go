@@ -32,6 +32,8 @@ func (r *run) stuck(v *checker.Violation) Answer {
 		return w.never()
 	case w.attempt == nil:
 		return firstOf(w.unseen, w.withoutReply, w.unasked)
+	case r.votes > 1:
+		return firstOf(w.unseen, w.idleAtQuorum, w.outvoted, w.never)
 	}
 	return firstOf(w.unseen, w.idle, w.fault, w.blocker, w.never)
 }
@@ -130,7 +132,7 @@ func (w *wait) fault() Answer {
 	for i := w.attempt.events[0] - 1; i >= 0; i-- {
 		e := &n.events[i]
 		if e.effect != nil && w.would(w.attempt, i, without{events: []int{i}}) && w.madeWithout(i) {
-			return because(faultNames[e.effect.What], sentence("without ", words(e), ", ", Name(w.op.Client), " would have been granted"), e.reported("", nil))
+			return because(faultNames[e.effect.What], sentence("without ", words(e), ", ", Name(w.op.Client), w.prize()), e.reported("", nil))
 		}
 	}
 	return Answer{}
@@ -251,7 +253,7 @@ func (w *wait) blocked(at int, others string) Answer {
 		if e := w.early(n, first)[c.key]; e != nil && e.sameData(v) {
 			v = e
 		}
-		return because(w.left(v, n, at), sentence("without ", words(maker), others, ", ", Name(w.op.Client), " would have been granted: ", w.whyKept(v, maker)),
+		return because(w.left(v, n, at), sentence("without ", words(maker), others, ", ", Name(w.op.Client), w.prize()+": ", w.whyKept(v, maker)),
 			maker.reported("", []string{c.key}))
 	}
 	return Answer{}
@@ -402,6 +404,14 @@ func (w *wait) votesWith(e *event) (votes int) {
 
 // idle explains a wait during most of which the lock was free and the client sent no request.
 func (w *wait) idle() Answer {
+	if !w.free() {
+		return Answer{}
+	}
+	return w.unasked()
+}
+
+// free reports whether the place of the attempt was free during most of the wait, and its client sent no request there.
+func (w *wait) free() bool {
 	n, first := w.attempt.node, w.attempt.events[0]
 	last, keys := w.attempt.last(), w.attempt.keys()
 	freed, next := n.events[last].at, first+1
@@ -411,7 +421,7 @@ func (w *wait) idle() Answer {
 		}
 	}
 	if w.until-freed < (w.until-w.from)/2 {
-		return Answer{}
+		return false
 	}
 	asks := []*event{w.begins(w.op, n)} // the server may not have known its script
 	for _, i := range w.attempt.events {
@@ -419,10 +429,10 @@ func (w *wait) idle() Answer {
 	}
 	for _, e := range asks {
 		if reply, changes, ok := w.asked(n, next, e.cmd, w.until); ok && w.accepts(e, reply, changes) {
-			return w.unasked()
+			return true
 		}
 	}
-	return Answer{}
+	return false
 }
 
 // asked returns the reply to a request that a node executes at an instant, with the data before its i-th event, and what the request changes; ok
