@@ -111,6 +111,16 @@ var rows = []struct{ what, text string }{
 		effect n0 100 clock-set by=1000
 		c2 acquire 110-112 ok valid=1110 : SET job b NX PX 1000 -> OK
 		violation mutual-exclusion 112-1000 c1 c2 = clock-jump`},
+	// Two jumps of 200 ms end c1's lease as soon as it begins, and either would. Had the clock been right from the start, c3's lease would have kept c1 out
+	// and ended before c2 asked; c1's, with the clock set right when it was granted, would not.
+	{"jumps of the clock before the first hold", `
+		lock mutex 100
+		effect n0 10 clock-set by=200
+		effect n0 20 clock-set by=200
+		c3 acquire 50-52 ok valid=150 : SET job c NX PXAT 946684800150 -> OK
+		c1 acquire 100-102 ok valid=200 : SET job a NX PXAT 946684800200 -> OK
+		c2 acquire 160-162 ok valid=260 : SET job b NX PXAT 946684800260 -> OK
+		violation mutual-exclusion 162-200 c1 c2 = clock-jump`},
 	// An operator deleted the key.
 	{"a key deleted by an operator", `
 		lock mutex 1000

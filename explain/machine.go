@@ -27,6 +27,19 @@ func (c clock) when(own int64) int64 {
 	return t
 }
 
+// after returns the clock after the effect of a fault.
+func (c clock) after(e *history.Effect) clock {
+	switch e.What {
+	case history.ClockSet:
+		c.offset += e.By
+	case history.ClockRate:
+		c = clock{offset: c.at(e.At) - e.At, ppm: e.PPM, since: e.At}
+	case history.Promoted:
+		c = clock{} // it is now another machine's
+	}
+	return c
+}
+
 // change is what an event did to one key. A nil value means that there is no key.
 type change struct {
 	key           string
@@ -211,12 +224,8 @@ func (m *machine) undo(changes []change) {
 // apply applies the effect of a fault to the data or the clock. past returns the data of the node after a given command.
 func (m *machine) apply(e *history.Effect, past func(turn uint64) map[string]*Value) (changes []change) {
 	before := maps.Clone(m.values)
-	m.loaded = false
+	m.loaded, m.clock = false, m.clock.after(e)
 	switch e.What {
-	case history.ClockSet:
-		m.clock.offset += e.By
-	case history.ClockRate:
-		m.clock = clock{offset: m.clock.at(e.At) - e.At, ppm: e.PPM, since: e.At}
 	case history.Deleted, history.Evicted:
 		for _, key := range e.Lost {
 			delete(m.values, key)
@@ -234,9 +243,6 @@ func (m *machine) apply(e *history.Effect, past func(turn uint64) map[string]*Va
 		}
 		if m.values == nil {
 			m.values = map[string]*Value{}
-		}
-		if e.What == history.Promoted {
-			m.clock = clock{} // the clock is now another machine's
 		}
 	}
 	return difference(before, m.values)

@@ -184,7 +184,7 @@ func (m *meeting) single(pairs []pairing, spare int) (found []finding) {
 	}
 	for _, p := range pairs {
 		for _, i := range m.candidates(p) {
-			if m.lacks(p, i, without{events: []int{i}}) && m.stands(p, i) && m.owned(p, i) {
+			if m.lacks(p, p.since(i), without{events: []int{i}}) && m.stands(p, i) && m.owned(p, i) {
 				found = append(found, m.finding(p, i))
 			}
 		}
@@ -195,14 +195,14 @@ func (m *meeting) single(pairs []pairing, spare int) (found []finding) {
 // stands reports whether the first is granted without an event. An event that the first's grant needs, such as the release that handed it the lock,
 // cannot have ended its hold.
 func (m *meeting) stands(p pairing, i int) bool {
-	return i > p.first.grant || m.granted(p.first, i, without{events: []int{i}})
+	return i > p.first.grant || m.granted(p.first, p.since(i), without{events: []int{i}})
 }
 
 // others returns the candidates that may be left out together. It drops those that the first's grant needs, and the end of another client's hold that
 // began before the first: without that end, the other hold would refuse the second. A hold that began later is left out together with its grant.
 func (m *meeting) others(p pairing) []int {
 	return slices.DeleteFunc(m.candidates(p), func(i int) bool {
-		return !m.stands(p, i) || !m.beganSince(p, i) && m.lacks(p, i, without{events: []int{i}}) && !m.owned(p, i)
+		return !m.stands(p, i) || !m.beganSince(p, i) && m.lacks(p, p.since(i), without{events: []int{i}}) && !m.owned(p, i)
 	})
 }
 
@@ -212,7 +212,7 @@ func (m *meeting) together(pairs []pairing, spare int) (found []finding) {
 	left := map[*node][]int{}
 	for _, p := range pairs {
 		all := m.others(p)
-		if len(all) > 0 && m.lacks(p, all[0], without{events: all}) {
+		if len(all) > 0 && m.lacks(p, p.since(all[0]), without{events: all}) {
 			refusing = append(refusing, p)
 			left[p.first.node] = m.fewestOf(p, all)
 		}
@@ -245,7 +245,7 @@ func (m *meeting) fewestOf(p pairing, all []int) []int {
 				return false
 			}
 		}
-		return m.lacks(p, left[0], without{events: left})
+		return m.lacks(p, p.since(left[0]), without{events: left})
 	})
 }
 
@@ -279,15 +279,6 @@ func fewest[T any](all []T, succeeds func(left []T) bool) []T {
 // the grant ignored the hold.
 func (m *meeting) unexplained(pairs []pairing) Answer {
 	for _, p := range pairs {
-		for i := range p.from() { // without one of these the first would not have been granted either
-			e := &p.first.node.events[i]
-			if e.effect == nil || !slices.Contains(m.candidates(p), i) {
-				continue
-			}
-			if !m.granted(p.first, i, without{events: []int{i}}) {
-				return m.finding(p, i).because(Name(m.first.Client), " would have been refused")
-			}
-		}
 		all := m.others(p)
 		if m.over(p) && m.lacks(p, p.from(), without{events: all, stop: p.first.time()}) {
 			return m.expired(p, p.second.time(), "had no time passed at the server")

@@ -39,6 +39,10 @@ func (a *attempt) reported() Event {
 // from returns the index of the first event after the first's grant.
 func (p pairing) from() int { return p.first.first() + 1 }
 
+// since returns where a replay without an event must begin. A change of the clock before the first's attempt is left out from that attempt on: what
+// else it did before, such as letting the first in, stays.
+func (p pairing) since(event int) int { return max(event, p.first.events[0]) }
+
 // to returns the index of the first command of the second's attempt.
 func (p pairing) to() int { return p.second.events[0] }
 

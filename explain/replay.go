@@ -78,16 +78,34 @@ func (r *run) instead(a, refused *attempt, from int, left without) bool {
 	return false
 }
 
-// newReplay returns a replay of a node's history from an event on, but no later than the first command of an attempt.
+// newReplay returns a replay of a node's history from an event on, but no later than the first command of an attempt. Of events left out that came
+// before, the data keep the effect, and the clock does not.
 func (r *run) newReplay(a *attempt, from int, left without) *replay {
 	n := a.node
 	from = min(from, a.events[0])
 	left.events = r.withRight(n, left.events)
 	p := &replay{run: r, node: n, from: from, left: left, out: map[string]uint64{}, saved: map[int]map[string]*Value{}}
-	r.m.load(n.state(from), n.events[from].clock)
+	r.m.load(n.state(from), n.clockWithout(from, left.events))
 	r.m.stop = left.stop
 	p.keep(from, a.last())
 	return p
+}
+
+// clockWithout returns the node's clock before its i-th event, without some events.
+func (n *node) clockWithout(i int, left []int) clock {
+	first := i
+	for _, at := range left {
+		if n.events[at].setsClock() {
+			first = min(first, at)
+		}
+	}
+	c := n.events[first].clock
+	for at := first; at < i; at++ {
+		if e := n.events[at].effect; e != nil && !slices.Contains(left, at) {
+			c = c.after(e)
+		}
+	}
+	return c
 }
 
 // withRight adds to the events that are left out, for each change of the clock among them, the later changes by which the same fault corrected it:
