@@ -20,7 +20,7 @@ var order = []string{
 	"steady", "contended", "slow-work",
 	"pause-holder", "pause-after-grant", "pause-before-release",
 	"crash-holder", "crash-mid-acquire", "crash-waiter", "cancel-acquire", "client-clock-skew", "owner-collision",
-	"lost-reply-acquire", "lost-reply-release", "lost-request", "slow-network", "blackhole-client", "partition-minority", "pubsub-cut",
+	"lost-reply-acquire", "lost-reply-release", "lost-request", "slow-network", "blackhole-client", "partition-minority", "split-vote", "pubsub-cut",
 	"kill-server", "restart-delayed", "pause-server", "failover", "clock-jump", "script-flush", "key-deleted", "eviction", "cluster-slots",
 	"nested", "pause-extend", "read-mostly", "crash-writer-waiting", "crash-reader", "crash-queue", "lost-release", "late-renewal",
 	"long-lease", "give-up", "late-release", "late-notice", "late-write", "lost-reply-alone", "failover-held", "failover-at-once", "late-outer-grant",

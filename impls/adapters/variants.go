@@ -128,6 +128,7 @@ func expectRedsyncQuorum() expect.Table {
 	return expectRedsync().With(expect.Table{
 		"crash-mid-acquire":  verdicts.Safe(),
 		"partition-minority": verdicts.Safe(),
+		"split-vote":         verdicts.Safe(),
 		"kill-server":        verdicts.Safe().Or(erosion...),
 		"restart-delayed":    verdicts.Safe(),
 		"pause-server":       verdicts.Safe().Or(expect.Overrun()...),

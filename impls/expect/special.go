@@ -6,7 +6,7 @@ import "github.com/lockbench/lockbench/verdicts"
 func Special() []string {
 	return []string{
 		"pause-extend", "long-lease", "give-up", "crash-queue", "nested", "late-renewal", "lost-release", "late-write",
-		"failover-held", "lost-reply-alone", "late-outer-grant",
+		"failover-held", "lost-reply-alone", "late-outer-grant", "split-vote",
 		"read-mostly", "crash-reader", "crash-writer-waiting",
 	}
 }

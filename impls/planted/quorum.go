@@ -20,7 +20,7 @@ func redlockBugs() []mutant {
 		},
 		{
 			name: "quorum-of-half", report: "SPSCommerce/redlock-py#6",
-			in: "contended", shows: "mutual-exclusion",
+			in: "split-vote", shows: "mutual-exclusion",
 			bug: "Half of the nodes are a quorum: one vote is counted that nobody gave.",
 			env: assumedVote,
 		},

@@ -44,6 +44,7 @@ func expectRedlock() expect.Table {
 		"crash-mid-acquire":  verdicts.Safe(),
 		"slow-network":       verdicts.Safe().Or("progress/unknown", "progress/quorum-erosion"),
 		"partition-minority": verdicts.Safe(),
+		"split-vote":         verdicts.Safe(),
 		"kill-server":        verdicts.Safe().Or(erosion...),
 		"restart-delayed":    verdicts.Safe(),
 		"pause-server":       verdicts.Safe(),
