@@ -27,9 +27,8 @@ type Options struct {
 	MaxViolations int    // violations kept with their story, per property; 0 means 20
 	// HandOver is the time in nanoseconds within which a waiter must be granted a released lock, if the lock promises to wake its waiters; 0 means
 	// one second.
-	HandOver  int64
-	Leftovers []string             // what was left after all clients had finished, in words; nil: not examined
-	Store     map[string]StoreEnds // values of the guarded store before the first write and at the end, by key
+	HandOver int64
+	Store    map[string]StoreEnds // values of the guarded store before the first write and at the end, by key
 	// Bare leaves out the surroundings of violations and the confidence intervals, which take most of the time for a small history. A search that
 	// checks thousands of schedules a second asks for them once it has found something.
 	Bare bool

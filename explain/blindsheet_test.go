@@ -27,9 +27,6 @@ func (c *blindCase) sheet(name string, full bool) string {
 	for _, op := range v.Witness.All() {
 		b.WriteString("  " + sheetOp(&op) + "\n")
 	}
-	if v.Witness.Leftover != "" {
-		b.WriteString("  left behind: " + v.Witness.Leftover + "\n")
-	}
 	b.WriteString("\nfaults (what was done to a client or a node, and its effects on data and clocks):\n")
 	for i := range c.rec.Faults {
 		b.WriteString("  " + sheetWindow(&c.rec.Faults[i]) + "\n")

@@ -114,7 +114,7 @@ func (r *run) violation(v *checker.Violation) Answer {
 		return r.wrongfulEnd(v)
 	case verdicts.FencingOrder:
 		return r.fence(v)
-	case verdicts.Progress, verdicts.Refusal, verdicts.Hygiene:
+	case verdicts.Progress, verdicts.Refusal:
 		return r.stuck(v)
 	case verdicts.Linearizability:
 		return r.noOrder(v)

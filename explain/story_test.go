@@ -208,30 +208,3 @@ func TestHoldsWithoutLeases(t *testing.T) {
 		t.Errorf("%q", x.Lanes)
 	}
 }
-
-// TestLeftoversAreAttributed: the description of a leftover names a key, and the commands show which client left it.
-func TestLeftoversAreAttributed(t *testing.T) {
-	for _, s := range corpus(t) {
-		if !strings.HasSuffix(s.name, "/left-behind") {
-			continue
-		}
-		rec := s.recorded()
-		v, err := checker.Check(t.Context(), checker.Input{Header: rec.Header, Ops: history.NewSlice(rec.Ops), Commands: rec.Commands, Faults: rec.Faults},
-			checker.Options{Leftovers: []string{"key lb:job (string)", "3 goroutines"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := sim.Explain(v, rec); err != nil {
-			t.Fatal(err)
-		}
-		var got []verdicts.Cause
-		for _, x := range v.Violations {
-			if x.Property == verdicts.Hygiene {
-				got = append(got, x.Cause)
-			}
-		}
-		if want := []verdicts.Cause{s.want[0], verdicts.CauseUnknown}; !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
-			t.Errorf("%s: causes %v, want %v: that of the goroutines is unknown", s.name, got, want)
-		}
-	}
-}

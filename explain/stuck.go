@@ -1,11 +1,8 @@
 package explain
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
@@ -27,7 +24,7 @@ func (r *run) stuck(v *checker.Violation) Answer {
 	w := r.waiter(v)
 	switch {
 	case w == nil:
-		return r.leftover(v)
+		return Answer{}
 	case slices.ContainsFunc(r.nodes, func(n *node) bool { return !n.known(w.until) }):
 		return w.never()
 	case w.attempt == nil:
@@ -472,26 +469,4 @@ func (w *wait) unasked() Answer {
 		return Answer{}
 	}
 	return because(verdicts.LostWakeup, sentence(Name(w.op.Client), " sent no further request: had it tried again, it would have found the lock free"))
-}
-
-// leftover explains a key that remained after all clients had finished; the violation names the key.
-func (r *run) leftover(v *checker.Violation) Answer {
-	longest := func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) } // its name may begin with another's
-	for _, n := range r.nodes {
-		if n.broken {
-			continue
-		}
-		values := n.state(len(n.events))
-		for _, key := range slices.SortedFunc(maps.Keys(values), longest) {
-			at := n.writer(len(n.events), change{key: key, before: values[key]})
-			if !strings.Contains(v.Witness.Leftover, key) || at < 0 || n.events[at].open || n.events[at].op == nil {
-				continue
-			}
-			maker := &n.events[at]
-			w := &wait{run: r, op: &history.Operation{}}
-			return because(w.left(values[key], n, at), sentence("without ", words(maker), ", nothing would have been left: ", w.whyKept(values[key], maker)),
-				maker.reported("", []string{key}))
-		}
-	}
-	return Answer{}
 }

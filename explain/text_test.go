@@ -261,13 +261,7 @@ func (s *story) addViolation(words []string) (err error) {
 	}
 	v.Lasted = max(end-v.At, 0)
 	at := slices.Index(words, "=")
-	for _, w := range words[2:at] {
-		if left, ok := strings.CutPrefix(w, "left="); ok {
-			v.Witness.Leftover = "key " + left
-			continue
-		}
-		v.Clients = append(v.Clients, w)
-	}
+	v.Clients = append(v.Clients, words[2:at]...)
 	s.violations, s.want = append(s.violations, v), append(s.want, verdicts.Cause(words[at+1]))
 	return nil
 }

@@ -17,19 +17,15 @@ const (
 	most   = 13
 )
 
-// Tell writes the stories and drawings of a verdict's violations, whose causes were found. A violation without surroundings gets none, except one of
-// hygiene.
+// Tell writes the stories and drawings of a verdict's violations, whose causes were found. A violation without surroundings gets none.
 func Tell(v *checker.Verdict, found explain.Findings, commands []history.Command) {
 	sent := sentIn(v, commands)
 	for i := range v.Violations {
 		x := &v.Violations[i]
-		if x.Around == nil && x.Property != verdicts.Hygiene {
+		if x.Around == nil {
 			continue
 		}
-		t := &narrator{v: x, answer: found.Answers[i], when: found.Granted, sent: sent}
-		if t.around = x.Around; t.around == nil {
-			t.around = &checker.Surroundings{}
-		}
+		t := &narrator{v: x, around: x.Around, answer: found.Answers[i], when: found.Granted, sent: sent}
 		t.write()
 	}
 	v.CountCauses()
@@ -179,7 +175,7 @@ func (t *narrator) listed() []history.Operation {
 	switch t.v.Property {
 	case verdicts.ExclusiveUse:
 		return t.uses()
-	case verdicts.MutualExclusion, verdicts.Hygiene:
+	case verdicts.MutualExclusion:
 		return nil
 	}
 	return t.answers()
@@ -190,7 +186,7 @@ func (t *narrator) endless() bool { return t.v.At+t.v.Lasted == math.MaxInt64 }
 
 // stuck reports whether the violation is that the lock was unavailable.
 func (t *narrator) stuck() bool {
-	return t.v.Property == verdicts.Progress || t.v.Property == verdicts.Refusal || t.v.Property == verdicts.Hygiene
+	return t.v.Property == verdicts.Progress || t.v.Property == verdicts.Refusal
 }
 
 // lines returns the story: the headline, the base of its times, the events in order, and the cause.

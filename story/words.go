@@ -76,10 +76,9 @@ func (t *narrator) broken() string {
 		return fmt.Sprintf("%s could not get %s%s from %s on, though nobody held it", who, key, lasted, t.ms(v.At))
 	case verdicts.Refusal:
 		return fmt.Sprintf("%s was refused %s as busy when nobody can have held it", who, key)
-	case verdicts.Fairness:
+	default: // fairness
 		return fmt.Sprintf("%s was granted %s before %s, which had waited longer", t.last(), key, t.first())
 	}
-	return plain.Text(v.Witness.Leftover) + " was left behind after all clients had finished"
 }
 
 // misanswered returns which reply was wrong: the one to the operation at the instant of the violation.

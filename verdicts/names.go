@@ -19,7 +19,7 @@ const (
 	Reentrancy      Property = "reentrancy"
 	Renewal         Property = "renewal"
 	Fairness        Property = "fairness"
-	Hygiene         Property = "hygiene"
+	Hygiene         Property = "hygiene" // only of explored schedules
 )
 
 // Cause is why a property was violated.
