@@ -10,8 +10,8 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// Simulator is Result.Server of a run in the simulator.
-const Simulator = "sim"
+// simulator is Result.Server of a run in the simulator.
+const simulator = "sim"
 
 // SuiteSchema is the schema name of "suite -o json".
 const SuiteSchema = "lockbench/suite/v1"
@@ -56,7 +56,7 @@ type Cell struct {
 // NewCell compares a run with what was expected. A difference in a run during which the host stalled is inconclusive: the stall may have
 // caused it.
 func NewCell(r Result, want verdicts.Expectation) Cell {
-	if r.Server != Simulator {
+	if r.Server != simulator {
 		want = want.OnServers()
 	}
 	c := Cell{Lock: r.Lock, Scenario: r.Scenario, Expected: want.String(), Verdict: checker.Pass, Properties: byProperty(r), Rerun: r.Rerun}

@@ -81,8 +81,7 @@ func TestEveryScenarioHasAnExpectation(t *testing.T) {
 
 func TestExpectationsUseTheVocabulary(t *testing.T) {
 	properties := []verdicts.Property{verdicts.MutualExclusion, verdicts.ExclusiveUse, verdicts.StoreIntegrity,
-		verdicts.ReleaseSafety, verdicts.FencingOrder, verdicts.Progress, verdicts.Refusal, verdicts.Reentrancy, verdicts.Renewal, verdicts.Fairness,
-		verdicts.Hygiene}
+		verdicts.ReleaseSafety, verdicts.FencingOrder, verdicts.Progress, verdicts.Refusal, verdicts.Reentrancy, verdicts.Renewal, verdicts.Fairness}
 	causes := []verdicts.Cause{verdicts.LeaseOverrun, verdicts.MisUnlock, verdicts.DoubleGrant, verdicts.ReaderEvicted,
 		verdicts.StaleReentry, verdicts.FailoverLoss, verdicts.RestartLoss, verdicts.ClockJump, verdicts.ClockSkew,
 		verdicts.NoExpiry, verdicts.NeverGranted, verdicts.AmbiguousReply, verdicts.RenewalGap, verdicts.Resurrection,

@@ -33,7 +33,5 @@ func TwoHolders(cause string) []string {
 // Stuck is what a key causes that is never deleted.
 func Stuck() []string { return []string{"progress/no-expiry"} }
 
-// StuckLuck are other causes that such a key may be attributed to, and what remains at the end.
-func StuckLuck() []string {
-	return []string{"progress/ambiguous-reply", "progress/orphan", "hygiene/no-expiry", "hygiene/ambiguous-reply", "hygiene/orphan"}
-}
+// StuckLuck are other causes that such a key may be attributed to.
+func StuckLuck() []string { return []string{"progress/ambiguous-reply", "progress/orphan"} }

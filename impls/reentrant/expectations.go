@@ -11,7 +11,7 @@ import (
 // owner enters again for ever, and the others wait until it is idle for a lease.
 func halfReleased() []string {
 	return []string{"progress/ambiguous-reply", "progress/orphan", "refusal/ambiguous-reply", "refusal/orphan",
-		"reentrancy/ambiguous-reply", "hygiene/ambiguous-reply", "hygiene/orphan"}
+		"reentrancy/ambiguous-reply"}
 }
 
 // collide expects two clients with one owner id to hold together.
@@ -61,8 +61,7 @@ func expectLocal() expect.Table {
 	stale := append(expect.TwoHolders("stale-reentry"), "reentrancy/stale-reentry")
 	return expect.Leased().
 		Luck(stale, "slow-work", "pause-holder", "pause-after-grant", "pause-server", "blackhole-client", "kill-server",
-			"failover", "clock-jump", "key-deleted", "eviction").
-		Luck([]string{"hygiene/orphan"}, "lost-request", "blackhole-client", "pause-server", "kill-server")
+			"failover", "clock-jump", "key-deleted", "eviction")
 }
 
 // expectBounded: the renewal comes just after the lease, so work longer than the lease is as unsafe as without renewal.
