@@ -77,8 +77,3 @@ func expectTokenGetDel() expect.Table {
 		}).
 		Luck(expect.AnyMisUnlock(), "slow-work", "pause-holder", "pause-after-grant", "pause-server", "blackhole-client")
 }
-
-// expectSession: a release that is lost cannot be repeated, and the key stays until its lease ends.
-func expectSession() expect.Table {
-	return expect.Leased()
-}

@@ -47,6 +47,6 @@ func sessionVariant() impls.Variant {
 			{Text: "A value that is unique to the lock object keeps a late client from deleting another's lock.", Holds: true, Command: impls.Command("token-session", "pause-before-release")},
 			{Text: "Whether the lock was really released can be ignored.", Holds: false, Command: impls.Command("token-session", "lost-request")},
 		},
-		Expect: expectSession().Map(), New: openSession,
+		Expect: expect.Leased().Map(), New: openSession,
 	}
 }
