@@ -58,9 +58,6 @@ func (r *Reader) readHeader() error {
 // Header returns the header line.
 func (r *Reader) Header() Header { return r.header }
 
-// File returns the path given to Open; "" for NewReader.
-func (r *Reader) File() string { return r.lines.file }
-
 // Salvage makes Next return io.EOF instead of an error at a truncated frame or last line, which a killed run leaves.
 func (r *Reader) Salvage() { r.lines.salvage = true }
 
