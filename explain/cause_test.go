@@ -381,6 +381,13 @@ var rows = []struct{ what, text string }{
 		c3 acquire 60-62 busy : n2:SET job c NX PX 9000 -> OK @60-61
 		c2 acquire 100-5000 busy : n0:SET job b NX PX 9000 -> (nil) @4000-4001 | n1:SET job b NX PX 9000 -> (nil) @4000-4001 | n2:SET job b NX PX 9000 -> (nil) @4000-4001
 		violation progress 400-5000 c2 = unknown`},
+	// c2's first two tries got one vote each and left it behind: the third lacks both. Their client saw the replies, which granted nothing.
+	{"votes that earlier tries left behind", `
+		lock mutex 9000
+		c1 acquire 0-2 ok : n0:SET job a NX PX 9000 -> OK @0-1 | n1:SET job a NX PX 9000 -> OK @0-1 | n2:SET job a NX PX 9000 -> OK @0-1
+		c1 release 700-742 ok : n0:DEL job -> 1 @700-701 | n1:DEL job -> 1 @720-721 | n2:DEL job -> 1 @740-741
+		c2 acquire 705-5000 busy : n0:SET job b NX PX 9000 -> OK @710-711 | n1:SET job b NX PX 9000 -> (nil) @710-711 | n2:SET job b NX PX 9000 -> (nil) @710-711 | n0:SET job c NX PX 9000 -> (nil) @730-731 | n1:SET job c NX PX 9000 -> OK @730-731 | n2:SET job c NX PX 9000 -> (nil) @730-731 | n0:SET job d NX PX 9000 -> (nil) @4000-4001 | n1:SET job d NX PX 9000 -> (nil) @4000-4001 | n2:SET job d NX PX 9000 -> OK @4000-4001
+		violation progress 742-5000 c2 = orphan`},
 	// c2 lost both votes once and then slept, though both were free from 52 on.
 	{"a waiter for votes that missed its wake-up", `
 		lock mutex 9000

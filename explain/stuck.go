@@ -316,9 +316,12 @@ func (w *wait) left(v *Value, n *node, at int) verdicts.Cause {
 }
 
 // refusedAt reports whether a command was refused, so that what it left is no grant. If its reply is unknown, it was refused if it named the keys that a
-// grant of its kind set, and set others.
+// grant of its kind set, and set others. A request for votes was refused if it got too few.
 func (w *wait) refusedAt(n *node, at int) bool {
 	e := &n.events[at]
+	if w.votes > 1 {
+		return w.votesWith(e) < w.quorum()
+	}
 	reply, _, ok := w.asked(n, at, e.cmd, e.at)
 	if !ok {
 		return false
@@ -383,7 +386,7 @@ func (w *wait) votesWith(e *event) (votes int) {
 	nearest := map[place]*event{}
 	away := func(o *event) int64 { return max(o.cmd.Sent-e.cmd.Sent, e.cmd.Sent-o.cmd.Sent) }
 	for _, n := range w.nodes {
-		for _, i := range n.byOp[w.op.ID] {
+		for _, i := range n.byOp[e.cmd.Op] {
 			o := &n.events[i]
 			at := place{o.asks(), n.index}
 			if shapeOf(o.cmd) == shapeOf(e.cmd) && (nearest[at] == nil || away(o) < away(nearest[at])) {
