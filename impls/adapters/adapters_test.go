@@ -22,6 +22,11 @@ const lease = 400 * time.Millisecond
 // join opens a handle for a new client, on the variant's own key.
 func join(t *testing.T, s *redistest.Server, v impls.Variant, owner string) redistest.Party {
 	t.Helper()
+	return joinFor(t, s, v, owner, lease)
+}
+
+func joinFor(t *testing.T, s *redistest.Server, v impls.Variant, owner string, lease time.Duration) redistest.Party {
+	t.Helper()
 	c := s.Client(t)
 	env := c.Env(t, owner, lease)
 	env.Key += ":" + v.Name
@@ -174,7 +179,7 @@ func TestRueidislockReportsTheLoss(t *testing.T) {
 func TestKeysStayUnderTheLocksKey(t *testing.T) {
 	redistest.Real(t, func(t *testing.T, s *redistest.Server) {
 		for _, v := range Variants() {
-			a := join(t, s, v, "a")
+			a := joinFor(t, s, v, "a", 25*lease) // redsync waits for a node for a twentieth of it
 			a.Hold(t)
 			for _, k := range a.Redis.Keys(t.Context(), "*").Val() {
 				if !strings.HasPrefix(k, a.In.Key) {
