@@ -226,11 +226,14 @@ func (p *holdPass) takeEarly(who *clientHolds, h *openHold, r *record) {
 	who.early = waiting
 }
 
+// calledBy reports whether what a client called at an instant was called before its operation x was over. One that took no time may come second.
+func calledBy(at int64, x *record) bool { return at < max(x.ret, plus(x.call, 1)) }
+
 // ownerless records an accepted operation that belongs to no hold, unless an acquire of unknown outcome may have begun one. A token that a grant
 // returned means that grant.
 func (p *holdPass) ownerless(who *clientHolds, x *record) {
 	token := p.k.tokenOf(x)
-	if x.outcome == history.OK && (who.lost > x.ret || token != 0 && p.granted.has(token)) {
+	if x.outcome == history.OK && (!calledBy(who.lost, x) || token != 0 && p.granted.has(token)) {
 		p.k.claims[x] = never
 	}
 }

@@ -195,6 +195,9 @@ func (r *record) possible(h *pageHold) {
 			limit = min(limit, op.Return)
 		case op.Outcome == history.OK && (op.Op == history.Extend || other):
 			latest = max(latest, op.Return)
+			if own && op.Call >= limit { // it may have made the hold again
+				limit = always
+			}
 		case op.Outcome == history.Unknown && (op.Op == history.Extend || other):
 			unsure++
 		}

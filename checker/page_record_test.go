@@ -206,18 +206,26 @@ func (r *record) cannotHaveBeen(i int) bool {
 		return !slices.ContainsFunc(asked, func(o history.Operation) bool { // it may belong to an acquire of unknown outcome
 			same := o.Token == op.Token && op.Token != "" || (o.Token == "" || op.Token == "") && op.Op == history.Extend && o.Call < max(op.Return, op.Call+1)
 			early := o.Outcome == history.OK && same && o.Return > op.Call // a watchdog may extend before its acquire returns
-			return o.Client == op.Client && o.Op == history.Acquire && (o.Outcome == history.Unknown && !named || early) && o.Call <= op.Return
+			unsure := o.Outcome == history.Unknown && !named && o.Call < max(op.Return, op.Call+1)
+			return o.Client == op.Client && o.Op == history.Acquire && (unsure || early) && o.Call <= op.Return
 		})
 	}
 	if op.Op == history.Extend && r.meansPending(op, h) {
 		return false
 	}
 	for k, o := range r.ops { // a reply said that it is gone
-		if r.of[k] == h && k != i && (o.Outcome == history.NotHeld || o.Outcome == history.LostHold) && o.Return < op.Call {
+		if r.of[k] == h && k != i && (o.Outcome == history.NotHeld || o.Outcome == history.LostHold) && o.Return < op.Call && !r.madeAgain(h, o.Return, op.Call) {
 			return true
 		}
 	}
 	return r.leaseEnd(i, h) < op.Call || r.overtaken(i)
+}
+
+// madeAgain reports whether an extend of a hold was called after one instant and accepted by another.
+func (r *record) madeAgain(h *pageHold, after, by int64) bool {
+	return slices.ContainsFunc(r.ops, func(o history.Operation) bool {
+		return o.Op == history.Extend && o.Outcome == history.OK && o.Call >= after && o.Return <= by && r.of[slices.Index(r.ops, o)] == h
+	})
 }
 
 // leaseEnd returns the last instant at which the server can have kept a hold, as far as what was asked before operation i shows.

@@ -210,6 +210,9 @@ func (r *record) pauses() bool {
 func (r *record) parts() (parts []*record, sure bool) {
 	s := &server{h: r.h, ops: r.ops}
 	first, fence, sure := 0, r.fence, true
+	moved := slices.ContainsFunc(r.faults, func(w history.Window) bool {
+		return w.Confirmed && w.Client == "" && (w.Fault == "jump-clock" || w.Fault == "drift-clock")
+	})
 	for i, op := range r.ops {
 		apart, far := i > 0 && r.matters(op), true
 		for k, o := range r.ops[:i] {
@@ -220,6 +223,7 @@ func (r *record) parts() (parts []*record, sure bool) {
 				continue
 			}
 			apart = apart && !(o.Op == history.Acquire && o.Outcome == history.Unknown) && o.Return+r.h.ClockError < op.Call
+			apart = apart && !(moved && (o.Outcome == history.OK || o.Outcome == history.Unknown)) // when its lease ends is not known
 			far = far && o.Outcome != history.Unknown && o.Return+r.keep()+r.h.ClockError < op.Call && !slices.ContainsFunc(r.ops[i:], later)
 		}
 		for _, h := range r.holds {

@@ -24,7 +24,7 @@ import (
 const maxParted = 20_000
 
 // parts returns what to search of a key, in order: the whole at once if that is asked for and it is short. It returns nil if all is too much, or if a
-// server's clock ran at another rate.
+// server's clock ran at another rate. If a clock was set, no instant after the first grant is quiet.
 func (d *keyInput) parts(whole bool) []*executions {
 	queues := d.a.header.Votes || d.a.header.FIFO // an acquire that failed may be why another was refused
 	total := 0
@@ -34,14 +34,13 @@ func (d *keyInput) parts(whole bool) []*executions {
 	if queues && total > 0 {
 		total += d.k.count(history.Acquire, history.Fail)
 	}
-	moves := d.ev.clocksMove()
-	if total == 0 || total > maxParted || len(d.k.crashes) > 0 || moves && (!whole || total > d.opt.whole) {
+	if total == 0 || total > maxParted || len(d.k.crashes) > 0 {
 		return nil
 	}
 	if d.ev.meets(math.MinInt64, never, func(w *history.Window) bool { return w.Client == "" && w.Fault == faultDriftClock }) {
 		return nil
 	}
-	c := &cutter{d: d, whole: whole && total <= d.opt.whole, quiet: never}
+	c := &cutter{d: d, whole: whole && total <= d.opt.whole, moves: d.ev.clocksMove(), quiet: never}
 	for r := range d.k.walk() {
 		if r.op == history.Acquire && (r.outcome == history.Busy || r.outcome == history.Fail) && takenBack(d, r) {
 			return nil // its commands show that it held for a while, and the record doesn't say when
@@ -69,6 +68,7 @@ func (d *keyInput) parts(whole bool) []*executions {
 type cutter struct {
 	d        *keyInput
 	whole    bool // make one part only
+	moves    bool // a server's clock may make a lease longer: when one ends is not known
 	parts    []*executions
 	clocks   map[uint32]int // by client: number of its clock
 	quiet    int64          // nothing is under way or in force after this; never = unknown
@@ -129,6 +129,9 @@ func (c *cutter) add(r *record) {
 			quiet = plus(quiet, x.keep)
 		}
 		c.quiet = max(c.quiet, quiet)
+	}
+	if c.moves && e.changes() {
+		c.quiet = never
 	}
 	c.drop(&e)
 	if unsure {
@@ -219,9 +222,6 @@ func (c *cutter) begin(at int64) {
 	}
 	c.clocks, c.grants, c.renewed = map[uint32]int{}, nil, map[uint32]int64{}
 	c.quiet, c.unsure, c.loose, c.renewals = at, never, false, 0
-	if c.d.ev.clocksMove() {
-		c.quiet = never
-	}
 }
 
 // breaks reports whether r is a reply that a hold is gone which breaks renewal or reentrancy.

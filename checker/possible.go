@@ -33,10 +33,14 @@ func (k *keyLog) from(r *record) int64 {
 	return r.call
 }
 
-// renew records an effect that renews the server's key.
+// renew records an effect that renews the server's key. An extend that was accepted after a reply that the hold is gone may have made it again.
 func (h *openHold) renew(n notice) {
-	if n.renews() {
-		h.effect = max(h.effect, n.at)
+	if !n.renews() {
+		return
+	}
+	h.effect = max(h.effect, n.at)
+	if n.r != nil && n.r.op == history.Extend && n.r.call >= h.cap {
+		h.cap = never
 	}
 }
 

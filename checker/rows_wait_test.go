@@ -232,6 +232,18 @@ var waitRows = []row{
 		a acquire 0 1 ok
 		a release 2 3 unknown
 		b acquire 4 1200 busy`, want: "progress×1"},
+	// The extend that was accepted may have made a's hold again, until 302 ms.
+	{name: "a wait behind an extend that was accepted of a hold said to be gone", head: leased, opt: Options{Plain: true}, ops: `
+		a acquire 0 1 ok token=ta
+		w acquire 9 1300 ok
+		a extend 120 121 lost token=ta
+		a release 125 126 unknown token=ta
+		a extend 200 202 ok token=ta`, want: "release-safety×1"},
+	// Nothing can have been there before the extend, wherever the clock was set.
+	{name: "a refusal without reason before an extend of no hold, though a clock was set", head: leased, ops: `
+		b acquire 0 6 busy
+		b extend 130 170 ok`, extra: Input{Faults: []history.Window{{Fault: faultJumpClock, Start: 40 * msec, End: 170 * msec, Confirmed: true,
+		Effects: []history.Effect{{At: 50 * msec, What: history.ClockSet, By: 30 * msec}}}}}, want: "refusal×1 renewal×1"},
 }
 
 // paused is a request of c that is under way while c is paused; pausedIdle is one that was answered before.
