@@ -214,18 +214,22 @@ func (r *record) cannotHaveBeen(i int) bool {
 		return false
 	}
 	for k, o := range r.ops { // a reply said that it is gone
-		if r.of[k] == h && k != i && (o.Outcome == history.NotHeld || o.Outcome == history.LostHold) && o.Return < op.Call && !r.madeAgain(h, o.Return, op.Call) {
+		if r.of[k] == h && k != i && (o.Outcome == history.NotHeld || o.Outcome == history.LostHold) && o.Return < op.Call && !r.madeAgain(h, k, i) {
 			return true
 		}
 	}
 	return r.leaseEnd(i, h) < op.Call || r.overtaken(i)
 }
 
-// madeAgain reports whether an extend of a hold was called after one instant and accepted by another.
-func (r *record) madeAgain(h *pageHold, after, by int64) bool {
-	return slices.ContainsFunc(r.ops, func(o history.Operation) bool {
-		return o.Op == history.Extend && o.Outcome == history.OK && o.Call >= after && o.Return <= by && r.of[slices.Index(r.ops, o)] == h
-	})
+// madeAgain reports whether an extend of a hold was accepted after one operation and before another.
+func (r *record) madeAgain(h *pageHold, after, before int) bool {
+	for k := after + 1; k < len(r.ops); k++ {
+		o := r.ops[k]
+		if k != before && r.of[k] == h && o.Op == history.Extend && o.Outcome == history.OK && o.Call >= r.ops[after].Return && o.Return <= r.ops[before].Call {
+			return true
+		}
+	}
+	return false
 }
 
 // leaseEnd returns the last instant at which the server can have kept a hold, as far as what was asked before operation i shows.
