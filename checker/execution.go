@@ -340,11 +340,11 @@ func mayMean(r *record, token uint32, grant *record, its uint32) bool {
 	case token != 0 && its != 0:
 		return token == its
 	}
-	return calledWithin(grant, r) && (!r.modeNamed || grant.mode == r.mode)
+	return calledWithin(grant.call, r) && (!r.modeNamed || grant.mode == r.mode)
 }
 
-// calledWithin reports whether an acquire was called before another operation returned, or at the instant of an operation without length.
-func calledWithin(grant, r *record) bool { return grant.call < max(r.ret, r.call+1) }
+// calledWithin reports whether what was called at an instant was called before an operation returned, or at the instant of one without length.
+func calledWithin(at int64, r *record) bool { return at < max(r.ret, r.call+1) }
 
 // elsewhere returns the acquires whose holds are open by the record and not in force, and to which an operation may belong. An answered release
 // closes the hold to which it belongs, even if the server no longer has it. before reports whether the operation may mean a hold of an earlier part.

@@ -217,7 +217,7 @@ func (p *holdPass) takeEarly(who *clientHolds, h *openHold, r *record) {
 		case x.outcome == history.OK && token == h.token && token != 0 && x.ret >= r.call:
 			p.a.holdOf[x.line-1] = h.r.detail
 			p.extended(who, h, x)
-		case !calledWithin(r, x):
+		case !calledWithin(r.call, x):
 			p.ownerless(who, x)
 		case token != 0 && h.token != 0:
 			waiting = append(waiting, x)
@@ -226,14 +226,11 @@ func (p *holdPass) takeEarly(who *clientHolds, h *openHold, r *record) {
 	who.early = waiting
 }
 
-// calledBy reports whether what a client called at an instant was called before its operation x was over. One that took no time may come second.
-func calledBy(at int64, x *record) bool { return at < max(x.ret, plus(x.call, 1)) }
-
 // ownerless records an accepted operation that belongs to no hold, unless an acquire of unknown outcome may have begun one. A token that a grant
 // returned means that grant.
 func (p *holdPass) ownerless(who *clientHolds, x *record) {
 	token := p.k.tokenOf(x)
-	if x.outcome == history.OK && (!calledBy(who.lost, x) || token != 0 && p.granted.has(token)) {
+	if x.outcome == history.OK && (!calledWithin(who.lost, x) || token != 0 && p.granted.has(token)) {
 		p.k.claims[x] = never
 	}
 }

@@ -345,10 +345,13 @@ func (r *record) forgiven(i int) bool {
 		}
 	}
 	return slices.ContainsFunc(r.faults, func(w history.Window) bool {
-		late := w.Start > end && last(w) < op.Call && w.Fault != "jump-clock" && w.Fault != "drift-clock"
+		late := w.Start > end && last(w) < op.Call && !movesClock(w)
 		return w.Confirmed && !late && (w.Client == "" || r.h.Votes && w.Client == op.Client) && w.Start <= op.Return && last(w) >= r.meantSince(i)
 	})
 }
+
+// movesClock reports whether a fault may move the clock of a server.
+func movesClock(w history.Window) bool { return w.Fault == "jump-clock" || w.Fault == "drift-clock" }
 
 // restorable reports whether a fault that may keep or restore a hold is confirmed: a server's, or if votes count a client's.
 func (r *record) restorable() bool {

@@ -210,9 +210,7 @@ func (r *record) pauses() bool {
 func (r *record) parts() (parts []*record, sure bool) {
 	s := &server{h: r.h, ops: r.ops}
 	first, fence, sure := 0, r.fence, true
-	moved := slices.ContainsFunc(r.faults, func(w history.Window) bool {
-		return w.Confirmed && w.Client == "" && (w.Fault == "jump-clock" || w.Fault == "drift-clock")
-	})
+	moved := slices.ContainsFunc(r.faults, func(w history.Window) bool { return w.Confirmed && w.Client == "" && movesClock(w) })
 	for i, op := range r.ops {
 		apart, far := i > 0 && r.matters(op), true
 		for k, o := range r.ops[:i] {

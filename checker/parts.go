@@ -24,7 +24,8 @@ import (
 const maxParted = 20_000
 
 // parts returns what to search of a key, in order: the whole at once if that is asked for and it is short. It returns nil if all is too much, or if a
-// server's clock ran at another rate. If a clock was set, no instant after the first grant is quiet.
+// server's clock ran at another rate. If a clock was set, no instant is quiet after the first operation that may have
+// changed something.
 func (d *keyInput) parts(whole bool) []*executions {
 	queues := d.a.header.Votes || d.a.header.FIFO // an acquire that failed may be why another was refused
 	total := 0

@@ -44,13 +44,19 @@ func (h *openHold) renew(n notice) {
 	}
 }
 
-// keptUntil returns the last instant at which the server can have kept a hold by what was called before an instant, whatever the outcome of what is
-// under way.
-func (p *holdPass) keptUntil(h *openHold, before int64) int64 {
+// renewed returns a hold with all that is known to have renewed it, though its client has not learnt of it yet.
+func (h *openHold) renewed() openHold {
 	last := *h
 	for _, n := range h.notices {
 		last.renew(n)
 	}
+	return last
+}
+
+// keptUntil returns the last instant at which the server can have kept a hold by what was called before an instant, whatever the outcome of what is
+// under way.
+func (p *holdPass) keptUntil(h *openHold, before int64) int64 {
+	last := h.renewed()
 	return last.gone(p, before)
 }
 
@@ -65,7 +71,10 @@ func (p *holdPass) perhaps(h *openHold, r *record) {
 }
 
 // gone returns the last instant at which the server can have kept a hold, as far as requests called before an instant show.
-func (h *openHold) gone(p *holdPass, before int64) int64 {
+func (h *openHold) gone(p *holdPass, before int64) int64 { return min(h.leaseEnd(p, before), h.cap) }
+
+// leaseEnd returns the same for the lease alone, as if the hold had not been released or said to be gone.
+func (h *openHold) leaseEnd(p *holdPass, before int64) int64 {
 	effect, maybe := h.effect, h.maybe
 	for _, c := range p.behind(h, before) {
 		if at := max(c.Replied, c.Ran); at != 0 {
@@ -74,11 +83,11 @@ func (h *openHold) gone(p *holdPass, before int64) int64 {
 			maybe++
 		}
 	}
-	gone := plus(effect, p.keep)
+	end := plus(effect, p.keep)
 	for range maybe {
-		gone = plus(gone, p.keep)
+		end = plus(end, p.keep)
 	}
-	return min(gone, h.cap)
+	return end
 }
 
 // behind returns the commands by which the lock may have renewed a hold without telling: those that may set the end of a key of the hold, and that
@@ -122,14 +131,12 @@ func (p *holdPass) deny(h *openHold, r *record) {
 
 // claim records an accepted operation if its hold was certainly gone by its call, whatever else was under way.
 func (p *holdPass) claim(h *openHold, r *record) {
-	if p.kept(h, r) {
-		return
-	}
-	uncapped := *h
-	uncapped.cap = never
-	p.k.claims[r] = never
-	if ended := p.keptUntil(&uncapped, r.call); ended < r.call { // else it was said to be gone earlier
-		p.k.claims[r] = ended
+	last := h.renewed()
+	switch end := last.leaseEnd(p, r.call); {
+	case end < r.call:
+		p.k.claims[r] = end
+	case last.cap < r.call:
+		p.k.claims[r] = never
 	}
 }
 

@@ -47,11 +47,11 @@ func (r *run) holding(v *checker.Violation) []*history.Operation {
 	return out
 }
 
-// gone reports whether a hold had been released by an instant. A server keeps one key for all holds of a re-entrant client, so the release of an inner
+// gone reports whether the hold of an operation had been released by an instant. A server keeps one key for all holds of a re-entrant client, so the release of an inner
 // hold ends none.
-func (r *run) gone(acquire *history.Operation, at int64) bool {
+func (r *run) gone(op *history.Operation, at int64) bool {
 	released := func(h *checker.Hold) bool { return h.Release != nil && h.Release.Return < at }
-	h := r.holdOf[acquire.ID]
+	h := r.holdOf[op.ID]
 	return h != nil && released(h) && !(r.Header.Kind == history.Reentrant && slices.ContainsFunc(r.holds, func(o checker.Hold) bool {
 		return o.Client == h.Client && o.Acquire.Key == h.Acquire.Key && o.Start() <= at && !released(&o)
 	}))

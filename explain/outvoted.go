@@ -9,20 +9,22 @@ import (
 
 // This file explains waits for votes: how a client came to lose more of them than the quorum allows.
 
-// places returns the waiter's last try before until, by node and vote.
-func (w *wait) places() (out []*attempt) {
-	for _, n := range w.nodes {
-		out = append(out, w.ballots(w.op, n, w.lastTry(w.op, n, n.by(w.until)))...)
+// places returns the wait for each vote: the waiter's last try before until, by node and vote.
+func (w *wait) places() (out []*wait) {
+	for _, a := range w.attemptsBy(w.op, w.until) {
+		vote := *w
+		vote.attempt = a
+		out = append(out, &vote)
 	}
 	return out
 }
 
-// won reports whether a try got its vote: a command of it set something, and its reply is not known as a refusal.
-func (w *wait) won(a *attempt) bool {
-	return slices.ContainsFunc(a.events, func(i int) bool {
-		e := &a.node.events[i]
-		refused, known := w.seen.refuse(shapeOf(e.cmd), e.cmd.Reply)
-		return len(keysOf(e.changes, true)) > 0 && !(refused && known)
+// won reports whether the attempt got its vote: a command of it set something, and its reply is not known as a refusal.
+func (w *wait) won() bool {
+	return slices.ContainsFunc(w.attempt.events, func(i int) bool {
+		e := &w.attempt.node.events[i]
+		refused, _ := w.seen.refuse(shapeOf(e.cmd), e.cmd.Reply)
+		return len(keysOf(e.changes, true)) > 0 && !refused
 	})
 }
 
@@ -32,13 +34,11 @@ func (w *wait) outvoted() Answer {
 	needed := w.quorum()
 	var causes []verdicts.Cause // in the order in which they were found
 	votes := map[verdicts.Cause][]Answer{}
-	for _, a := range w.places() {
-		if w.won(a) {
+	for _, vote := range w.places() {
+		if vote.won() {
 			needed--
 			continue
 		}
-		vote := *w
-		vote.attempt = a
 		if answer := firstOf(vote.fault, vote.blocker); answer.Cause != "" {
 			if votes[answer.Cause] == nil {
 				causes = append(causes, answer.Cause)
@@ -79,9 +79,8 @@ func (w *wait) prize() string {
 // idleAtQuorum explains a wait during most of which a quorum of votes was free and the client sent no request.
 func (w *wait) idleAtQuorum() Answer {
 	free := 0
-	for _, a := range w.places() {
-		vote := *w
-		if vote.attempt = a; vote.free() {
+	for _, vote := range w.places() {
+		if vote.free() {
 			free++
 		}
 	}

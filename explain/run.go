@@ -3,6 +3,7 @@ package explain
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/lockbench/lockbench/checker"
@@ -236,9 +237,12 @@ func (a *attempt) first() int {
 }
 
 // attempts returns the last attempts of an operation, by node and vote. A command that repeats an earlier one for the same key begins a new attempt.
-func (r *run) attempts(op *history.Operation) (out []*attempt) {
+func (r *run) attempts(op *history.Operation) []*attempt { return r.attemptsBy(op, math.MaxInt64) }
+
+// attemptsBy returns the last attempts of an operation by an instant.
+func (r *run) attemptsBy(op *history.Operation, by int64) (out []*attempt) {
 	for _, n := range r.nodes {
-		out = append(out, r.ballots(op, n, r.lastTry(op, n, len(n.events)))...)
+		out = append(out, r.ballots(op, n, r.lastTry(op, n, n.by(by)))...)
 	}
 	return out
 }

@@ -178,7 +178,7 @@ func (w *wait) blocker() Answer {
 func (w *wait) unreleasedFirst(makers []int) []int {
 	released := func(at int) bool {
 		op := w.attempt.node.events[at].op
-		return op != nil && w.holdOf[op.ID] != nil && w.gone(w.ops[w.holdOf[op.ID].Acquire.ID], w.attempt.time())
+		return op != nil && w.gone(op, w.attempt.time())
 	}
 	return append(slices.DeleteFunc(slices.Clone(makers), released), slices.DeleteFunc(slices.Clone(makers), func(at int) bool { return !released(at) })...)
 }
