@@ -323,6 +323,13 @@ func (cl *client) releaseMode(mode history.Mode) (err error) {
 	return err
 }
 
+// connects opens the connections before a fault, by a hold that leaves nothing: a lock on several nodes may release some of them after its call.
+func (cl *client) connects() {
+	cl.mustHold("the lock is free", exclusive)
+	cl.mustRelease("it holds")
+	cl.c.settle()
+}
+
 func (cl *client) mustRelease(when string) {
 	if err := cl.release(); err != nil {
 		cl.c.errorf("%s.%s failed (%s): %v%s", cl.name, cl.named("Unlock"), when, err, cl.c.keyEvents(nil))

@@ -104,6 +104,7 @@ func controls() []control {
 		{name: "may be entered again", make: func(c Config) (any, error) { return &nestedLock{Config: c}, nil }, options: []Option{Promises("reentrant")}},
 		{name: "may be entered again, and renews", make: func(c Config) (any, error) { return &nestedLock{Config: c, renew: true}, nil }, options: []Option{Promises("reentrant", "renews")}},
 		{name: "is on three masters", make: func(c Config) (any, error) { return &quorumLock{Config: c}, nil }, options: []Option{Nodes(3)}},
+		{name: "is on three masters, and releases the last one later", make: func(c Config) (any, error) { return &trailingLock{quorumLock: quorumLock{Config: c}}, nil }, options: []Option{Nodes(3)}},
 		{name: "keeps its deadline in its value", make: func(c Config) (any, error) { return &stampLock{Config: c}, nil }},
 		{name: "keeps its deadline in its value, and its key for a lease more", make: func(c Config) (any, error) { return &stampLock{Config: c, sweeps: true}, nil }},
 		{name: "holds a guard while it looks", make: wrapping(func(l *lock) any { return guardLock{l} })},

@@ -214,11 +214,15 @@ func (l *quorumLock) TryLock(ctx context.Context) (bool, error) {
 	token := fmt.Sprint(l.Owner, time.Now().UnixNano())
 	begin := time.Now()
 	l.got = nil
+	answered := 0
 	var last error
 	for _, n := range l.Nodes {
 		short, cancel := context.WithTimeout(ctx, l.TTL/20)
 		ok, err := n.SetNX(short, l.Key, token, l.TTL).Result()
 		cancel()
+		if err == nil {
+			answered++
+		}
 		if ok {
 			l.got = append(l.got, n)
 		}
@@ -234,6 +238,9 @@ func (l *quorumLock) TryLock(ctx context.Context) (bool, error) {
 	}
 	if !l.keeps {
 		_ = l.end(context.WithoutCancel(ctx), token)
+	}
+	if answered >= need {
+		return false, nil
 	}
 	return false, last
 }
@@ -265,6 +272,48 @@ func (l *quorumLock) Unlock(ctx context.Context) error {
 	token := l.token
 	l.token = ""
 	return l.end(ctx, token)
+}
+
+// trailingLock returns from a release when a majority has replied; the last master is asked a little later than the others.
+type trailingLock struct {
+	quorumLock
+	background sync.WaitGroup
+}
+
+func (l *trailingLock) Unlock(ctx context.Context) error {
+	if l.token == "" {
+		return errGone
+	}
+	key, token := []string{l.Key}, l.token
+	l.token = ""
+	replies := make(chan error, len(l.Nodes))
+	for i, n := range l.Nodes {
+		l.background.Go(func() {
+			if i == len(l.Nodes)-1 {
+				time.Sleep(100 * time.Microsecond)
+			}
+			short, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.TTL/20)
+			defer cancel()
+			replies <- redis.NewScript(luaRelease).Run(short, n, key, token).Err()
+		})
+	}
+	var all error
+	done := 0
+	for range l.Nodes {
+		err := <-replies
+		if all = errors.Join(all, err); err != nil {
+			continue
+		}
+		if done++; done > len(l.Nodes)/2 {
+			return nil
+		}
+	}
+	return all
+}
+
+func (l *trailingLock) Close() error {
+	l.background.Wait()
+	return nil
 }
 
 // wireLock writes requests itself, over its own pool of connections.

@@ -107,8 +107,7 @@ func lossReturns(c *trial) {
 func cancelledRequest(c *trial) {
 	for _, late := range []bool{false, true} {
 		a, b := c.client("a"), c.client("b")
-		a.mustHold("the connection is open from here on", exclusive)
-		a.mustRelease("a holds")
+		a.connects()
 		begin := time.Now()
 		ctx, cancel := context.WithCancel(context.Background())
 		if late {

@@ -81,8 +81,7 @@ func extendRestarts(c *trial) {
 
 func slowReply(c *trial) {
 	a, b := c.client("a"), c.client("b")
-	a.mustHold("the connection is open from here on", exclusive)
-	a.mustRelease("a holds")
+	a.connects()
 	a.wires.slow(c.lease + c.lease/5)
 	begin := time.Now()
 	if g, err := a.try(exclusive); err == nil {
@@ -97,8 +96,7 @@ func slowReply(c *trial) {
 
 func lostGrant(c *trial) {
 	a, b := c.client("a"), c.client("b")
-	a.mustHold("the connection is open from here on", exclusive)
-	a.mustRelease("a holds")
+	a.connects()
 	for n := 1; n <= 3; n++ { // a lock may retry by itself
 		a.wires.loseReplies(n)
 		begin := time.Now()
@@ -120,8 +118,7 @@ func lostGrant(c *trial) {
 func secondAttempt(c *trial) {
 	for _, tr := range c.troubles(1)[1:] {
 		a, other := c.client("a"), c.client("other")
-		a.mustHold("the connection is open from here on", exclusive)
-		a.mustRelease("a holds")
+		a.connects()
 		begin := time.Now()
 		tr.come(a)
 		_, err := a.try(exclusive)
@@ -179,8 +176,7 @@ func retriedGrant(c *trial) {
 		c.fatalf("the lock cannot be made: %v", err)
 	}
 	b := c.client("b")
-	a.mustHold("the connection is open from here on", exclusive)
-	a.mustRelease("a holds")
+	a.connects()
 	a.wires.loseReplies(1)
 	_, err = a.try(exclusive)
 	if a.saysBusy(err) {

@@ -55,8 +55,7 @@ func validUntil(c *trial) {
 	for _, s := range c.statements() {
 		for slow := c.lease / 4; slow > max(c.slack, time.Millisecond); slow /= 3 { // a lock may give up a request that takes a part of the lease
 			a := c.client("a")
-			a.mustHold("the connection is open from here on", exclusive)
-			a.mustRelease("a holds")
+			a.connects()
 			s.come(a)
 			a.wires.slow(slow)
 			g, err := s.call(a)
