@@ -24,6 +24,7 @@ type notice struct {
 	kind         noticeKind
 	atOnce       bool    // the operation that it answers took no time
 	late         bool    // renewals: asked when the server can't have kept the hold any more
+	again        bool    // renewals: accepted although the hold was gone
 	until, doubt int64   // renewals
 	r            *record // renewals by an extend, and losses
 }
@@ -103,7 +104,7 @@ func (p *holdPass) apply(who *clientHolds, h *openHold, n notice) {
 		p.apply(who, h.next, n)
 	case n.kind == noticeLost:
 		if n.r.op != history.Lost {
-			h.cap = min(h.cap, n.at)
+			h.limit(n.r)
 		}
 		p.deny(h, n.r)
 		h.lost = true

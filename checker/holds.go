@@ -56,6 +56,7 @@ type clientHolds struct {
 	unsure   int64       // call of the first acquire of unknown outcome since the last grant; never = none
 	lost     int64       // call of the first of all: it may take effect at any time
 	entries  int64       // of a re-entrant lock's client: how many of them there are, each of which may renew its holds
+	pending  int64       // and how many extends and releases of unknown outcome that may still renew the next
 	crashes  []int64     // instants of its confirmed crashes, ascending
 }
 
@@ -73,6 +74,7 @@ type openHold struct {
 	effect  int64   // the latest effect known to have happened
 	maybe   int64   // how many effects of unknown outcome may have followed
 	cap     int64   // it was gone by then: an accepted release, or a reply that it is gone
+	again   int64   // the latest return of an extend of it that was accepted although it was gone
 	next    *openHold
 	left    bool // one of unknown outcome
 	notices []notice
@@ -173,14 +175,19 @@ func (p *holdPass) acquire(who *clientHolds, r *record) {
 	p.granted.add(p.k.tokenOf(r))
 	p.forget(who, r.call)
 	until, doubt := p.protectedUntil(r)
+	inside := false // the server may have kept a hold of the client until then
 	for _, h := range who.open {
 		if reentrant {
 			late := p.keptUntil(h, r.call) < p.k.from(r)
+			inside = inside || !late
 			h.addNotice(notice{at: r.ret, kind: noticeReentry, atOnce: r.call == r.ret, late: late, until: until, doubt: doubt})
 		}
 	}
 	h := p.begin(who, r, until, doubt)
-	h.maybe = who.entries
+	if !inside {
+		who.pending = 0
+	}
+	h.maybe = who.entries + who.pending
 	p.takeEarly(who, h, r)
 	p.settle(who, r.call, lastNotice) // what was extended until this instant may be entered again
 	for _, outer := range who.open {
@@ -238,7 +245,7 @@ func (p *holdPass) ownerless(who *clientHolds, x *record) {
 // begin opens a hold with an operation.
 func (p *holdPass) begin(who *clientHolds, r *record, until, doubt int64) *openHold {
 	d := p.k.detailOf(r)
-	h := &openHold{d: d, r: r, token: d.token, belief: d, until: until, doubt: doubt, closed: never, effect: r.ret, cap: never}
+	h := &openHold{d: d, r: r, token: d.token, belief: d, until: until, doubt: doubt, closed: never, effect: r.ret, cap: never, again: math.MinInt64}
 	d.role, d.began = starts, r
 	p.a.holdOf[r.line-1] = r.detail
 	who.open = append(who.open, h)
@@ -273,6 +280,13 @@ func (p *holdPass) mayMeanPending(who *clientHolds, r *record) bool {
 // extended applies an extend to its hold, or for a re-entrant lock to all holds of its client.
 func (p *holdPass) extended(who *clientHolds, h *openHold, r *record) {
 	r.mode = h.r.mode // an extend states no mode; a belief that it starts has the hold's
+	_, again := p.k.claims[r]
+	if again {
+		h.again = max(h.again, r.ret)
+	}
+	if r.outcome == history.Unknown {
+		who.pending++
+	}
 	for _, o := range who.open {
 		if o != h && (p.a.header.Kind != history.Reentrant || o.closed <= r.call || o.r.ret > r.call) {
 			continue
@@ -281,9 +295,9 @@ func (p *holdPass) extended(who *clientHolds, h *openHold, r *record) {
 		case history.OK:
 			until, doubt := p.protectedUntil(r)
 			p.k.detailOf(r).role = nested
-			n := notice{at: r.ret, kind: noticeRenewal, atOnce: r.call == r.ret, until: until, doubt: doubt, r: r}
+			n := notice{at: r.ret, kind: noticeRenewal, atOnce: r.call == r.ret, again: again, until: until, doubt: doubt, r: r}
 			if o != h {
-				n.r, n.late = nil, !p.kept(o, r)
+				n.r, n.again, n.late = nil, false, !p.kept(o, r)
 			}
 			o.addNotice(n)
 		case history.Unknown:
@@ -313,7 +327,10 @@ func (p *holdPass) release(who *clientHolds, r *record) {
 	if h.d.release == nil {
 		h.d.release = r
 	}
-	h.left = h.left || r.outcome == history.Unknown
+	if r.outcome == history.Unknown {
+		h.left = true
+		who.pending++
+	}
 	for _, o := range who.open {
 		if p.a.header.Kind != history.Reentrant || o == h || o.closed <= r.call {
 			continue
@@ -331,7 +348,8 @@ func (p *holdPass) release(who *clientHolds, r *record) {
 	case r.outcome == history.OK && innerLeft(who, h, r.call):
 		h.closed = r.ret
 	case r.outcome == history.OK || r.saysGone():
-		h.cap, h.closed = min(h.cap, r.ret), r.ret
+		h.limit(r)
+		h.closed = r.ret
 		h.d.released = true
 	}
 }

@@ -184,25 +184,64 @@ func (r *record) possible(h *pageHold) {
 	for i, op := range r.ops {
 		of := r.of[i]
 		own := of == h && i != h.acquire || op.Op == history.Extend && op.Outcome == history.Unknown && r.replaced(of, h)
-		entry := op.Op == history.Acquire && op.Outcome == history.Unknown // may renew at any later time
+		entry := op.Op == history.Acquire && op.Outcome == history.Unknown || r.pending(i, h) // may renew at any later time
 		other := r.h.Kind == history.Reentrant && op.Client == h.client && of != h && (entry || op.Call >= r.ops[h.acquire].Return) && h.openBefore(i, op) && op.Op != history.Use && op.Op != history.Write && op.Op != history.Lost
 		switch {
 		case !own && !other:
 		case op.Call >= r.ops[h.acquire].Return && asked(op) > r.kept(latest, unsure) && !(own && op.Outcome == history.OK):
-		case own && (op.Outcome == history.NotHeld || op.Outcome == history.LostHold):
-			limit = min(limit, op.Return)
-		case own && op.Op == history.Release && op.Outcome == history.OK:
-			limit = min(limit, op.Return)
+		case own && (op.Outcome == history.NotHeld || op.Outcome == history.LostHold || op.Op == history.Release && op.Outcome == history.OK && !r.innerLeft(i, h)):
+			if !r.madeAnew(h, i) {
+				limit = min(limit, op.Return)
+			}
 		case op.Outcome == history.OK && (op.Op == history.Extend || other):
 			latest = max(latest, op.Return)
-			if own && op.Call >= limit { // it may have made the hold again
-				limit = always
-			}
 		case op.Outcome == history.Unknown && (op.Op == history.Extend || other):
 			unsure++
 		}
 	}
 	h.gone = min(limit, r.kept(latest, unsure))
+}
+
+// madeAnew reports whether an extend of a hold was accepted that may have made it again after an operation: one called when that had returned, or one
+// whose hold cannot have been there.
+func (r *record) madeAnew(h *pageHold, after int) bool {
+	n := r.ops[after]
+	return slices.ContainsFunc(r.ops, func(op history.Operation) bool {
+		i := slices.Index(r.ops, op)
+		if r.of[i] != h || i == h.acquire || op.Op != history.Extend || op.Outcome != history.OK {
+			return false
+		}
+		return i > after && op.Call >= n.Return || op.Return >= n.Call && (r.saidGone(i, h) || r.leaseEnd(i, h) < op.Call)
+	})
+}
+
+// innerLeft reports whether a hold inside h was left by a release of unknown outcome: if that had no effect, release i ended the inner one.
+func (r *record) innerLeft(i int, h *pageHold) bool {
+	return slices.ContainsFunc(r.holds, func(o *pageHold) bool {
+		left := slices.ContainsFunc(r.ops[:i], func(op history.Operation) bool {
+			return op.Op == history.Release && op.Outcome == history.Unknown && r.of[slices.Index(r.ops, op)] == o
+		})
+		return o != h && o.client == h.client && o.acquire > h.acquire && left && o.openBefore(i, r.ops[i])
+	})
+}
+
+// pending reports whether an extend or a release of unknown outcome may renew a hold that a re-entrant client got later: at each entry in between the
+// server may have kept a hold of that client.
+func (r *record) pending(i int, h *pageHold) bool {
+	op := r.ops[i]
+	if op.Op != history.Extend && op.Op != history.Release || op.Outcome != history.Unknown || r.of[i] == nil || i > h.acquire || r.h.Kind != history.Reentrant {
+		return false
+	}
+	for k := i + 1; k <= h.acquire; k++ {
+		entry := r.ops[k]
+		inside := slices.ContainsFunc(r.holds, func(o *pageHold) bool {
+			return o.acquire < k && o.client == h.client && o.openBefore(k, entry) && r.leaseEnd(k, o) >= asked(entry)
+		})
+		if entry.Client == h.client && entry.Op == history.Acquire && entry.Outcome == history.OK && !inside {
+			return false
+		}
+	}
+	return op.Client == h.client
 }
 
 // kept returns until when the server may keep what had an effect at an instant, and perhaps others after it.

@@ -213,12 +213,17 @@ func (r *record) cannotHaveBeen(i int) bool {
 	if op.Op == history.Extend && r.meansPending(op, h) {
 		return false
 	}
-	for k, o := range r.ops { // a reply said that it is gone
-		if r.of[k] == h && k != i && (o.Outcome == history.NotHeld || o.Outcome == history.LostHold) && o.Return < op.Call && !r.madeAgain(h, k, i) {
+	return r.saidGone(i, h) || r.leaseEnd(i, h) < op.Call || r.overtaken(i)
+}
+
+// saidGone reports whether a reply before operation i said that its hold is gone.
+func (r *record) saidGone(i int, h *pageHold) bool {
+	for k, o := range r.ops {
+		if r.of[k] == h && k != i && (o.Outcome == history.NotHeld || o.Outcome == history.LostHold) && o.Return < r.ops[i].Call && !r.madeAgain(h, k, i) {
 			return true
 		}
 	}
-	return r.leaseEnd(i, h) < op.Call || r.overtaken(i)
+	return false
 }
 
 // madeAgain reports whether an extend of a hold was accepted after one operation and before another.
@@ -238,7 +243,7 @@ func (r *record) leaseEnd(i int, h *pageHold) int64 {
 	last := a.Return // the latest earlier effect on it
 	unsure := int64(0)
 	for k, o := range r.ops {
-		again := r.of[k] != nil || o.Op == history.Acquire && o.Outcome == history.Unknown
+		again := r.of[k] != nil && (o.Call >= a.Return || o.Outcome == history.OK) || o.Op == history.Acquire && o.Outcome == history.Unknown || r.pending(k, h)
 		mine := r.of[k] == h || r.h.Kind == history.Reentrant && again && o.Client == h.client
 		if k == i || !mine || o.Call > op.Call || o.Op != history.Extend && o.Op != history.Acquire && o.Op != history.Release {
 			continue
@@ -246,7 +251,7 @@ func (r *record) leaseEnd(i int, h *pageHold) int64 {
 		if o.Op == history.Release && r.of[k] == h { // its own release renews nothing
 			continue
 		}
-		if r.of[k] != h && o.Call >= a.Return && asked(o) > r.kept(last, unsure) { // it found nothing to renew
+		if (r.of[k] != h || o.Outcome == history.Unknown) && o.Call >= a.Return && asked(o) > r.kept(last, unsure) { // it found nothing to renew
 			continue
 		}
 		if o.Outcome == history.OK {

@@ -39,8 +39,16 @@ func (h *openHold) renew(n notice) {
 		return
 	}
 	h.effect = max(h.effect, n.at)
-	if n.r != nil && n.r.op == history.Extend && n.r.call >= h.cap {
+	if n.again || n.r != nil && n.r.op == history.Extend && n.r.call >= h.cap {
 		h.cap = never
+	}
+}
+
+// limit records that a hold had ended by the return of an operation, unless an extend that was accepted although the hold was gone may have made it again
+// after that operation.
+func (h *openHold) limit(r *record) {
+	if h.again < r.call {
+		h.cap = min(h.cap, r.ret)
 	}
 }
 
@@ -135,7 +143,7 @@ func (p *holdPass) claim(h *openHold, r *record) {
 	switch end := last.leaseEnd(p, r.call); {
 	case end < r.call:
 		p.k.claims[r] = end
-	case last.cap < r.call:
+	case h.cap < r.call: // an extend still under way, which may have made it again, would be to blame itself
 		p.k.claims[r] = never
 	}
 }

@@ -149,6 +149,25 @@ var releaseRows = []row{
 		a acquire 0 1 ok
 		a extend 20 21 not_held
 		a extend 60 61 ok`, extra: hitFrom(faultKillServer, 30, 40), want: "renewal×1"},
+	// The first may have come before the reply, at the instant at which that returned. The second came after it: if the first made the hold again, that one is to blame.
+	{name: "two extends at once of what was said to be gone", rule: "mis-unlock", head: forever, ops: `
+		a acquire 0 1 ok token=x
+		a extend 3 4 not_held token=x
+		a extend 4 8 ok token=x
+		a extend 5 6 ok token=x`, want: "release-safety×1"},
+	// The release came to the server at 12, when it was that of the outer hold, and renewed the inner one. The loss that was told is what can't be.
+	{name: "an extend after a late release of the outer hold", head: history.Header{Kind: history.Reentrant, Lease: 3 * msec}, ops: `
+		a acquire 0 3 ok until=3
+		a release 4 7 unknown
+		a acquire 7 8 ok until=10
+		a extend 11 15 lost
+		a extend 14 15 ok`, want: "renewal×1"},
+	// When it entered again, the server had kept no hold of it: the release found none.
+	{name: "an extend after a late release of a hold that was over", rule: "mis-unlock", head: history.Header{Kind: history.Reentrant, Lease: 3 * msec}, ops: `
+		a acquire 0 1 ok
+		a release 2 3 unknown
+		a acquire 7 8 ok
+		a extend 14 15 ok`, want: "release-safety×1"},
 }
 
 // releaseAfterLease is a's release of b's hold, long after a's own lease.

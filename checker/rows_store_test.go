@@ -112,6 +112,11 @@ var storeRows = []row{
 	{name: "a lower fence after a write that took no time", rule: "stale-fence", head: forever, ops: `
 		a write 5 5 ok fence=2
 		a write 5 9 ok fence=1`, want: "store-integrity×1"},
+	{name: "a lower fence that may be the earlier write by the clock error, beside a write under one of several permits",
+		head: history.Header{Kind: history.Semaphore, Lease: 100 * msec, Permits: 2, ClockError: 2 * msec}, ops: `
+		b acquire 0 2 ok
+		b write 4 6 ok fence=2 read=0 wrote=1
+		a write 7 7 ok fence=1 read=1 wrote=2`},
 	{name: "a lower fence that may be the earlier write by the clock error, but has read the other's value",
 		head: history.Header{Kind: history.Mutex, ClockError: 2 * msec}, ops: `
 		a write 0 7 ok fence=3 read=0 wrote=1

@@ -233,6 +233,13 @@ var waitRows = []row{
 		a release 2 3 unknown
 		b acquire 4 1200 busy`, want: "progress×1"},
 	// The extend that was accepted may have made a's hold again, until 302 ms.
+	// Only one of two permits was taken, and that for a time too short for progress to be broken.
+	{name: "a wait behind an extend that was accepted of a hold whose lease was over, while a release said so",
+		head: history.Header{Kind: history.Semaphore, Permits: 2, Lease: 100 * msec}, ops: `
+		a acquire 3 3 ok token=x
+		a release 106 108 not_held
+		a extend 107 112 ok token=x
+		b acquire 107 1308 busy`, want: "release-safety×1 refusal×1"},
 	{name: "a wait behind an extend that was accepted of a hold said to be gone", head: leased, opt: Options{Plain: true}, ops: `
 		a acquire 0 1 ok token=ta
 		w acquire 9 1300 ok

@@ -217,6 +217,9 @@ func (s *storeIntegrity) lost(last, w *record) {
 
 // beyond takes note of a write that is stale whatever the clock error. If it was found to be stale within it, that counts now.
 func (s *storeIntegrity) beyond(_, w *record) {
+	if s.d.k.sharedWrites {
+		return
+	}
 	if _, known := s.late[w]; !known {
 		s.losses++
 		return
