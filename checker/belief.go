@@ -21,6 +21,7 @@ import (
 // notice is what the holder learns at an instant that the pass has not reached yet.
 type notice struct {
 	at           int64
+	called       int64 // of what another hold of the client renewed with this one: when that was called
 	kind         noticeKind
 	atOnce       bool    // the operation that it answers took no time
 	late         bool    // renewals: asked when the server can't have kept the hold any more
@@ -78,9 +79,14 @@ func (p *holdPass) protectedUntil(r *record) (until, doubt int64) {
 // addNotice inserts a notice among those of a hold, by time; at one instant, by turn.
 func (h *openHold) addNotice(n notice) {
 	at, _ := slices.BinarySearchFunc(h.notices, n, func(a, b notice) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.turn(), b.turn()), -1)
+		return cmp.Or(byTurn(a, b), -1)
 	})
 	h.notices = slices.Insert(h.notices, at, n)
+}
+
+// byTurn orders notices by time; at one instant, by turn.
+func byTurn(a, b notice) int {
+	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.turn(), b.turn()))
 }
 
 // settle applies the notices of a client before time t, and those at t up to a turn.
@@ -97,6 +103,7 @@ func (p *holdPass) settle(who *clientHolds, t int64, turn noticeKind) {
 
 func (p *holdPass) apply(who *clientHolds, h *openHold, n notice) {
 	switch {
+	case h.next != nil && n.kind != noticeDied && n.r == nil && n.called < h.next.r.ret: // asked before that hold began
 	case h.next != nil:
 		if n.r != nil && n.r.op == history.Extend {
 			p.a.holdOf[n.r.line-1] = h.next.r.detail

@@ -89,6 +89,12 @@ func TestOpportunities(t *testing.T) {
 			a extend 106 109 lost
 			a extend 109 114 ok
 			a acquire 110 110 ok`}, verdicts.Progress, 2},
+		{row{name: "an entry under way when an extend begins a hold does not lengthen that", head: history.Header{Kind: history.Reentrant, Lease: 20 * msec}, ops: `
+			a acquire 0 1 ok
+			b acquire 19 24 ok
+			a extend 20 24 lost
+			a acquire 47 51 ok asked=47 until=71
+			a extend 50 50 ok`}, verdicts.MutualExclusion, 3},
 		{row{name: "an extend at the instant of the call renews what the acquire then enters again", head: history.Header{Kind: history.Reentrant, Lease: 3 * msec}, ops: `
 			a acquire 1 1 ok token=t5
 			a extend 4 4 ok token=t1

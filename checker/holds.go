@@ -180,7 +180,7 @@ func (p *holdPass) acquire(who *clientHolds, r *record) {
 		if reentrant {
 			late := p.keptUntil(h, r.call) < p.k.from(r)
 			inside = inside || !late
-			h.addNotice(notice{at: r.ret, kind: noticeReentry, atOnce: r.call == r.ret, late: late, until: until, doubt: doubt})
+			h.addNotice(notice{at: r.ret, called: r.call, kind: noticeReentry, atOnce: r.call == r.ret, late: late, until: until, doubt: doubt})
 		}
 	}
 	h := p.begin(who, r, until, doubt)
@@ -297,7 +297,7 @@ func (p *holdPass) extended(who *clientHolds, h *openHold, r *record) {
 			p.k.detailOf(r).role = nested
 			n := notice{at: r.ret, kind: noticeRenewal, atOnce: r.call == r.ret, again: again, until: until, doubt: doubt, r: r}
 			if o != h {
-				n.r, n.again, n.late = nil, false, !p.kept(o, r)
+				n.r, n.called, n.again, n.late = nil, r.call, false, !p.kept(o, r)
 			}
 			o.addNotice(n)
 		case history.Unknown:

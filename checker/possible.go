@@ -1,6 +1,10 @@
 package checker
 
-import "github.com/lockbench/lockbench/history"
+import (
+	"slices"
+
+	"github.com/lockbench/lockbench/history"
+)
 
 // Possible: for how long the server can have kept a hold (see docs/verdicts.md). It lasts from the call of the acquire, or asked, to the latest
 // instant at which an effect of it can have happened + lease + slack; an effect of its release ends it, or a reply not_held or lost to an operation
@@ -143,9 +147,17 @@ func (p *holdPass) claim(h *openHold, r *record) {
 	switch end := last.leaseEnd(p, r.call); {
 	case end < r.call:
 		p.k.claims[r] = end
-	case h.cap < r.call: // an extend still under way, which may have made it again, would be to blame itself
+	case h.cap < r.call && !h.joins(r): // an extend still under way, which may have made it again, would be to blame itself
 		p.k.claims[r] = never
 	}
+}
+
+// joins reports whether an extend of a hold that is lost belongs to the one that another extend, which returns first, begins in its place.
+func (h *openHold) joins(r *record) bool {
+	its := notice{at: r.ret, kind: noticeRenewal, atOnce: r.call == r.ret}
+	return h.lost && h.d.release == nil && slices.ContainsFunc(h.notices, func(n notice) bool {
+		return n.kind == noticeRenewal && n.r != nil && byTurn(n, its) <= 0
+	})
 }
 
 // crashHold is a time in which a client that crashed may have held the lock by an unrecorded request.
