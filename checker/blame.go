@@ -200,6 +200,9 @@ func (d *keyInput) reportBlamed(t *tally, x *executions, r *record, by rule) {
 		}
 		return
 	}
+	if by == ruleClaims && r.op == history.Release && x.endedItsOwn(d, r) {
+		return
+	}
 	t.take(r)
 	victim := x.beside(d, r)
 	if victim == nil || r.op != history.Release {
@@ -208,6 +211,33 @@ func (d *keyInput) reportBlamed(t *tally, x *executions, r *record, by rule) {
 	}
 	v := Violation{At: r.call, Clients: []string{d.clientName(victim), d.clientName(r)}}
 	t.found(v, func() Witness { return d.both(victim, r) })
+}
+
+// endedItsOwn reports whether commands show that a release removed what its own client had set: every other hold that the server may have kept meanwhile was
+// granted by a command sent later.
+func (x *executions) endedItsOwn(d *keyInput, r *record) bool {
+	removed := int64(math.MinInt64)
+	for _, c := range d.ev.commandsOf(d.clientName(r), r.call, r.ret) {
+		if c.Removed() {
+			removed = max(removed, c.Replied)
+		}
+	}
+	if removed == math.MinInt64 || d.a.header.Votes {
+		return false
+	}
+	for i := range x.effects {
+		o := x.effects[i].r
+		if x.effects[i].upset != nil || !o.granted() || o.client == r.client || o.call > r.ret || d.holdOf(o).gone < r.call {
+			continue
+		}
+		granted := slices.ContainsFunc(d.ev.commandsOf(d.clientName(o), o.call, o.ret), func(c history.Command) bool {
+			return c.Accepted() && c.Replied <= o.ret && c.Sent > removed
+		})
+		if !granted {
+			return false
+		}
+	}
+	return true
 }
 
 // beside returns the grant of another hold than r's that the server may have kept during r: the first whose holder learns that it is gone, or else

@@ -25,7 +25,11 @@ type fairness struct {
 }
 
 func newFairness(d *keyInput) *fairness {
-	return &fairness{tally: d.tallyOf(verdicts.Fairness, d.a.header.FIFO && len(d.ev.commands) > 0, "no order of grants is promised")}
+	why := "no order of grants is promised"
+	if d.a.header.FIFO {
+		why = "who asked first shows only in commands, and none were recorded"
+	}
+	return &fairness{tally: d.tallyOf(verdicts.Fairness, d.a.header.FIFO && len(d.ev.commands) > 0, why)}
 }
 
 func (f *fairness) called(r *record) {

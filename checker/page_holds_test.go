@@ -159,7 +159,11 @@ func (r *record) belongs(op history.Operation) *pageHold {
 			loose = h
 		}
 	}
-	return cmp.Or(exact, left, early, loose)
+	if hold := cmp.Or(exact, left, early, loose); hold != nil || op.Op != history.Use && op.Op != history.Write || !named(op) {
+		return hold
+	}
+	op.Mode, op.ModeNamed = history.Exclusive, false // a critical section may have another mode than its hold
+	return r.belongs(op)
 }
 
 // openBefore reports whether a hold is not closed when operation i is called.

@@ -152,6 +152,15 @@ func after(op, other history.Operation, clockError int64) bool {
 	return op.Call > other.Return && (op.Client == other.Client || op.Call-other.Return > clockError)
 }
 
+// requested returns the operation by which a hold was granted, as called when the granted try began.
+func (r *record) requested(h *pageHold) history.Operation {
+	op := r.ops[h.acquire]
+	if op.Op == history.Acquire {
+		op.Call = asked(op)
+	}
+	return op
+}
+
 // severalMayWrite reports whether an operation lies in a hold of which several may exist at once.
 func (r *record) severalMayWrite(i int) bool {
 	h := r.of[i]
@@ -173,7 +182,7 @@ func (r *record) staleWrite(i int, clockError int64) bool {
 			continue
 		}
 		own, other := r.of[i], r.of[k]
-		late := own != nil && other != nil && own.gone < w.Call && after(r.ops[other.acquire], r.ops[own.acquire], clockError)
+		late := own != nil && other != nil && own.gone < w.Call && after(r.requested(other), r.ops[own.acquire], clockError)
 		if late || w.Fence != 0 && w.Fence < o.Fence {
 			return true
 		}

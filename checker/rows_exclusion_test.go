@@ -141,4 +141,9 @@ var exclusionRows = []row{
 		b use 2 14
 		a use 11 23
 		a use 14 17`, want: "exclusive-use×1"},
+	{name: "two critical sections of another mode in one hold", head: history.Header{Kind: history.Mutex}, ops: `
+		a acquire 0 1 ok
+		a use 3 6 shared
+		a use 4 5 shared
+		a release 7 8 ok`},
 }

@@ -74,6 +74,11 @@ var storeRows = []row{
 		b write 112 112.5 ok
 		b release 112.5 113 ok
 		a write 120 121 ok`},
+	{name: "a stale write after one of a client that had waited before", rule: "stale-write", head: history.Header{Kind: history.Mutex, Lease: 10 * msec}, ops: `
+		a acquire 0 1 ok
+		b acquire 0 15 ok asked=14
+		b write 16 17 ok
+		a write 18 19 ok`, want: "store-integrity×1"},
 	{name: "a late write whose hold may be the later one by the clock error", head: history.Header{Kind: history.Mutex, Lease: 100 * msec, ClockError: 20 * msec}, ops: `
 		a acquire 0 1 ok
 		b acquire 15 16 ok

@@ -44,7 +44,7 @@ func (l *latest) add(d *keyInput, r *record) {
 	if l.fence == nil || d.k.detailOf(r).fence > d.k.detailOf(l.fence).fence {
 		l.fence = r
 	}
-	if h := d.holdOf(r); h != nil && (l.newest == nil || h.began.call > d.holdOf(l.newest).began.call) {
+	if h := d.holdOf(r); h != nil && (l.newest == nil || d.k.from(h.began) > d.k.from(d.holdOf(l.newest).began)) {
 		l.newest = r
 	}
 }
@@ -179,8 +179,8 @@ func (s *storeIntegrity) after(w *record, l *latest) (found []staleness) {
 	if f := l.fence; f != nil && fence != 0 && fence < s.d.k.detailOf(f).fence && s.d.obeys("stale-fence") {
 		found = append(found, staleness{f, StaleFence, within(f, never)})
 	}
-	if n := l.newest; h != nil && n != nil && h.gone < w.call && s.d.holdOf(n).began.call > h.began.ret && s.d.obeys("stale-write") {
-		found = append(found, staleness{n, StaleHold, within(n, s.d.holdOf(n).began.call-h.began.ret)})
+	if n := l.newest; h != nil && n != nil && h.gone < w.call && s.d.k.from(s.d.holdOf(n).began) > h.began.ret && s.d.obeys("stale-write") {
+		found = append(found, staleness{n, StaleHold, within(n, s.d.k.from(s.d.holdOf(n).began)-h.began.ret)})
 	}
 	return found
 }

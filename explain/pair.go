@@ -137,12 +137,29 @@ func (r *run) grants(all []*attempt) (n int) {
 	return n
 }
 
+// unread counts the nodes that had granted an acquire when it returned, whose replies came later.
+func (m *meeting) unread(op *history.Operation) (n int) {
+	for _, node := range m.nodes {
+		if slices.ContainsFunc(node.byOp[op.ID], func(i int) bool {
+			e := &node.events[i]
+			refused, _ := m.run.seen.refuse(shapeOf(e.cmd), e.cmd.Reply)
+			return e.cmd.Replied > op.Return && e.at <= op.Return && m.polled[shapeOf(e.cmd)] && len(keysOf(e.changes, true)) > 0 && !refused
+		}) {
+			n++
+		}
+	}
+	return n
+}
+
 // fewVotes explains a grant by fewer nodes than a majority.
 func (m *meeting) fewVotes(first, second []*attempt) Answer {
 	for _, one := range []struct {
 		op  *history.Operation
 		got int
 	}{{m.first, m.grants(first)}, {m.second, m.grants(second)}} {
+		if one.got < m.quorum() {
+			one.got += m.unread(one.op)
+		}
 		if m.votes > 1 && one.got < m.quorum() {
 			return because(verdicts.QuorumErosion, sentence(Name(one.op.Client), fmt.Sprintf(" had the votes of %d of %d nodes: with %d needed it would have been refused", one.got, m.votes, m.quorum())),
 				Event{At: one.op.Return, Op: one.op, Granted: true, Votes: [2]int{one.got, m.votes}})
@@ -295,7 +312,11 @@ func (m *meeting) unexplained(pairs []pairing) Answer {
 	if !m.marked(p) { // the first left nothing for the second to find
 		return Answer{}
 	}
-	why := sentence(" would have been granted even right after ", Name(m.first.Client), "'s grant at ", Instant(p.first.time()), ": it does not check for that hold")
+	when := "if only other holds had ended since "
+	if !m.lacks(p, p.from(), without{events: m.candidates(p), stop: p.first.time()}) {
+		when = "even right after "
+	}
+	why := sentence(" would have been granted ", when, Name(m.first.Client), "'s grant at ", Instant(p.first.time()), ": it does not check for that hold")
 	if m.setsNothing(p.second) {
 		why = sentence(" set nothing, and ", Name(m.second.Client), " took that for a grant")
 	}
@@ -326,12 +347,17 @@ func (m *meeting) answer(found []finding) Answer {
 	}
 	f := nearest(found)
 	op := f.node.events[f.event].op
-	if f.rank != byAcquire || op == nil || op.Outcome != history.OK || m.depth == 0 || op.Client == m.first.Client || op.Client == m.second.Client {
+	if f.rank != byAcquire || op == nil || op.Outcome != history.OK || m.depth == 0 || !m.grantedWith(op, f) || op.Client == m.first.Client || op.Client == m.second.Client {
 		return f.because(Name(m.second.Client), " would have been refused")
 	}
 	answer := m.meet(m.first, op, op.Return, m.depth-1)
 	answer.Experiment = sentence(answer.Experiment, ", and then ", Name(m.second.Client), " as well")
 	return answer
+}
+
+// grantedWith reports whether the command of a finding belongs to the try by which its acquire was granted.
+func (m *meeting) grantedWith(op *history.Operation, f finding) bool {
+	return slices.ContainsFunc(m.attempts(op), func(a *attempt) bool { return a.node == f.node && slices.Contains(a.events, f.event) })
 }
 
 // nearest returns the finding to report: by rank, then by time. A command that moved the end of a lease to an earlier time replaces that end.

@@ -471,5 +471,5 @@ func (w *wait) unasked() Answer {
 	}) {
 		return Answer{}
 	}
-	return because(verdicts.LostWakeup, sentence(Name(w.op.Client), " sent no further request: had it tried again, it would have found the lock free"))
+	return because(verdicts.LostWakeup, sentence(Name(w.op.Client), " sent no further request until ", Instant(w.until), ": had it tried again, it would have found the lock free"))
 }

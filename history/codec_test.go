@@ -290,6 +290,19 @@ func TestSalvageReadsUpToTheCut(t *testing.T) {
 		{"after a plain line", plain, 1, false},
 		{"before the last newline", plain[:len(plain)-1], 1, false},
 	}
+	// A line that ends is whole: what is wrong with it is an error.
+	for _, last := range []string{"null", "[]", `{"client":"a","op":"use"`, `{"client":"a"} oops`} {
+		in, err := history.NewReader(strings.NewReader(plain + last + "\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Salvage()
+		var op history.Operation
+		_ = in.Next(&op)
+		if err := in.Next(&op); err == nil || errors.Is(err, io.EOF) {
+			t.Errorf("%s: %v", last, err)
+		}
+	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			in, err := history.NewReader(strings.NewReader(row.text))

@@ -25,6 +25,7 @@ type lines struct {
 	closer  io.Closer     // nil: the caller closes the file
 	long    []byte        // a line longer than in's buffer
 	salvage bool          // end before a truncated line or frame, without an error
+	open    bool          // the current line has no newline: it is the last, and may be incomplete
 	cut     bool          // salvage was needed
 }
 
@@ -50,6 +51,7 @@ func newLines(r io.Reader, file string) (*lines, error) {
 // next returns the next line without its newline, valid until the next call; io.EOF after the last.
 func (l *lines) next() ([]byte, error) {
 	l.line++
+	l.open = false
 	chunk, err := l.in.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
 		chunk, err = l.rest(chunk)
@@ -60,7 +62,8 @@ func (l *lines) next() ([]byte, error) {
 	case errors.Is(err, io.EOF) && len(chunk) == 0:
 		return nil, io.EOF
 	case errors.Is(err, io.EOF):
-		return chunk, nil // the last line has no newline; if it is truncated it does not parse
+		l.open = true
+		return chunk, nil // if it is truncated it does not parse
 	case l.truncated(err):
 		return nil, io.EOF
 	}
@@ -86,12 +89,6 @@ func (l *lines) rest(head []byte) ([]byte, error) {
 func (l *lines) truncated(err error) bool {
 	l.cut = l.salvage && errors.Is(err, io.ErrUnexpectedEOF)
 	return l.cut
-}
-
-// lastLine reports whether the current line is the last.
-func (l *lines) lastLine() bool {
-	_, err := l.in.Peek(1)
-	return err != nil
 }
 
 // ioError adds the file's name to a read error.

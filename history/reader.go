@@ -98,7 +98,7 @@ func (l *lines) decode(scan *scanner, parse func()) error {
 	parse()
 	err = l.syntax(scan)
 	var syntax *SyntaxError
-	if errors.As(err, &syntax) && l.lastLine() && line[len(line)-1] != '}' {
+	if errors.As(err, &syntax) && l.open && line[len(line)-1] != '}' {
 		if l.salvage {
 			l.cut = true
 			return io.EOF

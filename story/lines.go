@@ -181,8 +181,15 @@ func (t *narrator) sayEvent(e *explain.Event) {
 	if e.Op != nil {
 		verb = map[history.Op]string{history.Release: "released with", history.Extend: "renewed with", history.Acquire: "sent, in its acquire,"}[e.Op.Op]
 	}
+	if e.Command.Sent != 0 && e.At-e.Command.Sent > late {
+		t.say(e.At, 3, true, fmt.Sprintf("at %s %s's late %s%s", t.ms(e.At), shortened(e.Command.Client), command(e.Command), hit(e)))
+		return
+	}
 	t.say(e.At, 3, true, fmt.Sprintf("at %s %s %s %s%s", t.ms(e.At), shortened(e.Command.Client), verb, command(e.Command), hit(e)))
 }
+
+// late is how many nanoseconds after it was sent a command is executed at the earliest for its story to say so.
+const late = 20_000_000
 
 // ends reports whether an event is the last command of an operation with a line of its own, which tells it.
 func (t *narrator) ends(e *explain.Event) bool {
