@@ -137,8 +137,10 @@ func (s *server) instants() (out []int64) {
 	base := slices.Clone(out)
 	for _, t := range base {
 		for _, u := range s.upsets {
-			add(t + s.h.Lease - u.sooner)
-			add(t - s.keep() - u.later)
+			for n := int64(1); n <= 3; n++ {
+				add(t + n*s.h.Lease - u.sooner)
+				add(t - n*s.keep() - u.later)
+			}
 		}
 	}
 	if s.h.Lease > 0 {
