@@ -21,7 +21,7 @@ func (m *meeting) owned(p pairing, i int) bool {
 	case at >= 0:
 		client = n.events[at].cmd.Client
 	}
-	if client == m.first.Client || client == m.second.Client && e.cmd == nil {
+	if client == m.first.Client && !m.endsOther(n, i) || client == m.second.Client && e.cmd == nil {
 		return true
 	}
 	ops, from := m.holdsOf(p, client, i)
@@ -33,6 +33,12 @@ func (m *meeting) owned(p pairing, i int) bool {
 		return false
 	}
 	return m.lacks(p, from, without{events: []int{i}, ops: ops})
+}
+
+// endsOther reports whether an event ended another hold of the first's client. The holds of a re-entrant client are one at the server.
+func (m *meeting) endsOther(n *node, i int) bool {
+	acquire, _ := m.endedHold(n, i)
+	return m.Header.Kind != history.Reentrant && acquire != 0 && acquire != m.first.ID
 }
 
 // conflicts reports whether one of the given acquires must not be granted beside the first.
