@@ -153,9 +153,9 @@ func (p *holdPass) find(who *clientHolds, r *record) *openHold {
 	}
 	found = cmp.Or(left, early, found)
 	if work := r.op == history.Use || r.op == history.Write; found == nil && work && r.modeNamed { // a critical section may have another mode than its hold
-		any := *r
-		any.modeNamed = false
-		return p.find(who, &any)
+		unnamed := *r
+		unnamed.modeNamed = false
+		return p.find(who, &unnamed)
 	}
 	if found != nil {
 		p.a.holdOf[r.line-1] = found.r.detail

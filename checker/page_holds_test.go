@@ -194,7 +194,7 @@ func (r *record) possible(h *pageHold) {
 		case !own && !other:
 		case op.Call >= r.ops[h.acquire].Return && asked(op) > r.kept(latest, unsure) && !(own && op.Outcome == history.OK):
 		case own && (op.Outcome == history.NotHeld || op.Outcome == history.LostHold || op.Op == history.Release && op.Outcome == history.OK && !r.innerLeft(i, h)):
-			if !r.madeAnew(h, i) {
+			if !r.mayFollow(h, i) {
 				limit = min(limit, op.Return)
 			}
 		case op.Outcome == history.OK && (op.Op == history.Extend || other):
@@ -206,9 +206,9 @@ func (r *record) possible(h *pageHold) {
 	h.gone = min(limit, r.kept(latest, unsure))
 }
 
-// madeAnew reports whether an extend of a hold was accepted that may have made it again after an operation: one called when that had returned, or one
+// mayFollow reports whether an extend that was accepted may have made a hold again after an operation: one called when that had returned, or one
 // whose hold cannot have been there.
-func (r *record) madeAnew(h *pageHold, after int) bool {
+func (r *record) mayFollow(h *pageHold, after int) bool {
 	n := r.ops[after]
 	return slices.ContainsFunc(r.ops, func(op history.Operation) bool {
 		i := slices.Index(r.ops, op)

@@ -44,10 +44,13 @@ func (l *latest) add(d *keyInput, r *record) {
 	if l.fence == nil || d.k.detailOf(r).fence > d.k.detailOf(l.fence).fence {
 		l.fence = r
 	}
-	if h := d.holdOf(r); h != nil && (l.newest == nil || d.k.from(h.began) > d.k.from(d.holdOf(l.newest).began)) {
+	if h := d.holdOf(r); h != nil && (l.newest == nil || d.requested(r) > d.requested(l.newest)) {
 		l.newest = r
 	}
 }
+
+// requested returns the earliest instant at which the hold of a write can have been granted.
+func (d *keyInput) requested(w *record) int64 { return d.k.from(d.holdOf(w).began) }
 
 func newStoreIntegrity(d *keyInput) *storeIntegrity {
 	n := d.k.count(history.Write, history.OK, history.Unknown)
@@ -179,8 +182,10 @@ func (s *storeIntegrity) after(w *record, l *latest) (found []staleness) {
 	if f := l.fence; f != nil && fence != 0 && fence < s.d.k.detailOf(f).fence && s.d.obeys("stale-fence") {
 		found = append(found, staleness{f, StaleFence, within(f, never)})
 	}
-	if n := l.newest; h != nil && n != nil && h.gone < w.call && s.d.k.from(s.d.holdOf(n).began) > h.began.ret && s.d.obeys("stale-write") {
-		found = append(found, staleness{n, StaleHold, within(n, s.d.k.from(s.d.holdOf(n).began)-h.began.ret)})
+	if n := l.newest; h != nil && n != nil && h.gone < w.call && s.d.obeys("stale-write") {
+		if later := s.d.requested(n) - h.began.ret; later > 0 {
+			found = append(found, staleness{n, StaleHold, within(n, later)})
+		}
 	}
 	return found
 }

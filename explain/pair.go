@@ -153,6 +153,9 @@ func (m *meeting) unread(op *history.Operation) (n int) {
 
 // fewVotes explains a grant by fewer nodes than a majority.
 func (m *meeting) fewVotes(first, second []*attempt) Answer {
+	if m.votes == 1 {
+		return Answer{}
+	}
 	for _, one := range []struct {
 		op  *history.Operation
 		got int
@@ -160,7 +163,7 @@ func (m *meeting) fewVotes(first, second []*attempt) Answer {
 		if one.got < m.quorum() {
 			one.got += m.unread(one.op)
 		}
-		if m.votes > 1 && one.got < m.quorum() {
+		if one.got < m.quorum() {
 			return because(verdicts.QuorumErosion, sentence(Name(one.op.Client), fmt.Sprintf(" had the votes of %d of %d nodes: with %d needed it would have been refused", one.got, m.votes, m.quorum())),
 				Event{At: one.op.Return, Op: one.op, Granted: true, Votes: [2]int{one.got, m.votes}})
 		}

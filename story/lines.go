@@ -177,13 +177,13 @@ func (t *narrator) sayEvent(e *explain.Event) {
 	if e.Command == nil || t.grants(e) || t.ends(e) {
 		return
 	}
-	verb := "sent, in the background,"
-	if e.Op != nil {
-		verb = map[history.Op]string{history.Release: "released with", history.Extend: "renewed with", history.Acquire: "sent, in its acquire,"}[e.Op.Op]
-	}
 	if e.Command.Sent != 0 && e.At-e.Command.Sent > late {
 		t.say(e.At, 3, true, fmt.Sprintf("at %s %s's late %s%s", t.ms(e.At), shortened(e.Command.Client), command(e.Command), hit(e)))
 		return
+	}
+	verb := "sent, in the background,"
+	if e.Op != nil {
+		verb = map[history.Op]string{history.Release: "released with", history.Extend: "renewed with", history.Acquire: "sent, in its acquire,"}[e.Op.Op]
 	}
 	t.say(e.At, 3, true, fmt.Sprintf("at %s %s %s %s%s", t.ms(e.At), shortened(e.Command.Client), verb, command(e.Command), hit(e)))
 }
