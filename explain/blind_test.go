@@ -3,6 +3,7 @@ package explain_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/lockbench/lockbench/verdicts"
@@ -16,8 +17,8 @@ func TestFound(t *testing.T) {
 	}
 	for _, dir := range dirs {
 		c := loadCase(t, dir)
-		if a := c.explained(t); a.Cause != c.truth {
-			t.Errorf("%s (%s): %s: %s, want %s: %s\nbecause %s", dir, c.cell, c.of, a.Cause, c.truth, said(a), c.because)
+		if a := c.explained(t); a.Cause != c.truth || !strings.Contains(said(a), c.shows) {
+			t.Errorf("%s (%s): %s: %s, want %s %s: %s\nbecause %s", dir, c.cell, c.of, a.Cause, c.truth, c.shows, said(a), c.because)
 		}
 	}
 }

@@ -29,6 +29,7 @@ type blindCase struct {
 	of        string // which violation it is
 	truth     verdicts.Cause
 	because   string // the reader's reason
+	shows     string // what the experiment must name, if the cause alone does not tell
 	rec       explain.Record
 	verdict   *checker.Verdict
 	violation checker.Violation
@@ -75,6 +76,8 @@ func loadCase(t *testing.T, dir string) *blindCase {
 			c.truth = verdicts.Cause(value)
 		case "because":
 			c.because = value
+		case "shows":
+			c.shows = value
 		}
 	}
 	if err := c.load(dir); err != nil {
@@ -181,7 +184,7 @@ func cutAfter(rec explain.Record, v *checker.Violation) explain.Record {
 	less.Ops = slices.DeleteFunc(slices.Clone(rec.Ops), func(op history.Operation) bool { return op.Call > end })
 	for i := range less.Ops { // a grant whose command is cut off would teach that the refusals before it grant
 		if op := &less.Ops[i]; op.Return > end && op.Op != history.Use && op.Op != history.Write {
-			op.Outcome, op.Return = history.Unknown, end
+			op.Outcome, op.Return, op.Asked = history.Unknown, end, min(op.Asked, end)
 		}
 	}
 	less.Commands = slices.DeleteFunc(slices.Clone(rec.Commands), func(c history.Command) bool { return c.Sent > end })

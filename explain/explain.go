@@ -134,7 +134,7 @@ func (r *run) overlap(v *checker.Violation, holds []*history.Operation, skip fun
 	}
 	for j, second := range slices.Backward(holds) {
 		for _, first := range r.nearest(holds[:j], seen) {
-			if first.Client == second.Client && r.Header.Kind != history.Mutex && r.Header.Kind != history.Semaphore ||
+			if first.Client == second.Client && r.Header.Kind == history.Reentrant ||
 				first.Mode == history.Shared && second.Mode == history.Shared || skip(first, second) {
 				continue
 			}

@@ -161,10 +161,11 @@ func (w *wait) blocker() Answer {
 			}
 		}
 	}
+	inTheWay := w.opsOf(makers)
 	makers = w.makers(func(e *event) bool { // what it wrote may have expired since, and others may have built on it
 		return slices.ContainsFunc(e.changes, func(c change) bool { return c.after != nil && !c.renewed() && !c.freed() })
 	})
-	needed := w.needed(makers[len(makers)-1])
+	needed := w.needed(makers[len(makers)-1], inTheWay)
 	for _, at := range slices.Backward(makers) { // the first writer: later writes may have changed nothing
 		if op := n.events[at].op; op != nil && slices.Contains(needed, op.ID) {
 			return w.blocked(at, andOthers(len(needed)-1))
@@ -195,34 +196,51 @@ func andOthers(n int) string {
 }
 
 // needed returns the smallest set of earlier acquires, in order, that must be left out together for the waiter to be granted; none if leaving out all
-// is not enough. It leaves out released holds only if need be.
-func (w *wait) needed(from int) []uint64 {
+// is not enough. It leaves out released holds, and those of which nothing is in the way any more, only if need be.
+func (w *wait) needed(from int, inTheWay []uint64) []uint64 {
 	granted := func(left []uint64) bool { return w.would(w.attempt, from, without{ops: left}) }
 	ops := w.takers()
 	if !granted(ops) {
 		return nil
 	}
-	if left := slices.DeleteFunc(slices.Clone(ops), func(op uint64) bool { return w.gone(w.ops[op], w.attempt.time()) }); granted(left) {
-		ops = left
+	for _, spared := range []func(op uint64) bool{
+		func(op uint64) bool { return w.gone(w.ops[op], w.attempt.time()) },
+		func(op uint64) bool { return !slices.Contains(inTheWay, op) },
+	} {
+		if left := slices.DeleteFunc(slices.Clone(ops), spared); granted(left) {
+			ops = left
+		}
 	}
 	return fewest(ops, granted)
 }
 
+// opsOf returns the operations of some of the node's commands.
+func (w *wait) opsOf(events []int) (ops []uint64) {
+	for _, i := range events {
+		if op := w.attempt.node.events[i].op; op != nil {
+			ops = append(ops, op.ID)
+		}
+	}
+	return ops
+}
+
 // freedWithout reports whether the waiter would have been granted without a command, or without its operation. An acquire is left out with its whole
-// hold, release included.
+// hold, release included; of the waiter's own, only the command: an acquire that did not ask would not be granted.
 func (w *wait) freedWithout(at int) bool {
-	op := w.attempt.node.events[at].op
-	if op == nil {
+	n := w.attempt.node
+	op := n.events[at].op
+	if op == nil || op.ID == w.op.ID {
 		return w.would(w.attempt, at, without{events: []int{at}})
 	}
+	from := n.byOp[op.ID][0] // an earlier try may have left it
 	if h := w.holdOf[op.ID]; h != nil && op.Op == history.Acquire && h.Acquire.ID == op.ID {
 		var all []uint64
 		for _, o := range h.Operations() {
 			all = append(all, o.ID)
 		}
-		return w.would(w.attempt, at, without{ops: all})
+		return w.would(w.attempt, from, without{ops: all})
 	}
-	return w.would(w.attempt, at, without{events: []int{at}}) || w.would(w.attempt, at, without{ops: []uint64{op.ID}})
+	return w.would(w.attempt, at, without{events: []int{at}}) || w.would(w.attempt, from, without{ops: []uint64{op.ID}})
 }
 
 // takers returns the earlier acquires that requested the same keys as the waiter.
@@ -278,9 +296,12 @@ func (w *wait) makers(made func(*event) bool) (out []int) {
 // wrote returns a function that reports whether a command wrote what the waiter found: a part that it created, or that no later command overwrote. It
 // must be called with the latest command first.
 func (w *wait) wrote() func(*event) bool {
-	values, written := w.attempt.node.state(w.attempt.events[0]), map[string]bool{}
+	values, written, keys := w.attempt.node.state(w.attempt.events[0]), map[string]bool{}, w.attempt.keys()
 	return func(e *event) (found bool) {
 		for _, c := range e.changes {
+			if !slices.Contains(keys, c.key) {
+				continue
+			}
 			now := values[c.key].parts()
 			for part, hit := range c.parts() {
 				name := c.key + "\x00" + part
