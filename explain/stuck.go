@@ -161,12 +161,11 @@ func (w *wait) blocker() Answer {
 			}
 		}
 	}
-	inTheWay := w.opsOf(makers)
-	makers = w.makers(func(e *event) bool { // what it wrote may have expired since, and others may have built on it
+	writers := w.makers(func(e *event) bool { // what it wrote may have expired since, and others may have built on it
 		return slices.ContainsFunc(e.changes, func(c change) bool { return c.after != nil && !c.renewed() && !c.freed() })
 	})
-	needed := w.needed(makers[len(makers)-1], inTheWay)
-	for _, at := range slices.Backward(makers) { // the first writer: later writes may have changed nothing
+	needed := w.needed(writers[len(writers)-1], w.opsOf(makers))
+	for _, at := range slices.Backward(writers) { // the first writer: later writes may have changed nothing
 		if op := n.events[at].op; op != nil && slices.Contains(needed, op.ID) {
 			return w.blocked(at, andOthers(len(needed)-1))
 		}
@@ -225,7 +224,7 @@ func (w *wait) opsOf(events []int) (ops []uint64) {
 }
 
 // freedWithout reports whether the waiter would have been granted without a command, or without its operation. An acquire is left out with its whole
-// hold, release included; of the waiter's own, only the command: an acquire that did not ask would not be granted.
+// hold, release included. Of the waiter's own acquire only the command is: one that did not ask would not be granted.
 func (w *wait) freedWithout(at int) bool {
 	n := w.attempt.node
 	op := n.events[at].op
@@ -245,10 +244,10 @@ func (w *wait) freedWithout(at int) bool {
 
 // takers returns the earlier acquires that requested the same keys as the waiter.
 func (w *wait) takers() (ops []uint64) {
-	n, first := w.attempt.node, w.attempt.events[0]
+	n, first, keys := w.attempt.node, w.attempt.events[0], w.attempt.keys()
 	for i := range first {
 		e := &n.events[i]
-		if e.op != nil && e.op.Op == history.Acquire && e.op.ID != w.op.ID && touches(e.touched, w.attempt.keys()) && !slices.Contains(ops, e.op.ID) {
+		if e.op != nil && e.op.Op == history.Acquire && e.op.ID != w.op.ID && touches(e.touched, keys) && !slices.Contains(ops, e.op.ID) {
 			ops = append(ops, e.op.ID)
 		}
 	}
@@ -278,11 +277,11 @@ func (w *wait) blocked(at int, others string) Answer {
 // and satisfies made.
 func (w *wait) makers(made func(*event) bool) (out []int) {
 	const most = 32
-	n, first := w.attempt.node, w.attempt.events[0]
+	n, first, keys := w.attempt.node, w.attempt.events[0], w.attempt.keys()
 	seen := map[uint64]bool{}
 	for i := first - 1; i >= 0 && len(out) < most; i-- {
 		e := &n.events[i]
-		if e.cmd == nil || e.open || !changesAny(e, w.attempt.keys()) || !made(e) || e.op != nil && seen[e.op.ID] {
+		if e.cmd == nil || e.open || !changesAny(e, keys) || !made(e) || e.op != nil && seen[e.op.ID] {
 			continue
 		}
 		if e.op != nil {
