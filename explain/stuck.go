@@ -164,6 +164,9 @@ func (w *wait) blocker() Answer {
 	writers := w.makers(func(e *event) bool { // what it wrote may have expired since, and others may have built on it
 		return slices.ContainsFunc(e.changes, func(c change) bool { return c.after != nil && !c.renewed() && !c.freed() })
 	})
+	if len(writers) == 0 { // each removed more than it wrote
+		return Answer{}
+	}
 	needed := w.needed(writers[len(writers)-1], w.opsOf(makers))
 	for _, at := range slices.Backward(writers) { // the first writer: later writes may have changed nothing
 		if op := n.events[at].op; op != nil && slices.Contains(needed, op.ID) {
