@@ -81,8 +81,9 @@ type executions struct {
 	effects  []effectOf
 	clocks   int // how many; see cutter
 	rules    rule
-	forgives bool   // executions need not explain replies by which another property is broken
-	exempt   uint64 // effects that need not obey the rules
+	forgives bool    // executions need not explain replies by which another property is broken
+	exempt   uint64  // effects that need not obey the rules
+	ends     []int64 // by acquire: see lasts
 	steps    int
 }
 
@@ -119,7 +120,10 @@ func (x *executions) excused(b *effectOf) bool {
 func (x *executions) exist(rules rule) (found, known bool) { return x.existWithout(rules, 0) }
 
 func (x *executions) existWithout(rules rule, exempt uint64) (found, known bool) {
-	x.rules, x.exempt, x.steps = rules, exempt, 0
+	x.rules, x.exempt, x.steps, x.ends = rules, exempt, 0, nil
+	for i := range x.effects {
+		x.ends = append(x.ends, x.lasts(i))
+	}
 	found = x.search(state{last: -1, fence: x.fence, fencer: nobody, t: newInstants(x)})
 	return found, found || x.steps < x.most
 }
@@ -253,8 +257,14 @@ func (x *executions) hopeless(s state) bool {
 		switch {
 		case s.placed&(1<<i) != 0 || !e.must:
 		case e.r.outcome == history.Busy && !e.free && x.obeys(i, ruleRefusals):
-			refuse := func(acquire int) bool { return mayRefuse(x.h.Kind, x.effects[acquire].r.mode, e.r.mode) }
-			if x.refusing(s, e)+x.toCome(s, e, refuse) < Permits(x.h) {
+			refuse := func(acquire int) bool { return x.mayMeet(acquire, e) }
+			n := x.toCome(s, e, refuse)
+			for _, h := range s.holds {
+				if refuse(h.effect) {
+					n++
+				}
+			}
+			if n < Permits(x.h) {
 				return true
 			}
 		case e.r.op == history.Extend && e.changes() && x.obeys(i, ruleClaims):
@@ -277,6 +287,62 @@ func (x *executions) toCome(s state, e *effectOf, fits func(acquire int) bool) (
 		}
 	}
 	return n
+}
+
+// mayMeet reports whether the hold of an acquire conflicts with a refused one and can last until it was called.
+func (x *executions) mayMeet(acquire int, b *effectOf) bool {
+	a := &x.effects[acquire]
+	return mayRefuse(x.h.Kind, a.r.mode, b.r.mode) && plus(x.ends[acquire], x.apart(a, b)) >= b.from
+}
+
+// apart returns by how much the times of two effects may differ from what their clocks show.
+func (x *executions) apart(a, b *effectOf) int64 {
+	if a.clock == b.clock {
+		return 0
+	}
+	return x.h.ClockError
+}
+
+// lasts returns an instant, by the clock of acquire i, by which its hold has ended in every execution: its lease was due, after everything that may
+// have renewed it, or a release that can mean no other hold was over.
+func (x *executions) lasts(i int) int64 {
+	a := &x.effects[i]
+	if a.r.op != history.Acquire || slices.ContainsFunc(x.effects, func(e effectOf) bool { return e.upset != nil }) {
+		return never
+	}
+	end, released := plus(a.to, x.keep), never
+	for again := true; again; {
+		again = false
+		for j := range x.effects {
+			e := &x.effects[j]
+			its := x.h.Kind == history.Reentrant && e.r.client == a.r.client || e.r.op == history.Extend && x.means(e, i)
+			late := e.from > plus(end, x.apart(a, e)) && x.obeys(j, ruleClaims)
+			if to := plus(plus(e.to, x.keep), x.apart(a, e)); its && e.changes() && !late && to > end {
+				end, again = to, true
+			}
+		}
+	}
+	for j := range x.effects {
+		if e := &x.effects[j]; x.certainlyEnds(j, i) {
+			released = min(released, plus(e.to, x.apart(a, e)))
+		}
+	}
+	return min(end, released)
+}
+
+// certainlyEnds reports whether effect j is a release after which the hold of grant i is not in force: it can mean no other, and nothing makes that again.
+func (x *executions) certainlyEnds(j, i int) bool {
+	e := &x.effects[j]
+	if e.r.op != history.Release || e.r.outcome != history.OK || !e.must || !x.effects[i].must || x.h.Kind == history.Reentrant || !x.means(e, i) || e.before&(1<<i) == 0 {
+		return false
+	}
+	another := slices.ContainsFunc(x.over, func(r *record) bool { return e.mayMean(r, x.k.tokenOf(r)) })
+	for k := range x.effects {
+		o := &x.effects[k]
+		another = another || k != i && o.r.op == history.Acquire && o.changes() && x.means(e, k)
+		another = another || (k == j || o.r.op == history.Extend && x.means(o, i)) && !x.obeys(k, ruleClaims)
+	}
+	return !another
 }
 
 func (x *executions) grant(s state, i, v int) bool {

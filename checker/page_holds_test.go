@@ -239,7 +239,7 @@ func (r *record) pending(i int, h *pageHold) bool {
 	for k := i + 1; k <= h.acquire; k++ {
 		entry := r.ops[k]
 		inside := slices.ContainsFunc(r.holds, func(o *pageHold) bool {
-			return o.acquire < k && o.client == h.client && o.openBefore(k, entry) && r.leaseEnd(k, o) >= asked(entry)
+			return o.acquire < k && o.client == h.client && o.openBefore(k, entry) && !r.saidGone(k, o) && r.leaseEnd(k, o) >= asked(entry)
 		})
 		if entry.Client == h.client && entry.Op == history.Acquire && entry.Outcome == history.OK && !inside {
 			return false

@@ -13,6 +13,13 @@ var reentrantRows = []row{
 		b write 20 20.1 ok read=0 wrote=1
 		a write 25 25.1 ok read=1 wrote=2
 		a acquire 30 30.1 ok`, want: "store-integrity×1"},
+	// The server answered that a's hold was gone. The release of unknown outcome can renew nothing of the hold that a got later.
+	{name: "a wait after a reply that the hold before was gone", head: history.Header{Kind: history.Reentrant, Lease: 5 * msec}, ops: `
+		a acquire 3 3 ok token=ta
+		a release 6 6 unknown token=ta
+		a extend 7 7 lost token=ta
+		a acquire 9 9 ok
+		w acquire 10 1021 ok`, want: "progress×1"},
 	{name: "in and out twice", head: reentrant, ops: `
 		a acquire 0 1 ok
 		a acquire 2 3 ok

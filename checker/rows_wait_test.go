@@ -28,6 +28,18 @@ var waitRows = []row{
 		a acquire 500 501 ok token=x fence=2
 		a release 502 503 ok token=x
 		b acquire 504 505 ok token=y fence=1`, want: "fencing-order×1 refusal×1"},
+	// Either the refusal is wrong, or b's release ended a's hold and left b's own, by a clock that is 2 ms ahead.
+	{name: "refused by nobody, or by a hold whose release ended another's",
+		head: history.Header{Kind: history.RW, Lease: msec, Drift: msec, ClockError: 2 * msec}, unordered: true, ops: `
+		a acquire 1 2 ok until=1 token=t0
+		c acquire 1 2 ok shared until=1 token=t1
+		c acquire 3 3 ok shared until=3
+		a acquire 3 4 ok shared until=4
+		b acquire 3 5 ok shared until=3 token=t3
+		c release 4 5 ok shared
+		b release 5 6 ok shared token=t3
+		a extend 8 8 unknown shared
+		w acquire 10 11 busy`},
 	{name: "refused by a holder", head: forever, ops: `
 		a acquire 0 1 ok
 		b acquire 2 3 busy
