@@ -8,7 +8,16 @@ import (
 
 // bare explains a violation from the operations alone, for a record without commands. They can prove that a client continued after the end of its lease,
 // or that a release was accepted after the end of its hold.
-func (r *run) bare(v *checker.Violation, holds []*history.Operation) Answer {
+func (r *run) bare(v *checker.Violation) Answer {
+	holds := r.holding(v)
+	switch v.Property {
+	case verdicts.ReleaseSafety:
+		holds = r.beside(v)
+	case verdicts.Progress, verdicts.Refusal:
+		if r.nobody {
+			return neverGranted()
+		}
+	}
 	for j := range holds {
 		for _, first := range holds[:j] {
 			second := holds[j]

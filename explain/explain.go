@@ -95,15 +95,20 @@ func shown(v *checker.Verdict) (ops []history.Operation) {
 	return ops
 }
 
-// violation explains one violation.
+// violation explains one violation: by an experiment or, if no server of the lock got a command, by the operations.
 func (r *run) violation(v *checker.Violation) Answer {
-	switch {
-	case r.failed && v.Property == verdicts.ReleaseSafety:
-		return r.bare(v, r.beside(v))
-	case r.failed && r.nobody && (v.Property == verdicts.Progress || v.Property == verdicts.Refusal):
-		return neverGranted()
-	case r.failed:
-		return r.bare(v, r.holding(v))
+	if len(r.nodes) > 0 {
+		return r.experiment(v)
+	}
+	return firstOf(
+		func() Answer { return r.bare(v) },
+		func() Answer { return r.experiment(v) }) // that no command was sent explains a grant
+}
+
+// experiment explains a violation by what the commands show.
+func (r *run) experiment(v *checker.Violation) Answer {
+	if r.failed {
+		return Answer{}
 	}
 	switch v.Property {
 	case verdicts.MutualExclusion, verdicts.ExclusiveUse:
@@ -178,7 +183,7 @@ func (r *run) heldAgain(holds []*history.Operation) Answer {
 			continue
 		}
 		if !r.sent(second) {
-			return noCommand(second)
+			return r.noCommand(second)
 		}
 		for _, op := range []*history.Operation{second, r.releaseOf(second), r.releaseOf(holds[first])} {
 			if op == nil {

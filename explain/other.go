@@ -182,7 +182,7 @@ func (r *run) ownHold(v *checker.Violation, client string, by int64) Answer {
 			continue
 		}
 		if !r.sent(op) && op.Op == history.Acquire && op.Outcome == history.OK {
-			return noCommand(op)
+			return r.noCommand(op)
 		}
 		if a := r.taken(op); a.Cause != "" {
 			return a

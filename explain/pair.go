@@ -69,7 +69,7 @@ func (r *run) meet(a, b *history.Operation, seen int64, depth int) Answer {
 
 // explain does the experiments on the nodes to which both clients sent requests.
 func (m *meeting) explain() Answer {
-	first, second := m.attempts(m.first), m.attempts(m.second)
+	first, second := m.ballots(m.first), m.ballots(m.second)
 	if len(first) == 0 || len(second) == 0 {
 		return m.withoutCommands(first, second)
 	}
@@ -89,7 +89,7 @@ func (m *meeting) explain() Answer {
 	if slices.ContainsFunc(pairs, pairing.doubtful) {
 		return Answer{}
 	}
-	spare := m.grants(m.attempts(m.second)) - m.quorum() // votes that the second could lose
+	spare := m.grants(m.ballots(m.second)) - m.quorum() // votes that the second could lose
 	return firstOf(
 		func() Answer { return m.answer(m.single(pairs, spare)) },
 		func() Answer { return m.outlived(pairs, spare) },
@@ -97,28 +97,35 @@ func (m *meeting) explain() Answer {
 		func() Answer { return m.unexplained(pairs) })
 }
 
-// withoutCommands returns the answer for a grant without recorded commands: a client that held the lock already re-entered by its own count.
+// withoutCommands returns the answer for a grant of which no request is known. A client that held the lock already may have re-entered by its own count.
 func (m *meeting) withoutCommands(first, second []*attempt) Answer {
 	op := m.second
 	if len(second) > 0 {
 		op = m.first
 	}
-	outer := m.heldBefore(op)
-	if len(first) == 0 && len(second) == 0 && outer == nil || m.sent(op) {
+	if m.sent(op) {
 		return Answer{}
 	}
+	outer := m.heldBefore(op)
 	if outer != nil && m.depth > 0 && m.kept(outer, op.Call) > op.Return { // as far as the client knew, the outer hold still existed
 		if op == m.second {
 			return m.meet(m.first, outer, m.seen, m.depth-1)
 		}
 		return m.meet(outer, m.second, m.seen, m.depth-1)
 	}
-	return noCommand(op)
+	if m.Header.Votes {
+		return m.eroded(op, 0)
+	}
+	return m.noCommand(op)
 }
 
 // noCommand returns the answer for a grant without a request to a server.
-func noCommand(op *history.Operation) Answer {
-	return because(verdicts.StaleReentry, sentence(Name(op.Client), " sent no command: no server could have refused it"), Event{At: op.Return, Op: op, NoCommand: true})
+func (r *run) noCommand(op *history.Operation) Answer {
+	cause := verdicts.DoubleGrant
+	if r.Header.Kind == history.Reentrant || r.heldBefore(op) != nil {
+		cause = verdicts.StaleReentry
+	}
+	return because(cause, sentence(Name(op.Client), " sent no command: no server could have refused it"), Event{At: op.Return, Op: op, NoCommand: true})
 }
 
 // sent reports whether a client sent any command during an operation.
@@ -137,18 +144,27 @@ func (r *run) grants(all []*attempt) (n int) {
 	return n
 }
 
-// unread counts the nodes that had granted an acquire when it returned, whose replies came later.
-func (m *meeting) unread(op *history.Operation) (n int) {
-	for _, node := range m.nodes {
-		if slices.ContainsFunc(node.byOp[op.ID], func(i int) bool {
+// unread returns attempts by which nodes had granted an acquire when it returned, and whose replies came later.
+func (r *run) unread(op *history.Operation) (out []*attempt) {
+	for _, node := range r.nodes {
+		for _, i := range node.byOp[op.ID] {
 			e := &node.events[i]
-			refused, _ := m.run.seen.refuse(shapeOf(e.cmd), e.cmd.Reply)
-			return e.cmd.Replied > op.Return && e.at <= op.Return && m.polled[shapeOf(e.cmd)] && len(keysOf(e.changes, true)) > 0 && !refused
-		}) {
-			n++
+			refused, _ := r.seen.refuse(shapeOf(e.cmd), e.cmd.Reply)
+			if e.cmd.Replied > op.Return && e.at <= op.Return && r.polled[shapeOf(e.cmd)] && len(keysOf(e.changes, true)) > 0 && !refused {
+				out = append(out, &attempt{op: op, node: node, events: []int{i}, grant: i})
+			}
 		}
 	}
-	return n
+	return out
+}
+
+// ballots returns the attempts of an acquire. The replies that its client had read may be too few: then the votes whose replies came later count too.
+func (m *meeting) ballots(op *history.Operation) []*attempt {
+	all := m.attempts(op)
+	if m.votes > 1 && m.grants(all) < m.quorum() {
+		all = append(all, m.unread(op)...)
+	}
+	return all
 }
 
 // fewVotes explains a grant by fewer nodes than a majority.
@@ -161,14 +177,16 @@ func (m *meeting) fewVotes(first, second []*attempt) Answer {
 		got int
 	}{{m.first, m.grants(first)}, {m.second, m.grants(second)}} {
 		if one.got < m.quorum() {
-			one.got += m.unread(one.op)
-		}
-		if one.got < m.quorum() {
-			return because(verdicts.QuorumErosion, sentence(Name(one.op.Client), fmt.Sprintf(" had the votes of %d of %d nodes: with %d needed it would have been refused", one.got, m.votes, m.quorum())),
-				Event{At: one.op.Return, Op: one.op, Granted: true, Votes: [2]int{one.got, m.votes}})
+			return m.eroded(one.op, one.got)
 		}
 	}
 	return Answer{}
+}
+
+// eroded returns the answer for a grant by some of the nodes, fewer than a majority.
+func (m *meeting) eroded(op *history.Operation, got int) Answer {
+	return because(verdicts.QuorumErosion, sentence(Name(op.Client), fmt.Sprintf(" had the votes of %d of %d nodes: with %d needed it would have been refused", got, m.votes, m.quorum())),
+		Event{At: op.Return, Op: op, Granted: true, Votes: [2]int{got, m.votes}})
 }
 
 // candidates returns the events between the two grants that changed the second's keys, and all changes of the node's clock, even earlier ones. It

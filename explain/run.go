@@ -35,7 +35,7 @@ type run struct {
 	polled map[shape]bool                // the commands that request a vote
 	unseen map[uint64][]*history.Command // by operation: commands without a recorded reply
 	pairs  map[[3]uint64]Answer
-	failed bool // there are no commands to replay
+	failed bool // no commands were recorded
 	nobody bool // no acquire of the run was granted
 }
 
@@ -85,7 +85,7 @@ func newRun(rec Record, srv Server) *run {
 	for _, n := range r.indexes() {
 		r.nodes = append(r.nodes, r.order(n))
 	}
-	r.failed, r.votes = len(r.nodes) == 0, 1
+	r.failed, r.votes = len(rec.Commands) == 0, 1
 	for i := range r.Commands {
 		if c := &r.Commands[i]; c.Replied == 0 && c.Node >= 0 && !refusedByServer(c.Reply) {
 			r.unseen[c.Op] = append(r.unseen[c.Op], c)
@@ -242,7 +242,7 @@ func (r *run) attempts(op *history.Operation) []*attempt { return r.attemptsBy(o
 // attemptsBy returns the last attempts of an operation by an instant.
 func (r *run) attemptsBy(op *history.Operation, by int64) (out []*attempt) {
 	for _, n := range r.nodes {
-		out = append(out, r.ballots(op, n, r.lastTry(op, n, n.by(by)))...)
+		out = append(out, r.byVote(op, n, r.lastTry(op, n, n.by(by)))...)
 	}
 	return out
 }
@@ -311,8 +311,8 @@ func (r *run) lastTry(op *history.Operation, n *node, end int) (try []int) {
 	return try
 }
 
-// ballots splits a try by key, if it sends the same request for several keys.
-func (r *run) ballots(op *history.Operation, n *node, try []int) (out []*attempt) {
+// byVote splits a try by key, if it sends the same request for several keys.
+func (r *run) byVote(op *history.Operation, n *node, try []int) (out []*attempt) {
 	several := slices.ContainsFunc(try, func(i int) bool {
 		s := shapeOf(n.events[i].cmd)
 		return r.polled[s] && slices.ContainsFunc(try, func(j int) bool { return i != j && s == shapeOf(n.events[j].cmd) })

@@ -139,8 +139,9 @@ func (x *explainer) checkWith(ctx context.Context, o Outcome, opt checker.Option
 	if err != nil || len(v.Violations) == 0 {
 		return v, explain.Findings{}, err
 	}
-	history.LinkCommands(o.Ops, ofLock)
-	found, err := x.explain(v, explain.Record{Header: o.Header, Ops: o.Ops, Commands: ofLock, Scripts: o.Scripts, Faults: o.Windows})
+	commands := slices.Clone(o.Commands)
+	history.LinkCommands(o.Ops, commands)
+	found, err := x.explain(v, explain.Record{Header: o.Header, Ops: o.Ops, Commands: commands, Scripts: o.Scripts, Faults: o.Windows})
 	return v, found, err
 }
 
