@@ -108,7 +108,7 @@ func (p *holdPass) apply(who *clientHolds, h *openHold, n notice) {
 		if n.r != nil && n.r.op == history.Extend {
 			p.a.holdOf[n.r.line-1] = h.next.r.detail
 		}
-		p.apply(who, h.next, n)
+		h.next.addNotice(n) // among those that it has itself
 	case n.kind == noticeLost:
 		if n.r.op != history.Lost {
 			h.limit(n.r)

@@ -4,6 +4,14 @@ import "github.com/lockbench/lockbench/history"
 
 // renewalRows are about extends.
 var renewalRows = []row{
+	// The extend that began first is answered last, after two that were accepted: the hold that the first of these began was renewed until 9.
+	{name: "a late reply that a hold is gone, after a renewal of the hold that began in its place",
+		head: history.Header{Kind: history.Semaphore, Permits: 2, Lease: 3 * msec, ClockError: msec}, ops: `
+		a acquire 0 2 ok until=3
+		a lost 3 3
+		a extend 3 7 lost
+		a extend 4 4 ok until=7
+		a extend 6 6 ok until=9`, want: "renewal×1"},
 	{name: "a healthy hold is reported lost", rule: "healthy-lost", head: leased, ops: `
 		a acquire 0 1 ok
 		a extend 50 51 lost`, want: "renewal×1"},
