@@ -1,6 +1,8 @@
 package explain
 
 import (
+	"slices"
+
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
@@ -14,7 +16,8 @@ type passing struct {
 }
 
 // overtaken explains why a client was granted the lock before one that had waited longer: by the event without which the newcomer is refused and the
-// waiter, in its place, granted. If there is none, but the waiter is granted when the newcomer's requests are left out, the lock preferred the newcomer.
+// waiter, in its place, granted. If there is none, but the waiter is granted when the requests of those that came later are left out, the lock preferred
+// the newcomer.
 func (r *run) overtaken(v *checker.Violation) Answer {
 	waiting, granted := r.acquireOf(v, v.Clients[0]), r.acquireOf(v, v.Clients[1])
 	if waiting == nil || granted == nil {
@@ -46,7 +49,8 @@ func (r *run) acquireOf(v *checker.Violation, client string) *history.Operation 
 }
 
 func (p *passing) explain() Answer {
-	var took *event
+	var took *event // what took the waiter's place, other than that a later acquire took one too
+	later := p.later()
 	for _, i := range p.between() {
 		if !p.decides(i) {
 			continue
@@ -55,7 +59,8 @@ func (p *passing) explain() Answer {
 		if e.effect != nil {
 			return because(faultNames[e.effect.What], p.without(e), e.reported(p.waiter.op.Client, p.grant.keys()))
 		}
-		if took == nil {
+		joins := slices.Contains(later, e.op) && len(keysOf(e.changes, true)) > 0
+		if took == nil && !joins {
 			took = e
 		}
 	}
@@ -63,12 +68,59 @@ func (p *passing) explain() Answer {
 	if took != nil {
 		return because(verdicts.CauseUnknown, p.without(took), took.reported(waiter, p.grant.keys()))
 	}
-	if !p.instead(p.grant, p.waiter, p.grant.node.byOp[p.grant.op.ID][0], without{ops: []uint64{p.grant.op.ID}}) {
+	granting := &p.grant.node.events[p.grant.grant]
+	if ahead, _ := p.first([]*history.Operation{p.grant.op}); ahead {
+		return because(verdicts.Barging, sentence("had ", Name(p.grant.op.Client), " not tried, ", Name(waiter), " would have been granted in place of ", words(granting),
+			": the lock preferred the later client"), granting.reported("", nil))
+	}
+	return p.behind(later)
+}
+
+// behind explains a grant by the fewest of the acquires that were called after the waiter's and without which it would have been granted by then.
+func (p *passing) behind(others []*history.Operation) Answer {
+	ahead := func(ops []*history.Operation) bool {
+		granted, early := p.first(ops)
+		return granted || early != nil
+	}
+	if !ahead(others) {
 		return Answer{}
 	}
-	granting := &p.grant.node.events[p.grant.grant]
-	return because(verdicts.Barging, sentence("had ", Name(p.grant.op.Client), " not tried, ", Name(waiter), " would have been granted in place of ", words(granting),
-		": the lock preferred the later client"), granting.reported("", nil))
+	others = fewest(others, ahead)
+	at := p.grant.time()
+	if _, early := p.first(others); early != nil {
+		at = early.at
+	}
+	who := []any{"had "}
+	for i, op := range others {
+		if i > 0 {
+			who = append(who, " and ")
+		}
+		who = append(who, Name(op.Client))
+	}
+	return because(verdicts.Barging, sentence(sentence(who...), " not tried, ", Name(p.waiter.op.Client), " would have been granted at ", Instant(at),
+		": the lock preferred later clients"), p.grant.granting().reported("", nil))
+}
+
+// later returns the acquires of others that were called after the waiter's, and had sent a request to the node by the grant.
+func (p *passing) later() (ops []*history.Operation) {
+	n := p.grant.node
+	for i := range p.Ops {
+		op := &p.Ops[i]
+		sent := len(n.byOp[op.ID]) > 0 && n.byOp[op.ID][0] <= p.grant.grant
+		if op == p.grant.op || sent && op.Op == history.Acquire && op.Client != p.waiter.op.Client && op.Call > p.waiter.op.Call {
+			ops = append(ops, op)
+		}
+	}
+	return ops
+}
+
+// first reports whether the waiter is granted in place of the newcomer when acquires are left out, or returns the earlier request that is.
+func (p *passing) first(ops []*history.Operation) (granted bool, early *event) {
+	left, from := without{}, p.grant.grant
+	for _, op := range ops {
+		left.ops, from = append(left.ops, op.ID), min(from, p.grant.node.byOp[op.ID][0])
+	}
+	return p.instead(p.grant, p.waiter, from, left)
 }
 
 // without returns the sentence for a decisive event.
@@ -79,7 +131,11 @@ func (p *passing) without(e *event) Sentence {
 // decides reports whether the waiter, and not the newcomer, is granted when an event is left out.
 func (p *passing) decides(i int) bool {
 	left := without{events: []int{i}}
-	return !p.granted(p.grant, i, left) && p.instead(p.grant, p.waiter, i, left)
+	if p.granted(p.grant, i, left) {
+		return false
+	}
+	granted, _ := p.instead(p.grant, p.waiter, i, left)
+	return granted
 }
 
 // between returns the events since the waiter's first request that changed the keys of either client, without the newcomer's own.

@@ -27,7 +27,7 @@ type replay struct {
 	saved map[int]map[string]*Value
 
 	waiter *history.Operation // the acquire to watch; nil: none
-	early  bool               // a request of the waiter was granted in the replay
+	early  *event             // the first request of the waiter that was granted in the replay
 }
 
 // granted replays a node's history from an event on, without some events, and reports whether an attempt is then granted.
@@ -60,22 +60,22 @@ func (r *run) again(a *attempt, from int, left without, visit func(e *event, rep
 	})
 }
 
-// instead replays a node's history up to an attempt and reports whether another attempt, which was refused, is granted in its place, while no earlier
-// request of the other operation is.
-func (r *run) instead(a, refused *attempt, from int, left without) bool {
+// instead replays a node's history up to an attempt and reports whether another attempt, which was refused, is granted in its place. If an earlier
+// request of the other operation is granted already, it returns that.
+func (r *run) instead(a, refused *attempt, from int, left without) (granted bool, early *event) {
 	p := r.newReplay(a, from, left)
 	p.waiter = refused.op
-	p.through(a, func(int) bool { return !p.early })
-	if p.early {
-		return false
+	p.through(a, func(int) bool { return p.early == nil })
+	if p.early != nil {
+		return false, p.early
 	}
 	for _, i := range refused.events {
 		e := &a.node.events[i]
 		if got, changes, ok := p.send(e.cmd, a.time(), p.by(e.cmd)); ok && r.accepts(e, got, changes) {
-			return true
+			return true, nil
 		}
 	}
-	return false
+	return false, nil
 }
 
 // newReplay returns a replay of a node's history from an event on, but no later than the first command of an attempt. Of events left out that came
@@ -339,7 +339,9 @@ func (p *replay) repeat(i int) {
 		}
 	case p.accepts(e, reply, changes):
 		p.m.undo(changes)
-		p.early = p.early || e.op == p.waiter
+		if e.op == p.waiter && p.early == nil {
+			p.early = e
+		}
 	}
 }
 
