@@ -41,7 +41,7 @@ type effectOf struct {
 	clock    int   // number of its clock
 	token    uint32
 	fence    uint64
-	named    bool  // a grant returned its token: it means no acquire of unknown outcome
+	named    bool  // an earlier grant returned its token: it means no acquire of unknown outcome
 	must     bool  // it certainly happened
 	denied   bool  // a reply that the hold is gone although its lease was running, by which renewal or reentrancy is broken
 	promised int64 // until when its client believes in its hold; 0 = unknown
@@ -407,6 +407,14 @@ func mayMean(r *record, token uint32, grant *record, its uint32) bool {
 		return token == its
 	}
 	return calledWithin(grant.call, r) && (!r.modeNamed || grant.mode == r.mode)
+}
+
+// follows reports whether an acquire was called before a release or, as a watchdog may be that early, before an extend had returned.
+func (e *effectOf) follows(acquire *record) bool {
+	if e.r.op == history.Release {
+		return byInstant(*acquire, *e.r) <= 0
+	}
+	return calledWithin(acquire.call, e.r)
 }
 
 // calledWithin reports whether what was called at an instant was called before an operation returned, or at the instant of one without length.

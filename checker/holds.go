@@ -52,12 +52,18 @@ type clientHolds struct {
 	idleAt   int64 // return of its last operation that is not spanning
 	lastLine uint32
 	open     []*openHold // in the order of their acquires
-	early    []*record   // extends whose token matches no open hold: perhaps that of a pending acquire
+	early    []early     // extends whose token matches no open hold: perhaps that of a pending acquire
 	unsure   int64       // call of the first acquire of unknown outcome since the last grant; never = none
 	lost     int64       // call of the first of all: it may take effect at any time
 	entries  int64       // of a re-entrant lock's client: how many of them there are, each of which may renew its holds
 	pending  int64       // and how many extends and releases of unknown outcome that may still renew the next
 	crashes  []int64     // instants of its confirmed crashes, ascending
+}
+
+// early is an extend that belongs to no hold yet.
+type early struct {
+	*record
+	named bool // an earlier grant returned its token
 }
 
 // openHold is a hold to which further operations may belong.
@@ -225,11 +231,11 @@ func (p *holdPass) forget(who *clientHolds, now int64) {
 func (p *holdPass) takeEarly(who *clientHolds, h *openHold, r *record) {
 	waiting := who.early[:0]
 	for _, x := range who.early {
-		switch token := p.k.tokenOf(x); {
+		switch token := p.k.tokenOf(x.record); {
 		case x.outcome == history.OK && token == h.token && token != 0 && x.ret >= r.call:
 			p.a.holdOf[x.line-1] = h.r.detail
-			p.extended(who, h, x)
-		case !calledWithin(r.call, x):
+			p.extended(who, h, x.record)
+		case !calledWithin(r.call, x.record):
 			p.ownerless(who, x)
 		case token != 0 && h.token != 0:
 			waiting = append(waiting, x)
@@ -238,13 +244,18 @@ func (p *holdPass) takeEarly(who *clientHolds, h *openHold, r *record) {
 	who.early = waiting
 }
 
-// ownerless records an accepted operation that belongs to no hold, unless an acquire of unknown outcome may have begun one. A token that a grant
-// returned means that grant.
-func (p *holdPass) ownerless(who *clientHolds, x *record) {
-	token := p.k.tokenOf(x)
-	if x.outcome == history.OK && (!calledWithin(who.lost, x) || token != 0 && p.granted.has(token)) {
-		p.k.claims[x] = never
+// ownerless records an accepted operation that belongs to no hold, unless an acquire of unknown outcome may have begun one. A token that an earlier
+// grant returned means that grant.
+func (p *holdPass) ownerless(who *clientHolds, x early) {
+	if x.outcome == history.OK && (!calledWithin(who.lost, x.record) || x.named) {
+		p.k.claims[x.record] = never
 	}
+}
+
+// named returns an operation that belongs to no hold, and whether an earlier grant returned its token.
+func (p *holdPass) named(r *record) early {
+	token := p.k.tokenOf(r)
+	return early{r, token != 0 && p.granted.has(token)}
 }
 
 // begin opens a hold with an operation.
@@ -267,7 +278,7 @@ func (p *holdPass) extend(who *clientHolds, r *record) {
 	h := p.find(who, r)
 	if h == nil {
 		if !p.mayMeanPending(who, r) {
-			who.early = append(who.early, r)
+			who.early = append(who.early, p.named(r))
 		}
 		return
 	}
@@ -321,7 +332,7 @@ func (p *holdPass) release(who *clientHolds, r *record) {
 		p.claim(h, r)
 	}
 	if h == nil {
-		p.ownerless(who, r)
+		p.ownerless(who, p.named(r))
 		p.k.cleanups = p.k.cleanups || who.unsure < never
 		return
 	}

@@ -205,13 +205,13 @@ func (r *record) wrongful() (out []int) {
 func (r *record) cannotHaveBeen(i int) bool {
 	op, h := r.ops[i], cmp.Or(r.before[i], r.of[i])
 	if h == nil {
-		named := slices.ContainsFunc(r.ops, func(o history.Operation) bool { // a token that a grant returned means that grant
-			return o.Op == history.Acquire && o.Outcome == history.OK && o.Token == op.Token && op.Token != ""
-		})
 		asked := r.ops
 		if op.Op == history.Release { // one thing after the other, at one instant too
 			asked = r.ops[:i]
 		}
+		named := slices.ContainsFunc(asked, func(o history.Operation) bool { // a token that an earlier grant returned means that grant
+			return o.Op == history.Acquire && o.Outcome == history.OK && o.Token == op.Token && op.Token != "" && o.Call < max(op.Return, op.Call+1)
+		})
 		return !slices.ContainsFunc(asked, func(o history.Operation) bool { // it may belong to an acquire of unknown outcome
 			same := o.Token == op.Token && op.Token != "" || (o.Token == "" || op.Token == "") && op.Op == history.Extend && o.Call < max(op.Return, op.Call+1)
 			early := o.Outcome == history.OK && same && o.Return > op.Call // a watchdog may extend before its acquire returns

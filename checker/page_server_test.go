@@ -261,9 +261,13 @@ func (s *server) belongs(op history.Operation, by int) bool {
 	case a.Call > op.Call && a.Call >= op.Return:
 		return false
 	case a.Outcome == history.Unknown && op.Token != "" && slices.ContainsFunc(s.ops, func(o history.Operation) bool {
-		return o.Op == history.Acquire && o.Outcome == history.OK && o.Token == op.Token
+		later := o.Call > op.Call || o.Call == op.Call && o.Return > op.Return
+		if op.Op == history.Extend {
+			later = o.Call >= max(op.Return, op.Call+1)
+		}
+		return o.Op == history.Acquire && o.Outcome == history.OK && o.Token == op.Token && !later
 	}):
-		return false // a grant returned its token
+		return false // an earlier grant returned its token
 	}
 	return !op.ModeNamed && op.Mode == history.Exclusive || a.Mode == op.Mode
 }

@@ -60,9 +60,9 @@ func (r *record) judge() map[verdicts.Property]expected {
 // searched are the properties that executions decide.
 var searched = []verdicts.Property{verdicts.Linearizability, verdicts.Refusal, verdicts.FencingOrder, verdicts.ReleaseSafety}
 
-// search judges them.
-func (r *record) search(out map[verdicts.Property]expected) {
-	s := &server{h: r.h, most: 300_000, denied: map[int]bool{}, fence: r.fence}
+// server returns the server that is asked for executions of the record.
+func (r *record) server() *server {
+	s := &server{h: r.h, most: 300_000, denied: map[int]bool{}, fence: r.fence, pauses: r.h.ClockError > 0 && r.pauses()}
 	for _, w := range r.faults {
 		s.upsets = append(s.upsets, upsetsOf(w)...)
 	}
@@ -82,6 +82,41 @@ func (r *record) search(out map[verdicts.Property]expected) {
 			s.ops = append(s.ops, op)
 		}
 	}
+	return s
+}
+
+// executions are the servers of the parts of a record in which the clocks may be off by other amounts; if that is not sure, one for all.
+type executions []*server
+
+func (r *record) executions() executions {
+	s := r.server()
+	parts, sure := r.parts()
+	if !s.pauses || !sure {
+		return executions{s}
+	}
+	var all executions
+	for _, part := range parts {
+		all = append(all, part.server())
+	}
+	return all
+}
+
+func (x executions) explains(rules int) (found, known bool) {
+	found = true
+	for _, s := range x {
+		switch f, k := s.explains(rules); {
+		case !f && k:
+			return false, true
+		case !f:
+			found = false
+		}
+	}
+	return found, found
+}
+
+// search judges them.
+func (r *record) search(out map[verdicts.Property]expected) {
+	s := r.executions()
 	set := func(p verdicts.Property, verdict checker.Result) {
 		e := out[p]
 		e.verdict = verdict
@@ -97,13 +132,8 @@ func (r *record) search(out map[verdicts.Property]expected) {
 			out[p] = e
 		}
 	}
-	s.pauses = r.h.ClockError > 0 && r.pauses()
 	all, known := s.explains(everyRule)
 	if all {
-		return
-	}
-	if parts, sure := r.parts(); s.pauses && len(parts) > 1 && sure {
-		r.inParts(out)
 		return
 	}
 	if !known {
@@ -125,7 +155,7 @@ func (r *record) search(out map[verdicts.Property]expected) {
 	if len(wrongful) > 0 {
 		base &^= acceptedRule
 	}
-	if len(s.denied) > 0 {
+	if slices.ContainsFunc(s, func(s *server) bool { return len(s.denied) > 0 }) {
 		base &^= deniedRule
 	}
 	if found, known := s.explains(base); found || !known {

@@ -4,6 +4,12 @@ import "github.com/lockbench/lockbench/history"
 
 // releaseRows are about which hold a release ended.
 var releaseRows = []row{
+	// Its token says nothing of the release: the grant that returned it came later, and the acquire of unknown outcome may have had it too.
+	{name: "a release after an acquire of unknown outcome, by a token that is granted later", head: history.Header{Kind: history.Reentrant}, ops: `
+		b acquire 0 1 unknown
+		a acquire 1 3 ok
+		b release 3 5 ok token=tb
+		b acquire 7 8 ok token=tb`, want: "mutual-exclusion×1"},
 	// That a's belief resumes is no grant to a: b extends the hold that it was granted.
 	{name: "an extend after another's that came too late", head: leased, ops: `
 		a acquire 0 1 ok
