@@ -218,11 +218,20 @@ func (r *run) taken(op *history.Operation) Answer {
 		}
 	}
 	if len(found) == 0 {
-		return Answer{}
+		return r.neverMade(hold)
 	}
 	answer := nearest(found).because(Name(op.Client), "'s ", called(request.Command), " at ", Instant(request.At), " would have found its hold")
 	answer.Events = append(answer.Events, request)
 	return answer
+}
+
+// neverMade explains the loss of a hold that no server had: the command that its client took for a grant set nothing.
+func (r *run) neverMade(hold *history.Operation) Answer {
+	all := r.attempts(hold)
+	if len(all) != 1 || !r.setsNothing(all[0]) {
+		return Answer{}
+	}
+	return because(verdicts.DoubleGrant, sentence(words(all[0].granting()), " set nothing, and ", Name(hold.Client), " took that for a grant: there was no hold"), all[0].reported())
 }
 
 // finds reports whether an operation finds its hold only when an event is left out: if it was refused, it then succeeds; if it succeeded, it then has
