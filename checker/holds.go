@@ -57,7 +57,9 @@ type clientHolds struct {
 	lost     int64       // call of the first of all: it may take effect at any time
 	entries  int64       // of a re-entrant lock's client: how many of them there are, each of which may renew its holds
 	pending  int64       // and how many extends and releases of unknown outcome that may still renew the next
-	crashes  []int64     // instants of its confirmed crashes, ascending
+	dropped  int64       // and how many could no longer when newest was granted
+	newest   *openHold
+	crashes  []int64 // instants of its confirmed crashes, ascending
 }
 
 // early is an extend that belongs to no hold yet.
@@ -195,8 +197,9 @@ func (p *holdPass) acquire(who *clientHolds, r *record) {
 		}
 	}
 	h := p.begin(who, r, until, doubt)
+	who.newest, who.dropped = h, 0
 	if !inside {
-		who.pending = 0
+		who.pending, who.dropped = 0, who.pending
 	}
 	h.maybe = who.entries + who.pending
 	p.takeEarly(who, h, r)
@@ -299,6 +302,7 @@ func (p *holdPass) extended(who *clientHolds, h *openHold, r *record) {
 	_, again := p.k.claims[r]
 	if again {
 		h.again = max(h.again, r.ret)
+		p.undrop(who, r)
 	}
 	if r.outcome == history.Unknown {
 		who.pending++
@@ -323,6 +327,13 @@ func (p *holdPass) extended(who *clientHolds, h *openHold, r *record) {
 				o.addNotice(notice{at: r.ret, kind: noticeLost, atOnce: r.call == r.ret, r: r})
 			}
 		}
+	}
+}
+
+// undrop considers that an extend which made a hold again may have done so before the grant that was under way: then that entered it.
+func (p *holdPass) undrop(who *clientHolds, r *record) {
+	if h := who.newest; h != nil && calledWithin(r.call, h.r) {
+		h.maybe, who.pending, who.dropped = h.maybe+who.dropped, who.pending+who.dropped, 0
 	}
 }
 

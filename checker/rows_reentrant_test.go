@@ -20,6 +20,13 @@ var reentrantRows = []row{
 		a extend 7 7 lost token=ta
 		a acquire 9 9 ok
 		w acquire 10 1021 ok`, want: "progress×1"},
+	// The extend, wrongly accepted, may have made a's hold again before a entered; then its release, which was not answered, may renew that.
+	{name: "a wait after an entry beside an extend that made the hold again", head: history.Header{Kind: history.Reentrant, Lease: msec}, ops: `
+		a acquire 3 4 ok token=ta
+		a release 4 5 unknown token=ta
+		a acquire 9 10 ok token=ta
+		a extend 9 10 ok
+		w acquire 11 1014 ok`},
 	{name: "in and out twice", head: reentrant, ops: `
 		a acquire 0 1 ok
 		a acquire 2 3 ok
