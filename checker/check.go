@@ -16,7 +16,7 @@ type Input struct {
 	Header   history.Header
 	Ops      Source
 	File     string            // from which Ops come, one in each line after the header, for error messages; "": from no such file
-	Commands []history.Command // may be empty
+	Commands []history.Command // may be empty; those to the guarded store, whose node is negative, count for nothing
 	Faults   []history.Window
 }
 

@@ -13,7 +13,7 @@ import (
 // rest on it. It is read-only once made, so that keys can be judged concurrently.
 type evidence struct {
 	header   history.Header
-	commands map[string][]history.Command // by client, each by time sent
+	commands map[string][]history.Command // to the lock's nodes, by client, each by time sent
 	faults   []history.Window             // by start
 
 	takesPart map[string]bool              // clients with an operation; nil: unknown
@@ -29,7 +29,9 @@ func newEvidence(in Input) *evidence {
 		ev.commands[client] = make([]history.Command, 0, n)
 	}
 	for _, c := range in.Commands {
-		ev.commands[c.Client] = append(ev.commands[c.Client], c)
+		if c.Node >= 0 {
+			ev.commands[c.Client] = append(ev.commands[c.Client], c)
+		}
 	}
 	bySent := func(a, b history.Command) int { return cmp.Compare(a.Sent, b.Sent) }
 	for _, list := range ev.commands {

@@ -93,6 +93,10 @@ var waitRows = []row{
 		a acquire 0 1 ok
 		b acquire 110 1400 fail
 		a release 1500 1501 ok`},
+	{name: "waits for a hold, while its client changes the guarded store", head: leased, extra: toStore(behind("PEXPIRE")), ops: `
+		a acquire 0 1 ok
+		b acquire 110 1400 fail
+		a release 1500 1501 not_held`, want: "progress×1"},
 	{name: "refused by a hold that its client renewed and did not report", head: leased, extra: behind("PEXPIRE"), ops: `
 		a acquire 0 1 ok
 		b acquire 140 141 busy
@@ -300,4 +304,12 @@ func behind(name string) Input {
 		sent = append(sent, history.Command{Client: "a", Sent: at * msec, Replied: (at + 1) * msec, Name: name, Args: []string{"job", "100"}, Reply: "1"})
 	}
 	return Input{Commands: sent}
+}
+
+// toStore sends all commands of a record to the guarded store.
+func toStore(in Input) Input {
+	for i := range in.Commands {
+		in.Commands[i].Node = -1
+	}
+	return in
 }

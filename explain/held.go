@@ -48,9 +48,11 @@ func (r *run) holding(v *checker.Violation) []*history.Operation {
 }
 
 // gone reports whether the hold of an operation had been released by an instant. A server keeps one key for all holds of a re-entrant client, so the release of an inner
-// hold ends none.
+// hold ends none, and one that failed is not known to have ended its hold.
 func (r *run) gone(op *history.Operation, at int64) bool {
-	released := func(h *checker.Hold) bool { return h.Release != nil && h.Release.Return < at }
+	released := func(h *checker.Hold) bool {
+		return h.Release != nil && h.Release.Outcome != history.Fail && h.Release.Return < at
+	}
 	h := r.holdOf[op.ID]
 	return h != nil && released(h) && !(r.Header.Kind == history.Reentrant && slices.ContainsFunc(r.holds, func(o checker.Hold) bool {
 		return o.Client == h.Client && o.Acquire.Key == h.Acquire.Key && o.Start() <= at && !released(&o)

@@ -16,7 +16,7 @@ import (
 // or its digest; Script is always the digest, and a [Script] has the source.
 type Command struct {
 	Client  string   `json:"client"`
-	Node    int      `json:"node"`
+	Node    int      `json:"node"`             // of the lock, from 0; negative = the guarded store
 	Conn    uint64   `json:"conn"`             // connection, unique within the run
 	Op      uint64   `json:"op,omitempty"`     // operation that sent it; 0 = background
 	Sent    int64    `json:"sent"`             // nanoseconds on the run's base

@@ -134,8 +134,7 @@ func (o Outcome) Check(ctx context.Context, opt checker.Options) (*checker.Verdi
 }
 
 func (x *explainer) checkWith(ctx context.Context, o Outcome, opt checker.Options) (*checker.Verdict, explain.Findings, error) {
-	ofLock := slices.DeleteFunc(slices.Clone(o.Commands), func(c history.Command) bool { return c.Node == storeNode })
-	v, err := checker.Check(ctx, checker.Input{Header: o.Header, Ops: &operations{o.Ops}, Commands: ofLock, Faults: o.Windows}, opt)
+	v, err := checker.Check(ctx, checker.Input{Header: o.Header, Ops: &operations{o.Ops}, Commands: o.Commands, Faults: o.Windows}, opt)
 	if err != nil || len(v.Violations) == 0 {
 		return v, explain.Findings{}, err
 	}
