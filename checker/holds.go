@@ -82,6 +82,7 @@ type openHold struct {
 	effect  int64   // the latest effect known to have happened
 	maybe   int64   // how many effects of unknown outcome may have followed
 	cap     int64   // it was gone by then: an accepted release, or a reply that it is gone
+	caps    []int64 // all of them, if there are several
 	again   int64   // the latest return of an extend of it that was accepted although it was gone
 	next    *openHold
 	left    bool // one of unknown outcome

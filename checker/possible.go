@@ -43,8 +43,23 @@ func (h *openHold) renew(n notice) {
 		return
 	}
 	h.effect = max(h.effect, n.at)
-	if n.again || n.r != nil && n.r.op == history.Extend && n.r.call >= h.cap {
-		h.cap = never
+	switch {
+	case n.again:
+		h.cap, h.caps = never, nil
+	case n.r != nil && n.r.op == history.Extend:
+		h.liftUntil(n.r.call)
+	}
+}
+
+// liftUntil forgets the replies until an instant that the hold was gone.
+func (h *openHold) liftUntil(t int64) {
+	if h.cap > t {
+		return
+	}
+	later := slices.DeleteFunc(slices.Clone(h.caps), func(at int64) bool { return at <= t })
+	h.cap, h.caps = never, later
+	if len(later) > 0 {
+		h.cap = slices.Min(later)
 	}
 }
 
@@ -52,6 +67,9 @@ func (h *openHold) renew(n notice) {
 // after that operation.
 func (h *openHold) limit(r *record) {
 	if h.again < r.call {
+		if h.cap < never {
+			h.caps = append(h.caps, h.cap, r.ret)
+		}
 		h.cap = min(h.cap, r.ret)
 	}
 }

@@ -97,6 +97,13 @@ var waitRows = []row{
 		a acquire 0 1 ok
 		b acquire 110 1400 fail
 		a release 1500 1501 not_held`, want: "progress×1"},
+	// The second extend takes back the reply to the first, and not what the release, which returned later, ended.
+	{name: "waits after a release that was accepted while an extend was under way", head: history.Header{Kind: history.Semaphore, Permits: 3, Lease: 5 * msec}, ops: `
+		b acquire 0 5 ok token=t0
+		b extend 6 8 lost token=t0
+		b extend 8 10 ok token=t0
+		b release 9 11 ok token=t0
+		w acquire 10 1017 ok`, want: "release-safety×1 progress×1"},
 	{name: "refused by a hold that its client renewed and did not report", head: leased, extra: behind("PEXPIRE"), ops: `
 		a acquire 0 1 ok
 		b acquire 140 141 busy
