@@ -127,7 +127,7 @@ func (p *holdPass) apply(who *clientHolds, h *openHold, n notice) {
 		} else {
 			h.renew(n)
 		}
-	case n.at <= h.until:
+	case n.at <= h.until, n.r != nil && n.at <= h.belief.began.ret: // an extend may be answered before the acquire
 		h.renew(n)
 		h.until, h.doubt = max(h.until, n.until), max(h.doubt, n.doubt)
 	case n.kind == noticeReentry || n.r == nil: // from another hold of the client: it does not resume a belief

@@ -136,7 +136,7 @@ func (m *mind) extend(n news) {
 		return
 	case m.over:
 		return
-	case n.at <= m.now.to:
+	case n.at <= max(m.now.to, m.now.from): // or it was answered before the acquire
 		m.now.to, m.now.most = max(m.now.to, n.to), max(m.now.most, n.most)
 		return
 	default:

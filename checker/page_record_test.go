@@ -253,14 +253,14 @@ func (r *record) leaseEnd(i int, h *pageHold) int64 {
 	unsure := int64(0)
 	for k, o := range r.ops {
 		again := r.of[k] != nil && (o.Call >= a.Return || o.Outcome == history.OK) || o.Op == history.Acquire && o.Outcome == history.Unknown || r.pending(k, h)
-		mine := r.of[k] == h || r.h.Kind == history.Reentrant && again && o.Client == h.client
+		mine := r.of[k] == h || r.before[k] == h || r.h.Kind == history.Reentrant && again && o.Client == h.client
 		if k == i || !mine || o.Call > op.Call || o.Op != history.Extend && o.Op != history.Acquire && o.Op != history.Release {
 			continue
 		}
 		if o.Op == history.Release && r.of[k] == h { // its own release renews nothing
 			continue
 		}
-		if (r.of[k] != h || o.Outcome == history.Unknown) && o.Call >= a.Return && asked(o) > r.kept(last, unsure) { // it found nothing to renew
+		if (r.of[k] != h && r.before[k] != h || o.Outcome == history.Unknown) && o.Call >= a.Return && asked(o) > r.kept(last, unsure) { // it found nothing to renew
 			continue
 		}
 		if o.Outcome == history.OK {
