@@ -66,8 +66,7 @@ func (a *archive) add(op *history.Operation) error {
 	}
 	k := a.key(op.Key)
 	r := record{call: op.Call, ret: op.Return, client: a.clients.Number(op.Client), line: a.lines,
-		op: op.Op, outcome: op.Outcome, mode: op.Mode,
-		modeNamed: op.ModeNamed || op.Mode == history.Shared}
+		op: op.Op, outcome: op.Outcome, mode: op.Mode, stated: statedMode(op)}
 	if err := a.addDetail(k, &r, op); err != nil {
 		return err
 	}
@@ -169,8 +168,12 @@ func (a *archive) id(r *record) uint64 {
 
 // operation restores the operation of a record, except error texts, which are not kept.
 func (a *archive) operation(k *keyLog, r *record) history.Operation {
-	op := history.Operation{ID: a.id(r), Client: a.clients.Text(r.client), Op: r.op, Key: k.name, Mode: r.mode, ModeNamed: r.modeNamed && r.mode == history.Exclusive && r.op != history.Acquire,
+	op := history.Operation{ID: a.id(r), Client: a.clients.Text(r.client), Op: r.op, Key: k.name, Mode: r.mode,
 		Call: r.call, Return: r.ret, Outcome: r.outcome}
+	if r.stated != 0 && r.op != history.Acquire {
+		op.Mode = history.Mode(r.stated - 1)
+		op.ModeNamed = op.Mode == history.Exclusive
+	}
 	token := r.detail
 	if r.detailed() {
 		d := k.detailOf(r)

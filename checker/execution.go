@@ -406,7 +406,7 @@ func mayMean(r *record, token uint32, grant *record, its uint32) bool {
 	case token != 0 && its != 0:
 		return token == its
 	}
-	return calledWithin(grant.call, r) && (!r.modeNamed || grant.mode == r.mode)
+	return calledWithin(grant.call, r) && r.stated.fits(grant.mode)
 }
 
 // follows reports whether an acquire was called before a release or, as a watchdog may be that early, before an extend had returned.

@@ -149,21 +149,21 @@ func (p *holdPass) find(who *clientHolds, r *record) *openHold {
 		case h.closed <= r.call || h.r.ret > r.call && (r.op != history.Extend || r.outcome != history.OK):
 		case token != 0 && h.token == token && h.r.ret > r.call: // a watchdog may extend before its acquire returns
 			early = cmp.Or(early, h)
-		case token != 0 && h.token == token, token == 0 && h.r.ret <= r.call && !(r.modeNamed && h.r.mode != r.mode):
+		case token != 0 && h.token == token, token == 0 && h.r.ret <= r.call && r.stated.fits(h.r.mode):
 			if h.left && r.op == history.Release { // the next release rather belongs to the hold around it
 				left = cmp.Or(left, h)
 				continue
 			}
 			found, left, early, i = h, nil, nil, 0
-		case h.r.ret > r.call || token != 0 && h.token != 0 || r.modeNamed && h.r.mode != r.mode:
+		case h.r.ret > r.call || token != 0 && h.token != 0 || !r.stated.fits(h.r.mode):
 		case found == nil:
 			found = h
 		}
 	}
 	found = cmp.Or(left, early, found)
-	if work := r.op == history.Use || r.op == history.Write; found == nil && work && r.modeNamed { // a critical section may have another mode than its hold
+	if work := r.op == history.Use || r.op == history.Write; found == nil && work && r.stated != 0 { // a critical section may have another mode than its hold
 		unnamed := *r
-		unnamed.modeNamed = false
+		unnamed.stated = 0
 		return p.find(who, &unnamed)
 	}
 	if found != nil {
@@ -239,9 +239,9 @@ func (p *holdPass) takeEarly(who *clientHolds, h *openHold, r *record) {
 		case x.outcome == history.OK && token == h.token && token != 0 && x.ret >= r.call:
 			p.a.holdOf[x.line-1] = h.r.detail
 			p.extended(who, h, x.record)
-		case !calledWithin(r.call, x.record):
+		case x.ret < r.call || token == 0 && !calledWithin(r.call, x.record):
 			p.ownerless(who, x)
-		case token != 0 && h.token != 0:
+		case token != 0 && (h.token != 0 || !calledWithin(r.call, x.record)):
 			waiting = append(waiting, x)
 		}
 	}
@@ -394,7 +394,7 @@ func (p *holdPass) use(who *clientHolds, r *record) {
 	h := p.find(who, r)
 	switch {
 	case h == nil:
-	case r.op == history.Use && !r.modeNamed:
+	case r.op == history.Use && r.stated == 0:
 		r.mode = h.r.mode
 	case r.op == history.Write && manyMayHold(p.a.header, h.r.mode) && (r.outcome == history.OK || r.outcome == history.Unknown):
 		p.k.sharedWrites = true

@@ -263,6 +263,10 @@ func (r *record) leaseEnd(i int, h *pageHold) int64 {
 		if (r.of[k] != h && r.before[k] != h || o.Outcome == history.Unknown) && o.Call >= a.Return && asked(o) > r.kept(last, unsure) { // it found nothing to renew
 			continue
 		}
+		wrong := o.Op == history.Extend && o.Outcome == history.OK && o.Return > op.Call && o.Call > r.kept(last, unsure)
+		if wrong { // it excuses none that was under way at the same time
+			continue
+		}
 		if o.Outcome == history.OK {
 			last = max(last, o.Return)
 		}

@@ -74,11 +74,13 @@ func (h *openHold) limit(r *record) {
 	}
 }
 
-// renewed returns a hold with all that is known to have renewed it, though its client has not learnt of it yet.
-func (h *openHold) renewed() openHold {
+// renewed returns a hold with what is known to have renewed it, though its client has not learnt of it yet.
+func (h *openHold) renewed(counts func(notice) bool) openHold {
 	last := *h
 	for _, n := range h.notices {
-		last.renew(n)
+		if counts(n) {
+			last.renew(n)
+		}
 	}
 	return last
 }
@@ -86,7 +88,7 @@ func (h *openHold) renewed() openHold {
 // keptUntil returns the last instant at which the server can have kept a hold by what was called before an instant, whatever the outcome of what is
 // under way.
 func (p *holdPass) keptUntil(h *openHold, before int64) int64 {
-	last := h.renewed()
+	last := h.renewed(func(notice) bool { return true })
 	return last.gone(p, before)
 }
 
@@ -161,7 +163,7 @@ func (p *holdPass) deny(h *openHold, r *record) {
 
 // claim records an accepted operation if its hold was certainly gone by its call, whatever else was under way.
 func (p *holdPass) claim(h *openHold, r *record) {
-	last := h.renewed()
+	last := h.renewed(func(n notice) bool { return !n.again })
 	switch end := last.leaseEnd(p, r.call); {
 	case end < r.call:
 		p.k.claims[r] = end

@@ -19,8 +19,21 @@ type record struct {
 	op        history.Op
 	outcome   history.Outcome
 	mode      history.Mode
-	modeNamed bool // it states its mode
+	stated    stated
 }
+
+// stated is the mode that an operation states, plus 1; 0: none. The mode of one that states none is that of its hold.
+type stated uint8
+
+func statedMode(op *history.Operation) stated {
+	if !op.ModeNamed && op.Mode != history.Shared {
+		return 0
+	}
+	return stated(op.Mode) + 1
+}
+
+// fits reports whether an operation may mean a hold of the mode.
+func (s stated) fits(m history.Mode) bool { return s == 0 || history.Mode(s-1) == m }
 
 // granted reports whether the record is a successful acquire.
 func (r *record) granted() bool { return r.op == history.Acquire && r.outcome == history.OK }

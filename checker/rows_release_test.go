@@ -4,6 +4,16 @@ import "github.com/lockbench/lockbench/history"
 
 // releaseRows are about which hold a release ended.
 var releaseRows = []row{
+	// Neither can have found its hold, and neither made it again for the other.
+	{name: "two extends at once of a hold that had ended", head: history.Header{Kind: history.Semaphore, Permits: 2, Lease: msec}, ops: `
+		b acquire 2 4 ok token=b
+		b extend 7 9 ok until=13 token=b
+		b extend 7 10 ok until=13 token=b`, want: "release-safety×2"},
+	// The token says which hold is meant, whatever mode the extend states: the first, which had ended.
+	{name: "an extend of an older hold, stating another mode", head: history.Header{Kind: history.RW, Lease: 5 * msec}, ops: `
+		a acquire 6 8 ok token=a1
+		a acquire 15 17 ok
+		a extend 19 21 ok shared token=a1`, want: "release-safety×1"},
 	// Its token says nothing of the release: the grant that returned it came later, and the acquire of unknown outcome may have had it too.
 	{name: "a release after an acquire of unknown outcome, by a token that is granted later", head: history.Header{Kind: history.Reentrant}, ops: `
 		b acquire 0 1 unknown
