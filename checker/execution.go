@@ -403,10 +403,12 @@ func mayMean(r *record, token uint32, grant *record, its uint32) bool {
 	switch {
 	case grant.client != r.client, r.op == history.Release && byInstant(*grant, *r) > 0:
 		return false // a client that releases does one thing after the other, at one instant too
+	case r.op != history.Release && !calledWithin(grant.call, r):
+		return false
 	case token != 0 && its != 0:
 		return token == its
 	}
-	return calledWithin(grant.call, r) && r.stated.fits(grant.mode)
+	return r.stated.fits(grant.mode)
 }
 
 // follows reports whether an acquire was called before a release or, as a watchdog may be that early, before an extend had returned.

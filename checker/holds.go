@@ -54,7 +54,7 @@ type clientHolds struct {
 	open     []*openHold // in the order of their acquires
 	early    []early     // extends whose token matches no open hold: perhaps that of a pending acquire
 	unsure   int64       // call of the first acquire of unknown outcome since the last grant; never = none
-	lost     int64       // call of the first of all: it may take effect at any time
+	lost     [2]int64    // by mode, call of the first of all: it may take effect at any time
 	entries  int64       // of a re-entrant lock's client: how many of them there are, each of which may renew its holds
 	pending  int64       // and how many extends and releases of unknown outcome that may still renew the next
 	dropped  int64       // and how many could no longer when newest was granted
@@ -107,7 +107,7 @@ func (a *archive) findHolds(k *keyLog, ev *evidence) error {
 func (p *holdPass) step(r *record) error {
 	who := p.clients[r.client]
 	if who == nil {
-		who = &clientHolds{idleAt: math.MinInt64, unsure: never, lost: never, crashes: p.ev.crashes(p.a.clients.Text(r.client))}
+		who = &clientHolds{idleAt: math.MinInt64, unsure: never, lost: [2]int64{never, never}, crashes: p.ev.crashes(p.a.clients.Text(r.client))}
 		p.clients[r.client] = who
 	}
 	if !r.spanning() {
@@ -175,7 +175,7 @@ func (p *holdPass) find(who *clientHolds, r *record) *openHold {
 func (p *holdPass) acquire(who *clientHolds, r *record) {
 	reentrant := p.a.header.Kind == history.Reentrant
 	if r.outcome == history.Unknown {
-		who.unsure, who.lost = min(who.unsure, r.call), min(who.lost, r.call)
+		who.unsure, who.lost[r.mode] = min(who.unsure, r.call), min(who.lost[r.mode], r.call)
 	}
 	if r.outcome == history.Unknown && reentrant {
 		who.entries++
@@ -236,12 +236,12 @@ func (p *holdPass) takeEarly(who *clientHolds, h *openHold, r *record) {
 	waiting := who.early[:0]
 	for _, x := range who.early {
 		switch token := p.k.tokenOf(x.record); {
-		case x.outcome == history.OK && token == h.token && token != 0 && x.ret >= r.call:
+		case x.outcome == history.OK && token == h.token && token != 0 && calledWithin(r.call, x.record):
 			p.a.holdOf[x.line-1] = h.r.detail
 			p.extended(who, h, x.record)
-		case x.ret < r.call || token == 0 && !calledWithin(r.call, x.record):
+		case !calledWithin(r.call, x.record):
 			p.ownerless(who, x)
-		case token != 0 && (h.token != 0 || !calledWithin(r.call, x.record)):
+		case token != 0 && h.token != 0:
 			waiting = append(waiting, x)
 		}
 	}
@@ -251,7 +251,13 @@ func (p *holdPass) takeEarly(who *clientHolds, h *openHold, r *record) {
 // ownerless records an accepted operation that belongs to no hold, unless an acquire of unknown outcome may have begun one. A token that an earlier
 // grant returned means that grant.
 func (p *holdPass) ownerless(who *clientHolds, x early) {
-	if x.outcome == history.OK && (!calledWithin(who.lost, x.record) || x.named) {
+	pending := never
+	for m, at := range who.lost {
+		if x.stated.fits(history.Mode(m)) {
+			pending = min(pending, at)
+		}
+	}
+	if x.outcome == history.OK && (!calledWithin(pending, x.record) || x.named) {
 		p.k.claims[x.record] = never
 	}
 }

@@ -116,7 +116,7 @@ func (r *record) assign() {
 // early gives a hold the extends with its token that were under way when its acquire was called: a watchdog may be that early.
 func (r *record) early(i int, hold *pageHold) {
 	for k, o := range r.ops[:i] {
-		if r.of[k] == nil && o.Op == history.Extend && o.Outcome == history.OK && o.Client == hold.client && o.Token == hold.token && o.Token != "" && o.Return >= r.ops[i].Call {
+		if r.of[k] == nil && o.Op == history.Extend && o.Outcome == history.OK && o.Client == hold.client && o.Token == hold.token && o.Token != "" && r.ops[i].Call < max(o.Return, o.Call+1) {
 			r.of[k] = hold
 		}
 	}
@@ -143,7 +143,7 @@ func (r *record) renew(i int) {
 func (r *record) belongs(op history.Operation) *pageHold {
 	var exact, left, early, loose *pageHold
 	for _, h := range r.holds {
-		quick := op.Op == history.Extend && op.Outcome == history.OK && op.Token != "" && op.Return >= r.ops[h.acquire].Call // a watchdog may extend before its acquire returns
+		quick := op.Op == history.Extend && op.Outcome == history.OK && op.Token != "" && r.ops[h.acquire].Call < max(op.Return, op.Call+1) // a watchdog may extend before its acquire returns
 		if h.client != op.Client || h.opened > op.Call && !(quick && op.Token == h.token) || h.closed <= op.Call {
 			continue
 		}

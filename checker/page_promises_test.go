@@ -128,17 +128,18 @@ func (r *record) nested(i int) bool {
 	})
 }
 
-// within returns a hold of the client whose belief began before a refusal and ended after it.
+// within returns the latest hold of the client whose belief began before a refusal and ended after it.
 func (r *record) within(i int) *pageHold {
-	op := r.ops[i]
+	op, latest := r.ops[i], (*pageHold)(nil)
 	for _, h := range r.holds {
 		for _, s := range h.spans {
-			if h.client == op.Client && s.from <= op.Call && s.op < i && op.Return < s.to {
-				return h
+			newer := latest == nil || r.ops[h.acquire].Call > r.ops[latest.acquire].Call
+			if h.client == op.Client && s.from <= op.Call && s.op < i && op.Return < s.to && newer {
+				latest = h
 			}
 		}
 	}
-	return nil
+	return latest
 }
 
 // progress: a lock is not acquired although no client can have held it for a lease and the grace.

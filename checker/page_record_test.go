@@ -174,7 +174,7 @@ func (r *record) staleWrite(i int, clockError int64) bool {
 	}
 	for k, o := range r.ops {
 		written := w.Op == history.Write && w.Outcome == history.OK && o.Op == history.Write && o.Outcome == history.OK
-		next := w.Client == o.Client && o.Call < o.Return && o.Return == w.Call // of its own writes a client knows the order
+		next := w.Client == o.Client && o.Return == w.Call && (o.Call < w.Call || o.Return < w.Return) // of its own writes a client knows the order
 		if written && k != i && next && w.Fence != 0 && w.Fence < o.Fence {
 			return true
 		}
@@ -209,14 +209,14 @@ func (r *record) cannotHaveBeen(i int) bool {
 		if op.Op == history.Release { // one thing after the other, at one instant too
 			asked = r.ops[:i]
 		}
-		named := slices.ContainsFunc(asked, func(o history.Operation) bool { // a token that an earlier grant returned means that grant
+		meant := slices.ContainsFunc(asked, func(o history.Operation) bool { // a token that an earlier grant returned means that grant
 			return o.Op == history.Acquire && o.Outcome == history.OK && o.Token == op.Token && op.Token != "" && o.Call < max(op.Return, op.Call+1)
 		})
 		return !slices.ContainsFunc(asked, func(o history.Operation) bool { // it may belong to an acquire of unknown outcome
-			same := o.Token == op.Token && op.Token != "" || (o.Token == "" || op.Token == "") && op.Op == history.Extend && o.Call < max(op.Return, op.Call+1)
+			same := o.Token == op.Token && op.Token != "" || (o.Token == "" || op.Token == "") && op.Op == history.Extend
 			early := o.Outcome == history.OK && same && o.Return > op.Call // a watchdog may extend before its acquire returns
-			unsure := o.Outcome == history.Unknown && !named && o.Call < max(op.Return, op.Call+1)
-			return o.Client == op.Client && o.Op == history.Acquire && (unsure || early) && o.Call <= op.Return
+			unsure := o.Outcome == history.Unknown && !meant && o.Call < max(op.Return, op.Call+1) && (!named(op) || o.Mode == op.Mode)
+			return o.Client == op.Client && o.Op == history.Acquire && (unsure || early) && o.Call < max(op.Return, op.Call+1)
 		})
 	}
 	if op.Op == history.Extend && r.meansPending(op, h) {
@@ -302,8 +302,8 @@ func (r *record) overtaken(i int) bool {
 // meansPending reports whether an operation may belong to another hold, which its client was being granted meanwhile.
 func (r *record) meansPending(op history.Operation, h *pageHold) bool {
 	return slices.ContainsFunc(r.ops, func(o history.Operation) bool {
-		pending := o.Op == history.Acquire && o.Outcome == history.OK && o.Client == op.Client && max(o.Call, o.Asked) <= op.Return && o.Return > op.Call && o.ID != r.ops[h.acquire].ID
-		early := o.Call < max(op.Return, op.Call+1) && (!named(op) || o.Mode == op.Mode)
+		pending := o.Op == history.Acquire && o.Outcome == history.OK && o.Client == op.Client && max(o.Call, o.Asked) <= op.Return && o.Call < max(op.Return, op.Call+1) && o.Return > op.Call && o.ID != r.ops[h.acquire].ID
+		early := !named(op) || o.Mode == op.Mode
 		return pending && (o.Token == op.Token && op.Token != "" || (o.Token == "" || op.Token == "") && early)
 	})
 }

@@ -256,10 +256,10 @@ func (s *server) belongs(op history.Operation, by int) bool {
 		return false
 	case op.Op == history.Release && (a.Call > op.Call || a.Call == op.Call && a.Return > op.Return):
 		return false // its client called the acquire later, perhaps at the same instant
+	case op.Op == history.Extend && a.Call >= max(op.Return, op.Call+1), a.Call > op.Call && a.Call >= op.Return:
+		return false
 	case a.Token != "" && op.Token != "":
 		return a.Token == op.Token
-	case a.Call > op.Call && a.Call >= op.Return:
-		return false
 	case a.Outcome == history.Unknown && op.Token != "" && slices.ContainsFunc(s.ops, func(o history.Operation) bool {
 		later := o.Call > op.Call || o.Call == op.Call && o.Return > op.Return
 		if op.Op == history.Extend {

@@ -406,12 +406,17 @@ func (g *pageGenerator) smallest(t *testing.T) *pageGenerator {
 
 // TestVerdictsAreThoseOfThePage compares the verdicts of Check with those of a program that knows only docs/verdicts.md. LOCKBENCH_SOAK sets the
 // number of histories of each kind, LOCKBENCH_SOAK_FROM the first seed.
-func TestVerdictsAreThoseOfThePage(t *testing.T) {
+func TestVerdictsAreThoseOfThePage(t *testing.T) { comparePage(t, 10_000, pageHistory) }
+
+// TestVerdictsOfUnlikelyRecords does the same for records without sense.
+func TestVerdictsOfUnlikelyRecords(t *testing.T) { comparePage(t, 5_000, unlikelyHistory) }
+
+func comparePage(t *testing.T, n int, draw func(history.Kind, uint64) *pageGenerator) {
 	for k, kind := range []history.Kind{history.Mutex, history.Reentrant, history.RW, history.Semaphore} {
 		t.Run(string(kind), func(t *testing.T) {
 			counts := map[string]int{}
-			for i := soakFrom(); i < soakFrom()+soak(10_000); i++ {
-				g := pageHistory(kind, uint64(k)<<40+uint64(i))
+			for i := soakFrom(); i < soakFrom()+soak(n); i++ {
+				g := draw(kind, uint64(k)<<40+uint64(i))
 				out, ok := g.differences(t, counts)
 				if !ok {
 					counts["not well formed"]++

@@ -41,7 +41,8 @@ func (d *keyInput) parts(whole bool) []*executions {
 	if d.ev.meets(math.MinInt64, never, func(w *history.Window) bool { return w.Client == "" && w.Fault == faultDriftClock }) {
 		return nil
 	}
-	c := &cutter{d: d, whole: whole && total <= d.opt.whole, moves: d.ev.clocksMove(), quiet: never}
+	c := &cutter{d: d, short: total <= d.opt.whole, moves: d.ev.clocksMove(), quiet: never}
+	c.whole = whole && c.short
 	for r := range d.k.walk() {
 		if r.op == history.Acquire && (r.outcome == history.Busy || r.outcome == history.Fail) && takenBack(d, r) {
 			return nil // its commands show that it held for a while, and the record doesn't say when
@@ -69,6 +70,7 @@ func (d *keyInput) parts(whole bool) []*executions {
 type cutter struct {
 	d        *keyInput
 	whole    bool // make one part only
+	short    bool // it could be one part
 	moves    bool // a server's clock may make a lease longer: when one ends is not known
 	parts    []*executions
 	clocks   map[uint32]int // by client: number of its clock
@@ -108,6 +110,9 @@ func (c *cutter) add(r *record) {
 	c.quiet = max(c.quiet, plus(r.ret, c.d.a.header.ClockError))
 	if r.detailed() {
 		c.renewed[r.client] = max(c.renewed[r.client], r.ret)
+		if h := c.d.holdOf(r); h != nil { // an extend may have begun it
+			c.quiet = max(c.quiet, plus(h.gone, c.d.a.header.ClockError))
+		}
 	}
 	switch {
 	case r.granted():
@@ -116,11 +121,10 @@ func (c *cutter) add(r *record) {
 			e.fence = c.d.k.detailOf(r).fence
 			c.fence = max(c.fence, e.fence)
 		}
-		c.quiet = max(c.quiet, plus(c.d.holdOf(r).gone, c.d.a.header.ClockError))
 		c.grants = append(c.grants, r)
 	case r.op == history.Acquire && unsure:
 		c.maybe, c.unsure = true, min(c.unsure, r.call)
-		if c.whole {
+		if c.short {
 			c.quiet = never // it may take effect in any stretch
 		}
 	}

@@ -74,8 +74,14 @@ func (e *reentrancy) acquire(o *owner, r *record) {
 		o.unsure, o.granted = false, true
 		e.believe(o, r)
 	case history.Busy:
-		if at := slices.IndexFunc(o.beliefs, func(b interval) bool { return b.start <= r.call && r.ret < b.end }); at >= 0 {
-			e.judge("owner-refused", o, e.d.holdOf(o.beliefs[at].r).began, r)
+		var since *record // the latest hold, which the fewest faults excuse
+		for _, b := range o.beliefs {
+			if h := e.d.holdOf(b.r).began; b.start <= r.call && r.ret < b.end && (since == nil || h.call > since.call) {
+				since = h
+			}
+		}
+		if since != nil {
+			e.judge("owner-refused", o, since, r)
 		}
 	case history.Unknown:
 		o.unsure = true

@@ -4,12 +4,10 @@ import "github.com/lockbench/lockbench/history"
 
 // renewalRows are about extends.
 var renewalRows = []row{
-	// The extend waits for the acquire with its token, though another began and ended in between.
-	{name: "an extend answered at the call of its acquire, and another acquire at that instant", head: history.Header{Kind: history.Reentrant, Lease: 3 * msec}, ops: `
+	// It was answered when its client asked for the lock, so that it is an extend of nothing.
+	{name: "an extend answered at the call of the acquire with its token", head: leased, ops: `
 		b extend 2 3 ok until=6 token=b1
-		b acquire 3 3 ok token=b0
-		b acquire 3 5 ok until=9 token=b1`},
-	// The extend that began first is answered last, after two that were accepted: the hold that the first of these began was renewed until 9.
+		b acquire 3 5 ok until=9 token=b1`, want: "release-safety×1 renewal×1"},
 	{name: "a late reply that a hold is gone, after a renewal of the hold that began in its place",
 		head: history.Header{Kind: history.Semaphore, Permits: 2, Lease: 3 * msec, ClockError: msec}, ops: `
 		a acquire 0 2 ok until=3

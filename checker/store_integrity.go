@@ -24,6 +24,7 @@ type storeIntegrity struct {
 	lenient *chain           // with the clock error; nil if there is none
 	losses  int              // lost updates that remain with the clock error
 	late    map[*record]bool // stale writes: if they also lost an update, that is one violation
+	again   map[*record]bool // those of them, within the clock error, that the chain shows too
 	chained int              // violations shown by the chain
 	behind  int              // of these, stale writes
 	damage  Damage
@@ -55,7 +56,7 @@ func (d *keyInput) requested(w *record) int64 { return d.k.from(d.holdOf(w).bega
 func newStoreIntegrity(d *keyInput) *storeIntegrity {
 	n := d.k.count(history.Write, history.OK, history.Unknown)
 	s := &storeIntegrity{tally: d.tallyOf(verdicts.StoreIntegrity, n > 0, "no writes to a guarded store were recorded"),
-		late: map[*record]bool{}, mine: map[uint32]*latest{}, own: map[uint32]*record{}}
+		late: map[*record]bool{}, again: map[*record]bool{}, mine: map[uint32]*latest{}, own: map[uint32]*record{}}
 	s.chain = s.newChain(0)
 	s.chain.lost, s.chain.stale = s.lost, s.overtaken
 	if e := d.a.header.ClockError; e > 0 && d.obeys("clock-error") {
@@ -210,7 +211,7 @@ func (s *storeIntegrity) lost(last, w *record) {
 	if s.late[w] {
 		return
 	}
-	s.chained++
+	s.byTheChain(w)
 	v := Violation{At: w.call, Lasted: w.ret - w.call, Clients: []string{s.d.clientName(w)}, Write: LostUpdate, shownBy: byChain} // it may have taken effect at any time of the call
 	records := []*record{w}
 	if last != nil {
@@ -220,22 +221,31 @@ func (s *storeIntegrity) lost(last, w *record) {
 	s.found(v, func() Witness { return s.d.witness(records, records...) })
 }
 
+// byTheChain counts a violation that the chain shows.
+func (s *storeIntegrity) byTheChain(w *record) {
+	s.chained++
+	if sure, known := s.late[w]; known && !sure {
+		s.again[w] = true
+	}
+}
+
 // beyond takes note of a write that is stale whatever the clock error. If it was found to be stale within it, that counts now.
 func (s *storeIntegrity) beyond(_, w *record) {
 	if s.d.k.sharedWrites {
 		return
 	}
-	if _, known := s.late[w]; !known {
+	switch sure, known := s.late[w]; {
+	case !known:
 		s.losses++
+		return
+	case sure:
 		return
 	}
 	s.late[w] = true
+	delete(s.again, w)
 	s.within--
 	s.violations++
-	s.opportunities++
-	if s.notJudged[withinClockError]--; s.notJudged[withinClockError] == 0 {
-		delete(s.notJudged, withinClockError)
-	}
+	s.judgeAgain(1)
 	for i := range s.kept {
 		s.kept[i].WithinClockError = s.kept[i].WithinClockError && (s.kept[i].At != w.call || s.kept[i].shownBy == byChain)
 	}
@@ -247,7 +257,7 @@ func (s *storeIntegrity) overtaken(earlier, w *record) {
 		return
 	}
 	s.damage.StaleWrites++
-	s.chained++
+	s.byTheChain(w)
 	s.behind++
 	v := Violation{At: w.call, Lasted: w.ret - w.call, Clients: []string{s.d.clientName(earlier), s.d.clientName(w)}, Write: StaleFence, shownBy: byChain}
 	s.found(v, func() Witness { return s.d.witness([]*record{earlier, w}, earlier, w) })
@@ -268,9 +278,22 @@ func (s *storeIntegrity) done() {
 		for i := range s.kept {
 			s.kept[i].WithinClockError = s.kept[i].WithinClockError || s.kept[i].shownBy == byChain
 		}
-		s.withdraw(min(s.chained, s.opportunities), withinClockError)
+		s.withdraw(min(s.chained-len(s.again), s.opportunities), withinClockError)
 		s.damage.LostUpdates = 0
 		s.damage.StaleWrites -= s.behind
+		return
+	}
+	s.judgeAgain(len(s.again))
+}
+
+// judgeAgain counts n writes as judged that were stale within the clock error, and are broken beyond it.
+func (s *storeIntegrity) judgeAgain(n int) {
+	if n == 0 {
+		return
+	}
+	s.opportunities += n
+	if s.notJudged[withinClockError] -= n; s.notJudged[withinClockError] == 0 {
+		delete(s.notJudged, withinClockError)
 	}
 }
 
