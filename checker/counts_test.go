@@ -45,6 +45,17 @@ func TestAStaleWriteIsNotWithinTheClockError(t *testing.T) {
 	}
 }
 
+// TestAWriteIsCountedOnce: b's writes are stale within the clock error only, and no order makes them a chain whatever the clocks.
+func TestAWriteIsCountedOnce(t *testing.T) {
+	v := row{head: history.Header{Kind: history.Reentrant, Lease: 5 * msec, ClockError: msec}, ops: `
+		a write 2 4 ok fence=3 read=0 wrote=1
+		b write 5 5 ok fence=2 read=0 wrote=1
+		b write 5 5 ok fence=1 read=2 wrote=3`}.check(t)
+	if p := v.property(verdicts.StoreIntegrity); p.Judged != 3 || len(p.NotJudged) > 0 {
+		t.Errorf("%d judged, %v not", p.Judged, p.NotJudged)
+	}
+}
+
 // TestOpportunities: a hold that an extend began begins when that returns, and is no re-entry; a crash is the first thing of its instant, whatever else
 // is called then.
 func TestOpportunities(t *testing.T) {

@@ -6,6 +6,13 @@ var reentrant = history.Header{Kind: history.Reentrant, Lease: 100 * msec}
 
 // reentrantRows are about the entries of one owner.
 var reentrantRows = []row{
+	// The fault meets the outer hold and not the inner one, in which the client believes as well.
+	{name: "the owner is refused, and a fault met an outer hold", head: history.Header{Kind: history.Reentrant, Lease: 5 * msec},
+		extra: Input{Faults: []history.Window{{Fault: "pause-client", Client: "a", Node: -1, Start: 1, End: 5 * msec, Confirmed: true}}}, ops: `
+		a acquire 2 3 ok token=a
+		a acquire 9 12 ok token=a
+		a extend 10 11 ok token=a
+		a acquire 12 13 busy token=a`, want: "reentrancy×1"},
 	// The client enters again 24 ms after its hold had ended: that renews nothing which was there at the write.
 	{name: "a stale write before the next entry", head: history.Header{Kind: history.Reentrant, Lease: 5 * msec}, ops: `
 		a acquire 6 6.1 ok

@@ -4,6 +4,10 @@ import "github.com/lockbench/lockbench/history"
 
 // releaseRows are about which hold a release ended.
 var releaseRows = []row{
+	// The acquire of unknown outcome was exclusive, so that it can't have begun what was extended.
+	{name: "an extend of a shared hold that nobody asked for", head: history.Header{Kind: history.RW, Lease: msec}, ops: `
+		a acquire 14 17 unknown
+		a extend 21 21 ok shared`, want: "release-safety×1 renewal×1"},
 	// Neither can have found its hold, and neither made it again for the other.
 	{name: "two extends at once of a hold that had ended", head: history.Header{Kind: history.Semaphore, Permits: 2, Lease: msec}, ops: `
 		b acquire 2 4 ok token=b

@@ -4,6 +4,13 @@ import "github.com/lockbench/lockbench/history"
 
 // waitRows are about refusals, and about grants that don't come.
 var waitRows = []row{
+	// What the extend of 2 ms began was over at 8. That of 9 may have made it again, and so it may refuse at 12.
+	{name: "refused by a hold that an extend began and another made again", head: history.Header{Kind: history.Mutex, Lease: msec}, ops: `
+		a acquire 0 1 ok token=a
+		a lost 1 1 token=a
+		a extend 2 5 ok
+		a extend 9 10 ok until=13 token=a
+		a acquire 12 13 busy token=a`, want: "release-safety×1"},
 	// The reply to the extend is what is wrong: the hold is there and refuses.
 	{name: "refused after a reply that can't be", head: forever, ops: `
 		a acquire 0 1 ok token=x
