@@ -59,7 +59,8 @@ type clientHolds struct {
 	pending  int64       // and how many extends and releases of unknown outcome that may still renew the next
 	dropped  int64       // and how many could no longer when newest was granted
 	newest   *openHold
-	crashes  []int64 // instants of its confirmed crashes, ascending
+	crashes  []int64  // instants of its confirmed crashes, ascending
+	endless  []uint32 // if it crashed: its holds that neither a lease nor a release ended
 }
 
 // early is an extend that belongs to no hold yet.
@@ -430,8 +431,14 @@ func (p *holdPass) close(who *clientHolds, h *openHold) {
 	if sent := p.behind(h, before); len(sent) > 0 {
 		p.k.behind[h.r] = sent
 	}
-	if h.d.gone == never && h.d.release != nil && !h.d.released {
+	if h.d.gone != never || h.d.released {
+		return
+	}
+	if h.d.release != nil {
 		p.k.orphans[h.r.detail] = h.d.release.ret
+	}
+	if len(who.crashes) > 0 {
+		who.endless = append(who.endless, h.r.detail)
 	}
 }
 
@@ -442,11 +449,10 @@ func (p *holdPass) leave(client uint32, who *clientHolds) {
 		p.ownerless(who, x)
 	}
 	for i := 0; i < len(who.open); i++ {
-		h := who.open[i]
-		p.close(who, h)
-		if len(who.crashes) > 0 && h.d.gone == never && !h.d.released {
-			p.k.orphans[h.r.detail] = max(who.crashes[0], who.idleAt)
-		}
+		p.close(who, who.open[i])
+	}
+	for _, hold := range who.endless {
+		p.k.orphans[hold] = max(who.crashes[0], who.idleAt)
 	}
 	for _, at := range who.crashes {
 		// What it was doing when it died was not recorded; if its commands show any activity, that may have been an acquire.

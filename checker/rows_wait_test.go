@@ -4,6 +4,14 @@ import "github.com/lockbench/lockbench/history"
 
 // waitRows are about refusals, and about grants that don't come.
 var waitRows = []row{
+	// The first hold, whose place the extend took, is none that a crashed client may still give back.
+	{name: "waits for a crashed client that had lost its hold and got another", head: forever, extra: crashOf("a", 10*msec), ops: `
+		a acquire 0 2 ok token=t0
+		a lost 2 2 token=t0
+		a extend 4 5 ok token=t0
+		a release 10 10 ok
+		a acquire 11 13 ok
+		w acquire 14 1015 busy`, want: "progress×1"},
 	// What the extend of 2 ms began was over at 8. That of 9 may have made it again, and so it may refuse at 12.
 	{name: "refused by a hold that an extend began and another made again", head: history.Header{Kind: history.Mutex, Lease: msec}, ops: `
 		a acquire 0 1 ok token=a
