@@ -119,10 +119,12 @@ func (m *meeting) withoutCommands(first, second []*attempt) Answer {
 	return m.noCommand(op)
 }
 
-// noCommand returns the answer for a grant without a request to a server.
+// noCommand returns the answer for a grant without a request to a server: by what the client had kept of an earlier grant, if it had one.
 func (r *run) noCommand(op *history.Operation) Answer {
 	cause := verdicts.DoubleGrant
-	if r.Header.Kind == history.Reentrant || r.heldBefore(op) != nil {
+	if slices.ContainsFunc(r.Ops, func(o history.Operation) bool {
+		return o.Client == op.Client && o.Key == op.Key && o.Op == history.Acquire && o.Outcome == history.OK && o.Return <= op.Call && o.ID != op.ID && r.sent(&o)
+	}) {
 		cause = verdicts.StaleReentry
 	}
 	return because(cause, sentence(Name(op.Client), " sent no command: no server could have refused it"), Event{At: op.Return, Op: op, NoCommand: true})
