@@ -121,8 +121,10 @@ func (x *executions) exist(rules rule) (found, known bool) { return x.existWitho
 
 func (x *executions) existWithout(rules rule, exempt uint64) (found, known bool) {
 	x.rules, x.exempt, x.steps, x.ends = rules, exempt, 0, nil
-	for i := range x.effects {
-		x.ends = append(x.ends, x.lasts(i))
+	if slices.ContainsFunc(x.effects, func(e effectOf) bool { return e.r.outcome == history.Busy && !e.free }) {
+		for i := range x.effects {
+			x.ends = append(x.ends, x.lasts(i))
+		}
 	}
 	found = x.search(state{last: -1, fence: x.fence, fencer: nobody, t: newInstants(x)})
 	return found, found || x.steps < x.most

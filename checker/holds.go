@@ -237,11 +237,11 @@ func (p *holdPass) takeEarly(who *clientHolds, h *openHold, r *record) {
 	waiting := who.early[:0]
 	for _, x := range who.early {
 		switch token := p.k.tokenOf(x.record); {
-		case x.outcome == history.OK && token == h.token && token != 0 && calledWithin(r.call, x.record):
-			p.a.holdOf[x.line-1] = h.r.detail
-			p.extended(who, h, x.record)
 		case !calledWithin(r.call, x.record):
 			p.ownerless(who, x)
+		case x.outcome == history.OK && token == h.token && token != 0:
+			p.a.holdOf[x.line-1] = h.r.detail
+			p.extended(who, h, x.record)
 		case token != 0 && h.token != 0:
 			waiting = append(waiting, x)
 		}

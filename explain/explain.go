@@ -97,12 +97,11 @@ func shown(v *checker.Verdict) (ops []history.Operation) {
 
 // violation explains one violation: by an experiment or, if no server of the lock got a command, by the operations.
 func (r *run) violation(v *checker.Violation) Answer {
-	if len(r.nodes) > 0 {
-		return r.experiment(v)
+	a := r.experiment(v) // that no command was sent explains a grant
+	if a.Cause == "" && len(r.nodes) == 0 {
+		a = r.bare(v)
 	}
-	return firstOf(
-		func() Answer { return r.bare(v) },
-		func() Answer { return r.experiment(v) }) // that no command was sent explains a grant
+	return a
 }
 
 // experiment explains a violation by what the commands show.
