@@ -32,7 +32,8 @@ type holdPass struct {
 	ev      *evidence
 	keep    int64 // see keep
 	clients map[uint32]*clientHolds
-	granted numbers // numbers of the tokens that grants returned
+	granted numbers                   // numbers of the tokens that grants returned
+	endless map[*clientHolds][]uint32 // of clients that crashed: the holds that neither a lease nor a release ended
 }
 
 // numbers is a set of small numbers.
@@ -51,16 +52,15 @@ func (b numbers) has(n uint32) bool { return int(n/64) < len(b) && b[n/64]&(1<<(
 type clientHolds struct {
 	idleAt   int64 // return of its last operation that is not spanning
 	lastLine uint32
+	entries  int32       // of a re-entrant lock's client: how many acquires of unknown outcome there are, each of which may renew its holds
+	pending  int32       // and how many extends and releases of unknown outcome that may still renew the next
+	dropped  int32       // and how many could no longer when newest was granted
+	newest   *openHold   // its latest grant
 	open     []*openHold // in the order of their acquires
 	early    []early     // extends whose token matches no open hold: perhaps that of a pending acquire
 	unsure   int64       // call of the first acquire of unknown outcome since the last grant; never = none
 	lost     [2]int64    // by mode, call of the first of all: it may take effect at any time
-	entries  int64       // of a re-entrant lock's client: how many of them there are, each of which may renew its holds
-	pending  int64       // and how many extends and releases of unknown outcome that may still renew the next
-	dropped  int64       // and how many could no longer when newest was granted
-	newest   *openHold
-	crashes  []int64  // instants of its confirmed crashes, ascending
-	endless  []uint32 // if it crashed: its holds that neither a lease nor a release ended
+	crashes  []int64     // instants of its confirmed crashes, ascending
 }
 
 // early is an extend that belongs to no hold yet.
@@ -74,24 +74,24 @@ type openHold struct {
 	r       *record // the operation that began it
 	d       *detail // of r
 	token   uint32
-	belief  *detail // where the current belief began
-	until   int64   // the current belief certainly lasts until here,
-	doubt   int64   // and at most until here
-	ended   bool    // the belief has ended for good
-	lost    bool    // because of a loss: an ok extend begins a new hold
-	closed  int64   // from when on it is no longer open
-	effect  int64   // the latest effect known to have happened
-	maybe   int64   // how many effects of unknown outcome may have followed
-	cap     int64   // it was gone by then: an accepted release, or a reply that it is gone
-	caps    []int64 // all of them, if there are several
-	again   int64   // the latest return of an extend of it that was accepted although it was gone
+	ended   bool     // the belief has ended for good
+	lost    bool     // because of a loss: an ok extend begins a new hold
+	left    bool     // one of unknown outcome
+	belief  *detail  // where the current belief began
+	until   int64    // the current belief certainly lasts until here,
+	doubt   int64    // and at most until here
+	closed  int64    // from when on it is no longer open
+	effect  int64    // the latest effect known to have happened
+	maybe   int64    // how many effects of unknown outcome may have followed
+	cap     int64    // it was gone by then: an accepted release, or a reply that it is gone
+	caps    *[]int64 // all of them, if there are several
+	again   int64    // the latest return of an extend of it that was accepted although it was gone
 	next    *openHold
-	left    bool // one of unknown outcome
 	notices []notice
 }
 
 func (a *archive) findHolds(k *keyLog, ev *evidence) error {
-	p := &holdPass{a: a, k: k, ev: ev, keep: keep(a.header), clients: map[uint32]*clientHolds{}}
+	p := &holdPass{a: a, k: k, ev: ev, keep: keep(a.header), clients: map[uint32]*clientHolds{}, endless: map[*clientHolds][]uint32{}}
 	k.denied, k.claims, k.anew = map[*record]*detail{}, map[*record]int64{}, map[*record]*detail{}
 	k.orphans, k.behind = map[uint32]int64{}, map[*record][]history.Command{}
 	for r := range k.walk() {
@@ -203,7 +203,7 @@ func (p *holdPass) acquire(who *clientHolds, r *record) {
 	if !inside {
 		who.pending, who.dropped = 0, who.pending
 	}
-	h.maybe = who.entries + who.pending
+	h.maybe = int64(who.entries + who.pending)
 	p.takeEarly(who, h, r)
 	p.settle(who, r.call, lastNotice) // what was extended until this instant may be entered again
 	for _, outer := range who.open {
@@ -341,7 +341,7 @@ func (p *holdPass) extended(who *clientHolds, h *openHold, r *record) {
 // undrop considers that an extend which made a hold again may have done so before the grant that was under way: then that entered it.
 func (p *holdPass) undrop(who *clientHolds, r *record) {
 	if h := who.newest; h != nil && calledWithin(r.call, h.r) {
-		h.maybe, who.pending, who.dropped = h.maybe+who.dropped, who.pending+who.dropped, 0
+		h.maybe, who.pending, who.dropped = h.maybe+int64(who.dropped), who.pending+who.dropped, 0
 	}
 }
 
@@ -438,7 +438,7 @@ func (p *holdPass) close(who *clientHolds, h *openHold) {
 		p.k.orphans[h.r.detail] = h.d.release.ret
 	}
 	if len(who.crashes) > 0 {
-		who.endless = append(who.endless, h.r.detail)
+		p.endless[who] = append(p.endless[who], h.r.detail)
 	}
 }
 
@@ -451,7 +451,7 @@ func (p *holdPass) leave(client uint32, who *clientHolds) {
 	for i := 0; i < len(who.open); i++ {
 		p.close(who, who.open[i])
 	}
-	for _, hold := range who.endless {
+	for _, hold := range p.endless[who] {
 		p.k.orphans[hold] = max(who.crashes[0], who.idleAt)
 	}
 	for _, at := range who.crashes {

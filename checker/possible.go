@@ -56,10 +56,12 @@ func (h *openHold) liftUntil(t int64) {
 	if h.cap > t {
 		return
 	}
-	later := slices.DeleteFunc(slices.Clone(h.caps), func(at int64) bool { return at <= t })
-	h.cap, h.caps = never, later
-	if len(later) > 0 {
-		h.cap = slices.Min(later)
+	all := h.caps
+	if h.cap, h.caps = never, nil; all == nil {
+		return
+	}
+	if later := slices.DeleteFunc(slices.Clone(*all), func(at int64) bool { return at <= t }); len(later) > 0 {
+		h.cap, h.caps = slices.Min(later), &later
 	}
 }
 
@@ -68,7 +70,11 @@ func (h *openHold) liftUntil(t int64) {
 func (h *openHold) limit(r *record) {
 	if h.again < r.call {
 		if h.cap < never {
-			h.caps = append(h.caps, h.cap, r.ret)
+			all := []int64{h.cap, r.ret}
+			if h.caps != nil {
+				all = append(all, *h.caps...)
+			}
+			h.caps = &all
 		}
 		h.cap = min(h.cap, r.ret)
 	}
