@@ -57,11 +57,13 @@ func newEvidence(in Input) *evidence {
 	return ev
 }
 
-// count returns how many commands each client sent.
+// count returns how many commands each client sent to the lock's nodes.
 func count(commands []history.Command) map[string]int {
 	n := map[string]int{}
 	for i := range commands {
-		n[commands[i].Client]++
+		if commands[i].Node >= 0 {
+			n[commands[i].Client]++
+		}
 	}
 	return n
 }

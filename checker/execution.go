@@ -227,7 +227,7 @@ func (x *executions) take(s state, i int) bool {
 	case e.upset != nil:
 		return x.search(e.upset.on(s))
 	case e.r.outcome == history.Busy:
-		return (e.free || !x.obeys(i, ruleRefusals) || x.refusing(s, e) >= Permits(x.h)) && x.search(s)
+		return (e.free || !x.obeys(i, ruleRefusals) || s.count(func(acquire int) bool { return x.refuses(acquire, e) }) >= Permits(x.h)) && x.search(s)
 	case e.r.op == history.Acquire:
 		return x.grant(s, i, v)
 	case e.r.saysGone():
@@ -241,10 +241,15 @@ func (x *executions) take(s state, i int) bool {
 	return x.release(s, i, v)
 }
 
-// refusing returns how many holds in force may refuse an acquire.
-func (x *executions) refusing(s state, e *effectOf) (n int) {
+// refuses reports whether the hold of an acquire may refuse another.
+func (x *executions) refuses(acquire int, b *effectOf) bool {
+	return mayRefuse(x.h.Kind, x.effects[acquire].r.mode, b.r.mode)
+}
+
+// count returns how many of the holds in force, by their acquires, fit.
+func (s state) count(fits func(acquire int) bool) (n int) {
 	for _, h := range s.holds {
-		if mayRefuse(x.h.Kind, x.effects[h.effect].r.mode, e.r.mode) {
+		if fits(h.effect) {
 			n++
 		}
 	}
@@ -260,13 +265,7 @@ func (x *executions) hopeless(s state) bool {
 		case s.placed&(1<<i) != 0 || !e.must:
 		case e.r.outcome == history.Busy && !e.free && x.obeys(i, ruleRefusals):
 			refuse := func(acquire int) bool { return x.mayMeet(acquire, e) }
-			n := x.toCome(s, e, refuse)
-			for _, h := range s.holds {
-				if refuse(h.effect) {
-					n++
-				}
-			}
-			if n < Permits(x.h) {
+			if s.count(refuse)+x.toCome(s, e, refuse) < Permits(x.h) {
 				return true
 			}
 		case e.r.op == history.Extend && e.changes() && x.obeys(i, ruleClaims):
@@ -294,7 +293,7 @@ func (x *executions) toCome(s state, e *effectOf, fits func(acquire int) bool) (
 // mayMeet reports whether the hold of an acquire conflicts with a refused one and can last until it was called.
 func (x *executions) mayMeet(acquire int, b *effectOf) bool {
 	a := &x.effects[acquire]
-	return mayRefuse(x.h.Kind, a.r.mode, b.r.mode) && plus(x.ends[acquire], x.apart(a, b)) >= b.from
+	return x.refuses(acquire, b) && plus(x.ends[acquire], x.apart(a, b)) >= b.from
 }
 
 // apart returns by how much the times of two effects may differ from what their clocks show.
@@ -338,7 +337,7 @@ func (x *executions) certainlyEnds(j, i int) bool {
 	if e.r.op != history.Release || e.r.outcome != history.OK || !e.must || !x.effects[i].must || x.h.Kind == history.Reentrant || !x.means(e, i) || e.before&(1<<i) == 0 {
 		return false
 	}
-	another := slices.ContainsFunc(x.over, func(r *record) bool { return e.mayMean(r, x.k.tokenOf(r)) })
+	another := x.meansEarlier(e)
 	for k := range x.effects {
 		o := &x.effects[k]
 		another = another || k != i && o.r.op == history.Acquire && o.changes() && x.means(e, k)
@@ -403,9 +402,7 @@ func (e *effectOf) mayMean(grant *record, token uint32) bool {
 // mayMean is the same for an operation and an acquire, each with its token; 0: none.
 func mayMean(r *record, token uint32, grant *record, its uint32) bool {
 	switch {
-	case grant.client != r.client, r.op == history.Release && byInstant(*grant, *r) > 0:
-		return false // a client that releases does one thing after the other, at one instant too
-	case r.op != history.Release && !calledWithin(grant.call, r):
+	case grant.client != r.client, !r.follows(grant):
 		return false
 	case token != 0 && its != 0:
 		return token == its
@@ -413,12 +410,13 @@ func mayMean(r *record, token uint32, grant *record, its uint32) bool {
 	return r.stated.fits(grant.mode)
 }
 
-// follows reports whether an acquire was called before a release or, as a watchdog may be that early, before an extend had returned.
-func (e *effectOf) follows(acquire *record) bool {
-	if e.r.op == history.Release {
-		return byInstant(*acquire, *e.r) <= 0
+// follows reports whether its client had called an acquire before a release, since it does one thing after the other, at one instant too; or, as a
+// watchdog may be that early, before an extend had returned.
+func (r *record) follows(acquire *record) bool {
+	if r.op == history.Release {
+		return byInstant(*acquire, *r) <= 0
 	}
-	return calledWithin(acquire.call, e.r)
+	return calledWithin(acquire.call, r)
 }
 
 // calledWithin reports whether what was called at an instant was called before an operation returned, or at the instant of one without length.
@@ -433,7 +431,12 @@ func (x *executions) elsewhere(s state, e *effectOf) (open []int, before bool) {
 			open = append(open, i)
 		}
 	}
-	return open, slices.ContainsFunc(x.over, func(r *record) bool { return e.mayMean(r, x.k.tokenOf(r)) })
+	return open, x.meansEarlier(e)
+}
+
+// meansEarlier reports whether an operation may mean a hold of an earlier part.
+func (x *executions) meansEarlier(e *effectOf) bool {
+	return slices.ContainsFunc(x.over, func(r *record) bool { return e.mayMean(r, x.k.tokenOf(r)) })
 }
 
 // missing searches on after a reply that shows that a hold of e's is not in force, or after a lenient release.

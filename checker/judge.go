@@ -145,10 +145,18 @@ func (t *tally) leave(r *record, why string) {
 func (t *tally) take(r *record) {
 	if why, ok := t.left[r]; ok {
 		delete(t.left, r)
-		t.opportunities++
-		if t.notJudged[why]--; t.notJudged[why] == 0 {
-			delete(t.notJudged, why)
-		}
+		t.restore(1, why)
+	}
+}
+
+// restore counts n opportunities as judged that were counted as not judged.
+func (t *tally) restore(n int, why string) {
+	t.opportunities += n
+	if n == 0 {
+		return
+	}
+	if t.notJudged[why] -= n; t.notJudged[why] == 0 {
+		delete(t.notJudged, why)
 	}
 }
 

@@ -276,7 +276,7 @@ func (d *keyInput) search(of map[verdicts.Property]*tally, x *executions, from, 
 	for i := range x.effects {
 		e := &x.effects[i]
 		e.before = x.before(i)
-		e.named = e.token != 0 && slices.ContainsFunc(x.effects, func(o effectOf) bool { return o.r.granted() && o.token == e.token && e.follows(o.r) })
+		e.named = e.token != 0 && slices.ContainsFunc(x.effects, func(o effectOf) bool { return o.r.granted() && o.token == e.token && e.r.follows(o.r) })
 	}
 	if f.all, f.known = x.exist(allRules); f.all || !f.known {
 		return f

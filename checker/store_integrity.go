@@ -245,7 +245,7 @@ func (s *storeIntegrity) beyond(_, w *record) {
 	delete(s.again, w)
 	s.within--
 	s.violations++
-	s.judgeAgain(1)
+	s.restore(1, withinClockError)
 	for i := range s.kept {
 		s.kept[i].WithinClockError = s.kept[i].WithinClockError && (s.kept[i].At != w.call || s.kept[i].shownBy == byChain)
 	}
@@ -283,18 +283,7 @@ func (s *storeIntegrity) done() {
 		s.damage.StaleWrites -= s.behind
 		return
 	}
-	s.judgeAgain(len(s.again))
-}
-
-// judgeAgain counts n writes as judged that were stale within the clock error, and are broken beyond it.
-func (s *storeIntegrity) judgeAgain(n int) {
-	if n == 0 {
-		return
-	}
-	s.opportunities += n
-	if s.notJudged[withinClockError] -= n; s.notJudged[withinClockError] == 0 {
-		delete(s.notJudged, withinClockError)
-	}
+	s.restore(len(s.again), withinClockError) // they are broken beyond it
 }
 
 // finish compares the chain with the store's final value, which writes of unknown outcome may have left.
