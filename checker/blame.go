@@ -121,7 +121,7 @@ func (d *keyInput) replace(t *tally, findings []partFinding, r rule, all bool) {
 				d.reportBlamed(t, f.x, b, r)
 			}
 		case !f.breaks(t):
-			set, _ := f.x.culprits(f.base, r)
+			set, _ := f.x.culprits(f.clearest(r), r)
 			d.reportBlamed(t, f.x, set[0], r)
 		}
 	}
@@ -161,6 +161,15 @@ func (x *executions) blame(base rule, all bool) (broken rule, known bool) {
 		}
 	}
 	return broken, true
+}
+
+// clearest returns the rules with which to look for the operations that break rule r: all others, if without r alone an execution exists. An operation
+// that explains what other rules were found broken by, too, is nearer to what happened.
+func (f *partFinding) clearest(r rule) rule {
+	if found, known := f.x.exist(allRules &^ r); found && known {
+		return allRules
+	}
+	return f.base
 }
 
 // culprits returns the operations of a smallest set without whose rule an execution exists, by call; of several such sets, the latest. If known is
@@ -252,7 +261,7 @@ func (x *executions) beside(d *keyInput, r *record) (last *record) {
 		if h == nil || h == d.holdOf(r) || h.began.call > r.ret || h.gone < r.call {
 			continue
 		}
-		if o.call >= r.call && o.saysGone() {
+		if o.ret > r.call && o.saysGone() {
 			return h.began
 		}
 		if last == nil || h.began.ret > last.ret {

@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/internal/binomial"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -152,6 +151,9 @@ func (a *archive) verdict(tallies []tally, damage *Damage, ev *evidence, opt Opt
 		}
 	}
 	v.CountCauses()
+	if !opt.Bare {
+		v.Estimate()
+	}
 	v.Verdict = overall(v.Properties)
 	if a.lines == 0 {
 		v.Verdict = Inconclusive
@@ -201,9 +203,6 @@ func (t *tally) judged(ev *evidence, opt Options) Property {
 		p.Verdict = NotApplicable
 	default:
 		p.Verdict = Pass
-	}
-	if !opt.Bare {
-		p.CI95 = binomial.Interval(p.Violations, p.Opportunities)
 	}
 	if p.Opportunities > 0 {
 		p.Rate = float64(p.Violations) / float64(p.Opportunities)

@@ -16,7 +16,7 @@ import (
 // lock that was wanted was never granted.
 //
 // For a lock that wakes its waiters (Header.Wakeups) the limit is one second, if no fault was active within a lease before: then nothing but a
-// message keeps a waiter from a free lock.
+// message, and its own requests, keep a waiter from a free lock. The time that those took, by the recorded commands, is added.
 //
 // Time in which a server or the client was stopped, down or cut off, by measured fault windows, does not count. Nor does time in which a try of another
 // client may have been granted that came to nothing: a fault kept it from the reply, and when it learnt of the grant the lease was over.
@@ -51,12 +51,15 @@ const grace = 1_000_000_000
 // machine runs a ready process sooner.
 const promptly = 1_000_000_000
 
-// limitFrom returns how long the lock may be free and wanted, counted from the instant free, if it still is at now.
-func (p *progress) limitFrom(free, now int64) int64 {
-	if !p.d.a.header.Wakeups || p.d.ev.anyFault(free-p.d.a.header.Lease, now) {
+// limitFrom returns how long the lock may be free and wanted by the client of r, counted from the instant free, if it still is when r returns.
+func (p *progress) limitFrom(free int64, r *record) int64 {
+	switch {
+	case !p.d.a.header.Wakeups || p.d.ev.anyFault(free-p.d.a.header.Lease, r.ret):
 		return p.limit
+	case p.d.opt.HandOver != 0:
+		return min(p.limit, p.d.opt.HandOver)
 	}
-	return min(p.limit, cmp.Or(p.d.opt.HandOver, promptly))
+	return min(p.limit, promptly+p.d.ev.underWay(p.d.clientName(r), min(r.call, free), free, r.ret))
 }
 
 func newProgress(d *keyInput) *progress {
@@ -113,7 +116,7 @@ func (p *progress) granted(r *record) {
 		p.inFlight--
 		p.opportunity(r.call, r.ret)
 		free := max(p.taken, p.undoneUntil(r), r.call)
-		switch late := r.ret-free >= p.limitFrom(free, r.ret) && p.d.obeys("late-grant"); {
+		switch late := r.ret-free >= p.limitFrom(free, r) && p.d.obeys("late-grant"); {
 		case late && p.d.ev.excused(p.d.clientName(r), free, r.ret):
 			p.withdraw(1, metAFault)
 		case late:
@@ -160,7 +163,7 @@ func (p *progress) failed(r *record) {
 	if p.since == nil || p.from < min(p.taken, r.ret) || free < p.from { // the last: it waited longer than those that returned before it
 		p.since, p.from = r, free
 	}
-	if r.ret-p.from >= p.limitFrom(p.from, r.ret) && !p.reported && p.d.obeys("free-but-refused") {
+	if r.ret-p.from >= p.limitFrom(p.from, r) && !p.reported && p.d.obeys("free-but-refused") {
 		p.reported = true
 		p.report(p.since, r, p.from)
 	}

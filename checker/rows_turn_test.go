@@ -21,6 +21,11 @@ func asks(client string, at int64) history.Command {
 	return history.Command{Client: client, Name: "EVALSHA", Args: []string{"take.lua", "1", "k"}, Sent: at * msec, Replied: (at + 1) * msec, Reply: "0"}
 }
 
+// slow is a request of b, and its reply.
+func slow(name string, sent, replied int64) history.Command {
+	return history.Command{Client: "b", Name: name, Args: []string{"take.lua", "1", "k"}, Sent: sent * msec, Replied: replied * msec, Reply: "1"}
+}
+
 // failed is a command that the server did not run.
 func failed(c history.Command) history.Command {
 	c.Reply = "-NOSCRIPT No matching script. Please use EVAL."
@@ -45,6 +50,10 @@ var turnRows = []row{
 	{name: "a lock that wakes nobody may be left free for a lease", head: history.Header{Kind: history.Mutex, Lease: 10_000 * msec}, ops: lateBy1100},
 	{name: "a message may have been lost", head: woken, ops: lateBy1100,
 		extra: Input{Faults: []history.Window{{Fault: "cut-pubsub", Client: "b", Start: 60 * msec, End: 61 * msec, Confirmed: true}}}},
+	{name: "a waiter's requests were slow", head: woken, ops: lateBy1100, extra: commands(slow("EVAL", 150, 300), slow("EVAL", 1100, 1195))},
+	{name: "a waiter's requests took a part of the time", rule: "late-grant", head: woken, ops: lateBy1100,
+		extra: commands(slow("EVAL", 50, 150), slow("EVAL", 1100, 1140)), want: "progress×1"},
+	{name: "a waiter waited at the server", rule: "late-grant", head: woken, ops: lateBy1100, extra: commands(slow("BLPOP", 150, 1195)), want: "progress×1"},
 	{name: "who gave up was kept from a free lock", rule: "free-but-refused", head: woken, ops: `
 		a acquire 0 1 ok
 		a release 100 101 ok

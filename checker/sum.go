@@ -4,12 +4,11 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/lockbench/lockbench/internal/binomial"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
 // Sum adds up the verdicts of two histories of the same lock in the same setting, as if they had been one history of unrelated keys. It changes
-// neither. The damage is that of a, or of b if a has none.
+// neither. The damage is that of a, or of b if a has none. Call [Verdict.Estimate] on the last sum.
 func Sum(a, b *Verdict) *Verdict {
 	out := *a
 	out.Verdict = together(a.Verdict, b.Verdict)
@@ -66,7 +65,6 @@ func sumProperty(a, b Property) Property {
 	if out.Opportunities > 0 {
 		out.Rate = float64(min(out.Violations, out.Opportunities)) / float64(out.Opportunities)
 	}
-	out.CI95 = binomial.Interval(out.Violations, out.Opportunities)
 	return out
 }
 

@@ -3,6 +3,7 @@ package checker
 import (
 	"slices"
 
+	"github.com/lockbench/lockbench/internal/binomial"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -104,6 +105,14 @@ type Damage struct {
 	Expected    int64 `json:"expected"` // the value that the store would hold without lost writes
 	Final       int64 `json:"final"`    // the value it holds
 	Missing     int64 `json:"missing"`  // expected - final
+}
+
+// Estimate sets the confidence interval of each property's rate.
+func (v *Verdict) Estimate() {
+	for i := range v.Properties {
+		p := &v.Properties[i]
+		p.CI95 = binomial.Interval(p.Violations, p.Opportunities)
+	}
 }
 
 // CountCauses counts the causes of the kept violations again and sets each property's first violation. Call it after setting causes.

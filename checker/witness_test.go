@@ -1,8 +1,10 @@
 package checker
 
 import (
+	"slices"
 	"testing"
 
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -45,5 +47,25 @@ func TestHoldsOfOperations(t *testing.T) {
 	}
 	if x.Release == nil || len(x.Uses) != 1 || len(x.Extends) != 1 || y.Lost != 320*msec || y.End() != 320*msec || z.Token != "z" {
 		t.Errorf("%+v", holds)
+	}
+}
+
+// TestTheReleaseToBlameExplainsTheGrantToo: either release of the others can have ended b's hold before b's answer, but only a's, which was under way
+// for long, came before the grant to c. c's release may even be called after b's.
+func TestTheReleaseToBlameExplainsTheGrantToo(t *testing.T) {
+	head := history.Header{Kind: history.Mutex, Lease: 300 * msec}
+	v := verdictOf(t, Input{Header: head}, parse(t, `
+		a acquire 0 1 ok token=a
+		a release 35 336 ok token=a
+		b acquire 304 320 ok asked=305 until=605 token=b
+		c acquire 330 340 ok token=c
+		b release 401 403 not_held token=b
+		c release 402 404 ok token=c`), Options{})
+	i := slices.IndexFunc(v.Violations, func(v Violation) bool { return v.Property == verdicts.ReleaseSafety })
+	if i < 0 {
+		t.Fatalf("no release is blamed: %+v", v.Properties)
+	}
+	if got := v.Violations[i]; got.At != 35*msec || !slices.Equal(got.Clients, []string{"b", "a"}) {
+		t.Errorf("blamed at %d, clients %v, want a's release at 35 ms and b's hold", got.At, got.Clients)
 	}
 }

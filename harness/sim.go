@@ -165,6 +165,7 @@ func (d *simDriver) schedule(ctx context.Context, seed uint64) (scheduled, error
 // produce than the schedule itself.
 func (d *simDriver) judge(ctx context.Context, rec *record) (*checker.Verdict, explain.Findings, error) {
 	sum := d.total.verdict
+	sum.Estimate()
 	if sum.Verdict != checker.Fail {
 		return sum, explain.Findings{}, nil
 	}

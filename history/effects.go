@@ -12,6 +12,9 @@ func (c *Command) IsScript() bool {
 	return strings.HasPrefix(c.Name, "EVAL") || strings.HasPrefix(c.Name, "FCALL")
 }
 
+// Waits reports whether the node may keep the command until there is data or replicas have caught up.
+func (c *Command) Waits() bool { return resp.Waits(c.Name) }
+
 // Accepted reports whether the reply is OK or a number above zero.
 func (c *Command) Accepted() bool { return c.Reply == "OK" || c.positive() }
 

@@ -113,6 +113,7 @@ func (a *app) sweepPoint(ctx context.Context, e harness.Experiment, f runFlags, 
 	if sum == nil {
 		return results.SweepPoint{}, err
 	}
+	sum.Estimate()
 	p := results.NewSweepPoint(size.String(), int64(size.Of(e.Scenario.Lease.Of(0))), sum)
 	p.Failovers = failovers
 	p.Runs, p.Violated, p.Dirs, p.Notes = runs, violated, dirs, slices.Compact(p.Notes)

@@ -102,6 +102,15 @@ func lookup(name []byte) (command, bool) {
 // IsWrite reports whether a command, in upper case, may change the data of a node or wake a client.
 func IsWrite(name string) bool { return commands[name].write }
 
+// Waits reports whether a node may keep a request for a command, in upper case, until there is data or replicas have caught up.
+func Waits(name string) bool {
+	switch name {
+	case "BLMOVE", "BLMPOP", "BLPOP", "BRPOP", "BRPOPLPUSH", "BZMPOP", "BZPOPMAX", "BZPOPMIN", "WAIT", "WAITAOF", "XREAD", "XREADGROUP":
+		return true
+	}
+	return false
+}
+
 // Words returns the number of words in a request for a command in upper case, its name included; -n means at least n, 0 that there is no such command.
 // A subcommand is named like CLIENT|ID.
 func Words(name string) int { return commands[name].words }
