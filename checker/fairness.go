@@ -2,7 +2,6 @@ package checker
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/lockbench/lockbench/verdicts"
 )
@@ -64,7 +63,7 @@ func (f *fairness) overtaken(w, r *record) bool {
 func (f *fairness) queued(w *record, by, until int64) bool {
 	last := int64(-1)
 	for _, c := range f.d.ev.commandsOf(f.d.clientName(w), w.call, until) {
-		if !names(c, f.d.k.name) || strings.HasPrefix(c.Reply, "-") { // the server did nothing
+		if !names(c, f.d.k.name) || c.Failed() {
 			continue
 		}
 		if last < 0 && (c.Replied == 0 || c.Replied > by) {

@@ -32,6 +32,12 @@ func failed(c history.Command) history.Command {
 	return c
 }
 
+// below is a command with a negative number as its reply.
+func below(c history.Command) history.Command {
+	c.Reply = "-1"
+	return c
+}
+
 // turnRows are about the order of grants, and about delays.
 var turnRows = []row{
 	{name: "overtaken in the queue", rule: "overtaken", head: inTurn, ops: overtaking, extra: commands(asks("a", 2), asks("b", 10)), want: "fairness×1"},
@@ -39,6 +45,8 @@ var turnRows = []row{
 	{name: "what was not recorded may have come later", head: inTurn, ops: overtaking, extra: commands(asks("b", 10))},
 	{name: "who was slow to ask was not there yet", head: inTurn, ops: overtaking, extra: commands(asks("a", 10), asks("b", 11))},
 	{name: "who got an error was not there yet", head: inTurn, ops: overtaking, extra: commands(failed(asks("a", 2)), asks("b", 10), asks("a", 11))},
+	{name: "a reply below zero is no error", rule: "overtaken", head: inTurn, ops: overtaking, extra: commands(below(asks("a", 2)), asks("b", 10)),
+		want: "fairness×1"},
 	{name: "a place that may have ended", head: history.Header{Kind: history.Mutex, Lease: 40 * msec, FIFO: true}, ops: overtaking,
 		extra: commands(asks("a", 2), asks("b", 10))},
 	{name: "a place that was kept", rule: "overtaken", head: history.Header{Kind: history.Mutex, Lease: 40 * msec, FIFO: true}, ops: overtaking,

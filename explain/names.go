@@ -61,7 +61,7 @@ func (m *meeting) shortened(p pairing, end int) (by int, renewal *event) {
 	key := n.events[end].changes[0].key
 	for i := end + 1; i < n.by(m.seen); i++ {
 		e := &n.events[i]
-		if e.cmd == nil || e.cmd.Client != m.first.Client || e.op != nil && e.op.Op != history.Extend || e.open || refusedByServer(e.cmd.Reply) || !slices.Contains(e.touched, key) {
+		if e.cmd == nil || e.cmd.Client != m.first.Client || e.op != nil && e.op.Op != history.Extend || e.open || e.cmd.Failed() || !slices.Contains(e.touched, key) {
 			continue
 		}
 		for by := end - 1; by >= p.from(); by-- {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/resp"
 )
 
 // event is a command, the effect of a fault, or the end of a lease at a node, in the node's order.
@@ -130,7 +131,7 @@ func (o *orderer) simulated() {
 // starts without scripts.
 func (o *orderer) unknownScript(c *history.Command) bool {
 	return c.Name == "EVALSHA" && c.Replied == 0 && !slices.ContainsFunc(o.events, func(e event) bool {
-		return e.cmd != nil && (e.cmd.Script == c.Script && !refusedByServer(e.cmd.Reply) && (e.cmd.Name == "EVAL" || e.cmd.Reply != "") || e.cmd.Name == "SCRIPT")
+		return e.cmd != nil && (e.cmd.Script == c.Script && !e.cmd.Failed() && (e.cmd.Name == "EVAL" || e.cmd.Reply != "") || e.cmd.Name == "SCRIPT")
 	})
 }
 
@@ -204,7 +205,7 @@ func (o *orderer) execute(c *history.Command, at int64) bool {
 		reply = c.Reply
 	}
 	o.loosen(c, at, e.changes)
-	if refusedByServer(c.Reply) && !strings.HasPrefix(reply, "-") {
+	if c.Failed() && !resp.IsErrorText(reply) {
 		o.m.undo(e.changes) // the server rejected it before running it: unknown script, out of memory, another node's key
 		e.changes = nil
 		o.push(e)
@@ -248,11 +249,6 @@ func (o *orderer) loosen(c *history.Command, at int64, changes []change) {
 			ch.after.early, ch.after.late = max(at-o.from(c), 0), max(o.seen(c)-at, 0)
 		}
 	}
-}
-
-// refusedByServer reports whether a reply is an error: the server did not run the command.
-func refusedByServer(reply string) bool {
-	return strings.HasPrefix(reply, "-")
 }
 
 // timeLeft compares the first number in which a reply differs from the recorded one, if that may be a remaining time in ms. It returns the time left by
@@ -350,7 +346,7 @@ const tolerance = 10
 // exact reports whether a reply equals the recorded one, apart from quotes, in which protocols differ.
 func exact(c *history.Command, reply string) bool {
 	was, is := strings.ReplaceAll(c.Reply, `"`, ""), strings.ReplaceAll(reply, `"`, "")
-	return was == is || was == "" || strings.HasSuffix(was, " items]") || strings.HasPrefix(was, "-") && strings.HasPrefix(is, "-")
+	return was == is || was == "" || strings.HasSuffix(was, " items]") || resp.IsErrorText(was) && resp.IsErrorText(is)
 }
 
 // same reports whether a reply equals the recorded one, or is a remaining time close to it: that depends on when the node executed the command, which

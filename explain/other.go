@@ -207,7 +207,7 @@ func (r *run) taken(op *history.Operation) Answer {
 		for _, i := range a.node.byOp[op.ID] {
 			e := &a.node.events[i]
 			p := pairing{a, &attempt{op: op, node: a.node, events: []int{i}, grant: i}}
-			if e.open || len(e.touched) == 0 || refusedByServer(e.cmd.Reply) || a.grant < 0 || i < p.from() || p.doubtful() {
+			if e.open || len(e.touched) == 0 || e.cmd.Failed() || a.grant < 0 || i < p.from() || p.doubtful() {
 				continue
 			}
 			for _, c := range m.candidates(p) {

@@ -326,7 +326,7 @@ func (p *replay) granting(i int) *attempt {
 // are undone: what its client would have done next is unknown, and its hold would refuse others.
 func (p *replay) repeat(i int) {
 	e := &p.node.events[i]
-	if refusedByServer(e.cmd.Reply) && len(e.changes) == 0 {
+	if e.cmd.Failed() && len(e.changes) == 0 {
 		return
 	}
 	reply, changes, ok := p.send(e.cmd, e.at, p.asks.of(e.cmd))

@@ -87,7 +87,7 @@ func newRun(rec Record, srv Server) *run {
 	}
 	r.failed, r.votes = len(rec.Commands) == 0, 1
 	for i := range r.Commands {
-		if c := &r.Commands[i]; c.Replied == 0 && c.Node >= 0 && !refusedByServer(c.Reply) {
+		if c := &r.Commands[i]; c.Replied == 0 && c.Node >= 0 && !c.Failed() {
 			r.unseen[c.Op] = append(r.unseen[c.Op], c)
 		}
 	}
@@ -267,7 +267,7 @@ func (e *event) asks() asked { return asked{shapeOf(e.cmd), e.key()} }
 // requests returns the commands of an operation that used keys and that the node executed.
 func (n *node) requests(op *history.Operation) []int {
 	return slices.DeleteFunc(slices.Clone(n.byOp[op.ID]), func(i int) bool {
-		return n.events[i].touched == nil || refusedByServer(n.events[i].cmd.Reply)
+		return n.events[i].touched == nil || n.events[i].cmd.Failed()
 	})
 }
 

@@ -15,6 +15,9 @@ func (c *Command) IsScript() bool {
 // Waits reports whether the node may keep the command until there is data or replicas have caught up.
 func (c *Command) Waits() bool { return resp.Waits(c.Name) }
 
+// Failed reports whether the reply is an error: the node did not run the command, or a script ended early.
+func (c *Command) Failed() bool { return resp.IsErrorText(c.Reply) }
+
 // Accepted reports whether the reply is OK or a number above zero.
 func (c *Command) Accepted() bool { return c.Reply == "OK" || c.positive() }
 

@@ -18,9 +18,12 @@ type Bounds explored.Bounds
 
 const defaultMaxSteps = 2000
 
+// delaysPerLease is how many of the longest delays of a search fit into a lease, unless it says otherwise.
+const delaysPerLease = 20
+
 func (b Bounds) withDefaults(p Program) Bounds {
 	if b.MaxDelay == 0 {
-		b.MaxDelay = p.Config.Lease / 20
+		b.MaxDelay = p.Config.Lease / delaysPerLease
 	}
 	if b.MaxSteps == 0 {
 		b.MaxSteps = defaultMaxSteps

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -190,11 +191,21 @@ func (s *Simulator) Close() error {
 	return nil
 }
 
-// Run runs a program once. Its only faults are the program's; the order of messages is drawn from the seed. An error means that the program is
-// invalid.
+// Run runs a program once. Its only faults are the program's; the order of messages, and how long each takes, are drawn from the seed. Clients that
+// poll at fixed intervals would otherwise meet at the same instants in every schedule. An error means that the program is invalid.
 func (s *Simulator) Run(p Program) (Outcome, error) {
-	return s.host.run(p, newRandom(p.Seed, Bounds{}, 0), Bounds{}, false)
+	b := Bounds{MaxDelay: min(usualDelay, max(p.Config.Lease/delaysPerLease, 1)), MaxWaits: math.MaxInt}
+	order := newRandom(p.Seed, b, 0)
+	order.waits = usualWaits
+	return s.host.run(p, order, b, false)
 }
+
+// At a step, Run lets time pass with a chance of usualWaits while messages are on their way: at most usualDelay at once, as in a network within a data
+// centre.
+const (
+	usualWaits = 0.1
+	usualDelay = 2 * time.Millisecond
+)
 
 // Replay runs a tape and keeps the trace. It returns ErrDiverged if the trace is not the tape's.
 func (s *Simulator) Replay(t Tape) (Outcome, error) {

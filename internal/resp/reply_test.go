@@ -47,6 +47,8 @@ var replyTable = []struct{ name, wire, line string }{
 	{"true", "#t\r\n", "true"},
 	{"false", "#f\r\n", "false"},
 	{"double", ",3.25\r\n", "3.25"},
+	{"negative double", ",-0.5\r\n", "-0.5"},
+	{"negative infinity", ",-inf\r\n", "-inf"},
 	{"big number", "(3492890328409238509324850943850943825024385\r\n", "34928903284092385093…"},
 	{"error with a length", "!8\r\nERR a\r\nb\r\n", `-ERR a\r\nb`},
 	{"verbatim string", "=8\r\ntxt:some\r\n", `"some"`},
@@ -64,6 +66,9 @@ func TestReplies(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			if got, rest, err := repliesOf(tt.wire + "+next\r\n"); len(got) != 2 || got[0] != tt.line || got[1] != "next" || rest != "" || err != nil {
 				t.Errorf("in one piece: got %q, rest %q, error %v; want %q", got, rest, err, tt.line)
+			}
+			if want := tt.wire[0] == '-' || tt.wire[0] == '!'; IsErrorText(tt.line) != want {
+				t.Errorf("%q is an error: %t, want %t", tt.line, !want, want)
 			}
 			if got, rest, err := repliesOf(strings.Split(tt.wire, "")...); len(got) != 1 || got[0] != tt.line || rest != "" || err != nil {
 				t.Errorf("a byte at a time: got %q, rest %q, error %v; want %q", got, rest, err, tt.line)

@@ -121,3 +121,8 @@ func (v value) items() int {
 }
 
 func quote(b []byte, size int) string { return `"` + Text(b, size) + `"` }
+
+// IsErrorText reports whether text, a reply as [Reply.Line] writes it, is an error and no negative number.
+func IsErrorText(text string) bool {
+	return len(text) > 1 && text[0] == '-' && (text[1] < '0' || text[1] > '9') && text != "-inf"
+}

@@ -331,7 +331,7 @@ func (d *drawing) command(c *history.Command) item {
 	if len(c.Args) > 0 && c.IsScript() {
 		short = report.Short(c.Args[0], 24)
 	}
-	return item{c.Sent, ends, text, c.Replied == 0 || strings.HasPrefix(c.Reply, "-"), short + " → " + report.Short(reply, 12)}
+	return item{c.Sent, ends, text, c.Replied == 0 || c.Failed(), short + " → " + report.Short(reply, 12)}
 }
 
 // listOmitted describes what is not in the picture.
