@@ -310,6 +310,47 @@ func TestSimulatedRunIsSearched(t *testing.T) {
 	}
 }
 
+// TestOneScheduleHasAnInterval: what a single schedule shows is not certain.
+func TestOneScheduleHasAnInterval(t *testing.T) {
+	out, err := Run(t.Context(), experiment(t, "token", "contended", &Sim{Schedules: 1}, Goroutines))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range out.Result.Properties {
+		if p.Verdict == checker.Pass && (p.CI95[0] != 0 || p.CI95[1] <= 0) {
+			t.Errorf("%s: %d violations in %d, interval %v", p.Name, p.Violations, p.Opportunities, p.CI95)
+		}
+	}
+}
+
+// TestSchedulesDiffer: each schedule of a simulated run shows something of its own, though clients poll at fixed intervals.
+func TestSchedulesDiffer(t *testing.T) {
+	e := experiment(t, "token", "contended", &Sim{}, Goroutines)
+	e.Scenario = e.Scenario.Resolve(1, e.Variant.Topology)
+	d := &simDriver{Experiment: e, pool: &Sim{}}
+	if _, err := d.deploy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = errors.Join(d.close(), d.pool.Close()) }()
+	waits := map[string]bool{}
+	for seed := range uint64(5) {
+		out, err := d.schedule(t.Context(), seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []int64
+		for _, op := range out.Ops {
+			if op.Op == history.Acquire {
+				all = append(all, (op.Return-op.Call)/int64(time.Millisecond))
+			}
+		}
+		waits[fmt.Sprint(all)] = true
+	}
+	if len(waits) < 5 {
+		t.Errorf("5 schedules have %d different sequences of waits, to the millisecond", len(waits))
+	}
+}
+
 func TestSuiteHoldsCellsAgainstExpectations(t *testing.T) {
 	right, _ := catalogue.Find("token")
 	wrong := right

@@ -140,7 +140,7 @@ func TestWhatALockDoesWithoutIsSaid(t *testing.T) {
 		v, _ := catalogue.Find(lock)
 		p := DefaultProgram(v)
 		p.Load, p.Config.Pause, p.Config.Ops = "hot", 0, 2 // greedy: a client that released acquires again at once
-		out, err := s.Run(p)
+		out, err := s.Run(p, 0)
 		if err != nil || out.Lacking != lacking {
 			t.Errorf("%s does without %q, %v; want %q", lock, out.Lacking, err, lacking)
 		}

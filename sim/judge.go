@@ -138,9 +138,7 @@ func (x *explainer) checkWith(ctx context.Context, o Outcome, opt checker.Option
 	if err != nil || len(v.Violations) == 0 {
 		return v, explain.Findings{}, err
 	}
-	commands := slices.Clone(o.Commands)
-	history.LinkCommands(o.Ops, commands)
-	found, err := x.explain(v, explain.Record{Header: o.Header, Ops: o.Ops, Commands: commands, Scripts: o.Scripts, Faults: o.Windows})
+	found, err := x.explain(v, explain.Record{Header: o.Header, Ops: o.Ops, Commands: o.Commands, Scripts: o.Scripts, Faults: o.Windows})
 	return v, found, err
 }
 

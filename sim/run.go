@@ -298,6 +298,7 @@ func (w *world) outcome() Outcome {
 		out.Ops[i].ID = uint64(i) + 1
 	}
 	out.Commands = w.commands()
+	history.LinkCommands(out.Ops, out.Commands)
 	return out
 }
 

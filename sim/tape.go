@@ -191,21 +191,20 @@ func (s *Simulator) Close() error {
 	return nil
 }
 
-// Run runs a program once. Its only faults are the program's; the order of messages, and how long each takes, are drawn from the seed. Clients that
-// poll at fixed intervals would otherwise meet at the same instants in every schedule. An error means that the program is invalid.
-func (s *Simulator) Run(p Program) (Outcome, error) {
-	b := Bounds{MaxDelay: min(usualDelay, max(p.Config.Lease/delaysPerLease, 1)), MaxWaits: math.MaxInt}
+// Run runs a program once. Its only faults are the program's; the order of messages is drawn from the seed, and so is how long they take: up to delay at
+// once, but no longer than a search lets them by default; 0 means no time. An error means that the program is invalid.
+func (s *Simulator) Run(p Program, delay time.Duration) (Outcome, error) {
+	b := Bounds{MaxDelay: min(delay, p.Config.Lease/delaysPerLease)}
+	if b.MaxDelay > 0 {
+		b.MaxWaits = math.MaxInt
+	}
 	order := newRandom(p.Seed, b, 0)
 	order.waits = usualWaits
 	return s.host.run(p, order, b, false)
 }
 
-// At a step, Run lets time pass with a chance of usualWaits while messages are on their way: at most usualDelay at once, as in a network within a data
-// centre.
-const (
-	usualWaits = 0.1
-	usualDelay = 2 * time.Millisecond
-)
+// usualWaits is the chance with which Run lets time pass at a step while messages are on their way.
+const usualWaits = 0.1
 
 // Replay runs a tape and keeps the trace. It returns ErrDiverged if the trace is not the tape's.
 func (s *Simulator) Replay(t Tape) (Outcome, error) {

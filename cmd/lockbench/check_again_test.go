@@ -24,6 +24,7 @@ func TestCheckAgreesWithTheRun(t *testing.T) {
 		{"bug-chained-deadlines", "nested", "91001"},    // order
 		{"bug-short-inner-lease", "failover-held", "2"}, // commands to the store at the instant of an acquire
 		{"bug-quorum-of-half", "failover", "91001"},     // none to the lock's node
+		{"token-session", "nested", "93001"},            // commands of operations only: none can have renewed in the background
 	}
 	for _, c := range cells {
 		t.Run(c.lock+" "+c.scenario, func(t *testing.T) {

@@ -326,7 +326,7 @@ func protocol(t *testing.T, s *sim.Simulator, v impls.Variant) string {
 		t.Fatal("no workload hot")
 	}
 	out, err := s.Run(sim.Program{Lock: v.Name, Load: "hot", Variant: v, Workload: load, Clients: 2, Seed: 1,
-		Config: workloads.Config{Ops: 1, Lease: time.Second, Think: 100 * time.Millisecond, AcquireWait: time.Millisecond}})
+		Config: workloads.Config{Ops: 1, Lease: time.Second, Think: 100 * time.Millisecond, AcquireWait: time.Millisecond}}, 0)
 	if err != nil {
 		t.Fatalf("%s: %v", v.Name, err)
 	}
