@@ -131,10 +131,7 @@ func (r *run) noCommand(op *history.Operation) Answer {
 }
 
 // sent reports whether a client sent any command during an operation.
-func (r *run) sent(op *history.Operation) bool {
-	return slices.ContainsFunc(r.nodes, func(n *node) bool { return len(n.byOp[op.ID]) > 0 }) ||
-		slices.ContainsFunc(r.Commands, func(c history.Command) bool { return c.Op == op.ID && c.Node >= 0 })
-}
+func (r *run) sent(op *history.Operation) bool { return r.senders[op.ID] }
 
 // grants counts the nodes that granted.
 func (r *run) grants(all []*attempt) (n int) {

@@ -24,19 +24,20 @@ type Record struct {
 // run is a record with the order in which each node executed its commands.
 type run struct {
 	Record
-	m      *machine
-	asks   *requests
-	ops    map[uint64]*history.Operation
-	holds  []checker.Hold           // by start
-	holdOf map[uint64]*checker.Hold // by operation
-	nodes  []*node                  // by index
-	seen   replies
-	votes  int                           // places (nodes or keys) at which an acquire requests a vote; 1 without votes
-	polled map[shape]bool                // the commands that request a vote
-	unseen map[uint64][]*history.Command // by operation: commands without a recorded reply
-	pairs  map[[3]uint64]Answer
-	failed bool // no commands were recorded
-	nobody bool // no acquire of the run was granted
+	m       *machine
+	asks    *requests
+	ops     map[uint64]*history.Operation
+	holds   []checker.Hold           // by start
+	holdOf  map[uint64]*checker.Hold // by operation
+	nodes   []*node                  // by index
+	seen    replies
+	votes   int                           // places (nodes or keys) at which an acquire requests a vote; 1 without votes
+	polled  map[shape]bool                // the commands that request a vote
+	senders map[uint64]bool               // operations that sent a command to a node
+	unseen  map[uint64][]*history.Command // by operation: commands without a recorded reply
+	pairs   map[[3]uint64]Answer
+	failed  bool // no commands were recorded
+	nobody  bool // no acquire of the run was granted
 }
 
 // shape identifies a kind of request: command name and script.
@@ -75,7 +76,8 @@ func sorted[T any](list []T, compare func(a, b T) int) []T {
 // newRun finds the order of a record.
 func newRun(rec Record, srv Server) *run {
 	rec = chronological(rec)
-	r := &run{Record: rec, ops: make(map[uint64]*history.Operation, len(rec.Ops)), seen: replies{seen: map[shape]map[answer]tally{}}, pairs: map[[3]uint64]Answer{}, polled: map[shape]bool{}, unseen: map[uint64][]*history.Command{}}
+	r := &run{Record: rec, ops: make(map[uint64]*history.Operation, len(rec.Ops)), seen: replies{seen: map[shape]map[answer]tally{}}, pairs: map[[3]uint64]Answer{}, polled: map[shape]bool{},
+		senders: map[uint64]bool{}, unseen: map[uint64][]*history.Command{}}
 	r.asks = newRequests(&r.Record)
 	r.m = &machine{srv: srv, epoch: rec.Header.Epoch, timed: map[shape]bool{}}
 	for i := range rec.Ops {
@@ -87,7 +89,9 @@ func newRun(rec Record, srv Server) *run {
 	}
 	r.failed, r.votes = len(rec.Commands) == 0, 1
 	for i := range r.Commands {
-		if c := &r.Commands[i]; c.Replied == 0 && c.Node >= 0 && !c.Failed() {
+		c := &r.Commands[i]
+		r.senders[c.Op] = r.senders[c.Op] || c.Node >= 0
+		if c.Replied == 0 && c.Node >= 0 && !c.Failed() {
 			r.unseen[c.Op] = append(r.unseen[c.Op], c)
 		}
 	}

@@ -155,6 +155,9 @@ func expectVerdict(t *testing.T, out *Outcome, breaks []string, holds []verdicts
 	for _, p := range out.Result.Properties {
 		if slices.Contains(holds, p.Name) && p.Verdict != checker.Pass {
 			t.Errorf("%s: %s %v, want pass; notes %v", p.Name, p.Verdict, p.Causes, out.Result.Notes)
+			if p.First != nil {
+				t.Log(strings.Join(p.First.Story, "\n") + "\n" + strings.Join(p.First.Lanes, "\n"))
+			}
 		}
 	}
 	if len(breaks) == 0 && out.Result.Verdict != checker.Pass {
