@@ -79,22 +79,6 @@ func (e *evidence) commandsOf(client string, from, to int64) []history.Command {
 	return list[lo:hi]
 }
 
-// underWay returns for how long within [from, to] a request that client sent since an earlier instant had no reply, those that wait at the node not
-// counted.
-func (e *evidence) underWay(client string, since, from, to int64) (total int64) {
-	for _, c := range e.commandsOf(client, since, to) {
-		replied := c.Replied
-		if replied == 0 {
-			replied = to
-		}
-		if until := min(replied, to); !c.Waits() && until > max(c.Sent, from) {
-			total += until - max(c.Sent, from)
-			from = until
-		}
-	}
-	return total
-}
-
 // names reports whether an argument of the command contains key.
 func names(c history.Command, key string) bool {
 	return slices.ContainsFunc(c.Args, func(arg string) bool { return strings.Contains(arg, key) })

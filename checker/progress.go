@@ -59,7 +59,7 @@ func (p *progress) limitFrom(free int64, r *record) int64 {
 	case p.d.opt.HandOver != 0:
 		return min(p.limit, p.d.opt.HandOver)
 	}
-	return min(p.limit, promptly+p.d.ev.underWay(p.d.clientName(r), min(r.call, free), free, r.ret))
+	return min(p.limit, promptly+history.UnderWay(p.d.ev.commandsOf(p.d.clientName(r), min(r.call, free), r.ret), free, r.ret))
 }
 
 func newProgress(d *keyInput) *progress {

@@ -48,6 +48,13 @@ var rows = []struct{ what, text string }{
 		c2 release 20-22 ok : HDEL job r -> 1
 		c3 acquire 30-32 ok : HSETNX job w 1 -> 1 @31-32 | HEXISTS job r -> 0 @30-31
 		violation mutual-exclusion 32-100 c1 c3 = reader-evicted`},
+	// c2's only request took nearly all of the time: it slept on nothing.
+	{"a request that was long under way", `
+		lock mutex 300
+		c1 acquire 0-2 ok valid=300 : SET job a NX PX 300 -> OK
+		c1 release 30-31 ok : DEL job -> 1
+		c2 acquire 20-2005 ok valid=2300 : SET job b NX PX 300 -> (nil) @20-1950 | SET job b NX PX 300 -> OK @2000-2005
+		violation progress 31-2000 c2 = unknown`},
 	// The key expires at 301, although c1 was granted until 600.
 	{"a promise longer than the lease on the server", `
 		lock mutex 600

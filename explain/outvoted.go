@@ -76,16 +76,16 @@ func (w *wait) prize() string {
 	return " would have been granted"
 }
 
-// idleAtQuorum explains a wait during most of which a quorum of votes was free and the client sent no request.
-func (w *wait) idleAtQuorum() Answer {
+// idle reports whether the lock, or a quorum of its votes, was free during most of the wait, and the client sent no request there.
+func (w *wait) idle() bool {
+	if w.votes == 1 {
+		return w.free()
+	}
 	free := 0
 	for _, vote := range w.places() {
 		if vote.free() {
 			free++
 		}
 	}
-	if free < w.quorum() {
-		return Answer{}
-	}
-	return w.unasked()
+	return free >= w.quorum()
 }

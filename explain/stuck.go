@@ -14,7 +14,7 @@ import (
 type wait struct {
 	*run
 	op      *history.Operation
-	from    int64 // the end of the longest wait allowed
+	from    int64 // since when the lock was available
 	until   int64 // when the violation was established, or the acquire refused
 	attempt *attempt
 }
@@ -29,10 +29,12 @@ func (r *run) stuck(v *checker.Violation) Answer {
 		return w.never()
 	case w.attempt == nil:
 		return firstOf(w.unseen, w.withoutReply, w.unasked)
+	case w.idle():
+		return firstOf(w.unseen, w.unasked)
 	case r.votes > 1:
-		return firstOf(w.unseen, w.idleAtQuorum, w.outvoted, w.never)
+		return firstOf(w.unseen, w.outvoted, w.never)
 	}
-	return firstOf(w.unseen, w.idle, w.fault, w.blocker, w.never)
+	return firstOf(w.unseen, w.fault, w.blocker, w.never)
 }
 
 // never explains a wait in a run in which no acquire of the mode was granted.
@@ -318,7 +320,7 @@ func (w *wait) wrote() func(*event) bool {
 	}
 }
 
-// early returns the data of the node at the end of the longest wait allowed; an expiry may have been set later.
+// early returns the data of the node when the wait began to count; an expiry may have been set later.
 func (w *wait) early(n *node, most int) map[string]*Value {
 	return n.state(min(n.by(w.from-1), most))
 }
@@ -425,14 +427,6 @@ func (w *wait) votesWith(e *event) (votes int) {
 	return votes
 }
 
-// idle explains a wait during most of which the lock was free and the client sent no request.
-func (w *wait) idle() Answer {
-	if !w.free() {
-		return Answer{}
-	}
-	return w.unasked()
-}
-
 // free reports whether the place of the attempt was free during most of the wait, and its client sent no request there.
 func (w *wait) free() bool {
 	n, first := w.attempt.node, w.attempt.events[0]
@@ -487,8 +481,12 @@ func (w *wait) withoutReply() Answer {
 	return Answer{}
 }
 
-// unasked explains a wait whose client sent no further request, because it waited for a notification.
+// unasked explains a wait whose client sent no further request, because it waited for a notification, not for replies.
 func (w *wait) unasked() Answer {
+	own := slices.DeleteFunc(slices.Clone(w.Commands), func(c history.Command) bool { return c.Client != w.op.Client || c.Node < 0 || c.Sent > w.until })
+	if history.UnderWay(own, w.from, w.until) > (w.until-w.from)/2 {
+		return Answer{}
+	}
 	if !slices.ContainsFunc(w.nodes, func(n *node) bool {
 		return slices.ContainsFunc(n.events[:n.by(w.until-1)], func(e event) bool { return e.cmd != nil && e.cmd.Client == w.op.Client })
 	}) {

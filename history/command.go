@@ -48,6 +48,23 @@ func Linked(commands []Command) bool {
 	return slices.ContainsFunc(commands, func(c Command) bool { return c.Op != 0 })
 }
 
+// UnderWay returns for how long within [from, to] any of the commands, which are ordered by time sent, had no reply. Those that wait at the node do
+// not count.
+func UnderWay(commands []Command, from, to int64) (total int64) {
+	for i := range commands {
+		c := &commands[i]
+		replied := c.Replied
+		if replied == 0 {
+			replied = to
+		}
+		if until := min(replied, to); !c.Waits() && until > max(c.Sent, from) {
+			total += until - max(c.Sent, from)
+			from = until
+		}
+	}
+	return total
+}
+
 // LinkCommands sets Op of each command that has none to the operation that sent it, among those of its client that were under way at the time. Of
 // several, as when a watchdog renews while its client releases, it is of the kind that sent such commands most often when it was the only one, or else
 // the latest. Other commands were sent in the background. The operations must have their ids. Uses and writes send nothing to a lock's nodes.
