@@ -104,6 +104,7 @@ type orderer struct {
 	effects []dated
 	kept    []history.Window // of faults that kept replies from clients, confirmed
 	stops   []history.Window // of the node, confirmed
+	flushes []history.Window // of the node's scripts, confirmed
 	nextEff int
 	last    int64 // time of the latest event
 }
@@ -128,11 +129,25 @@ func (o *orderer) simulated() {
 }
 
 // unknownScript reports whether a command without a recorded reply called a script that the node did not have, so that it did nothing. A simulated node
-// starts without scripts.
+// starts without scripts, and again after a restart.
 func (o *orderer) unknownScript(c *history.Command) bool {
-	return c.Name == "EVALSHA" && c.Replied == 0 && !slices.ContainsFunc(o.events, func(e event) bool {
-		return e.cmd != nil && (e.cmd.Script == c.Script && !e.cmd.Failed() && (e.cmd.Name == "EVAL" || e.cmd.Reply != "") || e.cmd.Name == "SCRIPT")
-	})
+	if c.Name != "EVALSHA" || c.Replied != 0 {
+		return false
+	}
+	for i := len(o.events) - 1; i >= 0 && !o.forgot(&o.events[i], c.Ran); i-- {
+		if e := &o.events[i]; e.cmd != nil && (e.cmd.Script == c.Script && !e.cmd.Failed() && (e.cmd.Name == "EVAL" || e.cmd.Reply != "") || e.cmd.Name == "SCRIPT") {
+			return false
+		}
+	}
+	return true
+}
+
+// forgot reports whether the node lost its scripts with an event, or after it and by an instant.
+func (o *orderer) forgot(e *event, by int64) bool {
+	if e.effect != nil && (e.effect.What == history.Restarted || e.effect.What == history.Promoted) {
+		return true
+	}
+	return slices.ContainsFunc(o.flushes, func(w history.Window) bool { return e.at < w.Start && w.Start <= by })
 }
 
 // suffer adds the effects of faults up to an instant.
