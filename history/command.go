@@ -48,16 +48,12 @@ func Linked(commands []Command) bool {
 	return slices.ContainsFunc(commands, func(c Command) bool { return c.Op != 0 })
 }
 
-// UnderWay returns for how long within [from, to] any of the commands, which are ordered by time sent, had no reply. Those that wait at the node do
-// not count.
+// UnderWay returns for how long within [from, to] any of the commands, which are ordered by time sent, waited for its reply. Those that never got
+// one, or may have waited at the node, do not count.
 func UnderWay(commands []Command, from, to int64) (total int64) {
 	for i := range commands {
 		c := &commands[i]
-		replied := c.Replied
-		if replied == 0 {
-			replied = to
-		}
-		if until := min(replied, to); !c.Waits() && until > max(c.Sent, from) {
+		if until := min(c.Replied, to); !c.Waits() && until > max(c.Sent, from) {
 			total += until - max(c.Sent, from)
 			from = until
 		}
