@@ -461,12 +461,18 @@ func (r *run) learnFrom(op *history.Operation) (vain, like []*event) {
 	return vain, like
 }
 
-// setsAsAny reports whether a command set the same keys, at least one, as one of the given commands of its shape.
+// setsAsAny reports whether a command set, or created, the same keys, at least one, as one of the given commands of its shape. A grant may also have
+// removed the place of its client in a queue, which another had not taken yet.
 func (e *event) setsAsAny(others []*event) bool {
-	set := keysOf(e.changes, true)
+	set, made := keysOf(e.changes, true), madeBy(e)
 	return len(set) > 0 && slices.ContainsFunc(others, func(o *event) bool {
-		return shapeOf(o.cmd) == shapeOf(e.cmd) && slices.Equal(keysOf(o.changes, true), set)
+		return shapeOf(o.cmd) == shapeOf(e.cmd) && (slices.Equal(keysOf(o.changes, true), set) || len(made) > 0 && slices.Equal(madeBy(o), made))
 	})
+}
+
+// madeBy returns the keys that a command created, in order.
+func madeBy(e *event) []string {
+	return keysOf(slices.DeleteFunc(slices.Clone(e.changes), func(c change) bool { return !c.made() }), true)
 }
 
 // quorum returns how many votes make a grant.
