@@ -49,7 +49,7 @@ func (r *run) acquireOf(v *checker.Violation, client string) *history.Operation 
 }
 
 func (p *passing) explain() Answer {
-	var took *event // what took the waiter's place, other than that a later acquire took one too
+	var took *event // what took the waiter's place, other than its own request and that a later acquire took one too
 	later := p.later()
 	for _, i := range p.between() {
 		if !p.decides(i) {
@@ -59,7 +59,7 @@ func (p *passing) explain() Answer {
 		if e.effect != nil {
 			return because(faultNames[e.effect.What], p.without(e), e.reported(p.waiter.op.Client, p.grant.keys()))
 		}
-		joins := slices.Contains(later, e.op) && len(keysOf(e.changes, true)) > 0
+		joins := e.op == p.waiter.op || slices.Contains(later, e.op) && len(keysOf(e.changes, true)) > 0
 		if took == nil && !joins {
 			took = e
 		}
