@@ -49,20 +49,17 @@ func (r *run) acquireOf(v *checker.Violation, client string) *history.Operation 
 }
 
 func (p *passing) explain() Answer {
-	var took *event // what took the waiter's place, other than its own request and that a later acquire took one too
+	var took *event
 	later := p.later()
 	for _, i := range p.between() {
-		if !p.decides(i) {
+		e := &p.grant.node.events[i]
+		if e.effect == nil && (took != nil || !p.takes(i)) || !p.decides(i) {
 			continue
 		}
-		e := &p.grant.node.events[i]
 		if e.effect != nil {
 			return because(faultNames[e.effect.What], p.without(e), e.reported(p.waiter.op.Client, p.grant.keys()))
 		}
-		joins := e.op == p.waiter.op || slices.Contains(later, e.op) && len(keysOf(e.changes, true)) > 0
-		if took == nil && !joins {
-			took = e
-		}
+		took = e
 	}
 	waiter := p.waiter.op.Client
 	if took != nil {
@@ -74,6 +71,34 @@ func (p *passing) explain() Answer {
 			": the lock preferred the later client"), granting.reported("", nil))
 	}
 	return p.behind(later)
+}
+
+// takes reports whether the i-th event removed a part that an earlier request of the waiter had made, such as its place in a queue, and was not of that
+// acquire.
+func (p *passing) takes(at int) bool {
+	e := &p.grant.node.events[at]
+	if e.op == p.waiter.op {
+		return false
+	}
+	made := map[string]bool{}
+	for _, i := range p.grant.node.byOp[p.waiter.op.ID] {
+		if i > at {
+			break
+		}
+		for _, c := range p.grant.node.events[i].changes {
+			for part, hit := range c.parts() {
+				made[c.key+"\x00"+part] = made[c.key+"\x00"+part] || hit == Made
+			}
+		}
+	}
+	return slices.ContainsFunc(e.changes, func(c change) bool {
+		for part, hit := range c.parts() {
+			if hit == Freed && made[c.key+"\x00"+part] {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // behind explains a grant by the fewest of the acquires that were called after the waiter's and without which it would have been granted by then.

@@ -5,7 +5,7 @@ import "strings"
 // replies counts, for each reply to a request of an acquire, the granted and the refused attempts in which it was seen.
 type replies struct {
 	seen   map[shape]map[answer]tally
-	places map[position]tally // attempts with decisive items, by place; computed when needed
+	places map[position]tally // decisive items, by place; computed when needed
 }
 
 // answer is a whole reply, or one item of a reply that is an array: fences and remaining times vary where another item tells a grant from a refusal.
@@ -23,8 +23,15 @@ type position struct {
 // tally counts attempts by how they ended.
 type tally struct{ granted, refused int }
 
-// decides reports whether only granted attempts, or only refused ones, are counted.
-func (t tally) decides() bool { return (t.granted > 0) != (t.refused > 0) }
+// decides reports whether only granted attempts, or only refused ones, are counted, or so few refused ones that their clients may have given up grants
+// that came too late.
+func (t tally) decides() bool { return (t.granted > 0) != (t.refused > 0) || t.granted > givenUp*t.refused }
+
+// refuses reports what a tally that decides says.
+func (t tally) refuses() bool { return t.refused > t.granted }
+
+// givenUp is how many grants there are, at least, for one that its client gave up.
+const givenUp = 8
 
 // add counts a reply and its items.
 func (r *replies) add(s shape, reply string, granted bool) {
@@ -54,7 +61,7 @@ func (r *replies) of(s shape, reply string) tally { return r.seen[s][answer{text
 // time and matches only by chance.
 func (r *replies) refuse(s shape, reply string) (refused, known bool) {
 	if t := r.of(s, reply); t.decides() {
-		return t.refused > 0, true
+		return t.refuses(), true
 	}
 	var items tally
 	for _, a := range answers(reply)[1:] {
@@ -73,10 +80,16 @@ func (r *replies) distinguishes(s shape, item answer) bool {
 		r.places = map[position]tally{}
 		for of, items := range r.seen {
 			for a, t := range items {
-				if at := (position{of, a.at, a.size}); t.decides() {
-					kinds := r.places[at]
-					r.places[at] = tally{kinds.granted + t.granted, kinds.refused + t.refused}
+				at := position{of, a.at, a.size}
+				kinds := r.places[at]
+				switch {
+				case !t.decides():
+				case t.refuses():
+					kinds.refused++
+				default:
+					kinds.granted++
 				}
+				r.places[at] = kinds
 			}
 		}
 	}
