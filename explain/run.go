@@ -292,7 +292,8 @@ func (r *run) begins(op *history.Operation, n *node) (first *event) {
 	return first
 }
 
-// lastTry returns the commands of the last attempt of an operation at a node before an event: it begins with the same command as the first attempt.
+// lastTry returns the commands of the last attempt of an operation at a node before an event: it begins with the same command as the first attempt. It
+// returns none if the operation was granted without the node's reply to the last: the one before was refused.
 func (r *run) lastTry(op *history.Operation, n *node, end int) (try []int) {
 	all := slices.DeleteFunc(n.requests(op), func(i int) bool { return i >= end })
 	slices.SortStableFunc(all, func(i, j int) int { return cmp.Compare(n.events[i].cmd.Sent, n.events[j].cmd.Sent) })
@@ -300,6 +301,9 @@ func (r *run) lastTry(op *history.Operation, n *node, end int) (try []int) {
 	for _, i := range slices.Backward(all) {
 		e := &n.events[i]
 		if e.cmd.Replied == 0 || e.cmd.Replied > op.Return { // the operation had returned before this reply came
+			if len(try) == 0 && op.Outcome == history.OK && e.asks() == r.begins(op, n).asks() {
+				return nil
+			}
 			continue
 		}
 		if slices.Contains(seen, e.asks()) {
