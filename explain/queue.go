@@ -73,11 +73,11 @@ func (p *passing) explain() Answer {
 	return p.behind(later)
 }
 
-// takes reports whether the i-th event removed a part that an earlier request of the waiter had made, such as its place in a queue, and was not of that
-// acquire.
+// takes reports whether an event removed a part that an earlier request of the waiter had made, such as its place in a queue, and belongs neither to
+// that acquire nor to another that was granted: by what that removed, the lock preferred it.
 func (p *passing) takes(at int) bool {
 	e := &p.grant.node.events[at]
-	if e.op == p.waiter.op {
+	if e.op != nil && (e.op == p.waiter.op || e.op.Op == history.Acquire && e.op.Outcome == history.OK) {
 		return false
 	}
 	made := map[string]bool{}
