@@ -74,10 +74,10 @@ func (p *passing) explain() Answer {
 }
 
 // takes reports whether an event removed a part that an earlier request of the waiter had made, such as its place in a queue, and belongs neither to
-// that acquire nor to another that was granted: by what that removed, the lock preferred it.
+// that acquire nor to one that was granted or a release that was accepted: what those removed, as a place past its deadline, the lock itself dropped.
 func (p *passing) takes(at int) bool {
 	e := &p.grant.node.events[at]
-	if e.op != nil && (e.op == p.waiter.op || e.op.Op == history.Acquire && e.op.Outcome == history.OK) {
+	if e.op != nil && (e.op == p.waiter.op || e.op.Outcome == history.OK) {
 		return false
 	}
 	made := map[string]bool{}
