@@ -35,6 +35,7 @@ type run struct {
 	polled  map[shape]bool                // the commands that request a vote
 	senders map[uint64]bool               // operations that sent a command to a node
 	unseen  map[uint64][]*history.Command // by operation: commands without a recorded reply
+	tried   map[uint64][]*attempt         // by operation, as far as they were needed
 	pairs   map[[3]uint64]Answer
 	failed  bool // no commands were recorded
 	nobody  bool // no acquire of the run was granted
@@ -96,6 +97,7 @@ func newRun(rec Record, srv Server) *run {
 		}
 	}
 	r.learn()
+	r.tried = map[uint64][]*attempt{} // what learn found decides what is an attempt
 	return r
 }
 
@@ -242,7 +244,17 @@ func (a *attempt) first() int {
 }
 
 // attempts returns the last attempts of an operation, by node and vote. A command that repeats an earlier one for the same key begins a new attempt.
-func (r *run) attempts(op *history.Operation) []*attempt { return r.attemptsBy(op, math.MaxInt64) }
+// Callers must not change them.
+func (r *run) attempts(op *history.Operation) []*attempt {
+	all, known := r.tried[op.ID]
+	if !known {
+		all = r.attemptsBy(op, math.MaxInt64)
+		if r.tried != nil {
+			r.tried[op.ID] = slices.Clip(all)
+		}
+	}
+	return all
+}
 
 // attemptsBy returns the last attempts of an operation by an instant.
 func (r *run) attemptsBy(op *history.Operation, by int64) (out []*attempt) {
