@@ -25,7 +25,9 @@ type tally struct{ granted, refused int }
 
 // decides reports whether only granted attempts, or only refused ones, are counted, or so few refused ones that their clients may have given up grants
 // that came too late.
-func (t tally) decides() bool { return (t.granted > 0) != (t.refused > 0) || t.granted > givenUp*t.refused }
+func (t tally) decides() bool {
+	return (t.granted > 0) != (t.refused > 0) || t.granted > givenUp*t.refused
+}
 
 // refuses reports what a tally that decides says.
 func (t tally) refuses() bool { return t.refused > t.granted }

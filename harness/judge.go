@@ -202,15 +202,12 @@ const stallShare = 10
 func slowestReply(commands []history.Command, windows []history.Window) (longest time.Duration) {
 	for _, c := range commands {
 		took := time.Duration(c.Replied - c.Sent)
-		if took > longest && !waits[c.Name] && !meetsFault(c, windows) {
+		if took > longest && !c.Waits() && !meetsFault(c, windows) {
 			longest = took
 		}
 	}
 	return longest
 }
-
-// waits lists the commands that may block.
-var waits = map[string]bool{"WAIT": true, "BLPOP": true, "BRPOP": true, "BLMOVE": true, "BLMPOP": true, "BZPOPMIN": true}
 
 func meetsFault(c history.Command, windows []history.Window) bool {
 	return slices.ContainsFunc(windows, func(w history.Window) bool { return w.Start <= c.Replied && c.Sent <= w.Last() })
