@@ -66,7 +66,8 @@ type clientHolds struct {
 // early is an extend that belongs to no hold yet.
 type early struct {
 	*record
-	named bool // an earlier grant returned its token
+	named   bool // an earlier grant returned its token
+	excused bool // it may have found the hold of an acquire that was under way
 }
 
 // openHold is a hold to which further operations may belong.
@@ -232,7 +233,7 @@ func (p *holdPass) forget(who *clientHolds, now int64) {
 }
 
 // takeEarly assigns to a hold the extends with its token that were called before its acquire returned: a watchdog may be that early. Others that were
-// under way may mean this hold or wait for the next.
+// under way wait for the next; this hold excuses those that it may have been asked for.
 func (p *holdPass) takeEarly(who *clientHolds, h *openHold, r *record) {
 	waiting := who.early[:0]
 	for _, x := range who.early {
@@ -242,7 +243,8 @@ func (p *holdPass) takeEarly(who *clientHolds, h *openHold, r *record) {
 		case x.outcome == history.OK && token == h.token && token != 0:
 			p.a.holdOf[x.line-1] = h.r.detail
 			p.extended(who, h, x.record)
-		case token != 0 && h.token != 0:
+		default:
+			x.excused = x.excused || token == 0 || h.token == 0
 			waiting = append(waiting, x)
 		}
 	}
@@ -258,7 +260,7 @@ func (p *holdPass) ownerless(who *clientHolds, x early) {
 			pending = min(pending, at)
 		}
 	}
-	if x.outcome == history.OK && (!calledWithin(pending, x.record) || x.named) {
+	if x.outcome == history.OK && !x.excused && (!calledWithin(pending, x.record) || x.named) {
 		p.k.claims[x.record] = never
 	}
 }
@@ -266,7 +268,7 @@ func (p *holdPass) ownerless(who *clientHolds, x early) {
 // named returns an operation that belongs to no hold, and whether an earlier grant returned its token.
 func (p *holdPass) named(r *record) early {
 	token := p.k.tokenOf(r)
-	return early{r, token != 0 && p.granted.has(token)}
+	return early{record: r, named: token != 0 && p.granted.has(token)}
 }
 
 // begin opens a hold with an operation.
@@ -288,9 +290,9 @@ func (p *holdPass) begin(who *clientHolds, r *record, until, doubt int64) *openH
 func (p *holdPass) extend(who *clientHolds, r *record) {
 	h := p.find(who, r)
 	if h == nil {
-		if !p.mayMeanPending(who, r) {
-			who.early = append(who.early, p.named(r))
-		}
+		x := p.named(r)
+		x.excused = p.mayMeanPending(who, r)
+		who.early = append(who.early, x)
 		return
 	}
 	if r.outcome == history.OK {

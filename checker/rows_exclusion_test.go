@@ -9,6 +9,11 @@ var exclusionRows = []row{
 		b acquire 4 6 ok until=11.5
 		a acquire 8 12 ok token=ta
 		a extend 11 11 ok token=ta until=13`},
+	// The extend may mean the first acquire, whose token is not known, and means the second, which has its own: both are believed from 8 to 10.
+	{name: "an extend under way at two acquires", rule: "belief-overlap", head: history.Header{Kind: history.Mutex, Lease: msec, ClockError: msec}, ops: `
+		a acquire 4 6 ok until=10
+		a extend 5 8 ok until=12 token=a
+		a acquire 7 8 ok token=a`, want: "mutual-exclusion×1"},
 	{name: "one after the other", head: forever, ops: `
 		a acquire 0 1 ok
 		b acquire 0 4 ok
