@@ -481,16 +481,32 @@ func (w *wait) withoutReply() Answer {
 	return Answer{}
 }
 
-// unasked explains a wait whose client sent no further request, because it waited for a notification, not for replies.
+// unasked explains a wait whose client sent no request for most of it, because it waited for a notification, not for replies.
 func (w *wait) unasked() Answer {
-	own := slices.DeleteFunc(slices.Clone(w.Commands), func(c history.Command) bool { return c.Client != w.op.Client || c.Node < 0 || c.Sent > w.until })
-	if history.UnderWay(own, w.from, w.until) > (w.until-w.from)/2 {
-		return Answer{}
-	}
-	if !slices.ContainsFunc(w.nodes, func(n *node) bool {
+	quiet := w.quiet()
+	if quiet.To-quiet.From <= (w.until-w.from)/2 || !slices.ContainsFunc(w.nodes, func(n *node) bool {
 		return slices.ContainsFunc(n.events[:n.by(w.until-1)], func(e event) bool { return e.cmd != nil && e.cmd.Client == w.op.Client })
 	}) {
 		return Answer{}
 	}
-	return because(verdicts.LostWakeup, sentence(Name(w.op.Client), " sent no further request until ", Instant(w.until), ": had it tried again, it would have found the lock free"))
+	return because(verdicts.LostWakeup, sentence(Name(w.op.Client), " sent no request from ", Instant(quiet.From), " until ", Instant(quiet.To),
+		": had it tried again, it would have found the lock free"))
+}
+
+// quiet returns the longest stretch of the wait in which no request of the acquire was sent or on its way.
+func (w *wait) quiet() (longest checker.Span) {
+	from := w.from
+	until := func(at int64) {
+		if at = min(at, w.until); at-from > longest.To-longest.From {
+			longest = checker.Span{From: from, To: at}
+		}
+	}
+	for i := range w.Commands {
+		if c := &w.Commands[i]; c.Op == w.op.ID && c.Node >= 0 && !c.Waits() && c.Sent <= w.until {
+			until(c.Sent)
+			from = max(from, c.Sent, c.Replied)
+		}
+	}
+	until(w.until)
+	return longest
 }
