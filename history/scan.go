@@ -7,6 +7,7 @@ import (
 	"math"
 	"reflect"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -276,7 +277,7 @@ func (s *scanner) skipWord() {
 	}
 }
 
-// found quotes the text at the scanner, for messages.
+// found returns the text at the scanner, for messages: as it stands if it is printable, or else quoted.
 func (s *scanner) found() string {
 	if s.at >= len(s.line) {
 		return "the end of the line"
@@ -285,7 +286,12 @@ func (s *scanner) found() string {
 	if i := bytes.IndexAny(rest[1:], ",}] \t"); i >= 0 {
 		rest = rest[:i+1]
 	}
-	return strconv.Quote(string(rest[:min(len(rest), 24)]))
+	text := string(rest[:min(len(rest), 24)])
+	quoted := strconv.Quote(text)
+	if strings.ReplaceAll(quoted, `\"`, `"`) == `"`+text+`"` { // nothing but quotes to escape
+		return text
+	}
+	return quoted
 }
 
 // textPool returns the same string for equal bytes most of the time. It is a direct-mapped cache, so its memory is bounded. Clients, keys and

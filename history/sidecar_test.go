@@ -90,7 +90,7 @@ func TestWindowsAreReadBack(t *testing.T) {
 
 func TestBadSidecars(t *testing.T) {
 	rows := []struct{ name, text, want string }{
-		{"a history instead", header, `history:1:11: expected the schema "lockbench/faults/v1", found "\"lockbench/history/v1\""`},
+		{"a history instead", header, `history:1:11: expected the schema "lockbench/faults/v1", found "lockbench/history/v1"`},
 		{"empty", "", `history:1: expected a header line with "schema":"lockbench/faults/v1", found an empty file`},
 		{"a header without schema", "{}\n", `history:1: expected a header line with "schema":"lockbench/faults/v1" first`},
 		{"a window that ends before it starts", `{"schema":"lockbench/faults/v1"}` + "\n" + `{"fault":"x","start":5,"end":4}` + "\n", `history:2: end 4 is before start 5`},
