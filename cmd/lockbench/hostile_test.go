@@ -57,7 +57,7 @@ func TestHostileHistories(t *testing.T) {
 		{"a frame that asks for a window of 2 GiB", []byte{0x28, 0xb5, 0x2f, 0xfd, 0, 21 << 3, 1, 0, 0}, exitUsage, "window"},
 		{"times before the start", []byte(hostileHeader + held("a", 1, -900, -500) + held("b", 2, -700, -300)), exitViolated, "mutual-exclusion"},
 		{"every id the same", []byte(hostileHeader + held("a", 7, 1, 5) + held("b", 7, 8, 9)), exitOK, "PASS"},
-		{"NaN for a time", []byte(hostileHeader + strings.Replace(held("a", 1, 4, 8), `"call":3`, `"call":NaN`, 1)), exitUsage, `history:2:56: expected an integer, found "NaN"`},
+		{"NaN for a time", []byte(hostileHeader + strings.Replace(held("a", 1, 4, 8), `"call":3`, `"call":NaN`, 1)), exitUsage, `history:2:56: expected an integer, found NaN`},
 		{"no newline and no end", []byte(hostileHeader + `{"id":1,"client":"a`), exitInconclusive, "cut off"},
 		{"not text", bytes.Repeat([]byte{0, 255, 10}, 1000), exitUsage, "history:1:1: expected the header as a JSON object"},
 	} {
