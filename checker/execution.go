@@ -170,7 +170,7 @@ func (x *executions) expire(s state, gone uint) (state, bool) {
 	if gone == 0 {
 		return s, true
 	}
-	s.t = s.t.clone()
+	s.t = s.t.branch()
 	latest := s.t.variable() // of the ends, which have no order among themselves
 	kept := make([]inForce, 0, len(s.holds))
 	for n, h := range s.holds {
@@ -208,7 +208,7 @@ func (x *executions) endsAfter(t *instants, h inForce, end int) {
 // take tries an effect as the next, in every way allowed.
 func (x *executions) take(s state, i int) bool {
 	e := &x.effects[i]
-	s.t = s.t.clone()
+	s.t = s.t.branch()
 	v := s.t.variable()
 	s.t.bound(v, e)
 	if s.last >= 0 {

@@ -24,8 +24,11 @@ func newInstants(x *executions) (t instants) {
 	return t
 }
 
-func (t instants) clone() instants {
-	t.at, t.most, t.edges = slices.Clone(t.at), slices.Clone(t.most), slices.Clone(t.edges)
+// branch returns the instants for one continuation of an order. The search is depth first, so what it appends to the bounds and differences may
+// overwrite those of the continuation before.
+func (t instants) branch() instants {
+	const more = 8 // variables of most continuations
+	t.at = append(make([]int64, 0, len(t.at)+more), t.at...)
 	return t
 }
 
