@@ -117,8 +117,12 @@ func (p *passing) behind(others []*history.Operation) Answer {
 	}
 	who := []any{"had "}
 	for i, op := range others {
-		if i > 0 {
+		switch {
+		case i == 0:
+		case i == len(others)-1:
 			who = append(who, " and ")
+		default:
+			who = append(who, ", ")
 		}
 		who = append(who, Name(op.Client))
 	}
@@ -126,13 +130,19 @@ func (p *passing) behind(others []*history.Operation) Answer {
 		": the lock preferred later clients"), p.grant.granting().reported("", nil))
 }
 
-// later returns the acquires of others that were called after the waiter's, and had sent a request to the node by the grant.
+// later returns the acquires of others whose first request that the node ran, up to the grant, came after the waiter's.
 func (p *passing) later() (ops []*history.Operation) {
 	n := p.grant.node
+	came := func(op *history.Operation) int {
+		return slices.IndexFunc(n.byOp[op.ID], func(i int) bool { return len(n.events[i].touched) > 0 && !n.events[i].cmd.Failed() })
+	}
+	after := n.byOp[p.waiter.op.ID][max(came(p.waiter.op), 0)]
 	for i := range p.Ops {
 		op := &p.Ops[i]
-		sent := len(n.byOp[op.ID]) > 0 && n.byOp[op.ID][0] <= p.grant.grant
-		if op == p.grant.op || sent && op.Op == history.Acquire && op.Client != p.waiter.op.Client && op.Call > p.waiter.op.Call {
+		if op.Op != history.Acquire || op.Client == p.waiter.op.Client {
+			continue
+		}
+		if k := came(op); k >= 0 && n.byOp[op.ID][k] > after && n.byOp[op.ID][k] <= p.grant.grant {
 			ops = append(ops, op)
 		}
 	}
