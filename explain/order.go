@@ -205,13 +205,13 @@ func (o *orderer) execute(c *history.Command, at int64) bool {
 	reply = answerOf(c, reply)
 	if left, by := timeLeft(c, reply); by != 0 {
 		o.m.undo(e.changes)
-		own, explained := o.shift(c, e.touched, at, left, by)
-		explained = explained || max(by, -by) <= tolerance*1_000_000 && o.replies(c, r, at+by)
+		near := max(by, -by) <= tolerance*1_000_000 && o.replies(c, r, at+by)
+		own := o.shift(c, e.touched, at, left, by)
 		o.m.loaded = false // the server's time cannot go back
 		reply, e.changes, e.touched = o.m.do(r, at+own)
 		reply, o.m.loaded = answerOf(c, reply), false
 		e.ran = at + own
-		if _, off := timeLeft(c, reply); explained && max(off, -off) <= tolerance*1_000_000 {
+		if _, off := timeLeft(c, reply); exact(c, reply) || near && off != 0 && max(off, -off) <= tolerance*1_000_000 {
 			reply, o.m.timed[shapeOf(c)] = c.Reply, true
 		}
 	}
@@ -290,15 +290,15 @@ func timeLeft(c *history.Command, reply string) (left, by int64) {
 }
 
 // shift returns by how much later or earlier than an instant a command can have been executed, if its reply indicates by. The rest is an error of a key's
-// expiry, which it corrects; if that cannot be so far off, the reply is not explained.
-func (o *orderer) shift(c *history.Command, keys []string, at, left, by int64) (own int64, explained bool) {
+// expiry, which it corrects; it returns 0 if that cannot be so far off.
+func (o *orderer) shift(c *history.Command, keys []string, at, left, by int64) int64 {
 	from, to := max(o.from(c), o.changed()), c.Replied
-	own = min(max(by, from-at), to-at)
+	own := min(max(by, from-at), to-at)
 	ends := checker.Span{From: o.m.ownTime(from) + left - by, To: o.m.ownTime(to) + left - by}
 	if rest := by - own; rest != 0 && !o.shorten(keys, at, left, rest, ends) {
-		return 0, false
+		return 0
 	}
-	return own, true
+	return own
 }
 
 // replies reports whether a request has the recorded reply at another instant: only its times differ, because they were computed from others that were

@@ -493,7 +493,8 @@ func (w *wait) unasked() Answer {
 		": had it tried again, it would have found the lock free"))
 }
 
-// quiet returns the longest stretch of the wait in which no request of the acquire was sent or on its way.
+// quiet returns the longest stretch of the wait in which no request of the acquire was sent or on its way: none that names a key, and none that was
+// never answered, such as the first of a new connection.
 func (w *wait) quiet() (longest checker.Span) {
 	from := w.from
 	until := func(at int64) {
@@ -502,7 +503,7 @@ func (w *wait) quiet() (longest checker.Span) {
 		}
 	}
 	for i := range w.Commands {
-		if c := &w.Commands[i]; c.Op == w.op.ID && c.Node >= 0 && !c.Waits() && c.Sent <= w.until {
+		if c := &w.Commands[i]; c.Op == w.op.ID && c.Node >= 0 && !c.Waits() && c.Sent <= w.until && (c.Replied == 0 || len(resp.Keys(append([]string{c.Name}, c.Args...))) > 0) {
 			until(c.Sent)
 			from = max(from, c.Sent, c.Replied)
 		}
