@@ -43,7 +43,7 @@ type request struct {
 	doubt bool      // a reply was lost: the token may hold the lock
 }
 
-// errTooLate means that the reply came after the validity of the grant. An acquire has withdrawn such a grant, an extend has not.
+// errTooLate means that the reply came after the validity of the grant, which the acquire has withdrawn.
 var errTooLate = fmt.Errorf("the reply came after the end of the lease: %w", impls.ErrUnavailable)
 
 func (p protocol) open(env impls.Env) (impls.Lock, error) {
@@ -98,7 +98,8 @@ func (l *lock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, err
 	}
 }
 
-// Extend restarts the lease of the last hold. It returns ErrUnavailable if the reply comes after the new validity; the hold is kept for Release.
+// Extend restarts the lease of the last hold. It returns ErrUnknownOutcome if the reply comes after the new validity: the server may still have it.
+// The hold is kept for Release.
 func (l *lock) Extend(ctx context.Context) (impls.Grant, error) {
 	if len(l.holds) == 0 {
 		return impls.Grant{}, fmt.Errorf("extend %s: %w", l.env.Key, impls.ErrNotHeld)
@@ -118,7 +119,7 @@ func (l *lock) Extend(ctx context.Context) (impls.Grant, error) {
 	}
 	h.until = until
 	if !l.env.Clock.Now().Before(until) {
-		return impls.Grant{}, fmt.Errorf("extend %s: %w", l.env.Key, errTooLate)
+		return impls.Grant{}, fmt.Errorf("extend %s: %w: the reply came after the end of the lease", l.env.Key, impls.ErrUnknownOutcome)
 	}
 	return impls.Grant{Token: h.token, ValidUntil: until}, nil
 }
