@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -68,11 +69,15 @@ func (r *run) answer(v *checker.Violation) Answer {
 	if a := r.violation(v); a.Cause != "" {
 		return a
 	}
-	why := "no experiment on the recorded commands determines it"
+	why := sentence("no experiment on the recorded commands determines it")
 	if r.failed {
-		why = "no commands were recorded, and the operations alone do not prove one"
+		why = sentence("no commands were recorded, and the operations alone do not prove one")
+	} else if w := r.waiter(v); w != nil {
+		if sent, lost := w.unanswered(); 2*lost > sent {
+			why = sentence(fmt.Sprintf("%d of the %d requests of ", lost, sent), Name(w.op.Client), "'s acquire got no reply before it gave them up")
+		}
 	}
-	return because(verdicts.CauseUnknown, sentence("the cause is not known: "+why))
+	return because(verdicts.CauseUnknown, sentence("the cause is not known: ", why))
 }
 
 // shown returns the operations that show the violations of a verdict, and those around them.

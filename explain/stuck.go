@@ -511,3 +511,16 @@ func (w *wait) quiet() (longest checker.Span) {
 	until(w.until)
 	return longest
 }
+
+// unanswered returns how many requests the acquire sent to nodes, and how many of them got no reply.
+func (w *wait) unanswered() (sent, lost int) {
+	for i := range w.Commands {
+		if c := &w.Commands[i]; c.Op == w.op.ID && c.Node >= 0 {
+			sent++
+			if c.Replied == 0 {
+				lost++
+			}
+		}
+	}
+	return sent, lost
+}
