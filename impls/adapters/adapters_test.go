@@ -1,12 +1,15 @@
 package adapters
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
 	"github.com/lockbench/lockbench/history"
@@ -119,6 +122,31 @@ func TestLostReplies(t *testing.T) {
 		_, err := a.Ask(t)
 		redistest.WantErr(t, v.Name+": acquire whose reply is lost", err, impls.ErrUnknownOutcome)
 		a.Redis.Del(t.Context(), a.In.Key)
+	})
+}
+
+// Of three nodes one releases, one does not have the key, and one loads its data: the release had an effect, and is not certain.
+func TestRedsyncReleasedByOneNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var nodes []redis.UniversalClient
+		var servers []*redistest.Server
+		var first *redistest.Client
+		for range 3 {
+			s := redistest.NewVirtual(t)
+			c := s.Client(t)
+			first, servers, nodes = cmp.Or(first, c), append(servers, s), append(nodes, c.Redis)
+		}
+		env := first.Env(t, "a", lease)
+		env.Nodes = nodes
+		a := redistest.Open(t, impls.Variant{Name: "redsync", New: openRedsync}, env)
+		_, err := a.Try(t.Context(), history.Exclusive)
+		redistest.WantErr(t, "acquire", err, nil)
+		servers[1].Mini.FlushAll()
+		servers[2].Mini.SetError("LOADING Redis is loading the dataset in memory")
+		redistest.WantErr(t, "release", a.Release(t.Context()), impls.ErrUnknownOutcome)
+		if servers[0].Mini.Exists(env.Key) {
+			t.Error("the first node still has the key")
+		}
 	})
 }
 

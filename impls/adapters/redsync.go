@@ -145,6 +145,9 @@ func (l *redsyncLock) Release(ctx context.Context) error {
 func (l *redsyncLock) ended(ctx context.Context, what string, err error) error {
 	var trouble *redsync.RedisError
 	if errors.As(err, &trouble) && !taken(err) {
+		if len(l.env.Nodes) > 1 { // whatever kept this node from it, others may have done it
+			trouble.Err = fmt.Errorf("%w: %v", impls.ErrUnknownOutcome, err)
+		}
 		return impls.ClassifyIn(ctx, what, trouble.Err)
 	}
 	l.held = false
