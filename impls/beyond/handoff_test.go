@@ -87,6 +87,25 @@ func TestACancelledWaitHandsOn(t *testing.T) {
 	})
 }
 
+// A wait that is cancelled and cannot be withdrawn keeps its place: the next release grants it the lock, so its outcome is unknown.
+func TestAWaitThatIsNotWithdrawn(t *testing.T) {
+	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
+		a, b, c := join(t, s, "handoff", "a"), join(t, s, "handoff", "b"), join(t, s, "handoff", "c")
+		a.Asks(t, "holder", write, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		got := b.waits(t, ctx, write)
+		synctest.Wait()
+		s.Mini.SetError("LOADING Redis is loading the dataset in memory")
+		cancel()
+		o := <-got
+		redistest.WantErr(t, "cancelled waiter", o.err, impls.ErrCancelled)
+		redistest.WantErr(t, "cancelled waiter", o.err, impls.ErrUnknownOutcome)
+		s.Mini.SetError("")
+		a.Leaves(t, "holder", nil)
+		c.Asks(t, "it was handed over", write, impls.ErrBusy)
+	})
+}
+
 // A wait whose context has ended asks the server nothing: a request that races with the closing of its connection is sent or not by chance.
 func TestAWaitAfterItsContextEndedSendsNothing(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {

@@ -41,6 +41,7 @@ type request struct {
 	waits bool
 	until time.Time // validity of a grant since the last attempt, by the client's clock
 	doubt bool      // a reply was lost: the token may hold the lock
+	place bool      // a release may grant the lock to it without asking
 }
 
 // errTooLate means that the reply came after the validity of the grant, which the acquire has withdrawn.
@@ -177,6 +178,7 @@ func (l *lock) ask(ctx context.Context, r *request) (g impls.Grant, wait time.Du
 	case err != nil:
 		return g, 0, impls.Classify("acquire "+l.env.Key, err)
 	case !answer.granted:
+		r.place = r.waits && l.how.blocks
 		return g, l.patience(answer.wait), fmt.Errorf("acquire %s: %w", l.env.Key, impls.ErrBusy)
 	case !l.env.Clock.Now().Before(r.until):
 		return g, 0, l.tooLate(ctx, r)
@@ -200,11 +202,13 @@ func (l *lock) tooLate(ctx context.Context, r *request) error {
 	return fmt.Errorf("acquire %s: %w", l.env.Key, errTooLate)
 }
 
-// giveUp withdraws a request that was not granted. It returns err, with ErrUnknownOutcome if a reply was lost.
+// giveUp withdraws a request that was not granted. It returns err, with ErrUnknownOutcome if a reply was lost, or if it could not withdraw a place to
+// which the lock may be handed.
 func (l *lock) giveUp(ctx context.Context, r *request, err error) error {
 	unknown := errors.Is(err, impls.ErrUnknownOutcome)
 	if r.waits || r.doubt || unknown {
-		_ = l.withdraw(ctx, r) // otherwise it ends with its lease
+		left := l.withdraw(ctx, r) // otherwise it ends with its lease
+		r.doubt = r.doubt || r.place && left != nil
 	}
 	if r.doubt && !unknown {
 		return fmt.Errorf("acquire %s: %w: %w", l.env.Key, impls.ErrUnknownOutcome, unbusy(err))
