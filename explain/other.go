@@ -147,7 +147,7 @@ func (m *meeting) fenceFinding(p pairing, i int) finding {
 // fenced returns the fence that an attempt gets without some events: the largest number at a place at which the recorded reply has its fence. It is 0 if
 // the attempt is refused then.
 func (m *meeting) fenced(a *attempt, left []int) (fence uint64) {
-	m.again(a, left[0], without{events: left}, func(e *event, reply string, changes []change) bool {
+	m.newReplay(a, left[0], without{events: left}).again(a, func(e *event, reply string, changes []change) bool {
 		if m.refuses(a, e, reply, changes) {
 			fence = 0
 			return false

@@ -36,6 +36,7 @@ type run struct {
 	senders map[uint64]bool               // operations that sent a command to a node
 	unseen  map[uint64][]*history.Command // by operation: commands without a recorded reply
 	tried   map[uint64][]*attempt         // by operation, as far as they were needed
+	known   map[experiment]bool           // whether the attempt was granted
 	pairs   map[[3]uint64]Answer
 	failed  bool // no commands were recorded
 	nobody  bool // no acquire of the run was granted
@@ -98,6 +99,7 @@ func newRun(rec Record, srv Server) *run {
 	}
 	r.learn()
 	r.tried = map[uint64][]*attempt{} // what learn found decides what is an attempt
+	r.known = map[experiment]bool{}
 	return r
 }
 

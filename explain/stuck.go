@@ -103,7 +103,7 @@ func (r *run) sound(a *attempt) bool {
 // would reports whether an attempt that was refused would be granted when something is left out.
 func (r *run) would(a *attempt, from int, left without) bool {
 	granted := false
-	r.again(a, from, left, func(e *event, reply string, changes []change) bool {
+	r.newReplay(a, from, left).again(a, func(e *event, reply string, changes []change) bool {
 		granted = r.accepts(e, reply, changes)
 		return !granted
 	})
