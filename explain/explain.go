@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -73,8 +72,8 @@ func (r *run) answer(v *checker.Violation) Answer {
 	if r.failed {
 		why = sentence("no commands were recorded, and the operations alone do not prove one")
 	} else if w := r.waiter(v); w != nil {
-		if sent, lost := w.unanswered(); 2*lost > sent {
-			why = sentence(fmt.Sprintf("%d of the %d requests of ", lost, sent), Name(w.op.Client), "'s acquire got no reply before it gave them up")
+		if in := w.inVain(); in != nil {
+			why = in
 		}
 	}
 	return because(verdicts.CauseUnknown, sentence("the cause is not known: ", why))

@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
@@ -512,15 +513,29 @@ func (w *wait) quiet() (longest checker.Span) {
 	return longest
 }
 
-// unanswered returns how many requests the acquire sent to nodes, and how many of them got no reply.
-func (w *wait) unanswered() (sent, lost int) {
+// inVain says what became of the acquire's requests to nodes, if most of them got no reply or failed; nil: they did not.
+func (w *wait) inVain() Sentence {
+	sent, lost := 0, 0
+	var failed []*history.Command
 	for i := range w.Commands {
-		if c := &w.Commands[i]; c.Op == w.op.ID && c.Node >= 0 {
-			sent++
-			if c.Replied == 0 {
-				lost++
-			}
+		c := &w.Commands[i]
+		if c.Op != w.op.ID || c.Node < 0 {
+			continue
+		}
+		switch sent++; {
+		case c.Replied == 0:
+			lost++
+		case c.Failed():
+			failed = append(failed, c)
 		}
 	}
-	return sent, lost
+	of := fmt.Sprintf(" of the %d requests of ", sent)
+	switch {
+	case 2*lost > sent:
+		return sentence(strconv.Itoa(lost)+of, Name(w.op.Client), "'s acquire got no reply before it gave them up")
+	case 2*len(failed) > sent:
+		last := failed[len(failed)-1]
+		return sentence(strconv.Itoa(len(failed))+of, Name(w.op.Client), "'s acquire failed, the last with ", Name(last.Reply))
+	}
+	return nil
 }

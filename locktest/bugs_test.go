@@ -176,7 +176,7 @@ func alsoExplored() map[string]string {
 		"an acquire without an answer deletes the key":  "mutual-exclusion/mis-unlock",
 		"a second entry is counted as the first":        "mutual-exclusion/own-release",
 		"releases by a pattern":                         "release-safety/mis-unlock",
-		"NOSCRIPT is a refusal":                         "progress/lost-wakeup",
+		"NOSCRIPT is a refusal":                         "progress/unknown", // no cause has the name of a request that fails; the story says that it did
 		"a release compares and then deletes":           "release-safety/mis-unlock",
 		"an extend compares and then extends":           "mutual-exclusion/mis-unlock",
 		"a key without a lease is taken for none":       "mutual-exclusion/double-grant",
