@@ -77,6 +77,7 @@ func (p *replay) again(a *attempt, visit func(e *event, reply string, changes []
 	p.through(a, func(i int) bool {
 		e := &a.node.events[i]
 		got, changes, ok := p.send(e.cmd, e.at, p.by(e.cmd))
+		p.did = changes
 		return !ok || visit(e, got, changes)
 	})
 }

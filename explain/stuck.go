@@ -3,7 +3,6 @@ package explain
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
@@ -395,18 +394,6 @@ func (w *wait) whyKept(v *Value, maker *event) Sentence {
 	return end
 }
 
-// unseen explains a wait whose client was granted the lock but got no reply.
-func (w *wait) unseen() Answer {
-	for _, n := range w.nodes {
-		for _, i := range n.byOp[w.op.ID] {
-			if e := &n.events[i]; e.at <= w.until && e.cmd.Replied == 0 && len(keysOf(e.changes, true)) > 0 && w.votesWith(e) >= w.quorum() {
-				return because(verdicts.AmbiguousReply, sentence("had ", Name(w.op.Client), " seen a reply to its ", called(e.cmd), " at ", Instant(e.at), ", it would have had the lock"), e.reported("", e.touched))
-			}
-		}
-	}
-	return Answer{}
-}
-
 // votesWith returns at how many places a request and its like, those sent nearest to it, changed something.
 func (w *wait) votesWith(e *event) (votes int) {
 	nearest := map[place]*event{}
@@ -462,80 +449,4 @@ func (r *run) asked(n *node, i int, c *history.Command, at int64) (reply string,
 	}
 	r.m.load(n.state(i), own)
 	return r.send(c, at, r.asks.of(c))
-}
-
-// withoutReply explains a wait whose command is not in the order because its reply was lost: executed when it was sent, it would have taken the lock.
-func (w *wait) withoutReply() Answer {
-	if w.votes > 1 { // one reply is not enough
-		return Answer{}
-	}
-	for _, c := range w.run.unseen[w.op.ID] {
-		for _, n := range w.nodes {
-			if n.index != c.Node || c.Sent > w.until {
-				continue
-			}
-			if _, changes, _ := w.asked(n, n.by(c.Sent-1), c, c.Sent); slices.ContainsFunc(changes, change.made) {
-				return because(verdicts.AmbiguousReply, sentence("had ", Name(c.Client), " seen a reply to its ", called(c), ", sent at ", Instant(c.Sent), ", it would have had the lock"), Event{At: c.Sent, Command: c, Op: w.op, Hit: Made})
-			}
-		}
-	}
-	return Answer{}
-}
-
-// unasked explains a wait whose client sent no request for most of it, because it waited for a notification, not for replies.
-func (w *wait) unasked() Answer {
-	quiet := w.quiet()
-	if quiet.To-quiet.From <= (w.until-w.from)/2 || !slices.ContainsFunc(w.nodes, func(n *node) bool {
-		return slices.ContainsFunc(n.events[:n.by(w.until-1)], func(e event) bool { return e.cmd != nil && e.cmd.Client == w.op.Client })
-	}) {
-		return Answer{}
-	}
-	return because(verdicts.LostWakeup, sentence(Name(w.op.Client), " sent no request from ", Instant(quiet.From), " until ", Instant(quiet.To),
-		": had it tried again, it would have found the lock free"))
-}
-
-// quiet returns the longest stretch of the wait in which no request of the acquire was sent or on its way: none that names a key, and none that was
-// never answered, such as the first of a new connection.
-func (w *wait) quiet() (longest checker.Span) {
-	from := w.from
-	until := func(at int64) {
-		if at = min(at, w.until); at-from > longest.To-longest.From {
-			longest = checker.Span{From: from, To: at}
-		}
-	}
-	for i := range w.Commands {
-		if c := &w.Commands[i]; c.Op == w.op.ID && c.Node >= 0 && !c.Waits() && c.Sent <= w.until && (c.Replied == 0 || len(resp.Keys(append([]string{c.Name}, c.Args...))) > 0) {
-			until(c.Sent)
-			from = max(from, c.Sent, c.Replied)
-		}
-	}
-	until(w.until)
-	return longest
-}
-
-// inVain says what became of the acquire's requests to nodes, if most of them got no reply or failed; nil: they did not.
-func (w *wait) inVain() Sentence {
-	sent, lost := 0, 0
-	var failed []*history.Command
-	for i := range w.Commands {
-		c := &w.Commands[i]
-		if c.Op != w.op.ID || c.Node < 0 {
-			continue
-		}
-		switch sent++; {
-		case c.Replied == 0:
-			lost++
-		case c.Failed():
-			failed = append(failed, c)
-		}
-	}
-	of := fmt.Sprintf(" of the %d requests of ", sent)
-	switch {
-	case 2*lost > sent:
-		return sentence(strconv.Itoa(lost)+of, Name(w.op.Client), "'s acquire got no reply before it gave them up")
-	case 2*len(failed) > sent:
-		last := failed[len(failed)-1]
-		return sentence(strconv.Itoa(len(failed))+of, Name(w.op.Client), "'s acquire failed, the last with ", Name(last.Reply))
-	}
-	return nil
 }
