@@ -145,10 +145,11 @@ func (l *redsyncLock) Release(ctx context.Context) error {
 func (l *redsyncLock) ended(ctx context.Context, what string, err error) error {
 	var trouble *redsync.RedisError
 	if errors.As(err, &trouble) && !taken(err) {
+		why := trouble.Err
 		if len(l.env.Nodes) > 1 { // whatever kept this node from it, others may have done it
-			trouble.Err = fmt.Errorf("%w: %v", impls.ErrUnknownOutcome, err)
+			why = fmt.Errorf("%w: %v", impls.ErrUnknownOutcome, err)
 		}
-		return impls.ClassifyIn(ctx, what, trouble.Err)
+		return impls.ClassifyIn(ctx, what, why)
 	}
 	l.held = false
 	return named(what, impls.ErrLost, err)

@@ -64,14 +64,21 @@ func TestAHandOverIsGoodFromTheLastAsking(t *testing.T) {
 	})
 }
 
+// held lets one client hold, and another wait for the lock until it is cancelled; the third has not asked yet.
+func held(t *testing.T, s *redistest.Server) (holder, third party, waiter <-chan outcome, cancel func()) {
+	t.Helper()
+	a, b, c := join(t, s, "handoff", "a"), join(t, s, "handoff", "b"), join(t, s, "handoff", "c")
+	a.Asks(t, "holder", write, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	got := b.waits(t, ctx, write)
+	synctest.Wait()
+	return a, c, got, cancel
+}
+
 // A wait that is cancelled while the server blocks ends at once, and the lock that was granted to it meanwhile goes to the next.
 func TestACancelledWaitHandsOn(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
-		a, b, c := join(t, s, "handoff", "a"), join(t, s, "handoff", "b"), join(t, s, "handoff", "c")
-		a.Asks(t, "holder", write, nil)
-		ctx, cancel := context.WithCancel(t.Context())
-		first := b.waits(t, ctx, write)
-		synctest.Wait()
+		a, c, first, cancel := held(t, s)
 		second := c.waits(t, t.Context(), write)
 		synctest.Wait()
 		began := time.Now()
@@ -90,11 +97,7 @@ func TestACancelledWaitHandsOn(t *testing.T) {
 // A wait that is cancelled and cannot be withdrawn keeps its place: the next release grants it the lock, so its outcome is unknown.
 func TestAWaitThatIsNotWithdrawn(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
-		a, b, c := join(t, s, "handoff", "a"), join(t, s, "handoff", "b"), join(t, s, "handoff", "c")
-		a.Asks(t, "holder", write, nil)
-		ctx, cancel := context.WithCancel(t.Context())
-		got := b.waits(t, ctx, write)
-		synctest.Wait()
+		a, c, got, cancel := held(t, s)
 		s.Mini.SetError("LOADING Redis is loading the dataset in memory")
 		cancel()
 		o := <-got
