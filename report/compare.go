@@ -13,16 +13,23 @@ import (
 // Comparison writes the changes: verdicts first, then the figures like benchstat. It fits 80 columns.
 func Comparison(w io.Writer, c results.Comparison, s Style) error {
 	c = Clean(c)
-	lines := []string{compareHead(c, s)}
+	lines, others := []string{compareHead(c, s)}, 0
 	for _, e := range c.Environment {
 		lines = append(lines, s.paint(magenta, "differs")+fmt.Sprintf("   %s: %s → %s", e.Field, Short(e.Base, 30), Short(e.New, 30)))
 	}
 	for _, x := range c.Changes {
+		if x.Change == results.Other {
+			others++
+			continue
+		}
 		colour := blue
 		if x.Change == results.Broken || x.Change == results.Gone {
 			colour = red
 		}
 		lines = append(lines, s.paint(colour, string(x.Change))+"  "+strings.TrimSuffix(fmt.Sprintf("%s × %s: %s → %s", x.Lock, x.Scenario, x.Was, x.Is), " → "))
+	}
+	if others > 0 {
+		lines = append(lines, fmt.Sprintf("other   %s as expected, as before, but observed other breaks (-o json lists them)", Plural(others, "cell")))
 	}
 	last := ""
 	for _, r := range c.Rows {
@@ -141,18 +148,30 @@ func compareFeet(c results.Comparison) []string {
 	return lines
 }
 
+// othersListed is how many changes are listed of those that are neither better nor worse: on real servers they are many.
+const othersListed = 10
+
 // changeLines lists the changes since the suite's baseline.
 func changeLines(suite results.Suite, s Style) []string {
 	if suite.Baseline == "" {
 		return nil
 	}
 	lines := []string{"", fmt.Sprintf("against %s: %s", suite.Baseline, Plural(len(suite.Changes), "change"))}
+	others := 0
 	for _, c := range suite.Changes {
+		if c.Change == results.Other {
+			if others++; others > othersListed {
+				continue
+			}
+		}
 		kind := fmt.Sprintf("%-12s", c.Change)
 		if c.Change == results.Broken || c.Change == results.Gone {
 			kind = s.paint(magenta, kind)
 		}
 		lines = append(lines, fmt.Sprintf("%s  %s × %s: was %s, is %s", kind, c.Lock, c.Scenario, cmp.Or(c.Was, "nothing"), cmp.Or(c.Is, "nothing")))
+	}
+	if others > othersListed {
+		lines = append(lines, fmt.Sprintf("other         %d more (-o json lists them)", others-othersListed))
 	}
 	return lines
 }

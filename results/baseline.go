@@ -25,7 +25,8 @@ const (
 	Broken ChangeKind = "newly broken" // it was as expected and no longer is, or a planted bug is missed now
 	Fixed  ChangeKind = "newly fixed"
 	Added  ChangeKind = "new"
-	Gone   ChangeKind = "gone" // it had a verdict, and has none now or was not run
+	Gone   ChangeKind = "gone"  // it had a verdict, and has none now or was not run
+	Other  ChangeKind = "other" // as expected then and now, but other properties broke, or for other causes
 )
 
 // Change is a cell that changed.
@@ -128,6 +129,13 @@ func byPlace(cells []Cell) map[[2]string]Cell {
 	return out
 }
 
+// Exact fails the suite if a cell changed in any way, which one repeated in the simulator does not.
+func (s *Suite) Exact() {
+	if len(s.Changes) > 0 {
+		s.Verdict = checker.Fail
+	}
+}
+
 // change returns how a cell changed; "" if it did not, or if neither has a verdict.
 func change(was, is Cell, known bool) ChangeKind {
 	then, now := standing(was), standing(is)
@@ -142,6 +150,8 @@ func change(was, is Cell, known bool) ChangeKind {
 		return Broken
 	case now > then:
 		return Fixed
+	case was.Observed != is.Observed:
+		return Other
 	}
 	return ""
 }

@@ -19,6 +19,7 @@ func TestAgainstABaseline(t *testing.T) {
 	cell := func(expected string, v checker.Result) *results.Cell {
 		return &results.Cell{Lock: "token", Scenario: "steady", Expected: expected, Observed: "x", Verdict: v}
 	}
+	saw := func(c *results.Cell) *results.Cell { c.Observed = "another"; return c }
 	caught := cell(broken, checker.Pass)
 	caught.Planted = true
 	missed := cell(broken, checker.Fail)
@@ -31,6 +32,7 @@ func TestAgainstABaseline(t *testing.T) {
 		verdict checker.Result
 	}{
 		{"nothing has changed", cell(safe, checker.Pass), cell(safe, checker.Pass), false, "", checker.Pass},
+		{"other causes are observed", cell(broken, checker.Pass), saw(cell(broken, checker.Pass)), false, results.Other, checker.Pass},
 		{"it no longer is as expected", cell(safe, checker.Pass), cell(safe, checker.Fail), false, results.Broken, checker.Fail},
 		{"it is as expected again", cell(safe, checker.Fail), cell(safe, checker.Pass), false, results.Fixed, checker.Pass},
 		{"the expectation was lowered to the observation", cell(safe, checker.Pass), cell(broken, checker.Pass), false, results.Broken, checker.Fail},
@@ -59,6 +61,9 @@ func TestAgainstABaseline(t *testing.T) {
 			}
 			if got != tt.want || s.Verdict != tt.verdict {
 				t.Errorf("%+v, %s; want %q, %s", s.Changes, s.Verdict, tt.want, tt.verdict)
+			}
+			if s.Exact(); (s.Verdict == checker.Fail) != (tt.want != "") {
+				t.Errorf("exactly compared: %s with change %q", s.Verdict, tt.want)
 			}
 		})
 	}

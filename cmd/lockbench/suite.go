@@ -35,6 +35,7 @@ type suiteFlags struct {
 	locks, scenarios []string
 	server, out      string
 	baseline         string
+	exact            bool   // every change since baseline fails
 	store            string // where the suite is kept to compare with
 	against          string // a stored suite to agree with
 	seed             uint64
@@ -64,6 +65,7 @@ func newSuite(a *app) *cobra.Command {
 	a.serverFlag(c, &f.server, "sim", "")
 	s.Uint64Var(&f.seed, "seed", suiteSeed, "random seed")
 	s.StringVar(&f.baseline, "baseline", "", "a stored suite (suite.json) to compare with: exit 1 when a cell got worse or is gone")
+	s.BoolVar(&f.exact, "exact", false, "with --baseline: exit 1 when a cell changed at all, as none does in the simulator unless the code did")
 	s.StringVar(&f.store, "store", "", "a file to write the suite to, without times and paths, for a later --baseline")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
 	s.StringVar(&f.against, "against", "", "a stored suite, such as the simulator's: counts the cells that agree, and lists the others")
@@ -198,6 +200,9 @@ func (f *suiteFlags) inputs(ctx context.Context) (in suiteInputs, err error) {
 	if in.plan, err = f.plan(in.variants); err != nil {
 		return in, err
 	}
+	if f.exact && f.baseline == "" {
+		return in, fmt.Errorf("%w: --exact needs --baseline", errUsage)
+	}
 	if in.base, err = stored(f.baseline, results.LoadSuite); err != nil {
 		return in, err
 	}
@@ -210,6 +215,9 @@ func (f *suiteFlags) compare(suite *results.Suite, in suiteInputs) {
 	if in.base != nil {
 		suite.Baseline = f.baseline
 		suite.Against(*in.base, len(f.locks)+len(f.scenarios) == 0)
+		if f.exact {
+			suite.Exact()
+		}
 	}
 	if in.other != nil {
 		agreement := results.Agree(*in.other, *suite)

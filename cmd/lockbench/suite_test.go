@@ -111,6 +111,22 @@ func TestSuiteAgainstABaseline(t *testing.T) {
 		t.Errorf("a cell got worse: exit code %d\n%s", got, w.out)
 	}
 	want(t, "stdout", w.out.String(), "1 of 1 cell as expected", "newly broken  set-nx-ex × pause-before-release: was safe, is mutual-exclusion/mis-unlock")
+	other := filepath.Join(t.TempDir(), "other.json")
+	if err := os.WriteFile(other, []byte(strings.ReplaceAll(text, `"observed":"safe"`, `"observed":"progress/unknown"`)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w = newWorld(checker.Pass)
+	flags := []string{"suite", "--locks", "token", "--scenarios", "steady", "--baseline", other}
+	if got := w.call(t, flags...); got != 0 {
+		t.Errorf("a cell shows other breaks: exit code %d\n%s", got, w.out)
+	}
+	want(t, "stdout", w.out.String(), "against "+other+": 1 change", "other         token × steady: was progress/unknown, is safe")
+	if got := w.call(t, append(flags, "--exact")...); got != 1 {
+		t.Errorf("a cell shows other breaks, compared exactly: exit code %d\n%s", got, w.out)
+	}
+	if got := w.call(t, "suite", "--exact"); got != 4 {
+		t.Errorf("exactly without a baseline: exit code %d, want 4", got)
+	}
 	if got := newWorld(checker.Pass).call(t, "suite", "--baseline", "nothing.json"); got != 4 {
 		t.Errorf("no such baseline: exit code %d, want 4", got)
 	}
