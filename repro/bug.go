@@ -24,7 +24,7 @@ type Bug struct {
 	Set      []string
 	// Tape is the embedded tape of a schedule that shows the bug. The simulator replays it in place of the scenario. "": none.
 	Tape string
-	// Shows lists "property" or "property/cause"; one of them must be observed.
+	// Shows lists "property/cause", or "property" where the cause may be any; one of them must be observed.
 	Shows []string
 	// Control is a lock without the bug, which must break none of Shows in the same scenario, or along the tape of a search. "": none. A search always has
 	// one.

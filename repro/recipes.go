@@ -28,7 +28,7 @@ func recipes() []Bug {
 			What: "A server that restarts without its data grants the lock again."},
 		{Name: "server-clock-jump", Source: "Redis documentation", Lock: "token", Scenario: "clock-jump", Shows: []string{"mutual-exclusion/clock-jump"},
 			What: "A jump of the server's clock ends a lease while its client still holds."},
-		{Name: "owner-collision", Source: "Distributed lock by Redis", Lock: "reentrant-hash", Scenario: "owner-collision", Shows: []string{"mutual-exclusion"},
+		{Name: "owner-collision", Source: "Distributed lock by Redis", Lock: "reentrant-hash", Scenario: "owner-collision", Shows: []string{"mutual-exclusion/double-grant"},
 			What: "Owner ids that are unique only within one process let two processes hold at once."},
 		{Name: "stale-reentry", Source: "Redis series 13", Lock: "reentrant-local", Scenario: "pause-holder", Set: []string{"workload=nested", "faults.0.when={moment: granted, nth: 1}"},
 			Shows: []string{"mutual-exclusion/stale-reentry", "exclusive-use/stale-reentry"},
@@ -36,7 +36,7 @@ func recipes() []Bug {
 		{Name: "watchdog-stalled", Source: "Distributed lock by Redis", Lock: "watchdog-timer", Scenario: "pause-holder", Shows: []string{"exclusive-use/lease-overrun"},
 			What: "A watchdog stalls with its process: renewal does not help a client that stops."},
 		{Name: "watchdog-renewal-gap", Source: "Redis series 13", Lock: "watchdog-bounded", Scenario: "slow-work",
-			Shows: []string{"mutual-exclusion/renewal-gap", "renewal", "exclusive-use/renewal-gap"},
+			Shows: []string{"mutual-exclusion/renewal-gap", "exclusive-use/renewal-gap"},
 			What:  "A background loop that sleeps a whole lease between renewals loses the lock."},
 		{Name: "redisson-failover", Source: "Redis series 13", Lock: "redisson", Scenario: "failover", Shows: []string{"mutual-exclusion/failover-loss"},
 			What: "Renewal and wake-ups do not help when a replica is promoted without the key."},
@@ -56,7 +56,7 @@ func recipes() []Bug {
 			What: "A payment that takes 2.1 s under a lease of 2.0 s overwrites a remittance made in between."},
 		{Name: "lottery-twice", Source: "Redis series 13", Lock: "exists-set", Scenario: "lottery", Shows: []string{"mutual-exclusion/double-grant", "store-integrity/double-grant"},
 			What: "Many instances that start a draw at the same time draw more than once."},
-		{Name: "fence-reset", Source: "lockbench", Lock: "fenced", Scenario: "kill-server", Shows: []string{"fencing-order", "mutual-exclusion/restart-loss"},
+		{Name: "fence-reset", Source: "lockbench", Lock: "fenced", Scenario: "kill-server", Shows: []string{"fencing-order/restart-loss", "mutual-exclusion/restart-loss"},
 			What: "A fence counter on the lock's server is lost with the server's data."},
 	}
 }

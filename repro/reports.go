@@ -7,27 +7,28 @@ import (
 	"github.com/lockbench/lockbench/impls/catalogue"
 )
 
-// shows returns the property that a search finds broken for each planted bug. Other planted bugs need a scenario, because the small setting of a search
+// shows returns what a search finds broken for each planted bug, and why. A fence that is taken apart from the grant has no cause of its own: the cause is
+// what let the grants cross. Other planted bugs need a scenario, because the small setting of a search
 // has no client that extends by hand, no long queue, and no waiter for more than a lease.
 func shows() map[string]string {
 	return map[string]string{
 		"bug-blind-release":     "mutual-exclusion/mis-unlock",
-		"bug-expire-apart":      "progress",
+		"bug-expire-apart":      "progress/no-expiry",
 		"bug-same-token":        "mutual-exclusion/mis-unlock",
 		"bug-unknown-is-busy":   "refusal/ambiguous-reply",
-		"bug-lease-from-reply":  "mutual-exclusion",
+		"bug-lease-from-reply":  "mutual-exclusion/overbelief",
 		"bug-fence-apart":       "fencing-order",
 		"bug-readers-cleared":   "mutual-exclusion/reader-evicted",
 		"bug-upgrade-race":      "mutual-exclusion/double-grant",
-		"bug-eternal-claim":     "progress",
-		"bug-client-clock":      "mutual-exclusion",
-		"bug-over-release":      "mutual-exclusion",
+		"bug-eternal-claim":     "progress/orphan",
+		"bug-client-clock":      "mutual-exclusion/double-grant",
+		"bug-over-release":      "mutual-exclusion/late-request",
 		"bug-one-too-many":      "mutual-exclusion/double-grant",
-		"bug-inner-release":     "mutual-exclusion",
-		"bug-renews-anothers":   "release-safety",
-		"bug-loss-ignored":      "release-safety",
-		"bug-never-renews":      "mutual-exclusion",
-		"bug-short-inner-lease": "reentrancy",
+		"bug-inner-release":     "mutual-exclusion/own-release",
+		"bug-renews-anothers":   "release-safety/mis-unlock",
+		"bug-loss-ignored":      "release-safety/overbelief",
+		"bug-never-renews":      "mutual-exclusion/renewal-gap",
+		"bug-short-inner-lease": "reentrancy/own-release",
 	}
 }
 

@@ -20,26 +20,26 @@ func fencedBugs(of impls.Variant) []mutant {
 		},
 		{
 			name: "wake-early", report: "redisson/redisson#5761",
-			in: "long-lease", shows: "progress",
+			in: "long-lease", shows: "progress/lost-wakeup",
 			bug:    "The release wakes the waiters first and frees the lock then: who was quick finds it held and sleeps on.",
 			edits:  []edit{{"fenced_release.lua", "redis.call('PUBLISH', ARGV[3], '')", ""}},
 			detour: wakeEarly(digest(of, "fenced_release.lua")),
 		},
 		{
 			name: "no-wake", report: "redisson/redisson#3829",
-			in: "long-lease", shows: "progress",
+			in: "long-lease", shows: "progress/lost-wakeup",
 			bug:   "The release wakes nobody.",
 			edits: []edit{{"fenced_release.lua", "redis.call('PUBLISH', ARGV[3], '')", ""}},
 		},
 		{
 			name: "store-apart", report: "etcd-io/etcd#11457",
-			in: "late-write", shows: "store-integrity",
+			in: "late-write", shows: "store-integrity/lease-overrun",
 			bug:   "The store compares the fence in one step and writes in the next: what came in between is overwritten.",
 			loose: true,
 		},
 		{
 			name: "one-look", report: "mike-marcacci/node-redlock#296",
-			in: "pause-after-grant", shows: "exclusive-use",
+			in: "pause-after-grant", shows: "exclusive-use/lease-overrun",
 			bug: "The clock is not read again when the reply is there: a grant is given whose lease is over.",
 			env: lookOnce,
 		},
@@ -51,13 +51,13 @@ func fairBugs(of impls.Variant) []mutant {
 	return []mutant{
 		{
 			name: "dead-head", report: "Yogdunana/StarByte#127",
-			in: "crash-waiter", shows: "progress",
+			in: "crash-waiter", shows: "progress/orphan",
 			bug:   "A head of the queue that died is never passed over.",
 			edits: []edit{{"fair_take.lua", alive, "true"}, {"fair_release.lua", alive, "true"}, {"fair_withdraw.lua", alive, "true"}},
 		},
 		{
 			name: "chained-deadlines", report: "redisson/redisson#3730",
-			in: "crash-queue", shows: "progress",
+			in: "crash-queue", shows: "progress/orphan",
 			bug: "A place ends a lease after the place before it, so that the deadlines of the dead add up.",
 			edits: []edit{{"fair_take.lua", "redis.call('ZADD', KEYS[4], now + ARGV[2], ARGV[1])",
 				"local before = redis.call('ZRANGE', KEYS[4], -1, -1, 'WITHSCORES')\n" +
@@ -72,7 +72,7 @@ func fairBugs(of impls.Variant) []mutant {
 		},
 		{
 			name: "clean-up-cancelled", report: "livekit/livekit#1859",
-			in: "give-up", shows: "progress",
+			in: "give-up", shows: "progress/orphan",
 			bug:    "A waiter that gives up cleans up under its own cancelled context: its place stays in the queue.",
 			detour: cleanUpCancelled(digest(of, "fair_withdraw.lua")),
 		},
@@ -83,27 +83,27 @@ func rwLeaseBugs() []mutant {
 	return []mutant{
 		{
 			name: "readers-cleared", report: "symfony/symfony#65116",
-			in: "read-mostly", shows: "mutual-exclusion",
+			in: "read-mostly", shows: "mutual-exclusion/reader-evicted",
 			bug:   "The release of one reader clears all readers.",
 			edits: []edit{{"rw_release_read.lua", "redis.call('ZREM', KEYS[3], ARGV[1])", "redis.call('DEL', KEYS[3])"}},
 		},
 		{
 			name: "upgrade-race", report: "redisson/redisson#891",
-			in: "read-mostly", shows: "mutual-exclusion",
+			in: "read-mostly", shows: "mutual-exclusion/double-grant",
 			bug: "A writer takes the last reader for itself and gets in beside it.",
 			edits: []edit{{"rw_take_write.lua", "left = reader[2] and reader[2] - now",
 				"left = redis.call('ZCARD', KEYS[3]) > 1 and reader[2] - now"}},
 		},
 		{
 			name: "common-reader-lease", report: "redisson/redisson#7251",
-			in: "crash-reader", shows: "refusal",
+			in: "crash-reader", shows: "refusal/orphan",
 			bug: "A reader that extends its lease extends all readers', the dead ones' too.",
 			edits: []edit{{"rw_extend_read.lua", "redis.call('ZADD', KEYS[3], now + ARGV[2], ARGV[1])",
 				"for _, reader in ipairs(redis.call('ZRANGE', KEYS[3], 0, -1)) do\n\tredis.call('ZADD', KEYS[3], now + ARGV[2], reader)\nend"}},
 		},
 		{
 			name: "eternal-claim", report: "redisson/redisson#3254",
-			in: "crash-writer-waiting", shows: "progress",
+			in: "crash-writer-waiting", shows: "progress/orphan",
 			bug: "The claim of a writer that died while it waited keeps readers out for ever.",
 			edits: []edit{{"rw_take_write.lua", "redis.call('ZADD', KEYS[4], now + ARGV[2], ARGV[1])",
 				"redis.call('ZADD', KEYS[4], now + ARGV[2] * 1000, ARGV[1])"}},
@@ -125,7 +125,7 @@ func semaphoreBugs() []mutant {
 		},
 		{
 			name: "over-release", report: "dv/redis-semaphore#49",
-			in: "pause-before-release", shows: "mutual-exclusion",
+			in: "pause-before-release", shows: "mutual-exclusion/mis-unlock",
 			bug: "A release gives back whatever permit there is: one that comes too late gives back another's.",
 			edits: []edit{
 				{"semaphore_release.lua", "if not ends then\n\treturn 0\nend", "ends = ends or '0'"},
@@ -134,7 +134,7 @@ func semaphoreBugs() []mutant {
 		},
 		{
 			name: "one-too-many", report: "redisson/redisson#6664",
-			in: "contended", shows: "mutual-exclusion",
+			in: "contended", shows: "mutual-exclusion/double-grant",
 			bug: "The permits are counted before the newcomer: there is one holder too many.",
 			edits: []edit{{"semaphore_take.lua", "redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[5])",
 				"redis.call('ZCARD', KEYS[1]) > tonumber(ARGV[5])"}},

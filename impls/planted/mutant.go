@@ -22,7 +22,7 @@ type mutant struct {
 	traits func(t *impls.Traits)
 	loose  bool   // the store that compares fences has the bug
 	in     string // the scenario that must show it
-	shows  string // by what: "property", or "property/cause"
+	shows  string // by what: "property/cause", or "property" where the cause may be any
 }
 
 // edit changes one script in one place.

@@ -13,14 +13,14 @@ func redlockBugs() []mutant {
 	return []mutant{
 		{
 			name: "redlock-one-look", report: "mike-marcacci/node-redlock#369",
-			in: "pause-after-grant", shows: "mutual-exclusion",
+			in: "pause-after-grant", shows: "mutual-exclusion/overbelief",
 			bug: "The clock is not read again when the masters' answers are there, and the lease is counted from then on.",
 			env: onceATry,
 			lie: countedWhenRead,
 		},
 		{
 			name: "quorum-of-half", report: "SPSCommerce/redlock-py#6",
-			in: "split-vote", shows: "mutual-exclusion",
+			in: "split-vote", shows: "mutual-exclusion/quorum-erosion",
 			bug: "Half of the nodes are a quorum: one vote is counted that nobody gave.",
 			env: assumedVote,
 		},

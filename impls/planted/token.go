@@ -29,13 +29,13 @@ func tokenBugs() []mutant {
 		},
 		{
 			name: "extend-always-yes", report: "go-redsync/redsync#61",
-			in: "pause-extend", shows: "mutual-exclusion",
+			in: "pause-extend", shows: "mutual-exclusion/overbelief",
 			bug: "Extend says yes though the hold is gone.",
 			lie: extendAlwaysYes,
 		},
 		{
 			name: "extend-recreates", report: "leandromoreira/redlock-rb#36",
-			in: "pause-extend", shows: "mutual-exclusion",
+			in: "pause-extend", shows: "mutual-exclusion/mis-unlock",
 			bug: "Extend makes a lock anew that is gone, and overwrites one that is another's.",
 			edits: []edit{
 				{"token_extend.lua", "redis.call('get', KEYS[1]) == ARGV[1]", "true"},
@@ -44,7 +44,7 @@ func tokenBugs() []mutant {
 		},
 		{
 			name: "busy-is-unavailable", report: "CortexReach/memory-lancedb-pro#879",
-			in: "contended", shows: "mutual-exclusion",
+			in: "contended", shows: "mutual-exclusion/double-grant",
 			bug: "A refusal is taken for a failure of the server, and the client falls back to a lock of its own process.",
 			lie: fallBack,
 		},
@@ -56,7 +56,7 @@ func tokenBugs() []mutant {
 		},
 		{
 			name: "lease-from-reply", report: "mike-marcacci/node-redlock#369",
-			in: "pause-after-grant", shows: "mutual-exclusion",
+			in: "pause-after-grant", shows: "mutual-exclusion/overbelief",
 			bug: "The validity is counted from the reply, so that it outlasts the lease by the time the reply took.",
 			lie: countedFromReply,
 		},
