@@ -96,8 +96,16 @@ func (r *run) began(n *node, op *history.Operation) (acquire uint64, event int) 
 
 // beganSince reports whether the hold that an event ended was granted after the first.
 func (m *meeting) beganSince(p pairing, i int) bool {
-	_, began := m.endedHold(p.first.node, i)
-	return began >= p.from()
+	acquire, asked := m.endedHold(p.first.node, i)
+	if asked < 0 {
+		return false
+	}
+	for _, a := range m.attempts(m.ops[acquire]) {
+		if a.node == p.first.node && a.grant >= 0 {
+			return a.first() >= p.from()
+		}
+	}
+	return asked >= p.from()
 }
 
 // endedHold returns, as began does, the hold that an event ended: that of its operation or, of the end of a lease or an effect, that of the operation

@@ -201,12 +201,21 @@ func (m *meeting) candidates(p pairing) (out []int) {
 		if slices.Contains(p.second.events, i) || !clock && !changesAny(e, keys) || e.op != nil && e.op.ID == m.first.ID && i <= p.first.grant {
 			continue
 		}
+		if m.reenters(e) { // the server keeps one count for both, and the inner release, which stays, lowers it
+			continue
+		}
 		if e.ended() && e.changes[0].after != nil { // a lease that ended later than it could have
 			continue
 		}
 		out = append(out, i)
 	}
 	return out
+}
+
+// reenters reports whether an event is a re-entry of the first's client within its hold that did not shorten its lease.
+func (m *meeting) reenters(e *event) bool {
+	return m.Header.Kind == history.Reentrant && e.op != nil && e.op.Op == history.Acquire && e.op.Client == m.first.Client && slices.Contains(m.outer(e.op), m.first) &&
+		!slices.ContainsFunc(e.touched, e.hastens)
 }
 
 // lacks reports whether a node refuses the second without what is left out.
@@ -323,6 +332,9 @@ func (m *meeting) unexplained(pairs []pairing) Answer {
 		clock := m.clockOf(p.first.node.events[p.first.first()].cmd)
 		if m.lacks(p, min(p.from(), p.to()), without{events: all, clock: clock}) {
 			return m.byClientClock(p)
+		}
+		if m.over(p) && m.lacks(p, min(p.from(), p.to()), without{events: all, clock: clock, stop: p.first.time()}) {
+			return m.expired(p, p.second.time(), "had no time passed, at the server and for ", Name(m.second.Client))
 		}
 		if answer := m.byReadClock(p); answer.Cause != "" {
 			return answer
