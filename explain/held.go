@@ -153,10 +153,17 @@ func (r *run) outer(op *history.Operation) (all []*history.Operation) {
 	return all
 }
 
-// under returns the acquire that wrote what the server keeps for a client when the client calls an operation: that of its latest hold, even of an inner one
-// that it has released, unless that hold was granted without a request; nil: none.
+// under returns the acquire that wrote what the server keeps for a client when the client uses its hold; nil: none. That is the hold of the operation, the
+// innermost that is open. Of a re-entrant client, for all whose holds the server keeps one key, it is the latest, even an inner one that was released,
+// unless that was granted without a request.
 func (r *run) under(op *history.Operation) *history.Operation {
 	latest := r.held(op.Client, op.Key, op.Call)
+	if r.Header.Kind != history.Reentrant {
+		if h := r.holdOf[op.ID]; h != nil {
+			return r.ops[h.Acquire.ID]
+		}
+		return cmp.Or(r.heldBefore(op), latest)
+	}
 	if latest != nil && !r.sent(latest) {
 		return cmp.Or(r.heldBefore(op), latest)
 	}
