@@ -15,9 +15,8 @@ import (
 // count, or, where one excludes the other, once a later grant to another client has returned.
 //
 // With commands the same is asked of the request that removed something, and of the node that replied: a DEL that removed a key, or a script within a
-// successful release whose reply says that it did, sent and answered while another client held by a later grant given on the same node. A
-// compare-and-delete never does that: the key holds the other's token. Nor does a script that releases a shared hold: it may have removed that hold's
-// own mark, which is there beside the other's. A plain DEL of a key that another client's shared hold had written ends that hold, whichever grant is
+// successful release whose reply says that it did, sent and answered while another client held by a later grant given on the same node. A script may
+// have removed its own hold's mark, which is there beside the other's: it counts if the other's hold is shown to be gone, and never for a shared hold. A plain DEL of a key that another client's shared hold had written ends that hold, whichever grant is
 // later.
 //
 // An opportunity is a release or extend that succeeded. Without commands it is not judged if a confirmed fault may have kept or restored the hold: one of
@@ -253,14 +252,15 @@ func (s *releaseSafety) alone(r *record) bool {
 }
 
 // holder returns the grant, later than that of r's own hold, by which another client held while command c was under way: what c removed then was the
-// other's, whether the own hold was gone or overwritten.
+// other's, whether the own hold was gone or overwritten. A script may have removed its own beside the other's, unless the other's is shown to be gone.
 func (s *releaseSafety) holder(r *record, c *history.Command) *record {
 	own := s.d.holdOf(r)
 	if own == nil || own.began.mode == history.Shared && c.IsScript() {
 		return nil
 	}
 	for _, i := range s.recent {
-		if s.excludes(own.began, i.r) && i.start > own.began.ret && i.start < c.Sent && i.end >= c.Replied && s.sameNode(i.r, c) {
+		if s.excludes(own.began, i.r) && i.start > own.began.ret && i.start < c.Sent && i.end >= c.Replied && s.sameNode(i.r, c) &&
+			(!c.IsScript() || s.endedEarly(s.d.k.details.At(i.hold), i, r)) {
 			return i.r
 		}
 	}
@@ -268,12 +268,13 @@ func (s *releaseSafety) holder(r *record, c *history.Command) *record {
 }
 
 // sameNode reports whether the grant was given on the node that command c went to, by a command on a key that c names: if a lock has several keys,
-// one that the next holder has not taken yet still belongs to the last.
+// one that the next holder has not taken yet still belongs to the last. A grant for which plain commands set nothing was given on no node.
 func (s *releaseSafety) sameNode(grant *record, c *history.Command) bool {
-	nodes, here, sameKey, plain := map[int]bool{}, false, false, false
+	nodes, here, sameKey, plain, refused, wrote := map[int]bool{}, false, false, false, false, false
 	for _, g := range s.d.ev.commandsOf(s.d.clientName(grant), grant.call, grant.ret) {
 		if names(g, s.d.k.name) {
 			nodes[g.Node] = true
+			refused, wrote = refused || g.SetNothing(), wrote || g.Wrote() || g.IsScript()
 			if g.Node == c.Node && (!g.IsScript() || !plain) { // beside plain commands, scripts only release
 				plain = !g.IsScript()
 				here = g.Accepted() || here && !plain
@@ -281,7 +282,7 @@ func (s *releaseSafety) sameNode(grant *record, c *history.Command) bool {
 			sameKey = sameKey || g.Node == c.Node && share(g.Keys(), c.Keys())
 		}
 	}
-	return sameKey && (here || len(nodes) == 1)
+	return sameKey && (here || len(nodes) == 1 && (wrote || !refused))
 }
 
 // reader returns a shared hold of another client that had written a key which the plain command c removed.

@@ -42,10 +42,17 @@ func (c *Command) Removed() bool {
 // Wrote reports whether the command wrote its first argument; false for scripts.
 func (c *Command) Wrote() bool {
 	switch c.Name {
-	case "SET", "SETNX", "GETSET", "HSET", "HSETNX", "HINCRBY", "SADD", "ZADD", "INCR":
+	case "SET", "SETNX", "HSET", "HSETNX", "HINCRBY", "SADD", "ZADD", "INCR":
 		return len(c.Args) > 0 && c.Accepted()
+	case "GETSET":
+		return len(c.Args) > 0 && c.Replied != 0 && !c.Failed()
 	}
 	return false
+}
+
+// SetNothing reports whether the reply says that a key existed already, and so was not set; false for scripts.
+func (c *Command) SetNothing() bool {
+	return c.Name == "SET" && c.Reply == "(nil)" || (c.Name == "SETNX" || c.Name == "HSETNX") && c.Reply == "0"
 }
 
 // MayRenew reports whether the command may have changed when a key expires.
