@@ -34,7 +34,7 @@ var causeOfOwner = map[owner]verdicts.Cause{others: verdicts.MisUnlock, own: ver
 // finding names the cause for an event that made the difference.
 func (m *meeting) finding(p pairing, i int) finding {
 	e := &p.first.node.events[i]
-	f := finding{node: p.first.node, event: i, text: words(e), evidence: e.reported(m.first.Client, p.second.keys())}
+	f := finding{node: p.first.node, event: i, text: words(e), evidence: e.reported(m.loser(p, i), p.second.keys())}
 	switch {
 	case e.effect != nil:
 		f.rank, f.name = byFault, faultNames[e.effect.What]
@@ -52,6 +52,16 @@ func (m *meeting) finding(p pairing, i int) finding {
 		f.rank, f.name = m.causeOf(p, i)
 	}
 	return f
+}
+
+// loser returns the client that had what an event changed: the first's, or another that had written it over the first's hold.
+func (m *meeting) loser(p pairing, i int) string {
+	n := p.first.node
+	at := n.writer(i, n.events[i].changes...)
+	if m.Header.Kind != history.Mutex || at < p.from() || !m.stands(p, at) {
+		return m.first.Client
+	}
+	return n.events[at].cmd.Client
 }
 
 // shortened returns the command that moved the end of the first's lease to an earlier time, and the renewal that came too late because of it: without the
