@@ -31,7 +31,7 @@ func (d *keyInput) witness(of []*record, others ...*record) (w Witness) {
 			others = append(others, r)
 		case !slices.Contains(seen, n):
 			seen = append(seen, n)
-			w.Holds = append(w.Holds, d.a.holds(d.k, d.recordsOfHold(n))...)
+			w.Holds = append(w.Holds, d.a.holds(d.k, d.recordsOfHold(n, of))...)
 		}
 	}
 	slices.SortStableFunc(w.Holds, byStart)
@@ -45,8 +45,21 @@ func (d *keyInput) witness(of []*record, others ...*record) (w Witness) {
 // maxOfHold bounds the operations of one hold that a violation carries.
 const maxOfHold = 32
 
-// recordsOfHold returns the records of a hold from the one that began it up to its release or its client's next grant.
-func (d *keyInput) recordsOfHold(n uint32) []*record {
+// recordsOfHold returns the records of a hold from the one that began it up to its release or its client's next grant, and those of the given records
+// that belong to it, such as critical sections after an inner hold.
+func (d *keyInput) recordsOfHold(n uint32, of []*record) []*record {
+	found := d.recordsFrom(n)
+	for _, r := range of {
+		if d.a.holdOf[r.line-1] == n && !slices.Contains(found, r) {
+			found = append(found, r)
+		}
+	}
+	slices.SortFunc(found, func(x, y *record) int { return byCall(*x, *y) })
+	return found
+}
+
+// recordsFrom returns the first records of a hold, up to its release or its client's next grant, by call.
+func (d *keyInput) recordsFrom(n uint32) []*record {
 	began := d.k.details.At(n).began
 	span := max(2*(began.ret-began.call), 1_000_000) // most holds end soon, although a lease may span a million operations
 	for {

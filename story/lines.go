@@ -59,18 +59,26 @@ func (t *narrator) grant(h *checker.Hold) string {
 	return fmt.Sprintf("%s %s %s at %s%s (%s)", client, verb, key, at, t.means(h), t.terms(h))
 }
 
-// sayEnds adds the ends of a client's belief before the violation, if they are those that the lock had told it.
+// sayEnds adds the ends of a client's belief before the violation, if leases end it.
 func (t *narrator) sayEnds(h *checker.Hold) {
 	for i, b := range h.Belief {
 		last := i == len(h.Belief)-1
 		switch {
 		case b.To > t.known() || last && h.LatestEnd > b.To || t.endedBy(h, b.To):
-		case b.To > b.From:
+		case b.To > b.From && told(h, b.To):
 			t.say(b.To, 2, true, fmt.Sprintf("%s held until %s, as the lock had told it", shortened(h.Client), t.ms(b.To)))
+		case b.To > b.From && (last || h.Acquire.Asked != 0):
+			t.say(b.To, 2, true, fmt.Sprintf("%s held until %s, counting its lease from its request", shortened(h.Client), t.ms(b.To)))
+		case b.To > b.From: // when the granted request was sent is not known
 		case h.Acquire.Asked != 0: // else the end is not known
 			t.say(b.To, 2, true, fmt.Sprintf("at %s, when %s was told of it, its hold was over", t.ms(b.To), shortened(h.Client)))
 		}
 	}
+}
+
+// told reports whether the lock told its client an instant as the end of a hold.
+func told(h *checker.Hold, end int64) bool {
+	return slices.ContainsFunc(h.Operations(), func(op history.Operation) bool { return op.ValidUntil == end })
 }
 
 // known returns the instant up to which a story tells what clients knew: that of the violation, or the return of a write that overwrote.
