@@ -40,7 +40,7 @@ func span(ns int64) string {
 	case abs < 1000:
 		return strconv.FormatInt(ns, 10) + " ns"
 	}
-	return strconv.FormatFloat(float64(ns)/1000, 'f', 0, 64) + " us"
+	return strconv.FormatFloat(float64(ns)/1000, 'f', 0, 64) + " µs"
 }
 
 // headline returns the violated property, what broke it, and the cause.
@@ -223,7 +223,7 @@ func (t *narrator) fault(w *history.Window) string {
 
 // faultVerbs describes what each fault did to the client or node that it hit.
 var faultVerbs = map[string]string{
-	faults.PauseClient: "was paused", faults.CrashClient: "crashed", faults.SkewClient: "had a wrong clock", faults.SlowWork: "worked for longer",
+	faults.PauseClient: "was paused", faults.CrashClient: "crashed", faults.SkewClient: "had a wrong clock", faults.SlowWork: "was slow at its work",
 	faults.CancelClient: "had its call cancelled", faults.CollideOwners: "had the owner id of another client", faults.BlackholeClient: "was cut off from all nodes",
 	faults.LoseRequest: "lost a request", faults.LoseReply: "lost a reply", faults.DelayRequest: "had a request delayed", faults.DelayReply: "had a reply delayed",
 	faults.SlowNetwork: "was slow", faults.PartitionNodes: "was cut off from all clients", faults.CutPubSub: "had its subscriptions cut",

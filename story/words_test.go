@@ -28,7 +28,7 @@ func TestRecordedWords(t *testing.T) {
 }
 
 func TestSpan(t *testing.T) {
-	for ns, want := range map[int64]string{0: "0 ms", 7: "7 ns", -400: "-400 ns", 7_000: "7 us", 700_000: "0.7 ms", 12_400_000: "12 ms", 12 * second: "12.0 s"} {
+	for ns, want := range map[int64]string{0: "0 ms", 7: "7 ns", -400: "-400 ns", 7_000: "7 µs", 700_000: "0.7 ms", 12_400_000: "12 ms", 12 * second: "12.0 s"} {
 		if got := span(ns); got != want {
 			t.Errorf("%d ns are shown as %s, want %s", ns, got, want)
 		}
