@@ -43,6 +43,9 @@ type refusal struct {
 	late    int64        // until when a grant is pending whose reply comes after its lease
 	empty   int64        // until when a grant may hold whose belief had ended when its reply came
 	open    []*record    // refusals whose only witness can be the next grant to return
+	excused []*record    // by an acquire of unknown outcome, since the search of windows last asked
+	unknown [2]bool      // by mode: there was an acquire of unknown outcome
+	broken  *record      // the latest that was reported
 }
 
 func newRefusal(d *keyInput) *refusal {
@@ -68,8 +71,11 @@ type refusers struct {
 	inFlight []int64          // grants that were called and have not returned: from when on each can have held
 	gone     int64            // until when the holds that have started may last
 	end      int64            // until when the last of them certainly does
-	own      map[uint32]int64 // shared and exclusive locks, by client: until when its own hold may last, which no grant to it ends
+	own      map[uint32]int64 // see ownCoexist, by client: until when its own hold may last, which no grant to it ends
 }
+
+// ownCoexist reports whether a client of a lock may be granted a hold beside one of its own.
+func ownCoexist(k history.Kind) bool { return k == history.RW || k == history.Reentrant }
 
 func noRefusers() refusers {
 	return refusers{gone: math.MinInt64, end: math.MinInt64, own: map[uint32]int64{}}
@@ -116,6 +122,7 @@ func (f *refusal) called(r *record) {
 		}
 	case r.outcome == history.Unknown:
 		f.lost[r.mode] = append(f.lost[r.mode], r)
+		f.unknown[r.mode] = true
 		if len(f.unsure) == 0 || len(f.unsure) == 1 && f.unsure[0].client != r.client {
 			f.unsure = append(f.unsure, r)
 		}
@@ -141,7 +148,7 @@ func (f *refusal) returned(r *record) {
 func (f *refusal) refused(b *record) {
 	switch {
 	case f.witnessed(b), f.excusedByRecord(b):
-	case f.single() && f.writers.pending(b.ret) > 0:
+	case f.single() && f.writers.pending(b.ret)+f.soon(b, (*record).granted) > 0:
 		f.open = append(f.open, b)
 	default:
 		f.report(b)
@@ -154,7 +161,7 @@ func (f *refusal) single() bool { return f.permits == 1 && f.d.a.header.Kind != 
 // settle judges the refusals that wait for a grant, by when it can have held at the earliest.
 func (f *refusal) settle(from int64) {
 	for _, b := range f.open {
-		if from > b.ret {
+		if from > plus(b.ret, f.d.a.header.ClockError) {
 			f.report(b)
 		}
 	}
@@ -179,25 +186,28 @@ func (f *refusal) placed(b *record) bool {
 		p.from, p.to = max(p.from, from), min(p.to, to)
 		return true
 	}
-	for m, lost := range f.lost {
+	for _, m := range []history.Mode{history.Shared, history.Exclusive} { // what refuses both modes last
+		lost := f.lost[m]
 		if i := slices.IndexFunc(lost, func(u *record) bool { return u.call <= to }); i >= 0 && mayRefuse(f.d.a.header.Kind, lost[i].mode, b.mode) {
 			f.lostAt = placement{max(lost[i].call, from), to, lost[i]}
 			f.lost[m] = slices.Delete(lost, i, i+1)
 			return true
 		}
 	}
-	return false
+	return error > 0 && f.soon(b, func(o *record) bool { return o.outcome == history.Unknown }) > 0
 }
 
 func (f *refusal) report(b *record) {
 	if f.placed(b) {
 		f.opportunities--
 		f.leave(b, unknownOutcomes)
+		f.excused = append(f.excused, b)
 		return
 	}
 	if !f.d.obeys("busy-witness") {
 		return
 	}
+	f.broken = b
 	f.foundAt(b)
 }
 
@@ -214,7 +224,7 @@ func (f *refusal) started(r *record) {
 	}
 	h := f.d.holdOf(r)
 	w.start(d, h)
-	if own, held := w.own[r.client]; f.d.a.header.Kind == history.RW && (!held || own < h.gone) {
+	if own, held := w.own[r.client]; ownCoexist(f.d.a.header.Kind) && (!held || own < h.gone) {
 		w.own[r.client] = h.gone
 	}
 	if f.empty = min(f.empty, r.ret); d.end < r.ret {
@@ -225,7 +235,7 @@ func (f *refusal) started(r *record) {
 		f.taken = slices.Insert(f.taken, at, h.gone)
 		f.taken = slices.Delete(f.taken, 0, max(len(f.taken)-f.permits, 0))
 	}
-	if f.permits == 1 {
+	if u := f.lostAt.r; u != nil && f.permits == 1 && Conflict(f.d.a.header.Kind, u.client == r.client, u.mode, r.mode) {
 		f.lostAt.r = nil
 	}
 }
@@ -235,13 +245,27 @@ func (f *refusal) witnessed(b *record) bool {
 	from := b.call - f.d.a.header.ClockError
 	if f.permits > 1 {
 		ended, _ := slices.BinarySearch(f.taken, from)
-		return f.writers.pending(b.ret)+len(f.taken)-ended >= f.permits
+		return f.writers.pending(b.ret)+f.soon(b, (*record).granted)+len(f.taken)-ended >= f.permits
 	}
 	w := &f.writers
 	if b.mode == history.Exclusive && (f.shared.pending(b.ret) > 0 || f.shared.gone >= from) {
 		return true
 	}
-	return !f.single() && w.pending(b.ret) > 0 || w.gone >= from
+	return !f.single() && w.pending(b.ret)+f.soon(b, (*record).granted) > 0 || w.gone >= from
+}
+
+// soon counts those conflicting acquires of a sort that were called after refusal b had returned, by no more than the clock error.
+func (f *refusal) soon(b *record, of func(*record) bool) (n int) {
+	error := f.d.a.header.ClockError
+	if error == 0 {
+		return 0
+	}
+	for o := range f.d.k.meeting(b.ret, plus(b.ret, error)) {
+		if o.op == history.Acquire && of(o) && o.call > b.ret && !(o.granted() && f.d.k.from(o) > plus(b.ret, error)) && mayRefuse(f.d.a.header.Kind, o.mode, b.mode) {
+			n++
+		}
+	}
+	return n
 }
 
 // excusedByRecord reports whether a grant whose reply came late, a crash or another client's attempt excuses refusal b.
@@ -292,10 +316,24 @@ func (f *refusal) keptOut(b *record) bool {
 // its reply came, because the server counts its lease from the grant.
 func (f *refusal) excusedFromSearch(b *record) bool { return f.empty >= b.call || f.excusedByRecord(b) }
 
+// excusedNow returns the refusals that were found to be excused by an acquire of unknown outcome since the last call.
+func (f *refusal) excusedNow() []*record {
+	now := f.excused
+	f.excused = f.excused[:0]
+	return now
+}
+
 // excusedByUnknown reports whether an acquire of unknown outcome excuses refusal b.
 func (f *refusal) excusedByUnknown(b *record) bool {
 	lost := func(of []*record) bool { return len(of) > 0 && mayRefuse(f.d.a.header.Kind, of[0].mode, b.mode) }
 	return slices.ContainsFunc(f.lost[:], lost) && (f.d.a.header.Kind != history.Mutex || f.d.a.header.Lease > 0 || f.d.k.cleanups || f.d.k.lastOK <= b.ret)
+}
+
+// perhapsUnknown reports whether, in an execution of all, an acquire of unknown outcome may be what explains refusal b, though a hold may explain it
+// alone.
+func (f *refusal) perhapsUnknown(b *record) bool {
+	may := func(m history.Mode) bool { return f.unknown[m] && mayRefuse(f.d.a.header.Kind, m, b.mode) }
+	return f.d.a.header.Kind != history.Mutex && f.broken != b && !slices.Contains(f.open, b) && (may(history.Shared) || may(history.Exclusive))
 }
 
 // diedHolding reports whether a crashed client may have held when b was refused.

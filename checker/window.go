@@ -71,7 +71,7 @@ type cutting struct {
 	lost    bool       // the window is too long and was dropped
 	dropped int
 	cuts    int
-	own     map[uint32]int64 // shared and exclusive locks, by client: until when its own holds may last, which no grant to it ends
+	own     map[uint32]int64 // see ownCoexist, by client: until when its own holds may last, which no grant to it ends
 }
 
 func (w *linearizability) called(r *record) {
@@ -79,6 +79,7 @@ func (w *linearizability) called(r *record) {
 		w.maybe = append(w.maybe, r)
 		w.now.maybe = w.searchedMaybe()
 	}
+	w.leaveOut(w.refused.excusedNow())
 	if r.op != history.Acquire && r.op != history.Extend || !w.d.k.matters(r) || r.outcome == history.Busy && w.full(r, r.call) {
 		return
 	}
@@ -108,7 +109,19 @@ func (w *linearizability) add(r *record) {
 	w.now.ops = append(w.now.ops, r)
 }
 
+// leaveOut leaves out refusals that an acquire of unknown outcome excuses, unless it holds for ever: see idle.
+func (w *linearizability) leaveOut(excused []*record) {
+	if w.holdsForever() {
+		return
+	}
+	for _, r := range excused {
+		w.flying = slices.DeleteFunc(w.flying, func(o *record) bool { return o == r })
+		w.drop(r)
+	}
+}
+
 func (w *linearizability) returned(r *record) {
+	w.leaveOut(w.refused.excusedNow())
 	if r.op != history.Acquire && r.op != history.Extend || !w.d.k.matters(r) {
 		return
 	}
@@ -137,7 +150,7 @@ func (w *linearizability) idle(r *record) bool {
 		return true
 	case w.holdsForever() && len(w.maybe) <= maxMaybe:
 		return false // the search places the acquires of unknown outcome
-	case !w.refused.excusedByUnknown(r):
+	case !w.refused.excusedByUnknown(r) && !w.refused.perhapsUnknown(r):
 		return false
 	case w.holdsForever():
 		w.unjudged(1, unknownOutcomes)
@@ -193,7 +206,7 @@ func (w *linearizability) drop(r *record) {
 func (w *linearizability) start(r *record) {
 	d := w.d.k.detailOf(r)
 	lingers := false
-	if w.d.a.header.Kind == history.RW {
+	if ownCoexist(w.d.a.header.Kind) {
 		lingers = w.own[r.client] > r.ret
 		w.own[r.client] = max(w.own[r.client], w.d.holdOf(r).gone)
 	}
