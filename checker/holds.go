@@ -296,7 +296,7 @@ func (p *holdPass) extend(who *clientHolds, r *record) {
 		return
 	}
 	if r.outcome == history.OK {
-		p.claim(h, r)
+		p.claim(who, h, r)
 	}
 	p.extended(who, h, r)
 }
@@ -350,7 +350,7 @@ func (p *holdPass) undrop(who *clientHolds, r *record) {
 func (p *holdPass) release(who *clientHolds, r *record) {
 	h := p.find(who, r)
 	if h != nil && r.outcome == history.OK {
-		p.claim(h, r)
+		p.claim(who, h, r)
 	}
 	if h == nil {
 		p.ownerless(who, p.named(r))

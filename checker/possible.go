@@ -167,8 +167,14 @@ func (p *holdPass) deny(h *openHold, r *record) {
 	}
 }
 
-// claim records an accepted operation if its hold was certainly gone by its call, whatever else was under way.
-func (p *holdPass) claim(h *openHold, r *record) {
+// claim records an accepted operation if its hold was certainly gone by its call, whatever else was under way, and it can mean no other: without a token
+// it may mean any that is open.
+func (p *holdPass) claim(who *clientHolds, h *openHold, r *record) {
+	if p.k.tokenOf(r) == 0 && slices.ContainsFunc(who.open, func(o *openHold) bool {
+		return o != h && o.closed > r.call && o.r.ret <= r.call && mayMean(r, 0, o.r, o.token) && p.kept(o, r)
+	}) {
+		return
+	}
 	last := h.renewed(func(n notice) bool { return !n.again })
 	switch end := last.leaseEnd(p, r.call); {
 	case end < r.call:

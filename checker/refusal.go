@@ -132,6 +132,7 @@ func (f *refusal) called(r *record) {
 }
 
 func (f *refusal) returned(r *record) {
+	f.lostAt.renew(f.d.a.header, r)
 	if !f.applies || r.op != history.Acquire && r.op != history.Extend {
 		return
 	}
@@ -171,7 +172,15 @@ func (f *refusal) settle(from int64) {
 // placement is when the hold of an acquire of unknown outcome can have begun: one interval for all that it excuses.
 type placement struct {
 	from, to int64
+	renewed  int64   // of a re-entrant client: the latest of its operations that may have renewed the hold
 	r        *record // nil = none
+}
+
+// renew records an operation of the client of a placed hold that may have renewed it.
+func (p *placement) renew(h history.Header, r *record) {
+	if p.r != nil && h.Kind == history.Reentrant && r.client == p.r.client && r.outcome == history.OK && r.call <= plus(max(p.to, p.renewed), keep(h)) {
+		p.renewed = max(p.renewed, r.ret)
+	}
 }
 
 // placed reports whether an acquire of unknown outcome excuses refusal b: the one that excused those before it, unless that would need two times or a
@@ -185,11 +194,13 @@ func (f *refusal) placed(b *record) bool {
 	if p := &f.lostAt; p.r != nil && mayRefuse(f.d.a.header.Kind, p.r.mode, b.mode) && max(p.from, from) <= min(p.to, to) {
 		p.from, p.to = max(p.from, from), min(p.to, to)
 		return true
+	} else if p.r != nil && p.renewed >= from && mayRefuse(f.d.a.header.Kind, p.r.mode, b.mode) {
+		return true
 	}
 	for _, m := range []history.Mode{history.Shared, history.Exclusive} { // what refuses both modes last
 		lost := f.lost[m]
 		if i := slices.IndexFunc(lost, func(u *record) bool { return u.call <= to }); i >= 0 && mayRefuse(f.d.a.header.Kind, lost[i].mode, b.mode) {
-			f.lostAt = placement{max(lost[i].call, from), to, lost[i]}
+			f.lostAt = placement{from: max(lost[i].call, from), to: to, renewed: math.MinInt64, r: lost[i]}
 			f.lost[m] = slices.Delete(lost, i, i+1)
 			return true
 		}

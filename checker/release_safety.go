@@ -188,8 +188,8 @@ func (s *releaseSafety) fate(v *detail, i interval, r *record, until int64) (gon
 			refused := o.saysGone()
 			next, gone = o.call, refused && o.ret < end
 		case o.granted() && !its && !s.several && s.excludes(v.began, o):
-			if plus(o.ret, s.d.a.header.ClockError) < end && s.d.k.from(o) > i.start {
-				taken = min(taken, o.ret)
+			if by := plus(o.ret, s.d.a.header.ClockError); by < end && s.d.k.from(o) > i.start {
+				taken = min(taken, by)
 			}
 		}
 	}
