@@ -110,8 +110,8 @@ func (a *archive) addDetail(k *keyLog, r *record, op *history.Operation) error {
 	if op.Op == history.Write && op.HasValue {
 		d.role, d.until, d.end = valued, op.Read, op.Wrote
 	}
-	if op.Asked != 0 && r.granted() {
-		d.rare = k.rares.Add(rare{asked: op.Asked})
+	if op.WasAsked() && r.granted() {
+		d.rare = k.rares.Add(rare{asked: op.Asked, known: true})
 	}
 	r.detail = k.details.Add(d)
 	if !r.granted() {
@@ -183,7 +183,8 @@ func (a *archive) operation(k *keyLog, r *record) history.Operation {
 			op.HasValue, op.Read, op.Wrote = true, d.until, d.end
 		case r.op != history.Write:
 			op.ValidUntil = d.until
-			op.Asked = k.asked(r)
+			at, known := k.asked(r)
+			op.Asked, op.AskedAtZero = at, known && at == 0
 		}
 	}
 	if token != 0 {

@@ -65,7 +65,7 @@ func (p *holdPass) protectedUntil(r *record) (until, doubt int64) {
 	case h.Lease == 0:
 		return never, never
 	}
-	if asked := p.k.asked(r); asked != 0 {
+	if asked, known := p.k.asked(r); known {
 		end := plus(asked, h.Lease-h.Drift)
 		return end, end
 	}
@@ -165,14 +165,17 @@ func (p *holdPass) finish(h *openHold, doubt int64) {
 // rare has what few details need.
 type rare struct {
 	asked int64 // acquires: when the granted attempt began
+	known bool  // asked is
 	doubt int64 // beliefs with an unknown end: the latest that it can have been
 }
 
-func (k *keyLog) asked(r *record) int64 {
+// asked returns when the granted attempt of an acquire began, if that is known.
+func (k *keyLog) asked(r *record) (at int64, known bool) {
 	if d := k.detailOf(r); d.rare != 0 {
-		return k.rares.At(d.rare).asked
+		x := k.rares.At(d.rare)
+		return x.asked, x.known
 	}
-	return 0
+	return 0, false
 }
 
 // doubt notes that a belief may have lasted until t.

@@ -31,7 +31,7 @@ const clockGrain = 1_000_000
 
 // from returns the earliest instant at which the server can have granted r.
 func (k *keyLog) from(r *record) int64 {
-	if asked := k.asked(r); asked != 0 { // times may be negative
+	if asked, known := k.asked(r); known {
 		return max(r.call, asked)
 	}
 	return r.call

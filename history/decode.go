@@ -43,6 +43,7 @@ func (s *scanner) operationField(op *Operation, name []byte) int {
 		return hasMode
 	case "asked":
 		op.Asked = s.instant()
+		op.AskedAtZero = op.Asked == 0
 	case "call":
 		op.Call = s.instant()
 		return hasCall
@@ -148,7 +149,7 @@ func (s *scanner) checkOperation(op *Operation, has int) {
 	if has&(hasRead|hasWrote) == hasRead || has&(hasRead|hasWrote) == hasWrote {
 		s.failLine("expected read and wrote together: the value read before and the value stored")
 	}
-	if op.Asked != 0 && op.Op == Acquire && (op.Asked < op.Call || op.Asked > op.Return) {
+	if op.WasAsked() && op.Op == Acquire && (op.Asked < op.Call || op.Asked > op.Return) {
 		s.failLine("expected asked between call %d and return %d, found %d", op.Call, op.Return, op.Asked)
 	}
 	op.ModeNamed = has&hasMode != 0 && op.Op != Acquire && op.Mode == Exclusive

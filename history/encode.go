@@ -17,7 +17,7 @@ func AppendOperation(b []byte, op *Operation) []byte {
 	}
 	b = appendInt(b, `,"call":`, op.Call)
 	b = appendInt(b, `,"return":`, op.Return)
-	if op.Asked != 0 {
+	if op.WasAsked() {
 		b = appendInt(b, `,"asked":`, op.Asked)
 	}
 	if op.Outcome != None {

@@ -97,21 +97,25 @@ func (o Outcome) String() string { return outcomeNames[min(int(o), len(outcomeNa
 // Operation is one line of a history. Call and Return are nanoseconds on the run's monotonic base; the
 // interval is closed. Return of an unknown outcome is when the client gave up.
 type Operation struct {
-	ID         uint64
-	Client     string
-	Op         Op
-	Key        string
-	Mode       Mode
-	ModeNamed  bool  // use, release, extend, lost: the mode Exclusive was recorded, not defaulted
-	Asked      int64 // acquire: when the granted attempt began, within [Call, Return]; 0 = not known
-	Call       int64
-	Return     int64
-	Outcome    Outcome
-	Token      string // "" where the lock has no unique tokens
-	ValidUntil int64  // 0 = the lock gave none; math.MaxInt64 = until it notifies of a loss
-	Fence      uint64 // 0 = none
-	HasValue   bool   // Read and Wrote are set
-	Read       int64  // write: the value the client had read before
-	Wrote      int64  // write: the value it stored
-	Err        string // text of the error, for people; the checker ignores it
+	ID          uint64
+	Client      string
+	Op          Op
+	Key         string
+	Mode        Mode
+	ModeNamed   bool  // use, release, extend, lost: the mode Exclusive was recorded, not defaulted
+	Asked       int64 // acquire: when the granted attempt began, within [Call, Return]; 0 = not known, see WasAsked
+	AskedAtZero bool  // Asked is known, and 0
+	Call        int64
+	Return      int64
+	Outcome     Outcome
+	Token       string // "" where the lock has no unique tokens
+	ValidUntil  int64  // 0 = the lock gave none; math.MaxInt64 = until it notifies of a loss
+	Fence       uint64 // 0 = none
+	HasValue    bool   // Read and Wrote are set
+	Read        int64  // write: the value the client had read before
+	Wrote       int64  // write: the value it stored
+	Err         string // text of the error, for people; the checker ignores it
 }
+
+// WasAsked reports whether Asked is known.
+func (op *Operation) WasAsked() bool { return op.Asked != 0 || op.AskedAtZero }

@@ -55,7 +55,7 @@ func (p *packer) operation(op *Operation) {
 	b = binary.AppendVarint(b, op.Call-p.last)
 	b = binary.AppendVarint(b, op.Return-op.Call)
 	p.last = op.Return
-	if op.Asked != 0 {
+	if op.WasAsked() {
 		b = binary.AppendVarint(b, op.Asked-op.Call)
 	}
 	if op.Token != "" {
@@ -81,7 +81,7 @@ func operationKind(op *Operation) (flags byte) {
 	if op.Mode == Shared {
 		flags |= packedShared
 	}
-	if op.Asked != 0 {
+	if op.WasAsked() {
 		flags |= packedAsked
 	}
 	if op.ModeNamed {

@@ -53,6 +53,7 @@ func (u *unpacker) operation(kind byte) Operation {
 	u.last = op.Return
 	if kind&packedAsked != 0 {
 		op.Asked = op.Call + u.varint()
+		op.AskedAtZero = op.Asked == 0
 	}
 	if flags&packedToken != 0 {
 		op.Token = u.text()

@@ -67,10 +67,10 @@ func (t *narrator) sayEnds(h *checker.Hold) {
 		case b.To > t.known() || last && h.LatestEnd > b.To || t.endedBy(h, b.To):
 		case b.To > b.From && told(h, b.To):
 			t.say(b.To, 2, true, fmt.Sprintf("%s held until %s, as the lock had told it", shortened(h.Client), t.ms(b.To)))
-		case b.To > b.From && (last || h.Acquire.Asked != 0):
+		case b.To > b.From && (last || h.Acquire.WasAsked()):
 			t.say(b.To, 2, true, fmt.Sprintf("%s held until %s, counting its lease from its request", shortened(h.Client), t.ms(b.To)))
 		case b.To > b.From: // when the granted request was sent is not known
-		case h.Acquire.Asked != 0: // else the end is not known
+		case i == 0 && h.Acquire.WasAsked(): // else the end is not known
 			t.say(b.To, 2, true, fmt.Sprintf("at %s, when %s was told of it, its hold was over", t.ms(b.To), shortened(h.Client)))
 		}
 	}

@@ -232,8 +232,9 @@ func (c *Client) addTimes(op *history.Operation, g impls.Grant) {
 	if g.ValidUntil.IsZero() && c.leased {
 		op.ValidUntil = asked + int64(c.config.Lease)
 	}
-	if asked != 0 {
+	if !g.Asked.IsZero() {
 		op.Asked = min(max(asked, op.Call), op.Return) // the client's clock may drift between two readings
+		op.AskedAtZero = op.Asked == 0
 	}
 }
 
