@@ -13,7 +13,8 @@ type pageGenerator struct {
 	*rand.Rand
 	h       history.Header
 	clients int
-	tokens  int // of ten grants, how many have one
+	tokens  int  // of ten grants, how many have one
+	named   bool // every operation has the token of its hold
 	fences  bool
 	modes   bool // operations state their mode
 	told    int  // valid-until: never, as it is, too long
@@ -190,7 +191,7 @@ func (g *pageGenerator) about(op *history.Operation, mine []int) (grant, at int)
 	if g.IntN(4) == 0 {
 		grant = mine[g.IntN(len(mine))]
 	}
-	if op.Token = g.ops[grant].Token; g.IntN(8) == 0 {
+	if op.Token = g.ops[grant].Token; g.IntN(8) == 0 && !g.named {
 		op.Token = ""
 	}
 	if g.modes {

@@ -117,8 +117,12 @@ func (f *refusal) called(r *record) {
 	case r.granted() && f.d.k.detailOf(r).role == starts:
 		w := f.of(r.mode)
 		w.inFlight = append(w.inFlight, f.d.k.from(r))
-		if f.permits == 1 && f.d.k.detailOf(r).end < r.ret { // of several permits it is one, as it is in flight and then possible
+		switch {
+		case f.d.k.detailOf(r).end >= r.ret:
+		case f.permits == 1:
 			f.late = max(f.late, r.ret)
+		default: // of several permits it is one, as it is in flight and then possible; no window contains it
+			f.empty = max(f.empty, r.ret)
 		}
 	case r.outcome == history.Unknown:
 		f.lost[r.mode] = append(f.lost[r.mode], r)
@@ -149,7 +153,7 @@ func (f *refusal) returned(r *record) {
 func (f *refusal) refused(b *record) {
 	switch {
 	case f.witnessed(b), f.excusedByRecord(b):
-	case f.single() && f.writers.pending(b.ret)+f.soon(b, (*record).granted) > 0:
+	case f.single() && f.writers.pending(plus(b.ret, f.d.a.header.ClockError))+f.soon(b, (*record).granted) > 0:
 		f.open = append(f.open, b)
 	default:
 		f.report(b)
@@ -186,10 +190,11 @@ func (p *placement) renew(h history.Header, r *record) {
 // placed reports whether an acquire of unknown outcome excuses refusal b: the one that excused those before it, unless that would need two times or a
 // grant came between, or else one that has excused nothing.
 func (f *refusal) placed(b *record) bool {
-	if f.d.a.header.Lease == 0 {
-		return f.excusedByUnknown(b)
-	}
 	error := f.d.a.header.ClockError
+	soon := error > 0 && f.soon(b, func(o *record) bool { return o.outcome == history.Unknown }) > 0
+	if f.d.a.header.Lease == 0 {
+		return f.excusedByUnknown(b) || soon && f.mayHoldLate(b)
+	}
 	from, to := b.call-error-f.d.a.header.Lease-slack(f.d.a.header), b.ret+error
 	if p := &f.lostAt; p.r != nil && mayRefuse(f.d.a.header.Kind, p.r.mode, b.mode) && max(p.from, from) <= min(p.to, to) {
 		p.from, p.to = max(p.from, from), min(p.to, to)
@@ -205,7 +210,7 @@ func (f *refusal) placed(b *record) bool {
 			return true
 		}
 	}
-	return error > 0 && f.soon(b, func(o *record) bool { return o.outcome == history.Unknown }) > 0
+	return soon
 }
 
 func (f *refusal) report(b *record) {
@@ -238,7 +243,10 @@ func (f *refusal) started(r *record) {
 	if own, held := w.own[r.client]; ownCoexist(f.d.a.header.Kind) && (!held || own < h.gone) {
 		w.own[r.client] = h.gone
 	}
-	if f.empty = min(f.empty, r.ret); d.end < r.ret {
+	if f.permits == 1 { // what was possible before has ended
+		f.empty = min(f.empty, r.ret)
+	}
+	if d.end < r.ret {
 		f.empty = max(f.empty, h.gone)
 	}
 	if f.permits > 1 && h.began == r {
@@ -256,23 +264,23 @@ func (f *refusal) witnessed(b *record) bool {
 	from := b.call - f.d.a.header.ClockError
 	if f.permits > 1 {
 		ended, _ := slices.BinarySearch(f.taken, from)
-		return f.writers.pending(b.ret)+f.soon(b, (*record).granted)+len(f.taken)-ended >= f.permits
+		return f.writers.pending(plus(b.ret, f.d.a.header.ClockError))+f.soon(b, (*record).granted)+len(f.taken)-ended >= f.permits
 	}
 	w := &f.writers
-	if b.mode == history.Exclusive && (f.shared.pending(b.ret) > 0 || f.shared.gone >= from) {
+	if b.mode == history.Exclusive && (f.shared.pending(plus(b.ret, f.d.a.header.ClockError)) > 0 || f.shared.gone >= from) {
 		return true
 	}
-	return !f.single() && w.pending(b.ret)+f.soon(b, (*record).granted) > 0 || w.gone >= from
+	return !f.single() && w.pending(plus(b.ret, f.d.a.header.ClockError))+f.soon(b, (*record).granted) > 0 || w.gone >= from
 }
 
-// soon counts those conflicting acquires of a sort that were called after refusal b had returned, by no more than the clock error.
+// soon counts those conflicting acquires of a sort that were called when or after refusal b returned, by no more than the clock error.
 func (f *refusal) soon(b *record, of func(*record) bool) (n int) {
 	error := f.d.a.header.ClockError
 	if error == 0 {
 		return 0
 	}
 	for o := range f.d.k.meeting(b.ret, plus(b.ret, error)) {
-		if o.op == history.Acquire && of(o) && o.call > b.ret && !(o.granted() && f.d.k.from(o) > plus(b.ret, error)) && mayRefuse(f.d.a.header.Kind, o.mode, b.mode) {
+		if o.op == history.Acquire && of(o) && o.call >= b.ret && !(o.granted() && f.d.k.from(o) > plus(b.ret, error)) && mayRefuse(f.d.a.header.Kind, o.mode, b.mode) {
 			n++
 		}
 	}
@@ -337,7 +345,12 @@ func (f *refusal) excusedNow() []*record {
 // excusedByUnknown reports whether an acquire of unknown outcome excuses refusal b.
 func (f *refusal) excusedByUnknown(b *record) bool {
 	lost := func(of []*record) bool { return len(of) > 0 && mayRefuse(f.d.a.header.Kind, of[0].mode, b.mode) }
-	return slices.ContainsFunc(f.lost[:], lost) && (f.d.a.header.Kind != history.Mutex || f.d.a.header.Lease > 0 || f.d.k.cleanups || f.d.k.lastOK <= b.ret)
+	return slices.ContainsFunc(f.lost[:], lost) && f.mayHoldLate(b)
+}
+
+// mayHoldLate reports whether the hold of an acquire of unknown outcome may be there at refusal b: if it never ends, no grant comes after it.
+func (f *refusal) mayHoldLate(b *record) bool {
+	return f.d.a.header.Kind != history.Mutex || f.d.a.header.Lease > 0 || f.d.k.cleanups || f.d.k.lastOK <= b.ret
 }
 
 // perhapsUnknown reports whether, in an execution of all, an acquire of unknown outcome may be what explains refusal b, though a hold may explain it
