@@ -71,6 +71,7 @@ type refusers struct {
 	inFlight []int64          // grants that were called and have not returned: from when on each can have held
 	gone     int64            // until when the holds that have started may last
 	end      int64            // until when the last of them certainly does
+	last     int64            // when the latest grant returned
 	own      map[uint32]int64 // see ownCoexist, by client: until when its own hold may last, which no grant to it ends
 }
 
@@ -78,7 +79,7 @@ type refusers struct {
 func ownCoexist(k history.Kind) bool { return k == history.RW || k == history.Reentrant }
 
 func noRefusers() refusers {
-	return refusers{gone: math.MinInt64, end: math.MinInt64, own: map[uint32]int64{}}
+	return refusers{gone: math.MinInt64, end: math.MinInt64, last: math.MinInt64, own: map[uint32]int64{}}
 }
 
 // cut records that a conflicting hold started: those before it have ended by now, unless they overlap.
@@ -234,10 +235,13 @@ func (f *refusal) started(r *record) {
 		i := slices.Index(w.inFlight, from)
 		w.inFlight = slices.Delete(w.inFlight, i, i+1)
 	}
-	f.writers.cut(r.client, r.ret)
-	if r.mode == history.Exclusive {
-		f.shared.cut(r.client, r.ret)
+	for _, before := range []*refusers{&f.writers, &f.shared} {
+		conflicts := before == &f.writers || r.mode == history.Exclusive
+		if error := f.d.a.header.ClockError; conflicts && (error == 0 || plus(before.last, error) < from) { // by exact clocks, it may have come first
+			before.cut(r.client, r.ret)
+		}
 	}
+	w.last = max(w.last, r.ret)
 	h := f.d.holdOf(r)
 	w.start(d, h)
 	if own, held := w.own[r.client]; ownCoexist(f.d.a.header.Kind) && (!held || own < h.gone) {
