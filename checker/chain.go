@@ -202,7 +202,7 @@ func (c *chain) continued(from way, w *record, tries *int, seen map[string]bool,
 		}
 	}
 	for _, u := range c.unsure {
-		if u.call > by || slices.Contains(from.used, u) || !c.fits(from, u) {
+		if u.call > by || slices.Contains(from.used, u) || !c.fits(from, u) || c.awaits(from, u) {
 			continue
 		}
 		to := c.then(from, u, true)
@@ -215,10 +215,12 @@ func (c *chain) continued(from way, w *record, tries *int, seen map[string]bool,
 
 // may reports whether an accepted write may be the next.
 func (c *chain) may(from way, r *record) bool {
-	if slices.Contains(from.placed, r) || !c.fits(from, r) {
-		return false
-	}
-	return !slices.ContainsFunc(c.open, func(o *record) bool { // a client does one thing after the other
+	return !slices.Contains(from.placed, r) && c.fits(from, r) && !c.awaits(from, r)
+}
+
+// awaits reports whether an earlier write of the same client is not placed yet: a client does one thing after the other, whatever the clock error.
+func (c *chain) awaits(from way, r *record) bool {
+	return slices.ContainsFunc(c.open, func(o *record) bool {
 		return o != r && o.client == r.client && o.ret <= r.call && o.call < r.ret && !slices.Contains(from.placed, o)
 	})
 }

@@ -4,6 +4,11 @@ import "github.com/lockbench/lockbench/history"
 
 // storeRows are about the writes that the guarded store accepted.
 var storeRows = []row{
+	// The clock error orders the operations of two clients, not those of one: what a comes to write later can't explain its second write.
+	{name: "a chain broken by one client, before a write of unknown outcome", head: history.Header{Kind: history.Mutex, ClockError: 2 * msec}, ops: `
+		a write 19 19 ok read=2 wrote=3
+		a write 20 21 ok read=2 wrote=3
+		a write 22 22 unknown read=3 wrote=2`, want: "store-integrity×1"},
 	{name: "a chain of updates", head: forever, ops: `
 		a write 0 1 ok read=0 wrote=1
 		b write 2 3 ok read=1 wrote=2`},
