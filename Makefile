@@ -30,7 +30,8 @@ fuzz:
 # What the locks cost, measured anew on this machine (about five minutes; leave it alone meanwhile), and the tables of the pages.
 BENCHED = set-nx-ex,token,fenced,fair,handoff,redisson,redlock,rw-lease,semaphore,redsync,redsync-normalised,redislock-normalised,rueidislock,rueidislock-normalised
 bench:
-	go run ./cmd/lockbench bench --locks $(BENCHED) --clients 1,8,32 --duration 4s --server process --seed 1 --store results/baseline/bench.json
+	go build -o lockbench ./cmd/lockbench
+	./lockbench bench --locks $(BENCHED) --clients 1,8,32 --duration 4s --server process --seed 1 --store results/baseline/bench.json || test $$? = 1 # a lock broke meanwhile
 	go test ./cmd/lockbench -run Readme -update
 
 # Released libraries before the kit, in a module of their own.

@@ -219,7 +219,7 @@ func TestReadmeCounts(t *testing.T) {
 		}
 	}
 	want := fmt.Sprintf("It ships %d locks: %d as five articles and the Redis documentation print them, %d that improve on those, and %d configurations of three released libraries. "+
-		"Every suite also runs %d locks with a planted bug", len(catalogue.Locks()), counts["printed"], counts["ours"], counts["library"], len(catalogue.Planted()))
+		"A whole suite also runs %d locks with a planted bug", len(catalogue.Locks()), counts["printed"], counts["ours"], counts["library"], len(catalogue.Planted()))
 	if text := strings.Join(strings.Fields(readPage(t, "README.md")), " "); !strings.Contains(text, want) {
 		t.Errorf("README.md does not say: %s", want)
 	}

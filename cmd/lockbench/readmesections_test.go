@@ -126,9 +126,17 @@ func chooseTable(t *testing.T) string {
 		if !ok {
 			t.Errorf("the stored bench has no lock %s", (*row)[0])
 		}
-		*row = append(*row, report.Figure(c.Figures["requests"]), report.Figure(c.Figures["hand-over.trips.p50"]))
+		*row = append(*row, report.Figure(c.Figures["requests"]), measured(c.Figures["hand-over.trips.p50"]))
 	}
 	return short.Replace(table(rows))
+}
+
+// measured is a figure; "–" if its interval is wider than its value.
+func measured(f results.Figure) string {
+	if f.Value != nil && f.Low != nil && f.High != nil && *f.High-*f.Low > *f.Value {
+		return "–"
+	}
+	return report.Figure(f)
 }
 
 func survivesTable(t *testing.T) string {
