@@ -170,12 +170,12 @@ func (p *holdPass) deny(h *openHold, r *record) {
 // claim records an accepted operation if its hold was certainly gone by its call, whatever else was under way, and it can mean no other: without a token
 // it may mean any that is open.
 func (p *holdPass) claim(who *clientHolds, h *openHold, r *record) {
-	others := slices.DeleteFunc(slices.Clone(who.open), func(o *openHold) bool {
-		return p.k.tokenOf(r) != 0 || o == h || o.closed <= r.call || o.r.ret > r.call || !mayMean(r, 0, o.r, o.token)
-	})
-	if slices.ContainsFunc(others, func(o *openHold) bool { // a reply that one of them is gone may have meant another
+	if p.k.tokenOf(r) == 0 && slices.ContainsFunc(who.open, func(o *openHold) bool {
+		if o == h || o.closed <= r.call || o.r.ret > r.call || !mayMean(r, 0, o.r, o.token) {
+			return false
+		}
 		last := o.renewed(func(notice) bool { return true })
-		return last.leaseEnd(p, r.call) >= r.call
+		return last.leaseEnd(p, r.call) >= r.call // a reply that it is gone may have meant another
 	}) {
 		return
 	}
