@@ -8,7 +8,7 @@ import (
 )
 
 // shows returns what a search finds broken for each planted bug, and why. A fence that is taken apart from the grant has no cause of its own: the cause is
-// what let the grants cross. Other planted bugs need a scenario, because the small setting of a search
+// what let the grants cross, the end of a lease. Other planted bugs need a scenario, because the small setting of a search
 // has no client that extends by hand, no long queue, and no waiter for more than a lease.
 func shows() map[string]string {
 	return map[string]string{
@@ -17,7 +17,7 @@ func shows() map[string]string {
 		"bug-same-token":        "mutual-exclusion/mis-unlock",
 		"bug-unknown-is-busy":   "refusal/ambiguous-reply",
 		"bug-lease-from-reply":  "mutual-exclusion/overbelief",
-		"bug-fence-apart":       "fencing-order",
+		"bug-fence-apart":       "fencing-order/lease-overrun",
 		"bug-readers-cleared":   "mutual-exclusion/reader-evicted",
 		"bug-upgrade-race":      "mutual-exclusion/double-grant",
 		"bug-eternal-claim":     "progress/orphan",

@@ -99,7 +99,7 @@ func TestBugListIsComplete(t *testing.T) {
 		}
 		for _, s := range b.Shows {
 			property, cause, _ := strings.Cut(s, "/")
-			if cause == "" && b.Name != "fence-apart" { // whose cause is whatever let the grants cross
+			if cause == "" {
 				t.Errorf("%s: %s without a cause", b.Name, property)
 			}
 			if !slices.Contains(properties, verdicts.Property(property)) {
@@ -124,13 +124,13 @@ func TestBugListIsComplete(t *testing.T) {
 var properties = []verdicts.Property{verdicts.MutualExclusion, verdicts.ExclusiveUse, verdicts.StoreIntegrity, verdicts.ReleaseSafety,
 	verdicts.FencingOrder, verdicts.Progress, verdicts.Refusal, verdicts.Reentrancy, verdicts.Renewal, verdicts.Fairness}
 
-// fake is a run that breaks the given property of each lock.
-func fake(breaks map[string]verdicts.Property, windows []history.Window) func(context.Context, harness.Experiment) (*harness.Outcome, error) {
+// fake is a run in which each lock breaks the given property for the given cause.
+func fake(breaks map[string]verdicts.Break, windows []history.Window) func(context.Context, harness.Experiment) (*harness.Outcome, error) {
 	return func(_ context.Context, e harness.Experiment) (*harness.Outcome, error) {
 		v := checker.Verdict{Verdict: checker.Pass}
-		if p, ok := breaks[e.Variant.Name]; ok {
+		if b, ok := breaks[e.Variant.Name]; ok {
 			v.Verdict = checker.Fail
-			v.Properties = []checker.Property{{Name: p, Verdict: checker.Fail, Violations: 1, Causes: map[verdicts.Cause]int{verdicts.MisUnlock: 1, verdicts.Overbelief: 1}}}
+			v.Properties = []checker.Property{{Name: b.Property, Verdict: checker.Fail, Violations: 1, Causes: map[verdicts.Cause]int{b.Cause: 1}}}
 		}
 		run := results.Run{Lock: e.Variant.Name, Scenario: e.Scenario.Name}
 		return &harness.Outcome{Run: run, Result: results.NewResult(run, v), Verdict: &v, Windows: windows}, nil
@@ -139,21 +139,22 @@ func fake(breaks map[string]verdicts.Property, windows []history.Window) func(co
 
 func TestWhatCountsAsReproduced(t *testing.T) {
 	stalled := []history.Window{{Fault: "pause-client"}}
+	overbelief := verdicts.Break{Property: verdicts.MutualExclusion, Cause: verdicts.Overbelief}
 	tests := []struct {
 		name    string
 		bug     string
-		breaks  map[string]verdicts.Property
+		breaks  map[string]verdicts.Break
 		windows []history.Window
 		want    bool
 		why     string
 	}{
-		{"the bug is seen", "plain-del-mis-unlock", map[string]verdicts.Property{"set-nx-ex": verdicts.MutualExclusion}, stalled, true, ""},
+		{"the bug is seen", "plain-del-mis-unlock", map[string]verdicts.Break{"set-nx-ex": {Property: verdicts.MutualExclusion, Cause: verdicts.MisUnlock}}, stalled, true, ""},
 		{"nothing is seen", "plain-del-mis-unlock", nil, stalled, false, "was observed in 4 runs"},
-		{"something else is seen", "plain-del-mis-unlock", map[string]verdicts.Property{"set-nx-ex": verdicts.Progress}, stalled, false, "was observed in 4 runs"},
-		{"the control survives", "K5", map[string]verdicts.Property{"bug-redlock-one-look": verdicts.MutualExclusion}, stalled, true, ""},
-		{"the control breaks, too", "K5", map[string]verdicts.Property{"bug-redlock-one-look": verdicts.MutualExclusion, "redlock": verdicts.MutualExclusion},
+		{"something else is seen", "plain-del-mis-unlock", map[string]verdicts.Break{"set-nx-ex": {Property: verdicts.Progress, Cause: verdicts.MisUnlock}}, stalled, false, "was observed in 4 runs"},
+		{"the control survives", "K5", map[string]verdicts.Break{"bug-redlock-one-look": overbelief}, stalled, true, ""},
+		{"the control breaks, too", "K5", map[string]verdicts.Break{"bug-redlock-one-look": overbelief, "redlock": overbelief},
 			stalled, false, "the control "},
-		{"no fault hit the control", "K5", map[string]verdicts.Property{"bug-redlock-one-look": verdicts.MutualExclusion}, nil, false, "no fault was injected"},
+		{"no fault hit the control", "K5", map[string]verdicts.Break{"bug-redlock-one-look": overbelief}, nil, false, "no fault was injected"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
