@@ -183,8 +183,9 @@ func (a *archive) operation(k *keyLog, r *record) history.Operation {
 			op.HasValue, op.Read, op.Wrote = true, d.until, d.end
 		case r.op != history.Write:
 			op.ValidUntil = d.until
-			at, known := k.asked(r)
-			op.Asked, op.AskedAtZero = at, known && at == 0
+			if at, known := k.asked(r); known {
+				op.SetAsked(at)
+			}
 		}
 	}
 	if token != 0 {

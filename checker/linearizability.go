@@ -67,7 +67,7 @@ func (l *linearizability) done() {
 		l.applies, l.note = false, "not asked for"
 		return
 	}
-	l.leaveOut(l.refused.excusedNow())
+	l.leaveOut()
 	l.close(l.now)
 	all := append(l.suspicious, l.clean.kept...)
 	share := budget / int64(max(1, len(all))) / int64(len(l.d.a.keys))

@@ -41,7 +41,7 @@ type refusal struct {
 	lostAt  placement    // of the one that excuses the current refusals
 	unsure  []*record    // the first attempts of unknown outcome of two clients
 	late    int64        // until when a grant is pending whose reply comes after its lease
-	empty   int64        // until when a grant may hold whose belief had ended when its reply came
+	empty   int64        // until when a grant may hold, or is pending, whose belief had ended when its reply came
 	open    []*record    // refusals whose only witness can be the next grant to return
 	excused []*record    // by an acquire of unknown outcome, since the search of windows last asked
 	unknown [2]bool      // by mode: there was an acquire of unknown outcome
@@ -154,7 +154,7 @@ func (f *refusal) returned(r *record) {
 func (f *refusal) refused(b *record) {
 	switch {
 	case f.witnessed(b), f.excusedByRecord(b):
-	case f.single() && f.writers.pending(plus(b.ret, f.d.a.header.ClockError))+f.soon(b, (*record).granted) > 0:
+	case f.single() && f.coming(b) > 0:
 		f.open = append(f.open, b)
 	default:
 		f.report(b)
@@ -167,7 +167,7 @@ func (f *refusal) single() bool { return f.permits == 1 && f.d.a.header.Kind != 
 // settle judges the refusals that wait for a grant, by when it can have held at the earliest.
 func (f *refusal) settle(from int64) {
 	for _, b := range f.open {
-		if from > plus(b.ret, f.d.a.header.ClockError) {
+		if from > f.latest(b) {
 			f.report(b)
 		}
 	}
@@ -191,17 +191,19 @@ func (p *placement) renew(h history.Header, r *record) {
 // placed reports whether an acquire of unknown outcome excuses refusal b: the one that excused those before it, unless that would need two times or a
 // grant came between, or else one that has excused nothing.
 func (f *refusal) placed(b *record) bool {
-	error := f.d.a.header.ClockError
-	soon := error > 0 && f.soon(b, func(o *record) bool { return o.outcome == history.Unknown }) > 0
+	soon := func() bool { return f.soon(b, func(o *record) bool { return o.outcome == history.Unknown }) > 0 }
 	if f.d.a.header.Lease == 0 {
-		return f.excusedByUnknown(b) || soon && f.mayHoldLate(b)
+		return f.excusedByUnknown(b) || f.mayHoldLate(b) && soon()
 	}
-	from, to := b.call-error-f.d.a.header.Lease-slack(f.d.a.header), b.ret+error
-	if p := &f.lostAt; p.r != nil && mayRefuse(f.d.a.header.Kind, p.r.mode, b.mode) && max(p.from, from) <= min(p.to, to) {
-		p.from, p.to = max(p.from, from), min(p.to, to)
-		return true
-	} else if p.r != nil && p.renewed >= from && mayRefuse(f.d.a.header.Kind, p.r.mode, b.mode) {
-		return true
+	from, to := b.call-f.d.a.header.ClockError-f.d.a.header.Lease-slack(f.d.a.header), f.latest(b)
+	if p := &f.lostAt; p.r != nil && mayRefuse(f.d.a.header.Kind, p.r.mode, b.mode) {
+		switch {
+		case max(p.from, from) <= min(p.to, to):
+			p.from, p.to = max(p.from, from), min(p.to, to)
+			return true
+		case p.renewed >= from:
+			return true
+		}
 	}
 	for _, m := range []history.Mode{history.Shared, history.Exclusive} { // what refuses both modes last
 		lost := f.lost[m]
@@ -211,7 +213,7 @@ func (f *refusal) placed(b *record) bool {
 			return true
 		}
 	}
-	return soon
+	return soon()
 }
 
 func (f *refusal) report(b *record) {
@@ -228,6 +230,13 @@ func (f *refusal) report(b *record) {
 	f.foundAt(b)
 }
 
+// cut records that a hold that conflicts with those of w has started, unless by exact clocks it may have come before one of them.
+func (f *refusal) cut(w *refusers, r *record, from int64) {
+	if error := f.d.a.header.ClockError; error == 0 || plus(w.last, error) < from {
+		w.cut(r.client, r.ret)
+	}
+}
+
 func (f *refusal) started(r *record) {
 	d, w, from := f.d.k.detailOf(r), f.of(r.mode), f.d.k.from(r)
 	f.settle(from)
@@ -235,11 +244,9 @@ func (f *refusal) started(r *record) {
 		i := slices.Index(w.inFlight, from)
 		w.inFlight = slices.Delete(w.inFlight, i, i+1)
 	}
-	for _, before := range []*refusers{&f.writers, &f.shared} {
-		conflicts := before == &f.writers || r.mode == history.Exclusive
-		if error := f.d.a.header.ClockError; conflicts && (error == 0 || plus(before.last, error) < from) { // by exact clocks, it may have come first
-			before.cut(r.client, r.ret)
-		}
+	f.cut(&f.writers, r, from)
+	if r.mode == history.Exclusive {
+		f.cut(&f.shared, r, from)
 	}
 	w.last = max(w.last, r.ret)
 	h := f.d.holdOf(r)
@@ -268,23 +275,30 @@ func (f *refusal) witnessed(b *record) bool {
 	from := b.call - f.d.a.header.ClockError
 	if f.permits > 1 {
 		ended, _ := slices.BinarySearch(f.taken, from)
-		return f.writers.pending(plus(b.ret, f.d.a.header.ClockError))+f.soon(b, (*record).granted)+len(f.taken)-ended >= f.permits
+		return f.coming(b)+len(f.taken)-ended >= f.permits
 	}
-	w := &f.writers
-	if b.mode == history.Exclusive && (f.shared.pending(plus(b.ret, f.d.a.header.ClockError)) > 0 || f.shared.gone >= from) {
+	if b.mode == history.Exclusive && (f.shared.gone >= from || f.shared.pending(f.latest(b)) > 0) {
 		return true
 	}
-	return !f.single() && w.pending(plus(b.ret, f.d.a.header.ClockError))+f.soon(b, (*record).granted) > 0 || w.gone >= from
+	return f.writers.gone >= from || !f.single() && f.coming(b) > 0
+}
+
+// latest returns the last instant, by any clock, at which b can have been refused.
+func (f *refusal) latest(b *record) int64 { return plus(b.ret, f.d.a.header.ClockError) }
+
+// coming counts the exclusive grants under way, and the conflicting ones called within the clock error, that can have held when b was refused.
+func (f *refusal) coming(b *record) int {
+	return f.writers.pending(f.latest(b)) + f.soon(b, (*record).granted)
 }
 
 // soon counts those conflicting acquires of a sort that were called when or after refusal b returned, by no more than the clock error.
 func (f *refusal) soon(b *record, of func(*record) bool) (n int) {
-	error := f.d.a.header.ClockError
-	if error == 0 {
+	by := f.latest(b)
+	if by == b.ret {
 		return 0
 	}
-	for o := range f.d.k.meeting(b.ret, plus(b.ret, error)) {
-		if o.op == history.Acquire && of(o) && o.call >= b.ret && !(o.granted() && f.d.k.from(o) > plus(b.ret, error)) && mayRefuse(f.d.a.header.Kind, o.mode, b.mode) {
+	for o := range f.d.k.meeting(b.ret, by) {
+		if o.op == history.Acquire && of(o) && o.call >= b.ret && !(o.granted() && f.d.k.from(o) > by) && mayRefuse(f.d.a.header.Kind, o.mode, b.mode) {
 			n++
 		}
 	}

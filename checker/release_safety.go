@@ -16,8 +16,8 @@ import (
 //
 // With commands the same is asked of the request that removed something, and of the node that replied: a DEL that removed a key, or a script within a
 // successful release whose reply says that it did, sent and answered while another client held by a later grant given on the same node. A script may
-// have removed its own hold's mark, which is there beside the other's: it counts if the other's hold is shown to be gone, and never for a shared hold. A plain DEL of a key that another client's shared hold had written ends that hold, whichever grant is
-// later.
+// have removed its own hold's mark, which is there beside the other's: it counts if the other's hold is shown to be gone, and never for a shared hold.
+// A plain DEL of a key that another client's shared hold had written ends that hold, whichever grant is later.
 //
 // An opportunity is a release or extend that succeeded. Without commands it is not judged if a confirmed fault may have kept or restored the hold: one of
 // a node that its commands went to, or, if votes count, of the client, as the nodes may disagree. A fault that began after the lease had ended, and was over
@@ -270,11 +270,10 @@ func (s *releaseSafety) holder(r *record, c *history.Command) *record {
 // sameNode reports whether the grant was given on the node that command c went to, by a command on a key that c names: if a lock has several keys,
 // one that the next holder has not taken yet still belongs to the last. A grant for which plain commands set nothing was given on no node.
 func (s *releaseSafety) sameNode(grant *record, c *history.Command) bool {
-	nodes, here, sameKey, plain, refused, wrote := map[int]bool{}, false, false, false, false, false
+	nodes, here, sameKey, plain := map[int]bool{}, false, false, false
 	for _, g := range s.d.ev.commandsOf(s.d.clientName(grant), grant.call, grant.ret) {
 		if names(g, s.d.k.name) {
 			nodes[g.Node] = true
-			refused, wrote = refused || g.SetNothing(), wrote || g.Wrote() || g.IsScript()
 			if g.Node == c.Node && (!g.IsScript() || !plain) { // beside plain commands, scripts only release
 				plain = !g.IsScript()
 				here = g.Accepted() || here && !plain
@@ -282,7 +281,22 @@ func (s *releaseSafety) sameNode(grant *record, c *history.Command) bool {
 			sameKey = sameKey || g.Node == c.Node && share(g.Keys(), c.Keys())
 		}
 	}
-	return sameKey && (here || len(nodes) == 1 && (wrote || !refused))
+	return sameKey && (here || len(nodes) == 1 && !s.setNothing(grant))
+}
+
+// setNothing reports whether a grant's commands show that it set nothing: a key existed already, and none wrote, nor any script, which may have.
+func (s *releaseSafety) setNothing(grant *record) bool {
+	refused := false
+	for _, g := range s.d.ev.commandsOf(s.d.clientName(grant), grant.call, grant.ret) {
+		switch {
+		case !names(g, s.d.k.name):
+		case g.Wrote() || g.IsScript():
+			return false
+		case g.SetNothing():
+			refused = true
+		}
+	}
+	return refused
 }
 
 // reader returns a shared hold of another client that had written a key which the plain command c removed.

@@ -79,7 +79,7 @@ func (w *linearizability) called(r *record) {
 		w.maybe = append(w.maybe, r)
 		w.now.maybe = w.searchedMaybe()
 	}
-	w.leaveOut(w.refused.excusedNow())
+	w.leaveOut()
 	if r.op != history.Acquire && r.op != history.Extend || !w.d.k.matters(r) || r.outcome == history.Busy && w.full(r, r.call) {
 		return
 	}
@@ -109,8 +109,9 @@ func (w *linearizability) add(r *record) {
 	w.now.ops = append(w.now.ops, r)
 }
 
-// leaveOut leaves out refusals that an acquire of unknown outcome excuses, unless it holds for ever: see idle.
-func (w *linearizability) leaveOut(excused []*record) {
+// leaveOut leaves out the refusals that were found to be excused by an acquire of unknown outcome, unless it holds for ever: see idle.
+func (w *linearizability) leaveOut() {
+	excused := w.refused.excusedNow()
 	if w.holdsForever() {
 		return
 	}
@@ -121,7 +122,7 @@ func (w *linearizability) leaveOut(excused []*record) {
 }
 
 func (w *linearizability) returned(r *record) {
-	w.leaveOut(w.refused.excusedNow())
+	w.leaveOut()
 	if r.op != history.Acquire && r.op != history.Extend || !w.d.k.matters(r) {
 		return
 	}

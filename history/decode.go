@@ -42,8 +42,7 @@ func (s *scanner) operationField(op *Operation, name []byte) int {
 		op.Mode = s.mode()
 		return hasMode
 	case "asked":
-		op.Asked = s.instant()
-		op.AskedAtZero = op.Asked == 0
+		op.SetAsked(s.instant())
 	case "call":
 		op.Call = s.instant()
 		return hasCall

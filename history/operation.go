@@ -117,5 +117,8 @@ type Operation struct {
 	Err         string // text of the error, for people; the checker ignores it
 }
 
+// SetAsked sets Asked, which may be 0.
+func (op *Operation) SetAsked(at int64) { op.Asked, op.AskedAtZero = at, at == 0 }
+
 // WasAsked reports whether Asked is known.
 func (op *Operation) WasAsked() bool { return op.Asked != 0 || op.AskedAtZero }

@@ -52,8 +52,7 @@ func (u *unpacker) operation(kind byte) Operation {
 	op.Return = op.Call + u.varint()
 	u.last = op.Return
 	if kind&packedAsked != 0 {
-		op.Asked = op.Call + u.varint()
-		op.AskedAtZero = op.Asked == 0
+		op.SetAsked(op.Call + u.varint())
 	}
 	if flags&packedToken != 0 {
 		op.Token = u.text()

@@ -233,8 +233,7 @@ func (c *Client) addTimes(op *history.Operation, g impls.Grant) {
 		op.ValidUntil = asked + int64(c.config.Lease)
 	}
 	if !g.Asked.IsZero() {
-		op.Asked = min(max(asked, op.Call), op.Return) // the client's clock may drift between two readings
-		op.AskedAtZero = op.Asked == 0
+		op.SetAsked(min(max(asked, op.Call), op.Return)) // the client's clock may drift between two readings
 	}
 }
 
