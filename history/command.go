@@ -1,7 +1,6 @@
 package history
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -59,73 +58,6 @@ func UnderWay(commands []Command, from, to int64) (total int64) {
 		}
 	}
 	return total
-}
-
-// LinkCommands sets Op of each command that has none to the operation that sent it, among those of its client that were under way at the time. Of
-// several, as when a watchdog renews while its client releases, it is of the kind that sent such commands most often when it was the only one, or else
-// the latest. Other commands were sent in the background. The operations must have their ids. Uses and writes send nothing to a lock's nodes.
-func LinkCommands(ops []Operation, commands []Command) {
-	calls := map[string][]*Operation{}
-	for i := range ops {
-		if op := &ops[i]; op.Op == Acquire || op.Op == Extend || op.Op == Release {
-			calls[op.Client] = append(calls[op.Client], op)
-		}
-	}
-	for _, list := range calls {
-		slices.SortStableFunc(list, func(a, b *Operation) int { return cmp.Compare(a.Call, b.Call) })
-	}
-	sent := map[sending]int{}
-	var doubtful []*Command
-	for i := range commands {
-		c := &commands[i]
-		if c.Op != 0 {
-			continue
-		}
-		switch under := during(calls[c.Client], c.Sent); len(under) {
-		case 0:
-		case 1:
-			c.Op = under[0].ID
-			sent[sentBy(under[0], c)]++
-		default:
-			doubtful = append(doubtful, c)
-		}
-	}
-	for _, c := range doubtful {
-		under := during(calls[c.Client], c.Sent)
-		c.Op = slices.MaxFunc(under, func(a, b *Operation) int { return cmp.Compare(sent[sentBy(a, c)], sent[sentBy(b, c)]) }).ID
-	}
-}
-
-// sending is a kind of operation that sends commands of a name, or with a script.
-type sending struct {
-	by           Op
-	name, script string
-}
-
-func sentBy(op *Operation, c *Command) sending {
-	if c.Script != "" {
-		return sending{by: op.Op, script: c.Script}
-	}
-	return sending{by: op.Op, name: c.Name}
-}
-
-// overlapping bounds how many earlier operations may still be under way: a client does one thing at a time and renews a few holds.
-const overlapping = 64
-
-// during returns the operations under way at an instant, the latest first.
-func during(calls []*Operation, sent int64) (under []*Operation) {
-	n, _ := slices.BinarySearchFunc(calls, sent, func(op *Operation, t int64) int {
-		if op.Call <= t {
-			return -1
-		}
-		return 1
-	})
-	for i := n - 1; i >= max(0, n-overlapping); i-- {
-		if calls[i].Return >= sent {
-			under = append(under, calls[i])
-		}
-	}
-	return under
 }
 
 // Window is the measured time in which an injected fault was active, with all that the checker needs to know of the fault.
