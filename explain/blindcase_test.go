@@ -112,6 +112,9 @@ func (c *blindCase) load(dir string) error {
 	}
 	var commands, windows error
 	c.rec.Commands, c.rec.Scripts, commands = history.LoadCommands(filepath.Join(dir, results.CommandsFile))
+	if !history.Linked(c.rec.Commands) { // as the tool does when it reads another's record
+		history.LinkCommands(c.rec.Ops, c.rec.Commands)
+	}
 	c.rec.Faults, windows = history.LoadWindows(filepath.Join(dir, results.FaultsFile))
 	return errors.Join(commands, windows)
 }

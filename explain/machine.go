@@ -102,9 +102,9 @@ type machine struct {
 	epoch  int64 // of the run's base, since 1970
 	clock  clock
 	values map[string]*Value
-	timed  map[shape]bool // requests that reply with remaining times
-	loaded bool           // the server has been given values
-	stop   int64          // when the node's clock stops, so that no lease ends; 0: never
+	timed  map[position]bool // items of replies that are remaining times
+	loaded bool              // the server has been given values
+	stop   int64             // when the node's clock stops, so that no lease ends; 0: never
 }
 
 // load sets the data and the clock, which runs.

@@ -203,9 +203,9 @@ func (o *orderer) execute(c *history.Command, at int64) bool {
 	var reply string
 	reply, e.changes, e.touched = o.m.do(r, at)
 	reply = answerOf(c, reply)
-	if left, by := timeLeft(c, reply); by != 0 {
+	if item, left, by := timeLeft(c, reply); by != 0 {
 		o.m.undo(e.changes)
-		reply = o.fit(&e, r, left, by)
+		reply = o.fit(&e, r, item, left, by)
 	}
 	if len(e.changes) == 0 && o.endsNow(c, r, reply, at) {
 		reply = c.Reply
@@ -218,20 +218,20 @@ func (o *orderer) execute(c *history.Command, at int64) bool {
 		return true
 	}
 	o.push(e)
-	return c.Replied == 0 || o.m.same(c, reply)
+	return o.m.same(c, reply)
 }
 
-// fit executes a command again, as far as its own time allows by the time that its reply was off, and returns the reply: the recorded one if what still
-// differs is a time.
-func (o *orderer) fit(e *event, r request, left, by int64) (reply string) {
+// fit executes a command again, as far as its own time allows by the time that an item of its reply was off, and returns the reply: the recorded one if
+// what still differs is a time.
+func (o *orderer) fit(e *event, r request, item int, left, by int64) (reply string) {
 	near := func(by int64) bool { return by != 0 && max(by, -by) <= tolerance*1_000_000 }
 	isTime := near(by) && o.replies(e.cmd, r, e.at+by)
 	e.ran = e.at + o.shift(e.cmd, e.touched, e.at, left, by)
 	o.m.loaded = false // the server's time cannot go back
 	reply, e.changes, e.touched = o.m.do(r, e.ran)
 	reply, o.m.loaded = answerOf(e.cmd, reply), false
-	if _, off := timeLeft(e.cmd, reply); exact(e.cmd, reply) || isTime && near(off) {
-		reply, o.m.timed[shapeOf(e.cmd)] = e.cmd.Reply, true
+	if _, _, off := timeLeft(e.cmd, reply); exact(e.cmd, reply) || isTime && near(off) {
+		reply, o.m.timed[position{shapeOf(e.cmd), item, len(itemsOf(reply))}] = e.cmd.Reply, true
 	}
 	return reply
 }
@@ -272,28 +272,38 @@ func (o *orderer) loosen(c *history.Command, at int64, changes []change) {
 	}
 }
 
-// timeLeft compares the first number in which a reply differs from the recorded one, if that may be a remaining time in ms. It returns the time left by
-// the reply, and the difference: how much later the node executed the command, or set the expiry. Both are in nanoseconds; 0 means no difference.
-func timeLeft(c *history.Command, reply string) (left, by int64) {
+// timeLeft compares the first number in which a reply differs from the recorded one, if that may be a remaining time in ms. It returns its place in the
+// reply, the time left by the reply, and the difference: how much later the node executed the command, or set the expiry. Both are in nanoseconds; 0 means
+// no difference.
+func timeLeft(c *history.Command, reply string) (item int, left, by int64) {
 	if c.Turn != 0 || c.Reply == "" || exact(c, reply) {
-		return 0, 0
+		return 0, 0, 0
 	}
-	was, is := strings.Split(c.Reply, ", "), strings.Split(reply, ", ")
+	was, is := itemsOf(c.Reply), itemsOf(reply)
 	if len(was) != len(is) {
-		return 0, 0
+		return 0, 0, 0
 	}
 	for i := range was {
 		if was[i] == is[i] {
 			continue
 		}
-		a, errA := strconv.ParseInt(strings.Trim(was[i], `[]"`), 10, 64)
-		b, errB := strconv.ParseInt(strings.Trim(is[i], `[]"`), 10, 64)
+		a, errA := strconv.ParseInt(was[i], 10, 64)
+		b, errB := strconv.ParseInt(is[i], 10, 64)
 		if errA != nil || errB != nil || a == 0 && b == 1 {
-			return 0, 0
+			return 0, 0, 0
 		}
-		return b * 1_000_000, (b - a) * 1_000_000
+		return i, b * 1_000_000, (b - a) * 1_000_000
 	}
-	return 0, 0
+	return 0, 0, 0
+}
+
+// itemsOf returns the items of a reply without brackets and quotes, in which protocols differ.
+func itemsOf(reply string) []string {
+	items := strings.Split(reply, ", ")
+	for i := range items {
+		items[i] = strings.Trim(items[i], `[]"`)
+	}
+	return items
 }
 
 // shift returns by how much later or earlier than an instant a command can have been executed, if its reply indicates by. The rest is an error of a key's
@@ -379,13 +389,27 @@ func exact(c *history.Command, reply string) bool {
 	return was == is || was == "" || strings.HasSuffix(was, " items]") || resp.IsErrorText(was) && resp.IsErrorText(is)
 }
 
-// same reports whether a reply equals the recorded one, or is a remaining time close to it: that depends on when the node executed the command, which
-// only the simulator knows to the millisecond. A request of the kind has shown that it replies with times.
+// same reports whether a reply equals the recorded one, or differs from it only in remaining times close to those: they depend on when the node executed
+// the command, which only the simulator knows to the millisecond. A request of the kind has shown that these items of its replies are times.
 func (m *machine) same(c *history.Command, reply string) bool {
-	if exact(c, reply) || !m.timed[shapeOf(c)] {
-		return exact(c, reply)
+	if exact(c, reply) {
+		return true
 	}
-	a, errA := strconv.ParseInt(strings.Trim(c.Reply, `"`), 10, 64)
-	b, errB := strconv.ParseInt(strings.Trim(reply, `"`), 10, 64)
+	was, is := itemsOf(c.Reply), itemsOf(reply)
+	if len(was) != len(is) {
+		return false
+	}
+	for i := range was {
+		if was[i] != is[i] && !(m.timed[position{shapeOf(c), i, len(is)}] && near(was[i], is[i])) {
+			return false
+		}
+	}
+	return true
+}
+
+// near reports whether two numbers are remaining times, in ms, that differ by no more than the tolerance.
+func near(was, is string) bool {
+	a, errA := strconv.ParseInt(was, 10, 64)
+	b, errB := strconv.ParseInt(is, 10, 64)
 	return errA == nil && errB == nil && max(a-b, b-a) <= tolerance && a > tolerance && b > tolerance
 }
