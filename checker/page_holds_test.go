@@ -24,6 +24,7 @@ type pageHold struct {
 	left    bool // a release of it had an unknown outcome
 	spans   []span
 	gone    int64 // the last instant at which the server can have kept it
+	owned   int64 // the same, if nothing renews it once its release was called
 }
 
 // span is a part of a belief: certainly until to, at most until most.
@@ -184,8 +185,17 @@ func (r *record) replaced(old, h *pageHold) bool {
 // possible finds the last instant at which the server can have kept a hold. What was asked later renews nothing of it, but for an extend of it that was
 // accepted all the same.
 func (r *record) possible(h *pageHold) {
+	h.gone = r.keptBy(h, len(r.ops))
+	h.owned = h.gone
+	if i := slices.IndexFunc(r.ops, func(op history.Operation) bool { return op.Op == history.Release && r.of[slices.Index(r.ops, op)] == h }); i >= 0 {
+		h.owned = min(h.gone, r.keptBy(h, i))
+	}
+}
+
+// keptBy returns the same, as far as the first n operations show.
+func (r *record) keptBy(h *pageHold, n int) int64 {
 	latest, unsure, limit := r.ops[h.acquire].Return, int64(0), always
-	for i, op := range r.ops {
+	for i, op := range r.ops[:n] {
 		of := r.of[i]
 		own := of == h && i != h.acquire || op.Op == history.Extend && op.Outcome == history.Unknown && r.replaced(of, h)
 		entry := op.Op == history.Acquire && op.Outcome == history.Unknown || r.pending(i, h) // may renew at any later time
@@ -203,7 +213,7 @@ func (r *record) possible(h *pageHold) {
 			unsure++
 		}
 	}
-	h.gone = min(limit, r.kept(latest, unsure))
+	return min(limit, r.kept(latest, unsure))
 }
 
 // mayFollow reports whether an extend that was accepted may have made a hold again after an operation: one called when that had returned, or one

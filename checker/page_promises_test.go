@@ -219,7 +219,7 @@ func (r *record) taken(tries []int, by int64) int64 {
 		if at, orphan := r.orphaned(h); orphan && h.gone == always {
 			until = max(until, at+r.h.Drift+1)
 		} else {
-			until = max(until, h.gone, h.spans[0].to)
+			until = max(until, h.owned, h.spans[0].to)
 		}
 	}
 	for i := range r.before {

@@ -98,6 +98,12 @@ func (p *holdPass) keptUntil(h *openHold, before int64) int64 {
 	return last.gone(p, before)
 }
 
+// ownedUntil returns until when a hold counts as its client's: what renews it once its release was called renews it for nobody.
+func (p *holdPass) ownedUntil(h *openHold, release *record) int64 {
+	last := h.renewed(func(notice) bool { return true })
+	return last.leaseEnd(p, release.call)
+}
+
 // kept reports whether the server can have kept a hold until an operation was called.
 func (p *holdPass) kept(h *openHold, r *record) bool { return p.keptUntil(h, r.call) >= r.call }
 

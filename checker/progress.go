@@ -11,7 +11,7 @@ import (
 // progress: a free lock is acquired by a client that wants it, within a lease and the grace.
 //
 // The lock counts as taken from the call of a grant until its release returned, or, if it was not certainly released, until its lease had certainly
-// ended; if nothing expires, until the holder is known to be dead or to have given up. The rest is free time. It is a violation if attempts keep
+// ended, where renewals that came once its release was called don't count; if nothing expires, until the holder is known to be dead or to have given up. The rest is free time. It is a violation if attempts keep
 // failing or being refused for a lease and the grace within free time, if a waiting acquire is granted that long after the lock became free, and if a
 // lock that was wanted was never granted.
 //
@@ -130,14 +130,18 @@ func (p *progress) granted(r *record) {
 // takenUntil returns until when a grant counts as taken.
 func (p *progress) takenUntil(r *record) int64 {
 	hold := p.d.a.holdOf[r.line-1]
+	owned, renewed := p.d.k.owned[hold]
+	if !renewed {
+		owned = never
+	}
 	if t, ok := p.d.k.orphans[hold]; ok {
 		return plus(t, p.d.a.header.Lease+slack(p.d.a.header))
 	}
-	d := p.d.k.details.At(hold)
-	if r.op == history.Extend && d.gone < never {
-		return d.gone
+	gone := p.d.k.details.At(hold).gone
+	if r.op == history.Extend && gone < never {
+		return min(gone, owned)
 	}
-	return max(d.gone, p.d.k.detailOf(r).end)
+	return max(min(gone, owned), p.d.k.detailOf(r).end)
 }
 
 func (p *progress) failed(r *record) {

@@ -277,13 +277,29 @@ var waitRows = []row{
 		a acquire 3 3 ok token=x
 		a release 106 108 not_held
 		a extend 107 112 ok token=x
-		b acquire 107 1308 busy`, want: "release-safety×1 refusal×1"},
+		b acquire 107 1308 busy`, want: "release-safety×1 progress×1 refusal×1"},
 	{name: "a wait behind an extend that was accepted of a hold said to be gone", head: leased, opt: Options{Plain: true}, ops: `
 		a acquire 0 1 ok token=ta
 		w acquire 9 1300 ok
 		a extend 120 121 lost token=ta
 		a release 125 126 unknown token=ta
-		a extend 200 202 ok token=ta`, want: "release-safety×1"},
+		a extend 200 202 ok token=ta`, want: "release-safety×1 progress×1"},
+	// The release got no answer and the watchdog went on: the lock is kept, for nobody.
+	{name: "a wait behind renewals that go on after a release of unknown outcome", head: history.Header{Kind: history.Mutex, Lease: 400 * msec}, ops: `
+		a acquire 0 1 ok token=ta
+		a release 5 6 unknown token=ta
+		w acquire 10 2000 busy
+		a extend 300 301 ok token=ta
+		a extend 600 601 ok token=ta
+		a extend 900 901 ok token=ta
+		a extend 1200 1201 ok token=ta
+		a extend 1500 1501 ok token=ta`, want: "progress×1"},
+	// The last extend was asked before the release was called, and the wait is shorter than a lease and the grace after it.
+	{name: "a wait behind a renewal that was under way when the release was called", head: history.Header{Kind: history.Mutex, Lease: 400 * msec}, ops: `
+		a acquire 0 1 ok token=ta
+		w acquire 10 2000 busy
+		a extend 4 300 ok token=ta
+		a release 5 6 unknown token=ta`},
 	// Nothing can have been there before the extend, wherever the clock was set.
 	{name: "a refusal without reason before an extend of no hold, though a clock was set", head: leased, ops: `
 		b acquire 0 6 busy
