@@ -122,7 +122,7 @@ func TestAssumptionsOfFilesAreNamedByLine(t *testing.T) {
 }
 
 func TestSpanningOperationsMayOverlapAnything(t *testing.T) {
-	v := verdictOf(t, Input{Header: forever}, parse(t, `
+	v := verdictOf(t, Input{Header: history.Header{Kind: history.Mutex, Lease: 2 * msec}}, parse(t, `
 		a acquire 0 1 ok
 		a use 1 9
 		a write 2 3 ok read=0 wrote=1

@@ -145,10 +145,12 @@ func (p *holdPass) step(r *record) error {
 // find returns the open hold to which an operation belongs, nil if there is none, and records it.
 func (p *holdPass) find(who *clientHolds, r *record) *openHold {
 	token := p.k.tokenOf(r)
-	var found, left, early *openHold
+	var found, left, early, touched *openHold
 	for i := len(who.open) - 1; i >= 0; i-- {
 		h := who.open[i]
 		switch {
+		case h.closed == r.call && r.op == history.Extend && r.outcome == history.OK && mayMean(r, token, h.r, h.token):
+			touched = cmp.Or(touched, h) // it may have come before the release that returned at this instant
 		case h.closed <= r.call || h.r.ret > r.call && (r.op != history.Extend || r.outcome != history.OK):
 		case token != 0 && h.token == token && h.r.ret > r.call: // a watchdog may extend before its acquire returns
 			early = cmp.Or(early, h)
@@ -163,7 +165,7 @@ func (p *holdPass) find(who *clientHolds, r *record) *openHold {
 			found = h
 		}
 	}
-	found = cmp.Or(left, early, found)
+	found = cmp.Or(left, early, found, touched)
 	if work := r.op == history.Use || r.op == history.Write; found == nil && work && r.stated != 0 { // a critical section may have another mode than its hold
 		unnamed := *r
 		unnamed.stated = 0
@@ -223,7 +225,7 @@ const maxOpen = 64
 func (p *holdPass) forget(who *clientHolds, now int64) {
 	kept := who.open[:0]
 	for i, h := range who.open {
-		if h.closed > now && len(who.open)-i < maxOpen {
+		if h.closed >= now && len(who.open)-i < maxOpen {
 			kept = append(kept, h)
 		} else {
 			p.close(who, h)

@@ -176,7 +176,7 @@ func (r *record) deniedEarly() map[int]bool {
 			if n.op >= 0 && r.of[n.op] == h && !m.over {
 				op := r.ops[n.op]
 				refused := op.Outcome == history.NotHeld || op.Outcome == history.LostHold
-				ends := m.now.to < always || op.Op == history.Release // without an end, a client holds until it learns of a loss
+				ends := m.now.to < always || op.Op == history.Release || r.h.Lease == 0 // without an end, a client holds until it learns that its lease has ended
 				out[n.op] = (n.what == lostIt || n.what == released && refused) && m.now.to > op.Return && ends
 			}
 			m.learn(n)

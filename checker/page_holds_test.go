@@ -142,9 +142,12 @@ func (r *record) renew(i int) {
 }
 
 func (r *record) belongs(op history.Operation) *pageHold {
-	var exact, left, early, loose *pageHold
+	var exact, left, early, loose, touched *pageHold
 	for _, h := range r.holds {
 		quick := op.Op == history.Extend && op.Outcome == history.OK && op.Token != "" && r.ops[h.acquire].Call < max(op.Return, op.Call+1) // a watchdog may extend before its acquire returns
+		if h.client == op.Client && h.closed == op.Call && op.Op == history.Extend && op.Outcome == history.OK && mayBeOf(op, h) {
+			touched = h // it may have come before the release that returned at this instant
+		}
 		if h.client != op.Client || h.opened > op.Call && !(quick && op.Token == h.token) || h.closed <= op.Call {
 			continue
 		}
@@ -160,11 +163,19 @@ func (r *record) belongs(op history.Operation) *pageHold {
 			loose = h
 		}
 	}
-	if hold := cmp.Or(exact, left, early, loose); hold != nil || op.Op != history.Use && op.Op != history.Write || !named(op) {
+	if hold := cmp.Or(exact, left, early, loose, touched); hold != nil || op.Op != history.Use && op.Op != history.Write || !named(op) {
 		return hold
 	}
 	op.Mode, op.ModeNamed = history.Exclusive, false // a critical section may have another mode than its hold
 	return r.belongs(op)
+}
+
+// mayBeOf reports whether an operation has the token of a hold, where both have one, and else its mode.
+func mayBeOf(op history.Operation, h *pageHold) bool {
+	if op.Token != "" && h.token != "" {
+		return op.Token == h.token
+	}
+	return !named(op) || op.Mode == h.mode
 }
 
 // openBefore reports whether a hold is not closed when operation i is called.

@@ -167,7 +167,7 @@ func (e *evidence) keysOf(client string, r *record) []string {
 
 // deny records a reply that a hold is gone if, as far as its client knew, its lease was running.
 func (p *holdPass) deny(h *openHold, r *record) {
-	ends := h.until < never || r.op == history.Release // without an end, a client holds until it learns of a loss
+	ends := h.until < never || r.op == history.Release || p.keep == never // without an end, a client holds until it learns that its lease has ended
 	if !h.ended && h.until > r.ret && ends {
 		p.k.denied[r] = h.d
 	}

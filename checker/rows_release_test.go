@@ -174,13 +174,13 @@ var releaseRows = []row{
 		a acquire 0 1 ok token=x
 		a extend 3 4 not_held token=x
 		a extend 4 8 ok token=x
-		a extend 5 6 ok token=x`, want: "release-safety×1"},
+		a extend 5 6 ok token=x`, want: "release-safety×1 renewal×1"},
 	// Here the second belongs to the hold that the first began.
 	{name: "two extends at once of what was said to be gone, the first to return called at that instant", head: forever, ops: `
 		a acquire 0 1 ok token=x
 		a extend 5 7 not_held token=x
 		a extend 7 13 ok token=x
-		a extend 12 14 ok token=x`, unordered: true},
+		a extend 12 14 ok token=x`, want: "renewal×1"},
 	// The release came to the server at 12, when it was that of the outer hold, and renewed the inner one. The loss that was told is what can't be.
 	{name: "an extend after a late release of the outer hold", head: history.Header{Kind: history.Reentrant, Lease: 3 * msec}, ops: `
 		a acquire 0 3 ok until=3

@@ -11,7 +11,7 @@ var waitRows = []row{
 		a extend 4 5 ok token=t0
 		a release 10 10 ok
 		a acquire 11 13 ok
-		w acquire 14 1015 busy`, want: "progress×1"},
+		w acquire 14 1015 busy`, want: "progress×1 renewal×1"},
 	// What the extend of 2 ms began was over at 8. That of 9 may have made it again, and so it may refuse at 12.
 	{name: "refused by a hold that an extend began and another made again", head: history.Header{Kind: history.Mutex, Lease: msec}, ops: `
 		a acquire 0 1 ok token=a
@@ -23,7 +23,7 @@ var waitRows = []row{
 	{name: "refused after a reply that can't be", head: forever, ops: `
 		a acquire 0 1 ok token=x
 		a extend 3 4 not_held token=x
-		b acquire 5 6 busy`, unordered: true},
+		b acquire 5 6 busy`, want: "renewal×1"},
 	{name: "refused by its own release, and by nobody", head: forever, ops: `
 		a acquire 0 1 ok
 		a release 2 3 ok
