@@ -18,7 +18,7 @@ import (
 // blamed maps rules to properties; whether grants conflict is read from the record.
 var blamed = map[rule]verdicts.Property{ruleRefusals: verdicts.Refusal, ruleClaims: verdicts.ReleaseSafety, ruleFences: verdicts.FencingOrder}
 
-// decide replaces the sweep's findings for a key by those of its executions, if all of them can be searched.
+// decide replaces the sweep's findings for a key by those of its executions: of the whole key, of its parts, or else of what is near each finding.
 func (d *keyInput) decide(judges []judge) {
 	of := map[verdicts.Property]*tally{}
 	for _, j := range judges {
@@ -28,6 +28,11 @@ func (d *keyInput) decide(judges []judge) {
 	if d.opt.Plain || d.opt.Unsearched && !suspect || !d.obeys("executions") {
 		return
 	}
+	d.confirm(of, d.decideExactly(of))
+}
+
+// decideExactly replaces the sweep's findings as far as the key, or its parts, can be searched, and returns what it found.
+func (d *keyInput) decideExactly(of map[verdicts.Property]*tally) []partFinding {
 	findings, known := d.searchAll(of, d.parts(true))
 	if len(findings) == 1 && !findings[0].all && findings[0].broken == 0 { // too much at once, or perhaps several things are wrong, each in its part
 		if parts := d.parts(false); len(parts) > 1 {
@@ -50,7 +55,7 @@ func (d *keyInput) decide(judges []judge) {
 		}
 	}
 	if len(findings) == 0 || len(findings) == 1 && !known {
-		return
+		return findings
 	}
 	for r, p := range blamed {
 		d.replace(of[p], findings, r, known)
@@ -58,6 +63,7 @@ func (d *keyInput) decide(judges []judge) {
 	if !d.opt.Unsearched {
 		d.reportSearch(of, findings, known)
 	}
+	return findings
 }
 
 // retract counts the refusals of a part that was given up as not judged, but for those that the sweep found broken: with a clock error it finds each a

@@ -59,9 +59,6 @@ func (d *keyInput) parts(whole bool) []*executions {
 		}
 		x.most *= max(maxShare/len(c.parts), 1)
 		x.upsets(d.ev, to)
-		for i := range x.effects {
-			x.effects[i].free = queues && x.excused(&x.effects[i])
-		}
 	}
 	return c.parts
 }
@@ -273,11 +270,7 @@ func (d *keyInput) search(of map[verdicts.Property]*tally, x *executions, from, 
 	if len(x.effects) > d.opt.whole {
 		return f
 	}
-	for i := range x.effects {
-		e := &x.effects[i]
-		e.before = x.before(i)
-		e.named = e.token != 0 && slices.ContainsFunc(x.effects, func(o effectOf) bool { return o.r.granted() && o.token == e.token && e.r.follows(o.r) })
-	}
+	x.prepare(d.a.header)
 	if f.all, f.known = x.exist(allRules); f.all || !f.known {
 		return f
 	}

@@ -1,0 +1,183 @@
+package checker
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
+)
+
+// The sweep and the windows simplify: they take a belief for a time in which the server keeps the hold, the innermost hold for the one that is meant, and
+// lines for an order where instants are equal. Where a key is too long for an exact search of all of it, or of the part, what they find is searched again
+// exactly with what is near: the operation, and the holds that can have been in force during its call, with all that was asked of them and at the same
+// time. What is left out can only forbid more, so that a violation without an execution there has none in the whole; a violation with one is not shown,
+// and is not reported.
+
+// back is how many operations before one are looked at for holds that may be in force.
+const back = 2000
+
+// vicinity searches what is near the violations of a key.
+type vicinity struct {
+	*keyInput
+	told map[*detail]bool // holds that a reply said to be gone, which may be what is wrong
+}
+
+// confirm drops the violations of a key that an execution of what is near them explains.
+func (d *keyInput) confirm(of map[verdicts.Property]*tally, findings []partFinding) {
+	if len(d.k.crashes) > 0 {
+		return
+	}
+	n := &vicinity{d, map[*detail]bool{}}
+	for _, h := range d.k.denied {
+		n.told[h] = true
+	}
+	for _, p := range []verdicts.Property{verdicts.Refusal, verdicts.ReleaseSafety, verdicts.Linearizability} {
+		t := of[p]
+		if t.violations+t.within != len(t.kept) {
+			continue // those that were not kept can't be told apart
+		}
+		t.kept = slices.DeleteFunc(t.kept, func(v Violation) bool {
+			exact := slices.ContainsFunc(findings, func(f partFinding) bool { return f.known && f.has(&v) })
+			if exact || v.WithinClockError || v.shownBy == byCommands || !n.explains(of, &v) {
+				return false
+			}
+			t.violations--
+			return true
+		})
+	}
+}
+
+// explains reports whether each operation by which a violation may be shown is explained by what is near it.
+func (n *vicinity) explains(of map[verdicts.Property]*tally, v *Violation) bool {
+	if v.Property == verdicts.Linearizability && slices.ContainsFunc([]*tally{of[verdicts.MutualExclusion], of[verdicts.FencingOrder], of[verdicts.Refusal]}, func(t *tally) bool {
+		return slices.ContainsFunc(t.kept, func(o Violation) bool { return o.At <= v.At+v.Lasted && o.At+o.Lasted >= v.At })
+	}) {
+		return false // the search shows what another property has found
+	}
+	found := false
+	for r := range n.k.meeting(v.At, plus(v.At, v.Lasted)) {
+		if !n.mayShow(v, r) {
+			continue
+		}
+		found = true
+		x := n.around(r, true)
+		if x == nil {
+			x = n.around(r, false)
+		}
+		if x == nil {
+			return false
+		}
+		if exists, known := x.exist(allRules); !exists || !known {
+			return false
+		}
+	}
+	return found
+}
+
+// mayShow reports whether an operation may be what shows a violation.
+func (n *vicinity) mayShow(v *Violation, r *record) bool {
+	its := len(v.Clients) > 0 && n.clientName(r) == v.Clients[len(v.Clients)-1] && (r.ret == v.At || r.call == v.At)
+	switch v.Property {
+	case verdicts.Refusal:
+		return its && r.op == history.Acquire && r.outcome == history.Busy
+	case verdicts.ReleaseSafety:
+		return its && r.outcome == history.OK && (r.op == history.Release || r.op == history.Extend)
+	}
+	return r.op == history.Acquire && (r.outcome == history.Busy || r.granted())
+}
+
+// around returns the executions of an operation with the holds that can have been in force during its call, and what was asked of them; with the refusals
+// that overlap it, if others is set. It returns nil if that is too much to search.
+func (n *vicinity) around(r *record, others bool) *executions {
+	since, in := n.reach(r)
+	until := r.ret
+	if r.op == history.Release { // what another's hold came to shows whether it ended that
+		until = plus(until, keep(n.a.header))
+	}
+	for o := range n.k.meeting(since, until) {
+		if n.belongs(o, r, since, others) {
+			in = append(in, o)
+		}
+		if len(in) > maxEffects {
+			return nil
+		}
+	}
+	slices.SortFunc(in, func(a, b *record) int { return cmp.Or(byCall(*a, *b), n.a.order(a, b)) })
+	c := &cutter{d: n.keyInput, whole: true, short: true, moves: n.ev.clocksMove(), quiet: never}
+	for _, o := range in {
+		c.add(o)
+	}
+	x := c.parts[0]
+	x.upsets(n.ev, until)
+	if len(x.effects) > maxEffects {
+		return nil
+	}
+	x.prepare(n.a.header)
+	x.forgives = slices.ContainsFunc(x.effects, func(e effectOf) bool { return e.denied })
+	return x
+}
+
+// reach returns since when the holds were requested that can have been in force during a call, and the acquires of unknown outcome called earlier.
+func (n *vicinity) reach(r *record) (since int64, unknown []*record) {
+	from, seen := n.earliest(r)-n.a.header.ClockError, 0
+	since = from
+	for o := range n.k.meeting(math.MinInt64, r.ret) {
+		if seen++; seen > back {
+			break
+		}
+		if o.granted() || o.op == history.Extend && o.detailed() && n.k.detailOf(o).role == starts {
+			if h := n.holdOf(o); h.gone >= from || n.told[h] {
+				since = min(since, o.call)
+			}
+		}
+	}
+	seen = 0
+	for o := range n.k.meeting(math.MinInt64, since-1) {
+		if seen++; seen > back {
+			break
+		}
+		if o.op == history.Acquire && o.outcome == history.Unknown && o.ret < since {
+			unknown = append(unknown, o)
+		}
+	}
+	return since, unknown
+}
+
+// earliest returns the earliest instant at which an operation can have taken effect.
+func (n *vicinity) earliest(r *record) int64 {
+	if r.granted() {
+		return n.k.from(r)
+	}
+	return r.call
+}
+
+// belongs reports whether an operation is searched together with another: one of a hold that was requested since an instant, or that may mean such a
+// hold; refusals only if they overlap it.
+func (n *vicinity) belongs(o, r *record, since int64, others bool) bool {
+	switch {
+	case o == r:
+		return true
+	case o.op == history.Acquire && (o.outcome == history.Busy || o.outcome == history.Fail):
+		queues := n.a.header.Votes || n.a.header.FIFO
+		return others && o.ret >= n.earliest(r) && (o.outcome == history.Busy || queues)
+	case o.op == history.Acquire:
+		return true
+	case o.op != history.Extend && o.op != history.Release || o.outcome == history.Fail:
+		return false
+	}
+	h := n.holdOf(o)
+	return h != nil && h.began.call >= since
+}
+
+// prepare finds what the search of executions asks of each effect.
+func (x *executions) prepare(h history.Header) {
+	queues := h.Votes || h.FIFO
+	for i := range x.effects {
+		e := &x.effects[i]
+		e.free = queues && x.excused(e)
+		e.before = x.before(i)
+		e.named = e.token != 0 && slices.ContainsFunc(x.effects, func(o effectOf) bool { return o.r.granted() && o.token == e.token && e.r.follows(o.r) })
+	}
+}
