@@ -268,6 +268,9 @@ func TestStopKeepsWhatWasRecorded(t *testing.T) {
 	if !out.Run.Interrupted || !slices.ContainsFunc(out.Result.Notes, func(n string) bool { return strings.HasPrefix(n, "interrupted after ") }) {
 		t.Errorf("interrupted: %v, notes %q; want that it was stopped", out.Run.Interrupted, out.Result.Notes)
 	}
+	if out.Verdict.Verdict != checker.Pass || out.Result.Verdict != checker.Inconclusive || !strings.Contains(out.Result.Reason, "interrupted") {
+		t.Errorf("the record %s, the run %s (%s); want that an interrupted run passes never", out.Verdict.Verdict, out.Result.Verdict, out.Result.Reason)
+	}
 	if last.Rounds == 0 || last.P50 <= 0 || last.P99 < last.P50 {
 		t.Errorf("the last progress was %+v, want the latencies so far", last)
 	}

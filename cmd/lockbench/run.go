@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/report"
@@ -243,9 +244,18 @@ func (a *app) once(ctx context.Context, e harness.Experiment, seed uint64, flags
 	}
 	a.savePictures(out)
 	r := runRecord(out.Dir, out.Run, &out.Result)
-	err = errors.Join(err, saveViews(out), verdictError(out.Result.Verdict), gateError(out.Result.Gates))
+	err = errors.Join(err, saveViews(out), runError(out), gateError(out.Result.Gates))
 	if !a.json() {
 		err = errors.Join(err, a.show(r))
 	}
 	return &out.Result, errors.Join(err, a.tellGitHub(r))
+}
+
+// runError returns the error for a run's verdict; nil also for a run that is inconclusive only because it was interrupted, which has a code
+// of its own.
+func runError(out *harness.Outcome) error {
+	if out.Run.Interrupted && out.Verdict.Verdict == checker.Pass {
+		return nil
+	}
+	return verdictError(out.Result.Verdict)
 }
