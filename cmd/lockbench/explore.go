@@ -89,7 +89,7 @@ func (f *exploreFlags) register(a *app, c *cobra.Command) {
 	f.exec.register(s)
 	a.serverFlag(c, &f.server, "", " (of --exec alone; default: auto)")
 	s.DurationVar(&f.lease, "lease", liveLease, "the lease of --exec")
-	c.MarkFlagsMutuallyExclusive("budget", "schedules")
+	oneOfFlags(c, "budget", "schedules")
 	complete(c, "lock", lockNames)
 	complete(c, "strategy", words(f.strategy.allowed...))
 	complete(c, "faults", sim.Placeable)
