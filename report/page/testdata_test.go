@@ -90,7 +90,7 @@ func aSuite(prefix string) results.Suite {
 	s := results.Suite{Server: prefix + "sim", Seed: 7, Start: time.Unix(1e9, 0), Notes: []string{prefix + "a note"}, Rerun: "lockbench suite " + prefix}
 	verdicts := []checker.Result{checker.Pass, checker.Pass, checker.Fail, checker.Inconclusive, checker.NotApplicable}
 	for l := range 8 {
-		for n := range 41 {
+		for n := range 43 {
 			v := verdicts[(l*n)%5]
 			observed := map[bool]string{true: "safe", false: "mutual-exclusion/mis-unlock"}[n%3 == 0]
 			s.Cells = append(s.Cells, results.Cell{Lock: fmt.Sprintf("%slock-%d-normalised", prefix, l), Scenario: fmt.Sprintf("%sscenario-of-some-length-%d", prefix, n),
