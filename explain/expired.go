@@ -59,7 +59,7 @@ func (m *meeting) full(p pairing) bool {
 
 // expired returns the answer for the end of a lease.
 func (m *meeting) expired(p pairing, at int64, without ...any) Answer {
-	return m.lease(p, at).answer(sentence(Sentence(without), ", ", Name(m.second.Client), " would have been refused"))
+	return m.lease(p, at).answer(sentence(statement(without), ", ", Name(m.second.Client), " would have been refused"))
 }
 
 // byClientClock explains a grant decided by the client's clock.

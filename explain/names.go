@@ -204,7 +204,7 @@ func (r *run) renews() bool {
 }
 
 // words describes an event and when it happened.
-func words(e *event) Sentence {
+func words(e *event) statement {
 	switch {
 	case e.cmd != nil:
 		return sentence(Name(e.cmd.Client), "'s ", called(e.cmd), " at ", Instant(e.at))
@@ -217,7 +217,7 @@ func words(e *event) Sentence {
 }
 
 // called returns the name of a command, as its client sent it.
-func called(c *history.Command) Sentence {
+func called(c *history.Command) statement {
 	if c.Script != "" && len(c.Args) > 0 {
 		return sentence(Name(c.Name), " ", Name(c.Args[0]))
 	}

@@ -17,7 +17,7 @@ type finding struct {
 	node     *node
 	event    int // -1: the votes, or nothing
 	rank     rank
-	text     Sentence
+	text     statement
 	evidence Event
 }
 

@@ -180,7 +180,7 @@ func (f *Fault) node() int {
 		return 0 // the primary
 	case f.kind.On == OneNode:
 		return max(f.Node, 1) - 1
-	case f.kind.On == AllNodes:
+	case f.kind.On == allNodes:
 		return f.Node - 1
 	}
 	return -1

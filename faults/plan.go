@@ -8,12 +8,12 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// EventKind is the kind of an Event.
-type EventKind uint8
+// eventKind is the kind of an Event.
+type eventKind uint8
 
 // The kinds of event.
 const (
-	Start    EventKind = iota // the run begins
+	Start    eventKind = iota // the run begins
 	Time                      // an instant of the run has come
 	Moment                    // a client has come to a moment
 	Messages                  // a request or a reply has reached a stage
@@ -21,7 +21,7 @@ const (
 
 // Event is something that happens in a run and at which a fault may be placed.
 type Event struct {
-	Kind   EventKind      `json:"kind"`
+	Kind   eventKind      `json:"kind"`
 	At     time.Duration  `json:"at,omitempty"`     // of a time: since the start of the run
 	Client int            `json:"client,omitempty"` // from 1, of a moment and of a message
 	Moment history.Moment `json:"moment,omitempty"`
