@@ -341,8 +341,8 @@ func (b *bench) progress(t turn, lock string) {
 
 // faultWhileMeasured reports whether a fault was in force while a cell was measured.
 func faultWhileMeasured(c results.BenchCell) bool {
-	_, struck := c.Figures["fault.throughput"]
-	return struck
+	_, injected := c.Figures["fault.throughput"]
+	return injected
 }
 
 // emptyNotes names the cells in whose time no hold was granted, for which the bench is inconclusive.

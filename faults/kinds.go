@@ -32,7 +32,7 @@ const (
 	EvictKeys       = "evict-keys"
 )
 
-// Target says what a fault strikes.
+// Target says what a fault affects.
 type Target string
 
 // The targets.

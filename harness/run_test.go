@@ -127,7 +127,7 @@ func sideBySide(t *testing.T, all []Experiment) []*Outcome {
 }
 
 // isConclusive reports whether a run says something of its lock, as a suite sees it: on real servers the scheduler of the machine decides whether the
-// other clients are still at work when a fault strikes one, and may outlast a lease.
+// other clients are still at work when a fault affects one, and may outlast a lease.
 func isConclusive(out *Outcome) bool {
 	return out.Verdict.Verdict == checker.Pass || out.Verdict.Verdict == checker.Fail && !out.Result.Health.Stalled
 }

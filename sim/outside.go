@@ -119,8 +119,8 @@ type LiveClient struct {
 
 // move is the choice of a Lead.
 type move struct {
-	Held  int           // index in the scene of the message that passes or that the fault strikes; -1: none
-	Fault faults.Spec   // the fault that strikes; without a name: none
+	Held  int           // index in the scene of the message that passes or that the fault affects; -1: none
+	Fault faults.Spec   // the fault that is injected; without a name: none
 	Wait  time.Duration // time that passes; 0: none
 }
 
@@ -187,12 +187,12 @@ type sceneView struct {
 	*Lead
 	scene   Scene
 	options []option
-	specs   map[*placeableFault]move // by the fault that may strike
+	specs   map[*placeableFault]move // by the fault that may be injected
 }
 
 var _ view = (*sceneView)(nil)
 
-// faults lists the faults that may strike now.
+// faults lists the faults that may be injected now.
 func (v *sceneView) faults() (out []option) {
 	v.specs = map[*placeableFault]move{}
 	if v.placed >= v.bounds.MaxFaults {

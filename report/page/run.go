@@ -80,7 +80,7 @@ type (
 	figure struct {
 		ID, Title, About string
 		Legend           []series
-		Struck, Marked   bool
+		Faults, Marked   bool
 	}
 )
 
