@@ -335,7 +335,7 @@ func (w *world) source(text string) (digest string) {
 	return digest
 }
 
-// What goroutines do at one instant comes in the runtime's order. It is sorted by names and contents before it is numbered, traced or given a fault
+// What goroutines do at one instant comes in the runtime's order. It is sorted by names and contents before it is numbered, traced or affected
 // by a fault.
 
 // settleInstant handles everything that has come up since the last event, until nothing more comes up at the same instant.
