@@ -132,7 +132,8 @@ func newRoot(a *app) *cobra.Command {
 	}
 	root.AddCommand(newExitCodesTopic(), newMetricsTopic())
 	strictCompletion(root)
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages", "Flags.FlagUsagesWrapped "+strconv.Itoa(columns)))
+	narrow := strings.NewReplacer("Flags.FlagUsages", "Flags.FlagUsagesWrapped "+strconv.Itoa(columns), "for more information about a command", "for more about a command")
+	root.SetUsageTemplate(narrow.Replace(root.UsageTemplate()))
 	for _, c := range append(root.Commands(), root) {
 		c.Long = fold(c.Long)
 	}
