@@ -2,6 +2,7 @@ package bench
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -172,5 +173,20 @@ func TestBypasses(t *testing.T) {
 	// c3 called acquire after c2 and was granted first. c1's second acquire came when no client waited.
 	if got := bypasses(ops, 0, 100); got != 1 {
 		t.Errorf("%d bypasses, want 1", got)
+	}
+}
+
+// TestEmptyCells: a cell without a hold is named; one that was never run has its own reason.
+func TestEmptyCells(t *testing.T) {
+	cell := func(lock string, granted ...int64) results.BenchCell {
+		c := results.BenchCell{Lock: lock, Setting: results.BenchSetting{Clients: 1, Keys: 1}}
+		for _, n := range granted {
+			c.Figures = map[string]results.Figure{"throughput": {Samples: n}}
+		}
+		return c
+	}
+	got := emptyNotes([]results.BenchCell{cell("fair", 3), cell("token", 0), cell("redlock")})
+	if want := []string{"no hold of token × 1 client was measured: make --duration longer"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

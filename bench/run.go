@@ -341,8 +341,18 @@ func (b *bench) progress(t turn, lock string) {
 
 // faultWhileMeasured reports whether a fault was in force while a cell was measured.
 func faultWhileMeasured(c results.BenchCell) bool {
-	_, struck := c.Figures["fault.throughput"]
-	return struck
+	_, injected := c.Figures["fault.throughput"]
+	return injected
+}
+
+// emptyNotes names the cells in whose time no hold was granted, for which the bench is inconclusive.
+func emptyNotes(cells []results.BenchCell) (notes []string) {
+	for _, c := range cells {
+		if c.Empty() {
+			notes = append(notes, fmt.Sprintf("no hold of %s × %s was measured: make --duration longer", c.Lock, c.Setting))
+		}
+	}
+	return notes
 }
 
 // result returns the measurements.
@@ -365,6 +375,7 @@ func (b *bench) result() results.Bench {
 	if len(b.Faults) > 0 && !slices.ContainsFunc(out.Cells, faultWhileMeasured) {
 		out.Notes = append(out.Notes, fmt.Sprintf("no fault of %s was in force in the measured time", b.Scenario))
 	}
+	out.Notes = append(out.Notes, emptyNotes(out.Cells)...)
 	if b.stopped {
 		out.Notes = append(out.Notes, fmt.Sprintf("stopped after %d of %d turns", b.turn, b.of))
 	}

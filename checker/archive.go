@@ -194,8 +194,8 @@ func (a *archive) operation(k *keyLog, r *record) history.Operation {
 	return op
 }
 
-// meeting yields the records of k whose interval meets [from, to], in any order: the latest first, unless the record is out of order.
-func (k *keyLog) meeting(from, to int64) iter.Seq[*record] {
+// overlapping yields the records of k whose interval overlaps [from, to], in any order: the latest first, unless the record is out of order.
+func (k *keyLog) overlapping(from, to int64) iter.Seq[*record] {
 	return func(yield func(*record) bool) {
 		for i := len(k.chunks) - 1; i >= 0; i-- {
 			c := &k.chunks[i]

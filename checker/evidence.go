@@ -18,7 +18,7 @@ type evidence struct {
 
 	takesPart map[string]bool              // clients with an operation; nil: unknown
 	faultsEnd []int64                      // the latest end of faults[:i+1]
-	struck    map[string][]*history.Window // confirmed faults by the client that they hit
+	byClient  map[string][]*history.Window // confirmed faults by the client that they hit
 	unserved  []int64                      // until when faults[i] kept its client from being served
 }
 
@@ -42,14 +42,14 @@ func newEvidence(in Input) *evidence {
 	ev.faults = slices.Clone(in.Faults)
 	slices.SortStableFunc(ev.faults, func(a, b history.Window) int { return cmp.Compare(a.Start, b.Start) })
 	last := int64(math.MinInt64)
-	ev.struck = map[string][]*history.Window{}
+	ev.byClient = map[string][]*history.Window{}
 	for i := range ev.faults {
 		w := &ev.faults[i]
 		if w.Confirmed {
 			last = max(last, w.Last())
 		}
 		if w.Confirmed && w.Client != "" {
-			ev.struck[w.Client] = append(ev.struck[w.Client], w)
+			ev.byClient[w.Client] = append(ev.byClient[w.Client], w)
 		}
 		ev.faultsEnd = append(ev.faultsEnd, last)
 		ev.unserved = append(ev.unserved, ev.unservedUntil(w))

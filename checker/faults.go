@@ -134,7 +134,7 @@ func (e *evidence) heldUp(w *history.Window) int64 {
 // the server may have granted it long before the client learnt of it. ok is false if there is none. A dead client learns nothing (see crashes).
 func (e *evidence) interrupted(client string, from, to int64) (s Span, ok bool) {
 	s = Span{From: never, To: math.MinInt64}
-	for _, w := range e.struck[client] {
+	for _, w := range e.byClient[client] {
 		if w.Start > to || w.Last() < from || w.Fault == faultCrashClient {
 			continue
 		}

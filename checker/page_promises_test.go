@@ -192,10 +192,10 @@ func (r *record) progress() (a account) {
 	possible := slices.ContainsFunc(r.ops, func(op history.Operation) bool {
 		return op.Op == history.Acquire && (op.Outcome == history.OK || op.Outcome == history.Unknown)
 	})
-	struck := r.h.Votes || slices.ContainsFunc(r.faults, func(w history.Window) bool {
+	injected := r.h.Votes || slices.ContainsFunc(r.faults, func(w history.Window) bool {
 		return w.Confirmed && w.Client == "" && w.Start <= latest && last(w) >= first
 	})
-	if !possible && busy >= 2 && a.broken == 0 && (!struck || latest-first >= limit) {
+	if !possible && busy >= 2 && a.broken == 0 && (!injected || latest-first >= limit) {
 		a.broken++ // never granted
 	}
 	return a

@@ -207,7 +207,7 @@ type crashHold struct{ from, died, to int64 }
 
 // crashes returns the instants of a client's confirmed crashes, ascending.
 func (e *evidence) crashes(client string) (at []int64) {
-	for _, w := range e.struck[client] {
+	for _, w := range e.byClient[client] {
 		if w.Fault == faultCrashClient {
 			at = append(at, w.Start)
 		}

@@ -199,7 +199,7 @@ func (p *progress) report(first, last *record, since int64) {
 func (d *keyInput) grantBefore(r *record, t int64) []*record {
 	var last *record
 	for span := int64(1_000_000); ; span = plus(span, 3*span) {
-		for o := range d.k.meeting(t-span, t) {
+		for o := range d.k.overlapping(t-span, t) {
 			if o != r && o.granted() && o.ret <= t && (last == nil || cmp.Or(cmp.Compare(last.ret, o.ret), byCall(*last, *o)) < 0) {
 				last = o
 			}

@@ -297,7 +297,7 @@ func (f *refusal) soon(b *record, of func(*record) bool) (n int) {
 	if by == b.ret {
 		return 0
 	}
-	for o := range f.d.k.meeting(b.ret, by) {
+	for o := range f.d.k.overlapping(b.ret, by) {
 		if o.op == history.Acquire && of(o) && o.call >= b.ret && !(o.granted() && f.d.k.from(o) > by) && mayRefuse(f.d.a.header.Kind, o.mode, b.mode) {
 			n++
 		}
@@ -341,7 +341,7 @@ func (f *refusal) keptOut(b *record) bool {
 	if slices.ContainsFunc(f.unsure, may) {
 		return true
 	}
-	for o := range f.d.k.meeting(from, b.ret+h.ClockError) {
+	for o := range f.d.k.overlapping(from, b.ret+h.ClockError) {
 		if may(o) {
 			return true
 		}

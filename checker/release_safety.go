@@ -119,7 +119,7 @@ func (s *releaseSafety) cannotHaveBeen(r *record) bool {
 // meansNext reports whether r may belong to a hold that its client was being granted meanwhile. Both may have taken effect at one instant.
 func (s *releaseSafety) meansNext(r *record) bool {
 	own, token := s.d.meant(r), s.d.k.tokenOf(r)
-	for o := range s.d.k.meeting(r.call, r.ret) {
+	for o := range s.d.k.overlapping(r.call, r.ret) {
 		meanwhile := o.granted() && s.d.k.from(o) <= r.ret && o.ret > r.call && (own == nil || o != own.began)
 		if meanwhile && mayMean(r, token, o, s.d.k.tokenOf(o)) {
 			return true
@@ -180,7 +180,7 @@ func (s *releaseSafety) endedEarly(v *detail, i interval, r *record) bool {
 func (s *releaseSafety) fate(v *detail, i interval, r *record, until int64) (gone, seen bool) {
 	end := s.leaseEnd(i)
 	next, taken := never, never
-	for o := range s.d.k.meeting(r.call, until) {
+	for o := range s.d.k.overlapping(r.call, until) {
 		its := s.d.holdOf(o) == v
 		switch {
 		case o == v.began || o.op == history.Use || o.op == history.Write || o.op == history.Lost:

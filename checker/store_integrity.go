@@ -168,7 +168,7 @@ func (s *storeIntegrity) checkStale(w *record) {
 // staleness says why a write is stale: because of an earlier write's fence, or because its hold was over and that of the earlier write is the later one.
 type staleness struct {
 	earlier *record
-	flaw    WriteFlaw
+	flaw    writeFlaw
 	within  bool // the clock error
 }
 

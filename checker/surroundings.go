@@ -67,7 +67,7 @@ func (a *archive) recordsAround(k *keyLog, v *Violation) []*record {
 	}
 	for ; ; before, after = before/4, after/4 {
 		var found []*record
-		for r := range k.meeting(v.At-before, plus(v.At, after)) {
+		for r := range k.overlapping(v.At-before, plus(v.At, after)) {
 			if found = append(found, r); len(found) > maxContext {
 				break
 			}

@@ -69,19 +69,19 @@ type Violation struct {
 	Story            []string          `json:"story"`           // five to thirteen lines
 	Lanes            []string          `json:"lanes,omitempty"` // ASCII drawing
 	Witness          Witness           `json:"-"`               // the holds and operations that show it; filled in
-	Write            WriteFlaw         `json:"-"`               // store-integrity: what is wrong with the last client's write
+	Write            writeFlaw         `json:"-"`               // store-integrity: what is wrong with the last client's write
 	WithinClockError bool              `json:"within_clock_error,omitempty"`
 	Around           *Surroundings     `json:"-"` // what its picture shows; nil if it does not come from a check
 
 	shownBy shownBy
 }
 
-// WriteFlaw is what is wrong with a write to the guarded store.
-type WriteFlaw uint8
+// writeFlaw is what is wrong with a write to the guarded store.
+type writeFlaw uint8
 
 // What may be wrong with a write.
 const (
-	NoFlaw     WriteFlaw = iota
+	NoFlaw     writeFlaw = iota
 	StaleFence           // its fence is below one already written
 	StaleHold            // its hold was gone, and under a later one had been written
 	LostUpdate           // it overwrote a value that its writer had not read

@@ -74,7 +74,7 @@ func (d *keyInput) recordsFrom(n uint32) []*record {
 
 // recordsUntil returns the records of a hold up to an instant, and reports whether it had ended by then.
 func (d *keyInput) recordsUntil(n uint32, began *record, until int64) (found []*record, over bool) {
-	for r := range d.k.meeting(began.call, until) {
+	for r := range d.k.overlapping(began.call, until) {
 		switch {
 		case d.a.holdOf[r.line-1] == n:
 			found = append(found, r)

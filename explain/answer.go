@@ -11,7 +11,7 @@ import (
 // Answer is the result of an experiment.
 type Answer struct {
 	Cause      verdicts.Cause // "" if there was no experiment, or it was inconclusive
-	Experiment Sentence       // what was left out and with which effect; without an experiment, what the operations prove
+	Experiment statement      // what was left out and with which effect; without an experiment, what the operations prove
 	Events     []Event        // those that were left out, or that led to a grant
 }
 
@@ -85,9 +85,9 @@ func (n *node) report(i int, keys []string) Event {
 	return n.events[i].reported("", keys)
 }
 
-// Sentence is a statement in plain words. Its parts are strings, and values that the caller formats: instants, which a story counts from its own first
+// statement is a statement in plain words. Its parts are strings, and values that the caller formats: instants, which a story counts from its own first
 // event, lengths of time, and recorded names.
-type Sentence []any
+type statement []any
 
 // Parts of a sentence that are not text.
 type (
@@ -98,7 +98,7 @@ type (
 )
 
 // Text joins the parts of a sentence; say formats the other parts.
-func (s Sentence) Text(say func(part any) string) string {
+func (s statement) Text(say func(part any) string) string {
 	var b strings.Builder
 	for _, part := range s {
 		if text, ok := part.(string); ok {
@@ -111,9 +111,9 @@ func (s Sentence) Text(say func(part any) string) string {
 }
 
 // sentence joins parts and sentences.
-func sentence(parts ...any) (out Sentence) {
+func sentence(parts ...any) (out statement) {
 	for _, part := range parts {
-		if s, ok := part.(Sentence); ok {
+		if s, ok := part.(statement); ok {
 			out = append(out, s...)
 			continue
 		}
@@ -123,18 +123,18 @@ func sentence(parts ...any) (out Sentence) {
 }
 
 // because returns an answer.
-func because(cause verdicts.Cause, experiment Sentence, events ...Event) Answer {
+func because(cause verdicts.Cause, experiment statement, events ...Event) Answer {
 	return Answer{Cause: cause, Experiment: experiment, Events: events}
 }
 
 // conclusion is a cause, with what happened after the event that was left out and belongs to it.
 type conclusion struct {
 	name verdicts.Cause
-	then Sentence
+	then statement
 	more []Event
 }
 
-func (c conclusion) answer(experiment Sentence, events ...Event) Answer {
+func (c conclusion) answer(experiment statement, events ...Event) Answer {
 	return because(c.name, sentence(experiment, c.then), append(events, c.more...)...)
 }
 

@@ -84,7 +84,7 @@ func (w *wait) requests() (out []*history.Command) {
 }
 
 // inVain says what became of the acquire's requests to nodes, if most of them got no reply or failed; nil: they did not.
-func (w *wait) inVain() Sentence {
+func (w *wait) inVain() statement {
 	all, lost, failed := w.requests(), 0, 0
 	var last *history.Command // of those that failed
 	for _, c := range all {

@@ -11,7 +11,7 @@ import (
 
 // outlived explains a grant made after the first's lease had ended anyway: it is made even without all that happened in between, but refused if the clock
 // stands still.
-func (m *meeting) outlived(pairs []pairing, spare int) Answer {
+func (m *overlap) outlived(pairs []pairing, spare int) Answer {
 	var over []pairing
 	for _, p := range pairs {
 		if !m.over(p) {
@@ -33,7 +33,7 @@ func (m *meeting) outlived(pairs []pairing, spare int) Answer {
 
 // over reports whether the first's lease can have ended before the second was granted. For a semaphore no experiment shows that, because other holds end
 // too.
-func (m *meeting) over(p pairing) bool {
+func (m *overlap) over(p pairing) bool {
 	if m.Header.Kind != history.Semaphore {
 		return true
 	}
@@ -52,18 +52,18 @@ func (m *meeting) over(p pairing) bool {
 
 // full reports whether the second finds a semaphore full if the first's lease does not end. The clock stands still from the first's grant, or from the end
 // of its belief, because grants in between may need earlier leases to end.
-func (m *meeting) full(p pairing) bool {
+func (m *overlap) full(p pairing) bool {
 	return m.Header.Kind == history.Semaphore && (m.lacks(p, p.from(), without{stop: p.first.time()}) ||
 		m.lacks(p, p.from(), without{stop: min(m.until(m.first, m.seen), p.second.time())}))
 }
 
 // expired returns the answer for the end of a lease.
-func (m *meeting) expired(p pairing, at int64, without ...any) Answer {
-	return m.lease(p, at).answer(sentence(Sentence(without), ", ", Name(m.second.Client), " would have been refused"))
+func (m *overlap) expired(p pairing, at int64, without ...any) Answer {
+	return m.lease(p, at).answer(sentence(statement(without), ", ", Name(m.second.Client), " would have been refused"))
 }
 
 // byClientClock explains a grant decided by the client's clock.
-func (m *meeting) byClientClock(p pairing) Answer {
+func (m *overlap) byClientClock(p pairing) Answer {
 	answer := m.expired(p, p.second.time(), "with the time that ", Name(m.first.Client), " had sent")
 	if m.until(m.first, m.seen) > m.seen {
 		return because(verdicts.ClockSkew, answer.Experiment, p.first.reported(), p.second.reported())
@@ -72,13 +72,13 @@ func (m *meeting) byClientClock(p pairing) Answer {
 }
 
 // due returns the earliest instant, since 1970, at which the first's lease could end by a clock that is right.
-func (m *meeting) due() int64 {
+func (m *overlap) due() int64 {
 	return m.Header.Epoch + max(m.first.Asked, m.first.Call) + m.Header.Lease - m.Header.Drift
 }
 
 // byReadClock explains a grant whose client compared a time that it read from the server with its own clock: its clock was wrong, or that of the client
 // that had set the time.
-func (m *meeting) byReadClock(p pairing) Answer {
+func (m *overlap) byReadClock(p pairing) Answer {
 	for _, i := range p.second.events {
 		e := &p.second.node.events[i]
 		until, unit := m.timeIn(strings.Trim(e.cmd.Reply, `"`), e.cmd.Sent)

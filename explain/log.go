@@ -4,8 +4,8 @@ import "github.com/lockbench/lockbench/history"
 
 // How the order of a node's commands was found.
 const (
-	Dispatched = "the simulator's dispatch order"
-	WorkedOut  = "worked out: an order that explains the recorded replies"
+	dispatched = "the simulator's dispatch order"
+	workedOut  = "worked out: an order that explains the recorded replies"
 )
 
 // Log is what the nodes of a run executed, one node after the other.
@@ -16,7 +16,7 @@ type Log struct {
 
 // Executed returns what the nodes of the run executed, in the order that the experiments used.
 func (f Findings) Executed() Log {
-	l := Log{Source: Dispatched}
+	l := Log{Source: dispatched}
 	if f.run == nil {
 		return l
 	}
@@ -24,7 +24,7 @@ func (f Findings) Executed() Log {
 		for i := range n.events {
 			e := &n.events[i]
 			if e.cmd != nil && e.cmd.Turn == 0 {
-				l.Source = WorkedOut
+				l.Source = workedOut
 			}
 			l.Events = append(l.Events, f.run.executed(n.index, e))
 		}

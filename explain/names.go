@@ -32,7 +32,7 @@ const (
 var causeOfOwner = map[owner]verdicts.Cause{others: verdicts.MisUnlock, own: verdicts.OwnRelease, late: verdicts.LateRequest}
 
 // finding names the cause for an event that made the difference.
-func (m *meeting) finding(p pairing, i int) finding {
+func (m *overlap) finding(p pairing, i int) finding {
 	e := &p.first.node.events[i]
 	f := finding{node: p.first.node, event: i, text: words(e), evidence: e.reported(m.loser(p, i), p.second.keys())}
 	switch {
@@ -55,7 +55,7 @@ func (m *meeting) finding(p pairing, i int) finding {
 }
 
 // loser returns the client that had what an event changed: the first's, or another that had written it over the first's hold.
-func (m *meeting) loser(p pairing, i int) string {
+func (m *overlap) loser(p pairing, i int) string {
 	n := p.first.node
 	at := n.writer(i, n.events[i].changes...)
 	if m.Header.Kind != history.Mutex || at < p.from() || !m.stands(p, at) {
@@ -66,7 +66,7 @@ func (m *meeting) loser(p pairing, i int) string {
 
 // shortened returns the command that moved the end of the first's lease to an earlier time, and the renewal that came too late because of it: without the
 // command, the renewal finds the hold. A nil renewal means that the command did not matter.
-func (m *meeting) shortened(p pairing, end int) (by int, renewal *event) {
+func (m *overlap) shortened(p pairing, end int) (by int, renewal *event) {
 	n := p.first.node
 	key := n.events[end].changes[0].key
 	for i := end + 1; i < n.by(m.seen); i++ {
@@ -85,7 +85,7 @@ func (m *meeting) shortened(p pairing, end int) (by int, renewal *event) {
 }
 
 // causeOf names the cause for a command.
-func (m *meeting) causeOf(p pairing, i int) (rank, verdicts.Cause) {
+func (m *overlap) causeOf(p pairing, i int) (rank, verdicts.Cause) {
 	e, whose := &p.first.node.events[i], others
 	if e.cmd.Client == m.first.Client {
 		whose = own
@@ -110,7 +110,7 @@ func (m *meeting) causeOf(p pairing, i int) (rank, verdicts.Cause) {
 }
 
 // lease names the cause for the end of the first's lease at an instant.
-func (m *meeting) lease(p pairing, at int64) conclusion {
+func (m *overlap) lease(p pairing, at int64) conclusion {
 	if late := m.renewedLate(p, at); late >= 0 {
 		return m.madeAgain(p, late)
 	}
@@ -126,7 +126,7 @@ func (m *meeting) lease(p pairing, at int64) conclusion {
 }
 
 // madeAgain concludes from a renewal after the end of the first's lease: it created the key again, or changed another's.
-func (m *meeting) madeAgain(p pairing, late int) conclusion {
+func (m *overlap) madeAgain(p pairing, late int) conclusion {
 	e, did := &p.first.node.events[late], p.first.node.report(late, p.second.keys())
 	c, then := conclusion{name: verdicts.MisUnlock}, sentence(" then changed it")
 	switch {
@@ -142,7 +142,7 @@ func (m *meeting) madeAgain(p pairing, late int) conclusion {
 }
 
 // hindered reports whether a confirmed fault, of the first client or of a node that it asked, may have prevented the client from renewing.
-func (m *meeting) hindered(from, to int64) bool {
+func (m *overlap) hindered(from, to int64) bool {
 	asked := func(index int) bool {
 		return index < 0 || slices.ContainsFunc(m.nodes, func(n *node) bool { return n.index == index && len(n.byOp[m.first.ID]) > 0 })
 	}
@@ -153,7 +153,7 @@ func (m *meeting) hindered(from, to int64) bool {
 }
 
 // renewedInVain returns the first client's last extend that succeeded before its lease ended although no node renewed the lease; nil: none.
-func (m *meeting) renewedInVain(p pairing, ended int64) (vain *history.Operation) {
+func (m *overlap) renewedInVain(p pairing, ended int64) (vain *history.Operation) {
 	h, keys := m.holdOf[m.first.ID], p.second.keys()
 	if h == nil {
 		return nil
@@ -171,7 +171,7 @@ func (m *meeting) renewedInVain(p pairing, ended int64) (vain *history.Operation
 
 // renewedLate returns the command by which the client believed in the hold again: of an extend that succeeded after the lease had ended, before the
 // violation and before the client's next grant; -1: none.
-func (m *meeting) renewedLate(p pairing, ended int64) int {
+func (m *overlap) renewedLate(p pairing, ended int64) int {
 	n, keys := p.first.node, p.second.keys()
 	for i := max(p.from(), n.by(ended)); i < n.by(m.seen); i++ {
 		e := &n.events[i]
@@ -204,7 +204,7 @@ func (r *run) renews() bool {
 }
 
 // words describes an event and when it happened.
-func words(e *event) Sentence {
+func words(e *event) statement {
 	switch {
 	case e.cmd != nil:
 		return sentence(Name(e.cmd.Client), "'s ", called(e.cmd), " at ", Instant(e.at))
@@ -217,7 +217,7 @@ func words(e *event) Sentence {
 }
 
 // called returns the name of a command, as its client sent it.
-func called(c *history.Command) Sentence {
+func called(c *history.Command) statement {
 	if c.Script != "" && len(c.Args) > 0 {
 		return sentence(Name(c.Name), " ", Name(c.Args[0]))
 	}

@@ -97,7 +97,7 @@ func (r *run) fence(v *checker.Violation) Answer {
 		return Answer{}
 	}
 	first, second := holds[0], holds[len(holds)-1]
-	m := &meeting{run: r, first: first, second: second}
+	m := &overlap{run: r, first: first, second: second}
 	for _, p := range common(r.attempts(first), r.attempts(second)) {
 		if p.doubtful() || p.second.time() < p.first.time() {
 			continue
@@ -111,7 +111,7 @@ func (r *run) fence(v *checker.Violation) Answer {
 
 // lowered finds the events between the two grants without which the second's fence would have been larger than the first's: each that suffices alone, or
 // the fewest that do together. It skips acquires, which only increase the fence.
-func (m *meeting) lowered(p pairing) (found []finding) {
+func (m *overlap) lowered(p pairing) (found []finding) {
 	larger := func(left []int) bool { return m.fenced(p.second, left) > m.first.Fence }
 	var all []int
 	for _, i := range m.candidates(p) {
@@ -136,7 +136,7 @@ func (m *meeting) lowered(p pairing) (found []finding) {
 	return jointly(found)
 }
 
-func (m *meeting) fenceFinding(p pairing, i int) finding {
+func (m *overlap) fenceFinding(p pairing, i int) finding {
 	f := m.finding(p, i)
 	if p.first.node.events[i].ended() { // the lease of no hold: the second would have been granted anyway
 		f.name = verdicts.CountExpired
@@ -146,7 +146,7 @@ func (m *meeting) fenceFinding(p pairing, i int) finding {
 
 // fenced returns the fence that an attempt gets without some events: the largest number at a place at which the recorded reply has its fence. It is 0 if
 // the attempt is refused then.
-func (m *meeting) fenced(a *attempt, left []int) (fence uint64) {
+func (m *overlap) fenced(a *attempt, left []int) (fence uint64) {
 	m.newReplay(a, left[0], without{events: left}).again(a, func(e *event, reply string, changes []change) bool {
 		if m.refuses(a, e, reply, changes) {
 			fence = 0
@@ -200,7 +200,7 @@ func (r *run) taken(op *history.Operation) Answer {
 	if hold == nil || hold.ID == op.ID {
 		return Answer{}
 	}
-	m := &meeting{run: r, first: hold, second: op, seen: op.Return}
+	m := &overlap{run: r, first: hold, second: op, seen: op.Return}
 	var found []finding
 	var request Event
 	for _, a := range r.attempts(hold) {

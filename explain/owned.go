@@ -9,7 +9,7 @@ import (
 // owned reports whether an event ended the first's hold. So did the end of the lease that the first's grant depends on, even if another client wrote it,
 // as in a hand-over. An event that ended a hold of its own client did not: without that hold too, the second is granted. Nor did one that removed what
 // its client had written over the first's hold: without that grant alone, the second is refused.
-func (m *meeting) owned(p pairing, i int) bool {
+func (m *overlap) owned(p pairing, i int) bool {
 	n := p.first.node
 	e := &n.events[i]
 	client, at := "", n.writer(i, e.changes...)
@@ -36,13 +36,13 @@ func (m *meeting) owned(p pairing, i int) bool {
 }
 
 // endsOther reports whether an event ended another hold of the first's client. The holds of a re-entrant client are one at the server.
-func (m *meeting) endsOther(n *node, i int) bool {
+func (m *overlap) endsOther(n *node, i int) bool {
 	acquire, _ := m.endedHold(n, i)
 	return m.Header.Kind != history.Reentrant && acquire != 0 && acquire != m.first.ID
 }
 
 // conflicts reports whether one of the given acquires must not be granted beside the first.
-func (m *meeting) conflicts(ops []uint64) bool {
+func (m *overlap) conflicts(ops []uint64) bool {
 	return m.Header.Kind != history.Semaphore && slices.ContainsFunc(ops, func(id uint64) bool {
 		return m.ops[id].Mode != history.Shared || m.first.Mode != history.Shared
 	})
@@ -61,7 +61,7 @@ func (n *node) writer(i int, later ...change) int {
 
 // holdsOf returns a client's acquires between the first's grant and an event, and that of the hold which the event released, even if it was granted before
 // the first, unless the first's grant needs it.
-func (m *meeting) holdsOf(p pairing, client string, to int) (ops []uint64, from int) {
+func (m *overlap) holdsOf(p pairing, client string, to int) (ops []uint64, from int) {
 	from = to
 	for i := p.from(); i < to; i++ {
 		e := &p.first.node.events[i]
@@ -95,7 +95,7 @@ func (r *run) began(n *node, op *history.Operation) (acquire uint64, event int) 
 }
 
 // beganSince reports whether the hold that an event ended was granted after the first.
-func (m *meeting) beganSince(p pairing, i int) bool {
+func (m *overlap) beganSince(p pairing, i int) bool {
 	acquire, asked := m.endedHold(p.first.node, i)
 	if asked < 0 {
 		return false

@@ -17,7 +17,7 @@ type finding struct {
 	node     *node
 	event    int // -1: the votes, or nothing
 	rank     rank
-	text     Sentence
+	text     statement
 	evidence Event
 }
 
@@ -36,8 +36,8 @@ const (
 	byAcquire
 )
 
-// meeting is two holds of which the second was granted although the first existed.
-type meeting struct {
+// overlap is two holds of which the second was granted although the first existed.
+type overlap struct {
 	*run
 	first, second *history.Operation // their acquires
 	seen          int64              // the instant of the violation: what the first learnt later does not count
@@ -61,14 +61,14 @@ func (r *run) meet(a, b *history.Operation, seen int64, depth int) Answer {
 		return answer
 	}
 	r.pairs[key] = Answer{} // ends recursion
-	m := &meeting{run: r, first: a, second: b, seen: seen, depth: depth}
+	m := &overlap{run: r, first: a, second: b, seen: seen, depth: depth}
 	answer := m.explain()
 	r.pairs[key] = answer
 	return answer
 }
 
 // explain does the experiments on the nodes to which both clients sent requests.
-func (m *meeting) explain() Answer {
+func (m *overlap) explain() Answer {
 	first, second := m.ballots(m.first), m.ballots(m.second)
 	if len(first) == 0 || len(second) == 0 {
 		return m.withoutCommands(first, second)
@@ -98,7 +98,7 @@ func (m *meeting) explain() Answer {
 }
 
 // withoutCommands returns the answer for a grant of which no request is known. A client that held the lock already may have re-entered by its own count.
-func (m *meeting) withoutCommands(first, second []*attempt) Answer {
+func (m *overlap) withoutCommands(first, second []*attempt) Answer {
 	op := m.second
 	if len(second) > 0 {
 		op = m.first
@@ -158,7 +158,7 @@ func (r *run) unread(op *history.Operation) (out []*attempt) {
 }
 
 // ballots returns the attempts of an acquire. The replies that its client had read may be too few: then the votes whose replies came later count too.
-func (m *meeting) ballots(op *history.Operation) []*attempt {
+func (m *overlap) ballots(op *history.Operation) []*attempt {
 	all := m.attempts(op)
 	if m.votes > 1 && m.grants(all) < m.quorum() {
 		all = append(all, m.unread(op)...)
@@ -167,7 +167,7 @@ func (m *meeting) ballots(op *history.Operation) []*attempt {
 }
 
 // fewVotes explains a grant by fewer nodes than a majority.
-func (m *meeting) fewVotes(first, second []*attempt) Answer {
+func (m *overlap) fewVotes(first, second []*attempt) Answer {
 	if m.votes == 1 {
 		return Answer{}
 	}
@@ -183,14 +183,14 @@ func (m *meeting) fewVotes(first, second []*attempt) Answer {
 }
 
 // eroded returns the answer for a grant by some of the nodes, fewer than a majority.
-func (m *meeting) eroded(op *history.Operation, got int) Answer {
+func (m *overlap) eroded(op *history.Operation, got int) Answer {
 	return because(verdicts.QuorumErosion, sentence(Name(op.Client), fmt.Sprintf(" had the votes of %d of %d nodes: with %d needed it would have been refused", got, m.votes, m.quorum())),
 		Event{At: op.Return, Op: op, Granted: true, Votes: [2]int{got, m.votes}})
 }
 
 // candidates returns the events between the two grants that changed the second's keys, and all changes of the node's clock, even earlier ones. It
 // excludes the first's acquire, which created its hold, and the second's last attempt.
-func (m *meeting) candidates(p pairing) (out []int) {
+func (m *overlap) candidates(p pairing) (out []int) {
 	n, keys := p.first.node, p.second.keys()
 	for i := 0; i < p.second.grant; i++ {
 		e := &n.events[i]
@@ -213,18 +213,18 @@ func (m *meeting) candidates(p pairing) (out []int) {
 }
 
 // reenters reports whether an event is a re-entry of the first's client within its hold that did not shorten its lease.
-func (m *meeting) reenters(e *event) bool {
+func (m *overlap) reenters(e *event) bool {
 	return m.Header.Kind == history.Reentrant && e.op != nil && e.op.Op == history.Acquire && e.op.Client == m.first.Client && slices.Contains(m.outer(e.op), m.first) &&
 		!slices.ContainsFunc(e.touched, e.hastens)
 }
 
 // lacks reports whether a node refuses the second without what is left out.
-func (m *meeting) lacks(p pairing, from int, left without) bool {
+func (m *overlap) lacks(p pairing, from int, left without) bool {
 	return !m.granted(p.second, from, left)
 }
 
 // single leaves out each event alone. An event on one of several nodes removes one vote.
-func (m *meeting) single(pairs []pairing, spare int) (found []finding) {
+func (m *overlap) single(pairs []pairing, spare int) (found []finding) {
 	if spare > 0 {
 		return nil
 	}
@@ -240,20 +240,20 @@ func (m *meeting) single(pairs []pairing, spare int) (found []finding) {
 
 // stands reports whether the first is granted without an event. An event that the first's grant needs, such as the release that handed it the lock,
 // cannot have ended its hold.
-func (m *meeting) stands(p pairing, i int) bool {
+func (m *overlap) stands(p pairing, i int) bool {
 	return i > p.first.grant || m.granted(p.first, p.since(i), without{events: []int{i}})
 }
 
 // others returns the candidates that may be left out together. It drops those that the first's grant needs, and the end of another client's hold that
 // began before the first: without that end, the other hold would refuse the second. A hold that began later is left out together with its grant.
-func (m *meeting) others(p pairing) []int {
+func (m *overlap) others(p pairing) []int {
 	return slices.DeleteFunc(m.candidates(p), func(i int) bool {
 		return !m.stands(p, i) || !m.beganSince(p, i) && m.lacks(p, p.since(i), without{events: []int{i}}) && !m.owned(p, i)
 	})
 }
 
 // together leaves out all candidates, and then puts back those that make no difference.
-func (m *meeting) together(pairs []pairing, spare int) (found []finding) {
+func (m *overlap) together(pairs []pairing, spare int) (found []finding) {
 	var refusing []pairing
 	left := map[*node][]int{}
 	for _, p := range pairs {
@@ -276,7 +276,7 @@ func (m *meeting) together(pairs []pairing, spare int) (found []finding) {
 
 // fewestOf returns the fewest of some events without which the second is refused. A grant to another client stays left out together with the end of its
 // hold, which would refuse the second in place of the first's.
-func (m *meeting) fewestOf(p pairing, all []int) []int {
+func (m *overlap) fewestOf(p pairing, all []int) []int {
 	ends := map[uint64]bool{} // acquires whose holds end
 	for _, i := range all {
 		if e := &p.first.node.events[i]; e.op == nil || e.op.Op != history.Acquire {
@@ -323,7 +323,7 @@ func fewest[T any](all []T, succeeds func(left []T) bool) []T {
 
 // unexplained returns the answer if no event between the two made the difference: the lease ended by the clock of the server or of the second client, or
 // the grant ignored the hold.
-func (m *meeting) unexplained(pairs []pairing) Answer {
+func (m *overlap) unexplained(pairs []pairing) Answer {
 	for _, p := range pairs {
 		all := m.others(p)
 		if m.over(p) && m.lacks(p, p.from(), without{events: all, stop: p.first.time()}) {
@@ -367,13 +367,13 @@ func (r *run) setsNothing(a *attempt) bool {
 }
 
 // marked reports whether the node, after it had granted the first, held any of the second's keys.
-func (m *meeting) marked(p pairing) bool {
+func (m *overlap) marked(p pairing) bool {
 	values := p.first.node.state(p.from())
 	return slices.ContainsFunc(p.second.keys(), func(key string) bool { return values[key] != nil })
 }
 
 // answer returns the answer for the nearest finding. If that is a grant in between that took the first's hold away, it explains that grant.
-func (m *meeting) answer(found []finding) Answer {
+func (m *overlap) answer(found []finding) Answer {
 	if len(found) == 0 {
 		return Answer{}
 	}
@@ -388,7 +388,7 @@ func (m *meeting) answer(found []finding) Answer {
 }
 
 // grantedWith reports whether the command of a finding belongs to the try by which its acquire was granted.
-func (m *meeting) grantedWith(op *history.Operation, f finding) bool {
+func (m *overlap) grantedWith(op *history.Operation, f finding) bool {
 	return slices.ContainsFunc(m.attempts(op), func(a *attempt) bool { return a.node == f.node && slices.Contains(a.events, f.event) })
 }
 

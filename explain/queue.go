@@ -159,7 +159,7 @@ func (p *passing) first(ops []*history.Operation) (granted bool, early *event) {
 }
 
 // without returns the sentence for a decisive event.
-func (p *passing) without(e *event) Sentence {
+func (p *passing) without(e *event) statement {
 	return sentence("without ", words(e), ", ", Name(p.grant.op.Client), " would have been refused, and ", Name(p.waiter.op.Client), " granted in its place")
 }
 

@@ -380,7 +380,7 @@ func (r *run) grantsLike(e *event) (grants []*event) {
 }
 
 // whyKept returns why the key in the way stayed.
-func (w *wait) whyKept(v *Value, maker *event) Sentence {
+func (w *wait) whyKept(v *Value, maker *event) statement {
 	end := sentence("what it left never expires")
 	if v.Expires != 0 {
 		end = sentence("what it left expires at ", Instant(v.Expires-w.Header.Epoch))

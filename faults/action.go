@@ -45,10 +45,10 @@ func (at actionAt) did(effects ...history.Effect) {
 
 func (at actionAt) by() time.Duration { return at.fault.By.Of(at.lease()) }
 
-// one returns the node that the fault strikes, from 0.
+// one returns the node that the fault affects, from 0.
 func (at actionAt) one() int { return max(at.fault.Node, 1) - 1 }
 
-// nodes returns the nodes that the fault strikes: the one that it names, or all.
+// nodes returns the nodes that the fault affects: the one that it names, or all.
 func (at actionAt) nodes() []int {
 	if at.fault.Node > 0 {
 		return []int{at.fault.Node - 1}

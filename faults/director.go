@@ -21,7 +21,7 @@ type Director struct {
 	plan *Plan
 
 	mu     sync.Mutex // guards the fields below
-	faults []*Fault   // that have struck, in order
+	faults []*Fault   // that were injected, in order
 	gone   []bool     // by client, from 0: it has ended, or was killed
 }
 
@@ -36,13 +36,13 @@ type DirectorConfig struct {
 	Began, Ended func(*Fault)
 }
 
-// Fault is a fault that has struck.
+// Fault is a fault that was injected.
 type Fault struct {
 	Spec
 	ID int // matches Began with Ended
 
 	kind    Kind
-	message Message // the message that it strikes; nil for other faults
+	message Message // the message that it affects; nil for other faults
 
 	// The Director's mu guards the fields below.
 	window   history.Window
@@ -158,7 +158,7 @@ func (f *Fault) repeats(other *Fault) bool {
 	return other.Fault == f.Fault && other.window.Client == f.window.Client && other.window.Node == f.window.Node && !other.over
 }
 
-// client returns the name of the client that the fault strikes, "" for none.
+// client returns the name of the client that the fault affects, "" for none.
 func (f *Fault) client() string {
 	switch {
 	case f.message != nil:
@@ -169,7 +169,7 @@ func (f *Fault) client() string {
 	return ""
 }
 
-// node returns the node that the fault strikes, from 0; -1 for none, and for all.
+// node returns the node that the fault affects, from 0; -1 for none, and for all.
 func (f *Fault) node() int {
 	switch {
 	case f.message != nil:
@@ -180,7 +180,7 @@ func (f *Fault) node() int {
 		return 0 // the primary
 	case f.kind.On == OneNode:
 		return max(f.Node, 1) - 1
-	case f.kind.On == AllNodes:
+	case f.kind.On == allNodes:
 		return f.Node - 1
 	}
 	return -1
@@ -325,14 +325,14 @@ func (d *Director) record(f *Fault) {
 	}
 }
 
-// begun returns a copy of the list of faults that have struck.
+// begun returns a copy of the list of faults that were injected.
 func (d *Director) begun() []*Fault {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.faults)
 }
 
-// Windows returns the windows of the faults that have struck, in order of their beginning. It must not be called while faults begin or end.
+// Windows returns the windows of the faults that were injected, in order of their beginning. It must not be called while faults begin or end.
 func (d *Director) Windows() []history.Window {
 	var all []history.Window
 	for _, f := range d.faults {

@@ -184,7 +184,7 @@ func boolToInt(b bool) int {
 	return 0
 }
 
-// A trigger strikes at its n-th match, and at Times matches from then on.
+// A trigger injects at its n-th match, and at Times matches from then on.
 func TestPlanCounts(t *testing.T) {
 	entered, second, third := Trigger{Moment: "entered"}, Trigger{Moment: "entered", Nth: 2}, Trigger{Moment: "entered", Nth: 3}
 	rows := []struct {
@@ -193,7 +193,7 @@ func TestPlanCounts(t *testing.T) {
 		named int // the client that the plan names; 0: none
 		times int
 		comes []int  // clients, in order, each entering
-		want  string // which clients were struck, and at which of these
+		want  string // which clients were affected, and at which of these
 	}{
 		{"the first", entered, 1, 0, []int{1, 1, 1}, "c1@0"},
 		{"not another client's", entered, 1, 0, []int{2, 2, 1}, "c1@2"},
@@ -215,12 +215,12 @@ func TestPlanCounts(t *testing.T) {
 			}
 		}
 		if strings.Join(got, " ") != r.want {
-			t.Errorf("%s: struck %v, want %s", r.name, got, r.want)
+			t.Errorf("%s: affected %v, want %s", r.name, got, r.want)
 		}
 	}
 }
 
-// Faults of one name that name no client strike one client each, those with a client named first; other faults meet there.
+// Faults of one name that name no client affect one client each, those with a client named first; other faults meet there.
 func TestPlanStrikesEveryOneOnce(t *testing.T) {
 	entered := Trigger{Moment: "entered"}
 	p := NewPlan([]Spec{{Fault: CrashClient, When: entered}, {Fault: CrashClient, When: entered}, {Fault: CrashClient, Client: 2, When: entered},
@@ -232,11 +232,11 @@ func TestPlanStrikesEveryOneOnce(t *testing.T) {
 		}
 	}
 	if want := []string{"crash-client c1", "pause-client c1", "crash-client c2", "crash-client c3"}; !slices.Equal(got, want) {
-		t.Errorf("struck %q, want %q", got, want)
+		t.Errorf("affected %q, want %q", got, want)
 	}
 }
 
-// Faults placed at a time strike then, and again at its multiples; a dead client is not stopped.
+// Faults placed at a time are injected then, and again at its multiples; a dead client is not stopped.
 func TestTimedFaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t, 2,
@@ -409,7 +409,7 @@ func TestReplyMatches(t *testing.T) {
 		}
 		e.Stage = Answered
 		if p.Watches(e) {
-			t.Errorf("%s: a fault of a client struck on the way", r.name)
+			t.Errorf("%s: a fault of a client was injected on the way", r.name)
 		}
 	}
 }

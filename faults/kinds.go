@@ -32,26 +32,26 @@ const (
 	EvictKeys       = "evict-keys"
 )
 
-// Target says what a fault strikes.
+// Target says what a fault affects.
 type Target string
 
 // The targets.
 const (
 	OneClient  Target = "client"      // Spec.Client, or one drawn from the seed
-	AllClients Target = "all clients" // all of them; none is drawn
+	allClients Target = "all clients" // all of them; none is drawn
 	OneNode    Target = "node"        // Spec.Node, or one drawn from the seed
-	AllNodes   Target = "all nodes"   // Spec.Node, or all of them when it is 0
+	allNodes   Target = "all nodes"   // Spec.Node, or all of them when it is 0
 )
 
-// Layer is the part of a system in which a fault happens.
-type Layer string
+// layer is the part of a system in which a fault happens.
+type layer string
 
 // The layers.
 const (
-	InClient  Layer = "client"  // the client's machine or program
-	InMessage Layer = "message" // a single request or reply
-	InNetwork Layer = "network" // the links between clients and nodes
-	InServer  Layer = "server"  // a node and its data
+	InClient  layer = "client"  // the client's machine or program
+	InMessage layer = "message" // a single request or reply
+	inNetwork layer = "network" // the links between clients and nodes
+	InServer  layer = "server"  // a node and its data
 )
 
 // Form is a set of forms of trigger.
@@ -68,14 +68,14 @@ const (
 	atEvent = AtTime | AtMoment | AtRequest | AtReply
 )
 
-// Placing says how the simulator's search places a fault.
-type Placing string
+// placing says how the simulator's search places a fault.
+type placing string
 
 // The placings.
 const (
-	NotPlaced    Placing = ""
-	AtStep       Placing = "at a step"      // instead of the delivery of a message
-	BeforeSearch Placing = "before the run" // drawn before a random schedule begins; an exhaustive search cannot place it
+	NotPlaced    placing = ""
+	atStep       placing = "at a step"      // instead of the delivery of a message
+	BeforeSearch placing = "before the run" // drawn before a random schedule begins; an exhaustive search cannot place it
 )
 
 // Limit is a world or a topology in which a kind of fault is impossible, and why.
@@ -91,7 +91,7 @@ type Kind struct {
 	About            string // one sentence
 	InSim, OnServers string // what is done in the simulator, and on real servers
 	On               Target
-	In               Layer
+	In               layer
 	At               Form   // the triggers that it accepts
 	Uses             []Uses // the fields of Spec that it uses, besides target and trigger
 
@@ -102,7 +102,7 @@ type Kind struct {
 	Keeps   bool // a reply that comes meanwhile reaches its client only when the fault ends
 	Harms   bool // it harms the server and its other data
 	Clock   bool // the servers must be started with clocks that can be set
-	Placed  Placing
+	Placed  placing
 	Not     []Limit
 
 	do action
@@ -137,22 +137,22 @@ var kinds = []Kind{
 	{Name: PauseClient, About: "everything of the client stops for a while, its watchdog included",
 		InSim: "none of its events is released", OnServers: "a goroutine is stopped at its connections, clock and steps; a process gets SIGSTOP",
 		On: OneClient, In: InClient, At: atEvent,
-		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Hinders: true, Keeps: true, Placed: AtStep, do: pauseClient},
+		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Hinders: true, Keeps: true, Placed: atStep, do: pauseClient},
 	{Name: CrashClient, About: "the client dies and its connections are closed",
 		InSim: "its connections break, and its calls return an error", OnServers: "the same for a goroutine; a process gets SIGKILL",
 		On: OneClient, In: InClient, At: atEvent,
-		Placed: AtStep, do: crashClient},
+		Placed: atStep, do: crashClient},
 	{Name: CancelClient, About: "the context of the client's call is cancelled",
 		InSim: "the context of its acquire is cancelled", OnServers: "the same",
 		On: OneClient, In: InClient, At: atEvent,
-		instant: true, Placed: AtStep, do: cancelClient},
+		instant: true, Placed: atStep, do: cancelClient},
 	{Name: SkewClient, About: "the client's wall clock is off",
 		InSim: "the clock that the lock is given is off", OnServers: "the same",
 		On: OneClient, In: InClient, At: AtStart,
 		Uses: []Uses{mustBy}, Placed: BeforeSearch, do: skewClient},
 	{Name: CollideOwners, About: "all clients share one owner id",
 		InSim: "the lock is given the same owner id for each", OnServers: "the same",
-		On: AllClients, In: InClient, At: AtStart,
+		On: allClients, In: InClient, At: AtStart,
 		Placed: BeforeSearch, do: collideOwners},
 	{Name: SlowWork, About: "the work inside a critical section takes long",
 		InSim: "the client sleeps inside, in virtual time", OnServers: "the client sleeps inside",
@@ -161,68 +161,68 @@ var kinds = []Kind{
 	{Name: LoseRequest, About: "a request never reaches the node, and the connection is cut",
 		InSim: "the message is dropped, the connection breaks", OnServers: "the proxy drops it and cuts the connection",
 		On: OneClient, In: InMessage, At: AtRequest,
-		instant: true, Hinders: true, Loses: true, Placed: AtStep, do: loseMessage},
+		instant: true, Hinders: true, Loses: true, Placed: atStep, do: loseMessage},
 	{Name: LoseReply, About: "a request is applied, its reply is lost, and the connection is cut",
 		InSim: "the same, for the reply", OnServers: "the proxy passes the request, drops the reply and cuts the connection",
 		On: OneClient, In: InMessage, At: AtReply,
-		instant: true, Hinders: true, Placed: AtStep, do: loseMessage},
+		instant: true, Hinders: true, Placed: atStep, do: loseMessage},
 	{Name: DelayRequest, About: "a request is held back",
 		InSim: "the message is delivered later", OnServers: "the proxy holds it",
 		On: OneClient, In: InMessage, At: AtRequest,
-		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Hinders: true, Placed: AtStep, do: holdMessage},
+		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Hinders: true, Placed: atStep, do: holdMessage},
 	{Name: DelayReply, About: "a reply is held back",
 		InSim: "the message is delivered later", OnServers: "the proxy holds it",
 		On: OneClient, In: InMessage, At: AtReply,
-		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Hinders: true, Keeps: true, Placed: AtStep, do: holdMessage},
+		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Hinders: true, Keeps: true, Placed: atStep, do: holdMessage},
 	{Name: SlowNetwork, About: "every request and reply of all clients is delayed, or the links are narrow",
 		InSim: "each message is delivered later", OnServers: "the proxy delays each message, or limits the bytes per second",
-		On: AllClients, In: InNetwork, At: AtStart | atEvent,
+		On: allClients, In: inNetwork, At: AtStart | atEvent,
 		Uses: []Uses{mustBy, mayRate, mayFor}, mustEnd: true, do: slowNetwork},
 	{Name: BlackholeClient, About: "nothing passes between the client and any node",
 		InSim: "no message is delivered; connections stay open", OnServers: "the proxy passes nothing and keeps connections open",
-		On: OneClient, In: InNetwork, At: atEvent,
-		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Hinders: true, Keeps: true, Placed: AtStep, do: block},
+		On: OneClient, In: inNetwork, At: atEvent,
+		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Hinders: true, Keeps: true, Placed: atStep, do: block},
 	{Name: PartitionNodes, About: "nothing passes between any client and the node",
 		InSim: "no message is delivered; connections stay open", OnServers: "the proxy passes nothing and keeps connections open",
-		On: OneNode, In: InNetwork, At: AtStart | atEvent,
-		Uses: []Uses{mayFor}, mustEnd: true, Hinders: true, Keeps: true, Harms: true, Placed: AtStep, do: block},
+		On: OneNode, In: inNetwork, At: AtStart | atEvent,
+		Uses: []Uses{mayFor}, mustEnd: true, Hinders: true, Keeps: true, Harms: true, Placed: atStep, do: block},
 	{Name: CutPubSub, About: "connections that subscribe are cut",
 		InSim: "connections with a subscription break", OnServers: "the proxy cuts them",
-		On: AllClients, In: InNetwork, At: atEvent,
-		Uses: []Uses{mayFor}, instant: true, mustEnd: true, Hinders: true, Placed: AtStep, do: cutSubscribers},
+		On: allClients, In: inNetwork, At: atEvent,
+		Uses: []Uses{mayFor}, instant: true, mustEnd: true, Hinders: true, Placed: atStep, do: cutSubscribers},
 	{Name: KillServer, About: "the node is killed, and started again after a while",
 		InSim: "connections break; what persistence did not keep is gone", OnServers: "SIGKILL, then a new process on the same data directory; in Docker the same container",
 		On: OneNode, In: InServer, At: atEvent,
-		Uses: []Uses{mayFor}, Hinders: true, Harms: true, Placed: AtStep, Not: []Limit{notYours, noProcess}, do: killServer},
+		Uses: []Uses{mayFor}, Hinders: true, Harms: true, Placed: atStep, Not: []Limit{notYours, noProcess}, do: killServer},
 	{Name: PauseServer, About: "the node stops for a while",
 		InSim: "the node answers nothing", OnServers: "SIGSTOP; in Docker a paused container",
 		On: OneNode, In: InServer, At: atEvent,
-		Uses: []Uses{mustFor}, mustEnd: true, Hinders: true, Harms: true, Placed: AtStep, Not: []Limit{notYours, noProcess}, do: pauseServer},
+		Uses: []Uses{mustFor}, mustEnd: true, Hinders: true, Harms: true, Placed: atStep, Not: []Limit{notYours, noProcess}, do: pauseServer},
 	{Name: Failover, About: "the primary is killed and its replica promoted",
 		InSim: "the replica has what was delivered to it", OnServers: "the primary gets SIGKILL, the replica REPLICAOF NO ONE; with a length replication stops first",
-		On: AllNodes, In: InServer, At: AtStart | atEvent,
-		Uses: []Uses{mayFor, mayUntil}, instant: true, Harms: true, Placed: AtStep, do: failover,
+		On: allNodes, In: InServer, At: AtStart | atEvent,
+		Uses: []Uses{mayFor, mayUntil}, instant: true, Harms: true, Placed: atStep, do: failover,
 		Not: []Limit{notYours, noProcess, standalone, {Topology: impls.Independent, Why: notPair}, {Topology: impls.Cluster, Why: notPair}}},
 	{Name: JumpClock, About: "the node's clock jumps",
 		InSim: "the node's clock is set", OnServers: "a preloaded library shifts the time that the server reads",
 		On: OneNode, In: InServer, At: atEvent,
-		Uses: []Uses{mustBy, mayFor}, instant: true, Harms: true, Clock: true, Placed: AtStep, Not: []Limit{notYours, noProcess}, do: jumpClock},
+		Uses: []Uses{mustBy, mayFor}, instant: true, Harms: true, Clock: true, Placed: atStep, Not: []Limit{notYours, noProcess}, do: jumpClock},
 	{Name: DriftClock, About: "the node's clock runs fast or slow",
 		InSim: "the node's clock has another rate", OnServers: "the same library changes the rate",
 		On: OneNode, In: InServer, At: AtStart | atEvent,
 		Uses: []Uses{mustRate, mayFor}, Harms: true, Clock: true, Not: []Limit{notYours, noProcess}, do: driftClock},
 	{Name: FlushScripts, About: "the node forgets all scripts",
 		InSim: "the scripts are gone", OnServers: "SCRIPT FLUSH",
-		On: AllNodes, In: InServer, At: atEvent,
-		instant: true, Placed: AtStep, Not: []Limit{notYours}, do: flushScripts},
+		On: allNodes, In: InServer, At: atEvent,
+		instant: true, Placed: atStep, Not: []Limit{notYours}, do: flushScripts},
 	{Name: DeleteKey, About: "somebody deletes the lock's keys",
 		InSim: "the keys are gone", OnServers: "DEL",
-		On: AllNodes, In: InServer, At: atEvent,
-		instant: true, Placed: AtStep, do: deleteKeys},
+		On: allNodes, In: InServer, At: atEvent,
+		instant: true, Placed: atStep, do: deleteKeys},
 	{Name: EvictKeys, About: "the node runs out of memory and evicts the lock's keys",
 		InSim: "the keys are gone", OnServers: "maxmemory is lowered until the server has evicted them",
 		On: OneNode, In: InServer, At: atEvent,
-		instant: true, Harms: true, Placed: AtStep, Not: []Limit{notYours, noProcess, {Topology: impls.Cluster, Why: notSlots}}, do: evictKeys},
+		instant: true, Harms: true, Placed: atStep, Not: []Limit{notYours, noProcess, {Topology: impls.Cluster, Why: notSlots}}, do: evictKeys},
 }
 
 // Kinds lists the vocabulary in the order of the documentation.
@@ -259,7 +259,7 @@ func (k Kind) Refusal(world string, t impls.Topology) string {
 }
 
 // NeedsProxy reports whether, on real servers, clients must dial through a proxy for the fault.
-func (k Kind) NeedsProxy() bool { return k.In == InMessage || k.In == InNetwork }
+func (k Kind) NeedsProxy() bool { return k.In == InMessage || k.In == inNetwork }
 
 // OnNode reports whether the fault is done to nodes.
-func (k Kind) OnNode() bool { return k.On == OneNode || k.On == AllNodes }
+func (k Kind) OnNode() bool { return k.On == OneNode || k.On == allNodes }

@@ -8,12 +8,12 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// EventKind is the kind of an Event.
-type EventKind uint8
+// eventKind is the kind of an Event.
+type eventKind uint8
 
 // The kinds of event.
 const (
-	Start    EventKind = iota // the run begins
+	Start    eventKind = iota // the run begins
 	Time                      // an instant of the run has come
 	Moment                    // a client has come to a moment
 	Messages                  // a request or a reply has reached a stage
@@ -21,7 +21,7 @@ const (
 
 // Event is something that happens in a run and at which a fault may be placed.
 type Event struct {
-	Kind   EventKind      `json:"kind"`
+	Kind   eventKind      `json:"kind"`
 	At     time.Duration  `json:"at,omitempty"`     // of a time: since the start of the run
 	Client int            `json:"client,omitempty"` // from 1, of a moment and of a message
 	Moment history.Moment `json:"moment,omitempty"`
@@ -32,13 +32,13 @@ type Event struct {
 	Write     bool             `json:"write,omitempty"`     // the command writes
 }
 
-// due is a fault that strikes now. Its Client is the one that came, where the plan names none.
+// due is a fault to be injected now. Its Client is the one that came, where the plan names none.
 type due struct {
 	Spec
 	Where string // the moment, for people
 }
 
-// Plan decides when the faults of a run strike, alike in every world. It matches and counts triggers, and tracks the operation that each client is
+// Plan decides when the faults of a run are injected, alike in every world. It matches and counts triggers, and tracks the operation that each client is
 // in. It is safe for concurrent use.
 type Plan struct {
 	lease     time.Duration
@@ -56,7 +56,7 @@ type placed struct {
 	form Form
 	on   pattern
 	seen map[int]int // matches of its trigger so far, by client; of a time and of the start by 0
-	left int         // how often it will still strike
+	left int         // how often it will still be injected
 }
 
 // NewPlan returns a plan of resolved faults: nothing is left to draw from the seed. nilGrants says that the lock's acquire script replies nil when
@@ -74,7 +74,7 @@ func NewPlan(specs []Spec, lease time.Duration, nilGrants bool) *Plan {
 // Empty reports whether no fault is placed.
 func (p *Plan) Empty() bool { return len(p.placed) == 0 }
 
-// next counts an event and returns the faults that strike at it, in the order of the plan.
+// next counts an event and returns the faults to be injected at it, in the order of the plan.
 func (p *Plan) next(e Event) (due []due) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +108,7 @@ func (p *Plan) WatchesMessages(client int, stages ...Stage) bool {
 	})
 }
 
-// times returns when faults placed at a time strike, as durations since the start of the run. A fault with Spec.Times n strikes at the first n
+// times returns when faults placed at a time are injected, as durations since the start of the run. A fault with Spec.Times n is injected at the first n
 // multiples of its time.
 func (p *Plan) times() (all []time.Duration) {
 	for _, f := range p.placed {
@@ -169,12 +169,12 @@ func (p *Plan) matches(f *placed, e Event) bool {
 	return f.on.matchesReply(e.Operation, e.Command, e.Write, p.nilGrants)
 }
 
-// taken reports whether another fault of the same name strikes a client. mu must be held.
+// taken reports whether another fault of the same name affects a client. mu must be held.
 func (p *Plan) taken(f *placed, client int) bool {
 	return slices.ContainsFunc(p.placed, func(o *placed) bool { return o != f && o.Fault == f.Fault && o.Client == client })
 }
 
-// stage returns the stage of a message at which the fault strikes.
+// stage returns the stage of a message at which the fault is injected.
 func (f *placed) stage() Stage {
 	switch onTheWay := f.kind.In == InMessage; {
 	case f.form == AtRequest && onTheWay:
@@ -187,7 +187,7 @@ func (f *placed) stage() Stage {
 	return Returning
 }
 
-// due returns the fault as it strikes at an event.
+// due returns the fault as it begins at an event.
 func (f *placed) due(e Event) due {
 	d := due{Spec: f.Spec}
 	switch {

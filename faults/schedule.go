@@ -13,7 +13,7 @@ type Schedule []Step
 type Step struct {
 	ID   int      `json:"id"` // unique in its schedule, from 1
 	At   int64    `json:"at"` // nanoseconds on the base of the run that the schedule was taken from
-	Kind StepKind `json:"kind"`
+	Kind stepKind `json:"kind"`
 	Of   int      `json:"of,omitempty"` // of a reply: the ID of its request; of an end: the ID of the fault's beginning
 
 	Client  string `json:"client,omitempty"`  // c1, c2, …
@@ -26,17 +26,17 @@ type Step struct {
 	Fault Spec `json:"fault,omitzero"` // of a beginning and of an end
 }
 
-// StepKind is the kind of a Step.
-type StepKind string
+// stepKind is the kind of a Step.
+type stepKind string
 
 // The kinds of step.
 const (
-	StepRequest   StepKind = "request"   // reaches its node
-	StepReply     StepKind = "reply"     // reaches its client
-	StepMoment    StepKind = "moment"    // a client reaches a moment (see history.Moment) and goes on
-	StepBegin     StepKind = "begin"     // a fault begins
-	StepEnd       StepKind = "end"       // a fault ends
-	StepReplicate StepKind = "replicate" // the replica receives what the primary has written
+	StepRequest   stepKind = "request"   // reaches its node
+	StepReply     stepKind = "reply"     // reaches its client
+	StepMoment    stepKind = "moment"    // a client reaches a moment (see history.Moment) and goes on
+	StepBegin     stepKind = "begin"     // a fault begins
+	StepEnd       stepKind = "end"       // a fault ends
+	StepReplicate stepKind = "replicate" // the replica receives what the primary has written
 )
 
 // String describes a step for people.

@@ -7,7 +7,7 @@ import (
 
 // A failover loses the writes that the replica had not received: the replication ends where it received the last.
 func TestPlayableSchedule(t *testing.T) {
-	step := func(id int, kind StepKind, fault string) Step {
+	step := func(id int, kind stepKind, fault string) Step {
 		return Step{ID: id, Kind: kind, At: int64(id), Fault: Spec{Fault: fault}}
 	}
 	schedule := Schedule{step(1, StepRequest, ""), step(2, StepReplicate, ""), step(3, StepReply, ""), step(4, StepRequest, ""),

@@ -13,13 +13,13 @@ const (
 type Spec struct {
 	// Fault is a name of the vocabulary, such as pause-client.
 	Fault string `yaml:"fault" json:"fault"`
-	// Client is the number of the client it is done to, and at whose moment or message it strikes, from 1. 0 means, at a moment or message, the client
+	// Client is the number of the client it is done to, and at whose moment or message it is injected, from 1. 0 means, at a moment or message, the client
 	// that is the first to come to its Nth match and that no fault of the same name has taken: a client named in advance may never get the lock, or get
 	// it when no other is left to harm. Elsewhere 0 means drawn from the seed.
 	Client int `yaml:"client,omitempty" json:"client,omitempty"`
 	// Node is the number of the node it is done to, from 1; 0 means drawn from the seed, for faults of nodes: of a pair, the primary.
 	Node int `yaml:"node,omitempty" json:"node,omitempty"`
-	// When is the moment at which it strikes. Empty means in force from the start, for faults that allow it.
+	// When is the moment at which it is injected. Empty means in force from the start, for faults that allow it.
 	When Trigger `yaml:"when,omitempty,flow" json:"when,omitzero"`
 	// For is how long it lasts; zero means for ever, or that the fault is instantaneous.
 	For Span `yaml:"for,omitempty" json:"for,omitzero"`
@@ -44,17 +44,17 @@ func (s Spec) lasts() bool { return s.For != (Span{}) || s.Until != "" }
 type Trigger struct {
 	// Moment is a step that workloads announce: calling, granted, entered, before-release, released.
 	Moment string `yaml:"moment,omitempty" json:"moment,omitempty"`
-	// Request strikes before a request leaves the client. Reply strikes when the node has executed the request and replied, but the client has not
+	// Request injects it before a request leaves the client. Reply injects it when the node has executed the request and replied, but the client has not
 	// seen the reply. Both name an operation (see [Operations]) and may name a command: "acquire", "acquire SET", "release EVALSHA". "acquire *w"
 	// matches commands that write.
 	Request string `yaml:"request,omitempty" json:"request,omitempty"`
 	Reply   string `yaml:"reply,omitempty" json:"reply,omitempty"`
-	// After strikes at a time after the start of the run.
+	// After injects it at a time after the start of the run.
 	After Span `yaml:"after,omitempty" json:"after,omitzero"`
-	// Within strikes at a time after the start of the run that is drawn from the seed, up to this. A resolved plan has
+	// Within injects it at a time after the start of the run that is drawn from the seed, up to this. A resolved plan has
 	// After instead.
 	Within Span `yaml:"within,omitempty" json:"within,omitzero"`
-	// Nth is the match of Moment, Request or Reply at which it strikes, counted per client from 1; 0 means 1.
+	// Nth is the match of Moment, Request or Reply at which it is injected, counted per client from 1; 0 means 1.
 	Nth int `yaml:"nth,omitempty" json:"nth,omitempty"`
 }
 

@@ -40,7 +40,7 @@ func after(m history.Moment) Operation {
 // Stage is how far a request or reply has come.
 type Stage uint8
 
-// The stages. Faults of messages strike on the way, all others at the client.
+// The stages. Faults of messages are injected on the way, all others at the client.
 const (
 	Leaving   Stage = iota + 1 // the request has not left its client
 	Underway                   // the request is between client and node

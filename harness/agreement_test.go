@@ -21,7 +21,7 @@ import (
 )
 
 // Both worlds do the same: each kind of fault, at each form of trigger that it accepts, once and twice, leaves the same windows in the simulator
-// and on real servers. The test compares which faults struck, their targets and moments, their order, and whether they were confirmed, but not
+// and on real servers. The test compares which faults were injected, their targets and moments, their order, and whether they were confirmed, but not
 // times, which depend on the machine. There is one client, so that nothing depends on which client comes first.
 func TestWorldsAgreeAboutEveryFault(t *testing.T) {
 	real, simulated := provider(t, "process"), &Sim{Schedules: 1}
@@ -106,13 +106,13 @@ func agreements(t *testing.T) (all []scenarios.Scenario) {
 			}
 		}
 		if seen != k.At {
-			t.Fatalf("%s can strike at %s; the table has %s", k.Name, k.At, seen)
+			t.Fatalf("%s can be injected at %s; the table has %s", k.Name, k.At, seen)
 		}
 	}
 	return all
 }
 
-// agreement returns a scenario in which the trigger matches at least once more than the fault may strike. A fault is over when the next round
+// agreement returns a scenario in which the trigger matches at least once more than the fault may be injected. A fault is over when the next round
 // begins.
 func agreement(k faults.Kind, when faults.Trigger, times int) scenarios.Scenario {
 	f := faults.Spec{Fault: k.Name, When: when, Times: times}
@@ -139,7 +139,7 @@ func agreement(k faults.Kind, when faults.Trigger, times int) scenarios.Scenario
 	if k.Name == faults.Failover {
 		s.Topology = impls.Replicated
 	}
-	if when.Form() == faults.AtTime { // it strikes in the first section
+	if when.Form() == faults.AtTime { // it is injected in the first section
 		s.Ops, s.Think = 1, faults.Span{Fixed: 1200 * time.Millisecond}
 	}
 	return s

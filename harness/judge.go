@@ -18,11 +18,11 @@ import (
 // measures reports whether latencies are meaningful: those of miniredis are not.
 func (d *serverDriver) measures() bool { return d.Provider.Name() != "miniredis" }
 
-// doubts lowers a pass to inconclusive if a fault of the plan was not confirmed, took too long to end, or never struck: the run has not tested it.
+// doubts lowers a pass to inconclusive if a fault of the plan was not confirmed, took too long to end, or was never injected: the run has not tested it.
 func doubts(v *checker.Verdict, e Experiment, windows []history.Window) {
-	struck := map[string]bool{}
+	injected := map[string]bool{}
 	for _, w := range windows {
-		struck[w.Fault] = true
+		injected[w.Fault] = true
 		if why := w.Doubt(); why != "" {
 			v.Doubt(why)
 		}
@@ -31,8 +31,8 @@ func doubts(v *checker.Verdict, e Experiment, windows []history.Window) {
 		v.Doubt(fmt.Sprintf("%s took %v to end: a section had passed before the node was there", w.Fault, time.Duration(w.End-w.Ending).Round(time.Millisecond)))
 	}
 	for _, f := range e.Scenario.Faults {
-		if !struck[f.Fault] {
-			v.Doubt(f.Fault + " never struck: its trigger never matched")
+		if !injected[f.Fault] {
+			v.Doubt(f.Fault + " was never injected: its trigger never matched")
 		}
 	}
 }
@@ -56,7 +56,7 @@ func doubtMeetings(v *checker.Verdict, ops []history.Operation, windows []histor
 	}
 	for _, fault := range slices.Sorted(maps.Keys(met)) {
 		if !met[fault] {
-			v.Doubt(fault + " met nobody: the other clients had done their rounds before it struck")
+			v.Doubt(fault + " affected nobody: the other clients had done their rounds before it was injected")
 		}
 	}
 }

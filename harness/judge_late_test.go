@@ -37,7 +37,7 @@ func TestLateServers(t *testing.T) {
 	}
 }
 
-// A pass is no evidence about a fault that struck when no other client was active.
+// A pass is no evidence about a fault that was injected when no other client was active.
 func TestAFaultThatMetNobody(t *testing.T) {
 	window := func(client string, start, end int64) history.Window {
 		return history.Window{Fault: faults.PauseClient, Client: client, Start: start, End: end}

@@ -76,7 +76,7 @@ func asExpected(t *testing.T, p servers.Provider, as ClientsAs, side int, lock s
 	})
 }
 
-// Faults of the network and of servers strike clients in other processes at the same places as goroutines: every scenario ends with the verdict
+// Faults of the network and of servers affect clients in other processes at the same places as goroutines: every scenario ends with the verdict
 // that the catalogue expects.
 func TestClientProcessesMeetNetworkAndServerFaults(t *testing.T) {
 	t.Parallel()

@@ -28,7 +28,7 @@ import (
 type Outcome struct {
 	Run     results.Run
 	Result  results.Result
-	Verdict *checker.Verdict
+	Verdict *checker.Verdict // of what was recorded: it may pass where the result of an interrupted run does not
 	Windows []history.Window
 	Record  history.Recorded // what the clients did and sent; of a simulated run, in the kept schedule
 	Dir     string           // of the run; "" if nothing was saved
@@ -133,6 +133,9 @@ func (e Experiment) check(ctx context.Context, d driver, save *saver, rec *recor
 	set := d.measure(&r, rec)
 	r.Doubt(rec.errors.Reason())
 	out.Verdict.Verdict = r.Verdict
+	if save.run.Interrupted {
+		r.Doubt("the run was interrupted before its end")
+	}
 	r.Gates = r.CheckGates(e.gates())
 	out.Result = r
 	err = errors.Join(save.executed(found), save.checked(out, set, rec.ended, e.Now()))

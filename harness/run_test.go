@@ -127,7 +127,7 @@ func sideBySide(t *testing.T, all []Experiment) []*Outcome {
 }
 
 // isConclusive reports whether a run says something of its lock, as a suite sees it: on real servers the scheduler of the machine decides whether the
-// other clients are still at work when a fault strikes one, and may outlast a lease.
+// other clients are still at work when a fault affects one, and may outlast a lease.
 func isConclusive(out *Outcome) bool {
 	return out.Verdict.Verdict == checker.Pass || out.Verdict.Verdict == checker.Fail && !out.Result.Health.Stalled
 }
@@ -267,6 +267,9 @@ func TestStopKeepsWhatWasRecorded(t *testing.T) {
 	}
 	if !out.Run.Interrupted || !slices.ContainsFunc(out.Result.Notes, func(n string) bool { return strings.HasPrefix(n, "interrupted after ") }) {
 		t.Errorf("interrupted: %v, notes %q; want that it was stopped", out.Run.Interrupted, out.Result.Notes)
+	}
+	if out.Verdict.Verdict != checker.Pass || out.Result.Verdict != checker.Inconclusive || !strings.Contains(out.Result.Reason, "interrupted") {
+		t.Errorf("the record %s, the run %s (%s); want that an interrupted run passes never", out.Verdict.Verdict, out.Result.Verdict, out.Result.Reason)
 	}
 	if last.Rounds == 0 || last.P50 <= 0 || last.P99 < last.P50 {
 		t.Errorf("the last progress was %+v, want the latencies so far", last)

@@ -18,6 +18,7 @@ import (
 	"github.com/lockbench/lockbench/internal/plain"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
+	"github.com/lockbench/lockbench/scenarios"
 )
 
 // saver saves a run by phase: open when it was requested, started when its servers are up, driven when its clients are done, checked when it was
@@ -36,7 +37,7 @@ func (e Experiment) open(ctx context.Context) (*saver, error) {
 	}
 	s := &saver{run: results.Run{
 		Schema: results.RunSchema, ID: id, Argv: e.Argv, Seed: e.Seed, PlanHash: e.PlanHash,
-		Lock: e.Variant.Name, Scenario: e.Scenario.Name, Server: e.Provider.Name(), Chosen: e.Chosen, Start: e.Now().UTC(),
+		Lock: e.Variant.Name, Scenario: e.Scenario.Name, Workload: replaced(e.Scenario), Server: e.Provider.Name(), Chosen: e.Chosen, Start: e.Now().UTC(),
 	}}
 	if e.Base == "" {
 		return s, nil
@@ -158,3 +159,12 @@ func (s *saver) path() string {
 }
 
 func nanoseconds(n int64) time.Duration { return time.Duration(n) }
+
+// replaced returns the workload of a built-in scenario that the user gave another one; "" if it has its own. A scenario in a file has what is
+// in the file or on the command line, both of which are kept.
+func replaced(s scenarios.Scenario) string {
+	if own, known := scenarios.Find(s.Name); known && own.Workload != s.Workload {
+		return s.Workload
+	}
+	return ""
+}

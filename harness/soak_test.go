@@ -64,7 +64,7 @@ type soak struct {
 
 	mu     sync.Mutex // guards the fields below
 	counts map[checker.Result]int
-	faults map[string]int // that struck, by name
+	faults map[string]int // that were injected, by name
 	tried  int            // experiments with a correct lock and faults that it must survive
 }
 
@@ -86,7 +86,7 @@ func (s *soak) run(t *testing.T, length time.Duration) {
 		})
 	}
 	group.Wait()
-	t.Logf("%d experiments: %v; faults that struck %v; %d of sound locks under faults that must not break them", s.seed.Load(), s.counts, s.faults, s.tried)
+	t.Logf("%d experiments: %v; faults that were injected %v; %d of sound locks under faults that must not break them", s.seed.Load(), s.counts, s.faults, s.tried)
 	before.expectNoMore(t, s.dir)
 }
 
@@ -188,17 +188,17 @@ func mustHold(e Experiment) []verdicts.Property {
 	return hold
 }
 
-// allConfirmed reports whether every fault of a plan struck and was confirmed.
+// allConfirmed reports whether every fault of a plan was injected and confirmed.
 func allConfirmed(sc scenarios.Scenario, windows []history.Window) bool {
-	struck := map[string]bool{}
+	injected := map[string]bool{}
 	for _, w := range windows {
 		if !w.Confirmed {
 			return false
 		}
-		struck[w.Fault] = true
+		injected[w.Fault] = true
 	}
 	for _, f := range sc.Faults {
-		if !struck[f.Fault] && f.Fault != faults.SlowWork {
+		if !injected[f.Fault] && f.Fault != faults.SlowWork {
 			return false
 		}
 	}

@@ -36,7 +36,7 @@ func TestTenInARow(t *testing.T) {
 	}
 }
 
-// placed reports whether a fault strikes at a moment of a run, not from its start.
+// placed reports whether a fault is injected at a moment of a run, not from its start.
 func placed(f faults.Spec) bool { return f.When != (faults.Trigger{}) }
 
 // oneForEachEnd names, for each set of violations that the catalogue expects in a scenario, the first lock with that expectation. It leaves out

@@ -1,5 +1,5 @@
 // Package history records what happened in a run: every operation of every client, the commands that the operations sent to Redis, and the
-// windows in which a fault was active. It imports no other package of lockbench.
+// windows in which a fault was active. Of lockbench it imports only internal/resp, which can tell what a recorded command does to a key.
 //
 // It reads no clock and opens no socket. Times are integer nanoseconds on one monotonic base that all recorders of a run share; the
 // header's clock error bounds how far recorders may disagree.

@@ -51,8 +51,34 @@ func Bench(w io.Writer, b results.Bench, kept Kept, details bool, s Style) error
 	return Comparison(w, *b.Baseline, s)
 }
 
+// BenchVerdict joins the verdict of a bench with those of its gates and of the comparison with its baseline, in the order in which the exit
+// code counts them: a property that broke, then what is not known, then a figure that missed its limit.
+func BenchVerdict(b results.Bench) checker.Result {
+	all := []checker.Result{b.Verdict, results.GatesVerdict(b.Gates)}
+	slower := false
+	if b.Baseline != nil {
+		switch b.Baseline.Verdict {
+		case results.CompareUnsafe:
+			return checker.Fail
+		case results.CompareInconclusive:
+			all = append(all, checker.Inconclusive)
+		case results.CompareSlower:
+			slower = true
+		}
+	}
+	switch {
+	case b.Verdict == checker.Fail:
+		return checker.Fail
+	case slices.Contains(all, checker.Inconclusive):
+		return checker.Inconclusive
+	case slower || slices.Contains(all, checker.Fail):
+		return checker.Fail
+	}
+	return b.Verdict
+}
+
 func benchHead(b results.Bench, s Style) []string {
-	verdict := WithGates(b.Verdict, b.Gates)
+	verdict := BenchVerdict(b)
 	head := s.verdict(verdict, Headline(verdict)) + fmt.Sprintf("  %s × %s × %s of %s  on %s, seed %d", Plural(len(b.Plan.Locks), "lock"),
 		Plural(len(b.Plan.Settings), "setting"), Plural(b.Plan.Repetitions, "repetition"), Span(b.Plan.Measure), b.Server, b.Seed)
 	if b.Shard != nil {

@@ -132,11 +132,19 @@ const mostOfName = 32
 
 // title describes what was run; a stored history has no server.
 func title(r results.Result) string {
-	text := Short(r.Lock, mostOfName) + " × " + Short(r.Scenario, mostOfName)
+	text := Short(r.Lock, mostOfName) + " × " + Short(r.Scenario, mostOfName) + OtherWorkload(r.Workload)
 	if r.Server == "" {
 		return text
 	}
 	return fmt.Sprintf("%s  on %s, seed %d", text, r.Server, r.Seed)
+}
+
+// OtherWorkload names, after the scenario's name, the workload of a run that has another than the scenario's; "" if it has its own.
+func OtherWorkload(name string) string {
+	if name == "" {
+		return ""
+	}
+	return ", workload " + name
 }
 
 func failure(p checker.Property) string { return frequency(p) + notJudged(p) + "  " + Causes(p.Causes) }

@@ -97,6 +97,12 @@ type BenchCell struct {
 	Errors    []ErrorCount      `json:"errors,omitempty"`
 }
 
+// Empty reports whether the cell was run and no hold of it was measured.
+func (c BenchCell) Empty() bool {
+	f, counted := c.Figures["throughput"]
+	return counted && f.Samples == 0
+}
+
 // BenchBreak is a property that was violated during the measurement.
 type BenchBreak struct {
 	Property   verdicts.Property      `json:"property"`

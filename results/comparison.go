@@ -1,6 +1,10 @@
 package results
 
-import "github.com/lockbench/lockbench/checker"
+import (
+	"slices"
+
+	"github.com/lockbench/lockbench/checker"
+)
 
 // CompareSchema is the schema name of "compare -o json".
 const CompareSchema = "lockbench/compare/v1"
@@ -102,7 +106,7 @@ func WorstSafety(all []checker.Result) checker.Result {
 }
 
 // Judge sets the verdict of a bench from its cells. Cells with one client have no hand-overs: a bench of such cells alone passes. An
-// interrupted bench never passes.
+// interrupted bench never passes, nor does one with a cell that measured no hold.
 func (b *Bench) Judge() {
 	var all []checker.Result
 	measured := false
@@ -119,7 +123,7 @@ func (b *Bench) Judge() {
 	if measured && len(all) == 0 {
 		b.Verdict = checker.Pass
 	}
-	if b.Verdict == checker.Pass && b.Interrupted {
+	if b.Verdict == checker.Pass && (b.Interrupted || slices.ContainsFunc(b.Cells, BenchCell.Empty)) {
 		b.Verdict = checker.Inconclusive
 	}
 }

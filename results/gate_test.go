@@ -102,6 +102,8 @@ func TestJudgeABench(t *testing.T) {
 		return results.BenchCell{Verdict: v, Setting: results.BenchSetting{Clients: clients}}
 	}
 	bare := results.BenchCell{Verdict: checker.Fail, Reference: true}
+	empty := cell(1, checker.Inconclusive)
+	empty.Figures = map[string]results.Figure{"throughput": {}}
 	for _, row := range []struct {
 		about string
 		cells []results.BenchCell
@@ -110,6 +112,8 @@ func TestJudgeABench(t *testing.T) {
 		{"one client has no hand-overs: figures only", []results.BenchCell{cell(1, checker.Inconclusive)}, checker.Pass},
 		{"two without a hand-over", []results.BenchCell{cell(2, checker.Inconclusive)}, checker.Inconclusive},
 		{"nothing was measured", []results.BenchCell{cell(1, checker.NotApplicable)}, checker.Inconclusive},
+		{"no hold was measured in one cell of two", []results.BenchCell{empty, cell(8, checker.Pass)}, checker.Inconclusive},
+		{"nor in that of the reference", []results.BenchCell{{Reference: true, Figures: empty.Figures}, cell(8, checker.Pass)}, checker.Inconclusive},
 		{"one cell of two broke", []results.BenchCell{cell(8, checker.Pass), cell(8, checker.Fail)}, checker.Fail},
 		{"a single client broke a property", []results.BenchCell{cell(1, checker.Fail)}, checker.Fail},
 		{"the reference is not judged", []results.BenchCell{bare, cell(8, checker.Pass)}, checker.Pass},

@@ -24,6 +24,7 @@ type Result struct {
 	Reason     string               `json:"reason,omitempty"` // why the run says little about the lock: errors, a missed rate
 	Lock       string               `json:"lock"`
 	Scenario   string               `json:"scenario"`
+	Workload   string               `json:"workload,omitempty"` // in place of the scenario's; "" = the scenario's own
 	Server     string               `json:"server"`
 	Seed       uint64               `json:"seed"`
 	Properties []checker.Property   `json:"properties"`
@@ -93,7 +94,7 @@ type Spread struct {
 func NewResult(run Run, v checker.Verdict) Result {
 	r := Result{
 		Schema: ResultSchema, Verdict: v.Verdict,
-		Lock: run.Lock, Scenario: run.Scenario, Server: run.Server, Seed: run.Seed,
+		Lock: run.Lock, Scenario: run.Scenario, Workload: run.Workload, Server: run.Server, Seed: run.Seed,
 		Properties: sound(v.Properties), Operations: v.Operations, Damage: v.Damage,
 		Latency: map[string]Operation{}, Notes: v.Notes,
 		Health: Health{NotSearched: v.NotSearched},

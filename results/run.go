@@ -31,8 +31,9 @@ type Run struct {
 	PlanHash    string        `json:"plan_hash"` // digest of the resolved scenario, variant and seed
 	Lock        string        `json:"lock"`
 	Scenario    string        `json:"scenario"`
-	Server      string        `json:"server"`           // process, docker, url, sim, miniredis
-	Chosen      string        `json:"chosen,omitempty"` // why lockbench chose that server; "" = the user did
+	Workload    string        `json:"workload,omitempty"` // in place of the scenario's; "" = the scenario's own
+	Server      string        `json:"server"`             // process, docker, url, sim, miniredis
+	Chosen      string        `json:"chosen,omitempty"`   // why lockbench chose that server; "" = the user did
 	Nodes       []Node        `json:"nodes,omitempty"`
 	Environment Environment   `json:"environment"`
 	Phase       Phase         `json:"phase"`

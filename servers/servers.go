@@ -23,6 +23,8 @@ var (
 	ErrMissing = errors.New("not available")
 	// ErrRefused means that the provider does not allow this (a server fault on a user's Redis, an unsupported topology).
 	ErrRefused = errors.New("refused")
+	// ErrAddresses is an ErrRefused: the user gave more or fewer URLs than the lock has servers.
+	ErrAddresses error = wrongAddresses{}
 	// ErrLost means that a server stopped answering although no fault hit it.
 	ErrLost = errors.New("the server does not answer any more")
 	// ErrState means that the fault is impossible in the node's state (killing a dead node, restarting a live one).

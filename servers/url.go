@@ -99,9 +99,23 @@ func (u *URL) Start(ctx context.Context, spec Spec) (Deployment, error) {
 		return nil, d.refuse(string(spec.Topology) + " topology")
 	}
 	if spec.Nodes != len(u.targets) {
-		return nil, fmt.Errorf("%s needs %d Redis URLs, there are %d: %w", spec.Topology, spec.Nodes, len(u.targets), ErrRefused)
+		return nil, fmt.Errorf("%w: the lock is for %s, and there are %d; give %d, separated by commas", ErrAddresses, masters(spec.Nodes), len(u.targets), spec.Nodes)
 	}
 	return d, u.Available(ctx)
+}
+
+// wrongAddresses is the type of [ErrAddresses].
+type wrongAddresses struct{}
+
+func (wrongAddresses) Error() string { return "wrong number of Redis URLs" }
+
+func (wrongAddresses) Unwrap() error { return ErrRefused }
+
+func masters(n int) string {
+	if n == 1 {
+		return "one server"
+	}
+	return fmt.Sprintf("%d independent masters", n)
 }
 
 // guest is a deployment on a user's servers.

@@ -165,7 +165,7 @@ func (c *client) connect(node int) (*conn, <-chan struct{}, error) {
 	return cn, nil, nil
 }
 
-// at announces a moment: faults placed there strike, and a stopped client waits.
+// at announces a moment: faults placed there are injected, and a stopped client waits.
 func (c *client) at(ctx context.Context, m history.Moment, key string) error {
 	c.world.atMoment(c, m)
 	if err := c.waitUntilRunning(); err != nil {

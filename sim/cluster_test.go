@@ -107,7 +107,7 @@ func TestClusterClientRepeatsNothing(t *testing.T) {
 	}
 }
 
-// TestClusterUnderFaults: whatever strikes, a schedule on a cluster ends and leaves nothing behind.
+// TestClusterUnderFaults: whatever faults there are, a schedule on a cluster ends and leaves nothing behind.
 func TestClusterUnderFaults(t *testing.T) {
 	h, bounds := newTestHost(t), Bounds{Faults: everyFault, MaxFaults: 2, MaxWaits: 3}
 	for _, lock := range []string{"token", "fair", "redisson"} {

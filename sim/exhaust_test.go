@@ -337,15 +337,15 @@ type bound struct {
 
 // ladder lists sizes of walks, each with about ten times the schedules of the one before.
 var ladder = []bound{
-	{clients: 1, ops: 1}, {clients: 2, ops: 1}, {2, 1, 1, 0, crashes}, {2, 1, 1, 0, strikes}, {2, 1, 1, 1, strikes}, {clients: 2, ops: 2},
-	{2, 2, 1, 0, crashes}, {2, 2, 1, 0, strikes}, {clients: 3, ops: 1}, {3, 1, 1, 0, crashes}, {3, 1, 1, 0, strikes}, {2, 1, 2, 0, crashes}, {2, 1, 2, 0, strikes},
-	{2, 2, 2, 0, crashes}, {3, 1, 2, 0, crashes}, {2, 2, 2, 0, strikes}, {3, 1, 2, 0, strikes}, {2, 1, 3, 0, strikes}, {clients: 3, ops: 2},
+	{clients: 1, ops: 1}, {clients: 2, ops: 1}, {2, 1, 1, 0, crashes}, {2, 1, 1, 0, injected}, {2, 1, 1, 1, injected}, {clients: 2, ops: 2},
+	{2, 2, 1, 0, crashes}, {2, 2, 1, 0, injected}, {clients: 3, ops: 1}, {3, 1, 1, 0, crashes}, {3, 1, 1, 0, injected}, {2, 1, 2, 0, crashes}, {2, 1, 2, 0, injected},
+	{2, 2, 2, 0, crashes}, {3, 1, 2, 0, crashes}, {2, 2, 2, 0, injected}, {3, 1, 2, 0, injected}, {2, 1, 3, 0, injected}, {clients: 3, ops: 2},
 }
 
 func crashes(impls.Variant) []string { return []string{faults.PauseClient, faults.CrashClient} }
 
-// strikes returns the faults that a lock of its kind must survive, as far as a walk can place them.
-func strikes(v impls.Variant) (all []string) {
+// injected returns the faults that a lock of its kind must survive, as far as a walk can place them.
+func injected(v impls.Variant) (all []string) {
 	for _, f := range DefaultFaults(v) {
 		if !IsStanding(f) {
 			all = append(all, f)

@@ -330,9 +330,9 @@ func (w *world) moment(c *client, m history.Moment) {
 	w.director.Event(context.Background(), faults.Event{Kind: faults.Moment, Client: c.index + 1, Moment: m}, nil)
 }
 
-// onSend applies the faults placed before a request leaves its client, and then those on its way; struck reports whether there were any. A client
+// onSend applies the faults placed before a request leaves its client, and then those on its way; injected reports whether there were any. A client
 // that was stopped or killed before the request left does not send it.
-func (w *world) onSend(q *request) (struck bool) {
+func (w *world) onSend(q *request) (injected bool) {
 	c := q.conn.client
 	if !w.director.Plan().WatchesMessages(c.index+1, faults.Leaving, faults.Underway) {
 		return false
@@ -342,7 +342,7 @@ func (w *world) onSend(q *request) (struck bool) {
 		if !w.director.Plan().Watches(e) {
 			continue
 		}
-		struck = true
+		injected = true
 		w.director.Event(context.Background(), e, onRequest{request: q})
 		q.withheld = q.withheld || c.paused
 		if c.crashed {
@@ -350,7 +350,7 @@ func (w *world) onSend(q *request) (struck bool) {
 			return true
 		}
 	}
-	return struck
+	return injected
 }
 
 // onReply applies the faults placed between a request's effect and its reply; lost reports whether the reply is lost.

@@ -117,10 +117,10 @@ type LiveClient struct {
 	Acquiring bool // it has an acquire under way
 }
 
-// Move is the choice of a Lead.
-type Move struct {
-	Held  int           // index in the scene of the message that passes or that the fault strikes; -1: none
-	Fault faults.Spec   // the fault that strikes; without a name: none
+// move is the choice of a Lead.
+type move struct {
+	Held  int           // index in the scene of the message that passes or that the fault affects; -1: none
+	Fault faults.Spec   // the fault that is injected; without a name: none
 	Wait  time.Duration // time that passes; 0: none
 }
 
@@ -129,14 +129,14 @@ func newLead(p Program, s chooser, b Bounds) *Lead {
 }
 
 // Next chooses. It returns false when the next choice of a tape is not available yet; with last set there is nothing more to wait for.
-func (l *Lead) Next(s Scene, last bool) (Move, bool) {
+func (l *Lead) Next(s Scene, last bool) (move, bool) {
 	v := &sceneView{Lead: l, scene: s, options: optionsOf(s.Held)}
 	usual := oldest(v.options)
 	if s.Step >= l.bounds.MaxSteps {
-		return Move{Held: slices.Index(v.options, usual)}, true
+		return move{Held: slices.Index(v.options, usual)}, true
 	}
 	if f, ok := l.chooser.(*follow); ok && !last && f.misses(s.Step, v.options) {
-		return Move{}, false
+		return move{}, false
 	}
 	o := l.chooser.choose(moves{step: s.Step, options: v.options, wait: l.waits < l.bounds.MaxWaits, view: v})
 	if o != usual {
@@ -145,12 +145,12 @@ func (l *Lead) Next(s Scene, last bool) (Move, bool) {
 	switch o.kind {
 	case waitForTime:
 		l.waits++
-		return Move{Held: -1, Wait: l.bounds.MaxDelay}, true
+		return move{Held: -1, Wait: l.bounds.MaxDelay}, true
 	case placeFault:
 		l.placed++
 		return v.specs[o.fault], true
 	}
-	return Move{Held: slices.Index(v.options, o)}, true
+	return move{Held: slices.Index(v.options, o)}, true
 }
 
 // optionsOf converts messages to options, and ranks those of one kind between the same two ends.
@@ -187,21 +187,21 @@ type sceneView struct {
 	*Lead
 	scene   Scene
 	options []option
-	specs   map[*placeableFault]Move // by the fault that may strike
+	specs   map[*placeableFault]move // by the fault that may be injected
 }
 
 var _ view = (*sceneView)(nil)
 
-// faults lists the faults that may strike now.
+// faults lists the faults that may be injected now.
 func (v *sceneView) faults() (out []option) {
-	v.specs = map[*placeableFault]Move{}
+	v.specs = map[*placeableFault]move{}
 	if v.placed >= v.bounds.MaxFaults {
 		return nil
 	}
 	at := -1
 	add := func(s faults.Spec, _ func() faults.Message, format string, args ...any) {
 		p := &placeableFault{format: format, args: args}
-		v.specs[p] = Move{Held: at, Fault: s}
+		v.specs[p] = move{Held: at, Fault: s}
 		out = append(out, option{kind: placeFault, fault: p})
 	}
 	long := v.program.Config.Lease * 3 / 2

@@ -99,7 +99,7 @@ func (w *world) event(kind optionKind, cn *conn, content []byte, what func() str
 	w.trace.event(w.now(), kind, number, content, what)
 }
 
-// executeNow runs a request at its node and makes its reply an event, unless a fault strikes it.
+// executeNow runs a request at its node and makes its reply an event, unless a fault affects it.
 func (w *world) executeNow(q *request) {
 	if q.doomed {
 		w.lose(q)

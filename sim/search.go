@@ -307,10 +307,10 @@ func IsStanding(fault string) bool {
 // drawVariation draws the workload of a schedule, and its standing faults, which count towards the number of faults allowed.
 func drawVariation(p Program, b Bounds, r *rand.Rand) (Program, Bounds) {
 	p = drawPacing(drawWorkload(p, r), r)
-	var strikes []string
+	var injected []string
 	for _, f := range b.Faults {
 		if !IsStanding(f) {
-			strikes = append(strikes, f)
+			injected = append(injected, f)
 			continue
 		}
 		if b.MaxFaults > 0 && r.IntN(2) == 0 {
@@ -318,7 +318,7 @@ func drawVariation(p Program, b Bounds, r *rand.Rand) (Program, Bounds) {
 			b.MaxFaults--
 		}
 	}
-	b.Faults = strikes
+	b.Faults = injected
 	return p, b
 }
 

@@ -87,8 +87,8 @@ func TestExhaustiveWalkIsSharedByWorkers(t *testing.T) {
 	}
 }
 
-// TestStrikeComesTooLate: a client closes a connection after a fault of its message was chosen and before it strikes. The fault has no effect.
-func TestStrikeComesTooLate(t *testing.T) {
+// TestInjectionComesTooLate: a client closes a connection after a fault of its message was chosen and before it is injected. The fault has no effect.
+func TestInjectionComesTooLate(t *testing.T) {
 	for _, fault := range []string{faults.LoseRequest, faults.DelayRequest, faults.LoseReply, faults.DelayReply} {
 		t.Run(fault, func(t *testing.T) {
 			inWorld(t, Program{}, func(w *world) {
@@ -99,14 +99,14 @@ func TestStrikeComesTooLate(t *testing.T) {
 					w.apply(oldest(w.options()))
 				}
 				w.possible = w.options()
-				struck := 0
+				injected := 0
 				w.messageFaults(fault, time.Second, func(s faults.Spec, message func() faults.Message, _ string, _ ...any) {
-					struck++
+					injected++
 					cn.requests, cn.replies = nil, nil
 					w.place(s, message)
 				})
-				if windows := w.director.Windows(); struck == 0 || len(windows) > 0 {
-					t.Errorf("%d strikes, windows %v; want some, and no windows", struck, windows)
+				if windows := w.director.Windows(); injected == 0 || len(windows) > 0 {
+					t.Errorf("%d injections, windows %v; want some, and no windows", injected, windows)
 				}
 			})
 		})

@@ -46,7 +46,7 @@ type moves struct {
 
 // view has what a strategy requests only when it needs it.
 type view interface {
-	faults() []option              // those that may strike instead; empty when no more are allowed
+	faults() []option              // those that may be injected instead; empty when no more are allowed
 	state() (hash uint64, ok bool) // of the world; ok is false if it cannot be hashed
 	traceHash() uint64             // hash of what has happened so far
 }
@@ -72,13 +72,13 @@ type byDefault struct{}
 
 func (byDefault) choose(m moves) option { return oldest(m.options) }
 
-// random picks uniformly among the messages. The steps at which its faults strike are drawn before the schedule begins, over its expected length:
-// drawn step by step, faults would nearly always strike early.
+// random picks uniformly among the messages. The steps at which its faults are injected are drawn before the schedule begins, over its expected length:
+// drawn step by step, faults would nearly always come early.
 type random struct {
 	rand   *rand.Rand
 	waits  float64 // chance of letting time pass at a step
 	calm   float64 // chance of taking the default at a step
-	faults []int   // steps at which a fault strikes, in order
+	faults []int   // steps at which a fault is injected, in order
 }
 
 // newRandom draws a random schedule. length is the expected number of steps.
@@ -89,7 +89,7 @@ func newRandom(seed uint64, b Bounds, length int) *random {
 	return &random{rand: r, waits: waits[r.IntN(len(waits))], calm: calm[r.IntN(len(calm))], faults: faultSteps(r, b, length)}
 }
 
-// faultSteps draws the steps at which faults strike: mostly as many as are allowed.
+// faultSteps draws the steps at which faults are injected: mostly as many as are allowed.
 func faultSteps(r *rand.Rand, b Bounds, length int) []int {
 	n := b.MaxFaults
 	if n > 0 && r.IntN(4) == 0 {

@@ -269,7 +269,7 @@ func (w *world) choose(options []option) option {
 // traceHash returns the hash of the trace, never 0.
 func (w *world) traceHash() uint64 { return w.trace.hash | 1 }
 
-// faults lists the faults that may strike now; none if the strategy has placed as many as it may.
+// faults lists the faults that may be injected now; none if the strategy has placed as many as it may.
 func (w *world) faults() []option {
 	if w.budget == 0 || w.over() {
 		return nil
@@ -335,7 +335,7 @@ func (w *world) source(text string) (digest string) {
 	return digest
 }
 
-// What goroutines do at one instant comes in the runtime's order. It is sorted by names and contents before it is numbered, traced or struck
+// What goroutines do at one instant comes in the runtime's order. It is sorted by names and contents before it is numbered, traced or affected
 // by a fault.
 
 // settleInstant handles everything that has come up since the last event, until nothing more comes up at the same instant.
@@ -368,7 +368,7 @@ type reachedMoment struct {
 	pass   chan struct{} // closed when the client may go on; nil if nothing is placed at the moment
 }
 
-// atMoment reports a moment to the driver, and waits if a fault may strike there. The client's goroutine calls it.
+// atMoment reports a moment to the driver, and waits if a fault may be injected there. The client's goroutine calls it.
 func (w *world) atMoment(c *client, m history.Moment) {
 	if pass := w.reachMoment(c, m); pass != nil {
 		<-pass

@@ -24,7 +24,7 @@ func (f *accessFlags) register(c *cobra.Command) {
 	s.StringVar(&f.ca, "tls-ca", "", "file of the authority that signed a rediss:// server's certificate, in PEM (default: the system's)")
 	s.StringVar(&f.cert, "tls-cert", "", "file of the certificate to show to a rediss:// server, in PEM; with --tls-key")
 	s.StringVar(&f.key, "tls-key", "", "file of the certificate's key, in PEM")
-	c.MarkFlagsRequiredTogether("tls-cert", "tls-key")
+	allOfFlags(c, "tls-cert", "tls-key")
 }
 
 // access reads what the flags and the environment name.

@@ -74,8 +74,8 @@ func (f *benchFlags) register(a *app, c *cobra.Command) {
 	complete(c, "locks", lockNames)
 	complete(c, "scenario", scenarioNames)
 	complete(c, "pace", words(f.pace.allowed...))
-	c.MarkFlagsMutuallyExclusive("rate", "rates")
-	c.MarkFlagsMutuallyExclusive("rate", "find-rate")
+	oneOfFlags(c, "rate", "rates")
+	oneOfFlags(c, "rate", "find-rate")
 }
 
 // rateSteps is how many rates A..B stands for.

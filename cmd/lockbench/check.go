@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -72,6 +73,9 @@ func (a *app) checkAll(ctx context.Context, paths []string, plain bool) (err err
 // truncated record.
 func (a *app) check(ctx context.Context, path string, plain bool, write func(any) error) error {
 	defer a.limitHeap()()
+	if err := hasHistory(path); err != nil {
+		return err
+	}
 	path = historyIn(path)
 	known := filepath.Base(path) == results.RecordingFile
 	j, err := a.checkOnce(ctx, path, plain, known)
@@ -246,6 +250,34 @@ func historyIn(path string) string {
 		return recording
 	}
 	return unpacked(filepath.Join(dir, file))
+}
+
+// hasHistory says what a directory without a history is, and what to do with it. A run that was ended early has none and is judged as empty.
+func hasHistory(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() || exists(filepath.Join(path, results.RunFile)) || exists(historyIn(path)) {
+		return nil
+	}
+	for name, what := range map[string]string{results.SuiteFile: "suite", results.BenchFile: "bench"} {
+		if exists(filepath.Join(path, name)) {
+			return fmt.Errorf("%w: %s is the record of a %s, and check judges the history of a run; 'lockbench report %s -f text' shows the %s%s",
+				errUsage, path, what, path, what, runsIn(path))
+		}
+	}
+	return fmt.Errorf("%w: %s is a directory without a history: check takes a run directory or a history file%s", errUsage, path, runsIn(path))
+}
+
+// runsIn points to the runs that a directory holds; "" if there are none.
+func runsIn(path string) string {
+	runs, _ := filepath.Glob(filepath.Join(path, "*", results.RunFile)) // the only error is of a pattern
+	runs = slices.DeleteFunc(runs, func(file string) bool { return filepath.Base(filepath.Dir(file)) == "latest" })
+	switch n := len(runs); {
+	case n == 1:
+		return "; one run is in it: " + filepath.Dir(runs[0])
+	case n > 1:
+		return fmt.Sprintf("; %d runs are in it, such as %s", n, filepath.Dir(runs[n-1]))
+	}
+	return ""
 }
 
 // unpacked returns the path of a file that another tool may have left uncompressed, without .zst.

@@ -100,7 +100,7 @@ func meaning(err error) (int, bool) {
 		return exitGate, true
 	case errInconclusive:
 		return exitInconclusive, true
-	case errUsage, harness.ErrUsage, harness.ErrNotApplicable, subject.ErrProtocol:
+	case errUsage, harness.ErrUsage, harness.ErrNotApplicable, servers.ErrAddresses, subject.ErrProtocol:
 		return exitUsage, true
 	case servers.ErrMissing, servers.ErrRefused, servers.ErrLost, subject.ErrGone, impls.ErrUnsupported:
 		return exitEnvironment, true

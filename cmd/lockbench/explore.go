@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/internal/suggest"
@@ -88,7 +89,7 @@ func (f *exploreFlags) register(a *app, c *cobra.Command) {
 	f.exec.register(s)
 	a.serverFlag(c, &f.server, "", " (of --exec alone; default: auto)")
 	s.DurationVar(&f.lease, "lease", liveLease, "the lease of --exec")
-	c.MarkFlagsMutuallyExclusive("budget", "schedules")
+	oneOfFlags(c, "budget", "schedules")
 	complete(c, "lock", lockNames)
 	complete(c, "strategy", words(f.strategy.allowed...))
 	complete(c, "faults", sim.Placeable)
@@ -216,6 +217,9 @@ func (a *app) explore(ctx context.Context, f exploreFlags, flags *pflag.FlagSet)
 	stop()
 	if r.Schema == "" {
 		return errors.Join(err, interrupts.end())
+	}
+	if interrupts.count.Load() > 0 && r.Verdict == checker.Pass {
+		r.Verdict, r.Reason = checker.Inconclusive, "interrupted, with no violation in "+report.Plural(r.Schedules, "schedule")
 	}
 	r.Live, r.Seed, r.Rerun = f.exec.given(), f.seed, again(flags, "explore", "", f.seed)
 	if r.First != nil {

@@ -54,7 +54,7 @@ func TestExploreInterrupted(t *testing.T) {
 	if got := w.call(t, "explore", "--lock", "token", "--strategy", "exhaustive"); got != 130 {
 		t.Errorf("exit code %d, want 130", got)
 	}
-	want(t, "stdout", w.out.String(), "no violation in 12 schedules", "exhausted    no")
+	want(t, "stdout", w.out.String(), "INCONCLUSIVE  token: interrupted, with no violation in 12 schedules", "exhausted    no")
 }
 
 // What is searched when little is said.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
@@ -34,6 +35,10 @@ func namesOf[T any](all []T, name func(T) string) (names []string) {
 func variant(name string, groups ...string) (impls.Variant, error) {
 	if name == "" {
 		return impls.Variant{}, fmt.Errorf("%w: --lock is missing; 'lockbench list locks' shows them", errUsage)
+	}
+	if strings.Contains(name, ",") {
+		return impls.Variant{}, fmt.Errorf("%w: --lock takes one lock, got %q; for several, --locks %s: run has it, suite (every scenario) and bench (what they cost)",
+			errUsage, name, name)
 	}
 	v, ok := catalogue.Find(name)
 	if !ok {

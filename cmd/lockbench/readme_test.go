@@ -225,6 +225,27 @@ func TestReadmeCounts(t *testing.T) {
 	}
 }
 
+// TestScenarioCounts: the pages count the scenarios that the suite runs, and those that it leaves out.
+func TestScenarioCounts(t *testing.T) {
+	expected := map[string]bool{}
+	for _, v := range catalogue.Locks() {
+		for name := range v.Expect {
+			expected[name] = true
+		}
+	}
+	for page, want := range map[string]string{
+		"README.md":        fmt.Sprintf("all locks × %d scenarios", len(expected)),
+		"docs/choosing.md": fmt.Sprintf("every lock in the %d scenarios for which the catalogue has expectations", len(expected)),
+	} {
+		if !strings.Contains(readPage(t, page), want) {
+			t.Errorf("%s does not say: %s", page, want)
+		}
+	}
+	if want := fmt.Sprintf("The other %d of", len(scenarioNames())-len(expected)); !strings.Contains(readPage(t, "docs/choosing.md"), want) {
+		t.Errorf("docs/choosing.md does not say: %s", want)
+	}
+}
+
 // TestReadmeLinks wants every relative link of the pages to lead to a file.
 func TestReadmeLinks(t *testing.T) {
 	for _, page := range pages(t) {

@@ -31,7 +31,7 @@ func TestVersionText(t *testing.T) {
 		{"an unmodified checkout", "", clean, "lockbench (devel)  commit abc123  " + here},
 		{"a binary that says nothing", "", nil, "lockbench (devel)  " + here},
 	} {
-		if got := versionText(row.linked, row.info); got != row.want+"\n" {
+		if got := newBuild(row.linked, row.info).String(); got != row.want {
 			t.Errorf("%s: got %q, want %q", row.name, got, row.want)
 		}
 	}

@@ -115,7 +115,7 @@ func (a *app) storedLock(ctx context.Context, name string, f *execFlags) (impls.
 }
 
 func (a *app) showRun(out *harness.Outcome) error {
-	return errors.Join(a.show(runRecord(out.Dir, out.Run, &out.Result)), verdictError(out.Result.Verdict))
+	return errors.Join(a.show(runRecord(out.Dir, out.Run, &out.Result)), runError(out))
 }
 
 // onServers makes one run on the servers that word names.

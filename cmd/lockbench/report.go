@@ -36,6 +36,12 @@ func newReport(a *app) *cobra.Command {
 		Args:    exactly("a directory"),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.report(args[0], f) },
 	}
+	before(c, func(c *cobra.Command) error {
+		if form := f.form.value; c.Flags().Changed("format") && a.json() && form != "json" {
+			return fmt.Errorf("%w: -f %s and -o json ask for two forms: give one of them", errUsage, form)
+		}
+		return nil
+	})
 	s := c.Flags()
 	s.VarP(&f.form, "format", "f", "what to write")
 	s.StringVarP(&f.file, "out-file", "O", "", "where to write it; - for stdout")

@@ -108,9 +108,16 @@ func newRoot(a *app) *cobra.Command {
 			"client saw, proves from that record whether the lock kept its promise, and tells the shortest story of how it broke.\n\n" +
 			"The result goes to stdout and everything else to stderr.",
 		Example:       "  lockbench suite\n  lockbench run --lock set-nx-ex --scenario pause-holder\n  lockbench list locks",
-		SilenceErrors: true, SilenceUsage: true, Version: "set", // any text but "" makes cobra offer --version
+		SilenceErrors: true, SilenceUsage: true,
 	}
-	root.SetVersionTemplate(versionText(version, thisMachine().Build))
+	asked := root.Flags().BoolP("version", "v", false, "print the version")
+	root.RunE = func(c *cobra.Command, _ []string) error {
+		a.ran = true
+		if *asked {
+			return a.showVersion()
+		}
+		return c.Help()
+	}
 	root.SetFlagErrorFunc(flagError)
 	root.DisableSuggestions = true // cobra's have a form of their own
 	root.SetHelpCommand(newHelp(a))
@@ -124,7 +131,9 @@ func newRoot(a *app) *cobra.Command {
 		root.AddCommand(c)
 	}
 	root.AddCommand(newExitCodesTopic(), newMetricsTopic())
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages", "Flags.FlagUsagesWrapped "+strconv.Itoa(columns)))
+	strictCompletion(root)
+	narrow := strings.NewReplacer("Flags.FlagUsages", "Flags.FlagUsagesWrapped "+strconv.Itoa(columns), "for more information about a command", "for more about a command")
+	root.SetUsageTemplate(narrow.Replace(root.UsageTemplate()))
 	for _, c := range append(root.Commands(), root) {
 		c.Long = fold(c.Long)
 	}
@@ -154,13 +163,23 @@ func newHelp(a *app) *cobra.Command {
 			}
 			a.ran = true
 			about.InitDefaultHelpFlag()
-			about.InitDefaultVersionFlag()
 			return about.Help()
 		},
 		ValidArgsFunction: func(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return commandNames(c.Root()), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
+}
+
+// strictCompletion makes cobra's command refuse a shell that it does not know. Cobra's own shows its help and exits 0.
+func strictCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	c, _, err := root.Find([]string{"completion"})
+	if err != nil {
+		return // cobra has none any more
+	}
+	c.Args = oneOf(commandNames(c))
+	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 }
 
 func commandNames(root *cobra.Command) (names []string) {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/report"
@@ -80,11 +81,11 @@ func (f *runFlags) register(a *app, c *cobra.Command) {
 	s.StringVar(&f.sweep, "sweep", "", sweepHelp)
 	s.StringVar(&f.metricsAddr, "metrics-addr", "", "serve figures for Prometheus at this address while it runs, such as 127.0.0.1:0 (port 0: any that is free)")
 	f.exec.register(s)
-	c.MarkFlagsMutuallyExclusive("duration", "ops")
-	c.MarkFlagsMutuallyExclusive("sweep", "metrics-addr")
-	c.MarkFlagsMutuallyExclusive("lock", "locks")
-	c.MarkFlagsMutuallyExclusive("locks", "exec")
-	c.MarkFlagsMutuallyExclusive("locks", "sweep")
+	oneOfFlags(c, "duration", "ops")
+	oneOfFlags(c, "sweep", "metrics-addr")
+	oneOfFlags(c, "lock", "locks")
+	oneOfFlags(c, "locks", "exec")
+	oneOfFlags(c, "locks", "sweep")
 	complete(c, "locks", lockNames)
 	complete(c, "clients-as", words(f.clientsAs.allowed...))
 	complete(c, "lock", lockNames)
@@ -243,9 +244,18 @@ func (a *app) once(ctx context.Context, e harness.Experiment, seed uint64, flags
 	}
 	a.savePictures(out)
 	r := runRecord(out.Dir, out.Run, &out.Result)
-	err = errors.Join(err, saveViews(out), verdictError(out.Result.Verdict), gateError(out.Result.Gates))
+	err = errors.Join(err, saveViews(out), runError(out), gateError(out.Result.Gates))
 	if !a.json() {
 		err = errors.Join(err, a.show(r))
 	}
 	return &out.Result, errors.Join(err, a.tellGitHub(r))
+}
+
+// runError returns the error for a run's verdict; nil also for a run that is inconclusive only because it was interrupted, which has a code
+// of its own.
+func runError(out *harness.Outcome) error {
+	if out.Run.Interrupted && out.Verdict.Verdict == checker.Pass {
+		return nil
+	}
+	return verdictError(out.Result.Verdict)
 }

@@ -223,11 +223,13 @@ func TestInterrupts(t *testing.T) {
 		signals int
 		verdict checker.Result
 		want    int
+		says    string
 	}{
-		{"the first drains and judges", 1, checker.Pass, 130},
-		{"a violation that was found still counts", 1, checker.Fail, 1},
-		{"the second quits", 2, checker.Pass, 130},
-		{"more change nothing", 3, checker.Pass, 130},
+		{"the first drains and judges", 1, checker.Pass, 130, "INCONCLUSIVE  token × steady"},
+		{"a violation that was found still counts", 1, checker.Fail, 1, "FAIL  token × steady"},
+		{"what was inconclusive anyway", 1, checker.Inconclusive, 3, "INCONCLUSIVE  token × steady"},
+		{"the second quits", 2, checker.Pass, 130, ""},
+		{"more change nothing", 3, checker.Pass, 130, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -244,7 +246,10 @@ func TestInterrupts(t *testing.T) {
 				if ctx.Err() != nil {
 					t.Error("the first interrupt abandoned the run")
 				}
-				return outcome(e, tt.verdict), nil
+				out := outcome(e, tt.verdict)
+				out.Run.Interrupted = true
+				out.Result.Doubt("the run was interrupted before its end")
+				return out, nil
 			}
 			if got := w.call(t, "run", "--lock", "token", "--reps", "5"); got != tt.want {
 				t.Errorf("exit code %d, want %d", got, tt.want)
@@ -253,9 +258,7 @@ func TestInterrupts(t *testing.T) {
 				t.Errorf("%d runs, want no other after an interrupt", len(w.ran))
 			}
 			want(t, "stderr", w.err.String(), "once more to quit")
-			if tt.signals == 1 {
-				want(t, "stdout", w.out.String(), "token × steady")
-			}
+			want(t, "stdout", w.out.String(), tt.says)
 		})
 	}
 }

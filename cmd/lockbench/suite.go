@@ -50,9 +50,9 @@ func newSuite(a *app) *cobra.Command {
 	f := suiteFlags{clientsAs: newClientsAs()}
 	c := &cobra.Command{
 		Use:   "suite",
-		Short: "Run every lock in every scenario against its expectation",
+		Short: "Run every lock in each scenario that has an expectation of it",
 		Long: "suite runs locks × scenarios, each cell on servers of its own and several side by side, and compares each with what the\n" +
-			"catalogue expects of it: that the lock holds, or that it breaks in a known way. It ends in a matrix. Beside the locks it runs\n" +
+			"catalogue expects of it: that the lock holds, or that it breaks in a known way. Scenarios of which it expects nothing are left out. It ends in a matrix. Beside the locks it runs\n" +
 			"the planted bugs, each where it must show, and prints how many it caught; a suite that misses one fails.",
 		Example: "  lockbench suite\n  lockbench suite --locks token,set-nx-ex --scenarios steady,pause-holder\n  lockbench suite --locks planted -o json\n" +
 			"  lockbench suite --server process --against results/baseline/suite-sim.json",

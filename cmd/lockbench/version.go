@@ -10,13 +10,43 @@ import (
 // version is the release's, set by the linker (-X main.version=…, see the Makefile) and by nothing else; "" in any other build.
 var version string
 
-// versionText is what --version prints: the version, the commit it was built from, the Go release and the platform.
-func versionText(linked string, info *debug.BuildInfo) string {
-	revision := ""
+// build is the program's version, and with -o json what --version prints.
+type build struct {
+	Schema   string `json:"schema"`
+	Version  string `json:"version"`
+	Commit   string `json:"commit,omitempty"` // that it was built from; not known of go install
+	Changed  bool   `json:"changed"`          // the checkout had changes
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+func newBuild(linked string, info *debug.BuildInfo) build {
+	b := build{Schema: "lockbench/version/v1", Version: linkedVersion(linked, info), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if info != nil {
-		revision = commit(info.Settings)
+		b.Commit, b.Changed = commit(info.Settings)
 	}
-	return "lockbench " + facts(linkedVersion(linked, info), revision, runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH) + "\n"
+	return b
+}
+
+// String is what --version prints: the version, the commit it was built from, the Go release and the platform.
+func (b build) String() string {
+	from := ""
+	if b.Commit != "" {
+		from = "commit " + b.Commit
+	}
+	if b.Changed {
+		from += " with changes"
+	}
+	return "lockbench " + facts(b.Version, from, b.Go, b.Platform)
+}
+
+func (a *app) showVersion() error {
+	b := newBuild(version, thisMachine().Build)
+	if a.json() {
+		return a.writeJSON(b)
+	}
+	_, err := fmt.Fprintln(a.out, b)
+	return err
 }
 
 // linkedVersion is the linker's, or else the module's: of go install, or one that go build made of the checkout.
@@ -30,18 +60,12 @@ func linkedVersion(linked string, info *debug.BuildInfo) string {
 	return "(devel)"
 }
 
-// commit returns the commit of the build; "" if it has none.
-func commit(settings []debug.BuildSetting) string {
+// commit returns the commit of the build, "" if it has none, and whether the checkout had changes.
+func commit(settings []debug.BuildSetting) (revision string, changed bool) {
 	known := map[string]string{}
 	for _, s := range settings {
 		known[s.Key] = s.Value
 	}
-	revision := known["vcs.revision"]
-	if revision == "" {
-		return ""
-	}
-	if known["vcs.modified"] == "true" {
-		revision += " with changes"
-	}
-	return fmt.Sprintf("commit %s", strings.TrimSpace(revision))
+	revision = strings.TrimSpace(known["vcs.revision"])
+	return revision, revision != "" && known["vcs.modified"] == "true"
 }

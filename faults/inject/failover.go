@@ -38,7 +38,7 @@ func (w *World) Failover(ctx context.Context) (had string, e history.Effect, err
 }
 
 // atOnce kills the primary without reading it first, since any read would give the replica time to catch up. The primary's data are then unknown.
-// If the fault strikes at the first grant of a run, a key on the replica belongs to that grant.
+// If the fault is injected at the first grant of a run, a key on the replica belongs to that grant.
 func (w *World) atOnce(ctx context.Context) (had string, e history.Effect, err error) {
 	if err := w.cfg.Servers.Kill(ctx, thePrimary); err != nil {
 		return "", e, err

@@ -29,7 +29,7 @@ type Replayer struct {
 const (
 	stepPatience  = 3 * time.Second       // for a message that is due and does not come
 	applyPatience = 50 * time.Millisecond // for a node's reply to a request: the command may block
-	settlePace    = 5 * time.Millisecond  // for clients to come to rest before a fault strikes
+	settlePace    = 5 * time.Millisecond  // for clients to come to rest before a fault is injected
 )
 
 // NewReplayer makes a replayer for one run, whose timeline is nanoseconds on its base.
@@ -186,7 +186,7 @@ func (p *replay) until(ctx context.Context, at int64) bool {
 	return sleep(ctx.Done(), time.Duration(at-p.timeline())) && ctx.Err() == nil
 }
 
-// rest waits until clients have sent what they had sent when the fault struck in the schedule.
+// rest waits until clients have sent what they had sent when the fault was injected in the schedule.
 func (p *replay) rest(ctx context.Context, i int, s faults.Step) {
 	for _, later := range p.schedule[i+1:] {
 		if later.Kind == faults.StepRequest && later.Sent <= s.At {

@@ -35,10 +35,10 @@ type Held struct {
 	sent    int64
 }
 
-// Turn is what happens next: the fault strikes, else the held message passes, else time passes.
+// Turn is what happens next: the fault is injected, else the held message passes, else time passes.
 type Turn struct {
-	Held  *Held         // the message that passes or that the fault strikes; nil: none
-	Fault faults.Spec   // the fault that strikes; without a name: none
+	Held  *Held         // the message that passes or that the fault affects; nil: none
+	Fault faults.Spec   // the fault that is injected; without a name: none
 	Wait  time.Duration // how long to wait
 }
 

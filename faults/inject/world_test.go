@@ -125,7 +125,7 @@ func TestInjectAndHeal(t *testing.T) {
 			s := newTheatre(t, tt.server, nil)
 			s.Place(t.Context(), tt.spec, "now", nil)
 			if !tt.inForce(s, t) {
-				t.Error("not in force when Strike returned")
+				t.Error("not in force when the injection returned")
 			}
 			w := s.measured(t, 1)[0]
 			eventually(t, "the end of the fault", func() bool { return !tt.inForce(s, t) })
@@ -265,7 +265,7 @@ func TestInjectDeleteKeyBesideADeadNode(t *testing.T) {
 func TestInjectFailover(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
-		before, after string // values of the lock's key set before the fault strikes and, where that is not the failover itself, after it
+		before, after string // values of the lock's key set before the fault is injected and, where that is not the failover itself, after it
 		spec          faults.Spec
 		replica       string
 		left          int64

@@ -208,3 +208,26 @@ func TestPageOfARunWithoutAResult(t *testing.T) {
 		}
 	}
 }
+
+// TestTheMatrixIsWhole: a laptop shows every scenario of a suite; a narrower window says that its table scrolls.
+func TestTheMatrixIsWhole(t *testing.T) {
+	browser := startBrowser(t)
+	suite := aSuite("")
+	p := browser.open(t, saved(t, render(t, func(w io.Writer) error { return Suite(w, suite, ".", ".") })))
+	defer p.close()
+	for _, row := range []struct {
+		width   int
+		scrolls bool
+	}{{1280, false}, {1600, false}, {800, true}} {
+		var got struct {
+			Hidden int
+			Hint   bool
+		}
+		p.resize(row.width, "light")
+		p.ask(`({Hidden: document.querySelector('.matrix').scrollWidth - document.querySelector('.matrix').parentElement.clientWidth,
+			Hint: getComputedStyle(document.querySelector('.hint')).display !== 'none'})`, &got)
+		if got.Hidden > 0 != row.scrolls || got.Hint != row.scrolls {
+			t.Errorf("%d pixels wide: %d are out of sight, told: %v; want that it scrolls: %v", row.width, got.Hidden, got.Hint, row.scrolls)
+		}
+	}
+}

@@ -25,6 +25,7 @@ type runView struct {
 	Run                   results.Run
 	Verdict               checker.Result
 	Sections              [][2]string
+	Other                 string // workload than the scenario's, to follow its name
 	Summary, Damage       string
 	Notes                 []string
 	First                 *checker.Violation   // with its story and drawing
@@ -79,7 +80,7 @@ type (
 	figure struct {
 		ID, Title, About string
 		Legend           []series
-		Struck, Marked   bool
+		Faults, Marked   bool
 	}
 )
 
@@ -104,7 +105,7 @@ func Run(w io.Writer, d *results.Dir, files string) error {
 	if files != "" {
 		v.Files = linked(d.Path(), files)
 	}
-	return write(w, fmt.Sprintf("%s: %s × %s", report.Headline(v.Verdict), v.Run.Lock, v.Run.Scenario), "run", v, v.data)
+	return write(w, fmt.Sprintf("%s: %s × %s%s", report.Headline(v.Verdict), v.Run.Lock, v.Run.Scenario, v.Other), "run", v, v.data)
 }
 
 // linked lists the files of a directory under a prefix.
@@ -123,7 +124,7 @@ func linked(dir, prefix string) (out []string) {
 }
 
 func newRunView(run results.Run, result *results.Result, g *digest) *runView {
-	v := &runView{Run: report.Clean(run), Verdict: checker.Inconclusive, Again: results.CommandLine(run.Argv), data: data{Charts: map[string]chart{}}}
+	v := &runView{Run: report.Clean(run), Other: report.OtherWorkload(run.Workload), Verdict: checker.Inconclusive, Again: results.CommandLine(run.Argv), data: data{Charts: map[string]chart{}}}
 	if result != nil {
 		v.judged(report.Clean(*result))
 	} else {

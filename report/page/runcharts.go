@@ -86,7 +86,7 @@ func (v *runView) chart(f figure, g *digest, result *results.Result, c chart) {
 		c.Marks = append(c.Marks, mark{first.At, string(first.Property)})
 	}
 	v.data.Charts[f.ID] = c
-	f.Legend, f.Struck, f.Marked = report.Clean(c.Series), len(c.Bands) > 0, len(c.Marks) > 0
+	f.Legend, f.Faults, f.Marked = report.Clean(c.Series), len(c.Bands) > 0, len(c.Marks) > 0
 	v.Charts = append(v.Charts, f)
 }
 

@@ -54,9 +54,9 @@ func aRun(t testing.TB, prefix string, rounds int) *results.Dir {
 		commands = append(commands, history.Command{Client: c, Node: 0, Sent: at + wait + hold, Replied: at + wait + hold + ms/2, Name: "EVALSHA", Args: []string{"release.lua", "1", key, token}, Reply: "1"})
 		at += wait + hold/2
 	}
-	struck := ops[len(ops)/2].Call
-	windows := []history.Window{{Fault: "pause-client", Client: prefix + "c1", Node: -1, Start: struck, End: struck + 300*ms, Confirmed: true, Moment: prefix + "after its grant"},
-		{Fault: "kill-server", Node: 2, Start: struck + 100*ms, End: struck + 200*ms, Confirmed: true}}
+	begun := ops[len(ops)/2].Call
+	windows := []history.Window{{Fault: "pause-client", Client: prefix + "c1", Node: -1, Start: begun, End: begun + 300*ms, Confirmed: true, Moment: prefix + "after its grant"},
+		{Fault: "kill-server", Node: 2, Start: begun + 100*ms, End: begun + 200*ms, Confirmed: true}}
 	must(t, d.SaveFunc(results.HistoryFile, func(w io.Writer) error { return history.WriteHistory(w, header, ops) }))
 	must(t, d.SaveFunc(results.CommandsFile, func(w io.Writer) error { return history.WriteCommands(w, commands, nil) }))
 	must(t, d.SaveFunc(results.FaultsFile, func(w io.Writer) error { return history.WriteWindows(w, windows) }))
@@ -65,7 +65,7 @@ func aRun(t testing.TB, prefix string, rounds int) *results.Dir {
 	run := results.Run{ID: "abcdef", Argv: []string{"lockbench", "run", "--lock", prefix + "set-nx-ex"}, Lock: prefix + "set-nx-ex", Scenario: prefix + "pause-holder", Server: prefix + "process",
 		Phase: results.Checked, Start: time.Unix(1e9, 0), Duration: 10 * time.Second, Environment: results.Environment{CPU: prefix + "cpu", CPUs: 2, Git: prefix + "0123abcd"}}
 	must(t, d.SaveRun(run))
-	first := &checker.Violation{Property: verdicts.ExclusiveUse, Cause: verdicts.LeaseOverrun, At: struck + 40*ms, Clients: []string{prefix + "c1", prefix + "c2"}, Key: key,
+	first := &checker.Violation{Property: verdicts.ExclusiveUse, Cause: verdicts.LeaseOverrun, At: begun + 40*ms, Clients: []string{prefix + "c1", prefix + "c2"}, Key: key,
 		Story: []string{prefix + "c1 was granted the lock", "c1 continued after the end of its lease"}, Lanes: []string{prefix + "c1 [===]"}}
 	r := results.NewResult(run, checker.Verdict{Verdict: checker.Fail, Operations: checker.Operations{"acquire": {"ok": rounds, "unknown": 1}},
 		Properties: []checker.Property{{Name: verdicts.ExclusiveUse, Verdict: checker.Fail, Violations: 1, Opportunities: rounds, Causes: map[verdicts.Cause]int{verdicts.LeaseOverrun: 1}, First: first},
@@ -90,7 +90,7 @@ func aSuite(prefix string) results.Suite {
 	s := results.Suite{Server: prefix + "sim", Seed: 7, Start: time.Unix(1e9, 0), Notes: []string{prefix + "a note"}, Rerun: "lockbench suite " + prefix}
 	verdicts := []checker.Result{checker.Pass, checker.Pass, checker.Fail, checker.Inconclusive, checker.NotApplicable}
 	for l := range 8 {
-		for n := range 41 {
+		for n := range 43 {
 			v := verdicts[(l*n)%5]
 			observed := map[bool]string{true: "safe", false: "mutual-exclusion/mis-unlock"}[n%3 == 0]
 			s.Cells = append(s.Cells, results.Cell{Lock: fmt.Sprintf("%slock-%d-normalised", prefix, l), Scenario: fmt.Sprintf("%sscenario-of-some-length-%d", prefix, n),

@@ -165,8 +165,8 @@ function chart(figure, spec) {
         return best === null || Math.abs(X(best[0]) - X(x)) > 12 ? '' : s.name + ' ' + yf(best[1]);
       }).filter(Boolean);
       const where = spec.xformat === 'time' ? instant((x1 - x0) / 1000 || 1)(x) : (formats[spec.xformat] || three)(x);
-      const struck = (spec.bands || []).filter(b => b[0] <= x && x <= b[1]).map(b => b[2]);
-      readout.textContent = where + ': ' + (parts.join(', ') || 'no samples') + (struck.length ? '; active: ' + [...new Set(struck)].join(', ') : '');
+      const injected = (spec.bands || []).filter(b => b[0] <= x && x <= b[1]).map(b => b[2]);
+      readout.textContent = where + ': ' + (parts.join(', ') || 'no samples') + (injected.length ? '; active: ' + [...new Set(injected)].join(', ') : '');
     };
     svg.addEventListener('pointermove', e => {
       const x = X.back(e.clientX - plot.getBoundingClientRect().left);

@@ -14,18 +14,18 @@ import (
 
 const module = "github.com/lockbench/lockbench/"
 
-// floors are the top folders, ground floor first: the packages of one import those below it, and each other.
-var floors = []string{
+// layers are the top folders, lowest first: the packages of one import those below it, and each other.
+var layers = []string{
 	"internal", "verdicts", "history", "impls", "subject", "servers", "faults", "workloads", "checker", "explain", "story", "results", "sim", "scenarios", "harness", "bench",
 	"repro", "report", "locktest", "cmd", "examples",
 }
 
-// strangers are what the packages of a floor must not import though it lies below, or outside of the module.
-var strangers = map[string][]string{
+// barred is what the packages of a layer must not import though it lies below, or outside of the module.
+var barred = map[string][]string{
 	// The records and their judgement need no lock, no server and no network.
 	"history": {"net", "github.com/redis/", module + "verdicts"},
 	"checker": {"net", "github.com/redis/", module + "impls", module + "servers", module + "faults", module + "workloads"},
-	// What clients do is the same whatever strikes them.
+	// What clients do is the same whatever faults there are.
 	"workloads": {module + "servers", module + "faults"},
 	// What is written for people is made from the record of a run, not from the run.
 	"report":  {module + "harness", module + "servers", module + "faults", module + "repro", module + "sim", module + "impls", "github.com/redis/"},
@@ -33,47 +33,59 @@ var strangers = map[string][]string{
 }
 
 func TestImportsPointDown(t *testing.T) {
+	for path, imports := range allImports(t) {
+		for _, imported := range imports {
+			if why := forbidden(topOf(path), imported); why != "" {
+				t.Errorf("%s imports %s: %s", path, imported, why)
+			}
+		}
+	}
+}
+
+// allImports returns what each file of the module imports, without tests.
+func allImports(t *testing.T) map[string][]string {
+	t.Helper()
 	root := filepath.Join("..", "..")
-	read := 0
+	all := map[string][]string{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "testdata") {
 			return err
 		}
-		read++
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
 		if err != nil {
 			return err
 		}
 		rel, err := filepath.Rel(root, path)
+		rel = filepath.ToSlash(rel)
+		all[rel] = []string{}
 		for _, spec := range file.Imports {
 			imported, _ := strconv.Unquote(spec.Path.Value)
-			if why := forbidden(topOf(filepath.ToSlash(rel)), imported); why != "" {
-				t.Errorf("%s imports %s: %s", rel, imported, why)
-			}
+			all[rel] = append(all[rel], imported)
 		}
 		return err
 	})
-	if err != nil || read == 0 {
-		t.Fatalf("%d files read: %v", read, err)
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%d files read: %v", len(all), err)
 	}
+	return all
 }
 
-// forbidden says why a package of the floor must not import that path; "" when it may.
-func forbidden(floor, imported string) string {
-	at := slices.Index(floors, floor)
+// forbidden says why a package of the layer must not import that path; "" when it may.
+func forbidden(layer, imported string) string {
+	at := slices.Index(layers, layer)
 	if at < 0 {
-		return floor + " is on no floor yet"
+		return layer + " is in no layer yet"
 	}
-	if strings.HasPrefix(imported, "github.com/spf13/") && floor != "cmd" {
-		return "commands are parsed on the top floor alone"
+	if strings.HasPrefix(imported, "github.com/spf13/") && layer != "cmd" {
+		return "commands are parsed in the top layer alone"
 	}
-	for _, s := range strangers[floor] {
+	for _, s := range barred[layer] {
 		if imported == s || strings.HasPrefix(imported, strings.TrimSuffix(s, "/")+"/") {
-			return floor + " knows nothing of " + s
+			return layer + " knows nothing of " + s
 		}
 	}
-	if rest, ours := strings.CutPrefix(imported, module); ours && slices.Index(floors, topOf(rest)) > at {
-		return topOf(rest) + " lies above " + floor
+	if rest, ours := strings.CutPrefix(imported, module); ours && slices.Index(layers, topOf(rest)) > at {
+		return topOf(rest) + " lies above " + layer
 	}
 	return ""
 }
@@ -85,34 +97,46 @@ func topOf(path string) string {
 
 func TestForbiddenImportsAreSeen(t *testing.T) {
 	for _, row := range []struct {
-		floor, imported string
+		layer, imported string
 		want            bool
 	}{
 		{"impls", module + "checker", true},              // up
 		{"checker", module + "history", false},           // down
 		{"history", module + "history/edn", false},       // beside
-		{"checker", module + "impls/catalogue", true},    // down, to a stranger
-		{"checker", "net/http", true},                    // out, to a stranger
+		{"checker", module + "impls/catalogue", true},    // down, and barred
+		{"checker", "net/http", true},                    // out, and barred
 		{"history", "net", true},                         // the same, by its whole name
 		{"sim", "github.com/spf13/cobra", true},          // no flags below the top
 		{"cmd", "github.com/spf13/cobra", false},         // where they belong
-		{"attic", module + "history", true},              // a folder that has no floor
-		{"checker", "network", false},                    // a name that only begins like a stranger's
-		{"report", module + "harness", true},             // down, to a stranger
-		{"report", "github.com/redis/go-redis/v9", true}, // a stranger's own packages
+		{"unlisted", module + "history", true},           // a folder that has no layer
+		{"checker", "network", false},                    // a name that only begins like a barred one
+		{"report", module + "harness", true},             // down, and barred
+		{"report", "github.com/redis/go-redis/v9", true}, // a barred one's own packages
 	} {
-		if why := forbidden(row.floor, row.imported); (why != "") != row.want {
-			t.Errorf("%s imports %s: %q, want a refusal: %v", row.floor, row.imported, why, row.want)
+		if why := forbidden(row.layer, row.imported); (why != "") != row.want {
+			t.Errorf("%s imports %s: %q, want a refusal: %v", row.layer, row.imported, why, row.want)
 		}
 	}
 }
 
-// TestEveryFloorIsInThePicture keeps the picture of the packages complete.
-func TestEveryFloorIsInThePicture(t *testing.T) {
+// TestThePictureOfThePackages: the picture has every layer, and each package stands above those that it imports.
+func TestThePictureOfThePackages(t *testing.T) {
 	picture, _, _ := strings.Cut(readPage(t, "docs/how-it-is-built.md"), "## One run")
-	for _, floor := range floors {
-		if !regexp.MustCompile(`(?m)(^| )` + floor + `[ /]`).MatchString(picture) {
-			t.Errorf("docs/how-it-is-built.md does not have %s", floor)
+	lines := strings.Split(picture, "\n")
+	row := map[string]int{}
+	for _, layer := range layers {
+		found := regexp.MustCompile(`(?:^  |   )` + layer + `[ /]`)
+		if row[layer] = slices.IndexFunc(lines, found.MatchString); row[layer] < 0 {
+			t.Errorf("docs/how-it-is-built.md does not have %s", layer)
+		}
+	}
+	for path, imports := range allImports(t) {
+		above := topOf(path)
+		for _, imported := range imports {
+			rest, ours := strings.CutPrefix(imported, module)
+			if below := topOf(rest); ours && below != above && row[above] >= row[below] {
+				t.Errorf("docs/how-it-is-built.md draws %s in line %d and %s in line %d, but %s imports %s", above, row[above], below, row[below], path, imported)
+			}
 		}
 	}
 }
