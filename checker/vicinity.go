@@ -15,8 +15,11 @@ import (
 // time. What is left out can only forbid more, so that a violation without an execution there has none in the whole; a violation with one is not shown,
 // and is not reported.
 
-// back is how many operations before one are looked at for holds that may be in force.
-const back = 2000
+// Bounds on what is searched near an operation.
+const (
+	back    = 2000 // operations before it, among which holds that may be in force are looked for
+	maxNear = 60   // operations near it; only one that breaks the rules of the record is searched, so that more can be afforded than of a whole key
+)
 
 // vicinity searches what is near the violations of a key.
 type vicinity struct {
@@ -40,40 +43,50 @@ func (d *keyInput) confirm(of map[verdicts.Property]*tally, findings []partFindi
 		}
 		t.kept = slices.DeleteFunc(t.kept, func(v Violation) bool {
 			exact := slices.ContainsFunc(findings, func(f partFinding) bool { return f.known && f.has(&v) })
-			if exact || v.WithinClockError || v.shownBy == byCommands || !n.explains(of, &v) {
+			if exact || v.WithinClockError || v.shownBy == byCommands {
 				return false
 			}
-			t.violations--
-			return true
+			explained, known := n.explains(of, &v)
+			if !known && p == verdicts.Linearizability { // the sweep, which is exact where tokens and instants are, has not found it
+				t.withdraw(1, notSearched)
+			}
+			if explained || !known && p == verdicts.Linearizability {
+				t.violations--
+				return true
+			}
+			return false
 		})
 	}
 }
 
-// explains reports whether each operation by which a violation may be shown is explained by what is near it.
-func (n *vicinity) explains(of map[verdicts.Property]*tally, v *Violation) bool {
+// explains reports whether each operation by which a violation may be shown is explained by what is near it; known is false if that was too much to
+// search.
+func (n *vicinity) explains(of map[verdicts.Property]*tally, v *Violation) (explained, known bool) {
 	if v.Property == verdicts.Linearizability && slices.ContainsFunc([]*tally{of[verdicts.MutualExclusion], of[verdicts.FencingOrder], of[verdicts.Refusal]}, func(t *tally) bool {
 		return slices.ContainsFunc(t.kept, func(o Violation) bool { return o.At <= v.At+v.Lasted && o.At+o.Lasted >= v.At })
 	}) {
-		return false // the search shows what another property has found
+		return false, true // the search shows what another property has found
 	}
-	found := false
-	for r := range n.k.meeting(v.At, plus(v.At, v.Lasted)) {
+	known = true
+	for r := range n.k.overlapping(v.At, plus(v.At, v.Lasted)) {
 		if !n.mayShow(v, r) {
 			continue
 		}
-		found = true
 		x := n.around(r, true)
 		if x == nil {
 			x = n.around(r, false)
 		}
 		if x == nil {
-			return false
+			known = false
+			continue
 		}
-		if exists, known := x.exist(allRules); !exists || !known {
-			return false
+		exists, searched := x.exist(allRules)
+		if searched && !exists {
+			return false, true
 		}
+		explained, known = true, known && searched
 	}
-	return found
+	return explained && known, known
 }
 
 // mayShow reports whether an operation may be what shows a violation.
@@ -92,15 +105,21 @@ func (n *vicinity) mayShow(v *Violation, r *record) bool {
 // that overlap it, if others is set. It returns nil if that is too much to search.
 func (n *vicinity) around(r *record, others bool) *executions {
 	since, in := n.reach(r)
-	until := r.ret
+	by := r.ret
 	if r.op == history.Release { // what another's hold came to shows whether it ended that
-		until = plus(until, keep(n.a.header))
+		by = plus(by, keep(n.a.header))
 	}
-	for o := range n.k.meeting(since, until) {
-		if n.belongs(o, r, since, others) {
+	until := by
+	for o := range n.k.overlapping(since, by) {
+		if o.granted() && n.earliest(o) <= by {
+			until = max(until, o.ret)
+		}
+	}
+	for o := range n.k.overlapping(since, until) {
+		if o == r || n.belongs(o, since, by) || others && n.refusedBy(o, n.earliest(r), by) {
 			in = append(in, o)
 		}
-		if len(in) > maxEffects {
+		if len(in) > maxNear {
 			return nil
 		}
 	}
@@ -110,8 +129,8 @@ func (n *vicinity) around(r *record, others bool) *executions {
 		c.add(o)
 	}
 	x := c.parts[0]
-	x.upsets(n.ev, until)
-	if len(x.effects) > maxEffects {
+	x.upsets(n.ev, by)
+	if len(x.effects) > maxNear {
 		return nil
 	}
 	x.prepare(n.a.header)
@@ -123,18 +142,33 @@ func (n *vicinity) around(r *record, others bool) *executions {
 func (n *vicinity) reach(r *record) (since int64, unknown []*record) {
 	from, seen := n.earliest(r)-n.a.header.ClockError, 0
 	since = from
-	for o := range n.k.meeting(math.MinInt64, r.ret) {
+	needed := map[uint32]int64{} // by client: a hold without a token may last until from if it had an effect as late as this
+	for o := range n.k.overlapping(math.MinInt64, r.ret) {
 		if seen++; seen > back {
 			break
 		}
-		if o.granted() || o.op == history.Extend && o.detailed() && n.k.detailOf(o).role == starts {
-			if h := n.holdOf(o); h.gone >= from || n.told[h] {
-				since = min(since, o.call)
+		begins := o.granted() || o.op == history.Extend && o.detailed() && n.k.detailOf(o).role == starts
+		if o.op != history.Acquire && o.op != history.Extend || !o.detailed() {
+			continue
+		}
+		if n.k.tokenOf(o) == 0 { // what ended it may have ended another, and what extended another it
+			at, ok := needed[o.client]
+			if !ok {
+				at = from
 			}
+			if plus(o.ret, keep(n.a.header)) >= at {
+				needed[o.client] = min(at, o.call)
+				if begins {
+					since = min(since, o.call)
+				}
+			}
+		}
+		if h := n.holdOf(o); begins && (h.gone >= from || n.told[h]) {
+			since = min(since, o.call)
 		}
 	}
 	seen = 0
-	for o := range n.k.meeting(math.MinInt64, since-1) {
+	for o := range n.k.overlapping(math.MinInt64, since-1) {
 		if seen++; seen > back {
 			break
 		}
@@ -153,22 +187,24 @@ func (n *vicinity) earliest(r *record) int64 {
 	return r.call
 }
 
-// belongs reports whether an operation is searched together with another: one of a hold that was requested since an instant, or that may mean such a
-// hold; refusals only if they overlap it.
-func (n *vicinity) belongs(o, r *record, since int64, others bool) bool {
+// belongs reports whether an operation is an acquire that was called since an instant and can have taken effect by another, or may mean the hold of one.
+func (n *vicinity) belongs(o *record, since, by int64) bool {
 	switch {
-	case o == r:
-		return true
-	case o.op == history.Acquire && (o.outcome == history.Busy || o.outcome == history.Fail):
-		queues := n.a.header.Votes || n.a.header.FIFO
-		return others && o.ret >= n.earliest(r) && (o.outcome == history.Busy || queues)
 	case o.op == history.Acquire:
-		return true
+		return (o.granted() || o.outcome == history.Unknown) && n.earliest(o) <= by
 	case o.op != history.Extend && o.op != history.Release || o.outcome == history.Fail:
 		return false
+	case o.op == history.Release && n.k.tokenOf(o) == 0:
+		return true
 	}
 	h := n.holdOf(o)
-	return h != nil && h.began.call >= since
+	return h != nil && h.began.call >= since && n.earliest(h.began) <= by
+}
+
+// refusedBy reports whether an acquire was refused, or failed where that counts, within a time: a hold that began later explains none of these.
+func (n *vicinity) refusedBy(o *record, from, by int64) bool {
+	failed := o.outcome == history.Fail && (n.a.header.Votes || n.a.header.FIFO)
+	return o.op == history.Acquire && (o.outcome == history.Busy || failed) && o.ret >= from && o.ret <= by
 }
 
 // prepare finds what the search of executions asks of each effect.
