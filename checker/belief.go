@@ -113,7 +113,7 @@ func (p *holdPass) apply(who *clientHolds, h *openHold, n notice) {
 		if n.r.op != history.Lost {
 			h.limit(n.r)
 		}
-		p.deny(h, n.r)
+		p.deny(who, h, n.r)
 		h.lost = true
 		p.end(h, n.at)
 	case n.kind == noticeDied:

@@ -361,7 +361,7 @@ func (p *holdPass) release(who *clientHolds, r *record) {
 		return
 	}
 	if r.saysGone() {
-		p.deny(h, r)
+		p.deny(who, h, r)
 	}
 	p.end(h, r.call)
 	if h.d.release == nil {

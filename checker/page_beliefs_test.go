@@ -177,10 +177,27 @@ func (r *record) deniedEarly() map[int]bool {
 				op := r.ops[n.op]
 				refused := op.Outcome == history.NotHeld || op.Outcome == history.LostHold
 				ends := m.now.to < always || op.Op == history.Release || r.h.Lease == 0 // without an end, a client holds until it learns that its lease has ended
-				out[n.op] = (n.what == lostIt || n.what == released && refused) && m.now.to > op.Return && ends
+				out[n.op] = !r.meansAnEndedOne(n.op, h) && (n.what == lostIt || n.what == released && refused) && m.now.to > op.Return && ends
 			}
 			m.learn(n)
 		}
 	}
 	return out
+}
+
+// meansAnEndedOne reports whether a reply may mean another open hold of its client than h, in which the client did not believe any more.
+func (r *record) meansAnEndedOne(i int, h *pageHold) bool {
+	op := r.ops[i]
+	return r.h.Kind != history.Reentrant && slices.ContainsFunc(r.holds, func(o *pageHold) bool {
+		if o == h || r.replaced(o, h) || o.client != op.Client || o.opened > op.Call || !o.openBefore(i, op) || !mayBeOf(op, o) {
+			return false
+		}
+		m := r.atFirst(o)
+		for _, n := range r.newsOf(o) {
+			if n.at <= op.Return {
+				m.learn(n)
+			}
+		}
+		return m.over || m.now.to <= op.Return
+	})
 }

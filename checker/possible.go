@@ -165,8 +165,14 @@ func (e *evidence) keysOf(client string, r *record) []string {
 	return keys
 }
 
-// deny records a reply that a hold is gone if, as far as its client knew, its lease was running.
-func (p *holdPass) deny(h *openHold, r *record) {
+// deny records a reply that a hold is gone if, as far as its client knew, its lease was running, and it can't mean another whose lease was over.
+func (p *holdPass) deny(who *clientHolds, h *openHold, r *record) {
+	if p.a.header.Kind != history.Reentrant && slices.ContainsFunc(who.open, func(o *openHold) bool {
+		open := o.closed > r.call && o.r.ret <= r.call
+		return o != h && o.next == nil && open && mayMean(r, p.k.tokenOf(r), o.r, o.token) && (o.ended || o.until <= r.ret)
+	}) {
+		return
+	}
 	ends := h.until < never || r.op == history.Release || p.keep == never // without an end, a client holds until it learns that its lease has ended
 	if !h.ended && h.until > r.ret && ends {
 		p.k.denied[r] = h.d
