@@ -87,7 +87,6 @@ type openHold struct {
 	cap     int64    // it was gone by then: an accepted release, or a reply that it is gone
 	caps    *[]int64 // all of them, if there are several
 	again   int64    // the latest return of an extend of it that was accepted although it was gone
-	owned   int64    // the lease ends by then if nothing renews it once its release was called
 	next    *openHold
 	notices []notice
 }
@@ -277,7 +276,7 @@ func (p *holdPass) named(r *record) early {
 // begin opens a hold with an operation.
 func (p *holdPass) begin(who *clientHolds, r *record, until, doubt int64) *openHold {
 	d := p.k.detailOf(r)
-	h := &openHold{d: d, r: r, token: d.token, belief: d, until: until, doubt: doubt, closed: never, effect: r.ret, cap: never, again: math.MinInt64, owned: never}
+	h := &openHold{d: d, r: r, token: d.token, belief: d, until: until, doubt: doubt, closed: never, effect: r.ret, cap: never, again: math.MinInt64}
 	d.role, d.began = starts, r
 	p.a.holdOf[r.line-1] = r.detail
 	who.open = append(who.open, h)
@@ -365,7 +364,10 @@ func (p *holdPass) release(who *clientHolds, r *record) {
 	}
 	p.end(h, r.call)
 	if h.d.release == nil {
-		h.d.release, h.owned = r, p.ownedUntil(h, r)
+		h.d.release = r
+		if r.outcome != history.OK {
+			p.k.owned[h.r.detail] = p.ownedUntil(h, r)
+		}
 	}
 	if r.outcome == history.Unknown {
 		h.left = true
@@ -433,8 +435,8 @@ func (p *holdPass) close(who *clientHolds, h *openHold) {
 		before = h.d.release.call
 	}
 	h.d.gone = h.gone(p, before)
-	if h.owned < h.d.gone {
-		p.k.owned[h.r.detail] = h.owned
+	if p.k.owned[h.r.detail] >= h.d.gone {
+		delete(p.k.owned, h.r.detail)
 	}
 	if sent := p.behind(h, before); len(sent) > 0 {
 		p.k.behind[h.r] = sent

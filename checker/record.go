@@ -141,7 +141,7 @@ type keyLog struct {
 	behind   map[*record][]history.Command // by operation that began a hold: commands that may have renewed it without telling
 	cleanups bool                          // a client released after an acquire of unknown outcome
 	orphans  map[uint32]int64              // by grant: from when on no client will release it, if no lease ends it either
-	owned    map[uint32]int64              // by grant that was renewed after its release was called: until when it counts as its client's
+	owned    map[uint32]int64              // by grant that was renewed after a release was called that may have failed: until when it counts as its client's
 	crashes  []crashHold                   // times in which a crashed client may have held without a record of it
 }
 
