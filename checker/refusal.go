@@ -68,11 +68,17 @@ func takenBack(d *keyInput, r *record) bool {
 
 // refusers are the possible holds that refuse a mode, at an instant of the walk.
 type refusers struct {
-	inFlight []int64          // grants that were called and have not returned: from when on each can have held
+	inFlight []flight         // grants that were called and have not returned
 	gone     int64            // until when the holds that have started may last
 	end      int64            // until when the last of them certainly does
 	last     int64            // when the latest grant returned
 	own      map[uint32]int64 // see ownCoexist, by client: until when its own hold may last, which no grant to it ends
+}
+
+// flight is a grant that was called and has not returned.
+type flight struct {
+	from   int64 // since when it can have held
+	client uint32
 }
 
 // ownCoexist reports whether a client of a lock may be granted a hold beside one of its own.
@@ -89,10 +95,10 @@ func (w *refusers) cut(client uint32, now int64) {
 	}
 }
 
-// pending counts the grants that have not returned and can have held by an instant.
-func (w *refusers) pending(by int64) (n int) {
-	for _, from := range w.inFlight {
-		if from <= by {
+// pending counts the grants that have not returned and can have held by an instant, when a client was refused: it asks again only after that.
+func (w *refusers) pending(by int64, refused uint32) (n int) {
+	for _, g := range w.inFlight {
+		if g.from <= by && g.client != refused {
 			n++
 		}
 	}
@@ -117,7 +123,7 @@ func (f *refusal) called(r *record) {
 	switch {
 	case r.granted() && f.d.k.detailOf(r).role == starts:
 		w := f.of(r.mode)
-		w.inFlight = append(w.inFlight, f.d.k.from(r))
+		w.inFlight = append(w.inFlight, flight{f.d.k.from(r), r.client})
 		switch {
 		case f.d.k.detailOf(r).end >= r.ret:
 		case f.permits == 1:
@@ -164,14 +170,19 @@ func (f *refusal) refused(b *record) {
 // single reports whether holds follow one another, so that of the pending grants only the first to return can have held.
 func (f *refusal) single() bool { return f.permits == 1 && f.d.a.header.Kind != history.RW }
 
-// settle judges the refusals that wait for a grant, by when it can have held at the earliest.
-func (f *refusal) settle(from int64) {
+// settle judges the refusals that wait for a grant, now that it has returned. That of the refused client itself came later; by exact clocks no other then
+// came in between.
+func (f *refusal) settle(g flight) {
+	waiting := f.open[:0]
 	for _, b := range f.open {
-		if from > f.latest(b) {
+		switch own := g.client == b.client; {
+		case own && f.d.a.header.ClockError > 0:
+			waiting = append(waiting, b)
+		case own, g.from > f.latest(b):
 			f.report(b)
 		}
 	}
-	f.open = f.open[:0]
+	f.open = waiting
 }
 
 // placement is when the hold of an acquire of unknown outcome can have begun: one interval for all that it excuses.
@@ -239,9 +250,9 @@ func (f *refusal) cut(w *refusers, r *record, from int64) {
 
 func (f *refusal) started(r *record) {
 	d, w, from := f.d.k.detailOf(r), f.of(r.mode), f.d.k.from(r)
-	f.settle(from)
+	f.settle(flight{from, r.client})
 	if r.op == history.Acquire {
-		i := slices.Index(w.inFlight, from)
+		i := slices.Index(w.inFlight, flight{from, r.client})
 		w.inFlight = slices.Delete(w.inFlight, i, i+1)
 	}
 	f.cut(&f.writers, r, from)
@@ -277,7 +288,7 @@ func (f *refusal) witnessed(b *record) bool {
 		ended, _ := slices.BinarySearch(f.taken, from)
 		return f.coming(b)+len(f.taken)-ended >= f.permits
 	}
-	if b.mode == history.Exclusive && (f.shared.gone >= from || f.shared.pending(f.latest(b)) > 0) {
+	if b.mode == history.Exclusive && (f.shared.gone >= from || f.shared.pending(f.latest(b), b.client) > 0) {
 		return true
 	}
 	return f.writers.gone >= from || !f.single() && f.coming(b) > 0
@@ -288,7 +299,7 @@ func (f *refusal) latest(b *record) int64 { return plus(b.ret, f.d.a.header.Cloc
 
 // coming counts the exclusive grants under way, and the conflicting ones called within the clock error, that can have held when b was refused.
 func (f *refusal) coming(b *record) int {
-	return f.writers.pending(f.latest(b)) + f.soon(b, (*record).granted)
+	return f.writers.pending(f.latest(b), b.client) + f.soon(b, (*record).granted)
 }
 
 // soon counts those conflicting acquires of a sort that were called when or after refusal b returned, by no more than the clock error.
@@ -383,4 +394,4 @@ func (k *keyLog) diedHolding(b *record) bool {
 	return slices.ContainsFunc(k.crashes, func(g crashHold) bool { return g.from <= b.ret && b.call <= g.to })
 }
 
-func (f *refusal) done() { f.settle(never) }
+func (f *refusal) done() { f.settle(flight{never, nobody}) }
