@@ -142,28 +142,28 @@ func (n *vicinity) around(r *record, others bool) *executions {
 func (n *vicinity) reach(r *record) (since int64, unknown []*record) {
 	from, seen := n.earliest(r)-n.a.header.ClockError, 0
 	since = from
-	needed := map[uint32]int64{} // by client: a hold without a token may last until from if it had an effect as late as this
+	needed := map[uint32]int64{} // by client: what it was granted may last until from if it had an effect as late as this
 	for o := range n.k.overlapping(math.MinInt64, r.ret) {
 		if seen++; seen > back {
 			break
 		}
-		begins := o.granted() || o.op == history.Extend && o.detailed() && n.k.detailOf(o).role == starts
 		if o.op != history.Acquire && o.op != history.Extend || !o.detailed() {
 			continue
 		}
-		if n.k.tokenOf(o) == 0 { // what ended it may have ended another, and what extended another it
-			at, ok := needed[o.client]
-			if !ok {
-				at = from
-			}
-			if plus(o.ret, keep(n.a.header)) >= at {
-				needed[o.client] = min(at, o.call)
-				if begins {
-					since = min(since, o.call)
-				}
-			}
+		at, known := needed[o.client]
+		if !known {
+			at = from
 		}
-		if h := n.holdOf(o); begins && (h.gone >= from || n.told[h]) {
+		lasts := plus(o.ret, keep(n.a.header)) >= at
+		if lasts {
+			needed[o.client] = min(at, o.call)
+		}
+		if o.op == history.Extend && n.k.detailOf(o).role != starts {
+			continue
+		}
+		// Without a token what ended it may have ended another, and what extended another it. A reply that it is gone may be wrong.
+		h := n.holdOf(o)
+		if h.gone >= from || lasts && (n.k.tokenOf(o) == 0 || n.told[h]) {
 			since = min(since, o.call)
 		}
 	}
