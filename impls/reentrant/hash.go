@@ -159,11 +159,12 @@ func (l *hashLock) Release(ctx context.Context) error {
 	return nil
 }
 
-// unreleased records a release with an unknown outcome. The outermost may be repeated but counts as done: otherwise the next acquire would count
-// as a second hold and its watchdog would outlive it.
+// unreleased records a release with an unknown outcome. It counts as done, or a watchdog would outlive the release around it or the next hold. The
+// outermost may be repeated.
 func (l *hashLock) unreleased(err error) error {
-	if l.depth == 1 {
-		l.depth, l.unsure = 0, true
+	if l.depth > 0 {
+		l.depth--
+		l.unsure = l.depth == 0
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package reentrant
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -116,6 +117,26 @@ func TestALostReleaseCountsAsDone(t *testing.T) {
 			if waited := time.Since(start); waited > lease {
 				t.Errorf("%s: another waited %v, want at most the lease %v", name, waited, lease)
 			}
+			_ = b.Release(t.Context())
+		}
+	})
+}
+
+// TestALostInnerReleaseCountsAsDone: the outer release leaves a count of one on the server. The lease must end that.
+func TestALostInnerReleaseCountsAsDone(t *testing.T) {
+	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
+		for _, name := range []string{"reentrant-hash", "watchdog-timer", "redisson"} {
+			a, b := join(t, s, name, "a"), join(t, s, name, "b")
+			a.Hold(t)
+			a.Hold(t)
+			a.LoseRequest("eval")
+			redistest.WantErr(t, name+": inner release whose request is lost", a.Release(t.Context()), impls.ErrUnknownOutcome)
+			redistest.WantErr(t, name+": outer release", a.Release(t.Context()), nil)
+			ctx, cancel := context.WithTimeout(t.Context(), lease+time.Millisecond)
+			if _, err := b.Acquire(ctx, history.Exclusive); err != nil {
+				t.Errorf("%s: another waits for a lease: %v", name, err)
+			}
+			cancel()
 			_ = b.Release(t.Context())
 		}
 	})
