@@ -44,6 +44,7 @@ type effectOf struct {
 	named    bool  // an earlier grant returned its token: it means no acquire of unknown outcome
 	must     bool  // it certainly happened
 	denied   bool  // a reply that the hold is gone although its lease was running, by which renewal or reentrancy is broken
+	over     bool  // an accepted operation whose hold was certainly gone, and that can mean no other: an extend may have made it again
 	promised int64 // until when its client believes in its hold; 0 = unknown
 	free     bool  // a refusal that needs no hold: votes split, or another client was ahead in the queue
 	upset    *upset
@@ -469,7 +470,7 @@ func (x *executions) extend(s state, i, v int) bool {
 			return true
 		}
 	}
-	return !x.obeys(i, ruleClaims) && (x.search(s) || e.must && x.resurrect(s, i, v))
+	return !x.obeys(i, ruleClaims) && (x.search(s) || e.must && e.over && x.resurrect(s, i, v))
 }
 
 // resurrect searches on after an extend, wrongly accepted, that made a hold again which had ended.

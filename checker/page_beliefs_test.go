@@ -194,7 +194,7 @@ func (r *record) meansAnEndedOne(i int, h *pageHold) bool {
 		}
 		m := r.atFirst(o)
 		for _, n := range r.newsOf(o) {
-			if n.at <= op.Return {
+			if n.at < op.Return || n.at == op.Return && n.op < i {
 				m.learn(n)
 			}
 		}

@@ -222,7 +222,11 @@ func (r *record) cannotHaveBeen(i int) bool {
 	if op.Op == history.Extend && r.meansPending(op, h) {
 		return false
 	}
-	return r.saidGone(i, h) || r.leaseEnd(i, h) < op.Call || r.overtaken(i)
+	other := op.Token == "" && r.h.Kind != history.Reentrant && slices.ContainsFunc(r.holds, func(o *pageHold) bool { // it may mean any open hold
+		open := o.client == op.Client && o.opened <= op.Call && o.openBefore(i, op)
+		return o != h && open && mayBeOf(op, o) && !r.replaced(o, h) && !r.replaced(h, o) && r.leaseEnd(i, o) >= op.Call
+	})
+	return !other && (r.saidGone(i, h) || r.leaseEnd(i, h) < op.Call) || r.overtaken(i)
 }
 
 // saidGone reports whether a reply before operation i said that its hold is gone.

@@ -27,6 +27,7 @@ type server struct {
 	ops    []history.Operation
 	tries  []history.Operation // all acquires, whatever came of them
 	upsets []pageUpset
+	over   map[int]bool // accepted extends whose hold cannot have been there
 	denied map[int]bool // refused releases and extends for which another property was found broken
 	rules  int
 	times  []int64
@@ -323,7 +324,7 @@ func (s *server) effect(st serverState, i int, t int64) bool {
 		if obeys(acceptedRule) || op.Outcome != history.OK {
 			return false
 		}
-		return s.from(st) || slices.ContainsFunc(gone, func(k int) bool { // accepted wrongly, it may have made the hold again
+		return s.from(st) || s.over[i] && slices.ContainsFunc(gone, func(k int) bool { // it may have made the hold again
 			to := st
 			to.holds = append(s.renewed(st.holds, op.Client, t), kept{by: k, last: t})
 			return s.from(to)

@@ -62,7 +62,7 @@ var searched = []verdicts.Property{verdicts.Linearizability, verdicts.Refusal, v
 
 // server returns the server that is asked for executions of the record.
 func (r *record) server() *server {
-	s := &server{h: r.h, most: 300_000, denied: map[int]bool{}, fence: r.fence, pauses: r.h.ClockError > 0 && r.pauses()}
+	s := &server{h: r.h, most: 300_000, denied: map[int]bool{}, over: map[int]bool{}, fence: r.fence, pauses: r.h.ClockError > 0 && r.pauses()}
 	for _, w := range r.faults {
 		s.upsets = append(s.upsets, upsetsOf(w)...)
 	}
@@ -78,6 +78,9 @@ func (r *record) server() *server {
 		if op.Op == history.Acquire && op.Outcome != history.Fail || (op.Op == history.Extend || op.Op == history.Release) && op.Outcome != history.Fail {
 			if denied[i] && !r.excused(op.Client, r.since(i), op.Return) && (op.Op == history.Extend || r.h.Kind == history.Reentrant) { // renewal and reentrancy report these
 				s.denied[len(s.ops)] = true
+			}
+			if op.Op == history.Extend && op.Outcome == history.OK && r.cannotHaveBeen(i) {
+				s.over[len(s.ops)] = true
 			}
 			s.ops = append(s.ops, op)
 		}

@@ -97,6 +97,7 @@ func (c *cutter) add(r *record) {
 		x.clocks++
 	}
 	e := effectOf{r: r, from: r.call, to: r.ret, clock: c.clocks[r.client], token: c.d.k.tokenOf(r), must: r.outcome != history.Unknown && r.outcome != history.Fail, denied: c.d.breaks(held)}
+	_, e.over = c.d.k.claims[held]
 	if r.detailed() && c.d.k.detailOf(r).until > r.ret {
 		e.promised = c.d.k.detailOf(r).until
 	}
@@ -270,7 +271,7 @@ func (d *keyInput) search(of map[verdicts.Property]*tally, x *executions, from, 
 	if len(x.effects) > d.opt.whole {
 		return f
 	}
-	x.prepare(d.a.header)
+	x.prepare(d)
 	if f.all, f.known = x.exist(allRules); f.all || !f.known {
 		return f
 	}

@@ -169,7 +169,7 @@ func (e *evidence) keysOf(client string, r *record) []string {
 func (p *holdPass) deny(who *clientHolds, h *openHold, r *record) {
 	if p.a.header.Kind != history.Reentrant && slices.ContainsFunc(who.open, func(o *openHold) bool {
 		open := o.closed > r.call && o.r.ret <= r.call
-		return o != h && o.next == nil && open && mayMean(r, p.k.tokenOf(r), o.r, o.token) && (o.ended || o.until <= r.ret)
+		return o != h && o.next == nil && open && mayMean(r, p.k.tokenOf(r), o.r, o.token) && !o.believedAt(r.ret)
 	}) {
 		return
 	}
@@ -179,10 +179,15 @@ func (p *holdPass) deny(who *clientHolds, h *openHold, r *record) {
 	}
 }
 
+// believedAt reports whether a client believed in a hold at an instant, of which it may have learnt more since.
+func (h *openHold) believedAt(t int64) bool {
+	return h.belief.began.ret <= t && h.until > t && !(h.ended && h.belief.end <= t)
+}
+
 // claim records an accepted operation if its hold was certainly gone by its call, whatever else was under way, and it can mean no other: without a token
-// it may mean any that is open.
+// it may mean any that is open, but that a re-entrant client has one count.
 func (p *holdPass) claim(who *clientHolds, h *openHold, r *record) {
-	if p.k.tokenOf(r) == 0 && slices.ContainsFunc(who.open, func(o *openHold) bool {
+	if p.k.tokenOf(r) == 0 && p.a.header.Kind != history.Reentrant && slices.ContainsFunc(who.open, func(o *openHold) bool {
 		if o == h || o.closed <= r.call || o.r.ret > r.call || !mayMean(r, 0, o.r, o.token) {
 			return false
 		}

@@ -24,6 +24,13 @@ var waitRows = []row{
 		a acquire 0 1 ok token=x
 		a extend 3 4 not_held token=x
 		b acquire 5 6 busy`, want: "renewal×1"},
+	// The extend may have found its hold: it makes no second one, so that no wrong release explains the refusal either.
+	{name: "refused beside one of two permits that was extended", head: history.Header{Kind: history.Semaphore, Lease: 1000 * msec, Permits: 2}, ops: `
+		a acquire 1 2 ok token=x
+		b acquire 1 2 ok token=y
+		a release 3 4 ok token=x
+		b extend 10 11 ok token=y
+		c acquire 20 21 busy`, want: "refusal×1"},
 	{name: "refused by its own release, and by nobody", head: forever, ops: `
 		a acquire 0 1 ok
 		a release 2 3 ok

@@ -133,7 +133,7 @@ func (n *vicinity) around(r *record, others bool) *executions {
 	if len(x.effects) > maxNear {
 		return nil
 	}
-	x.prepare(n.a.header)
+	x.prepare(n.keyInput)
 	x.forgives = slices.ContainsFunc(x.effects, func(e effectOf) bool { return e.denied })
 	return x
 }
@@ -208,12 +208,25 @@ func (n *vicinity) refusedBy(o *record, from, by int64) bool {
 }
 
 // prepare finds what the search of executions asks of each effect.
-func (x *executions) prepare(h history.Header) {
-	queues := h.Votes || h.FIFO
+func (x *executions) prepare(d *keyInput) {
+	queues := d.a.header.Votes || d.a.header.FIFO
 	for i := range x.effects {
 		e := &x.effects[i]
 		e.free = queues && x.excused(e)
 		e.before = x.before(i)
+		e.over = e.over && !slices.ContainsFunc(x.effects, func(o effectOf) bool {
+			return o.r.granted() && !d.beganWith(e.r, o.r) && e.mayMean(o.r, o.token)
+		})
 		e.named = e.token != 0 && slices.ContainsFunc(x.effects, func(o effectOf) bool { return o.r.granted() && o.token == e.token && e.r.follows(o.r) })
 	}
+}
+
+// beganWith reports whether the hold of an operation began with a grant, or took the place of one that did.
+func (d *keyInput) beganWith(r, grant *record) bool {
+	for h := d.holdOf(r); h != nil; h = d.k.anew[h.began] {
+		if h.began == grant {
+			return true
+		}
+	}
+	return false
 }
