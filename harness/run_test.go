@@ -156,6 +156,7 @@ func expectVerdict(t *testing.T, out *Outcome, breaks []string, holds []verdicts
 	for _, want := range breaks {
 		if !slices.Contains(seen, want) {
 			t.Errorf("%s was not seen, only %v: %s, %s; notes %v", want, seen, out.Result.Verdict, out.Result.Reason, out.Result.Notes)
+			t.Logf("faults %+v\noperations %+v", out.Windows, out.Verdict.Operations)
 		}
 	}
 	for _, p := range out.Result.Properties {
