@@ -366,7 +366,7 @@ func (p *holdPass) release(who *clientHolds, r *record) {
 	if h.d.release == nil {
 		h.d.release = r
 		if r.outcome != history.OK {
-			p.k.owned[h.r.detail] = p.ownedUntil(h, r)
+			p.k.owned[h.r.detail] = p.leaseUntil(h, r.call) // what renews it from now on renews it for nobody
 		}
 	}
 	if r.outcome == history.Unknown {

@@ -27,7 +27,7 @@ const maxParted = 20_000
 // server's clock ran at another rate. If a clock was set, no instant is quiet after the first operation that may have
 // changed something.
 func (d *keyInput) parts(whole bool) []*executions {
-	queues := d.a.header.Votes || d.a.header.FIFO // an acquire that failed may be why another was refused
+	queues := failedMayRefuse(d.a.header)
 	total := 0
 	for _, op := range []history.Op{history.Acquire, history.Extend, history.Release} {
 		total += d.k.count(op, history.OK, history.Busy, history.NotHeld, history.LostHold, history.Unknown)
@@ -62,6 +62,9 @@ func (d *keyInput) parts(whole bool) []*executions {
 	}
 	return c.parts
 }
+
+// failedMayRefuse reports whether an acquire that failed may be why another was refused: it had votes, or a place in the queue.
+func failedMayRefuse(h history.Header) bool { return h.Votes || h.FIFO }
 
 // cutter cuts a key's records, by call, into parts.
 type cutter struct {
@@ -303,3 +306,27 @@ func (f *partFinding) breaks(t *tally) bool {
 }
 
 func (f *partFinding) has(v *Violation) bool { return f.from <= v.At && v.At < f.to }
+
+// prepare finds what the search of executions asks of each effect.
+func (x *executions) prepare(d *keyInput) {
+	queues := failedMayRefuse(d.a.header)
+	for i := range x.effects {
+		e := &x.effects[i]
+		e.free = queues && x.excused(e)
+		e.before = x.before(i)
+		e.over = e.over && !slices.ContainsFunc(x.effects, func(o effectOf) bool {
+			return o.r.granted() && !d.beganWith(e.r, o.r) && e.mayMean(o.r, o.token)
+		})
+		e.named = e.token != 0 && slices.ContainsFunc(x.effects, func(o effectOf) bool { return o.r.granted() && o.token == e.token && e.r.follows(o.r) })
+	}
+}
+
+// beganWith reports whether the hold of an operation began with a grant, or took the place of one that did.
+func (d *keyInput) beganWith(r, grant *record) bool {
+	for h := d.holdOf(r); h != nil; h = d.k.anew[h.began] {
+		if h.began == grant {
+			return true
+		}
+	}
+	return false
+}

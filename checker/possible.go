@@ -98,10 +98,10 @@ func (p *holdPass) keptUntil(h *openHold, before int64) int64 {
 	return last.gone(p, before)
 }
 
-// ownedUntil returns until when a hold counts as its client's: what renews it once its release was called renews it for nobody.
-func (p *holdPass) ownedUntil(h *openHold, release *record) int64 {
+// leaseUntil returns the same for the lease alone, as leaseEnd does.
+func (p *holdPass) leaseUntil(h *openHold, before int64) int64 {
 	last := h.renewed(func(notice) bool { return true })
-	return last.leaseEnd(p, release.call)
+	return last.leaseEnd(p, before)
 }
 
 // kept reports whether the server can have kept a hold until an operation was called.
@@ -167,10 +167,7 @@ func (e *evidence) keysOf(client string, r *record) []string {
 
 // deny records a reply that a hold is gone if, as far as its client knew, its lease was running, and it can't mean another whose lease was over.
 func (p *holdPass) deny(who *clientHolds, h *openHold, r *record) {
-	if p.a.header.Kind != history.Reentrant && slices.ContainsFunc(who.open, func(o *openHold) bool {
-		open := o.closed > r.call && o.r.ret <= r.call
-		return o != h && o.next == nil && open && mayMean(r, p.k.tokenOf(r), o.r, o.token) && !o.believedAt(r.ret)
-	}) {
+	if p.mayMeanAnother(who, h, r, func(o *openHold) bool { return o.next == nil && !o.believedAt(r.ret) }) {
 		return
 	}
 	ends := h.until < never || r.op == history.Release || p.keep == never // without an end, a client holds until it learns that its lease has ended
@@ -181,18 +178,22 @@ func (p *holdPass) deny(who *clientHolds, h *openHold, r *record) {
 
 // believedAt reports whether a client believed in a hold at an instant, of which it may have learnt more since.
 func (h *openHold) believedAt(t int64) bool {
-	return h.belief.began.ret <= t && h.until > t && !(h.ended && h.belief.end <= t)
+	return h.belief.began.ret <= t && h.until > t
+}
+
+// mayMeanAnother reports whether an operation may mean another open hold of its client than h, of a sort. A re-entrant client has one count for all.
+func (p *holdPass) mayMeanAnother(who *clientHolds, h *openHold, r *record, of func(*openHold) bool) bool {
+	return p.a.header.Kind != history.Reentrant && slices.ContainsFunc(who.open, func(o *openHold) bool {
+		open := o.closed > r.call && o.r.ret <= r.call
+		return o != h && open && mayMean(r, p.k.tokenOf(r), o.r, o.token) && of(o)
+	})
 }
 
 // claim records an accepted operation if its hold was certainly gone by its call, whatever else was under way, and it can mean no other: without a token
 // it may mean any that is open, but that a re-entrant client has one count.
 func (p *holdPass) claim(who *clientHolds, h *openHold, r *record) {
-	if p.k.tokenOf(r) == 0 && p.a.header.Kind != history.Reentrant && slices.ContainsFunc(who.open, func(o *openHold) bool {
-		if o == h || o.closed <= r.call || o.r.ret > r.call || !mayMean(r, 0, o.r, o.token) {
-			return false
-		}
-		last := o.renewed(func(notice) bool { return true })
-		return last.leaseEnd(p, r.call) >= r.call // a reply that it is gone may have meant another
+	if p.k.tokenOf(r) == 0 && p.mayMeanAnother(who, h, r, func(o *openHold) bool {
+		return p.leaseUntil(o, r.call) >= r.call // a reply that it is gone may have meant another
 	}) {
 		return
 	}

@@ -130,18 +130,17 @@ func (p *progress) granted(r *record) {
 // takenUntil returns until when a grant counts as taken.
 func (p *progress) takenUntil(r *record) int64 {
 	hold := p.d.a.holdOf[r.line-1]
-	owned, renewed := p.d.k.owned[hold]
-	if !renewed {
-		owned = never
-	}
 	if t, ok := p.d.k.orphans[hold]; ok {
 		return plus(t, p.d.a.header.Lease+slack(p.d.a.header))
 	}
 	gone := p.d.k.details.At(hold).gone
-	if r.op == history.Extend && gone < never {
-		return min(gone, owned)
+	if owned, renewed := p.d.k.owned[hold]; renewed {
+		gone = owned
 	}
-	return max(min(gone, owned), p.d.k.detailOf(r).end)
+	if r.op == history.Extend && gone < never {
+		return gone
+	}
+	return max(gone, p.d.k.detailOf(r).end)
 }
 
 func (p *progress) failed(r *record) {

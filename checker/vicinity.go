@@ -49,12 +49,12 @@ func (d *keyInput) confirm(of map[verdicts.Property]*tally, findings []partFindi
 			explained, known := n.explains(of, &v)
 			if !known && p == verdicts.Linearizability { // the sweep, which is exact where tokens and instants are, has not found it
 				t.withdraw(1, notSearched)
+				explained = true
 			}
-			if explained || !known && p == verdicts.Linearizability {
+			if explained {
 				t.violations--
-				return true
 			}
-			return false
+			return explained
 		})
 	}
 }
@@ -203,30 +203,6 @@ func (n *vicinity) belongs(o *record, since, by int64) bool {
 
 // refusedBy reports whether an acquire was refused, or failed where that counts, within a time: a hold that began later explains none of these.
 func (n *vicinity) refusedBy(o *record, from, by int64) bool {
-	failed := o.outcome == history.Fail && (n.a.header.Votes || n.a.header.FIFO)
+	failed := o.outcome == history.Fail && failedMayRefuse(n.a.header)
 	return o.op == history.Acquire && (o.outcome == history.Busy || failed) && o.ret >= from && o.ret <= by
-}
-
-// prepare finds what the search of executions asks of each effect.
-func (x *executions) prepare(d *keyInput) {
-	queues := d.a.header.Votes || d.a.header.FIFO
-	for i := range x.effects {
-		e := &x.effects[i]
-		e.free = queues && x.excused(e)
-		e.before = x.before(i)
-		e.over = e.over && !slices.ContainsFunc(x.effects, func(o effectOf) bool {
-			return o.r.granted() && !d.beganWith(e.r, o.r) && e.mayMean(o.r, o.token)
-		})
-		e.named = e.token != 0 && slices.ContainsFunc(x.effects, func(o effectOf) bool { return o.r.granted() && o.token == e.token && e.r.follows(o.r) })
-	}
-}
-
-// beganWith reports whether the hold of an operation began with a grant, or took the place of one that did.
-func (d *keyInput) beganWith(r, grant *record) bool {
-	for h := d.holdOf(r); h != nil; h = d.k.anew[h.began] {
-		if h.began == grant {
-			return true
-		}
-	}
-	return false
 }

@@ -400,15 +400,15 @@ func (m *machine) same(c *history.Command, reply string) bool {
 		return false
 	}
 	for i := range was {
-		if was[i] != is[i] && !(m.timed[position{shapeOf(c), i, len(is)}] && near(was[i], is[i])) {
+		if was[i] != is[i] && !(m.timed[position{shapeOf(c), i, len(is)}] && sameTime(was[i], is[i])) {
 			return false
 		}
 	}
 	return true
 }
 
-// near reports whether two numbers are remaining times, in ms, that differ by no more than the tolerance.
-func near(was, is string) bool {
+// sameTime reports whether two numbers are remaining times, in ms, that differ by no more than the tolerance.
+func sameTime(was, is string) bool {
 	a, errA := strconv.ParseInt(was, 10, 64)
 	b, errB := strconv.ParseInt(is, 10, 64)
 	return errA == nil && errB == nil && max(a-b, b-a) <= tolerance && a > tolerance && b > tolerance
