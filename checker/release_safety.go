@@ -17,6 +17,7 @@ import (
 // With commands the same is asked of the request that removed something, and of the node that replied: a DEL that removed a key, or a script within a
 // successful release whose reply says that it did, sent and answered while another client held by a later grant given on the same node. A script may
 // have removed its own hold's mark, which is there beside the other's: it counts if the other's hold is shown to be gone, and never for a shared hold.
+// Where its own lease had not ended, two had been let in at once: then only the reply to the other's next operation shows that.
 // A plain DEL of a key that another client's shared hold had written ends that hold, whichever grant is later.
 //
 // An opportunity is a release or extend that succeeded. Without commands it is not judged if a confirmed fault may have kept or restored the hold: one of
@@ -155,29 +156,29 @@ func (s *releaseSafety) shownGone(r *record) *record {
 		if own := s.d.holdOf(r); own == v || own != nil && own.token != 0 && own.token == v.token || i.start > r.call || i.end < r.ret {
 			continue
 		}
-		if s.endedEarly(v, i, r) {
+		if s.endedEarly(v, i, r, true) {
 			return v.began
 		}
 	}
 	return nil
 }
 
-// endedEarly reports whether a hold that existed until release r was gone before its lease can have ended. It reads a short time after r first, and
-// more only until something shows: a history without a lease is long.
-func (s *releaseSafety) endedEarly(v *detail, i interval, r *record) bool {
+// endedEarly reports whether a hold that existed until release r was gone before its lease can have ended, as the reply to its next operation or, if
+// grants count, a conflicting grant shows. It reads a short time after r first, and more only until something shows: a history without a lease is long.
+func (s *releaseSafety) endedEarly(v *detail, i interval, r *record, grants bool) bool {
 	end := s.leaseEnd(i)
 	for span := max(r.ret-r.call, 1); ; span = plus(span, 3*span) {
 		until := min(plus(r.ret, span), end)
-		gone, seen := s.fate(v, i, r, until)
+		gone, seen := s.fate(v, i, r, until, grants)
 		if seen || until >= end || until >= s.d.k.last() {
 			return gone
 		}
 	}
 }
 
-// fate reads the records until an instant. gone reports whether the next operation of hold v was refused, or a conflicting grant came before it, and
-// seen whether either came by then.
-func (s *releaseSafety) fate(v *detail, i interval, r *record, until int64) (gone, seen bool) {
+// fate reads the records until an instant. gone reports whether the next operation of hold v was refused, or a conflicting grant came before it, if
+// grants count, and seen whether either came by then.
+func (s *releaseSafety) fate(v *detail, i interval, r *record, until int64, grants bool) (gone, seen bool) {
 	end := s.leaseEnd(i)
 	next, taken := never, never
 	for o := range s.d.k.overlapping(r.call, until) {
@@ -187,7 +188,7 @@ func (s *releaseSafety) fate(v *detail, i interval, r *record, until int64) (gon
 		case its && o.call >= r.call && o.call <= next:
 			refused := o.saysGone()
 			next, gone = o.call, refused && o.ret < end
-		case o.granted() && !its && !s.several && s.excludes(v.began, o):
+		case grants && o.granted() && !its && !s.several && s.excludes(v.began, o):
 			if by := plus(o.ret, s.d.a.header.ClockError); by < end && s.d.k.from(o) > i.start {
 				taken = min(taken, by)
 			}
@@ -252,15 +253,17 @@ func (s *releaseSafety) alone(r *record) bool {
 }
 
 // holder returns the grant, later than that of r's own hold, by which another client held while command c was under way: what c removed then was the
-// other's, whether the own hold was gone or overwritten. A script may have removed its own beside the other's, unless the other's is shown to be gone.
+// other's, whether the own hold was gone or overwritten. A script may have removed its own beside the other's, unless the other's is shown to be gone. A
+// conflicting grant shows that only if the own hold was certainly gone: else two had been let in at once, and a third proves no more than the second.
 func (s *releaseSafety) holder(r *record, c *history.Command) *record {
 	own := s.d.holdOf(r)
 	if own == nil || own.began.mode == history.Shared && c.IsScript() {
 		return nil
 	}
+	_, ownGone := s.d.k.claims[r]
 	for _, i := range s.recent {
 		if s.excludes(own.began, i.r) && i.start > own.began.ret && i.start < c.Sent && i.end >= c.Replied && s.sameNode(i.r, c) &&
-			(!c.IsScript() || s.endedEarly(s.d.k.details.At(i.hold), i, r)) {
+			(!c.IsScript() || s.endedEarly(s.d.k.details.At(i.hold), i, r, ownGone)) {
 			return i.r
 		}
 	}

@@ -80,6 +80,20 @@ var releaseRows = []row{
 		b release 130 131 ok`, extra: commands(
 		history.Command{Client: "b", Name: "SET", Args: []string{"k", "tb"}, Sent: 110 * msec, Replied: 111 * msec, Reply: "OK"},
 		history.Command{Client: "a", Name: "EVALSHA", Args: []string{"release.lua", "1", "k", "ta"}, Sent: 120 * msec, Replied: 121 * msec, Reply: "0"})},
+	{name: "one of two permits, though only one may be given", head: leased, ops: `
+		a acquire 0 1 ok
+		b acquire 2 3 ok
+		a release 10 11 ok
+		c acquire 12 13 ok`, extra: commands(
+		history.Command{Client: "b", Name: "EVALSHA", Args: []string{"acquire.lua", "1", "k", "tb"}, Sent: 2 * msec, Replied: 3 * msec, Reply: "1"},
+		history.Command{Client: "a", Name: "EVALSHA", Args: []string{"release.lua", "1", "k", "ta"}, Sent: 10 * msec, Replied: 11 * msec, Reply: "1"}), want: "mutual-exclusion×2"},
+	{name: "removed what took its place after its lease", rule: "mis-unlock", head: leased, ops: `
+		a acquire 0 1 ok
+		b acquire 110 111 ok
+		a release 120 121 ok
+		c acquire 122 123 ok`, extra: commands(
+		history.Command{Client: "b", Name: "EVALSHA", Args: []string{"acquire.lua", "1", "k", "tb"}, Sent: 110 * msec, Replied: 111 * msec, Reply: "1"},
+		history.Command{Client: "a", Name: "EVALSHA", Args: []string{"release.lua", "1", "k", "ta"}, Sent: 120 * msec, Replied: 121 * msec, Reply: "1"}), want: "mutual-exclusion×1 release-safety×1"},
 	{name: "removed on the node that lost the failover", head: leased, ops: `
 		a acquire 0 1 ok
 		b acquire 110 111 ok
