@@ -262,12 +262,37 @@ func (s *releaseSafety) holder(r *record, c *history.Command) *record {
 	}
 	_, ownGone := s.d.k.claims[r]
 	for _, i := range s.recent {
-		if s.excludes(own.began, i.r) && i.start > own.began.ret && i.start < c.Sent && i.end >= c.Replied && s.sameNode(i.r, c) &&
+		if s.excludes(own.began, i.r) && i.start > own.began.ret && (ownGone || s.after(own.began, i.r, c)) && i.start < c.Sent && i.end >= c.Replied && s.sameNode(i.r, c) &&
 			(!c.IsScript() || s.endedEarly(s.d.k.details.At(i.hold), i, r, ownGone)) {
 			return i.r
 		}
 	}
 	return nil
+}
+
+// after reports whether the node that command c went to certainly gave a grant later than another.
+func (s *releaseSafety) after(first, second *record, c *history.Command) bool {
+	if s.d.k.from(second) > first.ret {
+		return true
+	}
+	_, to := s.executed(first, c)
+	from, _ := s.executed(second, c)
+	return from > to
+}
+
+// executed returns the earliest and latest instant at which a node can have executed the last command of a grant that may have set keys of command c.
+func (s *releaseSafety) executed(grant *record, c *history.Command) (from, to int64) {
+	from, to = grant.call, grant.ret
+	for _, g := range s.d.ev.commandsOf(s.d.clientName(grant), grant.call, grant.ret) {
+		switch {
+		case g.Node != c.Node || g.Replied == 0 || !g.Accepted() && !g.IsScript() || !share(g.Keys(), c.Keys()):
+		case g.Turn != 0:
+			from, to = g.Ran, g.Ran
+		default:
+			from, to = g.Sent, g.Replied
+		}
+	}
+	return from, to
 }
 
 // sameNode reports whether the grant was given on the node that command c went to, by a command on a key that c names: if a lock has several keys,

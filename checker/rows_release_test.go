@@ -87,6 +87,22 @@ var releaseRows = []row{
 		c acquire 12 13 ok`, extra: commands(
 		history.Command{Client: "b", Name: "EVALSHA", Args: []string{"acquire.lua", "1", "k", "tb"}, Sent: 2 * msec, Replied: 3 * msec, Reply: "1"},
 		history.Command{Client: "a", Name: "EVALSHA", Args: []string{"release.lua", "1", "k", "ta"}, Sent: 10 * msec, Replied: 11 * msec, Reply: "1"}), want: "mutual-exclusion×2"},
+	{name: "perhaps granted before the one that another's release removed", head: leased, ops: `
+		a acquire 0 10 ok
+		b acquire 0 11 ok
+		a release 20 21 ok
+		b release 30 31 not_held`, extra: commands(
+		history.Command{Client: "b", Name: "EVALSHA", Args: []string{"acquire.lua", "1", "k", "tb"}, Sent: 4 * msec, Replied: 11 * msec, Reply: "1"},
+		history.Command{Client: "a", Name: "EVALSHA", Args: []string{"acquire.lua", "1", "k", "ta"}, Sent: 5 * msec, Replied: 10 * msec, Reply: "1"},
+		history.Command{Client: "a", Name: "EVALSHA", Args: []string{"release.lua", "1", "k", "ta"}, Sent: 20 * msec, Replied: 21 * msec, Reply: "1"}), want: "mutual-exclusion×1"},
+	{name: "set after another had found the key free, and removed by the other's release", rule: "mis-unlock", head: leased, ops: `
+		a acquire 0 10 ok
+		b acquire 0 11 ok
+		a release 20 21 ok
+		b release 30 31 ok`, extra: commands(
+		history.Command{Client: "a", Name: "SET", Args: []string{"k", "ta"}, Sent: 4 * msec, Replied: 5 * msec, Reply: "OK"},
+		history.Command{Client: "b", Name: "SET", Args: []string{"k", "tb"}, Sent: 6 * msec, Replied: 11 * msec, Reply: "OK"},
+		history.Command{Client: "a", Name: "DEL", Args: []string{"k"}, Sent: 20 * msec, Replied: 21 * msec, Reply: "1"}), want: "mutual-exclusion×1 release-safety×1"},
 	{name: "removed what took its place after its lease", rule: "mis-unlock", head: leased, ops: `
 		a acquire 0 1 ok
 		b acquire 110 111 ok

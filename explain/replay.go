@@ -287,12 +287,14 @@ func (p *replay) save(i int) {
 	}
 }
 
-// step repeats one event, unless it is left out.
+// step repeats one event, unless it is left out. A client whose grant is left out sends no more, as if it had been refused.
 func (p *replay) step(i int) {
 	e := &p.node.events[i]
 	if slices.Contains(p.left.events, i) {
 		if e.ended() {
 			p.m.persist(e.changes[0].key)
+		} else if a := p.granting(i); a != nil && a.grant == i {
+			p.out[e.cmd.Client] = e.op.ID
 		}
 		return
 	}
