@@ -87,7 +87,8 @@ var releaseRows = []row{
 		c acquire 12 13 ok`, extra: commands(
 		history.Command{Client: "b", Name: "EVALSHA", Args: []string{"acquire.lua", "1", "k", "tb"}, Sent: 2 * msec, Replied: 3 * msec, Reply: "1"},
 		history.Command{Client: "a", Name: "EVALSHA", Args: []string{"release.lua", "1", "k", "ta"}, Sent: 10 * msec, Replied: 11 * msec, Reply: "1"}), want: "mutual-exclusion×2"},
-	{name: "perhaps granted before the one that another's release removed", head: leased, ops: `
+	// Beside the commands only the search of executions, which knows none, blames a's release for b's loss.
+	{name: "perhaps granted before the one that another's release removed", head: leased, opt: Options{Plain: true}, ops: `
 		a acquire 0 10 ok
 		b acquire 0 11 ok
 		a release 20 21 ok
