@@ -22,7 +22,7 @@ type Event struct {
 	Op        *history.Operation // in which the command was sent; nil: sent in the background
 	Effect    *history.Effect    // the effect of a fault; nil: not a fault
 	Lost      []string           // keys that the effect deleted in the replay
-	Holder    string             // client whose hold it ended or changed; "": none, or its own
+	Holder    string             // client whose hold it ended or changed, perhaps its own; "": none, or not known
 	Hit       Hit                // what it did to
 	Key       string             // a key
 	Granted   bool               // the command granted the operation
@@ -64,17 +64,19 @@ func (e *event) hit(keys []string) (Hit, string) {
 
 // reported converts an event for an answer: holder is the client whose hold it hit, keys are those of the hold.
 func (e *event) reported(holder string, keys []string) Event {
-	out := Event{At: e.at, Command: e.cmd, Op: e.op, Effect: e.effect}
+	out := Event{At: e.at, Command: e.cmd, Op: e.op, Effect: e.effect, Holder: holder}
 	out.Hit, out.Key = e.hit(keys)
-	if e.cmd == nil || e.cmd.Client != holder {
-		out.Holder = holder
-	}
 	for _, c := range e.changes {
 		if e.effect != nil && c.after == nil {
 			out.Lost = append(out.Lost, c.key)
 		}
 	}
 	return out
+}
+
+// HitAnothers reports whether the event ended or changed the hold of another client than the command's.
+func (e *Event) HitAnothers() bool {
+	return e.Holder != "" && (e.Command == nil || e.Command.Client != e.Holder)
 }
 
 // report converts a command for an answer, with the client that had last written what the command changed.

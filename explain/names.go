@@ -54,9 +54,15 @@ func (m *overlap) finding(p pairing, i int) finding {
 	return f
 }
 
-// loser returns the client that had what an event changed: the first's, or another that had written it over the first's hold.
+// loser returns the client that had what an event changed: the first's, or another that had written it, over the first's hold or beside it.
 func (m *overlap) loser(p pairing, i int) string {
 	n := p.first.node
+	if m.Header.Kind == history.Semaphore {
+		if clients := n.writers(i); len(clients) > 0 && !slices.Contains(clients, m.first.Client) {
+			return clients[0]
+		}
+		return m.first.Client
+	}
 	at := n.writer(i, n.events[i].changes...)
 	if m.Header.Kind != history.Mutex || at < p.from() || !m.stands(p, at) {
 		return m.first.Client
@@ -132,7 +138,7 @@ func (m *overlap) madeAgain(p pairing, late int) conclusion {
 	switch {
 	case slices.ContainsFunc(e.changes, change.made):
 		c.name, then = verdicts.Resurrection, sentence(" then created it again")
-	case did.Holder != "":
+	case did.HitAnothers():
 		then = sentence(" then changed what was ", Name(did.Holder), "'s")
 	}
 	if e.op == nil || e.op != m.second { // an experiment on that renewal names it already

@@ -59,6 +59,36 @@ func (n *node) writer(i int, later ...change) int {
 	return -1
 }
 
+// writers returns the clients that had last written the parts which the i-th event deleted or overwrote.
+func (n *node) writers(i int) (clients []string) {
+	var left []string
+	for _, c := range n.events[i].changes {
+		for part, hit := range c.parts() {
+			if hit != Made && hit != Renewed {
+				left = append(left, c.key+"\x00"+part)
+			}
+		}
+	}
+	for _, e := range slices.Backward(n.events[:i]) {
+		if len(left) == 0 {
+			break
+		}
+		for _, c := range e.changes {
+			for part, hit := range c.parts() {
+				at := slices.Index(left, c.key+"\x00"+part)
+				if at < 0 || hit == Renewed {
+					continue
+				}
+				left = slices.Delete(left, at, at+1)
+				if e.cmd != nil && hit != Freed && !slices.Contains(clients, e.cmd.Client) {
+					clients = append(clients, e.cmd.Client)
+				}
+			}
+		}
+	}
+	return clients
+}
+
 // holdsOf returns a client's acquires between the first's grant and an event, and that of the hold which the event released, even if it was granted before
 // the first, unless the first's grant needs it.
 func (m *overlap) holdsOf(p pairing, client string, to int) (ops []uint64, from int) {

@@ -272,7 +272,7 @@ func (w *wait) blocked(at int, others string) Answer {
 		if e := w.early(n, first)[c.key]; e != nil && e.sameData(v) {
 			v = e
 		}
-		return because(w.left(v, n, at), sentence("without ", words(maker), others, ", ", Name(w.op.Client), w.prize()+": ", w.whyKept(v, maker)),
+		return because(w.left(v, n, at), sentence("without ", words(maker), others, ", ", Name(w.op.Client), w.prize()+": ", w.whyKept(c.key, v, maker)),
 			maker.reported("", []string{c.key}))
 	}
 	return Answer{}
@@ -380,10 +380,10 @@ func (r *run) grantsLike(e *event) (grants []*event) {
 }
 
 // whyKept returns why the key in the way stayed.
-func (w *wait) whyKept(v *Value, maker *event) statement {
-	end := sentence("what it left never expires")
+func (w *wait) whyKept(key string, v *Value, maker *event) statement {
+	end := sentence(Key(key), " never expires")
 	if v.Expires != 0 {
-		end = sentence("what it left expires at ", Instant(v.Expires-w.Header.Epoch))
+		end = sentence(Key(key), " expires at ", Instant(v.Expires-w.Header.Epoch))
 	}
 	switch {
 	case maker.cmd.Replied == 0:

@@ -71,7 +71,11 @@ func (t *narrator) sayEnds(h *checker.Hold) {
 			t.say(b.To, 2, true, fmt.Sprintf("%s held until %s, counting its lease from its request", shortened(h.Client), t.ms(b.To)))
 		case b.To > b.From: // when the granted request was sent is not known
 		case i == 0 && h.Acquire.WasAsked(): // else the end is not known
-			t.say(b.To, 2, true, fmt.Sprintf("at %s, when %s was told of it, its hold was over", t.ms(b.To), shortened(h.Client)))
+			why := ", counting its lease from its request"
+			if h.Acquire.ValidUntil != 0 {
+				why = ", by the end that the lock told it"
+			}
+			t.say(b.To, 2, true, fmt.Sprintf("at %s, when %s was told of it, its hold was over%s", t.ms(b.To), shortened(h.Client), why))
 		}
 	}
 }
@@ -113,7 +117,7 @@ func (t *narrator) covered(op *history.Operation) bool {
 
 // grants reports whether an event is the grant of its operation, which the line of the hold shows, and changed nothing of another's.
 func (t *narrator) grants(e *explain.Event) bool {
-	return granted(e.Op) && e.Holder == "" && e.At == t.when(e.Op) &&
+	return granted(e.Op) && !e.HitAnothers() && e.At == t.when(e.Op) &&
 		slices.ContainsFunc(t.around.Holds, func(h checker.Hold) bool { return same(&h.Acquire, e.Op) })
 }
 
@@ -148,6 +152,11 @@ func (t *narrator) terms(h *checker.Hold) string {
 	if h.Fence > 0 {
 		text += fmt.Sprintf(", fence %d", h.Fence)
 	}
+	if until, lease := h.Acquire.ValidUntil, t.around.Header.Lease; until > h.Start() {
+		if promised := until - t.began(h); max(promised-lease, lease-promised) > lease/10 {
+			text += "; told that it holds until " + t.ms(until)
+		}
+	}
 	const late = 10 * milli
 	if by := h.Start() - t.began(h); by > late {
 		text += "; told " + span(by) + " later"
@@ -168,7 +177,7 @@ func (t *narrator) sayExtends(h *checker.Hold) {
 		case x.Outcome == history.OK:
 			renewed, last = renewed+1, x.Return
 		default:
-			t.say(x.Call, 5, false, fmt.Sprintf("%s tried to renew at %s: %s", shortened(h.Client), t.ms(x.Call), x.Outcome))
+			t.say(x.Call, 5, false, fmt.Sprintf("%s tried to renew at %s: %s%s", shortened(h.Client), t.ms(x.Call), x.Outcome, t.answered(x)))
 		}
 	}
 	switch renewed {
@@ -211,16 +220,19 @@ func (t *narrator) isLast(c *history.Command) bool {
 
 // hit returns what a command did to a key, and whose key it was.
 func hit(e *explain.Event) string {
-	whose := "its own"
-	if e.Holder != "" {
-		whose = shortened(e.Holder) + "'s"
+	whose := ""
+	switch {
+	case e.HitAnothers():
+		whose = ", which was " + shortened(e.Holder) + "'s"
+	case e.Holder != "":
+		whose = ", which was its own"
 	}
 	did := map[explain.Hit]string{explain.Freed: "deleted", explain.Cut: "removed a part of", explain.Renewed: "renewed", explain.Changed: "changed"}[e.Hit]
 	switch {
 	case e.Hit == explain.Made:
 		return ": it created " + quoted(e.Key)
 	case did != "":
-		return fmt.Sprintf(": it %s %s, which was %s", did, quoted(e.Key), whose)
+		return fmt.Sprintf(": it %s %s%s", did, quoted(e.Key), whose)
 	}
 	return ""
 }
@@ -283,7 +295,7 @@ func (t *narrator) sayMeeting() {
 	}
 	for i := range w {
 		for j, b := range w[i].Belief {
-			until, unknown := "with no end", j == len(w[i].Belief)-1 && w[i].LatestEnd > b.To
+			until, unknown := "with no end", j == len(w[i].Belief)-1 && w[i].LatestEnd > max(b.To, at)
 			switch {
 			case b.From >= at || b.To <= at && !unknown:
 				continue
@@ -348,11 +360,15 @@ func (t *narrator) call(op *history.Operation) string {
 			what += fmt.Sprintf(" with fence %d", op.Fence)
 		}
 	}
-	at := ""
+	return fmt.Sprintf("%s %s at %s: %s%s%s", shortened(op.Client), what, t.ms(op.Call), op.Outcome, t.answered(op), t.commandsOf(op))
+}
+
+// answered returns when an operation returned, if a line that has its call must say so.
+func (t *narrator) answered(op *history.Operation) string {
 	if by := t.ms(op.Return); by != t.ms(op.Call) {
-		at = " at " + by
+		return " at " + by
 	}
-	return fmt.Sprintf("%s %s at %s: %s%s%s", shortened(op.Client), what, t.ms(op.Call), op.Outcome, at, t.commandsOf(op))
+	return ""
 }
 
 // inHold reports whether a line for a hold or for the answer already shows an operation.

@@ -93,7 +93,7 @@ func (t *narrator) misanswered() string {
 	case op.Op == history.Acquire:
 		return fmt.Sprintf("%s was refused a re-entry of %s, which it held", who, key)
 	case op.Op == history.Extend && op.Outcome == history.OK && t.mayHold(who, op.Call):
-		return fmt.Sprintf("%s was told that it had renewed its hold on %s, which then ended as if it had not", who, key)
+		return fmt.Sprintf("%s was told that it had renewed its hold on %s, though by the other replies that had ended", who, key)
 	case op.Op == history.Extend && op.Outcome == history.OK:
 		return fmt.Sprintf("%s was told that it had renewed its hold on %s, which had ended", who, key)
 	case op.Op == history.Extend || op.Op == history.Lost || op.Outcome != history.OK:
