@@ -102,8 +102,8 @@ func (r *replies) distinguishes(s shape, item answer) bool {
 // answers returns a reply and, if it is an array, its items.
 func answers(reply string) []answer {
 	all := []answer{{text: reply}}
-	if inner, ok := strings.CutPrefix(reply, "["); ok {
-		items := strings.Split(strings.TrimSuffix(inner, "]"), ", ")
+	if strings.HasPrefix(reply, "[") {
+		items := itemsOf(reply)
 		for i, item := range items {
 			all = append(all, answer{item, i, len(items)})
 		}

@@ -20,7 +20,7 @@ const (
 type Recorder struct {
 	mu   sync.Mutex // the client's goroutine against its watchdog's
 	ops  []string   // names by their number in packed
-	live []*rough   // by the same number
+	live []*Rough   // by the same number
 	last int64      // return of the latest sample
 	// packed has, for each sample, as varints: op number, return - previous return, return - intended start, call - intended start. Chunks
 	// avoid copies.
@@ -42,7 +42,7 @@ func (r *Recorder) Record(op string, intended, call, ret int64) {
 	n := slices.Index(r.ops, op)
 	if n < 0 {
 		n = len(r.ops)
-		r.ops, r.live = append(r.ops, op), append(r.live, &rough{})
+		r.ops, r.live = append(r.ops, op), append(r.live, &Rough{})
 	}
 	r.live[n].add(ret - intended)
 	r.put(uint64(n), intended, call, ret)

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// rough is a distribution for live display, with eight steps per power of two: values are precise to one eighth. It costs a client one
+// Rough is a distribution for live display, with eight steps per power of two: values are precise to one eighth. It costs a client one
 // addition. Final results come from the samples.
-type rough struct {
+type Rough struct {
 	counts [roughSteps]uint32
 	total  uint64
 }
@@ -17,7 +17,7 @@ const (
 	roughSteps = (64 - roughBits) << roughBits
 )
 
-func (r *rough) add(v int64) {
+func (r *Rough) add(v int64) {
 	r.counts[roughStep(uint64(max(v, 0)))]++
 	r.total++
 }
@@ -34,7 +34,7 @@ func roughFloor(step int) uint64 {
 	return uint64(step-shift<<roughBits) << shift
 }
 
-func (r *rough) merge(o *rough) {
+func (r *Rough) merge(o *Rough) {
 	for i, n := range o.counts {
 		r.counts[i] += n
 	}
@@ -42,7 +42,7 @@ func (r *rough) merge(o *rough) {
 }
 
 // Quantile returns the value that a share q of the samples does not exceed; 0 without samples.
-func (r *rough) Quantile(q float64) time.Duration {
+func (r *Rough) Quantile(q float64) time.Duration {
 	rank := uint64(q * float64(r.total))
 	var seen uint64
 	for i, n := range r.counts {
@@ -54,8 +54,8 @@ func (r *rough) Quantile(q float64) time.Duration {
 }
 
 // Live returns the distribution of one operation so far, from its intended start. It may be called while clients record.
-func Live(op string, recorders ...*Recorder) *rough {
-	all := &rough{}
+func Live(op string, recorders ...*Recorder) *Rough {
+	all := &Rough{}
 	for _, r := range recorders {
 		r.mu.Lock()
 		for n, name := range r.ops {

@@ -44,12 +44,12 @@ func SplitWait(ops []history.Operation, commands []history.Command, lease, lag i
 	return w
 }
 
-// pair is a release and the next grant, of a waiting client.
-type pair struct{ Release, Grant *history.Operation }
+// Pair is a release and the next grant, of a waiting client.
+type Pair struct{ Release, Grant *history.Operation }
 
 // Pairs returns the hand-overs to waiting clients: each successful release with the next grant of its key, if another client got it and had
 // called before.
-func Pairs(ops []history.Operation) (out []pair) {
+func Pairs(ops []history.Operation) (out []Pair) {
 	grants := map[string][]*history.Operation{}
 	for i := range ops {
 		if granted(&ops[i]) {
@@ -67,7 +67,7 @@ func Pairs(ops []history.Operation) (out []pair) {
 		g := grants[op.Key]
 		n := sort.Search(len(g), func(n int) bool { return g[n].Return > op.Call })
 		if n < len(g) && g[n].Client != op.Client && g[n].Call < op.Call {
-			out = append(out, pair{op, g[n]})
+			out = append(out, Pair{op, g[n]})
 		}
 	}
 	return out
