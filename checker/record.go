@@ -175,6 +175,14 @@ func (k *keyLog) finish(a *archive, clients []uint32) {
 // detailOf returns the detail of a record that has one.
 func (k *keyLog) detailOf(r *record) *detail { return k.details.At(r.detail) }
 
+// operations returns how many operations the key has.
+func (k *keyLog) operations() (n int) {
+	for _, c := range k.chunks {
+		n += len(c.records)
+	}
+	return n
+}
+
 // count returns how many operations had one of the given outcomes.
 func (k *keyLog) count(op history.Op, outcomes ...history.Outcome) (n int) {
 	for _, o := range outcomes {

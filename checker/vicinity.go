@@ -14,9 +14,14 @@ import (
 // exactly with what is near: the operation, and the holds that can have been in force during its call, with all that was asked of them and at the same
 // time. What is left out can only forbid more, so that a violation without an execution there has none in the whole; a violation with one is not shown,
 // and is not reported.
+//
+// In the other direction the sweep finds a witness for each reply by itself. A key that is not too long is therefore searched near each reply that it passed,
+// as long as it found nothing there.
 
 // Bounds on what is searched near an operation.
 const (
+	maxSought = 2000 // operations of a key of which each is searched
+
 	back    = 2000 // operations before it, among which holds that may be in force are looked for
 	maxNear = 60   // operations near it; only one that breaks the rules of the record is searched, so that more can be afforded than of a whole key
 )
@@ -57,6 +62,62 @@ func (d *keyInput) confirm(of map[verdicts.Property]*tally, findings []partFindi
 			return explained
 		})
 	}
+	n.seek(of, findings)
+}
+
+// seek reports the operations of a key that no execution of what is near them explains, unless something was found there already. Attempts without a
+// grant that may refuse others are not among what is near.
+func (n *vicinity) seek(of map[verdicts.Property]*tally, findings []partFinding) {
+	if n.opt.Unsearched || failedMayRefuse(n.a.header) || n.k.operations() > maxSought || len(findings) == 0 {
+		return
+	}
+	for r := range n.k.walk() {
+		by := n.ruleOf(r)
+		if by == 0 || slices.ContainsFunc(findings, func(f partFinding) bool { return f.known && f.from <= r.call && r.call < f.to }) {
+			continue
+		}
+		t := of[blamed[by]]
+		if why, left := t.left[r]; left && why != unknownOutcomes {
+			continue
+		}
+		x := cmp.Or(n.around(r, true), n.around(r, false))
+		if x == nil || x.maybe || n.foundNear(of, x.first, r.ret) {
+			continue
+		}
+		if exists, known := x.exist(allRules); exists || !known {
+			continue
+		}
+		if broken, known := x.blame(allRules, false); !known || broken != by {
+			continue
+		}
+		if set, known := x.culprits(allRules, by); known && slices.Contains(set, r) {
+			n.reportBlamed(t, x, r, by)
+		}
+	}
+}
+
+// ruleOf returns the rule that an operation may break; 0: none.
+func (n *vicinity) ruleOf(r *record) rule {
+	switch {
+	case r.op == history.Acquire && r.outcome == history.Busy:
+		return ruleRefusals
+	case r.op == history.Acquire && r.granted() && n.k.detailOf(r).fence != 0:
+		return ruleFences
+	case (r.op == history.Release || r.op == history.Extend) && r.outcome == history.OK:
+		return ruleClaims
+	}
+	return 0
+}
+
+// foundNear reports whether a violation of a property that grants and their answers may break lies in [from, to].
+func (n *vicinity) foundNear(of map[verdicts.Property]*tally, from, to int64) bool {
+	for _, p := range []verdicts.Property{verdicts.MutualExclusion, verdicts.Refusal, verdicts.ReleaseSafety, verdicts.FencingOrder, verdicts.Renewal, verdicts.Reentrancy} {
+		t := of[p]
+		if t.violations+t.within != len(t.kept) || slices.ContainsFunc(t.kept, func(v Violation) bool { return v.At <= to && plus(v.At, v.Lasted) >= from }) {
+			return true
+		}
+	}
+	return false
 }
 
 // explains reports whether each operation by which a violation may be shown is explained by what is near it; known is false if that was too much to
@@ -105,7 +166,7 @@ func (n *vicinity) mayShow(v *Violation, r *record) bool {
 // that overlap it, if others is set. It returns nil if that is too much to search.
 func (n *vicinity) around(r *record, others bool) *executions {
 	since, in := n.reach(r)
-	by := r.ret
+	by := plus(r.ret, n.a.header.ClockError)
 	if r.op == history.Release { // what another's hold came to shows whether it ended that
 		by = plus(by, keep(n.a.header))
 	}

@@ -23,7 +23,7 @@ func beside(ops []history.Operation) []history.Operation {
 }
 
 // TestNoFalseAlarmInLongRecords: a record that is too long to be searched exactly, because of a client that holds nothing, breaks nothing that it does
-// not break without that client. The sweep may miss some of what the search finds, and no more than a few of a hundred.
+// not break without that client. The sweep and the search near each operation may miss some of what the search of all finds, and no more than two of a hundred.
 func TestNoFalseAlarmInLongRecords(t *testing.T) {
 	judged, missed := 0, 0
 	for _, r := range rows() {
@@ -48,7 +48,7 @@ func TestNoFalseAlarmInLongRecords(t *testing.T) {
 			t.Errorf("%s: no order in a long record", r.name)
 		}
 	}
-	if missed > judged/30 {
+	if missed > judged/50 {
 		t.Errorf("%d of %d are judged otherwise in a long record", missed, judged)
 	}
 }
