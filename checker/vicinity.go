@@ -14,14 +14,9 @@ import (
 // exactly with what is near: the operation, and the holds that can have been in force during its call, with all that was asked of them and at the same
 // time. What is left out can only forbid more, so that a violation without an execution there has none in the whole; a violation with one is not shown,
 // and is not reported.
-//
-// In the other direction the sweep finds a witness for each reply by itself. A key that is not too long is therefore searched near each reply that it passed,
-// as long as it found nothing there.
 
 // Bounds on what is searched near an operation.
 const (
-	maxSought = 2000 // operations of a key of which each is searched
-
 	back    = 2000 // operations before it, among which holds that may be in force are looked for
 	maxNear = 60   // operations near it; only one that breaks the rules of the record is searched, so that more can be afforded than of a whole key
 )
@@ -65,69 +60,9 @@ func (d *keyInput) confirm(of map[verdicts.Property]*tally, findings []partFindi
 	n.seek(of, findings)
 }
 
-// seek reports the operations of a key that no execution of what is near them explains, unless something was found there already. Attempts without a
-// grant that may refuse others are not among what is near.
-func (n *vicinity) seek(of map[verdicts.Property]*tally, findings []partFinding) {
-	if n.opt.Unsearched || failedMayRefuse(n.a.header) || n.k.operations() > maxSought || len(findings) == 0 {
-		return
-	}
-	for r := range n.k.walk() {
-		by := n.ruleOf(r)
-		if by == 0 || slices.ContainsFunc(findings, func(f partFinding) bool { return f.known && f.from <= r.call && r.call < f.to }) {
-			continue
-		}
-		t := of[blamed[by]]
-		if why, left := t.left[r]; left && why != unknownOutcomes {
-			continue
-		}
-		x := cmp.Or(n.around(r, true), n.around(r, false))
-		if x == nil || x.maybe || n.foundNear(of, x.first, r.ret) {
-			continue
-		}
-		if exists, known := x.exist(allRules); exists || !known {
-			continue
-		}
-		if broken, known := x.blame(allRules, false); !known || broken != by {
-			continue
-		}
-		if set, known := x.culprits(allRules, by); known && slices.Contains(set, r) {
-			n.reportBlamed(t, x, r, by)
-		}
-	}
-}
-
-// ruleOf returns the rule that an operation may break; 0: none.
-func (n *vicinity) ruleOf(r *record) rule {
-	switch {
-	case r.op == history.Acquire && r.outcome == history.Busy:
-		return ruleRefusals
-	case r.op == history.Acquire && r.granted() && n.k.detailOf(r).fence != 0:
-		return ruleFences
-	case (r.op == history.Release || r.op == history.Extend) && r.outcome == history.OK:
-		return ruleClaims
-	}
-	return 0
-}
-
-// foundNear reports whether a violation of a property that grants and their answers may break lies in [from, to].
-func (n *vicinity) foundNear(of map[verdicts.Property]*tally, from, to int64) bool {
-	for _, p := range []verdicts.Property{verdicts.MutualExclusion, verdicts.Refusal, verdicts.ReleaseSafety, verdicts.FencingOrder, verdicts.Renewal, verdicts.Reentrancy} {
-		t := of[p]
-		if t.violations+t.within != len(t.kept) || slices.ContainsFunc(t.kept, func(v Violation) bool { return v.At <= to && plus(v.At, v.Lasted) >= from }) {
-			return true
-		}
-	}
-	return false
-}
-
 // explains reports whether each operation by which a violation may be shown is explained by what is near it; known is false if that was too much to
 // search.
 func (n *vicinity) explains(of map[verdicts.Property]*tally, v *Violation) (explained, known bool) {
-	if v.Property == verdicts.Linearizability && slices.ContainsFunc([]*tally{of[verdicts.MutualExclusion], of[verdicts.FencingOrder], of[verdicts.Refusal]}, func(t *tally) bool {
-		return slices.ContainsFunc(t.kept, func(o Violation) bool { return o.At <= v.At+v.Lasted && o.At+o.Lasted >= v.At })
-	}) {
-		return false, true // the search shows what another property has found
-	}
 	known = true
 	for r := range n.k.overlapping(v.At, plus(v.At, v.Lasted)) {
 		if !n.mayShow(v, r) {
@@ -146,6 +81,11 @@ func (n *vicinity) explains(of map[verdicts.Property]*tally, v *Violation) (expl
 			return false, true
 		}
 		explained, known = true, known && searched
+	}
+	if !known && v.Property == verdicts.Linearizability && slices.ContainsFunc([]*tally{of[verdicts.MutualExclusion], of[verdicts.FencingOrder], of[verdicts.Refusal]}, func(t *tally) bool {
+		return slices.ContainsFunc(t.kept, func(o Violation) bool { return o.At <= v.At+v.Lasted && o.At+o.Lasted >= v.At })
+	}) {
+		return false, true // the search shows what another property has found
 	}
 	return explained && known, known
 }
@@ -166,6 +106,7 @@ func (n *vicinity) mayShow(v *Violation, r *record) bool {
 // that overlap it, if others is set. It returns nil if that is too much to search.
 func (n *vicinity) around(r *record, others bool) *executions {
 	since, in := n.reach(r)
+	since = n.votesFrom(since)
 	by := plus(r.ret, n.a.header.ClockError)
 	if r.op == history.Release { // what another's hold came to shows whether it ended that
 		by = plus(by, keep(n.a.header))
@@ -173,7 +114,7 @@ func (n *vicinity) around(r *record, others bool) *executions {
 	until := by
 	for o := range n.k.overlapping(since, by) {
 		if o.granted() && n.earliest(o) <= by {
-			until = max(until, o.ret)
+			until = max(until, plus(o.ret, n.a.header.ClockError))
 		}
 	}
 	for o := range n.k.overlapping(since, until) {
@@ -190,7 +131,14 @@ func (n *vicinity) around(r *record, others bool) *executions {
 		c.add(o)
 	}
 	x := c.parts[0]
-	x.upsets(n.ev, by)
+	for i := range x.effects {
+		e := &x.effects[i]
+		keepsOut := e.r.outcome == history.Busy && failedMayRefuse(n.a.header) // it is there for what it may refuse
+		if e.r != r && (e.to > by || keepsOut || e.r.op != history.Acquire && n.holdOf(e.r) == nil) {
+			e.must = false
+		}
+	}
+	x.upsets(n.ev, max(by, x.last()))
 	if len(x.effects) > maxNear {
 		return nil
 	}
@@ -203,6 +151,9 @@ func (n *vicinity) around(r *record, others bool) *executions {
 func (n *vicinity) reach(r *record) (since int64, unknown []*record) {
 	from, seen := n.earliest(r)-n.a.header.ClockError, 0
 	since = from
+	if h := n.meant(r); h != nil {
+		since = min(since, h.began.call)
+	}
 	needed := map[uint32]int64{} // by client: what it was granted may last until from if it had an effect as late as this
 	for o := range n.k.overlapping(math.MinInt64, r.ret) {
 		if seen++; seen > back {
@@ -252,18 +203,37 @@ func (n *vicinity) earliest(r *record) int64 {
 func (n *vicinity) belongs(o *record, since, by int64) bool {
 	switch {
 	case o.op == history.Acquire:
-		return (o.granted() || o.outcome == history.Unknown) && n.earliest(o) <= by
+		return (o.granted() && o.call >= since || o.outcome == history.Unknown) && n.earliest(o) <= by
 	case o.op != history.Extend && o.op != history.Release || o.outcome == history.Fail:
 		return false
 	case o.op == history.Release && n.k.tokenOf(o) == 0:
 		return true
 	}
 	h := n.holdOf(o)
-	return h != nil && h.began.call >= since && n.earliest(h.began) <= by
+	if h == nil { // at one instant it may come before the reply that its hold is gone
+		return o.outcome == history.OK || o.outcome == history.Unknown
+	}
+	return h.began.call >= since && n.earliest(h.began) <= by
+}
+
+// votesFrom returns when an attempt may have ended whose votes refuse others at an instant: until they are taken back, or for a lease.
+func (n *vicinity) votesFrom(at int64) int64 {
+	switch {
+	case !n.a.header.Votes:
+		return at
+	case n.a.header.Lease == 0:
+		return math.MinInt64
+	}
+	return at - keep(n.a.header)
 }
 
 // refusedBy reports whether an acquire was refused, or failed where that counts, within a time: a hold that began later explains none of these.
 func (n *vicinity) refusedBy(o *record, from, by int64) bool {
-	failed := o.outcome == history.Fail && failedMayRefuse(n.a.header)
-	return o.op == history.Acquire && (o.outcome == history.Busy || failed) && o.ret >= from && o.ret <= by
+	switch {
+	case o.op != history.Acquire || o.outcome != history.Busy && o.outcome != history.Fail:
+		return false
+	case !failedMayRefuse(n.a.header):
+		return o.outcome == history.Busy && o.ret >= from && o.ret <= by
+	}
+	return o.call <= by
 }

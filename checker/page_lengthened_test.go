@@ -1,0 +1,60 @@
+package checker_test
+
+import (
+	"testing"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
+)
+
+// TestLongRecordsAreJudgedAsShortOnes adds to records that are searched as a whole a client that holds nothing, whose refused extends make them too long
+// for that. What breaks in the one should break in the other: what is searched near each reply may miss a few of a hundred, and take fewer for broken that
+// are not.
+func TestLongRecordsAreJudgedAsShortOnes(t *testing.T) {
+	for k, kind := range []history.Kind{history.Mutex, history.Reentrant, history.RW, history.Semaphore} {
+		t.Run(string(kind), func(t *testing.T) {
+			broken, missed, invented := 0, 0, 0
+			for i := range uint64(soak(1000)) {
+				in, ops := pageHistory(kind, uint64(k)<<40+i).inNanoseconds()
+				in.Ops = history.NewSlice(ops)
+				short, err := checker.Check(t.Context(), in, checker.Options{Bare: true})
+				if err != nil || len(ops) == 0 {
+					continue
+				}
+				in.Ops = history.NewSlice(lengthened(ops))
+				long, err := checker.Check(t.Context(), in, checker.Options{Bare: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for j, p := range short.Properties {
+					switch was, is := p.Verdict == checker.Fail, long.Properties[j].Verdict == checker.Fail; {
+					case was && is:
+						broken++
+					case was:
+						missed++
+					case is:
+						invented++
+					}
+				}
+			}
+			t.Logf("%d broken in both, %d only in the short record, %d only in the long one", broken, missed, invented)
+			if broken < 100 || missed > broken/33 || invented > broken/50 {
+				t.Error("too many differ")
+			}
+		})
+	}
+}
+
+// lengthened returns a record with the refused extends of a client that holds nothing.
+func lengthened(ops []history.Operation) []history.Operation {
+	from, to := ops[0].Call, ops[0].Return
+	for _, op := range ops {
+		from, to = min(from, op.Call), max(to, op.Return)
+	}
+	const added = 40
+	for i := range int64(added) {
+		at := from + (to-from)/added*i
+		ops = append(ops, history.Operation{ID: uint64(len(ops)) + 1, Client: "nobody", Op: history.Extend, Key: ops[0].Key, Call: at, Return: at, Outcome: history.NotHeld, Token: "none"})
+	}
+	return ops
+}

@@ -1,0 +1,127 @@
+package checker
+
+import (
+	"slices"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
+)
+
+// The sweep finds a reason for each reply by itself, and the windows know grants and refusals only. A key that is too long for an exact search of all of it,
+// and not too long for many of a little, is therefore searched near each reply. That decides linearizability in place of the windows, and finds what the
+// sweep passed.
+
+// maxSought is how many operations a key may have for that.
+const maxSought = 2000
+
+// seek reports the operations of a key that no execution of what is near them explains, and the property whose rule they break, unless one was found
+// there already. Parts that were searched exactly are left out.
+func (n *vicinity) seek(of map[verdicts.Property]*tally, findings []partFinding) {
+	t := of[verdicts.Linearizability]
+	whole := !slices.ContainsFunc(findings, func(f partFinding) bool { return !f.known })
+	if n.opt.Unsearched || n.k.operations() > maxSought || t.violations > len(t.kept) || whole {
+		return
+	}
+	searched := func(at int64) bool {
+		return slices.ContainsFunc(findings, func(f partFinding) bool { return f.known && f.from <= at && at < f.to })
+	}
+	windows := *t
+	t.kept = slices.DeleteFunc(slices.Clone(t.kept), func(v Violation) bool { return !searched(v.At) })
+	t.violations, t.within = len(t.kept), 0
+	exact, all := t.violations, true
+	for r := range n.k.walk() {
+		if answered(r) && !searched(r.call) {
+			all = n.judge(of, r) && all
+		}
+	}
+	switch {
+	case all: // that decides what the windows left open
+		t.undecided = 0
+		for _, why := range []string{withinClockError, notSearched} {
+			t.restore(t.notJudged[why], why)
+		}
+	case t.violations == exact:
+		t.violations, t.within, t.kept = windows.violations, windows.within, windows.kept
+	}
+}
+
+// judge searches what is near an operation and reports whether that was not too much.
+func (n *vicinity) judge(of map[verdicts.Property]*tally, r *record) (known bool) {
+	x := n.around(r, true)
+	if x == nil && !failedMayRefuse(n.a.header) {
+		x = n.around(r, false)
+	}
+	if x == nil || x.maybe {
+		return false
+	}
+	forgives := x.forgives
+	x.forgives = false // what breaks another property has no execution either
+	if exists, known := x.exist(allRules); exists || !known {
+		return known
+	}
+	x.forgives = forgives
+	n.blameAt(of, x, r)
+	t, near := of[verdicts.Linearizability], partFinding{x: x, from: x.first, to: x.last() + 1}
+	if !near.breaks(t) {
+		t.applies = true
+		n.reportPart(t, of, &near)
+	}
+	return true
+}
+
+// last returns the latest return of the operations that are searched.
+func (x *executions) last() (at int64) {
+	for i := range x.effects {
+		if x.effects[i].to < never {
+			at = max(at, x.effects[i].to)
+		}
+	}
+	return at
+}
+
+// answered reports whether an operation asked something of the lock that the record answers.
+func answered(r *record) bool {
+	return r.op == history.Acquire && (r.outcome == history.Busy || r.granted()) || (r.op == history.Release || r.op == history.Extend) && (r.outcome == history.OK || r.saysGone())
+}
+
+// blameAt reports the property that an operation without an execution breaks, if it is the one to blame and nothing is found near it.
+func (n *vicinity) blameAt(of map[verdicts.Property]*tally, x *executions, r *record) {
+	by := n.ruleOf(r)
+	if by == 0 || n.foundNear(of, x.first, r.ret) {
+		return
+	}
+	t := of[blamed[by]]
+	if why, left := t.left[r]; left && why != unknownOutcomes {
+		return
+	}
+	if broken, known := x.blame(allRules, false); !known || broken != by {
+		return
+	}
+	if set, known := x.culprits(allRules, by); known && slices.Contains(set, r) {
+		n.reportBlamed(t, x, r, by)
+	}
+}
+
+// ruleOf returns the rule that an operation may break; 0: none.
+func (n *vicinity) ruleOf(r *record) rule {
+	switch {
+	case r.op == history.Acquire && r.outcome == history.Busy:
+		return ruleRefusals
+	case r.op == history.Acquire && r.granted() && n.k.detailOf(r).fence != 0:
+		return ruleFences
+	case (r.op == history.Release || r.op == history.Extend) && r.outcome == history.OK:
+		return ruleClaims
+	}
+	return 0
+}
+
+// foundNear reports whether a violation of a property that grants and their answers may break lies in [from, to].
+func (n *vicinity) foundNear(of map[verdicts.Property]*tally, from, to int64) bool {
+	for _, p := range []verdicts.Property{verdicts.MutualExclusion, verdicts.Refusal, verdicts.ReleaseSafety, verdicts.FencingOrder, verdicts.Renewal, verdicts.Reentrancy} {
+		t := of[p]
+		if t.violations+t.within != len(t.kept) || slices.ContainsFunc(t.kept, func(v Violation) bool { return v.At <= to && plus(v.At, v.Lasted) >= from }) {
+			return true
+		}
+	}
+	return false
+}
