@@ -227,13 +227,14 @@ func (n *vicinity) votesFrom(at int64) int64 {
 	return at - keep(n.a.header)
 }
 
-// refusedBy reports whether an acquire was refused, or failed where that counts, within a time: a hold that began later explains none of these.
+// refusedBy reports whether an acquire was refused, or failed where that counts, within a time, so that what is near explains it, or refuses by its votes or place.
 func (n *vicinity) refusedBy(o *record, from, by int64) bool {
 	switch {
 	case o.op != history.Acquire || o.outcome != history.Busy && o.outcome != history.Fail:
 		return false
 	case !failedMayRefuse(n.a.header):
-		return o.outcome == history.Busy && o.ret >= from && o.ret <= by
+		within := o.call >= from && o.ret <= by-n.a.header.ClockError // an earlier call may have met a hold that is gone, a later one a hold that began later
+		return o.outcome == history.Busy && within
 	}
 	return o.call <= by
 }
