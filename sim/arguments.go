@@ -147,6 +147,19 @@ var options = map[string]int{"SET": 3, "GETEX": 2, "LPOS": 3, "LMPOP": 3, "ZRANG
 // counted has the options that a whole number follows, or two.
 var counted = map[string]int{"EX": 1, "PX": 1, "EXAT": 1, "PXAT": 1, "COUNT": 1, "RANK": 1, "MAXLEN": 1, "LIMIT": 2}
 
+// countedIn appends the numbers that follow options, from an argument on.
+func countedIn(at []int, args []string, first int) []int {
+	for i := first; i < len(args); i++ {
+		if len(args[i]) > len("MAXLEN") {
+			continue
+		}
+		for k := range counted[strings.ToUpper(args[i])] {
+			at = append(at, i+1+k)
+		}
+	}
+	return at
+}
+
 // looksFirst has the commands for which Redis looks at the key before it reads a number, with the type that the key must have.
 var looksFirst = map[string]string{"LINDEX": "list", "LSET": "list", "GETEX": "string"}
 
@@ -158,12 +171,7 @@ func (n *node) asRedisReads(name string, args []string) []string {
 		at = []int{2, 3}
 	}
 	if first, has := options[name]; has {
-		at = slices.Clone(at)
-		for i := first; i < len(args); i++ {
-			for k := range counted[strings.ToUpper(args[i])] {
-				at = append(at, i+1+k)
-			}
-		}
+		at = countedIn(slices.Clip(at), args, first)
 	}
 	args = scoresAsRead(name, args)
 	if name == "LREM" && args[2] == strconv.Itoa(math.MinInt64) {

@@ -328,7 +328,7 @@ func (w *world) saved(n *node) dataset {
 	if w.program.Persistence == impls.PersistNone || w.program.Persistence == "" {
 		return dataset{}
 	}
-	return n.copy(time.Now())
+	return n.copy(w.clock())
 }
 
 // blockingPop runs a command that waits for data. It takes what is there at once; while it waits, it ignores a key that gets another type.
@@ -343,7 +343,7 @@ func (w *world) blockingPop(q *request) ([]byte, bool) {
 		return failure(text), true
 	}
 	return w.park(q, d, func(force bool) ([]byte, bool) {
-		n.tick(time.Now())
+		n.tick(w.clock())
 		reply, ok := w.takes(q, args)
 		if r, _ := resp.ParseReply(reply); ok && r.IsError() && q.conn.parked == q {
 			return null(q.conn.session, "*-1"), force

@@ -27,8 +27,8 @@ type luaHost struct {
 	node     *node
 	state    *lua.LState
 	globals  *lua.LTable
-	compiled map[string]*lua.FunctionProto // by digest
-	digests  map[string]string             // by source: each schedule sends every script again
+	compiled map[string]*lua.LFunction // by digest
+	digests  map[string]string         // by source: each schedule sends every script again
 	buf      bytes.Buffer
 	peer     *server.Peer
 	session  *session
@@ -44,7 +44,7 @@ setmetatable(_G, {
 })`
 
 func newLuaHost(n *node) *luaHost {
-	h := &luaHost{node: n, compiled: map[string]*lua.FunctionProto{}, digests: map[string]string{}}
+	h := &luaHost{node: n, compiled: map[string]*lua.LFunction{}, digests: map[string]string{}}
 	h.peer = server.NewPeer(h.scratch())
 	h.session = &session{peer: h.peer}
 	h.open()
@@ -127,9 +127,9 @@ func (h *luaHost) digest(source string) string {
 }
 
 // compile returns the compiled form of a script, from the cache when it was seen before.
-func (h *luaHost) compile(sha, source string) (*lua.FunctionProto, error) {
-	if p, ok := h.compiled[sha]; ok {
-		return p, nil
+func (h *luaHost) compile(sha, source string) (*lua.LFunction, error) {
+	if f, ok := h.compiled[sha]; ok {
+		return f, nil
 	}
 	if strings.HasPrefix(source, "#!") {
 		return nil, errors.New(h.node.refuse("a script that begins with #!"))
@@ -144,17 +144,18 @@ func (h *luaHost) compile(sha, source string) (*lua.FunctionProto, error) {
 		return nil, err
 	}
 	p.IsVarArg &^= lua.VarArgNeedsArg // omits the table arg of a chunk, as Redis does
-	h.compiled[sha] = p
-	return p, nil
+	f := h.state.NewFunctionFromProto(p)
+	h.compiled[sha] = f
+	return f, nil
 }
 
 // run calls a compiled script and writes its reply.
-func (h *luaHost) run(out *server.Peer, sha string, p *lua.FunctionProto, keys, argv []string) {
+func (h *luaHost) run(out *server.Peer, sha string, f *lua.LFunction, keys, argv []string) {
 	l := h.state
 	h.globals.RawSetString("KEYS", stringTable(l, keys))
 	h.globals.RawSetString("ARGV", stringTable(l, argv))
 	l.SetTop(0)
-	l.Push(l.NewFunctionFromProto(p))
+	l.Push(f)
 	if err := l.PCall(0, 1, nil); err != nil {
 		out.WriteError(scriptError(err, sha))
 		return
@@ -299,13 +300,13 @@ func (n *node) runScript(s *session, sha, source string, args []string) {
 		s.peer.WriteError("ERR Number of keys can't be greater than number of args")
 		return
 	}
-	p, err := n.lua.compile(sha, source)
+	f, err := n.lua.compile(sha, source)
 	if err != nil {
 		s.peer.WriteError("ERR Error compiling script (new function): " + oneLine(err.Error()))
 		return
 	}
 	n.scripts[sha] = source
-	n.lua.run(s.peer, sha, p, args[1:1+count], args[1+count:])
+	n.lua.run(s.peer, sha, f, args[1:1+count], args[1+count:])
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -58,7 +58,7 @@ func (w *world) replicateOne() {
 	r.applied, r.turn, r.ready = u.write, u.turn, w.step
 	r.taken++
 	r.apart = r.apart && !u.whole
-	w.nodes[1-w.primary].load(u.dataset, time.Now())
+	w.nodes[1-w.primary].load(u.dataset, w.clock())
 	w.retryParked(w.nodes[w.primary])
 }
 
@@ -69,7 +69,7 @@ func (w *world) written(n *node) {
 	}
 	w.replication.writes++
 	if !w.nodes[1-w.primary].down {
-		w.push(update{dataset: n.copy(time.Now()), write: w.replication.writes})
+		w.push(update{dataset: n.copy(w.clock()), write: w.replication.writes})
 	}
 }
 
@@ -86,7 +86,7 @@ func (w *world) disconnected(n *node) {
 func (w *world) reconnected() {
 	primary, replica := w.nodes[w.primary], w.nodes[1-w.primary]
 	if !primary.down && !replica.down && !w.replication.stopped {
-		w.push(update{dataset: primary.copy(time.Now()), write: w.replication.writes, whole: true})
+		w.push(update{dataset: primary.copy(w.clock()), write: w.replication.writes, whole: true})
 	}
 }
 
@@ -161,7 +161,7 @@ func (w *world) Failover(ctx context.Context) (had string, e history.Effect, err
 	if replica := w.nodes[1-w.primary]; replica.down || replica.paused { // the primary is killed all the same, as on real servers
 		return "", e, errors.Join(fmt.Errorf("node %d, the replica, does not answer", replica.index+1), w.KillServer(ctx, w.primary))
 	}
-	lock, has := old.copy(time.Now()), w.nodes[1-w.primary].copy(time.Now())
+	lock, has := old.copy(w.clock()), w.nodes[1-w.primary].copy(w.clock())
 	if len(lock.entries) > 0 {
 		had = history.ReplicaHad(lock.holdsAs(has))
 	}

@@ -46,6 +46,7 @@ type Outcome struct {
 
 // host keeps what outlives a schedule: the nodes.
 type host struct {
+	sent       int    // commands in the last schedule: about as many as in the next
 	again      func() // called when a schedule is repeated
 	nodes      []*node
 	known      Catalogue
@@ -105,7 +106,7 @@ func (h *host) run(p Program, s chooser, b Bounds, keepTrace bool) (out Outcome,
 	if err != nil {
 		return Outcome{}, err
 	}
-	w := &world{program: p, strategy: s, bounds: b.withDefaults(p), nodes: nodes, names: h.scripts, sources: h.sources, echo: h.echo, trace: newTrace(keepTrace)}
+	w := &world{program: p, strategy: s, bounds: b.withDefaults(p), nodes: nodes, names: h.scripts, sources: h.sources, echo: h.echo, trace: newTrace(keepTrace), expected: h.sent}
 	if !w.run(h.reportSlow) {
 		h.nodes = nil // they are the abandoned bubble's
 		out = w.outcome()
@@ -116,6 +117,7 @@ func (h *host) run(p Program, s chooser, b Bounds, keepTrace bool) (out Outcome,
 	}
 	out = w.outcome()
 	out.Store = w.audit()
+	h.sent = len(out.Commands)
 	return out, nil
 }
 
@@ -138,7 +140,7 @@ func (w *world) keepPanic() {
 func (w *world) begin() {
 	p := w.program
 	w.start = time.Now()
-	w.activity, w.healed, w.stop = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
+	w.activity, w.sooner, w.healed, w.stop = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	w.timer = time.NewTimer(0)
 	w.timer.Stop()
 	w.cut = map[cutKey]bool{}
@@ -156,7 +158,7 @@ func (w *world) begin() {
 	}
 	for i := range p.Clients {
 		w.clients = append(w.clients, &client{world: w, index: i, name: "c" + strconv.Itoa(i+1), dead: make(chan struct{}), messages: map[int]int{},
-			ops: make([]history.Operation, 0, usualOps), commands: make([]history.Command, 0, usualOps)})
+			ops: make([]history.Operation, 0, usualOps), commands: make([]history.Command, 0, w.expected/p.Clients)})
 	}
 	if p.Variant.Traits.OwnRandom {
 		for i, c := range w.clients {
@@ -187,7 +189,7 @@ func (w *world) underFault() bool {
 	return w.director.InForce()
 }
 
-// usualOps is the usual number of operations, and of commands, of a client in a short schedule.
+// usualOps is the usual number of operations of a client in a short schedule.
 const usualOps = 16
 
 // runGuarded runs a client and turns a panic of its goroutine into an outcome.
@@ -223,11 +225,7 @@ func (w *world) end(cancel context.CancelFunc, ended <-chan struct{}) {
 	}
 	w.mu.Unlock()
 	cancel()
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	select {
-	case <-ended:
-	case <-late.C:
+	if !w.pass(patience, ended) {
 		w.crash = "clients do not end when their contexts, clocks and connections do"
 	}
 	w.settleBackground()
@@ -239,7 +237,7 @@ func (w *world) settleBackground() {
 	w.gone = true
 	close(w.healed)
 	w.mu.Unlock()
-	time.Sleep(settling)
+	w.pass(settling, nil)
 	w.mu.Lock()
 	w.healed = make(chan struct{})
 	w.mu.Unlock()
@@ -304,7 +302,7 @@ func (w *world) outcome() Outcome {
 
 // commands merges the clients' commands by the time they were sent, those of one instant by client, node and content.
 func (w *world) commands() []history.Command {
-	var all []history.Command
+	all := make([]history.Command, 0, w.sent)
 	for _, c := range w.clients {
 		all = append(all, c.commands...)
 	}

@@ -84,6 +84,20 @@ func (w *world) apply(o option) {
 	}
 }
 
+// affectsNodeOnly reports whether an option is a request that wakes no goroutine, and none wakes by itself before it: no fault strikes at the request
+// or at a reply, no sleep ends, no reader gives up, and no client waits by a timer of its own.
+func (w *world) affectsNodeOnly(o option) bool {
+	return o.kind == deliverRequest && !w.bounds.Instant && !o.request().doomed && w.noSubscribers == 0 &&
+		(w.expiry.IsZero() || w.expiry.After(w.clock().Add(tick))) && !w.director.Plan().WatchesMessages(0, faults.Answered, faults.Returning) &&
+		!slices.ContainsFunc(w.clients, (*client).mayHaveTimer)
+}
+
+// mayHaveTimer reports whether a client may wait by a timer that the driver does not know: it neither sleeps by its clock nor waits for a reply.
+func (c *client) mayHaveTimer() bool {
+	return !c.done && !c.paused && c.asleep == 0 &&
+		!slices.ContainsFunc(c.world.conns, func(cn *conn) bool { return cn.client == c && cn.inUse > 0 && !cn.shut })
+}
+
 // takeFirst removes the first item of a queue and moves the others up: queues are short, and reslicing would allocate for every message.
 func takeFirst[T any](queue *[]T) T {
 	first := (*queue)[0]
@@ -130,7 +144,7 @@ func (w *world) answered(q *request, bytes []byte) {
 
 // free reports whether nothing holds the request back.
 func (q *request) free() bool {
-	return !q.kept && !q.held.After(time.Now()) && !(q.withheld && q.conn.client.paused)
+	return !q.kept && q.conn.world.arrivesBy(q.held) && !(q.withheld && q.conn.client.paused)
 }
 
 // deliver delivers a reply to its client.
@@ -140,7 +154,10 @@ func (w *world) deliver(r *reply) {
 	cn.giveReply(r)
 }
 
-func (r *reply) free() bool { return !r.kept && !r.held.After(time.Now()) }
+func (r *reply) free() bool { return !r.kept && r.conn.world.arrivesBy(r.held) }
+
+// arrivesBy reports whether a message that is held until an instant, if any, may arrive.
+func (w *world) arrivesBy(held time.Time) bool { return held.IsZero() || !held.After(w.clock()) }
 
 // optionKind is the kind of an option.
 type optionKind uint8

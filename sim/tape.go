@@ -386,20 +386,17 @@ func commandOf(q *request) history.Command {
 	if node == w.storeIndex() {
 		node = storeNode
 	}
-	c := history.Command{Client: q.conn.client.name, Node: node, Sent: q.sent, Name: q.name,
-		Args: make([]string, 0, min(len(args), history.MaxArgs)), Cut: len(args) > history.MaxArgs}
-	for i, a := range args {
-		if i == history.MaxArgs {
-			break
-		}
-		switch {
-		case i == 0 && strings.HasPrefix(q.name, "EVAL"):
-			c.Script, a = w.script(q.name, a)
-		case i == 1 && q.name == "SCRIPT" && strings.EqualFold(args[0], "load"):
-			a = w.source(a)
-		}
+	c := history.Command{Client: q.conn.client.name, Node: node, Sent: q.sent, Name: q.name, Cut: len(args) > history.MaxArgs}
+	c.Args = slices.Clone(args[:min(len(args), history.MaxArgs)])
+	switch {
+	case strings.HasPrefix(q.name, "EVAL") && len(args) > 0:
+		c.Script, c.Args[0] = w.script(q.name, args[0])
+	case q.name == "SCRIPT" && len(args) > 1 && strings.EqualFold(args[0], "load"):
+		c.Args[1] = w.source(args[1])
+	}
+	for i, a := range c.Args {
 		c.Cut = c.Cut || len(a) > history.MaxArg
-		c.Args = append(c.Args, a[:min(len(a), history.MaxArg)])
+		c.Args[i] = a[:min(len(a), history.MaxArg)]
 	}
 	return c
 }
