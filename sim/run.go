@@ -5,17 +5,168 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"path"
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/upstream"
 	"github.com/lockbench/lockbench/workloads"
 )
+
+// Program describes a run: a lock, what its clients do, the servers, and the faults placed in advance. Together with a tape it determines a run
+// completely.
+//
+// Lock and Load are the names by which the variant and the workload are found when a program is read from a file or sent to a worker process; a
+// program that stays in its process does not need them. Durations are in nanoseconds in files.
+type Program struct {
+	Lock     string             `json:"lock"`
+	Load     string             `json:"workload"`
+	Also     []string           `json:"also,omitempty"`  // workloads that a schedule of a random search may run instead
+	Hasty    bool               `json:"hasty,omitempty"` // in a third of those, clients use Try, to expose refusals without reason
+	Rests    bool               `json:"rests,omitempty"` // in a third of those, clients idle five leases after each round, to expose leaked holds
+	Variant  impls.Variant      `json:"-"`
+	Workload workloads.Workload `json:"-"`
+	Config   workloads.Config   `json:"config"`
+	Clients  int                `json:"clients"` // 1 to 64; 0 means 2
+
+	Topology impls.Topology `json:"topology,omitempty"` // what the lock runs on; "" means the variant's own
+	Nodes    int            `json:"nodes,omitempty"`    // of independent masters; 0 means 5; a cluster has three
+	Poll     time.Duration  `json:"poll,omitempty"`     // between attempts of waiters that poll; 0 means a fifth of the lease
+	Permits  int            `json:"permits,omitempty"`  // of a semaphore; 0 means 1
+	Timeout  time.Duration  `json:"timeout,omitempty"`  // for one reply; 0 means three seconds
+
+	Persistence impls.Persistence `json:"persistence,omitempty"` // "" means none
+	Faults      []faults.Spec     `json:"faults,omitempty"`      // placed in advance; those that a strategy may add are in its Bounds
+	Length      time.Duration     `json:"length,omitempty"`      // after which no new round begins; 0 means never
+	Enough      int               `json:"enough,omitempty"`      // commands, of all clients, after which no new round begins once no fault is under way; 0 means never
+	Horizon     time.Duration     `json:"horizon,omitempty"`     // of virtual time, after which clients that still run are stuck; 0 means 60 leases, at least a minute
+	Seed        uint64            `json:"seed"`                  // of tokens, jitter and what faults leave open
+}
+
+// PollsPerLease is the default number of polls per lease.
+const PollsPerLease = 5
+
+// maxClients is the greatest number of clients of a program.
+const maxClients = 64
+
+// withDefaults fills in the defaults.
+func (p Program) withDefaults() Program {
+	if p.Clients == 0 {
+		p.Clients = 2
+	}
+	if p.Topology == "" {
+		p.Topology = p.Variant.Topology
+	}
+	if p.Topology == "" {
+		p.Topology = impls.Standalone
+	}
+	switch {
+	case p.Topology == impls.Cluster:
+		p.Nodes = clusterNodes
+	case p.Topology != impls.Independent:
+		p.Nodes = 1
+	case p.Nodes == 0:
+		p.Nodes = 5
+	}
+	if p.Poll == 0 {
+		p.Poll = p.Config.Lease / PollsPerLease
+	}
+	if p.Permits == 0 {
+		p.Permits = 1
+	}
+	if p.Horizon == 0 {
+		p.Horizon = max(60*p.Config.Lease, time.Minute)
+	}
+	return p
+}
+
+// Catalogue finds locks by name, for programs read from a file or sent to a worker, and names the scripts of recorded commands.
+// impls/catalogue.Known is lockbench's own; a nil Catalogue is empty, which is enough for a program that carries its Variant.
+type Catalogue interface {
+	Find(name string) (impls.Variant, bool)
+	ScriptNames() map[string]string // by SHA-1 digest
+}
+
+// empty is a Catalogue without entries.
+type empty struct{}
+
+func (empty) Find(string) (impls.Variant, bool) { return impls.Variant{}, false }
+func (empty) ScriptNames() map[string]string    { return map[string]string{} }
+
+// resolve finds the variant and the workload by their names.
+func (p Program) resolve(known Catalogue) (Program, error) {
+	if p.Variant.New == nil {
+		v, ok := known.Find(p.Lock)
+		if !ok {
+			return p, fmt.Errorf("program: no lock is called %q", p.Lock)
+		}
+		p.Variant = v
+	}
+	if p.Workload == nil {
+		w, ok := workloads.Find(p.Load)
+		if !ok {
+			return p, fmt.Errorf("program: no workload is called %q", p.Load)
+		}
+		p.Workload = w
+	}
+	p.Lock, p.Load = p.Variant.Name, p.Workload.Name()
+	return p.withDefaults(), p.check()
+}
+
+// check returns an error for an invalid program.
+func (p Program) check() error {
+	switch {
+	case p.Variant.New == nil:
+		return fmt.Errorf("program: no lock")
+	case p.Workload == nil:
+		return fmt.Errorf("program: no workload")
+	case p.Clients < 1 || p.Clients > maxClients:
+		return fmt.Errorf("program: %d clients, want 1 to %d", p.Clients, maxClients)
+	case p.Config.Lease <= 0:
+		return fmt.Errorf("program: lease %v, want more than 0", p.Config.Lease)
+	}
+	return nil
+}
+
+// DefaultProgram returns a small program that exercises a lock of this kind: two clients, three rounds each, a lease of a second, work of a fifth
+// of it, and polls often enough to acquire soon after the lease ends. A lock that can extend is also held for longer than its lease, by readers if
+// it has them, and tried without waiting; one that renews itself is also held for longer than its lease without extends; a queue has three clients,
+// so that one can wait behind another.
+func DefaultProgram(v impls.Variant) Program {
+	lease := time.Second
+	p := Program{Lock: v.Name, Load: "counter", Variant: v, Clients: 2, Config: workloads.Config{
+		Ops: 3, Lease: lease, Think: lease / 5, Pause: lease / 50, AcquireWait: 3 * lease,
+	}}
+	switch v.Kind {
+	case history.RW:
+		p.Load, p.Clients, p.Config.Ops = "read-mostly", 3, 2
+	case history.Reentrant:
+		p.Load = "nested"
+	case history.Semaphore:
+		p.Load, p.Clients, p.Permits = "hot", 3, 2
+	}
+	if v.Traits.Extends && v.Kind == history.Mutex {
+		p.Also = []string{"long-hold"}
+	}
+	if v.Traits.Extends && v.Kind == history.RW {
+		p.Also, p.Hasty = []string{"long-reads"}, true
+	}
+	p.Rests = v.Traits.SelfRenewing
+	if v.Traits.FIFO {
+		p.Clients = 3
+	}
+	return p
+}
 
 // Outcome is the result of one schedule.
 type Outcome struct {
@@ -348,147 +499,199 @@ func (s directStore) Write(_ context.Context, key string, value int64, _ uint64)
 	return s.node.redis.DB(0).Set(s.name(key), strconv.FormatInt(value, 10))
 }
 
-// Program describes a run: a lock, what its clients do, the servers, and the faults placed in advance. Together with a tape it determines a run
-// completely.
+// A bubble settles when each of its goroutines waits for something within the bubble; only then does time pass and the driver go on. Waiting for a
+// mutex does not count. So a lock that waits for a mutex that is never unlocked, or that another of its goroutines holds while it waits for the
+// network, stops time, network and itself. This can only be detected from outside the bubble, in real time.
 //
-// Lock and Load are the names by which the variant and the workload are found when a program is read from a file or sent to a worker process; a
-// program that stays in its process does not need them. Durations are in nanoseconds in files.
-type Program struct {
-	Lock     string             `json:"lock"`
-	Load     string             `json:"workload"`
-	Also     []string           `json:"also,omitempty"`  // workloads that a schedule of a random search may run instead
-	Hasty    bool               `json:"hasty,omitempty"` // in a third of those, clients use Try, to expose refusals without reason
-	Rests    bool               `json:"rests,omitempty"` // in a third of those, clients idle five leases after each round, to expose leaked holds
-	Variant  impls.Variant      `json:"-"`
-	Workload workloads.Workload `json:"-"`
-	Config   workloads.Config   `json:"config"`
-	Clients  int                `json:"clients"` // 1 to 64; 0 means 2
+// Whether a goroutine that waits for time or the network holds the mutex cannot be seen. So a deadlock is certain only if there is none.
 
-	Topology impls.Topology `json:"topology,omitempty"` // what the lock runs on; "" means the variant's own
-	Nodes    int            `json:"nodes,omitempty"`    // of independent masters; 0 means 5; a cluster has three
-	Poll     time.Duration  `json:"poll,omitempty"`     // between attempts of waiters that poll; 0 means a fifth of the lease
-	Permits  int            `json:"permits,omitempty"`  // of a semaphore; 0 means 1
-	Timeout  time.Duration  `json:"timeout,omitempty"`  // for one reply; 0 means three seconds
+// lookEvery is the real time between two inspections of a bubble that has not ended. A schedule takes milliseconds. A bubble stands still if nothing has
+// happened in it from one inspection to the next, so many times in a row: a machine that is busy may not run a goroutine for a while.
+const (
+	lookEvery = 100 * time.Millisecond
+	looks     = 4
+)
 
-	Persistence impls.Persistence `json:"persistence,omitempty"` // "" means none
-	Faults      []faults.Spec     `json:"faults,omitempty"`      // placed in advance; those that a strategy may add are in its Bounds
-	Length      time.Duration     `json:"length,omitempty"`      // after which no new round begins; 0 means never
-	Enough      int               `json:"enough,omitempty"`      // commands, of all clients, after which no new round begins once no fault is under way; 0 means never
-	Horizon     time.Duration     `json:"horizon,omitempty"`     // of virtual time, after which clients that still run are stuck; 0 means 60 leases, at least a minute
-	Seed        uint64            `json:"seed"`                  // of tokens, jitter and what faults leave open
-}
-
-// PollsPerLease is the default number of polls per lease.
-const PollsPerLease = 5
-
-// maxClients is the greatest number of clients of a program.
-const maxClients = 64
-
-// withDefaults fills in the defaults.
-func (p Program) withDefaults() Program {
-	if p.Clients == 0 {
-		p.Clients = 2
-	}
-	if p.Topology == "" {
-		p.Topology = p.Variant.Topology
-	}
-	if p.Topology == "" {
-		p.Topology = impls.Standalone
-	}
-	switch {
-	case p.Topology == impls.Cluster:
-		p.Nodes = clusterNodes
-	case p.Topology != impls.Independent:
-		p.Nodes = 1
-	case p.Nodes == 0:
-		p.Nodes = 5
-	}
-	if p.Poll == 0 {
-		p.Poll = p.Config.Lease / PollsPerLease
-	}
-	if p.Permits == 0 {
-		p.Permits = 1
-	}
-	if p.Horizon == 0 {
-		p.Horizon = max(60*p.Config.Lease, time.Minute)
-	}
-	return p
-}
-
-// Catalogue finds locks by name, for programs read from a file or sent to a worker, and names the scripts of recorded commands.
-// impls/catalogue.Known is lockbench's own; a nil Catalogue is empty, which is enough for a program that carries its Variant.
-type Catalogue interface {
-	Find(name string) (impls.Variant, bool)
-	ScriptNames() map[string]string // by SHA-1 digest
-}
-
-// empty is a Catalogue without entries.
-type empty struct{}
-
-func (empty) Find(string) (impls.Variant, bool) { return impls.Variant{}, false }
-func (empty) ScriptNames() map[string]string    { return map[string]string{} }
-
-// resolve finds the variant and the workload by their names.
-func (p Program) resolve(known Catalogue) (Program, error) {
-	if p.Variant.New == nil {
-		v, ok := known.Find(p.Lock)
-		if !ok {
-			return p, fmt.Errorf("program: no lock is called %q", p.Lock)
+// run runs the world in its own bubble. A bubble that cannot end is abandoned, which is an outcome. synctest.Test needs a *testing.T only to report
+// failures; this one never fails, so an empty one works in any process. slow is called at each inspection with what the goroutines of an unfinished
+// bubble do.
+func (w *world) run(slow func(where string)) (settled bool) {
+	ended := make(chan struct{})
+	go func() { // ends with the bubble, or never if that never settles
+		defer close(ended)
+		defer w.keepPanic()
+		synctest.Test(new(testing.T), func(*testing.T) {
+			number := upstream.OwnBubble()
+			w.bubble.Store(&number)
+			w.runBubble()
+		})
+	}()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	var before standstillReport
+	for still := 0; ; {
+		select {
+		case <-ended:
+			return true
+		case <-look.C:
 		}
-		p.Variant = v
-	}
-	if p.Workload == nil {
-		w, ok := workloads.Find(p.Load)
-		if !ok {
-			return p, fmt.Errorf("program: no workload is called %q", p.Load)
+		number := w.bubble.Load()
+		if number == nil {
+			continue
 		}
-		p.Workload = w
+		now := lookAtBubble(upstream.Dump(), *number)
+		now.turns = w.turns.Load()
+		if still++; !now.stuck || now != before {
+			still = 0
+		}
+		if before = now; still == looks {
+			w.abandon(now)
+			return false
+		}
+		slow(now.where)
 	}
-	p.Lock, p.Load = p.Variant.Name, p.Workload.Name()
-	return p.withDefaults(), p.check()
 }
 
-// check returns an error for an invalid program.
-func (p Program) check() error {
-	switch {
-	case p.Variant.New == nil:
-		return fmt.Errorf("program: no lock")
-	case p.Workload == nil:
-		return fmt.Errorf("program: no workload")
-	case p.Clients < 1 || p.Clients > maxClients:
-		return fmt.Errorf("program: %d clients, want 1 to %d", p.Clients, maxClients)
-	case p.Config.Lease <= 0:
-		return fmt.Errorf("program: lease %v, want more than 0", p.Config.Lease)
+// abandon turns a bubble that never settles into an outcome. Its goroutines are left as they are.
+func (w *world) abandon(s standstillReport) {
+	if w.mu.TryLock() { // read what was written under it
+		defer w.mu.Unlock()
+	}
+	const limit = "\nin the simulator time and network go on only when nobody waits for a mutex\n"
+	w.unexplorable = s.kept || s.shared
+	switch name := w.program.Variant.Name; {
+	case s.kept:
+		w.crash = name + " keeps a mutex across a request" + limit + s.where
+		return
+	case s.shared:
+		w.crash = name + " waits for a mutex that another client of the process may hold" + limit + s.where
+		return
+	}
+	w.crash = "a goroutine waits for a mutex that stays locked, and none of its client's waits for the network or for time: a deadlock\n" + s.where
+}
+
+// lookForTimers repeats a schedule that ended in a deadlock, along its choices, to see whether the lock had set a timer: the timer might unlock the
+// mutex, and time does not pass. Such a lock cannot be explored, and the result is unknown.
+func (h *host) lookForTimers(p Program, b Bounds, out *Outcome) error {
+	nodes, err := h.nodesFor(nodesOf(p) + 1)
+	if err != nil {
+		return err
+	}
+	h.again()
+	pending, restore := upstream.WatchTimers()
+	defer restore()
+	w := &world{program: p, strategy: &follow{choices: out.choices(), commands: out.commandNames()}, bounds: b.withDefaults(p), nodes: nodes, names: h.scripts, sources: h.sources,
+		trace: newTrace(false)}
+	if w.run(h.reportSlow) {
+		return nil // the deadlock does not recur every time
+	}
+	h.nodes = nil
+	if pending(ofLock) {
+		out.Unexplorable = true
+		out.Crash = p.Variant.Name + " waits for a mutex and has arranged something for later, which may unlock it\nin the simulator time goes on only when nobody waits for a mutex\n" + out.Crash
 	}
 	return nil
 }
 
-// DefaultProgram returns a small program that exercises a lock of this kind: two clients, three rounds each, a lease of a second, work of a fifth
-// of it, and polls often enough to acquire soon after the lease ends. A lock that can extend is also held for longer than its lease, by readers if
-// it has them, and tried without waiting; one that renews itself is also held for longer than its lease without extends; a queue has three clients,
-// so that one can wait behind another.
-func DefaultProgram(v impls.Variant) Program {
-	lease := time.Second
-	p := Program{Lock: v.Name, Load: "counter", Variant: v, Clients: 2, Config: workloads.Config{
-		Ops: 3, Lease: lease, Think: lease / 5, Pause: lease / 50, AcquireWait: 3 * lease,
-	}}
-	switch v.Kind {
-	case history.RW:
-		p.Load, p.Clients, p.Config.Ops = "read-mostly", 3, 2
-	case history.Reentrant:
-		p.Load = "nested"
-	case history.Semaphore:
-		p.Load, p.Clients, p.Permits = "hot", 3, 2
+// ofLock reports whether a timer created at a stack is the lock's: not the simulator's, the Redis client's, or the deadline of a context.
+func ofLock(frames []string) bool {
+	i := slices.IndexFunc(frames, func(f string) bool { return !strings.HasPrefix(f, "time.") && !strings.HasPrefix(f, "context.After") })
+	if i < 0 {
+		return false
 	}
-	if v.Traits.Extends && v.Kind == history.Mutex {
-		p.Also = []string{"long-hold"}
+	maker := frames[i]
+	return !strings.HasPrefix(maker, "context.") && !strings.Contains(maker, "/redis/go-redis/") &&
+		!strings.Contains(maker, "/sim.(*world).") && !strings.Contains(maker, "/sim.(*conn).") && !strings.Contains(maker, "/sim.(*client).")
+}
+
+// standstillReport describes a bubble that has not ended.
+type standstillReport struct {
+	where string // what its goroutines do; those that keep it from settling come first
+	stuck bool   // no goroutine can go on: all wait, and at least one for a mutex
+	kept  bool   // while a goroutine waits for a mutex, another of its client waits for the network or for time, and may hold it
+	turns uint64 // of the driver so far
+
+	shared bool // a goroutine of any client does: those of one process may share a mutex
+}
+
+// lookAtBubble examines the goroutines of a bubble.
+func lookAtBubble(stacks, bubble string) standstillReport {
+	s := standstillReport{stuck: true}
+	var restless, waiting []string
+	all := dump(upstream.Goroutines(stacks))
+	waits, busy := map[string]bool{}, map[string]bool{} // by client
+	for _, g := range all {
+		if g.Bubble != bubble || g.Drives() {
+			continue
+		}
+		text := g.State + ":\n" + calls(g.Frames)
+		if g.Durable() {
+			waiting = append(waiting, text)
+			busy[all.client(g)] = busy[all.client(g)] || waitsOutside(g)
+			continue
+		}
+		restless = append(restless, text)
+		waits[all.client(g)] = true
+		s.stuck = s.stuck && g.ForMutex()
 	}
-	if v.Traits.Extends && v.Kind == history.RW {
-		p.Also, p.Hasty = []string{"long-reads"}, true
+	for client := range waits {
+		some := slices.Contains(slices.Collect(maps.Values(busy)), true)
+		s.kept = s.kept || busy[client] || busy[""] || client == "" && some
+		s.shared = s.shared || some
 	}
-	p.Rests = v.Traits.SelfRenewing
-	if v.Traits.FIFO {
-		p.Clients = 3
+	s.stuck = s.stuck && len(restless) > 0
+	listed := append(restless, waiting...)
+	s.where = strings.Join(listed[:min(len(listed), shownGoroutines)], "\n")
+	return s
+}
+
+// dump is goroutines in the order of the runtime.
+type dump []upstream.Goroutine
+
+// waitsOutside reports whether a goroutine waits for the network or for time.
+func waitsOutside(g upstream.Goroutine) bool {
+	return strings.Contains(g.Frames, "sim.(*conn).") || g.In("sim.(*client).dial") || g.In("sim.(*client).Sleep") || g.In("time.Sleep")
+}
+
+// client returns the number of the client's goroutine that started a goroutine, directly or through others that still exist; else "".
+func (d dump) client(g upstream.Goroutine) string {
+	for range d {
+		if g.In("sim.(*client).runGuarded") {
+			return g.Number
+		}
+		i := slices.IndexFunc(d, func(o upstream.Goroutine) bool { return o.Number == g.Parent })
+		if i < 0 {
+			return ""
+		}
+		g = d[i]
 	}
-	return p
+	return ""
+}
+
+// What is reported of a standstill.
+const (
+	shownGoroutines = 8
+	shownCalls      = 24 // of a goroutine, innermost first
+)
+
+// calls lists the calls of a stack that are not the runtime's, one per line with its place.
+func calls(frames string) string {
+	var b strings.Builder
+	lines := strings.Split(frames, "\n")
+	for i, listed := 0, 0; i+1 < len(lines) && listed < shownCalls; i += 2 {
+		name := lines[i]
+		if strings.HasPrefix(name, "created by ") {
+			break
+		}
+		if end := strings.LastIndexByte(name, '('); end > 0 {
+			name = name[:end]
+		}
+		if strings.HasPrefix(name, "runtime.") || strings.HasPrefix(name, "internal/") || strings.HasPrefix(name, "sync.") {
+			continue
+		}
+		place, _, _ := strings.Cut(path.Base(strings.TrimSpace(lines[i+1])), " ")
+		b.WriteString("  " + strings.TrimPrefix(name, "github.com/") + " (" + place + ")\n")
+		listed++
+	}
+	return b.String()
 }
