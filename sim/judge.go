@@ -73,6 +73,17 @@ func (x *explainer) judge(ctx context.Context, out Outcome, p Program, stories b
 	return except(all, out.Windows, p.Variant.Traits.Fenced), nil
 }
 
+// find judges an outcome with stories and returns the violation with a key; the zero broken if there is none.
+func (x *explainer) find(ctx context.Context, out Outcome, p Program, key string) (broken, error) {
+	all, err := x.judge(ctx, out, p, true)
+	for _, b := range all {
+		if b.key() == key {
+			return b, err
+		}
+	}
+	return broken{}, err
+}
+
 func first(names []string) string {
 	if len(names) == 0 {
 		return ""

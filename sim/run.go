@@ -257,7 +257,8 @@ func (h *host) run(p Program, s chooser, b Bounds, keepTrace bool) (out Outcome,
 	if err != nil {
 		return Outcome{}, err
 	}
-	w := &world{program: p, strategy: s, bounds: b.withDefaults(p), nodes: nodes, names: h.scripts, sources: h.sources, echo: h.echo, trace: newTrace(keepTrace), expected: h.sent}
+	w := h.newWorld(p, s, b, nodes)
+	w.echo, w.trace.keep, w.expected = h.echo, keepTrace, h.sent
 	if !w.run(h.reportSlow) {
 		h.nodes = nil // they are the abandoned bubble's
 		out = w.outcome()
@@ -270,6 +271,10 @@ func (h *host) run(p Program, s chooser, b Bounds, keepTrace bool) (out Outcome,
 	out.Store = w.audit()
 	h.sent = len(out.Commands)
 	return out, nil
+}
+
+func (h *host) newWorld(p Program, s chooser, b Bounds, nodes []*node) *world {
+	return &world{program: p, strategy: s, bounds: b.withDefaults(p), nodes: nodes, names: h.scripts, sources: h.sources, trace: trace{hash: hashStart}}
 }
 
 // nodesOf returns the number of the lock's nodes: both, for a replicated pair.
@@ -580,8 +585,7 @@ func (h *host) lookForTimers(p Program, b Bounds, out *Outcome) error {
 	h.again()
 	pending, restore := upstream.WatchTimers()
 	defer restore()
-	w := &world{program: p, strategy: &follow{choices: out.choices(), commands: out.commandNames()}, bounds: b.withDefaults(p), nodes: nodes, names: h.scripts, sources: h.sources,
-		trace: newTrace(false)}
+	w := h.newWorld(p, &follow{choices: out.choices(), commands: out.commandNames()}, b, nodes)
 	if w.run(h.reportSlow) {
 		return nil // the deadlock does not recur every time
 	}

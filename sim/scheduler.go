@@ -529,8 +529,11 @@ func (p *placeableFault) name(message func(event) string) string {
 	return fmt.Sprintf(p.format, args...)
 }
 
-// placeableFaults lists the faults that may be placed now, by name of fault, then client, then node.
-func (w *world) placeableFaults() []option {
+// faults lists the faults that may be placed now, by name of fault, then client, then node; none if the strategy has placed as many as it may.
+func (w *world) faults() []option {
+	if w.budget == 0 || w.over() {
+		return nil
+	}
 	out := w.placeable[:0]
 	add := func(s faults.Spec, message func() faults.Message, format string, args ...any) {
 		out = append(out, option{kind: placeFault, fault: &placeableFault{format, args, func() { w.place(s, message) }}})

@@ -43,6 +43,9 @@ type Tape struct {
 	Steps    []string          `json:"steps,omitempty"` // the story, for people
 }
 
+// key returns "property/cause" of the violation.
+func (t Tape) key() string { return broken{Property: t.Property, Cause: t.Cause}.key() }
+
 // ReadTape reads a tape from JSON.
 func ReadTape(r io.Reader) (Tape, error) {
 	var t Tape
@@ -229,16 +232,10 @@ func (s *Simulator) Breaks(ctx context.Context, t Tape) (bool, []string, error) 
 	if err != nil {
 		return false, nil, err
 	}
-	all, err := judge(ctx, out, p, true)
-	if err != nil {
-		return false, nil, err
-	}
-	for _, b := range all {
-		if b.Property == t.Property && b.Cause == t.Cause {
-			return true, b.Story, nil
-		}
-	}
-	return false, nil, nil
+	var x explainer
+	defer x.close()
+	b, err := x.find(ctx, out, p, t.key())
+	return b.Property != "", b.Story, err
 }
 
 // note adds a step to the schedule of a run whose trace is kept, and returns its number.
@@ -337,8 +334,6 @@ const (
 	hashStart = 14695981039346656037
 	hashPrime = 1099511628211
 )
-
-func newTrace(keep bool) trace { return trace{hash: hashStart, keep: keep} }
 
 // mix adds a number to a hash.
 func mix(h, v uint64) uint64 {
@@ -504,7 +499,7 @@ func (h *shrinker) search(p Program) (bool, error) {
 	}
 	found := false
 	s.found = func(f finding) { h.best, found = f.Tape, true }
-	s.only = func(b broken) bool { return b.Property == h.best.Property && b.Cause == h.best.Cause }
+	s.only = func(b broken) bool { return b.key() == h.best.key() }
 	err = s.run(h.ctx)
 	return found, err
 }
@@ -560,15 +555,10 @@ func (h *shrinker) try(p Program, choices []Choice) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	all, err := h.causes.judge(context.WithoutCancel(h.ctx), out, p, true)
-	if err != nil {
+	b, err := h.causes.find(context.WithoutCancel(h.ctx), out, p, h.best.key())
+	if err != nil || b.Property == "" {
 		return false, err
 	}
-	for _, b := range all {
-		if b.Property == h.best.Property && b.Cause == h.best.Cause {
-			h.best = newTape(schedule{p, h.best.Bounds, f}, out, b)
-			return true, nil
-		}
-	}
-	return false, nil
+	h.best = newTape(schedule{p, h.best.Bounds, f}, out, b)
+	return true, nil
 }

@@ -386,14 +386,6 @@ func (w *world) choose(options []option) option {
 // traceHash returns the hash of the trace, never 0.
 func (w *world) traceHash() uint64 { return w.trace.hash | 1 }
 
-// faults lists the faults that may be injected now; none if the strategy has placed as many as it may.
-func (w *world) faults() []option {
-	if w.budget == 0 || w.over() {
-		return nil
-	}
-	return w.placeableFaults()
-}
-
 // over reports whether all clients are done.
 func (w *world) over() bool {
 	for _, c := range w.clients {
