@@ -35,13 +35,6 @@ func (b broken) key() string { return string(b.Property) + "/" + string(b.Cause)
 
 // judge returns the violations of an outcome. A panic and a client that does not end violate progress; goroutines left behind violate hygiene.
 // stories asks for the stories, which take longer than the schedule itself, so they are made only for findings.
-func judge(ctx context.Context, out Outcome, p Program, stories bool) ([]broken, error) {
-	var x explainer
-	defer x.close()
-	return x.judge(ctx, out, p, stories)
-}
-
-// judge is the function judge with a node shared by the explanations of many outcomes.
 func (x *explainer) judge(ctx context.Context, out Outcome, p Program, stories bool) ([]broken, error) {
 	if out.Unexplorable {
 		return nil, nil

@@ -276,14 +276,15 @@ func sha1hex(l *lua.LState) int {
 
 // eval implements EVAL source numkeys key … arg …, and EVALSHA with a digest instead of the source.
 func (n *node) eval(s *session, byDigest bool, args []string) {
-	source, ok := args[0], true
-	sha := n.lua.digest(source)
-	if byDigest {
-		sha = strings.ToLower(args[0])
-		if source, ok = n.scripts[sha]; !ok {
-			s.peer.WriteError("NOSCRIPT No matching script. Please use EVAL.")
-			return
-		}
+	if !byDigest {
+		n.runScript(s, n.lua.digest(args[0]), args[0], args[1:])
+		return
+	}
+	sha := strings.ToLower(args[0])
+	source, known := n.scripts[sha]
+	if !known {
+		s.peer.WriteError("NOSCRIPT No matching script. Please use EVAL.")
+		return
 	}
 	n.runScript(s, sha, source, args[1:])
 }
