@@ -512,8 +512,8 @@ func isSide(word string) bool {
 
 // notInteger reports whether a text parses as a whole number here but not in Redis, such as 010.
 func notInteger(text string) bool {
-	number, err := strconv.ParseInt(text, 10, 64)
-	return err == nil && strconv.FormatInt(number, 10) != text
+	_, err := strconv.ParseInt(text, 10, 64)
+	return err == nil && text != "0" && (text[0] == '+' || strings.TrimPrefix(text, "-")[0] == '0')
 }
 
 // overflows reports whether a whole number, or none for 0, leaves the numbers of 64 bits when another is added.

@@ -92,9 +92,13 @@ func (w *world) apply(o option) {
 // affectsNodeOnly reports whether an option is a request that wakes no goroutine, and none wakes by itself before it: no fault strikes at the request
 // or at a reply, no sleep ends, no reader gives up, and no client waits by a timer of its own.
 func (w *world) affectsNodeOnly(o option) bool {
-	return o.kind == deliverRequest && !w.bounds.Instant && !o.request().doomed && w.noSubscribers == 0 &&
-		(w.expiry.IsZero() || w.expiry.After(w.clock().Add(tick))) && !w.director.Plan().WatchesMessages(0, faults.Answered, faults.Returning) &&
-		!slices.ContainsFunc(w.clients, (*client).mayHaveTimer)
+	if o.kind != deliverRequest || w.bounds.Instant || o.request().doomed || w.noSubscribers > 0 {
+		return false
+	}
+	soon := w.clock().Add(tick)
+	due := func(t time.Time) bool { return !t.After(soon) }
+	return (w.expiry.IsZero() || !due(w.expiry)) && !slices.ContainsFunc(w.sleeps, due) && !slices.ContainsFunc(w.clients, (*client).mayHaveTimer) &&
+		!w.director.Plan().WatchesMessages(0, faults.Answered, faults.Returning)
 }
 
 // mayHaveTimer reports whether a client may wait by a timer that the driver does not know: it neither sleeps by its clock nor waits for a reply.

@@ -62,8 +62,9 @@ type world struct {
 	timer       *time.Timer   // the driver's own; set whenever it waits
 	ahead       atomic.Int64  // nanoseconds that have passed for the driver and not yet in the bubble; see drive
 	sleeps      []time.Time   // when the clients' sleeps end
-	expiry      time.Time     // no sleep ends and no reader gives up earlier; zero if there is none
-	sooner      chan struct{} // cap 1: signals the driver that expiry is earlier
+	expiry      time.Time     // no waiting reader gives up earlier; zero if there is none
+	wakes       time.Time     // when the driver, which waits, goes on by itself; zero if it does not wait
+	sooner      chan struct{} // cap 1: signals it that a reader gives up earlier
 	timers      []timer       // scheduled calls by the driver, soonest first
 	cut         map[cutKey]bool
 	healed      chan struct{} // closed and replaced when a cut is healed
@@ -146,7 +147,7 @@ func (w *world) pass(d time.Duration, until <-chan struct{}) (yielded bool) {
 	end := w.clock().Add(d)
 	w.ahead.Store(0)
 	for {
-		if w.sleepUntil(w.nextExpiry(end), until) {
+		if w.sleepUntil(end, until) {
 			return true
 		}
 		synctest.Wait()
@@ -157,32 +158,36 @@ func (w *world) pass(d time.Duration, until <-chan struct{}) (yielded bool) {
 	}
 }
 
-// sleepUntil waits for an instant, or for the channel, and reports whether that yielded something. It returns early when the expiry comes forward.
-func (w *world) sleepUntil(t time.Time, until <-chan struct{}) bool {
+// sleepUntil waits for an instant, at most until the expiry, or for the channel, and reports whether that yielded something.
+func (w *world) sleepUntil(t time.Time, until <-chan struct{}) (yielded bool) {
+	w.mu.Lock()
+	if !w.expiry.IsZero() && w.expiry.Before(t) {
+		t = w.expiry
+	}
 	d := time.Until(t)
 	if d <= tick && until == nil {
+		w.mu.Unlock()
 		time.Sleep(d) // takes less time than a timer
 		return false
 	}
+	w.wakes = t
+	w.mu.Unlock()
 	w.timer.Reset(d)
-	defer w.timer.Stop()
 	select {
 	case <-until:
-		return true
+		yielded = true
 	case <-w.sooner:
 	case <-w.timer.C:
 	}
-	return false
-}
-
-// nextExpiry returns the instant at which a waiting reader may have to give up, at most end.
-func (w *world) nextExpiry(end time.Time) time.Time {
+	w.timer.Stop()
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.expiry.IsZero() || end.Before(w.expiry) {
-		return end
+	w.wakes = time.Time{}
+	select {
+	case <-w.sooner: // it came meanwhile
+	default:
 	}
-	return w.expiry
+	w.mu.Unlock()
+	return yielded
 }
 
 // endReads wakes the readers whose deadline has come.
@@ -194,9 +199,6 @@ func (w *world) endReads() {
 		return
 	}
 	w.expiry = time.Time{}
-	for _, end := range w.sleeps {
-		w.expect(end)
-	}
 	for _, cn := range w.conns {
 		if !cn.waiting || cn.expires.IsZero() {
 			continue
@@ -211,12 +213,15 @@ func (w *world) endReads() {
 	synctest.Wait()
 }
 
-// expect records that a sleep ends or a reader gives up at an instant.
+// expect records that a reader gives up at an instant.
 func (w *world) expect(at time.Time) {
 	if !w.expiry.IsZero() && !at.Before(w.expiry) {
 		return
 	}
 	w.expiry = at
+	if !at.Before(w.wakes) {
+		return
+	}
 	select {
 	case w.sooner <- struct{}{}:
 	default:
@@ -230,7 +235,6 @@ func (c *client) beginSleep(end time.Time) {
 	defer w.mu.Unlock()
 	c.asleep++
 	w.sleeps = append(w.sleeps, end)
-	w.expect(end)
 }
 
 // endSleep is called, under w.mu, when that sleep is over.
