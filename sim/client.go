@@ -38,6 +38,7 @@ type client struct {
 	err              error            // what the workload returned
 	dialled          int              // number of dials so far
 	sent             int              // number of commands so far
+	asleep           int              // number of its goroutines that sleep by its clock
 	messages         map[int]int      // number of messages to its subscribers so far, by node
 
 	open          []history.Operation // begun, not yet added; innermost last
@@ -57,8 +58,20 @@ func (c *client) access() workloads.Access {
 	w := c.world
 	return workloads.Access{
 		Addrs: w.addrs, StoreAddr: nodeAddr(w.storeIndex()), Dial: c.dial, Clock: c, Timeline: w.timeline,
-		At: c.at, Record: c, Seed: workloads.ClientSeed(w.program.Seed, c.index), Timeout: w.program.Timeout, Buffer: connBuffer, Pool: upstream.NobodyWaits(w.program.Topology == impls.Independent),
+		At: c.at, Record: c, Seed: workloads.ClientSeed(w.program.Seed, c.index), Timeout: w.program.Timeout, Buffer: connBuffer, Pool: w.program.pool(),
 	}
+}
+
+// pool returns a size at which no caller of a connection pool waits. A lock on several masters leaves requests without replies in every round, each for
+// as long as the time-out; a pool of many connections takes long to make.
+func (p Program) pool() int {
+	usual := upstream.NobodyWaits(false)
+	if p.Topology != impls.Independent {
+		return usual
+	}
+	const perRound = 8 // requests to one master, at least twice as many as any lock sends
+	rounds := cmp.Or(p.Timeout, 3*time.Second) / p.Poll
+	return min(usual+perRound*int(rounds), upstream.NobodyWaits(true))
 }
 
 // connBuffer is enough, in bytes, for every request and reply of a lock; a longer one is read in pieces.
@@ -183,7 +196,9 @@ func (c *client) Now() time.Time { return time.Now().Add(c.skew) }
 // the client. While the client is stopped, a sleep does not return; when it is dead, a sleep returns at once.
 func (c *client) Sleep(ctx context.Context, d time.Duration) error {
 	if d > 0 {
-		t := time.NewTimer(c.ownInstant(d))
+		end := time.Now().Add(c.ownInstant(d))
+		c.beginSleep(end)
+		t := time.NewTimer(time.Until(end))
 		defer t.Stop()
 		select {
 		case <-t.C:
@@ -192,6 +207,7 @@ func (c *client) Sleep(ctx context.Context, d time.Duration) error {
 		}
 		c.world.mu.Lock()
 		c.observe(0, uint64(d))
+		c.endSleep(end)
 		c.world.wakeDriver()
 		c.world.mu.Unlock()
 	}

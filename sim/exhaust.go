@@ -149,7 +149,7 @@ func (e *exhaust) prefix() []int {
 // changed. Types that a node cannot copy, such as streams, are refused anyway: see exact. With 64 bits, two of a million states collide with a
 // probability of 1 in 40 million.
 func (w *world) state() (h uint64, ok bool) {
-	now := time.Now()
+	now := w.clock()
 	h = mix(mix(hashStart, uint64(w.now())), uint64(w.waited))
 	for _, n := range w.nodes {
 		h = mix(mix(h, n.copy(now).digest()), n.condition(w))
@@ -322,7 +322,7 @@ func (w *world) noteState(what string, client string, node int) {
 // perform runs a command at a connection's node, and records for states the order of commands that change data.
 func (w *world) perform(cn *conn, args []string) (reply []byte) {
 	w.watching(cn, args, func() []byte {
-		reply = cn.server.execute(cn.session, args, time.Now())
+		reply = cn.server.execute(cn.session, args, w.clock())
 		if w.bounds.Instant {
 			reply = slices.Clone(reply) // copying the data uses the node
 		}
@@ -347,7 +347,7 @@ func (w *world) watching(cn *conn, args []string, run func() (reply []byte)) {
 		run()
 		return
 	}
-	n, now, what := cn.server, time.Now(), hashArgs(args)
+	n, now, what := cn.server, w.clock(), hashArgs(args)
 	before := n.copy(now).digest()
 	cn.history = mixText(mix(cn.history, what), run())
 	if n.copy(now).digest() != before {

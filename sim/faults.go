@@ -66,7 +66,7 @@ func (w *world) resumeClient(c *client) {
 	c.paused = false
 	conns := slices.DeleteFunc(slices.Clone(w.conns), func(cn *conn) bool { return cn.client != c })
 	w.inTurn(conns, func(cn *conn) {
-		cn.giveUp(time.Now())
+		cn.giveUp(w.clock())
 		for len(cn.replies) > 0 && w.canAnswer(cn) && cn.replies[0].free() {
 			r := takeFirst(&cn.replies)
 			if r.ofHandshake() {
@@ -200,7 +200,7 @@ func (w *world) onItsWay(bytes int, free *time.Time) (held time.Time) {
 	if w.slow == (slowness{}) {
 		return time.Time{}
 	}
-	now := time.Now()
+	now := w.clock()
 	held = now.Add(w.slow.delay)
 	if w.slow.rate > 0 {
 		if free.Before(now) {
@@ -400,7 +400,7 @@ func (w *world) KillServer(_ context.Context, node int) error {
 	if err != nil {
 		return err
 	}
-	n.had, n.kept = n.copy(time.Now()), w.saved(n)
+	n.had, n.kept = n.copy(w.clock()), w.saved(n)
 	n.down, n.paused = true, false
 	w.dropConns(n)
 	w.disconnected(n)
@@ -412,7 +412,7 @@ func (w *world) RestartServer(_ context.Context, node int) (history.Effect, erro
 	n := w.nodes[node]
 	n.down = false
 	clear(n.scripts)
-	n.load(n.kept, time.Now())
+	n.load(n.kept, w.clock())
 	if w.program.Topology == impls.Replicated {
 		w.reconnected()
 	}
@@ -462,7 +462,7 @@ func (w *world) JumpClock(_ context.Context, node int, by time.Duration) (e hist
 	if err != nil {
 		return e, err
 	}
-	n.jump(time.Now(), by)
+	n.jump(w.clock(), by)
 	return history.Effect{Node: w.address(node), What: history.ClockSet, By: int64(by), Turn: n.turn, Known: true}, nil
 }
 
@@ -472,13 +472,13 @@ func (w *world) DriftClock(_ context.Context, node int, rate float64) (e history
 	if err != nil {
 		return e, err
 	}
-	n.setRate(time.Now(), rate)
+	n.setRate(w.clock(), rate)
 	return history.Effect{Node: w.address(node), What: history.ClockRate, PPM: int64((rate - 1) * 1e6), Turn: n.turn, Known: true}, nil
 }
 
 // SetClockRight sets a node's clock to the true time.
 func (w *world) SetClockRight(_ context.Context, node int) ([]history.Effect, error) {
-	n, now := w.nodes[node], time.Now()
+	n, now := w.nodes[node], w.clock()
 	off := n.clock.now(now).Sub(now)
 	n.setRight(now)
 	return []history.Effect{{Node: w.address(node), What: history.ClockRate, Turn: n.turn, Known: true},
@@ -503,7 +503,7 @@ func (w *world) DeleteKeys(_ context.Context, node int) (e history.Effect, err e
 	if err != nil {
 		return e, err
 	}
-	n.tick(time.Now())
+	n.tick(w.clock())
 	db := n.redis.DB(0)
 	keys := db.Keys()
 	if len(keys) == 0 {

@@ -35,13 +35,6 @@ func (b broken) key() string { return string(b.Property) + "/" + string(b.Cause)
 
 // judge returns the violations of an outcome. A panic and a client that does not end violate progress; goroutines left behind violate hygiene.
 // stories asks for the stories, which take longer than the schedule itself, so they are made only for findings.
-func judge(ctx context.Context, out Outcome, p Program, stories bool) ([]broken, error) {
-	var x explainer
-	defer x.close()
-	return x.judge(ctx, out, p, stories)
-}
-
-// judge is the function judge with a node shared by the explanations of many outcomes.
 func (x *explainer) judge(ctx context.Context, out Outcome, p Program, stories bool) ([]broken, error) {
 	if out.Unexplorable {
 		return nil, nil
@@ -71,6 +64,17 @@ func (x *explainer) judge(ctx context.Context, out Outcome, p Program, stories b
 	}
 	all = append(all, unshown...)
 	return except(all, out.Windows, p.Variant.Traits.Fenced), nil
+}
+
+// find judges an outcome with stories and returns the violation with a key; the zero broken if there is none.
+func (x *explainer) find(ctx context.Context, out Outcome, p Program, key string) (broken, error) {
+	all, err := x.judge(ctx, out, p, true)
+	for _, b := range all {
+		if b.key() == key {
+			return b, err
+		}
+	}
+	return broken{}, err
 }
 
 func first(names []string) string {
@@ -407,4 +411,91 @@ func (x *explainer) close() {
 	if x.server != nil {
 		x.server.Close()
 	}
+}
+
+// storyLine is one line of a story before lines are joined.
+type storyLine struct {
+	at    int64
+	text  string
+	same  string // consecutive lines with the same text here are joined
+	times int
+}
+
+// story returns an outcome as numbered lines, up to an instant: every command with its reply, every fault, every client that enters or leaves.
+// Repeated refusals are one line.
+func (o Outcome) story(until int64) []string {
+	var lines []storyLine
+	for _, c := range o.Commands {
+		lines = append(lines, commandLine(c))
+	}
+	for _, w := range o.Windows {
+		lines = append(lines, windowLines(w)...)
+	}
+	for _, op := range o.Ops {
+		if op.Op == history.Use {
+			lines = append(lines, storyLine{at: op.Call, text: op.Client + " is inside its critical section"})
+		}
+	}
+	lines = slices.DeleteFunc(lines, func(l storyLine) bool { return l.at > until })
+	slices.SortStableFunc(lines, func(a, b storyLine) int { return int(a.at - b.at) })
+	return numbered(joined(lines))
+}
+
+func commandLine(c history.Command) storyLine {
+	reply := c.Reply
+	if c.Replied == 0 {
+		reply = "no reply is seen"
+	}
+	args := make([]string, len(c.Args))
+	for i, a := range c.Args {
+		args[i] = short(a)
+	}
+	text := fmt.Sprintf("%s: %s %s = %s", c.Client, c.Name, strings.Join(args, " "), reply)
+	return storyLine{at: c.Sent, text: text, same: c.Client + c.Name + reply}
+}
+
+// short truncates long words such as tokens.
+func short(s string) string {
+	if len(s) > 20 {
+		return s[:8] + "…"
+	}
+	return s
+}
+
+func windowLines(w history.Window) []storyLine {
+	who := w.Client
+	if who == "" && w.Node >= 0 {
+		who = fmt.Sprintf("n%d", w.Node+1)
+	}
+	begin := storyLine{at: w.Start, text: strings.TrimSpace(who + " " + w.Fault)}
+	if w.End <= w.Start {
+		return []storyLine{begin}
+	}
+	return []storyLine{begin, {at: w.End, text: strings.TrimSpace(who+" "+w.Fault) + " is over"}}
+}
+
+// joined merges equal neighbours into one line.
+func joined(lines []storyLine) []storyLine {
+	var out []storyLine
+	for _, l := range lines {
+		l.times = 1
+		if last := len(out) - 1; last >= 0 && l.same != "" && out[last].same == l.same {
+			out[last].times++
+			continue
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+func numbered(lines []storyLine) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		again := ""
+		if l.times > 1 {
+			again = fmt.Sprintf(" (%d times)", l.times)
+		}
+		out[i] = fmt.Sprintf("%2d. %8.3f s  %s%s", i+1, time.Duration(l.at).Seconds(), l.text, again)
+	}
+	return out
 }

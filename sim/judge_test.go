@@ -16,6 +16,13 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
+// judge judges one outcome.
+func judge(ctx context.Context, out Outcome, p Program, stories bool) ([]broken, error) {
+	var x explainer
+	defer x.close()
+	return x.judge(ctx, out, p, stories)
+}
+
 // TestWhatNoOperationShowsIsFound: a stuck waiter, one that ignores its context, one that sends requests endlessly at one instant, or every microsecond, and a watchdog
 // that outlives the hold, whether or not it reports its renewals.
 func TestWhatNoOperationShowsIsFound(t *testing.T) {

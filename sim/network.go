@@ -44,6 +44,7 @@ type conn struct {
 	readBy  time.Time
 	writeBy time.Time
 	waiting bool          // a reader waits for bytes
+	expires time.Time     // when it gives up; zero means never
 	changed chan struct{} // cap 1: signals a change to a waiting reader
 	alias   int           // of its requests in the record
 	inUse   int           // requests without a reply; while there are any, the alias is taken
@@ -52,8 +53,7 @@ type conn struct {
 	watches bool          // the node watches keys for it
 	seen    int           // number of the primary's writes at the connection's last command
 
-	sentUntil, givenUntil time.Time   // when a limited connection has passed what is on it, each way
-	timer                 *time.Timer // of the reader, of which there is one at a time; nil until it first waits
+	sentUntil, givenUntil time.Time // when a limited connection has passed what is on it, each way
 }
 
 var _ net.Conn = (*conn)(nil)
@@ -126,8 +126,9 @@ func (cn *conn) send(r resp.Request) {
 	if cn.client.tokens != nil {
 		cn.client.tokens.rename(args)
 	}
-	q := &request{conn: cn, name: strings.ToUpper(args[0]), args: args}
 	cn.last = hashArgs(args)
+	args[0] = strings.ToUpper(args[0])
+	q := &request{conn: cn, name: args[0], args: args}
 	if cn.opens(q.name) {
 		q.handshake = true
 		cn.requests = append(cn.requests, q)
@@ -175,57 +176,40 @@ func texts(r resp.Request) []string {
 // stopped client later finds in its socket what came meanwhile.
 func (cn *conn) Read(b []byte) (int, error) {
 	for {
-		n, wait, err := cn.take(b)
+		n, err := cn.take(b)
 		if n > 0 || err != nil {
 			return n, err
 		}
-		if wait < 0 {
-			<-cn.changed
-			continue
-		}
-		cn.waitAtMost(wait)
+		<-cn.changed
 	}
 }
 
-// waitAtMost waits for a change, or until d is over.
-func (cn *conn) waitAtMost(d time.Duration) {
-	if cn.timer == nil {
-		cn.timer = time.NewTimer(d)
-	} else {
-		cn.timer.Reset(d)
-	}
-	defer cn.timer.Stop()
-	select {
-	case <-cn.changed:
-	case <-cn.timer.C:
-	}
-}
-
-// take reads without waiting; wait is how long to wait at most if there is nothing, negative for ever.
-func (cn *conn) take(b []byte) (n int, wait time.Duration, err error) {
+// take reads without waiting. If there is nothing to read, the driver signals a change, or the deadline.
+func (cn *conn) take(b []byte) (n int, err error) {
 	cn.world.mu.Lock()
 	defer cn.world.mu.Unlock()
 	switch {
 	case cn.client.crashed:
-		return 0, 0, cn.opError("read", impls.ErrCrashed)
+		return 0, cn.opError("read", impls.ErrCrashed)
 	case cn.shut:
-		return 0, 0, cn.opError("read", net.ErrClosed)
+		return 0, cn.opError("read", net.ErrClosed)
 	case len(cn.arrived) > 0:
 		n = copy(b, cn.arrived)
 		cn.arrived = slices.Delete(cn.arrived, 0, n)
-		return n, 0, nil
+		return n, nil
 	case cn.lost != nil:
-		return 0, 0, cn.lost
+		return 0, cn.lost
 	case cn.readBy.IsZero(), cn.client.paused:
-		cn.waiting = true
-		return 0, -1, nil
+		cn.waiting, cn.expires = true, time.Time{}
+		return 0, nil
 	}
-	wait = time.Until(cn.readBy.Add(lateness(cn.client.index, cn.node, cn.last)))
-	if wait <= 0 {
-		return 0, 0, cn.opError("read", os.ErrDeadlineExceeded)
+	cn.expires = cn.readBy.Add(lateness(cn.client.index, cn.node, cn.last))
+	if !cn.expires.After(time.Now()) {
+		return 0, cn.opError("read", os.ErrDeadlineExceeded)
 	}
 	cn.waiting = true
-	return 0, wait, nil
+	cn.world.expect(cn.expires)
+	return 0, nil
 }
 
 // unusable returns the error of a connection that cannot be written to any more.
@@ -393,15 +377,14 @@ func (cn *conn) freeAlias(q *request) {
 
 // nextAlias returns the lowest free alias between the client and the node.
 func (cn *conn) nextAlias() int {
-	for alias := 0; ; alias++ {
-		taken := false
-		for _, o := range cn.world.conns {
-			taken = taken || o.place() == cn.place() && o.inUse > 0 && o.alias == alias
-		}
-		if !taken {
-			return alias
-		}
+	busy := func(alias int) bool {
+		return slices.ContainsFunc(cn.world.conns, func(o *conn) bool { return o.inUse > 0 && o.alias == alias && o.place() == cn.place() })
 	}
+	alias := 0
+	for busy(alias) {
+		alias++
+	}
+	return alias
 }
 
 // place returns a number that identifies the connection's client and node.

@@ -328,11 +328,7 @@ var _ explain.Server = (*Server)(nil)
 func (s *Server) Load(at time.Time, values map[string]*explain.Value) {
 	d := dataset{entries: make([]entry, 0, len(values))}
 	for key, v := range values {
-		e := entry{key: key, kind: v.Kind, text: v.Text, fields: v.Fields, items: v.Items, scores: v.Scores}
-		if v.Expires != 0 {
-			e.expires = time.Unix(0, v.Expires)
-		}
-		d.entries = append(d.entries, e)
+		d.entries = append(d.entries, entry{key, *v})
 	}
 	slices.SortFunc(d.entries, func(a, b entry) int { return cmp.Compare(a.key, b.key) })
 	s.node.load(d, at)
@@ -347,12 +343,8 @@ func (s *Server) Value(key string) *explain.Value {
 	if !db.Exists(key) {
 		return nil
 	}
-	e := entryOf(db, key, s.at)
-	v := &explain.Value{Kind: e.kind, Text: e.text, Fields: e.fields, Items: e.items, Scores: e.scores}
-	if !e.expires.IsZero() {
-		v.Expires = e.expires.UnixNano()
-	}
-	return v
+	v := valueOf(db, key, s.at)
+	return &v
 }
 
 // dataset is a copy of all data of a node, with the instants (by the node's own clock) at which keys expire, as Redis writes them to disk and to
@@ -363,14 +355,10 @@ type dataset struct {
 	turn    uint64 // of the last command or deletion that the node had executed
 }
 
+// entry is a key with its value.
 type entry struct {
-	key     string
-	kind    string
-	text    string
-	fields  map[string]string
-	items   []string
-	scores  map[string]float64
-	expires time.Time // zero = never
+	key string
+	explain.Value
 }
 
 // copy reads all data of the node at bubble time t.
@@ -380,36 +368,36 @@ func (n *node) copy(t time.Time) dataset {
 	own := n.clock.now(t)
 	d := dataset{at: t, turn: n.turn}
 	for _, key := range db.Keys() {
-		d.entries = append(d.entries, entryOf(db, key, own))
+		d.entries = append(d.entries, entry{key, valueOf(db, key, own)})
 	}
 	return d
 }
 
-// entryOf reads one key at a node's own time.
-func entryOf(db *miniredis.RedisDB, key string, own time.Time) entry {
-	e := entry{key: key, kind: db.Type(key)}
-	switch e.kind {
+// valueOf reads one key at a node's own time.
+func valueOf(db *miniredis.RedisDB, key string, own time.Time) explain.Value {
+	v := explain.Value{Kind: db.Type(key)}
+	switch v.Kind {
 	case "string":
-		e.text, _ = db.Get(key)
+		v.Text, _ = db.Get(key)
 	case "hash":
 		names, _ := db.HKeys(key)
-		e.fields = make(map[string]string, len(names))
+		v.Fields = make(map[string]string, len(names))
 		for _, f := range names {
-			e.fields[f] = db.HGet(key, f)
+			v.Fields[f] = db.HGet(key, f)
 		}
 	case "list":
-		e.items, _ = db.List(key)
-		e.items = slices.Clone(e.items)
+		v.Items, _ = db.List(key)
+		v.Items = slices.Clone(v.Items)
 	case "set":
-		e.items, _ = db.Members(key)
+		v.Items, _ = db.Members(key)
 	case "zset":
 		scores, _ := db.SortedSet(key)
-		e.scores = maps.Clone(scores) // miniredis returns its own map
+		v.Scores = maps.Clone(scores) // miniredis returns its own map
 	}
 	if left := db.TTL(key); left > 0 {
-		e.expires = own.Add(left)
+		v.Expires = own.Add(left).UnixNano()
 	}
-	return e
+	return v
 }
 
 // load replaces all data of the node by a copy, leaving out what has expired meanwhile.
@@ -419,27 +407,27 @@ func (n *node) load(d dataset, t time.Time) {
 	db := n.redis.DB(0)
 	own := n.clock.now(t)
 	for _, e := range d.entries {
-		if !e.expires.IsZero() && !e.expires.After(own) {
+		if e.Expires != 0 && e.Expires <= own.UnixNano() {
 			continue
 		}
-		switch e.kind {
+		switch e.Kind {
 		case "string":
-			_ = db.Set(e.key, e.text) // fails only for a key of another type, and the node is empty
+			_ = db.Set(e.key, e.Text) // fails only for a key of another type, and the node is empty
 		case "hash":
-			for _, f := range slices.Sorted(maps.Keys(e.fields)) {
-				db.HSet(e.key, f, e.fields[f])
+			for _, f := range slices.Sorted(maps.Keys(e.Fields)) {
+				db.HSet(e.key, f, e.Fields[f])
 			}
 		case "list":
-			_, _ = db.Push(e.key, e.items...)
+			_, _ = db.Push(e.key, e.Items...)
 		case "set":
-			_, _ = n.redis.SetAdd(e.key, e.items...)
+			_, _ = n.redis.SetAdd(e.key, e.Items...)
 		case "zset":
-			for _, m := range slices.Sorted(maps.Keys(e.scores)) {
-				_, _ = db.ZAdd(e.key, e.scores[m], m)
+			for _, m := range slices.Sorted(maps.Keys(e.Scores)) {
+				_, _ = db.ZAdd(e.key, e.Scores[m], m)
 			}
 		}
-		if !e.expires.IsZero() {
-			db.SetTTL(e.key, e.expires.Sub(own))
+		if e.Expires != 0 {
+			db.SetTTL(e.key, time.Unix(0, e.Expires).Sub(own))
 		}
 	}
 }
@@ -459,7 +447,7 @@ func (d dataset) lostTo(later dataset) (kept, lost []string) {
 // holdsAs reports whether two nodes have the same keys with the same values, whatever their expiry times.
 func (d dataset) holdsAs(other dataset) bool {
 	return slices.EqualFunc(d.entries, other.entries, func(a, b entry) bool {
-		a.expires, b.expires = time.Time{}, time.Time{}
+		a.Expires, b.Expires = 0, 0
 		return reflect.DeepEqual(a, b)
 	})
 }
@@ -468,17 +456,17 @@ func (d dataset) holdsAs(other dataset) bool {
 func (d dataset) digest() uint64 {
 	h := uint64(hashStart)
 	for _, e := range d.entries {
-		h = mixText(mixText(mixText(h, e.key), e.kind), e.text)
-		for _, f := range slices.Sorted(maps.Keys(e.fields)) {
-			h = mixText(mixText(h, f), e.fields[f])
+		h = mixText(mixText(mixText(h, e.key), e.Kind), e.Text)
+		for _, f := range slices.Sorted(maps.Keys(e.Fields)) {
+			h = mixText(mixText(h, f), e.Fields[f])
 		}
-		for _, i := range e.items {
+		for _, i := range e.Items {
 			h = mixText(h, i)
 		}
-		for _, m := range slices.Sorted(maps.Keys(e.scores)) {
-			h = mix(mixText(h, m), math.Float64bits(e.scores[m]))
+		for _, m := range slices.Sorted(maps.Keys(e.Scores)) {
+			h = mix(mixText(h, m), math.Float64bits(e.Scores[m]))
 		}
-		h = mix(mix(h, uint64(len(e.fields)+len(e.items)+len(e.scores))), instant(e.expires))
+		h = mix(mix(h, uint64(len(e.Fields)+len(e.Items)+len(e.Scores))), uint64(e.Expires))
 	}
 	return h
 }

@@ -121,7 +121,7 @@ func inWorld(t *testing.T, p Program, body func(w *world)) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(*testing.T) {
-		w := &world{program: p, nodes: nodes, start: time.Now(), trace: newTrace(false), activity: make(chan struct{}, 1)}
+		w := &world{program: p, nodes: nodes, start: time.Now(), trace: trace{hash: hashStart}, activity: make(chan struct{}, 1)}
 		for i, n := range nodes {
 			n.index = i
 			n.reset(w.start)

@@ -49,11 +49,10 @@ func listening(set map[string][]*conn, cn *conn) []string {
 
 // forget removes a closed connection.
 func (s *subscriptions) forget(cn *conn) {
-	for _, name := range listening(s.channels, cn) {
-		unsubscribeConn(s.channels, name, cn)
-	}
-	for _, name := range listening(s.patterns, cn) {
-		unsubscribeConn(s.patterns, name, cn)
+	for _, set := range []map[string][]*conn{s.channels, s.patterns} {
+		for _, name := range listening(set, cn) {
+			unsubscribeConn(set, name, cn)
+		}
 	}
 }
 
@@ -77,8 +76,7 @@ func subscribed(set map[string][]*conn, cn *conn) (n int) {
 // subscribe runs SUBSCRIBE, PSUBSCRIBE and their opposites; each channel is confirmed by its own reply.
 func (n *node) subscribe(s *session, name string, channels []string) {
 	set := &n.subs.channels
-	word := map[string]string{"SUBSCRIBE": "subscribe", "UNSUBSCRIBE": "unsubscribe", "PSUBSCRIBE": "psubscribe",
-		"PUNSUBSCRIBE": "punsubscribe"}[name]
+	word := strings.ToLower(name)
 	if name[0] == 'P' {
 		set = &n.subs.patterns
 	}

@@ -5,350 +5,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"path"
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/upstream"
 	"github.com/lockbench/lockbench/workloads"
 )
-
-// Outcome is the result of one schedule.
-type Outcome struct {
-	Header   history.Header
-	Ops      []history.Operation
-	Commands []history.Command
-	Scripts  map[string]string // sources of the scripts that clients sent, by digest; a caller that keeps them copies them
-	Windows  []history.Window
-	Store    map[string]checker.StoreEnds // the guarded store before and after, by key
-	Steps    int                          // events that the scheduler released
-	Virtual  time.Duration                // duration in virtual time
-	Waited   time.Duration                // of that, what the strategy let pass while messages were on their way
-	Hash     uint64                       // of the trace
-	Trace    []string                     // if requested
-	Schedule faults.Schedule              // if requested
-	tape     []deviation
-	Missed   int      // choices of a tape that were not possible
-	Pruned   bool     // abandoned early: its state was known
-	Stuck    []string // clients that had not ended at the horizon
-	Crash    string   // a panic of a client, or clients that never end, with the stack
-	Left     string   // goroutines that the lock left behind for ever
-
-	Lacking      string   // what the lock's connections requested and the simulator lacks, such as CLIENT TRACKING
-	Unexplorable bool     // the lock holds a mutex during a request, as Crash says: not a finding, but it ends the search
-	Loop         []string // what a client repeats without end: its name, and commands
-	Errors       []string // of the workloads, by client, except for placed crashes
-}
-
-// host keeps what outlives a schedule: the nodes.
-type host struct {
-	again      func() // called when a schedule is repeated
-	nodes      []*node
-	known      Catalogue
-	scripts    map[string]string // names of scripts by digest
-	sources    map[string]string // sources of the scripts that clients of any schedule sent, by digest
-	echo       func(Choice)      // called with every choice that is not the default, as it is made; may be nil
-	reportSlow func(string)      // called with the state of a schedule that takes long
-}
-
-// newHost returns a host whose programs name variants of a catalogue; nil means none.
-func newHost(known Catalogue) *host {
-	if known == nil {
-		known = empty{}
-	}
-	names := known.ScriptNames()
-	for _, s := range workloads.Scripts() {
-		names[s.Digest()] = s.Name
-	}
-	return &host{known: known, scripts: names, sources: map[string]string{}, reportSlow: func(string) {}, again: func() {}}
-}
-
-// runner runs one schedule of a program: the host in the simulator, or a world outside.
-type runner interface {
-	run(p Program, s chooser, b Bounds, keepTrace bool) (Outcome, error)
-	catalogue() Catalogue
-}
-
-var _ runner = (*host)(nil)
-
-func (h *host) catalogue() Catalogue { return h.known }
-
-func (h *host) close() {
-	for _, n := range h.nodes {
-		n.close()
-	}
-}
-
-// nodesFor returns n nodes. It must be called outside bubbles.
-func (h *host) nodesFor(n int) ([]*node, error) {
-	for len(h.nodes) < n {
-		one, err := newNode(len(h.nodes))
-		if err != nil {
-			return nil, err
-		}
-		h.nodes = append(h.nodes, one)
-	}
-	return h.nodes[:n], nil
-}
-
-// run runs one schedule of a program.
-func (h *host) run(p Program, s chooser, b Bounds, keepTrace bool) (out Outcome, err error) {
-	p, err = p.resolve(h.known)
-	if err != nil {
-		return Outcome{}, err
-	}
-	nodes, err := h.nodesFor(nodesOf(p) + 1)
-	if err != nil {
-		return Outcome{}, err
-	}
-	w := &world{program: p, strategy: s, bounds: b.withDefaults(p), nodes: nodes, names: h.scripts, sources: h.sources, echo: h.echo, trace: newTrace(keepTrace)}
-	if !w.run(h.reportSlow) {
-		h.nodes = nil // they are the abandoned bubble's
-		out = w.outcome()
-		if out.Unexplorable {
-			return out, nil
-		}
-		return out, h.lookForTimers(p, b, &out)
-	}
-	out = w.outcome()
-	out.Store = w.audit()
-	return out, nil
-}
-
-// nodesOf returns the number of the lock's nodes: both, for a replicated pair.
-func nodesOf(p Program) int {
-	if p.Topology == impls.Replicated {
-		return 2
-	}
-	return p.Nodes
-}
-
-// keepPanic recovers the panic with which synctest reports goroutines left behind. It is deferred.
-func (w *world) keepPanic() {
-	if r := recover(); r != nil {
-		w.left = fmt.Sprintf("%v", r)
-	}
-}
-
-// begin sets up the world; it runs inside the bubble, to which its channels must belong.
-func (w *world) begin() {
-	p := w.program
-	w.start = time.Now()
-	w.activity, w.healed, w.stop = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
-	w.timer = time.NewTimer(0)
-	w.timer.Stop()
-	w.cut = map[cutKey]bool{}
-	w.budget = w.bounds.MaxFaults
-	for i, n := range w.nodes {
-		n.index = i
-		n.reset(w.start)
-		n.lua.random.seed(int32(p.Seed) + int32(i))
-	}
-	if p.Topology == impls.Cluster {
-		join(w.lockNodes())
-	}
-	for i := range p.Nodes {
-		w.addrs = append(w.addrs, nodeAddr(i))
-	}
-	for i := range p.Clients {
-		w.clients = append(w.clients, &client{world: w, index: i, name: "c" + strconv.Itoa(i+1), dead: make(chan struct{}), messages: map[int]int{},
-			ops: make([]history.Operation, 0, usualOps), commands: make([]history.Command, 0, usualOps)})
-	}
-	if p.Variant.Traits.OwnRandom {
-		for i, c := range w.clients {
-			c.tokens = newTokens(workloads.ClientSeed(p.Seed, i))
-		}
-	}
-	if p.Length > 0 {
-		w.after(p.Length, w.lastRound)
-	}
-	w.director = w.newDirector()
-	w.director.Start(context.Background())
-	if err := p.Workload.Prepare(context.Background(), directStore{w.nodes[w.storeIndex()]}, w.program.Config); err != nil {
-		w.crash = "prepare the guarded store: " + err.Error()
-	}
-}
-
-// lastRound stops clients from beginning another round.
-func (w *world) lastRound() {
-	select {
-	case <-w.stop:
-	default:
-		close(w.stop)
-	}
-}
-
-// underFault reports whether a fault is in force.
-func (w *world) underFault() bool {
-	return w.director.InForce()
-}
-
-// usualOps is the usual number of operations, and of commands, of a client in a short schedule.
-const usualOps = 16
-
-// runGuarded runs a client and turns a panic of its goroutine into an outcome.
-func (c *client) runGuarded(ctx context.Context) {
-	defer func() {
-		if r := recover(); r != nil {
-			c.world.mu.Lock()
-			defer c.world.mu.Unlock()
-			c.done = true
-			c.world.crash = fmt.Sprintf("client %s: panic: %v\n%s", c.name, r, debug.Stack())
-			c.world.wakeDriver()
-		}
-	}()
-	c.run(ctx)
-}
-
-// patience is the virtual time that clients get to finish when the world ends before they do.
-const patience = time.Hour
-
-// end stops what still runs: contexts end, connections break, clocks report that the client is dead.
-func (w *world) end(cancel context.CancelFunc, ended <-chan struct{}) {
-	w.mu.Lock()
-	w.virtual = w.now()
-	for _, c := range w.clients {
-		if !c.done {
-			w.stuck = append(w.stuck, c.name)
-			c.abort()
-		}
-	}
-	w.traceOps()
-	for _, c := range w.clients {
-		c.recordClosed = true
-	}
-	w.mu.Unlock()
-	cancel()
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	select {
-	case <-ended:
-	case <-late.C:
-		w.crash = "clients do not end when their contexts, clocks and connections do"
-	}
-	w.settleBackground()
-}
-
-// settleBackground waits for background goroutines of clients that have ended, such as a dial that waits for its deadline.
-func (w *world) settleBackground() {
-	w.mu.Lock()
-	w.gone = true
-	close(w.healed)
-	w.mu.Unlock()
-	time.Sleep(settling)
-	w.mu.Lock()
-	w.healed = make(chan struct{})
-	w.mu.Unlock()
-}
-
-// settling exceeds every default time-out of a Redis client.
-const settling = time.Minute
-
-// closeRecord records the client's pending operations as unfinished, and closes its record.
-func (c *client) closeRecord(why string) {
-	for _, op := range slices.Backward(c.open) {
-		op.Return = c.world.timeline()
-		if op.Op != history.Use {
-			op.Outcome, op.Err = history.Unknown, why
-		}
-		c.record(op)
-	}
-	c.open = nil
-	c.recordClosed = true
-}
-
-// abort makes a stuck client end.
-func (c *client) abort() {
-	c.closeRecord("")
-	c.die()
-	for _, h := range c.moments {
-		if h.pass != nil {
-			close(h.pass)
-		}
-	}
-	c.moments = nil
-}
-
-// outcome collects the results of the world.
-func (w *world) outcome() Outcome {
-	p := w.program
-	out := Outcome{
-		Header:  p.Variant.Header(int64(p.Config.Lease)),
-		Windows: w.director.Windows(), Steps: w.step, Virtual: w.virtual, Waited: w.waited, Hash: w.trace.hash, Trace: w.trace.lines, tape: w.tape,
-		Stuck: w.stuck, Crash: w.crash, Unexplorable: w.unexplorable, Left: w.left, Loop: w.loop, Pruned: w.pruned, Schedule: w.schedule, Scripts: w.sources,
-	}
-	out.Header.Permits, out.Header.Epoch = p.Permits, w.start.UnixNano()
-	if f, ok := w.strategy.(*follow); ok {
-		out.Missed = f.missed + len(f.choices)
-	}
-	for _, n := range w.nodes {
-		out.Lacking = cmp.Or(out.Lacking, n.lacking)
-	}
-	for _, c := range w.clients {
-		out.Ops = append(out.Ops, c.ops...)
-		if c.err != nil && !errors.Is(c.err, impls.ErrCrashed) {
-			out.Errors = append(out.Errors, c.name+": "+c.err.Error())
-		}
-	}
-	for i := range out.Ops {
-		out.Ops[i].ID = uint64(i) + 1
-	}
-	out.Commands = w.commands()
-	history.LinkCommands(out.Ops, out.Commands)
-	return out
-}
-
-// commands merges the clients' commands by the time they were sent, those of one instant by client, node and content.
-func (w *world) commands() []history.Command {
-	var all []history.Command
-	for _, c := range w.clients {
-		all = append(all, c.commands...)
-	}
-	slices.SortStableFunc(all, func(a, b history.Command) int {
-		if a.Sent != b.Sent {
-			return cmp.Compare(a.Sent, b.Sent)
-		}
-		return cmp.Or(cmp.Compare(len(a.Client), len(b.Client)), cmp.Compare(a.Client, b.Client), cmp.Compare(a.Node, b.Node),
-			cmp.Compare(a.Name, b.Name), slices.Compare(a.Args, b.Args))
-	})
-	return all
-}
-
-// audit reads the guarded store at the end.
-func (w *world) audit() map[string]checker.StoreEnds {
-	ends := map[string]checker.StoreEnds{}
-	for key, initial := range w.program.Workload.Guarded(w.program.Config) {
-		if final, err := (directStore{w.nodes[w.storeIndex()]}).Read(context.Background(), key, 0); err == nil {
-			ends[key] = checker.StoreEnds{Initial: &initial, Final: &final}
-		}
-	}
-	return ends
-}
-
-// directStore accesses the guarded store without the network, for filling and auditing it.
-type directStore struct{ node *node }
-
-func (s directStore) name(key string) string {
-	return workloads.StorePrefix(keyPrefix) + "{" + key + "}"
-}
-
-// Read returns the value of a key; 0 when there is none.
-func (s directStore) Read(_ context.Context, key string, _ uint64) (int64, error) {
-	text, err := s.node.redis.DB(0).Get(s.name(key))
-	if err != nil {
-		return 0, nil //nolint:nilerr // a missing key is the value 0
-	}
-	return strconv.ParseInt(text, 10, 64)
-}
-
-// Write stores a value.
-func (s directStore) Write(_ context.Context, key string, value int64, _ uint64) error {
-	return s.node.redis.DB(0).Set(s.name(key), strconv.FormatInt(value, 10))
-}
 
 // Program describes a run: a lock, what its clients do, the servers, and the faults placed in advance. Together with a tape it determines a run
 // completely.
@@ -493,4 +166,536 @@ func DefaultProgram(v impls.Variant) Program {
 		p.Clients = 3
 	}
 	return p
+}
+
+// Outcome is the result of one schedule.
+type Outcome struct {
+	Header   history.Header
+	Ops      []history.Operation
+	Commands []history.Command
+	Scripts  map[string]string // sources of the scripts that clients sent, by digest; a caller that keeps them copies them
+	Windows  []history.Window
+	Store    map[string]checker.StoreEnds // the guarded store before and after, by key
+	Steps    int                          // events that the scheduler released
+	Virtual  time.Duration                // duration in virtual time
+	Waited   time.Duration                // of that, what the strategy let pass while messages were on their way
+	Hash     uint64                       // of the trace
+	Trace    []string                     // if requested
+	Schedule faults.Schedule              // if requested
+	tape     []deviation
+	Missed   int      // choices of a tape that were not possible
+	Pruned   bool     // abandoned early: its state was known
+	Stuck    []string // clients that had not ended at the horizon
+	Crash    string   // a panic of a client, or clients that never end, with the stack
+	Left     string   // goroutines that the lock left behind for ever
+
+	Lacking      string   // what the lock's connections requested and the simulator lacks, such as CLIENT TRACKING
+	Unexplorable bool     // the lock holds a mutex during a request, as Crash says: not a finding, but it ends the search
+	Loop         []string // what a client repeats without end: its name, and commands
+	Errors       []string // of the workloads, by client, except for placed crashes
+}
+
+// host keeps what outlives a schedule: the nodes.
+type host struct {
+	sent       int    // commands in the last schedule: about as many as in the next
+	again      func() // called when a schedule is repeated
+	nodes      []*node
+	known      Catalogue
+	scripts    map[string]string // names of scripts by digest
+	sources    map[string]string // sources of the scripts that clients of any schedule sent, by digest
+	echo       func(Choice)      // called with every choice that is not the default, as it is made; may be nil
+	reportSlow func(string)      // called with the state of a schedule that takes long
+}
+
+// newHost returns a host whose programs name variants of a catalogue; nil means none.
+func newHost(known Catalogue) *host {
+	if known == nil {
+		known = empty{}
+	}
+	names := known.ScriptNames()
+	for _, s := range workloads.Scripts() {
+		names[s.Digest()] = s.Name
+	}
+	return &host{known: known, scripts: names, sources: map[string]string{}, reportSlow: func(string) {}, again: func() {}}
+}
+
+// runner runs one schedule of a program: the host in the simulator, or a world outside.
+type runner interface {
+	run(p Program, s chooser, b Bounds, keepTrace bool) (Outcome, error)
+	catalogue() Catalogue
+}
+
+var _ runner = (*host)(nil)
+
+func (h *host) catalogue() Catalogue { return h.known }
+
+func (h *host) close() {
+	for _, n := range h.nodes {
+		n.close()
+	}
+}
+
+// nodesFor returns n nodes. It must be called outside bubbles.
+func (h *host) nodesFor(n int) ([]*node, error) {
+	for len(h.nodes) < n {
+		one, err := newNode(len(h.nodes))
+		if err != nil {
+			return nil, err
+		}
+		h.nodes = append(h.nodes, one)
+	}
+	return h.nodes[:n], nil
+}
+
+// run runs one schedule of a program.
+func (h *host) run(p Program, s chooser, b Bounds, keepTrace bool) (out Outcome, err error) {
+	p, err = p.resolve(h.known)
+	if err != nil {
+		return Outcome{}, err
+	}
+	nodes, err := h.nodesFor(nodesOf(p) + 1)
+	if err != nil {
+		return Outcome{}, err
+	}
+	w := h.newWorld(p, s, b, nodes)
+	w.echo, w.trace.keep, w.expected = h.echo, keepTrace, h.sent
+	if !w.run(h.reportSlow) {
+		h.nodes = nil // they are the abandoned bubble's
+		out = w.outcome()
+		if out.Unexplorable {
+			return out, nil
+		}
+		return out, h.lookForTimers(p, b, &out)
+	}
+	out = w.outcome()
+	out.Store = w.audit()
+	h.sent = len(out.Commands)
+	return out, nil
+}
+
+func (h *host) newWorld(p Program, s chooser, b Bounds, nodes []*node) *world {
+	return &world{program: p, strategy: s, bounds: b.withDefaults(p), nodes: nodes, names: h.scripts, sources: h.sources, trace: trace{hash: hashStart}}
+}
+
+// nodesOf returns the number of the lock's nodes: both, for a replicated pair.
+func nodesOf(p Program) int {
+	if p.Topology == impls.Replicated {
+		return 2
+	}
+	return p.Nodes
+}
+
+// keepPanic recovers the panic with which synctest reports goroutines left behind. It is deferred.
+func (w *world) keepPanic() {
+	if r := recover(); r != nil {
+		w.left = fmt.Sprintf("%v", r)
+	}
+}
+
+// begin sets up the world; it runs inside the bubble, to which its channels must belong.
+func (w *world) begin() {
+	p := w.program
+	w.start = time.Now()
+	w.activity, w.sooner, w.healed, w.stop = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
+	w.timer = time.NewTimer(0)
+	w.timer.Stop()
+	w.cut = map[cutKey]bool{}
+	w.budget = w.bounds.MaxFaults
+	for i, n := range w.nodes {
+		n.index = i
+		n.reset(w.start)
+		n.lua.random.seed(int32(p.Seed) + int32(i))
+	}
+	if p.Topology == impls.Cluster {
+		join(w.lockNodes())
+	}
+	for i := range p.Nodes {
+		w.addrs = append(w.addrs, nodeAddr(i))
+	}
+	for i := range p.Clients {
+		w.clients = append(w.clients, &client{world: w, index: i, name: "c" + strconv.Itoa(i+1), dead: make(chan struct{}), messages: map[int]int{},
+			ops: make([]history.Operation, 0, usualOps), commands: make([]history.Command, 0, w.expected/p.Clients)})
+	}
+	if p.Variant.Traits.OwnRandom {
+		for i, c := range w.clients {
+			c.tokens = newTokens(workloads.ClientSeed(p.Seed, i))
+		}
+	}
+	if p.Length > 0 {
+		w.after(p.Length, w.lastRound)
+	}
+	w.director = w.newDirector()
+	w.director.Start(context.Background())
+	if err := p.Workload.Prepare(context.Background(), directStore{w.nodes[w.storeIndex()]}, w.program.Config); err != nil {
+		w.crash = "prepare the guarded store: " + err.Error()
+	}
+}
+
+// lastRound stops clients from beginning another round.
+func (w *world) lastRound() {
+	select {
+	case <-w.stop:
+	default:
+		close(w.stop)
+	}
+}
+
+// underFault reports whether a fault is in force.
+func (w *world) underFault() bool {
+	return w.director.InForce()
+}
+
+// usualOps is the usual number of operations of a client in a short schedule.
+const usualOps = 16
+
+// runGuarded runs a client and turns a panic of its goroutine into an outcome.
+func (c *client) runGuarded(ctx context.Context) {
+	defer func() {
+		if r := recover(); r != nil {
+			c.world.mu.Lock()
+			defer c.world.mu.Unlock()
+			c.done = true
+			c.world.crash = fmt.Sprintf("client %s: panic: %v\n%s", c.name, r, debug.Stack())
+			c.world.wakeDriver()
+		}
+	}()
+	c.run(ctx)
+}
+
+// patience is the virtual time that clients get to finish when the world ends before they do.
+const patience = time.Hour
+
+// end stops what still runs: contexts end, connections break, clocks report that the client is dead.
+func (w *world) end(cancel context.CancelFunc, ended <-chan struct{}) {
+	w.mu.Lock()
+	w.virtual = w.now()
+	for _, c := range w.clients {
+		if !c.done {
+			w.stuck = append(w.stuck, c.name)
+			c.abort()
+		}
+	}
+	w.traceOps()
+	for _, c := range w.clients {
+		c.recordClosed = true
+	}
+	w.mu.Unlock()
+	cancel()
+	if !w.pass(patience, ended) {
+		w.crash = "clients do not end when their contexts, clocks and connections do"
+	}
+	w.settleBackground()
+}
+
+// settleBackground waits for background goroutines of clients that have ended, such as a dial that waits for its deadline.
+func (w *world) settleBackground() {
+	w.mu.Lock()
+	w.gone = true
+	close(w.healed)
+	w.mu.Unlock()
+	w.pass(settling, nil)
+	w.mu.Lock()
+	w.healed = make(chan struct{})
+	w.mu.Unlock()
+}
+
+// settling exceeds every default time-out of a Redis client.
+const settling = time.Minute
+
+// closeRecord records the client's pending operations as unfinished, and closes its record.
+func (c *client) closeRecord(why string) {
+	for _, op := range slices.Backward(c.open) {
+		op.Return = c.world.timeline()
+		if op.Op != history.Use {
+			op.Outcome, op.Err = history.Unknown, why
+		}
+		c.record(op)
+	}
+	c.open = nil
+	c.recordClosed = true
+}
+
+// abort makes a stuck client end.
+func (c *client) abort() {
+	c.closeRecord("")
+	c.die()
+	for _, h := range c.moments {
+		if h.pass != nil {
+			close(h.pass)
+		}
+	}
+	c.moments = nil
+}
+
+// outcome collects the results of the world.
+func (w *world) outcome() Outcome {
+	p := w.program
+	out := Outcome{
+		Header:  p.Variant.Header(int64(p.Config.Lease)),
+		Windows: w.director.Windows(), Steps: w.step, Virtual: w.virtual, Waited: w.waited, Hash: w.trace.hash, Trace: w.trace.lines, tape: w.tape,
+		Stuck: w.stuck, Crash: w.crash, Unexplorable: w.unexplorable, Left: w.left, Loop: w.loop, Pruned: w.pruned, Schedule: w.schedule, Scripts: w.sources,
+	}
+	out.Header.Permits, out.Header.Epoch = p.Permits, w.start.UnixNano()
+	if f, ok := w.strategy.(*follow); ok {
+		out.Missed = f.missed + len(f.choices)
+	}
+	for _, n := range w.nodes {
+		out.Lacking = cmp.Or(out.Lacking, n.lacking)
+	}
+	for _, c := range w.clients {
+		out.Ops = append(out.Ops, c.ops...)
+		if c.err != nil && !errors.Is(c.err, impls.ErrCrashed) {
+			out.Errors = append(out.Errors, c.name+": "+c.err.Error())
+		}
+	}
+	for i := range out.Ops {
+		out.Ops[i].ID = uint64(i) + 1
+	}
+	out.Commands = w.commands()
+	history.LinkCommands(out.Ops, out.Commands)
+	return out
+}
+
+// commands merges the clients' commands by the time they were sent, those of one instant by client, node and content.
+func (w *world) commands() []history.Command {
+	all := make([]history.Command, 0, w.sent)
+	for _, c := range w.clients {
+		all = append(all, c.commands...)
+	}
+	slices.SortStableFunc(all, func(a, b history.Command) int {
+		if a.Sent != b.Sent {
+			return cmp.Compare(a.Sent, b.Sent)
+		}
+		return cmp.Or(cmp.Compare(len(a.Client), len(b.Client)), cmp.Compare(a.Client, b.Client), cmp.Compare(a.Node, b.Node),
+			cmp.Compare(a.Name, b.Name), slices.Compare(a.Args, b.Args))
+	})
+	return all
+}
+
+// audit reads the guarded store at the end.
+func (w *world) audit() map[string]checker.StoreEnds {
+	ends := map[string]checker.StoreEnds{}
+	for key, initial := range w.program.Workload.Guarded(w.program.Config) {
+		if final, err := (directStore{w.nodes[w.storeIndex()]}).Read(context.Background(), key, 0); err == nil {
+			ends[key] = checker.StoreEnds{Initial: &initial, Final: &final}
+		}
+	}
+	return ends
+}
+
+// directStore accesses the guarded store without the network, for filling and auditing it.
+type directStore struct{ node *node }
+
+func (s directStore) name(key string) string {
+	return workloads.StorePrefix(keyPrefix) + "{" + key + "}"
+}
+
+// Read returns the value of a key; 0 when there is none.
+func (s directStore) Read(_ context.Context, key string, _ uint64) (int64, error) {
+	text, err := s.node.redis.DB(0).Get(s.name(key))
+	if err != nil {
+		return 0, nil //nolint:nilerr // a missing key is the value 0
+	}
+	return strconv.ParseInt(text, 10, 64)
+}
+
+// Write stores a value.
+func (s directStore) Write(_ context.Context, key string, value int64, _ uint64) error {
+	return s.node.redis.DB(0).Set(s.name(key), strconv.FormatInt(value, 10))
+}
+
+// A bubble settles when each of its goroutines waits for something within the bubble; only then does time pass and the driver go on. Waiting for a
+// mutex does not count. So a lock that waits for a mutex that is never unlocked, or that another of its goroutines holds while it waits for the
+// network, stops time, network and itself. This can only be detected from outside the bubble, in real time.
+//
+// Whether a goroutine that waits for time or the network holds the mutex cannot be seen. So a deadlock is certain only if there is none.
+
+// lookEvery is the real time between two inspections of a bubble that has not ended. A schedule takes milliseconds. A bubble stands still if nothing has
+// happened in it from one inspection to the next, so many times in a row: a machine that is busy may not run a goroutine for a while.
+const (
+	lookEvery = 100 * time.Millisecond
+	looks     = 4
+)
+
+// run runs the world in its own bubble. A bubble that cannot end is abandoned, which is an outcome. synctest.Test needs a *testing.T only to report
+// failures; this one never fails, so an empty one works in any process. slow is called at each inspection with what the goroutines of an unfinished
+// bubble do.
+func (w *world) run(slow func(where string)) (settled bool) {
+	ended := make(chan struct{})
+	go func() { // ends with the bubble, or never if that never settles
+		defer close(ended)
+		defer w.keepPanic()
+		synctest.Test(new(testing.T), func(*testing.T) {
+			number := upstream.OwnBubble()
+			w.bubble.Store(&number)
+			w.runBubble()
+		})
+	}()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	var before standstillReport
+	for still := 0; ; {
+		select {
+		case <-ended:
+			return true
+		case <-look.C:
+		}
+		number := w.bubble.Load()
+		if number == nil {
+			continue
+		}
+		now := lookAtBubble(upstream.Dump(), *number)
+		now.turns = w.turns.Load()
+		if still++; !now.stuck || now != before {
+			still = 0
+		}
+		if before = now; still == looks {
+			w.abandon(now)
+			return false
+		}
+		slow(now.where)
+	}
+}
+
+// abandon turns a bubble that never settles into an outcome. Its goroutines are left as they are.
+func (w *world) abandon(s standstillReport) {
+	if w.mu.TryLock() { // read what was written under it
+		defer w.mu.Unlock()
+	}
+	const limit = "\nin the simulator time and network go on only when nobody waits for a mutex\n"
+	w.unexplorable = s.kept || s.shared
+	switch name := w.program.Variant.Name; {
+	case s.kept:
+		w.crash = name + " keeps a mutex across a request" + limit + s.where
+		return
+	case s.shared:
+		w.crash = name + " waits for a mutex that another client of the process may hold" + limit + s.where
+		return
+	}
+	w.crash = "a goroutine waits for a mutex that stays locked, and none of its client's waits for the network or for time: a deadlock\n" + s.where
+}
+
+// lookForTimers repeats a schedule that ended in a deadlock, along its choices, to see whether the lock had set a timer: the timer might unlock the
+// mutex, and time does not pass. Such a lock cannot be explored, and the result is unknown.
+func (h *host) lookForTimers(p Program, b Bounds, out *Outcome) error {
+	nodes, err := h.nodesFor(nodesOf(p) + 1)
+	if err != nil {
+		return err
+	}
+	h.again()
+	pending, restore := upstream.WatchTimers()
+	defer restore()
+	w := h.newWorld(p, &follow{choices: out.choices(), commands: out.commandNames()}, b, nodes)
+	if w.run(h.reportSlow) {
+		return nil // the deadlock does not recur every time
+	}
+	h.nodes = nil
+	if pending(ofLock) {
+		out.Unexplorable = true
+		out.Crash = p.Variant.Name + " waits for a mutex and has arranged something for later, which may unlock it\nin the simulator time goes on only when nobody waits for a mutex\n" + out.Crash
+	}
+	return nil
+}
+
+// ofLock reports whether a timer created at a stack is the lock's: not the simulator's, the Redis client's, or the deadline of a context.
+func ofLock(frames []string) bool {
+	i := slices.IndexFunc(frames, func(f string) bool { return !strings.HasPrefix(f, "time.") && !strings.HasPrefix(f, "context.After") })
+	if i < 0 {
+		return false
+	}
+	maker := frames[i]
+	return !strings.HasPrefix(maker, "context.") && !strings.Contains(maker, "/redis/go-redis/") &&
+		!strings.Contains(maker, "/sim.(*world).") && !strings.Contains(maker, "/sim.(*conn).") && !strings.Contains(maker, "/sim.(*client).")
+}
+
+// standstillReport describes a bubble that has not ended.
+type standstillReport struct {
+	where string // what its goroutines do; those that keep it from settling come first
+	stuck bool   // no goroutine can go on: all wait, and at least one for a mutex
+	kept  bool   // while a goroutine waits for a mutex, another of its client waits for the network or for time, and may hold it
+	turns uint64 // of the driver so far
+
+	shared bool // a goroutine of any client does: those of one process may share a mutex
+}
+
+// lookAtBubble examines the goroutines of a bubble.
+func lookAtBubble(stacks, bubble string) standstillReport {
+	s := standstillReport{stuck: true}
+	var restless, waiting []string
+	all := dump(upstream.Goroutines(stacks))
+	waits, busy := map[string]bool{}, map[string]bool{} // by client
+	for _, g := range all {
+		if g.Bubble != bubble || g.Drives() {
+			continue
+		}
+		text := g.State + ":\n" + calls(g.Frames)
+		if g.Durable() {
+			waiting = append(waiting, text)
+			busy[all.client(g)] = busy[all.client(g)] || waitsOutside(g)
+			continue
+		}
+		restless = append(restless, text)
+		waits[all.client(g)] = true
+		s.stuck = s.stuck && g.ForMutex()
+	}
+	for client := range waits {
+		some := slices.Contains(slices.Collect(maps.Values(busy)), true)
+		s.kept = s.kept || busy[client] || busy[""] || client == "" && some
+		s.shared = s.shared || some
+	}
+	s.stuck = s.stuck && len(restless) > 0
+	listed := append(restless, waiting...)
+	s.where = strings.Join(listed[:min(len(listed), shownGoroutines)], "\n")
+	return s
+}
+
+// dump is goroutines in the order of the runtime.
+type dump []upstream.Goroutine
+
+// waitsOutside reports whether a goroutine waits for the network or for time.
+func waitsOutside(g upstream.Goroutine) bool {
+	return strings.Contains(g.Frames, "sim.(*conn).") || g.In("sim.(*client).dial") || g.In("sim.(*client).Sleep") || g.In("time.Sleep")
+}
+
+// client returns the number of the client's goroutine that started a goroutine, directly or through others that still exist; else "".
+func (d dump) client(g upstream.Goroutine) string {
+	for range d {
+		if g.In("sim.(*client).runGuarded") {
+			return g.Number
+		}
+		i := slices.IndexFunc(d, func(o upstream.Goroutine) bool { return o.Number == g.Parent })
+		if i < 0 {
+			return ""
+		}
+		g = d[i]
+	}
+	return ""
+}
+
+// What is reported of a standstill.
+const (
+	shownGoroutines = 8
+	shownCalls      = 24 // of a goroutine, innermost first
+)
+
+// calls lists the calls of a stack that are not the runtime's, one per line with its place.
+func calls(frames string) string {
+	var b strings.Builder
+	lines := strings.Split(frames, "\n")
+	for i, listed := 0, 0; i+1 < len(lines) && listed < shownCalls; i += 2 {
+		name := lines[i]
+		if strings.HasPrefix(name, "created by ") {
+			break
+		}
+		if end := strings.LastIndexByte(name, '('); end > 0 {
+			name = name[:end]
+		}
+		if strings.HasPrefix(name, "runtime.") || strings.HasPrefix(name, "internal/") || strings.HasPrefix(name, "sync.") {
+			continue
+		}
+		place, _, _ := strings.Cut(path.Base(strings.TrimSpace(lines[i+1])), " ")
+		b.WriteString("  " + strings.TrimPrefix(name, "github.com/") + " (" + place + ")\n")
+		listed++
+	}
+	return b.String()
 }

@@ -43,6 +43,9 @@ type Tape struct {
 	Steps    []string          `json:"steps,omitempty"` // the story, for people
 }
 
+// key returns "property/cause" of the violation.
+func (t Tape) key() string { return broken{Property: t.Property, Cause: t.Cause}.key() }
+
 // ReadTape reads a tape from JSON.
 func ReadTape(r io.Reader) (Tape, error) {
 	var t Tape
@@ -229,16 +232,10 @@ func (s *Simulator) Breaks(ctx context.Context, t Tape) (bool, []string, error) 
 	if err != nil {
 		return false, nil, err
 	}
-	all, err := judge(ctx, out, p, true)
-	if err != nil {
-		return false, nil, err
-	}
-	for _, b := range all {
-		if b.Property == t.Property && b.Cause == t.Cause {
-			return true, b.Story, nil
-		}
-	}
-	return false, nil, nil
+	var x explainer
+	defer x.close()
+	b, err := x.find(ctx, out, p, t.key())
+	return b.Property != "", b.Story, err
 }
 
 // note adds a step to the schedule of a run whose trace is kept, and returns its number.
@@ -338,8 +335,6 @@ const (
 	hashPrime = 1099511628211
 )
 
-func newTrace(keep bool) trace { return trace{hash: hashStart, keep: keep} }
-
 // mix adds a number to a hash.
 func mix(h, v uint64) uint64 {
 	for range 8 {
@@ -386,20 +381,17 @@ func commandOf(q *request) history.Command {
 	if node == w.storeIndex() {
 		node = storeNode
 	}
-	c := history.Command{Client: q.conn.client.name, Node: node, Sent: q.sent, Name: q.name,
-		Args: make([]string, 0, min(len(args), history.MaxArgs)), Cut: len(args) > history.MaxArgs}
-	for i, a := range args {
-		if i == history.MaxArgs {
-			break
-		}
-		switch {
-		case i == 0 && strings.HasPrefix(q.name, "EVAL"):
-			c.Script, a = w.script(q.name, a)
-		case i == 1 && q.name == "SCRIPT" && strings.EqualFold(args[0], "load"):
-			a = w.source(a)
-		}
+	c := history.Command{Client: q.conn.client.name, Node: node, Sent: q.sent, Name: q.name, Cut: len(args) > history.MaxArgs}
+	c.Args = slices.Clone(args[:min(len(args), history.MaxArgs)])
+	switch {
+	case strings.HasPrefix(q.name, "EVAL") && len(args) > 0:
+		c.Script, c.Args[0] = w.script(q.name, args[0])
+	case q.name == "SCRIPT" && len(args) > 1 && strings.EqualFold(args[0], "load"):
+		c.Args[1] = w.source(args[1])
+	}
+	for i, a := range c.Args {
 		c.Cut = c.Cut || len(a) > history.MaxArg
-		c.Args = append(c.Args, a[:min(len(a), history.MaxArg)])
+		c.Args[i] = a[:min(len(a), history.MaxArg)]
 	}
 	return c
 }
@@ -413,93 +405,6 @@ func replyText(b []byte) string {
 	return r.Line(history.MaxReply)
 }
 
-// storyLine is one line of a story before lines are joined.
-type storyLine struct {
-	at    int64
-	text  string
-	same  string // consecutive lines with the same text here are joined
-	times int
-}
-
-// story returns an outcome as numbered lines, up to an instant: every command with its reply, every fault, every client that enters or leaves.
-// Repeated refusals are one line.
-func (o Outcome) story(until int64) []string {
-	var lines []storyLine
-	for _, c := range o.Commands {
-		lines = append(lines, commandLine(c))
-	}
-	for _, w := range o.Windows {
-		lines = append(lines, windowLines(w)...)
-	}
-	for _, op := range o.Ops {
-		if op.Op == history.Use {
-			lines = append(lines, storyLine{at: op.Call, text: op.Client + " is inside its critical section"})
-		}
-	}
-	lines = slices.DeleteFunc(lines, func(l storyLine) bool { return l.at > until })
-	slices.SortStableFunc(lines, func(a, b storyLine) int { return int(a.at - b.at) })
-	return numbered(joined(lines))
-}
-
-func commandLine(c history.Command) storyLine {
-	reply := c.Reply
-	if c.Replied == 0 {
-		reply = "no reply is seen"
-	}
-	args := make([]string, len(c.Args))
-	for i, a := range c.Args {
-		args[i] = short(a)
-	}
-	text := fmt.Sprintf("%s: %s %s = %s", c.Client, c.Name, strings.Join(args, " "), reply)
-	return storyLine{at: c.Sent, text: text, same: c.Client + c.Name + reply}
-}
-
-// short truncates long words such as tokens.
-func short(s string) string {
-	if len(s) > 20 {
-		return s[:8] + "…"
-	}
-	return s
-}
-
-func windowLines(w history.Window) []storyLine {
-	who := w.Client
-	if who == "" && w.Node >= 0 {
-		who = fmt.Sprintf("n%d", w.Node+1)
-	}
-	begin := storyLine{at: w.Start, text: strings.TrimSpace(who + " " + w.Fault)}
-	if w.End <= w.Start {
-		return []storyLine{begin}
-	}
-	return []storyLine{begin, {at: w.End, text: strings.TrimSpace(who+" "+w.Fault) + " is over"}}
-}
-
-// joined merges equal neighbours into one line.
-func joined(lines []storyLine) []storyLine {
-	var out []storyLine
-	for _, l := range lines {
-		l.times = 1
-		if last := len(out) - 1; last >= 0 && l.same != "" && out[last].same == l.same {
-			out[last].times++
-			continue
-		}
-		out = append(out, l)
-	}
-	return out
-}
-
-func numbered(lines []storyLine) []string {
-	out := make([]string, len(lines))
-	for i, l := range lines {
-		again := ""
-		if l.times > 1 {
-			again = fmt.Sprintf(" (%d times)", l.times)
-		}
-		out[i] = fmt.Sprintf("%2d. %8.3f s  %s%s", i+1, time.Duration(l.at).Seconds(), l.text, again)
-	}
-	return out
-}
-
 // hashArgs returns a hash of a request.
 func hashArgs(args []string) uint64 {
 	h := uint64(hashStart)
@@ -507,4 +412,153 @@ func hashArgs(args []string) uint64 {
 		h = mixText(h, a)
 	}
 	return h
+}
+
+// Shrink minimizes a failing tape: it first searches smaller programs, with fewer clients, rounds, faults and polls, for the violation; then it
+// leaves out choices one after the other. The result violates the same property for the same cause. If ctx ends, the smallest tape so far is the
+// result. A tape whose lock kills its process is returned unchanged.
+func (s *Simulator) Shrink(ctx context.Context, t Tape) (Tape, error) {
+	h := &shrinker{host: s.host, ctx: ctx, best: t, tries: tries}
+	defer h.causes.close()
+	return h.shrink()
+}
+
+func (h *shrinker) shrink() (Tape, error) {
+	for _, smaller := range []func() error{h.program, h.choices, h.waits, h.choices} {
+		if err := smaller(); err != nil {
+			return h.best, err
+		}
+	}
+	return h.best, nil
+}
+
+type shrinker struct {
+	host  runner
+	ctx   context.Context
+	best  Tape
+	tries int // how many schedules of a smaller program are searched for the violation
+
+	causes explainer
+}
+
+// tries is how many schedules of a smaller program the simulator searches.
+const tries = 400
+
+// program searches smaller programs, the smallest first, for the same violation.
+func (h *shrinker) program() error {
+	for _, p := range h.smaller() {
+		if h.ctx.Err() != nil {
+			return nil
+		}
+		found, err := h.search(p)
+		if err != nil || found {
+			return err
+		}
+	}
+	return nil
+}
+
+// smaller lists programs smaller than the best, the smallest first.
+func (h *shrinker) smaller() []Program {
+	var out []Program
+	best := h.best.Program
+	for _, load := range h.loads() {
+		for clients := min(2, best.Clients); clients <= best.Clients; clients++ {
+			for ops := 1; ops <= max(best.Config.Ops, 1); ops++ {
+				for _, poll := range slices.Compact([]time.Duration{max(best.Poll, best.Config.Lease*3/5), best.Poll}) {
+					p := best
+					p.Load, p.Workload = load, nil
+					p.Clients, p.Config.Ops, p.Poll = clients, ops, poll
+					out = append(out, p)
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Program) int { return a.Clients*a.Config.Ops - b.Clients*b.Config.Ops })
+	return out
+}
+
+// loads lists the workloads in which the violation may appear: the bare one is smaller, but has no store to damage.
+func (h *shrinker) loads() []string {
+	own := h.best.Program.Load
+	if own != "counter" || h.best.Property == verdicts.StoreIntegrity {
+		return []string{own}
+	}
+	return []string{"hot", own}
+}
+
+// search looks for the violation in a smaller program, with no more faults than the tape had.
+func (h *shrinker) search(p Program) (bool, error) {
+	p.Faults = slices.DeleteFunc(slices.Clone(p.Faults), func(f faults.Spec) bool { return f.Client > p.Clients })
+	b := h.best.Bounds
+	b.Faults, b.MaxFaults = h.placed()
+	j := searchJob{Program: p, Bounds: b, Strategy: Mixed, Seed: h.best.Program.Seed, Schedules: h.tries, Parts: 1}
+	s, err := newSearch(j, h.host)
+	if err != nil {
+		return false, err
+	}
+	found := false
+	s.found = func(f finding) { h.best, found = f.Tape, true }
+	s.only = func(b broken) bool { return b.key() == h.best.key() }
+	err = s.run(h.ctx)
+	return found, err
+}
+
+// placed returns the faults that the tape's choices placed, by name, and their number.
+func (h *shrinker) placed() (names []string, n int) {
+	for _, c := range h.best.Choices {
+		if f, ok := c.fault(); ok {
+			names = append(names, f)
+			n++
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), n
+}
+
+// choices leaves out unnecessary choices: first halves, then quarters, down to single ones.
+func (h *shrinker) choices() error {
+	for size := (len(h.best.Choices) + 1) / 2; size > 0; size /= 2 {
+		for from := 0; from < len(h.best.Choices) && h.ctx.Err() == nil; {
+			without := slices.Delete(slices.Clone(h.best.Choices), from, min(from+size, len(h.best.Choices)))
+			kept, err := h.try(h.best.Program, without)
+			if err != nil {
+				return err
+			}
+			if !kept {
+				from += size
+			}
+		}
+	}
+	return nil
+}
+
+// waits tries rounds without a pause between them.
+func (h *shrinker) waits() error {
+	p := h.best.Program
+	if p.Config.Pause == 0 {
+		return nil
+	}
+	p.Config.Pause = 0
+	_, err := h.try(p, h.best.Choices)
+	return err
+}
+
+// try runs a program along choices; if the violation is still there, the result is the best so far, without the choices that were not possible.
+func (h *shrinker) try(p Program, choices []Choice) (bool, error) {
+	f := &follow{choices: slices.Clone(choices)}
+	out, err := h.host.run(p, f, h.best.Bounds, false)
+	if err != nil {
+		return false, err
+	}
+	p, err = p.resolve(h.host.catalogue())
+	if err != nil {
+		return false, err
+	}
+	b, err := h.causes.find(context.WithoutCancel(h.ctx), out, p, h.best.key())
+	if err != nil || b.Property == "" {
+		return false, err
+	}
+	h.best = newTape(schedule{p, h.best.Bounds, f}, out, b)
+	return true, nil
 }

@@ -60,6 +60,11 @@ type world struct {
 	step        int
 	activity    chan struct{} // cap 1: signals the driver
 	timer       *time.Timer   // the driver's own; set whenever it waits
+	ahead       atomic.Int64  // nanoseconds that have passed for the driver and not yet in the bubble; see drive
+	sleeps      []time.Time   // when the clients' sleeps end
+	expiry      time.Time     // no waiting reader gives up earlier; zero if there is none
+	wakes       time.Time     // when the driver, which waits, goes on by itself; zero if it does not wait
+	sooner      chan struct{} // cap 1: signals it that a reader gives up earlier
 	timers      []timer       // scheduled calls by the driver, soonest first
 	cut         map[cutKey]bool
 	healed      chan struct{} // closed and replaced when a cut is healed
@@ -72,6 +77,7 @@ type world struct {
 	waits       int
 	waited      time.Duration // total time of the waits
 	sent        int           // commands, by all clients
+	expected    int           // about how many they will be
 	fresh       []*request    // sent, not yet seen by the driver
 	slow        slowness      // of the network
 	owner       string        // owner id of all clients; "" if each has its own
@@ -114,7 +120,10 @@ func (w *world) serverAt(address int) *node {
 	return w.nodes[address]
 }
 
-func (w *world) now() time.Duration { return time.Since(w.start) }
+// clock returns the driver's time: the bubble's and what has passed since.
+func (w *world) clock() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
+
+func (w *world) now() time.Duration { return w.clock().Sub(w.start) }
 
 // timeline returns nanoseconds since the world began. If events take no time, each is a nanosecond after the one before, so that the record has an
 // order.
@@ -126,10 +135,113 @@ func (w *world) spendTick() {
 		w.stamp.Store(w.timeline() + 1)
 		w.timer.Reset(0)
 		<-w.timer.C
-	} else {
-		time.Sleep(tick)
+		synctest.Wait()
+		return
 	}
+	w.pass(tick, nil)
+}
+
+// pass lets time pass until d is over, or until the channel yields something, and reports whether it did. Goroutines with timers due by then run
+// first; readers whose deadline comes are woken.
+func (w *world) pass(d time.Duration, until <-chan struct{}) (yielded bool) {
+	end := w.clock().Add(d)
+	w.ahead.Store(0)
+	for {
+		if w.sleepUntil(end, until) {
+			return true
+		}
+		synctest.Wait()
+		w.endReads()
+		if !time.Now().Before(end) {
+			return false
+		}
+	}
+}
+
+// sleepUntil waits for an instant, at most until the expiry, or for the channel, and reports whether that yielded something.
+func (w *world) sleepUntil(t time.Time, until <-chan struct{}) (yielded bool) {
+	w.mu.Lock()
+	if !w.expiry.IsZero() && w.expiry.Before(t) {
+		t = w.expiry
+	}
+	d := time.Until(t)
+	if d <= tick && until == nil {
+		w.mu.Unlock()
+		time.Sleep(d) // takes less time than a timer
+		return false
+	}
+	w.wakes = t
+	w.mu.Unlock()
+	w.timer.Reset(d)
+	select {
+	case <-until:
+		yielded = true
+	case <-w.sooner:
+	case <-w.timer.C:
+	}
+	w.timer.Stop()
+	w.mu.Lock()
+	w.wakes = time.Time{}
+	select {
+	case <-w.sooner: // it came meanwhile
+	default:
+	}
+	w.mu.Unlock()
+	return yielded
+}
+
+// endReads wakes the readers whose deadline has come.
+func (w *world) endReads() {
+	now := time.Now()
+	w.mu.Lock()
+	if w.expiry.IsZero() || now.Before(w.expiry) {
+		w.mu.Unlock()
+		return
+	}
+	w.expiry = time.Time{}
+	for _, cn := range w.conns {
+		if !cn.waiting || cn.expires.IsZero() {
+			continue
+		}
+		if cn.expires.After(now) {
+			w.expect(cn.expires)
+			continue
+		}
+		cn.wake()
+	}
+	w.mu.Unlock()
 	synctest.Wait()
+}
+
+// expect records that a reader gives up at an instant.
+func (w *world) expect(at time.Time) {
+	if !w.expiry.IsZero() && !at.Before(w.expiry) {
+		return
+	}
+	w.expiry = at
+	if !at.Before(w.wakes) {
+		return
+	}
+	select {
+	case w.sooner <- struct{}{}:
+	default:
+	}
+}
+
+// beginSleep records that a goroutine of the client sleeps until an instant.
+func (c *client) beginSleep(end time.Time) {
+	w := c.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c.asleep++
+	w.sleeps = append(w.sleeps, end)
+}
+
+// endSleep is called, under w.mu, when that sleep is over.
+func (c *client) endSleep(end time.Time) {
+	c.asleep--
+	i := slices.Index(c.world.sleeps, end)
+	c.world.sleeps = slices.Delete(c.world.sleeps, i, i+1)
 }
 
 // wakeDriver wakes the driver.
@@ -167,17 +279,16 @@ func (w *world) enqueue(q *request) {
 	w.wakeDriver()
 }
 
-// enqueueReply makes a reply or a message an event.
+// enqueueReply makes a reply or a message an event. The driver calls it.
 func (w *world) enqueueReply(r *reply) {
 	r.ready = w.step
 	r.held = w.onItsWay(len(r.bytes), &r.conn.givenUntil)
 	r.conn.replies = append(r.conn.replies, r)
-	w.wakeDriver()
 }
 
 // after schedules a call by the driver after d.
 func (w *world) after(d time.Duration, do func()) {
-	t := timer{time.Now().Add(d), do}
+	t := timer{w.clock().Add(d), do}
 	i := len(w.timers)
 	for i > 0 && w.timers[i-1].at.After(t.at) {
 		i--
@@ -196,16 +307,20 @@ func (w *world) runBubble() {
 		synctest.Wait() // one after the other, so that the order in which clients connect does not depend on the runtime
 	}
 	w.drive()
+	w.pass(0, nil)
 	ended := make(chan struct{})
 	go func() { running.Wait(); close(ended) }()
 	w.end(cancel, ended)
 }
 
-// drive performs one event at a time until every client is done.
+// drive performs one event at a time until every client is done. A request that affects only its node wakes no goroutine, so time need not pass for
+// it in the bubble before the next event that does.
 func (w *world) drive() {
-	for w.crash == "" && w.loop == nil {
+	for alone := false; w.crash == "" && w.loop == nil; {
 		w.turns.Add(1)
-		synctest.Wait()
+		if !alone {
+			synctest.Wait()
+		}
 		w.mu.Lock()
 		w.settleInstant()
 		w.traceOps()
@@ -216,6 +331,7 @@ func (w *world) drive() {
 			if over || !w.waitForActivity() {
 				return
 			}
+			alone = false
 			continue
 		}
 		chosen := w.choose(options)
@@ -228,9 +344,14 @@ func (w *world) drive() {
 			from := w.now()
 			w.waitAtMost(w.bounds.MaxDelay)
 			w.waited += w.now() - from
+			alone = false
 			continue
 		}
-		w.spendTick()
+		if alone = w.affectsNodeOnly(chosen); alone {
+			w.ahead.Add(int64(tick))
+		} else {
+			w.spendTick()
+		}
 		w.mu.Lock()
 		w.apply(chosen)
 		w.mu.Unlock()
@@ -269,14 +390,6 @@ func (w *world) choose(options []option) option {
 // traceHash returns the hash of the trace, never 0.
 func (w *world) traceHash() uint64 { return w.trace.hash | 1 }
 
-// faults lists the faults that may be injected now; none if the strategy has placed as many as it may.
-func (w *world) faults() []option {
-	if w.budget == 0 || w.over() {
-		return nil
-	}
-	return w.placeableFaults()
-}
-
 // over reports whether all clients are done.
 func (w *world) over() bool {
 	for _, c := range w.clients {
@@ -305,15 +418,10 @@ func (w *world) waitAtMost(d time.Duration) {
 	default:
 	}
 	if len(w.timers) > 0 {
-		d = min(d, time.Until(w.timers[0].at))
+		d = min(d, w.timers[0].at.Sub(w.clock()))
 	}
 	w.mu.Unlock()
-	w.timer.Reset(max(d, 0))
-	defer w.timer.Stop()
-	select {
-	case <-w.activity:
-	case <-w.timer.C:
-	}
+	w.pass(max(d, 0), w.activity)
 }
 
 // script returns the digest of the script that a command runs, and its name if known, else the digest again.
@@ -344,6 +452,17 @@ func (w *world) settleInstant() {
 	}
 }
 
+// catchUp lets the time pass in the bubble that has passed for the driver; it reports whether there was any.
+func (w *world) catchUp() bool {
+	if w.ahead.Load() == 0 {
+		return false
+	}
+	w.mu.Unlock()
+	w.pass(0, nil)
+	w.mu.Lock()
+	return true
+}
+
 // runGoroutines runs goroutines until all are blocked.
 func (w *world) runGoroutines() {
 	w.mu.Unlock()
@@ -353,7 +472,10 @@ func (w *world) runGoroutines() {
 
 // runTimers runs the timers that are due, one after the other.
 func (w *world) runTimers() (did bool) {
-	for ; len(w.timers) > 0 && !w.timers[0].at.After(time.Now()); did = true {
+	for ; len(w.timers) > 0 && !w.timers[0].at.After(w.clock()); did = true {
+		if w.catchUp() {
+			continue
+		}
 		t := w.timers[0]
 		w.timers = w.timers[1:]
 		t.do()
@@ -447,12 +569,24 @@ func (w *world) admitRequests() (did bool) {
 // answerHandshakes resumes delayed handshakes.
 func (w *world) answerHandshakes() (did bool) {
 	for _, cn := range w.conns {
+		if !cn.handshakeDue() {
+			continue
+		}
+		if w.catchUp() {
+			return true
+		}
 		if cn.answerHandshakes() {
 			w.runGoroutines()
 			return true
 		}
 	}
 	return false
+}
+
+// handshakeDue reports whether it is the turn of a handshake, or of the reply to one.
+func (cn *conn) handshakeDue() bool {
+	return len(cn.requests) > 0 && cn.requests[0].handshake && cn.world.canReach(cn) ||
+		len(cn.replies) > 0 && cn.replies[0].ofHandshake() && cn.world.canAnswer(cn)
 }
 
 // answerHandshakes answers the handshakes of a connection whose turn has come; it reports whether the client received something.
