@@ -44,7 +44,7 @@ func (s *releaseSafety) returned(r *record) {
 	if r.outcome == history.OK && (r.op == history.Release || r.op == history.Extend) {
 		s.judge(r)
 	}
-	if r.granted() || r.op == history.Extend && r.outcome == history.OK && s.d.k.detailOf(r).role == starts {
+	if _, claimed := s.d.k.claims[r]; r.granted() || r.op == history.Extend && r.outcome == history.OK && !claimed && s.d.k.detailOf(r).role == starts {
 		s.believe(interval{r: r, hold: s.d.a.holdOf[r.line-1], start: r.ret, end: s.d.k.detailOf(r).end})
 	}
 }
@@ -261,7 +261,10 @@ func (s *releaseSafety) holder(r *record, c *history.Command) *record {
 		return nil
 	}
 	_, ownGone := s.d.k.claims[r]
-	for _, i := range s.recent {
+	for _, i := range slices.Backward(s.recent) { // the latest: it took the place of the others
+		if i.r.op == history.Extend && !ownGone && s.after(own.began, i.r, c) {
+			continue // what it renewed was the releaser's
+		}
 		if s.excludes(own.began, i.r) && i.start > own.began.ret && (ownGone || s.after(own.began, i.r, c)) && i.start < c.Sent && i.end >= c.Replied && s.sameNode(i.r, c) &&
 			(!c.IsScript() || s.endedEarly(s.d.k.details.At(i.hold), i, r, ownGone)) {
 			return i.r
