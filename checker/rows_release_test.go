@@ -112,7 +112,7 @@ var releaseRows = []row{
 		a release 170 171 not_held`, opt: Options{Plain: true}, extra: commands(
 		history.Command{Client: "b", Name: "EVALSHA", Args: []string{"acquire.lua", "1", "k", "tb"}, Sent: 110 * msec, Replied: 111 * msec, Reply: "1"},
 		history.Command{Client: "a", Name: "EVALSHA", Args: []string{"renew.lua", "1", "k", "ta"}, Sent: 125 * msec, Replied: 126 * msec, Reply: "1"},
-		history.Command{Client: "b", Name: "EVALSHA", Args: []string{"release.lua", "1", "k", "tb"}, Sent: 150 * msec, Replied: 151 * msec, Reply: "1"})},
+		history.Command{Client: "b", Name: "EVALSHA", Args: []string{"release.lua", "1", "k", "tb"}, Sent: 150 * msec, Replied: 151 * msec, Reply: "1"}), want: "mutual-exclusion×1"},
 	{name: "removed what took its place after its lease", rule: "mis-unlock", head: leased, ops: `
 		a acquire 0 1 ok
 		b acquire 110 111 ok
