@@ -106,10 +106,10 @@ var releaseRows = []row{
 		history.Command{Client: "a", Name: "DEL", Args: []string{"k"}, Sent: 20 * msec, Replied: 21 * msec, Reply: "1"}), want: "mutual-exclusion×1 release-safety×1"},
 	{name: "removed its own, which another had renewed", head: leased, ops: `
 		a acquire 0 1 ok
-		a extend 40 126 ok
+		a extend 60 126 ok
 		b acquire 110 111 ok
 		b release 150 151 ok
-		a release 170 171 not_held`, opt: Options{Plain: true}, extra: commands(
+		a release 155 156 not_held`, opt: Options{Plain: true}, extra: commands(
 		history.Command{Client: "b", Name: "EVALSHA", Args: []string{"acquire.lua", "1", "k", "tb"}, Sent: 110 * msec, Replied: 111 * msec, Reply: "1"},
 		history.Command{Client: "a", Name: "EVALSHA", Args: []string{"renew.lua", "1", "k", "ta"}, Sent: 125 * msec, Replied: 126 * msec, Reply: "1"},
 		history.Command{Client: "b", Name: "EVALSHA", Args: []string{"release.lua", "1", "k", "tb"}, Sent: 150 * msec, Replied: 151 * msec, Reply: "1"}), want: "mutual-exclusion×1"},
