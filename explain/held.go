@@ -235,7 +235,11 @@ func (r *run) grantedAt(op *history.Operation) int64 {
 	var votes []int64
 	for _, a := range r.attempts(op) {
 		if a.grant >= 0 {
-			votes = append(votes, min(a.time(), op.Return))
+			at := a.time()
+			if last := &a.node.events[a.last()]; last.cmd.Waits() { // it was granted while it waited there
+				at = max(at, last.at)
+			}
+			votes = append(votes, min(at, op.Return))
 		}
 	}
 	if slices.Sort(votes); len(votes) < r.quorum() {

@@ -154,7 +154,8 @@ func (m *overlap) hindered(from, to int64) bool {
 	}
 	return len(m.confirmed(func(w *history.Window) bool {
 		kind, _ := faults.FindKind(w.Fault)
-		return kind.Hinders && (w.Client == m.first.Client || w.Client == "" && asked(w.Node)) && w.Start <= to && w.Last() >= from
+		elsewhere := kind.In == faults.InMessage && w.Node < 0 // it met a request to the guarded store
+		return kind.Hinders && !elsewhere && (w.Client == m.first.Client || w.Client == "" && asked(w.Node)) && w.Start <= to && w.Last() >= from
 	})) > 0
 }
 

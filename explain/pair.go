@@ -113,7 +113,7 @@ func (m *overlap) withoutCommands(first, second []*attempt) Answer {
 		}
 		return m.meet(outer, m.second, m.seen, m.depth-1)
 	}
-	if m.Header.Votes {
+	if m.Header.Votes && !m.sentBeside(op) {
 		return m.eroded(op, 0)
 	}
 	return m.noCommand(op)
@@ -121,6 +121,9 @@ func (m *overlap) withoutCommands(first, second []*attempt) Answer {
 
 // noCommand returns the answer for a grant without a request to a server: by what the client had kept of an earlier grant, if it had one.
 func (r *run) noCommand(op *history.Operation) Answer {
+	if r.sentBeside(op) {
+		return Answer{}
+	}
 	cause := verdicts.DoubleGrant
 	if slices.ContainsFunc(r.Ops, func(o history.Operation) bool {
 		return o.Client == op.Client && o.Key == op.Key && o.Op == history.Acquire && o.Outcome == history.OK && o.Return <= op.Call && o.ID != op.ID && r.sent(&o)
@@ -128,6 +131,16 @@ func (r *run) noCommand(op *history.Operation) Answer {
 		cause = verdicts.StaleReentry
 	}
 	return because(cause, sentence(Name(op.Client), " sent no command: no server could have refused it"), Event{At: op.Return, Op: op, NoCommand: true})
+}
+
+// sentBeside reports whether an operation's client sent a command in the background, during the operation, that changed something: a library may ask for
+// the lock in a goroutine of its own.
+func (r *run) sentBeside(op *history.Operation) bool {
+	return slices.ContainsFunc(r.nodes, func(n *node) bool {
+		return slices.ContainsFunc(n.events[n.by(op.Call-1):n.by(op.Return)], func(e event) bool {
+			return e.cmd != nil && e.op == nil && e.cmd.Client == op.Client && slices.ContainsFunc(e.changes, func(c change) bool { return c.after != nil && !c.renewed() })
+		})
+	})
 }
 
 // sent reports whether a client sent any command during an operation.

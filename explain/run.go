@@ -78,6 +78,10 @@ func sorted[T any](list []T, compare func(a, b T) int) []T {
 // newRun finds the order of a record.
 func newRun(rec Record, srv Server) *run {
 	rec = chronological(rec)
+	if rec.linksMissing() {
+		rec.Commands = slices.Clone(rec.Commands)
+		history.LinkCommands(rec.Ops, rec.Commands)
+	}
 	r := &run{Record: rec, ops: make(map[uint64]*history.Operation, len(rec.Ops)), seen: replies{seen: map[shape]map[answer]tally{}}, pairs: map[[3]uint64]Answer{}, polled: map[shape]bool{},
 		senders: map[uint64]bool{}, unseen: map[uint64][]*history.Command{}}
 	r.asks = newRequests(&r.Record)
@@ -101,6 +105,28 @@ func newRun(rec Record, srv Server) *run {
 	r.tried = map[uint64][]*attempt{} // what learn found decides what is an attempt
 	r.known = map[experiment]bool{}
 	return r
+}
+
+// linksMissing reports whether a client was granted a lock without a command that is known to be its acquire's, while it sent some in the background: a
+// library may ask for the lock in goroutines of its own.
+func (r *Record) linksMissing() bool {
+	linked, beside := map[uint64]bool{}, map[string][]int64{} // by operation; by client: when it sent commands in the background, ascending
+	for i := range r.Commands {
+		switch c := &r.Commands[i]; {
+		case c.Node < 0:
+		case c.Op != 0:
+			linked[c.Op] = true
+		default:
+			beside[c.Client] = append(beside[c.Client], c.Sent)
+		}
+	}
+	return slices.ContainsFunc(r.Ops, func(op history.Operation) bool {
+		if op.Op != history.Acquire || op.Outcome != history.OK || linked[op.ID] {
+			return false
+		}
+		at, _ := slices.BinarySearch(beside[op.Client], op.Call)
+		return at < len(beside[op.Client]) && beside[op.Client][at] <= op.Return
+	})
 }
 
 // indexes returns the lock's nodes.

@@ -269,10 +269,11 @@ func (w *wait) blocked(at int, others string) Answer {
 		if v == nil || !slices.Contains(w.attempt.keys(), c.key) {
 			continue
 		}
+		now := v
 		if e := w.early(n, first)[c.key]; e != nil && e.sameData(v) {
 			v = e
 		}
-		return because(w.left(v, n, at), sentence("without ", words(maker), others, ", ", Name(w.op.Client), w.prize()+": ", w.whyKept(c.key, v, maker)),
+		return because(w.left(v, n, at), sentence("without ", words(maker), others, ", ", Name(w.op.Client), w.prize()+": ", w.whyKept(c.key, now, maker)),
 			maker.reported("", []string{c.key}))
 	}
 	return Answer{}
