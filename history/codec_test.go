@@ -357,6 +357,29 @@ func TestOpenNamesTheFile(t *testing.T) {
 	}
 }
 
+// What is left of a file that lost its end has to be what all clients did up to a moment, though the operations are given client by client.
+func TestWriteHistoryOrdersByReturn(t *testing.T) {
+	op := func(id uint64, client string, from, to int64) history.Operation {
+		return history.Operation{ID: id, Client: client, Op: history.Use, Key: "job", Call: from, Return: to}
+	}
+	var text bytes.Buffer
+	given := []history.Operation{op(1, "c1", 1, 2), op(2, "c1", 7, 8), op(3, "c2", 3, 9), op(4, "c2", 4, 5)}
+	if err := history.WriteHistory(&text, history.Header{Kind: history.Mutex, Lease: 1}, given); err != nil {
+		t.Fatal(err)
+	}
+	_, ops, err := readAll(&text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []uint64
+	for _, op := range ops {
+		ids = append(ids, op.ID)
+	}
+	if diff := cmp.Diff([]uint64{1, 4, 2, 3}, ids); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // BenchmarkRead reads a compressed history of refusals and holds; it reports bytes of text.
 func BenchmarkRead(b *testing.B) {
 	var file bytes.Buffer

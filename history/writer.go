@@ -1,8 +1,10 @@
 package history
 
 import (
+	"cmp"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -94,13 +96,24 @@ func NewZstdWriter(w io.Writer, h Header) (*Writer, error) {
 	return &Writer{f, AppendOperation}, nil
 }
 
-// WriteHistory writes a history, compressed with zstd.
+// WriteHistory writes a history, compressed with zstd, in the order of the returns: if the file loses its end, it still shows what all clients
+// did up to a moment, and not what some of them did in the whole run.
 func WriteHistory(w io.Writer, h Header, ops []Operation) error {
 	out, err := NewZstdWriter(w, h)
 	if err != nil {
 		return err
 	}
-	return writeAll(out, ops)
+	inOrder := make([]*Operation, len(ops))
+	for i := range ops {
+		inOrder[i] = &ops[i]
+	}
+	slices.SortStableFunc(inOrder, func(a, b *Operation) int { return cmp.Compare(a.Return, b.Return) })
+	for _, op := range inOrder {
+		if err = out.Write(op); err != nil {
+			break
+		}
+	}
+	return errors.Join(err, out.Close())
 }
 
 // writeAll writes records and closes the writer in any case.

@@ -55,7 +55,7 @@ func bodies(tree *ast.File) (n int) {
 
 func (d *decoder) syntax(err error) {
 	if e, ok := errors.AsType[yaml.Error](err); ok {
-		d.fail("", e.GetToken(), "%s", e.GetMessage())
+		d.fail("", e.GetToken(), "%s", strings.ReplaceAll(e.GetMessage(), "\t", `\t`)) // YAML allows no tab as indentation
 		return
 	}
 	d.fail("", nil, "%v", err)

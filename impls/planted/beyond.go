@@ -21,7 +21,7 @@ func fencedBugs(of impls.Variant) []mutant {
 		{
 			name: "wake-early", report: "redisson/redisson#5761",
 			in: "long-lease", shows: "progress/lost-wakeup",
-			bug:    "The release wakes the waiters first and frees the lock then: who was quick finds it held and sleeps on.",
+			bug:    "The release wakes the waiters before it frees the lock: a quick waiter finds it held and goes back to sleep.",
 			edits:  []edit{{"fenced_release.lua", "redis.call('PUBLISH', ARGV[3], '')", ""}},
 			detour: wakeEarly(digest(of, "fenced_release.lua")),
 		},
@@ -40,7 +40,7 @@ func fencedBugs(of impls.Variant) []mutant {
 		{
 			name: "one-look", report: "mike-marcacci/node-redlock#296",
 			in: "pause-after-grant", shows: "exclusive-use/lease-overrun",
-			bug: "The clock is not read again when the reply is there: a grant is given whose lease is over.",
+			bug: "The clock is not read again when the reply arrives: a grant whose lease is over is returned.",
 			env: lookOnce,
 		},
 	}
@@ -67,7 +67,7 @@ func fairBugs(of impls.Variant) []mutant {
 		{
 			name: "barging", report: "ionelmc/python-redis-lock#58",
 			in: "contended", shows: "fairness/barging",
-			bug:   "Who asks when the lock is free gets it, whoever waits.",
+			bug:   "A client that asks while the lock is free gets it, even if others have waited longer.",
 			edits: []edit{{"fair_take.lua", "not holder and (not head or head == ARGV[1])", "not holder"}},
 		},
 		{
@@ -126,7 +126,7 @@ func semaphoreBugs() []mutant {
 		{
 			name: "over-release", report: "dv/redis-semaphore#49",
 			in: "pause-before-release", shows: "mutual-exclusion/mis-unlock",
-			bug: "A release gives back whatever permit there is: one that comes too late gives back another's.",
+			bug: "A release returns whichever permit is first: one that comes too late returns another client's.",
 			edits: []edit{
 				{"semaphore_release.lua", "if not ends then\n\treturn 0\nend", "ends = ends or '0'"},
 				{"semaphore_release.lua", "redis.call('ZREM', KEYS[1], ARGV[1])", "redis.call('ZPOPMIN', KEYS[1])"},

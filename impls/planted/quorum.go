@@ -21,7 +21,7 @@ func redlockBugs() []mutant {
 		{
 			name: "quorum-of-half", report: "SPSCommerce/redlock-py#6",
 			in: "split-vote", shows: "mutual-exclusion/quorum-erosion",
-			bug: "Half of the nodes are a quorum: one vote is counted that nobody gave.",
+			bug: "The client counts one vote that no node gave, so that half of the nodes are a quorum.",
 			env: assumedVote,
 		},
 	}

@@ -30,13 +30,13 @@ func tokenBugs() []mutant {
 		{
 			name: "extend-always-yes", report: "go-redsync/redsync#61",
 			in: "pause-extend", shows: "mutual-exclusion/overbelief",
-			bug: "Extend says yes though the hold is gone.",
+			bug: "Extend reports success though the hold is gone.",
 			lie: extendAlwaysYes,
 		},
 		{
 			name: "extend-recreates", report: "leandromoreira/redlock-rb#36",
 			in: "pause-extend", shows: "mutual-exclusion/mis-unlock",
-			bug: "Extend makes a lock anew that is gone, and overwrites one that is another's.",
+			bug: "Extend recreates a key that is gone, and overwrites another client's.",
 			edits: []edit{
 				{"token_extend.lua", "redis.call('get', KEYS[1]) == ARGV[1]", "true"},
 				{"token_extend.lua", "return redis.call('pexpire', KEYS[1], ARGV[2])", "redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])\n  return 1"},
