@@ -13,6 +13,7 @@ import (
 // stands still.
 func (m *overlap) outlived(pairs []pairing, spare int) Answer {
 	var over []pairing
+	var freed []finding
 	for _, p := range pairs {
 		if !m.over(p) {
 			continue
@@ -23,12 +24,30 @@ func (m *overlap) outlived(pairs []pairing, spare int) Answer {
 		}
 		if m.full(p) || m.lacks(p, p.from(), without{events: did, stop: p.first.time()}) {
 			over = append(over, p)
+			freed = append(freed, m.freedBefore(p, did)...)
 		}
 	}
-	if len(over) <= spare {
+	switch {
+	case len(over) <= spare:
 		return Answer{}
+	case len(freed) > spare:
+		return m.answer(freed)
 	}
 	return m.expired(over[0], over[0].second.time(), "had the lease of ", Name(m.first.Client), " not ended")
+}
+
+// freedBefore returns the events that ended the first's hold before its lease ended: while the clock stands still, the second is granted with each of them,
+// and refused without.
+func (m *overlap) freedBefore(p pairing, did []int) (found []finding) {
+	if m.lacks(p, p.from(), without{stop: p.first.time()}) {
+		return nil
+	}
+	for _, i := range did {
+		if m.lacks(p, p.from(), without{events: []int{i}, stop: p.first.time()}) && m.owned(p, i) {
+			found = append(found, m.finding(p, i))
+		}
+	}
+	return found
 }
 
 // over reports whether the first's lease can have ended before the second was granted. For a semaphore no experiment shows that, because other holds end
