@@ -154,9 +154,16 @@ func (m *overlap) hindered(from, to int64) bool {
 	}
 	return len(m.confirmed(func(w *history.Window) bool {
 		kind, _ := faults.FindKind(w.Fault)
-		elsewhere := kind.In == faults.InMessage && w.Node < 0 // it met a request to the guarded store
+		elsewhere := kind.In == faults.InMessage && w.Node < 0 && m.answeredDuring(w) // it met a request to the guarded store, and the lock's were answered
 		return kind.Hinders && !elsewhere && (w.Client == m.first.Client || w.Client == "" && asked(w.Node)) && w.Start <= to && w.Last() >= from
 	})) > 0
+}
+
+// answeredDuring reports whether a command that the first client sent to the lock during a fault was answered during it.
+func (m *overlap) answeredDuring(w *history.Window) bool {
+	return slices.ContainsFunc(m.Commands, func(c history.Command) bool {
+		return c.Client == m.first.Client && c.Node >= 0 && c.Sent >= w.Start && c.Replied != 0 && c.Replied <= w.Last()
+	})
 }
 
 // renewedInVain returns the first client's last extend that succeeded before its lease ended although no node renewed the lease; nil: none.
