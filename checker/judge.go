@@ -82,6 +82,11 @@ func (t *tally) found(v Violation, shown func() Witness) {
 	}
 }
 
+// keeps reports whether a violation that was kept meets [from, to].
+func (t *tally) keeps(from, to int64) bool {
+	return slices.ContainsFunc(t.kept, func(v Violation) bool { return v.At <= to && plus(v.At, v.Lasted) >= from })
+}
+
 // foundAt counts a violation that one operation shows, beside the grant before it.
 func (t *tally) foundAt(r *record) {
 	t.found(Violation{At: r.ret, Clients: []string{t.d.clientName(r)}}, func() Witness { return t.d.witness(t.d.grantBefore(r, r.call), r) })

@@ -21,7 +21,7 @@ func TestLongRecordsAreJudgedAsShortOnes(t *testing.T) {
 				if err != nil || len(ops) == 0 {
 					continue
 				}
-				in.Ops = history.NewSlice(lengthened(ops))
+				in.Ops = history.NewSlice(checker.Lengthened(ops))
 				long, err := checker.Check(t.Context(), in, checker.Options{Bare: true})
 				if err != nil {
 					t.Fatal(err)
@@ -43,18 +43,4 @@ func TestLongRecordsAreJudgedAsShortOnes(t *testing.T) {
 			}
 		})
 	}
-}
-
-// lengthened returns a record with the refused extends of a client that holds nothing.
-func lengthened(ops []history.Operation) []history.Operation {
-	from, to := ops[0].Call, ops[0].Return
-	for _, op := range ops {
-		from, to = min(from, op.Call), max(to, op.Return)
-	}
-	const added = 40
-	for i := range int64(added) {
-		at := from + (to-from)/added*i
-		ops = append(ops, history.Operation{ID: uint64(len(ops)) + 1, Client: "nobody", Op: history.Extend, Key: ops[0].Key, Call: at, Return: at, Outcome: history.NotHeld, Token: "none"})
-	}
-	return ops
 }

@@ -290,7 +290,7 @@ func (d *keyInput) search(of map[verdicts.Property]*tally, x *executions, from, 
 			f.base &^= ruleClaims
 		}
 	}
-	x.forgives = slices.ContainsFunc(x.effects, func(e effectOf) bool { return e.denied })
+	x.forgive()
 	f.broken, f.known = x.blame(f.base, f.all)
 	if f.broken == ruleRefusals {
 		if set, known := x.culprits(f.base, f.broken); known {
@@ -300,12 +300,24 @@ func (d *keyInput) search(of map[verdicts.Property]*tally, x *executions, from, 
 	return f
 }
 
+// forgive lets executions leave replies unexplained by which another property is broken.
+func (x *executions) forgive() {
+	x.forgives = slices.ContainsFunc(x.effects, func(e effectOf) bool { return e.denied })
+}
+
 // breaks reports whether the sweep found a property broken in the part.
 func (f *partFinding) breaks(t *tally) bool {
 	return t.violations > len(t.kept) || slices.ContainsFunc(t.kept, func(v Violation) bool { return !v.WithinClockError && f.has(&v) })
 }
 
-func (f *partFinding) has(v *Violation) bool { return f.from <= v.At && v.At < f.to }
+func (f *partFinding) has(v *Violation) bool { return f.contains(v.At) }
+
+func (f *partFinding) contains(at int64) bool { return f.from <= at && at < f.to }
+
+// searched reports whether the part in which an instant lies was searched exactly.
+func searched(findings []partFinding, at int64) bool {
+	return slices.ContainsFunc(findings, func(f partFinding) bool { return f.known && f.contains(at) })
+}
 
 // prepare finds what the search of executions asks of each effect.
 func (x *executions) prepare(d *keyInput) {

@@ -262,10 +262,8 @@ func (s *releaseSafety) holder(r *record, c *history.Command) *record {
 	}
 	_, ownGone := s.d.k.claims[r]
 	for _, i := range slices.Backward(s.recent) { // the latest: it took the place of the others
-		if i.r.op == history.Extend && !ownGone && s.after(own.began, i.r, c) {
-			continue // what it renewed was the releaser's
-		}
-		if s.excludes(own.began, i.r) && i.start > own.began.ret && (ownGone || s.after(own.began, i.r, c)) && i.start < c.Sent && i.end >= c.Replied && s.sameNode(i.r, c) &&
+		later := ownGone || i.r.granted() && s.after(own.began, i.r, c) // what an extend renewed may be the releaser's
+		if later && s.excludes(own.began, i.r) && i.start > own.began.ret && i.start < c.Sent && i.end >= c.Replied && s.sameNode(i.r, c) &&
 			(!c.IsScript() || s.endedEarly(s.d.k.details.At(i.hold), i, r, ownGone)) {
 			return i.r
 		}

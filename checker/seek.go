@@ -22,15 +22,12 @@ func (n *vicinity) seek(of map[verdicts.Property]*tally, findings []partFinding)
 	if n.opt.Unsearched || n.k.operations() > maxSought || t.violations > len(t.kept) || whole {
 		return
 	}
-	searched := func(at int64) bool {
-		return slices.ContainsFunc(findings, func(f partFinding) bool { return f.known && f.from <= at && at < f.to })
-	}
 	windows := *t
-	t.kept = slices.DeleteFunc(slices.Clone(t.kept), func(v Violation) bool { return !searched(v.At) })
+	t.kept = slices.DeleteFunc(slices.Clone(t.kept), func(v Violation) bool { return !searched(findings, v.At) })
 	t.violations, t.within = len(t.kept), 0
 	exact, all := t.violations, true
 	for r := range n.k.walk() {
-		if answered(r) && !searched(r.call) {
+		if answered(r) && !searched(findings, r.call) {
 			all = n.judge(of, r) && all
 		}
 	}
@@ -54,12 +51,10 @@ func (n *vicinity) judge(of map[verdicts.Property]*tally, r *record) (known bool
 	if x == nil || x.maybe {
 		return false
 	}
-	forgives := x.forgives
-	x.forgives = false // what breaks another property has no execution either
-	if exists, known := x.exist(allRules); exists || !known {
+	if exists, known := x.exist(allRules); exists || !known { // what breaks another property has no execution either
 		return known
 	}
-	x.forgives = forgives
+	x.forgive()
 	n.blameAt(of, x, r)
 	t, near := of[verdicts.Linearizability], partFinding{x: x, from: x.first, to: x.last() + 1}
 	if !near.breaks(t) {
@@ -119,7 +114,7 @@ func (n *vicinity) ruleOf(r *record) rule {
 func (n *vicinity) foundNear(of map[verdicts.Property]*tally, from, to int64) bool {
 	for _, p := range []verdicts.Property{verdicts.MutualExclusion, verdicts.Refusal, verdicts.ReleaseSafety, verdicts.FencingOrder, verdicts.Renewal, verdicts.Reentrancy} {
 		t := of[p]
-		if t.violations+t.within != len(t.kept) || slices.ContainsFunc(t.kept, func(v Violation) bool { return v.At <= to && plus(v.At, v.Lasted) >= from }) {
+		if t.violations+t.within != len(t.kept) || t.keeps(from, to) {
 			return true
 		}
 	}

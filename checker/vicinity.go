@@ -42,8 +42,7 @@ func (d *keyInput) confirm(of map[verdicts.Property]*tally, findings []partFindi
 			continue // those that were not kept can't be told apart
 		}
 		t.kept = slices.DeleteFunc(t.kept, func(v Violation) bool {
-			exact := slices.ContainsFunc(findings, func(f partFinding) bool { return f.known && f.has(&v) })
-			if exact || v.WithinClockError || v.shownBy == byCommands {
+			if searched(findings, v.At) || v.WithinClockError || v.shownBy == byCommands {
 				return false
 			}
 			explained, known := n.explains(of, &v)
@@ -76,6 +75,7 @@ func (n *vicinity) explains(of map[verdicts.Property]*tally, v *Violation) (expl
 			known = false
 			continue
 		}
+		x.forgive()
 		exists, searched := x.exist(allRules)
 		if searched && !exists {
 			return false, true
@@ -83,7 +83,7 @@ func (n *vicinity) explains(of map[verdicts.Property]*tally, v *Violation) (expl
 		explained, known = true, known && searched
 	}
 	if !known && v.Property == verdicts.Linearizability && slices.ContainsFunc([]*tally{of[verdicts.MutualExclusion], of[verdicts.FencingOrder], of[verdicts.Refusal]}, func(t *tally) bool {
-		return slices.ContainsFunc(t.kept, func(o Violation) bool { return o.At <= v.At+v.Lasted && o.At+o.Lasted >= v.At })
+		return t.keeps(v.At, plus(v.At, v.Lasted))
 	}) {
 		return false, true // the search shows what another property has found
 	}
@@ -143,7 +143,6 @@ func (n *vicinity) around(r *record, others bool) *executions {
 		return nil
 	}
 	x.prepare(n.keyInput)
-	x.forgives = slices.ContainsFunc(x.effects, func(e effectOf) bool { return e.denied })
 	return x
 }
 

@@ -9,19 +9,6 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// beside adds refused extends of a client that holds nothing all through a record: together more operations than are searched exactly.
-func beside(ops []history.Operation) []history.Operation {
-	from, to := ops[0].Call, ops[0].Return
-	for _, op := range ops {
-		from, to = min(from, op.Call), max(to, op.Return)
-	}
-	for i := range int64(maxEffects) {
-		at := from + (to-from)*i/maxEffects
-		ops = append(ops, history.Operation{ID: uint64(len(ops)) + 1, Client: "zz", Op: history.Extend, Key: ops[0].Key, Call: at, Return: at, Outcome: history.NotHeld, Token: "zz"})
-	}
-	return ops
-}
-
 // TestNoFalseAlarmInLongRecords: a record that is too long to be searched exactly, because of a client that holds nothing, breaks nothing that it does
 // not break without that client. The sweep and the search near each operation may miss some of what the search of all finds, and no more than two of a hundred.
 func TestNoFalseAlarmInLongRecords(t *testing.T) {
@@ -33,7 +20,7 @@ func TestNoFalseAlarmInLongRecords(t *testing.T) {
 		}
 		in := r.extra
 		in.Header = r.head
-		v := verdictOf(t, in, beside(slices.Clone(ops)), r.opt)
+		v := verdictOf(t, in, Lengthened(slices.Clone(ops)), r.opt)
 		judged++
 		want := strings.Fields(r.want)
 		for _, got := range strings.Fields(broken(v)) {
@@ -99,7 +86,7 @@ func TestExplainedNearby(t *testing.T) {
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
-			v := verdictOf(t, Input{Header: r.head}, beside(parse(t, r.ops)), Options{})
+			v := verdictOf(t, Input{Header: r.head}, Lengthened(parse(t, r.ops)), Options{})
 			if p := v.property(verdicts.Linearizability); broken(v) != "" || p.Verdict == Fail {
 				t.Errorf("got %q, linearizability %s", broken(v), p.Verdict)
 			}

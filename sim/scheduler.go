@@ -433,16 +433,21 @@ func faultSteps(r *rand.Rand, b Bounds, length int) []int {
 }
 
 func (s *random) choose(m moves) option {
-	if o, ok := dueFault(s.rand, &s.faults, m); ok {
+	if o, ok := beforeMessages(s.rand, &s.faults, s.waits, m); ok {
 		return o
-	}
-	if m.wait && s.rand.Float64() < s.waits {
-		return option{kind: waitForTime}
 	}
 	if s.rand.Float64() < s.calm {
 		return oldest(m.options)
 	}
 	return m.options[s.rand.IntN(len(m.options))]
+}
+
+// beforeMessages picks a fault that is due, or, with a probability, lets time pass.
+func beforeMessages(r *rand.Rand, steps *[]int, waits float64, m moves) (option, bool) {
+	if o, ok := dueFault(r, steps, m); ok {
+		return o, true
+	}
+	return option{kind: waitForTime}, m.wait && r.Float64() < waits
 }
 
 // dueFault picks a fault if one is due at this step.
@@ -489,11 +494,8 @@ func newPCT(seed uint64, b Bounds, clients, length int) *pct {
 }
 
 func (s *pct) choose(m moves) option {
-	if o, ok := dueFault(s.rand, &s.faults, m); ok {
+	if o, ok := beforeMessages(s.rand, &s.faults, s.waits, m); ok {
 		return o
-	}
-	if m.wait && s.rand.Float64() < s.waits {
-		return option{kind: waitForTime}
 	}
 	best := s.highest(m.options)
 	if len(s.changes) > 0 && m.step >= s.changes[0] {
