@@ -41,7 +41,7 @@ type effectOf struct {
 	clock    int   // number of its clock
 	token    uint32
 	fence    uint64
-	named    bool  // an earlier grant returned its token: it means no acquire of unknown outcome
+	named    bool  // an earlier acquire has its token: it means no other of unknown outcome
 	must     bool  // it certainly happened
 	denied   bool  // a reply that the hold is gone although its lease was running, by which renewal or reentrancy is broken
 	over     bool  // an accepted operation whose hold was certainly gone, and that can mean no other: an extend may have made it again
@@ -440,10 +440,12 @@ func (x *executions) meansEarlier(e *effectOf) bool {
 	return slices.ContainsFunc(x.over, func(r *record) bool { return e.mayMean(r, x.k.tokenOf(r)) })
 }
 
-// missing searches on after a reply that shows that a hold of e's is not in force, or after a lenient release.
+// missing searches on after a reply that shows that a hold of e's is not in force, or after a lenient release. A client that has several tries of unknown
+// outcome, and no hold, may have asked about any of them.
 func (x *executions) missing(s state, e *effectOf) bool {
 	own := slices.ContainsFunc(s.holds, func(h inForce) bool { return x.means(e, h.effect) })
 	open, before := x.elsewhere(s, e)
+	before = before || x.meansOtherTry(s, e)
 	if own && (x.h.Kind == history.Reentrant && e.r.outcome != history.OK || len(open) == 0 && !before) {
 		return false
 	}
@@ -455,6 +457,22 @@ func (x *executions) missing(s state, e *effectOf) bool {
 		to.ended |= 1 << i
 		return x.search(to)
 	})
+}
+
+// meansOtherTry reports whether an operation may mean an acquire of unknown outcome whose hold is not in force, and no granted one that is.
+func (x *executions) meansOtherTry(s state, e *effectOf) bool {
+	inForce := func(i int) bool { return slices.ContainsFunc(s.holds, func(h inForce) bool { return h.effect == i }) }
+	other := false
+	for i := range x.effects {
+		if a := &x.effects[i]; a.r.op != history.Acquire || !a.changes() || !x.means(e, i) {
+			continue
+		} else if a.must && inForce(i) {
+			return false
+		} else if !a.must && !inForce(i) {
+			other = true
+		}
+	}
+	return other
 }
 
 func (x *executions) extend(s state, i, v int) bool {

@@ -89,6 +89,7 @@ type openHold struct {
 	again   int64    // the latest return of an extend of it that was accepted although it was gone
 	next    *openHold
 	notices []notice
+	denied  *record // the latest reply that it was gone although its lease was running
 }
 
 func (a *archive) findHolds(k *keyLog, ev *evidence) error {
@@ -101,7 +102,7 @@ func (a *archive) findHolds(k *keyLog, ev *evidence) error {
 		}
 	}
 	for _, client := range slices.Sorted(maps.Keys(p.clients)) {
-		p.leave(client, p.clients[client])
+		p.closeAll(client, p.clients[client])
 	}
 	return nil
 }
@@ -363,6 +364,7 @@ func (p *holdPass) release(who *clientHolds, r *record) {
 		p.deny(who, h, r)
 	}
 	p.end(h, r.call)
+	p.undeny(h, r)
 	if h.d.release == nil {
 		h.d.release = r
 		if r.outcome != history.OK {
@@ -452,8 +454,8 @@ func (p *holdPass) close(who *clientHolds, h *openHold) {
 	}
 }
 
-// leave closes the holds that a client left open at the end of the history.
-func (p *holdPass) leave(client uint32, who *clientHolds) {
+// closeAll closes the holds that a client left open at the end of the history.
+func (p *holdPass) closeAll(client uint32, who *clientHolds) {
 	p.settle(who, never-1, lastNotice)
 	for _, x := range who.early {
 		p.ownerless(who, x)

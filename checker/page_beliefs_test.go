@@ -2,6 +2,7 @@ package checker_test
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/lockbench/lockbench/history"
@@ -177,12 +178,28 @@ func (r *record) deniedEarly() map[int]bool {
 				op := r.ops[n.op]
 				refused := op.Outcome == history.NotHeld || op.Outcome == history.LostHold
 				ends := m.now.to < always || op.Op == history.Release || r.h.Lease == 0 // without an end, a client holds until it learns that its lease has ended
-				out[n.op] = !r.meansAnEndedOne(n.op, h) && (n.what == lostIt || n.what == released && refused) && m.now.to > op.Return && ends
+				out[n.op] = !r.meansAnEndedOne(n.op, h) && !r.mayPrecede(n.op, h) && (n.what == lostIt || n.what == released && refused) && m.now.to > op.Return && ends
 			}
 			m.learn(n)
 		}
 	}
 	return out
+}
+
+// mayPrecede reports whether a reply may have come before a hold began or after its release was called, at that instant, and so be no denial.
+func (r *record) mayPrecede(i int, h *pageHold) bool {
+	op := r.ops[i]
+	if slices.ContainsFunc(slices.Collect(maps.Keys(r.of)), func(k int) bool {
+		return k != i && r.of[k] == h && r.ops[k].Op == history.Release && r.ops[k].Call == op.Return
+	}) {
+		return true
+	}
+	if r.ops[h.acquire].Call < op.Return || op.Token != "" && op.Token == h.token {
+		return false
+	}
+	return !slices.ContainsFunc(r.holds, func(o *pageHold) bool {
+		return o.client == op.Client && r.ops[o.acquire].Call < op.Return && o.openBefore(i, op) && mayBeOf(op, o) && r.believedAt(o, i).now.to > op.Return
+	})
 }
 
 // meansAnEndedOne reports whether a reply may mean another open hold of its client than h, in which the client did not believe any more.

@@ -266,9 +266,9 @@ func (s *server) belongs(op history.Operation, by int) bool {
 		if op.Op == history.Extend {
 			later = o.Call >= max(op.Return, op.Call+1)
 		}
-		return o.Op == history.Acquire && o.Outcome == history.OK && o.Token == op.Token && !later
+		return o.Op == history.Acquire && (o.Outcome == history.OK || o.Outcome == history.Unknown) && o.Token == op.Token && !later
 	}):
-		return false // an earlier grant returned its token
+		return false // an earlier try has its token
 	}
 	return !op.ModeNamed && op.Mode == history.Exclusive || a.Mode == op.Mode
 }
@@ -311,7 +311,7 @@ func (s *server) effect(st serverState, i int, t int64) bool {
 		if s.denied[i] && !obeys(deniedRule) {
 			return s.from(st)
 		}
-		return (len(own) == 0 || len(gone) > 0 && s.h.Kind != history.Reentrant) && toNone()
+		return (len(own) == 0 || s.h.Kind != history.Reentrant && (len(gone) > 0 || s.asksOfAnotherTry(st, op))) && toNone()
 	case op.Op == history.Extend:
 		for _, n := range own {
 			to := st
@@ -347,7 +347,22 @@ func (s *server) effect(st serverState, i int, t int64) bool {
 			return true
 		}
 	}
-	return op.Outcome == history.OK && (len(own) == 0 || len(gone) > 0) && toNone()
+	return op.Outcome == history.OK && (len(own) == 0 || len(gone) > 0 || s.asksOfAnotherTry(st, op)) && toNone()
+}
+
+// asksOfAnotherTry reports whether a client that has only tries of unknown outcome may mean one that is not there.
+func (s *server) asksOfAnotherTry(st serverState, op history.Operation) (other bool) {
+	for k, a := range s.ops {
+		there := slices.ContainsFunc(st.holds, func(h kept) bool { return h.by == k })
+		switch {
+		case a.Op != history.Acquire || !s.belongs(op, k):
+		case a.Outcome == history.OK && there:
+			return false
+		case a.Outcome == history.Unknown && !there:
+			other = true
+		}
+	}
+	return other
 }
 
 // renewed returns the holds after an effect that renews those of a re-entrant client.

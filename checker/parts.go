@@ -329,7 +329,9 @@ func (x *executions) prepare(d *keyInput) {
 		e.over = e.over && !slices.ContainsFunc(x.effects, func(o effectOf) bool {
 			return o.r.granted() && !d.beganWith(e.r, o.r) && e.mayMean(o.r, o.token)
 		})
-		e.named = e.token != 0 && slices.ContainsFunc(x.effects, func(o effectOf) bool { return o.r.granted() && o.token == e.token && e.r.follows(o.r) })
+		e.named = e.token != 0 && slices.ContainsFunc(x.effects, func(o effectOf) bool {
+			return o.r.op == history.Acquire && o.changes() && o.token == e.token && e.r.follows(o.r)
+		})
 	}
 }
 

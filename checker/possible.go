@@ -165,14 +165,31 @@ func (e *evidence) keysOf(client string, r *record) []string {
 	return keys
 }
 
-// deny records a reply that a hold is gone if, as far as its client knew, its lease was running, and it can't mean another whose lease was over.
+// deny records a reply that a hold is gone if, as far as its client knew, its lease was running, and it can't mean another whose lease was over. A reply
+// without that hold's token, at the instant of an acquire that took no time, may have come before it.
 func (p *holdPass) deny(who *clientHolds, h *openHold, r *record) {
+	if token := p.k.tokenOf(r); h.r.call >= r.ret && (token == 0 || token != h.token) {
+		around := slices.IndexFunc(who.open, func(o *openHold) bool {
+			return o.closed > r.call && o.r.call < r.ret && mayMean(r, token, o.r, o.token)
+		})
+		if around < 0 {
+			return
+		}
+		h = who.open[around]
+	}
 	if p.mayMeanAnother(who, h, r, func(o *openHold) bool { return o.next == nil && !o.believedAt(r.ret) }) {
 		return
 	}
 	ends := h.until < never || r.op == history.Release || p.keep == never // without an end, a client holds until it learns that its lease has ended
 	if !h.ended && h.until > r.ret && ends {
-		p.k.denied[r] = h.d
+		p.k.denied[r], h.denied = h.d, r
+	}
+}
+
+// undeny takes back that a hold was denied if its release was called at the instant of that reply, and so perhaps before it.
+func (p *holdPass) undeny(h *openHold, release *record) {
+	if h.denied != nil && h.denied != release && h.denied.ret == release.call {
+		delete(p.k.denied, h.denied)
 	}
 }
 

@@ -6,6 +6,15 @@ var reentrant = history.Header{Kind: history.Reentrant, Lease: 100 * msec}
 
 // reentrantRows are about the entries of one owner.
 var reentrantRows = []row{
+	// At one instant the release may have come before the acquire.
+	{name: "a refused release at the instant of an acquire", head: reentrant, ops: `
+		a release 10 10 not_held
+		a acquire 10 10 ok`},
+	// Whichever it meant, the lease of that was running.
+	{name: "a refused release at the instant of a re-entry", head: reentrant, ops: `
+		a acquire 0 1 ok
+		a release 10 10 not_held
+		a acquire 10 10 ok`, want: "reentrancy×1"},
 	// The fault meets the outer hold and not the inner one, in which the client believes as well.
 	{name: "the owner is refused, and a fault met an outer hold", head: history.Header{Kind: history.Reentrant, Lease: 5 * msec},
 		extra: Input{Faults: []history.Window{{Fault: "pause-client", Client: "a", Node: -1, Start: 1, End: 5 * msec, Confirmed: true}}}, ops: `

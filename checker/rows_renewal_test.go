@@ -4,6 +4,18 @@ import "github.com/lockbench/lockbench/history"
 
 // renewalRows are about extends.
 var renewalRows = []row{
+	// The release was called at the instant at which the extend was answered, and may have come first.
+	{name: "lost to its own release", head: leased, ops: `
+		a acquire 0 0 ok token=t1
+		a extend 10 20 lost token=t1
+		a release 20 25 ok token=t1`},
+	{name: "lost before its own release", head: leased, rule: "healthy-lost", ops: `
+		a acquire 0 0 ok token=t1
+		a extend 10 20 lost token=t1
+		a release 21 25 ok token=t1`, want: "renewal×1"},
+	{name: "told of a loss at the instant of its acquire", head: leased, ops: `
+		a lost 10 10
+		a acquire 10 10 ok`},
 	// It was answered when its client asked for the lock, so that it is an extend of nothing.
 	{name: "an extend answered at the call of the acquire with its token", head: leased, ops: `
 		b extend 2 3 ok until=6 token=b1

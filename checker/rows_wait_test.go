@@ -4,6 +4,21 @@ import "github.com/lockbench/lockbench/history"
 
 // waitRows are about refusals, and about grants that don't come.
 var waitRows = []row{
+	// The release was asked about the second try, which may never have come to anything; the first may hold until 110.
+	{name: "refused by the first of two lost tries, of which the second was released", head: leased, ops: `
+		a acquire 0 10 unknown
+		b acquire 20 30 busy
+		a acquire 40 50 unknown token=t2
+		a release 50 60 not_held token=t2`},
+	{name: "refused by the first of two lost tries without tokens", head: leased, ops: `
+		a acquire 0 10 unknown
+		b acquire 20 30 busy
+		a acquire 40 50 unknown
+		a release 50 60 not_held`},
+	{name: "refused by a lost try that was not there", head: leased, ops: `
+		a acquire 0 10 unknown token=t1
+		b acquire 20 30 busy
+		a release 50 60 not_held token=t1`, want: "refusal×1", unordered: true},
 	// The first hold, whose place the extend took, is none that a crashed client may still give back.
 	{name: "waits for a crashed client that had lost its hold and got another", head: forever, extra: crashOf("a", 10*msec), ops: `
 		a acquire 0 2 ok token=t0

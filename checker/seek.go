@@ -44,10 +44,7 @@ func (n *vicinity) seek(of map[verdicts.Property]*tally, findings []partFinding)
 
 // judge searches what is near an operation and reports whether that was not too much.
 func (n *vicinity) judge(of map[verdicts.Property]*tally, r *record) (known bool) {
-	x := n.around(r, true)
-	if x == nil && !failedMayRefuse(n.a.header) {
-		x = n.around(r, false)
-	}
+	x := n.near(r)
 	if x == nil || x.maybe {
 		return false
 	}

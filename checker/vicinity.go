@@ -67,10 +67,7 @@ func (n *vicinity) explains(of map[verdicts.Property]*tally, v *Violation) (expl
 		if !n.mayShow(v, r) {
 			continue
 		}
-		x := n.around(r, true)
-		if x == nil {
-			x = n.around(r, false)
-		}
+		x := n.near(r)
 		if x == nil {
 			known = false
 			continue
@@ -102,6 +99,16 @@ func (n *vicinity) mayShow(v *Violation, r *record) bool {
 	return r.op == history.Acquire && (r.outcome == history.Busy || r.granted())
 }
 
+// near returns the executions of an operation with what is near it; nil if that is too much to search. Refusals beside it may be left out, but where
+// attempts refuse others.
+func (n *vicinity) near(r *record) *executions {
+	x := n.around(r, true)
+	if x == nil && !failedMayRefuse(n.a.header) {
+		x = n.around(r, false)
+	}
+	return x
+}
+
 // around returns the executions of an operation with the holds that can have been in force during its call, and what was asked of them; with the refusals
 // that overlap it, if others is set. It returns nil if that is too much to search.
 func (n *vicinity) around(r *record, others bool) *executions {
@@ -118,7 +125,7 @@ func (n *vicinity) around(r *record, others bool) *executions {
 		}
 	}
 	for o := range n.k.overlapping(since, until) {
-		if o == r || n.belongs(o, since, by) || others && n.refusedBy(o, n.earliest(r), by) {
+		if o == r || n.belongs(o, since, by) || others && (n.refusedBy(o, n.earliest(r), by) || r.outcome == history.Busy && mayKeepOut(n.a.header, o, r)) {
 			in = append(in, o)
 		}
 		if len(in) > maxNear {

@@ -70,6 +70,12 @@ func TestExplainedNearby(t *testing.T) {
 			a acquire 0 5 ok until=10
 			b acquire 8 10 ok
 			b release 10 11 ok`},
+		// c had asked by then, and was granted later: it was before b in the queue.
+		{"a place of a waiter that was granted later", history.Header{Kind: history.Mutex, Lease: 100 * msec, FIFO: true}, `
+			a acquire 0 1 ok token=x
+			c acquire 5 20 ok token=y asked=15
+			a release 10 11 ok token=x
+			b acquire 12 13 busy`},
 		// The release ended the first hold, and the extend the second.
 		{"two permits without tokens", history.Header{Kind: history.Semaphore, Permits: 3, Lease: 5 * msec}, `
 			a acquire 0 1 ok
