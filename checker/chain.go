@@ -236,7 +236,7 @@ func (c *chain) ending(value int64) (way, bool) {
 	var found *way
 	for _, from := range c.ways {
 		c.continued(from, nil, &tries, map[string]bool{}, func(to way) {
-			if found == nil && to.value == value {
+			if found == nil && (!to.started || to.value == value) {
 				found = &to
 			}
 		})

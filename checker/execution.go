@@ -445,7 +445,7 @@ func (x *executions) meansEarlier(e *effectOf) bool {
 func (x *executions) missing(s state, e *effectOf) bool {
 	own := slices.ContainsFunc(s.holds, func(h inForce) bool { return x.means(e, h.effect) })
 	open, before := x.elsewhere(s, e)
-	before = before || x.meansOtherTry(s, e)
+	before = before || len(open) == 0 && x.meansOtherTry(s, e)
 	if own && (x.h.Kind == history.Reentrant && e.r.outcome != history.OK || len(open) == 0 && !before) {
 		return false
 	}

@@ -194,12 +194,25 @@ func (r *record) mayPrecede(i int, h *pageHold) bool {
 	}) {
 		return true
 	}
-	if r.ops[h.acquire].Call < op.Return || op.Token != "" && op.Token == h.token {
-		return false
-	}
-	return !slices.ContainsFunc(r.holds, func(o *pageHold) bool {
+	return r.mayBeOfNone(i, h) && r.runningBefore(i) == nil
+}
+
+// mayBeOfNone reports whether a hold began at the instant of an operation without its token, so that this may have come before it.
+func (r *record) mayBeOfNone(i int, h *pageHold) bool {
+	op := r.ops[i]
+	return r.ops[h.acquire].Call >= op.Return && (op.Token == "" || op.Token != h.token)
+}
+
+// runningBefore returns a hold that began before an operation, and that this may mean, whose lease was running.
+func (r *record) runningBefore(i int) *pageHold {
+	op := r.ops[i]
+	at := slices.IndexFunc(r.holds, func(o *pageHold) bool {
 		return o.client == op.Client && r.ops[o.acquire].Call < op.Return && o.openBefore(i, op) && mayBeOf(op, o) && r.believedAt(o, i).now.to > op.Return
 	})
+	if at < 0 {
+		return nil
+	}
+	return r.holds[at]
 }
 
 // meansAnEndedOne reports whether a reply may mean another open hold of its client than h, in which the client did not believe any more.

@@ -55,6 +55,9 @@ func (r *record) excused(client string, from, to int64) bool {
 // since returns when the hold of an operation began.
 func (r *record) since(i int) int64 {
 	if h := r.of[i]; h != nil {
+		if earlier := r.runningBefore(i); r.mayBeOfNone(i, h) && earlier != nil {
+			h = earlier
+		}
 		return r.ops[h.acquire].Call
 	}
 	return r.ops[i].Call

@@ -166,24 +166,28 @@ func (e *evidence) keysOf(client string, r *record) []string {
 }
 
 // deny records a reply that a hold is gone if, as far as its client knew, its lease was running, and it can't mean another whose lease was over. A reply
-// without that hold's token, at the instant of an acquire that took no time, may have come before it.
+// without that hold's token, at the instant of an acquire that took no time, may have come before it: then it is one to any other hold that it may mean.
 func (p *holdPass) deny(who *clientHolds, h *openHold, r *record) {
+	its := h
 	if token := p.k.tokenOf(r); h.r.call >= r.ret && (token == 0 || token != h.token) {
-		around := slices.IndexFunc(who.open, func(o *openHold) bool {
-			return o.closed > r.call && o.r.call < r.ret && mayMean(r, token, o.r, o.token)
+		running := slices.IndexFunc(who.open, func(o *openHold) bool {
+			return o.closed > r.call && o.r.call < r.ret && mayMean(r, token, o.r, o.token) && p.running(o, r)
 		})
-		if around < 0 {
+		if running < 0 {
 			return
 		}
-		h = who.open[around]
+		h = who.open[running]
 	}
-	if p.mayMeanAnother(who, h, r, func(o *openHold) bool { return o.next == nil && !o.believedAt(r.ret) }) {
-		return
+	if p.running(h, r) && !p.mayMeanAnother(who, h, r, func(o *openHold) bool { return o.next == nil && !o.believedAt(r.ret) }) {
+		p.k.denied[r], its.denied = h.d, r
 	}
-	ends := h.until < never || r.op == history.Release || p.keep == never // without an end, a client holds until it learns that its lease has ended
-	if !h.ended && h.until > r.ret && ends {
-		p.k.denied[r], h.denied = h.d, r
-	}
+}
+
+// running reports whether the lease of a hold was running at a reply that it is gone, as far as its client knew. Without an end, a client holds until it
+// learns that its lease has ended.
+func (p *holdPass) running(h *openHold, r *record) bool {
+	ends := h.until < never || r.op == history.Release || p.keep == never
+	return !h.ended && h.until > r.ret && ends
 }
 
 // undeny takes back that a hold was denied if its release was called at the instant of that reply, and so perhaps before it.

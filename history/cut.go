@@ -9,10 +9,12 @@ import (
 )
 
 // Cut is a source of the operations of a truncated record. What a client did after its last recorded operation is not known: it may have
-// released its locks and acquired them again. So Cut appends, for each client and key, a release with an unknown outcome for each open hold
-// and one acquire with an unknown outcome, all from the client's last return on.
+// released its locks, acquired them again and written. So Cut appends, for each client and key, operations of unknown outcome: a release for each
+// open hold, an acquire and, where the key was written, a write of unknown values, all from the client's last return on. A record that is not in
+// the order of returns may have lost more than these stand for.
 type Cut struct {
 	ops     nextOp
+	written map[string]bool        // keys
 	clients map[[2]string]*openEnd // by client and key
 	rest    []Operation            // the unknown operations after the record
 	over    bool
@@ -27,7 +29,9 @@ type openEnd struct {
 }
 
 // NewCut returns a source of the truncated record ops.
-func NewCut(ops nextOp) *Cut { return &Cut{ops: ops, clients: map[[2]string]*openEnd{}} }
+func NewCut(ops nextOp) *Cut {
+	return &Cut{ops: ops, clients: map[[2]string]*openEnd{}, written: map[string]bool{}}
+}
 
 // Next reads the next operation into op; io.EOF after the last.
 func (c *Cut) Next(op *Operation) error {
@@ -58,6 +62,7 @@ func (c *Cut) follow(op *Operation) {
 		c.clients[at] = e
 	}
 	e.last = max(e.last, op.Return)
+	c.written[op.Key] = c.written[op.Key] || op.Op == Write
 	switch {
 	case op.Op == Acquire && op.Outcome == OK:
 		e.holds = append(e.holds, *op)
@@ -78,6 +83,9 @@ func (c *Cut) unknown() (all []Operation) {
 			all = append(all, Operation{Client: at[0], Key: at[1], Op: Release, Mode: h.Mode, Token: h.Token, Outcome: Unknown, Call: e.last, Return: e.last})
 		}
 		all = append(all, Operation{Client: at[0], Key: at[1], Op: Acquire, Outcome: Unknown, Call: e.last, Return: e.last})
+		if c.written[at[1]] {
+			all = append(all, Operation{Client: at[0], Key: at[1], Op: Write, Outcome: Unknown, Call: e.last, Return: e.last})
+		}
 	}
 	return all
 }

@@ -18,6 +18,9 @@ func TestCut(t *testing.T) {
 	release := func(client, token string, at int64) history.Operation {
 		return history.Operation{Client: client, Key: "k", Op: history.Release, Outcome: history.OK, Token: token, Call: at, Return: at + 1}
 	}
+	write := func(client string, at int64) history.Operation {
+		return history.Operation{Client: client, Key: "k", Op: history.Write, Outcome: history.OK, Read: 1, Wrote: 2, HasValue: true, Call: at, Return: at + 1}
+	}
 	perhaps := func(client string, op history.Op, token string, at int64) history.Operation {
 		return history.Operation{Client: client, Key: "k", Op: op, Outcome: history.Unknown, Token: token, Call: at, Return: at}
 	}
@@ -33,6 +36,9 @@ func TestCut(t *testing.T) {
 			[]history.Operation{perhaps("a", history.Acquire, "", 6)}},
 		{"a release ends the hold of its token", []history.Operation{grant("a", "s", 1), grant("a", "t", 3), release("a", "s", 5)},
 			[]history.Operation{perhaps("a", history.Release, "t", 6), perhaps("a", history.Acquire, "", 6)}},
+		{"where one has written, each may have", []history.Operation{write("a", 1), release("b", "u", 3)}, []history.Operation{
+			perhaps("a", history.Acquire, "", 2), perhaps("a", history.Write, "", 2),
+			perhaps("b", history.Acquire, "", 4), perhaps("b", history.Write, "", 4)}},
 		{"each client from its own last return", []history.Operation{grant("b", "u", 9), grant("a", "t", 1)}, []history.Operation{
 			perhaps("a", history.Release, "t", 2), perhaps("a", history.Acquire, "", 2),
 			perhaps("b", history.Release, "u", 10), perhaps("b", history.Acquire, "", 10)}},

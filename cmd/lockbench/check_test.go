@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"io"
 	"strings"
 	"testing"
@@ -21,7 +22,7 @@ func TestCheckKnowsWhatTheStoreHeld(t *testing.T) {
 		{ID: 4, Client: "c2", Op: history.Acquire, Key: "job", Call: 7, Return: 8, Outcome: history.OK, Token: "t2", ValidUntil: 1000},
 		{ID: 5, Client: "c2", Op: history.Release, Key: "job", Call: 9, Return: 10, Outcome: history.OK, Token: "t2"},
 	}
-	zero, five := int64(0), int64(5)
+	zero, five, seven := int64(0), int64(5), int64(7)
 	const unrecorded = "the run was ended before anything that its clients did was recorded"
 	tests := []struct {
 		name  string
@@ -32,6 +33,7 @@ func TestCheckKnowsWhatTheStoreHeld(t *testing.T) {
 	}{
 		{"it holds what was written", &five, saveHistory(ops), 0, "PASS"},
 		{"it lost what was written", &zero, saveHistory(ops), 1, "5 of 5 are missing, the store holds 0"},
+		{"what was written last is not in the file any more", &seven, cutHistory(ops), 3, "the end of the history is cut off"},
 		{"nobody looked", nil, saveHistory(ops), 0, "PASS"},
 		{"the run was killed", nil, saveRecording(ops), 3, "the end of the history is cut off"},
 		{"killed before anything was done", nil, saveRecording(nil), 3, unrecorded},
@@ -79,6 +81,23 @@ func cutRecording(size int) saving {
 func saveHistory(ops []history.Operation) saving {
 	return func(d *results.Dir, h history.Header) error {
 		return d.SaveFunc(results.HistoryFile, func(w io.Writer) error { return history.WriteHistory(w, h, ops) })
+	}
+}
+
+// cutHistory saves a history without the end of its last line.
+func cutHistory(ops []history.Operation) saving {
+	return func(d *results.Dir, h history.Header) error {
+		var text bytes.Buffer
+		out := history.NewWriter(&text, h)
+		for i := range ops {
+			if err := out.Write(&ops[i]); err != nil {
+				return err
+			}
+		}
+		if err := out.Close(); err != nil {
+			return err
+		}
+		return d.Save(results.HistoryFile, text.Bytes()[:text.Len()-5])
 	}
 }
 
