@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -150,6 +151,7 @@ func (c *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 		select {
 		case <-wait:
 		case <-ctx.Done():
+			c.world.forgetDial(wait)
 			time.Sleep(lateness(c.index, i, 0)) // goroutines that wait only for the context come first
 			return nil, &net.OpError{Op: "dial", Net: "sim", Addr: simAddr(addr), Err: ctx.Err()}
 		}
@@ -166,7 +168,9 @@ func (c *client) connect(node int) (*conn, <-chan struct{}, error) {
 	case c.crashed, w.gone:
 		return nil, nil, impls.ErrCrashed
 	case w.cut[cutKey{c.index, server.index}]:
-		return nil, w.healed, nil
+		turn := make(chan struct{})
+		w.dials = append(w.dials, waitingDial{w.now(), c.index, node, turn})
+		return nil, turn, nil
 	}
 	c.observe(uint64(node), bits(server.down))
 	if server.down {
@@ -176,6 +180,31 @@ func (c *client) connect(node int) (*conn, <-chan struct{}, error) {
 	cn.session = server.newSession(cn)
 	w.addConn(cn)
 	return cn, nil, nil
+}
+
+// waitingDial is a goroutine that waits to dial again.
+type waitingDial struct {
+	since        time.Duration
+	client, node int
+	turn         chan struct{}
+}
+
+// retryDials lets the waiting dials try again, one after the other: those of one client would otherwise do so in any order.
+func (w *world) retryDials() {
+	slices.SortStableFunc(w.dials, func(a, b waitingDial) int {
+		return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.client, b.client), cmp.Compare(a.node, b.node))
+	})
+	for _, d := range w.dials {
+		w.after(0, func() { close(d.turn) })
+	}
+	w.dials = nil
+}
+
+// forgetDial forgets a dial that waits no more.
+func (w *world) forgetDial(turn <-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dials = slices.DeleteFunc(w.dials, func(d waitingDial) bool { return d.turn == turn })
 }
 
 // at announces a moment: faults placed there are injected, and a stopped client waits.
@@ -192,12 +221,11 @@ var _ impls.Clock = (*client)(nil)
 // Now returns the client's clock: the bubble's plus the client's skew.
 func (c *client) Now() time.Time { return time.Now().Add(c.skew) }
 
-// Sleep waits in virtual time. Sleeps of different clients never end at the same nanosecond: each is lengthened a little to an instant reserved for
-// the client. While the client is stopped, a sleep does not return; when it is dead, a sleep returns at once.
+// Sleep waits in virtual time. No two sleeps end at the same nanosecond: each is lengthened a little to an instant reserved for the client, at which no
+// other sleep of it ends. While the client is stopped, a sleep does not return; when it is dead, a sleep returns at once.
 func (c *client) Sleep(ctx context.Context, d time.Duration) error {
 	if d > 0 {
-		end := time.Now().Add(c.ownInstant(d))
-		c.beginSleep(end)
+		end := c.beginSleep(d)
 		t := time.NewTimer(time.Until(end))
 		defer t.Stop()
 		select {

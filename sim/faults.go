@@ -172,8 +172,7 @@ func (w *world) Block(_ context.Context, client, node int) (faults.Undo, error) 
 		for _, k := range keys {
 			delete(w.cut, k)
 		}
-		close(w.healed)
-		w.healed = make(chan struct{})
+		w.retryDials()
 		return nil
 	}, nil
 }

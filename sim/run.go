@@ -296,7 +296,7 @@ func (w *world) keepPanic() {
 func (w *world) begin() {
 	p := w.program
 	w.start = time.Now()
-	w.activity, w.sooner, w.healed, w.stop = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
+	w.activity, w.sooner, w.stop = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{})
 	w.timer = time.NewTimer(0)
 	w.timer.Stop()
 	w.cut = map[cutKey]bool{}
@@ -391,12 +391,12 @@ func (w *world) end(cancel context.CancelFunc, ended <-chan struct{}) {
 func (w *world) settleBackground() {
 	w.mu.Lock()
 	w.gone = true
-	close(w.healed)
+	for _, d := range w.dials {
+		close(d.turn)
+	}
+	w.dials = nil
 	w.mu.Unlock()
 	w.pass(settling, nil)
-	w.mu.Lock()
-	w.healed = make(chan struct{})
-	w.mu.Unlock()
 }
 
 // settling exceeds every default time-out of a Redis client.

@@ -151,6 +151,20 @@ func TestSameSeedSameTrace(t *testing.T) {
 	}
 }
 
+// TestDialsGoOnInTurn: two watchdogs of one client dial while it is cut off, send the same, and then go on at different times. Which of them dials first
+// after the cut must not be the runtime's choice.
+func TestDialsGoOnInTurn(t *testing.T) {
+	all := catalogue.Planted()
+	at := slices.IndexFunc(all, func(v impls.Variant) bool { return v.Name == "bug-outlives-release" })
+	h, prints := newTestHost(t), map[uint64]int{}
+	for range 60 {
+		prints[fingerprint(seeded(t, h, all[at], 926))]++
+	}
+	if len(prints) != 1 {
+		t.Errorf("%d different traces: %v", len(prints), prints)
+	}
+}
+
 // repeats runs n seeds of a lock twice and returns how many differ. It shows the first.
 func repeats(t *testing.T, v impls.Variant, n int) (different int) {
 	one, two := newTestHost(t), newTestHost(t)

@@ -67,7 +67,7 @@ type world struct {
 	sooner      chan struct{} // cap 1: signals it that a reader gives up earlier
 	timers      []timer       // scheduled calls by the driver, soonest first
 	cut         map[cutKey]bool
-	healed      chan struct{} // closed and replaced when a cut is healed
+	dials       []waitingDial // that wait for the end of a cut
 	director    *faults.Director
 	budget      int // faults that the strategy may still place
 	replication replication
@@ -228,13 +228,17 @@ func (w *world) expect(at time.Time) {
 	}
 }
 
-// beginSleep records that a goroutine of the client sleeps until an instant.
-func (c *client) beginSleep(end time.Time) {
+// beginSleep records that a goroutine of the client sleeps for about d, and returns until when.
+func (c *client) beginSleep(d time.Duration) (end time.Time) {
 	w := c.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for end = time.Now().Add(c.ownInstant(d)); slices.Contains(w.sleeps, end); {
+		end = end.Add(sleepers)
+	}
 	c.asleep++
 	w.sleeps = append(w.sleeps, end)
+	return end
 }
 
 // endSleep is called, under w.mu, when that sleep is over.
