@@ -194,7 +194,7 @@ type placement struct {
 
 // renew records an operation of the client of a placed hold that may have renewed it.
 func (p *placement) renew(h history.Header, r *record) {
-	if p.r != nil && h.Kind == history.Reentrant && r.client == p.r.client && r.outcome == history.OK && r.call <= plus(max(p.to, p.renewed), keep(h)) {
+	if p.r != nil && h.Kind == history.Reentrant && r.client == p.r.client && r.outcome == history.OK && r.op != history.Write && r.call <= plus(max(p.to, p.renewed), keep(h)) {
 		p.renewed = max(p.renewed, r.ret)
 	}
 }

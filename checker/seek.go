@@ -8,30 +8,36 @@ import (
 )
 
 // The sweep finds a reason for each reply by itself, and the windows know grants and refusals only. A key that is too long for an exact search of all of it,
-// and not too long for many of a little, is therefore searched near each reply. That decides linearizability in place of the windows, and finds what the
-// sweep passed.
+// and not too long for many of a little, is therefore searched piece by piece: replies that follow one another, in pieces of which each begins in the
+// middle of the one before. Where a piece has no execution each of its replies is searched by itself, which shows the property that is broken. That
+// decides linearizability in place of the windows, and finds what the sweep passed.
 
-// maxSought is how many operations a key may have for that.
-const maxSought = 2000
+// Bounds on that.
+const (
+	maxSought = 2000   // operations of a key
+	soughtAll = 50_000 // operations of a record
+	piece     = 24     // replies of a piece
+)
 
 // seek reports the operations of a key that no execution of what is near them explains, and the property whose rule they break, unless one was found
 // there already. Parts that were searched exactly are left out.
 func (n *vicinity) seek(of map[verdicts.Property]*tally, findings []partFinding) {
 	t := of[verdicts.Linearizability]
 	whole := !slices.ContainsFunc(findings, func(f partFinding) bool { return !f.known })
-	if n.opt.Unsearched || n.k.operations() > maxSought || t.violations > len(t.kept) || whole {
+	if n.opt.Unsearched || n.k.operations() > maxSought || n.a.lines > soughtAll || t.violations > len(t.kept) || whole {
 		return
 	}
 	windows := *t
 	t.kept = slices.DeleteFunc(slices.Clone(t.kept), func(v Violation) bool { return !searched(findings, v.At) })
 	t.violations, t.within = len(t.kept), 0
-	exact, all := t.violations, true
+	exact := t.violations
+	var replies []*record
 	for r := range n.k.walk() {
 		if answered(r) && !searched(findings, r.call) {
-			all = n.judge(of, r) && all
+			replies = append(replies, r)
 		}
 	}
-	switch {
+	switch all := n.pieces(of, replies); {
 	case all: // that decides what the windows left open
 		t.undecided = 0
 		for _, why := range []string{withinClockError, notSearched} {
@@ -40,6 +46,40 @@ func (n *vicinity) seek(of map[verdicts.Property]*tally, findings []partFinding)
 	case t.violations == exact:
 		t.violations, t.within, t.kept = windows.violations, windows.within, windows.kept
 	}
+}
+
+// pieces searches replies piece by piece and reports whether all were searched. A release is searched by itself too, for what comes after it.
+func (n *vicinity) pieces(of map[verdicts.Property]*tally, replies []*record) (all bool) {
+	all = true
+	for next := 0; next < len(replies); {
+		x, end := n.piece(replies, next)
+		exists, known := false, false
+		if x != nil {
+			exists, known = x.exist(allRules)
+		}
+		found := of[verdicts.Linearizability].violations
+		for _, r := range replies[next:end] {
+			if !exists || r.op == history.Release {
+				all = n.judge(of, r) && all
+			}
+		}
+		if known && !exists && !x.maybe && of[verdicts.Linearizability].violations == found {
+			n.report(of, x)
+		}
+		next = end
+	}
+	return all
+}
+
+// piece returns the executions of the replies from one on, to an end, and of as many before; nil if even those of one are too much to search.
+func (n *vicinity) piece(replies []*record, next int) (x *executions, end int) {
+	for size := piece; size > 1; size /= 2 {
+		end = min(next+size/2, len(replies))
+		if x = n.around(replies[max(0, end-size):end], true); x != nil {
+			return x, end
+		}
+	}
+	return nil, min(next+1, len(replies))
 }
 
 // judge searches what is near an operation and reports whether that was not too much.
@@ -53,12 +93,17 @@ func (n *vicinity) judge(of map[verdicts.Property]*tally, r *record) (known bool
 	}
 	x.forgive()
 	n.blameAt(of, x, r)
+	n.report(of, x)
+	return true
+}
+
+// report reports operations without an execution, unless that was found near them already.
+func (n *vicinity) report(of map[verdicts.Property]*tally, x *executions) {
 	t, near := of[verdicts.Linearizability], partFinding{x: x, from: x.first, to: x.last() + 1}
 	if !near.breaks(t) {
 		t.applies = true
 		n.reportPart(t, of, &near)
 	}
-	return true
 }
 
 // last returns the latest return of the operations that are searched.

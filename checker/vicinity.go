@@ -74,6 +74,12 @@ func (n *vicinity) explains(of map[verdicts.Property]*tally, v *Violation) (expl
 		}
 		x.forgive()
 		exists, searched := x.exist(allRules)
+		if searched && exists && v.Property == verdicts.Refusal && n.byUnknown(x) { // one for all that it excuses
+			if x = n.around(append(n.excused(of[v.Property]), r), true); x == nil {
+				return false, true
+			}
+			exists, searched = x.exist(allRules)
+		}
 		if searched && !exists {
 			return false, true
 		}
@@ -85,6 +91,21 @@ func (n *vicinity) explains(of map[verdicts.Property]*tally, v *Violation) (expl
 		return false, true // the search shows what another property has found
 	}
 	return explained && known, known
+}
+
+// byUnknown reports whether an acquire of unknown outcome may be what explains an operation.
+func (n *vicinity) byUnknown(x *executions) bool {
+	return slices.ContainsFunc(x.effects, func(e effectOf) bool { return e.r.op == history.Acquire && e.r.outcome == history.Unknown })
+}
+
+// excused returns the refusals that are not judged because an acquire of unknown outcome may explain them.
+func (n *vicinity) excused(t *tally) (all []*record) {
+	for r, why := range t.left {
+		if why == unknownOutcomes {
+			all = append(all, r)
+		}
+	}
+	return all
 }
 
 // mayShow reports whether an operation may be what shows a violation.
@@ -102,20 +123,23 @@ func (n *vicinity) mayShow(v *Violation, r *record) bool {
 // near returns the executions of an operation with what is near it; nil if that is too much to search. Refusals beside it may be left out, but where
 // attempts refuse others.
 func (n *vicinity) near(r *record) *executions {
-	x := n.around(r, true)
+	x := n.around([]*record{r}, true)
 	if x == nil && !failedMayRefuse(n.a.header) {
-		x = n.around(r, false)
+		x = n.around([]*record{r}, false)
 	}
 	return x
 }
 
-// around returns the executions of an operation with the holds that can have been in force during its call, and what was asked of them; with the refusals
-// that overlap it, if others is set. It returns nil if that is too much to search.
-func (n *vicinity) around(r *record, others bool) *executions {
-	since, in := n.reach(r)
+// around returns the executions of operations with the holds that can have been in force during their calls, and what was asked of them; with the refusals
+// that overlap them, if others is set. It returns nil if that is too much to search.
+func (n *vicinity) around(of []*record, others bool) *executions {
+	from, by := never, int64(math.MinInt64)
+	for _, r := range of {
+		from, by = min(from, n.earliest(r)), max(by, plus(r.ret, n.a.header.ClockError))
+	}
+	since, in := n.reach(of, from)
 	since = n.votesFrom(since)
-	by := plus(r.ret, n.a.header.ClockError)
-	if r.op == history.Release { // what another's hold came to shows whether it ended that
+	if len(of) == 1 && of[0].op == history.Release { // what another's hold came to shows whether it ended that
 		by = plus(by, keep(n.a.header))
 	}
 	until := by
@@ -124,14 +148,22 @@ func (n *vicinity) around(r *record, others bool) *executions {
 			until = max(until, plus(o.ret, n.a.header.ClockError))
 		}
 	}
+	keepsOut := func(o *record) bool {
+		return slices.ContainsFunc(of, func(r *record) bool { return r.outcome == history.Busy && mayKeepOut(n.a.header, o, r) })
+	}
 	for o := range n.k.overlapping(since, until) {
-		if o == r || n.belongs(o, since, by) || others && (n.refusedBy(o, n.earliest(r), by) || r.outcome == history.Busy && mayKeepOut(n.a.header, o, r)) {
+		if slices.Contains(of, o) || n.belongs(o, since, by) || others && (n.refusedBy(o, from, by) || keepsOut(o)) {
 			in = append(in, o)
 		}
 		if len(in) > maxNear {
 			return nil
 		}
 	}
+	return n.executions(in, of, by)
+}
+
+// executions returns the executions of operations near others, by an instant; nil if there are too many.
+func (n *vicinity) executions(in, of []*record, by int64) *executions {
 	slices.SortFunc(in, func(a, b *record) int { return cmp.Or(byCall(*a, *b), n.a.order(a, b)) })
 	c := &cutter{d: n.keyInput, whole: true, short: true, moves: n.ev.clocksMove(), quiet: never}
 	for _, o := range in {
@@ -141,7 +173,10 @@ func (n *vicinity) around(r *record, others bool) *executions {
 	for i := range x.effects {
 		e := &x.effects[i]
 		keepsOut := e.r.outcome == history.Busy && failedMayRefuse(n.a.header) // it is there for what it may refuse
-		if e.r != r && (e.to > by || keepsOut || e.r.op != history.Acquire && n.holdOf(e.r) == nil) {
+		orphan := e.r.op != history.Acquire && !slices.ContainsFunc(in, func(o *record) bool {
+			return o.op == history.Acquire && mayMean(e.r, e.token, o, n.k.tokenOf(o))
+		})
+		if !slices.Contains(of, e.r) && (e.to > by || keepsOut || orphan) {
 			e.must = false
 		}
 	}
@@ -153,15 +188,20 @@ func (n *vicinity) around(r *record, others bool) *executions {
 	return x
 }
 
-// reach returns since when the holds were requested that can have been in force during a call, and the acquires of unknown outcome called earlier.
-func (n *vicinity) reach(r *record) (since int64, unknown []*record) {
-	from, seen := n.earliest(r)-n.a.header.ClockError, 0
+// reach returns since when the holds were requested that can have been in force from an instant on, or that operations may mean, and the acquires of
+// unknown outcome called earlier.
+func (n *vicinity) reach(of []*record, at int64) (since int64, unknown []*record) {
+	from, seen := at-n.a.header.ClockError, 0
 	since = from
-	if h := n.meant(r); h != nil {
-		since = min(since, h.began.call)
+	last := of[0].ret
+	for _, r := range of {
+		for h := n.meant(r); h != nil; h = n.k.anew[h.began] {
+			since = min(since, h.began.call)
+		}
+		last = max(last, r.ret)
 	}
 	needed := map[uint32]int64{} // by client: what it was granted may last until from if it had an effect as late as this
-	for o := range n.k.overlapping(math.MinInt64, r.ret) {
+	for o := range n.k.overlapping(math.MinInt64, last) {
 		if seen++; seen > back {
 			break
 		}
@@ -179,9 +219,10 @@ func (n *vicinity) reach(r *record) (since int64, unknown []*record) {
 		if o.op == history.Extend && n.k.detailOf(o).role != starts {
 			continue
 		}
-		// Without a token what ended it may have ended another, and what extended another it. A reply that it is gone may be wrong.
+		// Without a token what ended it may have ended another, and what extended another it. A reply that it is gone may be wrong. A release at the
+		// instant of the acquire may have come first.
 		h := n.holdOf(o)
-		if h.gone >= from || lasts && (n.k.tokenOf(o) == 0 || n.told[h]) {
+		if h.gone >= from || lasts && (n.k.tokenOf(o) == 0 || n.told[h] || h.release != nil && h.release.ret <= o.call) {
 			since = min(since, o.call)
 		}
 	}

@@ -213,7 +213,26 @@ func showDifference(t *testing.T, seed int, a, b Outcome) {
 			return
 		}
 	}
-	t.Logf("seed %d: the same lines; hashes %x and %x\n%v\n%v\n%v\n%v\n%v\n%v\n%v\n%v", seed, a.Hash, b.Hash, a.Ops, b.Ops, a.Commands, b.Commands, a.Schedule, b.Schedule, a.Errors, b.Errors)
+	parts := func(o Outcome) [][]string {
+		return [][]string{lines(o.Ops), lines(o.Commands), lines(o.Windows), lines(o.choices()), lines(o.Errors), lines(o.Left)}
+	}
+	for p, of := range parts(a) {
+		other := parts(b)[p]
+		for i := range max(len(of), len(other)) {
+			if x, y := at(of, i), at(other, i); x != y {
+				t.Logf("seed %d: the same lines; hashes %x and %x\n%s\n%s", seed, a.Hash, b.Hash, x, y)
+				return
+			}
+		}
+	}
+}
+
+// lines returns values as text.
+func lines[T any](values []T) (out []string) {
+	for _, v := range values {
+		out = append(out, fmt.Sprint(v))
+	}
+	return out
 }
 
 func at(lines []string, i int) string {
