@@ -214,7 +214,7 @@ func showDifference(t *testing.T, seed int, a, b Outcome) {
 		}
 	}
 	parts := func(o Outcome) [][]string {
-		return [][]string{lines(o.Ops), lines(o.Commands), lines(o.Windows), lines(o.choices()), lines(o.Errors), lines(o.Left)}
+		return [][]string{lines(o.Ops), lines(o.Commands), lines(o.Windows), lines(o.choices()), lines(o.Errors), {o.Left}}
 	}
 	for p, of := range parts(a) {
 		other := parts(b)[p]
