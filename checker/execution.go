@@ -42,9 +42,11 @@ type effectOf struct {
 	token    uint32
 	fence    uint64
 	named    bool  // an earlier acquire has its token: it means no other of unknown outcome
+	exact    bool  // the hold to which it belongs by the record has its token: it means no hold without one
 	must     bool  // it certainly happened
 	denied   bool  // a reply that the hold is gone although its lease was running, by which renewal or reentrancy is broken
 	over     bool  // an accepted operation whose hold was certainly gone, and that can mean no other: an extend may have made it again
+	late     bool  // it is over because its hold was released
 	promised int64 // until when its client believes in its hold; 0 = unknown
 	free     bool  // a refusal that needs no hold: votes split, or another client was ahead in the queue
 	upset    *upset
@@ -394,7 +396,7 @@ func (x *executions) means(e *effectOf, acquire int) bool {
 }
 
 func (e *effectOf) mayMean(grant *record, token uint32) bool {
-	if e.named && token == 0 && grant.outcome == history.Unknown {
+	if token == 0 && (e.exact || e.named && grant.outcome == history.Unknown) {
 		return false
 	}
 	return mayMean(e.r, e.token, grant, token)
@@ -493,7 +495,14 @@ func (x *executions) extend(s state, i, v int) bool {
 
 // resurrect searches on after an extend, wrongly accepted, that made a hold again which had ended.
 func (x *executions) resurrect(s state, i, v int) bool {
-	open, _ := x.elsewhere(s, &x.effects[i])
+	e := &x.effects[i]
+	if e.late {
+		s.ended = 0
+	}
+	open, before := x.elsewhere(s, e)
+	if len(open) == 0 && (before || e.late) { // that of a grant of an earlier part
+		open = []int{i}
+	}
 	return slices.ContainsFunc(open, func(acquire int) bool {
 		to := s
 		to.holds = append(x.renewed(s, i, v), inForce{effect: acquire, last: v, by: i})

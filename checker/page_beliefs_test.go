@@ -218,6 +218,9 @@ func (r *record) runningBefore(i int) *pageHold {
 // meansAnEndedOne reports whether a reply may mean another open hold of its client than h, in which the client did not believe any more.
 func (r *record) meansAnEndedOne(i int, h *pageHold) bool {
 	op := r.ops[i]
+	if op.Token != "" && op.Token == h.token {
+		return false
+	}
 	return r.h.Kind != history.Reentrant && slices.ContainsFunc(r.holds, func(o *pageHold) bool {
 		if o == h || r.replaced(o, h) || o.client != op.Client || o.opened > op.Call || !o.openBefore(i, op) || !mayBeOf(op, o) {
 			return false

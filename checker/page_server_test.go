@@ -27,8 +27,10 @@ type server struct {
 	ops    []history.Operation
 	tries  []history.Operation // all acquires, whatever came of them
 	upsets []pageUpset
-	over   map[int]bool // accepted extends whose hold cannot have been there
-	denied map[int]bool // refused releases and extends for which another property was found broken
+	over   map[int]bool               // accepted extends whose hold cannot have been there
+	late   map[int]bool               // of these, those whose hold was released
+	exact  map[history.Operation]bool // belong to a hold that has their token
+	denied map[int]bool               // refused releases and extends for which another property was found broken
 	rules  int
 	times  []int64
 	ahead  map[string]int64 // of each client's clock
@@ -261,6 +263,8 @@ func (s *server) belongs(op history.Operation, by int) bool {
 		return false
 	case a.Token != "" && op.Token != "":
 		return a.Token == op.Token
+	case s.exact[op]:
+		return false
 	case a.Outcome == history.Unknown && op.Token != "" && slices.ContainsFunc(s.ops, func(o history.Operation) bool {
 		later := o.Call > op.Call || o.Call == op.Call && o.Return > op.Return
 		if op.Op == history.Extend {
@@ -324,6 +328,9 @@ func (s *server) effect(st serverState, i int, t int64) bool {
 		if obeys(acceptedRule) || op.Outcome != history.OK {
 			return false
 		}
+		if s.late[i] {
+			gone = s.released(st, op)
+		}
 		return s.from(st) || s.over[i] && slices.ContainsFunc(gone, func(k int) bool { // it may have made the hold again
 			to := st
 			to.holds = append(s.renewed(st.holds, op.Client, t), kept{by: k, last: t})
@@ -363,6 +370,17 @@ func (s *server) asksOfAnotherTry(st serverState, op history.Operation) (other b
 		}
 	}
 	return other
+}
+
+// released returns the acquires before an operation whose holds it may mean, and that are not there.
+func (s *server) released(st serverState, op history.Operation) (gone []int) {
+	for k, a := range s.ops {
+		there := slices.ContainsFunc(st.holds, func(h kept) bool { return h.by == k })
+		if a.Op == history.Acquire && a.Outcome == history.OK && st.done&(1<<k) != 0 && !there && s.belongs(op, k) {
+			gone = append(gone, k)
+		}
+	}
+	return gone
 }
 
 // renewed returns the holds after an effect that renews those of a re-entrant client.

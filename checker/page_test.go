@@ -62,7 +62,7 @@ var searched = []verdicts.Property{verdicts.Linearizability, verdicts.Refusal, v
 
 // server returns the server that is asked for executions of the record.
 func (r *record) server() *server {
-	s := &server{h: r.h, most: 300_000, denied: map[int]bool{}, over: map[int]bool{}, fence: r.fence, pauses: r.h.ClockError > 0 && r.pauses()}
+	s := &server{h: r.h, most: 300_000, denied: map[int]bool{}, over: map[int]bool{}, late: map[int]bool{}, exact: map[history.Operation]bool{}, fence: r.fence, pauses: r.h.ClockError > 0 && r.pauses()}
 	for _, w := range r.faults {
 		s.upsets = append(s.upsets, upsetsOf(w)...)
 	}
@@ -80,9 +80,12 @@ func (r *record) server() *server {
 				s.denied[len(s.ops)] = true
 			}
 			if op.Op == history.Extend && op.Outcome == history.OK && r.cannotHaveBeen(i) {
-				s.over[len(s.ops)] = true
+				s.over[len(s.ops)], s.late[len(s.ops)] = true, r.of[i] == nil
 			}
 			s.ops = append(s.ops, op)
+			if h := r.of[i]; h != nil && op.Op != history.Acquire && op.Token != "" && op.Token == h.token {
+				s.exact[op] = true
+			}
 		}
 	}
 	return s

@@ -101,6 +101,9 @@ func (c *cutter) add(r *record) {
 	}
 	e := effectOf{r: r, from: r.call, to: r.ret, clock: c.clocks[r.client], token: c.d.k.tokenOf(r), must: r.outcome != history.Unknown && r.outcome != history.Fail, denied: c.d.breaks(held)}
 	_, e.over = c.d.k.claims[held]
+	if g := c.d.grantOf(held); g != nil && g != held {
+		e.exact = e.token != 0 && c.d.k.tokenOf(g) == e.token
+	}
 	if r.detailed() && c.d.k.detailOf(r).until > r.ret {
 		e.promised = c.d.k.detailOf(r).until
 	}
@@ -326,21 +329,33 @@ func (x *executions) prepare(d *keyInput) {
 		e := &x.effects[i]
 		e.free = queues && x.excused(e)
 		e.before = x.before(i)
-		e.over = e.over && !slices.ContainsFunc(x.effects, func(o effectOf) bool {
-			return o.r.granted() && !d.beganWith(e.r, o.r) && e.mayMean(o.r, o.token)
-		})
+		if e.over {
+			its := d.grantOf(e.r)
+			e.late = its == nil && x.wasGranted(e)
+			e.over = its == nil || !slices.ContainsFunc(x.effects, func(o effectOf) bool {
+				return o.r.granted() && its != o.r && e.mayMean(o.r, o.token)
+			})
+		}
 		e.named = e.token != 0 && slices.ContainsFunc(x.effects, func(o effectOf) bool {
 			return o.r.op == history.Acquire && o.changes() && o.token == e.token && e.r.follows(o.r)
 		})
 	}
 }
 
-// beganWith reports whether the hold of an operation began with a grant, or took the place of one that did.
-func (d *keyInput) beganWith(r, grant *record) bool {
-	for h := d.holdOf(r); h != nil; h = d.k.anew[h.began] {
-		if h.began == grant {
+// wasGranted reports whether an operation may mean the hold of an earlier grant.
+func (x *executions) wasGranted(e *effectOf) bool {
+	for o := range x.k.overlapping(math.MinInt64, e.r.ret) {
+		if o.granted() && e.mayMean(o, x.k.tokenOf(o)) {
 			return true
 		}
 	}
 	return false
+}
+
+// grantOf returns the grant with which the hold of an operation, or the one whose place that took, began; nil if it belongs to none.
+func (d *keyInput) grantOf(r *record) (grant *record) {
+	for h := d.holdOf(r); h != nil; h = d.k.anew[h.began] {
+		grant = h.began
+	}
+	return grant
 }

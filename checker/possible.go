@@ -202,18 +202,21 @@ func (h *openHold) believedAt(t int64) bool {
 	return h.belief.began.ret <= t && h.until > t
 }
 
-// mayMeanAnother reports whether an operation may mean another open hold of its client than h, of a sort. A re-entrant client has one count for all.
+// mayMeanAnother reports whether an operation may mean another open hold of its client than h, of a sort: not if it has h's token. A re-entrant client has
+// one count for all.
 func (p *holdPass) mayMeanAnother(who *clientHolds, h *openHold, r *record, of func(*openHold) bool) bool {
-	return p.a.header.Kind != history.Reentrant && slices.ContainsFunc(who.open, func(o *openHold) bool {
+	token := p.k.tokenOf(r)
+	its := token != 0 && token == h.token
+	return !its && p.a.header.Kind != history.Reentrant && slices.ContainsFunc(who.open, func(o *openHold) bool {
 		open := o.closed > r.call && o.r.ret <= r.call
-		return o != h && open && mayMean(r, p.k.tokenOf(r), o.r, o.token) && of(o)
+		return o != h && open && mayMean(r, token, o.r, o.token) && of(o)
 	})
 }
 
 // claim records an accepted operation if its hold was certainly gone by its call, whatever else was under way, and it can mean no other: without a token
 // it may mean any that is open, but that a re-entrant client has one count.
 func (p *holdPass) claim(who *clientHolds, h *openHold, r *record) {
-	if p.k.tokenOf(r) == 0 && p.mayMeanAnother(who, h, r, func(o *openHold) bool {
+	if p.mayMeanAnother(who, h, r, func(o *openHold) bool {
 		return p.leaseUntil(o, r.call) >= r.call // a reply that it is gone may have meant another
 	}) {
 		return

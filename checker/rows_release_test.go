@@ -4,6 +4,23 @@ import "github.com/lockbench/lockbench/history"
 
 // releaseRows are about which hold a release ended.
 var releaseRows = []row{
+	// The late extend made the hold again, and that refused b.
+	{name: "refused by a hold that an extend made again after its release", head: leased, ops: `
+		a acquire 0 1 ok token=x
+		a release 2 3 ok token=x
+		a extend 4 5 ok token=x
+		b acquire 10 11 busy`, want: "release-safety×1 renewal×1"},
+	{name: "refused by a hold that an extend made again after it was said to be gone", head: history.Header{Kind: history.Mutex, Lease: 10 * msec}, ops: `
+		a acquire 2 3 ok token=x
+		a extend 15 15.1 not_held token=x
+		a extend 16 20 ok token=x
+		b acquire 17 21 busy`, want: "release-safety×1"},
+	// a had a hold with that token, and no other: the lapsed one without a token is not meant.
+	{name: "refused after a release with a token, beside a hold without one that had lapsed", head: history.Header{Kind: history.Mutex, Lease: 5 * msec}, ops: `
+		a acquire 63 64 ok
+		a acquire 1076 1077 ok token=x
+		a release 1078 1079 ok token=x
+		b acquire 1080 1081 busy`, want: "refusal×1"},
 	// The acquire of unknown outcome was exclusive, so that it can't have begun what was extended.
 	{name: "an extend of a shared hold that nobody asked for", head: history.Header{Kind: history.RW, Lease: msec}, ops: `
 		a acquire 14 17 unknown

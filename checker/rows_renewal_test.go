@@ -4,6 +4,10 @@ import "github.com/lockbench/lockbench/history"
 
 // renewalRows are about extends.
 var renewalRows = []row{
+	{name: "lost, beside a hold without a token that had lapsed", head: history.Header{Kind: history.Mutex, Lease: 5 * msec}, rule: "healthy-lost", ops: `
+		a acquire 63 64 ok
+		a acquire 76 77 ok token=x
+		a extend 78 79 lost token=x`, want: "renewal×1"},
 	// The release was called at the instant at which the extend was answered, and may have come first.
 	{name: "lost to its own release", head: leased, ops: `
 		a acquire 0 0 ok token=t1

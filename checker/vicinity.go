@@ -73,12 +73,13 @@ func (n *vicinity) explains(of map[verdicts.Property]*tally, v *Violation) (expl
 			continue
 		}
 		x.forgive()
-		exists, searched := x.exist(allRules)
+		rules := n.rulesFor(of, v, x)
+		exists, searched := x.exist(rules)
 		if searched && exists && v.Property == verdicts.Refusal && n.byUnknown(x) { // one for all that it excuses
 			if x = n.around(append(n.excused(of[v.Property]), r), true); x == nil {
 				return false, true
 			}
-			exists, searched = x.exist(allRules)
+			exists, searched = x.exist(rules)
 		}
 		if searched && !exists {
 			return false, true
@@ -91,6 +92,15 @@ func (n *vicinity) explains(of map[verdicts.Property]*tally, v *Violation) (expl
 		return false, true // the search shows what another property has found
 	}
 	return explained && known, known
+}
+
+// rulesFor returns the rules that an execution has to obey to explain a violation: for a refusal not those that were found broken near it.
+func (n *vicinity) rulesFor(of map[verdicts.Property]*tally, v *Violation, x *executions) rule {
+	rules := allRules
+	if v.Property == verdicts.Refusal && of[verdicts.ReleaseSafety].keeps(x.first, x.last()) {
+		rules &^= ruleClaims
+	}
+	return rules
 }
 
 // byUnknown reports whether an acquire of unknown outcome may be what explains an operation.
@@ -176,7 +186,7 @@ func (n *vicinity) executions(in, of []*record, by int64) *executions {
 		orphan := e.r.op != history.Acquire && !slices.ContainsFunc(in, func(o *record) bool {
 			return o.op == history.Acquire && mayMean(e.r, e.token, o, n.k.tokenOf(o))
 		})
-		if !slices.Contains(of, e.r) && (e.to > by || keepsOut || orphan) {
+		if !slices.Contains(of, e.r) && (e.to > by || keepsOut || orphan && !(e.over && x.wasGranted(e))) {
 			e.must = false
 		}
 	}
@@ -216,7 +226,10 @@ func (n *vicinity) reach(of []*record, at int64) (since int64, unknown []*record
 		if lasts {
 			needed[o.client] = min(at, o.call)
 		}
-		if o.op == history.Extend && n.k.detailOf(o).role != starts {
+		if h := n.holdOf(o); h == nil || o.op == history.Extend && n.k.detailOf(o).role != starts {
+			if h == nil && lasts { // of an acquire of unknown outcome, or it made a hold again
+				since = min(since, o.call)
+			}
 			continue
 		}
 		// Without a token what ended it may have ended another, and what extended another it. A reply that it is gone may be wrong. A release at the

@@ -30,6 +30,7 @@ func TestNoFalseAlarmInLongRecords(t *testing.T) {
 		}
 		if broken(v) != r.want {
 			missed++
+			t.Logf("%s: %q in a long record, %q in a short one", r.name, broken(v), r.want)
 		}
 		short := verdictOf(t, in, ops, r.opt)
 		if p := v.property(verdicts.Linearizability); p.Verdict == Fail && short.property(verdicts.Linearizability).Verdict != Fail {
