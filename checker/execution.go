@@ -500,7 +500,8 @@ func (x *executions) resurrect(s state, i, v int) bool {
 		s.ended = 0
 	}
 	open, before := x.elsewhere(s, e)
-	if len(open) == 0 && (before || e.late) { // that of a grant of an earlier part
+	here := func(o effectOf) bool { return o.r.granted() && e.mayMean(o.r, o.token) }
+	if (before || e.late) && !slices.ContainsFunc(x.effects, here) { // that of a grant of an earlier part
 		open = []int{i}
 	}
 	return slices.ContainsFunc(open, func(acquire int) bool {

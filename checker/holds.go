@@ -360,11 +360,11 @@ func (p *holdPass) release(who *clientHolds, r *record) {
 		p.k.cleanups = p.k.cleanups || who.unsure < never
 		return
 	}
+	p.undeny(h, r)
 	if r.saysGone() {
 		p.deny(who, h, r)
 	}
 	p.end(h, r.call)
-	p.undeny(h, r)
 	if h.d.release == nil {
 		h.d.release = r
 		if r.outcome != history.OK {

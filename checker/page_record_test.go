@@ -305,6 +305,9 @@ func (r *record) overtaken(i int) bool {
 
 // meansPending reports whether an operation may belong to another hold, which its client was being granted meanwhile.
 func (r *record) meansPending(op history.Operation, h *pageHold) bool {
+	if op.Token != "" && op.Token == h.token {
+		return false
+	}
 	return slices.ContainsFunc(r.ops, func(o history.Operation) bool {
 		pending := o.Op == history.Acquire && o.Outcome == history.OK && o.Client == op.Client && max(o.Call, o.Asked) <= op.Return && o.Call < max(op.Return, op.Call+1) && o.Return > op.Call && o.ID != r.ops[h.acquire].ID
 		early := !named(op) || o.Mode == op.Mode

@@ -169,16 +169,19 @@ func (e *evidence) keysOf(client string, r *record) []string {
 // without that hold's token, at the instant of an acquire that took no time, may have come before it: then it is one to any other hold that it may mean.
 func (p *holdPass) deny(who *clientHolds, h *openHold, r *record) {
 	its := h
+	if !p.running(h, r) {
+		return
+	}
 	if token := p.k.tokenOf(r); h.r.call >= r.ret && (token == 0 || token != h.token) {
 		running := slices.IndexFunc(who.open, func(o *openHold) bool {
-			return o.closed > r.call && o.r.call < r.ret && mayMean(r, token, o.r, o.token) && p.running(o, r)
+			return o.closed > r.call && o.r.call < r.ret && mayMean(r, token, o.r, o.token) && o.believedAt(r.ret) && p.running(o, r)
 		})
 		if running < 0 {
 			return
 		}
 		h = who.open[running]
 	}
-	if p.running(h, r) && !p.mayMeanAnother(who, h, r, func(o *openHold) bool { return o.next == nil && !o.believedAt(r.ret) }) {
+	if !p.mayMeanAnother(who, h, r, func(o *openHold) bool { return o.next == nil && !o.believedAt(r.ret) }) {
 		p.k.denied[r], its.denied = h.d, r
 	}
 }
@@ -192,7 +195,7 @@ func (p *holdPass) running(h *openHold, r *record) bool {
 
 // undeny takes back that a hold was denied if its release was called at the instant of that reply, and so perhaps before it.
 func (p *holdPass) undeny(h *openHold, release *record) {
-	if h.denied != nil && h.denied != release && h.denied.ret == release.call {
+	if h.denied != nil && h.denied.ret == release.call {
 		delete(p.k.denied, h.denied)
 	}
 }
