@@ -360,9 +360,10 @@ func (p *holdPass) release(who *clientHolds, r *record) {
 		p.k.cleanups = p.k.cleanups || who.unsure < never
 		return
 	}
-	p.undeny(h, r)
 	if r.saysGone() {
 		p.deny(who, h, r)
+	} else {
+		p.undeny(h, r)
 	}
 	p.end(h, r.call)
 	if h.d.release == nil {

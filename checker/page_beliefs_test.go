@@ -190,7 +190,9 @@ func (r *record) deniedEarly() map[int]bool {
 func (r *record) mayPrecede(i int, h *pageHold) bool {
 	op := r.ops[i]
 	if slices.ContainsFunc(slices.Collect(maps.Keys(r.of)), func(k int) bool {
-		return k != i && r.of[k] == h && r.ops[k].Op == history.Release && r.ops[k].Call == op.Return
+		o := r.ops[k]
+		refused := o.Outcome == history.NotHeld || o.Outcome == history.LostHold
+		return k != i && r.of[k] == h && o.Op == history.Release && !refused && o.Call == op.Return
 	}) {
 		return true
 	}

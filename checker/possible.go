@@ -193,7 +193,7 @@ func (p *holdPass) running(h *openHold, r *record) bool {
 	return !h.ended && h.until > r.ret && ends
 }
 
-// undeny takes back that a hold was denied if its release was called at the instant of that reply, and so perhaps before it.
+// undeny takes back that a hold was denied if a release that may have ended it was called at the instant of that reply, and so perhaps before it.
 func (p *holdPass) undeny(h *openHold, release *record) {
 	if h.denied != nil && h.denied.ret == release.call {
 		delete(p.k.denied, h.denied)
