@@ -57,7 +57,8 @@ type keyInput struct {
 	ev  *evidence
 	opt Options
 
-	suspect *suspect // of the window without an order, if a violation lies in it: the first one
+	denied  map[*detail]int64 // holds that a reply said to be gone although their lease was running: when first; see breaks
+	suspect *suspect          // of the window without an order, if a violation lies in it: the first one
 }
 
 // obeys reports whether a rule of the checker is in use. A test switches single rules off, to show what each is needed for.

@@ -137,7 +137,7 @@ func (r *record) within(i int) *pageHold {
 	for _, h := range r.holds {
 		for _, s := range h.spans {
 			newer := latest == nil || r.ops[h.acquire].Call > r.ops[latest.acquire].Call
-			if h.client == op.Client && s.from <= op.Call && s.op < i && op.Return < s.to && newer {
+			if h.client == op.Client && s.from <= op.Call && s.op < i && r.ops[h.acquire].Call < op.Return && op.Return < s.to && newer {
 				latest = h
 			}
 		}

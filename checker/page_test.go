@@ -76,7 +76,7 @@ func (r *record) server() *server {
 			s.tries = append(s.tries, op)
 		}
 		if op.Op == history.Acquire && op.Outcome != history.Fail || (op.Op == history.Extend || op.Op == history.Release) && op.Outcome != history.Fail {
-			if denied[i] && !r.excused(op.Client, r.since(i), op.Return) && (op.Op == history.Extend || r.h.Kind == history.Reentrant) { // renewal and reentrancy report these
+			if r.forgivenReply(i, denied) { // renewal and reentrancy report these
 				s.denied[len(s.ops)] = true
 			}
 			if op.Op == history.Extend && op.Outcome == history.OK && r.cannotHaveBeen(i) {
@@ -89,6 +89,26 @@ func (r *record) server() *server {
 		}
 	}
 	return s
+}
+
+// forgivenReply reports whether a reply said of a hold that it is gone although its lease was running, or an earlier one about that hold did.
+func (r *record) forgivenReply(i int, denied map[int]bool) bool {
+	op := r.ops[i]
+	if op.Outcome != history.NotHeld && op.Outcome != history.LostHold {
+		return false
+	}
+	about := func(k int) *pageHold {
+		if h := r.of[k]; h != nil && r.mayBeOfNone(k, h) && r.runningBefore(k) != nil {
+			return r.runningBefore(k)
+		}
+		return r.of[k]
+	}
+	for k, o := range r.ops {
+		if denied[k] && (o.Op == history.Extend || r.h.Kind == history.Reentrant) && (k == i || about(k) == r.of[i] && o.Return <= op.Return) {
+			return true
+		}
+	}
+	return false
 }
 
 // executions are the servers of the parts of a record in which the clocks may be off by other amounts; if that is not sure, one for all.

@@ -233,11 +233,25 @@ func (c *cutter) begin(at int64) {
 	c.quiet, c.unsure, c.loose, c.renewals = at, never, false, 0
 }
 
-// breaks reports whether r is a reply that a hold is gone which breaks renewal or reentrancy.
+// breaks reports whether r is a reply that a hold is gone which breaks renewal or reentrancy, or would but for a fault, or a later one about that hold.
 func (d *keyInput) breaks(r *record) bool {
+	if !r.saysGone() || len(d.k.denied) == 0 {
+		return false
+	}
+	if d.denied == nil {
+		d.denied = map[*detail]int64{}
+		for o, h := range d.k.denied {
+			if first, known := d.denied[h]; (o.op == history.Extend || d.a.header.Kind == history.Reentrant) && (!known || o.ret < first) {
+				d.denied[h] = o.ret
+			}
+		}
+	}
 	h := d.k.denied[r]
-	promised := r.op == history.Extend || d.a.header.Kind == history.Reentrant
-	return h != nil && promised && !d.ev.excused(d.clientName(r), h.began.call, r.ret)
+	if h == nil {
+		h = d.holdOf(r)
+	}
+	first, known := d.denied[h]
+	return known && r.ret >= first
 }
 
 // upsets adds the effects that faults may have had on the servers up to an instant.

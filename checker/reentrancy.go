@@ -76,7 +76,7 @@ func (e *reentrancy) acquire(o *owner, r *record) {
 	case history.Busy:
 		var since *record // the latest hold, which the fewest faults excuse
 		for _, b := range o.beliefs {
-			if h := e.d.holdOf(b.r).began; b.start <= r.call && r.ret < b.end && (since == nil || h.call > since.call) {
+			if h := e.d.holdOf(b.r).began; b.start <= r.call && h.call < r.ret && r.ret < b.end && (since == nil || h.call > since.call) {
 				since = h
 			}
 		}

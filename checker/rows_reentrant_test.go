@@ -6,6 +6,12 @@ var reentrant = history.Header{Kind: history.Reentrant, Lease: 100 * msec}
 
 // reentrantRows are about the entries of one owner.
 var reentrantRows = []row{
+	// At one instant the refusal may have come before the grant.
+	{name: "refused and granted at one instant", head: reentrant, ops: `
+		b acquire 1099 1100 ok token=y
+		a acquire 1100 1100 busy
+		b release 1100 1100 ok token=y
+		a acquire 1100 1100 ok token=x`},
 	// At one instant the release may have come before the acquire.
 	{name: "a refused release at the instant of an acquire", head: reentrant, ops: `
 		a release 10 10 not_held

@@ -4,6 +4,24 @@ import "github.com/lockbench/lockbench/history"
 
 // renewalRows are about extends.
 var renewalRows = []row{
+	// Neither answer can be. What they would explain is told of neither the refusal nor the fence.
+	{name: "told twice that a running hold is gone, and refused after its lease", head: leased, ops: `
+		a acquire 1000 1001 ok token=x
+		a extend 1038 1039 not_held token=x
+		a extend 1053 1054 not_held token=x
+		b acquire 1110 1111 busy`, want: "refusal×1 renewal×1", unordered: true},
+	{name: "told twice that a running hold is gone, and a fence that goes back", head: leased, ops: `
+		a acquire 1000 1001 ok token=x fence=2
+		b acquire 1130 1131 ok token=y fence=1
+		b extend 1184 1185 not_held token=y
+		b extend 1204 1205 not_held token=y`, want: "fencing-order×1 renewal×1", unordered: true},
+	// The pause excuses the answer of 147.5, and so the extend before it.
+	{name: "told that a running hold is gone while it was paused", head: history.Header{Kind: history.RW, Lease: 10 * msec}, ops: `
+		a acquire 122.5 127.5 ok shared
+		a extend 127.5 132.5 ok
+		a extend 142.5 142.5 ok
+		a extend 147.5 147.5 not_held`,
+		extra: Input{Faults: []history.Window{{Fault: "pause-client", Client: "a", Start: 100 * msec, End: 300 * msec, Confirmed: true}}}, unordered: true},
 	{name: "lost, beside a hold without a token that had lapsed", head: history.Header{Kind: history.Mutex, Lease: 5 * msec}, rule: "healthy-lost", ops: `
 		a acquire 63 64 ok
 		a acquire 76 77 ok token=x

@@ -75,7 +75,7 @@ func (n *vicinity) pieces(of map[verdicts.Property]*tally, replies []*record) (a
 func (n *vicinity) piece(replies []*record, next int) (x *executions, end int) {
 	for size := piece; size > 1; size /= 2 {
 		end = min(next+size/2, len(replies))
-		if x = n.around(replies[max(0, end-size):end], true); x != nil {
+		if x = n.around(replies[max(0, end-size):end], everything); x != nil {
 			return x, end
 		}
 	}
@@ -84,11 +84,18 @@ func (n *vicinity) piece(replies []*record, next int) (x *executions, end int) {
 
 // judge searches what is near an operation and reports whether that was not too much.
 func (n *vicinity) judge(of map[verdicts.Property]*tally, r *record) (known bool) {
-	x := n.near(r)
-	if x == nil || x.maybe {
-		return false
+	x, exists, known := n.near(r), false, false
+	if x != nil && !x.maybe {
+		exists, known = x.exist(allRules)
 	}
-	if exists, known := x.exist(allRules); exists || !known { // what breaks another property has no execution either
+	if !known && r.op != history.Acquire {
+		if alone := n.around([]*record{r}, itself); alone != nil {
+			if may, decided := alone.exist(allRules); decided && !may { // one that its own client explains may yet be wrong
+				x, known = alone, true
+			}
+		}
+	}
+	if exists || !known { // what breaks another property has no execution either
 		return known
 	}
 	x.forgive()

@@ -76,7 +76,7 @@ func (n *vicinity) explains(of map[verdicts.Property]*tally, v *Violation) (expl
 		rules := n.rulesFor(of, v, x)
 		exists, searched := x.exist(rules)
 		if searched && exists && v.Property == verdicts.Refusal && n.byUnknown(x) { // one for all that it excuses
-			if x = n.around(append(n.excused(of[v.Property]), r), true); x == nil {
+			if x = n.around(append(n.excused(of[v.Property]), r), everything); x == nil {
 				return false, true
 			}
 			exists, searched = x.exist(rules)
@@ -133,16 +133,25 @@ func (n *vicinity) mayShow(v *Violation, r *record) bool {
 // near returns the executions of an operation with what is near it; nil if that is too much to search. Refusals beside it may be left out, but where
 // attempts refuse others.
 func (n *vicinity) near(r *record) *executions {
-	x := n.around([]*record{r}, true)
+	x := n.around([]*record{r}, everything)
 	if x == nil && !failedMayRefuse(n.a.header) {
-		x = n.around([]*record{r}, false)
+		x = n.around([]*record{r}, holders)
 	}
 	return x
 }
 
-// around returns the executions of operations with the holds that can have been in force during their calls, and what was asked of them; with the refusals
-// that overlap them, if others is set. It returns nil if that is too much to search.
-func (n *vicinity) around(of []*record, others bool) *executions {
+// company is what of the operations near others is searched with them.
+type company uint8
+
+const (
+	everything company = iota
+	holders            // no refusals
+	itself             // what the same client did: nothing else explains an extend, or the answer to one or to a release
+)
+
+// around returns the executions of operations with the holds that can have been in force during their calls, and what was asked of them. It returns nil if
+// that is too much to search.
+func (n *vicinity) around(of []*record, with company) *executions {
 	from, by := never, int64(math.MinInt64)
 	for _, r := range of {
 		from, by = min(from, n.earliest(r)), max(by, plus(r.ret, n.a.header.ClockError))
@@ -162,18 +171,24 @@ func (n *vicinity) around(of []*record, others bool) *executions {
 		return slices.ContainsFunc(of, func(r *record) bool { return r.outcome == history.Busy && mayKeepOut(n.a.header, o, r) })
 	}
 	for o := range n.k.overlapping(since, until) {
-		if slices.Contains(of, o) || n.belongs(o, since, by) || others && (n.refusedBy(o, from, by) || keepsOut(o)) {
+		if slices.Contains(of, o) || n.belongs(o, since, by) || with == everything && (n.refusedBy(o, from, by) || keepsOut(o)) {
 			in = append(in, o)
 		}
-		if len(in) > maxNear {
+		if with != itself && len(in) > maxNear {
 			return nil
 		}
+	}
+	if with == itself {
+		in = slices.DeleteFunc(in, func(o *record) bool { return o.client != of[0].client })
 	}
 	return n.executions(in, of, by)
 }
 
 // executions returns the executions of operations near others, by an instant; nil if there are too many.
 func (n *vicinity) executions(in, of []*record, by int64) *executions {
+	if len(in) > maxNear {
+		return nil
+	}
 	slices.SortFunc(in, func(a, b *record) int { return cmp.Or(byCall(*a, *b), n.a.order(a, b)) })
 	c := &cutter{d: n.keyInput, whole: true, short: true, moves: n.ev.clocksMove(), quiet: never}
 	for _, o := range in {

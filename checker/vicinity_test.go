@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -98,5 +99,21 @@ func TestExplainedNearby(t *testing.T) {
 				t.Errorf("got %q, linearizability %s", broken(v), p.Verdict)
 			}
 		})
+	}
+}
+
+// TestAnswerBesideManyUnknown: an answer that its own client's operations show to be wrong is found beside more acquires of unknown outcome than can be
+// searched.
+func TestAnswerBesideManyUnknown(t *testing.T) {
+	var text strings.Builder
+	for i := range 50 {
+		fmt.Fprintf(&text, "u%d acquire %d %d unknown\n", i, i%40, i%40+1)
+	}
+	text.WriteString(`
+		c acquire 46.2 47.6 ok token=x asked=47.6
+		c extend 49.5627 49.5947 lost token=x`)
+	v := verdictOf(t, Input{Header: history.Header{Kind: history.Mutex, Lease: 2 * msec, Drift: msec / 25}}, parse(t, text.String()), Options{})
+	if p := v.property(verdicts.Linearizability); p.Verdict != Fail {
+		t.Errorf("linearizability is %s, %v", p.Verdict, p.NotJudged)
 	}
 }
