@@ -377,7 +377,7 @@ func (b *bench) result() results.Bench {
 	}
 	out.Notes = append(out.Notes, emptyNotes(out.Cells)...)
 	if b.stopped {
-		out.Notes = append(out.Notes, fmt.Sprintf("stopped after %d of %d turns", b.turn, b.of))
+		out.Notes = append(out.Notes, fmt.Sprintf("interrupted after %d of %d turns", b.turn, b.of))
 	}
 	if len(b.pipes) > 0 {
 		slices.Sort(b.pipes)

@@ -50,7 +50,7 @@ func Suite(ctx context.Context, cfg SuiteConfig) (results.Suite, error) {
 	out := results.Suite{Server: cfg.Server, Seed: cfg.Seed, Duration: cfg.Now().Sub(start), Cells: s.cells[:asked], Notes: notes, Rerun: cfg.Rerun,
 		Start: start.UTC(), Shard: shard, Missing: len(s.cells) - asked}
 	if out.Missing > 0 {
-		out.Notes = append(out.Notes, fmt.Sprintf("stopped after %d of %d cells", asked, len(s.cells)))
+		out.Notes = append(out.Notes, fmt.Sprintf("interrupted after %d of %d cells", asked, len(s.cells)))
 	}
 	out.Judge()
 	return out, ctx.Err()

@@ -12,15 +12,16 @@ import (
 // RunAnnotations writes a GitHub workflow command for each violated property and failed gate of a run.
 func RunAnnotations(w io.Writer, r results.Result) error {
 	r = Clean(r)
+	of := r.Lock + " × " + scenarioOf(r)
 	var lines []string
 	for _, p := range r.Properties {
 		if p.Verdict == checker.Fail {
-			lines = append(lines, annotation("error", fmt.Sprintf("%s × %s: %s", r.Lock, r.Scenario, p.Name), failure(p)+"; again: "+r.Rerun))
+			lines = append(lines, annotation("error", of+": "+string(p.Name), failure(p)+"; again: "+r.Rerun))
 		}
 	}
-	lines = append(lines, gateAnnotations(fmt.Sprintf("%s × %s", r.Lock, r.Scenario), r.Gates, r.Rerun)...)
+	lines = append(lines, gateAnnotations(of, r.Gates, r.Rerun)...)
 	if r.Verdict == checker.Inconclusive {
-		lines = append(lines, annotation("warning", fmt.Sprintf("%s × %s: inconclusive", r.Lock, r.Scenario), strings.Join(r.Notes, "; ")))
+		lines = append(lines, annotation("warning", of+": inconclusive", strings.Join(r.Notes, "; ")))
 	}
 	return write(w, lines)
 }

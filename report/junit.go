@@ -82,7 +82,7 @@ type junitMessage struct {
 // RunJUnit writes a run as one JUnit suite. result is nil if the run was not checked.
 func RunJUnit(w io.Writer, run results.Run, result *results.Result) error {
 	run, result = Clean(run), Clean(result)
-	s := newJUnitSuite(run.Lock, run.Scenario, run.Duration)
+	s := newJUnitSuite(run.Lock, run.Scenario+OtherWorkload(run.Workload), run.Duration)
 	s.Timestamp = run.Start.UTC().Format("2006-01-02T15:04:05")
 	s.Properties = []junitProperty{{"server", run.Server}, {"seed", fmt.Sprint(run.Seed)}, {"again", results.CommandLine(run.Argv)}}
 	if result == nil {

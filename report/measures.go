@@ -29,7 +29,7 @@ type Measure struct {
 // RunMeasures returns the measurements of a run. Latencies count from the intended start.
 func RunMeasures(r results.Result) []Measure {
 	r = Clean(r)
-	of := r.Lock + " × " + r.Scenario
+	of := r.Lock + " × " + scenarioOf(r)
 	var out []Measure
 	for _, op := range latencyOrder {
 		s := r.Latency[op].Response
@@ -131,7 +131,7 @@ func RunCSV(w io.Writer, r results.Result) error {
 	r = Clean(r)
 	rows := [][]string{{"lock", "scenario", "what", "name", "value", "unit"}}
 	add := func(what, name, value, unit string) {
-		rows = append(rows, []string{r.Lock, r.Scenario, what, name, value, unit})
+		rows = append(rows, []string{r.Lock, scenarioOf(r), what, name, value, unit})
 	}
 	add("verdict", "run", string(r.Verdict), "")
 	for _, p := range r.Properties {

@@ -147,6 +147,9 @@ func OtherWorkload(name string) string {
 	return ", workload " + name
 }
 
+// scenarioOf names what was run of a result: its scenario, and the workload that replaced the scenario's.
+func scenarioOf(r results.Result) string { return r.Scenario + OtherWorkload(r.Workload) }
+
 func failure(p checker.Property) string { return frequency(p) + notJudged(p) + "  " + Causes(p.Causes) }
 
 // frequency formats violations of opportunities.

@@ -87,8 +87,8 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	out, err := bench.Run(ctx, c)
 	a.line.clear()
 	if err != nil {
-		_ = os.Remove(dir) // it is empty
-		return errors.Join(err, interrupts.end())
+		a.say("nothing of the bench is kept") // the directory is empty, and the link to it leads nowhere
+		return errors.Join(err, os.Remove(dir), dropDangling(filepath.Join(f.out, "latest")), interrupts.end())
 	}
 	out.Gates = bench.CheckGates(out, limits)
 	against(&out, base, f.baseline, options)

@@ -218,8 +218,11 @@ func (a *app) explore(ctx context.Context, f exploreFlags, flags *pflag.FlagSet)
 	if r.Schema == "" {
 		return errors.Join(err, interrupts.end())
 	}
-	if interrupts.count.Load() > 0 && r.Verdict == checker.Pass {
+	switch stopped := interrupts.count.Load() > 0; {
+	case stopped && r.Verdict == checker.Pass:
 		r.Verdict, r.Reason = checker.Inconclusive, "interrupted, with no violation in "+report.Plural(r.Schedules, "schedule")
+	case stopped && r.Verdict == checker.Inconclusive:
+		r.Reason = "interrupted: " + r.Reason
 	}
 	r.Live, r.Seed, r.Rerun = f.exec.given(), f.seed, again(flags, "explore", "", f.seed)
 	if r.First != nil {

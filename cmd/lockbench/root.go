@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -75,16 +76,37 @@ func execute(ctx context.Context, argv []string, w world) (code int) {
 func (a *app) complain(err error) {
 	a.line.clear()
 	said := map[string]bool{}
-	for _, one := range separate(err) {
+	shown, unsaved := onceFull(err)
+	for _, one := range separate(shown) {
 		if one == nil || alreadyShown(one) || said[one.Error()] {
 			continue
 		}
 		said[one.Error()] = true
 		a.line.print("lockbench: " + strings.TrimPrefix(one.Error(), errUsage.Error()+": "))
 	}
+	if unsaved > 0 {
+		a.line.print("lockbench: " + report.Plural(unsaved, "more file") + " could not be saved")
+	}
 	if err != nil && !a.ran {
 		a.line.print("run 'lockbench help' for the commands, 'lockbench help COMMAND' for its flags")
 	}
+}
+
+// onceFull keeps of joined errors about a full disk only the first, and returns how many it left out.
+func onceFull(err error) (kept error, left int) {
+	var full bool
+	all := slices.DeleteFunc(separate(err), func(one error) bool {
+		if !errors.Is(one, syscall.ENOSPC) {
+			return false
+		}
+		again := full
+		full = true
+		if again {
+			left++
+		}
+		return again
+	})
+	return errors.Join(all...), left
 }
 
 // separate splits joined errors.

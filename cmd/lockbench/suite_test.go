@@ -223,7 +223,7 @@ func TestSuiteInterrupted(t *testing.T) {
 	if got := w.call(t, "suite", "--locks", "token", "--scenarios", "steady,contended,crash-waiter", "--side-by-side", "1"); got != 130 {
 		t.Errorf("exit code %d, want 130\n%s", got, w.out)
 	}
-	want(t, "stdout", w.out.String(), "INCONCLUSIVE  1 of 1 cell as expected", "2 not run", "stopped after 1 of 3 cells")
+	want(t, "stdout", w.out.String(), "INCONCLUSIVE  1 of 1 cell as expected", "2 not run", "interrupted after 1 of 3 cells")
 	if strings.Contains(w.out.String(), "PASS") {
 		t.Errorf("a suite that was interrupted passes:\n%s", w.out)
 	}
