@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -87,8 +86,7 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	out, err := bench.Run(ctx, c)
 	a.line.clear()
 	if err != nil {
-		a.say("nothing of the bench is kept") // the directory is empty, and the link to it leads nowhere
-		return errors.Join(err, os.Remove(dir), dropDangling(filepath.Join(f.out, "latest")), interrupts.end())
+		return errors.Join(err, a.dropEmpty(f.out, dir), interrupts.end())
 	}
 	out.Gates = bench.CheckGates(out, limits)
 	against(&out, base, f.baseline, options)

@@ -59,7 +59,7 @@ func (i *interruption) take(a *app, signals <-chan os.Signal) {
 			close(i.stop)
 			a.say("interrupted: finishing what is under way and judging what was recorded; once more to quit now")
 		case 2:
-			a.say("interrupted again: taking everything down")
+			a.say("interrupted again: stopping all servers and clients")
 			i.cancel()
 		}
 	}

@@ -178,7 +178,7 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 	})
 	a.line.clear()
 	if err != nil {
-		return errors.Join(err, interrupts.end())
+		return errors.Join(err, a.dropEmpty(f.out, dir.path), interrupts.end())
 	}
 	f.compare(&suite, in)
 	suite.Environment = &environment
