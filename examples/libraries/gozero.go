@@ -35,7 +35,7 @@ func (l goZeroLock) Unlock(ctx context.Context) error {
 	return err
 }
 
-// goZeroKeeps returns how long the server keeps a lock of go-zero: whole seconds, plus half a second (redislock.go:17, 54).
+// goZeroKeeps returns how long the server keeps a lock of go-zero: whole seconds, plus half a second (redislock.go:19, 63).
 func goZeroKeeps(asked time.Duration) time.Duration {
 	return asked.Truncate(time.Second) + 500*time.Millisecond
 }
