@@ -45,7 +45,7 @@ func rwLeaseVariant() impls.Variant {
 		Kind: history.RW, Topology: impls.Standalone, Traits: can, Scripts: p.scripts(),
 		Source: impls.Source{Article: "lockbench", Where: "beyond the sources"},
 		Claims: []impls.Claim{
-			{Text: "A reader's release ends its own hold alone.", Holds: true, Command: impls.Command("rw-lease", "contended") + " --workload read-mostly"},
+			{Text: "A reader's release ends only its own hold.", Holds: true, Command: impls.Command("rw-lease", "contended") + " --workload read-mostly"},
 			{Text: "A dead reader keeps writers out for a lease at the most, though others go on reading.", Holds: true, Command: impls.Command("rw-lease", "crash-holder") + " --workload read-mostly"},
 			{Text: "A steady stream of readers does not keep a writer out.", Holds: true, Command: impls.Command("rw-lease", "steady") + " --workload read-mostly"},
 			{Text: "A steady stream of writers does not keep a reader out.", Holds: false, Command: impls.Command("rw-lease", "contended") + " --workload read-mostly"},
@@ -58,7 +58,7 @@ func fairVariant() impls.Variant {
 	p, can := fair(), traits()
 	can.Fenced, can.FIFO = true, true
 	return impls.Variant{
-		Name: "fair", Summary: "fenced with a queue of waiters, each with a lease by the server's time; a release wakes the head alone.",
+		Name: "fair", Summary: "As fenced, with a queue of waiters, each with a lease by the server's time; a release wakes only the first.",
 		Kind: history.Mutex, Topology: impls.Standalone, Traits: can, Scripts: p.scripts(),
 		Source: impls.Source{Article: "lockbench", Where: "beyond the sources"},
 		Claims: []impls.Claim{
@@ -74,7 +74,7 @@ func handoffVariant() impls.Variant {
 	p, can := handoff(), traits()
 	can.Fenced, can.FIFO, can.FromAsking = true, true, true
 	return impls.Variant{
-		Name: "handoff", Summary: "fair, whose release grants the lock to the first waiter in the same script and tells it through the list on which it blocks.",
+		Name: "handoff", Summary: "As fair; the script of a release also grants the lock to the first waiter, and tells it through the list on which it blocks.",
 		Kind: history.Mutex, Topology: impls.Standalone, Traits: can, Scripts: p.scripts(),
 		Source: impls.Source{Article: "lockbench", Where: "beyond the sources"},
 		Claims: []impls.Claim{

@@ -15,7 +15,7 @@ func ServerVariants() []impls.Variant {
 
 func waitVariant() impls.Variant {
 	return impls.Variant{
-		Name: "token-wait", Summary: "token, granted only when WAIT says that enough replicas have the key, and undone otherwise.",
+		Name: "token-wait", Summary: "As token; the client then asks with WAIT whether enough replicas have the key, and deletes it if they do not.",
 		Kind: history.Mutex, Topology: impls.Replicated,
 		Source:  impls.Source{Article: "lockbench", Where: "beyond the sources"},
 		Traits:  impls.Traits{UniqueToken: true, Validity: true, LooksTwice: true, Extends: true, MultiCommand: true, NeedsReplica: true},
@@ -30,7 +30,7 @@ func waitVariant() impls.Variant {
 
 func nativeVariant() impls.Variant {
 	return impls.Variant{
-		Name: "token-native", Summary: "token whose release and extend are the server's own compare-and-delete and compare-and-set, without scripts.",
+		Name: "token-native", Summary: "As token; release and extend are compare-and-delete and compare-and-set commands of the server, without scripts.",
 		Kind: history.Mutex, Topology: impls.Standalone,
 		Source: impls.Source{Article: "lockbench", Where: "beyond the sources: Redis 8.4 DELEX and SET IFEQ, Valkey 9.0 DELIFEQ"},
 		Traits: impls.Traits{UniqueToken: true, Validity: true, Extends: true},

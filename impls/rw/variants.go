@@ -22,7 +22,7 @@ func command(lock, scenario string) string {
 func ownerVariant() impls.Variant {
 	acquire, release := ownerPrinted(), ownerRelease()
 	return impls.Variant{
-		Name: "rw-owner", Summary: "Scripts over a hash of readers and a string for the writer, no lease; the writer's test is true for no readers too.",
+		Name: "rw-owner", Summary: "Scripts over a hash of readers and a string for the writer, no lease; it takes 0 readers for readers, so that no writer is granted.",
 		Kind: history.RW, Topology: impls.Standalone,
 		Source:  impls.Source{Article: "Redis locks with Lua", Where: "read-write lock, as printed"},
 		Traits:  impls.Traits{NoLease: true, Shared: true},
@@ -38,7 +38,7 @@ func ownerVariant() impls.Variant {
 func ownerFixedVariant() impls.Variant {
 	acquire, release := ownerFixed(), ownerRelease()
 	return impls.Variant{
-		Name: "rw-owner-fixed", Summary: "rw-owner as it was meant: the writer's test counts the readers, and a reader may read again.",
+		Name: "rw-owner-fixed", Summary: "As rw-owner was meant: a writer is granted if there are 0 readers, and a reader may read again.",
 		Kind: history.RW, Topology: impls.Standalone,
 		Source:  impls.Source{Article: "Redis locks with Lua", Where: "read-write lock, as meant"},
 		Traits:  impls.Traits{NoLease: true, Shared: true},
