@@ -38,6 +38,23 @@ func TestFormatsGolden(t *testing.T) {
 	}))
 }
 
+// TestWorkloadIsNamed: a workload that replaced the scenario's stands behind the scenario in every form for tools.
+func TestWorkloadIsNamed(t *testing.T) {
+	run, result := aRun(), failing(5)
+	run.Workload, result.Workload = "hot", "hot"
+	for form, write := range map[string]func(*strings.Builder) error{
+		"junit":       func(b *strings.Builder) error { return report.RunJUnit(b, run, &result) },
+		"csv":         func(b *strings.Builder) error { return report.RunCSV(b, result) },
+		"annotations": func(b *strings.Builder) error { return report.RunAnnotations(b, result) },
+		"gha":         func(b *strings.Builder) error { return report.GitHubBenchmark(b, report.RunMeasures(result)) },
+	} {
+		got := strings.ReplaceAll(text(t, write), "%2C", ",")
+		if !strings.Contains(got, "pause-holder, workload hot") {
+			t.Errorf("%s does not name the workload:\n%s", form, got)
+		}
+	}
+}
+
 // outcome is how a JUnit viewer shows a case.
 type outcome struct{ failed, errored, skipped bool }
 

@@ -43,18 +43,26 @@ func TestExploreEnds(t *testing.T) {
 	}
 }
 
-// An interrupted search shows what it has.
+// An interrupted search shows what it has, and says that it was interrupted.
 func TestExploreInterrupted(t *testing.T) {
-	w := newWorld("")
-	w.explorer = func(ctx context.Context, _ sim.ExploreConfig, _ func(sim.Stats)) (sim.ExploreResult, error) {
-		w.signals <- os.Interrupt
-		<-ctx.Done()
-		return sim.ExploreResult{Exploration: results.Exploration{Schema: results.ExploreSchema, Lock: "token", Verdict: "pass", Schedules: 12, Strategy: sim.Exhaustive}}, nil
+	for _, tt := range []struct {
+		verdict        checker.Result
+		reason, headed string
+	}{
+		{"pass", "", "INCONCLUSIVE  token: interrupted, with no violation in 12 schedules"},
+		{"inconclusive", "the search ended early", "INCONCLUSIVE  token: interrupted: the search ended early"},
+	} {
+		w := newWorld("")
+		w.explorer = func(ctx context.Context, _ sim.ExploreConfig, _ func(sim.Stats)) (sim.ExploreResult, error) {
+			w.signals <- os.Interrupt
+			<-ctx.Done()
+			return sim.ExploreResult{Exploration: results.Exploration{Schema: results.ExploreSchema, Lock: "token", Verdict: tt.verdict, Reason: tt.reason, Schedules: 12, Strategy: sim.Exhaustive}}, nil
+		}
+		if got := w.call(t, "explore", "--lock", "token", "--strategy", "exhaustive"); got != 130 {
+			t.Errorf("exit code %d, want 130", got)
+		}
+		want(t, "stdout", w.out.String(), tt.headed, "exhausted    no")
 	}
-	if got := w.call(t, "explore", "--lock", "token", "--strategy", "exhaustive"); got != 130 {
-		t.Errorf("exit code %d, want 130", got)
-	}
-	want(t, "stdout", w.out.String(), "INCONCLUSIVE  token: interrupted, with no violation in 12 schedules", "exhausted    no")
 }
 
 // What is searched when little is said.

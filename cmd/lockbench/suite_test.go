@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/lockbench/lockbench/checker"
@@ -226,6 +228,38 @@ func TestSuiteInterrupted(t *testing.T) {
 	want(t, "stdout", w.out.String(), "INCONCLUSIVE  1 of 1 cell as expected", "2 not run", "interrupted after 1 of 3 cells")
 	if strings.Contains(w.out.String(), "PASS") {
 		t.Errorf("a suite that was interrupted passes:\n%s", w.out)
+	}
+}
+
+// TestSuiteAbandoned: a second interrupt before anything was recorded leaves neither a directory nor a link.
+func TestSuiteAbandoned(t *testing.T) {
+	w, base := newWorld(checker.Pass), t.TempDir()
+	w.runner = func(ctx context.Context, _ harness.Experiment) (*harness.Outcome, error) {
+		w.signals <- os.Interrupt
+		w.signals <- os.Interrupt
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	if got := w.call(t, "suite", "--locks", "token", "--scenarios", "steady", "--out", base); got != 130 {
+		t.Errorf("exit code %d, want 130\n%s%s", got, w.out, w.err)
+	}
+	want(t, "stderr", w.err.String(), "nothing was recorded that could be kept")
+	if left, err := os.ReadDir(base); err != nil || len(left) > 0 {
+		t.Errorf("%v is left (%v)", left, err)
+	}
+}
+
+// TestFullDiskIsToldOnce: of many files that a full disk refused, one is named.
+func TestFullDiskIsToldOnce(t *testing.T) {
+	full := func(path string) error {
+		return fmt.Errorf("save %s: %w", path, &fs.PathError{Op: "write", Path: path, Err: syscall.ENOSPC})
+	}
+	w := newWorld(checker.Pass)
+	a := &app{world: w.world, line: &statusLine{w: w.err}, ran: true}
+	a.complain(errors.Join(full("a"), errors.Join(full("b"), errViolated, full("c"))))
+	want(t, "stderr", w.err.String(), "save a: ", "lockbench: 2 more files could not be saved")
+	if strings.Contains(w.err.String(), "save b") {
+		t.Errorf("every file is named:\n%s", w.err)
 	}
 }
 
