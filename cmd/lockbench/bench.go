@@ -149,7 +149,10 @@ func (a *app) createBench(base, store string) (string, error) {
 func (a *app) endBench(b results.Bench, dir, store string, details bool) error {
 	r := benchRecord(b, dir, details)
 	err := errors.Join(results.StoreBench(filepath.Join(dir, results.BenchFile), b), r.save())
-	if store != "" {
+	switch {
+	case store != "" && b.Interrupted:
+		a.say("--store %s: not written, because the bench was interrupted", store)
+	case store != "":
 		err = errors.Join(err, results.StoreBench(store, b))
 	}
 	return errors.Join(err, a.show(r), a.tellGitHub(r))

@@ -81,7 +81,7 @@ func (a *app) mergeSuites(paths []string, f mergeFlags) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(a.endSuite(dir, whole), storeSuite(f.store, whole), verdictError(whole.Verdict))
+	return errors.Join(a.endSuite(dir, whole), a.storeSuite(f.store, whole), verdictError(whole.Verdict))
 }
 
 func (a *app) mergeBenches(paths []string, f mergeFlags) error {

@@ -16,6 +16,7 @@ import (
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/servers"
@@ -182,7 +183,7 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 	}
 	f.compare(&suite, in)
 	suite.Environment = &environment
-	return errors.Join(a.endSuite(dir, suite), storeSuite(f.store, suite), verdictOf(suite), lacks.errors(), interrupts.end())
+	return errors.Join(a.endSuite(dir, suite), a.storeSuite(f.store, suite), verdictOf(suite), lacks.errors(), interrupts.end())
 }
 
 // suiteInputs are what a suite runs, and the stored suites that it is compared with; nil: none.
@@ -244,9 +245,13 @@ func stored[T any](path string, load func(string) (T, error)) (*T, error) {
 	return &v, nil
 }
 
-// storeSuite writes the suite to the file of --store, if any.
-func storeSuite(path string, s results.Suite) error {
-	if path == "" {
+// storeSuite writes the suite to the file of --store, if any. A later --baseline must find every cell there.
+func (a *app) storeSuite(path string, s results.Suite) error {
+	switch {
+	case path == "":
+		return nil
+	case s.Missing > 0:
+		a.say("--store %s: not written, because %s were not run", path, report.Plural(s.Missing, "cell"))
 		return nil
 	}
 	return results.StoreSuite(path, s)

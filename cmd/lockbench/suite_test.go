@@ -222,8 +222,12 @@ func TestSuiteInterrupted(t *testing.T) {
 		}
 		return outcome(e, checker.Pass), nil
 	}
-	if got := w.call(t, "suite", "--locks", "token", "--scenarios", "steady,contended,crash-waiter", "--side-by-side", "1"); got != 130 {
+	store := filepath.Join(t.TempDir(), "suite.json")
+	if got := w.call(t, "suite", "--locks", "token", "--scenarios", "steady,contended,crash-waiter", "--side-by-side", "1", "--store", store); got != 130 {
 		t.Errorf("exit code %d, want 130\n%s", got, w.out)
+	}
+	if exists(store) {
+		t.Error("a part of a suite was stored")
 	}
 	want(t, "stdout", w.out.String(), "INCONCLUSIVE  1 of 1 cell as expected", "2 not run", "interrupted after 1 of 3 cells")
 	if strings.Contains(w.out.String(), "PASS") {
