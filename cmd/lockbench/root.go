@@ -76,7 +76,7 @@ func execute(ctx context.Context, argv []string, w world) (code int) {
 func (a *app) complain(err error) {
 	a.line.clear()
 	said := map[string]bool{}
-	shown, unsaved := onceFull(err)
+	unsaved, shown := onceFull(err)
 	for _, one := range separate(shown) {
 		if one == nil || alreadyShown(one) || said[one.Error()] {
 			continue
@@ -92,8 +92,8 @@ func (a *app) complain(err error) {
 	}
 }
 
-// onceFull keeps of joined errors about a full disk only the first, and returns how many it left out.
-func onceFull(err error) (kept error, left int) {
+// onceFull keeps of joined errors about a full disk only the first, and counts the others.
+func onceFull(err error) (left int, kept error) {
 	var full bool
 	all := slices.DeleteFunc(separate(err), func(one error) bool {
 		if !errors.Is(one, syscall.ENOSPC) {
@@ -106,7 +106,7 @@ func onceFull(err error) (kept error, left int) {
 		}
 		return again
 	})
-	return errors.Join(all...), left
+	return left, errors.Join(all...)
 }
 
 // separate splits joined errors.

@@ -273,13 +273,13 @@ func (a *app) cell(p servers.Provider, why string, f suiteFlags, dir *suiteDir, 
 		}
 		out, err := a.runner(ctx, e)
 		if out == nil {
-			err, _ = onceFull(err)
+			_, err = onceFull(err)
 			return results.Result{}, "", err
 		}
 		if err != nil || dir.keepsRun(v, s.Name, out.Result) {
 			err = errors.Join(err, saveViews(out))
 		}
-		err, _ = onceFull(err)
+		_, err = onceFull(err)
 		return out.Result, out.Dir, err
 	}
 }
