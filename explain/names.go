@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
@@ -49,9 +50,21 @@ func (m *overlap) finding(p pairing, i int) finding {
 			f.text = sentence(f.text, ", which ", Name(m.first.Client), "'s renewal at ", Instant(vain.Call), " did not move")
 		}
 	default:
-		f.rank, f.name = m.causeOf(p, i)
+		if f.rank, f.name = m.causeOf(p, i); f.rank == byAcquire && m.clearsAway(e) {
+			f.rank, f.conclusion = byTime, m.lease(p, e.at)
+		}
 	}
 	return f
+}
+
+// clearsAway reports whether a command by which another was granted a hold beside the first's came when the first's lease was over: it may remove what
+// is left of that.
+func (m *overlap) clearsAway(e *event) bool { return m.beside(e.op) && m.Header.Epoch+e.at >= m.due() }
+
+// beside reports whether an operation is an acquire by which another client was granted a hold that may exist beside the first's.
+func (m *overlap) beside(op *history.Operation) bool {
+	return op != nil && op.Op == history.Acquire && op.Outcome == history.OK && op.Client != m.first.Client && m.Header.Kind == history.RW &&
+		!checker.Conflict(m.Header.Kind, false, m.first.Mode, op.Mode)
 }
 
 // loser returns the client that had what an event changed: the first's, or another that had written it, over the first's hold or beside it.

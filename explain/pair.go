@@ -214,6 +214,9 @@ func (m *overlap) candidates(p pairing) (out []int) {
 		if slices.Contains(p.second.events, i) || !clock && !changesAny(e, keys) || e.op != nil && e.op.ID == m.first.ID && i <= p.first.grant {
 			continue
 		}
+		if m.beside(e.op) && m.Header.Epoch+e.at < m.due() { // it took nothing away, though what its client did later may have
+			continue
+		}
 		if m.reenters(e) { // the server keeps one count for both, and the inner release, which stays, lowers it
 			continue
 		}
