@@ -210,11 +210,12 @@ func (r *run) apart(first, second *history.Operation) bool {
 	return over(first) && !(r.Header.Kind == history.Reentrant && slices.ContainsFunc(r.outer(first), func(o *history.Operation) bool { return !over(o) }))
 }
 
-// noOrder explains a key whose operations have no linearization.
+// noOrder explains a key whose operations have no linearization. Holds of which one was over when the other was granted are the last to be looked at.
 func (r *run) noOrder(v *checker.Violation) Answer {
 	return firstOf(
-		func() Answer { return r.overlap(v, r.holding(v), never) },
+		func() Answer { return r.overlap(v, r.holding(v), r.apart) },
 		func() Answer { return r.wasGone(v) },
+		func() Answer { return r.overlap(v, r.holding(v), never) },
 		func() Answer { return r.stuck(v) },
 		func() Answer { return r.hitsAnother(v) })
 }
