@@ -75,7 +75,12 @@ func (c *Cut) follow(op *Operation) {
 }
 
 // unknown returns what each client may have done after the end of the record.
-func (c *Cut) unknown() (all []Operation) {
+func (c *Cut) unknown() []Operation {
+	most := 0
+	for _, e := range c.clients {
+		most += len(e.holds) + 2
+	}
+	all := make([]Operation, 0, most)
 	order := func(a, b [2]string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) }
 	for _, at := range slices.SortedFunc(maps.Keys(c.clients), order) {
 		e := c.clients[at]
