@@ -364,11 +364,28 @@ func (m *overlap) unexplained(pairs []pairing) Answer {
 	if !m.lacks(p, p.from(), without{events: m.candidates(p), stop: p.first.time()}) {
 		when = "even right after "
 	}
-	why := sentence(" would have been granted ", when, Name(m.first.Client), "'s grant at ", Instant(p.first.time()), ": it does not check for that hold")
-	if m.setsNothing(p.second) {
+	after := sentence(when, Name(m.first.Client), "'s grant at ", Instant(p.first.time()))
+	why := sentence(" would have been granted ", after, ": it does not check for that hold")
+	switch {
+	case m.setsNothing(p.second):
 		why = sentence(" set nothing, and ", Name(m.second.Client), " took that for a grant")
+	case m.wouldSetNothing(p):
+		why = sentence(" would have set nothing ", after, ", and ", Name(m.second.Client), " takes that for a grant")
 	}
 	return because(verdicts.DoubleGrant, sentence(words(p.second.granting()), why), p.first.reported(), p.second.reported())
+}
+
+// wouldSetNothing reports whether the command that granted the second changes nothing while the first's hold is there, so that its client would ignore a
+// refusal.
+func (m *overlap) wouldSetNothing(p pairing) bool {
+	e := p.second.granting()
+	again := m.asks.of(e.cmd)
+	if again == nil || !resp.IsWrite(e.cmd.Name) {
+		return false
+	}
+	m.m.load(p.first.node.state(p.from()), e.clock)
+	_, changes, _ := m.m.do(again, p.first.time())
+	return len(changes) == 0 && m.m.idle(e, again)
 }
 
 // setsNothing reports whether the reply to the command that granted proves that it changed nothing, so that the client ignored a refusal.

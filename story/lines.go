@@ -153,7 +153,10 @@ func (t *narrator) terms(h *checker.Hold) string {
 		text += fmt.Sprintf(", fence %d", h.Fence)
 	}
 	if until, lease := h.Acquire.ValidUntil, t.around.Header.Lease; until > h.Start() {
-		if promised := until - t.began(h); max(promised-lease, lease-promised) > lease/10 {
+		switch promised := until - t.began(h); {
+		case until == math.MaxInt64:
+			text += "; told no end"
+		case max(promised-lease, lease-promised) > lease/10:
 			text += "; told that it holds until " + t.ms(until)
 		}
 	}
