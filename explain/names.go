@@ -61,6 +61,9 @@ func (m *overlap) finding(p pairing, i int) finding {
 // is left of that.
 func (m *overlap) clearsAway(e *event) bool { return m.beside(e.op) && m.Header.Epoch+e.at >= m.due() }
 
+// joins reports whether by a command another was granted a hold beside the first's, whose lease was running.
+func (m *overlap) joins(e *event) bool { return m.beside(e.op) && m.Header.Epoch+e.at < m.due() }
+
 // beside reports whether an operation is an acquire by which another client was granted a hold that may exist beside the first's.
 func (m *overlap) beside(op *history.Operation) bool {
 	return op != nil && op.Op == history.Acquire && op.Outcome == history.OK && op.Client != m.first.Client && m.Header.Kind == history.RW &&

@@ -214,9 +214,6 @@ func (m *overlap) candidates(p pairing) (out []int) {
 		if slices.Contains(p.second.events, i) || !clock && !changesAny(e, keys) || e.op != nil && e.op.ID == m.first.ID && i <= p.first.grant {
 			continue
 		}
-		if m.beside(e.op) && m.Header.Epoch+e.at < m.due() { // it took nothing away, though what its client did later may have
-			continue
-		}
 		if m.reenters(e) { // the server keeps one count for both, and the inner release, which stays, lowers it
 			continue
 		}
@@ -246,12 +243,29 @@ func (m *overlap) single(pairs []pairing, spare int) (found []finding) {
 	}
 	for _, p := range pairs {
 		for _, i := range m.candidates(p) {
+			if m.joins(&p.first.node.events[i]) { // it took nothing away, though what its client did later may have
+				continue
+			}
 			if m.lacks(p, p.since(i), without{events: []int{i}}) && m.stands(p, i) && m.owned(p, i) {
 				found = append(found, m.finding(p, i))
 			}
 		}
 	}
-	return found
+	return eachAlone(found)
+}
+
+// eachAlone adds to the text of a fault the other faults, of other kinds, without each of which the second is refused too.
+func eachAlone(found []finding) []finding {
+	out := slices.Clone(found)
+	for i := range out {
+		named := []verdicts.Cause{out[i].name}
+		for _, o := range found {
+			if out[i].rank == byFault && o.rank == byFault && !slices.Contains(named, o.name) {
+				out[i].text, named = sentence(out[i].text, ", or without ", o.text), append(named, o.name)
+			}
+		}
+	}
+	return out
 }
 
 // stands reports whether the first is granted without an event. An event that the first's grant needs, such as the release that handed it the lock,
@@ -276,7 +290,7 @@ func (m *overlap) together(pairs []pairing, spare int) (found []finding) {
 		all := m.others(p)
 		if len(all) > 0 && m.lacks(p, p.since(all[0]), without{events: all}) {
 			refusing = append(refusing, p)
-			left[p.first.node] = m.fewestOf(p, all)
+			left[p.first.node] = m.tookAway(p, all)
 		}
 	}
 	if len(refusing) <= spare {
@@ -288,6 +302,18 @@ func (m *overlap) together(pairs []pairing, spare int) (found []finding) {
 		}
 	}
 	return jointly(found)
+}
+
+// tookAway returns the fewest of some events without which the second is refused; not those by which others joined the first, if there are others.
+func (m *overlap) tookAway(p pairing, all []int) []int {
+	joins := func(i int) bool { return m.joins(&p.first.node.events[i]) }
+	if took := slices.DeleteFunc(m.fewestOf(p, all), joins); len(took) > 0 {
+		return took
+	}
+	if rest := slices.DeleteFunc(slices.Clone(all), joins); len(rest) > 0 && m.lacks(p, p.since(rest[0]), without{events: rest}) {
+		return m.fewestOf(p, rest)
+	}
+	return m.fewestOf(p, all)
 }
 
 // fewestOf returns the fewest of some events without which the second is refused. A grant to another client stays left out together with the end of its

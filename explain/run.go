@@ -33,6 +33,7 @@ type run struct {
 	seen    replies
 	votes   int                           // places (nodes or keys) at which an acquire requests a vote; 1 without votes
 	polled  map[shape]bool                // the commands that request a vote
+	undone  map[shape]bool                // the commands that take one back: those that releases send
 	senders map[uint64]bool               // operations that sent a command to a node
 	unseen  map[uint64][]*history.Command // by operation: commands without a recorded reply
 	tried   map[uint64][]*attempt         // by operation, as far as they were needed
@@ -82,7 +83,7 @@ func newRun(rec Record, srv Server) *run {
 		rec.Commands = slices.Clone(rec.Commands)
 		history.LinkCommands(rec.Ops, rec.Commands)
 	}
-	r := &run{Record: rec, ops: make(map[uint64]*history.Operation, len(rec.Ops)), seen: replies{seen: map[shape]map[answer]tally{}}, pairs: map[[3]uint64]Answer{}, polled: map[shape]bool{},
+	r := &run{Record: rec, ops: make(map[uint64]*history.Operation, len(rec.Ops)), seen: replies{seen: map[shape]map[answer]tally{}}, pairs: map[[3]uint64]Answer{}, polled: map[shape]bool{}, undone: map[shape]bool{},
 		senders: map[uint64]bool{}, unseen: map[uint64][]*history.Command{}}
 	r.asks = newRequests(&r.Record)
 	r.m = &machine{srv: srv, epoch: rec.Header.Epoch, timed: map[position]bool{}}
@@ -99,6 +100,9 @@ func newRun(rec Record, srv Server) *run {
 		r.senders[c.Op] = r.senders[c.Op] || c.Node >= 0
 		if c.Replied == 0 && c.Node >= 0 && !c.Failed() {
 			r.unseen[c.Op] = append(r.unseen[c.Op], c)
+		}
+		if op := r.ops[c.Op]; op != nil && op.Op == history.Release {
+			r.undone[shapeOf(c)] = true
 		}
 	}
 	r.learn()
@@ -384,6 +388,10 @@ func (r *run) byVote(op *history.Operation, n *node, try []int) (out []*attempt)
 		}
 	}
 	for _, a := range out {
+		if r.votes > 1 && r.undone[shapeOf(n.events[a.last()].cmd)] { // a try that came to nothing
+			a.grant = -1
+			continue
+		}
 		if a.grant < 0 && op.Outcome == history.OK { // it wrote the value that was there, or one that expired at once
 			a.grant = r.grantedBy(a)
 		}
