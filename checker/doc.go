@@ -14,7 +14,7 @@
 //  4. decide searches the executions of the abstract server if a key has few operations, or can be cut into parts with few, and so decides
 //     questions of order. For other keys the judge of linearizability cuts the history into windows and has Porcupine search those with a
 //     violation and a random sample of the others. What that and the judges find is searched again exactly, with what is near it
-//     (vicinity.go); of keys that are not too long, what is near each reply (seek.go).
+//     (vicinity.go); keys that are not too long are searched so a few replies at a time (seek.go).
 //  5. A violation that is kept has a Witness, the holds and operations that show it, and its surroundings in the record. Package explain finds
 //     its cause, package story describes it.
 //

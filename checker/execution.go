@@ -259,6 +259,11 @@ func (s state) count(fits func(acquire int) bool) (n int) {
 	return n
 }
 
+// keeps reports whether the hold of an acquire is in force.
+func (s state) keeps(acquire int) bool {
+	return slices.ContainsFunc(s.holds, func(h inForce) bool { return h.effect == acquire })
+}
+
 // hopeless reports whether an answer still to come can't be, whatever comes before it: a refusal can't meet enough holds, or an extend can't find its
 // own.
 func (x *executions) hopeless(s state) bool {
@@ -429,8 +434,7 @@ func calledWithin(at int64, r *record) bool { return at < max(r.ret, r.call+1) }
 // closes the hold to which it belongs, even if the server no longer has it. before reports whether the operation may mean a hold of an earlier part.
 func (x *executions) elsewhere(s state, e *effectOf) (open []int, before bool) {
 	for i := range x.effects {
-		if x.effects[i].r.granted() && s.placed&(1<<i) != 0 && s.ended&(1<<i) == 0 && x.means(e, i) &&
-			!slices.ContainsFunc(s.holds, func(h inForce) bool { return h.effect == i }) {
+		if x.effects[i].r.granted() && s.placed&(1<<i) != 0 && s.ended&(1<<i) == 0 && x.means(e, i) && !s.keeps(i) {
 			open = append(open, i)
 		}
 	}
@@ -463,14 +467,13 @@ func (x *executions) missing(s state, e *effectOf) bool {
 
 // meansOtherTry reports whether an operation may mean an acquire of unknown outcome whose hold is not in force, and no granted one that is.
 func (x *executions) meansOtherTry(s state, e *effectOf) bool {
-	inForce := func(i int) bool { return slices.ContainsFunc(s.holds, func(h inForce) bool { return h.effect == i }) }
 	other := false
 	for i := range x.effects {
-		if a := &x.effects[i]; a.r.op != history.Acquire || !a.changes() || !x.means(e, i) {
-			continue
-		} else if a.must && inForce(i) {
+		switch a := &x.effects[i]; {
+		case a.r.op != history.Acquire || !a.changes() || !x.means(e, i):
+		case a.must && s.keeps(i):
 			return false
-		} else if !a.must && !inForce(i) {
+		case !a.must && !s.keeps(i):
 			other = true
 		}
 	}

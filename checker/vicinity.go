@@ -170,25 +170,24 @@ func (n *vicinity) around(of []*record, with company) *executions {
 	keepsOut := func(o *record) bool {
 		return slices.ContainsFunc(of, func(r *record) bool { return r.outcome == history.Busy && mayKeepOut(n.a.header, o, r) })
 	}
+	another := func(o *record) bool { return with == itself && o.client != of[0].client }
+	in = slices.DeleteFunc(in, another)
 	for o := range n.k.overlapping(since, until) {
+		if another(o) {
+			continue
+		}
 		if slices.Contains(of, o) || n.belongs(o, since, by) || with == everything && (n.refusedBy(o, from, by) || keepsOut(o)) {
 			in = append(in, o)
 		}
-		if with != itself && len(in) > maxNear {
+		if len(in) > maxNear {
 			return nil
 		}
-	}
-	if with == itself {
-		in = slices.DeleteFunc(in, func(o *record) bool { return o.client != of[0].client })
 	}
 	return n.executions(in, of, by)
 }
 
 // executions returns the executions of operations near others, by an instant; nil if there are too many.
 func (n *vicinity) executions(in, of []*record, by int64) *executions {
-	if len(in) > maxNear {
-		return nil
-	}
 	slices.SortFunc(in, func(a, b *record) int { return cmp.Or(byCall(*a, *b), n.a.order(a, b)) })
 	c := &cutter{d: n.keyInput, whole: true, short: true, moves: n.ev.clocksMove(), quiet: never}
 	for _, o := range in {
@@ -198,10 +197,7 @@ func (n *vicinity) executions(in, of []*record, by int64) *executions {
 	for i := range x.effects {
 		e := &x.effects[i]
 		keepsOut := e.r.outcome == history.Busy && failedMayRefuse(n.a.header) // it is there for what it may refuse
-		orphan := e.r.op != history.Acquire && !slices.ContainsFunc(in, func(o *record) bool {
-			return o.op == history.Acquire && mayMean(e.r, e.token, o, n.k.tokenOf(o))
-		})
-		if !slices.Contains(of, e.r) && (e.to > by || keepsOut || orphan && !(e.over && x.wasGranted(e))) {
+		if e.must && !slices.Contains(of, e.r) && (e.to > by || keepsOut || n.orphan(x, e, in)) {
 			e.must = false
 		}
 	}
@@ -211,6 +207,13 @@ func (n *vicinity) executions(in, of []*record, by int64) *executions {
 	}
 	x.prepare(n.keyInput)
 	return x
+}
+
+// orphan reports whether an operation may mean no hold of acquires that are searched with it, nor one that it made again.
+func (n *vicinity) orphan(x *executions, e *effectOf, in []*record) bool {
+	return e.r.op != history.Acquire && !slices.ContainsFunc(in, func(o *record) bool {
+		return o.op == history.Acquire && mayMean(e.r, e.token, o, n.k.tokenOf(o))
+	}) && !(e.over && x.wasGranted(e))
 }
 
 // reach returns since when the holds were requested that can have been in force from an instant on, or that operations may mean, and the acquires of

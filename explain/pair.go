@@ -307,13 +307,14 @@ func (m *overlap) together(pairs []pairing, spare int) (found []finding) {
 // tookAway returns the fewest of some events without which the second is refused; not those by which others joined the first, if there are others.
 func (m *overlap) tookAway(p pairing, all []int) []int {
 	joins := func(i int) bool { return m.joins(&p.first.node.events[i]) }
-	if took := slices.DeleteFunc(m.fewestOf(p, all), joins); len(took) > 0 {
+	few := m.fewestOf(p, all)
+	if took := slices.DeleteFunc(slices.Clone(few), joins); len(took) > 0 {
 		return took
 	}
 	if rest := slices.DeleteFunc(slices.Clone(all), joins); len(rest) > 0 && m.lacks(p, p.since(rest[0]), without{events: rest}) {
 		return m.fewestOf(p, rest)
 	}
-	return m.fewestOf(p, all)
+	return few
 }
 
 // fewestOf returns the fewest of some events without which the second is refused. A grant to another client stays left out together with the end of its

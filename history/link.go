@@ -6,7 +6,7 @@ import (
 )
 
 // LinkCommands sets Op of each command that has none to the operation that sent it, among those of its client that were under way at the time, or
-// leaves it 0 for a command that was sent in the background. Which it is, and of several operations which one, is told by how often such commands
+// leaves it 0 for a command that was sent in the background. It decides which it is, and of several operations which one, by how often such commands
 // were sent per second while a kind of operation was under way alone, and while none was: a watchdog renews as often while its client waits as at
 // other times. The operations must have their ids. Uses and writes send nothing to a lock's nodes, and commands to the guarded
 // store stay without operation.

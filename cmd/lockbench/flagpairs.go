@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// oneOfFlags says that of these flags at most one can be given. Cobra checks that too, later and in words of its own; it is told so that
+// oneOfFlags says that of these flags at most one can be given. Cobra checks that too, later and in words of its own; it needs to know so that
 // shells do not complete the second flag.
 func oneOfFlags(c *cobra.Command, names ...string) {
 	c.MarkFlagsMutuallyExclusive(names...)
