@@ -63,7 +63,7 @@ type Violation struct {
 	Property         verdicts.Property `json:"property"`
 	Cause            verdicts.Cause    `json:"cause"`
 	At               int64             `json:"at"`      // nanoseconds on the run's base
-	Lasted           int64             `json:"lasted"`  // length of the overlap, if it is one
+	Lasted           int64             `json:"lasted"`  // how long what shows it took, from At: an overlap, a wait, a call, a window
 	Clients          []string          `json:"clients"` // the wronged client first
 	Key              string            `json:"key"`
 	Story            []string          `json:"story"`           // five to thirteen lines

@@ -338,17 +338,34 @@ func (m *overlap) fewestOf(p pairing, all []int) []int {
 	})
 }
 
-// jointly adds to the text of each finding what was left out with it.
+// jointly adds to the text of each finding what was left out with it: the first four by name.
 func jointly(found []finding) (out []finding) {
+	const named = 4
 	for i, f := range found {
-		switch others := len(found) - 1; others {
-		case 0:
-		case 1:
-			f.text = sentence(f.text, " and ", found[1-i].text)
-		default:
-			f.text = sentence(f.text, " and ", strconv.Itoa(others), " other events")
+		all := []statement{f.text}
+		for j, other := range found {
+			if j != i && len(all) <= named {
+				all = append(all, other.text)
+			}
 		}
+		if rest := len(found) - len(all); rest > 0 {
+			all = append(all, sentence(strconv.Itoa(rest), " other events"))
+		}
+		f.text = listed(all)
 		out = append(out, f)
+	}
+	return out
+}
+
+// listed joins statements as "a, b and c".
+func listed(all []statement) statement {
+	out := all[0]
+	for i, s := range all[1:] {
+		link := ", "
+		if i == len(all)-2 {
+			link = " and "
+		}
+		out = sentence(out, link, s)
 	}
 	return out
 }

@@ -215,4 +215,9 @@ func TestHistoryGolden(t *testing.T) {
 
 func TestViolationGolden(t *testing.T) {
 	golden(t, "violation.txt", text(t, func(b *strings.Builder) error { return report.Violation(b, *misUnlock(6)) }))
+	wrong := *misUnlock(6)
+	wrong.Property = verdicts.StoreIntegrity // the write took 81 ms, and nothing else did
+	if got := text(t, func(b *strings.Builder) error { return report.Violation(b, wrong) }); strings.Contains(got, "lasted") {
+		t.Error(got)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // Violation writes one violation in full: property, cause, story, drawing, and operations.
@@ -14,7 +15,7 @@ func Violation(w io.Writer, v checker.Violation) error {
 	v = Clean(v)
 	lines := []string{fmt.Sprintf("%s broken by %s", v.Property, v.Cause),
 		fmt.Sprintf("at %s, clients %s, key \"%s\"", Instant(v.At), strings.Join(v.Clients, ", "), v.Key)}
-	if v.Lasted > 0 && v.Lasted < math.MaxInt64-v.At {
+	if spans(v.Property) && v.Lasted > 0 && v.Lasted < math.MaxInt64-v.At {
 		lines = append(lines, "lasted "+Span(v.Lasted))
 	}
 	if v.WithinClockError {
@@ -32,6 +33,11 @@ func Violation(w io.Writer, v checker.Violation) error {
 		lines = append(lines, fmt.Sprintf("%16d %16d  %-4s %-8s %-9s %s", op.Call, op.Return, op.Client, op.Op, op.Outcome, detail(op.Token, op.Fence)))
 	}
 	return write(w, lines)
+}
+
+// spans reports whether a violation of a property is something that lasts, and not one wrong reply or value.
+func spans(p verdicts.Property) bool {
+	return p == verdicts.MutualExclusion || p == verdicts.ExclusiveUse || p == verdicts.Progress || p == verdicts.Fairness
 }
 
 func detail(token string, fence uint64) string {
