@@ -2,7 +2,7 @@ package explain
 
 import "testing"
 
-// TestWhatWasLeftOutTogetherIsNamed: each finding names what was left out with it, the first four by name.
+// TestWhatWasLeftOutTogetherIsNamed: each finding names what was left out with it; of more than five others the first four by name.
 func TestWhatWasLeftOutTogetherIsNamed(t *testing.T) {
 	for _, row := range []struct {
 		events []string
@@ -11,6 +11,7 @@ func TestWhatWasLeftOutTogetherIsNamed(t *testing.T) {
 		{[]string{"a", "b"}, "b and a"},
 		{[]string{"a", "b", "c"}, "b, a and c"},
 		{[]string{"a", "b", "c", "d", "e"}, "b, a, c, d and e"},
+		{[]string{"a", "b", "c", "d", "e", "f"}, "b, a, c, d, e and f"},
 		{[]string{"a", "b", "c", "d", "e", "f", "g"}, "b, a, c, d, e and 2 other events"},
 	} {
 		var all []finding

@@ -338,9 +338,12 @@ func (m *overlap) fewestOf(p pairing, all []int) []int {
 	})
 }
 
-// jointly adds to the text of each finding what was left out with it: the first four by name.
+// jointly adds to the text of each finding what was left out with it: of more than five others the first four by name.
 func jointly(found []finding) (out []finding) {
-	const named = 4
+	named := 4
+	if len(found)-1 == named+1 {
+		named++
+	}
 	for i, f := range found {
 		all := []statement{f.text}
 		for j, other := range found {
