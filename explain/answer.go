@@ -23,6 +23,7 @@ type Event struct {
 	Effect    *history.Effect    // the effect of a fault; nil: not a fault
 	Lost      []string           // keys that the effect deleted in the replay
 	Holder    string             // client whose hold it ended or changed, perhaps its own; "": none, or not known
+	Shared    bool               // what it ended or changed had been written by several clients, such as a mark of all readers
 	Hit       Hit                // what it did to
 	Key       string             // a key
 	Granted   bool               // the command granted the operation
@@ -79,12 +80,38 @@ func (e *Event) HitAnothers() bool {
 	return e.Holder != "" && (e.Command == nil || e.Command.Client != e.Holder)
 }
 
-// report converts a command for an answer, with the client that had last written what the command changed.
+// report converts a command for an answer, with the client that had last written what the command changed. What several share is not the last one's.
 func (n *node) report(i int, keys []string) Event {
-	if w := n.writer(i, n.events[i].changes...); w >= 0 {
+	if w := n.writer(i, n.events[i].changes...); w >= 0 && !n.shared(i) {
 		return n.events[i].reported(n.events[w].cmd.Client, keys)
 	}
 	return n.events[i].reported("", keys)
+}
+
+// shared reports whether, since its key was created, several clients had written a part that the i-th event changed. A grant that found it as it was
+// and moved its expiry counts.
+func (n *node) shared(i int) bool {
+	for _, later := range n.events[i].changes {
+		var clients []string
+		for _, e := range slices.Backward(n.events[:i]) {
+			at := slices.IndexFunc(e.changes, later.meets)
+			if at < 0 {
+				continue
+			}
+			c := e.changes[at]
+			grants := e.op != nil && e.op.Op == history.Acquire
+			if e.cmd != nil && (grants || !c.renewed()) && !slices.Contains(clients, e.cmd.Client) {
+				clients = append(clients, e.cmd.Client)
+			}
+			if c.made() || c.after == nil {
+				break
+			}
+		}
+		if len(clients) > 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // statement is a statement in plain words. Its parts are strings, and values that the caller formats: instants, which a story counts from its own first

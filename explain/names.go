@@ -36,6 +36,7 @@ var causeOfOwner = map[owner]verdicts.Cause{others: verdicts.MisUnlock, own: ver
 func (m *overlap) finding(p pairing, i int) finding {
 	e := &p.first.node.events[i]
 	f := finding{node: p.first.node, event: i, text: words(e), evidence: e.reported(m.loser(p, i), p.second.keys())}
+	f.evidence.Shared = p.first.node.shared(i)
 	switch {
 	case e.effect != nil:
 		f.rank, f.name = byFault, faultNames[e.effect.What]

@@ -225,6 +225,8 @@ func (t *narrator) isLast(c *history.Command) bool {
 func hit(e *explain.Event) string {
 	whose := ""
 	switch {
+	case e.HitAnothers() && e.Shared:
+		whose = ", which the hold of " + shortened(e.Holder) + " needed"
 	case e.HitAnothers():
 		whose = ", which was " + shortened(e.Holder) + "'s"
 	case e.Holder != "":
