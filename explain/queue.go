@@ -115,18 +115,11 @@ func (p *passing) behind(others []*history.Operation) Answer {
 	if _, early := p.first(others); early != nil {
 		at = early.at
 	}
-	who := []any{"had "}
-	for i, op := range others {
-		switch {
-		case i == 0:
-		case i == len(others)-1:
-			who = append(who, " and ")
-		default:
-			who = append(who, ", ")
-		}
-		who = append(who, Name(op.Client))
+	var who []statement
+	for _, op := range others {
+		who = append(who, sentence(Name(op.Client)))
 	}
-	return because(verdicts.Barging, sentence(sentence(who...), " not tried, ", Name(p.waiter.op.Client), " would have been granted at ", Instant(at),
+	return because(verdicts.Barging, sentence("had ", listed(who), " not tried, ", Name(p.waiter.op.Client), " would have been granted at ", Instant(at),
 		": the lock preferred later clients"), p.grant.granting().reported("", nil))
 }
 
