@@ -89,15 +89,21 @@ func byTurn(a, b notice) int {
 	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.turn(), b.turn()))
 }
 
-// settle applies the notices of a client before time t, and those at t up to a turn.
+// settle applies the notices of a client before time t, and those at t up to a turn, in order of time; at one instant those of an earlier hold first.
 func (p *holdPass) settle(who *clientHolds, t int64, turn noticeKind) {
-	for i := 0; i < len(who.open); i++ { // a renewal may begin a hold
-		h := who.open[i]
-		for len(h.notices) > 0 && (h.notices[0].at < t || h.notices[0].at == t && h.notices[0].turn() <= turn) {
-			n := h.notices[0]
-			h.notices = h.notices[1:]
-			p.apply(who, h, n)
+	for {
+		var next *openHold
+		for _, h := range who.open { // a renewal may begin a hold
+			if len(h.notices) > 0 && (next == nil || h.notices[0].at < next.notices[0].at) {
+				next = h
+			}
 		}
+		if next == nil || next.notices[0].at > t || next.notices[0].at == t && next.notices[0].turn() > turn {
+			return
+		}
+		n := next.notices[0]
+		next.notices = next.notices[1:]
+		p.apply(who, next, n)
 	}
 }
 

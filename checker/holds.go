@@ -196,7 +196,7 @@ func (p *holdPass) acquire(who *clientHolds, r *record) {
 	until, doubt := p.protectedUntil(r)
 	inside := false // the server may have kept a hold of the client until then
 	for _, h := range who.open {
-		if reentrant {
+		if reentrant && h.closed > r.call {
 			late := p.keptUntil(h, r.call) < p.k.from(r)
 			inside = inside || !late
 			h.addNotice(notice{at: r.ret, called: r.call, kind: noticeReentry, atOnce: r.call == r.ret, late: late, until: until, doubt: doubt})
@@ -368,9 +368,7 @@ func (p *holdPass) release(who *clientHolds, r *record) {
 	p.end(h, r.call)
 	if h.d.release == nil {
 		h.d.release = r
-		if r.outcome != history.OK {
-			p.k.owned[h.r.detail] = p.leaseUntil(h, r.call) // what renews it from now on renews it for nobody
-		}
+		p.k.owned[h.r.detail] = p.leaseUntil(h, r.call) // what renews it from now on renews it for nobody
 	}
 	if r.outcome == history.Unknown {
 		h.left = true
@@ -395,7 +393,6 @@ func (p *holdPass) release(who *clientHolds, r *record) {
 	case r.outcome == history.OK || r.saysGone():
 		h.limit(r)
 		h.closed = r.ret
-		h.d.released = true
 	}
 }
 
@@ -444,7 +441,7 @@ func (p *holdPass) close(who *clientHolds, h *openHold) {
 	if sent := p.behind(h, before); len(sent) > 0 {
 		p.k.behind[h.r] = sent
 	}
-	if h.d.gone != never || h.d.released {
+	if h.d.gone != never {
 		return
 	}
 	if h.d.release != nil {

@@ -222,7 +222,7 @@ func (r *record) cannotHaveBeen(i int) bool {
 	if op.Op == history.Extend && r.meansPending(op, h) {
 		return false
 	}
-	other := op.Token == "" && r.h.Kind != history.Reentrant && slices.ContainsFunc(r.holds, func(o *pageHold) bool { // it may mean any open hold
+	other := !(op.Token != "" && op.Token == h.token) && r.h.Kind != history.Reentrant && slices.ContainsFunc(r.holds, func(o *pageHold) bool { // it may mean any open hold
 		open := o.client == op.Client && o.opened <= op.Call && o.openBefore(i, op)
 		return o != h && open && mayBeOf(op, o) && !r.replaced(o, h) && !r.replaced(h, o) && r.leaseEnd(i, o) >= op.Call
 	})
@@ -305,13 +305,11 @@ func (r *record) overtaken(i int) bool {
 
 // meansPending reports whether an operation may belong to another hold, which its client was being granted meanwhile.
 func (r *record) meansPending(op history.Operation, h *pageHold) bool {
-	if op.Token != "" && op.Token == h.token {
-		return false
-	}
+	exact := op.Token != "" && op.Token == h.token
 	return slices.ContainsFunc(r.ops, func(o history.Operation) bool {
 		pending := o.Op == history.Acquire && o.Outcome == history.OK && o.Client == op.Client && max(o.Call, o.Asked) <= op.Return && o.Call < max(op.Return, op.Call+1) && o.Return > op.Call && o.ID != r.ops[h.acquire].ID
 		early := !named(op) || o.Mode == op.Mode
-		return pending && (o.Token == op.Token && op.Token != "" || (o.Token == "" || op.Token == "") && early)
+		return pending && (o.Token == op.Token && op.Token != "" || !exact && (o.Token == "" || op.Token == "") && early)
 	})
 }
 
@@ -340,8 +338,8 @@ func (r *record) endsAnother(i int) bool {
 				case r.of[k] == v && k != v.acquire && o.Call >= op.Call && o.Call < next:
 					next, refused = o.Call, (o.Outcome == history.NotHeld || o.Outcome == history.LostHold) && o.Return < end
 				case o.Op == history.Acquire && o.Outcome == history.OK && r.of[k] != v && o.Client != v.client && (o.Mode == history.Exclusive || v.mode == history.Exclusive) &&
-					!(r.h.Kind == history.Semaphore && r.h.Permits > 1) && o.Return < end && max(o.Call, o.Asked) > s.from:
-					taken = min(taken, o.Return)
+					!(r.h.Kind == history.Semaphore && r.h.Permits > 1) && o.Return+r.h.ClockError < end && max(o.Call, o.Asked) > s.from:
+					taken = min(taken, o.Return+r.h.ClockError)
 				}
 			}
 			if refused || taken < next {

@@ -101,9 +101,7 @@ func (c *cutter) add(r *record) {
 	}
 	e := effectOf{r: r, from: r.call, to: r.ret, clock: c.clocks[r.client], token: c.d.k.tokenOf(r), must: r.outcome != history.Unknown && r.outcome != history.Fail, denied: c.d.breaks(held)}
 	_, e.over = c.d.k.claims[held]
-	if g := c.d.grantOf(held); g != nil && g != held {
-		e.exact = e.token != 0 && c.d.k.tokenOf(g) == e.token
-	}
+	e.exact = c.d.exact(held)
 	if r.detailed() && c.d.k.detailOf(r).until > r.ret {
 		e.promised = c.d.k.detailOf(r).until
 	}
@@ -347,7 +345,7 @@ func (x *executions) prepare(d *keyInput) {
 			its := d.grantOf(e.r)
 			e.late = its == nil && x.wasGranted(e)
 			e.over = its == nil || !slices.ContainsFunc(x.effects, func(o effectOf) bool {
-				return o.r.granted() && its != o.r && e.mayMean(o.r, o.token)
+				return o.r.granted() && its != o.r && o.r.ret > e.r.call && e.mayMean(o.r, o.token)
 			})
 		}
 		e.named = e.token != 0 && slices.ContainsFunc(x.effects, func(o effectOf) bool {
@@ -364,6 +362,12 @@ func (x *executions) wasGranted(e *effectOf) bool {
 		}
 	}
 	return false
+}
+
+// exact reports whether the hold to which an operation belongs has its token, so that it means no hold without one.
+func (d *keyInput) exact(r *record) bool {
+	g, token := d.grantOf(r), d.k.tokenOf(r)
+	return g != nil && g != r && token != 0 && d.k.tokenOf(g) == token
 }
 
 // grantOf returns the grant with which the hold of an operation, or the one whose place that took, began; nil if it belongs to none.

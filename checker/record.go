@@ -90,8 +90,6 @@ type detail struct {
 	token uint32 // its number; 0 = none
 	rare  uint32 // number of the rare fields
 	role  role
-	// released: an operation of the hold had a reply by which it is gone. Otherwise it ends by its lease, or never.
-	released bool
 
 	until   int64   // grants and extends: valid-until as recorded, 0 = none; writes: the value read
 	end     int64   // grants and extends: the certain end of the belief that starts here; writes: the value stored
@@ -141,7 +139,7 @@ type keyLog struct {
 	behind   map[*record][]history.Command // by operation that began a hold: commands that may have renewed it without telling
 	cleanups bool                          // a client released after an acquire of unknown outcome
 	orphans  map[uint32]int64              // by grant: from when on no client will release it, if no lease ends it either
-	owned    map[uint32]int64              // by grant that was renewed after a release was called that may have failed: until when it counts as its client's
+	owned    map[uint32]int64              // by grant that was renewed after its release was called: until when it counts as its client's
 	crashes  []crashHold                   // times in which a crashed client may have held without a record of it
 }
 

@@ -122,7 +122,8 @@ func (s *releaseSafety) meansNext(r *record) bool {
 	own, token := s.d.meant(r), s.d.k.tokenOf(r)
 	for o := range s.d.k.overlapping(r.call, r.ret) {
 		meanwhile := o.granted() && s.d.k.from(o) <= r.ret && o.ret > r.call && (own == nil || o != own.began)
-		if meanwhile && mayMean(r, token, o, s.d.k.tokenOf(o)) {
+		its := s.d.k.tokenOf(o)
+		if meanwhile && mayMean(r, token, o, its) && !(its == 0 && s.d.exact(r)) {
 			return true
 		}
 	}

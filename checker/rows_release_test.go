@@ -30,6 +30,24 @@ var releaseRows = []row{
 		b acquire 2 4 ok token=b
 		b extend 7 9 ok until=13 token=b
 		b extend 7 10 ok until=13 token=b`, want: "release-safety×2"},
+	// The token says that the extend means the first hold, which had ended, and not the one that was being granted.
+	{name: "an extend of an older hold beside a grant without a token", head: history.Header{Kind: history.Semaphore, Permits: 2, Lease: msec}, ops: `
+		b acquire 3 8 ok until=4 fence=3 token=b
+		c acquire 0 2 ok until=1 fence=1 token=c
+		a acquire 6 6 ok until=7 fence=3 token=a
+		c extend 6 10 ok token=c
+		c acquire 8 11 ok until=9 fence=4`, want: "release-safety×1 fencing-order×1"},
+	// Both of a's holds had ended: the late extend made one of them again, whichever it was.
+	{name: "refused by one of two holds, which an extend made again", head: history.Header{Kind: history.RW, Lease: msec}, ops: `
+		a acquire 2 2 ok shared until=3
+		a acquire 3 3 ok until=4
+		a extend 8 12 ok
+		b acquire 9 9 busy shared`, want: "release-safety×1"},
+	{name: "refused by its client's own, one of two, which an extend made again", head: history.Header{Kind: history.Mutex, Lease: msec}, ops: `
+		b acquire 3 3 ok fence=1
+		b acquire 4 7 ok fence=3
+		b extend 13 14 ok
+		b acquire 15 16 busy`, want: "release-safety×1"},
 	// The token says which hold is meant, whatever mode the extend states: the first, which had ended.
 	{name: "an extend of an older hold, stating another mode", head: history.Header{Kind: history.RW, Lease: 5 * msec}, ops: `
 		a acquire 6 8 ok token=a1

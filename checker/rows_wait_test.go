@@ -4,6 +4,30 @@ import "github.com/lockbench/lockbench/history"
 
 // waitRows are about refusals, and about grants that don't come.
 var waitRows = []row{
+	// A renewal once the release was called is nobody's, though the release may have come later.
+	{name: "waits beside a renewal that began with the release", head: history.Header{Kind: history.RW, Lease: msec}, ops: `
+		b acquire 2 4 ok token=b
+		w acquire 4 1007 busy
+		b release 6 7 ok
+		b extend 6 10 ok token=b`, want: "progress×1"},
+	{name: "waits beside a renewal that began as the release returned", head: history.Header{Kind: history.Mutex, Lease: 20 * msec}, ops: `
+		b acquire 2 3 ok token=b
+		w acquire 7 1048 fail
+		b release 10 30 ok token=b
+		b extend 30 31 ok token=b`, want: "release-safety×1 progress×1"},
+	// Nobody will release what an extend made again of a hold that nothing else ends.
+	{name: "waits for a hold without a lease that was renewed after its release", head: forever, ops: `
+		a acquire 6 8 ok token=a
+		a release 12 13 not_held token=a
+		a extend 13 17 ok token=a
+		w acquire 13 1014 busy`, want: "progress×1"},
+	// The first hold was over when the second was granted: the extend of the first renews the second no more.
+	{name: "waits beside an unknown extend of an earlier hold", head: history.Header{Kind: history.Reentrant, Lease: 20 * msec, Drift: msec}, ops: `
+		b acquire 0 4 ok until=19
+		b extend 6 7 unknown
+		b release 7 9 ok
+		b acquire 9 9 ok until=28
+		w acquire 24 1065 ok`, want: "progress×1"},
 	// The release was asked about the second try, which may never have come to anything; the first may hold until 110.
 	{name: "refused by the first of two lost tries, of which the second was released", head: leased, ops: `
 		a acquire 0 10 unknown
