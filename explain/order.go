@@ -144,7 +144,7 @@ func (o *orderer) unknownScript(c *history.Command) bool {
 
 // forgot reports whether the node lost its scripts with an event, or after it and by an instant.
 func (o *orderer) forgot(e *event, by int64) bool {
-	if e.effect != nil && (e.effect.What == history.Restarted || e.effect.What == history.Promoted) {
+	if e.resets() {
 		return true
 	}
 	return slices.ContainsFunc(o.flushes, func(w history.Window) bool { return e.at < w.Start && w.Start <= by })

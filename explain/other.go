@@ -127,10 +127,18 @@ func (m *overlap) lowered(p pairing) (found []finding) {
 			all = append(all, i)
 		}
 	}
-	if len(found) > 0 || len(all) == 0 || !larger(all) {
+	faults := slices.DeleteFunc(slices.Clone(all), func(i int) bool { return p.first.node.events[i].effect == nil })
+	refused := func(left []int) bool { return m.lacks(p, left[0], without{events: left}) }
+	var few []int
+	switch {
+	case len(found) > 0 || len(all) == 0:
 		return found
+	case larger(all):
+		few = fewest(all, larger)
+	case len(faults) > 0 && refused(faults):
+		few = fewest(faults, refused)
 	}
-	for _, i := range fewest(all, larger) {
+	for _, i := range few {
 		found = append(found, m.fenceFinding(p, i))
 	}
 	return jointly(found)

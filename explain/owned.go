@@ -21,7 +21,7 @@ func (m *overlap) owned(p pairing, i int) bool {
 	case at >= 0:
 		client = n.events[at].cmd.Client
 	}
-	if client == m.first.Client && !m.endsOther(n, i) || client == m.second.Client && e.cmd == nil {
+	if client == m.first.Client && !m.endsOther(n, i) {
 		return true
 	}
 	ops, from := m.holdsOf(p, client, i)

@@ -201,8 +201,8 @@ func (m *overlap) eroded(op *history.Operation, got int) Answer {
 		Event{At: op.Return, Op: op, Granted: true, Votes: [2]int{got, m.votes}})
 }
 
-// candidates returns the events between the two grants that changed the second's keys, and all changes of the node's clock, even earlier ones. It
-// excludes the first's acquire, which created its hold, and the second's last attempt.
+// candidates returns the events between the two grants that changed the second's keys, or lost the node's data, which may have been lost before, and
+// all changes of the node's clock, even earlier ones. It excludes the first's acquire, which created its hold, and the second's last attempt.
 func (m *overlap) candidates(p pairing) (out []int) {
 	n, keys := p.first.node, p.second.keys()
 	for i := 0; i < p.second.grant; i++ {
@@ -211,7 +211,7 @@ func (m *overlap) candidates(p pairing) (out []int) {
 		if i < p.from() && !clock { // an earlier change of the clock may have ended the first's lease
 			continue
 		}
-		if slices.Contains(p.second.events, i) || !clock && !changesAny(e, keys) || e.op != nil && e.op.ID == m.first.ID && i <= p.first.grant {
+		if slices.Contains(p.second.events, i) || !clock && !e.resets() && !changesAny(e, keys) || e.op != nil && e.op.ID == m.first.ID && i <= p.first.grant {
 			continue
 		}
 		if m.reenters(e) { // the server keeps one count for both, and the inner release, which stays, lowers it

@@ -272,8 +272,8 @@ func decimals(number string) int {
 // keep marks the states that a later restart or promotion restores.
 func (p *replay) keep(from, to int) {
 	for i := from; i <= to; i++ {
-		if e := p.node.events[i].effect; e != nil && e.Known && (e.What == history.Restarted || e.What == history.Promoted) {
-			if at := p.node.after(e.Turn); at > from {
+		if e := &p.node.events[i]; e.resets() && e.effect.Known {
+			if at := p.node.after(e.effect.Turn); at > from {
 				p.saved[at] = nil
 			}
 		}
@@ -320,6 +320,11 @@ func (p *replay) step(i int) {
 // nothing in a replay, even if they still exist there.
 func (e *event) removedNothing() bool {
 	return e.deletes() && len(e.changes) == 0
+}
+
+// resets reports whether by an event a node got the data of another time, or of another node.
+func (e *event) resets() bool {
+	return e.effect != nil && (e.effect.What == history.Restarted || e.effect.What == history.Promoted)
 }
 
 // deletes reports whether an event is an eviction or a delete of keys.
