@@ -228,25 +228,26 @@ func (d *keyInput) reportBlamed(t *tally, x *executions, r *record, by rule) {
 	t.found(v, func() Witness { return d.both(victim, r) })
 }
 
-// endedItsOwn reports whether commands show that a release removed what its own client had set: every other hold that the server may have kept meanwhile was
-// granted by a command sent later.
+// endedItsOwn reports whether commands show that a release removed what its own client had set: every other hold that the server may have kept meanwhile
+// can have been granted by a command that the node executed after that, or set nothing. Where its own hold was certainly gone, it must have been granted so.
 func (x *executions) endedItsOwn(d *keyInput, r *record) bool {
-	removed := int64(math.MinInt64)
+	var removal *history.Command
 	for _, c := range d.ev.commandsOf(d.clientName(r), r.call, r.ret) {
 		if c.Removed() {
-			removed = max(removed, c.Replied)
+			removal = &c
 		}
 	}
-	if removed == math.MinInt64 || d.a.header.Votes {
+	if removal == nil || d.a.header.Votes {
 		return false
 	}
+	_, gone := d.k.claims[r]
 	for i := range x.effects {
 		o := x.effects[i].r
-		if x.effects[i].upset != nil || !o.granted() || o.client == r.client || o.call > r.ret || d.holdOf(o).gone < r.call {
+		if x.effects[i].upset != nil || !o.granted() || o.client == r.client || o.call > r.ret || d.holdOf(o).gone < r.call || d.setNothing(o) {
 			continue
 		}
 		granted := slices.ContainsFunc(d.ev.commandsOf(d.clientName(o), o.call, o.ret), func(c history.Command) bool {
-			return c.Accepted() && c.Replied <= o.ret && c.Sent > removed
+			return c.Accepted() && c.Replied <= o.ret && c.Follows(removal, gone)
 		})
 		if !granted {
 			return false

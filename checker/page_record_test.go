@@ -215,8 +215,7 @@ func (r *record) cannotHaveBeen(i int) bool {
 		return !slices.ContainsFunc(asked, func(o history.Operation) bool { // it may belong to an acquire of unknown outcome
 			same := o.Token == op.Token && op.Token != "" || (o.Token == "" || op.Token == "") && op.Op == history.Extend
 			early := o.Outcome == history.OK && same && o.Return > op.Call // a watchdog may extend before its acquire returns
-			its := o.Token == op.Token && op.Token != "" // whatever mode the operation states
-			unsure := o.Outcome == history.Unknown && !meant && o.Call < max(op.Return, op.Call+1) && (its || !named(op) || o.Mode == op.Mode)
+			unsure := o.Outcome == history.Unknown && !meant && o.Call < max(op.Return, op.Call+1) && (!named(op) || o.Mode == op.Mode)
 			return o.Client == op.Client && o.Op == history.Acquire && (unsure || early) && o.Call < max(op.Return, op.Call+1)
 		})
 	}

@@ -311,15 +311,15 @@ func (s *releaseSafety) sameNode(grant *record, c *history.Command) bool {
 			sameKey = sameKey || g.Node == c.Node && share(g.Keys(), c.Keys())
 		}
 	}
-	return sameKey && (here || len(nodes) == 1 && !s.setNothing(grant))
+	return sameKey && (here || len(nodes) == 1 && !s.d.setNothing(grant))
 }
 
 // setNothing reports whether a grant's commands show that it set nothing: a key existed already, and none wrote, nor any script, which may have.
-func (s *releaseSafety) setNothing(grant *record) bool {
+func (d *keyInput) setNothing(grant *record) bool {
 	refused := false
-	for _, g := range s.d.ev.commandsOf(s.d.clientName(grant), grant.call, grant.ret) {
+	for _, g := range d.ev.commandsOf(d.clientName(grant), grant.call, grant.ret) {
 		switch {
-		case !names(g, s.d.k.name):
+		case !names(g, d.k.name):
 		case g.Wrote() || g.IsScript():
 			return false
 		case g.SetNothing():

@@ -30,6 +30,25 @@ var releaseRows = []row{
 		b acquire 2 4 ok token=b
 		b extend 7 9 ok until=13 token=b
 		b extend 7 10 ok until=13 token=b`, want: "release-safety×2"},
+	// b's SET found the key free: a's release had removed a's own. What ended b's hold early is another matter.
+	{name: "removed its own while the next was asking", head: leased, ops: `
+		a acquire 0 1 ok token=a
+		b acquire 0 22 ok token=b
+		a release 20 21 ok token=a
+		a acquire 50 51 ok token=c
+		b release 60 61 not_held token=b`, extra: commands(
+		history.Command{Client: "a", Name: "EVALSHA", Args: []string{"release.lua", "1", "k", "a"}, Sent: 20 * msec, Replied: 21 * msec, Reply: "1"},
+		history.Command{Client: "b", Name: "SET", Args: []string{"k", "b", "NX"}, Sent: 20 * msec, Replied: 22 * msec, Reply: "OK"}), want: "mutual-exclusion×1"},
+	// b's SET found a's key and set nothing, yet b took that for a grant: the release removed a's own.
+	{name: "removed its own beside a grant that set nothing", head: leased, ops: `
+		a acquire 0 1 ok token=a
+		b acquire 0 3 ok token=b
+		a release 20 21 ok token=a
+		a acquire 50 51 ok token=c
+		b release 60 61 not_held token=b`, extra: commands(
+		history.Command{Client: "b", Name: "SET", Args: []string{"k", "b", "NX"}, Sent: 2 * msec, Replied: 3 * msec, Reply: "(nil)"},
+		history.Command{Client: "a", Name: "EVALSHA", Args: []string{"release.lua", "1", "k", "a"}, Sent: 20 * msec, Replied: 21 * msec, Reply: "1"},
+		history.Command{Client: "a", Name: "SET", Args: []string{"k", "c", "NX"}, Sent: 50 * msec, Replied: 51 * msec, Reply: "OK"}), want: "mutual-exclusion×2"},
 	// The token says that the extend means the first hold, which had ended, and not the one that was being granted.
 	{name: "an extend of an older hold beside a grant without a token", head: history.Header{Kind: history.Semaphore, Permits: 2, Lease: msec}, ops: `
 		b acquire 3 8 ok until=4 fence=3 token=b

@@ -39,6 +39,17 @@ func (c *Command) Removed() bool {
 	return c.Replied != 0 && c.positive()
 }
 
+// Follows reports whether the node can have executed the command after another with a reply or, with surely, whether it must have.
+func (c *Command) Follows(o *Command, surely bool) bool {
+	switch {
+	case c.Node == o.Node && c.Turn != 0 && o.Turn != 0:
+		return c.Turn > o.Turn
+	case surely:
+		return c.Sent > o.Replied
+	}
+	return c.Replied == 0 || c.Replied > o.Sent
+}
+
 // Wrote reports whether the command wrote its first argument; false for scripts.
 func (c *Command) Wrote() bool {
 	switch c.Name {
