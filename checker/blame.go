@@ -229,7 +229,7 @@ func (d *keyInput) reportBlamed(t *tally, x *executions, r *record, by rule) {
 }
 
 // endedItsOwn reports whether commands show that a release removed what its own client had set: every other hold that the server may have kept meanwhile
-// can have been granted by a command that the node executed after that, or set nothing. Where its own hold was certainly gone, it must have been granted so.
+// was granted by a command that the node executed after that, or set nothing. Where the own lease cannot have ended, the command need only be able to follow.
 func (x *executions) endedItsOwn(d *keyInput, r *record) bool {
 	var removal *history.Command
 	for _, c := range d.ev.commandsOf(d.clientName(r), r.call, r.ret) {
@@ -240,14 +240,15 @@ func (x *executions) endedItsOwn(d *keyInput, r *record) bool {
 	if removal == nil || d.a.header.Votes {
 		return false
 	}
-	_, gone := d.k.claims[r]
+	own := d.meant(r)
+	running := own != nil && (x.h.Lease == 0 || plus(d.k.from(own.began), x.h.Lease) > removal.Replied)
 	for i := range x.effects {
 		o := x.effects[i].r
 		if x.effects[i].upset != nil || !o.granted() || o.client == r.client || o.call > r.ret || d.holdOf(o).gone < r.call || d.setNothing(o) {
 			continue
 		}
 		granted := slices.ContainsFunc(d.ev.commandsOf(d.clientName(o), o.call, o.ret), func(c history.Command) bool {
-			return c.Accepted() && c.Replied <= o.ret && c.Follows(removal, gone)
+			return c.Accepted() && c.Replied <= o.ret && c.Follows(removal, !running)
 		})
 		if !granted {
 			return false

@@ -37,25 +37,37 @@ func byGrant(acquires []*history.Operation) []*history.Operation {
 	})
 }
 
-// holding returns those of a violation's holds that existed at its instant; all if fewer than two did.
+// holding returns those of a violation's holds that existed at its instant; all if fewer than two did. In place of an inner hold of a re-entrant client
+// that had been released it returns the one around it.
 func (r *run) holding(v *checker.Violation) []*history.Operation {
 	all := r.shownBy(v)
-	out := slices.DeleteFunc(slices.Clone(all), func(op *history.Operation) bool { return op.Return > v.At || r.gone(op, v.At) })
-	if len(out) < 2 {
+	var out []*history.Operation
+	for _, op := range all {
+		switch {
+		case op.Return > v.At || r.gone(op, v.At):
+		case r.released(r.holdOf[op.ID], v.At):
+			out = append(out, r.heldBefore(&history.Operation{Client: op.Client, Key: op.Key, Call: v.At}))
+		default:
+			out = append(out, op)
+		}
+	}
+	if out = byGrant(out); len(out) < 2 {
 		return all
 	}
 	return out
 }
 
-// gone reports whether the hold of an operation had been released by an instant. A server keeps one key for all holds of a re-entrant client, so the release of an inner
-// hold ends none, and one that failed is not known to have ended its hold.
+// released reports whether a hold had been released by an instant. A release that failed is not known to have ended its hold.
+func (r *run) released(h *checker.Hold, at int64) bool {
+	return h != nil && h.Release != nil && h.Release.Outcome != history.Fail && h.Release.Return < at
+}
+
+// gone reports whether the hold of an operation had been released by an instant. A server keeps one key for all holds of a re-entrant client, so the
+// release of an inner hold ends none.
 func (r *run) gone(op *history.Operation, at int64) bool {
-	released := func(h *checker.Hold) bool {
-		return h.Release != nil && h.Release.Outcome != history.Fail && h.Release.Return < at
-	}
 	h := r.holdOf[op.ID]
-	return h != nil && released(h) && !(r.Header.Kind == history.Reentrant && slices.ContainsFunc(r.holds, func(o checker.Hold) bool {
-		return o.Client == h.Client && o.Acquire.Key == h.Acquire.Key && o.Start() <= at && !released(&o)
+	return r.released(h, at) && !(r.Header.Kind == history.Reentrant && slices.ContainsFunc(r.holds, func(o checker.Hold) bool {
+		return o.Client == h.Client && o.Acquire.Key == h.Acquire.Key && o.Start() <= at && !r.released(&o, at)
 	}))
 }
 
@@ -153,21 +165,12 @@ func (r *run) outer(op *history.Operation) (all []*history.Operation) {
 	return all
 }
 
-// under returns the acquire that wrote what the server keeps for a client when the client uses its hold; nil: none. That is the hold of the operation, the
-// innermost that is open. Of a re-entrant client, for all whose holds the server keeps one key, it is the latest, even an inner one that was released,
-// unless that was granted without a request.
+// under returns the acquire of the hold in which an operation lies: the innermost that is open or, if none is, the client's latest; nil: none.
 func (r *run) under(op *history.Operation) *history.Operation {
-	latest := r.held(op.Client, op.Key, op.Call)
-	if r.Header.Kind != history.Reentrant {
-		if h := r.holdOf[op.ID]; h != nil {
-			return r.ops[h.Acquire.ID]
-		}
-		return cmp.Or(r.heldBefore(op), latest)
+	if h := r.holdOf[op.ID]; h != nil {
+		return r.ops[h.Acquire.ID]
 	}
-	if latest != nil && !r.sent(latest) {
-		return cmp.Or(r.heldBefore(op), latest)
-	}
-	return latest
+	return cmp.Or(r.heldBefore(op), r.held(op.Client, op.Key, op.Call))
 }
 
 // until returns the instant up to which a client believed in a hold, given what it knew at the instant by; math.MaxInt64 if it released earlier. A client
