@@ -83,7 +83,7 @@ func (m *overlap) expired(p pairing, at int64, without ...any) Answer {
 
 // byClientClock explains a grant decided by the client's clock.
 func (m *overlap) byClientClock(p pairing) Answer {
-	answer := m.expired(p, p.second.time(), "had it sent the time of ", Name(m.first.Client), "'s grant")
+	answer := m.expired(p, p.second.time(), "had ", Name(m.second.Client), " sent the time of ", Name(m.first.Client), "'s grant")
 	if m.until(m.first, m.seen) > m.seen {
 		return because(verdicts.ClockSkew, answer.Experiment, p.first.reported(), p.second.reported())
 	}

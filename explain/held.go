@@ -12,12 +12,12 @@ import (
 // shownBy returns the acquires by which a violation's clients held, ordered by call.
 func (r *run) shownBy(v *checker.Violation) (out []*history.Operation) {
 	for i := range v.Witness.Holds {
-		out = append(out, r.ops[v.Witness.Holds[i].Acquire.ID])
+		out = append(out, r.standing(r.ops[v.Witness.Holds[i].Acquire.ID], v.At))
 	}
 	for _, o := range v.Witness.All() {
 		switch op := &o; {
 		case op.Op == history.Acquire && op.Outcome == history.OK:
-			out = append(out, r.ops[op.ID])
+			out = append(out, r.standing(r.ops[op.ID], v.At))
 		case op.Op == history.Use || op.Op == history.Write:
 			out = append(out, r.under(op))
 		}
@@ -37,24 +37,32 @@ func byGrant(acquires []*history.Operation) []*history.Operation {
 	})
 }
 
-// holding returns those of a violation's holds that existed at its instant; all if fewer than two did. In place of an inner hold of a re-entrant client
-// that had been released it returns the one around it.
+// holding returns those of a violation's holds that existed at its instant; all if fewer than two did.
 func (r *run) holding(v *checker.Violation) []*history.Operation {
 	all := r.shownBy(v)
-	var out []*history.Operation
-	for _, op := range all {
-		switch {
-		case op.Return > v.At || r.gone(op, v.At):
-		case r.released(r.holdOf[op.ID], v.At):
-			out = append(out, r.heldBefore(&history.Operation{Client: op.Client, Key: op.Key, Call: v.At}))
-		default:
-			out = append(out, op)
-		}
-	}
-	if out = byGrant(out); len(out) < 2 {
+	out := slices.DeleteFunc(slices.Clone(all), func(op *history.Operation) bool { return op.Return > v.At || r.gone(op, v.At) })
+	if len(out) < 2 {
 		return all
 	}
 	return out
+}
+
+// standing returns an acquire or, in place of an inner one of a re-entrant client that was leaving its hold at an instant, that of the hold around it, if
+// the lease of that was running when the inner one was granted: the release ended the inner hold, and what took the outer one may have come before. If it
+// was not, the inner hold was one of its own at the server.
+func (r *run) standing(acquire *history.Operation, at int64) *history.Operation {
+	if acquire == nil || r.Header.Kind != history.Reentrant {
+		return acquire
+	}
+	release := r.releaseOf(acquire)
+	if release == nil || release.Outcome == history.Fail || release.Call >= at {
+		return acquire
+	}
+	outer := r.heldBefore(&history.Operation{Client: acquire.Client, Key: acquire.Key, Call: release.Return})
+	if outer == nil || r.kept(outer, acquire.Call) <= acquire.Return {
+		return acquire
+	}
+	return outer
 }
 
 // released reports whether a hold had been released by an instant. A release that failed is not known to have ended its hold.
@@ -165,12 +173,19 @@ func (r *run) outer(op *history.Operation) (all []*history.Operation) {
 	return all
 }
 
-// under returns the acquire of the hold in which an operation lies: the innermost that is open or, if none is, the client's latest; nil: none.
+// under returns the acquire that wrote what the server keeps for a client when the client uses its hold; nil: none. That is the hold of the operation, the
+// innermost that is open. Of a re-entrant client, for all whose holds the server keeps one key, it is the latest, even an inner one that was released,
+// unless that was granted without a request or lay in one that is still there.
 func (r *run) under(op *history.Operation) *history.Operation {
-	if h := r.holdOf[op.ID]; h != nil {
+	latest := r.held(op.Client, op.Key, op.Call)
+	h := r.holdOf[op.ID]
+	switch {
+	case r.Header.Kind != history.Reentrant && h != nil:
 		return r.ops[h.Acquire.ID]
+	case r.Header.Kind != history.Reentrant || latest != nil && !r.sent(latest):
+		return cmp.Or(r.heldBefore(op), latest)
 	}
-	return cmp.Or(r.heldBefore(op), r.held(op.Client, op.Key, op.Call))
+	return r.standing(latest, op.Call)
 }
 
 // until returns the instant up to which a client believed in a hold, given what it knew at the instant by; math.MaxInt64 if it released earlier. A client

@@ -389,11 +389,15 @@ func fewest[T any](all []T, succeeds func(left []T) bool) []T {
 func (m *overlap) unexplained(pairs []pairing) Answer {
 	for _, p := range pairs {
 		all := m.others(p)
+		if m.Header.Kind == history.Semaphore { // the other holders have to stay
+			all = nil
+		}
+		did := slices.DeleteFunc(slices.Clone(all), func(i int) bool { return p.first.node.events[i].ended() })
 		if m.over(p) && m.lacks(p, p.from(), without{events: all, stop: p.first.time()}) {
 			return m.expired(p, p.second.time(), "had no time passed at the server")
 		}
 		clock := m.clockOf(p.first.node.events[p.first.first()].cmd)
-		if m.lacks(p, min(p.from(), p.to()), without{events: all, clock: clock}) {
+		if m.lacks(p, min(p.from(), p.to()), without{events: did, clock: clock}) {
 			return m.byClientClock(p)
 		}
 		if m.over(p) && m.lacks(p, min(p.from(), p.to()), without{events: all, clock: clock, stop: p.first.time()}) {
