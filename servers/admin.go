@@ -19,20 +19,17 @@ const adminTimeout = 20 * time.Second
 // dialer opens a connection to one server.
 type dialer func(ctx context.Context) (net.Conn, error)
 
-// admin is the harness's client of a server: one connection, no retries.
-type admin struct{ *redis.Client }
-
-// newAdmin connects. The caller closes the admin.
-func newAdmin(ctx context.Context, dial dialer) (admin, error) {
+// newAdmin opens the harness's client of a server: one connection, no retries. The caller closes it.
+func newAdmin(ctx context.Context, dial dialer) (*redis.Client, error) {
 	conn, err := dial(ctx)
 	if err != nil {
-		return admin{}, err
+		return nil, err
 	}
 	// Dial before the client exists and allow many connections: if as many dials as the pool's size fail, go-redis keeps dialling in the
 	// background, even after Close.
 	once := make(chan net.Conn, 1)
 	once <- conn
-	return admin{redis.NewClient(&redis.Options{
+	return redis.NewClient(&redis.Options{
 		Addr:                     "127.0.0.1:0", // ignored by Dialer
 		Dialer:                   func(context.Context, string, string) (net.Conn, error) { return firstOnly(once) },
 		Protocol:                 2,
@@ -44,14 +41,13 @@ func newAdmin(ctx context.Context, dial dialer) (admin, error) {
 		ContextTimeoutEnabled:    true,
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	})}, nil
+	}), nil
 }
 
 // Admin opens an administrative client of a node, without a proxy: one connection, no retries. The caller closes it. Errors are those of
 // Deployment.Dial.
 func Admin(ctx context.Context, d Deployment, node int) (*redis.Client, error) {
-	a, err := newAdmin(ctx, func(ctx context.Context) (net.Conn, error) { return d.Dial(ctx, node) })
-	return a.Client, err
+	return newAdmin(ctx, to(d, node))
 }
 
 // firstOnly returns the connection on the first call, and an error on later ones.

@@ -126,7 +126,7 @@ func (d *Docker) Start(ctx context.Context, spec Spec) (Deployment, error) {
 			return nil, errors.Join(err, site.Close())
 		}
 	}
-	return launch(ctx, spec, site, func(i int) machine { return machines[i] })
+	return launch(ctx, spec, site, machines)
 }
 
 // site is what the containers of one deployment share.

@@ -64,7 +64,7 @@ const (
 
 // evict limits the server's memory, fills it, and restores the settings. It returns the evictions of all keys
 // but those that it made: clients may write further keys meanwhile.
-func (e evictor) evict(ctx context.Context, listener admin, keys []string) ([]Eviction, error) {
+func (e evictor) evict(ctx context.Context, listener *redis.Client, keys []string) ([]Eviction, error) {
 	before, err := e.memory(ctx)
 	if err != nil {
 		return nil, err

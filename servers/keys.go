@@ -96,6 +96,11 @@ func deleteKeys(ctx context.Context, dial dialer, keys []string) error {
 	return eachKey(ctx, dial, keys, func(p redis.Pipeliner, i int) { p.Del(ctx, keys[i]) })
 }
 
+func flushScripts(ctx context.Context, dial dialer) error {
+	_, err := do(ctx, dial, "SCRIPT", "FLUSH")
+	return err
+}
+
 // keyBatch is the number of commands per round trip.
 const keyBatch = 500
 

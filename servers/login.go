@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/lockbench/lockbench/internal/resp"
 )
 
 // maxReplyLine bounds the reply to AUTH and SELECT, which is one line.
@@ -60,12 +62,7 @@ func (t target) enter(conn net.Conn) error {
 // exchange sends one command and reads exactly its one-line reply. The error has only the first word of an error reply, because the rest may
 // repeat arguments.
 func exchange(conn net.Conn, words ...string) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "*%d\r\n", len(words))
-	for _, w := range words {
-		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(w), w)
-	}
-	if _, err := conn.Write([]byte(b.String())); err != nil {
+	if _, err := conn.Write(resp.AppendRequest(nil, words...)); err != nil {
 		return fmt.Errorf("%s: %w", words[0], err)
 	}
 	line, err := readLine(conn)

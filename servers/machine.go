@@ -58,16 +58,6 @@ func (n *node) dial(ctx context.Context) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", addr)
 }
 
-// expect returns ErrState if the node is not in one of the states.
-func (n *node) expect(fault string, states ...state) error {
-	for _, s := range states {
-		if n.state == s {
-			return nil
-		}
-	}
-	return fmt.Errorf("%s %s: it is %s: %w", fault, n.name, n.state, ErrState)
-}
-
 // do sends one command to the node and returns its reply.
 func (n *node) do(ctx context.Context, words ...any) (any, error) {
 	reply, err := do(ctx, n.dial, words...)
@@ -92,6 +82,14 @@ func (n *node) up(ctx context.Context) error {
 		return fmt.Errorf("start %s: %w", n.name, err)
 	}
 	n.state = running
+	return nil
+}
+
+// poll is poll, with the node's name in the error.
+func (n *node) poll(ctx context.Context, what string, done func() (bool, error)) error {
+	if err := poll(ctx, what, done); err != nil {
+		return fmt.Errorf("%s: %w", n.name, err)
+	}
 	return nil
 }
 

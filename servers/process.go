@@ -111,7 +111,7 @@ func (p *Process) start(ctx context.Context, spec Spec, binary string) (Deployme
 			return nil, errors.Join(err, workspace.Close())
 		}
 	}
-	return launch(ctx, spec, workspace, func(i int) machine { return machines[i] })
+	return launch(ctx, spec, workspace, machines)
 }
 
 // newProcessMachine prepares one server.

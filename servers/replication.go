@@ -26,13 +26,7 @@ func (f *fleet) Promote(ctx context.Context) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	next := 1 - f.primary
-	err := f.on(next, func(n *node) error {
-		if err := n.expect("promote", running); err != nil {
-			return err
-		}
-		return n.detach(ctx)
-	})
-	if err != nil {
+	if err := f.on(next, "promote", func(n *node) error { return n.detach(ctx) }, running); err != nil {
 		return f.primary, err
 	}
 	f.primary, f.flowing = next, false
@@ -53,12 +47,7 @@ func (f *fleet) SetReplication(ctx context.Context, flowing bool) error {
 		return f.follow(ctx, replica, f.primary)
 	}
 	f.flowing = false
-	return f.on(replica, func(n *node) error {
-		if err := n.expect("cut replication of", running); err != nil {
-			return err
-		}
-		return n.detach(ctx)
-	})
+	return f.on(replica, "cut replication of", func(n *node) error { return n.detach(ctx) }, running)
 }
 
 // rejoinPair makes the replica follow again after a restart of either server, unless replication is cut.
@@ -75,10 +64,7 @@ func (f *fleet) rejoinPair(ctx context.Context) error {
 // follow makes one server the replica of another and waits until it is in sync and confirms writes.
 func (f *fleet) follow(ctx context.Context, replica, primary int) error {
 	host, port := f.nodes[primary].peer()
-	err := f.on(replica, func(n *node) error {
-		if err := n.expect("replicate to", running); err != nil {
-			return err
-		}
+	err := f.on(replica, "replicate to", func(n *node) error {
 		if _, err := n.do(ctx, "REPLICAOF", host, port); err != nil {
 			return err
 		}
@@ -86,11 +72,11 @@ func (f *fleet) follow(ctx context.Context, replica, primary int) error {
 			fields, err := infoFields(ctx, n.dial, "replication")
 			return fields["master_link_status"] == "up" && fields["master_port"] == strconv.Itoa(port), err
 		})
-	})
+	}, running)
 	if err != nil {
 		return err
 	}
-	return f.on(primary, func(n *node) error {
+	return f.on(primary, "", func(n *node) error {
 		return poll(ctx, "confirm the primary's writes", func() (bool, error) { return n.confirmed(ctx) })
 	})
 }
