@@ -17,6 +17,7 @@ import (
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/subprocess"
 )
 
 // Serve turns a Go lock into a child: it reads requests from standard input and writes replies to standard output until the input ends. This is a
@@ -34,7 +35,7 @@ func Serve(f Factory) error { return serveOn(os.Stdin, os.Stdout, f) }
 // serveOn is Serve on other streams.
 func serveOn(in io.Reader, out io.Writer, f Factory) error {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &server{factory: f, out: json.NewEncoder(out), locks: map[string]*served{}, acquires: map[int64]context.CancelFunc{}}
+	s := &server{factory: f, out: subprocess.NewWriter(out), locks: map[string]*served{}, acquires: map[int64]context.CancelFunc{}}
 	s.about = sync.OnceValue(s.describe)
 	err := s.read(ctx, in)
 	if errors.Is(err, io.EOF) {
@@ -50,9 +51,7 @@ type server struct {
 	factory Factory
 	about   func() Description
 	work    sync.WaitGroup // pending requests and watchers of losses
-
-	writing sync.Mutex // one line at a time
-	out     *json.Encoder
+	out     *subprocess.Writer
 
 	mu       sync.Mutex // protects what follows
 	locks    map[string]*served
@@ -113,9 +112,7 @@ func (s *server) cancel(id int64) {
 
 func (s *server) answer(id int64, r Reply) {
 	r.ID = id
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	_ = s.out.Encode(r) // if the pipe is gone nobody reads the reply; the end of the input ends the child
+	_ = s.out.Send(r) // if the pipe is gone nobody reads the reply; the end of the input ends the child
 }
 
 // do executes one request.
@@ -174,9 +171,7 @@ func (s *server) watch(key string, l *served, g impls.Grant) {
 	s.work.Go(func() {
 		select {
 		case <-g.Lost:
-			s.writing.Lock()
-			defer s.writing.Unlock()
-			_ = s.out.Encode(Reply{Lost: key, Token: g.Token})
+			_ = s.out.Send(Reply{Lost: key, Token: g.Token})
 		case <-released:
 		}
 	})
@@ -277,8 +272,8 @@ type Describer interface{ Describe() Description }
 // fill adds what the methods of a lock show, and its own description.
 func (d *Description) fill(lock any) {
 	t := TraitsOf(lock)
-	for word, has := range map[string]bool{"extend": t.Extends, "token": t.UniqueToken, "fence": t.Fenced, "valid": t.Validity, "lost": t.NotifiesLoss, "shared": t.Shared} {
-		if has {
+	for word, trait := range canWords() {
+		if *trait(&t) {
 			d.Can = append(d.Can, word)
 		}
 	}
