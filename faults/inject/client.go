@@ -35,8 +35,8 @@ var _ Client = (*Goroutine)(nil)
 
 // Pause shuts the gate.
 func (g *Goroutine) Pause(context.Context) (faults.Undo, error) {
-	g.Gate.pause()
-	return func(context.Context) error { g.resume(); return nil }, nil
+	g.set(true)
+	return func(context.Context) error { g.set(false); return nil }, nil
 }
 
 // Crash kills the client.

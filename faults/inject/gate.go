@@ -50,12 +50,7 @@ func (g *Gate) Pass() error {
 	return nil
 }
 
-// pause shuts the gate. It is idempotent.
-func (g *Gate) pause() { g.set(true) }
-
-// resume opens the gate.
-func (g *Gate) resume() { g.set(false) }
-
+// set shuts the gate, or opens it.
 func (g *Gate) set(shut bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

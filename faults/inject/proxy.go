@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -96,7 +97,10 @@ func (l *Link) Dial(ctx context.Context) (net.Conn, error) {
 	var d net.Dialer
 	client, err := d.DialContext(ctx, "tcp4", l.Addr())
 	if err != nil {
-		return nil, errors.Join(err, l.discard())
+		if node := l.takeReady(); node != nil {
+			err = errors.Join(err, node.Close())
+		}
+		return nil, err
 	}
 	return client, nil
 }
@@ -131,14 +135,6 @@ func (l *Link) takeReady() net.Conn {
 	node := l.ready[0]
 	l.ready = l.ready[1:]
 	return node
-}
-
-// discard closes a prepared connection that was not used.
-func (l *Link) discard() error {
-	if node := l.takeReady(); node != nil {
-		return node.Close()
-	}
-	return nil
 }
 
 // open waits until no condition blocks the link.
@@ -222,11 +218,7 @@ func (l *Link) leave(c *connection) {
 func (l *Link) present() []*connection {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out := make([]*connection, 0, len(l.connections))
-	for c := range l.connections {
-		out = append(out, c)
-	}
-	return out
+	return slices.Collect(maps.Keys(l.connections))
 }
 
 func (l *Link) close() error {
