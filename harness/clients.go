@@ -94,20 +94,16 @@ func (d *serverDriver) join(ctx context.Context, index int) *goroutineClient {
 	if d.has(named(faults.CancelClient)) {
 		client.Scope = body.Scope
 	}
-	return &goroutineClient{client, func() error { return closing(body.Gate, closeClient) }}
+	return &goroutineClient{client, func() error {
+		if err := closeClient(); body.Gate.Pass() == nil {
+			return err
+		}
+		return nil // the errors of a dead client mean nothing
+	}}
 }
 
 // firstConnection separates the connection numbers of different clients.
 func firstConnection(index int) uint64 { return uint64(index+1) << 32 }
-
-// closing ends a client's locks and connections. It ignores the errors of a dead client.
-func closing(gate *inject.Gate, end func() error) error {
-	err := end()
-	if gate.Pass() != nil {
-		return nil
-	}
-	return err
-}
 
 // moments returns the function that applies the faults placed at a client's moments and holds the client while they last. In a run without faults
 // and without a leader, clients share nothing there.

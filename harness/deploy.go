@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,10 +53,7 @@ func (e Experiment) startServers(ctx context.Context) (*deployment, error) {
 }
 
 func (e Experiment) topology() impls.Topology {
-	if e.Scenario.Topology != "" {
-		return e.Scenario.Topology
-	}
-	return e.Variant.Topology
+	return cmp.Or(e.Scenario.Topology, e.Variant.Topology)
 }
 
 func (e Experiment) harmsServers() bool {
@@ -107,20 +105,16 @@ var storeAddr = fmt.Sprintf("127.0.0.1:%d", storePort)
 
 // addrs returns the fixed addresses of the lock's nodes.
 func (s *deployment) addrs() []string {
-	if s.lock.Topology() == impls.Cluster {
-		out := make([]string, s.lock.Len())
-		for i := range out {
-			out[i] = s.lock.Addr(i)
-		}
-		return out
-	}
-	n := s.lock.Len()
-	if s.lock.Topology() == impls.Replicated {
+	address, n := nodeAddr, s.lock.Len()
+	switch s.lock.Topology() {
+	case impls.Cluster:
+		address = s.lock.Addr
+	case impls.Replicated:
 		n = 1 // the current primary
 	}
 	out := make([]string, n)
 	for i := range out {
-		out[i] = nodeAddr(i)
+		out[i] = address(i)
 	}
 	return out
 }
@@ -191,20 +185,15 @@ func (d *serverDriver) openNetwork(traffic inject.Traffic) (*network, error) {
 	return n, nil
 }
 
-// dialNode connects to a server: one of the lock's nodes, or the store's.
-func (s *deployment) dialNode(ctx context.Context, node int) (net.Conn, error) {
-	if node == storeNode {
-		return s.store.Dial(ctx, 0)
-	}
-	return s.lock.Dial(ctx, node)
-}
-
 // dialFromClient connects a client to a server, watching the traffic of a child.
 func (d *serverDriver) dialFromClient(ctx context.Context, client, node int) (net.Conn, error) {
-	if node != storeNode && client < len(d.children) {
+	switch {
+	case node == storeNode:
+		return d.servers.store.Dial(ctx, 0)
+	case client < len(d.children):
 		return d.children[client].wire.Load().Open(ctx, "tcp", nodeAddr(node))
 	}
-	return d.servers.dialNode(ctx, node)
+	return d.servers.lock.Dial(ctx, node)
 }
 
 // dialer returns the dial function of one client in this process.

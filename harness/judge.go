@@ -87,9 +87,16 @@ func (d *serverDriver) latencies(ops []history.Operation) []*latency.Recorder {
 
 // measure fills in the load and the health of the run and returns its latencies; nil if they are not meaningful.
 func (d *serverDriver) measure(r *results.Result, rec *record) (set *latency.Set) {
+	lag := int64(0)
+	for _, l := range d.lags {
+		lag += l.total
+		r.Health.Starts += l.starts
+		r.Health.LateStarts += l.late
+		r.Health.MaxLag = max(r.Health.MaxLag, time.Duration(l.latest))
+	}
 	if d.measures() {
 		set = latency.Merge(rec.windows, d.latencies(rec.Ops)...)
-		wait := latency.SplitWait(rec.Ops, rec.Commands, d.header().Lease, d.totalLag())
+		wait := latency.SplitWait(rec.Ops, rec.Commands, d.header().Lease, lag)
 		r.Wait = &wait
 	}
 	r.SetLatency(set, results.NotRedis)
@@ -102,11 +109,6 @@ func (d *serverDriver) measure(r *results.Result, rec *record) (set *latency.Set
 		if !w.Confirmed {
 			r.Health.Unconfirmed++
 		}
-	}
-	for _, l := range d.lags {
-		r.Health.Starts += l.starts
-		r.Health.LateStarts += l.late
-		r.Health.MaxLag = max(r.Health.MaxLag, time.Duration(l.latest))
 	}
 	return set
 }
@@ -141,13 +143,6 @@ func (e Experiment) gates() (gates []results.Gate) {
 		}
 	}
 	return gates
-}
-
-func (d *serverDriver) totalLag() (sum int64) {
-	for _, l := range d.lags {
-		sum += l.total
-	}
-	return sum
 }
 
 // stallWatch measures how late the machine schedules this process: a goroutine sleeps for stallTick and records how much later it wakes. A machine

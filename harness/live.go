@@ -117,9 +117,8 @@ func (d *serverDriver) next(lead *sim.Lead) inject.Next {
 
 // led returns the outcome of a run that a Sequencer led.
 func (r *record) led(c *inject.Sequencer) sim.Outcome {
-	took := nanoseconds(r.ended)
-	return sim.Outcome{Header: r.Header, Ops: r.Ops, Commands: r.Commands, Scripts: r.Scripts, Windows: r.windows, Steps: c.Steps(),
-		Virtual: took, Waited: took, Schedule: c.Schedule(), Store: r.store}
+	took := time.Duration(r.ended)
+	return sim.Outcome{Recorded: r.Recorded, Windows: r.windows, Steps: c.Steps(), Virtual: took, Waited: took, Schedule: c.Schedule(), Store: r.store}
 }
 
 // LiveFaults returns those of the faults that a search can place with children.

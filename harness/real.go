@@ -162,17 +162,11 @@ func (d *serverDriver) prepare(ctx context.Context) error {
 	if err = errors.Join(err, end()); err != nil {
 		return fmt.Errorf("prepare workload %s: %w", w.Name(), err)
 	}
-	return d.shareBase()
-}
-
-// shareBase finds the base for clients in other processes. It runs before the header is written, which states their clock error.
-func (d *serverDriver) shareBase() (err error) {
-	if d.As != Processes {
-		return nil
+	if d.As == Processes { // before the header is written, which states their clock error
+		var gap int64
+		d.machine, gap, err = d.base.onMachine()
+		d.clockError = 2 * gap
 	}
-	var gap int64
-	d.machine, gap, err = d.base.onMachine()
-	d.clockError = 2 * gap
 	return err
 }
 
@@ -203,7 +197,9 @@ func (d *serverDriver) stopping() (stop <-chan struct{}, release func()) {
 			defer t.Stop()
 			select {
 			case <-t.C:
-				d.measured(at > warm)
+				if d.Measure != nil {
+					d.Measure(at > warm)
+				}
 			case <-asked:
 				close(ch)
 				return
@@ -221,13 +217,6 @@ func (d *serverDriver) warm() int64 { return int64(d.Scenario.WarmUp.Of(d.lease(
 
 // length returns for how many nanoseconds after the warm-up clients begin rounds; 0: until their rounds are done.
 func (d *serverDriver) length() int64 { return int64(d.Scenario.Length.Of(d.lease())) }
-
-// measured reports the end of the warm-up, or of the length, to Measure.
-func (d *serverDriver) measured(over bool) {
-	if d.Measure != nil {
-		d.Measure(over)
-	}
-}
 
 // grants counts the grants that returned within the measured time, and those before it.
 func (d *serverDriver) grants(ops []history.Operation) (within, before int64) {

@@ -106,7 +106,7 @@ func (e Experiment) run(ctx context.Context, d driver, save *saver) (out *Outcom
 		return &Outcome{Run: save.run, Dir: save.path()}, err
 	}
 	if save.run.Interrupted = closed(e.Stop); save.run.Interrupted {
-		rec.notes = append(rec.notes, fmt.Sprintf("interrupted after %s: what was recorded until then was judged", nanoseconds(rec.ended).Round(time.Millisecond)))
+		rec.notes = append(rec.notes, fmt.Sprintf("interrupted after %s: what was recorded until then was judged", time.Duration(rec.ended).Round(time.Millisecond)))
 	}
 	unsaved := errors.Join(rec.unsaved, save.driven(rec, e.Now()))
 	out = &Outcome{Run: save.run, Windows: rec.windows, Record: rec.Recorded, Dir: save.path(), Order: rec.order}
@@ -121,7 +121,7 @@ func (e Experiment) run(ctx context.Context, d driver, save *saver) (out *Outcom
 
 // check judges the record and saves the result. If the checker fails nothing is lost: the record is on disk.
 func (e Experiment) check(ctx context.Context, d driver, save *saver, rec *record, out *Outcome) error {
-	e.report(Progress{Phase: "checking", Elapsed: nanoseconds(rec.ended)})
+	e.report(Progress{Phase: "checking", Elapsed: time.Duration(rec.ended)})
 	v, found, err := d.judge(context.WithoutCancel(ctx), rec)
 	if err != nil {
 		return fmt.Errorf("check the history: %w", err)

@@ -82,7 +82,7 @@ func (s *saver) driven(rec *record, now time.Time) error {
 	}
 	s.logf(now, "clients are done: %d operations, %d commands, %d fault windows", len(rec.Ops), len(rec.Commands), len(rec.windows))
 	for _, w := range rec.windows {
-		s.logf(now, "fault %s client %q node %d: %v to %v, confirmed %t %s", w.Fault, w.Client, w.Node, nanoseconds(w.Start), nanoseconds(w.End), w.Confirmed, w.Note)
+		s.logf(now, "fault %s client %q node %d: %v to %v, confirmed %t %s", w.Fault, w.Client, w.Node, time.Duration(w.Start), time.Duration(w.End), w.Confirmed, w.Note)
 	}
 	var files errgroup.Group
 	write := func(name string, to func(w io.Writer) error) {
@@ -109,7 +109,7 @@ func (s *saver) checked(out *Outcome, set *latency.Set, ended int64, now time.Ti
 	}
 	var errs []error
 	if set != nil {
-		errs = append(errs, s.dir.SaveFunc(results.LatencyLog, func(w io.Writer) error { return set.WriteLog(w, s.run.Start, s.run.Start.Add(nanoseconds(ended))) }))
+		errs = append(errs, s.dir.SaveFunc(results.LatencyLog, func(w io.Writer) error { return set.WriteLog(w, s.run.Start, s.run.Start.Add(time.Duration(ended))) }))
 		for _, op := range set.Ops() {
 			errs = append(errs, s.dir.SaveFunc(results.LatencyFolder+"/"+op+".hgrm", func(w io.Writer) error { return set.WriteSpectrum(w, op) }))
 		}
@@ -157,8 +157,6 @@ func (s *saver) path() string {
 	}
 	return s.dir.Path()
 }
-
-func nanoseconds(n int64) time.Duration { return time.Duration(n) }
 
 // replaced returns the workload of a built-in scenario that the user gave another one; "" if it has its own. A scenario in a file has what is
 // in the file or on the command line, both of which are kept.

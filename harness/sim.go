@@ -12,7 +12,6 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/faults"
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
@@ -118,7 +117,7 @@ func (d *simDriver) close() error {
 // violation, or else of the last.
 func (d *simDriver) drive(ctx context.Context, _ *saver) (*record, error) {
 	n := cmp.Or(d.pool.Schedules, defaultSchedules)
-	for i := 0; i < n && d.total.commands < enoughCommands && d.stopped(ctx) == nil; i++ {
+	for i := 0; i < n && d.total.commands < enoughCommands && !closed(d.Stop) && ctx.Err() == nil; i++ {
 		run, err := d.schedule(ctx, d.Seed+uint64(i))
 		if err != nil {
 			return nil, err
@@ -132,16 +131,6 @@ func (d *simDriver) drive(ctx context.Context, _ *saver) (*record, error) {
 		return nil, context.Canceled
 	}
 	return d.total.record(), nil
-}
-
-// stopped reports whether the run must end early.
-func (e Experiment) stopped(ctx context.Context) error {
-	select {
-	case <-e.Stop:
-		return context.Canceled
-	default:
-		return ctx.Err()
-	}
 }
 
 // scheduled is one simulated schedule and its verdict.
@@ -242,11 +231,8 @@ func (t *tally) record() *record {
 	if out.Lacking != "" {
 		notes = append(notes, sim.Without(out.Header.Lock, out.Lacking))
 	}
-	return &record{
-		Recorded: history.Recorded{Header: out.Header, Ops: out.Ops, Commands: out.Commands, Scripts: maps.Clone(out.Scripts)},
-		windows:  out.Windows, store: out.Store, errors: t.errors, failovers: t.failovers, ended: int64(out.Virtual),
-		notes: notes,
-	}
+	out.Scripts = maps.Clone(out.Scripts)
+	return &record{Recorded: out.Recorded, windows: out.Windows, store: out.Store, errors: t.errors, failovers: t.failovers, ended: int64(out.Virtual), notes: notes}
 }
 
 // OfTape converts a tape to a scenario: the same lock, clients, rounds and times, and its faults from the start. The other faults, and the order of

@@ -22,7 +22,6 @@ type exhaust struct {
 	unknown int  // number of states that could not be hashed
 	whole   bool // nothing is pruned
 	begun   bool
-	stopped bool // the walk is over
 	broken  bool // a prefix led elsewhere than before: the program is not deterministic
 }
 
@@ -46,9 +45,6 @@ func newExhaust(part, parts int, prefix []int) *exhaust {
 
 // next prepares the next schedule; it returns false when all have been walked.
 func (e *exhaust) next() bool {
-	if e.stopped {
-		return false
-	}
 	e.at = 0
 	if !e.begun {
 		e.begun = true
@@ -62,7 +58,6 @@ func (e *exhaust) next() bool {
 		}
 		e.path = e.path[:len(e.path)-1]
 	}
-	e.stopped = true
 	return false
 }
 

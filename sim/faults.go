@@ -309,10 +309,10 @@ func (m onReply) Hold() func() {
 	return func() { m.kept = false }
 }
 
-// target returns the number of the node to which a connection leads; -1 for the guarded store's.
+// target returns the number of the node to which a connection leads.
 func (cn *conn) target() int {
 	if cn.node == cn.world.storeIndex() {
-		return -1
+		return storeNode
 	}
 	return cn.node
 }

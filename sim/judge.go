@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -48,9 +47,10 @@ func (x *explainer) judge(ctx context.Context, out Outcome, p Program, stories b
 	if out.Loop != nil {
 		return []broken{{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, Story: out.Loop}}, nil
 	}
-	v, err := x.check(ctx, out, p, stories)
+	opt := checker.Options{MaxViolations: 1, Bare: !stories, Unsearched: !stories, HandOver: int64(handOver(out, p)), Store: out.Store}
+	v, _, err := x.check(ctx, out, opt)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("judge a schedule: %w", err)
 	}
 	var all []broken
 	for _, x := range v.Violations {
@@ -84,11 +84,6 @@ func first(names []string) string {
 	return names[0]
 }
 
-// hindered reports whether a fault kept a client from getting the lock.
-func hindered(client string, windows []history.Window) bool {
-	return slices.ContainsFunc(windows, func(w history.Window) bool { return hinders(w, client) })
-}
-
 // hinders reports whether a fault keeps a client from getting the lock.
 func hinders(w history.Window, client string) bool {
 	kind, _ := faults.FindKind(w.Fault)
@@ -111,7 +106,8 @@ func stopped(windows []history.Window, x checker.Violation) bool {
 // client was paused, or if a client whose own messages are delayed does not get it.
 func except(all []broken, windows []history.Window, fenced bool) []broken {
 	for i, b := range all {
-		all[i].Excepted = !b.final && b.Property == verdicts.Progress && b.Cause == verdicts.CauseUnknown && hindered(b.client, windows)
+		hindered := slices.ContainsFunc(windows, func(w history.Window) bool { return hinders(w, b.client) })
+		all[i].Excepted = !b.final && b.Property == verdicts.Progress && b.Cause == verdicts.CauseUnknown && hindered
 	}
 	for _, b := range all {
 		if b.Property == verdicts.MutualExclusion && !b.stopped || b.Property == verdicts.ReleaseSafety {
@@ -120,39 +116,28 @@ func except(all []broken, windows []history.Window, fenced bool) []broken {
 	}
 	for i, b := range all {
 		outlived := b.Property == verdicts.ExclusiveUse && !b.expired || b.Property == verdicts.StoreIntegrity && !fenced
-		if b.stopped || outlived && !byAnother(b.Cause) {
+		endedByAnother := b.Cause == verdicts.MisUnlock || b.Cause == verdicts.ReaderEvicted
+		if b.stopped || outlived && !endedByAnother {
 			all[i].Excepted = true
 		}
 	}
 	return all
 }
 
-// byAnother reports whether a cause says that another client's request ended a hold.
-func byAnother(c verdicts.Cause) bool { return c == verdicts.MisUnlock || c == verdicts.ReaderEvicted }
-
 // Check checks an outcome with package checker, and explains its violations with package explain.
 func (o Outcome) Check(ctx context.Context, opt checker.Options) (*checker.Verdict, explain.Findings, error) {
 	var x explainer
 	defer x.close()
-	return x.checkWith(ctx, o, opt)
+	return x.check(ctx, o, opt)
 }
 
-func (x *explainer) checkWith(ctx context.Context, o Outcome, opt checker.Options) (*checker.Verdict, explain.Findings, error) {
-	v, err := checker.Check(ctx, checker.Input{Header: o.Header, Ops: &operations{o.Ops}, Commands: o.Commands, Faults: o.Windows}, opt)
+func (x *explainer) check(ctx context.Context, o Outcome, opt checker.Options) (*checker.Verdict, explain.Findings, error) {
+	v, err := checker.Check(ctx, checker.Input{Header: o.Header, Ops: history.NewSlice(o.Ops), Commands: o.Commands, Faults: o.Windows}, opt)
 	if err != nil || len(v.Violations) == 0 {
 		return v, explain.Findings{}, err
 	}
 	found, err := x.explain(v, explain.Record{Header: o.Header, Ops: o.Ops, Commands: o.Commands, Scripts: o.Scripts, Faults: o.Windows})
 	return v, found, err
-}
-
-func (x *explainer) check(ctx context.Context, out Outcome, p Program, stories bool) (*checker.Verdict, error) {
-	opt := checker.Options{MaxViolations: 1, Bare: !stories, Unsearched: !stories, HandOver: int64(handOver(out, p)), Store: out.Store}
-	v, _, err := x.checkWith(ctx, out, opt)
-	if err != nil {
-		return nil, fmt.Errorf("judge a schedule: %w", err)
-	}
-	return v, nil
 }
 
 // handOver returns how soon a waiter must get a lock that was released, if the lock promises it: half the polling interval, for a lock that wakes
@@ -162,20 +147,6 @@ func handOver(out Outcome, p Program) time.Duration {
 		return 0
 	}
 	return out.Waited + p.Poll/2
-}
-
-// operations is an in-memory source of operations.
-type operations struct{ left []history.Operation }
-
-var _ checker.Source = (*operations)(nil)
-
-// Next returns the next operation.
-func (s *operations) Next(op *history.Operation) error {
-	if len(s.left) == 0 {
-		return io.EOF
-	}
-	*op, s.left = s.left[0], s.left[1:]
-	return nil
 }
 
 // What a lock does outside its client's operations shows on the wire and on the clock.

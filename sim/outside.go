@@ -48,10 +48,9 @@ func (o worldRunner) run(p Program, s chooser, b Bounds, _ bool) (Outcome, error
 func (t Tape) Unshown(v impls.Variant, rec history.Recorded, windows []history.Window) ([]string, error) {
 	p := t.Program
 	p.Variant = v
-	out := Outcome{Header: rec.Header, Ops: rec.Ops, Commands: rec.Commands, Scripts: rec.Scripts, Windows: windows}
 	var x explainer
 	defer x.close()
-	all, err := x.livenessFindings(out, p)
+	all, err := x.livenessFindings(Outcome{Recorded: rec, Windows: windows}, p)
 	for _, b := range all {
 		if b.Property == t.Property {
 			return b.Story, err

@@ -61,15 +61,8 @@ const maxClients = 64
 
 // withDefaults fills in the defaults.
 func (p Program) withDefaults() Program {
-	if p.Clients == 0 {
-		p.Clients = 2
-	}
-	if p.Topology == "" {
-		p.Topology = p.Variant.Topology
-	}
-	if p.Topology == "" {
-		p.Topology = impls.Standalone
-	}
+	p.Clients = cmp.Or(p.Clients, 2)
+	p.Topology = cmp.Or(p.Topology, p.Variant.Topology, impls.Standalone)
 	switch {
 	case p.Topology == impls.Cluster:
 		p.Nodes = clusterNodes
@@ -78,15 +71,9 @@ func (p Program) withDefaults() Program {
 	case p.Nodes == 0:
 		p.Nodes = 5
 	}
-	if p.Poll == 0 {
-		p.Poll = p.Config.Lease / PollsPerLease
-	}
-	if p.Permits == 0 {
-		p.Permits = 1
-	}
-	if p.Horizon == 0 {
-		p.Horizon = max(60*p.Config.Lease, time.Minute)
-	}
+	p.Poll = cmp.Or(p.Poll, p.Config.Lease/PollsPerLease)
+	p.Permits = cmp.Or(p.Permits, 1)
+	p.Horizon = cmp.Or(p.Horizon, max(60*p.Config.Lease, time.Minute))
 	return p
 }
 
@@ -170,24 +157,21 @@ func DefaultProgram(v impls.Variant) Program {
 
 // Outcome is the result of one schedule.
 type Outcome struct {
-	Header   history.Header
-	Ops      []history.Operation
-	Commands []history.Command
-	Scripts  map[string]string // sources of the scripts that clients sent, by digest; a caller that keeps them copies them
-	Windows  []history.Window
-	Store    map[string]checker.StoreEnds // the guarded store before and after, by key
-	Steps    int                          // events that the scheduler released
-	Virtual  time.Duration                // duration in virtual time
-	Waited   time.Duration                // of that, what the strategy let pass while messages were on their way
-	Hash     uint64                       // of the trace
-	Trace    []string                     // if requested
-	Schedule faults.Schedule              // if requested
-	tape     []deviation
-	Missed   int      // choices of a tape that were not possible
-	Pruned   bool     // abandoned early: its state was known
-	Stuck    []string // clients that had not ended at the horizon
-	Crash    string   // a panic of a client, or clients that never end, with the stack
-	Left     string   // goroutines that the lock left behind for ever
+	history.Recorded // a caller that keeps its Scripts copies them
+	Windows          []history.Window
+	Store            map[string]checker.StoreEnds // the guarded store before and after, by key
+	Steps            int                          // events that the scheduler released
+	Virtual          time.Duration                // duration in virtual time
+	Waited           time.Duration                // of that, what the strategy let pass while messages were on their way
+	Hash             uint64                       // of the trace
+	Trace            []string                     // if requested
+	Schedule         faults.Schedule              // if requested
+	tape             []deviation
+	Missed           int      // choices of a tape that were not possible
+	Pruned           bool     // abandoned early: its state was known
+	Stuck            []string // clients that had not ended at the horizon
+	Crash            string   // a panic of a client, or clients that never end, with the stack
+	Left             string   // goroutines that the lock left behind for ever
 
 	Lacking      string   // what the lock's connections requested and the simulator lacks, such as CLIENT TRACKING
 	Unexplorable bool     // the lock holds a mutex during a request, as Crash says: not a finding, but it ends the search
@@ -285,13 +269,6 @@ func nodesOf(p Program) int {
 	return p.Nodes
 }
 
-// keepPanic recovers the panic with which synctest reports goroutines left behind. It is deferred.
-func (w *world) keepPanic() {
-	if r := recover(); r != nil {
-		w.left = fmt.Sprintf("%v", r)
-	}
-}
-
 // begin sets up the world; it runs inside the bubble, to which its channels must belong.
 func (w *world) begin() {
 	p := w.program
@@ -338,11 +315,6 @@ func (w *world) lastRound() {
 	default:
 		close(w.stop)
 	}
-}
-
-// underFault reports whether a fault is in force.
-func (w *world) underFault() bool {
-	return w.director.InForce()
 }
 
 // usualOps is the usual number of operations of a client in a short schedule.
@@ -431,9 +403,9 @@ func (c *client) abort() {
 func (w *world) outcome() Outcome {
 	p := w.program
 	out := Outcome{
-		Header:  p.Variant.Header(int64(p.Config.Lease)),
-		Windows: w.director.Windows(), Steps: w.step, Virtual: w.virtual, Waited: w.waited, Hash: w.trace.hash, Trace: w.trace.lines, tape: w.tape,
-		Stuck: w.stuck, Crash: w.crash, Unexplorable: w.unexplorable, Left: w.left, Loop: w.loop, Pruned: w.pruned, Schedule: w.schedule, Scripts: w.sources,
+		Recorded: history.Recorded{Header: p.Variant.Header(int64(p.Config.Lease)), Scripts: w.sources},
+		Windows:  w.director.Windows(), Steps: w.step, Virtual: w.virtual, Waited: w.waited, Hash: w.trace.hash, Trace: w.trace.lines, tape: w.tape,
+		Stuck: w.stuck, Crash: w.crash, Unexplorable: w.unexplorable, Left: w.left, Loop: w.loop, Pruned: w.pruned, Schedule: w.schedule,
 	}
 	out.Header.Permits, out.Header.Epoch = p.Permits, w.start.UnixNano()
 	if f, ok := w.strategy.(*follow); ok {
@@ -524,7 +496,11 @@ func (w *world) run(slow func(where string)) (settled bool) {
 	ended := make(chan struct{})
 	go func() { // ends with the bubble, or never if that never settles
 		defer close(ended)
-		defer w.keepPanic()
+		defer func() {
+			if left := recover(); left != nil { // synctest reports goroutines left behind
+				w.left = fmt.Sprint(left)
+			}
+		}()
 		synctest.Test(new(testing.T), func(*testing.T) {
 			number := upstream.OwnBubble()
 			w.bubble.Store(&number)

@@ -204,7 +204,11 @@ func (s *search) note(ctx context.Context, n int, c schedule, out Outcome, all [
 	if s.findings > maxFindings {
 		return false, nil
 	}
-	b, err := s.withStory(ctx, c, out, all[i])
+	b := all[i]
+	told, err := s.judge(context.WithoutCancel(ctx), out, c.program, true) // again, for the story
+	if at := slices.IndexFunc(told, func(x broken) bool { return x.key() == b.key() }); at >= 0 {
+		b = told[at]
+	}
 	s.found(finding{n, b, newTape(c, out, b)})
 	return !s.job.All, err
 }
@@ -223,17 +227,6 @@ func strongest(all []broken, only func(broken) bool) int {
 
 // maxFindings is how many findings a search reports; it counts the others.
 const maxFindings = 20
-
-// withStory judges an outcome again, to get the story of a violation.
-func (s *search) withStory(ctx context.Context, c schedule, out Outcome, b broken) (broken, error) {
-	all, err := s.judge(context.WithoutCancel(ctx), out, c.program, true)
-	for _, x := range all {
-		if x.key() == b.key() {
-			return x, err
-		}
-	}
-	return b, err
-}
 
 // newTape returns the tape of a schedule.
 func newTape(c schedule, out Outcome, b broken) Tape {
@@ -409,15 +402,11 @@ func (j searchJob) check() error {
 		return fmt.Errorf("explore: no strategy is called %q; there are %s, %s, %s and %s", j.Strategy, Exhaustive, Random, PCT, Mixed)
 	}
 	for _, f := range j.Bounds.Faults {
-		if kind, _ := faults.FindKind(f); kind.Placed == faults.NotPlaced {
+		switch kind, _ := faults.FindKind(f); {
+		case kind.Placed == faults.NotPlaced:
 			return fmt.Errorf("explore: a search cannot place %q; it can place %v", f, Placeable())
-		}
-	}
-	if j.Strategy == Exhaustive {
-		for _, f := range j.Bounds.Faults {
-			if IsStanding(f) {
-				return fmt.Errorf("explore: an exhaustive search cannot place %q, which is there from the start", f)
-			}
+		case kind.Placed == faults.BeforeSearch && j.Strategy == Exhaustive:
+			return fmt.Errorf("explore: an exhaustive search cannot place %q, which is there from the start", f)
 		}
 	}
 	return nil
@@ -530,21 +519,11 @@ func newExploration(cfg ExploreConfig, report func(Stats)) (*exploration, error)
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Strategy == "" {
-		cfg.Strategy = Mixed
-	}
-	workers := cfg.Workers
-	if workers == 0 {
-		workers = runtime.NumCPU()
-	}
-	shard := cfg.Shard
-	if shard.Count == 0 {
-		shard = Shard{Index: 1, Count: 1}
-	}
+	workers, shard := cmp.Or(cfg.Workers, runtime.NumCPU()), cmp.Or(cfg.Shard, Shard{Index: 1, Count: 1})
 	if report == nil {
 		report = func(Stats) {}
 	}
-	j := searchJob{Program: p, Bounds: cfg.Bounds.withDefaults(p), Strategy: cfg.Strategy, Seed: cfg.Seed, Parts: workers * shard.Count, All: cfg.All, Seek: cfg.Seek,
+	j := searchJob{Program: p, Bounds: cfg.Bounds.withDefaults(p), Strategy: cmp.Or(cfg.Strategy, Mixed), Seed: cfg.Seed, Parts: workers * shard.Count, All: cfg.All, Seek: cfg.Seek,
 		Schedules: cfg.Schedules}
 	j.Bounds.Instant = j.Bounds.Instant || j.Strategy == Exhaustive
 	return &exploration{cfg: cfg, job: j, workers: workers, shard: shard, started: time.Now(), report: report, parts: make([]progress, workers),
@@ -558,16 +537,23 @@ func (e *exploration) begins(worker int) int { return e.shard.Index - 1 + e.shar
 // worker is the inverse of begins.
 func (e *exploration) worker(part int) int { return part / e.shard.Count }
 
+// jobOf returns a worker's part of the search, from its schedule first on; some is false if none is left.
+func (e *exploration) jobOf(worker, first int) (j searchJob, some bool) {
+	j = e.job
+	j.Part, j.First = e.begins(worker), first
+	if j.Schedules > 0 {
+		j.Schedules -= first
+		return j, j.Schedules > 0
+	}
+	return j, true
+}
+
 // drive runs one worker, and another if it fell silent in a schedule that does end: a slow machine is no finding.
 func (e *exploration) drive(ctx context.Context, part int) {
-	j := e.job
-	j.Part = e.begins(part)
-	for j.First = j.Part; ; {
-		if e.job.Schedules > 0 {
-			j.Schedules = e.job.Schedules - j.First
-			if j.Schedules <= 0 {
-				return
-			}
+	for first := e.begins(part); ; {
+		j, some := e.jobOf(part, first)
+		if !some {
+			return
 		}
 		died, err := e.runWorker(ctx, j)
 		if err != nil {
@@ -584,7 +570,7 @@ func (e *exploration) drive(ctx context.Context, part int) {
 			}
 			died.schedule += e.job.Parts
 		}
-		j.First = e.resume(part, j.First, died.schedule)
+		first = e.resume(part, first, died.schedule)
 	}
 }
 
@@ -757,13 +743,9 @@ func exploreHere(ctx context.Context, cfg ExploreConfig, runners []runner, repor
 
 // here does one worker's part in this process.
 func (e *exploration) here(ctx context.Context, part int, r runner) error {
-	j := e.job
-	j.Part = e.begins(part)
-	j.First = j.Part
-	if j.Schedules > 0 {
-		if j.Schedules -= j.First; j.Schedules <= 0 {
-			return nil
-		}
+	j, some := e.jobOf(part, e.begins(part))
+	if !some {
+		return nil
 	}
 	one, err := newSearch(j, r)
 	if err != nil {

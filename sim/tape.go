@@ -377,11 +377,7 @@ const storeNode = -1
 // commandOf returns the record of a request.
 func commandOf(q *request) history.Command {
 	w, args := q.conn.world, q.args[1:]
-	node := q.conn.node
-	if node == w.storeIndex() {
-		node = storeNode
-	}
-	c := history.Command{Client: q.conn.client.name, Node: node, Sent: q.sent, Name: q.name, Cut: len(args) > history.MaxArgs}
+	c := history.Command{Client: q.conn.client.name, Node: q.conn.target(), Sent: q.sent, Name: q.name, Cut: len(args) > history.MaxArgs}
 	c.Args = slices.Clone(args[:min(len(args), history.MaxArgs)])
 	switch {
 	case strings.HasPrefix(q.name, "EVAL") && len(args) > 0:

@@ -559,7 +559,7 @@ func (w *world) admitRequests() (did bool) {
 	for _, q := range fresh {
 		q.conn.takeAlias(q)
 		w.countBurst(q.conn.client)
-		if w.sent++; w.program.Enough > 0 && w.sent >= w.program.Enough && !w.underFault() {
+		if w.sent++; w.program.Enough > 0 && w.sent >= w.program.Enough && !w.director.InForce() {
 			w.lastRound()
 		}
 		did = w.onSend(q) || did
