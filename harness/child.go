@@ -202,8 +202,7 @@ func (l *childLock) Try(ctx context.Context, mode history.Mode) (impls.Grant, er
 	return g, l.answer(err)
 }
 
-// Acquire waits for the lock. A lease runs from the attempt that was granted: if the child does not report when that began, from its last writing
-// request to the first of its nodes.
+// Acquire waits for the lock. If the child does not say when the granted attempt began, its last writing request to the first of its nodes counts.
 func (l *childLock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	g, err := l.Lock.Acquire(ctx, mode)
 	if err == nil && g.Asked.IsZero() && g.ValidUntil.IsZero() {

@@ -105,8 +105,7 @@ func (d *serverDriver) join(ctx context.Context, index int) *goroutineClient {
 // firstConnection separates the connection numbers of different clients.
 func firstConnection(index int) uint64 { return uint64(index+1) << 32 }
 
-// moments returns the function that applies the faults placed at a client's moments and holds the client while they last. In a run without faults
-// and without a leader, clients share nothing there.
+// moments returns the function for a client's moments: it applies the faults there and waits. Without faults and a leader, clients share nothing there.
 func (d *serverDriver) moments(index int, body *inject.Goroutine) func(context.Context, history.Moment, string) error {
 	if d.leader == nil && d.director.Plan().Empty() {
 		return func(ctx context.Context, _ history.Moment, _ string) error { return body.Rest(ctx) }

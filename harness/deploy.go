@@ -24,8 +24,7 @@ type deployment struct {
 	store servers.Deployment // the same as lock, unless faults hit the servers or there are several
 }
 
-// startServers starts the servers. If faults hit the lock's servers, the guarded store gets a server of its own: a store that loses its data would
-// show damage that no lock can prevent.
+// startServers starts the servers. If faults hit the lock's, the guarded store has its own: losing its data is damage that no lock can prevent.
 func (e Experiment) startServers(ctx context.Context) (*deployment, error) {
 	spec := servers.Spec{
 		Topology: e.topology(), Nodes: e.Scenario.Nodes, Persistence: e.Scenario.Persistence,

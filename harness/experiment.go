@@ -63,8 +63,7 @@ type Experiment struct {
 	Enough func(checker.Verdict) bool
 	// Progress, when set, is called from time to time while the clients run, from one goroutine.
 	Progress func(Progress)
-	// Measure, when set, is called when the warm-up ends and again when the length ends, from one goroutine, so that the caller can compare
-	// processor times.
+	// Measure, when set, is called when the warm-up ends and when the length ends, from one goroutine: the caller can compare processor times.
 	Measure func(over bool)
 	// Prefix is the prefix of every key; "" means none on servers of the run's own, and a generated one on a user's Redis.
 	Prefix string

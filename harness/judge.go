@@ -145,8 +145,7 @@ func (e Experiment) gates() (gates []results.Gate) {
 	return gates
 }
 
-// stallWatch measures how late the machine schedules this process: a goroutine sleeps for stallTick and records how much later it wakes. A machine
-// short of processors stalls clients without any fault window.
+// stallWatch measures how late the machine schedules this process, by sleeps of stallTick: a lack of processors stalls clients without any fault.
 type stallWatch struct {
 	now     func() time.Time
 	longest atomic.Int64
@@ -192,8 +191,7 @@ func (w *stallWatch) end() time.Duration {
 // allow a node to reply, and no scenario places two moments closer together.
 const stallShare = 10
 
-// slowestReply returns the longest time that a request took while no fault was in force. That too is a stall of the machine, which can delay server
-// processes as well as clients.
+// slowestReply returns the longest time of a request while no fault was in force: the machine may stall server processes as well as clients.
 func slowestReply(commands []history.Command, windows []history.Window) (longest time.Duration) {
 	for _, c := range commands {
 		took := time.Duration(c.Replied - c.Sent)

@@ -21,8 +21,7 @@ import (
 	"github.com/lockbench/lockbench/scenarios"
 )
 
-// saver saves a run by phase: open when it was requested, started when its servers are up, driven when its clients are done, checked when it was
-// judged, or failed. Without a directory it writes nothing.
+// saver saves a run by phase: open (requested), started (servers are up), driven (clients are done), checked, or failed. Without dir it writes nothing.
 type saver struct {
 	run results.Run
 	dir *results.Dir // nil: nothing is saved
@@ -158,8 +157,7 @@ func (s *saver) path() string {
 	return s.dir.Path()
 }
 
-// replaced returns the workload of a built-in scenario that the user gave another one; "" if it has its own. A scenario in a file has what is
-// in the file or on the command line, both of which are kept.
+// replaced returns the workload that the user gave a built-in scenario; "" if it has its own. One in a file has that of the file or command line.
 func replaced(s scenarios.Scenario) string {
 	if own, known := scenarios.Find(s.Name); known && own.Workload != s.Workload {
 		return s.Workload

@@ -21,9 +21,8 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// Sim is the provider that represents the simulator. An experiment with it runs in virtual time, several schedules one after the other, each with
-// its own order of messages. Its verdict is the sum over the schedules; its record is that of the first schedule with a violation, or else of the
-// last.
+// Sim is the provider that represents the simulator. An experiment runs in virtual time, several schedules with orders of their own one by one. Its
+// verdict is their sum; its record is that of the first schedule with a violation, or else of the last.
 type Sim struct {
 	// Schedules is the number of schedules per experiment; 0 means 10.
 	Schedules int
@@ -113,8 +112,7 @@ func (d *simDriver) close() error {
 	return nil
 }
 
-// drive runs the schedules and checks each; the sum so far decides whether another one runs. The record is that of the first schedule with a
-// violation, or else of the last.
+// drive runs the schedules and checks each; the sum so far decides whether another one runs.
 func (d *simDriver) drive(ctx context.Context, _ *saver) (*record, error) {
 	n := cmp.Or(d.pool.Schedules, defaultSchedules)
 	for i := 0; i < n && d.total.commands < enoughCommands && !closed(d.Stop) && ctx.Err() == nil; i++ {
@@ -155,8 +153,7 @@ func (d *simDriver) schedule(ctx context.Context, seed uint64) (scheduled, error
 	return scheduled{out, v}, nil
 }
 
-// judge returns the sum of the schedules' verdicts. Its first violations are those of the kept schedule, with their stories, which take longer to
-// produce than the schedule itself.
+// judge returns the sum of the verdicts. The first violations are the kept schedule's, whose stories take longer than the schedule itself.
 func (d *simDriver) judge(ctx context.Context, rec *record) (*checker.Verdict, explain.Findings, error) {
 	sum := d.total.verdict
 	sum.Estimate()
@@ -235,8 +232,7 @@ func (t *tally) record() *record {
 	return &record{Recorded: out.Recorded, windows: out.Windows, store: out.Store, errors: t.errors, failovers: t.failovers, ended: int64(out.Virtual), notes: notes}
 }
 
-// OfTape converts a tape to a scenario: the same lock, clients, rounds and times, and its faults from the start. The other faults, and the order of
-// messages, are in the tape's schedule; see [Experiment.Schedule].
+// OfTape converts a tape to a scenario: lock, clients, rounds, times, and the faults from the start. All else is in [Experiment.Schedule].
 func OfTape(t sim.Tape) scenarios.Scenario {
 	p := t.Program
 	s := scenarios.Scenario{

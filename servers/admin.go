@@ -12,8 +12,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// adminTimeout bounds one administrative command, so that a hanging node cannot hang the run. A node of a cluster writes its configuration to disk
-// before it answers, which takes seconds where the disk is busy.
+// adminTimeout bounds one administrative command. A cluster's node writes its configuration to disk first, which takes seconds if the disk is busy.
 const adminTimeout = 20 * time.Second
 
 // dialer opens a connection to one server.
@@ -44,8 +43,7 @@ func newAdmin(ctx context.Context, dial dialer) (*redis.Client, error) {
 	}), nil
 }
 
-// Admin opens an administrative client of a node, without a proxy: one connection, no retries. The caller closes it. Errors are those of
-// Deployment.Dial.
+// Admin opens an administrative client of a node, without a proxy and retries. The caller closes it. Errors are those of Deployment.Dial.
 func Admin(ctx context.Context, d Deployment, node int) (*redis.Client, error) {
 	return newAdmin(ctx, to(d, node))
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// formCluster assigns the slots, introduces the nodes to each other and waits until all serve. It takes two seconds: Redis does not let a
-// master serve sooner after its start.
+// formCluster assigns the slots, introduces the nodes and waits until all serve, for two seconds: Redis lets no master serve sooner after its start.
 func (f *fleet) formCluster(ctx context.Context) error {
 	for i := range f.nodes {
 		if err := f.assignSlots(ctx, i); err != nil {

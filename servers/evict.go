@@ -62,8 +62,7 @@ const (
 	allEvicted    = "lockbench-evicted" // our message after the last eviction
 )
 
-// evict limits the server's memory, fills it, and restores the settings. It returns the evictions of all keys
-// but those that it made: clients may write further keys meanwhile.
+// evict limits the server's memory, fills it, and restores the settings. It returns the evictions of all keys but its own: clients may write more.
 func (e evictor) evict(ctx context.Context, listener *redis.Client, keys []string) ([]Eviction, error) {
 	before, err := e.memory(ctx)
 	if err != nil {

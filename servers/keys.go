@@ -44,8 +44,7 @@ type named struct {
 	keys map[string]struct{}
 }
 
-// note records the keys of a request before it is sent. It takes every argument under the run's prefix for a key: which arguments are keys
-// depends on the command, and nothing else uses the prefix.
+// note records the keys of a request before it is sent: every argument under the run's prefix, since which ones are keys depends on the command.
 func (n *named) note(r resp.Request) {
 	if n.prefix == "" {
 		return

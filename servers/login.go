@@ -59,8 +59,7 @@ func (t target) enter(conn net.Conn) error {
 	return nil
 }
 
-// exchange sends one command and reads exactly its one-line reply. The error has only the first word of an error reply, because the rest may
-// repeat arguments.
+// exchange sends a command and reads exactly its one-line reply. Of an error reply only the first word is shown: the rest may repeat arguments.
 func exchange(conn net.Conn, words ...string) error {
 	if _, err := conn.Write(resp.AppendRequest(nil, words...)); err != nil {
 		return fmt.Errorf("%s: %w", words[0], err)

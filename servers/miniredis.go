@@ -10,8 +10,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// Miniredis runs servers inside this process, for machines without Redis. It is not Redis: its latencies mean nothing, and it has no server
-// faults.
+// Miniredis runs servers inside this process. It is not Redis: its latencies mean nothing, and it has no server faults.
 type Miniredis struct{}
 
 var _ surveyor = Miniredis{}

@@ -17,8 +17,7 @@ func (f *fleet) needPair(what string) error {
 	return nil
 }
 
-// Promote makes the replica the primary, to which Dial(0) then connects. It also cuts replication: an old primary that comes back does not
-// follow the new one until SetReplication(true).
+// Promote makes the replica the primary, to which Dial(0) then connects. An old primary that comes back follows it only after SetReplication(true).
 func (f *fleet) Promote(ctx context.Context) (int, error) {
 	if err := f.needPair("promote"); err != nil {
 		return 0, err
@@ -33,8 +32,7 @@ func (f *fleet) Promote(ctx context.Context) (int, error) {
 	return next, nil
 }
 
-// SetReplication cuts or restores replication. When cut, the replica stops following and keeps its data; when restored, it follows the primary
-// again and replaces its data.
+// SetReplication cuts or restores replication. When cut, the replica keeps its data; when restored, the primary's data replace them.
 func (f *fleet) SetReplication(ctx context.Context, flowing bool) error {
 	if err := f.needPair("set replication"); err != nil {
 		return err

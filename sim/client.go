@@ -16,8 +16,7 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// client is one client of a world: the goroutine that runs the workload, its clock, its connections and its record. world.mu guards the fields,
-// except those that are set before the goroutine starts.
+// client is one client of a world: its goroutine, clock, connections and record. world.mu guards the fields that change once the goroutine runs.
 type client struct {
 	world  *world
 	index  int
@@ -63,8 +62,7 @@ func (c *client) access() workloads.Access {
 	}
 }
 
-// pool returns a size at which no caller of a connection pool waits. A lock on several masters leaves requests without replies in every round, each for
-// as long as the time-out; a pool of many connections takes long to make.
+// pool returns a size at which no caller waits, yet not a huge one: on several masters every round leaves requests without replies until the time-out.
 func (p Program) pool() int {
 	usual := upstream.NobodyWaits(false)
 	if p.Topology != impls.Independent {
@@ -333,8 +331,7 @@ func newTokens(seed [32]byte) *tokens {
 // leastToken is the length in bytes from which a word may be a token: half of a UUID, and more than any number.
 const leastToken = 16
 
-// drawn reports whether a word comes from a random source, which shows in bytes that are not text. A word of 24 random bytes passes for text once
-// in 10^10.
+// drawn reports whether a word comes from a random source: it has bytes that are not text, as 24 random ones have but once in 10^10.
 func drawn(word string) bool {
 	return len(word) >= leastToken && strings.ContainsFunc(word, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' || r > '~' })
 }

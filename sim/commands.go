@@ -18,8 +18,7 @@ import (
 
 // What a node does not do exactly as Redis does, it refuses; a schedule in which a lock sent such a command is no evidence about the lock.
 
-// exact lists the commands that nodes execute exactly as Redis does; any other command that Redis, or a newer Redis, knows is refused by name. Those
-// that locks use are compared with redis-server in random sequences.
+// exact lists the commands that nodes execute exactly as Redis does, as random sequences against redis-server show. Any other is refused by name.
 var exact = names(`
 	DBSIZE TIME READONLY FLUSHALL FLUSHDB PING COMMAND GET GETDEL INCR DECR STRLEN TYPE KEYS PERSIST TTL PTTL PEXPIRETIME HGETALL HKEYS HLEN
 	HVALS LLEN SCARD SMEMBERS ZCARD ECHO SELECT GETEX MGET DEL UNLINK EXISTS TOUCH LPOP RPOP ZPOPMIN ZPOPMAX SCRIPT PUBSUB CLIENT CLUSTER DELEX
@@ -62,8 +61,7 @@ func (w wording) of(text, name string) string {
 	return strings.Replace(text, "%s", strings.ToLower(name), 1)
 }
 
-// refusal returns the error for a command that a node does not do, in the words given; "" for one that it does. A command that only Redis does ends
-// the schedule.
+// refusal returns the error for a command that a node does not do, in the words given; "" if it does. One that only Redis does ends the schedule.
 func (n *node) refusal(name string, args []string, w wording) string {
 	name = full(name, args)
 	words := resp.Words(name)
@@ -403,8 +401,7 @@ func (w *world) retryParked(n *node) {
 // gone reports whether a request waits no longer: it was answered, or its connection has ended.
 func gone(q *request) bool { return q.conn.parked != q }
 
-// Redis and miniredis read the arguments of a command in different ways. A node passes them on as Redis reads them, answers itself where Redis refuses
-// them, and refuses by name what it cannot do.
+// Redis and miniredis read arguments differently. A node passes them on as Redis reads them, answers what Redis refuses, and refuses what it cannot do.
 
 // argumentError returns the error for arguments that miniredis accepts and Redis does not; "" if there are none.
 func (n *node) argumentError(name string, args []string) string {
@@ -552,8 +549,7 @@ func countedIn(at []int, args []string, first int) []int {
 // looksFirst has the commands for which Redis looks at the key before it reads a number, with the type that the key must have.
 var looksFirst = map[string]string{"LINDEX": "list", "LSET": "list", "GETEX": "string"}
 
-// asRedisReads returns the arguments with those that only miniredis takes for whole numbers made none, and with a right one where Redis does not come to
-// read it.
+// asRedisReads returns the arguments with "none" for what only miniredis takes for a whole number, and a right one where Redis does not read it.
 func (n *node) asRedisReads(name string, args []string) []string {
 	at := integers[name]
 	if name == "ZRANGE" && !hasWord(args[4:], "BYSCORE") && !hasWord(args[4:], "BYLEX") {

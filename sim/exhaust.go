@@ -124,9 +124,8 @@ func (e *exhaust) prefix() []int {
 	return taken
 }
 
-// An exhaustive walk explores a state once. Two schedules are in the same state when everything that may still happen is the same for both, and no
-// judge can tell their pasts apart. The future of a client's program cannot be read off; it follows from what the client received, and when. So a
-// state consists of
+// An exhaustive walk explores a state once. Two schedules are in the same state when the same may still happen in both, and no judge can tell their
+// pasts apart. What a client's program will do follows from what the client received, and when. So a state consists of
 //
 //   - the instant, to the nanosecond. In a walk events take no time (Bounds.Instant), since otherwise two orders of the same events would never meet;
 //   - for each client, what it received and when: bytes, the ends of connections, the results of dials, the ends of its sleeps;
@@ -137,12 +136,11 @@ func (e *exhaust) prefix() []int {
 //   - and the past as far as a judge uses it: every fault with its times, the order of commands that changed data on each node, and which operations
 //     had returned when another was called.
 //
-// This leaves out the order of events of one instant that it does not reflect: two replies to two clients, say, or two commands at one node that
-// changed nothing.
+// This leaves out the order of other events of one instant: two replies to two clients, say, or two commands at one node that changed nothing.
 
-// state returns the hash of the world's state. ok is false while a connection watches keys, because miniredis does not reveal whether they have
-// changed. Types that a node cannot copy, such as streams, are refused anyway: see exact. With 64 bits, two of a million states collide with a
-// probability of 1 in 40 million.
+// state returns the hash of the world's state. ok is false while a connection watches keys, because miniredis does not say whether they have changed.
+// Types that a node cannot copy, such as streams, are refused (see exact). With 64 bits, two of a million states collide with a probability of 1 in 40
+// million.
 func (w *world) state() (h uint64, ok bool) {
 	now := w.clock()
 	h = mix(mix(hashStart, uint64(w.now())), uint64(w.waited))
@@ -188,8 +186,7 @@ func (n *node) condition(w *world) uint64 {
 	return h
 }
 
-// observe records something that a client receives now. What it receives at one event is unordered: the runtime decides which of its goroutines
-// comes first.
+// observe records what a client receives now. What it receives at one event is unordered: the runtime decides which of its goroutines comes first.
 func (c *client) observe(place, what uint64) {
 	w := c.world
 	if !w.bounds.Instant {
@@ -211,8 +208,7 @@ func (c *client) condition() uint64 {
 	return mix(mix(h, uint64(c.sent)), uint64(c.momentHolds)<<32|uint64(len(c.waitingForResume)))
 }
 
-// before returns a hash of how many operations of each other client had returned when an operation of this client was called and, where a belief
-// may end with it, when it returned.
+// before returns a hash of how many operations of each other client had returned when this one was called and, if it may end a belief, returned.
 func (c *client) before(op history.Operation) uint64 {
 	h := uint64(hashStart)
 	ends := op.Op == history.Extend && op.Outcome != history.OK || op.Op == history.Lost

@@ -193,8 +193,8 @@ type slowness struct {
 	rate  float64 // bytes per second; 0 means unlimited
 }
 
-// onItsWay returns when a message of so many bytes arrives at the earliest, and schedules a check then; zero when the network is not slow. free is
-// when the connection has passed what was written before.
+// onItsWay returns when a message arrives at the earliest, and schedules a check then; zero if the network is not slow. The connection is idle from
+// free on.
 func (w *world) onItsWay(bytes int, free *time.Time) (held time.Time) {
 	if w.slow == (slowness{}) {
 		return time.Time{}
@@ -329,8 +329,8 @@ func (w *world) moment(c *client, m history.Moment) {
 	w.director.Event(context.Background(), faults.Event{Kind: faults.Moment, Client: c.index + 1, Moment: m}, nil)
 }
 
-// onSend applies the faults placed before a request leaves its client, and then those on its way; injected reports whether there were any. A client
-// that was stopped or killed before the request left does not send it.
+// onSend applies the faults placed before a request leaves its client, and then those on its way, and reports whether there were any. A client that was
+// stopped or killed by then does not send it.
 func (w *world) onSend(q *request) (injected bool) {
 	c := q.conn.client
 	if !w.director.Plan().WatchesMessages(c.index+1, faults.Leaving, faults.Underway) {

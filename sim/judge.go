@@ -227,8 +227,7 @@ func prolongs(c history.DataChange) bool {
 	return false
 }
 
-// loopAfter is the number of commands in one operation, within a lease divided by idleMargin, from which a client counts as looping: a client that only
-// polls asks some times in a lease, not 50,000 times.
+// loopAfter is how many commands, in one operation and within a lease divided by idleMargin, make a client count as looping: one that polls sends few.
 const loopAfter = 500
 
 // countBurst counts a command, and ends the schedule if its client loops.
@@ -258,8 +257,7 @@ func period(all []history.Command) []history.Command {
 	return all[max(0, len(all)-10):]
 }
 
-// livenessFindings returns the violations of progress that no operation shows: an acquire that outlasts its context, a client that never ends, a
-// hold that is renewed for a client without a hold.
+// livenessFindings returns the violations of progress that no operation shows: of a context that is ignored, a client without end, a needless renewal.
 func (x *explainer) livenessFindings(out Outcome, p Program) (all []broken, err error) {
 	for _, op := range out.Ops {
 		if b, ok := ignoresContext(out, p, op); ok {
@@ -300,8 +298,7 @@ func clientStuck(out Outcome, p Program, name string) (broken, bool) {
 		Story: append(lastLines(out.story(int64(out.Virtual))), fmt.Sprintf("%s %s, %v after the start", name, doing, out.Virtual.Round(time.Millisecond)))}, true
 }
 
-// ignoresContext reports an acquire that returned long after its context had ended. It allows for a request on its way at that time, and for a lock
-// that checks the context once a second.
+// ignoresContext reports an acquire that returned long after its context had ended. It allows for a request under way, and for a check once a second.
 func ignoresContext(out Outcome, p Program, op history.Operation) (broken, bool) {
 	if op.Op != history.Acquire || op.Return >= int64(out.Virtual) || slices.ContainsFunc(out.Windows, func(w history.Window) bool {
 		return w.Fault == faults.CrashClient && w.Client == op.Client || hinders(w, op.Client) && w.Start <= op.Return && (w.End == 0 || w.End >= op.Call)
@@ -347,8 +344,7 @@ func lastGrant(ops []history.Operation, client string, at int64) (last *history.
 	return last
 }
 
-// Explain finds the causes of a verdict's violations from the record that was checked, on a simulated node, and adds their stories, unless the
-// check was a bare one. An error comes from miniredis.
+// Explain finds, on a simulated node, the causes of a verdict's violations, and adds their stories unless the check was bare. Errors are miniredis'.
 func Explain(v *checker.Verdict, rec explain.Record) (explain.Findings, error) {
 	var x explainer
 	defer x.close()
@@ -392,8 +388,7 @@ type storyLine struct {
 	times int
 }
 
-// story returns an outcome as numbered lines, up to an instant: every command with its reply, every fault, every client that enters or leaves.
-// Repeated refusals are one line.
+// story returns the commands with their replies, faults and entries of clients up to an instant, as numbered lines; repeated refusals are one.
 func (o Outcome) story(until int64) []string {
 	var lines []storyLine
 	for _, c := range o.Commands {

@@ -21,9 +21,8 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// luaHost runs the scripts of one node. miniredis opens a new Lua state with all its libraries for every call, about 100 µs; here one state serves
-// all calls. Scripts may not create globals, in Redis either, so no call can see data of another. Errors keep the server's code, as in Redis 7 and
-// unlike miniredis.
+// luaHost runs the scripts of one node in one Lua state; miniredis opens a new one for every call, about 100 µs. Scripts may not create globals, so
+// that no call sees data of another. Errors keep the server's code, as in Redis 7 and unlike miniredis.
 type luaHost struct {
 	node     *node
 	state    *lua.LState
@@ -389,8 +388,7 @@ func (r *luaRandom) open(l *lua.LState) {
 // luaReply is the unread part of the reply to a command that a script called.
 type luaReply struct{ rest []byte }
 
-// value reads one RESP2 reply as the value that redis.call returns to a script: nil is false, a status is a table with ok, an error a table with
-// err.
+// value reads one RESP2 reply as redis.call returns it: nil is false, a status is a table with ok, an error a table with err.
 func (r *luaReply) value(l *lua.LState) (lua.LValue, error) {
 	kind, text, err := r.line()
 	if err != nil {
@@ -492,9 +490,8 @@ func writeLuaTable(out *server.Peer, t *lua.LTable) {
 	}
 }
 
-// Redis' Lua writes a number with 14 digits where a script makes it text, and with 17 where it is an argument of a command; gopher-lua writes all
-// digits. A lock that counts microseconds shows the difference: 1.7000000001235e+15. And it reads numbers as C's strtod does, to which 010 is ten;
-// to gopher-lua it is eight.
+// Redis' Lua writes a number as text with 14 digits, and as an argument of a command with 17; gopher-lua writes all. A lock that counts microseconds
+// shows it: 1.7000000001235e+15. And it reads numbers as C's strtod does, to which 010 is ten; to gopher-lua it is eight.
 
 // The digits of a number as text.
 const (

@@ -43,8 +43,8 @@ func (o worldRunner) run(p Program, s chooser, b Bounds, _ bool) (Outcome, error
 	return out, err
 }
 
-// Unshown returns the story of a violation of the tape's property by v that the operations of a record do not show, such as a renewal for a client
-// without a hold; nil if there is none. An error comes from miniredis.
+// Unshown returns the story of a violation by v of the tape's property that a record's operations do not show, such as a needless renewal; nil: none.
+// An error comes from miniredis.
 func (t Tape) Unshown(v impls.Variant, rec history.Recorded, windows []history.Window) ([]string, error) {
 	p := t.Program
 	p.Variant = v

@@ -23,8 +23,7 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// Program describes a run: a lock, what its clients do, the servers, and the faults placed in advance. Together with a tape it determines a run
-// completely.
+// Program describes a run: a lock, what its clients do, the servers, and the faults placed in advance. With a tape it determines a run completely.
 //
 // Lock and Load are the names by which the variant and the workload are found when a program is read from a file or sent to a worker process; a
 // program that stays in its process does not need them. Durations are in nanoseconds in files.
@@ -125,10 +124,9 @@ func (p Program) check() error {
 	return nil
 }
 
-// DefaultProgram returns a small program that exercises a lock of this kind: two clients, three rounds each, a lease of a second, work of a fifth
-// of it, and polls often enough to acquire soon after the lease ends. A lock that can extend is also held for longer than its lease, by readers if
-// it has them, and tried without waiting; one that renews itself is also held for longer than its lease without extends; a queue has three clients,
-// so that one can wait behind another.
+// DefaultProgram returns a small program for a lock of this kind: two clients, three rounds each, a lease of a second, work of a fifth of it, and polls
+// soon after the lease ends. A lock that can extend is also held for longer than its lease, by readers if it has them, and tried without waiting; one
+// that renews itself also rests; a queue has three clients, so that one can wait behind another.
 func DefaultProgram(v impls.Variant) Program {
 	lease := time.Second
 	p := Program{Lock: v.Name, Load: "counter", Variant: v, Clients: 2, Config: workloads.Config{
@@ -489,9 +487,8 @@ const (
 	looks     = 4
 )
 
-// run runs the world in its own bubble. A bubble that cannot end is abandoned, which is an outcome. synctest.Test needs a *testing.T only to report
-// failures; this one never fails, so an empty one works in any process. slow is called at each inspection with what the goroutines of an unfinished
-// bubble do.
+// run runs the world in its own bubble, and abandons one that cannot end. synctest.Test needs a *testing.T only to report failures, and this one never
+// fails, so an empty one will do. slow is called at each inspection with what the goroutines of an unfinished bubble do.
 func (w *world) run(slow func(where string)) (settled bool) {
 	ended := make(chan struct{})
 	go func() { // ends with the bubble, or never if that never settles

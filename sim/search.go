@@ -295,8 +295,7 @@ func Placeable() []string {
 	return slices.Sorted(slices.Values(faults.Names(func(k faults.Kind) bool { return k.Placed != faults.NotPlaced })))
 }
 
-// IsStanding reports whether a fault is in force from the start of a run. A random or PCT search draws it before a schedule begins; an exhaustive
-// search cannot place it.
+// IsStanding reports whether a fault is in force from the start of a run. A random or PCT search draws it in advance; an exhaustive one cannot.
 func IsStanding(fault string) bool {
 	kind, _ := faults.FindKind(fault)
 	return kind.Placed == faults.BeforeSearch
@@ -530,8 +529,7 @@ func newExploration(cfg ExploreConfig, report func(Stats)) (*exploration, error)
 		at: slices.Repeat([]int{-1}, workers)}, j.check()
 }
 
-// begins returns a worker's number among those of all shards, which is also that of its first schedule. Every Count-th schedule is a shard's,
-// however many workers each shard has.
+// begins returns a worker's number among those of all shards, and that of its first schedule. A shard has every Count-th, whatever its workers.
 func (e *exploration) begins(worker int) int { return e.shard.Index - 1 + e.shard.Count*worker }
 
 // worker is the inverse of begins.
@@ -574,8 +572,7 @@ func (e *exploration) drive(ctx context.Context, part int) {
 	}
 }
 
-// resume returns the schedule with which a worker's successor begins: the one that its predecessor was running, or the first if the states seen by
-// a walk are lost.
+// resume returns the schedule with which a worker's successor begins: the one under way, or the first if a walk has lost the states that it saw.
 func (e *exploration) resume(part, first, schedule int) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -720,8 +717,7 @@ func Without(lock, lacking string) string {
 	return lock + " asks for " + lacking + ", which the simulator does not have: it was run as it goes on without"
 }
 
-// Explore searches in this process, on one core. It is for tests of a lock that is defined in the test; a lock that crashes its process crashes the
-// test.
+// Explore searches in this process, on one core: for tests of a lock that the test defines. A lock that crashes its process crashes the test.
 func (s *Simulator) Explore(ctx context.Context, cfg ExploreConfig) (ExploreResult, error) {
 	cfg.Known = s.host.known
 	return exploreHere(ctx, cfg, []runner{s.host}, nil)

@@ -28,8 +28,7 @@ const tapeSchemaV1 = "lockbench/tape/v1"
 // errOldTape is returned for a tape of the first version, which is no longer supported.
 var errOldTape = errors.New("its choices are positions, which are not followed any more; explore the lock again")
 
-// Tape is a schedule that can be replayed: the program, the bounds of the search, and every choice other than the default. The same tape gives the
-// same trace, byte for byte.
+// Tape is a schedule to be replayed: the program, the bounds, and every choice other than the default. It always gives the same trace, byte for byte.
 type Tape struct {
 	Schema   string            `json:"schema"`
 	Program  Program           `json:"program"`
@@ -84,8 +83,7 @@ func (t Tape) String() string {
 	return string(b)
 }
 
-// Choice is a choice other than the default. It names events instead of positions, so that it stays valid when something else happens besides, such
-// as one more handshake.
+// Choice is a choice other than the default. It names events, not positions: it stays valid when something else happens besides, as one more handshake.
 type Choice struct {
 	Before string `json:"before,omitempty"` // the event that the default would have chosen, such as "request c1-n1 SET#2"
 	Do     string `json:"do"`               // the event that was chosen, named alike, or a fault, such as "pause-client c1 1.5s"
@@ -221,8 +219,7 @@ func (s *Simulator) Replay(t Tape) (Outcome, error) {
 	return out, nil
 }
 
-// Breaks runs a tape and reports whether its violation still occurs, with the story. A run that has diverged because the lock was changed is judged
-// like any other.
+// Breaks runs a tape and reports whether its violation still occurs, with the story, even if the run has diverged because the lock was changed.
 func (s *Simulator) Breaks(ctx context.Context, t Tape) (bool, []string, error) {
 	out, err := s.host.run(t.Program, t.follow(), t.Bounds, false)
 	if err != nil {
@@ -293,8 +290,7 @@ func (w *world) noteFault(f *faults.Fault) {
 	f.ID = w.note(faults.Step{Kind: faults.StepBegin, Client: at.Client, Node: at.Node, Fault: spec})
 }
 
-// Schedule runs a tape and returns what happened, step by step, for replaying it on real servers. It returns ErrDiverged if the tape does not
-// reproduce its trace.
+// Schedule runs a tape and returns what happened, step by step, to be replayed on real servers; ErrDiverged if the tape does not reproduce its trace.
 func (s *Simulator) Schedule(t Tape) (faults.Schedule, error) {
 	out, err := s.Replay(t)
 	if err != nil {
@@ -410,9 +406,8 @@ func hashArgs(args []string) uint64 {
 	return h
 }
 
-// Shrink minimizes a failing tape: it first searches smaller programs, with fewer clients, rounds, faults and polls, for the violation; then it
-// leaves out choices one after the other. The result violates the same property for the same cause. If ctx ends, the smallest tape so far is the
-// result. A tape whose lock kills its process is returned unchanged.
+// Shrink minimizes a failing tape: it searches smaller programs, with fewer clients, rounds, faults and polls, for the same violation and cause, then
+// leaves out choices one by one. If ctx ends, it returns the smallest so far; a tape whose lock kills its process is returned unchanged.
 func (s *Simulator) Shrink(ctx context.Context, t Tape) (Tape, error) {
 	h := &shrinker{host: s.host, ctx: ctx, best: t, tries: tries}
 	defer h.causes.close()

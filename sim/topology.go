@@ -48,8 +48,7 @@ func (s *shard) owner(slot int) int {
 	return len(s.nodes) - 1
 }
 
-// misplaced returns the error with which a node of a cluster refuses a request whose keys lie in several slots, or in a slot of another node; ""
-// for a request that the node may run.
+// misplaced returns the error of a node of a cluster for keys in several slots, or in a slot of another node; "" if it may run the request.
 func (n *node) misplaced(args []string) string {
 	if n.shard == nil {
 		return ""
@@ -70,8 +69,7 @@ func (n *node) misplaced(args []string) string {
 	return ""
 }
 
-// misplacedInScript returns the error for a command in a script on keys that the script did not declare, if the node must not run it. A script may
-// use all slots of its node, but each command only one.
+// misplacedInScript returns the error for a command in a script on such keys. A script may use all slots of its node, but each command only one.
 func (n *node) misplacedInScript(args []string) string {
 	if n.misplaced(args) == "" {
 		return ""
@@ -109,8 +107,7 @@ func (s *shard) writeSlots(w *server.Writer) {
 	}
 }
 
-// replication is the stream from the primary of a pair to its replica. Whenever one of the two has restarted, the replica copies all data of the
-// primary, even if there are none.
+// replication is the stream from the primary of a pair to its replica, which copies all data anew, even none, whenever one of the two has restarted.
 type replication struct {
 	stream  []update // on its way, oldest first
 	ready   int
@@ -170,8 +167,7 @@ func (w *world) written(n *node) {
 	}
 }
 
-// disconnected is called when a node of a pair was killed: updates on their way to a killed replica are lost; what a killed primary had sent still
-// arrives.
+// disconnected is called when a node of a pair was killed: what is on its way to a killed replica is lost, what a killed primary has sent arrives.
 func (w *world) disconnected(n *node) {
 	w.replication.apart = true
 	if n.index != w.primary {

@@ -24,8 +24,7 @@ import (
 // workerEnv marks a worker process: the same program, started again.
 const workerEnv = "LOCKBENCH_SIM_WORKER"
 
-// IsWorker reports whether this process was started as a worker. main, and every TestMain whose binary explores, must check it first and then call
-// [WorkerMain].
+// IsWorker reports whether this process is a worker. main, and every TestMain whose binary explores, must check it first and then call [WorkerMain].
 func IsWorker() bool { return os.Getenv(workerEnv) != "" }
 
 // line is one line of a worker's output. A schedule is announced before it runs, so that one that kills the process is known.
@@ -76,8 +75,7 @@ func dedicateProcess() (back func()) {
 	}
 }
 
-// gcPercent lets garbage grow to 16 times the live data, a few megabytes of nodes: a collection costs time in proportion to live data, and
-// schedules leave only garbage.
+// gcPercent lets garbage grow to 16 times the live data, a few megabytes: a collection costs time by the live data, of which schedules leave none.
 const gcPercent = 1600
 
 // work runs a job.

@@ -116,8 +116,7 @@ func (a *adapted) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, 
 	})
 }
 
-// isOwnError reports whether an error is a lock's own, such as "already locked": for an acquire that waits it means busy. For a single attempt its
-// meaning is unknown.
+// isOwnError reports whether an error is a lock's own, such as "already locked": busy, for an acquire that waits, and unknown for a single attempt.
 func isOwnError(err error) bool {
 	return err != nil && !network(err) && errors.Is(impls.Classify("try", err), impls.ErrUnknownOutcome)
 }

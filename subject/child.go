@@ -57,8 +57,7 @@ type Options struct {
 	Patience time.Duration // 0 means defaultPatience
 }
 
-// Start starts a child and asks it to describe itself. It returns after the child's first reply, whatever that is; without one the error is ErrGone
-// or ErrProtocol. Close must be called.
+// Start starts a child and asks it to describe itself. It returns after the first reply, whatever it is, or with ErrGone or ErrProtocol. Close it.
 func Start(ctx context.Context, command Command, o Options) (*Child, error) {
 	c := &Child{command: command, client: o.Client, patience: cmp.Or(o.Patience, defaultPatience), locks: map[string]*remote{}}
 	hello := make(chan error, 1) // the first line, or why there is none
@@ -241,8 +240,7 @@ func (c *Child) Echo(ctx context.Context, n int) (longest time.Duration, err err
 	return longest, nil
 }
 
-// call sends a request and waits for its reply. When ctx ends it cancels an acquire, if the child can, and goes on waiting: only the reply says what
-// the child has done.
+// call sends a request and waits for its reply. When ctx ends it cancels an acquire, if the child can, and waits on: only the reply says what was done.
 func (c *Child) call(ctx context.Context, q Request) (Reply, error) {
 	var reply <-chan Reply
 	q.ID, reply = c.calls.Open()
@@ -313,8 +311,7 @@ func (c *Child) mark(stopped bool) {
 	c.stopped, c.moved = stopped, time.Now()
 }
 
-// Kill kills the child and the processes that it has started with SIGKILL, and reports whether they were seen dead. Pending calls return
-// impls.ErrCrashed.
+// Kill kills the child and the processes that it started, and reports whether they were seen dead. Pending calls return impls.ErrCrashed.
 func (c *Child) Kill() (confirmed bool) {
 	c.dismiss()
 	_ = c.signal("KILL") // it may have ended already

@@ -20,8 +20,8 @@ const (
 	opCancel   = "cancel"   // cancel the acquire Of; sent only to a child that supports it, and has no reply
 )
 
-// Request is a line to a child. Replies may come in any order; for one key the caller sends a request, other than cancel, only after the reply to the
-// last. At the end of its input the child exits.
+// Request is a line to a child, which exits at the end of its input. Per key, all but a cancel wait for the reply to the last. Replies come in any
+// order.
 type Request struct {
 	ID  int64  `json:"id"` // counts from 1
 	Op  string `json:"op"`

@@ -25,9 +25,8 @@ type remote struct {
 
 var _ impls.Lock = (*remote)(nil)
 
-// Open makes the child's handle on env.Key. It passes Key, Owner, Lease, Poll, Permits, Addrs and Settings of env to the child, and uses Clock and
-// OnRenew itself. If the child answers that its servers are unavailable, the handle is made with the lock's first request that reaches them; until
-// then each ends with impls.ErrUnavailable.
+// Open makes the child's handle on env.Key, with Key, Owner, Lease, Poll, Permits and Addrs of env; Clock and OnRenew are used here. If the child's
+// servers are unavailable, the first request that reaches them makes it; until then each ends with impls.ErrUnavailable.
 func (c *Child) Open(ctx context.Context, env impls.Env) (impls.Lock, error) {
 	l := &remote{child: c, env: env}
 	if err := l.open(ctx); err != nil && !errors.Is(err, impls.ErrUnavailable) {

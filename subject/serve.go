@@ -248,8 +248,7 @@ func connect(addr string) redis.UniversalClient {
 // nowhere is an unreachable address, for a lock that is only inspected.
 const nowhere = "127.0.0.1:1"
 
-// describe returns what the methods of the lock show. It makes an unconnected lock; if that fails, the description says only that acquires can be
-// cancelled.
+// describe returns what the methods of an unconnected lock show; if it cannot be made, only that acquires can be cancelled.
 func (s *server) describe() Description {
 	about := Description{Can: []string{canCancel}}
 	node := connect(nowhere)

@@ -82,8 +82,7 @@ func (s *linkState) add(c *condition) {
 	}
 }
 
-// settled waits until every write that began before the last condition was imposed has ended, so that nothing passes any more that a condition
-// forbids. It reports whether that happened before ctx ended.
+// settled waits for the writes that began before the last condition, after which nothing passes that it forbids. It returns false if ctx ends first.
 func (p *Proxy) settled(ctx context.Context) bool {
 	p.mu.Lock()
 	links := slices.Clone(p.links)

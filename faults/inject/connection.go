@@ -14,8 +14,7 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// connection is one connection through the proxy. Two goroutines carry it, one for requests and one for replies; they share the fields that mu
-// guards. When either ends, both end.
+// connection is one connection through the proxy. A goroutine carries the requests and another the replies; when either ends, both end.
 type connection struct {
 	link         *Link
 	id           uint64

@@ -17,8 +17,7 @@ import (
 //
 //	client ── Link (a loopback listener, one per client and node) ── connection  ── node
 //
-// A Link knows which client dials it, so faults by client work for any client library. Every goroutine belongs to the Proxy and has ended when
-// Close returns.
+// A Link knows which client dials it, so faults by client work for any client library. Close waits for every goroutine of the Proxy.
 type Proxy struct {
 	cfg  ProxyConfig
 	ctx  context.Context // ends with Close
@@ -105,9 +104,8 @@ func (l *Link) Dial(ctx context.Context) (net.Conn, error) {
 	return client, nil
 }
 
-// Prepare connects to the node for the client's next connection to Addr. It returns an error when the node cannot be reached, and takes as long as
-// the link is blocked, as dialling without a proxy would; a client that dials without Prepare is accepted and then cut off. Ready connections are
-// interchangeable: any client may get any of them.
+// Prepare connects to the node for the client's next connection to Addr, and fails or takes as long as dialling without a proxy would. A client that
+// dials without it is accepted and then cut off. Ready connections are interchangeable: any client may get any of them.
 func (l *Link) Prepare(ctx context.Context) error {
 	if err := l.open(ctx); err != nil {
 		return &net.OpError{Op: "dial", Net: "tcp", Err: err}

@@ -77,8 +77,7 @@ func (c *Replayer) turnOf(s faults.Step, gone <-chan struct{}) turn {
 	return c.wait(s.Key(), &arrival{what: s.String(), at: c.timeline(), turn: make(chan turn, 1)}, gone)
 }
 
-// Run grants the turns until the schedule ends, the run diverges, or ctx ends. The director applies the faults, and ends those that must not
-// outlive the run.
+// Run grants the turns until the schedule ends, the run diverges, or ctx ends. The director applies the faults, and ends those that must not stay.
 func (c *Replayer) Run(ctx context.Context, director *faults.Director) {
 	p := &replay{Replayer: c, director: director, begun: map[int]*faults.Fault{}}
 	defer c.release()

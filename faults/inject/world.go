@@ -1,9 +1,7 @@
 // Package inject applies faults to real clients, links and servers: [World] implements faults.World.
 //
-// Faults of a client in this process go through its [Gate], between the client and its connections, clock and steps. Faults of messages and of
-// the network go through a [Proxy] that understands RESP, between clients and nodes. Faults of servers go to a servers.Deployment. A [Wire]
-// records the commands of a client. To replay a tape, a [Replayer] makes messages pass in the tape's order; in a search, a [Sequencer] does so
-// one by one.
+// Faults of a client in this process go through its [Gate], those of messages and the network through a [Proxy] between clients and nodes, those of
+// servers to a servers.Deployment. A [Wire] records a client's commands. A [Replayer] lets messages pass in a tape's order, a [Sequencer] one by one.
 package inject
 
 import (

@@ -115,8 +115,7 @@ func IsWrite(name string) bool { return commands[name].write }
 // Waits reports whether a node may keep a request for a command, in upper case, until there is data or replicas have caught up.
 func Waits(name string) bool { return commands[name].waits }
 
-// Words returns the number of words in a request for a command in upper case, its name included; -n means at least n, 0 that there is no such command.
-// A subcommand is named like CLIENT|ID.
+// Words returns the number of words of a command in upper case, its name included; -n: at least n, 0: no such command. A subcommand is like CLIENT|ID.
 func Words(name string) int { return commands[name].words }
 
 // InScripts reports whether scripts may call a command, named as for [Words].

@@ -53,8 +53,7 @@ type cursor struct {
 	seen int // bytes after pos without an end of line
 }
 
-// line returns the line at the cursor without its CR LF, and the offset after it. The text is nil if
-// the line is incomplete.
+// line returns the line at the cursor without its CR LF, and the offset after it; nil if it is incomplete.
 func (c *cursor) line(buf []byte) (text []byte, next int, err error) {
 	end, err := c.newline(buf)
 	if end < 0 || err != nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Keys returns the keys of a request, which determine the responsible node of a cluster. It is nil for a request without keys or with a wrong count of
-// keys, and for commands whose keys follow options, such as XREAD.
+// Keys returns the keys of a request, which determine the node of a cluster. It is nil without keys, with a wrong count of keys, and if keys follow
+// options, as in XREAD.
 func Keys(args []string) (keys []string) {
 	c := commands[strings.ToUpper(args[0])]
 	if c.count > 0 {

@@ -26,8 +26,7 @@ type entry[T any] struct {
 
 const anyNumber = -1
 
-// Expect records a request that is about to be sent, and returns a pointer to its T, which still has the value of an earlier request. It returns nil if no
-// reply will come.
+// Expect records a request about to be sent. It returns a pointer to its T, which still has the value of an earlier one; nil if no reply will come.
 func (p *Pairing[T]) Expect(r Request) *T {
 	if r.opaque || r.Len() == 0 || p.unanswered(r) {
 		return nil
@@ -56,8 +55,7 @@ func (p *Pairing[T]) Subscribes() bool {
 	return false
 }
 
-// Answer returns the T of the request to which a reply belongs, and whether this is its last reply; nil if there is no such request. The pointer is valid
-// until the next Expect.
+// Answer returns the T of the request of a reply, valid until the next Expect, and whether this is its last reply; nil if there is no such request.
 func (p *Pairing[T]) Answer(r Reply) (value *T, last bool) {
 	kind := p.confirmation(r)
 	if kind == "" && (r.opaque || r.isPush() || p.message(r)) {

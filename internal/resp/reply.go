@@ -10,8 +10,8 @@ type Replies struct {
 // Feed adds bytes that the node sent. Call Next until it returns false before the next Feed; until then p must not be changed.
 func (s *Replies) Feed(p []byte) { s.in.add(p) }
 
-// Next returns the next complete reply or push; false if more bytes are needed. It is valid until the next call of Next or Feed.
-// After framing has ended it returns all bytes as they come.
+// Next returns the next complete reply or push, valid until the next call of Next or Feed; false if more bytes are needed. After framing has ended it
+// returns all bytes as they come.
 func (s *Replies) Next() (Reply, bool) {
 	if s.err == nil && len(s.in.data) > 0 {
 		var n int

@@ -5,8 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns b as text for a log: cut to size bytes and, where it is not printable UTF-8, with Go's escapes. A cut text
-// ends with "…", which is not counted.
+// Text returns b as text for a log: cut to size bytes, to which "…" is added, and with Go's escapes where it is not printable UTF-8.
 func Text(b []byte, size int) string {
 	cut := ""
 	if len(b) > size {

@@ -5,8 +5,7 @@
 // Processes read lines of JSON from standard input and write them to standard output, one object a line. A process must exit at the end of its input, and
 // is killed at the end of its output. The end of its standard error is kept, see [Process.LastWords].
 //
-// A process leads its own process group, so that its child processes are stopped and killed with it. It does not outlive this program: on Linux it is
-// killed when this program ends, elsewhere its input ends.
+// A process leads its own group: its children are stopped and killed with it. When this program ends, it is killed on Linux; elsewhere its input ends.
 package subprocess
 
 import (

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// ownGroup puts a process into its own group, so that an interrupt from the terminal does not reach it and a signal reaches its child processes. The process
-// is killed when the thread that started it ends.
+// ownGroup puts a process into its own group: no interrupt from the terminal reaches it, and signals reach its child processes. It dies with the thread
+// that started it.
 func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
