@@ -52,7 +52,7 @@ type clientProcess struct {
 }
 
 func newClientProcess(j job, out io.Writer) (*clientProcess, error) {
-	base, gap, err := sharedTimebase(j.Base)
+	base, err := sharedTimebase(j.Base)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,6 @@ func newClientProcess(j job, out io.Writer) (*clientProcess, error) {
 	c := &clientProcess{job: j, variant: v, workload: w, base: base, stop: make(chan struct{}), gone: make(chan struct{}), body: inject.NewGoroutine(),
 		plan: faults.NewPlan(j.Faults, time.Duration(j.LeaseNS), v.Traits.NilGrants)}
 	c.out = reporter{subprocess.NewWriter(out), base.now}
-	c.out.report(message{ClockGap: gap})
 	return c, nil
 }
 
@@ -244,7 +243,6 @@ type message struct {
 	Command  *history.Command   `json:"command,omitempty"`
 	Script   *history.Script    `json:"script,omitempty"` // the source of a script that the client sends
 	Event    *faults.Event      `json:"event,omitempty"`  // at which a fault may be placed
-	ClockGap int64              `json:"clock_gap,omitempty"`
 	Failed   string             `json:"failed,omitempty"`
 	Lacks    bool               `json:"lacks,omitempty"` // with Failed: the server lacks a command that the lock needs
 	Done     bool               `json:"done,omitempty"`

@@ -195,15 +195,12 @@ const stallShare = 10
 func slowestReply(commands []history.Command, windows []history.Window) (longest time.Duration) {
 	for _, c := range commands {
 		took := time.Duration(c.Replied - c.Sent)
-		if took > longest && !c.Waits() && !meetsFault(c, windows) {
+		meets := func(w history.Window) bool { return w.Start <= c.Replied && c.Sent <= w.Last() }
+		if took > longest && !c.Waits() && !slices.ContainsFunc(windows, meets) {
 			longest = took
 		}
 	}
 	return longest
-}
-
-func meetsFault(c history.Command, windows []history.Window) bool {
-	return slices.ContainsFunc(windows, func(w history.Window) bool { return w.Start <= c.Replied && c.Sent <= w.Last() })
 }
 
 // lateServers lists the kills and failovers of a plan after which the next server was ready too late. Such a plan wants it back during the section

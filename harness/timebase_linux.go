@@ -27,11 +27,11 @@ func (b timebase) onMachine() (base, gap int64, err error) {
 }
 
 // sharedTimebase returns a base that agrees with that of another process on this machine.
-func sharedTimebase(machineBase int64) (timebase, int64, error) {
+func sharedTimebase(machineBase int64) (timebase, error) {
 	local := newTimebase()
-	base, gap, err := local.onMachine()
+	base, _, err := local.onMachine()
 	local.ahead = base - machineBase
-	return local, gap, err
+	return local, err
 }
 
 func monotonic() (int64, error) {

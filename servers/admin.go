@@ -29,8 +29,15 @@ func newAdmin(ctx context.Context, dial dialer) (*redis.Client, error) {
 	once := make(chan net.Conn, 1)
 	once <- conn
 	return redis.NewClient(&redis.Options{
-		Addr:                     "127.0.0.1:0", // ignored by Dialer
-		Dialer:                   func(context.Context, string, string) (net.Conn, error) { return firstOnly(once) },
+		Addr: "127.0.0.1:0", // ignored by Dialer
+		Dialer: func(context.Context, string, string) (net.Conn, error) {
+			select {
+			case conn := <-once:
+				return conn, nil
+			default:
+				return nil, errors.New("the connection was lost")
+			}
+		},
 		Protocol:                 2,
 		PoolSize:                 100,
 		MaxRetries:               -1,
@@ -46,16 +53,6 @@ func newAdmin(ctx context.Context, dial dialer) (*redis.Client, error) {
 // Admin opens an administrative client of a node, without a proxy and retries. The caller closes it. Errors are those of Deployment.Dial.
 func Admin(ctx context.Context, d Deployment, node int) (*redis.Client, error) {
 	return newAdmin(ctx, to(d, node))
-}
-
-// firstOnly returns the connection on the first call, and an error on later ones.
-func firstOnly(once <-chan net.Conn) (net.Conn, error) {
-	select {
-	case conn := <-once:
-		return conn, nil
-	default:
-		return nil, errors.New("the connection was lost")
-	}
 }
 
 // do sends one command and waits for its reply.

@@ -75,7 +75,13 @@ func (d *minis) Addr(i int) string {
 	return d.nodes[i].Addr()
 }
 
-func (d *minis) Dial(ctx context.Context, i int) (net.Conn, error) { return dialIndex(ctx, d, i) }
+func (d *minis) Dial(ctx context.Context, i int) (net.Conn, error) {
+	if err := inRange(i, d.Len()); err != nil {
+		return nil, err
+	}
+	var dialer net.Dialer
+	return dialer.DialContext(ctx, "tcp", d.Addr(i))
+}
 
 func (d *minis) Info(context.Context) ([]NodeInfo, error) {
 	infos := make([]NodeInfo, len(d.nodes))
@@ -100,15 +106,6 @@ func (d *minis) Close() error {
 		m.Close()
 	}
 	return nil
-}
-
-// dialIndex connects to a node by its address.
-func dialIndex(ctx context.Context, d Deployment, i int) (net.Conn, error) {
-	if err := inRange(i, d.Len()); err != nil {
-		return nil, err
-	}
-	var dialer net.Dialer
-	return dialer.DialContext(ctx, "tcp", d.Addr(i))
 }
 
 // to returns a dialer for one node.

@@ -36,7 +36,6 @@ type client struct {
 	waitingForResume []chan struct{}  // of goroutines that wait for the end of a pause, in order of arrival; closed one by one
 	moments          []*reachedMoment // moments that the driver has not looked at
 	err              error            // what the workload returned
-	dialled          int              // number of dials so far
 	sent             int              // number of commands so far
 	asleep           int              // number of its goroutines that sleep by its clock
 	messages         map[int]int      // number of messages to its subscribers so far, by node
@@ -207,7 +206,9 @@ func (w *world) forgetDial(turn <-chan struct{}) {
 
 // at announces a moment: faults placed there are injected, and a stopped client waits.
 func (c *client) at(ctx context.Context, m history.Moment, key string) error {
-	c.world.atMoment(c, m)
+	if pass := c.world.reachMoment(c, m); pass != nil {
+		<-pass
+	}
 	if err := c.waitUntilRunning(); err != nil {
 		return err
 	}

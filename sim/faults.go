@@ -194,7 +194,7 @@ type slowness struct {
 }
 
 // onItsWay returns when a message arrives at the earliest, and schedules a check then; zero if the network is not slow. The connection is idle from
-// free on.
+// free.
 func (w *world) onItsWay(bytes int, free *time.Time) (held time.Time) {
 	if w.slow == (slowness{}) {
 		return time.Time{}
@@ -233,14 +233,9 @@ func (w *world) CutSubscribers(_ context.Context, stay bool) (cut int, undo faul
 	return len(listening), undo, nil
 }
 
-// refusesSubscriber cuts the connection of a request that subscribes while that is forbidden.
-func (w *world) refusesSubscriber(q *request) bool {
-	if w.noSubscribers == 0 || q.name != "SUBSCRIBE" && q.name != "PSUBSCRIBE" && q.name != "SSUBSCRIBE" {
-		return false
-	}
-	w.noteRequest(q, true)
-	w.cutConn(q.conn)
-	return true
+// forbids reports whether a request subscribes while a fault forbids it.
+func (w *world) forbids(q *request) bool {
+	return w.noSubscribers > 0 && (q.name == "SUBSCRIBE" || q.name == "PSUBSCRIBE" || q.name == "SSUBSCRIBE")
 }
 
 // cutConn breaks a connection.

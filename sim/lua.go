@@ -246,9 +246,11 @@ func (h *luaHost) refusal(name string, args []string) string {
 	return h.node.misplacedInScript(args)
 }
 
-func errorTable(l *lua.LState, text string) *lua.LTable {
+func errorTable(l *lua.LState, text string) *lua.LTable { return tableOf(l, "err", text) }
+
+func tableOf(l *lua.LState, name, text string) *lua.LTable {
 	t := l.CreateTable(0, 1)
-	t.RawSetString("err", lua.LString(text))
+	t.RawSetString(name, lua.LString(text))
 	return t
 }
 
@@ -262,9 +264,7 @@ func errorReply(l *lua.LState) int {
 }
 
 func statusReply(l *lua.LState) int {
-	t := l.CreateTable(0, 1)
-	t.RawSetString("ok", lua.LString(l.CheckString(1)))
-	l.Push(t)
+	l.Push(tableOf(l, "ok", l.CheckString(1)))
 	return 1
 }
 
@@ -396,9 +396,7 @@ func (r *luaReply) value(l *lua.LState) (lua.LValue, error) {
 	}
 	switch kind {
 	case '+':
-		t := l.CreateTable(0, 1)
-		t.RawSetString("ok", lua.LString(text))
-		return t, nil
+		return tableOf(l, "ok", string(text)), nil
 	case '-':
 		return errorTable(l, string(text)), nil
 	case ':':

@@ -124,11 +124,8 @@ func (w *world) event(kind optionKind, cn *conn, content []byte, what func() str
 
 // executeNow runs a request at its node and makes its reply an event, unless a fault affects it.
 func (w *world) executeNow(q *request) {
-	if q.doomed {
+	if q.doomed || w.forbids(q) {
 		w.lose(q)
-		return
-	}
-	if w.refusesSubscriber(q) {
 		return
 	}
 	w.noteRequest(q, false)

@@ -259,13 +259,6 @@ func (w *world) noteReply(r *reply, lost bool) {
 	}
 }
 
-func (w *world) noteMoment(c *client, m history.Moment) {
-	if !w.trace.keep {
-		return
-	}
-	w.note(faults.Step{Kind: faults.StepMoment, Client: c.name, Command: string(m)})
-}
-
 // step fills in the client, node and command of a message.
 func (q *request) step(s faults.Step) faults.Step {
 	c := commandOf(q)

@@ -266,7 +266,6 @@ func (w *world) addConn(cn *conn) {
 	cn.number = uint64(cn.client.index)<<32 | uint64(cn.node)<<16 | uint64(cn.seq)
 	i, _ := slices.BinarySearchFunc(w.conns, cn, func(a, b *conn) int { return int(int64(a.number) - int64(b.number)) })
 	w.conns = slices.Insert(w.conns, i, cn)
-	cn.client.dialled++
 }
 
 // enqueue makes a request an event.
@@ -494,14 +493,7 @@ type reachedMoment struct {
 	pass   chan struct{} // closed when the client may go on; nil if nothing is placed at the moment
 }
 
-// atMoment reports a moment to the driver, and waits if a fault may be injected there. The client's goroutine calls it.
-func (w *world) atMoment(c *client, m history.Moment) {
-	if pass := w.reachMoment(c, m); pass != nil {
-		<-pass
-	}
-}
-
-// reachMoment queues a moment for the driver, and returns the channel to wait on; nil if nothing is placed there.
+// reachMoment queues a moment for the driver, and returns the channel to wait on; nil if no fault may be injected there.
 func (w *world) reachMoment(c *client, m history.Moment) chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -528,7 +520,7 @@ func (w *world) passMoments() (did bool) {
 		for len(c.moments) > 0 {
 			h := c.moments[0]
 			c.moments = c.moments[1:]
-			w.noteMoment(c, h.moment)
+			w.note(faults.Step{Kind: faults.StepMoment, Client: c.name, Command: string(h.moment)})
 			if h.pass == nil {
 				continue
 			}

@@ -20,8 +20,7 @@ const (
 	opCancel   = "cancel"   // cancel the acquire Of; sent only to a child that supports it, and has no reply
 )
 
-// Request is a line to a child, which exits at the end of its input. Per key, all but a cancel wait for the reply to the last. Replies come in any
-// order.
+// Request is a line to a child, which exits at the end of its input. Per key, all but a cancel wait for the last reply. Replies come in any order.
 type Request struct {
 	ID  int64  `json:"id"` // counts from 1
 	Op  string `json:"op"`

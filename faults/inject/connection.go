@@ -38,10 +38,6 @@ type direction struct {
 
 const readBuffer = 16 << 10
 
-func newConnection(l *Link, client, node net.Conn) *connection {
-	return &connection{link: l, id: l.proxy.last.Add(1), client: client, node: node, gone: make(chan struct{})}
-}
-
 // end closes both sides.
 func (c *connection) end() {
 	c.once.Do(func() {

@@ -169,7 +169,7 @@ func (l *Link) serve(client net.Conn) {
 		reset(client)
 		return
 	}
-	c := newConnection(l, client, node)
+	c := &connection{link: l, id: l.proxy.last.Add(1), client: client, node: node, gone: make(chan struct{})}
 	if !l.enter(c) {
 		c.end()
 		return

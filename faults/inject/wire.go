@@ -34,8 +34,7 @@ type Wire struct {
 	Watch func(e faults.Event) error
 	// Operation returns the operation for which the client sends a request now; it is called only when Watch is set.
 	Operation func(toStore bool) faults.Operation
-	// Done is called for each command before the client sees the reply, or when the connection ended (Replied is 0). It must copy arguments to keep
-	// them.
+	// Done is called for each command before the client sees the reply, or when the connection ended (Replied is 0). It must copy what it keeps.
 	Done func(cmd history.Command)
 
 	mu   sync.Mutex // guards last
