@@ -299,9 +299,9 @@ func (w *world) execute(q *request) (reply []byte, answered bool) {
 
 // endRefused ends the schedule if a node was sent a command that it refused by name.
 func (w *world) endRefused(n *node) {
-	if n.refused != "" && w.crash == "" {
-		w.unexplorable = true
-		w.crash = w.program.Variant.Name + " sends " + n.refused + ", which the simulator does not do as Redis does"
+	if n.refused != "" && w.out.Crash == "" {
+		w.out.Unexplorable = true
+		w.out.Crash = w.program.Variant.Name + " sends " + n.refused + ", which the simulator does not do as Redis does"
 	}
 }
 

@@ -143,7 +143,7 @@ func (e *exhaust) prefix() []int {
 // million.
 func (w *world) state() (h uint64, ok bool) {
 	now := w.clock()
-	h = mix(mix(hashStart, uint64(w.now())), uint64(w.waited))
+	h = mix(mix(hashStart, uint64(w.now())), uint64(w.out.Waited))
 	for _, n := range w.nodes {
 		h = mix(mix(h, n.copy(now).digest()), n.condition(w))
 	}

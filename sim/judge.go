@@ -235,12 +235,12 @@ func (w *world) countBurst(c *client) {
 	if w.now() > c.burstBegan+w.program.Config.Lease/idleMargin {
 		c.commandsSince, c.burstBegan = 0, w.now()
 	}
-	if c.commandsSince++; c.commandsSince < loopAfter || w.loop != nil {
+	if c.commandsSince++; c.commandsSince < loopAfter || w.out.Loop != nil {
 		return
 	}
-	w.loop = []string{fmt.Sprintf("%s sends %d commands in %v without end:", c.name, loopAfter, (w.now() - c.burstBegan).Round(time.Microsecond))}
+	w.out.Loop = []string{fmt.Sprintf("%s sends %d commands in %v without end:", c.name, loopAfter, (w.now() - c.burstBegan).Round(time.Microsecond))}
 	for _, c := range period(c.commands) {
-		w.loop = append(w.loop, commandLine(c).text)
+		w.out.Loop = append(w.out.Loop, commandLine(c).text)
 	}
 }
 

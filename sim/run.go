@@ -302,7 +302,7 @@ func (w *world) begin() {
 	w.director = w.newDirector()
 	w.director.Start(context.Background())
 	if err := p.Workload.Prepare(context.Background(), directStore{w.nodes[w.storeIndex()]}, w.program.Config); err != nil {
-		w.crash = "prepare the guarded store: " + err.Error()
+		w.out.Crash = "prepare the guarded store: " + err.Error()
 	}
 }
 
@@ -325,7 +325,7 @@ func (c *client) runGuarded(ctx context.Context) {
 			c.world.mu.Lock()
 			defer c.world.mu.Unlock()
 			c.done = true
-			c.world.crash = fmt.Sprintf("client %s: panic: %v\n%s", c.name, r, debug.Stack())
+			c.world.out.Crash = fmt.Sprintf("client %s: panic: %v\n%s", c.name, r, debug.Stack())
 			c.world.wakeDriver()
 		}
 	}()
@@ -338,10 +338,10 @@ const patience = time.Hour
 // end stops what still runs: contexts end, connections break, clocks report that the client is dead.
 func (w *world) end(cancel context.CancelFunc, ended <-chan struct{}) {
 	w.mu.Lock()
-	w.virtual = w.now()
+	w.out.Virtual = w.now()
 	for _, c := range w.clients {
 		if !c.done {
-			w.stuck = append(w.stuck, c.name)
+			w.out.Stuck = append(w.out.Stuck, c.name)
 			c.abort()
 		}
 	}
@@ -352,7 +352,7 @@ func (w *world) end(cancel context.CancelFunc, ended <-chan struct{}) {
 	w.mu.Unlock()
 	cancel()
 	if !w.pass(patience, ended) {
-		w.crash = "clients do not end when their contexts, clocks and connections do"
+		w.out.Crash = "clients do not end when their contexts, clocks and connections do"
 	}
 	w.settleBackground()
 }
@@ -399,12 +399,9 @@ func (c *client) abort() {
 
 // outcome collects the results of the world.
 func (w *world) outcome() Outcome {
-	p := w.program
-	out := Outcome{
-		Recorded: history.Recorded{Header: p.Variant.Header(int64(p.Config.Lease)), Scripts: w.sources},
-		Windows:  w.director.Windows(), Steps: w.step, Virtual: w.virtual, Waited: w.waited, Hash: w.trace.hash, Trace: w.trace.lines, tape: w.tape,
-		Stuck: w.stuck, Crash: w.crash, Unexplorable: w.unexplorable, Left: w.left, Loop: w.loop, Pruned: w.pruned, Schedule: w.schedule,
-	}
+	p, out := w.program, w.out
+	out.Header, out.Scripts, out.Windows = p.Variant.Header(int64(p.Config.Lease)), w.sources, w.director.Windows()
+	out.Steps, out.Hash, out.Trace = w.step, w.trace.hash, w.trace.lines
 	out.Header.Permits, out.Header.Epoch = p.Permits, w.start.UnixNano()
 	if f, ok := w.strategy.(*follow); ok {
 		out.Missed = f.missed + len(f.choices)
@@ -495,7 +492,7 @@ func (w *world) run(slow func(where string)) (settled bool) {
 		defer close(ended)
 		defer func() {
 			if left := recover(); left != nil { // synctest reports goroutines left behind
-				w.left = fmt.Sprint(left)
+				w.out.Left = fmt.Sprint(left)
 			}
 		}()
 		synctest.Test(new(testing.T), func(*testing.T) {
@@ -536,16 +533,16 @@ func (w *world) abandon(s standstillReport) {
 		defer w.mu.Unlock()
 	}
 	const limit = "\nin the simulator time and network go on only when nobody waits for a mutex\n"
-	w.unexplorable = s.kept || s.shared
+	w.out.Unexplorable = s.kept || s.shared
 	switch name := w.program.Variant.Name; {
 	case s.kept:
-		w.crash = name + " keeps a mutex across a request" + limit + s.where
+		w.out.Crash = name + " keeps a mutex across a request" + limit + s.where
 		return
 	case s.shared:
-		w.crash = name + " waits for a mutex that another client of the process may hold" + limit + s.where
+		w.out.Crash = name + " waits for a mutex that another client of the process may hold" + limit + s.where
 		return
 	}
-	w.crash = "a goroutine waits for a mutex that stays locked, and none of its client's waits for the network or for time: a deadlock\n" + s.where
+	w.out.Crash = "a goroutine waits for a mutex that stays locked, and none of its client's waits for the network or for time: a deadlock\n" + s.where
 }
 
 // lookForTimers repeats a schedule that ended in a deadlock, along its choices, to see whether the lock had set a timer: the timer might unlock the

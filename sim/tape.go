@@ -240,8 +240,8 @@ func (w *world) note(s faults.Step) int {
 	if !w.trace.keep {
 		return 0
 	}
-	s.ID, s.At = len(w.schedule)+1, w.timeline()
-	w.schedule = append(w.schedule, s)
+	s.ID, s.At = len(w.out.Schedule)+1, w.timeline()
+	w.out.Schedule = append(w.out.Schedule, s)
 	return s.ID
 }
 

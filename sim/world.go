@@ -72,15 +72,13 @@ type world struct {
 	budget      int // faults that the strategy may still place
 	replication replication
 	trace       trace
-	schedule    faults.Schedule
-	tape        []deviation
+	out         Outcome // so far
 	waits       int
-	waited      time.Duration // total time of the waits
-	sent        int           // commands, by all clients
-	expected    int           // about how many they will be
-	fresh       []*request    // sent, not yet seen by the driver
-	slow        slowness      // of the network
-	owner       string        // owner id of all clients; "" if each has its own
+	sent        int        // commands, by all clients
+	expected    int        // about how many they will be
+	fresh       []*request // sent, not yet seen by the driver
+	slow        slowness   // of the network
+	owner       string     // owner id of all clients; "" if each has its own
 
 	noSubscribers int      // number of faults in force that forbid subscribing
 	possible      []option // reused by options
@@ -88,15 +86,8 @@ type world struct {
 	content       []byte   // reused for the content of requests
 	names         map[string]string
 	sources       map[string]string // of scripts that clients sent, by digest
-	stuck         []string
-	crash         string
-	loop          []string // commands that a client repeats while hardly any time passes
-	unexplorable  bool     // crash says why
-	left          string
-	gone          bool // all clients have ended
+	gone          bool              // all clients have ended
 	echo          func(Choice)
-	pruned        bool
-	virtual       time.Duration
 	faultLog      uint64       // hash of the faults so far, see state
 	stamp         atomic.Int64 // the least time that the timeline may show, when events take no time
 }
@@ -319,7 +310,7 @@ func (w *world) runBubble() {
 // drive performs one event at a time until every client is done. A request that affects only its node wakes no goroutine, so time need not pass for
 // it in the bubble before the next event that does.
 func (w *world) drive() {
-	for alone := false; w.crash == "" && w.loop == nil; {
+	for alone := false; w.out.Crash == "" && w.out.Loop == nil; {
 		w.turns.Add(1)
 		if !alone {
 			synctest.Wait()
@@ -340,13 +331,13 @@ func (w *world) drive() {
 		chosen := w.choose(options)
 		w.mu.Unlock()
 		if chosen.kind == giveUp {
-			w.pruned = true
+			w.out.Pruned = true
 			return
 		}
 		if chosen.kind == waitForTime {
 			from := w.now()
 			w.waitAtMost(w.bounds.MaxDelay)
-			w.waited += w.now() - from
+			w.out.Waited += w.now() - from
 			alone = false
 			continue
 		}
@@ -374,7 +365,7 @@ func (w *world) choose(options []option) option {
 	}
 	if o.kind != usual.kind || o.conn != usual.conn {
 		c := deviation{usual: usual.event(), chosen: o.event()}
-		w.tape = append(w.tape, c)
+		w.out.tape = append(w.out.tape, c)
 		if w.echo != nil {
 			w.echo(c.choice())
 		}
