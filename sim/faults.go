@@ -244,64 +244,51 @@ func (w *world) cutConn(cn *conn) {
 	cn.fail(errCut)
 }
 
-// onRequest and onReply implement faults.Message.
-type (
-	onRequest struct {
-		*request
-		now bool // it is lost at once, not when it would arrive
+// onMessage is a request or a reply on its way.
+type onMessage struct {
+	*conn
+	kept *bool
+	lose func() // drops it, and its connection
+}
+
+var _ faults.Message = onMessage{}
+
+// onRequest returns a request on its way. It is lost now, or else when it would arrive.
+func onRequest(q *request, now bool) faults.Message {
+	lose := func() { q.doomed = true }
+	if now {
+		lose = func() { q.conn.world.lose(q) }
 	}
-	onReply struct{ *reply }
-)
+	return onMessage{q.conn, &q.kept, lose}
+}
 
-var (
-	_ faults.Message = onRequest{}
-	_ faults.Message = onReply{}
-)
+func onReply(r *reply) faults.Message {
+	return onMessage{r.conn, &r.kept, func() {
+		r.lost = true
+		r.conn.world.noteReply(r, true)
+		r.conn.world.cutConn(r.conn)
+	}}
+}
 
-// Client returns the sender's number, from 1.
-func (m onRequest) Client() int { return m.conn.client.index + 1 }
+// Client returns the number of the sender or receiver, from 1.
+func (m onMessage) Client() int { return m.client.index + 1 }
 
-// Node returns the number of the receiving node.
-func (m onRequest) Node() int { return m.conn.target() }
+// Node returns the number of the other end.
+func (m onMessage) Node() int { return m.target() }
 
-// Lose drops the request, and its connection.
-func (m onRequest) Lose() {
-	if !m.now {
-		m.doomed = true
-		return
-	}
-	m.conn.world.lose(m.request)
+// Lose drops the message, and its connection.
+func (m onMessage) Lose() { m.lose() }
+
+// Hold delays the message.
+func (m onMessage) Hold() func() {
+	*m.kept = true
+	return func() { *m.kept = false }
 }
 
 // lose drops a request, and its connection.
 func (w *world) lose(q *request) {
 	w.noteRequest(q, true)
 	w.cutConn(q.conn)
-}
-
-// Hold delays the request.
-func (m onRequest) Hold() func() {
-	m.kept = true
-	return func() { m.kept = false }
-}
-
-// Client returns the receiver's number, from 1.
-func (m onReply) Client() int { return m.conn.client.index + 1 }
-
-// Node returns the number of the sending node.
-func (m onReply) Node() int { return m.conn.target() }
-
-// Lose drops the reply, and its connection.
-func (m onReply) Lose() {
-	m.lost = true
-	m.conn.world.noteReply(m.reply, true)
-	m.conn.world.cutConn(m.conn)
-}
-
-// Hold delays the reply.
-func (m onReply) Hold() func() {
-	m.kept = true
-	return func() { m.kept = false }
 }
 
 // target returns the number of the node to which a connection leads.
@@ -337,7 +324,7 @@ func (w *world) onSend(q *request) (injected bool) {
 			continue
 		}
 		injected = true
-		w.director.Event(context.Background(), e, onRequest{request: q})
+		w.director.Event(context.Background(), e, onRequest(q, false))
 		q.withheld = q.withheld || c.paused
 		if c.crashed {
 			q.conn.requests = slices.DeleteFunc(q.conn.requests, func(o *request) bool { return o == q })
@@ -360,7 +347,7 @@ func (w *world) onReply(r *reply) (lost bool) {
 	command.Reply = replyText(r.bytes)
 	for _, at := range []faults.Stage{faults.Answered, faults.Returning} {
 		w.director.Event(context.Background(), faults.Event{Kind: faults.Messages, Client: c.index + 1, Stage: at, Operation: r.request.op, Command: &command,
-			Write: resp.IsWrite(r.request.name)}, onReply{r})
+			Write: resp.IsWrite(r.request.name)}, onReply(r))
 	}
 	return r.lost
 }

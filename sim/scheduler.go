@@ -640,14 +640,14 @@ func oldestRequest(cn *conn) faults.Message {
 	if len(cn.requests) == 0 {
 		return nil
 	}
-	return onRequest{cn.requests[0], true}
+	return onRequest(cn.requests[0], true)
 }
 
 func oldestReply(cn *conn) faults.Message {
 	if len(cn.replies) == 0 {
 		return nil
 	}
-	return onReply{cn.replies[0]}
+	return onReply(cn.replies[0])
 }
 
 func (w *world) nodeFaults(fault string, long, short time.Duration, add placer) {
