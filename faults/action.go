@@ -14,14 +14,12 @@ import (
 // action applies a fault to a world and returns once it is in force; an error says why that is not confirmed. A fault in force despite it has an undo.
 type action func(ctx context.Context, at actionAt) (effect, error)
 
-// actionAt holds the parameters of an action.
 type actionAt struct {
 	World
 	director *Director
 	fault    *Fault
 }
 
-// effect is a fault in force.
 type effect struct {
 	note string // what was measured
 	undo Undo   // nil: there is nothing to undo

@@ -156,7 +156,6 @@ func (f *Fault) repeats(other *Fault) bool {
 	return other.Fault == f.Fault && other.window.Client == f.window.Client && other.window.Node == f.window.Node && !other.over
 }
 
-// client returns the name of the client that the fault affects, "" for none.
 func (f *Fault) client() string {
 	switch {
 	case f.message != nil:
@@ -322,7 +321,6 @@ func (d *Director) record(f *Fault) {
 	}
 }
 
-// begun returns a copy of the list of faults that were injected.
 func (d *Director) begun() []*Fault {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -372,7 +370,6 @@ func (d *Director) Close() error {
 	return errors.Join(errs...)
 }
 
-// unended returns why a fault that had to end did not.
 func (d *Director) unended(f *Fault) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -8,7 +8,6 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// eventKind is the kind of an Event.
 type eventKind uint8
 
 // The kinds of event.
@@ -48,7 +47,6 @@ type Plan struct {
 	in     map[int]Operation // by client
 }
 
-// placed is a fault of a plan.
 type placed struct {
 	Spec
 	kind Kind
@@ -171,7 +169,6 @@ func (p *Plan) taken(f *placed, client int) bool {
 	return slices.ContainsFunc(p.placed, func(o *placed) bool { return o != f && o.Fault == f.Fault && o.Client == client })
 }
 
-// stage returns the stage of a message at which the fault is injected.
 func (f *placed) stage() Stage {
 	switch onTheWay := f.kind.In == InMessage; {
 	case f.form == AtRequest && onTheWay:

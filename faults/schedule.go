@@ -26,7 +26,6 @@ type Step struct {
 	Fault Spec `json:"fault,omitzero"` // of a beginning and of an end
 }
 
-// stepKind is the kind of a Step.
 type stepKind string
 
 // The kinds of step.

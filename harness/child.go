@@ -33,7 +33,6 @@ type child struct {
 	sent map[int]int64 // when the last request that writes left for each node
 }
 
-// childProcesses holds the children of a run, by client index.
 type childProcesses []*child
 
 // echoes is the number of round trips to a child that are measured before the run.
@@ -66,7 +65,6 @@ func (e Experiment) startChild(ctx context.Context, c *child, index int) (err er
 	return err
 }
 
-// close ends the children and waits for them.
 func (all childProcesses) close() error {
 	var group sync.WaitGroup
 	errs := make([]error, len(all))

@@ -37,7 +37,6 @@ func ClientMain(ctx context.Context, in io.Reader, out io.Writer) error {
 	return c.run(ctx)
 }
 
-// clientProcess is the state of a client process.
 type clientProcess struct {
 	job      job
 	variant  impls.Variant
@@ -170,7 +169,6 @@ func (c *clientProcess) node(addr string) int {
 	return -1
 }
 
-// reporter reports to the run what the client does.
 type reporter struct {
 	out *subprocess.Writer
 	now func() int64
@@ -208,7 +206,6 @@ type answer struct {
 	Error string `json:"error,omitempty"` // of a dial: why there is no connection
 }
 
-// job is all that a client process needs to know.
 type job struct {
 	Variant  string             `json:"variant"`
 	Topology impls.Topology     `json:"topology"`

@@ -18,7 +18,6 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// runGoroutines runs all clients as goroutines until all are done.
 func (d *serverDriver) runGoroutines(ctx context.Context) error {
 	d.relay = workloads.NewRelay(d.Scenario.Clients)
 	clients := make([]*goroutineClient, d.Scenario.Clients)
@@ -142,7 +141,6 @@ func usedScripts(users bool) *inject.Scripts {
 	return new(inject.Scripts)
 }
 
-// scriptNames returns the names of all known scripts, by digest.
 func scriptNames() map[string]string {
 	names := catalogue.ScriptNames()
 	for _, s := range workloads.Scripts() {
@@ -161,7 +159,6 @@ type clientRecord struct {
 	uses    *clientUses
 }
 
-// newRecord returns the record of the client with an index.
 func (d *serverDriver) newRecord(index int) clientRecord {
 	name := workloads.ClientName(index)
 	r := clientRecord{d.recorder.Client(name), latency.NewRecorder(), &counts{}, &lag{}, d.warm(), &clientUses{all: d.overlaps, client: name}}

@@ -66,7 +66,6 @@ func (s *deployment) close() error {
 	return errors.Join(s.lock.Close(), s.store.Close())
 }
 
-// answers checks that a node of the lock responds.
 func (s *deployment) answers(ctx context.Context, node int) error {
 	c, err := s.lock.Dial(ctx, node)
 	if err != nil {
@@ -81,7 +80,6 @@ func (s *deployment) answers(ctx context.Context, node int) error {
 	return errors.Join(err, c.Close())
 }
 
-// describe returns the lock's nodes for the run record.
 func (s *deployment) describe(ctx context.Context) ([]results.Node, error) {
 	infos, err := s.lock.Info(ctx)
 	nodes := make([]results.Node, len(infos))
@@ -102,7 +100,6 @@ func nodeAddr(node int) string { return fmt.Sprintf("127.0.0.1:%d", firstPort+no
 
 var storeAddr = fmt.Sprintf("127.0.0.1:%d", storePort)
 
-// addrs returns the fixed addresses of the lock's nodes.
 func (s *deployment) addrs() []string {
 	address, n := nodeAddr, s.lock.Len()
 	switch s.lock.Topology() {
@@ -161,10 +158,8 @@ type network struct {
 	routes []map[int]*inject.Link // by client, by node; storeNode is the store
 }
 
-// storeNode is the node number of the guarded store's server.
 const storeNode = -1
 
-// openNetwork opens a link for every client and server.
 func (d *serverDriver) openNetwork(traffic inject.Traffic) (*network, error) {
 	n := &network{proxy: inject.NewProxy(inject.ProxyConfig{Names: d.names, Traffic: traffic, Host: d.Subject.Listen})}
 	for client := range d.Scenario.Clients {
@@ -195,7 +190,6 @@ func (d *serverDriver) dialFromClient(ctx context.Context, client, node int) (ne
 	return d.servers.lock.Dial(ctx, node)
 }
 
-// dialer returns the dial function of one client in this process.
 func (d *serverDriver) dialer(index int) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if link := d.route(index, addr); link != nil {
@@ -230,7 +224,6 @@ func (d *serverDriver) openStore() (workloads.Store, func() error) {
 	return workloads.OpenStore(workloads.Access{StoreAddr: storeAddr, Dial: d.servers.dial}, d.prefix)
 }
 
-// auditTime bounds the reading of the store after a run.
 const auditTime = 5 * time.Second
 
 // audit reads the guarded store after all clients are done. It does not stop when ctx ends, so that an interrupted run is audited too.

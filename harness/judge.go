@@ -78,7 +78,6 @@ func activity(ops []history.Operation) map[string]*stay {
 	return active
 }
 
-// latencies adds the hand-overs to what the clients recorded.
 func (d *serverDriver) latencies(ops []history.Operation) []*latency.Recorder {
 	handOvers := latency.NewRecorder()
 	latency.HandOvers(handOvers, ops)
@@ -113,7 +112,6 @@ func (d *serverDriver) measure(r *results.Result, rec *record) (set *latency.Set
 	return set
 }
 
-// load returns the requested load and the throughput.
 func (d *serverDriver) load(ops []history.Operation) results.Throughput {
 	l := results.Throughput{Clients: d.Scenario.Clients, Open: d.Scenario.Rate > 0,
 		Duration: time.Duration(max(min(d.measuredUntil(), d.ended)-d.warm(), 1)), WarmUp: time.Duration(d.warm())}
@@ -180,7 +178,6 @@ func (w *stallWatch) run() { // owned by end
 	}
 }
 
-// end stops watching and returns the longest stall.
 func (w *stallWatch) end() time.Duration {
 	close(w.quit)
 	<-w.done

@@ -94,7 +94,6 @@ func (l *Live) crew(ctx context.Context, clients int) (childProcesses, error) {
 	return crew, nil
 }
 
-// next adapts a Lead to a Sequencer.
 func (d *serverDriver) next(lead *sim.Lead) inject.Next {
 	return func(step int, held []*inject.Held, last bool) (inject.Turn, bool) {
 		s := sim.Scene{Step: step}
@@ -115,7 +114,6 @@ func (d *serverDriver) next(lead *sim.Lead) inject.Next {
 	}
 }
 
-// led returns the outcome of a run that a Sequencer led.
 func (r *record) led(c *inject.Sequencer) sim.Outcome {
 	took := time.Duration(r.ended)
 	return sim.Outcome{Recorded: r.Recorded, Windows: r.windows, Steps: c.Steps(), Virtual: took, Waited: took, Schedule: c.Schedule(), Store: r.store}

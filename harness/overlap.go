@@ -16,7 +16,6 @@ type overlaps struct {
 	keys map[string]*keyUses
 }
 
-// keyUses holds the latest ends of uses of one key.
 type keyUses struct {
 	mu                sync.Mutex // guards the fields below
 	exclusive, shared latestUses

@@ -61,7 +61,6 @@ type processClient struct {
 	last  *history.Command // whose reply it died of
 }
 
-// run starts the process and handles its messages until it ends.
 func (p *processClient) run(ctx context.Context, j job) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -123,7 +122,6 @@ func (p *processClient) watch(ctx context.Context) chan struct{} {
 	return quit
 }
 
-// receive handles a message of the process.
 func (p *processClient) receive(ctx context.Context, n message) error {
 	d := p.driver
 	switch {

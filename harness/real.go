@@ -49,7 +49,6 @@ func newServerDriver(e Experiment) *serverDriver {
 	return &serverDriver{Experiment: e, prefix: e.Prefix, recorder: history.NewRecorder(), names: scriptNames(), scripts: usedScripts(e.onUsers()), overlaps: newOverlaps(e.Variant.Kind)}
 }
 
-// deploy starts the servers.
 func (d *serverDriver) deploy(ctx context.Context) (nodes []results.Node, err error) {
 	if d.servers, err = d.startServers(ctx); err != nil {
 		return nil, err
@@ -60,7 +59,6 @@ func (d *serverDriver) deploy(ctx context.Context) (nodes []results.Node, err er
 	return nodes, nil
 }
 
-// close stops the servers.
 func (d *serverDriver) close() error {
 	if d.servers == nil {
 		return nil
@@ -134,7 +132,6 @@ func (d *serverDriver) record(recording *blocks) (rec *record, err error) {
 	return rec, nil
 }
 
-// judge checks and explains the record.
 func (d *serverDriver) judge(ctx context.Context, rec *record) (*checker.Verdict, explain.Findings, error) {
 	in := checker.Input{Header: rec.Header, Ops: history.NewSlice(rec.Ops), Commands: rec.Commands, Faults: rec.windows}
 	v, err := checker.Check(ctx, in, checker.Options{Seed: d.Seed, Store: rec.store})
@@ -170,7 +167,6 @@ func (d *serverDriver) prepare(ctx context.Context) error {
 	return err
 }
 
-// runClients runs the clients as goroutines or processes.
 func (d *serverDriver) runClients(ctx context.Context) error {
 	if d.overlaps != nil {
 		d.overlaps.slack = d.clockError

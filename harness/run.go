@@ -81,7 +81,6 @@ func Run(ctx context.Context, e Experiment) (*Outcome, error) {
 	return out, err
 }
 
-// driver returns the driver of the experiment's world.
 func (e Experiment) driver() driver {
 	if s, ok := e.Provider.(*Sim); ok {
 		return &simDriver{Experiment: e, pool: s}

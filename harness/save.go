@@ -53,7 +53,6 @@ func (e Experiment) open(ctx context.Context) (*saver, error) {
 	return s, errors.Join(s.phase(results.Started, e.Now()), s.dir.Save(results.ScenarioFile, text))
 }
 
-// environment returns the description of the machine.
 func (e Experiment) environment(ctx context.Context) results.Environment {
 	if e.Environment != nil {
 		return *e.Environment
@@ -62,7 +61,6 @@ func (e Experiment) environment(ctx context.Context) results.Environment {
 	return results.CaptureEnvironment(ctx, results.Machine{Root: os.DirFS("/"), Build: build, Dir: e.Checkout})
 }
 
-// started saves the description of the servers.
 func (s *saver) started(nodes []results.Node, now time.Time) error {
 	if s.run.Nodes = nodes; nodes == nil {
 		return nil
@@ -128,14 +126,12 @@ func (s *saver) executed(found explain.Findings) error {
 	return s.dir.SaveFunc(results.ServerFile, func(w io.Writer) error { return history.WriteServer(w, log.Source, log.Events) })
 }
 
-// failed saves why a run ended early.
 func (s *saver) failed(cause error, now time.Time) error {
 	s.run.Failure = cause.Error()
 	s.logf(now, "failed: %s", cause)
 	return s.phase(s.run.Phase, now)
 }
 
-// phase saves the phase that the run has reached.
 func (s *saver) phase(p results.Phase, now time.Time) error {
 	s.run.Phase, s.run.Duration = p, now.Sub(s.run.Start)
 	if s.dir == nil {

@@ -39,7 +39,6 @@ const enoughCommands = 4000
 // poll at fixed intervals would meet at the same instants in every schedule.
 const messageDelay = 2 * time.Millisecond
 
-// defaultSchedules is the default number of schedules of an experiment.
 const defaultSchedules = 10
 
 var _ servers.Provider = (*Sim)(nil)
@@ -90,7 +89,6 @@ func (s *Sim) bring(one *sim.Simulator) {
 	s.idle = append(s.idle, one)
 }
 
-// simDriver runs an experiment in the simulator, schedule by schedule.
 type simDriver struct {
 	Experiment
 	pool  *Sim
@@ -106,7 +104,6 @@ func (d *simDriver) deploy(context.Context) ([]results.Node, error) {
 	return nil, nil
 }
 
-// close returns the simulator.
 func (d *simDriver) close() error {
 	d.pool.bring(d.one)
 	return nil
@@ -131,7 +128,6 @@ func (d *simDriver) drive(ctx context.Context, _ *saver) (*record, error) {
 	return d.total.record(), nil
 }
 
-// scheduled is one simulated schedule and its verdict.
 type scheduled struct {
 	sim.Outcome
 	verdict *checker.Verdict
@@ -185,7 +181,6 @@ func (d *simDriver) measure(r *results.Result, _ *record) *latency.Set {
 	return nil
 }
 
-// program returns the experiment as a program of the simulator.
 func (d *simDriver) program(seed uint64) sim.Program {
 	w, _ := workloads.Find(d.Scenario.Workload)
 	return sim.Program{
@@ -196,7 +191,6 @@ func (d *simDriver) program(seed uint64) sim.Program {
 	}
 }
 
-// tally sums up schedules.
 type tally struct {
 	runs      int
 	commands  int

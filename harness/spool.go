@@ -140,7 +140,6 @@ func (b *blocks) recorded() (history.Recorded, error) {
 	return history.ReadRecording(io.MultiReader(file, &b.rest), b.file.Name())
 }
 
-// progress returns the progress of the run.
 func (d *serverDriver) progress() Progress {
 	p := Progress{Phase: "clients", Elapsed: time.Duration(d.timeline()),
 		Total: time.Duration(d.warm() + d.length()), Expected: int64(d.Scenario.Ops * d.Scenario.Clients)}
@@ -164,7 +163,6 @@ func (d *serverDriver) progress() Progress {
 	return p
 }
 
-// header returns the history's header.
 func (d *serverDriver) header() history.Header {
 	h := d.Variant.Header(int64(d.lease()))
 	h.Permits, h.ClockError, h.Epoch = max(d.Scenario.Permits, 1), d.clockError, d.base.wall()

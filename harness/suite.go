@@ -55,7 +55,6 @@ func Suite(ctx context.Context, cfg SuiteConfig) (results.Suite, error) {
 	return out, ctx.Err()
 }
 
-// pair is a cell to run.
 type pair struct {
 	variant  impls.Variant
 	scenario scenarios.Scenario
@@ -94,7 +93,6 @@ func (cfg SuiteConfig) sharded(pairs []pair) (out []pair, _ *results.Shard) {
 	return out, &shard
 }
 
-// suite is a Suite under way.
 type suite struct {
 	cfg   SuiteConfig
 	pairs []pair
@@ -158,7 +156,6 @@ func (s *suite) unclear(ctx context.Context, i int) bool {
 	return (c.Verdict == checker.Inconclusive || missed) && (c.Observed != results.NothingObserved || s.portTaken[i]) && !closed(s.cfg.Stop) && ctx.Err() == nil
 }
 
-// cell runs the i-th cell.
 func (s *suite) cell(ctx context.Context, i int) (c results.Cell) {
 	p, start := s.pairs[i], s.cfg.Now()
 	defer func() { c.Planted, c.Duration = p.variant.Planted != nil, s.cfg.Now().Sub(start) }()

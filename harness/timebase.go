@@ -13,5 +13,4 @@ func newTimebase() timebase { return timebase{start: time.Now()} }
 // wall returns the wall-clock time of the base, in nanoseconds since 1970.
 func (b timebase) wall() int64 { return b.start.UnixNano() - b.ahead }
 
-// now returns nanoseconds since the base.
 func (b timebase) now() int64 { return b.ahead + int64(time.Since(b.start)) }

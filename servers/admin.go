@@ -15,7 +15,6 @@ import (
 // adminTimeout bounds one administrative command. A cluster's node writes its configuration to disk first, which takes seconds if the disk is busy.
 const adminTimeout = 20 * time.Second
 
-// dialer opens a connection to one server.
 type dialer func(ctx context.Context) (net.Conn, error)
 
 // newAdmin opens the harness's client of a server: one connection, no retries. The caller closes it.
@@ -55,7 +54,6 @@ func Admin(ctx context.Context, d Deployment, node int) (*redis.Client, error) {
 	return newAdmin(ctx, to(d, node))
 }
 
-// do sends one command and waits for its reply.
 func do(ctx context.Context, dial dialer, words ...any) (any, error) {
 	a, err := newAdmin(ctx, dial)
 	if err != nil {
@@ -69,7 +67,6 @@ func do(ctx context.Context, dial dialer, words ...any) (any, error) {
 	return reply, nil
 }
 
-// infoFields reads the name:value lines of INFO.
 func infoFields(ctx context.Context, dial dialer, section string) (map[string]string, error) {
 	reply, err := do(ctx, dial, "INFO", section)
 	if err != nil {
@@ -92,7 +89,6 @@ func infoLines(text string) map[string]string {
 // recordedSettings are the server settings in the run record.
 var recordedSettings = [...]string{"save", "appendonly", "appendfsync", "maxmemory", "maxmemory-policy"}
 
-// describe reads a server's version and settings.
 func describe(ctx context.Context, dial dialer, into *NodeInfo) error {
 	a, err := newAdmin(ctx, dial)
 	if err != nil {

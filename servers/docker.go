@@ -68,7 +68,6 @@ func (d *Docker) Available(ctx context.Context) error {
 	return e.needImage(ctx, d.options.Image)
 }
 
-// found describes the engine and the image.
 func (d *Docker) found(ctx context.Context) (string, error) {
 	e, err := newEngine(ctx)
 	if err != nil {

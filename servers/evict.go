@@ -52,7 +52,6 @@ func (f *fleet) EvictKeys(ctx context.Context, i int, keys ...string) ([]Evictio
 	return evictor{conn}.evict(ctx, listener, keys)
 }
 
-// evictor fills a server's memory.
 type evictor struct{ *redis.Conn }
 
 // What an evictor listens to.
@@ -105,7 +104,6 @@ func evictions(messages *redis.PubSub) (all []Eviction) {
 	return all
 }
 
-// memory is a server's memory use and settings.
 type memory struct {
 	used     int64 // bytes
 	limit    int64 // maxmemory, bytes; 0 = none
@@ -135,7 +133,6 @@ func (e evictor) memory(ctx context.Context) (memory, error) {
 	return m, err
 }
 
-// limit sets the server's memory limit and eviction policy.
 func (e evictor) limit(ctx context.Context, bytes int64, policy string) error {
 	return errors.Join(e.set(ctx, "maxmemory-policy", policy), e.set(ctx, "maxmemory", strconv.FormatInt(bytes, 10)))
 }

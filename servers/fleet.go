@@ -43,7 +43,6 @@ func launch[M machine](ctx context.Context, spec Spec, workspace io.Closer, mach
 	return f, nil
 }
 
-// each calls do for all nodes concurrently and waits.
 func (f *fleet) each(do func(*node) error) error {
 	errs := make([]error, len(f.nodes))
 	var all sync.WaitGroup
@@ -58,7 +57,6 @@ func (f *fleet) each(do func(*node) error) error {
 	return errors.Join(errs...)
 }
 
-// form forms the topology out of running servers.
 func (f *fleet) form(ctx context.Context) error {
 	switch f.spec.Topology {
 	case impls.Replicated:
@@ -83,7 +81,6 @@ func (f *fleet) byRole(i int) (*node, error) {
 	return f.byNumber(i)
 }
 
-// byNumber returns machine i.
 func (f *fleet) byNumber(i int) (*node, error) {
 	if err := inRange(i, len(f.nodes)); err != nil {
 		return nil, err

@@ -15,10 +15,8 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// scanCount is the COUNT of SCAN.
 const scanCount = 1000
 
-// scanKeys returns the keys of a server under a prefix.
 func scanKeys(ctx context.Context, dial dialer, prefix string) ([]string, error) {
 	a, err := newAdmin(ctx, dial)
 	if err != nil {
@@ -74,7 +72,6 @@ func (n *named) all() []string {
 	return slices.Sorted(maps.Keys(n.keys))
 }
 
-// present returns which of the keys the server has.
 func present(ctx context.Context, dial dialer, keys []string) ([]string, error) {
 	found := make([]*redis.IntCmd, len(keys))
 	err := eachKey(ctx, dial, keys, func(p redis.Pipeliner, i int) { found[i] = p.Exists(ctx, keys[i]) })
@@ -100,7 +97,6 @@ func flushScripts(ctx context.Context, dial dialer) error {
 	return err
 }
 
-// keyBatch is the number of commands per round trip.
 const keyBatch = 500
 
 // eachKey sends a command per key over one connection. The error names the first key whose command failed.

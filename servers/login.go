@@ -42,7 +42,6 @@ func (t target) connect(ctx context.Context) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", t.addr)
 }
 
-// enter sends AUTH and SELECT if the URL requires them.
 func (t target) enter(conn net.Conn) error {
 	if user, password := t.login(); password != "" {
 		words := []string{"AUTH", password}
@@ -75,7 +74,6 @@ func exchange(conn net.Conn, words ...string) error {
 	return nil
 }
 
-// readLine reads a line byte by byte.
 func readLine(conn net.Conn) (string, error) {
 	var line []byte
 	for one := make([]byte, 1); len(line) < maxReplyLine; line = append(line, one[0]) {

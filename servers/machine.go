@@ -28,7 +28,6 @@ type machine interface {
 	clockPath() string               // the file of its shifted clock; "" without one
 }
 
-// state is the state of a node.
 type state string
 
 const (
@@ -58,7 +57,6 @@ func (n *node) dial(ctx context.Context) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", addr)
 }
 
-// do sends one command to the node and returns its reply.
 func (n *node) do(ctx context.Context, words ...any) (any, error) {
 	reply, err := do(ctx, n.dial, words...)
 	if err != nil {
@@ -73,7 +71,6 @@ func (n *node) isRunning() bool {
 	return n.state == running
 }
 
-// up starts the machine and waits until it answers.
 func (n *node) up(ctx context.Context) error {
 	if err := n.start(ctx); err != nil {
 		return fmt.Errorf("start %s: %w", n.name, err)

@@ -15,7 +15,6 @@ type Miniredis struct{}
 
 var _ surveyor = Miniredis{}
 
-// miniFaults refuses server faults.
 func miniFaults() refuser { return refuser{"miniredis is not Redis; use a redis-server or Docker"} }
 
 const miniredisVersion = "miniredis (not Redis)"
@@ -57,7 +56,6 @@ func (Miniredis) Start(_ context.Context, spec Spec) (Deployment, error) {
 	return d, nil
 }
 
-// minis is a set of miniredis servers.
 type minis struct {
 	refuser
 	spec  Spec
@@ -108,7 +106,6 @@ func (d *minis) Close() error {
 	return nil
 }
 
-// to returns a dialer for one node.
 func to(d Deployment, i int) dialer {
 	return func(ctx context.Context) (net.Conn, error) { return d.Dial(ctx, i) }
 }

@@ -43,7 +43,6 @@ func (p *Process) Available(context.Context) error {
 	return err
 }
 
-// binary returns the path of the server.
 func (p *Process) binary() (string, error) {
 	path, err := exec.LookPath(p.options.Binary)
 	if err != nil {
@@ -113,7 +112,6 @@ func (p *Process) start(ctx context.Context, spec Spec, binary string) (Deployme
 	return launch(ctx, spec, workspace, machines)
 }
 
-// newProcessMachine prepares one server.
 func newProcessMachine(spec Spec, workspace *workspace, binary string, i int) (*processMachine, error) {
 	dir, err := workspace.subdir(fmt.Sprintf("node-%d", i))
 	if err != nil {

@@ -97,7 +97,6 @@ func (n *node) confirmed(ctx context.Context) (bool, error) {
 	return replicas >= 1, nil
 }
 
-// detach makes a server a primary and waits until it is one.
 func (n *node) detach(ctx context.Context) error {
 	if _, err := n.do(ctx, "REPLICAOF", "NO", "ONE"); err != nil {
 		return err

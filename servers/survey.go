@@ -42,7 +42,6 @@ type surveyor interface {
 	ability(ctx context.Context, name string) error
 }
 
-// describer is a provider that describes itself in a sentence.
 type describer interface{ Describe() string }
 
 // Abilities returns the abilities in the order of Survey's result.
@@ -97,7 +96,6 @@ func capability(p Provider, name, detail string, err error) Capability {
 	return c
 }
 
-// isClock reports whether an ability needs the clock shim.
 func isClock(name string) bool { return name == canJumpClock || name == canDriftClock }
 
 // only refuses every ability except able.

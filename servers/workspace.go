@@ -74,7 +74,6 @@ func (e *workspace) startReaper(env []string) error {
 	return nil
 }
 
-// subdir makes a subdirectory.
 func (e *workspace) subdir(name string) (string, error) {
 	dir := filepath.Join(e.dir, name)
 	// A container's redis has another user id.

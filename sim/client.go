@@ -52,7 +52,6 @@ type client struct {
 	order                 uint64 // hash of which operations of others had returned when its own were called
 }
 
-// access returns the client's access to the world.
 func (c *client) access() workloads.Access {
 	w := c.world
 	return workloads.Access{
@@ -197,7 +196,6 @@ func (w *world) retryDials() {
 	w.dials = nil
 }
 
-// forgetDial forgets a dial that waits no more.
 func (w *world) forgetDial(turn <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -364,7 +362,6 @@ func (t *tokens) name(word string) string {
 	return name
 }
 
-// restore replaces the names in a reply by their words.
 func (t *tokens) restore(reply []byte) []byte {
 	text := string(reply)
 	for name, word := range t.words {

@@ -186,7 +186,6 @@ func (n *node) alone(args []string) []byte {
 	return append([]byte(nil), h.buf.Bytes()...)
 }
 
-// transaction is what a connection has queued since MULTI.
 type transaction struct {
 	queued [][]string
 	failed bool // a command was refused when it was queued
@@ -371,7 +370,6 @@ func (w *world) park(q *request, d time.Duration, answer func(force bool) ([]byt
 	return nil, false
 }
 
-// unpark answers a parked request if it can be answered.
 func (w *world) unpark(q *request, force bool) {
 	b, ok := q.answer(force)
 	if !ok {
@@ -447,7 +445,6 @@ func (n *node) argumentError(name string, args []string) string {
 	return ""
 }
 
-// counterError is argumentError for commands that add to a whole number.
 func (n *node) counterError(name string, args []string) string {
 	if name == "HINCRBY" {
 		switch value := n.redis.HGet(args[1], args[2]); {
@@ -467,7 +464,6 @@ func (n *node) counterError(name string, args []string) string {
 	return ""
 }
 
-// getexError is argumentError for GETEX.
 func (n *node) getexError(args []string) string {
 	if kind := n.redis.DB(0).Type(args[1]); kind != "" && kind != "string" { // miniredis sets the lease all the same
 		if r, _ := resp.ParseReply(n.alone(slices.Concat([]string{"GETEX", missing}, args[2:]))); r.IsError() {
@@ -490,10 +486,8 @@ const missing = "\x00"
 // msgWrongType is the error for a key of another type.
 const msgWrongType = "WRONGTYPE Operation against a key holding the wrong kind of value"
 
-// longestText is the greatest length of a value.
 const longestText = 512 << 20
 
-// twice reports whether an option is among words more than once.
 func twice(words []string, option string) bool {
 	first := slices.IndexFunc(words, func(word string) bool { return strings.EqualFold(word, option) })
 	return first >= 0 && hasWord(words[first+1:], option)
@@ -629,7 +623,6 @@ func (n *node) checkScores(args []string) {
 	}
 }
 
-// setError is argumentError for the options of SET.
 func (n *node) setError(options []string) string {
 	given := map[string]bool{} // an option may be there twice, but not two of a kind
 	for i, word := range options {

@@ -115,7 +115,6 @@ func (e *exhaust) mine() bool {
 	return int(h>>8%uint64(e.parts)) == e.part
 }
 
-// prefix returns the path of the current schedule.
 func (e *exhaust) prefix() []int {
 	taken := make([]int, len(e.path))
 	for i, b := range e.path {
@@ -322,7 +321,6 @@ func (w *world) perform(cn *conn, args []string) (reply []byte) {
 	return reply
 }
 
-// takes runs a blocking command at a connection's node once there is data.
 func (w *world) takes(q *request, args []string) (reply []byte, ok bool) {
 	w.watching(q.conn, args, func() []byte {
 		reply, ok = q.conn.server.take(q.conn.session, args)
@@ -354,7 +352,6 @@ func instant(t time.Time) uint64 {
 	return uint64(t.UnixNano())
 }
 
-// bits packs booleans.
 func bits(all ...bool) (b uint64) {
 	for _, is := range all {
 		b = b<<1 | uint64(boolInt(is))

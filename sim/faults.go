@@ -15,7 +15,6 @@ import (
 // The methods of faults.World. A Director calls them while the driver runs.
 var _ faults.World = (*world)(nil)
 
-// newDirector returns the Director of the program's faults.
 func (w *world) newDirector() *faults.Director {
 	p := w.program
 	plan := faults.NewPlan(p.Faults, p.Config.Lease, p.Variant.Traits.NilGrants)
@@ -110,7 +109,6 @@ func (w *world) CancelClient(_ context.Context, client int) error {
 	return nil
 }
 
-// asks reports whether the client has an acquire under way.
 func (c *client) asks() bool {
 	return slices.ContainsFunc(c.open, func(op history.Operation) bool { return op.Op == history.Acquire })
 }
@@ -238,13 +236,11 @@ func (w *world) forbids(q *request) bool {
 	return w.noSubscribers > 0 && (q.name == "SUBSCRIBE" || q.name == "PSUBSCRIBE" || q.name == "SSUBSCRIBE")
 }
 
-// cutConn breaks a connection.
 func (w *world) cutConn(cn *conn) {
 	cn.requests = nil
 	cn.fail(errCut)
 }
 
-// onMessage is a request or a reply on its way.
 type onMessage struct {
 	*conn
 	kept *bool
@@ -285,7 +281,6 @@ func (m onMessage) Hold() func() {
 	return func() { *m.kept = false }
 }
 
-// lose drops a request, and its connection.
 func (w *world) lose(q *request) {
 	w.noteRequest(q, true)
 	w.cutConn(q.conn)
@@ -301,12 +296,10 @@ func (cn *conn) target() int {
 
 // Calls of the Director during a run.
 
-// watches reports whether a fault is placed at a moment of a client.
 func (w *world) watches(c *client, m history.Moment) bool {
 	return w.director.Plan().Watches(faults.Event{Kind: faults.Moment, Client: c.index + 1, Moment: m})
 }
 
-// moment applies the faults placed at a moment of a client.
 func (w *world) moment(c *client, m history.Moment) {
 	w.director.Event(context.Background(), faults.Event{Kind: faults.Moment, Client: c.index + 1, Moment: m}, nil)
 }
@@ -355,10 +348,8 @@ func (w *world) onReply(r *reply) (lost bool) {
 // Nodes returns the number of the lock's nodes.
 func (w *world) Nodes() int { return len(w.lockNodes()) }
 
-// lockNodes returns the lock's nodes, without the guarded store's.
 func (w *world) lockNodes() []*node { return w.nodes[:w.storeIndex()] }
 
-// up returns a node, or an error if it is down.
 func (w *world) up(node int) (*node, error) {
 	n := w.nodes[node]
 	if n.down {

@@ -16,7 +16,6 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// broken is one property that a schedule violated, and the cause.
 type broken struct {
 	Property verdicts.Property `json:"property"`
 	Cause    verdicts.Cause    `json:"cause"`
@@ -84,7 +83,6 @@ func first(names []string) string {
 	return names[0]
 }
 
-// hinders reports whether a fault keeps a client from getting the lock.
 func hinders(w history.Window, client string) bool {
 	kind, _ := faults.FindKind(w.Fault)
 	return (w.Client == client || w.Client == "") && kind.Hinders
@@ -204,7 +202,6 @@ func (x *explainer) renewed(out Outcome, p Program) (found []history.Command, er
 	return found, nil
 }
 
-// ranAt reports whether a node may have executed a command at an instant.
 func ranAt(c history.Command, at int64) bool {
 	return c.Ran == at || c.Ran == 0 && c.Sent <= at && at <= c.Replied
 }
@@ -282,7 +279,6 @@ func (x *explainer) livenessFindings(out Outcome, p Program) (all []broken, err 
 // stuckMargin is how long, in leases, the last fault of a client must have ended before the end of the schedule for the client to count as stuck.
 const stuckMargin = 10
 
-// clientStuck judges a client that had not ended at the horizon.
 func clientStuck(out Outcome, p Program, name string) (broken, bool) {
 	since := int64(out.Virtual) - stuckMargin*int64(p.Config.Lease)
 	if slices.ContainsFunc(out.Windows, func(w history.Window) bool { return hinders(w, name) && (w.End == 0 || w.End > since) }) {
@@ -366,7 +362,6 @@ func (x *explainer) explain(v *checker.Verdict, rec explain.Record) (found expla
 	return found, nil
 }
 
-// start starts the node, if it does not run.
 func (x *explainer) start() (err error) {
 	if x.server == nil {
 		x.server, err = NewServer()
@@ -380,7 +375,6 @@ func (x *explainer) close() {
 	}
 }
 
-// storyLine is one line of a story before lines are joined.
 type storyLine struct {
 	at    int64
 	text  string
@@ -440,7 +434,6 @@ func windowLines(w history.Window) []storyLine {
 	return []storyLine{begin, {at: w.End, text: strings.TrimSpace(who+" "+w.Fault) + " is over"}}
 }
 
-// joined merges equal neighbours into one line.
 func joined(lines []storyLine) []storyLine {
 	var out []storyLine
 	for _, l := range lines {

@@ -54,7 +54,6 @@ func newLuaHost(n *node) *luaHost {
 // scratch returns a writer to the buffer for replies that go to no connection.
 func (h *luaHost) scratch() *bufio.Writer { return bufio.NewWriter(&h.buf) }
 
-// open creates a new state.
 func (h *luaHost) open() {
 	l := lua.NewState(lua.Options{SkipOpenLibs: true})
 	libs := []struct {
@@ -149,7 +148,6 @@ func (h *luaHost) compile(sha, source string) (*lua.LFunction, error) {
 	return f, nil
 }
 
-// run calls a compiled script and writes its reply.
 func (h *luaHost) run(out *server.Peer, sha string, f *lua.LFunction, keys, argv []string) {
 	l := h.state
 	h.globals.RawSetString("KEYS", stringTable(l, keys))
@@ -312,7 +310,6 @@ func (n *node) runScript(s *session, sha, source string, args []string) {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// script implements SCRIPT LOAD, EXISTS and FLUSH.
 func (n *node) script(s *session, args []string) {
 	switch sub := strings.ToUpper(args[0]); {
 	case sub == "LOAD":
@@ -355,7 +352,6 @@ func (r *luaRandom) next() int64 {
 	return int64(r.x >> 17 & math.MaxInt32)
 }
 
-// open replaces math.random and math.randomseed.
 func (r *luaRandom) open(l *lua.LState) {
 	table, ok := l.GetGlobal("math").(*lua.LTable)
 	if !ok {
@@ -385,7 +381,6 @@ func (r *luaRandom) open(l *lua.LState) {
 	}))
 }
 
-// luaReply is the unread part of the reply to a command that a script called.
 type luaReply struct{ rest []byte }
 
 // value reads one RESP2 reply as redis.call returns it: nil is false, a status is a table with ok, an error a table with err.
@@ -534,7 +529,6 @@ func asNumber(v lua.LValue) lua.LValue {
 // textFunction is a global that scripts cannot name: it applies asText to its argument.
 const textFunction = "\x00text"
 
-// numberFunction is another, which applies asNumber.
 const numberFunction = "\x00number"
 
 // asInC changes a parsed script where gopher-lua would convert between numbers and text in its own way: it writes number literals as decimal ones, and

@@ -18,7 +18,6 @@ type World interface {
 	Run(ctx context.Context, p Program, lead *Lead) (Outcome, error)
 }
 
-// worldRunner adapts a World to a search.
 type worldRunner struct {
 	ctx   context.Context // of the search
 	world World
@@ -116,7 +115,6 @@ type LiveClient struct {
 	Acquiring bool // it has an acquire under way
 }
 
-// move is the choice of a Lead.
 type move struct {
 	Held  int           // index in the scene of the message that passes or that the fault affects; -1: none
 	Fault faults.Spec   // the fault that is injected; without a name: none
@@ -181,7 +179,6 @@ func (f *follow) misses(step int, options []option) bool {
 	return !slices.ContainsFunc(options, func(o option) bool { return o.event().name() == f.choices[i].Do })
 }
 
-// sceneView is a strategy's view of a scene.
 type sceneView struct {
 	*Lead
 	scene   Scene
@@ -191,7 +188,6 @@ type sceneView struct {
 
 var _ view = (*sceneView)(nil)
 
-// faults lists the faults that may be injected now.
 func (v *sceneView) faults() (out []option) {
 	v.specs = map[*placeableFault]move{}
 	if v.placed >= v.bounds.MaxFaults {

@@ -55,10 +55,8 @@ type Program struct {
 // PollsPerLease is the default number of polls per lease.
 const PollsPerLease = 5
 
-// maxClients is the greatest number of clients of a program.
 const maxClients = 64
 
-// withDefaults fills in the defaults.
 func (p Program) withDefaults() Program {
 	p.Clients = cmp.Or(p.Clients, 2)
 	p.Topology = cmp.Or(p.Topology, p.Variant.Topology, impls.Standalone)
@@ -83,13 +81,11 @@ type Catalogue interface {
 	ScriptNames() map[string]string // by SHA-1 digest
 }
 
-// empty is a Catalogue without entries.
 type empty struct{}
 
 func (empty) Find(string) (impls.Variant, bool) { return impls.Variant{}, false }
 func (empty) ScriptNames() map[string]string    { return map[string]string{} }
 
-// resolve finds the variant and the workload by their names.
 func (p Program) resolve(known Catalogue) (Program, error) {
 	if p.Variant.New == nil {
 		v, ok := known.Find(p.Lock)
@@ -109,7 +105,6 @@ func (p Program) resolve(known Catalogue) (Program, error) {
 	return p.withDefaults(), p.check()
 }
 
-// check returns an error for an invalid program.
 func (p Program) check() error {
 	switch {
 	case p.Variant.New == nil:
@@ -229,7 +224,6 @@ func (h *host) nodesFor(n int) ([]*node, error) {
 	return h.nodes[:n], nil
 }
 
-// run runs one schedule of a program.
 func (h *host) run(p Program, s chooser, b Bounds, keepTrace bool) (out Outcome, err error) {
 	p, err = p.resolve(h.known)
 	if err != nil {
@@ -306,7 +300,6 @@ func (w *world) begin() {
 	}
 }
 
-// lastRound stops clients from beginning another round.
 func (w *world) lastRound() {
 	select {
 	case <-w.stop:
@@ -315,7 +308,6 @@ func (w *world) lastRound() {
 	}
 }
 
-// usualOps is the usual number of operations of a client in a short schedule.
 const usualOps = 16
 
 // runGuarded runs a client and turns a panic of its goroutine into an outcome.
@@ -385,7 +377,6 @@ func (c *client) closeRecord(why string) {
 	c.recordClosed = true
 }
 
-// abort makes a stuck client end.
 func (c *client) abort() {
 	c.closeRecord("")
 	c.die()
@@ -397,7 +388,6 @@ func (c *client) abort() {
 	c.moments = nil
 }
 
-// outcome collects the results of the world.
 func (w *world) outcome() Outcome {
 	p, out := w.program, w.out
 	out.Header, out.Scripts, out.Windows = p.Variant.Header(int64(p.Config.Lease)), w.sources, w.director.Windows()
@@ -439,7 +429,6 @@ func (w *world) commands() []history.Command {
 	return all
 }
 
-// audit reads the guarded store at the end.
 func (w *world) audit() map[string]checker.StoreEnds {
 	ends := map[string]checker.StoreEnds{}
 	for key, initial := range w.program.Workload.Guarded(w.program.Config) {
@@ -578,7 +567,6 @@ func ofLock(frames []string) bool {
 		!strings.Contains(maker, "/sim.(*world).") && !strings.Contains(maker, "/sim.(*conn).") && !strings.Contains(maker, "/sim.(*client).")
 }
 
-// standstillReport describes a bubble that has not ended.
 type standstillReport struct {
 	where string // what its goroutines do; those that keep it from settling come first
 	stuck bool   // no goroutine can go on: all wait, and at least one for a mutex
@@ -588,7 +576,6 @@ type standstillReport struct {
 	shared bool // a goroutine of any client does: those of one process may share a mutex
 }
 
-// lookAtBubble examines the goroutines of a bubble.
 func lookAtBubble(stacks, bubble string) standstillReport {
 	s := standstillReport{stuck: true}
 	var restless, waiting []string
@@ -622,7 +609,6 @@ func lookAtBubble(stacks, bubble string) standstillReport {
 // dump is goroutines in the order of the runtime.
 type dump []upstream.Goroutine
 
-// waitsOutside reports whether a goroutine waits for the network or for time.
 func waitsOutside(g upstream.Goroutine) bool {
 	return strings.Contains(g.Frames, "sim.(*conn).") || g.In("sim.(*client).dial") || g.In("sim.(*client).Sleep") || g.In("time.Sleep")
 }

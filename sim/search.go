@@ -21,14 +21,12 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// finding is a schedule with a violation.
 type finding struct {
 	Schedule int    `json:"schedule"`
 	Broken   broken `json:"broken"`
 	Tape     Tape   `json:"tape"`
 }
 
-// progress is the progress of a search.
 type progress struct {
 	Schedules    int            `json:"schedules"`
 	Steps        int            `json:"steps"`
@@ -182,7 +180,6 @@ func (s *search) count(out Outcome) {
 	}
 }
 
-// note counts the violations of a schedule and reports the first finding.
 func (s *search) note(ctx context.Context, n int, c schedule, out Outcome, all []broken) (done bool, err error) {
 	seen := map[string]bool{}
 	for _, b := range all {
@@ -225,10 +222,8 @@ func strongest(all []broken, only func(broken) bool) int {
 	return slices.IndexFunc(all, only)
 }
 
-// maxFindings is how many findings a search reports; it counts the others.
 const maxFindings = 20
 
-// newTape returns the tape of a schedule.
 func newTape(c schedule, out Outcome, b broken) Tape {
 	return Tape{
 		Schema: tapeSchema, Program: c.program, Bounds: c.bounds, Commands: out.commandNames(), Choices: out.choices(), Hash: hashText(out.Hash),
@@ -246,7 +241,6 @@ const (
 	Mixed      = "mixed"             // random and PCT alternately
 )
 
-// searchJob is a search, or a worker's part of one.
 type searchJob struct {
 	Program   Program  `json:"program"`
 	Bounds    Bounds   `json:"bounds"`
@@ -262,7 +256,6 @@ type searchJob struct {
 	Seek      []string `json:"seek,omitempty"`   // the only findings: "property" or "property/cause"
 }
 
-// seeks reports whether a violation is a finding of the job.
 func (j searchJob) seeks(b broken) bool {
 	if b.Excepted {
 		return false
@@ -347,7 +340,6 @@ func drawPacing(p Program, r *rand.Rand) Program {
 	return p
 }
 
-// standingFault returns a standing fault, with drawn parameters.
 func standingFault(fault string, p Program, r *rand.Rand) faults.Spec {
 	s := faults.Spec{Fault: fault, Client: 1 + r.IntN(p.Clients)}
 	switch fault {
@@ -490,7 +482,6 @@ func (e *exploration) search(ctx context.Context, do func(ctx context.Context, w
 	return e.result()
 }
 
-// exploration is a search under way.
 type exploration struct {
 	cfg     ExploreConfig
 	job     searchJob
@@ -623,7 +614,6 @@ func (e *exploration) found(f finding) {
 	e.stopBehindFirst()
 }
 
-// record records a worker's progress.
 func (e *exploration) record(part int, p progress) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -659,7 +649,6 @@ func (e *exploration) sum() progress {
 	return all
 }
 
-// result returns the result of the search.
 func (e *exploration) result() (ExploreResult, error) {
 	sum := e.sum()
 	r := ExploreResult{Exploration: explored.Exploration{

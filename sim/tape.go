@@ -19,7 +19,6 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// tapeSchema is the schema name of a tape file.
 const tapeSchema = "lockbench/tape/v2"
 
 // tapeSchemaV1 names choices by their positions, which change when a client sends one more command.
@@ -42,7 +41,6 @@ type Tape struct {
 	Steps    []string          `json:"steps,omitempty"` // the story, for people
 }
 
-// key returns "property/cause" of the violation.
 func (t Tape) key() string { return broken{Property: t.Property, Cause: t.Cause}.key() }
 
 // ReadTape reads a tape from JSON.
@@ -114,7 +112,6 @@ func (o Outcome) commandNames() (names []string) {
 	return names
 }
 
-// choices returns the choices of the schedule's tape.
 func (o Outcome) choices() []Choice {
 	all := make([]Choice, len(o.tape))
 	for i, d := range o.tape {
@@ -159,7 +156,6 @@ func (f *follow) choose(m moves) option {
 	return usual
 }
 
-// find returns the option that was chosen.
 func (c Choice) find(m moves) (option, bool) {
 	if c.Do == "wait" {
 		return option{kind: waitForTime}, m.wait
@@ -324,7 +320,6 @@ const (
 	hashPrime = 1099511628211
 )
 
-// mix adds a number to a hash.
 func mix(h, v uint64) uint64 {
 	for range 8 {
 		h = (h ^ (v & 0xff)) * hashPrime
@@ -350,7 +345,6 @@ func (t *trace) event(now time.Duration, kind optionKind, number uint64, content
 	}
 }
 
-// op adds an operation that a client recorded.
 func (t *trace) op(op history.Operation) {
 	t.hash = mix(mix(mix(t.hash, uint64(op.Call)), uint64(op.Return)), uint64(op.Op)<<8|uint64(op.Outcome))
 	t.hash = mixText(mixText(t.hash, op.Token), op.Err)
@@ -363,7 +357,6 @@ func (t *trace) op(op history.Operation) {
 // storeNode is the node number of the guarded store, which is not one of the lock's nodes.
 const storeNode = -1
 
-// commandOf returns the record of a request.
 func commandOf(q *request) history.Command {
 	w, args := q.conn.world, q.args[1:]
 	c := history.Command{Client: q.conn.client.name, Node: q.conn.target(), Sent: q.sent, Name: q.name, Cut: len(args) > history.MaxArgs}
@@ -390,7 +383,6 @@ func replyText(b []byte) string {
 	return r.Line(history.MaxReply)
 }
 
-// hashArgs returns a hash of a request.
 func hashArgs(args []string) uint64 {
 	h := uint64(hashStart)
 	for _, a := range args {
@@ -442,7 +434,6 @@ func (h *shrinker) program() error {
 	return nil
 }
 
-// smaller lists programs smaller than the best, the smallest first.
 func (h *shrinker) smaller() []Program {
 	var out []Program
 	best := h.best.Program

@@ -26,7 +26,6 @@ type shard struct {
 	index int
 }
 
-// join forms a cluster of nodes.
 func join(nodes []*node) {
 	for i, n := range nodes {
 		n.shard = &shard{nodes, i}
@@ -38,7 +37,6 @@ func (s *shard) slots(index int) (first, last int) {
 	return index * impls.Slots / len(s.nodes), (index+1)*impls.Slots/len(s.nodes) - 1
 }
 
-// owner returns the node to which a slot belongs.
 func (s *shard) owner(slot int) int {
 	for i := range s.nodes {
 		if _, last := s.slots(i); slot <= last {
@@ -120,7 +118,6 @@ type replication struct {
 	cut     bool // a failover is under way: the replica receives nothing more
 }
 
-// update is the state after a write.
 type update struct {
 	dataset
 	write int
@@ -145,7 +142,6 @@ func (w *world) replicates() bool {
 	return !replica.down && !replica.paused
 }
 
-// replicateOne applies the oldest update to the replica.
 func (w *world) replicateOne() {
 	r := &w.replication
 	u := takeFirst(&r.stream)

@@ -100,10 +100,8 @@ type timer struct {
 	do func()
 }
 
-// storeIndex is the index of the node that keeps the guarded store.
 func (w *world) storeIndex() int { return len(w.nodes) - 1 }
 
-// serverAt returns the node to which an address leads now.
 func (w *world) serverAt(address int) *node {
 	if address == 0 && w.program.Topology == impls.Replicated {
 		return w.nodes[w.primary]
@@ -239,7 +237,6 @@ func (c *client) endSleep(end time.Time) {
 	c.world.sleeps = slices.Delete(c.world.sleeps, i, i+1)
 }
 
-// wakeDriver wakes the driver.
 func (w *world) wakeDriver() {
 	select {
 	case w.activity <- struct{}{}:
@@ -259,7 +256,6 @@ func (w *world) addConn(cn *conn) {
 	w.conns = slices.Insert(w.conns, i, cn)
 }
 
-// enqueue makes a request an event.
 func (w *world) enqueue(q *request) {
 	c := q.conn.client
 	c.sent++
@@ -384,7 +380,6 @@ func (w *world) choose(options []option) option {
 // traceHash returns the hash of the trace, never 0.
 func (w *world) traceHash() uint64 { return w.trace.hash | 1 }
 
-// over reports whether all clients are done.
 func (w *world) over() bool {
 	for _, c := range w.clients {
 		if !c.done {
@@ -457,14 +452,12 @@ func (w *world) catchUp() bool {
 	return true
 }
 
-// runGoroutines runs goroutines until all are blocked.
 func (w *world) runGoroutines() {
 	w.mu.Unlock()
 	synctest.Wait()
 	w.mu.Lock()
 }
 
-// runTimers runs the timers that are due, one after the other.
 func (w *world) runTimers() (did bool) {
 	for ; len(w.timers) > 0 && !w.timers[0].at.After(w.clock()); did = true {
 		if w.catchUp() {
@@ -478,7 +471,6 @@ func (w *world) runTimers() (did bool) {
 	return did
 }
 
-// reachedMoment is a moment that a client has reached.
 type reachedMoment struct {
 	moment history.Moment
 	pass   chan struct{} // closed when the client may go on; nil if nothing is placed at the moment
@@ -598,7 +590,6 @@ func (cn *conn) answerHandshakes() (did bool) {
 	return did
 }
 
-// ofHandshake reports whether a reply is that of a handshake.
 func (r *reply) ofHandshake() bool { return r.request != nil && r.request.handshake }
 
 // traceOps numbers the operations recorded since the last event and adds them to the trace, ordered by client, time and content.

@@ -130,7 +130,6 @@ func (a *adapted) granted(ctx context.Context, what string, mode history.Mode, e
 	return a.grant(), nil
 }
 
-// grant returns what the lock states about its hold.
 func (a *adapted) grant() (g impls.Grant) {
 	g.Token = a.Token()
 	if l, ok := a.lock.(Fencer); ok {
@@ -211,7 +210,6 @@ func (a *adapted) ReleaseMode(ctx context.Context, mode history.Mode) error {
 	return err
 }
 
-// refused classifies the error of a failed release or extend.
 func (a *adapted) refused(what string, err error) error {
 	known := impls.Classify(what+" "+a.cfg.Key, err)
 	switch {

@@ -113,7 +113,6 @@ func (c *Child) over(err error, hello chan<- error) {
 	}
 }
 
-// await waits for the child's first line.
 func (c *Child) await(ctx context.Context, hello <-chan error) error {
 	t := time.NewTimer(c.patience)
 	defer t.Stop()
@@ -127,7 +126,6 @@ func (c *Child) await(ctx context.Context, hello <-chan error) error {
 	}
 }
 
-// receive processes the n-th line of the child.
 func (c *Child) receive(n int, line []byte) error {
 	if len(line) == 0 {
 		return nil
@@ -285,7 +283,6 @@ func (c *Child) excused() time.Duration {
 	return c.patience - time.Since(c.moved)
 }
 
-// lastWords returns the error of a call to a child that has ended.
 func (c *Child) lastWords(q Request) error {
 	if err := c.explain(); err != nil {
 		return err
@@ -323,7 +320,6 @@ func (c *Child) Kill() (confirmed bool) {
 	}
 }
 
-// dismiss notes that we end the child.
 func (c *Child) dismiss() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

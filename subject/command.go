@@ -17,7 +17,6 @@ type Command struct {
 	Host string
 }
 
-// placeholder is a word in braces in Launch.
 var placeholder = regexp.MustCompile(`\{[a-z]+\}`)
 
 // HasPlaceholder reports whether a launch prefix names a host.
@@ -26,7 +25,6 @@ func HasPlaceholder(launch string) bool { return placeholder.MatchString(launch)
 // String returns the command as one would type it, for messages: a long one without its middle.
 func (c Command) String() string { return plain.Ends(strings.TrimSpace(c.prefix()+" "+c.Exec), 200) }
 
-// prefix returns Launch with the host filled in.
 func (c Command) prefix() string {
 	return placeholder.ReplaceAllLiteralString(c.Launch, c.Host)
 }
@@ -42,7 +40,6 @@ func (c Command) opening() string {
 	return fmt.Sprintf(`printf '{"pid":%%d}\n' "$$"; exec sh -c %s`+"\n", quote(c.Exec))
 }
 
-// quote quotes a text as one word for a shell.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // signalling returns what a shell reads to signal the child's process group, or else the child. After STOP it fails unless the child is seen stopped.

@@ -107,7 +107,6 @@ var errorWords = [...]struct {
 	{"not_held", impls.ErrNotHeld}, {"unavailable", impls.ErrUnavailable}, {"cancelled", impls.ErrCancelled},
 }
 
-// word returns the word for an error of a lock.
 func word(err error) string {
 	for _, e := range errorWords {
 		if errors.Is(err, e.err) {

@@ -12,7 +12,6 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// remote is a lock in a child, with the interface of package impls.
 type remote struct {
 	child *Child
 	env   impls.Env
@@ -126,7 +125,6 @@ func (l *remote) grant(r Reply) impls.Grant {
 
 func duration(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
-// notify processes a notification of the child.
 func (l *remote) notify(r Reply) {
 	if r.Renewed != "" {
 		if l.env.OnRenew != nil {

@@ -32,7 +32,6 @@ import (
 // It returns nil at the end of the input, and otherwise the error of reading it.
 func Serve(f Factory) error { return serveOn(os.Stdin, os.Stdout, f) }
 
-// serveOn is Serve on other streams.
 func serveOn(in io.Reader, out io.Writer, f Factory) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &server{factory: f, out: subprocess.NewWriter(out), locks: map[string]*served{}, acquires: map[int64]context.CancelFunc{}}
@@ -59,7 +58,6 @@ type server struct {
 	nodes    []redis.UniversalClient      // nil before the first new
 }
 
-// served is one handle.
 type served struct {
 	impls.Lock
 	release chan struct{}   // closed when the current hold was released; nil without a watcher
@@ -115,7 +113,6 @@ func (s *server) answer(id int64, r Reply) {
 	_ = s.out.Send(r) // if the pipe is gone nobody reads the reply; the end of the input ends the child
 }
 
-// do executes one request.
 func (s *server) do(ctx context.Context, q Request) Reply {
 	switch q.Op {
 	case opDescribe:
@@ -184,7 +181,6 @@ func (l *served) unwatch() {
 	}
 }
 
-// replyTo turns the result of a lock's method into a reply.
 func replyTo(g impls.Grant, err error) Reply {
 	if err != nil {
 		return Reply{Error: word(err), Text: err.Error()}
@@ -226,7 +222,6 @@ func (s *server) open(q Request) Reply {
 	return Reply{OK: true}
 }
 
-// make calls the factory with what a request states.
 func (s *server) make(q Request, nodes []redis.UniversalClient) (impls.Lock, error) {
 	cfg := Config{Nodes: nodes, Addrs: q.Servers, Dial: new(net.Dialer).DialContext, Key: q.Key, TTL: duration(q.Lease), Poll: duration(q.Poll), Owner: q.Owner}
 	if len(nodes) > 0 {
@@ -285,7 +280,6 @@ func (d *Description) fill(lock any) {
 	}
 }
 
-// close ends all handles and connections.
 func (s *server) close() error {
 	var errs []error
 	for _, l := range s.locks {

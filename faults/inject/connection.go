@@ -26,7 +26,6 @@ type connection struct {
 	pairs resp.Pairing[*Message]
 }
 
-// direction is one direction of a connection.
 type direction struct {
 	*connection
 	way  way
@@ -38,7 +37,6 @@ type direction struct {
 
 const readBuffer = 16 << 10
 
-// end closes both sides.
 func (c *connection) end() {
 	c.once.Do(func() {
 		close(c.gone)
@@ -64,7 +62,6 @@ func (c *connection) carryReplies() {
 	carry(&direction{connection: c, way: toClient, to: c.client}, c.node, &resp.Replies{}, (*direction).reply)
 }
 
-// framer finds the frames of a stream.
 type framer[F any] interface {
 	Feed(p []byte)
 	Next() (F, bool)
@@ -114,7 +111,6 @@ func (d *direction) request(req resp.Request) bool {
 	return m == nil || d.flush()
 }
 
-// subscribing lists the commands with which a connection begins to subscribe.
 var subscribing = map[string]bool{"SUBSCRIBE": true, "PSUBSCRIBE": true, "SSUBSCRIBE": true}
 
 // expect registers a request before it is written, so that its reply cannot arrive first.

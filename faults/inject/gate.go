@@ -25,7 +25,6 @@ type Gate struct {
 	conns  map[net.Conn]struct{}
 }
 
-// newGate returns an open gate.
 func newGate() *Gate {
 	g := &Gate{dead: make(chan struct{}), conns: map[net.Conn]struct{}{}}
 	g.moved = sync.NewCond(&g.mu)
@@ -49,7 +48,6 @@ func (g *Gate) Pass() error {
 	return nil
 }
 
-// set shuts the gate, or opens it.
 func (g *Gate) set(shut bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -49,7 +49,6 @@ func (k *knownRequests) update(one *known, p []byte) {
 	}
 }
 
-// text returns the text of an argument.
 func (k *knownRequests) text(raw []byte) string {
 	if k.fresh != string(raw) {
 		k.fresh = resp.Text(raw, history.MaxArg)

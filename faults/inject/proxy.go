@@ -152,7 +152,6 @@ func (l *Link) open(ctx context.Context) error {
 	}
 }
 
-// accept serves incoming connections until the listener is closed.
 func (l *Link) accept() {
 	for {
 		client, err := l.listener.Accept()
@@ -212,7 +211,6 @@ func (l *Link) leave(c *connection) {
 	delete(l.connections, c)
 }
 
-// present returns the link's open connections.
 func (l *Link) present() []*connection {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -72,7 +72,6 @@ func (c *Replayer) Moment(ctx context.Context, client string, m history.Moment) 
 	c.turnOf(s, ctx.Done())
 }
 
-// turnOf waits for the turn of a step.
 func (c *Replayer) turnOf(s faults.Step, gone <-chan struct{}) turn {
 	return c.wait(s.Key(), &arrival{what: s.String(), at: c.timeline(), turn: make(chan turn, 1)}, gone)
 }
@@ -151,7 +150,6 @@ func (p *replay) step(ctx context.Context, i int, s faults.Step) (left string) {
 	return ""
 }
 
-// fault begins or ends a fault.
 func (p *replay) fault(ctx context.Context, s faults.Step) {
 	if s.Kind == faults.StepEnd {
 		p.director.End(p.begun[s.Of])

@@ -34,7 +34,6 @@ type arrival struct {
 	turn chan turn // cap 1
 }
 
-// turn is the decision about a message.
 type turn struct {
 	step int // its step's ID; 0 when it has none
 	lost bool
@@ -44,7 +43,6 @@ func newTurns() turns {
 	return turns{arrived: make(chan struct{}, 1), waiting: map[string][]*arrival{}}
 }
 
-// wait waits for the turn of a.
 func (t *turns) wait(key string, a *arrival, gone <-chan struct{}) turn {
 	t.mu.Lock()
 	if t.open {
@@ -75,7 +73,6 @@ func (t *turns) forget(key string, a *arrival) {
 	}
 }
 
-// release lets everything pass from now on.
 func (t *turns) release() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -158,7 +158,6 @@ func (c *wired) expect(req resp.Request, s *sent) {
 	}
 }
 
-// describe returns the record of a request.
 func (c *wired) describe(req resp.Request) history.Command {
 	cmd := history.Command{Node: c.node, Conn: c.id, Name: req.Name(), Cut: req.Len()-1 > history.MaxArgs}
 	for i := range min(req.Len()-1, history.MaxArgs) {

@@ -21,7 +21,6 @@ func (f *feed) add(p []byte) {
 	f.data = f.kept
 }
 
-// take removes the first n bytes.
 func (f *feed) take(n int) []byte {
 	frame := f.data[:n:n]
 	f.data = f.data[n:]

@@ -171,7 +171,6 @@ func (p *Pairing[T]) confirmation(r Reply) string {
 	return kind
 }
 
-// message reports whether a RESP2 array is a message.
 func (p *Pairing[T]) message(r Reply) bool {
 	if p.subscribed == 0 || r.kind() != '*' {
 		return false

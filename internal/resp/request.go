@@ -187,7 +187,6 @@ func (s *requestScan) argumentHead(buf []byte) (n, from int, err error) {
 	return n, from, err
 }
 
-// request returns a view of the frame that was found.
 func (s *requestScan) request(raw []byte) Request {
 	if s.text != nil {
 		return Request{Raw: raw, text: s.text, args: s.args}

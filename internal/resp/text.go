@@ -77,7 +77,6 @@ func (v value) line(size int) string {
 	return Text(v.text, size)
 }
 
-// maxListDepth is the depth to which lists are written out.
 const maxListDepth = 8
 
 // list appends the element at the start of b and returns the rest; false if the element is too long, too deep or of unknown length.

@@ -89,7 +89,6 @@ func (p *Process) start() error {
 	return <-started
 }
 
-// listen reads the output until its end.
 func (p *Process) listen(out io.Reader) {
 	defer close(p.gone)
 	err := each(NewReader(out, p.listener.Max), p.listener.Line)
@@ -200,7 +199,6 @@ func (p *Process) signal(s syscall.Signal) error {
 	return err
 }
 
-// await waits until the process is in a state.
 func (p *Process) await(what string, is func() (bool, error)) error {
 	for end := time.Now().Add(stateLimit); ; time.Sleep(100 * time.Microsecond) {
 		if there, err := is(); there || err != nil {
