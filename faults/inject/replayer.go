@@ -9,7 +9,6 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/internal/upstream"
 )
 
 // Replayer replays a schedule in a real run. As the Traffic of the proxy it holds every request and every reply until its turn comes, and every
@@ -34,7 +33,9 @@ const (
 
 // NewReplayer makes a replayer for one run, whose timeline is nanoseconds on its base.
 func NewReplayer(schedule faults.Schedule, timeline func() int64) *Replayer {
-	return &Replayer{turns: newTurns(), schedule: schedule, timeline: timeline, order: faults.Order{Steps: len(schedule)}}
+	c := &Replayer{schedule: schedule, timeline: timeline, order: faults.Order{Steps: len(schedule)}}
+	c.turns = newTurns(func(m *Message, s faults.Step) turn { return c.turnOf(s, m.gone) })
+	return c
 }
 
 // Order returns how far the run followed the schedule.
@@ -45,26 +46,6 @@ func (c *Replayer) Order() faults.Order {
 }
 
 var _ Leader = (*Replayer)(nil)
-
-// Request waits for the turn of a request.
-func (c *Replayer) Request(m *Message) bool {
-	if upstream.Handshake(m.Command.Name) {
-		return true
-	}
-	s := faults.Step{Kind: faults.StepRequest, Client: m.Command.Client, Node: m.Node(), Command: m.Label}
-	t := c.turnOf(s, m.gone)
-	m.step = t.step
-	return !t.lost
-}
-
-// Reply waits for the turn of the reply to a request that had one.
-func (c *Replayer) Reply(m *Message) bool {
-	if m.step == 0 {
-		return true
-	}
-	s := faults.Step{Kind: faults.StepReply, Of: m.step, Client: m.Command.Client, Node: m.Node(), Command: m.Command.Name}
-	return !c.turnOf(s, m.gone).lost
-}
 
 // Moment waits for the turn of a client's moment, or until ctx ends.
 func (c *Replayer) Moment(ctx context.Context, client string, m history.Moment) {

@@ -78,49 +78,40 @@ func (w *World) After(d time.Duration, do func()) {
 	})
 }
 
-func (w *World) client(number int) (Client, error) {
+// with applies a fault to a client.
+func (w *World) with(number int, do func(Client) error) error {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if c, ok := w.clients[number]; ok {
-		return c, nil
+	c, ok := w.clients[number]
+	w.mu.Unlock()
+	if !ok {
+		return fmt.Errorf("%w: there is no client %d", faults.ErrNothing, number)
 	}
-	return nil, fmt.Errorf("%w: there is no client %d", faults.ErrNothing, number)
+	return do(c)
 }
 
 // PauseClient stops a client, its lock's background included.
-func (w *World) PauseClient(ctx context.Context, number int) (faults.Undo, error) {
-	c, err := w.client(number)
-	if err != nil {
-		return nil, err
-	}
-	return c.Pause(ctx)
+func (w *World) PauseClient(ctx context.Context, number int) (undo faults.Undo, err error) {
+	err = w.with(number, func(c Client) (err error) {
+		undo, err = c.Pause(ctx)
+		return err
+	})
+	return undo, err
 }
 
 // CrashClient kills a client.
 func (w *World) CrashClient(ctx context.Context, number int) error {
-	c, err := w.client(number)
-	if err != nil {
-		return err
-	}
-	return c.Crash(ctx)
+	return w.with(number, func(c Client) error { return c.Crash(ctx) })
 }
 
 // CancelClient cancels a client's acquire.
 func (w *World) CancelClient(ctx context.Context, number int) error {
-	c, err := w.client(number)
-	if err != nil {
-		return err
-	}
-	return c.Cancel(ctx)
+	return w.with(number, func(c Client) error { return c.Cancel(ctx) })
 }
 
 // HoldClient stops a client at its moment.
-func (w *World) HoldClient(_ context.Context, number int) (faults.Undo, error) {
-	c, err := w.client(number)
-	if err != nil {
-		return nil, err
-	}
-	return c.Hold(), nil
+func (w *World) HoldClient(_ context.Context, number int) (undo faults.Undo, err error) {
+	err = w.with(number, func(c Client) error { undo = c.Hold(); return nil })
+	return undo, err
 }
 
 // SkewClient sets how far a client's clock is off, for Skew.
