@@ -10,17 +10,12 @@ import (
 
 // Abilities of providers, besides the topologies of impls. Faults have their usual names.
 const (
-	CanServe       = "serve" // start or reach servers; Detail says what was found
-	CanKill        = "kill-server"
-	canPause       = "pause-server"
-	canFailover    = "failover"
-	canJumpClock   = "jump-clock"
-	canDriftClock  = "drift-clock"
-	canFlush       = "flush-scripts"
-	canDelete      = "delete-key"
-	canEvict       = "evict-keys"
-	canPersist     = "persistence"
-	canLimitMemory = "max-memory"
+	CanServe      = "serve" // start or reach servers; Detail says what was found
+	CanKill       = "kill-server"
+	canJumpClock  = "jump-clock"
+	canDriftClock = "drift-clock"
+	canFlush      = "flush-scripts"
+	canDelete     = "delete-key"
 )
 
 // Capability is one ability that a provider has or lacks on this machine.
@@ -48,7 +43,7 @@ type describer interface{ Describe() string }
 func Abilities() []string {
 	return []string{
 		CanServe, string(impls.Standalone), string(impls.Replicated), string(impls.Independent), string(impls.Cluster),
-		canPersist, canLimitMemory, CanKill, canPause, canFailover, canJumpClock, canDriftClock, canFlush, canDelete, canEvict,
+		"persistence", "max-memory", CanKill, "pause-server", "failover", canJumpClock, canDriftClock, canFlush, canDelete, "evict-keys",
 	}
 }
 

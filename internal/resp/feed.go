@@ -9,16 +9,35 @@ import (
 type feed struct {
 	data []byte // what is left: of the slice last added, or of kept
 	kept []byte // own storage for the bytes of an incomplete frame
+	err  error  // why framing has ended
 }
 
-// add appends p to what is left. It copies p only if something is left.
-func (f *feed) add(p []byte) {
+// Feed adds bytes that were sent. Call Next until it returns false before the next Feed; until then p must not be changed.
+func (f *feed) Feed(p []byte) {
 	if len(f.data) == 0 {
 		f.data = p[:len(p):len(p)]
 		return
 	}
 	f.kept = append(f.data, p...)
 	f.data = f.kept
+}
+
+// Rest returns the bytes of an incomplete frame.
+func (f *feed) Rest() []byte { return f.data }
+
+// frame returns the next frame, whose end scan finds, or once framing has ended, all bytes; nil if more are needed.
+func (f *feed) frame(scan func([]byte) (int, error)) (raw []byte, opaque bool) {
+	if f.err == nil && len(f.data) > 0 {
+		var n int
+		if n, f.err = scan(f.data); n > 0 {
+			return f.take(n), false
+		}
+	}
+	if f.err != nil && len(f.data) > 0 {
+		return f.take(len(f.data)), true
+	}
+	f.keep()
+	return nil, false
 }
 
 func (f *feed) take(n int) []byte {
