@@ -229,7 +229,7 @@ func (d *Director) Gone(client int) bool {
 	return d.gone[client-1]
 }
 
-// endWaiting schedules the end of the waiting faults that satisfy is. mu must be held.
+// endWaiting schedules the end of the waiting faults that satisfy is, which is called with mu held.
 func (d *Director) endWaiting(is func(*Fault) bool) {
 	d.mu.Lock()
 	var over []*Fault

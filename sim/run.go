@@ -229,11 +229,10 @@ func (h *host) run(p Program, s chooser, b Bounds, keepTrace bool) (out Outcome,
 	if err != nil {
 		return Outcome{}, err
 	}
-	nodes, err := h.nodesFor(nodesOf(p) + 1)
+	w, err := h.newWorld(p, s, b)
 	if err != nil {
 		return Outcome{}, err
 	}
-	w := h.newWorld(p, s, b, nodes)
 	w.echo, w.trace.keep, w.expected = h.echo, keepTrace, h.sent
 	if !w.run(h.reportSlow) {
 		h.nodes = nil // they are the abandoned bubble's
@@ -249,8 +248,10 @@ func (h *host) run(p Program, s chooser, b Bounds, keepTrace bool) (out Outcome,
 	return out, nil
 }
 
-func (h *host) newWorld(p Program, s chooser, b Bounds, nodes []*node) *world {
-	return &world{program: p, strategy: s, bounds: b.withDefaults(p), nodes: nodes, names: h.scripts, sources: h.sources, trace: trace{hash: hashStart}}
+// newWorld must be called outside bubbles.
+func (h *host) newWorld(p Program, s chooser, b Bounds) (*world, error) {
+	nodes, err := h.nodesFor(nodesOf(p) + 1)
+	return &world{program: p, strategy: s, bounds: b.withDefaults(p), nodes: nodes, names: h.scripts, sources: h.sources, trace: trace{hash: hashStart}}, err
 }
 
 // nodesOf returns the number of the lock's nodes: both, for a replicated pair.
@@ -537,14 +538,13 @@ func (w *world) abandon(s standstillReport) {
 // lookForTimers repeats a schedule that ended in a deadlock, along its choices, to see whether the lock had set a timer: the timer might unlock the
 // mutex, and time does not pass. Such a lock cannot be explored, and the result is unknown.
 func (h *host) lookForTimers(p Program, b Bounds, out *Outcome) error {
-	nodes, err := h.nodesFor(nodesOf(p) + 1)
+	w, err := h.newWorld(p, &follow{choices: out.choices(), commands: out.commandNames()}, b)
 	if err != nil {
 		return err
 	}
 	h.again()
 	pending, restore := upstream.WatchTimers()
 	defer restore()
-	w := h.newWorld(p, &follow{choices: out.choices(), commands: out.commandNames()}, b, nodes)
 	if w.run(h.reportSlow) {
 		return nil // the deadlock does not recur every time
 	}
