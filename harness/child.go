@@ -38,8 +38,7 @@ type childProcesses []*child
 // echoes is the number of round trips to a child that are measured before the run.
 const echoes = 32
 
-// startChildren starts a child for each client and measures the clock error: the child's calls are timed here, so the times that it reports may be
-// off by a round trip. The caller closes the children even after an error.
+// startChildren starts the children and measures the clock error: their calls are timed here, a round trip off. The caller closes them in any case.
 func (e Experiment) startChildren(ctx context.Context) (all childProcesses, clockError int64, err error) {
 	all = make(childProcesses, e.Scenario.Clients)
 	group, starting := errgroup.WithContext(ctx)

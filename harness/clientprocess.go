@@ -123,8 +123,7 @@ func (c *clientProcess) connect(ctx context.Context) (*workloads.Client, func() 
 	return client, end
 }
 
-// moment reports a moment to the run. The client waits for the answer if a fault is placed there or if the run's side of the network needs the
-// moment first. ctx is the process's, not the call's: a cancelled call has moments too.
+// moment reports a moment to the run, and waits if a fault or the network needs that. ctx is the process's: a cancelled call has moments too.
 func (c *clientProcess) moment(ctx context.Context, m history.Moment) error {
 	c.plan.Reach(c.job.Index+1, m)
 	e := faults.Event{Kind: faults.Moment, Client: c.job.Index + 1, Moment: m}

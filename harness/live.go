@@ -12,8 +12,7 @@ import (
 	"github.com/lockbench/lockbench/sim"
 )
 
-// Live lets a search run schedules with real children and servers: [sim.ExploreIn] orders the messages in the proxy between them. Each schedule has
-// its own keys; servers and children are reused, except for children that were killed.
+// Live lets a search run schedules with real children and servers ([sim.ExploreIn]). Each has its own keys; all but killed children are reused.
 type Live struct {
 	Experiment
 	servers    *deployment

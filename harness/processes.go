@@ -18,8 +18,7 @@ import (
 	"github.com/lockbench/lockbench/internal/subprocess"
 )
 
-// runProcesses runs every client as its own process until all are done. A client that reaches an event at which a fault is placed reports it and
-// waits; the run applies the fault, to the process itself if it is a fault of clients.
+// runProcesses runs every client as its own process until all are done. A client waits at an event of a fault, which the run applies.
 func (d *serverDriver) runProcesses(ctx context.Context) error {
 	all := make([]*processClient, d.Scenario.Clients)
 	for i := range all {

@@ -23,8 +23,7 @@ func newAdmin(ctx context.Context, dial dialer) (*redis.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Dial before the client exists and allow many connections: if as many dials as the pool's size fail, go-redis keeps dialling in the
-	// background, even after Close.
+	// Dial first and allow many connections: after as many failed dials as the pool's size, go-redis dials on in the background, even after Close.
 	once := make(chan net.Conn, 1)
 	once <- conn
 	return redis.NewClient(&redis.Options{

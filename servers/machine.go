@@ -12,8 +12,7 @@ import (
 
 // machine runs one redis-server, as a process or a container.
 //
-// start, kill, pause and resume are called by one goroutine at a time and return once their effect is confirmed, except that start does not
-// wait for the server to answer. The other methods are safe for concurrent use.
+// One goroutine at a time calls start, kill, pause and resume, which return once confirmed (start, before the server answers). The others are for all.
 type machine interface {
 	start(ctx context.Context) error
 	kill(ctx context.Context) error

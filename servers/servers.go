@@ -1,8 +1,7 @@
 // Package servers starts Redis in the topology that a lock needs (standalone, replicated pair, independent masters, cluster) and injects
 // server faults: kill, restart, pause, promote, set the clock, evict keys.
 //
-// A [Provider] starts redis-server processes or containers, or connects to a user's Redis by URL, where there are no server faults and only keys under
-// the run's prefix are written or deleted.
+// A [Provider] starts processes or containers, or connects to a user's Redis by URL: without server faults, and only under the run's prefix.
 //
 // Clients dial a node by its index through [Deployment.Dial], which finds its present address even after a container's restart on another port.
 package servers

@@ -129,8 +129,7 @@ func (c *client) record(op history.Operation) {
 	c.ops = append(c.ops, op)
 }
 
-// dial opens a connection to a node. Like a [net.Dialer] it returns at once under a context that has ended: callers that dial under a mutex rely on
-// it, and in a bubble time stands still while a goroutine waits for a mutex.
+// dial opens a connection to a node. Under a context that has ended it fails at once: callers may dial under a mutex, while which time stands still.
 func (c *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	i, err := nodeOf(addr)
 	if err = cmp.Or(err, ctx.Err()); err != nil {

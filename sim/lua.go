@@ -531,8 +531,7 @@ const textFunction = "\x00text"
 
 const numberFunction = "\x00number"
 
-// asInC changes a parsed script where gopher-lua would convert between numbers and text in its own way: it writes number literals as decimal ones, and
-// wraps the operands of concatenations in textFunction, the limits of loops in numberFunction.
+// asInC changes a parsed script where gopher-lua would convert in its own way: number literals, operands of concatenations, and limits of loops.
 func asInC(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Interface:

@@ -42,8 +42,7 @@ func (o worldRunner) run(p Program, s chooser, b Bounds, _ bool) (Outcome, error
 	return out, err
 }
 
-// Unshown returns the story of a violation by v of the tape's property that a record's operations do not show, such as a needless renewal; nil: none.
-// An error comes from miniredis.
+// Unshown returns the story of a violation by v of the tape's property that the operations of a record do not show; nil: none. Errors are miniredis'.
 func (t Tape) Unshown(v impls.Variant, rec history.Recorded, windows []history.Window) ([]string, error) {
 	p := t.Program
 	p.Variant = v

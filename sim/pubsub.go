@@ -10,8 +10,7 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// subscriptions holds the channels and patterns to which connections are subscribed at one node. miniredis runs two goroutines per subscriber; here
-// a published message is an event of the subscribed connection, like a reply.
+// subscriptions holds a node's channels and patterns. A message is an event of the connection, like a reply; miniredis would run two goroutines.
 type subscriptions struct {
 	channels map[string][]*conn
 	patterns map[string][]*conn

@@ -592,8 +592,7 @@ func (e *exploration) begun(part, schedule int) {
 	e.stopBehindFirst()
 }
 
-// stopBehindFirst ends a search that has a finding once every worker is past it, so that the same seed reports the same finding whichever worker is
-// quicker. In an exhaustive walk the numbers do not order the workers' schedules.
+// stopBehindFirst ends a search once every worker is past its finding: the same seed reports the same one. A walk's numbers do not order its schedules.
 func (e *exploration) stopBehindFirst() {
 	if e.first == nil || e.cfg.All {
 		return

@@ -114,8 +114,7 @@ func (w *world) clock() time.Time { return time.Now().Add(time.Duration(w.ahead.
 
 func (w *world) now() time.Duration { return w.clock().Sub(w.start) }
 
-// timeline returns nanoseconds since the world began. If events take no time, each is a nanosecond after the one before, so that the record has an
-// order.
+// timeline returns nanoseconds since the world began. If events take no time, each is a nanosecond later, so that the record has an order.
 func (w *world) timeline() int64 { return max(int64(w.now()), w.stamp.Load()) }
 
 // spendTick advances time by one event. Timers due by then run first.
@@ -432,8 +431,7 @@ func (w *world) source(text string) (digest string) {
 	return digest
 }
 
-// What goroutines do at one instant comes in the runtime's order. It is sorted by names and contents before it is numbered, traced or affected
-// by a fault.
+// What goroutines do at one instant comes in the runtime's order. It is sorted by names and contents before it is numbered, traced or hit by a fault.
 
 // settleInstant handles everything that has come up since the last event, until nothing more comes up at the same instant.
 func (w *world) settleInstant() {
@@ -620,8 +618,7 @@ func (w *world) inTurn(conns []*conn, do func(*conn)) {
 	w.wakeDriver()
 }
 
-// latest is the greatest lateness of a connection's time-out, so that a context that ends at the same instant always comes first and no two
-// connections of a client time out at once.
+// latest is the greatest lateness of a time-out: a context that ends at that instant comes first, and no two connections of a client time out at once.
 const latest = 50 * time.Microsecond
 
 // lateness returns how late a time-out is on a client's connection to a node, given the last request.

@@ -20,8 +20,7 @@ import (
 	"github.com/lockbench/lockbench/internal/subprocess"
 )
 
-// Serve turns a Go lock into a child: it reads requests from standard input and writes replies to standard output until the input ends. This is a
-// complete child:
+// Serve turns a Go lock into a child on standard input and output, until its input ends. This is a complete child:
 //
 //	func main() {
 //		if err := subject.Serve(newLock); err != nil {

@@ -20,8 +20,7 @@ const (
 type condition struct {
 	Client int // from 1; faults.All means every client
 	Node   int // from 0; faults.All means every server
-	// BlockRequests and BlockReplies hold all traffic to the node, or from it, until the condition is lifted. What was held is then delivered, as
-	// the network's own retransmission would do.
+	// BlockRequests and BlockReplies hold all traffic to the node, or from it, until the condition is lifted; then it is delivered.
 	BlockRequests, BlockReplies bool
 	Delay                       time.Duration // of every request and of every reply
 	Rate                        float64       // bytes per second, each way; 0 means unlimited

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Keys returns the keys of a request, which determine the node of a cluster. It is nil without keys, with a wrong count of keys, and if keys follow
-// options, as in XREAD.
+// Keys returns the keys of a request, which determine the node of a cluster; nil without keys, for a wrong count, and if they follow options (XREAD).
 func Keys(args []string) (keys []string) {
 	c := commands[strings.ToUpper(args[0])]
 	if c.count > 0 {

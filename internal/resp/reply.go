@@ -6,8 +6,7 @@ type Replies struct {
 	scan replyScan
 }
 
-// Next returns the next complete reply or push, valid until the next call of Next or Feed; false if more bytes are needed. After framing has ended it
-// returns all bytes as they come.
+// Next returns the next complete reply or push, valid until the next call; false if more bytes are needed; all bytes once framing has ended.
 func (s *Replies) Next() (Reply, bool) {
 	raw, opaque := s.frame(s.scan.next)
 	return Reply{Raw: raw, body: s.scan.body, opaque: opaque}, raw != nil

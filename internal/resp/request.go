@@ -12,8 +12,7 @@ type Requests struct {
 	scan requestScan
 }
 
-// Next returns the next complete request; false if more bytes are needed. The request is valid until the next call of Next or
-// Feed. After framing has ended it returns all bytes as they come, as requests without arguments.
+// Next returns the next complete request, valid until the next call; false if more bytes are needed; without arguments once framing has ended.
 func (s *Requests) Next() (Request, bool) {
 	raw, opaque := s.frame(s.scan.next)
 	if opaque || raw == nil {

@@ -38,8 +38,7 @@ type Listener struct {
 	Max  int                            // bytes of a line; 0 means 16 MiB
 }
 
-// New returns a process for a command that was not started. If l.Line is set, the process uses the command's input and output, and End must be called after
-// Start; if not, the streams are the command's own, and Kill must be called.
+// New returns a process for a command. With l.Line it uses the command's input and output, and End must be called after Start; without, Kill.
 func New(cmd *exec.Cmd, l Listener) *Process {
 	return &Process{cmd: cmd, listener: l, gone: make(chan struct{}), ended: make(chan struct{})}
 }

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// ownGroup puts a process into its own group: no interrupt from the terminal reaches it, and signals reach its child processes. It dies with the thread
-// that started it.
+// ownGroup gives a process its own group: no interrupt of the terminal reaches it, and signals reach its children. It dies with the thread that began
+// it.
 func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
