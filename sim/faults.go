@@ -191,7 +191,7 @@ type slowness struct {
 	rate  float64 // bytes per second; 0 means unlimited
 }
 
-// onItsWay returns when a message arrives at the earliest, and schedules a check then; zero if the network is not slow. free is when it is idle again.
+// onItsWay returns when a message arrives at the earliest, and schedules a check then; zero if the network is not slow. The link is idle from free.
 func (w *world) onItsWay(bytes int, free *time.Time) (held time.Time) {
 	if w.slow == (slowness{}) {
 		return time.Time{}

@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// ownGroup gives a process its own group: no interrupt of the terminal reaches it, and signals reach its children. It dies with the thread that began
-// it.
+// ownGroup gives a process its own group: no interrupt of the terminal reaches it, signals reach its children. It dies with the thread that began it.
 func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
