@@ -11,18 +11,15 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// action applies a fault to a world. It returns once the fault is in force; an error says why that could not be confirmed. A fault that is in force
-// despite the error has an undo.
+// action applies a fault to a world and returns once it is in force; an error says why that is not confirmed. A fault in force despite it has an undo.
 type action func(ctx context.Context, at actionAt) (effect, error)
 
-// actionAt holds the parameters of an action.
 type actionAt struct {
 	World
 	director *Director
 	fault    *Fault
 }
 
-// effect is a fault in force.
 type effect struct {
 	note string // what was measured
 	undo Undo   // nil: there is nothing to undo
@@ -234,8 +231,7 @@ func deleteKeys(ctx context.Context, at actionAt) (effect, error) {
 	return e, err
 }
 
-// evictKeys fills a node's memory until it has evicted the lock's keys. It is confirmed when the server counts an eviction of one of them: clients
-// that go on meanwhile may have deleted the others and taken them again.
+// evictKeys fills a node's memory until it has evicted the lock's keys. One eviction confirms it: clients may have deleted and retaken the other keys.
 func evictKeys(ctx context.Context, at actionAt) (effect, error) {
 	effects, err := at.EvictKeys(ctx, at.one())
 	at.did(effects...)

@@ -14,8 +14,7 @@ import (
 
 // Director applies the faults of a plan to a World, ends them, and measures each as a history.Window. It works alike in every world.
 //
-// Its caller reports what happens: Start when the run begins, Event at each moment of a client and at each message that the plan watches, Entered
-// and Left for every client. Close ends the faults in force.
+// Its caller reports what happens: the Start, every Event that the plan watches, who Entered and who Left. Close ends the faults in force.
 type Director struct {
 	cfg  DirectorConfig
 	plan *Plan
@@ -64,8 +63,7 @@ func (f *Fault) Standing() bool {
 	return f.kind.In == InClient && f.When.Form() == AtStart && f.window.Moment != BySearch
 }
 
-// settleTime is how long a fault that ends when another client enters outlasts that entry, so that what follows is clearly inside the other client's
-// section.
+// settleTime is how long a fault with Until outlasts the other client's entry, so that what follows is clearly inside that client's section.
 const settleTime = time.Millisecond
 
 // untilLeases is the longest wait for the event of Spec.Until, in leases; the fault then ends without it.
@@ -158,7 +156,6 @@ func (f *Fault) repeats(other *Fault) bool {
 	return other.Fault == f.Fault && other.window.Client == f.window.Client && other.window.Node == f.window.Node && !other.over
 }
 
-// client returns the name of the client that the fault affects, "" for none.
 func (f *Fault) client() string {
 	switch {
 	case f.message != nil:
@@ -189,8 +186,7 @@ func (f *Fault) node() int {
 // ClientName returns the name of the client with this number, from 1.
 func ClientName(number int) string { return fmt.Sprintf("c%d", number) }
 
-// arrangeEnd schedules the end of a fault that has a length: after For, or, with Until, when another client next enters its section after that. A
-// client that entered earlier may be about to leave.
+// arrangeEnd schedules the end of a fault: after For, or with Until when another client next enters after that. One that entered earlier may leave.
 func (d *Director) arrangeEnd(f *Fault) {
 	length, end := f.For.Of(d.cfg.Lease), func() { d.End(f) }
 	if f.Until != OtherEntered {
@@ -233,7 +229,7 @@ func (d *Director) Gone(client int) bool {
 	return d.gone[client-1]
 }
 
-// endWaiting schedules the end of the waiting faults that satisfy is. mu must be held.
+// endWaiting schedules the end of the waiting faults that satisfy is, which is called with mu held.
 func (d *Director) endWaiting(is func(*Fault) bool) {
 	d.mu.Lock()
 	var over []*Fault
@@ -325,7 +321,6 @@ func (d *Director) record(f *Fault) {
 	}
 }
 
-// begun returns a copy of the list of faults that were injected.
 func (d *Director) begun() []*Fault {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -375,7 +370,6 @@ func (d *Director) Close() error {
 	return errors.Join(errs...)
 }
 
-// unended returns why a fault that had to end did not.
 func (d *Director) unended(f *Fault) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

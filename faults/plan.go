@@ -8,7 +8,6 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// eventKind is the kind of an Event.
 type eventKind uint8
 
 // The kinds of event.
@@ -38,8 +37,7 @@ type due struct {
 	Where string // the moment, for people
 }
 
-// Plan decides when the faults of a run are injected, alike in every world. It matches and counts triggers, and tracks the operation that each client is
-// in. It is safe for concurrent use.
+// Plan decides when the faults of a run are injected, alike in every world. It counts the matches of triggers. It is safe for concurrent use.
 type Plan struct {
 	lease     time.Duration
 	nilGrants bool
@@ -49,7 +47,6 @@ type Plan struct {
 	in     map[int]Operation // by client
 }
 
-// placed is a fault of a plan.
 type placed struct {
 	Spec
 	kind Kind
@@ -59,8 +56,7 @@ type placed struct {
 	left int         // how often it will still be injected
 }
 
-// NewPlan returns a plan of resolved faults: nothing is left to draw from the seed. nilGrants says that the lock's acquire script replies nil when
-// it grants.
+// NewPlan returns a plan of faults of which nothing is left to draw. nilGrants says that the lock's acquire script replies nil when it grants.
 func NewPlan(specs []Spec, lease time.Duration, nilGrants bool) *Plan {
 	p := &Plan{lease: lease, nilGrants: nilGrants, in: map[int]Operation{}}
 	for _, s := range specs {
@@ -108,8 +104,7 @@ func (p *Plan) WatchesMessages(client int, stages ...Stage) bool {
 	})
 }
 
-// times returns when faults placed at a time are injected, as durations since the start of the run. A fault with Spec.Times n is injected at the first n
-// multiples of its time.
+// times returns when faults are injected, since the start of the run: one with Spec.Times n at the first n multiples of its time.
 func (p *Plan) times() (all []time.Duration) {
 	for _, f := range p.placed {
 		if f.form != AtTime {
@@ -174,7 +169,6 @@ func (p *Plan) taken(f *placed, client int) bool {
 	return slices.ContainsFunc(p.placed, func(o *placed) bool { return o != f && o.Fault == f.Fault && o.Client == client })
 }
 
-// stage returns the stage of a message at which the fault is injected.
 func (f *placed) stage() Stage {
 	switch onTheWay := f.kind.In == InMessage; {
 	case f.form == AtRequest && onTheWay:

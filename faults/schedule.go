@@ -26,7 +26,6 @@ type Step struct {
 	Fault Spec `json:"fault,omitzero"` // of a beginning and of an end
 }
 
-// stepKind is the kind of a Step.
 type stepKind string
 
 // The kinds of step.
@@ -74,8 +73,7 @@ func (s Step) Done() int64 {
 	return s.At + max(s.Replied-s.At, 0)/2
 }
 
-// Playable converts a schedule to one that can be replayed on real servers. Real replicas follow at once, so a failover begins, by cutting the
-// replication, where the replica received its last write.
+// Playable converts a schedule for real servers, whose replicas follow at once: a failover begins, with the cut, where the replica had its last write.
 func (s Schedule) Playable() Schedule {
 	var out Schedule
 	last := 0 // where the writes that the replica missed begin

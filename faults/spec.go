@@ -8,8 +8,7 @@ const (
 	FastestClock = 100.0
 )
 
-// Spec is one fault of a plan: what is done, to whom, at which moment, and for how long. Scenario files are lists of Specs. A Spec means the same
-// in the real world and in the simulator.
+// Spec is one fault of a plan: what is done, to whom, at which moment, and for how long, in every world alike. Scenario files are lists of Specs.
 type Spec struct {
 	// Fault is a name of the vocabulary, such as pause-client.
 	Fault string `yaml:"fault" json:"fault"`
@@ -23,8 +22,7 @@ type Spec struct {
 	When Trigger `yaml:"when,omitempty,flow" json:"when,omitzero"`
 	// For is how long it lasts; zero means for ever, or that the fault is instantaneous.
 	For Span `yaml:"for,omitempty" json:"for,omitzero"`
-	// Until names an event that must happen after For before the fault ends: other-entered (another client enters its critical section). The wait
-	// is at most ten leases.
+	// Until names an event for which the fault waits after For, ten leases at most: other-entered (another client enters its critical section).
 	Until string `yaml:"until,omitempty" json:"until,omitempty"`
 	// By is the size of a clock fault, a delay or a limit, depending on the fault.
 	By Span `yaml:"by,omitempty" json:"by,omitzero"`
@@ -44,15 +42,13 @@ func (s Spec) lasts() bool { return s.For != (Span{}) || s.Until != "" }
 type Trigger struct {
 	// Moment is a step that workloads announce: calling, granted, entered, before-release, released.
 	Moment string `yaml:"moment,omitempty" json:"moment,omitempty"`
-	// Request injects it before a request leaves the client. Reply injects it when the node has executed the request and replied, but the client has not
-	// seen the reply. Both name an operation (see [Operations]) and may name a command: "acquire", "acquire SET", "release EVALSHA". "acquire *w"
-	// matches commands that write.
+	// Request injects it before a request leaves the client; Reply, when the node has replied and the client has not seen it. Both name an operation
+	// (see [Operations]) and may name a command: "acquire", "acquire SET", "release EVALSHA". "acquire *w" matches commands that write.
 	Request string `yaml:"request,omitempty" json:"request,omitempty"`
 	Reply   string `yaml:"reply,omitempty" json:"reply,omitempty"`
 	// After injects it at a time after the start of the run.
 	After Span `yaml:"after,omitempty" json:"after,omitzero"`
-	// Within injects it at a time after the start of the run that is drawn from the seed, up to this. A resolved plan has
-	// After instead.
+	// Within injects it at a time up to this, drawn from the seed; a resolved plan has After instead.
 	Within Span `yaml:"within,omitempty" json:"within,omitzero"`
 	// Nth is the match of Moment, Request or Reply at which it is injected, counted per client from 1; 0 means 1.
 	Nth int `yaml:"nth,omitempty" json:"nth,omitempty"`

@@ -73,9 +73,8 @@ func (p pattern) matches(op Operation, command string, write bool) bool {
 	return strings.EqualFold(p.command, command)
 }
 
-// matchesReply is matches for a command with its reply. A pattern for commands that write requires, besides, that the command did write: a refused
-// SET NX changed nothing, so no fault is placed after it. A script that replies several values reports this in the first. nilGrants reverses the
-// meaning of an acquire script's nil.
+// matchesReply is matches with the reply: for a pattern of commands that write, the command must have written, which a refused SET NX has not. A script
+// that replies several values says so in the first. nilGrants reverses the meaning of an acquire script's nil.
 func (p pattern) matchesReply(op Operation, cmd *history.Command, write, nilGrants bool) bool {
 	return p.matches(op, cmd.Name, write) && (p.command != anyWrite ||
 		tookEffect(cmd, nilGrants && op == inAcquire) || op == inRelease && nilScript(cmd))

@@ -33,14 +33,12 @@ type child struct {
 	sent map[int]int64 // when the last request that writes left for each node
 }
 
-// childProcesses holds the children of a run, by client index.
 type childProcesses []*child
 
 // echoes is the number of round trips to a child that are measured before the run.
 const echoes = 32
 
-// startChildren starts a child for each client and measures the clock error: the child's calls are timed here, so the times that it reports may be
-// off by a round trip. The caller closes the children even after an error.
+// startChildren starts the children and measures the clock error: their calls are timed here, a round trip off. The caller closes them in any case.
 func (e Experiment) startChildren(ctx context.Context) (all childProcesses, clockError int64, err error) {
 	all = make(childProcesses, e.Scenario.Clients)
 	group, starting := errgroup.WithContext(ctx)
@@ -66,7 +64,6 @@ func (e Experiment) startChild(ctx context.Context, c *child, index int) (err er
 	return err
 }
 
-// close ends the children and waits for them.
 func (all childProcesses) close() error {
 	var group sync.WaitGroup
 	errs := make([]error, len(all))
@@ -202,8 +199,7 @@ func (l *childLock) Try(ctx context.Context, mode history.Mode) (impls.Grant, er
 	return g, l.answer(err)
 }
 
-// Acquire waits for the lock. A lease runs from the attempt that was granted: if the child does not report when that began, from its last writing
-// request to the first of its nodes.
+// Acquire waits for the lock. If the child does not say when the granted attempt began, its last writing request to the first of its nodes counts.
 func (l *childLock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	g, err := l.Lock.Acquire(ctx, mode)
 	if err == nil && g.Asked.IsZero() && g.ValidUntil.IsZero() {

@@ -17,8 +17,7 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// ClientVariable is the environment variable that makes the program a client process: main calls ClientMain and exits when
-// it is set.
+// ClientVariable is the environment variable that makes the program a client process: main calls ClientMain and exits if it is set.
 const ClientVariable = "LOCKBENCH_CLIENT"
 
 // ClientMain runs a client process: it reads its job from in, does it, and reports on out. It returns when the job is done or in ends.
@@ -38,7 +37,6 @@ func ClientMain(ctx context.Context, in io.Reader, out io.Writer) error {
 	return c.run(ctx)
 }
 
-// clientProcess is the state of a client process.
 type clientProcess struct {
 	job      job
 	variant  impls.Variant
@@ -53,7 +51,7 @@ type clientProcess struct {
 }
 
 func newClientProcess(j job, out io.Writer) (*clientProcess, error) {
-	base, gap, err := sharedTimebase(j.Base)
+	base, err := sharedTimebase(j.Base)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +64,6 @@ func newClientProcess(j job, out io.Writer) (*clientProcess, error) {
 	c := &clientProcess{job: j, variant: v, workload: w, base: base, stop: make(chan struct{}), gone: make(chan struct{}), body: inject.NewGoroutine(),
 		plan: faults.NewPlan(j.Faults, time.Duration(j.LeaseNS), v.Traits.NilGrants)}
 	c.out = reporter{subprocess.NewWriter(out), base.now}
-	c.out.report(message{ClockGap: gap})
 	return c, nil
 }
 
@@ -126,8 +123,7 @@ func (c *clientProcess) connect(ctx context.Context) (*workloads.Client, func() 
 	return client, end
 }
 
-// moment reports a moment to the run. The client waits for the answer if a fault is placed there or if the run's side of the network needs the
-// moment first. ctx is the process's, not the call's: a cancelled call has moments too.
+// moment reports a moment to the run, and waits if a fault or the network needs that. ctx is the process's: a cancelled call has moments too.
 func (c *clientProcess) moment(ctx context.Context, m history.Moment) error {
 	c.plan.Reach(c.job.Index+1, m)
 	e := faults.Event{Kind: faults.Moment, Client: c.job.Index + 1, Moment: m}
@@ -138,8 +134,7 @@ func (c *clientProcess) moment(ctx context.Context, m history.Moment) error {
 	return nil
 }
 
-// event asks the run to apply what is placed at an event, if placed; it is in force on return. The run counts matches; this process only skips
-// events that cannot match. An error is ignored: the run has ended then.
+// event asks the run to apply what is placed at an event, if placed, and returns when it is in force. An error is ignored: the run has ended then.
 func (c *clientProcess) event(ctx context.Context, e faults.Event, placed bool) error {
 	if placed {
 		_, _ = c.ask(ctx, message{Event: &e})
@@ -173,7 +168,6 @@ func (c *clientProcess) node(addr string) int {
 	return -1
 }
 
-// reporter reports to the run what the client does.
 type reporter struct {
 	out *subprocess.Writer
 	now func() int64
@@ -194,8 +188,7 @@ func (t reporter) observe(op history.Op, outcome history.Outcome, intended, call
 	t.report(message{Observed: &observed{op, outcome, intended, call, ret}})
 }
 
-// A client process receives its job on standard input and reports on standard output, both as one JSON object per line. It ends when its input
-// ends, so it does not outlive the run.
+// A client process reads its job on standard input and reports on standard output, a JSON object per line. At the end of its input it ends.
 
 // instruction is a line to a client process. The first has its job.
 type instruction struct {
@@ -212,7 +205,6 @@ type answer struct {
 	Error string `json:"error,omitempty"` // of a dial: why there is no connection
 }
 
-// job is all that a client process needs to know.
 type job struct {
 	Variant  string             `json:"variant"`
 	Topology impls.Topology     `json:"topology"`
@@ -235,9 +227,8 @@ type job struct {
 	Guest    bool               `json:"guest,omitempty"` // the servers are a user's
 }
 
-// message is a line from a client process. Exactly one field besides At and Ask is set; At is the time on the run's base. The client waits for the
-// answer to a message with an Ask: faults placed at an event are in force by then. Moments are events; a request or reply is one if the trigger of
-// a fault matches it.
+// message is a line from a client process, with one field besides At, the time on the run's base, and Ask. The client waits for the answer to an Ask:
+// faults placed at an event are in force by then. Moments are events, and requests and replies that match the trigger of a fault.
 type message struct {
 	At       int64              `json:"at"`
 	Ask      int64              `json:"ask,omitempty"` // counts from 1; 0 = no answer needed
@@ -248,7 +239,6 @@ type message struct {
 	Command  *history.Command   `json:"command,omitempty"`
 	Script   *history.Script    `json:"script,omitempty"` // the source of a script that the client sends
 	Event    *faults.Event      `json:"event,omitempty"`  // at which a fault may be placed
-	ClockGap int64              `json:"clock_gap,omitempty"`
 	Failed   string             `json:"failed,omitempty"`
 	Lacks    bool               `json:"lacks,omitempty"` // with Failed: the server lacks a command that the lock needs
 	Done     bool               `json:"done,omitempty"`
@@ -272,8 +262,7 @@ type observed struct {
 // errRunGone means that the run has closed its end of the pipe.
 var errRunGone = errors.New("the run is gone")
 
-// ask sends a message to the run and waits for the answer. It is safe for concurrent use: a lock's watchdog reaches moments while the client is at
-// its own.
+// ask sends a message to the run and waits for the answer. It is safe for concurrent use: a watchdog and its client may be at moments at once.
 func (c *clientProcess) ask(ctx context.Context, n message) (answer, error) {
 	var reply <-chan answer
 	n.Ask, reply = c.asks.Open()

@@ -18,7 +18,6 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// runGoroutines runs all clients as goroutines until all are done.
 func (d *serverDriver) runGoroutines(ctx context.Context) error {
 	d.relay = workloads.NewRelay(d.Scenario.Clients)
 	clients := make([]*goroutineClient, d.Scenario.Clients)
@@ -94,23 +93,18 @@ func (d *serverDriver) join(ctx context.Context, index int) *goroutineClient {
 	if d.has(named(faults.CancelClient)) {
 		client.Scope = body.Scope
 	}
-	return &goroutineClient{client, func() error { return closing(body.Gate, closeClient) }}
+	return &goroutineClient{client, func() error {
+		if err := closeClient(); body.Gate.Pass() == nil {
+			return err
+		}
+		return nil // the errors of a dead client mean nothing
+	}}
 }
 
 // firstConnection separates the connection numbers of different clients.
 func firstConnection(index int) uint64 { return uint64(index+1) << 32 }
 
-// closing ends a client's locks and connections. It ignores the errors of a dead client.
-func closing(gate *inject.Gate, end func() error) error {
-	err := end()
-	if gate.Pass() != nil {
-		return nil
-	}
-	return err
-}
-
-// moments returns the function that applies the faults placed at a client's moments and holds the client while they last. In a run without faults
-// and without a leader, clients share nothing there.
+// moments returns the function for a client's moments: it applies the faults there and waits. Without faults and a leader, clients share nothing there.
 func (d *serverDriver) moments(index int, body *inject.Goroutine) func(context.Context, history.Moment, string) error {
 	if d.leader == nil && d.director.Plan().Empty() {
 		return func(ctx context.Context, _ history.Moment, _ string) error { return body.Rest(ctx) }
@@ -147,7 +141,6 @@ func usedScripts(users bool) *inject.Scripts {
 	return new(inject.Scripts)
 }
 
-// scriptNames returns the names of all known scripts, by digest.
 func scriptNames() map[string]string {
 	names := catalogue.ScriptNames()
 	for _, s := range workloads.Scripts() {
@@ -166,7 +159,6 @@ type clientRecord struct {
 	uses    *clientUses
 }
 
-// newRecord returns the record of the client with an index.
 func (d *serverDriver) newRecord(index int) clientRecord {
 	name := workloads.ClientName(index)
 	r := clientRecord{d.recorder.Client(name), latency.NewRecorder(), &counts{}, &lag{}, d.warm(), &clientUses{all: d.overlaps, client: name}}

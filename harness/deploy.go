@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,8 +24,7 @@ type deployment struct {
 	store servers.Deployment // the same as lock, unless faults hit the servers or there are several
 }
 
-// startServers starts the servers. If faults hit the lock's servers, the guarded store gets a server of its own: a store that loses its data would
-// show damage that no lock can prevent.
+// startServers starts the servers. If faults hit the lock's, the guarded store has its own: losing its data is damage that no lock can prevent.
 func (e Experiment) startServers(ctx context.Context) (*deployment, error) {
 	spec := servers.Spec{
 		Topology: e.topology(), Nodes: e.Scenario.Nodes, Persistence: e.Scenario.Persistence,
@@ -52,10 +52,7 @@ func (e Experiment) startServers(ctx context.Context) (*deployment, error) {
 }
 
 func (e Experiment) topology() impls.Topology {
-	if e.Scenario.Topology != "" {
-		return e.Scenario.Topology
-	}
-	return e.Variant.Topology
+	return cmp.Or(e.Scenario.Topology, e.Variant.Topology)
 }
 
 func (e Experiment) harmsServers() bool {
@@ -69,7 +66,6 @@ func (s *deployment) close() error {
 	return errors.Join(s.lock.Close(), s.store.Close())
 }
 
-// answers checks that a node of the lock responds.
 func (s *deployment) answers(ctx context.Context, node int) error {
 	c, err := s.lock.Dial(ctx, node)
 	if err != nil {
@@ -84,7 +80,6 @@ func (s *deployment) answers(ctx context.Context, node int) error {
 	return errors.Join(err, c.Close())
 }
 
-// describe returns the lock's nodes for the run record.
 func (s *deployment) describe(ctx context.Context) ([]results.Node, error) {
 	infos, err := s.lock.Info(ctx)
 	nodes := make([]results.Node, len(infos))
@@ -105,22 +100,17 @@ func nodeAddr(node int) string { return fmt.Sprintf("127.0.0.1:%d", firstPort+no
 
 var storeAddr = fmt.Sprintf("127.0.0.1:%d", storePort)
 
-// addrs returns the fixed addresses of the lock's nodes.
 func (s *deployment) addrs() []string {
-	if s.lock.Topology() == impls.Cluster {
-		out := make([]string, s.lock.Len())
-		for i := range out {
-			out[i] = s.lock.Addr(i)
-		}
-		return out
-	}
-	n := s.lock.Len()
-	if s.lock.Topology() == impls.Replicated {
+	address, n := nodeAddr, s.lock.Len()
+	switch s.lock.Topology() {
+	case impls.Cluster:
+		address = s.lock.Addr
+	case impls.Replicated:
 		n = 1 // the current primary
 	}
 	out := make([]string, n)
 	for i := range out {
-		out[i] = nodeAddr(i)
+		out[i] = address(i)
 	}
 	return out
 }
@@ -168,10 +158,8 @@ type network struct {
 	routes []map[int]*inject.Link // by client, by node; storeNode is the store
 }
 
-// storeNode is the node number of the guarded store's server.
 const storeNode = -1
 
-// openNetwork opens a link for every client and server.
 func (d *serverDriver) openNetwork(traffic inject.Traffic) (*network, error) {
 	n := &network{proxy: inject.NewProxy(inject.ProxyConfig{Names: d.names, Traffic: traffic, Host: d.Subject.Listen})}
 	for client := range d.Scenario.Clients {
@@ -191,23 +179,17 @@ func (d *serverDriver) openNetwork(traffic inject.Traffic) (*network, error) {
 	return n, nil
 }
 
-// dialNode connects to a server: one of the lock's nodes, or the store's.
-func (s *deployment) dialNode(ctx context.Context, node int) (net.Conn, error) {
-	if node == storeNode {
-		return s.store.Dial(ctx, 0)
-	}
-	return s.lock.Dial(ctx, node)
-}
-
 // dialFromClient connects a client to a server, watching the traffic of a child.
 func (d *serverDriver) dialFromClient(ctx context.Context, client, node int) (net.Conn, error) {
-	if node != storeNode && client < len(d.children) {
+	switch {
+	case node == storeNode:
+		return d.servers.store.Dial(ctx, 0)
+	case client < len(d.children):
 		return d.children[client].wire.Load().Open(ctx, "tcp", nodeAddr(node))
 	}
-	return d.servers.dialNode(ctx, node)
+	return d.servers.lock.Dial(ctx, node)
 }
 
-// dialer returns the dial function of one client in this process.
 func (d *serverDriver) dialer(index int) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if link := d.route(index, addr); link != nil {
@@ -242,7 +224,6 @@ func (d *serverDriver) openStore() (workloads.Store, func() error) {
 	return workloads.OpenStore(workloads.Access{StoreAddr: storeAddr, Dial: d.servers.dial}, d.prefix)
 }
 
-// auditTime bounds the reading of the store after a run.
 const auditTime = 5 * time.Second
 
 // audit reads the guarded store after all clients are done. It does not stop when ctx ends, so that an interrupted run is audited too.

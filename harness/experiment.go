@@ -63,8 +63,7 @@ type Experiment struct {
 	Enough func(checker.Verdict) bool
 	// Progress, when set, is called from time to time while the clients run, from one goroutine.
 	Progress func(Progress)
-	// Measure, when set, is called when the warm-up ends and again when the length ends, from one goroutine, so that the caller can compare
-	// processor times.
+	// Measure, when set, is called when the warm-up ends and when the length ends, from one goroutine: the caller can compare processor times.
 	Measure func(over bool)
 	// Prefix is the prefix of every key; "" means none on servers of the run's own, and a generated one on a user's Redis.
 	Prefix string
@@ -128,13 +127,11 @@ func (e Experiment) misdirected(f faults.Spec) error {
 	return nil
 }
 
-// onUsers reports whether the servers are a user's, given by URL.
 func (e Experiment) onUsers() bool { return e.Provider.Name() == "url" }
 
 // lease returns the lock's lease; 0 for a lock that has none.
 func (e Experiment) lease() time.Duration { return e.Scenario.Lease.Of(0) }
 
-// config returns the workload's configuration.
 func (e Experiment) config() workloads.Config {
 	s, lease := e.Scenario, e.lease()
 	return workloads.Config{
@@ -149,7 +146,6 @@ func (e Experiment) OpenLoop() workloads.OpenLoop {
 	return workloads.OpenLoop{Rate: s.Rate, Pace: s.Pace, Clients: s.Clients, Time: s.WarmUp.Of(lease) + s.Length.Of(lease), Seed: e.Seed}
 }
 
-// faults returns the faults of the plan and of the schedule.
 func (e Experiment) faults() []faults.Spec {
 	return slices.Concat(e.Scenario.Faults, e.Schedule.Faults())
 }
@@ -162,7 +158,6 @@ func (e Experiment) has(is func(faults.Kind) bool) bool {
 	})
 }
 
-// named returns a predicate for the fault with a name.
 func named(name string) func(faults.Kind) bool {
 	return func(k faults.Kind) bool { return k.Name == name }
 }

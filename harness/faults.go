@@ -14,7 +14,6 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// injection applies the faults of one run.
 type injection struct {
 	world    *inject.World
 	director *faults.Director
@@ -56,7 +55,6 @@ func (d *serverDriver) arm(ctx context.Context) (err error) {
 	return nil
 }
 
-// startLeader starts the leader once every client has joined.
 func (d *serverDriver) startLeader(ctx context.Context) {
 	ctx, d.stop = context.WithCancel(ctx)
 	if d.leader != nil {
@@ -81,7 +79,6 @@ func (d *serverDriver) endFaults() error {
 	return d.director.Close()
 }
 
-// disarm ends every fault, and then closes the network.
 func (d *serverDriver) disarm() error {
 	err := d.endFaults()
 	if d.network != nil {
@@ -119,7 +116,6 @@ func (w *windows) add(win history.Window) {
 	w.list = append(w.list, win)
 }
 
-// all returns a copy of the windows, in order of recording.
 func (w *windows) all() []history.Window {
 	w.mu.Lock()
 	defer w.mu.Unlock()

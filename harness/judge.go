@@ -78,7 +78,6 @@ func activity(ops []history.Operation) map[string]*stay {
 	return active
 }
 
-// latencies adds the hand-overs to what the clients recorded.
 func (d *serverDriver) latencies(ops []history.Operation) []*latency.Recorder {
 	handOvers := latency.NewRecorder()
 	latency.HandOvers(handOvers, ops)
@@ -87,9 +86,16 @@ func (d *serverDriver) latencies(ops []history.Operation) []*latency.Recorder {
 
 // measure fills in the load and the health of the run and returns its latencies; nil if they are not meaningful.
 func (d *serverDriver) measure(r *results.Result, rec *record) (set *latency.Set) {
+	lag := int64(0)
+	for _, l := range d.lags {
+		lag += l.total
+		r.Health.Starts += l.starts
+		r.Health.LateStarts += l.late
+		r.Health.MaxLag = max(r.Health.MaxLag, time.Duration(l.latest))
+	}
 	if d.measures() {
 		set = latency.Merge(rec.windows, d.latencies(rec.Ops)...)
-		wait := latency.SplitWait(rec.Ops, rec.Commands, d.header().Lease, d.totalLag())
+		wait := latency.SplitWait(rec.Ops, rec.Commands, d.header().Lease, lag)
 		r.Wait = &wait
 	}
 	r.SetLatency(set, results.NotRedis)
@@ -103,15 +109,9 @@ func (d *serverDriver) measure(r *results.Result, rec *record) (set *latency.Set
 			r.Health.Unconfirmed++
 		}
 	}
-	for _, l := range d.lags {
-		r.Health.Starts += l.starts
-		r.Health.LateStarts += l.late
-		r.Health.MaxLag = max(r.Health.MaxLag, time.Duration(l.latest))
-	}
 	return set
 }
 
-// load returns the requested load and the throughput.
 func (d *serverDriver) load(ops []history.Operation) results.Throughput {
 	l := results.Throughput{Clients: d.Scenario.Clients, Open: d.Scenario.Rate > 0,
 		Duration: time.Duration(max(min(d.measuredUntil(), d.ended)-d.warm(), 1)), WarmUp: time.Duration(d.warm())}
@@ -143,15 +143,7 @@ func (e Experiment) gates() (gates []results.Gate) {
 	return gates
 }
 
-func (d *serverDriver) totalLag() (sum int64) {
-	for _, l := range d.lags {
-		sum += l.total
-	}
-	return sum
-}
-
-// stallWatch measures how late the machine schedules this process: a goroutine sleeps for stallTick and records how much later it wakes. A machine
-// short of processors stalls clients without any fault window.
+// stallWatch measures how late the machine schedules this process, by sleeps of stallTick: a lack of processors stalls clients without any fault.
 type stallWatch struct {
 	now     func() time.Time
 	longest atomic.Int64
@@ -186,7 +178,6 @@ func (w *stallWatch) run() { // owned by end
 	}
 }
 
-// end stops watching and returns the longest stall.
 func (w *stallWatch) end() time.Duration {
 	close(w.quit)
 	<-w.done
@@ -197,20 +188,16 @@ func (w *stallWatch) end() time.Duration {
 // allow a node to reply, and no scenario places two moments closer together.
 const stallShare = 10
 
-// slowestReply returns the longest time that a request took while no fault was in force. That too is a stall of the machine, which can delay server
-// processes as well as clients.
+// slowestReply returns the longest time of a request while no fault was in force: the machine may stall server processes as well as clients.
 func slowestReply(commands []history.Command, windows []history.Window) (longest time.Duration) {
 	for _, c := range commands {
 		took := time.Duration(c.Replied - c.Sent)
-		if took > longest && !c.Waits() && !meetsFault(c, windows) {
+		meets := func(w history.Window) bool { return w.Start <= c.Replied && c.Sent <= w.Last() }
+		if took > longest && !c.Waits() && !slices.ContainsFunc(windows, meets) {
 			longest = took
 		}
 	}
 	return longest
-}
-
-func meetsFault(c history.Command, windows []history.Window) bool {
-	return slices.ContainsFunc(windows, func(w history.Window) bool { return w.Start <= c.Replied && c.Sent <= w.Last() })
 }
 
 // lateServers lists the kills and failovers of a plan after which the next server was ready too late. Such a plan wants it back during the section

@@ -12,8 +12,7 @@ import (
 	"github.com/lockbench/lockbench/sim"
 )
 
-// Live lets a search run schedules with real children and servers: [sim.ExploreIn] orders the messages in the proxy between them. Each schedule has
-// its own keys; servers and children are reused, except for children that were killed.
+// Live lets a search run schedules with real children and servers ([sim.ExploreIn]). Each has its own keys; all but killed children are reused.
 type Live struct {
 	Experiment
 	servers    *deployment
@@ -94,7 +93,6 @@ func (l *Live) crew(ctx context.Context, clients int) (childProcesses, error) {
 	return crew, nil
 }
 
-// next adapts a Lead to a Sequencer.
 func (d *serverDriver) next(lead *sim.Lead) inject.Next {
 	return func(step int, held []*inject.Held, last bool) (inject.Turn, bool) {
 		s := sim.Scene{Step: step}
@@ -115,11 +113,9 @@ func (d *serverDriver) next(lead *sim.Lead) inject.Next {
 	}
 }
 
-// led returns the outcome of a run that a Sequencer led.
 func (r *record) led(c *inject.Sequencer) sim.Outcome {
-	took := nanoseconds(r.ended)
-	return sim.Outcome{Header: r.Header, Ops: r.Ops, Commands: r.Commands, Scripts: r.Scripts, Windows: r.windows, Steps: c.Steps(),
-		Virtual: took, Waited: took, Schedule: c.Schedule(), Store: r.store}
+	took := time.Duration(r.ended)
+	return sim.Outcome{Recorded: r.Recorded, Windows: r.windows, Steps: c.Steps(), Virtual: took, Waited: took, Schedule: c.Schedule(), Store: r.store}
 }
 
 // LiveFaults returns those of the faults that a search can place with children.

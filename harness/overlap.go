@@ -7,8 +7,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// overlaps counts, during the run, the uses in which a client met another that should not have been inside. It is for the progress line: the
-// verdict is computed from the whole record.
+// overlaps counts, for the progress line, the uses in which a client met another that should not be inside. The verdict is of the whole record.
 type overlaps struct {
 	slack int64 // nanoseconds by which two clients' times may disagree
 	found atomic.Int64
@@ -17,7 +16,6 @@ type overlaps struct {
 	keys map[string]*keyUses
 }
 
-// keyUses holds the latest ends of uses of one key.
 type keyUses struct {
 	mu                sync.Mutex // guards the fields below
 	exclusive, shared latestUses

@@ -18,8 +18,7 @@ import (
 	"github.com/lockbench/lockbench/internal/subprocess"
 )
 
-// runProcesses runs every client as its own process until all are done. A client that reaches an event at which a fault is placed reports it and
-// waits; the run applies the fault, to the process itself if it is a fault of clients.
+// runProcesses runs every client as its own process until all are done. A client waits at an event of a fault, which the run applies.
 func (d *serverDriver) runProcesses(ctx context.Context) error {
 	all := make([]*processClient, d.Scenario.Clients)
 	for i := range all {
@@ -61,7 +60,6 @@ type processClient struct {
 	last  *history.Command // whose reply it died of
 }
 
-// run starts the process and handles its messages until it ends.
 func (p *processClient) run(ctx context.Context, j job) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -123,7 +121,6 @@ func (p *processClient) watch(ctx context.Context) chan struct{} {
 	return quit
 }
 
-// receive handles a message of the process.
 func (p *processClient) receive(ctx context.Context, n message) error {
 	d := p.driver
 	switch {

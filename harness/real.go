@@ -49,7 +49,6 @@ func newServerDriver(e Experiment) *serverDriver {
 	return &serverDriver{Experiment: e, prefix: e.Prefix, recorder: history.NewRecorder(), names: scriptNames(), scripts: usedScripts(e.onUsers()), overlaps: newOverlaps(e.Variant.Kind)}
 }
 
-// deploy starts the servers.
 func (d *serverDriver) deploy(ctx context.Context) (nodes []results.Node, err error) {
 	if d.servers, err = d.startServers(ctx); err != nil {
 		return nil, err
@@ -60,7 +59,6 @@ func (d *serverDriver) deploy(ctx context.Context) (nodes []results.Node, err er
 	return nodes, nil
 }
 
-// close stops the servers.
 func (d *serverDriver) close() error {
 	if d.servers == nil {
 		return nil
@@ -134,7 +132,6 @@ func (d *serverDriver) record(recording *blocks) (rec *record, err error) {
 	return rec, nil
 }
 
-// judge checks and explains the record.
 func (d *serverDriver) judge(ctx context.Context, rec *record) (*checker.Verdict, explain.Findings, error) {
 	in := checker.Input{Header: rec.Header, Ops: history.NewSlice(rec.Ops), Commands: rec.Commands, Faults: rec.windows}
 	v, err := checker.Check(ctx, in, checker.Options{Seed: d.Seed, Store: rec.store})
@@ -162,21 +159,14 @@ func (d *serverDriver) prepare(ctx context.Context) error {
 	if err = errors.Join(err, end()); err != nil {
 		return fmt.Errorf("prepare workload %s: %w", w.Name(), err)
 	}
-	return d.shareBase()
-}
-
-// shareBase finds the base for clients in other processes. It runs before the header is written, which states their clock error.
-func (d *serverDriver) shareBase() (err error) {
-	if d.As != Processes {
-		return nil
+	if d.As == Processes { // before the header is written, which states their clock error
+		var gap int64
+		d.machine, gap, err = d.base.onMachine()
+		d.clockError = 2 * gap
 	}
-	var gap int64
-	d.machine, gap, err = d.base.onMachine()
-	d.clockError = 2 * gap
 	return err
 }
 
-// runClients runs the clients as goroutines or processes.
 func (d *serverDriver) runClients(ctx context.Context) error {
 	if d.overlaps != nil {
 		d.overlaps.slack = d.clockError
@@ -203,7 +193,9 @@ func (d *serverDriver) stopping() (stop <-chan struct{}, release func()) {
 			defer t.Stop()
 			select {
 			case <-t.C:
-				d.measured(at > warm)
+				if d.Measure != nil {
+					d.Measure(at > warm)
+				}
 			case <-asked:
 				close(ch)
 				return
@@ -221,13 +213,6 @@ func (d *serverDriver) warm() int64 { return int64(d.Scenario.WarmUp.Of(d.lease(
 
 // length returns for how many nanoseconds after the warm-up clients begin rounds; 0: until their rounds are done.
 func (d *serverDriver) length() int64 { return int64(d.Scenario.Length.Of(d.lease())) }
-
-// measured reports the end of the warm-up, or of the length, to Measure.
-func (d *serverDriver) measured(over bool) {
-	if d.Measure != nil {
-		d.Measure(over)
-	}
-}
 
 // grants counts the grants that returned within the measured time, and those before it.
 func (d *serverDriver) grants(ops []history.Operation) (within, before int64) {

@@ -2,12 +2,10 @@
 // lets a workload drive them while faults are applied, records what every client saw, checks the record, and saves it at three phases: started,
 // driven, checked. [Run] is that sequence; the interface driver hides the difference between servers and the simulator.
 //
-// Clients are goroutines, for throughput, or processes that are really stopped and killed. Both run the same workload code on the same lock code,
-// and the same Director applies the faults.
+// Clients are goroutines, or processes that are really stopped and killed. Workload, lock code and the Director of faults are the same for both.
 //
-// It does not judge: the checker does. It does not lose what was recorded: operations, commands and fault windows are spooled during the run, and
-// the history is saved before it is checked. [Suite] runs many experiments concurrently, each on its own servers, and compares each with what the
-// catalogue expects.
+// It does not judge: the checker does. It loses nothing: what happens is spooled during the run, and the history is saved before it is checked. [Suite]
+// runs many experiments at once, each on its own servers, and compares each with what the catalogue expects.
 package harness
 
 import (
@@ -63,8 +61,8 @@ type record struct {
 	spooled   string        // the file written during the run, obsolete once the record is saved; "" for none
 }
 
-// Run runs one experiment. If it returns an error with an Outcome, the run got as far as the Outcome says, and what was recorded is saved. Closing
-// e.Stop ends a run early without an error; the end of ctx abandons it.
+// Run runs one experiment. With an error, the Outcome says how far it got, and what was recorded is saved. Closing e.Stop ends a run early without an
+// error; the end of ctx abandons it.
 func Run(ctx context.Context, e Experiment) (*Outcome, error) {
 	if err := e.Validate(); err != nil {
 		return nil, err
@@ -83,7 +81,6 @@ func Run(ctx context.Context, e Experiment) (*Outcome, error) {
 	return out, err
 }
 
-// driver returns the driver of the experiment's world.
 func (e Experiment) driver() driver {
 	if s, ok := e.Provider.(*Sim); ok {
 		return &simDriver{Experiment: e, pool: s}
@@ -106,7 +103,7 @@ func (e Experiment) run(ctx context.Context, d driver, save *saver) (out *Outcom
 		return &Outcome{Run: save.run, Dir: save.path()}, err
 	}
 	if save.run.Interrupted = closed(e.Stop); save.run.Interrupted {
-		rec.notes = append(rec.notes, fmt.Sprintf("interrupted after %s: what was recorded until then was judged", nanoseconds(rec.ended).Round(time.Millisecond)))
+		rec.notes = append(rec.notes, fmt.Sprintf("interrupted after %s: what was recorded until then was judged", time.Duration(rec.ended).Round(time.Millisecond)))
 	}
 	unsaved := errors.Join(rec.unsaved, save.driven(rec, e.Now()))
 	out = &Outcome{Run: save.run, Windows: rec.windows, Record: rec.Recorded, Dir: save.path(), Order: rec.order}
@@ -121,7 +118,7 @@ func (e Experiment) run(ctx context.Context, d driver, save *saver) (out *Outcom
 
 // check judges the record and saves the result. If the checker fails nothing is lost: the record is on disk.
 func (e Experiment) check(ctx context.Context, d driver, save *saver, rec *record, out *Outcome) error {
-	e.report(Progress{Phase: "checking", Elapsed: nanoseconds(rec.ended)})
+	e.report(Progress{Phase: "checking", Elapsed: time.Duration(rec.ended)})
 	v, found, err := d.judge(context.WithoutCancel(ctx), rec)
 	if err != nil {
 		return fmt.Errorf("check the history: %w", err)

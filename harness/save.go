@@ -21,8 +21,7 @@ import (
 	"github.com/lockbench/lockbench/scenarios"
 )
 
-// saver saves a run by phase: open when it was requested, started when its servers are up, driven when its clients are done, checked when it was
-// judged, or failed. Without a directory it writes nothing.
+// saver saves a run by phase: open (requested), started (servers are up), driven (clients are done), checked, or failed. Without dir it writes nothing.
 type saver struct {
 	run results.Run
 	dir *results.Dir // nil: nothing is saved
@@ -54,7 +53,6 @@ func (e Experiment) open(ctx context.Context) (*saver, error) {
 	return s, errors.Join(s.phase(results.Started, e.Now()), s.dir.Save(results.ScenarioFile, text))
 }
 
-// environment returns the description of the machine.
 func (e Experiment) environment(ctx context.Context) results.Environment {
 	if e.Environment != nil {
 		return *e.Environment
@@ -63,7 +61,6 @@ func (e Experiment) environment(ctx context.Context) results.Environment {
 	return results.CaptureEnvironment(ctx, results.Machine{Root: os.DirFS("/"), Build: build, Dir: e.Checkout})
 }
 
-// started saves the description of the servers.
 func (s *saver) started(nodes []results.Node, now time.Time) error {
 	if s.run.Nodes = nodes; nodes == nil {
 		return nil
@@ -82,7 +79,7 @@ func (s *saver) driven(rec *record, now time.Time) error {
 	}
 	s.logf(now, "clients are done: %d operations, %d commands, %d fault windows", len(rec.Ops), len(rec.Commands), len(rec.windows))
 	for _, w := range rec.windows {
-		s.logf(now, "fault %s client %q node %d: %v to %v, confirmed %t %s", w.Fault, w.Client, w.Node, nanoseconds(w.Start), nanoseconds(w.End), w.Confirmed, w.Note)
+		s.logf(now, "fault %s client %q node %d: %v to %v, confirmed %t %s", w.Fault, w.Client, w.Node, time.Duration(w.Start), time.Duration(w.End), w.Confirmed, w.Note)
 	}
 	var files errgroup.Group
 	write := func(name string, to func(w io.Writer) error) {
@@ -109,7 +106,7 @@ func (s *saver) checked(out *Outcome, set *latency.Set, ended int64, now time.Ti
 	}
 	var errs []error
 	if set != nil {
-		errs = append(errs, s.dir.SaveFunc(results.LatencyLog, func(w io.Writer) error { return set.WriteLog(w, s.run.Start, s.run.Start.Add(nanoseconds(ended))) }))
+		errs = append(errs, s.dir.SaveFunc(results.LatencyLog, func(w io.Writer) error { return set.WriteLog(w, s.run.Start, s.run.Start.Add(time.Duration(ended))) }))
 		for _, op := range set.Ops() {
 			errs = append(errs, s.dir.SaveFunc(results.LatencyFolder+"/"+op+".hgrm", func(w io.Writer) error { return set.WriteSpectrum(w, op) }))
 		}
@@ -129,14 +126,12 @@ func (s *saver) executed(found explain.Findings) error {
 	return s.dir.SaveFunc(results.ServerFile, func(w io.Writer) error { return history.WriteServer(w, log.Source, log.Events) })
 }
 
-// failed saves why a run ended early.
 func (s *saver) failed(cause error, now time.Time) error {
 	s.run.Failure = cause.Error()
 	s.logf(now, "failed: %s", cause)
 	return s.phase(s.run.Phase, now)
 }
 
-// phase saves the phase that the run has reached.
 func (s *saver) phase(p results.Phase, now time.Time) error {
 	s.run.Phase, s.run.Duration = p, now.Sub(s.run.Start)
 	if s.dir == nil {
@@ -158,10 +153,7 @@ func (s *saver) path() string {
 	return s.dir.Path()
 }
 
-func nanoseconds(n int64) time.Duration { return time.Duration(n) }
-
-// replaced returns the workload of a built-in scenario that the user gave another one; "" if it has its own. A scenario in a file has what is
-// in the file or on the command line, both of which are kept.
+// replaced returns the workload that the user gave a built-in scenario; "" if it has its own. One in a file has that of the file or command line.
 func replaced(s scenarios.Scenario) string {
 	if own, known := scenarios.Find(s.Name); known && own.Workload != s.Workload {
 		return s.Workload

@@ -12,7 +12,6 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/faults"
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
@@ -22,9 +21,8 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// Sim is the provider that represents the simulator. An experiment with it runs in virtual time, several schedules one after the other, each with
-// its own order of messages. Its verdict is the sum over the schedules; its record is that of the first schedule with a violation, or else of the
-// last.
+// Sim is the provider that represents the simulator. An experiment runs in virtual time, several schedules with orders of their own one by one. Its
+// verdict is their sum; its record is that of the first schedule with a violation, or else of the last.
 type Sim struct {
 	// Schedules is the number of schedules per experiment; 0 means 10.
 	Schedules int
@@ -41,7 +39,6 @@ const enoughCommands = 4000
 // poll at fixed intervals would meet at the same instants in every schedule.
 const messageDelay = 2 * time.Millisecond
 
-// defaultSchedules is the default number of schedules of an experiment.
 const defaultSchedules = 10
 
 var _ servers.Provider = (*Sim)(nil)
@@ -92,7 +89,6 @@ func (s *Sim) bring(one *sim.Simulator) {
 	s.idle = append(s.idle, one)
 }
 
-// simDriver runs an experiment in the simulator, schedule by schedule.
 type simDriver struct {
 	Experiment
 	pool  *Sim
@@ -108,17 +104,15 @@ func (d *simDriver) deploy(context.Context) ([]results.Node, error) {
 	return nil, nil
 }
 
-// close returns the simulator.
 func (d *simDriver) close() error {
 	d.pool.bring(d.one)
 	return nil
 }
 
-// drive runs the schedules and checks each; the sum so far decides whether another one runs. The record is that of the first schedule with a
-// violation, or else of the last.
+// drive runs the schedules and checks each; the sum so far decides whether another one runs.
 func (d *simDriver) drive(ctx context.Context, _ *saver) (*record, error) {
 	n := cmp.Or(d.pool.Schedules, defaultSchedules)
-	for i := 0; i < n && d.total.commands < enoughCommands && d.stopped(ctx) == nil; i++ {
+	for i := 0; i < n && d.total.commands < enoughCommands && !closed(d.Stop) && ctx.Err() == nil; i++ {
 		run, err := d.schedule(ctx, d.Seed+uint64(i))
 		if err != nil {
 			return nil, err
@@ -134,17 +128,6 @@ func (d *simDriver) drive(ctx context.Context, _ *saver) (*record, error) {
 	return d.total.record(), nil
 }
 
-// stopped reports whether the run must end early.
-func (e Experiment) stopped(ctx context.Context) error {
-	select {
-	case <-e.Stop:
-		return context.Canceled
-	default:
-		return ctx.Err()
-	}
-}
-
-// scheduled is one simulated schedule and its verdict.
 type scheduled struct {
 	sim.Outcome
 	verdict *checker.Verdict
@@ -166,8 +149,7 @@ func (d *simDriver) schedule(ctx context.Context, seed uint64) (scheduled, error
 	return scheduled{out, v}, nil
 }
 
-// judge returns the sum of the schedules' verdicts. Its first violations are those of the kept schedule, with their stories, which take longer to
-// produce than the schedule itself.
+// judge returns the sum of the verdicts. The first violations are the kept schedule's, whose stories take longer than the schedule itself.
 func (d *simDriver) judge(ctx context.Context, rec *record) (*checker.Verdict, explain.Findings, error) {
 	sum := d.total.verdict
 	sum.Estimate()
@@ -199,7 +181,6 @@ func (d *simDriver) measure(r *results.Result, _ *record) *latency.Set {
 	return nil
 }
 
-// program returns the experiment as a program of the simulator.
 func (d *simDriver) program(seed uint64) sim.Program {
 	w, _ := workloads.Find(d.Scenario.Workload)
 	return sim.Program{
@@ -210,7 +191,6 @@ func (d *simDriver) program(seed uint64) sim.Program {
 	}
 }
 
-// tally sums up schedules.
 type tally struct {
 	runs      int
 	commands  int
@@ -242,15 +222,11 @@ func (t *tally) record() *record {
 	if out.Lacking != "" {
 		notes = append(notes, sim.Without(out.Header.Lock, out.Lacking))
 	}
-	return &record{
-		Recorded: history.Recorded{Header: out.Header, Ops: out.Ops, Commands: out.Commands, Scripts: maps.Clone(out.Scripts)},
-		windows:  out.Windows, store: out.Store, errors: t.errors, failovers: t.failovers, ended: int64(out.Virtual),
-		notes: notes,
-	}
+	out.Scripts = maps.Clone(out.Scripts)
+	return &record{Recorded: out.Recorded, windows: out.Windows, store: out.Store, errors: t.errors, failovers: t.failovers, ended: int64(out.Virtual), notes: notes}
 }
 
-// OfTape converts a tape to a scenario: the same lock, clients, rounds and times, and its faults from the start. The other faults, and the order of
-// messages, are in the tape's schedule; see [Experiment.Schedule].
+// OfTape converts a tape to a scenario: lock, clients, rounds, times, and the faults from the start. All else is in [Experiment.Schedule].
 func OfTape(t sim.Tape) scenarios.Scenario {
 	p := t.Program
 	s := scenarios.Scenario{

@@ -18,8 +18,7 @@ import (
 // spoolEvery is the interval of writes: how much of a run is lost if lockbench is killed.
 const spoolEvery = 200 * time.Millisecond
 
-// spool writes what the clients did and the fault windows that have ended to disk during the run, and reports progress. Its one goroutine is owned
-// by end.
+// spool writes what the clients did, and windows that have ended, to disk during the run, and reports progress. end owns its one goroutine.
 type spool struct {
 	driver  *serverDriver
 	file    *blocks  // the recording; nil: not saved
@@ -40,8 +39,7 @@ func startSpool(d *serverDriver, dir *results.Dir) *spool {
 	return s
 }
 
-// begin creates the files, each with its header at once, and an empty history: until the clients are done, check, given its name, reads the
-// recording instead.
+// begin creates the files with their headers, and an empty history, in place of which check reads the recording until the clients are done.
 func (s *spool) begin(dir *results.Dir) (err error) {
 	header := s.driver.header()
 	head := history.RecordingHead(header)
@@ -142,7 +140,6 @@ func (b *blocks) recorded() (history.Recorded, error) {
 	return history.ReadRecording(io.MultiReader(file, &b.rest), b.file.Name())
 }
 
-// progress returns the progress of the run.
 func (d *serverDriver) progress() Progress {
 	p := Progress{Phase: "clients", Elapsed: time.Duration(d.timeline()),
 		Total: time.Duration(d.warm() + d.length()), Expected: int64(d.Scenario.Ops * d.Scenario.Clients)}
@@ -166,7 +163,6 @@ func (d *serverDriver) progress() Progress {
 	return p
 }
 
-// header returns the history's header.
 func (d *serverDriver) header() history.Header {
 	h := d.Variant.Header(int64(d.lease()))
 	h.Permits, h.ClockError, h.Epoch = max(d.Scenario.Permits, 1), d.clockError, d.base.wall()

@@ -33,8 +33,7 @@ type SuiteConfig struct {
 	Now  func() time.Time
 }
 
-// Suite runs the cells and compares each with what the catalogue expects. Cells without a verdict are inconclusive and say why; it returns an error
-// only if ctx ends.
+// Suite runs the cells and compares each with what the catalogue expects. Cells without a verdict say why; it returns an error only if ctx ends.
 func Suite(ctx context.Context, cfg SuiteConfig) (results.Suite, error) {
 	start := cfg.Now()
 	pairs, notes := cfg.pairs()
@@ -56,7 +55,6 @@ func Suite(ctx context.Context, cfg SuiteConfig) (results.Suite, error) {
 	return out, ctx.Err()
 }
 
-// pair is a cell to run.
 type pair struct {
 	variant  impls.Variant
 	scenario scenarios.Scenario
@@ -95,7 +93,6 @@ func (cfg SuiteConfig) sharded(pairs []pair) (out []pair, _ *results.Shard) {
 	return out, &shard
 }
 
-// suite is a Suite under way.
 type suite struct {
 	cfg   SuiteConfig
 	pairs []pair
@@ -139,8 +136,7 @@ func (s *suite) report(c results.Cell) {
 	}
 }
 
-// attempts is how often a cell without a verdict is run: first alongside others, then alone. A busy machine sometimes misses a moment or stalls a
-// client; a run with a verdict is never repeated.
+// attempts is how often a cell without a verdict is run, alongside others and then alone: a busy machine may miss a moment or stall a client.
 const attempts = 4
 
 // again repeats the cells without a verdict, one at a time.
@@ -153,15 +149,13 @@ func (s *suite) again(ctx context.Context, asked int) {
 	}
 }
 
-// unclear reports whether another run of a cell may help: it has no verdict, or a planted bug was not found. A cell that ended in an error would
-// only fail again, unless the error was that a port was taken.
+// unclear reports whether another run of a cell may help: it has no verdict, unless for an error other than a taken port, or missed a planted bug.
 func (s *suite) unclear(ctx context.Context, i int) bool {
 	c := s.cells[i]
 	missed := c.Planted && c.Verdict == checker.Fail
 	return (c.Verdict == checker.Inconclusive || missed) && (c.Observed != results.NothingObserved || s.portTaken[i]) && !closed(s.cfg.Stop) && ctx.Err() == nil
 }
 
-// cell runs the i-th cell.
 func (s *suite) cell(ctx context.Context, i int) (c results.Cell) {
 	p, start := s.pairs[i], s.cfg.Now()
 	defer func() { c.Planted, c.Duration = p.variant.Planted != nil, s.cfg.Now().Sub(start) }()

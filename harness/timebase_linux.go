@@ -10,8 +10,7 @@ import (
 // tries is how often the two clocks are read together; the closest pair is used.
 const tries = 16
 
-// onMachine returns the base on the machine's monotonic clock, which is the same for every process of the machine, and the possible error: the time
-// between two readings of Go's clock, which is the same clock.
+// onMachine returns the base on the machine's monotonic clock, one for all processes, and the possible error: the time between two readings of Go's.
 func (b timebase) onMachine() (base, gap int64, err error) {
 	gap = int64(time.Hour)
 	for range tries {
@@ -28,11 +27,11 @@ func (b timebase) onMachine() (base, gap int64, err error) {
 }
 
 // sharedTimebase returns a base that agrees with that of another process on this machine.
-func sharedTimebase(machineBase int64) (timebase, int64, error) {
+func sharedTimebase(machineBase int64) (timebase, error) {
 	local := newTimebase()
-	base, gap, err := local.onMachine()
+	base, _, err := local.onMachine()
 	local.ahead = base - machineBase
-	return local, gap, err
+	return local, err
 }
 
 func monotonic() (int64, error) {

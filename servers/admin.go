@@ -12,29 +12,30 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// adminTimeout bounds one administrative command, so that a hanging node cannot hang the run. A node of a cluster writes its configuration to disk
-// before it answers, which takes seconds where the disk is busy.
+// adminTimeout bounds one administrative command. A cluster's node writes its configuration to disk first, which takes seconds if the disk is busy.
 const adminTimeout = 20 * time.Second
 
-// dialer opens a connection to one server.
 type dialer func(ctx context.Context) (net.Conn, error)
 
-// admin is the harness's client of a server: one connection, no retries.
-type admin struct{ *redis.Client }
-
-// newAdmin connects. The caller closes the admin.
-func newAdmin(ctx context.Context, dial dialer) (admin, error) {
+// newAdmin opens the harness's client of a server: one connection, no retries. The caller closes it.
+func newAdmin(ctx context.Context, dial dialer) (*redis.Client, error) {
 	conn, err := dial(ctx)
 	if err != nil {
-		return admin{}, err
+		return nil, err
 	}
-	// Dial before the client exists and allow many connections: if as many dials as the pool's size fail, go-redis keeps dialling in the
-	// background, even after Close.
+	// Dial first and allow many connections: after as many failed dials as the pool's size, go-redis dials on in the background, even after Close.
 	once := make(chan net.Conn, 1)
 	once <- conn
-	return admin{redis.NewClient(&redis.Options{
-		Addr:                     "127.0.0.1:0", // ignored by Dialer
-		Dialer:                   func(context.Context, string, string) (net.Conn, error) { return firstOnly(once) },
+	return redis.NewClient(&redis.Options{
+		Addr: "127.0.0.1:0", // ignored by Dialer
+		Dialer: func(context.Context, string, string) (net.Conn, error) {
+			select {
+			case conn := <-once:
+				return conn, nil
+			default:
+				return nil, errors.New("the connection was lost")
+			}
+		},
 		Protocol:                 2,
 		PoolSize:                 100,
 		MaxRetries:               -1,
@@ -44,27 +45,14 @@ func newAdmin(ctx context.Context, dial dialer) (admin, error) {
 		ContextTimeoutEnabled:    true,
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	})}, nil
+	}), nil
 }
 
-// Admin opens an administrative client of a node, without a proxy: one connection, no retries. The caller closes it. Errors are those of
-// Deployment.Dial.
+// Admin opens an administrative client of a node, without a proxy and retries. The caller closes it. Errors are those of Deployment.Dial.
 func Admin(ctx context.Context, d Deployment, node int) (*redis.Client, error) {
-	a, err := newAdmin(ctx, func(ctx context.Context) (net.Conn, error) { return d.Dial(ctx, node) })
-	return a.Client, err
+	return newAdmin(ctx, to(d, node))
 }
 
-// firstOnly returns the connection on the first call, and an error on later ones.
-func firstOnly(once <-chan net.Conn) (net.Conn, error) {
-	select {
-	case conn := <-once:
-		return conn, nil
-	default:
-		return nil, errors.New("the connection was lost")
-	}
-}
-
-// do sends one command and waits for its reply.
 func do(ctx context.Context, dial dialer, words ...any) (any, error) {
 	a, err := newAdmin(ctx, dial)
 	if err != nil {
@@ -78,7 +66,6 @@ func do(ctx context.Context, dial dialer, words ...any) (any, error) {
 	return reply, nil
 }
 
-// infoFields reads the name:value lines of INFO.
 func infoFields(ctx context.Context, dial dialer, section string) (map[string]string, error) {
 	reply, err := do(ctx, dial, "INFO", section)
 	if err != nil {
@@ -101,7 +88,6 @@ func infoLines(text string) map[string]string {
 // recordedSettings are the server settings in the run record.
 var recordedSettings = [...]string{"save", "appendonly", "appendfsync", "maxmemory", "maxmemory-policy"}
 
-// describe reads a server's version and settings.
 func describe(ctx context.Context, dial dialer, into *NodeInfo) error {
 	a, err := newAdmin(ctx, dial)
 	if err != nil {

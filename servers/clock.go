@@ -10,8 +10,7 @@ import (
 // clockSlack is the tolerated difference of a server's clock from its setting, besides the round trip.
 const clockSlack = time.Millisecond
 
-// shift is a server clock's difference from the machine's: offset at the time since, and drift more for every second after. The zero value
-// is a true clock.
+// shift is how far a server's clock is from the machine's: offset at the time since, and drift more for every second after. Zero is a true clock.
 type shift struct {
 	since  time.Time // of the machine's wall clock
 	offset time.Duration
@@ -41,13 +40,14 @@ func (f *fleet) DriftClock(ctx context.Context, i int, rate float64) error {
 
 // shiftClock writes a new shift for the server's clock and confirms it with TIME.
 func (f *fleet) shiftClock(ctx context.Context, i int, next func(shift, time.Time) shift) error {
-	return f.on(i, func(n *node) error {
-		if n.clockPath() == "" {
-			return fmt.Errorf("set the clock of %s: the servers were started without clock faults: %w", n.name, ErrRefused)
-		}
-		if err := n.expect("set the clock of", running); err != nil {
-			return err
-		}
+	n, err := f.byNumber(i)
+	if err == nil && n.clockPath() == "" {
+		err = fmt.Errorf("set the clock of %s: the servers were started without clock faults: %w", n.name, ErrRefused)
+	}
+	if err != nil {
+		return err
+	}
+	return f.on(i, "set the clock of", func(n *node) error {
 		// Round drops the monotonic reading: the server uses the wall clock.
 		s := next(n.clock, time.Now().Round(0))
 		if err := writeShift(n.clockPath(), s); err != nil {
@@ -55,7 +55,7 @@ func (f *fleet) shiftClock(ctx context.Context, i int, next func(shift, time.Tim
 		}
 		n.clock = s
 		return n.confirmClock(ctx)
-	})
+	}, running)
 }
 
 // confirmClock waits until the server's clock agrees with its setting, within a round trip.

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"net"
 	"strings"
+
+	"github.com/lockbench/lockbench/impls"
 )
 
-const clusterSlots = 16384
-
-// formCluster assigns the slots, introduces the nodes to each other and waits until all serve. It takes two seconds: Redis does not let a
-// master serve sooner after its start.
+// formCluster assigns the slots, introduces the nodes and waits until all serve, for two seconds: Redis lets no master serve sooner after its start.
 func (f *fleet) formCluster(ctx context.Context) error {
 	for i := range f.nodes {
 		if err := f.assignSlots(ctx, i); err != nil {
@@ -40,7 +39,7 @@ func (f *fleet) assignSlots(ctx context.Context, i int) error {
 	if _, err := n.do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1); err != nil {
 		return err
 	}
-	first, last := i*clusterSlots/total, (i+1)*clusterSlots/total-1
+	first, last := i*impls.Slots/total, (i+1)*impls.Slots/total-1
 	if _, err := n.do(ctx, "CLUSTER", "ADDSLOTSRANGE", first, last); err != nil {
 		return fmt.Errorf("%w (three masters need Redis 7.0 or later)", err)
 	}
@@ -69,20 +68,16 @@ func (n *node) announce(ctx context.Context) error {
 
 // waitServing waits until the node serves its slots and knows the masters of all others.
 func (n *node) waitServing(ctx context.Context, masters int) error {
-	err := poll(ctx, "join the cluster", func() (bool, error) {
+	return n.poll(ctx, "join the cluster", func() (bool, error) {
 		reply, err := do(ctx, n.dial, "CLUSTER", "INFO")
 		if err != nil {
 			return false, err
 		}
 		info := fmt.Sprint(reply)
 		return strings.Contains(info, "cluster_state:ok\r\n") &&
-			strings.Contains(info, fmt.Sprintf("cluster_slots_assigned:%d\r\n", clusterSlots)) &&
+			strings.Contains(info, fmt.Sprintf("cluster_slots_assigned:%d\r\n", impls.Slots)) &&
 			strings.Contains(info, fmt.Sprintf("cluster_size:%d\r\n", masters)), nil
 	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", n.name, err)
-	}
-	return nil
 }
 
 // rejoinCluster waits until a restarted node serves again and every other running node is connected to it.
@@ -111,7 +106,7 @@ func (f *fleet) rejoinCluster(ctx context.Context, i int) error {
 
 // waitConnected waits until this node is connected to the one with the id and does not consider it failed.
 func (n *node) waitConnected(ctx context.Context, id string) error {
-	err := poll(ctx, "rejoin a restarted node", func() (bool, error) {
+	return n.poll(ctx, "rejoin a restarted node", func() (bool, error) {
 		reply, err := do(ctx, n.dial, "CLUSTER", "NODES")
 		if err != nil {
 			return false, err
@@ -124,8 +119,4 @@ func (n *node) waitConnected(ctx context.Context, id string) error {
 		}
 		return false, nil
 	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", n.name, err)
-	}
-	return nil
 }

@@ -34,11 +34,9 @@ type DockerOptions struct {
 	TempDir string // parent of the servers' directories; "" means the system's temp directory
 }
 
-// Docker starts one container per server with testcontainers-go, whose environment variables (DOCKER_HOST,
-// TESTCONTAINERS_HOST_OVERRIDE...) apply. A killed container restarts on another port.
+// Docker starts one container per server with testcontainers-go (DOCKER_HOST, TESTCONTAINERS_HOST_OVERRIDE, … apply). A killed one changes its port.
 //
-// Close removes the containers, even after a cancelled run. If lockbench is killed, the reaper removes them, with the docker
-// command or curl if there is one; the next start removes what is left.
+// Close removes the containers, even after a cancelled run. If lockbench is killed, the reaper does, with docker or curl, or else the next start.
 type Docker struct {
 	options DockerOptions
 	shim    shim
@@ -68,7 +66,6 @@ func (d *Docker) Available(ctx context.Context) error {
 	return e.needImage(ctx, d.options.Image)
 }
 
-// found describes the engine and the image.
 func (d *Docker) found(ctx context.Context) (string, error) {
 	e, err := newEngine(ctx)
 	if err != nil {
@@ -126,7 +123,7 @@ func (d *Docker) Start(ctx context.Context, spec Spec) (Deployment, error) {
 			return nil, errors.Join(err, site.Close())
 		}
 	}
-	return launch(ctx, spec, site, func(i int) machine { return machines[i] })
+	return launch(ctx, spec, site, machines)
 }
 
 // site is what the containers of one deployment share.

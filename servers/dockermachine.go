@@ -41,7 +41,6 @@ type dockerMachine struct {
 	inside    string     // address for the other containers
 }
 
-// start creates or restarts the container and looks up its addresses.
 func (m *dockerMachine) start(ctx context.Context) error {
 	if m.container == nil {
 		if err := m.create(ctx); err != nil {
@@ -188,7 +187,6 @@ func (m *dockerMachine) close() error {
 	return nil
 }
 
-// resolve returns the IP address of a host.
 func resolve(ctx context.Context, name string) (netip.Addr, error) {
 	if name == "localhost" {
 		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), nil

@@ -17,7 +17,6 @@ import (
 	tclog "github.com/testcontainers/testcontainers-go/log"
 )
 
-// engine is a reachable Docker engine.
 type engine struct {
 	*testcontainers.DockerProvider
 	api  client.APIClient

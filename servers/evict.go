@@ -52,7 +52,6 @@ func (f *fleet) EvictKeys(ctx context.Context, i int, keys ...string) ([]Evictio
 	return evictor{conn}.evict(ctx, listener, keys)
 }
 
-// evictor fills a server's memory.
 type evictor struct{ *redis.Conn }
 
 // What an evictor listens to.
@@ -62,9 +61,8 @@ const (
 	allEvicted    = "lockbench-evicted" // our message after the last eviction
 )
 
-// evict limits the server's memory, fills it, and restores the settings. It returns the evictions of all keys
-// but those that it made: clients may write further keys meanwhile.
-func (e evictor) evict(ctx context.Context, listener admin, keys []string) ([]Eviction, error) {
+// evict limits the server's memory, fills it, and restores the settings. It returns the evictions of all keys but its own: clients may write more.
+func (e evictor) evict(ctx context.Context, listener *redis.Client, keys []string) ([]Eviction, error) {
 	before, err := e.memory(ctx)
 	if err != nil {
 		return nil, err
@@ -106,7 +104,6 @@ func evictions(messages *redis.PubSub) (all []Eviction) {
 	return all
 }
 
-// memory is a server's memory use and settings.
 type memory struct {
 	used     int64 // bytes
 	limit    int64 // maxmemory, bytes; 0 = none
@@ -136,7 +133,6 @@ func (e evictor) memory(ctx context.Context) (memory, error) {
 	return m, err
 }
 
-// limit sets the server's memory limit and eviction policy.
 func (e evictor) limit(ctx context.Context, bytes int64, policy string) error {
 	return errors.Join(e.set(ctx, "maxmemory-policy", policy), e.set(ctx, "maxmemory", strconv.FormatInt(bytes, 10)))
 }

@@ -3,42 +3,42 @@ package servers
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/lockbench/lockbench/impls"
 )
 
-// on applies a fault to machine i, one fault at a time.
-func (f *fleet) on(i int, fault func(*node) error) error {
+// on applies a fault to machine i, one fault at a time. It returns ErrState unless the machine is in one of the states; none means any.
+func (f *fleet) on(i int, what string, fault func(*node) error, states ...state) error {
 	n, err := f.byNumber(i)
 	if err != nil {
 		return err
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if len(states) > 0 && !slices.Contains(states, n.state) {
+		return fmt.Errorf("%s %s: it is %s: %w", what, n.name, n.state, ErrState)
+	}
 	return fault(n)
 }
 
-func (f *fleet) Kill(ctx context.Context, i int) error {
-	return f.on(i, func(n *node) error {
-		if err := n.expect("kill", running, paused); err != nil {
-			return err
+// change is on for a fault that leads to another state.
+func (f *fleet) change(i int, what string, to state, fault func(*node) error, states ...state) error {
+	return f.on(i, what, func(n *node) error {
+		if err := fault(n); err != nil {
+			return fmt.Errorf("%s %s: %w", what, n.name, err)
 		}
-		if err := n.kill(ctx); err != nil {
-			return fmt.Errorf("kill %s: %w", n.name, err)
-		}
-		n.state = dead
+		n.state = to
 		return nil
-	})
+	}, states...)
+}
+
+func (f *fleet) Kill(ctx context.Context, i int) error {
+	return f.change(i, "kill", dead, func(n *node) error { return n.kill(ctx) }, running, paused)
 }
 
 func (f *fleet) Restart(ctx context.Context, i int) error {
-	err := f.on(i, func(n *node) error {
-		if err := n.expect("restart", dead); err != nil {
-			return err
-		}
-		return n.up(ctx)
-	})
-	if err != nil {
+	if err := f.on(i, "restart", func(n *node) error { return n.up(ctx) }, dead); err != nil {
 		return err
 	}
 	return f.rejoin(ctx, i)
@@ -56,30 +56,14 @@ func (f *fleet) rejoin(ctx context.Context, i int) error {
 }
 
 func (f *fleet) Pause(ctx context.Context, i int) error {
-	return f.on(i, func(n *node) error {
-		if err := n.expect("pause", running); err != nil {
-			return err
-		}
-		if err := n.pause(ctx); err != nil {
-			return fmt.Errorf("pause %s: %w", n.name, err)
-		}
-		n.state = paused
-		return nil
-	})
+	return f.change(i, "pause", paused, func(n *node) error { return n.pause(ctx) }, running)
 }
 
 func (f *fleet) Resume(ctx context.Context, i int) error {
-	return f.on(i, func(n *node) error {
+	return f.change(i, "resume", running, func(n *node) error {
 		if n.state == running {
 			return nil
 		}
-		if err := n.expect("resume", paused); err != nil {
-			return err
-		}
-		if err := n.resume(ctx); err != nil {
-			return fmt.Errorf("resume %s: %w", n.name, err)
-		}
-		n.state = running
-		return nil
-	})
+		return n.resume(ctx)
+	}, running, paused)
 }

@@ -28,10 +28,10 @@ type fleet struct {
 var _ Deployment = (*fleet)(nil)
 
 // launch starts all machines concurrently and forms the topology. It closes everything if that fails.
-func launch(ctx context.Context, spec Spec, workspace io.Closer, build func(i int) machine) (Deployment, error) {
+func launch[M machine](ctx context.Context, spec Spec, workspace io.Closer, machines []M) (Deployment, error) {
 	f := &fleet{spec: spec, workspace: workspace, flowing: true}
-	for i := range spec.Nodes {
-		f.nodes = append(f.nodes, &node{machine: build(i), name: fmt.Sprintf("%s-%d", spec.Name, i), state: dead})
+	for i, m := range machines {
+		f.nodes = append(f.nodes, &node{machine: m, name: fmt.Sprintf("%s-%d", spec.Name, i), state: dead})
 	}
 	err := f.each(func(n *node) error { return n.up(ctx) })
 	if err == nil {
@@ -43,7 +43,6 @@ func launch(ctx context.Context, spec Spec, workspace io.Closer, build func(i in
 	return f, nil
 }
 
-// each calls do for all nodes concurrently and waits.
 func (f *fleet) each(do func(*node) error) error {
 	errs := make([]error, len(f.nodes))
 	var all sync.WaitGroup
@@ -58,7 +57,6 @@ func (f *fleet) each(do func(*node) error) error {
 	return errors.Join(errs...)
 }
 
-// form forms the topology out of running servers.
 func (f *fleet) form(ctx context.Context) error {
 	switch f.spec.Topology {
 	case impls.Replicated:
@@ -83,7 +81,6 @@ func (f *fleet) byRole(i int) (*node, error) {
 	return f.byNumber(i)
 }
 
-// byNumber returns machine i.
 func (f *fleet) byNumber(i int) (*node, error) {
 	if err := inRange(i, len(f.nodes)); err != nil {
 		return nil, err
@@ -130,28 +127,14 @@ func (f *fleet) Info(ctx context.Context) ([]NodeInfo, error) {
 	return infos, errors.Join(errs...)
 }
 
-func (f *fleet) FlushScripts(ctx context.Context, i int) error {
-	n, err := f.byRole(i)
-	if err != nil {
-		return err
-	}
-	return flushScripts(ctx, n.dial)
-}
+func (f *fleet) FlushScripts(ctx context.Context, i int) error { return flushScripts(ctx, to(f, i)) }
 
 func (f *fleet) Keys(ctx context.Context, i int, prefix string) ([]string, error) {
-	n, err := f.byRole(i)
-	if err != nil {
-		return nil, err
-	}
-	return scanKeys(ctx, n.dial, prefix)
+	return scanKeys(ctx, to(f, i), prefix)
 }
 
 func (f *fleet) DeleteKeys(ctx context.Context, i int, keys ...string) error {
-	n, err := f.byRole(i)
-	if err != nil {
-		return err
-	}
-	return deleteKeys(ctx, n.dial, keys)
+	return deleteKeys(ctx, to(f, i), keys)
 }
 
 // Close ends every machine and removes its files. It takes no context: it must work after a cancelled run.
@@ -163,9 +146,4 @@ func (f *fleet) Close() error {
 		}), f.workspace.Close())
 	})
 	return f.closeErr
-}
-
-func flushScripts(ctx context.Context, dial dialer) error {
-	_, err := do(ctx, dial, "SCRIPT", "FLUSH")
-	return err
 }

@@ -15,10 +15,8 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// scanCount is the COUNT of SCAN.
 const scanCount = 1000
 
-// scanKeys returns the keys of a server under a prefix.
 func scanKeys(ctx context.Context, dial dialer, prefix string) ([]string, error) {
 	a, err := newAdmin(ctx, dial)
 	if err != nil {
@@ -44,8 +42,7 @@ type named struct {
 	keys map[string]struct{}
 }
 
-// note records the keys of a request before it is sent. It takes every argument under the run's prefix for a key: which arguments are keys
-// depends on the command, and nothing else uses the prefix.
+// note records the keys of a request before it is sent: every argument under the run's prefix, since which ones are keys depends on the command.
 func (n *named) note(r resp.Request) {
 	if n.prefix == "" {
 		return
@@ -75,7 +72,6 @@ func (n *named) all() []string {
 	return slices.Sorted(maps.Keys(n.keys))
 }
 
-// present returns which of the keys the server has.
 func present(ctx context.Context, dial dialer, keys []string) ([]string, error) {
 	found := make([]*redis.IntCmd, len(keys))
 	err := eachKey(ctx, dial, keys, func(p redis.Pipeliner, i int) { found[i] = p.Exists(ctx, keys[i]) })
@@ -96,7 +92,11 @@ func deleteKeys(ctx context.Context, dial dialer, keys []string) error {
 	return eachKey(ctx, dial, keys, func(p redis.Pipeliner, i int) { p.Del(ctx, keys[i]) })
 }
 
-// keyBatch is the number of commands per round trip.
+func flushScripts(ctx context.Context, dial dialer) error {
+	_, err := do(ctx, dial, "SCRIPT", "FLUSH")
+	return err
+}
+
 const keyBatch = 500
 
 // eachKey sends a command per key over one connection. The error names the first key whose command failed.

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/lockbench/lockbench/internal/resp"
 )
 
 // maxReplyLine bounds the reply to AUTH and SELECT, which is one line.
@@ -40,7 +42,6 @@ func (t target) connect(ctx context.Context) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", t.addr)
 }
 
-// enter sends AUTH and SELECT if the URL requires them.
 func (t target) enter(conn net.Conn) error {
 	if user, password := t.login(); password != "" {
 		words := []string{"AUTH", password}
@@ -57,15 +58,9 @@ func (t target) enter(conn net.Conn) error {
 	return nil
 }
 
-// exchange sends one command and reads exactly its one-line reply. The error has only the first word of an error reply, because the rest may
-// repeat arguments.
+// exchange sends a command and reads exactly its one-line reply. Of an error reply only the first word is shown: the rest may repeat arguments.
 func exchange(conn net.Conn, words ...string) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "*%d\r\n", len(words))
-	for _, w := range words {
-		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(w), w)
-	}
-	if _, err := conn.Write([]byte(b.String())); err != nil {
+	if _, err := conn.Write(resp.AppendRequest(nil, words...)); err != nil {
 		return fmt.Errorf("%s: %w", words[0], err)
 	}
 	line, err := readLine(conn)
@@ -79,7 +74,6 @@ func exchange(conn net.Conn, words ...string) error {
 	return nil
 }
 
-// readLine reads a line byte by byte.
 func readLine(conn net.Conn) (string, error) {
 	var line []byte
 	for one := make([]byte, 1); len(line) < maxReplyLine; line = append(line, one[0]) {

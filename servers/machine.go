@@ -12,8 +12,7 @@ import (
 
 // machine runs one redis-server, as a process or a container.
 //
-// start, kill, pause and resume are called by one goroutine at a time and return once their effect is confirmed, except that start does not
-// wait for the server to answer. The other methods are safe for concurrent use.
+// One goroutine at a time calls start, kill, pause and resume, which return once confirmed (start, before the server answers). The others are for all.
 type machine interface {
 	start(ctx context.Context) error
 	kill(ctx context.Context) error
@@ -28,7 +27,6 @@ type machine interface {
 	clockPath() string               // the file of its shifted clock; "" without one
 }
 
-// state is the state of a node.
 type state string
 
 const (
@@ -58,17 +56,6 @@ func (n *node) dial(ctx context.Context) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", addr)
 }
 
-// expect returns ErrState if the node is not in one of the states.
-func (n *node) expect(fault string, states ...state) error {
-	for _, s := range states {
-		if n.state == s {
-			return nil
-		}
-	}
-	return fmt.Errorf("%s %s: it is %s: %w", fault, n.name, n.state, ErrState)
-}
-
-// do sends one command to the node and returns its reply.
 func (n *node) do(ctx context.Context, words ...any) (any, error) {
 	reply, err := do(ctx, n.dial, words...)
 	if err != nil {
@@ -83,7 +70,6 @@ func (n *node) isRunning() bool {
 	return n.state == running
 }
 
-// up starts the machine and waits until it answers.
 func (n *node) up(ctx context.Context) error {
 	if err := n.start(ctx); err != nil {
 		return fmt.Errorf("start %s: %w", n.name, err)
@@ -92,6 +78,14 @@ func (n *node) up(ctx context.Context) error {
 		return fmt.Errorf("start %s: %w", n.name, err)
 	}
 	n.state = running
+	return nil
+}
+
+// poll is poll, with the node's name in the error.
+func (n *node) poll(ctx context.Context, what string, done func() (bool, error)) error {
+	if err := poll(ctx, what, done); err != nil {
+		return fmt.Errorf("%s: %w", n.name, err)
+	}
 	return nil
 }
 

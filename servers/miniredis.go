@@ -10,13 +10,11 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// Miniredis runs servers inside this process, for machines without Redis. It is not Redis: its latencies mean nothing, and it has no server
-// faults.
+// Miniredis runs servers inside this process. It is not Redis: its latencies mean nothing, and it has no server faults.
 type Miniredis struct{}
 
 var _ surveyor = Miniredis{}
 
-// miniFaults refuses server faults.
 func miniFaults() refuser { return refuser{"miniredis is not Redis; use a redis-server or Docker"} }
 
 const miniredisVersion = "miniredis (not Redis)"
@@ -58,7 +56,6 @@ func (Miniredis) Start(_ context.Context, spec Spec) (Deployment, error) {
 	return d, nil
 }
 
-// minis is a set of miniredis servers.
 type minis struct {
 	refuser
 	spec  Spec
@@ -76,7 +73,13 @@ func (d *minis) Addr(i int) string {
 	return d.nodes[i].Addr()
 }
 
-func (d *minis) Dial(ctx context.Context, i int) (net.Conn, error) { return dialIndex(ctx, d, i) }
+func (d *minis) Dial(ctx context.Context, i int) (net.Conn, error) {
+	if err := inRange(i, d.Len()); err != nil {
+		return nil, err
+	}
+	var dialer net.Dialer
+	return dialer.DialContext(ctx, "tcp", d.Addr(i))
+}
 
 func (d *minis) Info(context.Context) ([]NodeInfo, error) {
 	infos := make([]NodeInfo, len(d.nodes))
@@ -103,16 +106,6 @@ func (d *minis) Close() error {
 	return nil
 }
 
-// dialIndex connects to a node by its address.
-func dialIndex(ctx context.Context, d Deployment, i int) (net.Conn, error) {
-	if err := inRange(i, d.Len()); err != nil {
-		return nil, err
-	}
-	var dialer net.Dialer
-	return dialer.DialContext(ctx, "tcp", d.Addr(i))
-}
-
-// to returns a dialer for one node.
 func to(d Deployment, i int) dialer {
 	return func(ctx context.Context) (net.Conn, error) { return d.Dial(ctx, i) }
 }

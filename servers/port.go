@@ -32,7 +32,6 @@ func freePort() (int, error) {
 	return 0, fmt.Errorf("no free port between %d and %d in %d attempts", firstPort, lastPort, portAttempts)
 }
 
-// portFree reports whether the port can be bound now.
 func portFree(port int) bool {
 	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {

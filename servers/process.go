@@ -18,8 +18,7 @@ type ProcessOptions struct {
 	TempDir string // parent of the servers' directories; "" means the system's temp directory
 }
 
-// Process starts redis-server processes on free ports of 127.0.0.1, each with its own directory. They end at Close, and when lockbench is
-// killed.
+// Process starts redis-server processes on free ports of 127.0.0.1, each with its own directory. They end at Close and with lockbench.
 type Process struct {
 	options ProcessOptions
 	shim    shim
@@ -44,7 +43,6 @@ func (p *Process) Available(context.Context) error {
 	return err
 }
 
-// binary returns the path of the server.
 func (p *Process) binary() (string, error) {
 	path, err := exec.LookPath(p.options.Binary)
 	if err != nil {
@@ -111,10 +109,9 @@ func (p *Process) start(ctx context.Context, spec Spec, binary string) (Deployme
 			return nil, errors.Join(err, workspace.Close())
 		}
 	}
-	return launch(ctx, spec, workspace, func(i int) machine { return machines[i] })
+	return launch(ctx, spec, workspace, machines)
 }
 
-// newProcessMachine prepares one server.
 func newProcessMachine(spec Spec, workspace *workspace, binary string, i int) (*processMachine, error) {
 	dir, err := workspace.subdir(fmt.Sprintf("node-%d", i))
 	if err != nil {

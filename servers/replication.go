@@ -17,8 +17,7 @@ func (f *fleet) needPair(what string) error {
 	return nil
 }
 
-// Promote makes the replica the primary, to which Dial(0) then connects. It also cuts replication: an old primary that comes back does not
-// follow the new one until SetReplication(true).
+// Promote makes the replica the primary, to which Dial(0) then connects. An old primary that comes back follows it only after SetReplication(true).
 func (f *fleet) Promote(ctx context.Context) (int, error) {
 	if err := f.needPair("promote"); err != nil {
 		return 0, err
@@ -26,21 +25,14 @@ func (f *fleet) Promote(ctx context.Context) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	next := 1 - f.primary
-	err := f.on(next, func(n *node) error {
-		if err := n.expect("promote", running); err != nil {
-			return err
-		}
-		return n.detach(ctx)
-	})
-	if err != nil {
+	if err := f.on(next, "promote", func(n *node) error { return n.detach(ctx) }, running); err != nil {
 		return f.primary, err
 	}
 	f.primary, f.flowing = next, false
 	return next, nil
 }
 
-// SetReplication cuts or restores replication. When cut, the replica stops following and keeps its data; when restored, it follows the primary
-// again and replaces its data.
+// SetReplication cuts or restores replication. When cut, the replica keeps its data; when restored, the primary's data replace them.
 func (f *fleet) SetReplication(ctx context.Context, flowing bool) error {
 	if err := f.needPair("set replication"); err != nil {
 		return err
@@ -53,12 +45,7 @@ func (f *fleet) SetReplication(ctx context.Context, flowing bool) error {
 		return f.follow(ctx, replica, f.primary)
 	}
 	f.flowing = false
-	return f.on(replica, func(n *node) error {
-		if err := n.expect("cut replication of", running); err != nil {
-			return err
-		}
-		return n.detach(ctx)
-	})
+	return f.on(replica, "cut replication of", func(n *node) error { return n.detach(ctx) }, running)
 }
 
 // rejoinPair makes the replica follow again after a restart of either server, unless replication is cut.
@@ -75,10 +62,7 @@ func (f *fleet) rejoinPair(ctx context.Context) error {
 // follow makes one server the replica of another and waits until it is in sync and confirms writes.
 func (f *fleet) follow(ctx context.Context, replica, primary int) error {
 	host, port := f.nodes[primary].peer()
-	err := f.on(replica, func(n *node) error {
-		if err := n.expect("replicate to", running); err != nil {
-			return err
-		}
+	err := f.on(replica, "replicate to", func(n *node) error {
 		if _, err := n.do(ctx, "REPLICAOF", host, port); err != nil {
 			return err
 		}
@@ -86,11 +70,11 @@ func (f *fleet) follow(ctx context.Context, replica, primary int) error {
 			fields, err := infoFields(ctx, n.dial, "replication")
 			return fields["master_link_status"] == "up" && fields["master_port"] == strconv.Itoa(port), err
 		})
-	})
+	}, running)
 	if err != nil {
 		return err
 	}
-	return f.on(primary, func(n *node) error {
+	return f.on(primary, "", func(n *node) error {
 		return poll(ctx, "confirm the primary's writes", func() (bool, error) { return n.confirmed(ctx) })
 	})
 }
@@ -113,7 +97,6 @@ func (n *node) confirmed(ctx context.Context) (bool, error) {
 	return replicas >= 1, nil
 }
 
-// detach makes a server a primary and waits until it is one.
 func (n *node) detach(ctx context.Context) error {
 	if _, err := n.do(ctx, "REPLICAOF", "NO", "ONE"); err != nil {
 		return err

@@ -1,11 +1,9 @@
 // Package servers starts Redis in the topology that a lock needs (standalone, replicated pair, independent masters, cluster) and injects
 // server faults: kill, restart, pause, promote, set the clock, evict keys.
 //
-// A [Provider] starts redis-server processes or containers, or connects to a user's Redis by URL. On a user's Redis there are no server
-// faults, and only keys under the run's prefix are written or deleted.
+// A [Provider] starts processes or containers, or connects to a user's Redis by URL: without server faults, and only under the run's prefix.
 //
-// Clients dial a node by its index through [Deployment.Dial], which finds the node's present address even if a container has restarted on
-// another port.
+// Clients dial a node by its index through [Deployment.Dial], which finds its present address even after a container's restart on another port.
 package servers
 
 import (
@@ -59,8 +57,7 @@ type Provider interface {
 	Start(ctx context.Context, spec Spec) (Deployment, error) // the servers are empty and answer
 }
 
-// Deployment is a running set of nodes, numbered from 0. It is safe for concurrent use. Server faults return once their effect is confirmed;
-// their errors are ErrRefused, ErrMissing and ErrState.
+// Deployment is a set of nodes, numbered from 0, for concurrent use. A server fault returns once confirmed, or ErrRefused, ErrMissing or ErrState.
 //
 // In a replicated pair, Addr, Dial, FlushScripts, DeleteKeys and EvictKeys follow the roles: node 0 is the current primary. Kill, Restart,
 // Pause, Resume, SetClock, DriftClock and Info name the machine: node 0 is the initial primary, whatever its role is now.

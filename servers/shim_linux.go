@@ -31,7 +31,6 @@ type clockPage struct {
 	drift    float64
 }
 
-// compiler returns the path of a C compiler.
 func compiler() (string, error) {
 	for _, name := range []string{os.Getenv("CC"), "cc", "gcc", "clang"} {
 		if path, err := exec.LookPath(name); name != "" && err == nil {
@@ -63,7 +62,6 @@ func (s *shim) write(ctx context.Context, dir string) (string, error) {
 	return path, errors.Join(os.WriteFile(path, s.object, 0o755), os.Chmod(path, 0o755))
 }
 
-// compileShim compiles the preload object in a directory.
 func compileShim(ctx context.Context, dir string) ([]byte, error) {
 	cc, err := compiler()
 	if err != nil {
@@ -81,7 +79,6 @@ func compileShim(ctx context.Context, dir string) ([]byte, error) {
 	return os.ReadFile(object)
 }
 
-// try compiles the object and removes the files.
 func (s *shim) try(ctx context.Context) error {
 	dir, err := os.MkdirTemp("", workspacePrefix+"shim-")
 	if err != nil {

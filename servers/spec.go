@@ -33,7 +33,6 @@ func (s Spec) fill() (Spec, error) {
 	return s.fillNodes()
 }
 
-// fillNodes sets the number of nodes of the topology.
 func (s Spec) fillNodes() (Spec, error) {
 	fixed := map[impls.Topology]int{impls.Standalone: 1, impls.Replicated: 2, impls.Cluster: clusterNodes}
 	if n, ok := fixed[s.Topology]; ok {
@@ -53,7 +52,6 @@ func (s Spec) fillNodes() (Spec, error) {
 	return s, nil
 }
 
-// args returns the command line arguments of one redis-server.
 func (s Spec) args() []string {
 	args := []string{"--save", "", "--daemonize", "no", "--protected-mode", "no"}
 	switch s.Persistence {

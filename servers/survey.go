@@ -10,17 +10,12 @@ import (
 
 // Abilities of providers, besides the topologies of impls. Faults have their usual names.
 const (
-	CanServe       = "serve" // start or reach servers; Detail says what was found
-	CanKill        = "kill-server"
-	canPause       = "pause-server"
-	canFailover    = "failover"
-	canJumpClock   = "jump-clock"
-	canDriftClock  = "drift-clock"
-	canFlush       = "flush-scripts"
-	canDelete      = "delete-key"
-	canEvict       = "evict-keys"
-	canPersist     = "persistence"
-	canLimitMemory = "max-memory"
+	CanServe      = "serve" // start or reach servers; Detail says what was found
+	CanKill       = "kill-server"
+	canJumpClock  = "jump-clock"
+	canDriftClock = "drift-clock"
+	canFlush      = "flush-scripts"
+	canDelete     = "delete-key"
 )
 
 // Capability is one ability that a provider has or lacks on this machine.
@@ -42,14 +37,13 @@ type surveyor interface {
 	ability(ctx context.Context, name string) error
 }
 
-// describer is a provider that describes itself in a sentence.
 type describer interface{ Describe() string }
 
 // Abilities returns the abilities in the order of Survey's result.
 func Abilities() []string {
 	return []string{
 		CanServe, string(impls.Standalone), string(impls.Replicated), string(impls.Independent), string(impls.Cluster),
-		canPersist, canLimitMemory, CanKill, canPause, canFailover, canJumpClock, canDriftClock, canFlush, canDelete, canEvict,
+		"persistence", "max-memory", CanKill, "pause-server", "failover", canJumpClock, canDriftClock, canFlush, canDelete, "evict-keys",
 	}
 }
 
@@ -97,7 +91,6 @@ func capability(p Provider, name, detail string, err error) Capability {
 	return c
 }
 
-// isClock reports whether an ability needs the clock shim.
 func isClock(name string) bool { return name == canJumpClock || name == canDriftClock }
 
 // only refuses every ability except able.

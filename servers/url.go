@@ -104,7 +104,6 @@ func (u *URL) Start(ctx context.Context, spec Spec) (Deployment, error) {
 	return d, u.Available(ctx)
 }
 
-// wrongAddresses is the type of [ErrAddresses].
 type wrongAddresses struct{}
 
 func (wrongAddresses) Error() string { return "wrong number of Redis URLs" }
@@ -118,7 +117,6 @@ func masters(n int) string {
 	return fmt.Sprintf("%d independent masters", n)
 }
 
-// guest is a deployment on a user's servers.
 type guest struct {
 	refuser
 	spec    Spec
@@ -188,7 +186,6 @@ func (d *guest) DeleteKeys(ctx context.Context, i int, keys ...string) error {
 	return deleteKeys(ctx, to(d, i), keys)
 }
 
-// closeTime bounds the deletion of the run's keys.
 const closeTime = 30 * time.Second
 
 // Close deletes the run's keys by name. It takes no context: it must work after a cancelled run.
@@ -211,7 +208,6 @@ type target struct {
 	tls      *tls.Config
 }
 
-// hint suggests a correction of the address or login.
 func (t target) hint(err error) string {
 	closed := errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 	switch {

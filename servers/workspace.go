@@ -38,8 +38,7 @@ type workspace struct {
 	orders io.WriteCloser // the reaper's standard input
 }
 
-// newWorkspace removes leftovers in base ("" means the system's temp directory) and makes a directory. The reaper gets env in addition to
-// lockbench's environment.
+// newWorkspace removes leftovers in base ("": the system's temp directory) and makes a directory. env is added to the reaper's environment.
 func newWorkspace(base string, env ...string) (*workspace, error) {
 	if base == "" {
 		base = os.TempDir()
@@ -75,7 +74,6 @@ func (e *workspace) startReaper(env []string) error {
 	return nil
 }
 
-// subdir makes a subdirectory.
 func (e *workspace) subdir(name string) (string, error) {
 	dir := filepath.Join(e.dir, name)
 	// A container's redis has another user id.

@@ -16,8 +16,7 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// client is one client of a world: the goroutine that runs the workload, its clock, its connections and its record. world.mu guards the fields,
-// except those that are set before the goroutine starts.
+// client is one client of a world: its goroutine, clock, connections and record. world.mu guards the fields that change once the goroutine runs.
 type client struct {
 	world  *world
 	index  int
@@ -37,7 +36,6 @@ type client struct {
 	waitingForResume []chan struct{}  // of goroutines that wait for the end of a pause, in order of arrival; closed one by one
 	moments          []*reachedMoment // moments that the driver has not looked at
 	err              error            // what the workload returned
-	dialled          int              // number of dials so far
 	sent             int              // number of commands so far
 	asleep           int              // number of its goroutines that sleep by its clock
 	messages         map[int]int      // number of messages to its subscribers so far, by node
@@ -54,7 +52,6 @@ type client struct {
 	order                 uint64 // hash of which operations of others had returned when its own were called
 }
 
-// access returns the client's access to the world.
 func (c *client) access() workloads.Access {
 	w := c.world
 	return workloads.Access{
@@ -63,8 +60,7 @@ func (c *client) access() workloads.Access {
 	}
 }
 
-// pool returns a size at which no caller of a connection pool waits. A lock on several masters leaves requests without replies in every round, each for
-// as long as the time-out; a pool of many connections takes long to make.
+// pool returns a size at which no caller waits, yet not a huge one: on several masters every round leaves requests without replies until the time-out.
 func (p Program) pool() int {
 	usual := upstream.NobodyWaits(false)
 	if p.Topology != impls.Independent {
@@ -133,8 +129,7 @@ func (c *client) record(op history.Operation) {
 	c.ops = append(c.ops, op)
 }
 
-// dial opens a connection to a node. Like a [net.Dialer] it returns at once under a context that has ended: callers that dial under a mutex rely on
-// it, and in a bubble time stands still while a goroutine waits for a mutex.
+// dial opens a connection to a node. Under a context that has ended it fails at once: callers may dial under a mutex, while which time stands still.
 func (c *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	i, err := nodeOf(addr)
 	if err = cmp.Or(err, ctx.Err()); err != nil {
@@ -200,7 +195,6 @@ func (w *world) retryDials() {
 	w.dials = nil
 }
 
-// forgetDial forgets a dial that waits no more.
 func (w *world) forgetDial(turn <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -209,7 +203,9 @@ func (w *world) forgetDial(turn <-chan struct{}) {
 
 // at announces a moment: faults placed there are injected, and a stopped client waits.
 func (c *client) at(ctx context.Context, m history.Moment, key string) error {
-	c.world.atMoment(c, m)
+	if pass := c.world.reachMoment(c, m); pass != nil {
+		<-pass
+	}
 	if err := c.waitUntilRunning(); err != nil {
 		return err
 	}
@@ -333,8 +329,7 @@ func newTokens(seed [32]byte) *tokens {
 // leastToken is the length in bytes from which a word may be a token: half of a UUID, and more than any number.
 const leastToken = 16
 
-// drawn reports whether a word comes from a random source, which shows in bytes that are not text. A word of 24 random bytes passes for text once
-// in 10^10.
+// drawn reports whether a word comes from a random source: it has bytes that are not text, as 24 random ones have but once in 10^10.
 func drawn(word string) bool {
 	return len(word) >= leastToken && strings.ContainsFunc(word, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' || r > '~' })
 }
@@ -366,7 +361,6 @@ func (t *tokens) name(word string) string {
 	return name
 }
 
-// restore replaces the names in a reply by their words.
 func (t *tokens) restore(reply []byte) []byte {
 	text := string(reply)
 	for name, word := range t.words {

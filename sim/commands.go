@@ -18,8 +18,7 @@ import (
 
 // What a node does not do exactly as Redis does, it refuses; a schedule in which a lock sent such a command is no evidence about the lock.
 
-// exact lists the commands that nodes execute exactly as Redis does; any other command that Redis, or a newer Redis, knows is refused by name. Those
-// that locks use are compared with redis-server in random sequences.
+// exact lists the commands that nodes execute exactly as Redis does, as random sequences against redis-server show. Any other is refused by name.
 var exact = names(`
 	DBSIZE TIME READONLY FLUSHALL FLUSHDB PING COMMAND GET GETDEL INCR DECR STRLEN TYPE KEYS PERSIST TTL PTTL PEXPIRETIME HGETALL HKEYS HLEN
 	HVALS LLEN SCARD SMEMBERS ZCARD ECHO SELECT GETEX MGET DEL UNLINK EXISTS TOUCH LPOP RPOP ZPOPMIN ZPOPMAX SCRIPT PUBSUB CLIENT CLUSTER DELEX
@@ -62,8 +61,7 @@ func (w wording) of(text, name string) string {
 	return strings.Replace(text, "%s", strings.ToLower(name), 1)
 }
 
-// refusal returns the error for a command that a node does not do, in the words given; "" for one that it does. A command that only Redis does ends
-// the schedule.
+// refusal returns the error for a command that a node does not do, in the words given; "" if it does. One that only Redis does ends the schedule.
 func (n *node) refusal(name string, args []string, w wording) string {
 	name = full(name, args)
 	words := resp.Words(name)
@@ -188,7 +186,6 @@ func (n *node) alone(args []string) []byte {
 	return append([]byte(nil), h.buf.Bytes()...)
 }
 
-// transaction is what a connection has queued since MULTI.
 type transaction struct {
 	queued [][]string
 	failed bool // a command was refused when it was queued
@@ -301,9 +298,9 @@ func (w *world) execute(q *request) (reply []byte, answered bool) {
 
 // endRefused ends the schedule if a node was sent a command that it refused by name.
 func (w *world) endRefused(n *node) {
-	if n.refused != "" && w.crash == "" {
-		w.unexplorable = true
-		w.crash = w.program.Variant.Name + " sends " + n.refused + ", which the simulator does not do as Redis does"
+	if n.refused != "" && w.out.Crash == "" {
+		w.out.Unexplorable = true
+		w.out.Crash = w.program.Variant.Name + " sends " + n.refused + ", which the simulator does not do as Redis does"
 	}
 }
 
@@ -373,7 +370,6 @@ func (w *world) park(q *request, d time.Duration, answer func(force bool) ([]byt
 	return nil, false
 }
 
-// unpark answers a parked request if it can be answered.
 func (w *world) unpark(q *request, force bool) {
 	b, ok := q.answer(force)
 	if !ok {
@@ -403,8 +399,7 @@ func (w *world) retryParked(n *node) {
 // gone reports whether a request waits no longer: it was answered, or its connection has ended.
 func gone(q *request) bool { return q.conn.parked != q }
 
-// Redis and miniredis read the arguments of a command in different ways. A node passes them on as Redis reads them, answers itself where Redis refuses
-// them, and refuses by name what it cannot do.
+// Redis and miniredis read arguments differently. A node passes them on as Redis reads them, answers what Redis refuses, and refuses what it cannot do.
 
 // argumentError returns the error for arguments that miniredis accepts and Redis does not; "" if there are none.
 func (n *node) argumentError(name string, args []string) string {
@@ -450,7 +445,6 @@ func (n *node) argumentError(name string, args []string) string {
 	return ""
 }
 
-// counterError is argumentError for commands that add to a whole number.
 func (n *node) counterError(name string, args []string) string {
 	if name == "HINCRBY" {
 		switch value := n.redis.HGet(args[1], args[2]); {
@@ -470,7 +464,6 @@ func (n *node) counterError(name string, args []string) string {
 	return ""
 }
 
-// getexError is argumentError for GETEX.
 func (n *node) getexError(args []string) string {
 	if kind := n.redis.DB(0).Type(args[1]); kind != "" && kind != "string" { // miniredis sets the lease all the same
 		if r, _ := resp.ParseReply(n.alone(slices.Concat([]string{"GETEX", missing}, args[2:]))); r.IsError() {
@@ -493,10 +486,8 @@ const missing = "\x00"
 // msgWrongType is the error for a key of another type.
 const msgWrongType = "WRONGTYPE Operation against a key holding the wrong kind of value"
 
-// longestText is the greatest length of a value.
 const longestText = 512 << 20
 
-// twice reports whether an option is among words more than once.
 func twice(words []string, option string) bool {
 	first := slices.IndexFunc(words, func(word string) bool { return strings.EqualFold(word, option) })
 	return first >= 0 && hasWord(words[first+1:], option)
@@ -552,8 +543,7 @@ func countedIn(at []int, args []string, first int) []int {
 // looksFirst has the commands for which Redis looks at the key before it reads a number, with the type that the key must have.
 var looksFirst = map[string]string{"LINDEX": "list", "LSET": "list", "GETEX": "string"}
 
-// asRedisReads returns the arguments with those that only miniredis takes for whole numbers made none, and with a right one where Redis does not come to
-// read it.
+// asRedisReads returns the arguments with "none" for what only miniredis takes for a whole number, and a right one where Redis does not read it.
 func (n *node) asRedisReads(name string, args []string) []string {
 	at := integers[name]
 	if name == "ZRANGE" && !hasWord(args[4:], "BYSCORE") && !hasWord(args[4:], "BYLEX") {
@@ -633,7 +623,6 @@ func (n *node) checkScores(args []string) {
 	}
 }
 
-// setError is argumentError for the options of SET.
 func (n *node) setError(options []string) string {
 	given := map[string]bool{} // an option may be there twice, but not two of a kind
 	for i, word := range options {

@@ -22,7 +22,6 @@ type exhaust struct {
 	unknown int  // number of states that could not be hashed
 	whole   bool // nothing is pruned
 	begun   bool
-	stopped bool // the walk is over
 	broken  bool // a prefix led elsewhere than before: the program is not deterministic
 }
 
@@ -46,9 +45,6 @@ func newExhaust(part, parts int, prefix []int) *exhaust {
 
 // next prepares the next schedule; it returns false when all have been walked.
 func (e *exhaust) next() bool {
-	if e.stopped {
-		return false
-	}
 	e.at = 0
 	if !e.begun {
 		e.begun = true
@@ -62,7 +58,6 @@ func (e *exhaust) next() bool {
 		}
 		e.path = e.path[:len(e.path)-1]
 	}
-	e.stopped = true
 	return false
 }
 
@@ -120,7 +115,6 @@ func (e *exhaust) mine() bool {
 	return int(h>>8%uint64(e.parts)) == e.part
 }
 
-// prefix returns the path of the current schedule.
 func (e *exhaust) prefix() []int {
 	taken := make([]int, len(e.path))
 	for i, b := range e.path {
@@ -129,9 +123,8 @@ func (e *exhaust) prefix() []int {
 	return taken
 }
 
-// An exhaustive walk explores a state once. Two schedules are in the same state when everything that may still happen is the same for both, and no
-// judge can tell their pasts apart. The future of a client's program cannot be read off; it follows from what the client received, and when. So a
-// state consists of
+// An exhaustive walk explores a state once. Two schedules are in the same state when the same may still happen in both, and no judge can tell their
+// pasts apart. What a client's program will do follows from what the client received, and when. So a state consists of
 //
 //   - the instant, to the nanosecond. In a walk events take no time (Bounds.Instant), since otherwise two orders of the same events would never meet;
 //   - for each client, what it received and when: bytes, the ends of connections, the results of dials, the ends of its sleeps;
@@ -142,15 +135,14 @@ func (e *exhaust) prefix() []int {
 //   - and the past as far as a judge uses it: every fault with its times, the order of commands that changed data on each node, and which operations
 //     had returned when another was called.
 //
-// This leaves out the order of events of one instant that it does not reflect: two replies to two clients, say, or two commands at one node that
-// changed nothing.
+// This leaves out the order of other events of one instant: two replies to two clients, say, or two commands at one node that changed nothing.
 
-// state returns the hash of the world's state. ok is false while a connection watches keys, because miniredis does not reveal whether they have
-// changed. Types that a node cannot copy, such as streams, are refused anyway: see exact. With 64 bits, two of a million states collide with a
-// probability of 1 in 40 million.
+// state returns the hash of the world's state. ok is false while a connection watches keys, because miniredis does not say whether they have changed.
+// Types that a node cannot copy, such as streams, are refused (see exact). With 64 bits, two of a million states collide with a probability of 1 in 40
+// million.
 func (w *world) state() (h uint64, ok bool) {
 	now := w.clock()
-	h = mix(mix(hashStart, uint64(w.now())), uint64(w.waited))
+	h = mix(mix(hashStart, uint64(w.now())), uint64(w.out.Waited))
 	for _, n := range w.nodes {
 		h = mix(mix(h, n.copy(now).digest()), n.condition(w))
 	}
@@ -193,8 +185,7 @@ func (n *node) condition(w *world) uint64 {
 	return h
 }
 
-// observe records something that a client receives now. What it receives at one event is unordered: the runtime decides which of its goroutines
-// comes first.
+// observe records what a client receives now. What it receives at one event is unordered: the runtime decides which of its goroutines comes first.
 func (c *client) observe(place, what uint64) {
 	w := c.world
 	if !w.bounds.Instant {
@@ -216,8 +207,7 @@ func (c *client) condition() uint64 {
 	return mix(mix(h, uint64(c.sent)), uint64(c.momentHolds)<<32|uint64(len(c.waitingForResume)))
 }
 
-// before returns a hash of how many operations of each other client had returned when an operation of this client was called and, where a belief
-// may end with it, when it returned.
+// before returns a hash of how many operations of each other client had returned when this one was called and, if it may end a belief, returned.
 func (c *client) before(op history.Operation) uint64 {
 	h := uint64(hashStart)
 	ends := op.Op == history.Extend && op.Outcome != history.OK || op.Op == history.Lost
@@ -331,7 +321,6 @@ func (w *world) perform(cn *conn, args []string) (reply []byte) {
 	return reply
 }
 
-// takes runs a blocking command at a connection's node once there is data.
 func (w *world) takes(q *request, args []string) (reply []byte, ok bool) {
 	w.watching(q.conn, args, func() []byte {
 		reply, ok = q.conn.server.take(q.conn.session, args)
@@ -363,7 +352,6 @@ func instant(t time.Time) uint64 {
 	return uint64(t.UnixNano())
 }
 
-// bits packs booleans.
 func bits(all ...bool) (b uint64) {
 	for _, is := range all {
 		b = b<<1 | uint64(boolInt(is))

@@ -15,7 +15,6 @@ import (
 // The methods of faults.World. A Director calls them while the driver runs.
 var _ faults.World = (*world)(nil)
 
-// newDirector returns the Director of the program's faults.
 func (w *world) newDirector() *faults.Director {
 	p := w.program
 	plan := faults.NewPlan(p.Faults, p.Config.Lease, p.Variant.Traits.NilGrants)
@@ -110,7 +109,6 @@ func (w *world) CancelClient(_ context.Context, client int) error {
 	return nil
 }
 
-// asks reports whether the client has an acquire under way.
 func (c *client) asks() bool {
 	return slices.ContainsFunc(c.open, func(op history.Operation) bool { return op.Op == history.Acquire })
 }
@@ -193,8 +191,7 @@ type slowness struct {
 	rate  float64 // bytes per second; 0 means unlimited
 }
 
-// onItsWay returns when a message of so many bytes arrives at the earliest, and schedules a check then; zero when the network is not slow. free is
-// when the connection has passed what was written before.
+// onItsWay returns when a message arrives at the earliest, and schedules a check then; zero if the network is not slow. The link is idle from free.
 func (w *world) onItsWay(bytes int, free *time.Time) (held time.Time) {
 	if w.slow == (slowness{}) {
 		return time.Time{}
@@ -233,104 +230,81 @@ func (w *world) CutSubscribers(_ context.Context, stay bool) (cut int, undo faul
 	return len(listening), undo, nil
 }
 
-// refusesSubscriber cuts the connection of a request that subscribes while that is forbidden.
-func (w *world) refusesSubscriber(q *request) bool {
-	if w.noSubscribers == 0 || q.name != "SUBSCRIBE" && q.name != "PSUBSCRIBE" && q.name != "SSUBSCRIBE" {
-		return false
-	}
-	w.noteRequest(q, true)
-	w.cutConn(q.conn)
-	return true
+// forbids reports whether a request subscribes while a fault forbids it.
+func (w *world) forbids(q *request) bool {
+	return w.noSubscribers > 0 && (q.name == "SUBSCRIBE" || q.name == "PSUBSCRIBE" || q.name == "SSUBSCRIBE")
 }
 
-// cutConn breaks a connection.
 func (w *world) cutConn(cn *conn) {
 	cn.requests = nil
 	cn.fail(errCut)
 }
 
-// onRequest and onReply implement faults.Message.
-type (
-	onRequest struct {
-		*request
-		now bool // it is lost at once, not when it would arrive
-	}
-	onReply struct{ *reply }
-)
-
-var (
-	_ faults.Message = onRequest{}
-	_ faults.Message = onReply{}
-)
-
-// Client returns the sender's number, from 1.
-func (m onRequest) Client() int { return m.conn.client.index + 1 }
-
-// Node returns the number of the receiving node.
-func (m onRequest) Node() int { return m.conn.target() }
-
-// Lose drops the request, and its connection.
-func (m onRequest) Lose() {
-	if !m.now {
-		m.doomed = true
-		return
-	}
-	m.conn.world.lose(m.request)
+type onMessage struct {
+	*conn
+	kept *bool
+	lose func() // drops it, and its connection
 }
 
-// lose drops a request, and its connection.
+var _ faults.Message = onMessage{}
+
+// onRequest returns a request on its way. It is lost now, or else when it would arrive.
+func onRequest(q *request, now bool) faults.Message {
+	lose := func() { q.doomed = true }
+	if now {
+		lose = func() { q.conn.world.lose(q) }
+	}
+	return onMessage{q.conn, &q.kept, lose}
+}
+
+func onReply(r *reply) faults.Message {
+	return onMessage{r.conn, &r.kept, func() {
+		r.lost = true
+		r.conn.world.noteReply(r, true)
+		r.conn.world.cutConn(r.conn)
+	}}
+}
+
+// Client returns the number of the sender or receiver, from 1.
+func (m onMessage) Client() int { return m.client.index + 1 }
+
+// Node returns the number of the other end.
+func (m onMessage) Node() int { return m.target() }
+
+// Lose drops the message, and its connection.
+func (m onMessage) Lose() { m.lose() }
+
+// Hold delays the message.
+func (m onMessage) Hold() func() {
+	*m.kept = true
+	return func() { *m.kept = false }
+}
+
 func (w *world) lose(q *request) {
 	w.noteRequest(q, true)
 	w.cutConn(q.conn)
 }
 
-// Hold delays the request.
-func (m onRequest) Hold() func() {
-	m.kept = true
-	return func() { m.kept = false }
-}
-
-// Client returns the receiver's number, from 1.
-func (m onReply) Client() int { return m.conn.client.index + 1 }
-
-// Node returns the number of the sending node.
-func (m onReply) Node() int { return m.conn.target() }
-
-// Lose drops the reply, and its connection.
-func (m onReply) Lose() {
-	m.lost = true
-	m.conn.world.noteReply(m.reply, true)
-	m.conn.world.cutConn(m.conn)
-}
-
-// Hold delays the reply.
-func (m onReply) Hold() func() {
-	m.kept = true
-	return func() { m.kept = false }
-}
-
-// target returns the number of the node to which a connection leads; -1 for the guarded store's.
+// target returns the number of the node to which a connection leads.
 func (cn *conn) target() int {
 	if cn.node == cn.world.storeIndex() {
-		return -1
+		return storeNode
 	}
 	return cn.node
 }
 
 // Calls of the Director during a run.
 
-// watches reports whether a fault is placed at a moment of a client.
 func (w *world) watches(c *client, m history.Moment) bool {
 	return w.director.Plan().Watches(faults.Event{Kind: faults.Moment, Client: c.index + 1, Moment: m})
 }
 
-// moment applies the faults placed at a moment of a client.
 func (w *world) moment(c *client, m history.Moment) {
 	w.director.Event(context.Background(), faults.Event{Kind: faults.Moment, Client: c.index + 1, Moment: m}, nil)
 }
 
-// onSend applies the faults placed before a request leaves its client, and then those on its way; injected reports whether there were any. A client
-// that was stopped or killed before the request left does not send it.
+// onSend applies the faults placed before a request leaves its client, and then those on its way, and reports whether there were any. A client that was
+// stopped or killed by then does not send it.
 func (w *world) onSend(q *request) (injected bool) {
 	c := q.conn.client
 	if !w.director.Plan().WatchesMessages(c.index+1, faults.Leaving, faults.Underway) {
@@ -342,7 +316,7 @@ func (w *world) onSend(q *request) (injected bool) {
 			continue
 		}
 		injected = true
-		w.director.Event(context.Background(), e, onRequest{request: q})
+		w.director.Event(context.Background(), e, onRequest(q, false))
 		q.withheld = q.withheld || c.paused
 		if c.crashed {
 			q.conn.requests = slices.DeleteFunc(q.conn.requests, func(o *request) bool { return o == q })
@@ -365,7 +339,7 @@ func (w *world) onReply(r *reply) (lost bool) {
 	command.Reply = replyText(r.bytes)
 	for _, at := range []faults.Stage{faults.Answered, faults.Returning} {
 		w.director.Event(context.Background(), faults.Event{Kind: faults.Messages, Client: c.index + 1, Stage: at, Operation: r.request.op, Command: &command,
-			Write: resp.IsWrite(r.request.name)}, onReply{r})
+			Write: resp.IsWrite(r.request.name)}, onReply(r))
 	}
 	return r.lost
 }
@@ -373,10 +347,8 @@ func (w *world) onReply(r *reply) (lost bool) {
 // Nodes returns the number of the lock's nodes.
 func (w *world) Nodes() int { return len(w.lockNodes()) }
 
-// lockNodes returns the lock's nodes, without the guarded store's.
 func (w *world) lockNodes() []*node { return w.nodes[:w.storeIndex()] }
 
-// up returns a node, or an error if it is down.
 func (w *world) up(node int) (*node, error) {
 	n := w.nodes[node]
 	if n.down {

@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// broken is one property that a schedule violated, and the cause.
 type broken struct {
 	Property verdicts.Property `json:"property"`
 	Cause    verdicts.Cause    `json:"cause"`
@@ -48,9 +46,10 @@ func (x *explainer) judge(ctx context.Context, out Outcome, p Program, stories b
 	if out.Loop != nil {
 		return []broken{{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, Story: out.Loop}}, nil
 	}
-	v, err := x.check(ctx, out, p, stories)
+	opt := checker.Options{MaxViolations: 1, Bare: !stories, Unsearched: !stories, HandOver: int64(handOver(out, p)), Store: out.Store}
+	v, _, err := x.check(ctx, out, opt)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("judge a schedule: %w", err)
 	}
 	var all []broken
 	for _, x := range v.Violations {
@@ -84,12 +83,6 @@ func first(names []string) string {
 	return names[0]
 }
 
-// hindered reports whether a fault kept a client from getting the lock.
-func hindered(client string, windows []history.Window) bool {
-	return slices.ContainsFunc(windows, func(w history.Window) bool { return hinders(w, client) })
-}
-
-// hinders reports whether a fault keeps a client from getting the lock.
 func hinders(w history.Window, client string) bool {
 	kind, _ := faults.FindKind(w.Fault)
 	return (w.Client == client || w.Client == "") && kind.Hinders
@@ -111,7 +104,8 @@ func stopped(windows []history.Window, x checker.Violation) bool {
 // client was paused, or if a client whose own messages are delayed does not get it.
 func except(all []broken, windows []history.Window, fenced bool) []broken {
 	for i, b := range all {
-		all[i].Excepted = !b.final && b.Property == verdicts.Progress && b.Cause == verdicts.CauseUnknown && hindered(b.client, windows)
+		hindered := slices.ContainsFunc(windows, func(w history.Window) bool { return hinders(w, b.client) })
+		all[i].Excepted = !b.final && b.Property == verdicts.Progress && b.Cause == verdicts.CauseUnknown && hindered
 	}
 	for _, b := range all {
 		if b.Property == verdicts.MutualExclusion && !b.stopped || b.Property == verdicts.ReleaseSafety {
@@ -120,39 +114,28 @@ func except(all []broken, windows []history.Window, fenced bool) []broken {
 	}
 	for i, b := range all {
 		outlived := b.Property == verdicts.ExclusiveUse && !b.expired || b.Property == verdicts.StoreIntegrity && !fenced
-		if b.stopped || outlived && !byAnother(b.Cause) {
+		endedByAnother := b.Cause == verdicts.MisUnlock || b.Cause == verdicts.ReaderEvicted
+		if b.stopped || outlived && !endedByAnother {
 			all[i].Excepted = true
 		}
 	}
 	return all
 }
 
-// byAnother reports whether a cause says that another client's request ended a hold.
-func byAnother(c verdicts.Cause) bool { return c == verdicts.MisUnlock || c == verdicts.ReaderEvicted }
-
 // Check checks an outcome with package checker, and explains its violations with package explain.
 func (o Outcome) Check(ctx context.Context, opt checker.Options) (*checker.Verdict, explain.Findings, error) {
 	var x explainer
 	defer x.close()
-	return x.checkWith(ctx, o, opt)
+	return x.check(ctx, o, opt)
 }
 
-func (x *explainer) checkWith(ctx context.Context, o Outcome, opt checker.Options) (*checker.Verdict, explain.Findings, error) {
-	v, err := checker.Check(ctx, checker.Input{Header: o.Header, Ops: &operations{o.Ops}, Commands: o.Commands, Faults: o.Windows}, opt)
+func (x *explainer) check(ctx context.Context, o Outcome, opt checker.Options) (*checker.Verdict, explain.Findings, error) {
+	v, err := checker.Check(ctx, checker.Input{Header: o.Header, Ops: history.NewSlice(o.Ops), Commands: o.Commands, Faults: o.Windows}, opt)
 	if err != nil || len(v.Violations) == 0 {
 		return v, explain.Findings{}, err
 	}
 	found, err := x.explain(v, explain.Record{Header: o.Header, Ops: o.Ops, Commands: o.Commands, Scripts: o.Scripts, Faults: o.Windows})
 	return v, found, err
-}
-
-func (x *explainer) check(ctx context.Context, out Outcome, p Program, stories bool) (*checker.Verdict, error) {
-	opt := checker.Options{MaxViolations: 1, Bare: !stories, Unsearched: !stories, HandOver: int64(handOver(out, p)), Store: out.Store}
-	v, _, err := x.checkWith(ctx, out, opt)
-	if err != nil {
-		return nil, fmt.Errorf("judge a schedule: %w", err)
-	}
-	return v, nil
 }
 
 // handOver returns how soon a waiter must get a lock that was released, if the lock promises it: half the polling interval, for a lock that wakes
@@ -162,20 +145,6 @@ func handOver(out Outcome, p Program) time.Duration {
 		return 0
 	}
 	return out.Waited + p.Poll/2
-}
-
-// operations is an in-memory source of operations.
-type operations struct{ left []history.Operation }
-
-var _ checker.Source = (*operations)(nil)
-
-// Next returns the next operation.
-func (s *operations) Next(op *history.Operation) error {
-	if len(s.left) == 0 {
-		return io.EOF
-	}
-	*op, s.left = s.left[0], s.left[1:]
-	return nil
 }
 
 // What a lock does outside its client's operations shows on the wire and on the clock.
@@ -233,7 +202,6 @@ func (x *explainer) renewed(out Outcome, p Program) (found []history.Command, er
 	return found, nil
 }
 
-// ranAt reports whether a node may have executed a command at an instant.
 func ranAt(c history.Command, at int64) bool {
 	return c.Ran == at || c.Ran == 0 && c.Sent <= at && at <= c.Replied
 }
@@ -256,8 +224,7 @@ func prolongs(c history.DataChange) bool {
 	return false
 }
 
-// loopAfter is the number of commands in one operation, within a lease divided by idleMargin, from which a client counts as looping: a client that only
-// polls asks some times in a lease, not 50,000 times.
+// loopAfter is how many commands, in one operation and within a lease divided by idleMargin, make a client count as looping: one that polls sends few.
 const loopAfter = 500
 
 // countBurst counts a command, and ends the schedule if its client loops.
@@ -265,12 +232,12 @@ func (w *world) countBurst(c *client) {
 	if w.now() > c.burstBegan+w.program.Config.Lease/idleMargin {
 		c.commandsSince, c.burstBegan = 0, w.now()
 	}
-	if c.commandsSince++; c.commandsSince < loopAfter || w.loop != nil {
+	if c.commandsSince++; c.commandsSince < loopAfter || w.out.Loop != nil {
 		return
 	}
-	w.loop = []string{fmt.Sprintf("%s sends %d commands in %v without end:", c.name, loopAfter, (w.now() - c.burstBegan).Round(time.Microsecond))}
+	w.out.Loop = []string{fmt.Sprintf("%s sends %d commands in %v without end:", c.name, loopAfter, (w.now() - c.burstBegan).Round(time.Microsecond))}
 	for _, c := range period(c.commands) {
-		w.loop = append(w.loop, commandLine(c).text)
+		w.out.Loop = append(w.out.Loop, commandLine(c).text)
 	}
 }
 
@@ -287,8 +254,7 @@ func period(all []history.Command) []history.Command {
 	return all[max(0, len(all)-10):]
 }
 
-// livenessFindings returns the violations of progress that no operation shows: an acquire that outlasts its context, a client that never ends, a
-// hold that is renewed for a client without a hold.
+// livenessFindings returns the violations of progress that no operation shows: of a context that is ignored, a client without end, a needless renewal.
 func (x *explainer) livenessFindings(out Outcome, p Program) (all []broken, err error) {
 	for _, op := range out.Ops {
 		if b, ok := ignoresContext(out, p, op); ok {
@@ -313,7 +279,6 @@ func (x *explainer) livenessFindings(out Outcome, p Program) (all []broken, err 
 // stuckMargin is how long, in leases, the last fault of a client must have ended before the end of the schedule for the client to count as stuck.
 const stuckMargin = 10
 
-// clientStuck judges a client that had not ended at the horizon.
 func clientStuck(out Outcome, p Program, name string) (broken, bool) {
 	since := int64(out.Virtual) - stuckMargin*int64(p.Config.Lease)
 	if slices.ContainsFunc(out.Windows, func(w history.Window) bool { return hinders(w, name) && (w.End == 0 || w.End > since) }) {
@@ -329,8 +294,7 @@ func clientStuck(out Outcome, p Program, name string) (broken, bool) {
 		Story: append(lastLines(out.story(int64(out.Virtual))), fmt.Sprintf("%s %s, %v after the start", name, doing, out.Virtual.Round(time.Millisecond)))}, true
 }
 
-// ignoresContext reports an acquire that returned long after its context had ended. It allows for a request on its way at that time, and for a lock
-// that checks the context once a second.
+// ignoresContext reports an acquire that returned long after its context had ended. It allows for a request under way, and for a check once a second.
 func ignoresContext(out Outcome, p Program, op history.Operation) (broken, bool) {
 	if op.Op != history.Acquire || op.Return >= int64(out.Virtual) || slices.ContainsFunc(out.Windows, func(w history.Window) bool {
 		return w.Fault == faults.CrashClient && w.Client == op.Client || hinders(w, op.Client) && w.Start <= op.Return && (w.End == 0 || w.End >= op.Call)
@@ -376,8 +340,7 @@ func lastGrant(ops []history.Operation, client string, at int64) (last *history.
 	return last
 }
 
-// Explain finds the causes of a verdict's violations from the record that was checked, on a simulated node, and adds their stories, unless the
-// check was a bare one. An error comes from miniredis.
+// Explain finds, on a simulated node, the causes of a verdict's violations, and adds their stories unless the check was bare. Errors are miniredis'.
 func Explain(v *checker.Verdict, rec explain.Record) (explain.Findings, error) {
 	var x explainer
 	defer x.close()
@@ -399,7 +362,6 @@ func (x *explainer) explain(v *checker.Verdict, rec explain.Record) (found expla
 	return found, nil
 }
 
-// start starts the node, if it does not run.
 func (x *explainer) start() (err error) {
 	if x.server == nil {
 		x.server, err = NewServer()
@@ -413,7 +375,6 @@ func (x *explainer) close() {
 	}
 }
 
-// storyLine is one line of a story before lines are joined.
 type storyLine struct {
 	at    int64
 	text  string
@@ -421,8 +382,7 @@ type storyLine struct {
 	times int
 }
 
-// story returns an outcome as numbered lines, up to an instant: every command with its reply, every fault, every client that enters or leaves.
-// Repeated refusals are one line.
+// story returns the commands with their replies, faults and entries of clients up to an instant, as numbered lines; repeated refusals are one.
 func (o Outcome) story(until int64) []string {
 	var lines []storyLine
 	for _, c := range o.Commands {
@@ -474,7 +434,6 @@ func windowLines(w history.Window) []storyLine {
 	return []storyLine{begin, {at: w.End, text: strings.TrimSpace(who+" "+w.Fault) + " is over"}}
 }
 
-// joined merges equal neighbours into one line.
 func joined(lines []storyLine) []storyLine {
 	var out []storyLine
 	for _, l := range lines {

@@ -21,9 +21,8 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// luaHost runs the scripts of one node. miniredis opens a new Lua state with all its libraries for every call, about 100 µs; here one state serves
-// all calls. Scripts may not create globals, in Redis either, so no call can see data of another. Errors keep the server's code, as in Redis 7 and
-// unlike miniredis.
+// luaHost runs the scripts of one node in one Lua state; miniredis opens a new one for every call, about 100 µs. Scripts may not create globals, so
+// that no call sees data of another. Errors keep the server's code, as in Redis 7 and unlike miniredis.
 type luaHost struct {
 	node     *node
 	state    *lua.LState
@@ -55,7 +54,6 @@ func newLuaHost(n *node) *luaHost {
 // scratch returns a writer to the buffer for replies that go to no connection.
 func (h *luaHost) scratch() *bufio.Writer { return bufio.NewWriter(&h.buf) }
 
-// open creates a new state.
 func (h *luaHost) open() {
 	l := lua.NewState(lua.Options{SkipOpenLibs: true})
 	libs := []struct {
@@ -150,7 +148,6 @@ func (h *luaHost) compile(sha, source string) (*lua.LFunction, error) {
 	return f, nil
 }
 
-// run calls a compiled script and writes its reply.
 func (h *luaHost) run(out *server.Peer, sha string, f *lua.LFunction, keys, argv []string) {
 	l := h.state
 	h.globals.RawSetString("KEYS", stringTable(l, keys))
@@ -247,9 +244,11 @@ func (h *luaHost) refusal(name string, args []string) string {
 	return h.node.misplacedInScript(args)
 }
 
-func errorTable(l *lua.LState, text string) *lua.LTable {
+func errorTable(l *lua.LState, text string) *lua.LTable { return tableOf(l, "err", text) }
+
+func tableOf(l *lua.LState, name, text string) *lua.LTable {
 	t := l.CreateTable(0, 1)
-	t.RawSetString("err", lua.LString(text))
+	t.RawSetString(name, lua.LString(text))
 	return t
 }
 
@@ -263,9 +262,7 @@ func errorReply(l *lua.LState) int {
 }
 
 func statusReply(l *lua.LState) int {
-	t := l.CreateTable(0, 1)
-	t.RawSetString("ok", lua.LString(l.CheckString(1)))
-	l.Push(t)
+	l.Push(tableOf(l, "ok", l.CheckString(1)))
 	return 1
 }
 
@@ -313,7 +310,6 @@ func (n *node) runScript(s *session, sha, source string, args []string) {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// script implements SCRIPT LOAD, EXISTS and FLUSH.
 func (n *node) script(s *session, args []string) {
 	switch sub := strings.ToUpper(args[0]); {
 	case sub == "LOAD":
@@ -356,7 +352,6 @@ func (r *luaRandom) next() int64 {
 	return int64(r.x >> 17 & math.MaxInt32)
 }
 
-// open replaces math.random and math.randomseed.
 func (r *luaRandom) open(l *lua.LState) {
 	table, ok := l.GetGlobal("math").(*lua.LTable)
 	if !ok {
@@ -386,11 +381,9 @@ func (r *luaRandom) open(l *lua.LState) {
 	}))
 }
 
-// luaReply is the unread part of the reply to a command that a script called.
 type luaReply struct{ rest []byte }
 
-// value reads one RESP2 reply as the value that redis.call returns to a script: nil is false, a status is a table with ok, an error a table with
-// err.
+// value reads one RESP2 reply as redis.call returns it: nil is false, a status is a table with ok, an error a table with err.
 func (r *luaReply) value(l *lua.LState) (lua.LValue, error) {
 	kind, text, err := r.line()
 	if err != nil {
@@ -398,9 +391,7 @@ func (r *luaReply) value(l *lua.LState) (lua.LValue, error) {
 	}
 	switch kind {
 	case '+':
-		t := l.CreateTable(0, 1)
-		t.RawSetString("ok", lua.LString(text))
-		return t, nil
+		return tableOf(l, "ok", string(text)), nil
 	case '-':
 		return errorTable(l, string(text)), nil
 	case ':':
@@ -492,9 +483,8 @@ func writeLuaTable(out *server.Peer, t *lua.LTable) {
 	}
 }
 
-// Redis' Lua writes a number with 14 digits where a script makes it text, and with 17 where it is an argument of a command; gopher-lua writes all
-// digits. A lock that counts microseconds shows the difference: 1.7000000001235e+15. And it reads numbers as C's strtod does, to which 010 is ten;
-// to gopher-lua it is eight.
+// Redis' Lua writes a number as text with 14 digits, and as an argument of a command with 17; gopher-lua writes all. A lock that counts microseconds
+// shows it: 1.7000000001235e+15. And it reads numbers as C's strtod does, to which 010 is ten; to gopher-lua it is eight.
 
 // The digits of a number as text.
 const (
@@ -539,11 +529,9 @@ func asNumber(v lua.LValue) lua.LValue {
 // textFunction is a global that scripts cannot name: it applies asText to its argument.
 const textFunction = "\x00text"
 
-// numberFunction is another, which applies asNumber.
 const numberFunction = "\x00number"
 
-// asInC changes a parsed script where gopher-lua would convert between numbers and text in its own way: it writes number literals as decimal ones, and
-// wraps the operands of concatenations in textFunction, the limits of loops in numberFunction.
+// asInC changes a parsed script where gopher-lua would convert in its own way: number literals, operands of concatenations, and limits of loops.
 func asInC(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Interface:

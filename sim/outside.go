@@ -18,7 +18,6 @@ type World interface {
 	Run(ctx context.Context, p Program, lead *Lead) (Outcome, error)
 }
 
-// worldRunner adapts a World to a search.
 type worldRunner struct {
 	ctx   context.Context // of the search
 	world World
@@ -43,15 +42,13 @@ func (o worldRunner) run(p Program, s chooser, b Bounds, _ bool) (Outcome, error
 	return out, err
 }
 
-// Unshown returns the story of a violation of the tape's property by v that the operations of a record do not show, such as a renewal for a client
-// without a hold; nil if there is none. An error comes from miniredis.
+// Unshown returns the story of a violation by v of the tape's property that the operations of a record do not show; nil: none. Errors are miniredis'.
 func (t Tape) Unshown(v impls.Variant, rec history.Recorded, windows []history.Window) ([]string, error) {
 	p := t.Program
 	p.Variant = v
-	out := Outcome{Header: rec.Header, Ops: rec.Ops, Commands: rec.Commands, Scripts: rec.Scripts, Windows: windows}
 	var x explainer
 	defer x.close()
-	all, err := x.livenessFindings(out, p)
+	all, err := x.livenessFindings(Outcome{Recorded: rec, Windows: windows}, p)
 	for _, b := range all {
 		if b.Property == t.Property {
 			return b.Story, err
@@ -117,7 +114,6 @@ type LiveClient struct {
 	Acquiring bool // it has an acquire under way
 }
 
-// move is the choice of a Lead.
 type move struct {
 	Held  int           // index in the scene of the message that passes or that the fault affects; -1: none
 	Fault faults.Spec   // the fault that is injected; without a name: none
@@ -182,7 +178,6 @@ func (f *follow) misses(step int, options []option) bool {
 	return !slices.ContainsFunc(options, func(o option) bool { return o.event().name() == f.choices[i].Do })
 }
 
-// sceneView is a strategy's view of a scene.
 type sceneView struct {
 	*Lead
 	scene   Scene
@@ -192,7 +187,6 @@ type sceneView struct {
 
 var _ view = (*sceneView)(nil)
 
-// faults lists the faults that may be injected now.
 func (v *sceneView) faults() (out []option) {
 	v.specs = map[*placeableFault]move{}
 	if v.placed >= v.bounds.MaxFaults {

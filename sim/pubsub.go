@@ -10,14 +10,12 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// subscriptions holds the channels and patterns to which connections are subscribed at one node. miniredis runs two goroutines per subscriber; here
-// a published message is an event of the subscribed connection, like a reply.
+// subscriptions holds a node's channels and patterns. A message is an event of the connection, like a reply; miniredis would run two goroutines.
 type subscriptions struct {
 	channels map[string][]*conn
 	patterns map[string][]*conn
 }
 
-// subscribeConn adds a connection to a set, in order of arrival.
 func subscribeConn(set *map[string][]*conn, name string, cn *conn) {
 	if *set == nil {
 		*set = map[string][]*conn{}
@@ -47,7 +45,6 @@ func listening(set map[string][]*conn, cn *conn) []string {
 	return names
 }
 
-// forget removes a closed connection.
 func (s *subscriptions) forget(cn *conn) {
 	for _, set := range []map[string][]*conn{s.channels, s.patterns} {
 		for _, name := range listening(set, cn) {
@@ -56,14 +53,12 @@ func (s *subscriptions) forget(cn *conn) {
 	}
 }
 
-// has reports whether a connection is subscribed to anything.
 func (s *subscriptions) has(cn *conn) bool { return s.count(cn) > 0 }
 
 func (s *subscriptions) count(cn *conn) int {
 	return subscribed(s.channels, cn) + subscribed(s.patterns, cn)
 }
 
-// subscribed returns the number of a connection's subscriptions.
 func subscribed(set map[string][]*conn, cn *conn) (n int) {
 	for _, conns := range set {
 		if slices.Contains(conns, cn) {
@@ -166,7 +161,6 @@ func (n *node) listens(s *session, name string) string {
 	return "ERR Can't execute '" + strings.ToLower(name) + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"
 }
 
-// pubsub answers PUBSUB NUMSUB and PUBSUB CHANNELS.
 func (n *node) pubsub(s *session, args []string) {
 	switch sub := strings.ToUpper(args[0]); {
 	case sub == "NUMSUB":

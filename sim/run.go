@@ -23,8 +23,7 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// Program describes a run: a lock, what its clients do, the servers, and the faults placed in advance. Together with a tape it determines a run
-// completely.
+// Program describes a run: a lock, what its clients do, the servers, and the faults placed in advance. With a tape it determines a run completely.
 //
 // Lock and Load are the names by which the variant and the workload are found when a program is read from a file or sent to a worker process; a
 // program that stays in its process does not need them. Durations are in nanoseconds in files.
@@ -56,20 +55,11 @@ type Program struct {
 // PollsPerLease is the default number of polls per lease.
 const PollsPerLease = 5
 
-// maxClients is the greatest number of clients of a program.
 const maxClients = 64
 
-// withDefaults fills in the defaults.
 func (p Program) withDefaults() Program {
-	if p.Clients == 0 {
-		p.Clients = 2
-	}
-	if p.Topology == "" {
-		p.Topology = p.Variant.Topology
-	}
-	if p.Topology == "" {
-		p.Topology = impls.Standalone
-	}
+	p.Clients = cmp.Or(p.Clients, 2)
+	p.Topology = cmp.Or(p.Topology, p.Variant.Topology, impls.Standalone)
 	switch {
 	case p.Topology == impls.Cluster:
 		p.Nodes = clusterNodes
@@ -78,15 +68,9 @@ func (p Program) withDefaults() Program {
 	case p.Nodes == 0:
 		p.Nodes = 5
 	}
-	if p.Poll == 0 {
-		p.Poll = p.Config.Lease / PollsPerLease
-	}
-	if p.Permits == 0 {
-		p.Permits = 1
-	}
-	if p.Horizon == 0 {
-		p.Horizon = max(60*p.Config.Lease, time.Minute)
-	}
+	p.Poll = cmp.Or(p.Poll, p.Config.Lease/PollsPerLease)
+	p.Permits = cmp.Or(p.Permits, 1)
+	p.Horizon = cmp.Or(p.Horizon, max(60*p.Config.Lease, time.Minute))
 	return p
 }
 
@@ -97,13 +81,11 @@ type Catalogue interface {
 	ScriptNames() map[string]string // by SHA-1 digest
 }
 
-// empty is a Catalogue without entries.
 type empty struct{}
 
 func (empty) Find(string) (impls.Variant, bool) { return impls.Variant{}, false }
 func (empty) ScriptNames() map[string]string    { return map[string]string{} }
 
-// resolve finds the variant and the workload by their names.
 func (p Program) resolve(known Catalogue) (Program, error) {
 	if p.Variant.New == nil {
 		v, ok := known.Find(p.Lock)
@@ -123,7 +105,6 @@ func (p Program) resolve(known Catalogue) (Program, error) {
 	return p.withDefaults(), p.check()
 }
 
-// check returns an error for an invalid program.
 func (p Program) check() error {
 	switch {
 	case p.Variant.New == nil:
@@ -138,10 +119,9 @@ func (p Program) check() error {
 	return nil
 }
 
-// DefaultProgram returns a small program that exercises a lock of this kind: two clients, three rounds each, a lease of a second, work of a fifth
-// of it, and polls often enough to acquire soon after the lease ends. A lock that can extend is also held for longer than its lease, by readers if
-// it has them, and tried without waiting; one that renews itself is also held for longer than its lease without extends; a queue has three clients,
-// so that one can wait behind another.
+// DefaultProgram returns a small program for a lock of this kind: two clients, three rounds each, a lease of a second, work of a fifth of it, and polls
+// soon after the lease ends. A lock that can extend is also held for longer than its lease, by readers if it has them, and tried without waiting; one
+// that renews itself also rests; a queue has three clients, so that one can wait behind another.
 func DefaultProgram(v impls.Variant) Program {
 	lease := time.Second
 	p := Program{Lock: v.Name, Load: "counter", Variant: v, Clients: 2, Config: workloads.Config{
@@ -170,24 +150,21 @@ func DefaultProgram(v impls.Variant) Program {
 
 // Outcome is the result of one schedule.
 type Outcome struct {
-	Header   history.Header
-	Ops      []history.Operation
-	Commands []history.Command
-	Scripts  map[string]string // sources of the scripts that clients sent, by digest; a caller that keeps them copies them
-	Windows  []history.Window
-	Store    map[string]checker.StoreEnds // the guarded store before and after, by key
-	Steps    int                          // events that the scheduler released
-	Virtual  time.Duration                // duration in virtual time
-	Waited   time.Duration                // of that, what the strategy let pass while messages were on their way
-	Hash     uint64                       // of the trace
-	Trace    []string                     // if requested
-	Schedule faults.Schedule              // if requested
-	tape     []deviation
-	Missed   int      // choices of a tape that were not possible
-	Pruned   bool     // abandoned early: its state was known
-	Stuck    []string // clients that had not ended at the horizon
-	Crash    string   // a panic of a client, or clients that never end, with the stack
-	Left     string   // goroutines that the lock left behind for ever
+	history.Recorded // a caller that keeps its Scripts copies them
+	Windows          []history.Window
+	Store            map[string]checker.StoreEnds // the guarded store before and after, by key
+	Steps            int                          // events that the scheduler released
+	Virtual          time.Duration                // duration in virtual time
+	Waited           time.Duration                // of that, what the strategy let pass while messages were on their way
+	Hash             uint64                       // of the trace
+	Trace            []string                     // if requested
+	Schedule         faults.Schedule              // if requested
+	tape             []deviation
+	Missed           int      // choices of a tape that were not possible
+	Pruned           bool     // abandoned early: its state was known
+	Stuck            []string // clients that had not ended at the horizon
+	Crash            string   // a panic of a client, or clients that never end, with the stack
+	Left             string   // goroutines that the lock left behind for ever
 
 	Lacking      string   // what the lock's connections requested and the simulator lacks, such as CLIENT TRACKING
 	Unexplorable bool     // the lock holds a mutex during a request, as Crash says: not a finding, but it ends the search
@@ -247,17 +224,15 @@ func (h *host) nodesFor(n int) ([]*node, error) {
 	return h.nodes[:n], nil
 }
 
-// run runs one schedule of a program.
 func (h *host) run(p Program, s chooser, b Bounds, keepTrace bool) (out Outcome, err error) {
 	p, err = p.resolve(h.known)
 	if err != nil {
 		return Outcome{}, err
 	}
-	nodes, err := h.nodesFor(nodesOf(p) + 1)
+	w, err := h.newWorld(p, s, b)
 	if err != nil {
 		return Outcome{}, err
 	}
-	w := h.newWorld(p, s, b, nodes)
 	w.echo, w.trace.keep, w.expected = h.echo, keepTrace, h.sent
 	if !w.run(h.reportSlow) {
 		h.nodes = nil // they are the abandoned bubble's
@@ -273,8 +248,10 @@ func (h *host) run(p Program, s chooser, b Bounds, keepTrace bool) (out Outcome,
 	return out, nil
 }
 
-func (h *host) newWorld(p Program, s chooser, b Bounds, nodes []*node) *world {
-	return &world{program: p, strategy: s, bounds: b.withDefaults(p), nodes: nodes, names: h.scripts, sources: h.sources, trace: trace{hash: hashStart}}
+// newWorld must be called outside bubbles.
+func (h *host) newWorld(p Program, s chooser, b Bounds) (*world, error) {
+	nodes, err := h.nodesFor(nodesOf(p) + 1)
+	return &world{program: p, strategy: s, bounds: b.withDefaults(p), nodes: nodes, names: h.scripts, sources: h.sources, trace: trace{hash: hashStart}}, err
 }
 
 // nodesOf returns the number of the lock's nodes: both, for a replicated pair.
@@ -283,13 +260,6 @@ func nodesOf(p Program) int {
 		return 2
 	}
 	return p.Nodes
-}
-
-// keepPanic recovers the panic with which synctest reports goroutines left behind. It is deferred.
-func (w *world) keepPanic() {
-	if r := recover(); r != nil {
-		w.left = fmt.Sprintf("%v", r)
-	}
 }
 
 // begin sets up the world; it runs inside the bubble, to which its channels must belong.
@@ -327,11 +297,10 @@ func (w *world) begin() {
 	w.director = w.newDirector()
 	w.director.Start(context.Background())
 	if err := p.Workload.Prepare(context.Background(), directStore{w.nodes[w.storeIndex()]}, w.program.Config); err != nil {
-		w.crash = "prepare the guarded store: " + err.Error()
+		w.out.Crash = "prepare the guarded store: " + err.Error()
 	}
 }
 
-// lastRound stops clients from beginning another round.
 func (w *world) lastRound() {
 	select {
 	case <-w.stop:
@@ -340,12 +309,6 @@ func (w *world) lastRound() {
 	}
 }
 
-// underFault reports whether a fault is in force.
-func (w *world) underFault() bool {
-	return w.director.InForce()
-}
-
-// usualOps is the usual number of operations of a client in a short schedule.
 const usualOps = 16
 
 // runGuarded runs a client and turns a panic of its goroutine into an outcome.
@@ -355,7 +318,7 @@ func (c *client) runGuarded(ctx context.Context) {
 			c.world.mu.Lock()
 			defer c.world.mu.Unlock()
 			c.done = true
-			c.world.crash = fmt.Sprintf("client %s: panic: %v\n%s", c.name, r, debug.Stack())
+			c.world.out.Crash = fmt.Sprintf("client %s: panic: %v\n%s", c.name, r, debug.Stack())
 			c.world.wakeDriver()
 		}
 	}()
@@ -368,10 +331,10 @@ const patience = time.Hour
 // end stops what still runs: contexts end, connections break, clocks report that the client is dead.
 func (w *world) end(cancel context.CancelFunc, ended <-chan struct{}) {
 	w.mu.Lock()
-	w.virtual = w.now()
+	w.out.Virtual = w.now()
 	for _, c := range w.clients {
 		if !c.done {
-			w.stuck = append(w.stuck, c.name)
+			w.out.Stuck = append(w.out.Stuck, c.name)
 			c.abort()
 		}
 	}
@@ -382,7 +345,7 @@ func (w *world) end(cancel context.CancelFunc, ended <-chan struct{}) {
 	w.mu.Unlock()
 	cancel()
 	if !w.pass(patience, ended) {
-		w.crash = "clients do not end when their contexts, clocks and connections do"
+		w.out.Crash = "clients do not end when their contexts, clocks and connections do"
 	}
 	w.settleBackground()
 }
@@ -415,7 +378,6 @@ func (c *client) closeRecord(why string) {
 	c.recordClosed = true
 }
 
-// abort makes a stuck client end.
 func (c *client) abort() {
 	c.closeRecord("")
 	c.die()
@@ -427,14 +389,10 @@ func (c *client) abort() {
 	c.moments = nil
 }
 
-// outcome collects the results of the world.
 func (w *world) outcome() Outcome {
-	p := w.program
-	out := Outcome{
-		Header:  p.Variant.Header(int64(p.Config.Lease)),
-		Windows: w.director.Windows(), Steps: w.step, Virtual: w.virtual, Waited: w.waited, Hash: w.trace.hash, Trace: w.trace.lines, tape: w.tape,
-		Stuck: w.stuck, Crash: w.crash, Unexplorable: w.unexplorable, Left: w.left, Loop: w.loop, Pruned: w.pruned, Schedule: w.schedule, Scripts: w.sources,
-	}
+	p, out := w.program, w.out
+	out.Header, out.Scripts, out.Windows = p.Variant.Header(int64(p.Config.Lease)), w.sources, w.director.Windows()
+	out.Steps, out.Hash, out.Trace = w.step, w.trace.hash, w.trace.lines
 	out.Header.Permits, out.Header.Epoch = p.Permits, w.start.UnixNano()
 	if f, ok := w.strategy.(*follow); ok {
 		out.Missed = f.missed + len(f.choices)
@@ -472,7 +430,6 @@ func (w *world) commands() []history.Command {
 	return all
 }
 
-// audit reads the guarded store at the end.
 func (w *world) audit() map[string]checker.StoreEnds {
 	ends := map[string]checker.StoreEnds{}
 	for key, initial := range w.program.Workload.Guarded(w.program.Config) {
@@ -517,14 +474,17 @@ const (
 	looks     = 4
 )
 
-// run runs the world in its own bubble. A bubble that cannot end is abandoned, which is an outcome. synctest.Test needs a *testing.T only to report
-// failures; this one never fails, so an empty one works in any process. slow is called at each inspection with what the goroutines of an unfinished
-// bubble do.
+// run runs the world in its own bubble, and abandons one that cannot end. synctest.Test needs a *testing.T only to report failures, and this one never
+// fails, so an empty one will do. slow is called at each inspection with what the goroutines of an unfinished bubble do.
 func (w *world) run(slow func(where string)) (settled bool) {
 	ended := make(chan struct{})
 	go func() { // ends with the bubble, or never if that never settles
 		defer close(ended)
-		defer w.keepPanic()
+		defer func() {
+			if left := recover(); left != nil { // synctest reports goroutines left behind
+				w.out.Left = fmt.Sprint(left)
+			}
+		}()
 		synctest.Test(new(testing.T), func(*testing.T) {
 			number := upstream.OwnBubble()
 			w.bubble.Store(&number)
@@ -563,29 +523,28 @@ func (w *world) abandon(s standstillReport) {
 		defer w.mu.Unlock()
 	}
 	const limit = "\nin the simulator time and network go on only when nobody waits for a mutex\n"
-	w.unexplorable = s.kept || s.shared
+	w.out.Unexplorable = s.kept || s.shared
 	switch name := w.program.Variant.Name; {
 	case s.kept:
-		w.crash = name + " keeps a mutex across a request" + limit + s.where
+		w.out.Crash = name + " keeps a mutex across a request" + limit + s.where
 		return
 	case s.shared:
-		w.crash = name + " waits for a mutex that another client of the process may hold" + limit + s.where
+		w.out.Crash = name + " waits for a mutex that another client of the process may hold" + limit + s.where
 		return
 	}
-	w.crash = "a goroutine waits for a mutex that stays locked, and none of its client's waits for the network or for time: a deadlock\n" + s.where
+	w.out.Crash = "a goroutine waits for a mutex that stays locked, and none of its client's waits for the network or for time: a deadlock\n" + s.where
 }
 
 // lookForTimers repeats a schedule that ended in a deadlock, along its choices, to see whether the lock had set a timer: the timer might unlock the
 // mutex, and time does not pass. Such a lock cannot be explored, and the result is unknown.
 func (h *host) lookForTimers(p Program, b Bounds, out *Outcome) error {
-	nodes, err := h.nodesFor(nodesOf(p) + 1)
+	w, err := h.newWorld(p, &follow{choices: out.choices(), commands: out.commandNames()}, b)
 	if err != nil {
 		return err
 	}
 	h.again()
 	pending, restore := upstream.WatchTimers()
 	defer restore()
-	w := h.newWorld(p, &follow{choices: out.choices(), commands: out.commandNames()}, b, nodes)
 	if w.run(h.reportSlow) {
 		return nil // the deadlock does not recur every time
 	}
@@ -608,7 +567,6 @@ func ofLock(frames []string) bool {
 		!strings.Contains(maker, "/sim.(*world).") && !strings.Contains(maker, "/sim.(*conn).") && !strings.Contains(maker, "/sim.(*client).")
 }
 
-// standstillReport describes a bubble that has not ended.
 type standstillReport struct {
 	where string // what its goroutines do; those that keep it from settling come first
 	stuck bool   // no goroutine can go on: all wait, and at least one for a mutex
@@ -618,7 +576,6 @@ type standstillReport struct {
 	shared bool // a goroutine of any client does: those of one process may share a mutex
 }
 
-// lookAtBubble examines the goroutines of a bubble.
 func lookAtBubble(stacks, bubble string) standstillReport {
 	s := standstillReport{stuck: true}
 	var restless, waiting []string
@@ -652,7 +609,6 @@ func lookAtBubble(stacks, bubble string) standstillReport {
 // dump is goroutines in the order of the runtime.
 type dump []upstream.Goroutine
 
-// waitsOutside reports whether a goroutine waits for the network or for time.
 func waitsOutside(g upstream.Goroutine) bool {
 	return strings.Contains(g.Frames, "sim.(*conn).") || g.In("sim.(*client).dial") || g.In("sim.(*client).Sleep") || g.In("time.Sleep")
 }

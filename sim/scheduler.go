@@ -124,11 +124,8 @@ func (w *world) event(kind optionKind, cn *conn, content []byte, what func() str
 
 // executeNow runs a request at its node and makes its reply an event, unless a fault affects it.
 func (w *world) executeNow(q *request) {
-	if q.doomed {
+	if q.doomed || w.forbids(q) {
 		w.lose(q)
-		return
-	}
-	if w.refusesSubscriber(q) {
 		return
 	}
 	w.noteRequest(q, false)
@@ -643,14 +640,14 @@ func oldestRequest(cn *conn) faults.Message {
 	if len(cn.requests) == 0 {
 		return nil
 	}
-	return onRequest{cn.requests[0], true}
+	return onRequest(cn.requests[0], true)
 }
 
 func oldestReply(cn *conn) faults.Message {
 	if len(cn.replies) == 0 {
 		return nil
 	}
-	return onReply{cn.replies[0]}
+	return onReply(cn.replies[0])
 }
 
 func (w *world) nodeFaults(fault string, long, short time.Duration, add placer) {

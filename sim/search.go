@@ -21,14 +21,12 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// finding is a schedule with a violation.
 type finding struct {
 	Schedule int    `json:"schedule"`
 	Broken   broken `json:"broken"`
 	Tape     Tape   `json:"tape"`
 }
 
-// progress is the progress of a search.
 type progress struct {
 	Schedules    int            `json:"schedules"`
 	Steps        int            `json:"steps"`
@@ -182,7 +180,6 @@ func (s *search) count(out Outcome) {
 	}
 }
 
-// note counts the violations of a schedule and reports the first finding.
 func (s *search) note(ctx context.Context, n int, c schedule, out Outcome, all []broken) (done bool, err error) {
 	seen := map[string]bool{}
 	for _, b := range all {
@@ -204,7 +201,11 @@ func (s *search) note(ctx context.Context, n int, c schedule, out Outcome, all [
 	if s.findings > maxFindings {
 		return false, nil
 	}
-	b, err := s.withStory(ctx, c, out, all[i])
+	b := all[i]
+	told, err := s.judge(context.WithoutCancel(ctx), out, c.program, true) // again, for the story
+	if at := slices.IndexFunc(told, func(x broken) bool { return x.key() == b.key() }); at >= 0 {
+		b = told[at]
+	}
 	s.found(finding{n, b, newTape(c, out, b)})
 	return !s.job.All, err
 }
@@ -221,21 +222,8 @@ func strongest(all []broken, only func(broken) bool) int {
 	return slices.IndexFunc(all, only)
 }
 
-// maxFindings is how many findings a search reports; it counts the others.
 const maxFindings = 20
 
-// withStory judges an outcome again, to get the story of a violation.
-func (s *search) withStory(ctx context.Context, c schedule, out Outcome, b broken) (broken, error) {
-	all, err := s.judge(context.WithoutCancel(ctx), out, c.program, true)
-	for _, x := range all {
-		if x.key() == b.key() {
-			return x, err
-		}
-	}
-	return b, err
-}
-
-// newTape returns the tape of a schedule.
 func newTape(c schedule, out Outcome, b broken) Tape {
 	return Tape{
 		Schema: tapeSchema, Program: c.program, Bounds: c.bounds, Commands: out.commandNames(), Choices: out.choices(), Hash: hashText(out.Hash),
@@ -253,7 +241,6 @@ const (
 	Mixed      = "mixed"             // random and PCT alternately
 )
 
-// searchJob is a search, or a worker's part of one.
 type searchJob struct {
 	Program   Program  `json:"program"`
 	Bounds    Bounds   `json:"bounds"`
@@ -269,7 +256,6 @@ type searchJob struct {
 	Seek      []string `json:"seek,omitempty"`   // the only findings: "property" or "property/cause"
 }
 
-// seeks reports whether a violation is a finding of the job.
 func (j searchJob) seeks(b broken) bool {
 	if b.Excepted {
 		return false
@@ -302,8 +288,7 @@ func Placeable() []string {
 	return slices.Sorted(slices.Values(faults.Names(func(k faults.Kind) bool { return k.Placed != faults.NotPlaced })))
 }
 
-// IsStanding reports whether a fault is in force from the start of a run. A random or PCT search draws it before a schedule begins; an exhaustive
-// search cannot place it.
+// IsStanding reports whether a fault is in force from the start of a run. A random or PCT search draws it in advance; an exhaustive one cannot.
 func IsStanding(fault string) bool {
 	kind, _ := faults.FindKind(fault)
 	return kind.Placed == faults.BeforeSearch
@@ -355,7 +340,6 @@ func drawPacing(p Program, r *rand.Rand) Program {
 	return p
 }
 
-// standingFault returns a standing fault, with drawn parameters.
 func standingFault(fault string, p Program, r *rand.Rand) faults.Spec {
 	s := faults.Spec{Fault: fault, Client: 1 + r.IntN(p.Clients)}
 	switch fault {
@@ -409,15 +393,11 @@ func (j searchJob) check() error {
 		return fmt.Errorf("explore: no strategy is called %q; there are %s, %s, %s and %s", j.Strategy, Exhaustive, Random, PCT, Mixed)
 	}
 	for _, f := range j.Bounds.Faults {
-		if kind, _ := faults.FindKind(f); kind.Placed == faults.NotPlaced {
+		switch kind, _ := faults.FindKind(f); {
+		case kind.Placed == faults.NotPlaced:
 			return fmt.Errorf("explore: a search cannot place %q; it can place %v", f, Placeable())
-		}
-	}
-	if j.Strategy == Exhaustive {
-		for _, f := range j.Bounds.Faults {
-			if IsStanding(f) {
-				return fmt.Errorf("explore: an exhaustive search cannot place %q, which is there from the start", f)
-			}
+		case kind.Placed == faults.BeforeSearch && j.Strategy == Exhaustive:
+			return fmt.Errorf("explore: an exhaustive search cannot place %q, which is there from the start", f)
 		}
 	}
 	return nil
@@ -502,7 +482,6 @@ func (e *exploration) search(ctx context.Context, do func(ctx context.Context, w
 	return e.result()
 }
 
-// exploration is a search under way.
 type exploration struct {
 	cfg     ExploreConfig
 	job     searchJob
@@ -530,44 +509,40 @@ func newExploration(cfg ExploreConfig, report func(Stats)) (*exploration, error)
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Strategy == "" {
-		cfg.Strategy = Mixed
-	}
-	workers := cfg.Workers
-	if workers == 0 {
-		workers = runtime.NumCPU()
-	}
-	shard := cfg.Shard
-	if shard.Count == 0 {
-		shard = Shard{Index: 1, Count: 1}
-	}
+	workers, shard := cmp.Or(cfg.Workers, runtime.NumCPU()), cmp.Or(cfg.Shard, Shard{Index: 1, Count: 1})
 	if report == nil {
 		report = func(Stats) {}
 	}
-	j := searchJob{Program: p, Bounds: cfg.Bounds.withDefaults(p), Strategy: cfg.Strategy, Seed: cfg.Seed, Parts: workers * shard.Count, All: cfg.All, Seek: cfg.Seek,
+	j := searchJob{Program: p, Bounds: cfg.Bounds.withDefaults(p), Strategy: cmp.Or(cfg.Strategy, Mixed), Seed: cfg.Seed, Parts: workers * shard.Count, All: cfg.All, Seek: cfg.Seek,
 		Schedules: cfg.Schedules}
 	j.Bounds.Instant = j.Bounds.Instant || j.Strategy == Exhaustive
 	return &exploration{cfg: cfg, job: j, workers: workers, shard: shard, started: time.Now(), report: report, parts: make([]progress, workers),
 		at: slices.Repeat([]int{-1}, workers)}, j.check()
 }
 
-// begins returns a worker's number among those of all shards, which is also that of its first schedule. Every Count-th schedule is a shard's,
-// however many workers each shard has.
+// begins returns a worker's number among those of all shards, and that of its first schedule. A shard has every Count-th, whatever its workers.
 func (e *exploration) begins(worker int) int { return e.shard.Index - 1 + e.shard.Count*worker }
 
 // worker is the inverse of begins.
 func (e *exploration) worker(part int) int { return part / e.shard.Count }
 
+// jobOf returns a worker's part of the search, from its schedule first on; some is false if none is left.
+func (e *exploration) jobOf(worker, first int) (j searchJob, some bool) {
+	j = e.job
+	j.Part, j.First = e.begins(worker), first
+	if j.Schedules > 0 {
+		j.Schedules -= first
+		return j, j.Schedules > 0
+	}
+	return j, true
+}
+
 // drive runs one worker, and another if it fell silent in a schedule that does end: a slow machine is no finding.
 func (e *exploration) drive(ctx context.Context, part int) {
-	j := e.job
-	j.Part = e.begins(part)
-	for j.First = j.Part; ; {
-		if e.job.Schedules > 0 {
-			j.Schedules = e.job.Schedules - j.First
-			if j.Schedules <= 0 {
-				return
-			}
+	for first := e.begins(part); ; {
+		j, some := e.jobOf(part, first)
+		if !some {
+			return
 		}
 		died, err := e.runWorker(ctx, j)
 		if err != nil {
@@ -584,12 +559,11 @@ func (e *exploration) drive(ctx context.Context, part int) {
 			}
 			died.schedule += e.job.Parts
 		}
-		j.First = e.resume(part, j.First, died.schedule)
+		first = e.resume(part, first, died.schedule)
 	}
 }
 
-// resume returns the schedule with which a worker's successor begins: the one that its predecessor was running, or the first if the states seen by
-// a walk are lost.
+// resume returns the schedule with which a worker's successor begins: the one under way, or the first if a walk has lost the states that it saw.
 func (e *exploration) resume(part, first, schedule int) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -618,8 +592,7 @@ func (e *exploration) begun(part, schedule int) {
 	e.stopBehindFirst()
 }
 
-// stopBehindFirst ends a search that has a finding once every worker is past it, so that the same seed reports the same finding whichever worker is
-// quicker. In an exhaustive walk the numbers do not order the workers' schedules.
+// stopBehindFirst ends a search once every worker is past its finding: the same seed reports the same one. A walk's numbers do not order its schedules.
 func (e *exploration) stopBehindFirst() {
 	if e.first == nil || e.cfg.All {
 		return
@@ -640,7 +613,6 @@ func (e *exploration) found(f finding) {
 	e.stopBehindFirst()
 }
 
-// record records a worker's progress.
 func (e *exploration) record(part int, p progress) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -676,7 +648,6 @@ func (e *exploration) sum() progress {
 	return all
 }
 
-// result returns the result of the search.
 func (e *exploration) result() (ExploreResult, error) {
 	sum := e.sum()
 	r := ExploreResult{Exploration: explored.Exploration{
@@ -734,8 +705,7 @@ func Without(lock, lacking string) string {
 	return lock + " asks for " + lacking + ", which the simulator does not have: it was run as it goes on without"
 }
 
-// Explore searches in this process, on one core. It is for tests of a lock that is defined in the test; a lock that crashes its process crashes the
-// test.
+// Explore searches in this process, on one core: for tests of a lock that the test defines. A lock that crashes its process crashes the test.
 func (s *Simulator) Explore(ctx context.Context, cfg ExploreConfig) (ExploreResult, error) {
 	cfg.Known = s.host.known
 	return exploreHere(ctx, cfg, []runner{s.host}, nil)
@@ -757,13 +727,9 @@ func exploreHere(ctx context.Context, cfg ExploreConfig, runners []runner, repor
 
 // here does one worker's part in this process.
 func (e *exploration) here(ctx context.Context, part int, r runner) error {
-	j := e.job
-	j.Part = e.begins(part)
-	j.First = j.Part
-	if j.Schedules > 0 {
-		if j.Schedules -= j.First; j.Schedules <= 0 {
-			return nil
-		}
+	j, some := e.jobOf(part, e.begins(part))
+	if !some {
+		return nil
 	}
 	one, err := newSearch(j, r)
 	if err != nil {

@@ -19,7 +19,6 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// tapeSchema is the schema name of a tape file.
 const tapeSchema = "lockbench/tape/v2"
 
 // tapeSchemaV1 names choices by their positions, which change when a client sends one more command.
@@ -28,8 +27,7 @@ const tapeSchemaV1 = "lockbench/tape/v1"
 // errOldTape is returned for a tape of the first version, which is no longer supported.
 var errOldTape = errors.New("its choices are positions, which are not followed any more; explore the lock again")
 
-// Tape is a schedule that can be replayed: the program, the bounds of the search, and every choice other than the default. The same tape gives the
-// same trace, byte for byte.
+// Tape is a schedule to be replayed: the program, the bounds, and every choice other than the default. It always gives the same trace, byte for byte.
 type Tape struct {
 	Schema   string            `json:"schema"`
 	Program  Program           `json:"program"`
@@ -43,7 +41,6 @@ type Tape struct {
 	Steps    []string          `json:"steps,omitempty"` // the story, for people
 }
 
-// key returns "property/cause" of the violation.
 func (t Tape) key() string { return broken{Property: t.Property, Cause: t.Cause}.key() }
 
 // ReadTape reads a tape from JSON.
@@ -84,8 +81,7 @@ func (t Tape) String() string {
 	return string(b)
 }
 
-// Choice is a choice other than the default. It names events instead of positions, so that it stays valid when something else happens besides, such
-// as one more handshake.
+// Choice is a choice other than the default. It names events, not positions: it stays valid when something else happens besides, as one more handshake.
 type Choice struct {
 	Before string `json:"before,omitempty"` // the event that the default would have chosen, such as "request c1-n1 SET#2"
 	Do     string `json:"do"`               // the event that was chosen, named alike, or a fault, such as "pause-client c1 1.5s"
@@ -116,7 +112,6 @@ func (o Outcome) commandNames() (names []string) {
 	return names
 }
 
-// choices returns the choices of the schedule's tape.
 func (o Outcome) choices() []Choice {
 	all := make([]Choice, len(o.tape))
 	for i, d := range o.tape {
@@ -161,7 +156,6 @@ func (f *follow) choose(m moves) option {
 	return usual
 }
 
-// find returns the option that was chosen.
 func (c Choice) find(m moves) (option, bool) {
 	if c.Do == "wait" {
 		return option{kind: waitForTime}, m.wait
@@ -221,8 +215,7 @@ func (s *Simulator) Replay(t Tape) (Outcome, error) {
 	return out, nil
 }
 
-// Breaks runs a tape and reports whether its violation still occurs, with the story. A run that has diverged because the lock was changed is judged
-// like any other.
+// Breaks runs a tape and reports whether its violation still occurs, with the story, even if the run has diverged because the lock was changed.
 func (s *Simulator) Breaks(ctx context.Context, t Tape) (bool, []string, error) {
 	out, err := s.host.run(t.Program, t.follow(), t.Bounds, false)
 	if err != nil {
@@ -243,8 +236,8 @@ func (w *world) note(s faults.Step) int {
 	if !w.trace.keep {
 		return 0
 	}
-	s.ID, s.At = len(w.schedule)+1, w.timeline()
-	w.schedule = append(w.schedule, s)
+	s.ID, s.At = len(w.out.Schedule)+1, w.timeline()
+	w.out.Schedule = append(w.out.Schedule, s)
 	return s.ID
 }
 
@@ -260,13 +253,6 @@ func (w *world) noteReply(r *reply, lost bool) {
 	if w.trace.keep && r.request != nil {
 		w.note(r.request.step(faults.Step{Kind: faults.StepReply, Of: r.request.noted, Lost: lost}))
 	}
-}
-
-func (w *world) noteMoment(c *client, m history.Moment) {
-	if !w.trace.keep {
-		return
-	}
-	w.note(faults.Step{Kind: faults.StepMoment, Client: c.name, Command: string(m)})
 }
 
 // step fills in the client, node and command of a message.
@@ -293,8 +279,7 @@ func (w *world) noteFault(f *faults.Fault) {
 	f.ID = w.note(faults.Step{Kind: faults.StepBegin, Client: at.Client, Node: at.Node, Fault: spec})
 }
 
-// Schedule runs a tape and returns what happened, step by step, for replaying it on real servers. It returns ErrDiverged if the tape does not
-// reproduce its trace.
+// Schedule runs a tape and returns what happened, step by step, to be replayed on real servers; ErrDiverged if the tape does not reproduce its trace.
 func (s *Simulator) Schedule(t Tape) (faults.Schedule, error) {
 	out, err := s.Replay(t)
 	if err != nil {
@@ -335,7 +320,6 @@ const (
 	hashPrime = 1099511628211
 )
 
-// mix adds a number to a hash.
 func mix(h, v uint64) uint64 {
 	for range 8 {
 		h = (h ^ (v & 0xff)) * hashPrime
@@ -361,7 +345,6 @@ func (t *trace) event(now time.Duration, kind optionKind, number uint64, content
 	}
 }
 
-// op adds an operation that a client recorded.
 func (t *trace) op(op history.Operation) {
 	t.hash = mix(mix(mix(t.hash, uint64(op.Call)), uint64(op.Return)), uint64(op.Op)<<8|uint64(op.Outcome))
 	t.hash = mixText(mixText(t.hash, op.Token), op.Err)
@@ -374,14 +357,9 @@ func (t *trace) op(op history.Operation) {
 // storeNode is the node number of the guarded store, which is not one of the lock's nodes.
 const storeNode = -1
 
-// commandOf returns the record of a request.
 func commandOf(q *request) history.Command {
 	w, args := q.conn.world, q.args[1:]
-	node := q.conn.node
-	if node == w.storeIndex() {
-		node = storeNode
-	}
-	c := history.Command{Client: q.conn.client.name, Node: node, Sent: q.sent, Name: q.name, Cut: len(args) > history.MaxArgs}
+	c := history.Command{Client: q.conn.client.name, Node: q.conn.target(), Sent: q.sent, Name: q.name, Cut: len(args) > history.MaxArgs}
 	c.Args = slices.Clone(args[:min(len(args), history.MaxArgs)])
 	switch {
 	case strings.HasPrefix(q.name, "EVAL") && len(args) > 0:
@@ -405,7 +383,6 @@ func replyText(b []byte) string {
 	return r.Line(history.MaxReply)
 }
 
-// hashArgs returns a hash of a request.
 func hashArgs(args []string) uint64 {
 	h := uint64(hashStart)
 	for _, a := range args {
@@ -414,9 +391,8 @@ func hashArgs(args []string) uint64 {
 	return h
 }
 
-// Shrink minimizes a failing tape: it first searches smaller programs, with fewer clients, rounds, faults and polls, for the violation; then it
-// leaves out choices one after the other. The result violates the same property for the same cause. If ctx ends, the smallest tape so far is the
-// result. A tape whose lock kills its process is returned unchanged.
+// Shrink minimizes a failing tape: it searches smaller programs, with fewer clients, rounds, faults and polls, for the same violation and cause, then
+// leaves out choices one by one. If ctx ends, it returns the smallest so far; a tape whose lock kills its process is returned unchanged.
 func (s *Simulator) Shrink(ctx context.Context, t Tape) (Tape, error) {
 	h := &shrinker{host: s.host, ctx: ctx, best: t, tries: tries}
 	defer h.causes.close()
@@ -458,7 +434,6 @@ func (h *shrinker) program() error {
 	return nil
 }
 
-// smaller lists programs smaller than the best, the smallest first.
 func (h *shrinker) smaller() []Program {
 	var out []Program
 	best := h.best.Program

@@ -26,7 +26,6 @@ type shard struct {
 	index int
 }
 
-// join forms a cluster of nodes.
 func join(nodes []*node) {
 	for i, n := range nodes {
 		n.shard = &shard{nodes, i}
@@ -38,7 +37,6 @@ func (s *shard) slots(index int) (first, last int) {
 	return index * impls.Slots / len(s.nodes), (index+1)*impls.Slots/len(s.nodes) - 1
 }
 
-// owner returns the node to which a slot belongs.
 func (s *shard) owner(slot int) int {
 	for i := range s.nodes {
 		if _, last := s.slots(i); slot <= last {
@@ -48,8 +46,7 @@ func (s *shard) owner(slot int) int {
 	return len(s.nodes) - 1
 }
 
-// misplaced returns the error with which a node of a cluster refuses a request whose keys lie in several slots, or in a slot of another node; ""
-// for a request that the node may run.
+// misplaced returns the error of a node of a cluster for keys in several slots, or in a slot of another node; "" if it may run the request.
 func (n *node) misplaced(args []string) string {
 	if n.shard == nil {
 		return ""
@@ -70,8 +67,7 @@ func (n *node) misplaced(args []string) string {
 	return ""
 }
 
-// misplacedInScript returns the error for a command in a script on keys that the script did not declare, if the node must not run it. A script may
-// use all slots of its node, but each command only one.
+// misplacedInScript returns the error for a command in a script on such keys. A script may use all slots of its node, but each command only one.
 func (n *node) misplacedInScript(args []string) string {
 	if n.misplaced(args) == "" {
 		return ""
@@ -109,8 +105,7 @@ func (s *shard) writeSlots(w *server.Writer) {
 	}
 }
 
-// replication is the stream from the primary of a pair to its replica. Whenever one of the two has restarted, the replica copies all data of the
-// primary, even if there are none.
+// replication is the stream from the primary of a pair to its replica, which copies all data anew, even none, whenever one of the two has restarted.
 type replication struct {
 	stream  []update // on its way, oldest first
 	ready   int
@@ -123,7 +118,6 @@ type replication struct {
 	cut     bool // a failover is under way: the replica receives nothing more
 }
 
-// update is the state after a write.
 type update struct {
 	dataset
 	write int
@@ -148,7 +142,6 @@ func (w *world) replicates() bool {
 	return !replica.down && !replica.paused
 }
 
-// replicateOne applies the oldest update to the replica.
 func (w *world) replicateOne() {
 	r := &w.replication
 	u := takeFirst(&r.stream)
@@ -170,8 +163,7 @@ func (w *world) written(n *node) {
 	}
 }
 
-// disconnected is called when a node of a pair was killed: updates on their way to a killed replica are lost; what a killed primary had sent still
-// arrives.
+// disconnected is called when a node of a pair was killed: what is on its way to a killed replica is lost, what a killed primary has sent arrives.
 func (w *world) disconnected(n *node) {
 	w.replication.apart = true
 	if n.index != w.primary {

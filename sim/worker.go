@@ -24,8 +24,7 @@ import (
 // workerEnv marks a worker process: the same program, started again.
 const workerEnv = "LOCKBENCH_SIM_WORKER"
 
-// IsWorker reports whether this process was started as a worker. main, and every TestMain whose binary explores, must check it first and then call
-// [WorkerMain].
+// IsWorker reports whether this process is a worker. main, and every TestMain whose binary explores, must check it first and then call [WorkerMain].
 func IsWorker() bool { return os.Getenv(workerEnv) != "" }
 
 // line is one line of a worker's output. A schedule is announced before it runs, so that one that kills the process is known.
@@ -76,11 +75,9 @@ func dedicateProcess() (back func()) {
 	}
 }
 
-// gcPercent lets garbage grow to 16 times the live data, a few megabytes of nodes: a collection costs time in proportion to live data, and
-// schedules leave only garbage.
+// gcPercent lets garbage grow to 16 times the live data, a few megabytes: a collection costs time by the live data, of which schedules leave none.
 const gcPercent = 1600
 
-// work runs a job.
 func work(ctx context.Context, j searchJob, out *subprocess.Writer, known Catalogue) error {
 	h := newHost(known)
 	defer h.close()
@@ -126,7 +123,6 @@ func stopwatch() func() time.Duration {
 	}
 }
 
-// reportEvery is the interval of a worker's progress reports.
 const reportEvery = 100 * time.Millisecond
 
 // announcer returns a function that announces the next schedule. It is called thousands of times a second and so formats its line by hand.
@@ -211,7 +207,6 @@ func (e *exploration) runWorker(ctx context.Context, j searchJob) (died *death, 
 	}
 }
 
-// listen handles one line of a worker.
 func (e *exploration) listen(l line, part int, now *death) (done bool, err error) {
 	switch {
 	case l.Begin != nil:
@@ -304,7 +299,6 @@ func (w *workerProcess) finish(e *exploration, part int) error {
 	}
 }
 
-// stop kills the process if it has not ended, and waits for it.
 func (w *workerProcess) stop() {
 	_ = w.Kill()        // it may have ended
 	for range w.lines { // drain the output
@@ -333,7 +327,6 @@ func (e *exploration) rerun(ctx context.Context, j searchJob, d death) (f findin
 	return finding{d.schedule, b, t}, again
 }
 
-// warn records a death that did not recur.
 func (e *exploration) warn(d death) {
 	what := "killed its worker once and not again"
 	if d.silent {

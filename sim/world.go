@@ -72,15 +72,13 @@ type world struct {
 	budget      int // faults that the strategy may still place
 	replication replication
 	trace       trace
-	schedule    faults.Schedule
-	tape        []deviation
+	out         Outcome // so far
 	waits       int
-	waited      time.Duration // total time of the waits
-	sent        int           // commands, by all clients
-	expected    int           // about how many they will be
-	fresh       []*request    // sent, not yet seen by the driver
-	slow        slowness      // of the network
-	owner       string        // owner id of all clients; "" if each has its own
+	sent        int        // commands, by all clients
+	expected    int        // about how many they will be
+	fresh       []*request // sent, not yet seen by the driver
+	slow        slowness   // of the network
+	owner       string     // owner id of all clients; "" if each has its own
 
 	noSubscribers int      // number of faults in force that forbid subscribing
 	possible      []option // reused by options
@@ -88,15 +86,8 @@ type world struct {
 	content       []byte   // reused for the content of requests
 	names         map[string]string
 	sources       map[string]string // of scripts that clients sent, by digest
-	stuck         []string
-	crash         string
-	loop          []string // commands that a client repeats while hardly any time passes
-	unexplorable  bool     // crash says why
-	left          string
-	gone          bool // all clients have ended
+	gone          bool              // all clients have ended
 	echo          func(Choice)
-	pruned        bool
-	virtual       time.Duration
 	faultLog      uint64       // hash of the faults so far, see state
 	stamp         atomic.Int64 // the least time that the timeline may show, when events take no time
 }
@@ -109,10 +100,8 @@ type timer struct {
 	do func()
 }
 
-// storeIndex is the index of the node that keeps the guarded store.
 func (w *world) storeIndex() int { return len(w.nodes) - 1 }
 
-// serverAt returns the node to which an address leads now.
 func (w *world) serverAt(address int) *node {
 	if address == 0 && w.program.Topology == impls.Replicated {
 		return w.nodes[w.primary]
@@ -125,8 +114,7 @@ func (w *world) clock() time.Time { return time.Now().Add(time.Duration(w.ahead.
 
 func (w *world) now() time.Duration { return w.clock().Sub(w.start) }
 
-// timeline returns nanoseconds since the world began. If events take no time, each is a nanosecond after the one before, so that the record has an
-// order.
+// timeline returns nanoseconds since the world began. If events take no time, each is a nanosecond later, so that the record has an order.
 func (w *world) timeline() int64 { return max(int64(w.now()), w.stamp.Load()) }
 
 // spendTick advances time by one event. Timers due by then run first.
@@ -248,7 +236,6 @@ func (c *client) endSleep(end time.Time) {
 	c.world.sleeps = slices.Delete(c.world.sleeps, i, i+1)
 }
 
-// wakeDriver wakes the driver.
 func (w *world) wakeDriver() {
 	select {
 	case w.activity <- struct{}{}:
@@ -266,10 +253,8 @@ func (w *world) addConn(cn *conn) {
 	cn.number = uint64(cn.client.index)<<32 | uint64(cn.node)<<16 | uint64(cn.seq)
 	i, _ := slices.BinarySearchFunc(w.conns, cn, func(a, b *conn) int { return int(int64(a.number) - int64(b.number)) })
 	w.conns = slices.Insert(w.conns, i, cn)
-	cn.client.dialled++
 }
 
-// enqueue makes a request an event.
 func (w *world) enqueue(q *request) {
 	c := q.conn.client
 	c.sent++
@@ -320,7 +305,7 @@ func (w *world) runBubble() {
 // drive performs one event at a time until every client is done. A request that affects only its node wakes no goroutine, so time need not pass for
 // it in the bubble before the next event that does.
 func (w *world) drive() {
-	for alone := false; w.crash == "" && w.loop == nil; {
+	for alone := false; w.out.Crash == "" && w.out.Loop == nil; {
 		w.turns.Add(1)
 		if !alone {
 			synctest.Wait()
@@ -341,13 +326,13 @@ func (w *world) drive() {
 		chosen := w.choose(options)
 		w.mu.Unlock()
 		if chosen.kind == giveUp {
-			w.pruned = true
+			w.out.Pruned = true
 			return
 		}
 		if chosen.kind == waitForTime {
 			from := w.now()
 			w.waitAtMost(w.bounds.MaxDelay)
-			w.waited += w.now() - from
+			w.out.Waited += w.now() - from
 			alone = false
 			continue
 		}
@@ -375,7 +360,7 @@ func (w *world) choose(options []option) option {
 	}
 	if o.kind != usual.kind || o.conn != usual.conn {
 		c := deviation{usual: usual.event(), chosen: o.event()}
-		w.tape = append(w.tape, c)
+		w.out.tape = append(w.out.tape, c)
 		if w.echo != nil {
 			w.echo(c.choice())
 		}
@@ -394,7 +379,6 @@ func (w *world) choose(options []option) option {
 // traceHash returns the hash of the trace, never 0.
 func (w *world) traceHash() uint64 { return w.trace.hash | 1 }
 
-// over reports whether all clients are done.
 func (w *world) over() bool {
 	for _, c := range w.clients {
 		if !c.done {
@@ -447,8 +431,7 @@ func (w *world) source(text string) (digest string) {
 	return digest
 }
 
-// What goroutines do at one instant comes in the runtime's order. It is sorted by names and contents before it is numbered, traced or affected
-// by a fault.
+// What goroutines do at one instant comes in the runtime's order. It is sorted by names and contents before it is numbered, traced or hit by a fault.
 
 // settleInstant handles everything that has come up since the last event, until nothing more comes up at the same instant.
 func (w *world) settleInstant() {
@@ -467,14 +450,12 @@ func (w *world) catchUp() bool {
 	return true
 }
 
-// runGoroutines runs goroutines until all are blocked.
 func (w *world) runGoroutines() {
 	w.mu.Unlock()
 	synctest.Wait()
 	w.mu.Lock()
 }
 
-// runTimers runs the timers that are due, one after the other.
 func (w *world) runTimers() (did bool) {
 	for ; len(w.timers) > 0 && !w.timers[0].at.After(w.clock()); did = true {
 		if w.catchUp() {
@@ -488,20 +469,12 @@ func (w *world) runTimers() (did bool) {
 	return did
 }
 
-// reachedMoment is a moment that a client has reached.
 type reachedMoment struct {
 	moment history.Moment
 	pass   chan struct{} // closed when the client may go on; nil if nothing is placed at the moment
 }
 
-// atMoment reports a moment to the driver, and waits if a fault may be injected there. The client's goroutine calls it.
-func (w *world) atMoment(c *client, m history.Moment) {
-	if pass := w.reachMoment(c, m); pass != nil {
-		<-pass
-	}
-}
-
-// reachMoment queues a moment for the driver, and returns the channel to wait on; nil if nothing is placed there.
+// reachMoment queues a moment for the driver, and returns the channel to wait on; nil if no fault may be injected there.
 func (w *world) reachMoment(c *client, m history.Moment) chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -528,7 +501,7 @@ func (w *world) passMoments() (did bool) {
 		for len(c.moments) > 0 {
 			h := c.moments[0]
 			c.moments = c.moments[1:]
-			w.noteMoment(c, h.moment)
+			w.note(faults.Step{Kind: faults.StepMoment, Client: c.name, Command: string(h.moment)})
 			if h.pass == nil {
 				continue
 			}
@@ -559,7 +532,7 @@ func (w *world) admitRequests() (did bool) {
 	for _, q := range fresh {
 		q.conn.takeAlias(q)
 		w.countBurst(q.conn.client)
-		if w.sent++; w.program.Enough > 0 && w.sent >= w.program.Enough && !w.underFault() {
+		if w.sent++; w.program.Enough > 0 && w.sent >= w.program.Enough && !w.director.InForce() {
 			w.lastRound()
 		}
 		did = w.onSend(q) || did
@@ -615,7 +588,6 @@ func (cn *conn) answerHandshakes() (did bool) {
 	return did
 }
 
-// ofHandshake reports whether a reply is that of a handshake.
 func (r *reply) ofHandshake() bool { return r.request != nil && r.request.handshake }
 
 // traceOps numbers the operations recorded since the last event and adds them to the trace, ordered by client, time and content.
@@ -646,8 +618,7 @@ func (w *world) inTurn(conns []*conn, do func(*conn)) {
 	w.wakeDriver()
 }
 
-// latest is the greatest lateness of a connection's time-out, so that a context that ends at the same instant always comes first and no two
-// connections of a client time out at once.
+// latest is the greatest lateness of a time-out: a context that ends at that instant comes first, and no two connections of a client time out at once.
 const latest = 50 * time.Microsecond
 
 // lateness returns how late a time-out is on a client's connection to a node, given the last request.

@@ -116,8 +116,7 @@ func (a *adapted) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, 
 	})
 }
 
-// isOwnError reports whether an error is a lock's own, such as "already locked": for an acquire that waits it means busy. For a single attempt its
-// meaning is unknown.
+// isOwnError reports whether an error is a lock's own, such as "already locked": busy, for an acquire that waits, and unknown for a single attempt.
 func isOwnError(err error) bool {
 	return err != nil && !network(err) && errors.Is(impls.Classify("try", err), impls.ErrUnknownOutcome)
 }
@@ -131,7 +130,6 @@ func (a *adapted) granted(ctx context.Context, what string, mode history.Mode, e
 	return a.grant(), nil
 }
 
-// grant returns what the lock states about its hold.
 func (a *adapted) grant() (g impls.Grant) {
 	g.Token = a.Token()
 	if l, ok := a.lock.(Fencer); ok {
@@ -212,7 +210,6 @@ func (a *adapted) ReleaseMode(ctx context.Context, mode history.Mode) error {
 	return err
 }
 
-// refused classifies the error of a failed release or extend.
 func (a *adapted) refused(what string, err error) error {
 	known := impls.Classify(what+" "+a.cfg.Key, err)
 	switch {

@@ -57,8 +57,7 @@ type Options struct {
 	Patience time.Duration // 0 means defaultPatience
 }
 
-// Start starts a child and asks it to describe itself. It returns after the child's first reply, whatever that is; without one the error is ErrGone
-// or ErrProtocol. Close must be called.
+// Start starts a child and asks it to describe itself. It returns after the first reply, whatever it is, or with ErrGone or ErrProtocol. Close it.
 func Start(ctx context.Context, command Command, o Options) (*Child, error) {
 	c := &Child{command: command, client: o.Client, patience: cmp.Or(o.Patience, defaultPatience), locks: map[string]*remote{}}
 	hello := make(chan error, 1) // the first line, or why there is none
@@ -114,7 +113,6 @@ func (c *Child) over(err error, hello chan<- error) {
 	}
 }
 
-// await waits for the child's first line.
 func (c *Child) await(ctx context.Context, hello <-chan error) error {
 	t := time.NewTimer(c.patience)
 	defer t.Stop()
@@ -128,7 +126,6 @@ func (c *Child) await(ctx context.Context, hello <-chan error) error {
 	}
 }
 
-// receive processes the n-th line of the child.
 func (c *Child) receive(n int, line []byte) error {
 	if len(line) == 0 {
 		return nil
@@ -241,8 +238,7 @@ func (c *Child) Echo(ctx context.Context, n int) (longest time.Duration, err err
 	return longest, nil
 }
 
-// call sends a request and waits for its reply. When ctx ends it cancels an acquire, if the child can, and goes on waiting: only the reply says what
-// the child has done.
+// call sends a request and waits for its reply. When ctx ends it cancels an acquire, if the child can, and waits on: only the reply says what was done.
 func (c *Child) call(ctx context.Context, q Request) (Reply, error) {
 	var reply <-chan Reply
 	q.ID, reply = c.calls.Open()
@@ -287,7 +283,6 @@ func (c *Child) excused() time.Duration {
 	return c.patience - time.Since(c.moved)
 }
 
-// lastWords returns the error of a call to a child that has ended.
 func (c *Child) lastWords(q Request) error {
 	if err := c.explain(); err != nil {
 		return err
@@ -313,8 +308,7 @@ func (c *Child) mark(stopped bool) {
 	c.stopped, c.moved = stopped, time.Now()
 }
 
-// Kill kills the child and the processes that it has started with SIGKILL, and reports whether they were seen dead. Pending calls return
-// impls.ErrCrashed.
+// Kill kills the child and the processes that it started, and reports whether they were seen dead. Pending calls return impls.ErrCrashed.
 func (c *Child) Kill() (confirmed bool) {
 	c.dismiss()
 	_ = c.signal("KILL") // it may have ended already
@@ -326,7 +320,6 @@ func (c *Child) Kill() (confirmed bool) {
 	}
 }
 
-// dismiss notes that we end the child.
 func (c *Child) dismiss() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,14 +11,12 @@ import (
 // Command is how to start a child. sh executes it on the machine where the child runs.
 type Command struct {
 	Exec string // "python3 mylock.py"
-	// Launch is a prefix that reaches another machine, container or namespace: "ssh {host}", "docker exec -i {container}". It must pass standard
-	// input and output on. "": this machine.
+	// Launch is a prefix that reaches another machine or container, such as "ssh {host}", and passes input and output on. "": this machine.
 	Launch string
 	// Host replaces the word in braces.
 	Host string
 }
 
-// placeholder is a word in braces in Launch.
 var placeholder = regexp.MustCompile(`\{[a-z]+\}`)
 
 // HasPlaceholder reports whether a launch prefix names a host.
@@ -27,7 +25,6 @@ func HasPlaceholder(launch string) bool { return placeholder.MatchString(launch)
 // String returns the command as one would type it, for messages: a long one without its middle.
 func (c Command) String() string { return plain.Ends(strings.TrimSpace(c.prefix()+" "+c.Exec), 200) }
 
-// prefix returns Launch with the host filled in.
 func (c Command) prefix() string {
 	return placeholder.ReplaceAllLiteralString(c.Launch, c.Host)
 }
@@ -35,8 +32,7 @@ func (c Command) prefix() string {
 // remote reports whether signals must be sent through the launcher.
 func (c Command) remote() bool { return strings.TrimSpace(c.Launch) != "" }
 
-// shell returns the local command line that starts a shell where the child runs. That shell reads its commands from standard input, so that no
-// launcher has to pass on quotes.
+// shell returns the local command line of a shell where the child runs. It reads commands from standard input, so that no launcher passes on quotes.
 func (c Command) shell() string { return strings.TrimSpace("exec " + c.prefix() + " sh") }
 
 // opening returns what that shell reads: it prints its process id and becomes the child.
@@ -44,11 +40,9 @@ func (c Command) opening() string {
 	return fmt.Sprintf(`printf '{"pid":%%d}\n' "$$"; exec sh -c %s`+"\n", quote(c.Exec))
 }
 
-// quote quotes a text as one word for a shell.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// signalling returns what a shell reads to signal the child and the processes that it started: the child's process group, or if it leads none, the
-// child. After STOP it fails unless the child is seen stopped.
+// signalling returns what a shell reads to signal the child's process group, or else the child. After STOP it fails unless the child is seen stopped.
 func signalling(pid int64, signal string) string {
 	script := fmt.Sprintf("kill -%s -%d 2>/dev/null || kill -%s %d || exit 1\n", signal, pid, signal, pid)
 	if signal == "STOP" {

@@ -32,8 +32,7 @@ func (f *Fleet) Probe(ctx context.Context) (impls.Variant, error) {
 	return v, c.Close()
 }
 
-// name returns the lock's name for files and reports: the name that it states, or else its command without directories, in characters that a file
-// name may have.
+// name returns the lock's name for files and reports: the one that it states, or its command without directories, in characters for a file name.
 func (f Fleet) name() string {
 	text := f.About.Name
 	if text == "" {

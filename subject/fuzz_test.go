@@ -19,8 +19,8 @@ func FuzzReply(f *testing.F) {
 			return
 		}
 		known := r.Error == ""
-		for _, e := range errorWords() {
-			known = known || errors.Is(r.outcome("acquire"), e)
+		for _, e := range errorWords {
+			known = known || errors.Is(r.outcome("acquire"), e.err)
 		}
 		if !known || r.Error != "" && r.Error != "busy" && errors.Is(r.outcome("acquire"), impls.ErrBusy) {
 			t.Errorf("%s: %v", line, r.outcome("acquire"))

@@ -20,8 +20,7 @@ const (
 	opCancel   = "cancel"   // cancel the acquire Of; sent only to a child that supports it, and has no reply
 )
 
-// Request is a line to a child. Replies may come in any order; for one key the caller sends a request, other than cancel, only after the reply to the
-// last. At the end of its input the child exits.
+// Request is a line to a child, which exits at the end of its input. Per key, all but a cancel wait for the last reply. Replies come in any order.
 type Request struct {
 	ID  int64  `json:"id"` // counts from 1
 	Op  string `json:"op"`
@@ -72,49 +71,46 @@ type Description struct {
 	Can  []string `json:"can,omitempty"`  // words of canWords
 }
 
-// canWords are the words of Description.Can.
-func canWords() map[string]func(*impls.Traits) {
-	return map[string]func(*impls.Traits){
-		"extend":        func(t *impls.Traits) { t.Extends = true },
-		"token":         func(t *impls.Traits) { t.UniqueToken = true },
-		"fence":         func(t *impls.Traits) { t.Fenced = true },
-		"valid":         func(t *impls.Traits) { t.Validity = true },
-		"lost":          func(t *impls.Traits) { t.NotifiesLoss = true },
-		"renew":         func(t *impls.Traits) { t.SelfRenewing = true },
-		"shared":        func(t *impls.Traits) { t.Shared = true },
-		"wakeups":       func(t *impls.Traits) { t.Wakeups = true },
-		"fifo":          func(t *impls.Traits) { t.FIFO = true },
-		"needs-replica": func(t *impls.Traits) { t.NeedsReplica = true },
-		"no-lease":      func(t *impls.Traits) { t.NoLease = true },
-		"nil-grants":    func(t *impls.Traits) { t.NilGrants = true },
-		"independent":   func(*impls.Traits) {}, // runs on several masters
-		"cancel":        func(*impls.Traits) {}, // an acquire can be cancelled
-	}
-}
-
-// canCancel means that an acquire can be cancelled.
+// The words of Description.Can that are no trait.
 const (
-	canCancel      = "cancel"
-	canIndependent = "independent"
+	canCancel      = "cancel"      // an acquire can be cancelled
+	canIndependent = "independent" // runs on several masters
 )
 
-// errorWords are the words of Reply.Error.
-func errorWords() map[string]error {
-	return map[string]error{
-		"busy": impls.ErrBusy, "not_held": impls.ErrNotHeld, "lost": impls.ErrLost, "unavailable": impls.ErrUnavailable,
-		"cancelled": impls.ErrCancelled, "unknown": impls.ErrUnknownOutcome, "unsupported": impls.ErrUnsupported,
+// canWords has the trait of each word of Description.Can.
+func canWords() map[string]func(*impls.Traits) *bool {
+	none := func(*impls.Traits) *bool { return new(bool) }
+	return map[string]func(*impls.Traits) *bool{
+		"extend":        func(t *impls.Traits) *bool { return &t.Extends },
+		"token":         func(t *impls.Traits) *bool { return &t.UniqueToken },
+		"fence":         func(t *impls.Traits) *bool { return &t.Fenced },
+		"valid":         func(t *impls.Traits) *bool { return &t.Validity },
+		"lost":          func(t *impls.Traits) *bool { return &t.NotifiesLoss },
+		"renew":         func(t *impls.Traits) *bool { return &t.SelfRenewing },
+		"shared":        func(t *impls.Traits) *bool { return &t.Shared },
+		"wakeups":       func(t *impls.Traits) *bool { return &t.Wakeups },
+		"fifo":          func(t *impls.Traits) *bool { return &t.FIFO },
+		"needs-replica": func(t *impls.Traits) *bool { return &t.NeedsReplica },
+		"no-lease":      func(t *impls.Traits) *bool { return &t.NoLease },
+		"nil-grants":    func(t *impls.Traits) *bool { return &t.NilGrants },
+		canIndependent:  none,
+		canCancel:       none,
 	}
 }
 
-// errorOrder has the words in order of precedence, for an error that matches several.
-var errorOrder = [...]string{"unknown", "unsupported", "busy", "lost", "not_held", "unavailable", "cancelled"}
+// errorWords has the words of Reply.Error, in order of precedence for an error that matches several.
+var errorWords = [...]struct {
+	word string
+	err  error
+}{
+	{"unknown", impls.ErrUnknownOutcome}, {"unsupported", impls.ErrUnsupported}, {"busy", impls.ErrBusy}, {"lost", impls.ErrLost},
+	{"not_held", impls.ErrNotHeld}, {"unavailable", impls.ErrUnavailable}, {"cancelled", impls.ErrCancelled},
+}
 
-// word returns the word for an error of a lock.
 func word(err error) string {
-	words := errorWords()
-	for _, w := range errorOrder {
-		if errors.Is(err, words[w]) {
-			return w
+	for _, e := range errorWords {
+		if errors.Is(err, e.err) {
+			return e.word
 		}
 	}
 	return "unknown"
@@ -125,10 +121,11 @@ func (r Reply) outcome(what string) error {
 	if r.Error == "" {
 		return nil
 	}
-	known, ok := errorWords()[r.Error]
-	text := r.Text
-	if !ok {
-		known, text = impls.ErrUnknownOutcome, r.Error
+	known, text := impls.ErrUnknownOutcome, r.Error
+	for _, e := range errorWords {
+		if e.word == r.Error {
+			known, text = e.err, r.Text
+		}
 	}
 	if text == "" {
 		return fmt.Errorf("%s: %w", what, known)

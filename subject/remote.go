@@ -12,7 +12,6 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// remote is a lock in a child, with the interface of package impls.
 type remote struct {
 	child *Child
 	env   impls.Env
@@ -25,9 +24,8 @@ type remote struct {
 
 var _ impls.Lock = (*remote)(nil)
 
-// Open makes the child's handle on env.Key. It passes Key, Owner, Lease, Poll, Permits, Addrs and Settings of env to the child, and uses Clock and
-// OnRenew itself. If the child answers that its servers are unavailable, the handle is made with the lock's first request that reaches them; until
-// then each ends with impls.ErrUnavailable.
+// Open makes the child's handle on env.Key, with Key, Owner, Lease, Poll, Permits and Addrs of env; Clock and OnRenew are used here. If the child's
+// servers are unavailable, the first request that reaches them makes it; until then each ends with impls.ErrUnavailable.
 func (c *Child) Open(ctx context.Context, env impls.Env) (impls.Lock, error) {
 	l := &remote{child: c, env: env}
 	if err := l.open(ctx); err != nil && !errors.Is(err, impls.ErrUnavailable) {
@@ -127,7 +125,6 @@ func (l *remote) grant(r Reply) impls.Grant {
 
 func duration(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
-// notify processes a notification of the child.
 func (l *remote) notify(r Reply) {
 	if r.Renewed != "" {
 		if l.env.OnRenew != nil {

@@ -17,10 +17,10 @@ import (
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/subprocess"
 )
 
-// Serve turns a Go lock into a child: it reads requests from standard input and writes replies to standard output until the input ends. This is a
-// complete child:
+// Serve turns a Go lock into a child on standard input and output, until its input ends. This is a complete child:
 //
 //	func main() {
 //		if err := subject.Serve(newLock); err != nil {
@@ -31,10 +31,9 @@ import (
 // It returns nil at the end of the input, and otherwise the error of reading it.
 func Serve(f Factory) error { return serveOn(os.Stdin, os.Stdout, f) }
 
-// serveOn is Serve on other streams.
 func serveOn(in io.Reader, out io.Writer, f Factory) error {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &server{factory: f, out: json.NewEncoder(out), locks: map[string]*served{}, acquires: map[int64]context.CancelFunc{}}
+	s := &server{factory: f, out: subprocess.NewWriter(out), locks: map[string]*served{}, acquires: map[int64]context.CancelFunc{}}
 	s.about = sync.OnceValue(s.describe)
 	err := s.read(ctx, in)
 	if errors.Is(err, io.EOF) {
@@ -50,9 +49,7 @@ type server struct {
 	factory Factory
 	about   func() Description
 	work    sync.WaitGroup // pending requests and watchers of losses
-
-	writing sync.Mutex // one line at a time
-	out     *json.Encoder
+	out     *subprocess.Writer
 
 	mu       sync.Mutex // protects what follows
 	locks    map[string]*served
@@ -60,7 +57,6 @@ type server struct {
 	nodes    []redis.UniversalClient      // nil before the first new
 }
 
-// served is one handle.
 type served struct {
 	impls.Lock
 	release chan struct{}   // closed when the current hold was released; nil without a watcher
@@ -113,12 +109,9 @@ func (s *server) cancel(id int64) {
 
 func (s *server) answer(id int64, r Reply) {
 	r.ID = id
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	_ = s.out.Encode(r) // if the pipe is gone nobody reads the reply; the end of the input ends the child
+	_ = s.out.Send(r) // if the pipe is gone nobody reads the reply; the end of the input ends the child
 }
 
-// do executes one request.
 func (s *server) do(ctx context.Context, q Request) Reply {
 	switch q.Op {
 	case opDescribe:
@@ -174,9 +167,7 @@ func (s *server) watch(key string, l *served, g impls.Grant) {
 	s.work.Go(func() {
 		select {
 		case <-g.Lost:
-			s.writing.Lock()
-			defer s.writing.Unlock()
-			_ = s.out.Encode(Reply{Lost: key, Token: g.Token})
+			_ = s.out.Send(Reply{Lost: key, Token: g.Token})
 		case <-released:
 		}
 	})
@@ -189,7 +180,6 @@ func (l *served) unwatch() {
 	}
 }
 
-// replyTo turns the result of a lock's method into a reply.
 func replyTo(g impls.Grant, err error) Reply {
 	if err != nil {
 		return Reply{Error: word(err), Text: err.Error()}
@@ -231,7 +221,6 @@ func (s *server) open(q Request) Reply {
 	return Reply{OK: true}
 }
 
-// make calls the factory with what a request states.
 func (s *server) make(q Request, nodes []redis.UniversalClient) (impls.Lock, error) {
 	cfg := Config{Nodes: nodes, Addrs: q.Servers, Dial: new(net.Dialer).DialContext, Key: q.Key, TTL: duration(q.Lease), Poll: duration(q.Poll), Owner: q.Owner}
 	if len(nodes) > 0 {
@@ -253,8 +242,7 @@ func connect(addr string) redis.UniversalClient {
 // nowhere is an unreachable address, for a lock that is only inspected.
 const nowhere = "127.0.0.1:1"
 
-// describe returns what the methods of the lock show. It makes an unconnected lock; if that fails, the description says only that acquires can be
-// cancelled.
+// describe returns what the methods of an unconnected lock show; if it cannot be made, only that acquires can be cancelled.
 func (s *server) describe() Description {
 	about := Description{Can: []string{canCancel}}
 	node := connect(nowhere)
@@ -277,8 +265,8 @@ type Describer interface{ Describe() Description }
 // fill adds what the methods of a lock show, and its own description.
 func (d *Description) fill(lock any) {
 	t := TraitsOf(lock)
-	for word, has := range map[string]bool{"extend": t.Extends, "token": t.UniqueToken, "fence": t.Fenced, "valid": t.Validity, "lost": t.NotifiesLoss, "shared": t.Shared} {
-		if has {
+	for word, trait := range canWords() {
+		if *trait(&t) {
 			d.Can = append(d.Can, word)
 		}
 	}
@@ -291,7 +279,6 @@ func (d *Description) fill(lock any) {
 	}
 }
 
-// close ends all handles and connections.
 func (s *server) close() error {
 	var errs []error
 	for _, l := range s.locks {

@@ -21,8 +21,7 @@ type Config struct {
 	Owner string        // unique among all clients unless a scenario makes them collide
 }
 
-// Factory makes one client's handle for cfg: a [Locker], a [TryLocker], both, or an impls.Lock. It may be called several times for one client, and
-// for one key.
+// Factory makes a client's handle for cfg: a [Locker], a [TryLocker], both, or an impls.Lock. It may be called again for a client, and for a key.
 type Factory func(cfg Config) (any, error)
 
 // Locker is a lock that waits: Lock returns nil once it is granted, and an error if ctx ends first.
@@ -51,8 +50,7 @@ type Fencer interface{ Fence() uint64 }
 // Validity returns the hold's valid-until, by this process's clock. Without it a lock promises one lease from the call.
 type Validity interface{ ValidUntil() time.Time }
 
-// LossNotifier closes the channel of the current hold when the lock learns that the hold is lost. A lock with it and without Validity promises the
-// hold until then.
+// LossNotifier closes the channel of the current hold when it learns of its loss. Without Validity the lock promises the hold until then.
 type LossNotifier interface{ Lost() <-chan struct{} }
 
 // SharedLocker is a lock with a shared mode that waits; the methods of Locker and TryLocker are the exclusive mode.

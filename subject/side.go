@@ -9,7 +9,6 @@ type side struct {
 	unlock func(context.Context) error         // nil: the lock lacks the mode
 }
 
-// exclusiveSide returns the methods of a lock's exclusive mode.
 func exclusiveSide(lock any) (s side) {
 	if l, ok := lock.(Locker); ok {
 		s.wait, s.unlock = l.Lock, l.Unlock
@@ -20,7 +19,6 @@ func exclusiveSide(lock any) (s side) {
 	return s
 }
 
-// sharedSide returns the methods of a lock's shared mode.
 func sharedSide(lock any) (s side) {
 	if l, ok := lock.(SharedLocker); ok {
 		s.wait, s.unlock = l.RLock, l.RUnlock
@@ -31,5 +29,4 @@ func sharedSide(lock any) (s side) {
 	return s
 }
 
-// exists reports whether the lock has the mode.
 func (s side) exists() bool { return s.unlock != nil }

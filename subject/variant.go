@@ -29,11 +29,11 @@ func (d Description) variant() (impls.Variant, error) {
 	}
 	words := canWords()
 	for _, w := range d.Can {
-		set, ok := words[w]
+		trait, ok := words[w]
 		if !ok {
 			return v, fmt.Errorf("describe: can %q: want words of %s", w, strings.Join(slices.Sorted(maps.Keys(words)), ", "))
 		}
-		set(&v.Traits)
+		*trait(&v.Traits) = true
 	}
 	v.Traits.Reentrant = v.Kind == history.Reentrant
 	v.Traits.Permits = v.Kind == history.Semaphore

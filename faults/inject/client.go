@@ -35,8 +35,8 @@ var _ Client = (*Goroutine)(nil)
 
 // Pause shuts the gate.
 func (g *Goroutine) Pause(context.Context) (faults.Undo, error) {
-	g.Gate.pause()
-	return func(context.Context) error { g.resume(); return nil }, nil
+	g.set(true)
+	return func(context.Context) error { g.set(false); return nil }, nil
 }
 
 // Crash kills the client.
@@ -63,8 +63,7 @@ func (g *Goroutine) Hold() faults.Undo {
 	return func(context.Context) error { close(hold); return nil }
 }
 
-// Rest returns when nothing holds the client at its moment and its gate is open. It returns impls.ErrCrashed when the client is dead, or the error
-// of ctx when that ends first.
+// Rest returns when nothing holds the client at its moment and its gate is open: nil, impls.ErrCrashed if it is dead, or the error of ctx.
 func (g *Goroutine) Rest(ctx context.Context) error {
 	for _, hold := range g.takeHolds() {
 		select {

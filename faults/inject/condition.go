@@ -20,8 +20,7 @@ const (
 type condition struct {
 	Client int // from 1; faults.All means every client
 	Node   int // from 0; faults.All means every server
-	// BlockRequests and BlockReplies hold all traffic to the node, or from it, until the condition is lifted. What was held is then delivered, as
-	// the network's own retransmission would do.
+	// BlockRequests and BlockReplies hold all traffic to the node, or from it, until the condition is lifted; then it is delivered.
 	BlockRequests, BlockReplies bool
 	Delay                       time.Duration // of every request and of every reply
 	Rate                        float64       // bytes per second, each way; 0 means unlimited
@@ -82,8 +81,7 @@ func (s *linkState) add(c *condition) {
 	}
 }
 
-// settled waits until every write that began before the last condition was imposed has ended, so that nothing passes any more that a condition
-// forbids. It reports whether that happened before ctx ended.
+// settled waits for the writes that began before the last condition, after which nothing passes that it forbids. It returns false if ctx ends first.
 func (p *Proxy) settled(ctx context.Context) bool {
 	p.mu.Lock()
 	links := slices.Clone(p.links)

@@ -1,16 +1,20 @@
 package inject
 
 import (
+	"cmp"
+	"crypto/sha1"
+	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// connection is one connection through the proxy. Two goroutines carry it, one for requests and one for replies; they share the fields that mu
-// guards. When either ends, both end.
+// connection is one connection through the proxy. A goroutine carries the requests and another the replies; when either ends, both end.
 type connection struct {
 	link         *Link
 	id           uint64
@@ -22,23 +26,17 @@ type connection struct {
 	pairs resp.Pairing[*Message]
 }
 
-// direction is one direction of a connection.
 type direction struct {
 	*connection
 	way  way
 	to   net.Conn
 	out  []byte    // frames to be written together
-	at   time.Time // when they arrived
+	at   time.Time // when they arrived: they are delayed together
 	free time.Time // when the limited link has passed what was written
 }
 
 const readBuffer = 16 << 10
 
-func newConnection(l *Link, client, node net.Conn) *connection {
-	return &connection{link: l, id: l.proxy.last.Add(1), client: client, node: node, gone: make(chan struct{})}
-}
-
-// end closes both sides.
 func (c *connection) end() {
 	c.once.Do(func() {
 		close(c.gone)
@@ -56,40 +54,30 @@ func (c *connection) subscribes() bool {
 
 // carryRequests forwards what the client sends, until either side ends.
 func (c *connection) carryRequests() {
-	defer c.end()
-	var in resp.Requests
-	d := &direction{connection: c, way: toNode, to: c.node}
-	buf := make([]byte, readBuffer)
-	for {
-		n, err := c.client.Read(buf)
-		d.arrive()
-		in.Feed(buf[:n])
-		for req, ok := in.Next(); ok; req, ok = in.Next() {
-			if !d.request(req) {
-				return
-			}
-		}
-		if err != nil {
-			d.out = append(d.out, in.Rest()...)
-		}
-		if !d.flush() || err != nil {
-			return
-		}
-	}
+	carry(&direction{connection: c, way: toNode, to: c.node}, c.client, &resp.Requests{}, (*direction).request)
 }
 
 // carryReplies forwards what the node sends, until either side ends.
 func (c *connection) carryReplies() {
-	defer c.end()
-	var in resp.Replies
-	d := &direction{connection: c, way: toClient, to: c.client}
+	carry(&direction{connection: c, way: toClient, to: c.client}, c.node, &resp.Replies{}, (*direction).reply)
+}
+
+type framer[F any] interface {
+	Feed(p []byte)
+	Next() (F, bool)
+	Rest() []byte
+}
+
+// carry forwards what comes from one side, frame by frame. pass queues a frame, and returns false if the connection must end.
+func carry[F any](d *direction, from net.Conn, in framer[F], pass func(*direction, F) bool) {
+	defer d.end()
 	buf := make([]byte, readBuffer)
 	for {
-		n, err := c.node.Read(buf)
-		d.arrive()
+		n, err := from.Read(buf)
+		d.at = time.Now()
 		in.Feed(buf[:n])
-		for reply, ok := in.Next(); ok; reply, ok = in.Next() {
-			if !d.reply(reply) {
+		for frame, ok := in.Next(); ok; frame, ok = in.Next() {
+			if !pass(d, frame) {
 				return
 			}
 		}
@@ -123,7 +111,6 @@ func (d *direction) request(req resp.Request) bool {
 	return m == nil || d.flush()
 }
 
-// subscribing lists the commands with which a connection begins to subscribe.
 var subscribing = map[string]bool{"SUBSCRIBE": true, "PSUBSCRIBE": true, "SSUBSCRIBE": true}
 
 // expect registers a request before it is written, so that its reply cannot arrive first.
@@ -136,18 +123,33 @@ func (d *direction) expect(req resp.Request, m *Message) {
 }
 
 func (d *direction) message(req resp.Request) *Message {
-	cmd := commandFrom(req)
-	cmd.Client, cmd.Node, cmd.Conn = faults.ClientName(d.link.Client), d.link.Node, d.id
+	cmd := history.Command{Client: faults.ClientName(d.link.Client), Node: d.link.Node, Conn: d.id, Name: req.Name(),
+		Args: req.Strings(history.MaxArgs, history.MaxArg)}
 	if name, ok := d.link.proxy.cfg.Names[string(req.Arg(1))]; ok && cmd.Name == "EVALSHA" {
 		cmd.Args[0] = name
 	}
 	return &Message{Command: cmd, Write: req.IsWrite(), Label: label(req, d.link.proxy.cfg.Names), client: d.link.Client, gone: d.gone}
 }
 
+// label returns the name by which a step of a schedule identifies a request: its command, and for a script its name or else its digest.
+func label(r resp.Request, names map[string]string) string {
+	command, script := r.Name(), string(r.Arg(1))
+	switch {
+	case !strings.HasPrefix(command, "EVAL"):
+		return command
+	case strings.HasPrefix(command, "EVALSHA"):
+		script = strings.ToLower(script)
+	default:
+		script = fmt.Sprintf("%x", sha1.Sum(r.Arg(1)))
+	}
+	return command + " " + cmp.Or(names[script], script)
+}
+
 // reply lets the proxy's Traffic decide about the last reply to a request, and queues it; it returns false if the connection must end.
 func (d *direction) reply(reply resp.Reply) bool {
-	if m := d.answered(reply); m != nil {
-		m.Command.Reply = replyLine(reply)
+	m := d.answered(reply)
+	if m != nil {
+		m.Command.Reply = reply.Line(history.MaxReply)
 		if !d.flush() {
 			return false
 		}
@@ -155,11 +157,9 @@ func (d *direction) reply(reply resp.Reply) bool {
 			d.end()
 			return false
 		}
-		d.out = append(d.out, reply.Raw...)
-		return d.flush()
 	}
 	d.out = append(d.out, reply.Raw...)
-	return true
+	return m == nil || d.flush()
 }
 
 // answered returns the request whose last reply this is; nil if there is none or no Traffic wants it.
@@ -171,9 +171,6 @@ func (d *direction) answered(reply resp.Reply) *Message {
 	}
 	return nil
 }
-
-// arrive records when bytes arrived: the messages in them are delayed together.
-func (d *direction) arrive() { d.at = time.Now() }
 
 // flush writes the queue once no condition blocks it; it returns false if the connection has ended.
 func (d *direction) flush() bool {

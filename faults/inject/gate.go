@@ -14,8 +14,7 @@ import (
 // Gate stands between one client and its connections, clock and steps. While it is shut nothing of the client goes on, its lock's background
 // included. Once the client is killed, all of them return impls.ErrCrashed and its connections are closed, as its machine would close them.
 //
-// It is the in-process stand-in for SIGSTOP and SIGKILL. Code of a library between two uses of the gate (a computation, a timer of its own) is not
-// stopped; clients that run as processes are stopped whole.
+// It stands in for SIGSTOP and SIGKILL in this process. What a library does between two uses of the gate (a computation, a timer) is not stopped.
 type Gate struct {
 	open   atomic.Bool // the fast path of Pass: not shut, not dead
 	mu     sync.Mutex  // guards the fields below, and every change of open
@@ -26,7 +25,6 @@ type Gate struct {
 	conns  map[net.Conn]struct{}
 }
 
-// newGate returns an open gate.
 func newGate() *Gate {
 	g := &Gate{dead: make(chan struct{}), conns: map[net.Conn]struct{}{}}
 	g.moved = sync.NewCond(&g.mu)
@@ -49,12 +47,6 @@ func (g *Gate) Pass() error {
 	}
 	return nil
 }
-
-// pause shuts the gate. It is idempotent.
-func (g *Gate) pause() { g.set(true) }
-
-// resume opens the gate.
-func (g *Gate) resume() { g.set(false) }
 
 func (g *Gate) set(shut bool) {
 	g.mu.Lock()
@@ -99,8 +91,7 @@ func (g *Gate) forget(c net.Conn) {
 	delete(g.conns, c)
 }
 
-// Clock returns the client's clock behind the gate: a sleep that ends while the gate is shut does not return, and a dead client's sleep ends at
-// once with impls.ErrCrashed. skew is added to Now.
+// Clock returns the client's clock plus skew behind the gate: no sleep ends while it is shut, and a dead client's ends at once with impls.ErrCrashed.
 func (g *Gate) Clock(skew time.Duration) impls.Clock { return gatedClock{g, skew} }
 
 type gatedClock struct {

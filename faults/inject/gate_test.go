@@ -21,9 +21,9 @@ func TestGateStallsSleepers(t *testing.T) {
 			woke <- time.Since(start)
 		}()
 		time.Sleep(5 * time.Millisecond)
-		g.pause()
+		g.set(true)
 		time.Sleep(100 * time.Millisecond)
-		g.resume()
+		g.set(false)
 		if got := <-woke; got != 105*time.Millisecond {
 			t.Errorf("a sleep of 10 ms in a client that was stopped from 5 ms to 105 ms ended after %v, want 105ms", got)
 		}
@@ -40,7 +40,7 @@ func TestGateCrashEndsEverything(t *testing.T) {
 		}
 		slept := make(chan error, 1)
 		go func() { slept <- g.Clock(0).Sleep(t.Context(), time.Hour) }()
-		g.pause() // a stopped client can be killed too
+		g.set(true) // a stopped client can be killed too
 		passed := make(chan error, 1)
 		go func() { passed <- g.Pass() }()
 		synctest.Wait()

@@ -49,7 +49,6 @@ func (k *knownRequests) update(one *known, p []byte) {
 	}
 }
 
-// text returns the text of an argument.
 func (k *knownRequests) text(raw []byte) string {
 	if k.fresh != string(raw) {
 		k.fresh = resp.Text(raw, history.MaxArg)
@@ -78,8 +77,7 @@ func (k *knownRequests) add(r resp.Request, cmd history.Command) *known {
 	return one
 }
 
-// variation returns the arguments that vary if r is the same command: with the same script, and without a difference in an argument for which
-// something else is recorded, as for a script.
+// variation returns the arguments that vary if r is the same command: with the same script, and no difference where something else is recorded.
 func (k *known) variation(r resp.Request, cmd history.Command) (varies []int, ok bool) {
 	if k.cmd.Name != cmd.Name || k.cmd.Script != cmd.Script || k.request.Len() != r.Len() {
 		return nil, false

@@ -85,7 +85,6 @@ func (w Watched) apply(m *Message, s faults.Stage) bool {
 	return !m.lost
 }
 
-// free reports whether nothing holds the message.
 func (m *Message) free() bool {
 	for _, hold := range m.holds {
 		select {

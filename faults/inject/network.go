@@ -13,12 +13,15 @@ import (
 // settleLimit is the longest wait for writes that began before a condition.
 const settleLimit = time.Second
 
-var errNotSettled = errors.New("what was being written when it began had not been written a second later")
+var (
+	errNoProxy    = fmt.Errorf("%w: no proxy between clients and nodes", servers.ErrMissing)
+	errNotSettled = errors.New("what was being written when it began had not been written a second later")
+)
 
 // impose puts a condition in force and waits until nothing that it forbids can still pass.
 func (w *World) impose(ctx context.Context, c condition) (faults.Undo, error) {
 	if w.cfg.Proxy == nil {
-		return nil, fmt.Errorf("%w: no proxy between clients and nodes", servers.ErrMissing)
+		return nil, errNoProxy
 	}
 	lift := w.cfg.Proxy.impose(c)
 	undo := func(context.Context) error { lift(); return nil }
@@ -42,12 +45,11 @@ func (w *World) Slow(ctx context.Context, delay time.Duration, bytesPerSecond fl
 
 // CutSubscribers cuts the connections that subscribe.
 func (w *World) CutSubscribers(ctx context.Context, stay bool) (cut int, undo faults.Undo, err error) {
+	if w.cfg.Proxy == nil {
+		return 0, nil, errNoProxy
+	}
 	if stay {
-		if undo, err = w.impose(ctx, condition{Client: faults.All, Node: faults.All, NoSubscribers: true}); undo == nil {
-			return 0, nil, err
-		}
-	} else if w.cfg.Proxy == nil {
-		return 0, nil, fmt.Errorf("%w: no proxy between clients and nodes", servers.ErrMissing)
+		undo, err = w.impose(ctx, condition{Client: faults.All, Node: faults.All, NoSubscribers: true})
 	}
 	return w.cfg.Proxy.cutSubscribed(), undo, err
 }

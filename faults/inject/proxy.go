@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -16,8 +17,7 @@ import (
 //
 //	client ── Link (a loopback listener, one per client and node) ── connection  ── node
 //
-// A Link knows which client dials it, so faults by client work for any client library. Every goroutine belongs to the Proxy and has ended when
-// Close returns.
+// A Link knows which client dials it, so faults by client work for any client library. Close waits for every goroutine of the Proxy.
 type Proxy struct {
 	cfg  ProxyConfig
 	ctx  context.Context // ends with Close
@@ -96,14 +96,16 @@ func (l *Link) Dial(ctx context.Context) (net.Conn, error) {
 	var d net.Dialer
 	client, err := d.DialContext(ctx, "tcp4", l.Addr())
 	if err != nil {
-		return nil, errors.Join(err, l.discard())
+		if node := l.takeReady(); node != nil {
+			err = errors.Join(err, node.Close())
+		}
+		return nil, err
 	}
 	return client, nil
 }
 
-// Prepare connects to the node for the client's next connection to Addr. It returns an error when the node cannot be reached, and takes as long as
-// the link is blocked, as dialling without a proxy would; a client that dials without Prepare is accepted and then cut off. Ready connections are
-// interchangeable: any client may get any of them.
+// Prepare connects to the node for the client's next connection to Addr, and fails or takes as long as dialling without a proxy would. A client that
+// dials without it is accepted and then cut off. Ready connections are interchangeable: any client may get any of them.
 func (l *Link) Prepare(ctx context.Context) error {
 	if err := l.open(ctx); err != nil {
 		return &net.OpError{Op: "dial", Net: "tcp", Err: err}
@@ -133,14 +135,6 @@ func (l *Link) takeReady() net.Conn {
 	return node
 }
 
-// discard closes a prepared connection that was not used.
-func (l *Link) discard() error {
-	if node := l.takeReady(); node != nil {
-		return node.Close()
-	}
-	return nil
-}
-
 // open waits until no condition blocks the link.
 func (l *Link) open(ctx context.Context) error {
 	for {
@@ -158,7 +152,6 @@ func (l *Link) open(ctx context.Context) error {
 	}
 }
 
-// accept serves incoming connections until the listener is closed.
 func (l *Link) accept() {
 	for {
 		client, err := l.listener.Accept()
@@ -175,7 +168,7 @@ func (l *Link) serve(client net.Conn) {
 		reset(client)
 		return
 	}
-	c := newConnection(l, client, node)
+	c := &connection{link: l, id: l.proxy.last.Add(1), client: client, node: node, gone: make(chan struct{})}
 	if !l.enter(c) {
 		c.end()
 		return
@@ -218,15 +211,10 @@ func (l *Link) leave(c *connection) {
 	delete(l.connections, c)
 }
 
-// present returns the link's open connections.
 func (l *Link) present() []*connection {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out := make([]*connection, 0, len(l.connections))
-	for c := range l.connections {
-		out = append(out, c)
-	}
-	return out
+	return slices.Collect(maps.Keys(l.connections))
 }
 
 func (l *Link) close() error {

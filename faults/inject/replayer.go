@@ -9,7 +9,6 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/internal/upstream"
 )
 
 // Replayer replays a schedule in a real run. As the Traffic of the proxy it holds every request and every reply until its turn comes, and every
@@ -34,7 +33,9 @@ const (
 
 // NewReplayer makes a replayer for one run, whose timeline is nanoseconds on its base.
 func NewReplayer(schedule faults.Schedule, timeline func() int64) *Replayer {
-	return &Replayer{turns: newTurns(), schedule: schedule, timeline: timeline, order: faults.Order{Steps: len(schedule)}}
+	c := &Replayer{schedule: schedule, timeline: timeline, order: faults.Order{Steps: len(schedule)}}
+	c.turns = newTurns(func(m *Message, s faults.Step) turn { return c.turnOf(s, m.gone) })
+	return c
 }
 
 // Order returns how far the run followed the schedule.
@@ -46,39 +47,17 @@ func (c *Replayer) Order() faults.Order {
 
 var _ Leader = (*Replayer)(nil)
 
-// Request waits for the turn of a request.
-func (c *Replayer) Request(m *Message) bool {
-	if upstream.Handshake(m.Command.Name) {
-		return true
-	}
-	s := faults.Step{Kind: faults.StepRequest, Client: m.Command.Client, Node: m.Node(), Command: m.Label}
-	t := c.turnOf(s, m.gone)
-	m.step = t.step
-	return !t.lost
-}
-
-// Reply waits for the turn of the reply to a request that had one.
-func (c *Replayer) Reply(m *Message) bool {
-	if m.step == 0 {
-		return true
-	}
-	s := faults.Step{Kind: faults.StepReply, Of: m.step, Client: m.Command.Client, Node: m.Node(), Command: m.Command.Name}
-	return !c.turnOf(s, m.gone).lost
-}
-
 // Moment waits for the turn of a client's moment, or until ctx ends.
 func (c *Replayer) Moment(ctx context.Context, client string, m history.Moment) {
 	s := faults.Step{Kind: faults.StepMoment, Client: client, Command: string(m)}
 	c.turnOf(s, ctx.Done())
 }
 
-// turnOf waits for the turn of a step.
 func (c *Replayer) turnOf(s faults.Step, gone <-chan struct{}) turn {
 	return c.wait(s.Key(), &arrival{what: s.String(), at: c.timeline(), turn: make(chan turn, 1)}, gone)
 }
 
-// Run grants the turns until the schedule ends, the run diverges, or ctx ends. The director applies the faults, and ends those that must not
-// outlive the run.
+// Run grants the turns until the schedule ends, the run diverges, or ctx ends. The director applies the faults, and ends those that must not stay.
 func (c *Replayer) Run(ctx context.Context, director *faults.Director) {
 	p := &replay{Replayer: c, director: director, begun: map[int]*faults.Fault{}}
 	defer c.release()
@@ -152,7 +131,6 @@ func (p *replay) step(ctx context.Context, i int, s faults.Step) (left string) {
 	return ""
 }
 
-// fault begins or ends a fault.
 func (p *replay) fault(ctx context.Context, s faults.Step) {
 	if s.Kind == faults.StepEnd {
 		p.director.End(p.begun[s.Of])

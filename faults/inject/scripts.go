@@ -28,7 +28,6 @@ func (s *Scripts) ask(digest string) bool {
 	return true
 }
 
-// sent notes that a client sends the source of a script.
 func (s *Scripts) sent(digest string) {
 	if s == nil {
 		return

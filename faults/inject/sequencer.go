@@ -9,7 +9,6 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/internal/upstream"
 )
 
 // Sequencer lets one message of a real run pass at a time, in an order chosen by Next: it is the Leader of a search. A request's turn ends when its
@@ -47,7 +46,9 @@ type Next func(step int, held []*Held, last bool) (Turn, bool)
 
 // NewSequencer makes the Leader of one run, whose timeline is nanoseconds on its base.
 func NewSequencer(next Next, timeline func() int64) *Sequencer {
-	return &Sequencer{turns: newTurns(), next: next, timeline: timeline}
+	c := &Sequencer{next: next, timeline: timeline}
+	c.turns = newTurns(c.hold)
+	return c
 }
 
 // Timeouts of a Sequencer.
@@ -72,27 +73,9 @@ func (c *Sequencer) Steps() int {
 	return c.step
 }
 
-// Request waits for the turn of a request.
-func (c *Sequencer) Request(m *Message) bool {
-	if upstream.Handshake(m.Command.Name) {
-		return true
-	}
-	t := c.hold(m, false, faults.Step{Kind: faults.StepRequest, Client: m.Command.Client, Node: m.Node(), Command: m.Label})
-	m.step = t.step
-	return !t.lost
-}
-
-// Reply waits for the turn of the reply to a request that had one.
-func (c *Sequencer) Reply(m *Message) bool {
-	if m.step == 0 {
-		return true
-	}
-	return !c.hold(m, true, faults.Step{Kind: faults.StepReply, Of: m.step}).lost
-}
-
-func (c *Sequencer) hold(m *Message, reply bool, s faults.Step) turn {
+func (c *Sequencer) hold(m *Message, s faults.Step) turn {
 	a := &arrival{turn: make(chan turn, 1)}
-	a.held = &Held{Message: m, Reply: reply, Since: c.Steps(), key: s.Key(), arrival: a, sent: c.timeline()}
+	a.held = &Held{Message: m, Reply: s.Kind == faults.StepReply, Since: c.Steps(), key: s.Key(), arrival: a, sent: c.timeline()}
 	return c.wait(a.held.key, a, m.gone)
 }
 

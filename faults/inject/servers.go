@@ -58,7 +58,6 @@ type setting struct {
 	drift  float64
 }
 
-// off returns how far the clock is ahead.
 func (s setting) off(now time.Time) time.Duration {
 	return s.offset + time.Duration(float64(now.Sub(s.since))*s.drift)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/upstream"
 )
 
 // Leader decides when the messages of a real run pass and when its clients go on from their moments. Run grants the turns, in one goroutine.
@@ -19,7 +20,8 @@ type Leader interface {
 
 // turns holds the messages and moments of a real run that wait for their turn.
 type turns struct {
-	arrived chan struct{} // cap 1: signals a new arrival
+	ask     func(m *Message, s faults.Step) turn // waits for the turn of a message at its step
+	arrived chan struct{}                        // cap 1: signals a new arrival
 
 	mu      sync.Mutex // guards the fields below
 	waiting map[string][]*arrival
@@ -34,17 +36,33 @@ type arrival struct {
 	turn chan turn // cap 1
 }
 
-// turn is the decision about a message.
 type turn struct {
 	step int // its step's ID; 0 when it has none
 	lost bool
 }
 
-func newTurns() turns {
-	return turns{arrived: make(chan struct{}, 1), waiting: map[string][]*arrival{}}
+func newTurns(ask func(m *Message, s faults.Step) turn) turns {
+	return turns{ask: ask, arrived: make(chan struct{}, 1), waiting: map[string][]*arrival{}}
 }
 
-// wait waits for the turn of a.
+// Request waits for the turn of a request.
+func (t *turns) Request(m *Message) bool {
+	if upstream.Handshake(m.Command.Name) {
+		return true
+	}
+	granted := t.ask(m, faults.Step{Kind: faults.StepRequest, Client: m.Command.Client, Node: m.Node(), Command: m.Label})
+	m.step = granted.step
+	return !granted.lost
+}
+
+// Reply waits for the turn of the reply to a request that had one.
+func (t *turns) Reply(m *Message) bool {
+	if m.step == 0 {
+		return true
+	}
+	return !t.ask(m, faults.Step{Kind: faults.StepReply, Of: m.step, Client: m.Command.Client, Node: m.Node(), Command: m.Command.Name}).lost
+}
+
 func (t *turns) wait(key string, a *arrival, gone <-chan struct{}) turn {
 	t.mu.Lock()
 	if t.open {
@@ -75,7 +93,6 @@ func (t *turns) forget(key string, a *arrival) {
 	}
 }
 
-// release lets everything pass from now on.
 func (t *turns) release() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -30,13 +30,11 @@ type Wire struct {
 	Dial  func(ctx context.Context, network, addr string) (net.Conn, error)
 	Node  func(addr string) int // maps an address to its node; -1 for the guarded store's own server
 
-	// Watch, when set, is called before each command leaves the client, and again when its reply has arrived but the client has not seen it. It may
-	// block; an error ends the connection and is returned to the client.
+	// Watch, when set, is called before each command leaves, and when its reply has come but is not seen. It may block; its error ends the connection.
 	Watch func(e faults.Event) error
 	// Operation returns the operation for which the client sends a request now; it is called only when Watch is set.
 	Operation func(toStore bool) faults.Operation
-	// Done is called for each command before the client sees the reply, or when the connection ended without one (Replied is 0). The storage of the
-	// arguments belongs to the caller, so Done must copy what it keeps.
+	// Done is called for each command before the client sees the reply, or when the connection ended (Replied is 0). It must copy what it keeps.
 	Done func(cmd history.Command)
 
 	mu   sync.Mutex // guards last
@@ -145,8 +143,7 @@ func (c *wired) watch(s *sent, at faults.Stage) error {
 	return c.wire.Watch(faults.Event{Kind: faults.Messages, Client: c.wire.Client, Stage: at, Operation: s.operation, Command: &s.cmd, Write: s.write})
 }
 
-// expect registers a request before it is written, so that its reply cannot arrive first. A request to which the node will not reply is not
-// recorded, and s is spare again.
+// expect registers a request before it is written, so that its reply cannot come first. One without a reply is not recorded: s is spare again.
 func (c *wired) expect(req resp.Request, s *sent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,7 +158,6 @@ func (c *wired) expect(req resp.Request, s *sent) {
 	}
 }
 
-// describe returns the record of a request.
 func (c *wired) describe(req resp.Request) history.Command {
 	cmd := history.Command{Node: c.node, Conn: c.id, Name: req.Name(), Cut: req.Len()-1 > history.MaxArgs}
 	for i := range min(req.Len()-1, history.MaxArgs) {
@@ -176,8 +172,7 @@ func (c *wired) describe(req resp.Request) history.Command {
 	return cmd
 }
 
-// script sets cmd.Script to the digest of the script that the command runs. It returns the script's name, or else its digest, to record in place of
-// the argument that holds the source or the digest.
+// script sets cmd.Script to the digest of the command's script. It returns the script's name, or its digest, to record instead of the argument.
 func (c *wired) script(cmd *history.Command, arg int, raw []byte) (string, bool) {
 	switch {
 	case arg == 0 && cmd.Name == "EVALSHA":

@@ -1,9 +1,7 @@
 // Package inject applies faults to real clients, links and servers: [World] implements faults.World.
 //
-// Faults of a client in this process go through its [Gate], between the client and its connections, clock and steps. Faults of messages and of
-// the network go through a [Proxy] that understands RESP, between clients and nodes. Faults of servers go to a servers.Deployment. A [Wire]
-// records the commands of a client. To replay a tape, a [Replayer] makes messages pass in the tape's order; in a search, a [Sequencer] does so
-// one by one.
+// Faults of a client in this process go through its [Gate], those of messages and the network through a [Proxy] between clients and nodes, those of
+// servers to a servers.Deployment. A [Wire] records a client's commands. A [Replayer] lets messages pass in a tape's order, a [Sequencer] one by one.
 package inject
 
 import (
@@ -80,49 +78,40 @@ func (w *World) After(d time.Duration, do func()) {
 	})
 }
 
-func (w *World) client(number int) (Client, error) {
+// with applies a fault to a client.
+func (w *World) with(number int, do func(Client) error) error {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if c, ok := w.clients[number]; ok {
-		return c, nil
+	c, ok := w.clients[number]
+	w.mu.Unlock()
+	if !ok {
+		return fmt.Errorf("%w: there is no client %d", faults.ErrNothing, number)
 	}
-	return nil, fmt.Errorf("%w: there is no client %d", faults.ErrNothing, number)
+	return do(c)
 }
 
 // PauseClient stops a client, its lock's background included.
-func (w *World) PauseClient(ctx context.Context, number int) (faults.Undo, error) {
-	c, err := w.client(number)
-	if err != nil {
-		return nil, err
-	}
-	return c.Pause(ctx)
+func (w *World) PauseClient(ctx context.Context, number int) (undo faults.Undo, err error) {
+	err = w.with(number, func(c Client) (err error) {
+		undo, err = c.Pause(ctx)
+		return err
+	})
+	return undo, err
 }
 
 // CrashClient kills a client.
 func (w *World) CrashClient(ctx context.Context, number int) error {
-	c, err := w.client(number)
-	if err != nil {
-		return err
-	}
-	return c.Crash(ctx)
+	return w.with(number, func(c Client) error { return c.Crash(ctx) })
 }
 
 // CancelClient cancels a client's acquire.
 func (w *World) CancelClient(ctx context.Context, number int) error {
-	c, err := w.client(number)
-	if err != nil {
-		return err
-	}
-	return c.Cancel(ctx)
+	return w.with(number, func(c Client) error { return c.Cancel(ctx) })
 }
 
 // HoldClient stops a client at its moment.
-func (w *World) HoldClient(_ context.Context, number int) (faults.Undo, error) {
-	c, err := w.client(number)
-	if err != nil {
-		return nil, err
-	}
-	return c.Hold(), nil
+func (w *World) HoldClient(_ context.Context, number int) (undo faults.Undo, err error) {
+	err = w.with(number, func(c Client) error { undo = c.Hold(); return nil })
+	return undo, err
 }
 
 // SkewClient sets how far a client's clock is off, for Skew.

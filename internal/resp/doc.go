@@ -1,6 +1,5 @@
-// Package resp finds the frames of the Redis protocol, RESP2 and RESP3, in a stream of bytes: requests to a node, and its replies. The fault proxy, the
-// connections of a client under the gate and the simulated network use it to find where a request or a reply ends and what it contains, without changing
-// a byte.
+// Package resp finds the frames of the Redis protocol, RESP2 and RESP3, in a stream of bytes: requests to a node, and its replies. The fault proxy, a
+// client's connections and the simulated network use it to find where a request or reply ends and what it contains, without changing a byte.
 //
 // [Requests] and [Replies] take the bytes of one direction of one connection, in pieces of any size; Next returns the complete frames in order, as views of
 // the caller's bytes if a frame came in one piece. [Pairing] returns the request to which a reply belongs. Frames are not allocated; text is made on demand

@@ -9,10 +9,11 @@ import (
 type feed struct {
 	data []byte // what is left: of the slice last added, or of kept
 	kept []byte // own storage for the bytes of an incomplete frame
+	err  error  // why framing has ended
 }
 
-// add appends p to what is left. It copies p only if something is left.
-func (f *feed) add(p []byte) {
+// Feed adds bytes that were sent. Call Next until it returns false before the next Feed; until then p must not be changed.
+func (f *feed) Feed(p []byte) {
 	if len(f.data) == 0 {
 		f.data = p[:len(p):len(p)]
 		return
@@ -21,7 +22,24 @@ func (f *feed) add(p []byte) {
 	f.data = f.kept
 }
 
-// take removes the first n bytes.
+// Rest returns the bytes of an incomplete frame.
+func (f *feed) Rest() []byte { return f.data }
+
+// frame returns the next frame, whose end scan finds, or once framing has ended, all bytes; nil if more are needed.
+func (f *feed) frame(scan func([]byte) (int, error)) (raw []byte, opaque bool) {
+	if f.err == nil && len(f.data) > 0 {
+		var n int
+		if n, f.err = scan(f.data); n > 0 {
+			return f.take(n), false
+		}
+	}
+	if f.err != nil && len(f.data) > 0 {
+		return f.take(len(f.data)), true
+	}
+	f.keep()
+	return nil, false
+}
+
 func (f *feed) take(n int) []byte {
 	frame := f.data[:n:n]
 	f.data = f.data[n:]
@@ -53,8 +71,7 @@ type cursor struct {
 	seen int // bytes after pos without an end of line
 }
 
-// line returns the line at the cursor without its CR LF, and the offset after it. The text is nil if
-// the line is incomplete.
+// line returns the line at the cursor without its CR LF, and the offset after it; nil if it is incomplete.
 func (c *cursor) line(buf []byte) (text []byte, next int, err error) {
 	end, err := c.newline(buf)
 	if end < 0 || err != nil {

@@ -1,6 +1,9 @@
 package resp
 
-import "bytes"
+import (
+	"bytes"
+	"strconv"
+)
 
 // inline reads a request of one line of words, as typed in a terminal. LF without CR ends it, as on the server.
 func (s *requestScan) inline(buf []byte) (int, error) {
@@ -75,8 +78,10 @@ func escaped(line []byte, quote byte) (byte, int) {
 		}
 		return '\\', 1
 	}
-	if c == 'x' && len(line) > 3 && isHex(line[2]) && isHex(line[3]) {
-		return hex(line[2])<<4 | hex(line[3]), 4
+	if c == 'x' && len(line) > 3 {
+		if code, err := strconv.ParseUint(string(line[2:4]), 16, 8); err == nil {
+			return byte(code), 4
+		}
 	}
 	if i := bytes.IndexByte([]byte("nrtba"), c); i >= 0 {
 		return "\n\r\t\b\a"[i], 2
@@ -85,12 +90,3 @@ func escaped(line []byte, quote byte) (byte, int) {
 }
 
 func isSpace(c byte) bool { return c == ' ' || c == 0 || '\t' <= c && c <= '\r' }
-
-func isHex(c byte) bool { return bytes.IndexByte([]byte("0123456789abcdefABCDEF"), c) >= 0 }
-
-func hex(c byte) byte {
-	if c <= '9' {
-		return c - '0'
-	}
-	return c | 0x20 - 'a' + 10
-}

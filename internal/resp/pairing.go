@@ -1,6 +1,9 @@
 package resp
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // Pairing finds the request to which a reply belongs, on one connection. T is the caller's data of a request. It handles requests without a reply (an empty
 // one, CLIENT REPLY OFF), requests with several (SUBSCRIBE to several channels), and frames that are not replies (pushes, and messages in RESP2). It must
@@ -23,8 +26,7 @@ type entry[T any] struct {
 
 const anyNumber = -1
 
-// Expect records a request that is about to be sent, and returns a pointer to its T, which still has the value of an earlier request. It returns nil if no
-// reply will come.
+// Expect records a request about to be sent. It returns a pointer to its T, which still has the value of an earlier one; nil if no reply will come.
 func (p *Pairing[T]) Expect(r Request) *T {
 	if r.opaque || r.Len() == 0 || p.unanswered(r) {
 		return nil
@@ -53,8 +55,7 @@ func (p *Pairing[T]) Subscribes() bool {
 	return false
 }
 
-// Answer returns the T of the request to which a reply belongs, and whether this is its last reply; nil if there is no such request. The pointer is valid
-// until the next Expect.
+// Answer returns the T of the request of a reply, valid until the next Expect, and whether this is its last reply; nil if there is no such request.
 func (p *Pairing[T]) Answer(r Reply) (value *T, last bool) {
 	kind := p.confirmation(r)
 	if kind == "" && (r.opaque || r.isPush() || p.message(r)) {
@@ -133,40 +134,24 @@ func (p *Pairing[T]) unanswered(r Request) bool {
 	return p.muted
 }
 
-func fold(b []byte, word string) bool {
-	if len(b) != len(word) {
-		return false
-	}
-	for i := range b {
-		if b[i]&^0x20 != word[i] {
-			return false
-		}
-	}
-	return true
-}
+func fold(b []byte, word string) bool { return strings.EqualFold(string(b), word) }
 
 // replies returns how many replies a request has, and the command that they confirm.
 func replies(r Request) (left int, sub string) {
-	switch name := confirms(r.Arg(0)); name {
-	case "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE":
-		return max(1, r.Len()-1), name
-	case "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE":
-		if r.Len() == 1 {
-			return anyNumber, name
-		}
-		return r.Len() - 1, name
+	sub = confirms(r.Arg(0))
+	switch {
+	case sub == "":
+		return 1, ""
+	case strings.Contains(sub, "UN") && r.Len() == 1:
+		return anyNumber, sub
 	}
-	return 1, ""
+	return max(1, r.Len()-1), sub
 }
 
-var confirmations = [...]string{"SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE"}
-
-// confirms returns the command that a word in any case confirms; "" for any other word.
+// confirms returns the command that a word in any case confirms, SUBSCRIBE or a like one; "" for any other word.
 func confirms(word []byte) string {
-	for _, c := range confirmations {
-		if fold(word, c) {
-			return c
-		}
+	if c, _ := lookup(word); strings.HasSuffix(c.name, "SUBSCRIBE") {
+		return c.name
 	}
 	return ""
 }
@@ -186,14 +171,10 @@ func (p *Pairing[T]) confirmation(r Reply) string {
 	return kind
 }
 
-// message reports whether a RESP2 array is a message.
 func (p *Pairing[T]) message(r Reply) bool {
 	if p.subscribed == 0 || r.kind() != '*' {
 		return false
 	}
-	switch string(r.elem(0)) {
-	case "message", "pmessage", "smessage":
-		return true
-	}
-	return false
+	what := string(r.elem(0))
+	return what == "message" || what == "pmessage" || what == "smessage"
 }

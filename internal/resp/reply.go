@@ -2,32 +2,15 @@ package resp
 
 // Replies frames the replies and pushes on one connection. The zero value is ready for use.
 type Replies struct {
-	in   feed
+	feed
 	scan replyScan
-	err  error
 }
 
-// Feed adds bytes that the node sent. Call Next until it returns false before the next Feed; until then p must not be changed.
-func (s *Replies) Feed(p []byte) { s.in.add(p) }
-
-// Next returns the next complete reply or push; false if more bytes are needed. It is valid until the next call of Next or Feed.
-// After framing has ended it returns all bytes as they come.
+// Next returns the next complete reply or push, valid until the next call; false if more bytes are needed; all bytes once framing has ended.
 func (s *Replies) Next() (Reply, bool) {
-	if s.err == nil && len(s.in.data) > 0 {
-		var n int
-		if n, s.err = s.scan.next(s.in.data); n > 0 {
-			return Reply{Raw: s.in.take(n), body: s.scan.body}, true
-		}
-	}
-	if s.err != nil && len(s.in.data) > 0 {
-		return Reply{Raw: s.in.take(len(s.in.data)), opaque: true}, true
-	}
-	s.in.keep()
-	return Reply{}, false
+	raw, opaque := s.frame(s.scan.next)
+	return Reply{Raw: raw, body: s.scan.body, opaque: opaque}, raw != nil
 }
-
-// Rest returns the bytes of an incomplete reply.
-func (s *Replies) Rest() []byte { return s.in.data }
 
 // Reply is one reply, or one push, with the attributes before it.
 type Reply struct {

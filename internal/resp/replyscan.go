@@ -126,7 +126,6 @@ func (s *replyScan) bulk(buf, head []byte, from int, kind shape) (step, error) {
 	return step{true, kind == bulk}, nil
 }
 
-// open reads the head of an aggregate.
 func (s *replyScan) open(head []byte, next int, kind shape) (step, error) {
 	if isStreamed(head) && kind != attribute {
 		return s.push(next, level{endless, kind})
@@ -149,7 +148,6 @@ func (s *replyScan) open(head []byte, next int, kind shape) (step, error) {
 	return step{true, true}, nil
 }
 
-// push enters an aggregate.
 func (s *replyScan) push(next int, l level) (step, error) {
 	if s.depth == maxDepth {
 		return step{}, fmt.Errorf("%w: more than %d levels", errLimit, maxDepth)
@@ -160,7 +158,6 @@ func (s *replyScan) push(next int, l level) (step, error) {
 	return step{true, false}, nil
 }
 
-// end leaves a streamed aggregate.
 func (s *replyScan) end(next int) (step, error) {
 	if l := s.top(); l.left != endless || l.shape == unknown {
 		return step{}, fmt.Errorf("%w: an end without a streamed aggregate", errSyntax)

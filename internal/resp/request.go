@@ -8,35 +8,21 @@ import (
 
 // Requests frames the requests on one connection. The zero value is ready for use.
 type Requests struct {
-	in   feed
+	feed
 	scan requestScan
-	err  error
 }
 
-// Feed adds bytes that the client sent. Call Next until it returns false before the next Feed; until then p must not be changed.
-func (s *Requests) Feed(p []byte) { s.in.add(p) }
-
-// Next returns the next complete request; false if more bytes are needed. The request is valid until the next call of Next or
-// Feed. After framing has ended it returns all bytes as they come, as requests without arguments.
+// Next returns the next complete request, valid until the next call; false if more bytes are needed; without arguments once framing has ended.
 func (s *Requests) Next() (Request, bool) {
-	if s.err == nil && len(s.in.data) > 0 {
-		var n int
-		if n, s.err = s.scan.next(s.in.data); n > 0 {
-			return s.scan.request(s.in.take(n)), true
-		}
+	raw, opaque := s.frame(s.scan.next)
+	if opaque || raw == nil {
+		return Request{Raw: raw, opaque: opaque}, opaque
 	}
-	if s.err != nil && len(s.in.data) > 0 {
-		return Request{Raw: s.in.take(len(s.in.data)), opaque: true}, true
-	}
-	s.in.keep()
-	return Request{}, false
+	return s.scan.request(raw), true
 }
 
 // Between reports whether the next byte begins a request.
-func (s *Requests) Between() bool { return s.err == nil && len(s.in.data) == 0 }
-
-// Rest returns the bytes of an incomplete request.
-func (s *Requests) Rest() []byte { return s.in.data }
+func (s *Requests) Between() bool { return s.err == nil && len(s.data) == 0 }
 
 // Request is one request: an array of bulk strings, or an inline command.
 type Request struct {
@@ -187,7 +173,6 @@ func (s *requestScan) argumentHead(buf []byte) (n, from int, err error) {
 	return n, from, err
 }
 
-// request returns a view of the frame that was found.
 func (s *requestScan) request(raw []byte) Request {
 	if s.text != nil {
 		return Request{Raw: raw, text: s.text, args: s.args}

@@ -5,8 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns b as text for a log: cut to size bytes and, where it is not printable UTF-8, with Go's escapes. A cut text
-// ends with "…", which is not counted.
+// Text returns b as text for a log: cut to size bytes, to which "…" is added, and with Go's escapes where it is not printable UTF-8.
 func Text(b []byte, size int) string {
 	cut := ""
 	if len(b) > size {
@@ -78,7 +77,6 @@ func (v value) line(size int) string {
 	return Text(v.text, size)
 }
 
-// maxListDepth is the depth to which lists are written out.
 const maxListDepth = 8
 
 // list appends the element at the start of b and returns the rest; false if the element is too long, too deep or of unknown length.

@@ -57,8 +57,7 @@ func NewReader(in io.Reader, limit int) *Reader {
 	return &Reader{in: bufio.NewReaderSize(in, 64<<10), max: limit}
 }
 
-// next reads a line and trims white space. Its storage is reused by the next call. At the end of the input the error is io.EOF, or
-// io.ErrUnexpectedEOF with the text after the last newline.
+// next reads a line without white space around it, valid until the next call. At the end the error is io.EOF, or io.ErrUnexpectedEOF with a last text.
 func (r *Reader) next() ([]byte, error) {
 	r.line = r.line[:0]
 	for {

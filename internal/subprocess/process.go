@@ -5,8 +5,7 @@
 // Processes read lines of JSON from standard input and write them to standard output, one object a line. A process must exit at the end of its input, and
 // is killed at the end of its output. The end of its standard error is kept, see [Process.LastWords].
 //
-// A process leads its own process group, so that its child processes are stopped and killed with it. It does not outlive this program: on Linux it is
-// killed when this program ends, elsewhere its input ends.
+// A process leads its own group: its children are stopped and killed with it. When this program ends, it is killed on Linux; elsewhere its input ends.
 package subprocess
 
 import (
@@ -39,8 +38,7 @@ type Listener struct {
 	Max  int                            // bytes of a line; 0 means 16 MiB
 }
 
-// New returns a process for a command that was not started. If l.Line is set, the process uses the command's input and output, and End must be called after
-// Start; if not, the streams are the command's own, and Kill must be called.
+// New returns a process for a command. With l.Line it uses the command's input and output, and End must be called after Start; without, Kill.
 func New(cmd *exec.Cmd, l Listener) *Process {
 	return &Process{cmd: cmd, listener: l, gone: make(chan struct{}), ended: make(chan struct{})}
 }
@@ -90,7 +88,6 @@ func (p *Process) start() error {
 	return <-started
 }
 
-// listen reads the output until its end.
 func (p *Process) listen(out io.Reader) {
 	defer close(p.gone)
 	err := each(NewReader(out, p.listener.Max), p.listener.Line)
@@ -201,7 +198,6 @@ func (p *Process) signal(s syscall.Signal) error {
 	return err
 }
 
-// await waits until the process is in a state.
 func (p *Process) await(what string, is func() (bool, error)) error {
 	for end := time.Now().Add(stateLimit); ; time.Sleep(100 * time.Microsecond) {
 		if there, err := is(); there || err != nil {

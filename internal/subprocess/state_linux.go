@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// ownGroup puts a process into its own group, so that an interrupt from the terminal does not reach it and a signal reaches its child processes. The process
-// is killed when the thread that started it ends.
+// ownGroup gives a process its own group: no interrupt of the terminal reaches it, signals reach its children. It dies with the thread that began it.
 func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

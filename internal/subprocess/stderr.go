@@ -9,8 +9,7 @@ import (
 	"github.com/lockbench/lockbench/internal/plain"
 )
 
-// maxWords is the number of bytes of standard error that are kept.
-const maxWords = 4 << 10
+const maxWords = 4 << 10 // bytes of standard error that are kept
 
 // crash matches the first line of a Go program's crash report, which the goroutines follow.
 var crash = regexp.MustCompile(`(?m)^(panic|fatal error|runtime): `)
