@@ -2,6 +2,7 @@ package bench
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sort"
 
@@ -44,11 +45,7 @@ func (s sentBy) effect(release *history.Operation) (at int64, ok bool) {
 	if len(freed) == 0 {
 		return 0, false
 	}
-	middles := make([]int64, 0, len(freed))
-	for _, m := range freed {
-		middles = append(middles, m)
-	}
-	slices.Sort(middles)
+	middles := slices.Sorted(maps.Values(freed))
 	return middles[len(middles)/2], true
 }
 

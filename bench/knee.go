@@ -113,7 +113,7 @@ func (b *bench) find(ctx context.Context, t turn, tried func(results.KneeStep)) 
 	for rate, more := s.next(); more && !b.over(ctx); rate, more = s.next() {
 		at := t
 		at.Setting.Rate = rate
-		done := b.take(ctx, at, b.measure())
+		done := b.take(ctx, at)
 		step := b.step(at, done)
 		tried(step)
 		done.Setting.Rate, done.Figures = 0, map[string]figureSample{"throughput": done.Figures["throughput"]}
