@@ -9,7 +9,6 @@ import (
 
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/internal/suggest"
-	"github.com/lockbench/lockbench/workloads"
 )
 
 // exactly requires one argument for each name.
@@ -66,14 +65,5 @@ const clientsAsUsage = "what a client is; processes can really be stopped and ki
 
 // newClientsAs makes the value of --clients-as.
 func newClientsAs() choice {
-	return choice{value: string(harness.Goroutines), allowed: []string{string(harness.Goroutines), string(harness.Processes)}}
-}
-
-// newPace makes the value of --pace.
-func newPace() choice {
-	c := choice{value: string(workloads.Constant)}
-	for _, p := range workloads.Paces() {
-		c.allowed = append(c.allowed, string(p))
-	}
-	return c
+	return newChoice(harness.Goroutines, harness.Goroutines, harness.Processes)
 }

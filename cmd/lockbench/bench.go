@@ -16,10 +16,11 @@ import (
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/servers"
+	"github.com/lockbench/lockbench/workloads"
 )
 
 func newBench(a *app) *cobra.Command {
-	f := benchFlags{pace: newPace()}
+	f := benchFlags{pace: newChoice(workloads.Constant, workloads.Paces()...)}
 	c := &cobra.Command{
 		Use:   "bench {--locks NAME,NAME… | --exec COMMAND} [flags]",
 		Short: "Measure what locks cost, side by side",
@@ -78,10 +79,9 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	}
 	a.say("%s", benchPlan(c))
 	ctx, interrupts := a.listen(ctx)
-	c.Stop = interrupts.stop
-	options := bench.CompareOptions{Threshold: f.threshold, AllowEnvironments: f.allowEnvDiff}
+	c.Stop = interrupts.stop.Done()
 	if base != nil {
-		c.Enough = func(b results.Bench) bool { return settled(*base, b, f.reps, options) }
+		c.Enough = func(b results.Bench) bool { return settled(*base, b, f.Repetitions, f.options) }
 	}
 	out, err := bench.Run(ctx, c)
 	a.line.clear()
@@ -89,7 +89,7 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 		return errors.Join(err, a.dropEmpty(f.out, dir), interrupts.end())
 	}
 	out.Gates = bench.CheckGates(out, limits)
-	against(&out, base, f.baseline, options)
+	against(&out, base, f.baseline, f.options)
 	return errors.Join(a.endBench(out, dir, f.store, f.details), a.benchError(out), lacks.errors(), interrupts.end())
 }
 

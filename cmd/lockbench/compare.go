@@ -63,12 +63,7 @@ func (a *app) compare(base, now string, o bench.CompareOptions) error {
 		return fmt.Errorf("%w: %s is %s and %s is %s: both must be the same", errUsage, base, before.what(), now, after.what())
 	}
 	c.Base, c.New = base, now
-	if a.json() {
-		err = a.writeJSON(c)
-	} else {
-		err = report.Comparison(a.out, c, a.style())
-	}
-	return errors.Join(err, a.summarize(func(w io.Writer) error { return report.ComparisonMarkdown(w, c) }), compareError(c))
+	return errors.Join(show(a, c, report.Comparison), a.summarize(func(w io.Writer) error { return report.ComparisonMarkdown(w, c) }), compareError(c))
 }
 
 // compareError returns the error for a comparison's verdict.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,25 +55,15 @@ func (a *app) doctor(ctx context.Context) error {
 func (d diagnosis) rows() [][]string {
 	e := d.Environment
 	rows := [][]string{
-		{"machine", fmt.Sprintf("%s, %d CPUs, %s, kernel %s, clock %s", e.Platform, e.CPUs, orUnknown(e.CPU), orUnknown(e.Kernel), orUnknown(e.ClockSource))},
+		{"machine", fmt.Sprintf("%s, %d CPUs, %s, kernel %s, clock %s", e.Platform, e.CPUs, cmp.Or(e.CPU, "unknown"), cmp.Or(e.Kernel, "unknown"), cmp.Or(e.ClockSource, "unknown"))},
 		{"go", e.Go},
-		{"auto", "takes " + orNone(d.Auto)},
+		{"auto", "takes " + cmp.Or(d.Auto, "nothing: no server is available")},
 	}
-	for _, name := range d.providers() {
+	for _, name := range slices.Compact(namesOf(d.Capabilities, func(c servers.Capability) string { return c.Provider })) {
 		rows = append(rows, nil, d.summary(name))
 		rows = append(rows, d.shortcomings(name)...)
 	}
 	return rows
-}
-
-func (d diagnosis) providers() []string {
-	var names []string
-	for _, c := range d.Capabilities {
-		if !slices.Contains(names, c.Provider) {
-			names = append(names, c.Provider)
-		}
-	}
-	return names
 }
 
 // summary returns what a provider can do, and its version.
@@ -124,18 +115,4 @@ func (d diagnosis) shortcomings(name string) [][]string {
 		}
 	}
 	return rows
-}
-
-func orUnknown(s string) string {
-	if s == "" {
-		return "unknown"
-	}
-	return s
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "nothing: no server is available"
-	}
-	return s
 }

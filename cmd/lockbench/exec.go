@@ -65,18 +65,13 @@ func (f execFlags) server(word string, flags *pflag.FlagSet) (string, error) {
 }
 
 // words returns the flags as given.
-func (f execFlags) words() []string {
-	out := []string{"--exec", f.fleet.Exec}
-	if f.fleet.Launch != "" {
-		out = append(out, "--launch", f.fleet.Launch)
+func (f execFlags) words() (words []string) {
+	for _, flag := range [...][2]string{{"--exec", f.fleet.Exec}, {"--launch", f.fleet.Launch}, {"--hosts", strings.Join(f.fleet.Hosts, ",")}, {"--listen", f.fleet.Listen}} {
+		if flag[1] != "" {
+			words = append(words, flag[0], flag[1])
+		}
 	}
-	if len(f.fleet.Hosts) > 0 {
-		out = append(out, "--hosts", strings.Join(f.fleet.Hosts, ","))
-	}
-	if f.fleet.Listen != "" {
-		out = append(out, "--listen", f.fleet.Listen)
-	}
-	return out
+	return words
 }
 
 // providers returns the providers on which a command can run.

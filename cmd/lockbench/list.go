@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"github.com/lockbench/lockbench/faults"
@@ -44,10 +46,7 @@ func listings() []listing {
 
 func newList(a *app) *cobra.Command {
 	all := listings()
-	names := make([]string, len(all))
-	for i, l := range all {
-		names[i] = l.name
-	}
+	names := namesOf(all, func(l listing) string { return l.name })
 	return &cobra.Command{
 		Use:       "list [locks|scenarios|workloads|faults|planted]",
 		Short:     "List locks, scenarios, workloads, faults or planted bugs",
@@ -59,12 +58,7 @@ func newList(a *app) *cobra.Command {
 			if len(args) == 0 {
 				return a.listAll(all)
 			}
-			for _, l := range all {
-				if l.name == args[0] {
-					return a.list(l)
-				}
-			}
-			return nil // OnlyValidArgs leaves nothing else
+			return a.list(all[slices.Index(names, args[0])])
 		},
 	}
 }

@@ -48,26 +48,22 @@ func (a *app) merge(paths []string, f mergeFlags) error {
 	return fmt.Errorf("%w: %s is %s: only suites and benches have shards", errUsage, paths[0], first.what())
 }
 
-// loadEach loads every path with load.
-func loadEach[T any](paths []string, load func(string) (T, error)) (all []T, err error) {
-	for _, path := range paths {
-		one, err := load(path)
-		if err != nil {
-			return nil, asInput(err)
-		}
-		all = append(all, one)
+// mergeAll loads the shards at the paths and joins them.
+func mergeAll[T any](paths []string, load func(string) (T, error), merge func([]T) (T, error)) (whole T, err error) {
+	parts, err := loadEach(paths, load)
+	if err != nil {
+		return whole, err
 	}
-	return all, nil
+	if whole, err = merge(parts); err != nil {
+		err = asInput(err)
+	}
+	return whole, err
 }
 
 func (a *app) mergeSuites(paths []string, f mergeFlags) error {
-	parts, err := loadEach(paths, results.LoadSuite)
+	whole, err := mergeAll(paths, results.LoadSuite, results.MergeSuites)
 	if err != nil {
 		return err
-	}
-	whole, err := results.MergeSuites(parts)
-	if err != nil {
-		return asInput(err)
 	}
 	base, err := stored(f.baseline, results.LoadSuite)
 	if err != nil {
@@ -85,13 +81,9 @@ func (a *app) mergeSuites(paths []string, f mergeFlags) error {
 }
 
 func (a *app) mergeBenches(paths []string, f mergeFlags) error {
-	parts, err := loadEach(paths, results.LoadBench)
+	whole, err := mergeAll(paths, results.LoadBench, results.MergeBenches)
 	if err != nil {
 		return err
-	}
-	whole, err := results.MergeBenches(parts)
-	if err != nil {
-		return asInput(err)
 	}
 	base, err := stored(f.baseline, results.LoadBench)
 	if err != nil {

@@ -126,7 +126,7 @@ func (a *app) onServers(ctx context.Context, e harness.Experiment, word string, 
 	}
 	a.announce(p, why)
 	ctx, interrupts := a.listen(ctx)
-	e.Stop, e.Progress = interrupts.stop, func(p harness.Progress) { a.line.show(runProgress(e, p)) }
+	e.Stop, e.Progress = interrupts.stop.Done(), func(p harness.Progress) { a.line.show(runProgress(e, p)) }
 	e.Provider, e.Chosen, e.Base, e.Argv, e.Now, e.Random, e.Checkout = p, why, f.out, a.argv, a.now, a.random, "."
 	out, err = a.kept(ctx, e)
 	a.line.clear()
@@ -165,7 +165,7 @@ func (a *app) replayTape(ctx context.Context, path string, f replayFlags) error 
 	if r.Verdict == "" {
 		return err
 	}
-	return errors.Join(err, a.showReplay(r), verdictError(r.Verdict))
+	return errors.Join(err, show(a, r, report.Replayed), verdictError(r.Verdict))
 }
 
 func readTape(path string) (sim.Tape, error) {
@@ -276,11 +276,4 @@ func ofTape(t sim.Tape, v impls.Variant) (harness.Experiment, error) {
 	e := harness.Experiment{Variant: v, Schedule: schedule, Seed: t.Program.Seed, Scenario: scenario.Resolve(t.Program.Seed, impls.Topology(t.Program.Topology))}
 	e.PlanHash, err = e.Scenario.Hash(t.Program.Seed)
 	return e, err
-}
-
-func (a *app) showReplay(r results.Replay) error {
-	if a.json() {
-		return a.writeJSON(r)
-	}
-	return report.Replayed(a.out, r, a.style())
 }

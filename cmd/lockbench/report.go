@@ -18,7 +18,7 @@ type reportFlags struct {
 }
 
 func newReport(a *app) *cobra.Command {
-	f := reportFlags{form: choice{value: "html", allowed: []string{"html", "md", "junit", "csv", "json", "text", "gha", "bmf"}}}
+	f := reportFlags{form: newChoice("html", "html", "md", "junit", "csv", "json", "text", "gha", "bmf")}
 	c := &cobra.Command{
 		Use:   "report RUN|BENCH|SUITE [flags]",
 		Short: "Make a page, or another form, of a run, a bench or a suite",

@@ -59,11 +59,7 @@ func newRepro(a *app) *cobra.Command {
 }
 
 func bugNames() []string {
-	var names []string
-	for _, b := range repro.Bugs() {
-		names = append(names, b.Name)
-	}
-	return names
+	return namesOf(repro.Bugs(), func(b repro.Bug) string { return b.Name })
 }
 
 // bugItem is one bug in JSON.
@@ -79,15 +75,9 @@ type bugItem struct {
 }
 
 func (a *app) listBugs() error {
-	rows, items := [][]string{{"BUG", "WHAT HAPPENS"}}, []bugItem{}
-	for _, b := range repro.Bugs() {
-		items = append(items, bugItem{b.Name, b.What, b.Source, b.Lock, b.Scenario, b.Shows, b.Control, b.Command()})
-		rows = append(rows, []string{b.Name, b.What + " (" + b.Source + ")"})
-	}
-	if a.json() {
-		return a.writeJSON(items)
-	}
-	return a.table(rows...)
+	return a.list(listOf("bugs", "", []string{"BUG", "WHAT HAPPENS"}, repro.Bugs(), func(b repro.Bug) (any, []string) {
+		return bugItem{b.Name, b.What, b.Source, b.Lock, b.Scenario, b.Shows, b.Control, b.Command()}, []string{b.Name, b.What + " (" + b.Source + ")"}
+	}))
 }
 
 // bugs returns the named bugs.
@@ -118,14 +108,13 @@ func (a *app) repro(ctx context.Context, name string, f reproFlags, flags *pflag
 		return err
 	}
 	ctx, interrupts := a.listen(ctx)
-	running, stop := untilStopped(ctx, interrupts)
 	var all []results.Repro
 	for i, b := range wanted {
-		if running.Err() != nil || name == everyBug && b.Searches() && cfg.Base.Provider.Name() != "sim" {
+		if interrupts.stop.Err() != nil || name == everyBug && b.Searches() && cfg.Base.Provider.Name() != "sim" {
 			continue
 		}
 		a.line.show(fmt.Sprintf("%d of %d  %s", i+1, len(wanted), b.Name))
-		r, runErr := repro.Run(running, b, cfg)
+		r, runErr := repro.Run(interrupts.stop, b, cfg)
 		if errors.Is(runErr, repro.ErrSimOnly) {
 			runErr = asInput(runErr)
 		}
@@ -138,7 +127,6 @@ func (a *app) repro(ctx context.Context, name string, f reproFlags, flags *pflag
 			err = errors.Join(err, reproduced(r))
 		}
 	}
-	stop()
 	a.line.clear()
 	return errors.Join(err, a.showRepro(all, name == everyBug), interrupts.end())
 }

@@ -53,7 +53,7 @@ type app struct {
 
 // execute runs one command line to its exit code.
 func execute(ctx context.Context, argv []string, w world) (code int) {
-	a := &app{world: w, argv: argv, line: &statusLine{w: w.err, wide: w.columns}, format: choice{value: "text", allowed: []string{"text", "json"}}}
+	a := &app{world: w, argv: argv, line: &statusLine{w: w.err, wide: w.columns}, format: newChoice("text", "text", "json")}
 	defer func() {
 		if p := recover(); p != nil {
 			fmt.Fprintf(w.err, "lockbench: internal error: %v\n%s", p, debug.Stack())
@@ -204,11 +204,8 @@ func strictCompletion(root *cobra.Command) {
 	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 }
 
-func commandNames(root *cobra.Command) (names []string) {
-	for _, c := range root.Commands() {
-		names = append(names, c.Name())
-	}
-	return names
+func commandNames(root *cobra.Command) []string {
+	return namesOf(root.Commands(), (*cobra.Command).Name)
 }
 
 // suggestCommand suggests a command in place of an unknown one, the first word of the arguments that is no flag.
@@ -287,6 +284,11 @@ type choice struct {
 	allowed []string
 }
 
+// newChoice makes a choice, with its default.
+func newChoice[T ~string](value T, allowed ...T) choice {
+	return choice{string(value), namesOf(allowed, func(word T) string { return string(word) })}
+}
+
 // String returns the word chosen.
 func (c *choice) String() string { return c.value }
 
@@ -295,13 +297,11 @@ func (c *choice) Type() string { return strings.Join(c.allowed, "|") }
 
 // Set takes one of the allowed words.
 func (c *choice) Set(word string) error {
-	for _, w := range c.allowed {
-		if w == word {
-			c.value = word
-			return nil
-		}
+	if !slices.Contains(c.allowed, word) {
+		return fmt.Errorf("must be one of %s", strings.Join(c.allowed, ", "))
 	}
-	return fmt.Errorf("must be one of %s", strings.Join(c.allowed, ", "))
+	c.value = word
+	return nil
 }
 
 // json reports whether the result is to be JSON.

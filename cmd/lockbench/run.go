@@ -17,6 +17,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/workloads"
 )
 
 // runFlags are the flags of run, as they were given.
@@ -34,7 +35,7 @@ type runFlags struct {
 }
 
 func newRun(a *app) *cobra.Command {
-	f := runFlags{clientsAs: newClientsAs(), pace: newPace()}
+	f := runFlags{clientsAs: newClientsAs(), pace: newChoice(workloads.Constant, workloads.Paces()...)}
 	c := &cobra.Command{
 		Use:   "run --lock NAME [flags]",
 		Short: "Run a lock in one scenario and judge it",
@@ -124,10 +125,10 @@ func (a *app) run(ctx context.Context, f runFlags, flags *pflag.FlagSet) (err er
 		defer func() { err = errors.Join(err, stop()) }()
 	}
 	ctx, interrupts := a.listen(ctx)
-	e.Stop, e.Progress = interrupts.stop, func(p harness.Progress) { figures.progress(p); a.line.show(runProgress(e, p)) }
+	e.Stop, e.Progress = interrupts.stop.Done(), func(p harness.Progress) { figures.progress(p); a.line.show(runProgress(e, p)) }
 	var all []results.Result
 	for i := range f.reps * len(variants) {
-		if interrupts.count.Load() > 0 {
+		if interrupts.stop.Err() != nil {
 			break
 		}
 		e.Variant = variants[i%len(variants)]
@@ -197,15 +198,11 @@ func (a *app) experiment(ctx context.Context, f *runFlags, flags *pflag.FlagSet)
 }
 
 // variants returns the locks of --locks.
-func (f *runFlags) variants() (all []impls.Variant, err error) {
-	for _, name := range f.locks {
-		v, err := variant(name)
-		if err != nil {
-			return nil, err
-		}
-		all, f.lock = append(all, v), f.locks[0]
+func (f *runFlags) variants() ([]impls.Variant, error) {
+	if len(f.locks) > 0 {
+		f.lock = f.locks[0]
 	}
-	return all, nil
+	return loadEach(f.locks, func(name string) (impls.Variant, error) { return variant(name) })
 }
 
 // lockOrCommand returns the named lock, or the one that --exec describes.

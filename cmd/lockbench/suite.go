@@ -124,15 +124,7 @@ func (f suiteFlags) plan(variants []impls.Variant) ([]scenarios.Scenario, error)
 	if len(f.scenarios) == 0 {
 		return slices.DeleteFunc(scenarios.Builtin(), func(s scenarios.Scenario) bool { return !expected(s.Name, variants) }), nil
 	}
-	var out []scenarios.Scenario
-	for _, name := range f.scenarios {
-		s, err := scenarios.Load(name)
-		if err != nil {
-			return nil, asInput(err)
-		}
-		out = append(out, s)
-	}
-	return out, nil
+	return loadEach(f.scenarios, scenarios.Load)
 }
 
 func expected(scenario string, variants []impls.Variant) bool {
@@ -174,7 +166,7 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 	ctx, interrupts := a.listen(ctx)
 	suite, err := a.suiteRunner(ctx, harness.SuiteConfig{
 		Variants: in.variants, Scenarios: in.plan, Server: p.Name(), Seed: f.seed, Side: f.sideBySide(p), Rerun: rerun(flags, "suite", p, f.seed),
-		Cell: lacks.watch(a.cell(p, why, f, dir, &environment)), Stop: interrupts.stop, Now: a.now, Shard: f.shard.given,
+		Cell: lacks.watch(a.cell(p, why, f, dir, &environment)), Stop: interrupts.stop.Done(), Now: a.now, Shard: f.shard.given,
 		Each: func(done, all int, c results.Cell) { dir.done(c); lacks.ended(c); a.suiteProgress(done, all, c) },
 	})
 	a.line.clear()
