@@ -107,7 +107,7 @@ func (a *app) repro(ctx context.Context, name string, f reproFlags, flags *pflag
 	if err != nil {
 		return err
 	}
-	ctx, interrupts := a.listen(ctx)
+	_, interrupts := a.listen(ctx)
 	var all []results.Repro
 	for i, b := range wanted {
 		if interrupts.stop.Err() != nil || name == everyBug && b.Searches() && cfg.Base.Provider.Name() != "sim" {
