@@ -60,8 +60,9 @@ func latencyMarkdown(r results.Result) []string {
 	}
 	var rows []string
 	for _, op := range latencyOrder {
-		for _, p := range places(r.Latency[op]) {
-			rows = append(rows, spreadRow(strings.TrimSpace(op+" "+p.name), p.split))
+		for _, p := range Places(r.Latency[op]) {
+			cells := []string{strings.TrimSpace(op + " " + p.Name), count(p.Response.Count)}
+			rows = append(rows, mdRow(append(cells, Percentiles(p.Split)...)...))
 		}
 	}
 	if len(rows) == 0 {
@@ -69,10 +70,6 @@ func latencyMarkdown(r results.Result) []string {
 	}
 	return append([]string{"", "| latency from the intended start | count | p50 | p90 | p99 | p99.9 | max | p99 from the call |",
 		"|---|--:|--:|--:|--:|--:|--:|--:|"}, rows...)
-}
-
-func spreadRow(name string, s results.Split) string {
-	return mdRow(slices.Concat([]string{name, count(s.Response.Count)}, Percentiles(s))...)
 }
 
 // SuiteMarkdown writes the matrix of a suite, the planted bugs, and the cells that are not as expected.

@@ -121,26 +121,26 @@ func latencyLines(r results.Result, ops int) []string {
 // latencyRows returns one row, or two if fault windows split the samples.
 func latencyRows(op string, o results.Operation) []string {
 	var rows []string
-	for _, p := range places(o) {
-		rows = append(rows, latencyRow(op, p.name, p.split))
+	for _, p := range Places(o) {
+		rows = append(rows, latencyRow(op, p))
 		op = ""
 	}
 	return rows
 }
 
-// place has the samples of one operation outside or inside the fault windows.
-type place struct {
-	name  string
-	split results.Split
+// Place has the samples of one operation outside or inside the fault windows.
+type Place struct {
+	Name string
+	results.Split
 }
 
-// places returns the places that have samples; without fault windows, one without a name.
-func places(o results.Operation) []place {
-	all := []place{{"", results.Split{Response: o.Response, Service: o.Service}}}
+// Places returns the places that have samples; without fault windows, one without a name.
+func Places(o results.Operation) []Place {
+	all := []Place{{"", results.Split{Response: o.Response, Service: o.Service}}}
 	if o.Outside != nil && o.Inside != nil {
-		all = []place{{"outside faults", *o.Outside}, {"inside faults", *o.Inside}}
+		all = []Place{{"outside faults", *o.Outside}, {"inside faults", *o.Inside}}
 	}
-	return slices.DeleteFunc(all, func(p place) bool { return p.split.Response.Count == 0 })
+	return slices.DeleteFunc(all, func(p Place) bool { return p.Response.Count == 0 })
 }
 
 // Percentiles formats p50, p90, p99, p99.9, the maximum, and p99 from the call; "–" if there are too few samples.
@@ -161,9 +161,9 @@ func Percentiles(s results.Split) (cells []string) {
 	return cells
 }
 
-func latencyRow(op, place string, s results.Split) string {
-	row := fmt.Sprintf("%-10s%-14s%7s", op, place, count(s.Response.Count))
-	for i, v := range Percentiles(s) {
+func latencyRow(op string, p Place) string {
+	row := fmt.Sprintf("%-10s%-14s%7s", op, p.Name, count(p.Response.Count))
+	for i, v := range Percentiles(p.Split) {
 		row += fmt.Sprintf("%*s", 8+i/5, v) // the last column is wider
 	}
 	return row

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
 )
@@ -33,9 +34,18 @@ type digest struct {
 
 // client sums up one client.
 type client struct {
-	name                      string
-	granted, refused, unknown int64
-	waited, longest           int64 // nanoseconds, of granted acquires
+	Name                      string
+	Granted, Refused, Unknown int64
+	Waited, Longest           int64 // nanoseconds, of granted acquires
+	Width                     int64 // of its bar: 120 is the most grants of a client
+}
+
+// Mean returns the mean wait; "" without a grant.
+func (c client) Mean() string {
+	if c.Granted == 0 {
+		return ""
+	}
+	return report.Span(c.Waited / c.Granted)
 }
 
 // commandCount is how often one command was sent.
@@ -162,17 +172,17 @@ func (g *digest) take(op *history.Operation) {
 	}
 	c := g.clients[op.Client]
 	if c == nil {
-		c = &client{name: op.Client}
+		c = &client{Name: op.Client}
 		g.clients[op.Client] = c
 	}
 	switch op.Outcome {
 	case history.OK:
-		c.granted++
-		c.waited, c.longest = c.waited+op.Return-op.Call, max(c.longest, op.Return-op.Call)
+		c.Granted++
+		c.Waited, c.Longest = c.Waited+op.Return-op.Call, max(c.Longest, op.Return-op.Call)
 	case history.Unknown:
-		c.unknown++
+		c.Unknown++
 	default:
-		c.refused++
+		c.Refused++
 	}
 }
 
