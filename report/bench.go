@@ -115,8 +115,7 @@ func gatePlace(g results.GateResult) string {
 
 func bySetting(cells []results.BenchCell) (out [][]results.BenchCell) {
 	for _, c := range cells {
-		last := len(out) - 1
-		if last >= 0 && out[last][0].Setting == c.Setting {
+		if last := len(out) - 1; last >= 0 && out[last][0].Setting == c.Setting {
 			out[last] = append(out[last], c)
 		} else {
 			out = append(out, []results.BenchCell{c})
@@ -151,7 +150,8 @@ func costTable(cells []results.BenchCell, reference string, s Style) []string {
 	lines := titled(cells, fmt.Sprintf("%9s%6s%9s%10s%10s%6s%7s", "holds/s", "±", "vs "+Short(reference, 5), "wait p50", "wait p99", "reqs", "cpu"), s)
 	for _, c := range cells {
 		if c.Verdict == checker.NotApplicable {
-			lines = append(lines, lockCell(c, lockColumn)+"  "+Short(firstLine(c.Why), 78-lockColumn))
+			why, _, _ := strings.Cut(c.Why, "\n")
+			lines = append(lines, lockCell(c, lockColumn)+"  "+Short(why, 78-lockColumn))
 			continue
 		}
 		f := c.Figures
@@ -392,9 +392,4 @@ func Short(text string, most int) string {
 		return text
 	}
 	return string([]rune(text)[:most-1]) + "…"
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -16,7 +15,7 @@ const longestWord = 600
 // that it can be copied.
 func Message(columns int, text string) (out []string) {
 	for _, line := range Lines(text) {
-		words := slices.Collect(quotedWords(line))
+		words := quotedWords(line)
 		for i, w := range words {
 			words[i] = plain.Ends(w, longestWord)
 		}
@@ -34,17 +33,13 @@ func Message(columns int, text string) (out []string) {
 	return out
 }
 
-// quotedWords yields the words of a line. Words within quotes are one.
-func quotedWords(line string) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for rest := line; rest != ""; {
-			n := quotedWord(rest)
-			if !yield(rest[:n]) {
-				return
-			}
-			rest = strings.TrimPrefix(rest[n:], " ")
-		}
+// quotedWords returns the words of a line. Words within quotes are one.
+func quotedWords(line string) (words []string) {
+	for rest := line; rest != ""; {
+		n := quotedWord(rest)
+		words, rest = append(words, rest[:n]), strings.TrimPrefix(rest[n:], " ")
 	}
+	return words
 }
 
 // quotedWord returns the length of the first word. A quote begins a quotation only before a word: the one in "lock's" does not.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -161,34 +162,14 @@ func frequency(p checker.Property) string {
 		Percent(p.CI95[0]), Percent(p.CI95[1]))
 }
 
-// opportunity returns the singular noun for a property's opportunities.
-func opportunity(name verdicts.Property) string {
-	switch name {
-	case verdicts.MutualExclusion:
-		return "hand-over"
-	case verdicts.ExclusiveUse:
-		return "use"
-	case verdicts.StoreIntegrity:
-		return "write"
-	case verdicts.ReleaseSafety:
-		return "release"
-	case verdicts.Linearizability:
-		return "window"
-	case verdicts.FencingOrder:
-		return "grant"
-	case verdicts.Progress:
-		return "wait"
-	case verdicts.Refusal:
-		return "refusal"
-	case verdicts.Reentrancy:
-		return "re-entry"
-	case verdicts.Renewal:
-		return "renewal"
-	case verdicts.Fairness:
-		return "turn"
-	}
-	return "key"
+// opportunities are the singular nouns for the properties' opportunities.
+var opportunities = map[verdicts.Property]string{
+	verdicts.MutualExclusion: "hand-over", verdicts.ExclusiveUse: "use", verdicts.StoreIntegrity: "write", verdicts.ReleaseSafety: "release",
+	verdicts.Linearizability: "window", verdicts.FencingOrder: "grant", verdicts.Progress: "wait", verdicts.Refusal: "refusal",
+	verdicts.Reentrancy: "re-entry", verdicts.Renewal: "renewal", verdicts.Fairness: "turn",
 }
+
+func opportunity(name verdicts.Property) string { return cmp.Or(opportunities[name], "key") }
 
 // Causes formats causes, the most frequent first.
 func Causes(all map[verdicts.Cause]int) string {

@@ -42,9 +42,7 @@ func Suite(w io.Writer, suite results.Suite, page string, s Style) error {
 	lines = append(append(lines, ""), wrapped("sensitivity  ", sensitivityText(suite.Sensitivity))...)
 	lines = append(lines, agreementLines(suite.Agreement, s)...)
 	for _, n := range suite.Notes {
-		note := wrapped("note         ", n)
-		note[0] = s.paint(magenta, "note") + strings.TrimPrefix(note[0], "note")
-		lines = append(lines, note...)
+		lines = append(lines, noted(13, n, s)...)
 	}
 	if page != "" {
 		lines = append(lines, "report       "+page)
@@ -103,8 +101,7 @@ func agreementLines(a *results.Agreement, s Style) []string {
 	}
 	lines := wrapped("agreement    ", agreementText(*a))
 	for _, d := range a.Differences {
-		head := wrapped("differ  ", fmt.Sprintf("%s × %s, expected %s", d.Lock, d.Scenario, d.Expected))
-		head[0] = s.paint(magenta, "differ") + strings.TrimPrefix(head[0], "differ")
+		head := labelled("differ", 8, fmt.Sprintf("%s × %s, expected %s", d.Lock, d.Scenario, d.Expected), s)
 		lines = append(append(append(append(lines, ""), head...), wrapped("        there  ", d.First)...), wrapped("        here   ", d.Second)...)
 	}
 	if len(a.Differences) > 0 {

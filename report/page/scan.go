@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
@@ -59,11 +60,12 @@ type commandCount struct {
 func scan(d *results.Dir, result *results.Result) (*digest, error) {
 	out := &digest{time: newTimeline(), window: newWindow(focus(result)), clients: map[string]*client{}, byCommand: map[string]*commandCount{}}
 	var err error
-	if out.faults, err = optional(history.LoadWindows(d.File(results.FaultsFile))); err != nil {
+	if out.faults, err = history.LoadWindows(d.File(results.FaultsFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if len(out.window.at) == 0 {
-		out.window.at = firstFault(out.faults)
+	first := slices.IndexFunc(out.faults, func(f history.Window) bool { return f.Confirmed && f.Start > 0 })
+	if len(out.window.at) == 0 && first >= 0 { // a run without violations
+		out.window.at = []int64{out.faults[first].Start}
 	}
 	if err := out.read(d); err != nil {
 		return nil, err
@@ -75,14 +77,6 @@ func scan(d *results.Dir, result *results.Result) (*digest, error) {
 	}
 	out.spectra, err = loadSpectra(d.File(results.LatencyLog))
 	return out, err
-}
-
-func optional[T any](v T, err error) (T, error) {
-	if errors.Is(err, fs.ErrNotExist) {
-		var none T
-		return none, nil
-	}
-	return v, err
 }
 
 // focus returns the key and the instants of the violations; of several keys, the first violation's.
@@ -109,16 +103,6 @@ func firsts(r *results.Result) (out []*checker.Violation) {
 		}
 	}
 	return out
-}
-
-// firstFault returns the start of the first fault, the focus of a run without violations.
-func firstFault(faults []history.Window) []int64 {
-	for _, f := range faults {
-		if f.Confirmed && f.Start > 0 {
-			return []int64{f.Start}
-		}
-	}
-	return nil
 }
 
 // read reads every operation from the history, or from the recording if the run was killed.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/lockbench/lockbench/checker"
@@ -64,10 +65,8 @@ func linkTo(c results.Cell, dir, files string) string {
 
 // arrange builds the matrix, in the order of the cells, and lists the cells that are not as expected.
 func (v *suiteView) arrange(links []string) {
-	rows, columns := map[string]int{}, map[string]int{}
 	for _, c := range v.Suite.Cells {
-		if _, ok := columns[c.Scenario]; !ok && !c.Planted {
-			columns[c.Scenario] = len(v.Scenarios)
+		if !c.Planted && !slices.Contains(v.Scenarios, c.Scenario) {
 			v.Scenarios = append(v.Scenarios, c.Scenario)
 		}
 	}
@@ -81,13 +80,12 @@ func (v *suiteView) arrange(links []string) {
 			v.Planted = append(v.Planted, cell)
 			continue
 		}
-		n, ok := rows[c.Lock]
-		if !ok {
+		n := slices.IndexFunc(v.Rows, func(r matrixRow) bool { return r.Lock == c.Lock })
+		if n < 0 {
 			n = len(v.Rows)
-			rows[c.Lock] = n
 			v.Rows = append(v.Rows, matrixRow{Lock: c.Lock, Cells: make([]matrixCell, len(v.Scenarios))})
 		}
-		v.Rows[n].Cells[columns[c.Scenario]] = cell
+		v.Rows[n].Cells[slices.Index(v.Scenarios, c.Scenario)] = cell
 	}
 }
 
