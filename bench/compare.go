@@ -166,9 +166,6 @@ func settle(c *results.Comparison, o CompareOptions) {
 		return slices.Index([]results.ChangeKind{results.Gone, results.Broken}, x.Change)
 	}
 	slices.SortStableFunc(c.Changes, func(a, b results.Change) int { return graver(b) - graver(a) })
-	has := func(mark string) bool {
-		return slices.ContainsFunc(c.Rows, func(r results.ComparisonRow) bool { return r.Gated && r.Mark == mark })
-	}
 	changed := func(kind results.ChangeKind) bool {
 		return slices.ContainsFunc(c.Changes, func(x results.Change) bool { return x.Change == kind })
 	}
@@ -179,11 +176,11 @@ func settle(c *results.Comparison, o CompareOptions) {
 		c.Verdict = results.CompareUnsafe
 	case len(c.Environment) > 0 && !o.AllowEnvironments:
 		unclear("the environments differ, so the figures do not compare the locks; --allow-env-diff compares them anyway")
-	case has(results.MarkFewer) || c.Kind != "suites" && !slices.ContainsFunc(c.Rows, func(r results.ComparisonRow) bool { return r.Gated && r.Decided() }):
+	case c.Has(results.MarkFewer) || c.Kind != "suites" && !slices.ContainsFunc(c.Rows, func(r results.ComparisonRow) bool { return r.Gated && r.Decided() }):
 		unclear(fewNote(c.Rows))
 	case changed(results.Gone):
 		unclear("a cell or figure of the base is missing")
-	case has(results.MarkWorse):
+	case c.Has(results.MarkWorse):
 		c.Verdict = results.CompareSlower
 	case c.Noisy():
 		unclear(noisyNote(*c))

@@ -55,23 +55,16 @@ func Bench(w io.Writer, b results.Bench, kept Kept, details bool, s Style) error
 // code counts them: a property that broke, then what is not known, then a figure that missed its limit.
 func BenchVerdict(b results.Bench) checker.Result {
 	all := []checker.Result{b.Verdict, results.GatesVerdict(b.Gates)}
-	slower := false
+	compared := results.ComparePass
 	if b.Baseline != nil {
-		switch b.Baseline.Verdict {
-		case results.CompareUnsafe:
-			return checker.Fail
-		case results.CompareInconclusive:
-			all = append(all, checker.Inconclusive)
-		case results.CompareSlower:
-			slower = true
-		}
+		compared = b.Baseline.Verdict
 	}
 	switch {
-	case b.Verdict == checker.Fail:
+	case b.Verdict == checker.Fail || compared == results.CompareUnsafe:
 		return checker.Fail
-	case slices.Contains(all, checker.Inconclusive):
+	case compared == results.CompareInconclusive || slices.Contains(all, checker.Inconclusive):
 		return checker.Inconclusive
-	case slower || slices.Contains(all, checker.Fail):
+	case compared == results.CompareSlower || slices.Contains(all, checker.Fail):
 		return checker.Fail
 	}
 	return b.Verdict

@@ -51,7 +51,7 @@ func NewID(r io.Reader) (string, error) {
 
 // Create creates base/<scenario>-<lock>-<UTC time>-<id>, which must not exist, and links base/latest to it.
 func Create(base, scenario, lock string, at time.Time, id string) (*Dir, error) {
-	path, err := makeDir(base, plain(scenario)+"-"+plain(lock), at, id)
+	path, err := CreateOf(base, plain(scenario)+"-"+plain(lock), at, id)
 	if err != nil {
 		return nil, err
 	}
@@ -60,11 +60,7 @@ func Create(base, scenario, lock string, at time.Time, id string) (*Dir, error) 
 
 // CreateOf creates base/<kind>-<UTC time>-<id>, which must not exist, for a suite with its runs or for a bench, and links base/latest to it.
 func CreateOf(base, kind string, at time.Time, id string) (string, error) {
-	return makeDir(base, kind, at, id)
-}
-
-func makeDir(base, name string, at time.Time, id string) (string, error) {
-	name = fmt.Sprintf("%s-%s-%s", name, at.UTC().Format("20060102T150405Z"), plain(id))
+	name := fmt.Sprintf("%s-%s-%s", kind, at.UTC().Format("20060102T150405Z"), plain(id))
 	if err := os.MkdirAll(base, 0o755); err != nil {
 		return "", fmt.Errorf("run directory: %w", err)
 	}

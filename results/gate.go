@@ -115,6 +115,3 @@ func GatesVerdict(all []GateResult) checker.Result {
 	}
 	return verdict
 }
-
-// plainCount returns "3 of 100 samples needed".
-func plainCount(have, need int64) string { return fmt.Sprintf("%d of %d samples needed", have, need) }

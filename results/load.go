@@ -29,7 +29,7 @@ func Load(path string) (*Dir, Run, *Result, error) {
 // LoadRun reads run.json.
 func (d *Dir) LoadRun() (Run, error) {
 	var r Run
-	if err := d.loadJSON(RunFile, &r); err != nil {
+	if err := loadJSON(d.File(RunFile), &r); err != nil {
 		return Run{}, err
 	}
 	if err := r.validate(); err != nil {
@@ -41,7 +41,7 @@ func (d *Dir) LoadRun() (Run, error) {
 // LoadResult reads result.json. The error is fs.ErrNotExist if the run was not checked.
 func (d *Dir) LoadResult() (*Result, error) {
 	var r Result
-	if err := d.loadJSON(ResultFile, &r); err != nil {
+	if err := loadJSON(d.File(ResultFile), &r); err != nil {
 		return nil, err
 	}
 	if r.Schema != ResultSchema {
@@ -49,8 +49,6 @@ func (d *Dir) LoadResult() (*Result, error) {
 	}
 	return &r, nil
 }
-
-func (d *Dir) loadJSON(name string, v any) error { return loadJSON(d.File(name), v) }
 
 func loadJSON(path string, v any) error {
 	data, err := os.ReadFile(path)

@@ -2,6 +2,7 @@ package results
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -154,24 +155,15 @@ func explainsNoOrder(r Result) bool {
 
 // ofOrder reports whether a property is one of grants, releases, refusals or fences, which a linearization includes.
 func ofOrder(p verdicts.Property) bool {
-	switch p {
-	case verdicts.MutualExclusion, verdicts.ReleaseSafety, verdicts.Refusal, verdicts.FencingOrder:
-		return true
-	}
-	return false
+	return slices.Contains([]verdicts.Property{verdicts.MutualExclusion, verdicts.ReleaseSafety, verdicts.Refusal, verdicts.FencingOrder}, p)
 }
 
 // sortedCauses returns the causes sorted by name; CauseUnknown if there are none.
 func sortedCauses(causes map[verdicts.Cause]int) []verdicts.Cause {
-	var out []verdicts.Cause
-	for cause := range causes {
-		out = append(out, cause)
+	if len(causes) == 0 {
+		return []verdicts.Cause{verdicts.CauseUnknown}
 	}
-	if len(out) == 0 {
-		out = append(out, verdicts.CauseUnknown)
-	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Keys(causes))
 }
 
 // inconclusive says why a run is inconclusive.
@@ -189,13 +181,7 @@ func inconclusive(r Result) string {
 }
 
 func without(all, some []verdicts.Break) []verdicts.Break {
-	var out []verdicts.Break
-	for _, b := range all {
-		if !slices.Contains(some, b) {
-			out = append(out, b)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(all), func(b verdicts.Break) bool { return slices.Contains(some, b) })
 }
 
 func breaksText(breaks []verdicts.Break) string { return verdicts.Expectation{Breaks: breaks}.String() }

@@ -1,6 +1,9 @@
 package results
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Measured is a metric's value in one run, with the number of samples.
 type Measured struct {
@@ -73,7 +76,7 @@ func noFigure(m Measured, of Metric, absent string) string {
 	case absent != "" && strings.Contains(string(of.Unit), "ns"):
 		return absent
 	case m.Samples > 0:
-		return plainCount(m.Samples, of.Need)
+		return fmt.Sprintf("%d of %d samples needed", m.Samples, of.Need)
 	}
 	return "it was not measured"
 }
