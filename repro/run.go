@@ -1,6 +1,7 @@
 package repro
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,13 +74,9 @@ func search(ctx context.Context, b Bug, cfg Config, r *results.Repro) error {
 	if !ok {
 		return fmt.Errorf("%s: no lock is called %q", b.Name, b.Lock)
 	}
-	budget := cfg.Budget
-	if budget == 0 {
-		budget = defaultBudget
-	}
 	found, err := cfg.Explore(ctx, sim.ExploreConfig{
 		Program: sim.DefaultProgram(v), Bounds: sim.Bounds{Faults: sim.DefaultFaults(v), MaxFaults: 2, MaxWaits: 2},
-		Seed: cfg.Seed, Budget: budget, Seek: b.Shows,
+		Seed: cfg.Seed, Budget: cmp.Or(cfg.Budget, defaultBudget), Seek: b.Shows,
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", b.Name, err)

@@ -12,14 +12,11 @@ const (
 )
 
 // outOfBounds returns an error if a file is too large or nested too deeply.
-func outOfBounds(file string, data []byte) error {
+func outOfBounds(file string, data []byte) *Error {
 	if len(data) > maxFile {
 		return &Error{File: file, Line: 1, Column: 1, Message: fmt.Sprintf("the file has %d bytes, a scenario has at most %d", len(data), maxFile)}
 	}
-	if err := tooDeep(file, data); err != nil {
-		return err
-	}
-	return nil
+	return tooDeep(file, data)
 }
 
 // tooDeep returns an error if a text is nested too deeply.

@@ -40,9 +40,6 @@ func Parse(file string, data []byte) (Scenario, error) {
 		return Scenario{}, err
 	}
 	s, d := decode(file, data)
-	if len(d.errs) == 0 {
-		s.validate(d.problem)
-	}
 	return s, d.err()
 }
 
@@ -110,9 +107,6 @@ func (s Scenario) reload(set, path string, tree any) (Scenario, error) {
 		return s, err
 	}
 	changed, d := decode("--set", data)
-	if len(d.errs) == 0 {
-		changed.validate(d.problem)
-	}
 	if len(d.errs) == 0 {
 		return changed, nil
 	}

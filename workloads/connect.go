@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"io"
 	"math/rand/v2"
 	"net"
 	"strconv"
@@ -58,17 +57,19 @@ func Connect(a Access, s Setup) (*Client, func() error) {
 	nodes, closeNodes := connectNodes(a, s.Variant.Topology)
 	storage := redis.NewClient(ClientOptions(a, a.StoreAddr))
 	source := rand.NewChaCha8(a.Seed)
+	a.Seed[0] ^= 0x55 // a lock and a workload draw from separate streams
 	c := &Client{
 		Name: name, Index: s.Index, clients: s.Clients, config: s.Config, leased: !s.Variant.Traits.NoLease, fenced: s.Variant.Traits.Fenced,
-		store: redisStore{Client: storage, Prefix: StorePrefix(s.Prefix), Loose: loose(s.Variant)},
+		store: redisStore{Client: storage, Prefix: StorePrefix(s.Prefix), Loose: s.Variant.Planted != nil && s.Variant.Planted.LooseStore},
 		clock: a.Clock, timeline: a.Timeline, record: a.Record, at: a.At,
-		rand: rand.New(rand.NewChaCha8(shift(a.Seed))),
+		rand: rand.New(rand.NewChaCha8(a.Seed)),
 	}
 	shared := &impls.Shared{}
 	c.open = func(key string, onRenew func(impls.Renewal)) (impls.Lock, error) {
-		env := environment(a, s, source)
-		env.Key, env.Nodes, env.OnRenew, env.Shared = s.Prefix+key, nodes, onRenew, shared
-		return s.Variant.New(env)
+		return s.Variant.New(impls.Env{
+			Owner: cmp.Or(s.Owner, name), Lease: s.Config.Lease, Poll: s.Poll, Permits: s.Permits, Addrs: a.Addrs, Dial: a.Dial, Clock: a.Clock, Rand: source,
+			Key: s.Prefix + key, Nodes: nodes, OnRenew: onRenew, Shared: shared,
+		})
 	}
 	return c, func() error { return errors.Join(c.Close(), closeNodes(), storage.Close()) }
 }
@@ -91,19 +92,6 @@ func ClientIndex(name string) int {
 		return -1
 	}
 	return n - 1
-}
-
-func environment(a Access, s Setup, source io.Reader) impls.Env {
-	return impls.Env{
-		Owner: cmp.Or(s.Owner, ClientName(s.Index)), Lease: s.Config.Lease, Poll: s.Poll, Permits: s.Permits,
-		Addrs: a.Addrs, Dial: a.Dial, Clock: a.Clock, Rand: source,
-	}
-}
-
-// shift derives another seed, so that a lock and a workload draw from separate streams.
-func shift(seed [32]byte) [32]byte {
-	seed[0] ^= 0x55
-	return seed
 }
 
 func connectNodes(a Access, t impls.Topology) ([]redis.UniversalClient, func() error) {
