@@ -124,13 +124,7 @@ func (a *app) benchError(b results.Bench) error {
 
 // gateError returns the error for the results of gates.
 func gateError(all []results.GateResult) error {
-	switch results.GatesVerdict(all) {
-	case "fail":
-		return errGate
-	case "inconclusive":
-		return errInconclusive
-	}
-	return nil
+	return map[checker.Result]error{checker.Fail: errGate, checker.Inconclusive: errInconclusive}[results.GatesVerdict(all)]
 }
 
 // createBench makes the directory of a bench, before anything is measured that could not be saved.

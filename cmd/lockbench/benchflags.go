@@ -72,10 +72,7 @@ func (f *benchFlags) register(a *app, c *cobra.Command) {
 	oneOfFlags(c, "rate", "find-rate")
 }
 
-// rateSteps is how many rates A..B stands for.
-const rateSteps = 6
-
-// parseRates reads "100,200" or "100..5000".
+// parseRates reads "100,200" or "100..5000", which stands for six.
 func parseRates(text string) ([]float64, error) {
 	low, high, spread := strings.Cut(text, "..")
 	words := strings.Split(text, ",")
@@ -96,7 +93,7 @@ func parseRates(text string) ([]float64, error) {
 	if out[0] >= out[1] {
 		return nil, fmt.Errorf("%w: --rates %s: the first rate must be the lower one", errUsage, text)
 	}
-	return bench.Steps(out[0], out[1], rateSteps), nil
+	return bench.Steps(out[0], out[1], 6), nil
 }
 
 // config turns flags into a plan. It starts nothing.

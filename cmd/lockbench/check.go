@@ -85,7 +85,9 @@ func (a *app) check(ctx context.Context, path string, plain bool, write func(any
 	if err != nil {
 		return err
 	}
-	noteCut(j.verdict, j.cut)
+	if j.cut {
+		noteCut(j.verdict)
+	}
 	return a.showCheck(j, write)
 }
 
@@ -103,7 +105,7 @@ func (a *app) checkOnce(ctx context.Context, path string, plain, known bool) (j 
 	if err != nil {
 		return j, asInput(err)
 	}
-	defer func() { err = errors.Join(err, h.ops.Close()) }()
+	defer func() { err = errors.Join(err, h.close()) }()
 	in := checker.Input{Header: h.header, File: h.file}
 	var scripts map[string]string
 	if in.Commands, scripts, in.Faults, err = sidecars(h); err != nil {
@@ -158,7 +160,7 @@ func why(v *checker.Verdict, h openedHistory, in checker.Input, scripts map[stri
 		if err != nil {
 			return asInput(err)
 		}
-		defer func() { err = errors.Join(err, again.ops.Close()) }()
+		defer func() { err = errors.Join(err, again.close()) }()
 		if rec.Ops, err = operations(again.ops); err != nil {
 			return asInput(err)
 		}
@@ -189,15 +191,11 @@ type openedHistory struct {
 	path      string
 	file      string // the same if each operation is a line of it; else ""
 	header    history.Header
-	ops       closingSource
+	ops       checker.Source
+	close     func() error
 	truncated func() bool       // known at the end
 	commands  []history.Command // of a recording, which has both in one file
 	scripts   map[string]string // likewise
-}
-
-type closingSource interface {
-	checker.Source
-	Close() error
 }
 
 // limitHeap lets the heap grow by a fifth between two collections instead of to its double, unless the user has set GOGC. Nearly all of it
@@ -217,27 +215,24 @@ func openHistory(path string) (openedHistory, error) {
 	switch {
 	case filepath.Ext(path) == ".edn":
 		header, ops, err := edn.Open(path)
-		return openedHistory{path: path, header: header, ops: ops, truncated: func() bool { return false }}, err
+		return openedHistory{path: path, header: header, ops: ops, close: ops.Close, truncated: func() bool { return false }}, err
 	case filepath.Base(path) == results.RecordingFile:
 		r, err := history.LoadRecording(path)
-		return openedHistory{path: path, header: r.Header, ops: inMemory{history.NewSlice(r.Ops)}, truncated: func() bool { return true },
+		return openedHistory{path: path, header: r.Header, ops: history.NewSlice(r.Ops), close: nothingToClose, truncated: func() bool { return true },
 			commands: r.Commands, scripts: r.Scripts}, err
 	}
 	r, err := history.Open(path)
 	if _, notRun := recordBeside(path); errors.Is(err, fs.ErrNotExist) && notRun == nil {
-		return openedHistory{path: path, ops: inMemory{history.NewSlice(nil)}, truncated: func() bool { return true }}, nil
+		return openedHistory{path: path, ops: history.NewSlice(nil), close: nothingToClose, truncated: func() bool { return true }}, nil
 	}
 	if err != nil {
 		return openedHistory{}, err
 	}
 	r.Salvage()
-	return openedHistory{path: path, file: path, header: r.Header(), ops: r, truncated: r.Truncated}, nil
+	return openedHistory{path: path, file: path, header: r.Header(), ops: r, close: r.Close, truncated: r.Truncated}, nil
 }
 
-// inMemory is a history that has no file to close.
-type inMemory struct{ *history.Slice }
-
-func (inMemory) Close() error { return nil }
+func nothingToClose() error { return nil }
 
 // historyIn finds the history in a run directory; any other path is the history itself. If there is a recording, the run was killed, and
 // the history beside it is incomplete.
@@ -331,10 +326,7 @@ func present(err error) error {
 }
 
 // noteCut makes a pass inconclusive when the end of the history is missing.
-func noteCut(v *checker.Verdict, truncated bool) {
-	if !truncated {
-		return
-	}
+func noteCut(v *checker.Verdict) {
 	note := "the end of the history is cut off; what stands before the cut was judged, and what clients may have done next counted as unknown"
 	if len(v.Operations) == 0 {
 		note = "the history is cut off before its first operation: the run was ended before anything that its clients did was recorded"

@@ -68,15 +68,7 @@ func (a *app) compare(base, now string, o bench.CompareOptions) error {
 
 // compareError returns the error for a comparison's verdict.
 func compareError(c results.Comparison) error {
-	switch c.Verdict {
-	case results.CompareUnsafe:
-		return errViolated
-	case results.CompareInconclusive:
-		return errInconclusive
-	case results.CompareSlower:
-		return errGate
-	}
-	return nil
+	return map[results.CompareVerdict]error{results.CompareUnsafe: errViolated, results.CompareInconclusive: errInconclusive, results.CompareSlower: errGate}[c.Verdict]
 }
 
 // comparable is one side: one of the three is set.

@@ -14,9 +14,6 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// doctorSchema is the schema name of "doctor -o json".
-const doctorSchema = "lockbench/doctor/v1"
-
 // diagnosis is the result of doctor.
 type diagnosis struct {
 	Schema       string               `json:"schema"`
@@ -38,7 +35,7 @@ func newDoctor(a *app) *cobra.Command {
 }
 
 func (a *app) doctor(ctx context.Context) error {
-	d := diagnosis{Schema: doctorSchema, Environment: results.CaptureEnvironment(ctx, thisMachine()),
+	d := diagnosis{Schema: "lockbench/doctor/v1", Environment: results.CaptureEnvironment(ctx, thisMachine()),
 		Capabilities: servers.Survey(ctx, a.providers()...)}
 	p, _, err := automatic(ctx, a.providers())
 	if err == nil {

@@ -22,11 +22,9 @@ import (
 	"github.com/lockbench/lockbench/sim"
 )
 
-// exploreSeed is the default seed.
-const exploreSeed = 1
-
 // The default search.
 const (
+	exploreSeed   = 1
 	exploreBudget = 10 * time.Second
 	exploreFaults = 2 // in one schedule; one in an exhaustive search
 	exploreWaits  = 2 // none in an exhaustive search: each multiplies the schedules

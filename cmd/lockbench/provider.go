@@ -62,23 +62,15 @@ func automatic(ctx context.Context, all []servers.Provider) (servers.Provider, s
 	var missing []error
 	for _, p := range all {
 		err := p.Available(ctx)
+		if err == nil && len(missing) == 0 {
+			return p, p.Name() + " is the first choice and is there", nil
+		}
 		if err == nil {
-			return p, because(p.Name(), missing), nil
+			return p, strings.ReplaceAll(errors.Join(missing...).Error(), "\n", "; "), nil
 		}
 		missing = append(missing, fmt.Errorf("%s: %w", p.Name(), err))
 	}
 	return nil, "", errors.Join(missing...)
-}
-
-func because(name string, missing []error) string {
-	if len(missing) == 0 {
-		return name + " is the first choice and is there"
-	}
-	words := make([]string, len(missing))
-	for i, err := range missing {
-		words[i] = strings.ReplaceAll(err.Error(), "\n", "; ")
-	}
-	return strings.Join(words, "; ")
 }
 
 // announce prints which servers are used.

@@ -12,9 +12,6 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// pruneKeep is how many are kept by default.
-const pruneKeep = 20
-
 func newPrune(a *app) *cobra.Command {
 	var base string
 	var keep int
@@ -30,7 +27,7 @@ func newPrune(a *app) *cobra.Command {
 	}
 	s := c.Flags()
 	s.StringVar(&base, "out", results.DefaultBase, "the folder of runs")
-	s.IntVar(&keep, "keep", pruneKeep, "how many are kept, the latest")
+	s.IntVar(&keep, "keep", 20, "how many are kept, the latest")
 	s.BoolVar(&dry, "dry-run", false, "list what would be deleted, and delete nothing")
 	return c
 }

@@ -21,9 +21,6 @@ import (
 	"github.com/lockbench/lockbench/sim"
 )
 
-// replaySchema is the schema name of a replayed tape's result.
-const replaySchema = "lockbench/replay/v1"
-
 type replayFlags struct {
 	server, out string
 	tries       int
@@ -152,7 +149,7 @@ func (a *app) replayTape(ctx context.Context, path string, f replayFlags) error 
 	if t.Hash == "" {
 		return fmt.Errorf("%w: %s: along this tape the lock takes its process down; 'lockbench explore' shows it in a process of its own", errUsage, path)
 	}
-	r := results.Replay{Schema: replaySchema, Tape: path, Lock: t.Program.Lock, Property: t.Property, Cause: t.Cause, Server: cmp.Or(f.server, "sim")}
+	r := results.Replay{Schema: "lockbench/replay/v1", Tape: path, Lock: t.Program.Lock, Property: t.Property, Cause: t.Cause, Server: cmp.Or(f.server, "sim")}
 	switch {
 	case live:
 		f.server = cmp.Or(f.server, "auto")

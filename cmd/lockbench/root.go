@@ -94,19 +94,15 @@ func (a *app) complain(err error) {
 
 // onceFull keeps of joined errors about a full disk only the first, and counts the others.
 func onceFull(err error) (left int, kept error) {
-	var full bool
+	full := 0
 	all := slices.DeleteFunc(separate(err), func(one error) bool {
-		if !errors.Is(one, syscall.ENOSPC) {
-			return false
+		if errors.Is(one, syscall.ENOSPC) {
+			full++
+			return full > 1
 		}
-		again := full
-		full = true
-		if again {
-			left++
-		}
-		return again
+		return false
 	})
-	return left, errors.Join(all...)
+	return max(full-1, 0), errors.Join(all...)
 }
 
 // separate splits joined errors.

@@ -223,11 +223,10 @@ func (a *app) once(ctx context.Context, e harness.Experiment, seed uint64, flags
 	if flags.Changed("locks") {
 		e.Rerun = strings.Replace(e.Rerun, "--locks "+values(flags.Lookup("locks"))[0], "--lock "+e.Variant.Name, 1)
 	}
-	hash, err := e.Scenario.Hash(seed)
-	if err != nil {
+	var err error
+	if e.PlanHash, err = e.Scenario.Hash(seed); err != nil {
 		return nil, err
 	}
-	e.PlanHash = hash
 	out, err := a.runner(ctx, e)
 	a.line.clear()
 	if out == nil {

@@ -68,12 +68,10 @@ func (d *suiteDir) keepsRun(v impls.Variant, scenario string, r results.Result) 
 
 // done deletes the run of a cell that is not kept.
 func (d *suiteDir) done(c results.Cell) {
-	if c.Run != "" && !d.keeps(c) {
-		d.failed(os.RemoveAll(c.Run))
+	if c.Run == "" || d.keeps(c) {
+		return
 	}
-}
-
-func (d *suiteDir) failed(err error) {
+	err := os.RemoveAll(c.Run)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.errs = append(d.errs, err)

@@ -92,8 +92,11 @@ func (a *app) sweepPoint(ctx context.Context, i *interruption, e harness.Experim
 		}
 		e.Seed = f.seed + uint64(rep)
 		e.Scenario = plan.Resolve(e.Seed, e.Variant.Topology)
+		if e.PlanHash, err = e.Scenario.Hash(e.Seed); err != nil {
+			break
+		}
 		var out *harness.Outcome
-		if out, err = a.sweepRun(ctx, e); err != nil {
+		if out, err = a.kept(ctx, e); err != nil {
 			break
 		}
 		runs++
@@ -118,13 +121,4 @@ func (a *app) sweepPoint(ctx context.Context, i *interruption, e harness.Experim
 	p.Failovers = failovers
 	p.Runs, p.Violated, p.Dirs, p.Notes = runs, violated, dirs, slices.Compact(p.Notes)
 	return p, err
-}
-
-func (a *app) sweepRun(ctx context.Context, e harness.Experiment) (*harness.Outcome, error) {
-	hash, err := e.Scenario.Hash(e.Seed)
-	if err != nil {
-		return nil, err
-	}
-	e.PlanHash = hash
-	return a.kept(ctx, e)
 }
