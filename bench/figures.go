@@ -206,8 +206,7 @@ func (m *measuring) holds() {
 	m.spread("extend", extends, 1)
 }
 
-// handOvers measures the time from the call of a release to the next client's grant and, in round trips, from the server's execution of the command
-// that freed the lock.
+// handOvers measures the time from the call of a release, and in round trips from when the server freed the lock, to the next client's grant.
 func (m *measuring) handOvers() {
 	commands := indexCommands(m.Commands)
 	var total, unheld []int64

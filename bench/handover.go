@@ -27,9 +27,8 @@ func indexCommands(commands []history.Command) sentBy {
 	return out
 }
 
-// effect estimates when the server executed the command that freed the lock: the middle between sending it and its reply. The command is the
-// release's last one on each node that changes data; with several nodes the lock is free when a majority has executed theirs. ok is false if the
-// release sent none.
+// effect estimates when the server executed the command that freed the lock, as the middle between sending it and its reply: the release's last on
+// each node that changes data, and of several nodes, when a majority has. ok is false if the release sent none.
 func (s sentBy) effect(release *history.Operation) (at int64, ok bool) {
 	all := s[release.Client]
 	first := sort.Search(len(all), func(i int) bool { return all[i].Sent >= release.Call })

@@ -10,8 +10,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// rateSearch finds the highest rate that stays within a limit: it doubles the rate until one exceeds the limit, and then bisects, by ratio, until the
-// two rates are within a tenth.
+// rateSearch finds the highest rate within a limit: it doubles the rate until one exceeds the limit, and bisects, by ratio, to within a tenth.
 type rateSearch struct {
 	rate   float64 // to try; the lowest first
 	within float64 // highest that did; 0: none yet
@@ -55,8 +54,7 @@ func (s *rateSearch) found() (rate float64, open bool) {
 // typicalSteps is the approximate number of rates that a search tries.
 const typicalSteps = 9
 
-// leastMet is the share of the offered rate that a lock must complete. One that completes less falls behind, even if its first percentiles are
-// good.
+// leastMet is the share of the offered rate that a lock must complete: one that falls behind may have good first percentiles.
 const leastMet = 0.95
 
 // findAll searches for the knee of every lock in every setting, in every repetition.

@@ -16,8 +16,7 @@ type turn struct {
 	Setting    results.BenchSetting
 }
 
-// planTurns lists the turns in the order in which they run: by repetition, then by setting, and within those every lock once, in an order drawn from
-// the seed.
+// planTurns lists the turns in their order: by repetition, by setting, and within those every lock once, in an order drawn from the seed.
 func planTurns(seed uint64, repetitions, locks int, settings []results.BenchSetting) []turn {
 	order := rand.New(rand.NewPCG(seed, orderStream))
 	out := make([]turn, 0, repetitions*locks*len(settings))

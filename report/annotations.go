@@ -36,8 +36,7 @@ func gateAnnotations(of string, gates []results.GateResult, rerun string) (lines
 	return lines
 }
 
-// BenchAnnotations writes a GitHub workflow command for each lock that was not safe, each failed gate, and each figure that is worse than the
-// baseline's.
+// BenchAnnotations writes a GitHub workflow command for each lock that broke, each failed gate, and each figure worse than the baseline's.
 func BenchAnnotations(w io.Writer, b results.Bench) error {
 	b = Clean(b)
 	var lines []string

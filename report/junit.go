@@ -216,8 +216,7 @@ func expectation(c results.Cell) junitCase {
 	return one
 }
 
-// unlike returns how a cell's properties differ from the expectation: an expected break is missing, or a break is not expected. A planted
-// bug may break more than expected.
+// unlike returns how a cell's properties differ from the expectation. A planted bug may break more than expected.
 func unlike(c results.Cell) map[verdicts.Property]string {
 	must, may := pairs(c.Expected)
 	seen, _ := pairs(c.Observed)

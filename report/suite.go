@@ -157,8 +157,7 @@ func symbol(c results.Cell) string {
 // markWidth is the width of a scenario's column.
 const markWidth = 2
 
-// text returns a row per lock under numbered columns, in as many blocks as the screen's width requires. A block has the locks with a cell in
-// it.
+// text returns a row per lock under numbered columns, in as many blocks as the screen requires; a block has the locks with a cell in it.
 func (m matrix) text(s Style) (lines []string) {
 	width := 0
 	for _, lock := range m.locks {

@@ -40,8 +40,7 @@ type Config struct {
 // defaultBudget bounds a search without a budget.
 const defaultBudget = 30 * time.Second
 
-// attempts is the most runs until the bug is observed. The seed decides which client stalls and which comes next, and on a busy machine a fault on real
-// servers may come too late.
+// attempts is the most runs until the bug is observed: the seed decides who stalls, and on a busy machine a fault may come too late.
 const attempts = 4
 
 // Run reproduces one bug. The error is that of a run or search that failed; a bug that was not observed is a result.

@@ -54,8 +54,7 @@ func LoadSuite(path string) (Suite, error) {
 	return s, nil
 }
 
-// Stored finds the file name of a suite's or a bench's directory: in the directory path, in the latest one below it, or path itself; ok reports
-// whether the file has that name.
+// Stored finds a file by its name in the directory path, in the latest one below it, or as path itself; ok reports whether it has that name.
 func Stored(path, name string) (file string, ok bool) {
 	for _, try := range []string{filepath.Join(path, name), filepath.Join(path, latest, name)} {
 		if _, err := os.Stat(try); err == nil {
@@ -71,8 +70,7 @@ func isRun(path string) bool {
 	return err == nil
 }
 
-// StoreSuite writes the reproducible part of a suite, to be committed and compared with: cells, verdicts and caught bugs, without run
-// directories, times and comparisons.
+// StoreSuite writes what is reproducible of a suite, for comparisons: no run directories, times or comparisons.
 func StoreSuite(path string, s Suite) error {
 	s.Duration, s.Agreement, s.Baseline, s.Changes, s.Notes = 0, nil, "", nil, nil
 	s.Start, s.Environment = time.Time{}, nil
@@ -95,8 +93,7 @@ func SaveSuite(folder string, s Suite) error {
 	return saveJSON(filepath.Join(folder, SuiteFile), s)
 }
 
-// Against compares the suite with an earlier one, and fails it if a cell got worse. A cell that is missing counts only if whole is set: the
-// suite was to run every cell.
+// Against compares the suite with an earlier one, and fails it if a cell got worse. A missing cell counts only if whole: every cell was to run.
 func (s *Suite) Against(base Suite, whole bool) {
 	s.Changes = []Change{}
 	before := byPlace(base.Cells)
@@ -156,8 +153,7 @@ func change(was, is Cell, known bool) ChangeKind {
 	return ""
 }
 
-// The rank of a cell. A lock that breaks as expected ranks below one that holds as expected, so that a lowered expectation is a change for
-// the worse.
+// The rank of a cell. Breaking as expected ranks below holding as expected: a lowered expectation is a change for the worse.
 const (
 	unknown = iota
 	differs

@@ -37,8 +37,7 @@ type Suite struct {
 	Changes     []Change       `json:"changes,omitempty"`  // since Baseline
 }
 
-// Cell is one lock in one scenario. Its verdict is pass if the lock held or broke as expected, fail if it did not, and n/a if the scenario
-// does not apply.
+// Cell is one lock in one scenario. It passes if the lock held or broke as expected, and is n/a if the scenario does not apply.
 type Cell struct {
 	Lock     string         `json:"lock"`
 	Scenario string         `json:"scenario"`
@@ -54,8 +53,7 @@ type Cell struct {
 	Properties map[verdicts.Property]checker.Result `json:"properties,omitempty"`
 }
 
-// NewCell compares a run with what was expected. A difference in a run during which the host stalled is inconclusive: the stall may have
-// caused it.
+// NewCell compares a run with what was expected. A difference is inconclusive if the host stalled, which may have caused it.
 func NewCell(r Result, want verdicts.Expectation) Cell {
 	if r.Server != simulator {
 		want = want.OnServers()

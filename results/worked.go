@@ -50,8 +50,7 @@ func (e *AcquireErrors) Count(op *history.Operation, windows []history.Window) {
 	}
 }
 
-// ownWait reports whether text says that the acquire's context had ended. What came of a request that was under way then may follow: "cancelled: …: i/o
-// timeout".
+// ownWait reports whether text says that the acquire's context had ended; what came of a request under way then may follow.
 func ownWait(text string) bool {
 	return strings.Contains(text, "cancelled: ") || strings.Contains(text, "context deadline exceeded") || strings.Contains(text, "context canceled")
 }

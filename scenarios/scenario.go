@@ -66,8 +66,7 @@ func (s Scenario) YAML() ([]byte, error) {
 	return data, nil
 }
 
-// Hash returns the SHA-256, in hexadecimal, of the seed and the resolved scenario without its description. Two runs with the same hash have
-// the same workload, faults and choices.
+// Hash returns the SHA-256, in hexadecimal, of the seed and the scenario without its description: equal for the same workload, faults and choices.
 func (s Scenario) Hash(seed uint64) (string, error) {
 	s.About = ""
 	data, err := s.YAML()

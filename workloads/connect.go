@@ -112,14 +112,12 @@ func connectNodes(a Access, t impls.Topology) ([]redis.UniversalClient, func() e
 	}
 }
 
-// poolSize exceeds the connections that a client's call, its lock's watchdog, subscriptions and clean-ups use at once: a wait for a pooled connection would distort
-// the lock's latency.
+// poolSize exceeds the connections that a client uses at once: a wait for a pooled connection would distort the lock's latency.
 const poolSize = 64
 
 const defaultTimeout = 3 * time.Second
 
-// ClientOptions returns options that disable the Redis client's retries, which turn a lost reply into "busy", and its handshake for
-// notifications, which sends commands.
+// ClientOptions returns options without retries, which turn a lost reply into "busy", and without the handshake for notifications.
 func ClientOptions(a Access, addr string) *redis.Options { return options(a, addr).Simple() }
 
 // options returns the options of a client of one node or of a cluster. It disables redirections too, because the cluster client retries a broken

@@ -54,8 +54,7 @@ func (c *Client) Close() error {
 	return errors.Join(errs...)
 }
 
-// acquire acquires the lock, waits as configured, and reports whether it was granted. The error is nil unless it ends the client: a crash,
-// or an operation that the lock does not support.
+// acquire acquires the lock, waits as configured, and reports whether it was granted. Only an error that ends the client is returned.
 func (h *handle) acquire(ctx context.Context, mode history.Mode) (ok bool, err error) {
 	c := h.client
 	if err := c.at(ctx, history.Calling, h.key); err != nil {

@@ -115,8 +115,7 @@ func (c *Client) awaitTurn(ctx context.Context, n int) error {
 	return c.clock.Sleep(ctx, time.Duration(c.intended-c.timeline()))
 }
 
-// intendedStart returns when an operation was intended to start. Only the first acquire of a round differs from its call; renewals, from other
-// goroutines, must not touch the round's state.
+// intendedStart returns when an operation was to start. Only a round's first acquire differs from its call; renewals come from other goroutines.
 func (c *Client) intendedStart(op *history.Operation) int64 {
 	if op.Op != history.Acquire || !c.due {
 		return op.Call

@@ -9,8 +9,7 @@ const (
 	defaultBalance    = 1000
 )
 
-// transfer is the example of article 000. The first client makes payments, which are slow; the others remit, quickly. A payment that
-// outlives the lease overwrites the remittances made meanwhile.
+// transfer is the example of article 000: a slow payment of the first client that outlives its lease overwrites the others' quick remittances.
 var transfer = workload{
 	name:  "transfer",
 	about: "slow payments and quick remittances on one balance; overlap loses money",

@@ -16,8 +16,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// browser serves a folder of runs: an index, and the files of each run. It reads through an os.Root, so that neither a path nor a link
-// leads out of the folder.
+// browser serves a folder of runs: an index and the files of each run. Its os.Root lets no path or link lead out of the folder.
 type browser struct {
 	base  string
 	root  *os.Root

@@ -69,8 +69,7 @@ func (a *app) checkAll(ctx context.Context, paths []string, plain bool) (err err
 	return err
 }
 
-// check judges one history. Whether a file is cut off is known at its end, except for a recording, which always is; it is then read again as a
-// truncated record.
+// check judges one history. Only at its end is a file known to be cut off; it is then read again as a truncated record, which a recording always is.
 func (a *app) check(ctx context.Context, path string, plain bool, write func(any) error) error {
 	defer a.limitHeap()()
 	if err := hasHistory(path); err != nil {
@@ -198,9 +197,8 @@ type openedHistory struct {
 	scripts   map[string]string // likewise
 }
 
-// limitHeap lets the heap grow by a fifth between two collections instead of to its double, unless the user has set GOGC. Nearly all of it
-// is the compact history, which has no pointers, so that a collection costs milliseconds. The returned function restores
-// the setting.
+// limitHeap lets the heap grow by a fifth between two collections instead of to its double, unless the user has set GOGC: nearly all of it is the
+// compact history, which has no pointers, so that a collection costs milliseconds. restore restores the setting.
 func (a *app) limitHeap() (restore func()) {
 	if a.env("GOGC") != "" {
 		return func() {}
@@ -209,8 +207,7 @@ func (a *app) limitHeap() (restore func()) {
 	return func() { debug.SetGCPercent(before) }
 }
 
-// openHistory opens a history of ours, or one of Jepsen's by its name. A run that ended before its clients began has none,
-// which counts as empty.
+// openHistory opens a history of ours, or one of Jepsen's by its name. A run that ended before its clients began has an empty one.
 func openHistory(path string) (openedHistory, error) {
 	switch {
 	case filepath.Ext(path) == ".edn":
@@ -234,8 +231,7 @@ func openHistory(path string) (openedHistory, error) {
 
 func nothingToClose() error { return nil }
 
-// historyIn finds the history in a run directory; any other path is the history itself. If there is a recording, the run was killed, and
-// the history beside it is incomplete.
+// historyIn finds the history in a run directory: the recording if the run was killed. Any other path is the history itself.
 func historyIn(path string) string {
 	dir, file := filepath.Split(path)
 	if info, err := os.Stat(path); err == nil && info.IsDir() {

@@ -85,8 +85,7 @@ func (d diagnosis) summary(name string) []string {
 	return []string{name, detail + strings.Join(able, ", ")}
 }
 
-// shortcomings returns the reasons, each with everything that it rules out: one missing thing often rules out several. A provider without
-// a server has one reason.
+// shortcomings returns the reasons, each with everything that it rules out. A provider without a server has one reason.
 func (d diagnosis) shortcomings(name string) [][]string {
 	var reasons []string
 	lost := map[string][]string{}

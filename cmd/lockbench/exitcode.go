@@ -56,8 +56,7 @@ func exitCode(err error) int {
 	return exitInternal
 }
 
-// codes returns the codes of all errors in a tree. Joined errors each have their own; the code of
-// a sentinel replaces those of the errors that it wraps.
+// codes returns the codes of all errors in a tree. A sentinel's code replaces those of the errors that it wraps.
 func codes(err error) map[int]bool {
 	if code, ok := meaning(err); ok {
 		return map[int]bool{code: true}
@@ -128,8 +127,7 @@ func verdictError(v checker.Result) error {
 	return errInconclusive
 }
 
-// alreadyShown reports whether an error needs no message on stderr: stdout shows verdicts, and an interrupt was reported when it came, so that
-// its consequences need none.
+// alreadyShown reports whether an error needs no message on stderr: stdout shows verdicts, and an interrupt was reported when it came.
 func alreadyShown(err error) bool {
 	switch err {
 	case nil, errViolated, errGate, errInconclusive, errInterrupted:

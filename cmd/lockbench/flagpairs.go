@@ -8,8 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// oneOfFlags says that of these flags at most one can be given. Cobra checks that too, later and in words of its own; it needs to know so that
-// shells do not complete the second flag.
+// oneOfFlags allows at most one of these flags. Cobra, which checks that later and in its own words, is told for the sake of completion.
 func oneOfFlags(c *cobra.Command, names ...string) {
 	c.MarkFlagsMutuallyExclusive(names...)
 	before(c, func(c *cobra.Command) error {

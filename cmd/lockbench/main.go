@@ -51,8 +51,7 @@ func notify() (<-chan os.Signal, func()) {
 	return signals, func() { signal.Stop(signals) }
 }
 
-// clientMain runs the program as one client of another lockbench. It ignores the interrupt that a terminal sends to all processes of a
-// job: the parent tells its clients to stop.
+// clientMain runs the program as one client of another lockbench, which tells it when to stop: an interrupt goes to all processes of a job.
 func clientMain() int {
 	signal.Ignore(os.Interrupt)
 	if err := harness.ClientMain(context.Background(), os.Stdin, os.Stdout); err != nil {
@@ -68,8 +67,7 @@ func thisMachine() results.Machine {
 	return results.Machine{Root: os.DirFS("/"), Build: build, Dir: "."}
 }
 
-// silence drops the messages of the Redis client, which it would print on stderr: lost connections are part of most runs, and each is
-// recorded.
+// silence drops what the Redis client would print on stderr: lost connections are part of most runs, and each is recorded.
 type silence struct{}
 
 // Printf drops the message.

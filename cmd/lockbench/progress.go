@@ -12,8 +12,7 @@ import (
 	"github.com/lockbench/lockbench/report"
 )
 
-// statusLine owns stderr: lines of chatter scroll by, and below them one line, on a terminal only, is redrawn in place. Into a
-// pipe nothing is redrawn and no escape byte is written.
+// statusLine owns stderr: lines of chatter scroll by, and on a terminal, and nowhere else, one line below them is redrawn in place.
 type statusLine struct {
 	mu   sync.Mutex // verbs, harness and signal handler all speak
 	w    io.Writer
@@ -53,8 +52,7 @@ func (s *statusLine) clear() {
 	}
 }
 
-// print prints a text above the line, wrapped on a terminal; in a pipe each line stays whole, for programs that search it. It escapes what the text
-// quotes from servers, files and other processes.
+// print prints a text above the line, escaped and wrapped on a terminal; in a pipe each line stays whole, for programs that search it.
 func (s *statusLine) print(text string) {
 	line := strings.Join(report.Message(s.wide, text), "\n")
 	s.mu.Lock()

@@ -16,8 +16,7 @@ import (
 // serverWords are the values of --server besides URLs.
 var serverWords = [...]string{"auto", "process", "docker", "miniredis", "sim"}
 
-// serverFlag declares --server, which says on which servers a command runs. If the default depends on other flags, value is "" and
-// otherwise describes it.
+// serverFlag declares --server. If the default depends on other flags, value is "" and otherwise describes it.
 func (a *app) serverFlag(c *cobra.Command, word *string, value, otherwise string) {
 	c.Flags().StringVar(word, "server", value, strings.Join(serverWords[:], ", ")+", or redis:// URLs separated by commas"+otherwise)
 	complete(c, "server", words(serverWords[:]...))

@@ -123,8 +123,7 @@ func (a *app) show(r record) error {
 	return r.text(a.out, a.style())
 }
 
-// tellGitHub puts a record, if the program runs in a job of GitHub, on the page of the job, and its annotations on stderr, which the runner reads
-// like stdout.
+// tellGitHub puts a record on the page of the GitHub job in which the program runs, if any, and its annotations on stderr.
 func (a *app) tellGitHub(r record) error {
 	err := a.summarize(r.forms["md"])
 	if a.env("GITHUB_ACTIONS") != "true" {

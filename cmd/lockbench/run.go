@@ -247,8 +247,7 @@ func (a *app) once(ctx context.Context, e harness.Experiment, seed uint64, flags
 	return &out.Result, errors.Join(err, a.tellGitHub(r))
 }
 
-// runError returns the error for a run's verdict; nil also for a run that is inconclusive only because it was interrupted, which has a code
-// of its own.
+// runError returns the error for a run's verdict; nil if it is inconclusive only because it was interrupted, which has a code of its own.
 func runError(out *harness.Outcome) error {
 	if out.Run.Interrupted && out.Verdict.Verdict == checker.Pass {
 		return nil

@@ -14,8 +14,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// suiteDir is the directory of a suite in progress, with its runs. Those that end as expected are deleted, unless --keep-all is given;
-// the suite has the command that repeats each.
+// suiteDir is the directory of a suite in progress. It keeps the runs that do not end as expected; with --keep-all, all.
 type suiteDir struct {
 	path string // "" until the first cell needs it
 	all  bool   // --keep-all

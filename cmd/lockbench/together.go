@@ -7,8 +7,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// together summarizes the runs of each lock, in the order of their first run: the median of each figure over the runs, with its
-// interval where there are enough.
+// together summarizes the runs of each lock, in the order of their first run: the median of each figure, with its interval if there are enough.
 func together(all []results.Result) (rows []report.RunsRow) {
 	byLock := map[string][]results.Result{}
 	for _, r := range all {
