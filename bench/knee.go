@@ -93,7 +93,6 @@ func (b *bench) findAll(ctx context.Context, settings []results.BenchSetting) er
 	return ctx.Err()
 }
 
-// find runs one search.
 func (b *bench) find(ctx context.Context, t turn, tried func(results.KneeStep)) *rateSearch {
 	low, high, err := b.SearchRange()
 	s := &rateSearch{rate: low, high: high, done: err != nil}

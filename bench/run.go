@@ -113,7 +113,6 @@ func Run(ctx context.Context, c Config) (results.Bench, error) {
 	return out, errors.Join(err, b.servers.end())
 }
 
-// bench is a bench under way.
 type bench struct {
 	Config
 	servers  *reused
@@ -188,7 +187,6 @@ func (b *bench) hopeless(t turn) bool {
 	return false
 }
 
-// take runs one turn.
 func (b *bench) take(ctx context.Context, t turn) taken {
 	b.turn++
 	v := b.Locks[t.Lock]
@@ -233,7 +231,6 @@ func (b *bench) take(ctx context.Context, t turn) taken {
 	return out
 }
 
-// experiment returns the experiment of one turn.
 func (b *bench) experiment(v impls.Variant, t turn) (harness.Experiment, error) {
 	s := scenarios.Scenario{
 		Name: "bench", About: "one turn of a bench", Workload: b.workload(t.Setting), Clients: t.Setting.Clients, Keys: t.Setting.Keys,
@@ -334,7 +331,6 @@ func emptyNotes(cells []results.BenchCell) (notes []string) {
 	return notes
 }
 
-// result returns the measurements.
 func (b *bench) result() results.Bench {
 	names := make([]string, len(b.Locks))
 	for i, v := range b.Locks {

@@ -26,7 +26,6 @@ func RunAnnotations(w io.Writer, r results.Result) error {
 	return write(w, lines)
 }
 
-// gateAnnotations returns an annotation for each failed gate.
 func gateAnnotations(of string, gates []results.GateResult, rerun string) (lines []string) {
 	for _, g := range gates {
 		if g.Verdict == checker.Fail {

@@ -202,7 +202,6 @@ func openTable(cells []results.BenchCell, reference string, s Style) []string {
 	return lines
 }
 
-// crashTable shows how soon the lock of a crashed holder is granted again.
 func crashTable(cells []results.BenchCell, s Style) []string {
 	lines := []string{s.paint(bold, fmt.Sprintf("%-*s%12s%8s", lockColumn+12, cells[0].Setting.String(), "recovery", "±"))}
 	for _, c := range cells {
@@ -249,7 +248,6 @@ func kneeTable(knees []results.Knee) []string {
 	return lines
 }
 
-// detailLines lists every figure.
 func detailLines(cells []results.BenchCell) []string {
 	var lines []string
 	for _, c := range cells {

@@ -133,7 +133,6 @@ func (s *junitSuite) add(c junitCase) {
 	s.Cases = append(s.Cases, c)
 }
 
-// gates adds a case per gate.
 func (s *junitSuite) gates(all []results.GateResult) {
 	for _, g := range all {
 		one := junitCase{Name: strings.TrimSpace("gate " + g.Gate + " " + g.Lock + " " + g.Setting)}

@@ -98,7 +98,6 @@ func SuiteMarkdown(w io.Writer, suite results.Suite) error {
 	return write(w, append(lines, "", "Run again: "+code(suite.Rerun)))
 }
 
-// markdown returns the matrix as one table.
 func (m matrix) markdown() []string {
 	lines := []string{mdRow(append([]string{""}, m.scenarios...)...), "|---" + strings.Repeat("|:-:", len(m.scenarios)) + "|"}
 	for _, lock := range m.locks {
@@ -115,7 +114,6 @@ func (m matrix) markdown() []string {
 	return lines
 }
 
-// plantedMarkdown returns the planted bugs as a table.
 func plantedMarkdown(planted []results.Cell) []string {
 	if len(planted) == 0 {
 		return nil
@@ -130,7 +128,6 @@ func plantedMarkdown(planted []results.Cell) []string {
 // fence encloses a story, from which fences are removed.
 const fence = "```"
 
-// code returns text as inline code.
 func code(text string) string {
 	if strings.Contains(text, "`") {
 		return "`` " + strings.ReplaceAll(text, "``", "` `") + " ``"
@@ -147,7 +144,6 @@ func mdRow(cells ...string) string {
 	return row
 }
 
-// md escapes text for a Markdown table.
 func md(text string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "\n", " ").Replace(text)
 }

@@ -123,7 +123,6 @@ func failed(p checker.Property, s Style) []string {
 	return lines
 }
 
-// judged describes one property.
 func judged(p checker.Property, text string, s Style) []string {
 	return s.verdictWord(p.Verdict, wrapped(fmt.Sprintf("%-6s%-18s ", word(p.Verdict), p.Name), text))
 }
@@ -153,7 +152,6 @@ func scenarioOf(r results.Result) string { return r.Scenario + OtherWorkload(r.W
 
 func failure(p checker.Property) string { return frequency(p) + notJudged(p) + "  " + Causes(p.Causes) }
 
-// frequency formats violations of opportunities.
 func frequency(p checker.Property) string {
 	if p.Opportunities == 0 {
 		return Plural(p.Violations, "violation")

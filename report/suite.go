@@ -21,7 +21,6 @@ const (
 	symbolNA      = "-"
 )
 
-// legend explains the symbols.
 const legend = symbolSafe + " holds, as expected   " + symbolBroken + " breaks, as expected   " + symbolNA + " does not apply   " +
 	symbolUnclear + " inconclusive\n" + symbolDiffers + " differs from the expectation"
 

@@ -143,7 +143,6 @@ func control(ctx context.Context, b Bug, cfg Config, seed uint64, r *results.Rep
 	return nil
 }
 
-// plansFaults reports whether the bug's scenario has faults.
 func plansFaults(b Bug) bool {
 	s, ok := scenarios.Find(b.Scenario)
 	return !ok || len(s.Faults) > 0

@@ -64,7 +64,6 @@ func Stored(path, name string) (file string, ok bool) {
 	return path, filepath.Base(path) == name
 }
 
-// isRun reports whether path is a run directory.
 func isRun(path string) bool {
 	_, err := os.Stat(filepath.Join(path, RunFile))
 	return err == nil

@@ -68,7 +68,6 @@ func newGate(name, limit string, least bool) (Gate, error) {
 	return Gate{Metric: m, Least: least, Limit: value, Text: m.Name + " " + sign + " " + limit}, nil
 }
 
-// parseLimit parses a limit in the metric's unit.
 func parseLimit(text string, m Metric) (float64, error) {
 	if m.Unit == Nanoseconds {
 		d, err := time.ParseDuration(text)

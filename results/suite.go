@@ -164,7 +164,6 @@ func sortedCauses(causes map[verdicts.Cause]int) []verdicts.Cause {
 	return slices.Sorted(maps.Keys(causes))
 }
 
-// inconclusive says why a run is inconclusive.
 func inconclusive(r Result) string {
 	var out []string
 	if r.Reason != "" {

@@ -73,7 +73,6 @@ func (d *decoder) fail(path string, at *token.Token, format string, args ...any)
 // mostErrors is how many errors of one file are shown.
 const mostErrors = 20
 
-// err joins the errors.
 func (d *decoder) err() error {
 	var errs []error
 	for _, e := range d.errs[:min(len(d.errs), mostErrors)] {
@@ -109,7 +108,6 @@ func place(n ast.Node) *token.Token {
 	return n.GetToken()
 }
 
-// mapping decodes the fields of a struct.
 func (d *decoder) mapping(n ast.Node, v reflect.Value, path string) {
 	pairs, ok := n.(ast.MapNode)
 	if !ok {
@@ -186,7 +184,6 @@ func isExponential(n ast.Node) bool {
 	return t.Type == token.StringType && exponential.MatchString(t.Value)
 }
 
-// single decodes a single value.
 func (d *decoder) single(n ast.Node, v reflect.Value, path string) {
 	f := forms[v.Kind()]
 	text, is := v.Addr().Interface().(encoding.TextUnmarshaler)
@@ -213,7 +210,6 @@ func (d *decoder) single(n ast.Node, v reflect.Value, path string) {
 	}
 }
 
-// describe names a node in an error.
 func describe(n ast.Node) string {
 	switch n.(type) {
 	case ast.MapNode:

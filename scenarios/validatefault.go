@@ -87,7 +87,6 @@ func validateUses(f faults.Spec, kind faults.Kind, s Scenario, bad problems) {
 	}
 }
 
-// validateSizes checks the sizes of a fault.
 func validateSizes(f faults.Spec, s Scenario, bad problems) {
 	notNegative(bad, "for", f.For, s)
 	if f.Fault == faults.SlowNetwork {

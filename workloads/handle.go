@@ -99,7 +99,6 @@ func (h *handle) ask(ctx context.Context, mode history.Mode) (impls.Grant, error
 	return h.lock.Acquire(waiting, mode)
 }
 
-// release releases the innermost hold and records it.
 func (h *handle) release(ctx context.Context) error {
 	c := h.client
 	if err := c.at(ctx, history.BeforeRelease, h.key); err != nil {
@@ -117,7 +116,6 @@ func (h *handle) release(ctx context.Context) error {
 	return c.at(ctx, history.Released, h.key)
 }
 
-// extend extends the lease and records it.
 func (h *handle) extend(ctx context.Context) error {
 	c := h.client
 	op := history.Operation{Op: history.Extend, Key: h.key, Token: h.grants[len(h.grants)-1].Token, Call: c.timeline()}

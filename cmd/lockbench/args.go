@@ -63,7 +63,6 @@ func wrongArgs(c *cobra.Command, want string, args []string) error {
 
 const clientsAsUsage = "what a client is; processes can really be stopped and killed"
 
-// newClientsAs makes the value of --clients-as.
 func newClientsAs() choice {
 	return newChoice(harness.Goroutines, harness.Goroutines, harness.Processes)
 }

@@ -109,7 +109,6 @@ func against(b *results.Bench, base *results.Bench, path string, o bench.Compare
 	b.Baseline = &c
 }
 
-// benchError returns the error for a bench's verdict and gates.
 func (a *app) benchError(b results.Bench) error {
 	err := errors.Join(gateError(b.Gates))
 	odd := slices.ContainsFunc(b.Cells, func(c results.BenchCell) bool { return c.Verdict == checker.Inconclusive })
@@ -122,7 +121,6 @@ func (a *app) benchError(b results.Bench) error {
 	return err
 }
 
-// gateError returns the error for the results of gates.
 func gateError(all []results.GateResult) error {
 	return map[checker.Result]error{checker.Fail: errGate, checker.Inconclusive: errInconclusive}[results.GatesVerdict(all)]
 }

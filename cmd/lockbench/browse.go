@@ -55,7 +55,6 @@ func (b *browser) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// index writes the list of records.
 func (b *browser) index(w http.ResponseWriter) {
 	all, err := storedIn(b.base)
 	if err != nil {

@@ -171,7 +171,6 @@ func why(v *checker.Verdict, h openedHistory, in checker.Input, scripts map[stri
 	return err
 }
 
-// operations reads a whole history.
 func operations(src checker.Source) (all []history.Operation, err error) {
 	for {
 		var op history.Operation
@@ -185,7 +184,6 @@ func operations(src checker.Source) (all []history.Operation, err error) {
 	}
 }
 
-// openedHistory is an open history file.
 type openedHistory struct {
 	path      string
 	file      string // the same if each operation is a line of it; else ""

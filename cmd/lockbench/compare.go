@@ -66,7 +66,6 @@ func (a *app) compare(base, now string, o bench.CompareOptions) error {
 	return errors.Join(show(a, c, report.Comparison), a.summarize(func(w io.Writer) error { return report.ComparisonMarkdown(w, c) }), compareError(c))
 }
 
-// compareError returns the error for a comparison's verdict.
 func compareError(c results.Comparison) error {
 	return map[results.CompareVerdict]error{results.CompareUnsafe: errViolated, results.CompareInconclusive: errInconclusive, results.CompareSlower: errGate}[c.Verdict]
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// diagnosis is the result of doctor.
 type diagnosis struct {
 	Schema       string               `json:"schema"`
 	Environment  results.Environment  `json:"environment"`

@@ -24,7 +24,6 @@ func (f *execFlags) register(s *pflag.FlagSet) {
 	s.StringVar(&f.fleet.Listen, "listen", "", "address of this machine that processes started elsewhere can reach (default 127.0.0.1)")
 }
 
-// given reports whether the lock is a command.
 func (f execFlags) given() bool { return f.fleet.Exec != "" }
 
 // check finds flags that contradict each other. named is the flag that --exec replaces, "lock", or "" if it replaces none.

@@ -42,7 +42,6 @@ var (
 // precedence orders the codes when several apply. A usage error comes alone: nothing was run.
 var precedence = []int{exitViolated, exitInternal, exitUsage, exitEnvironment, exitInconclusive, exitGate, exitInterrupted}
 
-// exitCode maps an error to its exit code.
 func exitCode(err error) int {
 	if err == nil {
 		return exitOK

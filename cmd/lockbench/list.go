@@ -93,7 +93,6 @@ func (a *app) listAll(all []listing) error {
 	return nil
 }
 
-// lockItem is one lock in JSON.
 type lockItem struct {
 	Name     string         `json:"name"`
 	Kind     string         `json:"kind"`
@@ -124,7 +123,6 @@ func source(s impls.Source) string {
 	return s.Article + ", " + s.Where
 }
 
-// plantedItem is one planted bug in JSON.
 type plantedItem struct {
 	Name   string `json:"name"`
 	Of     string `json:"of"`
@@ -137,7 +135,6 @@ func listedBug(v impls.Variant) (any, []string) {
 	return plantedItem{v.Name, p.Of, p.Bug, p.Report}, []string{v.Name, p.Of, p.Bug + " (" + p.Report + ")"}
 }
 
-// scenarioItem is a built-in scenario in JSON.
 type scenarioItem struct {
 	Name     string   `json:"name"`
 	About    string   `json:"about"`
@@ -153,7 +150,6 @@ func listedScenario(s scenarios.Scenario) (any, []string) {
 	return item, []string{s.Name, s.Workload, s.About}
 }
 
-// namedItem is a workload or a fault in JSON.
 type namedItem struct {
 	Name  string `json:"name"`
 	About string `json:"about"`

@@ -61,7 +61,6 @@ func clientMain() int {
 	return exitOK
 }
 
-// thisMachine returns the machine on which the program runs.
 func thisMachine() results.Machine {
 	build, _ := debug.ReadBuildInfo()
 	return results.Machine{Root: os.DirFS("/"), Build: build, Dir: "."}

@@ -29,7 +29,6 @@ func newMerge(a *app) *cobra.Command {
 	return c
 }
 
-// mergeFlags are the flags of merge, as they were given.
 type mergeFlags struct{ out, store, baseline string }
 
 func (a *app) merge(paths []string, f mergeFlags) error {

@@ -30,7 +30,6 @@ type metrics struct {
 	runs *series    // of the lock that runs; nil before the first
 }
 
-// series are the figures of one lock.
 type series struct {
 	lock     string
 	ended    tally
@@ -171,7 +170,6 @@ func (m *metrics) write(w io.Writer) error {
 	return err
 }
 
-// exposition builds a text of metric families.
 type exposition struct{ strings.Builder }
 
 func (x *exposition) family(name, kind, help string) {

@@ -20,13 +20,11 @@ func show[T any](a *app, v T, text func(io.Writer, T, report.Style) error) error
 	return text(a.out, v, a.style())
 }
 
-// writeJSON puts a result on stdout.
 func (a *app) writeJSON(v any) error { return a.write(json.MarshalIndent(v, "", " ")) }
 
 // writeLine puts a value on stdout as one line.
 func (a *app) writeLine(v any) error { return a.write(json.Marshal(v)) }
 
-// write puts encoded JSON on stdout.
 func (a *app) write(data []byte, err error) error {
 	if err != nil {
 		return fmt.Errorf("result: %w", err)

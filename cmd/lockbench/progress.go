@@ -23,7 +23,6 @@ type statusLine struct {
 
 const eraseLine = "\r\x1b[K"
 
-// show redraws the line.
 func (s *statusLine) show(text string) {
 	if !s.live {
 		return
@@ -42,7 +41,6 @@ func (s *statusLine) fit(text string) string {
 	return text
 }
 
-// clear erases the line.
 func (s *statusLine) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +62,6 @@ func (s *statusLine) print(text string) {
 	io.WriteString(s.w, eraseLine+line+"\n"+s.text)
 }
 
-// seconds formats a duration.
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1fs", d.Seconds()) }
 
 // facts joins the parts that are not empty.
@@ -93,7 +90,6 @@ func runProgress(e harness.Experiment, p harness.Progress) string {
 	return facts(append(parts, e.Variant.Name+" × "+e.Scenario.Name)...)
 }
 
-// elapsed formats the phase and the time spent in it.
 func elapsed(p harness.Progress) string {
 	text := p.Phase + " " + seconds(p.Elapsed)
 	if p.Total > 0 {
@@ -114,7 +110,6 @@ func pace(offered float64, p harness.Progress) string {
 	return achieved + "/s"
 }
 
-// granted formats how many acquires were granted, of how many.
 func granted(p harness.Progress) string {
 	if p.Rounds > 0 && p.Expected > 0 {
 		return fmt.Sprintf("%d/%d granted", p.Rounds, p.Expected)

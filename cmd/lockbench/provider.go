@@ -72,7 +72,6 @@ func automatic(ctx context.Context, all []servers.Provider) (servers.Provider, s
 	return nil, "", errors.Join(missing...)
 }
 
-// announce prints which servers are used.
 func (a *app) announce(p servers.Provider, why string) {
 	if why != "" {
 		a.say("server: %s (%s)", p.Name(), why)

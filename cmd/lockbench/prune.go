@@ -32,7 +32,6 @@ func newPrune(a *app) *cobra.Command {
 	return c
 }
 
-// pruned is the result of prune.
 type pruned struct {
 	Deleted []string `json:"deleted"`
 	Kept    int      `json:"kept"`
@@ -75,7 +74,6 @@ func (a *app) dropEmpty(base, dir string) error {
 	return errors.Join(err, dropDangling(filepath.Join(base, "latest")))
 }
 
-// dropDangling removes a dangling link.
 func dropDangling(link string) error {
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 || exists(link) {
 		return nil

@@ -115,7 +115,6 @@ func (r record) save() (err error) {
 	return err
 }
 
-// show puts a record on stdout.
 func (a *app) show(r record) error {
 	if a.json() {
 		return a.writeJSON(r.value)
@@ -194,7 +193,6 @@ func openStored[T any](path, name string, load func(string) (T, error)) (v T, fi
 	return v, file, err
 }
 
-// copyFile writes a file of JSON.
 func copyFile(w io.Writer, path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -49,7 +49,6 @@ func newReport(a *app) *cobra.Command {
 	return c
 }
 
-// report writes a record in another form.
 func (a *app) report(path string, f reportFlags) error {
 	form := f.form.value
 	if a.json() {

@@ -62,7 +62,6 @@ func bugNames() []string {
 	return namesOf(repro.Bugs(), func(b repro.Bug) string { return b.Name })
 }
 
-// bugItem is one bug in JSON.
 type bugItem struct {
 	Name     string   `json:"name"`
 	What     string   `json:"what"`
@@ -80,7 +79,6 @@ func (a *app) listBugs() error {
 	}))
 }
 
-// bugs returns the named bugs.
 func bugs(name string) ([]repro.Bug, error) {
 	if name == everyBug {
 		return repro.Bugs(), nil
@@ -131,7 +129,6 @@ func (a *app) repro(ctx context.Context, name string, f reproFlags, flags *pflag
 	return errors.Join(err, a.showRepro(all, name == everyBug), interrupts.end())
 }
 
-// reproduced returns nil if the bug was reproduced.
 func reproduced(r results.Repro) error {
 	if r.Reproduced {
 		return nil

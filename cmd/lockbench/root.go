@@ -105,7 +105,6 @@ func onceFull(err error) (left int, kept error) {
 	return max(full-1, 0), errors.Join(all...)
 }
 
-// separate splits joined errors.
 func separate(err error) []error {
 	join, ok := err.(interface{ Unwrap() []error })
 	if !ok || !isJoin(err) {
@@ -300,10 +299,8 @@ func (c *choice) Set(word string) error {
 	return nil
 }
 
-// json reports whether the result is to be JSON.
 func (a *app) json() bool { return a.format.value == "json" }
 
-// style returns the style of text on stdout.
 func (a *app) style() report.Style { return report.Style{Colour: a.outTerminal && a.colours()} }
 
 // colours follows https://no-color.org.

@@ -197,7 +197,6 @@ func (a *app) experiment(ctx context.Context, f *runFlags, flags *pflag.FlagSet)
 	return e, nil
 }
 
-// variants returns the locks of --locks.
 func (f *runFlags) variants() ([]impls.Variant, error) {
 	if len(f.locks) > 0 {
 		f.lock = f.locks[0]

@@ -5,7 +5,6 @@ import (
 	"github.com/lockbench/lockbench/sim"
 )
 
-// shardFlag is the value of --shard.
 type shardFlag struct{ given *results.Shard }
 
 // String returns the shard; "" for the whole.

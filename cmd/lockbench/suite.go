@@ -185,7 +185,6 @@ type suiteInputs struct {
 	base, other *results.Suite // of --baseline and --against
 }
 
-// inputs reads what the flags name.
 func (f *suiteFlags) inputs(ctx context.Context) (in suiteInputs, err error) {
 	if in.variants, err = f.variants(ctx); err != nil {
 		return in, err
@@ -218,7 +217,6 @@ func (f *suiteFlags) compare(suite *results.Suite, in suiteInputs) {
 	}
 }
 
-// endSuite saves a suite and shows it.
 func (a *app) endSuite(dir *suiteDir, suite results.Suite) error {
 	err := dir.settle(&suite)
 	r := suiteRecord(suite, dir.path)
@@ -252,7 +250,6 @@ func (a *app) storeSuite(path string, s results.Suite) error {
 // cellRunner makes one run of a suite and returns its result and directory.
 type cellRunner = func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (results.Result, string, error)
 
-// cell makes one run of a suite.
 func (a *app) cell(p servers.Provider, why string, f suiteFlags, dir *suiteDir, environment *results.Environment) cellRunner {
 	return func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (results.Result, string, error) {
 		e := harness.Experiment{Variant: v, Scenario: s.Resolve(f.seed, v.Topology), Provider: p, Chosen: why, Seed: f.seed, Base: dir.path, As: harness.ClientsAs(f.clientsAs.value),

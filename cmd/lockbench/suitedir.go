@@ -52,7 +52,6 @@ func canStore(path string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// keeps reports whether the run of a cell is kept.
 func (d *suiteDir) keeps(c results.Cell) bool {
 	return d.all || c.Verdict == checker.Fail || c.Verdict == checker.Inconclusive
 }

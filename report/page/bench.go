@@ -12,7 +12,6 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// benchView is the data of a bench's template.
 type benchView struct {
 	Bench    results.Bench
 	Verdict  checker.Result      // of safety and of the gates

@@ -99,7 +99,6 @@ func digestOf(text string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// functions are the functions of the templates.
 var functions = template.FuncMap{
 	"verdict": verdictClass, "headline": report.Headline, "span": func(ns int64) string { return report.Span(ns) },
 	"dur": func(d time.Duration) string { return report.Span(d) }, "count": report.Count,

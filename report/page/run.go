@@ -20,7 +20,6 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// runView is the data of a run's template.
 type runView struct {
 	Run                   results.Run
 	Verdict               checker.Result

@@ -14,7 +14,6 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// suiteView is the data of a suite's template.
 type suiteView struct {
 	Suite     results.Suite
 	Summary   string
@@ -89,7 +88,6 @@ func (v *suiteView) arrange(links []string) {
 	}
 }
 
-// look returns a cell's mark and style class.
 func look(c results.Cell) (mark, class string) {
 	switch c.Verdict {
 	case checker.Pass:
@@ -105,7 +103,6 @@ func look(c results.Cell) (mark, class string) {
 	return "?", "c-unclear"
 }
 
-// tell describes a cell.
 func tell(c results.Cell) string {
 	words := []string{fmt.Sprintf("%s × %s: ", c.Lock, c.Scenario)}
 	switch {
