@@ -2,6 +2,7 @@ package results
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
@@ -143,12 +144,10 @@ func (r *Result) SetLatency(set *latency.Set, why string) {
 }
 
 func anyInside(set *latency.Set) bool {
-	for _, op := range set.Ops() {
-		if _, ok := set.Get(latency.Tag{Op: op, Basis: latency.Service, Place: latency.Inside}); ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(set.Ops(), func(op string) bool {
+		_, ok := set.Get(latency.Tag{Op: op, Basis: latency.Service, Place: latency.Inside})
+		return ok
+	})
 }
 
 func split(set *latency.Set, op string, place latency.Place) Split {

@@ -3,6 +3,8 @@ package results
 import (
 	"fmt"
 	"strings"
+
+	"github.com/lockbench/lockbench/checker"
 )
 
 // Measured is a metric's value in one run, with the number of samples.
@@ -66,6 +68,26 @@ func (r Result) CheckGates(gates []Gate) (out []GateResult) {
 	for _, g := range gates {
 		m := values[g.Metric.Name]
 		out = append(out, g.Check(m.Value, noFigure(m, g.Metric, r.NoLatency)))
+	}
+	return out
+}
+
+// CheckGates checks every measured cell but the reference's against the limits.
+func (b Bench) CheckGates(gates []Gate) (out []GateResult) {
+	for _, c := range b.Cells {
+		if c.Reference || c.Verdict == checker.NotApplicable || c.Setting.Crash {
+			continue
+		}
+		for _, g := range gates {
+			f := c.Figures[g.Metric.Name]
+			why := "it was not measured"
+			if f.Need > 0 {
+				why = fmt.Sprintf("%d of %d samples needed", f.Samples, f.Need)
+			}
+			r := g.Check(f.Value, why)
+			r.Lock, r.Setting = c.Lock, c.Setting.String()
+			out = append(out, r)
+		}
 	}
 	return out
 }

@@ -88,7 +88,7 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	if err != nil {
 		return errors.Join(err, a.dropEmpty(f.out, dir), interrupts.end())
 	}
-	out.Gates = bench.CheckGates(out, limits)
+	out.Gates = out.CheckGates(limits)
 	against(&out, base, f.baseline, f.options)
 	return errors.Join(a.endBench(out, dir, f.store, f.details), a.benchError(out), lacks.errors(), interrupts.end())
 }
