@@ -41,13 +41,8 @@ func aggregate(taken []taken, names []string, reference string, settings []resul
 	return cells
 }
 
-func turnsOf(taken []taken, lock int, s results.BenchSetting) (out []taken) {
-	for _, t := range taken {
-		if t.Lock == lock && t.Setting == s {
-			out = append(out, t)
-		}
-	}
-	return out
+func turnsOf(all []taken, lock int, s results.BenchSetting) []taken {
+	return slices.DeleteFunc(slices.Clone(all), func(t taken) bool { return t.Lock != lock || t.Setting != s })
 }
 
 func newCell(lock string, s results.BenchSetting, turns []taken, repetitions int) results.BenchCell {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -171,8 +172,8 @@ func opportunity(name verdicts.Property) string { return cmp.Or(opportunities[na
 
 // Causes formats causes, the most frequent first.
 func Causes(all map[verdicts.Cause]int) string {
-	words := make([]string, 0, len(all))
-	for _, c := range byCount(all) {
+	var words []string
+	for _, c := range slices.SortedFunc(maps.Keys(all), func(a, b verdicts.Cause) int { return cmp.Or(all[b]-all[a], cmp.Compare(a, b)) }) {
 		words = append(words, fmt.Sprintf("%s %s", c, count(all[c])))
 	}
 	return strings.Join(words, ", ")

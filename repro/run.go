@@ -113,7 +113,10 @@ func runs(ctx context.Context, b Bug, cfg Config, r *results.Repro) error {
 		if err != nil {
 			return err
 		}
-		note(r, out, seen)
+		r.Observed = slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.Observed, seen))))
+		if out.Dir != "" {
+			r.Runs = append(r.Runs, out.Dir)
+		}
 		if len(b.shown(seen)) > 0 {
 			r.Reproduced, r.Story = true, story(b, out)
 			return control(ctx, b, cfg, cfg.Seed+uint64(i), r)
@@ -132,28 +135,16 @@ func control(ctx context.Context, b Bug, cfg Config, seed uint64, r *results.Rep
 	if err != nil {
 		return err
 	}
+	scenario, found := scenarios.Find(b.Scenario)
 	switch broke := b.shown(seen); {
 	case len(broke) > 0:
 		r.Reproduced, r.Why = false, fmt.Sprintf("the control %s broke too: %v", b.Control, broke)
-	case len(out.Windows) == 0 && plansFaults(b):
+	case len(out.Windows) == 0 && (!found || len(scenario.Faults) > 0):
 		r.Reproduced, r.Why = false, fmt.Sprintf("no fault was injected into the run of the control %s", b.Control)
 	default:
 		r.Spared = b.Control
 	}
 	return nil
-}
-
-func plansFaults(b Bug) bool {
-	s, ok := scenarios.Find(b.Scenario)
-	return !ok || len(s.Faults) > 0
-}
-
-// note records the violations of a run, and its directory.
-func note(r *results.Repro, out *harness.Outcome, seen []string) {
-	r.Observed = slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.Observed, seen))))
-	if out.Dir != "" {
-		r.Runs = append(r.Runs, out.Dir)
-	}
 }
 
 // one runs a lock once in the bug's scenario and returns its violations.

@@ -21,7 +21,7 @@ func CountErrors(ops []history.Operation) []ErrorCount {
 	for i := range ops {
 		op := &ops[i]
 		if op.Outcome == history.Fail || op.Outcome == history.Unknown {
-			counts[ErrorCount{Op: op.Op.String(), Error: withoutAddresses(op.Err)}]++
+			counts[ErrorCount{Op: op.Op.String(), Error: address.ReplaceAllString(op.Err, "ADDR")}]++
 		}
 	}
 	var out []ErrorCount
@@ -54,5 +54,3 @@ func sortErrors(all []ErrorCount) []ErrorCount {
 }
 
 var address = regexp.MustCompile(`\b(?:\d{1,3}\.){3}\d{1,3}:\d+\b|\[[0-9a-f:]+\]:\d+`)
-
-func withoutAddresses(text string) string { return address.ReplaceAllString(text, "ADDR") }

@@ -135,8 +135,9 @@ func ErrorCell(lock, scenario string, want verdicts.Expectation, err error) Cell
 // releases or fences failed: otherwise both are the same break.
 func Observed(r Result) []verdicts.Break {
 	var out []verdicts.Break
+	noOrder := slices.ContainsFunc(r.Properties, func(p checker.Property) bool { return p.Verdict == checker.Fail && ofOrder(p.Name) })
 	for _, p := range r.Properties {
-		if p.Verdict != checker.Fail || p.Name == verdicts.Linearizability && explainsNoOrder(r) {
+		if p.Verdict != checker.Fail || p.Name == verdicts.Linearizability && noOrder {
 			continue
 		}
 		for _, cause := range sortedCauses(p.Causes) {
@@ -144,11 +145,6 @@ func Observed(r Result) []verdicts.Break {
 		}
 	}
 	return out
-}
-
-// explainsNoOrder reports whether a property failed that explains the lack of a linearization: of grants, releases, refusals or fences.
-func explainsNoOrder(r Result) bool {
-	return slices.ContainsFunc(r.Properties, func(p checker.Property) bool { return p.Verdict == checker.Fail && ofOrder(p.Name) })
 }
 
 // ofOrder reports whether a property is one of grants, releases, refusals or fences, which a linearization includes.

@@ -1,6 +1,9 @@
 package workloads
 
-import "context"
+import (
+	"cmp"
+	"context"
+)
 
 const (
 	balanceKey        = "balance"
@@ -18,19 +21,12 @@ var transfer = workload{
 	},
 	guarded: func(Config) map[string]int64 { return map[string]int64{balanceKey: defaultBalance} },
 	round: func(ctx context.Context, c *Client, n int) error {
-		payment, remittance := c.config.amounts()
-		delta := remittance
+		amounts := cmp.Or(c.config.Amounts, [2]int64{defaultPayment, defaultRemittance})
+		delta := amounts[1]
 		if c.Index == 0 {
-			delta = -payment
+			delta = -amounts[0]
 		}
 		return c.guardedRound(ctx, guarded{key: balanceKey, think: c.think(),
 			update: func(read int64) (int64, bool) { return read + delta, true }})
 	},
-}
-
-func (cfg Config) amounts() (payment, remittance int64) {
-	if cfg.Amounts == [2]int64{} {
-		return defaultPayment, defaultRemittance
-	}
-	return cfg.Amounts[0], cfg.Amounts[1]
 }

@@ -9,8 +9,6 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/spf13/cobra"
-
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls"
@@ -155,7 +153,3 @@ const exitCodesHelp = `lockbench exits with
 
 When several apply, the first of 1, 70, 5, 3, 2, 130, 0 is taken. An error of usage
 is found before anything runs and stands alone.`
-
-func newExitCodesTopic() *cobra.Command {
-	return &cobra.Command{Use: "exit-codes", Short: "What each exit code means", Long: exitCodesHelp}
-}

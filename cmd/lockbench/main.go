@@ -27,7 +27,7 @@ func main() { os.Exit(realMain()) }
 
 // realMain lets deferred calls run before the process exits.
 func realMain() int {
-	quietRedis()
+	redis.SetLogger(silence{}) // global state of that library
 	if os.Getenv(harness.ClientVariable) != "" {
 		return clientMain()
 	}
@@ -71,6 +71,3 @@ type silence struct{}
 
 // Printf drops the message.
 func (silence) Printf(context.Context, string, ...any) {}
-
-// quietRedis silences the Redis client. It sets global state of that library, so only main calls it.
-func quietRedis() { redis.SetLogger(silence{}) }

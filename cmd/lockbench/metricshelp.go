@@ -4,17 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/lockbench/lockbench/results"
 )
 
-// newMetricsTopic lists the names that gates take.
-func newMetricsTopic() *cobra.Command {
-	return &cobra.Command{Use: "metrics", Short: "What --max, --min, --find-rate and slo can limit", Long: metricsHelp()}
-}
-
-// metricsHelp lists each metric with its unit, and each distribution once.
+// metricsHelp lists the metrics that gates take, with their units, and each distribution once.
 func metricsHelp() string {
 	var b strings.Builder
 	b.WriteString("A limit is METRIC=LIMIT with --max and --min, and METRIC<=LIMIT or METRIC>=LIMIT in a\n" +

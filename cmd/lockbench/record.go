@@ -104,7 +104,12 @@ func (r record) write(w io.Writer, form, base string, s report.Style) error {
 	case form == "text":
 		return r.text(w, s)
 	case form == "json":
-		return copyFile(w, r.file)
+		data, err := os.ReadFile(r.file)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(plain.JSON(data))
+		return err
 	}
 	return r.forms[form](w)
 }
@@ -195,15 +200,6 @@ func openStored[T any](path, name string, load func(string) (T, error)) (v T, fi
 	return v, file, err
 }
 
-func copyFile(w io.Writer, path string) error {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(plain.JSON(data))
-	return err
-}
-
 // saveViews writes the reports into the run directory. A run that failed before it was judged has none.
 func saveViews(out *harness.Outcome) error {
 	if out.Dir == "" || out.Verdict == nil {
@@ -238,11 +234,5 @@ func (a *app) savePictures(out *harness.Outcome) {
 	}
 	if err != nil {
 		a.say("pictures of the violations: %v", err)
-	}
-}
-
-func (a *app) keptNote(dir string) {
-	if dir != "" {
-		a.say("what was recorded is kept in %s", dir)
 	}
 }

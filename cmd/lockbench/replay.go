@@ -96,7 +96,7 @@ func (a *app) replayRun(ctx context.Context, d *results.Dir, f replayFlags) erro
 	if out == nil || out.Result.Schema == "" {
 		return err
 	}
-	return errors.Join(err, a.showRun(out))
+	return errors.Join(err, a.show(runRecord(out.Dir, out.Run, &out.Result)), runError(out))
 }
 
 // storedLock returns the lock of a stored run. A command must be given again: none is read from a file and started.
@@ -109,10 +109,6 @@ func (a *app) storedLock(ctx context.Context, name string, f *execFlags) (impls.
 		err = fmt.Errorf("%w; one that was a command is given again by --exec", err)
 	}
 	return v, err
-}
-
-func (a *app) showRun(out *harness.Outcome) error {
-	return errors.Join(a.show(runRecord(out.Dir, out.Run, &out.Result)), runError(out))
 }
 
 // onServers makes one run on the servers that word names.

@@ -147,7 +147,8 @@ func newRoot(a *app) *cobra.Command {
 		c.RunE = a.begin(c.RunE)
 		root.AddCommand(c)
 	}
-	root.AddCommand(newExitCodesTopic(), newMetricsTopic())
+	root.AddCommand(&cobra.Command{Use: "exit-codes", Short: "What each exit code means", Long: exitCodesHelp},
+		&cobra.Command{Use: "metrics", Short: "What --max, --min, --find-rate and slo can limit", Long: metricsHelp()})
 	strictCompletion(root)
 	narrow := strings.NewReplacer("Flags.FlagUsages", "Flags.FlagUsagesWrapped "+strconv.Itoa(columns), "for more information about a command", "for more about a command")
 	root.SetUsageTemplate(narrow.Replace(root.UsageTemplate()))

@@ -142,8 +142,10 @@ func (a *app) run(ctx context.Context, f runFlags, flags *pflag.FlagSet) (err er
 		}
 	}
 	switch {
+	case a.json() && len(all) > 0 && f.reps*len(variants) == 1:
+		err = errors.Join(err, a.writeJSON(all[0]))
 	case a.json() && len(all) > 0:
-		err = errors.Join(err, a.writeRuns(all, f.reps*len(variants)))
+		err = errors.Join(err, a.writeJSON(all))
 	case len(all) > 1:
 		err = errors.Join(err, report.Runs(a.out, together(all), a.style()), report.Failovers(a.out, failoversOf(all)))
 	}
@@ -155,14 +157,6 @@ func failoversOf(all []results.Result) (sum *results.Failovers) {
 		sum = results.SumFailovers(sum, r.Failovers)
 	}
 	return sum
-}
-
-// writeRuns writes the result of one run as an object, and of several as an array.
-func (a *app) writeRuns(all []results.Result, asked int) error {
-	if asked == 1 {
-		return a.writeJSON(all[0])
-	}
-	return a.writeJSON(all)
 }
 
 // experiment turns flags into an experiment. It starts nothing.
@@ -232,8 +226,8 @@ func (a *app) once(ctx context.Context, e harness.Experiment, seed uint64, flags
 	if out == nil {
 		return nil, err
 	}
-	if err != nil {
-		a.keptNote(out.Dir)
+	if err != nil && out.Dir != "" {
+		a.say("what was recorded is kept in %s", out.Dir)
 	}
 	if out.Result.Schema == "" {
 		return nil, err
