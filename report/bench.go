@@ -29,7 +29,7 @@ func Bench(w io.Writer, b results.Bench, kept Kept, details bool, s Style) error
 		case cells[0].Setting.Crash:
 			lines = append(lines, crashTable(cells, s)...)
 		case cells[0].Setting.Rate > 0:
-			lines = append(lines, openTable(cells, b.Plan.Reference, s)...)
+			lines = append(lines, openTable(cells, s)...)
 		default:
 			lines = append(lines, costTable(cells, b.Plan.Reference, s)...)
 			lines = append(lines, handOverTable(cells, s)...)
@@ -192,7 +192,7 @@ func longest(f results.Figure) string {
 }
 
 // openTable shows the offered and the achieved rate.
-func openTable(cells []results.BenchCell, reference string, s Style) []string {
+func openTable(cells []results.BenchCell, s Style) []string {
 	lines := titled(cells, fmt.Sprintf("%9s%8s%8s%8s%8s%9s%7s", "achieved", "share", "late", "p50", "p99", "p99 call", "cpu"), s)
 	for _, c := range cells {
 		f := c.Figures

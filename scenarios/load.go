@@ -98,11 +98,11 @@ func (s Scenario) with(set string) (Scenario, error) {
 	if _, err := assign(tree, strings.Split(path, "."), leaf); err != nil {
 		return s, setError(set, path, 1, err.Error())
 	}
-	return s.reload(set, path, tree)
+	return s.reload(set, tree)
 }
 
 // reload parses the changed tree; errors have the position of the override.
-func (s Scenario) reload(set, path string, tree any) (Scenario, error) {
+func (s Scenario) reload(set string, tree any) (Scenario, error) {
 	data, err := yaml.Marshal(tree)
 	if err != nil {
 		return s, err

@@ -61,7 +61,7 @@ func Connect(a Access, s Setup) (*Client, func() error) {
 	c := &Client{
 		Name: name, Index: s.Index, clients: s.Clients, config: s.Config, leased: !s.Variant.Traits.NoLease, fenced: s.Variant.Traits.Fenced,
 		store: redisStore{Client: storage, Prefix: StorePrefix(s.Prefix), Loose: s.Variant.Planted != nil && s.Variant.Planted.LooseStore},
-		clock: a.Clock, timeline: a.Timeline, record: a.Record, at: a.At,
+		clock: a.Clock, timeline: a.Timeline, record: a.Record, at: a.At, handles: map[string]*handle{},
 		rand: rand.New(rand.NewChaCha8(a.Seed)),
 	}
 	shared := &impls.Shared{}

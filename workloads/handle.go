@@ -37,9 +37,6 @@ func (c *Client) handle(key string) (*handle, error) {
 		return nil, fmt.Errorf("open lock %s: %w", key, err)
 	}
 	h.lock = lock
-	if c.handles == nil {
-		c.handles = map[string]*handle{}
-	}
 	c.handles[key] = h
 	return h, nil
 }

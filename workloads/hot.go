@@ -10,17 +10,17 @@ var (
 	hot = workload{
 		name:  "hot",
 		about: "acquire and release, with nothing stored: the lock's own cost",
-		round: func(ctx context.Context, c *Client, n int) error { return c.bareRound(ctx, n, nil) },
+		round: func(ctx context.Context, c *Client, _ int) error { return c.bareRound(ctx, nil) },
 	}
 	handoff = workload{
 		name:  "handoff",
 		about: "as hot, but a client that released acquires again only after another was granted: the time of a hand-over",
-		round: func(ctx context.Context, c *Client, n int) error { return c.bareRound(ctx, n, c.Relay) },
+		round: func(ctx context.Context, c *Client, _ int) error { return c.bareRound(ctx, c.Relay) },
 	}
 )
 
 // bareRound holds the lock for the think time, without using the store.
-func (c *Client) bareRound(ctx context.Context, n int, relay *Relay) error {
+func (c *Client) bareRound(ctx context.Context, relay *Relay) error {
 	h, err := c.handle(c.anyKey())
 	if err != nil {
 		return err
@@ -30,7 +30,7 @@ func (c *Client) bareRound(ctx context.Context, n int, relay *Relay) error {
 		return err
 	}
 	relay.granted()
-	if err := h.hold(ctx, n); err != nil {
+	if err := h.hold(ctx); err != nil {
 		return err
 	}
 	if err := h.release(ctx); err != nil {
@@ -49,7 +49,7 @@ func (c *Client) anyKey() string {
 }
 
 // hold spends the think time inside the critical section.
-func (h *handle) hold(ctx context.Context, n int) error {
+func (h *handle) hold(ctx context.Context) error {
 	return h.using(history.Exclusive, func() error {
 		c := h.client
 		if err := c.at(ctx, history.Entered, h.key); err != nil {

@@ -71,7 +71,7 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	c.Environment = results.CaptureEnvironment(ctx, thisMachine())
 	c.Random, c.Now, c.Rerun, c.Runner = a.random, a.now, rerun(flags, "bench", c.Provider, c.Seed), a.runner
 	c.Progress = a.benchProgress()
-	var lacks lacking
+	lacks := lacking{of: map[string]error{}}
 	c.Failed = lacks.note
 	dir, err := a.createBench(f.out, f.store)
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -116,12 +117,7 @@ func listedLock(v impls.Variant) (any, []string) {
 	return item, []string{v.Name, string(v.Kind), string(v.Topology), v.Summary}
 }
 
-func source(s impls.Source) string {
-	if s.Where == "" {
-		return s.Article
-	}
-	return s.Article + ", " + s.Where
-}
+func source(s impls.Source) string { return strings.TrimSuffix(s.Article+", "+s.Where, ", ") }
 
 type plantedItem struct {
 	Name   string `json:"name"`

@@ -162,7 +162,7 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 	if err != nil {
 		return err
 	}
-	var lacks lacking
+	lacks := lacking{of: map[string]error{}}
 	ctx, interrupts := a.listen(ctx)
 	suite, err := a.suiteRunner(ctx, harness.SuiteConfig{
 		Variants: in.variants, Scenarios: in.plan, Server: p.Name(), Seed: f.seed, Side: f.sideBySide(p), Rerun: rerun(flags, "suite", p, f.seed),

@@ -25,10 +25,6 @@ type parser struct {
 	size  int // bytes read of the current operation
 }
 
-func newParser(r io.Reader, file string) *parser {
-	return &parser{in: bufio.NewReaderSize(r, 64<<10), file: file, pos: position{1, 1}}
-}
-
 func (p *parser) fail(at position, format string, args ...any) error {
 	return &history.SyntaxError{File: p.file, Line: at.line, Col: at.col, Msg: fmt.Sprintf(format, args...)}
 }

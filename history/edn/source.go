@@ -1,6 +1,7 @@
 package edn
 
 import (
+	"bufio"
 	"cmp"
 	"errors"
 	"io"
@@ -42,7 +43,8 @@ func Open(path string) (history.Header, *Source, error) {
 }
 
 func newSource(r io.Reader, file string) *Source {
-	return &Source{parse: newParser(r, file), pending: map[string]event{}}
+	parse := &parser{in: bufio.NewReaderSize(r, 64<<10), file: file, pos: position{1, 1}}
+	return &Source{parse: parse, pending: map[string]event{}}
 }
 
 // Close closes the file if Open opened it.
