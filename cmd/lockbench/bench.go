@@ -73,7 +73,7 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	c.Progress = a.benchProgress()
 	lacks := lacking{of: map[string]error{}}
 	c.Failed = lacks.note
-	dir, err := a.createBench(f.out, f.store)
+	dir, err := a.createFor(f.store, f.out, "bench")
 	if err != nil {
 		return err
 	}
@@ -123,18 +123,6 @@ func (a *app) benchError(b results.Bench) error {
 
 func gateError(all []results.GateResult) error {
 	return map[checker.Result]error{checker.Fail: errGate, checker.Inconclusive: errInconclusive}[results.GatesVerdict(all)]
-}
-
-// createBench makes the directory of a bench, before anything is measured that could not be saved.
-func (a *app) createBench(base, store string) (string, error) {
-	if err := canStore(store); err != nil {
-		return "", err
-	}
-	id, err := results.NewID(a.random)
-	if err != nil {
-		return "", err
-	}
-	return results.CreateOf(base, "bench", a.now(), id)
 }
 
 // endBench saves a bench and its reports in its directory, and shows it.

@@ -72,11 +72,11 @@ func (a *app) mergeSuites(paths []string, f mergeFlags) error {
 		whole.Baseline = f.baseline
 		whole.Against(*base, whole.Missing == 0)
 	}
-	dir, err := a.createSuite(f.out, f.store, true)
+	path, err := a.createFor(f.store, f.out, "suite")
 	if err != nil {
 		return err
 	}
-	return errors.Join(a.endSuite(dir, whole), a.storeSuite(f.store, whole), verdictError(whole.Verdict))
+	return errors.Join(a.endSuite(&suiteDir{path: path, all: true}, whole), a.storeSuite(f.store, whole), verdictError(whole.Verdict))
 }
 
 func (a *app) mergeBenches(paths []string, f mergeFlags) error {
@@ -89,7 +89,7 @@ func (a *app) mergeBenches(paths []string, f mergeFlags) error {
 		return err
 	}
 	against(&whole, base, f.baseline, bench.CompareOptions{})
-	dir, err := a.createBench(f.out, f.store)
+	dir, err := a.createFor(f.store, f.out, "bench")
 	if err != nil {
 		return err
 	}

@@ -122,18 +122,13 @@ func (a *app) repro(ctx context.Context, name string, f reproFlags, flags *pflag
 				r.Command = results.CommandLine(a.argv)
 			}
 			all = append(all, r)
-			err = errors.Join(err, reproduced(r))
+			if !r.Reproduced {
+				err = errors.Join(err, errViolated)
+			}
 		}
 	}
 	a.line.clear()
 	return errors.Join(err, a.showRepro(all, name == everyBug), interrupts.end())
-}
-
-func reproduced(r results.Repro) error {
-	if r.Reproduced {
-		return nil
-	}
-	return errViolated
 }
 
 func (a *app) reproConfig(ctx context.Context, f reproFlags) (repro.Config, error) {

@@ -158,10 +158,11 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 		defer debug.SetGCPercent(debug.SetGCPercent(collectLate))
 	}
 	environment := results.CaptureEnvironment(ctx, thisMachine())
-	dir, err := a.createSuite(f.out, f.store, f.keepAll)
+	path, err := a.createFor(f.store, f.out, "suite")
 	if err != nil {
 		return err
 	}
+	dir := &suiteDir{path: path, all: f.keepAll}
 	lacks := lacking{of: map[string]error{}}
 	ctx, interrupts := a.listen(ctx)
 	suite, err := a.suiteRunner(ctx, harness.SuiteConfig{

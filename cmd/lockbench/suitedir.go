@@ -16,24 +16,23 @@ import (
 
 // suiteDir is the directory of a suite in progress. It keeps the runs that do not end as expected; with --keep-all, all.
 type suiteDir struct {
-	path string // "" until the first cell needs it
-	all  bool   // --keep-all
+	path string
+	all  bool // --keep-all
 
 	mu   sync.Mutex // cells run side by side; protects errs
 	errs []error
 }
 
-// createSuite makes the directory, before anything runs that could not be saved.
-func (a *app) createSuite(base, store string, all bool) (*suiteDir, error) {
+// createFor makes the directory of a suite or a bench, before anything runs that could not be saved there or in the file of --store.
+func (a *app) createFor(store, base, kind string) (string, error) {
 	if err := canStore(store); err != nil {
-		return nil, err
+		return "", err
 	}
 	id, err := results.NewID(a.random)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	path, err := results.CreateOf(base, "suite", a.now(), id)
-	return &suiteDir{path: path, all: all}, err
+	return results.CreateOf(base, kind, a.now(), id)
 }
 
 // canStore returns an error if a file of --store cannot be written; "" is none.

@@ -28,7 +28,7 @@ func (a *app) sweep(ctx context.Context, f runFlags, flags *pflag.FlagSet) error
 	if err != nil {
 		return err
 	}
-	plan, err := sizes(e.Scenario, sweep)
+	plan, err := loadEach(sweep.Points, func(size faults.Span) (scenarios.Scenario, error) { return e.Scenario.At(sweep, size) })
 	if err != nil {
 		return err
 	}
@@ -64,18 +64,6 @@ func sweepError(x results.Sweep) error {
 		return nil
 	}
 	return verdictError(x.Verdict)
-}
-
-// sizes returns the scenarios of a sweep, all validated.
-func sizes(s scenarios.Scenario, sweep scenarios.Sweep) ([]scenarios.Scenario, error) {
-	out := make([]scenarios.Scenario, len(sweep.Points))
-	for i, size := range sweep.Points {
-		var err error
-		if out[i], err = s.At(sweep, size); err != nil {
-			return nil, asInput(err)
-		}
-	}
-	return out, nil
 }
 
 // sweepPoint makes the runs of one size. Runs before a failed one count.
