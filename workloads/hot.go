@@ -21,23 +21,14 @@ var (
 
 // bareRound holds the lock for the think time, without using the store.
 func (c *Client) bareRound(ctx context.Context, relay *Relay) error {
-	h, err := c.handle(c.anyKey())
-	if err != nil {
-		return err
+	ok, err := c.holding(ctx, c.anyKey(), history.Exclusive, func(h *handle) error {
+		relay.granted()
+		return h.hold(ctx)
+	})
+	if ok && err == nil {
+		relay.wait(ctx, c.Stop)
 	}
-	ok, err := h.acquire(ctx, history.Exclusive)
-	if err != nil || !ok {
-		return err
-	}
-	relay.granted()
-	if err := h.hold(ctx); err != nil {
-		return err
-	}
-	if err := h.release(ctx); err != nil {
-		return err
-	}
-	relay.wait(ctx, c.Stop)
-	return nil
+	return err
 }
 
 // anyKey returns one of the run's keys, uniformly.

@@ -15,29 +15,12 @@ var nested = workload{
 }
 
 func (c *Client) nestedRound(ctx context.Context) error {
-	h, err := c.handle(counterKey)
-	if err != nil {
-		return err
-	}
-	ok, err := h.acquire(ctx, history.Exclusive)
-	if err != nil || !ok {
-		return err
-	}
 	counted := guarded{key: counterKey, think: c.think() / 2, update: increment}
-	again, err := h.acquire(ctx, history.Exclusive)
-	if err != nil {
-		return err
-	}
-	if again {
-		if err := h.section(ctx, counted); err != nil {
+	_, err := c.holding(ctx, counterKey, history.Exclusive, func(h *handle) error {
+		if err := c.guardedRound(ctx, counted); err != nil {
 			return err
 		}
-		if err := h.release(ctx); err != nil {
-			return err
-		}
-	}
-	if err := h.section(ctx, counted); err != nil {
-		return err
-	}
-	return h.release(ctx)
+		return h.section(ctx, counted)
+	})
+	return err
 }
