@@ -37,7 +37,7 @@ type runView struct {
 	Operations            checker.Operations
 	Unknown               bool
 	NoLatency, Load       string
-	Latency               []latencyRow
+	Latency               [][]string // operation, place, count, percentiles
 	Charts, Spectra       []figure
 	Wait                  []waitRow
 	Fairness, PerHold     string
@@ -50,10 +50,6 @@ type runView struct {
 }
 
 type (
-	latencyRow struct {
-		Op, Place string
-		Values    []string
-	}
 	waitRow struct {
 		Name, Share, Sum string
 		Width            int
@@ -182,7 +178,7 @@ var shownOps = []string{latency.Acquire, latency.HandOver, latency.Release, late
 func (v *runView) latencies(r results.Result) {
 	for _, op := range shownOps {
 		for _, p := range report.Places(r.Latency[op]) {
-			v.Latency = append(v.Latency, latencyRow{op, p.Name, append([]string{report.Count(p.Response.Count)}, report.Percentiles(p.Split)...)})
+			v.Latency = append(v.Latency, append([]string{op, p.Name, report.Count(p.Response.Count)}, report.Percentiles(p.Split)...))
 		}
 	}
 }
