@@ -1,9 +1,8 @@
 package bench
 
 import (
-	"cmp"
-	"maps"
 	"slices"
+	"strings"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/results"
@@ -30,31 +29,20 @@ func aggregate(taken []taken, names []string, reference string, settings []resul
 				continue
 			}
 			c := newCell(name, s, turnsOf(taken, lock, s), repetitions)
-			c.Reference = name == reference
+			if c.Reference = name == reference; c.Reference {
+				row = slices.Insert(row, 0, c)
+				continue
+			}
 			row = append(row, c)
 		}
-		slices.SortStableFunc(row, func(a, b results.BenchCell) int { return cmp.Compare(rank(a), rank(b)) })
 		addRatios(row)
 		cells = append(cells, row...)
 	}
 	return cells
 }
 
-// rank sorts the reference first.
-func rank(c results.BenchCell) int {
-	if c.Reference {
-		return 0
-	}
-	return 1
-}
-
-func turnsOf(taken []taken, lock int, s results.BenchSetting) (out []taken) {
-	for _, t := range taken {
-		if t.Lock == lock && t.Setting == s {
-			out = append(out, t)
-		}
-	}
-	return out
+func turnsOf(all []taken, lock int, s results.BenchSetting) []taken {
+	return slices.DeleteFunc(slices.Clone(all), func(t taken) bool { return t.Lock != lock || t.Setting != s })
 }
 
 func newCell(lock string, s results.BenchSetting, turns []taken, repetitions int) results.BenchCell {
@@ -74,20 +62,14 @@ func newCell(lock string, s results.BenchSetting, turns []taken, repetitions int
 	if len(verdicts) > 0 {
 		c.Verdict = results.WorstSafety(verdicts)
 	}
-	for name := range metricsOf(turns) {
-		c.Figures[name] = newFigure(name, turns, repetitions)
-	}
-	return c
-}
-
-func metricsOf(turns []taken) map[string]bool {
-	out := map[string]bool{}
 	for _, t := range turns {
 		for name := range t.Figures {
-			out[name] = true
+			if _, done := c.Figures[name]; !done {
+				c.Figures[name] = newFigure(name, turns, repetitions)
+			}
 		}
 	}
-	return out
+	return c
 }
 
 // newFigure returns the median of one metric over the repetitions. If no repetition has enough samples for a percentile but all together have, it
@@ -95,8 +77,7 @@ func metricsOf(turns []taken) map[string]bool {
 func newFigure(name string, turns []taken, repetitions int) results.Figure {
 	m, _ := results.FindMetric(name)
 	f := results.Figure{Unit: m.Unit, Values: make([]*float64, repetitions)}
-	var values []float64
-	var pool []float64
+	var values, pool []float64
 	for _, t := range turns {
 		s := t.Figures[name]
 		f.Samples += s.Count
@@ -112,32 +93,17 @@ func newFigure(name string, turns []taken, repetitions int) results.Figure {
 		return f
 	}
 	f.Values, f.Highest = nil, 0
-	q, need, isQuantile := quantileOf(name)
+	q, need, isQuantile := results.Quantile(name[strings.LastIndex(name, ".p")+1:])
 	if isQuantile && int64(len(pool)) >= need && len(values) == 0 {
 		slices.Sort(pool)
 		v := quantile(pool, q)
 		f.Value, f.Pooled = &v, true
 		return f
 	}
-	f.Need = samplesNeeded(turns, name, max(need, 1))
-	return f
-}
-
-// samplesNeeded returns how many samples the turns need together so that each has its share; a turn's surplus does not help another.
-func samplesNeeded(turns []taken, name string, each int64) (sum int64) {
 	for _, t := range turns {
-		sum += max(each, t.Figures[name].Count)
+		f.Need += max(need, 1, t.Figures[name].Count) // a turn's surplus does not help another
 	}
-	return sum
-}
-
-func quantileOf(metric string) (q float64, need int64, ok bool) {
-	for _, p := range results.Quantiles() {
-		if len(metric) > len(p) && metric[len(metric)-len(p)-1:] == "."+p {
-			return results.Quantile(p)
-		}
-	}
-	return 0, 0, false
+	return f
 }
 
 func addBreaks(c *results.BenchCell, v *checker.Verdict) {
@@ -155,8 +121,8 @@ func addBreaks(c *results.BenchCell, v *checker.Verdict) {
 		}
 		b := &c.Breaks[i]
 		b.Violations += p.Violations
-		for _, cause := range slices.Sorted(maps.Keys(p.Causes)) {
-			b.Causes[cause] += p.Causes[cause]
+		for cause, n := range p.Causes {
+			b.Causes[cause] += n
 		}
 		if p.First != nil && len(b.Story) == 0 {
 			b.Story = p.First.Story

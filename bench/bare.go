@@ -29,9 +29,6 @@ type turnstile struct {
 	keys map[string]chan struct{}
 }
 
-// newTurnstile returns a turnstile for the clients of one turn.
-func newTurnstile() *turnstile { return &turnstile{keys: map[string]chan struct{}{}} }
-
 // of returns the queue of a key: a channel with room for one, to which blocked senders send in order of arrival.
 func (t *turnstile) of(key string) chan struct{} {
 	t.mu.Lock()
@@ -45,8 +42,9 @@ func (t *turnstile) of(key string) chan struct{} {
 }
 
 // bareVariant returns the reference: the commands of a token lock, SET NX PX and a compare-and-delete script, sent by a plain go-redis client
-// without a lock library. Its waiting costs nothing, so any additional time is the lock's own cost.
-func bareVariant(t *turnstile) impls.Variant {
+// without a lock library. Its waiting costs nothing, so any additional time is the lock's own cost. The variant is for the clients of one turn.
+func bareVariant() impls.Variant {
+	t := &turnstile{keys: map[string]chan struct{}{}}
 	return impls.Variant{
 		Name: bareName, Summary: "The commands of a token lock on a plain client; waiting is free.", Kind: history.Mutex, Topology: impls.Standalone,
 		Traits: impls.Traits{UniqueToken: true},

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/results"
@@ -33,7 +32,7 @@ func CompareBenches(base, now results.Bench, o CompareOptions) results.Compariso
 	before, after := benchSide(base, relative), benchSide(now, relative)
 	c := compareSides(before, after, o)
 	c.Kind = "benches"
-	c.Environment = environmentDiff(machine{base.Environment, base.Server, version(base)}, machine{now.Environment, now.Server, version(now)})
+	c.Environment = environmentDiff(machine{base.Environment, base.Server, version(base.Nodes)}, machine{now.Environment, now.Server, version(now.Nodes)})
 	if was, is := planText(base.Plan), planText(now.Plan); was != is {
 		c.Environment = append(c.Environment, results.EnvDifference{Field: "plan", Base: was, New: is})
 	}
@@ -69,7 +68,7 @@ func CompareRuns(base, now []Ran, o CompareOptions) results.Comparison {
 	c.Kind = "runs"
 	if len(base) > 0 && len(now) > 0 {
 		a, z := base[0].Run, now[0].Run
-		c.Environment = environmentDiff(machine{a.Environment, a.Server, nodeVersion(a)}, machine{z.Environment, z.Server, nodeVersion(z)})
+		c.Environment = environmentDiff(machine{a.Environment, a.Server, version(a.Nodes)}, machine{z.Environment, z.Server, version(z.Nodes)})
 	}
 	settle(&c, o)
 	return c
@@ -90,8 +89,10 @@ func CompareSuites(base, now results.Suite, o CompareOptions) results.Comparison
 func compareSides(base, now side, o CompareOptions) results.Comparison {
 	c := results.Comparison{Schema: results.CompareSchema, Threshold: cmp.Or(o.Threshold, DefaultThreshold), Changes: []results.Change{}, Rows: []results.ComparisonRow{}}
 	for _, at := range now.places {
-		if was, known := base.verdicts[at]; known {
-			c.Changes = append(c.Changes, verdictChange(at, was, now.verdicts[at])...)
+		was, known := base.verdicts[at]
+		is := now.verdicts[at]
+		if kind := verdictChange(was, is); known && kind != "" {
+			c.Changes = append(c.Changes, results.Change{Lock: at.lock, Scenario: at.setting, Change: kind, Was: string(was), Is: string(is)})
 		}
 	}
 	gated := 0
@@ -117,17 +118,14 @@ func compareSides(base, now side, o CompareOptions) results.Comparison {
 	return c
 }
 
-func verdictChange(at place, was, is checker.Result) []results.Change {
-	change := results.Change{Lock: at.lock, Scenario: at.setting, Was: string(was), Is: string(is)}
+func verdictChange(was, is checker.Result) results.ChangeKind {
 	switch {
 	case was != checker.Fail && is == checker.Fail:
-		change.Change = results.Broken
+		return results.Broken
 	case was == checker.Fail && is == checker.Pass:
-		change.Change = results.Fixed
-	default:
-		return nil
+		return results.Fixed
 	}
-	return []results.Change{change}
+	return ""
 }
 
 func gatedRows(base, now map[string]sample, open bool) (n int) {
@@ -164,28 +162,28 @@ func environmentDiff(a, b machine) []results.EnvDifference {
 
 // settle sets the outcome, and sorts the changes for the worse first.
 func settle(c *results.Comparison, o CompareOptions) {
-	sort.SliceStable(c.Changes, func(i, j int) bool { return graver(c.Changes[i]) > graver(c.Changes[j]) })
-	has := func(mark string) bool {
-		return slices.ContainsFunc(c.Rows, func(r results.ComparisonRow) bool { return r.Gated && r.Mark == mark })
+	graver := func(x results.Change) int {
+		return slices.Index([]results.ChangeKind{results.Gone, results.Broken}, x.Change)
 	}
+	slices.SortStableFunc(c.Changes, func(a, b results.Change) int { return graver(b) - graver(a) })
+	changed := func(kind results.ChangeKind) bool {
+		return slices.ContainsFunc(c.Changes, func(x results.Change) bool { return x.Change == kind })
+	}
+	unclear := func(note string) { c.Verdict, c.Notes = results.CompareInconclusive, append(c.Notes, note) }
 	c.Verdict = results.ComparePass
 	switch {
-	case slices.ContainsFunc(c.Changes, func(x results.Change) bool { return x.Change == results.Broken }):
+	case changed(results.Broken):
 		c.Verdict = results.CompareUnsafe
 	case len(c.Environment) > 0 && !o.AllowEnvironments:
-		c.Verdict = results.CompareInconclusive
-		c.Notes = append(c.Notes, "the environments differ, so the figures do not compare the locks; --allow-env-diff compares them anyway")
-	case has(results.MarkFewer) || c.Kind != "suites" && !slices.ContainsFunc(c.Rows, func(r results.ComparisonRow) bool { return r.Gated && r.Decided() }):
-		c.Verdict = results.CompareInconclusive
-		c.Notes = append(c.Notes, fewNote(c.Rows))
-	case slices.ContainsFunc(c.Changes, func(x results.Change) bool { return x.Change == results.Gone }):
-		c.Verdict = results.CompareInconclusive
-		c.Notes = append(c.Notes, "a cell or figure of the base is missing")
-	case has(results.MarkWorse):
+		unclear("the environments differ, so the figures do not compare the locks; --allow-env-diff compares them anyway")
+	case c.Has(results.MarkFewer) || c.Kind != "suites" && !slices.ContainsFunc(c.Rows, func(r results.ComparisonRow) bool { return r.Gated && r.Decided() }):
+		unclear(fewNote(c.Rows))
+	case changed(results.Gone):
+		unclear("a cell or figure of the base is missing")
+	case c.Has(results.MarkWorse):
 		c.Verdict = results.CompareSlower
 	case c.Noisy():
-		c.Verdict = results.CompareInconclusive
-		c.Notes = append(c.Notes, noisyNote(*c))
+		unclear(noisyNote(*c))
 	}
 }
 
@@ -199,16 +197,6 @@ func noisyNote(c results.Comparison) string {
 	}
 	return fmt.Sprintf("too noisy to pass: %s of %s with %s may be %.0f %% worse, and less than %.0f %% has to be shown; more repetitions or a quieter machine show it",
 		most.Metric, most.Lock, most.Setting, 100**most.Worst, 100*hiding*c.Threshold)
-}
-
-func graver(c results.Change) int {
-	switch c.Change {
-	case results.Broken:
-		return 2
-	case results.Gone:
-		return 1
-	}
-	return 0
 }
 
 func fewNote(rows []results.ComparisonRow) string {

@@ -128,8 +128,7 @@ func known(values []*float64) (out []float64) {
 
 // equal reports whether two samples have the same values; then more samples would not help.
 func equal(a, b []float64) bool {
-	x, y := slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
-	return slices.Equal(x, y)
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
 func median(values []float64) float64 {

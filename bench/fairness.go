@@ -8,8 +8,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// jain returns Jain's fairness index of the holds of n clients (Jain, Chiu, Hawe 1984): (Σx)²/(n·Σx²), 1 for equal numbers and 1/n if one client has
-// all; 0 without holds.
+// jain returns Jain's fairness index (1984) of the holds of n clients: (Σx)²/(n·Σx²), 1 if equal, 1/n if one has all; 0 without holds.
 func jain(got []int64) float64 {
 	var sum, squares float64
 	for _, x := range got {

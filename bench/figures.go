@@ -63,26 +63,19 @@ func (m *measuring) spread(name string, values []int64, scale float64) {
 		return
 	}
 	slices.Sort(values)
-	n := int64(len(values))
+	scaled := make([]float64, len(values))
+	for i, v := range values {
+		scaled[i] = float64(v) / scale
+	}
 	for _, p := range results.Quantiles() {
 		q, need, _ := results.Quantile(p)
-		s := figureSample{Count: n}
-		if n >= need {
-			v := float64(quantile(values, q)) / scale
-			s.Value = &v
-		} else {
-			s.Raw = scaled(values, scale)
+		s := figureSample{Count: int64(len(values)), Raw: scaled}
+		if s.Count >= need {
+			v := quantile(scaled, q)
+			s.Value, s.Raw = &v, nil
 		}
 		m.out[name+"."+p] = s
 	}
-}
-
-func scaled(values []int64, scale float64) []float64 {
-	out := make([]float64, len(values))
-	for i, v := range values {
-		out[i] = float64(v) / scale
-	}
-	return out
 }
 
 // rounds counts the offered and the completed rounds.
@@ -213,8 +206,7 @@ func (m *measuring) holds() {
 	m.spread("extend", extends, 1)
 }
 
-// handOvers measures the time from the call of a release to the next client's grant and, in round trips, from the server's execution of the command
-// that freed the lock.
+// handOvers measures the time from the call of a release, and in round trips from when the server freed the lock, to the next client's grant.
 func (m *measuring) handOvers() {
 	commands := indexCommands(m.Commands)
 	var total, unheld []int64

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sort"
 
@@ -26,9 +27,8 @@ func indexCommands(commands []history.Command) sentBy {
 	return out
 }
 
-// effect estimates when the server executed the command that freed the lock: the middle between sending it and its reply. The command is the
-// release's last one on each node that changes data; with several nodes the lock is free when a majority has executed theirs. ok is false if the
-// release sent none.
+// effect estimates when the server executed the command that freed the lock, as the middle between sending it and its reply: the release's last on
+// each node that changes data, and of several nodes, when a majority has. ok is false if the release sent none.
 func (s sentBy) effect(release *history.Operation) (at int64, ok bool) {
 	all := s[release.Client]
 	first := sort.Search(len(all), func(i int) bool { return all[i].Sent >= release.Call })
@@ -44,11 +44,7 @@ func (s sentBy) effect(release *history.Operation) (at int64, ok bool) {
 	if len(freed) == 0 {
 		return 0, false
 	}
-	middles := make([]int64, 0, len(freed))
-	for _, m := range freed {
-		middles = append(middles, m)
-	}
-	slices.Sort(middles)
+	middles := slices.Sorted(maps.Values(freed))
 	return middles[len(middles)/2], true
 }
 

@@ -10,28 +10,19 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// rateSearch finds the highest rate that stays within a limit: it doubles the rate until one exceeds the limit, and then bisects, by ratio, until the
-// two rates are within a tenth.
+// rateSearch finds the highest rate within a limit: it doubles the rate until one exceeds the limit, and bisects, by ratio, to within a tenth.
 type rateSearch struct {
-	rate      float64 // to try
-	within    float64 // highest that did; 0: none yet
-	beyond    float64 // lowest that did not; 0: none yet
-	low, high float64 // bounds on the rates to try; high 0: no bound
-	done      bool
+	rate   float64 // to try; the lowest first
+	within float64 // highest that did; 0: none yet
+	beyond float64 // lowest that did not; 0: none yet
+	high   float64 // the highest to try; 0: no bound
+	done   bool
 }
 
 // precision is the largest ratio of the two rates around a knee.
 const precision = 1.1
 
-// newRateSearch returns a search that begins at the lowest rate and tries none above the highest; 0 means no bound.
-func newRateSearch(low, high float64) *rateSearch {
-	return &rateSearch{rate: low, low: low, high: high}
-}
-
-// next returns the rate to try; ok is false if the search is over.
-func (s *rateSearch) next() (rate float64, ok bool) { return s.rate, !s.done }
-
-// record reports to the search whether the rate of next stayed within the limit.
+// record reports to the search whether its rate stayed within the limit.
 func (s *rateSearch) record(within bool) {
 	if within {
 		s.within = max(s.within, s.rate)
@@ -63,8 +54,7 @@ func (s *rateSearch) found() (rate float64, open bool) {
 // typicalSteps is the approximate number of rates that a search tries.
 const typicalSteps = 9
 
-// leastMet is the share of the offered rate that a lock must complete. One that completes less falls behind, even if its first percentiles are
-// good.
+// leastMet is the share of the offered rate that a lock must complete: one that falls behind may have good first percentiles.
 const leastMet = 0.95
 
 // findAll searches for the knee of every lock in every setting, in every repetition.
@@ -103,17 +93,13 @@ func (b *bench) findAll(ctx context.Context, settings []results.BenchSetting) er
 	return ctx.Err()
 }
 
-// find runs one search.
 func (b *bench) find(ctx context.Context, t turn, tried func(results.KneeStep)) *rateSearch {
 	low, high, err := b.SearchRange()
-	s := newRateSearch(low, high)
-	if err != nil {
-		return s
-	}
-	for rate, more := s.next(); more && !b.over(ctx); rate, more = s.next() {
+	s := &rateSearch{rate: low, high: high, done: err != nil}
+	for !s.done && !b.over(ctx) {
 		at := t
-		at.Setting.Rate = rate
-		done := b.take(ctx, at, b.measure())
+		at.Setting.Rate = s.rate
+		done := b.take(ctx, at)
 		step := b.step(at, done)
 		tried(step)
 		done.Setting.Rate, done.Figures = 0, map[string]figureSample{"throughput": done.Figures["throughput"]}

@@ -16,8 +16,7 @@ type turn struct {
 	Setting    results.BenchSetting
 }
 
-// planTurns lists the turns in the order in which they run: by repetition, then by setting, and within those every lock once, in an order drawn from
-// the seed.
+// planTurns lists the turns in their order: by repetition, by setting, and within those every lock once, in an order drawn from the seed.
 func planTurns(seed uint64, repetitions, locks int, settings []results.BenchSetting) []turn {
 	order := rand.New(rand.NewPCG(seed, orderStream))
 	out := make([]turn, 0, repetitions*locks*len(settings))
@@ -34,30 +33,22 @@ func planTurns(seed uint64, repetitions, locks int, settings []results.BenchSett
 // orderStream separates the random numbers of the order from those that plans and clients draw from the same seed.
 const orderStream = 0x6f726465
 
-// planned lists every combination of the parameters. No rate means a closed loop.
-func planned(clients, keys []int, holds []time.Duration, rates []float64) (out []results.BenchSetting) {
-	if len(rates) == 0 {
+// plan lists every setting: all combinations, and the one with crashes. No rate means a closed loop; a search for the knee varies it by itself.
+func (c Config) plan() (all []results.BenchSetting) {
+	rates := c.Rates
+	if c.Find != nil || len(rates) == 0 {
 		rates = []float64{0}
 	}
-	for _, k := range keys {
-		for _, h := range holds {
-			for _, c := range clients {
+	for _, k := range c.Keys {
+		for _, h := range c.Holds {
+			for _, n := range c.Clients {
 				for _, r := range rates {
-					out = append(out, results.BenchSetting{Clients: c, Keys: k, Hold: h, Rate: r})
+					all = append(all, results.BenchSetting{Clients: n, Keys: k, Hold: h, Rate: r})
 				}
 			}
 		}
 	}
-	return out
-}
-
-// plan lists every setting: all combinations, and the one with crashes. A search for the knee varies the rate by itself.
-func (c Config) plan() []results.BenchSetting {
-	if c.Find != nil {
-		return planned(c.Clients, c.Keys, c.Holds, nil)
-	}
-	all := planned(c.Clients, c.Keys, c.Holds, c.Rates)
-	if c.Crash {
+	if c.Crash && c.Find == nil {
 		all = append(all, c.crashSetting())
 	}
 	return all

@@ -16,7 +16,7 @@ func TestTurnsTakeEveryLockOnceInEachSetting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
 		reps, locks := rapid.IntRange(1, 5).Draw(t, "reps"), rapid.IntRange(1, 5).Draw(t, "locks")
-		settings := planned([]int{1, 8}[:rapid.IntRange(1, 2).Draw(t, "n")], []int{1, 64}, []time.Duration{0}, nil)
+		settings := Config{Clients: []int{1, 8}[:rapid.IntRange(1, 2).Draw(t, "n")], Keys: []int{1, 64}, Holds: []time.Duration{0}}.plan()
 		turns := planTurns(seed, reps, locks, settings)
 		if len(turns) != reps*locks*len(settings) {
 			t.Fatalf("%d turns", len(turns))
@@ -45,7 +45,7 @@ func TestTurnsTakeEveryLockOnceInEachSetting(t *testing.T) {
 // TestOrderIsDrawnAnewForEachRepetition: a lock that always followed the same lock would always collect its garbage.
 func TestOrderIsDrawnAnewForEachRepetition(t *testing.T) {
 	first := map[int]bool{}
-	for _, turn := range planTurns(1, 30, 3, planned([]int{1}, []int{1}, []time.Duration{0}, nil)) {
+	for _, turn := range planTurns(1, 30, 3, Config{Clients: []int{1}, Keys: []int{1}, Holds: []time.Duration{0}}.plan()) {
 		first[turn.Lock] = true
 	}
 	if len(first) != 3 {
@@ -72,7 +72,7 @@ func TestSteps(t *testing.T) {
 // TestDefaultsTakeTwoMinutes: three locks with the command's defaults.
 func TestDefaultsTakeTwoMinutes(t *testing.T) {
 	c := Config{Clients: []int{1, 8}, Keys: []int{1}, Holds: []time.Duration{0}, Duration: 10 * time.Second, WarmUp: time.Second, Repetitions: 10}
-	c.Locks = append(c.Locks, bareVariant(nil), bareVariant(nil), bareVariant(nil)) // and the reference
+	c.Locks = append(c.Locks, bareVariant(), bareVariant(), bareVariant()) // and the reference
 	if got := c.Estimate(); got < 90*time.Second || got > 130*time.Second {
 		t.Errorf("about %v", got)
 	}

@@ -88,10 +88,7 @@ const (
 
 // crashSetting returns the setting with crashes: with the greatest number of clients in the bench.
 func (c Config) crashSetting() results.BenchSetting {
-	most := leastCrowd
-	for _, n := range c.Clients {
-		most = max(most, n)
-	}
+	most := slices.Max(append([]int{leastCrowd}, c.Clients...))
 	return results.BenchSetting{Clients: most, Keys: 1, Hold: 10 * time.Millisecond, Crash: true}
 }
 
@@ -105,26 +102,17 @@ func Run(ctx context.Context, c Config) (results.Bench, error) {
 		c.Runner = harness.Run
 	}
 	if c.Reference == "" {
-		c.Reference, c.Locks = bareName, append([]impls.Variant{bareVariant(newTurnstile())}, c.Locks...)
+		c.Reference, c.Locks = bareName, append([]impls.Variant{bareVariant()}, c.Locks...)
 	}
 	b := &bench{Config: c, servers: hold(c.Provider), begun: c.Now()}
 	err := b.all(ctx)
-	if err == nil {
-		err = b.unmeasured()
+	if err == nil && len(b.taken) > 0 && !slices.ContainsFunc(b.taken, func(t taken) bool { return t.Err == nil }) {
+		err = b.taken[0].Err // no turn could be run
 	}
 	out := b.result()
 	return out, errors.Join(err, b.servers.end())
 }
 
-// unmeasured returns the first turn's error if no turn could be run.
-func (b *bench) unmeasured() error {
-	if len(b.taken) == 0 || slices.ContainsFunc(b.taken, func(t taken) bool { return t.Err == nil }) {
-		return nil
-	}
-	return b.taken[0].Err
-}
-
-// bench is a bench under way.
 type bench struct {
 	Config
 	servers  *reused
@@ -171,7 +159,7 @@ func (b *bench) takeAll(ctx context.Context, turns []turn) {
 		if b.hopeless(t) {
 			continue
 		}
-		taken := b.take(ctx, t, b.measure())
+		taken := b.take(ctx, t)
 		if taken.Err != nil && b.Failed != nil {
 			b.Failed(b.Locks[t.Lock].Name, taken.Err)
 		}
@@ -199,20 +187,18 @@ func (b *bench) hopeless(t turn) bool {
 	return false
 }
 
-// take runs one turn.
-func (b *bench) take(ctx context.Context, t turn, length time.Duration) taken {
+func (b *bench) take(ctx context.Context, t turn) taken {
 	b.turn++
 	v := b.Locks[t.Lock]
 	b.progress(t, v.Name)
 	out := taken{turn: t}
 	if v.Name == bareName {
-		v = bareVariant(newTurnstile())
+		v = bareVariant()
 	}
 	if b.Slow > 0 && v.Name != b.Reference {
 		v = slowedVariant(v, b.Slow)
 	}
-	s := slice{Setting: t.Setting}
-	e, err := b.experiment(v, t, length)
+	e, err := b.experiment(v, t)
 	if err != nil {
 		out.Err = err
 		return out
@@ -230,9 +216,8 @@ func (b *bench) take(ctx context.Context, t turn, length time.Duration) taken {
 	if b.nodes == nil {
 		b.nodes = o.Run.Nodes
 	}
-	s.Ops, s.Commands, s.Windows = o.Record.Ops, o.Record.Commands, o.Windows
-	s.Open = e.OpenLoop()
-	s.From, s.To = int64(o.Result.Load.WarmUp), int64(o.Result.Load.WarmUp+o.Result.Load.Duration)
+	s := slice{Setting: t.Setting, Ops: o.Record.Ops, Commands: o.Record.Commands, Windows: o.Windows, Open: e.OpenLoop(),
+		From: int64(o.Result.Load.WarmUp), To: int64(o.Result.Load.WarmUp + o.Result.Load.Duration)}
 	meter.fill(&s)
 	b.trips = append(b.trips, float64(s.RoundTrip))
 	if b.isChild(t.Lock) {
@@ -246,11 +231,10 @@ func (b *bench) take(ctx context.Context, t turn, length time.Duration) taken {
 	return out
 }
 
-// experiment returns the experiment of one turn.
-func (b *bench) experiment(v impls.Variant, t turn, length time.Duration) (harness.Experiment, error) {
+func (b *bench) experiment(v impls.Variant, t turn) (harness.Experiment, error) {
 	s := scenarios.Scenario{
 		Name: "bench", About: "one turn of a bench", Workload: b.workload(t.Setting), Clients: t.Setting.Clients, Keys: t.Setting.Keys,
-		Length: faults.Span{Fixed: length}, WarmUp: faults.Span{Fixed: b.warmUp()}, Lease: faults.Span{Fixed: b.Lease},
+		Length: faults.Span{Fixed: b.measure()}, WarmUp: faults.Span{Fixed: b.warmUp()}, Lease: faults.Span{Fixed: b.Lease},
 		Think: faults.Span{Fixed: t.Setting.Hold}, Wait: faults.Span{Fixed: acquireWait}, Poll: faults.Span{Fixed: b.Poll}, Rate: t.Setting.Rate,
 		Topology: b.Topology, Faults: b.Faults,
 	}
@@ -306,9 +290,7 @@ func (m *meter) mark(bool) {
 		return
 	}
 	used, _ := cputime.Used()
-	one := mark{process: used, bytes: m.held.bytes.Load()}
-	one.server = k.cpu(m.ctx)
-	m.marks[m.seen] = one
+	m.marks[m.seen] = mark{process: used, bytes: m.held.bytes.Load(), server: k.cpu(m.ctx)}
 	m.seen++
 }
 
@@ -339,12 +321,6 @@ func (b *bench) progress(t turn, lock string) {
 	b.Progress(p)
 }
 
-// faultWhileMeasured reports whether a fault was in force while a cell was measured.
-func faultWhileMeasured(c results.BenchCell) bool {
-	_, injected := c.Figures["fault.throughput"]
-	return injected
-}
-
 // emptyNotes names the cells in whose time no hold was granted, for which the bench is inconclusive.
 func emptyNotes(cells []results.BenchCell) (notes []string) {
 	for _, c := range cells {
@@ -355,7 +331,6 @@ func emptyNotes(cells []results.BenchCell) (notes []string) {
 	return notes
 }
 
-// result returns the measurements.
 func (b *bench) result() results.Bench {
 	names := make([]string, len(b.Locks))
 	for i, v := range b.Locks {
@@ -372,7 +347,8 @@ func (b *bench) result() results.Bench {
 	if s := out.Shard; s != nil && len(settings) == 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("shard %s has no setting: the plan has %d", s, s.Of))
 	}
-	if len(b.Faults) > 0 && !slices.ContainsFunc(out.Cells, faultWhileMeasured) {
+	inForce := func(c results.BenchCell) bool { _, injected := c.Figures["fault.throughput"]; return injected }
+	if len(b.Faults) > 0 && !slices.ContainsFunc(out.Cells, inForce) {
 		out.Notes = append(out.Notes, fmt.Sprintf("no fault of %s was in force in the measured time", b.Scenario))
 	}
 	out.Notes = append(out.Notes, emptyNotes(out.Cells)...)

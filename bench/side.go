@@ -111,11 +111,11 @@ func hasReference(b results.Bench) bool {
 	return slices.ContainsFunc(b.Cells, func(c results.BenchCell) bool { return c.Reference && c.Figures["throughput"].Value != nil })
 }
 
-func version(b results.Bench) string {
-	if len(b.Nodes) == 0 {
+func version(nodes []results.Node) string {
+	if len(nodes) == 0 {
 		return ""
 	}
-	return b.Nodes[0].Version
+	return nodes[0].Version
 }
 
 // Ran is a run to compare: its record, and its result, nil if it has none.
@@ -157,11 +157,4 @@ func runSide(all []Ran) side {
 		}
 	}
 	return s
-}
-
-func nodeVersion(r results.Run) string {
-	if len(r.Nodes) == 0 {
-		return ""
-	}
-	return r.Nodes[0].Version
 }

@@ -52,8 +52,7 @@ func ratio(values, reference []*float64) *results.Ratio {
 	return &results.Ratio{Value: *center, Low: low, High: high, Differs: low != nil && (*low > 1 || *high < 1)}
 }
 
-// different returns the two-sided p-value of the Mann-Whitney U test: how likely two samples of one distribution are to differ as much as these; 1
-// if it cannot be computed.
+// different returns the two-sided p-value of the Mann-Whitney U test: how likely samples of one distribution differ as much; 1 if not computable.
 func different(a, b []float64) float64 {
 	t := &benchmath.DefaultThresholds
 	return benchmath.AssumeNothing.Compare(benchmath.NewSample(slices.Clone(a), t), benchmath.NewSample(slices.Clone(b), t)).P
@@ -81,8 +80,7 @@ func shift(a, b []float64) (low, high float64, ok bool) {
 	return ratios[k-1], ratios[len(ratios)-k], true
 }
 
-// leastSamples returns how many samples each side needs before the test can show any difference at a level: with n on each side the least p-value
-// is 2·(n!)²/(2n)!.
+// leastSamples returns how many samples a side needs for a p-value of at most alpha: with n on each side the least is 2·(n!)²/(2n)!.
 func leastSamples(alpha float64) int {
 	p := 2.0
 	for n := 1; ; n++ {

@@ -94,9 +94,9 @@ func TestSearch(t *testing.T) {
 		{"above the last", 100, 1000, 5000, true, false},
 		{"just below the last", 100, 1000, 990, false, false},
 	} {
-		s, steps := newRateSearch(row.low, row.high), 0
-		for rate, more := s.next(); more; rate, more = s.next() {
-			s.record(rate <= row.knee)
+		s, steps := &rateSearch{rate: row.low, high: row.high}, 0
+		for !s.done {
+			s.record(s.rate <= row.knee)
 			if steps++; steps > 40 {
 				t.Fatalf("%s: no end", row.name)
 			}

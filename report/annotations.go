@@ -26,7 +26,6 @@ func RunAnnotations(w io.Writer, r results.Result) error {
 	return write(w, lines)
 }
 
-// gateAnnotations returns an annotation for each failed gate.
 func gateAnnotations(of string, gates []results.GateResult, rerun string) (lines []string) {
 	for _, g := range gates {
 		if g.Verdict == checker.Fail {
@@ -36,8 +35,7 @@ func gateAnnotations(of string, gates []results.GateResult, rerun string) (lines
 	return lines
 }
 
-// BenchAnnotations writes a GitHub workflow command for each lock that was not safe, each failed gate, and each figure that is worse than the
-// baseline's.
+// BenchAnnotations writes a GitHub workflow command for each lock that broke, each failed gate, and each figure worse than the baseline's.
 func BenchAnnotations(w io.Writer, b results.Bench) error {
 	b = Clean(b)
 	var lines []string

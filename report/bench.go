@@ -29,7 +29,7 @@ func Bench(w io.Writer, b results.Bench, kept Kept, details bool, s Style) error
 		case cells[0].Setting.Crash:
 			lines = append(lines, crashTable(cells, s)...)
 		case cells[0].Setting.Rate > 0:
-			lines = append(lines, openTable(cells, b.Plan.Reference, s)...)
+			lines = append(lines, openTable(cells, s)...)
 		default:
 			lines = append(lines, costTable(cells, b.Plan.Reference, s)...)
 			lines = append(lines, handOverTable(cells, s)...)
@@ -55,23 +55,16 @@ func Bench(w io.Writer, b results.Bench, kept Kept, details bool, s Style) error
 // code counts them: a property that broke, then what is not known, then a figure that missed its limit.
 func BenchVerdict(b results.Bench) checker.Result {
 	all := []checker.Result{b.Verdict, results.GatesVerdict(b.Gates)}
-	slower := false
+	compared := results.ComparePass
 	if b.Baseline != nil {
-		switch b.Baseline.Verdict {
-		case results.CompareUnsafe:
-			return checker.Fail
-		case results.CompareInconclusive:
-			all = append(all, checker.Inconclusive)
-		case results.CompareSlower:
-			slower = true
-		}
+		compared = b.Baseline.Verdict
 	}
 	switch {
-	case b.Verdict == checker.Fail:
+	case b.Verdict == checker.Fail || compared == results.CompareUnsafe:
 		return checker.Fail
-	case slices.Contains(all, checker.Inconclusive):
+	case compared == results.CompareInconclusive || slices.Contains(all, checker.Inconclusive):
 		return checker.Inconclusive
-	case slower || slices.Contains(all, checker.Fail):
+	case compared == results.CompareSlower || slices.Contains(all, checker.Fail):
 		return checker.Fail
 	}
 	return b.Verdict
@@ -115,8 +108,7 @@ func gatePlace(g results.GateResult) string {
 
 func bySetting(cells []results.BenchCell) (out [][]results.BenchCell) {
 	for _, c := range cells {
-		last := len(out) - 1
-		if last >= 0 && out[last][0].Setting == c.Setting {
+		if last := len(out) - 1; last >= 0 && out[last][0].Setting == c.Setting {
 			out[last] = append(out[last], c)
 		} else {
 			out = append(out, []results.BenchCell{c})
@@ -151,7 +143,8 @@ func costTable(cells []results.BenchCell, reference string, s Style) []string {
 	lines := titled(cells, fmt.Sprintf("%9s%6s%9s%10s%10s%6s%7s", "holds/s", "±", "vs "+Short(reference, 5), "wait p50", "wait p99", "reqs", "cpu"), s)
 	for _, c := range cells {
 		if c.Verdict == checker.NotApplicable {
-			lines = append(lines, lockCell(c, lockColumn)+"  "+Short(firstLine(c.Why), 78-lockColumn))
+			why, _, _ := strings.Cut(c.Why, "\n")
+			lines = append(lines, lockCell(c, lockColumn)+"  "+Short(why, 78-lockColumn))
 			continue
 		}
 		f := c.Figures
@@ -199,7 +192,7 @@ func longest(f results.Figure) string {
 }
 
 // openTable shows the offered and the achieved rate.
-func openTable(cells []results.BenchCell, reference string, s Style) []string {
+func openTable(cells []results.BenchCell, s Style) []string {
 	lines := titled(cells, fmt.Sprintf("%9s%8s%8s%8s%8s%9s%7s", "achieved", "share", "late", "p50", "p99", "p99 call", "cpu"), s)
 	for _, c := range cells {
 		f := c.Figures
@@ -209,7 +202,6 @@ func openTable(cells []results.BenchCell, reference string, s Style) []string {
 	return lines
 }
 
-// crashTable shows how soon the lock of a crashed holder is granted again.
 func crashTable(cells []results.BenchCell, s Style) []string {
 	lines := []string{s.paint(bold, fmt.Sprintf("%-*s%12s%8s", lockColumn+12, cells[0].Setting.String(), "recovery", "±"))}
 	for _, c := range cells {
@@ -256,7 +248,6 @@ func kneeTable(knees []results.Knee) []string {
 	return lines
 }
 
-// detailLines lists every figure.
 func detailLines(cells []results.BenchCell) []string {
 	var lines []string
 	for _, c := range cells {
@@ -392,9 +383,4 @@ func Short(text string, most int) string {
 		return text
 	}
 	return string([]rune(text)[:most-1]) + "…"
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/lockbench/lockbench/internal/plain"
@@ -10,9 +11,7 @@ import (
 // Clean returns a deep copy of a record in which unprintable characters of every string, also of map keys, are escaped. Every function that shows a
 // record cleans it first, so that no new field is forgotten.
 func Clean[T any](v T) T {
-	out := reflect.New(reflect.TypeOf(&v).Elem()).Elem()
-	cleanInto(out, reflect.ValueOf(&v).Elem())
-	return out.Interface().(T)
+	return cleaned(reflect.ValueOf(&v).Elem()).Interface().(T)
 }
 
 // Lines splits a text of several lines, and escapes each.
@@ -20,56 +19,39 @@ func Lines(text string) []string {
 	return strings.Split(plain.Lines(strings.TrimRight(text, "\n")), "\n")
 }
 
-func cleanInto(to, from reflect.Value) {
-	switch from.Kind() {
+func cleaned(from reflect.Value) reflect.Value {
+	to := reflect.New(from.Type()).Elem()
+	to.Set(from) // numbers, nil, and unexported fields, such as those of a time, stay
+	kind := from.Kind()
+	if slices.Contains([]reflect.Kind{reflect.Pointer, reflect.Interface, reflect.Slice, reflect.Map}, kind) && from.IsNil() {
+		return to
+	}
+	switch kind {
 	case reflect.String:
 		to.SetString(plain.Text(from.String()))
 	case reflect.Pointer:
-		if !from.IsNil() {
-			to.Set(reflect.New(from.Type().Elem()))
-			cleanInto(to.Elem(), from.Elem())
-		}
-	case reflect.Slice:
-		if !from.IsNil() {
-			to.Set(reflect.MakeSlice(from.Type(), from.Len(), from.Len()))
-			for i := range from.Len() {
-				cleanInto(to.Index(i), from.Index(i))
-			}
-		}
-	case reflect.Array:
-		for i := range from.Len() {
-			cleanInto(to.Index(i), from.Index(i))
-		}
+		to.Set(reflect.New(from.Type().Elem()))
+		to.Elem().Set(cleaned(from.Elem()))
 	case reflect.Interface:
-		if !from.IsNil() {
-			inner := reflect.New(from.Elem().Type()).Elem()
-			cleanInto(inner, from.Elem())
-			to.Set(inner)
+		to.Set(cleaned(from.Elem()))
+	case reflect.Slice, reflect.Array:
+		if kind == reflect.Slice {
+			to.Set(reflect.MakeSlice(from.Type(), from.Len(), from.Len()))
+		}
+		for i := range from.Len() {
+			to.Index(i).Set(cleaned(from.Index(i)))
 		}
 	case reflect.Map:
-		cleanMap(to, from)
+		to.Set(reflect.MakeMapWithSize(from.Type(), from.Len()))
+		for _, k := range from.MapKeys() {
+			to.SetMapIndex(cleaned(k), cleaned(from.MapIndex(k)))
+		}
 	case reflect.Struct:
-		to.Set(from) // copies unexported fields, such as those of a time
 		for i := range from.NumField() {
 			if from.Type().Field(i).IsExported() {
-				to.Field(i).SetZero()
-				cleanInto(to.Field(i), from.Field(i))
+				to.Field(i).Set(cleaned(from.Field(i)))
 			}
 		}
-	default:
-		to.Set(from)
 	}
-}
-
-func cleanMap(to, from reflect.Value) {
-	if from.IsNil() {
-		return
-	}
-	to.Set(reflect.MakeMapWithSize(from.Type(), from.Len()))
-	for _, k := range from.MapKeys() {
-		key, value := reflect.New(k.Type()).Elem(), reflect.New(from.Type().Elem()).Elem()
-		cleanInto(key, k)
-		cleanInto(value, from.MapIndex(k))
-		to.SetMapIndex(key, value)
-	}
+	return to
 }

@@ -151,7 +151,6 @@ func compareFeet(c results.Comparison) []string {
 // othersListed is how many changes are listed of those that are neither better nor worse: on real servers they are many.
 const othersListed = 10
 
-// changeLines lists the changes since the suite's baseline.
 func changeLines(suite results.Suite, s Style) []string {
 	if suite.Baseline == "" {
 		return nil

@@ -133,42 +133,40 @@ func (s *junitSuite) add(c junitCase) {
 	s.Cases = append(s.Cases, c)
 }
 
-// gates adds a case per gate.
 func (s *junitSuite) gates(all []results.GateResult) {
 	for _, g := range all {
-		one := junitCase{Name: strings.TrimSpace("gate " + g.Gate + " " + g.Lock + " " + g.Setting)}
-		switch g.Verdict {
-		case checker.Fail:
-			one.Failure = &junitMessage{Message: "measured " + value(g.Value, g.Unit)}
-		case checker.Inconclusive:
-			one.Skipped = &junitMessage{Message: "inconclusive: " + g.Why}
-		}
-		s.add(one)
+		s.add(decided(strings.TrimSpace("gate "+g.Gate+" "+g.Lock+" "+g.Setting), g.Verdict, junitMessage{Message: "measured " + value(g.Value, g.Unit)}, g.Why))
 	}
+}
+
+// decided returns the case of a verdict: a failure, or skipped because of why.
+func decided(name string, v checker.Result, failure junitMessage, why string) junitCase {
+	c := junitCase{Name: name}
+	switch v {
+	case checker.Fail:
+		c.Failure = &failure
+	case checker.Inconclusive:
+		c.Skipped = &junitMessage{Message: "inconclusive: " + why}
+	case checker.NotApplicable:
+		c.Skipped = &junitMessage{Message: strings.TrimSuffix("n/a: "+why, ": ")}
+	}
+	return c
 }
 
 // judged adds a case per property of a run, and the case "run" if the run is inconclusive for another reason.
 func (s *junitSuite) judged(r results.Result) {
 	listed := false
 	for _, p := range r.Properties {
-		c := junitCase{Name: string(p.Name)}
-		switch p.Verdict {
-		case checker.Fail:
-			c.Failure, listed = violated(p), true
-		case checker.Inconclusive:
-			c.Skipped, listed = &junitMessage{Message: "inconclusive: " + p.Note}, true
-		case checker.NotApplicable:
-			c.Skipped = &junitMessage{Message: strings.TrimSuffix("n/a: "+p.Note, ": ")}
-		}
-		s.add(c)
+		s.add(decided(string(p.Name), p.Verdict, violated(p), p.Note))
+		listed = listed || p.Verdict == checker.Fail || p.Verdict == checker.Inconclusive
 	}
 	if r.Verdict == checker.Inconclusive && !listed {
 		s.add(junitCase{Name: "run", Skipped: &junitMessage{Message: "inconclusive: " + strings.Join(r.Notes, "; ")}})
 	}
 }
 
-func violated(p checker.Property) *junitMessage {
-	m := &junitMessage{Message: failure(p), Type: Causes(p.Causes)}
+func violated(p checker.Property) junitMessage {
+	m := junitMessage{Message: failure(p), Type: Causes(p.Causes)}
 	if p.First != nil {
 		m.Text = strings.Join(slices.Concat(p.First.Story, p.First.Lanes), "\n")
 	}
@@ -181,8 +179,9 @@ func (s *junitSuite) cell(c results.Cell) {
 		s.add(junitCase{Name: "run", Error: &junitMessage{Message: "no verdict: " + c.Why}})
 		return
 	}
+	whole := decided("expectation", c.Verdict, junitMessage{Message: c.Why, Text: "expected " + c.Expected + ", observed " + c.Observed}, c.Why)
 	if c.Verdict == checker.NotApplicable {
-		s.add(junitCase{Name: "expectation", Skipped: &junitMessage{Message: "n/a: " + c.Why}})
+		s.add(whole)
 		return
 	}
 	wrong := unlike(c)
@@ -200,24 +199,11 @@ func (s *junitSuite) cell(c results.Cell) {
 		s.add(one)
 	}
 	if !listed {
-		s.add(expectation(c))
+		s.add(whole)
 	}
 }
 
-// expectation returns the case of a whole cell.
-func expectation(c results.Cell) junitCase {
-	one := junitCase{Name: "expectation"}
-	switch c.Verdict {
-	case checker.Fail:
-		one.Failure = &junitMessage{Message: c.Why, Text: "expected " + c.Expected + ", observed " + c.Observed}
-	case checker.Inconclusive:
-		one.Skipped = &junitMessage{Message: "inconclusive: " + c.Why}
-	}
-	return one
-}
-
-// unlike returns how a cell's properties differ from the expectation: an expected break is missing, or a break is not expected. A planted
-// bug may break more than expected.
+// unlike returns how a cell's properties differ from the expectation. A planted bug may break more than expected.
 func unlike(c results.Cell) map[verdicts.Property]string {
 	must, may := pairs(c.Expected)
 	seen, _ := pairs(c.Observed)

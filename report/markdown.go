@@ -60,8 +60,9 @@ func latencyMarkdown(r results.Result) []string {
 	}
 	var rows []string
 	for _, op := range latencyOrder {
-		for _, p := range places(r.Latency[op]) {
-			rows = append(rows, spreadRow(strings.TrimSpace(op+" "+p.name), p.split))
+		for _, p := range Places(r.Latency[op]) {
+			cells := []string{strings.TrimSpace(op + " " + p.Name), count(p.Response.Count)}
+			rows = append(rows, mdRow(append(cells, Percentiles(p.Split)...)...))
 		}
 	}
 	if len(rows) == 0 {
@@ -69,10 +70,6 @@ func latencyMarkdown(r results.Result) []string {
 	}
 	return append([]string{"", "| latency from the intended start | count | p50 | p90 | p99 | p99.9 | max | p99 from the call |",
 		"|---|--:|--:|--:|--:|--:|--:|--:|"}, rows...)
-}
-
-func spreadRow(name string, s results.Split) string {
-	return mdRow(slices.Concat([]string{name, count(s.Response.Count)}, Percentiles(s))...)
 }
 
 // SuiteMarkdown writes the matrix of a suite, the planted bugs, and the cells that are not as expected.
@@ -101,7 +98,6 @@ func SuiteMarkdown(w io.Writer, suite results.Suite) error {
 	return write(w, append(lines, "", "Run again: "+code(suite.Rerun)))
 }
 
-// markdown returns the matrix as one table.
 func (m matrix) markdown() []string {
 	lines := []string{mdRow(append([]string{""}, m.scenarios...)...), "|---" + strings.Repeat("|:-:", len(m.scenarios)) + "|"}
 	for _, lock := range m.locks {
@@ -118,7 +114,6 @@ func (m matrix) markdown() []string {
 	return lines
 }
 
-// plantedMarkdown returns the planted bugs as a table.
 func plantedMarkdown(planted []results.Cell) []string {
 	if len(planted) == 0 {
 		return nil
@@ -133,7 +128,6 @@ func plantedMarkdown(planted []results.Cell) []string {
 // fence encloses a story, from which fences are removed.
 const fence = "```"
 
-// code returns text as inline code.
 func code(text string) string {
 	if strings.Contains(text, "`") {
 		return "`` " + strings.ReplaceAll(text, "``", "` `") + " ``"
@@ -150,7 +144,6 @@ func mdRow(cells ...string) string {
 	return row
 }
 
-// md escapes text for a Markdown table.
 func md(text string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "\n", " ").Replace(text)
 }

@@ -82,7 +82,6 @@ func GitHubBenchmark(w io.Writer, measures []Measure) error {
 	return writeIndented(w, out)
 }
 
-// rate reports whether the measure is a number per second.
 func (m Measure) rate() bool { return m.Unit == "/s" || m.Unit == string(results.PerSecond) }
 
 func perOne(rate float64) float64 {

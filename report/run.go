@@ -1,8 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -122,7 +124,6 @@ func failed(p checker.Property, s Style) []string {
 	return lines
 }
 
-// judged describes one property.
 func judged(p checker.Property, text string, s Style) []string {
 	return s.verdictWord(p.Verdict, wrapped(fmt.Sprintf("%-6s%-18s ", word(p.Verdict), p.Name), text))
 }
@@ -152,7 +153,6 @@ func scenarioOf(r results.Result) string { return r.Scenario + OtherWorkload(r.W
 
 func failure(p checker.Property) string { return frequency(p) + notJudged(p) + "  " + Causes(p.Causes) }
 
-// frequency formats violations of opportunities.
 func frequency(p checker.Property) string {
 	if p.Opportunities == 0 {
 		return Plural(p.Violations, "violation")
@@ -161,39 +161,19 @@ func frequency(p checker.Property) string {
 		Percent(p.CI95[0]), Percent(p.CI95[1]))
 }
 
-// opportunity returns the singular noun for a property's opportunities.
-func opportunity(name verdicts.Property) string {
-	switch name {
-	case verdicts.MutualExclusion:
-		return "hand-over"
-	case verdicts.ExclusiveUse:
-		return "use"
-	case verdicts.StoreIntegrity:
-		return "write"
-	case verdicts.ReleaseSafety:
-		return "release"
-	case verdicts.Linearizability:
-		return "window"
-	case verdicts.FencingOrder:
-		return "grant"
-	case verdicts.Progress:
-		return "wait"
-	case verdicts.Refusal:
-		return "refusal"
-	case verdicts.Reentrancy:
-		return "re-entry"
-	case verdicts.Renewal:
-		return "renewal"
-	case verdicts.Fairness:
-		return "turn"
-	}
-	return "key"
+// opportunities are the singular nouns for the properties' opportunities.
+var opportunities = map[verdicts.Property]string{
+	verdicts.MutualExclusion: "hand-over", verdicts.ExclusiveUse: "use", verdicts.StoreIntegrity: "write", verdicts.ReleaseSafety: "release",
+	verdicts.Linearizability: "window", verdicts.FencingOrder: "grant", verdicts.Progress: "wait", verdicts.Refusal: "refusal",
+	verdicts.Reentrancy: "re-entry", verdicts.Renewal: "renewal", verdicts.Fairness: "turn",
 }
+
+func opportunity(name verdicts.Property) string { return cmp.Or(opportunities[name], "key") }
 
 // Causes formats causes, the most frequent first.
 func Causes(all map[verdicts.Cause]int) string {
-	words := make([]string, 0, len(all))
-	for _, c := range byCount(all) {
+	var words []string
+	for _, c := range slices.SortedFunc(maps.Keys(all), func(a, b verdicts.Cause) int { return cmp.Or(all[b]-all[a], cmp.Compare(a, b)) }) {
 		words = append(words, fmt.Sprintf("%s %s", c, count(all[c])))
 	}
 	return strings.Join(words, ", ")

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -121,26 +120,29 @@ func latencyLines(r results.Result, ops int) []string {
 // latencyRows returns one row, or two if fault windows split the samples.
 func latencyRows(op string, o results.Operation) []string {
 	var rows []string
-	for _, p := range places(o) {
-		rows = append(rows, latencyRow(op, p.name, p.split))
-		op = ""
+	for _, p := range Places(o) {
+		row := fmt.Sprintf("%-10s%-14s%7s", op, p.Name, count(p.Response.Count))
+		for i, v := range Percentiles(p.Split) {
+			row += fmt.Sprintf("%*s", 8+i/5, v) // the last column is wider
+		}
+		rows, op = append(rows, row), ""
 	}
 	return rows
 }
 
-// place has the samples of one operation outside or inside the fault windows.
-type place struct {
-	name  string
-	split results.Split
+// Place has the samples of one operation outside or inside the fault windows.
+type Place struct {
+	Name string
+	results.Split
 }
 
-// places returns the places that have samples; without fault windows, one without a name.
-func places(o results.Operation) []place {
-	all := []place{{"", results.Split{Response: o.Response, Service: o.Service}}}
+// Places returns the places that have samples; without fault windows, one without a name.
+func Places(o results.Operation) []Place {
+	all := []Place{{"", results.Split{Response: o.Response, Service: o.Service}}}
 	if o.Outside != nil && o.Inside != nil {
-		all = []place{{"outside faults", *o.Outside}, {"inside faults", *o.Inside}}
+		all = []Place{{"outside faults", *o.Outside}, {"inside faults", *o.Inside}}
 	}
-	return slices.DeleteFunc(all, func(p place) bool { return p.split.Response.Count == 0 })
+	return slices.DeleteFunc(all, func(p Place) bool { return p.Response.Count == 0 })
 }
 
 // Percentiles formats p50, p90, p99, p99.9, the maximum, and p99 from the call; "–" if there are too few samples.
@@ -159,14 +161,6 @@ func Percentiles(s results.Split) (cells []string) {
 	cell("", s.Response.Max)
 	cell("p99", s.Service.P99)
 	return cells
-}
-
-func latencyRow(op, place string, s results.Split) string {
-	row := fmt.Sprintf("%-10s%-14s%7s", op, place, count(s.Response.Count))
-	for i, v := range Percentiles(s) {
-		row += fmt.Sprintf("%*s", 8+i/5, v) // the last column is wider
-	}
-	return row
 }
 
 // loadLines describes the load, what the waiting was spent on, and the unknown outcomes.
@@ -237,12 +231,6 @@ func lateShare(h results.Health) string {
 	return Percent(float64(h.LateStarts) / float64(h.Starts))
 }
 
-func byCount[K cmp.Ordered](all map[K]int) []K {
-	return slices.SortedFunc(maps.Keys(all), func(a, b K) int {
-		return cmp.Or(cmp.Compare(all[b], all[a]), cmp.Compare(a, b))
-	})
-}
-
 // Failovers writes how often the promoted replicas of several runs had the lock's key; nothing without a failover.
 func Failovers(w io.Writer, f *results.Failovers) error {
 	if f == nil {
@@ -255,9 +243,6 @@ func failoverLines(f *results.Failovers) []string {
 	if f == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("failovers %s, replica had the key in %s", count(f.Count), shareOf(f))}
-}
-
-func shareOf(f *results.Failovers) string {
-	return fmt.Sprintf("%s (%s; 95 %%: %s to %s)", count(f.Had), Percent(f.Share()), Percent(f.CI95[0]), Percent(f.CI95[1]))
+	return []string{fmt.Sprintf("failovers %s, replica had the key in %s (%s; 95 %%: %s to %s)", count(f.Count), count(f.Had), Percent(f.Share()),
+		Percent(f.CI95[0]), Percent(f.CI95[1]))}
 }

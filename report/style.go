@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/lockbench/lockbench/checker"
@@ -30,26 +31,12 @@ func (s Style) paint(colour, text string) string {
 
 // word returns a verdict in four letters.
 func word(v checker.Result) string {
-	switch v {
-	case checker.Pass:
-		return "pass"
-	case checker.Fail:
-		return "FAIL"
-	case checker.NotApplicable:
-		return "n/a "
-	}
-	return "????"
+	return cmp.Or(map[checker.Result]string{checker.Pass: "pass", checker.Fail: "FAIL", checker.NotApplicable: "n/a "}[v], "????")
 }
 
 // Headline returns the long form of a verdict.
 func Headline(v checker.Result) string {
-	switch v {
-	case checker.Pass:
-		return "PASS"
-	case checker.Fail:
-		return "FAIL"
-	}
-	return "INCONCLUSIVE"
+	return cmp.Or(map[checker.Result]string{checker.Pass: "PASS", checker.Fail: "FAIL"}[v], "INCONCLUSIVE")
 }
 
 func (s Style) verdict(v checker.Result, text string) string {

@@ -21,7 +21,6 @@ const (
 	symbolNA      = "-"
 )
 
-// legend explains the symbols.
 const legend = symbolSafe + " holds, as expected   " + symbolBroken + " breaks, as expected   " + symbolNA + " does not apply   " +
 	symbolUnclear + " inconclusive\n" + symbolDiffers + " differs from the expectation"
 
@@ -42,9 +41,7 @@ func Suite(w io.Writer, suite results.Suite, page string, s Style) error {
 	lines = append(append(lines, ""), wrapped("sensitivity  ", sensitivityText(suite.Sensitivity))...)
 	lines = append(lines, agreementLines(suite.Agreement, s)...)
 	for _, n := range suite.Notes {
-		note := wrapped("note         ", n)
-		note[0] = s.paint(magenta, "note") + strings.TrimPrefix(note[0], "note")
-		lines = append(lines, note...)
+		lines = append(lines, noted(13, n, s)...)
 	}
 	if page != "" {
 		lines = append(lines, "report       "+page)
@@ -103,8 +100,7 @@ func agreementLines(a *results.Agreement, s Style) []string {
 	}
 	lines := wrapped("agreement    ", agreementText(*a))
 	for _, d := range a.Differences {
-		head := wrapped("differ  ", fmt.Sprintf("%s × %s, expected %s", d.Lock, d.Scenario, d.Expected))
-		head[0] = s.paint(magenta, "differ") + strings.TrimPrefix(head[0], "differ")
+		head := labelled("differ", 8, fmt.Sprintf("%s × %s, expected %s", d.Lock, d.Scenario, d.Expected), s)
 		lines = append(append(append(append(lines, ""), head...), wrapped("        there  ", d.First)...), wrapped("        here   ", d.Second)...)
 	}
 	if len(a.Differences) > 0 {
@@ -160,8 +156,7 @@ func symbol(c results.Cell) string {
 // markWidth is the width of a scenario's column.
 const markWidth = 2
 
-// text returns a row per lock under numbered columns, in as many blocks as the screen's width requires. A block has the locks with a cell in
-// it.
+// text returns a row per lock under numbered columns, in as many blocks as the screen requires; a block has the locks with a cell in it.
 func (m matrix) text(s Style) (lines []string) {
 	width := 0
 	for _, lock := range m.locks {
@@ -225,4 +220,69 @@ func (m matrix) columnNames() []string {
 		lines[len(lines)-1] += fmt.Sprintf("%-*s", width, fmt.Sprintf("%2d %s", i+1, name))
 	}
 	return lines
+}
+
+// locksAndPlanted separates the cells of locks from those of planted bugs.
+func locksAndPlanted(cells []results.Cell) (locks, planted []results.Cell) {
+	for _, c := range cells {
+		if c.Planted {
+			planted = append(planted, c)
+		} else {
+			locks = append(locks, c)
+		}
+	}
+	return locks, planted
+}
+
+// plantedLines lists the planted bugs, each with the scenario that must show it and the break that did.
+func plantedLines(planted []results.Cell, s Style) []string {
+	if len(planted) == 0 {
+		return nil
+	}
+	lock, scenario := 0, 0
+	for _, c := range planted {
+		lock, scenario = max(lock, len(c.Lock)), max(scenario, len(c.Scenario))
+	}
+	lines := []string{"", "planted bugs and the scenario that must show each"}
+	for _, c := range planted {
+		rows := wrapped(fmt.Sprintf("%-*s  %-*s  ", lock, c.Lock, scenario, c.Scenario), caught(c))
+		for _, row := range rows {
+			lines = append(lines, s.verdict(c.Verdict, row))
+		}
+	}
+	return lines
+}
+
+// caught returns which of the expected breaks showed a planted bug.
+func caught(c results.Cell) string {
+	switch c.Verdict {
+	case checker.Pass:
+		return "caught by " + expectedOf(c)
+	case checker.NotApplicable:
+		return "not run: " + c.Why
+	}
+	return "missed"
+}
+
+// expectedOf returns the observed breaks that were expected, with their causes.
+func expectedOf(c results.Cell) string {
+	must, _ := pairs(c.Expected)
+	seen := slices.DeleteFunc(strings.Fields(c.Observed), func(o string) bool {
+		return !slices.ContainsFunc(must, func(want string) bool { return covers(want, o) })
+	})
+	return strings.Join(seen, " ")
+}
+
+func sensitivityText(x results.Sensitivity) string {
+	if x.Planted == 0 {
+		return "no planted bugs were run"
+	}
+	text := fmt.Sprintf("caught %d/%d planted bugs", x.Caught, x.Planted)
+	if x.Caught > 0 {
+		text += ", median " + Span(x.Median)
+	}
+	if len(x.Missed) > 0 {
+		text += "; missed " + strings.Join(x.Missed, ", ")
+	}
+	return text
 }

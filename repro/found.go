@@ -38,7 +38,6 @@ func found() []Bug {
 	}
 }
 
-// follow replays the bug's tape.
 func follow(ctx context.Context, b Bug, cfg Config, r *results.Repro) error {
 	text, err := tapes.ReadFile(b.Tape)
 	if err != nil {

@@ -1,6 +1,7 @@
 package repro
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,8 +40,7 @@ type Config struct {
 // defaultBudget bounds a search without a budget.
 const defaultBudget = 30 * time.Second
 
-// attempts is the most runs until the bug is observed. The seed decides which client stalls and which comes next, and on a busy machine a fault on real
-// servers may come too late.
+// attempts is the most runs until the bug is observed: the seed decides who stalls, and on a busy machine a fault may come too late.
 const attempts = 4
 
 // Run reproduces one bug. The error is that of a run or search that failed; a bug that was not observed is a result.
@@ -73,13 +73,9 @@ func search(ctx context.Context, b Bug, cfg Config, r *results.Repro) error {
 	if !ok {
 		return fmt.Errorf("%s: no lock is called %q", b.Name, b.Lock)
 	}
-	budget := cfg.Budget
-	if budget == 0 {
-		budget = defaultBudget
-	}
 	found, err := cfg.Explore(ctx, sim.ExploreConfig{
 		Program: sim.DefaultProgram(v), Bounds: sim.Bounds{Faults: sim.DefaultFaults(v), MaxFaults: 2, MaxWaits: 2},
-		Seed: cfg.Seed, Budget: budget, Seek: b.Shows,
+		Seed: cfg.Seed, Budget: cmp.Or(cfg.Budget, defaultBudget), Seek: b.Shows,
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", b.Name, err)
@@ -117,7 +113,10 @@ func runs(ctx context.Context, b Bug, cfg Config, r *results.Repro) error {
 		if err != nil {
 			return err
 		}
-		note(r, out, seen)
+		r.Observed = slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.Observed, seen))))
+		if out.Dir != "" {
+			r.Runs = append(r.Runs, out.Dir)
+		}
 		if len(b.shown(seen)) > 0 {
 			r.Reproduced, r.Story = true, story(b, out)
 			return control(ctx, b, cfg, cfg.Seed+uint64(i), r)
@@ -136,29 +135,16 @@ func control(ctx context.Context, b Bug, cfg Config, seed uint64, r *results.Rep
 	if err != nil {
 		return err
 	}
+	scenario, found := scenarios.Find(b.Scenario)
 	switch broke := b.shown(seen); {
 	case len(broke) > 0:
 		r.Reproduced, r.Why = false, fmt.Sprintf("the control %s broke too: %v", b.Control, broke)
-	case len(out.Windows) == 0 && plansFaults(b):
+	case len(out.Windows) == 0 && (!found || len(scenario.Faults) > 0):
 		r.Reproduced, r.Why = false, fmt.Sprintf("no fault was injected into the run of the control %s", b.Control)
 	default:
 		r.Spared = b.Control
 	}
 	return nil
-}
-
-// plansFaults reports whether the bug's scenario has faults.
-func plansFaults(b Bug) bool {
-	s, ok := scenarios.Find(b.Scenario)
-	return !ok || len(s.Faults) > 0
-}
-
-// note records the violations of a run, and its directory.
-func note(r *results.Repro, out *harness.Outcome, seen []string) {
-	r.Observed = slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.Observed, seen))))
-	if out.Dir != "" {
-		r.Runs = append(r.Runs, out.Dir)
-	}
 }
 
 // one runs a lock once in the bug's scenario and returns its violations.

@@ -2,6 +2,7 @@ package results
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,8 +55,7 @@ func LoadSuite(path string) (Suite, error) {
 	return s, nil
 }
 
-// Stored finds the file name of a suite's or a bench's directory: in the directory path, in the latest one below it, or path itself; ok reports
-// whether the file has that name.
+// Stored finds a file by its name in the directory path, in the latest one below it, or as path itself; ok reports whether it has that name.
 func Stored(path, name string) (file string, ok bool) {
 	for _, try := range []string{filepath.Join(path, name), filepath.Join(path, latest, name)} {
 		if _, err := os.Stat(try); err == nil {
@@ -65,14 +65,12 @@ func Stored(path, name string) (file string, ok bool) {
 	return path, filepath.Base(path) == name
 }
 
-// isRun reports whether path is a run directory.
 func isRun(path string) bool {
 	_, err := os.Stat(filepath.Join(path, RunFile))
 	return err == nil
 }
 
-// StoreSuite writes the reproducible part of a suite, to be committed and compared with: cells, verdicts and caught bugs, without run
-// directories, times and comparisons.
+// StoreSuite writes what is reproducible of a suite, for comparisons: no run directories, times or comparisons.
 func StoreSuite(path string, s Suite) error {
 	s.Duration, s.Agreement, s.Baseline, s.Changes, s.Notes = 0, nil, "", nil, nil
 	s.Start, s.Environment = time.Time{}, nil
@@ -95,8 +93,7 @@ func SaveSuite(folder string, s Suite) error {
 	return saveJSON(filepath.Join(folder, SuiteFile), s)
 }
 
-// Against compares the suite with an earlier one, and fails it if a cell got worse. A cell that is missing counts only if whole is set: the
-// suite was to run every cell.
+// Against compares the suite with an earlier one, and fails it if a cell got worse. A missing cell counts only if whole: every cell was to run.
 func (s *Suite) Against(base Suite, whole bool) {
 	s.Changes = []Change{}
 	before := byPlace(base.Cells)
@@ -156,8 +153,7 @@ func change(was, is Cell, known bool) ChangeKind {
 	return ""
 }
 
-// The rank of a cell. A lock that breaks as expected ranks below one that holds as expected, so that a lowered expectation is a change for
-// the worse.
+// The rank of a cell. Breaking as expected ranks below holding as expected: a lowered expectation is a change for the worse.
 const (
 	unknown = iota
 	differs
@@ -176,3 +172,48 @@ func standing(c Cell) int {
 	}
 	return breaks
 }
+
+// Agreement compares the same cells of two suites, one in the simulator and one on real servers.
+type Agreement struct {
+	With        string       `json:"with"`  // the other suite's servers and seed
+	Cells       int          `json:"cells"` // cells with a verdict in both
+	Agree       int          `json:"agree"` // of Cells: both held, or both broke
+	Alike       int          `json:"alike"` // of Agree: the same properties broke for the same causes
+	Differences []Difference `json:"differences"`
+}
+
+// Difference is a cell that held in one suite and broke in the other. Both may be as expected: an optional break may happen in only one.
+type Difference struct {
+	Lock     string `json:"lock"`
+	Scenario string `json:"scenario"`
+	Expected string `json:"expected"`
+	First    string `json:"first"`  // observed in the first suite
+	Second   string `json:"second"` // observed in the second
+}
+
+// Agree compares second with first cell by cell. It omits cells that are missing or have no verdict in either.
+func Agree(first, second Suite) Agreement {
+	a := Agreement{With: fmt.Sprintf("%s, seed %d", first.Server, first.Seed), Differences: []Difference{}}
+	others := byPlace(second.Cells)
+	for _, c := range first.Cells {
+		o, known := others[place(c)]
+		if !known || !decided(c) || !decided(o) {
+			continue
+		}
+		a.Cells++
+		if c.Observed == o.Observed {
+			a.Alike++
+		}
+		if (c.Observed == held) == (o.Observed == held) {
+			a.Agree++
+		} else {
+			a.Differences = append(a.Differences, Difference{c.Lock, c.Scenario, c.Expected, c.Observed, o.Observed})
+		}
+	}
+	return a
+}
+
+// held is Cell.Observed if nothing broke.
+const held = "safe"
+
+func decided(c Cell) bool { return standing(c) > unknown }

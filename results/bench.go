@@ -153,13 +153,10 @@ type KneeStep struct {
 }
 
 // LoadBench reads a stored bench: its file, its directory, or a directory whose latest is a bench. An error says that the file has no bench, or comes from the file system.
-func LoadBench(path string) (Bench, error) {
+func LoadBench(path string) (b Bench, err error) {
 	path, _ = Stored(path, BenchFile)
-	var b Bench
-	if err := loadStored(path, &b, &b.Schema, BenchSchema, errBench); err != nil {
-		return Bench{}, err
-	}
-	return b, nil
+	err = loadStored(path, &b, &b.Schema, BenchSchema, errBench)
+	return b, err
 }
 
 // StoreBench writes a bench to a file, whole or not at all.

@@ -79,17 +79,13 @@ func (r ComparisonRow) Decided() bool {
 	return r.Mark != MarkFewer && r.Mark != MarkOnlyBase && r.Mark != MarkOnlyNew
 }
 
-// Noisy reports whether no figure is significantly worse but a gated one could be: more samples may decide.
-func (c Comparison) Noisy() bool {
-	noisy := false
-	for _, r := range c.Rows {
-		if r.Gated && r.Mark == MarkWorse {
-			return false
-		}
-		noisy = noisy || r.Gated && r.Mark == MarkHidden
-	}
-	return noisy
+// Has reports whether a gated row has a mark.
+func (c Comparison) Has(mark string) bool {
+	return slices.ContainsFunc(c.Rows, func(r ComparisonRow) bool { return r.Gated && r.Mark == mark })
 }
+
+// Noisy reports whether no figure is significantly worse but a gated one could be: more samples may decide.
+func (c Comparison) Noisy() bool { return c.Has(MarkHidden) && !c.Has(MarkWorse) }
 
 // WorstSafety joins verdicts: fail if one is fail, otherwise pass if one is pass, otherwise inconclusive.
 func WorstSafety(all []checker.Result) checker.Result {

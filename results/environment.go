@@ -7,6 +7,7 @@ import (
 	"path"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -74,12 +75,8 @@ func (e *Environment) build(info *debug.BuildInfo) {
 }
 
 func relevant(module string) bool {
-	for _, part := range []string{"redis", "redsync", "redislock", "rueidis", "porcupine", "hdrhistogram", "testcontainers"} {
-		if strings.Contains(strings.ToLower(module), part) {
-			return true
-		}
-	}
-	return false
+	parts := []string{"redis", "redsync", "redislock", "rueidis", "porcupine", "hdrhistogram", "testcontainers"}
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(strings.ToLower(module), part) })
 }
 
 func (e *Environment) machine(root fs.FS) {

@@ -68,7 +68,6 @@ func newGate(name, limit string, least bool) (Gate, error) {
 	return Gate{Metric: m, Least: least, Limit: value, Text: m.Name + " " + sign + " " + limit}, nil
 }
 
-// parseLimit parses a limit in the metric's unit.
 func parseLimit(text string, m Metric) (float64, error) {
 	if m.Unit == Nanoseconds {
 		d, err := time.ParseDuration(text)
@@ -115,6 +114,3 @@ func GatesVerdict(all []GateResult) checker.Result {
 	}
 	return verdict
 }
-
-// plainCount returns "3 of 100 samples needed".
-func plainCount(have, need int64) string { return fmt.Sprintf("%d of %d samples needed", have, need) }

@@ -112,13 +112,11 @@ func FindMetric(name string) (Metric, error) {
 	if hint := suggest.Hint(name, names); hint != "" {
 		return Metric{}, fmt.Errorf("unknown metric %q%s", name, hint)
 	}
-	return Metric{}, fmt.Errorf("unknown metric %q; known are %s, and percentiles (.p50 .p90 .p99 .p99.9) of %s", name,
-		strings.Join(names[:len(names)-len(distributions)*len(quantiles)], ", "), strings.Join(distributionNames(), ", "))
-}
-
-func distributionNames() (names []string) {
+	names = names[:len(names)-len(distributions)*len(quantiles)]
+	var spread []string
 	for _, d := range distributions {
-		names = append(names, d.name)
+		spread = append(spread, d.name)
 	}
-	return names
+	return Metric{}, fmt.Errorf("unknown metric %q; known are %s, and percentiles (.p50 .p90 .p99 .p99.9) of %s", name,
+		strings.Join(names, ", "), strings.Join(spread, ", "))
 }

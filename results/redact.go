@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// redact replaces the passwords of all URLs in a command line, also in comma-separated lists. It replaces a URL that may have credentials
-// and does not parse as a whole.
+// redact replaces the passwords of all URLs in a command line, also in comma-separated lists; what may have one and does not parse, as a whole.
 func redact(argv []string) []string {
 	out := make([]string, len(argv))
 	for i, arg := range argv {

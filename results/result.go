@@ -2,6 +2,7 @@ package results
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
@@ -131,7 +132,10 @@ func (r *Result) SetLatency(set *latency.Set, why string) {
 		return
 	}
 	r.NoLatency, r.Health.Dropped = "", set.Dropped()
-	faulty := anyInside(set)
+	faulty := slices.ContainsFunc(set.Ops(), func(op string) bool {
+		_, ok := set.Get(latency.Tag{Op: op, Basis: latency.Service, Place: latency.Inside})
+		return ok
+	})
 	for _, op := range set.Ops() {
 		one := Operation{Response: spread(set.Both(op, latency.Response)), Service: spread(set.Both(op, latency.Service))}
 		if faulty {
@@ -140,15 +144,6 @@ func (r *Result) SetLatency(set *latency.Set, why string) {
 		}
 		r.Latency[op] = one
 	}
-}
-
-func anyInside(set *latency.Set) bool {
-	for _, op := range set.Ops() {
-		if _, ok := set.Get(latency.Tag{Op: op, Basis: latency.Service, Place: latency.Inside}); ok {
-			return true
-		}
-	}
-	return false
 }
 
 func split(set *latency.Set, op string, place latency.Place) Split {

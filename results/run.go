@@ -14,12 +14,11 @@ const RunSchema = "lockbench/run/v1"
 // Phase is the progress of a run.
 type Phase string
 
-// The phases, in order. Started: run.json, the first file, exists. Driven: history, faults and latencies are complete. Checked: result.json
-// exists.
+// The phases, in order.
 const (
-	Started Phase = "started"
-	Driven  Phase = "driven"
-	Checked Phase = "checked"
+	Started Phase = "started" // run.json, the first file, exists
+	Driven  Phase = "driven"  // history, faults and latencies are complete
+	Checked Phase = "checked" // result.json exists
 )
 
 // Run is run.json: what was run, where, and its progress.

@@ -14,8 +14,7 @@ import (
 // ErrShards is returned for shards that do not add up to one suite or one bench.
 var ErrShards = errors.New("not the shards of one whole")
 
-// Shard is one of Count equal parts of a plan: every Count-th item, starting with number Index, both from 1. Machines can run their shards
-// without coordination.
+// Shard is one of Count equal parts of a plan: every Count-th item, from number Index on, both from 1.
 type Shard struct {
 	Index int    `json:"index"`
 	Count int    `json:"count"`
@@ -55,14 +54,12 @@ func PlanDigest(items []string) string {
 	return hex.EncodeToString(plan.Sum(nil)[:8])
 }
 
-// MergeSuites joins the shards of a suite, given in any order, and sets its verdict. The error is ErrShards if a shard is missing, is given
-// twice, or is of another plan, server or seed.
+// MergeSuites joins the shards of a suite, in any order. The error is ErrShards if one is missing, given twice, or of another plan, server or seed.
 func MergeSuites(parts []Suite) (Suite, error) {
 	return merge(parts, func(s Suite) part { return part{s.Shard, s.Server, s.Seed, s.Rerun, s.Notes} }, joinedSuite)
 }
 
-// MergeBenches joins the shards of a bench, given in any order: each has some of the settings, measured whole on its own machine. The error is
-// ErrShards, as that of MergeSuites.
+// MergeBenches joins the shards of a bench, as MergeSuites does: each has some of the settings, measured whole on its own machine.
 func MergeBenches(parts []Bench) (Bench, error) {
 	return merge(parts, func(b Bench) part { return part{b.Shard, b.Server, b.Seed, b.Rerun, b.Notes} }, joinedBench)
 }

@@ -2,6 +2,7 @@ package results
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -36,8 +37,7 @@ type Suite struct {
 	Changes     []Change       `json:"changes,omitempty"`  // since Baseline
 }
 
-// Cell is one lock in one scenario. Its verdict is pass if the lock held or broke as expected, fail if it did not, and n/a if the scenario
-// does not apply.
+// Cell is one lock in one scenario. It passes if the lock held or broke as expected, and is n/a if the scenario does not apply.
 type Cell struct {
 	Lock     string         `json:"lock"`
 	Scenario string         `json:"scenario"`
@@ -53,8 +53,7 @@ type Cell struct {
 	Properties map[verdicts.Property]checker.Result `json:"properties,omitempty"`
 }
 
-// NewCell compares a run with what was expected. A difference in a run during which the host stalled is inconclusive: the stall may have
-// caused it.
+// NewCell compares a run with what was expected. A difference is inconclusive if the host stalled, which may have caused it.
 func NewCell(r Result, want verdicts.Expectation) Cell {
 	if r.Server != simulator {
 		want = want.OnServers()
@@ -136,8 +135,9 @@ func ErrorCell(lock, scenario string, want verdicts.Expectation, err error) Cell
 // releases or fences failed: otherwise both are the same break.
 func Observed(r Result) []verdicts.Break {
 	var out []verdicts.Break
+	noOrder := slices.ContainsFunc(r.Properties, func(p checker.Property) bool { return p.Verdict == checker.Fail && ofOrder(p.Name) })
 	for _, p := range r.Properties {
-		if p.Verdict != checker.Fail || p.Name == verdicts.Linearizability && explainsNoOrder(r) {
+		if p.Verdict != checker.Fail || p.Name == verdicts.Linearizability && noOrder {
 			continue
 		}
 		for _, cause := range sortedCauses(p.Causes) {
@@ -147,34 +147,19 @@ func Observed(r Result) []verdicts.Break {
 	return out
 }
 
-// explainsNoOrder reports whether a property failed that explains the lack of a linearization: of grants, releases, refusals or fences.
-func explainsNoOrder(r Result) bool {
-	return slices.ContainsFunc(r.Properties, func(p checker.Property) bool { return p.Verdict == checker.Fail && ofOrder(p.Name) })
-}
-
 // ofOrder reports whether a property is one of grants, releases, refusals or fences, which a linearization includes.
 func ofOrder(p verdicts.Property) bool {
-	switch p {
-	case verdicts.MutualExclusion, verdicts.ReleaseSafety, verdicts.Refusal, verdicts.FencingOrder:
-		return true
-	}
-	return false
+	return slices.Contains([]verdicts.Property{verdicts.MutualExclusion, verdicts.ReleaseSafety, verdicts.Refusal, verdicts.FencingOrder}, p)
 }
 
 // sortedCauses returns the causes sorted by name; CauseUnknown if there are none.
 func sortedCauses(causes map[verdicts.Cause]int) []verdicts.Cause {
-	var out []verdicts.Cause
-	for cause := range causes {
-		out = append(out, cause)
+	if len(causes) == 0 {
+		return []verdicts.Cause{verdicts.CauseUnknown}
 	}
-	if len(out) == 0 {
-		out = append(out, verdicts.CauseUnknown)
-	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Keys(causes))
 }
 
-// inconclusive says why a run is inconclusive.
 func inconclusive(r Result) string {
 	var out []string
 	if r.Reason != "" {
@@ -189,13 +174,7 @@ func inconclusive(r Result) string {
 }
 
 func without(all, some []verdicts.Break) []verdicts.Break {
-	var out []verdicts.Break
-	for _, b := range all {
-		if !slices.Contains(some, b) {
-			out = append(out, b)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(all), func(b verdicts.Break) bool { return slices.Contains(some, b) })
 }
 
 func breaksText(breaks []verdicts.Break) string { return verdicts.Expectation{Breaks: breaks}.String() }
@@ -215,4 +194,44 @@ func (s *Suite) Judge() {
 	case has(checker.Inconclusive) || !has(checker.Pass) || s.Missing > 0:
 		s.Verdict = checker.Inconclusive
 	}
+}
+
+// Sensitivity is how many planted bugs were caught. A bug is caught if one of its cells showed all expected breaks.
+type Sensitivity struct {
+	Planted int           `json:"planted"`
+	Caught  int           `json:"caught"`
+	Missed  []string      `json:"missed"`
+	Median  time.Duration `json:"median"` // nanoseconds, of the cells that caught a bug; 0: none
+}
+
+func sensitivity(cells []Cell) Sensitivity {
+	s := Sensitivity{Missed: []string{}}
+	caught := map[string]bool{}
+	var took []time.Duration
+	for _, c := range cells {
+		if !c.Planted || c.Verdict == checker.NotApplicable {
+			continue
+		}
+		if _, seen := caught[c.Lock]; !seen {
+			s.Planted++
+			s.Missed = append(s.Missed, c.Lock)
+			caught[c.Lock] = false
+		}
+		if c.Verdict == checker.Pass && c.Observed != breaksText(nil) && !caught[c.Lock] {
+			caught[c.Lock] = true
+			took = append(took, c.Duration)
+		}
+	}
+	s.Missed = slices.DeleteFunc(s.Missed, func(lock string) bool { return caught[lock] })
+	s.Caught, s.Median = len(took), median(took)
+	return s
+}
+
+// median returns the lower median; 0 of none.
+func median(values []time.Duration) time.Duration {
+	if len(values) == 0 {
+		return 0
+	}
+	slices.Sort(values)
+	return values[(len(values)-1)/2]
 }

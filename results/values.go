@@ -1,6 +1,11 @@
 package results
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/lockbench/lockbench/checker"
+)
 
 // Measured is a metric's value in one run, with the number of samples.
 type Measured struct {
@@ -67,13 +72,33 @@ func (r Result) CheckGates(gates []Gate) (out []GateResult) {
 	return out
 }
 
+// CheckGates checks every measured cell but the reference's against the limits.
+func (b Bench) CheckGates(gates []Gate) (out []GateResult) {
+	for _, c := range b.Cells {
+		if c.Reference || c.Verdict == checker.NotApplicable || c.Setting.Crash {
+			continue
+		}
+		for _, g := range gates {
+			f := c.Figures[g.Metric.Name]
+			why := "it was not measured"
+			if f.Need > 0 {
+				why = fmt.Sprintf("%d of %d samples needed", f.Samples, f.Need)
+			}
+			r := g.Check(f.Value, why)
+			r.Lock, r.Setting = c.Lock, c.Setting.String()
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
 // noFigure returns why a metric has no value.
 func noFigure(m Measured, of Metric, absent string) string {
 	switch {
 	case absent != "" && strings.Contains(string(of.Unit), "ns"):
 		return absent
 	case m.Samples > 0:
-		return plainCount(m.Samples, of.Need)
+		return fmt.Sprintf("%d of %d samples needed", m.Samples, of.Need)
 	}
 	return "it was not measured"
 }

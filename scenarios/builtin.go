@@ -4,8 +4,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path"
 	"slices"
 )
 
@@ -66,7 +64,7 @@ func Find(name string) (Scenario, bool) {
 
 // source returns the file of a built-in scenario, comments included.
 func source(name string) ([]byte, error) {
-	data, err := fs.ReadFile(files, path.Join("builtin", name+".yaml"))
+	data, err := files.ReadFile("builtin/" + name + ".yaml")
 	if err != nil {
 		return nil, fmt.Errorf("%w %q", errUnknown, name)
 	}

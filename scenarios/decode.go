@@ -1,9 +1,11 @@
 package scenarios
 
 import (
+	"cmp"
 	"encoding"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -27,7 +29,7 @@ type decoder struct {
 	errs  []*Error
 }
 
-// decode decodes a scenario. The decoder has the errors and the positions.
+// decode decodes and validates a scenario. The decoder has the errors and the positions.
 func decode(file string, data []byte) (Scenario, *decoder) {
 	d := &decoder{file: file, lines: strings.Split(string(data), "\n"), at: map[string]*token.Token{}}
 	var s Scenario
@@ -36,21 +38,16 @@ func decode(file string, data []byte) (Scenario, *decoder) {
 		d.syntax(err)
 		return s, d
 	}
-	if len(tree.Docs) != 1 || tree.Docs[0].Body == nil {
-		d.fail("", nil, "want one YAML document, a mapping; there are %d", bodies(tree))
+	bodies := slices.DeleteFunc(slices.Clone(tree.Docs), func(doc *ast.DocumentNode) bool { return doc.Body == nil })
+	if len(tree.Docs) != 1 || len(bodies) != 1 {
+		d.fail("", nil, "want one YAML document, a mapping; there are %d", len(bodies))
 		return s, d
 	}
-	d.value(tree.Docs[0].Body, reflect.ValueOf(&s).Elem(), "")
-	return s, d
-}
-
-func bodies(tree *ast.File) (n int) {
-	for _, doc := range tree.Docs {
-		if doc.Body != nil {
-			n++
-		}
+	d.value(bodies[0].Body, reflect.ValueOf(&s).Elem(), "")
+	if len(d.errs) == 0 {
+		s.validate(d.problem)
 	}
-	return n
+	return s, d
 }
 
 func (d *decoder) syntax(err error) {
@@ -76,7 +73,6 @@ func (d *decoder) fail(path string, at *token.Token, format string, args ...any)
 // mostErrors is how many errors of one file are shown.
 const mostErrors = 20
 
-// err joins the errors.
 func (d *decoder) err() error {
 	var errs []error
 	for _, e := range d.errs[:min(len(d.errs), mostErrors)] {
@@ -112,7 +108,6 @@ func place(n ast.Node) *token.Token {
 	return n.GetToken()
 }
 
-// mapping decodes the fields of a struct.
 func (d *decoder) mapping(n ast.Node, v reflect.Value, path string) {
 	pairs, ok := n.(ast.MapNode)
 	if !ok {
@@ -142,14 +137,8 @@ func fieldsOf(t reflect.Type) map[string]int {
 }
 
 func hint(word string, fields map[string]int) string {
-	known := make([]string, 0, len(fields))
-	for k := range fields {
-		known = append(known, k)
-	}
-	if s := suggest.Hint(word, known); s != "" {
-		return s
-	}
-	return "; known are " + list(known)
+	known := slices.Collect(maps.Keys(fields))
+	return cmp.Or(suggest.Hint(word, known), "; known are "+list(known))
 }
 
 func (d *decoder) sequence(n ast.Node, v reflect.Value, path string) {
@@ -195,7 +184,6 @@ func isExponential(n ast.Node) bool {
 	return t.Type == token.StringType && exponential.MatchString(t.Value)
 }
 
-// single decodes a single value.
 func (d *decoder) single(n ast.Node, v reflect.Value, path string) {
 	f := forms[v.Kind()]
 	text, is := v.Addr().Interface().(encoding.TextUnmarshaler)
@@ -222,7 +210,6 @@ func (d *decoder) single(n ast.Node, v reflect.Value, path string) {
 	}
 }
 
-// describe names a node in an error.
 func describe(n ast.Node) string {
 	switch n.(type) {
 	case ast.MapNode:

@@ -68,8 +68,7 @@ type drawer struct {
 	taken    map[string]map[int]bool // targets already chosen or named, by fault
 }
 
-// fault draws one fault's choices. It always draws the same number of values, so that naming a client in one fault does not change the next
-// fault's choices.
+// fault draws one fault's choices. It always draws as many values, so that naming a client in one fault leaves the next fault's choices.
 func (d *drawer) fault(f faults.Spec, lease time.Duration) faults.Spec {
 	client, node, within := d.rng.Uint64(), d.rng.Uint64(), d.rng.Float64()
 	kind, _ := faults.FindKind(f.Fault)

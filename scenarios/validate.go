@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -69,17 +70,12 @@ func oneOf[S ~string](bad problems, path string, word S, known []S) {
 		bad(path, "is missing; known are %s", list(words))
 		return
 	}
-	if near := suggest.Hint(string(word), words); near != "" {
-		bad(path, "unknown %s %q%s", lastOf(path), word, near)
-		return
-	}
-	bad(path, "unknown %s %q; known are %s", lastOf(path), word, list(words))
+	bad(path, "unknown %s %q%s", lastOf(path), word, cmp.Or(suggest.Hint(string(word), words), "; known are "+list(words)))
 }
 
 // lastOf returns the last part of a path that is not an index.
 func lastOf(path string) string {
-	parts := strings.Split(path, ".")
-	for _, p := range slices.Backward(parts) {
+	for _, p := range slices.Backward(strings.Split(path, ".")) {
 		if p[0] < '0' || p[0] > '9' {
 			return p
 		}

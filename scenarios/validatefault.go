@@ -87,7 +87,6 @@ func validateUses(f faults.Spec, kind faults.Kind, s Scenario, bad problems) {
 	}
 }
 
-// validateSizes checks the sizes of a fault.
 func validateSizes(f faults.Spec, s Scenario, bad problems) {
 	notNegative(bad, "for", f.For, s)
 	if f.Fault == faults.SlowNetwork {
@@ -101,10 +100,8 @@ func validateSizes(f faults.Spec, s Scenario, bad problems) {
 	}
 }
 
-// moments returns the moments that workloads announce.
-func moments() []history.Moment {
-	return []history.Moment{history.Calling, history.Granted, history.Refused, history.Entered, history.BeforeRelease, history.Released}
-}
+// moments are what workloads announce.
+var moments = []history.Moment{history.Calling, history.Granted, history.Refused, history.Entered, history.BeforeRelease, history.Released}
 
 func validateTrigger(t faults.Trigger, kind faults.Kind, s Scenario, bad problems) {
 	n := 0
@@ -130,7 +127,7 @@ func validateTrigger(t faults.Trigger, kind faults.Kind, s Scenario, bad problem
 		bad("", "%s is triggered at %s, not at %s", kind.Name, kind.At, form)
 	}
 	if t.Moment != "" {
-		oneOf(bad, "moment", history.Moment(t.Moment), moments())
+		oneOf(bad, "moment", history.Moment(t.Moment), moments)
 	}
 	validatePattern(bad, "request", t.Request)
 	validatePattern(bad, "reply", t.Reply)

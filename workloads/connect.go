@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"io"
 	"math/rand/v2"
 	"net"
 	"strconv"
@@ -58,17 +57,19 @@ func Connect(a Access, s Setup) (*Client, func() error) {
 	nodes, closeNodes := connectNodes(a, s.Variant.Topology)
 	storage := redis.NewClient(ClientOptions(a, a.StoreAddr))
 	source := rand.NewChaCha8(a.Seed)
+	a.Seed[0] ^= 0x55 // a lock and a workload draw from separate streams
 	c := &Client{
 		Name: name, Index: s.Index, clients: s.Clients, config: s.Config, leased: !s.Variant.Traits.NoLease, fenced: s.Variant.Traits.Fenced,
-		store: redisStore{Client: storage, Prefix: StorePrefix(s.Prefix), Loose: loose(s.Variant)},
-		clock: a.Clock, timeline: a.Timeline, record: a.Record, at: a.At,
-		rand: rand.New(rand.NewChaCha8(shift(a.Seed))),
+		store: redisStore{Client: storage, Prefix: StorePrefix(s.Prefix), Loose: s.Variant.Planted != nil && s.Variant.Planted.LooseStore},
+		clock: a.Clock, timeline: a.Timeline, record: a.Record, at: a.At, handles: map[string]*handle{},
+		rand: rand.New(rand.NewChaCha8(a.Seed)),
 	}
 	shared := &impls.Shared{}
 	c.open = func(key string, onRenew func(impls.Renewal)) (impls.Lock, error) {
-		env := environment(a, s, source)
-		env.Key, env.Nodes, env.OnRenew, env.Shared = s.Prefix+key, nodes, onRenew, shared
-		return s.Variant.New(env)
+		return s.Variant.New(impls.Env{
+			Owner: cmp.Or(s.Owner, name), Lease: s.Config.Lease, Poll: s.Poll, Permits: s.Permits, Addrs: a.Addrs, Dial: a.Dial, Clock: a.Clock, Rand: source,
+			Key: s.Prefix + key, Nodes: nodes, OnRenew: onRenew, Shared: shared,
+		})
 	}
 	return c, func() error { return errors.Join(c.Close(), closeNodes(), storage.Close()) }
 }
@@ -93,19 +94,6 @@ func ClientIndex(name string) int {
 	return n - 1
 }
 
-func environment(a Access, s Setup, source io.Reader) impls.Env {
-	return impls.Env{
-		Owner: cmp.Or(s.Owner, ClientName(s.Index)), Lease: s.Config.Lease, Poll: s.Poll, Permits: s.Permits,
-		Addrs: a.Addrs, Dial: a.Dial, Clock: a.Clock, Rand: source,
-	}
-}
-
-// shift derives another seed, so that a lock and a workload draw from separate streams.
-func shift(seed [32]byte) [32]byte {
-	seed[0] ^= 0x55
-	return seed
-}
-
 func connectNodes(a Access, t impls.Topology) ([]redis.UniversalClient, func() error) {
 	if t == impls.Cluster {
 		c := redis.NewClusterClient(options(a, a.Addrs...).Cluster())
@@ -124,14 +112,12 @@ func connectNodes(a Access, t impls.Topology) ([]redis.UniversalClient, func() e
 	}
 }
 
-// poolSize exceeds the connections that a client's call, its lock's watchdog, subscriptions and clean-ups use at once: a wait for a pooled connection would distort
-// the lock's latency.
+// poolSize exceeds the connections that a client uses at once: a wait for a pooled connection would distort the lock's latency.
 const poolSize = 64
 
 const defaultTimeout = 3 * time.Second
 
-// ClientOptions returns options that disable the Redis client's retries, which turn a lost reply into "busy", and its handshake for
-// notifications, which sends commands.
+// ClientOptions returns options without retries, which turn a lost reply into "busy", and without the handshake for notifications.
 func ClientOptions(a Access, addr string) *redis.Options { return options(a, addr).Simple() }
 
 // options returns the options of a client of one node or of a cluster. It disables redirections too, because the cluster client retries a broken

@@ -17,9 +17,13 @@ type handle struct {
 	client *Client
 	key    string
 	lock   impls.Lock
-	grants []impls.Grant // innermost last; more than one only after re-entry
-	modes  []history.Mode
+	grants []held // innermost last; more than one only after re-entry
 	watch  *lossWatch
+}
+
+type held struct {
+	impls.Grant
+	mode history.Mode
 }
 
 // handle returns the client's handle on a key. It opens it on first use.
@@ -33,9 +37,6 @@ func (c *Client) handle(key string) (*handle, error) {
 		return nil, fmt.Errorf("open lock %s: %w", key, err)
 	}
 	h.lock = lock
-	if c.handles == nil {
-		c.handles = map[string]*handle{}
-	}
 	c.handles[key] = h
 	return h, nil
 }
@@ -50,8 +51,7 @@ func (c *Client) Close() error {
 	return errors.Join(errs...)
 }
 
-// acquire acquires the lock, waits as configured, and reports whether it was granted. The error is nil unless it ends the client: a crash,
-// or an operation that the lock does not support.
+// acquire acquires the lock, waits as configured, and reports whether it was granted. Only an error that ends the client is returned.
 func (h *handle) acquire(ctx context.Context, mode history.Mode) (ok bool, err error) {
 	c := h.client
 	if err := c.at(ctx, history.Calling, h.key); err != nil {
@@ -68,7 +68,7 @@ func (h *handle) acquire(ctx context.Context, mode history.Mode) (ok bool, err e
 	op.Token, op.Fence = g.Token, g.Fence
 	c.addTimes(&op, g)
 	h.finish(&op, nil)
-	h.grants, h.modes = append(h.grants, g), append(h.modes, mode)
+	h.grants = append(h.grants, held{g, mode})
 	h.watchLoss(g)
 	return true, c.at(ctx, history.Granted, h.key)
 }
@@ -96,7 +96,6 @@ func (h *handle) ask(ctx context.Context, mode history.Mode) (impls.Grant, error
 	return h.lock.Acquire(waiting, mode)
 }
 
-// release releases the innermost hold and records it.
 func (h *handle) release(ctx context.Context) error {
 	c := h.client
 	if err := c.at(ctx, history.BeforeRelease, h.key); err != nil {
@@ -114,11 +113,9 @@ func (h *handle) release(ctx context.Context) error {
 	return c.at(ctx, history.Released, h.key)
 }
 
-// extend extends the lease and records it.
 func (h *handle) extend(ctx context.Context) error {
 	c := h.client
-	g := h.grants[len(h.grants)-1]
-	op := history.Operation{Op: history.Extend, Key: h.key, Token: g.Token, Call: c.timeline()}
+	op := history.Operation{Op: history.Extend, Key: h.key, Token: h.grants[len(h.grants)-1].Token, Call: c.timeline()}
 	c.record.Begin(op)
 	g, err := h.lock.Extend(ctx)
 	op.Return, op.Outcome = c.timeline(), extendOutcome(err)
@@ -149,15 +146,10 @@ func (h *handle) finish(op *history.Operation, err error) {
 	}
 }
 
-type held struct {
-	impls.Grant
-	mode history.Mode
-}
-
 func (h *handle) pop() held {
 	last := len(h.grants) - 1
-	g := held{h.grants[last], h.modes[last]}
-	h.grants, h.modes = h.grants[:last], h.modes[:last]
+	g := h.grants[last]
+	h.grants = h.grants[:last]
 	if last == 0 {
 		h.unwatch()
 	}

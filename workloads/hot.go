@@ -10,34 +10,25 @@ var (
 	hot = workload{
 		name:  "hot",
 		about: "acquire and release, with nothing stored: the lock's own cost",
-		round: func(ctx context.Context, c *Client, n int) error { return c.bareRound(ctx, n, nil) },
+		round: func(ctx context.Context, c *Client, _ int) error { return c.bareRound(ctx, nil) },
 	}
 	handoff = workload{
 		name:  "handoff",
 		about: "as hot, but a client that released acquires again only after another was granted: the time of a hand-over",
-		round: func(ctx context.Context, c *Client, n int) error { return c.bareRound(ctx, n, c.Relay) },
+		round: func(ctx context.Context, c *Client, _ int) error { return c.bareRound(ctx, c.Relay) },
 	}
 )
 
 // bareRound holds the lock for the think time, without using the store.
-func (c *Client) bareRound(ctx context.Context, n int, relay *Relay) error {
-	h, err := c.handle(c.anyKey())
-	if err != nil {
-		return err
+func (c *Client) bareRound(ctx context.Context, relay *Relay) error {
+	ok, err := c.holding(ctx, c.anyKey(), history.Exclusive, func(h *handle) error {
+		relay.granted()
+		return h.hold(ctx)
+	})
+	if ok && err == nil {
+		relay.wait(ctx, c.Stop)
 	}
-	ok, err := h.acquire(ctx, history.Exclusive)
-	if err != nil || !ok {
-		return err
-	}
-	relay.granted()
-	if err := h.hold(ctx, n); err != nil {
-		return err
-	}
-	if err := h.release(ctx); err != nil {
-		return err
-	}
-	relay.wait(ctx, c.Stop)
-	return nil
+	return err
 }
 
 // anyKey returns one of the run's keys, uniformly.
@@ -49,7 +40,7 @@ func (c *Client) anyKey() string {
 }
 
 // hold spends the think time inside the critical section.
-func (h *handle) hold(ctx context.Context, n int) error {
+func (h *handle) hold(ctx context.Context) error {
 	return h.using(history.Exclusive, func() error {
 		c := h.client
 		if err := c.at(ctx, history.Entered, h.key); err != nil {

@@ -6,8 +6,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// nested: update the store in the inner section, and again in the outer one after the inner release. A lock that loses the outer hold with
-// the inner release loses the second update.
+// nested: update the store in the inner section, and again after the inner release, where a lock that lost the outer hold loses the update.
 var nested = workload{
 	name:    "nested",
 	about:   "acquire again while holding; the outer hold must outlive the inner release",
@@ -16,29 +15,12 @@ var nested = workload{
 }
 
 func (c *Client) nestedRound(ctx context.Context) error {
-	h, err := c.handle(counterKey)
-	if err != nil {
-		return err
-	}
-	ok, err := h.acquire(ctx, history.Exclusive)
-	if err != nil || !ok {
-		return err
-	}
 	counted := guarded{key: counterKey, think: c.think() / 2, update: increment}
-	again, err := h.acquire(ctx, history.Exclusive)
-	if err != nil {
-		return err
-	}
-	if again {
-		if err := h.section(ctx, counted); err != nil {
+	_, err := c.holding(ctx, counterKey, history.Exclusive, func(h *handle) error {
+		if err := c.guardedRound(ctx, counted); err != nil {
 			return err
 		}
-		if err := h.release(ctx); err != nil {
-			return err
-		}
-	}
-	if err := h.section(ctx, counted); err != nil {
-		return err
-	}
-	return h.release(ctx)
+		return h.section(ctx, counted)
+	})
+	return err
 }

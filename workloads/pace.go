@@ -19,8 +19,7 @@ const (
 // Paces returns all paces.
 func Paces() []Pace { return []Pace{Constant, Poisson, Ramp} }
 
-// OpenLoop is a load whose rounds begin at planned times, however long earlier ones take. The zero value is a closed loop: a client's next round
-// begins when its last one has ended.
+// OpenLoop is a load whose rounds begin at planned times. The zero value is a closed loop: a round begins when the client's last one has ended.
 type OpenLoop struct {
 	Rate    float64       `json:"rate,omitempty"` // rounds per second of all clients
 	Pace    Pace          `json:"pace,omitempty"`
@@ -29,8 +28,7 @@ type OpenLoop struct {
 	Seed    uint64        `json:"seed,omitempty"` // for the gaps of a Poisson process
 }
 
-// Starts returns a function from the number of a client's round to its intended start, in nanoseconds from the run's base; nil for a closed loop.
-// Call it with ascending numbers.
+// Starts returns the intended start of each round of a client, from 0, in nanoseconds, to be asked in order; nil for a closed loop.
 func (l OpenLoop) Starts(client int) func(n int) int64 {
 	switch {
 	case l.Rate == 0:

@@ -19,7 +19,6 @@ func NewRelay(clients int) *Relay {
 	return r
 }
 
-// granted reports a grant.
 func (r *Relay) granted() {
 	if r == nil {
 		return

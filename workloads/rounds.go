@@ -115,8 +115,7 @@ func (c *Client) awaitTurn(ctx context.Context, n int) error {
 	return c.clock.Sleep(ctx, time.Duration(c.intended-c.timeline()))
 }
 
-// intendedStart returns when an operation was intended to start. Only the first acquire of a round differs from its call; renewals, from other
-// goroutines, must not touch the round's state.
+// intendedStart returns when an operation was to start. Only a round's first acquire differs from its call; renewals come from other goroutines.
 func (c *Client) intendedStart(op *history.Operation) int64 {
 	if op.Op != history.Acquire || !c.due {
 		return op.Call
@@ -136,18 +135,23 @@ type guarded struct {
 }
 
 func (c *Client) guardedRound(ctx context.Context, g guarded) error {
-	h, err := c.handle(g.key)
+	_, err := c.holding(ctx, g.key, g.mode, func(h *handle) error { return h.section(ctx, g) })
+	return err
+}
+
+// holding does the work while the client holds the lock of a key, and reports whether it was granted.
+func (c *Client) holding(ctx context.Context, key string, mode history.Mode, work func(*handle) error) (ok bool, err error) {
+	h, err := c.handle(key)
 	if err != nil {
-		return err
+		return false, err
 	}
-	ok, err := h.acquire(ctx, g.mode)
-	if err != nil || !ok {
-		return err
+	if ok, err = h.acquire(ctx, mode); err != nil || !ok {
+		return false, err
 	}
-	if err := h.section(ctx, g); err != nil {
-		return err
+	if err := work(h); err != nil {
+		return true, err
 	}
-	return h.release(ctx)
+	return true, h.release(ctx)
 }
 
 // section is the critical section of a guarded round. A client that learns that its hold is lost leaves without writing.

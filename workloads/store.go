@@ -44,9 +44,6 @@ type redisStore struct {
 	Loose  bool // planted bug: Write does not compare and write atomically
 }
 
-// loose reports whether the store of a variant has the bug.
-func loose(v impls.Variant) bool { return v.Planted != nil && v.Planted.LooseStore }
-
 var _ Store = redisStore{}
 
 // Read runs GET, or for a fenced lock a script that also records the fence.

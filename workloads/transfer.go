@@ -1,6 +1,9 @@
 package workloads
 
-import "context"
+import (
+	"cmp"
+	"context"
+)
 
 const (
 	balanceKey        = "balance"
@@ -9,8 +12,7 @@ const (
 	defaultBalance    = 1000
 )
 
-// transfer is the example of article 000. The first client makes payments, which are slow; the others remit, quickly. A payment that
-// outlives the lease overwrites the remittances made meanwhile.
+// transfer is the example of article 000: a slow payment of the first client that outlives its lease overwrites the others' quick remittances.
 var transfer = workload{
 	name:  "transfer",
 	about: "slow payments and quick remittances on one balance; overlap loses money",
@@ -19,19 +21,12 @@ var transfer = workload{
 	},
 	guarded: func(Config) map[string]int64 { return map[string]int64{balanceKey: defaultBalance} },
 	round: func(ctx context.Context, c *Client, n int) error {
-		payment, remittance := c.config.amounts()
-		delta := remittance
+		amounts := cmp.Or(c.config.Amounts, [2]int64{defaultPayment, defaultRemittance})
+		delta := amounts[1]
 		if c.Index == 0 {
-			delta = -payment
+			delta = -amounts[0]
 		}
 		return c.guardedRound(ctx, guarded{key: balanceKey, think: c.think(),
 			update: func(read int64) (int64, bool) { return read + delta, true }})
 	},
-}
-
-func (cfg Config) amounts() (payment, remittance int64) {
-	if cfg.Amounts == [2]int64{} {
-		return defaultPayment, defaultRemittance
-	}
-	return cfg.Amounts[0], cfg.Amounts[1]
 }

@@ -9,7 +9,8 @@ import (
 
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/internal/suggest"
-	"github.com/lockbench/lockbench/workloads"
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/sim"
 )
 
 // exactly requires one argument for each name.
@@ -64,16 +65,92 @@ func wrongArgs(c *cobra.Command, want string, args []string) error {
 
 const clientsAsUsage = "what a client is; processes can really be stopped and killed"
 
-// newClientsAs makes the value of --clients-as.
 func newClientsAs() choice {
-	return choice{value: string(harness.Goroutines), allowed: []string{string(harness.Goroutines), string(harness.Processes)}}
+	return newChoice(harness.Goroutines, harness.Goroutines, harness.Processes)
 }
 
-// newPace makes the value of --pace.
-func newPace() choice {
-	c := choice{value: string(workloads.Constant)}
-	for _, p := range workloads.Paces() {
-		c.allowed = append(c.allowed, string(p))
+// oneOfFlags allows at most one of these flags. Cobra, which checks that later and in its own words, is told for the sake of completion.
+func oneOfFlags(c *cobra.Command, names ...string) {
+	c.MarkFlagsMutuallyExclusive(names...)
+	before(c, func(c *cobra.Command) error {
+		if given := changed(c, names); len(given) > 1 {
+			return fmt.Errorf("%w: %s cannot be given together: leave %s out", errUsage, joined(given, "and"), joined(given, "or"))
+		}
+		return nil
+	})
+}
+
+// allOfFlags says that these flags need each other.
+func allOfFlags(c *cobra.Command, names ...string) {
+	c.MarkFlagsRequiredTogether(names...)
+	before(c, func(c *cobra.Command) error {
+		given := changed(c, names)
+		if len(given) == 0 || len(given) == len(names) {
+			return nil
+		}
+		missing := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(given, n) })
+		return fmt.Errorf("%w: %s needs %s, which is missing", errUsage, joined(given, "and"), joined(missing, "and"))
+	})
+}
+
+// before adds a check to those that a command makes before its verb begins.
+func before(c *cobra.Command, check func(*cobra.Command) error) {
+	earlier := c.PreRunE
+	c.PreRunE = func(c *cobra.Command, args []string) error {
+		if earlier != nil {
+			if err := earlier(c, args); err != nil {
+				return err
+			}
+		}
+		return check(c)
 	}
-	return c
+}
+
+// changed returns which of the flags were given.
+func changed(c *cobra.Command, names []string) (given []string) {
+	for _, n := range names {
+		if c.Flags().Changed(n) {
+			given = append(given, n)
+		}
+	}
+	return given
+}
+
+// joined lists flags: "--a, --b and --c".
+func joined(names []string, word string) string {
+	last := len(names) - 1
+	if last == 0 {
+		return "--" + names[0]
+	}
+	return "--" + strings.Join(names[:last], ", --") + " " + word + " --" + names[last]
+}
+
+type shardFlag struct{ given *results.Shard }
+
+// String returns the shard; "" for the whole.
+func (f *shardFlag) String() string {
+	if f.given == nil {
+		return ""
+	}
+	return f.given.String()
+}
+
+// ofSchedules returns the shard of a search; the zero value without --shard.
+func (f *shardFlag) ofSchedules() sim.Shard {
+	if f.given == nil {
+		return sim.Shard{}
+	}
+	return sim.Shard{Index: f.given.Index, Count: f.given.Count}
+}
+
+// Type names the value in help texts.
+func (f *shardFlag) Type() string { return "i/n" }
+
+// Set reads "3/8".
+func (f *shardFlag) Set(text string) error {
+	s, err := results.ParseShard(text)
+	if err == nil {
+		f.given = &s
+	}
+	return err
 }

@@ -16,10 +16,11 @@ import (
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/servers"
+	"github.com/lockbench/lockbench/workloads"
 )
 
 func newBench(a *app) *cobra.Command {
-	f := benchFlags{pace: newPace()}
+	f := benchFlags{pace: newChoice(workloads.Constant, workloads.Paces()...)}
 	c := &cobra.Command{
 		Use:   "bench {--locks NAME,NAME… | --exec COMMAND} [flags]",
 		Short: "Measure what locks cost, side by side",
@@ -70,26 +71,25 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	c.Environment = results.CaptureEnvironment(ctx, thisMachine())
 	c.Random, c.Now, c.Rerun, c.Runner = a.random, a.now, rerun(flags, "bench", c.Provider, c.Seed), a.runner
 	c.Progress = a.benchProgress()
-	var lacks lacking
+	lacks := lacking{of: map[string]error{}}
 	c.Failed = lacks.note
-	dir, err := a.createBench(f.out, f.store)
+	dir, err := a.createFor(f.store, f.out, "bench")
 	if err != nil {
 		return err
 	}
 	a.say("%s", benchPlan(c))
 	ctx, interrupts := a.listen(ctx)
-	c.Stop = interrupts.stop
-	options := bench.CompareOptions{Threshold: f.threshold, AllowEnvironments: f.allowEnvDiff}
+	c.Stop = interrupts.stop.Done()
 	if base != nil {
-		c.Enough = func(b results.Bench) bool { return settled(*base, b, f.reps, options) }
+		c.Enough = func(b results.Bench) bool { return settled(*base, b, f.Repetitions, f.options) }
 	}
 	out, err := bench.Run(ctx, c)
 	a.line.clear()
 	if err != nil {
 		return errors.Join(err, a.dropEmpty(f.out, dir), interrupts.end())
 	}
-	out.Gates = bench.CheckGates(out, limits)
-	against(&out, base, f.baseline, options)
+	out.Gates = out.CheckGates(limits)
+	against(&out, base, f.baseline, f.options)
 	return errors.Join(a.endBench(out, dir, f.store, f.details), a.benchError(out), lacks.errors(), interrupts.end())
 }
 
@@ -109,7 +109,6 @@ func against(b *results.Bench, base *results.Bench, path string, o bench.Compare
 	b.Baseline = &c
 }
 
-// benchError returns the error for a bench's verdict and gates.
 func (a *app) benchError(b results.Bench) error {
 	err := errors.Join(gateError(b.Gates))
 	odd := slices.ContainsFunc(b.Cells, func(c results.BenchCell) bool { return c.Verdict == checker.Inconclusive })
@@ -122,27 +121,8 @@ func (a *app) benchError(b results.Bench) error {
 	return err
 }
 
-// gateError returns the error for the results of gates.
 func gateError(all []results.GateResult) error {
-	switch results.GatesVerdict(all) {
-	case "fail":
-		return errGate
-	case "inconclusive":
-		return errInconclusive
-	}
-	return nil
-}
-
-// createBench makes the directory of a bench, before anything is measured that could not be saved.
-func (a *app) createBench(base, store string) (string, error) {
-	if err := canStore(store); err != nil {
-		return "", err
-	}
-	id, err := results.NewID(a.random)
-	if err != nil {
-		return "", err
-	}
-	return results.CreateOf(base, "bench", a.now(), id)
+	return map[checker.Result]error{checker.Fail: errGate, checker.Inconclusive: errInconclusive}[results.GatesVerdict(all)]
 }
 
 // endBench saves a bench and its reports in its directory, and shows it.

@@ -18,57 +18,51 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// benchFlags are the flags of bench, as they were given.
+// benchFlags are the flags of bench, as they were given; some are fields of the plan itself.
 type benchFlags struct {
-	locks                       []string
-	clients, keys               []int
-	holds                       []time.Duration
-	rate                        float64
-	pace                        choice
-	rates, findRate             string
-	duration, warmup            time.Duration
-	reps                        int
-	lease, poll                 time.Duration
-	server, reference, scenario string
-	crash, greedy, details      bool
-	max, min                    []string
-	baseline, store, out        string
-	threshold, slow             float64
-	allowEnvDiff                bool
-	seed                        uint64
-	shard                       shardFlag
-	exec                        execFlags
+	bench.Config
+	options              bench.CompareOptions
+	locks                []string
+	rate                 float64
+	pace                 choice
+	rates, findRate      string
+	server, scenario     string
+	details              bool
+	max, min             []string
+	baseline, store, out string
+	shard                shardFlag
+	exec                 execFlags
 }
 
 func (f *benchFlags) register(a *app, c *cobra.Command) {
 	s := c.Flags()
 	s.StringSliceVar(&f.locks, "locks", nil, "the locks to measure; 'lockbench list locks' shows them")
-	s.IntSliceVar(&f.clients, "clients", []int{1, 8}, "how many clients, one setting for each")
-	s.IntSliceVar(&f.keys, "keys", []int{1}, "of how many keys each hold draws one")
-	s.DurationSliceVar(&f.holds, "hold", []time.Duration{0}, "how long each hold lasts")
+	s.IntSliceVar(&f.Clients, "clients", []int{1, 8}, "how many clients, one setting for each")
+	s.IntSliceVar(&f.Keys, "keys", []int{1}, "of how many keys each hold draws one")
+	s.DurationSliceVar(&f.Holds, "hold", []time.Duration{0}, "how long each hold lasts")
 	s.Float64Var(&f.rate, "rate", 0, "holds per second of all clients, begun by plan; 0: each when the last one ended")
 	s.Var(&f.pace, "pace", "how --rate and --rates space holds: equal gaps, random gaps (as of independent users), or a rate that rises to it")
 	s.StringVar(&f.rates, "rates", "", "several rates: 100,200,400, or A..B for six between them")
 	s.StringVar(&f.findRate, "find-rate", "", "look for the highest rate that keeps a limit, such as 'p99<20ms'; with --rates A..B, between those")
-	s.DurationVar(&f.duration, "duration", 10*time.Second, "measured time of each lock in each setting, its repetitions together")
-	s.DurationVar(&f.warmup, "warmup", time.Second, "unmeasured time before that, likewise")
-	s.IntVar(&f.reps, "reps", 10, "repetitions; intervals need 6")
-	s.DurationVar(&f.lease, "lease", 30*time.Second, "the locks' lease")
-	s.DurationVar(&f.poll, "poll", impls.DefaultPoll, "time between tries of locks that poll")
+	s.DurationVar(&f.Duration, "duration", 10*time.Second, "measured time of each lock in each setting, its repetitions together")
+	s.DurationVar(&f.WarmUp, "warmup", time.Second, "unmeasured time before that, likewise")
+	s.IntVar(&f.Repetitions, "reps", 10, "repetitions; intervals need 6")
+	s.DurationVar(&f.Lease, "lease", 30*time.Second, "the locks' lease")
+	s.DurationVar(&f.Poll, "poll", impls.DefaultPoll, "time between tries of locks that poll")
 	a.serverFlag(c, &f.server, "auto", "")
-	s.StringVar(&f.reference, "reference", "", "the lock that others are compared with (default: the bare command loop)")
+	s.StringVar(&f.Reference, "reference", "", "the lock that others are compared with (default: the bare command loop)")
 	s.StringVar(&f.scenario, "scenario", "", "a scenario whose faults happen in every repetition, with its lease and without warm-up unless these are given")
-	s.BoolVar(&f.crash, "crash", false, "also crash a holder, and measure how soon its lock is granted again")
-	s.BoolVar(&f.greedy, "greedy", false, "a client that released may acquire again at once")
+	s.BoolVar(&f.Crash, "crash", false, "also crash a holder, and measure how soon its lock is granted again")
+	s.BoolVar(&f.Greedy, "greedy", false, "a client that released may acquire again at once")
 	s.BoolVar(&f.details, "details", false, "list every figure with its interval")
 	s.StringArrayVar(&f.max, "max", nil, "METRIC=LIMIT: exit 2 when a lock's figure is above it")
 	s.StringArrayVar(&f.min, "min", nil, "METRIC=LIMIT: exit 2 when a lock's figure is below it")
 	s.StringVar(&f.baseline, "baseline", "", "a stored bench to compare with: exit 2 when a lock became slower; where noise hides that, up to three times the repetitions are taken")
 	s.StringVar(&f.store, "store", "", "a file to write the bench to, for a later --baseline")
-	s.Float64Var(&f.threshold, "threshold", bench.DefaultThreshold, "least relative change that counts as slower")
-	s.Float64Var(&f.slow, "slow", 0, "make every lock take this share longer, such as 0.2, to see that --baseline notices")
-	s.BoolVar(&f.allowEnvDiff, "allow-env-diff", false, "compare with a baseline of another machine")
-	s.Uint64Var(&f.seed, "seed", 0, "random seed (default: random, printed)")
+	s.Float64Var(&f.options.Threshold, "threshold", bench.DefaultThreshold, "least relative change that counts as slower")
+	s.Float64Var(&f.Slow, "slow", 0, "make every lock take this share longer, such as 0.2, to see that --baseline notices")
+	s.BoolVar(&f.options.AllowEnvironments, "allow-env-diff", false, "compare with a baseline of another machine")
+	s.Uint64Var(&f.Seed, "seed", 0, "random seed (default: random, printed)")
 	s.Var(&f.shard, "shard", "measure only this share of the settings, such as 1/3; 'lockbench merge' joins the shards")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where the bench's directory is made")
 	complete(c, "locks", lockNames)
@@ -78,10 +72,7 @@ func (f *benchFlags) register(a *app, c *cobra.Command) {
 	oneOfFlags(c, "rate", "find-rate")
 }
 
-// rateSteps is how many rates A..B stands for.
-const rateSteps = 6
-
-// parseRates reads "100,200" or "100..5000".
+// parseRates reads "100,200" or "100..5000", which stands for six.
 func parseRates(text string) ([]float64, error) {
 	low, high, spread := strings.Cut(text, "..")
 	words := strings.Split(text, ",")
@@ -102,7 +93,7 @@ func parseRates(text string) ([]float64, error) {
 	if out[0] >= out[1] {
 		return nil, fmt.Errorf("%w: --rates %s: the first rate must be the lower one", errUsage, text)
 	}
-	return bench.Steps(out[0], out[1], rateSteps), nil
+	return bench.Steps(out[0], out[1], 6), nil
 }
 
 // config turns flags into a plan. It starts nothing.
@@ -110,6 +101,7 @@ func (f *benchFlags) config(ctx context.Context, flags *pflag.FlagSet) (c bench.
 	if err := f.check(flags); err != nil {
 		return c, err
 	}
+	c = f.Config
 	if c.Locks, err = f.named(); err != nil {
 		return c, err
 	}
@@ -119,10 +111,7 @@ func (f *benchFlags) config(ctx context.Context, flags *pflag.FlagSet) (c bench.
 	if err := f.withScenario(&c, flags); err != nil {
 		return c, err
 	}
-	c.Reference, c.Clients, c.Keys, c.Holds = f.reference, f.clients, f.keys, f.holds
-	c.Duration, c.WarmUp, c.Repetitions, c.Lease, c.Poll = f.duration, f.warmup, f.reps, f.lease, f.poll
-	c.Crash, c.Greedy, c.Slow, c.Seed, c.Pace = f.crash, f.greedy, f.slow, f.seed, f.paceOf()
-	c.Shard = f.shard.given
+	c.Pace, c.Shard = f.paceOf(), f.shard.given
 	if c.Find != nil {
 		if _, _, err := c.SearchRange(); err != nil {
 			return c, fmt.Errorf("%w: --find-rate: %w", errUsage, err)
@@ -133,8 +122,8 @@ func (f *benchFlags) config(ctx context.Context, flags *pflag.FlagSet) (c bench.
 			return c, err
 		}
 	}
-	if f.reference != "" && !slices.ContainsFunc(c.Locks, func(v impls.Variant) bool { return v.Name == f.reference }) {
-		return c, fmt.Errorf("%w: --reference %s is not among the locks that are measured", errUsage, f.reference)
+	if c.Reference != "" && !slices.ContainsFunc(c.Locks, func(v impls.Variant) bool { return v.Name == c.Reference }) {
+		return c, fmt.Errorf("%w: --reference %s is not among the locks that are measured", errUsage, c.Reference)
 	}
 	return c, nil
 }
@@ -202,10 +191,10 @@ func (f *benchFlags) withScenario(c *bench.Config, flags *pflag.FlagSet) error {
 	}
 	c.Scenario, c.Faults, c.Topology = s.Name, s.Faults, s.Topology
 	if !flags.Changed("lease") { // the length of its faults is in leases
-		f.lease = s.Lease.Fixed
+		c.Lease = s.Lease.Fixed
 	}
 	if !flags.Changed("warmup") { // the first faults would be over by then
-		f.warmup = 0
+		c.WarmUp = 0
 	}
 	return nil
 }
@@ -220,7 +209,7 @@ func (f *benchFlags) paceOf() workloads.Pace {
 
 // child adds the lock of --exec to those of --locks.
 func (f *benchFlags) child(ctx context.Context, c *bench.Config) error {
-	if f.slow > 0 {
+	if f.Slow > 0 {
 		return fmt.Errorf("%w: --slow is for locks of --locks: what another process does cannot be made longer", errUsage)
 	}
 	v, err := f.exec.probe(ctx)
@@ -230,7 +219,6 @@ func (f *benchFlags) child(ctx context.Context, c *bench.Config) error {
 	if slices.ContainsFunc(c.Locks, func(o impls.Variant) bool { return o.Name == v.Name }) {
 		return fmt.Errorf("%w: --exec calls itself %s, as a lock of --locks does", errUsage, v.Name)
 	}
-	f.locks = append(f.locks, v.Name)
 	c.Locks, c.Subject = append(c.Locks, v), f.exec.fleet
 	return nil
 }
@@ -240,36 +228,36 @@ func (f benchFlags) positive() error {
 	bad := func(flag string, v any) error {
 		return fmt.Errorf("%w: --%s %v: must be more than 0", errUsage, flag, v)
 	}
-	for _, n := range f.clients {
+	for _, n := range f.Clients {
 		if n < 1 || n > 1024 {
 			return fmt.Errorf("%w: --clients %d: must be 1 to 1024", errUsage, n)
 		}
 	}
-	for _, n := range f.keys {
+	for _, n := range f.Keys {
 		if n < 1 {
 			return bad("keys", n)
 		}
 	}
-	for _, h := range f.holds {
+	for _, h := range f.Holds {
 		if h < 0 {
 			return fmt.Errorf("%w: --hold %v is negative", errUsage, h)
 		}
 	}
 	switch {
-	case f.reps < 1 || f.reps > 1000:
-		return fmt.Errorf("%w: --reps %d: must be 1 to 1000", errUsage, f.reps)
-	case f.duration <= 0:
-		return bad("duration", f.duration)
-	case f.warmup < 0:
-		return fmt.Errorf("%w: --warmup %v is negative", errUsage, f.warmup)
-	case f.lease <= 0:
-		return bad("lease", f.lease)
+	case f.Repetitions < 1 || f.Repetitions > 1000:
+		return fmt.Errorf("%w: --reps %d: must be 1 to 1000", errUsage, f.Repetitions)
+	case f.Duration <= 0:
+		return bad("duration", f.Duration)
+	case f.WarmUp < 0:
+		return fmt.Errorf("%w: --warmup %v is negative", errUsage, f.WarmUp)
+	case f.Lease <= 0:
+		return bad("lease", f.Lease)
 	case f.rate < 0:
 		return bad("rate", f.rate)
-	case !(f.slow >= 0 && f.slow <= 10):
-		return fmt.Errorf("%w: --slow %v: want a share such as 0.2", errUsage, f.slow)
-	case !(f.threshold > 0 && f.threshold < 10):
-		return fmt.Errorf("%w: --threshold %v: want a share such as 0.1", errUsage, f.threshold)
+	case !(f.Slow >= 0 && f.Slow <= 10):
+		return fmt.Errorf("%w: --slow %v: want a share such as 0.2", errUsage, f.Slow)
+	case !(f.options.Threshold > 0 && f.options.Threshold < 10):
+		return fmt.Errorf("%w: --threshold %v: want a share such as 0.1", errUsage, f.options.Threshold)
 	}
 	return nil
 }
@@ -290,4 +278,26 @@ func gates(most, least []string) (all []results.Gate, err error) {
 		}
 	}
 	return all, nil
+}
+
+// metricsHelp lists the metrics that gates take, with their units, and each distribution once.
+func metricsHelp() string {
+	var b strings.Builder
+	b.WriteString("A limit is METRIC=LIMIT with --max and --min, and METRIC<=LIMIT or METRIC>=LIMIT in a\n" +
+		"scenario's slo and with --find-rate. Times have a unit (20ms), shares may be in\npercent (1%).\n\n")
+	var rows [][]string
+	last := ""
+	for _, m := range results.Metrics() {
+		name, about := m.Name, m.About
+		if family, _, ok := strings.Cut(m.Name, ".p"); ok && strings.Contains(about, ", p") {
+			if family == last {
+				continue
+			}
+			last, name, about = family, family+".pNN", about[:strings.LastIndex(about, ", p")]
+		}
+		rows = append(rows, []string{"  " + name, string(m.Unit), about})
+	}
+	_ = aligned(&b, rows) // into memory
+	fmt.Fprintf(&b, "\npNN is one of %s; p99 alone is acquire.p99.", strings.Join(results.Quantiles(), ", "))
+	return b.String()
 }

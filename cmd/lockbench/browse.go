@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"net/http"
 	"os"
 	"path"
@@ -15,8 +16,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// browser serves a folder of runs: an index, and the files of each run. It reads through an os.Root, so that neither a path nor a link
-// leads out of the folder.
+// browser serves a folder of runs: an index and the files of each run. Its os.Root lets no path or link lead out of the folder.
 type browser struct {
 	base  string
 	root  *os.Root
@@ -55,20 +55,14 @@ func (b *browser) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// index writes the list of records.
 func (b *browser) index(w http.ResponseWriter) {
 	all, err := storedIn(b.base)
 	if err != nil {
 		http.Error(w, "the folder of runs cannot be read", http.StatusInternalServerError)
 		return
 	}
-	entries := make([]page.Entry, len(all))
-	for i, r := range all {
-		name := filepath.Base(r.Dir)
-		entries[i] = page.Entry{Kind: r.Kind, When: r.When, What: r.What, Server: r.Server, Verdict: r.Verdict, Name: name}
-	}
 	var text bytes.Buffer
-	if err := page.Index(&text, entries); err != nil {
+	if err := page.Index(&text, all); err != nil {
 		http.Error(w, "the index cannot be made", http.StatusInternalServerError)
 		return
 	}
@@ -132,15 +126,7 @@ func (b *browser) report(w http.ResponseWriter, r *http.Request, dir string) {
 
 // contentType returns the media type of a run's file. Only our own pages are HTML.
 func contentType(name string) string {
-	switch path.Ext(name) {
-	case ".html":
-		return "text/html; charset=utf-8"
-	case ".json", ".jsonl":
-		return "application/json"
-	case ".xml":
-		return "application/xml"
-	case ".zst", "":
-		return "application/octet-stream"
-	}
-	return "text/plain; charset=utf-8"
+	types := map[string]string{".html": "text/html; charset=utf-8", ".json": "application/json", ".jsonl": "application/json", ".xml": "application/xml",
+		".zst": "application/octet-stream", "": "application/octet-stream"}
+	return cmp.Or(types[path.Ext(name)], "text/plain; charset=utf-8")
 }

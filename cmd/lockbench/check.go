@@ -69,8 +69,7 @@ func (a *app) checkAll(ctx context.Context, paths []string, plain bool) (err err
 	return err
 }
 
-// check judges one history. Whether a file is cut off is known at its end, except for a recording, which always is; it is then read again as a
-// truncated record.
+// check judges one history. Only at its end is a file known to be cut off; it is then read again as a truncated record, which a recording always is.
 func (a *app) check(ctx context.Context, path string, plain bool, write func(any) error) error {
 	defer a.limitHeap()()
 	if err := hasHistory(path); err != nil {
@@ -85,7 +84,9 @@ func (a *app) check(ctx context.Context, path string, plain bool, write func(any
 	if err != nil {
 		return err
 	}
-	noteCut(j.verdict, j.cut)
+	if j.cut {
+		noteCut(j.verdict)
+	}
 	return a.showCheck(j, write)
 }
 
@@ -103,7 +104,7 @@ func (a *app) checkOnce(ctx context.Context, path string, plain, known bool) (j 
 	if err != nil {
 		return j, asInput(err)
 	}
-	defer func() { err = errors.Join(err, h.ops.Close()) }()
+	defer func() { err = errors.Join(err, h.close()) }()
 	in := checker.Input{Header: h.header, File: h.file}
 	var scripts map[string]string
 	if in.Commands, scripts, in.Faults, err = sidecars(h); err != nil {
@@ -158,7 +159,7 @@ func why(v *checker.Verdict, h openedHistory, in checker.Input, scripts map[stri
 		if err != nil {
 			return asInput(err)
 		}
-		defer func() { err = errors.Join(err, again.ops.Close()) }()
+		defer func() { err = errors.Join(err, again.close()) }()
 		if rec.Ops, err = operations(again.ops); err != nil {
 			return asInput(err)
 		}
@@ -170,7 +171,6 @@ func why(v *checker.Verdict, h openedHistory, in checker.Input, scripts map[stri
 	return err
 }
 
-// operations reads a whole history.
 func operations(src checker.Source) (all []history.Operation, err error) {
 	for {
 		var op history.Operation
@@ -184,25 +184,19 @@ func operations(src checker.Source) (all []history.Operation, err error) {
 	}
 }
 
-// openedHistory is an open history file.
 type openedHistory struct {
 	path      string
 	file      string // the same if each operation is a line of it; else ""
 	header    history.Header
-	ops       closingSource
+	ops       checker.Source
+	close     func() error
 	truncated func() bool       // known at the end
 	commands  []history.Command // of a recording, which has both in one file
 	scripts   map[string]string // likewise
 }
 
-type closingSource interface {
-	checker.Source
-	Close() error
-}
-
-// limitHeap lets the heap grow by a fifth between two collections instead of to its double, unless the user has set GOGC. Nearly all of it
-// is the compact history, which has no pointers, so that a collection costs milliseconds. The returned function restores
-// the setting.
+// limitHeap lets the heap grow by a fifth between two collections instead of to its double, unless the user has set GOGC: nearly all of it is the
+// compact history, which has no pointers, so that a collection costs milliseconds. restore restores the setting.
 func (a *app) limitHeap() (restore func()) {
 	if a.env("GOGC") != "" {
 		return func() {}
@@ -211,36 +205,31 @@ func (a *app) limitHeap() (restore func()) {
 	return func() { debug.SetGCPercent(before) }
 }
 
-// openHistory opens a history of ours, or one of Jepsen's by its name. A run that ended before its clients began has none,
-// which counts as empty.
+// openHistory opens a history of ours, or one of Jepsen's by its name. A run that ended before its clients began has an empty one.
 func openHistory(path string) (openedHistory, error) {
 	switch {
 	case filepath.Ext(path) == ".edn":
 		header, ops, err := edn.Open(path)
-		return openedHistory{path: path, header: header, ops: ops, truncated: func() bool { return false }}, err
+		return openedHistory{path: path, header: header, ops: ops, close: ops.Close, truncated: func() bool { return false }}, err
 	case filepath.Base(path) == results.RecordingFile:
 		r, err := history.LoadRecording(path)
-		return openedHistory{path: path, header: r.Header, ops: inMemory{history.NewSlice(r.Ops)}, truncated: func() bool { return true },
+		return openedHistory{path: path, header: r.Header, ops: history.NewSlice(r.Ops), close: nothingToClose, truncated: func() bool { return true },
 			commands: r.Commands, scripts: r.Scripts}, err
 	}
 	r, err := history.Open(path)
 	if _, notRun := recordBeside(path); errors.Is(err, fs.ErrNotExist) && notRun == nil {
-		return openedHistory{path: path, ops: inMemory{history.NewSlice(nil)}, truncated: func() bool { return true }}, nil
+		return openedHistory{path: path, ops: history.NewSlice(nil), close: nothingToClose, truncated: func() bool { return true }}, nil
 	}
 	if err != nil {
 		return openedHistory{}, err
 	}
 	r.Salvage()
-	return openedHistory{path: path, file: path, header: r.Header(), ops: r, truncated: r.Truncated}, nil
+	return openedHistory{path: path, file: path, header: r.Header(), ops: r, close: r.Close, truncated: r.Truncated}, nil
 }
 
-// inMemory is a history that has no file to close.
-type inMemory struct{ *history.Slice }
+func nothingToClose() error { return nil }
 
-func (inMemory) Close() error { return nil }
-
-// historyIn finds the history in a run directory; any other path is the history itself. If there is a recording, the run was killed, and
-// the history beside it is incomplete.
+// historyIn finds the history in a run directory: the recording if the run was killed. Any other path is the history itself.
 func historyIn(path string) string {
 	dir, file := filepath.Split(path)
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
@@ -331,10 +320,7 @@ func present(err error) error {
 }
 
 // noteCut makes a pass inconclusive when the end of the history is missing.
-func noteCut(v *checker.Verdict, truncated bool) {
-	if !truncated {
-		return
-	}
+func noteCut(v *checker.Verdict) {
 	note := "the end of the history is cut off; what stands before the cut was judged, and what clients may have done next counted as unknown"
 	if len(v.Operations) == 0 {
 		note = "the history is cut off before its first operation: the run was ended before anything that its clients did was recorded"

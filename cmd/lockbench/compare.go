@@ -63,25 +63,11 @@ func (a *app) compare(base, now string, o bench.CompareOptions) error {
 		return fmt.Errorf("%w: %s is %s and %s is %s: both must be the same", errUsage, base, before.what(), now, after.what())
 	}
 	c.Base, c.New = base, now
-	if a.json() {
-		err = a.writeJSON(c)
-	} else {
-		err = report.Comparison(a.out, c, a.style())
-	}
-	return errors.Join(err, a.summarize(func(w io.Writer) error { return report.ComparisonMarkdown(w, c) }), compareError(c))
+	return errors.Join(show(a, c, report.Comparison), a.summarize(func(w io.Writer) error { return report.ComparisonMarkdown(w, c) }), compareError(c))
 }
 
-// compareError returns the error for a comparison's verdict.
 func compareError(c results.Comparison) error {
-	switch c.Verdict {
-	case results.CompareUnsafe:
-		return errViolated
-	case results.CompareInconclusive:
-		return errInconclusive
-	case results.CompareSlower:
-		return errGate
-	}
-	return nil
+	return map[results.CompareVerdict]error{results.CompareUnsafe: errViolated, results.CompareInconclusive: errInconclusive, results.CompareSlower: errGate}[c.Verdict]
 }
 
 // comparable is one side: one of the three is set.

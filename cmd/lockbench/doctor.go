@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,10 +14,6 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// doctorSchema is the schema name of "doctor -o json".
-const doctorSchema = "lockbench/doctor/v1"
-
-// diagnosis is the result of doctor.
 type diagnosis struct {
 	Schema       string               `json:"schema"`
 	Environment  results.Environment  `json:"environment"`
@@ -37,7 +34,7 @@ func newDoctor(a *app) *cobra.Command {
 }
 
 func (a *app) doctor(ctx context.Context) error {
-	d := diagnosis{Schema: doctorSchema, Environment: results.CaptureEnvironment(ctx, thisMachine()),
+	d := diagnosis{Schema: "lockbench/doctor/v1", Environment: results.CaptureEnvironment(ctx, thisMachine()),
 		Capabilities: servers.Survey(ctx, a.providers()...)}
 	p, _, err := automatic(ctx, a.providers())
 	if err == nil {
@@ -54,25 +51,15 @@ func (a *app) doctor(ctx context.Context) error {
 func (d diagnosis) rows() [][]string {
 	e := d.Environment
 	rows := [][]string{
-		{"machine", fmt.Sprintf("%s, %d CPUs, %s, kernel %s, clock %s", e.Platform, e.CPUs, orUnknown(e.CPU), orUnknown(e.Kernel), orUnknown(e.ClockSource))},
+		{"machine", fmt.Sprintf("%s, %d CPUs, %s, kernel %s, clock %s", e.Platform, e.CPUs, cmp.Or(e.CPU, "unknown"), cmp.Or(e.Kernel, "unknown"), cmp.Or(e.ClockSource, "unknown"))},
 		{"go", e.Go},
-		{"auto", "takes " + orNone(d.Auto)},
+		{"auto", "takes " + cmp.Or(d.Auto, "nothing: no server is available")},
 	}
-	for _, name := range d.providers() {
+	for _, name := range slices.Compact(namesOf(d.Capabilities, func(c servers.Capability) string { return c.Provider })) {
 		rows = append(rows, nil, d.summary(name))
 		rows = append(rows, d.shortcomings(name)...)
 	}
 	return rows
-}
-
-func (d diagnosis) providers() []string {
-	var names []string
-	for _, c := range d.Capabilities {
-		if !slices.Contains(names, c.Provider) {
-			names = append(names, c.Provider)
-		}
-	}
-	return names
 }
 
 // summary returns what a provider can do, and its version.
@@ -97,8 +84,7 @@ func (d diagnosis) summary(name string) []string {
 	return []string{name, detail + strings.Join(able, ", ")}
 }
 
-// shortcomings returns the reasons, each with everything that it rules out: one missing thing often rules out several. A provider without
-// a server has one reason.
+// shortcomings returns the reasons, each with everything that it rules out. A provider without a server has one reason.
 func (d diagnosis) shortcomings(name string) [][]string {
 	var reasons []string
 	lost := map[string][]string{}
@@ -124,18 +110,4 @@ func (d diagnosis) shortcomings(name string) [][]string {
 		}
 	}
 	return rows
-}
-
-func orUnknown(s string) string {
-	if s == "" {
-		return "unknown"
-	}
-	return s
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "nothing: no server is available"
-	}
-	return s
 }

@@ -24,7 +24,6 @@ func (f *execFlags) register(s *pflag.FlagSet) {
 	s.StringVar(&f.fleet.Listen, "listen", "", "address of this machine that processes started elsewhere can reach (default 127.0.0.1)")
 }
 
-// given reports whether the lock is a command.
 func (f execFlags) given() bool { return f.fleet.Exec != "" }
 
 // check finds flags that contradict each other. named is the flag that --exec replaces, "lock", or "" if it replaces none.
@@ -65,18 +64,13 @@ func (f execFlags) server(word string, flags *pflag.FlagSet) (string, error) {
 }
 
 // words returns the flags as given.
-func (f execFlags) words() []string {
-	out := []string{"--exec", f.fleet.Exec}
-	if f.fleet.Launch != "" {
-		out = append(out, "--launch", f.fleet.Launch)
+func (f execFlags) words() (words []string) {
+	for _, flag := range [...][2]string{{"--exec", f.fleet.Exec}, {"--launch", f.fleet.Launch}, {"--hosts", strings.Join(f.fleet.Hosts, ",")}, {"--listen", f.fleet.Listen}} {
+		if flag[1] != "" {
+			words = append(words, flag[0], flag[1])
+		}
 	}
-	if len(f.fleet.Hosts) > 0 {
-		out = append(out, "--hosts", strings.Join(f.fleet.Hosts, ","))
-	}
-	if f.fleet.Listen != "" {
-		out = append(out, "--listen", f.fleet.Listen)
-	}
-	return out
+	return words
 }
 
 // providers returns the providers on which a command can run.

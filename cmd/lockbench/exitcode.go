@@ -9,8 +9,6 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/spf13/cobra"
-
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls"
@@ -42,7 +40,6 @@ var (
 // precedence orders the codes when several apply. A usage error comes alone: nothing was run.
 var precedence = []int{exitViolated, exitInternal, exitUsage, exitEnvironment, exitInconclusive, exitGate, exitInterrupted}
 
-// exitCode maps an error to its exit code.
 func exitCode(err error) int {
 	if err == nil {
 		return exitOK
@@ -56,8 +53,7 @@ func exitCode(err error) int {
 	return exitInternal
 }
 
-// codes returns the codes of all errors in a tree. Joined errors each have their own; the code of
-// a sentinel replaces those of the errors that it wraps.
+// codes returns the codes of all errors in a tree. A sentinel's code replaces those of the errors that it wraps.
 func codes(err error) map[int]bool {
 	if code, ok := meaning(err); ok {
 		return map[int]bool{code: true}
@@ -128,8 +124,7 @@ func verdictError(v checker.Result) error {
 	return errInconclusive
 }
 
-// alreadyShown reports whether an error needs no message on stderr: stdout shows verdicts, and an interrupt was reported when it came, so that
-// its consequences need none.
+// alreadyShown reports whether an error needs no message on stderr: stdout shows verdicts, and an interrupt was reported when it came.
 func alreadyShown(err error) bool {
 	switch err {
 	case nil, errViolated, errGate, errInconclusive, errInterrupted:
@@ -158,7 +153,3 @@ const exitCodesHelp = `lockbench exits with
 
 When several apply, the first of 1, 70, 5, 3, 2, 130, 0 is taken. An error of usage
 is found before anything runs and stands alone.`
-
-func newExitCodesTopic() *cobra.Command {
-	return &cobra.Command{Use: "exit-codes", Short: "What each exit code means", Long: exitCodesHelp}
-}

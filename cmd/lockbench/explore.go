@@ -22,11 +22,9 @@ import (
 	"github.com/lockbench/lockbench/sim"
 )
 
-// exploreSeed is the default seed.
-const exploreSeed = 1
-
 // The default search.
 const (
+	exploreSeed   = 1
 	exploreBudget = 10 * time.Second
 	exploreFaults = 2 // in one schedule; one in an exhaustive search
 	exploreWaits  = 2 // none in an exhaustive search: each multiplies the schedules
@@ -51,7 +49,7 @@ type exploreFlags struct {
 }
 
 func newExplore(a *app) *cobra.Command {
-	f := exploreFlags{strategy: choice{value: sim.Mixed, allowed: []string{sim.Exhaustive, sim.Random, sim.PCT, sim.Mixed}}}
+	f := exploreFlags{strategy: newChoice(sim.Mixed, sim.Exhaustive, sim.Random, sim.PCT, sim.Mixed)}
 	c := &cobra.Command{
 		Use:   "explore {--lock NAME | --exec COMMAND} [flags]",
 		Short: "Search the schedules of a lock for one that breaks it",
@@ -212,13 +210,11 @@ func (a *app) explore(ctx context.Context, f exploreFlags, flags *pflag.FlagSet)
 		a.say("virtual time: no latency figures")
 	}
 	ctx, interrupts := a.listen(ctx)
-	searching, stop := untilStopped(ctx, interrupts)
-	r, err := search(searching, cfg, func(s sim.Stats) { a.line.show(exploreProgress(cfg, s)) })
-	stop()
+	r, err := search(interrupts.stop, cfg, func(s sim.Stats) { a.line.show(exploreProgress(cfg, s)) })
 	if r.Schema == "" {
 		return errors.Join(err, interrupts.end())
 	}
-	switch stopped := interrupts.count.Load() > 0; {
+	switch stopped := interrupts.stop.Err() != nil; {
 	case stopped && r.Verdict == checker.Pass:
 		r.Verdict, r.Reason = checker.Inconclusive, "interrupted, with no violation in "+report.Plural(r.Schedules, "schedule")
 	case stopped && r.Verdict == checker.Inconclusive:
@@ -233,22 +229,7 @@ func (a *app) explore(ctx context.Context, f exploreFlags, flags *pflag.FlagSet)
 	if interrupted != nil && verdict == errInconclusive { // because it was interrupted
 		verdict = nil
 	}
-	return errors.Join(err, a.showExplore(r.Exploration), verdict, interrupted)
-}
-
-// untilStopped returns a context that ends with the first interrupt. stop must be called.
-func untilStopped(ctx context.Context, i *interruption) (searching context.Context, stop func()) {
-	searching, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() { // owned by stop
-		defer close(done)
-		select {
-		case <-i.stop:
-			cancel()
-		case <-searching.Done():
-		}
-	}()
-	return searching, func() { cancel(); <-done }
+	return errors.Join(err, show(a, r.Exploration, report.Explore), verdict, interrupted)
 }
 
 // keepFinding saves the tape of a finding, shrinks it, and saves the result in its place.
@@ -303,13 +284,6 @@ func saveTape(d *results.Dir, t sim.Tape) error {
 		_, err := t.WriteTo(w)
 		return err
 	})
-}
-
-func (a *app) showExplore(x results.Exploration) error {
-	if a.json() {
-		return a.writeJSON(x)
-	}
-	return report.Explore(a.out, x, a.style())
 }
 
 // exploreProgress returns the status line of a search.

@@ -24,7 +24,6 @@ const (
 	liveShrinkBudget = 15 * time.Second
 )
 
-// oneLock is a catalogue of one lock.
 type oneLock struct{ v impls.Variant }
 
 // Find returns the lock under its own name.

@@ -4,14 +4,13 @@ import (
 	"context"
 	"os"
 	"sync"
-	"sync/atomic"
 )
 
 // interruption handles signals: after the first, the work in progress ends and is judged; the second
 // abandons it. In both cases servers and clients are stopped before the program ends.
 type interruption struct {
-	stop   chan struct{} // closed by the first
-	count  atomic.Int32
+	stop   context.Context // ends with the first, or with the work's context
+	count  int             // of signals; to be read when done
 	cancel context.CancelFunc
 	quit   chan struct{}
 	done   sync.WaitGroup
@@ -20,9 +19,10 @@ type interruption struct {
 // listen begins to take signals; end must be called.
 func (a *app) listen(ctx context.Context) (context.Context, *interruption) {
 	ctx, cancel := context.WithCancel(ctx)
-	i := &interruption{stop: make(chan struct{}), cancel: cancel, quit: make(chan struct{})}
+	stop, first := context.WithCancel(ctx)
+	i := &interruption{stop: stop, cancel: cancel, quit: make(chan struct{})}
 	signals, ignore := a.notify()
-	i.done.Go(func() { defer ignore(); i.take(a, signals) })
+	i.done.Go(func() { defer ignore(); i.take(a, signals, first) })
 	return ctx, i
 }
 
@@ -47,16 +47,17 @@ func (a *app) interruptible(ctx context.Context) (cancelled context.Context, end
 }
 
 // take runs until end, on a goroutine that end waits for.
-func (i *interruption) take(a *app, signals <-chan os.Signal) {
+func (i *interruption) take(a *app, signals <-chan os.Signal, first context.CancelFunc) {
 	for {
 		select {
 		case <-signals:
 		case <-i.quit:
 			return
 		}
-		switch i.count.Add(1) {
+		i.count++
+		switch i.count {
 		case 1:
-			close(i.stop)
+			first()
 			a.say("interrupted: finishing what is under way and judging what was recorded; once more to quit now")
 		case 2:
 			a.say("interrupted again: stopping all servers and clients")
@@ -70,7 +71,7 @@ func (i *interruption) end() error {
 	close(i.quit)
 	i.done.Wait()
 	i.cancel()
-	if i.count.Load() > 0 {
+	if i.count > 0 {
 		return errInterrupted
 	}
 	return nil

@@ -23,9 +23,6 @@ type lacking struct {
 func (l *lacking) note(what string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.of == nil {
-		l.of = map[string]error{}
-	}
 	switch exitCode(err) {
 	case exitOK:
 		delete(l.of, what)

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/lockbench/lockbench/faults"
@@ -44,10 +47,7 @@ func listings() []listing {
 
 func newList(a *app) *cobra.Command {
 	all := listings()
-	names := make([]string, len(all))
-	for i, l := range all {
-		names[i] = l.name
-	}
+	names := namesOf(all, func(l listing) string { return l.name })
 	return &cobra.Command{
 		Use:       "list [locks|scenarios|workloads|faults|planted]",
 		Short:     "List locks, scenarios, workloads, faults or planted bugs",
@@ -59,12 +59,7 @@ func newList(a *app) *cobra.Command {
 			if len(args) == 0 {
 				return a.listAll(all)
 			}
-			for _, l := range all {
-				if l.name == args[0] {
-					return a.list(l)
-				}
-			}
-			return nil // OnlyValidArgs leaves nothing else
+			return a.list(all[slices.Index(names, args[0])])
 		},
 	}
 }
@@ -99,7 +94,6 @@ func (a *app) listAll(all []listing) error {
 	return nil
 }
 
-// lockItem is one lock in JSON.
 type lockItem struct {
 	Name     string         `json:"name"`
 	Kind     string         `json:"kind"`
@@ -123,14 +117,8 @@ func listedLock(v impls.Variant) (any, []string) {
 	return item, []string{v.Name, string(v.Kind), string(v.Topology), v.Summary}
 }
 
-func source(s impls.Source) string {
-	if s.Where == "" {
-		return s.Article
-	}
-	return s.Article + ", " + s.Where
-}
+func source(s impls.Source) string { return strings.TrimSuffix(s.Article+", "+s.Where, ", ") }
 
-// plantedItem is one planted bug in JSON.
 type plantedItem struct {
 	Name   string `json:"name"`
 	Of     string `json:"of"`
@@ -143,7 +131,6 @@ func listedBug(v impls.Variant) (any, []string) {
 	return plantedItem{v.Name, p.Of, p.Bug, p.Report}, []string{v.Name, p.Of, p.Bug + " (" + p.Report + ")"}
 }
 
-// scenarioItem is a built-in scenario in JSON.
 type scenarioItem struct {
 	Name     string   `json:"name"`
 	About    string   `json:"about"`
@@ -159,7 +146,6 @@ func listedScenario(s scenarios.Scenario) (any, []string) {
 	return item, []string{s.Name, s.Workload, s.About}
 }
 
-// namedItem is a workload or a fault in JSON.
 type namedItem struct {
 	Name  string `json:"name"`
 	About string `json:"about"`

@@ -8,24 +8,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/report"
+	"github.com/lockbench/lockbench/report/page"
 	"github.com/lockbench/lockbench/results"
 )
-
-// storedRecord is a run, a suite or a bench in the folder of runs.
-type storedRecord struct {
-	Kind    string         `json:"kind"` // run, suite, bench
-	When    time.Time      `json:"when"` // UTC
-	What    string         `json:"what"` // lock × scenario, and how many cells or locks
-	Server  string         `json:"server"`
-	Verdict checker.Result `json:"verdict"` // "" when it was not judged
-	Dir     string         `json:"dir"`
-}
 
 func newLs(a *app) *cobra.Command {
 	var base string
@@ -59,15 +48,15 @@ func (a *app) ls(base string) error {
 	lines := line("when (UTC)", "verdict", "server", "what")
 	for _, r := range all {
 		lines = append(lines, line(r.When.Format("2006-01-02 15:04"), cmp.Or(string(r.Verdict), "not judged"), r.Server, r.Kind+" "+r.What)...)
-		lines = append(lines, "  "+report.Clean(filepath.Base(r.Dir)))
+		lines = append(lines, "  "+report.Clean(r.Name()))
 	}
 	_, err = fmt.Fprintln(a.out, strings.Join(lines, "\n"))
 	return err
 }
 
 // storedIn lists a folder of runs, the latest first. It skips other files; a missing folder is empty.
-func storedIn(base string) ([]storedRecord, error) {
-	all := []storedRecord{}
+func storedIn(base string) ([]page.Entry, error) {
+	all := []page.Entry{}
 	entries, err := os.ReadDir(base)
 	if errors.Is(err, os.ErrNotExist) {
 		return all, nil
@@ -83,29 +72,24 @@ func storedIn(base string) ([]storedRecord, error) {
 			all = append(all, r)
 		}
 	}
-	slices.SortFunc(all, func(a, b storedRecord) int {
-		if d := b.When.Compare(a.When); d != 0 {
-			return d
-		}
-		return strings.Compare(a.Dir, b.Dir)
-	})
+	slices.SortFunc(all, func(a, b page.Entry) int { return cmp.Or(b.When.Compare(a.When), cmp.Compare(a.Dir, b.Dir)) })
 	return all, nil
 }
 
 // storedAt describes the record in a directory; false if there is none, or it cannot be read.
-func storedAt(dir string) (storedRecord, bool) {
+func storedAt(dir string) (page.Entry, bool) {
 	switch {
 	case exists(filepath.Join(dir, results.SuiteFile)):
 		s, err := results.LoadSuite(dir)
-		return storedRecord{"suite", s.Start, report.Plural(len(s.Cells), "cell"), s.Server, s.Verdict, dir}, err == nil
+		return page.Entry{Kind: "suite", When: s.Start, What: report.Plural(len(s.Cells), "cell"), Server: s.Server, Verdict: s.Verdict, Dir: dir}, err == nil
 	case exists(filepath.Join(dir, results.BenchFile)):
 		b, err := results.LoadBench(dir)
-		return storedRecord{"bench", b.Start, strings.Join(b.Plan.Locks, ", "), b.Server, b.Verdict, dir}, err == nil
+		return page.Entry{Kind: "bench", When: b.Start, What: strings.Join(b.Plan.Locks, ", "), Server: b.Server, Verdict: b.Verdict, Dir: dir}, err == nil
 	case !exists(filepath.Join(dir, results.RunFile)):
-		return storedRecord{}, false
+		return page.Entry{}, false
 	}
 	_, run, result, err := results.Load(dir)
-	r := storedRecord{"run", run.Start, fmt.Sprintf("%s × %s", run.Lock, run.Scenario), run.Server, "", dir}
+	r := page.Entry{Kind: "run", When: run.Start, What: fmt.Sprintf("%s × %s", run.Lock, run.Scenario), Server: run.Server, Dir: dir}
 	if result != nil {
 		r.Verdict = result.Verdict
 	}

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"golang.org/x/term"
 
 	"github.com/lockbench/lockbench/harness"
@@ -26,7 +27,7 @@ func main() { os.Exit(realMain()) }
 
 // realMain lets deferred calls run before the process exits.
 func realMain() int {
-	quietRedis()
+	redis.SetLogger(silence{}) // global state of that library
 	if os.Getenv(harness.ClientVariable) != "" {
 		return clientMain()
 	}
@@ -50,8 +51,7 @@ func notify() (<-chan os.Signal, func()) {
 	return signals, func() { signal.Stop(signals) }
 }
 
-// clientMain runs the program as one client of another lockbench. It ignores the interrupt that a terminal sends to all processes of a
-// job: the parent tells its clients to stop.
+// clientMain runs the program as one client of another lockbench, which tells it when to stop: an interrupt goes to all processes of a job.
 func clientMain() int {
 	signal.Ignore(os.Interrupt)
 	if err := harness.ClientMain(context.Background(), os.Stdin, os.Stdout); err != nil {
@@ -61,8 +61,13 @@ func clientMain() int {
 	return exitOK
 }
 
-// thisMachine returns the machine on which the program runs.
 func thisMachine() results.Machine {
 	build, _ := debug.ReadBuildInfo()
 	return results.Machine{Root: os.DirFS("/"), Build: build, Dir: "."}
 }
+
+// silence drops what the Redis client would print on stderr: lost connections are part of most runs, and each is recorded.
+type silence struct{}
+
+// Printf drops the message.
+func (silence) Printf(context.Context, string, ...any) {}

@@ -29,7 +29,6 @@ func newMerge(a *app) *cobra.Command {
 	return c
 }
 
-// mergeFlags are the flags of merge, as they were given.
 type mergeFlags struct{ out, store, baseline string }
 
 func (a *app) merge(paths []string, f mergeFlags) error {
@@ -48,26 +47,22 @@ func (a *app) merge(paths []string, f mergeFlags) error {
 	return fmt.Errorf("%w: %s is %s: only suites and benches have shards", errUsage, paths[0], first.what())
 }
 
-// loadEach loads every path with load.
-func loadEach[T any](paths []string, load func(string) (T, error)) (all []T, err error) {
-	for _, path := range paths {
-		one, err := load(path)
-		if err != nil {
-			return nil, asInput(err)
-		}
-		all = append(all, one)
+// mergeAll loads the shards at the paths and joins them.
+func mergeAll[T any](paths []string, load func(string) (T, error), merge func([]T) (T, error)) (whole T, err error) {
+	parts, err := loadEach(paths, load)
+	if err != nil {
+		return whole, err
 	}
-	return all, nil
+	if whole, err = merge(parts); err != nil {
+		err = asInput(err)
+	}
+	return whole, err
 }
 
 func (a *app) mergeSuites(paths []string, f mergeFlags) error {
-	parts, err := loadEach(paths, results.LoadSuite)
+	whole, err := mergeAll(paths, results.LoadSuite, results.MergeSuites)
 	if err != nil {
 		return err
-	}
-	whole, err := results.MergeSuites(parts)
-	if err != nil {
-		return asInput(err)
 	}
 	base, err := stored(f.baseline, results.LoadSuite)
 	if err != nil {
@@ -77,28 +72,24 @@ func (a *app) mergeSuites(paths []string, f mergeFlags) error {
 		whole.Baseline = f.baseline
 		whole.Against(*base, whole.Missing == 0)
 	}
-	dir, err := a.createSuite(f.out, f.store, true)
+	path, err := a.createFor(f.store, f.out, "suite")
 	if err != nil {
 		return err
 	}
-	return errors.Join(a.endSuite(dir, whole), a.storeSuite(f.store, whole), verdictError(whole.Verdict))
+	return errors.Join(a.endSuite(&suiteDir{path: path, all: true}, whole), a.storeSuite(f.store, whole), verdictError(whole.Verdict))
 }
 
 func (a *app) mergeBenches(paths []string, f mergeFlags) error {
-	parts, err := loadEach(paths, results.LoadBench)
+	whole, err := mergeAll(paths, results.LoadBench, results.MergeBenches)
 	if err != nil {
 		return err
-	}
-	whole, err := results.MergeBenches(parts)
-	if err != nil {
-		return asInput(err)
 	}
 	base, err := stored(f.baseline, results.LoadBench)
 	if err != nil {
 		return err
 	}
 	against(&whole, base, f.baseline, bench.CompareOptions{})
-	dir, err := a.createBench(f.out, f.store)
+	dir, err := a.createFor(f.store, f.out, "bench")
 	if err != nil {
 		return err
 	}

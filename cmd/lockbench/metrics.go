@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,20 +31,13 @@ type metrics struct {
 	runs *series    // of the lock that runs; nil before the first
 }
 
-// series are the figures of one lock.
 type series struct {
 	lock     string
-	ended    tally
+	ended    map[string]int64 // acquires by outcome
+	faults   int64            // of the runs that ended
 	now      harness.Progress // of the run under way, while its clients run
 	runs     map[string]int64 // by verdict
 	violated map[string]int64 // by property
-}
-
-// tally is what adds up over runs.
-type tally struct{ granted, refused, unknown, faults int64 }
-
-func (t tally) plus(o tally) tally {
-	return tally{t.granted + o.granted, t.refused + o.refused, t.unknown + o.unknown, t.faults + o.faults}
 }
 
 func newMetrics(e harness.Experiment) *metrics {
@@ -57,7 +51,7 @@ func (m *metrics) begin(lock string) {
 	at := slices.IndexFunc(m.all, func(s *series) bool { return s.lock == lock })
 	if at < 0 {
 		at = len(m.all)
-		m.all = append(m.all, &series{lock: lock, runs: map[string]int64{}, violated: map[string]int64{}})
+		m.all = append(m.all, &series{lock: lock, ended: map[string]int64{}, runs: map[string]int64{}, violated: map[string]int64{}})
 	}
 	m.runs = m.all[at]
 }
@@ -77,35 +71,36 @@ func (m *metrics) end(r *results.Result) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.runs
-	t := live(s.now)
+	acquires := live(s.now)
 	if r != nil {
-		t = recorded(r, t.faults)
+		acquires = recorded(r)
 		s.runs[string(r.Verdict)]++
 		for _, p := range r.Properties {
 			s.violated[string(p.Name)] += int64(p.Violations)
 		}
 	}
-	s.ended, s.now.Rounds, s.now.Refused, s.now.Failed, s.now.Unknown, s.now.Faults = s.ended.plus(t), 0, 0, 0, 0, 0
+	sum(s.ended, acquires)
+	s.faults += int64(s.now.Faults) // results do not list fault windows
+	s.now.Rounds, s.now.Refused, s.now.Failed, s.now.Unknown, s.now.Faults = 0, 0, 0, 0, 0
 }
 
-func live(p harness.Progress) tally {
-	return tally{granted: p.Rounds, refused: p.Refused + p.Failed, unknown: p.Unknown, faults: int64(p.Faults)}
+func live(p harness.Progress) map[string]int64 {
+	return map[string]int64{"granted": p.Rounds, "refused": p.Refused + p.Failed, "unknown": p.Unknown}
 }
 
-// recorded counts the acquires of a result. Results do not list fault windows, so those of the progress stand.
-func recorded(r *results.Result, faults int64) tally {
-	t := tally{faults: faults}
+// recorded counts the acquires of a result by outcome.
+func recorded(r *results.Result) map[string]int64 {
+	counts := map[string]int64{}
 	for outcome, n := range r.Operations["acquire"] {
-		switch outcome {
-		case "ok":
-			t.granted += int64(n)
-		case "unknown":
-			t.unknown += int64(n)
-		default:
-			t.refused += int64(n)
-		}
+		counts[cmp.Or(map[string]string{"ok": "granted", "unknown": "unknown"}[outcome], "refused")] += int64(n)
 	}
-	return t
+	return counts
+}
+
+func sum(into, more map[string]int64) {
+	for name, n := range more {
+		into[name] += n
+	}
 }
 
 // family is a figure and what it is of a lock.
@@ -118,13 +113,12 @@ type family struct {
 func families() []family {
 	return []family{
 		{"lockbench_acquires_total", "counter", "Acquires that ended, by outcome.", func(s *series, add sampler) {
-			t := s.ended.plus(live(s.now))
-			add(float64(t.granted), "outcome", "granted")
-			add(float64(t.refused), "outcome", "refused")
-			add(float64(t.unknown), "outcome", "unknown")
+			acquires := live(s.now)
+			sum(acquires, s.ended)
+			addAll(acquires, "outcome", add)
 		}},
 		{"lockbench_fault_windows_total", "counter", "Faults that began.", func(s *series, add sampler) {
-			add(float64(s.ended.plus(live(s.now)).faults))
+			add(float64(s.faults + int64(s.now.Faults)))
 		}},
 		{"lockbench_acquire_seconds", "gauge", "Quantiles of the time to a grant from the intended start, in the latest run so far, to within an eighth.",
 			func(s *series, add sampler) {
@@ -171,7 +165,6 @@ func (m *metrics) write(w io.Writer) error {
 	return err
 }
 
-// exposition builds a text of metric families.
 type exposition struct{ strings.Builder }
 
 func (x *exposition) family(name, kind, help string) {

@@ -31,6 +31,18 @@ func namesOf[T any](all []T, name func(T) string) (names []string) {
 	return names
 }
 
+// loadEach loads what each name, path or size stands for.
+func loadEach[N, T any](names []N, load func(N) (T, error)) (all []T, err error) {
+	for _, name := range names {
+		one, err := load(name)
+		if err != nil {
+			return nil, asInput(err)
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
 // variant finds a lock or a planted bug. groups are other words that the caller accepts.
 func variant(name string, groups ...string) (impls.Variant, error) {
 	if name == "" {

@@ -12,19 +12,20 @@ import (
 	"github.com/lockbench/lockbench/report"
 )
 
-// writeJSON puts a result on stdout.
-func (a *app) writeJSON(v any) error {
-	data, err := json.MarshalIndent(v, "", " ")
-	if err != nil {
-		return fmt.Errorf("result: %w", err)
+// show puts a result on stdout, as JSON or in the form for people.
+func show[T any](a *app, v T, text func(io.Writer, T, report.Style) error) error {
+	if a.json() {
+		return a.writeJSON(v)
 	}
-	_, err = a.out.Write(append(plain.JSON(data), '\n'))
-	return err
+	return text(a.out, v, a.style())
 }
 
+func (a *app) writeJSON(v any) error { return a.write(json.MarshalIndent(v, "", " ")) }
+
 // writeLine puts a value on stdout as one line.
-func (a *app) writeLine(v any) error {
-	data, err := json.Marshal(v)
+func (a *app) writeLine(v any) error { return a.write(json.Marshal(v)) }
+
+func (a *app) write(data []byte, err error) error {
 	if err != nil {
 		return fmt.Errorf("result: %w", err)
 	}

@@ -3,15 +3,16 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/report"
 )
 
-// statusLine owns stderr: lines of chatter scroll by, and below them one line, on a terminal only, is redrawn in place. Into a
-// pipe nothing is redrawn and no escape byte is written.
+// statusLine owns stderr: lines of chatter scroll by, and on a terminal, and nowhere else, one line below them is redrawn in place.
 type statusLine struct {
 	mu   sync.Mutex // verbs, harness and signal handler all speak
 	w    io.Writer
@@ -22,7 +23,6 @@ type statusLine struct {
 
 const eraseLine = "\r\x1b[K"
 
-// show redraws the line.
 func (s *statusLine) show(text string) {
 	if !s.live {
 		return
@@ -41,7 +41,6 @@ func (s *statusLine) fit(text string) string {
 	return text
 }
 
-// clear erases the line.
 func (s *statusLine) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,8 +50,7 @@ func (s *statusLine) clear() {
 	}
 }
 
-// print prints a text above the line, wrapped on a terminal; in a pipe each line stays whole, for programs that search it. It escapes what the text
-// quotes from servers, files and other processes.
+// print prints a text above the line, escaped and wrapped on a terminal; in a pipe each line stays whole, for programs that search it.
 func (s *statusLine) print(text string) {
 	line := strings.Join(report.Message(s.wide, text), "\n")
 	s.mu.Lock()
@@ -64,18 +62,11 @@ func (s *statusLine) print(text string) {
 	io.WriteString(s.w, eraseLine+line+"\n"+s.text)
 }
 
-// seconds formats a duration.
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1fs", d.Seconds()) }
 
 // facts joins the parts that are not empty.
 func facts(parts ...string) string {
-	var out []string
-	for _, p := range parts {
-		if p != "" {
-			out = append(out, p)
-		}
-	}
-	return strings.Join(out, "  ")
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "  ")
 }
 
 // number formats a count of things; "" for none.
@@ -84,4 +75,44 @@ func number[T ~int | ~int64](n T, noun string) string {
 		return ""
 	}
 	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// runProgress returns the status line of a run, most important first, because a narrow terminal cuts the rest.
+func runProgress(e harness.Experiment, p harness.Progress) string {
+	parts := []string{elapsed(p), pace(e.Scenario.Rate, p), number(p.Overlaps, "overlapping uses")}
+	if p.Current != "" {
+		parts = append(parts, "now: "+p.Current)
+	}
+	if p.P99 > 0 {
+		parts = append(parts, "p50 "+report.Span(p.P50)+" p99 "+report.Span(p.P99))
+	}
+	parts = append(parts, granted(p), number(p.Refused, "refused"), number(p.Failed, "failed"), number(p.Unknown, "unknown"), number(p.Faults, "faults"))
+	return facts(append(parts, e.Variant.Name+" × "+e.Scenario.Name)...)
+}
+
+func elapsed(p harness.Progress) string {
+	text := p.Phase + " " + seconds(p.Elapsed)
+	if p.Total > 0 {
+		text += "/" + seconds(p.Total)
+	}
+	return text
+}
+
+// pace formats the rate of grants, and the offered rate if there is one.
+func pace(offered float64, p harness.Progress) string {
+	if p.Elapsed <= 0 || p.Rounds == 0 {
+		return ""
+	}
+	achieved := fmt.Sprintf("%.0f", float64(p.Rounds)/p.Elapsed.Seconds())
+	if offered > 0 {
+		return fmt.Sprintf("%s of %g/s", achieved, offered)
+	}
+	return achieved + "/s"
+}
+
+func granted(p harness.Progress) string {
+	if p.Rounds > 0 && p.Expected > 0 {
+		return fmt.Sprintf("%d/%d granted", p.Rounds, p.Expected)
+	}
+	return number(p.Rounds, "granted")
 }

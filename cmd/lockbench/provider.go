@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,8 +17,7 @@ import (
 // serverWords are the values of --server besides URLs.
 var serverWords = [...]string{"auto", "process", "docker", "miniredis", "sim"}
 
-// serverFlag declares --server, which says on which servers a command runs. If the default depends on other flags, value is "" and
-// otherwise describes it.
+// serverFlag declares --server. If the default depends on other flags, value is "" and otherwise describes it.
 func (a *app) serverFlag(c *cobra.Command, word *string, value, otherwise string) {
 	c.Flags().StringVar(word, "server", value, strings.Join(serverWords[:], ", ")+", or redis:// URLs separated by commas"+otherwise)
 	complete(c, "server", words(serverWords[:]...))
@@ -62,26 +62,17 @@ func automatic(ctx context.Context, all []servers.Provider) (servers.Provider, s
 	var missing []error
 	for _, p := range all {
 		err := p.Available(ctx)
+		if err == nil && len(missing) == 0 {
+			return p, p.Name() + " is the first choice and is there", nil
+		}
 		if err == nil {
-			return p, because(p.Name(), missing), nil
+			return p, strings.ReplaceAll(errors.Join(missing...).Error(), "\n", "; "), nil
 		}
 		missing = append(missing, fmt.Errorf("%s: %w", p.Name(), err))
 	}
 	return nil, "", errors.Join(missing...)
 }
 
-func because(name string, missing []error) string {
-	if len(missing) == 0 {
-		return name + " is the first choice and is there"
-	}
-	words := make([]string, len(missing))
-	for i, err := range missing {
-		words[i] = strings.ReplaceAll(err.Error(), "\n", "; ")
-	}
-	return strings.Join(words, "; ")
-}
-
-// announce prints which servers are used.
 func (a *app) announce(p servers.Provider, why string) {
 	if why != "" {
 		a.say("server: %s (%s)", p.Name(), why)
@@ -92,4 +83,48 @@ func (a *app) announce(p servers.Provider, why string) {
 	if p.Name() == "miniredis" {
 		a.say("miniredis is not Redis: verdicts are about the lock's own code, and there are no latency figures")
 	}
+}
+
+// accessFlags are the credentials for a Redis that --server gives by URL.
+type accessFlags struct{ passwordFile, ca, cert, key string }
+
+// The environment variables of a login. Everybody on a machine can see a URL on a command line.
+const (
+	userVariable     = "LOCKBENCH_REDIS_USER"
+	passwordVariable = "LOCKBENCH_REDIS_PASSWORD"
+)
+
+func (f *accessFlags) register(c *cobra.Command) {
+	s := c.Flags()
+	s.StringVar(&f.passwordFile, "password-file", "", "file whose first line is the password for a redis:// URL without one; or set "+passwordVariable+", and "+userVariable+" for a user")
+	s.StringVar(&f.ca, "tls-ca", "", "file of the authority that signed a rediss:// server's certificate, in PEM (default: the system's)")
+	s.StringVar(&f.cert, "tls-cert", "", "file of the certificate to show to a rediss:// server, in PEM; with --tls-key")
+	s.StringVar(&f.key, "tls-key", "", "file of the certificate's key, in PEM")
+	allOfFlags(c, "tls-cert", "tls-key")
+}
+
+// access reads what the flags and the environment name.
+func (f accessFlags) access(env func(string) string) (a servers.Access, err error) {
+	user, password := env(userVariable), env(passwordVariable)
+	if f.passwordFile != "" {
+		if password, err = servers.ReadPassword(f.passwordFile); err != nil {
+			return a, asInput(err)
+		}
+	}
+	if password != "" {
+		a.Login = func() (string, string) { return user, password }
+	}
+	if f.ca != "" {
+		if a.CA, err = servers.ReadCA(f.ca); err != nil {
+			return a, asInput(err)
+		}
+	}
+	if f.cert != "" {
+		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+		if err != nil {
+			return a, asInput(fmt.Errorf("client certificate: %w", err))
+		}
+		a.Own = []tls.Certificate{pair}
+	}
+	return a, nil
 }

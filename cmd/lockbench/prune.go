@@ -12,9 +12,6 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// pruneKeep is how many are kept by default.
-const pruneKeep = 20
-
 func newPrune(a *app) *cobra.Command {
 	var base string
 	var keep int
@@ -30,12 +27,11 @@ func newPrune(a *app) *cobra.Command {
 	}
 	s := c.Flags()
 	s.StringVar(&base, "out", results.DefaultBase, "the folder of runs")
-	s.IntVar(&keep, "keep", pruneKeep, "how many are kept, the latest")
+	s.IntVar(&keep, "keep", 20, "how many are kept, the latest")
 	s.BoolVar(&dry, "dry-run", false, "list what would be deleted, and delete nothing")
 	return c
 }
 
-// pruned is the result of prune.
 type pruned struct {
 	Deleted []string `json:"deleted"`
 	Kept    int      `json:"kept"`
@@ -78,7 +74,6 @@ func (a *app) dropEmpty(base, dir string) error {
 	return errors.Join(err, dropDangling(filepath.Join(base, "latest")))
 }
 
-// dropDangling removes a dangling link.
 func dropDangling(link string) error {
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 || exists(link) {
 		return nil

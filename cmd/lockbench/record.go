@@ -7,10 +7,12 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/internal/plain"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/report/page"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/story/visual"
 )
 
 // record is a run, bench or suite: where it is, and what writes its forms. All that shows, stores or serves one goes through it.
@@ -102,7 +104,12 @@ func (r record) write(w io.Writer, form, base string, s report.Style) error {
 	case form == "text":
 		return r.text(w, s)
 	case form == "json":
-		return copyFile(w, r.file)
+		data, err := os.ReadFile(r.file)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(plain.JSON(data))
+		return err
 	}
 	return r.forms[form](w)
 }
@@ -115,7 +122,6 @@ func (r record) save() (err error) {
 	return err
 }
 
-// show puts a record on stdout.
 func (a *app) show(r record) error {
 	if a.json() {
 		return a.writeJSON(r.value)
@@ -123,8 +129,7 @@ func (a *app) show(r record) error {
 	return r.text(a.out, a.style())
 }
 
-// tellGitHub puts a record, if the program runs in a job of GitHub, on the page of the job, and its annotations on stderr, which the runner reads
-// like stdout.
+// tellGitHub puts a record on the page of the GitHub job in which the program runs, if any, and its annotations on stderr.
 func (a *app) tellGitHub(r record) error {
 	err := a.summarize(r.forms["md"])
 	if a.env("GITHUB_ACTIONS") != "true" {
@@ -195,12 +200,39 @@ func openStored[T any](path, name string, load func(string) (T, error)) (v T, fi
 	return v, file, err
 }
 
-// copyFile writes a file of JSON.
-func copyFile(w io.Writer, path string) error {
-	data, err := os.ReadFile(path)
+// saveViews writes the reports into the run directory. A run that failed before it was judged has none.
+func saveViews(out *harness.Outcome) error {
+	if out.Dir == "" || out.Verdict == nil {
+		return nil
+	}
+	d, err := results.Open(out.Dir)
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(plain.JSON(data))
-	return err
+	for i, v := range out.Verdict.Violations {
+		name := fmt.Sprintf("%s/%03d.txt", results.ViolationsPath, i+1)
+		err = errors.Join(err, d.SaveFunc(name, func(w io.Writer) error { return report.Violation(w, v) }))
+	}
+	return errors.Join(err, runRecord(out.Dir, out.Run, &out.Result).save())
+}
+
+// pictures is how many of a run's violations are drawn as pages; every one is written as text.
+const pictures = 5
+
+// savePictures draws the first violations. A picture that fails is noted, and changes no verdict.
+func (a *app) savePictures(out *harness.Outcome) {
+	if out.Dir == "" {
+		return
+	}
+	d, err := results.Open(out.Dir)
+	for i := 0; err == nil && i < min(pictures, len(out.Verdict.Violations)); i++ {
+		v := &out.Verdict.Violations[i]
+		err = d.SaveFunc(fmt.Sprintf("%s/%03d.html", results.ViolationsPath, i+1), func(w io.Writer) error { return visual.Write(w, v) })
+		if errors.Is(err, visual.ErrNone) {
+			err = nil
+		}
+	}
+	if err != nil {
+		a.say("pictures of the violations: %v", err)
+	}
 }

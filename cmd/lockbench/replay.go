@@ -21,9 +21,6 @@ import (
 	"github.com/lockbench/lockbench/sim"
 )
 
-// replaySchema is the schema name of a replayed tape's result.
-const replaySchema = "lockbench/replay/v1"
-
 type replayFlags struct {
 	server, out string
 	tries       int
@@ -99,7 +96,7 @@ func (a *app) replayRun(ctx context.Context, d *results.Dir, f replayFlags) erro
 	if out == nil || out.Result.Schema == "" {
 		return err
 	}
-	return errors.Join(err, a.showRun(out))
+	return errors.Join(err, a.show(runRecord(out.Dir, out.Run, &out.Result)), runError(out))
 }
 
 // storedLock returns the lock of a stored run. A command must be given again: none is read from a file and started.
@@ -114,10 +111,6 @@ func (a *app) storedLock(ctx context.Context, name string, f *execFlags) (impls.
 	return v, err
 }
 
-func (a *app) showRun(out *harness.Outcome) error {
-	return errors.Join(a.show(runRecord(out.Dir, out.Run, &out.Result)), runError(out))
-}
-
 // onServers makes one run on the servers that word names.
 func (a *app) onServers(ctx context.Context, e harness.Experiment, word string, f replayFlags) (out *harness.Outcome, err error) {
 	p, why, err := a.provider(ctx, word, a.providers())
@@ -126,7 +119,7 @@ func (a *app) onServers(ctx context.Context, e harness.Experiment, word string, 
 	}
 	a.announce(p, why)
 	ctx, interrupts := a.listen(ctx)
-	e.Stop, e.Progress = interrupts.stop, func(p harness.Progress) { a.line.show(runProgress(e, p)) }
+	e.Stop, e.Progress = interrupts.stop.Done(), func(p harness.Progress) { a.line.show(runProgress(e, p)) }
 	e.Provider, e.Chosen, e.Base, e.Argv, e.Now, e.Random, e.Checkout = p, why, f.out, a.argv, a.now, a.random, "."
 	out, err = a.kept(ctx, e)
 	a.line.clear()
@@ -152,7 +145,7 @@ func (a *app) replayTape(ctx context.Context, path string, f replayFlags) error 
 	if t.Hash == "" {
 		return fmt.Errorf("%w: %s: along this tape the lock takes its process down; 'lockbench explore' shows it in a process of its own", errUsage, path)
 	}
-	r := results.Replay{Schema: replaySchema, Tape: path, Lock: t.Program.Lock, Property: t.Property, Cause: t.Cause, Server: cmp.Or(f.server, "sim")}
+	r := results.Replay{Schema: "lockbench/replay/v1", Tape: path, Lock: t.Program.Lock, Property: t.Property, Cause: t.Cause, Server: cmp.Or(f.server, "sim")}
 	switch {
 	case live:
 		f.server = cmp.Or(f.server, "auto")
@@ -165,7 +158,7 @@ func (a *app) replayTape(ctx context.Context, path string, f replayFlags) error 
 	if r.Verdict == "" {
 		return err
 	}
-	return errors.Join(err, a.showReplay(r), verdictError(r.Verdict))
+	return errors.Join(err, show(a, r, report.Replayed), verdictError(r.Verdict))
 }
 
 func readTape(path string) (sim.Tape, error) {
@@ -276,11 +269,4 @@ func ofTape(t sim.Tape, v impls.Variant) (harness.Experiment, error) {
 	e := harness.Experiment{Variant: v, Schedule: schedule, Seed: t.Program.Seed, Scenario: scenario.Resolve(t.Program.Seed, impls.Topology(t.Program.Topology))}
 	e.PlanHash, err = e.Scenario.Hash(t.Program.Seed)
 	return e, err
-}
-
-func (a *app) showReplay(r results.Replay) error {
-	if a.json() {
-		return a.writeJSON(r)
-	}
-	return report.Replayed(a.out, r, a.style())
 }

@@ -18,7 +18,7 @@ type reportFlags struct {
 }
 
 func newReport(a *app) *cobra.Command {
-	f := reportFlags{form: choice{value: "html", allowed: []string{"html", "md", "junit", "csv", "json", "text", "gha", "bmf"}}}
+	f := reportFlags{form: newChoice("html", "html", "md", "junit", "csv", "json", "text", "gha", "bmf")}
 	c := &cobra.Command{
 		Use:   "report RUN|BENCH|SUITE [flags]",
 		Short: "Make a page, or another form, of a run, a bench or a suite",
@@ -49,7 +49,6 @@ func newReport(a *app) *cobra.Command {
 	return c
 }
 
-// report writes a record in another form.
 func (a *app) report(path string, f reportFlags) error {
 	form := f.form.value
 	if a.json() {

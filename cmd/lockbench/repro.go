@@ -59,14 +59,9 @@ func newRepro(a *app) *cobra.Command {
 }
 
 func bugNames() []string {
-	var names []string
-	for _, b := range repro.Bugs() {
-		names = append(names, b.Name)
-	}
-	return names
+	return namesOf(repro.Bugs(), func(b repro.Bug) string { return b.Name })
 }
 
-// bugItem is one bug in JSON.
 type bugItem struct {
 	Name     string   `json:"name"`
 	What     string   `json:"what"`
@@ -79,18 +74,11 @@ type bugItem struct {
 }
 
 func (a *app) listBugs() error {
-	rows, items := [][]string{{"BUG", "WHAT HAPPENS"}}, []bugItem{}
-	for _, b := range repro.Bugs() {
-		items = append(items, bugItem{b.Name, b.What, b.Source, b.Lock, b.Scenario, b.Shows, b.Control, b.Command()})
-		rows = append(rows, []string{b.Name, b.What + " (" + b.Source + ")"})
-	}
-	if a.json() {
-		return a.writeJSON(items)
-	}
-	return a.table(rows...)
+	return a.list(listOf("bugs", "", []string{"BUG", "WHAT HAPPENS"}, repro.Bugs(), func(b repro.Bug) (any, []string) {
+		return bugItem{b.Name, b.What, b.Source, b.Lock, b.Scenario, b.Shows, b.Control, b.Command()}, []string{b.Name, b.What + " (" + b.Source + ")"}
+	}))
 }
 
-// bugs returns the named bugs.
 func bugs(name string) ([]repro.Bug, error) {
 	if name == everyBug {
 		return repro.Bugs(), nil
@@ -117,15 +105,14 @@ func (a *app) repro(ctx context.Context, name string, f reproFlags, flags *pflag
 	if err != nil {
 		return err
 	}
-	ctx, interrupts := a.listen(ctx)
-	running, stop := untilStopped(ctx, interrupts)
+	_, interrupts := a.listen(ctx)
 	var all []results.Repro
 	for i, b := range wanted {
-		if running.Err() != nil || name == everyBug && b.Searches() && cfg.Base.Provider.Name() != "sim" {
+		if interrupts.stop.Err() != nil || name == everyBug && b.Searches() && cfg.Base.Provider.Name() != "sim" {
 			continue
 		}
 		a.line.show(fmt.Sprintf("%d of %d  %s", i+1, len(wanted), b.Name))
-		r, runErr := repro.Run(running, b, cfg)
+		r, runErr := repro.Run(interrupts.stop, b, cfg)
 		if errors.Is(runErr, repro.ErrSimOnly) {
 			runErr = asInput(runErr)
 		}
@@ -135,20 +122,13 @@ func (a *app) repro(ctx context.Context, name string, f reproFlags, flags *pflag
 				r.Command = results.CommandLine(a.argv)
 			}
 			all = append(all, r)
-			err = errors.Join(err, reproduced(r))
+			if !r.Reproduced {
+				err = errors.Join(err, errViolated)
+			}
 		}
 	}
-	stop()
 	a.line.clear()
 	return errors.Join(err, a.showRepro(all, name == everyBug), interrupts.end())
-}
-
-// reproduced returns nil if the bug was reproduced.
-func reproduced(r results.Repro) error {
-	if r.Reproduced {
-		return nil
-	}
-	return errViolated
 }
 
 func (a *app) reproConfig(ctx context.Context, f reproFlags) (repro.Config, error) {

@@ -53,7 +53,7 @@ type app struct {
 
 // execute runs one command line to its exit code.
 func execute(ctx context.Context, argv []string, w world) (code int) {
-	a := &app{world: w, argv: argv, line: &statusLine{w: w.err, wide: w.columns}, format: choice{value: "text", allowed: []string{"text", "json"}}}
+	a := &app{world: w, argv: argv, line: &statusLine{w: w.err, wide: w.columns}, format: newChoice("text", "text", "json")}
 	defer func() {
 		if p := recover(); p != nil {
 			fmt.Fprintf(w.err, "lockbench: internal error: %v\n%s", p, debug.Stack())
@@ -94,22 +94,17 @@ func (a *app) complain(err error) {
 
 // onceFull keeps of joined errors about a full disk only the first, and counts the others.
 func onceFull(err error) (left int, kept error) {
-	var full bool
+	full := 0
 	all := slices.DeleteFunc(separate(err), func(one error) bool {
-		if !errors.Is(one, syscall.ENOSPC) {
-			return false
+		if errors.Is(one, syscall.ENOSPC) {
+			full++
+			return full > 1
 		}
-		again := full
-		full = true
-		if again {
-			left++
-		}
-		return again
+		return false
 	})
-	return left, errors.Join(all...)
+	return max(full-1, 0), errors.Join(all...)
 }
 
-// separate splits joined errors.
 func separate(err error) []error {
 	join, ok := err.(interface{ Unwrap() []error })
 	if !ok || !isJoin(err) {
@@ -152,7 +147,8 @@ func newRoot(a *app) *cobra.Command {
 		c.RunE = a.begin(c.RunE)
 		root.AddCommand(c)
 	}
-	root.AddCommand(newExitCodesTopic(), newMetricsTopic())
+	root.AddCommand(&cobra.Command{Use: "exit-codes", Short: "What each exit code means", Long: exitCodesHelp},
+		&cobra.Command{Use: "metrics", Short: "What --max, --min, --find-rate and slo can limit", Long: metricsHelp()})
 	strictCompletion(root)
 	narrow := strings.NewReplacer("Flags.FlagUsages", "Flags.FlagUsagesWrapped "+strconv.Itoa(columns), "for more information about a command", "for more about a command")
 	root.SetUsageTemplate(narrow.Replace(root.UsageTemplate()))
@@ -204,11 +200,8 @@ func strictCompletion(root *cobra.Command) {
 	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 }
 
-func commandNames(root *cobra.Command) (names []string) {
-	for _, c := range root.Commands() {
-		names = append(names, c.Name())
-	}
-	return names
+func commandNames(root *cobra.Command) []string {
+	return namesOf(root.Commands(), (*cobra.Command).Name)
 }
 
 // suggestCommand suggests a command in place of an unknown one, the first word of the arguments that is no flag.
@@ -287,6 +280,11 @@ type choice struct {
 	allowed []string
 }
 
+// newChoice makes a choice, with its default.
+func newChoice[T ~string](value T, allowed ...T) choice {
+	return choice{string(value), namesOf(allowed, func(word T) string { return string(word) })}
+}
+
 // String returns the word chosen.
 func (c *choice) String() string { return c.value }
 
@@ -295,19 +293,15 @@ func (c *choice) Type() string { return strings.Join(c.allowed, "|") }
 
 // Set takes one of the allowed words.
 func (c *choice) Set(word string) error {
-	for _, w := range c.allowed {
-		if w == word {
-			c.value = word
-			return nil
-		}
+	if !slices.Contains(c.allowed, word) {
+		return fmt.Errorf("must be one of %s", strings.Join(c.allowed, ", "))
 	}
-	return fmt.Errorf("must be one of %s", strings.Join(c.allowed, ", "))
+	c.value = word
+	return nil
 }
 
-// json reports whether the result is to be JSON.
 func (a *app) json() bool { return a.format.value == "json" }
 
-// style returns the style of text on stdout.
 func (a *app) style() report.Style { return report.Style{Colour: a.outTerminal && a.colours()} }
 
 // colours follows https://no-color.org.

@@ -12,11 +12,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/lockbench/lockbench/bench"
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/workloads"
 )
 
 // runFlags are the flags of run, as they were given.
@@ -34,7 +36,7 @@ type runFlags struct {
 }
 
 func newRun(a *app) *cobra.Command {
-	f := runFlags{clientsAs: newClientsAs(), pace: newPace()}
+	f := runFlags{clientsAs: newClientsAs(), pace: newChoice(workloads.Constant, workloads.Paces()...)}
 	c := &cobra.Command{
 		Use:   "run --lock NAME [flags]",
 		Short: "Run a lock in one scenario and judge it",
@@ -124,10 +126,10 @@ func (a *app) run(ctx context.Context, f runFlags, flags *pflag.FlagSet) (err er
 		defer func() { err = errors.Join(err, stop()) }()
 	}
 	ctx, interrupts := a.listen(ctx)
-	e.Stop, e.Progress = interrupts.stop, func(p harness.Progress) { figures.progress(p); a.line.show(runProgress(e, p)) }
+	e.Stop, e.Progress = interrupts.stop.Done(), func(p harness.Progress) { figures.progress(p); a.line.show(runProgress(e, p)) }
 	var all []results.Result
 	for i := range f.reps * len(variants) {
-		if interrupts.count.Load() > 0 {
+		if interrupts.stop.Err() != nil {
 			break
 		}
 		e.Variant = variants[i%len(variants)]
@@ -140,8 +142,10 @@ func (a *app) run(ctx context.Context, f runFlags, flags *pflag.FlagSet) (err er
 		}
 	}
 	switch {
+	case a.json() && len(all) > 0 && f.reps*len(variants) == 1:
+		err = errors.Join(err, a.writeJSON(all[0]))
 	case a.json() && len(all) > 0:
-		err = errors.Join(err, a.writeRuns(all, f.reps*len(variants)))
+		err = errors.Join(err, a.writeJSON(all))
 	case len(all) > 1:
 		err = errors.Join(err, report.Runs(a.out, together(all), a.style()), report.Failovers(a.out, failoversOf(all)))
 	}
@@ -153,14 +157,6 @@ func failoversOf(all []results.Result) (sum *results.Failovers) {
 		sum = results.SumFailovers(sum, r.Failovers)
 	}
 	return sum
-}
-
-// writeRuns writes the result of one run as an object, and of several as an array.
-func (a *app) writeRuns(all []results.Result, asked int) error {
-	if asked == 1 {
-		return a.writeJSON(all[0])
-	}
-	return a.writeJSON(all)
 }
 
 // experiment turns flags into an experiment. It starts nothing.
@@ -196,16 +192,11 @@ func (a *app) experiment(ctx context.Context, f *runFlags, flags *pflag.FlagSet)
 	return e, nil
 }
 
-// variants returns the locks of --locks.
-func (f *runFlags) variants() (all []impls.Variant, err error) {
-	for _, name := range f.locks {
-		v, err := variant(name)
-		if err != nil {
-			return nil, err
-		}
-		all, f.lock = append(all, v), f.locks[0]
+func (f *runFlags) variants() ([]impls.Variant, error) {
+	if len(f.locks) > 0 {
+		f.lock = f.locks[0]
 	}
-	return all, nil
+	return loadEach(f.locks, func(name string) (impls.Variant, error) { return variant(name) })
 }
 
 // lockOrCommand returns the named lock, or the one that --exec describes.
@@ -226,18 +217,17 @@ func (a *app) once(ctx context.Context, e harness.Experiment, seed uint64, flags
 	if flags.Changed("locks") {
 		e.Rerun = strings.Replace(e.Rerun, "--locks "+values(flags.Lookup("locks"))[0], "--lock "+e.Variant.Name, 1)
 	}
-	hash, err := e.Scenario.Hash(seed)
-	if err != nil {
+	var err error
+	if e.PlanHash, err = e.Scenario.Hash(seed); err != nil {
 		return nil, err
 	}
-	e.PlanHash = hash
 	out, err := a.runner(ctx, e)
 	a.line.clear()
 	if out == nil {
 		return nil, err
 	}
-	if err != nil {
-		a.keptNote(out.Dir)
+	if err != nil && out.Dir != "" {
+		a.say("what was recorded is kept in %s", out.Dir)
 	}
 	if out.Result.Schema == "" {
 		return nil, err
@@ -251,11 +241,41 @@ func (a *app) once(ctx context.Context, e harness.Experiment, seed uint64, flags
 	return &out.Result, errors.Join(err, a.tellGitHub(r))
 }
 
-// runError returns the error for a run's verdict; nil also for a run that is inconclusive only because it was interrupted, which has a code
-// of its own.
+// runError returns the error for a run's verdict; nil if it is inconclusive only because it was interrupted, which has a code of its own.
 func runError(out *harness.Outcome) error {
 	if out.Run.Interrupted && out.Verdict.Verdict == checker.Pass {
 		return nil
 	}
 	return verdictError(out.Result.Verdict)
+}
+
+// together summarizes the runs of each lock, in the order of their first run: the median of each figure, with its interval if there are enough.
+func together(all []results.Result) (rows []report.RunsRow) {
+	byLock := map[string][]results.Result{}
+	for _, r := range all {
+		if byLock[r.Lock] == nil {
+			rows = append(rows, report.RunsRow{Lock: r.Lock, Figures: map[string]results.Figure{}})
+		}
+		byLock[r.Lock] = append(byLock[r.Lock], r)
+	}
+	for i := range rows {
+		row, runs := &rows[i], byLock[rows[i].Lock]
+		row.Runs, row.Verdicts = len(runs), map[checker.Result]int{}
+		values := map[string][]float64{}
+		for _, r := range runs {
+			row.Verdicts[r.Verdict]++
+			for name, m := range r.Values() {
+				if m.Value != nil {
+					values[name] = append(values[name], *m.Value)
+				}
+			}
+		}
+		for name, of := range values {
+			m, _ := results.FindMetric(name)
+			f := results.Figure{Unit: m.Unit}
+			f.Value, f.Low, f.High = bench.Summary(of)
+			row.Figures[name] = f
+		}
+	}
+	return rows
 }

@@ -47,8 +47,7 @@ func (c change) blame(err error) error {
 	return fmt.Errorf("%s %s: %s", c.flag, c.value, wrong.Message)
 }
 
-// changes turns flags into changes of the scenario, --set last. A length by time takes the place of one by rounds, and the other way
-// round.
+// changes turns flags into changes of the scenario, --set last. A length by time and one by rounds take each other's place.
 func (f runFlags) changes(flags *pflag.FlagSet) (all []change) {
 	also := map[string]string{"duration": "ops=0", "ops": "duration=0s"}
 	for _, name := range []string{"workload", "clients", "lease", "rate", "duration", "ops", "pace"} {
@@ -65,8 +64,7 @@ func (f runFlags) changes(flags *pflag.FlagSet) (all []change) {
 	return append(all, change{sets: f.set})
 }
 
-// leavesLength reports whether neither a scenario nor a length is given. On real servers such a run is long enough for
-// latency figures.
+// leavesLength reports whether neither a scenario nor a length is given. On real servers such a run is long enough for latencies.
 func (f runFlags) leavesLength(flags *pflag.FlagSet) bool {
 	set := func(s string) bool {
 		name, _, _ := strings.Cut(s, "=")

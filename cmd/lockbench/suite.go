@@ -124,15 +124,7 @@ func (f suiteFlags) plan(variants []impls.Variant) ([]scenarios.Scenario, error)
 	if len(f.scenarios) == 0 {
 		return slices.DeleteFunc(scenarios.Builtin(), func(s scenarios.Scenario) bool { return !expected(s.Name, variants) }), nil
 	}
-	var out []scenarios.Scenario
-	for _, name := range f.scenarios {
-		s, err := scenarios.Load(name)
-		if err != nil {
-			return nil, asInput(err)
-		}
-		out = append(out, s)
-	}
-	return out, nil
+	return loadEach(f.scenarios, scenarios.Load)
 }
 
 func expected(scenario string, variants []impls.Variant) bool {
@@ -166,15 +158,16 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 		defer debug.SetGCPercent(debug.SetGCPercent(collectLate))
 	}
 	environment := results.CaptureEnvironment(ctx, thisMachine())
-	dir, err := a.createSuite(f.out, f.store, f.keepAll)
+	path, err := a.createFor(f.store, f.out, "suite")
 	if err != nil {
 		return err
 	}
-	var lacks lacking
+	dir := &suiteDir{path: path, all: f.keepAll}
+	lacks := lacking{of: map[string]error{}}
 	ctx, interrupts := a.listen(ctx)
 	suite, err := a.suiteRunner(ctx, harness.SuiteConfig{
 		Variants: in.variants, Scenarios: in.plan, Server: p.Name(), Seed: f.seed, Side: f.sideBySide(p), Rerun: rerun(flags, "suite", p, f.seed),
-		Cell: lacks.watch(a.cell(p, why, f, dir, &environment)), Stop: interrupts.stop, Now: a.now, Shard: f.shard.given,
+		Cell: lacks.watch(a.cell(p, why, f, dir, &environment)), Stop: interrupts.stop.Done(), Now: a.now, Shard: f.shard.given,
 		Each: func(done, all int, c results.Cell) { dir.done(c); lacks.ended(c); a.suiteProgress(done, all, c) },
 	})
 	a.line.clear()
@@ -193,7 +186,6 @@ type suiteInputs struct {
 	base, other *results.Suite // of --baseline and --against
 }
 
-// inputs reads what the flags name.
 func (f *suiteFlags) inputs(ctx context.Context) (in suiteInputs, err error) {
 	if in.variants, err = f.variants(ctx); err != nil {
 		return in, err
@@ -226,7 +218,6 @@ func (f *suiteFlags) compare(suite *results.Suite, in suiteInputs) {
 	}
 }
 
-// endSuite saves a suite and shows it.
 func (a *app) endSuite(dir *suiteDir, suite results.Suite) error {
 	err := dir.settle(&suite)
 	r := suiteRecord(suite, dir.path)
@@ -260,7 +251,6 @@ func (a *app) storeSuite(path string, s results.Suite) error {
 // cellRunner makes one run of a suite and returns its result and directory.
 type cellRunner = func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (results.Result, string, error)
 
-// cell makes one run of a suite.
 func (a *app) cell(p servers.Provider, why string, f suiteFlags, dir *suiteDir, environment *results.Environment) cellRunner {
 	return func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (results.Result, string, error) {
 		e := harness.Experiment{Variant: v, Scenario: s.Resolve(f.seed, v.Topology), Provider: p, Chosen: why, Seed: f.seed, Base: dir.path, As: harness.ClientsAs(f.clientsAs.value),

@@ -14,27 +14,25 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// suiteDir is the directory of a suite in progress, with its runs. Those that end as expected are deleted, unless --keep-all is given;
-// the suite has the command that repeats each.
+// suiteDir is the directory of a suite in progress. It keeps the runs that do not end as expected; with --keep-all, all.
 type suiteDir struct {
-	path string // "" until the first cell needs it
-	all  bool   // --keep-all
+	path string
+	all  bool // --keep-all
 
 	mu   sync.Mutex // cells run side by side; protects errs
 	errs []error
 }
 
-// createSuite makes the directory, before anything runs that could not be saved.
-func (a *app) createSuite(base, store string, all bool) (*suiteDir, error) {
+// createFor makes the directory of a suite or a bench, before anything runs that could not be saved there or in the file of --store.
+func (a *app) createFor(store, base, kind string) (string, error) {
 	if err := canStore(store); err != nil {
-		return nil, err
+		return "", err
 	}
 	id, err := results.NewID(a.random)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	path, err := results.CreateOf(base, "suite", a.now(), id)
-	return &suiteDir{path: path, all: all}, err
+	return results.CreateOf(base, kind, a.now(), id)
 }
 
 // canStore returns an error if a file of --store cannot be written; "" is none.
@@ -53,7 +51,6 @@ func canStore(path string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// keeps reports whether the run of a cell is kept.
 func (d *suiteDir) keeps(c results.Cell) bool {
 	return d.all || c.Verdict == checker.Fail || c.Verdict == checker.Inconclusive
 }
@@ -68,12 +65,10 @@ func (d *suiteDir) keepsRun(v impls.Variant, scenario string, r results.Result) 
 
 // done deletes the run of a cell that is not kept.
 func (d *suiteDir) done(c results.Cell) {
-	if c.Run != "" && !d.keeps(c) {
-		d.failed(os.RemoveAll(c.Run))
+	if c.Run == "" || d.keeps(c) {
+		return
 	}
-}
-
-func (d *suiteDir) failed(err error) {
+	err := os.RemoveAll(c.Run)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.errs = append(d.errs, err)

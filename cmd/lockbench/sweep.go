@@ -28,23 +28,23 @@ func (a *app) sweep(ctx context.Context, f runFlags, flags *pflag.FlagSet) error
 	if err != nil {
 		return err
 	}
-	plan, err := sizes(e.Scenario, sweep)
+	plan, err := loadEach(sweep.Points, func(size faults.Span) (scenarios.Scenario, error) { return e.Scenario.At(sweep, size) })
 	if err != nil {
 		return err
 	}
 	ctx, interrupts := a.listen(ctx)
-	e.Stop = interrupts.stop
+	e.Stop = interrupts.stop.Done()
 	out := results.Sweep{Schema: results.SweepSchema, Lock: e.Variant.Name, Scenario: e.Scenario.Name, Server: e.Provider.Name(), Seed: f.seed,
 		Parameter: sweep.Parameter, Asked: len(sweep.Points), Points: []results.SweepPoint{}, Rerun: rerun(flags, "run", e.Provider, f.seed)}
 	for i, size := range sweep.Points {
-		if interrupts.count.Load() > 0 || ctx.Err() != nil {
+		if interrupts.stop.Err() != nil {
 			break
 		}
 		e.Scenario = plan[i]
 		e.Progress = func(p harness.Progress) {
 			a.line.show(facts(fmt.Sprintf("%s %s, %d of %d", sweep.Parameter, size, i+1, len(plan)), runProgress(e, p)))
 		}
-		p, pointErr := a.sweepPoint(ctx, e, f, size)
+		p, pointErr := a.sweepPoint(ctx, interrupts, e, f, size)
 		err = errors.Join(err, pointErr)
 		if p.Runs > 0 {
 			out.Points = append(out.Points, p)
@@ -55,7 +55,7 @@ func (a *app) sweep(ctx context.Context, f runFlags, flags *pflag.FlagSet) error
 	}
 	a.line.clear()
 	out.Judge()
-	return errors.Join(err, a.showSweep(out), sweepError(out), interrupts.end())
+	return errors.Join(err, show(a, out, report.Sweep), sweepError(out), interrupts.end())
 }
 
 // sweepError returns the error for a sweep's verdict. A sweep that is inconclusive only because it was interrupted ends as interrupted.
@@ -66,20 +66,8 @@ func sweepError(x results.Sweep) error {
 	return verdictError(x.Verdict)
 }
 
-// sizes returns the scenarios of a sweep, all validated.
-func sizes(s scenarios.Scenario, sweep scenarios.Sweep) ([]scenarios.Scenario, error) {
-	out := make([]scenarios.Scenario, len(sweep.Points))
-	for i, size := range sweep.Points {
-		var err error
-		if out[i], err = s.At(sweep, size); err != nil {
-			return nil, asInput(err)
-		}
-	}
-	return out, nil
-}
-
 // sweepPoint makes the runs of one size. Runs before a failed one count.
-func (a *app) sweepPoint(ctx context.Context, e harness.Experiment, f runFlags, size faults.Span) (results.SweepPoint, error) {
+func (a *app) sweepPoint(ctx context.Context, i *interruption, e harness.Experiment, f runFlags, size faults.Span) (results.SweepPoint, error) {
 	var sum *checker.Verdict
 	var dirs []string
 	var failovers *results.Failovers
@@ -87,13 +75,16 @@ func (a *app) sweepPoint(ctx context.Context, e harness.Experiment, f runFlags, 
 	plan := e.Scenario
 	var err error
 	for rep := range f.reps {
-		if rep > 0 && interrupted(e.Stop) {
+		if rep > 0 && i.stop.Err() != nil {
 			break
 		}
 		e.Seed = f.seed + uint64(rep)
 		e.Scenario = plan.Resolve(e.Seed, e.Variant.Topology)
+		if e.PlanHash, err = e.Scenario.Hash(e.Seed); err != nil {
+			break
+		}
 		var out *harness.Outcome
-		if out, err = a.sweepRun(ctx, e); err != nil {
+		if out, err = a.kept(ctx, e); err != nil {
 			break
 		}
 		runs++
@@ -118,29 +109,4 @@ func (a *app) sweepPoint(ctx context.Context, e harness.Experiment, f runFlags, 
 	p.Failovers = failovers
 	p.Runs, p.Violated, p.Dirs, p.Notes = runs, violated, dirs, slices.Compact(p.Notes)
 	return p, err
-}
-
-func (a *app) sweepRun(ctx context.Context, e harness.Experiment) (*harness.Outcome, error) {
-	hash, err := e.Scenario.Hash(e.Seed)
-	if err != nil {
-		return nil, err
-	}
-	e.PlanHash = hash
-	return a.kept(ctx, e)
-}
-
-func interrupted(stop <-chan struct{}) bool {
-	select {
-	case <-stop:
-		return true
-	default:
-		return false
-	}
-}
-
-func (a *app) showSweep(x results.Sweep) error {
-	if a.json() {
-		return a.writeJSON(x)
-	}
-	return report.Sweep(a.out, x, a.style())
 }

@@ -1,10 +1,11 @@
 package main
 
 import (
+	"context"
 	"fmt"
-	"runtime"
 	"runtime/debug"
-	"strings"
+
+	"github.com/lockbench/lockbench/results"
 )
 
 // version is the release's, set by the linker (-X main.version=…, see the Makefile) and by nothing else; "" in any other build.
@@ -21,11 +22,8 @@ type build struct {
 }
 
 func newBuild(linked string, info *debug.BuildInfo) build {
-	b := build{Schema: "lockbench/version/v1", Version: linkedVersion(linked, info), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	if info != nil {
-		b.Commit, b.Changed = commit(info.Settings)
-	}
-	return b
+	e := results.CaptureEnvironment(context.Background(), results.Machine{Build: info})
+	return build{"lockbench/version/v1", linkedVersion(linked, info), e.Git, e.Git != "" && e.Dirty, e.Go, e.Platform}
 }
 
 // String is what --version prints: the version, the commit it was built from, the Go release and the platform.
@@ -58,14 +56,4 @@ func linkedVersion(linked string, info *debug.BuildInfo) string {
 		return info.Main.Version
 	}
 	return "(devel)"
-}
-
-// commit returns the commit of the build, "" if it has none, and whether the checkout had changes.
-func commit(settings []debug.BuildSetting) (revision string, changed bool) {
-	known := map[string]string{}
-	for _, s := range settings {
-		known[s.Key] = s.Value
-	}
-	revision = strings.TrimSpace(known["vcs.revision"])
-	return revision, revision != "" && known["vcs.modified"] == "true"
 }

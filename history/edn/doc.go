@@ -9,7 +9,7 @@
 //   - the process is the client ("p0"); Jepsen retires a process after an :info.
 //   - a number as the :value of a granted acquire, or the :fence of a map there, is the fence.
 //   - a :value of two items, or tagged as a tuple of jepsen.independent, is a key and a value.
-//   - operations of the nemesis are counted and skipped.
+//   - operations of the nemesis are skipped.
 //
 // An operation of another kind, a completion without an invocation, or a text that is not EDN is a *history.SyntaxError with line and
 // column. The package reads one form at a time: its memory grows only with the operations under way.

@@ -107,7 +107,6 @@ func (f *form) at(name string) position {
 	return f.pos
 }
 
-// words returns a form as text.
 func (f *form) words() string {
 	if f.kind != kindList && f.kind != kindMap {
 		return f.text

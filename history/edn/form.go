@@ -1,6 +1,5 @@
 package edn
 
-// kind is the kind of an EDN form.
 type kind uint8
 
 const (

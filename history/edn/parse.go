@@ -17,7 +17,6 @@ const (
 	maxDepth = 64      // nesting
 )
 
-// parser reads forms from a text.
 type parser struct {
 	in    *bufio.Reader
 	file  string
@@ -26,11 +25,6 @@ type parser struct {
 	size  int // bytes read of the current operation
 }
 
-func newParser(r io.Reader, file string) *parser {
-	return &parser{in: bufio.NewReaderSize(r, 64<<10), file: file, pos: position{1, 1}}
-}
-
-// fail returns a syntax error at a position.
 func (p *parser) fail(at position, format string, args ...any) error {
 	return &history.SyntaxError{File: p.file, Line: at.line, Col: at.col, Msg: fmt.Sprintf(format, args...)}
 }
@@ -179,7 +173,6 @@ func (p *parser) list(k kind, end byte) (form, error) {
 	}
 }
 
-// text reads a string.
 func (p *parser) text() (form, error) {
 	var b strings.Builder
 	_, _ = p.next() // the quote

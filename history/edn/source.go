@@ -1,6 +1,7 @@
 package edn
 
 import (
+	"bufio"
 	"cmp"
 	"errors"
 	"io"
@@ -19,14 +20,13 @@ const lockKey = "lock"
 type Source struct {
 	parse   *parser
 	closer  io.Closer
-	vector  bool             // the text is one vector of operations
-	began   bool             // vector is set
-	pending map[string]event // open invocations by process
-	timed   bool             // the history has times
-	last    int64            // the latest time
-	events  int64            // number of events read
-	ops     uint64           // number of operations returned
-	skipped int
+	vector  bool                // the text is one vector of operations
+	began   bool                // vector is set
+	pending map[string]event    // open invocations by process
+	timed   bool                // the history has times
+	last    int64               // the latest time
+	events  int64               // number of events read
+	ops     uint64              // number of operations returned
 	rest    []history.Operation // after the end: operations that never completed
 	err     error               // sticky result of Next
 }
@@ -43,11 +43,9 @@ func Open(path string) (history.Header, *Source, error) {
 }
 
 func newSource(r io.Reader, file string) *Source {
-	return &Source{parse: newParser(r, file), pending: map[string]event{}}
+	parse := &parser{in: bufio.NewReaderSize(r, 64<<10), file: file, pos: position{1, 1}}
+	return &Source{parse: parse, pending: map[string]event{}}
 }
-
-// Skipped returns how many operations of the nemesis were skipped so far.
-func (s *Source) Skipped() int { return s.skipped }
 
 // Close closes the file if Open opened it.
 func (s *Source) Close() error {
@@ -123,12 +121,8 @@ func (s *Source) element() (form, error) {
 // take reads a form as an event, and reports whether it completed an operation.
 func (s *Source) take(f *form, op *history.Operation) (done bool, err error) {
 	e, ok, err := s.parse.event(f)
-	if err != nil {
+	if err != nil || !ok {
 		return false, err
-	}
-	if !ok {
-		s.skipped++
-		return false, nil
 	}
 	if err := s.setTime(&e); err != nil {
 		return false, err

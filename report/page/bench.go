@@ -10,36 +10,28 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
-	"github.com/lockbench/lockbench/verdicts"
 )
 
-// benchView is the data of a bench's template.
 type benchView struct {
 	Bench    results.Bench
-	Verdict  checker.Result // of safety and of the gates
-	Unsafe   []unsafeView
+	Verdict  checker.Result      // of safety and of the gates
+	Unsafe   []results.BenchCell // in which properties were violated
 	Settings []settingView
 	Curves   []figure
-	Knees    []kneeView
-	Gates    []gateView
-	Baseline *baselineView
 	Facts    [][2]string
 }
 
 // settingView is one table: locks side by side in one setting.
 type settingView struct {
 	ID, Name string
-	Metrics  []metricHead
+	Metrics  []results.Metric
 	Rows     []benchRow
 }
 
-type metricHead struct{ Name, Unit, About string }
-
+// benchRow is a cell with its figures in the order of the metrics.
 type benchRow struct {
-	Lock, Why string
-	Reference bool
-	Verdict   checker.Result
-	Figures   []figureView
+	results.BenchCell
+	Shown []figureView
 }
 
 // figureView is one figure as text, and its position in its column's range, in percent.
@@ -47,32 +39,6 @@ type figureView struct {
 	Text, CI, Ratio string
 	Dot, Low, Width float64
 	Drawn, Interval bool
-}
-
-// unsafeView is a lock that violated properties in a setting: names, causes, and the first story.
-type unsafeView struct {
-	Lock, Setting, Why string
-	Property           verdicts.Property
-	Story              []string
-}
-
-// baselineView is the comparison with a stored bench: the gated figures.
-type baselineView struct {
-	Of, Verdict string
-	Changes     []string
-	Rows        []comparedView
-}
-
-type comparedView struct {
-	Lock, Setting, Metric, Base, New, Change string
-	Worse                                    bool
-}
-
-type kneeView struct{ Lock, Setting, Limit, Rate string }
-
-type gateView struct {
-	Gate, Of, Value, Why string
-	Verdict              checker.Result
 }
 
 // columns are the metrics of the table, the most important first. The table omits a metric that no lock has.
@@ -86,20 +52,16 @@ func Bench(w io.Writer, b results.Bench) error {
 	for _, n := range b.Nodes {
 		v.Facts = append(v.Facts, nodeFact(n.Name, n.Version, n.Image, n.Config))
 	}
+	v.Unsafe = slices.DeleteFunc(slices.Clone(b.Cells), func(c results.BenchCell) bool { return len(c.Breaks) == 0 })
+	var settings []results.BenchSetting
 	for _, c := range b.Cells {
-		if len(c.Breaks) > 0 {
-			v.Unsafe = append(v.Unsafe, unsafeView{c.Lock, c.Setting.String(), breaksText(c), c.Breaks[0].Property, c.Breaks[0].Story})
+		if !slices.Contains(settings, c.Setting) {
+			settings = append(settings, c.Setting)
+			v.Settings = append(v.Settings, newSetting(fmt.Sprintf("setting-%d", len(settings)), c.Setting, b))
 		}
-	}
-	for i, s := range settingsOf(b) {
-		v.Settings = append(v.Settings, newSetting(fmt.Sprintf("setting-%d", i+1), s, b))
 	}
 	d := data{Charts: map[string]chart{}}
 	v.curves(d)
-	for _, k := range b.Knees {
-		v.Knees = append(v.Knees, kneeView{k.Lock, k.Setting.String(), k.Limit, kneeText(k)})
-	}
-	v.Gates, v.Baseline = gateViews(b.Gates), newBaseline(b.Baseline)
 	return write(w, "Bench on "+b.Server, "bench", v, d)
 }
 
@@ -112,55 +74,21 @@ func breaksText(c results.BenchCell) string {
 	return strings.Join(texts, "; ")
 }
 
-func gateViews(all []results.GateResult) (out []gateView) {
-	for _, g := range all {
-		out = append(out, gateView{g.Gate, strings.TrimPrefix(strings.TrimSuffix(g.Lock+", "+g.Setting, ", "), ", "), valueText(g.Value, g.Unit), g.Why, g.Verdict})
-	}
-	return out
-}
-
-func newBaseline(c *results.Comparison) *baselineView {
-	if c == nil {
-		return nil
-	}
-	v := &baselineView{Of: c.Base, Verdict: string(c.Verdict)}
-	for _, x := range c.Changes {
-		v.Changes = append(v.Changes, fmt.Sprintf("%s: %s, %s, was %s, is %s", x.Change, x.Lock, x.Scenario, x.Was, x.Is))
-	}
-	for _, r := range c.Rows {
-		if r.Gated {
-			v.Rows = append(v.Rows, comparedView{r.Lock, r.Setting, r.Metric, report.Figure(r.Base), report.Figure(r.New), report.Delta(r), r.Mark == results.MarkWorse})
-		}
-	}
-	v.Changes = append(v.Changes, c.Notes...)
-	return v
-}
-
-// settingsOf lists the settings of the cells, in their order.
-func settingsOf(b results.Bench) (out []results.BenchSetting) {
-	for _, c := range b.Cells {
-		if !slices.Contains(out, c.Setting) {
-			out = append(out, c.Setting)
-		}
-	}
-	return out
-}
-
 func newSetting(id string, s results.BenchSetting, b results.Bench) settingView {
 	v := settingView{ID: id, Name: s.String()}
 	cells := slices.DeleteFunc(slices.Clone(b.Cells), func(c results.BenchCell) bool { return c.Setting != s })
 	v.Rows = make([]benchRow, len(cells))
 	for i, c := range cells {
-		v.Rows[i] = benchRow{Lock: c.Lock, Why: c.Why, Reference: c.Reference, Verdict: c.Verdict}
+		v.Rows[i].BenchCell = c
 	}
 	for _, name := range columns {
 		m, err := results.FindMetric(name)
 		if err != nil || !slices.ContainsFunc(cells, func(c results.BenchCell) bool { _, ok := c.Figures[name]; return ok }) {
 			continue
 		}
-		v.Metrics = append(v.Metrics, metricHead{name, unitName(m.Unit), m.About})
+		v.Metrics = append(v.Metrics, m)
 		for i, f := range column(cells, name) {
-			v.Rows[i].Figures = append(v.Rows[i].Figures, f)
+			v.Rows[i].Shown = append(v.Rows[i].Shown, f)
 		}
 	}
 	return v
@@ -186,8 +114,7 @@ func column(cells []results.BenchCell, metric string) []figureView {
 	}
 	out := make([]figureView, len(cells))
 	for i, c := range cells {
-		f, ok := c.Figures[metric]
-		if ok {
+		if f, ok := c.Figures[metric]; ok {
 			out[i] = newFigure(f, most)
 		}
 	}

@@ -68,7 +68,7 @@ func TestPagesInABrowser(t *testing.T) {
 		{"suite", func(w io.Writer) error { return Suite(w, suite, ".", ".") }, 20, 0, len(widths)},
 		{"bench", func(w io.Writer) error { return Bench(w, bench) }, 50, 1, len(widths)},
 		{"index", func(w io.Writer) error {
-			return Index(w, []Entry{{Kind: "run", What: "token × steady", Name: "a b?c#d"}})
+			return Index(w, []Entry{{Kind: "run", What: "token × steady", Dir: "runs/a b?c#d"}})
 		}, 5, 0, 1},
 		// A hostile name must not run as a script.
 		{"hostile", func(w io.Writer) error { return Run(w, aRun(t, hostile, 30), ".") }, 50, 1, 1},
@@ -157,7 +157,7 @@ func TestNothingIsRaw(t *testing.T) {
 		"run":   func(w io.Writer) error { return Run(w, run, ".") },
 		"suite": func(w io.Writer) error { return Suite(w, suite, ".", ".") },
 		"bench": func(w io.Writer) error { return Bench(w, bench) },
-		"index": func(w io.Writer) error { return Index(w, []Entry{{What: hostile, Name: hostile, Server: hostile}}) },
+		"index": func(w io.Writer) error { return Index(w, []Entry{{What: hostile, Dir: hostile, Server: hostile}}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			page := render(t, write)

@@ -3,6 +3,7 @@ package page
 import (
 	"io"
 	"net/url"
+	"path/filepath"
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
@@ -12,15 +13,20 @@ import (
 
 // Entry is a run, a suite or a bench in a list.
 type Entry struct {
-	Kind, What, Server string
-	When               time.Time
-	Verdict            checker.Result // "" if it was not judged
-	Name               string         // of its directory
+	Kind    string         `json:"kind"` // run, suite, bench
+	When    time.Time      `json:"when"` // UTC
+	What    string         `json:"what"` // lock × scenario, and how many cells or locks
+	Server  string         `json:"server"`
+	Verdict checker.Result `json:"verdict"` // "" if it was not judged
+	Dir     string         `json:"dir"`
 }
+
+// Name returns the name of its directory.
+func (e Entry) Name() string { return filepath.Base(e.Dir) }
 
 // Link returns the path of its page relative to the list.
 func (e Entry) Link() string {
-	return (&url.URL{Path: e.Name + "/" + results.ReportFile}).EscapedPath()
+	return (&url.URL{Path: e.Name() + "/" + results.ReportFile}).EscapedPath()
 }
 
 // Index writes a page that lists runs, suites and benches.

@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -186,11 +187,7 @@ func (d *drawing) clientRows(holds []checker.Hold) {
 			r.Holds = append(r.Holds, d.hold(h))
 		}
 	}
-	names := make([]string, 0, len(byClient))
-	for name := range byClient {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, d.order)
+	names := slices.SortedFunc(maps.Keys(byClient), d.order)
 	if n := len(names) - maxClients; n > 0 {
 		names = names[:maxClients]
 		d.left = append(d.left, fmt.Sprintf("%d more clients", n))
@@ -256,10 +253,7 @@ func (d *drawing) operation(r *row, op *history.Operation) {
 func outcome(op *history.Operation) string {
 	words := map[history.Outcome]string{history.OK: "granted", history.Busy: "refused, held by another", history.Unknown: "no reply; it may have taken effect",
 		history.Fail: "failed, without effect"}
-	text := words[op.Outcome]
-	if text == "" {
-		text = op.Outcome.String()
-	}
+	text := cmp.Or(words[op.Outcome], op.Outcome.String())
 	if op.Err != "" {
 		text += " (" + report.Short(op.Err, 80) + ")"
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"embed"
-	_ "embed" // the style, the script and the templates are part of the program
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -100,12 +99,12 @@ func digestOf(text string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// functions are the functions of the templates.
 var functions = template.FuncMap{
 	"verdict": verdictClass, "headline": report.Headline, "span": func(ns int64) string { return report.Span(ns) },
-	"dur": func(d time.Duration) string { return report.Span(d) }, "count": func(n any) string { return report.Count(n) },
+	"dur": func(d time.Duration) string { return report.Span(d) }, "count": report.Count,
 	"percent": report.Percent, "lines": func(lines []string) string { return strings.Join(lines, "\n") },
-	"when": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }, "secs": func(ns int64) string { return report.Instant(ns) },
+	"when": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }, "secs": report.Instant,
+	"value": valueText, "unit": unitName, "figure": report.Figure, "delta": report.Delta, "breaks": breaksText, "knee": kneeText, "causes": report.Causes,
 }
 
 // verdictClass returns the style class of a verdict.

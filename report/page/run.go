@@ -20,7 +20,6 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// runView is the data of a run's template.
 type runView struct {
 	Run                   results.Run
 	Verdict               checker.Result
@@ -32,17 +31,17 @@ type runView struct {
 	Others                []*checker.Violation // the first of each other property
 	Drawn, Marked         bool
 	Key, LanesAbout, Left string
-	Properties            []propertyRow
-	Gates                 []gateView
+	Properties            []checker.Property
+	Gates                 []results.GateResult
 	Outcomes              []string
-	Operations            []operationRow
+	Operations            checker.Operations
 	Unknown               bool
 	NoLatency, Load       string
-	Latency               []latencyRow
+	Latency               [][]string // operation, place, count, percentiles
 	Charts, Spectra       []figure
 	Wait                  []waitRow
 	Fairness, PerHold     string
-	Clients               []clientRow
+	Clients               []*client
 	Commands              []commandRow
 	Again, Scenario       string
 	Facts                 [][2]string
@@ -51,29 +50,9 @@ type runView struct {
 }
 
 type (
-	propertyRow struct {
-		Name               verdicts.Property
-		Verdict            checker.Result
-		Violations, Of, CI string
-		Why                string
-		Seen               bool
-		At                 int64
-	}
-	operationRow struct {
-		Name   string
-		Counts []string
-	}
-	latencyRow struct {
-		Op, Place string
-		Values    []string
-	}
 	waitRow struct {
 		Name, Share, Sum string
 		Width            int
-	}
-	clientRow struct {
-		Name, Granted, Refused, Unknown, Mean, Longest string
-		Width                                          int
 	}
 	commandRow struct{ Name, Count, Per, P50, P99 string }
 	// figure is a chart's place in the page.
@@ -152,28 +131,18 @@ func (v *runView) judged(r results.Result) {
 	v.Damage = report.DamageText(r.Damage)
 	var broken []string
 	for _, p := range r.Properties {
-		row := propertyRow{Name: p.Name, Verdict: p.Verdict, Why: p.Note}
-		if p.Verdict == checker.Pass || p.Verdict == checker.Fail {
-			row.Violations, row.Of = report.Count(p.Violations), report.Count(p.Opportunities)
-			row.CI = report.Percent(p.CI95[0]) + " – " + report.Percent(p.CI95[1])
-		}
 		if p.Verdict == checker.Fail {
-			row.Why = report.Causes(p.Causes)
 			broken = append(broken, string(p.Name))
-			if p.First != nil {
-				row.Seen, row.At = true, p.First.At
-			}
 		}
 		if p.Name == verdicts.MutualExclusion && p.Verdict == checker.Pass {
 			v.Summary = "The lock held: " + report.Strength(p) + "."
 		}
-		v.Properties = append(v.Properties, row)
 	}
 	if len(broken) > 0 {
 		v.Summary = "Broken: " + strings.Join(broken, ", ") + "."
 	}
-	v.Gates = gateViews(r.Gates)
-	v.operations(r.Operations)
+	v.Properties, v.Gates, v.Operations = r.Properties, r.Gates, r.Operations
+	v.outcomes()
 	v.load(r)
 	v.latencies(r)
 	if r.Wait != nil && r.NoLatency == "" {
@@ -181,31 +150,15 @@ func (v *runView) judged(r results.Result) {
 	}
 }
 
-// operations adds the table of operations by outcome.
-func (v *runView) operations(all checker.Operations) {
+// outcomes lists the outcomes of all operations, for the columns of their table.
+func (v *runView) outcomes() {
 	seen := map[string]bool{}
-	for _, by := range all {
+	for _, by := range v.Operations {
 		for outcome := range by {
 			seen[outcome] = true
 		}
 	}
 	v.Outcomes, v.Unknown = slices.Sorted(maps.Keys(seen)), seen[history.Unknown.String()]
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		row := operationRow{Name: name}
-		for _, outcome := range v.Outcomes {
-			text := ""
-			if n := all[name][outcome]; n > 0 {
-				text = report.Count(n)
-			}
-			row.Counts = append(row.Counts, text)
-		}
-		v.Operations = append(v.Operations, row)
-	}
-	for i, o := range v.Outcomes {
-		if o == "" {
-			v.Outcomes[i] = "done"
-		}
-	}
 }
 
 func (v *runView) load(r results.Result) {
@@ -224,18 +177,8 @@ var shownOps = []string{latency.Acquire, latency.HandOver, latency.Release, late
 
 func (v *runView) latencies(r results.Result) {
 	for _, op := range shownOps {
-		o := r.Latency[op]
-		add := func(place string, s results.Split) {
-			if s.Response.Count == 0 {
-				return
-			}
-			v.Latency = append(v.Latency, latencyRow{Op: op, Place: place, Values: append([]string{report.Count(s.Response.Count)}, report.Percentiles(s)...)})
-		}
-		if o.Outside != nil && o.Inside != nil {
-			add("outside faults", *o.Outside)
-			add("inside faults", *o.Inside)
-		} else {
-			add("", results.Split{Response: o.Response, Service: o.Service})
+		for _, p := range report.Places(r.Latency[op]) {
+			v.Latency = append(v.Latency, append([]string{op, p.Name, report.Count(p.Response.Count)}, report.Percentiles(p.Split)...))
 		}
 	}
 }
@@ -259,7 +202,7 @@ func (v *runView) waits(w latency.Wait) {
 const maxRows = 40
 
 func (v *runView) fairness(g *digest) {
-	all := slices.SortedFunc(maps.Values(g.clients), func(a, b *client) int { return natural(a.name, b.name) })
+	all := slices.SortedFunc(maps.Values(g.clients), func(a, b *client) int { return natural(a.Name, b.Name) })
 	if len(all) == 0 {
 		return
 	}
@@ -267,8 +210,8 @@ func (v *runView) fairness(g *digest) {
 	var squares float64
 	longest := all[0]
 	for _, c := range all {
-		most, sum, squares = max(most, c.granted), sum+c.granted, squares+float64(c.granted)*float64(c.granted)
-		if c.longest > longest.longest {
+		most, sum, squares = max(most, c.Granted), sum+c.Granted, squares+float64(c.Granted)*float64(c.Granted)
+		if c.Longest > longest.Longest {
 			longest = c
 		}
 	}
@@ -276,26 +219,22 @@ func (v *runView) fairness(g *digest) {
 		v.Fairness = fmt.Sprintf("Jain's index of the grants is %.3f: 1 if all %s get the same share, %.3f if one gets all.", float64(sum)*float64(sum)/(squares*float64(len(all))),
 			report.Plural(len(all), "client"), 1/float64(len(all)))
 		if v.NoLatency == "" {
-			v.Fairness += fmt.Sprintf(" The longest wait, %s, was %s's.", report.Span(longest.longest), longest.name)
+			v.Fairness += fmt.Sprintf(" The longest wait, %s, was %s's.", report.Span(longest.Longest), longest.Name)
 		}
 	}
 	if len(all) > maxRows {
 		v.Fairness += fmt.Sprintf(" The first %d of %d clients are listed.", maxRows, len(all))
 	}
-	for _, c := range all[:min(len(all), maxRows)] {
-		row := clientRow{Name: c.name, Granted: report.Count(c.granted), Refused: report.Count(c.refused), Unknown: report.Count(c.unknown), Longest: report.Span(c.longest)}
-		if c.granted > 0 {
-			row.Mean, row.Width = report.Span(c.waited/c.granted), int(c.granted*120/most)
-		}
-		v.Clients = append(v.Clients, report.Clean(row))
+	for _, c := range all {
+		c.Width = c.Granted * 120 / max(most, 1)
 	}
-	v.Fairness = report.Clean(v.Fairness)
+	v.Clients, v.Fairness = report.Clean(all[:min(len(all), maxRows)]), report.Clean(v.Fairness)
 }
 
 func (v *runView) commands(g *digest) {
 	var granted int64
 	for _, c := range g.clients {
-		granted += c.granted
+		granted += c.Granted
 	}
 	if g.requests == 0 || granted == 0 {
 		return

@@ -5,11 +5,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
 )
@@ -33,9 +35,18 @@ type digest struct {
 
 // client sums up one client.
 type client struct {
-	name                      string
-	granted, refused, unknown int64
-	waited, longest           int64 // nanoseconds, of granted acquires
+	Name                      string
+	Granted, Refused, Unknown int64
+	Waited, Longest           int64 // nanoseconds, of granted acquires
+	Width                     int64 // of its bar: 120 is the most grants of a client
+}
+
+// Mean returns the mean wait; "" without a grant.
+func (c client) Mean() string {
+	if c.Granted == 0 {
+		return ""
+	}
+	return report.Span(c.Waited / c.Granted)
 }
 
 // commandCount is how often one command was sent.
@@ -49,11 +60,12 @@ type commandCount struct {
 func scan(d *results.Dir, result *results.Result) (*digest, error) {
 	out := &digest{time: newTimeline(), window: newWindow(focus(result)), clients: map[string]*client{}, byCommand: map[string]*commandCount{}}
 	var err error
-	if out.faults, err = optional(history.LoadWindows(d.File(results.FaultsFile))); err != nil {
+	if out.faults, err = history.LoadWindows(d.File(results.FaultsFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if len(out.window.at) == 0 {
-		out.window.at = firstFault(out.faults)
+	first := slices.IndexFunc(out.faults, func(f history.Window) bool { return f.Confirmed && f.Start > 0 })
+	if len(out.window.at) == 0 && first >= 0 { // a run without violations
+		out.window.at = []int64{out.faults[first].Start}
 	}
 	if err := out.read(d); err != nil {
 		return nil, err
@@ -65,14 +77,6 @@ func scan(d *results.Dir, result *results.Result) (*digest, error) {
 	}
 	out.spectra, err = loadSpectra(d.File(results.LatencyLog))
 	return out, err
-}
-
-func optional[T any](v T, err error) (T, error) {
-	if errors.Is(err, fs.ErrNotExist) {
-		var none T
-		return none, nil
-	}
-	return v, err
 }
 
 // focus returns the key and the instants of the violations; of several keys, the first violation's.
@@ -99,16 +103,6 @@ func firsts(r *results.Result) (out []*checker.Violation) {
 		}
 	}
 	return out
-}
-
-// firstFault returns the start of the first fault, the focus of a run without violations.
-func firstFault(faults []history.Window) []int64 {
-	for _, f := range faults {
-		if f.Confirmed && f.Start > 0 {
-			return []int64{f.Start}
-		}
-	}
-	return nil
 }
 
 // read reads every operation from the history, or from the recording if the run was killed.
@@ -162,17 +156,17 @@ func (g *digest) take(op *history.Operation) {
 	}
 	c := g.clients[op.Client]
 	if c == nil {
-		c = &client{name: op.Client}
+		c = &client{Name: op.Client}
 		g.clients[op.Client] = c
 	}
 	switch op.Outcome {
 	case history.OK:
-		c.granted++
-		c.waited, c.longest = c.waited+op.Return-op.Call, max(c.longest, op.Return-op.Call)
+		c.Granted++
+		c.Waited, c.Longest = c.Waited+op.Return-op.Call, max(c.Longest, op.Return-op.Call)
 	case history.Unknown:
-		c.unknown++
+		c.Unknown++
 	default:
-		c.refused++
+		c.Refused++
 	}
 }
 

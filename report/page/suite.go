@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/lockbench/lockbench/checker"
@@ -13,7 +14,6 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// suiteView is the data of a suite's template.
 type suiteView struct {
 	Suite     results.Suite
 	Summary   string
@@ -64,10 +64,8 @@ func linkTo(c results.Cell, dir, files string) string {
 
 // arrange builds the matrix, in the order of the cells, and lists the cells that are not as expected.
 func (v *suiteView) arrange(links []string) {
-	rows, columns := map[string]int{}, map[string]int{}
 	for _, c := range v.Suite.Cells {
-		if _, ok := columns[c.Scenario]; !ok && !c.Planted {
-			columns[c.Scenario] = len(v.Scenarios)
+		if !c.Planted && !slices.Contains(v.Scenarios, c.Scenario) {
 			v.Scenarios = append(v.Scenarios, c.Scenario)
 		}
 	}
@@ -81,17 +79,15 @@ func (v *suiteView) arrange(links []string) {
 			v.Planted = append(v.Planted, cell)
 			continue
 		}
-		n, ok := rows[c.Lock]
-		if !ok {
+		n := slices.IndexFunc(v.Rows, func(r matrixRow) bool { return r.Lock == c.Lock })
+		if n < 0 {
 			n = len(v.Rows)
-			rows[c.Lock] = n
 			v.Rows = append(v.Rows, matrixRow{Lock: c.Lock, Cells: make([]matrixCell, len(v.Scenarios))})
 		}
-		v.Rows[n].Cells[columns[c.Scenario]] = cell
+		v.Rows[n].Cells[slices.Index(v.Scenarios, c.Scenario)] = cell
 	}
 }
 
-// look returns a cell's mark and style class.
 func look(c results.Cell) (mark, class string) {
 	switch c.Verdict {
 	case checker.Pass:
@@ -107,7 +103,6 @@ func look(c results.Cell) (mark, class string) {
 	return "?", "c-unclear"
 }
 
-// tell describes a cell.
 func tell(c results.Cell) string {
 	words := []string{fmt.Sprintf("%s × %s: ", c.Lock, c.Scenario)}
 	switch {

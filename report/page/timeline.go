@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"math"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
@@ -130,11 +131,7 @@ func sample(h *hdr.Histogram, op *history.Operation) *hdr.Histogram {
 func (t *timeline) line(name, class string, value func(*bucket) (float64, bool)) series {
 	s := series{Name: name, Cls: class, Points: [][]float64{}}
 	for n := t.low; n <= t.high; n++ {
-		b := t.buckets[n]
-		if b == nil {
-			b = &bucket{}
-		}
-		if v, ok := value(b); ok {
+		if v, ok := value(cmp.Or(t.buckets[n], &bucket{})); ok {
 			s.Points = append(s.Points, []float64{(float64(n) + .5) * float64(t.width), v})
 		}
 	}

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -41,14 +42,7 @@ func (w *window) distance(op *history.Operation) int64 {
 	}
 	least := int64(math.MaxInt64)
 	for _, at := range w.at {
-		switch {
-		case op.Return < at:
-			least = min(least, at-op.Return)
-		case op.Call > at:
-			least = min(least, op.Call-at)
-		default:
-			return 0
-		}
+		least = min(least, max(at-op.Return, op.Call-at, 0))
 	}
 	return least
 }
@@ -124,9 +118,7 @@ func (w *window) finish() []history.Operation {
 			}
 		}
 	}
-	slices.SortFunc(w.ops, func(a, b history.Operation) int {
-		return int(min(max(a.Call-b.Call, -1), 1))
-	})
+	slices.SortFunc(w.ops, func(a, b history.Operation) int { return cmp.Compare(a.Call, b.Call) })
 	return w.ops
 }
 

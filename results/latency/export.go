@@ -61,8 +61,7 @@ func (s *Set) tags() []Tag {
 	return out
 }
 
-// WriteSpectrum writes the percentile spectrum of an operation from its intended start, fault windows included, in milliseconds, in the format
-// of HdrHistogram plotters. It writes nothing without samples.
+// WriteSpectrum writes an operation's percentiles from its intended start, in milliseconds, as HdrHistogram plotters read them; nothing without samples.
 func (s *Set) WriteSpectrum(w io.Writer, op string) error {
 	all := s.Both(op, Response)
 	if all == nil {

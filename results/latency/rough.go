@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Rough is a distribution for live display, with eight steps per power of two: values are precise to one eighth. It costs a client one
-// addition. Final results come from the samples.
+// Rough is a distribution for live display, precise to one eighth, which costs a client one addition. Final results come from the samples.
 type Rough struct {
 	counts [roughSteps]uint32
 	total  uint64

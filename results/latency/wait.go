@@ -23,8 +23,7 @@ type Wait struct {
 // Total returns the sum of the parts.
 func (w Wait) Total() int64 { return w.GeneratorLag + w.BehindHolder + w.RoundTrips + w.RetrySleep }
 
-// SplitWait splits the waiting for exclusive locks. lease ends the hold of a client that never released; 0 means never. lag is the generator's
-// part, which a history does not have.
+// SplitWait splits the waiting for exclusive locks. lease ends a hold never released; 0: never. A history does not have lag, the generator's part.
 func SplitWait(ops []history.Operation, commands []history.Command, lease, lag int64) Wait {
 	held, flights := holdsByKey(ops, lease), flightsByClient(commands)
 	w := Wait{GeneratorLag: lag}
@@ -47,8 +46,7 @@ func SplitWait(ops []history.Operation, commands []history.Command, lease, lag i
 // Pair is a release and the next grant, of a waiting client.
 type Pair struct{ Release, Grant *history.Operation }
 
-// Pairs returns the hand-overs to waiting clients: each successful release with the next grant of its key, if another client got it and had
-// called before.
+// Pairs returns the hand-overs: each successful release with the next grant of its key, if that is to another client that had called before.
 func Pairs(ops []history.Operation) (out []Pair) {
 	grants := map[string][]*history.Operation{}
 	for i := range ops {
@@ -96,8 +94,7 @@ type holdings struct {
 	reach []int64
 }
 
-// holdsByKey returns the holds by key: from the return of a grant to the return of its release, and at most a lease after the last grant or
-// extend.
+// holdsByKey returns the holds by key: from the return of a grant to that of its release, at most a lease after the last grant or extend.
 func holdsByKey(ops []history.Operation, lease int64) map[string]holdings {
 	byActor := map[[2]string][]*history.Operation{}
 	for i := range ops {
@@ -207,4 +204,40 @@ func (all spans) common(other spans) (n int64) {
 		}
 	}
 	return n
+}
+
+// spans is a union of closed intervals: disjoint, ascending.
+type spans []span
+
+type span struct{ from, to int64 }
+
+// newSpans returns the union of the confirmed fault windows. An unconfirmed fault may have had no effect, so its samples belong outside.
+func newSpans(windows []history.Window) spans {
+	var all spans
+	for _, w := range windows {
+		if !w.Confirmed {
+			continue
+		}
+		all = append(all, span{w.Start, w.Last()})
+	}
+	return all.union()
+}
+
+func (all spans) union() spans {
+	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	var out spans
+	for _, s := range all {
+		if n := len(out); n > 0 && s.from <= out[n-1].to {
+			out[n-1].to = max(out[n-1].to, s.to)
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// meet reports whether a closed interval overlaps one of them.
+func (all spans) meet(from, to int64) bool {
+	i := sort.Search(len(all), func(i int) bool { return all[i].to >= from })
+	return i < len(all) && all[i].from <= to
 }
