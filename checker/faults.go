@@ -21,6 +21,7 @@ const (
 	faultDriftClock  = "drift-clock"
 	faultDeleteKey   = "delete-key"
 	faultEvictKeys   = "evict-keys"
+	faultSlowNetwork = "slow-network"
 
 	faultDelayRequest = "delay-request"
 	faultDelayReply   = "delay-reply"
@@ -46,10 +47,11 @@ func (e *evidence) excused(client string, from, to int64) bool {
 	return e.meets(from, to, func(w *history.Window) bool { return e.concerns(w, client, from, to) })
 }
 
-// meets reports whether a confirmed fault for which is returns true meets [from, to].
+// meets reports whether a confirmed fault for which is returns true meets [from, to]. A slow network is none: its messages arrive, and every lock must bear
+// that they are late.
 func (e *evidence) meets(from, to int64, is func(*history.Window) bool) bool {
 	return slices.ContainsFunc(e.faults, func(w history.Window) bool {
-		return w.Confirmed && w.Start <= to && w.Last() >= from && is(&w)
+		return w.Confirmed && w.Fault != faultSlowNetwork && w.Start <= to && w.Last() >= from && is(&w)
 	})
 }
 

@@ -256,6 +256,8 @@ var releaseRows = []row{
 	// It restarted while the lease ran: what it kept may have been older, with an end that is later by its clock.
 	{name: "a release of another's hold, after a restart while the lease ran", head: leased, ops: releaseAfterLease, extra: hitFrom(faultKillServer, 50, 60)},
 	{name: "a release of another's hold during a partition", head: leased, ops: releaseAfterLease, extra: hitFrom(faultPartition, 159, 170)},
+	// Messages of a slow network arrive, and excuse nothing.
+	{name: "a release of another's hold on a slow network", rule: "mis-unlock", head: leased, ops: releaseAfterLease, extra: hitFrom(faultSlowNetwork, 0, 170), want: "release-safety×1"},
 	// A clock that was set back made the lease longer, also after it had ended by true time.
 	{name: "a release of another's hold, after a clock ran slow", head: leased, ops: releaseAfterLease, extra: hitFrom(faultDriftClock, 110, 115)},
 	// a's hold was said to be gone while its lease ran: a restart with older data may have brought it back.

@@ -38,6 +38,7 @@ func TestErrorsMakeARunInconclusive(t *testing.T) {
 		{"refusals, and waits that were over", append(ok(1), acquire(2, history.Busy, "lock is busy"), acquire(4, history.Fail, "wait: context deadline exceeded")), nil, ""},
 		{"a wait that was over while a request was under way", append(ok(1), acquire(2, history.Unknown, "cancelled: acquire job: unknown outcome: i/o timeout")), nil, ""},
 		{"in a fault", append(ok(1), acquire(2, history.Fail, oom)), down(true), ""},
+		{"on a slow network", append(ok(1), acquire(2, history.Fail, oom)), []history.Window{{Fault: "slow-network", Confirmed: true}}, "1 of 2 acquires failed: " + oom},
 		{"in a fault that was not confirmed", append(ok(1), acquire(2, history.Fail, oom)), down(false), "1 of 2 acquires failed: " + oom},
 	} {
 		t.Run(row.name, func(t *testing.T) {
