@@ -46,9 +46,13 @@ func (d *keyInput) confirm(of map[verdicts.Property]*tally, findings []partFindi
 				return false
 			}
 			explained, known := n.explains(of, &v)
-			if !known && p == verdicts.Linearizability { // the sweep, which is exact where tokens and instants are, has not found it
+			switch {
+			case known:
+			case p == verdicts.Linearizability: // the sweep, which is exact where tokens and instants are, has not found it
 				t.withdraw(1, notSearched)
 				explained = true
+			case explained:
+				t.withdraw(1, unknownOutcomes)
 			}
 			if explained {
 				t.violations--
@@ -60,7 +64,7 @@ func (d *keyInput) confirm(of map[verdicts.Property]*tally, findings []partFindi
 }
 
 // explains reports whether each operation by which a violation may be shown is explained by what is near it; known is false if that was too much to
-// search.
+// search. An operation that an acquire of unknown outcome explains may be explained, though that is not known, if the acquire must explain too many others.
 func (n *vicinity) explains(of map[verdicts.Property]*tally, v *Violation) (explained, known bool) {
 	known = true
 	for r := range n.k.overlapping(v.At, plus(v.At, v.Lasted)) {
@@ -77,7 +81,7 @@ func (n *vicinity) explains(of map[verdicts.Property]*tally, v *Violation) (expl
 		exists, searched := x.exist(rules)
 		if searched && exists && v.Property == verdicts.Refusal && n.byUnknown(x) { // one for all that it excuses
 			if x = n.around(append(n.excused(of[v.Property]), r), everything); x == nil {
-				return false, true
+				return true, false
 			}
 			exists, searched = x.exist(rules)
 		}
@@ -253,6 +257,9 @@ func (n *vicinity) reach(of []*record, at int64) (since int64, unknown []*record
 		// Without a token what ended it may have ended another, and what extended another it. A reply that it is gone may be wrong. A release at the
 		// instant of the acquire may have come first.
 		h := n.holdOf(o)
+		if h.gone >= from && o.op == history.Extend { // it took the place of the hold that it extended
+			since = min(since, n.grantOf(o).call)
+		}
 		if h.gone >= from || lasts && (n.k.tokenOf(o) == 0 || n.told[h] || h.release != nil && h.release.ret <= o.call) {
 			since = min(since, o.call)
 		}
