@@ -280,11 +280,13 @@ func (x *executions) beside(d *keyInput, r *record) (last *record) {
 }
 
 // reportSearch reports in how many parts an execution exists. For a part without one it shows the first violation of another property in that part.
-// If not all parts were searched, the windows stay.
+// If not all parts were searched, the windows stay that meet one which was not.
 func (d *keyInput) reportSearch(of map[verdicts.Property]*tally, findings []partFinding, all bool) {
 	t := of[verdicts.Linearizability]
 	if all {
 		*t = tally{d: d, property: t.property, applies: true, windowed: len(findings), opportunities: len(findings)}
+	} else if t.violations+t.within == len(t.kept) {
+		t.drop(func(v *Violation) bool { return decided(findings, v.At, plus(v.At, v.Lasted)) })
 	}
 	for i := range findings {
 		if f := &findings[i]; f.known && !f.all && !f.breaks(t) {

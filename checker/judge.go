@@ -88,6 +88,21 @@ func (t *tally) keeps(from, to int64) bool {
 	return slices.ContainsFunc(t.kept, func(v Violation) bool { return v.At <= to && plus(v.At, v.Lasted) >= from })
 }
 
+// drop takes back violations, all of which were kept.
+func (t *tally) drop(is func(*Violation) bool) {
+	t.kept = slices.DeleteFunc(t.kept, func(v Violation) bool {
+		switch {
+		case !is(&v):
+			return false
+		case v.WithinClockError:
+			t.within--
+		default:
+			t.violations--
+		}
+		return true
+	})
+}
+
 // foundAt counts a violation that one operation shows, beside the grant before it.
 func (t *tally) foundAt(r *record) {
 	t.found(Violation{At: r.ret, Clients: []string{t.d.clientName(r)}}, func() Witness { return t.d.witness(t.d.grantBefore(r, r.call), r) })

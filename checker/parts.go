@@ -330,8 +330,11 @@ func (f *partFinding) has(v *Violation) bool { return f.contains(v.At) }
 func (f *partFinding) contains(at int64) bool { return f.from <= at && at < f.to }
 
 // searched reports whether the part in which an instant lies was searched exactly.
-func searched(findings []partFinding, at int64) bool {
-	return slices.ContainsFunc(findings, func(f partFinding) bool { return f.known && f.contains(at) })
+func searched(findings []partFinding, at int64) bool { return decided(findings, at, at) }
+
+// decided reports whether all parts that meet [from, to] were searched exactly.
+func decided(findings []partFinding, from, to int64) bool {
+	return len(findings) > 0 && !slices.ContainsFunc(findings, func(f partFinding) bool { return !f.known && f.from <= to && from < f.to })
 }
 
 // prepare finds what the search of executions asks of each effect.

@@ -28,7 +28,7 @@ func (n *vicinity) seek(of map[verdicts.Property]*tally, findings []partFinding)
 		return
 	}
 	windows := *t
-	t.kept = slices.DeleteFunc(slices.Clone(t.kept), func(v Violation) bool { return !searched(findings, v.At) })
+	t.kept = slices.DeleteFunc(slices.Clone(t.kept), func(v Violation) bool { return !decided(findings, v.At, plus(v.At, v.Lasted)) })
 	t.violations, t.within = len(t.kept), 0
 	exact := t.violations
 	var replies []*record

@@ -41,11 +41,11 @@ func (d *keyInput) confirm(of map[verdicts.Property]*tally, findings []partFindi
 		if t.violations+t.within != len(t.kept) {
 			continue // those that were not kept can't be told apart
 		}
-		t.kept = slices.DeleteFunc(t.kept, func(v Violation) bool {
-			if searched(findings, v.At) || v.WithinClockError || v.shownBy == byCommands {
+		t.drop(func(v *Violation) bool {
+			if decided(findings, v.At, plus(v.At, v.Lasted)) || v.WithinClockError || v.shownBy == byCommands {
 				return false
 			}
-			explained, known := n.explains(of, &v)
+			explained, known := n.explains(of, v)
 			switch {
 			case known:
 			case p == verdicts.Linearizability: // the sweep, which is exact where tokens and instants are, has not found it
@@ -53,9 +53,6 @@ func (d *keyInput) confirm(of map[verdicts.Property]*tally, findings []partFindi
 				explained = true
 			case explained:
 				t.withdraw(1, unknownOutcomes)
-			}
-			if explained {
-				t.violations--
 			}
 			return explained
 		})
