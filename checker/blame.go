@@ -29,6 +29,26 @@ func (d *keyInput) decide(judges []judge) {
 		return
 	}
 	d.confirm(of, d.decideExactly(of))
+	if t := of[verdicts.Linearizability]; t.violations == 0 && !d.opt.Unsearched {
+		d.reportContradicted(t, of)
+	}
+}
+
+// reportContradicted reports that no execution exists if another property shows it: one that obeyed all rules would obey those of refusals, fences and
+// releases. Of several violations the first shows it.
+func (d *keyInput) reportContradicted(t *tally, of map[verdicts.Property]*tally) {
+	var first *Violation
+	for _, p := range []verdicts.Property{verdicts.ReleaseSafety, verdicts.FencingOrder, verdicts.Refusal} {
+		for i := range of[p].kept {
+			if v := &of[p].kept[i]; !v.WithinClockError && v.shownBy != byCommands && (first == nil || v.At < first.At) {
+				first = v
+			}
+		}
+	}
+	if first != nil {
+		t.applies, t.note, t.undecided = true, "", 0
+		t.found(*first, func() Witness { return first.Witness })
+	}
 }
 
 // decideExactly replaces the sweep's findings as far as the key, or its parts, can be searched, and returns what it found.

@@ -21,6 +21,9 @@ func (g *pageGenerator) broken(t *testing.T, opt checker.Options) (out []verdict
 	if err != nil {
 		return nil, nil
 	}
+	if all := contradictions(v); len(all) > 0 {
+		t.Errorf("%v\n%s", all, g)
+	}
 	for _, p := range v.Properties {
 		if p.Verdict == checker.Fail && p.Name != verdicts.Progress && p.Name != verdicts.StoreIntegrity {
 			out = append(out, p.Name)

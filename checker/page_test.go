@@ -384,6 +384,7 @@ func (g *pageGenerator) differences(t *testing.T, counts map[string]int) (out []
 		return nil, false
 	}
 	want := judgePage(g.h, g.ops, g.faults)
+	out = append(out, contradictions(v)...)
 	for _, p := range v.Properties {
 		w, judged := want[p.Name]
 		switch {
@@ -405,6 +406,21 @@ func (g *pageGenerator) differences(t *testing.T, counts map[string]int) (out []
 		}
 	}
 	return out, true
+}
+
+// contradictions returns what two properties may not say at once: that an execution explains everything, and that none explains one reply. The records
+// have no commands.
+func contradictions(v *checker.Verdict) (out []string) {
+	of := map[verdicts.Property]checker.Result{}
+	for _, p := range v.Properties {
+		of[p.Name] = p.Verdict
+	}
+	for _, p := range []verdicts.Property{verdicts.Refusal, verdicts.FencingOrder, verdicts.ReleaseSafety} {
+		if of[p] == checker.Fail && of[verdicts.Linearizability] != checker.Fail {
+			out = append(out, fmt.Sprintf("%s fails, and linearizability is %s", p, of[verdicts.Linearizability]))
+		}
+	}
+	return out
 }
 
 func sum(counts map[string]int) (n int) {

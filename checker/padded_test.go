@@ -1,0 +1,83 @@
+package checker
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
+)
+
+// pads are lawful holds of a client of its own, n of them, from an instant on. Each takes a step.
+func pads(n, from, step int) string {
+	var b strings.Builder
+	for i := range n {
+		at := from + i*step
+		fmt.Fprintf(&b, "p acquire %d %d ok\np release %d %d ok\n", at, at+1, at+2, at+4)
+	}
+	return b.String()
+}
+
+// renewals are extends of client c2 with token t, n of them, 5 ms apart.
+func renewals(n, from int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "c2 extend %d %d ok token=t\n", from+5*i, from+5*i+1)
+	}
+	return b.String()
+}
+
+// TestPaddedRecords: what follows, or precedes, at another time changes no verdict, though the record is then too long for an exact search of all of it.
+func TestPaddedRecords(t *testing.T) {
+	head := func(kind history.Kind) history.Header { return history.Header{Kind: kind, Lease: 20 * msec} }
+	for _, row := range []struct {
+		name string
+		head history.Header
+		ops  string
+		want string // the properties that fail, linearizability included
+	}{
+		// The slow extend came before the refused one, and the lease that it began refused c1.
+		{"a slow extend beside a refused one", head(history.Mutex), `
+			c2 acquire 1000 1001 ok token=t
+			` + renewals(38, 1005) + `
+			c1 acquire 1217 1218 busy
+			c2 extend 1223 1227 lost token=t
+			c2 extend 1194 1231 ok token=t`, ""},
+		{"a re-entry with an equal fence", history.Header{Kind: history.Reentrant, Lease: 20 * msec, Drift: 2 * msec}, pads(30, 1888, 4) + `
+			c1 acquire 2008 2012 ok fence=1
+			c1 acquire 2086 2094 ok fence=3
+			c1 acquire 2105 2110 ok fence=3`, ""},
+		// The unknown acquire took effect at 1024 and refused all.
+		{"refusals by an unknown acquire", history.Header{Kind: history.Mutex, Lease: 20 * msec, ClockError: 4 * msec}, `
+			c1 acquire 1000 1001 unknown
+			c1 acquire 1025 1026 busy
+			c1 acquire 1031 1046 busy
+			c2 acquire 1040 1050 busy
+			c1 acquire 1048 1051 ok
+			c1 release 1055 1058 ok
+			c2 acquire 1058 1061 ok
+			` + pads(30, 1300, 6), ""},
+		{"a refusal that an unknown acquire would have to explain after another", head(history.Mutex), `
+			c2 acquire 1002 1003 unknown
+			c1 acquire 1004 1005 busy
+			` + pads(20, 1150, 6) + `
+			c1 acquire 1419 1420 busy`, "linearizability refusal"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			ops := parse(t, row.ops)
+			if len(ops) <= maxEffects {
+				t.Fatalf("%d operations", len(ops))
+			}
+			var failed []string
+			for _, p := range verdictOf(t, Input{Header: row.head}, ops, Options{}).Properties {
+				if p.Verdict == Fail && p.Name != verdicts.Progress {
+					failed = append(failed, string(p.Name))
+				}
+			}
+			if got := strings.Join(failed, " "); got != row.want {
+				t.Errorf("%q fail, want %q", got, row.want)
+			}
+		})
+	}
+}
