@@ -1,6 +1,10 @@
 package explain
 
-import "github.com/lockbench/lockbench/history"
+import (
+	"fmt"
+
+	"github.com/lockbench/lockbench/history"
+)
 
 // How the order of a node's commands was found.
 const (
@@ -16,7 +20,7 @@ type Log struct {
 
 // Executed returns what the nodes of the run executed, in the order that the experiments used.
 func (f Findings) Executed() Log {
-	l := Log{Source: dispatched}
+	l, open := Log{Source: dispatched}, 0
 	if f.run == nil {
 		return l
 	}
@@ -26,8 +30,14 @@ func (f Findings) Executed() Log {
 			if e.cmd != nil && e.cmd.Turn == 0 {
 				l.Source = workedOut
 			}
+			if e.open {
+				open++
+			}
 			l.Events = append(l.Events, f.run.executed(n.index, e))
 		}
+	}
+	if open > 0 {
+		l.Source += fmt.Sprintf(", but for %d", open)
 	}
 	return l
 }

@@ -22,11 +22,13 @@ type search struct {
 	left   int   // commands with a reply that are not yet ordered
 	reach  int64 // the longest time from sending a command to its middle
 	stack  []choice
-	failed map[uint64]bool // states from which no order was found
-	tries  int             // backtracks since the last commit
-	best   []pick          // the longest order found before backtracking
-	lossy  int             // commands without a reply are tried while as many with one are left: no order passes without them
-	given  int             // replies that count as unexplained
+	failed map[uint64]keySet // states from which no order was found, with the keys that showed it
+	wrong  keySet            // keys of the commands whose replies were not explained since the last one that was
+	jumps  bool              // choices that wrote none of those keys are undone without another try
+	tries  int               // backtracks since the last commit
+	best   []pick            // the longest order found before backtracking
+	lossy  int               // commands without a reply are tried while as many with one are left: no order passes without them
+	given  int               // replies that count as unexplained
 
 	executed int // commands, those that were undone too
 }
@@ -39,11 +41,21 @@ type pick struct {
 	other, early, late, after bool
 }
 
+// keySet is a set of keys.
+type keySet map[string]bool
+
+func (k keySet) add(keys ...string) {
+	for _, key := range keys {
+		k[key] = true
+	}
+}
+
 // choice is one step of the search, with its untried alternatives.
 type choice struct {
 	pick
 	rest    []pick
-	events  int // before it
+	wrong   keySet // what had shown the alternatives before it to be wrong; nil: there were none
+	events  int    // before it
 	nextEff int
 	last    int64
 	clock   clock
@@ -69,7 +81,7 @@ func (o *orderer) ordered() {
 		})
 	}
 	o.cmds = append(answered, lost...)
-	s := &search{orderer: o, done: make([]bool, len(o.cmds)), lost: len(answered), left: len(answered), failed: map[uint64]bool{}, lossy: math.MaxInt}
+	s := &search{orderer: o, done: make([]bool, len(o.cmds)), lost: len(answered), left: len(answered), failed: map[uint64]keySet{}, wrong: keySet{}, jumps: true, lossy: math.MaxInt}
 	for _, c := range o.cmds {
 		s.likely = append(s.likely, likely[c])
 		s.reach = max(s.reach, likely[c]-c.Sent)
@@ -110,8 +122,11 @@ func (s *search) futile() bool { return s.executed >= max(leastEffort, effort*le
 
 // candidates returns the commands that may come next: no other command must precede them.
 func (s *search) candidates() (picks []pick) {
-	if s.tries > 0 && s.failed[s.hash()] {
-		return nil
+	if s.tries > 0 {
+		if wrong, known := s.failed[s.hash()]; known {
+			maps.Copy(s.wrong, wrong)
+			return nil
+		}
 	}
 	limit := s.limit()
 	var earlier []*history.Command
@@ -188,9 +203,15 @@ func (s *search) forward(picks []pick) bool {
 			if len(at.rest) > 0 && len(s.events)-at.events == 1 && s.idle(&s.events[at.events]) {
 				at.rest = slices.DeleteFunc(slices.Clone(at.rest), func(p pick) bool { return !p.after }) // with the command later, an order would exist with it here, too
 			}
+			if len(s.wrong) > 0 {
+				at.wrong, s.wrong = s.wrong, keySet{}
+			}
 			s.stack = append(s.stack, at)
 			s.commit()
 			return true
+		}
+		if len(s.events) > at.events {
+			s.wrong.add(s.events[len(s.events)-1].touched...)
 		}
 		s.revert(&at)
 	}
@@ -288,7 +309,9 @@ func (s *search) named(c *history.Command, at int64) []string {
 	return touched
 }
 
-// backtrack undoes steps up to the latest choice with an untried alternative, and takes that.
+// backtrack undoes steps up to the latest choice with an untried alternative that may matter, and takes that. A choice matters if it wrote a key by which
+// a reply was not explained, or one that such a choice used. If none helps, all are tried, the latest first. With commands that got no reply all are tried
+// at once: when such a command was executed decides when its lease ends, whatever its keys.
 func (s *search) backtrack() bool {
 	if len(s.stack) > len(s.best) {
 		s.best = s.best[:0]
@@ -296,17 +319,46 @@ func (s *search) backtrack() bool {
 			s.best = append(s.best, c.pick)
 		}
 	}
+	if s.retry() {
+		return true
+	}
+	if !s.jumps || s.futile() {
+		return false
+	}
+	s.restart()
+	s.jumps = false
+	return s.forward(s.candidates()) || s.retry()
+}
+
+func (s *search) retry() bool {
 	for len(s.stack) > 0 && s.tries < backtracks && !s.futile() {
-		s.tries++
-		s.failed[s.hash()] = true
 		top := s.stack[len(s.stack)-1]
+		matters := !s.jumps || s.matters(&top)
+		if matters {
+			s.tries++
+			s.failed[s.hash()] = maps.Clone(s.wrong)
+		}
 		s.stack = s.stack[:len(s.stack)-1]
 		s.revert(&top)
-		if s.forward(top.rest) {
+		if matters && s.forward(top.rest) {
 			return true
 		}
 	}
 	return false
+}
+
+// matters reports whether another choice may explain what was not explained, and if so adds the keys that this one used to those that matter.
+func (s *search) matters(c *choice) (matters bool) {
+	matters = c.wrong != nil
+	maps.Copy(s.wrong, c.wrong)
+	for i := c.events; i < len(s.events); i++ {
+		e := &s.events[i]
+		if e.effect != nil || e.ended() || slices.ContainsFunc(e.changes, func(ch change) bool { return s.wrong[ch.key] }) {
+			matters = true
+			s.wrong.add(e.touched...)
+		}
+	}
+	return matters
 }
 
 // revert restores the state before a choice.
@@ -334,7 +386,7 @@ func (s *search) commit() {
 		return
 	}
 	s.stack = slices.Delete(s.stack, 0, regrets)
-	s.best, s.tries = s.best[:0], 0
+	s.best, s.tries, s.jumps = s.best[:0], 0, s.lossy == math.MaxInt
 	clear(s.failed)
 }
 
@@ -374,8 +426,9 @@ func (s *search) restart() {
 	for i := len(s.stack) - 1; i >= 0; i-- {
 		s.revert(&s.stack[i])
 	}
-	s.stack, s.tries = s.stack[:0], 0
+	s.stack, s.tries, s.jumps = s.stack[:0], 0, s.lossy == math.MaxInt
 	clear(s.failed)
+	clear(s.wrong)
 }
 
 // hash identifies the set of ordered commands and the data of the node.
