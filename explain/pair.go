@@ -400,6 +400,9 @@ func (m *overlap) unexplained(pairs []pairing) Answer {
 		if m.lacks(p, min(p.from(), p.to()), without{events: did, clock: clock}) {
 			return m.byClientClock(p)
 		}
+		if m.Header.Kind == history.Semaphore && m.over(p) && m.lacks(p, p.from(), without{clock: clock, all: true, stop: p.first.time()}) { // others removed what the first had left
+			return m.expired(p, p.second.time(), "had no time passed, at the server and for all clients")
+		}
 		if m.over(p) && m.lacks(p, min(p.from(), p.to()), without{events: all, clock: clock, stop: p.first.time()}) {
 			return m.expired(p, p.second.time(), "had no time passed, at the server and for ", Name(m.second.Client))
 		}

@@ -16,6 +16,7 @@ type without struct {
 	ops    []uint64 // operations all of whose commands are left out
 	stop   int64    // when the clock stops, so that no lease ends; 0: never
 	clock  int64    // the time since 1970 by the clock of the attempt's client; 0: unchanged
+	all    bool     // clock is that of all clients
 }
 
 // replay executes a node's history without some events, up to an attempt that it repeats.
@@ -398,7 +399,11 @@ func (p *replay) repeat(i int) {
 	if e.cmd.Failed() && len(e.changes) == 0 {
 		return
 	}
-	reply, changes, ok := p.send(e.cmd, e.at, p.asks.of(e.cmd))
+	again := p.asks.of(e.cmd)
+	if p.left.all {
+		again = p.by(e.cmd)
+	}
+	reply, changes, ok := p.send(e.cmd, e.at, again)
 	p.did = changes
 	switch a := p.granting(i); {
 	case !ok || e.op == nil || e.op.Op != history.Acquire:
