@@ -44,6 +44,20 @@ func TestPaddedRecords(t *testing.T) {
 			c1 acquire 1217 1218 busy
 			c2 extend 1223 1227 lost token=t
 			c2 extend 1194 1231 ok token=t`, ""},
+		{"the same of a hold that was renewed for long", head(history.Mutex), `
+			c2 acquire 1000 1001 ok token=t
+			` + renewals(90, 1005) + `
+			c1 acquire 1477 1478 busy
+			c2 extend 1483 1487 lost token=t
+			c2 extend 1454 1491 ok token=t`, ""},
+		// The first refusal needs c1's grant by 1473, the second not before 1478.
+		{"a slow grant that would have to come at two times", head(history.Mutex), `
+			c2 acquire 1000 1001 ok
+			` + strings.ReplaceAll(renewals(90, 1005), " token=t", "") + `
+			c2 release 1453 1454 ok
+			c1 acquire 1455 1491 ok
+			c3 acquire 1469 1470 busy
+			c3 acquire 1496 1497 busy`, "linearizability"},
 		{"a re-entry with an equal fence", history.Header{Kind: history.Reentrant, Lease: 20 * msec, Drift: 2 * msec}, pads(30, 1888, 4) + `
 			c1 acquire 2008 2012 ok fence=1
 			c1 acquire 2086 2094 ok fence=3

@@ -18,7 +18,8 @@ import (
 // Bounds on what is searched near an operation.
 const (
 	back    = 2000 // operations before it, among which holds that may be in force are looked for
-	maxNear = 60   // operations near it; only one that breaks the rules of the record is searched, so that more can be afforded than of a whole key
+	maxRead = 600  // operations near it, before what is over is left out
+	maxNear = 60   // and after; only one that breaks the rules of the record is searched, so that more can be afforded than of a whole key
 )
 
 // vicinity searches what is near the violations of a key.
@@ -180,15 +181,52 @@ func (n *vicinity) around(of []*record, with company) *executions {
 		if slices.Contains(of, o) || n.belongs(o, since, by) || with == everything && (n.refusedBy(o, from, by) || keepsOut(o)) {
 			in = append(in, o)
 		}
-		if len(in) > maxNear {
+		if len(in) > maxRead {
 			return nil
 		}
 	}
-	return n.executions(in, of, by)
+	late := map[*record]int64{}
+	if len(in) > maxNear {
+		in = n.shorten(in, of, from, late)
+	}
+	if len(in) > maxNear {
+		return nil
+	}
+	return n.executions(in, of, by, late)
 }
 
-// executions returns the executions of operations near others, by an instant; nil if there are too many.
-func (n *vicinity) executions(in, of []*record, by int64) *executions {
+// shorten leaves out the extends of a hold whose effect was over by an instant, and takes the grant for one that may have come as late as the last of them:
+// what it had lasted until then is searched elsewhere. A re-entrant client has one lease for several holds, and of a client that asked for something else
+// meanwhile the order would be lost.
+func (n *vicinity) shorten(in, of []*record, by int64, late map[*record]int64) []*record {
+	if n.a.header.Kind == history.Reentrant || n.a.header.Lease == 0 {
+		return in
+	}
+	last := map[*record]*record{} // by grant
+	for _, o := range in {
+		if o.op == history.Extend && o.outcome == history.OK && plus(plus(o.ret, keep(n.a.header)), n.a.header.ClockError) < by && !slices.Contains(of, o) {
+			if g := n.grantOf(o); g != nil && g.granted() && (last[g] == nil || last[g].ret < o.ret) {
+				last[g] = o
+			}
+		}
+	}
+	for g, end := range last {
+		if slices.ContainsFunc(in, func(o *record) bool {
+			return o.client == g.client && o != g && n.grantOf(o) != g && o.ret >= g.call && o.call <= end.ret
+		}) {
+			delete(last, g)
+			continue
+		}
+		late[g] = end.ret
+	}
+	return slices.DeleteFunc(in, func(o *record) bool {
+		g := n.grantOf(o)
+		return o.op == history.Extend && g != nil && last[g] != nil && o.ret <= last[g].ret
+	})
+}
+
+// executions returns the executions of operations near others, by an instant; nil if there are too many. Some grants may have come late: see shorten.
+func (n *vicinity) executions(in, of []*record, by int64, late map[*record]int64) *executions {
 	slices.SortFunc(in, func(a, b *record) int { return cmp.Or(byCall(*a, *b), n.a.order(a, b)) })
 	c := &cutter{d: n.keyInput, whole: true, short: true, moves: n.ev.clocksMove(), quiet: never}
 	for _, o := range in {
@@ -197,6 +235,9 @@ func (n *vicinity) executions(in, of []*record, by int64) *executions {
 	x := c.parts[0]
 	for i := range x.effects {
 		e := &x.effects[i]
+		if to, ok := late[e.r]; ok {
+			e.to, e.fence = to, 0
+		}
 		keepsOut := e.r.outcome == history.Busy && failedMayRefuse(n.a.header) // it is there for what it may refuse
 		if e.must && !slices.Contains(of, e.r) && (e.to > by || keepsOut || n.orphan(x, e, in)) {
 			e.must = false
