@@ -42,7 +42,7 @@ func (f *fencingOrder) returned(r *record) {
 	}
 	f.opportunity(r.call, r.ret)
 	again := func(o *record) bool { // a re-entry of the same hold, or possibly one
-		return f.d.a.header.Kind == history.Reentrant && o.client == r.client && f.fence(o) == fence
+		return f.d.a.header.Kind == history.Reentrant && o.client == r.client && f.fence(o) == fence && (!f.d.k.detailOf(r).fresh || f.d.ev.clocksMove())
 	}
 	if earlier := f.highestBefore(r); earlier != nil && fence <= f.fence(earlier) && !again(earlier) && f.d.obeys("fence-order") {
 		f.report(earlier, r)

@@ -58,6 +58,13 @@ func TestPaddedRecords(t *testing.T) {
 			c1 acquire 1455 1491 ok
 			c3 acquire 1469 1470 busy
 			c3 acquire 1496 1497 busy`, "linearizability"},
+		// c1 had released the hold with that fence.
+		{"an equal fence of a new hold", head(history.Reentrant), `
+			c2 acquire 1000 1003 unknown
+			c1 acquire 1001 1006 ok fence=2
+			c1 release 1008 1009 ok
+			` + pads(20, 1150, 6) + `
+			c1 acquire 1419 1425 ok fence=2`, "linearizability fencing-order"},
 		{"a re-entry with an equal fence", history.Header{Kind: history.Reentrant, Lease: 20 * msec, Drift: 2 * msec}, pads(30, 1888, 4) + `
 			c1 acquire 2008 2012 ok fence=1
 			c1 acquire 2086 2094 ok fence=3

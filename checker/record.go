@@ -90,6 +90,7 @@ type detail struct {
 	token uint32 // its number; 0 = none
 	rare  uint32 // number of the rare fields
 	role  role
+	fresh bool // grants of a re-entrant lock: the server can have kept no hold of the client until then
 
 	until   int64   // grants and extends: valid-until as recorded, 0 = none; writes: the value read
 	end     int64   // grants and extends: the certain end of the belief that starts here; writes: the value stored
