@@ -60,6 +60,8 @@ func (s *releaseSafety) judge(r *record) {
 		victim = r
 		if r.op == history.Release {
 			victim = s.shownGone(r)
+		} else if _, claimed := s.d.k.claims[r]; !claimed { // a later grant shows it
+			s.d.k.claims[r] = never
 		}
 	}
 	s.opportunity(r.call, r.ret)

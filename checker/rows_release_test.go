@@ -49,6 +49,12 @@ var releaseRows = []row{
 		history.Command{Client: "b", Name: "SET", Args: []string{"k", "b", "NX"}, Sent: 2 * msec, Replied: 3 * msec, Reply: "(nil)"},
 		history.Command{Client: "a", Name: "EVALSHA", Args: []string{"release.lua", "1", "k", "a"}, Sent: 20 * msec, Replied: 21 * msec, Reply: "1"},
 		history.Command{Client: "a", Name: "SET", Args: []string{"k", "c", "NX"}, Sent: 50 * msec, Replied: 51 * msec, Reply: "OK"}), want: "mutual-exclusion×2"},
+	// a's grant ended b's hold. The extend, wrongly accepted, may have made that again, and so it may refuse b's next.
+	{name: "refused by its client's own, which an extend made again after another's grant", head: history.Header{Kind: history.RW, Lease: msec, Drift: msec, Votes: true}, ops: `
+		b acquire 2 2 ok shared token=b
+		a acquire 3 4 ok token=a
+		b extend 5 8 ok token=b
+		b acquire 10 10 busy`, want: "release-safety×1"},
 	// The token says that the extend means the first hold, which had ended, and not the one that was being granted.
 	{name: "an extend of an older hold beside a grant without a token", head: history.Header{Kind: history.Semaphore, Permits: 2, Lease: msec}, ops: `
 		b acquire 3 8 ok until=4 fence=3 token=b
