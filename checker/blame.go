@@ -122,20 +122,11 @@ func (d *keyInput) replace(t *tally, findings []partFinding, r rule, all bool) {
 	few := t.violations+t.within == len(t.kept)
 	switch {
 	case few:
-		kept := t.kept
-		t.violations, t.within, t.kept = 0, 0, nil
-		for _, v := range kept {
-			if slices.ContainsFunc(findings, func(f partFinding) bool {
-				return f.has(&v) && (f.clears(&v, r) || r == ruleRefusals && f.refused != nil)
-			}) {
-				continue
-			}
-			if t.kept = append(t.kept, v); v.WithinClockError {
-				t.within++
-			} else {
-				t.violations++
-			}
-		}
+		t.drop(func(v *Violation) bool {
+			return slices.ContainsFunc(findings, func(f partFinding) bool {
+				return f.has(v) && (f.clears(v, r) || r == ruleRefusals && f.refused != nil)
+			})
+		})
 	case all && r != ruleClaims && !slices.ContainsFunc(findings, func(f partFinding) bool { return f.broken == r }):
 		t.violations, t.within, t.kept = 0, 0, nil
 	}

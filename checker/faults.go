@@ -47,11 +47,14 @@ func (e *evidence) excused(client string, from, to int64) bool {
 	return e.meets(from, to, func(w *history.Window) bool { return e.concerns(w, client, from, to) })
 }
 
-// meets reports whether a confirmed fault for which is returns true meets [from, to]. A slow network is none: its messages arrive, and every lock must bear
+// Excuses reports whether a fault may excuse what meets it: whether it is confirmed, and no slow network. Messages of that arrive, and every lock must bear
 // that they are late.
+func Excuses(w *history.Window) bool { return w.Confirmed && w.Fault != faultSlowNetwork }
+
+// meets reports whether a fault that may excuse, and for which is returns true, meets [from, to].
 func (e *evidence) meets(from, to int64, is func(*history.Window) bool) bool {
 	return slices.ContainsFunc(e.faults, func(w history.Window) bool {
-		return w.Confirmed && w.Fault != faultSlowNetwork && w.Start <= to && w.Last() >= from && is(&w)
+		return Excuses(&w) && w.Start <= to && w.Last() >= from && is(&w)
 	})
 }
 

@@ -28,6 +28,15 @@ func renewals(n, from int) string {
 	return b.String()
 }
 
+// slowExtend is a hold that was renewed n times before an extend, and one that was refused meanwhile, beside a refusal of another client.
+func slowExtend(n int) string {
+	last := 1005 + 5*(n-1) + 1
+	return "c2 acquire 1000 1001 ok token=t\n" + renewals(n, 1005) + fmt.Sprintf(`
+		c1 acquire %d %d busy
+		c2 extend %d %d lost token=t
+		c2 extend %d %d ok token=t`, last+26, last+27, last+32, last+36, last+3, last+40)
+}
+
 // TestPaddedRecords: what follows, or precedes, at another time changes no verdict, though the record is then too long for an exact search of all of it.
 func TestPaddedRecords(t *testing.T) {
 	head := func(kind history.Kind) history.Header { return history.Header{Kind: kind, Lease: 20 * msec} }
@@ -38,18 +47,8 @@ func TestPaddedRecords(t *testing.T) {
 		want string // the properties that fail, linearizability included
 	}{
 		// The slow extend came before the refused one, and the lease that it began refused c1.
-		{"a slow extend beside a refused one", head(history.Mutex), `
-			c2 acquire 1000 1001 ok token=t
-			` + renewals(38, 1005) + `
-			c1 acquire 1217 1218 busy
-			c2 extend 1223 1227 lost token=t
-			c2 extend 1194 1231 ok token=t`, ""},
-		{"the same of a hold that was renewed for long", head(history.Mutex), `
-			c2 acquire 1000 1001 ok token=t
-			` + renewals(90, 1005) + `
-			c1 acquire 1477 1478 busy
-			c2 extend 1483 1487 lost token=t
-			c2 extend 1454 1491 ok token=t`, ""},
+		{"a slow extend beside a refused one", head(history.Mutex), slowExtend(38), ""},
+		{"the same of a hold that was renewed for long", head(history.Mutex), slowExtend(90), ""},
 		// The first refusal needs c1's grant by 1473, the second not before 1478.
 		{"a slow grant that would have to come at two times", head(history.Mutex), `
 			c2 acquire 1000 1001 ok

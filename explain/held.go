@@ -65,17 +65,15 @@ func (r *run) standing(acquire *history.Operation, at int64) *history.Operation 
 	return outer
 }
 
-// released reports whether a hold had been released by an instant. A release that failed is not known to have ended its hold.
-func (r *run) released(h *checker.Hold, at int64) bool {
-	return h != nil && h.Release != nil && h.Release.Outcome != history.Fail && h.Release.Return < at
-}
-
 // gone reports whether the hold of an operation had been released by an instant. A server keeps one key for all holds of a re-entrant client, so the
-// release of an inner hold ends none.
+// release of an inner hold ends none, and one that failed is not known to have ended its hold.
 func (r *run) gone(op *history.Operation, at int64) bool {
+	released := func(h *checker.Hold) bool {
+		return h.Release != nil && h.Release.Outcome != history.Fail && h.Release.Return < at
+	}
 	h := r.holdOf[op.ID]
-	return r.released(h, at) && !(r.Header.Kind == history.Reentrant && slices.ContainsFunc(r.holds, func(o checker.Hold) bool {
-		return o.Client == h.Client && o.Acquire.Key == h.Acquire.Key && o.Start() <= at && !r.released(&o, at)
+	return h != nil && released(h) && !(r.Header.Kind == history.Reentrant && slices.ContainsFunc(r.holds, func(o checker.Hold) bool {
+		return o.Client == h.Client && o.Acquire.Key == h.Acquire.Key && o.Start() <= at && !released(&o)
 	}))
 }
 

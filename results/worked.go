@@ -18,13 +18,10 @@ const (
 	leastOfRate = 0.90 // least share of the offered rate that is achieved
 )
 
-// slowNetwork is the fault that excuses nothing, by its name in package faults.
-const slowNetwork = "slow-network"
-
 // AcquireErrors counts the acquires of a run and those that ended in an error. An acquire that timed out or was cancelled is not an error.
 //
 // It omits acquires that overlap a confirmed fault of their client or end after a confirmed fault of a server began: the scenario intends
-// their errors. A slow network is no such fault: every lock must bear it.
+// their errors. A slow network is no such fault: see [checker.Excuses].
 type AcquireErrors struct {
 	Acquires int
 	Failed   map[string]int // by the text of the error
@@ -41,7 +38,7 @@ func CountAcquireErrors(ops []history.Operation, windows []history.Window) (e Ac
 // Count adds an operation of a run that had these windows.
 func (e *AcquireErrors) Count(op *history.Operation, windows []history.Window) {
 	if op.Op != history.Acquire || slices.ContainsFunc(windows, func(w history.Window) bool {
-		return w.Confirmed && w.Fault != slowNetwork && w.Start <= op.Return && (w.Client == "" || w.Client == op.Client && op.Call <= w.Last())
+		return checker.Excuses(&w) && w.Start <= op.Return && (w.Client == "" || w.Client == op.Client && op.Call <= w.Last())
 	}) {
 		return
 	}

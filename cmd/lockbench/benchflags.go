@@ -93,7 +93,8 @@ func parseRates(text string) ([]float64, error) {
 	if out[0] >= out[1] {
 		return nil, fmt.Errorf("%w: --rates %s: the first rate must be the lower one", errUsage, text)
 	}
-	return bench.Steps(out[0], out[1], 6), nil
+	const rateSteps = 6
+	return bench.Steps(out[0], out[1], rateSteps), nil
 }
 
 // config turns flags into a plan. It starts nothing.
