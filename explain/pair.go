@@ -388,9 +388,9 @@ func fewest[T any](all []T, succeeds func(left []T) bool) []T {
 // the grant ignored the hold.
 func (m *overlap) unexplained(pairs []pairing) Answer {
 	for _, p := range pairs {
-		all := m.others(p)
-		if m.Header.Kind == history.Semaphore { // the other holders have to stay
-			all = nil
+		all, who, several := m.others(p), any(Name(m.second.Client)), m.Header.Kind == history.Semaphore
+		if several { // the other holders have to stay, and may have removed by their clocks what the first had left
+			all, who = nil, "all clients"
 		}
 		did := slices.DeleteFunc(slices.Clone(all), func(i int) bool { return p.first.node.events[i].ended() })
 		if m.over(p) && m.lacks(p, p.from(), without{events: all, stop: p.first.time()}) {
@@ -400,11 +400,8 @@ func (m *overlap) unexplained(pairs []pairing) Answer {
 		if m.lacks(p, min(p.from(), p.to()), without{events: did, clock: clock}) {
 			return m.byClientClock(p)
 		}
-		if m.Header.Kind == history.Semaphore && m.over(p) && m.lacks(p, p.from(), without{clock: clock, all: true, stop: p.first.time()}) { // others removed what the first had left
-			return m.expired(p, p.second.time(), "had no time passed, at the server and for all clients")
-		}
-		if m.over(p) && m.lacks(p, min(p.from(), p.to()), without{events: all, clock: clock, stop: p.first.time()}) {
-			return m.expired(p, p.second.time(), "had no time passed, at the server and for ", Name(m.second.Client))
+		if m.over(p) && m.lacks(p, min(p.from(), p.to()), without{events: all, clock: clock, all: several, stop: p.first.time()}) {
+			return m.expired(p, p.second.time(), "had no time passed, at the server and for ", who)
 		}
 		if answer := m.byReadClock(p); answer.Cause != "" {
 			return answer
