@@ -35,7 +35,7 @@ var causeOfOwner = map[owner]verdicts.Cause{others: verdicts.MisUnlock, own: ver
 // finding names the cause for an event that made the difference.
 func (m *overlap) finding(p pairing, i int) finding {
 	e := &p.first.node.events[i]
-	f := finding{node: p.first.node, event: i, text: words(e), evidence: e.reported(m.loser(p, i), p.second.keys())}
+	f := finding{node: p.first.node, event: i, earlier: i < p.from(), text: words(e), evidence: e.reported(m.loser(p, i), p.second.keys())}
 	f.evidence.Shared = p.first.node.shared(i)
 	switch {
 	case e.effect != nil:

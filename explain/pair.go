@@ -15,7 +15,8 @@ import (
 type finding struct {
 	conclusion
 	node     *node
-	event    int // -1: the votes, or nothing
+	event    int  // -1: the votes, or nothing
+	earlier  bool // the event came before the first hold
 	rank     rank
 	text     statement
 	evidence Event
@@ -207,7 +208,7 @@ func (m *overlap) candidates(p pairing) (out []int) {
 	n, keys := p.first.node, p.second.keys()
 	for i := 0; i < p.second.grant; i++ {
 		e := &n.events[i]
-		clock := e.setsClock()
+		clock := e.setsClock() && !m.corrects(n, i)
 		if i < p.from() && !clock { // an earlier change of the clock may have ended the first's lease
 			continue
 		}
@@ -223,6 +224,13 @@ func (m *overlap) candidates(p pairing) (out []int) {
 		out = append(out, i)
 	}
 	return out
+}
+
+// corrects reports whether an event is the rate of a clock that was set right, which got its time at once: that counts for both.
+func (m *overlap) corrects(n *node, i int) bool {
+	e, next := &n.events[i], i+1
+	return e.effect.What == history.ClockRate && next < len(n.events) && n.events[next].setsClock() && n.events[next].at == e.at &&
+		m.windowOf(n.events[next].effect) == m.windowOf(e.effect)
 }
 
 // reenters reports whether an event is a re-entry of the first's client within its hold that did not shorten its lease.
@@ -476,7 +484,8 @@ func (m *overlap) grantedWith(op *history.Operation, f finding) bool {
 	return slices.ContainsFunc(m.attempts(op), func(a *attempt) bool { return a.node == f.node && slices.Contains(a.events, f.event) })
 }
 
-// nearest returns the finding to report: by rank, then by time. A command that moved the end of a lease to an earlier time replaces that end.
+// nearest returns the finding to report: by rank, then by time, changes of the clock before the hold last. A command that moved the end of a lease to an
+// earlier time replaces that end.
 func nearest(found []finding) finding {
 	var left []finding
 	for _, f := range found {
@@ -489,8 +498,19 @@ func nearest(found []finding) finding {
 		}
 	}
 	return slices.MinFunc(left, func(a, b finding) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.node.events[a.event].at, b.node.events[b.event].at))
+		return cmp.Or(cmp.Compare(a.rank, b.rank), earlierLast(a, b), cmp.Compare(a.node.events[a.event].at, b.node.events[b.event].at))
 	})
+}
+
+// earlierLast puts what came before the hold behind what came since.
+func earlierLast(a, b finding) int {
+	switch {
+	case a.earlier == b.earlier:
+		return 0
+	case a.earlier:
+		return 1
+	}
+	return -1
 }
 
 // hastens reports whether an event moved the expiry of a key to an earlier time.
