@@ -24,12 +24,16 @@ func (m *overlap) outlived(pairs []pairing, spare int) Answer {
 		}
 		if m.full(p) || m.lacks(p, p.from(), without{events: did, stop: p.first.time()}) {
 			over = append(over, p)
-			freed = append(freed, m.freedBefore(p, did)...)
+			if before := m.freedBefore(p, did); len(before) > 0 {
+				freed = append(freed, nearest(before))
+			}
 		}
 	}
 	switch {
 	case len(over) <= spare:
 		return Answer{}
+	case len(freed) > spare && spare > 0:
+		return m.answer(jointly(freed[:spare+1]))
 	case len(freed) > spare:
 		return m.answer(freed)
 	}

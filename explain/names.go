@@ -3,6 +3,7 @@ package explain
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
@@ -35,20 +36,23 @@ var causeOfOwner = map[owner]verdicts.Cause{others: verdicts.MisUnlock, own: ver
 // finding names the cause for an event that made the difference.
 func (m *overlap) finding(p pairing, i int) finding {
 	e := &p.first.node.events[i]
-	f := finding{node: p.first.node, event: i, earlier: i < p.from(), text: words(e), evidence: e.reported(m.loser(p, i), p.second.keys())}
+	f := finding{node: p.first.node, event: i, earlier: i < p.from(), evidence: e.reported(m.loser(p, i), p.second.keys())}
 	f.evidence.Shared = p.first.node.shared(i)
+	if len(m.nodes) > 1 {
+		f.places = []int{f.node.index}
+	}
 	switch {
 	case e.effect != nil:
-		f.rank, f.name = byFault, faultNames[e.effect.What]
+		f.rank, f.name, f.places, f.fault = byFault, faultNames[e.effect.What], []int{e.effect.Node}, m.windowOf(e.effect)
 	case e.ended():
 		if shortened, renewal := m.shortened(p, i); renewal != nil {
 			f = m.finding(p, shortened)
-			f.text = sentence(f.text, ", after which ", words(renewal), " came too late")
+			f.more = sentence(f.more, ", after which ", words(renewal), " came too late")
 			return f
 		}
 		f.rank, f.conclusion = byTime, m.lease(p, e.at)
 		if vain := m.renewedInVain(p, e.at); vain != nil && f.name == verdicts.RenewalGap {
-			f.text = sentence(f.text, ", which ", Name(m.first.Client), "'s renewal at ", Instant(vain.Call), " did not move")
+			f.more = sentence(f.more, ", which ", Name(m.first.Client), "'s renewal at ", Instant(vain.Call), " did not move")
 		}
 	default:
 		if f.rank, f.name = m.causeOf(p, i); f.rank == byAcquire && m.clearsAway(e) {
@@ -236,15 +240,40 @@ func (r *run) renews() bool {
 
 // words describes an event and when it happened.
 func words(e *event) statement {
+	if e.effect != nil {
+		return wordsAt(e, []int{e.effect.Node})
+	}
+	return wordsAt(e, nil)
+}
+
+// wordsAt describes an event, the nodes at which it happened, and when it did at the first.
+func wordsAt(e *event, nodes []int) statement {
+	when := sentence(inWords(nodes), " at ", Instant(e.at))
 	switch {
 	case e.cmd != nil:
-		return sentence(Name(e.cmd.Client), "'s ", called(e.cmd), " at ", Instant(e.at))
+		return sentence(Name(e.cmd.Client), "'s ", called(e.cmd), when)
 	case e.effect != nil:
 		what := map[string]string{history.Restarted: "the restart", history.Promoted: "the promotion of the replica", history.ClockSet: "the jump of the clock",
 			history.ClockRate: "the drift of the clock", history.Deleted: "the deletion by an operator", history.Evicted: "the eviction"}[e.effect.What]
-		return sentence(what, " at node ", strconv.Itoa(e.effect.Node), " at ", Instant(e.at))
+		return sentence(what, when)
 	}
-	return sentence("the expiry of ", Key(e.changes[0].key), " at ", Instant(e.at))
+	return sentence("the expiry of ", Key(e.changes[0].key), when)
+}
+
+// inWords names nodes, as in " at nodes 0, 1 and 2".
+func inWords(nodes []int) string {
+	switch n := len(nodes); n {
+	case 0:
+		return ""
+	case 1:
+		return " at node " + strconv.Itoa(nodes[0])
+	default:
+		var names []string
+		for _, i := range nodes {
+			names = append(names, strconv.Itoa(i))
+		}
+		return " at nodes " + strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
 }
 
 // called returns the name of a command, as its client sent it.

@@ -15,16 +15,23 @@ import (
 type finding struct {
 	conclusion
 	node     *node
-	event    int  // -1: the votes, or nothing
-	earlier  bool // the event came before the first hold
+	event    int
+	fault    int   // the fault whose effect the event is
+	places   []int // the nodes at which the same was left out, if the lock has several
+	earlier  bool  // the event came before the first hold
 	rank     rank
-	text     statement
+	more     statement // what the text adds to the event
 	evidence Event
+}
+
+// text names what was left out.
+func (f *finding) text() statement {
+	return sentence(wordsAt(&f.node.events[f.event], f.places), f.more)
 }
 
 // because returns the answer for a finding; effect is what would have happened without it.
 func (f finding) because(effect ...any) Answer {
-	return f.answer(sentence("without ", f.text, ", ", sentence(effect...)), f.evidence)
+	return f.answer(sentence("without ", f.text(), ", ", sentence(effect...)), f.evidence)
 }
 
 // rank orders possible causes: actions of others come before those of the two clients.
@@ -90,7 +97,7 @@ func (m *overlap) explain() Answer {
 	if slices.ContainsFunc(pairs, pairing.doubtful) {
 		return Answer{}
 	}
-	spare := m.grants(m.ballots(m.second)) - m.quorum() // votes that the second could lose
+	spare := max(m.grants(m.ballots(m.second))-m.quorum(), 0) // votes that the second could lose
 	return firstOf(
 		func() Answer { return m.answer(m.single(pairs, spare)) },
 		func() Answer { return m.outlived(pairs, spare) },
@@ -171,10 +178,11 @@ func (r *run) unread(op *history.Operation) (out []*attempt) {
 	return out
 }
 
-// ballots returns the attempts of an acquire. The replies that its client had read may be too few: then the votes whose replies came later count too.
+// ballots returns the attempts of an acquire, and the votes whose replies came after its client had enough: without one that it had read it would have
+// counted those.
 func (m *overlap) ballots(op *history.Operation) []*attempt {
 	all := m.attempts(op)
-	if m.votes > 1 && m.grants(all) < m.quorum() {
+	if m.votes > 1 {
 		all = append(all, m.unread(op)...)
 	}
 	return all
@@ -269,7 +277,7 @@ func eachAlone(found []finding) []finding {
 		named := []verdicts.Cause{out[i].name}
 		for _, o := range found {
 			if out[i].rank == byFault && o.rank == byFault && !slices.Contains(named, o.name) {
-				out[i].text, named = sentence(out[i].text, ", or without ", o.text), append(named, o.name)
+				out[i].more, named = sentence(out[i].more, ", or without ", o.text()), append(named, o.name)
 			}
 		}
 	}
@@ -290,26 +298,28 @@ func (m *overlap) others(p pairing) []int {
 	})
 }
 
-// together leaves out all candidates, and then puts back those that make no difference.
-func (m *overlap) together(pairs []pairing, spare int) (found []finding) {
-	var refusing []pairing
-	left := map[*node][]int{}
+// together leaves out all candidates, and then puts back those that make no difference. The second loses as many votes as it needs to be refused: those
+// that the fewest events gave it.
+func (m *overlap) together(pairs []pairing, spare int) []finding {
+	var lost [][]finding
 	for _, p := range pairs {
 		all := m.others(p)
-		if len(all) > 0 && m.lacks(p, p.since(all[0]), without{events: all}) {
-			refusing = append(refusing, p)
-			left[p.first.node] = m.tookAway(p, all)
+		if len(all) == 0 || !m.lacks(p, p.since(all[0]), without{events: all}) {
+			continue
 		}
+		var one []finding
+		for _, i := range m.tookAway(p, all) {
+			one = append(one, m.finding(p, i))
+		}
+		lost = append(lost, one)
 	}
-	if len(refusing) <= spare {
+	if len(lost) <= spare {
 		return nil
 	}
-	for _, p := range refusing {
-		for _, i := range left[p.first.node] {
-			found = append(found, m.finding(p, i))
-		}
-	}
-	return jointly(found)
+	slices.SortStableFunc(lost, func(a, b []finding) int {
+		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(nearest(a).rank, nearest(b).rank))
+	})
+	return jointly(slices.Concat(lost[:spare+1]...))
 }
 
 // tookAway returns the fewest of some events without which the second is refused; not those by which others joined the first, if there are others.
@@ -346,26 +356,61 @@ func (m *overlap) fewestOf(p pairing, all []int) []int {
 	})
 }
 
-// jointly adds to the text of each finding what was left out with it: of more than five others the first four by name.
+// jointly adds to the text of each finding what was left out with it: of more than five others the first four by name. What is the same at several nodes
+// is named once.
 func jointly(found []finding) (out []finding) {
+	found = merged(found)
 	named := 4
 	if len(found)-1 == named+1 {
 		named++
 	}
 	for i, f := range found {
-		all := []statement{f.text}
-		for j, other := range found {
-			if j != i && len(all) <= named {
-				all = append(all, other.text)
+		var with []statement
+		for j := range found {
+			if j != i && len(with) < named {
+				with = append(with, found[j].text())
 			}
 		}
-		if rest := len(found) - len(all); rest > 0 {
-			all = append(all, sentence(strconv.Itoa(rest), " other events"))
+		if rest := len(found) - 1 - len(with); rest > 0 {
+			with = append(with, sentence(strconv.Itoa(rest), " other events"))
 		}
-		f.text = listed(all)
+		for j, s := range with {
+			link := ", "
+			if j == len(with)-1 {
+				link = " and "
+			}
+			f.more = sentence(f.more, link, s)
+		}
 		out = append(out, f)
 	}
 	return out
+}
+
+// merged makes one of findings that are the same at several nodes.
+func merged(found []finding) (out []finding) {
+	for _, f := range found {
+		at := slices.IndexFunc(out, func(o finding) bool { return o.same(&f) })
+		if at < 0 {
+			out = append(out, f)
+			continue
+		}
+		out[at].places = slices.Sorted(slices.Values(slices.Concat(out[at].places, f.places)))
+	}
+	return out
+}
+
+// same reports whether two findings are effects of one fault, commands of one kind of one operation, or the ends of one lease, at two nodes.
+func (f *finding) same(o *finding) bool {
+	a, b := &f.node.events[f.event], &o.node.events[o.event]
+	switch {
+	case f.node == o.node || len(f.more) > 0 || len(o.more) > 0:
+		return false
+	case a.effect != nil:
+		return b.effect != nil && a.effect.What == b.effect.What && f.fault == o.fault
+	case a.cmd != nil:
+		return b.cmd != nil && a.op != nil && a.op == b.op && a.asks() == b.asks()
+	}
+	return b.ended() && a.changes[0].key == b.changes[0].key
 }
 
 // listed joins statements as "a, b and c".

@@ -320,10 +320,11 @@ func (n *node) requests(op *history.Operation) []int {
 	})
 }
 
-// begins returns an operation's first request to a node, even if the server did not know the script or did not reply; nil: none.
+// begins returns an operation's first request to a node, even if the server did not know the script or did not reply; nil: none. A request that takes a
+// vote back begins nothing: it may be the first if the client could not connect in time to ask for the vote.
 func (r *run) begins(op *history.Operation, n *node) (first *event) {
 	note := func(e *event) {
-		if e.cmd.Node == n.index && (first == nil || e.cmd.Sent < first.cmd.Sent) && e.key() != "" {
+		if e.cmd.Node == n.index && (first == nil || e.cmd.Sent < first.cmd.Sent) && e.key() != "" && !(r.votes > 1 && r.undone[shapeOf(e.cmd)]) {
 			first = e
 		}
 	}
@@ -342,10 +343,11 @@ func (r *run) lastTry(op *history.Operation, n *node, end int) (try []int) {
 	all := slices.DeleteFunc(n.requests(op), func(i int) bool { return i >= end })
 	slices.SortStableFunc(all, func(i, j int) int { return cmp.Compare(n.events[i].cmd.Sent, n.events[j].cmd.Sent) })
 	var seen []asked
+	begins := r.begins(op, n)
 	for _, i := range slices.Backward(all) {
 		e := &n.events[i]
 		if e.cmd.Replied == 0 || e.cmd.Replied > op.Return { // the operation had returned before this reply came
-			if len(try) == 0 && op.Outcome == history.OK && e.asks() == r.begins(op, n).asks() {
+			if len(try) == 0 && op.Outcome == history.OK && begins != nil && e.asks() == begins.asks() {
 				return nil
 			}
 			continue
@@ -355,8 +357,8 @@ func (r *run) lastTry(op *history.Operation, n *node, end int) (try []int) {
 		}
 		seen, try = append(seen, e.asks()), append(try, i)
 	}
-	if len(try) > 0 {
-		if at := slices.Index(seen, r.begins(op, n).asks()); at >= 0 {
+	if len(try) > 0 && begins != nil {
+		if at := slices.Index(seen, begins.asks()); at >= 0 {
 			try = try[:at+1]
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/upstream"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -49,7 +50,7 @@ func sentIn(v *checker.Verdict, commands []history.Command) map[uint64][]*histor
 	}
 	for i := range commands {
 		c := &commands[i]
-		if _, wanted := sent[c.Op]; wanted && c.Node >= 0 {
+		if _, wanted := sent[c.Op]; wanted && c.Node >= 0 && !upstream.Handshake(c.Name) {
 			sent[c.Op] = append(sent[c.Op], c)
 		}
 	}
