@@ -47,6 +47,9 @@ func (m *overlap) freedBefore(p pairing, did []int) (found []finding) {
 		return nil
 	}
 	for _, i := range did {
+		if e := &p.first.node.events[i]; len(e.changes) == 0 && e.resets() { // the hold was gone, and nothing was lost
+			continue
+		}
 		if m.lacks(p, p.from(), without{events: []int{i}, stop: p.first.time()}) && m.owned(p, i) {
 			found = append(found, m.finding(p, i))
 		}
@@ -85,9 +88,9 @@ func (m *overlap) expired(p pairing, at int64, without ...any) Answer {
 	return m.lease(p, at).answer(sentence(statement(without), ", ", Name(m.second.Client), " would have been refused"))
 }
 
-// byClientClock explains a grant decided by the client's clock.
-func (m *overlap) byClientClock(p pairing) Answer {
-	answer := m.expired(p, p.second.time(), "had ", Name(m.second.Client), " sent the time of ", Name(m.first.Client), "'s grant")
+// byClientClock explains a grant decided by the clock of the second client or, for a semaphore, those of all.
+func (m *overlap) byClientClock(p pairing, who any) Answer {
+	answer := m.expired(p, p.second.time(), "had the clock of ", who, " still shown the time of ", Name(m.first.Client), "'s grant")
 	if m.until(m.first, m.seen) > m.seen {
 		return because(verdicts.ClockSkew, answer.Experiment, p.first.reported(), p.second.reported())
 	}

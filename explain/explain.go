@@ -212,12 +212,30 @@ func (r *run) apart(first, second *history.Operation) bool {
 
 // noOrder explains a key whose operations have no linearization. Holds of which one was over when the other was granted are the last to be looked at.
 func (r *run) noOrder(v *checker.Violation) Answer {
+	lawful := func(_, second *history.Operation) bool { return r.hadPermit(second) }
 	return firstOf(
-		func() Answer { return r.overlap(v, r.holding(v), r.apart) },
+		func() Answer {
+			return r.overlap(v, r.holding(v), func(first, second *history.Operation) bool { return r.apart(first, second) || lawful(first, second) })
+		},
 		func() Answer { return r.wasGone(v) },
-		func() Answer { return r.overlap(v, r.holding(v), never) },
+		func() Answer { return r.overlap(v, r.holding(v), lawful) },
 		func() Answer { return r.stuck(v) },
 		func() Answer { return r.hitsAnother(v) })
+}
+
+// hadPermit reports whether fewer than all permits were held when an acquire was granted, as far as the clients of the others knew: the grant is lawful then.
+func (r *run) hadPermit(acquire *history.Operation) bool {
+	if r.Header.Kind != history.Semaphore {
+		return false
+	}
+	at, held := r.grantedAt(acquire), 0
+	for i := range r.holds {
+		o := &r.holds[i].Acquire
+		if o.Key == acquire.Key && o.ID != acquire.ID && r.grantedAt(o) <= acquire.Return && min(r.releasedAt(o), r.until(o, acquire.Return)) > at {
+			held++
+		}
+	}
+	return held < checker.Permits(r.Header)
 }
 
 // wasGone explains answers that a hold was gone: by what had ended it.

@@ -79,8 +79,9 @@ func (m *overlap) beside(op *history.Operation) bool {
 func (m *overlap) loser(p pairing, i int) string {
 	n := p.first.node
 	if m.Header.Kind == history.Semaphore {
-		if clients := n.writers(i); len(clients) > 0 && !slices.Contains(clients, m.first.Client) {
-			return clients[0]
+		wrote := n.writers(i)
+		if len(wrote) > 0 && !slices.ContainsFunc(wrote, func(e *event) bool { return e.cmd.Client == m.first.Client }) {
+			return wrote[0].cmd.Client
 		}
 		return m.first.Client
 	}
@@ -114,7 +115,7 @@ func (m *overlap) shortened(p pairing, end int) (by int, renewal *event) {
 // causeOf names the cause for a command.
 func (m *overlap) causeOf(p pairing, i int) (rank, verdicts.Cause) {
 	e, whose := &p.first.node.events[i], others
-	if e.cmd.Client == m.first.Client {
+	if e.cmd.Client == m.first.Client && (m.Header.Kind != history.Semaphore || m.loser(p, i) == e.cmd.Client) {
 		whose = own
 		if e.cmd.Sent < m.first.Call || e.cmd.Sent < p.first.granting().cmd.Sent {
 			whose = late

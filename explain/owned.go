@@ -14,6 +14,8 @@ func (m *overlap) owned(p pairing, i int) bool {
 	e := &n.events[i]
 	client, at := "", n.writer(i, e.changes...)
 	switch {
+	case m.takesPermit(n, i):
+		return true
 	case e.cmd != nil:
 		client = e.cmd.Client
 	case at >= 0 && !m.stands(p, at):
@@ -59,8 +61,8 @@ func (n *node) writer(i int, later ...change) int {
 	return -1
 }
 
-// writers returns the clients that had last written the parts which the i-th event deleted or overwrote.
-func (n *node) writers(i int) (clients []string) {
+// writers returns the commands that had last written the parts which the i-th event deleted or overwrote, the latest first.
+func (n *node) writers(i int) (all []*event) {
 	var left []string
 	for _, c := range n.events[i].changes {
 		for part, hit := range c.parts() {
@@ -69,10 +71,8 @@ func (n *node) writers(i int) (clients []string) {
 			}
 		}
 	}
-	for _, e := range slices.Backward(n.events[:i]) {
-		if len(left) == 0 {
-			break
-		}
+	for j := i - 1; j >= 0 && len(left) > 0; j-- {
+		e := &n.events[j]
 		for _, c := range e.changes {
 			for part, hit := range c.parts() {
 				at := slices.Index(left, c.key+"\x00"+part)
@@ -80,13 +80,48 @@ func (n *node) writers(i int) (clients []string) {
 					continue
 				}
 				left = slices.Delete(left, at, at+1)
-				if e.cmd != nil && hit != Freed && !slices.Contains(clients, e.cmd.Client) {
-					clients = append(clients, e.cmd.Client)
+				if e.cmd != nil && hit != Freed && !slices.Contains(all, e) {
+					all = append(all, e)
 				}
 			}
 		}
 	}
-	return clients
+	return all
+}
+
+// takesPermit reports whether a command removed a permit that its client had not been granted, and whose client believed in it.
+func (m *overlap) takesPermit(n *node, i int) bool {
+	e := &n.events[i]
+	return m.Header.Kind == history.Semaphore && e.cmd != nil && slices.ContainsFunc(n.writers(i), func(w *event) bool {
+		if w.op == nil || w.op.Client == e.cmd.Client || m.holdOf[w.op.ID] == nil {
+			return false
+		}
+		its := &m.holdOf[w.op.ID].Acquire
+		return min(m.until(its, m.seen), m.releasedAt(its)) > e.at
+	})
+}
+
+// adds reports whether a command changed nothing that was there.
+func (e *event) adds() bool {
+	return e.cmd != nil && !slices.ContainsFunc(e.changes, func(c change) bool {
+		for _, hit := range c.parts() {
+			if hit != Made {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// givesBack reports whether an event is a release that removed what the acquire of its own hold had written, and nothing else.
+func (r *run) givesBack(n *node, i int) bool {
+	e := &n.events[i]
+	if e.op == nil || e.op.Op != history.Release {
+		return false
+	}
+	acquire, _ := r.began(n, e.op)
+	wrote := n.writers(i)
+	return acquire != 0 && len(wrote) > 0 && !slices.ContainsFunc(wrote, func(w *event) bool { return w.op == nil || w.op.ID != acquire })
 }
 
 // holdsOf returns a client's acquires between the first's grant and an event, and that of the hold which the event released, even if it was granted before

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/resp"
 	"github.com/lockbench/lockbench/verdicts"
@@ -221,6 +222,9 @@ func (m *overlap) candidates(p pairing) (out []int) {
 			continue
 		}
 		if slices.Contains(p.second.events, i) || !clock && !e.resets() && !changesAny(e, keys) || e.op != nil && e.op.ID == m.first.ID && i <= p.first.grant {
+			continue
+		}
+		if m.Header.Kind == history.Semaphore && (m.givesBack(n, i) || e.adds()) { // that permit is not the first's
 			continue
 		}
 		if m.reenters(e) { // the server keeps one count for both, and the inner release, which stays, lowers it
@@ -450,19 +454,19 @@ func (m *overlap) unexplained(pairs []pairing) Answer {
 			return m.expired(p, p.second.time(), "had no time passed at the server")
 		}
 		clock := m.clockOf(p.first.node.events[p.first.first()].cmd)
-		if m.lacks(p, min(p.from(), p.to()), without{events: did, clock: clock}) {
-			return m.byClientClock(p)
+		if m.lacks(p, min(p.from(), p.to()), without{events: did, clock: clock, all: several}) {
+			return m.byClientClock(p, who)
 		}
 		if m.over(p) && m.lacks(p, min(p.from(), p.to()), without{events: all, clock: clock, all: several, stop: p.first.time()}) {
-			return m.expired(p, p.second.time(), "had no time passed, at the server and for ", who)
+			return m.expired(p, p.second.time(), "had the clocks of the server and of ", who, " stood still")
 		}
 		if answer := m.byReadClock(p); answer.Cause != "" {
 			return answer
 		}
 	}
 	p := pairs[0]
-	if !m.marked(p) { // the first left nothing for the second to find
-		return Answer{}
+	if several := m.Header.Kind == history.Semaphore; several || !m.marked(p) { // otherwise the first left nothing for the second to find
+		return m.overfilled(p)
 	}
 	when := "if only other holds had ended since "
 	if !m.lacks(p, p.from(), without{events: m.candidates(p), stop: p.first.time()}) {
@@ -477,6 +481,23 @@ func (m *overlap) unexplained(pairs []pairing) Answer {
 		why = sentence(" would have set nothing ", after, ", and ", Name(m.second.Client), " takes that for a grant")
 	}
 	return because(verdicts.DoubleGrant, sentence(words(p.second.granting()), why), p.first.reported(), p.second.reported())
+}
+
+// overfilled explains a grant by a semaphore of which all permits were taken, as the second's client could have seen.
+func (m *overlap) overfilled(p pairing) Answer {
+	permits, taken := checker.Permits(m.Header), 0
+	values := p.second.node.state(p.second.first())
+	for _, key := range p.second.keys() {
+		taken = max(taken, len(values[key].parts()))
+	}
+	if m.Header.Kind != history.Semaphore || taken < permits {
+		return Answer{}
+	}
+	full := "the permit was taken"
+	if permits > 1 {
+		full = fmt.Sprintf("all %d permits were taken", permits)
+	}
+	return because(verdicts.DoubleGrant, sentence(words(p.second.granting()), " was granted although ", full), p.first.reported(), p.second.reported())
 }
 
 // wouldSetNothing reports whether the command that granted the second changes nothing while the first's hold is there, so that its client would ignore a
