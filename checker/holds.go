@@ -204,7 +204,7 @@ func (p *holdPass) acquire(who *clientHolds, r *record) {
 	}
 	h := p.begin(who, r, until, doubt)
 	who.newest, who.dropped = h, 0
-	h.d.fresh = reentrant && !inside
+	h.d.fresh = reentrant && !inside && who.entries == 0
 	if !inside {
 		who.pending, who.dropped = 0, who.pending
 	}

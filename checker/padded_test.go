@@ -49,6 +49,17 @@ func TestPaddedRecords(t *testing.T) {
 		// The slow extend came before the refused one, and the lease that it began refused c1.
 		{"a slow extend beside a refused one", head(history.Mutex), slowExtend(38), ""},
 		{"the same of a hold that was renewed for long", head(history.Mutex), slowExtend(90), ""},
+		// The extend renews what the acquire of unknown outcome was granted: the hold that c1 has not released was over long before.
+		{"an extend of an acquire of unknown outcome after a hold that was not released", head(history.Mutex), `
+			c1 acquire 1000 1005 ok
+			` + pads(29, 1200, 10) + `
+			c1 acquire 1510 1515 unknown
+			c1 extend 1520 1524 ok`, ""},
+		// Nothing was there to extend.
+		{"the same without that acquire", head(history.Mutex), `
+			c1 acquire 1000 1005 ok
+			` + pads(29, 1200, 10) + `
+			c1 extend 1520 1524 ok`, "release-safety linearizability"},
 		// The first refusal needs c1's grant by 1473, the second not before 1478.
 		{"a slow grant that would have to come at two times", head(history.Mutex), `
 			c2 acquire 1000 1001 ok

@@ -110,14 +110,11 @@ func (r *record) reentrancy() (a account) {
 	return a
 }
 
-// unsure reports whether an acquire of unknown outcome of the client came before an operation, and no grant since.
-func (r *record) unsure(i int) (unsure bool) {
-	for _, op := range r.ops[:i] {
-		if op.Client == r.ops[i].Client && op.Op == history.Acquire && (op.Outcome == history.Unknown || op.Outcome == history.OK) {
-			unsure = op.Outcome == history.Unknown
-		}
-	}
-	return unsure
+// unsure reports whether an acquire of unknown outcome of the client came before an operation.
+func (r *record) unsure(i int) bool {
+	return slices.ContainsFunc(r.ops[:i], func(op history.Operation) bool {
+		return op.Client == r.ops[i].Client && op.Op == history.Acquire && op.Outcome == history.Unknown
+	})
 }
 
 // nested reports whether a grant went to a client that believed in a hold until then.

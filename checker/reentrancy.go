@@ -28,7 +28,7 @@ type owner struct {
 	beliefs []interval // that have not ended
 	granted bool       // it was granted the lock at least once
 	lapsed  bool
-	unsure  bool // an acquire of unknown outcome, without a grant since
+	unsure  bool // there was an acquire of unknown outcome
 }
 
 func newReentrancy(d *keyInput) *reentrancy {
@@ -71,7 +71,7 @@ func (e *reentrancy) acquire(o *owner, r *record) {
 		}
 		asked := e.d.asked(r)
 		o.lapsed = !asked && (o.lapsed || o.granted && !again)
-		o.unsure, o.granted = false, true
+		o.granted = true
 		e.believe(o, r)
 	case history.Busy:
 		var since *record // the latest hold, which the fewest faults excuse

@@ -69,19 +69,25 @@ func (n *vicinity) explains(of map[verdicts.Property]*tally, v *Violation) (expl
 		if !n.mayShow(v, r) {
 			continue
 		}
-		x := n.near(r)
+		x, exists, searched := n.near(r), false, false
+		if x != nil {
+			x.forgive()
+			rules := n.rulesFor(of, v, x)
+			exists, searched = x.exist(rules)
+			if searched && exists && v.Property == verdicts.Refusal && n.byUnknown(x) { // one for all that it excuses
+				if x = n.around(append(n.excused(of[v.Property]), r), everything); x == nil {
+					return true, false
+				}
+				exists, searched = x.exist(rules)
+			}
+		}
+		if !searched && n.mayBeOfUnknown(r) { // the sweep takes it for another hold's
+			sure := n.contradictsItself(r)
+			return !sure, sure
+		}
 		if x == nil {
 			known = false
 			continue
-		}
-		x.forgive()
-		rules := n.rulesFor(of, v, x)
-		exists, searched := x.exist(rules)
-		if searched && exists && v.Property == verdicts.Refusal && n.byUnknown(x) { // one for all that it excuses
-			if x = n.around(append(n.excused(of[v.Property]), r), everything); x == nil {
-				return true, false
-			}
-			exists, searched = x.exist(rules)
 		}
 		if searched && !exists {
 			return false, true
@@ -94,6 +100,29 @@ func (n *vicinity) explains(of map[verdicts.Property]*tally, v *Violation) (expl
 		return false, true // the search shows what another property has found
 	}
 	return explained && known, known
+}
+
+// mayBeOfUnknown reports whether a release or an extend may mean the hold of an acquire of unknown outcome.
+func (n *vicinity) mayBeOfUnknown(r *record) bool {
+	if r.op == history.Acquire {
+		return false
+	}
+	for o := range n.k.overlapping(math.MinInt64, r.ret) {
+		if o.op == history.Acquire && o.outcome == history.Unknown && mayMean(r, n.k.tokenOf(r), o, n.k.tokenOf(o)) {
+			return true
+		}
+	}
+	return false
+}
+
+// contradictsItself reports whether what its own client did has no execution with an operation.
+func (n *vicinity) contradictsItself(r *record) bool {
+	alone := n.around([]*record{r}, itself)
+	if alone == nil {
+		return false
+	}
+	exists, searched := alone.exist(allRules)
+	return searched && !exists
 }
 
 // rulesFor returns the rules that an execution has to obey to explain a violation: for a refusal not those that were found broken near it.
@@ -158,7 +187,7 @@ func (n *vicinity) around(of []*record, with company) *executions {
 	for _, r := range of {
 		from, by = min(from, n.earliest(r)), max(by, plus(r.ret, n.a.header.ClockError))
 	}
-	since, in := n.reach(of, from)
+	since, earlier := n.reach(of, from)
 	since = n.votesFrom(since)
 	if len(of) == 1 && of[0].op == history.Release { // what another's hold came to shows whether it ended that
 		by = plus(by, keep(n.a.header))
@@ -173,7 +202,7 @@ func (n *vicinity) around(of []*record, with company) *executions {
 		return slices.ContainsFunc(of, func(r *record) bool { return r.outcome == history.Busy && mayKeepOut(n.a.header, o, r) })
 	}
 	another := func(o *record) bool { return with == itself && o.client != of[0].client }
-	in = slices.DeleteFunc(in, another)
+	in := slices.DeleteFunc(slices.Clone(earlier), another)
 	for o := range n.k.overlapping(since, until) {
 		if another(o) {
 			continue
@@ -192,7 +221,7 @@ func (n *vicinity) around(of []*record, with company) *executions {
 	if len(in) > maxNear {
 		return nil
 	}
-	return n.executions(in, of, by, late)
+	return n.executions(in, of, earlier, by, late)
 }
 
 // shorten leaves out the extends of a hold whose effect was over by an instant, and takes the grant for one that may have come as late as the last of them:
@@ -225,8 +254,9 @@ func (n *vicinity) shorten(in, of []*record, by int64, late map[*record]int64) [
 	})
 }
 
-// executions returns the executions of operations near others, by an instant; nil if there are too many. Some grants may have come late: see shorten.
-func (n *vicinity) executions(in, of []*record, by int64, late map[*record]int64) *executions {
+// executions returns the executions of operations near others, by an instant; nil if there are too many. What ended the holds of earlier acquires is left
+// out, so that they may be left out too. Some grants may have come late: see shorten.
+func (n *vicinity) executions(in, of, earlier []*record, by int64, late map[*record]int64) *executions {
 	slices.SortFunc(in, func(a, b *record) int { return cmp.Or(byCall(*a, *b), n.a.order(a, b)) })
 	c := &cutter{d: n.keyInput, whole: true, short: true, moves: n.ev.clocksMove(), quiet: never}
 	for _, o := range in {
@@ -239,7 +269,7 @@ func (n *vicinity) executions(in, of []*record, by int64, late map[*record]int64
 			e.to, e.fence = to, 0
 		}
 		keepsOut := e.r.outcome == history.Busy && failedMayRefuse(n.a.header) // it is there for what it may refuse
-		if e.must && !slices.Contains(of, e.r) && (e.to > by || keepsOut || n.orphan(x, e, in)) {
+		if e.must && !slices.Contains(of, e.r) && (e.to > by || keepsOut || n.orphan(x, e, in) || slices.Contains(earlier, e.r)) {
 			e.must = false
 		}
 	}
@@ -258,15 +288,20 @@ func (n *vicinity) orphan(x *executions, e *effectOf, in []*record) bool {
 	}) && !(e.over && x.wasGranted(e))
 }
 
-// reach returns since when the holds were requested that can have been in force from an instant on, or that operations may mean, and the acquires of
-// unknown outcome called earlier.
-func (n *vicinity) reach(of []*record, at int64) (since int64, unknown []*record) {
+// reach returns since when the holds were requested that can have been in force from an instant on, or that operations may mean, and of earlier acquires
+// those of unknown outcome, and those of holds that operations may mean and whose leases were over.
+func (n *vicinity) reach(of []*record, at int64) (since int64, earlier []*record) {
 	from, seen := at-n.a.header.ClockError, 0
 	since = from
 	last := of[0].ret
+	var spent []*record
 	for _, r := range of {
 		for h := n.meant(r); h != nil; h = n.k.anew[h.began] {
-			since = min(since, h.began.call)
+			if !slices.Contains(of, h.began) && n.spent(h, of, from) {
+				spent = append(spent, h.began)
+			} else {
+				since = min(since, h.began.call)
+			}
 		}
 		last = max(last, r.ret)
 	}
@@ -283,7 +318,7 @@ func (n *vicinity) reach(of []*record, at int64) (since int64, unknown []*record
 			at = from
 		}
 		lasts := plus(o.ret, keep(n.a.header)) >= at
-		if lasts {
+		if lasts && (o.op == history.Extend || n.a.header.Kind == history.Reentrant) { // it may have renewed what was granted before
 			needed[o.client] = min(at, o.call)
 		}
 		if h := n.holdOf(o); h == nil || o.op == history.Extend && n.k.detailOf(o).role != starts {
@@ -295,6 +330,9 @@ func (n *vicinity) reach(of []*record, at int64) (since int64, unknown []*record
 		// Without a token what ended it may have ended another, and what extended another it. A reply that it is gone may be wrong. A release at the
 		// instant of the acquire may have come first.
 		h := n.holdOf(o)
+		if slices.Contains(spent, h.began) { // what is searched may have renewed another
+			continue
+		}
 		if h.gone >= from && o.op == history.Extend { // it took the place of the hold that it extended
 			since = min(since, n.grantOf(o).call)
 		}
@@ -307,11 +345,30 @@ func (n *vicinity) reach(of []*record, at int64) (since int64, unknown []*record
 		if seen++; seen > back {
 			break
 		}
-		if o.op == history.Acquire && o.outcome == history.Unknown && o.ret < since {
-			unknown = append(unknown, o)
+		if o.op == history.Acquire && o.outcome == history.Unknown && o.ret < since || slices.Contains(spent, o) && o.call < since {
+			earlier = append(earlier, o)
 		}
 	}
-	return since, unknown
+	return since, earlier
+}
+
+// spent reports whether the lease of a hold was over by an instant, whatever became of it: nothing that its client was granted by other operations than
+// the given ones was in force.
+func (n *vicinity) spent(h *detail, of []*record, by int64) bool {
+	if n.a.header.Lease == 0 || h.began.op != history.Acquire || n.ev.clocksMove() {
+		return false
+	}
+	for o := range n.k.overlapping(h.began.call, by) {
+		renews := o.op == history.Acquire || o.op == history.Extend
+		if !renews || o.client != h.began.client || slices.Contains(of, o) || o.outcome != history.OK && o.outcome != history.Unknown {
+			continue
+		}
+		unsure := o.outcome == history.Unknown && (o.op == history.Extend || n.a.header.Kind == history.Reentrant)
+		if unsure || o.outcome == history.OK && plus(plus(o.ret, keep(n.a.header)), n.a.header.ClockError) >= by {
+			return false
+		}
+	}
+	return true
 }
 
 // earliest returns the earliest instant at which an operation can have taken effect.
