@@ -96,7 +96,7 @@ func join(findings []finding, opt Options) ([]tally, *Damage, error) {
 
 func (t *tally) join(other *tally, most int) {
 	t.property = other.property
-	if t.note == "" || !t.applies {
+	if other.applies && !t.applies || other.applies == t.applies && t.note == "" { // why it does not apply to another key matters to none
 		t.note = other.note
 	}
 	t.applies = t.applies || other.applies
@@ -155,23 +155,28 @@ func (a *archive) verdict(tallies []tally, damage *Damage, ev *evidence, opt Opt
 		v.Estimate()
 	}
 	v.Verdict = overall(v.Properties)
-	if a.lines == 0 {
-		v.Verdict = Inconclusive
+	switch {
+	case a.lines == 0:
 		v.Notes = append(v.Notes, "the history is empty")
+	case !slices.ContainsFunc(v.Properties, func(p Property) bool { return p.Judged > 0 }):
+		v.Notes = append(v.Notes, "nothing was judged")
 	}
 	return v
 }
 
-// overall: one failure fails; a property without a decision leaves the whole undecided.
+// overall: one failure fails; a property without a decision leaves the whole undecided, and so does a record in which nothing was judged.
 func overall(properties []Property) Result {
-	result := Pass
+	result := Inconclusive
 	for _, p := range properties {
-		switch {
-		case p.Verdict == Fail:
+		switch p.Verdict {
+		case Fail:
 			return Fail
-		case p.Verdict == Inconclusive:
-			result = Inconclusive
+		case Pass:
+			result = Pass
 		}
+	}
+	if slices.ContainsFunc(properties, func(p Property) bool { return p.Verdict == Inconclusive }) {
+		return Inconclusive
 	}
 	return result
 }

@@ -124,7 +124,7 @@ func (d *serverDriver) record(recording *blocks) (rec *record, err error) {
 		rec.spooled = recording.file.Name()
 	}
 	rec.Header = d.header()
-	rec.errors, rec.failovers = results.CountAcquireErrors(rec.Ops, rec.windows), results.CountFailovers(rec.windows)
+	rec.errors, rec.failovers = results.CountAllErrors(rec.Ops, rec.windows), results.CountFailovers(rec.windows)
 	if d.replayer != nil {
 		order := d.replayer.Order()
 		rec.order = &order

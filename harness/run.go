@@ -52,7 +52,7 @@ type record struct {
 	history.Recorded
 	windows   []history.Window
 	store     map[string]checker.StoreEnds // contents of the guarded store before and after
-	errors    results.AcquireErrors
+	errors    results.Errors
 	failovers *results.Failovers
 	order     *faults.Order // of a run that replayed a schedule
 	ended     int64         // when the last client was done

@@ -194,7 +194,7 @@ func (d *simDriver) program(seed uint64) sim.Program {
 type tally struct {
 	runs      int
 	commands  int
-	errors    results.AcquireErrors
+	errors    results.Errors
 	failovers *results.Failovers
 	kept      scheduled // the first with a violation, or else the last
 	verdict   *checker.Verdict
@@ -203,7 +203,7 @@ type tally struct {
 func (t *tally) add(s scheduled) {
 	t.runs++
 	t.commands += len(s.Commands)
-	t.errors = t.errors.Add(results.CountAcquireErrors(s.Ops, s.Windows))
+	t.errors = t.errors.Add(results.CountAllErrors(s.Ops, s.Windows))
 	t.failovers = results.SumFailovers(t.failovers, results.CountFailovers(s.Windows))
 	if t.verdict == nil {
 		t.kept, t.verdict = s, s.verdict

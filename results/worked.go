@@ -14,21 +14,33 @@ import (
 
 // Limits beyond which a run says nothing about the lock.
 const (
-	mostErrors  = 0.10 // largest share of acquires that end in an error
+	mostErrors  = 0.10 // largest share of the acquires, extends or releases that end in an error
 	leastOfRate = 0.90 // least share of the offered rate that is achieved
 )
 
-// AcquireErrors counts the acquires of a run and those that ended in an error. An acquire that timed out or was cancelled is not an error.
+// Errors counts the acquires, extends and releases of a run and those that ended in an error. One that timed out or was cancelled is not an error.
 //
-// It omits acquires that overlap a confirmed fault of their client or end after a confirmed fault of a server began: the scenario intends
+// It omits those that overlap a confirmed fault of their client or end after a confirmed fault of a server began: the scenario intends
 // their errors. A slow network is no such fault: see [checker.Excuses].
-type AcquireErrors struct {
-	Acquires int
-	Failed   map[string]int // by the text of the error
+type Errors struct {
+	Calls  map[history.Op]int
+	Failed map[failure]int
 }
 
-// CountAcquireErrors counts the errors of acquires.
-func CountAcquireErrors(ops []history.Operation, windows []history.Window) (e AcquireErrors) {
+// failure is an error of one kind of operation.
+type failure struct {
+	op   history.Op
+	text string
+}
+
+// asking are the operations that ask something of the lock, and their names when there are several.
+var asking = []struct {
+	op    history.Op
+	names string
+}{{history.Acquire, "acquires"}, {history.Extend, "extends"}, {history.Release, "releases"}}
+
+// CountAllErrors counts the errors of a run that had these windows.
+func CountAllErrors(ops []history.Operation, windows []history.Window) (e Errors) {
 	for i := range ops {
 		e.Count(&ops[i], windows)
 	}
@@ -36,18 +48,19 @@ func CountAcquireErrors(ops []history.Operation, windows []history.Window) (e Ac
 }
 
 // Count adds an operation of a run that had these windows.
-func (e *AcquireErrors) Count(op *history.Operation, windows []history.Window) {
-	if op.Op != history.Acquire || slices.ContainsFunc(windows, func(w history.Window) bool {
+func (e *Errors) Count(op *history.Operation, windows []history.Window) {
+	asks := op.Op == history.Acquire || op.Op == history.Extend || op.Op == history.Release
+	if !asks || slices.ContainsFunc(windows, func(w history.Window) bool {
 		return checker.Excuses(&w) && w.Start <= op.Return && (w.Client == "" || w.Client == op.Client && op.Call <= w.Last())
 	}) {
 		return
 	}
-	e.Acquires++
+	if e.Calls == nil {
+		e.Calls, e.Failed = map[history.Op]int{}, map[failure]int{}
+	}
+	e.Calls[op.Op]++
 	if (op.Outcome == history.Fail || op.Outcome == history.Unknown) && op.Err != "" && !ownWait(op.Err) {
-		if e.Failed == nil {
-			e.Failed = map[string]int{}
-		}
-		e.Failed[op.Err]++
+		e.Failed[failure{op.Op, op.Err}]++
 	}
 }
 
@@ -57,31 +70,42 @@ func ownWait(text string) bool {
 }
 
 // Add returns the sum of two counts.
-func (e AcquireErrors) Add(other AcquireErrors) AcquireErrors {
-	out := AcquireErrors{Acquires: e.Acquires + other.Acquires, Failed: map[string]int{}}
-	for _, failed := range []map[string]int{e.Failed, other.Failed} {
-		for text, n := range failed {
-			out.Failed[text] += n
+func (e Errors) Add(other Errors) Errors {
+	out := Errors{map[history.Op]int{}, map[failure]int{}}
+	for _, part := range []Errors{e, other} {
+		for op, n := range part.Calls {
+			out.Calls[op] += n
+		}
+		for f, n := range part.Failed {
+			out.Failed[f] += n
 		}
 	}
 	return out
 }
 
-// Reason returns why a run says nothing about the lock: "39 of 40 acquires failed: OOM command not allowed … (30 times)"; "" if few failed.
-func (e AcquireErrors) Reason() string {
-	failed, texts := 0, slices.Sorted(maps.Keys(e.Failed))
-	for _, n := range e.Failed {
-		failed += n
+// Reason returns why a run says nothing about the lock: "39 of 40 acquires failed: OOM command not allowed … (30 times)"; "" if few of a kind failed.
+func (e Errors) Reason() string {
+	for _, kind := range asking {
+		failed, worst := 0, failure{}
+		for _, f := range slices.SortedFunc(maps.Keys(e.Failed), func(a, b failure) int { return cmp.Compare(a.text, b.text) }) {
+			if f.op != kind.op {
+				continue
+			}
+			failed += e.Failed[f]
+			if e.Failed[f] > e.Failed[worst] {
+				worst = f
+			}
+		}
+		if float64(failed) <= mostErrors*float64(e.Calls[kind.op]) {
+			continue
+		}
+		text := fmt.Sprintf("%d of %d %s failed: %s", failed, e.Calls[kind.op], kind.names, worst.text)
+		if n := e.Failed[worst]; n < failed {
+			text += fmt.Sprintf(" (%d times)", n)
+		}
+		return text
 	}
-	if float64(failed) <= mostErrors*float64(e.Acquires) {
-		return ""
-	}
-	worst := slices.MaxFunc(texts, func(a, b string) int { return cmp.Or(cmp.Compare(e.Failed[a], e.Failed[b]), cmp.Compare(b, a)) })
-	text := fmt.Sprintf("%d of %d acquires failed: %s", failed, e.Acquires, worst)
-	if n := e.Failed[worst]; n < failed {
-		text += fmt.Sprintf(" (%d times)", n)
-	}
-	return text
+	return ""
 }
 
 // RateReason reports that a run without faults missed its offered rate; "" if it did not, or if none was offered.

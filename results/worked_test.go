@@ -20,6 +20,16 @@ func TestErrorsMakeARunInconclusive(t *testing.T) {
 		}
 		return ops
 	}
+	releases := func(good, bad int) (ops []history.Operation) {
+		for i := range good + bad {
+			op := history.Operation{Op: history.Release, Call: int64(300 + i), Return: int64(301 + i), Outcome: history.OK}
+			if i >= good {
+				op.Outcome, op.Err = history.Fail, oom
+			}
+			ops = append(ops, op)
+		}
+		return ops
+	}
 	down := func(confirmed bool) []history.Window {
 		return []history.Window{{Fault: "kill-server", Start: 1, End: 50, Confirmed: confirmed}}
 	}
@@ -39,15 +49,17 @@ func TestErrorsMakeARunInconclusive(t *testing.T) {
 		{"a wait that was over while a request was under way", append(ok(1), acquire(2, history.Unknown, "cancelled: acquire job: unknown outcome: i/o timeout")), nil, ""},
 		{"in a fault", append(ok(1), acquire(2, history.Fail, oom)), down(true), ""},
 		{"on a slow network", append(ok(1), acquire(2, history.Fail, oom)), []history.Window{{Fault: "slow-network", Confirmed: true}}, "1 of 2 acquires failed: " + oom},
+		{"releases alone", append(ok(5), releases(4, 1)...), nil, "1 of 5 releases failed: " + oom},
+		{"a tenth of the releases", append(ok(1), releases(9, 1)...), nil, ""},
 		{"in a fault that was not confirmed", append(ok(1), acquire(2, history.Fail, oom)), down(false), "1 of 2 acquires failed: " + oom},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			if got := results.CountAcquireErrors(row.ops, row.windows).Reason(); got != row.want {
+			if got := results.CountAllErrors(row.ops, row.windows).Reason(); got != row.want {
 				t.Errorf("%q, want %q", got, row.want)
 			}
 		})
 	}
-	both := results.CountAcquireErrors(ok(5), nil).Add(results.CountAcquireErrors([]history.Operation{acquire(2, history.Fail, oom)}, nil))
+	both := results.CountAllErrors(ok(5), nil).Add(results.CountAllErrors([]history.Operation{acquire(2, history.Fail, oom)}, nil))
 	if got := both.Reason(); got != "1 of 6 acquires failed: "+oom {
 		t.Error(got)
 	}

@@ -94,7 +94,7 @@ func (a *app) check(ctx context.Context, path string, plain bool, write func(any
 type judgement struct {
 	run     results.Run
 	verdict *checker.Verdict
-	errors  results.AcquireErrors
+	errors  results.Errors
 	cut     bool // the end of the history is missing
 }
 
@@ -137,7 +137,7 @@ func (a *app) checkOnce(ctx context.Context, path string, plain, known bool) (j 
 type counting struct {
 	checker.Source
 	windows []history.Window
-	errors  *results.AcquireErrors
+	errors  *results.Errors
 }
 
 func (c *counting) Next(op *history.Operation) error {
