@@ -38,6 +38,8 @@ func replaySummary(r results.Replay) string {
 		return what + " not reproduced: the run broke differently"
 	case r.Verdict == checker.Fail && r.Server != "sim":
 		return fmt.Sprintf("%s broken on real servers as well", r.Property)
+	case r.Instead != "":
+		return fmt.Sprintf("%s not reproduced, but %s is broken", what, r.Instead)
 	case r.Verdict == checker.Fail:
 		return what + " reproduced"
 	case r.Verdict == checker.Pass:

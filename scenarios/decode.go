@@ -138,7 +138,7 @@ func fieldsOf(t reflect.Type) map[string]int {
 
 func hint(word string, fields map[string]int) string {
 	known := slices.Collect(maps.Keys(fields))
-	return cmp.Or(suggest.Hint(word, known), "; known are "+list(known))
+	return cmp.Or(suggest.Hint(word, known), "; known are "+suggest.List(known))
 }
 
 func (d *decoder) sequence(n ast.Node, v reflect.Value, path string) {

@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -30,9 +29,4 @@ func (e *Error) Error() string {
 	number := fmt.Sprint(e.Line)
 	return fmt.Sprintf("%s\n  %s | %s\n  %s | %s^", text, number, string(source[:min(len(source), most)]),
 		strings.Repeat(" ", len(number)), strings.Repeat(" ", at))
-}
-
-// list returns the words sorted and joined by commas.
-func list(words []string) string {
-	return strings.Join(slices.Sorted(slices.Values(words)), ", ")
 }

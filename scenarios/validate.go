@@ -1,7 +1,6 @@
 package scenarios
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -31,10 +30,19 @@ func (s Scenario) validate(bad problems) {
 	s.validateSpans(bad)
 	s.validateGates(bad)
 	for i, f := range s.Faults {
-		validateFault(f, s, func(path, format string, args ...any) {
+		f.Validate(s.setting(), func(path, format string, args ...any) {
 			bad(join(fmt.Sprintf("faults.%d", i), path), format, args...)
 		})
 	}
+}
+
+// setting returns what limits the scenario's faults.
+func (s Scenario) setting() faults.Setting {
+	nodes := maxNodes // the topology is the lock's own
+	if s.Topology != "" {
+		nodes = s.NodeCount()
+	}
+	return faults.Setting{Clients: s.Clients, Nodes: nodes, Lease: s.Lease.Fixed, Topology: s.Topology}
 }
 
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$`)
@@ -66,11 +74,7 @@ func oneOf[S ~string](bad problems, path string, word S, known []S) {
 	for i, k := range known {
 		words[i] = string(k)
 	}
-	if word == "" {
-		bad(path, "is missing; known are %s", list(words))
-		return
-	}
-	bad(path, "unknown %s %q%s", lastOf(path), word, cmp.Or(suggest.Hint(string(word), words), "; known are "+list(words)))
+	bad(path, "%s", suggest.Unknown(lastOf(path), string(word), words))
 }
 
 // lastOf returns the last part of a path that is not an index.

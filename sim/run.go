@@ -102,7 +102,8 @@ func (p Program) resolve(known Catalogue) (Program, error) {
 		p.Workload = w
 	}
 	p.Lock, p.Load = p.Variant.Name, p.Workload.Name()
-	return p.withDefaults(), p.check()
+	p = p.withDefaults()
+	return p, p.check()
 }
 
 func (p Program) check() error {
@@ -115,6 +116,11 @@ func (p Program) check() error {
 		return fmt.Errorf("program: %d clients, want 1 to %d", p.Clients, maxClients)
 	case p.Config.Lease <= 0:
 		return fmt.Errorf("program: lease %v, want more than 0", p.Config.Lease)
+	}
+	for _, f := range p.Faults {
+		if err := inRange(f.Fault, f, p.setting()); err != nil {
+			return fmt.Errorf("program: %w", err)
+		}
 	}
 	return nil
 }

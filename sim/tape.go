@@ -43,7 +43,7 @@ type Tape struct {
 
 func (t Tape) key() string { return broken{Property: t.Property, Cause: t.Cause}.key() }
 
-// ReadTape reads a tape from JSON.
+// ReadTape reads a tape from JSON. A word that is not known, and a value that cannot be, is an error.
 func ReadTape(r io.Reader) (Tape, error) {
 	var t Tape
 	text, err := io.ReadAll(r)
@@ -55,6 +55,9 @@ func ReadTape(r io.Reader) (Tape, error) {
 	}
 	switch t.Schema {
 	case tapeSchema:
+		if err := t.validate(); err != nil {
+			return Tape{}, fmt.Errorf("tape: %w", err)
+		}
 		return t, nil
 	case tapeSchemaV1:
 		return Tape{}, fmt.Errorf("tape: schema %q, want %q: %w", t.Schema, tapeSchema, errOldTape)
@@ -217,18 +220,37 @@ func (s *Simulator) Replay(t Tape) (Outcome, error) {
 
 // Breaks runs a tape and reports whether its violation still occurs, with the story, even if the run has diverged because the lock was changed.
 func (s *Simulator) Breaks(ctx context.Context, t Tape) (bool, []string, error) {
+	all, err := s.judged(ctx, t)
+	i := slices.IndexFunc(all, func(b broken) bool { return b.key() == t.key() })
+	if i < 0 {
+		return false, nil, err
+	}
+	return true, all[i].Story, err
+}
+
+// BreaksElse runs a tape and returns the first violation besides the tape's for which the lock is to blame, with its story; zero if there is none.
+func (s *Simulator) BreaksElse(ctx context.Context, t Tape) (verdicts.Break, []string, error) {
+	all, err := s.judged(ctx, t)
+	i := slices.IndexFunc(all, func(b broken) bool { return b.key() != t.key() && !b.Excepted })
+	if i < 0 {
+		return verdicts.Break{}, nil, err
+	}
+	return verdicts.Break{Property: all[i].Property, Cause: all[i].Cause}, all[i].Story, err
+}
+
+// judged runs a tape and returns its violations, with their stories.
+func (s *Simulator) judged(ctx context.Context, t Tape) ([]broken, error) {
 	out, err := s.host.run(t.Program, t.follow(), t.Bounds, false)
 	if err != nil {
-		return false, nil, err
+		return nil, err
 	}
 	p, err := t.Program.resolve(s.host.known)
 	if err != nil {
-		return false, nil, err
+		return nil, err
 	}
 	var x explainer
 	defer x.close()
-	b, err := x.find(ctx, out, p, t.key())
-	return b.Property != "", b.Story, err
+	return x.judge(ctx, out, p, true)
 }
 
 // note adds a step to the schedule of a run whose trace is kept, and returns its number.

@@ -61,7 +61,7 @@ func TestTapesOfOtherSchemasAreRefused(t *testing.T) {
 		{"", false, true},
 	}
 	for _, row := range rows {
-		_, err := ReadTape(strings.NewReader(`{"schema": "` + row.schema + `"}`))
+		_, err := ReadTape(strings.NewReader(`{"schema": "` + row.schema + `", "property": "progress", "cause": "unknown"}`))
 		if (err != nil) != row.refused || errors.Is(err, errOldTape) != row.old {
 			t.Errorf("schema %q: %v; want an error: %v, that of an old tape: %v", row.schema, err, row.refused, row.old)
 		}

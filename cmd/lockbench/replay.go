@@ -193,8 +193,15 @@ func (a *app) inSim(ctx context.Context, t sim.Tape, f replayFlags, r *results.R
 		return asInput(err)
 	}
 	r.Story = story
+	if !broken {
+		b, other, err := s.BreaksElse(ctx, t)
+		if err != nil {
+			return asInput(err)
+		}
+		r.Instead, r.Story = b.String(), other
+	}
 	switch {
-	case broken:
+	case broken, r.Instead != "":
 		r.Verdict = checker.Fail
 	case r.Identical:
 		r.Verdict = checker.Pass

@@ -2,7 +2,9 @@
 package suggest
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -40,6 +42,17 @@ func Hint(word string, known []string) string {
 	}
 	return ""
 }
+
+// Unknown returns the error for a word that is not one of the known: "unknown workload "conter"; did you mean "counter"?".
+func Unknown(what, word string, known []string) string {
+	if word == "" {
+		return "is missing; known are " + List(known)
+	}
+	return fmt.Sprintf("unknown %s %q%s", what, word, cmp.Or(Hint(word, known), "; known are "+List(known)))
+}
+
+// List returns the words sorted and joined by commas.
+func List(words []string) string { return strings.Join(slices.Sorted(slices.Values(words)), ", ") }
 
 // distance returns the Levenshtein distance of two words.
 func distance(a, b string) int {

@@ -12,8 +12,8 @@ import (
 
 // FuzzReadTape: a tape of any contents is read or refused; what is read is written and read back the same.
 func FuzzReadTape(f *testing.F) {
-	f.Add([]byte(`{"schema":"lockbench/tape/v2","program":{"lock":"token"},"choices":[]}`))
-	f.Add([]byte(`{"schema":"lockbench/tape/v2","choices":[null],"schedule":[{}]}`))
+	f.Add([]byte(`{"schema":"lockbench/tape/v2","program":{"lock":"token"},"choices":[],"property":"progress","cause":"unknown"}`))
+	f.Add([]byte(`{"schema":"lockbench/tape/v2","choices":[null],"schedule":[{}],"property":"progress","cause":"unknown"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		tape, err := sim.ReadTape(bytes.NewReader(data))
 		if err != nil {

@@ -1,0 +1,100 @@
+package sim
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/workloads"
+)
+
+// TestImpossibleTapesAreRefused: what a tape must not say is an error when it is read, not a panic or a pass when it runs.
+func TestImpossibleTapesAreRefused(t *testing.T) {
+	const good = `{"schema":"lockbench/tape/v2","program":{"lock":"token","workload":"hot","config":{"Ops":1,"Lease":1000000000},"clients":2,"topology":"standalone",` +
+		`"faults":[{"fault":"pause-client","client":1,"when":{"moment":"entered"},"for":"1.5 lease"}],"seed":1},"bounds":{"max_faults":1,"max_waits":1},` +
+		`"choices":[],"hash":"a1","property":"mutual-exclusion","cause":"mis-unlock"}`
+	for _, row := range []struct{ was, is, want string }{
+		{"", "", ""}, // it is read
+		{`"fault":"pause-client"`, `"fault":"nope"`, `faults.0.fault: unknown fault "nope"`},              // no such fault
+		{`{"fault":"pause-client","client":1,`, `{`, "faults.0.fault: is missing"},                        // a fault without a name
+		{`,"when":{"moment":"entered"}`, ``, "faults.0.when: pause-client needs one of moment"},           // nor a moment
+		{`"client":1`, `"client":999999999`, "faults.0.client: must be between 0 and 2"},                  // a client that is not there
+		{`"client":1`, `"node":99`, "faults.0.node: must be between 0 and 1"},                             // a node that is not there
+		{`"for":"1.5 lease"`, `"for":"-1s"`, "faults.0.for: must not be negative"},                        // a length that cannot be
+		{`"property":"mutual-exclusion"`, `"property":"nope"`, `unknown property "nope"`},                 // nothing would reproduce it
+		{`"property":"mutual-exclusion",`, ``, "the property is missing; known are exclusive-use"},        // nor no property
+		{`"cause":"mis-unlock"`, `"cause":"mis-unlok"`, `unknown cause "mis-unlok"; did you mean`},        // a misspelt cause
+		{`"topology":"standalone"`, `"topology":"x"`, `unknown topology "x"`},                             // no such topology
+		{`"seed":1`, `"persistence":"x"`, `unknown persistence "x"`},                                      // no such persistence
+		{`"seed":1`, `"permits":-3`, "permits -3: must not be negative"},                                  // a count below 0
+		{`"seed":1`, `"nodes":-1`, "nodes -1: must not be negative"},                                      // the same
+		{`"seed":1`, `"nodes":10`, "nodes 10: at most 9"},                                                 // more than a tape may have
+		{`"clients":2`, `"clients":65`, "clients 65: at most 64"},                                         // the same
+		{`"max_waits":1`, `"max_waits":-1`, "bounds.max_waits -1: must not be negative"},                  // a bound below 0
+		{`"max_waits":1`, `"max_waits":1,"faults":["x"]`, `bounds.faults: unknown fault "x"`},             // a search of faults that are not known
+		{`"hash":"a1"`, `"hash":"zz"`, `hash "zz": want the hash of a trace`},                             // no hash
+		{`"choices":[]`, `"schedule":[{"kind":"begin","fault":{"fault":"x"}}]`, `schedule.0.fault: unkn`}, // a fault that a schedule begins
+	} {
+		text := strings.Replace(good, row.was, row.is, 1)
+		if row.was != "" && text == good {
+			t.Fatalf("%s is not in the tape", row.was)
+		}
+		_, err := ReadTape(strings.NewReader(text))
+		if row.want == "" && err != nil || row.want != "" && (err == nil || !strings.HasPrefix(err.Error(), "tape: "+row.want)) {
+			t.Errorf("%s: %v, want %q", row.is, err, row.want)
+		}
+	}
+}
+
+// TestProgramsNameClientsAndNodesThatExist: the topology may be the lock's own, so that only the program that runs knows its nodes.
+func TestProgramsNameClientsAndNodesThatExist(t *testing.T) {
+	s := New(catalogue.Known{})
+	defer s.Close()
+	for _, f := range []faults.Spec{
+		{Fault: faults.KillServer, Node: 2, When: faults.Trigger{After: faults.Span{Fixed: time.Second}}}, // of a single server
+		{Fault: faults.CrashClient, Client: 3, When: faults.Trigger{Moment: "entered"}},                   // of two
+		{Fault: "nope"}, // there is none
+	} {
+		_, err := s.Run(Program{Lock: "token", Load: "hot", Clients: 2, Config: workloads.Config{Ops: 1, Lease: time.Second}, Faults: []faults.Spec{f}}, 0)
+		if err == nil || !strings.HasPrefix(err.Error(), "program: "+f.Fault) {
+			t.Errorf("%+v: %v", f, err)
+		}
+	}
+}
+
+// TestTapesKnowEveryVerdict: the properties and causes that a tape may name are those of package verdicts.
+func TestTapesKnowEveryVerdict(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "../verdicts/names.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, p := range properties() {
+		known["Property "+string(p)] = true
+	}
+	for _, c := range causes() {
+		known["Cause "+string(c)] = true
+	}
+	n := 0
+	ast.Inspect(file, func(node ast.Node) bool {
+		spec, ok := node.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		n++
+		word, _ := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		if name := spec.Type.(*ast.Ident).Name + " " + word; !known[name] {
+			t.Errorf("a tape may not name the %s", name)
+		}
+		return true
+	})
+	if n != len(known) {
+		t.Errorf("%d names, want %d", len(known), n)
+	}
+}
