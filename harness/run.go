@@ -78,7 +78,7 @@ func Run(ctx context.Context, e Experiment) (*Outcome, error) {
 	if err != nil {
 		err = errors.Join(err, save.failed(err, e.Now()))
 	}
-	return out, err
+	return out, errors.Join(err, save.close())
 }
 
 func (e Experiment) driver() driver {

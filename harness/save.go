@@ -25,6 +25,7 @@ import (
 type saver struct {
 	run results.Run
 	dir *results.Dir // nil: nothing is saved
+	use io.Closer    // of dir: tells others that the run is under way
 	log bytes.Buffer // contents of lockbench.log
 }
 
@@ -50,7 +51,18 @@ func (e Experiment) open(ctx context.Context) (*saver, error) {
 		return nil, err
 	}
 	s.logf(e.Now(), "run %s: %s x %s on %s, seed %d", id, e.Variant.Name, e.Scenario.Name, e.Provider.Name(), e.Seed)
-	return s, errors.Join(s.phase(results.Started, e.Now()), s.dir.Save(results.ScenarioFile, text))
+	if err = errors.Join(s.phase(results.Started, e.Now()), s.dir.Save(results.ScenarioFile, text)); err == nil {
+		s.use, err = s.dir.Hold()
+	}
+	return s, err
+}
+
+// close ends the use of the directory.
+func (s *saver) close() error {
+	if s.use == nil {
+		return nil
+	}
+	return s.use.Close()
 }
 
 func (e Experiment) environment(ctx context.Context) results.Environment {

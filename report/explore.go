@@ -110,5 +110,8 @@ func finding(x explored.Exploration, test []string) []string {
 	if len(test) > 0 {
 		lines = append(append(lines, "", "as a Go test"), test...)
 	}
+	if f.TapeFile == "" { // it could not be saved
+		return append(lines, "")
+	}
 	return append(lines, "", "tape         "+f.TapeFile, "replay       "+cmp.Or(x.Replay, "lockbench replay "+f.TapeFile))
 }

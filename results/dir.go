@@ -28,6 +28,7 @@ const (
 	LatencyLog     = "latency.hlog"
 	LatencyFolder  = "latency"
 	ViolationsPath = "violations"
+	TapePath       = "violations/001.tape" // of a search
 	SummaryFile    = "summary.md"
 	ReportFile     = "report.html"
 	JUnitFile      = "junit.xml"
@@ -111,6 +112,17 @@ func Open(path string) (*Dir, error) {
 	return nil, fmt.Errorf("%s: no run here: a run directory has a %s", path, RunFile)
 }
 
+// ofSearch is the scenario of the directory that explore makes for a finding. It has a tape, and neither a scenario's file nor a history.
+const ofSearch = "explore"
+
+// Tape returns the path of the tape that a search left in the directory; "" for that of a run.
+func (d *Dir) Tape(r Run) string {
+	if _, err := os.Stat(d.File(ScenarioFile)); r.Scenario != ofSearch || err == nil {
+		return ""
+	}
+	return d.File(TapePath)
+}
+
 // Path returns the directory's path.
 func (d *Dir) Path() string { return d.path }
 
@@ -144,9 +156,10 @@ func (d *Dir) SaveFunc(name string, write func(io.Writer) error) error {
 	return SaveFile(d.File(name), write)
 }
 
-// SaveFile replaces a file atomically with the data that write writes. It creates folders as needed.
+// SaveFile replaces a file atomically with the data that write writes. It creates folders as needed, follows links, and writes into what is no regular
+// file, such as a device or a named pipe.
 func SaveFile(path string, write func(io.Writer) error) error {
-	err := replace(path, write)
+	err := saveAt(path, write)
 	var at *fs.PathError
 	switch {
 	case errors.As(err, &at): // of a temporary file
@@ -171,6 +184,38 @@ func (d *Dir) Begin(name string, head []byte) (*os.File, error) {
 		return nil, err
 	}
 	return os.OpenFile(d.File(name), os.O_WRONLY|os.O_APPEND, 0)
+}
+
+func saveAt(path string, write func(io.Writer) error) error {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().IsRegular() || info.IsDir() {
+		return replace(linked(path), write)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}
+
+// linked follows the links at a path, also to a file that does not exist yet.
+func linked(path string) string {
+	const most = 40 // as on Linux; a circle is an error of the file system
+	for range most {
+		to, err := os.Readlink(path)
+		if err != nil {
+			break
+		}
+		folder, err := filepath.EvalSymlinks(filepath.Dir(path))
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(folder, to)
+		}
+		path = to
+	}
+	return path
 }
 
 func replace(path string, write func(io.Writer) error) (err error) {

@@ -244,7 +244,16 @@ func historyIn(path string) string {
 // hasHistory says what a directory without a history is, and what to do with it. A run that was ended early has none and is judged as empty.
 func hasHistory(path string) error {
 	info, err := os.Stat(path)
-	if err != nil || !info.IsDir() || exists(filepath.Join(path, results.RunFile)) || exists(historyIn(path)) {
+	if err != nil || !info.IsDir() {
+		return nil
+	}
+	if exists(filepath.Join(path, results.RunFile)) {
+		if _, err := openRun(path); errors.Is(err, errFinding) {
+			return asInput(err)
+		}
+		return nil
+	}
+	if exists(historyIn(path)) {
 		return nil
 	}
 	for name, what := range map[string]string{results.SuiteFile: "suite", results.BenchFile: "bench"} {

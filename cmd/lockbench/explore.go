@@ -232,25 +232,27 @@ func (a *app) explore(ctx context.Context, f exploreFlags, flags *pflag.FlagSet)
 	return errors.Join(err, show(a, r.Exploration, report.Explore), verdict, interrupted)
 }
 
-// keepFinding saves the tape of a finding, shrinks it, and saves the result in its place.
+// keepFinding saves the tape of a finding, shrinks it, and saves the result in its place. What cannot be saved is shrunk and shown all the same.
 func (a *app) keepFinding(ctx context.Context, f exploreFlags, r *sim.ExploreResult) error {
 	d, run, err := a.createExploration(f, r.Lock)
-	if err != nil {
-		return err
-	}
-	r.First.TapeFile = d.File(results.ViolationsPath, "001.tape")
-	err = saveTape(d, r.Tape)
+	err = errors.Join(err, saveTape(d, r))
 	if r.Tape.Hash != "" && !f.exec.given() { // without a trace, the lock crashed its process, and would crash this one
 		a.line.show("shrinking the tape")
-		err = errors.Join(err, shrinkFinding(ctx, r), saveTape(d, r.Tape))
+		err = errors.Join(err, shrinkFinding(ctx, r), saveTape(d, r))
 	}
-	run.Phase, run.Duration = results.Driven, a.now().Sub(run.Start)
-	if f.exec.given() {
-		r.Replay = results.CommandLine(append([]string{"lockbench", "replay", r.First.TapeFile}, f.exec.words()...))
-	} else {
+	switch {
+	case !f.exec.given():
 		r.GoTest = r.Tape.GoTest()
+	case r.First.TapeFile != "":
+		r.Replay = results.CommandLine(append([]string{"lockbench", "replay", r.First.TapeFile}, f.exec.words()...))
+	}
+	if d == nil {
+		return err
+	}
+	if r.GoTest != "" {
 		err = errors.Join(err, d.Save(results.ViolationsPath+"/001_test.go.txt", []byte(r.GoTest)))
 	}
+	run.Phase, run.Duration = results.Driven, a.now().Sub(run.Start)
 	return errors.Join(err, d.Save(results.ViolationsPath+"/001.txt", []byte(strings.Join(r.First.Steps, "\n")+"\n")), d.SaveRun(run))
 }
 
@@ -279,11 +281,19 @@ func shrinkFinding(ctx context.Context, r *sim.ExploreResult) error {
 	return errors.Join(err, s.Close())
 }
 
-func saveTape(d *results.Dir, t sim.Tape) error {
-	return d.SaveFunc(results.ViolationsPath+"/001.tape", func(w io.Writer) error {
-		_, err := t.WriteTo(w)
+// saveTape saves the tape of a finding, unless there is no directory for it.
+func saveTape(d *results.Dir, r *sim.ExploreResult) error {
+	if d == nil {
+		return nil
+	}
+	err := d.SaveFunc(results.TapePath, func(w io.Writer) error {
+		_, err := r.Tape.WriteTo(w)
 		return err
 	})
+	if err == nil {
+		r.First.TapeFile = d.File(results.TapePath)
+	}
+	return err
 }
 
 // exploreProgress returns the status line of a search.

@@ -68,6 +68,9 @@ func (v *victim) awaitRecording(t *testing.T) {
 	if !slices.Contains(v.alive(t), "redis-server") {
 		t.Errorf("only %v are alive while it records: this test would prove nothing", v.alive(t))
 	}
+	if !results.Held(filepath.Dir(v.recordings(t)[0])) {
+		t.Error("nobody holds the directory of a run that records: prune would delete it")
+	}
 }
 
 func (v *victim) recordings(t *testing.T) []string {
@@ -108,6 +111,9 @@ func (v *victim) check(t *testing.T, after time.Duration) int {
 	t.Helper()
 	if len(glob(t, v.out(), "*-token-*", results.RunFile)) == 0 {
 		return 0
+	}
+	if results.Held(glob(t, v.out(), "*-token-*")[0]) {
+		t.Error("the directory of a run that was killed is held for ever")
 	}
 	said, err := exec.Command(v.program, "check", glob(t, v.out(), "*-token-*")[0]).CombinedOutput()
 	var exit *exec.ExitError

@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/report/page"
 	"github.com/lockbench/lockbench/results"
@@ -21,7 +23,8 @@ func newLs(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "ls",
 		Short:   "List the runs, suites and benches that were kept",
-		Long:    "ls lists the runs, suites and benches of a folder, the latest first, each with its time, servers and verdict.",
+		Long: "ls lists the runs, suites, benches and findings of explore in a folder, the latest first, each with its time, servers and verdict.\n" +
+			"One that a process is still writing is in progress; one whose files are damaged is unreadable.",
 		Example: "  lockbench ls\n  lockbench ls -o json",
 		Args:    nothing,
 		RunE:    func(*cobra.Command, []string) error { return a.ls(base) },
@@ -47,7 +50,7 @@ func (a *app) ls(base string) error {
 	}
 	lines := line("when (UTC)", "verdict", "server", "what")
 	for _, r := range all {
-		lines = append(lines, line(r.When.Format("2006-01-02 15:04"), cmp.Or(string(r.Verdict), "not judged"), r.Server, r.Kind+" "+r.What)...)
+		lines = append(lines, line(r.When.Format("2006-01-02 15:04"), r.State(), r.Server, r.Kind+" "+r.What)...)
 		lines = append(lines, "  "+report.Clean(r.Name()))
 	}
 	_, err = fmt.Fprintln(a.out, strings.Join(lines, "\n"))
@@ -76,22 +79,52 @@ func storedIn(base string) ([]page.Entry, error) {
 	return all, nil
 }
 
-// storedAt describes the record in a directory; false if there is none, or it cannot be read.
+// storedAt describes the record in a directory; false if there is none.
 func storedAt(dir string) (page.Entry, bool) {
+	var r page.Entry
+	var err error
 	switch {
 	case exists(filepath.Join(dir, results.SuiteFile)):
-		s, err := results.LoadSuite(dir)
-		return page.Entry{Kind: "suite", When: s.Start, What: report.Plural(len(s.Cells), "cell"), Server: s.Server, Verdict: s.Verdict, Dir: dir}, err == nil
+		var s results.Suite
+		s, err = results.LoadSuite(dir)
+		r = page.Entry{Kind: "suite", When: s.Start, What: report.Plural(len(s.Cells), "cell"), Server: s.Server, Verdict: s.Verdict}
 	case exists(filepath.Join(dir, results.BenchFile)):
-		b, err := results.LoadBench(dir)
-		return page.Entry{Kind: "bench", When: b.Start, What: strings.Join(b.Plan.Locks, ", "), Server: b.Server, Verdict: b.Verdict, Dir: dir}, err == nil
-	case !exists(filepath.Join(dir, results.RunFile)):
-		return page.Entry{}, false
+		var b results.Bench
+		b, err = results.LoadBench(dir)
+		r = page.Entry{Kind: "bench", When: b.Start, What: strings.Join(b.Plan.Locks, ", "), Server: b.Server, Verdict: b.Verdict}
+	case exists(filepath.Join(dir, results.RunFile)):
+		r, err = runAt(dir)
+	default:
+		return r, false
 	}
-	_, run, result, err := results.Load(dir)
-	r := page.Entry{Kind: "run", When: run.Start, What: fmt.Sprintf("%s × %s", run.Lock, run.Scenario), Server: run.Server, Dir: dir}
-	if result != nil {
+	if err != nil {
+		r = page.Entry{Kind: cmp.Or(r.Kind, "run"), When: modified(dir), What: "of which a file is damaged", Problem: err.Error()}
+	}
+	r.Dir, r.Busy = dir, results.Held(dir)
+	return r, true
+}
+
+// runAt describes the run in a directory, or the finding of a search: it keeps no directory without one.
+func runAt(dir string) (page.Entry, error) {
+	d, run, result, err := results.Load(dir)
+	if err != nil {
+		return page.Entry{}, err
+	}
+	r := page.Entry{Kind: "run", When: run.Start, What: fmt.Sprintf("%s × %s", run.Lock, run.Scenario), Server: run.Server}
+	switch {
+	case d.Tape(run) != "":
+		r.Kind, r.What, r.Verdict = "explore", run.Lock, checker.Fail
+	case result != nil:
 		r.Verdict = result.Verdict
 	}
-	return r, err == nil
+	return r, nil
+}
+
+// modified returns when a directory was last changed, of a record that does not say when it began.
+func modified(dir string) time.Time {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime().UTC()
 }

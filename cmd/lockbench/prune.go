@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -19,8 +20,8 @@ func newPrune(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "prune",
 		Short: "Delete old runs, suites and benches",
-		Long: "prune keeps the latest in the folder of runs, deletes the others, and says which. It deletes nothing but runs, suites and\n" +
-			"benches, and follows no links.",
+		Long: "prune keeps the latest in the folder of runs, deletes the others, and says which. It deletes nothing but runs, suites, benches\n" +
+			"and findings of explore, and follows no links. What is in progress or cannot be read it leaves alone, and says so.",
 		Example: "  lockbench prune --keep 5\n  lockbench prune --keep 0 --dry-run",
 		Args:    nothing,
 		RunE:    func(*cobra.Command, []string) error { return a.prune(base, keep, dry) },
@@ -35,7 +36,14 @@ func newPrune(a *app) *cobra.Command {
 type pruned struct {
 	Deleted []string `json:"deleted"`
 	Kept    int      `json:"kept"`
+	Spared  []spared `json:"spared,omitempty"`
 	DryRun  bool     `json:"dry_run,omitempty"`
+}
+
+// spared is a directory that is old enough to be deleted, and is not.
+type spared struct {
+	Dir string `json:"dir"`
+	Why string `json:"why"` // in progress, or what is damaged
 }
 
 func (a *app) prune(base string, keep int, dry bool) error {
@@ -49,6 +57,10 @@ func (a *app) prune(base string, keep int, dry bool) error {
 	keep = min(keep, len(all))
 	out := pruned{Deleted: []string{}, Kept: keep, DryRun: dry}
 	for _, r := range all[keep:] {
+		if r.Busy || r.Problem != "" {
+			out.Spared = append(out.Spared, spared{r.Dir, cmp.Or(r.Problem, r.State())})
+			continue
+		}
 		if !dry {
 			if rmErr := os.RemoveAll(r.Dir); rmErr != nil {
 				err = errors.Join(err, rmErr)
@@ -94,6 +106,11 @@ func (a *app) showPruned(p pruned) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(a.out, "%s %d, kept %d\n", verb, len(p.Deleted), p.Kept)
+	for _, s := range p.Spared {
+		if _, err := fmt.Fprintf(a.out, "left alone %s: %s\n", report.Clean(s.Dir), report.Clean(s.Why)); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(a.out, "%s %d, kept %d\n", verb, len(p.Deleted), p.Kept+len(p.Spared))
 	return err
 }

@@ -182,7 +182,21 @@ func openRun(path string) (record, error) {
 		return record{}, fmt.Errorf("%s: neither a run, a bench nor a suite: no %s, %s or %s there", path, results.RunFile, results.BenchFile, results.SuiteFile)
 	}
 	_, run, result, err := results.Load(d.Path())
+	if tape := d.Tape(run); tape != "" {
+		return record{}, fmt.Errorf("%s: %w; '%s' runs it again", d.Path(), errFinding, replayOf(tape, run))
+	}
 	return runRecord(d.Path(), run, result), err
+}
+
+// errFinding is the error for the directory of a search, which has nothing to be judged or shown as a run.
+var errFinding = errors.New("a finding of explore, which is a tape and no run")
+
+func replayOf(tape string, run results.Run) string {
+	again := []string{"lockbench", "replay", tape}
+	if run.Server != "sim" { // a command, which is given again
+		again = append(again, "--exec", "COMMAND")
+	}
+	return results.CommandLine(again)
 }
 
 // errAbsent means that a path has another kind of record.

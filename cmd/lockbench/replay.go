@@ -70,7 +70,7 @@ func (a *app) replay(ctx context.Context, path string, f replayFlags) error {
 		return asInput(err)
 	}
 	if _, err := os.Stat(d.File(results.ScenarioFile)); err != nil {
-		return a.replayTape(ctx, d.File(results.ViolationsPath, "001.tape"), f)
+		return a.replayTape(ctx, d.File(results.TapePath), f)
 	}
 	return a.replayRun(ctx, d, f)
 }
