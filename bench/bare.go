@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -78,6 +79,9 @@ func (l *bare) Acquire(ctx context.Context, _ history.Mode) (g impls.Grant, err 
 	}
 	if l.token, err = impls.NewToken(l.rand); err == nil {
 		err = l.redis.Do(ctx, "set", l.key, l.token, "nx", "px", l.ms).Err()
+	}
+	if errors.Is(err, redis.Nil) { // the key is there: another process holds it, or a release has failed
+		err = impls.ErrBusy
 	}
 	if err != nil {
 		<-l.turn

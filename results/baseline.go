@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/internal/suggest"
 )
 
 // SuiteFile is the name of a suite's file in its directory.
@@ -47,12 +49,26 @@ func LoadSuite(path string) (Suite, error) {
 	if err := loadStored(path, &s, &s.Schema, SuiteSchema, ErrBaseline); err != nil {
 		return Suite{}, err
 	}
+	if err := s.validate(); err != nil {
+		return Suite{}, fmt.Errorf("%s: %w: %w", path, ErrBaseline, err)
+	}
 	for i, c := range s.Cells {
 		if beside := filepath.Join(filepath.Dir(path), c.Run); c.Run != "" && isRun(beside) {
 			s.Cells[i].Run = beside
 		}
 	}
 	return s, nil
+}
+
+// validate checks the verdicts: a misspelt one would count as none.
+func (s Suite) validate() error {
+	known := []string{string(checker.Pass), string(checker.Fail), string(checker.Inconclusive), string(checker.NotApplicable)}
+	for _, c := range append([]Cell{{Lock: "the suite", Verdict: cmp.Or(s.Verdict, checker.Pass)}}, s.Cells...) { // a cell needs one
+		if !slices.Contains(known, string(c.Verdict)) {
+			return fmt.Errorf("%s: %s", strings.TrimSpace(c.Lock+" "+c.Scenario), suggest.Unknown("verdict", string(c.Verdict), known))
+		}
+	}
+	return nil
 }
 
 // Stored finds a file by its name in the directory path, in the latest one below it, or as path itself; ok reports whether it has that name.
@@ -93,7 +109,8 @@ func SaveSuite(folder string, s Suite) error {
 	return saveJSON(filepath.Join(folder, SuiteFile), s)
 }
 
-// Against compares the suite with an earlier one, and fails it if a cell got worse. A missing cell counts only if whole: every cell was to run.
+// Against compares the suite with an earlier one, and fails it if a cell got worse. A missing cell counts only if whole: every cell was to run;
+// otherwise a note says how many are missing.
 func (s *Suite) Against(base Suite, whole bool) {
 	s.Changes = []Change{}
 	before := byPlace(base.Cells)
@@ -104,10 +121,17 @@ func (s *Suite) Against(base Suite, whole bool) {
 			s.Changes = append(s.Changes, Change{c.Lock, c.Scenario, kind, was.Observed, c.Observed})
 		}
 	}
+	left := 0
 	for _, was := range base.Cells {
-		if _, left := before[place(was)]; left && whole && decided(was) {
+		if _, missing := before[place(was)]; !missing || !decided(was) {
+			continue
+		}
+		if left++; whole {
 			s.Changes = append(s.Changes, Change{Lock: was.Lock, Scenario: was.Scenario, Change: Gone, Was: was.Observed})
 		}
+	}
+	if left > 0 && !whole {
+		s.Notes = append(s.Notes, fmt.Sprintf("cells of the baseline that were not run, and not compared: %d", left))
 	}
 	for _, c := range s.Changes {
 		if c.Change == Broken || c.Change == Gone {

@@ -59,6 +59,9 @@ func TestAgainstABaseline(t *testing.T) {
 			for _, c := range s.Changes {
 				got += c.Change
 			}
+			if said := len(s.Notes) > 0; said != (tt.partly && tt.is == nil) {
+				t.Errorf("notes %q", s.Notes)
+			}
 			if got != tt.want || s.Verdict != tt.verdict {
 				t.Errorf("%+v, %s; want %q, %s", s.Changes, s.Verdict, tt.want, tt.verdict)
 			}
@@ -107,7 +110,10 @@ func TestStoredSuites(t *testing.T) {
 	if diff := cmp.Diff(s.Cells, got.Cells); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
-	for _, text := range []string{"{}", "not JSON", `{"schema":"lockbench/run/v1"}`} {
+	for _, text := range []string{"{}", "not JSON", `{"schema":"lockbench/run/v1"}`,
+		`{"schema":"lockbench/suite/v1","verdict":"pass","cells":[{"lock":"token","scenario":"steady","verdict":"pss"}]}`, // a misspelt verdict
+		`{"schema":"lockbench/suite/v1","verdict":"pass","cells":[{"lock":"token","scenario":"steady"}]}`,                 // none
+	} {
 		path := filepath.Join(folder, "other.json")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -138,7 +144,7 @@ func TestSuiteDirectory(t *testing.T) {
 		if err := d.SaveRun(results.Run{Lock: "token", Scenario: "steady", Phase: results.Started}); err != nil {
 			t.Fatal(err)
 		}
-		s := results.Suite{Rerun: id, Cells: []results.Cell{{Lock: "token", Scenario: "steady", Verdict: checker.Fail, Run: d.Path()}, {Lock: "lost", Run: "elsewhere/x"}}}
+		s := results.Suite{Rerun: id, Cells: []results.Cell{{Lock: "token", Scenario: "steady", Verdict: checker.Fail, Run: d.Path()}, {Verdict: checker.Pass, Lock: "lost", Run: "elsewhere/x"}}}
 		s.Judge()
 		if err := results.SaveSuite(folder, s); err != nil {
 			t.Fatal(err)

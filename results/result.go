@@ -81,7 +81,8 @@ type Split struct {
 	Service  Spread `json:"service"`
 }
 
-// Spread is a distribution in nanoseconds. Without samples all fields are 0.
+// Spread is a distribution in nanoseconds. Without samples all fields are 0. A percentile of fewer samples than it needs (see Quantile) is there, as the
+// schema wants, and means little: no report shows it.
 type Spread struct {
 	P50   int64 `json:"p50"`
 	P90   int64 `json:"p90"`

@@ -207,7 +207,7 @@ func (f *suiteFlags) inputs(ctx context.Context) (in suiteInputs, err error) {
 func (f *suiteFlags) compare(suite *results.Suite, in suiteInputs) {
 	if in.base != nil {
 		suite.Baseline = f.baseline
-		suite.Against(*in.base, len(f.locks)+len(f.scenarios) == 0)
+		suite.Against(*in.base, len(f.locks)+len(f.scenarios) == 0 && f.shard.given == nil)
 		if f.exact {
 			suite.Exact()
 		}
