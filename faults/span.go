@@ -3,6 +3,7 @@ package faults
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -25,6 +26,8 @@ const (
 	maxFixed  = 10_000 * time.Hour
 )
 
+var durationForm = regexp.MustCompile(`^[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)$`)
+
 // ParseSpan reads "250ms", "1.5 lease", "1 lease + 20ms" or "-2 lease".
 func ParseSpan(text string) (Span, error) {
 	var s Span
@@ -39,6 +42,9 @@ func ParseSpan(text string) (Span, error) {
 			continue
 		}
 		d, err := time.ParseDuration(part)
+		if err != nil && durationForm.MatchString(part) { // it overflows
+			return Span{}, fmt.Errorf("%q: a span is at most %v", text, maxFixed)
+		}
 		if err != nil {
 			return Span{}, fmt.Errorf("%q: a span looks like \"250ms\", \"1.5 lease\" or \"1 lease + 20ms\"", text)
 		}

@@ -17,6 +17,8 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/internal/suggest"
 )
 
@@ -29,8 +31,8 @@ type decoder struct {
 	errs  []*Error
 }
 
-// decode decodes and validates a scenario. The decoder has the errors and the positions.
-func decode(file string, data []byte) (Scenario, *decoder) {
+// decode decodes and validates a scenario, for a lock whose own topology may be known. The decoder has the errors and the positions.
+func decode(file string, data []byte, own impls.Topology) (Scenario, *decoder) {
 	d := &decoder{file: file, lines: strings.Split(string(data), "\n"), at: map[string]*token.Token{}}
 	var s Scenario
 	tree, err := parser.ParseBytes(data, 0)
@@ -44,10 +46,26 @@ func decode(file string, data []byte) (Scenario, *decoder) {
 		return s, d
 	}
 	d.value(bodies[0].Body, reflect.ValueOf(&s).Elem(), "")
+	d.zeroTimes(s)
 	if len(d.errs) == 0 {
-		s.validate(d.problem)
+		s.validate(own, d.problem)
 	}
 	return s, d
+}
+
+// zeroTimes reports faults that are placed at the time 0, which to the rest is no time at all.
+func (d *decoder) zeroTimes(s Scenario) {
+	for i, f := range s.Faults {
+		for _, t := range []struct {
+			name string
+			span faults.Span
+		}{{"after", f.When.After}, {"within", f.When.Within}} {
+			path := fmt.Sprintf("faults.%d.when.%s", i, t.name)
+			if at, given := d.at[path]; given && t.span == (faults.Span{}) && len(d.errs) == 0 {
+				d.fail(path, at, "must be more than 0; a fault without when is there from the start, if its kind allows it")
+			}
+		}
+	}
 }
 
 func (d *decoder) syntax(err error) {

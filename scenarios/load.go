@@ -6,23 +6,29 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/internal/suggest"
 )
 
 // Load returns a built-in scenario, or reads a file: a name with a path separator or the extension .yaml or .yml. The error joins the *Errors of
 // a file, says that there is no such scenario, or comes from the file system.
-func Load(nameOrPath string) (Scenario, error) {
+func Load(nameOrPath string) (Scenario, error) { return LoadOn(nameOrPath, "") }
+
+// LoadOn is Load for a lock of this topology, which tells how many nodes the faults of a file may name if the file leaves the topology to the lock.
+func LoadOn(nameOrPath string, own impls.Topology) (Scenario, error) {
 	if isPath(nameOrPath) {
 		data, err := os.ReadFile(nameOrPath)
 		if err != nil {
 			return Scenario{}, fmt.Errorf("scenario: %w", err)
 		}
-		return Parse(nameOrPath, data)
+		return parse(nameOrPath, data, own)
 	}
 	if s, ok := Find(nameOrPath); ok {
 		return s, nil
@@ -36,17 +42,23 @@ func isPath(s string) bool {
 }
 
 // Parse parses one scenario; errors name file. They are joined *Error.
-func Parse(file string, data []byte) (Scenario, error) {
+func Parse(file string, data []byte) (Scenario, error) { return parse(file, data, "") }
+
+func parse(file string, data []byte, own impls.Topology) (Scenario, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // some editors begin a file with a byte order mark
 	if err := outOfBounds(file, data); err != nil {
 		return Scenario{}, err
 	}
-	s, d := decode(file, data)
+	s, d := decode(file, data, own)
 	return s, d.err()
 }
 
 // problem records an error at the value of a path, or at the nearest enclosing value in the file.
 func (d *decoder) problem(path, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
+	if _, given := d.at[path]; !given && slices.Contains([]string{"name", "clients", "lease"}, path) {
+		message = "is missing"
+	}
 	for at := path; ; at = parent(at) {
 		if tok, ok := d.at[at]; ok || at == "" {
 			if at != path && lastOf(path) != "" {
@@ -90,10 +102,10 @@ func (s Scenario) with(set string) (Scenario, error) {
 	}
 	var leaf any
 	if err := tooDeep("--set", []byte(value)); err != nil {
-		return s, setError(set, path, len(path)+1+err.Column, err.Message)
+		return s, setError(set, path, utf8.RuneCountInString(path)+1+err.Column, err.Message)
 	}
 	if err := unmarshal(value, &leaf); err != nil {
-		return s, setError(set, path, len(path)+2, "the value is not YAML: "+err.Error())
+		return s, setError(set, path, utf8.RuneCountInString(path)+2, "the value is not YAML: "+err.Error())
 	}
 	if _, err := assign(tree, strings.Split(path, "."), leaf); err != nil {
 		return s, setError(set, path, 1, err.Error())
@@ -107,12 +119,13 @@ func (s Scenario) reload(set string, tree any) (Scenario, error) {
 	if err != nil {
 		return s, err
 	}
-	changed, d := decode("--set", data)
+	changed, d := decode("--set", data, "")
 	if len(d.errs) == 0 {
 		return changed, nil
 	}
 	e := d.errs[0]
-	column := strings.IndexByte(set, '=') + 2
+	field, _, _ := strings.Cut(set, "=")
+	column := utf8.RuneCountInString(field) + 2
 	if strings.HasPrefix(e.Message, "unknown field") {
 		column = 1
 	}
@@ -120,7 +133,7 @@ func (s Scenario) reload(set string, tree any) (Scenario, error) {
 }
 
 func setError(set, path string, column int, message string) error {
-	return &Error{File: "--set", Line: 1, Column: column, Path: path, Message: message, Source: head([]byte(set))}
+	return &Error{File: "--set", Line: 1, Column: column, Path: path, Message: message, Source: set}
 }
 
 // assign sets the value at a path below node to leaf, and returns the changed node.
@@ -166,13 +179,21 @@ func outOfBounds(file string, data []byte) *Error {
 	return tooDeep(file, data)
 }
 
-// tooDeep returns an error if a text is nested too deeply.
+// tooDeep returns an error if a text is nested too deeply. Quoted text and comments do not nest.
 func tooDeep(file string, data []byte) *Error {
-	depth := 0
+	depth, whole := 0, true
 	for i, line := range bytes.Split(data, []byte("\n")) {
 		dashes, start := 0, true
+		ends := -1 // of the quoted text or comment that is under way
 		for j, c := range line {
+			if j <= ends {
+				continue
+			}
+			if whole { // after a quotation of several lines, what is quoted is not known without a parser: everything counts
+				ends, whole = skipped(line, j)
+			}
 			switch {
+			case j <= ends:
 			case c == '[' || c == '{':
 				depth++
 			case (c == ']' || c == '}') && depth > 0:
@@ -182,12 +203,48 @@ func tooDeep(file string, data []byte) *Error {
 			}
 			start = start && (c == ' ' || c == '-' || c == '?')
 			if depth > maxDepth || dashes > maxDepth && j < len(line)-1 {
-				return &Error{File: file, Line: i + 1, Column: j + 1, Message: fmt.Sprintf("nested more than %d deep", maxDepth), Source: head(line)}
+				return &Error{File: file, Line: i + 1, Column: utf8.RuneCount(line[:j]) + 1, Message: fmt.Sprintf("nested more than %d deep", maxDepth), Source: string(line)}
 			}
 		}
 	}
 	return nil
 }
 
-// head returns the part of a line that an error shows.
-func head(line []byte) string { return string(line[:min(len(line), 2*maxDepth+16)]) }
+// skipped returns the last byte of the comment or the quoted text that begins at byte j of a line, -1 if neither does, and whether it ends in the line.
+// A quotation mark within a plain text, as in "don't", begins nothing.
+func skipped(line []byte, j int) (last int, whole bool) {
+	before := bytes.TrimRight(line[:j], " \t")
+	apart := len(before) < j || j == 0
+	switch c := line[j]; {
+	case c == '#' && apart:
+		return len(line) - 1, true
+	case c != '"' && c != '\'' || !beginsValue(before, apart):
+		return -1, true
+	}
+	for k := j + 1; k < len(line); k++ {
+		switch {
+		case line[j] == '"' && line[k] == '\\':
+			k++ // the next is escaped
+		case line[k] != line[j]:
+		case line[j] == '\'' && k+1 < len(line) && line[k+1] == '\'':
+			k++ // two stand for one
+		default:
+			return k, true
+		}
+	}
+	return len(line) - 1, false
+}
+
+// beginsValue reports whether a value begins after a part of a line, and is not the rest of a plain text.
+func beginsValue(before []byte, apart bool) bool {
+	if len(bytes.Trim(before, " -?")) == 0 {
+		return apart || len(before) == 0
+	}
+	switch before[len(before)-1] {
+	case '[', '{', ',':
+		return true
+	case ':':
+		return apart
+	}
+	return false
+}

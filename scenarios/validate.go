@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -24,25 +25,25 @@ const (
 type problems func(path, format string, args ...any)
 
 // validate reports values that are out of range or contradict each other.
-func (s Scenario) validate(bad problems) {
+func (s Scenario) validate(own impls.Topology, bad problems) {
 	s.validateNames(bad)
 	s.validateNumbers(bad)
 	s.validateSpans(bad)
 	s.validateGates(bad)
 	for i, f := range s.Faults {
-		f.Validate(s.setting(), func(path, format string, args ...any) {
+		f.Validate(s.setting(own), func(path, format string, args ...any) {
 			bad(join(fmt.Sprintf("faults.%d", i), path), format, args...)
 		})
 	}
 }
 
-// setting returns what limits the scenario's faults.
-func (s Scenario) setting() faults.Setting {
-	nodes := maxNodes // the topology is the lock's own
-	if s.Topology != "" {
-		nodes = s.NodeCount()
+// setting returns what limits the scenario's faults, for a lock whose own topology may be known.
+func (s Scenario) setting(own impls.Topology) faults.Setting {
+	in := faults.Setting{Clients: s.Clients, Nodes: maxNodes, Lease: s.Lease.Fixed, Topology: s.Topology}
+	if s.Topology = cmp.Or(s.Topology, own); s.Topology != "" {
+		in.Nodes = s.NodeCount()
 	}
-	return faults.Setting{Clients: s.Clients, Nodes: nodes, Lease: s.Lease.Fixed, Topology: s.Topology}
+	return in
 }
 
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$`)

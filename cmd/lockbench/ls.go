@@ -21,8 +21,8 @@ import (
 func newLs(a *app) *cobra.Command {
 	var base string
 	c := &cobra.Command{
-		Use:     "ls",
-		Short:   "List the runs, suites and benches that were kept",
+		Use:   "ls",
+		Short: "List the runs, suites and benches that were kept",
 		Long: "ls lists the runs, suites, benches and findings of explore in a folder, the latest first, each with its time, servers and verdict.\n" +
 			"One that a process is still writing is in progress; one whose files are damaged is unreadable.",
 		Example: "  lockbench ls\n  lockbench ls -o json",

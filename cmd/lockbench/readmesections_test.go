@@ -33,6 +33,7 @@ var sections = map[string]func(*testing.T) string{
 	"claims":    claimsTable,
 	"repros":    reprosTable,
 	"faults":    faultsTable,
+	"fields":    fieldsTable,
 	"scenarios": scenariosTable,
 	"workloads": workloadsTable,
 	"locks":     lockPages,
@@ -206,6 +207,15 @@ func faultsTable(*testing.T) string {
 	rows := [][]string{{"fault", "what happens", "in the simulator", "on real servers", "refused"}, {"---", "---", "---", "---", "---"}}
 	for _, k := range faults.Kinds() {
 		rows = append(rows, []string{"`" + k.Name + "`", k.About, k.InSim, k.OnServers, refusals(k)})
+	}
+	return table(rows)
+}
+
+// fieldsTable lists the fields of a scenario file.
+func fieldsTable(*testing.T) string {
+	rows := [][]string{{"field", "type", "default", "meaning"}, {"---", "---", "---", "---"}}
+	for _, f := range scenarios.Fields() {
+		rows = append(rows, []string{"`" + f.Path + "`", f.Type, cmp.Or(f.Default, "**must be given**"), f.About})
 	}
 	return table(rows)
 }

@@ -171,7 +171,7 @@ func (a *app) experiment(ctx context.Context, f *runFlags, flags *pflag.FlagSet)
 		return e, err
 	}
 	e.Subject = f.exec.fleet
-	if e.Scenario, err = f.scenarioOf(flags); err != nil {
+	if e.Scenario, err = f.scenarioOf(flags, e.Variant.Topology); err != nil {
 		return e, err
 	}
 	if !flags.Changed("seed") {

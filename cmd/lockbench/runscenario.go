@@ -9,12 +9,16 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/scenarios"
 )
 
-// scenarioOf loads the scenario and applies the flags that change it.
-func (f runFlags) scenarioOf(flags *pflag.FlagSet) (s scenarios.Scenario, err error) {
-	if s, err = scenarios.Load(f.scenario); err != nil {
+// scenarioOf loads the scenario, for a lock of this topology, and applies the flags that change it.
+func (f runFlags) scenarioOf(flags *pflag.FlagSet, own impls.Topology) (s scenarios.Scenario, err error) {
+	if len(f.set) > 0 {
+		own = "" // they may change the topology, and the node of a fault
+	}
+	if s, err = scenarios.LoadOn(f.scenario, own); err != nil {
 		return s, asInput(err)
 	}
 	for _, c := range f.changes(flags) {
