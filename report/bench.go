@@ -72,10 +72,10 @@ func BenchVerdict(b results.Bench) checker.Result {
 
 func benchHead(b results.Bench, s Style) []string {
 	verdict := BenchVerdict(b)
-	head := s.verdict(verdict, Headline(verdict)) + fmt.Sprintf("  %s × %s × %s of %s  on %s, seed %d", Plural(len(b.Plan.Locks), "lock"),
+	what := fmt.Sprintf("%s × %s × %s of %s  on %s, seed %d", LocksOf(b.Plan),
 		Plural(len(b.Plan.Settings), "setting"), Plural(b.Plan.Repetitions, "repetition"), Span(b.Plan.Measure), b.Server, b.Seed)
 	if b.Shard != nil {
-		head += ", shard " + b.Shard.String()
+		what += ", shard " + b.Shard.String()
 	}
 	facts := []string{}
 	if b.RoundTrip.Value != nil {
@@ -88,15 +88,38 @@ func benchHead(b results.Bench, s Style) []string {
 		facts = append(facts, Plural(b.Environment.CPUs, "CPU"))
 	}
 	facts = append(facts, "lease "+Span(b.Plan.Lease), "took "+Span(b.Duration))
-	return []string{head, strings.Join(facts, "   ")}
+	head := Headline(verdict) + "  "
+	lines := []string{head + what}
+	if utf8.RuneCountInString(lines[0]) > screen {
+		lines = wrapped(head, what)
+	}
+	lines[0] = s.verdict(verdict, Headline(verdict)) + strings.TrimPrefix(lines[0], Headline(verdict))
+	return append(lines, strings.Join(facts, "   "))
+}
+
+// bareLoop is the name of the reference that is no lock.
+const bareLoop = "bare"
+
+// LocksOf says how many locks a bench compares, and whether with the bare loop of their commands.
+func LocksOf(p results.BenchPlan) string {
+	if p.Reference != bareLoop || !slices.Contains(p.Locks, bareLoop) {
+		return Plural(len(p.Locks), "lock")
+	}
+	return Plural(len(p.Locks)-1, "lock") + " and the bare loop"
 }
 
 // gateLines shows each gate with the measured value.
 func gateLines(gates []results.GateResult, s Style) []string {
 	var lines []string
 	for _, g := range gates {
-		text := fmt.Sprintf("  %-30s %12s  %s", g.Gate, value(g.Value, g.Unit), strings.TrimSuffix(gatePlace(g)+"  "+g.Why, "  "))
-		lines = append(lines, s.verdict(g.Verdict, word(g.Verdict))+text)
+		head := fmt.Sprintf("  %-30s %12s", g.Gate, value(g.Value, g.Unit))
+		rest := strings.TrimSuffix(gatePlace(g)+"  "+g.Why, "  ")
+		verdict := s.verdict(g.Verdict, word(g.Verdict))
+		if utf8.RuneCountInString(word(g.Verdict)+head+"  "+rest) <= screen {
+			lines = append(lines, verdict+head+"  "+rest)
+			continue
+		}
+		lines = append(append(lines, verdict+head), wrapped(strings.Repeat(" ", len(word(g.Verdict))+2), rest)...)
 	}
 	return lines
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/report"
@@ -87,5 +88,31 @@ func TestBenchVerdict(t *testing.T) {
 		if got := report.BenchVerdict(b); got != row.want {
 			t.Errorf("%s: %s, want %s", row.about, got, row.want)
 		}
+	}
+}
+
+// TestBenchHeadFits: the head and the gates of a bench, and the gates of a run, fit a terminal of 80 columns.
+func TestBenchHeadFits(t *testing.T) {
+	b := aBench()
+	b.Verdict, b.Server, b.Seed = checker.Inconclusive, "miniredis", 1234567890123456789
+	why := "not measured: no latency figures in virtual time; real servers have them"
+	b.Gates = []results.GateResult{{Gate: "acquire.p99 <= 1ns", Lock: "redislock-normalised", Setting: "32 clients", Why: why, Verdict: checker.Inconclusive}}
+	run := passing()
+	run.Gates = []results.GateResult{{Gate: "acquire.p99 <= 1ns", Why: why, Verdict: checker.Inconclusive}}
+	for name, shown := range map[string]string{
+		"bench": text(t, func(w *strings.Builder) error { return report.Bench(w, b, report.Kept{}, false, report.Style{}) }),
+		"run":   text(t, func(w *strings.Builder) error { return report.Run(w, run, report.Kept{}, report.Style{}) }),
+	} {
+		for line := range strings.Lines(shown) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+				t.Errorf("%s: %d columns: %s", name, n, line)
+			}
+		}
+		if !strings.Contains(strings.Join(strings.Fields(shown), " "), why) {
+			t.Errorf("%s does not say why:\n%s", name, shown)
+		}
+	}
+	if shown := text(t, func(w *strings.Builder) error { return report.Bench(w, b, report.Kept{}, false, report.Style{}) }); !strings.HasPrefix(shown, "INCONCLUSIVE  2 locks and the bare loop × 1 setting") {
+		t.Errorf("%s", shown)
 	}
 }
