@@ -1,6 +1,7 @@
 package servers_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -64,7 +65,11 @@ func TestURLNamesLeftKeys(t *testing.T) {
 	d, err := u.Start(t.Context(), servers.Spec{Topology: impls.Standalone, Prefix: "lb:"})
 	must(t, err)
 	set(t, d, 0, "lb:k", 0)
-	if err := d.Close(); err == nil || !strings.Contains(err.Error(), "keys that begin with lb: are left") || strings.Contains(err.Error(), secret) {
+	err = d.Close()
+	if err == nil || !strings.Contains(err.Error(), "keys that begin with lb: are left") || strings.Contains(err.Error(), secret) {
 		t.Errorf("close: %v", err)
+	}
+	if !errors.Is(err, servers.ErrRefused) || errors.Is(err, servers.ErrLost) { // it answered
+		t.Errorf("close: %v, want that the server refuses", err)
 	}
 }

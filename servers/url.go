@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -99,7 +100,11 @@ func (u *URL) Start(ctx context.Context, spec Spec) (Deployment, error) {
 		return nil, d.refuse(string(spec.Topology) + " topology")
 	}
 	if spec.Nodes != len(u.targets) {
-		return nil, fmt.Errorf("%w: the lock is for %s, and there are %d; give %d, separated by commas", ErrAddresses, masters(spec.Nodes), len(u.targets), spec.Nodes)
+		give := "one"
+		if spec.Nodes > 1 {
+			give = fmt.Sprintf("%d, separated by commas", spec.Nodes)
+		}
+		return nil, fmt.Errorf("%w: the lock is for %s, and there are %d; give %s", ErrAddresses, masters(spec.Nodes), len(u.targets), give)
 	}
 	return d, u.Available(ctx)
 }
@@ -194,7 +199,11 @@ func (d *guest) Close() error {
 	defer cancel()
 	for i, t := range d.targets {
 		if err := deleteKeys(ctx, t.dial, d.named[i].all()); err != nil {
-			return fmt.Errorf("%s: keys that begin with %s are left: %w: %w", t, d.spec.Prefix, ErrLost, err)
+			why := ErrRefused // it answered, with an error
+			if impls.ConnectionFailed(err) {
+				why = ErrLost
+			}
+			return fmt.Errorf("%s: keys that begin with %s are left: %w: %w", t, d.spec.Prefix, why, err)
 		}
 	}
 	return nil
@@ -230,6 +239,11 @@ func parseTarget(address string) (target, error) {
 	o, err := redis.ParseURL(address)
 	if err != nil {
 		return target{}, fmt.Errorf("it cannot be read (not shown: it may hold a password); it must look like redis://[user:password@]host[:port][/database], special characters percent-encoded")
+	}
+	if _, port, err := net.SplitHostPort(o.Addr); err == nil {
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+			return target{}, fmt.Errorf("port %s: must be between 0 and 65535", port)
+		}
 	}
 	login := func() (string, string) { return o.Username, o.Password }
 	return target{addr: o.Addr, login: login, database: o.DB, tls: o.TLSConfig}, nil

@@ -44,6 +44,8 @@ func (a *app) provider(ctx context.Context, word string, all []servers.Provider)
 			return nil, "", asInput(err)
 		}
 		return url, "", nil
+	case a.access.given() != "":
+		return nil, "", fmt.Errorf("%w: --%s is for a Redis that --server gives by URL, and not for --server %s", errUsage, a.access.given(), word)
 	case word == "auto":
 		return automatic(ctx, all)
 	case word == "miniredis":
@@ -101,6 +103,19 @@ func (f *accessFlags) register(c *cobra.Command) {
 	s.StringVar(&f.cert, "tls-cert", "", "file of the certificate to show to a rediss:// server, in PEM; with --tls-key")
 	s.StringVar(&f.key, "tls-key", "", "file of the certificate's key, in PEM")
 	allOfFlags(c, "tls-cert", "tls-key")
+}
+
+// given names a flag that was given; "" for none.
+func (f accessFlags) given() string {
+	switch {
+	case f.passwordFile != "":
+		return "password-file"
+	case f.ca != "":
+		return "tls-ca"
+	case f.cert != "":
+		return "tls-cert"
+	}
+	return ""
 }
 
 // access reads what the flags and the environment name.

@@ -90,7 +90,7 @@ func (a *app) replayRun(ctx context.Context, d *results.Dir, f replayFlags) erro
 		return asInput(err)
 	}
 	if run.Server == "url" && f.server == "" {
-		return fmt.Errorf("%w: the run used servers of its own; name some with --server", errUsage)
+		return fmt.Errorf("%w: the run was on a Redis given by URL; give it again with --server", errUsage)
 	}
 	out, err := a.onServers(ctx, e, cmp.Or(f.server, run.Server), f)
 	if out == nil || out.Result.Schema == "" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,14 +63,31 @@ func execute(ctx context.Context, argv []string, w world) (code int) {
 	}()
 	root := newRoot(a)
 	root.SetArgs(argv[1:])
-	root.SetOut(w.out)
+	help := &remembering{Writer: w.out}
+	root.SetOut(help)
 	root.SetErr(w.err)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !a.ran && !errors.Is(err, errUsage) {
 		err = fmt.Errorf("%w: %w%s", errUsage, err, suggestCommand(root, argv[1:])) // cobra's own: unknown command, wrong number of arguments
 	}
+	if help.err != nil {
+		a.ran, err = true, errors.Join(err, fmt.Errorf("help: %w", help.err))
+	}
 	a.complain(err)
 	return exitCode(err)
+}
+
+// remembering keeps the first error of a writer: cobra, which shows the help, ignores them.
+type remembering struct {
+	io.Writer
+	err error
+}
+
+// Write writes, and keeps the error.
+func (r *remembering) Write(p []byte) (int, error) {
+	n, err := r.Writer.Write(p)
+	r.err = cmp.Or(r.err, err)
+	return n, err
 }
 
 // complain prints errors to stderr, a line each and each once, except results, which stdout shows.

@@ -267,6 +267,24 @@ func TestFullDiskIsToldOnce(t *testing.T) {
 	}
 }
 
+// TestHelpThatCannotBeWritten: the exit code says that nobody saw the help.
+func TestHelpThatCannotBeWritten(t *testing.T) {
+	for _, args := range [][]string{{"help"}, {"help", "run"}, {"run", "--help"}, {}} {
+		w := newWorld("")
+		w.world.out = fullDisk{}
+		if code := execute(t.Context(), append([]string{"lockbench"}, args...), w.world); code != exitEnvironment {
+			t.Errorf("%v: exit code %d, want %d", args, code, exitEnvironment)
+		}
+		want(t, "stderr", w.err.String(), "lockbench: help: write out: no space left on device")
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "write", Path: "out", Err: syscall.ENOSPC}
+}
+
 // TestNothingIsMeasuredThatCannotBeSaved: files and directories that cannot be written are found before the first run.
 func TestNothingIsMeasuredThatCannotBeSaved(t *testing.T) {
 	none := t.TempDir() + "/none/file"

@@ -40,6 +40,12 @@ func canStore(path string) error {
 	if path == "" {
 		return nil
 	}
+	switch info, err := os.Stat(path); {
+	case err == nil && info.IsDir():
+		return fmt.Errorf("%w: --store %s: is a directory", errUsage, path)
+	case err == nil && !info.Mode().IsRegular(): // a device or a pipe is written when there is something to write
+		return nil
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		var at *fs.PathError

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// near returns the known word nearest to an unknown one, at a distance of at most one plus a third of the letters of either, or else the first whose
-// beginning is as near: "pause-client" for "puase"; "" if there is none.
+// near returns the known word nearest to an unknown one, at a distance of at most one plus a third of the letters of either and less than half of the
+// longer, or else the first whose beginning is as near: "pause-client" for "puase"; "" if there is none.
 func near(word string, known []string) string {
 	if best := nearest(word, known, strings.Clone); best != "" || word == "" {
 		return best
@@ -28,7 +28,7 @@ func nearest(word string, known []string, part func(string) string) string {
 	best, at := "", len(word)
 	for _, k := range known {
 		p := part(k)
-		if d := distance(word, p); d <= min(at, 1+min(len(word), len(p))/3) {
+		if d := distance(word, p); d <= min(at, 1+min(len(word), len(p))/3) && 2*d < max(len(word), len(p)) {
 			best, at = k, d-1
 		}
 	}

@@ -3,7 +3,7 @@ package suggest
 import "testing"
 
 func TestNear(t *testing.T) {
-	known := []string{"acquire.p50", "acquire.p99", "throughput", "token", "one-look"}
+	known := []string{"acquire.p50", "acquire.p99", "throughput", "token", "one-look", "run", "x1", "rw", "rode-tree"}
 	for _, row := range []struct{ word, want string }{
 		{"throughputs", "throughput"},  // one letter too many
 		{"aquire.p99", "acquire.p99"},  // one too few
@@ -13,6 +13,11 @@ func TestNear(t *testing.T) {
 		{"aquire", "acquire.p50"},      // its beginning
 		{"nope", ""},                   // a short beginning
 		{"", ""},                       // an empty word
+		{"rn", "run"},                  // one of two letters is missing
+		{"x", ""},                      // a letter that is like any
+		{"ru", "run"},                  // the beginning of a short one
+		{"rx", ""},                     // half of the letters
+		{"lose", ""},                   // the same, of four
 	} {
 		if got := near(row.word, known); got != row.want {
 			t.Errorf("near(%q) = %q, want %q", row.word, got, row.want)
