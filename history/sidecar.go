@@ -14,21 +14,21 @@ const (
 	faultsSchema   = "lockbench/faults/v1"
 )
 
-// commandWriter writes a commands file.
-type commandWriter struct{ LineWriter[Command] }
+// CommandWriter writes a commands file.
+type CommandWriter struct{ LineWriter[Command] }
 
 // NewCommandWriter returns a CommandWriter to w; compress selects zstd.
-func NewCommandWriter(w io.Writer, compress bool) (*commandWriter, error) {
+func NewCommandWriter(w io.Writer, compress bool) (*CommandWriter, error) {
 	f, err := newFrames(w, compress)
 	if err != nil {
 		return nil, err
 	}
 	f.text = sidecarHeader(commandsSchema)
-	return &commandWriter{LineWriter[Command]{f, appendCommand}}, nil
+	return &CommandWriter{LineWriter[Command]{f, appendCommand}}, nil
 }
 
 // WriteScript adds the source of a script.
-func (w *commandWriter) WriteScript(s Script) error { return w.out.line(appendScript(w.out.text, s)) }
+func (w *CommandWriter) WriteScript(s Script) error { return w.out.line(appendScript(w.out.text, s)) }
 
 func sidecarHeader(schema string) []byte {
 	return append(appendText(nil, `{"schema":`, schema), '}', '\n')

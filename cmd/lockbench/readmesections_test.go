@@ -79,11 +79,11 @@ func costTables(t *testing.T) string {
 func ending(lock, observed string) string {
 	safe := "late"
 	if v, ok := catalogue.Find(lock); ok && v.Traits.Fenced {
-		safe = "late, data safe"
+		safe = "late, safe"
 	}
 	for _, row := range []struct{ seen, says string }{
 		{string(verdicts.Progress) + "/", "**stuck**"},
-		{string(verdicts.MutualExclusion) + "/", "**two holders**"},
+		{string(verdicts.MutualExclusion) + "/", "**two**"},
 		{string(verdicts.StoreIntegrity) + "/", "late"},
 		{string(verdicts.ExclusiveUse) + "/", safe},
 	} {
@@ -106,8 +106,8 @@ var questions = [][2]string{
 	{"lost-reply-acquire", "reply lost"}, {"kill-server", "server loses data"}, {"failover", "failover"}, {"clock-jump", "clock jumps"},
 }
 
-// short replaces the words of [endings] where a table must be narrow.
-var short = strings.NewReplacer("two holders", "two", "late, data safe", "late, safe", "holder crashes", "crash", "stalls past lease", "stall",
+// short replaces the heads of [questions] where a table must be narrow.
+var short = strings.NewReplacer("holder crashes", "crash", "stalls past lease", "stall",
 	"server loses data", "data loss", "clock jumps", "clock", "reply lost", "lost reply")
 
 // chooseTable returns the locks that one may adopt, and what a hold costs with eight clients, in short words; survivesTable all locks.
@@ -324,7 +324,7 @@ func matrixRow(cells []results.Cell) string {
 		by[e] = append(by[e], c.Scenario)
 	}
 	rows := [][]string{{"result", "scenarios"}, {"---", "---"}}
-	for _, e := range []string{"**two holders**", "**stuck**", "late", "late, data safe", "holds", "–"} {
+	for _, e := range []string{"**two**", "**stuck**", "late", "late, safe", "holds", "–"} {
 		if len(by[e]) > 0 {
 			rows = append(rows, []string{e, strings.Join(by[e], ", ")})
 		}

@@ -2,15 +2,6 @@ package expect
 
 import "github.com/lockbench/lockbench/verdicts"
 
-// Special returns the scenarios for locks with certain traits. Only such locks have an expectation for them.
-func Special() []string {
-	return []string{
-		"pause-extend", "long-lease", "give-up", "crash-queue", "nested", "late-renewal", "lost-release", "late-write",
-		"failover-held", "lost-reply-alone", "late-outer-grant", "split-vote",
-		"read-mostly", "crash-reader", "crash-writer-waiting",
-	}
-}
-
 // Extends is a lock with Extend: an extend that comes too late fails, but its client was in its critical section beside another.
 func Extends() Table {
 	return Table{"pause-extend": verdicts.Breaks("exclusive-use/lease-overrun").Or("store-integrity/lease-overrun")}
