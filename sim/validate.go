@@ -11,6 +11,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/internal/suggest"
 	v "github.com/lockbench/lockbench/verdicts"
+	"github.com/lockbench/lockbench/workloads"
 )
 
 // maxNodes is the most nodes of a tape whose topology is the lock's own.
@@ -22,6 +23,7 @@ func (t Tape) validate() error {
 	p := t.Program
 	for _, err := range []error{
 		word("property", t.Property, properties()), word("cause", t.Cause, causes()),
+		word("workload", p.Load, append(workloadNames(), "")),
 		word("topology", p.Topology, []impls.Topology{"", impls.Standalone, impls.Replicated, impls.Independent, impls.Cluster}),
 		word("persistence", p.Persistence, []impls.Persistence{"", impls.PersistNone, impls.PersistEverySec, impls.PersistAlways}),
 		t.validateNumbers(), t.validateFaults(),
@@ -49,6 +51,13 @@ func word[S ~string](field string, word S, known []S) error {
 		text = "the " + field + " " + text // is missing
 	}
 	return errors.New(text)
+}
+
+func workloadNames() (names []string) {
+	for _, w := range workloads.All() {
+		names = append(names, w.Name())
+	}
+	return names
 }
 
 func (t Tape) validateNumbers() error {

@@ -31,6 +31,7 @@ func TestImpossibleTapesAreRefused(t *testing.T) {
 		{`"property":"mutual-exclusion",`, ``, "the property is missing; known are exclusive-use"},        // nor no property
 		{`"cause":"mis-unlock"`, `"cause":"mis-unlok"`, `unknown cause "mis-unlok"; did you mean`},        // a misspelt cause
 		{`"topology":"standalone"`, `"topology":"x"`, `unknown topology "x"`},                             // no such topology
+		{`"workload":"hot"`, `"workload":"hit"`, `unknown workload "hit"; did you mean "hot"?`},           // no such workload
 		{`"seed":1`, `"persistence":"x"`, `unknown persistence "x"`},                                      // no such persistence
 		{`"seed":1`, `"permits":-3`, "permits -3: must not be negative"},                                  // a count below 0
 		{`"seed":1`, `"nodes":-1`, "nodes -1: must not be negative"},                                      // the same

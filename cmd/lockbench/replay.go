@@ -180,7 +180,7 @@ func (a *app) inSim(ctx context.Context, t sim.Tape, f replayFlags, r *results.R
 	out, err := s.Replay(t)
 	r.Identical = err == nil
 	if err != nil && !errors.Is(err, sim.ErrDiverged) {
-		return asInput(err)
+		return asInput(fmt.Errorf("%s: %w", r.Tape, err))
 	}
 	if err != nil {
 		r.Notes = append(r.Notes, err.Error(), "the lock, its workload or lockbench is not what it was when the tape was made, or the lock is not deterministic")
