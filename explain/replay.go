@@ -151,7 +151,7 @@ func (r *run) withRight(n *node, events []int) []int {
 
 // setsClock reports whether an event is a fault that set a node's clock, or its rate.
 func (e *event) setsClock() bool {
-	return e.effect != nil && (e.effect.What == history.ClockSet || e.effect.What == history.ClockRate)
+	return e.effect != nil && dated{Effect: e.effect}.setsClock()
 }
 
 // windowOf returns the index of the fault to which an effect belongs.

@@ -226,8 +226,13 @@ type dated struct {
 	from int64
 }
 
-// with reports whether two effects happened at once: a clock that is set right gets a rate and a time.
-func (d dated) with(o dated) bool { return d.from == o.from && d.At-o.At < grain }
+// with reports whether two effects happened at once: a clock that is set right gets a rate and a time. Between two evictions a command may come.
+func (d dated) with(o dated) bool {
+	return d.from == o.from && d.At-o.At < grain && d.setsClock() && o.setsClock()
+}
+
+// setsClock reports whether an effect set a node's clock, or its rate.
+func (d dated) setsClock() bool { return d.What == history.ClockSet || d.What == history.ClockRate }
 
 // before reports whether an effect precedes a command whose turn is known.
 func (d dated) before(c *history.Command) bool {

@@ -243,7 +243,9 @@ func (s *search) take(p pick) bool {
 	s.suffer(at)
 	if p.after && s.nextEff < len(s.effects) {
 		at = max(at, min(s.effects[s.nextEff].from, c.Replied))
-		for first := s.nextEff; s.nextEff < len(s.effects) && s.effects[s.nextEff].with(s.effects[first]); {
+		first := s.nextEff
+		s.sufferAt(at)
+		for s.nextEff < len(s.effects) && s.effects[s.nextEff].with(s.effects[first]) {
 			s.sufferAt(at)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/internal/suggest"
-	v "github.com/lockbench/lockbench/verdicts"
+	"github.com/lockbench/lockbench/verdicts"
 	"github.com/lockbench/lockbench/workloads"
 )
 
@@ -22,7 +22,7 @@ const maxNodes = 9
 func (t Tape) validate() error {
 	p := t.Program
 	for _, err := range []error{
-		word("property", t.Property, properties()), word("cause", t.Cause, causes()),
+		word("property", t.Property, verdicts.Properties()), word("cause", t.Cause, verdicts.Causes()),
 		word("workload", p.Load, append(workloadNames(), "")),
 		word("topology", p.Topology, []impls.Topology{"", impls.Standalone, impls.Replicated, impls.Independent, impls.Cluster}),
 		word("persistence", p.Persistence, []impls.Persistence{"", impls.PersistNone, impls.PersistEverySec, impls.PersistAlways}),
@@ -135,15 +135,4 @@ func inRange(path string, f faults.Spec, in faults.Setting) error {
 		return fmt.Errorf("%s: node %d: must be between 0 and %d", path, f.Node, in.Nodes)
 	}
 	return nil
-}
-
-func properties() []v.Property {
-	return []v.Property{v.MutualExclusion, v.ExclusiveUse, v.StoreIntegrity, v.ReleaseSafety, v.Linearizability, v.FencingOrder, v.Progress, v.Refusal,
-		v.Reentrancy, v.Renewal, v.Fairness, v.Hygiene}
-}
-
-func causes() []v.Cause {
-	return []v.Cause{v.LeaseOverrun, v.MisUnlock, v.DoubleGrant, v.ReaderEvicted, v.StaleReentry, v.FailoverLoss, v.RestartLoss, v.ClockJump, v.ClockSkew,
-		v.NoExpiry, v.NeverGranted, v.AmbiguousReply, v.RenewalGap, v.Resurrection, v.LostWakeup, v.Orphan, v.QuorumErosion, v.KeyDeleted, v.Eviction,
-		v.Overbelief, v.LateRequest, v.OwnRelease, v.CountExpired, v.Barging, v.CauseUnknown}
 }

@@ -1,10 +1,6 @@
 package sim
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -66,36 +62,5 @@ func TestProgramsNameClientsAndNodesThatExist(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), "program: "+f.Fault) {
 			t.Errorf("%+v: %v", f, err)
 		}
-	}
-}
-
-// TestTapesKnowEveryVerdict: the properties and causes that a tape may name are those of package verdicts.
-func TestTapesKnowEveryVerdict(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), "../verdicts/names.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := map[string]bool{}
-	for _, p := range properties() {
-		known["Property "+string(p)] = true
-	}
-	for _, c := range causes() {
-		known["Cause "+string(c)] = true
-	}
-	n := 0
-	ast.Inspect(file, func(node ast.Node) bool {
-		spec, ok := node.(*ast.ValueSpec)
-		if !ok {
-			return true
-		}
-		n++
-		word, _ := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
-		if name := spec.Type.(*ast.Ident).Name + " " + word; !known[name] {
-			t.Errorf("a tape may not name the %s", name)
-		}
-		return true
-	})
-	if n != len(known) {
-		t.Errorf("%d names, want %d", len(known), n)
 	}
 }

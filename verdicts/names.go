@@ -22,6 +22,12 @@ const (
 	Hygiene         Property = "hygiene" // only of explored schedules
 )
 
+// Properties returns all properties.
+func Properties() []Property {
+	return []Property{MutualExclusion, ExclusiveUse, StoreIntegrity, ReleaseSafety, Linearizability, FencingOrder, Progress, Refusal, Reentrancy, Renewal,
+		Fairness, Hygiene}
+}
+
 // Cause is why a property was violated.
 type Cause string
 
@@ -53,3 +59,10 @@ const (
 	Barging        Cause = "barging"       // the lock granted a newcomer before a waiting client
 	CauseUnknown   Cause = "unknown"
 )
+
+// Causes returns all causes.
+func Causes() []Cause {
+	return []Cause{LeaseOverrun, MisUnlock, DoubleGrant, ReaderEvicted, StaleReentry, FailoverLoss, RestartLoss, ClockJump, ClockSkew, NoExpiry, NeverGranted,
+		AmbiguousReply, RenewalGap, Resurrection, LostWakeup, Orphan, QuorumErosion, KeyDeleted, Eviction, Overbelief, LateRequest, OwnRelease, CountExpired,
+		Barging, CauseUnknown}
+}

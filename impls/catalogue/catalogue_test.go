@@ -87,13 +87,7 @@ func TestEveryScenarioHasAnExpectation(t *testing.T) {
 }
 
 func TestExpectationsUseTheVocabulary(t *testing.T) {
-	properties := []verdicts.Property{verdicts.MutualExclusion, verdicts.ExclusiveUse, verdicts.StoreIntegrity,
-		verdicts.ReleaseSafety, verdicts.FencingOrder, verdicts.Progress, verdicts.Refusal, verdicts.Reentrancy, verdicts.Renewal, verdicts.Fairness}
-	causes := []verdicts.Cause{verdicts.LeaseOverrun, verdicts.MisUnlock, verdicts.DoubleGrant, verdicts.ReaderEvicted,
-		verdicts.StaleReentry, verdicts.FailoverLoss, verdicts.RestartLoss, verdicts.ClockJump, verdicts.ClockSkew,
-		verdicts.NoExpiry, verdicts.NeverGranted, verdicts.AmbiguousReply, verdicts.RenewalGap, verdicts.Resurrection,
-		verdicts.LostWakeup, verdicts.Orphan, verdicts.QuorumErosion, verdicts.KeyDeleted, verdicts.Eviction, verdicts.Overbelief, verdicts.LateRequest,
-		verdicts.OwnRelease, verdicts.CountExpired, verdicts.Barging, verdicts.CauseUnknown}
+	properties, causes := verdicts.Properties(), verdicts.Causes()
 	for _, v := range all() {
 		for name, e := range v.Expect {
 			for _, b := range slices.Concat(e.Breaks, e.May) {
