@@ -88,8 +88,10 @@ func (n *vicinity) judge(of map[verdicts.Property]*tally, r *record) (known bool
 	if x != nil && !x.maybe {
 		exists, known = x.exist(allRules)
 	}
-	if !known && r.op != history.Acquire && n.contradictsItself(r) { // one that its own client explains may yet be wrong
-		x, known = n.around([]*record{r}, itself), true
+	if !known && r.op != history.Acquire {
+		if alone := n.contradicted(r); alone != nil { // one that its own client explains may yet be wrong
+			x, known = alone, true
+		}
 	}
 	if exists || !known { // what breaks another property has no execution either
 		return known

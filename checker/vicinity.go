@@ -82,7 +82,7 @@ func (n *vicinity) explains(of map[verdicts.Property]*tally, v *Violation) (expl
 			}
 		}
 		if !searched && n.mayBeOfUnknown(r) { // the sweep takes it for another hold's
-			sure := n.contradictsItself(r)
+			sure := n.contradicted(r) != nil
 			return !sure, sure
 		}
 		if x == nil {
@@ -115,14 +115,14 @@ func (n *vicinity) mayBeOfUnknown(r *record) bool {
 	return false
 }
 
-// contradictsItself reports whether what its own client did has no execution with an operation.
-func (n *vicinity) contradictsItself(r *record) bool {
-	alone := n.around([]*record{r}, itself)
-	if alone == nil {
-		return false
+// contradicted returns an operation with what its own client did, if that has no execution; nil if it has one, or that is not known.
+func (n *vicinity) contradicted(r *record) *executions {
+	if alone := n.around([]*record{r}, itself); alone != nil {
+		if exists, searched := alone.exist(allRules); searched && !exists {
+			return alone
+		}
 	}
-	exists, searched := alone.exist(allRules)
-	return searched && !exists
+	return nil
 }
 
 // rulesFor returns the rules that an execution has to obey to explain a violation: for a refusal not those that were found broken near it.

@@ -465,8 +465,11 @@ func (m *overlap) unexplained(pairs []pairing) Answer {
 		}
 	}
 	p := pairs[0]
-	if several := m.Header.Kind == history.Semaphore; several || !m.marked(p) { // otherwise the first left nothing for the second to find
+	switch {
+	case m.Header.Kind == history.Semaphore:
 		return m.overfilled(p)
+	case !m.marked(p): // the first left nothing for the second to find
+		return Answer{}
 	}
 	when := "if only other holds had ended since "
 	if !m.lacks(p, p.from(), without{events: m.candidates(p), stop: p.first.time()}) {
@@ -490,7 +493,7 @@ func (m *overlap) overfilled(p pairing) Answer {
 	for _, key := range p.second.keys() {
 		taken = max(taken, len(values[key].parts()))
 	}
-	if m.Header.Kind != history.Semaphore || taken < permits {
+	if taken < permits {
 		return Answer{}
 	}
 	full := "the permit was taken"

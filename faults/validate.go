@@ -11,6 +11,9 @@ import (
 	"github.com/lockbench/lockbench/internal/suggest"
 )
 
+// MaxNodes is the most nodes of a plan: the highest number that a fault may name where the topology is the lock's own.
+const MaxNodes = 9
+
 // Setting is what the faults of a plan happen to, as far as it limits them.
 type Setting struct {
 	Clients, Nodes int // the highest numbers that a fault may name

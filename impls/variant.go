@@ -48,6 +48,9 @@ const (
 	Cluster     Topology = "cluster"     // three masters that share the slots
 )
 
+// Topologies returns all topologies.
+func Topologies() []Topology { return []Topology{Standalone, Replicated, Independent, Cluster} }
+
 // Traits are what a lock can do. They decide which rules and scenarios apply; the conformance kit checks them.
 type Traits struct {
 	NoLease      bool // the server never ends a hold by itself
@@ -120,6 +123,9 @@ const (
 	PersistEverySec Persistence = "everysec" // append-only file, written out every second
 	PersistAlways   Persistence = "always"   // append-only file, written out before every reply
 )
+
+// Persistences returns all persistence settings.
+func Persistences() []Persistence { return []Persistence{PersistNone, PersistEverySec, PersistAlways} }
 
 // A killed process, unlike a machine that loses power, loses nothing that it has written to the kernel, and Redis writes the append-only file
 // before it replies. After Kill both append-only settings therefore keep everything that was acknowledged.

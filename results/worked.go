@@ -33,11 +33,8 @@ type failure struct {
 	text string
 }
 
-// asking are the operations that ask something of the lock, and their names when there are several.
-var asking = []struct {
-	op    history.Op
-	names string
-}{{history.Acquire, "acquires"}, {history.Extend, "extends"}, {history.Release, "releases"}}
+// asking are the operations that ask something of the lock.
+var asking = []history.Op{history.Acquire, history.Extend, history.Release}
 
 // CountAllErrors counts the errors of a run that had these windows.
 func CountAllErrors(ops []history.Operation, windows []history.Window) (e Errors) {
@@ -49,8 +46,7 @@ func CountAllErrors(ops []history.Operation, windows []history.Window) (e Errors
 
 // Count adds an operation of a run that had these windows.
 func (e *Errors) Count(op *history.Operation, windows []history.Window) {
-	asks := op.Op == history.Acquire || op.Op == history.Extend || op.Op == history.Release
-	if !asks || slices.ContainsFunc(windows, func(w history.Window) bool {
+	if !slices.Contains(asking, op.Op) || slices.ContainsFunc(windows, func(w history.Window) bool {
 		return checker.Excuses(&w) && w.Start <= op.Return && (w.Client == "" || w.Client == op.Client && op.Call <= w.Last())
 	}) {
 		return
@@ -85,10 +81,10 @@ func (e Errors) Add(other Errors) Errors {
 
 // Reason returns why a run says nothing about the lock: "39 of 40 acquires failed: OOM command not allowed … (30 times)"; "" if few of a kind failed.
 func (e Errors) Reason() string {
-	for _, kind := range asking {
+	for _, op := range asking {
 		failed, worst := 0, failure{}
 		for _, f := range slices.SortedFunc(maps.Keys(e.Failed), func(a, b failure) int { return cmp.Compare(a.text, b.text) }) {
-			if f.op != kind.op {
+			if f.op != op {
 				continue
 			}
 			failed += e.Failed[f]
@@ -96,10 +92,10 @@ func (e Errors) Reason() string {
 				worst = f
 			}
 		}
-		if float64(failed) <= mostErrors*float64(e.Calls[kind.op]) {
+		if float64(failed) <= mostErrors*float64(e.Calls[op]) {
 			continue
 		}
-		text := fmt.Sprintf("%d of %d %s failed: %s", failed, e.Calls[kind.op], kind.names, worst.text)
+		text := fmt.Sprintf("%d of %d %ss failed: %s", failed, e.Calls[op], op, worst.text)
 		if n := e.Failed[worst]; n < failed {
 			text += fmt.Sprintf(" (%d times)", n)
 		}

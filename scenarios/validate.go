@@ -17,7 +17,6 @@ import (
 // Limits of a scenario.
 const (
 	maxClients = 1024
-	maxNodes   = 9
 	maxName    = 64
 )
 
@@ -39,7 +38,7 @@ func (s Scenario) validate(own impls.Topology, bad problems) {
 
 // setting returns what limits the scenario's faults, for a lock whose own topology may be known.
 func (s Scenario) setting(own impls.Topology) faults.Setting {
-	in := faults.Setting{Clients: s.Clients, Nodes: maxNodes, Lease: s.Lease.Fixed, Topology: s.Topology}
+	in := faults.Setting{Clients: s.Clients, Nodes: faults.MaxNodes, Lease: s.Lease.Fixed, Topology: s.Topology}
 	if s.Topology = cmp.Or(s.Topology, own); s.Topology != "" {
 		in.Nodes = s.NodeCount()
 	}
@@ -54,16 +53,12 @@ func (s Scenario) validateNames(bad problems) {
 	} else if len(s.Name) > maxName {
 		bad("name", "the name has %d letters; at most %d fit the run directory's name", len(s.Name), maxName)
 	}
-	var known []string
-	for _, w := range workloads.All() {
-		known = append(known, w.Name())
-	}
-	oneOf(bad, "workload", s.Workload, known)
+	oneOf(bad, "workload", s.Workload, workloads.Names())
 	if s.Topology != "" {
-		oneOf(bad, "topology", s.Topology, []impls.Topology{impls.Standalone, impls.Replicated, impls.Independent, impls.Cluster})
+		oneOf(bad, "topology", s.Topology, impls.Topologies())
 	}
 	if s.Persistence != "" {
-		oneOf(bad, "persistence", s.Persistence, []impls.Persistence{impls.PersistNone, impls.PersistEverySec, impls.PersistAlways})
+		oneOf(bad, "persistence", s.Persistence, impls.Persistences())
 	}
 }
 
@@ -90,7 +85,7 @@ func lastOf(path string) string {
 
 func (s Scenario) validateNumbers(bad problems) {
 	between(bad, "clients", s.Clients, 1, maxClients)
-	between(bad, "nodes", s.Nodes, 0, maxNodes)
+	between(bad, "nodes", s.Nodes, 0, faults.MaxNodes)
 	for _, n := range []struct {
 		path  string
 		value float64

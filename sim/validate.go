@@ -14,18 +14,15 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// maxNodes is the most nodes of a tape whose topology is the lock's own.
-const maxNodes = 9
-
 // validate returns the first value of a tape that is unknown or impossible. A tape without a property would be reproduced by nothing, and seem to
 // pass. What depends on the lock, which the reader may not have, is checked before the tape runs.
 func (t Tape) validate() error {
 	p := t.Program
 	for _, err := range []error{
 		word("property", t.Property, verdicts.Properties()), word("cause", t.Cause, verdicts.Causes()),
-		word("workload", p.Load, append(workloadNames(), "")),
-		word("topology", p.Topology, []impls.Topology{"", impls.Standalone, impls.Replicated, impls.Independent, impls.Cluster}),
-		word("persistence", p.Persistence, []impls.Persistence{"", impls.PersistNone, impls.PersistEverySec, impls.PersistAlways}),
+		word("workload", p.Load, append(workloads.Names(), "")),
+		word("topology", p.Topology, append(impls.Topologies(), "")),
+		word("persistence", p.Persistence, append(impls.Persistences(), "")),
 		t.validateNumbers(), t.validateFaults(),
 	} {
 		if err != nil {
@@ -53,13 +50,6 @@ func word[S ~string](field string, word S, known []S) error {
 	return errors.New(text)
 }
 
-func workloadNames() (names []string) {
-	for _, w := range workloads.All() {
-		names = append(names, w.Name())
-	}
-	return names
-}
-
 func (t Tape) validateNumbers() error {
 	p, b := t.Program, t.Bounds
 	for _, n := range []struct {
@@ -67,7 +57,7 @@ func (t Tape) validateNumbers() error {
 		value int64
 		most  int64 // 0: any
 	}{
-		{"clients", int64(p.Clients), maxClients}, {"nodes", int64(p.Nodes), maxNodes}, {"permits", int64(p.Permits), 0}, {"poll", int64(p.Poll), 0},
+		{"clients", int64(p.Clients), maxClients}, {"nodes", int64(p.Nodes), faults.MaxNodes}, {"permits", int64(p.Permits), 0}, {"poll", int64(p.Poll), 0},
 		{"timeout", int64(p.Timeout), 0}, {"length", int64(p.Length), 0}, {"enough", int64(p.Enough), 0}, {"horizon", int64(p.Horizon), 0},
 		{"config.Ops", int64(p.Config.Ops), 0}, {"config.Lease", int64(p.Config.Lease), 0}, {"config.Think", int64(p.Config.Think), 0},
 		{"config.Slow", int64(p.Config.Slow), 0}, {"config.Pause", int64(p.Config.Pause), 0}, {"config.AcquireWait", int64(p.Config.AcquireWait), 0},
@@ -112,7 +102,7 @@ func (t Tape) validateFaults() (err error) {
 
 // setting returns what limits the faults of a program. Before the program is resolved, its topology may be the lock's own.
 func (p Program) setting() faults.Setting {
-	s := faults.Setting{Clients: p.withDefaults().Clients, Nodes: maxNodes, Lease: p.Config.Lease, Topology: p.Topology}
+	s := faults.Setting{Clients: p.withDefaults().Clients, Nodes: faults.MaxNodes, Lease: p.Config.Lease, Topology: p.Topology}
 	switch p.Topology {
 	case "":
 	case impls.Replicated:

@@ -27,6 +27,14 @@ func All() []Workload {
 	return []Workload{counter, transfer, lottery, hot, spread, readMostly, nested, handoff, longHold, longReads}
 }
 
+// Names returns the names of all workloads, in that order.
+func Names() (names []string) {
+	for _, w := range All() {
+		names = append(names, w.Name())
+	}
+	return names
+}
+
 // workload is a Workload in parts.
 type workload struct {
 	name, about string
