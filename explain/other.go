@@ -73,7 +73,7 @@ func (r *run) hit(n *node, i int, wronged *event) Answer {
 	e := &n.events[i]
 	for _, c := range e.changes {
 		w := wronged
-		if at := n.writer(i, c); at >= 0 && n.events[at].cmd.Client != e.cmd.Client {
+		if at := n.writer(i, c); w == nil && at >= 0 {
 			w = &n.events[at]
 		}
 		if e.open || c.before == nil || w == nil || w.open || w.cmd.Client == e.cmd.Client || w.op == nil {

@@ -88,7 +88,7 @@ func (t *narrator) write() {
 	t.v.Lanes = t.draw()
 }
 
-// choose picks the holds of the story: those of the witness, and those whose clients sent the answer's commands.
+// choose picks the holds of the story: those of the witness, those whose clients sent the answer's commands, and those that these hit.
 func (t *narrator) choose() {
 	t.holds = slices.Clone(t.v.Witness.Holds)
 	for i := range t.answer.Events {
@@ -100,6 +100,7 @@ func (t *narrator) choose() {
 			t.add(t.lastHold(e.Op.Client, e.Op.Return))
 		default:
 			t.add(t.lastHold(e.Command.Client, e.Command.Sent))
+			t.add(t.lastHold(e.Holder, e.At))
 		}
 	}
 	for _, h := range slices.Clone(t.holds) {
@@ -119,7 +120,7 @@ func (t *narrator) add(h *checker.Hold) {
 // lastHold returns a client's latest hold at an instant; nil: none.
 func (t *narrator) lastHold(client string, at int64) (last *checker.Hold) {
 	for i := range t.around.Holds {
-		if h := &t.around.Holds[i]; h.Client == client && h.Start() <= at {
+		if h := &t.around.Holds[i]; h.Client == client && t.began(h) <= at {
 			last = h
 		}
 	}

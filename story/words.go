@@ -103,10 +103,20 @@ func (t *narrator) misanswered() string {
 	case len(t.v.Clients) < 2:
 		return fmt.Sprintf("the release of %s by %s was accepted, though its hold had ended", key, who)
 	case t.v.Cause == verdicts.MisUnlock || t.v.Cause == verdicts.ReaderEvicted:
-		return fmt.Sprintf("the release of %s by %s ended the hold of %s", key, who, t.first())
+		return fmt.Sprintf("the release of %s by %s ended the hold of %s", key, who, t.victim())
 	default:
 		return fmt.Sprintf("the release of %s by %s was accepted, while %s held it", key, who, t.first())
 	}
+}
+
+// victim returns whose hold a release ended: as the replay found, or else the first client of the violation.
+func (t *narrator) victim() string {
+	for i := range t.answer.Events {
+		if e := &t.answer.Events[i]; e.HitAnothers() && e.Command != nil && shortened(e.Command.Client) == t.last() {
+			return shortened(e.Holder)
+		}
+	}
+	return t.first()
 }
 
 // mayHold reports whether the server may still have kept a hold of the client that shows the violation.
@@ -242,7 +252,7 @@ func (t *narrator) effects(w *history.Window) string {
 		e, lost = found.Effect, found.Lost
 	}
 	text := map[string]string{history.Restarted: "it came back", history.Promoted: "its replica took over", history.ClockSet: "by " + span(e.By),
-		history.ClockRate: fmt.Sprintf("by %d ppm", e.PPM), history.Deleted: "nothing was there", history.Evicted: "nothing was evicted"}[e.What]
+		history.ClockRate: rate(e.PPM), history.Deleted: "nothing was there", history.Evicted: "nothing was evicted"}[e.What]
 	switch {
 	case len(lost) > 0 && (e.What == history.Deleted || e.What == history.Evicted):
 		text = e.What + " " + keys(lost)
@@ -252,6 +262,14 @@ func (t *narrator) effects(w *history.Window) string {
 		text += " with " + keys(e.Kept)
 	}
 	return ": " + text
+}
+
+// rate returns how much faster or slower than time a clock ran.
+func rate(ppm int64) string {
+	if ppm < 0 {
+		return strconv.FormatFloat(float64(-ppm)/10_000, 'f', -1, 64) + " % slow"
+	}
+	return strconv.FormatFloat(float64(ppm)/10_000, 'f', -1, 64) + " % fast"
 }
 
 func keys(names []string) string {
