@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/upstream"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -83,11 +84,15 @@ func (w *wait) requests() (out []*history.Command) {
 	return out
 }
 
-// inVain says what became of the acquire's requests to nodes, if most of them got no reply or failed; nil: they did not.
+// inVain says what became of the acquire's requests to nodes, those that open a connection included, if most of them got no reply or failed; nil: they
+// did not.
 func (w *wait) inVain() statement {
-	all, lost, failed := w.requests(), 0, 0
+	all, lost, failed, opens := w.requests(), 0, 0, ""
 	var last *history.Command // of those that failed
 	for _, c := range all {
+		if upstream.Handshake(c.Name) {
+			opens = ", with those that open a connection,"
+		}
 		switch {
 		case c.Replied == 0:
 			lost++
@@ -98,9 +103,9 @@ func (w *wait) inVain() statement {
 	of := fmt.Sprintf(" of the %d requests of ", len(all))
 	switch {
 	case 2*lost > len(all):
-		return sentence(strconv.Itoa(lost)+of, Name(w.op.Client), "'s acquire got no reply before it gave them up")
+		return sentence(strconv.Itoa(lost)+of, Name(w.op.Client), "'s acquire"+opens+" got no reply before it gave them up")
 	case 2*failed > len(all):
-		return sentence(strconv.Itoa(failed)+of, Name(w.op.Client), "'s acquire failed, the last with ", Name(last.Reply))
+		return sentence(strconv.Itoa(failed)+of, Name(w.op.Client), "'s acquire"+opens+" failed, the last with ", Name(last.Reply))
 	}
 	return nil
 }

@@ -152,6 +152,66 @@ func TestWrongWrites(t *testing.T) {
 	}
 }
 
+// TestRequestsInVain: where nothing shows why a client waited, the story says what became of its requests.
+func TestRequestsInVain(t *testing.T) {
+	for _, row := range []struct{ sent, says string }{
+		// No server answers.
+		{"n0:SET job b NX PX 300 -> ? @501-2600 | n1:SET job b NX PX 300 -> ? @501-2600 | n0:SET job c NX PX 300 -> ? @2700-4900 | n1:SET job c NX PX 300 -> ? @2700-4900",
+			"4 of the 4 requests of c2's acquire got no reply before it gave them up"},
+		// Nor accepts a connection.
+		{"n0:HELLO 3 -> ? @501-2600 | n1:HELLO 3 -> ? @501-2600 | n0:SET job c NX PX 300 -> ? @2700-4900",
+			"3 of the 3 requests of c2's acquire, with those that open a connection, got no reply before it gave them up"},
+		// Both refuse.
+		{"n0:SET job b NX PX 300 -> -OOM full @501-2600 | n1:SET job b NX PX 300 -> -OOM full @501-2600 | n0:SET job c NX PX 300 -> -OOM full @2700-4900",
+			`3 of the 3 requests of c2's acquire failed, the last with "-OOM full"`},
+	} {
+		s := parsed(t, `
+			lock mutex 300
+			c1 acquire 0-2 ok valid=300 : n0:SET job a NX PX 300 -> OK @0-1 | n1:SET job a NX PX 300 -> OK @0-1
+			c1 release 10-12 ok : n0:DEL job -> 1 @10-11 | n1:DEL job -> 1 @10-11
+			c2 acquire 500-5000 fail : `+row.sent)
+		v := judged(t, s, s.recorded())
+		at := slices.IndexFunc(v.Violations, func(x checker.Violation) bool { return x.Property == verdicts.Progress })
+		if at < 0 {
+			t.Errorf("%s: nothing is found", row.sent)
+		} else if story := v.Violations[at].Story; !strings.HasSuffix(story[len(story)-1], row.says) {
+			t.Errorf("%s: %s, want %s", row.sent, story[len(story)-1], row.says)
+		}
+	}
+}
+
+// TestWhoseHoldARelease ended: the headline of a wrongful release names the client that had what it deleted.
+func TestWhoseHoldAReleaseEnded(t *testing.T) {
+	for _, row := range []struct{ what, others, says string }{
+		// c2 and c3 set the same value: what c1 deletes is theirs.
+		{"both", `
+			c2 acquire 310-312 ok valid=610 : SET job 1 PX 300 -> OK
+			c3 acquire 320-322 ok valid=620 : SET job 1 PX 300 -> OK`, "ended the hold of c3"},
+		// c4 had deleted c2's before.
+		{"the later", `
+			c2 acquire 310-312 ok valid=610 : SET job 1 PX 300 -> OK
+			c4 acquire 311-313 ok valid=611 : SET job 1 PX 300 -> OK
+			c4 release 314-315 ok : DEL job -> 1
+			c3 acquire 316-351 ok valid=620 : SET job 1 PX 300 -> OK @316-317`, "ended the hold of c3"},
+	} {
+		s := parsed(t, `
+			lock mutex 300
+			c1 acquire 0-2 ok valid=300 : SET job 1 PX 300 -> OK
+			`+row.others+`
+			c1 release 350-352 ok : DEL job -> 1`)
+		v := judged(t, s, s.recorded())
+		at := slices.IndexFunc(v.Violations, func(x checker.Violation) bool { return x.Property == verdicts.ReleaseSafety && slices.Contains(x.Clients, "c1") })
+		if at < 0 {
+			t.Errorf("%s: nothing is found", row.what)
+			continue
+		}
+		said := strings.Join(v.Violations[at].Story, "\n")
+		if !strings.Contains(v.Violations[at].Story[0], row.says) || !strings.Contains(said, "c3 was granted") || !strings.Contains(said, "which was c3's") {
+			t.Errorf("%s: %s, want %s", row.what, said, row.says)
+		}
+	}
+}
+
 // TestStoriesPrintWhatWasRecorded: names and arguments that would move a terminal's cursor are escaped.
 func TestStoriesPrintWhatWasRecorded(t *testing.T) {
 	s := parsed(t, `
