@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/upstream"
 	"github.com/lockbench/lockbench/verdicts"
@@ -32,15 +33,33 @@ func (w *wait) withoutReply() Answer {
 	}
 	for _, c := range w.run.unseen[w.op.ID] {
 		for _, n := range w.nodes {
-			if n.index != c.Node || c.Sent > w.until {
+			if n.index != c.Node || c.Sent > w.until || !w.arrived(c) {
 				continue
 			}
-			if _, changes, _ := w.asked(n, n.by(c.Sent-1), c, c.Sent); slices.ContainsFunc(changes, change.made) {
-				return because(verdicts.AmbiguousReply, sentence("had ", Name(c.Client), " seen a reply to its ", called(c), ", sent at ", Instant(c.Sent), ", it would have had the lock"), Event{At: c.Sent, Command: c, Op: w.op, Hit: Made})
+			_, changes, _ := w.asked(n, n.by(c.Sent-1), c, c.Sent)
+			if at := slices.IndexFunc(changes, change.made); at >= 0 {
+				return because(verdicts.AmbiguousReply, sentence("had ", Name(c.Client), " seen a reply to its ", called(c), ", sent at ", Instant(c.Sent), ", it would have had the lock"),
+					Event{At: c.Sent, Command: c, Op: w.op, Hit: Made, Key: changes[at].key})
 			}
 		}
 	}
 	return Answer{}
+}
+
+// arrived reports whether a request may have reached its node by the end of the wait. No fault is known to have lost it or held it up, and the simulator,
+// which numbers what its nodes execute, does not show that none did.
+func (w *wait) arrived(c *history.Command) bool {
+	if c.Replied != 0 || c.Turn != 0 {
+		return true
+	}
+	if slices.ContainsFunc(w.Commands, func(o history.Command) bool { return o.Turn != 0 && o.Node == c.Node }) {
+		return false
+	}
+	blocked := w.confirmed(func(f *history.Window) bool {
+		kind, _ := faults.FindKind(f.Fault)
+		return kind.Blocks && (f.Client == c.Client || f.Client == "" && f.Node == c.Node) && f.Start <= c.Sent && c.Sent <= f.Last() && f.Last() >= w.until
+	})
+	return len(blocked) == 0 && !slices.Contains(w.neverArrived(c.Node), c)
 }
 
 // unasked explains a wait whose client sent no request for most of it, because it waited for a notification, not for replies.
@@ -68,6 +87,9 @@ func (w *wait) quiet() (longest checker.Span) {
 		if !c.Waits() && c.Sent <= w.until && (c.Replied == 0 || (&event{cmd: c}).key() != "") {
 			until(c.Sent)
 			from = max(from, c.Sent, c.Replied)
+			if !w.arrived(c) { // its client may have waited for the reply
+				from = w.until
+			}
 		}
 	}
 	until(w.until)
@@ -102,6 +124,8 @@ func (w *wait) inVain() statement {
 	}
 	of := fmt.Sprintf(" of the %d requests of ", len(all))
 	switch {
+	case lost == 1 && len(all) == 1:
+		return sentence("the one request of ", Name(w.op.Client), "'s acquire got no reply before it gave it up")
 	case 2*lost > len(all):
 		return sentence(strconv.Itoa(lost)+of, Name(w.op.Client), "'s acquire"+opens+" got no reply before it gave them up")
 	case 2*failed > len(all):

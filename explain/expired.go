@@ -19,7 +19,7 @@ func (m *overlap) outlived(pairs []pairing, spare int) Answer {
 			continue
 		}
 		did := slices.DeleteFunc(m.others(p), func(i int) bool { return p.first.node.events[i].ended() })
-		if m.lacks(p, p.from(), without{events: did}) {
+		if len(did) > 0 && m.refusedWithout(p, did, did) {
 			continue
 		}
 		if m.full(p) || m.lacks(p, p.from(), without{events: did, stop: p.first.time()}) {
@@ -29,15 +29,26 @@ func (m *overlap) outlived(pairs []pairing, spare int) Answer {
 			}
 		}
 	}
-	switch {
-	case len(over) <= spare:
+	if len(over) <= spare {
 		return Answer{}
-	case len(freed) > spare && spare > 0:
-		return m.answer(jointly(freed[:spare+1]))
-	case len(freed) > spare:
+	}
+	p, end := over[0], []any{"had the lease of ", Name(m.first.Client), " not ended"}
+	if len(freed) <= spare {
+		return m.expired(p, p.second.time(), end...)
+	}
+	if spare > 0 {
+		freed = jointly(freed[:spare+1])
+	}
+	for i := range freed { // none of them makes a difference while the lease ends
+		freed[i].more = sentence(freed[i].more, ", and ", statement(end))
+	}
+	f := nearest(freed)
+	if f.rank == byFault || f.name == verdicts.OwnRelease {
 		return m.answer(freed)
 	}
-	return m.expired(over[0], over[0].second.time(), "had the lease of ", Name(m.first.Client), " not ended")
+	answer := m.expired(p, p.second.time(), "without ", f.text())
+	answer.Events = append(answer.Events, f.evidence)
+	return answer
 }
 
 // freedBefore returns the events that ended the first's hold before its lease ended: while the clock stands still, the second is granted with each of them,
@@ -50,7 +61,7 @@ func (m *overlap) freedBefore(p pairing, did []int) (found []finding) {
 		if e := &p.first.node.events[i]; len(e.changes) == 0 && e.resets() { // the hold was gone, and nothing was lost
 			continue
 		}
-		if m.lacks(p, p.from(), without{events: []int{i}, stop: p.first.time()}) && m.owned(p, i) {
+		if m.lacks(p, p.from(), without{events: []int{i}, stop: p.first.time()}) && m.owned(p, i, p.first.time()) {
 			found = append(found, m.finding(p, i))
 		}
 	}
@@ -77,29 +88,55 @@ func (m *overlap) over(p pairing) bool {
 }
 
 // full reports whether the second finds a semaphore full if the first's lease does not end. The clock stands still from the first's grant, or from the end
-// of its belief, because grants in between may need earlier leases to end.
+// of its belief, because grants in between may need earlier leases to end. A fault that came after that lease did not end it, and is left out.
 func (m *overlap) full(p pairing) bool {
-	return m.Header.Kind == history.Semaphore && (m.lacks(p, p.from(), without{stop: p.first.time()}) ||
-		m.lacks(p, p.from(), without{stop: min(m.until(m.first, m.seen), p.second.time())}))
+	if m.Header.Kind != history.Semaphore {
+		return false
+	}
+	late := slices.DeleteFunc(m.candidates(p), func(i int) bool {
+		e := &p.first.node.events[i]
+		return e.effect == nil || e.setsClock() || m.Header.Epoch+e.at < m.due()
+	})
+	return m.lacks(p, p.from(), without{events: late, stop: p.first.time()}) ||
+		m.lacks(p, p.from(), without{events: late, stop: min(m.until(m.first, m.seen), p.second.time())})
 }
 
 // expired returns the answer for the end of a lease.
 func (m *overlap) expired(p pairing, at int64, without ...any) Answer {
-	return m.lease(p, at).answer(sentence(statement(without), ", ", Name(m.second.Client), " would have been refused"))
+	return m.lease(p, at).answer(sentence(sentence(without...), ", ", Name(m.second.Client), " would have been refused"))
 }
 
-// byClientClock explains a grant decided by the clock of the second client or, for a semaphore, those of all.
+// byClientClock explains a grant decided by the clock of the second client or, for a semaphore, those of all: it was wrong if the first still believed in
+// its hold.
 func (m *overlap) byClientClock(p pairing, who any) Answer {
-	answer := m.expired(p, p.second.time(), "had the clock of ", who, " still shown the time of ", Name(m.first.Client), "'s grant")
-	if m.until(m.first, m.seen) > m.seen {
+	answer := m.expired(p, p.second.time(), "had no time passed by the clock of ", who, " since ", Name(m.first.Client), "'s grant")
+	if m.until(m.first, m.second.Return) > p.second.time() && m.skewed(p) {
 		return because(verdicts.ClockSkew, answer.Experiment, p.first.reported(), p.second.reported())
 	}
 	return answer
 }
 
+// skewed reports whether the clocks in the requests of the two or, for a semaphore, of the first and any client since, differ.
+func (m *overlap) skewed(p pairing) bool {
+	grant := p.first.granting().cmd
+	was, unit := m.stamp(grant)
+	return slices.ContainsFunc(p.first.node.events[min(p.first.first(), p.to()):p.second.last()+1], func(e event) bool {
+		if e.cmd == nil || m.Header.Kind != history.Semaphore && e.op != m.second {
+			return false
+		}
+		is, grain := m.stamp(e.cmd)
+		off := is - was - (e.cmd.Sent - grant.Sent)
+		return max(off, -off) > int64(max(unit, grain, float64(time.Millisecond)))
+	})
+}
+
 // due returns the earliest instant, since 1970, at which the first's lease could end by a clock that is right.
 func (m *overlap) due() int64 {
-	return m.Header.Epoch + max(m.first.Asked, m.first.Call) + m.Header.Lease - m.Header.Drift
+	end := max(m.first.Asked, m.first.Call) + m.Header.Lease - m.Header.Drift
+	if over(m.first) {
+		end = min(end, m.first.ValidUntil)
+	}
+	return m.Header.Epoch + end
 }
 
 // byReadClock explains a grant whose client compared a time that it read from the server with its own clock: its clock was wrong, or that of the client

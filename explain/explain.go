@@ -238,14 +238,20 @@ func (r *run) hadPermit(acquire *history.Operation) bool {
 	return held < checker.Permits(r.Header)
 }
 
-// wasGone explains answers that a hold was gone: by what had ended it.
+// wasGone explains answers that a hold was gone before its lease can have ended: by what had ended it.
 func (r *run) wasGone(v *checker.Violation) Answer {
 	for _, o := range v.Witness.All() {
-		if op := r.ops[o.ID]; op != nil && (op.Outcome == history.NotHeld || op.Outcome == history.LostHold) {
+		if op := r.ops[o.ID]; op != nil && (op.Outcome == history.NotHeld || op.Outcome == history.LostHold) && !r.dueBy(op) {
 			if a := r.taken(op); a.Cause != "" {
 				return a
 			}
 		}
 	}
 	return Answer{}
+}
+
+// dueBy reports whether the lease of an operation's hold can have ended before the operation did.
+func (r *run) dueBy(op *history.Operation) bool {
+	h := r.holdOf[op.ID]
+	return h != nil && r.kept(&h.Acquire, op.Call) <= op.Return
 }

@@ -198,6 +198,9 @@ func (r *run) until(acquire *history.Operation, by int64) (until int64) {
 			until = belief.To
 		}
 	}
+	if len(h.Belief) > 0 && until == h.Belief[0].To && over(&h.Acquire) {
+		return h.Acquire.ValidUntil
+	}
 	if h.Release != nil && until == h.Release.Call {
 		outer := r.heldBefore(&history.Operation{ID: acquire.ID, Client: h.Client, Key: h.Acquire.Key, Call: h.Release.Call})
 		if r.Header.Kind == history.Reentrant && outer != nil && cmp.Or(cmp.Compare(outer.Return, acquire.Call), cmp.Compare(outer.ID, acquire.ID)) < 0 {
@@ -206,6 +209,11 @@ func (r *run) until(acquire *history.Operation, by int64) (until int64) {
 		return math.MaxInt64
 	}
 	return until
+}
+
+// over reports whether an acquire told its client of an end that had passed already.
+func over(acquire *history.Operation) bool {
+	return acquire.ValidUntil != 0 && acquire.ValidUntil <= acquire.Return
 }
 
 // kept returns the instant up to which a server keeps a hold, given its acquire and the extends that had returned at the instant by. It ignores a

@@ -80,13 +80,21 @@ func (r *run) hit(n *node, i int, wronged *event) Answer {
 			continue
 		}
 		cause := verdicts.MisUnlock
-		if w.op.Mode == history.Shared && c.freed() {
+		if r.modeOf(w.op) == history.Shared && c.freed() {
 			cause = verdicts.ReaderEvicted
 		}
 		return because(cause, sentence("without ", words(e), ", ", Key(c.key), " would have stayed as ", Name(w.cmd.Client), "'s ", called(w.cmd), " left it"),
 			e.reported(w.cmd.Client, []string{c.key}))
 	}
 	return Answer{}
+}
+
+// modeOf returns the mode of an operation's hold.
+func (r *run) modeOf(op *history.Operation) history.Mode {
+	if h := r.holdOf[op.ID]; h != nil {
+		return h.Mode
+	}
+	return op.Mode
 }
 
 // fence explains a fence that is not larger than an earlier one: by the events between the two grants without which the later fence would have been
@@ -218,10 +226,8 @@ func (r *run) taken(op *history.Operation) Answer {
 			if e.open || len(e.touched) == 0 || e.cmd.Failed() || a.grant < 0 || i < p.from() || p.doubtful() {
 				continue
 			}
-			for _, c := range m.candidates(p) {
-				if r.finds(p.second, c) {
-					found, request = append(found, m.finding(p, c)), a.node.report(i, p.second.keys())
-				}
+			if took := m.took(p); len(took) > 0 {
+				found, request = append(found, took...), a.node.report(i, p.second.keys())
 			}
 		}
 	}
@@ -233,6 +239,29 @@ func (r *run) taken(op *history.Operation) Answer {
 	return answer
 }
 
+// took returns the events without each of which the second, an operation of the first's client, finds the first's hold; if there are none, the fewest that
+// do together. A command that changed only what its own client had written took nothing.
+func (m *overlap) took(p pairing) (found []finding) {
+	n := p.first.node
+	all := slices.DeleteFunc(m.candidates(p), func(i int) bool {
+		wrote, by := n.writers(i), n.events[i].cmd
+		return by != nil && by.Client != m.first.Client && len(wrote) > 0 && !slices.ContainsFunc(wrote, func(w *event) bool { return w.cmd.Client != by.Client })
+	})
+	for _, i := range all {
+		if m.finds(p.second, i) {
+			found = append(found, m.finding(p, i))
+		}
+	}
+	all = slices.DeleteFunc(all, func(i int) bool { return n.events[i].cmd != nil && n.events[i].cmd.Client == m.first.Client }) // its renewals keep the hold
+	if len(found) > 0 || len(all) < 2 || !m.finds(p.second, all...) {
+		return found
+	}
+	for _, i := range fewest(all, func(left []int) bool { return m.finds(p.second, left...) }) {
+		found = append(found, m.finding(p, i))
+	}
+	return jointly(found)
+}
+
 // neverMade explains the loss of a hold that no server had: the command that its client took for a grant set nothing.
 func (r *run) neverMade(hold *history.Operation) Answer {
 	all := r.attempts(hold)
@@ -242,11 +271,11 @@ func (r *run) neverMade(hold *history.Operation) Answer {
 	return because(verdicts.DoubleGrant, sentence(words(all[0].granting()), " set nothing, and ", Name(hold.Client), " took that for a grant: there was no hold"), all[0].reported())
 }
 
-// finds reports whether an operation finds its hold only when an event is left out: if it was refused, it then succeeds; if it succeeded, it then has
-// another effect.
-func (r *run) finds(a *attempt, out int) bool {
+// finds reports whether an operation finds its hold only when events, in their order, are left out: if it was refused, it then succeeds; if it succeeded,
+// it then has another effect.
+func (r *run) finds(a *attempt, out ...int) bool {
 	e := &a.node.events[a.events[0]]
-	reply, changes := r.answered(a, out, without{events: []int{out}})
+	reply, changes := r.answered(a, out[0], without{events: out})
 	switch {
 	case a.op == nil || a.op.Outcome == history.OK: // a command in the background has no outcome, only an effect
 	case a.op.Op == history.Acquire:

@@ -8,8 +8,8 @@ import (
 
 // owned reports whether an event ended the first's hold. So did the end of the lease that the first's grant depends on, even if another client wrote it,
 // as in a hand-over. An event that ended a hold of its own client did not: without that hold too, the second is granted. Nor did one that removed what
-// its client had written over the first's hold: without that grant alone, the second is refused.
-func (m *overlap) owned(p pairing, i int) bool {
+// its client had written over the first's hold: without that grant alone, the second is refused. The node's clock stops at an instant; 0: never.
+func (m *overlap) owned(p pairing, i int, stop int64) bool {
 	n := p.first.node
 	e := &n.events[i]
 	client, at := "", n.writer(i, e.changes...)
@@ -31,10 +31,10 @@ func (m *overlap) owned(p pairing, i int) bool {
 		return true
 	}
 	from = min(from, i)
-	if at >= 0 && n.events[at].op != nil && slices.Contains(ops, n.events[at].op.ID) && m.conflicts(ops) && m.lacks(p, from, without{ops: ops}) {
+	if at >= 0 && n.events[at].op != nil && slices.Contains(ops, n.events[at].op.ID) && m.conflicts(ops) && m.lacks(p, from, without{ops: ops, stop: stop}) {
 		return false
 	}
-	return m.lacks(p, from, without{events: []int{i}, ops: ops})
+	return m.lacks(p, from, without{events: []int{i}, ops: ops, stop: stop})
 }
 
 // endsOther reports whether an event ended another hold of the first's client. The holds of a re-entrant client are one at the server.

@@ -266,7 +266,7 @@ func (m *overlap) single(pairs []pairing, spare int) (found []finding) {
 			if m.joins(&p.first.node.events[i]) { // it took nothing away, though what its client did later may have
 				continue
 			}
-			if m.lacks(p, p.since(i), without{events: []int{i}}) && m.stands(p, i) && m.owned(p, i) {
+			if m.lacks(p, p.since(i), without{events: []int{i}}) && m.stands(p, i) && m.owned(p, i, 0) {
 				found = append(found, m.finding(p, i))
 			}
 		}
@@ -298,7 +298,7 @@ func (m *overlap) stands(p pairing, i int) bool {
 // began before the first: without that end, the other hold would refuse the second. A hold that began later is left out together with its grant.
 func (m *overlap) others(p pairing) []int {
 	return slices.DeleteFunc(m.candidates(p), func(i int) bool {
-		return !m.stands(p, i) || !m.beganSince(p, i) && m.lacks(p, p.since(i), without{events: []int{i}}) && !m.owned(p, i)
+		return !m.stands(p, i) || !m.beganSince(p, i) && m.lacks(p, p.since(i), without{events: []int{i}}) && !m.owned(p, i, 0)
 	})
 }
 
@@ -308,7 +308,7 @@ func (m *overlap) together(pairs []pairing, spare int) []finding {
 	var lost [][]finding
 	for _, p := range pairs {
 		all := m.others(p)
-		if len(all) == 0 || !m.lacks(p, p.since(all[0]), without{events: all}) {
+		if len(all) == 0 || !m.refusedWithout(p, all, all) {
 			continue
 		}
 		var one []finding
@@ -339,25 +339,38 @@ func (m *overlap) tookAway(p pairing, all []int) []int {
 	return few
 }
 
-// fewestOf returns the fewest of some events without which the second is refused. A grant to another client stays left out together with the end of its
-// hold, which would refuse the second in place of the first's.
+// fewestOf returns the fewest of some events without which the second is refused.
 func (m *overlap) fewestOf(p pairing, all []int) []int {
-	ends := map[uint64]bool{} // acquires whose holds end
-	for _, i := range all {
-		if e := &p.first.node.events[i]; e.op == nil || e.op.Op != history.Acquire {
-			acquire, _ := m.endedHold(p.first.node, i)
-			ends[acquire] = true
+	return fewest(all, func(left []int) bool { return m.refusedWithout(p, all, left) })
+}
+
+// refusedWithout reports whether the second is refused without some of several events. The hold of another client that they ended would refuse it in place
+// of the first's: its grant is left out, too, and must be among those if it is among the several.
+func (m *overlap) refusedWithout(p pairing, all, left []int) bool {
+	n := p.first.node
+	granted := func(i int) uint64 {
+		if op := n.events[i].op; op != nil && op.Op == history.Acquire {
+			return op.ID
 		}
+		return 0
 	}
-	return fewest(all, func(left []int) bool {
-		for _, i := range all {
-			e := &p.first.node.events[i]
-			if e.op != nil && ends[e.op.ID] && !slices.Contains(left, i) {
-				return false
+	var ends, ops []uint64 // acquires whose holds end; those of them that are no candidates
+	from := left[0]
+	for _, i := range all {
+		if granted(i) == 0 {
+			acquire, asked := m.endedHold(n, i)
+			ends = append(ends, acquire)
+			if asked >= 0 && acquire != m.first.ID && acquire != m.second.ID && slices.Contains(left, i) && !slices.ContainsFunc(all, func(j int) bool { return granted(j) == acquire }) {
+				ops, from = append(ops, acquire), min(from, asked)
 			}
 		}
-		return m.lacks(p, p.since(left[0]), without{events: left})
-	})
+	}
+	if slices.ContainsFunc(all, func(i int) bool {
+		return granted(i) != 0 && slices.Contains(ends, granted(i)) && !slices.Contains(left, i)
+	}) {
+		return false
+	}
+	return m.lacks(p, p.since(from), without{events: left, ops: ops})
 }
 
 // jointly adds to the text of each finding what was left out with it: of more than five others the first four by name. What is the same at several nodes
@@ -444,6 +457,9 @@ func fewest[T any](all []T, succeeds func(left []T) bool) []T {
 // unexplained returns the answer if no event between the two made the difference: the lease ended by the clock of the server or of the second client, or
 // the grant ignored the hold.
 func (m *overlap) unexplained(pairs []pairing) Answer {
+	if a := m.neverMade(m.first); a.Cause != "" {
+		return a
+	}
 	for _, p := range pairs {
 		all, who, several := m.others(p), any(Name(m.second.Client)), m.Header.Kind == history.Semaphore
 		if several { // the other holders have to stay, and may have removed by their clocks what the first had left
@@ -453,7 +469,7 @@ func (m *overlap) unexplained(pairs []pairing) Answer {
 		if m.over(p) && m.lacks(p, p.from(), without{events: all, stop: p.first.time()}) {
 			return m.expired(p, p.second.time(), "had no time passed at the server")
 		}
-		clock := m.clockOf(p.first.node.events[p.first.first()].cmd)
+		clock, _ := m.stamp(p.first.granting().cmd)
 		if m.lacks(p, min(p.from(), p.to()), without{events: did, clock: clock, all: several}) {
 			return m.byClientClock(p, who)
 		}

@@ -255,14 +255,14 @@ func (r *run) timeIn(arg string, sent int64) (at int64, unit float64) {
 	return 0, 0
 }
 
-// clockOf returns the time since 1970 by the clock of a client when it sent a command: that in its arguments, or the true time.
-func (r *run) clockOf(c *history.Command) int64 {
+// stamp returns the time since 1970 by the clock of a client when it sent a command, and its unit in nanoseconds: that in its arguments, or the true time.
+func (r *run) stamp(c *history.Command) (at int64, unit float64) {
 	for _, arg := range c.Args {
 		if at, unit := r.timeIn(arg, c.Sent); unit != 0 {
-			return at
+			return at, unit
 		}
 	}
-	return r.Header.Epoch + c.Sent
+	return r.Header.Epoch + c.Sent, 1
 }
 
 func decimals(number string) int {

@@ -200,7 +200,9 @@ func TestWhoseHoldAReleaseEnded(t *testing.T) {
 			`+row.others+`
 			c1 release 350-352 ok : DEL job -> 1`)
 		v := judged(t, s, s.recorded())
-		at := slices.IndexFunc(v.Violations, func(x checker.Violation) bool { return x.Property == verdicts.ReleaseSafety && slices.Contains(x.Clients, "c1") })
+		at := slices.IndexFunc(v.Violations, func(x checker.Violation) bool {
+			return x.Property == verdicts.ReleaseSafety && slices.Contains(x.Clients, "c1")
+		})
 		if at < 0 {
 			t.Errorf("%s: nothing is found", row.what)
 			continue

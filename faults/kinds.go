@@ -100,6 +100,7 @@ type Kind struct {
 	Hinders bool // a client that meets it may fail to get even a correct lock
 	Loses   bool // the request that it meets never reaches the node
 	Keeps   bool // a reply that comes meanwhile reaches its client only when the fault ends
+	Blocks  bool // so does a request that is sent meanwhile
 	Harms   bool // it harms the server and its other data
 	Clock   bool // the servers must be started with clocks that can be set
 	Placed  placing
@@ -181,11 +182,11 @@ var kinds = []Kind{
 	{Name: BlackholeClient, About: "nothing passes between the client and any node",
 		InSim: "no message is delivered; connections stay open", OnServers: "the proxy passes nothing and keeps connections open",
 		On: OneClient, In: inNetwork, At: atEvent,
-		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Hinders: true, Keeps: true, Placed: atStep, do: block},
+		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Hinders: true, Keeps: true, Blocks: true, Placed: atStep, do: block},
 	{Name: PartitionNodes, About: "nothing passes between any client and the node",
 		InSim: "no message is delivered; connections stay open", OnServers: "the proxy passes nothing and keeps connections open",
 		On: OneNode, In: inNetwork, At: AtStart | atEvent,
-		Uses: []Uses{mayFor}, mustEnd: true, Hinders: true, Keeps: true, Harms: true, Placed: atStep, do: block},
+		Uses: []Uses{mayFor}, mustEnd: true, Hinders: true, Keeps: true, Blocks: true, Harms: true, Placed: atStep, do: block},
 	{Name: CutPubSub, About: "connections that subscribe are cut",
 		InSim: "connections with a subscription break", OnServers: "the proxy cuts them",
 		On: allClients, In: inNetwork, At: atEvent,

@@ -160,6 +160,9 @@ func (t *narrator) terms(h *checker.Hold) string {
 			text += "; told that it holds until " + t.ms(until)
 		}
 	}
+	if until := h.Acquire.ValidUntil; until != 0 && until < h.Start() && h.End() > h.Start() {
+		text += "; told of an end " + span(h.Start()-until) + " before that"
+	}
 	const late = 10 * milli
 	if by := h.Start() - t.began(h); by > late {
 		text += "; told " + span(by) + " later"
@@ -176,7 +179,7 @@ func (t *narrator) sayExtends(h *checker.Hold) {
 	for i := range h.Extends {
 		x := &h.Extends[i]
 		switch {
-		case x.Call > until || t.covered(x):
+		case x.Call > until || t.covered(x) || x.Outcome == history.Fail && len(t.sent[x.ID]) == 0: // it asked nobody, such as for a lock that can't renew
 		case x.Outcome == history.OK:
 			renewed, last = renewed+1, x.Return
 		default:
