@@ -258,10 +258,13 @@ func (x *executions) endedItsOwn(d *keyInput, r *record) bool {
 		if x.effects[i].upset != nil || !o.granted() || o.client == r.client || o.call > r.ret || d.holdOf(o).gone < r.call || d.setNothing(o) {
 			continue
 		}
-		granted := slices.ContainsFunc(d.ev.commandsOf(d.clientName(o), o.call, o.ret), func(c history.Command) bool {
-			return c.Accepted() && c.Replied <= o.ret && c.Follows(removal, !running)
-		})
-		if !granted {
+		var granting *history.Command // a script's reply does not show it: the last one
+		for _, c := range d.ev.commandsOf(d.clientName(o), o.call, o.ret) {
+			if c.Replied <= o.ret && (c.Accepted() || c.IsScript() && c.Replied != 0) {
+				granting = &c
+			}
+		}
+		if granting == nil || !granting.Follows(removal, !running) {
 			return false
 		}
 	}

@@ -38,11 +38,17 @@ func (r *run) hitsAnother(v *checker.Violation) Answer {
 	return Answer{}
 }
 
-// wronged returns the grant of the violation's first client if an event changed what that grant had written, or had found already written; nil: none.
+// wronged returns the command of the violation's first client that had last written a part which an event changed, or its grant, if that had found it already
+// written; nil: none.
 func (r *run) wronged(v *checker.Violation, n *node, i int) *event {
 	held := r.held(v.Clients[0], v.Key, n.events[i].at)
 	if held == nil {
 		return nil
+	}
+	for _, w := range n.writers(i) {
+		if w.cmd.Client == held.Client {
+			return w
+		}
 	}
 	for _, a := range r.attempts(held) {
 		if a.node == n && a.grant >= 0 && a.grant < i && slices.ContainsFunc(n.events[i].changes, func(c change) bool {
