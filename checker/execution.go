@@ -102,12 +102,14 @@ type state struct {
 }
 
 // before returns the effects that came before effect i, which was called when they had returned: a client does one thing after the other. An extend may
-// overlap the rest, but follows the grants that its client had. Those that took no time at one instant have any order.
+// overlap the rest, but follows the grants that its client had, and precedes an acquire that was called when it had returned, unless it took no time. Those that took no time at one
+// instant have any order.
 func (x *executions) before(i int) (before uint64) {
 	e := &x.effects[i]
 	for j := range x.effects {
 		o := &x.effects[j]
-		if o.r.client == e.r.client && !o.r.spanning() && (!e.r.spanning() || o.r.granted()) && o.r.ret <= e.r.call && (o.r.call < e.r.call || o.r.ret < e.r.ret) {
+		inTurn := !o.r.spanning() && (!e.r.spanning() || o.r.granted()) || o.r.op == history.Extend && o.r.call < o.r.ret && e.r.op == history.Acquire
+		if o.r.client == e.r.client && inTurn && o.r.ret <= e.r.call && (o.r.call < e.r.call || o.r.ret < e.r.ret) {
 			before |= 1 << j
 		}
 	}

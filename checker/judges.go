@@ -228,7 +228,10 @@ func NotJudgedText(reasons map[string]int) string {
 // that the sweep does not decide, or is a key of few operations, the property stays inconclusive.
 func (t *tally) searched() string {
 	note := fmt.Sprintf("%d of %d windows searched", t.opportunities, t.windowed)
-	if t.undecided > 0 {
+	switch {
+	case t.undecided > 0 && t.opportunities >= t.windowed:
+		note = "a search of all operations together was given up"
+	case t.undecided > 0:
 		note += fmt.Sprintf("; %d of the others have what nothing else decides", t.undecided)
 	}
 	if n := t.notJudged[unknownOutcomes]; n > 0 {

@@ -230,12 +230,13 @@ func (s *server) from(st serverState) bool {
 }
 
 // awaits reports whether something that a client did before an operation has had no effect yet: it does one thing after the other. A watchdog's extends
-// may overlap the rest, but follow the grants that the client had.
+// may overlap the rest, but follow the grants that the client had, and one that took time precedes an acquire that was called when it had returned.
 func (s *server) awaits(st serverState, op history.Operation) bool {
 	for k, o := range s.ops {
 		over := o.Return <= op.Call && (o.Call < op.Call || o.Return < op.Return)
-		if st.done&(1<<k) == 0 && o.Client == op.Client && o.Outcome != history.Unknown && over && o.Op != history.Extend &&
-			(op.Op != history.Extend || o.Op == history.Acquire && o.Outcome == history.OK) {
+		if st.done&(1<<k) == 0 && o.Client == op.Client && o.Outcome != history.Unknown && over &&
+			(o.Op != history.Extend && (op.Op != history.Extend || o.Op == history.Acquire && o.Outcome == history.OK) ||
+				o.Op == history.Extend && o.Call < o.Return && op.Op == history.Acquire) {
 			return true
 		}
 	}

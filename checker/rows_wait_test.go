@@ -63,6 +63,11 @@ var waitRows = []row{
 		a acquire 0 1 ok token=x
 		a extend 3 4 not_held token=x
 		b acquire 5 6 busy`, want: "renewal×1"},
+	// The extend had returned when its client asked again: the hold was gone by then.
+	{name: "refused at the instant at which an extend found the hold gone", head: history.Header{Kind: history.Mutex, Lease: 7 * msec}, ops: `
+		a acquire 13 19 ok token=t1
+		a extend 22 25 not_held token=t1
+		a acquire 25 31 busy`, want: "refusal×1"},
 	// The extend may have found its hold: it makes no second one, so that no wrong release explains the refusal either.
 	{name: "refused beside one of two permits that was extended", head: history.Header{Kind: history.Semaphore, Lease: 1000 * msec, Permits: 2}, ops: `
 		a acquire 1 2 ok token=x

@@ -79,6 +79,25 @@ func TestSearchFindsTheOrder(t *testing.T) {
 	}
 }
 
+// TestASearchThatWasGivenUp: each reply has an execution with what is near it, but all together have none. The search of all takes more steps than it may,
+// so that it decides nothing.
+func TestASearchThatWasGivenUp(t *testing.T) {
+	v := row{head: history.Header{Kind: history.Semaphore, Permits: 3, Lease: 12 * msec}, ops: `
+		e acquire 10 14 ok asked=10 token=t2
+		b acquire 10 15 ok asked=10 token=t1
+		a acquire 12 17 ok asked=12 token=t4
+		c acquire 19 26 busy
+		d acquire 21 26 ok token=t112
+		a acquire 22 26 ok asked=22 token=t8
+		b extend 25 27 lost token=t1
+		b acquire 29 32 ok asked=29 token=t10
+		c acquire 28 33 ok asked=28 token=t9
+		d acquire 30 35 busy`}.check(t)
+	if p := v.property(verdicts.Linearizability); p.Verdict != Inconclusive || p.Note != "a search of all operations together was given up" {
+		t.Errorf("%+v", p)
+	}
+}
+
 // TestManyUnknowns has more acquires of unknown outcome than a search places: refusals that they may excuse are not judged, and the note says so.
 func TestManyUnknowns(t *testing.T) {
 	ops := "z acquire 0 1 ok\nz release 2 3 ok\n"

@@ -48,7 +48,8 @@ func (n *vicinity) seek(of map[verdicts.Property]*tally, findings []partFinding)
 	}
 }
 
-// pieces searches replies piece by piece and reports whether all were searched. A release is searched by itself too, for what comes after it.
+// pieces searches replies piece by piece and reports whether all were searched. A release is searched by itself too, for what comes after it. Replies of
+// which each has an execution by itself may have none together: a piece that was given up was not searched.
 func (n *vicinity) pieces(of map[verdicts.Property]*tally, replies []*record) (all bool) {
 	all = true
 	for next := 0; next < len(replies); {
@@ -57,6 +58,7 @@ func (n *vicinity) pieces(of map[verdicts.Property]*tally, replies []*record) (a
 		if x != nil {
 			exists, known = x.exist(allRules)
 		}
+		all = all && (x == nil || known)
 		found := of[verdicts.Linearizability].violations
 		for _, r := range replies[next:end] {
 			if !exists || r.op == history.Release {
