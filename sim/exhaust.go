@@ -173,7 +173,7 @@ func (n *node) condition(w *world) uint64 {
 		scripts += mixText(hashStart, sha)
 	}
 	h = mix(h, scripts)
-	for _, set := range []map[string][]*conn{n.subs.channels, n.subs.patterns} {
+	for _, set := range []listeners{n.subs.channels, n.subs.patterns} {
 		for _, name := range slices.Sorted(maps.Keys(set)) {
 			h = mixText(h, name)
 			for _, cn := range set[name] {

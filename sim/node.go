@@ -89,7 +89,7 @@ func (n *node) reset(t time.Time) {
 	n.clock = nodeClock{rate: 1, since: t}
 	n.redis.SetTime(t)
 	n.turn, n.down, n.paused, n.shard = 0, false, false, nil
-	n.subs, n.waiting, n.changes, n.refused, n.lacking = subscriptions{}, nil, 0, "", ""
+	n.subs, n.waiting, n.changes, n.refused, n.lacking = newSubscriptions(), nil, 0, "", ""
 	clear(n.scripts)
 }
 
@@ -175,7 +175,7 @@ func (n *node) command(s *session, name string, args []string) {
 	case "SUBSCRIBE", "UNSUBSCRIBE", "PSUBSCRIBE", "PUNSUBSCRIBE":
 		n.subscribe(s, name, args[1:])
 	case "PUBLISH":
-		n.publish(s, args[1:])
+		n.publish(s, args[1], args[2])
 	case "PUBSUB":
 		n.pubsub(s, args[1:])
 	case "CLUSTER":

@@ -4,124 +4,97 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/alicebob/miniredis/v2/server"
+
+	"github.com/lockbench/lockbench/internal/resp"
 )
 
 // subscriptions holds a node's channels and patterns. A message is an event of the connection, like a reply; miniredis would run two goroutines.
-type subscriptions struct {
-	channels map[string][]*conn
-	patterns map[string][]*conn
+type subscriptions struct{ channels, patterns listeners }
+
+func newSubscriptions() subscriptions { return subscriptions{listeners{}, listeners{}} }
+
+// listeners has the connections that subscribe to a channel or pattern, by its name, in order of subscription.
+type listeners map[string][]*conn
+
+func (l listeners) add(name string, cn *conn) {
+	if !slices.Contains(l[name], cn) {
+		l[name] = append(l[name], cn)
+	}
 }
 
-func subscribeConn(set *map[string][]*conn, name string, cn *conn) {
-	if *set == nil {
-		*set = map[string][]*conn{}
-	}
-	if !slices.Contains((*set)[name], cn) {
-		(*set)[name] = append((*set)[name], cn)
+func (l listeners) remove(name string, cn *conn) {
+	l[name] = slices.DeleteFunc(l[name], func(o *conn) bool { return o == cn })
+	if len(l[name]) == 0 {
+		delete(l, name)
 	}
 }
 
-func unsubscribeConn(set map[string][]*conn, name string, cn *conn) {
-	rest := slices.DeleteFunc(slices.Clone(set[name]), func(o *conn) bool { return o == cn })
-	if len(rest) == 0 {
-		delete(set, name)
-		return
-	}
-	set[name] = rest
-}
-
-// listening returns the channels of a connection, in order of name.
-func listening(set map[string][]*conn, cn *conn) []string {
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(set)) {
-		if slices.Contains(set[name], cn) {
+// of returns the names to which a connection subscribes, in order.
+func (l listeners) of(cn *conn) (names []string) {
+	for name, conns := range l {
+		if slices.Contains(conns, cn) {
 			names = append(names, name)
 		}
 	}
+	slices.Sort(names)
 	return names
 }
 
-func (s *subscriptions) forget(cn *conn) {
-	for _, set := range []map[string][]*conn{s.channels, s.patterns} {
-		for _, name := range listening(set, cn) {
-			unsubscribeConn(set, name, cn)
+func (s subscriptions) forget(cn *conn) {
+	for _, l := range []listeners{s.channels, s.patterns} {
+		for _, name := range l.of(cn) {
+			l.remove(name, cn)
 		}
 	}
 }
 
-func (s *subscriptions) has(cn *conn) bool { return s.count(cn) > 0 }
+func (s subscriptions) count(cn *conn) int { return len(s.channels.of(cn)) + len(s.patterns.of(cn)) }
 
-func (s *subscriptions) count(cn *conn) int {
-	return subscribed(s.channels, cn) + subscribed(s.patterns, cn)
-}
-
-func subscribed(set map[string][]*conn, cn *conn) (n int) {
-	for _, conns := range set {
-		if slices.Contains(conns, cn) {
-			n++
-		}
-	}
-	return n
-}
+func (s subscriptions) has(cn *conn) bool { return s.count(cn) > 0 }
 
 // subscribe runs SUBSCRIBE, PSUBSCRIBE and their opposites; each channel is confirmed by its own reply.
 func (n *node) subscribe(s *session, name string, channels []string) {
-	set := &n.subs.channels
-	word := strings.ToLower(name)
-	if name[0] == 'P' {
-		set = &n.subs.patterns
+	set, word := n.subs.channels, strings.ToLower(name)
+	if word[0] == 'p' {
+		set = n.subs.patterns
 	}
-	adding := word == "subscribe" || word == "psubscribe"
-	if !adding && len(channels) == 0 {
-		channels = listening(*set, s.conn)
+	change := set.remove
+	if word == "subscribe" || word == "psubscribe" {
+		change = set.add
+	} else if len(channels) == 0 {
+		channels = set.of(s.conn)
 	}
-	for _, c := range channels {
-		if adding {
-			subscribeConn(set, c, s.conn)
-		} else {
-			unsubscribeConn(*set, c, s.conn)
-		}
-		confirm(s.peer, word, c, n.subs.count(s.conn))
-	}
-	if len(channels) == 0 {
+	confirm := func(writeChannel func(*server.Writer)) {
 		s.peer.Block(func(w *server.Writer) {
 			w.WritePushLen(3)
 			w.WriteBulk(word)
-			w.WriteNull()
+			writeChannel(w)
 			w.WriteInt(n.subs.count(s.conn))
 		})
 	}
-}
-
-func confirm(p *server.Peer, word, channel string, count int) {
-	p.Block(func(w *server.Writer) {
-		w.WritePushLen(3)
-		w.WriteBulk(word)
-		w.WriteBulk(channel)
-		w.WriteInt(count)
-	})
-}
-
-// publish queues a message at every subscribed connection, in order of subscription, and replies with their number on this node.
-func (n *node) publish(s *session, args []string) {
-	s.peer.WriteInt(n.spread(args[0], args[1]))
-}
-
-// spread queues a message for the subscribers of every node of a cluster, and returns the number of those at this node.
-func (n *node) spread(channel, message string) (count int) {
-	if n.shard == nil {
-		return n.deliver(channel, message)
+	for _, c := range channels {
+		change(c, s.conn)
+		confirm(func(w *server.Writer) { w.WriteBulk(c) })
 	}
-	for _, other := range n.shard.nodes {
+	if len(channels) == 0 {
+		confirm((*server.Writer).WriteNull)
+	}
+}
+
+// publish queues a message for the subscribers of the node, or of every node of its cluster, and replies with the number of those at this node.
+func (n *node) publish(s *session, channel, message string) {
+	nodes := []*node{n}
+	if n.shard != nil {
+		nodes = n.shard.nodes
+	}
+	for _, other := range nodes {
 		if here := other.deliver(channel, message); other == n {
-			count = here
+			s.peer.WriteInt(here)
 		}
 	}
-	return count
 }
 
 // deliver queues a message at every subscribed connection of this node, and returns their number.
@@ -178,16 +151,9 @@ func (n *node) pubsub(s *session, args []string) {
 
 // pushed returns the wire form of a message to a subscriber.
 func pushed(resp3 bool, words []string) []byte {
-	kind := byte('*')
+	b := resp.AppendRequest(nil, words...)
 	if resp3 {
-		kind = '>'
-	}
-	b := append([]byte{kind}, strconv.Itoa(len(words))...)
-	b = append(b, "\r\n"...)
-	for _, w := range words {
-		b = append(b, '$')
-		b = strconv.AppendInt(b, int64(len(w)), 10)
-		b = append(append(append(b, "\r\n"...), w...), "\r\n"...)
+		b[0] = '>'
 	}
 	return b
 }
