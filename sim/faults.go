@@ -73,7 +73,8 @@ func (w *world) resumeClient(c *client) {
 				continue
 			}
 			w.event(deliverReply, cn, r.bytes, func() string { return "<- " + r.String() })
-			w.deliver(r)
+			w.noteReply(r, false)
+			cn.giveReply(r)
 		}
 		cn.wake()
 	})
@@ -291,16 +292,6 @@ func (cn *conn) target() int {
 		return storeNode
 	}
 	return cn.node
-}
-
-// Calls of the Director during a run.
-
-func (w *world) watches(c *client, m history.Moment) bool {
-	return w.director.Plan().Watches(faults.Event{Kind: faults.Moment, Client: c.index + 1, Moment: m})
-}
-
-func (w *world) moment(c *client, m history.Moment) {
-	w.director.Event(context.Background(), faults.Event{Kind: faults.Moment, Client: c.index + 1, Moment: m}, nil)
 }
 
 // onSend applies the faults placed before a request leaves its client, and then those on its way, and reports whether there were any. A client that was

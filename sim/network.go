@@ -247,13 +247,9 @@ func (cn *conn) Close() error {
 
 // wake makes a waiting reader check again.
 func (cn *conn) wake() {
-	if !cn.waiting {
-		return
-	}
-	cn.waiting = false
-	select {
-	case cn.changed <- struct{}{}:
-	default:
+	if cn.waiting {
+		cn.waiting = false
+		signal(cn.changed)
 	}
 }
 

@@ -172,7 +172,7 @@ func (f *follow) misses(step int, options []option) bool {
 	if i < 0 {
 		return false
 	}
-	if _, placed := f.choices[i].fault(); placed || f.choices[i].Do == (event{kind: waitForTime}).name() {
+	if _, placed := f.choices[i].fault(); placed || f.choices[i].Do == (option{kind: waitForTime}).event().name() {
 		return false
 	}
 	return !slices.ContainsFunc(options, func(o option) bool { return o.event().name() == f.choices[i].Do })

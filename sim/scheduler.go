@@ -74,7 +74,8 @@ func (w *world) apply(o option) {
 		}
 		r := takeFirst(&o.conn.replies)
 		w.event(o.kind, o.conn, r.bytes, func() string { return "<- " + r.String() })
-		w.deliver(r)
+		w.noteReply(r, false)
+		r.conn.giveReply(r)
 	case replicate:
 		if !w.replicates() {
 			return
@@ -153,13 +154,6 @@ func (q *request) free() bool {
 	return !q.kept && q.conn.world.arrivesBy(q.held) && !(q.withheld && q.conn.client.paused)
 }
 
-// deliver delivers a reply to its client.
-func (w *world) deliver(r *reply) {
-	cn := r.conn
-	w.noteReply(r, false)
-	cn.giveReply(r)
-}
-
 func (r *reply) free() bool { return !r.kept && r.conn.world.arrivesBy(r.held) }
 
 // arrivesBy reports whether a message that is held until an instant, if any, may arrive.
@@ -185,30 +179,24 @@ type option struct {
 	fault *placeableFault
 	ready int   // the step at which it became possible; the default is the oldest
 	rank  int   // among the options of its kind between one client and one node, by content
-	held  *Held // its message in a world outside; nil in the simulator
-	nth   int   // number of the write that is replicated
+	held  *Held // its message in a world outside, where an event is named only by its step; nil in the simulator
+	nth   int   // number of the write that is replicated; in an event also of a message to a subscriber
 }
 
 // event identifies an option as tapes name it: by client, node, command, and the number of that command among the client's to that node. It
 // includes neither the time nor the connection: the runtime decides which of a client's goroutines gets which connection of a pool.
 type event struct {
-	kind    optionKind
-	conn    *conn
-	request *request // nil for a message to a subscriber
-	nth     int      // number of such a message, or of a replicated write
-	fault   *placeableFault
-	rank    int
-	held    *Held // in a world outside, where an event is named only by its step
+	option
+	request *request // that is delivered or answered; nil for a message to a subscriber
 }
 
 // event returns the option's event, valid until the next step.
 func (o option) event() event {
-	e := event{kind: o.kind, conn: o.conn, fault: o.fault, nth: o.nth, rank: o.rank, held: o.held}
-	if o.conn == nil {
-		return e
-	}
-	if e.request = o.request(); e.request == nil {
-		e.nth = o.conn.replies[0].nth
+	e := event{option: o}
+	if o.conn != nil {
+		if e.request = o.request(); e.request == nil {
+			e.nth = o.conn.replies[0].nth
+		}
 	}
 	return e
 }
@@ -384,13 +372,7 @@ type chooser interface {
 
 // oldest is the default choice: what has been possible for the longest time, ordered by name among equals.
 func oldest(options []option) option {
-	best := options[0]
-	for _, o := range options[1:] {
-		if o.ready < best.ready {
-			best = o
-		}
-	}
-	return best
+	return slices.MinFunc(options, func(a, b option) int { return cmp.Compare(a.ready, b.ready) })
 }
 
 // byDefault always takes the oldest.
@@ -398,13 +380,29 @@ type byDefault struct{}
 
 func (byDefault) choose(m moves) option { return oldest(m.options) }
 
-// random picks uniformly among the messages. The steps at which its faults are injected are drawn before the schedule begins, over its expected length:
-// drawn step by step, faults would nearly always come early.
-type random struct {
+// chance is what a strategy does at random besides ordering messages. The steps at which its faults are injected are drawn before the schedule begins,
+// over its expected length: drawn step by step, faults would nearly always come early.
+type chance struct {
 	rand   *rand.Rand
 	waits  float64 // chance of letting time pass at a step
-	calm   float64 // chance of taking the default at a step
 	faults []int   // steps at which a fault is injected, in order
+}
+
+// choose picks a fault that is due, or lets time pass; false if a message is next.
+func (c *chance) choose(m moves) (option, bool) {
+	if len(c.faults) > 0 && m.step >= c.faults[0] {
+		if possible := m.faults(); len(possible) > 0 {
+			c.faults = c.faults[1:]
+			return possible[c.rand.IntN(len(possible))], true
+		}
+	}
+	return option{kind: waitForTime}, m.wait && c.rand.Float64() < c.waits
+}
+
+// random picks uniformly among the messages.
+type random struct {
+	chance
+	calm float64 // chance of taking the default at a step
 }
 
 // newRandom draws a random schedule. length is the expected number of steps.
@@ -412,7 +410,9 @@ func newRandom(seed uint64, b Bounds, length int) *random {
 	r := rand.New(rand.NewPCG(seed, 1))
 	waits := []float64{0, 0, 0.03, 0.15}
 	calm := []float64{0, 0.5, 0.9}
-	return &random{rand: r, waits: waits[r.IntN(len(waits))], calm: calm[r.IntN(len(calm))], faults: faultSteps(r, b, length)}
+	s := &random{chance: chance{rand: r, waits: waits[r.IntN(len(waits))]}, calm: calm[r.IntN(len(calm))]}
+	s.faults = faultSteps(r, b, length)
+	return s
 }
 
 // faultSteps draws the steps at which faults are injected: mostly as many as are allowed.
@@ -430,7 +430,7 @@ func faultSteps(r *rand.Rand, b Bounds, length int) []int {
 }
 
 func (s *random) choose(m moves) option {
-	if o, ok := beforeMessages(s.rand, &s.faults, s.waits, m); ok {
+	if o, ok := s.chance.choose(m); ok {
 		return o
 	}
 	if s.rand.Float64() < s.calm {
@@ -439,37 +439,14 @@ func (s *random) choose(m moves) option {
 	return m.options[s.rand.IntN(len(m.options))]
 }
 
-// beforeMessages picks a fault that is due, or, with a probability, lets time pass.
-func beforeMessages(r *rand.Rand, steps *[]int, waits float64, m moves) (option, bool) {
-	if o, ok := dueFault(r, steps, m); ok {
-		return o, true
-	}
-	return option{kind: waitForTime}, m.wait && r.Float64() < waits
-}
-
-// dueFault picks a fault if one is due at this step.
-func dueFault(r *rand.Rand, steps *[]int, m moves) (option, bool) {
-	if len(*steps) == 0 || m.step < (*steps)[0] {
-		return option{}, false
-	}
-	possible := m.faults()
-	if len(possible) == 0 {
-		return option{}, false
-	}
-	*steps = (*steps)[1:]
-	return possible[r.IntN(len(possible))], true
-}
-
 // pct is probabilistic concurrency testing: every client has a priority, the highest goes first, and at a few steps drawn beforehand the next
 // client drops to the lowest priority. It finds a bug that needs d ordering constraints with a probability of at least 1/(n·k^(d-1)) for n clients
 // and k steps.
 type pct struct {
-	rand    *rand.Rand
+	chance
 	rank    map[int]int // by owner; higher goes first
 	lowest  int
 	changes []int
-	waits   float64
-	faults  []int
 }
 
 // depth is the number of ordering constraints that PCT aims at.
@@ -477,7 +454,8 @@ const depth = 3
 
 func newPCT(seed uint64, b Bounds, clients, length int) *pct {
 	r := rand.New(rand.NewPCG(seed, 2))
-	s := &pct{rand: r, rank: map[int]int{}, waits: []float64{0, 0.05}[r.IntN(2)], faults: faultSteps(r, b, length)}
+	s := &pct{chance: chance{rand: r, waits: []float64{0, 0.05}[r.IntN(2)]}, rank: map[int]int{}}
+	s.faults = faultSteps(r, b, length)
 	order := r.Perm(clients + 1)
 	for i := range clients {
 		s.rank[i] = order[i]
@@ -491,7 +469,7 @@ func newPCT(seed uint64, b Bounds, clients, length int) *pct {
 }
 
 func (s *pct) choose(m moves) option {
-	if o, ok := beforeMessages(s.rand, &s.faults, s.waits, m); ok {
+	if o, ok := s.chance.choose(m); ok {
 		return o
 	}
 	best := s.highest(m.options)
@@ -505,13 +483,9 @@ func (s *pct) choose(m moves) option {
 }
 
 func (s *pct) highest(options []option) option {
-	best := options[0]
-	for _, o := range options[1:] {
-		if s.rank[o.owner()] > s.rank[best.owner()] || (o.owner() == best.owner() && o.ready < best.ready) {
-			best = o
-		}
-	}
-	return best
+	return slices.MinFunc(options, func(a, b option) int {
+		return cmp.Or(cmp.Compare(s.rank[b.owner()], s.rank[a.owner()]), cmp.Compare(a.ready, b.ready))
+	})
 }
 
 // placeableFault is a fault that a strategy may place now.
@@ -543,7 +517,11 @@ func (w *world) faults() []option {
 	}
 	long, short := w.program.Config.Lease*3/2, w.program.Config.Lease/10
 	for _, fault := range w.bounds.Faults {
-		w.clientFaults(fault, long, add)
+		for _, c := range w.clients {
+			if !c.done && !c.crashed && !c.paused {
+				faultsOfClient(fault, c.index, c.asks(), long, add)
+			}
+		}
 		w.messageFaults(fault, long, add)
 		w.nodeFaults(fault, long, short, add)
 	}
@@ -568,15 +546,6 @@ const untilOther = "until " + faults.OtherEntered
 // placer adds an option for a fault, named by format and args. With message set, the fault does nothing if the message is gone by then: a client's
 // timer may end the connection between the choice of a fault and its effect.
 type placer func(s faults.Spec, message func() faults.Message, format string, args ...any)
-
-func (w *world) clientFaults(fault string, long time.Duration, add placer) {
-	for _, c := range w.clients {
-		if c.done || c.crashed || c.paused {
-			continue
-		}
-		faultsOfClient(fault, c.index, c.asks(), long, add)
-	}
-}
 
 // faultsOfClient lists the faults of a live client, by its index; asks says that it has an acquire under way.
 func faultsOfClient(fault string, client int, asks bool, long time.Duration, add placer) {
@@ -609,15 +578,9 @@ func untilOthers(s faults.Spec) faults.Spec {
 // messageFaults lists the faults of the messages that could be delivered at this step.
 func (w *world) messageFaults(fault string, long time.Duration, add placer) {
 	for _, o := range w.possible {
-		if o.conn == nil {
-			continue
+		if o.conn != nil {
+			faultsOfMessage(fault, o, o.messageNow, long, add)
 		}
-		cn := o.conn
-		message := func() faults.Message { return oldestReply(cn) }
-		if o.kind == deliverRequest {
-			message = func() faults.Message { return oldestRequest(cn) }
-		}
-		faultsOfMessage(fault, o, message, long, add)
 	}
 }
 
@@ -636,18 +599,15 @@ func faultsOfMessage(fault string, o option, message func() faults.Message, long
 	add(untilOthers(s), message, "%s %s %s", fault, e, untilOther)
 }
 
-func oldestRequest(cn *conn) faults.Message {
-	if len(cn.requests) == 0 {
-		return nil
+// message returns the message that the option delivers, for faults; nil if it is gone.
+func (o option) messageNow() faults.Message {
+	switch {
+	case o.kind == deliverRequest && len(o.conn.requests) > 0:
+		return onRequest(o.conn.requests[0], true)
+	case o.kind == deliverReply && len(o.conn.replies) > 0:
+		return onReply(o.conn.replies[0])
 	}
-	return onRequest(cn.requests[0], true)
-}
-
-func oldestReply(cn *conn) faults.Message {
-	if len(cn.replies) == 0 {
-		return nil
-	}
-	return onReply(cn.replies[0])
+	return nil
 }
 
 func (w *world) nodeFaults(fault string, long, short time.Duration, add placer) {

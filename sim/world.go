@@ -170,10 +170,7 @@ func (w *world) sleepUntil(t time.Time, until <-chan struct{}) (yielded bool) {
 	w.timer.Stop()
 	w.mu.Lock()
 	w.wakes = time.Time{}
-	select {
-	case <-w.sooner: // it came meanwhile
-	default:
-	}
+	clearSignal(w.sooner)
 	w.mu.Unlock()
 	return yielded
 }
@@ -207,12 +204,8 @@ func (w *world) expect(at time.Time) {
 		return
 	}
 	w.expiry = at
-	if !at.Before(w.wakes) {
-		return
-	}
-	select {
-	case w.sooner <- struct{}{}:
-	default:
+	if at.Before(w.wakes) {
+		signal(w.sooner)
 	}
 }
 
@@ -236,9 +229,20 @@ func (c *client) endSleep(end time.Time) {
 	c.world.sleeps = slices.Delete(c.world.sleeps, i, i+1)
 }
 
-func (w *world) wakeDriver() {
+func (w *world) wakeDriver() { signal(w.activity) }
+
+// signal makes sure that a channel of capacity 1 holds a signal.
+func signal(to chan<- struct{}) {
 	select {
-	case w.activity <- struct{}{}:
+	case to <- struct{}{}:
+	default:
+	}
+}
+
+// clearSignal drops a signal that came before.
+func clearSignal(from <-chan struct{}) {
+	select {
+	case <-from:
 	default:
 	}
 }
@@ -380,12 +384,7 @@ func (w *world) choose(options []option) option {
 func (w *world) traceHash() uint64 { return w.trace.hash | 1 }
 
 func (w *world) over() bool {
-	for _, c := range w.clients {
-		if !c.done {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(w.clients, func(c *client) bool { return !c.done })
 }
 
 // waitForActivity lets time pass until something happens; it returns false if the horizon is reached first.
@@ -401,10 +400,7 @@ func (w *world) waitForActivity() bool {
 // waitAtMost lets time pass until something happens, a timer is due, or d is over.
 func (w *world) waitAtMost(d time.Duration) {
 	w.mu.Lock()
-	select {
-	case <-w.activity: // drop an old signal
-	default:
-	}
+	clearSignal(w.activity)
 	if len(w.timers) > 0 {
 		d = min(d, w.timers[0].at.Sub(w.clock()))
 	}
@@ -470,8 +466,8 @@ func (w *world) runTimers() (did bool) {
 }
 
 type reachedMoment struct {
-	moment history.Moment
-	pass   chan struct{} // closed when the client may go on; nil if nothing is placed at the moment
+	faults.Event
+	pass chan struct{} // closed when the client may go on; nil if nothing is placed at the moment
 }
 
 // reachMoment queues a moment for the driver, and returns the channel to wait on; nil if no fault may be injected there.
@@ -482,11 +478,12 @@ func (w *world) reachMoment(c *client, m history.Moment) chan struct{} {
 	if m == history.Entered && !c.recordClosed {
 		w.director.Entered(c.index + 1)
 	}
-	watched := w.watches(c, m)
+	e := faults.Event{Kind: faults.Moment, Client: c.index + 1, Moment: m}
+	watched := w.director.Plan().Watches(e)
 	if c.recordClosed || !watched && !w.trace.keep {
 		return nil
 	}
-	h := &reachedMoment{moment: m}
+	h := &reachedMoment{Event: e}
 	c.moments = append(c.moments, h)
 	if watched {
 		h.pass = make(chan struct{})
@@ -501,11 +498,11 @@ func (w *world) passMoments() (did bool) {
 		for len(c.moments) > 0 {
 			h := c.moments[0]
 			c.moments = c.moments[1:]
-			w.note(faults.Step{Kind: faults.StepMoment, Client: c.name, Command: string(h.moment)})
+			w.note(faults.Step{Kind: faults.StepMoment, Client: c.name, Command: string(h.Moment)})
 			if h.pass == nil {
 				continue
 			}
-			if w.moment(c, h.moment); c.momentHolds > 0 {
+			if w.director.Event(context.Background(), h.Event, nil); c.momentHolds > 0 {
 				c.blockedMoment = h.pass
 			} else {
 				close(h.pass)
