@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -131,14 +132,7 @@ func announcer(out io.Writer) func(int, []int) {
 	return func(n int, prefix []int) {
 		buf = fmt.Appendf(buf[:0], `{"begin":%d`, n)
 		if len(prefix) > 0 {
-			buf = append(buf, `,"prefix":[`...)
-			for i, p := range prefix {
-				if i > 0 {
-					buf = append(buf, ',')
-				}
-				buf = fmt.Appendf(buf, "%d", p)
-			}
-			buf = append(buf, ']')
+			buf = fmt.Appendf(buf, `,"prefix":%s`, strings.ReplaceAll(fmt.Sprint(prefix), " ", ","))
 		}
 		_, _ = out.Write(append(buf, "}\n"...)) // when the reader is gone, stdin has ended, too
 	}
@@ -264,18 +258,12 @@ func (w *workerProcess) take(_ int, text []byte) error {
 // begun parses an announcement, of which thousands come every second.
 func begun(b []byte) (line, bool) {
 	digits, ok := bytes.CutPrefix(b, []byte(`{"begin":`))
-	if !ok {
+	digits, whole := bytes.CutSuffix(digits, []byte("}"))
+	n, err := strconv.Atoi(string(digits))
+	if !ok || !whole || err != nil {
 		return line{}, false
 	}
-	digits, ok = bytes.CutSuffix(digits, []byte("}"))
-	n := 0
-	for _, d := range digits {
-		if d < '0' || d > '9' {
-			return line{}, false
-		}
-		n = n*10 + int(d-'0')
-	}
-	return line{Begin: &n}, ok
+	return line{Begin: &n}, true
 }
 
 // finish waits for a worker to end by itself and handles the rest of its output.
