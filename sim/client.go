@@ -351,7 +351,7 @@ func (t *tokens) name(word string) string {
 	t.number++
 	var b []byte
 	for i := uint64(0); hex.EncodedLen(len(b)) < len(word); i++ {
-		h := mix(mix(mixText(hashStart, t.seed[:]), t.number), i)
+		h := mix(mixText(hashStart, t.seed[:]), t.number, i)
 		for range 8 {
 			b, h = append(b, byte(h)), h>>8
 		}

@@ -142,16 +142,15 @@ func (e *exhaust) prefix() []int {
 // million.
 func (w *world) state() (h uint64, ok bool) {
 	now := w.clock()
-	h = mix(mix(hashStart, uint64(w.now())), uint64(w.out.Waited))
+	h = mix(hashStart, uint64(w.now()), uint64(w.out.Waited))
 	for _, n := range w.nodes {
-		h = mix(mix(h, n.copy(now).digest()), n.condition(w))
+		h = mix(h, n.copy(now).digest(), n.condition(w))
 	}
 	for _, c := range w.clients {
 		h = mix(h, c.condition())
 	}
 	links, ok := w.connStates()
-	h = mix(mix(h, links), w.network())
-	h = mix(mix(h, w.faultLog), uint64(w.budget)<<32|uint64(w.waits))
+	h = mix(h, links, w.network(), w.faultLog, uint64(w.budget)<<32|uint64(w.waits))
 	for _, t := range w.timers {
 		h = mix(h, uint64(t.at.Sub(w.start)))
 	}
@@ -160,13 +159,12 @@ func (w *world) state() (h uint64, ok bool) {
 
 // condition returns a hash of a node, apart from its data.
 func (n *node) condition(w *world) uint64 {
-	h := mix(mix(mix(hashStart, n.changes), uint64(n.clock.offset)), n.lua.random.x)
+	h := mix(hashStart, n.changes, uint64(n.clock.offset), n.lua.random.x, bits(n.down, n.paused))
 	if n.clock.rate != 1 {
-		h = mix(mix(h, uint64(n.clock.rate*1e9)), uint64(n.clock.since.Sub(w.start)))
+		h = mix(h, uint64(n.clock.rate*1e9), uint64(n.clock.since.Sub(w.start)))
 	}
-	h = mix(h, bits(n.down, n.paused))
 	if n.down {
-		h = mix(mix(h, n.kept.digest()), n.had.digest())
+		h = mix(h, n.kept.digest(), n.had.digest())
 	}
 	var scripts uint64
 	for sha := range n.scripts {
@@ -194,17 +192,16 @@ func (c *client) observe(place, what uint64) {
 	if c.observedStep != w.step {
 		c.observed, c.observedNow, c.observedStep = mix(c.observed, c.observedNow), 0, w.step
 	}
-	c.observedNow += mix(mix(mix(hashStart, uint64(w.now())), place), what)
+	c.observedNow += mix(hashStart, uint64(w.now()), place, what)
 }
 
 // condition returns a hash of what a client has received, and of the faults that affect it.
 func (c *client) condition() uint64 {
-	h := mix(mix(mix(hashStart, c.observed), c.observedNow), c.order)
+	h := mix(hashStart, c.observed, c.observedNow, c.order)
 	for _, op := range c.open {
-		h = mix(mix(h, uint64(op.Op)), c.before(op))
+		h = mix(h, uint64(op.Op), c.before(op))
 	}
-	h = mix(h, bits(c.done, c.paused, c.crashed, c.recordClosed, c.blockedMoment != nil))
-	return mix(mix(h, uint64(c.sent)), uint64(c.momentHolds)<<32|uint64(len(c.waitingForResume)))
+	return mix(h, bits(c.done, c.paused, c.crashed, c.recordClosed, c.blockedMoment != nil), uint64(c.sent), uint64(c.momentHolds)<<32|uint64(len(c.waitingForResume)))
 }
 
 // before returns a hash of how many operations of each other client had returned when this one was called and, if it may end a belief, returned.
@@ -237,24 +234,23 @@ func (w *world) connStates() (h uint64, ok bool) {
 }
 
 func (cn *conn) condition() uint64 {
-	h := mix(mix(mix(hashStart, cn.place()), cn.history), uint64(cn.server.index))
-	h = mix(mix(h, bits(cn.shut, cn.lost != nil, cn.waiting, cn.parked != nil)), uint64(cn.world.replication.writes-cn.seen))
+	h := mix(hashStart, cn.place(), cn.history, uint64(cn.server.index),
+		bits(cn.shut, cn.lost != nil, cn.waiting, cn.parked != nil), uint64(cn.world.replication.writes-cn.seen))
 	for _, t := range []time.Time{cn.readBy, cn.writeBy, cn.sentUntil, cn.givenUntil} {
 		h = mix(h, instant(t))
 	}
 	for _, q := range cn.requests {
-		h = mix(mix(mix(h, hashArgs(q.args)), bits(q.withheld, q.kept, q.doomed, q.handshake)), instant(q.held))
-		h = mix(h, q.batch.condition(q))
+		h = mix(h, hashArgs(q.args), bits(q.withheld, q.kept, q.doomed, q.handshake), instant(q.held), q.batch.condition(q))
 	}
 	h = mix(h, uint64(len(cn.requests)))
 	for _, r := range cn.replies {
-		h = mix(mix(mixText(h, r.bytes), bits(r.kept, r.lost)), instant(r.held))
+		h = mix(mixText(h, r.bytes), bits(r.kept, r.lost), instant(r.held))
 		if r.request != nil {
-			h = mix(mix(h, hashArgs(r.request.args)), r.request.batch.condition(r.request))
+			h = mix(h, hashArgs(r.request.args), r.request.batch.condition(r.request))
 		}
 	}
 	if q := cn.parked; q != nil {
-		h = mix(mix(h, hashArgs(q.args)), uint64(q.parkedAt))
+		h = mix(h, hashArgs(q.args), uint64(q.parkedAt))
 	}
 	return mixText(h, cn.arrived)
 }
@@ -275,25 +271,20 @@ func (b *batch) condition(q *request) uint64 {
 func (w *world) network() uint64 {
 	var h uint64
 	for k := range w.cut {
-		h += mix(mix(hashStart, uint64(k.client)), uint64(k.node))
+		h += mix(hashStart, uint64(k.client), uint64(k.node))
 	}
-	h = mix(mix(h, uint64(w.slow.delay)), uint64(w.slow.rate*1e3))
-	h = mix(h, uint64(w.noSubscribers)<<32|uint64(w.primary)<<2|bits(w.replication.stopped, w.replication.cut))
-	h = mix(mix(h, uint64(w.replication.writes-w.replication.applied)), bits(w.replication.apart))
-	for _, u := range w.replication.stream {
-		h = mix(mix(h, u.digest()), uint64(w.replication.writes-u.write)<<1|bits(u.whole))
+	r := &w.replication
+	h = mix(h, uint64(w.slow.delay), uint64(w.slow.rate*1e3), uint64(w.noSubscribers), uint64(w.primary),
+		bits(r.stopped, r.cut, r.apart, w.lastRounds), uint64(r.writes-r.applied))
+	for _, u := range r.stream {
+		h = mix(h, u.digest(), uint64(r.writes-u.write)<<1|bits(u.whole))
 	}
 	for _, n := range w.nodes {
 		for _, q := range n.waiting {
-			h = mix(mix(h, q.conn.place()), uint64(w.replication.writes-q.upTo))
+			h = mix(h, q.conn.place(), uint64(r.writes-q.upTo))
 		}
 	}
-	select {
-	case <-w.stop:
-		return mix(h, 1)
-	default:
-		return h
-	}
+	return h
 }
 
 // noteState adds the beginning or the end of a fault to the state's past, with the progress of the clients by then.
@@ -301,8 +292,7 @@ func (w *world) noteState(what string, client string, node int) {
 	if !w.bounds.Instant {
 		return
 	}
-	h := mix(mixText(mixText(w.faultLog, what), client), uint64(node))
-	h = mix(h, uint64(w.now()))
+	h := mix(mixText(mixText(w.faultLog, what), client), uint64(node), uint64(w.now()))
 	for _, c := range w.clients {
 		h = mix(h, uint64(len(c.ops))<<32|uint64(len(c.open)))
 	}
@@ -340,7 +330,7 @@ func (w *world) watching(cn *conn, args []string, run func() (reply []byte)) {
 	before := n.copy(now).digest()
 	cn.history = mixText(mix(cn.history, what), run())
 	if n.copy(now).digest() != before {
-		n.changes = mix(mix(n.changes, cn.place()), what)
+		n.changes = mix(n.changes, cn.place(), what)
 	}
 }
 

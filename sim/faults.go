@@ -12,7 +12,7 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// The methods of faults.World. A Director calls them while the driver runs.
+// The methods of faults.World, which documents them. A Director calls them while the driver runs.
 var _ faults.World = (*world)(nil)
 
 func (w *world) newDirector() *faults.Director {
@@ -40,16 +40,13 @@ func (w *world) ended(f *faults.Fault) {
 	}
 }
 
-// Now returns nanoseconds on the run's base.
 func (w *world) Now() int64 { return w.timeline() }
 
-// After schedules a call by the driver after d.
 func (w *world) After(d time.Duration, do func()) {
 	w.after(d, do)
 	w.wakeDriver()
 }
 
-// PauseClient stops a client, its lock's background included.
 func (w *world) PauseClient(_ context.Context, client int) (faults.Undo, error) {
 	c := w.clients[client-1]
 	c.paused = true
@@ -85,7 +82,6 @@ func (w *world) resumeClient(c *client) {
 	w.wakeDriver()
 }
 
-// CrashClient kills a client; its machine closes its connections.
 func (w *world) CrashClient(_ context.Context, client int) error {
 	c := w.clients[client-1]
 	c.closeRecord(impls.ErrCrashed.Error())
@@ -100,7 +96,6 @@ func (w *world) CrashClient(_ context.Context, client int) error {
 	return nil
 }
 
-// CancelClient cancels the context of the client's acquire, if one is under way.
 func (w *world) CancelClient(_ context.Context, client int) error {
 	c := w.clients[client-1]
 	if !c.asks() || c.cancel == nil {
@@ -123,7 +118,6 @@ func (c *client) scope(ctx context.Context) (context.Context, context.CancelFunc
 	return scoped, cancel
 }
 
-// HoldClient keeps a client at the moment that it has reached.
 func (w *world) HoldClient(_ context.Context, client int) (faults.Undo, error) {
 	c := w.clients[client-1]
 	c.momentHolds++
@@ -143,19 +137,15 @@ func (c *client) leaveMoment() {
 	c.blockedMoment = nil
 }
 
-// SkewClient shifts a client's clock.
 func (w *world) SkewClient(client int, by time.Duration) { w.clients[client-1].skew += by }
 
-// SlowClient sets how long a client works in a section.
 func (w *world) SlowClient(client int, work time.Duration) { w.clients[client-1].slow = work }
 
-// CollideOwners gives all clients the same owner id.
 func (w *world) CollideOwners() string {
 	w.owner = faults.SharedOwner
 	return w.owner
 }
 
-// Block blocks all messages between clients and nodes.
 func (w *world) Block(_ context.Context, client, node int) (faults.Undo, error) {
 	var keys []cutKey
 	for _, c := range w.clients {
@@ -176,7 +166,6 @@ func (w *world) Block(_ context.Context, client, node int) (faults.Undo, error) 
 	}, nil
 }
 
-// Slow delays every request and reply, and limits the rate of each direction of a connection, in bytes per second.
 func (w *world) Slow(_ context.Context, delay time.Duration, bytesPerSecond float64) (faults.Undo, error) {
 	before := w.slow
 	w.slow.delay += delay
@@ -220,7 +209,6 @@ func sizeOf(args []string) (n int) {
 	return n
 }
 
-// CutSubscribers cuts every connection that subscribes and, with stay, every one that tries to.
 func (w *world) CutSubscribers(_ context.Context, stay bool) (cut int, undo faults.Undo, err error) {
 	listening := slices.DeleteFunc(slices.Clone(w.conns), func(cn *conn) bool { return !cn.server.subs.has(cn) })
 	w.inTurn(listening, w.cutConn)
@@ -266,16 +254,12 @@ func onReply(r *reply) faults.Message {
 	}}
 }
 
-// Client returns the number of the sender or receiver, from 1.
 func (m onMessage) Client() int { return m.client.index + 1 }
 
-// Node returns the number of the other end.
 func (m onMessage) Node() int { return m.target() }
 
-// Lose drops the message, and its connection.
 func (m onMessage) Lose() { m.lose() }
 
-// Hold delays the message.
 func (m onMessage) Hold() func() {
 	*m.kept = true
 	return func() { *m.kept = false }
@@ -335,7 +319,6 @@ func (w *world) onReply(r *reply) (lost bool) {
 	return r.lost
 }
 
-// Nodes returns the number of the lock's nodes.
 func (w *world) Nodes() int { return len(w.lockNodes()) }
 
 func (w *world) lockNodes() []*node { return w.nodes[:w.storeIndex()] }
@@ -356,7 +339,6 @@ func (w *world) role(node int) int {
 	return node
 }
 
-// KillServer kills a node.
 func (w *world) KillServer(_ context.Context, node int) error {
 	n, err := w.up(node)
 	if err != nil {
@@ -402,7 +384,6 @@ func (w *world) dropConns(n *node) {
 	w.inTurn(conns, func(cn *conn) { cn.fail(errGone) })
 }
 
-// StopServer suspends a node.
 func (w *world) StopServer(_ context.Context, node int) error {
 	n, err := w.up(node)
 	if err == nil {
@@ -411,14 +392,12 @@ func (w *world) StopServer(_ context.Context, node int) error {
 	return err
 }
 
-// ContinueServer resumes a node.
 func (w *world) ContinueServer(_ context.Context, node int) error {
 	w.nodes[node].paused = false
 	w.wakeDriver()
 	return nil
 }
 
-// JumpClock moves a node's clock.
 func (w *world) JumpClock(_ context.Context, node int, by time.Duration) (e history.Effect, err error) {
 	n, err := w.up(node)
 	if err != nil {
@@ -428,7 +407,6 @@ func (w *world) JumpClock(_ context.Context, node int, by time.Duration) (e hist
 	return history.Effect{Node: w.address(node), What: history.ClockSet, By: int64(by), Turn: n.turn, Known: true}, nil
 }
 
-// DriftClock changes the rate of a node's clock from now on.
 func (w *world) DriftClock(_ context.Context, node int, rate float64) (e history.Effect, err error) {
 	n, err := w.up(node)
 	if err != nil {
@@ -438,7 +416,6 @@ func (w *world) DriftClock(_ context.Context, node int, rate float64) (e history
 	return history.Effect{Node: w.address(node), What: history.ClockRate, PPM: int64((rate - 1) * 1e6), Turn: n.turn, Known: true}, nil
 }
 
-// SetClockRight sets a node's clock to the true time.
 func (w *world) SetClockRight(_ context.Context, node int) ([]history.Effect, error) {
 	n, now := w.nodes[node], w.clock()
 	off := n.clock.now(now).Sub(now)
@@ -447,7 +424,6 @@ func (w *world) SetClockRight(_ context.Context, node int) ([]history.Effect, er
 		{Node: w.address(node), What: history.ClockSet, By: -int64(off), Turn: n.turn, Known: true}}, nil
 }
 
-// FlushScripts makes a node forget its scripts.
 func (w *world) FlushScripts(_ context.Context, node int) error {
 	n, err := w.up(w.role(node))
 	if err == nil {

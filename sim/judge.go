@@ -34,16 +34,14 @@ func (b broken) key() string { return string(b.Property) + "/" + string(b.Cause)
 // judge returns the violations of an outcome. A panic and a client that does not end violate progress; goroutines left behind violate hygiene.
 // stories asks for the stories, which take longer than the schedule itself, so they are made only for findings.
 func (x *explainer) judge(ctx context.Context, out Outcome, p Program, stories bool) ([]broken, error) {
-	if out.Unexplorable {
+	switch {
+	case out.Unexplorable:
 		return nil, nil
-	}
-	if out.Crash != "" {
+	case out.Crash != "":
 		return []broken{{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, Story: []string{out.Crash}}}, nil
-	}
-	if out.Left != "" {
+	case out.Left != "":
 		return []broken{{Property: verdicts.Hygiene, Cause: verdicts.Orphan, Story: []string{"goroutines are left behind: " + out.Left}}}, nil
-	}
-	if out.Loop != nil {
+	case out.Loop != nil:
 		return []broken{{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, Story: out.Loop}}, nil
 	}
 	opt := checker.Options{MaxViolations: 1, Bare: !stories, Unsearched: !stories, HandOver: int64(handOver(out, p)), Store: out.Store}
@@ -270,10 +268,18 @@ func (x *explainer) livenessFindings(out Outcome, p Program) (all []broken, err 
 	renewals, err := x.renewed(out, p)
 	if len(renewals) > 0 {
 		c := renewals[0]
-		all = append(all, broken{Property: verdicts.Progress, Cause: verdicts.Orphan, client: c.Client, at: c.Ran, Story: append(lastLines(out.story(c.Ran)),
-			fmt.Sprintf("%s has no hold and asks for none, and this made a hold last longer: %s %s", c.Client, c.Name, strings.Join(c.Args, " ")))})
+		b := out.stalled(c.Client, c.Ran, "%s has no hold and asks for none, and this made a hold last longer: %s %s", c.Client, c.Name, strings.Join(c.Args, " "))
+		b.Cause = verdicts.Orphan
+		all = append(all, b)
 	}
 	return all, err
+}
+
+// stalled returns a violation of progress by a client, with the last lines of its story and what it shows.
+func (o Outcome) stalled(client string, at int64, format string, args ...any) broken {
+	lines := o.story(at)
+	lines = append(lines[max(0, len(lines)-10):], fmt.Sprintf(format, args...))
+	return broken{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, client: client, at: at, final: true, Story: lines}
 }
 
 // stuckMargin is how long, in leases, the last fault of a client must have ended before the end of the schedule for the client to count as stuck.
@@ -290,8 +296,7 @@ func clientStuck(out Outcome, p Program, name string) (broken, bool) {
 			doing = fmt.Sprintf("has called %s at %v, and it has not returned", op.Op, time.Duration(op.Call).Round(time.Microsecond))
 		}
 	}
-	return broken{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, client: name, at: int64(out.Virtual), final: true,
-		Story: append(lastLines(out.story(int64(out.Virtual))), fmt.Sprintf("%s %s, %v after the start", name, doing, out.Virtual.Round(time.Millisecond)))}, true
+	return out.stalled(name, int64(out.Virtual), "%s %s, %v after the start", name, doing, out.Virtual.Round(time.Millisecond)), true
 }
 
 // ignoresContext reports an acquire that returned long after its context had ended. It allows for a request under way, and for a check once a second.
@@ -310,12 +315,9 @@ func ignoresContext(out Outcome, p Program, op history.Operation) (broken, bool)
 	if op.Return <= end+int64(max(p.Config.Lease, time.Second)+out.Waited) {
 		return broken{}, false
 	}
-	return broken{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, client: op.Client, at: op.Return, final: true, Story: append(lastLines(out.story(op.Return)),
-		fmt.Sprintf("%s: the context of its acquire ended at %v, and it returned at %v", op.Client, time.Duration(end), time.Duration(op.Return)))}, true
+	return out.stalled(op.Client, op.Return, "%s: the context of its acquire ended at %v, and it returned at %v",
+		op.Client, time.Duration(end), time.Duration(op.Return)), true
 }
-
-// lastLines returns the last lines of a story, which show how it ended.
-func lastLines(story []string) []string { return story[max(0, len(story)-10):] }
 
 // grantedAfterExpiry reports whether, in an overlap of uses, the last grant of one client had expired, by its own valid-until, when it was
 // returned. In virtual time none passes between the lock's reading of the clock and its return.

@@ -273,22 +273,20 @@ func sha1hex(l *lua.LState) int {
 
 // eval implements EVAL source numkeys key … arg …, and EVALSHA with a digest instead of the source.
 func (n *node) eval(s *session, byDigest bool, args []string) {
-	if !byDigest {
-		n.runScript(s, n.lua.digest(args[0]), args[0], args[1:])
-		return
+	var sha string
+	source, known := args[0], true
+	if byDigest {
+		sha = strings.ToLower(args[0])
+		source, known = n.scripts[sha]
+	} else {
+		sha = n.lua.digest(source)
 	}
-	sha := strings.ToLower(args[0])
-	source, known := n.scripts[sha]
-	if !known {
-		s.peer.WriteError("NOSCRIPT No matching script. Please use EVAL.")
-		return
-	}
-	n.runScript(s, sha, source, args[1:])
-}
-
-func (n *node) runScript(s *session, sha, source string, args []string) {
+	args = args[1:]
 	count, err := strconv.Atoi(args[0])
 	switch {
+	case !known:
+		s.peer.WriteError("NOSCRIPT No matching script. Please use EVAL.")
+		return
 	case err != nil:
 		s.peer.WriteError("ERR value is not an integer or out of range")
 		return

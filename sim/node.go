@@ -466,7 +466,7 @@ func (d dataset) digest() uint64 {
 		for _, m := range slices.Sorted(maps.Keys(e.Scores)) {
 			h = mix(mixText(h, m), math.Float64bits(e.Scores[m]))
 		}
-		h = mix(mix(h, uint64(len(e.Fields)+len(e.Items)+len(e.Scores))), uint64(e.Expires))
+		h = mix(h, uint64(len(e.Fields)+len(e.Items)+len(e.Scores)), uint64(e.Expires))
 	}
 	return h
 }

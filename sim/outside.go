@@ -33,7 +33,7 @@ func (o worldRunner) run(p Program, s chooser, b Bounds, _ bool) (Outcome, error
 	if err != nil {
 		return Outcome{}, err
 	}
-	l := newLead(p, s, b)
+	l := &Lead{chooser: s, program: p, bounds: b.withDefaults(p)}
 	out, err := o.world.Run(o.ctx, p, l)
 	out.tape = l.tape
 	if f, ok := s.(*follow); ok {
@@ -118,10 +118,6 @@ type move struct {
 	Held  int           // index in the scene of the message that passes or that the fault affects; -1: none
 	Fault faults.Spec   // the fault that is injected; without a name: none
 	Wait  time.Duration // time that passes; 0: none
-}
-
-func newLead(p Program, s chooser, b Bounds) *Lead {
-	return &Lead{chooser: s, program: p, bounds: b.withDefaults(p)}
 }
 
 // Next chooses. It returns false when the next choice of a tape is not available yet; with last set there is nothing more to wait for.

@@ -192,9 +192,7 @@ type host struct {
 
 // newHost returns a host whose programs name variants of a catalogue; nil means none.
 func newHost(known Catalogue) *host {
-	if known == nil {
-		known = empty{}
-	}
+	known = cmp.Or[Catalogue](known, empty{})
 	names := known.ScriptNames()
 	for _, s := range workloads.Scripts() {
 		names[s.Digest()] = s.Name
@@ -308,11 +306,10 @@ func (w *world) begin() {
 }
 
 func (w *world) lastRound() {
-	select {
-	case <-w.stop:
-	default:
+	if !w.lastRounds {
 		close(w.stop)
 	}
+	w.lastRounds = true
 }
 
 const usualOps = 16

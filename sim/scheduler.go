@@ -372,7 +372,13 @@ type chooser interface {
 
 // oldest is the default choice: what has been possible for the longest time, ordered by name among equals.
 func oldest(options []option) option {
-	return slices.MinFunc(options, func(a, b option) int { return cmp.Compare(a.ready, b.ready) })
+	best := options[0]
+	for _, o := range options[1:] {
+		if o.ready < best.ready {
+			best = o
+		}
+	}
+	return best
 }
 
 // byDefault always takes the oldest.
@@ -483,9 +489,13 @@ func (s *pct) choose(m moves) option {
 }
 
 func (s *pct) highest(options []option) option {
-	return slices.MinFunc(options, func(a, b option) int {
-		return cmp.Or(cmp.Compare(s.rank[b.owner()], s.rank[a.owner()]), cmp.Compare(a.ready, b.ready))
-	})
+	best := options[0]
+	for _, o := range options[1:] {
+		if s.rank[o.owner()] > s.rank[best.owner()] || (o.owner() == best.owner() && o.ready < best.ready) {
+			best = o
+		}
+	}
+	return best
 }
 
 // placeableFault is a fault that a strategy may place now.

@@ -189,9 +189,9 @@ func (s *search) note(ctx context.Context, n int, c schedule, out Outcome, all [
 		seen[b.key()] = true
 		if b.Excepted {
 			s.progress.Excepted[b.key()]++
-			continue
+		} else {
+			s.progress.Violated[b.key()]++
 		}
-		s.progress.Violated[b.key()]++
 	}
 	i := strongest(all, s.only)
 	if i < 0 {
@@ -502,9 +502,7 @@ type exploration struct {
 }
 
 func newExploration(cfg ExploreConfig, report func(Stats)) (*exploration, error) {
-	if cfg.Known == nil {
-		cfg.Known = empty{}
-	}
+	cfg.Known = cmp.Or[Catalogue](cfg.Known, empty{})
 	p, err := cfg.Program.resolve(cfg.Known)
 	if err != nil {
 		return nil, err

@@ -342,10 +342,13 @@ const (
 	hashPrime = 1099511628211
 )
 
-func mix(h, v uint64) uint64 {
-	for range 8 {
-		h = (h ^ (v & 0xff)) * hashPrime
-		v >>= 8
+// mix adds numbers to a hash.
+func mix(h uint64, numbers ...uint64) uint64 {
+	for _, n := range numbers {
+		for range 8 {
+			h = (h ^ (n & 0xff)) * hashPrime
+			n >>= 8
+		}
 	}
 	return h
 }
@@ -360,7 +363,7 @@ func mixText[T string | []byte](h uint64, s T) uint64 {
 
 // event adds an event that the scheduler released. It calls what only if lines are kept.
 func (t *trace) event(now time.Duration, kind optionKind, number uint64, content []byte, what func() string) {
-	t.hash = mix(mix(mix(t.hash, uint64(now)), uint64(kind)), number)
+	t.hash = mix(t.hash, uint64(now), uint64(kind), number)
 	t.hash = mixText(t.hash, content)
 	if t.keep {
 		t.lines = append(t.lines, fmt.Sprintf("%12.6f  %s", now.Seconds(), what()))
@@ -368,7 +371,7 @@ func (t *trace) event(now time.Duration, kind optionKind, number uint64, content
 }
 
 func (t *trace) op(op history.Operation) {
-	t.hash = mix(mix(mix(t.hash, uint64(op.Call)), uint64(op.Return)), uint64(op.Op)<<8|uint64(op.Outcome))
+	t.hash = mix(t.hash, uint64(op.Call), uint64(op.Return), uint64(op.Op)<<8|uint64(op.Outcome))
 	t.hash = mixText(mixText(t.hash, op.Token), op.Err)
 	if t.keep {
 		t.lines = append(t.lines, fmt.Sprintf("%12.6f  %s %s %s %s", time.Duration(op.Return).Seconds(), op.Client, op.Op, op.Key,

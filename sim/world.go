@@ -50,7 +50,7 @@ type world struct {
 	primary  int     // of a replicated pair: where address 0 leads
 	addrs    []string
 	start    time.Time
-	stop     chan struct{}
+	stop     chan struct{}          // closed when no new round may begin
 	bubble   atomic.Pointer[string] // the runtime's number of the bubble; nil until known
 	turns    atomic.Uint64          // of the driver, to see from outside that it goes on
 
@@ -87,6 +87,7 @@ type world struct {
 	names         map[string]string
 	sources       map[string]string // of scripts that clients sent, by digest
 	gone          bool              // all clients have ended
+	lastRounds    bool              // stop is closed
 	echo          func(Choice)
 	faultLog      uint64       // hash of the faults so far, see state
 	stamp         atomic.Int64 // the least time that the timeline may show, when events take no time
@@ -620,5 +621,5 @@ const latest = 50 * time.Microsecond
 
 // lateness returns how late a time-out is on a client's connection to a node, given the last request.
 func lateness(client, node int, last uint64) time.Duration {
-	return 1 + time.Duration(mix(mix(mix(hashStart, uint64(client)), uint64(node)), last)%uint64(latest))
+	return 1 + time.Duration(mix(hashStart, uint64(client), uint64(node), last)%uint64(latest))
 }
