@@ -87,20 +87,16 @@ func validateRepeats(f Spec, bad Problems) {
 
 // validateUses checks that the fault uses the fields that are set, and that required fields are set.
 func validateUses(f Spec, kind Kind, s Setting, bad Problems) {
-	set := map[string]bool{
-		"for": f.For != (Span{}), "by": f.By != (Span{}), "rate": f.Rate != 0, "until": f.Until != "",
-	}
-	used := map[string]Uses{}
-	for _, u := range kind.Uses {
-		used[u.Field] = u
-	}
-	for _, field := range []string{"for", "by", "rate", "until"} {
-		u, known := used[field]
+	for _, field := range []struct {
+		name string
+		set  bool
+	}{{"for", f.For != (Span{})}, {"by", f.By != (Span{})}, {"rate", f.Rate != 0}, {"until", f.Until != ""}} {
+		i := slices.IndexFunc(kind.Uses, func(u Uses) bool { return u.Field == field.name })
 		switch {
-		case set[field] && !known:
-			bad(field, "%s does not use it", f.Fault)
-		case known && u.Required && !set[field]:
-			bad(field, "%s needs it", f.Fault)
+		case field.set && i < 0:
+			bad(field.name, "%s does not use it", f.Fault)
+		case !field.set && i >= 0 && kind.Uses[i].Required:
+			bad(field.name, "%s needs it", f.Fault)
 		}
 	}
 	validateSizes(f, s, bad)
@@ -126,11 +122,8 @@ func validateSizes(f Spec, s Setting, bad Problems) {
 }
 
 // moments lists what workloads announce.
-func moments() (names []string) {
-	for _, m := range []history.Moment{history.Calling, history.Granted, history.Refused, history.Entered, history.BeforeRelease, history.Released} {
-		names = append(names, string(m))
-	}
-	return names
+func moments() []string {
+	return []string{string(history.Calling), string(history.Granted), string(history.Refused), string(history.Entered), string(history.BeforeRelease), string(history.Released)}
 }
 
 func validateTrigger(t Trigger, kind Kind, s Setting, bad Problems) {

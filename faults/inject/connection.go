@@ -52,23 +52,13 @@ func (c *connection) subscribes() bool {
 	return c.pairs.Subscribes()
 }
 
-// carryRequests forwards what the client sends, until either side ends.
-func (c *connection) carryRequests() {
-	carry(&direction{connection: c, way: toNode, to: c.node}, c.client, &resp.Requests{}, (*direction).request)
-}
-
-// carryReplies forwards what the node sends, until either side ends.
-func (c *connection) carryReplies() {
-	carry(&direction{connection: c, way: toClient, to: c.client}, c.node, &resp.Replies{}, (*direction).reply)
-}
-
 type framer[F any] interface {
 	Feed(p []byte)
 	Next() (F, bool)
 	Rest() []byte
 }
 
-// carry forwards what comes from one side, frame by frame. pass queues a frame, and returns false if the connection must end.
+// carry forwards what comes from one side, frame by frame, until either side ends. pass queues a frame, and returns false if the connection must end.
 func carry[F any](d *direction, from net.Conn, in framer[F], pass func(*direction, F) bool) {
 	defer d.end()
 	buf := make([]byte, readBuffer)
@@ -197,10 +187,7 @@ func (d *direction) clear() bool {
 	for {
 		d.link.passing.Add(1)
 		s := d.link.state.Load()
-		if !s.blocked[d.way] && s.delay == 0 && s.rate == 0 {
-			return true
-		}
-		if !s.blocked[d.way] && d.due(s) <= 0 {
+		if !s.blocked[d.way] && (s.delay == 0 && s.rate == 0 || d.due(s) <= 0) {
 			return true
 		}
 		d.link.passing.Add(-1)

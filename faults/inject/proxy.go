@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/lockbench/lockbench/internal/resp"
 )
 
 // Proxy forwards the bytes between clients and nodes unchanged. Its [Traffic] decides about single requests and replies, its conditions about whole
@@ -173,8 +175,10 @@ func (l *Link) serve(client net.Conn) {
 		c.end()
 		return
 	}
-	l.proxy.work.Go(c.carryReplies)
-	c.carryRequests()
+	l.proxy.work.Go(func() {
+		carry(&direction{connection: c, way: toClient, to: client}, node, &resp.Replies{}, (*direction).reply)
+	})
+	carry(&direction{connection: c, way: toNode, to: node}, client, &resp.Requests{}, (*direction).request)
 }
 
 // reach returns a connection to the node for an accepted client.

@@ -10,8 +10,7 @@ import (
 // sources would be missing in the record, and without them no command can be executed again. So the first call of such a script is answered as by a
 // new server, with NOSCRIPT, and the client sends the source. The zero value is ready for use, by several goroutines; nil changes no call.
 type Scripts struct {
-	mu    sync.Mutex
-	known map[string]bool // by digest
+	known sync.Map // by digest
 }
 
 // ask reports whether a call of a script by its digest should fail: nobody has sent its source yet, and no other call was made to fail.
@@ -19,29 +18,14 @@ func (s *Scripts) ask(digest string) bool {
 	if s == nil {
 		return false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.known[digest] {
-		return false
-	}
-	s.learn(digest)
-	return true
+	_, known := s.known.LoadOrStore(digest, true)
+	return !known
 }
 
 func (s *Scripts) sent(digest string) {
-	if s == nil {
-		return
+	if s != nil {
+		s.known.Store(digest, true)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.learn(digest)
-}
-
-func (s *Scripts) learn(digest string) {
-	if s.known == nil {
-		s.known = map[string]bool{}
-	}
-	s.known[digest] = true
 }
 
 // unknownScript returns a packet with a digest that no script has in place of the given one.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
@@ -18,8 +19,9 @@ type Sequencer struct {
 	next     Next
 	timeline func() int64
 
-	noting   sync.Mutex // guards the fields below
-	step     int
+	steps atomic.Int64 // so far
+
+	noting   sync.Mutex // guards schedule
 	schedule faults.Schedule
 }
 
@@ -67,11 +69,7 @@ func (c *Sequencer) Schedule() faults.Schedule {
 }
 
 // Steps returns the number of turns so far.
-func (c *Sequencer) Steps() int {
-	c.noting.Lock()
-	defer c.noting.Unlock()
-	return c.step
-}
+func (c *Sequencer) Steps() int { return int(c.steps.Load()) }
 
 func (c *Sequencer) hold(m *Message, s faults.Step) turn {
 	a := &arrival{turn: make(chan turn, 1)}
@@ -115,9 +113,7 @@ func (c *Sequencer) Run(ctx context.Context, director *faults.Director) {
 		if !ok {
 			return
 		}
-		c.noting.Lock()
-		c.step++
-		c.noting.Unlock()
+		c.steps.Add(1)
 		switch {
 		case t.Fault.Fault != "":
 			c.place(ctx, director, t)
