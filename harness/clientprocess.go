@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
@@ -62,7 +63,7 @@ func newClientProcess(j job, out io.Writer) (*clientProcess, error) {
 	}
 	v.Topology = j.Topology
 	c := &clientProcess{job: j, variant: v, workload: w, base: base, stop: make(chan struct{}), gone: make(chan struct{}), body: inject.NewGoroutine(),
-		plan: faults.NewPlan(j.Faults, time.Duration(j.LeaseNS), v.Traits.NilGrants)}
+		plan: faults.NewPlan(j.Faults, j.Config.Lease, v.Traits.NilGrants)}
 	c.out = reporter{subprocess.NewWriter(out), base.now}
 	return c, nil
 }
@@ -103,21 +104,21 @@ func (c *clientProcess) run(ctx context.Context) error {
 func (c *clientProcess) connect(ctx context.Context) (*workloads.Client, func() error) {
 	j, number := c.job, c.job.Index+1
 	wire := &inject.Wire{Gate: c.body.Gate, Client: number, Done: func(cmd history.Command) { c.out.report(message{Command: &cmd}) },
-		Timeline: c.base.now, Names: scriptNames(), Dial: c.dial, Node: c.node,
+		Timeline: c.base.now, Names: scriptNames(), Dial: c.dial,
+		Node:   func(addr string) int { return slices.Index(j.Addrs, addr) },
 		Source: func(s history.Script) { c.out.report(message{Script: &s}) }, Scripts: usedScripts(j.Guest), First: firstConnection(j.Index)}
 	if c.plan.WatchesMessages(number, faults.Leaving, faults.Returning) {
 		wire.Operation = func(toStore bool) faults.Operation { return c.plan.Operation(number, toStore) }
 		wire.Watch = func(e faults.Event) error { return c.event(ctx, e, c.plan.Watches(e)) }
 	}
 	access := workloads.Access{
-		Addrs: j.Addrs, StoreAddr: storeAddr, Dial: wire.Open, Clock: c.body.Clock(time.Duration(j.SkewNS)), Timeline: c.base.now,
-		Record: c.out, Seed: workloads.ClientSeed(j.Seed, j.Index), Timeout: replyTimeout(time.Duration(j.LeaseNS)),
+		Addrs: j.Addrs, StoreAddr: storeAddr, Dial: wire.Open, Clock: c.body.Clock(j.Skew), Timeline: c.base.now,
+		Record: c.out, Seed: workloads.ClientSeed(j.Seed, j.Index), Timeout: replyTimeout(j.Config.Lease),
 		At: func(_ context.Context, m history.Moment, _ string) error { return c.moment(ctx, m) },
 	}
-	client, end := workloads.Connect(access, workloads.Setup{
-		Variant: c.variant, Config: j.Config, Index: j.Index, Clients: j.Clients, Owner: j.Owner, Prefix: j.Prefix,
-		Poll: time.Duration(j.PollNS), Permits: j.Permits,
-	})
+	setup := j.Setup
+	setup.Variant = c.variant
+	client, end := workloads.Connect(access, setup)
 	client.Stop, client.Pace, client.Observe = c.stop, j.Open.Starts(j.Index), c.out.observe
 	client.Scope = c.body.Scope
 	return client, end
@@ -159,15 +160,6 @@ func (c *clientProcess) dial(ctx context.Context, network, addr string) (net.Con
 	return d.DialContext(ctx, network, way.Addr)
 }
 
-func (c *clientProcess) node(addr string) int {
-	for i, a := range c.job.Addrs {
-		if a == addr {
-			return i
-		}
-	}
-	return -1
-}
-
 type reporter struct {
 	out *subprocess.Writer
 	now func() int64
@@ -206,21 +198,14 @@ type answer struct {
 }
 
 type job struct {
-	Variant  string             `json:"variant"`
+	workloads.Setup
+	Variant  string             `json:"Variant"` // the setup's, by name: its functions cannot be sent
 	Topology impls.Topology     `json:"topology"`
 	Workload string             `json:"workload"`
-	Config   workloads.Config   `json:"config"`
-	Index    int                `json:"index"`
-	Clients  int                `json:"clients"`
-	Owner    string             `json:"owner,omitempty"`
-	Prefix   string             `json:"prefix"`
-	PollNS   int64              `json:"poll_ns"`
-	Permits  int                `json:"permits"`
 	Addrs    []string           `json:"addrs"`
 	Seed     uint64             `json:"seed"`
-	SkewNS   int64              `json:"skew_ns,omitempty"`
+	Skew     time.Duration      `json:"skew,omitempty"`
 	Open     workloads.OpenLoop `json:"open,omitzero"`
-	LeaseNS  int64              `json:"lease_ns"`
 	Faults   []faults.Spec      `json:"faults,omitempty"`
 	Base     int64              `json:"base"`            // the run's base on the machine's monotonic clock
 	Wait     bool               `json:"wait,omitempty"`  // at every moment, wait for the run's answer

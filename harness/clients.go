@@ -186,7 +186,7 @@ func (l *lag) add(by int64) {
 }
 
 // counts holds the number of one client's acquires by outcome, for the progress line.
-type counts struct{ granted, refused, failed, unknown atomic.Int64 }
+type counts [history.Unknown + 1]atomic.Int64
 
 // Begin does nothing for a client in this process: even when it dies, its calls return.
 func (r clientRecord) Begin(history.Operation) {}
@@ -197,18 +197,8 @@ func (r clientRecord) Add(op history.Operation) {
 	if op.Op == history.Use {
 		r.uses.add(op)
 	}
-	if op.Op != history.Acquire {
-		return
-	}
-	switch op.Outcome {
-	case history.Fail:
-		r.counts.failed.Add(1)
-	case history.OK:
-		r.counts.granted.Add(1)
-	case history.Unknown:
-		r.counts.unknown.Add(1)
-	default:
-		r.counts.refused.Add(1)
+	if op.Op == history.Acquire {
+		r.counts[op.Outcome].Add(1)
 	}
 }
 

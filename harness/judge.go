@@ -5,7 +5,7 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
@@ -146,9 +146,9 @@ func (e Experiment) gates() (gates []results.Gate) {
 // stallWatch measures how late the machine schedules this process, by sleeps of stallTick: a lack of processors stalls clients without any fault.
 type stallWatch struct {
 	now     func() time.Time
-	longest atomic.Int64
+	longest time.Duration // read after done
 	quit    chan struct{}
-	done    chan struct{}
+	done    sync.WaitGroup
 }
 
 // stallTick is short beside every lease and costs a five-hundredth of one processor.
@@ -156,13 +156,12 @@ const stallTick = 2 * time.Millisecond
 
 // watchStalls starts to watch; the caller must call end.
 func watchStalls(now func() time.Time) *stallWatch {
-	w := &stallWatch{now: now, quit: make(chan struct{}), done: make(chan struct{})}
-	go w.run()
+	w := &stallWatch{now: now, quit: make(chan struct{})}
+	w.done.Go(w.run)
 	return w
 }
 
-func (w *stallWatch) run() { // owned by end
-	defer close(w.done)
+func (w *stallWatch) run() {
 	t := time.NewTimer(stallTick)
 	defer t.Stop()
 	for asked := w.now(); ; asked = w.now() {
@@ -171,17 +170,15 @@ func (w *stallWatch) run() { // owned by end
 			return
 		case <-t.C:
 		}
-		if late := w.now().Sub(asked) - stallTick; late > time.Duration(w.longest.Load()) {
-			w.longest.Store(int64(late))
-		}
+		w.longest = max(w.longest, w.now().Sub(asked)-stallTick)
 		t.Reset(stallTick)
 	}
 }
 
 func (w *stallWatch) end() time.Duration {
 	close(w.quit)
-	<-w.done
-	return time.Duration(w.longest.Load())
+	w.done.Wait()
+	return w.longest
 }
 
 // stallShare is the share of a lease from which a stall of the machine counts as an unplanned fault: a tenth is twice the time that quorum locks

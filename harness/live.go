@@ -73,7 +73,8 @@ func (l *Live) Run(ctx context.Context, p sim.Program, lead *sim.Lead) (out sim.
 	if err != nil {
 		return out, err
 	}
-	return rec.led(sequencer), nil
+	took := time.Duration(rec.ended)
+	return sim.Outcome{Recorded: rec.Recorded, Windows: rec.windows, Steps: sequencer.Steps(), Virtual: took, Waited: took, Schedule: sequencer.Schedule(), Store: rec.store}, nil
 }
 
 // crew returns the children of the next run: the existing ones, with new ones in place of those that have ended.
@@ -111,11 +112,6 @@ func (d *serverDriver) next(lead *sim.Lead) inject.Next {
 		}
 		return t, ok
 	}
-}
-
-func (r *record) led(c *inject.Sequencer) sim.Outcome {
-	took := time.Duration(r.ended)
-	return sim.Outcome{Recorded: r.Recorded, Windows: r.windows, Steps: c.Steps(), Virtual: took, Waited: took, Schedule: c.Schedule(), Store: r.store}
 }
 
 // LiveFaults returns those of the faults that a search can place with children.

@@ -36,10 +36,8 @@ func (d *serverDriver) runProcesses(ctx context.Context) error {
 
 func (d *serverDriver) job(index int, base int64) job {
 	s := d.setup(index)
-	return job{Variant: d.Variant.Name, Topology: s.Variant.Topology, Workload: d.Scenario.Workload, Config: s.Config, Index: index, Clients: s.Clients, Owner: s.Owner,
-		Prefix: s.Prefix, PollNS: int64(s.Poll), Permits: s.Permits, Addrs: d.servers.addrs(), Seed: d.Seed,
-		SkewNS: int64(d.world.Skew(index + 1)), Open: d.OpenLoop(), LeaseNS: int64(d.lease()), Faults: d.Scenario.Faults, Base: base,
-		Wait: d.network != nil, Guest: d.onUsers()}
+	return job{Setup: s, Variant: d.Variant.Name, Topology: s.Variant.Topology, Workload: d.Scenario.Workload, Addrs: d.servers.addrs(), Seed: d.Seed,
+		Skew: d.world.Skew(index + 1), Open: d.OpenLoop(), Faults: d.Scenario.Faults, Base: base, Wait: d.network != nil, Guest: d.onUsers()}
 }
 
 // processClient is the run's side of one client process.

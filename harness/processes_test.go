@@ -111,8 +111,8 @@ func TestClientProcessWaitsUntilItsMomentIsHeard(t *testing.T) {
 		t.Fatal(err)
 	}
 	give := json.NewEncoder(orders)
-	must(t, give.Encode(instruction{Job: &job{Variant: "token", Workload: "counter", Config: workloads.Config{Ops: 1, Lease: time.Second}, Clients: 1,
-		Addrs: []string{nodeAddr(0)}, LeaseNS: int64(time.Second), Base: base, Wait: true}}))
+	must(t, give.Encode(instruction{Job: &job{Variant: "token", Workload: "counter", Setup: workloads.Setup{Config: workloads.Config{Ops: 1, Lease: time.Second}, Clients: 1},
+		Addrs: []string{nodeAddr(0)}, Base: base, Wait: true}}))
 	heard := make(chan message)
 	go func() {
 		defer close(heard)

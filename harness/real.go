@@ -185,9 +185,9 @@ func (d *serverDriver) stopping() (stop <-chan struct{}, release func()) {
 	asked, warm := d.Stop, d.warm()
 	over := warm + d.length()
 	ch, quit := make(chan struct{}), make(chan struct{})
-	done := make(chan struct{})
-	go func() { // owned by release
-		defer close(done)
+	var done sync.WaitGroup
+	done.Go(func() {
+		defer close(ch)
 		for _, at := range []int64{warm, over} {
 			t := time.NewTimer(time.Duration(at - d.timeline()))
 			defer t.Stop()
@@ -197,15 +197,13 @@ func (d *serverDriver) stopping() (stop <-chan struct{}, release func()) {
 					d.Measure(at > warm)
 				}
 			case <-asked:
-				close(ch)
 				return
 			case <-quit:
 				return
 			}
 		}
-		close(ch)
-	}()
-	return ch, func() { close(quit); <-done }
+	})
+	return ch, func() { close(quit); done.Wait() }
 }
 
 // warm returns the end of the warm-up, in nanoseconds from the run's base.

@@ -154,7 +154,10 @@ func (d *serverDriver) progress() Progress {
 	joined, all := slices.Clone(d.latency), slices.Clone(d.counts)
 	d.joining.Unlock()
 	for _, c := range all {
-		p.Rounds, p.Refused, p.Failed, p.Unknown = p.Rounds+c.granted.Load(), p.Refused+c.refused.Load(), p.Failed+c.failed.Load(), p.Unknown+c.unknown.Load()
+		p.Rounds += c[history.OK].Load()
+		p.Refused += c[history.Busy].Load()
+		p.Failed += c[history.Fail].Load()
+		p.Unknown += c[history.Unknown].Load()
 	}
 	if d.measures() {
 		waits := latency.Live(latency.Acquire, joined...)
