@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"encoding/hex"
 	"net"
 	"slices"
@@ -137,10 +138,10 @@ func (c *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	}
 	for {
 		cn, wait, err := c.connect(i)
-		if cn != nil || err != nil {
-			if err != nil {
-				return nil, &net.OpError{Op: "dial", Net: "sim", Addr: simAddr(addr), Err: err}
-			}
+		switch {
+		case err != nil:
+			return nil, &net.OpError{Op: "dial", Net: "sim", Addr: simAddr(addr), Err: err}
+		case cn != nil:
 			return cn, nil
 		}
 		select {
@@ -351,10 +352,7 @@ func (t *tokens) name(word string) string {
 	t.number++
 	var b []byte
 	for i := uint64(0); hex.EncodedLen(len(b)) < len(word); i++ {
-		h := mix(mixText(hashStart, t.seed[:]), t.number, i)
-		for range 8 {
-			b, h = append(b, byte(h)), h>>8
-		}
+		b = binary.LittleEndian.AppendUint64(b, mix(mixText(hashStart, t.seed[:]), t.number, i))
 	}
 	name := hex.EncodeToString(b)[:len(word)]
 	t.names[word], t.words[name] = name, word

@@ -63,15 +63,14 @@ func (x *explainer) judge(ctx context.Context, out Outcome, p Program, stories b
 	return except(all, out.Windows, p.Variant.Traits.Fenced), nil
 }
 
-// find judges an outcome with stories and returns the violation with a key; the zero broken if there is none.
-func (x *explainer) find(ctx context.Context, out Outcome, p Program, key string) (broken, error) {
-	all, err := x.judge(ctx, out, p, true)
+// withKey returns the first violation with a key; false if there is none.
+func withKey(all []broken, key string) (broken, bool) {
 	for _, b := range all {
 		if b.key() == key {
-			return b, err
+			return b, true
 		}
 	}
-	return broken{}, err
+	return broken{}, false
 }
 
 func first(names []string) string {
@@ -427,7 +426,7 @@ func short(s string) string {
 func windowLines(w history.Window) []storyLine {
 	who := w.Client
 	if who == "" && w.Node >= 0 {
-		who = fmt.Sprintf("n%d", w.Node+1)
+		who = nodeName(w.Node)
 	}
 	begin := storyLine{at: w.Start, text: strings.TrimSpace(who + " " + w.Fault)}
 	if w.End <= w.Start {

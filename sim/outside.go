@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -105,7 +104,7 @@ func (h *Held) String() string {
 	if h.Node < 0 {
 		return workloads.ClientName(h.Client) + "-store"
 	}
-	return fmt.Sprintf("%s-n%d", workloads.ClientName(h.Client), h.Node+1)
+	return workloads.ClientName(h.Client) + "-" + nodeName(h.Node)
 }
 
 // LiveClient is a client that has not ended.
@@ -125,7 +124,7 @@ func (l *Lead) Next(s Scene, last bool) (move, bool) {
 	v := &sceneView{Lead: l, scene: s, options: optionsOf(s.Held)}
 	usual := oldest(v.options)
 	if s.Step >= l.bounds.MaxSteps {
-		return move{Held: slices.Index(v.options, usual)}, true
+		return move{Held: v.index(usual.held)}, true
 	}
 	if f, ok := l.chooser.(*follow); ok && !last && f.misses(s.Step, v.options) {
 		return move{}, false
@@ -140,9 +139,9 @@ func (l *Lead) Next(s Scene, last bool) (move, bool) {
 		return move{Held: -1, Wait: l.bounds.MaxDelay}, true
 	case placeFault:
 		l.placed++
-		return v.specs[o.fault], true
+		return move{Held: v.index(o.fault.event.held), Fault: o.fault.spec}, true
 	}
-	return move{Held: slices.Index(v.options, o)}, true
+	return move{Held: v.index(o.held)}, true
 }
 
 // optionsOf converts messages to options, and ranks those of one kind between the same two ends.
@@ -178,34 +177,36 @@ type sceneView struct {
 	*Lead
 	scene   Scene
 	options []option
-	specs   map[*placeableFault]move // by the fault that may be injected
 }
 
 var _ view = (*sceneView)(nil)
 
+// index returns the index in the scene of a message; -1 for nil.
+func (v *sceneView) index(h *Held) int {
+	return slices.IndexFunc(v.options, func(o option) bool { return o.held == h })
+}
+
 func (v *sceneView) faults() (out []option) {
-	v.specs = map[*placeableFault]move{}
 	if v.placed >= v.bounds.MaxFaults {
 		return nil
 	}
-	at := -1
-	add := func(s faults.Spec, _ func() faults.Message, format string, args ...any) {
-		p := &placeableFault{format: format, args: args}
-		v.specs[p] = move{Held: at, Fault: s}
+	add := func(s faults.Spec, target string, of option) {
+		p := &placeableFault{spec: s, target: target}
+		if of.held != nil {
+			p.event = of.event()
+		}
 		out = append(out, option{kind: placeFault, fault: p})
 	}
 	long := v.program.Config.Lease * 3 / 2
 	for _, fault := range v.bounds.Faults {
-		at = -1
 		for _, c := range v.scene.Clients {
 			faultsOfClient(fault, c.Index, c.Acquiring, long, add)
 		}
 		if fault == faults.FlushScripts || fault == faults.DeleteKey {
-			add(faults.Spec{Fault: fault, Node: 1}, nil, "%s n1", fault)
+			add(faults.Spec{Fault: fault, Node: 1}, nodeName(0), option{})
 		}
-		for i, o := range v.options {
-			at = i
-			faultsOfMessage(fault, o, nil, long, add)
+		for _, o := range v.options {
+			faultsOfMessage(fault, o, long, add)
 		}
 	}
 	return out

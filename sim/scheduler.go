@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
@@ -336,12 +337,8 @@ const defaultMaxSteps = 2000
 const delaysPerLease = 20
 
 func (b Bounds) withDefaults(p Program) Bounds {
-	if b.MaxDelay == 0 {
-		b.MaxDelay = p.Config.Lease / delaysPerLease
-	}
-	if b.MaxSteps == 0 {
-		b.MaxSteps = defaultMaxSteps
-	}
+	b.MaxDelay = cmp.Or(b.MaxDelay, p.Config.Lease/delaysPerLease)
+	b.MaxSteps = cmp.Or(b.MaxSteps, defaultMaxSteps)
 	if len(b.Faults) == 0 {
 		b.MaxFaults = 0
 	}
@@ -500,20 +497,30 @@ func (s *pct) highest(options []option) option {
 
 // placeableFault is a fault that a strategy may place now.
 type placeableFault struct {
-	format string // of the name: fault, target, length
-	args   []any
+	spec   faults.Spec
+	target string // a client or a node; "" for a message, and for the only target
+	event  event  // of the message that it affects; zero for other faults
 	place  func()
 }
 
-// name formats the name, which few of the placeable faults need. message formats an event among its arguments.
+// name makes the name: fault, target, length. Few of the placeable faults need it. message formats the event of a message.
 func (p *placeableFault) name(message func(event) string) string {
-	args := slices.Clone(p.args)
-	for i, arg := range args {
-		if e, ok := arg.(event); ok {
-			args[i] = message(e)
-		}
+	words, s := []string{p.spec.Fault}, p.spec
+	switch {
+	case p.event != (event{}):
+		words = append(words, message(p.event))
+	case p.target != "":
+		words = append(words, p.target)
 	}
-	return fmt.Sprintf(p.format, args...)
+	switch {
+	case s.Until != "":
+		words = append(words, "until "+s.Until)
+	case s.For.Fixed > 0:
+		words = append(words, s.For.Fixed.String())
+	case s.By.Fixed > 0:
+		words = append(words, s.By.Fixed.String())
+	}
+	return strings.Join(words, " ")
 }
 
 // faults lists the faults that may be placed now, by name of fault, then client, then node; none if the strategy has placed as many as it may.
@@ -522,8 +529,12 @@ func (w *world) faults() []option {
 		return nil
 	}
 	out := w.placeable[:0]
-	add := func(s faults.Spec, message func() faults.Message, format string, args ...any) {
-		out = append(out, option{kind: placeFault, fault: &placeableFault{format, args, func() { w.place(s, message) }}})
+	add := func(s faults.Spec, target string, of option) {
+		p := &placeableFault{spec: s, target: target, place: func() { w.place(s, of) }}
+		if of.conn != nil {
+			p.event = of.event()
+		}
+		out = append(out, option{kind: placeFault, fault: p})
 	}
 	long, short := w.program.Config.Lease*3/2, w.program.Config.Lease/10
 	for _, fault := range w.bounds.Faults {
@@ -539,39 +550,36 @@ func (w *world) faults() []option {
 	return out
 }
 
-// place applies a fault that the search has chosen.
-func (w *world) place(s faults.Spec, message func() faults.Message) {
+// place applies a fault that the search has chosen, unless its message is gone by then: a client's timer may end the connection between the choice of a
+// fault and its effect.
+func (w *world) place(s faults.Spec, of option) {
 	var m faults.Message
-	if message != nil {
-		if m = message(); m == nil {
+	if of.conn != nil {
+		if m = of.messageNow(); m == nil {
 			return
 		}
 	}
 	w.director.Place(context.Background(), s, faults.BySearch, m)
 }
 
-// untilOther marks in an option's name that the fault ends when another client has entered its critical section.
-const untilOther = "until " + faults.OtherEntered
-
-// placer adds an option for a fault, named by format and args. With message set, the fault does nothing if the message is gone by then: a client's
-// timer may end the connection between the choice of a fault and its effect.
-type placer func(s faults.Spec, message func() faults.Message, format string, args ...any)
+// placer adds an option for a fault of a target, or of the message that an option delivers.
+type placer func(s faults.Spec, target string, of option)
 
 // faultsOfClient lists the faults of a live client, by its index; asks says that it has an acquire under way.
 func faultsOfClient(fault string, client int, asks bool, long time.Duration, add placer) {
 	s, name := faults.Spec{Fault: fault, Client: client + 1}, workloads.ClientName(client)
 	switch fault {
 	case faults.PauseClient:
-		add(lasting(s, long), nil, "%s %s %v", fault, name, long)
-		add(untilOthers(s), nil, "%s %s %s", fault, name, untilOther)
+		add(lasting(s, long), name, option{})
+		add(untilOthers(s), name, option{})
 	case faults.CrashClient:
-		add(s, nil, "%s %s", fault, name)
+		add(s, name, option{})
 	case faults.CancelClient:
 		if asks {
-			add(s, nil, "%s %s", fault, name)
+			add(s, name, option{})
 		}
 	case faults.BlackholeClient:
-		add(lasting(s, long), nil, "%s %s %v", fault, name, long)
+		add(lasting(s, long), name, option{})
 	}
 }
 
@@ -589,27 +597,27 @@ func untilOthers(s faults.Spec) faults.Spec {
 func (w *world) messageFaults(fault string, long time.Duration, add placer) {
 	for _, o := range w.possible {
 		if o.conn != nil {
-			faultsOfMessage(fault, o, o.messageNow, long, add)
+			faultsOfMessage(fault, o, long, add)
 		}
 	}
 }
 
 // faultsOfMessage lists the faults of one message.
-func faultsOfMessage(fault string, o option, message func() faults.Message, long time.Duration, add placer) {
+func faultsOfMessage(fault string, o option, long time.Duration, add placer) {
 	kind, _ := faults.FindKind(fault)
 	if kind.In != faults.InMessage || (o.kind == deliverRequest) != (kind.At == faults.AtRequest) {
 		return
 	}
-	s, e := faults.Spec{Fault: fault, Client: o.owner() + 1}, o.event()
+	s := faults.Spec{Fault: fault, Client: o.owner() + 1}
 	if fault == faults.LoseRequest || fault == faults.LoseReply {
-		add(s, message, "%s %s", fault, e)
+		add(s, "", o)
 		return
 	}
-	add(lasting(s, long), message, "%s %s %v", fault, e, long)
-	add(untilOthers(s), message, "%s %s %s", fault, e, untilOther)
+	add(lasting(s, long), "", o)
+	add(untilOthers(s), "", o)
 }
 
-// message returns the message that the option delivers, for faults; nil if it is gone.
+// messageNow returns the message that the option delivers, for faults; nil if it is gone.
 func (o option) messageNow() faults.Message {
 	switch {
 	case o.kind == deliverRequest && len(o.conn.requests) > 0:
@@ -621,29 +629,28 @@ func (o option) messageNow() faults.Message {
 }
 
 func (w *world) nodeFaults(fault string, long, short time.Duration, add placer) {
-	jump := 2 * w.program.Config.Lease
 	for i, n := range w.lockNodes() {
 		if n.down {
 			continue
 		}
-		s := faults.Spec{Fault: fault, Node: i + 1}
+		s, name := faults.Spec{Fault: fault, Node: i + 1}, nodeName(i)
 		switch fault {
 		case faults.KillServer:
-			add(lasting(s, short), nil, "%s n%d %v", fault, i+1, short)
+			add(lasting(s, short), name, option{})
 		case faults.PauseServer, faults.PartitionNodes:
-			add(lasting(s, long), nil, "%s n%d %v", fault, i+1, long)
+			add(lasting(s, long), name, option{})
 		case faults.JumpClock:
-			s.By = faults.Span{Fixed: jump}
-			add(s, nil, "%s n%d %v", fault, i+1, jump)
+			s.By = faults.Span{Fixed: 2 * w.program.Config.Lease}
+			add(s, name, option{})
 		case faults.FlushScripts, faults.DeleteKey, faults.EvictKeys:
 			s.Node = w.role(i) + 1
-			add(s, nil, "%s n%d", fault, i+1)
+			add(s, name, option{})
 		}
 	}
 	switch {
 	case fault == faults.Failover && w.program.Topology == impls.Replicated && !w.replication.stopped:
-		add(faults.Spec{Fault: fault}, nil, "%s", fault)
+		add(faults.Spec{Fault: fault}, "", option{})
 	case fault == faults.CutPubSub && slices.ContainsFunc(w.conns, func(cn *conn) bool { return cn.server.subs.has(cn) }):
-		add(faults.Spec{Fault: fault}, nil, "%s", fault)
+		add(faults.Spec{Fault: fault}, "", option{})
 	}
 }

@@ -203,8 +203,8 @@ func (s *search) note(ctx context.Context, n int, c schedule, out Outcome, all [
 	}
 	b := all[i]
 	told, err := s.judge(context.WithoutCancel(ctx), out, c.program, true) // again, for the story
-	if at := slices.IndexFunc(told, func(x broken) bool { return x.key() == b.key() }); at >= 0 {
-		b = told[at]
+	if x, ok := withKey(told, b.key()); ok {
+		b = x
 	}
 	s.found(finding{n, b, newTape(c, out, b)})
 	return !s.job.All, err

@@ -100,10 +100,10 @@ func TestInjectionComesTooLate(t *testing.T) {
 				}
 				w.possible = w.options()
 				injected := 0
-				w.messageFaults(fault, time.Second, func(s faults.Spec, message func() faults.Message, _ string, _ ...any) {
+				w.messageFaults(fault, time.Second, func(s faults.Spec, _ string, of option) {
 					injected++
 					cn.requests, cn.replies = nil, nil
-					w.place(s, message)
+					w.place(s, of)
 				})
 				if windows := w.director.Windows(); injected == 0 || len(windows) > 0 {
 					t.Errorf("%d injections, windows %v; want some, and no windows", injected, windows)

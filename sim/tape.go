@@ -50,19 +50,19 @@ func ReadTape(r io.Reader) (Tape, error) {
 	if err == nil {
 		err = jsonat.Unmarshal(text, &t)
 	}
+	switch {
+	case err != nil:
+	case t.Schema == tapeSchema:
+		err = t.validate()
+	case t.Schema == tapeSchemaV1:
+		err = fmt.Errorf("schema %q, want %q: %w", t.Schema, tapeSchema, errOldTape)
+	default:
+		err = fmt.Errorf("schema %q, want %q", t.Schema, tapeSchema)
+	}
 	if err != nil {
 		return Tape{}, fmt.Errorf("tape: %w", err)
 	}
-	switch t.Schema {
-	case tapeSchema:
-		if err := t.validate(); err != nil {
-			return Tape{}, fmt.Errorf("tape: %w", err)
-		}
-		return t, nil
-	case tapeSchemaV1:
-		return Tape{}, fmt.Errorf("tape: schema %q, want %q: %w", t.Schema, tapeSchema, errOldTape)
-	}
-	return Tape{}, fmt.Errorf("tape: schema %q, want %q", t.Schema, tapeSchema)
+	return t, nil
 }
 
 // WriteTo writes the tape as JSON.
@@ -221,11 +221,8 @@ func (s *Simulator) Replay(t Tape) (Outcome, error) {
 // Breaks runs a tape and reports whether its violation still occurs, with the story, even if the run has diverged because the lock was changed.
 func (s *Simulator) Breaks(ctx context.Context, t Tape) (bool, []string, error) {
 	all, err := s.judged(ctx, t)
-	i := slices.IndexFunc(all, func(b broken) bool { return b.key() == t.key() })
-	if i < 0 {
-		return false, nil, err
-	}
-	return true, all[i].Story, err
+	b, ok := withKey(all, t.key())
+	return ok, b.Story, err
 }
 
 // BreaksElse runs a tape and returns the first violation besides the tape's for which the lock is to blame, with its story; zero if there is none.
@@ -555,8 +552,9 @@ func (h *shrinker) try(p Program, choices []Choice) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	b, err := h.causes.find(context.WithoutCancel(h.ctx), out, p, h.best.key())
-	if err != nil || b.Property == "" {
+	all, err := h.causes.judge(context.WithoutCancel(h.ctx), out, p, true)
+	b, ok := withKey(all, h.best.key())
+	if err != nil || !ok {
 		return false, err
 	}
 	h.best = newTape(schedule{p, h.best.Bounds, f}, out, b)
