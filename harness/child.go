@@ -193,7 +193,6 @@ type childLock struct {
 	timeline func() int64
 }
 
-// Try makes one attempt.
 func (l *childLock) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	g, err := l.Lock.Try(ctx, mode)
 	return g, l.answer(err)
@@ -223,13 +222,11 @@ func (l *childLock) asked() time.Time {
 	return l.env.Clock.Now().Add(-time.Duration(now - first))
 }
 
-// Extend restarts the lease.
 func (l *childLock) Extend(ctx context.Context) (impls.Grant, error) {
 	g, err := l.Lock.Extend(ctx)
 	return g, l.answer(err)
 }
 
-// Release releases the hold.
 func (l *childLock) Release(ctx context.Context) error { return l.answer(l.Lock.Release(ctx)) }
 
 // answer holds the client at its gate, and crashes a client whose child has ended.

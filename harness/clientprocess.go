@@ -170,10 +170,8 @@ func (t reporter) report(n message) {
 	_ = t.out.Send(n) // if the pipe is gone, the end of the input ends the process
 }
 
-// Begin reports that an operation was called.
 func (t reporter) Begin(op history.Operation) { t.report(message{Begin: &op}) }
 
-// Add reports that an operation has returned.
 func (t reporter) Add(op history.Operation) { t.report(message{Op: &op}) }
 
 func (t reporter) observe(op history.Op, outcome history.Outcome, intended, call, ret int64) {

@@ -191,7 +191,6 @@ type counts [history.Unknown + 1]atomic.Int64
 // Begin does nothing for a client in this process: even when it dies, its calls return.
 func (r clientRecord) Begin(history.Operation) {}
 
-// Add records an operation.
 func (r clientRecord) Add(op history.Operation) {
 	r.ClientRecorder.Add(op)
 	if op.Op == history.Use {

@@ -211,7 +211,6 @@ func (p *processClient) event(ctx context.Context, e faults.Event) {
 
 var _ inject.Client = (*processClient)(nil)
 
-// Pause stops the process.
 func (p *processClient) Pause(ctx context.Context) (faults.Undo, error) {
 	if err := p.await(ctx); err != nil {
 		return nil, err
@@ -241,7 +240,6 @@ func (p *processClient) await(ctx context.Context) error {
 	return nil
 }
 
-// Crash kills the process.
 func (p *processClient) Crash(ctx context.Context) error {
 	if err := p.await(ctx); err != nil {
 		return err
@@ -252,7 +250,6 @@ func (p *processClient) Crash(ctx context.Context) error {
 	return p.process.Kill()
 }
 
-// Cancel tells the process to cancel its acquire.
 func (p *processClient) Cancel(context.Context) error {
 	p.mu.Lock()
 	asks := slices.ContainsFunc(p.under, func(op history.Operation) bool { return op.Op == history.Acquire })
@@ -263,7 +260,6 @@ func (p *processClient) Cancel(context.Context) error {
 	return p.process.Send(instruction{Cancel: true})
 }
 
-// Hold holds the process at its event.
 func (p *processClient) Hold() faults.Undo {
 	hold := make(chan struct{})
 	p.mu.Lock()

@@ -92,7 +92,6 @@ func (c *client) run(ctx context.Context) {
 
 var _ workloads.Recorder = (*client)(nil)
 
-// Begin records that an operation was called.
 func (c *client) Begin(op history.Operation) {
 	c.world.mu.Lock()
 	defer c.world.mu.Unlock()
@@ -102,7 +101,6 @@ func (c *client) Begin(op history.Operation) {
 	c.open = append(c.open, op)
 }
 
-// Add records an operation that has returned.
 func (c *client) Add(op history.Operation) {
 	c.world.mu.Lock()
 	defer c.world.mu.Unlock()

@@ -285,15 +285,10 @@ func (cn *conn) publish(words ...string) {
 // LocalAddr returns an invented address.
 func (cn *conn) LocalAddr() net.Addr { return simAddr("10.0.0." + cn.client.name[1:] + ":1") }
 
-// RemoteAddr returns the address that was dialled.
 func (cn *conn) RemoteAddr() net.Addr { return simAddr(nodeAddr(cn.node)) }
 
-// SetDeadline sets both deadlines.
 func (cn *conn) SetDeadline(t time.Time) error {
-	if err := cn.SetWriteDeadline(t); err != nil {
-		return err
-	}
-	return cn.SetReadDeadline(t)
+	return errors.Join(cn.SetWriteDeadline(t), cn.SetReadDeadline(t))
 }
 
 // SetReadDeadline sets when a waiting Read gives up.

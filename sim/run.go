@@ -459,7 +459,6 @@ func (s directStore) Read(_ context.Context, key string, _ uint64) (int64, error
 	return strconv.ParseInt(text, 10, 64)
 }
 
-// Write stores a value.
 func (s directStore) Write(_ context.Context, key string, value int64, _ uint64) error {
 	return s.node.redis.DB(0).Set(s.name(key), strconv.FormatInt(value, 10))
 }

@@ -107,12 +107,10 @@ func (d deviation) choice() Choice {
 // commandNames returns the names of the commands that were sent, each once.
 func (o Outcome) commandNames() (names []string) {
 	for _, c := range o.Commands {
-		if !slices.Contains(names, c.Name) {
-			names = append(names, c.Name)
-		}
+		names = append(names, c.Name)
 	}
 	slices.Sort(names)
-	return names
+	return slices.Compact(names)
 }
 
 func (o Outcome) choices() []Choice {
@@ -506,9 +504,9 @@ func (h *shrinker) placed() (names []string, n int) {
 	for _, c := range h.best.Choices {
 		if f, ok := c.fault(); ok {
 			names = append(names, f)
-			n++
 		}
 	}
+	n = len(names)
 	slices.Sort(names)
 	return slices.Compact(names), n
 }

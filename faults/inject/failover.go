@@ -18,7 +18,6 @@ const (
 	theReplica = 1
 )
 
-// CutReplication ends the replication of a pair.
 func (w *World) CutReplication(ctx context.Context) error {
 	w.mu.Lock()
 	w.cut = true
@@ -26,7 +25,6 @@ func (w *World) CutReplication(ctx context.Context) error {
 	return w.cfg.Servers.SetReplication(ctx, false)
 }
 
-// Failover kills the primary and promotes its replica.
 func (w *World) Failover(ctx context.Context) (had string, e history.Effect, err error) {
 	w.mu.Lock()
 	cut := w.cut

@@ -33,17 +33,14 @@ func (w *World) impose(ctx context.Context, c condition) (faults.Undo, error) {
 	return undo, nil
 }
 
-// Block blocks all messages between clients and nodes.
 func (w *World) Block(ctx context.Context, client, node int) (faults.Undo, error) {
 	return w.impose(ctx, condition{Client: client, Node: node, BlockRequests: true, BlockReplies: true})
 }
 
-// Slow delays all messages and limits the bandwidth of all links.
 func (w *World) Slow(ctx context.Context, delay time.Duration, bytesPerSecond float64) (faults.Undo, error) {
 	return w.impose(ctx, condition{Client: faults.All, Node: faults.All, Delay: delay, Rate: bytesPerSecond})
 }
 
-// CutSubscribers cuts the connections that subscribe.
 func (w *World) CutSubscribers(ctx context.Context, stay bool) (cut int, undo faults.Undo, err error) {
 	if w.cfg.Proxy == nil {
 		return 0, nil, errNoProxy

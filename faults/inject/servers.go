@@ -14,13 +14,10 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// Nodes returns the number of the lock's nodes.
 func (w *World) Nodes() int { return w.cfg.Servers.Len() }
 
-// KillServer kills a node.
 func (w *World) KillServer(ctx context.Context, node int) error { return w.cfg.Servers.Kill(ctx, node) }
 
-// RestartServer starts a killed node again, with what its persistence kept.
 func (w *World) RestartServer(ctx context.Context, node int) (history.Effect, error) {
 	return history.Effect{Node: w.address(node), What: history.Restarted}, elsewhere(w.cfg.Servers.Restart(ctx, node))
 }
@@ -33,12 +30,10 @@ func (w *World) address(node int) int {
 	return node
 }
 
-// StopServer suspends a node without killing it.
 func (w *World) StopServer(ctx context.Context, node int) error {
 	return w.cfg.Servers.Pause(ctx, node)
 }
 
-// ContinueServer resumes a stopped node.
 func (w *World) ContinueServer(ctx context.Context, node int) error {
 	return elsewhere(w.cfg.Servers.Resume(ctx, node))
 }
@@ -88,7 +83,6 @@ func (w *World) JumpClock(ctx context.Context, node int, by time.Duration) (e hi
 	return history.Effect{Node: w.address(node), What: history.ClockSet, By: int64(by)}, nil
 }
 
-// DriftClock makes a node's clock run fast or slow.
 func (w *World) DriftClock(ctx context.Context, node int, rate float64) (e history.Effect, err error) {
 	if err := w.cfg.Servers.DriftClock(ctx, node, rate); err != nil {
 		return e, err
@@ -120,7 +114,6 @@ func (w *World) SetClockRight(ctx context.Context, node int) ([]history.Effect, 
 	}
 }
 
-// FlushScripts makes a node forget its scripts.
 func (w *World) FlushScripts(ctx context.Context, node int) error {
 	return w.cfg.Servers.FlushScripts(ctx, node)
 }

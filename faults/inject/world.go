@@ -14,7 +14,7 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// World implements [faults.World] on real clients, links and servers.
+// World implements [faults.World], which documents its methods, on real clients, links and servers.
 type World struct {
 	cfg    Config
 	ctx    context.Context // ends with Stop
@@ -66,7 +66,6 @@ func (w *World) Stop() {
 	w.work.Wait()
 }
 
-// Now returns nanoseconds on the run's base.
 func (w *World) Now() int64 { return w.cfg.Timeline() }
 
 // After calls do after d, in its own goroutine.
@@ -89,7 +88,6 @@ func (w *World) with(number int, do func(Client) error) error {
 	return do(c)
 }
 
-// PauseClient stops a client, its lock's background included.
 func (w *World) PauseClient(ctx context.Context, number int) (undo faults.Undo, err error) {
 	err = w.with(number, func(c Client) (err error) {
 		undo, err = c.Pause(ctx)
@@ -98,17 +96,14 @@ func (w *World) PauseClient(ctx context.Context, number int) (undo faults.Undo, 
 	return undo, err
 }
 
-// CrashClient kills a client.
 func (w *World) CrashClient(ctx context.Context, number int) error {
 	return w.with(number, func(c Client) error { return c.Crash(ctx) })
 }
 
-// CancelClient cancels a client's acquire.
 func (w *World) CancelClient(ctx context.Context, number int) error {
 	return w.with(number, func(c Client) error { return c.Cancel(ctx) })
 }
 
-// HoldClient stops a client at its moment.
 func (w *World) HoldClient(_ context.Context, number int) (undo faults.Undo, err error) {
 	err = w.with(number, func(c Client) error { undo = c.Hold(); return nil })
 	return undo, err
