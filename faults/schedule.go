@@ -2,6 +2,7 @@ package faults
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -81,17 +82,16 @@ func (s Schedule) Playable() Schedule {
 		switch {
 		case step.Kind == StepReplicate:
 			last = len(out)
-			continue
 		case step.Kind == StepBegin && step.Fault.Fault == Failover:
 			at := int64(0)
 			if last > 0 {
 				at = out[last-1].At
 			}
 			step.At = min(step.At, at)
-			out = append(out[:last], append(Schedule{step}, out[last:]...)...)
-			continue
+			out = slices.Insert(out, last, step)
+		default:
+			out = append(out, step)
 		}
-		out = append(out, step)
 	}
 	return out
 }

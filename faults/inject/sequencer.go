@@ -212,10 +212,7 @@ func (c *Sequencer) pass(ctx context.Context, h *Held) {
 	id := c.note(s)
 	c.forget(h.key, h.arrival)
 	h.arrival.turn <- turn{id, h.lost}
-	if !h.Reply && !h.lost {
-		if c.await(ctx, faults.Step{Kind: faults.StepReply, Of: id}.Key(), applyPatience) == nil {
-			return
-		}
+	if !h.Reply && !h.lost && c.await(ctx, faults.Step{Kind: faults.StepReply, Of: id}.Key(), applyPatience) != nil {
 		c.noting.Lock()
 		defer c.noting.Unlock()
 		c.schedule[id-1].Replied = c.timeline()

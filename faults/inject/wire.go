@@ -9,6 +9,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
@@ -37,8 +38,7 @@ type Wire struct {
 	// Done is called for each command before the client sees the reply, or when the connection ended (Replied is 0). It must copy what it keeps.
 	Done func(cmd history.Command)
 
-	mu   sync.Mutex // guards last
-	last uint64
+	last atomic.Uint64 // number of connections
 }
 
 // Open dials an address.
@@ -54,10 +54,7 @@ func (w *Wire) Open(ctx context.Context, network, addr string) (net.Conn, error)
 		raw.Close()
 		return nil, w.Gate.Pass()
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.last++
-	return &wired{Conn: raw, wire: w, node: w.Node(addr), id: w.First + w.last}, nil
+	return &wired{Conn: raw, wire: w, node: w.Node(addr), id: w.First + w.last.Add(1)}, nil
 }
 
 // wired is one connection of a client. At any time one goroutine writes and one reads; they share the fields that mu guards.
