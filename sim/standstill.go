@@ -1,0 +1,209 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lockbench/lockbench/internal/upstream"
+)
+
+// A bubble settles when each of its goroutines waits for something within the bubble; only then does time pass and the driver go on. Waiting for a
+// mutex does not count. So a lock that waits for a mutex that is never unlocked, or that another of its goroutines holds while it waits for the
+// network, stops time, network and itself. This can only be detected from outside the bubble, in real time.
+//
+// Whether a goroutine that waits for time or the network holds the mutex cannot be seen. So a deadlock is certain only if there is none.
+
+// lookEvery is the real time between two inspections of a bubble that has not ended. A schedule takes milliseconds. A bubble stands still if nothing has
+// happened in it from one inspection to the next, so many times in a row: a machine that is busy may not run a goroutine for a while.
+const (
+	lookEvery = 100 * time.Millisecond
+	looks     = 4
+)
+
+// run runs the world in its own bubble, and abandons one that cannot end. synctest.Test needs a *testing.T only to report failures, and this one never
+// fails, so an empty one will do. slow is called at each inspection with what the goroutines of an unfinished bubble do.
+func (w *world) run(slow func(where string)) (settled bool) {
+	ended := make(chan struct{})
+	go func() { // ends with the bubble, or never if that never settles
+		defer close(ended)
+		defer func() {
+			if left := recover(); left != nil { // synctest reports goroutines left behind
+				w.out.Left = fmt.Sprint(left)
+			}
+		}()
+		synctest.Test(new(testing.T), func(*testing.T) {
+			number := upstream.OwnBubble()
+			w.bubble.Store(&number)
+			w.runBubble()
+		})
+	}()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	var before standstillReport
+	for still := 0; ; {
+		select {
+		case <-ended:
+			return true
+		case <-look.C:
+		}
+		number := w.bubble.Load()
+		if number == nil {
+			continue
+		}
+		now := lookAtBubble(upstream.Dump(), *number)
+		now.turns = w.turns.Load()
+		if still++; !now.stuck || now != before {
+			still = 0
+		}
+		if before = now; still == looks {
+			w.abandon(now)
+			return false
+		}
+		slow(now.where)
+	}
+}
+
+// abandon turns a bubble that never settles into an outcome. Its goroutines are left as they are.
+func (w *world) abandon(s standstillReport) {
+	if w.mu.TryLock() { // read what was written under it
+		defer w.mu.Unlock()
+	}
+	const limit = "\nin the simulator time and network go on only when nobody waits for a mutex\n"
+	w.out.Unexplorable = s.kept || s.shared
+	switch name := w.program.Variant.Name; {
+	case s.kept:
+		w.out.Crash = name + " keeps a mutex across a request" + limit + s.where
+		return
+	case s.shared:
+		w.out.Crash = name + " waits for a mutex that another client of the process may hold" + limit + s.where
+		return
+	}
+	w.out.Crash = "a goroutine waits for a mutex that stays locked, and none of its client's waits for the network or for time: a deadlock\n" + s.where
+}
+
+// lookForTimers repeats a schedule that ended in a deadlock, along its choices, to see whether the lock had set a timer: the timer might unlock the
+// mutex, and time does not pass. Such a lock cannot be explored, and the result is unknown.
+func (h *host) lookForTimers(p Program, b Bounds, out *Outcome) error {
+	w, err := h.newWorld(p, &follow{choices: out.choices(), commands: out.commandNames()}, b)
+	if err != nil {
+		return err
+	}
+	h.again()
+	pending, restore := upstream.WatchTimers()
+	defer restore()
+	if w.run(h.reportSlow) {
+		return nil // the deadlock does not recur every time
+	}
+	h.nodes = nil
+	if pending(ofLock) {
+		out.Unexplorable = true
+		out.Crash = p.Variant.Name + " waits for a mutex and has arranged something for later, which may unlock it\nin the simulator time goes on only when nobody waits for a mutex\n" + out.Crash
+	}
+	return nil
+}
+
+// ofLock reports whether a timer created at a stack is the lock's: not the simulator's, the Redis client's, or the deadline of a context.
+func ofLock(frames []string) bool {
+	i := slices.IndexFunc(frames, func(f string) bool { return !strings.HasPrefix(f, "time.") && !strings.HasPrefix(f, "context.After") })
+	if i < 0 {
+		return false
+	}
+	maker := frames[i]
+	return !strings.HasPrefix(maker, "context.") && !strings.Contains(maker, "/redis/go-redis/") &&
+		!strings.Contains(maker, "/sim.(*world).") && !strings.Contains(maker, "/sim.(*conn).") && !strings.Contains(maker, "/sim.(*client).")
+}
+
+type standstillReport struct {
+	where string // what its goroutines do; those that keep it from settling come first
+	stuck bool   // no goroutine can go on: all wait, and at least one for a mutex
+	kept  bool   // while a goroutine waits for a mutex, another of its client waits for the network or for time, and may hold it
+	turns uint64 // of the driver so far
+
+	shared bool // a goroutine of any client does: those of one process may share a mutex
+}
+
+func lookAtBubble(stacks, bubble string) standstillReport {
+	s := standstillReport{stuck: true}
+	var restless, waiting []string
+	all := dump(upstream.Goroutines(stacks))
+	waits, busy := map[string]bool{}, map[string]bool{} // by client
+	for _, g := range all {
+		if g.Bubble != bubble || g.Drives() {
+			continue
+		}
+		text := g.State + ":\n" + calls(g.Frames)
+		if g.Durable() {
+			waiting = append(waiting, text)
+			busy[all.client(g)] = busy[all.client(g)] || waitsOutside(g)
+			continue
+		}
+		restless = append(restless, text)
+		waits[all.client(g)] = true
+		s.stuck = s.stuck && g.ForMutex()
+	}
+	for client := range waits {
+		some := slices.Contains(slices.Collect(maps.Values(busy)), true)
+		s.kept = s.kept || busy[client] || busy[""] || client == "" && some
+		s.shared = s.shared || some
+	}
+	s.stuck = s.stuck && len(restless) > 0
+	listed := append(restless, waiting...)
+	s.where = strings.Join(listed[:min(len(listed), shownGoroutines)], "\n")
+	return s
+}
+
+// dump is goroutines in the order of the runtime.
+type dump []upstream.Goroutine
+
+func waitsOutside(g upstream.Goroutine) bool {
+	return strings.Contains(g.Frames, "sim.(*conn).") || g.In("sim.(*client).dial") || g.In("sim.(*client).Sleep") || g.In("time.Sleep")
+}
+
+// client returns the number of the client's goroutine that started a goroutine, directly or through others that still exist; else "".
+func (d dump) client(g upstream.Goroutine) string {
+	for range d {
+		if g.In("sim.(*client).runGuarded") {
+			return g.Number
+		}
+		i := slices.IndexFunc(d, func(o upstream.Goroutine) bool { return o.Number == g.Parent })
+		if i < 0 {
+			return ""
+		}
+		g = d[i]
+	}
+	return ""
+}
+
+// What is reported of a standstill.
+const (
+	shownGoroutines = 8
+	shownCalls      = 24 // of a goroutine, innermost first
+)
+
+// calls lists the calls of a stack that are not the runtime's, one per line with its place.
+func calls(frames string) string {
+	var b strings.Builder
+	lines := strings.Split(frames, "\n")
+	for i, listed := 0, 0; i+1 < len(lines) && listed < shownCalls; i += 2 {
+		name := lines[i]
+		if strings.HasPrefix(name, "created by ") {
+			break
+		}
+		if end := strings.LastIndexByte(name, '('); end > 0 {
+			name = name[:end]
+		}
+		if strings.HasPrefix(name, "runtime.") || strings.HasPrefix(name, "internal/") || strings.HasPrefix(name, "sync.") {
+			continue
+		}
+		place, _, _ := strings.Cut(path.Base(strings.TrimSpace(lines[i+1])), " ")
+		b.WriteString("  " + strings.TrimPrefix(name, "github.com/") + " (" + place + ")\n")
+		listed++
+	}
+	return b.String()
+}
