@@ -190,13 +190,7 @@ func (v *sceneView) faults() (out []option) {
 	if v.placed >= v.bounds.MaxFaults {
 		return nil
 	}
-	add := func(s faults.Spec, target string, of option) {
-		p := &placeableFault{spec: s, target: target}
-		if of.held != nil {
-			p.event = of.event()
-		}
-		out = append(out, option{kind: placeFault, fault: p})
-	}
+	add := func(s faults.Spec, target string, of option) { out = append(out, placeable(s, target, of)) }
 	long := v.program.Config.Lease * 3 / 2
 	for _, fault := range v.bounds.Faults {
 		for _, c := range v.scene.Clients {

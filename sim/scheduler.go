@@ -87,7 +87,7 @@ func (w *world) apply(o option) {
 	case placeFault:
 		name := o.fault.name(event.way)
 		w.event(o.kind, nil, []byte(name), func() string { return "!! " + name })
-		o.fault.place()
+		w.place(o.fault)
 	}
 }
 
@@ -500,7 +500,15 @@ type placeableFault struct {
 	spec   faults.Spec
 	target string // a client or a node; "" for a message, and for the only target
 	event  event  // of the message that it affects; zero for other faults
-	place  func()
+}
+
+// placeable returns the option to place a fault of a target, or of the message that an option delivers.
+func placeable(s faults.Spec, target string, of option) option {
+	p := &placeableFault{spec: s, target: target}
+	if of != (option{}) {
+		p.event = of.event()
+	}
+	return option{kind: placeFault, fault: p}
 }
 
 // name makes the name: fault, target, length. Few of the placeable faults need it. message formats the event of a message.
@@ -529,13 +537,7 @@ func (w *world) faults() []option {
 		return nil
 	}
 	out := w.placeable[:0]
-	add := func(s faults.Spec, target string, of option) {
-		p := &placeableFault{spec: s, target: target, place: func() { w.place(s, of) }}
-		if of.conn != nil {
-			p.event = of.event()
-		}
-		out = append(out, option{kind: placeFault, fault: p})
-	}
+	add := func(s faults.Spec, target string, of option) { out = append(out, placeable(s, target, of)) }
 	long, short := w.program.Config.Lease*3/2, w.program.Config.Lease/10
 	for _, fault := range w.bounds.Faults {
 		for _, c := range w.clients {
@@ -552,17 +554,17 @@ func (w *world) faults() []option {
 
 // place applies a fault that the search has chosen, unless its message is gone by then: a client's timer may end the connection between the choice of a
 // fault and its effect.
-func (w *world) place(s faults.Spec, of option) {
+func (w *world) place(p *placeableFault) {
 	var m faults.Message
-	if of.conn != nil {
-		if m = of.messageNow(); m == nil {
+	if p.event.conn != nil {
+		if m = p.event.messageNow(); m == nil {
 			return
 		}
 	}
-	w.director.Place(context.Background(), s, faults.BySearch, m)
+	w.director.Place(context.Background(), p.spec, faults.BySearch, m)
 }
 
-// placer adds an option for a fault of a target, or of the message that an option delivers.
+// placer adds the option that placeable returns.
 type placer func(s faults.Spec, target string, of option)
 
 // faultsOfClient lists the faults of a live client, by its index; asks says that it has an acquire under way.

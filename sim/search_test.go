@@ -102,8 +102,9 @@ func TestInjectionComesTooLate(t *testing.T) {
 				injected := 0
 				w.messageFaults(fault, time.Second, func(s faults.Spec, _ string, of option) {
 					injected++
+					late := placeable(s, "", of).fault
 					cn.requests, cn.replies = nil, nil
-					w.place(s, of)
+					w.place(late)
 				})
 				if windows := w.director.Windows(); injected == 0 || len(windows) > 0 {
 					t.Errorf("%d injections, windows %v; want some, and no windows", injected, windows)
