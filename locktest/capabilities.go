@@ -233,11 +233,7 @@ func deadReader(c *trial) {
 func deadWriterWaits(c *trial) {
 	r, dead, next := c.client("r"), c.client("dead"), c.client("next")
 	r.mustHold("the lock is free", shared)
-	w := dead.waits(exclusive)
-	c.sleep(c.lease / 10)
-	dead.wires.cutAll()
-	w.cancel()
-	_ = w.result()
+	dead.diesWaiting(exclusive, c.lease/10)
 	c.sleep(c.lease + c.lease/20 + c.slack)
 	next.mustHold("a lease has passed since a waiting writer died", shared)
 }
@@ -250,10 +246,7 @@ func refusedWriter(c *trial) {
 		how := "w was refused"
 		if waited {
 			how = "w gave up waiting"
-			writes := w.waits(exclusive)
-			c.sleep(c.lease / 10)
-			writes.cancel()
-			_ = writes.result()
+			w.waitsInVain(exclusive, c.lease/10)
 		} else {
 			w.mustBeRefused("r reads", exclusive)
 		}
@@ -280,12 +273,7 @@ func readersWake(c *trial) {
 // together checks that all waiters are granted the lock in time, without a release.
 func (c *trial) together(all []*waiting, begin time.Time, limit time.Duration, who string) {
 	for i, r := range all {
-		if r.result() != nil {
-			c.fatalf("no. %d of %d %s that wait is not granted the lock: %v", i+1, len(all), who, r.err)
-		}
-		if took := r.at.Sub(begin); c.late(took, limit) {
-			c.errorf("no. %d of %d %s that wait was granted the lock after %v", i+1, len(all), who, took)
-		}
+		r.mustBeGranted(begin, limit, fmt.Sprintf("%d %s waited, and no. %d of them did not get in with the others", len(all), who, i+1))
 	}
 }
 

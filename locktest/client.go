@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -59,9 +60,7 @@ func (c *trial) openRetrying(name string, retries int, changes ...func(*impls.En
 	return cl, cl.fresh()
 }
 
-// bare makes a client without a handle.
-func (c *trial) bare(name string) *client { return c.prepare(name, -1) }
-
+// prepare makes a client without a handle.
 func (c *trial) prepare(name string, retries int, changes ...func(*impls.Env)) *client {
 	cl := &client{c: c, name: name, wires: &wires{c: c, name: name}}
 	cl.env = impls.Env{
@@ -340,12 +339,8 @@ func (cl *client) mustRelease(when string) {
 // error, and nil is noted.
 func (cl *client) mustNotRelease(when string, want ...error) {
 	err := cl.release()
-	for _, w := range want {
-		if errors.Is(err, w) {
-			return
-		}
-	}
 	switch {
+	case isOne(err, want):
 	case cl.exact:
 		cl.c.errorf("%s.%s answered %s (%s), want %v", cl.name, cl.named("Unlock"), say(err), when, want[0])
 	case err == nil:
@@ -355,15 +350,13 @@ func (cl *client) mustNotRelease(when string, want ...error) {
 
 // mustNotExtend is mustNotRelease for Extend, where nil is an error too.
 func (cl *client) mustNotExtend(when string, want ...error) {
-	_, err := cl.extend()
-	for _, w := range want {
-		if errors.Is(err, w) {
-			return
-		}
-	}
-	if err == nil || cl.exact {
+	if _, err := cl.extend(); !isOne(err, want) && (err == nil || cl.exact) {
 		cl.c.errorf("%s.Extend: %s (%s), want an error%s", cl.name, cl.outcome(err), when, cl.c.keyEvents(cl))
 	}
+}
+
+func isOne(err error, of []error) bool {
+	return slices.ContainsFunc(of, func(one error) bool { return errors.Is(err, one) })
 }
 
 // until returns the end of the lock's hold as it states it now, or as it last reported it with a renewal.
@@ -445,6 +438,38 @@ var errStays = errors.New("it did not return")
 func (w *waiting) result() error {
 	<-w.done
 	return w.err
+}
+
+// end cancels the acquire and waits for it to end.
+func (w *waiting) end() error {
+	w.cancel()
+	return w.result()
+}
+
+// mustBeGranted ends the rule if the acquire fails, and reports a grant that comes later than limit after begin. what has happened by then.
+func (w *waiting) mustBeGranted(begin time.Time, limit time.Duration, what string) {
+	c, name := w.cl.c, w.cl.name
+	if w.result() != nil {
+		c.fatalf("%s, and %s is not granted the lock: %v%s", what, name, w.err, c.stillThere())
+	}
+	if took := w.at.Sub(begin); c.late(took, limit) {
+		c.errorf("%s, and %s was granted the lock %v later, want %v at the most%s", what, name, took, limit, c.log.lastOf(name))
+	}
+}
+
+// waitsInVain waits for a lock that another client holds, and gives up after a time.
+func (cl *client) waitsInVain(mode history.Mode, after time.Duration) {
+	w := cl.waits(mode)
+	cl.c.sleep(after)
+	_ = w.end()
+}
+
+// diesWaiting is waitsInVain for a client that dies and so cannot take its request back.
+func (cl *client) diesWaiting(mode history.Mode, after time.Duration) {
+	w := cl.waits(mode)
+	cl.c.sleep(after)
+	cl.wires.cutAll()
+	_ = w.end()
 }
 
 // over reports whether the acquire has ended.

@@ -43,9 +43,7 @@ func releaseFrees(c *trial) {
 	for _, retries := range []int{-1, 3} {
 		for _, tr := range append(c.troubles(mostLost), late) {
 			a, err := c.openRetrying("a", retries)
-			if err != nil {
-				c.fatalf("the lock cannot be made: %v", err)
-			}
+			c.must(err)
 			b := c.client("b")
 			a.mustHold("the scripts are known from here on", exclusive)
 			a.mustRelease("a holds")
@@ -171,10 +169,7 @@ func leavesNothingRunning(c *trial) {
 	a, b := c.client("a"), c.client("b")
 	for n := range 3 {
 		a.mustHold("the lock is free", exclusive)
-		w := b.waits(exclusive)
-		c.sleep(c.lease / 10)
-		w.cancel()
-		_ = w.result()
+		b.waitsInVain(exclusive, c.lease/10)
 		a.mustRelease("a holds")
 		c.failAnAcquire(b, n)
 	}
@@ -278,8 +273,7 @@ func boundedRequests(c *trial) {
 	}
 	c.sleep(wait)
 	renewed, asked := a.wires.requests(), b.wires.requests()
-	w.cancel()
-	_ = w.result()
+	_ = w.end()
 	if most := perPoll * int(wait/(c.lease/40)) * len(c.nodes); renewed+asked > most {
 		c.errorf("in %v with a lease of %v a waiter sent %d requests and the holder %d, want %d at the most: they do not pause", wait, c.lease, asked, renewed, most)
 	}
@@ -307,10 +301,7 @@ func noSpinAfterSignals(c *trial) {
 	a, b, w := c.client("a"), c.client("b"), c.client("w")
 	for range 60 { // each release may leave an unused signal behind
 		a.mustHold("the lock is free", exclusive)
-		gone := w.waits(exclusive)
-		c.sleep(c.lease / 200)
-		gone.cancel()
-		_ = gone.result()
+		w.waitsInVain(exclusive, c.lease/200)
 		a.mustRelease("a holds")
 	}
 	for range 60 {
@@ -322,8 +313,7 @@ func noSpinAfterSignals(c *trial) {
 	waits := b.waits(exclusive)
 	c.sleep(c.lease / 20)
 	n := b.wires.requests()
-	waits.cancel()
-	_ = waits.result()
+	_ = waits.end()
 	if most := 40 * len(c.nodes); n > most {
 		c.errorf("60 waiters had given up before, and as often nobody had waited; a waiter sent %d requests in a twentieth of a lease, want %d at the most", n, most)
 	}

@@ -13,7 +13,7 @@ func supervised(t *testing.T, newLock factory, w world, options ...Option) *supe
 	cfg := configure(options)
 	if j := workerJob(t); j != nil {
 		if j.Test == t.Name() {
-			cfg.work(t, newLock, *j)
+			cfg.checkRules(t, newLock, *j, &sender{out: toParent})
 		}
 		return nil
 	}

@@ -172,9 +172,7 @@ func (c *trial) askWhileHeld(a, b, other *client, what string, ask func() error)
 
 func retriedGrant(c *trial) {
 	a, err := c.openRetrying("a", 2)
-	if err != nil {
-		c.fatalf("the lock cannot be made: %v", err)
-	}
+	c.must(err)
 	b := c.client("b")
 	a.connects()
 	a.wires.loseReplies(1)

@@ -120,10 +120,7 @@ func (c *trial) holdSeparated(a, b *client) {
 func (c *trial) borrowed(a, b *client) (out []pair) {
 	for _, pair := range [][2]*client{{a, b}, {b, a}} {
 		pair[0].mustHold("the lock is free", exclusive)
-		w := pair[1].waits(exclusive)
-		c.sleep(c.lease / 20)
-		w.cancel()
-		_ = w.result()
+		pair[1].waitsInVain(exclusive, c.lease/20)
 		_ = pair[0].release()
 		c.takeBack()
 	}

@@ -1,10 +1,6 @@
 package locktest
 
-import (
-	"slices"
-
-	"github.com/lockbench/lockbench/impls"
-)
+import "slices"
 
 // rules returns every rule, in the order in which they are checked.
 func rules() []rule {
@@ -31,9 +27,9 @@ func ownership() []rule {
 		{"release-frees", "C20 C21", "A release that returned nil has freed the lock, whatever scripts, requests and replies were lost; after any other result the lock is free within a lease.", nil, releaseFrees},
 		{"loss-returns", "C3 C7", "A release of a hold that is gone returns by the end of its context, and leaves the next client's hold alone.", nil, lossReturns},
 		{"context-ended", "C7", "Once an acquire has returned, the end of its context does not prevent the release.", nil, contextEnded},
-		{"closes", "C3 C7", "A Close ends what the lock does in the background and leaves other holds alone; its own hold ends with the lease at the latest.", both(leased, closing), closes},
+		{"closes", "C3 C7", "A Close ends what the lock does in the background and leaves other holds alone; its own hold ends with the lease at the latest.", all(leased, closing), closes},
 		{"busy-is-busy", "C25", "An acquire while another client holds returns ErrBusy and no other error; without a server, or when the server answers with an error, it does not return ErrBusy.", nil, busyIsBusy},
-		{"unique-tokens", "C2", "Every grant has a token of its own.", has(func(t impls.Traits) bool { return t.UniqueToken }, "it has no tokens"), uniqueTokens},
+		{"unique-tokens", "C2", "Every grant has a token of its own.", tokened, uniqueTokens},
 	}
 }
 
@@ -42,17 +38,17 @@ func leases() []rule {
 	return []rule{
 		{"lease-lasts", "C5", "Nobody else gets in before the lease has ended.", leased, leaseLasts},
 		{"lease-ends", "C5 C8", "The lock of a client that died is free when its lease has ended.", leased, leaseEnds},
-		{"extend-restarts", "C5", "An extend starts the lease anew; it adds nothing to it.", both(extends, both(leased, unwatched)), extendRestarts},
+		{"extend-restarts", "C5", "An extend starts the lease anew; it adds nothing to it.", all(extends, leased, unwatched), extendRestarts},
 		{"valid-until", "C19", "ValidUntil is never later than the end of the lease on the server.", validity, validUntil},
 		{"slow-reply", "C19", "An acquire whose reply comes after the end of the lease fails, and leaves no key.", validity, slowReply},
 		{"lost-grant", "C20", "An acquire whose reply is lost never returns ErrBusy, and keeps others out for a lease at most.", leased, lostGrant},
 		{"second-attempt", "C3 C20", "An acquire after one that got no answer gives a hold that lasts.", leased, secondAttempt},
 		{"unanswered", "C3 C20", "An acquire that gets no reply while another client holds leaves that hold alone.", nil, unanswered},
-		{"retried-grant", "C20", "An acquire that the Redis client repeats by itself never returns ErrBusy while nobody else holds, and its release frees the lock.", has(func(t impls.Traits) bool { return t.Repeatable }, "its acquire may not be sent twice"), retriedGrant},
+		{"retried-grant", "C20", "An acquire that the Redis client repeats by itself never returns ErrBusy while nobody else holds, and its release frees the lock.", repeatable, retriedGrant},
 		{"lost-release", "C20", "A release whose reply is lost has freed the lock, and may be repeated.", leased, lostRelease},
-		{"lost-extend", "C20", "An extend whose reply is lost leaves the hold alone, and may be repeated.", both(extends, leased), lostExtend},
+		{"lost-extend", "C20", "An extend whose reply is lost leaves the hold alone, and may be repeated.", all(extends, leased), lostExtend},
 		{"died-on-the-way", "C8", "A client that dies at any point of an acquire keeps others out for a lease at most.", leased, diedOnTheWay},
-		{"skewed-clock", "C23", "A client whose clock is two leases off is not granted a lock that is held, and keeps others out for a lease at most.", both(leased, ofContract), skewedClock},
+		{"skewed-clock", "C23", "A client whose clock is two leases off is not granted a lock that is held, and keeps others out for a lease at most.", all(leased, ofContract), skewedClock},
 		{"lease-is-sane", "C5", "A lease of zero, below zero, or with a fraction of a millisecond is refused.", leased, leaseIsSane},
 		{"odd-leases", "C5", "Leases below a second, of fractions of seconds, or very long ones last as long as requested.", leased, oddLeases},
 		{"cancelled-request", "C7 C20", "An acquire whose context ends during its request leaves no key: at once if the reply arrives, after a lease at most if it does not.", leased, cancelledRequest},
@@ -67,7 +63,7 @@ func waiters() []rule {
 		{"waits", "C7", "A waiting acquire is granted after the release.", waitsItself, waits},
 		{"deadline", "C7 C25", "A waiting acquire returns an error when its context ends, and leaves no key and no subscription.", waitsItself, deadline},
 		{"dead-waiter", "C9", "A waiter that died delays the others by a lease at most.", leased, deadWaiter},
-		{"waits-long", "C7", "A waiter that others keep out for many leases is granted the lock within a lease of the last release.", both(waitsItself, leased), waitsLong},
+		{"waits-long", "C7", "A waiter that others keep out for many leases is granted the lock within a lease of the last release.", all(waitsItself, leased), waitsLong},
 		{"two-waits", "C7 C11", "When one of a client's two waits ends, it is granted the other lock as soon as any waiter.", waitsItself, twoWaits},
 		{"keys-deleted", "C10", "When the keys are deleted, a waiter is granted the lock within a lease.", leased, keysDeleted},
 		{"released-between", "C7 C11", "A release between two requests of a waiter is noticed as soon as any other.", nil, releasedBetween},
@@ -88,32 +84,32 @@ func capabilities() []rule {
 	return []rule{
 		{"fences-grow", "C17", "Every grant has a higher fence than every grant before it.", fenced, fencesGrow},
 		{"fences-race", "C17", "Fences grow in the order of the holds when many clients contend.", fenced, fencesRace},
-		{"fences-late", "C17 C19", "A client whose reply comes when its lease has ended and another has been granted the lock has no higher fence than that one.", both(fenced, both(leased, unwatched)), fencesLate},
+		{"fences-late", "C17 C19", "A client whose reply comes when its lease has ended and another has been granted the lock has no higher fence than that one.", all(fenced, leased, unwatched), fencesLate},
 		{"counts-entries", "C13", "A holder that acquires again keeps the lock until its last release; one release more returns ErrNotHeld.", reentrant, countsEntries},
-		{"inner-release", "C13", "An inner release leaves the outer hold a whole lease.", both(reentrant, leased), innerRelease},
-		{"lost-entry", "C13", "An entry whose reply is lost leaves the outer hold alone, and keeps others out for a lease at most.", both(reentrant, leased), lostEntry},
+		{"inner-release", "C13", "An inner release leaves the outer hold a whole lease.", all(reentrant, leased), innerRelease},
+		{"lost-entry", "C13", "An entry whose reply is lost leaves the outer hold alone, and keeps others out for a lease at most.", all(reentrant, leased), lostEntry},
 		{"readers-share", "C14", "Readers share; a writer is alone.", sharing, readersShare},
 		{"reader-leaves-alone", "C14", "A reader's release ends its own hold and no other reader's.", sharing, readerLeavesAlone},
-		{"shared-release", "C2 C14", "A client that does not read can end no reader's hold and no writer's.", both(sharing, notOfContract), sharedRelease},
-		{"reader-lasts", "C5 C14", "A reader that comes later, or extends, keeps a writer out for a lease of its own.", both(sharing, leased), readerLasts},
-		{"dead-reader", "C14", "A dead reader keeps a writer out for a lease at most, even if others read on.", both(sharing, leased), deadReader},
-		{"dead-writer-waits", "C9 C14", "A writer that died while it waited keeps readers out for a lease at most.", both(sharing, leased), deadWriterWaits},
-		{"refused-writer", "C14", "A writer that was refused, or has given up, keeps readers out for a lease at most.", both(sharing, leased), refusedWriter},
-		{"reader-leaks", "C14", "Readers that come, go and die leave no key, and do not make later readers slower.", both(sharing, leased), readerLeaks},
+		{"shared-release", "C2 C14", "A client that does not read can end no reader's hold and no writer's.", all(sharing, notOfContract), sharedRelease},
+		{"reader-lasts", "C5 C14", "A reader that comes later, or extends, keeps a writer out for a lease of its own.", all(sharing, leased), readerLasts},
+		{"dead-reader", "C14", "A dead reader keeps a writer out for a lease at most, even if others read on.", all(sharing, leased), deadReader},
+		{"dead-writer-waits", "C9 C14", "A writer that died while it waited keeps readers out for a lease at most.", all(sharing, leased), deadWriterWaits},
+		{"refused-writer", "C14", "A writer that was refused, or has given up, keeps readers out for a lease at most.", all(sharing, leased), refusedWriter},
+		{"reader-leaks", "C14", "Readers that come, go and die leave no key, and do not make later readers slower.", all(sharing, leased), readerLeaks},
 		{"mixed-modes", "C14", "One client may read and write in turn; a refused request changes nothing.", sharing, mixedModes},
-		{"downgrade", "C14", "A writer that continues as a reader lets waiting readers in at once, and no writer.", both(sharing, notOfContract), downgrade},
+		{"downgrade", "C14", "A writer that continues as a reader lets waiting readers in at once, and no writer.", all(sharing, notOfContract), downgrade},
 		{"readers-wake", "C14", "Readers that wait for a writer are granted the lock together.", sharing, readersWake},
-		{"writer-first", "C14", "A waiting writer keeps new readers out, and is granted the lock when the present readers have left.", has(func(t impls.Traits) bool { return t.WritersFirst }, "it does not promise that writers come first"), writerFirst},
+		{"writer-first", "C14", "A waiting writer keeps new readers out, and is granted the lock when the present readers have left.", writersFirst, writerFirst},
 		{"permits", "C15", "There are never more holders than permits, and one release too many adds none.", permitted, permits},
 		{"permits-wake", "C15", "Permits that are released at once let as many waiters in.", permitted, permitsWake},
 		{"renews", "C12", "A watchdog keeps the lock for as long as the work takes, and stops at the release.", watched, renews},
 		{"renews-own", "C10 C12", "A watchdog whose hold is gone reports the loss, of each hold anew, and neither renews another's hold nor takes the lock again.", watched, renewsOwn},
 		{"renewal-fails", "C12", "A watchdog survives one renewal whose reply is lost.", watched, renewalFails},
-		{"one-watchdog", "C12 C13", "A holder that entered again is renewed as often as one that entered once.", both(reentrant, watched), oneWatchdog},
+		{"one-watchdog", "C12 C13", "A holder that entered again is renewed as often as one that entered once.", all(reentrant, watched), oneWatchdog},
 		{"one-of-two", "C12", "A client that holds two locks and releases one goes on renewing the other.", watched, oneOfTwo},
 		{"slow-renewals", "C12 C19", "A watchdog keeps the lock though replies are slow, and ValidUntil is never later than the end of the lease on the server.", watched, slowRenewals},
-		{"renewed-again", "C12 C13", "A holder that entered again is renewed after an inner release, and in its next hold.", both(reentrant, watched), renewedAgain},
-		{"loss-in-time", "C10 C12", "A client that reaches no server knows that its hold is lost before another client is granted the lock.", both(watched, both(leased, tellsLoss)), lossInTime},
+		{"renewed-again", "C12 C13", "A holder that entered again is renewed after an inner release, and in its next hold.", all(reentrant, watched), renewedAgain},
+		{"loss-in-time", "C10 C12", "A client that reaches no server knows that its hold is lost before another client is granted the lock.", all(watched, leased, tellsLoss), lossInTime},
 		{"released-at-once", "C12", "A release right after the acquire stops the watchdog.", nil, releasedAtOnce},
 		{"gave-up-unrenewed", "C12", "An acquire that was cancelled renews nothing.", watched, gaveUpUnrenewed},
 		{"quorum", "C18", "A lock on several nodes works without a minority of them, and fails without the majority; a failed attempt leaves no key.", severalNodes, quorum},
@@ -122,131 +118,58 @@ func capabilities() []rule {
 	}
 }
 
+// need says why a rule does not apply to a lock; "" if it does.
 type need func(cfg config) string
 
-func has(can func(impls.Traits) bool, otherwise string) need {
+// has is the need for something; otherwise says why a rule does not apply to a lock without it.
+func has(it func(config) bool, otherwise string) need {
 	return func(cfg config) string {
-		if can(cfg.Traits) {
+		if it(cfg) {
 			return ""
 		}
 		return otherwise
 	}
 }
 
-func both(a, b need) need {
+// all joins needs; the first one that is not met says why.
+func all(needs ...need) need {
 	return func(cfg config) string {
-		if why := a(cfg); why != "" {
-			return why
+		for _, n := range needs {
+			if why := n(cfg); why != "" {
+				return why
+			}
 		}
-		return b(cfg)
-	}
-}
-
-func fenced(cfg config) string {
-	return has(func(t impls.Traits) bool { return t.Fenced }, "it has no fences")(cfg)
-}
-
-func wakes(cfg config) string {
-	return has(func(t impls.Traits) bool { return t.Wakeups }, "waiters poll")(cfg)
-}
-
-func permitted(cfg config) string {
-	return has(func(t impls.Traits) bool { return t.Permits }, "it has one permit")(cfg)
-}
-
-func closing(cfg config) string {
-	if cfg.Closes {
 		return ""
 	}
-	return "it has no Close"
 }
 
-func leased(cfg config) string {
-	return has(func(t impls.Traits) bool { return !t.NoLease }, "its holds never end by themselves")(cfg)
-}
+// What rules need of a lock.
+var (
+	leased       = has(func(c config) bool { return !c.Traits.NoLease }, "its holds never end by themselves")
+	extends      = has(func(c config) bool { return c.Traits.Extends }, "it has no Extend")
+	validity     = has(func(c config) bool { return c.Traits.Validity }, "it has no ValidUntil")
+	tellsLoss    = has(func(c config) bool { return c.Traits.NotifiesLoss || c.Traits.Validity }, "it has neither Lost nor ValidUntil")
+	tokened      = has(func(c config) bool { return c.Traits.UniqueToken }, "it has no tokens")
+	fenced       = has(func(c config) bool { return c.Traits.Fenced }, "it has no fences")
+	permitted    = has(func(c config) bool { return c.Traits.Permits }, "it has one permit")
+	reentrant    = has(func(c config) bool { return c.Traits.Reentrant }, "it does not promise that its holder may lock again")
+	repeatable   = has(func(c config) bool { return c.Traits.Repeatable }, "its acquire may not be sent twice")
+	sharing      = has(func(c config) bool { return c.Traits.Shared }, "it has no readers")
+	writersFirst = has(func(c config) bool { return c.Traits.WritersFirst }, "it does not promise that writers come first")
+	watched      = has(func(c config) bool { return c.Traits.SelfRenewing }, "it does not renew by itself")
+	unwatched    = has(func(c config) bool { return !c.Traits.SelfRenewing }, "it renews by itself")
+	wakes        = has(func(c config) bool { return c.Traits.Wakeups }, "waiters poll")
+	fifoOnly     = has(func(c config) bool { return c.Traits.FIFO }, "it promises no order")
+	closing      = has(func(c config) bool { return c.Closes }, "it has no Close")
+	severalNodes = has(func(c config) bool { return c.nodes >= 3 }, "it is on one node")
+	replicated   = has(func(c config) bool { return c.replicas > 0 }, "no replica has to confirm it")
+	onCluster    = has(func(c config) bool { return c.Variant || c.cluster }, "it does not promise to run on a cluster")
 
-func extends(cfg config) string {
-	return has(func(t impls.Traits) bool { return t.Extends }, "it has no Extend")(cfg)
-}
+	// Only a TryLock, or a Lock that waits, can break some rules; for a lock with only TryLock the kit does the waiting.
+	triesItself = has(func(c config) bool { return c.Tries }, "it has no TryLock")
+	waitsItself = has(func(c config) bool { return c.Waits }, "it has no Lock that waits")
 
-func tellsLoss(cfg config) string {
-	return has(func(t impls.Traits) bool { return t.NotifiesLoss || t.Validity }, "it has neither Lost nor ValidUntil")(cfg)
-}
-
-func validity(cfg config) string {
-	return has(func(t impls.Traits) bool { return t.Validity }, "it has no ValidUntil")(cfg)
-}
-
-func reentrant(cfg config) string {
-	return has(func(t impls.Traits) bool { return t.Reentrant }, "it does not promise that its holder may lock again")(cfg)
-}
-
-func sharing(cfg config) string {
-	return has(func(t impls.Traits) bool { return t.Shared }, "it has no readers")(cfg)
-}
-
-func watched(cfg config) string {
-	return has(func(t impls.Traits) bool { return t.SelfRenewing }, "it does not renew by itself")(cfg)
-}
-
-func unwatched(cfg config) string {
-	return has(func(t impls.Traits) bool { return !t.SelfRenewing }, "it renews by itself")(cfg)
-}
-
-func fifoOnly(cfg config) string {
-	return has(func(t impls.Traits) bool { return t.FIFO }, "it promises no order")(cfg)
-}
-
-func severalNodes(cfg config) string {
-	if cfg.nodes >= 3 {
-		return ""
-	}
-	return "it is on one node"
-}
-
-func replicated(cfg config) string {
-	if cfg.replicas > 0 {
-		return ""
-	}
-	return "no replica has to confirm it"
-}
-
-// onCluster skips rules that only concern a cluster.
-func onCluster(cfg config) string {
-	if cfg.Variant || cfg.cluster {
-		return ""
-	}
-	return "it does not promise to run on a cluster"
-}
-
-// ofContract skips rules that need more of a lock's environment than Config has.
-func ofContract(cfg config) string {
-	if cfg.Variant {
-		return ""
-	}
-	return "its clock is the process's, which cannot be set for one client"
-}
-
-// notOfContract skips rules for which package impls has no method.
-func notOfContract(cfg config) string {
-	if cfg.Variant {
-		return "package impls has no word for it"
-	}
-	return ""
-}
-
-// triesItself skips rules that only a TryLock can break.
-func triesItself(cfg config) string {
-	if cfg.Tries {
-		return ""
-	}
-	return "it has no TryLock"
-}
-
-// waitsItself skips rules that only a Lock that waits can break; for a lock with only TryLock the kit does the waiting.
-func waitsItself(cfg config) string {
-	if cfg.Waits {
-		return ""
-	}
-	return "it has no Lock that waits"
-}
+	// Some rules need more of a lock's environment than Config has, and for others package impls has no method.
+	ofContract    = has(func(c config) bool { return c.Variant }, "its clock is the process's, which cannot be set for one client")
+	notOfContract = has(func(c config) bool { return !c.Variant }, "package impls has no word for it")
+)

@@ -13,7 +13,7 @@ type rule struct {
 	cases    string
 	sentence string
 	// needs says why the rule does not apply to such a lock; "" if it does.
-	needs func(cfg config) string
+	needs need
 	check func(c *trial)
 }
 
@@ -33,7 +33,7 @@ func Run(t *testing.T, newLock func(Config) (any, error), options ...Option) {
 			if j == nil {
 				cfg.judgeAll(t, newLock, w)
 			} else if j.Test == t.Name() {
-				cfg.work(t, newLock, *j)
+				cfg.checkRules(t, newLock, *j, &sender{out: toParent})
 			}
 		})
 	}

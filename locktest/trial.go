@@ -31,7 +31,6 @@ type trial struct {
 	lease time.Duration // the lease that the server keeps: see ServerLease
 	slack time.Duration // how late something may be; 0 in virtual time
 	key   string
-	db    int // number of the database on a shared server
 	log   *requestLog
 
 	mu       sync.Mutex // a rule may use several goroutines
@@ -196,20 +195,14 @@ func (c *trial) keysOf(n *node) []string {
 	if n.mini != nil {
 		return n.mini.Keys()
 	}
-	conn, err := c.conn(n)
-	if err != nil {
-		return nil
-	}
-	defer conn.Close()
-	return conn.Keys(context.Background(), "*").Val()
+	return n.admin.Keys(context.Background(), "*").Val()
 }
 
 // empty deletes what an earlier check left in the rule's database. The servers are the kit's own.
 func (c *trial) empty() {
 	for _, n := range c.nodes {
-		conn, err := c.conn(n)
-		if err := errors.Join(err, conn.FlushDB(context.Background()).Err(), conn.Close()); err != nil {
-			c.note("empty database %d: %v", c.db, err)
+		if err := n.admin.FlushDB(context.Background()).Err(); err != nil {
+			c.note("empty the database of %s: %v", c.key, err)
 		}
 	}
 }
@@ -226,25 +219,9 @@ func (c *trial) ends() (all []time.Duration) {
 	return all
 }
 
-// conn returns a connection to a node, in the rule's database; the caller closes it.
-func (c *trial) conn(n *node) (*redis.Conn, error) {
-	conn := n.admin.Conn()
-	if n.mini == nil && c.db > 0 {
-		if err := conn.Select(context.Background(), c.db).Err(); err != nil {
-			return nil, errors.Join(err, conn.Close())
-		}
-	}
-	return conn, nil
-}
-
 // number returns the value of a numeric key; false for any other.
 func (c *trial) number(n *node, key string) (int64, bool) {
-	conn, err := c.conn(n)
-	if err != nil {
-		return 0, false
-	}
-	defer conn.Close()
-	v, err := conn.Get(context.Background(), key).Int64()
+	v, err := n.admin.Get(context.Background(), key).Int64()
 	return v, err == nil
 }
 
@@ -255,12 +232,7 @@ func (c *trial) numbers(n *node, key string) map[string]int64 {
 		out[""] = v
 		return out
 	}
-	conn, err := c.conn(n)
-	if err != nil {
-		return out
-	}
-	defer conn.Close()
-	for field, text := range conn.HGetAll(context.Background(), key).Val() {
+	for field, text := range n.admin.HGetAll(context.Background(), key).Val() {
 		if v, err := strconv.ParseInt(text, 10, 64); err == nil {
 			out[field] = v
 		}
@@ -270,12 +242,7 @@ func (c *trial) numbers(n *node, key string) map[string]int64 {
 
 // put sets a key and reports whether the server has done so.
 func (c *trial) put(n *node, key string, value uint64) bool {
-	conn, err := c.conn(n)
-	if err != nil {
-		return false
-	}
-	defer conn.Close()
-	return conn.Set(context.Background(), key, value, redis.KeepTTL).Err() == nil
+	return n.admin.Set(context.Background(), key, value, redis.KeepTTL).Err() == nil
 }
 
 func (c *trial) pttl(n *node, key string) time.Duration {
@@ -285,12 +252,7 @@ func (c *trial) pttl(n *node, key string) time.Duration {
 		}
 		return -1
 	}
-	conn, err := c.conn(n)
-	if err != nil {
-		return 0
-	}
-	defer conn.Close()
-	d := conn.PTTL(context.Background(), key).Val()
+	d := n.admin.PTTL(context.Background(), key).Val()
 	if d == -2 {
 		return 0
 	}

@@ -153,17 +153,11 @@ func deadWaiter(c *trial) {
 	c.sleep(c.lease / 5)
 	died := time.Now()
 	dead.wires.cutAll()
-	w.cancel()
-	_ = w.result()
+	_ = w.end()
 	after := next.waits(exclusive)
 	c.sleep(c.lease / 10)
 	a.mustRelease("a holds")
-	if after.result() != nil {
-		c.fatalf("a waiter has died, a has released, and the next waiter is not granted the lock: %v", after.err)
-	}
-	if took := after.at.Sub(died); c.late(took, c.lease+max(c.lease/10, look)) {
-		c.errorf("the next waiter was granted the lock %v after the first had died, want a lease of %v at the most", took, c.lease)
-	}
+	after.mustBeGranted(died, c.lease+max(c.lease/10, look), "a waiter has died, a has released")
 }
 
 func keysDeleted(c *trial) {
@@ -177,12 +171,7 @@ func keysDeleted(c *trial) {
 	if c.cfg.Traits.Extends {
 		a.mustNotExtend("its keys were deleted", impls.ErrLost)
 	}
-	if w.result() != nil {
-		c.fatalf("the keys are deleted, and the waiter is not granted the lock: %v", w.err)
-	}
-	if took := w.at.Sub(begin); c.late(took, max(c.lease, 2*look)) {
-		c.errorf("the waiter was granted the lock %v after the keys were deleted, want a lease of %v at the most", took, c.lease)
-	}
+	w.mustBeGranted(begin, max(c.lease, 2*look), "the keys are deleted")
 }
 
 // waiterRequests is after how many of a waiter's first requests a release is tried: a try, a subscription and a second try, and what precedes them on
@@ -206,13 +195,7 @@ func releasedBetween(c *trial) {
 		begin := time.Now()
 		a.mustRelease("a holds")
 		close(goOn)
-		what := fmt.Sprintf("a released when reply no. %d was on its way to b", n)
-		if w.result() != nil {
-			c.fatalf("%s, and b is not granted the lock: %v%s", what, w.err, c.stillThere())
-		}
-		if took := w.at.Sub(begin); c.late(took, limit) {
-			c.errorf("%s, and b was granted the lock %v later, want %v at the most%s", what, took, limit, c.log.lastOf(b.name))
-		}
+		w.mustBeGranted(begin, limit, fmt.Sprintf("a released when reply no. %d was on its way to b", n))
 		b.mustRelease("b holds")
 		a.close()
 		b.close()
@@ -228,12 +211,7 @@ func woken(c *trial) {
 		c.sleep(c.lease/20 + time.Duration(i%20)*c.lease/1000)
 		begin := time.Now()
 		holder.mustRelease("it holds")
-		if w.result() != nil {
-			c.fatalf("hand-over no. %d: the waiter is not granted the lock: %v", i+1, w.err)
-		}
-		if took := w.at.Sub(begin); c.late(took, c.lease/50) {
-			c.errorf("hand-over no. %d took %v", i+1, took)
-		}
+		w.mustBeGranted(begin, c.lease/50, fmt.Sprintf("hand-over no. %d: the holder has released", i+1))
 		holder, waiter = waiter, holder
 	}
 	for i := range 3 {
@@ -246,10 +224,7 @@ func woken(c *trial) {
 // wakesAnother: a waiter that gave up must not consume a wake-up, whether the server wakes the first waiter or the last.
 func (c *trial) wakesAnother(holder, gone, next *client) {
 	giveUp := func() {
-		w := gone.waits(exclusive)
-		c.sleep(c.lease / 20)
-		w.cancel()
-		_ = w.result()
+		gone.waitsInVain(exclusive, c.lease/20)
 	}
 	giveUp()
 	stays := next.waits(exclusive)
@@ -257,12 +232,7 @@ func (c *trial) wakesAnother(holder, gone, next *client) {
 	giveUp()
 	begin := time.Now()
 	holder.mustRelease("it holds")
-	if stays.result() != nil {
-		c.fatalf("a waiter has given up, and the other is not granted the lock: %v", stays.err)
-	}
-	if took := stays.at.Sub(begin); c.late(took, c.lease/50) {
-		c.errorf("a waiter had given up before, and another was granted the lock %v after the release", took)
-	}
+	stays.mustBeGranted(begin, c.lease/50, "a waiter had given up before the release")
 }
 
 // handOvers is how many hand-overs to try in search of a lost wake-up: 10,000 with LOCKBENCH_SOAK=1.
@@ -283,12 +253,7 @@ func subscriptionCut(c *trial) {
 		c.sleep(before)
 		begin := time.Now()
 		a.mustRelease("a holds")
-		if w.result() != nil {
-			c.fatalf("b's subscription was cut, a has released, and b is not granted the lock: %v", w.err)
-		}
-		if took := w.at.Sub(begin); c.late(took, c.lease/20) { // twice the poll interval
-			c.errorf("b's subscription was cut %v before the release, and b was granted the lock %v after it", before, took)
-		}
+		w.mustBeGranted(begin, c.lease/20, fmt.Sprintf("b's subscription was cut, and a has released %v later", before)) // within two poll intervals
 		b.mustRelease("b holds")
 	}
 }
@@ -321,12 +286,7 @@ func fifo(c *trial) {
 		}
 		holder = all[i]
 	}
-	first := c.client("first")
-	gone := first.waits(exclusive)
-	c.sleep(c.lease/100 + c.slack/4)
-	first.wires.cutAll() // it is first until its place expires
-	gone.cancel()
-	_ = gone.result()
+	c.client("first").diesWaiting(exclusive, c.lease/100+c.slack/4) // it is first until its place expires
 	holder.mustRelease("it holds")
 	if _, err := barger.try(exclusive); err == nil {
 		c.errorf("a newcomer was granted the lock ahead of the first waiter")
@@ -338,22 +298,13 @@ func noDrift(c *trial) {
 	holder.mustHold("the lock is free", exclusive)
 	for i := range 4 {
 		dead := c.client(fmt.Sprint("dead", i))
-		w := dead.waits(exclusive)
-		c.sleep(c.lease/100 + c.slack/4)
-		dead.wires.cutAll()
-		w.cancel()
-		_ = w.result()
+		dead.diesWaiting(exclusive, c.lease/100+c.slack/4)
 	}
 	died := time.Now()
 	next := c.client("next").waits(exclusive)
 	c.sleep(c.lease/100 + c.slack/4)
 	holder.mustRelease("it holds")
-	if next.result() != nil {
-		c.fatalf("four waiters have died, and the next is not granted the lock: %v", next.err)
-	}
-	if took := next.at.Sub(died); c.late(took, c.lease+c.lease/10) {
-		c.errorf("granted %v after the last of four waiters had died, want a lease of %v at the most", took, c.lease)
-	}
+	next.mustBeGranted(died, c.lease+c.lease/10, "the last of four waiters has died")
 }
 
 func clean(c *trial) {
@@ -434,8 +385,7 @@ func oneSlot(c *trial) {
 	w := b.waits(mode)
 	c.sleep(c.lease / 5)
 	look()
-	w.cancel()
-	_ = w.result()
+	_ = w.end()
 	if len(slots) > 1 {
 		c.errorf("keys in %d slots: %v", len(slots), slots)
 	}

@@ -8,12 +8,6 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// background counts the renewals of a client since an instant, whether it reported them or only sent requests.
-func (c *trial) background(cl *client, since time.Time) int {
-	n, _ := c.log.count(cl.name, since)
-	return n
-}
-
 func renews(c *trial) {
 	a, b := c.client("a"), c.client("b")
 	a.mustHold("the lock is free", exclusive)
@@ -181,7 +175,8 @@ func oneWatchdog(c *trial) {
 	count := func() int {
 		begin := time.Now()
 		c.sleep(2*c.lease + c.lease/20)
-		return c.background(a, begin)
+		n, _ := c.log.count(a.name, begin)
+		return n
 	}
 	a.mustHold("the lock is free", exclusive)
 	once := count()
@@ -281,10 +276,7 @@ func releasedAtOnce(c *trial) {
 func gaveUpUnrenewed(c *trial) {
 	a, b, next := c.client("a"), c.client("b"), c.client("next")
 	a.mustHold("the lock is free", exclusive)
-	w := b.waits(exclusive)
-	c.sleep(c.lease / 5)
-	w.cancel()
-	_ = w.result()
+	b.waitsInVain(exclusive, c.lease/5)
 	a.mustRelease("a holds")
 	b.wires.loseReplies(1) // the server may know the grant although b never learns of it
 	_, err := b.try(exclusive)

@@ -168,11 +168,6 @@ func (w *wires) dial(ctx context.Context, n *node) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if w.c.db > 0 {
-		if err := selectDB(conn, w.c.db); err != nil {
-			return nil, errors.Join(err, conn.Close())
-		}
-	}
 	c := &wire{Conn: conn, line: newLine(), all: w, node: n}
 	w.set(func() { w.open = append(w.open, c) })
 	go c.listen()

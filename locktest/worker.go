@@ -100,11 +100,6 @@ func toParent(m message) {
 	fmt.Fprintf(os.Stdout, "\n%s%s\n", mark, text)
 }
 
-// work runs a worker.
-func (cfg config) work(t *testing.T, newLock factory, j job) {
-	cfg.checkRules(t, newLock, j, &sender{out: toParent})
-}
-
 // limits in real time, after which a rule counts as hung.
 const (
 	virtualLimit = 5 * time.Second // a rule takes some tens of milliseconds
@@ -138,7 +133,8 @@ func (cfg config) checkRules(t *testing.T, newLock factory, j job, out *sender) 
 	}
 	if j.World == virtual {
 		for _, r := range applying {
-			if !in.virtually(r) {
+			out.send(message{Begin: r.name})
+			if !in.inBubble(r, func(res result) { out.send(message{Result: &res}) }) {
 				out.send(message{Leave: true})
 				return
 			}
@@ -190,7 +186,7 @@ func (in *inspector) detect(newLock factory) bool {
 	if in.job.World == virtual {
 		whole = in.inBubble(r, ended)
 	} else {
-		in.inRealTime(r, in.nodes(), 0, ended)
+		in.inRealTime(r, 0, ended)
 		if going && len(problems) > 0 {
 			tell(message{Fatal: strings.Join(problems, "\n")})
 		}
@@ -199,12 +195,6 @@ func (in *inspector) detect(newLock factory) bool {
 		in.out.send(message{Leave: true})
 	}
 	return going && whole
-}
-
-// virtually checks a rule in its own bubble. It returns false if the bubble does not end.
-func (in *inspector) virtually(r rule) bool {
-	in.out.send(message{Begin: r.name})
-	return in.inBubble(r, func(res result) { in.out.send(message{Result: &res}) })
 }
 
 // inBubble runs a rule in virtual time while watch checks it in real time. It returns false if goroutines of the rule are left, which will never run
@@ -275,25 +265,12 @@ func (in *inspector) watch(r rule, log *atomic.Pointer[requestLog], judged, over
 	}
 }
 
-// nodes returns the job's redis-servers, or makes new miniredis.
-func (in *inspector) nodes() []*node {
-	if in.job.World == redisServer {
-		return realNodes(in.t, in.job.Servers)
-	}
-	return virtualNodes(in.t, in.cfg.nodes)
-}
-
 // together checks all rules at once in real time, because they mostly sleep, and then one by one those that disturb others.
 func (in *inspector) together(all []rule) {
-	nodes := in.nodes()
 	var checking sync.WaitGroup
 	check := func(r rule, db int) {
 		in.out.send(message{Begin: r.name})
-		own := nodes
-		if in.job.World == wall {
-			own = in.nodes()
-		}
-		in.inRealTime(r, own, db, func(res result) { in.out.send(message{Result: &res}) })
+		in.inRealTime(r, db, func(res result) { in.out.send(message{Result: &res}) })
 	}
 	db := 0
 	for _, r := range all {
@@ -301,7 +278,7 @@ func (in *inspector) together(all []rule) {
 			continue
 		}
 		db++
-		own := db // each rule has its own database
+		own := db
 		checking.Go(func() { check(r, own) })
 	}
 	checking.Wait()
@@ -316,14 +293,16 @@ func (in *inspector) together(all []rule) {
 // disturbing are rules that make a server forget what other rules' clients rely on.
 var disturbing = map[string]bool{"scripts-forgotten": true, "release-frees": true}
 
-// inRealTime runs a rule within the time limit.
-func (in *inspector) inRealTime(r rule, nodes []*node, db int, ended func(result)) {
+// inRealTime runs a rule within the time limit: on miniredis of its own, or in its own database of the job's redis-servers.
+func (in *inspector) inRealTime(r rule, db int, ended func(result)) {
 	id := in.t.Name() + "/" + r.name
-	c := newTrial(id, in.make, in.cfg, nodes)
+	c := newTrial(id, in.make, in.cfg, nil)
 	c.slack = realSlack
 	if in.job.World == redisServer {
-		c.db, c.key = db, fmt.Sprint(keyName, "-", db)
+		c.nodes, c.key = realNodes(in.t, in.job.Servers, db), fmt.Sprint(keyName, "-", db)
 		c.empty()
+	} else {
+		c.nodes = virtualNodes(in.t, in.cfg.nodes)
 	}
 	over := make(chan struct{})
 	once := sync.OnceFunc(func() { close(over) })

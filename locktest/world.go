@@ -3,6 +3,7 @@ package locktest
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -71,30 +72,37 @@ func startServers(t *testing.T, cfg config) [][]string {
 // databases is how many rules can share a server, each with its own database.
 const databases = 256
 
-// realNodes connects to running servers.
-func realNodes(t *testing.T, addrs [][]string) []*node {
+// realNodes connects to a database of running servers.
+func realNodes(t *testing.T, addrs [][]string, db int) []*node {
 	t.Helper()
 	out := make([]*node, len(addrs))
 	for i, group := range addrs {
-		out[i] = realNode(t, group[0])
+		out[i] = realNode(t, group[0], db)
 		for _, replica := range group[1:] {
-			out[i].replicas = append(out[i].replicas, realNode(t, replica))
+			out[i].replicas = append(out[i].replicas, realNode(t, replica, db))
 		}
 	}
 	return out
 }
 
-func realNode(t *testing.T, addr string) *node {
+func realNode(t *testing.T, addr string, db int) *node {
 	t.Helper()
 	n := &node{addr: addr, dial: func(ctx context.Context) (net.Conn, error) {
 		var d net.Dialer
-		return d.DialContext(ctx, "tcp", addr)
+		conn, err := d.DialContext(ctx, "tcp", addr)
+		if err != nil || db == 0 {
+			return conn, err
+		}
+		if err := selectDB(conn, db); err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
+		return conn, nil
 	}}
 	n.open(t)
 	return n
 }
 
-// selectDB selects a database on a connection before the lock's Redis client gets it.
+// selectDB selects a database on a connection before a Redis client gets it.
 func selectDB(conn net.Conn, db int) error {
 	if _, err := conn.Write(resp.AppendRequest(nil, "SELECT", strconv.Itoa(db))); err != nil {
 		return err
