@@ -59,13 +59,13 @@ type Renewal struct {
 
 // PollUntilGranted calls try every Env.Poll, at most Env.MaxTries times. It returns the grant, the first error other than ErrBusy, ErrBusy after
 // the last attempt, or ErrCancelled if ctx ends between two attempts.
-func PollUntilGranted(ctx context.Context, env Env, try func(context.Context) (Grant, error)) (Grant, error) {
+func PollUntilGranted(ctx context.Context, env Env, mode history.Mode, try func(context.Context, history.Mode) (Grant, error)) (Grant, error) {
 	for n := 1; ; n++ {
 		if ctx.Err() != nil {
 			return Grant{}, fmt.Errorf("acquire %s: %w: %w", env.Key, ErrCancelled, ctx.Err())
 		}
 		asked := env.Clock.Now()
-		g, err := try(ctx)
+		g, err := try(ctx, mode)
 		if err == nil && g.Asked.IsZero() {
 			g.Asked = asked
 		}

@@ -107,7 +107,7 @@ func (a *adapted) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, 
 		return a.granted(ctx, "acquire", mode, s.wait(ctx))
 	}
 	env := impls.Env{Key: a.cfg.Key, Poll: a.cfg.Poll, Clock: impls.SystemClock{}}
-	return impls.PollUntilGranted(ctx, env, func(ctx context.Context) (impls.Grant, error) {
+	return impls.PollUntilGranted(ctx, env, mode, func(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 		ok, err := s.try(ctx)
 		if err == nil && !ok || isOwnError(err) {
 			err = impls.ErrBusy

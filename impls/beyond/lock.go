@@ -109,7 +109,7 @@ func (l *lock) Extend(ctx context.Context) (impls.Grant, error) {
 	var until time.Time
 	ok, _, err := l.twice(ctx, func() (bool, error) {
 		until = l.validUntil()
-		return l.how.extend(ctx, l, *h)
+		return l.yes(ctx, l.how.renew[h.mode], h)
 	})
 	if err != nil {
 		return impls.Grant{}, impls.Classify("extend "+l.env.Key, err)
@@ -132,7 +132,7 @@ func (l *lock) Release(ctx context.Context) error {
 		return fmt.Errorf("release %s: %w", l.env.Key, impls.ErrNotHeld)
 	}
 	h := &l.holds[len(l.holds)-1]
-	ok, doubt, err := l.twice(ctx, func() (bool, error) { return l.how.release(ctx, l, *h) })
+	ok, doubt, err := l.twice(ctx, func() (bool, error) { return l.yes(ctx, l.how.end[h.mode], h) })
 	h.doubt = h.doubt || doubt
 	if err != nil {
 		return impls.Classify("release "+l.env.Key, err)
@@ -170,7 +170,7 @@ func (l *lock) ask(ctx context.Context, r *request) (g impls.Grant, wait time.Du
 	var answer reply
 	_, doubt, err := l.twice(ctx, func() (bool, error) {
 		r.until = l.validUntil()
-		answer, err = l.how.ask(ctx, l, r)
+		answer, err = l.take(ctx, r)
 		return answer.granted, err
 	})
 	r.doubt = r.doubt || doubt
@@ -228,7 +228,7 @@ func unbusy(err error) error {
 func (l *lock) withdraw(ctx context.Context, r *request) error {
 	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(l.env.Lease, time.Second))
 	defer cancel()
-	return l.how.leave(own, l, r)
+	return l.run(own, l.how.withdraw, r.token, false).Err()
 }
 
 func (l *lock) cancelled(r *request, why error) error {

@@ -78,8 +78,8 @@ func (l *lock) channel(token string) string {
 	return l.names.channel
 }
 
-func (p protocol) ask(ctx context.Context, l *lock, r *request) (reply, error) {
-	values, err := l.run(ctx, p.take[r.mode], r.token, r.waits).Int64Slice()
+func (l *lock) take(ctx context.Context, r *request) (reply, error) {
+	values, err := l.run(ctx, l.how.take[r.mode], r.token, r.waits).Int64Slice()
 	if err != nil {
 		return reply{}, err
 	}
@@ -89,18 +89,10 @@ func (p protocol) ask(ctx context.Context, l *lock, r *request) (reply, error) {
 	return reply{wait: time.Duration(values[1]) * time.Millisecond}, nil
 }
 
-func (p protocol) extend(ctx context.Context, l *lock, h hold) (bool, error) {
-	n, err := l.run(ctx, p.renew[h.mode], h.token, false).Int()
+// yes calls a script that replies whether the server knew the hold.
+func (l *lock) yes(ctx context.Context, s *impls.Script, h *hold) (bool, error) {
+	n, err := l.run(ctx, s, h.token, false).Int()
 	return n == 1, err
-}
-
-func (p protocol) release(ctx context.Context, l *lock, h hold) (bool, error) {
-	n, err := l.run(ctx, p.end[h.mode], h.token, false).Int()
-	return n == 1, err
-}
-
-func (p protocol) leave(ctx context.Context, l *lock, r *request) error {
-	return l.run(ctx, p.withdraw, r.token, false).Err()
 }
 
 // scripts returns each script once.

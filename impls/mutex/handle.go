@@ -64,9 +64,7 @@ func (l *handle) Try(ctx context.Context, mode history.Mode) (impls.Grant, error
 
 // Acquire polls.
 func (l *handle) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
-	return impls.PollUntilGranted(ctx, l.env, func(ctx context.Context) (impls.Grant, error) {
-		return l.Try(ctx, mode)
-	})
+	return impls.PollUntilGranted(ctx, l.env, mode, l.Try)
 }
 
 // Extend restarts the lease, if the protocol can. It forgets a lost hold.

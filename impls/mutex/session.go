@@ -55,9 +55,7 @@ func (s *session) Try(ctx context.Context, mode history.Mode) (impls.Grant, erro
 
 // Acquire polls.
 func (s *session) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
-	return impls.PollUntilGranted(ctx, s.env, func(ctx context.Context) (impls.Grant, error) {
-		return s.Try(ctx, mode)
-	})
+	return impls.PollUntilGranted(ctx, s.env, mode, s.Try)
 }
 
 // Extend is not in the source.

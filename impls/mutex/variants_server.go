@@ -10,35 +10,30 @@ import (
 // ServerVariants lists the forms of token that need more than one old node: replicas that confirm, or commands that
 // compare.
 func ServerVariants() []impls.Variant {
-	return []impls.Variant{waitVariant(), nativeVariant()}
-}
-
-func waitVariant() impls.Variant {
-	return impls.Variant{
-		Name: "token-wait", Summary: "As token; the client then asks with WAIT whether enough replicas have the key, and deletes it if they do not.",
-		Kind: history.Mutex, Topology: impls.Replicated,
-		Source:  impls.Source{Article: "lockbench", Where: "beyond the sources"},
-		Traits:  impls.Traits{UniqueToken: true, Validity: true, LooksTwice: true, Extends: true, MultiCommand: true, NeedsReplica: true},
-		Scripts: []*impls.Script{tokenReleaseScript, tokenExtendScript},
-		Claims: []impls.Claim{
-			{Text: "A promoted replica has every hold that was granted.", Holds: true, Command: impls.Command("token-wait", "failover-held")},
-			{Text: "Confirmed replicas survive a primary that restarts without its data.", Holds: false, Command: impls.Command("token-wait", "kill-server")},
+	return []impls.Variant{
+		{
+			Name: "token-wait", Summary: "As token; the client then asks with WAIT whether enough replicas have the key, and deletes it if they do not.",
+			Kind: history.Mutex, Topology: impls.Replicated,
+			Source:  impls.Source{Article: "lockbench", Where: "beyond the sources"},
+			Traits:  impls.Traits{UniqueToken: true, Validity: true, LooksTwice: true, Extends: true, MultiCommand: true, NeedsReplica: true},
+			Scripts: []*impls.Script{tokenReleaseScript, tokenExtendScript},
+			Claims: []impls.Claim{
+				{Text: "A promoted replica has every hold that was granted.", Holds: true, Command: impls.Command("token-wait", "failover-held")},
+				{Text: "Confirmed replicas survive a primary that restarts without its data.", Holds: false, Command: impls.Command("token-wait", "kill-server")},
+			},
+			Expect: expectWait().Map(), New: tokenWait.open,
 		},
-		Expect: expectWait().Map(), New: tokenWait.open,
-	}
-}
-
-func nativeVariant() impls.Variant {
-	return impls.Variant{
-		Name: "token-native", Summary: "As token; release and extend are compare-and-delete and compare-and-set commands of the server, without scripts.",
-		Kind: history.Mutex, Topology: impls.Standalone,
-		Source: impls.Source{Article: "lockbench", Where: "beyond the sources: Redis 8.4 DELEX and SET IFEQ, Valkey 9.0 DELIFEQ"},
-		Traits: impls.Traits{UniqueToken: true, Validity: true, Extends: true},
-		Claims: []impls.Claim{
-			{Text: "Compare-and-delete needs no script where the server has the command.", Holds: true, Command: impls.Command("token-native", "pause-before-release")},
+		{
+			Name: "token-native", Summary: "As token; release and extend are compare-and-delete and compare-and-set commands of the server, without scripts.",
+			Kind: history.Mutex, Topology: impls.Standalone,
+			Source: impls.Source{Article: "lockbench", Where: "beyond the sources: Redis 8.4 DELEX and SET IFEQ, Valkey 9.0 DELIFEQ"},
+			Traits: impls.Traits{UniqueToken: true, Validity: true, Extends: true},
+			Claims: []impls.Claim{
+				{Text: "Compare-and-delete needs no script where the server has the command.", Holds: true, Command: impls.Command("token-native", "pause-before-release")},
+			},
+			Expect: expect.Leased().With(expect.Extends()).With(expect.Table{"script-flush": verdicts.NotApplicable("sends no script")}).Map(),
+			New:    openNative,
 		},
-		Expect: expect.Leased().With(expect.Extends()).With(expect.Table{"script-flush": verdicts.NotApplicable("sends no script")}).Map(),
-		New:    openNative,
 	}
 }
 

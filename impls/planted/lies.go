@@ -60,13 +60,9 @@ func extendAlwaysYes(env impls.Env, honest impls.Lock) impls.Lock {
 
 // unknownIsBusy takes a lost reply for a refusal.
 func unknownIsBusy(env impls.Env, honest impls.Lock) impls.Lock {
-	return instead(honest, impls.ErrUnknownOutcome, fmt.Errorf("acquire %s: %w", env.Key, impls.ErrBusy))
-}
-
-func instead(honest impls.Lock, of, say error) impls.Lock {
 	return answering{Lock: honest, granted: func(g impls.Grant, err error) (impls.Grant, error) {
-		if errors.Is(err, of) {
-			return impls.Grant{}, say
+		if errors.Is(err, impls.ErrUnknownOutcome) {
+			return impls.Grant{}, fmt.Errorf("acquire %s: %w", env.Key, impls.ErrBusy)
 		}
 		return g, err
 	}}

@@ -3,6 +3,7 @@ package planted
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 
@@ -15,32 +16,24 @@ type outliving struct {
 	impls.Lock
 	env   impls.Env
 	renew *impls.Script
-	owner *ownerSeen
+	owner *atomic.Value // the owner's name in the client's requests
 	ctx   context.Context
 	stop  context.CancelFunc
 	work  sync.WaitGroup // the watchdog; Close waits for it
 	once  sync.Once
 }
 
-// ownerSeen is the owner name in a client's requests.
-type ownerSeen struct {
-	mu   sync.Mutex // protects name: the watchdog's goroutine against the client's
-	name any
-}
-
 // watching is a client that notes the owner's name, the first argument of every script.
 type watching struct {
 	intercepting
-	owner *ownerSeen
+	owner *atomic.Value
 }
 
 func watchOwner(env *impls.Env) {
-	owner := &ownerSeen{}
+	owner := &atomic.Value{}
 	env.Nodes = []redis.UniversalClient{watching{owner: owner, intercepting: intercepting{UniversalClient: env.Nodes[0],
 		evalSha: func(_ context.Context, _ string, _ []string, args []any) *redis.Cmd {
-			owner.mu.Lock()
-			defer owner.mu.Unlock()
-			owner.name = args[0]
+			owner.Store(args[0])
 			return nil
 		}}}}
 }
@@ -75,10 +68,7 @@ const renewalsPerLease = 4
 
 func (l *outliving) run() {
 	for l.env.Clock.Sleep(l.ctx, l.env.Lease/renewalsPerLease) == nil {
-		l.owner.mu.Lock()
-		owner := l.owner.name
-		l.owner.mu.Unlock()
-		_ = l.renew.Run(l.ctx, l.env.Redis(), []string{l.env.Key}, owner, l.env.Lease.Milliseconds()).Err() // the next tick tries again
+		_ = l.renew.Run(l.ctx, l.env.Redis(), []string{l.env.Key}, l.owner.Load(), l.env.Lease.Milliseconds()).Err() // the next tick tries again
 	}
 }
 

@@ -107,9 +107,7 @@ func (l *hashLock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant,
 	if l.how.woken {
 		return l.acquireWoken(ctx, mode)
 	}
-	return impls.PollUntilGranted(ctx, l.env, func(ctx context.Context) (impls.Grant, error) {
-		return l.Try(ctx, mode)
-	})
+	return impls.PollUntilGranted(ctx, l.env, mode, l.Try)
 }
 
 // Extend restarts the lease by the watchdog's own script.

@@ -80,9 +80,7 @@ func (l *localLock) take(ctx context.Context) error {
 
 // Acquire polls.
 func (l *localLock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
-	return impls.PollUntilGranted(ctx, l.env, func(ctx context.Context) (impls.Grant, error) {
-		return l.Try(ctx, mode)
-	})
+	return impls.PollUntilGranted(ctx, l.env, mode, l.Try)
 }
 
 // Extend is not in the source.

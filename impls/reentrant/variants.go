@@ -13,87 +13,70 @@ var lua embed.FS
 
 // Variants lists the family.
 func Variants() []impls.Variant {
-	return []impls.Variant{
-		hashVariant(), localVariant(), timerVariant(), boundedVariant(), redissonVariant(),
-	}
-}
-
-func hashVariant() impls.Variant {
-	return impls.Variant{
-		Name: "reentrant-hash", Summary: "A hash of owner and count, changed by scripts; entering again resets the lease.",
-		Kind: history.Reentrant, Topology: impls.Standalone,
-		Source:  impls.Source{Article: "Distributed lock by Redis", Where: "re-entrant lock, acquire and release scripts"},
-		Traits:  impls.Traits{Reentrant: true, LocalOwner: true},
-		Scripts: []*impls.Script{acquireScript.Seconds, releaseScript},
-		Claims: []impls.Claim{
-			{Text: "The holder enters again and the lock is free after as many releases.", Holds: true, Command: "lockbench run --lock reentrant-hash --workload nested"},
-			{Text: "A release by a client without a hold is refused.", Holds: true, Command: impls.Command("reentrant-hash", "pause-before-release")},
-			{Text: "The field of the hash identifies the holder.", Holds: false, Command: impls.Command("reentrant-hash", "owner-collision")},
+	all := []impls.Variant{
+		{
+			Name: "reentrant-hash", Summary: "A hash of owner and count, changed by scripts; entering again resets the lease.",
+			Source:  impls.Source{Article: "Distributed lock by Redis", Where: "re-entrant lock, acquire and release scripts"},
+			Traits:  impls.Traits{Reentrant: true, LocalOwner: true},
+			Scripts: []*impls.Script{acquireScript.Seconds, releaseScript},
+			Claims: []impls.Claim{
+				{Text: "The holder enters again and the lock is free after as many releases.", Holds: true, Command: "lockbench run --lock reentrant-hash --workload nested"},
+				{Text: "A release by a client without a hold is refused.", Holds: true, Command: impls.Command("reentrant-hash", "pause-before-release")},
+				{Text: "The field of the hash identifies the holder.", Holds: false, Command: impls.Command("reentrant-hash", "owner-collision")},
+			},
+			Expect: expectHash().With(expect.Reenters()).Map(), New: counted.open,
 		},
-		Expect: expectHash().With(expect.Reenters()).Map(), New: counted.open,
-	}
-}
-
-func localVariant() impls.Variant {
-	return impls.Variant{
-		Name: "reentrant-local", Summary: "The count is kept in the client; SET NX EX when it is 0, compare and delete when it is 0 again.",
-		Kind: history.Reentrant, Topology: impls.Standalone,
-		Source:  impls.Source{Article: "Redis series 13", Where: "Java implementation"},
-		Traits:  impls.Traits{Reentrant: true, UniqueToken: true},
-		Scripts: []*impls.Script{localReleaseScript},
-		Claims: []impls.Claim{
-			{Text: "A client that counts its holds need not ask Redis when it enters again.", Holds: false, Command: impls.Command("reentrant-local", "slow-work") + " --workload nested"},
-			{Text: "Redis alone cannot keep a re-entrant lock, because it cannot tell threads apart.", Holds: false, Command: "lockbench run --lock redisson --workload nested"},
+		{
+			Name: "reentrant-local", Summary: "The count is kept in the client; SET NX EX when it is 0, compare and delete when it is 0 again.",
+			Source:  impls.Source{Article: "Redis series 13", Where: "Java implementation"},
+			Traits:  impls.Traits{Reentrant: true, UniqueToken: true},
+			Scripts: []*impls.Script{localReleaseScript},
+			Claims: []impls.Claim{
+				{Text: "A client that counts its holds need not ask Redis when it enters again.", Holds: false, Command: impls.Command("reentrant-local", "slow-work") + " --workload nested"},
+				{Text: "Redis alone cannot keep a re-entrant lock, because it cannot tell threads apart.", Holds: false, Command: "lockbench run --lock redisson --workload nested"},
+			},
+			Expect: expectLocal().With(expect.Reenters()).Map(), New: openLocal,
 		},
-		Expect: expectLocal().With(expect.Reenters()).Map(), New: openLocal,
-	}
-}
-
-func timerVariant() impls.Variant {
-	return impls.Variant{
-		Name: "watchdog-timer", Summary: "reentrant-hash and a timer that restarts the lease while the owner's field is there.",
-		Kind: history.Reentrant, Topology: impls.Standalone,
-		Source:  impls.Source{Article: "Distributed lock by Redis", Where: "automatic renewal 1.0, timer and script"},
-		Traits:  impls.Traits{Reentrant: true, LocalOwner: true, Extends: true, SelfRenewing: true, NotifiesLoss: true},
-		Scripts: []*impls.Script{acquireScript.Seconds, releaseScript, renewScript.Seconds},
-		Claims: []impls.Claim{
-			{Text: "The lock stays valid until its owner releases it, however long the work takes.", Holds: true, Command: impls.Command("watchdog-timer", "slow-work")},
-			{Text: "Renewal removes the concurrency problem of work that outlasts the lease.", Holds: false, Command: impls.Command("watchdog-timer", "pause-holder")},
+		{
+			Name: "watchdog-timer", Summary: "reentrant-hash and a timer that restarts the lease while the owner's field is there.",
+			Source:  impls.Source{Article: "Distributed lock by Redis", Where: "automatic renewal 1.0, timer and script"},
+			Traits:  impls.Traits{Reentrant: true, LocalOwner: true, Extends: true, SelfRenewing: true, NotifiesLoss: true},
+			Scripts: []*impls.Script{acquireScript.Seconds, releaseScript, renewScript.Seconds},
+			Claims: []impls.Claim{
+				{Text: "The lock stays valid until its owner releases it, however long the work takes.", Holds: true, Command: impls.Command("watchdog-timer", "slow-work")},
+				{Text: "Renewal removes the concurrency problem of work that outlasts the lease.", Holds: false, Command: impls.Command("watchdog-timer", "pause-holder")},
+			},
+			Expect: expectTimer().With(expect.Reenters()).With(expect.Renews()).Map(), New: timed.open,
 		},
-		Expect: expectTimer().With(expect.Reenters()).With(expect.Renews()).Map(), New: timed.open,
-	}
-}
-
-func boundedVariant() impls.Variant {
-	return impls.Variant{
-		Name:    "watchdog-bounded",
-		Summary: "reentrant-local and a loop that renews at once, then after each whole lease, at most four times, on a flag of the object.",
-		Kind:    history.Reentrant, Topology: impls.Standalone,
-		Source:  impls.Source{Article: "Redis series 13", Where: "Java implementation, persistent expiry"},
-		Traits:  impls.Traits{Reentrant: true, UniqueToken: true, SelfRenewing: true},
-		Scripts: []*impls.Script{localReleaseScript, localRenewScript.Seconds},
-		Claims: []impls.Claim{
-			{Text: "A background thread goes on extending the lease until the lock is released.", Holds: false, Command: impls.Command("watchdog-bounded", "slow-work")},
+		{
+			Name:    "watchdog-bounded",
+			Summary: "reentrant-local and a loop that renews at once, then after each whole lease, at most four times, on a flag of the object.",
+			Source:  impls.Source{Article: "Redis series 13", Where: "Java implementation, persistent expiry"},
+			Traits:  impls.Traits{Reentrant: true, UniqueToken: true, SelfRenewing: true},
+			Scripts: []*impls.Script{localReleaseScript, localRenewScript.Seconds},
+			Claims: []impls.Claim{
+				{Text: "A background thread goes on extending the lease until the lock is released.", Holds: false, Command: impls.Command("watchdog-bounded", "slow-work")},
+			},
+			Expect: expectBounded().With(expect.Reenters()).Map(), New: openBounded,
 		},
-		Expect: expectBounded().With(expect.Reenters()).Map(), New: openBounded,
-	}
-}
-
-func redissonVariant() impls.Variant {
-	return impls.Variant{
-		Name:    "redisson",
-		Summary: "A hash of owner and count; a refusal returns the time left; releases are published; the lease is renewed every third of it.",
-		Kind:    history.Reentrant, Topology: impls.Standalone,
-		Source: impls.Source{Article: "Redis series 13", Where: "the distributed lock of Redisson"},
-		Traits: impls.Traits{Reentrant: true, Extends: true, SelfRenewing: true, NotifiesLoss: true, Wakeups: true, NilGrants: true},
-		Scripts: []*impls.Script{
-			redissonAcquireScript, redissonReleaseScript, redissonRenewScript,
+		{
+			Name:    "redisson",
+			Summary: "A hash of owner and count; a refusal returns the time left; releases are published; the lease is renewed every third of it.",
+			Source:  impls.Source{Article: "Redis series 13", Where: "the distributed lock of Redisson"},
+			Traits:  impls.Traits{Reentrant: true, Extends: true, SelfRenewing: true, NotifiesLoss: true, Wakeups: true, NilGrants: true},
+			Scripts: []*impls.Script{
+				redissonAcquireScript, redissonReleaseScript, redissonRenewScript,
+			},
+			Claims: []impls.Claim{
+				{Text: "Each step is one script, so nothing comes between checking and taking.", Holds: true, Command: impls.Command("redisson", "contended")},
+				{Text: "The background thread keeps the lock for as long as the work takes.", Holds: true, Command: impls.Command("redisson", "slow-work")},
+				{Text: "A primary that dies can hand the lock to a second holder.", Holds: true, Command: impls.Command("redisson", "failover")},
+			},
+			Expect: expectRedisson().With(expect.Reenters()).With(expect.Renews()).With(expect.Wakes()).Map(), New: redisson.openUnique,
 		},
-		Claims: []impls.Claim{
-			{Text: "Each step is one script, so nothing comes between checking and taking.", Holds: true, Command: impls.Command("redisson", "contended")},
-			{Text: "The background thread keeps the lock for as long as the work takes.", Holds: true, Command: impls.Command("redisson", "slow-work")},
-			{Text: "A primary that dies can hand the lock to a second holder.", Holds: true, Command: impls.Command("redisson", "failover")},
-		},
-		Expect: expectRedisson().With(expect.Reenters()).With(expect.Renews()).With(expect.Wakes()).Map(), New: redisson.openUnique,
 	}
+	for i := range all {
+		all[i].Kind, all[i].Topology = history.Reentrant, impls.Standalone
+	}
+	return all
 }

@@ -56,14 +56,10 @@ func (w *watchdog) tick() bool {
 	if gone {
 		close(w.lost)
 	}
-	w.report(renewal(w.env, call, ok, err))
-	return !gone
-}
-
-func (w *watchdog) report(r impls.Renewal) {
-	if w.env.OnRenew != nil {
+	if r := renewal(w.env, call, ok, err); w.env.OnRenew != nil {
 		w.env.OnRenew(r)
 	}
+	return !gone
 }
 
 // renewal describes one renewal: valid for a lease from its sending, or its error.

@@ -49,7 +49,7 @@ func (l *lock) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) 
 
 // Acquire polls: the articles do not describe waiting.
 func (l *lock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
-	return impls.PollUntilGranted(ctx, l.env, func(ctx context.Context) (impls.Grant, error) { return l.Try(ctx, mode) })
+	return impls.PollUntilGranted(ctx, l.env, mode, l.Try)
 }
 
 // Extend is not in the articles.
