@@ -33,13 +33,13 @@ func (s *scanner) operationField(op *Operation, name []byte) int {
 		op.Client = s.pool.of(s.text())
 		return hasClient
 	case "op":
-		op.Op = s.op()
+		op.Op = Op(s.word(opNames[1:], "one of acquire, extend, release, use, write, lost") + 1)
 		return hasOp
 	case "key":
 		op.Key = s.pool.of(s.text())
 		return hasKey
 	case "mode":
-		op.Mode = s.mode()
+		op.Mode = Mode(s.word(modeNames[:], "exclusive or shared"))
 		return hasMode
 	case "asked":
 		op.SetAsked(s.instant())
@@ -50,7 +50,7 @@ func (s *scanner) operationField(op *Operation, name []byte) int {
 		op.Return = s.instant()
 		return hasReturn
 	case "outcome":
-		op.Outcome = s.outcome()
+		op.Outcome = Outcome(s.word(outcomeNames[:], "one of ok, busy, not_held, lost, rejected, fail, unknown"))
 		return hasOutcome
 	default:
 		return s.operationDetail(op, name)
@@ -96,18 +96,6 @@ func (s *scanner) word(words []string, what string) int {
 	s.at = start
 	s.fail(start, "expected %s, found %s", what, s.found())
 	return 0
-}
-
-func (s *scanner) op() Op {
-	return Op(s.word(opNames[1:], "one of acquire, extend, release, use, write, lost") + 1)
-}
-
-func (s *scanner) mode() Mode {
-	return Mode(s.word(modeNames[:], "exclusive or shared"))
-}
-
-func (s *scanner) outcome() Outcome {
-	return Outcome(s.word(outcomeNames[:], "one of ok, busy, not_held, lost, rejected, fail, unknown"))
 }
 
 // outcomesOf returns the outcomes that an operation can have, also as text for messages.

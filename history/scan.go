@@ -81,14 +81,9 @@ func (s *scanner) object(what string, field func(name []byte)) {
 	}
 }
 
-// record reads a line that is one object.
+// record reads a line that is one object, with nothing but white space after it.
 func (s *scanner) record(what string, field func(name []byte)) {
 	s.object(what, field)
-	s.end()
-}
-
-// end checks that nothing but white space follows.
-func (s *scanner) end() {
 	if s.peek() != 0 || s.at < len(s.line) {
 		s.fail(s.at, "expected the end of the line, found %s", s.found())
 	}

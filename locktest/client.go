@@ -154,7 +154,9 @@ func (cl *client) close() {
 		for _, r := range cl.redis {
 			_ = r.Close()
 		}
-		cl.closeShims()
+		for _, l := range cl.shims {
+			_ = l.Close()
+		}
 	})
 }
 

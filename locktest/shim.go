@@ -22,12 +22,6 @@ func (cl *client) address(n *node) string {
 	return l.Addr().String()
 }
 
-func (cl *client) closeShims() {
-	for _, l := range cl.shims {
-		_ = l.Close()
-	}
-}
-
 // shim forwards a port to a client's connections.
 type shim struct {
 	cl       *client

@@ -142,12 +142,8 @@ func (s Scenario) validateSpans(bad problems) {
 		path string
 		span faults.Span
 	}{{"duration", s.Length}, {"warmup", s.WarmUp}, {"think", s.Think}, {"pause", s.Pause}, {"wait", s.Wait}, {"poll", s.Poll}} {
-		notNegative(bad, p.path, p.span, s)
-	}
-}
-
-func notNegative(bad problems, path string, span faults.Span, s Scenario) {
-	if span.Of(s.Lease.Fixed) < 0 {
-		bad(path, "must not be negative")
+		if p.span.Of(s.Lease.Fixed) < 0 {
+			bad(p.path, "must not be negative")
+		}
 	}
 }

@@ -55,7 +55,7 @@ func (p protocol) open(env impls.Env) (impls.Lock, error) {
 		return nil, fmt.Errorf("lease %v: want at least %v", env.Lease, minLease)
 	}
 	l := &lock{env: env, how: p, names: p.names(env.Key)}
-	l.args = l.arguments()
+	l.args = arguments{lease: env.Lease.Milliseconds(), channel: l.names.channel, permits: max(env.Permits, 1)}
 	return l, nil
 }
 

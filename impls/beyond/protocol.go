@@ -117,10 +117,6 @@ func (l *lock) run(ctx context.Context, s *impls.Script, token string, waits boo
 // arguments are the constant arguments of a handle, boxed once for the Redis client.
 type arguments struct{ lease, channel, permits any }
 
-func (l *lock) arguments() arguments {
-	return arguments{lease: l.env.Lease.Milliseconds(), channel: l.names.channel, permits: max(l.env.Permits, 1)}
-}
-
 func boolean(b bool) any {
 	if b {
 		return 1

@@ -62,11 +62,6 @@ func expectGetsetTimestamp() expect.Table {
 		Luck(late, betweenCommands()...)
 }
 
-// expectLuaSetnxExpire is a blind lock that sends a script.
-func expectLuaSetnxExpire() expect.Table {
-	return expect.Blind().With(expect.Table{"script-flush": verdicts.Safe()})
-}
-
 // expectTokenGetDel: the comparison keeps a late client from deleting another's key, unless the holder changes between
 // its GET and its DEL.
 func expectTokenGetDel() expect.Table {

@@ -43,11 +43,6 @@ func timeoutsFor(lease time.Duration) timeouts {
 	return timeouts{scaled(hashKey), scaled(hashRead), scaled(hashWrite)}
 }
 
-func hashScripts() (acquire, release byMode) {
-	return byMode{impls.EmbeddedScript(lua, "hash_read.lua"), impls.EmbeddedScript(lua, "hash_write.lua")},
-		byMode{impls.EmbeddedScript(lua, "hash_read_release.lua"), impls.EmbeddedScript(lua, "hash_write_release.lua")}
-}
-
 func newHash(acquire, release byMode) func(impls.Env) (impls.Lock, error) {
 	return func(env impls.Env) (impls.Lock, error) {
 		return &lock{env: env, protocol: hash{env, acquire, release, timeoutsFor(env.Lease)}}, nil

@@ -85,6 +85,10 @@ func (l *lock) what(verb string, mode history.Mode) string {
 // byMode is a pair of scripts, one for each mode.
 type byMode struct{ shared, exclusive *impls.Script }
 
+func scripts(shared, exclusive string) byMode {
+	return byMode{impls.EmbeddedScript(lua, shared), impls.EmbeddedScript(lua, exclusive)}
+}
+
 func (b byMode) of(mode history.Mode) *impls.Script {
 	if mode == history.Shared {
 		return b.shared

@@ -14,18 +14,6 @@ type owner struct {
 	release byMode
 }
 
-func ownerPrinted() byMode {
-	return byMode{impls.EmbeddedScript(lua, "owner_read.lua"), impls.EmbeddedScript(lua, "owner_write.lua")}
-}
-
-func ownerFixed() byMode {
-	return byMode{impls.EmbeddedScript(lua, "owner_fixed_read.lua"), impls.EmbeddedScript(lua, "owner_fixed_write.lua")}
-}
-
-func ownerRelease() byMode {
-	return byMode{impls.EmbeddedScript(lua, "owner_read_release.lua"), impls.EmbeddedScript(lua, "owner_write_release.lua")}
-}
-
 // ownerKeys derives the keys that the scripts compute.
 type ownerKeys struct{}
 
@@ -38,8 +26,7 @@ func (ownerKeys) Derived(keys, _ []string) (all []string) {
 }
 
 // newOwner refuses a cluster if the keys that the scripts compute have another slot than the given key.
-func newOwner(name string, acquire byMode) func(impls.Env) (impls.Lock, error) {
-	release := ownerRelease()
+func newOwner(name string, acquire, release byMode) func(impls.Env) (impls.Lock, error) {
 	return func(env impls.Env) (impls.Lock, error) {
 		if err := oneSlot(env, name, env.Key, env.Key+":read", env.Key+":write"); err != nil {
 			return nil, err

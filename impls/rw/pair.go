@@ -16,10 +16,6 @@ type pair struct {
 	read, write string
 }
 
-func pairScripts() byMode {
-	return byMode{impls.EmbeddedScript(lua, "pair_read.lua"), impls.EmbeddedScript(lua, "pair_write.lua")}
-}
-
 // newPair refuses a cluster, as the cluster would refuse the scripts.
 func newPair(scripts byMode) func(impls.Env) (impls.Lock, error) {
 	return func(env impls.Env) (impls.Lock, error) {

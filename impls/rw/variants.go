@@ -20,7 +20,7 @@ func command(lock, scenario string) string {
 }
 
 func ownerVariant() impls.Variant {
-	acquire, release := ownerPrinted(), ownerRelease()
+	acquire, release := scripts("owner_read.lua", "owner_write.lua"), scripts("owner_read_release.lua", "owner_write_release.lua")
 	return impls.Variant{
 		Name: "rw-owner", Summary: "Scripts over a hash of readers and a string for the writer, no lease; it takes 0 readers for readers, so that no writer is granted.",
 		Kind: history.RW, Topology: impls.Standalone,
@@ -31,12 +31,12 @@ func ownerVariant() impls.Variant {
 			{Text: "A writer gets the lock when nobody reads.", Holds: false, Command: command("rw-owner", "steady")},
 			{Text: "Many may read at once.", Holds: true, Command: command("rw-owner", "contended")},
 		},
-		Expect: expectOwner().Map(), Derives: ownerKeys{}, New: newOwner("rw-owner", acquire),
+		Expect: expectOwner().Map(), Derives: ownerKeys{}, New: newOwner("rw-owner", acquire, release),
 	}
 }
 
 func ownerFixedVariant() impls.Variant {
-	acquire, release := ownerFixed(), ownerRelease()
+	acquire, release := scripts("owner_fixed_read.lua", "owner_fixed_write.lua"), scripts("owner_read_release.lua", "owner_write_release.lua")
 	return impls.Variant{
 		Name: "rw-owner-fixed", Summary: "As rw-owner was meant: a writer is granted if there are 0 readers, and a reader may read again.",
 		Kind: history.RW, Topology: impls.Standalone,
@@ -48,29 +48,29 @@ func ownerFixedVariant() impls.Variant {
 			{Text: "Only its owner takes a hold away.", Holds: true, Command: command("rw-owner-fixed", "pause-before-release")},
 			{Text: "The lock comes free when a holder dies.", Holds: false, Command: command("rw-owner-fixed", "crash-holder")},
 		},
-		Expect: expectOwnerFixed().Map(), Derives: ownerKeys{}, New: newOwner("rw-owner-fixed", acquire),
+		Expect: expectOwnerFixed().Map(), Derives: ownerKeys{}, New: newOwner("rw-owner-fixed", acquire, release),
 	}
 }
 
 func pairVariant() impls.Variant {
-	scripts := pairScripts()
+	acquire := scripts("pair_read.lua", "pair_write.lua")
 	return impls.Variant{
 		Name: "rw-pair", Summary: "One leased mark for all readers and one for the writer, in two keys; DEL releases.",
 		Kind: history.RW, Topology: impls.Standalone,
 		Source:  impls.Source{Article: "Redis read-write locks", Where: "single-node edition"},
 		Traits:  impls.Traits{Shared: true},
-		Scripts: []*impls.Script{scripts.shared, scripts.exclusive},
+		Scripts: []*impls.Script{acquire.shared, acquire.exclusive},
 		Claims: append(rowsOf004("rw-pair", false),
 			impls.Claim{Text: "A hold that is read again lasts until its last release.", Holds: false, Command: command("rw-pair", "contended")},
 			impls.Claim{Text: "On a cluster the two keys may lie in two places, and then the scripts do not run.", Holds: true, Command: command("rw-pair", "cluster-slots")},
 			impls.Claim{Text: "One reader may delete the mark of another.", Holds: true, Command: command("rw-pair", "contended")},
 		),
-		Expect: expectPair().Map(), New: newPair(scripts),
+		Expect: expectPair().Map(), New: newPair(acquire),
 	}
 }
 
 func hashVariant() impls.Variant {
-	acquire, release := hashScripts()
+	acquire, release := scripts("hash_read.lua", "hash_write.lua"), scripts("hash_read_release.lua", "hash_write_release.lua")
 	return impls.Variant{
 		Name: "rw-hash", Summary: "One hash with the client's time for the readers and one for the writer, judged by each client's own time-outs; release compares the time.",
 		Kind: history.RW, Topology: impls.Standalone,
