@@ -8,12 +8,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// CheckLease returns an error unless the lease is whole milliseconds, at least one.
-func (e Env) CheckLease() error {
-	if e.Lease < time.Millisecond || e.Lease%time.Millisecond != 0 {
-		return fmt.Errorf("lease %v: want whole milliseconds, at least one", e.Lease)
+// Leased returns the constructor of a lock with a lease: open, after it has refused a lease that is not whole milliseconds, at least one.
+func Leased(open func(Env) (Lock, error)) func(Env) (Lock, error) {
+	return func(env Env) (Lock, error) {
+		if env.Lease < time.Millisecond || env.Lease%time.Millisecond != 0 {
+			return nil, fmt.Errorf("lease %v: want whole milliseconds, at least one", env.Lease)
+		}
+		return open(env)
 	}
-	return nil
 }
 
 // LeaseScript is a script whose last argument is the lease: in seconds, as in its source, or in milliseconds for leases that are not whole

@@ -37,9 +37,6 @@ func openRedislockNormalised(env impls.Env) (impls.Lock, error) {
 }
 
 func newRedislock(env impls.Env, wait func() redislock.RetryStrategy) (impls.Lock, error) {
-	if err := env.CheckLease(); err != nil {
-		return nil, err
-	}
 	return &redislockLock{env: env, client: redislock.New(env.Redis()), wait: wait}, nil
 }
 

@@ -42,9 +42,6 @@ func openRedsyncNormalised(env impls.Env) (impls.Lock, error) {
 }
 
 func newRedsync(env impls.Env, options ...redsync.Option) (impls.Lock, error) {
-	if err := env.CheckLease(); err != nil {
-		return nil, err
-	}
 	pools := make([]redsyncredis.Pool, len(env.Nodes))
 	for i, n := range env.Nodes {
 		pools[i] = goredis.NewPool(n)

@@ -46,9 +46,6 @@ func openRueidislock(env impls.Env) (impls.Lock, error) { return newRueidislock(
 func openRueidislockNormalised(env impls.Env) (impls.Lock, error) { return newRueidislock(env, 1) }
 
 func newRueidislock(env impls.Env, majority int32) (impls.Lock, error) {
-	if err := env.CheckLease(); err != nil {
-		return nil, err
-	}
 	return &rueidisLock{env: env, majority: majority}, nil
 }
 

@@ -34,7 +34,7 @@ func as(v impls.Variant, name, summary string, open func(impls.Env) (impls.Lock,
 	for i, c := range claims {
 		claims[i].Command = impls.Command(name, c.Command[len(impls.Command(v.Name, "")):])
 	}
-	v.Name, v.Claims, v.New = name, claims, open
+	v.Name, v.Claims, v.New = name, claims, impls.Leased(open)
 	v.Summary += summary
 	return v
 }
@@ -49,7 +49,7 @@ func redsyncVariant() impls.Variant {
 		Claims: []impls.Claim{
 			{Text: "A mutex over one or several Redis nodes: one holder at a time within the validity.", Holds: true, Command: impls.Command(name, "contended")},
 		},
-		Expect: expectRedsync().Map(), New: openRedsync,
+		Expect: expectRedsync().Map(), New: impls.Leased(openRedsync),
 	}
 }
 
@@ -63,7 +63,7 @@ func redislockVariant() impls.Variant {
 		Claims: []impls.Claim{
 			{Text: "One holder at a time; a release by a client without a hold is refused.", Holds: true, Command: impls.Command(name, "pause-before-release")},
 		},
-		Expect: expectRedislockDefaults().Map(), New: openRedislock,
+		Expect: expectRedislockDefaults().Map(), New: impls.Leased(openRedislock),
 	}
 }
 
@@ -79,7 +79,7 @@ func rueidislockVariant() impls.Variant {
 			{Text: "The returned context is cancelled at once when the majority of keys is not held any more.",
 				Holds: false, Command: impls.Command(name, "pause-holder")},
 		},
-		Expect: expectRueidislock().Map(), New: openRueidislock,
+		Expect: expectRueidislock().Map(), New: impls.Leased(openRueidislock),
 	}
 }
 

@@ -48,9 +48,6 @@ type request struct {
 var errTooLate = fmt.Errorf("the reply came after the end of the lease: %w", impls.ErrUnavailable)
 
 func (p protocol) open(env impls.Env) (impls.Lock, error) {
-	if err := env.CheckLease(); err != nil {
-		return nil, err
-	}
 	if env.Lease < minLease {
 		return nil, fmt.Errorf("lease %v: want at least %v", env.Lease, minLease)
 	}

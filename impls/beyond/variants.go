@@ -72,7 +72,7 @@ func (p protocol) variant(v impls.Variant) impls.Variant {
 	can := &v.Traits
 	can.UniqueToken, can.Validity, can.LooksTwice, can.Extends, can.Wakeups, can.Repeatable = true, true, true, true, true, true
 	v.Topology, v.Source = impls.Standalone, impls.Source{Article: "lockbench", Where: "beyond the sources"}
-	v.Scripts, v.New = p.scripts(), p.open
+	v.Scripts, v.New = p.scripts(), impls.Leased(p.open)
 	return v
 }
 

@@ -24,16 +24,7 @@ type protocol struct {
 	extend func(ctx context.Context, env impls.Env, h hold) (impls.Grant, bool, error)
 }
 
-// open returns a handle of a lock with a lease.
 func (p protocol) open(env impls.Env) (impls.Lock, error) {
-	if err := env.CheckLease(); err != nil {
-		return nil, err
-	}
-	return p.openUnleased(env)
-}
-
-// openUnleased returns a handle of a lock without a lease.
-func (p protocol) openUnleased(env impls.Env) (impls.Lock, error) {
 	return &handle{env: env, how: p}, nil
 }
 

@@ -37,9 +37,6 @@ type native struct {
 var _ impls.Lock = (*native)(nil)
 
 func openNative(env impls.Env) (impls.Lock, error) {
-	if err := env.CheckLease(); err != nil {
-		return nil, err
-	}
 	n := &native{handle: handle{env: env}}
 	n.how = protocol{acquire: n.acquire, release: n.release, extend: extendNative}
 	return n, nil

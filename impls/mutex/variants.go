@@ -18,6 +18,9 @@ func Variants() []impls.Variant {
 	all := slices.Concat(blind(), tokens())
 	for i := range all {
 		all[i].Kind, all[i].Topology = history.Mutex, impls.Standalone
+		if !all[i].Traits.NoLease {
+			all[i].New = impls.Leased(all[i].New)
+		}
 	}
 	return all
 }
@@ -32,7 +35,7 @@ func blind() []impls.Variant {
 			Claims: []impls.Claim{
 				{Text: "Checking and taking in two commands lets another process in between: the lock is taken twice.", Holds: true, Command: impls.Command("exists-set", "contended")},
 			},
-			Expect: expectExistsSet().Map(), New: existsSet.openUnleased,
+			Expect: expectExistsSet().Map(), New: existsSet.open,
 		},
 		{
 			Name: "setnx", Summary: "SETNX; DEL releases; the key never expires.",
@@ -42,7 +45,7 @@ func blind() []impls.Variant {
 				{Text: "SETNX makes checking and taking one step, so one process at a time holds the lock.", Holds: true, Command: impls.Command("setnx", "contended")},
 				{Text: "A process that dies while it holds locks all others out for ever.", Holds: true, Command: impls.Command("setnx", "crash-holder")},
 			},
-			Expect: expect.Unleased().Map(), New: plainSetnx.openUnleased,
+			Expect: expect.Unleased().Map(), New: plainSetnx.open,
 		},
 		{
 			Name: "setnx-expire", Summary: "SETNX, then EXPIRE in a command of its own; DEL releases.",

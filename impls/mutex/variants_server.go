@@ -21,7 +21,7 @@ func ServerVariants() []impls.Variant {
 				{Text: "A promoted replica has every hold that was granted.", Holds: true, Command: impls.Command("token-wait", "failover-held")},
 				{Text: "Confirmed replicas survive a primary that restarts without its data.", Holds: false, Command: impls.Command("token-wait", "kill-server")},
 			},
-			Expect: expectWait().Map(), New: tokenWait.open,
+			Expect: expectWait().Map(), New: impls.Leased(tokenWait.open),
 		},
 		{
 			Name: "token-native", Summary: "As token; release and extend are compare-and-delete and compare-and-set commands of the server, without scripts.",
@@ -32,7 +32,7 @@ func ServerVariants() []impls.Variant {
 				{Text: "Compare-and-delete needs no script where the server has the command.", Holds: true, Command: impls.Command("token-native", "pause-before-release")},
 			},
 			Expect: expect.Leased().With(expect.Extends()).With(expect.Table{"script-flush": verdicts.NotApplicable("sends no script")}).Map(),
-			New:    openNative,
+			New:    impls.Leased(openNative),
 		},
 	}
 }

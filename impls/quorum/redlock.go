@@ -40,9 +40,6 @@ var _ impls.Lock = (*lock)(nil)
 
 // open returns a handle on all nodes of the environment.
 func open(env impls.Env) (impls.Lock, error) {
-	if err := env.CheckLease(); err != nil {
-		return nil, err
-	}
 	if env.Lease <= drift(env.Lease) {
 		return nil, fmt.Errorf("lease %v: nothing is left after a drift of %v", env.Lease, drift(env.Lease))
 	}

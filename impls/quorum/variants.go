@@ -31,7 +31,7 @@ func redlockVariant() impls.Variant {
 			{Text: "The crash of a master no longer endangers the lock.", Holds: false, Command: "lockbench repro redlock-restart"},
 			{Text: "Work that outlasts the validity is protected.", Holds: false, Command: impls.Command("redlock", "pause-holder")},
 		},
-		Expect: expectRedlock().Map(), New: open,
+		Expect: expectRedlock().Map(), New: impls.Leased(open),
 	}
 }
 

@@ -47,7 +47,7 @@ var _ impls.Lock = (*hashLock)(nil)
 
 // open makes handles whose owner is the client's own id, as the sources use a thread's name.
 func (p hashProtocol) open(env impls.Env) (impls.Lock, error) {
-	return p.openAs(env, env.Owner)
+	return &hashLock{env: env, how: p, owner: env.Owner}, nil
 }
 
 // openUnique makes handles whose owner is unique even if two clients have one id, by a random prefix, as the source's
@@ -57,14 +57,7 @@ func (p hashProtocol) openUnique(env impls.Env) (impls.Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.openAs(env, instance+":"+env.Owner)
-}
-
-func (p hashProtocol) openAs(env impls.Env, owner string) (impls.Lock, error) {
-	if err := env.CheckLease(); err != nil {
-		return nil, err
-	}
-	return &hashLock{env: env, how: p, owner: owner}, nil
+	return &hashLock{env: env, how: p, owner: instance + ":" + env.Owner}, nil
 }
 
 // Try makes one attempt.

@@ -35,9 +35,6 @@ func openBounded(env impls.Env) (impls.Lock, error) {
 }
 
 func newLocal(env impls.Env, o *object) (impls.Lock, error) {
-	if err := env.CheckLease(); err != nil {
-		return nil, err
-	}
 	l := &localLock{env: env, object: o}
 	l.loops.ctx, l.loops.cancel = context.WithCancel(context.Background()) // ended by Close
 	return l, nil

@@ -76,7 +76,7 @@ func Variants() []impls.Variant {
 		},
 	}
 	for i := range all {
-		all[i].Kind, all[i].Topology = history.Reentrant, impls.Standalone
+		all[i].Kind, all[i].Topology, all[i].New = history.Reentrant, impls.Standalone, impls.Leased(all[i].New)
 	}
 	return all
 }

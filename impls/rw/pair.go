@@ -24,9 +24,6 @@ func newPair(scripts byMode) func(impls.Env) (impls.Lock, error) {
 		if err := oneSlot(env, "rw-pair", p.read, p.write); err != nil {
 			return nil, err
 		}
-		if err := env.CheckLease(); err != nil {
-			return nil, err
-		}
 		p.acquire, p.lease = scripts.inLeaseUnit(env.Lease)
 		return &lock{env: env, protocol: p}, nil
 	}

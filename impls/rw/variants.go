@@ -65,7 +65,7 @@ func pairVariant() impls.Variant {
 			impls.Claim{Text: "On a cluster the two keys may lie in two places, and then the scripts do not run.", Holds: true, Command: command("rw-pair", "cluster-slots")},
 			impls.Claim{Text: "One reader may delete the mark of another.", Holds: true, Command: command("rw-pair", "contended")},
 		),
-		Expect: expectPair().Map(), New: newPair(acquire),
+		Expect: expectPair().Map(), New: impls.Leased(newPair(acquire)),
 	}
 }
 
