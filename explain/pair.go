@@ -339,9 +339,24 @@ func (m *overlap) tookAway(p pairing, all []int) []int {
 	return few
 }
 
-// fewestOf returns the fewest of some events without which the second is refused.
+// fewestOf returns the fewest of some events without which the second is refused. Grants that without the others would not have been made are not among them.
 func (m *overlap) fewestOf(p pairing, all []int) []int {
-	return fewest(all, func(left []int) bool { return m.refusedWithout(p, all, left) })
+	few := fewest(all, func(left []int) bool { return m.refusedWithout(p, all, left) })
+	for _, i := range slices.Clone(few) {
+		rest := slices.DeleteFunc(slices.Clone(few), func(j int) bool { return j == i })
+		if len(rest) > 0 && m.refusedToo(p.first.node, i, rest) && m.lacks(p, p.since(rest[0]), without{events: rest}) {
+			few = rest
+		}
+	}
+	return few
+}
+
+// refusedToo reports whether an event is part of a grant that a node does not make without some other events.
+func (m *overlap) refusedToo(n *node, i int, left []int) bool {
+	op := n.events[i].op
+	return op != nil && op.Op == history.Acquire && slices.ContainsFunc(m.attempts(op), func(a *attempt) bool {
+		return a.node == n && slices.Contains(a.events, i) && !m.granted(a, left[0], without{events: left})
+	})
 }
 
 // refusedWithout reports whether the second is refused without some of several events. The hold of another client that they ended would refuse it in place
