@@ -246,12 +246,13 @@ func (r *run) taken(op *history.Operation) Answer {
 }
 
 // took returns the events without each of which the second, an operation of the first's client, finds the first's hold; if there are none, the fewest that
-// do together. A command that changed only what its own client had written took nothing.
+// do together. A command that changed only what its own client had written, and the first had not, took nothing.
 func (m *overlap) took(p pairing) (found []finding) {
 	n := p.first.node
 	all := slices.DeleteFunc(m.candidates(p), func(i int) bool {
 		wrote, by := n.writers(i), n.events[i].cmd
-		return by != nil && by.Client != m.first.Client && len(wrote) > 0 && !slices.ContainsFunc(wrote, func(w *event) bool { return w.cmd.Client != by.Client })
+		return by != nil && by.Client != m.first.Client && len(wrote) > 0 && !slices.ContainsFunc(wrote, func(w *event) bool { return w.cmd.Client != by.Client }) &&
+			!slices.ContainsFunc(n.events[i].changes, func(c change) bool { return m.wrote(p.first, c) })
 	})
 	for _, i := range all {
 		if m.finds(p.second, i) {
