@@ -102,8 +102,8 @@ type state struct {
 }
 
 // before returns the effects that came before effect i, which was called when they had returned: a client does one thing after the other. An extend may
-// overlap the rest, but follows the grants that its client had, and precedes an acquire that was called when it had returned, unless it took no time. Those that took no time at one
-// instant have any order.
+// overlap the rest, but follows the grants that its client had, and one that took time precedes an acquire that was called when it had returned. Effects
+// that took no time at one instant have any order.
 func (x *executions) before(i int) (before uint64) {
 	e := &x.effects[i]
 	for j := range x.effects {

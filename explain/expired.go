@@ -133,7 +133,7 @@ func (m *overlap) skewed(p pairing) bool {
 // due returns the earliest instant, since 1970, at which the first's lease could end by a clock that is right.
 func (m *overlap) due() int64 {
 	end := max(m.first.Asked, m.first.Call) + m.Header.Lease - m.Header.Drift
-	if over(m.first) {
+	if toldTooLate(m.first) {
 		end = min(end, m.first.ValidUntil)
 	}
 	return m.Header.Epoch + end

@@ -198,7 +198,7 @@ func (r *run) until(acquire *history.Operation, by int64) (until int64) {
 			until = belief.To
 		}
 	}
-	if len(h.Belief) > 0 && until == h.Belief[0].To && over(&h.Acquire) {
+	if len(h.Belief) > 0 && until == h.Belief[0].To && toldTooLate(&h.Acquire) {
 		return h.Acquire.ValidUntil
 	}
 	if h.Release != nil && until == h.Release.Call {
@@ -211,8 +211,8 @@ func (r *run) until(acquire *history.Operation, by int64) (until int64) {
 	return until
 }
 
-// over reports whether an acquire told its client of an end that had passed already.
-func over(acquire *history.Operation) bool {
+// toldTooLate reports whether an acquire told its client of an end that had passed already.
+func toldTooLate(acquire *history.Operation) bool {
 	return acquire.ValidUntil != 0 && acquire.ValidUntil <= acquire.Return
 }
 

@@ -362,28 +362,25 @@ func (m *overlap) refusedToo(n *node, i int, left []int) bool {
 // refusedWithout reports whether the second is refused without some of several events. The hold of another client that they ended would refuse it in place
 // of the first's: its grant is left out, too, and must be among those if it is among the several.
 func (m *overlap) refusedWithout(p pairing, all, left []int) bool {
-	n := p.first.node
-	granted := func(i int) uint64 {
-		if op := n.events[i].op; op != nil && op.Op == history.Acquire {
-			return op.ID
-		}
-		return 0
-	}
-	var ends, ops []uint64 // acquires whose holds end; those of them that are no candidates
-	from := left[0]
+	n, from := p.first.node, left[0]
+	grants := map[uint64][]int{} // of the several, by acquire
 	for _, i := range all {
-		if granted(i) == 0 {
-			acquire, asked := m.endedHold(n, i)
-			ends = append(ends, acquire)
-			if asked >= 0 && acquire != m.first.ID && acquire != m.second.ID && slices.Contains(left, i) && !slices.ContainsFunc(all, func(j int) bool { return granted(j) == acquire }) {
-				ops, from = append(ops, acquire), min(from, asked)
-			}
+		if op := n.events[i].op; op != nil && op.Op == history.Acquire {
+			grants[op.ID] = append(grants[op.ID], i)
 		}
 	}
-	if slices.ContainsFunc(all, func(i int) bool {
-		return granted(i) != 0 && slices.Contains(ends, granted(i)) && !slices.Contains(left, i)
-	}) {
-		return false
+	var ops []uint64
+	for _, i := range all {
+		if op := n.events[i].op; op != nil && op.Op == history.Acquire {
+			continue
+		}
+		acquire, asked := m.endedHold(n, i)
+		switch {
+		case slices.ContainsFunc(grants[acquire], func(j int) bool { return !slices.Contains(left, j) }):
+			return false
+		case len(grants[acquire]) == 0 && slices.Contains(left, i) && asked >= 0 && acquire != m.first.ID && acquire != m.second.ID:
+			ops, from = append(ops, acquire), min(from, asked)
+		}
 	}
 	return m.lacks(p, p.since(from), without{events: left, ops: ops})
 }
