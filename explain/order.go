@@ -162,9 +162,41 @@ func (o *orderer) sufferAt(at int64) {
 	e := o.effects[o.nextEff].Effect
 	o.nextEff++
 	o.expire(o.m.tick(at))
+	if e.What == history.Restarted && !e.Known && len(e.Kept)+len(e.Lost) == 0 {
+		e = o.survivors(e)
+	}
 	was := o.m.clock
 	changes := o.m.apply(e, func(turn uint64) map[string]*Value { return o.state(o.after(turn)) })
 	o.push(event{effect: e, at: at, changes: changes, clock: was})
+}
+
+// survivors returns the effect of a restart of which it is not recorded what it kept: all, if that explains more of the replies that follow than that it
+// kept nothing.
+func (o *orderer) survivors(e *history.Effect) *history.Effect {
+	const enough = 3
+	before := o.m.values
+	explained := func(values map[string]*Value) (n int) {
+		o.m.load(values, o.m.clock)
+		for _, c := range o.cmds {
+			r := o.asks.of(c)
+			if c.Sent < e.At || c.Replied == 0 || c.Failed() || r == nil {
+				continue
+			}
+			if reply, _, _ := o.m.do(r, c.Sent); n == enough || !o.m.same(c, answerOf(c, reply)) {
+				break
+			}
+			n++
+		}
+		return n
+	}
+	kept := explained(maps.Clone(before)) > explained(map[string]*Value{})
+	o.m.load(before, o.m.clock)
+	if !kept {
+		return e
+	}
+	known := *e
+	known.Kept = slices.Sorted(maps.Keys(before))
+	return &known
 }
 
 // expire adds the ends of leases as events.
