@@ -52,14 +52,15 @@ func (w *wait) arrived(c *history.Command) bool {
 	if c.Replied != 0 || c.Turn != 0 {
 		return true
 	}
-	if slices.ContainsFunc(w.Commands, func(o history.Command) bool { return o.Turn != 0 && o.Node == c.Node }) {
+	n := w.nodes[slices.IndexFunc(w.nodes, func(n *node) bool { return n.index == c.Node })]
+	if n.numbered || slices.Contains(n.missed, c) {
 		return false
 	}
 	blocked := w.confirmed(func(f *history.Window) bool {
 		kind, _ := faults.FindKind(f.Fault)
 		return kind.Blocks && (f.Client == c.Client || f.Client == "" && f.Node == c.Node) && f.Start <= c.Sent && c.Sent <= f.Last() && f.Last() >= w.until
 	})
-	return len(blocked) == 0 && !slices.Contains(w.neverArrived(c.Node), c)
+	return len(blocked) == 0
 }
 
 // unasked explains a wait whose client sent no request for most of it, because it waited for a notification, not for replies.

@@ -32,15 +32,15 @@ func (m *overlap) outlived(pairs []pairing, spare int) Answer {
 	if len(over) <= spare {
 		return Answer{}
 	}
-	p, end := over[0], []any{"had the lease of ", Name(m.first.Client), " not ended"}
+	p, end := over[0], sentence("had the lease of ", Name(m.first.Client), " not ended")
 	if len(freed) <= spare {
-		return m.expired(p, p.second.time(), end...)
+		return m.expired(p, p.second.time(), end)
 	}
 	if spare > 0 {
 		freed = jointly(freed[:spare+1])
 	}
 	for i := range freed { // none of them makes a difference while the lease ends
-		freed[i].more = sentence(freed[i].more, ", and ", statement(end))
+		freed[i].more = sentence(freed[i].more, ", and ", end)
 	}
 	f := nearest(freed)
 	if f.rank == byFault || f.name == verdicts.OwnRelease {

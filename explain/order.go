@@ -39,6 +39,9 @@ type node struct {
 	marks  []map[string]*Value // the data before every markEvery-th event
 	byOp   map[uint64][]int    // the commands of an operation
 	broken bool                // after some point no order explains the replies
+
+	missed   []*history.Command // that did not reach it
+	numbered bool               // the record has the order of its commands: a simulated node
 }
 
 const markEvery = 64
@@ -178,11 +181,17 @@ func (o *orderer) survivors(e *history.Effect) *history.Effect {
 	explained := func(values map[string]*Value) (n int) {
 		o.m.load(values, o.m.clock)
 		for _, c := range o.cmds {
-			r := o.asks.of(c)
-			if c.Sent < e.At || c.Replied == 0 || c.Failed() || r == nil {
+			if n == enough {
+				break
+			}
+			if c.Sent < e.At || c.Replied == 0 || c.Failed() {
 				continue
 			}
-			if reply, _, _ := o.m.do(r, c.Sent); n == enough || !o.m.same(c, answerOf(c, reply)) {
+			r := o.asks.of(c)
+			if r == nil {
+				continue
+			}
+			if reply, _, _ := o.m.do(r, c.Sent); !o.m.same(c, answerOf(c, reply)) {
 				break
 			}
 			n++

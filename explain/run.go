@@ -147,10 +147,11 @@ func (r *run) order(index int) *node {
 	n := &node{index: index, byOp: map[uint64][]int{}}
 	r.m.load(map[string]*Value{}, clock{})
 	o := &orderer{node: n, m: r.m, asks: r.asks, ops: r.ops}
-	turns, lost := true, r.neverArrived(index)
+	n.missed = r.neverArrived(index)
+	turns := true
 	for i := range r.Commands {
 		c := &r.Commands[i]
-		if c.Node != index || c.Replied == 0 && slices.Contains(lost, c) {
+		if c.Node != index || c.Replied == 0 && slices.Contains(n.missed, c) {
 			continue
 		}
 		o.cmds = append(o.cmds, c)
@@ -165,7 +166,7 @@ func (r *run) order(index int) *node {
 	if turns {
 		o.cmds = slices.DeleteFunc(o.cmds, func(c *history.Command) bool { return c.Turn == 0 })
 	}
-	if turns && len(o.cmds) > 0 {
+	if n.numbered = turns && len(o.cmds) > 0; n.numbered {
 		o.simulated()
 	} else {
 		o.ordered()
