@@ -37,6 +37,7 @@ type Options struct {
 
 	without map[string]bool // rules of the checker that are switched off
 	whole   int             // up to how many operations a key is searched as a whole; 0 means maxEffects
+	tried   int             // effects tried for one question, of a key with many parts; 0 means maxTried
 }
 
 // StoreEnds are the values of one guarded key. nil: unknown; the first read then counts as Initial.
@@ -49,6 +50,9 @@ type StoreEnds struct {
 func (o Options) withDefaults() Options {
 	if o.whole == 0 {
 		o.whole = maxEffects
+	}
+	if o.tried == 0 {
+		o.tried = maxTried
 	}
 	if o.MaxViolations == 0 {
 		o.MaxViolations = 20

@@ -2,6 +2,8 @@ package checker
 
 import (
 	"cmp"
+	"iter"
+	"math/bits"
 	"slices"
 
 	"github.com/lockbench/lockbench/history"
@@ -11,9 +13,9 @@ import (
 // its return, those of unknown outcome at any time after their call or never, every reply is one that the server's state allows at that instant, and
 // every lease ends no earlier than after the lease and no later than the slack after that? A fault of a server adds what it may have done: see upset.
 //
-// The search tries the orders of the effects, the most urgent first, and before each effect the leases that may have ended. The times of an order are
-// difference constraints: an effect has one time for all that it explains, and a clock may be off by the clock error. An order without a
-// solution is dropped at once. The search is exponential in the overlap, so it is done for few operations; see maxEffects.
+// The search tries the orders of the effects, the most urgent first. Whether a lease has ended is decided where an effect depends on it, and not before;
+// see choices. The times of an order are difference constraints: an effect has one time for all that it explains, and a clock may be off by the clock
+// error. An order without a solution is dropped at once. The search is exponential in the overlap, so it is done for few operations; see maxEffects.
 
 // rule is a rule that an execution obeys.
 type rule uint8
@@ -62,11 +64,12 @@ func (e *effectOf) changes() bool {
 	return true
 }
 
-// inForce is a hold that the server keeps.
+// inForce is a hold that the server keeps, unless its lease has ended since it was last found.
 type inForce struct {
 	effect int // of the acquire
 	last   int // time variable of the latest effect on it
 	by     int // that effect
+	found  int // time variable of the latest effect that it was in force for
 
 	sooner, later int64 // by how much a server's clock may have moved its end since
 }
@@ -155,14 +158,11 @@ func (x *executions) search(s state) bool {
 	}
 	slices.SortStableFunc(next, func(a, b int) int { return cmp.Compare(x.effects[a].to, x.effects[b].to) })
 	for _, i := range next {
-		for gone := range uint(1) << len(s.holds) {
-			if x.h.Lease == 0 && gone > 0 {
-				break
-			}
+		for _, c := range x.choices(s, i) {
 			if x.steps++; x.steps > x.most {
 				return false
 			}
-			if after, ok := x.expire(s, gone); ok && x.take(after, i) {
+			if x.take(s, i, c) {
 				return true
 			}
 		}
@@ -170,33 +170,90 @@ func (x *executions) search(s state) bool {
 	return false
 }
 
-// expire ends the leases of the given holds.
-func (x *executions) expire(s state, gone uint) (state, bool) {
-	if gone == 0 {
-		return s, true
-	}
-	s.t = s.t.branch()
-	latest := s.t.variable() // of the ends, which have no order among themselves
-	kept := make([]inForce, 0, len(s.holds))
+// choice says of holds in force, as sets of their indices, whose leases have ended before an effect, and which are in force at it. Of the others it
+// does not matter.
+type choice struct{ gone, there uint }
+
+// choices returns what may be so of the holds before effect i, for all that it depends on. A grant needs room, a refusal as many holds as there are permits,
+// and what is about holds of its own each of them; a fault of a server moves or ends every hold.
+func (x *executions) choices(s state, i int) (all []choice) {
+	e := &x.effects[i]
+	room, own := uint(0), uint(0)
 	for n, h := range s.holds {
-		if gone&(1<<n) == 0 {
-			kept = append(kept, h)
+		switch held := &x.effects[h.effect]; {
+		case e.upset != nil, e.r.op == history.Release && e.must && e.changes() && !x.obeys(i, ruleClaims):
+			own |= 1 << n
+		case e.r.outcome == history.Busy && x.refuses(h.effect, e), e.r.op == history.Acquire && x.conflicts(held, e):
+			room |= 1 << n
+		case x.h.Kind == history.Reentrant && held.r.client == e.r.client, e.r.op != history.Acquire && x.means(e, h.effect):
+			own |= 1 << n
+		}
+	}
+	switch {
+	case e.upset == nil && e.r.outcome == history.Busy && (e.free || !x.obeys(i, ruleRefusals)):
+		return []choice{{}}
+	case e.upset == nil && e.r.outcome == history.Busy:
+		for there := range subsets(room) {
+			if bits.OnesCount(there) == Permits(x.h) {
+				all = append(all, choice{there: there})
+			}
+		}
+		return all
+	}
+	over := max(bits.OnesCount(room)-Permits(x.h)+1, 0)
+	if e.must && !x.obeys(i, ruleGrants) {
+		over = 0
+	}
+	for full := range subsets(room) {
+		if bits.OnesCount(full) != over {
 			continue
 		}
-		v := s.t.variable()
-		x.endsAfter(&s.t, h, v)
-		s.t.after(v, h.last, -plus(x.keep, h.later))
-		if s.last >= 0 {
-			s.t.after(s.last, v, 0)
+		for gone := range subsets(own) {
+			if c := (choice{gone: full | gone, there: own &^ gone}); c.gone == 0 || x.h.Lease > 0 {
+				all = append(all, c)
+			}
 		}
-		s.t.after(v, latest, 0)
 	}
-	s.last = latest
-	for _, h := range kept {
-		s.t.after(s.last, h.last, -plus(x.keep, h.later))
+	return all
+}
+
+// subsets yields the subsets of a set, beginning with the empty one.
+func subsets(set uint) iter.Seq[uint] {
+	return func(yield func(uint) bool) {
+		for sub := uint(0); yield(sub) && sub != set; {
+			sub = (sub - set) & set
+		}
+	}
+}
+
+// conflicts reports whether two holds, as far as their modes and clients say, need a permit each.
+func (x *executions) conflicts(held, e *effectOf) bool {
+	return Conflict(x.h.Kind, held.r.client == e.r.client, held.r.mode, e.r.mode)
+}
+
+// settle requires what was chosen of the holds before an effect at v, and removes those that have ended.
+func (x *executions) settle(s *state, c choice, v int) {
+	if x.h.Lease == 0 || c == (choice{}) {
+		return
+	}
+	kept := make([]inForce, 0, len(s.holds)+1)
+	for n, h := range s.holds {
+		latest := plus(x.keep, h.later)
+		switch {
+		case c.gone&(1<<n) != 0:
+			end := s.t.variable()
+			x.endsAfter(&s.t, h, end)
+			s.t.after(end, h.last, -latest)
+			s.t.after(h.found, end, 0)
+			s.t.after(end, v, 0)
+			continue
+		case c.there&(1<<n) != 0:
+			s.t.after(v, h.last, -latest)
+			h.found = v
+		}
+		kept = append(kept, h)
 	}
 	s.holds = kept
-	return s, s.t.solve()
 }
 
 // endsAfter requires that a lease ends no earlier than granted: counted from its latest effect or, if it counts from asked, as stated in the reply.
@@ -210,8 +267,8 @@ func (x *executions) endsAfter(t *instants, h inForce, end int) {
 	t.after(h.last, end, max(x.h.Lease-h.sooner, 0))
 }
 
-// take tries an effect as the next, in every way allowed.
-func (x *executions) take(s state, i int) bool {
+// take tries an effect as the next, with what was chosen of the holds before it, in every way allowed.
+func (x *executions) take(s state, i int, c choice) bool {
 	e := &x.effects[i]
 	s.t = s.t.branch()
 	v := s.t.variable()
@@ -219,11 +276,7 @@ func (x *executions) take(s state, i int) bool {
 	if s.last >= 0 {
 		s.t.after(s.last, v, 0)
 	}
-	if x.h.Lease > 0 {
-		for _, h := range s.holds {
-			s.t.after(v, h.last, -plus(x.keep, h.later))
-		}
-	}
+	x.settle(&s, c, v)
 	if !s.t.solve() {
 		return false
 	}
@@ -232,7 +285,7 @@ func (x *executions) take(s state, i int) bool {
 	case e.upset != nil:
 		return x.search(e.upset.on(s))
 	case e.r.outcome == history.Busy:
-		return (e.free || !x.obeys(i, ruleRefusals) || s.count(func(acquire int) bool { return x.refuses(acquire, e) }) >= Permits(x.h)) && x.search(s)
+		return x.search(s)
 	case e.r.op == history.Acquire:
 		return x.grant(s, i, v)
 	case e.r.saysGone():
@@ -358,17 +411,9 @@ func (x *executions) certainlyEnds(j, i int) bool {
 
 func (x *executions) grant(s state, i, v int) bool {
 	e := &x.effects[i]
-	n, again := 0, false
-	for _, h := range s.holds {
-		held := &x.effects[h.effect]
-		if Conflict(x.h.Kind, held.r.client == e.r.client, held.r.mode, e.r.mode) {
-			n++
-		}
-		again = again || x.h.Kind == history.Reentrant && held.r.client == e.r.client
-	}
-	if n >= Permits(x.h) && (x.obeys(i, ruleGrants) || !e.must) {
-		return false
-	}
+	again := slices.ContainsFunc(s.holds, func(h inForce) bool {
+		return x.h.Kind == history.Reentrant && x.effects[h.effect].r.client == e.r.client
+	})
 	if !again && s.fencer == e.r.client {
 		s.fencer = nobody // the hold with that fence is gone: a re-entry of this one may not repeat it
 	}
@@ -380,7 +425,7 @@ func (x *executions) grant(s state, i, v int) bool {
 			s.fence, s.fencer = e.fence, e.r.client
 		}
 	}
-	s.holds = append(x.renewed(s, i, v), inForce{effect: i, last: v, by: i})
+	s.holds = append(x.renewed(s, i, v), inForce{effect: i, last: v, by: i, found: v})
 	return x.search(s)
 }
 
@@ -389,7 +434,7 @@ func (x *executions) renewed(s state, i, v int) []inForce {
 	out := slices.Clone(s.holds)
 	for n := range out {
 		if x.h.Kind == history.Reentrant && x.effects[out[n].effect].r.client == x.effects[i].r.client {
-			out[n] = inForce{effect: out[n].effect, last: v, by: i}
+			out[n] = inForce{effect: out[n].effect, last: v, by: i, found: v}
 		}
 	}
 	return out
@@ -490,7 +535,7 @@ func (x *executions) extend(s state, i, v int) bool {
 		}
 		to := s
 		to.holds = x.renewed(s, i, v)
-		to.holds[n] = inForce{effect: h.effect, last: v, by: i}
+		to.holds[n] = inForce{effect: h.effect, last: v, by: i, found: v}
 		if x.search(to) {
 			return true
 		}
@@ -511,7 +556,7 @@ func (x *executions) resurrect(s state, i, v int) bool {
 	}
 	return slices.ContainsFunc(open, func(acquire int) bool {
 		to := s
-		to.holds = append(x.renewed(s, i, v), inForce{effect: acquire, last: v, by: i})
+		to.holds = append(x.renewed(s, i, v), inForce{effect: acquire, last: v, by: i, found: v})
 		return x.search(to)
 	})
 }

@@ -224,7 +224,7 @@ func (c *cutter) begin(at int64) {
 	c.over = c.over[max(0, len(c.over)-maxOpen):]
 	if len(c.parts) == 0 || !c.whole {
 		h := c.d.a.header
-		x := &executions{h: h, k: c.d.k, keep: keep(h), first: at, fence: c.fence, maybe: c.maybe, most: maxTried, over: slices.Clone(c.over)}
+		x := &executions{h: h, k: c.d.k, keep: keep(h), first: at, fence: c.fence, maybe: c.maybe, most: c.d.opt.tried, over: slices.Clone(c.over)}
 		c.parts = append(c.parts, x)
 	}
 	c.clocks, c.grants, c.renewed = map[uint32]int{}, nil, map[uint32]int64{}
