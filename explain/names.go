@@ -103,7 +103,7 @@ func (m *overlap) shortened(p pairing, end int) (by int, renewal *event) {
 			continue
 		}
 		for by := end - 1; by >= p.from(); by-- {
-			if n.events[by].cmd != nil && n.events[by].hastens(key) && m.finds(&attempt{op: e.op, node: n, events: []int{i}, grant: i}, by) {
+			if n.events[by].cmd != nil && n.events[by].hastens(key) && m.finds(&attempt{op: e.op, node: n, events: []int{i}, grant: i}, by, without{events: []int{by}}) {
 				return by, e
 			}
 		}

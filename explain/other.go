@@ -232,6 +232,11 @@ func (r *run) taken(op *history.Operation) Answer {
 			if e.open || len(e.touched) == 0 || e.cmd.Failed() || a.grant < 0 || i < p.from() || p.doubtful() {
 				continue
 			}
+			if clocks := r.byWrongClocks(func(right []string) bool { return r.finds(p.second, a.events[0], without{right: right}) },
+				Name(op.Client), "'s ", called(e.cmd), " at ", Instant(e.at), " would have found its hold"); clocks.Cause != "" {
+				clocks.Events = []Event{a.node.report(i, p.second.keys())}
+				return clocks
+			}
 			if took := m.took(p); len(took) > 0 {
 				found, request = append(found, took...), a.node.report(i, p.second.keys())
 			}
@@ -255,15 +260,15 @@ func (m *overlap) took(p pairing) (found []finding) {
 			!slices.ContainsFunc(n.events[i].changes, func(c change) bool { return m.wrote(p.first, c) })
 	})
 	for _, i := range all {
-		if m.finds(p.second, i) {
+		if m.finds(p.second, i, without{events: []int{i}}) {
 			found = append(found, m.finding(p, i))
 		}
 	}
 	all = slices.DeleteFunc(all, func(i int) bool { return n.events[i].cmd != nil && n.events[i].cmd.Client == m.first.Client }) // its renewals keep the hold
-	if len(found) > 0 || len(all) < 2 || !m.finds(p.second, all...) {
+	if len(found) > 0 || len(all) < 2 || !m.finds(p.second, all[0], without{events: all}) {
 		return found
 	}
-	for _, i := range fewest(all, func(left []int) bool { return m.finds(p.second, left...) }) {
+	for _, i := range fewest(all, func(left []int) bool { return m.finds(p.second, left[0], without{events: left}) }) {
 		found = append(found, m.finding(p, i))
 	}
 	return jointly(found)
@@ -278,11 +283,11 @@ func (r *run) neverMade(hold *history.Operation) Answer {
 	return because(verdicts.DoubleGrant, sentence(words(all[0].granting()), " set nothing, and ", Name(hold.Client), " took that for a grant: there was no hold"), all[0].reported())
 }
 
-// finds reports whether an operation finds its hold only when events, in their order, are left out: if it was refused, it then succeeds; if it succeeded,
-// it then has another effect.
-func (r *run) finds(a *attempt, out ...int) bool {
+// finds reports whether an operation finds its hold only when something is left out, from an event on: if it was refused, it then succeeds; if it
+// succeeded, it then has another effect.
+func (r *run) finds(a *attempt, from int, left without) bool {
 	e := &a.node.events[a.events[0]]
-	reply, changes := r.answered(a, out[0], without{events: out})
+	reply, changes := r.answered(a, from, left)
 	switch {
 	case a.op == nil || a.op.Outcome == history.OK: // a command in the background has no outcome, only an effect
 	case a.op.Op == history.Acquire:

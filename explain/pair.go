@@ -100,6 +100,7 @@ func (m *overlap) explain() Answer {
 	}
 	spare := max(m.grants(m.ballots(m.second))-m.quorum(), 0) // votes that the second could lose
 	return firstOf(
+		func() Answer { return m.byClocks(pairs, spare) },
 		func() Answer { return m.answer(m.single(pairs, spare)) },
 		func() Answer { return m.outlived(pairs, spare) },
 		func() Answer { return m.answer(m.together(pairs, spare)) },

@@ -17,6 +17,7 @@ type without struct {
 	stop   int64    // when the clock stops, so that no lease ends; 0: never
 	clock  int64    // the time since 1970 by the clock of the attempt's client; 0: unchanged
 	all    bool     // clock is that of all clients
+	right  []string // clients whose clocks, which a fault had set wrong, are right
 }
 
 // replay executes a node's history without some events, up to an attempt that it repeats.
@@ -39,7 +40,7 @@ type replay struct {
 // granted replays a node's history from an event on, without some events, and reports whether an attempt is then granted.
 func (r *run) granted(a *attempt, from int, left without) (granted bool) {
 	one := experiment{a, from, -1}
-	if len(left.events) == 1 && len(left.ops) == 0 && left.stop == 0 && left.clock == 0 {
+	if len(left.events) == 1 && len(left.ops) == 0 && left.stop == 0 && left.clock == 0 && len(left.right) == 0 {
 		one.without = left.events[0]
 	}
 	if known, ok := r.known[one]; ok {
@@ -184,7 +185,7 @@ func (p *replay) through(a *attempt, visit func(i int) (more bool)) {
 
 // lastLeft returns the last event that is left out; math.MaxInt if the rest may differ from the record in more than the data.
 func (p *replay) lastLeft() (last int) {
-	if !p.settles || len(p.left.ops) > 0 || len(p.left.events) == 0 || p.left.stop != 0 || p.left.clock != 0 || len(p.saved) > 0 {
+	if !p.settles || len(p.left.ops) > 0 || len(p.left.events) == 0 || p.left.stop != 0 || p.left.clock != 0 || len(p.left.right) > 0 || len(p.saved) > 0 {
 		return math.MaxInt
 	}
 	for _, i := range p.left.events {
@@ -225,15 +226,20 @@ func (r *run) send(c *history.Command, at int64, again request) (reply string, c
 
 // by returns the request to repeat, with the times of the clock that the experiment gives to the client.
 func (p *replay) by(c *history.Command) request {
-	again := p.asks.of(c)
-	if p.left.clock == 0 {
+	again, right := p.asks.of(c), slices.Contains(p.left.right, c.Client)
+	if p.left.clock == 0 && !right {
 		return again
 	}
 	for _, args := range again {
 		for i, arg := range args {
-			if _, unit := p.timeIn(arg, c.Sent); unit != 0 {
-				args[i] = strconv.FormatFloat(float64(p.left.clock)/unit, 'f', decimals(arg), 64)
+			at, unit := p.timeIn(arg, c.Sent)
+			if unit == 0 {
+				continue
 			}
+			if at -= p.off[c.Client]; !right {
+				at = p.left.clock
+			}
+			args[i] = strconv.FormatFloat(float64(at)/unit, 'f', decimals(arg), 64)
 		}
 	}
 	return again
@@ -400,7 +406,7 @@ func (p *replay) repeat(i int) {
 		return
 	}
 	again := p.asks.of(e.cmd)
-	if p.left.all {
+	if p.left.all || len(p.left.right) > 0 {
 		again = p.by(e.cmd)
 	}
 	reply, changes, ok := p.send(e.cmd, e.at, again)

@@ -38,6 +38,7 @@ type run struct {
 	unseen  map[uint64][]*history.Command // by operation: commands without a recorded reply
 	tried   map[uint64][]*attempt         // by operation, as far as they were needed
 	known   map[experiment]bool           // whether the attempt was granted
+	off     map[string]int64              // by client whose clock a fault had set wrong: how far it is ahead
 	pairs   map[[3]uint64]Answer
 	failed  bool // no commands were recorded
 	nobody  bool // no acquire of the run was granted
@@ -108,6 +109,7 @@ func newRun(rec Record, srv Server) *run {
 	r.learn()
 	r.tried = map[uint64][]*attempt{} // what learn found decides what is an attempt
 	r.known = map[experiment]bool{}
+	r.off = r.wrongClocks()
 	return r
 }
 

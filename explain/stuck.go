@@ -34,7 +34,7 @@ func (r *run) stuck(v *checker.Violation) Answer {
 	case r.votes > 1:
 		return firstOf(w.unseen, w.outvoted, w.never)
 	}
-	return firstOf(w.unseen, w.fault, w.blocker, w.never)
+	return firstOf(w.unseen, w.clocks, w.fault, w.blocker, w.never)
 }
 
 // never explains a wait in a run in which no acquire of the mode was granted.
@@ -135,6 +135,16 @@ func (w *wait) fault() Answer {
 		}
 	}
 	return Answer{}
+}
+
+// clocks explains a wait by clients' clocks that were wrong when they wrote what is in the way.
+func (w *wait) clocks() Answer {
+	makers := w.makers(w.wrote())
+	if len(makers) == 0 {
+		return Answer{}
+	}
+	from := makers[len(makers)-1]
+	return w.byWrongClocks(func(right []string) bool { return w.would(w.attempt, from, without{right: right}) }, Name(w.op.Client), w.prize())
 }
 
 // madeWithout reports whether the command that made the key in the way makes it without an event, too. An event that it needs, such as the loss of the

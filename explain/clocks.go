@@ -1,0 +1,102 @@
+package explain
+
+import (
+	"slices"
+	"time"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
+)
+
+// wrongClocks returns how far the clocks of clients that a fault had set wrong are ahead, by the times in their requests: compared with those in the same
+// argument of the other clients' requests or, if there are none, with true time. A request may be sent some time after its client has read the clock.
+func (r *run) wrongClocks() map[string]int64 {
+	off, latest := map[string]int64{}, map[string]map[argument]int64{} // by client, and by argument
+	for _, w := range r.confirmed(func(w *history.Window) bool { return w.Fault == faults.SkewClient && w.Client != "" }) {
+		off[w.Client] = 0
+	}
+	if len(off) == 0 {
+		return nil
+	}
+	for i := range r.Commands {
+		c := &r.Commands[i]
+		for n, arg := range c.Args {
+			at, unit := r.timeIn(arg, c.Sent)
+			if unit == 0 {
+				continue
+			}
+			if latest[c.Client] == nil {
+				latest[c.Client] = map[argument]int64{}
+			}
+			which, ahead := argument{shapeOf(c), n}, at-r.Header.Epoch-c.Sent
+			if most, known := latest[c.Client][which]; !known || ahead > most {
+				latest[c.Client][which] = ahead
+			}
+		}
+	}
+	for client := range off {
+		for which, ahead := range latest[client] {
+			for other, theirs := range latest {
+				if right, known := theirs[which]; known && !isWrong(off, other) {
+					ahead = min(ahead, latest[client][which]-right)
+				}
+			}
+			if max(ahead, -ahead) > max(off[client], -off[client]) {
+				off[client] = ahead
+			}
+		}
+	}
+	return off
+}
+
+func isWrong(off map[string]int64, client string) bool {
+	_, wrong := off[client]
+	return wrong
+}
+
+// byClocks explains a grant that would not have been made had the clocks of clients been right since the first's attempt.
+func (m *overlap) byClocks(pairs []pairing, spare int) Answer {
+	a := m.byWrongClocks(func(right []string) bool {
+		lost := 0
+		for _, p := range pairs {
+			from, left := p.first.events[0], without{right: right}
+			if m.granted(p.first, from, left) && m.lacks(p, from, left) {
+				lost++
+			}
+		}
+		return lost > spare
+	}, Name(m.second.Client), " would have been refused")
+	if a.Cause != "" {
+		a.Events = []Event{pairs[0].first.reported(), pairs[0].second.reported()}
+	}
+	return a
+}
+
+// argument is a place in requests of one kind.
+type argument struct {
+	shape
+	at int
+}
+
+// byWrongClocks finds the fewest clients whose clocks, had they been right, would have changed an outcome, and says so; effect is the other outcome.
+func (r *run) byWrongClocks(changed func(right []string) bool, effect ...any) Answer {
+	var wrong []string
+	for client, off := range r.off {
+		if max(off, -off) > int64(time.Millisecond) {
+			wrong = append(wrong, client)
+		}
+	}
+	if slices.Sort(wrong); len(wrong) == 0 || !changed(wrong) {
+		return Answer{}
+	}
+	var all []statement
+	for _, client := range fewest(wrong, changed) {
+		by, way := r.off[client], " ahead"
+		if by < 0 {
+			by, way = -by, " behind"
+		}
+		all = append(all, sentence("the clock of ", Name(client), " not been ", Length(by), way))
+	}
+	return because(verdicts.ClockSkew, sentence("had ", listed(all), ", ", sentence(effect...)))
+}
