@@ -19,7 +19,7 @@ func (m *overlap) outlived(pairs []pairing, spare int) Answer {
 			continue
 		}
 		did := slices.DeleteFunc(m.others(p), func(i int) bool { return p.first.node.events[i].ended() })
-		if len(did) > 0 && m.refusedWithout(p, did, did) {
+		if len(did) > 0 && m.refusedWithout(p, did, did, 0) {
 			continue
 		}
 		if m.full(p) || m.lacks(p, p.from(), without{events: did, stop: p.first.time()}) {
@@ -51,21 +51,50 @@ func (m *overlap) outlived(pairs []pairing, spare int) Answer {
 	return answer
 }
 
-// freedBefore returns the events that ended the first's hold before its lease ended: while the clock stands still, the second is granted with each of them,
-// and refused without.
+// freedBefore returns the events that ended the first's hold before its lease ended, each of which does so alone, or else the fewest that do together: while
+// the clock stands still, the second is granted with them, and refused without.
 func (m *overlap) freedBefore(p pairing, did []int) (found []finding) {
-	if m.lacks(p, p.from(), without{stop: p.first.time()}) {
+	stopped := func(left []int) bool { return m.lacks(p, p.from(), without{events: left, stop: p.first.time()}) }
+	if stopped(nil) {
 		return nil
 	}
+	did = slices.DeleteFunc(slices.Clone(did), func(i int) bool {
+		e := &p.first.node.events[i]
+		// what came after the lease did not end the hold; nor did a fault that found nothing left
+		return e.effect != nil && e.at > m.leaseEnd(p, i) || len(e.changes) == 0 && e.resets()
+	})
 	for _, i := range did {
-		if e := &p.first.node.events[i]; len(e.changes) == 0 && e.resets() { // the hold was gone, and nothing was lost
-			continue
-		}
-		if m.lacks(p, p.from(), without{events: []int{i}, stop: p.first.time()}) && m.owned(p, i, p.first.time()) {
+		if stopped([]int{i}) && m.owned(p, i, p.first.time()) {
 			found = append(found, m.finding(p, i))
 		}
 	}
-	return found
+	if len(found) > 0 {
+		return found
+	}
+	grants := func(i int) bool { op := p.first.node.events[i].op; return op != nil && op.Op == history.Acquire }
+	for _, all := range [][]int{slices.DeleteFunc(slices.Clone(did), grants), did} { // most others were granted the lock because of the rest
+		together := func(left []int) bool { return m.refusedWithout(p, all, left, p.first.time()) }
+		if len(all) < 2 || !together(all) {
+			continue
+		}
+		for _, i := range fewest(all, together) {
+			found = append(found, m.finding(p, i))
+		}
+		return jointly(found)
+	}
+	return nil
+}
+
+// leaseEnd returns when the first's lease, as renewed by the events before one, ends by a clock that is right.
+func (m *overlap) leaseEnd(p pairing, before int) int64 {
+	set, keys := p.first.time(), p.second.keys()
+	for i := p.from(); i < before; i++ {
+		e := &p.first.node.events[i]
+		if e.cmd != nil && e.cmd.Client == m.first.Client && (e.op == nil || e.op.Op == history.Extend) && changesAny(e, keys) {
+			set = e.at
+		}
+	}
+	return set + m.Header.Lease
 }
 
 // over reports whether the first's lease can have ended before the second was granted. For a semaphore no experiment shows that, because other holds end
@@ -74,17 +103,10 @@ func (m *overlap) over(p pairing) bool {
 	if m.Header.Kind != history.Semaphore {
 		return true
 	}
-	set, keys := p.first.time(), p.second.keys()
-	for i := p.from(); i < p.second.grant; i++ {
-		e := &p.first.node.events[i]
-		if e.setsClock() {
-			return true
-		}
-		if e.cmd != nil && e.cmd.Client == m.first.Client && (e.op == nil || e.op.Op == history.Extend) && changesAny(e, keys) {
-			set = e.at
-		}
+	if p.from() < p.second.grant && slices.ContainsFunc(p.first.node.events[p.from():p.second.grant], func(e event) bool { return e.setsClock() }) {
+		return true
 	}
-	return set+m.Header.Lease <= p.second.time()+int64(time.Millisecond)
+	return m.leaseEnd(p, p.second.grant) <= p.second.time()+int64(time.Millisecond)
 }
 
 // full reports whether the second finds a semaphore full if the first's lease does not end. The clock stands still from the first's grant, or from the end

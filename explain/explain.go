@@ -147,7 +147,7 @@ func (r *run) overlap(v *checker.Violation, holds []*history.Operation, skip fun
 				continue
 			}
 			a := r.met(first, second, seen)
-			if a.Cause != "" && a.Cause != verdicts.DoubleGrant {
+			if a.Cause != "" && (a.Cause != verdicts.DoubleGrant || r.Header.Kind == history.Semaphore) { // all permits were taken, whoever had them
 				return a
 			}
 			if best.Cause == "" {

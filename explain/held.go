@@ -120,12 +120,12 @@ func (r *run) between(holds []*history.Operation, v *checker.Violation) []*histo
 	return out[:min(len(out), most)]
 }
 
-// nearest returns holds in the order in which to examine their overlap with a later one: the latest first; for a semaphore the one whose client's belief
-// ended first, because the others may be legal.
+// nearest returns holds in the order in which to examine their overlap with a later one: the latest first; of several permits the one whose client's
+// belief ended first, because the others may be legal.
 func (r *run) nearest(holds []*history.Operation, seen int64) []*history.Operation {
 	holds = slices.Clone(holds)
 	slices.Reverse(holds)
-	if r.Header.Kind == history.Semaphore {
+	if checker.Permits(r.Header) > 1 {
 		slices.SortStableFunc(holds, func(a, b *history.Operation) int { return cmp.Compare(r.until(a, seen), r.until(b, seen)) })
 	}
 	return holds

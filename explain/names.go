@@ -78,15 +78,17 @@ func (m *overlap) beside(op *history.Operation) bool {
 // loser returns the client that had what an event changed: the first's, or another that had written it, over the first's hold or beside it.
 func (m *overlap) loser(p pairing, i int) string {
 	n := p.first.node
-	if m.Header.Kind == history.Semaphore {
+	if m.Header.Kind != history.Mutex {
 		wrote := n.writers(i)
-		if len(wrote) > 0 && !slices.ContainsFunc(wrote, func(e *event) bool { return e.cmd.Client == m.first.Client }) {
-			return wrote[0].cmd.Client
+		its := func(e *event) bool { return e.cmd.Client == m.first.Client }
+		own := func(e *event) bool { return n.events[i].cmd != nil && e.cmd.Client == n.events[i].cmd.Client }
+		if len(wrote) == 0 || slices.ContainsFunc(wrote, its) || m.Header.Kind != history.Semaphore && own(wrote[0]) {
+			return m.first.Client
 		}
-		return m.first.Client
+		return wrote[0].cmd.Client
 	}
 	at := n.writer(i, n.events[i].changes...)
-	if m.Header.Kind != history.Mutex || at < p.from() || !m.stands(p, at) {
+	if at < p.from() || !m.stands(p, at) {
 		return m.first.Client
 	}
 	return n.events[at].cmd.Client
@@ -123,7 +125,7 @@ func (m *overlap) causeOf(p pairing, i int) (rank, verdicts.Cause) {
 	}
 	acquires, extends := e.op != nil && e.op.Op == history.Acquire, e.op != nil && e.op.Op == history.Extend
 	w := p.first.node.writer(i, e.changes...)
-	took := slices.ContainsFunc(e.changes, change.freed) && w >= 0 && p.first.node.events[w].cmd.Client == m.first.Client
+	took := slices.ContainsFunc(e.changes, change.freed) && w >= 0 && p.first.node.events[w].cmd.Client != e.cmd.Client
 	if e.cmd.Client == m.second.Client && acquires && !took {
 		return byAcquire, verdicts.LateRequest
 	}

@@ -166,13 +166,13 @@ func (r *run) grants(all []*attempt) (n int) {
 	return n
 }
 
-// unread returns attempts by which nodes had granted an acquire when it returned, and whose replies came later.
+// unread returns attempts by which nodes granted an acquire, and whose replies came after it had returned.
 func (r *run) unread(op *history.Operation) (out []*attempt) {
 	for _, node := range r.nodes {
 		for _, i := range node.byOp[op.ID] {
 			e := &node.events[i]
 			refused, _ := r.seen.refuse(shapeOf(e.cmd), e.cmd.Reply)
-			if e.cmd.Replied > op.Return && e.at <= op.Return && r.polled[shapeOf(e.cmd)] && len(keysOf(e.changes, true)) > 0 && !refused {
+			if e.cmd.Replied > op.Return && e.cmd.Sent <= op.Return && r.polled[shapeOf(e.cmd)] && len(keysOf(e.changes, true)) > 0 && !refused {
 				out = append(out, &attempt{op: op, node: node, events: []int{i}, grant: i})
 			}
 		}
@@ -228,6 +228,9 @@ func (m *overlap) candidates(p pairing) (out []int) {
 		if m.Header.Kind == history.Semaphore && (m.givesBack(n, i) || e.adds()) { // that permit is not the first's
 			continue
 		}
+		if m.prolongs(e) { // it keeps the hold
+			continue
+		}
 		if m.reenters(e) { // the server keeps one count for both, and the inner release, which stays, lowers it
 			continue
 		}
@@ -244,6 +247,13 @@ func (m *overlap) corrects(n *node, i int) bool {
 	e, next := &n.events[i], i+1
 	return e.effect.What == history.ClockRate && next < len(n.events) && n.events[next].setsClock() && n.events[next].at == e.at &&
 		m.windowOf(n.events[next].effect) == m.windowOf(e.effect)
+}
+
+// prolongs reports whether an event is a renewal by the first's client that only moved the ends of leases to later times.
+func (m *overlap) prolongs(e *event) bool {
+	return e.cmd != nil && e.cmd.Client == m.first.Client && len(e.changes) > 0 && !slices.ContainsFunc(e.changes, func(c change) bool {
+		return !c.renewed() || e.hastens(c.key)
+	})
 }
 
 // reenters reports whether an event is a re-entry of the first's client within its hold that did not shorten its lease.
@@ -309,7 +319,7 @@ func (m *overlap) together(pairs []pairing, spare int) []finding {
 	var lost [][]finding
 	for _, p := range pairs {
 		all := m.others(p)
-		if len(all) == 0 || !m.refusedWithout(p, all, all) {
+		if len(all) == 0 || !m.refusedWithout(p, all, all, 0) {
 			continue
 		}
 		var one []finding
@@ -342,7 +352,7 @@ func (m *overlap) tookAway(p pairing, all []int) []int {
 
 // fewestOf returns the fewest of some events without which the second is refused. Grants that without the others would not have been made are not among them.
 func (m *overlap) fewestOf(p pairing, all []int) []int {
-	few := fewest(all, func(left []int) bool { return m.refusedWithout(p, all, left) })
+	few := fewest(all, func(left []int) bool { return m.refusedWithout(p, all, left, 0) })
 	for _, i := range slices.Clone(few) {
 		rest := slices.DeleteFunc(slices.Clone(few), func(j int) bool { return j == i })
 		if len(rest) > 0 && m.refusedToo(p.first.node, i, rest) && m.lacks(p, p.since(rest[0]), without{events: rest}) {
@@ -361,8 +371,8 @@ func (m *overlap) refusedToo(n *node, i int, left []int) bool {
 }
 
 // refusedWithout reports whether the second is refused without some of several events. The hold of another client that they ended would refuse it in place
-// of the first's: its grant is left out, too, and must be among those if it is among the several.
-func (m *overlap) refusedWithout(p pairing, all, left []int) bool {
+// of the first's: its grant is left out, too, and must be among those if it is among the several. The node's clock stops at an instant; 0: never.
+func (m *overlap) refusedWithout(p pairing, all, left []int, stop int64) bool {
 	n, from := p.first.node, left[0]
 	grants := map[uint64][]int{} // of the several, by acquire
 	for _, i := range all {
@@ -382,6 +392,9 @@ func (m *overlap) refusedWithout(p pairing, all, left []int) bool {
 		case len(grants[acquire]) == 0 && slices.Contains(left, i) && asked >= 0 && acquire != m.first.ID && acquire != m.second.ID:
 			ops, from = append(ops, acquire), min(from, asked)
 		}
+	}
+	if stop != 0 {
+		return m.lacks(p, p.from(), without{events: left, ops: ops, stop: stop})
 	}
 	return m.lacks(p, p.since(from), without{events: left, ops: ops})
 }
