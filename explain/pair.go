@@ -496,8 +496,13 @@ func (m *overlap) unexplained(pairs []pairing) Answer {
 			return m.expired(p, p.second.time(), "had no time passed at the server")
 		}
 		clock, _ := m.stamp(p.first.granting().cmd)
-		if m.lacks(p, min(p.from(), p.to()), without{events: did, clock: clock, all: several}) {
-			return m.byClientClock(p, who)
+		for _, left := range []without{{clock: clock, all: several}, {clock: clock, all: true}, {events: did, clock: clock, all: several}} {
+			if m.lacks(p, min(p.from(), p.to()), left) {
+				if left.all {
+					who = "all clients"
+				}
+				return m.byClientClock(p, who)
+			}
 		}
 		if m.over(p) && m.lacks(p, min(p.from(), p.to()), without{events: all, clock: clock, all: several, stop: p.first.time()}) {
 			return m.expired(p, p.second.time(), "had the clocks of the server and of ", who, " stood still")
