@@ -277,7 +277,12 @@ func (m *overlap) single(pairs []pairing, spare int) (found []finding) {
 			if m.joins(&p.first.node.events[i]) { // it took nothing away, though what its client did later may have
 				continue
 			}
-			if m.lacks(p, p.since(i), without{events: []int{i}}) && m.stands(p, i) && m.owned(p, i, 0) {
+			switch {
+			case i < p.from() && !m.stands(p, i): // what it did before the first's grant stays, such as its time
+				if m.lacks(p, p.from(), without{events: []int{i}, onward: true}) {
+					found = append(found, m.finding(p, i))
+				}
+			case m.lacks(p, p.since(i), without{events: []int{i}}) && m.stands(p, i) && m.owned(p, i, 0):
 				found = append(found, m.finding(p, i))
 			}
 		}

@@ -17,6 +17,7 @@ type without struct {
 	stop   int64    // when the clock stops, so that no lease ends; 0: never
 	clock  int64    // the time since 1970 by the clock of the attempt's client; 0: unchanged
 	all    bool     // clock is that of all clients
+	onward bool     // of changes of the node's clock before the replay only the rate is left out: the clock goes on from the time that it showed
 	right  []string // clients whose clocks, which a fault had set wrong, are right
 }
 
@@ -40,7 +41,7 @@ type replay struct {
 // granted replays a node's history from an event on, without some events, and reports whether an attempt is then granted.
 func (r *run) granted(a *attempt, from int, left without) (granted bool) {
 	one := experiment{a, from, -1}
-	if len(left.events) == 1 && len(left.ops) == 0 && left.stop == 0 && left.clock == 0 && len(left.right) == 0 {
+	if len(left.events) == 1 && len(left.ops) == 0 && left.stop == 0 && left.clock == 0 && len(left.right) == 0 && !left.onward {
 		one.without = left.events[0]
 	}
 	if known, ok := r.known[one]; ok {
@@ -109,7 +110,11 @@ func (r *run) newReplay(a *attempt, from int, left without) *replay {
 	from = min(from, a.events[0])
 	left.events = r.withRight(n, left.events)
 	p := &replay{run: r, node: n, from: from, left: left, out: map[string]uint64{}, saved: map[int]map[string]*Value{}, other: map[string]*Value{}}
-	r.m.load(n.state(from), n.clockWithout(from, left.events))
+	c := n.clockWithout(from, left.events)
+	if at := n.events[from].at; left.onward {
+		c.offset += n.events[from].clock.at(at) - c.at(at)
+	}
+	r.m.load(n.state(from), c)
 	r.m.stop = left.stop
 	p.keep(from, a.last())
 	return p
