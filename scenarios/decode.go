@@ -49,7 +49,9 @@ func decode(file string, data []byte, own impls.Topology) (Scenario, *decoder) {
 	d.zeroTimes(s)
 	if len(d.errs) == 0 {
 		s.validate(own, d.problem)
+		return s, d
 	}
+	d.validateRest(s, own)
 	return s, d
 }
 
@@ -91,7 +93,9 @@ func (d *decoder) fail(path string, at *token.Token, format string, args ...any)
 // mostErrors is how many errors of one file are shown.
 const mostErrors = 20
 
+// err returns the errors in the order of their lines.
 func (d *decoder) err() error {
+	slices.SortStableFunc(d.errs, func(a, b *Error) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) })
 	var errs []error
 	for _, e := range d.errs[:min(len(d.errs), mostErrors)] {
 		errs = append(errs, e)

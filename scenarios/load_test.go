@@ -40,7 +40,7 @@ func TestParseErrors(t *testing.T) {
 		{"text for a number", "clients: 2", "clients: two", "f.yaml:4:10: want a whole number, got \"two\"\n  4 | clients: two\n    |          ^"},
 		{"a quoted number for a number", "clients: 2", `clients: "2"`, "f.yaml:4:10: want a whole number, got \"2\"\n  4 | clients: \"2\"\n    |          ^"},
 		{"a fraction for a whole number", "clients: 2", "clients: 2.5", "f.yaml:4:10: want a whole number, got \"2.5\"\n  4 | clients: 2.5\n    |          ^"},
-		{"a quoted rate", "ops: 3", `rate: "1e6"`, "f.yaml:5:7: want a number, got \"1e6\"\n  5 | rate: \"1e6\"\n    |       ^"},
+		{"a quoted rate", "ops: 3", "ops: 3\nrate: \"1e6\"", "f.yaml:6:7: want a number, got \"1e6\"\n  6 | rate: \"1e6\"\n    |       ^"},
 		{"a whole number that is too large", "clients: 2", "clients: 99999999999999999999", "f.yaml:4:10: want a whole number, got \"99999999999999999999\"\n  4 | clients: 99999999999999999999\n    |          ^"},
 		{"a number for text", "name: mine", "name: 7", "f.yaml:1:7: want text, got \"7\"\n  1 | name: 7\n    |       ^"},
 		{"a long line", "name: mine", "name: " + strings.Repeat("x", 40) + " " + strings.Repeat("y", 60), "f.yaml:1:7: \"" + strings.Repeat("x", 40) + " " + strings.Repeat("y", 60) + "\": a name is letters and digits, joined by hyphens\n  1 | name: " + strings.Repeat("x", 40) + " " + strings.Repeat("y", 23) + "\n    |       ^"},
@@ -116,6 +116,47 @@ func TestParseReturnsAllErrors(t *testing.T) {
 	_, err := Parse("f.yaml", []byte(strings.NewReplacer("clients: 2", "clients: x", "1.5 lease", "soon").Replace(good)))
 	if err == nil || strings.Count(err.Error(), "f.yaml:") != 2 {
 		t.Errorf("want both errors, got %v", err)
+	}
+}
+
+// A value that cannot be read hides no error of another, and is the reason for none.
+func TestErrorsBesideValuesThatAreNotRead(t *testing.T) {
+	for _, tt := range []struct {
+		name, src string
+		want      []string
+	}{
+		{"an unknown field and an unknown fault", strings.NewReplacer("about:", "abuot:", "pause-client", "pause-cleint").Replace(good), []string{
+			"f.yaml:2:1: unknown field \"abuot\"", "f.yaml:8:10: unknown fault \"pause-cleint\""}},
+		{"all of a fault", strings.NewReplacer("pause-client", "pause-cleint", "for:", "four:").Replace(good), []string{
+			"f.yaml:8:10: unknown fault \"pause-cleint\"", "f.yaml:10:3: unknown field \"four\""}},
+		{"a moment beside a span", strings.NewReplacer("entered", "enterd", "1.5 lease", "soon").Replace(good), []string{
+			"f.yaml:9:18: unknown moment \"enterd\"", "f.yaml:10:8: \"soon\""}},
+		{"the number of clients", strings.NewReplacer("clients: 2", "clients: two", "  for:", "  client: 3\n  for:").Replace(good), []string{
+			"f.yaml:4:10: want a whole number"}},
+		{"the lease under another name", strings.Replace(good, "lease:", "leese:", 1), []string{"f.yaml:6:1: unknown field \"leese\""}},
+		{"the duration", strings.Replace(good, "ops: 3", "duration: 3\nwarmup: 1s", 1), []string{"f.yaml:5:11: \"3\""}},
+		{"a field that is missing", strings.NewReplacer("lease: 300ms\n", "", "clients: 2", "clients: two").Replace(good), []string{
+			"f.yaml:1:1: lease: is missing", "f.yaml:4:10: want a whole number"}},
+		{"the topology", strings.NewReplacer("lease: 300ms\n", "lease: 300ms\ntopology: [x]\n", "pause-client", "failover", "  for: 1.5 lease\n", "").Replace(good), []string{
+			"f.yaml:7:11: want text, got a list"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Parse("f.yaml", []byte(tt.src))
+			if err == nil {
+				t.Fatal("no error")
+			}
+			var got []string
+			for line := range strings.Lines(err.Error()) {
+				if strings.HasPrefix(line, "f.yaml:") {
+					got = append(got, line)
+				}
+			}
+			for i, want := range tt.want {
+				if len(got) != len(tt.want) || !strings.HasPrefix(got[i], want) {
+					t.Fatalf("got\n%v\nwant the errors %q", err, tt.want)
+				}
+			}
+		})
 	}
 }
 
