@@ -2,9 +2,10 @@ package history
 
 import "slices"
 
-// Bits for the required fields that a line has.
+// Bits for the fields that a line has.
 const (
-	hasClient = 1 << iota
+	hasID = 1 << iota
+	hasClient
 	hasOp
 	hasKey
 	hasCall
@@ -13,13 +14,22 @@ const (
 	hasRead
 	hasWrote
 	hasMode
+	hasAsked
+	hasToken
+	hasUntil
+	hasFence
+	hasErr
 )
 
 // operation reads one operation line into op, which it overwrites.
 func (s *scanner) operation(op *Operation) {
 	*op = Operation{}
 	var has int
-	s.record("an operation", func(name []byte) { has |= s.operationField(op, name) })
+	s.record("an operation", func(name []byte) {
+		bit := s.operationField(op, name)
+		s.once(has&bit == 0, name)
+		has |= bit
+	})
 	if s.msg == "" {
 		s.checkOperation(op, has)
 	}
@@ -29,6 +39,7 @@ func (s *scanner) operationField(op *Operation, name []byte) int {
 	switch string(name) {
 	case "id":
 		op.ID = s.unsigned()
+		return hasID
 	case "client":
 		op.Client = s.pool.of(s.text())
 		return hasClient
@@ -43,6 +54,7 @@ func (s *scanner) operationField(op *Operation, name []byte) int {
 		return hasMode
 	case "asked":
 		op.SetAsked(s.instant())
+		return hasAsked
 	case "call":
 		op.Call = s.instant()
 		return hasCall
@@ -52,20 +64,21 @@ func (s *scanner) operationField(op *Operation, name []byte) int {
 	case "outcome":
 		op.Outcome = Outcome(s.word(outcomeNames[:], "one of ok, busy, not_held, lost, rejected, fail, unknown"))
 		return hasOutcome
-	default:
-		return s.operationDetail(op, name)
 	}
-	return 0
+	return s.operationDetail(op, name)
 }
 
 func (s *scanner) operationDetail(op *Operation, name []byte) int {
 	switch string(name) {
 	case "token":
 		op.Token = s.pool.of(s.text())
+		return hasToken
 	case "valid_until":
 		op.ValidUntil = s.integer()
+		return hasUntil
 	case "fence":
 		op.Fence = s.unsigned()
+		return hasFence
 	case "read":
 		op.Read = s.integer()
 		return hasRead
@@ -74,9 +87,9 @@ func (s *scanner) operationDetail(op *Operation, name []byte) int {
 		return hasWrote
 	case "err":
 		op.Err = s.pool.of(s.text())
-	default:
-		s.skip(0)
+		return hasErr
 	}
+	s.skip(0)
 	return 0
 }
 
@@ -143,6 +156,13 @@ func (s *scanner) checkOperation(op *Operation, has int) {
 	op.HasValue = has&hasRead != 0
 	if allowed, what := outcomesOf(op.Op); !slices.Contains(allowed, op.Outcome) {
 		s.failLine("expected the outcome of %s to be %s, found %q", op.Op, what, op.Outcome)
+	}
+}
+
+// once records an error unless a field has not come before: JSON does not say which of two counts.
+func (s *scanner) once(first bool, name []byte) {
+	if !first {
+		s.failLine("the field %q is given twice", name)
 	}
 }
 

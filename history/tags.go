@@ -39,12 +39,15 @@ func (s *scanner) tagsOf(of reflect.Type) []tag {
 func (s *scanner) fields(v any) func(name []byte) {
 	to := reflect.ValueOf(v).Elem()
 	tags := s.tagsOf(to.Type())
+	var has uint64
 	return func(name []byte) {
 		i := slices.IndexFunc(tags, func(t tag) bool { return t.name == string(name) })
 		if i < 0 {
 			s.skip(0)
 			return
 		}
+		s.once(has&(1<<i) == 0, name)
+		has |= 1 << i
 		s.value(to.Field(tags[i].index).Addr().Interface(), tags[i].is)
 	}
 }
