@@ -248,11 +248,11 @@ func faultTable(cells []results.BenchCell) []string {
 	return lines
 }
 
-// KneeNote describes a search without a highest rate: the first rate exceeded the limit, or none did.
+// KneeNote describes a search without a highest rate: the first rate missed the limit, or none did.
 func KneeNote(k results.Knee) string {
 	switch {
 	case k.Rate.Value != nil && *k.Rate.Value == 0 && len(k.Steps) > 0:
-		return "even the first, " + Rate(k.Steps[0].Offered) + ", exceeded it"
+		return "even the first, " + Rate(k.Steps[0].Offered) + ", missed it"
 	case k.Open:
 		return "or more: the highest rate tried"
 	}

@@ -241,7 +241,7 @@ func (f benchFlags) positive() error {
 	}
 	for _, h := range f.Holds {
 		if h < 0 {
-			return fmt.Errorf("%w: --hold %v is negative", errUsage, h)
+			return fmt.Errorf("%w: --hold %v: must not be negative", errUsage, h)
 		}
 	}
 	switch {
@@ -250,7 +250,7 @@ func (f benchFlags) positive() error {
 	case f.Duration <= 0:
 		return bad("duration", f.Duration)
 	case f.WarmUp < 0:
-		return fmt.Errorf("%w: --warmup %v is negative", errUsage, f.WarmUp)
+		return fmt.Errorf("%w: --warmup %v: must not be negative", errUsage, f.WarmUp)
 	case f.Lease <= 0:
 		return bad("lease", f.Lease)
 	case f.rate < 0:

@@ -62,7 +62,7 @@ func (a *app) checkAll(ctx context.Context, paths []string, plain bool) (err err
 			return errors.Join(err, one)
 		}
 		if code := exitCode(one); a.json() && code != exitOK && code != exitViolated && code != exitInconclusive {
-			one = errors.Join(one, a.writeLine(map[string]string{"file": path, "error": one.Error()}))
+			one = errors.Join(one, a.writeLine(map[string]string{"file": path, "error": inPlain(one)}))
 		}
 		err = errors.Join(err, one)
 	}
@@ -114,7 +114,7 @@ func (a *app) checkOnce(ctx context.Context, path string, plain, known bool) (j 
 	if in.Ops = read; known {
 		in.Ops = history.NewCut(read)
 	}
-	j.run = describe(h)
+	j.run = describe(h, plain)
 	v, err := checker.Check(ctx, in, checker.Options{Plain: plain, Seed: j.run.Seed, Store: j.run.Store})
 	if ctx.Err() != nil {
 		return j, errInterrupted
@@ -338,8 +338,11 @@ func noteCut(v *checker.Verdict) {
 }
 
 // describe names the lock and scenario of a history, from the run record beside it or from its header and name.
-func describe(h openedHistory) results.Run {
+func describe(h openedHistory, plain bool) results.Run {
 	argv := []string{"lockbench", "check", h.path}
+	if plain {
+		argv = append(argv, "--plain")
+	}
 	if run, err := recordBeside(h.path); err == nil {
 		run.Argv = argv
 		return run

@@ -40,6 +40,7 @@ func TestCheckOfSeveralFiles(t *testing.T) {
 		{[]string{alone, fail, pass}, 1, "inconclusive fail pass"},
 		{[]string{full, pass}, 3, "inconclusive pass"}, // a third of its acquires failed
 		{[]string{pass, broken, alone}, 4, "pass error inconclusive"},
+		{[]string{broken, fail}, 1, "error fail"},
 	} {
 		w := newWorld(checker.Pass)
 		if got := w.call(t, append([]string{"check", "-o", "json"}, row.files...)...); got != row.code {
@@ -52,6 +53,9 @@ func TestCheckOfSeveralFiles(t *testing.T) {
 				t.Fatalf("%v: %q", err, line)
 			}
 			if one.Error != "" {
+				if !strings.HasPrefix(one.Error, broken+":2: ") {
+					t.Errorf("the error %q, want it to begin with file and line, as on the terminal", one.Error)
+				}
 				one.Verdict = "error"
 			}
 			verdicts = append(verdicts, one.Verdict)

@@ -37,7 +37,8 @@ var (
 	errInterrupted  = errors.New("interrupted")
 )
 
-// precedence orders the codes when several apply. A usage error comes alone: nothing was run.
+// precedence orders the codes when several apply. A usage error mostly comes alone, before anything is run; but of several files for check one may be
+// wrong, and a child may break the protocol during a run.
 var precedence = []int{exitViolated, exitInternal, exitUsage, exitEnvironment, exitInconclusive, exitGate, exitInterrupted}
 
 func exitCode(err error) int {
@@ -151,5 +152,4 @@ const exitCodesHelp = `lockbench exits with
   130  interrupted; what was recorded is kept. A violation that was already
        found still exits 1
 
-When several apply, the first of 1, 70, 5, 3, 2, 130, 0 is taken. An error of usage
-is found before anything runs and stands alone.`
+When several apply, the first of 1, 70, 4, 5, 3, 2, 130, 0 is taken.`

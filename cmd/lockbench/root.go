@@ -100,7 +100,7 @@ func (a *app) complain(err error) {
 			continue
 		}
 		said[one.Error()] = true
-		a.line.print("lockbench: " + strings.TrimPrefix(one.Error(), errUsage.Error()+": "))
+		a.line.print("lockbench: " + inPlain(one))
 	}
 	if unsaved > 0 {
 		a.line.print("lockbench: " + report.Plural(unsaved, "more file") + " could not be saved")
@@ -109,6 +109,9 @@ func (a *app) complain(err error) {
 		a.line.print("run 'lockbench help' for the commands, 'lockbench help COMMAND' for its flags")
 	}
 }
+
+// inPlain returns the text of an error without the mark of one of usage.
+func inPlain(err error) string { return strings.TrimPrefix(err.Error(), errUsage.Error()+": ") }
 
 // onceFull keeps of joined errors about a full disk only the first, and counts the others.
 func onceFull(err error) (left int, kept error) {
