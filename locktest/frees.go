@@ -25,8 +25,8 @@ func (c *trial) troubles(most int) []trouble {
 	}
 	for n := 1; n <= most; n++ {
 		all = append(all,
-			trouble{fmt.Sprintf("%d requests were lost", n), func(a *client) { a.wires.dropRequests(n) }, func(a *client) { a.wires.dropRequests(0) }},
-			trouble{fmt.Sprintf("%d replies were lost", n), func(a *client) { a.wires.loseReplies(n) }, func(a *client) { a.wires.loseReplies(0) }})
+			trouble{wereLost(n, "request", "requests"), func(a *client) { a.wires.dropRequests(n) }, func(a *client) { a.wires.dropRequests(0) }},
+			trouble{wereLost(n, "reply", "replies"), func(a *client) { a.wires.loseReplies(n) }, func(a *client) { a.wires.loseReplies(0) }})
 	}
 	if c.nodes[0].mini != nil {
 		all = append(all, trouble{"the server answered with an error", func(*client) { c.answer(serverError) }, func(*client) { c.answer("") }})
@@ -220,17 +220,29 @@ func (c *trial) failAnAcquire(cl *client, n int) {
 	_ = cl.release()
 }
 
+// wereLost says how many messages were lost.
+func wereLost(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one + " was lost"
+	}
+	return fmt.Sprintf("%d %s were lost", n, more)
+}
+
 // reuse makes many holds with one object, and then with new ones.
 func reuse(c *trial) {
 	a, b, other := c.client("a"), c.client("b"), c.client("other")
 	for _, fresh := range []bool{false, true} {
+		objects := "all of one object"
+		if fresh {
+			objects = "each of a new object"
+		}
 		for i := range 4 {
 			for _, pair := range [][2]*client{{a, b}, {b, a}} {
 				holder, next := pair[0], pair[1]
 				if fresh {
 					c.must(holder.fresh())
 				}
-				when := fmt.Sprintf("hold no. %d, a new object for each: %v", i+1, fresh)
+				when := fmt.Sprintf("hold %d of 4, %s", i+1, objects)
 				holder.mustHold(when, exclusive)
 				next.mustBeRefused(when, exclusive)
 				other.mustBeRefused(when, exclusive)

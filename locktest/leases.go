@@ -103,12 +103,12 @@ func lostGrant(c *trial) {
 		_, err := a.try(exclusive)
 		a.wires.loseReplies(0)
 		if a.saysBusy(err) {
-			c.errorf("a.%s: %s, though nobody else held the lock and only %d replies were lost", a.named("TryLock"), a.outcome(err), n)
+			c.errorf("a.%s: %s, though nobody else held the lock and only %s", a.named("TryLock"), a.outcome(err), wereLost(n, "reply", "replies"))
 		}
 		if err == nil {
 			a.mustRelease("a was granted the lock in spite of a lost reply")
 		}
-		c.mustGetIn(b, begin, fmt.Sprintf("%d replies of a were lost", n))
+		c.mustGetIn(b, begin, wereLost(n, "reply of a", "replies of a"))
 		b.mustRelease("b holds")
 		c.settle() // a lock of several nodes may release some of them in the background
 	}
