@@ -126,6 +126,9 @@ func readSidecar(r io.Reader, file, schema string, parse func(s *scanner) func()
 	l.salvage = true
 	scan := new(scanner)
 	if err := l.decode(scan, func() { scan.sidecarHeader(schema) }); err != nil {
+		if l.cut {
+			return nil
+		}
 		return emptyFile(file, schema, err)
 	}
 	for {

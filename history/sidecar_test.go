@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -103,6 +104,24 @@ func TestBadSidecars(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, row.want)
 			}
 		})
+	}
+}
+
+// TestSidecarCutOffInItsHeader: it says as little as a missing one, also where no line is left of a compressed one.
+func TestSidecarCutOffInItsHeader(t *testing.T) {
+	var file bytes.Buffer
+	w, err := history.NewCommandWriter(&file, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Write(&history.Command{Client: "c1", Name: "SET"}), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{file.String()[:file.Len()/2], `{"schema":"lockbench/com`} {
+		read := 0
+		if err := history.ReadCommands(strings.NewReader(text), func(history.Command) error { read++; return nil }, nil); err != nil || read > 0 {
+			t.Errorf("%q: %d commands, %v", text, read, err)
+		}
 	}
 }
 
