@@ -134,7 +134,7 @@ func (w Window) Doubt() string {
 	if w.Confirmed {
 		return ""
 	}
-	return strings.TrimSuffix(w.Label()+" did not take: "+w.Note, ": ")
+	return strings.TrimSuffix(w.Label()+" was not confirmed: "+w.Note, ": ")
 }
 
 // Label names a fault and what it hit: "pause-client c1", "kill-server n0".
