@@ -207,6 +207,24 @@ func upsetsOf(w *history.Window) []upset {
 	return append(all, all...)
 }
 
+// delayed returns the last instant at which a lease can have ended that began at one instant and would have ended at another, given the faults that set a
+// server's clock back meanwhile, or made it slow. Leases end for certain when they have been kept for keep by a clock that is right.
+func (e *evidence) delayed(from, end, keep int64) int64 {
+	for i := range e.faults {
+		w := &e.faults[i]
+		switch slow := w.Client == "" && w.Fault == faultDriftClock; {
+		case !w.Confirmed || end == never || w.Start > end || w.Last() < from:
+		case slow:
+			end = plus(max(end, w.Last()), keep)
+		default:
+			for _, u := range upsetsOf(w) {
+				end = plus(end, u.later)
+			}
+		}
+	}
+	return end
+}
+
 // clocksMove reports whether a confirmed fault may have made leases longer than granted.
 func (e *evidence) clocksMove() bool {
 	return slices.ContainsFunc(e.faults, func(w history.Window) bool {

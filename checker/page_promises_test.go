@@ -13,7 +13,7 @@ import (
 
 // account counts the judged opportunities of a property.
 type account struct {
-	judged, unjudged, broken int
+	judged, unjudged, broken, within int
 }
 
 // add counts an opportunity that was judged.
@@ -29,7 +29,7 @@ func (a account) expected() expected {
 	switch {
 	case a.broken > 0:
 		e.verdict = checker.Fail
-	case a.judged == 0 && a.unjudged > 0:
+	case a.within > 0, a.judged == 0 && a.unjudged > 0:
 		e.verdict = checker.Inconclusive
 	}
 	return e
@@ -152,7 +152,7 @@ func (r *record) progress() (a account) {
 	}
 	slices.SortStableFunc(tries, func(x, y int) int { return int(r.ops[x].Return - r.ops[y].Return) })
 	limit := 2*r.h.Lease + max(1000-r.h.Lease, 0)
-	told, busy, since := false, 0, int64(-1)
+	told, busy, since, tried := false, 0, int64(-1), history.Operation{}
 	first, latest := int64(0), int64(0)
 	for at, i := range tries {
 		op := r.ops[i]
@@ -163,16 +163,21 @@ func (r *record) progress() (a account) {
 				if late := op.Return-free >= limit; late && r.excused(op.Client, free, op.Return) {
 					a.unjudged++
 				} else {
-					a.add(late)
+					a.add(late && !(free > op.Call && op.Return-free-r.h.ClockError < limit))
+					if late && free > op.Call && op.Return-free-r.h.ClockError < limit {
+						a.within++
+					}
 				}
 				since, told = -1, false
 			}
 			continue
 		}
 		late := r.unavailable(op.Client, op.Return)
-		if free = max(free, late); late > since {
+		refused := op.Outcome == history.Busy && tried.Outcome == history.Busy
+		if free = max(free, late); late > since || !refused && op.Call-tried.Return > 1000 { // nobody waited in between
 			since = -1
 		}
+		tried = op
 		if op.Outcome == history.Busy {
 			if busy++; busy == 1 {
 				first = op.Call
@@ -186,6 +191,9 @@ func (r *record) progress() (a account) {
 			}
 			broken = op.Return-since >= limit && !told
 			told = told || broken
+			if broken && since != op.Call && op.Return-since-r.h.ClockError < limit {
+				a.within, broken = a.within+1, false
+			}
 		}
 		a.add(broken)
 	}
@@ -219,7 +227,11 @@ func (r *record) taken(tries []int, by int64) int64 {
 		if at, orphan := r.orphaned(h); orphan && h.gone == always {
 			until = max(until, at+r.h.Drift+1)
 		} else {
-			until = max(until, h.owned, h.spans[0].to)
+			owned := h.owned
+			if !r.released(h) {
+				owned = r.delayed(r.ops[i].Call, owned)
+			}
+			until = max(until, owned, h.spans[0].to)
 		}
 	}
 	for i := range r.before {
@@ -233,6 +245,29 @@ func (r *record) taken(tries []int, by int64) int64 {
 		}
 	}
 	return until
+}
+
+// released reports whether the client of a hold tried to release it.
+func (r *record) released(h *pageHold) bool {
+	for i, of := range r.of {
+		if of == h && r.ops[i].Op == history.Release {
+			return true
+		}
+	}
+	return false
+}
+
+// delayed returns the latest end of a lease, given the faults that set a server's clock back.
+func (r *record) delayed(from, end int64) int64 {
+	for _, w := range r.faults {
+		if !w.Confirmed || end == always || w.Start > end || last(w) < from {
+			continue
+		}
+		for _, u := range upsetsOf(w) {
+			end += u.later
+		}
+	}
+	return end
 }
 
 // orphaned returns from when on no client will release a hold that no lease ends.

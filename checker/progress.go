@@ -13,13 +13,17 @@ import (
 // The lock counts as taken from the call of a grant until its release returned, or, if it was not certainly released, until its lease had certainly
 // ended, where renewals that came once its release was called don't count; if nothing expires, until the holder is known to be dead or to have given up. The rest is free time. It is a violation if attempts keep
 // failing or being refused for a lease and the grace within free time, if a waiting acquire is granted that long after the lock became free, and if a
-// lock that was wanted was never granted.
+// lock that was wanted was never granted. Attempts more than the grace apart are not one wait, unless both
+// were refused: something kept the lock then, and an error shows nothing of it. Where the clocks of two clients are compared, what is too
+// long by no more than the clock error decides nothing.
 //
 // For a lock that wakes its waiters (Header.Wakeups) the limit is one second, if no fault was active within a lease before: then nothing but a
 // message, and its own requests, keep a waiter from a free lock. The time that those took, by the recorded commands, is added.
 //
 // Time in which a server or the client was stopped, down or cut off, by measured fault windows, does not count. Nor does time in which a try of another
 // client may have been granted that came to nothing: a fault kept it from the reply, and when it learnt of the grant the lease was over.
+//
+// A fault that made a server's clock slow, or set it back, lets a lease end so much later.
 //
 // An opportunity is an acquire with a known outcome.
 //
@@ -33,6 +37,7 @@ type progress struct {
 	inFlight int      // grants that were called and have not returned
 	since    *record  // first attempt of the current streak of failures
 	from     int64    // when that streak began within free time
+	latest   *record  // the failed attempt that returned last
 	reported bool     // the streak has been reported
 	first    *record  // the first refusal
 	last     *record  // the last refusal
@@ -116,16 +121,19 @@ func (p *progress) granted(r *record) {
 		p.inFlight--
 		p.opportunity(r.call, r.ret)
 		free := max(p.taken, p.undoneUntil(r), r.call)
-		switch late := r.ret-free >= p.limitFrom(free, r) && p.d.obeys("late-grant"); {
+		switch late := p.late(free, r) && p.d.obeys("late-grant"); {
 		case late && p.d.ev.excused(p.d.clientName(r), free, r.ret):
 			p.withdraw(1, metAFault)
 		case late:
-			p.report(r, r, free)
+			p.report(r, r, free, p.within(free, r))
 		}
 	}
 	p.take(p.takenUntil(r))
 	p.since, p.reported = nil, false
 }
+
+// late reports whether a lock that was free since an instant was wanted for the limit, or more, when r returned.
+func (p *progress) late(free int64, r *record) bool { return r.ret-free >= p.limitFrom(free, r) }
 
 // takenUntil returns until when a grant counts as taken.
 func (p *progress) takenUntil(r *record) int64 {
@@ -133,7 +141,11 @@ func (p *progress) takenUntil(r *record) int64 {
 	if t, ok := p.d.k.orphans[hold]; ok {
 		return plus(t, p.d.a.header.Lease+slack(p.d.a.header))
 	}
-	gone := p.d.k.details.At(hold).gone
+	d := p.d.k.details.At(hold)
+	gone := d.gone
+	if d.release == nil {
+		gone = p.d.ev.delayed(r.call, gone, keep(p.d.a.header))
+	}
 	if owned, renewed := p.d.k.owned[hold]; renewed {
 		gone = owned
 	}
@@ -157,19 +169,26 @@ func (p *progress) failed(r *record) {
 		busy = max(busy, t)
 	}
 	free = max(free, busy)
-	if p.since != nil && busy > p.from {
+	if p.since != nil && (busy > p.from || p.apart(r)) {
 		p.since = nil
 	}
+	p.latest = r
 	if p.inFlight > 0 || free >= r.ret {
 		return
 	}
 	if p.since == nil || p.from < min(p.taken, r.ret) || free < p.from { // the last: it waited longer than those that returned before it
 		p.since, p.from = r, free
 	}
-	if r.ret-p.from >= p.limitFrom(p.from, r) && !p.reported && p.d.obeys("free-but-refused") {
+	if p.late(p.from, r) && !p.reported && p.d.obeys("free-but-refused") {
 		p.reported = true
-		p.report(p.since, r, p.from)
+		p.report(p.since, r, p.from, p.within(p.from, r))
 	}
+}
+
+// apart reports whether the failed attempt before r was another wait.
+func (p *progress) apart(r *record) bool {
+	refused := r.outcome == history.Busy && p.latest.outcome == history.Busy
+	return !refused && r.call > plus(p.latest.ret, grace)
 }
 
 // crashedUntil returns until when a crashed client may hold the lock by an unrecorded request. If nothing expires that is the crash: a lock that its
@@ -188,9 +207,15 @@ func (p *progress) crashedUntil(r *record) (t int64) {
 	return t
 }
 
+// within reports whether the limit was passed by no more than the clock error, if the lock was free since an instant by another's clock.
+func (p *progress) within(free int64, r *record) bool {
+	return free != r.call && r.ret-free-p.d.a.header.ClockError < p.limitFrom(free, r)
+}
+
 // report reports the attempts from first to last as failed although the lock was free since an instant.
-func (p *progress) report(first, last *record, since int64) {
+func (p *progress) report(first, last *record, since int64, within bool) {
 	v := Violation{At: since, Lasted: last.ret - since, Clients: []string{p.d.clientName(last)}}
+	v.WithinClockError = within
 	p.found(v, func() Witness { return p.d.witness(p.d.grantBefore(last, since), first, last) })
 }
 
@@ -223,5 +248,5 @@ func (p *progress) done() {
 	if (p.d.a.header.Votes || len(k.crashes) > 0 || p.d.ev.anyServerFault(p.first.call, p.last.ret)) && !long {
 		return
 	}
-	p.report(p.first, p.last, p.first.call)
+	p.report(p.first, p.last, p.first.call, false)
 }

@@ -1,6 +1,12 @@
 package checker
 
-import "github.com/lockbench/lockbench/history"
+import (
+	"strings"
+	"testing"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
+)
 
 var (
 	inTurn = history.Header{Kind: history.Mutex, Lease: 1000 * msec, FIFO: true}
@@ -53,6 +59,18 @@ var turnRows = []row{
 		extra: commands(asks("a", 2), asks("a", 15), asks("b", 10)), want: "fairness×1"},
 	{name: "a waiter met a fault", head: inTurn, ops: overtaking,
 		extra: Input{Commands: []history.Command{asks("a", 2), asks("b", 10)}, Faults: []history.Window{{Fault: "pause-client", Client: "a", Start: 3 * msec, End: 4 * msec, Confirmed: true}}}},
+	{name: "the first requests of two crossed", head: inTurn, ops: overtaking, extra: commands(asks("a", 9), asks("b", 10))},
+	{name: "the node executed the first requests in that order", rule: "overtaken", head: inTurn, ops: overtaking,
+		extra: commands(turn(1, asks("a", 9)), turn(2, asks("b", 10))), want: "fairness×1"},
+	{name: "who came first is within the clock error", head: history.Header{Kind: history.Mutex, Lease: 1000 * msec, FIFO: true, ClockError: 8 * msec}, ops: overtaking,
+		extra: commands(asks("a", 2), asks("b", 10))},
+	{name: "two readers may have been granted in either order", head: history.Header{Kind: history.RW, Lease: 1000 * msec, FIFO: true}, ops: sharedOvertaking,
+		extra: commands(asks("a", 2), asks("b", 10))},
+	{name: "a reader asked again after another had been granted", rule: "overtaken", head: history.Header{Kind: history.RW, Lease: 1000 * msec, FIFO: true}, ops: `
+		c acquire 0 1 ok
+		a acquire 2 50 ok asked=35 shared
+		b acquire 10 30 ok shared
+		c release 20 21 ok`, extra: commands(asks("a", 2), asks("a", 35), asks("b", 10)), want: "fairness×1"},
 
 	{name: "a waiter slept on", rule: "late-grant", head: woken, ops: lateBy1100, want: "progress×1"},
 	{name: "a lock that wakes nobody may be left free for a lease", head: history.Header{Kind: history.Mutex, Lease: 10_000 * msec}, ops: lateBy1100},
@@ -62,11 +80,75 @@ var turnRows = []row{
 	{name: "a waiter's requests took a part of the time", rule: "late-grant", head: woken, ops: lateBy1100,
 		extra: commands(slow("EVAL", 50, 150), slow("EVAL", 1100, 1140)), want: "progress×1"},
 	{name: "a waiter waited at the server", rule: "late-grant", head: woken, ops: lateBy1100, extra: commands(slow("BLPOP", 150, 1195)), want: "progress×1"},
+	{name: "attempts far apart are not one wait", head: woken, ops: `
+		a acquire 0 1 fail
+		b acquire 60000 60001 fail
+		a acquire 64000 64001 ok`},
+	{name: "what refused far apart was there meanwhile", rule: "free-but-refused", head: inTurn, ops: `
+		a acquire 0 1 ok
+		a release 2 3 ok
+		b acquire 5000 5001 busy
+		b acquire 9000 9001 busy`, want: "progress×1 refusal×2"},
+	{name: "late within the clock error", head: history.Header{Kind: history.Mutex, Lease: 10_000 * msec, Wakeups: true, ClockError: 100 * msec}, ops: lateBy1100},
+	{name: "a clock that was set back lets a lease last", head: inTurn, ops: afterLease,
+		extra: Input{Faults: []history.Window{{Fault: faultJumpClock, Start: 500 * msec, End: 505 * msec, Confirmed: true,
+			Effects: []history.Effect{{At: 502 * msec, What: history.ClockSet, By: -3000 * msec}}}}}},
+	{name: "a clock that was set forward does not", rule: "free-but-refused", head: inTurn, ops: afterLease,
+		extra: Input{Faults: []history.Window{{Fault: faultJumpClock, Start: 500 * msec, End: 505 * msec, Confirmed: true,
+			Effects: []history.Effect{{At: 502 * msec, What: history.ClockSet, By: 3000 * msec}}}}}, want: "progress×1"},
 	{name: "who gave up was kept from a free lock", rule: "free-but-refused", head: woken, ops: `
 		a acquire 0 1 ok
 		a release 100 101 ok
 		b acquire 50 1201 fail
 		b acquire 1300 1301 ok`, want: "progress×1"},
+}
+
+// sharedOvertaking is the same for two readers behind a writer.
+const sharedOvertaking = `
+		c acquire 0 1 ok
+		a acquire 2 50 ok shared
+		b acquire 10 30 ok shared
+		c release 20 21 ok`
+
+// afterLease is a wait for a hold that is never released.
+const afterLease = `
+		a acquire 0 1 ok
+		b acquire 600 3500 busy
+		b acquire 4100 4101 ok`
+
+// turn numbers a command among those of its node.
+func turn(n uint64, c history.Command) history.Command {
+	c.Turn = n
+	return c
+}
+
+// TestOrderIsJudged: a grant in order of arrival is judged, one beside a waiter of which it is not known when it came is no opportunity, and one past a waiter
+// that met a fault is not judged.
+func TestOrderIsJudged(t *testing.T) {
+	ordered := `
+		c acquire 0 1 ok
+		a acquire 2 30 ok
+		b acquire 10 50 ok
+		c release 20 21 ok
+		a release 40 41 ok`
+	paused := []history.Window{{Fault: "pause-client", Client: "a", Start: 3 * msec, End: 4 * msec, Confirmed: true}}
+	for _, r := range []struct {
+		name           string
+		ops            string
+		in             Input
+		judged, beside int
+	}{
+		{"in order", ordered, commands(asks("a", 2), asks("b", 10)), 1, 0},
+		{"in an order that is not known", strings.Replace(ordered, "b acquire 10", "b acquire 2", 1), commands(asks("a", 2), asks("b", 2)), 0, 0},
+		{"past one that met a fault", overtaking, Input{Commands: []history.Command{asks("a", 2), asks("b", 10)}, Faults: paused}, 0, 1},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			p := row{head: inTurn, ops: r.ops, extra: r.in}.check(t).property(verdicts.Fairness)
+			if p.Judged != r.judged || p.NotJudged[metAFault] != r.beside {
+				t.Errorf("%+v", p)
+			}
+		})
+	}
 }
 
 // lateBy1100 is a release, and a waiter that is granted 1,099 ms later.
