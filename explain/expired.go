@@ -15,7 +15,7 @@ func (m *overlap) outlived(pairs []pairing, spare int) Answer {
 	var over []pairing
 	var freed []finding
 	for _, p := range pairs {
-		if !m.over(p) {
+		if !m.over(p) || !m.ranOut(p) {
 			continue
 		}
 		did := slices.DeleteFunc(m.others(p), func(i int) bool { return p.first.node.events[i].ended() })
@@ -107,6 +107,15 @@ func (m *overlap) over(p pairing) bool {
 		return true
 	}
 	return m.leaseEnd(p, p.second.grant) <= p.second.time()+int64(time.Millisecond)
+}
+
+// ranOut reports whether the lease of the first's hold was over before the second was granted: by a clock that is right, or because a key ended or a
+// clock was changed in between.
+func (m *overlap) ranOut(p pairing) bool {
+	keys := p.second.keys()
+	return m.leaseEnd(p, p.second.grant) <= p.second.time()+grain || slices.ContainsFunc(p.first.node.events[min(p.from(), p.second.grant):p.second.grant], func(e event) bool {
+		return e.setsClock() || e.ended() && changesAny(&e, keys)
+	})
 }
 
 // full reports whether the second finds a semaphore full if the first's lease does not end. The clock stands still from the first's grant, or from the end

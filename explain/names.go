@@ -44,6 +44,11 @@ func (m *overlap) finding(p pairing, i int) finding {
 	switch {
 	case e.effect != nil:
 		f.rank, f.name, f.places, f.fault = byFault, faultNames[e.effect.What], []int{e.effect.Node}, m.windowOf(e.effect)
+		for j := i + 1; j < p.second.grant && e.setsClock(); j++ {
+			if o := &f.node.events[j]; o.setsClock() && m.windowOf(o.effect) == f.fault {
+				f.right = o.at
+			}
+		}
 	case e.ended():
 		if shortened, renewal := m.shortened(p, i); renewal != nil {
 			f = m.finding(p, shortened)

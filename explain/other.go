@@ -255,6 +255,9 @@ func (r *run) taken(op *history.Operation) Answer {
 func (m *overlap) took(p pairing) (found []finding) {
 	n := p.first.node
 	all := slices.DeleteFunc(m.candidates(p), func(i int) bool {
+		if n.events[i].deletes() && n.events[i].at > m.leaseEnd(p, i) { // it took what another had written since
+			return true
+		}
 		wrote, by := n.writers(i), n.events[i].cmd
 		return by != nil && by.Client != m.first.Client && len(wrote) > 0 && !slices.ContainsFunc(wrote, func(w *event) bool { return w.cmd.Client != by.Client }) &&
 			!slices.ContainsFunc(n.events[i].changes, func(c change) bool { return m.wrote(p.first, c) })
@@ -263,6 +266,13 @@ func (m *overlap) took(p pairing) (found []finding) {
 		if m.finds(p.second, i, without{events: []int{i}}) {
 			found = append(found, m.finding(p, i))
 		}
+	}
+	direct := slices.DeleteFunc(slices.Clone(found), func(f finding) bool {
+		e := &n.events[f.event]
+		return e.cmd == nil && !e.deletes() || !slices.ContainsFunc(n.writers(f.event), func(w *event) bool { return w.op == m.first })
+	})
+	if len(direct) > 0 { // without the others, those would have taken something else
+		return direct
 	}
 	all = slices.DeleteFunc(all, func(i int) bool { return n.events[i].cmd != nil && n.events[i].cmd.Client == m.first.Client }) // its renewals keep the hold
 	if len(found) > 0 || len(all) < 2 || !m.finds(p.second, all[0], without{events: all}) {
@@ -280,7 +290,26 @@ func (r *run) neverMade(hold *history.Operation) Answer {
 	if len(all) != 1 || !r.setsNothing(all[0]) {
 		return Answer{}
 	}
-	return because(verdicts.DoubleGrant, sentence(words(all[0].granting()), " set nothing, and ", Name(hold.Client), " took that for a grant: there was no hold"), all[0].reported())
+	return firstOf(
+		func() Answer { return r.wouldSet(all[0]) },
+		func() Answer { return r.setNothing(all[0]) })
+}
+
+// wouldSet explains a grant that set nothing by a clock that was wrong: of the node, or of the client.
+func (r *run) wouldSet(a *attempt) Answer {
+	sets := func(left without) bool { _, changes := r.answered(a, a.events[0], left); return len(changes) > 0 }
+	effect := sentence(Name(a.op.Client), "'s ", called(a.granting().cmd), " at ", Instant(a.granting().at), " would have set something")
+	for i, e := range slices.Backward(a.node.events[:a.events[0]]) {
+		if e.setsClock() && sets(without{events: []int{i}}) {
+			return because(faultNames[e.effect.What], sentence("without ", words(&e), ", ", effect), e.reported("", nil), a.reported())
+		}
+	}
+	return r.byWrongClocks(func(right []string) bool { return sets(without{right: right}) }, effect)
+}
+
+// setNothing returns the answer for a grant that set nothing.
+func (r *run) setNothing(a *attempt) Answer {
+	return because(verdicts.DoubleGrant, sentence(words(a.granting()), " set nothing, and ", Name(a.op.Client), " took that for a grant: there was no hold"), a.reported())
 }
 
 // finds reports whether an operation finds its hold only when something is left out, from an event on: if it was refused, it then succeeds; if it

@@ -18,6 +18,7 @@ type finding struct {
 	node     *node
 	event    int
 	fault    int   // the fault whose effect the event is
+	right    int64 // when the same fault set the clock right again, before the second was granted; 0: it did not
 	places   []int // the nodes at which the same was left out, if the lock has several
 	earlier  bool  // the event came before the first hold
 	rank     rank
@@ -27,7 +28,11 @@ type finding struct {
 
 // text names what was left out.
 func (f *finding) text() statement {
-	return sentence(wordsAt(&f.node.events[f.event], f.places), f.more)
+	when := wordsAt(&f.node.events[f.event], f.places)
+	if f.right != 0 {
+		when = sentence(when, " until ", Instant(f.right))
+	}
+	return sentence(when, f.more)
 }
 
 // because returns the answer for a finding; effect is what would have happened without it.
@@ -218,7 +223,10 @@ func (m *overlap) candidates(p pairing) (out []int) {
 	n, keys := p.first.node, p.second.keys()
 	for i := 0; i < p.second.grant; i++ {
 		e := &n.events[i]
-		clock := e.setsClock() && !m.corrects(n, i)
+		if e.setsClock() && m.corrects(n, i) {
+			continue
+		}
+		clock := e.setsClock()
 		if i < p.from() && !clock { // an earlier change of the clock may have ended the first's lease
 			continue
 		}
@@ -242,11 +250,10 @@ func (m *overlap) candidates(p pairing) (out []int) {
 	return out
 }
 
-// corrects reports whether an event is the rate of a clock that was set right, which got its time at once: that counts for both.
+// corrects reports whether an event set right a clock that the same fault had made wrong: it is left out with what it corrected, and not alone.
 func (m *overlap) corrects(n *node, i int) bool {
-	e, next := &n.events[i], i+1
-	return e.effect.What == history.ClockRate && next < len(n.events) && n.events[next].setsClock() && n.events[next].at == e.at &&
-		m.windowOf(n.events[next].effect) == m.windowOf(e.effect)
+	fault := m.windowOf(n.events[i].effect)
+	return slices.ContainsFunc(n.events[:i], func(e event) bool { return e.setsClock() && m.windowOf(e.effect) == fault })
 }
 
 // prolongs reports whether an event is a renewal by the first's client that only moved the ends of leases to later times.
@@ -451,6 +458,8 @@ func merged(found []finding) (out []finding) {
 func (f *finding) same(o *finding) bool {
 	a, b := &f.node.events[f.event], &o.node.events[o.event]
 	switch {
+	case f.node == o.node && f.event == o.event: // by two keys of one node
+		return true
 	case f.node == o.node || len(f.more) > 0 || len(o.more) > 0:
 		return false
 	case a.effect != nil:

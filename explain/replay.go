@@ -14,7 +14,7 @@ import (
 type without struct {
 	events []int    // by index
 	ops    []uint64 // operations all of whose commands are left out
-	stop   int64    // when the clock stops, so that no lease ends; 0: never
+	stop   int64    // when the clock stops, at the time that it showed, so that no lease ends; 0: never
 	clock  int64    // the time since 1970 by the clock of the attempt's client; 0: unchanged
 	all    bool     // clock is that of all clients
 	onward bool     // of changes of the node's clock before the replay only the rate is left out: the clock goes on from the time that it showed
@@ -111,7 +111,7 @@ func (r *run) newReplay(a *attempt, from int, left without) *replay {
 	left.events = r.withRight(n, left.events)
 	p := &replay{run: r, node: n, from: from, left: left, out: map[string]uint64{}, saved: map[int]map[string]*Value{}, other: map[string]*Value{}}
 	c := n.clockWithout(from, left.events)
-	if at := n.events[from].at; left.onward {
+	if at := n.events[from].at; left.onward || left.stop != 0 {
 		c.offset += n.events[from].clock.at(at) - c.at(at)
 	}
 	r.m.load(n.state(from), c)

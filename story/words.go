@@ -2,6 +2,7 @@ package story
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,7 +35,7 @@ func span(ns int64) string {
 	case abs >= 10*second:
 		return strconv.FormatFloat(float64(ns)/float64(second), 'f', 1, 64) + " s"
 	case abs >= 10*milli || ns%milli == 0:
-		return strconv.FormatInt((ns+milli/2)/milli, 10) + " ms"
+		return strconv.FormatFloat(math.Round(float64(ns)/float64(milli)), 'f', 0, 64) + " ms"
 	case abs >= milli/10:
 		return strconv.FormatFloat(float64(ns)/float64(milli), 'f', 1, 64) + " ms"
 	case abs < 1000:
@@ -242,12 +243,22 @@ var faultVerbs = map[string]string{
 	faults.EvictKeys: "ran out of memory", faults.FlushScripts: "lost all scripts",
 }
 
+// lostBy returns the keys that effects of a fault like its first removed, each once.
+func lostBy(w *history.Window) (lost []string) {
+	for i := range w.Effects {
+		if e := &w.Effects[i]; e.What == w.Effects[0].What {
+			lost = append(lost, slices.DeleteFunc(slices.Clone(e.Lost), func(key string) bool { return slices.Contains(lost, key) })...)
+		}
+	}
+	return lost
+}
+
 // effects describes what a fault did to the data or the clock of a node: as the replay found if the answer names it, otherwise as measured.
 func (t *narrator) effects(w *history.Window) string {
 	if len(w.Effects) == 0 {
 		return ""
 	}
-	e, lost := &w.Effects[0], w.Effects[0].Lost
+	e, lost := &w.Effects[0], lostBy(w)
 	if found := t.did(w); found != nil {
 		e, lost = found.Effect, found.Lost
 	}

@@ -3,6 +3,8 @@ package story
 import (
 	"strings"
 	"testing"
+
+	"github.com/lockbench/lockbench/history"
 )
 
 func TestRecordedWords(t *testing.T) {
@@ -28,9 +30,18 @@ func TestRecordedWords(t *testing.T) {
 }
 
 func TestSpan(t *testing.T) {
-	for ns, want := range map[int64]string{0: "0 ms", 7: "7 ns", -400: "-400 ns", 7_000: "7 µs", 700_000: "0.7 ms", 12_400_000: "12 ms", 12 * second: "12.0 s"} {
+	for ns, want := range map[int64]string{
+		-100 * milli: "-100 ms", -10*milli - 600_000: "-11 ms", 0: "0 ms", 7: "7 ns", -400: "-400 ns", 7_000: "7 µs", 700_000: "0.7 ms", 12_400_000: "12 ms", 12 * second: "12.0 s"} {
 		if got := span(ns); got != want {
 			t.Errorf("%d ns are shown as %s, want %s", ns, got, want)
 		}
+	}
+}
+
+// TestKeysThatAFaultRemoved: an eviction in several steps is told as one, with the keys of all.
+func TestKeysThatAFaultRemoved(t *testing.T) {
+	w := history.Window{Effects: []history.Effect{{What: history.Evicted, Lost: []string{"a"}}, {What: history.Evicted, Lost: []string{"b", "a"}}}}
+	if got := new(narrator).effects(&w); !strings.Contains(got, `evicted "a" and 1 more`) {
+		t.Errorf("effects are told as %s", got)
 	}
 }
