@@ -55,6 +55,10 @@ func (m *overlap) finding(p pairing, i int) finding {
 			f.more = sentence(f.more, ", after which ", words(renewal), " came too late")
 			return f
 		}
+		if by := m.early(p, i); by != nil {
+			f.rank, f.name, f.more = byFault, faultNames[by.effect.What], sentence(", which came early because of ", words(by))
+			return f
+		}
 		f.rank, f.conclusion = byTime, m.lease(p, e.at)
 		if vain := m.renewedInVain(p, e.at); vain != nil && f.name == verdicts.RenewalGap {
 			f.more = sentence(f.more, ", which ", Name(m.first.Client), "'s renewal at ", Instant(vain.Call), " did not move")
@@ -65,6 +69,41 @@ func (m *overlap) finding(p pairing, i int) finding {
 		}
 	}
 	return f
+}
+
+// early returns the change of the node's clock because of which a key ended before the second was granted, and would not have with a clock that ran right
+// since its end had been set; nil: none.
+func (m *overlap) early(p pairing, end int) (by *event) {
+	n, c := p.first.node, p.first.node.events[end].changes[0]
+	for j := end - 1; j >= 0; j-- {
+		e := &n.events[j]
+		if e.setsClock() && by == nil {
+			by = e
+		}
+		if !slices.ContainsFunc(e.changes, func(o change) bool { return o.key == c.key && o.after != nil && o.after.Expires == c.before.Expires }) {
+			continue
+		}
+		if e.cmd == nil || e.at+c.before.Expires-m.Header.Epoch-e.clock.at(e.at) <= p.second.time()+grain {
+			return nil
+		}
+		for k := j; k >= 0 && by == nil; k-- { // its rate was wrong before
+			if n.events[k].setsClock() {
+				by = &n.events[k]
+			}
+		}
+		return m.beginning(n, by)
+	}
+	return nil
+}
+
+// beginning returns the first change of a node's clock by the fault of which one is an effect.
+func (m *overlap) beginning(n *node, by *event) *event {
+	for i := range n.events {
+		if e := &n.events[i]; by != nil && e.setsClock() && m.windowOf(e.effect) == m.windowOf(by.effect) {
+			return e
+		}
+	}
+	return by
 }
 
 // clearsAway reports whether a command by which another was granted a hold beside the first's came when the first's lease was over: it may remove what

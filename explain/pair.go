@@ -285,6 +285,7 @@ func (m *overlap) single(pairs []pairing, spare int) (found []finding) {
 				continue
 			}
 			switch {
+			case p.first.node.events[i].setsClock() && m.leaseEnd(p, p.second.grant)+m.Header.Drift+grain < p.second.time(): // that is over by a right clock
 			case i < p.from() && !m.stands(p, i): // what it did before the first's grant stays, such as its time
 				if m.lacks(p, p.from(), without{events: []int{i}, onward: true}) {
 					found = append(found, m.finding(p, i))
@@ -293,6 +294,10 @@ func (m *overlap) single(pairs []pairing, spare int) (found []finding) {
 				found = append(found, m.finding(p, i))
 			}
 		}
+	}
+	clock := func(f finding) bool { return f.node.events[f.event].setsClock() }
+	if slices.ContainsFunc(found, clock) { // that says more than the end of a lease which it made early
+		found = slices.DeleteFunc(found, func(f finding) bool { return f.rank == byFault && f.node.events[f.event].ended() })
 	}
 	return eachAlone(found)
 }
@@ -449,7 +454,7 @@ func merged(found []finding) (out []finding) {
 			out = append(out, f)
 			continue
 		}
-		out[at].places = slices.Sorted(slices.Values(slices.Concat(out[at].places, f.places)))
+		out[at].places = slices.Compact(slices.Sorted(slices.Values(slices.Concat(out[at].places, f.places))))
 	}
 	return out
 }
@@ -552,7 +557,15 @@ func (m *overlap) overfilled(p pairing) Answer {
 	permits, taken := checker.Permits(m.Header), 0
 	values := p.second.node.state(p.second.first())
 	for _, key := range p.second.keys() {
-		taken = max(taken, len(values[key].parts()))
+		left := len(values[key].parts())
+		for _, c := range p.second.granting().changes {
+			for _, hit := range c.parts() {
+				if c.key == key && hit == Freed { // it took that for expired
+					left--
+				}
+			}
+		}
+		taken = max(taken, left)
 	}
 	if taken < permits {
 		return Answer{}
