@@ -147,12 +147,15 @@ func (r *run) overlap(v *checker.Violation, holds []*history.Operation, skip fun
 				continue
 			}
 			a := r.met(first, second, seen)
-			if a.Cause != "" && (a.Cause != verdicts.DoubleGrant || r.Header.Kind == history.Semaphore) { // all permits were taken, whoever had them
+			if a.Cause != "" && a.Cause != verdicts.DoubleGrant {
 				return a
 			}
 			if best.Cause == "" {
 				best = a
 			}
+		}
+		if best.Cause != "" && r.Header.Kind == history.Semaphore { // nothing had been taken from any of them, and all permits were taken
+			return best
 		}
 	}
 	return best
