@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -295,13 +296,21 @@ func (r *run) neverMade(hold *history.Operation) Answer {
 		func() Answer { return r.setNothing(all[0]) })
 }
 
-// wouldSet explains a grant that set nothing by a clock that was wrong: of the node, or of the client.
+// wouldSet explains a grant that set nothing by a clock that was wrong, of the node or of the client: what it set was over at once. One that found the lock
+// held set nothing for that reason.
 func (r *run) wouldSet(a *attempt) Answer {
+	e := a.granting()
+	free := maps.Clone(a.node.state(a.first()))
+	maps.DeleteFunc(free, func(key string, _ *Value) bool { return slices.Contains(e.touched, key) })
+	r.m.load(free, e.clock)
+	if _, changes, _ := r.send(e.cmd, e.at, r.asks.of(e.cmd)); len(changes) > 0 {
+		return Answer{}
+	}
 	sets := func(left without) bool { _, changes := r.answered(a, a.events[0], left); return len(changes) > 0 }
-	effect := sentence(Name(a.op.Client), "'s ", called(a.granting().cmd), " at ", Instant(a.granting().at), " would have set something")
-	for i, e := range slices.Backward(a.node.events[:a.events[0]]) {
-		if e.setsClock() && sets(without{events: []int{i}}) {
-			return because(faultNames[e.effect.What], sentence("without ", words(&e), ", ", effect), e.reported("", nil), a.reported())
+	effect := sentence(Name(a.op.Client), "'s ", called(e.cmd), " at ", Instant(e.at), " would have set something")
+	for i := range slices.Backward(a.node.events[:a.events[0]]) {
+		if c := &a.node.events[i]; c.setsClock() && sets(without{events: []int{i}}) {
+			return because(faultNames[c.effect.What], sentence("without ", words(c), ", ", effect), c.reported("", nil), a.reported())
 		}
 	}
 	return r.byWrongClocks(func(right []string) bool { return sets(without{right: right}) }, effect)
