@@ -308,10 +308,21 @@ func (r *run) wouldSet(a *attempt) Answer {
 	}
 	sets := func(left without) bool { _, changes := r.answered(a, a.events[0], left); return len(changes) > 0 }
 	effect := sentence(Name(a.op.Client), "'s ", called(e.cmd), " at ", Instant(e.at), " would have set something")
-	for i := range slices.Backward(a.node.events[:a.events[0]]) {
-		if c := &a.node.events[i]; c.setsClock() && sets(without{events: []int{i}}) {
-			return because(faultNames[c.effect.What], sentence("without ", words(c), ", ", effect), c.reported("", nil), a.reported())
+	var clocks []int
+	for i := range a.node.events[:a.events[0]] {
+		if a.node.events[i].setsClock() {
+			clocks = append(clocks, i)
 		}
+	}
+	right := func(left []int) bool { return len(left) > 0 && sets(without{events: left}) }
+	if right(clocks) {
+		var all []statement
+		few := fewest(clocks, right)
+		for _, i := range few {
+			all = append(all, words(&a.node.events[i]))
+		}
+		c := &a.node.events[few[len(few)-1]]
+		return because(faultNames[c.effect.What], sentence("without ", listed(all), ", ", effect), c.reported("", nil), a.reported())
 	}
 	return r.byWrongClocks(func(right []string) bool { return sets(without{right: right}) }, effect)
 }
