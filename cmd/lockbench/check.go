@@ -186,7 +186,8 @@ func operations(src checker.Source) (all []history.Operation, err error) {
 
 type openedHistory struct {
 	path      string
-	file      string // the same if each operation is a line of it; else ""
+	run       *results.Run // the record of its run beside it; nil for none
+	file      string       // the same if each operation is a line of it; else ""
 	header    history.Header
 	ops       checker.Source
 	close     func() error
@@ -205,27 +206,41 @@ func (a *app) limitHeap() (restore func()) {
 	return func() { debug.SetGCPercent(before) }
 }
 
-// openHistory opens a history of ours, or one of Jepsen's by its name. A run that ended before its clients began has an empty one.
+// openHistory opens a history with the record of its run, if any lies beside it. A run that ended before its clients began has an empty history.
 func openHistory(path string) (openedHistory, error) {
+	run, err := recordBeside(path)
+	if err != nil {
+		return openedHistory{}, err
+	}
+	h, err := openOperations(path)
+	if run != nil && errors.Is(err, fs.ErrNotExist) {
+		h, err = openedHistory{ops: history.NewSlice(nil), close: nothingToClose, truncated: always}, nil
+	}
+	h.path, h.run = path, run
+	return h, err
+}
+
+// openOperations opens a history of ours, or one of Jepsen's by its name.
+func openOperations(path string) (openedHistory, error) {
 	switch {
 	case filepath.Ext(path) == ".edn":
 		header, ops, err := edn.Open(path)
-		return openedHistory{path: path, header: header, ops: ops, close: ops.Close, truncated: func() bool { return false }}, err
+		return openedHistory{header: header, ops: ops, close: ops.Close, truncated: never}, err
 	case filepath.Base(path) == results.RecordingFile:
 		r, err := history.LoadRecording(path)
-		return openedHistory{path: path, header: r.Header, ops: history.NewSlice(r.Ops), close: nothingToClose, truncated: func() bool { return true },
-			commands: r.Commands, scripts: r.Scripts}, err
+		return openedHistory{header: r.Header, ops: history.NewSlice(r.Ops), close: nothingToClose, truncated: always, commands: r.Commands, scripts: r.Scripts}, err
 	}
 	r, err := history.Open(path)
-	if _, notRun := recordBeside(path); errors.Is(err, fs.ErrNotExist) && notRun == nil {
-		return openedHistory{path: path, ops: history.NewSlice(nil), close: nothingToClose, truncated: func() bool { return true }}, nil
-	}
 	if err != nil {
 		return openedHistory{}, err
 	}
 	r.Salvage()
-	return openedHistory{path: path, file: path, header: r.Header(), ops: r, close: r.Close, truncated: r.Truncated}, nil
+	return openedHistory{file: path, header: r.Header(), ops: r, close: r.Close, truncated: r.Truncated}, nil
 }
+
+func always() bool { return true }
+
+func never() bool { return false }
 
 func nothingToClose() error { return nil }
 
@@ -343,7 +358,8 @@ func describe(h openedHistory, plain bool) results.Run {
 	if plain {
 		argv = append(argv, "--plain")
 	}
-	if run, err := recordBeside(h.path); err == nil {
+	if h.run != nil {
+		run := *h.run
 		run.Argv = argv
 		return run
 	}
@@ -351,16 +367,14 @@ func describe(h openedHistory, plain bool) results.Run {
 	return results.Run{Lock: h.header.Lock, Scenario: name, Argv: argv}
 }
 
-// recordBeside loads the run record of a history in its run directory.
-func recordBeside(path string) (results.Run, error) {
-	if !isRunHistory(path) {
-		return results.Run{}, fs.ErrNotExist
-	}
+// recordBeside loads the run record of a history in its run directory; nil if there is none.
+func recordBeside(path string) (*results.Run, error) {
 	d, err := results.Open(path)
-	if err != nil {
-		return results.Run{}, err
+	if err != nil || !isRunHistory(path) {
+		return nil, nil
 	}
-	return d.LoadRun()
+	run, err := d.LoadRun()
+	return &run, err
 }
 
 // isRunHistory reports whether a history has the path that a run gives it, and not that of another tool in any folder.
