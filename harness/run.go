@@ -55,6 +55,7 @@ type record struct {
 	errors    results.Errors
 	failovers *results.Failovers
 	order     *faults.Order // of a run that replayed a schedule
+	schedules int           // of a simulated run, of which this is the record of one
 	ended     int64         // when the last client was done
 	notes     []string      // that must be shown
 	unsaved   error         // why something could not be written during the run, which is judged all the same

@@ -85,7 +85,7 @@ func (s *saver) started(nodes []results.Node, now time.Time) error {
 
 // driven saves what the clients did, writing the files concurrently. It runs after the clients, because it would take processor time from them.
 func (s *saver) driven(rec *record, now time.Time) error {
-	s.run.Store = rec.store
+	s.run.Store, s.run.Schedules = rec.store, rec.schedules
 	if s.dir == nil {
 		return s.phase(results.Driven, now)
 	}

@@ -223,7 +223,8 @@ func (t *tally) record() *record {
 		notes = append(notes, sim.Without(out.Header.Lock, out.Lacking))
 	}
 	out.Scripts = maps.Clone(out.Scripts)
-	return &record{Recorded: out.Recorded, windows: out.Windows, store: out.Store, errors: t.errors, failovers: t.failovers, ended: int64(out.Virtual), notes: notes}
+	return &record{Recorded: out.Recorded, windows: out.Windows, store: out.Store, errors: t.errors, failovers: t.failovers, schedules: t.runs,
+		ended: int64(out.Virtual), notes: notes}
 }
 
 // OfTape converts a tape to a scenario: lock, clients, rounds, times, and the faults from the start. All else is in [Experiment.Schedule].

@@ -87,6 +87,9 @@ func (a *app) check(ctx context.Context, path string, plain bool, write func(any
 	if j.cut {
 		noteCut(j.verdict)
 	}
+	if n := j.run.Schedules; n > 1 {
+		j.verdict.Notes = append(j.verdict.Notes, fmt.Sprintf("the record is of one of the %d schedules that the run simulated; the run's own verdict is of all of them", n))
+	}
 	return a.showCheck(j, write)
 }
 

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/lockbench/lockbench/checker"
@@ -39,6 +40,9 @@ func TestCheckAgreesWithTheRun(t *testing.T) {
 			var r results.Result
 			if err := json.Unmarshal([]byte(w.out.String()), &r); err != nil {
 				t.Fatal(err)
+			}
+			if said := strings.Join(r.Notes, "\n"); !strings.Contains(said, "the record is of one of the ") {
+				t.Errorf("check says of the record of one schedule %q", said)
 			}
 			var broken []string
 			for _, p := range r.Properties {
