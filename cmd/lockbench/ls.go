@@ -57,11 +57,11 @@ func (a *app) ls(base string) error {
 	return err
 }
 
-// storedIn lists a folder of runs, the latest first. It skips other files; a missing folder is empty.
+// storedIn lists a folder of runs, the latest first. It skips other files. The default folder is missing until there is a run in it; any other must exist.
 func storedIn(base string) ([]page.Entry, error) {
 	all := []page.Entry{}
 	entries, err := os.ReadDir(base)
-	if errors.Is(err, os.ErrNotExist) {
+	if base == results.DefaultBase && errors.Is(err, os.ErrNotExist) {
 		return all, nil
 	}
 	if err != nil {
