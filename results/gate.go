@@ -33,26 +33,43 @@ type GateResult struct {
 }
 
 // ParseGate parses "metric<=limit" or "metric>=limit"; < and > mean <= and >=. A limit on a time has a unit ("20ms"), one on a share may be
-// in percent ("1%"). Errors leave out the text.
+// in percent ("1%"). Where more is better the limit is a minimum, else a maximum. Errors leave out the text.
 func ParseGate(text string) (Gate, error) {
 	for _, op := range []string{"<=", ">=", "<", ">"} {
 		if name, limit, ok := strings.Cut(text, op); ok {
-			return newGate(strings.TrimSpace(name), strings.TrimSpace(limit), op[0] == '>')
+			return newGate(strings.TrimSpace(name), strings.TrimSpace(limit), op[0] == '>', inGate)
 		}
 	}
 	return Gate{}, errors.New("want a metric, <= or >=, and a limit, such as acquire.p99<=20ms")
 }
 
-// ParseBound parses "metric=limit", the form of --max and --min.
+// ParseBound parses "metric=limit", the form of --max and, with least, of --min.
 func ParseBound(text string, least bool) (Gate, error) {
 	name, limit, ok := strings.Cut(text, "=")
 	if !ok {
-		return Gate{}, errors.New("want METRIC=LIMIT, such as acquire.p99=20ms or throughput=500")
+		return Gate{}, errors.New("want METRIC=LIMIT, such as --max acquire.p99=20ms or --min throughput=500")
 	}
-	return newGate(strings.TrimSpace(name), strings.TrimSpace(limit), least)
+	return newGate(strings.TrimSpace(name), strings.TrimSpace(limit), least, inFlag)
 }
 
-func newGate(name, limit string, least bool) (Gate, error) {
+// form writes a limit on a metric as a user would.
+type form func(metric string, least bool, limit string) string
+
+func inGate(metric string, least bool, limit string) string {
+	if least {
+		return metric + ">=" + limit
+	}
+	return metric + "<=" + limit
+}
+
+func inFlag(metric string, least bool, limit string) string {
+	if least {
+		return "--min " + metric + "=" + limit
+	}
+	return "--max " + metric + "=" + limit
+}
+
+func newGate(name, limit string, least bool, write form) (Gate, error) {
 	m, err := FindMetric(name)
 	if err != nil {
 		return Gate{}, err
@@ -60,6 +77,9 @@ func newGate(name, limit string, least bool) (Gate, error) {
 	value, err := parseLimit(limit, m)
 	if err != nil {
 		return Gate{}, err
+	}
+	if m.Higher != least {
+		return Gate{}, fmt.Errorf("of %s %s is better: want %s", m.Name, map[bool]string{true: "more", false: "less"}[m.Higher], write(m.Name, m.Higher, limit))
 	}
 	sign := "<="
 	if least {

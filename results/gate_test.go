@@ -37,6 +37,8 @@ func TestParseGate(t *testing.T) {
 		{"jain>=0.9", 0.9, true, "jain >= 0.9", ""},                                // a number
 		{"acquire.p99.9<=1s", 1e9, false, "acquire.p99.9 <= 1s", ""},               // a percentile with a point
 		{"acquire.p98<=1s", 0, false, "", `did you mean "acquire.p9`},              // not a reported percentile
+		{"p99>3ms", 0, false, "", "of acquire.p99 less is better: want acquire.p99<=3ms"},
+		{"throughput<=5", 0, false, "", "of throughput more is better: want throughput>=5"},
 	}
 	for _, tt := range tests {
 		g, err := results.ParseGate(tt.text)
