@@ -26,6 +26,7 @@ type replayFlags struct {
 	tries       int
 	trace       bool
 	exec        execFlags
+	again       string // the command that does it again
 }
 
 func newReplay(a *app) *cobra.Command {
@@ -42,7 +43,10 @@ func newReplay(a *app) *cobra.Command {
 		Example: "  lockbench replay results/runs/latest\n  lockbench replay results/runs/latest/violations/001.tape\n" +
 			"  lockbench replay results/runs/latest/violations/001.tape --server process",
 		Args: exactly("TAPE|RUN"),
-		RunE: func(c *cobra.Command, args []string) error { return a.replay(c.Context(), args[0], f) },
+		RunE: func(c *cobra.Command, args []string) error {
+			f.again = results.CommandLine(append([]string{"lockbench", "replay", lasting(args[0])}, givenFlags(c.Flags())...))
+			return a.replay(c.Context(), args[0], f)
+		},
 	}
 	s := c.Flags()
 	a.serverFlag(c, &f.server, "", " (default: sim for a tape, the run's own for a run)")
@@ -51,6 +55,14 @@ func newReplay(a *app) *cobra.Command {
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
 	f.exec.register(s)
 	return c
+}
+
+// lasting returns what a path leads to now: results/runs/latest is another run tomorrow.
+func lasting(path string) string {
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		return to
+	}
+	return path
 }
 
 // replay replays a tape or a run. The directory of a search has a tape and no scenario.
@@ -121,6 +133,7 @@ func (a *app) onServers(ctx context.Context, e harness.Experiment, word string, 
 	ctx, interrupts := a.listen(ctx)
 	e.Stop, e.Progress = interrupts.stop.Done(), func(p harness.Progress) { a.line.show(runProgress(e, p)) }
 	e.Provider, e.Chosen, e.Base, e.Argv, e.Now, e.Random, e.Checkout = p, why, f.out, a.argv, a.now, a.random, "."
+	e.Rerun = f.again
 	out, err = a.kept(ctx, e)
 	a.line.clear()
 	return out, errors.Join(err, interrupts.end())

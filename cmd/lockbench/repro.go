@@ -29,6 +29,7 @@ type reproFlags struct {
 	server, out string
 	seed        uint64
 	exec        execFlags
+	again       string // the command that does it again
 }
 
 func newRepro(a *app) *cobra.Command {
@@ -101,6 +102,7 @@ func (a *app) repro(ctx context.Context, name string, f reproFlags, flags *pflag
 	if f.server, err = f.exec.server(f.server, flags); err != nil {
 		return err
 	}
+	f.again = results.CommandLine(append([]string{"lockbench", "repro", name}, givenFlags(flags)...))
 	cfg, err := a.reproConfig(ctx, f)
 	if err != nil {
 		return err
@@ -119,7 +121,7 @@ func (a *app) repro(ctx context.Context, name string, f reproFlags, flags *pflag
 		err = errors.Join(err, runErr)
 		if runErr == nil {
 			if f.exec.given() { // the bug's own command runs the lock of the catalogue
-				r.Command = results.CommandLine(a.argv)
+				r.Command = f.again
 			}
 			all = append(all, r)
 			if !r.Reproduced {
@@ -137,7 +139,7 @@ func (a *app) reproConfig(ctx context.Context, f reproFlags) (repro.Config, erro
 		return repro.Config{}, err
 	}
 	a.announce(p, why)
-	base := harness.Experiment{Provider: p, Chosen: why, Base: f.out, Argv: a.argv, Now: a.now, Random: a.random, Checkout: "."}
+	base := harness.Experiment{Provider: p, Chosen: why, Base: f.out, Argv: a.argv, Now: a.now, Random: a.random, Checkout: ".", Rerun: f.again}
 	if f.exec.given() {
 		if base.Variant, err = f.exec.probe(ctx); err != nil {
 			return repro.Config{}, err
@@ -158,7 +160,6 @@ func breaks(ctx context.Context, t sim.Tape) (bool, []string, error) {
 
 // kept makes a run and saves its reports.
 func (a *app) kept(ctx context.Context, e harness.Experiment) (*harness.Outcome, error) {
-	e.Rerun = results.CommandLine(a.argv)
 	out, err := a.runner(ctx, e)
 	if err != nil {
 		return out, err

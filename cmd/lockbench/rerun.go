@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,21 +21,28 @@ func rerun(flags *pflag.FlagSet, verb string, p servers.Provider, seed uint64) s
 
 // again is rerun with the name of the server; "" keeps the flag as given.
 func again(flags *pflag.FlagSet, verb, server string, seed uint64) string {
-	words := []string{"lockbench", verb}
+	except := []string{"seed"}
+	if verb == "run" { // each repetition has a seed of its own
+		except = append(except, "reps")
+	}
+	if server != "" {
+		except = append(except, "server")
+	}
+	words := append([]string{"lockbench", verb}, givenFlags(flags, except...)...)
+	if server != "" {
+		words = append(words, "--server", server)
+	}
+	return results.CommandLine(append(words, "--seed", strconv.FormatUint(seed, 10)))
+}
+
+// givenFlags returns the flags that were given, as words, but not those that say where and how results are kept and shown: to run again replaces no file.
+func givenFlags(flags *pflag.FlagSet, except ...string) (words []string) {
+	except = append(except, "out", "output", "quiet", "keep-all", "metrics-addr", "store")
 	flags.Visit(func(flag *pflag.Flag) {
-		switch flag.Name {
-		case "seed", "out", "output", "quiet", "keep-all", "metrics-addr":
+		switch {
+		case slices.Contains(except, flag.Name):
 			return
-		case "reps":
-			if verb == "run" { // each repetition has a seed of its own
-				return
-			}
-		case "server":
-			if server != "" {
-				return
-			}
-		}
-		if flag.Value.Type() == "bool" { // its value would be taken for an argument
+		case flag.Value.Type() == "bool": // its value would be taken for an argument
 			words = append(words, strings.TrimSuffix("--"+flag.Name+"="+flag.Value.String(), "=true"))
 			return
 		}
@@ -42,10 +50,7 @@ func again(flags *pflag.FlagSet, verb, server string, seed uint64) string {
 			words = append(words, "--"+flag.Name, v)
 		}
 	})
-	if server != "" {
-		words = append(words, "--server", server)
-	}
-	return results.CommandLine(append(words, "--seed", strconv.FormatUint(seed, 10)))
+	return words
 }
 
 // values returns the values of a flag, one for each time it is given. A list is one value, except for flags that are repeated.

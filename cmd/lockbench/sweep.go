@@ -73,6 +73,7 @@ func (a *app) sweepPoint(ctx context.Context, i *interruption, e harness.Experim
 	var failovers *results.Failovers
 	runs, violated := 0, 0
 	plan := e.Scenario
+	e.Rerun = results.CommandLine(a.argv)
 	var err error
 	for rep := range f.reps {
 		if rep > 0 && i.stop.Err() != nil {
