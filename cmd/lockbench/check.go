@@ -16,8 +16,10 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/history/edn"
+	"github.com/lockbench/lockbench/internal/suggest"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/sim"
@@ -125,15 +127,27 @@ func (a *app) checkOnce(ctx context.Context, path string, plain, known bool) (j 
 	if err != nil {
 		return j, asInput(err)
 	}
-	for _, w := range in.Faults {
-		if why := w.Doubt(); why != "" {
-			v.Notes = append(v.Notes, why+"; the operations are judged without it")
-		}
-	}
+	v.Notes = append(v.Notes, faultNotes(in.Faults)...)
 	if j.verdict, j.cut = v, h.truncated(); j.cut && !known {
 		return j, nil
 	}
 	return j, why(v, h, in, scripts)
+}
+
+// faultNotes says which faults were not confirmed, and which names of faults are unknown: they may be misspelt, and explain nothing.
+func faultNotes(windows []history.Window) (notes []string) {
+	unknown := map[string]bool{}
+	for i, w := range windows {
+		if why := w.Doubt(); why != "" {
+			notes = append(notes, why+"; the operations are judged without it")
+		}
+		if _, known := faults.FindKind(w.Fault); !known && !unknown[w.Fault] {
+			unknown[w.Fault] = true
+			names := faults.Names(func(faults.Kind) bool { return true })
+			notes = append(notes, fmt.Sprintf("%s line %d: fault %q is not one that lockbench knows%s", results.FaultsFile, i+2, w.Fault, suggest.Hint(w.Fault, names)))
+		}
+	}
+	return notes
 }
 
 // counting counts the acquires that failed while the checker reads a history.
