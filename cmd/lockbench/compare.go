@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -128,7 +130,7 @@ func loadComparedFile(path string) (c comparable, err error) {
 	return c, fmt.Errorf("%w: %s: its schema is %q, want %s, %s or %s", errUsage, path, schema, results.BenchSchema, results.SuiteSchema, results.RunSchema)
 }
 
-// schemaOf returns the schema of a file of JSON. An error says where the file is cut off or wrong.
+// schemaOf returns the schema of a file of JSON, or of one whose first line is a header, such as a history. An error says where the file is cut off or wrong.
 func schemaOf(path string) (string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -136,6 +138,9 @@ func schemaOf(path string) (string, error) {
 	}
 	var head struct{ Schema string }
 	if err := jsonat.Unmarshal(data, &head); err != nil {
+		if first, _, _ := bytes.Cut(data, []byte("\n")); json.Unmarshal(first, &head) == nil && head.Schema != "" {
+			return head.Schema, nil
+		}
 		return "", fmt.Errorf("%w: %s: %w", errUsage, path, err)
 	}
 	return head.Schema, nil
