@@ -76,7 +76,7 @@ func (d diagnosis) summary(name string) []string {
 		}
 	}
 	if detail == "" && len(able) == 0 {
-		return []string{name, "nothing"}
+		return []string{name, "not available"}
 	}
 	if detail != "" && len(able) > 0 {
 		detail += ": "
@@ -92,19 +92,21 @@ func (d diagnosis) shortcomings(name string) [][]string {
 		if c.Provider != name || c.OK {
 			continue
 		}
-		reason := strings.TrimPrefix(c.Reason, c.Ability+": ")
+		reason := strings.TrimPrefix(strings.TrimPrefix(c.Reason, c.Ability+": "), "not available: ")
 		if !slices.Contains(reasons, reason) {
 			reasons = append(reasons, reason)
 		}
 		lost[reason] = append(lost[reason], c.Ability)
 		if c.Ability == servers.CanServe {
-			lost[reason] = []string{"servers"}
+			lost[reason] = nil // all, which the summary says
 			break
 		}
 	}
 	var rows [][]string
 	for _, r := range reasons {
-		rows = append(rows, []string{"", "no " + strings.Join(lost[r], ", ")})
+		if len(lost[r]) > 0 {
+			rows = append(rows, []string{"", "no " + strings.Join(lost[r], ", ")})
+		}
 		for line := range strings.Lines(r) {
 			rows = append(rows, []string{"", "  " + strings.TrimSpace(line)})
 		}

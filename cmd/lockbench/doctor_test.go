@@ -19,7 +19,7 @@ func TestDoctor(t *testing.T) {
 		says      []string
 	}{
 		{"one is there", []servers.Provider{fakeProvider{"process", gone}, servers.Miniredis{}}, 0,
-			[]string{"auto     takes miniredis", "process  nothing", "no servers", "apt install redis-server", "miniredis  miniredis (not Redis): standalone"}},
+			[]string{"auto     takes miniredis", "process  not available", "apt install redis-server", "miniredis  miniredis (not Redis): standalone"}},
 		{"none is there", []servers.Provider{fakeProvider{"process", gone}}, 5, []string{"takes nothing", "apt install redis-server"}},
 	}
 	for _, tt := range tests {
@@ -58,7 +58,7 @@ func TestReasonsAreGrouped(t *testing.T) {
 		{Provider: "p", Ability: "failover", OK: true}, {Provider: "q", Ability: servers.CanServe, Reason: "gone"},
 	}}
 	got := fmt.Sprint(d.summary("p"), d.shortcomings("p"), d.shortcomings("q"))
-	const want = "[p redis 7: failover] [[ no jump-clock, drift-clock] [   a C compiler is missing] [   apt install gcc]] [[ no servers] [   gone]]"
+	const want = "[p redis 7: failover] [[ no jump-clock, drift-clock] [   a C compiler is missing] [   apt install gcc]] [[   gone]]"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
