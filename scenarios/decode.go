@@ -72,7 +72,11 @@ func (d *decoder) zeroTimes(s Scenario) {
 
 func (d *decoder) syntax(err error) {
 	if e, ok := errors.AsType[yaml.Error](err); ok {
-		d.fail("", e.GetToken(), "%s", strings.ReplaceAll(e.GetMessage(), "\t", `\t`)) // YAML allows no tab as indentation
+		msg := e.GetMessage()
+		if strings.Contains(msg, "\t") {
+			msg = "YAML allows no tab as indentation: indent with spaces"
+		}
+		d.fail("", e.GetToken(), "%s", msg)
 		return
 	}
 	d.fail("", nil, "%v", err)

@@ -61,7 +61,7 @@ func TestParseErrors(t *testing.T) {
 		{"a list for a mapping", "when: {moment: entered}", "when: [entered]", "f.yaml:9:9: want a mapping, got a list\n  9 |   when: [entered]\n    |         ^"},
 		{"an alias", "about: for tests", "about: &a x", "f.yaml:2:8: want text, got an anchor, alias or tag, which scenarios do not use\n  2 | about: &a x\n    |        ^"},
 		{"nothing", "about: for tests", "about:", "f.yaml:2:7: want text, got nothing\n  2 | about:\n    |       ^"},
-		{"a tab as indentation", "about:", "\tabout:", "f.yaml:2:1: found character '\\t' that cannot start any token\n  2 |  about: for tests\n    | ^"},
+		{"a tab as indentation", "about:", "\tabout:", "f.yaml:2:1: YAML allows no tab as indentation: indent with spaces\n  2 |  about: for tests\n    | ^"},
 		{"the same field twice", "about: for tests", "name: again", "f.yaml:2:1: mapping key \"name\" already defined at [1:1]\n  2 | name: again\n    | ^"},
 		{"broken YAML", "{moment: entered}", "{moment: entered", "f.yaml:10:3: ',' or '}' must be specified\n  10 |   for: 1.5 lease\n     |   ^"},
 		{"two documents", "name: mine", "name: x\n---\nname: y", "f.yaml:1:1: want one YAML document, a mapping; there are 2\n  1 | name: x\n    | ^"},
