@@ -112,7 +112,7 @@ func (e Experiment) Validate() error {
 func (e Experiment) refused(f faults.Spec) error {
 	kind, _ := faults.FindKind(f.Fault)
 	if why := kind.Refusal(e.Provider.Name(), e.topology()); why != "" {
-		return fmt.Errorf("%s of %s on %s, %s: %w: %s", f.Fault, e.Scenario.Name, e.Provider.Name(), e.topology(), servers.ErrRefused, why)
+		return fmt.Errorf("%s of the scenario %s is %w on %s, %s: %s", f.Fault, e.Scenario.Name, servers.ErrRefused, e.Provider.Name(), e.topology(), why)
 	}
 	return nil
 }
