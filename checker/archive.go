@@ -13,8 +13,8 @@ import (
 	"github.com/lockbench/lockbench/internal/compact"
 )
 
-// errAssumption: a record breaks an assumption on which every judgement rests. A client did two things at once, a token was granted or an id given twice, or
-// an interval ends before it starts.
+// errAssumption: a record breaks an assumption on which every judgement rests. A client did two things at once, a token was granted twice, or an
+// interval ends before it starts.
 var errAssumption = errors.New("broken assumption about the record")
 
 // archive is a history in compact form, by key.
@@ -28,7 +28,7 @@ type archive struct {
 	byName  map[string]*keyLog
 	lines   uint32
 	holdOf  []uint32 // by position: number, among the details of its key, of the hold to which the operation belongs or which it begins; 0 = none
-	ids     ids
+	ids     []uint64 // by position, from the first operation whose id is not its position; nil before that
 }
 
 // load reads the operations to their end. It needs 36 bytes of memory for each operation, 64 more for each grant, extend and write, and the bytes of the
@@ -51,9 +51,6 @@ func load(ctx context.Context, in Input) (*archive, error) {
 			return nil, err
 		}
 	}
-	if err := a.checkIDs(); err != nil {
-		return nil, err
-	}
 	rank := a.clients.Sort()
 	for _, k := range a.keys {
 		k.finish(a, rank)
@@ -73,18 +70,20 @@ func (a *archive) add(op *history.Operation) error {
 	if err := a.addDetail(k, &r, op); err != nil {
 		return err
 	}
-	a.ids.add(a.lines, op)
+	a.keepID(op.ID)
 	k.add(r)
 	return nil
 }
 
-// checkIDs rejects an id that two operations have: their commands could not be told apart.
-func (a *archive) checkIDs() error {
-	first, second := a.ids.repeated()
-	if second == 0 {
-		return nil
+// keepID stores an id that is not the operation's position; in lockbench's own histories ids are positions.
+func (a *archive) keepID(id uint64) {
+	if a.ids == nil && id == uint64(a.lines) {
+		return
 	}
-	return a.broken(second, "the id %d is that of %s too; an id names one operation", a.ids.at(second), a.place(first))
+	for n := uint64(len(a.ids)) + 1; n < uint64(a.lines); n++ {
+		a.ids = append(a.ids, n)
+	}
+	a.ids = append(a.ids, id)
 }
 
 func (a *archive) key(name string) *keyLog {
@@ -150,14 +149,6 @@ func (a *archive) broken(line uint32, format string, args ...any) error {
 	return fmt.Errorf("operation %d: %s: %w", line, msg, errAssumption)
 }
 
-// place names an operation, given by position, as broken does.
-func (a *archive) place(line uint32) string {
-	if a.file != "" {
-		return fmt.Sprintf("line %d", line+1)
-	}
-	return fmt.Sprintf("operation %d", line)
-}
-
 // clientNames returns the clients with an operation.
 func (a *archive) clientNames() map[string]bool {
 	all := map[string]bool{}
@@ -168,7 +159,12 @@ func (a *archive) clientNames() map[string]bool {
 }
 
 // id returns the id of a record's operation.
-func (a *archive) id(r *record) uint64 { return a.ids.at(r.line) }
+func (a *archive) id(r *record) uint64 {
+	if int(r.line) <= len(a.ids) {
+		return a.ids[r.line-1]
+	}
+	return uint64(r.line)
+}
 
 // operation restores the operation of a record, except error texts, which are not kept.
 func (a *archive) operation(k *keyLog, r *record) history.Operation {

@@ -12,10 +12,10 @@ import (
 
 // parse reads a history from lines such as
 //
-//	a acquire 0 1 ok asked=0.5 until=10 fence=3 token=x key=k2 shared id=7
+//	a acquire 0 1 ok asked=0.5 until=10 fence=3 token=x key=k2 shared
 //	a write 4 5 ok read=7 wrote=8
 //
-// Times are in milliseconds. Unless said otherwise the key is "k" and the id is the position. Lines that start with # are remarks.
+// Times are in milliseconds. Unless said otherwise the key is "k". Lines that start with # are remarks.
 func parse(t testing.TB, text string) []history.Operation {
 	t.Helper()
 	var ops []history.Operation
@@ -43,8 +43,6 @@ func parseWord(t testing.TB, op *history.Operation, word string) {
 		}
 	case "asked":
 		op.Asked = ms(t, value)
-	case "id":
-		op.ID = uint64(number(t, value))
 	case "fence":
 		op.Fence = uint64(number(t, value))
 	case "token":

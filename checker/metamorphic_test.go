@@ -101,7 +101,7 @@ func TestSplittingKeysChangesNothing(t *testing.T) {
 	for seed := range uint64(500) {
 		one, two := randomHistory(s, seed), randomHistory(s, seed+1<<20)
 		for i := range two {
-			two[i].Key, two[i].ID = "other", two[i].ID+1<<20
+			two[i].Key = "other"
 		}
 		both := violationsOf(t, t.Context(), s.head, append(append([]history.Operation(nil), one...), two...))
 		if apart := violationsOf(t, t.Context(), s.head, one) + violationsOf(t, t.Context(), s.head, two); both != apart {

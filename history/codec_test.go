@@ -98,7 +98,7 @@ func TestHistoryRoundTrip(t *testing.T) {
 		}
 		for i := range ops {
 			if ops[i].ID == 0 {
-				ops[i].ID, ops[i].Unnumbered = uint64(i)+1, true
+				ops[i].ID = uint64(i) + 1
 			}
 		}
 		if len(got)+len(ops) > 0 && !cmp.Equal(ops, got) {

@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// AppendOperation appends the operation as one line, newline included. It omits optional fields that are zero; an id of 0 is none.
+// AppendOperation appends the operation as one line, newline included. It omits optional fields that are zero.
 func AppendOperation(b []byte, op *Operation) []byte {
 	b = append(b, `{"id":`...)
-	b = strconv.AppendUint(b, op.GivenID(), 10)
+	b = strconv.AppendUint(b, op.ID, 10)
 	b = appendText(b, `,"client":`, op.Client)
 	b = appendText(b, `,"op":`, op.Op.String())
 	b = appendText(b, `,"key":`, op.Key)

@@ -98,7 +98,6 @@ func (o Outcome) String() string { return outcomeNames[min(int(o), len(outcomeNa
 // interval is closed. Return of an unknown outcome is when the client gave up.
 type Operation struct {
 	ID          uint64
-	Unnumbered  bool // the file gives no id: ID is the position in it
 	Client      string
 	Op          Op
 	Key         string
@@ -116,14 +115,6 @@ type Operation struct {
 	Read        int64  // write: the value the client had read before
 	Wrote       int64  // write: the value it stored
 	Err         string // text of the error, for people; the checker ignores it
-}
-
-// GivenID returns the id that the operation was given; 0 if none was.
-func (op *Operation) GivenID() uint64 {
-	if op.Unnumbered {
-		return 0
-	}
-	return op.ID
 }
 
 // SetAsked sets Asked, which may be 0.

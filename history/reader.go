@@ -72,7 +72,6 @@ func (r *Reader) Next(op *Operation) error {
 	}
 	if r.err = r.lines.decode(r.scan, func() { r.scan.operation(op) }); r.err == nil {
 		r.count++
-		op.Unnumbered = op.ID == 0
 		op.ID = cmp.Or(op.ID, r.count)
 	}
 	return r.err
