@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -85,8 +86,11 @@ func (m *overlap) freedBefore(p pairing, did []int) (found []finding) {
 	return nil
 }
 
-// leaseEnd returns when the first's lease, as renewed by the events before one, ends by a clock that is right.
+// leaseEnd returns when the first's lease, as renewed by the events before one, ends by a clock that is right. Without leases that is the end of time.
 func (m *overlap) leaseEnd(p pairing, before int) int64 {
+	if m.Header.Lease == 0 {
+		return math.MaxInt64 / 2
+	}
 	set, keys := p.first.time(), p.second.keys()
 	for i := p.from(); i < before; i++ {
 		e := &p.first.node.events[i]

@@ -555,9 +555,14 @@ func (m *overlap) unexplained(pairs []pairing) Answer {
 // overfilled explains a grant by a semaphore of which all permits were taken, as the second's client could have seen.
 func (m *overlap) overfilled(p pairing) Answer {
 	permits, taken := checker.Permits(m.Header), 0
-	values := p.second.node.state(p.second.first())
+	values, own := p.second.node.state(p.second.first()), m.madeBefore(p.second)
 	for _, key := range p.second.keys() {
-		left := len(values[key].parts())
+		left := 0
+		for part := range values[key].parts() {
+			if !own[key+"\x00"+part] {
+				left++
+			}
+		}
 		for _, c := range p.second.granting().changes {
 			for _, hit := range c.parts() {
 				if c.key == key && hit == Freed { // it took that for expired
@@ -575,6 +580,21 @@ func (m *overlap) overfilled(p pairing) Answer {
 		full = fmt.Sprintf("all %d permits were taken", permits)
 	}
 	return because(verdicts.DoubleGrant, sentence(words(p.second.granting()), " was granted although ", full), p.first.reported(), p.second.reported())
+}
+
+// madeBefore returns the parts of keys that earlier tries of an attempt's operation had made.
+func (r *run) madeBefore(a *attempt) map[string]bool {
+	made := map[string]bool{}
+	for _, i := range a.node.byOp[a.op.ID] {
+		for _, c := range a.node.events[i].changes {
+			for part, hit := range c.parts() {
+				if i < a.first() && hit == Made {
+					made[c.key+"\x00"+part] = true
+				}
+			}
+		}
+	}
+	return made
 }
 
 // wouldSetNothing reports whether the command that granted the second changes nothing while the first's hold is there, so that its client would ignore a

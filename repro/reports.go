@@ -21,7 +21,7 @@ func shows() map[string]string {
 		"bug-readers-cleared":   "mutual-exclusion/reader-evicted",
 		"bug-upgrade-race":      "mutual-exclusion/double-grant",
 		"bug-eternal-claim":     "progress/orphan",
-		"bug-client-clock":      "mutual-exclusion/double-grant",
+		"bug-client-clock":      "mutual-exclusion/clock-skew",
 		"bug-over-release":      "mutual-exclusion/late-request",
 		"bug-one-too-many":      "mutual-exclusion/double-grant",
 		"bug-inner-release":     "mutual-exclusion/own-release",
