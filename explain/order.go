@@ -162,11 +162,11 @@ func (o *orderer) suffer(by int64) {
 
 // sufferAt adds the next effect at a given instant.
 func (o *orderer) sufferAt(at int64) {
-	e := o.effects[o.nextEff].Effect
+	e, from := o.effects[o.nextEff].Effect, o.effects[o.nextEff].from
 	o.nextEff++
 	o.expire(o.m.tick(at))
 	if e.What == history.Restarted && !e.Known && len(e.Kept)+len(e.Lost) == 0 {
-		e = o.survivors(e)
+		e = o.survivors(e, from)
 	}
 	was := o.m.clock
 	changes := o.m.apply(e, func(turn uint64) map[string]*Value { return o.state(o.after(turn)) })
@@ -174,8 +174,9 @@ func (o *orderer) sufferAt(at int64) {
 }
 
 // survivors returns the effect of a restart of which it is not recorded what it kept: all, if that explains more of the replies that follow than that it
-// kept nothing.
-func (o *orderer) survivors(e *history.Effect) *history.Effect {
+// kept nothing. Those are the replies to commands sent since the fault began that come after what was executed so far: the restart may have been observed
+// later than it happened.
+func (o *orderer) survivors(e *history.Effect, from int64) *history.Effect {
 	const enough = 3
 	before := o.m.values
 	explained := func(values map[string]*Value) (n int) {
@@ -184,7 +185,7 @@ func (o *orderer) survivors(e *history.Effect) *history.Effect {
 			if n == enough {
 				break
 			}
-			if c.Sent < e.At || c.Replied == 0 || c.Failed() {
+			if c.Sent < from || c.Replied <= o.last || c.Failed() {
 				continue
 			}
 			r := o.asks.of(c)
