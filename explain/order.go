@@ -177,12 +177,13 @@ func (o *orderer) sufferAt(at int64) {
 // kept nothing. Those are the replies to commands sent since the fault began that come after what was executed so far: the restart may have been observed
 // later than it happened.
 func (o *orderer) survivors(e *history.Effect, from int64) *history.Effect {
-	const enough = 3
+	const enough = 4 // commands
 	before := o.m.values
 	explained := func(values map[string]*Value) (n int) {
 		o.m.load(values, o.m.clock)
+		tried := 0
 		for _, c := range o.cmds {
-			if n == enough {
+			if tried == enough {
 				break
 			}
 			if c.Sent < from || c.Replied <= o.last || c.Failed() {
@@ -192,10 +193,12 @@ func (o *orderer) survivors(e *history.Effect, from int64) *history.Effect {
 			if r == nil {
 				continue
 			}
-			if reply, _, _ := o.m.do(r, c.Sent); !o.m.same(c, answerOf(c, reply)) {
-				break
+			tried++
+			if reply, changes, _ := o.m.do(r, c.Sent); o.m.same(c, answerOf(c, reply)) {
+				n++
+			} else { // another whose time overlaps this one's may have come first
+				o.m.undo(changes)
 			}
-			n++
 		}
 		return n
 	}
