@@ -44,9 +44,11 @@ func (m *overlap) finding(p pairing, i int) finding {
 	switch {
 	case e.effect != nil:
 		f.rank, f.name, f.places, f.fault = byFault, faultNames[e.effect.What], []int{e.effect.Node}, m.windowOf(e.effect)
-		for j := i + 1; j < p.second.grant && e.setsClock(); j++ {
-			if o := &f.node.events[j]; o.setsClock() && m.windowOf(o.effect) == f.fault {
-				f.right = o.at
+		if e.setsClock() {
+			for _, j := range m.clockChanges(f.node, i) {
+				if j > i && j < p.second.grant {
+					f.right = f.node.events[j].at
+				}
 			}
 		}
 	case e.ended():
@@ -72,38 +74,27 @@ func (m *overlap) finding(p pairing, i int) finding {
 }
 
 // early returns the change of the node's clock because of which a key ended before the second was granted, and would not have with a clock that ran right
-// since its end had been set; nil: none.
-func (m *overlap) early(p pairing, end int) (by *event) {
-	n, c := p.first.node, p.first.node.events[end].changes[0]
-	for j := end - 1; j >= 0; j-- {
+// since its end had been set; nil: none. Of a fault that changed the clock several times it is the first.
+func (m *overlap) early(p pairing, end int) *event {
+	n := p.first.node
+	c, by, set := n.events[end].changes[0], -1, -1
+	for j := range n.events[:end] {
 		e := &n.events[j]
-		if e.setsClock() && by == nil {
-			by = e
+		if e.setsClock() {
+			by = j
 		}
-		if !slices.ContainsFunc(e.changes, func(o change) bool { return o.key == c.key && o.after != nil && o.after.Expires == c.before.Expires }) {
-			continue
-		}
-		if e.cmd == nil || e.at+c.before.Expires-m.Header.Epoch-e.clock.at(e.at) <= p.second.time()+grain {
-			return nil
-		}
-		for k := j; k >= 0 && by == nil; k-- { // its rate was wrong before
-			if n.events[k].setsClock() {
-				by = &n.events[k]
-			}
-		}
-		return m.beginning(n, by)
-	}
-	return nil
-}
-
-// beginning returns the first change of a node's clock by the fault of which one is an effect.
-func (m *overlap) beginning(n *node, by *event) *event {
-	for i := range n.events {
-		if e := &n.events[i]; by != nil && e.setsClock() && m.windowOf(e.effect) == m.windowOf(by.effect) {
-			return e
+		if slices.ContainsFunc(e.changes, func(o change) bool { return o.key == c.key && o.after != nil && o.after.Expires == c.before.Expires }) {
+			set = j
 		}
 	}
-	return by
+	if by < 0 || set < 0 {
+		return nil
+	}
+	e := &n.events[set]
+	if e.cmd == nil || e.at+c.before.Expires-m.Header.Epoch-e.clock.at(e.at) <= p.second.time()+grain {
+		return nil
+	}
+	return &n.events[m.clockChanges(n, by)[0]]
 }
 
 // clearsAway reports whether a command by which another was granted a hold beside the first's came when the first's lease was over: it may remove what

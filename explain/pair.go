@@ -252,8 +252,7 @@ func (m *overlap) candidates(p pairing) (out []int) {
 
 // corrects reports whether an event set right a clock that the same fault had made wrong: it is left out with what it corrected, and not alone.
 func (m *overlap) corrects(n *node, i int) bool {
-	fault := m.windowOf(n.events[i].effect)
-	return slices.ContainsFunc(n.events[:i], func(e event) bool { return e.setsClock() && m.windowOf(e.effect) == fault })
+	return m.clockChanges(n, i)[0] < i
 }
 
 // prolongs reports whether an event is a renewal by the first's client that only moved the ends of leases to later times.

@@ -21,6 +21,11 @@ type without struct {
 	right  []string // clients whose clocks, which a fault had set wrong, are right
 }
 
+// onlyEvents reports whether an experiment leaves out events and changes no clock.
+func (w without) onlyEvents() bool {
+	return len(w.ops) == 0 && w.stop == 0 && w.clock == 0 && len(w.right) == 0 && !w.onward
+}
+
 // replay executes a node's history without some events, up to an attempt that it repeats.
 type replay struct {
 	*run
@@ -41,7 +46,7 @@ type replay struct {
 // granted replays a node's history from an event on, without some events, and reports whether an attempt is then granted.
 func (r *run) granted(a *attempt, from int, left without) (granted bool) {
 	one := experiment{a, from, -1}
-	if len(left.events) == 1 && len(left.ops) == 0 && left.stop == 0 && left.clock == 0 && len(left.right) == 0 && !left.onward {
+	if len(left.events) == 1 && left.onlyEvents() {
 		one.without = left.events[0]
 	}
 	if known, ok := r.known[one]; ok {
@@ -145,11 +150,21 @@ func (r *run) withRight(n *node, events []int) []int {
 		if !n.events[i].setsClock() {
 			continue
 		}
-		fault := r.windowOf(n.events[i].effect)
-		for j := i + 1; j < len(n.events); j++ {
-			if e := &n.events[j]; e.setsClock() && r.windowOf(e.effect) == fault && !slices.Contains(all, j) {
+		for _, j := range r.clockChanges(n, i) {
+			if j > i && !slices.Contains(all, j) {
 				all = append(slices.Clone(all), j)
 			}
+		}
+	}
+	return all
+}
+
+// clockChanges returns the changes of a node's clock by the fault whose effect an event is: how it made it wrong, and set it right again.
+func (r *run) clockChanges(n *node, i int) (all []int) {
+	fault := r.windowOf(n.events[i].effect)
+	for j := range n.events {
+		if e := &n.events[j]; e.setsClock() && r.windowOf(e.effect) == fault {
+			all = append(all, j)
 		}
 	}
 	return all
@@ -190,7 +205,7 @@ func (p *replay) through(a *attempt, visit func(i int) (more bool)) {
 
 // lastLeft returns the last event that is left out; math.MaxInt if the rest may differ from the record in more than the data.
 func (p *replay) lastLeft() (last int) {
-	if !p.settles || len(p.left.ops) > 0 || len(p.left.events) == 0 || p.left.stop != 0 || p.left.clock != 0 || len(p.left.right) > 0 || len(p.saved) > 0 {
+	if !p.settles || len(p.left.events) == 0 || !p.left.onlyEvents() || len(p.saved) > 0 {
 		return math.MaxInt
 	}
 	for _, i := range p.left.events {
