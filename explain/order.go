@@ -54,6 +54,11 @@ func (n *node) by(at int64) int {
 	return sort.Search(len(n.events), func(i int) bool { return n.events[i].at > at })
 }
 
+// has reports whether the node has executed a command.
+func (n *node) has(c *history.Command) bool {
+	return slices.ContainsFunc(n.events, func(e event) bool { return e.cmd == c })
+}
+
 // state returns the data of the node before its i-th event.
 func (n *node) state(i int) map[string]*Value {
 	mark := min(i/markEvery, len(n.marks)-1)
@@ -174,8 +179,8 @@ func (o *orderer) sufferAt(at int64) {
 }
 
 // survivors returns the effect of a restart of which it is not recorded what it kept: all, if that explains more of the replies that follow than that it
-// kept nothing. Those are the replies to commands sent since the fault began that come after what was executed so far: the restart may have been observed
-// later than it happened.
+// kept nothing. Those are the replies to commands sent since the fault began that are not executed yet: the restart may have been observed later than it
+// happened, and the fault may have begun before the server stopped.
 func (o *orderer) survivors(e *history.Effect, from int64) *history.Effect {
 	const enough = 4 // commands
 	before := o.m.values
@@ -186,15 +191,18 @@ func (o *orderer) survivors(e *history.Effect, from int64) *history.Effect {
 			if tried == enough {
 				break
 			}
-			if c.Sent < from || c.Replied <= o.last || c.Failed() {
+			if c.Sent < from || c.Replied <= o.last || c.Failed() || o.has(c) {
 				continue
 			}
 			r := o.asks.of(c)
 			if r == nil {
 				continue
 			}
-			tried++
-			if reply, changes, _ := o.m.do(r, c.Sent); o.m.same(c, answerOf(c, reply)) {
+			reply, changes, touched := o.m.do(r, c.Sent)
+			if len(touched) > 0 { // the others have the same reply in both cases
+				tried++
+			}
+			if o.m.same(c, answerOf(c, reply)) {
 				n++
 			} else { // another whose time overlaps this one's may have come first
 				o.m.undo(changes)
