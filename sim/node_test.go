@@ -121,7 +121,7 @@ func inWorld(t *testing.T, p Program, body func(w *world)) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(*testing.T) {
-		w := &world{program: p, nodes: nodes, start: time.Now(), trace: trace{hash: hashStart}, activity: make(chan struct{}, 1)}
+		w := &world{program: p, nodes: nodes, start: time.Now(), trace: trace{hash: hashStart}, activity: make(chan struct{}, 1), past: map[uint64]*past{}}
 		for i, n := range nodes {
 			n.index = i
 			n.reset(w.start)
@@ -137,7 +137,7 @@ func inWorld(t *testing.T, p Program, body func(w *world)) {
 func (w *world) sendsTo(n *node) *conn {
 	cn := &conn{world: w, client: &client{world: w, name: "c1", messages: map[int]int{}}, server: n, changed: make(chan struct{}, 1)}
 	cn.session = n.newSession(cn)
-	w.conns = append(w.conns, cn)
+	w.addConn(cn)
 	return cn
 }
 

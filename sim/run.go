@@ -267,7 +267,7 @@ func (w *world) begin() {
 	w.activity, w.sooner, w.stop = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{})
 	w.timer = time.NewTimer(0)
 	w.timer.Stop()
-	w.cut = map[cutKey]bool{}
+	w.cut, w.past = map[cutKey]bool{}, map[uint64]*past{}
 	w.budget = w.bounds.MaxFaults
 	for i, n := range w.nodes {
 		n.index = i

@@ -56,7 +56,8 @@ type world struct {
 
 	mu          sync.Mutex // guards the fields below, clients and conns; the driver holds it while it works
 	clients     []*client
-	conns       []*conn // in order of client, node, number
+	conns       []*conn          // in order of client, node, number
+	past        map[uint64]*past // of the connections, by place
 	step        int
 	activity    chan struct{} // cap 1: signals the driver
 	timer       *time.Timer   // the driver's own; set whenever it waits
@@ -246,18 +247,6 @@ func clearSignal(from <-chan struct{}) {
 	case <-from:
 	default:
 	}
-}
-
-// addConn inserts a connection in the order of names.
-func (w *world) addConn(cn *conn) {
-	for _, o := range w.conns {
-		if o.client == cn.client && o.node == cn.node {
-			cn.seq++
-		}
-	}
-	cn.number = uint64(cn.client.index)<<32 | uint64(cn.node)<<16 | uint64(cn.seq)
-	i, _ := slices.BinarySearchFunc(w.conns, cn, func(a, b *conn) int { return int(int64(a.number) - int64(b.number)) })
-	w.conns = slices.Insert(w.conns, i, cn)
 }
 
 func (w *world) enqueue(q *request) {
