@@ -371,7 +371,7 @@ func noteCut(v *checker.Verdict) {
 
 // describe names the lock and scenario of a history, from the run record beside it or from its header and name.
 func describe(h openedHistory, plain bool) results.Run {
-	argv := []string{"lockbench", "check", h.path}
+	argv := []string{"lockbench", "check", lasting(h.path)}
 	if plain {
 		argv = append(argv, "--plain")
 	}

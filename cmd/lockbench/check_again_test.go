@@ -37,6 +37,9 @@ func TestCheckAgreesWithTheRun(t *testing.T) {
 			if w = newWorld(checker.Pass); w.call(t, "check", filepath.Join(dir, "latest"), "-o", "json") != exitViolated || len(told) == 0 {
 				t.Fatalf("%d violations told\n%s%s", len(told), w.out, w.err)
 			}
+			if strings.Contains(w.out.String(), "latest") {
+				t.Errorf("what repeats it names the latest run, which is another tomorrow:\n%s", w.out)
+			}
 			var r results.Result
 			if err := json.Unmarshal([]byte(w.out.String()), &r); err != nil {
 				t.Fatal(err)
