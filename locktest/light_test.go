@@ -61,7 +61,7 @@ func TestAFreshModuleGainsLittle(t *testing.T) {
 		}
 	}
 	packages := slices.DeleteFunc(strings.Fields(run(t, dir, "list", "-deps", "-test", "-f", "{{if .Module}}{{.ImportPath}}{{end}}", ".")),
-		func(p string) bool { return strings.HasPrefix(p, "example.com/") })
+		func(p string) bool { return strings.Contains(p, "example.com/") }) // with and without [example.com/mylock.test]
 	if len(packages) > mostPackages {
 		t.Errorf("%d packages, want %d at the most: %q", len(packages), mostPackages, packages)
 	}
