@@ -3,7 +3,6 @@ package bench
 import (
 	"crypto/rand"
 	"errors"
-	"os/exec"
 	"slices"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/internal/testneeds"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/servers"
 )
@@ -18,9 +18,7 @@ import (
 // short returns a bench of a second on a real server, or skips the test if there is none.
 func short(t *testing.T, locks ...string) Config {
 	t.Helper()
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		t.Skip(err)
-	}
+	testneeds.RedisBinary(t)
 	c := Config{Clients: []int{4}, Keys: []int{1}, Holds: []time.Duration{0}, Duration: 400 * time.Millisecond, WarmUp: 100 * time.Millisecond, Repetitions: 2,
 		Lease: 10 * time.Second, Poll: time.Millisecond, Seed: 1, Provider: servers.NewProcess(servers.ProcessOptions{}), Random: rand.Reader, Now: time.Now}
 	for _, name := range locks {

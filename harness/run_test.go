@@ -18,6 +18,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/internal/testneeds"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/servers"
@@ -43,12 +44,7 @@ func provider(t *testing.T, name string) servers.Provider {
 	p := map[string]servers.Provider{
 		"process": servers.NewProcess(servers.ProcessOptions{}), "docker": servers.NewDocker(servers.DockerOptions{}),
 	}[name]
-	if err := p.Available(t.Context()); err != nil {
-		if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), name) {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	testneeds.Need(t, name, p.Available(t.Context()))
 	return p
 }
 

@@ -1,17 +1,12 @@
 package locktest
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"os/exec"
-	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/lockbench/lockbench/internal/resp"
+	"github.com/lockbench/lockbench/internal/testneeds"
 	"github.com/lockbench/lockbench/internal/upstream"
 )
 
@@ -54,16 +50,12 @@ func virtualNodes(t *testing.T, n int) []*node {
 // addresses: for each node its own, followed by those of its replicas.
 func startServers(t *testing.T, cfg config) [][]string {
 	t.Helper()
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		missing(t, err)
-	}
 	out := make([][]string, cfg.nodes)
 	for i := range out {
-		out[i] = []string{startServer(t, path)}
+		out[i] = []string{startServer(t)}
 		host, port, _ := net.SplitHostPort(out[i][0])
 		for range cfg.replicas {
-			out[i] = append(out[i], startServer(t, path, "--replicaof", host+" "+port))
+			out[i] = append(out[i], startServer(t, "--replicaof", host+" "+port))
 		}
 	}
 	return out
@@ -117,41 +109,10 @@ func selectDB(conn net.Conn, db int) error {
 	return nil
 }
 
-func missing(t *testing.T, err error) {
+func startServer(t *testing.T, more ...string) string {
 	t.Helper()
-	if slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), "process") {
-		t.Fatalf("redis-server is required: %v", err)
-	}
-	t.Skipf("redis-server: %v", err)
-}
-
-func startServer(t *testing.T, path string, more ...string) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	_ = l.Close()
-	_, port, _ := net.SplitHostPort(addr)
-	cmd := exec.Command(path, append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--databases", strconv.Itoa(databases), "--appendonly", "no",
-		"--hz", "100", // sixteen databases are searched for expired keys at a time: all of them within a fifth of a second
-		"--repl-diskless-sync-delay", "0", "--dir", t.TempDir()}, more...)...)
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatalf("redis-server: %v", err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if strings.Contains(lines.Text(), "Ready to accept connections") {
-			return addr
-		}
-	}
-	t.Fatalf("redis-server on %s ended before it was ready", addr)
-	return ""
+	return testneeds.RedisServer(t, append([]string{"--databases", strconv.Itoa(databases),
+		"--hz", "100"}, more...)...) // sixteen databases are searched for expired keys at a time: all of them within a fifth of a second
 }
 
 func (n *node) open(t *testing.T) {

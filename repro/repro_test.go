@@ -16,6 +16,7 @@ import (
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/internal/testneeds"
 	"github.com/lockbench/lockbench/repro"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
@@ -63,12 +64,7 @@ func TestEveryBugOnRealServers(t *testing.T) {
 	}
 	cfg := config(t)
 	cfg.Base.Provider = servers.NewProcess(servers.ProcessOptions{})
-	if err := cfg.Base.Provider.Available(t.Context()); err != nil {
-		if strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "process") {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	testneeds.Need(t, "process", cfg.Base.Provider.Available(t.Context()))
 	for _, b := range repro.Bugs() {
 		if b.Searches() {
 			continue

@@ -3,9 +3,6 @@ package servers_test
 import (
 	"context"
 	"net"
-	"os"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/testneeds"
 	"github.com/lockbench/lockbench/servers"
 )
 
@@ -38,14 +36,7 @@ func onEach(t *testing.T, test func(*testing.T, servers.Provider)) {
 // need skips the test without the provider, or fails it where LOCKBENCH_REQUIRE names the provider.
 func need(t *testing.T, p servers.Provider) {
 	t.Helper()
-	err := p.Available(t.Context())
-	if err == nil {
-		return
-	}
-	if slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), p.Name()) {
-		t.Fatal(err)
-	}
-	t.Skip(err)
+	testneeds.Need(t, p.Name(), p.Available(t.Context()))
 }
 
 // start brings up servers that are closed with the test.

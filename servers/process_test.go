@@ -6,21 +6,18 @@ import (
 	"context"
 	"errors"
 	"net"
-	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/testneeds"
 )
 
 // machines makes two processes in one directory tree, not started.
 func machines(t *testing.T) (one, two *processMachine) {
 	t.Helper()
-	binary, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Skip("no redis-server: apt-get install redis-server")
-	}
+	binary := testneeds.RedisBinary(t)
 	workspace, err := newWorkspace(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"net"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/internal/resp"
+	"github.com/lockbench/lockbench/internal/testneeds"
 	"github.com/lockbench/lockbench/servers"
 )
 
@@ -222,12 +222,7 @@ func realCluster(t *testing.T) *realNodes {
 func deployed(t *testing.T, spec servers.Spec) servers.Deployment {
 	t.Helper()
 	p := servers.NewProcess(servers.ProcessOptions{})
-	if err := p.Available(t.Context()); err != nil {
-		if slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), p.Name()) {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	testneeds.Need(t, p.Name(), p.Available(t.Context()))
 	d, err := p.Start(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)

@@ -15,15 +15,14 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/harness"
+	"github.com/lockbench/lockbench/internal/testneeds"
 	"github.com/lockbench/lockbench/results"
 )
 
 // TestKilledAtAnyMoment kills a whole run with SIGKILL. Nothing of it may go on: no server, no client, no reaper, no temp directory;
 // and what was recorded can be judged. With LOCKBENCH_SOAK=1 it does so 200 times.
 func TestKilledAtAnyMoment(t *testing.T) {
-	if _, err := exec.LookPath("redis-server"); err != nil && !strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "process") {
-		t.Skip(err)
-	}
+	testneeds.RedisBinary(t)
 	program := filepath.Join(t.TempDir(), "lockbench")
 	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+	"github.com/lockbench/lockbench/internal/testneeds"
 )
 
 // workflow is what the test reads of a GitHub workflow.
@@ -125,9 +126,7 @@ func TestExampleWorkflowBench(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures")
 	}
-	if _, err := exec.LookPath("redis-server"); err != nil && !strings.Contains(os.Getenv("LOCKBENCH_REQUIRE"), "process") {
-		t.Skip(err)
-	}
+	testneeds.RedisBinary(t)
 	r := newRunner(t)
 	r.shell(t, "store", `lockbench bench --locks "$LOCKS" $BENCH --server process --store .lockbench/bench.json`, map[string]string{"GITHUB_STEP_SUMMARY": ""})
 	r.summary = ""

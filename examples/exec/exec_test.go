@@ -9,13 +9,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/lockbench/lockbench/internal/schematest"
+	"github.com/lockbench/lockbench/internal/testneeds"
 	"github.com/lockbench/lockbench/subject/schema"
 )
 
@@ -254,12 +254,7 @@ func says(t *testing.T, text string, parts ...string) {
 // need skips the test if a command fails, or fails it if LOCKBENCH_REQUIRE names what is missing.
 func need(t *testing.T, what string, probe *exec.Cmd) {
 	t.Helper()
-	err := probe.Run()
-	if err == nil {
-		return
+	if err := probe.Run(); err != nil {
+		testneeds.Need(t, what, fmt.Errorf("%s: %w", what, err))
 	}
-	if slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), what) {
-		t.Fatalf("%s: %v", what, err)
-	}
-	t.Skipf("%s: %v", what, err)
 }

@@ -1,12 +1,14 @@
 package inject
 
 import (
+	"errors"
 	"net"
 	"os/exec"
 	"testing"
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/testneeds"
 	"github.com/lockbench/lockbench/servers"
 )
 
@@ -41,6 +43,6 @@ func pythonWithRedis(t *testing.T) string {
 			return python
 		}
 	}
-	missing(t, "python", "no Python with redis-py: apt install python3-redis")
+	testneeds.Need(t, "python", errors.New("no Python with redis-py: apt install python3-redis"))
 	return ""
 }

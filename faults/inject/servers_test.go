@@ -1,11 +1,9 @@
 package inject
 
 import (
-	"os"
-	"slices"
-	"strings"
 	"testing"
 
+	"github.com/lockbench/lockbench/internal/testneeds"
 	"github.com/lockbench/lockbench/servers"
 )
 
@@ -14,9 +12,7 @@ import (
 func startServer(tb testing.TB, spec servers.Spec) servers.Deployment {
 	tb.Helper()
 	p := servers.NewProcess(servers.ProcessOptions{})
-	if err := p.Available(tb.Context()); err != nil {
-		missing(tb, "process", err.Error())
-	}
+	testneeds.Need(tb, p.Name(), p.Available(tb.Context()))
 	d, err := p.Start(tb.Context(), spec)
 	if err != nil {
 		tb.Fatal(err)
@@ -27,13 +23,4 @@ func startServer(tb testing.TB, spec servers.Spec) servers.Deployment {
 		}
 	})
 	return d
-}
-
-// missing skips a test, or fails it where LOCKBENCH_REQUIRE names what is missing.
-func missing(tb testing.TB, what, why string) {
-	tb.Helper()
-	if slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), what) {
-		tb.Fatal(why)
-	}
-	tb.Skip(why)
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lockbench/lockbench/internal/testneeds"
 )
 
 // browser is a headless Chromium for all pages of a test, controlled over the DevTools pipe: JSON messages, each ended by a zero byte.
@@ -41,10 +43,7 @@ func startBrowser(t *testing.T) *browser {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
 	if err != nil {
-		if slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), "chromium") {
-			t.Fatal("LOCKBENCH_REQUIRE names chromium, and it is not installed (apt-get install chromium)")
-		}
-		t.Skip("chromium is not installed (apt-get install chromium)")
+		testneeds.Need(t, "chromium", errors.New("chromium is not installed (apt-get install chromium)"))
 	}
 	asked, to, err := os.Pipe()
 	must(t, err)

@@ -1,19 +1,15 @@
 package redistest
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"net"
-	"os"
-	"os/exec"
-	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/lockbench/lockbench/internal/testneeds"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
@@ -58,54 +54,9 @@ func Real(t *testing.T, test func(t *testing.T, s *Server)) {
 // NewReal starts a redis-server without persistence on a free port and stops it with the test.
 func NewReal(t testing.TB) *Server {
 	t.Helper()
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		missing(t, err)
-	}
-	addr := freeAddr(t)
-	_, port, _ := net.SplitHostPort(addr)
-	cmd := exec.Command(path, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
-		"--repl-diskless-sync-delay", "0", "--dir", t.TempDir())
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatalf("redis-server: %v", err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	if !ready(bufio.NewScanner(out)) {
-		t.Fatalf("redis-server on %s ended before it was ready", addr)
-	}
+	addr := testneeds.RedisServer(t)
 	var d net.Dialer
 	return &Server{Addr: addr, dial: func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "tcp", addr) }}
-}
-
-func missing(t testing.TB, err error) {
-	t.Helper()
-	if slices.Contains(strings.Split(os.Getenv("LOCKBENCH_REQUIRE"), ","), "process") {
-		t.Fatalf("redis-server is required: %v", err)
-	}
-	t.Skipf("redis-server: %v", err)
-}
-
-func freeAddr(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
-func ready(lines *bufio.Scanner) bool {
-	for lines.Scan() {
-		if strings.Contains(lines.Text(), "Ready to accept connections") {
-			return true
-		}
-	}
-	return false
 }
 
 // timeout is how long a client waits for one reply.
