@@ -141,13 +141,7 @@ func usedScripts(users bool) *inject.Scripts {
 	return new(inject.Scripts)
 }
 
-func scriptNames() map[string]string {
-	names := catalogue.ScriptNames()
-	for _, s := range workloads.Scripts() {
-		names[s.Digest()] = s.Name
-	}
-	return names
-}
+func scriptNames() map[string]string { return workloads.NameScripts(catalogue.ScriptNames()) }
 
 // clientRecord records what one client does: its history, its latencies, and the counts for the progress line.
 type clientRecord struct {

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"crypto/sha1"
 	"fmt"
 	"math"
 	"slices"
@@ -38,9 +39,12 @@ const (
 
 // Script is the source of a script that clients sent; its commands can be executed again with it.
 type Script struct {
-	Digest string `json:"digest"` // SHA-1 in lower-case hexadecimal digits
+	Digest string `json:"digest"` // see ScriptDigest
 	Source string `json:"source"`
 }
+
+// ScriptDigest returns the name of a script for EVALSHA: its SHA-1 in lower-case hexadecimal digits.
+func ScriptDigest(source string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(source))) }
 
 // Linked reports whether the commands of a record name their operations. Then a command that names none was sent in the background.
 func Linked(commands []Command) bool {

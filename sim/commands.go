@@ -154,16 +154,15 @@ func (n *node) popFrom(s *session, name, key string) ([]byte, bool) {
 	case name == "LPOP" || name == "RPOP":
 		return pushed(false, []string{key, string(r.Str())}), true
 	}
-	member, rest, _ := strings.Cut(strings.TrimPrefix(string(b), "*2\r\n$"), "\r\n")
-	size, err := strconv.Atoi(member)
-	if err != nil || len(rest) < size {
-		return nil, false // an empty array
+	popped := slices.Collect(r.Items()) // a member and its score
+	if len(popped) == 0 {
+		return nil, false
 	}
-	score := strings.Split(rest[size+2:], "\r\n")[1]
+	member, score := string(popped[0].Str()), string(popped[1].Str())
 	if s.peer.Resp3 {
-		return []byte("*3\r\n" + bulk(key) + bulk(rest[:size]) + "," + score + "\r\n"), true
+		return []byte("*3\r\n" + bulk(key) + bulk(member) + "," + score + "\r\n"), true
 	}
-	return pushed(false, []string{key, rest[:size], score}), true
+	return pushed(false, []string{key, member, score}), true
 }
 
 // failure returns the wire form of an error.

@@ -3,11 +3,7 @@ package sim
 import (
 	"bufio"
 	"bytes"
-	"crypto/sha1"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"io"
 	"math"
 	"reflect"
 	"strconv"
@@ -17,6 +13,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/parse"
 
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
@@ -108,17 +105,11 @@ func (h *luaHost) refusing(l *lua.LState, t *lua.LTable, lib, lacking string) *l
 
 func (h *luaHost) close() { h.state.Close() }
 
-// digest returns the name of a script for EVALSHA.
-func digest(source string) string {
-	sum := sha1.Sum([]byte(source))
-	return hex.EncodeToString(sum[:])
-}
-
 // digest returns the digest of a script, computed once.
 func (h *luaHost) digest(source string) string {
 	sha, ok := h.digests[source]
 	if !ok {
-		sha = digest(source)
+		sha = history.ScriptDigest(source)
 		h.digests[strings.Clone(source)] = sha
 	}
 	return sha
@@ -222,11 +213,11 @@ func (h *luaHost) command(l *lua.LState) lua.LValue {
 	h.buf.Reset()
 	h.node.command(h.session, name, args)
 	h.peer.Flush()
-	v, err := (&luaReply{h.buf.Bytes()}).value(l)
-	if err != nil {
-		return errorTable(l, "ERR reply of "+name+" not understood: "+err.Error())
+	r, ok := resp.ParseReply(h.buf.Bytes())
+	if !ok {
+		return errorTable(l, "ERR reply of "+name+" not understood")
 	}
-	return v
+	return luaValue(l, r)
 }
 
 // refusal returns the error for a command that the script must not call; "" for one that it may.
@@ -266,7 +257,7 @@ func statusReply(l *lua.LState) int {
 }
 
 func sha1hex(l *lua.LState) int {
-	l.Push(lua.LString(digest(l.CheckString(1))))
+	l.Push(lua.LString(history.ScriptDigest(l.CheckString(1))))
 	return 1
 }
 
@@ -310,7 +301,7 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 func (n *node) script(s *session, args []string) {
 	switch sub := strings.ToUpper(args[0]); {
 	case sub == "LOAD":
-		sha := digest(args[1])
+		sha := n.lua.digest(args[1])
 		if _, err := n.lua.compile(sha, args[1]); err != nil {
 			s.peer.WriteError("ERR Error compiling script (new function): " + oneLine(err.Error()))
 			return
@@ -378,67 +369,27 @@ func (r *luaRandom) open(l *lua.LState) {
 	}))
 }
 
-type luaReply struct{ rest []byte }
-
-// value reads one RESP2 reply as redis.call returns it: nil is false, a status is a table with ok, an error a table with err.
-func (r *luaReply) value(l *lua.LState) (lua.LValue, error) {
-	kind, text, err := r.line()
-	if err != nil {
-		return nil, err
+// luaValue returns a reply in RESP2 as redis.call does: nil is false, a status is a table with ok, an error a table with err.
+func luaValue(l *lua.LState, r resp.Reply) lua.LValue {
+	text := string(r.Str())
+	switch kind := r.Kind(); {
+	case r.IsNil():
+		return lua.LFalse
+	case kind == '+':
+		return tableOf(l, "ok", text)
+	case kind == '-':
+		return errorTable(l, text)
+	case kind == '$':
+		return lua.LString(text)
+	case kind == ':':
+		n, _ := strconv.ParseInt(text, 10, 64) // nodes write whole numbers
+		return lua.LNumber(n)
 	}
-	switch kind {
-	case '+':
-		return tableOf(l, "ok", string(text)), nil
-	case '-':
-		return errorTable(l, string(text)), nil
-	case ':':
-		n, err := strconv.ParseInt(string(text), 10, 64)
-		return lua.LNumber(n), err
-	case '$':
-		return r.bulk(text)
-	case '*':
-		return r.array(l, text)
+	t := l.NewTable()
+	for item := range r.Items() {
+		t.Append(luaValue(l, item))
 	}
-	return nil, fmt.Errorf("reply type %q", kind)
-}
-
-func (r *luaReply) line() (kind byte, text []byte, err error) {
-	end := bytes.IndexByte(r.rest, '\n')
-	if end < 2 {
-		return 0, nil, fmt.Errorf("reply line %q: %w", r.rest, io.ErrUnexpectedEOF)
-	}
-	line := r.rest[:end-1]
-	r.rest = r.rest[end+1:]
-	return line[0], line[1:], nil
-}
-
-func (r *luaReply) bulk(size []byte) (lua.LValue, error) {
-	n, err := strconv.Atoi(string(size))
-	if err != nil || n < 0 {
-		return lua.LFalse, err
-	}
-	if n+2 > len(r.rest) {
-		return nil, io.ErrUnexpectedEOF
-	}
-	text := lua.LString(r.rest[:n])
-	r.rest = r.rest[n+2:]
-	return text, nil
-}
-
-func (r *luaReply) array(l *lua.LState, size []byte) (lua.LValue, error) {
-	n, err := strconv.Atoi(string(size))
-	if err != nil || n < 0 {
-		return lua.LFalse, err
-	}
-	t := l.CreateTable(n, 0)
-	for range n {
-		v, err := r.value(l)
-		if err != nil {
-			return nil, err
-		}
-		t.Append(v)
-	}
-	return t, nil
+	return t
 }
 
 // writeLua writes the result of a script by Redis' rules: true is 1, false and nil are null, numbers are truncated, an array ends at the first nil.

@@ -187,11 +187,7 @@ type host struct {
 // newHost returns a host whose programs name variants of a catalogue; nil means none.
 func newHost(known Catalogue) *host {
 	known = cmp.Or[Catalogue](known, empty{})
-	names := known.ScriptNames()
-	for _, s := range workloads.Scripts() {
-		names[s.Digest()] = s.Name
-	}
-	return &host{known: known, scripts: names, sources: map[string]string{}, reportSlow: func(string) {}, again: func() {}}
+	return &host{known: known, scripts: workloads.NameScripts(known.ScriptNames()), sources: map[string]string{}, reportSlow: func(string) {}, again: func() {}}
 }
 
 // runner runs one schedule of a program: the host in the simulator, or a world outside.

@@ -100,7 +100,7 @@ func (s *shard) writeSlots(w *server.Writer) {
 		w.WriteLen(4)
 		w.WriteBulk(host)
 		w.WriteInt(number)
-		w.WriteBulk(digest(nodeAddr(i)))
+		w.WriteBulk(history.ScriptDigest(nodeAddr(i))) // 40 digits, as ids have
 		w.WriteMapLen(0)
 	}
 }

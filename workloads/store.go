@@ -34,8 +34,13 @@ var (
 	fencedRead  = impls.NewScript("fenced_read.lua", fencedReadSource)
 )
 
-// Scripts returns the scripts of this package, for recorders that name them.
-func Scripts() []*impls.Script { return []*impls.Script{fencedRead, fencedWrite} }
+// NameScripts adds the names of this package's scripts to names by digest, for recorders.
+func NameScripts(names map[string]string) map[string]string {
+	for _, s := range []*impls.Script{fencedRead, fencedWrite} {
+		names[s.Digest()] = s.Name
+	}
+	return names
+}
 
 // redisStore keeps the guarded values as plain keys under a prefix.
 type redisStore struct {

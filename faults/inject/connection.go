@@ -2,8 +2,6 @@ package inject
 
 import (
 	"cmp"
-	"crypto/sha1"
-	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -130,7 +128,7 @@ func label(r resp.Request, names map[string]string) string {
 	case strings.HasPrefix(command, "EVALSHA"):
 		script = strings.ToLower(script)
 	default:
-		script = fmt.Sprintf("%x", sha1.Sum(r.Arg(1)))
+		script = history.ScriptDigest(script)
 	}
 	return command + " " + cmp.Or(names[script], script)
 }

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha1"
-	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -197,7 +195,7 @@ func (c *wired) sourceOf(raw []byte) string {
 		c.digests = map[string]string{}
 	}
 	source := string(raw)
-	digest := fmt.Sprintf("%x", sha1.Sum(raw))
+	digest := history.ScriptDigest(source)
 	c.digests[source] = digest
 	c.wire.Scripts.sent(digest)
 	if c.wire.Source != nil {

@@ -1,5 +1,7 @@
 package resp
 
+import "iter"
+
 // Replies frames the replies and pushes on one connection. The zero value is ready for use.
 type Replies struct {
 	feed
@@ -29,8 +31,8 @@ func ParseReply(raw []byte) (Reply, bool) {
 	return Reply{Raw: raw, body: s.body}, err == nil && n == len(raw)
 }
 
-// kind returns the first byte of the value, such as '+', '$' or '>'; 0 for opaque bytes.
-func (r Reply) kind() byte {
+// Kind returns the first byte of the value, such as '+', '$' or '>'; 0 for opaque bytes.
+func (r Reply) Kind() byte {
 	if r.opaque || r.body >= len(r.Raw) {
 		return 0
 	}
@@ -38,10 +40,10 @@ func (r Reply) kind() byte {
 }
 
 // IsError reports whether the reply is an error.
-func (r Reply) IsError() bool { return r.kind() == '-' || r.kind() == '!' }
+func (r Reply) IsError() bool { return r.Kind() == '-' || r.Kind() == '!' }
 
 // isPush reports whether this is a RESP3 push. A message in RESP2 looks like any array; [Pairing] recognizes it.
-func (r Reply) isPush() bool { return r.kind() == '>' }
+func (r Reply) isPush() bool { return r.Kind() == '>' }
 
 // IsNil reports whether the reply is a null of any type.
 func (r Reply) IsNil() bool {
@@ -58,39 +60,38 @@ func (r Reply) Str() []byte {
 	return v.text
 }
 
-// elem returns the bytes of element i of an aggregate; nil if there is none or it is an aggregate itself. It takes time linear in i.
-func (r Reply) elem(i int) []byte {
-	v := r.value()
-	if !v.aggregate() || i < 0 || i >= v.count {
-		return nil
-	}
-	at := r.body + v.size
-	for range i {
-		n, ok := size(r.Raw[at:])
-		if !ok {
-			return nil
+// Items yields the elements of an aggregate, keys and values apart.
+func (r Reply) Items() iter.Seq[Reply] {
+	return func(yield func(Reply) bool) {
+		v := r.value()
+		if !v.aggregate() {
+			return
 		}
-		at += n
+		var s replyScan
+		rest := r.Raw[r.body+v.size:]
+		for range v.count {
+			n, err := s.next(rest)
+			if n <= 0 || err != nil || !yield(Reply{Raw: rest[:n], body: s.body}) {
+				return
+			}
+			rest = rest[n:]
+		}
 	}
-	e := read(r.Raw[at:])
-	if e.aggregate() {
-		return nil
-	}
-	return e.text
 }
 
-// size returns the length of the complete value at the start of b, attributes included.
-func size(b []byte) (int, bool) {
-	var s replyScan
-	if len(b) == 0 {
-		return 0, false
+// elem returns the bytes of element i of an aggregate; nil if there is none or it is an aggregate itself. It takes time linear in i.
+func (r Reply) elem(i int) []byte {
+	for item := range r.Items() {
+		if i == 0 {
+			return item.Str()
+		}
+		i--
 	}
-	n, err := s.next(b)
-	return n, n > 0 && err == nil
+	return nil
 }
 
 func (r Reply) value() value {
-	if r.kind() == 0 {
+	if r.Kind() == 0 {
 		return value{}
 	}
 	return read(r.Raw[r.body:])
