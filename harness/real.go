@@ -133,14 +133,10 @@ func (d *serverDriver) record(recording *blocks) (rec *record, err error) {
 }
 
 func (d *serverDriver) judge(ctx context.Context, rec *record) (*checker.Verdict, explain.Findings, error) {
-	in := checker.Input{Header: rec.Header, Ops: history.NewSlice(rec.Ops), Commands: rec.Commands, Faults: rec.windows}
-	v, err := checker.Check(ctx, in, checker.Options{Seed: d.Seed, Store: rec.store})
+	recorded := sim.Outcome{Recorded: rec.Recorded, Windows: rec.windows}
+	v, found, err := recorded.Check(ctx, checker.Options{Seed: d.Seed, Store: rec.store})
 	if err != nil {
-		return nil, explain.Findings{}, err
-	}
-	found, err := sim.Explain(v, explain.Record{Header: rec.Header, Ops: rec.Ops, Commands: rec.Commands, Scripts: rec.Scripts, Faults: rec.windows})
-	if err != nil {
-		return nil, found, fmt.Errorf("explain what was found: %w", err)
+		return nil, found, err
 	}
 	doubts(v, d.Experiment, rec.windows)
 	if d.Scenario.Clients > 1 {

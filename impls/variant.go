@@ -51,6 +51,14 @@ const (
 // Topologies returns all topologies.
 func Topologies() []Topology { return []Topology{Standalone, Replicated, Independent, Cluster} }
 
+// Address returns the number under which clients dial a node: those of a pair share one, which leads to the primary.
+func (t Topology) Address(node int) int {
+	if t == Replicated {
+		return 0
+	}
+	return node
+}
+
 // Traits are what a lock can do. They decide which rules and scenarios apply; the conformance kit checks them.
 type Traits struct {
 	NoLease      bool // the server never ends a hold by itself

@@ -64,14 +64,11 @@ func (w *world) resumeClient(c *client) {
 	w.inTurn(conns, func(cn *conn) {
 		cn.giveUp(w.clock())
 		for len(cn.replies) > 0 && w.canAnswer(cn) && cn.replies[0].free() {
-			r := takeFirst(&cn.replies)
-			if r.ofHandshake() {
+			if r := takeFirst(&cn.replies); r.ofHandshake() {
 				cn.giveReply(r)
-				continue
+			} else {
+				w.deliver(r)
 			}
-			w.event(deliverReply, cn, r.bytes, func() string { return "<- " + r.String() })
-			w.noteReply(r, false)
-			cn.giveReply(r)
 		}
 		cn.wake()
 	})
@@ -361,15 +358,7 @@ func (w *world) RestartServer(_ context.Context, node int) (history.Effect, erro
 		w.reconnected()
 	}
 	kept, lost := n.had.lostTo(n.kept)
-	return history.Effect{Node: w.address(node), What: history.Restarted, Turn: n.kept.turn, Known: true, Kept: kept, Lost: lost}, nil
-}
-
-// address returns the number under which clients dial a node.
-func (w *world) address(node int) int {
-	if w.program.Topology == impls.Replicated {
-		return 0
-	}
-	return node
+	return history.Effect{Node: w.program.Topology.Address(node), What: history.Restarted, Turn: n.kept.turn, Known: true, Kept: kept, Lost: lost}, nil
 }
 
 // dropConns breaks every connection of a node. What the node had sent is lost.
@@ -404,7 +393,7 @@ func (w *world) JumpClock(_ context.Context, node int, by time.Duration) (e hist
 		return e, err
 	}
 	n.jump(w.clock(), by)
-	return history.Effect{Node: w.address(node), What: history.ClockSet, By: int64(by), Turn: n.turn, Known: true}, nil
+	return history.Effect{Node: w.program.Topology.Address(node), What: history.ClockSet, By: int64(by), Turn: n.turn, Known: true}, nil
 }
 
 func (w *world) DriftClock(_ context.Context, node int, rate float64) (e history.Effect, err error) {
@@ -413,15 +402,15 @@ func (w *world) DriftClock(_ context.Context, node int, rate float64) (e history
 		return e, err
 	}
 	n.setRate(w.clock(), rate)
-	return history.Effect{Node: w.address(node), What: history.ClockRate, PPM: int64((rate - 1) * 1e6), Turn: n.turn, Known: true}, nil
+	return history.Effect{Node: w.program.Topology.Address(node), What: history.ClockRate, PPM: int64((rate - 1) * 1e6), Turn: n.turn, Known: true}, nil
 }
 
 func (w *world) SetClockRight(_ context.Context, node int) ([]history.Effect, error) {
 	n, now := w.nodes[node], w.clock()
 	off := n.clock.now(now).Sub(now)
 	n.setRight(now)
-	return []history.Effect{{Node: w.address(node), What: history.ClockRate, Turn: n.turn, Known: true},
-		{Node: w.address(node), What: history.ClockSet, By: -int64(off), Turn: n.turn, Known: true}}, nil
+	return []history.Effect{{Node: w.program.Topology.Address(node), What: history.ClockRate, Turn: n.turn, Known: true},
+		{Node: w.program.Topology.Address(node), What: history.ClockSet, By: -int64(off), Turn: n.turn, Known: true}}, nil
 }
 
 func (w *world) FlushScripts(_ context.Context, node int) error {
@@ -452,7 +441,7 @@ func (w *world) DeleteKeys(_ context.Context, node int) (e history.Effect, err e
 	}
 	n.turn++
 	w.written(n)
-	return history.Effect{Node: w.address(node), What: history.Deleted, Lost: keys, Turn: n.turn, Known: true}, nil
+	return history.Effect{Node: w.program.Topology.Address(node), What: history.Deleted, Lost: keys, Turn: n.turn, Known: true}, nil
 }
 
 // EvictKeys evicts the lock's keys from a node, as if its memory were full.

@@ -131,8 +131,12 @@ func (x *explainer) check(ctx context.Context, o Outcome, opt checker.Options) (
 	if err != nil || len(v.Violations) == 0 {
 		return v, explain.Findings{}, err
 	}
-	found, err := x.explain(v, explain.Record{Header: o.Header, Ops: o.Ops, Commands: o.Commands, Scripts: o.Scripts, Faults: o.Windows})
+	found, err := x.explain(v, o.record())
 	return v, found, err
+}
+
+func (o Outcome) record() explain.Record {
+	return explain.Record{Header: o.Header, Ops: o.Ops, Commands: o.Commands, Scripts: o.Scripts, Faults: o.Windows}
 }
 
 // handOver returns how soon a waiter must get a lock that was released, if the lock promises it: half the polling interval, for a lock that wakes
@@ -184,8 +188,7 @@ func (x *explainer) renewed(out Outcome, p Program) (found []history.Command, er
 	if err := x.start(); err != nil {
 		return nil, err
 	}
-	rec := explain.Record{Header: out.Header, Ops: out.Ops, Commands: out.Commands, Scripts: out.Scripts, Faults: out.Windows}
-	for _, e := range explain.Replay(rec, x.server).Events {
+	for _, e := range explain.Replay(out.record(), x.server).Events {
 		if !slices.ContainsFunc(e.Changes, prolongs) {
 			continue
 		}

@@ -73,10 +73,7 @@ func (w *world) apply(o option) {
 		if len(o.conn.replies) == 0 {
 			return
 		}
-		r := takeFirst(&o.conn.replies)
-		w.event(o.kind, o.conn, r.bytes, func() string { return "<- " + r.String() })
-		w.noteReply(r, false)
-		r.conn.giveReply(r)
+		w.deliver(takeFirst(&o.conn.replies))
 	case replicate:
 		if !w.replicates() {
 			return
@@ -89,6 +86,12 @@ func (w *world) apply(o option) {
 		w.event(o.kind, nil, []byte(name), func() string { return "!! " + name })
 		w.place(o.fault)
 	}
+}
+
+func (w *world) deliver(r *reply) {
+	w.event(deliverReply, r.conn, r.bytes, func() string { return "<- " + r.String() })
+	w.noteReply(r, false)
+	r.conn.giveReply(r)
 }
 
 // affectsNodeOnly reports whether an option is a request that wakes no goroutine, and none wakes by itself before it: no fault strikes at the request

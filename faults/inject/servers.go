@@ -10,7 +10,6 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/servers"
 )
 
@@ -19,15 +18,7 @@ func (w *World) Nodes() int { return w.cfg.Servers.Len() }
 func (w *World) KillServer(ctx context.Context, node int) error { return w.cfg.Servers.Kill(ctx, node) }
 
 func (w *World) RestartServer(ctx context.Context, node int) (history.Effect, error) {
-	return history.Effect{Node: w.address(node), What: history.Restarted}, elsewhere(w.cfg.Servers.Restart(ctx, node))
-}
-
-// address returns the number under which clients dial a node.
-func (w *World) address(node int) int {
-	if w.cfg.Servers.Topology() == impls.Replicated {
-		return 0
-	}
-	return node
+	return history.Effect{Node: w.cfg.Servers.Topology().Address(node), What: history.Restarted}, elsewhere(w.cfg.Servers.Restart(ctx, node))
 }
 
 func (w *World) StopServer(ctx context.Context, node int) error {
@@ -80,7 +71,7 @@ func (w *World) JumpClock(ctx context.Context, node int, by time.Duration) (e hi
 	if err != nil {
 		return e, err
 	}
-	return history.Effect{Node: w.address(node), What: history.ClockSet, By: int64(by)}, nil
+	return history.Effect{Node: w.cfg.Servers.Topology().Address(node), What: history.ClockSet, By: int64(by)}, nil
 }
 
 func (w *World) DriftClock(ctx context.Context, node int, rate float64) (e history.Effect, err error) {
@@ -88,7 +79,7 @@ func (w *World) DriftClock(ctx context.Context, node int, rate float64) (e histo
 		return e, err
 	}
 	w.moved(node, 0, rate)
-	return history.Effect{Node: w.address(node), What: history.ClockRate, PPM: int64((rate - 1) * 1e6)}, nil
+	return history.Effect{Node: w.cfg.Servers.Topology().Address(node), What: history.ClockRate, PPM: int64((rate - 1) * 1e6)}, nil
 }
 
 // clockPatience is how long setting a clock right waits for a node that another fault has stopped; clockRetry is the interval between attempts.
@@ -108,7 +99,7 @@ func (w *World) SetClockRight(ctx context.Context, node int) ([]history.Effect, 
 	for {
 		err := w.cfg.Servers.SetClock(ctx, node, 0)
 		if !errors.Is(err, servers.ErrState) || !sleep(patience.Done(), clockRetry) {
-			right := history.Effect{Node: w.address(node), What: history.ClockRate}
+			right := history.Effect{Node: w.cfg.Servers.Topology().Address(node), What: history.ClockRate}
 			return []history.Effect{right, {Node: right.Node, What: history.ClockSet, By: -int64(was.off(time.Now()))}}, elsewhere(err)
 		}
 	}
@@ -130,7 +121,7 @@ func (w *World) DeleteKeys(ctx context.Context, node int) (e history.Effect, err
 	case err != nil:
 		return e, err
 	}
-	return history.Effect{Node: w.address(node), What: history.Deleted, Lost: keys}, nil
+	return history.Effect{Node: w.cfg.Servers.Topology().Address(node), What: history.Deleted, Lost: keys}, nil
 }
 
 // EvictKeys fills a node's memory until it has evicted the lock's keys.
@@ -143,7 +134,8 @@ func (w *World) EvictKeys(ctx context.Context, node int) (effects []history.Effe
 	}
 	evictions, err := w.cfg.Servers.EvictKeys(ctx, node, keys...)
 	for _, e := range evictions {
-		effects = append(effects, history.Effect{Node: w.address(node), What: history.Evicted, Lost: []string{e.Key}, At: w.Now() - int64(time.Since(e.At))})
+		effects = append(effects, history.Effect{Node: w.cfg.Servers.Topology().Address(node), What: history.Evicted, Lost: []string{e.Key},
+			At: w.Now() - int64(time.Since(e.At))})
 	}
 	return effects, err
 }
