@@ -315,12 +315,6 @@ func Without(lock, lacking string) string {
 	return lock + " asks for " + lacking + ", which the simulator does not have: it was run as it goes on without"
 }
 
-// Explore searches in this process, on one core: for tests of a lock that the test defines. A lock that crashes its process crashes the test.
-func (s *Simulator) Explore(ctx context.Context, cfg ExploreConfig) (ExploreResult, error) {
-	cfg.Known = s.host.known
-	return exploreHere(ctx, cfg, []runner{s.host}, nil)
-}
-
 // exploreHere searches in this process, with a goroutine for each runner.
 func exploreHere(ctx context.Context, cfg ExploreConfig, runners []runner, report func(Stats)) (ExploreResult, error) {
 	cfg.Workers = len(runners)

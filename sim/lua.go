@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math"
 	"reflect"
-	"strconv"
 	"strings"
 
 	"github.com/alicebob/miniredis/v2/server"
@@ -153,14 +152,6 @@ func (h *luaHost) run(out *server.Peer, sha string, f *lua.LFunction, keys, argv
 	writeLua(out, value)
 }
 
-func stringTable(l *lua.LState, items []string) *lua.LTable {
-	t := l.CreateTable(len(items), 0)
-	for _, s := range items {
-		t.Append(lua.LString(s))
-	}
-	return t
-}
-
 // scriptError returns the reply to a script that failed: with the code of the command that failed, or ERR and the Lua message.
 func scriptError(err error, sha string) string {
 	var api *lua.ApiError
@@ -234,14 +225,6 @@ func (h *luaHost) refusal(name string, args []string) string {
 	return h.node.misplacedInScript(args)
 }
 
-func errorTable(l *lua.LState, text string) *lua.LTable { return tableOf(l, "err", text) }
-
-func tableOf(l *lua.LState, name, text string) *lua.LTable {
-	t := l.CreateTable(0, 1)
-	t.RawSetString(name, lua.LString(text))
-	return t
-}
-
 func errorReply(l *lua.LState) int {
 	text := strings.TrimPrefix(l.CheckString(1), "-")
 	if !strings.Contains(text, " ") {
@@ -259,67 +242,6 @@ func statusReply(l *lua.LState) int {
 func sha1hex(l *lua.LState) int {
 	l.Push(lua.LString(history.ScriptDigest(l.CheckString(1))))
 	return 1
-}
-
-// eval implements EVAL source numkeys key … arg …, and EVALSHA with a digest instead of the source.
-func (n *node) eval(s *session, byDigest bool, args []string) {
-	var sha string
-	source, known := args[0], true
-	if byDigest {
-		sha = strings.ToLower(args[0])
-		source, known = n.scripts[sha]
-	} else {
-		sha = n.lua.digest(source)
-	}
-	args = args[1:]
-	count, err := strconv.Atoi(args[0])
-	switch {
-	case !known:
-		s.peer.WriteError("NOSCRIPT No matching script. Please use EVAL.")
-		return
-	case err != nil:
-		s.peer.WriteError("ERR value is not an integer or out of range")
-		return
-	case count < 0:
-		s.peer.WriteError("ERR Number of keys can't be negative")
-		return
-	case count > len(args)-1:
-		s.peer.WriteError("ERR Number of keys can't be greater than number of args")
-		return
-	}
-	f, err := n.lua.compile(sha, source)
-	if err != nil {
-		s.peer.WriteError("ERR Error compiling script (new function): " + oneLine(err.Error()))
-		return
-	}
-	n.scripts[sha] = source
-	n.lua.run(s.peer, sha, f, args[1:1+count], args[1+count:])
-}
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-func (n *node) script(s *session, args []string) {
-	switch sub := strings.ToUpper(args[0]); {
-	case sub == "LOAD":
-		sha := n.lua.digest(args[1])
-		if _, err := n.lua.compile(sha, args[1]); err != nil {
-			s.peer.WriteError("ERR Error compiling script (new function): " + oneLine(err.Error()))
-			return
-		}
-		n.scripts[sha] = args[1]
-		s.peer.WriteBulk(sha)
-	case sub == "EXISTS":
-		s.peer.WriteLen(len(args) - 1)
-		for _, sha := range args[1:] {
-			_, known := n.scripts[strings.ToLower(sha)]
-			s.peer.WriteInt(boolInt(known))
-		}
-	case len(args) == 1 || len(args) == 2 && (strings.EqualFold(args[1], "SYNC") || strings.EqualFold(args[1], "ASYNC")):
-		clear(n.scripts)
-		s.peer.WriteOK()
-	default:
-		s.peer.WriteError("ERR unknown subcommand or wrong number of arguments for 'script' command")
-	}
 }
 
 func boolInt(b bool) int {
@@ -367,66 +289,4 @@ func (r *luaRandom) open(l *lua.LState) {
 		l.Push(lua.LNumber(math.Floor(f*float64(high-low+1)) + float64(low)))
 		return 1
 	}))
-}
-
-// luaValue returns a reply in RESP2 as redis.call does: nil is false, a status is a table with ok, an error a table with err.
-func luaValue(l *lua.LState, r resp.Reply) lua.LValue {
-	text := string(r.Str())
-	switch kind := r.Kind(); {
-	case r.IsNil():
-		return lua.LFalse
-	case kind == '+':
-		return tableOf(l, "ok", text)
-	case kind == '-':
-		return errorTable(l, text)
-	case kind == '$':
-		return lua.LString(text)
-	case kind == ':':
-		n, _ := strconv.ParseInt(text, 10, 64) // nodes write whole numbers
-		return lua.LNumber(n)
-	}
-	t := l.NewTable()
-	for item := range r.Items() {
-		t.Append(luaValue(l, item))
-	}
-	return t
-}
-
-// writeLua writes the result of a script by Redis' rules: true is 1, false and nil are null, numbers are truncated, an array ends at the first nil.
-func writeLua(out *server.Peer, v lua.LValue) {
-	switch v := v.(type) {
-	case lua.LBool:
-		if v {
-			out.WriteInt(1)
-			return
-		}
-		out.WriteNull()
-	case lua.LNumber:
-		out.WriteInt(int(v))
-	case lua.LString:
-		out.WriteBulk(string(v))
-	case *lua.LTable:
-		writeLuaTable(out, v)
-	default:
-		out.WriteNull()
-	}
-}
-
-func writeLuaTable(out *server.Peer, t *lua.LTable) {
-	if e := t.RawGetString("err"); e != lua.LNil {
-		out.WriteError(e.String())
-		return
-	}
-	if s := t.RawGetString("ok"); s != lua.LNil {
-		out.WriteInline(s.String())
-		return
-	}
-	n := 0
-	for t.RawGetInt(n+1) != lua.LNil {
-		n++
-	}
-	out.WriteLen(n)
-	for i := range n {
-		writeLua(out, t.RawGetInt(i+1))
-	}
 }

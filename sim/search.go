@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
-	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/results/explored"
 	"github.com/lockbench/lockbench/verdicts"
 	"github.com/lockbench/lockbench/workloads"
@@ -256,124 +254,6 @@ func (j searchJob) seeks(b broken) bool {
 		return false
 	}
 	return len(j.Seek) == 0 || slices.Contains(j.Seek, b.key()) || slices.Contains(j.Seek, string(b.Property))
-}
-
-// schedule is one schedule of a job, determined by the job's seed and its number.
-type schedule struct {
-	program  Program
-	bounds   Bounds
-	strategy chooser
-}
-
-// settle returns schedule n of a job of random or PCT schedules. length is the number of steps that the program takes by default.
-func (j searchJob) settle(n, length int) schedule {
-	seed := j.Seed<<20 + uint64(n)
-	r := rand.New(rand.NewPCG(seed, 4))
-	p, b := j.Program, j.Bounds
-	p.Seed = seed
-	p, b = drawVariation(p, b, r)
-	if j.Strategy == PCT || (j.Strategy != Random && n%2 == 1) {
-		return schedule{p, b, newPCT(seed, b, p.Clients, length)}
-	}
-	return schedule{p, b, newRandom(seed, b, length)}
-}
-
-// Placeable lists the faults that a search can place, by name.
-func Placeable() []string {
-	return slices.Sorted(slices.Values(faults.Names(func(k faults.Kind) bool { return k.Placed != faults.NotPlaced })))
-}
-
-// IsStanding reports whether a fault is in force from the start of a run. A random or PCT search draws it in advance; an exhaustive one cannot.
-func IsStanding(fault string) bool {
-	kind, _ := faults.FindKind(fault)
-	return kind.Placed == faults.BeforeSearch
-}
-
-// drawVariation draws the workload of a schedule, and its standing faults, which count towards the number of faults allowed.
-func drawVariation(p Program, b Bounds, r *rand.Rand) (Program, Bounds) {
-	p = drawPacing(drawWorkload(p, r), r)
-	var injected []string
-	for _, f := range b.Faults {
-		if !IsStanding(f) {
-			injected = append(injected, f)
-			continue
-		}
-		if b.MaxFaults > 0 && r.IntN(2) == 0 {
-			p.Faults = append(slices.Clone(p.Faults), standingFault(f, p, r))
-			b.MaxFaults--
-		}
-	}
-	b.Faults = injected
-	return p, b
-}
-
-// drawWorkload draws one of a program's workloads uniformly.
-func drawWorkload(p Program, r *rand.Rand) Program {
-	also := p.Also
-	p.Also = nil
-	if len(also) == 0 {
-		return p
-	}
-	if i := r.IntN(len(also) + 1); i < len(also) {
-		if w, ok := workloads.Find(also[i]); ok {
-			p.Load, p.Workload = also[i], w
-		}
-	}
-	return p
-}
-
-// drawPacing draws how the clients of a schedule pace their rounds. See Program.Hasty and Program.Rests.
-func drawPacing(p Program, r *rand.Rand) Program {
-	if p.Hasty && r.IntN(3) == 0 {
-		p.Config.AcquireWait, p.Config.Pause = 0, 2*p.Config.Lease/3
-		p.Config.Ops *= 2
-	}
-	if p.Rests && r.IntN(3) == 0 {
-		p.Config.Pause = 5 * p.Config.Lease
-	}
-	p.Hasty, p.Rests = false, false
-	return p
-}
-
-func standingFault(fault string, p Program, r *rand.Rand) faults.Spec {
-	s := faults.Spec{Fault: fault, Client: 1 + r.IntN(p.Clients)}
-	switch fault {
-	case faults.SkewClient:
-		s.By = faults.Span{Leases: 2, Fixed: 2 * time.Second}
-		if r.IntN(2) == 0 {
-			s.By = faults.Span{Leases: -2, Fixed: -2 * time.Second}
-		}
-	case faults.SlowWork:
-		s.Client, s.For = 1, faults.Span{Leases: 1.5}
-	case faults.CollideOwners:
-		s.Client = 0
-	}
-	return s
-}
-
-// DefaultFaults returns the faults that a lock with these traits must survive: any fault of its clients and messages, and of a minority of its
-// nodes or the primary of a pair. Faults that no such lock survives, such as the loss of a single server's data, must be requested.
-func DefaultFaults(v impls.Variant) []string {
-	out := []string{
-		faults.PauseClient, faults.CrashClient, faults.CancelClient, faults.LoseRequest, faults.LoseReply,
-		faults.DelayRequest, faults.DelayReply, faults.SlowWork, faults.FlushScripts,
-	}
-	if v.Traits.ClientClock {
-		out = append(out, faults.SkewClient)
-	}
-	if v.Traits.LocalOwner {
-		out = append(out, faults.CollideOwners)
-	}
-	if v.Topology == impls.Independent {
-		out = append(out, faults.PartitionNodes)
-	}
-	if v.Traits.Wakeups {
-		out = append(out, faults.CutPubSub)
-	}
-	if v.Topology == impls.Replicated { // a lock that uses a pair must survive the loss of its primary
-		out = append(out, faults.Failover)
-	}
-	return out
 }
 
 func (j searchJob) check() error {

@@ -99,30 +99,3 @@ func (t Tape) validateFaults() (err error) {
 	}
 	return err
 }
-
-// setting returns what limits the faults of a program. Before the program is resolved, its topology may be the lock's own.
-func (p Program) setting() faults.Setting {
-	s := faults.Setting{Clients: p.withDefaults().Clients, Nodes: faults.MaxNodes, Lease: p.Config.Lease, Topology: p.Topology}
-	switch p.Topology {
-	case "":
-	case impls.Replicated:
-		s.Nodes = 2
-	default:
-		s.Nodes = p.withDefaults().Nodes
-	}
-	return s
-}
-
-// inRange checks that a fault is known and that its client and node exist.
-func inRange(path string, f faults.Spec, in faults.Setting) error {
-	if _, ok := faults.FindKind(f.Fault); !ok {
-		return fmt.Errorf("%s: %s", path, suggest.Unknown("fault", f.Fault, Placeable()))
-	}
-	if f.Client < 0 || f.Client > in.Clients {
-		return fmt.Errorf("%s: client %d: must be between 0 and %d", path, f.Client, in.Clients)
-	}
-	if f.Node < 0 || f.Node > in.Nodes {
-		return fmt.Errorf("%s: node %d: must be between 0 and %d", path, f.Node, in.Nodes)
-	}
-	return nil
-}

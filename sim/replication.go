@@ -5,105 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
-
-	"github.com/alicebob/miniredis/v2/server"
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/internal/resp"
 )
-
-// clusterNodes is the number of masters of a simulated cluster, as of a real one (package servers).
-const clusterNodes = 3
-
-// shard is a node's place in a cluster: all nodes are masters, share the slots in equal parts, in order, and have no replicas. Slots never move, so
-// no node replies ASK. A message published at one node reaches the subscribers of all.
-type shard struct {
-	nodes []*node // nodes[i] is at nodeAddr(i)
-	index int
-}
-
-func join(nodes []*node) {
-	for i, n := range nodes {
-		n.shard = &shard{nodes, i}
-	}
-}
-
-// slots returns the range of slots of a node, both ends included.
-func (s *shard) slots(index int) (first, last int) {
-	return index * impls.Slots / len(s.nodes), (index+1)*impls.Slots/len(s.nodes) - 1
-}
-
-func (s *shard) owner(slot int) int {
-	for i := range s.nodes {
-		if _, last := s.slots(i); slot <= last {
-			return i
-		}
-	}
-	return len(s.nodes) - 1
-}
-
-// misplaced returns the error of a node of a cluster for keys in several slots, or in a slot of another node; "" if it may run the request.
-func (n *node) misplaced(args []string) string {
-	if n.shard == nil {
-		return ""
-	}
-	keys := resp.Keys(args)
-	if len(keys) == 0 {
-		return ""
-	}
-	slot := impls.Slot(keys[0])
-	for _, key := range keys[1:] {
-		if impls.Slot(key) != slot {
-			return "CROSSSLOT Keys in request don't hash to the same slot"
-		}
-	}
-	if owner := n.shard.owner(slot); owner != n.shard.index {
-		return fmt.Sprintf("MOVED %d %s", slot, nodeAddr(owner))
-	}
-	return ""
-}
-
-// misplacedInScript returns the error for a command in a script on such keys. A script may use all slots of its node, but each command only one.
-func (n *node) misplacedInScript(args []string) string {
-	if n.misplaced(args) == "" {
-		return ""
-	}
-	return "ERR Script attempted to access a non local key in a cluster node"
-}
-
-// cluster implements CLUSTER SLOTS, with which Redis clients read the map of a cluster, and CLUSTER KEYSLOT.
-func (n *node) cluster(s *session, args []string) {
-	switch {
-	case n.shard == nil:
-		s.peer.WriteError("ERR This instance has cluster support disabled")
-	case strings.EqualFold(args[0], "SLOTS"):
-		s.peer.Block(n.shard.writeSlots)
-	default:
-		s.peer.WriteInt(impls.Slot(args[1]))
-	}
-}
-
-// writeSlots writes a range of slots for each node: both ends, and the node's address, port, id and an empty list of other names.
-func (s *shard) writeSlots(w *server.Writer) {
-	w.WriteLen(len(s.nodes))
-	for i := range s.nodes {
-		first, last := s.slots(i)
-		host, port, _ := strings.Cut(nodeAddr(i), ":")
-		number, _ := strconv.Atoi(port) // nodeAddr makes it of digits, so this cannot fail
-		w.WriteLen(3)
-		w.WriteInt(first)
-		w.WriteInt(last)
-		w.WriteLen(4)
-		w.WriteBulk(host)
-		w.WriteInt(number)
-		w.WriteBulk(history.ScriptDigest(nodeAddr(i))) // 40 digits, as ids have
-		w.WriteMapLen(0)
-	}
-}
 
 // replication is the stream from the primary of a pair to its replica, which copies all data anew, even none, whenever one of the two has restarted.
 type replication struct {

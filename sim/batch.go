@@ -1,0 +1,66 @@
+package sim
+
+import (
+	"slices"
+)
+
+// batch holds the requests that goroutines of a client sent over one connection at one instant. Their order is the runtime's, so they reach the
+// node in order of content, and their replies are delivered together, in the order in which the client wrote them.
+type batch struct {
+	written []*request // handshakes in between included
+	replies []*reply   // to these, as far as they have come
+}
+
+// batchRequests makes a batch of a connection's new requests, which are in order of content, if there are several.
+func (cn *conn) batchRequests(fresh []*request) {
+	first := slices.IndexFunc(cn.requests, func(q *request) bool { return slices.Contains(fresh, q) })
+	if len(fresh) < 2 || first < 0 {
+		return
+	}
+	b := &batch{written: slices.Clone(cn.requests[first:])}
+	b.replies = make([]*reply, len(b.written))
+	for i, q := range b.written {
+		q.batch = b
+		if !q.handshake {
+			cn.requests[first+i], fresh = fresh[0], fresh[1:]
+		}
+	}
+}
+
+// add adds the reply to a request. When it was the last missing one, add returns all replies in order.
+func (b *batch) add(r *reply) []*reply {
+	b.replies[slices.Index(b.written, r.request)] = r
+	if slices.Contains(b.replies, nil) {
+		return nil
+	}
+	return b.replies
+}
+
+// asked returns a hash of the request that a reply answers; 0 for a message to a subscriber.
+func (r *reply) asked() uint64 {
+	if r.request == nil {
+		return 0
+	}
+	return hashArgs(r.request.args)
+}
+
+// giveReply delivers a reply to the client, with the replies of its batch once the batch is complete.
+func (cn *conn) giveReply(r *reply) {
+	whole := []*reply{r}
+	if r.request != nil && r.request.batch != nil {
+		whole = r.request.batch.add(r)
+	}
+	for _, r := range whole {
+		cn.client.observe(cn.place(), mix(r.asked(), mixText(hashStart, r.bytes)))
+		if r.request != nil && !r.request.handshake {
+			cn.freeAlias(r.request)
+			c := &cn.client.commands[r.request.command]
+			c.Replied, c.Reply = cn.world.timeline(), replyText(r.bytes)
+		}
+		if cn.client.tokens != nil {
+			cn.arrive(cn.client.tokens.restore(r.bytes))
+			continue
+		}
+		cn.arrive(r.bytes)
+	}
+}

@@ -1,0 +1,92 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/workloads"
+)
+
+// schedule is one schedule of a job, determined by the job's seed and its number.
+type schedule struct {
+	program  Program
+	bounds   Bounds
+	strategy chooser
+}
+
+// settle returns schedule n of a job of random or PCT schedules. length is the number of steps that the program takes by default.
+func (j searchJob) settle(n, length int) schedule {
+	seed := j.Seed<<20 + uint64(n)
+	r := rand.New(rand.NewPCG(seed, 4))
+	p, b := j.Program, j.Bounds
+	p.Seed = seed
+	p, b = drawVariation(p, b, r)
+	if j.Strategy == PCT || (j.Strategy != Random && n%2 == 1) {
+		return schedule{p, b, newPCT(seed, b, p.Clients, length)}
+	}
+	return schedule{p, b, newRandom(seed, b, length)}
+}
+
+// drawVariation draws the workload of a schedule, and its standing faults, which count towards the number of faults allowed.
+func drawVariation(p Program, b Bounds, r *rand.Rand) (Program, Bounds) {
+	p = drawPacing(drawWorkload(p, r), r)
+	var injected []string
+	for _, f := range b.Faults {
+		if !IsStanding(f) {
+			injected = append(injected, f)
+			continue
+		}
+		if b.MaxFaults > 0 && r.IntN(2) == 0 {
+			p.Faults = append(slices.Clone(p.Faults), standingFault(f, p, r))
+			b.MaxFaults--
+		}
+	}
+	b.Faults = injected
+	return p, b
+}
+
+// drawWorkload draws one of a program's workloads uniformly.
+func drawWorkload(p Program, r *rand.Rand) Program {
+	also := p.Also
+	p.Also = nil
+	if len(also) == 0 {
+		return p
+	}
+	if i := r.IntN(len(also) + 1); i < len(also) {
+		if w, ok := workloads.Find(also[i]); ok {
+			p.Load, p.Workload = also[i], w
+		}
+	}
+	return p
+}
+
+// drawPacing draws how the clients of a schedule pace their rounds. See Program.Hasty and Program.Rests.
+func drawPacing(p Program, r *rand.Rand) Program {
+	if p.Hasty && r.IntN(3) == 0 {
+		p.Config.AcquireWait, p.Config.Pause = 0, 2*p.Config.Lease/3
+		p.Config.Ops *= 2
+	}
+	if p.Rests && r.IntN(3) == 0 {
+		p.Config.Pause = 5 * p.Config.Lease
+	}
+	p.Hasty, p.Rests = false, false
+	return p
+}
+
+func standingFault(fault string, p Program, r *rand.Rand) faults.Spec {
+	s := faults.Spec{Fault: fault, Client: 1 + r.IntN(p.Clients)}
+	switch fault {
+	case faults.SkewClient:
+		s.By = faults.Span{Leases: 2, Fixed: 2 * time.Second}
+		if r.IntN(2) == 0 {
+			s.By = faults.Span{Leases: -2, Fixed: -2 * time.Second}
+		}
+	case faults.SlowWork:
+		s.Client, s.For = 1, faults.Span{Leases: 1.5}
+	case faults.CollideOwners:
+		s.Client = 0
+	}
+	return s
+}

@@ -1,0 +1,106 @@
+package sim
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing/synctest"
+)
+
+// runBubble starts the clients and drives the world to its end. It is the body of the bubble.
+func (w *world) runBubble() {
+	w.begin()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var running sync.WaitGroup
+	for _, c := range w.clients {
+		running.Go(func() { c.runGuarded(ctx) })
+		synctest.Wait() // one after the other, so that the order in which clients connect does not depend on the runtime
+	}
+	w.drive()
+	w.pass(0, nil)
+	ended := make(chan struct{})
+	go func() { running.Wait(); close(ended) }()
+	w.end(cancel, ended)
+}
+
+// drive performs one event at a time until every client is done. A request that affects only its node wakes no goroutine, so time need not pass for
+// it in the bubble before the next event that does.
+func (w *world) drive() {
+	for alone := false; w.out.Crash == "" && w.out.Loop == nil; {
+		w.turns.Add(1)
+		if !alone {
+			synctest.Wait()
+		}
+		w.mu.Lock()
+		w.settleInstant()
+		w.traceOps()
+		options := w.options()
+		if len(options) == 0 {
+			over := w.over()
+			w.mu.Unlock()
+			if over || !w.waitForActivity() {
+				return
+			}
+			alone = false
+			continue
+		}
+		chosen := w.choose(options)
+		w.mu.Unlock()
+		if chosen.kind == giveUp {
+			w.out.Pruned = true
+			return
+		}
+		if chosen.kind == waitForTime {
+			from := w.now()
+			w.waitAtMost(w.bounds.MaxDelay)
+			w.out.Waited += w.now() - from
+			alone = false
+			continue
+		}
+		if alone = w.affectsNodeOnly(chosen); alone {
+			w.ahead.Add(int64(tick))
+		} else {
+			w.spendTick()
+		}
+		w.mu.Lock()
+		w.apply(chosen)
+		w.mu.Unlock()
+	}
+}
+
+// choose lets the strategy choose, and records choices other than the default on the tape. What is on its way when all clients are done arrives by
+// default, except in a walk of all schedules: no client sees it, though data may depend on it.
+func (w *world) choose(options []option) option {
+	usual := oldest(options)
+	if w.over() && !w.bounds.Instant || w.step >= w.bounds.MaxSteps {
+		return usual
+	}
+	o := w.strategy.choose(moves{step: w.step, options: options, wait: w.waits < w.bounds.MaxWaits && !w.over(), view: w})
+	if o.kind == giveUp {
+		return o
+	}
+	if o.kind != usual.kind || o.conn != usual.conn {
+		c := deviation{usual: usual.event(), chosen: o.event()}
+		w.out.tape = append(w.out.tape, c)
+		if w.echo != nil {
+			w.echo(c.choice())
+		}
+	}
+	switch o.kind {
+	case waitForTime:
+		w.waits++
+		w.event(o.kind, nil, nil, func() string { return "time passes" })
+		w.step++
+	case placeFault:
+		w.budget--
+	}
+	return o
+}
+
+// traceHash returns the hash of the trace, never 0.
+func (w *world) traceHash() uint64 { return w.trace.hash | 1 }
+
+func (w *world) over() bool {
+	return !slices.ContainsFunc(w.clients, func(c *client) bool { return !c.done })
+}

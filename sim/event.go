@@ -1,0 +1,177 @@
+package sim
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// optionKind is the kind of an option.
+type optionKind uint8
+
+const (
+	deliverRequest optionKind = iota // a request reaches its node and is executed
+	deliverReply                     // a reply reaches its client
+	replicate                        // the replica applies what the primary has written
+	waitForTime                      // time passes without an arrival
+	placeFault                       // a fault
+	arranged                         // a timer of the driver is due
+	giveUp                           // none: the rest of this schedule is known
+)
+
+// option is one thing that could happen next.
+type option struct {
+	kind  optionKind
+	conn  *conn
+	fault *placeableFault
+	ready int   // the step at which it became possible; the default is the oldest
+	rank  int   // among the options of its kind between one client and one node, by content
+	held  *Held // its message in a world outside, where an event is named only by its step; nil in the simulator
+	nth   int   // number of the write that is replicated; in an event also of a message to a subscriber
+}
+
+// event identifies an option as tapes name it: by client, node, command, and the number of that command among the client's to that node. It
+// includes neither the time nor the connection: the runtime decides which of a client's goroutines gets which connection of a pool.
+type event struct {
+	option
+	request *request // that is delivered or answered; nil for a message to a subscriber
+}
+
+// event returns the option's event, valid until the next step.
+func (o option) event() event {
+	e := event{option: o}
+	if o.conn != nil {
+		if e.request = o.request(); e.request == nil {
+			e.nth = o.conn.replies[0].nth
+		}
+	}
+	return e
+}
+
+// name returns the event's name in tapes, unique within a schedule.
+func (e event) name() string {
+	switch e.kind {
+	case deliverRequest:
+		return "request " + e.message()
+	case deliverReply:
+		return "reply " + e.message()
+	case replicate:
+		return "replicate#" + strconv.Itoa(e.nth)
+	case waitForTime:
+		return "wait"
+	}
+	return e.fault.name(event.message)
+}
+
+// message names the request that the event delivers or answers.
+func (e event) message() string {
+	if e.held != nil {
+		return e.way()
+	}
+	name, nth := "message", e.nth
+	if e.request != nil {
+		name, nth = e.request.name, e.request.nth()
+	}
+	return e.conn.String() + " " + name + "#" + strconv.Itoa(nth)
+}
+
+// way identifies the message among those of one step, by client, node and rank.
+func (e event) way() string {
+	where := fmt.Stringer(e.conn)
+	if e.held != nil {
+		where = e.held
+	}
+	if e.rank == 0 {
+		return where.String()
+	}
+	return fmt.Sprintf("%s#%d", where, e.rank+1)
+}
+
+// nth returns the request's number, from 1, among its client's requests of that name to that node; those of one instant are ordered by content.
+func (q *request) nth() int {
+	all, n := q.conn.client.commands, 1
+	own := all[q.command]
+	for i, c := range all {
+		if i != q.command && c.Name == own.Name && c.Node == own.Node &&
+			cmp.Or(cmp.Compare(c.Sent, own.Sent), slices.Compare(c.Args, own.Args), cmp.Compare(i, q.command)) < 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// request returns the request that is delivered or answered; nil for a message to a subscriber.
+func (o option) request() *request {
+	if o.kind == deliverRequest {
+		return o.conn.requests[0]
+	}
+	return o.conn.replies[0].request
+}
+
+// byContent compares the contents of two messages of a kind. Messages to subscribers come before replies.
+func byContent(a, b option) int {
+	q, r := a.request(), b.request()
+	switch {
+	case q != nil && r != nil:
+		return slices.Compare(q.args, r.args)
+	case q == nil && r == nil:
+		return bytes.Compare(a.conn.replies[0].bytes, b.conn.replies[0].bytes)
+	case q == nil:
+		return -1
+	}
+	return 1
+}
+
+// inOrder orders the messages between one client and one node by kind and content, and ranks them.
+func inOrder(messages []option) {
+	if len(messages) < 2 {
+		return
+	}
+	slices.SortStableFunc(messages, func(a, b option) int {
+		return cmp.Or(cmp.Compare(a.kind, b.kind), byContent(a, b), cmp.Compare(a.ready, b.ready))
+	})
+	for i := 1; i < len(messages); i++ {
+		if messages[i].kind == messages[i-1].kind {
+			messages[i].rank = messages[i-1].rank + 1
+		}
+	}
+}
+
+// owner returns the owner of the option, for strategies with priorities: the client's index, or a number beyond all clients.
+func (o option) owner() int {
+	switch {
+	case o.held != nil:
+		return o.held.Client
+	case o.conn != nil:
+		return o.conn.client.index
+	}
+	return maxClients
+}
+
+// appendContent appends the content of a request, for the trace.
+func (q *request) appendContent(to []byte) []byte {
+	to = append(to, q.name...)
+	for i, arg := range q.args[1:] {
+		if i > 0 {
+			to = append(to, 0)
+		}
+		to = append(to, arg...)
+	}
+	return to
+}
+
+// String describes a request in a trace.
+func (q *request) String() string {
+	c := commandOf(q)
+	return fmt.Sprintf("%s %s %v", q.conn, c.Name, c.Args)
+}
+
+// String describes a reply in a trace.
+func (r *reply) String() string {
+	if r.request == nil {
+		return fmt.Sprintf("%s message %s", r.conn, replyText(r.bytes))
+	}
+	return fmt.Sprintf("%s %s: %s", r.conn, r.request.name, replyText(r.bytes))
+}

@@ -1,0 +1,187 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lockbench/lockbench/explain"
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/resp"
+	"github.com/lockbench/lockbench/verdicts"
+)
+
+// What a lock does outside its client's operations shows on the wire and on the clock.
+
+// A client counts as active until a lease divided by idleMargin after its last operation: goroutines of the lock may still be ending.
+const idleMargin = 100
+
+// wasIdle reports whether a client had neither a hold nor an operation under way at an instant, nor shortly before.
+func wasIdle(ops []history.Operation, p Program, client string, at int64) bool {
+	holds := 0
+	for _, op := range ops {
+		switch {
+		case op.Client != client || op.Call > at:
+		case op.Return+int64(p.Config.Lease)/idleMargin >= at && op.Op != history.Extend:
+			return false
+		case op.Op == history.Acquire && op.Outcome == history.OK:
+			holds++
+		case op.Op == history.Release && !mayStillHold(p.Variant.Kind, op):
+			holds = max(holds-1, 0)
+		}
+	}
+	return holds == 0
+}
+
+// mayStillHold reports whether a release may have left a hold that the client should keep alive: a failed one of a re-entrant lock may have been an
+// inner one, which the server still counts. With other locks a renewal after the release is useless, whatever the outcome.
+func mayStillHold(kind history.Kind, op history.Operation) bool {
+	return kind == history.Reentrant && (op.Outcome == history.Fail || op.Outcome == history.Unknown)
+}
+
+// renewed returns the commands of clients with neither a hold nor an operation under way by which data expires later than before. A node that executes
+// the recorded commands again shows what they did; it is needed only if one of them may have renewed something.
+func (x *explainer) renewed(out Outcome, p Program) (found []history.Command, err error) {
+	suspect := func(c history.Command) bool {
+		return c.Node != storeNode && resp.IsWrite(c.Name) && (c.Replied != 0 || c.Ran != 0) && wasIdle(out.Ops, p, c.Client, c.Sent)
+	}
+	if !slices.ContainsFunc(out.Commands, suspect) {
+		return nil, nil
+	}
+	if err := x.start(); err != nil {
+		return nil, err
+	}
+	for _, e := range explain.Replay(out.record(), x.server).Events {
+		if !slices.ContainsFunc(e.Changes, prolongs) {
+			continue
+		}
+		for _, c := range out.Commands {
+			if c.Node == e.Node && c.Conn == e.Conn && c.Name == e.Name && ranAt(c, e.At) && suspect(c) {
+				c.Ran = e.At
+				found = append(found, c)
+			}
+		}
+	}
+	return found, nil
+}
+
+func ranAt(c history.Command, at int64) bool {
+	return c.Ran == at || c.Ran == 0 && c.Sent <= at && at <= c.Replied
+}
+
+// prolongs reports whether a change lets a key expire later, or raises the score of a member, which may be an instant.
+func prolongs(c history.DataChange) bool {
+	if c.Before == nil || c.After == nil {
+		return false
+	}
+	if c.Before.Until != 0 && (c.After.Until == 0 || c.After.Until > c.Before.Until) {
+		return true
+	}
+	before, _ := c.Before.Value.(map[string]float64)
+	after, _ := c.After.Value.(map[string]float64)
+	for member, score := range after {
+		if was, there := before[member]; there && score > was {
+			return true
+		}
+	}
+	return false
+}
+
+// loopAfter is how many commands, in one operation and within a lease divided by idleMargin, make a client count as looping: one that polls sends few.
+const loopAfter = 500
+
+// countBurst counts a command, and ends the schedule if its client loops.
+func (w *world) countBurst(c *client) {
+	if w.now() > c.burstBegan+w.program.Config.Lease/idleMargin {
+		c.commandsSince, c.burstBegan = 0, w.now()
+	}
+	if c.commandsSince++; c.commandsSince < loopAfter || w.out.Loop != nil {
+		return
+	}
+	w.out.Loop = []string{fmt.Sprintf("%s sends %d commands in %v without end:", c.name, loopAfter, (w.now() - c.burstBegan).Round(time.Microsecond))}
+	for _, c := range period(c.commands) {
+		w.out.Loop = append(w.out.Loop, commandLine(c).text)
+	}
+}
+
+// period returns the shortest sequence that the last commands repeat.
+func period(all []history.Command) []history.Command {
+	same := func(a, b history.Command) bool { return a.Name == b.Name && a.Script == b.Script && a.Node == b.Node }
+	all = all[max(0, len(all)-loopAfter):]
+	for n := 1; n <= len(all)/3; n++ {
+		last, before := all[len(all)-n:], all[len(all)-2*n:len(all)-n]
+		if slices.EqualFunc(last, before, same) {
+			return before // the earlier ones have their replies
+		}
+	}
+	return all[max(0, len(all)-10):]
+}
+
+// livenessFindings returns the violations of progress that no operation shows: of a context that is ignored, a client without end, a needless renewal.
+func (x *explainer) livenessFindings(out Outcome, p Program) (all []broken, err error) {
+	for _, op := range out.Ops {
+		if b, ok := ignoresContext(out, p, op); ok {
+			all = append(all, b)
+			break
+		}
+	}
+	for _, name := range out.Stuck {
+		if b, ok := clientStuck(out, p, name); ok {
+			all = append(all, b)
+		}
+	}
+	renewals, err := x.renewed(out, p)
+	if len(renewals) > 0 {
+		c := renewals[0]
+		b := out.stalled(c.Client, c.Ran, "%s has no hold and asks for none, and this made a hold last longer: %s %s", c.Client, c.Name, strings.Join(c.Args, " "))
+		b.Cause = verdicts.Orphan
+		all = append(all, b)
+	}
+	return all, err
+}
+
+// stalled returns a violation of progress by a client, with the last lines of its story and what it shows.
+func (o Outcome) stalled(client string, at int64, format string, args ...any) broken {
+	lines := o.story(at)
+	lines = append(lines[max(0, len(lines)-10):], fmt.Sprintf(format, args...))
+	return broken{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, client: client, at: at, final: true, Story: lines}
+}
+
+// stuckMargin is how long, in leases, the last fault of a client must have ended before the end of the schedule for the client to count as stuck.
+const stuckMargin = 10
+
+func clientStuck(out Outcome, p Program, name string) (broken, bool) {
+	since := int64(out.Virtual) - stuckMargin*int64(p.Config.Lease)
+	if slices.ContainsFunc(out.Windows, func(w history.Window) bool { return hinders(w, name) && (w.End == 0 || w.End > since) }) {
+		return broken{}, false
+	}
+	doing := "does not end"
+	for _, op := range out.Ops {
+		if op.Client == name && op.Return >= int64(out.Virtual) && op.Op != history.Use {
+			doing = fmt.Sprintf("has called %s at %v, and it has not returned", op.Op, time.Duration(op.Call).Round(time.Microsecond))
+		}
+	}
+	return out.stalled(name, int64(out.Virtual), "%s %s, %v after the start", name, doing, out.Virtual.Round(time.Millisecond)), true
+}
+
+// ignoresContext reports an acquire that returned long after its context had ended. It allows for a request under way, and for a check once a second.
+func ignoresContext(out Outcome, p Program, op history.Operation) (broken, bool) {
+	if op.Op != history.Acquire || op.Return >= int64(out.Virtual) || slices.ContainsFunc(out.Windows, func(w history.Window) bool {
+		return w.Fault == faults.CrashClient && w.Client == op.Client || hinders(w, op.Client) && w.Start <= op.Return && (w.End == 0 || w.End >= op.Call)
+	}) {
+		return broken{}, false
+	}
+	end := op.Call + int64(p.Config.AcquireWait)
+	for _, w := range out.Windows {
+		if w.Fault == faults.CancelClient && w.Confirmed && w.Client == op.Client && w.Start >= op.Call && w.Start < end {
+			end = w.Start
+		}
+	}
+	if op.Return <= end+int64(max(p.Config.Lease, time.Second)+out.Waited) {
+		return broken{}, false
+	}
+	return out.stalled(op.Client, op.Return, "%s: the context of its acquire ended at %v, and it returned at %v",
+		op.Client, time.Duration(end), time.Duration(op.Return)), true
+}

@@ -1,0 +1,99 @@
+package sim
+
+import (
+	"context"
+	"slices"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/internal/resp"
+)
+
+type onMessage struct {
+	*conn
+	kept *bool
+	lose func() // drops it, and its connection
+}
+
+var _ faults.Message = onMessage{}
+
+// onRequest returns a request on its way. It is lost now, or else when it would arrive.
+func onRequest(q *request, now bool) faults.Message {
+	lose := func() { q.doomed = true }
+	if now {
+		lose = func() { q.conn.world.lose(q) }
+	}
+	return onMessage{q.conn, &q.kept, lose}
+}
+
+func onReply(r *reply) faults.Message {
+	return onMessage{r.conn, &r.kept, func() {
+		r.lost = true
+		r.conn.world.noteReply(r, true)
+		r.conn.world.cutConn(r.conn)
+	}}
+}
+
+func (m onMessage) Client() int { return m.client.index + 1 }
+
+func (m onMessage) Node() int { return m.target() }
+
+func (m onMessage) Lose() { m.lose() }
+
+func (m onMessage) Hold() func() {
+	*m.kept = true
+	return func() { *m.kept = false }
+}
+
+func (w *world) lose(q *request) {
+	w.noteRequest(q, true)
+	w.cutConn(q.conn)
+}
+
+// target returns the number of the node to which a connection leads.
+func (cn *conn) target() int {
+	if cn.node == cn.world.storeIndex() {
+		return storeNode
+	}
+	return cn.node
+}
+
+// onSend applies the faults placed before a request leaves its client, and then those on its way, and reports whether there were any. A client that was
+// stopped or killed by then does not send it.
+func (w *world) onSend(q *request) (injected bool) {
+	c := q.conn.client
+	if !w.director.Plan().WatchesMessages(c.index+1, faults.Leaving, faults.Underway) {
+		return false
+	}
+	e := faults.Event{Kind: faults.Messages, Client: c.index + 1, Stage: faults.Leaving, Operation: q.op, Command: &c.commands[q.command], Write: resp.IsWrite(q.name)}
+	for _, e.Stage = range []faults.Stage{faults.Leaving, faults.Underway} {
+		if !w.director.Plan().Watches(e) {
+			continue
+		}
+		injected = true
+		w.director.Event(context.Background(), e, onRequest(q, false))
+		q.withheld = q.withheld || c.paused
+		if c.crashed {
+			q.conn.requests = slices.DeleteFunc(q.conn.requests, func(o *request) bool { return o == q })
+			return true
+		}
+	}
+	return injected
+}
+
+// onReply applies the faults placed between a request's effect and its reply; lost reports whether the reply is lost.
+func (w *world) onReply(r *reply) (lost bool) {
+	if r.request == nil {
+		return false
+	}
+	c := r.conn.client
+	if !w.director.Plan().WatchesMessages(c.index+1, faults.Answered, faults.Returning) {
+		return false
+	}
+	command := c.commands[r.request.command]
+	command.Reply = replyText(r.bytes)
+	for _, at := range []faults.Stage{faults.Answered, faults.Returning} {
+		w.director.Event(context.Background(), faults.Event{Kind: faults.Messages, Client: c.index + 1, Stage: at, Operation: r.request.op, Command: &command,
+			Write: resp.IsWrite(r.request.name)}, onReply(r))
+	}
+	return r.lost
+}

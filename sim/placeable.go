@@ -1,0 +1,210 @@
+package sim
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/workloads"
+)
+
+// placeableFault is a fault that a strategy may place now.
+type placeableFault struct {
+	spec   faults.Spec
+	target string // a client or a node; "" for a message, and for the only target
+	event  event  // of the message that it affects; zero for other faults
+}
+
+// placeable returns the option to place a fault of a target, or of the message that an option delivers.
+func placeable(s faults.Spec, target string, of option) option {
+	p := &placeableFault{spec: s, target: target}
+	if of != (option{}) {
+		p.event = of.event()
+	}
+	return option{kind: placeFault, fault: p}
+}
+
+// name makes the name: fault, target, length. Few of the placeable faults need it. message formats the event of a message.
+func (p *placeableFault) name(message func(event) string) string {
+	words, s := []string{p.spec.Fault}, p.spec
+	switch {
+	case p.event != (event{}):
+		words = append(words, message(p.event))
+	case p.target != "":
+		words = append(words, p.target)
+	}
+	switch {
+	case s.Until != "":
+		words = append(words, "until "+s.Until)
+	case s.For.Fixed > 0:
+		words = append(words, s.For.Fixed.String())
+	case s.By.Fixed > 0:
+		words = append(words, s.By.Fixed.String())
+	}
+	return strings.Join(words, " ")
+}
+
+// faults lists the faults that may be placed now, by name of fault, then client, then node; none if the strategy has placed as many as it may.
+func (w *world) faults() []option {
+	if w.budget == 0 || w.over() {
+		return nil
+	}
+	out := w.placeable[:0]
+	add := func(s faults.Spec, target string, of option) { out = append(out, placeable(s, target, of)) }
+	long, short := w.program.Config.Lease*3/2, w.program.Config.Lease/10
+	for _, fault := range w.bounds.Faults {
+		for _, c := range w.clients {
+			if !c.done && !c.crashed && !c.paused {
+				faultsOfClient(fault, c.index, c.asks(), long, add)
+			}
+		}
+		w.messageFaults(fault, long, add)
+		w.nodeFaults(fault, long, short, add)
+	}
+	w.placeable = out
+	return out
+}
+
+// place applies a fault that the search has chosen, unless its message is gone by then: a client's timer may end the connection between the choice of a
+// fault and its effect.
+func (w *world) place(p *placeableFault) {
+	var m faults.Message
+	if p.event.conn != nil {
+		if m = p.event.messageNow(); m == nil {
+			return
+		}
+	}
+	w.director.Place(context.Background(), p.spec, faults.BySearch, m)
+}
+
+// placer adds the option that placeable returns.
+type placer func(s faults.Spec, target string, of option)
+
+// faultsOfClient lists the faults of a live client, by its index; asks says that it has an acquire under way.
+func faultsOfClient(fault string, client int, asks bool, long time.Duration, add placer) {
+	s, name := faults.Spec{Fault: fault, Client: client + 1}, workloads.ClientName(client)
+	switch fault {
+	case faults.PauseClient:
+		add(lasting(s, long), name, option{})
+		add(untilOthers(s), name, option{})
+	case faults.CrashClient:
+		add(s, name, option{})
+	case faults.CancelClient:
+		if asks {
+			add(s, name, option{})
+		}
+	case faults.BlackholeClient:
+		add(lasting(s, long), name, option{})
+	}
+}
+
+func lasting(s faults.Spec, d time.Duration) faults.Spec {
+	s.For = faults.Span{Fixed: d}
+	return s
+}
+
+func untilOthers(s faults.Spec) faults.Spec {
+	s.Until = faults.OtherEntered
+	return s
+}
+
+// messageFaults lists the faults of the messages that could be delivered at this step.
+func (w *world) messageFaults(fault string, long time.Duration, add placer) {
+	for _, o := range w.possible {
+		if o.conn != nil {
+			faultsOfMessage(fault, o, long, add)
+		}
+	}
+}
+
+// faultsOfMessage lists the faults of one message.
+func faultsOfMessage(fault string, o option, long time.Duration, add placer) {
+	kind, _ := faults.FindKind(fault)
+	if kind.In != faults.InMessage || (o.kind == deliverRequest) != (kind.At == faults.AtRequest) {
+		return
+	}
+	s := faults.Spec{Fault: fault, Client: o.owner() + 1}
+	if fault == faults.LoseRequest || fault == faults.LoseReply {
+		add(s, "", o)
+		return
+	}
+	add(lasting(s, long), "", o)
+	add(untilOthers(s), "", o)
+}
+
+// messageNow returns the message that the option delivers, for faults; nil if it is gone.
+func (o option) messageNow() faults.Message {
+	switch {
+	case o.kind == deliverRequest && len(o.conn.requests) > 0:
+		return onRequest(o.conn.requests[0], true)
+	case o.kind == deliverReply && len(o.conn.replies) > 0:
+		return onReply(o.conn.replies[0])
+	}
+	return nil
+}
+
+func (w *world) nodeFaults(fault string, long, short time.Duration, add placer) {
+	for i, n := range w.lockNodes() {
+		if n.down {
+			continue
+		}
+		s, name := faults.Spec{Fault: fault, Node: i + 1}, nodeName(i)
+		switch fault {
+		case faults.KillServer:
+			add(lasting(s, short), name, option{})
+		case faults.PauseServer, faults.PartitionNodes:
+			add(lasting(s, long), name, option{})
+		case faults.JumpClock:
+			s.By = faults.Span{Fixed: 2 * w.program.Config.Lease}
+			add(s, name, option{})
+		case faults.FlushScripts, faults.DeleteKey, faults.EvictKeys:
+			s.Node = w.role(i) + 1
+			add(s, name, option{})
+		}
+	}
+	switch {
+	case fault == faults.Failover && w.program.Topology == impls.Replicated && !w.replication.stopped:
+		add(faults.Spec{Fault: fault}, "", option{})
+	case fault == faults.CutPubSub && slices.ContainsFunc(w.conns, func(cn *conn) bool { return cn.server.subs.has(cn) }):
+		add(faults.Spec{Fault: fault}, "", option{})
+	}
+}
+
+// Placeable lists the faults that a search can place, by name.
+func Placeable() []string {
+	return slices.Sorted(slices.Values(faults.Names(func(k faults.Kind) bool { return k.Placed != faults.NotPlaced })))
+}
+
+// IsStanding reports whether a fault is in force from the start of a run. A random or PCT search draws it in advance; an exhaustive one cannot.
+func IsStanding(fault string) bool {
+	kind, _ := faults.FindKind(fault)
+	return kind.Placed == faults.BeforeSearch
+}
+
+// DefaultFaults returns the faults that a lock with these traits must survive: any fault of its clients and messages, and of a minority of its
+// nodes or the primary of a pair. Faults that no such lock survives, such as the loss of a single server's data, must be requested.
+func DefaultFaults(v impls.Variant) []string {
+	out := []string{
+		faults.PauseClient, faults.CrashClient, faults.CancelClient, faults.LoseRequest, faults.LoseReply,
+		faults.DelayRequest, faults.DelayReply, faults.SlowWork, faults.FlushScripts,
+	}
+	if v.Traits.ClientClock {
+		out = append(out, faults.SkewClient)
+	}
+	if v.Traits.LocalOwner {
+		out = append(out, faults.CollideOwners)
+	}
+	if v.Topology == impls.Independent {
+		out = append(out, faults.PartitionNodes)
+	}
+	if v.Traits.Wakeups {
+		out = append(out, faults.CutPubSub)
+	}
+	if v.Topology == impls.Replicated { // a lock that uses a pair must survive the loss of its primary
+		out = append(out, faults.Failover)
+	}
+	return out
+}

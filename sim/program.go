@@ -1,0 +1,179 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/suggest"
+	"github.com/lockbench/lockbench/workloads"
+)
+
+// Program describes a run: a lock, what its clients do, the servers, and the faults placed in advance. With a tape it determines a run completely.
+//
+// Lock and Load are the names by which the variant and the workload are found when a program is read from a file or sent to a worker process; a
+// program that stays in its process does not need them. Durations are in nanoseconds in files.
+type Program struct {
+	Lock     string             `json:"lock"`
+	Load     string             `json:"workload"`
+	Also     []string           `json:"also,omitempty"`  // workloads that a schedule of a random search may run instead
+	Hasty    bool               `json:"hasty,omitempty"` // in a third of those, clients use Try, to expose refusals without reason
+	Rests    bool               `json:"rests,omitempty"` // in a third of those, clients idle five leases after each round, to expose leaked holds
+	Variant  impls.Variant      `json:"-"`
+	Workload workloads.Workload `json:"-"`
+	Config   workloads.Config   `json:"config"`
+	Clients  int                `json:"clients"` // 1 to 64; 0 means 2
+
+	Topology impls.Topology `json:"topology,omitempty"` // what the lock runs on; "" means the variant's own
+	Nodes    int            `json:"nodes,omitempty"`    // of independent masters; 0 means 5; a cluster has three
+	Poll     time.Duration  `json:"poll,omitempty"`     // between attempts of waiters that poll; 0 means a fifth of the lease
+	Permits  int            `json:"permits,omitempty"`  // of a semaphore; 0 means 1
+	Timeout  time.Duration  `json:"timeout,omitempty"`  // for one reply; 0 means three seconds
+
+	Persistence impls.Persistence `json:"persistence,omitempty"` // "" means none
+	Faults      []faults.Spec     `json:"faults,omitempty"`      // placed in advance; those that a strategy may add are in its Bounds
+	Length      time.Duration     `json:"length,omitempty"`      // after which no new round begins; 0 means never
+	Enough      int               `json:"enough,omitempty"`      // commands, of all clients, after which no new round begins once no fault is under way; 0 means never
+	Horizon     time.Duration     `json:"horizon,omitempty"`     // of virtual time, after which clients that still run are stuck; 0 means 60 leases, at least a minute
+	Seed        uint64            `json:"seed"`                  // of tokens, jitter and what faults leave open
+}
+
+// PollsPerLease is the default number of polls per lease.
+const PollsPerLease = 5
+
+const maxClients = 64
+
+func (p Program) withDefaults() Program {
+	p.Clients = cmp.Or(p.Clients, 2)
+	p.Topology = cmp.Or(p.Topology, p.Variant.Topology, impls.Standalone)
+	switch {
+	case p.Topology == impls.Cluster:
+		p.Nodes = clusterNodes
+	case p.Topology != impls.Independent:
+		p.Nodes = 1
+	case p.Nodes == 0:
+		p.Nodes = 5
+	}
+	p.Poll = cmp.Or(p.Poll, p.Config.Lease/PollsPerLease)
+	p.Permits = cmp.Or(p.Permits, 1)
+	p.Horizon = cmp.Or(p.Horizon, max(60*p.Config.Lease, time.Minute))
+	return p
+}
+
+// Catalogue finds locks by name, for programs read from a file or sent to a worker, and names the scripts of recorded commands.
+// impls/catalogue.Known is lockbench's own; a nil Catalogue is empty, which is enough for a program that carries its Variant.
+type Catalogue interface {
+	Find(name string) (impls.Variant, bool)
+	ScriptNames() map[string]string // by SHA-1 digest
+}
+
+type empty struct{}
+
+func (empty) Find(string) (impls.Variant, bool) { return impls.Variant{}, false }
+func (empty) ScriptNames() map[string]string    { return map[string]string{} }
+
+func (p Program) resolve(known Catalogue) (Program, error) {
+	if p.Variant.New == nil {
+		v, ok := known.Find(p.Lock)
+		if !ok {
+			return p, fmt.Errorf("program: no lock is called %q", p.Lock)
+		}
+		p.Variant = v
+	}
+	if p.Workload == nil {
+		w, ok := workloads.Find(p.Load)
+		if !ok {
+			return p, fmt.Errorf("program: no workload is called %q", p.Load)
+		}
+		p.Workload = w
+	}
+	p.Lock, p.Load = p.Variant.Name, p.Workload.Name()
+	p = p.withDefaults()
+	return p, p.check()
+}
+
+func (p Program) check() error {
+	switch {
+	case p.Variant.New == nil:
+		return fmt.Errorf("program: no lock")
+	case p.Workload == nil:
+		return fmt.Errorf("program: no workload")
+	case p.Clients < 1 || p.Clients > maxClients:
+		return fmt.Errorf("program: %d clients, want 1 to %d", p.Clients, maxClients)
+	case p.Config.Lease <= 0:
+		return fmt.Errorf("program: lease %v, want more than 0", p.Config.Lease)
+	}
+	for _, f := range p.Faults {
+		if err := inRange(f.Fault, f, p.setting()); err != nil {
+			return fmt.Errorf("program: %w", err)
+		}
+	}
+	return nil
+}
+
+// DefaultProgram returns a small program for a lock of this kind: two clients, three rounds each, a lease of a second, work of a fifth of it, and polls
+// soon after the lease ends. A lock that can extend is also held for longer than its lease, by readers if it has them, and tried without waiting; one
+// that renews itself also rests; a queue has three clients, so that one can wait behind another.
+func DefaultProgram(v impls.Variant) Program {
+	lease := time.Second
+	p := Program{Lock: v.Name, Load: "counter", Variant: v, Clients: 2, Config: workloads.Config{
+		Ops: 3, Lease: lease, Think: lease / 5, Pause: lease / 50, AcquireWait: 3 * lease,
+	}}
+	switch v.Kind {
+	case history.RW:
+		p.Load, p.Clients, p.Config.Ops = "read-mostly", 3, 2
+	case history.Reentrant:
+		p.Load = "nested"
+	case history.Semaphore:
+		p.Load, p.Clients, p.Permits = "hot", 3, 2
+	}
+	if v.Traits.Extends && v.Kind == history.Mutex {
+		p.Also = []string{"long-hold"}
+	}
+	if v.Traits.Extends && v.Kind == history.RW {
+		p.Also, p.Hasty = []string{"long-reads"}, true
+	}
+	p.Rests = v.Traits.SelfRenewing
+	if v.Traits.FIFO {
+		p.Clients = 3
+	}
+	return p
+}
+
+// nodesOf returns the number of the lock's nodes: both, for a replicated pair.
+func nodesOf(p Program) int {
+	if p.Topology == impls.Replicated {
+		return 2
+	}
+	return p.Nodes
+}
+
+// setting returns what limits the faults of a program. Before the program is resolved, its topology may be the lock's own.
+func (p Program) setting() faults.Setting {
+	s := faults.Setting{Clients: p.withDefaults().Clients, Nodes: faults.MaxNodes, Lease: p.Config.Lease, Topology: p.Topology}
+	switch p.Topology {
+	case "":
+	case impls.Replicated:
+		s.Nodes = 2
+	default:
+		s.Nodes = p.withDefaults().Nodes
+	}
+	return s
+}
+
+// inRange checks that a fault is known and that its client and node exist.
+func inRange(path string, f faults.Spec, in faults.Setting) error {
+	if _, ok := faults.FindKind(f.Fault); !ok {
+		return fmt.Errorf("%s: %s", path, suggest.Unknown("fault", f.Fault, Placeable()))
+	}
+	if f.Client < 0 || f.Client > in.Clients {
+		return fmt.Errorf("%s: client %d: must be between 0 and %d", path, f.Client, in.Clients)
+	}
+	if f.Node < 0 || f.Node > in.Nodes {
+		return fmt.Errorf("%s: node %d: must be between 0 and %d", path, f.Node, in.Nodes)
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/resp"
+	"github.com/lockbench/lockbench/workloads"
+)
+
+// note adds a step to the schedule of a run whose trace is kept, and returns its number.
+func (w *world) note(s faults.Step) int {
+	if !w.trace.keep {
+		return 0
+	}
+	s.ID, s.At = len(w.out.Schedule)+1, w.timeline()
+	w.out.Schedule = append(w.out.Schedule, s)
+	return s.ID
+}
+
+func (w *world) noteRequest(q *request, lost bool) {
+	if !w.trace.keep {
+		return // before making the step, which costs more than the event
+	}
+	q.noted = w.note(q.step(faults.Step{Kind: faults.StepRequest, Sent: q.sent, Lost: lost}))
+}
+
+// noteReply skips messages to subscribers, which are not in a schedule.
+func (w *world) noteReply(r *reply, lost bool) {
+	if w.trace.keep && r.request != nil {
+		w.note(r.request.step(faults.Step{Kind: faults.StepReply, Of: r.request.noted, Lost: lost}))
+	}
+}
+
+// step fills in the client, node and command of a message.
+func (q *request) step(s faults.Step) faults.Step {
+	c := commandOf(q)
+	s.Client, s.Node, s.Command = c.Client, c.Node, c.Name
+	if strings.HasPrefix(c.Name, "EVAL") {
+		s.Command += " " + c.Args[0]
+	}
+	return s
+}
+
+// noteFault records that a fault begins. A standing one is in the tape's program, not in the schedule.
+func (w *world) noteFault(f *faults.Fault) {
+	if !w.trace.keep || f.Standing() {
+		return
+	}
+	kind, _ := faults.FindKind(f.Fault)
+	at := f.Window()
+	spec := faults.Spec{Fault: f.Fault, Client: workloads.ClientIndex(at.Client) + 1, By: f.By, Rate: f.Rate}
+	if at.Node >= 0 && (kind.On == faults.OneNode || kind.In == faults.InMessage || f.Node > 0) {
+		spec.Node = at.Node + 1
+	}
+	f.ID = w.note(faults.Step{Kind: faults.StepBegin, Client: at.Client, Node: at.Node, Fault: spec})
+}
+
+// storeNode is the node number of the guarded store, which is not one of the lock's nodes.
+const storeNode = -1
+
+func commandOf(q *request) history.Command {
+	w, args := q.conn.world, q.args[1:]
+	c := history.Command{Client: q.conn.client.name, Node: q.conn.target(), Sent: q.sent, Name: q.name, Cut: len(args) > history.MaxArgs}
+	c.Args = slices.Clone(args[:min(len(args), history.MaxArgs)])
+	switch {
+	case strings.HasPrefix(q.name, "EVAL") && len(args) > 0:
+		c.Script, c.Args[0] = w.script(q.name, args[0])
+	case q.name == "SCRIPT" && len(args) > 1 && strings.EqualFold(args[0], "load"):
+		c.Args[1] = w.source(args[1])
+	}
+	for i, a := range c.Args {
+		c.Cut = c.Cut || len(a) > history.MaxArg
+		c.Args[i] = a[:min(len(a), history.MaxArg)]
+	}
+	return c
+}
+
+// replyText returns a reply as one line, for the record.
+func replyText(b []byte) string {
+	r, ok := resp.ParseReply(b)
+	if !ok {
+		return ""
+	}
+	return r.Line(history.MaxReply)
+}

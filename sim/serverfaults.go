@@ -1,0 +1,157 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+func (w *world) Nodes() int { return len(w.lockNodes()) }
+
+func (w *world) lockNodes() []*node { return w.nodes[:w.storeIndex()] }
+
+func (w *world) up(node int) (*node, error) {
+	n := w.nodes[node]
+	if n.down {
+		return n, fmt.Errorf("node %d is down", node+1)
+	}
+	return n, nil
+}
+
+// role returns the node that a number means when connections follow the roles of a pair: 0 is the primary.
+func (w *world) role(node int) int {
+	if w.program.Topology == impls.Replicated && w.primary == 1 {
+		return 1 - node
+	}
+	return node
+}
+
+func (w *world) KillServer(_ context.Context, node int) error {
+	n, err := w.up(node)
+	if err != nil {
+		return err
+	}
+	n.had, n.kept = n.copy(w.clock()), w.saved(n)
+	n.down, n.paused = true, false
+	w.dropConns(n)
+	w.disconnected(n)
+	return nil
+}
+
+// RestartServer restarts a node with the data that its persistence kept.
+func (w *world) RestartServer(_ context.Context, node int) (history.Effect, error) {
+	n := w.nodes[node]
+	n.down = false
+	clear(n.scripts)
+	n.load(n.kept, w.clock())
+	if w.program.Topology == impls.Replicated {
+		w.reconnected()
+	}
+	kept, lost := n.had.lostTo(n.kept)
+	return history.Effect{Node: w.program.Topology.Address(node), What: history.Restarted, Turn: n.kept.turn, Known: true, Kept: kept, Lost: lost}, nil
+}
+
+// dropConns breaks every connection of a node. What the node had sent is lost.
+func (w *world) dropConns(n *node) {
+	var conns []*conn
+	for _, cn := range w.conns {
+		if cn.server == n && cn.lost == nil {
+			cn.requests = nil
+			conns = append(conns, cn)
+		}
+	}
+	w.inTurn(conns, func(cn *conn) { cn.fail(errGone) })
+}
+
+func (w *world) StopServer(_ context.Context, node int) error {
+	n, err := w.up(node)
+	if err == nil {
+		n.paused = true
+	}
+	return err
+}
+
+func (w *world) ContinueServer(_ context.Context, node int) error {
+	w.nodes[node].paused = false
+	w.wakeDriver()
+	return nil
+}
+
+func (w *world) JumpClock(_ context.Context, node int, by time.Duration) (e history.Effect, err error) {
+	n, err := w.up(node)
+	if err != nil {
+		return e, err
+	}
+	n.jump(w.clock(), by)
+	return history.Effect{Node: w.program.Topology.Address(node), What: history.ClockSet, By: int64(by), Turn: n.turn, Known: true}, nil
+}
+
+func (w *world) DriftClock(_ context.Context, node int, rate float64) (e history.Effect, err error) {
+	n, err := w.up(node)
+	if err != nil {
+		return e, err
+	}
+	n.setRate(w.clock(), rate)
+	return history.Effect{Node: w.program.Topology.Address(node), What: history.ClockRate, PPM: int64((rate - 1) * 1e6), Turn: n.turn, Known: true}, nil
+}
+
+func (w *world) SetClockRight(_ context.Context, node int) ([]history.Effect, error) {
+	n, now := w.nodes[node], w.clock()
+	off := n.clock.now(now).Sub(now)
+	n.setRight(now)
+	return []history.Effect{{Node: w.program.Topology.Address(node), What: history.ClockRate, Turn: n.turn, Known: true},
+		{Node: w.program.Topology.Address(node), What: history.ClockSet, By: -int64(off), Turn: n.turn, Known: true}}, nil
+}
+
+func (w *world) FlushScripts(_ context.Context, node int) error {
+	n, err := w.up(w.role(node))
+	if err == nil {
+		clear(n.scripts)
+	}
+	return err
+}
+
+// DeleteKeys deletes the lock's keys from a node. A replica has no keys of its own to delete.
+func (w *world) DeleteKeys(_ context.Context, node int) (e history.Effect, err error) {
+	if w.program.Topology == impls.Replicated && node != 0 {
+		return e, nil
+	}
+	n, err := w.up(w.role(node))
+	if err != nil {
+		return e, err
+	}
+	n.tick(w.clock())
+	db := n.redis.DB(0)
+	keys := db.Keys()
+	if len(keys) == 0 {
+		return e, nil
+	}
+	for _, key := range keys {
+		db.Del(key)
+	}
+	n.turn++
+	w.written(n)
+	return history.Effect{Node: w.program.Topology.Address(node), What: history.Deleted, Lost: keys, Turn: n.turn, Known: true}, nil
+}
+
+// EvictKeys evicts the lock's keys from a node, as if its memory were full.
+func (w *world) EvictKeys(ctx context.Context, node int) ([]history.Effect, error) {
+	e, err := w.DeleteKeys(ctx, node)
+	if err != nil || e.What == "" {
+		return nil, err
+	}
+	e.What = history.Evicted
+	return []history.Effect{e}, nil
+}
+
+// saved returns what is left of a node's data if its process is killed now: with persistence everything, because Redis hands it to the operating
+// system, which survives, before it replies. What everysec risks is lost only when the machine fails.
+func (w *world) saved(n *node) dataset {
+	if w.program.Persistence == impls.PersistNone || w.program.Persistence == "" {
+		return dataset{}
+	}
+	return n.copy(w.clock())
+}

@@ -1,0 +1,150 @@
+package sim
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/verdicts"
+)
+
+type shrinker struct {
+	host  runner
+	ctx   context.Context
+	best  Tape
+	tries int // how many schedules of a smaller program are searched for the violation
+
+	causes explainer
+}
+
+func (h *shrinker) shrink() (Tape, error) {
+	for _, smaller := range []func() error{h.program, h.choices, h.waits, h.choices} {
+		if err := smaller(); err != nil {
+			return h.best, err
+		}
+	}
+	return h.best, nil
+}
+
+// tries is how many schedules of a smaller program the simulator searches.
+const tries = 400
+
+// program searches smaller programs, the smallest first, for the same violation.
+func (h *shrinker) program() error {
+	for _, p := range h.smaller() {
+		if h.ctx.Err() != nil {
+			return nil
+		}
+		found, err := h.search(p)
+		if err != nil || found {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *shrinker) smaller() []Program {
+	var out []Program
+	best := h.best.Program
+	for _, load := range h.loads() {
+		for clients := min(2, best.Clients); clients <= best.Clients; clients++ {
+			for ops := 1; ops <= max(best.Config.Ops, 1); ops++ {
+				for _, poll := range slices.Compact([]time.Duration{max(best.Poll, best.Config.Lease*3/5), best.Poll}) {
+					p := best
+					p.Load, p.Workload = load, nil
+					p.Clients, p.Config.Ops, p.Poll = clients, ops, poll
+					out = append(out, p)
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Program) int { return a.Clients*a.Config.Ops - b.Clients*b.Config.Ops })
+	return out
+}
+
+// loads lists the workloads in which the violation may appear: the bare one is smaller, but has no store to damage.
+func (h *shrinker) loads() []string {
+	own := h.best.Program.Load
+	if own != "counter" || h.best.Property == verdicts.StoreIntegrity {
+		return []string{own}
+	}
+	return []string{"hot", own}
+}
+
+// search looks for the violation in a smaller program, with no more faults than the tape had.
+func (h *shrinker) search(p Program) (bool, error) {
+	p.Faults = slices.DeleteFunc(slices.Clone(p.Faults), func(f faults.Spec) bool { return f.Client > p.Clients })
+	b := h.best.Bounds
+	b.Faults, b.MaxFaults = h.placed()
+	j := searchJob{Program: p, Bounds: b, Strategy: Mixed, Seed: h.best.Program.Seed, Schedules: h.tries, Parts: 1}
+	s, err := newSearch(j, h.host)
+	if err != nil {
+		return false, err
+	}
+	found := false
+	s.found = func(f finding) { h.best, found = f.Tape, true }
+	s.only = func(b broken) bool { return b.key() == h.best.key() }
+	err = s.run(h.ctx)
+	return found, err
+}
+
+// placed returns the faults that the tape's choices placed, by name, and their number.
+func (h *shrinker) placed() (names []string, n int) {
+	for _, c := range h.best.Choices {
+		if f, ok := c.fault(); ok {
+			names = append(names, f)
+		}
+	}
+	n = len(names)
+	slices.Sort(names)
+	return slices.Compact(names), n
+}
+
+// choices leaves out unnecessary choices: first halves, then quarters, down to single ones.
+func (h *shrinker) choices() error {
+	for size := (len(h.best.Choices) + 1) / 2; size > 0; size /= 2 {
+		for from := 0; from < len(h.best.Choices) && h.ctx.Err() == nil; {
+			without := slices.Delete(slices.Clone(h.best.Choices), from, min(from+size, len(h.best.Choices)))
+			kept, err := h.try(h.best.Program, without)
+			if err != nil {
+				return err
+			}
+			if !kept {
+				from += size
+			}
+		}
+	}
+	return nil
+}
+
+// waits tries rounds without a pause between them.
+func (h *shrinker) waits() error {
+	p := h.best.Program
+	if p.Config.Pause == 0 {
+		return nil
+	}
+	p.Config.Pause = 0
+	_, err := h.try(p, h.best.Choices)
+	return err
+}
+
+// try runs a program along choices; if the violation is still there, the result is the best so far, without the choices that were not possible.
+func (h *shrinker) try(p Program, choices []Choice) (bool, error) {
+	f := &follow{choices: slices.Clone(choices)}
+	out, err := h.host.run(p, f, h.best.Bounds, false)
+	if err != nil {
+		return false, err
+	}
+	p, err = p.resolve(h.host.catalogue())
+	if err != nil {
+		return false, err
+	}
+	all, err := h.causes.judge(context.WithoutCancel(h.ctx), out, p, true)
+	b, ok := withKey(all, h.best.key())
+	if err != nil || !ok {
+		return false, err
+	}
+	h.best = newTape(schedule{p, h.best.Bounds, f}, out, b)
+	return true, nil
+}

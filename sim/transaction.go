@@ -1,0 +1,71 @@
+package sim
+
+import (
+	"strings"
+
+	"github.com/alicebob/miniredis/v2/server"
+)
+
+type transaction struct {
+	queued [][]string
+	failed bool // a command was refused when it was queued
+}
+
+// inTransaction runs MULTI, EXEC and DISCARD and queues what comes between; done means nothing is left to do. miniredis runs WATCH.
+func (n *node) inTransaction(s *session, name string, args []string) (done bool) {
+	tx := s.tx
+	switch {
+	case tx == nil && name != "MULTI":
+		return false
+	case tx == nil:
+		s.tx = &transaction{}
+		s.peer.WriteOK()
+	case name == "MULTI":
+		s.peer.WriteError("ERR MULTI calls can not be nested")
+	case name == "WATCH":
+		s.peer.WriteError("ERR WATCH inside MULTI is not allowed")
+	case name == "DISCARD":
+		s.tx = nil
+		n.unwatch(s)
+		s.peer.WriteOK()
+	case name == "EXEC":
+		s.tx = nil
+		n.exec(s, tx)
+	default:
+		tx.queued = append(tx.queued, args)
+		s.peer.WriteInline("QUEUED")
+	}
+	return true
+}
+
+// exec runs what was queued, unless a key that the connection watches has changed.
+func (n *node) exec(s *session, tx *transaction) {
+	if tx.failed {
+		n.unwatch(s)
+		s.peer.WriteError("EXECABORT Transaction discarded because of previous errors.")
+		return
+	}
+	if n.changedSinceWatch(s) {
+		s.peer.WriteRaw(string(null(s, "*-1")))
+		return
+	}
+	s.peer.WriteLen(len(tx.queued))
+	for _, args := range tx.queued {
+		n.run(s, strings.ToUpper(args[0]), args)
+	}
+}
+
+// changedSinceWatch runs an empty transaction of miniredis, which knows the watched keys; that ends the watching.
+func (n *node) changedSinceWatch(s *session) bool {
+	ask := server.NewPeer(n.lua.scratch())
+	ask.Ctx, ask.Resp3 = s.peer.Ctx, false
+	n.srv.Dispatch(ask, []string{"MULTI"})
+	ask.Flush()
+	n.lua.buf.Reset()
+	n.srv.Dispatch(ask, []string{"EXEC"})
+	ask.Flush()
+	s.peer.Ctx = ask.Ctx
+	return strings.HasPrefix(n.lua.buf.String(), "*-1") || strings.HasPrefix(n.lua.buf.String(), "_")
+}
+
+func (n *node) unwatch(s *session) { n.changedSinceWatch(s) }
