@@ -21,6 +21,20 @@
 //
 // It reports no latencies, because time is virtual. It is not Redis: the nodes are miniredis; this package adds Lua, publish and subscribe,
 // persistence, replication and cluster slots, and other tests compare every script with a real server.
+//
+// Where to look:
+//
+//   - one run: program (what is run), run (its beginning and its end), world, driver (one event at a time), settle (what happens at one instant), time,
+//     standstill (bubbles that never settle);
+//   - what may happen next: scheduler, event, strategy, placeable (faults that a search may place);
+//   - clients and the network: client, tokens, network, batch, alias;
+//   - nodes: node, dataset, commands, arguments, blocking, transaction, pubsub, lua, scripts, luavalues, luanumbers, replication, cluster, and server, a
+//     node for comparisons with a real one;
+//   - faults: faults, messagefaults, serverfaults;
+//   - what is kept of a run: record, trace, tape and validate (which checks a tape that is read);
+//   - searches: search (one after the other), draw (what a schedule draws), exhaust and state (all of them), explore and worker (in processes), outside (in
+//     another world), shrink, simulator (single schedules);
+//   - what was found: judge, liveness, story.
 package sim
 
 import (
