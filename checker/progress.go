@@ -120,7 +120,7 @@ func (p *progress) granted(r *record) {
 		p.inFlight--
 		p.opportunity(r.call, r.ret)
 		free := max(p.taken, p.undoneUntil(r), r.call)
-		switch late := p.late(free, r) && p.d.obeys("late-grant"); {
+		switch late := p.late(free, r, 0) && p.d.obeys("late-grant"); {
 		case late && p.d.ev.excused(p.d.clientName(r), free, r.ret):
 			p.withdraw(1, metAFault)
 		case late:
@@ -131,8 +131,10 @@ func (p *progress) granted(r *record) {
 	p.since, p.reported = nil, false
 }
 
-// late reports whether a lock that was free since an instant was wanted for the limit, or more, when r returned.
-func (p *progress) late(free int64, r *record) bool { return r.ret-free >= p.limitFrom(free, r) }
+// late reports whether a lock that was free since an instant was wanted for the limit and the slack, or more, when r returned.
+func (p *progress) late(free int64, r *record, slack int64) bool {
+	return r.ret-free-slack >= p.limitFrom(free, r)
+}
 
 // takenUntil returns until when a grant counts as taken.
 func (p *progress) takenUntil(r *record) int64 {
@@ -178,7 +180,7 @@ func (p *progress) failed(r *record) {
 	if p.since == nil || p.from < min(p.taken, r.ret) || free < p.from { // the last: it waited longer than those that returned before it
 		p.since, p.from = r, free
 	}
-	if p.late(p.from, r) && !p.reported && p.d.obeys("free-but-refused") {
+	if p.late(p.from, r, 0) && !p.reported && p.d.obeys("free-but-refused") {
 		p.reported = true
 		p.report(p.since, r, p.from, p.within(p.from, r))
 	}
@@ -208,7 +210,7 @@ func (p *progress) crashedUntil(r *record) (t int64) {
 
 // within reports whether the limit was passed by no more than the clock error, if the lock was free since an instant by another's clock.
 func (p *progress) within(free int64, r *record) bool {
-	return free != r.call && r.ret-free-p.d.a.header.ClockError < p.limitFrom(free, r)
+	return free != r.call && !p.late(free, r, p.d.a.header.ClockError)
 }
 
 // report reports the attempts from first to last as failed although the lock was free since an instant.

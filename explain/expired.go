@@ -107,17 +107,14 @@ func (m *overlap) over(p pairing) bool {
 	if m.Header.Kind != history.Semaphore {
 		return true
 	}
-	if p.from() < p.second.grant && slices.ContainsFunc(p.first.node.events[p.from():p.second.grant], func(e event) bool { return e.setsClock() }) {
-		return true
-	}
-	return m.leaseEnd(p, p.second.grant) <= p.second.time()+int64(time.Millisecond)
+	return slices.ContainsFunc(p.inBetween(), func(e event) bool { return e.setsClock() }) || m.leaseEnd(p, p.second.grant) <= p.second.time()+int64(time.Millisecond)
 }
 
 // ranOut reports whether the lease of the first's hold was over before the second was granted: by a clock that is right, or because a key ended or a
 // clock was changed in between.
 func (m *overlap) ranOut(p pairing) bool {
 	keys := p.second.keys()
-	return m.leaseEnd(p, p.second.grant) <= p.second.time()+grain || slices.ContainsFunc(p.first.node.events[min(p.from(), p.second.grant):p.second.grant], func(e event) bool {
+	return m.leaseEnd(p, p.second.grant) <= p.second.time()+grain || slices.ContainsFunc(p.inBetween(), func(e event) bool {
 		return e.setsClock() || e.ended() && changesAny(&e, keys)
 	})
 }

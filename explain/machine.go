@@ -60,6 +60,9 @@ func (c change) renewed() bool {
 	return c.before != nil && c.after != nil && c.before.sameData(c.after)
 }
 
+// keyPart is a part of a key: a field, a member, an item, or "" for a string.
+type keyPart struct{ key, part string }
+
 // parts returns what a change did to each part of a key: a field, a member, an item, or "" for a string. A change of the expiry affects all.
 func (c change) parts() map[string]Hit {
 	before, after := c.before.parts(), c.after.parts()

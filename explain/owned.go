@@ -63,11 +63,11 @@ func (n *node) writer(i int, later ...change) int {
 
 // writers returns the commands that had last written the parts which the i-th event deleted or overwrote, the latest first.
 func (n *node) writers(i int) (all []*event) {
-	var left []string
+	var left []keyPart
 	for _, c := range n.events[i].changes {
 		for part, hit := range c.parts() {
 			if hit != Made && hit != Renewed {
-				left = append(left, c.key+"\x00"+part)
+				left = append(left, keyPart{c.key, part})
 			}
 		}
 	}
@@ -75,7 +75,7 @@ func (n *node) writers(i int) (all []*event) {
 		e := &n.events[j]
 		for _, c := range e.changes {
 			for part, hit := range c.parts() {
-				at := slices.Index(left, c.key+"\x00"+part)
+				at := slices.Index(left, keyPart{c.key, part})
 				if at < 0 || hit == Renewed {
 					continue
 				}

@@ -558,7 +558,7 @@ func (m *overlap) overfilled(p pairing) Answer {
 	for _, key := range p.second.keys() {
 		left := 0
 		for part := range values[key].parts() {
-			if !own[key+"\x00"+part] {
+			if !own[keyPart{key, part}] {
 				left++
 			}
 		}
@@ -582,13 +582,13 @@ func (m *overlap) overfilled(p pairing) Answer {
 }
 
 // madeBefore returns the parts of keys that earlier tries of an attempt's operation had made.
-func (r *run) madeBefore(a *attempt) map[string]bool {
-	made := map[string]bool{}
+func (r *run) madeBefore(a *attempt) map[keyPart]bool {
+	made := map[keyPart]bool{}
 	for _, i := range a.node.byOp[a.op.ID] {
 		for _, c := range a.node.events[i].changes {
 			for part, hit := range c.parts() {
 				if i < a.first() && hit == Made {
-					made[c.key+"\x00"+part] = true
+					made[keyPart{c.key, part}] = true
 				}
 			}
 		}

@@ -39,6 +39,11 @@ func (a *attempt) reported() Event {
 // from returns the index of the first event after the first's grant.
 func (p pairing) from() int { return p.first.first() + 1 }
 
+// inBetween returns the events after the first's grant and before the second's.
+func (p pairing) inBetween() []event {
+	return p.first.node.events[min(p.from(), p.second.grant):p.second.grant]
+}
+
 // since returns where a replay without an event must begin. A change of the clock before the first's attempt is left out from that attempt on: what
 // else it did before, such as letting the first in, stays.
 func (p pairing) since(event int) int { return max(event, p.first.events[0]) }

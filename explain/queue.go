@@ -80,20 +80,20 @@ func (p *passing) takes(at int) bool {
 	if e.op != nil && (e.op == p.waiter.op || e.op.Outcome == history.OK) {
 		return false
 	}
-	made := map[string]bool{}
+	made := map[keyPart]bool{}
 	for _, i := range p.grant.node.byOp[p.waiter.op.ID] {
 		if i > at {
 			break
 		}
 		for _, c := range p.grant.node.events[i].changes {
 			for part, hit := range c.parts() {
-				made[c.key+"\x00"+part] = made[c.key+"\x00"+part] || hit == Made
+				made[keyPart{c.key, part}] = made[keyPart{c.key, part}] || hit == Made
 			}
 		}
 	}
 	return slices.ContainsFunc(e.changes, func(c change) bool {
 		for part, hit := range c.parts() {
-			if hit == Freed && made[c.key+"\x00"+part] {
+			if hit == Freed && made[keyPart{c.key, part}] {
 				return true
 			}
 		}

@@ -311,7 +311,7 @@ func (w *wait) makers(made func(*event) bool) (out []int) {
 // wrote returns a function that reports whether a command wrote what the waiter found: a part that it created, or that no later command overwrote. It
 // must be called with the latest command first.
 func (w *wait) wrote() func(*event) bool {
-	values, written, keys := w.attempt.node.state(w.attempt.events[0]), map[string]bool{}, w.attempt.keys()
+	values, written, keys := w.attempt.node.state(w.attempt.events[0]), map[keyPart]bool{}, w.attempt.keys()
 	return func(e *event) (found bool) {
 		for _, c := range e.changes {
 			if !slices.Contains(keys, c.key) {
@@ -319,7 +319,7 @@ func (w *wait) wrote() func(*event) bool {
 			}
 			now := values[c.key].parts()
 			for part, hit := range c.parts() {
-				name := c.key + "\x00" + part
+				name := keyPart{c.key, part}
 				if _, there := now[part]; !there || hit == Freed || hit == Renewed {
 					continue
 				}
