@@ -151,30 +151,35 @@ func (m *overlap) holdsOf(p pairing, client string, to int) (ops []uint64, from 
 	return ops, from
 }
 
-// began returns the acquire of the hold that an operation belongs to, and the acquire's first command at a node; -1: none.
+// began returns the acquire of the hold that an operation belongs to or, if its client does not know of a grant, may have begun, and the acquire's first
+// command at a node; -1: none.
 func (r *run) began(n *node, op *history.Operation) (acquire uint64, event int) {
-	if op == nil || r.holdOf[op.ID] == nil {
+	switch {
+	case op == nil:
+		return 0, -1
+	case r.holdOf[op.ID] != nil:
+		acquire = r.holdOf[op.ID].Acquire.ID
+	case op.Op == history.Acquire:
+		acquire = op.ID
+	default:
 		return 0, -1
 	}
-	acquire = r.holdOf[op.ID].Acquire.ID
 	if events := n.byOp[acquire]; len(events) > 0 {
 		return acquire, events[0]
 	}
 	return acquire, -1
 }
 
-// beganSince reports whether the hold that an event ended was granted after the first.
+// beganSince reports whether the hold that an event ended was granted after the first: by the last command of its acquire that had changed something.
 func (m *overlap) beganSince(p pairing, i int) bool {
-	acquire, asked := m.endedHold(p.first.node, i)
-	if asked < 0 {
-		return false
-	}
-	for _, a := range m.attempts(m.ops[acquire]) {
-		if a.node == p.first.node && a.grant >= 0 {
-			return a.first() >= p.from()
+	n := p.first.node
+	acquire, _ := m.endedHold(n, i)
+	for _, j := range slices.Backward(n.byOp[acquire]) {
+		if j < i && len(n.events[j].changes) > 0 {
+			return j >= p.from()
 		}
 	}
-	return asked >= p.from()
+	return false
 }
 
 // endedHold returns, as began does, the hold that an event ended: that of its operation or, of the end of a lease or an effect, that of the operation
