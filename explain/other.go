@@ -275,14 +275,24 @@ func (m *overlap) took(p pairing) (found []finding) {
 	if len(direct) > 0 { // without the others, those would have taken something else
 		return direct
 	}
-	all = slices.DeleteFunc(all, func(i int) bool { return n.events[i].cmd != nil && n.events[i].cmd.Client == m.first.Client }) // its renewals keep the hold
-	if len(found) > 0 || len(all) < 2 || !m.finds(p.second, all[0], without{events: all}) {
+	if len(found) > 0 {
 		return found
 	}
-	for _, i := range fewest(all, func(left []int) bool { return m.finds(p.second, left[0], without{events: left}) }) {
-		found = append(found, m.finding(p, i))
+	wider := slices.DeleteFunc(m.between(p), func(i int) bool {
+		e := &n.events[i]
+		return !slices.Contains(all, i) && (e.cmd == nil || !slices.ContainsFunc(e.changes, change.freed))
+	})
+	for _, all := range [][]int{all, wider} { // what took another's may take the first's when what did take it is left out
+		all = slices.DeleteFunc(slices.Clone(all), func(i int) bool { return n.events[i].cmd != nil && n.events[i].cmd.Client == m.first.Client }) // its renewals keep the hold
+		if len(all) < 2 || !m.finds(p.second, all[0], without{events: all}) {
+			continue
+		}
+		for _, i := range fewest(all, func(left []int) bool { return m.finds(p.second, left[0], without{events: left}) }) {
+			found = append(found, m.finding(p, i))
+		}
+		return jointly(found)
 	}
-	return jointly(found)
+	return nil
 }
 
 // neverMade explains the loss of a hold that no server had: the command that its client took for a grant set nothing.

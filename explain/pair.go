@@ -218,8 +218,17 @@ func (m *overlap) eroded(op *history.Operation, got int) Answer {
 }
 
 // candidates returns the events between the two grants that changed the second's keys, or lost the node's data, which may have been lost before, and
-// all changes of the node's clock, even earlier ones. It excludes the first's acquire, which created its hold, and the second's last attempt.
-func (m *overlap) candidates(p pairing) (out []int) {
+// all changes of the node's clock, even earlier ones. It excludes the first's acquire, which created its hold, the second's last attempt and, for a
+// semaphore, what took no permit or only one that its own client had.
+func (m *overlap) candidates(p pairing) []int {
+	n := p.first.node
+	return slices.DeleteFunc(m.between(p), func(i int) bool {
+		return m.Header.Kind == history.Semaphore && (m.givesBack(n, i) || n.events[i].adds())
+	})
+}
+
+// between returns the same for a semaphore with the permits of others that were given back and taken.
+func (m *overlap) between(p pairing) (out []int) {
 	n, keys := p.first.node, p.second.keys()
 	for i := 0; i < p.second.grant; i++ {
 		e := &n.events[i]
@@ -231,9 +240,6 @@ func (m *overlap) candidates(p pairing) (out []int) {
 			continue
 		}
 		if slices.Contains(p.second.events, i) || !clock && !e.resets() && !changesAny(e, keys) || e.op != nil && e.op.ID == m.first.ID && i <= p.first.grant {
-			continue
-		}
-		if m.Header.Kind == history.Semaphore && (m.givesBack(n, i) || e.adds()) { // that permit is not the first's
 			continue
 		}
 		if m.prolongs(e) { // it keeps the hold
@@ -551,49 +557,67 @@ func (m *overlap) unexplained(pairs []pairing) Answer {
 	return because(verdicts.DoubleGrant, sentence(words(p.second.granting()), why), p.first.reported(), p.second.reported())
 }
 
-// overfilled explains a grant by a semaphore of which all permits were taken, as the second's client could have seen.
+// overfilled explains a grant by a semaphore of which all permits were taken, as the second's client could have seen, or would have been without some
+// events or with a clock that stands still.
 func (m *overlap) overfilled(p pairing) Answer {
-	permits, taken := checker.Permits(m.Header), 0
-	values, own := p.second.node.state(p.second.first()), m.madeBefore(p.second)
-	for _, key := range p.second.keys() {
-		left := 0
-		for part := range values[key].parts() {
-			if !own[keyPart{key, part}] {
-				left++
-			}
-		}
-		for _, c := range p.second.granting().changes {
-			for _, hit := range c.parts() {
-				if c.key == key && hit == Freed { // it took that for expired
-					left--
-				}
-			}
-		}
-		taken = max(taken, left)
-	}
-	if taken < permits {
-		return Answer{}
-	}
-	full := "the permit was taken"
+	permits := checker.Permits(m.Header)
+	full := func(left without) bool { return m.taken(p, left) >= permits }
+	taken, were := "the permit", " was taken"
 	if permits > 1 {
-		full = fmt.Sprintf("all %d permits were taken", permits)
+		taken, were = fmt.Sprintf("all %d permits", permits), " were taken"
 	}
-	return because(verdicts.DoubleGrant, sentence(words(p.second.granting()), " was granted although ", full), p.first.reported(), p.second.reported())
+	all := m.others(p)
+	since, _ := slices.BinarySearch(all, p.from())
+	all = slices.Concat(all[since:], all[:since]) // an earlier change of the clock is named only if need be
+	switch {
+	case full(without{}):
+		return because(verdicts.DoubleGrant, sentence(words(p.second.granting()), " was granted although ", taken, were), p.first.reported(), p.second.reported())
+	case len(all) > 0 && full(without{events: all}):
+		var found []finding
+		for _, i := range fewest(all, func(left []int) bool { return full(without{events: left}) }) {
+			found = append(found, m.finding(p, i))
+		}
+		return nearest(jointly(found)).because(taken, " would have been taken when ", Name(m.second.Client), " was granted")
+	case m.over(p) && full(without{stop: p.first.time()}):
+		return m.lease(p, p.second.time()).answer(sentence("had the lease of ", Name(m.first.Client), " not ended, ", taken, " would have been taken when ",
+			Name(m.second.Client), " was granted"))
+	}
+	return Answer{}
 }
 
-// madeBefore returns the parts of keys that earlier tries of an attempt's operation had made.
-func (r *run) madeBefore(a *attempt) map[keyPart]bool {
-	made := map[keyPart]bool{}
-	for _, i := range a.node.byOp[a.op.ID] {
-		for _, c := range a.node.events[i].changes {
+// taken returns how many permits others have after the second's grant when something is left out: the parts of a key that its operation did not make.
+func (m *overlap) taken(p pairing, left without) (most int) {
+	made := map[keyPart]bool{} // by the second
+	note := func(changes []change) {
+		for _, c := range changes {
 			for part, hit := range c.parts() {
-				if i < a.first() && hit == Made {
+				if hit == Made {
 					made[keyPart{c.key, part}] = true
 				}
 			}
 		}
 	}
-	return made
+	for _, i := range p.second.node.byOp[m.second.ID] { // an earlier try
+		note(p.second.node.events[i].changes)
+	}
+	from := p.from()
+	if len(left.events) > 0 {
+		from = min(from, p.since(slices.Min(left.events)))
+	}
+	m.newReplay(p.second, from, left).again(p.second, func(_ *event, _ string, changes []change) bool {
+		note(changes)
+		return true
+	})
+	for _, key := range p.second.keys() {
+		others := 0
+		for part := range m.m.values[key].parts() {
+			if !made[keyPart{key, part}] {
+				others++
+			}
+		}
+		most = max(most, others)
+	}
+	return most
 }
 
 // wouldSetNothing reports whether the command that granted the second changes nothing while the first's hold is there, so that its client would ignore a
