@@ -113,19 +113,19 @@ func (e *event) adds() bool {
 	})
 }
 
-// givesBack reports whether an event is a release that removed what the acquire of its own hold had written, and nothing else, or the same by an acquire that
-// came to nothing.
+// givesBack reports whether an event is a release that removed what its own hold had written, and nothing else, or the same by an acquire that came to
+// nothing.
 func (r *run) givesBack(n *node, i int) bool {
 	e := &n.events[i]
 	if e.op == nil || e.op.Op == history.Extend || slices.ContainsFunc(e.changes, func(c change) bool { return !c.freed() }) {
 		return false
 	}
-	acquire := e.op.ID
-	if e.op.Op == history.Release {
-		acquire, _ = r.began(n, e.op)
-	}
+	its, _ := r.began(n, e.op)
 	wrote := n.writers(i)
-	return acquire != 0 && len(wrote) > 0 && !slices.ContainsFunc(wrote, func(w *event) bool { return w.op == nil || w.op.ID != acquire })
+	return its != 0 && len(wrote) > 0 && !slices.ContainsFunc(wrote, func(w *event) bool {
+		acquire, _ := r.began(n, w.op)
+		return acquire != its
+	})
 }
 
 // holdsOf returns a client's acquires between the first's grant and an event, and that of the hold which the event released, even if it was granted before
