@@ -19,7 +19,7 @@ func (m *overlap) outlived(pairs []pairing, spare int) Answer {
 		if !m.over(p) || !m.ranOut(p) {
 			continue
 		}
-		did := slices.DeleteFunc(m.others(p), func(i int) bool { return p.first.node.events[i].ended() })
+		did := slices.DeleteFunc(m.others(p, 0), func(i int) bool { return p.first.node.events[i].ended() })
 		if len(did) > 0 && m.refusedWithout(p, did, did, 0) {
 			continue
 		}

@@ -328,10 +328,11 @@ func (m *overlap) stands(p pairing, i int) bool {
 }
 
 // others returns the candidates that may be left out together. It drops those that the first's grant needs, and the end of another client's hold that
-// began before the first: without that end, the other hold would refuse the second. A hold that began later is left out together with its grant.
-func (m *overlap) others(p pairing) []int {
+// began before the first: without that end, the other hold would refuse the second. A hold that began later is left out together with its grant. The
+// node's clock stops at an instant; 0: never.
+func (m *overlap) others(p pairing, stop int64) []int {
 	return slices.DeleteFunc(m.candidates(p), func(i int) bool {
-		return !m.stands(p, i) || !m.beganSince(p, i) && m.lacks(p, p.since(i), without{events: []int{i}}) && !m.owned(p, i, 0)
+		return !m.stands(p, i) || !m.beganSince(p, i) && m.lacks(p, p.since(i), without{events: []int{i}, stop: stop}) && !m.owned(p, i, stop)
 	})
 }
 
@@ -340,7 +341,7 @@ func (m *overlap) others(p pairing) []int {
 func (m *overlap) together(pairs []pairing, spare int) []finding {
 	var lost [][]finding
 	for _, p := range pairs {
-		all := m.others(p)
+		all := m.others(p, 0)
 		if len(all) == 0 || !m.refusedWithout(p, all, all, 0) {
 			continue
 		}
@@ -511,12 +512,13 @@ func (m *overlap) unexplained(pairs []pairing) Answer {
 		return a
 	}
 	for _, p := range pairs {
-		all, who, several := m.others(p), any(Name(m.second.Client)), m.Header.Kind == history.Semaphore
+		all, who, several := m.others(p, 0), any(Name(m.second.Client)), m.Header.Kind == history.Semaphore
 		if several { // the other holders have to stay, and may have removed by their clocks what the first had left
 			all, who = nil, "all clients"
 		}
 		did := slices.DeleteFunc(slices.Clone(all), func(i int) bool { return p.first.node.events[i].ended() })
-		if m.over(p) && m.lacks(p, p.from(), without{events: all, stop: p.first.time()}) {
+		stopped := m.others(p, p.first.time())
+		if m.over(p) && m.lacks(p, p.from(), without{events: stopped, stop: p.first.time()}) {
 			return m.expired(p, p.second.time(), "had no time passed at the server")
 		}
 		clock, _ := m.stamp(p.first.granting().cmd)
@@ -528,7 +530,7 @@ func (m *overlap) unexplained(pairs []pairing) Answer {
 				return m.byClientClock(p, who)
 			}
 		}
-		if m.over(p) && m.lacks(p, min(p.from(), p.to()), without{events: all, clock: clock, all: several, stop: p.first.time()}) {
+		if m.over(p) && m.lacks(p, min(p.from(), p.to()), without{events: stopped, clock: clock, all: several, stop: p.first.time()}) {
 			return m.expired(p, p.second.time(), "had the clocks of the server and of ", who, " stood still")
 		}
 		if answer := m.byReadClock(p); answer.Cause != "" {
@@ -566,7 +568,7 @@ func (m *overlap) overfilled(p pairing) Answer {
 	if permits > 1 {
 		taken, were = fmt.Sprintf("all %d permits", permits), " were taken"
 	}
-	all := m.others(p)
+	all := m.others(p, 0)
 	since, _ := slices.BinarySearch(all, p.from())
 	all = slices.Concat(all[since:], all[:since]) // an earlier change of the clock is named only if need be
 	switch {
