@@ -91,14 +91,20 @@ func (m *overlap) leaseEnd(p pairing, before int) int64 {
 	if m.Header.Lease == 0 {
 		return math.MaxInt64 / 2
 	}
-	set, keys := p.first.time(), p.second.keys()
+	set, keys := p.first.granting(), p.second.keys()
 	for i := p.from(); i < before; i++ {
 		e := &p.first.node.events[i]
 		if e.cmd != nil && e.cmd.Client == m.first.Client && (e.op == nil || e.op.Op == history.Extend) && changesAny(e, keys) {
-			set = e.at
+			set = e
 		}
 	}
-	return set + m.Header.Lease
+	from := set.at
+	for _, arg := range set.cmd.Args {
+		if at, unit := m.timeIn(arg, set.cmd.Sent); unit != 0 { // the lease counts from when its client looked at the clock
+			from = min(from, set.cmd.Sent, at-m.Header.Epoch-m.off[set.cmd.Client])
+		}
+	}
+	return from + m.Header.Lease
 }
 
 // over reports whether the first's lease can have ended before the second was granted. For a semaphore no experiment shows that, because other holds end
