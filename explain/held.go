@@ -59,7 +59,7 @@ func (r *run) standing(acquire *history.Operation, at int64) *history.Operation 
 		return acquire
 	}
 	outer := r.heldBefore(&history.Operation{Client: acquire.Client, Key: acquire.Key, Call: release.Return})
-	if outer == nil || r.kept(outer, acquire.Call) <= acquire.Return {
+	if outer == nil || r.kept(outer, acquire.Return) <= acquire.Return {
 		return acquire
 	}
 	return outer
@@ -216,16 +216,17 @@ func toldTooLate(acquire *history.Operation) bool {
 	return acquire.ValidUntil != 0 && acquire.ValidUntil <= acquire.Return
 }
 
-// kept returns the instant up to which a server keeps a hold, given its acquire and the extends that had returned at the instant by. It ignores a
-// re-entry without a command.
+// kept returns the instant up to which a server keeps a hold, given its acquire and the extends that had returned at the instant by. It ignores an
+// extend that came when the lease was over.
 func (r *run) kept(acquire *history.Operation, by int64) (until int64) {
 	h := r.holdOf[acquire.ID]
 	if h == nil || r.Header.Lease == 0 {
 		return math.MaxInt64
 	}
+	var end int64 // of the lease, at the earliest
 	for _, op := range append([]history.Operation{h.Acquire}, h.Extends...) {
-		if op.Outcome == history.OK && op.Return <= by {
-			until = max(until, r.told(&op))
+		if op.Outcome == history.OK && op.Return <= by && (end == 0 || op.Call < end) {
+			until, end = max(until, r.told(&op)), max(op.Asked, op.Call)+r.Header.Lease
 		}
 	}
 	return until
