@@ -477,8 +477,8 @@ func (r *record) follows(acquire *record) bool {
 // calledWithin reports whether what was called at an instant was called before an operation returned, or at the instant of one without length.
 func calledWithin(at int64, r *record) bool { return at < max(r.ret, r.call+1) }
 
-// elsewhere returns the acquires whose holds are open by the record and not in force, and to which an operation may belong. An answered release
-// closes the hold to which it belongs, even if the server no longer has it. before reports whether the operation may mean a hold of an earlier part.
+// elsewhere returns the acquires whose holds are open by the record and not in force, and to which an operation may belong. An answered release, and no
+// other, closes the hold to which it belongs, even if the server no longer has it. before reports whether the operation may mean a hold of an earlier part.
 func (x *executions) elsewhere(s state, e *effectOf) (open []int, before bool) {
 	for i := range x.effects {
 		if x.effects[i].r.granted() && s.placed&(1<<i) != 0 && s.ended&(1<<i) == 0 && x.means(e, i) && !s.keeps(i) {
@@ -570,7 +570,7 @@ func (x *executions) release(s state, i, v int) bool {
 		}
 		to := s
 		to.holds = slices.Delete(slices.Clone(s.holds), n, n+1)
-		if mine {
+		if mine && e.must {
 			to.ended |= 1 << h.effect
 		}
 		if x.search(to) {

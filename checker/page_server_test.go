@@ -344,7 +344,7 @@ func (s *server) effect(st serverState, i int, t int64) bool {
 			continue
 		}
 		to := st
-		if mine {
+		if mine && op.Outcome == history.OK {
 			to.ended |= 1 << st.holds[n].by
 		}
 		to.holds = slices.Delete(slices.Clone(st.holds), n, n+1)

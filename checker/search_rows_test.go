@@ -70,6 +70,12 @@ func TestSearchFindsTheOrder(t *testing.T) {
 			b acquire 2 3 ok
 			a release 4 5 unknown
 			c acquire 900 901 busy`},
+		// The hold that the lost release ended is open, as nobody was told its end: the last reply may mean it.
+		{name: "a reply without a token, after a lost release", head: history.Header{Kind: history.Mutex}, ops: `
+			a acquire 1 2 ok
+			a release 5 6 unknown
+			a acquire 7 8 ok
+			a release 9 10 not_held`},
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			if v := r.check(t); v.property(verdicts.Linearizability).Verdict != Pass || broken(v) != "" {
