@@ -52,6 +52,13 @@ func (r *record) excused(client string, from, to int64) bool {
 	})
 }
 
+// upset reports whether a fault that meets [from, to] may have changed the data or the clocks of a server.
+func (r *record) upset(from, to int64) bool {
+	return slices.ContainsFunc(r.faults, func(w history.Window) bool {
+		return w.Start <= to && last(w) >= from && len(upsetsOf(w)) > 0
+	})
+}
+
 // since returns when the hold of an operation began.
 func (r *record) since(i int) int64 {
 	if h := r.of[i]; h != nil {

@@ -91,7 +91,8 @@ func (r *record) server() *server {
 	return s
 }
 
-// forgivenReply reports whether a reply said of a hold that it is gone although its lease was running, or an earlier one about that hold did.
+// forgivenReply reports whether a reply said of a hold that it is gone although its lease was running, or an earlier one about that hold did. What a fault
+// did to the server's state is part of executions, which must then explain the reply.
 func (r *record) forgivenReply(i int, denied map[int]bool) bool {
 	op := r.ops[i]
 	if op.Outcome != history.NotHeld && op.Outcome != history.LostHold {
@@ -104,7 +105,7 @@ func (r *record) forgivenReply(i int, denied map[int]bool) bool {
 		return r.of[k]
 	}
 	for k, o := range r.ops {
-		if denied[k] && (o.Op == history.Extend || r.h.Kind == history.Reentrant) && (k == i || about(k) == r.of[i] && o.Return <= op.Return) {
+		if denied[k] && (o.Op == history.Extend || r.h.Kind == history.Reentrant) && !r.upset(r.since(k), o.Return) && (k == i || about(k) == r.of[i] && o.Return <= op.Return) {
 			return true
 		}
 	}

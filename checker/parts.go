@@ -231,7 +231,8 @@ func (c *cutter) begin(at int64) {
 	c.quiet, c.unsure, c.loose, c.renewals = at, never, false, 0
 }
 
-// breaks reports whether r is a reply that a hold is gone which breaks renewal or reentrancy, or would but for a fault, or a later one about that hold.
+// breaks reports whether r is a reply that a hold is gone which breaks renewal or reentrancy, or would but for a fault, or a later one about that hold. What a
+// fault may have done to a server's state is part of executions: one must explain the reply.
 func (d *keyInput) breaks(r *record) bool {
 	if !r.saysGone() || len(d.k.denied) == 0 {
 		return false
@@ -239,7 +240,9 @@ func (d *keyInput) breaks(r *record) bool {
 	if d.denied == nil {
 		d.denied = map[*detail]int64{}
 		for o, h := range d.k.denied {
-			if first, known := d.denied[h]; (o.op == history.Extend || d.a.header.Kind == history.Reentrant) && (!known || o.ret < first) {
+			first, known := d.denied[h]
+			judged := (o.op == history.Extend || d.a.header.Kind == history.Reentrant) && !d.ev.meets(h.began.call, o.ret, func(w *history.Window) bool { return len(upsetsOf(w)) > 0 })
+			if judged && (!known || o.ret < first) {
 				d.denied[h] = o.ret
 			}
 		}

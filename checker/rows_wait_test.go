@@ -4,6 +4,11 @@ import "github.com/lockbench/lockbench/history"
 
 // waitRows are about refusals, and about grants that don't come.
 var waitRows = []row{
+	// The restart explains why the extend was refused, and then nothing refused b.
+	{name: "refused after a hold that a restart took", head: leased, ops: `
+		a acquire 10 11 ok token=a
+		a extend 16 17 lost token=a
+		b acquire 20 21 busy`, extra: hitFrom(faultKillServer, 12, 15), want: "refusal×1"},
 	// A renewal once the release was called is nobody's, though the release may have come later.
 	{name: "waits beside a renewal that began with the release", head: history.Header{Kind: history.RW, Lease: msec}, ops: `
 		b acquire 2 4 ok token=b
