@@ -204,11 +204,11 @@ func (h *luaHost) command(l *lua.LState) lua.LValue {
 	h.buf.Reset()
 	h.node.command(h.session, name, args)
 	h.peer.Flush()
-	r, ok := resp.ParseReply(h.buf.Bytes())
-	if !ok {
-		return errorTable(l, "ERR reply of "+name+" not understood")
+	v, err := (&luaReply{h.buf.Bytes()}).value(l)
+	if err != nil {
+		return errorTable(l, "ERR reply of "+name+" not understood: "+err.Error())
 	}
-	return luaValue(l, r)
+	return v
 }
 
 // refusal returns the error for a command that the script must not call; "" for one that it may.

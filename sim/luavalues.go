@@ -1,12 +1,13 @@
 package sim
 
 import (
+	"bytes"
+	"fmt"
+	"io"
 	"strconv"
 
 	"github.com/alicebob/miniredis/v2/server"
 	lua "github.com/yuin/gopher-lua"
-
-	"github.com/lockbench/lockbench/internal/resp"
 )
 
 func stringTable(l *lua.LState, items []string) *lua.LTable {
@@ -25,27 +26,68 @@ func tableOf(l *lua.LState, name, text string) *lua.LTable {
 	return t
 }
 
-// luaValue returns a reply in RESP2 as redis.call does: nil is false, a status is a table with ok, an error a table with err.
-func luaValue(l *lua.LState, r resp.Reply) lua.LValue {
-	text := string(r.Str())
-	switch kind := r.Kind(); {
-	case r.IsNil():
-		return lua.LFalse
-	case kind == '+':
-		return tableOf(l, "ok", text)
-	case kind == '-':
-		return errorTable(l, text)
-	case kind == '$':
-		return lua.LString(text)
-	case kind == ':':
-		n, _ := strconv.ParseInt(text, 10, 64) // nodes write whole numbers
-		return lua.LNumber(n)
+// luaReply is read without package resp, which is made for any reply and takes longer: scripts get many short ones.
+type luaReply struct{ rest []byte }
+
+// value reads one RESP2 reply as redis.call returns it: nil is false, a status is a table with ok, an error a table with err.
+func (r *luaReply) value(l *lua.LState) (lua.LValue, error) {
+	kind, text, err := r.line()
+	if err != nil {
+		return nil, err
 	}
-	t := l.NewTable()
-	for item := range r.Items() {
-		t.Append(luaValue(l, item))
+	switch kind {
+	case '+':
+		return tableOf(l, "ok", string(text)), nil
+	case '-':
+		return errorTable(l, string(text)), nil
+	case ':':
+		n, err := strconv.ParseInt(string(text), 10, 64)
+		return lua.LNumber(n), err
+	case '$':
+		return r.bulk(text)
+	case '*':
+		return r.array(l, text)
 	}
-	return t
+	return nil, fmt.Errorf("reply type %q", kind)
+}
+
+func (r *luaReply) line() (kind byte, text []byte, err error) {
+	end := bytes.IndexByte(r.rest, '\n')
+	if end < 2 {
+		return 0, nil, fmt.Errorf("reply line %q: %w", r.rest, io.ErrUnexpectedEOF)
+	}
+	line := r.rest[:end-1]
+	r.rest = r.rest[end+1:]
+	return line[0], line[1:], nil
+}
+
+func (r *luaReply) bulk(size []byte) (lua.LValue, error) {
+	n, err := strconv.Atoi(string(size))
+	if err != nil || n < 0 {
+		return lua.LFalse, err
+	}
+	if n+2 > len(r.rest) {
+		return nil, io.ErrUnexpectedEOF
+	}
+	text := lua.LString(r.rest[:n])
+	r.rest = r.rest[n+2:]
+	return text, nil
+}
+
+func (r *luaReply) array(l *lua.LState, size []byte) (lua.LValue, error) {
+	n, err := strconv.Atoi(string(size))
+	if err != nil || n < 0 {
+		return lua.LFalse, err
+	}
+	t := l.CreateTable(n, 0)
+	for range n {
+		v, err := r.value(l)
+		if err != nil {
+			return nil, err
+		}
+		t.Append(v)
+	}
+	return t, nil
 }
 
 // writeLua writes the result of a script by Redis' rules: true is 1, false and nil are null, numbers are truncated, an array ends at the first nil.
