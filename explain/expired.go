@@ -74,14 +74,12 @@ func (m *overlap) freedBefore(p pairing, did []int) (found []finding) {
 	}
 	grants := func(i int) bool { op := p.first.node.events[i].op; return op != nil && op.Op == history.Acquire }
 	for _, all := range [][]int{slices.DeleteFunc(slices.Clone(did), grants), did} { // most others were granted the lock because of the rest
-		together := func(left []int) bool { return m.refusedWithout(p, all, left, p.first.time()) }
-		if len(all) < 2 || !together(all) {
+		if len(all) < 2 {
 			continue
 		}
-		for _, i := range fewest(all, together) {
-			found = append(found, m.finding(p, i))
+		if found = m.jointlyOf(p, all, func(left []int) bool { return m.refusedWithout(p, all, left, p.first.time()) }); len(found) > 0 {
+			return found
 		}
-		return jointly(found)
 	}
 	return nil
 }

@@ -85,6 +85,20 @@ func (c change) parts() map[string]Hit {
 	return out
 }
 
+// madeParts is a set of parts of keys that were created.
+type madeParts map[keyPart]bool
+
+// add adds the parts that changes created.
+func (m madeParts) add(changes []change) {
+	for _, c := range changes {
+		for part, hit := range c.parts() {
+			if hit == Made {
+				m[keyPart{c.key, part}] = true
+			}
+		}
+	}
+}
+
 // meets reports whether two changes affect the same part of a key.
 func (c change) meets(o change) bool {
 	if c.key != o.key {

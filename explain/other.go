@@ -284,13 +284,12 @@ func (m *overlap) took(p pairing) (found []finding) {
 	})
 	for _, all := range [][]int{all, wider} { // what took another's may take the first's when what did take it is left out
 		all = slices.DeleteFunc(slices.Clone(all), func(i int) bool { return n.events[i].cmd != nil && n.events[i].cmd.Client == m.first.Client }) // its renewals keep the hold
-		if len(all) < 2 || !m.finds(p.second, all[0], without{events: all}) {
+		if len(all) < 2 {
 			continue
 		}
-		for _, i := range fewest(all, func(left []int) bool { return m.finds(p.second, left[0], without{events: left}) }) {
-			found = append(found, m.finding(p, i))
+		if found = m.jointlyOf(p, all, func(left []int) bool { return m.finds(p.second, left[0], without{events: left}) }); len(found) > 0 {
+			return found
 		}
-		return jointly(found)
 	}
 	return nil
 }

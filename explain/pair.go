@@ -505,6 +505,18 @@ func fewest[T any](all []T, succeeds func(left []T) bool) []T {
 	return all
 }
 
+// jointlyOf returns the fewest of some events that succeed together, each with what was left out with it; nil if all of them do not.
+func (m *overlap) jointlyOf(p pairing, all []int, succeeds func([]int) bool) []finding {
+	if !succeeds(all) {
+		return nil
+	}
+	var found []finding
+	for _, i := range fewest(all, succeeds) {
+		found = append(found, m.finding(p, i))
+	}
+	return jointly(found)
+}
+
 // unexplained returns the answer if no event between the two made the difference: the lease ended by the clock of the server or of the second client, or
 // the grant ignored the hold.
 func (m *overlap) unexplained(pairs []pairing) Answer {
@@ -517,8 +529,11 @@ func (m *overlap) unexplained(pairs []pairing) Answer {
 			all, who = nil, "all clients"
 		}
 		did := slices.DeleteFunc(slices.Clone(all), func(i int) bool { return p.first.node.events[i].ended() })
-		stopped := m.others(p, p.first.time())
-		if m.over(p) && m.lacks(p, p.from(), without{events: stopped, stop: p.first.time()}) {
+		over, stopped := m.over(p), []int(nil)
+		if over {
+			stopped = m.others(p, p.first.time())
+		}
+		if over && m.lacks(p, p.from(), without{events: stopped, stop: p.first.time()}) {
 			return m.expired(p, p.second.time(), "had no time passed at the server")
 		}
 		clock, _ := m.stamp(p.first.granting().cmd)
@@ -530,7 +545,7 @@ func (m *overlap) unexplained(pairs []pairing) Answer {
 				return m.byClientClock(p, who)
 			}
 		}
-		if m.over(p) && m.lacks(p, min(p.from(), p.to()), without{events: stopped, clock: clock, all: several, stop: p.first.time()}) {
+		if over && m.lacks(p, min(p.from(), p.to()), without{events: stopped, clock: clock, all: several, stop: p.first.time()}) {
 			return m.expired(p, p.second.time(), "had the clocks of the server and of ", who, " stood still")
 		}
 		if answer := m.byReadClock(p); answer.Cause != "" {
@@ -571,43 +586,33 @@ func (m *overlap) overfilled(p pairing) Answer {
 	all := m.others(p, 0)
 	since, _ := slices.BinarySearch(all, p.from())
 	all = slices.Concat(all[since:], all[:since]) // an earlier change of the clock is named only if need be
-	switch {
-	case full(without{}):
+	would := sentence(taken, " would have been taken when ", Name(m.second.Client), " was granted")
+	if full(without{}) {
 		return because(verdicts.DoubleGrant, sentence(words(p.second.granting()), " was granted although ", taken, were), p.first.reported(), p.second.reported())
-	case len(all) > 0 && full(without{events: all}):
-		var found []finding
-		for _, i := range fewest(all, func(left []int) bool { return full(without{events: left}) }) {
-			found = append(found, m.finding(p, i))
+	}
+	if len(all) > 0 {
+		if found := m.jointlyOf(p, all, func(left []int) bool { return full(without{events: left}) }); len(found) > 0 {
+			return nearest(found).because(would)
 		}
-		return nearest(jointly(found)).because(taken, " would have been taken when ", Name(m.second.Client), " was granted")
-	case m.over(p) && full(without{stop: p.first.time()}):
-		return m.lease(p, p.second.time()).answer(sentence("had the lease of ", Name(m.first.Client), " not ended, ", taken, " would have been taken when ",
-			Name(m.second.Client), " was granted"))
+	}
+	if m.over(p) && full(without{stop: p.first.time()}) {
+		return m.lease(p, p.second.time()).answer(sentence("had the lease of ", Name(m.first.Client), " not ended, ", would))
 	}
 	return Answer{}
 }
 
 // taken returns how many permits others have after the second's grant when something is left out: the parts of a key that its operation did not make.
 func (m *overlap) taken(p pairing, left without) (most int) {
-	made := map[keyPart]bool{} // by the second
-	note := func(changes []change) {
-		for _, c := range changes {
-			for part, hit := range c.parts() {
-				if hit == Made {
-					made[keyPart{c.key, part}] = true
-				}
-			}
-		}
-	}
+	made := madeParts{} // by the second
 	for _, i := range p.second.node.byOp[m.second.ID] { // an earlier try
-		note(p.second.node.events[i].changes)
+		made.add(p.second.node.events[i].changes)
 	}
 	from := p.from()
 	if len(left.events) > 0 {
 		from = min(from, p.since(slices.Min(left.events)))
 	}
 	m.newReplay(p.second, from, left).again(p.second, func(_ *event, _ string, changes []change) bool {
-		note(changes)
+		made.add(changes)
 		return true
 	})
 	for _, key := range p.second.keys() {

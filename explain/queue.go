@@ -80,16 +80,12 @@ func (p *passing) takes(at int) bool {
 	if e.op != nil && (e.op == p.waiter.op || e.op.Outcome == history.OK) {
 		return false
 	}
-	made := map[keyPart]bool{}
+	made := madeParts{}
 	for _, i := range p.grant.node.byOp[p.waiter.op.ID] {
 		if i > at {
 			break
 		}
-		for _, c := range p.grant.node.events[i].changes {
-			for part, hit := range c.parts() {
-				made[keyPart{c.key, part}] = made[keyPart{c.key, part}] || hit == Made
-			}
-		}
+		made.add(p.grant.node.events[i].changes)
 	}
 	return slices.ContainsFunc(e.changes, func(c change) bool {
 		for part, hit := range c.parts() {
