@@ -1,8 +1,6 @@
 package sim
 
-import (
-	"slices"
-)
+import "slices"
 
 // A client's pool hands out the idle connection that came back last; when two come back at one instant, the runtime decides. Idle connections of a
 // client to a node are interchangeable, so a record does not name the connection but its alias: a connection takes the lowest free alias when it is
@@ -48,9 +46,9 @@ type past struct {
 	aliases map[int]bool // of those that ended before their replies came
 }
 
-// ended reports whether a connection has no further effect: the client has closed it, and nothing is on its way.
+// ended reports whether a connection has no further effect: the client has closed it, and nothing is on its way. Replies to it are dropped.
 func (cn *conn) ended() bool {
-	return cn.shut && len(cn.requests) == 0 && len(cn.replies) == 0
+	return cn.shut && len(cn.requests) == 0
 }
 
 // addConn inserts a connection in the order of names, and drops those that have ended: a lock that gives up slow requests opens one for each.

@@ -1,8 +1,6 @@
 package sim
 
-import (
-	"slices"
-)
+import "slices"
 
 // batch holds the requests that goroutines of a client sent over one connection at one instant. Their order is the runtime's, so they reach the
 // node in order of content, and their replies are delivered together, in the order in which the client wrote them.

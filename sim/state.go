@@ -110,8 +110,8 @@ func (w *world) connStates() (h uint64, ok bool) {
 		if cn.watches && !cn.shut {
 			return 0, false
 		}
-		if cn.shut && len(cn.requests) == 0 {
-			continue // it has no further effect
+		if cn.ended() {
+			continue
 		}
 		h += cn.condition()
 	}
