@@ -158,7 +158,7 @@ func confirms(word []byte) string {
 
 // confirmation returns the command that a reply confirms, "" for any other reply, and updates the number of subscriptions.
 func (p *Pairing[T]) confirmation(r Reply) string {
-	if t := r.Kind(); !p.subscribes || t != '*' && t != '>' {
+	if t := r.kind(); !p.subscribes || t != '*' && t != '>' {
 		return ""
 	}
 	kind := confirms(r.elem(0))
@@ -172,7 +172,7 @@ func (p *Pairing[T]) confirmation(r Reply) string {
 }
 
 func (p *Pairing[T]) message(r Reply) bool {
-	if p.subscribed == 0 || r.Kind() != '*' {
+	if p.subscribed == 0 || r.kind() != '*' {
 		return false
 	}
 	what := string(r.elem(0))

@@ -31,8 +31,8 @@ func ParseReply(raw []byte) (Reply, bool) {
 	return Reply{Raw: raw, body: s.body}, err == nil && n == len(raw)
 }
 
-// Kind returns the first byte of the value, such as '+', '$' or '>'; 0 for opaque bytes.
-func (r Reply) Kind() byte {
+// kind returns the first byte of the value, such as '+', '$' or '>'; 0 for opaque bytes.
+func (r Reply) kind() byte {
 	if r.opaque || r.body >= len(r.Raw) {
 		return 0
 	}
@@ -40,10 +40,10 @@ func (r Reply) Kind() byte {
 }
 
 // IsError reports whether the reply is an error.
-func (r Reply) IsError() bool { return r.Kind() == '-' || r.Kind() == '!' }
+func (r Reply) IsError() bool { return r.kind() == '-' || r.kind() == '!' }
 
 // isPush reports whether this is a RESP3 push. A message in RESP2 looks like any array; [Pairing] recognizes it.
-func (r Reply) isPush() bool { return r.Kind() == '>' }
+func (r Reply) isPush() bool { return r.kind() == '>' }
 
 // IsNil reports whether the reply is a null of any type.
 func (r Reply) IsNil() bool {
@@ -91,7 +91,7 @@ func (r Reply) elem(i int) []byte {
 }
 
 func (r Reply) value() value {
-	if r.Kind() == 0 {
+	if r.kind() == 0 {
 		return value{}
 	}
 	return read(r.Raw[r.body:])

@@ -107,7 +107,7 @@ func TestRepliesBroken(t *testing.T) {
 				t.Errorf("got %q, then opaque %v %.20q, error %v; want %v", first.Line(9), r.opaque, r.Raw, s.err, tt.err)
 			}
 			s.Feed([]byte("+after\r\n"))
-			if r, ok := s.Next(); !ok || !r.opaque || string(r.Raw) != "+after\r\n" || r.Kind() != 0 || r.Line(9) != "(not RESP)" {
+			if r, ok := s.Next(); !ok || !r.opaque || string(r.Raw) != "+after\r\n" || r.kind() != 0 || r.Line(9) != "(not RESP)" {
 				t.Errorf("after the error: %v opaque %v %q %q", ok, r.opaque, r.Raw, r.Line(9))
 			}
 		})
@@ -116,8 +116,8 @@ func TestRepliesBroken(t *testing.T) {
 
 func TestReplyParts(t *testing.T) {
 	r, ok := ParseReply([]byte("|1\r\n+a\r\n+b\r\n>3\r\n$7\r\nmessage\r\n*1\r\n:1\r\n$-1\r\n"))
-	if !ok || r.Kind() != '>' || !r.isPush() || r.IsError() || r.IsNil() {
-		t.Fatalf("ok %v type %q push %v", ok, r.Kind(), r.isPush())
+	if !ok || r.kind() != '>' || !r.isPush() || r.IsError() || r.IsNil() {
+		t.Fatalf("ok %v type %q push %v", ok, r.kind(), r.isPush())
 	}
 	got := []string{string(r.elem(0)), string(r.elem(1)), string(r.elem(2)), string(r.elem(3))}
 	if diff := cmp.Diff([]string{"message", "", "", ""}, got); diff != "" || r.Str() != nil {
