@@ -603,7 +603,7 @@ func (m *overlap) overfilled(p pairing) Answer {
 
 // taken returns how many permits others have after the second's grant when something is left out: the parts of a key that its operation did not make.
 func (m *overlap) taken(p pairing, left without) (most int) {
-	made := madeParts{} // by the second
+	made := madeParts{}                                 // by the second
 	for _, i := range p.second.node.byOp[m.second.ID] { // an earlier try
 		made.add(p.second.node.events[i].changes)
 	}
