@@ -13,6 +13,7 @@ type Answer struct {
 	Cause      verdicts.Cause // "" if there was no experiment, or it was inconclusive
 	Experiment statement      // what was left out and with which effect; without an experiment, what the operations prove
 	Events     []Event        // those that were left out, or that led to a grant
+	Moved      []Event        // commands that had moved the end of a lease which the experiment names, in order
 }
 
 // Event is evidence for an answer: something that happened, or did not happen, on a node.
@@ -88,6 +89,26 @@ func (n *node) report(i int, keys []string) Event {
 	return n.events[i].reported("", keys)
 }
 
+// moved returns the commands, from one event to another, that moved the end of keys which existed. It begins anew when one of them is created again.
+func (n *node) moved(keys []string, from, to int) (all []Event) {
+	for i := from; i < to; i++ {
+		moves := false
+		for _, c := range n.events[i].changes {
+			switch {
+			case !slices.Contains(keys, c.key):
+			case c.made():
+				all = nil
+			default:
+				moves = moves || c.after != nil && c.after.Expires != c.before.Expires
+			}
+		}
+		if moves && n.events[i].cmd != nil {
+			all = append(all, n.report(i, keys))
+		}
+	}
+	return all
+}
+
 // shared reports whether, since its key was created, several clients had written a part that the i-th event changed. A grant that found it as it was
 // and moved its expiry counts.
 func (n *node) shared(i int) bool {
@@ -161,10 +182,14 @@ type conclusion struct {
 	name verdicts.Cause
 	then statement
 	more []Event
+
+	moved []Event // as in an answer
 }
 
 func (c conclusion) answer(experiment statement, events ...Event) Answer {
-	return because(c.name, sentence(experiment, c.then), append(events, c.more...)...)
+	answer := because(c.name, sentence(experiment, c.then), append(events, c.more...)...)
+	answer.Moved = c.moved
+	return answer
 }
 
 // firstOf does experiments in turn until one names a cause.

@@ -58,7 +58,7 @@ func (m *overlap) finding(p pairing, i int) finding {
 			return f
 		}
 		if by := m.early(p, i); by != nil {
-			f.rank, f.name, f.more = byFault, faultNames[by.effect.What], sentence(", which came early because of ", words(by))
+			f.rank, f.name, f.more, f.moved = byFault, faultNames[by.effect.What], sentence(", which came early because of ", words(by)), m.movedEnd(p, e.at)
 			return f
 		}
 		f.rank, f.conclusion = byTime, m.lease(p, e.at)
@@ -176,6 +176,24 @@ func (m *overlap) causeOf(p pairing, i int) (rank, verdicts.Cause) {
 
 // lease names the cause for the end of the first's lease at an instant.
 func (m *overlap) lease(p pairing, at int64) conclusion {
+	c := m.lapse(p, at)
+	c.moved = m.movedEnd(p, at)
+	return c
+}
+
+// movedEnd returns the commands that moved the end of the first's lease before it came.
+func (m *overlap) movedEnd(p pairing, at int64) []Event {
+	n, keys, to := p.first.node, p.second.keys(), p.first.node.by(at)
+	for i := p.from(); i < to; i++ {
+		if slices.ContainsFunc(n.events[i].changes, func(c change) bool { return c.after == nil && slices.Contains(keys, c.key) }) {
+			to = i
+		}
+	}
+	return n.moved(keys, p.from(), to)
+}
+
+// lapse names the cause for the end of the first's lease at an instant.
+func (m *overlap) lapse(p pairing, at int64) conclusion {
 	if late := m.renewedLate(p, at); late >= 0 {
 		return m.madeAgain(p, late)
 	}

@@ -214,6 +214,38 @@ func TestWhoseHoldAReleaseEnded(t *testing.T) {
 	}
 }
 
+// TestStoriesShowWhatMovedTheEnd: the end of a lease that a story names comes from events that it shows, also if those are renewals of which no operation
+// tells.
+func TestStoriesShowWhatMovedTheEnd(t *testing.T) {
+	for _, row := range []struct{ what, run, says string }{
+		{"orphan", `
+			c2 acquire 0-2 ok valid=100 : SET job b NX PX 100 -> OK
+			c2 release 10-12 fail
+			c2 background 40-41 : PEXPIRE job 1000 -> 1
+			c2 background 900-901 : PEXPIRE job 1000 -> 1
+			c2 background 1700-1701 : PEXPIRE job 1000 -> 1
+			c1 acquire 20-2500 busy : SET job a NX PX 100 -> (nil) @20-21 | SET job a NX PX 100 -> (nil) @1200-1201 | SET job a NX PX 100 -> (nil) @2400-2401
+			violation progress 102-2500 c1 = orphan`,
+			`c2 moved the end of "job" 3 times, in the background, from 40 ms to 1700 ms, the last time with PEXPIRE job 1000 -> 1`},
+		{"the end of a lease", `
+			c1 acquire 0-2 ok valid=900 : SET job a NX PX 100 -> OK
+			c1 background 40-41 : PEXPIRE job 300 -> 1
+			c2 acquire 345-347 ok valid=445 : SET job b NX PX 100 -> OK
+			c1 release 800-802 not_held
+			violation mutual-exclusion 347-445 c1 c2 = renewal-gap`,
+			`at 40 ms c1 sent, in the background, PEXPIRE job 300 -> 1: it renewed "job", which was its own`},
+	} {
+		s := parsed(t, "lock raw mutex 100 turns\n"+row.run)
+		v := judged(t, s, s.recorded())
+		at := slices.IndexFunc(v.Violations, func(x checker.Violation) bool { return x.Property == s.violations[0].Property })
+		if at < 0 {
+			t.Errorf("%s: nothing is found", row.what)
+		} else if x := v.Violations[at]; x.Cause != s.want[0] || !slices.Contains(x.Story, row.says) {
+			t.Errorf("%s: %s, want %s: %s", row.what, strings.Join(x.Story, "\n"), s.want[0], row.says)
+		}
+	}
+}
+
 // TestStoriesPrintWhatWasRecorded: names and arguments that would move a terminal's cursor are escaped.
 func TestStoriesPrintWhatWasRecorded(t *testing.T) {
 	s := parsed(t, `

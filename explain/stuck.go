@@ -283,8 +283,10 @@ func (w *wait) blocked(at int, others string) Answer {
 		if e := w.early(n, first)[c.key]; e != nil && e.sameData(v) {
 			v = e
 		}
-		return because(w.left(v, n, at), sentence("without ", words(maker), others, ", ", Name(w.op.Client), w.prize()+": ", w.whyKept(c.key, now, maker)),
+		answer := because(w.left(v, n, at), sentence("without ", words(maker), others, ", ", Name(w.op.Client), w.prize()+": ", w.whyKept(c.key, now, maker)),
 			maker.reported("", []string{c.key}))
+		answer.Moved = n.moved([]string{c.key}, at+1, first)
+		return answer
 	}
 	return Answer{}
 }
