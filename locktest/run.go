@@ -33,6 +33,7 @@ func Run(t *testing.T, newLock func(Config) (any, error), options ...Option) {
 			if j == nil {
 				cfg.judgeAll(t, newLock, w)
 			} else if j.Test == t.Name() {
+				go endWithParent()
 				cfg.checkRules(t, newLock, *j, &sender{out: toParent})
 			}
 		})

@@ -1,12 +1,11 @@
 package locktest
 
 import (
-	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"regexp"
@@ -15,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/lockbench/lockbench/internal/subprocess"
 )
 
 // supervisor has rules checked in worker processes and collects the results.
@@ -263,49 +264,48 @@ func startWorker(t *testing.T, jobText string, take func(message) bool) (begun [
 	t.Helper()
 	cmd := exec.Command(os.Args[0], append([]string{"-test.run=" + pattern(t.Name()), "-test.timeout=0", "-test.count=1"}, ownFlags()...)...)
 	cmd.Env = append(os.Environ(), jobEnv+"="+jobText)
-	var last tail
-	cmd.Stderr = &last
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
+	var p *subprocess.Process
+	var watch *time.Timer
+	p = subprocess.New(cmd, subprocess.Listener{Line: func(_ int, line []byte) error {
+		_, text, ok := bytes.Cut(line, []byte(mark))
+		var m message
+		switch {
+		case !ok && len(line) > 0:
+			p.Note(line)
+		case ok && json.Unmarshal(text, &m) == nil:
+			watch.Reset(silence)
+			if m.Begin != "" {
+				begun = append(begun, m.Begin)
+			}
+			if take(m) {
+				return errEnough
+			}
+		}
+		return nil
+	}, End: func(ended error) { err = ended }})
+	watch = time.AfterFunc(silence, func() { _ = p.Kill() })
+	defer watch.Stop()
+	if err := p.Start(); err != nil {
 		return nil, fmt.Errorf("start %s again: %w", os.Args[0], err)
 	}
-	watch := time.AfterFunc(silence, func() { _ = cmd.Process.Kill() })
-	defer watch.Stop()
-	stopped := false
-	r := bufio.NewReader(out)
-	for !stopped {
-		line, ended := r.ReadString('\n')
-		if _, text, ok := strings.Cut(line, mark); ok {
-			var m message
-			if json.Unmarshal([]byte(text), &m) == nil {
-				watch.Reset(silence)
-				if m.Begin != "" {
-					begun = append(begun, m.Begin)
-				}
-				stopped = take(m)
-			}
-		} else if strings.TrimSpace(line) != "" {
-			_, _ = last.Write([]byte(line))
-		}
-		if ended != nil {
-			break
-		}
-	}
-	if stopped {
-		_ = cmd.Process.Kill()
-	}
-	_, _ = io.Copy(io.Discard, r)
-	err = cmd.Wait()
-	if stopped {
+	<-p.Ended() // and its output was read
+	p.CloseInput()
+	if errors.Is(err, errEnough) {
 		return begun, nil
 	}
-	if err == nil {
-		err = errors.New("it ended early")
+	return begun, fmt.Errorf("%w\n%s", cmp.Or(err, p.Err(), errors.New("it ended early")), firstStack(p.LastWords()))
+}
+
+// errEnough ends a worker that is of no more use.
+var errEnough = errors.New("enough")
+
+// firstStack cuts the report of a panic behind the stack of the goroutine that panicked.
+func firstStack(words string) string {
+	if head, stacks, ok := strings.Cut(words, "\n\ngoroutine "); ok && strings.HasPrefix(words, "panic: ") {
+		first, _, _ := strings.Cut(stacks, "\n\n")
+		return head + "\n\ngoroutine " + first
 	}
-	return begun, fmt.Errorf("%w\n%s", err, last.String())
+	return words
 }
 
 // pattern returns the -test.run value for one subtest.
@@ -320,41 +320,4 @@ func pattern(name string) string {
 // ownFlags returns the flags that the test defines, which a worker needs too.
 func ownFlags() []string {
 	return slices.DeleteFunc(slices.Clone(os.Args[1:]), func(a string) bool { return strings.HasPrefix(strings.TrimLeft(a, "-"), "test.") })
-}
-
-// tail keeps the last part of what is written to it.
-type tail struct {
-	mu   sync.Mutex // standard output and error arrive concurrently
-	text bytes.Buffer
-}
-
-const tailSize = 1 << 14
-
-func (w *tail) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.text.Write(p)
-	if extra := w.text.Len() - 2*tailSize; extra > 0 {
-		w.text.Next(extra)
-	}
-	return len(p), nil
-}
-
-// String returns the panic with its first stack, if there was one, or the last lines.
-func (w *tail) String() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	text := w.text.String()
-	if i := strings.Index(text, "panic: "); i >= 0 {
-		text = text[i:]
-		if end := strings.Index(text, "\n\ngoroutine "); end >= 0 {
-			if more := strings.Index(text[end+2:], "\n\n"); more >= 0 {
-				text = text[:end+2+more]
-			}
-		}
-	} else if i := strings.Index(text, "fatal error: "); i >= 0 {
-		text = text[i:]
-	}
-	const most = 3000
-	return strings.TrimSpace(text[:min(len(text), most)])
 }

@@ -3,6 +3,7 @@ package locktest
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"slices"
@@ -77,6 +78,12 @@ func workerJob(t *testing.T) *job {
 		t.Fatalf("%s: %v", jobEnv, err)
 	}
 	return &j
+}
+
+// endWithParent ends a worker whose parent has ended, and with it the worker's input.
+func endWithParent() {
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	os.Exit(1)
 }
 
 // sender writes messages.
