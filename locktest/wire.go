@@ -7,6 +7,7 @@ import (
 	"net"
 	"runtime/pprof"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -183,16 +184,11 @@ type wire struct {
 	node *node
 
 	subscribed atomic.Bool
-
-	mu      sync.Mutex // replies and requests come from two goroutines
-	lost    bool
-	asked   resp.Requests
-	answers resp.Replies
-	pairs   resp.Pairing[*entry]
+	lost       atomic.Bool   // what comes is lost
+	asked      resp.Requests // the writer's
+	answers    resp.Replies  // the reader's
+	pairs      resp.Pairing[*entry]
 }
-
-// ofChannels are the commands that open and close subscriptions.
-var ofChannels = map[string]bool{"SUBSCRIBE": true, "PSUBSCRIBE": true, "SSUBSCRIBE": true, "UNSUBSCRIBE": true, "PUNSUBSCRIBE": true, "SUNSUBSCRIBE": true}
 
 // Write passes a request on and arranges what happens to its reply.
 func (c *wire) Write(b []byte) (int, error) {
@@ -206,9 +202,7 @@ func (c *wire) Write(b []byte) (int, error) {
 	if f.hang {
 		return len(b), nil
 	}
-	c.mu.Lock()
-	c.lost = f.loseReply || f.last || f.loseRequest
-	c.mu.Unlock()
+	c.lost.Store(f.loseReply || f.last || f.loseRequest)
 	if f.loseRequest {
 		_ = c.Conn.Close()
 		return len(b), nil
@@ -224,8 +218,6 @@ func (c *wire) Write(b []byte) (int, error) {
 
 // note records what is about to be sent, and reports whether it contains a request of the lock.
 func (c *wire) note(b []byte) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	var call string
 	c.all.set(func() { call = c.all.call })
 	own := false
@@ -237,15 +229,13 @@ func (c *wire) note(b []byte) bool {
 		}
 		var e *entry
 		switch name := r.Name(); {
-		case ofChannels[name]:
+		case strings.HasSuffix(name, "SUBSCRIBE"):
 			c.subscribed.Store(true)
 		case !upstream.Handshake(name):
 			own = true
 			e = c.all.c.log.sent(c.all.name, call, r)
 		}
-		if place := c.pairs.Expect(r); place != nil {
-			*place = e
-		}
+		c.pairs.Expect(r, e)
 	}
 }
 
@@ -267,10 +257,7 @@ func (c *wire) listen() {
 		n, err := c.Conn.Read(b)
 		at := time.Now()
 		c.received(b[:n])
-		c.mu.Lock()
-		lost := c.lost
-		c.mu.Unlock()
-		if lost {
+		if c.lost.Load() {
 			_ = c.Conn.Close()
 			n, err = 0, io.EOF
 		} else if n > 0 {
@@ -351,19 +338,14 @@ func (c *wire) Close() error {
 
 // received records a reply.
 func (c *wire) received(b []byte) {
-	if len(b) == 0 {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.answers.Feed(b)
 	for {
 		r, ok := c.answers.Next()
 		if !ok {
 			return
 		}
-		if e, _ := c.pairs.Answer(r); e != nil && *e != nil {
-			c.all.c.log.answered(*e, c.node, r.Line(wordSize))
+		if e, _ := c.pairs.Answer(r); e != nil {
+			c.all.c.log.answered(e, c.node, r.Line(wordSize))
 		}
 	}
 }

@@ -19,9 +19,7 @@ type connection struct {
 	client, node net.Conn
 	gone         chan struct{} // closed when the connection has ended
 	once         sync.Once
-
-	mu    sync.Mutex // guards pairs
-	pairs resp.Pairing[*Message]
+	pairs        resp.Pairing[*Message]
 }
 
 type direction struct {
@@ -42,12 +40,6 @@ func (c *connection) end() {
 		_ = c.node.Close()
 		c.link.leave(c)
 	})
-}
-
-func (c *connection) subscribes() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.pairs.Subscribes()
 }
 
 type framer[F any] interface {
@@ -94,21 +86,12 @@ func (d *direction) request(req resp.Request) bool {
 			return false
 		}
 	}
-	d.expect(req, m)
+	d.pairs.Expect(req, m)
 	d.out = append(d.out, req.Raw...)
 	return m == nil || d.flush()
 }
 
 var subscribing = map[string]bool{"SUBSCRIBE": true, "PSUBSCRIBE": true, "SSUBSCRIBE": true}
-
-// expect registers a request before it is written, so that its reply cannot arrive first.
-func (d *direction) expect(req resp.Request, m *Message) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if at := d.pairs.Expect(req); at != nil {
-		*at = m
-	}
-}
 
 func (d *direction) message(req resp.Request) *Message {
 	cmd := history.Command{Client: faults.ClientName(d.link.Client), Node: d.link.Node, Conn: d.id, Name: req.Name(),
@@ -135,8 +118,9 @@ func label(r resp.Request, names map[string]string) string {
 
 // reply lets the proxy's Traffic decide about the last reply to a request, and queues it; it returns false if the connection must end.
 func (d *direction) reply(reply resp.Reply) bool {
-	m := d.answered(reply)
-	if m != nil {
+	m, last := d.pairs.Answer(reply)
+	decides := last && m != nil
+	if decides {
 		m.Command.Reply = reply.Line(history.MaxReply)
 		if !d.flush() {
 			return false
@@ -147,17 +131,7 @@ func (d *direction) reply(reply resp.Reply) bool {
 		}
 	}
 	d.out = append(d.out, reply.Raw...)
-	return m == nil || d.flush()
-}
-
-// answered returns the request whose last reply this is; nil if there is none or no Traffic wants it.
-func (d *direction) answered(reply resp.Reply) *Message {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if m, last := d.pairs.Answer(reply); m != nil && last {
-		return *m
-	}
-	return nil
+	return !decides || d.flush()
 }
 
 // flush writes the queue once no condition blocks it; it returns false if the connection has ended.

@@ -259,7 +259,7 @@ func (p *Proxy) cutSubscribed() int {
 	n := 0
 	for _, l := range links {
 		for _, c := range l.present() {
-			if c.subscribes() {
+			if c.pairs.Subscribes() {
 				c.end()
 				n++
 			}

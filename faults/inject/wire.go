@@ -6,7 +6,6 @@ import (
 	"context"
 	"net"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/lockbench/lockbench/faults"
@@ -55,7 +54,7 @@ func (w *Wire) Open(ctx context.Context, network, addr string) (net.Conn, error)
 	return &wired{Conn: raw, wire: w, node: w.Node(addr), id: w.First + w.last.Add(1)}, nil
 }
 
-// wired is one connection of a client. At any time one goroutine writes and one reads; they share the fields that mu guards.
+// wired is one connection of a client. At any time one goroutine writes and one reads; they share pairs and idle.
 type wired struct {
 	net.Conn
 	wire     *Wire
@@ -64,13 +63,9 @@ type wired struct {
 	requests resp.Requests     // the writer's
 	known    knownRequests     // the writer's
 	digests  map[string]string // the writer's: digests of the scripts sent, by source
-	spare    *sent             // the writer's: for the next request
 	replies  resp.Replies      // the reader's
-	spent    *sent             // the reader's: done with the last reply
-
-	mu    sync.Mutex // guards the fields below
-	pairs resp.Pairing[*sent]
-	idle  []*sent // for reuse: a client that waits for each reply needs two
+	pairs    resp.Pairing[*sent]
+	idle     atomic.Pointer[sent] // for the next request: a client that waits for each reply needs no other
 }
 
 // sent is a request under way. It is reused, with the storage of its arguments, once Done has returned.
@@ -116,7 +111,7 @@ func (c *wired) note(p []byte) (packet []byte, err error) {
 
 // request notes the request that k is now.
 func (c *wired) request(k *known) error {
-	s := c.spare
+	s := c.idle.Swap(nil)
 	if s == nil {
 		s = new(sent)
 	}
@@ -130,27 +125,14 @@ func (c *wired) request(k *known) error {
 		}
 	}
 	s.cmd.Sent = c.wire.Timeline()
-	c.expect(k.request, s)
+	if !c.pairs.Expect(k.request, s) { // it is not recorded
+		c.idle.Store(s)
+	}
 	return nil
 }
 
 func (c *wired) watch(s *sent, at faults.Stage) error {
 	return c.wire.Watch(faults.Event{Kind: faults.Messages, Client: c.wire.Client, Stage: at, Operation: s.operation, Command: &s.cmd, Write: s.write})
-}
-
-// expect registers a request before it is written, so that its reply cannot come first. One without a reply is not recorded: s is spare again.
-func (c *wired) expect(req resp.Request, s *sent) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	at := c.pairs.Expect(req)
-	if at == nil {
-		c.spare = s
-		return
-	}
-	*at, c.spare = s, nil
-	if last := len(c.idle) - 1; last >= 0 {
-		c.spare, c.idle = c.idle[last], c.idle[:last]
-	}
 }
 
 func (c *wired) describe(req resp.Request) history.Command {
@@ -222,8 +204,8 @@ func (c *wired) Read(p []byte) (int, error) {
 }
 
 func (c *wired) reply(r resp.Reply) error {
-	s := c.answered(r)
-	if s == nil {
+	s, last := c.pairs.Answer(r)
+	if !last {
 		return nil
 	}
 	s.cmd.Reply = s.like.line(r)
@@ -235,31 +217,7 @@ func (c *wired) reply(r resp.Reply) error {
 	}
 	s.cmd.Replied = c.wire.Timeline()
 	c.wire.Done(s.cmd)
-	c.spent = s
-	return nil
-}
-
-// answered returns the request whose last reply this is; nil if there is none.
-func (c *wired) answered(r resp.Reply) *sent {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.spent != nil {
-		c.idle, c.spent = append(c.idle, c.spent), nil
-	}
-	s, last := c.pairs.Answer(r)
-	if s == nil || !last {
-		return nil
-	}
-	return *s
-}
-
-// abandoned removes and returns the oldest unanswered request; nil if there is none.
-func (c *wired) abandoned() *sent {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s := c.pairs.Abandon(); s != nil {
-		return *s
-	}
+	c.idle.Store(s)
 	return nil
 }
 
@@ -267,7 +225,7 @@ func (c *wired) abandoned() *sent {
 func (c *wired) Close() error {
 	c.wire.Gate.forget(c.Conn)
 	err := c.Conn.Close()
-	for s := c.abandoned(); s != nil; s = c.abandoned() {
+	for s, ok := c.pairs.Abandon(); ok; s, ok = c.pairs.Abandon() {
 		c.wire.Done(s.cmd)
 	}
 	return err

@@ -3,12 +3,14 @@ package resp
 import (
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Pairing finds the request to which a reply belongs, on one connection. T is the caller's data of a request. It handles requests without a reply (an empty
-// one, CLIENT REPLY OFF), requests with several (SUBSCRIBE to several channels), and frames that are not replies (pushes, and messages in RESP2). It must
-// not be used by several goroutines at once. The zero value is ready for use.
+// one, CLIENT REPLY OFF), requests with several (SUBSCRIBE to several channels), and frames that are not replies (pushes, and messages in RESP2). Its
+// methods may be called from several goroutines: one writes requests while another reads replies. The zero value is ready for use.
 type Pairing[T any] struct {
+	mu         sync.Mutex // guards the fields below
 	ring       []entry[T]
 	first, len int
 	subscribed int  // channels and patterns, by the node's last confirmation
@@ -26,10 +28,12 @@ type entry[T any] struct {
 
 const anyNumber = -1
 
-// Expect records a request about to be sent. It returns a pointer to its T, which still has the value of an earlier one; nil if no reply will come.
-func (p *Pairing[T]) Expect(r Request) *T {
+// Expect records a request, which must not be sent before: its reply could come first. It returns false if no reply will come.
+func (p *Pairing[T]) Expect(r Request, value T) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if r.opaque || r.Len() == 0 || p.unanswered(r) {
-		return nil
+		return false
 	}
 	if p.len == len(p.ring) {
 		p.grow()
@@ -37,13 +41,15 @@ func (p *Pairing[T]) Expect(r Request) *T {
 	e := &p.ring[(p.first+p.len)%len(p.ring)]
 	p.len++
 	e.left, e.sub = replies(r)
-	e.seen = false
+	e.value, e.seen = value, false
 	p.subscribes = p.subscribes || e.sub != ""
-	return &e.value
+	return true
 }
 
 // Subscribes reports whether the connection is subscribed, or has sent a request to subscribe.
 func (p *Pairing[T]) Subscribes() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.subscribed > 0 {
 		return true
 	}
@@ -55,25 +61,27 @@ func (p *Pairing[T]) Subscribes() bool {
 	return false
 }
 
-// Answer returns the T of the request of a reply, valid until the next Expect, and whether this is its last reply; nil if there is no such request.
-func (p *Pairing[T]) Answer(r Reply) (value *T, last bool) {
+// Answer returns the T of the request of a reply, and whether this is its last reply; zero values if there is no such request.
+func (p *Pairing[T]) Answer(r Reply) (value T, last bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	kind := p.confirmation(r)
 	if kind == "" && (r.opaque || r.isPush() || p.message(r)) {
-		return nil, false
+		return value, false
 	}
 	p.settle(kind)
 	if p.len == 0 {
-		return nil, false
+		return value, false
 	}
 	e := &p.ring[p.first]
 	if kind != "" && kind != e.sub {
-		return nil, false
+		return value, false
 	}
 	if kind != "" && p.goesOn(e) {
-		return &e.value, false
+		return e.value, false
 	}
 	p.drop()
-	return &e.value, true
+	return e.value, true
 }
 
 // goesOn counts a confirmation and reports whether more will come.
@@ -86,14 +94,16 @@ func (p *Pairing[T]) goesOn(e *entry[T]) bool {
 	return e.left > 0
 }
 
-// Abandon removes and returns the oldest request without a reply, for a connection that has ended; nil if there is none.
-func (p *Pairing[T]) Abandon() *T {
+// Abandon removes and returns the T of the oldest request without a reply, for a connection that has ended; false if there is none.
+func (p *Pairing[T]) Abandon() (value T, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.len == 0 {
-		return nil
+		return value, false
 	}
 	e := &p.ring[p.first]
 	p.drop()
-	return &e.value
+	return e.value, true
 }
 
 // settle drops an unsubscription from everything when a frame comes that does not confirm it.
