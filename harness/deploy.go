@@ -72,10 +72,9 @@ func (s *deployment) answers(ctx context.Context, node int) error {
 		return err
 	}
 	end, _ := ctx.Deadline()
-	_, err = c.Write(resp.AppendRequest(nil, "PING"))
-	err = errors.Join(err, c.SetReadDeadline(end))
+	err = c.SetDeadline(end)
 	if err == nil {
-		_, err = c.Read(make([]byte, 1))
+		_, err = resp.Ask(c, "PING")
 	}
 	return errors.Join(err, c.Close())
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"strconv"
 	"testing"
@@ -96,17 +95,11 @@ func realNode(t *testing.T, addr string, db int) *node {
 
 // selectDB selects a database on a connection before a Redis client gets it.
 func selectDB(conn net.Conn, db int) error {
-	if _, err := conn.Write(resp.AppendRequest(nil, "SELECT", strconv.Itoa(db))); err != nil {
-		return err
+	answer, err := resp.Ask(conn, "SELECT", strconv.Itoa(db))
+	if err == nil && answer != "+OK" {
+		err = fmt.Errorf("SELECT %d: %q", db, answer)
 	}
-	answer := make([]byte, len("+OK\r\n"))
-	if _, err := io.ReadFull(conn, answer); err != nil {
-		return err
-	}
-	if string(answer) != "+OK\r\n" {
-		return fmt.Errorf("SELECT %d: %q", db, answer)
-	}
-	return nil
+	return err
 }
 
 func startServer(t *testing.T, more ...string) string {

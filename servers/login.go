@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"strconv"
 	"strings"
@@ -13,9 +12,6 @@ import (
 
 	"github.com/lockbench/lockbench/internal/resp"
 )
-
-// maxReplyLine bounds the reply to AUTH and SELECT, which is one line.
-const maxReplyLine = 512
 
 // dial returns a connection that is logged in, so that lock clients, proxies and child processes need not know the password.
 func (t target) dial(ctx context.Context) (net.Conn, error) {
@@ -58,12 +54,9 @@ func (t target) enter(conn net.Conn) error {
 	return nil
 }
 
-// exchange sends a command and reads exactly its one-line reply. Of an error reply only the first word is shown: the rest may repeat arguments.
+// exchange sends a command, whose reply must be OK. Of an error reply only the first word is shown: the rest may repeat arguments.
 func exchange(conn net.Conn, words ...string) error {
-	if _, err := conn.Write(resp.AppendRequest(nil, words...)); err != nil {
-		return fmt.Errorf("%s: %w", words[0], err)
-	}
-	line, err := readLine(conn)
+	line, err := resp.Ask(conn, words...)
 	if err != nil {
 		return fmt.Errorf("%s: %w", words[0], err)
 	}
@@ -72,17 +65,4 @@ func exchange(conn net.Conn, words ...string) error {
 		return fmt.Errorf("%s refused by the server (%s)", words[0], code)
 	}
 	return nil
-}
-
-func readLine(conn net.Conn) (string, error) {
-	var line []byte
-	for one := make([]byte, 1); len(line) < maxReplyLine; line = append(line, one[0]) {
-		if _, err := io.ReadFull(conn, one); err != nil {
-			return "", err
-		}
-		if one[0] == '\n' {
-			return strings.TrimSuffix(string(line), "\r"), nil
-		}
-	}
-	return "", fmt.Errorf("reply is longer than %d bytes", maxReplyLine)
 }
