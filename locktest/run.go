@@ -1,9 +1,11 @@
 package locktest
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/lockbench/lockbench/internal/suggest"
 )
 
 // rule is one requirement on a lock, stated in a sentence.
@@ -114,31 +116,20 @@ func (cfg config) judge(t *testing.T, r rule, res result) {
 // known fails on names that are no rules and on invalid options: an expectation with a misspelt name would have no effect.
 func (cfg config) known(t *testing.T) {
 	t.Helper()
-	names := map[string]bool{}
+	var names []string
 	for _, r := range rules() {
-		names[r.name] = true
+		names = append(names, r.name)
 	}
 	for _, set := range []map[string]bool{cfg.breaks, cfg.may, cfg.only} {
 		for n := range set {
-			if !names[n] {
-				t.Fatalf("there is no rule %q%s", n, nearest(n, rules()))
+			if !slices.Contains(names, n) {
+				t.Fatalf("there is no rule %q%s", n, suggest.Hint(n, names))
 			}
 		}
 	}
 	if len(cfg.wrong) > 0 {
 		t.Fatal(strings.Join(cfg.wrong, "\n"))
 	}
-}
-
-// nearest suggests a rule whose name starts in the same way.
-func nearest(name string, all []rule) string {
-	head, _, _ := strings.Cut(name, "-")
-	for _, r := range all {
-		if strings.HasPrefix(r.name, head) {
-			return fmt.Sprintf("; is it %q?", r.name)
-		}
-	}
-	return ""
 }
 
 func (cfg config) rules() []rule {
