@@ -313,12 +313,12 @@ func (in *inspector) inRealTime(r rule, db int, ended func(result)) {
 	}
 	over := make(chan struct{})
 	once := sync.OnceFunc(func() { close(over) })
+	limit := time.NewTimer(realLimit*in.cfg.lease*time.Duration(in.job.Patient) + virtualLimit) // detection changes cfg
+	defer limit.Stop()
 	go func() {
 		defer once()
 		c.run(r, func(res result) { ended(res); once() })
 	}()
-	limit := time.NewTimer(realLimit*in.cfg.lease*time.Duration(in.job.Patient) + virtualLimit)
-	defer limit.Stop()
 	select {
 	case <-over:
 	case <-limit.C:
