@@ -167,13 +167,13 @@ func (r *record) progress() (a account) {
 		free := max(taken, op.Call)
 		if op.Outcome == history.OK {
 			if !(r.h.Kind == history.Reentrant && r.nested(i)) {
-				if late := op.Return-free >= limit; late && r.excused(op.Client, free, op.Return) {
+				switch late := op.Return-free >= limit; {
+				case late && r.excused(op.Client, free, op.Return):
 					a.unjudged++
-				} else {
-					a.add(late && !(free > op.Call && op.Return-free-r.h.ClockError < limit))
-					if late && free > op.Call && op.Return-free-r.h.ClockError < limit {
-						a.within++
-					}
+				case late && free > op.Call && op.Return-free-r.h.ClockError < limit:
+					a.within, a.unjudged = a.within+1, a.unjudged+1
+				default:
+					a.add(late)
 				}
 				since, told = -1, false
 			}
@@ -192,15 +192,16 @@ func (r *record) progress() (a account) {
 			latest = op.Return
 		}
 		broken := false
-		if !r.underWay(i) && free < op.Return {
+		if !r.underWay(i) && (free < op.Return || free == op.Call) {
 			if since < 0 || since < min(taken, op.Return) || free < since {
 				since = free
 			}
 			broken = op.Return-since >= limit && !told
-			told = told || broken
 			if broken && since != op.Call && op.Return-since-r.h.ClockError < limit {
-				a.within, broken = a.within+1, false
+				a.within, a.unjudged = a.within+1, a.unjudged+1
+				continue
 			}
+			told = told || broken
 		}
 		a.add(broken)
 	}

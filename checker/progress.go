@@ -37,7 +37,7 @@ type progress struct {
 	since    *record  // first attempt of the current streak of failures
 	from     int64    // when that streak began within free time
 	latest   *record  // the failed attempt that returned last
-	reported bool     // the streak has been reported
+	reported bool     // the streak has been reported as longer than the clock error explains
 	first    *record  // the first refusal
 	last     *record  // the last refusal
 }
@@ -164,25 +164,26 @@ func (p *progress) failed(r *record) {
 		}
 		p.last = r
 	}
-	free := max(p.taken, p.crashedUntil(r), r.call)
 	busy := p.undoneUntil(r)
 	if t, ok := p.d.ev.unavailable(p.d.clientName(r), r.ret); ok {
 		busy = max(busy, t)
 	}
-	free = max(free, busy)
+	free := max(p.taken, p.crashedUntil(r), busy)
 	if p.since != nil && (busy > p.from || p.apart(r)) {
 		p.since = nil
 	}
 	p.latest = r
-	if p.inFlight > 0 || free >= r.ret {
+	if p.inFlight > 0 || free >= r.ret && free > r.call { // an attempt that takes no time may begin as the lock becomes free
 		return
 	}
+	free = max(free, r.call)
 	if p.since == nil || p.from < min(p.taken, r.ret) || free < p.from { // the last: it waited longer than those that returned before it
 		p.since, p.from = r, free
 	}
 	if p.late(p.from, r, 0) && !p.reported && p.d.obeys("free-but-refused") {
-		p.reported = true
-		p.report(p.since, r, p.from, p.within(p.from, r))
+		within := p.within(p.from, r)
+		p.reported = !within
+		p.report(p.since, r, p.from, within)
 	}
 }
 
@@ -216,7 +217,9 @@ func (p *progress) within(free int64, r *record) bool {
 // report reports the attempts from first to last as failed although the lock was free since an instant.
 func (p *progress) report(first, last *record, since int64, within bool) {
 	v := Violation{At: since, Lasted: last.ret - since, Clients: []string{p.d.clientName(last)}}
-	v.WithinClockError = within
+	if v.WithinClockError = within; within {
+		p.withdraw(1, withinClockError)
+	}
 	p.found(v, func() Witness { return p.d.witness(p.d.grantBefore(last, since), first, last) })
 }
 

@@ -48,6 +48,17 @@ var waitRows = []row{
 		a acquire 0 10 unknown token=t1
 		b acquire 20 30 busy
 		a release 50 60 not_held token=t1`, want: "refusal×1", unordered: true},
+	// The try at 1250 was too late by less than the clock error; that at 1400 was too late by any clock.
+	{name: "waits on after it waited too long by the clock error", head: history.Header{Kind: history.Mutex, Lease: 100 * msec, ClockError: 100 * msec}, ops: `
+		a acquire 0 1 ok token=a
+		b acquire 90 150 fail
+		b acquire 1145 1250 fail
+		b acquire 1390 1400 fail`, want: "progress×1"},
+	{name: "waits, with a last attempt that takes no time", head: history.Header{Kind: history.Mutex, Lease: 300 * msec}, ops: `
+		a acquire 0 1 fail
+		a acquire 700 700 fail
+		a acquire 1350 1350 fail
+		b acquire 1400 1401 ok token=b`, want: "progress×1"},
 	// The first hold, whose place the extend took, is none that a crashed client may still give back.
 	{name: "waits for a crashed client that had lost its hold and got another", head: forever, extra: crashOf("a", 10*msec), ops: `
 		a acquire 0 2 ok token=t0
