@@ -159,6 +159,9 @@ func TestExploreSeesWhoRenews(t *testing.T) {
 		t.Errorf("found %s by %s, want progress or refusal by orphan", found.Property, found.Cause)
 	}
 	says(t, strings.Join(found.Steps, "\n"), "PEXPIRE")
+	if found.Property == "progress" {
+		says(t, strings.Join(found.Steps, "\n"), "has no hold and asks for none")
+	}
 	out, code := ends(t, program, "explore", "--exec", "python3 rawlock.py renews", "--schedules", "60", "--out", t.TempDir())
 	if code != 0 {
 		t.Errorf("the thread that stops: exit code %d, want 0\n%s", code, out)
