@@ -34,12 +34,10 @@ func Replayed(w io.Writer, r results.Replay, s Style) error {
 func replaySummary(r results.Replay) string {
 	what := fmt.Sprintf("%s/%s", r.Property, r.Cause)
 	switch {
-	case r.Verdict == checker.Fail && r.Server != "sim" && len(r.Story) == 0:
-		return what + " not reproduced: the run broke differently"
-	case r.Verdict == checker.Fail && r.Server != "sim":
-		return fmt.Sprintf("%s broken on real servers as well", r.Property)
 	case r.Instead != "":
 		return fmt.Sprintf("%s not reproduced, but %s is broken", what, r.Instead)
+	case r.Verdict == checker.Fail && r.Server != "sim":
+		return fmt.Sprintf("%s broken on real servers as well", r.Property)
 	case r.Verdict == checker.Fail:
 		return what + " reproduced"
 	case r.Verdict == checker.Pass:

@@ -15,7 +15,7 @@ type Replay struct {
 	Identical bool              `json:"identical"` // the trace equals the tape's; never on real servers
 	Property  verdicts.Property `json:"property,omitempty"`
 	Cause     verdicts.Cause    `json:"cause,omitempty"`
-	Instead   string            `json:"instead,omitempty"` // in the simulator: property/cause that was broken when the tape's was not
+	Instead   string            `json:"instead,omitempty"` // property/cause that was broken when the tape's was not
 	Placed    []string          `json:"placed,omitempty"`  // on real servers: the tape's faults and where they were placed
 	Order     *Order            `json:"order,omitempty"`   // on real servers: how far the last run followed the tape
 	Story     []string          `json:"story,omitempty"`

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 type replayFlags struct {
@@ -241,20 +243,28 @@ func (a *app) onReal(ctx context.Context, t sim.Tape, v impls.Variant, f replayF
 		r.Server, r.Order = out.Run.Server, (*results.Order)(out.Order)
 		seen, e := sameViolation(t, v, out)
 		if err = errors.Join(err, e); seen != nil {
-			r.Verdict, r.Story = checker.Fail, seen
+			r.Verdict, r.Instead, r.Story = checker.Fail, "", seen
 			return err
 		}
 		if r.Verdict != checker.Fail {
 			r.Verdict = out.Verdict.Verdict
+			r.Instead, r.Story = insteadOf(t, out.Verdict.Violations)
 		}
 		if err != nil {
 			break
 		}
 	}
-	if r.Verdict == checker.Fail {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s was not broken there; what was is in the run directory", t.Property))
-	}
 	return err
+}
+
+// insteadOf returns what a run broke that did not break the tape's property, and its story: what has the tape's cause, if anything has, since one defect
+// breaks now this property, now that.
+func insteadOf(t sim.Tape, all []checker.Violation) (string, []string) {
+	if len(all) == 0 {
+		return "", nil
+	}
+	i := max(0, slices.IndexFunc(all, func(x checker.Violation) bool { return x.Cause == t.Cause }))
+	return verdicts.Break{Property: all[i].Property, Cause: all[i].Cause}.String(), all[i].Story
 }
 
 // sameViolation returns the story of a violation of the tape's property; nil if there is none.
