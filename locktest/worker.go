@@ -80,7 +80,8 @@ func workerJob(t *testing.T) *job {
 	return &j
 }
 
-// endWithParent ends a worker whose parent has ended, and with it the worker's input.
+// endWithParent ends a worker whose parent has ended, and with it the worker's input. It ends the process, because a rule that hangs can't be ended
+// otherwise and nobody is left to do it.
 func endWithParent() {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	os.Exit(1)
