@@ -105,23 +105,66 @@ func (r *run) modeOf(op *history.Operation) history.Mode {
 }
 
 // fence explains a fence that is not larger than an earlier one: by the events between the two grants without which the later fence would have been
-// larger, or by the cause of the overlap of the two holds.
+// larger, by the cause of the overlap of the two holds, or by the earlier grant, if it did not count.
 func (r *run) fence(v *checker.Violation) Answer {
 	holds := r.shownBy(v)
-	if len(holds) < 2 || r.failed {
+	if len(holds) < 2 {
 		return Answer{}
 	}
 	first, second := holds[0], holds[len(holds)-1]
+	return firstOf(
+		func() Answer { return r.counted(first, second, (*overlap).loweredBy) },
+		func() Answer { return r.overlap(v, holds, r.apart) }, // if the holds did not overlap, the end of one does not explain the fence of the other
+		func() Answer { return r.counted(first, second, (*overlap).uncounted) })
+}
+
+// fences explains the fences of the grants that a violation shows, if one of them is not larger than an earlier one.
+func (r *run) fences(v *checker.Violation) Answer {
+	holds := r.holding(v)
+	for j, second := range slices.Backward(holds) {
+		for _, first := range slices.Backward(holds[:j]) {
+			if second.Fence == 0 || second.Fence > first.Fence {
+				continue
+			}
+			for _, experiment := range []func(*overlap, pairing) Answer{(*overlap).loweredBy, (*overlap).uncounted} {
+				if a := r.counted(first, second, experiment); a.Cause != "" {
+					return a
+				}
+			}
+		}
+	}
+	return Answer{}
+}
+
+// counted explains the fences of two grants by an experiment at a node that granted both.
+func (r *run) counted(first, second *history.Operation, experiment func(*overlap, pairing) Answer) Answer {
 	m := &overlap{run: r, first: first, second: second}
 	for _, p := range common(r.attempts(first), r.attempts(second)) {
 		if p.doubtful() || p.second.time() < p.first.time() {
 			continue
 		}
-		if found := m.lowered(p); len(found) > 0 {
-			return nearest(found).because(Name(second.Client), " would have been refused, or given a fence larger than ", strconv.FormatUint(first.Fence, 10))
+		if a := experiment(m, p); a.Cause != "" {
+			return a
 		}
 	}
-	return r.overlap(v, holds, r.apart) // if the holds did not overlap, the end of one does not explain the fence of the other
+	return Answer{}
+}
+
+func (m *overlap) loweredBy(p pairing) Answer {
+	found := m.lowered(p)
+	if len(found) == 0 {
+		return Answer{}
+	}
+	return nearest(found).because(Name(m.second.Client), " would have been refused, or given a fence larger than ", strconv.FormatUint(m.first.Fence, 10))
+}
+
+// uncounted explains the second's fence by the first's grant if that did not count: without it, the second would have been given the same.
+func (m *overlap) uncounted(p pairing) Answer {
+	if m.fenced(p.second, p.first.events) != m.second.Fence {
+		return Answer{}
+	}
+	return because(verdicts.FenceReused, sentence("without ", words(p.first.granting()), ", ", Name(m.second.Client), " would have been given fence ",
+		strconv.FormatUint(m.second.Fence, 10), " as well: that grant did not count"), p.first.reported(), p.second.reported())
 }
 
 // lowered finds the events between the two grants without which the second's fence would have been larger than the first's: each that suffices alone, or

@@ -41,7 +41,7 @@ func TestStories(t *testing.T) {
 		"double-grant/exists-set", "reader-evicted/rw-hash", "stale-reentry/reentrant-local", "failover-loss/token-pair", "restart-loss/redlock-node-restarts-empty",
 		"clock-jump/token", "no-expiry/setnx-crash", "lost-wakeup/redisson", "orphan/token-session-lost-release", "orphan/kept-by-others-renewals",
 		"quorum-erosion/half", "unknown/no-commands", "unknown/requests-that-fail", "mis-unlock/no-commands", "resurrection/set-on-extend", "resurrection/set-nx-on-extend",
-		"resurrection/after-release", "failover-loss/fence-reset", "unknown/fence-counted-apart", "lease-overrun/written-behind-anothers-hold",
+		"resurrection/after-release", "failover-loss/fence-reset", "fence-reused/fence-counted-apart", "lease-overrun/written-behind-anothers-hold",
 		"stale-reentry/two-deep", "renewal-gap/failed-renewal-ignored",
 		"reader-evicted/rw-pair-stalled-reader"}
 	var got strings.Builder

@@ -56,6 +56,7 @@ const (
 	LateRequest    Cause = "late-request"  // a request of an earlier attempt of the client arrived late
 	OwnRelease     Cause = "own-release"   // the client released before it had finished its work
 	CountExpired   Cause = "count-expired" // the key that counts the fences expired
+	FenceReused    Cause = "fence-reused"  // a grant did not count, so that the next had the same fence
 	Barging        Cause = "barging"       // the lock granted a newcomer before a waiting client
 	CauseUnknown   Cause = "unknown"
 )
@@ -64,5 +65,5 @@ const (
 func Causes() []Cause {
 	return []Cause{LeaseOverrun, MisUnlock, DoubleGrant, ReaderEvicted, StaleReentry, FailoverLoss, RestartLoss, ClockJump, ClockSkew, NoExpiry, NeverGranted,
 		AmbiguousReply, RenewalGap, Resurrection, LostWakeup, Orphan, QuorumErosion, KeyDeleted, Eviction, Overbelief, LateRequest, OwnRelease, CountExpired,
-		Barging, CauseUnknown}
+		FenceReused, Barging, CauseUnknown}
 }

@@ -11,7 +11,7 @@ func fencedBugs(of impls.Variant) []mutant {
 	return []mutant{
 		{
 			name: "fence-apart", report: "bsm/redislock#93",
-			in: "crash-holder", shows: "fencing-order",
+			in: "crash-holder", shows: "fencing-order/fence-reused",
 			bug: "The fence is counted by the release and not by the grant: a holder that dies leaves its fence to the next.",
 			edits: []edit{
 				{"fenced_take.lua", "redis.call('INCR', KEYS[2])}", "tonumber(redis.call('GET', KEYS[2]) or 0) + 1}"},
