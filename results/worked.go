@@ -20,8 +20,8 @@ const (
 
 // Errors counts the acquires, extends and releases of a run and those that ended in an error. One that timed out or was cancelled is not an error.
 //
-// It omits those that overlap a confirmed fault of their client or end after a confirmed fault of a server began: the scenario intends
-// their errors. A slow network is no such fault: see [checker.Excuses].
+// It omits the errors of those that overlap a confirmed fault of their client or end after a confirmed fault of a server began: the scenario intends
+// them. A slow network is no such fault: see [checker.Excuses].
 type Errors struct {
 	Calls  map[history.Op]int
 	Failed map[failure]int
@@ -46,16 +46,17 @@ func CountAllErrors(ops []history.Operation, windows []history.Window) (e Errors
 
 // Count adds an operation of a run that had these windows.
 func (e *Errors) Count(op *history.Operation, windows []history.Window) {
-	if !slices.Contains(asking, op.Op) || slices.ContainsFunc(windows, func(w history.Window) bool {
-		return checker.Excuses(&w) && w.Start <= op.Return && (w.Client == "" || w.Client == op.Client && op.Call <= w.Last())
-	}) {
+	if !slices.Contains(asking, op.Op) {
 		return
 	}
 	if e.Calls == nil {
 		e.Calls, e.Failed = map[history.Op]int{}, map[failure]int{}
 	}
 	e.Calls[op.Op]++
-	if (op.Outcome == history.Fail || op.Outcome == history.Unknown) && op.Err != "" && !ownWait(op.Err) {
+	intended := slices.ContainsFunc(windows, func(w history.Window) bool {
+		return checker.Excuses(&w) && w.Start <= op.Return && (w.Client == "" || w.Client == op.Client && op.Call <= w.Last())
+	})
+	if !intended && (op.Outcome == history.Fail || op.Outcome == history.Unknown) && op.Err != "" && !ownWait(op.Err) {
 		e.Failed[failure{op.Op, op.Err}]++
 	}
 }
