@@ -125,6 +125,14 @@ func TestContractExample(t *testing.T) {
 	}
 }
 
+// TestDriftWithoutALease reads a header whose drift takes nothing off, because a lease of 0 never ends.
+func TestDriftWithoutALease(t *testing.T) {
+	h, _, err := readAll(strings.NewReader(`{"schema":"lockbench/history/v1","kind":"mutex","lease":0,"drift":2}` + "\n"))
+	if err != nil || h.Drift != 2 {
+		t.Fatal(h, err)
+	}
+}
+
 func TestErrorsHaveLineAndColumn(t *testing.T) {
 	ok := `{"id":1,"client":"c1","op":"acquire","key":"k","call":1,"return":2,"outcome":"ok"}` + "\n"
 	rows := []struct {
