@@ -160,17 +160,17 @@ func (r *record) progress() (a account) {
 	slices.SortStableFunc(tries, func(x, y int) int { return int(r.ops[x].Return - r.ops[y].Return) })
 	limit := 2*r.h.Lease + max(1000-r.h.Lease, 0)
 	told, busy, since, tried := false, 0, int64(-1), history.Operation{}
-	first, latest := int64(0), int64(0)
+	first, latest, waiter := int64(0), int64(0), ""
 	for at, i := range tries {
 		op := r.ops[i]
-		taken := r.taken(tries[:at], op.Return)
+		taken := r.taken(tries[:at], op.Return, "")
 		free := max(taken, op.Call)
 		if op.Outcome == history.OK {
 			if !(r.h.Kind == history.Reentrant && r.nested(i)) {
 				switch late := op.Return-free >= limit; {
 				case late && r.excused(op.Client, free, op.Return):
 					a.unjudged++
-				case late && free > op.Call && op.Return-free-r.h.ClockError < limit:
+				case late && op.Return-max(free, r.takenByOthers(tries[:at], op)+r.h.ClockError) < limit:
 					a.within, a.unjudged = a.within+1, a.unjudged+1
 				default:
 					a.add(late)
@@ -194,10 +194,14 @@ func (r *record) progress() (a account) {
 		broken := false
 		if !r.underWay(i) && (free < op.Return || free == op.Call) {
 			if since < 0 || since < min(taken, op.Return) || free < since {
-				since = free
+				since, waiter = free, op.Client
 			}
 			broken = op.Return-since >= limit && !told
-			if broken && since != op.Call && op.Return-since-r.h.ClockError < limit {
+			sure := max(since, r.takenByOthers(tries[:at], op)+r.h.ClockError)
+			if waiter != op.Client { // by another clock
+				sure = since + r.h.ClockError
+			}
+			if broken && op.Return-sure < limit {
 				a.within, a.unjudged = a.within+1, a.unjudged+1
 				continue
 			}
@@ -224,12 +228,18 @@ func (r *record) underWay(i int) bool {
 	})
 }
 
-// taken returns until when the lock counts as taken by the grants among some tries, and by acquires of unknown outcome called by an instant.
-func (r *record) taken(tries []int, by int64) int64 {
+// takenByOthers returns until when the lock counts as taken by the clients other than that of an acquire.
+func (r *record) takenByOthers(tries []int, op history.Operation) int64 {
+	return r.taken(tries, op.Return, op.Client)
+}
+
+// taken returns until when the lock counts as taken by the grants among some tries, and by acquires of unknown outcome called by an instant, leaving out
+// those of one client.
+func (r *record) taken(tries []int, by int64, without string) int64 {
 	until := -always
 	for _, i := range tries {
 		h := r.of[i]
-		if h == nil || r.ops[i].Op != history.Acquire {
+		if h == nil || r.ops[i].Op != history.Acquire || r.ops[i].Client == without {
 			continue
 		}
 		if at, orphan := r.orphaned(h); orphan && h.gone == always {
@@ -243,12 +253,12 @@ func (r *record) taken(tries []int, by int64) int64 {
 		}
 	}
 	for i := range r.before {
-		if anew := r.of[i]; r.ops[i].Return <= by {
+		if anew := r.of[i]; r.ops[i].Return <= by && r.ops[i].Client != without {
 			until = max(until, anew.gone, anew.spans[0].to)
 		}
 	}
 	for _, op := range r.ops {
-		if op.Op == history.Acquire && op.Outcome == history.Unknown && op.Call <= by {
+		if op.Op == history.Acquire && op.Outcome == history.Unknown && op.Call <= by && op.Client != without {
 			until = max(until, op.Return+r.h.Lease+r.h.Drift+1)
 		}
 	}

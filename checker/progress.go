@@ -32,6 +32,8 @@ type progress struct {
 	tally
 	limit    int64
 	taken    int64    // until when the lock counts as taken because of grants
+	by       uint32   // the client of the last of them
+	others   int64    // until when the lock counts as taken because of those of other clients
 	undone   []undone // tries that may have been granted
 	inFlight int      // grants that were called and have not returned
 	since    *record  // first attempt of the current streak of failures
@@ -68,7 +70,7 @@ func (p *progress) limitFrom(free int64, r *record) int64 {
 
 func newProgress(d *keyInput) *progress {
 	lease := d.a.header.Lease
-	return &progress{tally: d.tallyOf(verdicts.Progress, true, ""), taken: math.MinInt64, limit: plus(lease, max(lease, grace))}
+	return &progress{tally: d.tallyOf(verdicts.Progress, true, ""), taken: math.MinInt64, others: math.MinInt64, limit: plus(lease, max(lease, grace))}
 }
 
 func (p *progress) called(r *record) {
@@ -79,7 +81,7 @@ func (p *progress) called(r *record) {
 	case r.granted() && p.d.k.detailOf(r).role == starts:
 		p.inFlight++
 	case r.outcome == history.Unknown:
-		p.take(plus(r.ret, p.d.a.header.Lease+slack(p.d.a.header)))
+		p.take(r, plus(r.ret, p.d.a.header.Lease+slack(p.d.a.header)))
 	}
 	if s, ok := p.d.ev.interrupted(p.d.clientName(r), r.call, r.ret); ok {
 		s.To = min(r.ret, plus(s.To, p.d.a.header.Lease+slack(p.d.a.header)))
@@ -98,8 +100,17 @@ func (p *progress) undoneUntil(r *record) (last int64) {
 	return last
 }
 
-// take makes the lock count as taken up to t.
-func (p *progress) take(t int64) { p.taken = max(p.taken, t) }
+// take makes the lock count as taken up to t because of r.
+func (p *progress) take(r *record, t int64) {
+	switch {
+	case r.client == p.by:
+		p.taken = max(p.taken, t)
+	case t > p.taken:
+		p.taken, p.by, p.others = t, r.client, p.taken
+	default:
+		p.others = max(p.others, t)
+	}
+}
 
 func (p *progress) returned(r *record) {
 	if r.op != history.Acquire && r.op != history.Extend || r.outcome == history.Unknown {
@@ -109,7 +120,7 @@ func (p *progress) returned(r *record) {
 	case r.outcome == history.OK && p.d.k.detailOf(r).role == starts:
 		p.granted(r)
 	case r.outcome == history.OK && p.d.holdOf(r) != nil: // a re-entry or an extend
-		p.take(p.takenUntil(r))
+		p.take(r, p.takenUntil(r))
 	case r.op == history.Acquire && (r.outcome == history.Busy || r.outcome == history.Fail):
 		p.failed(r)
 	}
@@ -124,10 +135,10 @@ func (p *progress) granted(r *record) {
 		case late && p.d.ev.excused(p.d.clientName(r), free, r.ret):
 			p.withdraw(1, metAFault)
 		case late:
-			p.report(r, r, free, p.within(free, r))
+			p.report(r, r, free, p.within(r, free, r))
 		}
 	}
-	p.take(p.takenUntil(r))
+	p.take(r, p.takenUntil(r))
 	p.since, p.reported = nil, false
 }
 
@@ -181,7 +192,7 @@ func (p *progress) failed(r *record) {
 		p.since, p.from = r, free
 	}
 	if p.late(p.from, r, 0) && !p.reported && p.d.obeys("free-but-refused") {
-		within := p.within(p.from, r)
+		within := p.within(p.since, p.from, r)
 		p.reported = !within
 		p.report(p.since, r, p.from, within)
 	}
@@ -209,9 +220,17 @@ func (p *progress) crashedUntil(r *record) (t int64) {
 	return t
 }
 
-// within reports whether the limit was passed by no more than the clock error, if the lock was free since an instant by another's clock.
-func (p *progress) within(free int64, r *record) bool {
-	return free != r.call && !p.late(free, r, p.d.a.header.ClockError)
+// within reports whether the limit was passed by no more than the clock error: by the clock of r's client, the lock may have become free, or another's
+// attempt have begun, so much later.
+func (p *progress) within(first *record, free int64, r *record) bool {
+	slack, taken := p.d.a.header.ClockError, p.taken
+	if r.client == p.by {
+		taken = p.others
+	}
+	if first.client == r.client {
+		slack = max(plus(taken, slack), free) - free
+	}
+	return !p.late(free, r, slack)
 }
 
 // report reports the attempts from first to last as failed although the lock was free since an instant.

@@ -324,6 +324,29 @@ var waitRows = []row{
 		a acquire 0 1 ok
 		a release 2 3 ok
 		b acquire 1 1200 ok`, want: "progress×1"},
+	// The lease and the grace are over, and b has not had the lock in them.
+	{name: "granted after a lease and the grace to the nanosecond", rule: "late-grant", head: leased, ops: `
+		a acquire 0 1 ok
+		a release 2 3 ok
+		b acquire 1 1103 ok`, want: "progress×1"},
+	{name: "granted a nanosecond before a lease and the grace are over", head: leased, ops: `
+		a acquire 0 1 ok
+		a release 2 3 ok
+		b acquire 1 1102.999999 ok`},
+	// By b's clock a may have had the lock until 8.
+	{name: "a wait that began after the release, by less than the clock error", head: history.Header{Kind: history.Mutex, Lease: 100 * msec, ClockError: 5 * msec}, ops: `
+		a acquire 0 1 ok
+		a release 2 3 ok
+		b acquire 4 1107 ok`},
+	{name: "a refused wait that began after the release, by less than the clock error", head: history.Header{Kind: history.Mutex, Lease: 100 * msec, ClockError: 5 * msec}, ops: `
+		a acquire 0 1 ok
+		a release 2 3 ok
+		b acquire 4 1107 fail`},
+	// One clock has told both b's release and its wait.
+	{name: "a wait for the lock that the same client had", rule: "late-grant", head: history.Header{Kind: history.Mutex, Lease: 100 * msec, ClockError: 5 * msec}, ops: `
+		b acquire 0 1 ok
+		b release 2 3 ok
+		b acquire 3 1104 ok`, want: "progress×1"},
 	{name: "never granted", rule: "never-granted", head: leased, ops: `
 		a acquire 0 1 busy
 		a acquire 2 3 busy`, want: "progress×1 refusal×2"},
