@@ -62,6 +62,20 @@ var storeRows = []row{
 		b release 112.5 113 ok
 		a write 120 121 ok
 		a release 122 123 not_held`, want: "store-integrity×1"},
+	// A refused extend ends the belief; the write still belongs to that hold, which is gone.
+	{name: "a write under a hold whose extend was refused, after a later hold's", rule: "stale-write", head: leased, ops: `
+		a acquire 0 1 ok
+		a extend 120 121 not_held
+		b acquire 122 123 ok
+		b write 124 125 ok read=0 wrote=1
+		a write 130 131 ok read=1 wrote=2`, want: "store-integrity×1"},
+	// The re-entry was asked for later than the outer hold, whose lease is over.
+	{name: "a write under an outer hold that has ended, after one under a re-entry", rule: "stale-write", head: reentrant, ops: `
+		a acquire 0 1 ok
+		a acquire 2 3 ok
+		a write 4 5 ok read=0 wrote=1
+		a release 6 7 ok
+		a write 300 301 ok read=1 wrote=2`, want: "store-integrity×1"},
 	{name: "a late write beside a hold that has written nothing", head: leased, ops: `
 		a acquire 0 1 ok
 		b acquire 110 111 ok
