@@ -103,6 +103,14 @@ var rows = []struct{ what, text string }{
 		effect n0 100 restarted turn=0 lost=job
 		c2 acquire 110-112 ok valid=1110 : SET job b NX PX 1000 -> OK
 		violation mutual-exclusion 112-1000 c1 c2 = restart-loss`},
+	// c1 deleted its key while it still believed in it; the restart at 60 lost nothing that was the lock's.
+	{"a restart after the key was gone", `
+		lock mutex 1000
+		c1 acquire 0-2 ok valid=1000 : SET job a NX PX 1000 -> OK
+		c1 background 50-52 : DEL job -> 1
+		effect n0 60 restarted turn=0
+		c2 acquire 110-112 ok valid=1110 : SET job b NX PX 1000 -> OK
+		violation mutual-exclusion 112-1000 c1 c2 = own-release`},
 	// The promoted replica did not have c1's key.
 	{"a failover without the key", `
 		lock mutex 1000

@@ -44,6 +44,9 @@ func (m *overlap) finding(p pairing, i int) finding {
 	switch {
 	case e.effect != nil:
 		f.rank, f.name, f.places, f.fault = byFault, faultNames[e.effect.What], []int{e.effect.Node}, m.windowOf(e.effect)
+		if !e.setsClock() && !changesAny(e, p.second.keys()) { // it found nothing left to do
+			f.rank = inVain
+		}
 		if e.setsClock() {
 			for _, j := range m.clockChanges(f.node, i) {
 				if j > i && j < p.second.grant {

@@ -40,7 +40,7 @@ func (f finding) because(effect ...any) Answer {
 	return f.answer(sentence("without ", f.text(), ", ", sentence(effect...)), f.evidence)
 }
 
-// rank orders possible causes: actions of others come before those of the two clients.
+// rank orders possible causes: actions of others come before those of the two clients, and a fault that changed nothing comes last.
 type rank int
 
 const (
@@ -48,6 +48,7 @@ const (
 	byTime
 	byFreeing
 	byAcquire
+	inVain
 )
 
 // overlap is two holds of which the second was granted although the first existed.
