@@ -563,6 +563,16 @@ var searched = []struct{ what, text string }{
 		c1 background 100-400 : DEL job -> 0
 		c2 acquire 398-402 ok valid=998 : SET job b NX PX 300 -> OK
 		violation mutual-exclusion 402-600 c1 c2 = overbelief`},
+	// c1's lease was over at 300, but Redis had not removed its key when the clock was set back at 310: it is there again, and c1's DEL deletes it.
+	{"a key that came back with the clock", `
+		lock mutex 300
+		c1 acquire 0-2 ok valid=600 : SET job a NX PX 300 -> OK
+		fault jump-clock n0 310-
+		effect n0 310 clock-set by=-200
+		c2 acquire 320-322 busy : SET job b NX PX 300 -> (nil)
+		c3 release 330-332 ok : DEL job -> 1
+		c2 acquire 340-342 ok valid=640 : SET job b NX PX 300 -> OK
+		violation mutual-exclusion 342-600 c1 c2 = mis-unlock`},
 	// c4 found no key: c3's SET was executed before c1's DEL, although it was sent later. That c3's own DEL of 50, which got no reply, came as late
 	// as this would explain the replies, too.
 	{"an order without a request that got no reply", `

@@ -73,6 +73,9 @@ func (n *node) writers(i int) (all []*event) {
 	}
 	for j := i - 1; j >= 0 && len(left) > 0; j-- {
 		e := &n.events[j]
+		if e.ended() { // what was there since was written later, or came back
+			continue
+		}
 		for _, c := range e.changes {
 			for part, hit := range c.parts() {
 				at := slices.Index(left, keyPart{c.key, part})

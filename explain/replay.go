@@ -359,9 +359,16 @@ func (e *event) deletes() bool {
 	return e.effect != nil && (e.effect.What == history.Evicted || e.effect.What == history.Deleted)
 }
 
-// end ends a lease as the node did, if it is the same lease.
+// end ends a lease as the node did, if it is the same lease, or brings it back.
 func (p *replay) end(e *event) {
 	c := e.changes[0]
+	if c.before == nil {
+		if p.m.values[c.key] == nil && c.after.Expires > p.m.ownTime(e.at) {
+			p.m.set(c.key, c.after)
+			p.m.loaded = false
+		}
+		return
+	}
 	if earliest, _ := c.before.ends(); earliest <= p.m.ownTime(e.at) && p.m.values[c.key].equal(c.before) {
 		p.m.set(c.key, c.after)
 		p.m.loaded = false

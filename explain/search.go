@@ -267,12 +267,17 @@ func (s *search) take(p pick) bool {
 }
 
 // leases ends leases up to an instant. A command's keys that may or may not have expired by then follow the clock or, with other, the opposite; with other
-// it returns false if there is no such key.
+// it returns false if there is no such key. With other a key may also come back with a clock that was set back.
 func (s *search) leases(c *history.Command, at int64, other bool) (found bool) {
 	now := s.m.ownTime(at)
 	if other {
 		for _, key := range s.named(c, at) {
 			v := s.m.values[key]
+			if back := s.unremoved(key, at); v == nil && back != nil {
+				s.m.values[key] = back
+				s.push(event{at: at, changes: []change{{key, nil, back}}, clock: s.m.clock})
+				found = true
+			}
 			if v == nil || v.Expires == 0 {
 				continue
 			}
@@ -294,6 +299,29 @@ func (s *search) leases(c *history.Command, at int64, other bool) (found bool) {
 	}
 	s.expire(s.m.tick(at))
 	return found || !other
+}
+
+// lingers is how long a key that nobody names may stay after its lease: Redis looks for such keys ten times a second.
+const lingers = 200_000_000
+
+// unremoved returns the value of a key whose lease had ended and runs again at an instant, because the clock was set back before anything removed the key.
+func (s *search) unremoved(key string, at int64) *Value {
+	back := int64(0) // when the clock was set back
+	for i := range slices.Backward(s.events) {
+		e := &s.events[i]
+		switch {
+		case e.setsClock() && e.effect.By < 0:
+			back = e.at
+		case e.ended() && e.changes[0].key == key && e.changes[0].after == nil:
+			if v := e.changes[0].before; e.at <= back && back-e.at <= lingers && v.Expires > s.m.ownTime(at) {
+				return v
+			}
+			return nil
+		case changesAny(e, []string{key}) || slices.Contains(e.touched, key) || e.resets():
+			return nil
+		}
+	}
+	return nil
 }
 
 // named returns the keys that a command names if all keys with a lease still exist.
