@@ -510,12 +510,12 @@ var searched = []struct{ what, text string }{
 		effect n0 200 evicted lost=job
 		c2 acquire 100-102 ok valid=1100 : SET job b NX PX 1000 -> OK
 		violation mutual-exclusion 102-1000 c1 c2 = eviction`},
-	// The clock, 10 % too fast since 10, was set right at some time since, which was seen at 290: before 274, for the lease did not end then.
+	// The clock, 10 % too fast since 10, was set right at some time since 270, which was seen at 290: before 274, for the lease did not end then.
 	{"a clock that was set right before that was seen", `
 		lock mutex 300
 		c1 acquire 0-2 ok valid=300 : SET job a NX PX 300 -> OK
 		c1 use 2-400
-		fault drift-clock n0 10-290
+		fault drift-clock n0 10-290 ending=270
 		effect n0 10 clock-rate ppm=100000
 		effect n0 290 clock-rate
 		effect n0 290 clock-set by=-28
@@ -563,6 +563,50 @@ var searched = []struct{ what, text string }{
 		c1 background 100-400 : DEL job -> 0
 		c2 acquire 398-402 ok valid=998 : SET job b NX PX 300 -> OK
 		violation mutual-exclusion 402-600 c1 c2 = overbelief`},
+	// c1's DEL was held back from 51 to 400 and deleted c2's key. In the middle of its time it would have deleted its own, which only c3's grant contradicts,
+	// after more refusals than the search can undo.
+	{"a request that a fault held back", `
+		lock mutex 300
+		fault delay-request c1 n0 51-400
+		c1 acquire 0-2 ok valid=300 : SET job 1 NX PX 300 -> OK
+		c1 release 50-402 ok : DEL job -> 1
+		c2 acquire 310-312 ok valid=610 : SET job 1 NX PX 300 -> OK
+		c3 acquire 313-407 ok valid=705 : ` + strings.Repeat("SET job 1 NX PX 300 -> (nil) @350-351 | ", 1200) + `SET job 1 NX PX 300 -> OK @405-407
+		violation mutual-exclusion 407-610 c2 c3 = mis-unlock`},
+	// The clock, 100 ms ahead since 10, began to be set right at 390. It was not right at 201, so nothing explains that c2's key was there at 259.
+	{"a refusal that only an earlier correction of the clock would explain", `
+		lock mutex 100
+		fault jump-clock n0 10-400 ending=390
+		effect n0 10 clock-set by=100
+		effect n0 400 clock-rate
+		effect n0 400 clock-set by=-100
+		c2 acquire 150-152 ok valid=600 : SET job b NX PX 100 -> OK
+		c4 acquire 200-202 busy : SET job d NX PX 100 -> (nil)
+		c3 acquire 258-260 busy : SET job c NX PX 100 -> (nil)
+		c5 acquire 420-422 ok valid=520 : SET job e NX PX 100 -> OK
+		violation mutual-exclusion 422-520 c2 c5 = unknown`},
+	// The node's clock runs at four times the rate: the 60 ms that the SET took are 240 ms of its own time, and its lease of 400 ms of that ended between 110
+	// and 170, after c2 was refused.
+	{"an expiry in the time of a fast clock", `
+		lock mutex 400
+		fault drift-clock n0 0-
+		effect n0 0 clock-rate ppm=3000000
+		c1 acquire 10-70 ok valid=400 : SET job a NX PX 400 -> OK
+		c2 acquire 160-162 busy : SET job b NX PX 400 -> (nil)
+		c3 acquire 175-177 ok valid=400 : SET job c NX PX 400 -> OK
+		violation mutual-exclusion 177-400 c1 c3 = clock-skew`},
+	// The clock runs at a quarter of the rate. That c2 read 280 ms, and not 271, shows that it was executed 36 ms before the middle of its time, and so
+	// before c3's DEL, without which c2 would have been refused again.
+	{"a remaining time by a slow clock", `
+		lock mutex 300
+		script take : if redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', 300) then return {1, 0} end return {0, redis.call('pttl', KEYS[1])}
+		fault drift-clock n0 0-
+		effect n0 0 clock-rate ppm=-750000
+		c1 acquire 0-2 ok valid=300 : EVALSHA take 1 job a -> [1, 0]
+		c2 acquire 60-180 busy : EVALSHA take 1 job b -> [0, 280]
+		c3 release 90-92 ok : DEL job -> 1
+		c2 acquire 190-192 ok valid=490 : EVALSHA take 1 job b -> [1, 0]
+		violation mutual-exclusion 192-300 c1 c2 = mis-unlock`},
 	// c1's lease was over at 300, but Redis had not removed its key when the clock was set back at 310: it is there again, and c1's DEL deletes it.
 	{"a key that came back with the clock", `
 		lock mutex 300
@@ -573,6 +617,19 @@ var searched = []struct{ what, text string }{
 		c3 release 330-332 ok : DEL job -> 1
 		c2 acquire 340-342 ok valid=640 : SET job b NX PX 300 -> OK
 		violation mutual-exclusion 342-600 c1 c2 = mis-unlock`},
+	// Replies have a fence where others have a remaining time: the fences show that c1 was granted before the first deletion, and c2 between the two.
+	{"a fence where refusals have a time", `
+		lock mutex 1000
+		script take : if redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', 1000) then return {1, redis.call('incr', 'fence')} end return {0, redis.call('pttl', KEYS[1])}
+		c9 background 0-1 : SET fence 14 -> OK
+		c4 acquire 2-4 ok valid=1002 : EVALSHA take 1 job d -> [1, 15]
+		c5 acquire 10-30 busy : EVALSHA take 1 job e -> [0, 990]
+		c4 release 40-41 ok : DEL job -> 1
+		c1 acquire 100-140 ok valid=1100 fence=16 : EVALSHA take 1 job a -> [1, 16]
+		effect n0 110 deleted lost=job
+		c2 acquire 105-115 ok valid=1105 fence=17 : EVALSHA take 1 job b -> [1, 17]
+		c2 release 116-117 ok : DEL job -> 1
+		violation mutual-exclusion 140-1100 c1 c2 = key-deleted`},
 	// c4 found no key: c3's SET was executed before c1's DEL, although it was sent later. That c3's own DEL of 50, which got no reply, came as late
 	// as this would explain the replies, too.
 	{"an order without a request that got no reply", `

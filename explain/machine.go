@@ -17,6 +17,11 @@ type clock struct{ offset, ppm, since int64 }
 // at returns the node's own time at an instant of the run.
 func (c clock) at(t int64) int64 { return t + c.offset + (t-c.since)*c.ppm/1_000_000 }
 
+// length returns how long a stretch of the node's own time is, by true time.
+func (c clock) length(own int64) int64 {
+	return int64(float64(own) * 1_000_000 / float64(max(1_000_000+c.ppm, 1)))
+}
+
 // when returns the first instant of the run at which the node's own time is not before own.
 func (c clock) when(own int64) int64 {
 	passed, rate := own-c.since-c.offset, max(1_000_000+c.ppm, 1) // since the rate was set, by the node's own clock
@@ -119,9 +124,9 @@ type machine struct {
 	epoch  int64 // of the run's base, since 1970
 	clock  clock
 	values map[string]*Value
-	timed  map[position]bool // items of replies that are remaining times
-	loaded bool              // the server has been given values
-	stop   int64             // when the node's clock stops, so that no lease ends; 0: never
+	timed  map[form]bool // items of replies that are remaining times
+	loaded bool          // the server has been given values
+	stop   int64         // when the node's clock stops, so that no lease ends; 0: never
 }
 
 // load sets the data and the clock, which runs.

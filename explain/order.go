@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -110,9 +111,9 @@ type orderer struct {
 	ops     map[uint64]*history.Operation
 	cmds    []*history.Command
 	effects []dated
-	kept    []history.Window // of faults that kept replies from clients, confirmed
-	stops   []history.Window // of the node, confirmed
-	flushes []history.Window // of the node's scripts, confirmed
+	kept    []history.Window           // of faults that kept replies from clients, confirmed
+	held    map[*history.Command]int64 // until when faults kept commands from the node
+	flushes []history.Window           // of the node's scripts, confirmed
 	nextEff int
 	last    int64 // time of the latest event
 }
@@ -278,27 +279,20 @@ func (o *orderer) execute(c *history.Command, at int64) bool {
 // what still differs is a time.
 func (o *orderer) fit(e *event, r request, item int, left, by int64) (reply string) {
 	near := func(by int64) bool { return by != 0 && max(by, -by) <= tolerance*1_000_000 }
-	isTime := near(by) && o.replies(e.cmd, r, e.at+by)
+	isTime := near(by) && o.replies(e.cmd, r, e.at+o.m.clock.length(by))
 	e.ran = e.at + o.shift(e.cmd, e.touched, e.at, left, by)
 	o.m.loaded = false // the server's time cannot go back
 	reply, e.changes, e.touched = o.m.do(r, e.ran)
 	reply, o.m.loaded = answerOf(e.cmd, reply), false
 	if _, _, off := timeLeft(e.cmd, reply); exact(e.cmd, reply) || isTime && near(off) {
-		reply, o.m.timed[position{shapeOf(e.cmd), item, len(itemsOf(reply))}] = e.cmd.Reply, true
+		reply, o.m.timed[timing(e.cmd, itemsOf(e.cmd.Reply), item)] = e.cmd.Reply, true
 	}
 	return reply
 }
 
-// from returns the earliest likely instant at which the node executed a command. If the node was stopped when the command was sent, that is when the node
-// resumed; an execution just before the stop is tried only if nothing else explains the replies.
-func (o *orderer) from(c *history.Command) int64 {
-	for i := range o.stops {
-		if w := &o.stops[i]; w.Start < c.Sent && c.Sent < w.Ending && (c.Replied == 0 || c.Replied >= w.Ending) {
-			return w.Ending
-		}
-	}
-	return c.Sent
-}
+// from returns the earliest likely instant at which the node executed a command. If a fault kept it from the node, that is when it was let go; an
+// execution before the fault is tried only if nothing else explains the replies.
+func (o *orderer) from(c *history.Command) int64 { return max(c.Sent, o.held[c]) }
 
 // seen returns when the reply to a command would have come without the faults that kept it from the client; 0: there was none.
 func (o *orderer) seen(c *history.Command) int64 {
@@ -320,14 +314,15 @@ func (o *orderer) loosen(c *history.Command, at int64, changes []change) {
 		case ch.before != nil && ch.before.Expires == ch.after.Expires:
 			ch.after.early, ch.after.late = ch.before.early, ch.before.late
 		default:
-			ch.after.early, ch.after.late = max(at-o.from(c), 0), max(o.seen(c)-at, 0)
+			now := o.m.clock.at(at) // the expiry is in the node's own time
+			ch.after.early, ch.after.late = max(now-o.m.clock.at(o.from(c)), 0), max(o.m.clock.at(o.seen(c))-now, 0)
 		}
 	}
 }
 
 // timeLeft compares the first number in which a reply differs from the recorded one, if that may be a remaining time in ms. It returns its place in the
-// reply, the time left by the reply, and the difference: how much later the node executed the command, or set the expiry. Both are in nanoseconds; 0 means
-// no difference.
+// reply, the time left by the reply, and the difference: how much later the node executed the command, or set the expiry. Both are in nanoseconds of the
+// node's own time; 0 means no difference.
 func timeLeft(c *history.Command, reply string) (item int, left, by int64) {
 	if c.Turn != 0 || c.Reply == "" || exact(c, reply) {
 		return 0, 0, 0
@@ -363,12 +358,13 @@ func itemsOf(reply string) []string {
 // expiry, which it corrects; it returns 0 if that cannot be so far off.
 func (o *orderer) shift(c *history.Command, keys []string, at, left, by int64) int64 {
 	from, to := max(o.from(c), o.changed()), c.Replied
-	own := min(max(by, from-at), to-at)
+	moved := min(max(o.m.clock.length(by), from-at), to-at)
 	ends := checker.Span{From: o.m.ownTime(from) + left - by, To: o.m.ownTime(to) + left - by}
-	if rest := by - own; rest != 0 && !o.shorten(keys, at, left, rest, ends) {
+	const rounding = 1000
+	if rest := by - (o.m.clock.at(at+moved) - o.m.clock.at(at)); max(rest, -rest) > rounding && !o.shorten(keys, at, left, rest, ends) {
 		return 0
 	}
-	return own
+	return moved
 }
 
 // replies reports whether a request has the recorded reply at another instant: only its times differ, because they were computed from others that were
@@ -443,7 +439,7 @@ func exact(c *history.Command, reply string) bool {
 }
 
 // same reports whether a reply equals the recorded one, or differs from it only in remaining times close to those: they depend on when the node executed
-// the command, which only the simulator knows to the millisecond. A request of the kind has shown that these items of its replies are times.
+// the command, which only the simulator knows to the millisecond. A reply of the form has shown that these items are times.
 func (m *machine) same(c *history.Command, reply string) bool {
 	if exact(c, reply) {
 		return true
@@ -453,11 +449,28 @@ func (m *machine) same(c *history.Command, reply string) bool {
 		return false
 	}
 	for i := range was {
-		if was[i] != is[i] && !(m.timed[position{shapeOf(c), i, len(is)}] && sameTime(was[i], is[i])) {
+		if was[i] != is[i] && !(m.timed[timing(c, was, i)] && m.timed[timing(c, is, i)] && sameTime(was[i], is[i])) {
 			return false
 		}
 	}
 	return true
+}
+
+// form is a place in the replies of one form: those with the same flags beside that item. Where a refusal has the time left, a grant may have a fence.
+type form struct {
+	position
+	flags string
+}
+
+// timing returns the form of a reply of which an item may be a time. Flags are too small to be one.
+func timing(c *history.Command, items []string, at int) form {
+	f := form{position: position{shapeOf(c), at, len(items)}}
+	for i, item := range items {
+		if n, err := strconv.ParseInt(item, 10, 64); i != at && err == nil && max(n, -n) <= tolerance {
+			f.flags += fmt.Sprint(i, "=", n, " ")
+		}
+	}
+	return f
 }
 
 // sameTime reports whether two numbers are remaining times, in ms, that differ by no more than the tolerance.

@@ -87,7 +87,7 @@ func newRun(rec Record, srv Server) *run {
 	r := &run{Record: rec, ops: make(map[uint64]*history.Operation, len(rec.Ops)), seen: replies{seen: map[shape]map[answer]tally{}}, pairs: map[[3]uint64]Answer{}, polled: map[shape]bool{}, undone: map[shape]bool{},
 		senders: map[uint64]bool{}, unseen: map[uint64][]*history.Command{}}
 	r.asks = newRequests(&r.Record)
-	r.m = &machine{srv: srv, epoch: rec.Header.Epoch, timed: map[position]bool{}}
+	r.m = &machine{srv: srv, epoch: rec.Header.Epoch, timed: map[form]bool{}}
 	for i := range rec.Ops {
 		r.ops[rec.Ops[i].ID] = &rec.Ops[i]
 	}
@@ -163,7 +163,7 @@ func (r *run) order(index int) *node {
 		kind, known := faults.FindKind(w.Fault)
 		return known && kind.Keeps && (w.Node < 0 || w.Node == index)
 	})
-	o.stops = r.confirmed(func(w *history.Window) bool { return w.Fault == faults.PauseServer && w.Node == index })
+	o.held = r.heldUp(index)
 	o.flushes = r.confirmed(func(w *history.Window) bool { return w.Fault == faults.FlushScripts && (w.Node < 0 || w.Node == index) })
 	if turns {
 		o.cmds = slices.DeleteFunc(o.cmds, func(c *history.Command) bool { return c.Turn == 0 })
@@ -179,6 +179,35 @@ func (r *run) order(index int) *node {
 		}
 	}
 	return n
+}
+
+// heldUp returns the commands that faults kept from a node, each with the instant at which it was let go: those sent while the node was stopped or cut off
+// from the client and, for a fault that holds one request back, the client's latest when it began.
+func (r *run) heldUp(index int) map[*history.Command]int64 {
+	until := map[*history.Command]int64{}
+	hold := func(c *history.Command, w *history.Window) {
+		if c.Replied == 0 || c.Replied >= w.Ending {
+			until[c] = max(until[c], w.Ending)
+		}
+	}
+	for _, w := range r.confirmed(func(w *history.Window) bool { return w.Ending != 0 && (w.Node < 0 || w.Node == index) }) {
+		kind, _ := faults.FindKind(w.Fault)
+		var met *history.Command
+		for i := range r.Commands {
+			c := &r.Commands[i]
+			switch {
+			case c.Node != index || w.Client != "" && w.Client != c.Client:
+			case kind.Holds && c.Sent <= w.Start && (met == nil || c.Sent >= met.Sent):
+				met = c
+			case (kind.Blocks || w.Fault == faults.PauseServer) && w.Start < c.Sent && c.Sent < w.Ending:
+				hold(c, &w)
+			}
+		}
+		if met != nil {
+			hold(met, &w)
+		}
+	}
+	return until
 }
 
 // neverArrived returns the commands that did not reach a node: for each confirmed fault that lost a request, the client's latest command without a reply,
@@ -223,7 +252,7 @@ func (r *run) confirmed(of func(*history.Window) bool) (out []history.Window) {
 	return out
 }
 
-// dated is an effect of a fault. It was seen at At, and happened at some time since from, when the fault began.
+// dated is an effect of a fault. It was seen at At, and happened at some time since from: when the fault began or, of a correction, began to end.
 type dated struct {
 	*history.Effect
 	from int64
@@ -251,7 +280,11 @@ func (r *run) effects(index int) (out []dated) {
 		w := &r.Faults[i]
 		for j := range w.Effects {
 			if e := &w.Effects[j]; e.Node == index {
-				out = append(out, dated{e, min(w.Start, e.At)})
+				d := dated{e, min(w.Start, e.At)}
+				if d.setsClock() && w.Ending != 0 && w.Ending <= e.At { // it set the clock right
+					d.from = w.Ending
+				}
+				out = append(out, d)
 			}
 		}
 	}

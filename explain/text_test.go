@@ -32,7 +32,7 @@ type story struct {
 //	c1 use 2-480
 //	c2 acquire 10-302 ok : SET job b NX PX 300 -> (nil) @20-21 | SET job b NX PX 300 -> OK @301-302
 //	c1 background 310-311 : EVALSHA unlock 1 job a -> 0
-//	fault kill-server n0 400-500
+//	fault kill-server n0 400-500 ending=490
 //	effect n0 400 restarted lost=job
 //	violation exclusive-use 303-480 c1 c2 = lease-overrun
 //
@@ -134,6 +134,8 @@ func (s *story) addFault(words []string) (err error) {
 		switch {
 		case word == "unconfirmed":
 			w.Confirmed = false
+		case strings.HasPrefix(word, "ending="):
+			w.Ending, err = millis(word[len("ending="):])
 		case strings.HasPrefix(word, "n"):
 			w.Node, err = strconv.Atoi(word[1:])
 		case strings.HasPrefix(word, "c"):

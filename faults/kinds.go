@@ -99,6 +99,7 @@ type Kind struct {
 	mustEnd bool // it must not outlive the run: a stopped server cannot be closed, a blocked link cannot be drained
 	Hinders bool // a client that meets it may fail to get even a correct lock
 	Loses   bool // the request that it meets never reaches the node
+	Holds   bool // the request that it meets reaches the node only when the fault ends
 	Keeps   bool // a reply that comes meanwhile reaches its client only when the fault ends
 	Blocks  bool // so does a request that is sent meanwhile
 	Harms   bool // it harms the server and its other data
@@ -170,7 +171,7 @@ var kinds = []Kind{
 	{Name: DelayRequest, About: "a request is held back",
 		InSim: "the message is delivered later", OnServers: "the proxy holds it",
 		On: OneClient, In: InMessage, At: AtRequest,
-		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Hinders: true, Placed: atStep, do: holdMessage},
+		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Hinders: true, Holds: true, Placed: atStep, do: holdMessage},
 	{Name: DelayReply, About: "a reply is held back",
 		InSim: "the message is delivered later", OnServers: "the proxy holds it",
 		On: OneClient, In: InMessage, At: AtReply,
