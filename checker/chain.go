@@ -246,3 +246,13 @@ func (c *chain) ending(value int64) (way, bool) {
 	}
 	return *found, true
 }
+
+// mayHaveLeft returns the latest write of unknown outcome that wrote a value, or any; nil if there is none.
+func (c *chain) mayHaveLeft(value int64) *record {
+	for _, u := range slices.Backward(c.unsure) {
+		if !c.valued(u) || c.wrote(u) == value {
+			return u
+		}
+	}
+	return nil
+}

@@ -301,7 +301,11 @@ func (s *storeIntegrity) finish() {
 			s.losses++
 			s.chained++
 			v := Violation{At: end.last.ret, Clients: []string{s.d.clientName(end.last)}, Write: NotLast, shownBy: byChain}
-			s.found(v, func() Witness { return s.d.witness([]*record{end.last}, end.last) })
+			records := []*record{end.last}
+			if w := s.chain.mayHaveLeft(*final); w != nil {
+				v.Clients, records = append(v.Clients, s.d.clientName(w)), append(records, w)
+			}
+			s.found(v, func() Witness { return s.d.witness(records, records...) })
 		}
 	}
 	s.damage.Expected = end.initial + s.chain.gained + end.gained

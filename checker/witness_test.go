@@ -2,6 +2,7 @@ package checker
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/lockbench/lockbench/history"
@@ -67,5 +68,24 @@ func TestTheReleaseToBlameExplainsTheGrantToo(t *testing.T) {
 	}
 	if got := v.Violations[i]; got.At != 35*msec || !slices.Equal(got.Clients, []string{"b", "a"}) {
 		t.Errorf("blamed at %d, clients %v, want a's release at 35 ms and b's hold", got.At, got.Clients)
+	}
+}
+
+// TestALateWriteIsShown: where the store does not end as the last write left it, the violation also shows the write of unknown outcome that can have come
+// after, so that its hold can be explained.
+func TestALateWriteIsShown(t *testing.T) {
+	for _, c := range []struct{ ops, want string }{
+		{"a write 0 1 ok read=0 wrote=1\n c write 2 3 unknown read=0 wrote=1\n b write 4 5 ok read=1 wrote=2", "b c"}, // c's can have come last
+		{"a write 0 1 ok read=0 wrote=1\n c write 2 3 unknown read=0 wrote=7\n b write 4 5 ok read=1 wrote=2", "b"},   // c's wrote another value
+		{"a write 0 1 ok read=0 wrote=1\n b write 4 5 ok read=1 wrote=2", "b"},                                        // nothing shows what did
+	} {
+		v := verdictOf(t, Input{Header: forever}, parse(t, c.ops), Options{Store: map[string]StoreEnds{"k": {Final: new(int64(1))}}})
+		if len(v.Violations) != 1 {
+			t.Fatalf("%d violations of %q", len(v.Violations), c.ops)
+		}
+		x := v.Violations[0]
+		if got := strings.Join(x.Clients, " "); got != c.want || len(x.Witness.All()) != len(x.Clients) {
+			t.Errorf("%q: clients %s with %d operations, want %s", c.ops, got, len(x.Witness.All()), c.want)
+		}
 	}
 }

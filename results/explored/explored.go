@@ -73,7 +73,10 @@ type Bounds struct {
 func (x Exploration) Exceptions() string {
 	var outlived, hindered []string
 	for _, k := range slices.Sorted(maps.Keys(x.Excepted)) {
-		text := fmt.Sprintf("%s in %d schedules", k, x.Excepted[k])
+		text := k + " in 1 schedule"
+		if n := x.Excepted[k]; n != 1 {
+			text = fmt.Sprintf("%s in %d schedules", k, n)
+		}
 		if strings.HasPrefix(k, "progress/") {
 			hindered = append(hindered, text)
 		} else {
