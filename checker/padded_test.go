@@ -79,6 +79,49 @@ func TestPaddedRecords(t *testing.T) {
 			c1 acquire 2008 2012 ok fence=1
 			c1 acquire 2086 2094 ok fence=3
 			c1 acquire 2105 2110 ok fence=3`, ""},
+		// The inner release of c3 renewed what was granted at 352, which refused c1, and is gone when c3 releases at 521.
+		{"a refusal by a hold that an inner release renewed", history.Header{Kind: history.Reentrant, Lease: 30 * msec}, `
+			c2 release 178 191 not_held
+			c1 acquire 179 188 ok
+			c1 acquire 188 213 ok
+			c2 acquire 227 257 ok
+			c2 acquire 258 274 ok
+			c2 acquire 277 295 ok
+			c2 release 309 312 ok
+			c2 extend 312 327 ok
+			c2 release 338 348 ok
+			c2 release 348 353 ok
+			c3 acquire 352 359 ok
+			c3 extend 374 383 ok
+			c3 acquire 393 393 ok
+			c3 acquire 398 398 ok
+			c2 acquire 408 413 busy
+			c3 release 408 413 ok
+			c2 acquire 413 422 busy
+			c1 acquire 435 447 busy
+			c1 acquire 457 467 ok
+			c1 acquire 467 467 ok
+			c1 extend 467 479 ok
+			c1 release 484 487 ok
+			c1 extend 492 502 ok
+			c1 release 507 519 ok
+			c2 acquire 507 536 ok
+			c3 release 521 533 not_held
+			c2 extend 536 546 ok
+			c2 acquire 551 556 ok
+			c3 release 553 563 not_held
+			c2 acquire 586 601 ok
+			c2 release 616 619 ok
+			c3 acquire 622 627 ok
+			c3 release 636 650 ok
+			c1 acquire 646 651 ok
+			c3 acquire 650 667 ok
+			c1 release 654 654 ok
+			c3 extend 667 686 ok
+			c3 acquire 698 703 ok
+			c3 release 705 726 ok
+			c2 acquire 718 736 ok
+			c2 acquire 736 736 ok`, ""},
 		// The unknown acquire took effect at 1024 and refused all.
 		{"refusals by an unknown acquire", history.Header{Kind: history.Mutex, Lease: 20 * msec, ClockError: 4 * msec}, `
 			c1 acquire 1000 1001 unknown

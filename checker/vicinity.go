@@ -359,7 +359,7 @@ func (n *vicinity) spent(h *detail, of []*record, by int64) bool {
 		return false
 	}
 	for o := range n.k.overlapping(h.began.call, by) {
-		renews := o.op == history.Acquire || o.op == history.Extend
+		renews := o.op == history.Acquire || o.op == history.Extend || o.op == history.Release && n.a.header.Kind == history.Reentrant // an inner one
 		if !renews || o.client != h.began.client || slices.Contains(of, o) || o.outcome != history.OK && o.outcome != history.Unknown {
 			continue
 		}
