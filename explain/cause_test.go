@@ -126,6 +126,34 @@ var rows = []struct{ what, text string }{
 		effect n0 100 clock-set by=1000
 		c2 acquire 110-112 ok valid=1110 : SET job b NX PX 1000 -> OK
 		violation mutual-exclusion 112-1000 c1 c2 = clock-jump`},
+	// A jump of the clock ends c1's lease and lets c2 in: that they meet at 61 is its doing. At 300 c1 no longer believes, and then renews c2's key without
+	// comparing: that it believes again is not.
+	{"a renewal of another's key after a jump of the clock", `
+		lock mutex 300
+		c1 acquire 0-1 ok valid=300 : SET job a NX PX 300 -> OK
+		effect n0 50 clock-set by=1000
+		c2 acquire 60-61 ok valid=360 : SET job b NX PX 300 -> OK
+		c1 extend 320-321 ok valid=620 : PEXPIRE job 300 -> 1
+		violation mutual-exclusion 61-300 c1 c2 = clock-jump
+		violation mutual-exclusion 321-360 c2 c1 = mis-unlock`},
+	// The same after a restart without the key.
+	{"a renewal of another's key after a restart", `
+		lock mutex 300
+		c1 acquire 0-1 ok valid=300 : SET job a NX PX 300 -> OK
+		effect n0 50 restarted turn=0 lost=job
+		c2 acquire 60-61 ok valid=360 : SET job b NX PX 300 -> OK
+		c1 extend 320-321 ok valid=620 : PEXPIRE job 300 -> 1
+		violation mutual-exclusion 61-300 c1 c2 = restart-loss
+		violation mutual-exclusion 321-360 c2 c1 = mis-unlock`},
+	// c1, which had waited for its grant at 500, believed until 800 when it renewed c2's key: that they meet is the doing of the jump.
+	{"a renewal of another's key by a client that still believed", `
+		lock mutex 300
+		c3 acquire 0-1 ok valid=499 : SET job c NX PX 499 -> OK
+		c1 acquire 2-502 ok : SET job a NX PX 300 -> (nil) @2-3 | SET job a NX PX 300 -> OK @500-502
+		effect n0 550 clock-set by=1000
+		c2 acquire 560-561 ok valid=860 : SET job b NX PX 300 -> OK
+		c1 extend 600-601 ok valid=900 : PEXPIRE job 300 -> 1
+		violation mutual-exclusion 601-860 c2 c1 = clock-jump`},
 	// Two jumps of 200 ms end c1's lease as soon as it begins, and either would. Had the clock been right from the start, c3's lease would have kept c1 out
 	// and ended before c2 asked; c1's, with the clock set right when it was granted, would not.
 	{"jumps of the clock before the first hold", `

@@ -54,6 +54,7 @@ func (m *overlap) finding(p pairing, i int) finding {
 				}
 			}
 		}
+		m.resumed(p, &f)
 	case e.ended():
 		if shortened, renewal := m.shortened(p, i); renewal != nil {
 			f = m.finding(p, shortened)
@@ -62,6 +63,7 @@ func (m *overlap) finding(p pairing, i int) finding {
 		}
 		if by := m.early(p, i); by != nil {
 			f.rank, f.name, f.more, f.moved = byFault, faultNames[by.effect.What], sentence(", which came early because of ", words(by)), m.movedEnd(p, e.at)
+			m.resumed(p, &f)
 			return f
 		}
 		f.rank, f.conclusion = byTime, m.lease(p, e.at)
@@ -209,6 +211,34 @@ func (m *overlap) lapse(p pairing, at int64) conclusion {
 		return conclusion{name: verdicts.LeaseOverrun}
 	}
 	return conclusion{name: verdicts.Overbelief}
+}
+
+// resumed names, in place of the fault that ended the first's hold, the renewal by which its client believed in it again, if without that the client
+// no longer had at the instant of the violation.
+func (m *overlap) resumed(p pairing, f *finding) {
+	late := m.renewedLate(p, p.second.time())
+	if late < 0 || m.toldBy(f.node.events[late].cmd.Sent) >= m.seen {
+		return
+	}
+	again := m.madeAgain(p, late)
+	f.name, f.then, f.conclusion.more = again.name, again.then, again.more
+}
+
+// toldBy returns the instant up to which the first's client had been told by an instant that it holds. Where the record does not know when an acquire that
+// may have waited was asked for, that counts from when the servers granted it.
+func (m *overlap) toldBy(by int64) (until int64) {
+	until = m.told(m.first)
+	if m.first.ValidUntil == 0 && m.first.Asked == 0 {
+		until = m.grantedAt(m.first) + m.Header.Lease - m.Header.Drift
+	}
+	if h := m.holdOf[m.first.ID]; h != nil {
+		for i := range h.Extends {
+			if op := &h.Extends[i]; op.Outcome == history.OK && op.Return <= by {
+				until = max(until, m.told(op))
+			}
+		}
+	}
+	return until
 }
 
 // madeAgain concludes from a renewal after the end of the first's lease: it created the key again, or changed another's.
