@@ -122,6 +122,49 @@ func TestPaddedRecords(t *testing.T) {
 			c3 release 705 726 ok
 			c2 acquire 718 736 ok
 			c2 acquire 736 736 ok`, ""},
+		// c2 was in when the fence was equal, by a hold that is over at the later replies.
+		{"a re-entry with an equal fence before the replies that are searched", history.Header{Kind: history.Reentrant, Lease: 1000 * msec}, `
+			c2 acquire 246.3 247.3 ok fence=1 token=Tc2
+			c1 release 0.9 497.6 not_held token=Tc1
+			c1 acquire 499.9 503.3 busy
+			c2 acquire 248.9 533.5 ok fence=1 token=Tc2
+			c1 release 503.3 555.3 not_held token=Tc1
+			c1 acquire 556.1 559.9 busy
+			c1 acquire 559.9 559.9 busy
+			c1 acquire 560.9 563.2 busy
+			c2 release 533.5 835.9 ok token=Tc2
+			c2 acquire 838.6 839.6 ok fence=2 token=Tc2
+			c1 acquire 1030.2 1389.5 busy
+			c1 release 1390.5 1390.5 not_held token=Tc1
+			c1 acquire 1392.3 1396 busy
+			c1 acquire 1396 1396 busy
+			c1 acquire 1396 1396.1 busy
+			c1 acquire 1396.1 1398.1 busy
+			c1 acquire 1398.1 1400.8 busy
+			c1 acquire 1402.6 1402.6 busy
+			c1 acquire 1403.2 1405.9 busy
+			c1 acquire 1405.9 1406.9 busy
+			c1 acquire 1406.9 1578.7 busy
+			c1 acquire 1579.1 1579.1 busy
+			c2 release 1160.6 1657.3 ok token=Tc2
+			c2 acquire 1658.3 1662.4 ok fence=3 token=Tc2
+			c2 release 1662.8 1691.7 ok token=Tc2
+			c2 acquire 1692.6 1692.6 ok fence=3 token=Tc2
+			c2 release 1692.6 1692.6 ok token=Tc2
+			c2 release 1695.1 1696.1 ok token=Tc2
+			c1 acquire 1581 1845.4 ok fence=4 token=Tc1
+			c1 release 1846.1 1847.1 ok token=Tc1
+			c2 acquire 1796.1 1990.6 ok fence=5 token=Tc2
+			c2 release 1990.6 1992.6 ok token=Tc2
+			c2 acquire 1994 2070.8 ok fence=6 token=Tc2
+			c2 acquire 2071.8 2072.9 ok fence=7 token=Tc2
+			c2 release 2073.9 2075.4 ok token=Tc2
+			c1 acquire 1847.1 2099.1 busy
+			c1 release 2099.9 2101.4 not_held token=Tc1
+			c1 release 2102.4 2102.4 not_held token=Tc1
+			c1 acquire 2102.4 2105.4 busy
+			c1 acquire 2105.4 2105.4 busy
+			c2 release 2075.4 2105.4 unknown token=Tc2`, ""},
 		// The unknown acquire took effect at 1024 and refused all.
 		{"refusals by an unknown acquire", history.Header{Kind: history.Mutex, Lease: 20 * msec, ClockError: 4 * msec}, `
 			c1 acquire 1000 1001 unknown

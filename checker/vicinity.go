@@ -263,8 +263,15 @@ func (n *vicinity) executions(in, of, earlier []*record, by int64, late map[*rec
 		c.add(o)
 	}
 	x := c.parts[0]
+	entered := map[uint32]bool{} // by client: all of what it was in at its grants is searched
 	for i := range x.effects {
 		e := &x.effects[i]
+		if e.r.granted() {
+			entered[e.r.client] = entered[e.r.client] || n.k.detailOf(e.r).fresh
+			if n.a.header.Kind == history.Reentrant && !entered[e.r.client] && !slices.Contains(of, e.r) {
+				e.fence = 0 // it may re-enter a hold that is left out, with an equal fence
+			}
+		}
 		if to, ok := late[e.r]; ok {
 			e.to, e.fence = to, 0
 		}
