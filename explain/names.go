@@ -214,10 +214,10 @@ func (m *overlap) lapse(p pairing, at int64) conclusion {
 }
 
 // resumed names, in place of the fault that ended the first's hold, the renewal by which its client believed in it again, if without that the client
-// no longer had at the instant of the violation.
+// no longer had at the instant of the violation, or at the end of its work.
 func (m *overlap) resumed(p pairing, f *finding) {
 	late := m.renewedLate(p, p.second.time())
-	if late < 0 || m.toldBy(f.node.events[late].cmd.Sent) >= m.seen {
+	if late < 0 || m.toldBy(f.node.events[late].cmd.Sent) >= min(m.seen, m.workedUntil(m.first)) {
 		return
 	}
 	again := m.madeAgain(p, late)
