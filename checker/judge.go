@@ -64,6 +64,10 @@ type keyInput struct {
 // obeys reports whether a rule of the checker is in use. A test switches single rules off, to show what each is needed for.
 func (d *keyInput) obeys(rule string) bool { return !d.opt.without[rule] }
 
+// enough is how many violations of a property and key are kept at least until all is judged, whatever is shown in the end: those that a search explains
+// are dropped, which it can only do of all.
+const enough = 100
+
 // found counts a violation and keeps it if there is room. shown makes its witness.
 func (t *tally) found(v Violation, shown func() Witness) {
 	d := t.d
@@ -74,7 +78,7 @@ func (t *tally) found(v Violation, shown func() Witness) {
 	} else {
 		t.violations++
 	}
-	if len(t.kept) < d.opt.MaxViolations {
+	if len(t.kept) < max(enough, d.opt.MaxViolations) {
 		v.Witness = shown()
 		t.kept = append(t.kept, v)
 	}

@@ -28,6 +28,25 @@ func renewals(n, from int) string {
 	return b.String()
 }
 
+// entries are entries of a client into a re-entrant lock, n of them, each left at once, from an instant on, 10 ms apart.
+func entries(client string, n, from int) string {
+	var b strings.Builder
+	for i := range n {
+		at := from + 10*i
+		fmt.Fprintf(&b, "%s acquire %d %d ok token=t%d\n%s release %d %d ok token=t%d\n", client, at, at+1, at, client, at+2, at+3, at)
+	}
+	return b.String()
+}
+
+// refusals are refusals of a client, n of them, from an instant on, 10 ms apart.
+func refusals(client string, n, from int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "%s acquire %d %d busy\n", client, from+10*i, from+10*i+5)
+	}
+	return b.String()
+}
+
 // slowExtend is a hold that was renewed n times before an extend, and one that was refused meanwhile, beside a refusal of another client.
 func slowExtend(n int) string {
 	last := 1005 + 5*(n-1) + 1
@@ -39,6 +58,7 @@ func slowExtend(n int) string {
 
 // TestPaddedRecords: what follows, or precedes, at another time changes no verdict, though the record is then too long for an exact search of all of it.
 func TestPaddedRecords(t *testing.T) {
+	entered := history.Header{Kind: history.Reentrant}
 	head := func(kind history.Kind) history.Header { return history.Header{Kind: kind, Lease: 20 * msec} }
 	for _, row := range []struct {
 		name string
@@ -180,6 +200,32 @@ func TestPaddedRecords(t *testing.T) {
 			c1 acquire 1004 1005 busy
 			` + pads(20, 1150, 6) + `
 			c1 acquire 1419 1420 busy`, "linearizability refusal"},
+		// c1 is in by b all the time.
+		{"refusals by a client that left its outer hold first", entered, `
+			c1 acquire 0 1 ok token=a
+			c1 acquire 2 3 ok token=b
+			c1 release 4 5 ok token=a
+			` + entries("c1", 40, 1000) + refusals("c2", 2, 1500), ""},
+		{"more of them than are shown", entered, `
+			c1 acquire 0 1 ok token=a
+			c1 acquire 2 3 ok token=b
+			c1 release 4 5 ok token=a
+			` + entries("c1", 40, 1000) + refusals("c2", 30, 1500), ""},
+		// Nobody is in.
+		{"the same without b", entered, `
+			c1 acquire 0 1 ok token=a
+			c1 release 4 5 ok token=a
+			` + entries("c1", 40, 1000) + refusals("c2", 2, 1500), "linearizability refusal"},
+		// The release of a may come before or after the acquire of b; that of z, long before, may have come before its acquire, and be accepted for nothing.
+		{"a refusal by a hold that began when another of its client ended, after one of no length", entered, `
+			c2 acquire 0 0 ok token=z
+			c2 release 0 0 ok token=z
+			` + entries("c2", 40, 1000) + `
+			c2 acquire 1500 1510 ok token=a
+			c2 release 1520 1520 ok token=a
+			c2 acquire 1520 1520 ok token=b
+			c1 acquire 1530 1540 busy
+			c2 release 1550 1560 ok token=b`, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			ops := parse(t, row.ops)

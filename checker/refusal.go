@@ -29,7 +29,8 @@ import (
 //
 // Limits: for shared and exclusive locks, permits and re-entrant locks the test is necessary, not sufficient: each refusal has a witness by itself,
 // but perhaps no order gives all of them theirs, as when a refusal needs two permits taken that were taken one after the other. Such refusals are
-// decided by the search of their window; linearizability says so if it could not. A server clock that is set back makes holds longer than the test
+// decided by the search of their window; linearizability says so if it could not. The other way round, a re-entrant client that leaves its outer hold
+// first is taken to have left: a refusal that only the search can decide is not judged if it could not. A server clock that is set back makes holds longer than the test
 // allows; that is reported, and is a clock-jump.
 type refusal struct {
 	tally

@@ -86,9 +86,11 @@ func (n *vicinity) piece(replies []*record, next int) (x *executions, end int) {
 
 // judge searches what is near an operation and reports whether that was not too much.
 func (n *vicinity) judge(of map[verdicts.Property]*tally, r *record) (known bool) {
-	x, exists, known := n.near(r), false, false
+	x, whole := n.near(r)
+	exists, known := false, false
 	if x != nil && !x.maybe {
 		exists, known = x.exist(allRules)
+		known = known && (exists || whole)
 	}
 	if !known && r.op != history.Acquire {
 		if alone := n.contradicted(r); alone != nil { // one that its own client explains may yet be wrong

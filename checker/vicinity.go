@@ -49,7 +49,8 @@ func (d *keyInput) confirm(of map[verdicts.Property]*tally, findings []partFindi
 			explained, known := n.explains(of, v)
 			switch {
 			case known:
-			case p == verdicts.Linearizability: // the sweep, which is exact where tokens and instants are, has not found it
+			case p == verdicts.Linearizability, // the sweep, which is exact where tokens and instants are, has not found it
+				p == verdicts.Refusal && n.a.header.Kind == history.Reentrant: // nor is it exact of a client that leaves its outer hold first
 				t.withdraw(1, notSearched)
 				explained = true
 			case explained:
@@ -69,7 +70,8 @@ func (n *vicinity) explains(of map[verdicts.Property]*tally, v *Violation) (expl
 		if !n.mayShow(v, r) {
 			continue
 		}
-		x, exists, searched := n.near(r), false, false
+		x, whole := n.near(r)
+		exists, searched := false, false
 		if x != nil {
 			x.forgive()
 			rules := n.rulesFor(of, v, x)
@@ -80,6 +82,7 @@ func (n *vicinity) explains(of map[verdicts.Property]*tally, v *Violation) (expl
 				}
 				exists, searched = x.exist(rules)
 			}
+			searched = searched && (exists || whole)
 		}
 		if !searched && n.mayBeOfUnknown(r) { // the sweep takes it for another hold's
 			sure := n.contradicted(r) != nil
@@ -162,13 +165,18 @@ func (n *vicinity) mayShow(v *Violation, r *record) bool {
 }
 
 // near returns the executions of an operation with what is near it; nil if that is too much to search. Refusals beside it may be left out, but where
-// attempts refuse others.
-func (n *vicinity) near(r *record) *executions {
-	x := n.around([]*record{r}, everything)
-	if x == nil && !failedMayRefuse(n.a.header) {
-		x = n.around([]*record{r}, holders)
+// attempts refuse others. If they are not the whole, one that exists explains the operation, and that none does shows nothing.
+func (n *vicinity) near(r *record) (x *executions, whole bool) {
+	companies := []company{everything, holders, standing}
+	if failedMayRefuse(n.a.header) {
+		companies = companies[:1]
 	}
-	return x
+	for _, with := range companies {
+		if x = n.around([]*record{r}, with); x != nil {
+			return x, with != standing
+		}
+	}
+	return nil, false
 }
 
 // company is what of the operations near others is searched with them.
@@ -177,6 +185,7 @@ type company uint8
 const (
 	everything company = iota
 	holders            // no refusals
+	standing           // nor holds that were released at the instant of their grant: the release came second
 	itself             // what the same client did: nothing else explains an extend, or the answer to one or to a release
 )
 
@@ -187,7 +196,7 @@ func (n *vicinity) around(of []*record, with company) *executions {
 	for _, r := range of {
 		from, by = min(from, n.earliest(r)), max(by, plus(r.ret, n.a.header.ClockError))
 	}
-	since, earlier := n.reach(of, from)
+	since, earlier := n.reach(of, from, with)
 	since = n.votesFrom(since)
 	if len(of) == 1 && of[0].op == history.Release { // what another's hold came to shows whether it ended that
 		by = plus(by, keep(n.a.header))
@@ -297,7 +306,7 @@ func (n *vicinity) orphan(x *executions, e *effectOf, in []*record) bool {
 
 // reach returns since when the holds were requested that can have been in force from an instant on, or that operations may mean, and of earlier acquires
 // those of unknown outcome, and those of holds that operations may mean and whose leases were over.
-func (n *vicinity) reach(of []*record, at int64) (since int64, earlier []*record) {
+func (n *vicinity) reach(of []*record, at int64, with company) (since int64, earlier []*record) {
 	from, seen := at-n.a.header.ClockError, 0
 	since = from
 	last := of[0].ret
@@ -335,7 +344,7 @@ func (n *vicinity) reach(of []*record, at int64) (since int64, earlier []*record
 			continue
 		}
 		// Without a token what ended it may have ended another, and what extended another it. A reply that it is gone may be wrong. A release at the
-		// instant of the acquire may have come first.
+		// instant of the acquire may have come first, and have been accepted for nothing.
 		h := n.holdOf(o)
 		if slices.Contains(spent, h.began) { // what is searched may have renewed another
 			continue
@@ -343,7 +352,8 @@ func (n *vicinity) reach(of []*record, at int64) (since int64, earlier []*record
 		if h.gone >= from && o.op == history.Extend { // it took the place of the hold that it extended
 			since = min(since, n.grantOf(o).call)
 		}
-		if h.gone >= from || lasts && (n.k.tokenOf(o) == 0 || n.told[h] || h.release != nil && h.release.ret <= o.call) {
+		atOnce := h.release != nil && h.release.ret <= o.call && with != standing
+		if h.gone >= from || lasts && (n.k.tokenOf(o) == 0 || n.told[h] || atOnce) {
 			since = min(since, o.call)
 		}
 	}
