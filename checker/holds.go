@@ -20,7 +20,8 @@ import (
 // Re-entrant holds nest, one for each granted acquire. The server keeps one key for them, so a re-entry and an extend renew all of a client's holds,
 // and an inner release may. A reply that the key is gone (not_held, lost) is one to an operation of one hold and ends the belief in that.
 //
-// Where docs/verdicts.md leaves a choice: if a release of unknown outcome is followed by another of its client, the second belongs to the hold around
+// Where docs/verdicts.md leaves a choice: a reply that a hold is gone, at the instant at which its client was granted another under the same token, is one
+// to an operation of the hold before. If a release of unknown outcome is followed by another of its client, the second belongs to the hold around
 // the first's, if it may mean that by its token and mode: the first may have had its effect. A hold that an extend begins after a loss takes the
 // place of the one before, which is no longer open: an extend after the release of the new one belongs to none. Of several extends under way at the
 // loss the first to return ok begins it, and those that return later belong to it: they renew one key of the server, and one hold is one permit.
@@ -89,6 +90,7 @@ type openHold struct {
 	again   int64    // the latest return of an extend of it that was accepted although it was gone
 	next    *openHold
 	notices []notice
+	reused  bool    // an earlier grant had its token
 	denied  *record // the latest reply that it was gone although its lease was running
 }
 
@@ -151,6 +153,7 @@ func (p *holdPass) find(who *clientHolds, r *record) *openHold {
 		switch {
 		case h.closed == r.call && r.op == history.Extend && r.outcome == history.OK && mayMean(r, token, h.r, h.token):
 			touched = cmp.Or(touched, h) // it may have come before the release that returned at this instant
+		case r.saysGone() && h.reused && h.r.call >= r.ret: // it may have come before, and mean the one before
 		case h.closed <= r.call || h.r.ret > r.call && (r.op != history.Extend || r.outcome != history.OK):
 		case token != 0 && h.token == token && h.r.ret > r.call: // a watchdog may extend before its acquire returns
 			early = cmp.Or(early, h)
@@ -191,7 +194,9 @@ func (p *holdPass) acquire(who *clientHolds, r *record) {
 	if !r.granted() {
 		return
 	}
-	p.granted.add(p.k.tokenOf(r))
+	token := p.k.tokenOf(r)
+	reused := token != 0 && p.granted.has(token)
+	p.granted.add(token)
 	p.forget(who, r.call)
 	until, doubt := p.protectedUntil(r)
 	inside := false // the server may have kept a hold of the client until then
@@ -203,6 +208,7 @@ func (p *holdPass) acquire(who *clientHolds, r *record) {
 		}
 	}
 	h := p.begin(who, r, until, doubt)
+	h.reused = reused
 	who.newest, who.dropped = h, 0
 	h.d.fresh = reentrant && !inside && who.entries == 0
 	if !inside {

@@ -148,6 +148,10 @@ func (r *record) belongs(op history.Operation) *pageHold {
 		if h.client == op.Client && h.closed == op.Call && op.Op == history.Extend && op.Outcome == history.OK && mayBeOf(op, h) {
 			touched = h // it may have come before the release that returned at this instant
 		}
+		gone := op.Outcome == history.NotHeld || op.Outcome == history.LostHold
+		if gone && h.token != "" && r.ops[h.acquire].Call >= op.Return && slices.ContainsFunc(r.holds, func(o *pageHold) bool { return o.token == h.token && o.acquire < h.acquire }) {
+			continue // it may have come before it, for the one before
+		}
 		if h.client != op.Client || h.opened > op.Call && !(quick && op.Token == h.token) || h.closed <= op.Call {
 			continue
 		}

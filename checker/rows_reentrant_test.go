@@ -21,6 +21,22 @@ var reentrantRows = []row{
 		a acquire 0 1 ok
 		a release 10 10 not_held
 		a acquire 10 10 ok`, want: "reentrancy×1"},
+	// The client had the token before; a reply about the hold before is lawful, and what is held since is held.
+	{name: "a refused release at the instant of an acquire under the client's one token", head: reentrant, ops: `
+		a acquire 0 1 ok token=a
+		a release 2 3 ok token=a
+		a release 10 10 not_held token=a
+		a acquire 10 10 ok token=a
+		a acquire 12 13 ok token=a
+		a release 14 15 ok token=a
+		b acquire 16 17 busy
+		a release 18 19 ok token=a`},
+	// The acquire gave it the token.
+	{name: "a refused release with the token that an acquire at its instant returned", head: reentrant, ops: `
+		a acquire 0 1 ok token=a
+		a release 2 3 ok token=a
+		a release 10 10 not_held token=b
+		a acquire 10 10 ok token=b`, want: "reentrancy×1"},
 	// The fault meets the outer hold and not the inner one, in which the client believes as well.
 	{name: "the owner is refused, and a fault met an outer hold", head: history.Header{Kind: history.Reentrant, Lease: 5 * msec},
 		extra: Input{Faults: []history.Window{{Fault: "pause-client", Client: "a", Node: -1, Start: 1, End: 5 * msec, Confirmed: true}}}, ops: `
