@@ -64,8 +64,8 @@ type keyInput struct {
 // obeys reports whether a rule of the checker is in use. A test switches single rules off, to show what each is needed for.
 func (d *keyInput) obeys(rule string) bool { return !d.opt.without[rule] }
 
-// enough is how many violations of a property and key are kept at least until all is judged, whatever is shown in the end: those that a search explains
-// are dropped, which it can only do of all.
+// enough is how many violations of a property and key are kept at least until everything is judged, whatever is shown in the end: a search drops those
+// that it can explain, and only does so if all were kept.
 const enough = 100
 
 // found counts a violation and keeps it if there is room. shown makes its witness.

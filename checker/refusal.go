@@ -29,9 +29,9 @@ import (
 //
 // Limits: for shared and exclusive locks, permits and re-entrant locks the test is necessary, not sufficient: each refusal has a witness by itself,
 // but perhaps no order gives all of them theirs, as when a refusal needs two permits taken that were taken one after the other. Such refusals are
-// decided by the search of their window; linearizability says so if it could not. The other way round, a re-entrant client that leaves its outer hold
-// first is taken to have left: a refusal that only the search can decide is not judged if it could not. A server clock that is set back makes holds longer than the test
-// allows; that is reported, and is a clock-jump.
+// decided by the search of their window; linearizability says so if it could not. A re-entrant client that releases its outer hold first is taken to
+// hold no more: a refusal for which the test then finds no witness is left to the search, and is not judged if that could not decide. A server clock
+// that is set back makes holds longer than the test allows; that is reported, and is a clock-jump.
 type refusal struct {
 	tally
 	shared  refusers // possible shared holds: they refuse exclusive attempts

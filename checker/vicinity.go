@@ -165,7 +165,7 @@ func (n *vicinity) mayShow(v *Violation, r *record) bool {
 }
 
 // near returns the executions of an operation with what is near it; nil if that is too much to search. Refusals beside it may be left out, but where
-// attempts refuse others. If they are not the whole, one that exists explains the operation, and that none does shows nothing.
+// attempts refuse others. If whole is false, an execution explains the operation, but the lack of one shows nothing.
 func (n *vicinity) near(r *record) (x *executions, whole bool) {
 	companies := []company{everything, holders, standing}
 	if failedMayRefuse(n.a.header) {

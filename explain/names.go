@@ -213,8 +213,8 @@ func (m *overlap) lapse(p pairing, at int64) conclusion {
 	return conclusion{name: verdicts.Overbelief}
 }
 
-// resumed names, in place of the fault that ended the first's hold, the renewal by which its client believed in it again, if without that the client
-// no longer had at the instant of the violation, or at the end of its work.
+// resumed replaces the fault that ended the first's hold by a later renewal, if without that renewal the client no longer believed in the hold when the
+// violation happened or its work ended.
 func (m *overlap) resumed(p pairing, f *finding) {
 	late := m.renewedLate(p, p.second.time())
 	if late < 0 || m.toldBy(f.node.events[late].cmd.Sent) >= min(m.seen, m.workedUntil(m.first)) {
@@ -224,8 +224,8 @@ func (m *overlap) resumed(p pairing, f *finding) {
 	f.name, f.then, f.conclusion.more = again.name, again.then, again.more
 }
 
-// toldBy returns the instant up to which the first's client had been told by an instant that it holds. Where the record does not know when an acquire that
-// may have waited was asked for, that counts from when the servers granted it.
+// toldBy returns until when the first's client believed that it held, by what it had been told up to an instant. Where the record does not say when an
+// acquire that may have waited was asked for, its lease counts from when the servers granted it.
 func (m *overlap) toldBy(by int64) (until int64) {
 	until = m.told(m.first)
 	if m.first.ValidUntil == 0 && m.first.Asked == 0 {

@@ -122,7 +122,7 @@ func expectRedsync() expect.Table {
 }
 
 // expectRedsyncQuorum: the loss of one node of five has no effect, unless others are missing already. A node has a twentieth of the expiry to answer, which
-// a reply of some can exceed on any network: what it then does to later votes of the same token shows in every scenario.
+// some replies exceed on any network: the release that was given up then deletes a later vote of the same token, in any scenario.
 func expectRedsyncQuorum() expect.Table {
 	erosion := slices.Concat(expect.TwoHolders("quorum-erosion"), expect.TwoHolders("restart-loss"), expect.TwoHolders("clock-jump"),
 		expect.TwoHolders(expect.Evicted))
