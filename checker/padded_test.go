@@ -38,6 +38,13 @@ func entries(client string, n, from int) string {
 	return b.String()
 }
 
+// outerLeft is a client that releases its outer hold before the inner, by b.
+const outerLeft = `
+	c1 acquire 0 1 ok token=a
+	c1 acquire 2 3 ok token=b
+	c1 release 4 5 ok token=a
+`
+
 // refusals are refusals of a client, n of them, from an instant on, 10 ms apart.
 func refusals(client string, n, from int) string {
 	var b strings.Builder
@@ -201,16 +208,8 @@ func TestPaddedRecords(t *testing.T) {
 			` + pads(20, 1150, 6) + `
 			c1 acquire 1419 1420 busy`, "linearizability refusal"},
 		// c1 is in by b all the time.
-		{"refusals by a client that left its outer hold first", entered, `
-			c1 acquire 0 1 ok token=a
-			c1 acquire 2 3 ok token=b
-			c1 release 4 5 ok token=a
-			` + entries("c1", 40, 1000) + refusals("c2", 2, 1500), ""},
-		{"more of them than are shown", entered, `
-			c1 acquire 0 1 ok token=a
-			c1 acquire 2 3 ok token=b
-			c1 release 4 5 ok token=a
-			` + entries("c1", 40, 1000) + refusals("c2", 30, 1500), ""},
+		{"refusals by a client that left its outer hold first", entered, outerLeft + entries("c1", 40, 1000) + refusals("c2", 2, 1500), ""},
+		{"more of them than are shown", entered, outerLeft + entries("c1", 40, 1000) + refusals("c2", 30, 1500), ""},
 		// Nobody is in.
 		{"the same without b", entered, `
 			c1 acquire 0 1 ok token=a

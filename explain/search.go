@@ -270,29 +270,29 @@ func (s *search) take(p pick) bool {
 // it returns false if there is no such key. With other a key may also come back with a clock that was set back.
 func (s *search) leases(c *history.Command, at int64, other bool) (found bool) {
 	now := s.m.ownTime(at)
+	put := func(key string, was, is *Value) {
+		s.m.set(key, is)
+		s.push(event{at: at, changes: []change{{key, was, is}}, clock: s.m.clock})
+		found = true
+	}
 	if other {
 		for _, key := range s.named(c, at) {
 			v := s.m.values[key]
-			if back := s.unremoved(key, at); v == nil && back != nil {
-				s.m.values[key] = back
-				s.push(event{at: at, changes: []change{{key, nil, back}}, clock: s.m.clock})
-				found = true
-			}
-			if v == nil || v.Expires == 0 {
+			if v == nil {
+				if back := s.unremoved(key, at); back != nil {
+					put(key, nil, back)
+				}
 				continue
 			}
 			switch earliest, latest := v.ends(); {
+			case v.Expires == 0:
 			case v.Expires > now && earliest <= now:
-				delete(s.m.values, key)
-				s.push(event{at: at, changes: []change{{key, v, nil}}, clock: s.m.clock})
-				found = true
+				put(key, v, nil)
 			case v.Expires <= now && latest > now:
 				longer := *v
 				longer.Expires = now + 1_000_000
 				longer.early, longer.late = 0, latest-longer.Expires
-				s.m.values[key] = &longer
-				s.push(event{at: at, changes: []change{{key, v, &longer}}, clock: s.m.clock})
-				found = true
+				put(key, v, &longer)
 			}
 		}
 		s.m.loaded = s.m.loaded && !found
