@@ -28,6 +28,15 @@ func renewals(n, from int) string {
 	return b.String()
 }
 
+// lost are replies to a client that it holds nothing, n of them, from an instant on, 1 ms apart.
+func lost(n, from int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "n extend %d %d lost token=n\n", from+i, from+i)
+	}
+	return b.String()
+}
+
 // entries are entries of a client into a re-entrant lock, n of them, each left at once, from an instant on, 10 ms apart.
 func entries(client string, n, from int) string {
 	var b strings.Builder
@@ -82,6 +91,23 @@ func TestPaddedRecords(t *testing.T) {
 			` + pads(29, 1200, 10) + `
 			c1 acquire 1510 1515 unknown
 			c1 extend 1520 1524 ok`, ""},
+		// The reply may mean the hold of 219, which c1 has not released.
+		{"a reply without a token that may mean a hold which lapsed before", history.Header{Kind: history.Mutex, Lease: 3 * msec, ClockError: msec}, lost(40, 219) + `
+			c1 acquire 219 223 ok
+			c1 acquire 237 237 ok
+			c1 release 238 239 not_held`, ""},
+		{"the same after an acquire of unknown outcome", history.Header{Kind: history.Mutex, Lease: 3 * msec, ClockError: msec}, lost(40, 219) + `
+			c2 acquire 210 211 unknown
+			c1 acquire 219 223 ok
+			c1 acquire 237 237 ok
+			c1 release 238 239 not_held`, ""},
+		// c1 is in by b, which its extend renewed, too.
+		{"a refusal by an inner hold, whose outer one was extended and released", history.Header{Kind: history.Reentrant, Lease: 100 * msec}, entries("p", 18, 0) + `
+			c1 acquire 300 301 ok token=a
+			c1 acquire 310 311 ok token=b
+			c1 extend 380 381 ok token=a
+			c1 release 384 385 ok token=a
+			c2 acquire 450 451 busy`, ""},
 		// Nothing was there to extend.
 		{"the same without that acquire", head(history.Mutex), `
 			c1 acquire 1000 1005 ok
@@ -94,7 +120,7 @@ func TestPaddedRecords(t *testing.T) {
 			c2 release 1453 1454 ok
 			c1 acquire 1455 1491 ok
 			c3 acquire 1469 1470 busy
-			c3 acquire 1496 1497 busy`, "linearizability"},
+			c3 acquire 1496 1497 busy`, "linearizability refusal"},
 		// c1 had released the hold with that fence.
 		{"an equal fence of a new hold", head(history.Reentrant), `
 			c2 acquire 1000 1003 unknown

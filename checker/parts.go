@@ -41,7 +41,7 @@ func (d *keyInput) parts(whole bool) []*executions {
 	if d.ev.meets(math.MinInt64, never, func(w *history.Window) bool { return w.Client == "" && w.Fault == faultDriftClock }) {
 		return nil
 	}
-	c := &cutter{d: d, short: total <= d.opt.whole, moves: d.ev.clocksMove(), quiet: never}
+	c := &cutter{d: d, open: d.unreleased(), short: total <= d.opt.whole, moves: d.ev.clocksMove(), quiet: never}
 	c.whole = whole && c.short
 	for r := range d.k.walk() {
 		if r.op == history.Acquire && (r.outcome == history.Busy || r.outcome == history.Fail) && takenBack(d, r) {
@@ -80,9 +80,7 @@ type cutter struct {
 	maybe    bool
 	loose    bool // a hold of a re-entrant client in the last stretch may have ended by its lease
 	renewals int  // operations of unknown outcome in the last stretch that may each have renewed a hold
-	over     []*record
-	grants   []*record        // of the last stretch, whose holds may not have been ended by a release
-	renewed  map[uint32]int64 // by client: return of its last grant or successful extend in the last stretch
+	open     unreleased
 }
 
 func (c *cutter) add(r *record) {
@@ -111,7 +109,6 @@ func (c *cutter) add(r *record) {
 	}
 	c.quiet = max(c.quiet, plus(r.ret, c.d.a.header.ClockError))
 	if r.detailed() {
-		c.renewed[r.client] = max(c.renewed[r.client], r.ret)
 		if h := c.d.holdOf(r); h != nil { // an extend may have begun it
 			c.quiet = max(c.quiet, plus(h.gone, c.d.a.header.ClockError))
 		}
@@ -123,7 +120,6 @@ func (c *cutter) add(r *record) {
 			e.fence = c.d.k.detailOf(r).fence
 			c.fence = max(c.fence, e.fence)
 		}
-		c.grants = append(c.grants, r)
 	case r.op == history.Acquire && unsure:
 		c.maybe, c.unsure = true, min(c.unsure, r.call)
 		if c.short {
@@ -140,7 +136,7 @@ func (c *cutter) add(r *record) {
 	if c.moves && e.changes() {
 		c.quiet = never
 	}
-	c.drop(&e)
+	c.open.add(r)
 	if unsure {
 		e.to = never
 	}
@@ -172,7 +168,9 @@ func (c *cutter) lingers(e *effectOf) bool {
 	switch {
 	case !e.changes() && r.op != history.Acquire && c.mayHold(r): // the reply that the hold is gone may be what is wrong
 		return true
-	case r.op != history.Acquire && c.meansAnother(e):
+	case r.op != history.Acquire && c.open.meansAnother(r):
+		return true
+	case r.op == history.Extend && e.changes() && (e.over || c.d.holdOf(r) == nil): // it may have made a hold again
 		return true
 	case c.unsure < never: // what it was granted may be in force after all the rest has ended
 		return true
@@ -185,25 +183,9 @@ func (c *cutter) lingers(e *effectOf) bool {
 // mayHold reports whether the client of r may hold at its call: its lease has not ended or, if leases don't end, no release has ended its hold.
 func (c *cutter) mayHold(r *record) bool {
 	if c.d.a.header.Lease == 0 {
-		return slices.ContainsFunc(c.grants, func(g *record) bool { return g.client == r.client })
+		return len(c.open.of(r.client)) > 0
 	}
-	return r.call <= plus(c.renewed[r.client], c.d.a.header.Lease)
-}
-
-// meansAnother reports whether an operation may belong to another hold of its client than the record says: it or the holds have no token, or it was
-// called at the instant at which its client's last grant returned.
-func (c *cutter) meansAnother(e *effectOf) bool {
-	own := c.d.holdOf(e.r)
-	other := func(g *record) bool { return (own == nil || own.began != g) && e.mayMean(g, c.d.k.tokenOf(g)) }
-	return e.r.call <= c.renewed[e.r.client] || slices.ContainsFunc(c.grants, other) || slices.ContainsFunc(c.over, other)
-}
-
-// drop removes the grant whose hold an answered release has closed, if it can mean no other.
-func (c *cutter) drop(e *effectOf) {
-	own, r := c.d.holdOf(e.r), e.r
-	if r.op == history.Release && (r.outcome == history.OK || r.saysGone()) && own != nil && !c.meansAnother(e) {
-		c.grants = slices.DeleteFunc(c.grants, func(g *record) bool { return g == own.began })
-	}
+	return r.call <= plus(c.open.renewed[r.client], c.d.a.header.Lease)
 }
 
 // mayHaveEnded reports whether a hold of the last stretch, including that of r, may have ended by its lease, or otherwise than by an accepted release of
@@ -220,14 +202,12 @@ func (c *cutter) mayHaveEnded(r *record) bool {
 
 // begin begins a stretch with clocks of its own and, unless the key is searched as a whole, a part.
 func (c *cutter) begin(at int64) {
-	c.over = append(c.over, c.grants...)
-	c.over = c.over[max(0, len(c.over)-maxOpen):]
 	if len(c.parts) == 0 || !c.whole {
 		h := c.d.a.header
-		x := &executions{h: h, k: c.d.k, keep: keep(h), first: at, fence: c.fence, maybe: c.maybe, most: c.d.opt.tried, over: slices.Clone(c.over)}
+		x := &executions{h: h, k: c.d.k, keep: keep(h), first: at, fence: c.fence, maybe: c.maybe, most: c.d.opt.tried, over: slices.Clone(c.open.grants)}
 		c.parts = append(c.parts, x)
 	}
-	c.clocks, c.grants, c.renewed = map[uint32]int{}, nil, map[uint32]int64{}
+	c.clocks = map[uint32]int{}
 	c.quiet, c.unsure, c.loose, c.renewals = at, never, false, 0
 }
 

@@ -29,9 +29,8 @@ import (
 //
 // Limits: for shared and exclusive locks, permits and re-entrant locks the test is necessary, not sufficient: each refusal has a witness by itself,
 // but perhaps no order gives all of them theirs, as when a refusal needs two permits taken that were taken one after the other. Such refusals are
-// decided by the search of their window; linearizability says so if it could not. A re-entrant client that releases its outer hold first is taken to
-// hold no more: a refusal for which the test then finds no witness is left to the search, and is not judged if that could not decide. A server clock
-// that is set back makes holds longer than the test allows; that is reported, and is a clock-jump.
+// decided by the search of their window; linearizability says so if it could not. A server clock that is set back makes holds longer than the test
+// allows; that is reported, and is a clock-jump.
 type refusal struct {
 	tally
 	shared  refusers // possible shared holds: they refuse exclusive attempts
@@ -122,7 +121,7 @@ func (f *refusal) called(r *record) {
 		return
 	}
 	switch {
-	case r.granted() && f.d.k.detailOf(r).role == starts:
+	case r.granted():
 		w := f.of(r.mode)
 		w.inFlight = append(w.inFlight, flight{f.d.k.from(r), r.client})
 		switch {
@@ -152,7 +151,7 @@ func (f *refusal) returned(r *record) {
 	case r.outcome == history.Busy && r.op == history.Acquire:
 		f.opportunity(r.call, r.ret)
 		f.refused(r)
-	case r.outcome == history.OK && f.d.k.detailOf(r).role == starts:
+	case r.granted(), r.outcome == history.OK && f.d.k.detailOf(r).role == starts:
 		f.started(r)
 	}
 }

@@ -49,8 +49,7 @@ func (d *keyInput) confirm(of map[verdicts.Property]*tally, findings []partFindi
 			explained, known := n.explains(of, v)
 			switch {
 			case known:
-			case p == verdicts.Linearizability, // the sweep, which is exact where tokens and instants are, has not found it
-				p == verdicts.Refusal && n.a.header.Kind == history.Reentrant: // nor is it exact of a client that leaves its outer hold first
+			case p == verdicts.Linearizability: // the sweep, which is exact where tokens and instants are, has not found it
 				t.withdraw(1, notSearched)
 				explained = true
 			case explained:
@@ -230,7 +229,11 @@ func (n *vicinity) around(of []*record, with company) *executions {
 	if len(in) > maxNear {
 		return nil
 	}
-	return n.executions(in, of, earlier, by, late)
+	x := n.executions(in, of, earlier, by, late)
+	if x != nil {
+		x.over = n.openBefore(since, in)
+	}
+	return x
 }
 
 // shorten leaves out the extends of a hold whose effect was over by an instant, and takes the grant for one that may have come as late as the last of them:
@@ -267,7 +270,7 @@ func (n *vicinity) shorten(in, of []*record, by int64, late map[*record]int64) [
 // out, so that they may be left out too. Some grants may have come late: see shorten.
 func (n *vicinity) executions(in, of, earlier []*record, by int64, late map[*record]int64) *executions {
 	slices.SortFunc(in, func(a, b *record) int { return cmp.Or(byCall(*a, *b), n.a.order(a, b)) })
-	c := &cutter{d: n.keyInput, whole: true, short: true, moves: n.ev.clocksMove(), quiet: never}
+	c := &cutter{d: n.keyInput, open: n.unreleased(), whole: true, short: true, moves: n.ev.clocksMove(), quiet: never}
 	for _, o := range in {
 		c.add(o)
 	}
@@ -295,6 +298,21 @@ func (n *vicinity) executions(in, of, earlier []*record, by int64, late map[*rec
 	}
 	x.prepare(n.keyInput)
 	return x
+}
+
+// openBefore returns the grants before an instant, other than given ones, whose holds operations may mean even after their leases.
+func (n *vicinity) openBefore(at int64, in []*record) []*record {
+	var before []*record
+	for o := range n.k.overlapping(math.MinInt64, at-1) {
+		if before = append(before, o); len(before) == back {
+			break
+		}
+	}
+	open := n.unreleased()
+	for _, o := range slices.Backward(before) {
+		open.add(o)
+	}
+	return slices.DeleteFunc(open.grants, func(g *record) bool { return slices.Contains(in, g) })
 }
 
 // orphan reports whether an operation may mean no hold of acquires that are searched with it, nor one that it made again.
