@@ -60,7 +60,7 @@ const (
 func (p *holdPass) protectedUntil(r *record) (until, doubt int64) {
 	h, d := p.a.header, p.k.detailOf(r)
 	switch {
-	case d.until > r.ret:
+	case d.saysUntil(r):
 		return d.until, d.until
 	case h.Lease == 0:
 		return never, never
@@ -75,6 +75,9 @@ func (p *holdPass) protectedUntil(r *record) (until, doubt int64) {
 	}
 	return end, end
 }
+
+// saysUntil reports whether the reply to r, of which d is the detail, said until when its holder is protected. One before the return means nothing.
+func (d *detail) saysUntil(r *record) bool { return d.until != 0 && d.until > r.ret }
 
 // addNotice inserts a notice among those of a hold, by time; at one instant, by turn.
 func (h *openHold) addNotice(n notice) {

@@ -97,6 +97,7 @@ type executions struct {
 type state struct {
 	placed uint64
 	ended  uint64 // acquires whose hold a release closed
+	closed uint64 // the same of earlier grants, by their index in over
 	holds  []inForce
 	fence  uint64
 	fencer uint32 // the client that was granted the fence; nobody = its hold is gone, or in an earlier part
@@ -477,15 +478,20 @@ func (r *record) follows(acquire *record) bool {
 // calledWithin reports whether what was called at an instant was called before an operation returned, or at the instant of one without length.
 func calledWithin(at int64, r *record) bool { return at < max(r.ret, r.call+1) }
 
-// elsewhere returns the acquires whose holds are open by the record and not in force, and to which an operation may belong. An answered release, and no
-// other, closes the hold to which it belongs, even if the server no longer has it. before reports whether the operation may mean a hold of an earlier part.
-func (x *executions) elsewhere(s state, e *effectOf) (open []int, before bool) {
+// elsewhere returns the acquires whose holds are open by the record and not in force, and to which an operation may belong, and the same of the grants of
+// earlier parts. An answered release, and no other operation, closes the hold to which it belongs, even if the server no longer has it.
+func (x *executions) elsewhere(s state, e *effectOf) (open, before []int) {
 	for i := range x.effects {
 		if x.effects[i].r.granted() && s.placed&(1<<i) != 0 && s.ended&(1<<i) == 0 && x.means(e, i) && !s.keeps(i) {
 			open = append(open, i)
 		}
 	}
-	return open, x.meansEarlier(e)
+	for i, r := range x.over {
+		if s.closed&(1<<i) == 0 && e.mayMean(r, x.k.tokenOf(r)) {
+			before = append(before, i)
+		}
+	}
+	return open, before
 }
 
 // meansEarlier reports whether an operation may mean a hold of an earlier part.
@@ -498,14 +504,18 @@ func (x *executions) meansEarlier(e *effectOf) bool {
 func (x *executions) missing(s state, e *effectOf) bool {
 	own := slices.ContainsFunc(s.holds, func(h inForce) bool { return x.means(e, h.effect) })
 	open, before := x.elsewhere(s, e)
-	before = before || len(open) == 0 && x.meansOtherTry(s, e)
-	if own && (x.h.Kind == history.Reentrant && e.r.outcome != history.OK || len(open) == 0 && !before) {
+	none := len(open)+len(before) == 0
+	if own && (x.h.Kind == history.Reentrant && e.r.outcome != history.OK || none && !x.meansOtherTry(s, e)) {
 		return false
 	}
-	if e.r.op != history.Release || len(open) == 0 || before {
+	if e.r.op != history.Release || none {
 		return x.search(s)
 	}
-	return slices.ContainsFunc(open, func(i int) bool {
+	return slices.ContainsFunc(before, func(i int) bool {
+		to := s
+		to.closed |= 1 << i
+		return x.search(to)
+	}) || slices.ContainsFunc(open, func(i int) bool {
 		to := s
 		to.ended |= 1 << i
 		return x.search(to)
@@ -551,7 +561,7 @@ func (x *executions) resurrect(s state, i, v int) bool {
 	}
 	open, before := x.elsewhere(s, e)
 	here := func(o effectOf) bool { return o.r.granted() && e.mayMean(o.r, o.token) }
-	if (before || e.late) && !slices.ContainsFunc(x.effects, here) { // that of a grant of an earlier part
+	if (len(before) > 0 || e.late) && !slices.ContainsFunc(x.effects, here) { // that of a grant of an earlier part
 		open = []int{i}
 	}
 	return slices.ContainsFunc(open, func(acquire int) bool {

@@ -9,7 +9,7 @@ import (
 
 // fencingOrder: the fencing tokens of exclusive grants strictly increase in the order of the grants.
 //
-// Grant 1 certainly came before grant 2 if it had returned before 2 was called. If at most one client can hold, it also did if it returned before 2
+// Grant 1 certainly came before grant 2 if it had returned before 2 was called, or asked for if that is known. If at most one client can hold, it also did if it returned before 2
 // returned and less than a lease after 2 was called: had 2 been granted first, its hold would have had to end before 1 was granted, but it was not
 // released, because 2 had not returned, and could not have expired. Without a lease that is the order of the returns. Equal fences of two grants are
 // a violation in any order.
@@ -54,7 +54,7 @@ func (f *fencingOrder) returned(r *record) {
 
 // highestBefore returns the grant with the highest fence among those that certainly came before r, nil if none did.
 func (f *fencingOrder) highestBefore(r *record) *record {
-	by := r.call // returned before this instant
+	by := f.d.k.from(r) // returned before this instant
 	if h := f.d.a.header; Permits(h) == 1 {
 		by = r.ret
 		if h.Lease > 0 {
@@ -102,7 +102,7 @@ func (f *fencingOrder) remember(r *record) {
 
 func (f *fencingOrder) report(earlier, r *record) {
 	v := Violation{At: r.ret, Clients: []string{f.d.clientName(earlier), f.d.clientName(r)}}
-	v.WithinClockError = earlier.client != r.client && earlier.ret+f.d.a.header.ClockError >= r.call && f.fence(earlier) != f.fence(r) && f.d.a.header.ClockError > 0
+	v.WithinClockError = earlier.client != r.client && earlier.ret+f.d.a.header.ClockError >= f.d.k.from(r) && f.fence(earlier) != f.fence(r) && f.d.a.header.ClockError > 0
 	if v.WithinClockError {
 		f.withdraw(1, withinClockError)
 	}

@@ -100,7 +100,7 @@ func (c *cutter) add(r *record) {
 	e := effectOf{r: r, from: r.call, to: r.ret, clock: c.clocks[r.client], token: c.d.k.tokenOf(r), must: r.outcome != history.Unknown && r.outcome != history.Fail, denied: c.d.breaks(held)}
 	_, e.over = c.d.k.claims[held]
 	e.exact = c.d.exact(held)
-	if r.detailed() && c.d.k.detailOf(r).until > r.ret {
+	if r.detailed() && c.d.k.detailOf(r).saysUntil(r) {
 		e.promised = c.d.k.detailOf(r).until
 	}
 	unsure := r.outcome == history.Unknown
@@ -268,16 +268,24 @@ type partFinding struct {
 
 // search searches a part.
 func (d *keyInput) search(of map[verdicts.Property]*tally, x *executions, from, to int64) partFinding {
-	f := partFinding{x: x, from: from, to: to, base: allRules}
+	f := partFinding{x: x, from: from, to: to}
 	if len(x.effects) > d.opt.whole {
 		return f
 	}
 	x.prepare(d)
+	f.decide(of)
+	return f
+}
+
+// decide searches the executions of a part and, if there is none, finds the rule to blame.
+func (f *partFinding) decide(of map[verdicts.Property]*tally) {
+	x := f.x
+	f.base = allRules
 	if f.all, f.known = x.exist(allRules); f.all || !f.known {
-		return f
+		return
 	}
 	if f.known = !x.maybe; !f.known {
-		return f
+		return
 	}
 	if f.breaks(of[verdicts.MutualExclusion]) {
 		f.base &^= ruleGrants
@@ -295,7 +303,6 @@ func (d *keyInput) search(of map[verdicts.Property]*tally, x *executions, from, 
 			f.refused = set
 		}
 	}
-	return f
 }
 
 // forgive lets executions leave replies unexplained by which another property is broken.

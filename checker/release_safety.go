@@ -156,7 +156,7 @@ func (s *releaseSafety) later(r *record) *record {
 func (s *releaseSafety) shownGone(r *record) *record {
 	for _, i := range s.recent {
 		v := s.d.k.details.At(i.hold)
-		if own := s.d.holdOf(r); own == v || own != nil && own.token != 0 && own.token == v.token || i.start > r.call || i.end < r.ret {
+		if own := s.d.holdOf(r); own == v || own != nil && own.token != 0 && own.token == v.token || i.start > r.call || !s.lasted(v, i, r.ret) {
 			continue
 		}
 		if s.endedEarly(v, i, r, true) {
@@ -164,6 +164,12 @@ func (s *releaseSafety) shownGone(r *record) *record {
 		}
 	}
 	return nil
+}
+
+// lasted reports whether a hold was there, as far as its client knew, until an instant: also beyond a release by which it learnt that it was not.
+func (s *releaseSafety) lasted(v *detail, i interval, until int64) bool {
+	refused := v.release != nil && v.release.saysGone() && i.end == v.release.call
+	return i.end >= until || refused && s.leaseEnd(i) >= until
 }
 
 // endedEarly reports whether a hold that existed until release r was gone before its lease can have ended, as the reply to its next operation or, if

@@ -100,8 +100,7 @@ func (n *vicinity) judge(of map[verdicts.Property]*tally, r *record) (known bool
 	if exists || !known { // what breaks another property has no execution either
 		return known
 	}
-	x.forgive()
-	n.blameAt(of, x, r)
+	n.blameNear(of, x, r)
 	n.report(of, x)
 	return true
 }
@@ -130,44 +129,27 @@ func answered(r *record) bool {
 	return r.op == history.Acquire && (r.outcome == history.Busy || r.granted()) || (r.op == history.Release || r.op == history.Extend) && (r.outcome == history.OK || r.saysGone())
 }
 
-// blameAt reports the property that an operation without an execution breaks, if it is the one to blame and nothing is found near it.
-func (n *vicinity) blameAt(of map[verdicts.Property]*tally, x *executions, r *record) {
-	by := n.ruleOf(r)
-	if by == 0 || n.foundNear(of, x.first, r.ret) {
+// blameNear reports the property that operations near r break, which have no execution, if there is one to blame and it was not found broken there. Another
+// operation than r is to blame only if what is near it shows that too.
+func (n *vicinity) blameNear(of map[verdicts.Property]*tally, x *executions, r *record) {
+	f := partFinding{x: x, from: x.first, to: x.last() + 1}
+	if f.decide(of); f.broken == 0 || f.breaks(of[blamed[f.broken]]) {
 		return
 	}
-	t := of[blamed[by]]
-	if why, left := t.left[r]; left && why != unknownOutcomes {
-		return
+	set := f.refused
+	if set == nil {
+		set, _ = x.culprits(f.clearest(f.broken), f.broken)
 	}
-	if broken, known := x.blame(allRules, false); !known || broken != by {
-		return
-	}
-	if set, known := x.culprits(allRules, by); known && slices.Contains(set, r) {
-		n.reportBlamed(t, x, r, by)
-	}
-}
-
-// ruleOf returns the rule that an operation may break; 0: none.
-func (n *vicinity) ruleOf(r *record) rule {
-	switch {
-	case r.op == history.Acquire && r.outcome == history.Busy:
-		return ruleRefusals
-	case r.op == history.Acquire && r.granted() && n.k.detailOf(r).fence != 0:
-		return ruleFences
-	case (r.op == history.Release || r.op == history.Extend) && r.outcome == history.OK:
-		return ruleClaims
-	}
-	return 0
-}
-
-// foundNear reports whether a violation of a property that grants and their answers may break lies in [from, to].
-func (n *vicinity) foundNear(of map[verdicts.Property]*tally, from, to int64) bool {
-	for _, p := range []verdicts.Property{verdicts.MutualExclusion, verdicts.Refusal, verdicts.ReleaseSafety, verdicts.FencingOrder, verdicts.Renewal, verdicts.Reentrancy} {
-		t := of[p]
-		if t.violations+t.within != len(t.kept) || t.keeps(from, to) {
-			return true
+	for _, b := range set {
+		t := of[blamed[f.broken]]
+		if why, left := t.left[b]; left && why != unknownOutcomes {
+			continue
+		}
+		if its, whole := n.near(r, b); its != nil && whole {
+			g := partFinding{x: its, from: its.first, to: its.last() + 1}
+			if g.decide(of); g.broken == f.broken {
+				n.reportBlamed(t, its, b, f.broken)
+			}
 		}
 	}
-	return false
 }

@@ -47,11 +47,12 @@ func (u *unreleased) of(client uint32) (all []*record) {
 	return all
 }
 
-// meansAnother reports whether an operation may belong to another hold of its client than the record says: it or the holds have no token, or it was
-// called at the instant at which its client's last grant returned.
+// meansAnother reports whether an operation may belong to another hold of its client than the record says: it or the holds have no token, or it may have
+// come before its client's last grant or renewal.
 func (u *unreleased) meansAnother(r *record) bool {
 	own, token, exact := u.d.holdOf(r), u.d.k.tokenOf(r), u.d.exact(r)
-	return r.call <= u.renewed[r.client] || slices.ContainsFunc(u.grants, func(g *record) bool {
+	last := u.renewed[r.client]
+	return r.call < last || r.call == last && r.ret == last || slices.ContainsFunc(u.grants, func(g *record) bool {
 		its := u.d.k.tokenOf(g)
 		return (own == nil || own.began != g) && !(its == 0 && exact) && mayMean(r, token, g, its)
 	})

@@ -37,7 +37,7 @@ func (d *keyInput) confirm(of map[verdicts.Property]*tally, findings []partFindi
 	for _, h := range d.k.denied {
 		n.told[h] = true
 	}
-	for _, p := range []verdicts.Property{verdicts.Refusal, verdicts.ReleaseSafety, verdicts.Linearizability} {
+	for _, p := range []verdicts.Property{verdicts.ReleaseSafety, verdicts.Refusal, verdicts.FencingOrder, verdicts.Linearizability} {
 		t := of[p]
 		if t.violations+t.within != len(t.kept) {
 			continue // those that were not kept can't be told apart
@@ -61,7 +61,7 @@ func (d *keyInput) confirm(of map[verdicts.Property]*tally, findings []partFindi
 	n.seek(of, findings)
 }
 
-// explains reports whether each operation by which a violation may be shown is explained by what is near it; known is false if that was too much to
+// explains reports whether the search of what is near each operation by which a violation may be shown clears it; known is false if that was too much to
 // search. An operation that an acquire of unknown outcome explains may be explained, though that is not known, if the acquire must explain too many others.
 func (n *vicinity) explains(of map[verdicts.Property]*tally, v *Violation) (explained, known bool) {
 	known = true
@@ -69,20 +69,15 @@ func (n *vicinity) explains(of map[verdicts.Property]*tally, v *Violation) (expl
 		if !n.mayShow(v, r) {
 			continue
 		}
-		x, whole := n.near(r)
-		exists, searched := false, false
-		if x != nil {
-			x.forgive()
-			rules := n.rulesFor(of, v, x)
-			exists, searched = x.exist(rules)
-			if searched && exists && v.Property == verdicts.Refusal && n.byUnknown(x) { // one for all that it excuses
-				if x = n.around(append(n.excused(of[v.Property]), r), everything); x == nil {
-					return true, false
-				}
-				exists, searched = x.exist(rules)
+		x, whole := n.near(n.withFence(v, r)...)
+		cleared, searched := n.clears(of, v, x)
+		if searched && cleared && v.Property == verdicts.Refusal && n.byUnknown(x) { // one for all that it excuses
+			if x = n.around(append(n.excused(of[v.Property]), r), everything); x == nil {
+				return true, false
 			}
-			searched = searched && (exists || whole)
+			cleared, searched = n.clears(of, v, x)
 		}
+		searched = searched && (cleared || whole)
 		if !searched && n.mayBeOfUnknown(r) { // the sweep takes it for another hold's
 			sure := n.contradicted(r) != nil
 			return !sure, sure
@@ -91,7 +86,7 @@ func (n *vicinity) explains(of map[verdicts.Property]*tally, v *Violation) (expl
 			known = false
 			continue
 		}
-		if searched && !exists {
+		if searched && !cleared {
 			return false, true
 		}
 		explained, known = true, known && searched
@@ -102,6 +97,24 @@ func (n *vicinity) explains(of map[verdicts.Property]*tally, v *Violation) (expl
 		return false, true // the search shows what another property has found
 	}
 	return explained && known, known
+}
+
+// clears reports whether the executions of what is near an operation show that a violation of its is none: one exists, or another rule is to blame.
+func (n *vicinity) clears(of map[verdicts.Property]*tally, v *Violation, x *executions) (cleared, known bool) {
+	if x == nil {
+		return false, false
+	}
+	f := partFinding{x: x, from: x.first, to: x.last() + 1}
+	f.decide(of)
+	if v.Property == verdicts.Linearizability || f.all {
+		return f.all, f.known
+	}
+	for r, p := range blamed {
+		if p == v.Property {
+			return f.clears(v, r), f.known
+		}
+	}
+	return false, f.known
 }
 
 // mayBeOfUnknown reports whether a release or an extend may mean the hold of an acquire of unknown outcome.
@@ -127,15 +140,6 @@ func (n *vicinity) contradicted(r *record) *executions {
 	return nil
 }
 
-// rulesFor returns the rules that an execution has to obey to explain a violation: for a refusal not those that were found broken near it.
-func (n *vicinity) rulesFor(of map[verdicts.Property]*tally, v *Violation, x *executions) rule {
-	rules := allRules
-	if v.Property == verdicts.Refusal && of[verdicts.ReleaseSafety].keeps(x.first, x.last()) {
-		rules &^= ruleClaims
-	}
-	return rules
-}
-
 // byUnknown reports whether an acquire of unknown outcome may be what explains an operation.
 func (n *vicinity) byUnknown(x *executions) bool {
 	return slices.ContainsFunc(x.effects, func(e effectOf) bool { return e.r.op == history.Acquire && e.r.outcome == history.Unknown })
@@ -159,19 +163,38 @@ func (n *vicinity) mayShow(v *Violation, r *record) bool {
 		return its && r.op == history.Acquire && r.outcome == history.Busy
 	case verdicts.ReleaseSafety:
 		return its && r.outcome == history.OK && (r.op == history.Release || r.op == history.Extend)
+	case verdicts.FencingOrder:
+		return its && r.granted()
 	}
 	return r.op == history.Acquire && (r.outcome == history.Busy || r.granted())
 }
 
-// near returns the executions of an operation with what is near it; nil if that is too much to search. Refusals beside it may be left out, but where
-// attempts refuse others. If whole is false, an execution explains the operation, but the lack of one shows nothing.
-func (n *vicinity) near(r *record) (x *executions, whole bool) {
+// withFence returns the operation by which a violation may be shown and, if its fence is too small, the last grant before it whose fence is not smaller.
+func (n *vicinity) withFence(v *Violation, r *record) []*record {
+	if v.Property != verdicts.FencingOrder {
+		return []*record{r}
+	}
+	seen := 0
+	for o := range n.k.overlapping(math.MinInt64, r.ret) {
+		if seen++; seen > back {
+			break
+		}
+		if o != r && o.granted() && o.mode == history.Exclusive && o.ret <= r.ret && n.k.detailOf(o).fence >= n.k.detailOf(r).fence {
+			return []*record{o, r}
+		}
+	}
+	return []*record{r}
+}
+
+// near returns the executions of operations with what is near them; nil if that is too much to search. Refusals beside them may be left out, but where
+// attempts refuse others. If whole is false, an execution explains the operations, but the lack of one shows nothing.
+func (n *vicinity) near(of ...*record) (x *executions, whole bool) {
 	companies := []company{everything, holders, standing}
 	if failedMayRefuse(n.a.header) {
 		companies = companies[:1]
 	}
 	for _, with := range companies {
-		if x = n.around([]*record{r}, with); x != nil {
+		if x = n.around(of, with); x != nil {
 			return x, with != standing
 		}
 	}
