@@ -149,6 +149,15 @@ func (a *archive) broken(line uint32, format string, args ...any) error {
 	return fmt.Errorf("operation %d: %s: %w", line, msg, errAssumption)
 }
 
+// span returns the earliest call and the latest return of all operations.
+func (a *archive) span() (first, last int64) {
+	first, last = never, math.MinInt64
+	for _, k := range a.keys {
+		first, last = min(first, k.first()), max(last, k.last())
+	}
+	return first, last
+}
+
 // clientNames returns the clients with an operation.
 func (a *archive) clientNames() map[string]bool {
 	all := map[string]bool{}

@@ -74,7 +74,7 @@ func Check(ctx context.Context, in Input, opt Options) (*Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	ev := newEvidence(in)
+	ev := newEvidence(in, a)
 	ev.takesPart = a.clientNames()
 	tallies, damage, err := a.judgeAll(ctx, ev, opt)
 	if err != nil {

@@ -128,7 +128,7 @@ func sweepAndSearch(ctx context.Context, h history.Header, ops []history.Operati
 	}
 	out := opinion{legal: true, ordered: true}
 	for _, k := range a.keys {
-		ev := newEvidence(in)
+		ev := newEvidence(in, a)
 		if err := a.findHolds(k, ev); err != nil {
 			return opinion{found: " " + err.Error()}
 		}

@@ -22,8 +22,9 @@ type evidence struct {
 	unserved  []int64                      // until when faults[i] kept its client from being served
 }
 
-// newEvidence sorts commands and faults for look-up. It keeps no reference to the slices.
-func newEvidence(in Input) *evidence {
+// newEvidence sorts the commands, and the faults that can matter to the operations of an archive, for look-up: not one of a node that no command went to,
+// nor one that began when all was over, nor a clock that was right again before the first call. It keeps no reference to the slices.
+func newEvidence(in Input, a *archive) *evidence {
 	ev := &evidence{header: in.Header, commands: map[string][]history.Command{}}
 	for client, n := range count(in.Commands) {
 		ev.commands[client] = make([]history.Command, 0, n)
@@ -39,22 +40,38 @@ func newEvidence(in Input) *evidence {
 			slices.SortStableFunc(list, bySent)
 		}
 	}
-	ev.faults = slices.Clone(in.Faults)
+	first, last := a.span()
+	nodes := nodesOf(in.Commands)
+	ev.faults = slices.DeleteFunc(slices.Clone(in.Faults), func(w history.Window) bool {
+		unused := w.Client == "" && w.Node >= 0 && len(nodes) > 0 && !nodes[w.Node] && !in.Header.NeedsReplica
+		return unused || w.Start > plus(last, in.Header.ClockError) || movesClock(&w) && w.Last() < first
+	})
 	slices.SortStableFunc(ev.faults, func(a, b history.Window) int { return cmp.Compare(a.Start, b.Start) })
-	last := int64(math.MinInt64)
+	end := int64(math.MinInt64)
 	ev.byClient = map[string][]*history.Window{}
 	for i := range ev.faults {
 		w := &ev.faults[i]
 		if w.Confirmed {
-			last = max(last, w.Last())
+			end = max(end, w.Last())
 		}
 		if w.Confirmed && w.Client != "" {
 			ev.byClient[w.Client] = append(ev.byClient[w.Client], w)
 		}
-		ev.faultsEnd = append(ev.faultsEnd, last)
+		ev.faultsEnd = append(ev.faultsEnd, end)
 		ev.unserved = append(ev.unserved, ev.unservedUntil(w))
 	}
 	return ev
+}
+
+// nodesOf returns the nodes to which commands went.
+func nodesOf(commands []history.Command) map[int]bool {
+	nodes := map[int]bool{}
+	for i := range commands {
+		if commands[i].Node >= 0 {
+			nodes[commands[i].Node] = true
+		}
+	}
+	return nodes
 }
 
 // count returns how many commands each client sent to the lock's nodes.

@@ -19,7 +19,7 @@ func executionsOf(t *testing.T, in Input, ops []history.Operation) *executions {
 	if len(a.keys) == 0 {
 		return &executions{}
 	}
-	ev := newEvidence(in)
+	ev := newEvidence(in, a)
 	if err := a.findHolds(a.keys[0], ev); err != nil {
 		t.Fatal(err)
 	}

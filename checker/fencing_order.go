@@ -44,16 +44,21 @@ func (f *fencingOrder) returned(r *record) {
 	again := func(o *record) bool { // a re-entry of the same hold, or possibly one
 		return f.d.a.header.Kind == history.Reentrant && o.client == r.client && f.fence(o) == fence && (!f.d.k.detailOf(r).fresh || f.d.ev.clocksMove())
 	}
-	if earlier := f.highestBefore(r); earlier != nil && fence <= f.fence(earlier) && !again(earlier) && f.d.obeys("fence-order") {
-		f.report(earlier, r)
+	certain, earlier := f.highestBefore(r, f.d.a.header.ClockError), f.highestBefore(r, 0)
+	if certain != nil && fence <= f.fence(certain) && !again(certain) { // rather than one that came first but for the clock error
+		earlier = certain
+	}
+	if earlier != nil && fence <= f.fence(earlier) && !again(earlier) && f.d.obeys("fence-order") {
+		f.report(earlier, r, earlier != certain)
 	} else if twin := f.sameFence(r, fence); twin != nil && !again(twin) && f.d.obeys("fence-twice") {
-		f.report(twin, r)
+		f.report(twin, r, false)
 	}
 	f.remember(r)
 }
 
-// highestBefore returns the grant with the highest fence among those that certainly came before r, nil if none did.
-func (f *fencingOrder) highestBefore(r *record) *record {
+// highestBefore returns the grant with the highest fence among those that certainly came before r, by clocks that differ by no more than an error; nil
+// if none did.
+func (f *fencingOrder) highestBefore(r *record, error int64) *record {
 	by := f.d.k.from(r) // returned before this instant
 	if h := f.d.a.header; Permits(h) == 1 {
 		by = r.ret
@@ -61,7 +66,7 @@ func (f *fencingOrder) highestBefore(r *record) *record {
 			by = min(by, plus(f.d.k.from(r), h.Lease))
 		}
 	}
-	n, _ := slices.BinarySearchFunc(f.recent, by, func(e fenced, t int64) int {
+	n, _ := slices.BinarySearchFunc(f.recent, by-error, func(e fenced, t int64) int {
 		if e.r.ret < t {
 			return -1
 		}
@@ -100,9 +105,10 @@ func (f *fencingOrder) remember(r *record) {
 	}
 }
 
-func (f *fencingOrder) report(earlier, r *record) {
+// report reports a grant with a fence that is too small. unsure says that it came after another only by exact clocks.
+func (f *fencingOrder) report(earlier, r *record, unsure bool) {
 	v := Violation{At: r.ret, Clients: []string{f.d.clientName(earlier), f.d.clientName(r)}}
-	v.WithinClockError = earlier.client != r.client && earlier.ret+f.d.a.header.ClockError >= f.d.k.from(r) && f.fence(earlier) != f.fence(r) && f.d.a.header.ClockError > 0
+	v.WithinClockError = unsure && earlier.client != r.client && f.fence(earlier) != f.fence(r)
 	if v.WithinClockError {
 		f.withdraw(1, withinClockError)
 	}

@@ -58,7 +58,7 @@ func Holds(h history.Header, ops []history.Operation, faults []history.Window) (
 	if err != nil {
 		return nil, err
 	}
-	ev := newEvidence(in)
+	ev := newEvidence(in, a)
 	for _, k := range a.keys {
 		if err := a.findHolds(k, ev); err != nil {
 			return nil, err

@@ -89,7 +89,7 @@ func (o *overlaps) add(i interval) (with []interval, lasted int64, met bool) {
 	if longest.r == nil || min(longest.end, i.end) <= i.start {
 		return nil, 0, longest.r != nil
 	}
-	return []interval{longest}, min(longest.end, i.end) - i.start, true
+	return []interval{longest}, plus(min(longest.end, i.end), -i.start), true
 }
 
 // addPermit counts intervals in force. Intervals of one hold are one permit. Those that end when i starts are kept until then: as long as one takes the
@@ -124,7 +124,7 @@ func (o *overlaps) addPermit(i interval) (with []interval, lasted int64, met boo
 		return nil, 0, met
 	}
 	slices.Sort(endings)
-	return with, endings[len(endings)-1-o.permits] - o.since, met
+	return with, plus(endings[len(endings)-1-o.permits], -o.since), met
 }
 
 // ends keeps the two intervals with the largest ends of different owners.

@@ -191,6 +191,10 @@ func (r *record) progress() (a account) {
 			}
 			latest = op.Return
 		}
+		if plain := max(taken, op.Call); late > plain && op.Return-plain >= limit && op.Return-late < limit {
+			a.unjudged++
+			continue
+		}
 		broken := false
 		if !r.underWay(i) && (free < op.Return || free == op.Call) {
 			if since < 0 || since < min(taken, op.Return) || free < since {

@@ -184,6 +184,10 @@ func (p *progress) failed(r *record) {
 		p.since = nil
 	}
 	p.latest = r
+	if plain := max(p.taken, p.crashedUntil(r), r.call); busy > plain && p.late(plain, r, 0) && !p.late(busy, r, 0) { // but for a fault
+		p.withdraw(1, metAFault)
+		return
+	}
 	if p.inFlight > 0 || free >= r.ret && free > r.call { // an attempt that takes no time may begin as the lock becomes free
 		return
 	}

@@ -156,7 +156,7 @@ func (s *releaseSafety) later(r *record) *record {
 func (s *releaseSafety) shownGone(r *record) *record {
 	for _, i := range s.recent {
 		v := s.d.k.details.At(i.hold)
-		if own := s.d.holdOf(r); own == v || own != nil && own.token != 0 && own.token == v.token || i.start > r.call || !s.lasted(v, i, r.ret) {
+		if own := s.d.holdOf(r); own == v || own != nil && own.token != 0 && own.token == v.token || i.start > r.call || !s.lasted(v, i, r) {
 			continue
 		}
 		if s.endedEarly(v, i, r, true) {
@@ -166,29 +166,28 @@ func (s *releaseSafety) shownGone(r *record) *record {
 	return nil
 }
 
-// lasted reports whether a hold was there, as far as its client knew, until an instant: also beyond a release by which it learnt that it was not.
-func (s *releaseSafety) lasted(v *detail, i interval, until int64) bool {
+// lasted reports whether a hold was there, as far as its client knew, until r returned: also beyond a release by which it learnt that it was not.
+func (s *releaseSafety) lasted(v *detail, i interval, r *record) bool {
 	refused := v.release != nil && v.release.saysGone() && i.end == v.release.call
-	return i.end >= until || refused && s.leaseEnd(i) >= until
+	return i.end >= r.ret || refused && s.leaseEnd(i, r) >= r.ret
 }
 
 // endedEarly reports whether a hold that existed until release r was gone before its lease can have ended, as the reply to its next operation or, if
 // grants count, a conflicting grant shows. It reads a short time after r first, and more only until something shows: a history without a lease is long.
 func (s *releaseSafety) endedEarly(v *detail, i interval, r *record, grants bool) bool {
-	end := s.leaseEnd(i)
+	end := s.leaseEnd(i, r)
 	for span := max(r.ret-r.call, 1); ; span = plus(span, 3*span) {
 		until := min(plus(r.ret, span), end)
-		gone, seen := s.fate(v, i, r, until, grants)
+		gone, seen := s.fate(v, i, r, until, end, grants)
 		if seen || until >= end || until >= s.d.k.last() {
 			return gone
 		}
 	}
 }
 
-// fate reads the records until an instant. gone reports whether the next operation of hold v was refused, or a conflicting grant came before it, if
-// grants count, and seen whether either came by then.
-func (s *releaseSafety) fate(v *detail, i interval, r *record, until int64, grants bool) (gone, seen bool) {
-	end := s.leaseEnd(i)
+// fate reads the records until an instant. gone reports whether, before the end of the lease, the next operation of hold v was refused, or a conflicting
+// grant came before it, if grants count, and seen whether either came by then.
+func (s *releaseSafety) fate(v *detail, i interval, r *record, until, end int64, grants bool) (gone, seen bool) {
 	next, taken := never, never
 	for o := range s.d.k.overlapping(r.call, until) {
 		its := s.d.holdOf(o) == v
@@ -206,12 +205,19 @@ func (s *releaseSafety) fate(v *detail, i interval, r *record, until int64, gran
 	return gone || taken < next, min(next, taken) <= until
 }
 
-// leaseEnd returns the earliest end of a hold's lease; never without leases.
-func (s *releaseSafety) leaseEnd(i interval) int64 {
-	if lease := s.d.a.header.Lease; lease > 0 {
-		return plus(s.d.k.from(i.r), lease)
+// leaseEnd returns the earliest end of a hold's lease, as far as operations until r renewed it; never without leases.
+func (s *releaseSafety) leaseEnd(i interval, r *record) int64 {
+	lease := s.d.a.header.Lease
+	if lease == 0 {
+		return never
 	}
-	return never
+	end := plus(s.d.k.from(i.r), lease)
+	for o := range s.d.k.overlapping(max(i.start, r.ret-lease), r.ret) {
+		if o.op == history.Extend && o.outcome == history.OK && o.ret <= r.ret && s.d.a.holdOf[o.line-1] == i.hold {
+			end = max(end, plus(o.call, lease))
+		}
+	}
+	return end
 }
 
 func (s *releaseSafety) believe(i interval) {

@@ -43,6 +43,9 @@ func (n *vicinity) seek(of map[verdicts.Property]*tally, findings []partFinding)
 		for _, why := range []string{withinClockError, notSearched} {
 			t.restore(t.notJudged[why], why)
 		}
+		if t.windowed > 0 { // a part that was not searched counted beside its windows
+			t.opportunities = min(t.opportunities, t.windowed)
+		}
 	case t.violations == exact:
 		t.violations, t.within, t.kept = windows.violations, windows.within, windows.kept
 	}
@@ -129,19 +132,25 @@ func answered(r *record) bool {
 	return r.op == history.Acquire && (r.outcome == history.Busy || r.granted()) || (r.op == history.Release || r.op == history.Extend) && (r.outcome == history.OK || r.saysGone())
 }
 
-// blameNear reports the property that operations near r break, which have no execution, if there is one to blame and it was not found broken there. Another
+// blameNear reports the property that operations near r break, which have no execution, if there is one to blame and none of its sort was found broken there. Another
 // operation than r is to blame only if what is near it shows that too.
 func (n *vicinity) blameNear(of map[verdicts.Property]*tally, x *executions, r *record) {
 	f := partFinding{x: x, from: x.first, to: x.last() + 1}
-	if f.decide(of); f.broken == 0 || f.breaks(of[blamed[f.broken]]) {
+	f.decide(of)
+	t := of[blamed[f.broken]]
+	if t == nil { // nothing is to blame, or the grants, which the record shows
 		return
+	}
+	for _, p := range blamed {
+		if f.breaks(of[p]) {
+			return
+		}
 	}
 	set := f.refused
 	if set == nil {
 		set, _ = x.culprits(f.clearest(f.broken), f.broken)
 	}
 	for _, b := range set {
-		t := of[blamed[f.broken]]
 		if why, left := t.left[b]; left && why != unknownOutcomes {
 			continue
 		}

@@ -169,21 +169,28 @@ func (n *vicinity) mayShow(v *Violation, r *record) bool {
 	return r.op == history.Acquire && (r.outcome == history.Busy || r.granted())
 }
 
-// withFence returns the operation by which a violation may be shown and, if its fence is too small, the last grant before it whose fence is not smaller.
+// withFence returns the operation by which a violation may be shown and, if its fence is too small, the last grant whose fence is not smaller: one that
+// certainly came before it, if there is one.
 func (n *vicinity) withFence(v *Violation, r *record) []*record {
 	if v.Property != verdicts.FencingOrder {
 		return []*record{r}
 	}
-	seen := 0
+	seen, of := 0, []*record{r}
 	for o := range n.k.overlapping(math.MinInt64, r.ret) {
 		if seen++; seen > back {
 			break
 		}
-		if o != r && o.granted() && o.mode == history.Exclusive && o.ret <= r.ret && n.k.detailOf(o).fence >= n.k.detailOf(r).fence {
+		if o == r || !o.granted() || o.mode != history.Exclusive || o.ret > r.ret || n.k.detailOf(o).fence < n.k.detailOf(r).fence {
+			continue
+		}
+		if plus(o.ret, n.a.header.ClockError) < n.k.from(r) {
 			return []*record{o, r}
 		}
+		if len(of) == 1 {
+			of = []*record{o, r}
+		}
 	}
-	return []*record{r}
+	return of
 }
 
 // near returns the executions of operations with what is near them; nil if that is too much to search. Refusals beside them may be left out, but where
@@ -340,7 +347,8 @@ func (n *vicinity) openBefore(at int64, in []*record) []*record {
 
 // orphan reports whether an operation may mean no hold of acquires that are searched with it, nor one that it made again.
 func (n *vicinity) orphan(x *executions, e *effectOf, in []*record) bool {
-	return e.r.op != history.Acquire && !slices.ContainsFunc(in, func(o *record) bool {
+	stray := e.r.op == history.Release && n.holdOf(e.r) == nil // it means none in the whole record
+	return e.r.op != history.Acquire && !stray && !slices.ContainsFunc(in, func(o *record) bool {
 		return o.op == history.Acquire && mayMean(e.r, e.token, o, n.k.tokenOf(o))
 	}) && !(e.over && x.wasGranted(e))
 }
@@ -396,6 +404,9 @@ func (n *vicinity) reach(of []*record, at int64, with company) (since int64, ear
 		atOnce := h.release != nil && h.release.ret <= o.call && with != standing
 		if h.gone >= from || lasts && (n.k.tokenOf(o) == 0 || n.told[h] || atOnce) {
 			since = min(since, o.call)
+			if n.a.header.Kind == history.Reentrant { // it may have entered what it was granted before
+				needed[o.client] = min(at, o.call)
+			}
 		}
 	}
 	seen = 0
