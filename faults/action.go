@@ -57,37 +57,50 @@ func (at actionAt) nodes() []int {
 	return all
 }
 
-func pauseClient(ctx context.Context, at actionAt) (e effect, err error) {
-	e.undo, err = at.PauseClient(ctx, at.fault.Client)
+// client does something to the client that the fault affects.
+func (at actionAt) client(do func(Client) (Undo, error)) (e effect, err error) {
+	c, err := at.Client(at.fault.Client)
+	if err == nil {
+		e.undo, err = do(c)
+	}
 	return e, err
 }
 
+func pauseClient(ctx context.Context, at actionAt) (effect, error) {
+	return at.client(func(c Client) (Undo, error) { return c.Pause(ctx) })
+}
+
 func crashClient(ctx context.Context, at actionAt) (effect, error) {
-	return effect{}, at.CrashClient(ctx, at.fault.Client)
+	return at.client(func(c Client) (Undo, error) { return nil, c.Crash(ctx) })
 }
 
 func cancelClient(ctx context.Context, at actionAt) (effect, error) {
-	return effect{}, at.CancelClient(ctx, at.fault.Client)
+	return at.client(func(c Client) (Undo, error) { return nil, c.Cancel(ctx) })
 }
 
 func skewClient(_ context.Context, at actionAt) (effect, error) {
-	at.SkewClient(at.fault.Client, at.by())
+	at.director.standing[at.fault.Client-1].Skew += at.by()
 	return effect{note: "clock off by " + at.by().String()}, nil
 }
 
 func collideOwners(_ context.Context, at actionAt) (effect, error) {
-	return effect{note: "owner id " + at.CollideOwners()}, nil
+	for i := range at.director.standing {
+		at.director.standing[i].Owner = sharedOwner
+	}
+	return effect{note: "owner id " + sharedOwner}, nil
 }
 
+// sharedOwner is the owner id that all clients have when ids collide.
+const sharedOwner = "thread-1"
+
 // slowWork, in force from the start, makes every critical section of the client take For; at a moment, it lengthens that one section by For.
-func slowWork(ctx context.Context, at actionAt) (e effect, err error) {
+func slowWork(_ context.Context, at actionAt) (effect, error) {
 	if at.fault.When.Form() == AtStart {
 		work := at.fault.For.Of(at.lease())
-		at.SlowClient(at.fault.Client, work)
+		at.director.standing[at.fault.Client-1].Work = work
 		return effect{note: "work of " + work.String()}, nil
 	}
-	e.undo, err = at.HoldClient(ctx, at.fault.Client)
-	return e, err
+	return at.client(func(c Client) (Undo, error) { return c.Hold(), nil })
 }
 
 // loseMessage loses the message. In a replayed schedule the loss is a step of its own.
@@ -100,8 +113,7 @@ func loseMessage(_ context.Context, at actionAt) (effect, error) {
 
 func holdMessage(_ context.Context, at actionAt) (e effect, err error) {
 	if at.fault.message != nil {
-		release := at.fault.message.Hold()
-		e.undo = func(context.Context) error { release(); return nil }
+		e.undo = at.fault.message.Hold()
 	}
 	return e, nil
 }

@@ -19,9 +19,12 @@ type Director struct {
 	cfg  DirectorConfig
 	plan *Plan
 
-	mu     sync.Mutex // guards the fields below
-	faults []*Fault   // that were injected, in order
-	gone   []bool     // by client, from 0: it has ended, or was killed
+	standing []Standing // by client, from 0; complete when Start returns
+
+	mu       sync.Mutex // guards the fields below
+	faults   []*Fault   // that were injected, in order
+	gone     []bool     // by client, from 0: it has ended, or was killed
+	complete []history.Window
 }
 
 // DirectorConfig configures a Director.
@@ -29,10 +32,15 @@ type DirectorConfig struct {
 	World   World
 	Lease   time.Duration
 	Clients int
-	// Record, when set, receives each window once, when it is complete: when the fault has ended, or is known to stay.
-	Record func(history.Window)
 	// Began and Ended, when set, are called when a fault begins and when it ends.
 	Began, Ended func(*Fault)
+}
+
+// Standing is what the faults in force from the start change of a client.
+type Standing struct {
+	Skew  time.Duration // how far its wall clock is off
+	Work  time.Duration // how long it works inside a section; 0 means the workload decides
+	Owner string        // the owner id that it shares with all others; "" when it has its own
 }
 
 // Fault is a fault that was injected.
@@ -74,7 +82,7 @@ const endLimit = 20 * time.Second
 
 // NewDirector makes the Director of a run.
 func NewDirector(plan *Plan, cfg DirectorConfig) *Director {
-	return &Director{cfg: cfg, plan: plan, gone: make([]bool, cfg.Clients)}
+	return &Director{cfg: cfg, plan: plan, gone: make([]bool, cfg.Clients), standing: make([]Standing, cfg.Clients)}
 }
 
 // Plan returns the plan that the Director follows.
@@ -87,6 +95,9 @@ func (d *Director) Start(ctx context.Context) {
 		d.cfg.World.After(at-time.Duration(d.cfg.World.Now()), func() { d.Event(ctx, Event{Kind: Time, At: at}, nil) })
 	}
 }
+
+// Standing returns what holds for a client, by its number from 1, once Start has returned.
+func (d *Director) Standing(client int) Standing { return d.standing[client-1] }
 
 // Event applies the faults placed at an event, and returns once they are in force. m is the message of the event; nil if there is none.
 func (d *Director) Event(ctx context.Context, e Event, m Message) {
@@ -310,15 +321,21 @@ func (d *Director) ended(f *Fault, asked int64, err error) {
 	}
 }
 
-// record passes on the window of a fault, once.
+// record notes that the window of a fault is complete.
 func (d *Director) record(f *Fault) {
 	d.mu.Lock()
-	again, w := f.recorded, f.window
-	f.recorded = true
-	d.mu.Unlock()
-	if !again && d.cfg.Record != nil {
-		d.cfg.Record(w)
+	defer d.mu.Unlock()
+	if !f.recorded {
+		f.recorded = true
+		d.complete = append(d.complete, f.window)
 	}
+}
+
+// Complete returns the windows that are complete, in that order: of the faults that have ended, or are known to stay.
+func (d *Director) Complete() []history.Window {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.complete)
 }
 
 func (d *Director) begun() []*Fault {

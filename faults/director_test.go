@@ -51,17 +51,23 @@ func (s *stage) After(d time.Duration, do func()) {
 	s.work.Go(func() { time.Sleep(d); do() })
 }
 
-func (s *stage) PauseClient(_ context.Context, c int) (Undo, error) {
-	return s.undo("pause c%d", c), s.does("pause c%d", c)
+func (s *stage) Client(number int) (Client, error) { return stagedClient{s, number}, nil }
+
+type stagedClient struct {
+	*stage
+	number int
 }
-func (s *stage) CrashClient(_ context.Context, c int) error  { return s.does("crash c%d", c) }
-func (s *stage) CancelClient(_ context.Context, c int) error { return s.does("cancel c%d", c) }
-func (s *stage) HoldClient(_ context.Context, c int) (Undo, error) {
-	return s.undo("hold c%d", c), s.does("hold c%d", c)
+
+func (c stagedClient) Pause(context.Context) (Undo, error) {
+	return c.undo("pause c%d", c.number), c.does("pause c%d", c.number)
 }
-func (s *stage) SkewClient(c int, by time.Duration) { _ = s.does("skew c%d %v", c, by) }
-func (s *stage) SlowClient(c int, d time.Duration)  { _ = s.does("slow c%d %v", c, d) }
-func (s *stage) CollideOwners() string              { _ = s.does("collide"); return SharedOwner }
+func (c stagedClient) Crash(context.Context) error  { return c.does("crash c%d", c.number) }
+func (c stagedClient) Cancel(context.Context) error { return c.does("cancel c%d", c.number) }
+func (c stagedClient) Hold() Undo {
+	_ = c.does("hold c%d", c.number)
+	return c.undo("hold c%d", c.number)
+}
+
 func (s *stage) Block(_ context.Context, c, n int) (Undo, error) {
 	return s.undo("block c%d n%d", c, n), s.does("block c%d n%d", c, n)
 }
@@ -126,9 +132,9 @@ func TestDirectorDoesEveryKind(t *testing.T) {
 		{Spec{Fault: PauseClient, Client: 1, When: at, For: one}, "pause c1 @10, end pause c1 @110", 110 * time.Millisecond},
 		{Spec{Fault: CrashClient, Client: 1, When: at}, "crash c1 @10", 0},
 		{Spec{Fault: CancelClient, Client: 1, When: at}, "cancel c1 @10", 10 * time.Millisecond},
-		{Spec{Fault: SkewClient, Client: 1, By: two}, "skew c1 200ms @0", 0},
-		{Spec{Fault: CollideOwners}, "collide @0", 0},
-		{Spec{Fault: SlowWork, Client: 1, For: two}, "slow c1 200ms @0", 0},                                                                      // every section
+		{Spec{Fault: SkewClient, Client: 1, By: two}, "[{200ms 0s } {0s 0s }]", 0},
+		{Spec{Fault: CollideOwners}, "[{0s 0s thread-1} {0s 0s thread-1}]", 0},
+		{Spec{Fault: SlowWork, Client: 1, For: two}, "[{0s 200ms } {0s 0s }]", 0},                                                                // every section
 		{Spec{Fault: SlowWork, Client: 1, When: at, For: two}, "hold c1 @10, end hold c1 @210", 210 * time.Millisecond},                          // this one
 		{Spec{Fault: SlowNetwork, By: one, Rate: 5}, "slow 100ms 5 @0, end slow @1000", 0},                                                       // until the run ends
 		{Spec{Fault: SlowNetwork, Client: 1, By: one, When: at, For: one}, "slow 100ms 0 @10, end slow @110", 110 * time.Millisecond},            // for a while
@@ -161,7 +167,11 @@ func TestDirectorDoesEveryKind(t *testing.T) {
 				if err := s.Close(); err != nil {
 					t.Error(err)
 				}
-				if got := s.notes(); got != r.want {
+				got := s.notes()
+				if standing := []Standing{s.Standing(1), s.Standing(2)}; standing[0] != (Standing{}) {
+					got += fmt.Sprint(standing)
+				}
+				if got != r.want {
 					t.Errorf("did %s; want %s", got, r.want)
 				}
 				if w := s.Windows(); len(w) != 1 || time.Duration(w[0].End) != max(r.end, time.Duration(boolToInt(r.end > 0))) || !w[0].Confirmed {

@@ -21,25 +21,20 @@ type World interface {
 	Now() int64
 	// After arranges a call of do after d, unless the run is over by then.
 	After(d time.Duration, do func())
+	// Client returns the client with a number. The error is ErrNothing if it has not joined.
+	Client(number int) (Client, error)
 
-	Clients
 	Network
 	Servers
 }
 
-// Clients is the faults of clients.
-type Clients interface {
-	PauseClient(ctx context.Context, client int) (Undo, error) // stops everything of it, its lock's watchdog included
-	CrashClient(ctx context.Context, client int) error         // kills it; its connections are closed
-	CancelClient(ctx context.Context, client int) error        // cancels the context of its acquire
-	HoldClient(ctx context.Context, client int) (Undo, error)  // stops it at its moment; its lock's background goes on
-	SkewClient(client int, by time.Duration)                   // shifts its wall clock; call it before it connects
-	SlowClient(client int, work time.Duration)                 // sets how long it works inside a section; call it before it connects
-	CollideOwners() (owner string)                             // gives all clients this owner id; call it before they connect
+// Client is a client that faults can stop, crash or cancel.
+type Client interface {
+	Pause(ctx context.Context) (resume Undo, err error) // stops everything of it, its lock's watchdog included
+	Crash(ctx context.Context) error                    // kills it: its connections are closed, and its calls return impls.ErrCrashed
+	Cancel(ctx context.Context) error                   // cancels the context of its acquire
+	Hold() (release Undo)                               // stops it at its moment; its lock's background goes on
 }
-
-// SharedOwner is the owner id that all clients have when ids collide.
-const SharedOwner = "thread-1"
 
 // All stands for every client, or every node, of a World's network.
 const All = -1
@@ -71,8 +66,8 @@ type Servers interface {
 
 // Message is a request or a reply on its way.
 type Message interface {
-	Client() int            // from 1
-	Node() int              // from 0; -1 for the guarded store's own server
-	Lose()                  // drops it and cuts its connection
-	Hold() (release func()) // delays it, and what follows on its connection, until release
+	Client() int          // from 1
+	Node() int            // from 0; -1 for the guarded store's own server
+	Lose()                // drops it and cuts its connection
+	Hold() (release Undo) // delays it, and what follows on its connection, until release
 }

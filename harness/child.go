@@ -129,7 +129,7 @@ func (c *child) note(cmd history.Command) {
 }
 
 // body returns what faults act on: the gate of an in-process client, and its child if it has one.
-func (all childProcesses) body(client int, own *inject.Goroutine) inject.Client {
+func (all childProcesses) body(client int, own *inject.Goroutine) faults.Client {
 	if client >= len(all) {
 		return own
 	}

@@ -81,7 +81,7 @@ func (d *serverDriver) join(ctx context.Context, index int) *goroutineClient {
 	}
 	d.watchChild(index, wire, rec)
 	access := workloads.Access{
-		Addrs: d.servers.addrs(), StoreAddr: storeAddr, Dial: wire.Open, Clock: body.Clock(d.world.Skew(index + 1)),
+		Addrs: d.servers.addrs(), StoreAddr: storeAddr, Dial: wire.Open, Clock: body.Clock(d.director.Standing(index + 1).Skew),
 		Timeline: d.timeline, Record: rec, Seed: workloads.ClientSeed(d.Seed, index), Timeout: replyTimeout(d.lease()),
 		At: d.moments(index, body),
 	}
@@ -121,11 +121,11 @@ func (d *serverDriver) moments(index int, body *inject.Goroutine) func(context.C
 
 func (d *serverDriver) setup(index int) workloads.Setup {
 	v := d.Variant
-	cfg := d.config()
-	cfg.Slow = d.world.Work(index + 1)
+	cfg, standing := d.config(), d.director.Standing(index+1)
+	cfg.Slow = standing.Work
 	v.Topology = d.topology() // the scenario's, if set: on a cluster, clients use the cluster client
 	return workloads.Setup{
-		Variant: v, Config: cfg, Index: index, Clients: d.Scenario.Clients, Owner: d.world.Owner(),
+		Variant: v, Config: cfg, Index: index, Clients: d.Scenario.Clients, Owner: standing.Owner,
 		Prefix: d.prefix, Poll: d.Scenario.Poll.Of(d.lease()), Permits: d.Scenario.Permits,
 	}
 }

@@ -29,7 +29,7 @@ type injection struct {
 func (d *serverDriver) arm(ctx context.Context) (err error) {
 	d.world = inject.NewWorld(inject.Config{Timeline: d.timeline, Servers: d.servers.lock, Keys: d.lockKeys})
 	plan := faults.NewPlan(d.Scenario.Faults, d.lease(), d.Variant.Traits.NilGrants)
-	cfg := faults.DirectorConfig{World: d.world, Lease: d.lease(), Clients: d.Scenario.Clients, Record: d.windows.add}
+	cfg := faults.DirectorConfig{World: d.world, Lease: d.lease(), Clients: d.Scenario.Clients}
 	if c, ok := d.leader.(*inject.Sequencer); ok {
 		cfg.Began, cfg.Ended = c.Began, c.Ended
 	}
@@ -102,22 +102,4 @@ func (d *serverDriver) lockKeys(ctx context.Context, node int) ([]string, error)
 		return nil, fmt.Errorf("list the run's keys on node %d: %w", node+1, err)
 	}
 	return slices.DeleteFunc(keys, func(k string) bool { return strings.Contains(k, workloads.StorePrefix(d.prefix)) }), nil
-}
-
-// windows collects the measured windows of a run's faults. It is safe for concurrent use.
-type windows struct {
-	mu   sync.Mutex
-	list []history.Window
-}
-
-func (w *windows) add(win history.Window) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.list = append(w.list, win)
-}
-
-func (w *windows) all() []history.Window {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.list)
 }

@@ -37,7 +37,7 @@ func (d *serverDriver) runProcesses(ctx context.Context) error {
 func (d *serverDriver) job(index int, base int64) job {
 	s := d.setup(index)
 	return job{Setup: s, Variant: d.Variant.Name, Topology: s.Variant.Topology, Workload: d.Scenario.Workload, Addrs: d.servers.addrs(), Seed: d.Seed,
-		Skew: d.world.Skew(index + 1), Open: d.OpenLoop(), Faults: d.Scenario.Faults, Base: base, Wait: d.network != nil, Guest: d.onUsers()}
+		Skew: d.director.Standing(index + 1).Skew, Open: d.OpenLoop(), Faults: d.Scenario.Faults, Base: base, Wait: d.network != nil, Guest: d.onUsers()}
 }
 
 // processClient is the run's side of one client process.
@@ -51,9 +51,10 @@ type processClient struct {
 	failed  error          // why it failed, or its violation of the protocol
 	work    sync.WaitGroup // events and dial requests being handled
 
+	inject.Holds // at its event
+
 	mu    sync.Mutex          // guards the fields below
 	under []history.Operation // begun and not returned, outermost first
-	holds []chan struct{}     // closed when it may continue from its event
 	dead  bool
 	last  *history.Command // whose reply it died of
 }
@@ -195,21 +196,14 @@ func (p *processClient) returned(op history.Operation) {
 func (p *processClient) event(ctx context.Context, e faults.Event) {
 	p.driver.director.Event(ctx, e, nil)
 	p.mu.Lock()
-	holds := p.holds
-	p.holds = nil
 	if p.dead && e.Stage == faults.Returning {
 		p.last = e.Command
 	}
 	p.mu.Unlock()
-	for _, hold := range holds {
-		select {
-		case <-hold:
-		case <-ctx.Done():
-		}
-	}
+	p.Wait(ctx.Done(), nil)
 }
 
-var _ inject.Client = (*processClient)(nil)
+var _ faults.Client = (*processClient)(nil)
 
 func (p *processClient) Pause(ctx context.Context) (faults.Undo, error) {
 	if err := p.await(ctx); err != nil {
@@ -258,14 +252,6 @@ func (p *processClient) Cancel(context.Context) error {
 		return fmt.Errorf("%w: no acquire is under way", faults.ErrNothing)
 	}
 	return p.process.Send(instruction{Cancel: true})
-}
-
-func (p *processClient) Hold() faults.Undo {
-	hold := make(chan struct{})
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.holds = append(p.holds, hold)
-	return func(context.Context) error { close(hold); return nil }
 }
 
 // finish waits for the process and records what was under way when it died.

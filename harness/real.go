@@ -33,7 +33,6 @@ type serverDriver struct {
 	lags       []*lag
 	counts     []*counts
 	overlaps   *overlaps // nil for a lock that admits several holders
-	windows    windows
 	injection
 	children childProcesses    // of a subject; empty for a lock of this process
 	names    map[string]string // of scripts, by digest
@@ -115,7 +114,7 @@ func (d *serverDriver) answering(ctx context.Context) error {
 
 // record reads back the recording or, if nothing is saved, takes what is in memory.
 func (d *serverDriver) record(recording *blocks) (rec *record, err error) {
-	rec = &record{windows: d.windows.all(), ended: d.ended}
+	rec = &record{windows: d.director.Complete(), ended: d.ended}
 	if recording == nil {
 		rec.Recorded = d.recorder.Recorded()
 	} else if rec.Recorded, err = recording.recorded(); err != nil {

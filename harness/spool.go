@@ -79,7 +79,7 @@ func (s *spool) write() {
 
 // writeWindows appends the fault windows measured since the last call, with a single write.
 func (s *spool) writeWindows() error {
-	measured := s.driver.windows.all()
+	measured := s.driver.director.Complete()
 	var text []byte
 	for i := s.windows; i < len(measured); i++ {
 		text = history.AppendWindow(text, &measured[i])
@@ -149,7 +149,7 @@ func (d *serverDriver) progress() Progress {
 	if d.overlaps != nil {
 		p.Overlaps = d.overlaps.found.Load()
 	}
-	p.Faults, p.Current = len(d.windows.all()), d.director.Current()
+	p.Faults, p.Current = len(d.director.Complete()), d.director.Current()
 	d.joining.Lock()
 	joined, all := slices.Clone(d.latency), slices.Clone(d.counts)
 	d.joining.Unlock()

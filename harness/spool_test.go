@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/faults/inject"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/results"
@@ -20,7 +22,12 @@ func TestWhatIsWrittenWhileClientsRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	token, _ := catalogue.Find("token")
+	clock, body := int64(0), inject.NewGoroutine()
+	body.Scope(t.Context())
+	world := inject.NewWorld(inject.Config{Timeline: func() int64 { return clock }})
+	world.Enlist(1, body)
 	d := &serverDriver{Experiment: Experiment{Variant: token}, recorder: history.NewRecorder()}
+	d.director = faults.NewDirector(faults.NewPlan(nil, time.Second, false), faults.DirectorConfig{World: world, Clients: 1})
 	s := &spool{driver: d, quit: make(chan struct{})}
 	if err := s.begin(dir); err != nil {
 		t.Fatal(err)
@@ -32,12 +39,14 @@ func TestWhatIsWrittenWhileClientsRun(t *testing.T) {
 			t.Errorf("after %d writes: %+v, %v", n, recorded, err)
 		}
 		windows, err := history.LoadWindows(dir.File(results.FaultsFile))
-		if diff := cmp.Diff(d.windows.all(), windows); err != nil || diff != "" {
+		if diff := cmp.Diff(d.director.Complete(), windows); err != nil || diff != "" {
 			t.Errorf("after %d writes: %v\n%s", n, err, diff)
 		}
-		at := int64(n)
-		c1.Add(history.Operation{Op: history.Use, Key: "k", Call: at, Return: at})
-		d.windows.add(history.Window{Fault: "pause-client", Client: "c1", Node: -1, Start: at, End: at + 1, Confirmed: true})
+		clock = int64(n)
+		c1.Add(history.Operation{Op: history.Use, Key: "k", Call: clock, Return: clock})
+		if d.director.Place(t.Context(), faults.Spec{Fault: faults.CancelClient, Client: 1}, "now", nil); len(d.director.Complete()) != n+1 {
+			t.Fatalf("windows %+v", d.director.Complete())
+		}
 		s.write()
 	}
 	if _, err := s.end(); err != nil {

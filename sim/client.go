@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/internal/upstream"
@@ -16,12 +17,11 @@ import (
 
 // client is one client of a world: its goroutine, clock, connections and record. world.mu guards the fields that change once the goroutine runs.
 type client struct {
-	world  *world
-	index  int
-	name   string
-	skew   time.Duration
-	slow   time.Duration      // how long its work in a section takes; 0 means the workload decides
-	cancel context.CancelFunc // of its last acquire; nil before the first
+	world    *world
+	index    int
+	name     string
+	standing faults.Standing
+	cancel   context.CancelFunc // of its last acquire; nil before the first
 
 	paused           bool
 	crashed          bool
@@ -211,7 +211,7 @@ func (c *client) at(ctx context.Context, m history.Moment, key string) error {
 var _ impls.Clock = (*client)(nil)
 
 // Now returns the client's clock: the bubble's plus the client's skew.
-func (c *client) Now() time.Time { return time.Now().Add(c.skew) }
+func (c *client) Now() time.Time { return time.Now().Add(c.standing.Skew) }
 
 // Sleep waits in virtual time. No two sleeps end at the same nanosecond: each is lengthened a little to an instant reserved for the client, at which no
 // other sleep of it ends. While the client is stopped, a sleep does not return; when it is dead, a sleep returns at once.
@@ -299,9 +299,10 @@ func (c *client) die() {
 func (w *world) setup(index int) workloads.Setup {
 	p, v := w.program, w.program.Variant
 	v.Topology = p.Topology // on a cluster, clients use the cluster client, whatever the lock is made for
-	p.Config.Slow = w.clients[index].slow
+	standing := w.clients[index].standing
+	p.Config.Slow = standing.Work
 	return workloads.Setup{
-		Variant: v, Config: p.Config, Index: index, Clients: p.Clients, Owner: w.owner, Prefix: keyPrefix,
+		Variant: v, Config: p.Config, Index: index, Clients: p.Clients, Owner: standing.Owner, Prefix: keyPrefix,
 		Poll: p.Poll, Permits: p.Permits,
 	}
 }

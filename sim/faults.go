@@ -11,8 +11,11 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// The methods of faults.World, which documents them. A Director calls them while the driver runs.
-var _ faults.World = (*world)(nil)
+// The methods of faults.World and of faults.Client, which document them. A Director calls them while the driver runs.
+var (
+	_ faults.World  = (*world)(nil)
+	_ faults.Client = (*client)(nil)
+)
 
 func (w *world) newDirector() *faults.Director {
 	p := w.program
@@ -46,18 +49,20 @@ func (w *world) After(d time.Duration, do func()) {
 	w.wakeDriver()
 }
 
-func (w *world) PauseClient(_ context.Context, client int) (faults.Undo, error) {
-	c := w.clients[client-1]
+func (w *world) Client(number int) (faults.Client, error) { return w.clients[number-1], nil }
+
+func (c *client) Pause(context.Context) (faults.Undo, error) {
 	c.paused = true
-	w.wakeDriver()
-	return func(context.Context) error { w.resumeClient(c); return nil }, nil
+	c.world.wakeDriver()
+	return func(context.Context) error { c.resume(); return nil }, nil
 }
 
-// resumeClient resumes a client. What arrived meanwhile lies in its sockets and is read first.
-func (w *world) resumeClient(c *client) {
+// resume resumes a paused client. What arrived meanwhile lies in its sockets and is read first.
+func (c *client) resume() {
 	if !c.paused {
 		return
 	}
+	w := c.world
 	c.paused = false
 	conns := slices.DeleteFunc(slices.Clone(w.conns), func(cn *conn) bool { return cn.client != c })
 	w.inTurn(conns, func(cn *conn) {
@@ -78,22 +83,20 @@ func (w *world) resumeClient(c *client) {
 	w.wakeDriver()
 }
 
-func (w *world) CrashClient(_ context.Context, client int) error {
-	c := w.clients[client-1]
+func (c *client) Crash(context.Context) error {
 	c.closeRecord(impls.ErrCrashed.Error())
-	for _, cn := range w.conns {
+	for _, cn := range c.world.conns {
 		if cn.client == c {
 			cn.replies, cn.arrived, cn.parked = nil, nil, nil
 			cn.server.subs.forget(cn)
 		}
 	}
 	c.die()
-	w.wakeDriver()
+	c.world.wakeDriver()
 	return nil
 }
 
-func (w *world) CancelClient(_ context.Context, client int) error {
-	c := w.clients[client-1]
+func (c *client) Cancel(context.Context) error {
 	if !c.asks() || c.cancel == nil {
 		return fmt.Errorf("%w: no acquire is under way", faults.ErrNothing)
 	}
@@ -114,15 +117,14 @@ func (c *client) scope(ctx context.Context) (context.Context, context.CancelFunc
 	return scoped, cancel
 }
 
-func (w *world) HoldClient(_ context.Context, client int) (faults.Undo, error) {
-	c := w.clients[client-1]
+func (c *client) Hold() faults.Undo {
 	c.momentHolds++
 	return func(context.Context) error {
 		if c.momentHolds--; c.momentHolds == 0 {
 			c.leaveMoment()
 		}
 		return nil
-	}, nil
+	}
 }
 
 // leaveMoment releases a client that was held at a moment.
@@ -131,15 +133,6 @@ func (c *client) leaveMoment() {
 		close(c.blockedMoment)
 	}
 	c.blockedMoment = nil
-}
-
-func (w *world) SkewClient(client int, by time.Duration) { w.clients[client-1].skew += by }
-
-func (w *world) SlowClient(client int, work time.Duration) { w.clients[client-1].slow = work }
-
-func (w *world) CollideOwners() string {
-	w.owner = faults.SharedOwner
-	return w.owner
 }
 
 func (w *world) Block(_ context.Context, client, node int) (faults.Undo, error) {

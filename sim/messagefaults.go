@@ -39,9 +39,9 @@ func (m onMessage) Node() int { return m.target() }
 
 func (m onMessage) Lose() { m.lose() }
 
-func (m onMessage) Hold() func() {
+func (m onMessage) Hold() faults.Undo {
 	*m.kept = true
-	return func() { *m.kept = false }
+	return func(context.Context) error { *m.kept = false; return nil }
 }
 
 func (w *world) lose(q *request) {

@@ -151,6 +151,9 @@ func (w *world) begin() {
 	}
 	w.director = w.newDirector()
 	w.director.Start(context.Background())
+	for i, c := range w.clients {
+		c.standing = w.director.Standing(i + 1)
+	}
 	if err := p.Workload.Prepare(context.Background(), directStore{w.nodes[w.storeIndex()]}, w.program.Config); err != nil {
 		w.out.Crash = "prepare the guarded store: " + err.Error()
 	}

@@ -86,7 +86,6 @@ type world struct {
 	expected    int        // about how many they will be
 	fresh       []*request // sent, not yet seen by the driver
 	slow        slowness   // of the network
-	owner       string     // owner id of all clients; "" if each has its own
 
 	noSubscribers int      // number of faults in force that forbid subscribing
 	possible      []option // reused by options

@@ -19,12 +19,12 @@ type Message struct {
 	Command history.Command // with its reply once that has arrived
 	Write   bool            // the command writes
 	Label   string          // the name by which a step of a schedule identifies it
+	Holds
 
 	client    int
 	operation faults.Operation
 	step      int // ID of the request's step in the schedule; 0 = none
 	lost      bool
-	holds     []chan struct{}
 	gone      <-chan struct{} // closed when its connection has ended
 }
 
@@ -38,26 +38,6 @@ func (m *Message) Node() int { return m.Command.Node }
 
 // Lose drops the message.
 func (m *Message) Lose() { m.lost = true }
-
-// Hold delays the message until release is called, once.
-func (m *Message) Hold() (release func()) {
-	hold := make(chan struct{})
-	m.holds = append(m.holds, hold)
-	return func() { close(hold) }
-}
-
-// wait waits until nothing holds the message; it returns false if its connection ends first.
-func (m *Message) wait() bool {
-	for _, hold := range m.holds {
-		select {
-		case <-hold:
-		case <-m.gone:
-			return false
-		}
-	}
-	m.holds = nil
-	return true
-}
 
 // Watched is the Traffic of a run whose Director has faults of single messages.
 type Watched struct {
@@ -78,20 +58,9 @@ func (w Watched) Reply(m *Message) bool { return w.apply(m, faults.Answered) }
 
 func (w Watched) apply(m *Message, s faults.Stage) bool {
 	w.Director.Event(w.Context, faults.Event{Kind: faults.Messages, Client: m.client, Stage: s, Operation: m.operation, Command: &m.Command, Write: m.Write}, m)
-	if !m.wait() {
+	if !m.Wait(nil, m.gone) {
 		w.Director.Release(m)
 		return false
 	}
 	return !m.lost
-}
-
-func (m *Message) free() bool {
-	for _, hold := range m.holds {
-		select {
-		case <-hold:
-		default:
-			return false
-		}
-	}
-	return true
 }

@@ -61,7 +61,7 @@ func TestProxyHolds(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t)
 			c := r.client(t, 3)
-			held := make(chan func(), 1)
+			held := make(chan faults.Undo, 1)
 			r.decides(func(m *Message, reply bool) {
 				if reply == tt.reply && m.Command.Name == "SET" {
 					held <- m.Hold()
@@ -78,7 +78,9 @@ func TestProxyHolds(t *testing.T) {
 				t.Errorf("answered while held: %v", err)
 			case <-time.After(20 * time.Millisecond):
 			}
-			release()
+			if err := release(t.Context()); err != nil {
+				t.Error(err)
+			}
 			if err := <-done; err != nil || !r.node.Exists("k") {
 				t.Errorf("afterwards: %v", err)
 			}
@@ -93,9 +95,8 @@ func TestWatchedTraffic(t *testing.T) {
 	hold := faults.Spec{Fault: faults.DelayRequest, Client: 1, When: faults.Trigger{Request: "release SET"}, For: faults.Span{Fixed: time.Hour}}
 	start := time.Now()
 	world := NewWorld(Config{Timeline: func() int64 { return int64(time.Since(start)) }, Proxy: r.proxy})
-	windows := make(chan history.Window, 2)
 	d := faults.NewDirector(faults.NewPlan([]faults.Spec{lose, hold}, time.Second, false),
-		faults.DirectorConfig{World: world, Lease: time.Second, Clients: 1, Record: func(w history.Window) { windows <- w }})
+		faults.DirectorConfig{World: world, Lease: time.Second, Clients: 1})
 	watched := Watched{t.Context(), d}
 	r.decides(func(m *Message, reply bool) {
 		pass := false
@@ -119,7 +120,7 @@ func TestWatchedTraffic(t *testing.T) {
 	if err := c.SetNX(t.Context(), "other", "1", 0).Err(); !errors.Is(err, io.EOF) {
 		t.Errorf("granted: %v, want EOF", err)
 	}
-	if w := <-windows; w.Fault != faults.LoseReply || w.Client != "c1" || w.Node != 0 || !w.Confirmed {
+	if w := complete(t, d, 1)[0]; w.Fault != faults.LoseReply || w.Client != "c1" || w.Node != 0 || !w.Confirmed {
 		t.Errorf("window %+v", w)
 	}
 	d.Plan().Reach(1, history.BeforeRelease)
@@ -130,7 +131,7 @@ func TestWatchedTraffic(t *testing.T) {
 	if err := r.client(t, 3).Set(t.Context(), "k", "1", 0).Err(); err == nil {
 		t.Error("the request that is held was answered")
 	}
-	if w := <-windows; w.Fault != faults.DelayRequest || w.End == 0 {
+	if w := complete(t, d, 2)[1]; w.Fault != faults.DelayRequest || w.End == 0 {
 		t.Errorf("window %+v, want one that ends with the connection", w)
 	}
 	world.Stop()

@@ -29,7 +29,7 @@ func TestPythonLockLosesReplyOfRelease(t *testing.T) {
 	if err != nil || string(out) != want {
 		t.Errorf("python says %v\n%s\nwant\n%s", err, out, want)
 	}
-	w := s.measured(t, 1)[0]
+	w := complete(t, s.Director, 1)[0]
 	if !w.Confirmed || w.Client != "c1" || w.Moment != "after EVALSHA was applied, before its reply was seen" {
 		t.Errorf("window %+v", w)
 	}

@@ -36,7 +36,7 @@ func (r *rig) decide(m *Message, reply bool) bool {
 	if do != nil {
 		do(m, reply)
 	}
-	return m.wait() && !m.lost
+	return m.Wait(nil, m.gone) && !m.lost
 }
 
 func (r *rig) decides(do func(m *Message, reply bool)) {

@@ -24,10 +24,7 @@ type World struct {
 	evicting sync.Mutex // one eviction at a time: each sets the server's memory limit and restores it
 
 	mu      sync.Mutex // guards the fields below
-	clients map[int]Client
-	skews   map[int]time.Duration
-	slow    map[int]time.Duration
-	owner   string
+	clients map[int]faults.Client
 	clocks  map[int]setting // of each node's clock
 	cut     bool            // the replication was cut
 }
@@ -46,12 +43,11 @@ var _ faults.World = (*World)(nil)
 // NewWorld returns a World without clients.
 func NewWorld(cfg Config) *World {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &World{cfg: cfg, ctx: ctx, cancel: cancel, clients: map[int]Client{}, skews: map[int]time.Duration{}, slow: map[int]time.Duration{},
-		clocks: map[int]setting{}}
+	return &World{cfg: cfg, ctx: ctx, cancel: cancel, clients: map[int]faults.Client{}, clocks: map[int]setting{}}
 }
 
 // Enlist adds a client under its number, from 1.
-func (w *World) Enlist(number int, c Client) {
+func (w *World) Enlist(number int, c faults.Client) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.clients[number] = c
@@ -77,55 +73,12 @@ func (w *World) After(d time.Duration, do func()) {
 	})
 }
 
-// with applies a fault to a client.
-func (w *World) with(number int, do func(Client) error) error {
+func (w *World) Client(number int) (faults.Client, error) {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	c, ok := w.clients[number]
-	w.mu.Unlock()
 	if !ok {
-		return fmt.Errorf("%w: there is no client %d", faults.ErrNothing, number)
+		return nil, fmt.Errorf("%w: there is no client %d", faults.ErrNothing, number)
 	}
-	return do(c)
+	return c, nil
 }
-
-func (w *World) PauseClient(ctx context.Context, number int) (undo faults.Undo, err error) {
-	err = w.with(number, func(c Client) (err error) {
-		undo, err = c.Pause(ctx)
-		return err
-	})
-	return undo, err
-}
-
-func (w *World) CrashClient(ctx context.Context, number int) error {
-	return w.with(number, func(c Client) error { return c.Crash(ctx) })
-}
-
-func (w *World) CancelClient(ctx context.Context, number int) error {
-	return w.with(number, func(c Client) error { return c.Cancel(ctx) })
-}
-
-func (w *World) HoldClient(_ context.Context, number int) (undo faults.Undo, err error) {
-	err = w.with(number, func(c Client) error { undo = c.Hold(); return nil })
-	return undo, err
-}
-
-// SkewClient sets how far a client's clock is off, for Skew.
-func (w *World) SkewClient(number int, by time.Duration) { w.skews[number] += by }
-
-// SlowClient sets how long a client's work takes, for Work.
-func (w *World) SlowClient(number int, work time.Duration) { w.slow[number] = work }
-
-// CollideOwners sets the owner id of all clients, for Owner.
-func (w *World) CollideOwners() string {
-	w.owner = faults.SharedOwner
-	return w.owner
-}
-
-// Skew returns how far a client's clock is off.
-func (w *World) Skew(number int) time.Duration { return w.skews[number] }
-
-// Work returns how long a client works inside a section; 0 means the workload decides.
-func (w *World) Work(number int) time.Duration { return w.slow[number] }
-
-// Owner returns the owner id that all clients share; "" when each has its own.
-func (w *World) Owner() string { return w.owner }

@@ -6,7 +6,6 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,8 +24,6 @@ type theatre struct {
 	proxy   *Proxy
 	world   *World
 	links   []*Link
-	mu      sync.Mutex
-	windows []history.Window
 }
 
 func newTheatre(t *testing.T, spec servers.Spec, plan []faults.Spec) *theatre {
@@ -34,7 +31,7 @@ func newTheatre(t *testing.T, spec servers.Spec, plan []faults.Spec) *theatre {
 	start := time.Now()
 	s := &theatre{servers: startServer(t, spec)}
 	s.world = NewWorld(Config{Timeline: func() int64 { return int64(time.Since(start)) }, Servers: s.servers, Keys: s.keys})
-	s.Director = faults.NewDirector(faults.NewPlan(plan, testLease, false), faults.DirectorConfig{World: s.world, Lease: testLease, Clients: 1, Record: s.window})
+	s.Director = faults.NewDirector(faults.NewPlan(plan, testLease, false), faults.DirectorConfig{World: s.world, Lease: testLease, Clients: 1})
 	s.proxy = NewProxy(ProxyConfig{Traffic: Watched{t.Context(), s.Director}})
 	s.world.SetProxy(s.proxy)
 	for node := range s.servers.Len() {
@@ -60,20 +57,11 @@ func (s *theatre) keys(ctx context.Context, node int) ([]string, error) {
 	return s.client(node).Keys(ctx, "lock*").Result()
 }
 
-func (s *theatre) window(w history.Window) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.windows = append(s.windows, w)
-}
-
-// measured waits for a number of windows.
-func (s *theatre) measured(t *testing.T, n int) []history.Window {
+// complete waits for a number of windows.
+func complete(t *testing.T, d *faults.Director, n int) (got []history.Window) {
 	t.Helper()
-	var got []history.Window
 	eventually(t, "the window of the fault", func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		got = slices.Clone(s.windows)
+		got = d.Complete()
 		return len(got) >= n
 	})
 	return got
@@ -127,7 +115,7 @@ func TestInjectAndHeal(t *testing.T) {
 			if !tt.inForce(s, t) {
 				t.Error("not in force when the injection returned")
 			}
-			w := s.measured(t, 1)[0]
+			w := complete(t, s.Director, 1)[0]
 			eventually(t, "the end of the fault", func() bool { return !tt.inForce(s, t) })
 			if !w.Confirmed || w.Fault != tt.spec.Fault || w.Node != tt.node || w.Moment != "now" || time.Duration(w.End-w.Start) < 400*time.Millisecond {
 				t.Errorf("window %+v", w)
@@ -163,7 +151,7 @@ func TestInjectClockOfAStoppedNode(t *testing.T) {
 	s := newTheatre(t, servers.Spec{Topology: impls.Standalone, Name: "inject", ClockFaults: true}, nil)
 	s.Place(t.Context(), faults.Spec{Fault: faults.JumpClock, Node: 1, By: faults.Span{Fixed: time.Hour}, For: span100}, "now", nil)
 	s.Place(t.Context(), faults.Spec{Fault: faults.PauseServer, Node: 1, For: span400}, "now", nil)
-	for _, w := range s.measured(t, 2) {
+	for _, w := range complete(t, s.Director, 2) {
 		if !w.Confirmed {
 			t.Errorf("window %+v", w)
 		}
@@ -178,7 +166,7 @@ func TestInjectDriftIsMeasured(t *testing.T) {
 	s := newTheatre(t, servers.Spec{Topology: impls.Standalone, Name: "inject", ClockFaults: true}, nil)
 	s.Place(t.Context(), faults.Spec{Fault: faults.DriftClock, Node: 1, Rate: 3, For: span400}, "now", nil)
 	s.Place(t.Context(), faults.Spec{Fault: faults.JumpClock, Node: 1, By: faults.Span{Fixed: time.Hour}}, "now", nil)
-	w := s.measured(t, 2)[1] // the jump's was over first
+	w := complete(t, s.Director, 2)[1] // the jump's was over first
 	if len(w.Effects) != 3 || w.Effects[2].What != history.ClockSet {
 		t.Fatalf("window %+v", w)
 	}
@@ -205,7 +193,7 @@ func TestInjectAtOnce(t *testing.T) {
 		t.Errorf("keys left: %q", left)
 	}
 	s.Place(ctx, faults.Spec{Fault: faults.DeleteKey}, "again", nil)
-	w := s.measured(t, 3)
+	w := complete(t, s.Director, 3)
 	if !w[0].Confirmed || !w[1].Confirmed || w[1].Note != "2 keys deleted" || w[2].Confirmed || w[2].Moment != "again" {
 		t.Errorf("windows %+v", w)
 	}
@@ -222,7 +210,7 @@ func TestInjectEviction(t *testing.T) {
 		t.Errorf("keys left: %q", left)
 	}
 	s.Place(ctx, faults.Spec{Fault: faults.EvictKeys}, "again", nil)
-	w := s.measured(t, 2)
+	w := complete(t, s.Director, 2)
 	if !w[0].Confirmed || w[0].Note != "2 keys of the lock, 2 evictions of them" || w[0].End <= w[0].Start || w[1].Confirmed {
 		t.Errorf("windows %+v", w)
 	}
@@ -236,7 +224,7 @@ func TestInjectDeleteKeyOnAReplicatedPair(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Place(t.Context(), faults.Spec{Fault: faults.DeleteKey}, "now", nil)
-	if w := s.measured(t, 1)[0]; !w.Confirmed || w.Note != "1 keys deleted" {
+	if w := complete(t, s.Director, 1)[0]; !w.Confirmed || w.Note != "1 keys deleted" {
 		t.Errorf("window %+v", w)
 	}
 	if n, err := s.client(0).Exists(t.Context(), "lock").Result(); err != nil || n != 0 {
@@ -256,7 +244,7 @@ func TestInjectDeleteKeyBesideADeadNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Place(t.Context(), faults.Spec{Fault: faults.DeleteKey}, "now", nil)
-	if w := s.measured(t, 1)[0]; !w.Confirmed || !strings.HasPrefix(w.Note, "2 keys deleted; ") {
+	if w := complete(t, s.Director, 1)[0]; !w.Confirmed || !strings.HasPrefix(w.Note, "2 keys deleted; ") {
 		t.Errorf("window %+v", w)
 	}
 }
@@ -294,7 +282,7 @@ func TestInjectFailover(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if w := s.measured(t, 1)[0]; !w.Confirmed || w.Replica != tt.replica || w.End <= w.Start {
+			if w := complete(t, s.Director, 1)[0]; !w.Confirmed || w.Replica != tt.replica || w.End <= w.Start {
 				t.Errorf("window %+v, want %q", w, tt.replica)
 			}
 			if n, err := s.client(0).Exists(ctx, "lock").Result(); err != nil || n != tt.left {
@@ -326,7 +314,7 @@ func TestInjectPlan(t *testing.T) {
 		t.Errorf("the other node: %v", err)
 	}
 	var names []string
-	for _, w := range s.measured(t, 4) {
+	for _, w := range complete(t, s.Director, 4) {
 		names = append(names, w.Fault)
 		if !w.Confirmed || w.Fault == faults.PartitionNodes && w.End != 0 {
 			t.Errorf("window %+v", w)
