@@ -27,14 +27,14 @@ type effect struct {
 
 func (at actionAt) lease() time.Duration { return at.director.cfg.Lease }
 
-// did records the effects of the fault on nodes. Those that don't say when they happened did so now.
-func (at actionAt) did(effects ...history.Effect) {
+// did records the effects of the fault on a node. Those that don't say when they happened did so now.
+func (at actionAt) did(node int, effects ...history.Effect) {
 	d := at.director
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, e := range effects {
 		if e.What != "" { // else no effect was observed
-			e.At = cmp.Or(e.At, at.Now())
+			e.Node, e.At = d.cfg.Topology.Address(node), cmp.Or(e.At, at.Now())
 			at.fault.window.Effects = append(at.fault.window.Effects, e)
 		}
 	}
@@ -150,7 +150,7 @@ func cutSubscribers(ctx context.Context, at actionAt) (e effect, err error) {
 func killServer(ctx context.Context, at actionAt) (effect, error) {
 	return until(at.KillServer(ctx, at.one()), func(ctx context.Context) error {
 		e, err := at.RestartServer(ctx, at.one())
-		at.did(e)
+		at.did(at.one(), e)
 		return err
 	})
 }
@@ -173,7 +173,7 @@ func pauseServer(ctx context.Context, at actionAt) (effect, error) {
 func failover(ctx context.Context, at actionAt) (effect, error) {
 	promote := func(ctx context.Context) error {
 		had, e, err := at.Failover(ctx)
-		at.did(e)
+		at.did(primary, e)
 		at.director.mu.Lock()
 		defer at.director.mu.Unlock()
 		at.fault.window.Replica = had
@@ -190,7 +190,7 @@ func failover(ctx context.Context, at actionAt) (effect, error) {
 // jumpClock moves a node's clock. With a length, its undo sets the clock right; without, the clock stays moved.
 func jumpClock(ctx context.Context, at actionAt) (effect, error) {
 	moved, err := at.JumpClock(ctx, at.one(), at.by())
-	at.did(moved)
+	at.did(at.one(), moved)
 	e, err := until(err, at.rightClock())
 	if e.note = "clock off by " + at.by().String(); !at.fault.lasts() {
 		e.undo = nil
@@ -200,7 +200,7 @@ func jumpClock(ctx context.Context, at actionAt) (effect, error) {
 
 func driftClock(ctx context.Context, at actionAt) (effect, error) {
 	drifts, err := at.DriftClock(ctx, at.one(), at.fault.Rate)
-	at.did(drifts)
+	at.did(at.one(), drifts)
 	e, err := until(err, at.rightClock())
 	e.note = fmt.Sprintf("clock at rate %g", at.fault.Rate)
 	return e, err
@@ -209,7 +209,7 @@ func driftClock(ctx context.Context, at actionAt) (effect, error) {
 func (at actionAt) rightClock() Undo {
 	return func(ctx context.Context) error {
 		effects, err := at.SetClockRight(ctx, at.one())
-		at.did(effects...)
+		at.did(at.one(), effects...)
 		return err
 	}
 }
@@ -228,7 +228,7 @@ func deleteKeys(ctx context.Context, at actionAt) (effect, error) {
 	var errs []error
 	for _, node := range at.nodes() {
 		gone, err := at.DeleteKeys(ctx, node)
-		at.did(gone)
+		at.did(node, gone)
 		errs = append(errs, err)
 		deleted += len(gone.Lost)
 	}
@@ -246,7 +246,7 @@ func deleteKeys(ctx context.Context, at actionAt) (effect, error) {
 // evictKeys fills a node's memory until it has evicted the lock's keys. One eviction confirms it: clients may have deleted and retaken the other keys.
 func evictKeys(ctx context.Context, at actionAt) (effect, error) {
 	effects, err := at.EvictKeys(ctx, at.one())
-	at.did(effects...)
+	at.did(at.one(), effects...)
 	var lost []string
 	for _, e := range effects {
 		lost = append(lost, e.Lost...)

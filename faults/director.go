@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
 )
 
 // Director applies the faults of a plan to a World, ends them, and measures each as a history.Window. It works alike in every world.
@@ -29,9 +30,10 @@ type Director struct {
 
 // DirectorConfig configures a Director.
 type DirectorConfig struct {
-	World   World
-	Lease   time.Duration
-	Clients int
+	World    World
+	Topology impls.Topology // of the lock's nodes
+	Lease    time.Duration
+	Clients  int
 	// Began and Ended, when set, are called when a fault begins and when it ends.
 	Began, Ended func(*Fault)
 }
@@ -167,6 +169,9 @@ func (f *Fault) repeats(other *Fault) bool {
 	return other.Fault == f.Fault && other.window.Client == f.window.Client && other.window.Node == f.window.Node && !other.over
 }
 
+// primary is the number of the primary of a pair, from 0.
+const primary = 0
+
 func (f *Fault) client() string {
 	switch {
 	case f.message != nil:
@@ -185,7 +190,7 @@ func (f *Fault) node() int {
 	case f.kind.In == InMessage:
 		return f.Node - 1
 	case f.kind.Name == Failover:
-		return 0 // the primary
+		return primary
 	case f.kind.On == OneNode:
 		return max(f.Node, 1) - 1
 	case f.kind.On == allNodes:

@@ -46,7 +46,7 @@ type Network interface {
 	CutSubscribers(ctx context.Context, stay bool) (cut int, undo Undo, err error)       // with stay, new subscribers are cut too until undo
 }
 
-// Servers is the faults of the lock's nodes. An Effect is what was observed of a node's data or clock; the Director adds its time.
+// Servers is the faults of the lock's nodes. An Effect is what was observed of a node's data or clock; the Director adds node and time.
 type Servers interface {
 	Nodes() int
 	KillServer(ctx context.Context, node int) error

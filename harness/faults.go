@@ -29,7 +29,7 @@ type injection struct {
 func (d *serverDriver) arm(ctx context.Context) (err error) {
 	d.world = inject.NewWorld(inject.Config{Timeline: d.timeline, Servers: d.servers.lock, Keys: d.lockKeys})
 	plan := faults.NewPlan(d.Scenario.Faults, d.lease(), d.Variant.Traits.NilGrants)
-	cfg := faults.DirectorConfig{World: d.world, Lease: d.lease(), Clients: d.Scenario.Clients}
+	cfg := faults.DirectorConfig{World: d.world, Topology: d.servers.lock.Topology(), Lease: d.lease(), Clients: d.Scenario.Clients}
 	if c, ok := d.leader.(*inject.Sequencer); ok {
 		cfg.Began, cfg.Ended = c.Began, c.Ended
 	}

@@ -95,22 +95,14 @@ func (l *Live) crew(ctx context.Context, clients int) (childProcesses, error) {
 }
 
 func (d *serverDriver) next(lead *sim.Lead) inject.Next {
-	return func(step int, held []*inject.Held, last bool) (inject.Turn, bool) {
-		s := sim.Scene{Step: step}
-		for _, h := range held {
-			s.Held = append(s.Held, sim.Held{Client: h.Client() - 1, Node: h.Node(), Reply: h.Reply, Since: h.Since})
-		}
-		for i := range d.Scenario.Clients {
-			if !d.director.Gone(i + 1) {
-				s.Clients = append(s.Clients, sim.LiveClient{Index: i, Acquiring: true})
+	return func(step int, held []faults.Held, last bool) (faults.Turn, bool) {
+		s := sim.Scene{Step: step, Held: held}
+		for client := 1; client <= d.Scenario.Clients; client++ {
+			if !d.director.Gone(client) {
+				s.Clients = append(s.Clients, client)
 			}
 		}
-		m, ok := lead.Next(s, last)
-		t := inject.Turn{Fault: m.Fault, Wait: m.Wait}
-		if m.Held >= 0 && ok {
-			t.Held = held[m.Held]
-		}
-		return t, ok
+		return lead.Next(s, last)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"github.com/lockbench/lockbench/faults"
 )
 
 // optionKind is the kind of an option.
@@ -26,10 +28,10 @@ type option struct {
 	kind  optionKind
 	conn  *conn
 	fault *placeableFault
-	ready int   // the step at which it became possible; the default is the oldest
-	rank  int   // among the options of its kind between one client and one node, by content
-	held  *Held // its message in a world outside, where an event is named only by its step; nil in the simulator
-	nth   int   // number of the write that is replicated; in an event also of a message to a subscriber
+	ready int          // the step at which it became possible; the default is the oldest
+	rank  int          // among the options of its kind between one client and one node, by content
+	held  *faults.Held // its message in a world outside, where an event is named only by its step; nil in the simulator
+	nth   int          // number of the write that is replicated; in an event also of a message to a subscriber
 }
 
 // event identifies an option as tapes name it: by client, node, command, and the number of that command among the client's to that node. It
@@ -143,7 +145,7 @@ func inOrder(messages []option) {
 func (o option) owner() int {
 	switch {
 	case o.held != nil:
-		return o.held.Client
+		return o.held.Client - 1
 	case o.conn != nil:
 		return o.conn.client.index
 	}

@@ -20,7 +20,7 @@ var (
 func (w *world) newDirector() *faults.Director {
 	p := w.program
 	plan := faults.NewPlan(p.Faults, p.Config.Lease, p.Variant.Traits.NilGrants)
-	return faults.NewDirector(plan, faults.DirectorConfig{World: w, Lease: p.Config.Lease, Clients: p.Clients, Began: w.began, Ended: w.ended})
+	return faults.NewDirector(plan, faults.DirectorConfig{World: w, Topology: p.Topology, Lease: p.Config.Lease, Clients: p.Clients, Began: w.began, Ended: w.ended})
 }
 
 // began records a fault in the schedule, and in the trace unless the search chose it: then it is there already.

@@ -3,12 +3,10 @@ package sim
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/workloads"
 )
 
 // World is a world outside the simulator, such as processes on real servers, in which a search orders the messages.
@@ -87,47 +85,19 @@ type Lead struct {
 // Scene describes what could happen next in a world outside the simulator.
 type Scene struct {
 	Step    int
-	Held    []Held       // messages that wait for their turn; at least one
-	Clients []LiveClient // in order of their indices
-}
-
-// Held is a message that waits for its turn.
-type Held struct {
-	Client int // index
-	Node   int // -1: the guarded store's server
-	Reply  bool
-	Since  int // the step at which it arrived
-}
-
-// String identifies the message by client and node, as in the simulator.
-func (h *Held) String() string {
-	if h.Node < 0 {
-		return workloads.ClientName(h.Client) + "-store"
-	}
-	return workloads.ClientName(h.Client) + "-" + nodeName(h.Node)
-}
-
-// LiveClient is a client that has not ended.
-type LiveClient struct {
-	Index     int
-	Acquiring bool // it has an acquire under way
-}
-
-type move struct {
-	Held  int           // index in the scene of the message that passes or that the fault affects; -1: none
-	Fault faults.Spec   // the fault that is injected; without a name: none
-	Wait  time.Duration // time that passes; 0: none
+	Held    []faults.Held // messages that wait for their turn; at least one
+	Clients []int         // those that have not ended, by number from 1, in order
 }
 
 // Next chooses. It returns false when the next choice of a tape is not available yet; with last set there is nothing more to wait for.
-func (l *Lead) Next(s Scene, last bool) (move, bool) {
+func (l *Lead) Next(s Scene, last bool) (faults.Turn, bool) {
 	v := &sceneView{Lead: l, scene: s, options: optionsOf(s.Held)}
 	usual := oldest(v.options)
 	if s.Step >= l.bounds.MaxSteps {
-		return move{Held: v.index(usual.held)}, true
+		return faults.Turn{Held: v.index(usual.held)}, true
 	}
 	if f, ok := l.chooser.(*follow); ok && !last && f.misses(s.Step, v.options) {
-		return move{}, false
+		return faults.Turn{}, false
 	}
 	o := l.chooser.choose(moves{step: s.Step, options: v.options, wait: l.waits < l.bounds.MaxWaits, view: v})
 	if o != usual {
@@ -136,16 +106,16 @@ func (l *Lead) Next(s Scene, last bool) (move, bool) {
 	switch o.kind {
 	case waitForTime:
 		l.waits++
-		return move{Held: -1, Wait: l.bounds.MaxDelay}, true
+		return faults.Turn{Held: -1, Wait: l.bounds.MaxDelay}, true
 	case placeFault:
 		l.placed++
-		return move{Held: v.index(o.fault.event.held), Fault: o.fault.spec}, true
+		return faults.Turn{Held: v.index(o.fault.event.held), Fault: o.fault.spec}, true
 	}
-	return move{Held: v.index(o.held)}, true
+	return faults.Turn{Held: v.index(o.held)}, true
 }
 
 // optionsOf converts messages to options, and ranks those of one kind between the same two ends.
-func optionsOf(held []Held) []option {
+func optionsOf(held []faults.Held) []option {
 	out := make([]option, len(held))
 	for i := range held {
 		out[i] = option{kind: deliverRequest, held: &held[i], ready: held[i].Since}
@@ -182,7 +152,7 @@ type sceneView struct {
 var _ view = (*sceneView)(nil)
 
 // index returns the index in the scene of a message; -1 for nil.
-func (v *sceneView) index(h *Held) int {
+func (v *sceneView) index(h *faults.Held) int {
 	return slices.IndexFunc(v.options, func(o option) bool { return o.held == h })
 }
 
@@ -194,7 +164,7 @@ func (v *sceneView) faults() (out []option) {
 	long := v.program.Config.Lease * 3 / 2
 	for _, fault := range v.bounds.Faults {
 		for _, c := range v.scene.Clients {
-			faultsOfClient(fault, c.Index, c.Acquiring, long, add)
+			faultsOfClient(fault, c, true, long, add) // any of them may have an acquire under way
 		}
 		if fault == faults.FlushScripts || fault == faults.DeleteKey {
 			add(faults.Spec{Fault: fault, Node: 1}, nodeName(0), option{})

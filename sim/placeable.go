@@ -8,7 +8,6 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/workloads"
 )
 
 // placeableFault is a fault that a strategy may place now.
@@ -58,7 +57,7 @@ func (w *world) faults() []option {
 	for _, fault := range w.bounds.Faults {
 		for _, c := range w.clients {
 			if !c.done && !c.crashed && !c.paused {
-				faultsOfClient(fault, c.index, c.asks(), long, add)
+				faultsOfClient(fault, c.index+1, c.asks(), long, add)
 			}
 		}
 		w.messageFaults(fault, long, add)
@@ -83,9 +82,9 @@ func (w *world) place(p *placeableFault) {
 // placer adds the option that placeable returns.
 type placer func(s faults.Spec, target string, of option)
 
-// faultsOfClient lists the faults of a live client, by its index; asks says that it has an acquire under way.
+// faultsOfClient lists the faults of a live client, by its number from 1; asks says that it has an acquire under way.
 func faultsOfClient(fault string, client int, asks bool, long time.Duration, add placer) {
-	s, name := faults.Spec{Fault: fault, Client: client + 1}, workloads.ClientName(client)
+	s, name := faults.Spec{Fault: fault, Client: client}, faults.ClientName(client)
 	switch fault {
 	case faults.PauseClient:
 		add(lasting(s, long), name, option{})

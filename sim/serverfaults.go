@@ -51,7 +51,7 @@ func (w *world) RestartServer(_ context.Context, node int) (history.Effect, erro
 		w.reconnected()
 	}
 	kept, lost := n.had.lostTo(n.kept)
-	return history.Effect{Node: w.program.Topology.Address(node), What: history.Restarted, Turn: n.kept.turn, Known: true, Kept: kept, Lost: lost}, nil
+	return history.Effect{What: history.Restarted, Turn: n.kept.turn, Known: true, Kept: kept, Lost: lost}, nil
 }
 
 // dropConns breaks every connection of a node. What the node had sent is lost.
@@ -86,7 +86,7 @@ func (w *world) JumpClock(_ context.Context, node int, by time.Duration) (e hist
 		return e, err
 	}
 	n.jump(w.clock(), by)
-	return history.Effect{Node: w.program.Topology.Address(node), What: history.ClockSet, By: int64(by), Turn: n.turn, Known: true}, nil
+	return history.Effect{What: history.ClockSet, By: int64(by), Turn: n.turn, Known: true}, nil
 }
 
 func (w *world) DriftClock(_ context.Context, node int, rate float64) (e history.Effect, err error) {
@@ -95,15 +95,15 @@ func (w *world) DriftClock(_ context.Context, node int, rate float64) (e history
 		return e, err
 	}
 	n.setRate(w.clock(), rate)
-	return history.Effect{Node: w.program.Topology.Address(node), What: history.ClockRate, PPM: int64((rate - 1) * 1e6), Turn: n.turn, Known: true}, nil
+	return history.Effect{What: history.ClockRate, PPM: int64((rate - 1) * 1e6), Turn: n.turn, Known: true}, nil
 }
 
 func (w *world) SetClockRight(_ context.Context, node int) ([]history.Effect, error) {
 	n, now := w.nodes[node], w.clock()
 	off := n.clock.now(now).Sub(now)
 	n.setRight(now)
-	return []history.Effect{{Node: w.program.Topology.Address(node), What: history.ClockRate, Turn: n.turn, Known: true},
-		{Node: w.program.Topology.Address(node), What: history.ClockSet, By: -int64(off), Turn: n.turn, Known: true}}, nil
+	return []history.Effect{{What: history.ClockRate, Turn: n.turn, Known: true},
+		{What: history.ClockSet, By: -int64(off), Turn: n.turn, Known: true}}, nil
 }
 
 func (w *world) FlushScripts(_ context.Context, node int) error {
@@ -134,7 +134,7 @@ func (w *world) DeleteKeys(_ context.Context, node int) (e history.Effect, err e
 	}
 	n.turn++
 	w.written(n)
-	return history.Effect{Node: w.program.Topology.Address(node), What: history.Deleted, Lost: keys, Turn: n.turn, Known: true}, nil
+	return history.Effect{What: history.Deleted, Lost: keys, Turn: n.turn, Known: true}, nil
 }
 
 // EvictKeys evicts the lock's keys from a node, as if its memory were full.

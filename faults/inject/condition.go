@@ -8,23 +8,15 @@ import (
 	"github.com/lockbench/lockbench/faults"
 )
 
-// way is a direction through a link.
-type way int
-
-const (
-	toNode way = iota
-	toClient
-)
-
 // condition is a temporary change to whole links. Conditions add up.
 type condition struct {
 	Client int // from 1; faults.All means every client
 	Node   int // from 0; faults.All means every server
-	// BlockRequests and BlockReplies hold all traffic to the node, or from it, until the condition is lifted; then it is delivered.
-	BlockRequests, BlockReplies bool
-	Delay                       time.Duration // of every request and of every reply
-	Rate                        float64       // bytes per second, each way; 0 means unlimited
-	NoSubscribers               bool          // connections that subscribe are cut
+
+	Block         bool          // all traffic is held until the condition is lifted; then it is delivered
+	Delay         time.Duration // of every request and of every reply
+	Rate          float64       // bytes per second, each way; 0 means unlimited
+	NoSubscribers bool          // connections that subscribe are cut
 }
 
 func (c *condition) concerns(l *Link) bool {
@@ -33,12 +25,11 @@ func (c *condition) concerns(l *Link) bool {
 
 // linkState is the sum of the conditions on a link. It is replaced as a whole, which closes changed.
 type linkState struct {
-	blocked [2]bool // by direction
-	delay   time.Duration
-	rate    float64
-	changed chan struct{}
-
+	blocked       bool
+	delay         time.Duration
+	rate          float64
 	noSubscribers bool
+	changed       chan struct{}
 }
 
 // impose puts a condition in force; lift ends it, and may be called more than once.
@@ -72,8 +63,7 @@ func (p *Proxy) refresh() {
 }
 
 func (s *linkState) add(c *condition) {
-	s.blocked[toNode] = s.blocked[toNode] || c.BlockRequests
-	s.blocked[toClient] = s.blocked[toClient] || c.BlockReplies
+	s.blocked = s.blocked || c.Block
 	s.delay += c.Delay
 	s.noSubscribers = s.noSubscribers || c.NoSubscribers
 	if c.Rate > 0 && (s.rate == 0 || c.Rate < s.rate) {

@@ -17,7 +17,7 @@ func TestProxyBlackHole(t *testing.T) {
 	conn := r.dial(t)
 	write(t, conn, "PING\r\n")
 	read(t, conn, 7)
-	lift := r.proxy.impose(condition{Client: 1, Node: faults.All, BlockRequests: true, BlockReplies: true})
+	lift := r.proxy.impose(condition{Client: 1, Node: faults.All, Block: true})
 	if !r.proxy.settled(t.Context()) {
 		t.Fatal("not settled")
 	}
@@ -39,13 +39,21 @@ func TestProxyBlackHole(t *testing.T) {
 	r.dial(t)
 }
 
-// Blocked one way: the request is applied, its reply waits.
-func TestProxyBlocksOneWay(t *testing.T) {
+// A link that is blocked once a request is applied: its reply waits.
+func TestProxyBlocksAReply(t *testing.T) {
 	r := newRig(t)
 	conn := r.dial(t)
-	lift := r.proxy.impose(condition{Client: faults.All, BlockReplies: true})
+	blocked := make(chan func(), 1)
+	r.decides(func(_ *Message, reply bool) {
+		if reply {
+			blocked <- r.proxy.impose(condition{Client: faults.All, Block: true})
+		}
+	})
 	write(t, conn, "SET a 1\r\n")
-	eventually(t, "the request is applied", func() bool { return r.node.Exists("a") })
+	lift := <-blocked
+	if !r.node.Exists("a") {
+		t.Error("the request is not applied")
+	}
 	if err := conn.SetReadDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}

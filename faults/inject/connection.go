@@ -24,7 +24,6 @@ type connection struct {
 
 type direction struct {
 	*connection
-	way  way
 	to   net.Conn
 	out  []byte    // frames to be written together
 	at   time.Time // when they arrived: they are delayed together
@@ -159,7 +158,7 @@ func (d *direction) clear() bool {
 	for {
 		d.link.passing.Add(1)
 		s := d.link.state.Load()
-		if !s.blocked[d.way] && (s.delay == 0 && s.rate == 0 || d.due(s) <= 0) {
+		if !s.blocked && (s.delay == 0 && s.rate == 0 || d.due(s) <= 0) {
 			return true
 		}
 		d.link.passing.Add(-1)
@@ -191,7 +190,7 @@ func (d *direction) due(s *linkState) time.Duration {
 // wait waits until the queue is due or the conditions change; it returns false if the connection has ended.
 func (d *direction) wait(s *linkState) bool {
 	var timer <-chan time.Time
-	if !s.blocked[d.way] {
+	if !s.blocked {
 		t := time.NewTimer(d.due(s))
 		defer t.Stop()
 		timer = t.C

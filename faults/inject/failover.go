@@ -81,7 +81,7 @@ func promoted(lock, has map[string]string) history.Effect {
 
 // contents returns the lock's keys on a node, each with its value as DUMP returns it, which excludes the expiry time.
 func (w *World) contents(ctx context.Context, node int) (map[string]string, error) {
-	keys, err := w.keys(ctx, node)
+	keys, err := w.cfg.Keys(ctx, node)
 	if err != nil || len(keys) == 0 {
 		return nil, err
 	}

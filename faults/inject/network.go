@@ -34,7 +34,7 @@ func (w *World) impose(ctx context.Context, c condition) (faults.Undo, error) {
 }
 
 func (w *World) Block(ctx context.Context, client, node int) (faults.Undo, error) {
-	return w.impose(ctx, condition{Client: client, Node: node, BlockRequests: true, BlockReplies: true})
+	return w.impose(ctx, condition{Client: client, Node: node, Block: true})
 }
 
 func (w *World) Slow(ctx context.Context, delay time.Duration, bytesPerSecond float64) (faults.Undo, error) {

@@ -141,7 +141,7 @@ func (l *Link) takeReady() net.Conn {
 func (l *Link) open(ctx context.Context) error {
 	for {
 		s := l.state.Load()
-		if !s.blocked[toNode] && !s.blocked[toClient] {
+		if !s.blocked {
 			return nil
 		}
 		select {
@@ -176,9 +176,9 @@ func (l *Link) serve(client net.Conn) {
 		return
 	}
 	l.proxy.work.Go(func() {
-		carry(&direction{connection: c, way: toClient, to: client}, node, &resp.Replies{}, (*direction).reply)
+		carry(&direction{connection: c, to: client}, node, &resp.Replies{}, (*direction).reply)
 	})
-	carry(&direction{connection: c, way: toNode, to: node}, client, &resp.Requests{}, (*direction).request)
+	carry(&direction{connection: c, to: node}, client, &resp.Requests{}, (*direction).request)
 }
 
 // reach returns a connection to the node for an accepted client.

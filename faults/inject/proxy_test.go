@@ -81,7 +81,7 @@ func TestProxyWithoutNode(t *testing.T) {
 // Close also ends what is held; TestMain checks that no goroutine is left.
 func TestProxyClosesWhileItHolds(t *testing.T) {
 	r := newRig(t)
-	conn := r.dial(t)
+	conn, blocked := r.dial(t), r.dial(t)
 	held := make(chan struct{})
 	r.decides(func(m *Message, _ bool) {
 		if m.Command.Name == "GET" {
@@ -89,14 +89,18 @@ func TestProxyClosesWhileItHolds(t *testing.T) {
 			close(held)
 		}
 	})
-	r.proxy.impose(condition{Client: faults.All, Node: faults.All, BlockReplies: true})
 	write(t, conn, "PING\r\nGET a\r\n")
 	<-held
+	read(t, conn, 7)
+	r.proxy.impose(condition{Client: faults.All, Node: faults.All, Block: true})
+	write(t, blocked, "PING\r\n")
 	if err := r.proxy.Close(); err != nil {
 		t.Error(err)
 	}
-	if n, err := conn.Read(make([]byte, 1)); n != 0 || err == nil {
-		t.Errorf("read %d, %v", n, err)
+	for _, c := range []net.Conn{conn, blocked} {
+		if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
+			t.Errorf("read %d, %v", n, err)
+		}
 	}
 	if _, err := r.proxy.Open(LinkConfig{}); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("opened after close: %v", err)

@@ -25,26 +25,17 @@ type Sequencer struct {
 	schedule faults.Schedule
 }
 
-// Held is a message that waits for its turn.
-type Held struct {
-	*Message
-	Reply bool
-	Since int // the step at which it arrived
-
+// held is a message that waits for its turn.
+type held struct {
+	faults.Held
+	message *Message
 	key     string
 	arrival *arrival
 	sent    int64
 }
 
-// Turn is what happens next: the fault is injected, else the held message passes, else time passes.
-type Turn struct {
-	Held  *Held         // the message that passes or that the fault affects; nil: none
-	Fault faults.Spec   // the fault that is injected; without a name: none
-	Wait  time.Duration // how long to wait
-}
-
 // Next chooses what happens next. It returns false to wait for more messages; with last set it has waited long enough and should choose.
-type Next func(step int, held []*Held, last bool) (Turn, bool)
+type Next func(step int, held []faults.Held, last bool) (faults.Turn, bool)
 
 // NewSequencer makes the Leader of one run, whose timeline is nanoseconds on its base.
 func NewSequencer(next Next, timeline func() int64) *Sequencer {
@@ -73,7 +64,8 @@ func (c *Sequencer) Steps() int { return int(c.steps.Load()) }
 
 func (c *Sequencer) hold(m *Message, s faults.Step) turn {
 	a := &arrival{turn: make(chan turn, 1)}
-	a.held = &Held{Message: m, Reply: s.Kind == faults.StepReply, Since: c.Steps(), key: s.Key(), arrival: a, sent: c.timeline()}
+	a.held = &held{Held: faults.Held{Client: m.Client(), Node: m.Node(), Reply: s.Kind == faults.StepReply, Since: c.Steps()}, message: m,
+		key: s.Key(), arrival: a, sent: c.timeline()}
 	return c.wait(a.held.key, a, m.gone)
 }
 
@@ -109,42 +101,46 @@ func (c *Sequencer) note(s faults.Step) int {
 func (c *Sequencer) Run(ctx context.Context, director *faults.Director) {
 	defer c.release()
 	for {
-		t, ok := c.choose(ctx)
-		if !ok {
+		t, h := c.choose(ctx)
+		if ctx.Err() != nil {
 			return
 		}
 		c.steps.Add(1)
 		switch {
 		case t.Fault.Fault != "":
-			c.place(ctx, director, t)
-		case t.Held != nil:
-			c.pass(ctx, t.Held)
+			c.place(ctx, director, t.Fault, h)
+		case h != nil:
+			c.pass(ctx, h)
 		default:
 			sleep(ctx.Done(), t.Wait)
 		}
 	}
 }
 
-// choose calls Next until it chooses; it returns false if ctx ends first.
-func (c *Sequencer) choose(ctx context.Context) (Turn, bool) {
+// choose calls Next until it chooses or ctx ends. It returns the turn, and the message of the turn or nil.
+func (c *Sequencer) choose(ctx context.Context) (t faults.Turn, of *held) {
 	var began time.Time
-	for {
-		held := c.settled(ctx)
-		if len(held) == 0 {
-			return Turn{}, false
-		}
+	for all := c.settled(ctx); len(all) > 0; all = c.settled(ctx) {
 		if began.IsZero() {
 			began = time.Now()
 		}
-		if t, ok := c.next(c.Steps(), held, time.Since(began) > comingPace); ok {
-			return t, true
+		choice := make([]faults.Held, len(all))
+		for i, h := range all {
+			choice[i] = h.Held
+		}
+		if t, ok := c.next(c.Steps(), choice, time.Since(began) > comingPace); ok {
+			if t.Held >= 0 {
+				of = all[t.Held]
+			}
+			return t, of
 		}
 		sleep(ctx.Done(), restPace)
 	}
+	return t, nil
 }
 
 // settled waits until some message may pass and no more have come for a while, and returns those that may; none if ctx ends first.
-func (c *Sequencer) settled(ctx context.Context) []*Held {
+func (c *Sequencer) settled(ctx context.Context) []*held {
 	t := time.NewTicker(restPace)
 	defer t.Stop()
 	for quiet := false; ; {
@@ -157,26 +153,26 @@ func (c *Sequencer) settled(ctx context.Context) []*Held {
 		case <-ctx.Done():
 			return nil
 		}
-		if held := c.free(); len(held) > 0 && quiet {
-			return held
+		if all := c.free(); len(all) > 0 && quiet {
+			return all
 		}
 		quiet = true
 	}
 }
 
 // free returns the messages that no fault holds, ordered by client, node, direction and age.
-func (c *Sequencer) free() (all []*Held) {
+func (c *Sequencer) free() (all []*held) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, list := range c.waiting {
 		for _, a := range list {
-			if a.held.free() {
+			if a.held.message.free() {
 				all = append(all, a.held)
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b *Held) int {
-		return cmp.Or(cmp.Compare(a.client, b.client), cmp.Compare(a.Node(), b.Node()), boolCompare(a.Reply, b.Reply), cmp.Compare(a.sent, b.sent))
+	slices.SortFunc(all, func(a, b *held) int {
+		return cmp.Or(cmp.Compare(a.Client, b.Client), cmp.Compare(a.Node, b.Node), boolCompare(a.Reply, b.Reply), cmp.Compare(a.sent, b.sent))
 	})
 	return all
 }
@@ -191,28 +187,28 @@ func boolCompare(a, b bool) int {
 	return 1
 }
 
-// place applies a fault. A message that it loses is dropped at once.
-func (c *Sequencer) place(ctx context.Context, director *faults.Director, t Turn) {
-	var m faults.Message
-	if t.Held != nil {
-		m = t.Held.Message
+// place applies a fault, of a message if h is not nil. A message that it loses is dropped at once.
+func (c *Sequencer) place(ctx context.Context, director *faults.Director, s faults.Spec, h *held) {
+	if h == nil {
+		director.Place(ctx, s, faults.BySearch, nil)
+		return
 	}
-	director.Place(ctx, t.Fault, faults.BySearch, m)
-	if t.Held != nil && t.Held.lost {
-		c.pass(ctx, t.Held)
+	if director.Place(ctx, s, faults.BySearch, h.message); h.message.lost {
+		c.pass(ctx, h)
 	}
 }
 
 // pass lets a message pass; after a request it waits for the node's reply.
-func (c *Sequencer) pass(ctx context.Context, h *Held) {
-	s := faults.Step{Kind: faults.StepRequest, Client: h.Command.Client, Node: h.Node(), Command: h.Label, Sent: h.sent, Lost: h.lost}
+func (c *Sequencer) pass(ctx context.Context, h *held) {
+	m := h.message
+	s := faults.Step{Kind: faults.StepRequest, Client: m.Command.Client, Node: h.Node, Command: m.Label, Sent: h.sent, Lost: m.lost}
 	if h.Reply {
-		s.Kind, s.Of, s.Command, s.Sent = faults.StepReply, h.step, h.Command.Name, 0
+		s.Kind, s.Of, s.Command, s.Sent = faults.StepReply, m.step, m.Command.Name, 0
 	}
 	id := c.note(s)
 	c.forget(h.key, h.arrival)
-	h.arrival.turn <- turn{id, h.lost}
-	if !h.Reply && !h.lost && c.await(ctx, faults.Step{Kind: faults.StepReply, Of: id}.Key(), applyPatience) != nil {
+	h.arrival.turn <- turn{id, m.lost}
+	if !h.Reply && !m.lost && c.await(ctx, faults.Step{Kind: faults.StepReply, Of: id}.Key(), applyPatience) != nil {
 		c.noting.Lock()
 		defer c.noting.Unlock()
 		c.schedule[id-1].Replied = c.timeline()

@@ -18,7 +18,7 @@ func (w *World) Nodes() int { return w.cfg.Servers.Len() }
 func (w *World) KillServer(ctx context.Context, node int) error { return w.cfg.Servers.Kill(ctx, node) }
 
 func (w *World) RestartServer(ctx context.Context, node int) (history.Effect, error) {
-	return history.Effect{Node: w.cfg.Servers.Topology().Address(node), What: history.Restarted}, elsewhere(w.cfg.Servers.Restart(ctx, node))
+	return history.Effect{What: history.Restarted}, elsewhere(w.cfg.Servers.Restart(ctx, node))
 }
 
 func (w *World) StopServer(ctx context.Context, node int) error {
@@ -71,7 +71,7 @@ func (w *World) JumpClock(ctx context.Context, node int, by time.Duration) (e hi
 	if err != nil {
 		return e, err
 	}
-	return history.Effect{Node: w.cfg.Servers.Topology().Address(node), What: history.ClockSet, By: int64(by)}, nil
+	return history.Effect{What: history.ClockSet, By: int64(by)}, nil
 }
 
 func (w *World) DriftClock(ctx context.Context, node int, rate float64) (e history.Effect, err error) {
@@ -79,7 +79,7 @@ func (w *World) DriftClock(ctx context.Context, node int, rate float64) (e histo
 		return e, err
 	}
 	w.moved(node, 0, rate)
-	return history.Effect{Node: w.cfg.Servers.Topology().Address(node), What: history.ClockRate, PPM: int64((rate - 1) * 1e6)}, nil
+	return history.Effect{What: history.ClockRate, PPM: int64((rate - 1) * 1e6)}, nil
 }
 
 // clockPatience is how long setting a clock right waits for a node that another fault has stopped; clockRetry is the interval between attempts.
@@ -99,8 +99,7 @@ func (w *World) SetClockRight(ctx context.Context, node int) ([]history.Effect, 
 	for {
 		err := w.cfg.Servers.SetClock(ctx, node, 0)
 		if !errors.Is(err, servers.ErrState) || !sleep(patience.Done(), clockRetry) {
-			right := history.Effect{Node: w.cfg.Servers.Topology().Address(node), What: history.ClockRate}
-			return []history.Effect{right, {Node: right.Node, What: history.ClockSet, By: -int64(was.off(time.Now()))}}, elsewhere(err)
+			return []history.Effect{{What: history.ClockRate}, {What: history.ClockSet, By: -int64(was.off(time.Now()))}}, elsewhere(err)
 		}
 	}
 }
@@ -111,7 +110,7 @@ func (w *World) FlushScripts(ctx context.Context, node int) error {
 
 // DeleteKeys deletes the lock's keys from a node. A replica refuses, and has none of its own.
 func (w *World) DeleteKeys(ctx context.Context, node int) (e history.Effect, err error) {
-	keys, err := w.keys(ctx, node)
+	keys, err := w.cfg.Keys(ctx, node)
 	if err != nil || len(keys) == 0 {
 		return e, err
 	}
@@ -121,28 +120,21 @@ func (w *World) DeleteKeys(ctx context.Context, node int) (e history.Effect, err
 	case err != nil:
 		return e, err
 	}
-	return history.Effect{Node: w.cfg.Servers.Topology().Address(node), What: history.Deleted, Lost: keys}, nil
+	return history.Effect{What: history.Deleted, Lost: keys}, nil
 }
 
 // EvictKeys fills a node's memory until it has evicted the lock's keys.
 func (w *World) EvictKeys(ctx context.Context, node int) (effects []history.Effect, err error) {
 	w.evicting.Lock()
 	defer w.evicting.Unlock()
-	keys, err := w.keys(ctx, node)
+	keys, err := w.cfg.Keys(ctx, node)
 	if err != nil || len(keys) == 0 {
 		return nil, err
 	}
 	evictions, err := w.cfg.Servers.EvictKeys(ctx, node, keys...)
 	for _, e := range evictions {
-		effects = append(effects, history.Effect{Node: w.cfg.Servers.Topology().Address(node), What: history.Evicted, Lost: []string{e.Key},
+		effects = append(effects, history.Effect{What: history.Evicted, Lost: []string{e.Key},
 			At: w.Now() - int64(time.Since(e.At))})
 	}
 	return effects, err
-}
-
-func (w *World) keys(ctx context.Context, node int) ([]string, error) {
-	if w.cfg.Keys == nil {
-		return nil, fmt.Errorf("%w: nobody knows the lock's keys", servers.ErrMissing)
-	}
-	return w.cfg.Keys(ctx, node)
 }

@@ -32,7 +32,7 @@ type turns struct {
 type arrival struct {
 	what string    // a description for messages to users
 	at   int64     // for a Replayer: when it came
-	held *Held     // for a Sequencer
+	held *held     // for a Sequencer
 	turn chan turn // cap 1
 }
 
