@@ -15,7 +15,7 @@ import (
 
 // Director applies the faults of a plan to a World, ends them, and measures each as a history.Window. It works alike in every world.
 //
-// Its caller reports what happens: the Start, every Event that the plan watches, who Entered and who Left. Close ends the faults in force.
+// Its caller reports what happens: the Start, the moments that clients Reach, every Event that the plan watches, and who Left. Close ends the faults in force.
 type Director struct {
 	cfg  DirectorConfig
 	plan *Plan
@@ -223,9 +223,12 @@ func (d *Director) awaitOther(f *Fault) {
 	}
 }
 
-// Entered reports that a client has entered its critical section.
-func (d *Director) Entered(client int) {
-	d.endWaiting(func(f *Fault) bool { return f.Client != client })
+// Reach reports that a client has reached a moment: another operation may begin, and faults end that wait for its entry into the critical section.
+func (d *Director) Reach(client int, m history.Moment) {
+	d.plan.Reach(client, m)
+	if m == history.Entered {
+		d.endWaiting(func(f *Fault) bool { return f.Client != client })
+	}
 }
 
 // Left reports that a client has ended, so that no fault waits for it to enter.

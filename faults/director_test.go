@@ -107,10 +107,7 @@ func (s *stage) EvictKeys(_ context.Context, n int) ([]history.Effect, error) {
 
 // at reports a moment of a client to the director.
 func (s *stage) at(client int, m history.Moment) {
-	s.Plan().Reach(client, m)
-	if m == history.Entered {
-		s.Entered(client)
-	}
+	s.Reach(client, m)
 	s.Event(context.Background(), Event{Kind: Moment, Client: client, Moment: m}, nil)
 }
 
@@ -286,7 +283,7 @@ func TestFaultLastsUntilAnotherEnters(t *testing.T) {
 				s := newStage(t, 3)
 				s.Place(t.Context(), Spec{Fault: BlackholeClient, Client: 1, For: Span{Leases: 1}, Until: OtherEntered}, "now", nil)
 				for client, at := range r.enter {
-					s.After(at, func() { s.Entered(client) })
+					s.After(at, func() { s.Reach(client, history.Entered) })
 				}
 				for client, at := range r.left {
 					s.After(at, func() { s.Left(client) })

@@ -107,7 +107,7 @@ func (d *serverDriver) watchChild(index int, own *inject.Wire, rec clientRecord)
 		return
 	}
 	c := d.children[index]
-	c.wire.Store(&inject.Wire{Gate: own.Gate, Client: own.Client, Watch: own.Watch, Operation: own.Operation, Timeline: own.Timeline, Names: own.Names,
+	c.wire.Store(&inject.Wire{Gate: own.Gate, Client: own.Client, Plan: own.Plan, Watch: own.Watch, Timeline: own.Timeline, Names: own.Names,
 		Source: own.Source, Scripts: own.Scripts, First: own.First | childConnections, Dial: d.servers.dial, Node: own.Node,
 		Done: func(cmd history.Command) {
 			c.note(cmd)

@@ -106,15 +106,17 @@ func (c *clientProcess) connect(ctx context.Context) (*workloads.Client, func() 
 	wire := &inject.Wire{Gate: c.body.Gate, Client: number, Done: func(cmd history.Command) { c.out.report(message{Command: &cmd}) },
 		Timeline: c.base.now, Names: scriptNames(), Dial: c.dial,
 		Node:   func(addr string) int { return slices.Index(j.Addrs, addr) },
-		Source: func(s history.Script) { c.out.report(message{Script: &s}) }, Scripts: usedScripts(j.Guest), First: firstConnection(j.Index)}
-	if c.plan.WatchesMessages(number, faults.Leaving, faults.Returning) {
-		wire.Operation = func(toStore bool) faults.Operation { return c.plan.Operation(number, toStore) }
-		wire.Watch = func(e faults.Event) error { return c.event(ctx, e, c.plan.Watches(e)) }
-	}
+		Source: func(s history.Script) { c.out.report(message{Script: &s}) }, Scripts: usedScripts(j.Guest), First: firstConnection(j.Index),
+		Plan: c.plan, Watch: func(e faults.Event) error {
+			if c.plan.Watches(e) {
+				c.meet(ctx, e)
+			}
+			return nil
+		}}
 	access := workloads.Access{
 		Addrs: j.Addrs, StoreAddr: storeAddr, Dial: wire.Open, Clock: c.body.Clock(j.Skew), Timeline: c.base.now,
 		Record: c.out, Seed: workloads.ClientSeed(j.Seed, j.Index), Timeout: replyTimeout(j.Config.Lease),
-		At: func(_ context.Context, m history.Moment, _ string) error { return c.moment(ctx, m) },
+		At: func(_ context.Context, m history.Moment, _ string) error { c.moment(ctx, m); return nil },
 	}
 	setup := j.Setup
 	setup.Variant = c.variant
@@ -125,22 +127,19 @@ func (c *clientProcess) connect(ctx context.Context) (*workloads.Client, func() 
 }
 
 // moment reports a moment to the run, and waits if a fault or the network needs that. ctx is the process's: a cancelled call has moments too.
-func (c *clientProcess) moment(ctx context.Context, m history.Moment) error {
+func (c *clientProcess) moment(ctx context.Context, m history.Moment) {
 	c.plan.Reach(c.job.Index+1, m)
 	e := faults.Event{Kind: faults.Moment, Client: c.job.Index + 1, Moment: m}
 	if c.job.Wait || c.plan.Watches(e) {
-		return c.event(ctx, e, true)
+		c.meet(ctx, e)
+	} else {
+		c.out.report(message{Event: &e})
 	}
-	c.out.report(message{Event: &e})
-	return nil
 }
 
-// event asks the run to apply what is placed at an event, if placed, and returns when it is in force. An error is ignored: the run has ended then.
-func (c *clientProcess) event(ctx context.Context, e faults.Event, placed bool) error {
-	if placed {
-		_, _ = c.ask(ctx, message{Event: &e})
-	}
-	return nil
+// meet asks the run to apply what is placed at an event, and returns when that is in force. An error is ignored: the run has ended then.
+func (c *clientProcess) meet(ctx context.Context, e faults.Event) {
+	_, _ = c.ask(ctx, message{Event: &e})
 }
 
 // dial asks the run for the route to an address and connects to it.

@@ -71,14 +71,11 @@ func (d *serverDriver) join(ctx context.Context, index int) *goroutineClient {
 	body, rec := inject.NewGoroutine(), d.newRecord(index)
 	d.world.Enlist(index+1, d.children.body(index, body))
 	wire := &inject.Wire{Gate: body.Gate, Client: index + 1, Done: rec.AddCommand, Timeline: d.timeline,
-		Names: d.names, Source: rec.AddScript, Scripts: d.scripts, First: firstConnection(index), Dial: d.dialer(index), Node: d.servers.node}
-	if plan := d.director.Plan(); plan.WatchesMessages(index+1, faults.Leaving, faults.Returning) {
-		wire.Operation = func(toStore bool) faults.Operation { return plan.Operation(index+1, toStore) }
-		wire.Watch = func(e faults.Event) error {
+		Names: d.names, Source: rec.AddScript, Scripts: d.scripts, First: firstConnection(index), Dial: d.dialer(index), Node: d.servers.node,
+		Plan: d.director.Plan(), Watch: func(e faults.Event) error {
 			d.director.Event(ctx, e, nil)
 			return body.Rest(ctx)
-		}
-	}
+		}}
 	d.watchChild(index, wire, rec)
 	access := workloads.Access{
 		Addrs: d.servers.addrs(), StoreAddr: storeAddr, Dial: wire.Open, Clock: body.Clock(d.director.Standing(index + 1).Skew),
@@ -113,7 +110,7 @@ func (d *serverDriver) moments(index int, body *inject.Goroutine) func(context.C
 		if d.leader != nil {
 			d.leader.Moment(ctx, workloads.ClientName(index), m)
 		}
-		d.reach(index+1, m)
+		d.director.Reach(index+1, m)
 		d.director.Event(ctx, faults.Event{Kind: faults.Moment, Client: index + 1, Moment: m}, nil)
 		return body.Rest(ctx)
 	}

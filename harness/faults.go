@@ -10,7 +10,6 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/faults/inject"
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/workloads"
 )
 
@@ -85,14 +84,6 @@ func (d *serverDriver) disarm() error {
 		err = errors.Join(err, d.network.proxy.Close())
 	}
 	return err
-}
-
-// reach tells the director that a client, by its number from 1, has reached a moment.
-func (d *serverDriver) reach(client int, m history.Moment) {
-	d.director.Plan().Reach(client, m)
-	if m == history.Entered {
-		d.director.Entered(client)
-	}
 }
 
 // lockKeys lists the lock's keys on a node: those with the run's prefix that are not the guarded store's.

@@ -143,42 +143,33 @@ func (e Experiment) gates() (gates []results.Gate) {
 	return gates
 }
 
-// stallWatch measures how late the machine schedules this process, by sleeps of stallTick: a lack of processors stalls clients without any fault.
-type stallWatch struct {
-	now     func() time.Time
-	longest time.Duration // read after done
-	quit    chan struct{}
-	done    sync.WaitGroup
-}
-
 // stallTick is short beside every lease and costs a five-hundredth of one processor.
 const stallTick = 2 * time.Millisecond
 
-// watchStalls starts to watch; the caller must call end.
-func watchStalls(now func() time.Time) *stallWatch {
-	w := &stallWatch{now: now, quit: make(chan struct{})}
-	w.done.Go(w.run)
-	return w
-}
-
-func (w *stallWatch) run() {
-	t := time.NewTimer(stallTick)
-	defer t.Stop()
-	for asked := w.now(); ; asked = w.now() {
-		select {
-		case <-w.quit:
-			return
-		case <-t.C:
+// watchStalls measures how late the machine schedules this process, by sleeps of stallTick: a lack of processors stalls clients without any fault. It
+// measures until end is called, which returns the longest delay.
+func watchStalls(now func() time.Time) (end func() time.Duration) {
+	var longest time.Duration
+	var watching sync.WaitGroup
+	quit := make(chan struct{})
+	watching.Go(func() {
+		t := time.NewTimer(stallTick)
+		defer t.Stop()
+		for asked := now(); ; asked = now() {
+			select {
+			case <-quit:
+				return
+			case <-t.C:
+			}
+			longest = max(longest, now().Sub(asked)-stallTick)
+			t.Reset(stallTick)
 		}
-		w.longest = max(w.longest, w.now().Sub(asked)-stallTick)
-		t.Reset(stallTick)
+	})
+	return func() time.Duration {
+		close(quit)
+		watching.Wait()
+		return longest
 	}
-}
-
-func (w *stallWatch) end() time.Duration {
-	close(w.quit)
-	w.done.Wait()
-	return w.longest
 }
 
 // stallShare is the share of a lease from which a stall of the machine counts as an unplanned fault: a tenth is twice the time that quorum locks

@@ -136,7 +136,7 @@ func (p *processClient) receive(ctx context.Context, n message) error {
 		p.rec.AddScript(*n.Script)
 	case n.Event != nil:
 		if n.Event.Kind == faults.Moment {
-			d.reach(p.index+1, n.Event.Moment)
+			d.director.Reach(p.index+1, n.Event.Moment)
 		}
 		if n.Ask > 0 { // no fault is placed at the others
 			p.work.Go(func() { p.event(ctx, *n.Event); p.answer(n.Ask, answer{}) })

@@ -82,12 +82,12 @@ func (d *serverDriver) drive(ctx context.Context, save *saver) (*record, error) 
 	d.Stop = stop
 	err = d.arm(ctx)
 	spool := startSpool(d, save.dir) // after arm, whose director its progress reads
-	stalls := watchStalls(time.Now)
+	stalled := watchStalls(time.Now)
 	if err == nil {
 		err = d.runClients(ctx)
 	}
 	err = errors.Join(err, d.children.close(), d.disarm())
-	d.ended, d.stall = d.timeline(), stalls.end()
+	d.ended, d.stall = d.timeline(), stalled()
 	recording, unsaved := spool.end()
 	rec, unread := d.record(recording)
 	if unread != nil {

@@ -38,7 +38,7 @@ func TestStallWatchSeesAMachineThatStandsStill(t *testing.T) {
 	const stood = 700 * time.Millisecond
 	var reads atomic.Int64
 	jumping := make(chan struct{})
-	w := watchStalls(func() time.Time { // the machine stalls between the third reading and the fourth
+	end := watchStalls(func() time.Time { // the machine stalls between the third reading and the fourth
 		n := reads.Add(1)
 		if n == 4 {
 			close(jumping)
@@ -49,7 +49,7 @@ func TestStallWatchSeesAMachineThatStandsStill(t *testing.T) {
 		return time.Now()
 	})
 	<-jumping
-	if got := w.end(); got < stood/2 {
+	if got := end(); got < stood/2 {
 		t.Errorf("longest stall %v, want about %v", got, stood)
 	}
 }

@@ -32,8 +32,9 @@ func config(t *testing.T) repro.Config {
 	t.Helper()
 	provider := &harness.Sim{Schedules: 1}
 	one := sim.New(catalogue.Known{})
+	t.Cleanup(one.Close)
 	t.Cleanup(func() {
-		if err := errors.Join(provider.Close(), one.Close()); err != nil {
+		if err := provider.Close(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -48,7 +48,7 @@ func BenchmarkSchedule(b *testing.B) {
 			defer dedicateProcess()()
 			h, begun, schedules := newTestHost(b), false, 0
 			bare, judged := newBenchmarkSearch(b, h, v), newBenchmarkSearch(b, h, v)
-			bare.judge = func(context.Context, Outcome, Program, bool) ([]broken, error) { return nil, nil }
+			bare.judge = func(context.Context, Outcome, bool) ([]broken, error) { return nil, nil }
 			var used [2]time.Duration
 			for b.Loop() {
 				for i, s := range []*search{bare, judged} {
@@ -117,7 +117,7 @@ func BenchmarkJudge(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		all, err := judge(b.Context(), out, p, false)
+		all, err := judge(b.Context(), out, false)
 		if err != nil || len(all) > 0 {
 			b.Fatal(all, err)
 		}

@@ -1,28 +1,9 @@
 package sim
 
 import (
-	"context"
 	"slices"
-	"sync"
 	"testing/synctest"
 )
-
-// runBubble starts the clients and drives the world to its end. It is the body of the bubble.
-func (w *world) runBubble() {
-	w.begin()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	var running sync.WaitGroup
-	for _, c := range w.clients {
-		running.Go(func() { c.runGuarded(ctx) })
-		synctest.Wait() // one after the other, so that the order in which clients connect does not depend on the runtime
-	}
-	w.drive()
-	w.pass(0, nil)
-	ended := make(chan struct{})
-	go func() { running.Wait(); close(ended) }()
-	w.end(cancel, ended)
-}
 
 // drive performs one event at a time until every client is done. A request that affects only its node wakes no goroutine, so time need not pass for
 // it in the bubble before the next event that does.

@@ -120,8 +120,8 @@ func reach(t *testing.T, h *host, j searchJob, whole bool) (ends map[string]int,
 	}
 	s.walk.whole = whole
 	ends = map[string]int{}
-	s.judge = func(ctx context.Context, out Outcome, p Program, _ bool) ([]broken, error) {
-		all, err := judge(ctx, out, p, false)
+	s.judge = func(ctx context.Context, out Outcome, _ bool) ([]broken, error) {
+		all, err := judge(ctx, out, false)
 		ends[end(h, out, all)]++
 		return nil, err
 	}

@@ -40,12 +40,12 @@ type ExploreConfig struct {
 
 // Stats is the progress of an exploration.
 type Stats struct {
-	Schedules int
-	Steps     int
-	States    int // distinct states, in an exhaustive search
-	Virtual   time.Duration
-	Elapsed   time.Duration
-	Findings  int
+	Schedules int           `json:"schedules"`
+	Steps     int           `json:"steps"`
+	States    int           `json:"states"` // distinct states, in an exhaustive search
+	Virtual   time.Duration `json:"virtual"`
+	Elapsed   time.Duration `json:"-"`
+	Findings  int           `json:"-"`
 }
 
 // ExploreResult is the result of an exploration: what is saved of it, and the tape of its finding.
@@ -226,9 +226,9 @@ func (e *exploration) record(part int, p progress) {
 	if p.Unexplorable != "" {
 		e.cancel()
 	}
-	sum := e.sum()
-	e.report(Stats{Schedules: sum.Schedules, Steps: sum.Steps, States: sum.States, Virtual: sum.Virtual,
-		Elapsed: time.Since(e.started), Findings: e.findings})
+	s := e.sum().Stats
+	s.Elapsed, s.Findings = time.Since(e.started), e.findings
+	e.report(s)
 }
 
 func (e *exploration) sum() progress {

@@ -31,7 +31,7 @@ func (b broken) key() string { return string(b.Property) + "/" + string(b.Cause)
 
 // judge returns the violations of an outcome. A panic and a client that does not end violate progress; goroutines left behind violate hygiene.
 // stories asks for the stories, which take longer than the schedule itself, so they are made only for findings.
-func (x *explainer) judge(ctx context.Context, out Outcome, p Program, stories bool) ([]broken, error) {
+func (x *explainer) judge(ctx context.Context, out Outcome, stories bool) ([]broken, error) {
 	switch {
 	case out.Unexplorable:
 		return nil, nil
@@ -42,23 +42,24 @@ func (x *explainer) judge(ctx context.Context, out Outcome, p Program, stories b
 	case out.Loop != nil:
 		return []broken{{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, Story: out.Loop}}, nil
 	}
-	opt := checker.Options{MaxViolations: 1, Bare: !stories, Unsearched: !stories, HandOver: int64(handOver(out, p)), Store: out.Store}
+	opt := checker.Options{MaxViolations: 1, Bare: !stories, Unsearched: !stories, HandOver: int64(handOver(out)), Store: out.Store}
 	v, _, err := x.check(ctx, out, opt)
 	if err != nil {
 		return nil, fmt.Errorf("judge a schedule: %w", err)
 	}
 	var all []broken
+	traits := out.program.Variant.Traits
 	for _, x := range v.Violations {
 		all = append(all, broken{Property: x.Property, Cause: x.Cause, Story: x.Story, client: first(x.Clients), at: x.At + x.Lasted,
-			stopped: p.Variant.Traits.NotifiesLoss && x.Cause == verdicts.Overbelief && stopped(out.Windows, x),
-			expired: p.Variant.Traits.LooksTwice && x.Property == verdicts.ExclusiveUse && grantedAfterExpiry(out.Ops, x)})
+			stopped: traits.NotifiesLoss && x.Cause == verdicts.Overbelief && stopped(out.Windows, x),
+			expired: traits.LooksTwice && x.Property == verdicts.ExclusiveUse && grantedAfterExpiry(out.Ops, x)})
 	}
-	unshown, err := x.livenessFindings(out, p)
+	unshown, err := x.livenessFindings(out)
 	if err != nil {
 		return nil, err
 	}
 	all = append(all, unshown...)
-	return except(all, out.Windows, p.Variant.Traits.Fenced), nil
+	return except(all, out.Windows, traits.Fenced), nil
 }
 
 // withKey returns the first violation with a key; false if there is none.
@@ -139,11 +140,11 @@ func (o Outcome) record() explain.Record {
 
 // handOver returns how soon a waiter must get a lock that was released, if the lock promises it: half the polling interval, for a lock that wakes
 // its waiters, in a schedule without faults, plus the time that the search let pass. 0 means no promise.
-func handOver(out Outcome, p Program) time.Duration {
-	if !p.Variant.Traits.Wakeups || len(out.Windows) > 0 {
+func handOver(out Outcome) time.Duration {
+	if !out.program.Variant.Traits.Wakeups || len(out.Windows) > 0 {
 		return 0
 	}
-	return out.Waited + p.Poll/2
+	return out.Waited + out.program.Poll/2
 }
 
 // grantedAfterExpiry reports whether, in an overlap of uses, the last grant of one client had expired, by its own valid-until, when it was

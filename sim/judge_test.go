@@ -17,10 +17,10 @@ import (
 )
 
 // judge judges one outcome.
-func judge(ctx context.Context, out Outcome, p Program, stories bool) ([]broken, error) {
+func judge(ctx context.Context, out Outcome, stories bool) ([]broken, error) {
 	var x explainer
 	defer x.close()
-	return x.judge(ctx, out, p, stories)
+	return x.judge(ctx, out, stories)
 }
 
 // TestWhatNoOperationShowsIsFound: a stuck waiter, one that ignores its context, one that sends requests endlessly at one instant, or every microsecond, and a watchdog

@@ -19,16 +19,16 @@ import (
 const idleMargin = 100
 
 // wasIdle reports whether a client had neither a hold nor an operation under way at an instant, nor shortly before.
-func wasIdle(ops []history.Operation, p Program, client string, at int64) bool {
+func (o Outcome) wasIdle(client string, at int64) bool {
 	holds := 0
-	for _, op := range ops {
+	for _, op := range o.Ops {
 		switch {
 		case op.Client != client || op.Call > at:
-		case op.Return+int64(p.Config.Lease)/idleMargin >= at && op.Op != history.Extend:
+		case op.Return+int64(o.program.Config.Lease)/idleMargin >= at && op.Op != history.Extend:
 			return false
 		case op.Op == history.Acquire && op.Outcome == history.OK:
 			holds++
-		case op.Op == history.Release && !mayStillHold(p.Variant.Kind, op):
+		case op.Op == history.Release && !mayStillHold(o.program.Variant.Kind, op):
 			holds = max(holds-1, 0)
 		}
 	}
@@ -43,9 +43,9 @@ func mayStillHold(kind history.Kind, op history.Operation) bool {
 
 // renewed returns the commands of clients with neither a hold nor an operation under way by which data expires later than before. A node that executes
 // the recorded commands again shows what they did; it is needed only if one of them may have renewed something.
-func (x *explainer) renewed(out Outcome, p Program) (found []history.Command, err error) {
+func (x *explainer) renewed(out Outcome) (found []history.Command, err error) {
 	suspect := func(c history.Command) bool {
-		return c.Node != storeNode && resp.IsWrite(c.Name) && (c.Replied != 0 || c.Ran != 0) && wasIdle(out.Ops, p, c.Client, c.Sent)
+		return c.Node != storeNode && resp.IsWrite(c.Name) && (c.Replied != 0 || c.Ran != 0) && out.wasIdle(c.Client, c.Sent)
 	}
 	if !slices.ContainsFunc(out.Commands, suspect) {
 		return nil, nil
@@ -120,19 +120,19 @@ func period(all []history.Command) []history.Command {
 }
 
 // livenessFindings returns the violations of progress that no operation shows: of a context that is ignored, a client without end, a needless renewal.
-func (x *explainer) livenessFindings(out Outcome, p Program) (all []broken, err error) {
+func (x *explainer) livenessFindings(out Outcome) (all []broken, err error) {
 	for _, op := range out.Ops {
-		if b, ok := ignoresContext(out, p, op); ok {
+		if b, ok := out.ignoresContext(op); ok {
 			all = append(all, b)
 			break
 		}
 	}
 	for _, name := range out.Stuck {
-		if b, ok := clientStuck(out, p, name); ok {
+		if b, ok := out.clientStuck(name); ok {
 			all = append(all, b)
 		}
 	}
-	renewals, err := x.renewed(out, p)
+	renewals, err := x.renewed(out)
 	if len(renewals) > 0 {
 		c := renewals[0]
 		b := out.stalled(c.Client, c.Ran, "%s has no hold and asks for none, and this made a hold last longer: %s %s", c.Client, c.Name, strings.Join(c.Args, " "))
@@ -152,36 +152,36 @@ func (o Outcome) stalled(client string, at int64, format string, args ...any) br
 // stuckMargin is how long, in leases, the last fault of a client must have ended before the end of the schedule for the client to count as stuck.
 const stuckMargin = 10
 
-func clientStuck(out Outcome, p Program, name string) (broken, bool) {
-	since := int64(out.Virtual) - stuckMargin*int64(p.Config.Lease)
-	if slices.ContainsFunc(out.Windows, func(w history.Window) bool { return hinders(w, name) && (w.End == 0 || w.End > since) }) {
+func (o Outcome) clientStuck(name string) (broken, bool) {
+	since := int64(o.Virtual) - stuckMargin*int64(o.program.Config.Lease)
+	if slices.ContainsFunc(o.Windows, func(w history.Window) bool { return hinders(w, name) && (w.End == 0 || w.End > since) }) {
 		return broken{}, false
 	}
 	doing := "does not end"
-	for _, op := range out.Ops {
-		if op.Client == name && op.Return >= int64(out.Virtual) && op.Op != history.Use {
+	for _, op := range o.Ops {
+		if op.Client == name && op.Return >= int64(o.Virtual) && op.Op != history.Use {
 			doing = fmt.Sprintf("has called %s at %v, and it has not returned", op.Op, time.Duration(op.Call).Round(time.Microsecond))
 		}
 	}
-	return out.stalled(name, int64(out.Virtual), "%s %s, %v after the start", name, doing, out.Virtual.Round(time.Millisecond)), true
+	return o.stalled(name, int64(o.Virtual), "%s %s, %v after the start", name, doing, o.Virtual.Round(time.Millisecond)), true
 }
 
 // ignoresContext reports an acquire that returned long after its context had ended. It allows for a request under way, and for a check once a second.
-func ignoresContext(out Outcome, p Program, op history.Operation) (broken, bool) {
-	if op.Op != history.Acquire || op.Return >= int64(out.Virtual) || slices.ContainsFunc(out.Windows, func(w history.Window) bool {
+func (o Outcome) ignoresContext(op history.Operation) (broken, bool) {
+	if op.Op != history.Acquire || op.Return >= int64(o.Virtual) || slices.ContainsFunc(o.Windows, func(w history.Window) bool {
 		return w.Fault == faults.CrashClient && w.Client == op.Client || hinders(w, op.Client) && w.Start <= op.Return && (w.End == 0 || w.End >= op.Call)
 	}) {
 		return broken{}, false
 	}
-	end := op.Call + int64(p.Config.AcquireWait)
-	for _, w := range out.Windows {
+	end := op.Call + int64(o.program.Config.AcquireWait)
+	for _, w := range o.Windows {
 		if w.Fault == faults.CancelClient && w.Confirmed && w.Client == op.Client && w.Start >= op.Call && w.Start < end {
 			end = w.Start
 		}
 	}
-	if op.Return <= end+int64(max(p.Config.Lease, time.Second)+out.Waited) {
+	if op.Return <= end+int64(max(o.program.Config.Lease, time.Second)+o.Waited) {
 		return broken{}, false
 	}
-	return out.stalled(op.Client, op.Return, "%s: the context of its acquire ended at %v, and it returned at %v",
+	return o.stalled(op.Client, op.Return, "%s: the context of its acquire ended at %v, and it returned at %v",
 		op.Client, time.Duration(end), time.Duration(op.Return)), true
 }

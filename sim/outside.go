@@ -32,7 +32,7 @@ func (o worldRunner) run(p Program, s chooser, b Bounds, _ bool) (Outcome, error
 	}
 	l := &Lead{chooser: s, program: p, bounds: b.withDefaults(p)}
 	out, err := o.world.Run(o.ctx, p, l)
-	out.tape = l.tape
+	out.program, out.tape = p, l.tape
 	if f, ok := s.(*follow); ok {
 		out.Missed = f.missed + len(f.choices)
 	}
@@ -45,7 +45,7 @@ func (t Tape) Unshown(v impls.Variant, rec history.Recorded, windows []history.W
 	p.Variant = v
 	var x explainer
 	defer x.close()
-	all, err := x.livenessFindings(Outcome{Recorded: rec, Windows: windows}, p)
+	all, err := x.livenessFindings(Outcome{Recorded: rec, Windows: windows, program: p})
 	for _, b := range all {
 		if b.Property == t.Property {
 			return b.Story, err

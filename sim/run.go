@@ -1,164 +1,86 @@
 package sim
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"sync"
+	"testing/synctest"
 	"time"
 
-	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// Outcome is the result of one schedule.
-type Outcome struct {
-	history.Recorded // a caller that keeps its Scripts copies them
-	Windows          []history.Window
-	Store            map[string]checker.StoreEnds // the guarded store before and after, by key
-	Steps            int                          // events that the scheduler released
-	Virtual          time.Duration                // duration in virtual time
-	Waited           time.Duration                // of that, what the strategy let pass while messages were on their way
-	Hash             uint64                       // of the trace
-	Trace            []string                     // if requested
-	Schedule         faults.Schedule              // if requested
-	tape             []deviation
-	Missed           int      // choices of a tape that were not possible
-	Pruned           bool     // abandoned early: its state was known
-	Stuck            []string // clients that had not ended at the horizon
-	Crash            string   // a panic of a client, or clients that never end, with the stack
-	Left             string   // goroutines that the lock left behind for ever
-
-	Lacking      string   // what the lock's connections requested and the simulator lacks, such as CLIENT TRACKING
-	Unexplorable bool     // the lock holds a mutex during a request, as Crash says: not a finding, but it ends the search
-	Loop         []string // what a client repeats without end: its name, and commands
-	Errors       []string // of the workloads, by client, except for placed crashes
-}
-
-// host keeps what outlives a schedule: the nodes.
-type host struct {
-	sent       int    // commands in the last schedule: about as many as in the next
-	again      func() // called when a schedule is repeated
-	nodes      []*node
-	known      Catalogue
-	scripts    map[string]string // names of scripts by digest
-	sources    map[string]string // sources of the scripts that clients of any schedule sent, by digest
-	echo       func(Choice)      // called with every choice that is not the default, as it is made; may be nil
-	reportSlow func(string)      // called with the state of a schedule that takes long
-}
-
-// newHost returns a host whose programs name variants of a catalogue; nil means none.
-func newHost(known Catalogue) *host {
-	known = cmp.Or[Catalogue](known, empty{})
-	return &host{known: known, scripts: workloads.NameScripts(known.ScriptNames()), sources: map[string]string{}, reportSlow: func(string) {}, again: func() {}}
-}
-
-// runner runs one schedule of a program: the host in the simulator, or a world outside.
-type runner interface {
-	run(p Program, s chooser, b Bounds, keepTrace bool) (Outcome, error)
-	catalogue() Catalogue
-}
-
-var _ runner = (*host)(nil)
-
-func (h *host) catalogue() Catalogue { return h.known }
-
-func (h *host) close() {
-	for _, n := range h.nodes {
-		n.close()
+// runBubble starts the clients and drives the world to its end. It is the body of the bubble.
+func (w *world) runBubble() {
+	w.begin()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var running sync.WaitGroup
+	for _, c := range w.clients {
+		running.Go(func() { c.runGuarded(ctx) })
+		synctest.Wait() // one after the other, so that the order in which clients connect does not depend on the runtime
 	}
-}
-
-// nodesFor returns n nodes. It must be called outside bubbles.
-func (h *host) nodesFor(n int) ([]*node, error) {
-	for len(h.nodes) < n {
-		one, err := newNode(len(h.nodes))
-		if err != nil {
-			return nil, err
-		}
-		h.nodes = append(h.nodes, one)
-	}
-	return h.nodes[:n], nil
-}
-
-func (h *host) run(p Program, s chooser, b Bounds, keepTrace bool) (out Outcome, err error) {
-	p, err = p.resolve(h.known)
-	if err != nil {
-		return Outcome{}, err
-	}
-	w, err := h.newWorld(p, s, b)
-	if err != nil {
-		return Outcome{}, err
-	}
-	w.echo, w.trace.keep, w.expected = h.echo, keepTrace, h.sent
-	if !w.run(h.reportSlow) {
-		h.nodes = nil // they are the abandoned bubble's
-		out = w.outcome()
-		if out.Unexplorable {
-			return out, nil
-		}
-		return out, h.lookForTimers(p, b, &out)
-	}
-	out = w.outcome()
-	out.Store = w.audit()
-	h.sent = len(out.Commands)
-	return out, nil
-}
-
-// newWorld must be called outside bubbles.
-func (h *host) newWorld(p Program, s chooser, b Bounds) (*world, error) {
-	nodes, err := h.nodesFor(nodesOf(p) + 1)
-	return &world{program: p, strategy: s, bounds: b.withDefaults(p), nodes: nodes, names: h.scripts, sources: h.sources, trace: trace{hash: hashStart}}, err
+	w.drive()
+	w.pass(0, nil)
+	ended := make(chan struct{})
+	go func() { running.Wait(); close(ended) }()
+	w.end(cancel, ended)
 }
 
 // begin sets up the world; it runs inside the bubble, to which its channels must belong.
 func (w *world) begin() {
-	p := w.program
 	w.start = time.Now()
 	w.activity, w.sooner, w.stop = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{})
 	w.timer = time.NewTimer(0)
 	w.timer.Stop()
 	w.cut, w.past = map[cutKey]bool{}, map[uint64]*past{}
 	w.budget = w.bounds.MaxFaults
-	for i, n := range w.nodes {
-		n.index = i
-		n.reset(w.start)
-		n.lua.random.seed(int32(p.Seed) + int32(i))
+	w.beginNodes()
+	for i := range w.program.Clients {
+		w.clients = append(w.clients, w.newClient(i))
 	}
-	if p.Topology == impls.Cluster {
-		join(w.lockNodes())
-	}
-	for i := range p.Nodes {
-		w.addrs = append(w.addrs, nodeAddr(i))
-	}
-	for i := range p.Clients {
-		w.clients = append(w.clients, &client{world: w, index: i, name: "c" + strconv.Itoa(i+1), dead: make(chan struct{}), messages: map[int]int{},
-			ops: make([]history.Operation, 0, usualOps), commands: make([]history.Command, 0, w.expected/p.Clients)})
-	}
-	if p.Variant.Traits.OwnRandom {
-		for i, c := range w.clients {
-			c.tokens = newTokens(workloads.ClientSeed(p.Seed, i))
-		}
-	}
-	if p.Length > 0 {
-		w.after(p.Length, w.lastRound)
+	if w.program.Length > 0 {
+		w.after(w.program.Length, w.lastRound)
 	}
 	w.director = w.newDirector()
 	w.director.Start(context.Background())
 	for i, c := range w.clients {
 		c.standing = w.director.Standing(i + 1)
 	}
-	if err := p.Workload.Prepare(context.Background(), directStore{w.nodes[w.storeIndex()]}, w.program.Config); err != nil {
+	if err := w.program.Workload.Prepare(context.Background(), directStore{w.nodes[w.storeIndex()]}, w.program.Config); err != nil {
 		w.out.Crash = "prepare the guarded store: " + err.Error()
 	}
 }
 
+func (w *world) beginNodes() {
+	for i, n := range w.nodes {
+		n.index = i
+		n.reset(w.start)
+		n.lua.random.seed(int32(w.program.Seed) + int32(i))
+	}
+	if w.program.Topology == impls.Cluster {
+		join(w.lockNodes())
+	}
+	for i := range w.program.Nodes {
+		w.addrs = append(w.addrs, nodeAddr(i))
+	}
+}
+
+func (w *world) newClient(index int) *client {
+	c := &client{world: w, index: index, name: workloads.ClientName(index), dead: make(chan struct{}), messages: map[int]int{},
+		ops: make([]history.Operation, 0, usualOps), commands: make([]history.Command, 0, w.expected/w.program.Clients)}
+	if w.program.Variant.Traits.OwnRandom {
+		c.tokens = newTokens(workloads.ClientSeed(w.program.Seed, index))
+	}
+	return c
+}
+
+// lastRound lets clients finish their rounds, and begin no others.
 func (w *world) lastRound() {
 	if !w.lastRounds {
 		close(w.stop)
@@ -166,6 +88,7 @@ func (w *world) lastRound() {
 	w.lastRounds = true
 }
 
+// usualOps is the number of operations for which a client's record has room at first.
 const usualOps = 16
 
 // runGuarded runs a client and turns a panic of its goroutine into an outcome.
@@ -244,57 +167,6 @@ func (c *client) abort() {
 		}
 	}
 	c.moments = nil
-}
-
-func (w *world) outcome() Outcome {
-	p, out := w.program, w.out
-	out.Header, out.Scripts, out.Windows = p.Variant.Header(int64(p.Config.Lease)), w.sources, w.director.Windows()
-	out.Steps, out.Hash, out.Trace = w.step, w.trace.hash, w.trace.lines
-	out.Header.Permits, out.Header.Epoch = p.Permits, w.start.UnixNano()
-	if f, ok := w.strategy.(*follow); ok {
-		out.Missed = f.missed + len(f.choices)
-	}
-	for _, n := range w.nodes {
-		out.Lacking = cmp.Or(out.Lacking, n.lacking)
-	}
-	for _, c := range w.clients {
-		out.Ops = append(out.Ops, c.ops...)
-		if c.err != nil && !errors.Is(c.err, impls.ErrCrashed) {
-			out.Errors = append(out.Errors, c.name+": "+c.err.Error())
-		}
-	}
-	for i := range out.Ops {
-		out.Ops[i].ID = uint64(i) + 1
-	}
-	out.Commands = w.commands()
-	history.LinkCommands(out.Ops, out.Commands)
-	return out
-}
-
-// commands merges the clients' commands by the time they were sent, those of one instant by client, node and content.
-func (w *world) commands() []history.Command {
-	all := make([]history.Command, 0, w.sent)
-	for _, c := range w.clients {
-		all = append(all, c.commands...)
-	}
-	slices.SortStableFunc(all, func(a, b history.Command) int {
-		if a.Sent != b.Sent {
-			return cmp.Compare(a.Sent, b.Sent)
-		}
-		return cmp.Or(cmp.Compare(len(a.Client), len(b.Client)), cmp.Compare(a.Client, b.Client), cmp.Compare(a.Node, b.Node),
-			cmp.Compare(a.Name, b.Name), slices.Compare(a.Args, b.Args))
-	})
-	return all
-}
-
-func (w *world) audit() map[string]checker.StoreEnds {
-	ends := map[string]checker.StoreEnds{}
-	for key, initial := range w.program.Workload.Guarded(w.program.Config) {
-		if final, err := (directStore{w.nodes[w.storeIndex()]}).Read(context.Background(), key, 0); err == nil {
-			ends[key] = checker.StoreEnds{Initial: &initial, Final: &final}
-		}
-	}
-	return ends
 }
 
 // directStore accesses the guarded store without the network, for filling and auditing it.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/results/explored"
@@ -20,12 +19,10 @@ type finding struct {
 	Tape     Tape   `json:"tape"`
 }
 
+// progress is what a worker tells of its part of a search.
 type progress struct {
-	Schedules    int            `json:"schedules"`
-	Steps        int            `json:"steps"`
-	States       int            `json:"states"`
+	Stats                       // without Elapsed and Findings, which its owner knows
 	Pruned       int            `json:"pruned"`
-	Virtual      time.Duration  `json:"virtual"`
 	Violated     map[string]int `json:"violated,omitempty"` // number of schedules by violation, "property/cause"
 	Excepted     map[string]int `json:"excepted,omitempty"` // the same, of those that no lease can prevent
 	Exhausted    bool           `json:"exhausted,omitempty"`
@@ -41,7 +38,7 @@ type search struct {
 	host   runner
 	length int // number of steps of the default schedule
 	walk   *exhaust
-	judge  func(ctx context.Context, out Outcome, p Program, stories bool) ([]broken, error)
+	judge  func(ctx context.Context, out Outcome, stories bool) ([]broken, error)
 	causes explainer
 	only   func(broken) bool // selects the findings
 
@@ -124,11 +121,11 @@ func (s *search) one(ctx context.Context, n int) (done bool, err error) {
 		s.every(s.progress)
 		return false, nil
 	}
-	all, err := s.judge(context.WithoutCancel(ctx), out, c.program, false)
+	all, err := s.judge(context.WithoutCancel(ctx), out, false)
 	if err != nil {
 		return true, err
 	}
-	if done, err = s.note(ctx, n, c, out, all); err == nil && s.walk != nil && n/max(s.job.Parts, 1)%againEvery == 0 {
+	if done, err = s.note(ctx, n, c.bounds, out, all); err == nil && s.walk != nil && n/max(s.job.Parts, 1)%againEvery == 0 {
 		err = s.again(c, out)
 	}
 	s.every(s.progress)
@@ -173,7 +170,7 @@ func (s *search) count(out Outcome) {
 	}
 }
 
-func (s *search) note(ctx context.Context, n int, c schedule, out Outcome, all []broken) (done bool, err error) {
+func (s *search) note(ctx context.Context, n int, bounds Bounds, out Outcome, all []broken) (done bool, err error) {
 	seen := map[string]bool{}
 	for _, b := range all {
 		if seen[b.key()] {
@@ -195,11 +192,11 @@ func (s *search) note(ctx context.Context, n int, c schedule, out Outcome, all [
 		return false, nil
 	}
 	b := all[i]
-	told, err := s.judge(context.WithoutCancel(ctx), out, c.program, true) // again, for the story
+	told, err := s.judge(context.WithoutCancel(ctx), out, true) // again, for the story
 	if x, ok := withKey(told, b.key()); ok {
 		b = x
 	}
-	s.found(finding{n, b, newTape(c, out, b)})
+	s.found(finding{n, b, newTape(out, bounds, b)})
 	return !s.job.All, err
 }
 
@@ -217,9 +214,9 @@ func strongest(all []broken, only func(broken) bool) int {
 
 const maxFindings = 20
 
-func newTape(c schedule, out Outcome, b broken) Tape {
+func newTape(out Outcome, bounds Bounds, b broken) Tape {
 	return Tape{
-		Schema: tapeSchema, Program: c.program, Bounds: c.bounds, Commands: out.commandNames(), Choices: out.choices(), Hash: hashText(out.Hash),
+		Schema: tapeSchema, Program: out.program, Bounds: bounds, Commands: out.commandNames(), Choices: out.choices(), Hash: hashText(out.Hash),
 		Property: b.Property, Cause: b.Cause, Steps: b.Story, Schedule: out.Schedule,
 	}
 }

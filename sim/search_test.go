@@ -11,7 +11,7 @@ import (
 )
 
 // overlaps is a judge that considers beliefs only.
-func overlaps(_ context.Context, out Outcome, _ Program, _ bool) ([]broken, error) {
+func overlaps(_ context.Context, out Outcome, _ bool) ([]broken, error) {
 	type belief struct{ from, to int64 }
 	var all []belief
 	for i, o := range out.Ops {

@@ -59,13 +59,13 @@ type reachedMoment struct {
 func (w *world) reachMoment(c *client, m history.Moment) chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.director.Plan().Reach(c.index+1, m)
-	if m == history.Entered && !c.recordClosed {
-		w.director.Entered(c.index + 1)
+	if c.recordClosed {
+		return nil
 	}
+	w.director.Reach(c.index+1, m)
 	e := faults.Event{Kind: faults.Moment, Client: c.index + 1, Moment: m}
 	watched := w.director.Plan().Watches(e)
-	if c.recordClosed || !watched && !w.trace.keep {
+	if !watched && !w.trace.keep {
 		return nil
 	}
 	h := &reachedMoment{Event: e}

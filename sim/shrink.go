@@ -131,20 +131,15 @@ func (h *shrinker) waits() error {
 
 // try runs a program along choices; if the violation is still there, the result is the best so far, without the choices that were not possible.
 func (h *shrinker) try(p Program, choices []Choice) (bool, error) {
-	f := &follow{choices: slices.Clone(choices)}
-	out, err := h.host.run(p, f, h.best.Bounds, false)
+	out, err := h.host.run(p, &follow{choices: slices.Clone(choices)}, h.best.Bounds, false)
 	if err != nil {
 		return false, err
 	}
-	p, err = p.resolve(h.host.catalogue())
-	if err != nil {
-		return false, err
-	}
-	all, err := h.causes.judge(context.WithoutCancel(h.ctx), out, p, true)
+	all, err := h.causes.judge(context.WithoutCancel(h.ctx), out, true)
 	b, ok := withKey(all, h.best.key())
 	if err != nil || !ok {
 		return false, err
 	}
-	h.best = newTape(schedule{p, h.best.Bounds, f}, out, b)
+	h.best = newTape(out, h.best.Bounds, b)
 	return true, nil
 }

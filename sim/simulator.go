@@ -23,11 +23,8 @@ type Simulator struct{ host *host }
 // New returns a simulator of programs whose locks are in the catalogue; nil is for programs that carry their Variant. The caller closes it.
 func New(known Catalogue) *Simulator { return &Simulator{newHost(known)} }
 
-// Close closes the nodes. The error is always nil.
-func (s *Simulator) Close() error {
-	s.host.close()
-	return nil
-}
+// Close closes the nodes.
+func (s *Simulator) Close() { s.host.close() }
 
 // Run runs a program once. Its only faults are the program's; the order of messages is drawn from the seed, and so is how long they take: up to delay at
 // once, but no longer than a search lets them by default; 0 means no time. An error means that the program is invalid.
@@ -79,13 +76,9 @@ func (s *Simulator) judged(ctx context.Context, t Tape) ([]broken, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := t.Program.resolve(s.host.known)
-	if err != nil {
-		return nil, err
-	}
 	var x explainer
 	defer x.close()
-	return x.judge(ctx, out, p, true)
+	return x.judge(ctx, out, true)
 }
 
 // Schedule runs a tape and returns what happened, step by step, to be replayed on real servers; ErrDiverged if the tape does not reproduce its trace.

@@ -269,22 +269,14 @@ func begun(b []byte) (line, bool) {
 // finish waits for a worker to end by itself and handles the rest of its output.
 func (w *workerProcess) finish(e *exploration, part int) error {
 	w.CloseInput()
-	grace := time.NewTimer(graceToStop)
-	defer grace.Stop()
-	var now death
-	for {
-		select {
-		case <-grace.C:
-			return nil
-		case l, ok := <-w.lines:
-			if !ok {
-				return nil
-			}
-			if done, err := e.listen(l, part, &now); done || err != nil {
-				return err
-			}
+	late := time.AfterFunc(graceToStop, func() { _ = w.Kill() }) // which ends its output
+	defer late.Stop()
+	for l := range w.lines {
+		if done, err := e.listen(l, part, new(death)); done || err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 func (w *workerProcess) stop() {

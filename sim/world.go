@@ -24,8 +24,8 @@
 //
 // Where to look:
 //
-//   - one run: program (what is run), run (its beginning and its end), world, driver (one event at a time), settle (what happens at one instant), time,
-//     standstill (bubbles that never settle);
+//   - one run: program (what is run), host (what outlives a run), run (its beginning and its end), outcome, world, driver (one event at a time), settle
+//     (what happens at one instant), time, standstill (bubbles that never settle);
 //   - what may happen next: scheduler, event, strategy, placeable (faults that a search may place);
 //   - clients and the network: client, tokens, network, batch, alias;
 //   - nodes: node, dataset, commands, arguments, blocking, transaction, pubsub, lua, scripts, luavalues, luanumbers, replication, cluster, and server, a
@@ -54,50 +54,56 @@ type world struct {
 	strategy chooser
 	bounds   Bounds
 	nodes    []*node // the lock's, both of a replicated pair; then the guarded store's
-	primary  int     // of a replicated pair: where address 0 leads
 	addrs    []string
 	start    time.Time
 	stop     chan struct{}          // closed when no new round may begin
 	bubble   atomic.Pointer[string] // the runtime's number of the bubble; nil until known
 	turns    atomic.Uint64          // of the driver, to see from outside that it goes on
+	names    map[string]string      // of scripts, by digest
+	sources  map[string]string      // of scripts that clients sent, by digest
+	echo     func(Choice)           // see host
+	expected int                    // about how many commands all clients will send
 
-	mu          sync.Mutex // guards the fields below, clients and conns; the driver holds it while it works
-	clients     []*client
+	mu sync.Mutex // guards the fields below, clients and conns; the driver holds it while it works
+
+	clients    []*client
+	gone       bool // all clients have ended
+	lastRounds bool // stop is closed
+
 	conns       []*conn          // in order of client, node, number
 	past        map[uint64]*past // of the connections, by place
-	step        int
-	activity    chan struct{} // cap 1: signals the driver
-	timer       *time.Timer   // the driver's own; set whenever it waits
-	ahead       atomic.Int64  // nanoseconds that have passed for the driver and not yet in the bubble; see drive
-	sleeps      []time.Time   // when the clients' sleeps end
-	expiry      time.Time     // no waiting reader gives up earlier; zero if there is none
-	wakes       time.Time     // when the driver, which waits, goes on by itself; zero if it does not wait
-	sooner      chan struct{} // cap 1: signals it that a reader gives up earlier
-	timers      []timer       // scheduled calls by the driver, soonest first
-	cut         map[cutKey]bool
-	dials       []waitingDial // that wait for the end of a cut
-	director    *faults.Director
-	budget      int // faults that the strategy may still place
+	fresh       []*request       // sent, not yet seen by the driver
+	sent        int              // commands, by all clients
+	primary     int              // of a replicated pair: where address 0 leads
 	replication replication
-	trace       trace
-	out         Outcome // so far
-	waits       int
-	sent        int        // commands, by all clients
-	expected    int        // about how many they will be
-	fresh       []*request // sent, not yet seen by the driver
-	slow        slowness   // of the network
 
-	noSubscribers int      // number of faults in force that forbid subscribing
-	possible      []option // reused by options
-	placeable     []option // reused by faults
-	content       []byte   // reused for the content of requests
-	names         map[string]string
-	sources       map[string]string // of scripts that clients sent, by digest
-	gone          bool              // all clients have ended
-	lastRounds    bool              // stop is closed
-	echo          func(Choice)
-	faultLog      uint64       // hash of the faults so far, see state
-	stamp         atomic.Int64 // the least time that the timeline may show, when events take no time
+	director      *faults.Director
+	cut           map[cutKey]bool
+	dials         []waitingDial // that wait for the end of a cut
+	slow          slowness      // of the network
+	noSubscribers int           // number of faults in force that forbid subscribing
+
+	step   int // of the schedule
+	waits  int // how often the strategy has let time pass
+	budget int // faults that the strategy may still place
+
+	activity chan struct{} // cap 1: signals the driver
+	timer    *time.Timer   // the driver's own; set whenever it waits
+	timers   []timer       // scheduled calls by the driver, soonest first
+	ahead    atomic.Int64  // nanoseconds that have passed for the driver and not yet in the bubble; see drive
+	stamp    atomic.Int64  // the least time that the timeline may show, when events take no time
+	sleeps   []time.Time   // when the clients' sleeps end
+	expiry   time.Time     // no waiting reader gives up earlier; zero if there is none
+	wakes    time.Time     // when the driver, which waits, goes on by itself; zero if it does not wait
+	sooner   chan struct{} // cap 1: signals it that a reader gives up earlier
+
+	trace    trace
+	out      Outcome // so far
+	faultLog uint64  // hash of the faults so far, see state
+
+	possible  []option // reused by options
+	placeable []option // reused by faults
+	content   []byte   // reused for the content of requests
 }
 
 type cutKey struct{ client, node int }

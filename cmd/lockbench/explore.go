@@ -274,11 +274,12 @@ func shrinkFinding(ctx context.Context, r *sim.ExploreResult) error {
 	ctx, cancel := context.WithTimeout(ctx, shrinkBudget)
 	defer cancel()
 	s := sim.New(catalogue.Known{})
+	defer s.Close()
 	small, err := s.Shrink(ctx, r.Tape)
 	if len(small.Steps) > 0 {
 		r.Keep(small)
 	}
-	return errors.Join(err, s.Close())
+	return err
 }
 
 // saveTape saves the tape of a finding, unless there is no directory for it.

@@ -295,11 +295,7 @@ func firstDrawing(t *testing.T, dir string) string {
 func lockPages(t *testing.T) string {
 	t.Helper()
 	s := sim.New(catalogue.Known{})
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(s.Close)
 	cells := map[string][]results.Cell{}
 	for _, c := range baselineSuite(t).Cells {
 		cells[c.Lock] = append(cells[c.Lock], c)

@@ -28,10 +28,10 @@ type Wire struct {
 	Dial  func(ctx context.Context, network, addr string) (net.Conn, error)
 	Node  func(addr string) int // maps an address to its node; -1 for the guarded store's own server
 
-	// Watch, when set, is called before each command leaves, and when its reply has come but is not seen. It may block; its error ends the connection.
+	// Plan, when set, has the faults of the run. If one is placed at a message of the client, Watch is called before each command leaves, and when its
+	// reply has come but is not seen. It may block; its error ends the connection.
+	Plan  *faults.Plan
 	Watch func(e faults.Event) error
-	// Operation returns the operation for which the client sends a request now; it is called only when Watch is set.
-	Operation func(toStore bool) faults.Operation
 	// Done is called for each command before the client sees the reply, or when the connection ended (Replied is 0). It must copy what it keeps.
 	Done func(cmd history.Command)
 
@@ -51,7 +51,8 @@ func (w *Wire) Open(ctx context.Context, network, addr string) (net.Conn, error)
 		raw.Close()
 		return nil, w.Gate.Pass()
 	}
-	return &wired{Conn: raw, wire: w, node: w.Node(addr), id: w.First + w.last.Add(1)}, nil
+	watched := w.Plan != nil && w.Plan.WatchesMessages(w.Client, faults.Leaving, faults.Returning)
+	return &wired{Conn: raw, wire: w, node: w.Node(addr), id: w.First + w.last.Add(1), watched: watched}, nil
 }
 
 // wired is one connection of a client. At any time one goroutine writes and one reads; they share pairs and idle.
@@ -60,6 +61,7 @@ type wired struct {
 	wire     *Wire
 	node     int
 	id       uint64
+	watched  bool              // by the wire's Watch
 	requests resp.Requests     // the writer's
 	known    knownRequests     // the writer's
 	digests  map[string]string // the writer's: digests of the scripts sent, by source
@@ -72,8 +74,8 @@ type wired struct {
 type sent struct {
 	cmd       history.Command
 	like      *known
-	write     bool             // set when Watch is
-	operation faults.Operation // set when Watch is
+	write     bool             // set when it is watched
+	operation faults.Operation // set when it is watched
 }
 
 // Write passes the requests in p through the gate together: a pipeline is delayed or lost as a whole, as one packet would be.
@@ -118,8 +120,8 @@ func (c *wired) request(k *known) error {
 	args := append(s.cmd.Args[:0], k.cmd.Args...)
 	s.cmd, s.like = k.cmd, k
 	s.cmd.Args = args
-	if c.wire.Watch != nil {
-		s.write, s.operation = k.request.IsWrite(), c.wire.Operation(c.node < 0)
+	if c.watched {
+		s.write, s.operation = k.request.IsWrite(), c.wire.Plan.Operation(c.wire.Client, c.node < 0)
 		if err := c.watch(s, faults.Leaving); err != nil {
 			return err
 		}
@@ -209,7 +211,7 @@ func (c *wired) reply(r resp.Reply) error {
 		return nil
 	}
 	s.cmd.Reply = s.like.line(r)
-	if c.wire.Watch != nil {
+	if c.watched {
 		if err := c.watch(s, faults.Returning); err != nil {
 			c.wire.Done(s.cmd) // the client crashes here and never sees the reply
 			return err

@@ -83,7 +83,7 @@ func openWire(t *testing.T, s *solo, dial func(context.Context, string, string) 
 	t.Helper()
 	var seen []history.Command
 	w := &Wire{Gate: s.Gate, Client: 1, Done: func(c history.Command) { c.Args = slices.Clone(c.Args); seen = append(seen, c) },
-		Watch: s.watch, Operation: func(toStore bool) faults.Operation { return s.Plan().Operation(1, toStore) },
+		Plan: s.Plan(), Watch: s.watch,
 		Timeline: s.now, Dial: dial, Node: func(string) int { return 3 }}
 	c, err := w.Open(t.Context(), "tcp", "127.0.0.1:1")
 	if err != nil {

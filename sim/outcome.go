@@ -1,0 +1,91 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+// Outcome is the result of one schedule.
+type Outcome struct {
+	history.Recorded // a caller that keeps its Scripts copies them
+	Windows          []history.Window
+	Store            map[string]checker.StoreEnds // the guarded store before and after, by key
+	Steps            int                          // events that the scheduler released
+	Virtual          time.Duration                // duration in virtual time
+	Waited           time.Duration                // of that, what the strategy let pass while messages were on their way
+	Hash             uint64                       // of the trace
+	Trace            []string                     // if requested
+	Schedule         faults.Schedule              // if requested
+	program          Program                      // that was run
+	tape             []deviation
+	Missed           int      // choices of a tape that were not possible
+	Pruned           bool     // abandoned early: its state was known
+	Stuck            []string // clients that had not ended at the horizon
+	Crash            string   // a panic of a client, or clients that never end, with the stack
+	Left             string   // goroutines that the lock left behind for ever
+
+	Lacking      string   // what the lock's connections requested and the simulator lacks, such as CLIENT TRACKING
+	Unexplorable bool     // the lock holds a mutex during a request, as Crash says: not a finding, but it ends the search
+	Loop         []string // what a client repeats without end: its name, and commands
+	Errors       []string // of the workloads, by client, except for placed crashes
+}
+
+func (w *world) outcome() Outcome {
+	p, out := w.program, w.out
+	out.program = p
+	out.Header, out.Scripts, out.Windows = p.Variant.Header(int64(p.Config.Lease)), w.sources, w.director.Windows()
+	out.Steps, out.Hash, out.Trace = w.step, w.trace.hash, w.trace.lines
+	out.Header.Permits, out.Header.Epoch = p.Permits, w.start.UnixNano()
+	if f, ok := w.strategy.(*follow); ok {
+		out.Missed = f.missed + len(f.choices)
+	}
+	for _, n := range w.nodes {
+		out.Lacking = cmp.Or(out.Lacking, n.lacking)
+	}
+	for _, c := range w.clients {
+		out.Ops = append(out.Ops, c.ops...)
+		if c.err != nil && !errors.Is(c.err, impls.ErrCrashed) {
+			out.Errors = append(out.Errors, c.name+": "+c.err.Error())
+		}
+	}
+	for i := range out.Ops {
+		out.Ops[i].ID = uint64(i) + 1
+	}
+	out.Commands = w.commands()
+	history.LinkCommands(out.Ops, out.Commands)
+	return out
+}
+
+// commands merges the clients' commands by the time they were sent, those of one instant by client, node and content.
+func (w *world) commands() []history.Command {
+	all := make([]history.Command, 0, w.sent)
+	for _, c := range w.clients {
+		all = append(all, c.commands...)
+	}
+	slices.SortStableFunc(all, func(a, b history.Command) int {
+		if a.Sent != b.Sent {
+			return cmp.Compare(a.Sent, b.Sent)
+		}
+		return cmp.Or(cmp.Compare(len(a.Client), len(b.Client)), cmp.Compare(a.Client, b.Client), cmp.Compare(a.Node, b.Node),
+			cmp.Compare(a.Name, b.Name), slices.Compare(a.Args, b.Args))
+	})
+	return all
+}
+
+func (w *world) audit() map[string]checker.StoreEnds {
+	ends := map[string]checker.StoreEnds{}
+	for key, initial := range w.program.Workload.Guarded(w.program.Config) {
+		if final, err := (directStore{w.nodes[w.storeIndex()]}).Read(context.Background(), key, 0); err == nil {
+			ends[key] = checker.StoreEnds{Initial: &initial, Final: &final}
+		}
+	}
+	return ends
+}
