@@ -46,6 +46,11 @@ type Network interface {
 	CutSubscribers(ctx context.Context, stay bool) (cut int, undo Undo, err error)       // with stay, new subscribers are cut too until undo
 }
 
+// Subscribes reports whether a command asks for what [Network.CutSubscribers] forbids.
+func Subscribes(command string) bool {
+	return command == "SUBSCRIBE" || command == "PSUBSCRIBE" || command == "SSUBSCRIBE"
+}
+
 // Servers is the faults of the lock's nodes. An Effect is what was observed of a node's data or clock; the Director adds node and time.
 type Servers interface {
 	Nodes() int

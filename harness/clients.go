@@ -143,16 +143,17 @@ func scriptNames() map[string]string { return workloads.NameScripts(catalogue.Sc
 // clientRecord records what one client does: its history, its latencies, and the counts for the progress line.
 type clientRecord struct {
 	*history.ClientRecorder
-	latency *latency.Recorder
-	counts  *counts
-	lag     *lag
-	warm    int64 // operations with an earlier intended start are not measured
-	uses    *clientUses
+	name     string
+	latency  *latency.Recorder
+	counts   *counts
+	lag      *lag
+	warm     int64 // operations with an earlier intended start are not measured
+	overlaps *overlaps
 }
 
 func (d *serverDriver) newRecord(index int) clientRecord {
 	name := workloads.ClientName(index)
-	r := clientRecord{d.recorder.Client(name), latency.NewRecorder(), &counts{}, &lag{}, d.warm(), &clientUses{all: d.overlaps, client: name}}
+	r := clientRecord{d.recorder.Client(name), name, latency.NewRecorder(), &counts{}, &lag{}, d.warm(), d.overlaps}
 	d.joining.Lock()
 	defer d.joining.Unlock()
 	d.latency, d.lags, d.counts = append(d.latency, r.latency), append(d.lags, r.lag), append(d.counts, r.counts)
@@ -185,7 +186,7 @@ func (r clientRecord) Begin(history.Operation) {}
 func (r clientRecord) Add(op history.Operation) {
 	r.ClientRecorder.Add(op)
 	if op.Op == history.Use {
-		r.uses.add(op)
+		r.overlaps.add(r.name, op)
 	}
 	if op.Op == history.Acquire {
 		r.counts[op.Outcome].Add(1)

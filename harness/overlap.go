@@ -7,13 +7,12 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// overlaps counts, for the progress line, the uses in which a client met another that should not be inside. The verdict is of the whole record.
+// overlaps counts, for the progress line, the uses in which a client met another that should not be inside. The verdict is of the whole record. nil
+// counts none.
 type overlaps struct {
 	slack int64 // nanoseconds by which two clients' times may disagree
 	found atomic.Int64
-
-	mu   sync.Mutex // guards keys
-	keys map[string]*keyUses
+	keys  sync.Map // of *keyUses, by key
 }
 
 type keyUses struct {
@@ -32,7 +31,7 @@ func newOverlaps(kind history.Kind) *overlaps {
 	if kind == history.Semaphore {
 		return nil
 	}
-	return &overlaps{keys: map[string]*keyUses{}}
+	return new(overlaps)
 }
 
 func (l *latestUses) add(client string, end int64) {
@@ -55,36 +54,19 @@ func (l *latestUses) of(client string) int64 {
 }
 
 func (o *overlaps) of(key string) *keyUses {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	k, ok := o.keys[key]
-	if !ok {
-		k = &keyUses{}
-		o.keys[key] = k
+	k, known := o.keys.Load(key)
+	if !known {
+		k, _ = o.keys.LoadOrStore(key, new(keyUses))
 	}
-	return k
-}
-
-// clientUses counts the overlaps of one client's uses. Only the client's own goroutine uses it during the run.
-type clientUses struct {
-	all    *overlaps // nil: several clients may be inside
-	client string
-	key    string // last used
-	of     *keyUses
-}
-
-func (u *clientUses) add(use history.Operation) {
-	if u.all == nil {
-		return
-	}
-	if u.of == nil || u.key != use.Key {
-		u.key, u.of = use.Key, u.all.of(use.Key)
-	}
-	u.all.add(u.of, u.client, use)
+	return k.(*keyUses)
 }
 
 // add records a use that has ended. Uses arrive in the order of their ends, so each is compared with those that ended before.
-func (o *overlaps) add(k *keyUses, client string, use history.Operation) {
+func (o *overlaps) add(client string, use history.Operation) {
+	if o == nil {
+		return
+	}
+	k := o.of(use.Key)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	met := k.exclusive.of(client)

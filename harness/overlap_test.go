@@ -33,13 +33,11 @@ func TestOverlaps(t *testing.T) {
 		o := newOverlaps(history.Mutex)
 		o.slack = row.slack
 		for _, u := range row.uses {
-			all := clientUses{all: o, client: u.client}
-			all.add(history.Operation{Op: history.Use, Key: "k", Mode: u.mode, Call: u.call, Return: u.ret})
+			o.add(u.client, history.Operation{Op: history.Use, Key: "k", Mode: u.mode, Call: u.call, Return: u.ret})
 		}
 		if got := o.found.Load(); got != row.want {
 			t.Errorf("%s: %d, want %d", row.why, got, row.want)
 		}
 	}
-	none := clientUses{all: newOverlaps(history.Semaphore), client: "c1"}
-	none.add(history.Operation{Op: history.Use, Key: "k", Return: 1})
+	newOverlaps(history.Semaphore).add("c1", history.Operation{Op: history.Use, Key: "k", Return: 1})
 }

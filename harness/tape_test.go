@@ -118,7 +118,7 @@ func ledThrough(t *testing.T, tape sim.Tape, p servers.Provider) *Outcome {
 	t.Helper()
 	s := sim.New(catalogue.Known{})
 	defer s.Close()
-	schedule, err := s.Schedule(tape)
+	simulated, err := s.Replay(tape)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func ledThrough(t *testing.T, tape sim.Tape, p servers.Provider) *Outcome {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	v, _ := catalogue.Find(tape.Program.Lock)
-	out, err := Run(t.Context(), Experiment{Variant: v, Scenario: sc.Resolve(tape.Program.Seed, v.Topology), Provider: p, Schedule: schedule,
+	out, err := Run(t.Context(), Experiment{Variant: v, Scenario: sc.Resolve(tape.Program.Seed, v.Topology), Provider: p, Schedule: simulated.Schedule.Playable(),
 		Seed: tape.Program.Seed, Now: time.Now, Random: bytes.NewReader(make([]byte, 64))})
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,10 @@
 package sim
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/lockbench/lockbench/faults"
+)
 
 // A client's pool hands out the idle connection that came back last; when two come back at one instant, the runtime decides. Idle connections of a
 // client to a node are interchangeable, so a record does not name the connection but its alias: a connection takes the lowest free alias when it is
@@ -18,7 +22,7 @@ func (cn *conn) takeAlias(q *request) {
 
 // freeAlias records that a request has had its reply. A connection that subscribes is never idle again.
 func (cn *conn) freeAlias(q *request) {
-	if q.name != "SUBSCRIBE" && q.name != "PSUBSCRIBE" {
+	if !faults.Subscribes(q.name) {
 		cn.inUse--
 	}
 }

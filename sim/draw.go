@@ -16,8 +16,8 @@ type schedule struct {
 	strategy chooser
 }
 
-// settle returns schedule n of a job of random or PCT schedules. length is the number of steps that the program takes by default.
-func (j searchJob) settle(n, length int) schedule {
+// draw returns schedule n of a job of random or PCT schedules. length is the number of steps that the program takes by default.
+func (j searchJob) draw(n, length int) schedule {
 	seed := j.Seed<<20 + uint64(n)
 	r := rand.New(rand.NewPCG(seed, 4))
 	p, b := j.Program, j.Bounds

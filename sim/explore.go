@@ -129,9 +129,6 @@ func newExploration(cfg ExploreConfig, report func(Stats)) (*exploration, error)
 // begins returns a worker's number among those of all shards, and that of its first schedule. A shard has every Count-th, whatever its workers.
 func (e *exploration) begins(worker int) int { return e.shard.Index - 1 + e.shard.Count*worker }
 
-// worker is the inverse of begins.
-func (e *exploration) worker(part int) int { return part / e.shard.Count }
-
 // jobOf returns a worker's part of the search, from its schedule first on; some is false if none is left.
 func (e *exploration) jobOf(worker, first int) (j searchJob, some bool) {
 	j = e.job
@@ -150,7 +147,7 @@ func (e *exploration) drive(ctx context.Context, part int) {
 		if !some {
 			return
 		}
-		died, err := e.runWorker(ctx, j)
+		died, err := e.runWorker(ctx, j, e.silence(), e.hears(part))
 		if err != nil {
 			e.fail(err)
 		}

@@ -208,11 +208,6 @@ func (w *world) CutSubscribers(_ context.Context, stay bool) (cut int, undo faul
 	return len(listening), undo, nil
 }
 
-// forbids reports whether a request subscribes while a fault forbids it.
-func (w *world) forbids(q *request) bool {
-	return w.noSubscribers > 0 && (q.name == "SUBSCRIBE" || q.name == "PSUBSCRIBE" || q.name == "SSUBSCRIBE")
-}
-
 func (w *world) cutConn(cn *conn) {
 	cn.requests = nil
 	cn.fail(errCut)

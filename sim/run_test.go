@@ -193,7 +193,7 @@ func seeded(t *testing.T, h *host, v impls.Variant, seed int) Outcome {
 	if seed%4 >= 2 { // random and PCT schedules take turns
 		bounds.Faults = slices.Compact(slices.Sorted(slices.Values(append(bounds.Faults, everyFault...))))
 	}
-	s := searchJob{Program: DefaultProgram(v), Bounds: bounds, Strategy: Mixed}.settle(seed, 60)
+	s := searchJob{Program: DefaultProgram(v), Bounds: bounds, Strategy: Mixed}.draw(seed, 60)
 	return simulate(t, h, s.program, s.strategy, s.bounds)
 }
 

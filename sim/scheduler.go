@@ -119,7 +119,7 @@ func (w *world) event(kind optionKind, cn *conn, content []byte, what func() str
 
 // executeNow runs a request at its node and makes its reply an event, unless a fault affects it.
 func (w *world) executeNow(q *request) {
-	if q.doomed || w.forbids(q) {
+	if q.doomed || w.noSubscribers > 0 && faults.Subscribes(q.name) {
 		w.lose(q)
 		return
 	}

@@ -105,7 +105,7 @@ func (s *search) one(ctx context.Context, n int) (done bool, err error) {
 	c := schedule{s.job.Program, s.job.Bounds, s.walk}
 	if s.walk == nil {
 		s.begin(n, nil)
-		c = s.job.settle(n, s.length)
+		c = s.job.draw(n, s.length)
 	} else {
 		s.begin(n, s.walk.prefix())
 	}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -41,7 +40,7 @@ func (s *Simulator) Run(p Program, delay time.Duration) (Outcome, error) {
 // usualWaits is the chance with which Run lets time pass at a step while messages are on their way.
 const usualWaits = 0.1
 
-// Replay runs a tape and keeps the trace. It returns ErrDiverged if the trace is not the tape's.
+// Replay runs a tape and keeps the trace, and the schedule, whose Playable form real servers can replay. It returns ErrDiverged if the trace is not the tape's.
 func (s *Simulator) Replay(t Tape) (Outcome, error) {
 	out, err := s.host.run(t.Program, t.follow(), t.Bounds, true)
 	if err != nil {
@@ -79,15 +78,6 @@ func (s *Simulator) judged(ctx context.Context, t Tape) ([]broken, error) {
 	var x explainer
 	defer x.close()
 	return x.judge(ctx, out, true)
-}
-
-// Schedule runs a tape and returns what happened, step by step, to be replayed on real servers; ErrDiverged if the tape does not reproduce its trace.
-func (s *Simulator) Schedule(t Tape) (faults.Schedule, error) {
-	out, err := s.Replay(t)
-	if err != nil {
-		return nil, err
-	}
-	return out.Schedule.Playable(), nil
 }
 
 // Shrink minimizes a failing tape: it searches smaller programs, with fewer clients, rounds, faults and polls, for the same violation and cause, then

@@ -157,21 +157,23 @@ const (
 	graceToStop = 5 * time.Second
 )
 
-// runWorker runs a worker on a job and reads its output. died is not nil if the lock under test killed it.
-func (e *exploration) runWorker(ctx context.Context, j searchJob) (died *death, err error) {
+// silence is how long a worker may send nothing.
+func (e *exploration) silence() time.Duration { return cmp.Or(e.cfg.Silence, longSilence) }
+
+// runWorker runs a worker on a job and passes on what it says. died is not nil if the lock under test killed it, or if it was silent for the limit.
+func (e *exploration) runWorker(ctx context.Context, j searchJob, limit time.Duration, heard func(line)) (died *death, err error) {
 	w, err := e.start(j)
 	if err != nil {
 		return nil, err
 	}
 	defer w.stop()
-	limit := cmp.Or(e.cfg.Silence, longSilence)
 	quietFor := time.NewTimer(limit)
 	defer quietFor.Stop()
 	now := death{schedule: j.First}
 	for silences := 1; ; {
 		select {
 		case <-ctx.Done():
-			return nil, w.finish(e, e.worker(j.Part))
+			return nil, w.finish(heard)
 		case <-quietFor.C:
 			if now.ran < limit/2 && silences < starved {
 				silences++ // the machine is too busy to run it
@@ -193,29 +195,39 @@ func (e *exploration) runWorker(ctx context.Context, j searchJob) (died *death, 
 			}
 			silences = 1
 			quietFor.Reset(limit)
-			done, err := e.listen(l, e.worker(j.Part), &now)
-			if done || err != nil {
+			heard(l)
+			if done, err := now.follow(l); done || err != nil {
 				return nil, err
 			}
 		}
 	}
 }
 
-func (e *exploration) listen(l line, part int, now *death) (done bool, err error) {
+// follow notes what a worker says of the schedule that may kill it; done reports whether that was its last line.
+func (d *death) follow(l line) (done bool, err error) {
 	switch {
 	case l.Begin != nil:
-		*now = death{schedule: *l.Begin, prefix: l.Prefix}
-		e.begun(part, now.schedule)
+		*d = death{schedule: *l.Begin, prefix: l.Prefix}
 	case l.Choice != nil:
-		now.choices = append(now.choices, *l.Choice)
-	case l.Finding != nil:
-		e.found(*l.Finding)
-	case l.Progress != nil:
-		e.record(part, *l.Progress)
+		d.choices = append(d.choices, *l.Choice)
 	case l.Error != "":
 		return true, errors.New(l.Error)
 	}
 	return l.Done, nil
+}
+
+// hears returns what notes the results of a worker, by its number.
+func (e *exploration) hears(part int) func(line) {
+	return func(l line) {
+		switch {
+		case l.Begin != nil:
+			e.begun(part, *l.Begin)
+		case l.Finding != nil:
+			e.found(*l.Finding)
+		case l.Progress != nil:
+			e.record(part, *l.Progress)
+		}
+	}
 }
 
 // workerProcess is its owner's view of a worker.
@@ -267,13 +279,14 @@ func begun(b []byte) (line, bool) {
 }
 
 // finish waits for a worker to end by itself and handles the rest of its output.
-func (w *workerProcess) finish(e *exploration, part int) error {
+func (w *workerProcess) finish(heard func(line)) error {
 	w.CloseInput()
 	late := time.AfterFunc(graceToStop, func() { _ = w.Kill() }) // which ends its output
 	defer late.Stop()
 	for l := range w.lines {
-		if done, err := e.listen(l, part, new(death)); done || err != nil {
-			return err
+		heard(l)
+		if l.Error != "" {
+			return errors.New(l.Error)
 		}
 	}
 	return nil
@@ -289,17 +302,14 @@ func (w *workerProcess) stop() {
 // rerun repeats the schedule that killed a worker, with every choice echoed, to get its tape; again reports whether that worker was killed too.
 func (e *exploration) rerun(ctx context.Context, j searchJob, d death) (f finding, again bool) {
 	j.First, j.Prefix, j.Echo, j.Schedules = d.schedule, d.prefix, true, 1
-	scratch := &exploration{cfg: e.cfg, job: j, shard: e.shard, cancel: func() {}, report: func(Stats) {}, parts: make([]progress, e.workers),
-		at: make([]int, e.workers)}
-	scratch.cfg.Silence = secondTime * cmp.Or(e.cfg.Silence, longSilence)
-	second, err := scratch.runWorker(context.WithoutCancel(ctx), j)
+	second, err := e.runWorker(context.WithoutCancel(ctx), j, secondTime*e.silence(), func(line) {}) // its other results are known
 	b := broken{Property: verdicts.Progress, Cause: verdicts.CauseUnknown,
 		Story: []string{"the lock under test took its process down", firstLines(d.why, 12)}}
 	t := Tape{Schema: tapeSchema, Program: j.Program, Bounds: j.Bounds, Property: b.Property, Cause: b.Cause, Steps: b.Story}
 	again = err == nil && second != nil
 	if again {
 		t.Choices = second.choices
-		c := j.settle(d.schedule, 0)
+		c := j.draw(d.schedule, 0)
 		t.Program, t.Bounds = c.program, c.bounds
 	} else {
 		e.warn(d)

@@ -282,11 +282,12 @@ func ofTape(t sim.Tape, v impls.Variant) (harness.Experiment, error) {
 	schedule := t.Schedule
 	if len(schedule) == 0 {
 		s := sim.New(catalogue.Known{})
-		defer s.Close() // never fails
-		var err error
-		if schedule, err = s.Schedule(t); err != nil {
+		defer s.Close()
+		out, err := s.Replay(t)
+		if err != nil {
 			return harness.Experiment{}, fmt.Errorf("%w: %w", errInconclusive, err)
 		}
+		schedule = out.Schedule.Playable()
 	}
 	scenario := harness.OfTape(t)
 	text, err := scenario.YAML()

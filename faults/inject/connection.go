@@ -15,7 +15,6 @@ import (
 // connection is one connection through the proxy. A goroutine carries the requests and another the replies; when either ends, both end.
 type connection struct {
 	link         *Link
-	id           uint64
 	client, node net.Conn
 	gone         chan struct{} // closed when the connection has ended
 	once         sync.Once
@@ -71,7 +70,7 @@ func carry[F any](d *direction, from net.Conn, in framer[F], pass func(*directio
 
 // request lets the proxy's Traffic decide about a request, and queues it; it returns false if the connection must end.
 func (d *direction) request(req resp.Request) bool {
-	if d.link.state.Load().noSubscribers && subscribing[req.Name()] {
+	if d.link.state.Load().noSubscribers && faults.Subscribes(req.Name()) {
 		d.end()
 		return false
 	}
@@ -90,14 +89,8 @@ func (d *direction) request(req resp.Request) bool {
 	return m == nil || d.flush()
 }
 
-var subscribing = map[string]bool{"SUBSCRIBE": true, "PSUBSCRIBE": true, "SSUBSCRIBE": true}
-
 func (d *direction) message(req resp.Request) *Message {
-	cmd := history.Command{Client: faults.ClientName(d.link.Client), Node: d.link.Node, Conn: d.id, Name: req.Name(),
-		Args: req.Strings(history.MaxArgs, history.MaxArg)}
-	if name, ok := d.link.proxy.cfg.Names[string(req.Arg(1))]; ok && cmd.Name == "EVALSHA" {
-		cmd.Args[0] = name
-	}
+	cmd := history.Command{Client: faults.ClientName(d.link.Client), Node: d.link.Node, Name: req.Name()}
 	return &Message{Command: cmd, Write: req.IsWrite(), Label: label(req, d.link.proxy.cfg.Names), client: d.link.Client, gone: d.gone}
 }
 

@@ -75,8 +75,8 @@ func (g *Gate) crash() error {
 	return errors.Join(errs...)
 }
 
-// hold registers a connection to be closed with the client; it returns false if the client is dead already.
-func (g *Gate) hold(c net.Conn) bool {
+// keep registers a connection to be closed with the client; it returns false if the client is dead already.
+func (g *Gate) keep(c net.Conn) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.killed {

@@ -35,7 +35,7 @@ func TestGateCrashEndsEverything(t *testing.T) {
 		g := newGate()
 		ours, theirs := net.Pipe()
 		defer theirs.Close()
-		if !g.hold(ours) {
+		if !g.keep(ours) {
 			t.Fatal("a live client's connection was refused")
 		}
 		slept := make(chan error, 1)
@@ -55,7 +55,7 @@ func TestGateCrashEndsEverything(t *testing.T) {
 		if _, err := theirs.Read(make([]byte, 1)); err == nil {
 			t.Error("the dead client's connection is still open")
 		}
-		if g.hold(ours) {
+		if g.keep(ours) {
 			t.Error("a dead client opened a connection")
 		}
 	})

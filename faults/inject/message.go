@@ -16,7 +16,7 @@ type Traffic interface {
 
 // Message is a request on its way through the proxy, and later its reply.
 type Message struct {
-	Command history.Command // with its reply once that has arrived
+	Command history.Command // without its arguments; with its reply once that has arrived
 	Write   bool            // the command writes
 	Label   string          // the name by which a step of a schedule identifies it
 	Holds

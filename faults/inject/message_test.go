@@ -13,9 +13,12 @@ import (
 func TestProxyLosesReply(t *testing.T) {
 	r := newRig(t)
 	c := r.client(t, 3)
+	sets := 0
 	r.decides(func(m *Message, reply bool) {
-		if reply && m.Command.Name == "SET" && m.Command.Args[1] == "2" {
-			m.Lose()
+		if reply && m.Command.Name == "SET" {
+			if sets++; sets == 2 {
+				m.Lose()
+			}
 		}
 	})
 	ctx := t.Context()
@@ -94,7 +97,8 @@ func TestWatchedTraffic(t *testing.T) {
 	lose := faults.Spec{Fault: faults.LoseReply, Client: 1, When: faults.Trigger{Reply: "acquire *w"}}
 	hold := faults.Spec{Fault: faults.DelayRequest, Client: 1, When: faults.Trigger{Request: "release SET"}, For: faults.Span{Fixed: time.Hour}}
 	start := time.Now()
-	world := NewWorld(Config{Timeline: func() int64 { return int64(time.Since(start)) }, Proxy: r.proxy})
+	world := NewWorld(Config{Timeline: func() int64 { return int64(time.Since(start)) }})
+	world.SetProxy(r.proxy)
 	d := faults.NewDirector(faults.NewPlan([]faults.Spec{lose, hold}, time.Second, false),
 		faults.DirectorConfig{World: world, Lease: time.Second, Clients: 1})
 	watched := Watched{t.Context(), d}

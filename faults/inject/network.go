@@ -20,14 +20,14 @@ var (
 
 // impose puts a condition in force and waits until nothing that it forbids can still pass.
 func (w *World) impose(ctx context.Context, c condition) (faults.Undo, error) {
-	if w.cfg.Proxy == nil {
+	if w.proxy == nil {
 		return nil, errNoProxy
 	}
-	lift := w.cfg.Proxy.impose(c)
+	lift := w.proxy.impose(c)
 	undo := func(context.Context) error { lift(); return nil }
 	ctx, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
-	if !w.cfg.Proxy.settled(ctx) {
+	if !w.proxy.settled(ctx) {
 		return undo, errNotSettled
 	}
 	return undo, nil
@@ -42,11 +42,11 @@ func (w *World) Slow(ctx context.Context, delay time.Duration, bytesPerSecond fl
 }
 
 func (w *World) CutSubscribers(ctx context.Context, stay bool) (cut int, undo faults.Undo, err error) {
-	if w.cfg.Proxy == nil {
+	if w.proxy == nil {
 		return 0, nil, errNoProxy
 	}
 	if stay {
 		undo, err = w.impose(ctx, condition{Client: faults.All, Node: faults.All, NoSubscribers: true})
 	}
-	return w.cfg.Proxy.cutSubscribed(), undo, err
+	return w.proxy.cutSubscribed(), undo, err
 }

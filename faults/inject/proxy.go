@@ -25,7 +25,6 @@ type Proxy struct {
 	ctx  context.Context // ends with Close
 	stop context.CancelFunc
 	work sync.WaitGroup // accept loops and connections
-	last atomic.Uint64  // number of the last connection
 
 	mu         sync.Mutex // guards the fields below
 	links      []*Link
@@ -170,7 +169,7 @@ func (l *Link) serve(client net.Conn) {
 		reset(client)
 		return
 	}
-	c := &connection{link: l, id: l.proxy.last.Add(1), client: client, node: node, gone: make(chan struct{})}
+	c := &connection{link: l, client: client, node: node, gone: make(chan struct{})}
 	if !l.enter(c) {
 		c.end()
 		return

@@ -47,7 +47,7 @@ func (w *Wire) Open(ctx context.Context, network, addr string) (net.Conn, error)
 	if err != nil {
 		return nil, err
 	}
-	if !w.Gate.hold(raw) {
+	if !w.Gate.keep(raw) {
 		raw.Close()
 		return nil, w.Gate.Pass()
 	}

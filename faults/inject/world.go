@@ -17,6 +17,7 @@ import (
 // World implements [faults.World], which documents its methods, on real clients, links and servers.
 type World struct {
 	cfg    Config
+	proxy  *Proxy          // nil: none
 	ctx    context.Context // ends with Stop
 	cancel context.CancelFunc
 	work   sync.WaitGroup // what After has started
@@ -33,7 +34,6 @@ type World struct {
 type Config struct {
 	Timeline func() int64       // nanoseconds on the run's base
 	Servers  servers.Deployment // the lock's
-	Proxy    *Proxy             // between every client and every node; nil when the run has no fault of the network
 	// Keys lists the lock's keys on a node.
 	Keys func(ctx context.Context, node int) ([]string, error)
 }
@@ -53,8 +53,8 @@ func (w *World) Enlist(number int, c faults.Client) {
 	w.clients[number] = c
 }
 
-// SetProxy sets the proxy, which may be created after the world.
-func (w *World) SetProxy(p *Proxy) { w.cfg.Proxy = p }
+// SetProxy sets the proxy between every client and every node. A run without faults of the network has none.
+func (w *World) SetProxy(p *Proxy) { w.proxy = p }
 
 // Stop cancels what After has scheduled and waits for what has begun.
 func (w *World) Stop() {
