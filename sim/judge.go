@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -50,7 +51,7 @@ func (x *explainer) judge(ctx context.Context, out Outcome, stories bool) ([]bro
 	var all []broken
 	traits := out.program.Variant.Traits
 	for _, x := range v.Violations {
-		all = append(all, broken{Property: x.Property, Cause: x.Cause, Story: x.Story, client: first(x.Clients), at: x.At + x.Lasted,
+		all = append(all, broken{Property: x.Property, Cause: x.Cause, Story: x.Story, client: cmp.Or(x.Clients...), at: x.At + x.Lasted,
 			stopped: traits.NotifiesLoss && x.Cause == verdicts.Overbelief && stopped(out.Windows, x),
 			expired: traits.LooksTwice && x.Property == verdicts.ExclusiveUse && grantedAfterExpiry(out.Ops, x)})
 	}
@@ -70,13 +71,6 @@ func withKey(all []broken, key string) (broken, bool) {
 		}
 	}
 	return broken{}, false
-}
-
-func first(names []string) string {
-	if len(names) == 0 {
-		return ""
-	}
-	return names[0]
 }
 
 func hinders(w history.Window, client string) bool {

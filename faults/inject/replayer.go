@@ -22,6 +22,11 @@ type Replayer struct {
 	schedule faults.Schedule
 	timeline func() int64
 	order    faults.Order // protected by mu
+
+	director *faults.Director      // of Run
+	lastAt   int64                 // when the last step was done, on the schedule's base
+	lastReal int64                 // and on the run's
+	begun    map[int]*faults.Fault // by the step's ID
 }
 
 // Timeouts of a Replayer.
@@ -33,7 +38,7 @@ const (
 
 // NewReplayer makes a replayer for one run, whose timeline is nanoseconds on its base.
 func NewReplayer(schedule faults.Schedule, timeline func() int64) *Replayer {
-	c := &Replayer{schedule: schedule, timeline: timeline, order: faults.Order{Steps: len(schedule)}}
+	c := &Replayer{schedule: schedule, timeline: timeline, order: faults.Order{Steps: len(schedule)}, begun: map[int]*faults.Fault{}}
 	c.turns = newTurns(func(m *Message, s faults.Step) turn { return c.turnOf(s, m.gone) })
 	return c
 }
@@ -59,11 +64,11 @@ func (c *Replayer) turnOf(s faults.Step, gone <-chan struct{}) turn {
 
 // Run grants the turns until the schedule ends, the run diverges, or ctx ends. The director applies the faults, and ends those that must not stay.
 func (c *Replayer) Run(ctx context.Context, director *faults.Director) {
-	p := &replay{Replayer: c, director: director, begun: map[int]*faults.Fault{}}
+	c.director = director
 	defer c.release()
-	defer p.endAll()
+	defer c.endAll()
 	for i, s := range c.schedule {
-		if left := p.step(ctx, i, s); left != "" {
+		if left := c.step(ctx, i, s); left != "" {
 			c.leave(i, left)
 			return
 		}
@@ -90,69 +95,62 @@ func (c *Replayer) leave(step int, why string) {
 		step+1, len(c.schedule), c.schedule[step], strings.Join(saw, " and "), why)
 }
 
-// replay is the state of one Run: the pace, and the faults in force.
-type replay struct {
-	*Replayer
-	director *faults.Director
-	lastAt   int64 // when the last step was done, on the schedule's base
-	lastReal int64 // and on the run's
-	begun    map[int]*faults.Fault
-}
-
 // step performs one step; left says why the run diverged, phrased to follow what was expected and what came.
-func (p *replay) step(ctx context.Context, i int, s faults.Step) (left string) {
-	due := p.lastReal + s.At - p.lastAt
+func (c *Replayer) step(ctx context.Context, i int, s faults.Step) (left string) {
+	due := c.lastReal + s.At - c.lastAt
 	if i == 0 {
 		due = 0
 	}
-	if s.Kind == faults.StepBegin || s.Kind == faults.StepEnd {
-		if s.Kind == faults.StepBegin {
-			p.rest(ctx, i, s)
-		}
-		if !p.until(ctx, due) {
-			return ", and then its end"
-		}
-		p.fault(ctx, s)
-		p.lastAt, p.lastReal = s.At, p.timeline() // a promotion takes time that the schedule does not have
-		return ""
+	switch s.Kind {
+	case faults.StepBegin:
+		c.rest(ctx, i, s)
+		return c.fault(ctx, s, due)
+	case faults.StepEnd:
+		return c.fault(ctx, s, due)
 	}
-	a := p.await(ctx, s.Key(), time.Duration(due-p.timeline())+stepPatience)
-	if a == nil || !p.until(ctx, due) {
-		return p.why(ctx)
+	a := c.await(ctx, s.Key(), time.Duration(due-c.timeline())+stepPatience)
+	if a == nil || !c.until(ctx, due) {
+		return c.why(ctx)
 	}
-	p.lastAt, p.lastReal = s.At, max(due, a.at)
-	p.forget(s.Key(), a)
+	c.lastAt, c.lastReal = s.At, max(due, a.at)
+	c.forget(s.Key(), a)
 	a.turn <- turn{s.ID, s.Lost}
 	if s.Kind == faults.StepRequest && !s.Lost {
-		if p.await(ctx, faults.Step{Kind: faults.StepReply, Of: s.ID}.Key(), applyPatience) != nil {
-			p.lastAt, p.lastReal = s.Done(), p.timeline()
+		if c.await(ctx, faults.Step{Kind: faults.StepReply, Of: s.ID}.Key(), applyPatience) != nil {
+			c.lastAt, c.lastReal = s.Done(), c.timeline()
 		}
 	}
 	return ""
 }
 
-func (p *replay) fault(ctx context.Context, s faults.Step) {
+// fault begins or ends a fault when it is due.
+func (c *Replayer) fault(ctx context.Context, s faults.Step, due int64) (left string) {
+	if !c.until(ctx, due) {
+		return c.why(ctx)
+	}
 	if s.Kind == faults.StepEnd {
-		p.director.End(p.begun[s.Of])
-		return
+		c.director.End(c.begun[s.Of])
+	} else {
+		spec := s.Fault
+		if spec.Fault == faults.Failover {
+			spec.Until = faults.OtherEntered // give it a length: it ends with the step that promotes the replica
+		}
+		c.begun[s.ID] = c.director.Begin(ctx, spec, "as on the tape", nil)
 	}
-	spec := s.Fault
-	if spec.Fault == faults.Failover {
-		spec.Until = faults.OtherEntered // give it a length: it ends with the step that promotes the replica
-	}
-	p.begun[s.ID] = p.director.Begin(ctx, spec, "as on the tape", nil)
+	c.lastAt, c.lastReal = s.At, c.timeline() // a promotion takes time that the schedule does not have
+	return ""
 }
 
 // endAll ends the faults that must end when no step will: a client that stays paused never finishes.
-func (p *replay) endAll() {
-	for _, f := range p.begun {
+func (c *Replayer) endAll() {
+	for _, f := range c.begun {
 		if f != nil && f.MustEnd() {
-			p.director.End(f)
+			c.director.End(f)
 		}
 	}
 }
 
-func (p *replay) why(ctx context.Context) string {
+func (c *Replayer) why(ctx context.Context) string {
 	if ctx.Err() != nil {
 		return ", and then its end"
 	}
@@ -160,15 +158,15 @@ func (p *replay) why(ctx context.Context) string {
 }
 
 // until waits for an instant of the run; it returns false if ctx ends first.
-func (p *replay) until(ctx context.Context, at int64) bool {
-	return sleep(ctx.Done(), time.Duration(at-p.timeline())) && ctx.Err() == nil
+func (c *Replayer) until(ctx context.Context, at int64) bool {
+	return sleep(ctx.Done(), time.Duration(at-c.timeline())) && ctx.Err() == nil
 }
 
 // rest waits until clients have sent what they had sent when the fault was injected in the schedule.
-func (p *replay) rest(ctx context.Context, i int, s faults.Step) {
-	for _, later := range p.schedule[i+1:] {
+func (c *Replayer) rest(ctx context.Context, i int, s faults.Step) {
+	for _, later := range c.schedule[i+1:] {
 		if later.Kind == faults.StepRequest && later.Sent <= s.At {
-			p.await(ctx, later.Key(), applyPatience)
+			c.await(ctx, later.Key(), applyPatience)
 		}
 	}
 	sleep(ctx.Done(), settlePace)
