@@ -68,9 +68,8 @@ func (p *processClient) run(ctx context.Context, j job) error {
 	if err != nil {
 		return fmt.Errorf("client process c%d: %w", p.index+1, err)
 	}
-	quit := p.watch(ctx)
+	p.work.Go(func() { p.watch(ctx) })
 	<-p.process.Gone()
-	close(quit)
 	cancel() // aborts its pending dials
 	p.work.Wait()
 	return p.finish()
@@ -100,24 +99,20 @@ func (p *processClient) start(ctx context.Context, j job) error {
 	return nil
 }
 
-// watch forwards the run's stop, and kills the process when ctx ends. It returns when quit is closed.
-func (p *processClient) watch(ctx context.Context) chan struct{} {
-	quit := make(chan struct{})
-	p.work.Go(func() {
-		select {
-		case <-p.driver.Stop:
-			_ = p.process.Send(instruction{Stop: true}) // a process that has ended needs no stop
-		case <-ctx.Done():
-		case <-quit:
-			return
-		}
-		select {
-		case <-ctx.Done():
-			_ = p.process.Kill()
-		case <-quit:
-		}
-	})
-	return quit
+// watch forwards the run's stop, and kills the process when ctx ends, until the process is gone. A process that is gone needs neither.
+func (p *processClient) watch(ctx context.Context) {
+	select {
+	case <-p.driver.Stop:
+		_ = p.process.Send(instruction{Stop: true})
+	case <-ctx.Done():
+	case <-p.process.Gone():
+		return
+	}
+	select {
+	case <-ctx.Done():
+		_ = p.process.Kill()
+	case <-p.process.Gone():
+	}
 }
 
 func (p *processClient) receive(ctx context.Context, n message) error {
