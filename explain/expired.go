@@ -145,24 +145,21 @@ func (m *overlap) expired(p pairing, at int64, without ...any) Answer {
 // byClientClock explains a grant decided by the clock of the second client or, for a semaphore, those of all: it was wrong if the first still believed in
 // its hold.
 func (m *overlap) byClientClock(p pairing, who any) Answer {
-	answer := m.expired(p, p.second.time(), "had no time passed by the clock of ", who, " since ", Name(m.first.Client), "'s grant")
+	answer := m.expired(p, p.second.time(), "had hardly any time passed by the clock of ", who, " since ", Name(m.first.Client), "'s grant")
 	if m.until(m.first, m.second.Return) > p.second.time() && m.skewed(p) {
 		return because(verdicts.ClockSkew, answer.Experiment, p.first.reported(), p.second.reported())
 	}
 	return answer
 }
 
-// skewed reports whether the clocks in the requests of the two or, for a semaphore, of the first and any client since, differ.
+// skewed reports whether the clock of the second's client or, for a semaphore, of any since the first, differs from that of the first's, by the times in
+// their requests.
 func (m *overlap) skewed(p pairing) bool {
-	grant := p.first.granting().cmd
-	was, unit := m.stamp(grant)
 	return slices.ContainsFunc(p.first.node.events[min(p.first.first(), p.to()):p.second.last()+1], func(e event) bool {
 		if e.cmd == nil || m.Header.Kind != history.Semaphore && e.op != m.second {
 			return false
 		}
-		is, grain := m.stamp(e.cmd)
-		off := is - was - (e.cmd.Sent - grant.Sent)
-		return max(off, -off) > int64(max(unit, grain, float64(time.Millisecond)))
+		return slices.ContainsFunc(e.cmd.Args, func(arg string) bool { return m.ahead(e.cmd, arg, m.first.Client) != 0 })
 	})
 }
 

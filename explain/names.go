@@ -71,8 +71,13 @@ func (m *overlap) finding(p pairing, i int) finding {
 			f.more = sentence(f.more, ", which ", Name(m.first.Client), "'s renewal at ", Instant(vain.Call), " did not move")
 		}
 	default:
-		if f.rank, f.name = m.causeOf(p, i); f.rank == byAcquire && m.clearsAway(e) {
+		f.rank, f.name = m.causeOf(p, i)
+		switch {
+		case f.rank != byAcquire:
+		case m.clearsAway(e):
 			f.rank, f.conclusion = byTime, m.lease(p, e.at)
+		case !m.leadsOn(e.op, f) && m.lapsed(p, i):
+			f.rank, f.conclusion, f.more = byTime, m.lease(p, e.at), sentence(", which came after the end of ", Name(m.first.Client), "'s lease")
 		}
 	}
 	return f
@@ -105,6 +110,41 @@ func (m *overlap) early(p pairing, end int) *event {
 // clearsAway reports whether a command by which another was granted a hold beside the first's came when the first's lease was over: it may remove what
 // is left of that.
 func (m *overlap) clearsAway(e *event) bool { return m.beside(e.op) && m.Header.Epoch+e.at >= m.due() }
+
+// lapsed reports whether a command by which another asked for the lock removed what the first had written because its lease had ended, by a clock that is
+// right: just after the first's grant, it would not have, or its client had read a time that was past.
+func (m *overlap) lapsed(p pairing, i int) bool {
+	n := p.first.node
+	e := &n.events[i]
+	its := func(w *event) bool { return w.cmd.Client == m.first.Client }
+	again := m.asks.of(e.cmd)
+	if again == nil || e.op == nil || m.leaseEnd(p, i) > e.at || !slices.ContainsFunc(n.writers(i), its) {
+		return false
+	}
+	if m.readPast(p, i) {
+		return true
+	}
+	m.m.load(n.state(i), e.clock)
+	m.m.stop = p.first.time()
+	_, changes, _ := m.m.do(m.timed(e.cmd, again, func(arg string) int64 { return m.passed(e.cmd, arg, p.first.granting().cmd) }), e.at)
+	return len(changes) == 0
+}
+
+// readPast reports whether a client had read, in the same try, a time that was past when it sent a command.
+func (m *overlap) readPast(p pairing, i int) bool {
+	n := p.first.node
+	for _, try := range m.tries(n.events[i].op, n) {
+		at := slices.Index(try, i)
+		if at >= 0 && slices.ContainsFunc(try[:at], func(j int) bool {
+			e := &n.events[j]
+			until, unit := m.timeIn(strings.Trim(e.cmd.Reply, `"`), e.cmd.Sent)
+			return unit != 0 && len(e.changes) == 0 && until <= m.Header.Epoch+n.events[i].cmd.Sent
+		}) {
+			return true
+		}
+	}
+	return false
+}
 
 // joins reports whether by a command another was granted a hold beside the first's, whose lease was running.
 func (m *overlap) joins(e *event) bool { return m.beside(e.op) && m.Header.Epoch+e.at < m.due() }
@@ -166,17 +206,28 @@ func (m *overlap) causeOf(p pairing, i int) (rank, verdicts.Cause) {
 	acquires, extends := e.op != nil && e.op.Op == history.Acquire, e.op != nil && e.op.Op == history.Extend
 	w := p.first.node.writer(i, e.changes...)
 	took := slices.ContainsFunc(e.changes, change.freed) && w >= 0 && p.first.node.events[w].cmd.Client != e.cmd.Client
-	if e.cmd.Client == m.second.Client && acquires && !took {
+	if e.cmd.Client == m.second.Client && acquires && !took && m.overdue(p.first.node, i) {
 		return byAcquire, verdicts.LateRequest
 	}
 	name := causeOfOwner[whose]
 	if name == verdicts.MisUnlock && m.first.Mode == history.Shared && !extends {
 		name = verdicts.ReaderEvicted
 	}
-	if acquires && whose == others && e.op.Outcome == history.OK {
+	if acquires && whose == others { // it meant to take, not to free
 		return byAcquire, name
 	}
 	return byFreeing, name
+}
+
+// overdue reports whether a node executed a command of an acquire when its client was done with the try that it belongs to.
+func (r *run) overdue(n *node, i int) bool {
+	e, over := &n.events[i], false
+	for _, try := range r.tries(e.op, n) {
+		if over = over || slices.Contains(try, i); over && !slices.Contains(try, i) {
+			return n.events[try[0]].cmd.Sent < e.at
+		}
+	}
+	return e.op.Return < e.at
 }
 
 // lease names the cause for the end of the first's lease at an instant.

@@ -140,6 +140,9 @@ func (m *overlap) holdsOf(p pairing, client string, to int) (ops []uint64, from 
 		if e.op == nil || e.op.Client != client || e.op.Op != history.Acquire || len(e.changes) == 0 || e.op.ID == m.second.ID || e.op.ID == m.first.ID {
 			continue
 		}
+		if m.refusedBy(p.first.node, i) {
+			continue
+		}
 		from = min(from, i)
 		if !slices.Contains(ops, e.op.ID) {
 			ops = append(ops, e.op.ID)
@@ -152,6 +155,12 @@ func (m *overlap) holdsOf(p pairing, client string, to int) (ops []uint64, from 
 		}
 	}
 	return ops, from
+}
+
+// refusedBy reports whether an event belongs to a try of an acquire that was refused, as the client knows: it began no hold.
+func (r *run) refusedBy(n *node, i int) bool {
+	op := n.events[i].op
+	return (op.Outcome == history.OK || op.Outcome == history.Busy) && slices.ContainsFunc(r.vain(op, n), func(try []int) bool { return slices.Contains(try, i) })
 }
 
 // began returns the acquire of the hold that an operation belongs to or, if its client does not know of a grant, may have begun, and the acquire's first

@@ -243,7 +243,7 @@ func (m *overlap) between(p pairing) (out []int) {
 		if slices.Contains(p.second.events, i) || !clock && !e.resets() && !changesAny(e, keys) || e.op != nil && e.op.ID == m.first.ID && i <= p.first.grant {
 			continue
 		}
-		if m.prolongs(e) { // it keeps the hold
+		if m.prolongs(e) || m.undoneBy(n, i, p.second.grant) { // it keeps the hold, or is left out with what undid it
 			continue
 		}
 		if m.reenters(e) { // the server keeps one count for both, and the inner release, which stays, lowers it
@@ -267,6 +267,11 @@ func (m *overlap) prolongs(e *event) bool {
 	return e.cmd != nil && e.cmd.Client == m.first.Client && len(e.changes) > 0 && !slices.ContainsFunc(e.changes, func(c change) bool {
 		return !c.renewed() || e.hastens(c.key)
 	})
+}
+
+// undoneBy reports whether a later command, before the i-th event's successor at the given index, undid an event as part of the same try.
+func (m *overlap) undoneBy(n *node, i, end int) bool {
+	return slices.ContainsFunc(m.whole(n, i), func(j int) bool { return j > i && j < end })
 }
 
 // reenters reports whether an event is a re-entry of the first's client within its hold that did not shorten its lease.
@@ -325,7 +330,7 @@ func eachAlone(found []finding) []finding {
 // stands reports whether the first is granted without an event. An event that the first's grant needs, such as the release that handed it the lock,
 // cannot have ended its hold.
 func (m *overlap) stands(p pairing, i int) bool {
-	return i > p.first.grant || m.granted(p.first, p.since(i), without{events: []int{i}})
+	return m.whole(p.first.node, i)[0] > p.first.grant || m.granted(p.first, p.since(i), without{events: []int{i}})
 }
 
 // others returns the candidates that may be left out together. It drops those that the first's grant needs, and the end of another client's hold that
@@ -537,8 +542,8 @@ func (m *overlap) unexplained(pairs []pairing) Answer {
 		if over && m.lacks(p, p.from(), without{events: stopped, stop: p.first.time()}) {
 			return m.expired(p, p.second.time(), "had no time passed at the server")
 		}
-		clock, _ := m.stamp(p.first.granting().cmd)
-		for _, left := range []without{{clock: clock, all: several}, {clock: clock, all: true}, {events: did, clock: clock, all: several}} {
+		still := p.first.granting()
+		for _, left := range []without{{still: still, all: several}, {still: still, all: true}, {events: did, still: still, all: several}} {
 			if m.lacks(p, min(p.from(), p.to()), left) {
 				if left.all {
 					who = "all clients"
@@ -546,8 +551,8 @@ func (m *overlap) unexplained(pairs []pairing) Answer {
 				return m.byClientClock(p, who)
 			}
 		}
-		if over && m.lacks(p, min(p.from(), p.to()), without{events: stopped, clock: clock, all: several, stop: p.first.time()}) {
-			return m.expired(p, p.second.time(), "had the clocks of the server and of ", who, " stood still")
+		if over && m.lacks(p, min(p.from(), p.to()), without{events: stopped, still: still, all: several, stop: p.first.time()}) {
+			return m.expired(p, p.second.time(), "had hardly any time passed by the clocks of the server and of ", who)
 		}
 		if answer := m.byReadClock(p); answer.Cause != "" {
 			return answer
@@ -665,12 +670,17 @@ func (m *overlap) answer(found []finding) Answer {
 	}
 	f := nearest(found)
 	op := f.node.events[f.event].op
-	if f.rank != byAcquire || op == nil || op.Outcome != history.OK || m.depth == 0 || !m.grantedWith(op, f) || op.Client == m.first.Client || op.Client == m.second.Client {
+	if f.rank != byAcquire || !m.leadsOn(op, f) {
 		return f.because(Name(m.second.Client), " would have been refused")
 	}
 	answer := m.meet(m.first, op, op.Return, m.depth-1)
 	answer.Experiment = sentence(answer.Experiment, ", and then ", Name(m.second.Client), " as well")
 	return answer
+}
+
+// leadsOn reports whether a finding is the grant of another client, which is explained in turn.
+func (m *overlap) leadsOn(op *history.Operation, f finding) bool {
+	return op != nil && op.Outcome == history.OK && m.depth > 0 && m.grantedWith(op, f) && op.Client != m.first.Client && op.Client != m.second.Client
 }
 
 // grantedWith reports whether the command of a finding belongs to the try by which its acquire was granted.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/lockbench/lockbench/history"
 )
@@ -15,15 +16,15 @@ type without struct {
 	events []int    // by index
 	ops    []uint64 // operations all of whose commands are left out
 	stop   int64    // when the clock stops, at the time that it showed, so that no lease ends; 0: never
-	clock  int64    // the time since 1970 by the clock of the attempt's client; 0: unchanged
-	all    bool     // clock is that of all clients
+	still  *event   // a grant since which hardly any time has passed by the clock of the attempt's client, as that of the grant's client showed it; nil: unchanged
+	all    bool     // the same by the clocks of all clients
 	onward bool     // of changes of the node's clock before the replay only the rate is left out: the clock goes on from the time that it showed
 	right  []string // clients whose clocks, which a fault had set wrong, are right
 }
 
 // onlyEvents reports whether an experiment leaves out events and changes no clock.
 func (w without) onlyEvents() bool {
-	return len(w.ops) == 0 && w.stop == 0 && w.clock == 0 && len(w.right) == 0 && !w.onward
+	return len(w.ops) == 0 && w.stop == 0 && w.still == nil && len(w.right) == 0 && !w.onward
 }
 
 // replay executes a node's history without some events, up to an attempt that it repeats.
@@ -37,6 +38,7 @@ type replay struct {
 
 	settles bool              // the replay may end when the rest would be as recorded
 	did     []change          // what the latest event changed in the replay
+	moot    map[int]bool      // commands of tries that have come to nothing earlier than in the record
 	other   map[string]*Value // the recorded values of keys that have others in the replay
 
 	waiter *history.Operation // the acquire to watch; nil: none
@@ -112,9 +114,14 @@ func (r *run) instead(a, refused *attempt, from int, left without) (granted bool
 // before, the data keep the effect, and the clock does not.
 func (r *run) newReplay(a *attempt, from int, left without) *replay {
 	n := a.node
+	left.events = r.withWhole(n, r.withRight(n, left.events))
 	from = min(from, a.events[0])
-	left.events = r.withRight(n, left.events)
-	p := &replay{run: r, node: n, from: from, left: left, out: map[string]uint64{}, saved: map[int]map[string]*Value{}, other: map[string]*Value{}}
+	for _, i := range left.events {
+		if n.events[i].cmd != nil { // what a try undid later is left out with it
+			from = min(from, i)
+		}
+	}
+	p := &replay{run: r, node: n, from: from, left: left, out: map[string]uint64{}, saved: map[int]map[string]*Value{}, other: map[string]*Value{}, moot: map[int]bool{}}
 	c := n.clockWithout(from, left.events)
 	if at := n.events[from].at; left.onward || left.stop != 0 {
 		c.offset += n.events[from].clock.at(at) - c.at(at)
@@ -197,7 +204,7 @@ func (p *replay) through(a *attempt, visit func(i int) (more bool)) {
 		if last == math.MaxInt {
 			continue
 		}
-		if p.compare(i); i >= last && len(p.other) == 0 && len(p.out) == 0 {
+		if p.compare(i); i >= last && len(p.other) == 0 && len(p.out) == 0 && len(p.moot) == 0 {
 			return
 		}
 	}
@@ -246,23 +253,35 @@ func (r *run) send(c *history.Command, at int64, again request) (reply string, c
 
 // by returns the request to repeat, with the times of the clock that the experiment gives to the client.
 func (p *replay) by(c *history.Command) request {
-	again, right := p.asks.of(c), slices.Contains(p.left.right, c.Client)
-	if p.left.clock == 0 && !right {
+	again := p.asks.of(c)
+	if p.left.still == nil && !slices.Contains(p.left.right, c.Client) {
 		return again
 	}
+	return p.timed(c, again, func(arg string) int64 {
+		if slices.Contains(p.left.right, c.Client) {
+			return p.off[c.Client]
+		}
+		return p.passed(c, arg, p.left.still.cmd)
+	})
+}
+
+// timed returns a request with earlier times in its arguments: by how much is asked for each.
+func (r *run) timed(c *history.Command, again request, earlier func(arg string) int64) request {
 	for _, args := range again {
 		for i, arg := range args {
-			at, unit := p.timeIn(arg, c.Sent)
-			if unit == 0 {
-				continue
+			if at, unit := r.timeIn(arg, c.Sent); unit != 0 {
+				at -= earlier(arg)
+				args[i] = strconv.FormatFloat(float64(at)/unit, 'f', decimals(arg), 64)
 			}
-			if at -= p.off[c.Client]; !right {
-				at = p.left.clock
-			}
-			args[i] = strconv.FormatFloat(float64(at)/unit, 'f', decimals(arg), 64)
 		}
 	}
 	return again
+}
+
+// passed returns by how much a time in a command is later than it was when a grant was asked for, but for a millisecond: by the time since, up to when its
+// client first sent that time, and by how far the clock of its client is ahead of the clock of the grant's.
+func (r *run) passed(c *history.Command, arg string, grant *history.Command) int64 {
+	return max(r.readAt[reading{c.Client, arg}]-grant.Sent-int64(time.Millisecond), 0) + r.ahead(c, arg, grant.Client)
 }
 
 // timeIn reads an argument as a time near the instant at which its command was sent, in any unit. It returns the time since 1970 and the unit in
@@ -279,16 +298,6 @@ func (r *run) timeIn(arg string, sent int64) (at int64, unit float64) {
 		}
 	}
 	return 0, 0
-}
-
-// stamp returns the time since 1970 by the clock of a client when it sent a command, and its unit in nanoseconds: that in its arguments, or the true time.
-func (r *run) stamp(c *history.Command) (at int64, unit float64) {
-	for _, arg := range c.Args {
-		if at, unit := r.timeIn(arg, c.Sent); unit != 0 {
-			return at, unit
-		}
-	}
-	return r.Header.Epoch + c.Sent, 1
 }
 
 func decimals(number string) int {
@@ -379,7 +388,7 @@ func (p *replay) end(e *event) {
 // written the value that was there. A client refused in the replay sends nothing until its next acquire.
 func (p *replay) skips(i int) bool {
 	e := &p.node.events[i]
-	if e.op != nil && slices.Contains(p.left.ops, e.op.ID) {
+	if e.op != nil && slices.Contains(p.left.ops, e.op.ID) || p.moot[i] {
 		return true
 	}
 	if refused, ok := p.out[e.cmd.Client]; ok {
@@ -426,7 +435,8 @@ func (p *replay) granting(i int) *attempt {
 }
 
 // repeat executes a command again. A client that is now refused sends no more. The changes of an attempt that was refused in the record and is now granted
-// are undone: what its client would have done next is unknown, and its hold would refuse others.
+// are undone: what its client would have done next is unknown, and its hold would refuse others. For the same reason the rest of a try that was refused is
+// left out if what it had set before is no longer set.
 func (p *replay) repeat(i int) {
 	e := &p.node.events[i]
 	if e.cmd.Failed() && len(e.changes) == 0 {
@@ -449,6 +459,19 @@ func (p *replay) repeat(i int) {
 		p.m.undo(changes)
 		if e.op == p.waiter && p.early == nil {
 			p.early = e
+		}
+	case len(changes) == 0 && len(keysOf(e.changes, true)) > 0:
+		p.drop(i)
+	}
+}
+
+// drop leaves out what follows a command in its try.
+func (p *replay) drop(i int) {
+	for _, try := range p.vain(p.node.events[i].op, p.node) {
+		if slices.Contains(try, i) {
+			for _, j := range try {
+				p.moot[j] = j > i
+			}
 		}
 	}
 }

@@ -38,6 +38,9 @@ type run struct {
 	unseen  map[uint64][]*history.Command // by operation: commands without a recorded reply
 	tried   map[uint64][]*attempt         // by operation, as far as they were needed
 	known   map[experiment]bool           // whether the attempt was granted
+	inVain  map[tryKey][][]int            // the tries that granted nothing, as far as they were needed
+	clocks  map[string]map[argument]int64 // by client and argument: how far times in requests are ahead of true time, at most
+	readAt  map[reading]int64             // when a client first sent a time
 	off     map[string]int64              // by client whose clock a fault had set wrong: how far it is ahead
 	pairs   map[[3]uint64]Answer
 	failed  bool // no commands were recorded
@@ -108,7 +111,8 @@ func newRun(rec Record, srv Server) *run {
 	}
 	r.learn()
 	r.tried = map[uint64][]*attempt{} // what learn found decides what is an attempt
-	r.known = map[experiment]bool{}
+	r.known, r.inVain = map[experiment]bool{}, map[tryKey][][]int{}
+	r.clocks = r.readClocks()
 	r.off = r.wrongClocks()
 	return r
 }
