@@ -33,7 +33,20 @@ func (r *run) hitsAnother(v *checker.Violation) Answer {
 				if a := r.hit(n, i, r.wronged(v, n, i)); a.Cause != "" {
 					return a
 				}
+				if a := r.hitBefore(v, n, i); a.Cause != "" {
+					return a
+				}
 			}
+		}
+	}
+	return Answer{}
+}
+
+// hitBefore explains a command that changed what its own client had written over what was another's, other than by being granted the lock.
+func (r *run) hitBefore(v *checker.Violation, n *node, i int) Answer {
+	for j, e := range slices.Backward(n.events[:i]) {
+		if e.cmd != nil && e.cmd.Client == n.events[i].cmd.Client && (e.op == nil || e.op.Op != history.Acquire) && slices.Contains(n.writers(i), &n.events[j]) {
+			return r.hit(n, j, r.wronged(v, n, j))
 		}
 	}
 	return Answer{}
@@ -300,6 +313,9 @@ func (m *overlap) took(p pairing) (found []finding) {
 	n := p.first.node
 	all := slices.DeleteFunc(m.candidates(p), func(i int) bool {
 		if n.events[i].deletes() && n.events[i].at > m.leaseEnd(p, i) { // it took what another had written since
+			return true
+		}
+		if n.events[i].adds() && n.events[i].cmd.Client == m.first.Client { // it took nothing
 			return true
 		}
 		wrote, by := n.writers(i), n.events[i].cmd

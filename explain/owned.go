@@ -37,6 +37,38 @@ func (m *overlap) owned(p pairing, i int, stop int64) bool {
 	return m.lacks(p, from, without{events: []int{i}, ops: ops, stop: stop})
 }
 
+// gone reports whether a command of the first's client removed or changed only what was not of the first's hold: something had removed that before, and no
+// renewal had made it again, or others had made it since.
+func (m *overlap) gone(p pairing, i int) bool {
+	n := p.first.node
+	if e := &n.events[i]; i < p.from() || e.cmd == nil || e.cmd.Client != m.first.Client || e.adds() {
+		return false
+	}
+	removed := map[keyPart]bool{}
+	for j := p.from(); j < i; j++ {
+		e := &n.events[j]
+		again := e.cmd != nil && e.cmd.Client == m.first.Client && (e.op == nil || e.op.Op != history.Release)
+		for _, c := range e.changes {
+			for part, hit := range c.parts() {
+				switch {
+				case hit == Freed, hit == Made && !again:
+					removed[keyPart{c.key, part}] = true
+				case again:
+					delete(removed, keyPart{c.key, part})
+				}
+			}
+		}
+	}
+	return !slices.ContainsFunc(n.events[i].changes, func(c change) bool {
+		for part, hit := range c.parts() {
+			if hit != Made && !removed[keyPart{c.key, part}] {
+				return true
+			}
+		}
+		return false
+	})
+}
+
 // endsOther reports whether an event ended another hold of the first's client. The holds of a re-entrant client are one at the server.
 func (m *overlap) endsOther(n *node, i int) bool {
 	acquire, _ := m.endedHold(n, i)

@@ -246,6 +246,9 @@ func (m *overlap) between(p pairing) (out []int) {
 		if m.prolongs(e) || m.undoneBy(n, i, p.second.grant) { // it keeps the hold, or is left out with what undid it
 			continue
 		}
+		if m.gone(p, i) { // the first's hold had ended
+			continue
+		}
 		if m.reenters(e) { // the server keeps one count for both, and the inner release, which stays, lowers it
 			continue
 		}
@@ -689,7 +692,7 @@ func (m *overlap) grantedWith(op *history.Operation, f finding) bool {
 }
 
 // nearest returns the finding to report: by rank, then by time, changes of the clock before the hold last. A command that moved the end of a lease to an
-// earlier time replaces that end.
+// earlier time replaces that end, and of a release or an extend the last command replaces those that led to it.
 func nearest(found []finding) finding {
 	var left []finding
 	for _, f := range found {
@@ -697,7 +700,10 @@ func nearest(found []finding) finding {
 		hastened := e.ended() && slices.ContainsFunc(found, func(o finding) bool {
 			return o.node == f.node && o.event < f.event && o.node.events[o.event].hastens(e.changes[0].key)
 		})
-		if !hastened {
+		led := e.op != nil && e.op.Op != history.Acquire && slices.ContainsFunc(found, func(o finding) bool {
+			return o.node == f.node && o.event > f.event && o.node.events[o.event].op == e.op
+		})
+		if !hastened && !led {
 			left = append(left, f)
 		}
 	}

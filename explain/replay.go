@@ -38,7 +38,7 @@ type replay struct {
 
 	settles bool              // the replay may end when the rest would be as recorded
 	did     []change          // what the latest event changed in the replay
-	moot    map[int]bool      // commands of tries that have come to nothing earlier than in the record
+	moot    map[int]bool      // commands that their clients would not have sent, or not so, after what they were replied in the replay
 	other   map[string]*Value // the recorded values of keys that have others in the replay
 
 	waiter *history.Operation // the acquire to watch; nil: none
@@ -323,7 +323,8 @@ func (p *replay) save(i int) {
 	}
 }
 
-// step repeats one event, unless it is left out. A client whose grant is left out sends no more, as if it had been refused.
+// step repeats one event, unless it is left out. A client whose grant is left out sends no more, as if it had been refused; one whose release or extend is
+// goes no further with that.
 func (p *replay) step(i int) {
 	e := &p.node.events[i]
 	if slices.Contains(p.left.events, i) {
@@ -331,6 +332,8 @@ func (p *replay) step(i int) {
 			p.m.persist(e.changes[0].key)
 		} else if a := p.granting(i); a != nil && a.grant == i {
 			p.out[e.cmd.Client] = e.op.ID
+		} else if e.op != nil && e.op.Op != history.Acquire {
+			p.drop(i, p.node.byOp[e.op.ID])
 		}
 		return
 	}
@@ -436,7 +439,7 @@ func (p *replay) granting(i int) *attempt {
 
 // repeat executes a command again. A client that is now refused sends no more. The changes of an attempt that was refused in the record and is now granted
 // are undone: what its client would have done next is unknown, and its hold would refuse others. For the same reason the rest of a try that was refused is
-// left out if what it had set before is no longer set.
+// left out if what it had set is no longer set, and that of a release or an extend if it gets another reply.
 func (p *replay) repeat(i int) {
 	e := &p.node.events[i]
 	if e.cmd.Failed() && len(e.changes) == 0 {
@@ -449,7 +452,11 @@ func (p *replay) repeat(i int) {
 	reply, changes, ok := p.send(e.cmd, e.at, again)
 	p.did = changes
 	switch a := p.granting(i); {
-	case !ok || e.op == nil || e.op.Op != history.Acquire:
+	case !ok || e.op == nil:
+	case e.op.Op != history.Acquire:
+		if !p.m.same(e.cmd, reply) {
+			p.drop(i, p.node.byOp[e.op.ID])
+		}
 	case a != nil:
 		if p.refuses(a, e, reply, changes) {
 			p.m.undo(changes)
@@ -461,17 +468,19 @@ func (p *replay) repeat(i int) {
 			p.early = e
 		}
 	case len(changes) == 0 && len(keysOf(e.changes, true)) > 0:
-		p.drop(i)
+		for _, try := range p.vain(e.op, p.node) {
+			if slices.Contains(try, i) {
+				p.drop(i, try)
+			}
+		}
 	}
 }
 
-// drop leaves out what follows a command in its try.
-func (p *replay) drop(i int) {
-	for _, try := range p.vain(p.node.events[i].op, p.node) {
-		if slices.Contains(try, i) {
-			for _, j := range try {
-				p.moot[j] = j > i
-			}
+// drop leaves out those of some commands that a client sent after the reply to the i-th.
+func (p *replay) drop(i int, all []int) {
+	for _, j := range all {
+		if replied := p.node.events[i].cmd.Replied; j > i && replied != 0 && p.node.events[j].cmd.Sent >= replied {
+			p.moot[j] = true
 		}
 	}
 }
