@@ -143,11 +143,25 @@ func (m *overlap) expired(p pairing, at int64, without ...any) Answer {
 }
 
 // byClientClock explains a grant decided by the clock of the second client or, for a semaphore, those of all: it was wrong if the first still believed in
-// its hold.
-func (m *overlap) byClientClock(p pairing, who any) Answer {
-	answer := m.expired(p, p.second.time(), "had hardly any time passed by the clock of ", who, " since ", Name(m.first.Client), "'s grant")
+// its hold. Events that have to be left out, too, are named; a fault among them, or a release by the first's client, comes before the end of the lease.
+func (m *overlap) byClientClock(p pairing, left without, who any) Answer {
+	but, end := sentence(), sentence("had hardly any time passed by the clock of ", who, " since ", Name(m.first.Client), "'s grant")
+	if len(left.events) > 0 {
+		found := m.jointlyOf(p, left.events, func(few []int) bool {
+			return m.lacks(p, min(p.from(), p.to()), without{events: few, still: left.still, all: left.all})
+		})
+		for i := range found {
+			found[i].more = sentence(found[i].more, ", and ", end)
+		}
+		f := nearest(found)
+		if f.rank == byFault || f.name == verdicts.OwnRelease {
+			return m.answer(found)
+		}
+		but, end = sentence("without "), f.text()
+	}
+	answer := m.expired(p, p.second.time(), but, end)
 	if m.until(m.first, m.second.Return) > p.second.time() && m.skewed(p) {
-		return because(verdicts.ClockSkew, answer.Experiment, p.first.reported(), p.second.reported())
+		answer = Answer{Cause: verdicts.ClockSkew, Experiment: answer.Experiment, Events: []Event{p.first.reported(), p.second.reported()}}
 	}
 	return answer
 }

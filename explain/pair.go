@@ -551,7 +551,7 @@ func (m *overlap) unexplained(pairs []pairing) Answer {
 				if left.all {
 					who = "all clients"
 				}
-				return m.byClientClock(p, who)
+				return m.byClientClock(p, left, who)
 			}
 		}
 		if over && m.lacks(p, min(p.from(), p.to()), without{events: stopped, still: still, all: several, stop: p.first.time()}) {
