@@ -6,6 +6,7 @@ import "strings"
 type replies struct {
 	seen   map[shape]map[answer]tally
 	places map[position]tally // decisive items, by place; computed when needed
+	same   map[shape]bool     // whether all grants got one reply, and refusals others; computed when needed
 }
 
 // answer is a whole reply, or one item of a reply that is an array: fences and remaining times vary where another item tells a grant from a refusal.
@@ -52,14 +53,14 @@ func (r *replies) count(s shape, a answer, granted bool) {
 	} else {
 		t.refused++
 	}
-	r.seen[s][a], r.places = t, nil
+	r.seen[s][a], r.places, r.same = t, nil, nil
 }
 
 // of counts the attempts in which a reply was seen.
 func (r *replies) of(s shape, reply string) tally { return r.seen[s][answer{text: reply}] }
 
 // refuse reports whether a reply means a refusal, if that is known: the whole reply was seen only in grants or only in refusals, or an item was, at a
-// place that distinguishes them. If its items disagree, those seen in more attempts decide: a flag recurs, while a count or a remaining time differs each
+// place that distinguishes them, or all grants got another. If its items disagree, those seen in more attempts decide: a flag recurs, while a count or a remaining time differs each
 // time and matches only by chance.
 func (r *replies) refuse(s shape, reply string) (refused, known bool) {
 	if t := r.of(s, reply); t.decides() {
@@ -73,7 +74,32 @@ func (r *replies) refuse(s shape, reply string) (refused, known bool) {
 			items.granted, items.refused = items.granted+t.granted, items.refused+t.refused
 		}
 	}
+	if items.refused == items.granted && r.of(s, reply) == (tally{}) && r.oneGrants(s) {
+		return true, true
+	}
 	return items.refused > items.granted, items.refused != items.granted
+}
+
+// oneGrants reports whether all grants, at least two, got the same reply to a request, and refusals got others.
+func (r *replies) oneGrants(s shape) bool {
+	if one, known := r.same[s]; known {
+		return one
+	}
+	grants, replies, refusals := 0, 0, 0
+	for a, t := range r.seen[s] {
+		switch {
+		case a.size != 0:
+		case t.granted > 0:
+			grants, replies = grants+t.granted, replies+1
+		default:
+			refusals++
+		}
+	}
+	if r.same == nil {
+		r.same = map[shape]bool{}
+	}
+	r.same[s] = grants > 1 && replies == 1 && refusals > 0
+	return r.same[s]
 }
 
 // distinguishes reports whether, at the place of an item, some items were seen only in grants and others only in refusals.

@@ -535,6 +535,8 @@ func (r *run) learnFrom(op *history.Operation) (vain, like []*event) {
 			granting[e] = op.Outcome == history.OK && a.grant >= 0 && (i == a.grant || len(e.changes) == 0)
 			if granting[e] {
 				grants = append(grants, e)
+			} else if op.Outcome == history.OK && i < a.grant { // its client went on
+				r.seen.count(shapeOf(e.cmd), answer{text: e.cmd.Reply}, true)
 			}
 		}
 		final[&a.node.events[a.last()]] = true
