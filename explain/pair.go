@@ -568,19 +568,66 @@ func (m *overlap) unexplained(pairs []pairing) Answer {
 	case !m.marked(p): // the first left nothing for the second to find
 		return Answer{}
 	}
-	when := "if only other holds had ended since "
-	if !m.lacks(p, p.from(), without{events: m.candidates(p), stop: p.first.time()}) {
-		when = "even right after "
+	when := "even right after "
+	if p.to() >= p.from() && !m.grantedAfter(p, p.first.first()) {
+		if a := m.alreadyWrong(p); a.Cause != "" {
+			return a
+		}
+		if m.grantedAfter(p, p.first.first()-1) && m.overwritten(p) { // the first's grant would have refused it
+			return m.mistaken(p)
+		}
+		when = "if only other holds had ended since "
 	}
 	after := sentence(when, Name(m.first.Client), "'s grant at ", Instant(p.first.time()))
 	why := sentence(" would have been granted ", after, ": it does not check for that hold")
 	switch {
 	case m.setsNothing(p.second):
 		why = sentence(" set nothing, and ", Name(m.second.Client), " took that for a grant")
-	case m.wouldSetNothing(p):
+	case when == "even right after " && m.wouldSetNothing(p):
 		why = sentence(" would have set nothing ", after, ", and ", Name(m.second.Client), " takes that for a grant")
 	}
 	return because(verdicts.DoubleGrant, sentence(words(p.second.granting()), why), p.first.reported(), p.second.reported())
+}
+
+// grantedAfter reports whether the second is granted right after an event about the first's grant, by clocks that stand still.
+func (m *overlap) grantedAfter(p pairing, i int) bool {
+	n := p.first.node
+	m.m.load(n.state(i+1), p.first.granting().clock)
+	m.m.stop = p.first.time()
+	for _, j := range p.second.events {
+		e := &n.events[j]
+		again := m.timed(e.cmd, m.asks.of(e.cmd), func(arg string) int64 { return m.passed(e.cmd, arg, p.first.granting().cmd) })
+		if reply, changes, ok := m.send(e.cmd, e.at, again); ok && m.refuses(p.second, e, reply, changes) {
+			return false
+		}
+	}
+	return true
+}
+
+// overwritten reports whether something changed what the first's grant had set before the second was granted.
+func (m *overlap) overwritten(p pairing) bool {
+	return slices.ContainsFunc(p.inBetween(), func(e event) bool {
+		return slices.ContainsFunc(e.changes, func(c change) bool { return !c.renewed() && slices.ContainsFunc(p.first.granting().changes, c.meets) })
+	})
+}
+
+// alreadyWrong explains a grant by a fault before the first's grant, which had left the data so that they did not show the first's hold: without it the first
+// is granted, and the second is refused.
+func (m *overlap) alreadyWrong(p pairing) Answer {
+	n := p.first.node
+	for i := p.first.events[0] - 1; i >= 0; i-- {
+		left := without{events: []int{i}}
+		if e := &n.events[i]; (e.deletes() || e.resets()) && changesAny(e, p.second.keys()) && m.granted(p.first, i, left) && m.lacks(p, i, left) {
+			return because(faultNames[e.effect.What], sentence("without ", words(e), ", ", Name(m.second.Client), " would have been refused"), e.reported("", p.second.keys()))
+		}
+	}
+	return Answer{}
+}
+
+// mistaken returns the answer for a grant that only the ends of other holds made possible.
+func (m *overlap) mistaken(p pairing) Answer {
+	return because(verdicts.DoubleGrant, sentence(words(p.second.granting()), " would have been refused right after ", Name(m.first.Client), "'s grant at ", Instant(p.first.time()),
+		"; since then only other holds had ended, and it takes that for the end of that hold"), p.first.reported(), p.second.reported())
 }
 
 // overfilled explains a grant by a semaphore of which all permits were taken, as the second's client could have seen, or would have been without some
