@@ -258,10 +258,31 @@ func (m *overlap) lapse(p pairing, at int64) conclusion {
 		return conclusion{name: verdicts.RenewalGap}
 	case m.renewedInVain(p, at) != nil: // what else the client was told rests on a renewal that was none
 		return conclusion{name: verdicts.RenewalGap}
+	case m.crashed() && m.promised() > m.seen: // its belief ended with the crash, and not by what it had been told
+		return conclusion{name: verdicts.Overbelief}
 	case m.until(m.first, m.seen) <= m.seen && !(m.second.Op == history.Extend && m.second.Outcome == history.OK): // that told it of a later end
 		return conclusion{name: verdicts.LeaseOverrun}
 	}
 	return conclusion{name: verdicts.Overbelief}
+}
+
+// crashed reports whether the first's client crashed before the violation.
+func (m *overlap) crashed() bool {
+	return len(m.confirmed(func(w *history.Window) bool {
+		return w.Fault == faults.CrashClient && w.Client == m.first.Client && w.Start >= m.first.Call && w.Start <= m.seen
+	})) > 0
+}
+
+// promised returns the latest end that the first's client had been told for the holds that it never released. A re-entrant client has one key for all.
+func (m *overlap) promised() (until int64) {
+	until = m.toldBy(m.seen)
+	for i := range m.holds {
+		h := &m.holds[i]
+		if m.Header.Kind == history.Reentrant && h.Client == m.first.Client && h.Acquire.Key == m.first.Key && h.Release == nil && h.Acquire.Call >= m.first.Call && h.Start() <= m.seen {
+			until = max(until, m.told(&h.Acquire))
+		}
+	}
+	return until
 }
 
 // resumed replaces the fault that ended the first's hold by a later renewal, if without that renewal the client no longer believed in the hold when the
@@ -316,7 +337,8 @@ func (m *overlap) hindered(from, to int64) bool {
 	return len(m.confirmed(func(w *history.Window) bool {
 		kind, _ := faults.FindKind(w.Fault)
 		elsewhere := kind.In == faults.InMessage && w.Node < 0 && m.answeredDuring(w) // it met a request to the guarded store, and the lock's were answered
-		return kind.Hinders && !elsewhere && (w.Client == m.first.Client || w.Client == "" && asked(w.Node)) && w.Start <= to && w.Last() >= from
+		hinders := kind.Hinders || w.Fault == faults.SlowWork && !m.renewsAtWork() // a client that extends by hand does so between its work
+		return hinders && !elsewhere && (w.Client == m.first.Client || w.Client == "" && asked(w.Node)) && w.Start <= to && w.Last() >= from
 	})) > 0
 }
 
@@ -353,7 +375,7 @@ func (m *overlap) renewedLate(p pairing, ended int64) int {
 		if e.op != nil && e.op.Client == m.first.Client && e.op.Op == history.Acquire && e.op.ID != m.first.ID && changesAny(e, keys) {
 			return -1
 		}
-		if e.cmd != nil && e.cmd.Client == m.first.Client && e.claims() && changesAny(e, keys) {
+		if e.cmd != nil && e.cmd.Client == m.first.Client && m.claims(p, e) && changesAny(e, keys) {
 			return i
 		}
 	}
@@ -361,12 +383,23 @@ func (m *overlap) renewedLate(p pairing, ended int64) int {
 }
 
 // claims reports whether a command made its client believe in a hold: that of an extend that succeeded, a renewal in the background that wrote more than
-// an expiry, or one beside a release that created the key again. A background renewal of another's hold that only moves its expiry reports nothing.
-func (e *event) claims() bool {
-	if e.op == nil {
+// an expiry, or one beside a release that made again what the first's grant had. A background renewal of another's hold that only moves its expiry reports
+// nothing; nor does a release that makes something else.
+func (m *overlap) claims(p pairing, e *event) bool {
+	switch {
+	case e.op == nil:
 		return slices.ContainsFunc(e.changes, func(c change) bool { return !c.renewed() })
+	case e.op.Op == history.Release:
+		return slices.ContainsFunc(e.changes, func(c change) bool { return c.made() && m.madeBefore(p, c) })
 	}
-	return e.op.Op == history.Release && slices.ContainsFunc(e.changes, change.made) || e.op.Op == history.Extend && e.op.Outcome == history.OK
+	return e.op.Op == history.Extend && e.op.Outcome == history.OK
+}
+
+// madeBefore reports whether a change makes a part of a key that the first's grant had set, with the same data if the key has no other part.
+func (m *overlap) madeBefore(p pairing, c change) bool {
+	return slices.ContainsFunc(p.first.granting().changes, func(was change) bool {
+		return was.after != nil && was.meets(c) && (was.after.Text == "" || was.after.sameData(c.after))
+	})
 }
 
 // renews reports whether clients of the lock renew leases by themselves.
@@ -375,6 +408,18 @@ func (r *run) renews() bool {
 		return slices.ContainsFunc(n.events, func(e event) bool {
 			return e.cmd != nil && (e.op == nil || e.op.Op == history.Extend) && slices.ContainsFunc(e.changes, change.renewed)
 		})
+	})
+}
+
+// renewsAtWork reports whether leases are renewed while clients work: in the background, or by extends during a slow work of their clients.
+func (r *run) renewsAtWork() bool {
+	slow := r.confirmed(func(w *history.Window) bool { return w.Fault == faults.SlowWork })
+	return slices.ContainsFunc(r.nodes, func(n *node) bool {
+		return slices.ContainsFunc(n.events, func(e event) bool {
+			return e.cmd != nil && e.op == nil && slices.ContainsFunc(e.changes, change.renewed)
+		})
+	}) || slices.ContainsFunc(r.Ops, func(op history.Operation) bool {
+		return op.Op == history.Extend && slices.ContainsFunc(slow, func(w history.Window) bool { return w.Client == op.Client && w.Start < op.Call && op.Call < w.Last() })
 	})
 }
 
