@@ -82,12 +82,19 @@ func (r *run) answered(a *attempt, from int, left without) (reply string, change
 	return reply, changes
 }
 
-// again replays a node's history up to an attempt, and calls visit with the reply to each command of the attempt until visit returns false.
+// again replays a node's history up to an attempt, and calls visit with the reply to each command of the attempt until visit returns false. If one sets
+// nothing now, only the last is sent after it, since a grant needs that: what the client would have sent between them is unknown.
 func (p *replay) again(a *attempt, visit func(e *event, reply string, changes []change) (more bool)) {
 	p.through(a, func(i int) bool {
 		e := &a.node.events[i]
+		if p.moot[i] && i != a.last() {
+			return true
+		}
 		got, changes, ok := p.send(e.cmd, e.at, p.by(e.cmd))
 		p.did = changes
+		if ok && e.setsNoMore(changes) {
+			p.drop(i, a.events)
+		}
 		return !ok || visit(e, got, changes)
 	})
 }
@@ -467,13 +474,18 @@ func (p *replay) repeat(i int) {
 		if e.op == p.waiter && p.early == nil {
 			p.early = e
 		}
-	case len(changes) == 0 && len(keysOf(e.changes, true)) > 0:
+	case e.setsNoMore(changes):
 		for _, try := range p.vain(e.op, p.node) {
 			if slices.Contains(try, i) {
 				p.drop(i, try)
 			}
 		}
 	}
+}
+
+// setsNoMore reports whether a command that set something in the record changes nothing in the replay.
+func (e *event) setsNoMore(changes []change) bool {
+	return len(changes) == 0 && len(keysOf(e.changes, true)) > 0
 }
 
 // drop leaves out those of some commands that a client sent after the reply to the i-th.
