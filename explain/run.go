@@ -535,7 +535,7 @@ func (r *run) learnFrom(op *history.Operation) (vain, like []*event) {
 			granting[e] = op.Outcome == history.OK && a.grant >= 0 && (i == a.grant || len(e.changes) == 0)
 			if granting[e] {
 				grants = append(grants, e)
-			} else if op.Outcome == history.OK && i < a.grant { // its client went on
+			} else if op.Outcome == history.OK && i < a.grant && len(answers(e.cmd.Reply)) == 1 { // its client went on; an array may mean that it waited
 				r.seen.count(shapeOf(e.cmd), answer{text: e.cmd.Reply}, true)
 			}
 		}
