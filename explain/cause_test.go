@@ -20,6 +20,16 @@ var rows = []struct{ what, text string }{
 		c1 acquire 0-2 ok valid=300 : SET job a PX 300 -> OK
 		c2 acquire 10-12 ok valid=310 : SET job b PX 300 -> OK
 		violation mutual-exclusion 12-300 c1 c2 = double-grant`},
+	// c2 read c1's deadline, in a text with its owner's name, when it was past, and took the key over. Then it released its own hold and asked again.
+	{"a deadline in a text", `
+		lock mutex 100
+		c1 acquire 0-2 ok valid=100 : SETNX job 946684800100:c1 -> 1
+		c1 use 2-300
+		c3 acquire 20-23 busy : SETNX job 946684800120:c3 -> 0 @20-21 | GET job -> "946684800100:c1" @21-22
+		c2 acquire 110-114 ok valid=210 : SETNX job 946684800210:c2 -> 0 @110-111 | GET job -> "946684800100:c1" @111-112 | SET job 946684800210:c2 -> OK @112-113
+		c2 release 120-121 ok : DEL job -> 1
+		c2 acquire 130-132 ok valid=230 : SETNX job 946684800230:c2 -> 1
+		violation exclusive-use 132-300 c1 c2 = lease-overrun`},
 	// Both found the key free and wrote the same value: the second SET changes nothing, but is a grant.
 	{"look, then write", `
 		lock mutex 0

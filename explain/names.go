@@ -137,13 +137,20 @@ func (m *overlap) readPast(p pairing, i int) bool {
 		at := slices.Index(try, i)
 		if at >= 0 && slices.ContainsFunc(try[:at], func(j int) bool {
 			e := &n.events[j]
-			until, unit := m.timeIn(strings.Trim(e.cmd.Reply, `"`), e.cmd.Sent)
-			return unit != 0 && len(e.changes) == 0 && until <= m.Header.Epoch+n.events[i].cmd.Sent
+			return len(e.changes) == 0 && slices.ContainsFunc(timesIn(e.cmd.Reply), func(text string) bool {
+				until, unit := m.timeIn(text, e.cmd.Sent)
+				return unit != 0 && until <= m.Header.Epoch+n.events[i].cmd.Sent
+			})
 		}) {
 			return true
 		}
 	}
 	return false
+}
+
+// timesIn returns the parts of a reply that may be times: its numbers, also within a text.
+func timesIn(reply string) []string {
+	return strings.FieldsFunc(reply, func(c rune) bool { return (c < '0' || c > '9') && c != '.' })
 }
 
 // joins reports whether by a command another was granted a hold beside the first's, whose lease was running.
