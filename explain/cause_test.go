@@ -20,6 +20,13 @@ var rows = []struct{ what, text string }{
 		c1 acquire 0-2 ok valid=300 : SET job a PX 300 -> OK
 		c2 acquire 10-12 ok valid=310 : SET job b PX 300 -> OK
 		violation mutual-exclusion 12-300 c1 c2 = double-grant`},
+	// The clients asked in one millisecond, and of two equal deadlines the smaller token is first, although c1 was granted before. No clock is wrong.
+	{"a tie between two deadlines", `
+		lock mutex 300
+		c1 acquire 10-10.3 ok valid=310 : ZREMRANGEBYSCORE job -inf 946684800010 -> 0 @10-10.1 | ZADD job 946684800310 b -> 1 @10.1-10.2 | ZRANK job b -> 0 @10.2-10.3
+		c2 acquire 10-10.7 ok valid=310 : ZREMRANGEBYSCORE job -inf 946684800010 -> 0 @10.3-10.4 | ZADD job 946684800310 a -> 1 @10.4-10.5 | ZRANK job a -> 0 @10.5-10.6
+		c3 acquire 20-26 busy : ZREMRANGEBYSCORE job -inf 946684800020 -> 0 @20-21 | ZADD job 946684800320 c -> 1 @21-22 | ZRANK job c -> 2 @22-23 | ZREM job c -> 1 @23-24
+		violation mutual-exclusion 10.7-300 c1 c2 = double-grant`},
 	// c2 read c1's deadline, in a text with its owner's name, when it was past, and took the key over. Then it released its own hold and asked again.
 	{"a deadline in a text", `
 		lock mutex 100
