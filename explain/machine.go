@@ -243,8 +243,9 @@ func (m *machine) undo(changes []change) {
 	}
 }
 
-// apply applies the effect of a fault to the data or the clock. past returns the data of the node after a given command.
-func (m *machine) apply(e *history.Effect, past func(turn uint64) map[string]*Value) (changes []change) {
+// apply applies the effect of a fault to the data or the clock. A restart or promotion restores the given data or, if they are nil, keeps the keys that it
+// is recorded to have kept.
+func (m *machine) apply(e *history.Effect, data map[string]*Value) (changes []change) {
 	before := maps.Clone(m.values)
 	m.loaded, m.clock = false, m.clock.after(e)
 	switch e.What {
@@ -254,8 +255,8 @@ func (m *machine) apply(e *history.Effect, past func(turn uint64) map[string]*Va
 		}
 	case history.Restarted, history.Promoted:
 		switch {
-		case e.Known:
-			m.values = maps.Clone(past(e.Turn))
+		case data != nil:
+			m.values = maps.Clone(data)
 		case len(e.Kept) == 0:
 			clear(m.values)
 		default:

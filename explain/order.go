@@ -26,6 +26,7 @@ type event struct {
 	touched []string // keys that cmd named
 	clock   clock    // the node's, before the event
 	open    bool     // the replayed reply differs from the recorded one
+	past    int      // of a restart or promotion: as restored returns it
 
 	judged, idle bool // idle, once judged: its reply proves that it wrote nothing
 }
@@ -115,6 +116,7 @@ type orderer struct {
 	held    map[*history.Command]int64 // until when faults kept commands from the node
 	flushes []history.Window           // of the node's scripts, confirmed
 	nextEff int
+	tried   int   // which of the pasts of the next promoted replica is tried
 	last    int64 // time of the latest event
 }
 
@@ -168,15 +170,24 @@ func (o *orderer) suffer(by int64) {
 
 // sufferAt adds the next effect at a given instant.
 func (o *orderer) sufferAt(at int64) {
-	e, from := o.effects[o.nextEff].Effect, o.effects[o.nextEff].from
+	d := o.effects[o.nextEff]
+	e, past := d.Effect, fromKeys
 	o.nextEff++
 	o.expire(o.m.tick(at))
 	if e.What == history.Restarted && !e.Known && len(e.Kept)+len(e.Lost) == 0 {
-		e = o.survivors(e, from)
+		e = o.survivors(e, d.from)
 	}
-	was := o.m.clock
-	changes := o.m.apply(e, func(turn uint64) map[string]*Value { return o.state(o.after(turn)) })
-	o.push(event{effect: e, at: at, changes: changes, clock: was})
+	if d.replaces() {
+		all := o.pasts(d)
+		past, o.tried = all[min(o.tried, len(all)-1)], 0
+	}
+	did := event{effect: e, at: at, past: past, clock: o.m.clock}
+	var data map[string]*Value
+	if past = o.restored(&did); past != fromKeys {
+		data = o.state(past)
+	}
+	did.changes = o.m.apply(e, data)
+	o.push(did)
 }
 
 // survivors returns the effect of a restart of which it is not recorded what it kept: all, if that explains more of the replies that follow than that it

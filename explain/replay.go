@@ -315,10 +315,8 @@ func decimals(number string) int {
 // keep marks the states that a later restart or promotion restores.
 func (p *replay) keep(from, to int) {
 	for i := from; i <= to; i++ {
-		if e := &p.node.events[i]; e.resets() && e.effect.Known {
-			if at := p.node.after(e.effect.Turn); at > from {
-				p.saved[at] = nil
-			}
+		if at := p.node.restored(&p.node.events[i]); at > from {
+			p.saved[at] = nil
 		}
 	}
 }
@@ -350,16 +348,22 @@ func (p *replay) step(i int) {
 	case e.removedNothing():
 	case e.effect != nil:
 		p.m.tick(e.at)
-		p.m.apply(e.effect, func(turn uint64) map[string]*Value {
-			at := p.node.after(turn)
-			if kept, ok := p.saved[at]; ok {
-				return kept
-			}
-			return p.node.state(at)
-		})
+		p.m.apply(e.effect, p.restored(e))
 	case !p.skips(i):
 		p.repeat(i)
 	}
+}
+
+// restored returns the data that a restart or promotion restores in the replay; nil: they are not known.
+func (p *replay) restored(e *event) map[string]*Value {
+	at := p.node.restored(e)
+	if at == fromKeys {
+		return nil
+	}
+	if kept, ok := p.saved[at]; ok {
+		return kept
+	}
+	return p.node.state(at)
 }
 
 // removedNothing reports whether an event is an eviction or a deletion of keys that no longer existed. Like a command that changed nothing, it changes

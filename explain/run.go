@@ -259,7 +259,8 @@ func (r *run) confirmed(of func(*history.Window) bool) (out []history.Window) {
 // dated is an effect of a fault. It was seen at At, and happened at some time since from: when the fault began or, of a correction, began to end.
 type dated struct {
 	*history.Effect
-	from int64
+	from    int64
+	replica string // as in the fault's window
 }
 
 // with reports whether two effects happened at once: a clock that is set right gets a rate and a time. Between two evictions a command may come.
@@ -284,7 +285,7 @@ func (r *run) effects(index int) (out []dated) {
 		w := &r.Faults[i]
 		for j := range w.Effects {
 			if e := &w.Effects[j]; e.Node == index {
-				d := dated{e, min(w.Start, e.At)}
+				d := dated{e, min(w.Start, e.At), w.Replica}
 				if d.setsClock() && w.Ending != 0 && w.Ending <= e.At { // it set the clock right
 					d.from = w.Ending
 				}

@@ -35,10 +35,11 @@ type search struct {
 
 // pick is a command and how to execute it: other inverts whether the leases that may have ended by then have; early and late execute it as early or late
 // as possible, if it was pending for long or while a fault changed the data or a lease ended; after puts it after an effect that was observed later than
-// it happened.
+// it happened. past is which of the pasts of a replica that is promoted before the command is tried.
 type pick struct {
 	cmd                       int
 	other, early, late, after bool
+	past                      int
 }
 
 // keySet is a set of keys.
@@ -162,7 +163,7 @@ func (s *search) candidates() (picks []pick) {
 			}
 		}
 	}
-	return picks
+	return s.withPasts(picks)
 }
 
 // meetsEffect reports whether a fault changed the node's data between the middle of a command's time and its reply.
@@ -230,16 +231,8 @@ func (s *search) idle(e *event) bool {
 // take executes a command and reports whether its reply is explained.
 func (s *search) take(p pick) bool {
 	c := s.cmds[p.cmd]
-	at := s.likely[p.cmd]
-	switch {
-	case p.late && c.Replied == 0:
-		at = math.MaxInt64
-	case p.late:
-		at = c.Replied
-	case p.early:
-		at = c.Sent
-	}
-	at = max(s.last, min(max(at, c.Sent), s.limit()))
+	at := s.when(p)
+	s.tried = p.past
 	s.suffer(at)
 	if p.after && s.nextEff < len(s.effects) {
 		at = max(at, min(s.effects[s.nextEff].from, c.Replied))
@@ -264,6 +257,21 @@ func (s *search) take(p pick) bool {
 		s.low++
 	}
 	return ok
+}
+
+// when returns the instant at which a pick executes its command.
+func (s *search) when(p pick) int64 {
+	c := s.cmds[p.cmd]
+	at := s.likely[p.cmd]
+	switch {
+	case p.late && c.Replied == 0:
+		at = math.MaxInt64
+	case p.late:
+		at = c.Replied
+	case p.early:
+		at = c.Sent
+	}
+	return max(s.last, min(max(at, c.Sent), s.limit()))
 }
 
 // leases ends leases up to an instant. A command's keys that may or may not have expired by then follow the clock or, with other, the opposite; with other

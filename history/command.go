@@ -96,7 +96,7 @@ type Effect struct {
 	// Turn is the position, as in Command, of the last command or deletion that the node executed before; of a restart or promotion, of the last in
 	// the data; of a deletion or eviction, its own. 0 = none.
 	Turn uint64 `json:"turn,omitempty"`
-	// Kept and Lost are the keys that survived the fault, and those that did not.
+	// Kept and Lost are the keys that survived the fault, and those that did not. What a promoted replica kept may have an older value.
 	Kept []string `json:"kept,omitempty"`
 	Lost []string `json:"lost,omitempty"`
 }
