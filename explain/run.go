@@ -32,6 +32,7 @@ type run struct {
 	nodes   []*node                  // by index
 	seen    replies
 	votes   int                           // places (nodes or keys) at which an acquire requests a vote; 1 without votes
+	keyed   bool                          // keys of one node are places of their own
 	polled  map[shape]bool                // the commands that request a vote
 	undone  map[shape]bool                // the commands that take one back: those that releases send
 	senders map[uint64]bool               // operations that sent a command to a node
@@ -416,7 +417,7 @@ func (r *run) lastTry(op *history.Operation, n *node, end int) (try []int) {
 func (r *run) byVote(op *history.Operation, n *node, try []int) (out []*attempt) {
 	several := slices.ContainsFunc(try, func(i int) bool {
 		s := shapeOf(n.events[i].cmd)
-		return r.polled[s] && slices.ContainsFunc(try, func(j int) bool { return i != j && s == shapeOf(n.events[j].cmd) })
+		return r.keyed && r.polled[s] && slices.ContainsFunc(try, func(j int) bool { return i != j && s == shapeOf(n.events[j].cmd) })
 	})
 	byKey := map[string]*attempt{}
 	for _, i := range try {
@@ -467,9 +468,9 @@ func (r *run) learn() {
 	for i := range r.Ops {
 		if op := &r.Ops[i]; op.Op == history.Acquire {
 			acquires = append(acquires, op)
-			r.votes = max(r.votes, r.polls(op))
 		}
 	}
+	r.findPlaces(acquires)
 	var vain, like []*event
 	for _, op := range acquires {
 		no, perhaps := r.learnFrom(op)
@@ -489,17 +490,56 @@ func (r *run) learn() {
 	}
 }
 
+// findPlaces finds where acquires request votes: at several nodes, or for several keys of one node. Keys are places if each acquire that was granted had
+// asked for a majority of them at last: a lock that is granted after requests for fewer uses the others for something else.
+func (r *run) findPlaces(acquires []*history.Operation) {
+	for _, r.keyed = range []bool{true, false} {
+		r.votes = 1
+		clear(r.polled)
+		for _, op := range acquires {
+			r.votes = max(r.votes, r.polls(op))
+		}
+		if !slices.ContainsFunc(acquires, r.askedFew) {
+			return
+		}
+	}
+}
+
+// askedFew reports whether an acquire was granted after requests, in its last try, for fewer than a majority of the keys of the only node.
+func (r *run) askedFew(op *history.Operation) bool {
+	if r.votes == 1 || len(r.nodes) > 1 || op.Outcome != history.OK {
+		return false
+	}
+	n, places := r.nodes[0], map[place]bool{}
+	try := r.lastTry(op, n, len(n.events))
+	for _, i := range n.requests(op) {
+		if e := &n.events[i]; r.polled[shapeOf(e.cmd)] && (slices.Contains(try, i) || e.cmd.Replied == 0 || e.cmd.Replied > op.Return) {
+			places[r.place(e)] = true
+		}
+	}
+	return len(places) > 0 && len(places) < r.quorum()
+}
+
 // place is where a request asks for a vote: a node, and a key there.
 type place struct {
 	asked
 	node int
 }
 
+// place returns where a command asks for a vote.
+func (r *run) place(e *event) place {
+	p := place{e.asks(), e.cmd.Node}
+	if !r.keyed {
+		p.key = ""
+	}
+	return p
+}
+
 // polls counts the places to which an operation sent the same request and may have been granted it, and records those requests.
 func (r *run) polls(op *history.Operation) (most int) {
 	places, count, got := map[place]bool{}, map[shape]int{}, map[shape]bool{}
 	add := func(e *event) {
-		if p := (place{e.asks(), e.cmd.Node}); !places[p] {
+		if p := r.place(e); !places[p] {
 			places[p] = true
 			count[p.shape]++
 		}

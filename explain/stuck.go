@@ -414,7 +414,7 @@ func (w *wait) votesWith(e *event) (votes int) {
 	for _, n := range w.nodes {
 		for _, i := range n.byOp[e.cmd.Op] {
 			o := &n.events[i]
-			at := place{o.asks(), n.index}
+			at := w.place(o)
 			if shapeOf(o.cmd) == shapeOf(e.cmd) && (nearest[at] == nil || away(o) < away(nearest[at])) {
 				nearest[at] = o
 			}
