@@ -60,13 +60,19 @@ func shapeOf(c *history.Command) shape {
 }
 
 // chronological returns a record with its lines by time: their order in a file decides nothing, except between commands that one connection sent at the
-// same instant.
+// same instant. Of those the one without a reply is the last: replies come in the order of the requests.
 func chronological(rec Record) Record {
 	rec.Ops = sorted(rec.Ops, func(a, b history.Operation) int {
 		return cmp.Or(cmp.Compare(a.Call, b.Call), cmp.Compare(a.Return, b.Return), cmp.Compare(a.Client, b.Client))
 	})
+	replied := func(c *history.Command) int64 {
+		if c.Replied == 0 {
+			return math.MaxInt64
+		}
+		return c.Replied
+	}
 	rec.Commands = sorted(rec.Commands, func(a, b history.Command) int {
-		return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.Replied, b.Replied), cmp.Compare(a.Client, b.Client), cmp.Compare(a.Conn, b.Conn))
+		return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(replied(&a), replied(&b)), cmp.Compare(a.Client, b.Client), cmp.Compare(a.Conn, b.Conn))
 	})
 	rec.Faults = sorted(rec.Faults, func(a, b history.Window) int { return cmp.Compare(a.Start, b.Start) })
 	return rec
