@@ -60,7 +60,7 @@ func shapeOf(c *history.Command) shape {
 }
 
 // chronological returns a record with its lines by time: their order in a file decides nothing, except between commands that one connection sent at the
-// same instant. Of those the one without a reply is the last: replies come in the order of the requests.
+// same instant, if neither their replies nor the node tell. Replies come in the order of the requests, so that one without a reply is the last.
 func chronological(rec Record) Record {
 	rec.Ops = sorted(rec.Ops, func(a, b history.Operation) int {
 		return cmp.Or(cmp.Compare(a.Call, b.Call), cmp.Compare(a.Return, b.Return), cmp.Compare(a.Client, b.Client))
@@ -72,7 +72,7 @@ func chronological(rec Record) Record {
 		return c.Replied
 	}
 	rec.Commands = sorted(rec.Commands, func(a, b history.Command) int {
-		return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(replied(&a), replied(&b)), cmp.Compare(a.Client, b.Client), cmp.Compare(a.Conn, b.Conn))
+		return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(replied(&a), replied(&b)), cmp.Compare(a.Turn, b.Turn), cmp.Compare(a.Client, b.Client), cmp.Compare(a.Conn, b.Conn))
 	})
 	rec.Faults = sorted(rec.Faults, func(a, b history.Window) int { return cmp.Compare(a.Start, b.Start) })
 	return rec
