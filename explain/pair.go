@@ -700,7 +700,7 @@ func (m *overlap) wouldSetNothing(p pairing) bool {
 func (r *run) setsNothing(a *attempt) bool {
 	e := a.granting()
 	again := r.asks.of(e.cmd)
-	if again == nil || len(e.changes) > 0 || !resp.IsWrite(e.cmd.Name) && e.cmd.Script == "" {
+	if again == nil || len(e.changes) > 0 || !r.asks.writes(e.cmd) {
 		return false
 	}
 	r.m.load(a.node.state(a.first()), e.clock)

@@ -74,8 +74,10 @@ func (q *requests) of(c *history.Command) (r request) {
 			r = request{args}
 		}
 		return r
-	case c.Reply == "(nil)" || c.Args[len(c.Args)-1] == "DISCARD": // none of its commands were executed
+	case c.Args[len(c.Args)-1] == "DISCARD":
 		return nil
+	case aborted(c):
+		return looksAt(queued)
 	}
 	r = request{{"MULTI"}}
 	for _, c := range queued {
@@ -86,6 +88,30 @@ func (q *requests) of(c *history.Command) (r request) {
 		r = append(r, args)
 	}
 	return append(r, []string{"EXEC"})
+}
+
+// aborted reports whether a command is a transaction that a node did not execute, because a watched key had changed.
+func aborted(c *history.Command) bool { return c.Name == "MULTI" && c.Reply == "(nil)" }
+
+// looksAt returns a request that names the keys of some commands and changes nothing; nil: they name none.
+func looksAt(commands []*history.Command) request {
+	look := []string{"EXISTS"}
+	for _, c := range commands {
+		look = append(look, resp.Keys(append([]string{c.Name}, c.Args...))...)
+	}
+	if len(look) == 1 {
+		return nil
+	}
+	return request{look}
+}
+
+// writes reports whether a command is one that may change data, or a transaction with one, even if it was not executed.
+func (q *requests) writes(c *history.Command) bool {
+	commands := q.transactions[c]
+	if commands == nil {
+		commands = []*history.Command{c}
+	}
+	return slices.ContainsFunc(commands, func(c *history.Command) bool { return resp.IsWrite(c.Name) || c.Script != "" })
 }
 
 // mayChange reports whether the request of a command may change the data of a node.
@@ -139,6 +165,9 @@ var quiet = map[string]bool{"HELLO": true, "AUTH": true, "CLIENT": true, "PING":
 func answerOf(c *history.Command, reply string) string {
 	if (c.Name == "BLPOP" || c.Name == "BRPOP") && reply != "(nil)" {
 		return `["` + c.Args[0] + `", ` + reply + "]"
+	}
+	if aborted(c) {
+		return c.Reply
 	}
 	return reply
 }
