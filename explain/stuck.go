@@ -283,12 +283,32 @@ func (w *wait) blocked(at int, others string) Answer {
 		if e := w.early(n, first)[c.key]; e != nil && e.sameData(v) {
 			v = e
 		}
-		answer := because(w.left(v, n, at), sentence("without ", words(maker), others, ", ", Name(w.op.Client), w.prize()+": ", w.whyKept(c.key, now, maker)),
-			maker.reported("", []string{c.key}))
+		why, events := w.whyKept(c.key, now, maker), []Event{maker.reported("", []string{c.key})}
+		if since := n.unleased(c.key, first); since > at {
+			why, events = sentence(why, " since ", words(&n.events[since])), append(events, n.report(since, []string{c.key}))
+		}
+		answer := because(w.left(v, n, at), sentence("without ", words(maker), others, ", ", Name(w.op.Client), w.prize()+": ", why), events...)
 		answer.Moved = n.moved([]string{c.key}, at+1, first)
 		return answer
 	}
 	return Answer{}
+}
+
+// unleased returns the index of the command since which a key has no lease, before the i-th event; -1: it has one, or there is no such command.
+func (n *node) unleased(key string, i int) int {
+	since := -1
+	for j := range n.events[:i] {
+		for _, c := range n.events[j].changes {
+			switch {
+			case c.key != key:
+			case c.after == nil || c.after.Expires != 0 || n.events[j].cmd == nil:
+				since = -1
+			case c.before == nil || c.before.Expires != 0:
+				since = j
+			}
+		}
+	}
+	return since
 }
 
 // makers returns the commands that may have created the key in the way, the latest first: of each operation the last that changed the waiter's keys
