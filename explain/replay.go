@@ -189,11 +189,21 @@ func (e *event) setsClock() bool {
 	return e.effect != nil && dated{Effect: e.effect}.setsClock()
 }
 
-// windowOf returns the index of the fault to which an effect belongs.
+// windowOf returns the index of the fault to which an effect belongs. Two faults may have like effects at one instant; of a restart, whose effect may be a
+// copy that tells what it kept, there is one.
 func (r *run) windowOf(e *history.Effect) int {
-	return slices.IndexFunc(r.Faults, func(w history.Window) bool {
-		return slices.ContainsFunc(w.Effects, func(o history.Effect) bool { return o.At == e.At && o.What == e.What && o.Node == e.Node })
-	})
+	like := -1
+	for i := range r.Faults {
+		for j := range r.Faults[i].Effects {
+			switch o := &r.Faults[i].Effects[j]; {
+			case o == e:
+				return i
+			case o.At == e.At && o.What == e.What && o.Node == e.Node:
+				like = i
+			}
+		}
+	}
+	return like
 }
 
 // through repeats the events up to the last of an attempt, or until the rest would be as recorded. For the attempt's own events it calls visit, until
