@@ -541,14 +541,19 @@ func (r *run) place(e *event) place {
 	return p
 }
 
-// polls counts the places to which an operation sent the same request and may have been granted it, and records those requests.
+// polls counts the places to which an operation sent the same request, with as many arguments, and may have been granted it, and records those requests.
 func (r *run) polls(op *history.Operation) (most int) {
-	places, count, got := map[place]bool{}, map[shape]int{}, map[shape]bool{}
+	type kind struct { // of requests that differ in their places only
+		shape
+		args int
+	}
+	places, got := map[kind]map[place]bool{}, map[shape]bool{}
 	add := func(e *event) {
-		if p := r.place(e); !places[p] {
-			places[p] = true
-			count[p.shape]++
+		k := kind{shapeOf(e.cmd), len(e.cmd.Args)}
+		if places[k] == nil {
+			places[k] = map[place]bool{}
 		}
+		places[k][r.place(e)] = true
 	}
 	for _, n := range r.nodes {
 		for _, i := range n.requests(op) {
@@ -561,9 +566,9 @@ func (r *run) polls(op *history.Operation) (most int) {
 	for _, c := range r.unseen[op.ID] { // sent without a recorded reply
 		add(&event{cmd: c})
 	}
-	for s, n := range count {
-		if got[s] && n > 1 {
-			r.polled[s] = true
+	for k, all := range places {
+		if n := len(all); got[k.shape] && n > 1 {
+			r.polled[k.shape] = true
 			most = max(most, n)
 		}
 	}
