@@ -351,8 +351,11 @@ func (m *overlap) together(pairs []pairing, spare int) []finding {
 	var lost [][]finding
 	for _, p := range pairs {
 		all := m.others(p, 0)
-		if len(all) == 0 || !m.refusedWithout(p, all, all, 0) {
-			continue
+		refused := func() bool { return len(all) > 0 && m.refusedWithout(p, all, all, 0) }
+		if !refused() {
+			if all = slices.DeleteFunc(all, p.first.node.grants); !refused() { // a permit that was taken in between may be the one that is lacking
+				continue
+			}
 		}
 		var one []finding
 		for _, i := range m.tookAway(p, all) {
@@ -367,6 +370,12 @@ func (m *overlap) together(pairs []pairing, spare int) []finding {
 		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(nearest(a).rank, nearest(b).rank))
 	})
 	return jointly(slices.Concat(lost[:spare+1]...))
+}
+
+// grants reports whether an event is a command by which an acquire was granted.
+func (n *node) grants(i int) bool {
+	op := n.events[i].op
+	return op != nil && op.Op == history.Acquire && op.Outcome == history.OK
 }
 
 // tookAway returns the fewest of some events without which the second is refused; not those by which others joined the first, if there are others.
