@@ -70,7 +70,7 @@ func (p *passing) explain() Answer {
 		return because(verdicts.Barging, sentence("had ", Name(p.grant.op.Client), " not tried, ", Name(waiter), " would have been granted in place of ", words(granting),
 			": the lock preferred the later client"), granting.reported("", nil))
 	}
-	return p.behind(later)
+	return firstOf(func() Answer { return p.behind(later) }, p.cameBack)
 }
 
 // takes reports whether an event removed a part that an earlier request of the waiter had made, such as its place in a queue, and belongs neither to
@@ -99,14 +99,10 @@ func (p *passing) takes(at int) bool {
 
 // behind explains a grant by the fewest of the acquires that were called after the waiter's and without which it would have been granted by then.
 func (p *passing) behind(others []*history.Operation) Answer {
-	ahead := func(ops []*history.Operation) bool {
-		granted, early := p.first(ops)
-		return granted || early != nil
-	}
-	if !ahead(others) {
+	if !p.ahead(others) {
 		return Answer{}
 	}
-	others = fewest(others, ahead)
+	others = fewest(others, p.ahead)
 	at := p.grant.time()
 	if _, early := p.first(others); early != nil {
 		at = early.at
@@ -117,6 +113,31 @@ func (p *passing) behind(others []*history.Operation) Answer {
 	}
 	return because(verdicts.Barging, sentence("had ", listed(who), " not tried, ", Name(p.waiter.op.Client), " would have been granted at ", Instant(at),
 		": the lock preferred later clients"), p.grant.granting().reported("", nil))
+}
+
+// cameBack explains a grant to a client that had given up an acquire, by what that had left behind, such as a place in a queue: without it, the waiter would
+// have been granted by then.
+func (p *passing) cameBack() Answer {
+	n, newcomer := p.grant.node, p.grant.op
+	var given []*history.Operation
+	for i := range p.Ops {
+		op := &p.Ops[i]
+		if op.Op == history.Acquire && op.Outcome != history.OK && op.Client == newcomer.Client && op.Key == newcomer.Key && op.Return <= newcomer.Call && len(n.byOp[op.ID]) > 0 {
+			given = append(given, op)
+		}
+	}
+	if len(given) == 0 || !p.ahead(given) {
+		return Answer{}
+	}
+	left := &n.events[n.byOp[fewest(given, p.ahead)[0].ID][0]]
+	return because(verdicts.Barging, sentence("without ", words(left), ", in an acquire that it gave up, ", Name(p.waiter.op.Client), " would have been granted in place of ",
+		words(p.grant.granting()), ": the lock kept a place for a client that had left"), left.reported("", nil), p.grant.granting().reported("", nil))
+}
+
+// ahead reports whether the waiter is granted by the time of the newcomer's grant when acquires are left out.
+func (p *passing) ahead(ops []*history.Operation) bool {
+	granted, early := p.first(ops)
+	return granted || early != nil
 }
 
 // later returns the acquires of others whose first request that the node ran, up to the grant, came after the waiter's.
