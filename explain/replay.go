@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/resp"
 )
 
 // without is what an experiment on one node leaves out.
@@ -34,6 +35,7 @@ type replay struct {
 	from  int // the first event
 	left  without
 	out   map[string]uint64 // clients refused in the replay, with the acquire
+	found map[uint64]asked  // acquires that found something, or nothing, where in the record they had not, by what they asked, until they ask again
 	saved map[int]map[string]*Value
 
 	settles bool              // the replay may end when the rest would be as recorded
@@ -128,7 +130,8 @@ func (r *run) newReplay(a *attempt, from int, left without) *replay {
 			from = min(from, i)
 		}
 	}
-	p := &replay{run: r, node: n, from: from, left: left, out: map[string]uint64{}, saved: map[int]map[string]*Value{}, other: map[string]*Value{}, moot: map[int]bool{}}
+	p := &replay{run: r, node: n, from: from, left: left, out: map[string]uint64{}, found: map[uint64]asked{}, saved: map[int]map[string]*Value{},
+		other: map[string]*Value{}, moot: map[int]bool{}}
 	c := n.clockWithout(from, left.events)
 	if at := n.events[from].at; left.onward || left.stop != 0 {
 		c.offset += n.events[from].clock.at(at) - c.at(at)
@@ -421,7 +424,40 @@ func (p *replay) skips(i int) bool {
 		}
 		delete(p.out, e.cmd.Client)
 	}
+	if p.looked(i) {
+		return true
+	}
 	return len(e.changes) == 0 && p.granting(i) == nil && (p.waiter == nil || e.op != p.waiter) && p.idle(i)
+}
+
+// looked reports whether a command of a try that was refused follows from what its client had read in the try, and in the replay reads otherwise: that there
+// is something, or nothing. It repeats the reads on which a change depends.
+func (p *replay) looked(i int) bool {
+	e := &p.node.events[i]
+	if e.op == nil || e.op.Op != history.Acquire || p.granting(i) != nil {
+		return false
+	}
+	if at, otherwise := p.found[e.op.ID]; otherwise && at != e.asks() {
+		return true
+	}
+	delete(p.found, e.op.ID)
+	if again := p.asks.of(e.cmd); p.node.decides(i) && again != nil {
+		if reply, _, _ := p.send(e.cmd, e.at, again); empty(reply) != empty(e.cmd.Reply) {
+			p.found[e.op.ID] = e.asks()
+		}
+	}
+	return false
+}
+
+// decides reports whether a command only reads, and the next of its operation changed something.
+func (n *node) decides(i int) bool {
+	e := &n.events[i]
+	if len(e.changes) > 0 || len(e.touched) == 0 || e.cmd.Script != "" || resp.IsWrite(e.cmd.Name) || e.cmd.Name == "MULTI" {
+		return false
+	}
+	all := n.byOp[e.op.ID]
+	at, _ := slices.BinarySearch(all, i)
+	return at+1 < len(all) && len(n.events[all[at+1]].changes) > 0
 }
 
 // idle reports whether the reply to a command that changed nothing proves that it wrote nothing. The reply of an acquire proves at least a refusal; a
