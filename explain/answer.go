@@ -124,12 +124,12 @@ func (n *node) shared(i int) bool {
 			if e.cmd != nil && (grants || !c.renewed()) && !slices.Contains(clients, e.cmd.Client) {
 				clients = append(clients, e.cmd.Client)
 			}
+			if len(clients) > 1 {
+				return true
+			}
 			if c.made() || c.after == nil {
 				break
 			}
-		}
-		if len(clients) > 1 {
-			return true
 		}
 	}
 	return false

@@ -391,13 +391,14 @@ func (m *overlap) renewedLate(p pairing, ended int64) int {
 
 // claims reports whether a command made its client believe in a hold: that of an extend that succeeded, a renewal in the background that wrote more than
 // an expiry, or one beside a release that made again what the first's grant had. A background renewal of another's hold that only moves its expiry reports
-// nothing; nor does a release that makes something else.
+// nothing; nor does a release that makes something else, or moves it from another key.
 func (m *overlap) claims(p pairing, e *event) bool {
 	switch {
 	case e.op == nil:
 		return slices.ContainsFunc(e.changes, func(c change) bool { return !c.renewed() })
 	case e.op.Op == history.Release:
-		return slices.ContainsFunc(e.changes, func(c change) bool { return c.made() && m.madeBefore(p, c) })
+		moves := slices.ContainsFunc(e.changes, change.freed)
+		return !moves && slices.ContainsFunc(e.changes, func(c change) bool { return c.made() && m.madeBefore(p, c) })
 	}
 	return e.op.Op == history.Extend && e.op.Outcome == history.OK
 }
