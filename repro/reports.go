@@ -22,7 +22,7 @@ func shows() map[string]string {
 		"bug-upgrade-race":      "mutual-exclusion/double-grant",
 		"bug-eternal-claim":     "progress/orphan",
 		"bug-client-clock":      "mutual-exclusion/clock-skew",
-		"bug-over-release":      "mutual-exclusion/late-request",
+		"bug-over-release":      "mutual-exclusion/mis-unlock",
 		"bug-one-too-many":      "mutual-exclusion/double-grant",
 		"bug-inner-release":     "mutual-exclusion/own-release",
 		"bug-renews-anothers":   "release-safety/mis-unlock",
