@@ -78,9 +78,9 @@ type cutter struct {
 	unsure   int64          // call of the first acquire of unknown outcome in the last stretch; never = none
 	fence    uint64
 	maybe    bool
-	loose    bool // a hold of a re-entrant client in the last stretch may have ended by its lease
-	renewals int  // operations of unknown outcome in the last stretch that may each have renewed a hold
-	open     unreleased
+	loose    bool       // a hold of a re-entrant client in the last stretch may have ended by its lease
+	renewals int        // operations of unknown outcome in the last stretch that may each have renewed a hold
+	open     unreleased // grants that operations may mean
 }
 
 func (c *cutter) add(r *record) {

@@ -132,11 +132,10 @@ func answered(r *record) bool {
 	return r.op == history.Acquire && (r.outcome == history.Busy || r.granted()) || (r.op == history.Release || r.op == history.Extend) && (r.outcome == history.OK || r.saysGone())
 }
 
-// blameNear reports the property that operations near r break, which have no execution, if there is one to blame and none of its sort was found broken there. Another
-// operation than r is to blame only if what is near it shows that too.
+// blameNear reports the property that operations near r break, which have no execution, if there is one to blame and none of its sort was found broken
+// there. Another operation than r is to blame only if what is near it shows that too.
 func (n *vicinity) blameNear(of map[verdicts.Property]*tally, x *executions, r *record) {
-	f := partFinding{x: x, from: x.first, to: x.last() + 1}
-	f.decide(of)
+	f := x.finding(of)
 	t := of[blamed[f.broken]]
 	if t == nil { // nothing is to blame, or the grants, which the record shows
 		return
@@ -154,11 +153,8 @@ func (n *vicinity) blameNear(of map[verdicts.Property]*tally, x *executions, r *
 		if why, left := t.left[b]; left && why != unknownOutcomes {
 			continue
 		}
-		if its, whole := n.near(r, b); its != nil && whole {
-			g := partFinding{x: its, from: its.first, to: its.last() + 1}
-			if g.decide(of); g.broken == f.broken {
-				n.reportBlamed(t, its, b, f.broken)
-			}
+		if its, whole := n.near(r, b); its != nil && whole && its.finding(of).broken == f.broken {
+			n.reportBlamed(t, its, b, f.broken)
 		}
 	}
 }

@@ -99,13 +99,19 @@ func (n *vicinity) explains(of map[verdicts.Property]*tally, v *Violation) (expl
 	return explained && known, known
 }
 
+// finding decides about operations near others as about a part.
+func (x *executions) finding(of map[verdicts.Property]*tally) partFinding {
+	f := partFinding{x: x, from: x.first, to: x.last() + 1}
+	f.decide(of)
+	return f
+}
+
 // clears reports whether the executions of what is near an operation show that a violation of its is none: one exists, or another rule is to blame.
 func (n *vicinity) clears(of map[verdicts.Property]*tally, v *Violation, x *executions) (cleared, known bool) {
 	if x == nil {
 		return false, false
 	}
-	f := partFinding{x: x, from: x.first, to: x.last() + 1}
-	f.decide(of)
+	f := x.finding(of)
 	if v.Property == verdicts.Linearizability || f.all {
 		return f.all, f.known
 	}

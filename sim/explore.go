@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/explored"
 )
 
@@ -20,14 +19,14 @@ import (
 type ExploreConfig struct {
 	Program   Program
 	Bounds    Bounds
-	Strategy  string         // "" means Mixed
-	Seed      uint64         // of the search
-	Schedules int            // at most; 0 means no limit
-	Budget    time.Duration  // of real time; 0 means no limit. Without limits a random search that finds nothing runs until its context ends
-	Workers   int            // processes; 0 means one per core
-	Shard     *results.Shard // one of several searches, on different machines, that divide the schedules; nil: the only one
-	All       bool           // go on after a finding, to count
-	Seek      []string       // "property" or "property/cause": other violations are counted but are no findings; nil means all are
+	Strategy  string        // "" means Mixed
+	Seed      uint64        // of the search
+	Schedules int           // at most; 0 means no limit
+	Budget    time.Duration // of real time; 0 means no limit. Without limits a random search that finds nothing runs until its context ends
+	Workers   int           // processes; 0 means one per core
+	Shard     Shard         // one of several searches, on different machines, that divide the schedules; zero: the only one
+	All       bool          // go on after a finding, to count
+	Seek      []string      // "property" or "property/cause": other violations are counted but are no findings; nil means all are
 	// Silence is how long a worker may send nothing before it counts as being in an endless loop; 0 means five seconds.
 	Silence time.Duration
 	// Command starts a worker; nil means this program again, which must call WorkerMain when IsWorker says so.
@@ -47,6 +46,13 @@ type Stats struct {
 	Elapsed   time.Duration `json:"-"`
 	Findings  int           `json:"-"`
 }
+
+// Shard is one of Count searches with the same settings and seed that divide the schedules. Index counts from 1. It is a type of this package, since whoever
+// tests a lock compiles what this package imports.
+type Shard struct{ Index, Count int }
+
+// of returns how many of the first n schedules belong to the shard: every Count-th, beginning with number Index-1.
+func (s Shard) of(n int) int { return (n - s.Index + s.Count) / s.Count }
 
 // ExploreResult is the result of an exploration: what is saved of it, and the tape of its finding.
 type ExploreResult struct {
@@ -93,7 +99,7 @@ type exploration struct {
 	cfg     ExploreConfig
 	job     searchJob
 	workers int
-	shard   results.Shard // of the schedules
+	shard   Shard
 	started time.Time
 	cancel  context.CancelFunc
 	report  func(Stats)
@@ -114,8 +120,7 @@ func newExploration(cfg ExploreConfig, report func(Stats)) (*exploration, error)
 	if err != nil {
 		return nil, err
 	}
-	workers, shard := cmp.Or(cfg.Workers, runtime.NumCPU()), *cmp.Or(cfg.Shard, &results.Shard{Index: 1, Count: 1})
-	shard.Of = cfg.Schedules
+	workers, shard := cmp.Or(cfg.Workers, runtime.NumCPU()), cmp.Or(cfg.Shard, Shard{Index: 1, Count: 1})
 	if report == nil {
 		report = func(Stats) {}
 	}
@@ -259,7 +264,7 @@ func (e *exploration) result() (ExploreResult, error) {
 		States: sum.States, Unhashed: sum.Unhashed, Steps: sum.Steps, Violated: sum.Violated, Excepted: sum.Excepted, Warnings: e.warnings,
 	}}
 	if e.shard.Count > 1 {
-		r.Shard = e.shard.String()
+		r.Shard = fmt.Sprintf("%d/%d", e.shard.Index, e.shard.Count)
 	}
 	if r.Reason = e.short(sum); r.Reason != "" {
 		r.Verdict = checker.Inconclusive
@@ -280,7 +285,7 @@ func (e *exploration) result() (ExploreResult, error) {
 
 // short returns why the search covered less than requested; "" if it did not, or found something.
 func (e *exploration) short(sum progress) string {
-	elapsed, share := time.Since(e.started), e.shard.Size()
+	elapsed, share := time.Since(e.started), e.shard.of(e.job.Schedules)
 	switch {
 	case e.first != nil:
 		return ""

@@ -11,7 +11,6 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls/catalogue"
-	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -216,7 +215,7 @@ func TestSearchEndsBehindItsFirstFinding(t *testing.T) {
 }
 
 // searched explores a defective lock beyond its first finding, and returns what was found.
-func searched(t *testing.T, strategy string, workers int, shard *results.Shard) ExploreResult {
+func searched(t *testing.T, strategy string, workers int, shard Shard) ExploreResult {
 	t.Helper()
 	v, _ := catalogue.Find("set-nx-ex")
 	cfg := ExploreConfig{Program: DefaultProgram(v), Bounds: Bounds{Faults: []string{faults.PauseClient}, MaxFaults: 1}, Strategy: strategy,
@@ -236,11 +235,11 @@ func TestShardsOfASearch(t *testing.T) {
 	for _, strategy := range []string{Mixed, Exhaustive} {
 		t.Run(strategy, func(t *testing.T) {
 			t.Parallel()
-			whole := searched(t, strategy, 1, nil)
+			whole := searched(t, strategy, 1, Shard{})
 			var schedules, steps int
 			violated, first := map[string]int{}, -1
 			for i := range 3 {
-				r := searched(t, strategy, 1+i%2, &results.Shard{Index: i + 1, Count: 3})
+				r := searched(t, strategy, 1+i%2, Shard{Index: i + 1, Count: 3})
 				schedules, steps = schedules+r.Schedules, steps+r.Steps
 				for what, n := range r.Violated {
 					violated[what] += n
@@ -276,7 +275,7 @@ func TestShareOfAShard(t *testing.T) {
 	for _, n := range []int{0, 1, 7, 8, 50} {
 		sum := 0
 		for i := range 8 {
-			sum += results.Shard{Index: i + 1, Count: 8, Of: n}.Size()
+			sum += Shard{Index: i + 1, Count: 8}.of(n)
 		}
 		if sum != n {
 			t.Errorf("eight shards have %d of %d schedules", sum, n)

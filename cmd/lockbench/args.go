@@ -10,6 +10,7 @@ import (
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/internal/suggest"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/sim"
 )
 
 // exactly requires one argument for each name.
@@ -132,6 +133,14 @@ func (f *shardFlag) String() string {
 		return ""
 	}
 	return f.given.String()
+}
+
+// ofSchedules returns the shard of a search; the zero value without --shard.
+func (f *shardFlag) ofSchedules() sim.Shard {
+	if f.given == nil {
+		return sim.Shard{}
+	}
+	return sim.Shard{Index: f.given.Index, Count: f.given.Count}
 }
 
 // Type names the value in help texts.

@@ -118,7 +118,7 @@ func (f *exploreFlags) config(ctx context.Context, flags *pflag.FlagSet) (sim.Ex
 		return sim.ExploreConfig{}, err
 	}
 	cfg := sim.ExploreConfig{Program: p, Bounds: b, Known: catalogue.Known{}, Strategy: f.strategy.value, Seed: f.seed, Schedules: f.schedules, Budget: budget,
-		Shard: f.shard.given}
+		Shard: f.shard.ofSchedules()}
 	if f.exec.given() {
 		cfg.Program.Rests = true // a child need not say that it renews by itself
 		return cfg, f.live(&cfg, v)
