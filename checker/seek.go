@@ -137,7 +137,7 @@ func answered(r *record) bool {
 func (n *vicinity) blameNear(of map[verdicts.Property]*tally, x *executions, r *record) {
 	f := x.finding(of)
 	t := of[blamed[f.broken]]
-	if t == nil { // nothing is to blame, or the grants, which the record shows
+	if t == nil || f.breaks(of[verdicts.MutualExclusion]) { // nothing is to blame, or grants are, with all that follows from them
 		return
 	}
 	for _, p := range blamed {
