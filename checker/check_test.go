@@ -42,6 +42,17 @@ func broken(v *Verdict) string {
 	return strings.Join(out, " ")
 }
 
+// failing lists the properties that a verdict says are broken, but progress: records made of a few operations pause for long.
+func failing(v *Verdict) string {
+	var out []string
+	for _, p := range v.Properties {
+		if p.Verdict == Fail && p.Name != verdicts.Progress {
+			out = append(out, string(p.Name))
+		}
+	}
+	return strings.Join(out, " ")
+}
+
 func (r row) check(t *testing.T, off ...string) *Verdict {
 	t.Helper()
 	in := r.extra

@@ -29,9 +29,11 @@ func newEvidence(in Input, a *archive) *evidence {
 	for client, n := range count(in.Commands) {
 		ev.commands[client] = make([]history.Command, 0, n)
 	}
+	nodes := map[int]bool{} // to which commands went
 	for _, c := range in.Commands {
 		if c.Node >= 0 {
 			ev.commands[c.Client] = append(ev.commands[c.Client], c)
+			nodes[c.Node] = true
 		}
 	}
 	bySent := func(a, b history.Command) int { return cmp.Compare(a.Sent, b.Sent) }
@@ -41,7 +43,6 @@ func newEvidence(in Input, a *archive) *evidence {
 		}
 	}
 	first, last := a.span()
-	nodes := nodesOf(in.Commands)
 	ev.faults = slices.DeleteFunc(slices.Clone(in.Faults), func(w history.Window) bool {
 		unused := w.Client == "" && w.Node >= 0 && len(nodes) > 0 && !nodes[w.Node] && !in.Header.NeedsReplica
 		return unused || w.Start > plus(last, in.Header.ClockError) || movesClock(&w) && w.Last() < first
@@ -61,17 +62,6 @@ func newEvidence(in Input, a *archive) *evidence {
 		ev.unserved = append(ev.unserved, ev.unservedUntil(w))
 	}
 	return ev
-}
-
-// nodesOf returns the nodes to which commands went.
-func nodesOf(commands []history.Command) map[int]bool {
-	nodes := map[int]bool{}
-	for i := range commands {
-		if commands[i].Node >= 0 {
-			nodes[commands[i].Node] = true
-		}
-	}
-	return nodes
 }
 
 // count returns how many commands each client sent to the lock's nodes.

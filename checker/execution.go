@@ -97,7 +97,7 @@ type executions struct {
 type state struct {
 	placed uint64
 	ended  uint64 // acquires whose hold a release closed
-	closed uint64 // the same of earlier grants, by their index in over
+	closed uint64 // the same of earlier grants, by their index in over: of the first 64
 	holds  []inForce
 	fence  uint64
 	fencer uint32 // the client that was granted the fence; nobody = its hold is gone, or in an earlier part

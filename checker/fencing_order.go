@@ -9,8 +9,8 @@ import (
 
 // fencingOrder: the fencing tokens of exclusive grants strictly increase in the order of the grants.
 //
-// Grant 1 certainly came before grant 2 if it had returned before 2 was called, or asked for if that is known. If at most one client can hold, it also did if it returned before 2
-// returned and less than a lease after 2 was called: had 2 been granted first, its hold would have had to end before 1 was granted, but it was not
+// Grant 1 certainly came before grant 2 if it had returned before 2 was called, or asked for if that is known. If at most one client can hold, it also did
+// if it returned before 2 returned and less than a lease after 2 was called: had 2 been granted first, its hold would have had to end before 1 was granted, but it was not
 // released, because 2 had not returned, and could not have expired. Without a lease that is the order of the returns. Equal fences of two grants are
 // a violation in any order.
 //
@@ -44,12 +44,16 @@ func (f *fencingOrder) returned(r *record) {
 	again := func(o *record) bool { // a re-entry of the same hold, or possibly one
 		return f.d.a.header.Kind == history.Reentrant && o.client == r.client && f.fence(o) == fence && (!f.d.k.detailOf(r).fresh || f.d.ev.clocksMove())
 	}
-	certain, earlier := f.highestBefore(r, f.d.a.header.ClockError), f.highestBefore(r, 0)
-	if certain != nil && fence <= f.fence(certain) && !again(certain) { // rather than one that came first but for the clock error
-		earlier = certain
+	broken := func(earlier *record) bool { return earlier != nil && fence <= f.fence(earlier) && !again(earlier) }
+	earlier, unsure := f.highestBefore(r, 0), false
+	if error := f.d.a.header.ClockError; error > 0 { // rather one that came first by any clock
+		certain := f.highestBefore(r, error)
+		if unsure = !broken(certain); !unsure {
+			earlier = certain
+		}
 	}
-	if earlier != nil && fence <= f.fence(earlier) && !again(earlier) && f.d.obeys("fence-order") {
-		f.report(earlier, r, earlier != certain)
+	if broken(earlier) && f.d.obeys("fence-order") {
+		f.report(earlier, r, unsure)
 	} else if twin := f.sameFence(r, fence); twin != nil && !again(twin) && f.d.obeys("fence-twice") {
 		f.report(twin, r, false)
 	}

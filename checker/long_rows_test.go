@@ -2,11 +2,9 @@ package checker
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/verdicts"
 )
 
 // TestLongAsShort are records that break the same alone, where all is searched at once, as among so many other operations that only what is near each
@@ -118,13 +116,7 @@ func TestLongAsShort(t *testing.T) {
 				if long {
 					ops = Lengthened(slices.Clone(ops))
 				}
-				var failed []string
-				for _, p := range verdictOf(t, Input{Header: row.head}, ops, Options{}).Properties {
-					if p.Verdict == Fail && p.Name != verdicts.Progress {
-						failed = append(failed, string(p.Name))
-					}
-				}
-				if got := strings.Join(failed, " "); got != row.want {
+				if got := failing(verdictOf(t, Input{Header: row.head}, ops, Options{})); got != row.want {
 					t.Errorf("%q fail, want %q; long: %v", got, row.want, long)
 				}
 			}

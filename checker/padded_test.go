@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/verdicts"
 )
 
 // pads are lawful holds of a client of its own, n of them, from an instant on. Each takes a step.
@@ -257,13 +256,7 @@ func TestPaddedRecords(t *testing.T) {
 			if len(ops) <= maxEffects {
 				t.Fatalf("%d operations", len(ops))
 			}
-			var failed []string
-			for _, p := range verdictOf(t, Input{Header: row.head}, ops, Options{}).Properties {
-				if p.Verdict == Fail && p.Name != verdicts.Progress {
-					failed = append(failed, string(p.Name))
-				}
-			}
-			if got := strings.Join(failed, " "); got != row.want {
+			if got := failing(verdictOf(t, Input{Header: row.head}, ops, Options{})); got != row.want {
 				t.Errorf("%q fail, want %q", got, row.want)
 			}
 		})

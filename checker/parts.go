@@ -363,6 +363,12 @@ func (d *keyInput) exact(r *record) bool {
 	return g != nil && g != r && token != 0 && d.k.tokenOf(g) == token
 }
 
+// mayMean reports whether an operation may belong to the hold of a grant, by their tokens and, without them, by mode and time.
+func (d *keyInput) mayMean(r, grant *record) bool {
+	its := d.k.tokenOf(grant)
+	return mayMean(r, d.k.tokenOf(r), grant, its) && !(its == 0 && d.exact(r))
+}
+
 // grantOf returns the grant with which the hold of an operation, or the one whose place that took, began; nil if it belongs to none.
 func (d *keyInput) grantOf(r *record) (grant *record) {
 	for h := d.holdOf(r); h != nil; h = d.k.anew[h.began] {

@@ -121,11 +121,10 @@ func (s *releaseSafety) cannotHaveBeen(r *record) bool {
 
 // meansNext reports whether r may belong to a hold that its client was being granted meanwhile. Both may have taken effect at one instant.
 func (s *releaseSafety) meansNext(r *record) bool {
-	own, token := s.d.meant(r), s.d.k.tokenOf(r)
+	own := s.d.meant(r)
 	for o := range s.d.k.overlapping(r.call, r.ret) {
 		meanwhile := o.granted() && s.d.k.from(o) <= r.ret && o.ret > r.call && (own == nil || o != own.began)
-		its := s.d.k.tokenOf(o)
-		if meanwhile && mayMean(r, token, o, its) && !(its == 0 && s.d.exact(r)) {
+		if meanwhile && s.d.mayMean(r, o) {
 			return true
 		}
 	}

@@ -50,10 +50,8 @@ func (u *unreleased) of(client uint32) (all []*record) {
 // meansAnother reports whether an operation may belong to another hold of its client than the record says: it or the holds have no token, or it may have
 // come before its client's last grant or renewal.
 func (u *unreleased) meansAnother(r *record) bool {
-	own, token, exact := u.d.holdOf(r), u.d.k.tokenOf(r), u.d.exact(r)
-	last := u.renewed[r.client]
+	own, last := u.d.holdOf(r), u.renewed[r.client]
 	return r.call < last || r.call == last && r.ret == last || slices.ContainsFunc(u.grants, func(g *record) bool {
-		its := u.d.k.tokenOf(g)
-		return (own == nil || own.began != g) && !(its == 0 && exact) && mayMean(r, token, g, its)
+		return (own == nil || own.began != g) && u.d.mayMean(r, g)
 	})
 }

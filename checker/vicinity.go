@@ -2,6 +2,7 @@ package checker
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"slices"
 
@@ -181,11 +182,8 @@ func (n *vicinity) withFence(v *Violation, r *record) []*record {
 	if v.Property != verdicts.FencingOrder {
 		return []*record{r}
 	}
-	seen, of := 0, []*record{r}
-	for o := range n.k.overlapping(math.MinInt64, r.ret) {
-		if seen++; seen > back {
-			break
-		}
+	of := []*record{r}
+	for o := range n.until(r.ret) {
 		if o == r || !o.granted() || o.mode != history.Exclusive || o.ret > r.ret || n.k.detailOf(o).fence < n.k.detailOf(r).fence {
 			continue
 		}
@@ -197,6 +195,18 @@ func (n *vicinity) withFence(v *Violation, r *record) []*record {
 		}
 	}
 	return of
+}
+
+// until yields the records that were called by an instant, no more than back, the latest first.
+func (n *vicinity) until(at int64) iter.Seq[*record] {
+	return func(yield func(*record) bool) {
+		seen := 0
+		for o := range n.k.overlapping(math.MinInt64, at) {
+			if seen++; seen > back || !yield(o) {
+				return
+			}
+		}
+	}
 }
 
 // near returns the executions of operations with what is near them; nil if that is too much to search. Refusals beside them may be left out, but where
@@ -338,14 +348,8 @@ func (n *vicinity) executions(in, of, earlier []*record, by int64, late map[*rec
 
 // openBefore returns the grants before an instant, other than given ones, whose holds operations may mean even after their leases.
 func (n *vicinity) openBefore(at int64, in []*record) []*record {
-	var before []*record
-	for o := range n.k.overlapping(math.MinInt64, at-1) {
-		if before = append(before, o); len(before) == back {
-			break
-		}
-	}
 	open := n.unreleased()
-	for _, o := range slices.Backward(before) {
+	for _, o := range slices.Backward(slices.Collect(n.until(at - 1))) {
 		open.add(o)
 	}
 	return slices.DeleteFunc(open.grants, func(g *record) bool { return slices.Contains(in, g) })
@@ -362,7 +366,7 @@ func (n *vicinity) orphan(x *executions, e *effectOf, in []*record) bool {
 // reach returns since when the holds were requested that can have been in force from an instant on, or that operations may mean, and of earlier acquires
 // those of unknown outcome, and those of holds that operations may mean and whose leases were over.
 func (n *vicinity) reach(of []*record, at int64, with company) (since int64, earlier []*record) {
-	from, seen := at-n.a.header.ClockError, 0
+	from := at - n.a.header.ClockError
 	since = from
 	last := of[0].ret
 	var spent []*record
@@ -377,10 +381,7 @@ func (n *vicinity) reach(of []*record, at int64, with company) (since int64, ear
 		last = max(last, r.ret)
 	}
 	needed := map[uint32]int64{} // by client: what it was granted may last until from if it had an effect as late as this
-	for o := range n.k.overlapping(math.MinInt64, last) {
-		if seen++; seen > back {
-			break
-		}
+	for o := range n.until(last) {
 		if o.op != history.Acquire && o.op != history.Extend || !o.detailed() {
 			continue
 		}
@@ -415,11 +416,7 @@ func (n *vicinity) reach(of []*record, at int64, with company) (since int64, ear
 			}
 		}
 	}
-	seen = 0
-	for o := range n.k.overlapping(math.MinInt64, since-1) {
-		if seen++; seen > back {
-			break
-		}
+	for o := range n.until(since - 1) {
 		if o.op == history.Acquire && o.outcome == history.Unknown && o.ret < since || slices.Contains(spent, o) && o.call < since {
 			earlier = append(earlier, o)
 		}

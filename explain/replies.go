@@ -60,8 +60,8 @@ func (r *replies) count(s shape, a answer, granted bool) {
 func (r *replies) of(s shape, reply string) tally { return r.seen[s][answer{text: reply}] }
 
 // refuse reports whether a reply means a refusal, if that is known: the whole reply was seen only in grants or only in refusals, or an item was, at a
-// place that distinguishes them, or all grants got another. If its items disagree, those seen in more attempts decide: a flag recurs, while a count or a remaining time differs each
-// time and matches only by chance.
+// place that distinguishes them, or all grants got another. If its items disagree, those seen in more attempts decide: a flag recurs, while a count or a
+// remaining time differs each time and matches only by chance.
 func (r *replies) refuse(s shape, reply string) (refused, known bool) {
 	if t := r.of(s, reply); t.decides() {
 		return t.refuses(), true

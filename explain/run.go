@@ -373,6 +373,13 @@ func (n *node) requests(op *history.Operation) []int {
 	})
 }
 
+// bySending returns the same in the order in which they were sent.
+func (n *node) bySending(op *history.Operation) []int {
+	sent := n.requests(op)
+	slices.SortStableFunc(sent, func(i, j int) int { return cmp.Compare(n.events[i].cmd.Sent, n.events[j].cmd.Sent) })
+	return sent
+}
+
 // begins returns an operation's first request to a node, even if the server did not know the script or did not reply; nil: none. A request that takes a
 // vote back begins nothing: it may be the first if the client could not connect in time to ask for the vote.
 func (r *run) begins(op *history.Operation, n *node) (first *event) {
@@ -393,8 +400,7 @@ func (r *run) begins(op *history.Operation, n *node) (first *event) {
 // lastTry returns the commands of the last attempt of an operation at a node before an event: it begins with the same command as the first attempt. It
 // returns none if the operation was granted without the node's reply to the last: the one before was refused.
 func (r *run) lastTry(op *history.Operation, n *node, end int) (try []int) {
-	all := slices.DeleteFunc(n.requests(op), func(i int) bool { return i >= end })
-	slices.SortStableFunc(all, func(i, j int) int { return cmp.Compare(n.events[i].cmd.Sent, n.events[j].cmd.Sent) })
+	all := slices.DeleteFunc(n.bySending(op), func(i int) bool { return i >= end })
 	var seen []asked
 	begins := r.begins(op, n)
 	for _, i := range slices.Backward(all) {

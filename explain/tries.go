@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/lockbench/lockbench/history"
@@ -17,10 +16,8 @@ type tryKey struct {
 
 // tries returns the commands of an acquire at a node, by try, in the order in which they were sent: each begins as the first does.
 func (r *run) tries(op *history.Operation, n *node) (all [][]int) {
-	sent := n.requests(op)
-	slices.SortStableFunc(sent, func(i, j int) int { return cmp.Compare(n.events[i].cmd.Sent, n.events[j].cmd.Sent) })
 	begins := r.begins(op, n)
-	for _, i := range sent {
+	for _, i := range n.bySending(op) {
 		if len(all) == 0 || begins != nil && n.events[i].asks() == begins.asks() {
 			all = append(all, nil)
 		}
