@@ -101,9 +101,9 @@ func (f *fencingOrder) remember(r *record) {
 		highest = r
 	}
 	f.recent = append(f.recent, fenced{r, highest})
-	// A later grant returns after now and was called at most one longest wait earlier: of the grants that returned long before that only the maximum
+	// A later grant returns after now and was called at most one longest wait earlier, by clocks that differ by no more than their error: of the grants that returned long before that only the maximum
 	// is needed. Half of the list is dropped at a time, to spread the cost.
-	if n := len(f.recent) / 2; n > 512 && f.recent[n].r.ret < r.ret-f.d.k.longestWait {
+	if n := len(f.recent) / 2; n > 512 && f.recent[n].r.ret < r.ret-f.d.k.longestWait-f.d.a.header.ClockError {
 		f.before = f.recent[n-1].highest
 		f.recent = append(f.recent[:0], f.recent[n:]...)
 	}

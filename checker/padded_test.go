@@ -27,6 +27,15 @@ func renewals(n, from int) string {
 	return b.String()
 }
 
+// fences are holds of a client, n of them, with fences from 10 on, 4 ms apart.
+func fences(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "p acquire %d %d ok fence=%d\np release %d %d ok\n", 4*i, 4*i+1, 10+i, 4*i+2, 4*i+3)
+	}
+	return b.String()
+}
+
 // lost are replies to a client that it holds nothing, n of them, from an instant on, 1 ms apart.
 func lost(n, from int) string {
 	var b strings.Builder
@@ -107,6 +116,9 @@ func TestPaddedRecords(t *testing.T) {
 			c1 extend 380 381 ok token=a
 			c1 release 384 385 ok token=a
 			c2 acquire 450 451 busy`, ""},
+		// By the clocks, which may differ by more than all took, q may have come first.
+		{"a small fence after more than are remembered, within the clock error", history.Header{Kind: history.Mutex, Lease: 20 * msec, ClockError: 100_000 * msec},
+			fences(2100) + "q acquire 8402 8403 ok fence=5", ""},
 		// Nothing was there to extend.
 		{"the same without that acquire", head(history.Mutex), `
 			c1 acquire 1000 1005 ok
