@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/lockbench/lockbench/workloads"
 )
@@ -16,12 +17,15 @@ type host struct {
 	sources    map[string]string // sources of the scripts that clients of any schedule sent, by digest
 	echo       func(Choice)      // called with every choice that is not the default, as it is made; may be nil
 	reportSlow func(string)      // called with the state of a schedule that takes long
+
+	endlessAfter time.Duration // see the constant; tests do not wait so long
 }
 
 // newHost returns a host whose programs name variants of a catalogue; nil means none.
 func newHost(known Catalogue) *host {
 	known = cmp.Or[Catalogue](known, empty{})
-	return &host{known: known, scripts: workloads.NameScripts(known.ScriptNames()), sources: map[string]string{}, reportSlow: func(string) {}, again: func() {}}
+	return &host{known: known, scripts: workloads.NameScripts(known.ScriptNames()), sources: map[string]string{},
+		reportSlow: func(string) {}, again: func() {}, endlessAfter: endlessAfter}
 }
 
 // runner runs one schedule of a program: the host in the simulator, or a world outside.
@@ -62,10 +66,10 @@ func (h *host) run(p Program, s chooser, b Bounds, keepTrace bool) (out Outcome,
 		return Outcome{}, err
 	}
 	w.echo, w.trace.keep, w.expected = h.echo, keepTrace, h.sent
-	if !w.run(h.reportSlow) {
+	if !w.run(h) {
 		h.nodes = nil // they are the abandoned bubble's
 		out = w.outcome()
-		if out.Unexplorable {
+		if out.Unexplorable || out.endless {
 			return out, nil
 		}
 		return out, h.lookForTimers(p, b, &out)

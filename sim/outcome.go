@@ -35,6 +35,7 @@ type Outcome struct {
 	Lacking      string   // what the lock's connections requested and the simulator lacks, such as CLIENT TRACKING
 	Unexplorable bool     // the lock holds a mutex during a request, as Crash says: not a finding, but it ends the search
 	Loop         []string // what a client repeats without end: its name, and commands
+	endless      bool     // a goroutine goes on for ever while no time passes, as Crash says
 	Errors       []string // of the workloads, by client, except for placed crashes
 }
 

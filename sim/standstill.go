@@ -18,6 +18,8 @@ import (
 // network, stops time, network and itself. This can only be detected from outside the bubble, in real time.
 //
 // Whether a goroutine that waits for time or the network holds the mutex cannot be seen. So a deadlock is certain only if there is none.
+//
+// A lock that repeats something without waiting, such as dialing a node that is down, stops time as well.
 
 // lookEvery is the real time between two inspections of a bubble that has not ended. A schedule takes milliseconds. A bubble stands still if nothing has
 // happened in it from one inspection to the next, so many times in a row: a machine that is busy may not run a goroutine for a while.
@@ -26,9 +28,13 @@ const (
 	looks     = 4
 )
 
+// endlessAfter is the processor time in which the driver of a bubble must make a turn: what clients do between two takes microseconds. It is longer than a
+// worker may be silent, so that a worker in an endless loop is ended and not abandoned.
+const endlessAfter = 4 * longSilence
+
 // run runs the world in its own bubble, and abandons one that cannot end. synctest.Test needs a *testing.T only to report failures, and this one never
-// fails, so an empty one will do. slow is called at each inspection with what the goroutines of an unfinished bubble do.
-func (w *world) run(slow func(where string)) (settled bool) {
+// fails, so an empty one will do. The host is told at each inspection what the goroutines of an unfinished bubble do.
+func (w *world) run(h *host) (settled bool) {
 	ended := make(chan struct{})
 	go func() { // ends with the bubble, or never if that never settles
 		defer close(ended)
@@ -46,6 +52,7 @@ func (w *world) run(slow func(where string)) (settled bool) {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	var before standstillReport
+	var ran func() time.Duration // since the last turn that was seen
 	for still := 0; ; {
 		select {
 		case <-ended:
@@ -61,16 +68,26 @@ func (w *world) run(slow func(where string)) (settled bool) {
 		if still++; !now.stuck || now != before {
 			still = 0
 		}
-		if before = now; still == looks {
+		if ran == nil || now.turns != before.turns {
+			ran = stopwatch()
+		}
+		now.endless = ran() >= h.endlessAfter
+		if before = now; still == looks || now.endless {
 			w.abandon(now)
 			return false
 		}
-		slow(now.where)
+		h.reportSlow(now.where)
 	}
 }
 
 // abandon turns a bubble that never settles into an outcome. Its goroutines are left as they are.
 func (w *world) abandon(s standstillReport) {
+	if s.endless {
+		w.mu.Lock() // for good: a loop that goes through the network ends here
+		w.out.endless = true
+		w.out.Crash = "an endless loop in which no virtual time passes\n" + s.where
+		return
+	}
 	if w.mu.TryLock() { // read what was written under it
 		defer w.mu.Unlock()
 	}
@@ -97,7 +114,7 @@ func (h *host) lookForTimers(p Program, b Bounds, out *Outcome) error {
 	h.again()
 	pending, restore := upstream.WatchTimers()
 	defer restore()
-	if w.run(h.reportSlow) {
+	if w.run(h) {
 		return nil // the deadlock does not recur every time
 	}
 	h.nodes = nil
@@ -124,6 +141,8 @@ type standstillReport struct {
 	stuck bool   // no goroutine can go on: all wait, and at least one for a mutex
 	kept  bool   // while a goroutine waits for a mutex, another of its client waits for the network or for time, and may hold it
 	turns uint64 // of the driver so far
+
+	endless bool // some goroutine goes on, and the driver has long made no turn
 
 	shared bool // a goroutine of any client does: those of one process may share a mutex
 }
