@@ -115,6 +115,8 @@ type orderer struct {
 	kept    []history.Window           // of faults that kept replies from clients, confirmed
 	held    map[*history.Command]int64 // until when faults kept commands from the node
 	flushes []history.Window           // of the node's scripts, confirmed
+
+	withheld []history.Window // of faults that took replies from clients for ever, confirmed
 	nextEff int
 	tried   int   // which of the pasts of the next promoted replica is tried
 	last    int64 // time of the latest event
@@ -305,9 +307,23 @@ func (o *orderer) fit(e *event, r request, item int, left, by int64) (reply stri
 // execution before the fault is tried only if nothing else explains the replies.
 func (o *orderer) from(c *history.Command) int64 { return max(c.Sent, o.held[c]) }
 
+// replied returns by when a command had been replied to; 0: that is not known. A recorded reply that its client never saw was there when the fault began
+// that took it away.
+func (o *orderer) replied(c *history.Command) (by int64) {
+	if c.Replied != 0 || c.Reply == "" {
+		return c.Replied
+	}
+	for _, w := range o.withheld {
+		if w.Client == c.Client && w.Start >= c.Sent && (by == 0 || w.Start < by) {
+			by = w.Start
+		}
+	}
+	return by
+}
+
 // seen returns when the reply to a command would have come without the faults that kept it from the client; 0: there was none.
 func (o *orderer) seen(c *history.Command) int64 {
-	seen := c.Replied
+	seen := o.replied(c)
 	for i := range o.kept {
 		w := &o.kept[i]
 		if (w.Client == c.Client || w.Client == "") && c.Sent < w.Start && w.Start < seen && seen <= w.Last()+grain {
@@ -368,7 +384,7 @@ func itemsOf(reply string) []string {
 // shift returns by how much later or earlier than an instant a command can have been executed, if its reply indicates by. The rest is an error of a key's
 // expiry, which it corrects; it returns 0 if that cannot be so far off.
 func (o *orderer) shift(c *history.Command, keys []string, at, left, by int64) int64 {
-	from, to := max(o.from(c), o.changed()), c.Replied
+	from, to := max(o.from(c), o.changed()), o.replied(c)
 	moved := min(max(o.m.clock.length(by), from-at), to-at)
 	ends := checker.Span{From: o.m.ownTime(from) + left - by, To: o.m.ownTime(to) + left - by}
 	const rounding = 1000

@@ -175,6 +175,9 @@ func (r *run) order(index int) *node {
 		return known && kind.Keeps && (w.Node < 0 || w.Node == index)
 	})
 	o.held = r.heldUp(index)
+	o.withheld = r.confirmed(func(w *history.Window) bool {
+		return (w.Fault == faults.CrashClient || w.Fault == faults.LoseReply) && (w.Node < 0 || w.Node == index)
+	})
 	o.flushes = r.confirmed(func(w *history.Window) bool { return w.Fault == faults.FlushScripts && (w.Node < 0 || w.Node == index) })
 	if turns {
 		o.cmds = slices.DeleteFunc(o.cmds, func(c *history.Command) bool { return c.Turn == 0 })

@@ -15,20 +15,21 @@ import (
 // the order of the middles of their times. A command without a recorded reply may have been executed at any later time, or never.
 type search struct {
 	*orderer
-	likely []int64 // when each command was probably executed
-	done   []bool
-	lost   int   // the first of cmds that got no reply; those follow the others
-	low    int   // the first of cmds that got a reply and is not yet ordered
-	left   int   // commands with a reply that are not yet ordered
-	reach  int64 // the longest time from sending a command to its middle
-	stack  []choice
-	failed map[uint64]keySet // states from which no order was found, with the keys that showed it
-	wrong  keySet            // keys of the commands whose replies were not explained since the last one that was
-	jumps  bool              // choices that wrote none of those keys are undone without another try
-	tries  int               // backtracks since the last commit
-	best   []pick            // the longest order found before backtracking
-	lossy  int               // commands without a reply are tried while as many with one are left: no order passes without them
-	given  int               // replies that count as unexplained
+	likely  []int64 // when each command was probably executed
+	done    []bool
+	replies []int64 // by when each of those that got a reply had it
+	lost    int     // the first of cmds that got no reply; those follow the others
+	low     int     // the first of cmds that got a reply and is not yet ordered
+	left    int     // commands with a reply that are not yet ordered
+	reach   int64   // the longest time from sending a command to its middle
+	stack   []choice
+	failed  map[uint64]keySet // states from which no order was found, with the keys that showed it
+	wrong   keySet            // keys of the commands whose replies were not explained since the last one that was
+	jumps   bool              // choices that wrote none of those keys are undone without another try
+	tries   int               // backtracks since the last commit
+	best    []pick            // the longest order found before backtracking
+	lossy   int               // commands without a reply are tried while as many with one are left: no order passes without them
+	given   int               // replies that count as unexplained
 
 	executed int // commands, those that were undone too
 }
@@ -70,7 +71,7 @@ func (o *orderer) ordered() {
 	for _, c := range o.cmds {
 		likely[c] = o.likely(c)
 		switch {
-		case c.Replied != 0:
+		case o.replied(c) != 0:
 			answered = append(answered, c)
 		case o.asks.mayChange(c):
 			lost = append(lost, c)
@@ -84,7 +85,7 @@ func (o *orderer) ordered() {
 	o.cmds = append(answered, lost...)
 	s := &search{orderer: o, done: make([]bool, len(o.cmds)), lost: len(answered), left: len(answered), failed: map[uint64]keySet{}, wrong: keySet{}, jumps: true, lossy: math.MaxInt}
 	for _, c := range o.cmds {
-		s.likely = append(s.likely, likely[c])
+		s.likely, s.replies = append(s.likely, likely[c]), append(s.replies, o.replied(c))
 		s.reach = max(s.reach, likely[c]-c.Sent)
 	}
 	s.run()
@@ -147,11 +148,11 @@ func (s *search) candidates() (picks []pick) {
 	for _, p := range picks[:len(picks):len(picks)] {
 		picks = append(picks, pick{cmd: p.cmd, other: true})
 		c := s.cmds[p.cmd]
-		if s.meetsEffect(p.cmd) || c.Replied-c.Sent > long || s.meetsEnd(p.cmd, min(limit, c.Replied)) {
+		if s.meetsEffect(p.cmd) || s.replies[p.cmd]-c.Sent > long || s.meetsEnd(p.cmd, min(limit, s.replies[p.cmd])) {
 			picks = append(picks, pick{cmd: p.cmd, late: true}, pick{cmd: p.cmd, early: true},
 				pick{cmd: p.cmd, early: true, other: true}, pick{cmd: p.cmd, late: true, other: true})
 		}
-		if slices.ContainsFunc(s.effects[s.nextEff:], func(e dated) bool { return e.from <= c.Replied && e.At > s.likely[p.cmd] }) {
+		if slices.ContainsFunc(s.effects[s.nextEff:], func(e dated) bool { return e.from <= s.replies[p.cmd] && e.At > s.likely[p.cmd] }) {
 			picks = append(picks, pick{cmd: p.cmd, after: true})
 		}
 	}
@@ -168,7 +169,7 @@ func (s *search) candidates() (picks []pick) {
 
 // meetsEffect reports whether a fault changed the node's data between the middle of a command's time and its reply.
 func (s *search) meetsEffect(cmd int) bool {
-	return slices.ContainsFunc(s.effects[s.nextEff:], func(e dated) bool { return e.At > s.likely[cmd] && e.At <= s.cmds[cmd].Replied })
+	return slices.ContainsFunc(s.effects[s.nextEff:], func(e dated) bool { return e.At > s.likely[cmd] && e.At <= s.replies[cmd] })
 }
 
 // meetsEnd reports whether a lease may end between the sending of a command and the instant by.
@@ -187,7 +188,7 @@ func (s *search) limit() int64 {
 	limit := int64(math.MaxInt64)
 	for i := s.low; i < s.lost && s.likely[i] <= limit; i++ { // the replies to the others came later
 		if !s.done[i] {
-			limit = min(limit, s.cmds[i].Replied)
+			limit = min(limit, s.replies[i])
 		}
 	}
 	return limit
@@ -235,7 +236,7 @@ func (s *search) take(p pick) bool {
 	s.tried = p.past
 	s.suffer(at)
 	if p.after && s.nextEff < len(s.effects) {
-		at = max(at, min(s.effects[s.nextEff].from, c.Replied))
+		at = max(at, min(s.effects[s.nextEff].from, s.replies[p.cmd]))
 		first := s.nextEff
 		s.sufferAt(at)
 		for s.nextEff < len(s.effects) && s.effects[s.nextEff].with(s.effects[first]) {
@@ -248,7 +249,7 @@ func (s *search) take(p pick) bool {
 	ok := s.execute(c, at)
 	s.executed++
 	s.done[p.cmd] = true
-	if c.Replied != 0 {
+	if p.cmd < s.lost {
 		s.left--
 	} else if len(s.events[len(s.events)-1].changes) == 0 {
 		return false // without an effect, it may as well not have arrived
@@ -264,10 +265,10 @@ func (s *search) when(p pick) int64 {
 	c := s.cmds[p.cmd]
 	at := s.likely[p.cmd]
 	switch {
-	case p.late && c.Replied == 0:
+	case p.late && p.cmd >= s.lost:
 		at = math.MaxInt64
 	case p.late:
-		at = c.Replied
+		at = s.replies[p.cmd]
 	case p.early:
 		at = c.Sent
 	}
@@ -412,7 +413,7 @@ func (s *search) revert(c *choice) {
 	s.nextEff, s.last, s.m.clock, s.low, s.m.loaded = c.nextEff, c.last, c.clock, c.low, false
 	if s.done[c.cmd] {
 		s.done[c.cmd] = false
-		if s.cmds[c.cmd].Replied != 0 {
+		if c.cmd < s.lost {
 			s.left++
 		}
 	}
@@ -434,7 +435,7 @@ func (s *search) admitLost() bool {
 	s.restart()
 	left := s.left
 	for _, p := range s.best {
-		if s.cmds[p.cmd].Replied != 0 {
+		if p.cmd < s.lost {
 			left--
 		}
 	}
