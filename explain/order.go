@@ -117,9 +117,9 @@ type orderer struct {
 	flushes []history.Window           // of the node's scripts, confirmed
 
 	withheld []history.Window // of faults that took replies from clients for ever, confirmed
-	nextEff int
-	tried   int   // which of the pasts of the next promoted replica is tried
-	last    int64 // time of the latest event
+	nextEff  int
+	tried    int   // which of the pasts of the next promoted replica is tried
+	last     int64 // time of the latest event
 }
 
 // simulated executes the commands in the order in which the simulator dispatched them.
