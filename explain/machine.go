@@ -127,6 +127,8 @@ type machine struct {
 	timed  map[form]bool // items of replies that are remaining times
 	loaded bool          // the server has been given values
 	stop   int64         // when the node's clock stops, so that no lease ends; 0: never
+
+	was map[string]*Value // what commands replaced last, by key, whether or not they were undone
 }
 
 // load sets the data and the clock, which runs.
@@ -188,20 +190,29 @@ func (m *machine) do(r request, t int64) (reply string, changes []change, touche
 		}
 		changes = append(changes, change{key, before, after})
 		m.set(key, after)
+		if before != nil {
+			m.was[key] = before
+		}
 	}
 	return reply, changes, touched
 }
 
-// instead has replacements for a value: no key, other data, another expiry.
+// instead has replacements for a value: no key, other data, that of others, another expiry.
 var instead = []func(v Value) *Value{
 	func(Value) *Value { return nil },
 	func(v Value) *Value { return v.altered() },
-	func(v Value) *Value { v.Expires += int64(time.Hour); return &v },
+	func(v Value) *Value { return v.renamed() },
+	func(v Value) *Value {
+		if v.Expires != 0 {
+			v.Expires += int64(time.Hour)
+		}
+		return &v
+	},
 }
 
 // idle reports whether the reply to a command that changed nothing proves that it wrote nothing. It does not if, with another value, the command gets the
-// same reply and changes something: it may have written the value that was there.
-func (m *machine) idle(e *event, r request) bool {
+// same reply and changes something: it may have written the value that was there. Where there is none, it is executed with that of earlier, if any.
+func (m *machine) idle(e *event, r request, earlier map[string]*Value) bool {
 	values := m.values
 	defer func() { m.values, m.loaded = values, false }()
 	for _, other := range instead {
@@ -209,6 +220,8 @@ func (m *machine) idle(e *event, r request) bool {
 		for _, key := range e.touched {
 			if v := values[key]; v != nil {
 				m.set(key, other(*v))
+			} else if v := earlier[key]; v != nil {
+				m.set(key, other(*v.lasting()))
 			}
 		}
 		if reply, changes, _ := m.do(r, e.at); len(changes) > 0 && m.same(e.cmd, answerOf(e.cmd, reply)) {
@@ -229,9 +242,7 @@ func (m *machine) set(key string, v *Value) {
 // persist removes the expiry of a key.
 func (m *machine) persist(key string) {
 	if v := m.values[key]; v != nil {
-		longer := *v
-		longer.Expires = 0
-		m.values[key], m.loaded = &longer, false
+		m.values[key], m.loaded = v.lasting(), false
 	}
 }
 

@@ -85,7 +85,7 @@ func (r *run) wrote(a *attempt, later change) bool {
 		return false
 	}
 	r.m.load(a.node.state(a.grant), e.clock)
-	return !r.m.idle(e, again)
+	return !r.m.idle(e, again, nil)
 }
 
 // hit returns the answer for a command that changed what another client had written, or had found already written.

@@ -702,7 +702,7 @@ func (m *overlap) wouldSetNothing(p pairing) bool {
 	}
 	m.m.load(p.first.node.state(p.from()), e.clock)
 	_, changes, _ := m.m.do(again, p.first.time())
-	return len(changes) == 0 && m.m.idle(e, again)
+	return len(changes) == 0 && m.m.idle(e, again, nil)
 }
 
 // setsNothing reports whether the reply to the command that granted proves that it changed nothing, so that the client ignored a refusal.
@@ -713,7 +713,7 @@ func (r *run) setsNothing(a *attempt) bool {
 		return false
 	}
 	r.m.load(a.node.state(a.first()), e.clock)
-	return r.m.idle(e, again)
+	return r.m.idle(e, again, nil)
 }
 
 // marked reports whether the node, after it had granted the first, held any of the second's keys.

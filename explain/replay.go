@@ -474,7 +474,7 @@ func (p *replay) idle(i int) bool {
 	}
 	now := *p.m
 	p.m.load(p.node.state(i), e.clock)
-	e.idle = p.m.idle(e, again)
+	e.idle = p.m.idle(e, again, nil)
 	*p.m = now
 	p.m.loaded = false
 	return e.idle

@@ -97,7 +97,7 @@ func newRun(rec Record, srv Server) *run {
 	r := &run{Record: rec, ops: make(map[uint64]*history.Operation, len(rec.Ops)), seen: replies{seen: map[shape]map[answer]tally{}}, pairs: map[[3]uint64]Answer{}, polled: map[shape]bool{}, undone: map[shape]bool{},
 		senders: map[uint64]bool{}, unseen: map[uint64][]*history.Command{}}
 	r.asks = newRequests(&r.Record)
-	r.m = &machine{srv: srv, epoch: rec.Header.Epoch, timed: map[form]bool{}}
+	r.m = &machine{srv: srv, epoch: rec.Header.Epoch, timed: map[form]bool{}, was: map[string]*Value{}}
 	for i := range rec.Ops {
 		r.ops[rec.Ops[i].ID] = &rec.Ops[i]
 	}

@@ -226,7 +226,7 @@ func (s *search) idle(e *event) bool {
 	if len(e.changes) > 0 || r == nil {
 		return len(e.changes) == 0
 	}
-	return s.m.idle(e, r)
+	return s.m.idle(e, r, s.m.was) // what is there if the command comes later
 }
 
 // take executes a command and reports whether its reply is explained.

@@ -80,6 +80,29 @@ func (v *Value) altered() *Value {
 	return &o
 }
 
+// lasting returns the value without its expiry.
+func (v *Value) lasting() *Value {
+	o := *v
+	o.Expires = 0
+	return &o
+}
+
+// renamed returns the value with the same data in other fields, members and items.
+func (v *Value) renamed() *Value {
+	o := *v
+	o.Fields, o.Scores, o.Items = map[string]string{}, map[string]float64{}, nil
+	for field, data := range v.Fields {
+		o.Fields[field+"'"] = data
+	}
+	for member, score := range v.Scores {
+		o.Scores[member+"'"] = score
+	}
+	for _, item := range v.Items {
+		o.Items = append(o.Items, item+"'")
+	}
+	return &o
+}
+
 // sameData reports whether two values differ at most in their expiry.
 func (v *Value) sameData(o *Value) bool {
 	return v.Kind == o.Kind && v.Text == o.Text && maps.Equal(v.Fields, o.Fields) && slices.Equal(v.Items, o.Items) && maps.Equal(v.Scores, o.Scores)
