@@ -87,9 +87,8 @@ type executions struct {
 	effects  []effectOf
 	clocks   int // how many; see cutter
 	rules    rule
-	forgives bool    // executions need not explain replies by which another property is broken
-	exempt   uint64  // effects that need not obey the rules
-	ends     []int64 // by acquire: see lasts
+	forgives bool   // executions need not explain replies by which another property is broken
+	exempt   uint64 // effects that need not obey the rules
 	steps    int
 }
 
@@ -129,12 +128,7 @@ func (x *executions) excused(b *effectOf) bool {
 func (x *executions) exist(rules rule) (found, known bool) { return x.existWithout(rules, 0) }
 
 func (x *executions) existWithout(rules rule, exempt uint64) (found, known bool) {
-	x.rules, x.exempt, x.steps, x.ends = rules, exempt, 0, nil
-	if slices.ContainsFunc(x.effects, func(e effectOf) bool { return e.r.outcome == history.Busy && !e.free }) {
-		for i := range x.effects {
-			x.ends = append(x.ends, x.lasts(i))
-		}
-	}
+	x.rules, x.exempt, x.steps = rules, exempt, 0
 	found = x.search(state{last: -1, fence: x.fence, fencer: nobody, t: newInstants(x)})
 	return found, found || x.steps < x.most
 }
@@ -148,8 +142,8 @@ func (x *executions) search(s state) bool {
 			urgent, due = min(urgent, e.to), due|1<<i
 		}
 	}
-	if due == 0 || x.hopeless(s) {
-		return due == 0
+	if due == 0 {
+		return true
 	}
 	var next []int
 	for i := range x.effects {
@@ -184,7 +178,7 @@ func (x *executions) choices(s state, i int) (all []choice) {
 		switch held := &x.effects[h.effect]; {
 		case e.upset != nil, e.r.op == history.Release && e.must && e.changes() && !x.obeys(i, ruleClaims):
 			own |= 1 << n
-		case e.r.outcome == history.Busy && x.refuses(h.effect, e), e.r.op == history.Acquire && x.conflicts(held, e):
+		case e.r.outcome == history.Busy && mayRefuse(x.h.Kind, held.r.mode, e.r.mode), e.r.op == history.Acquire && x.conflicts(held, e):
 			room |= 1 << n
 		case x.h.Kind == history.Reentrant && held.r.client == e.r.client, e.r.op != history.Acquire && x.means(e, h.effect):
 			own |= 1 << n
@@ -300,114 +294,9 @@ func (x *executions) take(s state, i int, c choice) bool {
 	return x.release(s, i, v)
 }
 
-// refuses reports whether the hold of an acquire may refuse another.
-func (x *executions) refuses(acquire int, b *effectOf) bool {
-	return mayRefuse(x.h.Kind, x.effects[acquire].r.mode, b.r.mode)
-}
-
-// count returns how many of the holds in force, by their acquires, fit.
-func (s state) count(fits func(acquire int) bool) (n int) {
-	for _, h := range s.holds {
-		if fits(h.effect) {
-			n++
-		}
-	}
-	return n
-}
-
 // keeps reports whether the hold of an acquire is in force.
 func (s state) keeps(acquire int) bool {
 	return slices.ContainsFunc(s.holds, func(h inForce) bool { return h.effect == acquire })
-}
-
-// hopeless reports whether an answer still to come can't be, whatever comes before it: a refusal can't meet enough holds, or an extend can't find its
-// own.
-func (x *executions) hopeless(s state) bool {
-	for i := range x.effects {
-		e := &x.effects[i]
-		switch {
-		case s.placed&(1<<i) != 0 || !e.must:
-		case e.r.outcome == history.Busy && !e.free && x.obeys(i, ruleRefusals):
-			refuse := func(acquire int) bool { return x.mayMeet(acquire, e) }
-			if s.count(refuse)+x.toCome(s, e, refuse) < Permits(x.h) {
-				return true
-			}
-		case e.r.op == history.Extend && e.changes() && x.obeys(i, ruleClaims):
-			its := func(acquire int) bool { return x.means(e, acquire) }
-			if !slices.ContainsFunc(s.holds, func(h inForce) bool { return its(h.effect) }) && x.toCome(s, e, its) == 0 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// toCome returns how many of the effects still to come may put a hold in force before e: acquires that fit, and extends that may make their hold again.
-func (x *executions) toCome(s state, e *effectOf, fits func(acquire int) bool) (n int) {
-	for j := range x.effects {
-		a := &x.effects[j]
-		again := a.r.op == history.Extend && !x.obeys(j, ruleClaims)
-		if s.placed&(1<<j) == 0 && a.changes() && a.from <= plus(e.to, x.h.ClockError) && (again || a.r.op == history.Acquire && fits(j)) {
-			n++
-		}
-	}
-	return n
-}
-
-// mayMeet reports whether the hold of an acquire conflicts with a refused one and can last until it was called.
-func (x *executions) mayMeet(acquire int, b *effectOf) bool {
-	a := &x.effects[acquire]
-	return x.refuses(acquire, b) && plus(x.ends[acquire], x.apart(a, b)) >= b.from
-}
-
-// apart returns by how much the times of two effects may differ from what their clocks show.
-func (x *executions) apart(a, b *effectOf) int64 {
-	if a.clock == b.clock {
-		return 0
-	}
-	return x.h.ClockError
-}
-
-// lasts returns an instant, by the clock of acquire i, by which its hold has ended in every execution: its lease was due, after everything that may
-// have renewed it, or a release that can mean no other hold was over.
-func (x *executions) lasts(i int) int64 {
-	a := &x.effects[i]
-	if a.r.op != history.Acquire || slices.ContainsFunc(x.effects, func(e effectOf) bool { return e.upset != nil }) {
-		return never
-	}
-	end, released := plus(a.to, x.keep), never
-	for again := true; again; {
-		again = false
-		for j := range x.effects {
-			e := &x.effects[j]
-			its := x.h.Kind == history.Reentrant && e.r.client == a.r.client || e.r.op == history.Extend && x.means(e, i)
-			late := e.from > plus(end, x.apart(a, e)) && x.obeys(j, ruleClaims)
-			if to := plus(plus(e.to, x.keep), x.apart(a, e)); its && e.changes() && !late && to > end {
-				end, again = to, true
-			}
-		}
-	}
-	for j := range x.effects {
-		if e := &x.effects[j]; x.certainlyEnds(j, i) {
-			released = min(released, plus(e.to, x.apart(a, e)))
-		}
-	}
-	return min(end, released)
-}
-
-// certainlyEnds reports whether effect j is a release after which the hold of grant i is not in force: it can mean no other, and nothing makes that again.
-func (x *executions) certainlyEnds(j, i int) bool {
-	e := &x.effects[j]
-	if e.r.op != history.Release || e.r.outcome != history.OK || !e.must || !x.effects[i].must || x.h.Kind == history.Reentrant || !x.means(e, i) || e.before&(1<<i) == 0 {
-		return false
-	}
-	another := x.meansEarlier(e)
-	for k := range x.effects {
-		o := &x.effects[k]
-		another = another || k != i && o.r.op == history.Acquire && o.changes() && x.means(e, k)
-		another = another || (k == j || o.r.op == history.Extend && x.means(o, i)) && !x.obeys(k, ruleClaims)
-	}
-	return !another
 }
 
 func (x *executions) grant(s state, i, v int) bool {
@@ -492,11 +381,6 @@ func (x *executions) elsewhere(s state, e *effectOf) (open, before []int) {
 		}
 	}
 	return open, before
-}
-
-// meansEarlier reports whether an operation may mean a hold of an earlier part.
-func (x *executions) meansEarlier(e *effectOf) bool {
-	return slices.ContainsFunc(x.over, func(r *record) bool { return e.mayMean(r, x.k.tokenOf(r)) })
 }
 
 // missing searches on after a reply that shows that a hold of e's is not in force, or after a lenient release. A client that has several tries of unknown
