@@ -234,9 +234,6 @@ func (t *tally) searched() string {
 	case t.undecided > 0:
 		note += fmt.Sprintf("; %d of the others have what nothing else decides", t.undecided)
 	}
-	if n := t.notJudged[unknownOutcomes]; n > 0 {
-		note += fmt.Sprintf("; %d refusals not judged, which more than %d acquires of unknown outcome may excuse", n, maxMaybe)
-	}
 	return note
 }
 

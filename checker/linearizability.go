@@ -7,6 +7,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -18,9 +19,9 @@ import (
 // violation, up to a number for each key, and a random sample. An opportunity is a window searched.
 //
 // Limits: windows are not searched if they are too long, beyond the number, or not finished within their part of the budget. They are counted. Where
-// the sweep decides, only a second opinion is missing and the property passes with a note; where it does not, the property is inconclusive. Refusals
-// that more than maxMaybe acquires of unknown outcome may excuse are left out, and the note says how many. The windows are built from the holds that
-// the pass found, so an error there is not found here; the differential tests against models that read the plain operations cover that.
+// the sweep decides, only a second opinion is missing and the property passes with a note; where it does not, the property is inconclusive. The windows
+// are built from the holds that the pass found, so an error there is not found here; the differential tests against models that read the plain operations
+// cover that.
 type linearizability struct {
 	tally
 	cutting
@@ -67,7 +68,6 @@ func (l *linearizability) done() {
 		l.applies, l.note = false, "not asked for"
 		return
 	}
-	l.leaveOut()
 	l.close(l.now)
 	all := append(l.suspicious, l.clean.kept...)
 	share := budget / int64(max(1, len(all))) / int64(len(l.d.a.keys))
@@ -76,9 +76,11 @@ func (l *linearizability) done() {
 	}
 	l.skipped += l.dropped
 	l.unjudged(l.undecided, notSearched)
-	l.applies = l.cuts+l.dropped > 0
 	l.windowed = l.cuts + l.dropped
-	if !l.applies {
+	if l.windowed == 0 && l.d.k.count(history.Acquire, history.OK, history.Busy) > 0 { // what was granted was over when the reply came
+		l.unjudged(1, notSearched)
+	}
+	if l.applies = l.windowed > 0 || len(l.notJudged) > 0; !l.applies {
 		l.note = "nothing was granted or refused"
 	}
 }

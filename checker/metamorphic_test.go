@@ -16,9 +16,9 @@ func TestMetamorphic(t *testing.T) {
 			for n := range 500 {
 				seed := uint64(i)<<40 + 1<<39 + uint64(n)
 				ops := randomHistory(s, seed)
-				want := sweepAndSearch(t.Context(), s.head, ops, true)
+				want := s.sweepAndSearch(t.Context(), ops, true)
 				for _, change := range metamorphoses() {
-					got := sweepAndSearch(t.Context(), s.head, change.make(ops, rand.New(rand.NewPCG(seed, 2))), true)
+					got := s.sweepAndSearch(t.Context(), change.make(ops, rand.New(rand.NewPCG(seed, 2))), true)
 					same := got.legal == want.legal && got.ordered == want.ordered
 					if !same && !(change.mayHeal && !(want.legal && want.ordered)) && !(change.mayHeal && got.legal && got.ordered) {
 						t.Fatalf("seed %d, %s: %+v becomes %+v\n%s", seed, change.name, want, got, draw(ops))

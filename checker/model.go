@@ -21,16 +21,12 @@ import (
 //	acquire(h)  legal when no conflicting hold is in force and its fence is higher than any before; h is then in force
 //	end(h)      legal when h is in force; it is not any more
 //	busy        legal when a conflicting hold is in force, for permits when all are taken
-//	maybe(h)    legal at any time: h is then in force if there is room
-//
-// maybe is an acquire of unknown outcome whose hold would never end; others are left out: see windows.
 type act uint8
 
 const (
 	actAcquire act = iota
 	actEnd
 	actBusy
-	actMaybe
 )
 
 // move is the input of one operation of the model.
@@ -87,11 +83,6 @@ func (m *modelOf) step(state any, in move) (bool, any) {
 			return false, state
 		}
 		return true, lockState{rest, s.fence}
-	case actMaybe:
-		if m.taken(s, in) {
-			return true, state
-		}
-		return true, lockState{s.with(in.hold), s.fence}
 	}
 	return m.taken(s, in), state
 }
@@ -144,11 +135,6 @@ func (w *window) operations(d *keyInput) (acquires []move, ops []porcupine.Opera
 		if !w.stays(r) {
 			ops = append(ops, w.endOf(d, r, acquires[len(acquires)-1]))
 		}
-	}
-	for _, r := range w.maybe {
-		in := move{act: actMaybe, hold: uint32(len(acquires)), mode: r.mode, client: r.client}
-		acquires = append(acquires, in)
-		ops = append(ops, porcupine.Operation{ClientId: int(r.client), Input: in, Call: max(r.call, w.from), Return: never})
 	}
 	for _, r := range w.ops {
 		if r.outcome == history.Busy {

@@ -43,9 +43,7 @@ type refusal struct {
 	late    int64        // until when a grant is pending whose reply comes after its lease
 	empty   int64        // until when a grant may hold, or is pending, whose belief had ended when its reply came
 	open    []*record    // refusals whose only witness can be the next grant to return
-	excused []*record    // by an acquire of unknown outcome, since the search of windows last asked
 	unknown [2]bool      // by mode: there was an acquire of unknown outcome
-	broken  *record      // the latest that was reported
 }
 
 func newRefusal(d *keyInput) *refusal {
@@ -231,14 +229,11 @@ func (f *refusal) report(b *record) {
 	if f.placed(b) {
 		f.opportunities--
 		f.leave(b, unknownOutcomes)
-		f.excused = append(f.excused, b)
 		return
 	}
-	if !f.d.obeys("busy-witness") {
-		return
+	if f.d.obeys("busy-witness") {
+		f.foundAt(b)
 	}
-	f.broken = b
-	f.foundAt(b)
 }
 
 // cut records that a hold that conflicts with those of w has started, unless by exact clocks it may have come before one of them.
@@ -360,15 +355,11 @@ func (f *refusal) keptOut(b *record) bool {
 	return false
 }
 
-// excusedFromSearch reports whether the excuse of refusal b is one that no window contains: one of the record, or a grant whose belief had ended when
-// its reply came, because the server counts its lease from the grant.
-func (f *refusal) excusedFromSearch(b *record) bool { return f.empty >= b.call || f.excusedByRecord(b) }
-
-// excusedNow returns the refusals that were found to be excused by an acquire of unknown outcome since the last call.
-func (f *refusal) excusedNow() []*record {
-	now := f.excused
-	f.excused = f.excused[:0]
-	return now
+// excusedFromSearch reports whether refusal b may have an excuse that no window contains: one of the record, a grant whose belief had ended when its reply
+// came, because the server counts its lease from the grant, or an acquire of unknown outcome.
+func (f *refusal) excusedFromSearch(b *record) bool {
+	may := func(m history.Mode) bool { return f.unknown[m] && mayRefuse(f.d.a.header.Kind, m, b.mode) }
+	return f.empty >= b.call || may(history.Shared) || may(history.Exclusive) || f.excusedByRecord(b)
 }
 
 // excusedByUnknown reports whether an acquire of unknown outcome excuses refusal b.
@@ -380,13 +371,6 @@ func (f *refusal) excusedByUnknown(b *record) bool {
 // mayHoldLate reports whether the hold of an acquire of unknown outcome may be there at refusal b: if it never ends, no grant comes after it.
 func (f *refusal) mayHoldLate(b *record) bool {
 	return f.d.a.header.Kind != history.Mutex || f.d.a.header.Lease > 0 || f.d.k.cleanups || f.d.k.lastOK <= b.ret
-}
-
-// perhapsUnknown reports whether, in an execution of all, an acquire of unknown outcome may be what explains refusal b, though a hold may explain it
-// alone.
-func (f *refusal) perhapsUnknown(b *record) bool {
-	may := func(m history.Mode) bool { return f.unknown[m] && mayRefuse(f.d.a.header.Kind, m, b.mode) }
-	return f.d.a.header.Kind != history.Mutex && f.broken != b && !slices.Contains(f.open, b) && (may(history.Shared) || may(history.Exclusive))
 }
 
 // diedHolding reports whether a crashed client may have held when b was refused.

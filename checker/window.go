@@ -14,7 +14,6 @@ type window struct {
 	fence uint64    // highest fence granted before from
 	ops   []*record // grants and refusals
 	stay  []*record // grants still in force at the end of the window, which the next one ends
-	maybe []*record // acquires of unknown outcome that may still take effect, once and for good
 	open  bool      // it has a refusal that the sweep does not decide
 	cause *suspect
 }
@@ -31,7 +30,6 @@ func (w *window) stays(r *record) bool { return slices.Contains(w.stay, r) }
 const (
 	minWindow = 48      // operations below which a full lock does not end a window
 	maxWindow = 2000    // operations beyond which a window is not searched
-	maxMaybe  = 4       // acquires of unknown outcome in a window beyond which refusals that they may excuse are not searched
 	maxSteps  = 200_000 // moves tried in a window that only the search decides; at most some 60 MB of states
 	stepTime  = 1000    // assumed nanoseconds per move, so that what is searched does not depend on the machine
 	suspects  = 64      // windows with a violation that are searched, per key
@@ -49,20 +47,9 @@ const (
 //
 // Refusals that met, at any instant between call and return, beliefs that fill the lock are left out. A hold is in force during its whole belief in
 // every order, so such a refusal can be put at that instant into any order of the others. The instant can be chosen as its call or the start of a
-// belief. Also left out are grants with an empty belief, whose reply came after their lease, and refusals with another excuse.
-//
-// # Acquires of unknown outcome
-//
-// If nothing expires and no client cleans up, such an acquire takes effect once, at any instant from its call on, and then holds for ever; or never.
-// It is part of every window from its call on, as a move that is always legal, and takes the lock if there is room. That loses nothing and adds
-// nothing: when the lock is full of beliefs it has not taken effect before, because it would be one hold too many, so a cut there leaves it as open
-// as it was, and after its call there are no cuts at quiet instants. The search places the first maxMaybe of them; refusals that a later one may
-// excuse are left out, which raises no false alarm, and are counted.
-//
-// If leases end, or a client cleans up, it may take effect at any later time and be gone at any time after that: it excuses every later refusal, and
-// no grant needs it. So it is left out, and the refusals too. A mutex needs none of this: see refusal.
+// belief. Also left out are grants with an empty belief, whose reply came after their lease, and refusals with another excuse. An acquire of unknown
+// outcome may take effect at any later time and be gone at any time after that: it may excuse every later refusal, and no grant needs it.
 type cutting struct {
-	maybe   []*record // acquires of unknown outcome so far, if they are searched
 	now     window
 	belief  []interval // beliefs that have started and may still be in force
 	flying  []*record  // called and not returned, in the window
@@ -75,15 +62,10 @@ type cutting struct {
 }
 
 func (w *linearizability) called(r *record) {
-	if r.op == history.Acquire && r.outcome == history.Unknown && w.holdsForever() {
-		w.maybe = append(w.maybe, r)
-		w.now.maybe = w.searchedMaybe()
-	}
-	w.leaveOut()
 	if r.op != history.Acquire && r.op != history.Extend || !w.d.k.matters(r) || r.outcome == history.Busy && w.full(r, r.call) {
 		return
 	}
-	if len(w.flying) == 0 && w.cover < r.call && len(w.maybe) == 0 && !w.d.opt.Plain {
+	if len(w.flying) == 0 && w.cover < r.call && !w.d.opt.Plain {
 		w.cut(r.call, nil)
 	}
 	w.flying = append(w.flying, r)
@@ -109,20 +91,7 @@ func (w *linearizability) add(r *record) {
 	w.now.ops = append(w.now.ops, r)
 }
 
-// leaveOut leaves out the refusals that were found to be excused by an acquire of unknown outcome, unless it holds for ever: see idle.
-func (w *linearizability) leaveOut() {
-	excused := w.refused.excusedNow()
-	if w.holdsForever() {
-		return
-	}
-	for _, r := range excused {
-		w.flying = slices.DeleteFunc(w.flying, func(o *record) bool { return o == r })
-		w.drop(r)
-	}
-}
-
 func (w *linearizability) returned(r *record) {
-	w.leaveOut()
 	if r.op != history.Acquire && r.op != history.Extend || !w.d.k.matters(r) {
 		return
 	}
@@ -133,44 +102,15 @@ func (w *linearizability) returned(r *record) {
 	w.flying[i] = w.flying[len(w.flying)-1]
 	w.flying = w.flying[:len(w.flying)-1]
 	if r.outcome == history.Busy {
-		if w.idle(r) {
+		if w.refused.excusedFromSearch(r) {
 			w.drop(r)
 		} else {
-			w.now.open = w.now.open || w.sweepIsInsufficient()
+			w.now.open = w.now.open || w.d.a.header.Kind != history.Mutex // then the sweep's test is necessary but not sufficient: see refusal
 		}
 		w.cover = max(w.cover, r.ret)
 		return
 	}
 	w.start(r)
-}
-
-// idle reports whether refusal r is excused without a search.
-func (w *linearizability) idle(r *record) bool {
-	switch {
-	case w.refused.excusedFromSearch(r):
-		return true
-	case w.holdsForever() && len(w.maybe) <= maxMaybe:
-		return false // the search places the acquires of unknown outcome
-	case !w.refused.excusedByUnknown(r) && !w.refused.perhapsUnknown(r):
-		return false
-	case w.holdsForever():
-		w.unjudged(1, unknownOutcomes)
-	}
-	return true
-}
-
-// searchedMaybe returns the acquires of unknown outcome that a search places. A refusal that returned before a further one was called needs no more
-// of them, and no grant needs any.
-func (w *linearizability) searchedMaybe() []*record { return w.maybe[:min(len(w.maybe), maxMaybe)] }
-
-// sweepIsInsufficient reports whether the sweep's test of refusals is necessary but not sufficient: see refusal.
-func (w *linearizability) sweepIsInsufficient() bool {
-	return w.d.a.header.Kind != history.Mutex && w.d.obeys("open-windows")
-}
-
-// holdsForever reports whether an acquire of unknown outcome, if it takes effect, holds for ever, so that the search has to place it.
-func (w *linearizability) holdsForever() bool {
-	return w.sweepIsInsufficient() && w.d.a.header.Lease == 0 && !w.d.k.cleanups
 }
 
 // full reports whether the beliefs at time t refuse r in any order.
@@ -237,7 +177,7 @@ func (w *linearizability) cut(t int64, held []*record) {
 	done.stay = held
 	done.ops = slices.DeleteFunc(done.ops, func(r *record) bool { return slices.Contains(w.flying, r) })
 	w.close(done)
-	w.now = window{from: t, held: held, fence: w.fence, ops: done.ops[:0], maybe: w.searchedMaybe()}
+	w.now = window{from: t, held: held, fence: w.fence, ops: done.ops[:0]}
 	for _, r := range w.flying {
 		if r.outcome == history.OK { // a refusal has found the lock full
 			w.now.ops = append(w.now.ops, r)
