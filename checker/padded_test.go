@@ -119,6 +119,16 @@ func TestPaddedRecords(t *testing.T) {
 		// By the clocks, which may differ by more than all took, q may have come first.
 		{"a small fence after more than are remembered, within the clock error", history.Header{Kind: history.Mutex, Lease: 20 * msec, ClockError: 100_000 * msec},
 			fences(2100) + "q acquire 8402 8403 ok fence=5", ""},
+		// The refusal may be due to a's votes. What it was granted it had released before c was granted anything.
+		{"a refusal by the votes of a grant long before", history.Header{Kind: history.Mutex, Lease: 50 * msec, Votes: true}, `
+			a acquire 0 46 ok token=a
+			a release 46.5 47 ok token=a
+			c acquire 47.2 48 ok token=c
+			c release 49 50 ok token=c
+			d acquire 60 61 ok token=d
+			b acquire 80 81 busy
+			d release 90 91 ok token=d
+			` + lost(60, 52), ""},
 		// Nothing was there to extend.
 		{"the same without that acquire", head(history.Mutex), `
 			c1 acquire 1000 1005 ok

@@ -261,8 +261,11 @@ func (n *vicinity) around(of []*record, with company) *executions {
 		if another(o) {
 			continue
 		}
-		if slices.Contains(of, o) || n.belongs(o, since, by) || with == everything && (n.refusedBy(o, from, by) || keepsOut(o)) {
+		switch {
+		case slices.Contains(of, o), n.belongs(o, since, by), with == everything && n.refusedBy(o, from, by):
 			in = append(in, o)
+		case with == everything && keepsOut(o): // what became of its grant is left out
+			in, earlier = append(in, o), append(earlier, o)
 		}
 		if len(in) > maxRead {
 			return nil
