@@ -64,13 +64,17 @@ func (d *keyInput) decideExactly(of map[verdicts.Property]*tally) []partFinding 
 		}
 	}
 	for i := range findings {
-		if !findings[i].known && !d.opt.Unsearched {
+		x := findings[i].x
+		if findings[i].known || len(x.effects) > d.opt.whole { // windows decide what is too long
+			continue
+		}
+		if !d.opt.Unsearched {
 			of[verdicts.Linearizability].unjudged(1, notSearched)
-			if len(findings) == 1 && len(findings[i].x.effects) <= maxEffects { // a short history is searched exactly, or is not decided
+			if len(findings) == 1 && len(x.effects) <= maxEffects { // a short history is searched exactly, or is not decided
 				of[verdicts.Linearizability].undecided++
 			}
 		}
-		if x := findings[i].x; !findings[i].known && d.a.header.ClockError > 0 && len(x.effects) <= d.opt.whole {
+		if d.a.header.ClockError > 0 {
 			of[verdicts.Refusal].retract(x)
 		}
 	}

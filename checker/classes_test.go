@@ -308,6 +308,10 @@ func TestWhatIsNotJudgedDoesNotPass(t *testing.T) {
 		{"a grant that was over when the reply came, by a clock that is wrong", verdicts.Linearizability, row{head: history.Header{Kind: history.Mutex, Lease: 5 * msec},
 			ops:   "a acquire 100 120 ok token=x\na release 120 125 not_held token=x",
 			extra: Input{Faults: []history.Window{{Fault: faultDriftClock, Start: 90 * msec, Ending: 200 * msec, End: 200 * msec, Confirmed: true}}}}, notSearched},
+		// a's permit may be gone with the failover: how much of what came after must be searched together is too much.
+		{"three of two permits, after a failover and many others", verdicts.Linearizability, row{head: history.Header{Kind: history.Semaphore, Permits: 2, Lease: 500 * msec},
+			ops:   "a acquire 100 101 ok token=a\n" + pads(29, 150, 4) + "b acquire 400 402 ok token=b\nc acquire 400 402 ok token=c",
+			extra: Input{Faults: []history.Window{{Fault: faultFailover, Start: 138 * msec, Ending: 139 * msec, End: 139 * msec, Confirmed: true}}}}, notSearched},
 		{"an overlap of 489 ms with a clock error of a second", verdicts.MutualExclusion, row{head: history.Header{Kind: history.Mutex, Lease: 5000 * msec, ClockError: 1000 * msec},
 			ops: "a acquire 0 1 ok\nb acquire 1 2 ok\na release 491 492 ok\nb release 900 901 ok"}, withinClockError},
 	} {

@@ -45,7 +45,7 @@ func newEvidence(in Input, a *archive) *evidence {
 	first, last := a.span()
 	ev.faults = slices.DeleteFunc(slices.Clone(in.Faults), func(w history.Window) bool {
 		unused := w.Client == "" && w.Node >= 0 && len(nodes) > 0 && !nodes[w.Node] && !in.Header.NeedsReplica
-		return unused || w.Start > plus(last, in.Header.ClockError) || movesClock(&w) && w.Last() < first
+		return unused || w.Start > plus(last, in.Header.ClockError) || movesClock(&w) && plus(w.Last(), in.Header.ClockError) < first
 	})
 	slices.SortStableFunc(ev.faults, func(a, b history.Window) int { return cmp.Compare(a.Start, b.Start) })
 	end := int64(math.MinInt64)

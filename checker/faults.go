@@ -51,8 +51,9 @@ func (e *evidence) excused(client string, from, to int64) bool {
 // that they are late.
 func Excuses(w *history.Window) bool { return w.Confirmed && w.Fault != faultSlowNetwork }
 
-// meets reports whether a fault that may excuse, and for which is returns true, meets [from, to].
+// meets reports whether a fault that may excuse, and for which is returns true, meets [from, to], by clocks that may differ by their error.
 func (e *evidence) meets(from, to int64, is func(*history.Window) bool) bool {
+	from, to = from-e.header.ClockError, plus(to, e.header.ClockError)
 	return slices.ContainsFunc(e.faults, func(w history.Window) bool {
 		return Excuses(&w) && w.Start <= to && w.Last() >= from && is(&w)
 	})

@@ -87,11 +87,6 @@ func (t *tally) found(v Violation, shown func() Witness) {
 	}
 }
 
-// keeps reports whether a violation that was kept meets [from, to].
-func (t *tally) keeps(from, to int64) bool {
-	return slices.ContainsFunc(t.kept, func(v Violation) bool { return v.At <= to && plus(v.At, v.Lasted) >= from })
-}
-
 // drop takes back violations, all of which were kept.
 func (t *tally) drop(is func(*Violation) bool) {
 	t.kept = slices.DeleteFunc(t.kept, func(v Violation) bool {

@@ -45,17 +45,22 @@ func last(w history.Window) int64 {
 	return w.End
 }
 
+// met reports whether a fault meets [from, to], by the clock of one who may be off from that of its record.
+func (r *record) met(w history.Window, from, to int64) bool {
+	return w.Start-r.h.ClockError <= to && last(w) >= from-r.h.ClockError
+}
+
 // excused reports whether a confirmed fault of the client, or of a server, meets an interval.
 func (r *record) excused(client string, from, to int64) bool {
 	return slices.ContainsFunc(r.faults, func(w history.Window) bool {
-		return w.Confirmed && (w.Client == client || w.Client == "") && w.Start <= to && last(w) >= from
+		return w.Confirmed && (w.Client == client || w.Client == "") && r.met(w, from, to)
 	})
 }
 
 // upset reports whether a fault that meets [from, to] may have changed the data or the clocks of a server.
 func (r *record) upset(from, to int64) bool {
 	return slices.ContainsFunc(r.faults, func(w history.Window) bool {
-		return w.Start <= to && last(w) >= from && len(upsetsOf(w)) > 0
+		return r.met(w, from, to) && len(upsetsOf(w)) > 0
 	})
 }
 
@@ -217,7 +222,7 @@ func (r *record) progress() (a account) {
 		return op.Op == history.Acquire && (op.Outcome == history.OK || op.Outcome == history.Unknown)
 	})
 	injected := r.h.Votes || slices.ContainsFunc(r.faults, func(w history.Window) bool {
-		return w.Confirmed && w.Client == "" && w.Start <= latest && last(w) >= first
+		return w.Confirmed && w.Client == "" && r.met(w, first, latest)
 	})
 	if !possible && busy >= 2 && a.broken == 0 && (!injected || latest-first >= limit) {
 		a.broken++ // never granted

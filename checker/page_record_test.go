@@ -369,7 +369,7 @@ func (r *record) forgiven(i int) bool {
 	}
 	return slices.ContainsFunc(r.faults, func(w history.Window) bool {
 		late := w.Start > end && last(w) < op.Call && !movesClock(w)
-		return w.Confirmed && !late && (w.Client == "" || r.h.Votes && w.Client == op.Client) && w.Start <= op.Return && last(w) >= r.meantSince(i)
+		return w.Confirmed && !late && (w.Client == "" || r.h.Votes && w.Client == op.Client) && r.met(w, r.meantSince(i), op.Return)
 	})
 }
 

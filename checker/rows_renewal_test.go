@@ -26,6 +26,11 @@ var renewalRows = []row{
 		a acquire 63 64 ok
 		a acquire 76 77 ok token=x
 		a extend 78 79 lost token=x`, want: "renewal×1"},
+	// By the clock of the record of faults, a's acquire may have come before the eviction.
+	{name: "lost after an eviction, within the clock error", head: history.Header{Kind: history.Mutex, Lease: 500 * msec, ClockError: msec}, ops: `
+		a acquire 139.3 139.5 ok token=x
+		a extend 150 151 lost token=x`,
+		extra: Input{Faults: []history.Window{{Fault: faultEvictKeys, Start: 130 * msec, End: 138.6 * msec, Confirmed: true}}}},
 	// The release was called at the instant at which the extend was answered, and may have come first.
 	{name: "lost to its own release", head: leased, ops: `
 		a acquire 0 0 ok token=t1

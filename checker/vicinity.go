@@ -92,11 +92,6 @@ func (n *vicinity) explains(of map[verdicts.Property]*tally, v *Violation) (expl
 		}
 		explained, known = true, known && searched
 	}
-	if !known && v.Property == verdicts.Linearizability && slices.ContainsFunc([]*tally{of[verdicts.MutualExclusion], of[verdicts.FencingOrder], of[verdicts.Refusal]}, func(t *tally) bool {
-		return t.keeps(v.At, plus(v.At, v.Lasted))
-	}) {
-		return false, true // the search shows what another property has found
-	}
 	return explained && known, known
 }
 
