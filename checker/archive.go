@@ -211,12 +211,7 @@ func (k *keyLog) overlapping(from, to int64) iter.Seq[*record] {
 			if c.last < from {
 				continue
 			}
-			n, _ := slices.BinarySearchFunc(c.records, to, func(r record, t int64) int {
-				if r.call <= t {
-					return -1
-				}
-				return 1
-			})
+			n, _ := slices.BinarySearchFunc(c.records, to, calledBy)
 			for n--; n >= 0; n-- {
 				r := &c.records[n]
 				if r.call < from && from-r.call > c.longest {
@@ -228,4 +223,33 @@ func (k *keyLog) overlapping(from, to int64) iter.Seq[*record] {
 			}
 		}
 	}
+}
+
+// since yields the records of k that had not returned before an instant, by call.
+func (k *keyLog) since(t int64) iter.Seq[*record] {
+	return func(yield func(*record) bool) {
+		for _, r := range slices.SortedFunc(k.overlapping(t, t), func(x, y *record) int { return byCall(*x, *y) }) {
+			if !yield(r) {
+				return
+			}
+		}
+		var c cursor
+		for i := range k.chunks {
+			n, _ := slices.BinarySearchFunc(k.chunks[i].records, t, calledBy)
+			if rest := k.chunks[i].records[n:]; len(rest) > 0 {
+				c.waiting = append(c.waiting, chunk{records: rest})
+			}
+		}
+		slices.SortStableFunc(c.waiting, byFirst)
+		for r := c.next(); r != nil && yield(r); r = c.next() {
+		}
+	}
+}
+
+// calledBy is for a search of the first record that was called after an instant.
+func calledBy(r record, t int64) int {
+	if r.call <= t {
+		return -1
+	}
+	return 1
 }

@@ -76,18 +76,17 @@ type openHold struct {
 	r       *record // the operation that began it
 	d       *detail // of r
 	token   uint32
-	ended   bool     // the belief has ended for good
-	lost    bool     // because of a loss: an ok extend begins a new hold
-	left    bool     // one of unknown outcome
-	belief  *detail  // where the current belief began
-	until   int64    // the current belief certainly lasts until here,
-	doubt   int64    // and at most until here
-	closed  int64    // from when on it is no longer open
-	effect  int64    // the latest effect known to have happened
-	maybe   int64    // how many effects of unknown outcome may have followed
-	cap     int64    // it was gone by then: an accepted release, or a reply that it is gone
-	caps    *[]int64 // all of them, if there are several
-	again   int64    // the latest return of an extend of it that was accepted although it was gone
+	ended   bool    // the belief has ended for good
+	lost    bool    // because of a loss: an ok extend begins a new hold
+	left    bool    // one of unknown outcome
+	belief  *detail // where the current belief began
+	until   int64   // the current belief certainly lasts until here,
+	doubt   int64   // and at most until here
+	closed  int64   // from when on it is no longer open
+	effect  int64   // the latest effect known to have happened
+	maybe   int64   // how many effects of unknown outcome may have followed
+	caps    []int64 // it was gone by then: returns of accepted releases and of replies that it is gone
+	again   int64   // the latest return of an extend of it that was accepted although it was gone
 	next    *openHold
 	notices []notice
 	reused  bool    // an earlier grant had its token
@@ -284,7 +283,7 @@ func (p *holdPass) named(r *record) early {
 // begin opens a hold with an operation.
 func (p *holdPass) begin(who *clientHolds, r *record, until, doubt int64) *openHold {
 	d := p.k.detailOf(r)
-	h := &openHold{d: d, r: r, token: d.token, belief: d, until: until, doubt: doubt, closed: never, effect: r.ret, cap: never, again: math.MinInt64}
+	h := &openHold{d: d, r: r, token: d.token, belief: d, until: until, doubt: doubt, closed: never, effect: r.ret, again: math.MinInt64}
 	d.role, d.began = starts, r
 	p.a.holdOf[r.line-1] = r.detail
 	who.open = append(who.open, h)

@@ -45,23 +45,9 @@ func (h *openHold) renew(n notice) {
 	h.effect = max(h.effect, n.at)
 	switch {
 	case n.again:
-		h.cap, h.caps = never, nil
-	case n.r != nil && n.r.op == history.Extend:
-		h.liftUntil(n.r.call)
-	}
-}
-
-// liftUntil forgets the replies until an instant that the hold was gone.
-func (h *openHold) liftUntil(t int64) {
-	if h.cap > t {
-		return
-	}
-	all := h.caps
-	if h.cap, h.caps = never, nil; all == nil {
-		return
-	}
-	if later := slices.DeleteFunc(slices.Clone(*all), func(at int64) bool { return at <= t }); len(later) > 0 {
-		h.cap, h.caps = slices.Min(later), &later
+		h.caps = nil
+	case n.r != nil && n.r.op == history.Extend && len(h.caps) > 0:
+		h.caps = slices.DeleteFunc(slices.Clone(h.caps), func(at int64) bool { return at <= n.r.call })
 	}
 }
 
@@ -69,15 +55,16 @@ func (h *openHold) liftUntil(t int64) {
 // after that operation.
 func (h *openHold) limit(r *record) {
 	if h.again < r.call {
-		if h.cap < never {
-			all := []int64{h.cap, r.ret}
-			if h.caps != nil {
-				all = append(all, *h.caps...)
-			}
-			h.caps = &all
-		}
-		h.cap = min(h.cap, r.ret)
+		h.caps = append(slices.Clip(h.caps), r.ret)
 	}
+}
+
+// goneBy returns the first instant by which a hold had ended, whatever its lease; never if there is none.
+func (h *openHold) goneBy() int64 {
+	if len(h.caps) == 0 {
+		return never
+	}
+	return slices.Min(h.caps)
 }
 
 // renewed returns a hold with what is known to have renewed it, though its client has not learnt of it yet.
@@ -115,7 +102,9 @@ func (p *holdPass) perhaps(h *openHold, r *record) {
 }
 
 // gone returns the last instant at which the server can have kept a hold, as far as requests called before an instant show.
-func (h *openHold) gone(p *holdPass, before int64) int64 { return min(h.leaseEnd(p, before), h.cap) }
+func (h *openHold) gone(p *holdPass, before int64) int64 {
+	return min(h.leaseEnd(p, before), h.goneBy())
+}
 
 // leaseEnd returns the same for the lease alone, as if the hold had not been released or said to be gone.
 func (h *openHold) leaseEnd(p *holdPass, before int64) int64 {
@@ -228,7 +217,7 @@ func (p *holdPass) claim(who *clientHolds, h *openHold, r *record) {
 	switch end := last.leaseEnd(p, r.call); {
 	case end < r.call:
 		p.k.claims[r] = end
-	case h.cap < r.call && !h.joins(r): // an extend still under way, which may have made it again, would be to blame itself
+	case h.goneBy() < r.call && !h.joins(r): // an extend still under way, which may have made it again, would be to blame itself
 		p.k.claims[r] = never
 	}
 }

@@ -168,8 +168,10 @@ func (k *keyLog) finish(a *archive, clients []uint32) {
 			slices.SortFunc(c.records, inOrder)
 		}
 	}
-	slices.SortStableFunc(k.chunks, func(a, b chunk) int { return byCall(a.records[0], b.records[0]) })
+	slices.SortStableFunc(k.chunks, byFirst)
 }
+
+func byFirst(a, b chunk) int { return byCall(a.records[0], b.records[0]) }
 
 // detailOf returns the detail of a record that has one.
 func (k *keyLog) detailOf(r *record) *detail { return k.details.At(r.detail) }

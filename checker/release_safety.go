@@ -172,36 +172,24 @@ func (s *releaseSafety) lasted(v *detail, i interval, r *record) bool {
 }
 
 // endedEarly reports whether a hold that existed until release r was gone before its lease can have ended, as the reply to its next operation or, if
-// grants count, a conflicting grant shows. It reads a short time after r first, and more only until something shows: a history without a lease is long.
+// grants count, a conflicting grant before that shows.
 func (s *releaseSafety) endedEarly(v *detail, i interval, r *record, grants bool) bool {
-	end := s.leaseEnd(i, r)
-	for span := max(r.ret-r.call, 1); ; span = plus(span, 3*span) {
-		until := min(plus(r.ret, span), end)
-		gone, seen := s.fate(v, i, r, until, end, grants)
-		if seen || until >= end || until >= s.d.k.last() {
-			return gone
-		}
-	}
-}
-
-// fate reads the records until an instant. gone reports whether, before the end of the lease, the next operation of hold v was refused, or a conflicting
-// grant came before it, if grants count, and seen whether either came by then.
-func (s *releaseSafety) fate(v *detail, i interval, r *record, until, end int64, grants bool) (gone, seen bool) {
-	next, taken := never, never
-	for o := range s.d.k.overlapping(r.call, until) {
+	end, taken := s.leaseEnd(i, r), never
+	for o := range s.d.k.since(r.call) {
 		its := s.d.holdOf(o) == v
 		switch {
+		case o.call > min(taken, end):
+			return taken < never
 		case o == v.began || o.op == history.Use || o.op == history.Write || o.op == history.Lost:
-		case its && o.call >= r.call && o.call <= next:
-			refused := o.saysGone()
-			next, gone = o.call, refused && o.ret < end
+		case its && o.call >= r.call:
+			return taken < o.call || o.saysGone() && o.ret < end
 		case grants && o.granted() && !its && !s.several && s.excludes(v.began, o):
 			if by := plus(o.ret, s.d.a.header.ClockError); by < end && s.d.k.from(o) > i.start {
 				taken = min(taken, by)
 			}
 		}
 	}
-	return gone || taken < next, min(next, taken) <= until
+	return taken < never
 }
 
 // leaseEnd returns the earliest end of a hold's lease, as far as operations until r renewed it; never without leases.

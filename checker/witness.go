@@ -59,30 +59,17 @@ func (d *keyInput) recordsOfHold(n uint32, of []*record) []*record {
 }
 
 // recordsFrom returns the first records of a hold, up to its release or its client's next grant, by call.
-func (d *keyInput) recordsFrom(n uint32) []*record {
+func (d *keyInput) recordsFrom(n uint32) (found []*record) {
 	began := d.k.details.At(n).began
-	span := max(2*(began.ret-began.call), 1_000_000) // most holds end soon, although a lease may span a million operations
-	for {
-		until := plus(began.ret, span)
-		found, over := d.recordsUntil(n, began, until)
-		if over || len(found) >= maxOfHold || until >= d.k.last() {
-			return found[:min(len(found), maxOfHold)]
-		}
-		span = plus(span, 3*span)
-	}
-}
-
-// recordsUntil returns the records of a hold up to an instant, and reports whether it had ended by then.
-func (d *keyInput) recordsUntil(n uint32, began *record, until int64) (found []*record, over bool) {
-	for r := range d.k.overlapping(began.call, until) {
-		switch {
-		case d.a.holdOf[r.line-1] == n:
+	for r := range d.k.since(began.call) {
+		its := d.a.holdOf[r.line-1] == n
+		if its {
 			found = append(found, r)
-			over = over || r.op == history.Release
-		case r.client == began.client && r.granted() && r.call >= began.ret && d.a.header.Kind != history.Reentrant:
-			over = true
+		}
+		next := r.client == began.client && r.granted() && r.call >= began.ret && d.a.header.Kind != history.Reentrant
+		if its && r.op == history.Release || next || len(found) == maxOfHold {
+			break
 		}
 	}
-	slices.SortFunc(found, func(x, y *record) int { return byCall(*x, *y) })
-	return found, over
+	return found
 }
