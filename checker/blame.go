@@ -37,18 +37,25 @@ func (d *keyInput) decide(judges []judge) {
 // reportContradicted reports that no execution exists if another property shows it: one that obeyed all rules would obey those of refusals, fences and
 // releases. Of several violations the first shows it.
 func (d *keyInput) reportContradicted(t *tally, of map[verdicts.Property]*tally) {
-	var first *Violation
-	for _, p := range []verdicts.Property{verdicts.ReleaseSafety, verdicts.FencingOrder, verdicts.Refusal} {
-		for i := range of[p].kept {
-			if v := &of[p].kept[i]; !v.WithinClockError && v.shownBy != byCommands && (first == nil || v.At < first.At) {
-				first = v
-			}
-		}
-	}
+	first := firstOf(of, []verdicts.Property{verdicts.ReleaseSafety, verdicts.FencingOrder, verdicts.Refusal}, func(v *Violation) bool {
+		return !v.WithinClockError && v.shownBy != byCommands
+	})
 	if first != nil {
 		t.applies, t.note, t.undecided = true, "", 0
 		t.found(*first, func() Witness { return first.Witness })
 	}
+}
+
+// firstOf returns the first violation of a sort that was kept of some properties; nil if there is none.
+func firstOf(of map[verdicts.Property]*tally, properties []verdicts.Property, is func(*Violation) bool) (first *Violation) {
+	for _, p := range properties {
+		for i := range of[p].kept {
+			if v := &of[p].kept[i]; is(v) && (first == nil || v.At < first.At) {
+				first = v
+			}
+		}
+	}
+	return first
 }
 
 // decideExactly replaces the sweep's findings as far as the key, or its parts, can be searched, and returns what it found.
@@ -314,16 +321,8 @@ func (d *keyInput) reportSearch(of map[verdicts.Property]*tally, findings []part
 }
 
 func (d *keyInput) reportPart(t *tally, of map[verdicts.Property]*tally, f *partFinding) {
-	var first *Violation
-	for _, p := range order {
-		other := of[p]
-		if other == nil || p == verdicts.Linearizability || p == verdicts.ExclusiveUse || p == verdicts.StoreIntegrity || p == verdicts.Progress {
-			continue
-		}
-		if at := slices.IndexFunc(other.kept, func(v Violation) bool { return f.has(&v) }); at >= 0 && (first == nil || other.kept[at].At < first.At) {
-			first = &other.kept[at]
-		}
-	}
+	first := firstOf(of, []verdicts.Property{verdicts.MutualExclusion, verdicts.ReleaseSafety, verdicts.FencingOrder, verdicts.Refusal, verdicts.Reentrancy,
+		verdicts.Renewal, verdicts.Fairness}, f.has)
 	if first == nil {
 		d.reportUnexplained(t, f.x)
 		return

@@ -14,9 +14,9 @@ import (
 // linearizability: Porcupine finds an order of the operations under the lease model. It is a second opinion on mutual exclusion, refusals and fences,
 // by a search that shares none of the sweep's reasoning; see leaseModel and windows.
 //
-// It searches every window with a refusal that the sweep does not decide: for shared and exclusive locks, permits and re-entrant locks, one that met
-// no certain holder. Together with the sweep that decides as plain Porcupine does. Of the other windows it searches those in which the sweep found a
-// violation, up to a number for each key, and a random sample. An opportunity is a window searched.
+// It searches every window in which the sweep found a violation, up to a number for each key, or with a refusal that the sweep does not decide: for shared and exclusive locks, permits
+// and re-entrant locks, one that met no certain holder. Together with the sweep that decides as plain Porcupine does. Of the other windows it searches a
+// random sample. An opportunity is a window searched.
 //
 // Limits: windows are not searched if they are too long, beyond the number, or not finished within their part of the budget. They are counted. Where
 // the sweep decides, only a second opinion is missing and the property passes with a note; where it does not, the property is inconclusive. The windows
@@ -25,10 +25,9 @@ import (
 type linearizability struct {
 	tally
 	cutting
-	refused    *refusal // knows which refusals are excused
-	suspicious []window
-	clean      sample
-	moves      int64 // moves left for windows that only the search decides
+	refused *refusal // knows which refusals are excused
+	clean   sample
+	moves   int64 // moves left for windows that only the search decides
 }
 
 func newLinearizability(d *keyInput, refused *refusal) *linearizability {
@@ -42,25 +41,25 @@ func newLinearizability(d *keyInput, refused *refusal) *linearizability {
 func (l *linearizability) keep(w window) {
 	switch {
 	case l.d.opt.Unsearched:
-	case w.cause != nil && len(l.suspicious) < suspects:
-		l.suspicious = append(l.suspicious, w.clone())
+	case w.open, w.cause != nil && l.violations < suspects:
+		l.decide(&w)
 	case w.cause != nil:
 		l.skipped++
-	case w.open:
-		l.decide(&w)
 	default:
 		l.clean.offer(w)
 	}
 }
 
-// decide searches a window that the sweep does not decide. Without moves left it stays undecided.
+// decide searches a window that the sweep does not decide, or in which it found a violation. Without moves left it stays undecided.
 func (l *linearizability) decide(w *window) {
 	before, most := l.skipped, min(maxSteps, l.moves)
 	if l.d.opt.Plain {
 		most = math.MaxInt64
 	}
 	l.moves -= l.judge(w, budget, most)
-	l.undecided += l.skipped - before
+	if w.open {
+		l.undecided += l.skipped - before
+	}
 }
 
 func (l *linearizability) done() {
@@ -69,10 +68,9 @@ func (l *linearizability) done() {
 		return
 	}
 	l.close(l.now)
-	all := append(l.suspicious, l.clean.kept...)
-	share := budget / int64(max(1, len(all))) / int64(len(l.d.a.keys))
-	for i := range all {
-		l.judge(&all[i], share, math.MaxInt64)
+	share := budget / int64(max(1, len(l.clean.kept))) / int64(len(l.d.a.keys))
+	for i := range l.clean.kept {
+		l.judge(&l.clean.kept[i], share, math.MaxInt64)
 	}
 	l.skipped += l.dropped
 	l.unjudged(l.undecided, notSearched)

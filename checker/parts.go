@@ -258,6 +258,7 @@ type partFinding struct {
 	from, to int64 // the operations of the part were called in [from, to)
 	known    bool
 	all      bool // an execution exists
+	none     bool // none does, that is sure
 	owned    bool // one exists in which every successful extend finds its hold and no release ends another's, if nothing else is asked
 	base     rule // the rules that the record alone doesn't show broken
 	broken   rule // the rule to blame
@@ -268,11 +269,16 @@ type partFinding struct {
 
 // search searches a part.
 func (d *keyInput) search(of map[verdicts.Property]*tally, x *executions, from, to int64) partFinding {
-	f := partFinding{x: x, from: from, to: to}
 	if len(x.effects) > d.opt.whole {
-		return f
+		return partFinding{x: x, from: from, to: to}
 	}
 	x.prepare(d)
+	return x.finding(of, from, to)
+}
+
+// finding decides about operations that were called in [from, to).
+func (x *executions) finding(of map[verdicts.Property]*tally, from, to int64) partFinding {
+	f := partFinding{x: x, from: from, to: to}
 	f.decide(of)
 	return f
 }
@@ -284,7 +290,7 @@ func (f *partFinding) decide(of map[verdicts.Property]*tally) {
 	if f.all, f.known = x.exist(allRules); f.all || !f.known {
 		return
 	}
-	if f.known = !x.maybe; !f.known {
+	if f.none, f.known = !x.maybe, !x.maybe; x.maybe {
 		return
 	}
 	if f.breaks(of[verdicts.MutualExclusion]) {
@@ -318,9 +324,6 @@ func (f *partFinding) breaks(t *tally) bool {
 func (f *partFinding) has(v *Violation) bool { return f.contains(v.At) }
 
 func (f *partFinding) contains(at int64) bool { return f.from <= at && at < f.to }
-
-// searched reports whether the part in which an instant lies was searched exactly.
-func searched(findings []partFinding, at int64) bool { return decided(findings, at, at) }
 
 // decided reports whether all parts that meet [from, to] were searched exactly.
 func decided(findings []partFinding, from, to int64) bool {

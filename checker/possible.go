@@ -29,10 +29,12 @@ func keep(h history.Header) int64 {
 // clockGrain is in nanoseconds: servers count the ends of leases in milliseconds.
 const clockGrain = 1_000_000
 
-// from returns the earliest instant at which the server can have granted r.
+// from returns the earliest instant at which an operation can have taken effect.
 func (k *keyLog) from(r *record) int64 {
-	if asked, known := k.asked(r); known {
-		return max(r.call, asked)
+	if r.granted() {
+		if asked, known := k.asked(r); known {
+			return max(r.call, asked)
+		}
 	}
 	return r.call
 }

@@ -229,7 +229,7 @@ func (d *keyInput) both(victim, r *record) Witness {
 
 // victim returns the grant whose hold the commands of release r ended, nil if they ended none.
 func (s *releaseSafety) victim(r *record) *record {
-	if r.op != history.Release || s.several || s.alone(r) {
+	if r.op != history.Release || s.several {
 		return nil
 	}
 	for _, c := range s.d.ev.commandsOf(s.d.clientName(r), r.call, r.ret) {
@@ -245,13 +245,6 @@ func (s *releaseSafety) victim(r *record) *record {
 		}
 	}
 	return nil
-}
-
-// alone reports whether no other client can have held during r.
-func (s *releaseSafety) alone(r *record) bool {
-	return !slices.ContainsFunc(s.recent, func(i interval) bool {
-		return i.r.client != r.client && i.start <= r.ret && i.end > r.call
-	})
 }
 
 // holder returns the grant, later than that of r's own hold, by which another client held while command c was under way: what c removed then was the

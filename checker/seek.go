@@ -33,7 +33,7 @@ func (n *vicinity) seek(of map[verdicts.Property]*tally, findings []partFinding)
 	exact := t.violations
 	var replies []*record
 	for r := range n.k.walk() {
-		if answered(r) && !searched(findings, r.call) {
+		if answered(r) && !decided(findings, r.call, r.call) {
 			replies = append(replies, r)
 		}
 	}
@@ -68,7 +68,7 @@ func (n *vicinity) pieces(of map[verdicts.Property]*tally, replies []*record) (a
 				all = n.judge(of, r) && all
 			}
 		}
-		if known && !exists && !x.maybe && of[verdicts.Linearizability].violations == found {
+		if known && !exists && of[verdicts.Linearizability].violations == found {
 			n.report(of, x)
 		}
 		next = end
@@ -89,22 +89,17 @@ func (n *vicinity) piece(replies []*record, next int) (x *executions, end int) {
 
 // judge searches what is near an operation and reports whether that was not too much.
 func (n *vicinity) judge(of map[verdicts.Property]*tally, r *record) (known bool) {
-	x, whole := n.near(r)
-	exists, known := false, false
-	if x != nil && !x.maybe {
-		exists, known = x.exist(allRules)
-		known = known && (exists || whole)
-	}
-	if !known && r.op != history.Acquire {
+	f, whole := n.finding(of, r)
+	if known = f.all || f.none && whole; !known && r.op != history.Acquire {
 		if alone := n.contradicted(r); alone != nil { // one that its own client explains may yet be wrong
-			x, known = alone, true
+			f, known = alone.finding(of, alone.first, alone.last()+1), true
 		}
 	}
-	if exists || !known { // what breaks another property has no execution either
+	if f.all || !known { // what breaks another property has no execution either
 		return known
 	}
-	n.blameNear(of, x, r)
-	n.report(of, x)
+	n.blameNear(of, &f, r)
+	n.report(of, f.x)
 	return true
 }
 
@@ -134,8 +129,7 @@ func answered(r *record) bool {
 
 // blameNear reports the property that operations near r break, which have no execution, if there is one to blame and none of its sort was found broken
 // there. Another operation than r is to blame only if what is near it shows that too.
-func (n *vicinity) blameNear(of map[verdicts.Property]*tally, x *executions, r *record) {
-	f := x.finding(of)
+func (n *vicinity) blameNear(of map[verdicts.Property]*tally, f *partFinding, r *record) {
 	t := of[blamed[f.broken]]
 	if t == nil || f.breaks(of[verdicts.MutualExclusion]) { // nothing is to blame, or grants are, with all that follows from them
 		return
@@ -147,14 +141,14 @@ func (n *vicinity) blameNear(of map[verdicts.Property]*tally, x *executions, r *
 	}
 	set := f.refused
 	if set == nil {
-		set, _ = x.culprits(f.clearest(f.broken), f.broken)
+		set, _ = f.x.culprits(f.clearest(f.broken), f.broken)
 	}
 	for _, b := range set {
 		if why, left := t.left[b]; left && why != unknownOutcomes {
 			continue
 		}
-		if its, whole := n.near(r, b); its != nil && whole && its.finding(of).broken == f.broken {
-			n.reportBlamed(t, its, b, f.broken)
+		if its, whole := n.finding(of, r, b); whole && its.broken == f.broken {
+			n.reportBlamed(t, its.x, b, f.broken)
 		}
 	}
 }

@@ -70,20 +70,22 @@ func (n *vicinity) explains(of map[verdicts.Property]*tally, v *Violation) (expl
 		if !n.mayShow(v, r) {
 			continue
 		}
-		x, whole := n.near(n.withFence(v, r)...)
-		cleared, searched := n.clears(of, v, x)
-		if searched && cleared && v.Property == verdicts.Refusal && n.byUnknown(x) { // one for all that it excuses
-			if x = n.around(append(n.excused(of[v.Property]), r), everything); x == nil {
+		f, whole := n.finding(of, n.withFence(v, r)...)
+		cleared := f.explains(v)
+		if f.known && cleared && v.Property == verdicts.Refusal && f.x.unsure() { // one for all that it excuses
+			x := n.around(append(n.excused(of[v.Property]), r), everything)
+			if x == nil {
 				return true, false
 			}
-			cleared, searched = n.clears(of, v, x)
+			f = x.finding(of, x.first, x.last()+1)
+			cleared = f.explains(v)
 		}
-		searched = searched && (cleared || whole)
+		searched := f.known && (cleared || whole)
 		if !searched && n.mayBeOfUnknown(r) { // the sweep takes it for another hold's
 			sure := n.contradicted(r) != nil
 			return !sure, sure
 		}
-		if x == nil {
+		if f.x == nil {
 			known = false
 			continue
 		}
@@ -95,28 +97,23 @@ func (n *vicinity) explains(of map[verdicts.Property]*tally, v *Violation) (expl
 	return explained && known, known
 }
 
-// finding decides about operations near others as about a part.
-func (x *executions) finding(of map[verdicts.Property]*tally) partFinding {
-	f := partFinding{x: x, from: x.first, to: x.last() + 1}
-	f.decide(of)
-	return f
+// finding decides about operations with what is near them as about a part; see near.
+func (n *vicinity) finding(of map[verdicts.Property]*tally, its ...*record) (f partFinding, whole bool) {
+	x, whole := n.near(its...)
+	if x == nil {
+		return f, false
+	}
+	return x.finding(of, x.first, x.last()+1), whole
 }
 
-// clears reports whether the executions of what is near an operation show that a violation of its is none: one exists, or another rule is to blame.
-func (n *vicinity) clears(of map[verdicts.Property]*tally, v *Violation, x *executions) (cleared, known bool) {
-	if x == nil {
-		return false, false
-	}
-	f := x.finding(of)
-	if v.Property == verdicts.Linearizability || f.all {
-		return f.all, f.known
-	}
+// explains reports whether a violation is none: an execution exists, or another rule is to blame.
+func (f *partFinding) explains(v *Violation) bool {
 	for r, p := range blamed {
-		if p == v.Property {
-			return f.clears(v, r), f.known
+		if p == v.Property && !f.all {
+			return f.clears(v, r)
 		}
 	}
-	return false, f.known
+	return f.all
 }
 
 // mayBeOfUnknown reports whether a release or an extend may mean the hold of an acquire of unknown outcome.
@@ -142,8 +139,8 @@ func (n *vicinity) contradicted(r *record) *executions {
 	return nil
 }
 
-// byUnknown reports whether an acquire of unknown outcome may be what explains an operation.
-func (n *vicinity) byUnknown(x *executions) bool {
+// unsure reports whether an acquire of unknown outcome may be what explains an operation.
+func (x *executions) unsure() bool {
 	return slices.ContainsFunc(x.effects, func(e effectOf) bool { return e.r.op == history.Acquire && e.r.outcome == history.Unknown })
 }
 
@@ -234,7 +231,7 @@ const (
 func (n *vicinity) around(of []*record, with company) *executions {
 	from, by := never, int64(math.MinInt64)
 	for _, r := range of {
-		from, by = min(from, n.earliest(r)), max(by, plus(r.ret, n.a.header.ClockError))
+		from, by = min(from, n.k.from(r)), max(by, plus(r.ret, n.a.header.ClockError))
 	}
 	since, earlier := n.reach(of, from, with)
 	since = n.votesFrom(since)
@@ -243,7 +240,7 @@ func (n *vicinity) around(of []*record, with company) *executions {
 	}
 	until := by
 	for o := range n.k.overlapping(since, by) {
-		if o.granted() && n.earliest(o) <= by {
+		if o.granted() && n.k.from(o) <= by {
 			until = max(until, plus(o.ret, n.a.header.ClockError))
 		}
 	}
@@ -441,19 +438,11 @@ func (n *vicinity) spent(h *detail, of []*record, by int64) bool {
 	return true
 }
 
-// earliest returns the earliest instant at which an operation can have taken effect.
-func (n *vicinity) earliest(r *record) int64 {
-	if r.granted() {
-		return n.k.from(r)
-	}
-	return r.call
-}
-
 // belongs reports whether an operation is an acquire that was called since an instant and can have taken effect by another, or may mean the hold of one.
 func (n *vicinity) belongs(o *record, since, by int64) bool {
 	switch {
 	case o.op == history.Acquire:
-		return (o.granted() && o.call >= since || o.outcome == history.Unknown) && n.earliest(o) <= by
+		return (o.granted() && o.call >= since || o.outcome == history.Unknown) && n.k.from(o) <= by
 	case o.op != history.Extend && o.op != history.Release || o.outcome == history.Fail:
 		return false
 	case o.op == history.Release && n.k.tokenOf(o) == 0:
@@ -463,7 +452,7 @@ func (n *vicinity) belongs(o *record, since, by int64) bool {
 	if h == nil { // at one instant it may come before the reply that its hold is gone
 		return o.outcome == history.OK || o.outcome == history.Unknown
 	}
-	return h.began.call >= since && n.earliest(h.began) <= by
+	return h.began.call >= since && n.k.from(h.began) <= by
 }
 
 // votesFrom returns when an attempt may have ended whose votes refuse others at an instant: until they are taken back, or for a lease.

@@ -32,7 +32,7 @@ const (
 	maxWindow = 2000    // operations beyond which a window is not searched
 	maxSteps  = 200_000 // moves tried in a window that only the search decides; at most some 60 MB of states
 	stepTime  = 1000    // assumed nanoseconds per move, so that what is searched does not depend on the machine
-	suspects  = 64      // windows with a violation that are searched, per key
+	suspects  = 64      // windows with a violation that are found to have no order, per key, before others are skipped
 	samples   = 64      // windows without a violation that are searched, in all
 )
 
