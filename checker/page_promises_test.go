@@ -168,6 +168,17 @@ func (r *record) progress() (a account) {
 	first, latest, waiter := int64(0), int64(0), ""
 	for at, i := range tries {
 		op := r.ops[i]
+		if r.passedOver(tries[:at], i, limit) {
+			if a.add(true); op.Outcome == history.OK {
+				since, told = -1, false
+			} else if op.Outcome == history.Busy {
+				if busy++; busy == 1 {
+					first = op.Call
+				}
+				latest = op.Return
+			}
+			continue
+		}
 		taken := r.taken(tries[:at], op.Return, "")
 		free := max(taken, op.Call)
 		if op.Outcome == history.OK {
@@ -228,6 +239,36 @@ func (r *record) progress() (a account) {
 		a.broken++ // never granted
 	}
 	return a
+}
+
+// passedOver reports whether nobody can have held for too long while a client waited, before another was granted the lock: a fault explains it, and who
+// may have held ends that time.
+func (r *record) passedOver(tries []int, i int, limit int64) bool {
+	if op := r.ops[i]; op.Outcome == history.OK && r.h.Kind == history.Reentrant && r.nested(i) {
+		return false
+	}
+	from := func(op history.Operation) int64 {
+		if op.Outcome == history.OK && op.WasAsked() {
+			return max(op.Call, op.Asked)
+		}
+		return op.Call
+	}
+	for at, g := range tries {
+		if r.ops[g].Outcome != history.OK || r.h.Kind == history.Reentrant && r.nested(g) {
+			continue
+		}
+		free, until := max(r.taken(tries[:at], r.ops[g].Return, ""), r.ops[i].Call), from(r.ops[g])
+		for k, o := range r.ops {
+			if k != i && o.Op == history.Acquire && (o.Outcome == history.OK || o.Outcome == history.Unknown) && o.Return >= free {
+				until = min(until, from(o))
+			}
+		}
+		fault := slices.ContainsFunc(r.faults, func(w history.Window) bool { return w.Confirmed && r.met(w, free-r.h.Lease, until) })
+		if until-free-2*r.h.ClockError >= limit && !fault {
+			return true
+		}
+	}
+	return false
 }
 
 // underWay reports whether a grant was called by the return of a failed try, and has not returned.

@@ -13,7 +13,7 @@ import (
 // The lock counts as taken from the call of a grant until its release returned, or, if it was not certainly released, until its lease had certainly
 // ended, where renewals that came once its release was called don't count; if nothing expires, until the holder is known to be dead or to have given up. The rest is free time. It is a violation if attempts keep
 // failing or being refused for a lease and the grace within free time, if a waiting acquire is granted that long after the lock became free, and if a
-// lock that was wanted was never granted. Attempts more than the grace apart are not one wait, unless both were refused: something kept the lock then,
+// lock that was wanted was never granted. A free time that ends because another client is granted the lock is one too, if nobody else can have held in it. Attempts more than the grace apart are not one wait, unless both were refused: something kept the lock then,
 // and an error shows nothing of it. Where the clocks of two clients are compared, what is too long by no more than the clock error decides nothing.
 //
 // For a lock that wakes its waiters (Header.Wakeups) the limit is one second, if no fault was active within a lease before: then nothing but a
@@ -31,10 +31,12 @@ import (
 type progress struct {
 	tally
 	limit    int64
+	least    int64    // the least that is too long for a waiter: the limit, unless the lock wakes its waiters
 	taken    int64    // until when the lock counts as taken because of grants
 	by       uint32   // the client of the last of them
 	others   int64    // until when the lock counts as taken because of those of other clients
 	undone   []undone // tries that may have been granted
+	free     []Span   // the latest stretches between two grants in which nobody held for as long as a waiter may have to wait
 	inFlight int      // grants that were called and have not returned
 	since    *record  // first attempt of the current streak of failures
 	from     int64    // when that streak began within free time
@@ -63,14 +65,18 @@ func (p *progress) limitFrom(free int64, r *record) int64 {
 	case !p.d.a.header.Wakeups || p.d.ev.anyFault(free-p.d.a.header.Lease, r.ret):
 		return p.limit
 	case p.d.opt.HandOver != 0:
-		return min(p.limit, p.d.opt.HandOver)
+		return p.least
 	}
 	return min(p.limit, promptly+history.UnderWay(p.d.ev.commandsOf(p.d.clientName(r), min(r.call, free), r.ret), free, r.ret))
 }
 
 func newProgress(d *keyInput) *progress {
 	lease := d.a.header.Lease
-	return &progress{tally: d.tallyOf(verdicts.Progress, true, ""), taken: math.MinInt64, others: math.MinInt64, limit: plus(lease, max(lease, grace))}
+	p := &progress{tally: d.tallyOf(verdicts.Progress, true, ""), taken: math.MinInt64, others: math.MinInt64, limit: plus(lease, max(lease, grace))}
+	if p.least = p.limit; d.a.header.Wakeups {
+		p.least = min(p.limit, cmp.Or(d.opt.HandOver, promptly))
+	}
+	return p
 }
 
 func (p *progress) called(r *record) {
@@ -89,15 +95,48 @@ func (p *progress) called(r *record) {
 	}
 }
 
-// undoneUntil returns the latest instant, up to the return of an acquire, at which a try of another client may have been granted that came to nothing.
-func (p *progress) undoneUntil(r *record) (last int64) {
+// undoneUntil returns the latest instant, up to t, at which a try of another client than that of r may have been granted that came to nothing.
+func (p *progress) undoneUntil(r *record, t int64) (last int64) {
 	last = math.MinInt64
 	for _, u := range p.undone {
-		if u.client != r.client && u.From <= r.ret {
-			last = max(last, min(u.To, r.ret))
+		if u.client != r.client && u.From <= t {
+			last = max(last, min(u.To, t))
 		}
 	}
 	return last
+}
+
+// maxStretches is how many stretches are remembered.
+const maxStretches = 64
+
+// ends records that a grant ended a stretch in which nobody held.
+func (p *progress) ends(r *record) {
+	if s := (Span{p.taken, p.d.k.from(r)}); plus(s.From, p.least) <= s.To {
+		p.free = append(p.free[max(len(p.free)+1-maxStretches, 0):], s)
+	}
+}
+
+// passedOver reports an acquire that was not served within a stretch in which nobody held, though another was after it. Whoever may have held in it ends
+// it, and what a fault may explain counts for nothing.
+func (p *progress) passedOver(r *record) bool {
+	for _, s := range p.free {
+		free, until := max(s.From, r.call), s.To
+		if until-free < p.least {
+			continue
+		}
+		free = max(free, p.undoneUntil(r, until), p.crashedUntil(r))
+		for o := range p.d.k.overlapping(free, until) {
+			if o != r && o.op == history.Acquire && (o.granted() || o.outcome == history.Unknown) {
+				until = min(until, p.d.k.from(o))
+			}
+		}
+		late := until-free-2*p.d.a.header.ClockError >= p.limitFrom(free, r)
+		if late && !p.d.ev.anyFault(free-p.d.a.header.Lease, until) && p.d.obeys("passed-over") {
+			p.report(r, r, Span{free, until}, false)
+			return true
+		}
+	}
+	return false
 }
 
 // take makes the lock count as taken up to t because of r.
@@ -130,13 +169,15 @@ func (p *progress) granted(r *record) {
 	if r.op == history.Acquire {
 		p.inFlight--
 		p.opportunity(r.call, r.ret)
-		free := max(p.taken, p.undoneUntil(r), r.call)
+		free := max(p.taken, p.undoneUntil(r, r.ret), r.call)
 		switch late := p.late(free, r, 0) && p.d.obeys("late-grant"); {
+		case p.passedOver(r):
 		case late && p.d.ev.excused(p.d.clientName(r), free, r.ret):
 			p.withdraw(1, metAFault)
 		case late:
-			p.report(r, r, free, p.within(r, free, r))
+			p.report(r, r, Span{free, r.ret}, p.within(r, free, r))
 		}
+		p.ends(r)
 	}
 	p.take(r, p.takenUntil(r))
 	p.since, p.reported = nil, false
@@ -175,7 +216,10 @@ func (p *progress) failed(r *record) {
 		}
 		p.last = r
 	}
-	busy := p.undoneUntil(r)
+	if p.passedOver(r) {
+		return
+	}
+	busy := p.undoneUntil(r, r.ret)
 	if t, ok := p.d.ev.unavailable(p.d.clientName(r), r.ret); ok {
 		busy = max(busy, t)
 	}
@@ -198,7 +242,7 @@ func (p *progress) failed(r *record) {
 	if p.late(p.from, r, 0) && !p.reported && p.d.obeys("free-but-refused") {
 		within := p.within(p.since, p.from, r)
 		p.reported = !within
-		p.report(p.since, r, p.from, within)
+		p.report(p.since, r, Span{p.from, r.ret}, within)
 	}
 }
 
@@ -237,13 +281,13 @@ func (p *progress) within(first *record, free int64, r *record) bool {
 	return !p.late(free, r, slack)
 }
 
-// report reports the attempts from first to last as failed although the lock was free since an instant.
-func (p *progress) report(first, last *record, since int64, within bool) {
-	v := Violation{At: since, Lasted: last.ret - since, Clients: []string{p.d.clientName(last)}}
+// report reports the attempts from first to last as failed although the lock was free for a time.
+func (p *progress) report(first, last *record, free Span, within bool) {
+	v := Violation{At: free.From, Lasted: free.To - free.From, Clients: []string{p.d.clientName(last)}}
 	if v.WithinClockError = within; within {
 		p.withdraw(1, withinClockError)
 	}
-	p.found(v, func() Witness { return p.d.witness(p.d.grantBefore(last, since), first, last) })
+	p.found(v, func() Witness { return p.d.witness(p.d.grantBefore(last, free.From), first, last) })
 }
 
 // grantBefore returns the last grant other than r to return by t; nil if there is none.
@@ -275,5 +319,5 @@ func (p *progress) done() {
 	if (p.d.a.header.Votes || len(k.crashes) > 0 || p.d.ev.anyServerFault(p.first.call, p.last.ret)) && !long {
 		return
 	}
-	p.report(p.first, p.last, p.first.call, false)
+	p.report(p.first, p.last, Span{p.first.call, p.last.ret}, false)
 }

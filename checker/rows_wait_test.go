@@ -4,6 +4,25 @@ import "github.com/lockbench/lockbench/history"
 
 // waitRows are about refusals, and about grants that don't come.
 var waitRows = []row{
+	// Nobody held for 57 seconds of w's wait, though i was granted the lock at once before w was.
+	{name: "a waiter that slept until after another", rule: "passed-over", head: history.Header{Kind: history.Mutex, Lease: 50 * msec, Wakeups: true}, ops: `
+		h acquire 1000 1001 ok token=h
+		w acquire 1200 59040 ok token=w asked=59032
+		h release 1300 1301 ok token=h
+		i acquire 59000 59001 ok token=i
+		i release 59030 59031 ok token=i`, want: "progress×1"},
+	{name: "a waiter that was not served until after another, and then refused", rule: "passed-over", head: leased, ops: `
+		h acquire 1000 1001 ok token=h
+		w acquire 1200 4040 busy
+		h release 1300 1301 ok token=h
+		i acquire 4000 4001 ok token=i`, want: "progress×1"},
+	// v may have been granted it at any time, and have held for a lease.
+	{name: "a waiter beside a grant that may have come earlier", head: leased, ops: `
+		h acquire 1000 1001 ok token=h
+		w acquire 1200 4040 busy
+		h release 1300 1301 ok token=h
+		v acquire 2000 4003 unknown
+		i acquire 4000 4001 ok token=i`},
 	// The restart explains why the extend was refused, and then nothing refused b.
 	{name: "refused after a hold that a restart took", head: leased, ops: `
 		a acquire 10 11 ok token=a
