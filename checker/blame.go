@@ -77,7 +77,7 @@ func (d *keyInput) decideExactly(of map[verdicts.Property]*tally) []partFinding 
 		}
 		if !d.opt.Unsearched {
 			of[verdicts.Linearizability].unjudged(1, notSearched)
-			if len(findings) == 1 && len(x.effects) <= maxEffects { // a short history is searched exactly, or is not decided
+			if len(findings) == 1 { // a short history is searched exactly, or is not decided
 				of[verdicts.Linearizability].undecided++
 			}
 		}
@@ -121,7 +121,11 @@ func (d *keyInput) searchAll(of map[verdicts.Property]*tally, parts []*execution
 		if i < len(parts)-1 {
 			to = parts[i+1].first
 		}
-		f := d.search(of, x, from, to)
+		f := partFinding{x: x, from: from, to: to}
+		if len(x.effects) <= d.opt.whole {
+			x.prepare(d)
+			f.decide(of)
+		}
 		findings, known = append(findings, f), known && f.known
 	}
 	return findings, known
@@ -163,16 +167,12 @@ func (f *partFinding) clears(v *Violation, r rule) bool {
 	return f.known && (f.broken != r || v.WithinClockError)
 }
 
-// blame returns the one rule without which an execution exists; 0 if one exists anyway, or if none or several rules could be to blame.
-func (x *executions) blame(base rule, all bool) (broken rule, known bool) {
-	found := all
-	if (base != allRules || x.forgives) && !all {
-		if found, known = x.exist(base); !known {
-			return 0, false
+// blame returns the one rule without which an execution exists, where none obeys all; 0 if one obeys the base, or if none or several rules could be to blame.
+func (x *executions) blame(base rule) (broken rule, known bool) {
+	if base != allRules || x.forgives {
+		if found, known := x.exist(base); found || !known {
+			return 0, known
 		}
-	}
-	if found {
-		return 0, true
 	}
 	for r := ruleGrants; r <= ruleFences; r <<= 1 {
 		if base&r == 0 {

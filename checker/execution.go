@@ -178,7 +178,7 @@ func (x *executions) choices(s state, i int) (all []choice) {
 		switch held := &x.effects[h.effect]; {
 		case e.upset != nil, e.r.op == history.Release && e.must && e.changes() && !x.obeys(i, ruleClaims):
 			own |= 1 << n
-		case e.r.outcome == history.Busy && mayRefuse(x.h.Kind, held.r.mode, e.r.mode), e.r.op == history.Acquire && x.conflicts(held, e):
+		case e.r.outcome == history.Busy && mayRefuse(x.h.Kind, held.r.mode, e.r.mode), e.r.op == history.Acquire && Conflict(x.h.Kind, held.r.client == e.r.client, held.r.mode, e.r.mode):
 			room |= 1 << n
 		case x.h.Kind == history.Reentrant && held.r.client == e.r.client, e.r.op != history.Acquire && x.means(e, h.effect):
 			own |= 1 << n
@@ -219,11 +219,6 @@ func subsets(set uint) iter.Seq[uint] {
 			sub = (sub - set) & set
 		}
 	}
-}
-
-// conflicts reports whether two holds, as far as their modes and clients say, need a permit each.
-func (x *executions) conflicts(held, e *effectOf) bool {
-	return Conflict(x.h.Kind, held.r.client == e.r.client, held.r.mode, e.r.mode)
 }
 
 // settle requires what was chosen of the holds before an effect at v, and removes those that have ended.

@@ -192,9 +192,6 @@ func increased(counts map[string]int, name string, n int) map[string]int {
 // clientName returns the name of a record's client.
 func (d *keyInput) clientName(r *record) string { return d.a.clients.Text(r.client) }
 
-// operation restores the operation of a record.
-func (d *keyInput) operation(r *record) history.Operation { return d.a.operation(d.k, r) }
-
 // first returns the earliest call on the key, which has at least one record.
 func (k *keyLog) first() int64 { return k.chunks[0].records[0].call }
 

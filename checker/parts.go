@@ -267,22 +267,6 @@ type partFinding struct {
 	refused []*record
 }
 
-// search searches a part.
-func (d *keyInput) search(of map[verdicts.Property]*tally, x *executions, from, to int64) partFinding {
-	if len(x.effects) > d.opt.whole {
-		return partFinding{x: x, from: from, to: to}
-	}
-	x.prepare(d)
-	return x.finding(of, from, to)
-}
-
-// finding decides about operations that were called in [from, to).
-func (x *executions) finding(of map[verdicts.Property]*tally, from, to int64) partFinding {
-	f := partFinding{x: x, from: from, to: to}
-	f.decide(of)
-	return f
-}
-
 // decide searches the executions of a part and, if there is none, finds the rule to blame.
 func (f *partFinding) decide(of map[verdicts.Property]*tally) {
 	x := f.x
@@ -302,8 +286,8 @@ func (f *partFinding) decide(of map[verdicts.Property]*tally) {
 			f.base &^= ruleClaims
 		}
 	}
-	x.forgive()
-	f.broken, f.known = x.blame(f.base, f.all)
+	x.forgives = slices.ContainsFunc(x.effects, func(e effectOf) bool { return e.denied })
+	f.broken, f.known = x.blame(f.base)
 	if f.broken == ruleRefusals {
 		if set, known := x.culprits(f.base, f.broken); known {
 			f.refused = set
@@ -311,19 +295,12 @@ func (f *partFinding) decide(of map[verdicts.Property]*tally) {
 	}
 }
 
-// forgive lets executions leave replies unexplained by which another property is broken.
-func (x *executions) forgive() {
-	x.forgives = slices.ContainsFunc(x.effects, func(e effectOf) bool { return e.denied })
-}
-
 // breaks reports whether the sweep found a property broken in the part.
 func (f *partFinding) breaks(t *tally) bool {
 	return t.violations > len(t.kept) || slices.ContainsFunc(t.kept, func(v Violation) bool { return !v.WithinClockError && f.has(&v) })
 }
 
-func (f *partFinding) has(v *Violation) bool { return f.contains(v.At) }
-
-func (f *partFinding) contains(at int64) bool { return f.from <= at && at < f.to }
+func (f *partFinding) has(v *Violation) bool { return f.from <= v.At && v.At < f.to }
 
 // decided reports whether all parts that meet [from, to] were searched exactly.
 func decided(findings []partFinding, from, to int64) bool {

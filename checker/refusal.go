@@ -202,7 +202,8 @@ func (p *placement) renew(h history.Header, r *record) {
 func (f *refusal) placed(b *record) bool {
 	soon := func() bool { return f.soon(b, func(o *record) bool { return o.outcome == history.Unknown }) > 0 }
 	if f.d.a.header.Lease == 0 {
-		return f.excusedByUnknown(b) || f.mayHoldLate(b) && soon()
+		lost := func(of []*record) bool { return len(of) > 0 && mayRefuse(f.d.a.header.Kind, of[0].mode, b.mode) }
+		return f.mayHoldLate(b) && (slices.ContainsFunc(f.lost[:], lost) || soon())
 	}
 	from, to := b.call-f.d.a.header.ClockError-f.d.a.header.Lease-slack(f.d.a.header), f.latest(b)
 	if p := &f.lostAt; p.r != nil && mayRefuse(f.d.a.header.Kind, p.r.mode, b.mode) {
@@ -360,12 +361,6 @@ func (f *refusal) keptOut(b *record) bool {
 func (f *refusal) excusedFromSearch(b *record) bool {
 	may := func(m history.Mode) bool { return f.unknown[m] && mayRefuse(f.d.a.header.Kind, m, b.mode) }
 	return f.empty >= b.call || may(history.Shared) || may(history.Exclusive) || f.excusedByRecord(b)
-}
-
-// excusedByUnknown reports whether an acquire of unknown outcome excuses refusal b.
-func (f *refusal) excusedByUnknown(b *record) bool {
-	lost := func(of []*record) bool { return len(of) > 0 && mayRefuse(f.d.a.header.Kind, of[0].mode, b.mode) }
-	return slices.ContainsFunc(f.lost[:], lost) && f.mayHoldLate(b)
 }
 
 // mayHoldLate reports whether the hold of an acquire of unknown outcome may be there at refusal b: if it never ends, no grant comes after it.

@@ -92,7 +92,7 @@ func (n *vicinity) judge(of map[verdicts.Property]*tally, r *record) (known bool
 	f, whole := n.finding(of, r)
 	if known = f.all || f.none && whole; !known && r.op != history.Acquire {
 		if alone := n.contradicted(r); alone != nil { // one that its own client explains may yet be wrong
-			f, known = alone.finding(of, alone.first, alone.last()+1), true
+			f, known = alone.finding(of), true
 		}
 	}
 	if f.all || !known { // what breaks another property has no execution either

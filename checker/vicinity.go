@@ -77,7 +77,7 @@ func (n *vicinity) explains(of map[verdicts.Property]*tally, v *Violation) (expl
 			if x == nil {
 				return true, false
 			}
-			f = x.finding(of, x.first, x.last()+1)
+			f = x.finding(of)
 			cleared = f.explains(v)
 		}
 		searched := f.known && (cleared || whole)
@@ -103,7 +103,13 @@ func (n *vicinity) finding(of map[verdicts.Property]*tally, its ...*record) (f p
 	if x == nil {
 		return f, false
 	}
-	return x.finding(of, x.first, x.last()+1), whole
+	return x.finding(of), whole
+}
+
+func (x *executions) finding(of map[verdicts.Property]*tally) partFinding {
+	f := partFinding{x: x, from: x.first, to: x.last() + 1}
+	f.decide(of)
+	return f
 }
 
 // explains reports whether a violation is none: an execution exists, or another rule is to blame.

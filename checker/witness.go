@@ -36,7 +36,7 @@ func (d *keyInput) witness(of []*record, others ...*record) (w Witness) {
 	}
 	slices.SortStableFunc(w.Holds, byStart)
 	for _, r := range others {
-		w.Operations = append(w.Operations, d.operation(r))
+		w.Operations = append(w.Operations, d.a.operation(d.k, r))
 	}
 	w.Operations = inOrder(w.Operations)
 	return w
