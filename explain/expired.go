@@ -92,7 +92,7 @@ func (m *overlap) leaseEnd(p pairing, before int) int64 {
 	set, keys := p.first.granting(), p.second.keys()
 	for i := p.from(); i < before; i++ {
 		e := &p.first.node.events[i]
-		if e.cmd != nil && e.cmd.Client == m.first.Client && (e.op == nil || e.op.Op == history.Extend) && changesAny(e, keys) {
+		if e.cmd != nil && e.cmd.Client == m.first.Client && (e.op == nil || e.op.Op == history.Extend) && touches(keysOf(e.changes, true), keys) {
 			set = e
 		}
 	}

@@ -14,6 +14,8 @@ func (m *overlap) owned(p pairing, i int, stop int64) bool {
 	e := &n.events[i]
 	client, at := "", n.writer(i, e.changes...)
 	switch {
+	case m.gone(p, i):
+		return false
 	case m.takesPermit(n, i):
 		return true
 	case e.cmd != nil:
@@ -23,7 +25,7 @@ func (m *overlap) owned(p pairing, i int, stop int64) bool {
 	case at >= 0:
 		client = n.events[at].cmd.Client
 	}
-	if client == m.first.Client && !m.endsOther(n, i) {
+	if client == m.first.Client && !m.endsOther(p, i) {
 		return true
 	}
 	ops, from := m.holdsOf(p, client, i)
@@ -70,8 +72,8 @@ func (m *overlap) gone(p pairing, i int) bool {
 }
 
 // endsOther reports whether an event ended another hold of the first's client. The holds of a re-entrant client are one at the server.
-func (m *overlap) endsOther(n *node, i int) bool {
-	acquire, _ := m.endedHold(n, i)
+func (m *overlap) endsOther(p pairing, i int) bool {
+	acquire, _ := m.endedHold(p, i)
 	return m.Header.Kind != history.Reentrant && acquire != 0 && acquire != m.first.ID
 }
 
@@ -217,7 +219,7 @@ func (r *run) began(n *node, op *history.Operation) (acquire uint64, event int) 
 // beganSince reports whether the hold that an event ended was granted after the first: by the last command of its acquire that had changed something.
 func (m *overlap) beganSince(p pairing, i int) bool {
 	n := p.first.node
-	acquire, _ := m.endedHold(n, i)
+	acquire, _ := m.endedHold(p, i)
 	for _, j := range slices.Backward(n.byOp[acquire]) {
 		if j < i && len(n.events[j].changes) > 0 {
 			return j >= p.from()
@@ -226,13 +228,14 @@ func (m *overlap) beganSince(p pairing, i int) bool {
 	return false
 }
 
-// endedHold returns, as began does, the hold that an event ended: that of its operation or, of the end of a lease or an effect, that of the operation
-// that had written there.
-func (r *run) endedHold(n *node, i int) (acquire uint64, event int) {
+// endedHold returns, as began does, the hold that an event ended: that of its operation or, of the end of a lease, an effect, or a command that the first's
+// client sent when its hold was gone, that of the operation that had written there.
+func (m *overlap) endedHold(p pairing, i int) (acquire uint64, event int) {
+	n := p.first.node
 	e := &n.events[i]
 	op := e.op
-	if at := n.writer(i, e.changes...); e.cmd == nil && at >= 0 {
+	if at := n.writer(i, e.changes...); at >= 0 && (e.cmd == nil || m.gone(p, i)) {
 		op = n.events[at].op
 	}
-	return r.began(n, op)
+	return m.began(n, op)
 }

@@ -219,8 +219,8 @@ func (m *overlap) eroded(op *history.Operation, got int) Answer {
 }
 
 // candidates returns the events between the two grants that changed the second's keys, or lost the node's data, which may have been lost before, and
-// all changes of the node's clock, even earlier ones. It excludes the first's acquire, which created its hold, the second's last attempt and, for a
-// semaphore, what took no permit or only one that its own client had.
+// all changes of the node's clock, even earlier ones. It excludes the first's acquire, which created its hold, unless a command of it took that back,
+// the second's last attempt and, for a semaphore, what took no permit or only one that its own client had.
 func (m *overlap) candidates(p pairing) []int {
 	n := p.first.node
 	return slices.DeleteFunc(m.between(p), func(i int) bool {
@@ -240,13 +240,10 @@ func (m *overlap) between(p pairing) (out []int) {
 		if i < p.from() && !clock { // an earlier change of the clock may have ended the first's lease
 			continue
 		}
-		if slices.Contains(p.second.events, i) || !clock && !e.resets() && !changesAny(e, keys) || e.op != nil && e.op.ID == m.first.ID && i <= p.first.grant {
+		if slices.Contains(p.second.events, i) || !clock && !e.resets() && !changesAny(e, keys) || e.op != nil && e.op.ID == m.first.ID && i <= p.first.grant && !p.first.takenBackBy(e) {
 			continue
 		}
 		if m.prolongs(e) || m.undoneBy(n, i, p.second.grant) { // it keeps the hold, or is left out with what undid it
-			continue
-		}
-		if m.gone(p, i) { // the first's hold had ended
 			continue
 		}
 		if m.reenters(e) { // the server keeps one count for both, and the inner release, which stays, lowers it
@@ -426,7 +423,7 @@ func (m *overlap) refusedWithout(p pairing, all, left []int, stop int64) bool {
 		if op := n.events[i].op; op != nil && op.Op == history.Acquire {
 			continue
 		}
-		acquire, asked := m.endedHold(n, i)
+		acquire, asked := m.endedHold(p, i)
 		switch {
 		case slices.ContainsFunc(grants[acquire], func(j int) bool { return !slices.Contains(left, j) }):
 			return false
@@ -701,15 +698,15 @@ func (m *overlap) wouldSetNothing(p pairing) bool {
 		return false
 	}
 	m.m.load(p.first.node.state(p.from()), e.clock)
-	_, changes, _ := m.m.do(again, p.first.time())
-	return len(changes) == 0 && m.m.idle(e, again, nil)
+	reply, changes, _ := m.m.do(again, p.first.time())
+	return len(changes) == 0 && m.m.same(e.cmd, answerOf(e.cmd, reply)) && m.m.idle(e, again, nil)
 }
 
 // setsNothing reports whether the reply to the command that granted proves that it changed nothing, so that the client ignored a refusal.
 func (r *run) setsNothing(a *attempt) bool {
 	e := a.granting()
 	again := r.asks.of(e.cmd)
-	if again == nil || len(e.changes) > 0 || !r.asks.writes(e.cmd) {
+	if again == nil || e.open || len(e.changes) > 0 || !r.asks.writes(e.cmd) {
 		return false
 	}
 	r.m.load(a.node.state(a.first()), e.clock)

@@ -29,6 +29,11 @@ func (a *attempt) time() int64 { return a.node.events[a.first()].at }
 // granting returns the command that granted.
 func (a *attempt) granting() *event { return &a.node.events[a.first()] }
 
+// takenBackBy reports whether an event only removed what the command that granted had set.
+func (a *attempt) takenBackBy(e *event) bool {
+	return len(keysOf(e.changes, true)) == 0 && slices.ContainsFunc(e.changes, func(c change) bool { return slices.ContainsFunc(a.granting().changes, c.meets) })
+}
+
 // reported converts the grant for an answer.
 func (a *attempt) reported() Event {
 	e := a.granting().reported("", a.keys())

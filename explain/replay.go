@@ -556,7 +556,7 @@ func (r *run) refuses(a *attempt, e *event, reply string, changes []change) bool
 	if refused, known := r.seen.refuse(shapeOf(e.cmd), reply); known {
 		return refused
 	}
-	if a.clears(e) {
+	if a.clears(e) && reply != "(nil)" && !resp.IsErrorText(reply) {
 		return false
 	}
 	if len(e.changes) == 0 && len(changes) == 0 { // the command reads, and its client decides

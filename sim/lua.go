@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 
+	luajson "github.com/alicebob/miniredis/v2/gopher-json"
 	"github.com/alicebob/miniredis/v2/server"
 	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/parse"
@@ -85,6 +86,13 @@ func (h *luaHost) open() {
 		panic("unreachable: the strict prologue is a constant: " + err.Error())
 	}
 	h.state, h.globals = l, l.Get(lua.GlobalsIndex).(*lua.LTable)
+}
+
+// openJSON opens the library cjson, for a replay: its texts may differ from those of Redis.
+func (h *luaHost) openJSON() {
+	luajson.Loader(h.state)
+	h.state.SetGlobal("cjson", h.state.Get(-1))
+	h.state.SetTop(0)
 }
 
 // refusing makes a table refuse by name what Redis has in it and the simulator has not: the names given, or every one.

@@ -38,8 +38,8 @@ type node struct {
 
 	// scripts maps the digests that this server knows to sources; a restart forgets them, as in Redis.
 	scripts map[string]string
-	// touched lists the keys that commands have named, if named is set.
-	named   bool
+	// touched lists the keys that commands have named, if the node replays a record.
+	replays bool
 	touched []string
 }
 
@@ -163,7 +163,7 @@ const version = "7.0.15"
 
 // command runs a command that is neither a script nor about scripts.
 func (n *node) command(s *session, name string, args []string) {
-	if n.named {
+	if n.replays {
 		n.touched = append(n.touched, resp.Keys(args)...)
 	}
 	switch name {

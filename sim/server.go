@@ -24,7 +24,8 @@ func NewServer() (*Server, error) {
 		return nil, err
 	}
 	n.reset(time.Now())
-	n.named = true
+	n.replays = true
+	n.lua.openJSON()
 	return &Server{node: n, session: n.newSession(nil)}, nil
 }
 
