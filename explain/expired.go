@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
@@ -16,14 +15,14 @@ func (m *overlap) outlived(pairs []pairing, spare int) Answer {
 	var over []pairing
 	var freed []finding
 	for _, p := range pairs {
-		if !m.over(p) || !m.ranOut(p) {
+		if !m.ranOut(p) {
 			continue
 		}
 		did := slices.DeleteFunc(m.others(p, 0), func(i int) bool { return p.first.node.events[i].ended() })
 		if len(did) > 0 && m.refusedWithout(p, did, did, 0) {
 			continue
 		}
-		if m.full(p) || m.lacks(p, p.from(), without{events: did, stop: p.first.time()}) {
+		if m.lacks(p, p.from(), without{events: did, stop: p.first.time()}) {
 			over = append(over, p)
 			if before := m.freedBefore(p, did); len(before) > 0 {
 				freed = append(freed, nearest(before))
@@ -107,12 +106,7 @@ func (m *overlap) leaseEnd(p pairing, before int) int64 {
 
 // over reports whether the first's lease can have ended before the second was granted. For a semaphore no experiment shows that, because other holds end
 // too.
-func (m *overlap) over(p pairing) bool {
-	if m.Header.Kind != history.Semaphore {
-		return true
-	}
-	return slices.ContainsFunc(p.inBetween(), func(e event) bool { return e.setsClock() }) || m.leaseEnd(p, p.second.grant) <= p.second.time()+int64(time.Millisecond)
-}
+func (m *overlap) over(p pairing) bool { return m.Header.Kind != history.Semaphore || m.ranOut(p) }
 
 // ranOut reports whether the lease of the first's hold was over before the second was granted: by a clock that is right, or because a key ended or a
 // clock was changed in between.
@@ -121,20 +115,6 @@ func (m *overlap) ranOut(p pairing) bool {
 	return m.leaseEnd(p, p.second.grant) <= p.second.time()+grain || slices.ContainsFunc(p.inBetween(), func(e event) bool {
 		return e.setsClock() || e.ended() && changesAny(&e, keys)
 	})
-}
-
-// full reports whether the second finds a semaphore full if the first's lease does not end. The clock stands still from the first's grant, or from the end
-// of its belief, because grants in between may need earlier leases to end. A fault that came after that lease did not end it, and is left out.
-func (m *overlap) full(p pairing) bool {
-	if m.Header.Kind != history.Semaphore {
-		return false
-	}
-	late := slices.DeleteFunc(m.candidates(p), func(i int) bool {
-		e := &p.first.node.events[i]
-		return e.effect == nil || e.setsClock() || m.Header.Epoch+e.at < m.due()
-	})
-	return m.lacks(p, p.from(), without{events: late, stop: p.first.time()}) ||
-		m.lacks(p, p.from(), without{events: late, stop: min(m.until(m.first, m.seen), p.second.time())})
 }
 
 // expired returns the answer for the end of a lease.

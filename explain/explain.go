@@ -223,8 +223,7 @@ func (r *run) noOrder(v *checker.Violation) Answer {
 		func() Answer { return r.wasGone(v) },
 		func() Answer { return r.overlap(v, r.holding(v), lawful) },
 		func() Answer { return r.stuck(v) },
-		func() Answer { return r.hitsAnother(v) },
-		func() Answer { return r.fences(v) })
+		func() Answer { return r.hitsAnother(v) })
 }
 
 // hadPermit reports whether fewer than all permits were held when an acquire was granted, as far as the clients of the others knew: the grant is lawful then.

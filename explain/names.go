@@ -204,16 +204,14 @@ func (m *overlap) shortened(p pairing, end int) (by int, renewal *event) {
 // causeOf names the cause for a command.
 func (m *overlap) causeOf(p pairing, i int) (rank, verdicts.Cause) {
 	e, whose := &p.first.node.events[i], others
-	if e.cmd.Client == m.first.Client && (m.Header.Kind != history.Semaphore || m.loser(p, i) == e.cmd.Client) {
+	if e.cmd.Client == m.first.Client {
 		whose = own
 		if e.cmd.Sent < m.first.Call || e.cmd.Sent < p.first.granting().cmd.Sent {
 			whose = late
 		}
 	}
 	acquires, extends := e.op != nil && e.op.Op == history.Acquire, e.op != nil && e.op.Op == history.Extend
-	w := p.first.node.writer(i, e.changes...)
-	took := slices.ContainsFunc(e.changes, change.freed) && w >= 0 && p.first.node.events[w].cmd.Client != e.cmd.Client
-	if e.cmd.Client == m.second.Client && acquires && !took && m.overdue(p.first.node, i) {
+	if e.cmd.Client == m.second.Client && acquires && m.overdue(p.first.node, i) {
 		return byAcquire, verdicts.LateRequest
 	}
 	name := causeOfOwner[whose]
@@ -265,9 +263,9 @@ func (m *overlap) lapse(p pairing, at int64) conclusion {
 		return conclusion{name: verdicts.RenewalGap}
 	case m.renewedInVain(p, at) != nil: // what else the client was told rests on a renewal that was none
 		return conclusion{name: verdicts.RenewalGap}
-	case m.crashed() && m.promised() > m.seen: // its belief ended with the crash, and not by what it had been told
+	case m.crashed() && m.toldBy(m.seen) > m.seen: // its belief ended with the crash, and not by what it had been told
 		return conclusion{name: verdicts.Overbelief}
-	case m.until(m.first, m.seen) <= m.seen && !(m.second.Op == history.Extend && m.second.Outcome == history.OK): // that told it of a later end
+	case m.until(m.first, m.seen) <= m.seen:
 		return conclusion{name: verdicts.LeaseOverrun}
 	}
 	return conclusion{name: verdicts.Overbelief}
@@ -278,18 +276,6 @@ func (m *overlap) crashed() bool {
 	return len(m.confirmed(func(w *history.Window) bool {
 		return w.Fault == faults.CrashClient && w.Client == m.first.Client && w.Start >= m.first.Call && w.Start <= m.seen
 	})) > 0
-}
-
-// promised returns the latest end that the first's client had been told for the holds that it never released. A re-entrant client has one key for all.
-func (m *overlap) promised() (until int64) {
-	until = m.toldBy(m.seen)
-	for i := range m.holds {
-		h := &m.holds[i]
-		if m.Header.Kind == history.Reentrant && h.Client == m.first.Client && h.Acquire.Key == m.first.Key && h.Release == nil && h.Acquire.Call >= m.first.Call && h.Start() <= m.seen {
-			until = max(until, m.told(&h.Acquire))
-		}
-	}
-	return until
 }
 
 // resumed replaces the fault that ended the first's hold by a later renewal, if without that renewal the client no longer believed in the hold when the

@@ -120,7 +120,7 @@ func (r *run) modeOf(op *history.Operation) history.Mode {
 // fence explains a fence that is not larger than an earlier one: by the events between the two grants without which the later fence would have been
 // larger, by the cause of the overlap of the two holds, or by the earlier grant, if it did not count.
 func (r *run) fence(v *checker.Violation) Answer {
-	holds := r.shownBy(v)
+	holds := r.holding(v)
 	if len(holds) < 2 {
 		return Answer{}
 	}
@@ -129,24 +129,6 @@ func (r *run) fence(v *checker.Violation) Answer {
 		func() Answer { return r.counted(first, second, (*overlap).loweredBy) },
 		func() Answer { return r.overlap(v, holds, r.apart) }, // if the holds did not overlap, the end of one does not explain the fence of the other
 		func() Answer { return r.counted(first, second, (*overlap).uncounted) })
-}
-
-// fences explains the fences of the grants that a violation shows, if one of them is not larger than an earlier one.
-func (r *run) fences(v *checker.Violation) Answer {
-	holds := r.holding(v)
-	for j, second := range slices.Backward(holds) {
-		for _, first := range slices.Backward(holds[:j]) {
-			if second.Fence == 0 || second.Fence > first.Fence {
-				continue
-			}
-			for _, experiment := range []func(*overlap, pairing) Answer{(*overlap).loweredBy, (*overlap).uncounted} {
-				if a := r.counted(first, second, experiment); a.Cause != "" {
-					return a
-				}
-			}
-		}
-	}
-	return Answer{}
 }
 
 // counted explains the fences of two grants by an experiment at a node that granted both.

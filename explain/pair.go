@@ -129,7 +129,7 @@ func (m *overlap) withoutCommands(first, second []*attempt) Answer {
 		}
 		return m.meet(outer, m.second, m.seen, m.depth-1)
 	}
-	if m.Header.Votes && !m.sentBeside(op) {
+	if m.Header.Votes {
 		return m.eroded(op, 0)
 	}
 	return m.noCommand(op)
@@ -137,9 +137,6 @@ func (m *overlap) withoutCommands(first, second []*attempt) Answer {
 
 // noCommand returns the answer for a grant without a request to a server: by what the client had kept of an earlier grant, if it had one.
 func (r *run) noCommand(op *history.Operation) Answer {
-	if r.sentBeside(op) {
-		return Answer{}
-	}
 	cause := verdicts.DoubleGrant
 	if slices.ContainsFunc(r.Ops, func(o history.Operation) bool {
 		return o.Client == op.Client && o.Key == op.Key && o.Op == history.Acquire && o.Outcome == history.OK && o.Return <= op.Call && o.ID != op.ID && r.sent(&o)
@@ -147,16 +144,6 @@ func (r *run) noCommand(op *history.Operation) Answer {
 		cause = verdicts.StaleReentry
 	}
 	return because(cause, sentence(Name(op.Client), " sent no command: no server could have refused it"), Event{At: op.Return, Op: op, NoCommand: true})
-}
-
-// sentBeside reports whether an operation's client sent a command in the background, during the operation, that changed something: a library may ask for
-// the lock in a goroutine of its own.
-func (r *run) sentBeside(op *history.Operation) bool {
-	return slices.ContainsFunc(r.nodes, func(n *node) bool {
-		return slices.ContainsFunc(n.events[n.by(op.Call-1):n.by(op.Return)], func(e event) bool {
-			return e.cmd != nil && e.op == nil && e.cmd.Client == op.Client && slices.ContainsFunc(e.changes, func(c change) bool { return c.after != nil && !c.renewed() })
-		})
-	})
 }
 
 // sent reports whether a client sent any command during an operation.
@@ -246,9 +233,6 @@ func (m *overlap) between(p pairing) (out []int) {
 		if m.prolongs(e) || m.undoneBy(n, i, p.second.grant) { // it keeps the hold, or is left out with what undid it
 			continue
 		}
-		if m.reenters(e) { // the server keeps one count for both, and the inner release, which stays, lowers it
-			continue
-		}
 		if e.ended() && e.changes[0].after != nil { // a lease that ended later than it could have
 			continue
 		}
@@ -274,12 +258,6 @@ func (m *overlap) undoneBy(n *node, i, end int) bool {
 	return slices.ContainsFunc(m.whole(n, i), func(j int) bool { return j > i && j < end })
 }
 
-// reenters reports whether an event is a re-entry of the first's client within its hold that did not shorten its lease.
-func (m *overlap) reenters(e *event) bool {
-	return m.Header.Kind == history.Reentrant && e.op != nil && e.op.Op == history.Acquire && e.op.Client == m.first.Client && slices.Contains(m.outer(e.op), m.first) &&
-		!slices.ContainsFunc(e.touched, e.hastens)
-}
-
 // lacks reports whether a node refuses the second without what is left out.
 func (m *overlap) lacks(p pairing, from int, left without) bool {
 	return !m.granted(p.second, from, left)
@@ -297,10 +275,6 @@ func (m *overlap) single(pairs []pairing, spare int) (found []finding) {
 			}
 			switch {
 			case p.first.node.events[i].setsClock() && m.leaseEnd(p, p.second.grant)+m.Header.Drift+grain < p.second.time(): // that is over by a right clock
-			case i < p.from() && !m.stands(p, i): // what it did before the first's grant stays, such as its time
-				if m.lacks(p, p.from(), without{events: []int{i}, onward: true}) {
-					found = append(found, m.finding(p, i))
-				}
 			case m.lacks(p, p.since(i), without{events: []int{i}}) && m.stands(p, i) && m.owned(p, i, 0):
 				found = append(found, m.finding(p, i))
 			}
@@ -548,9 +522,6 @@ func (m *overlap) unexplained(pairs []pairing) Answer {
 		if over {
 			stopped = m.others(p, p.first.time())
 		}
-		if over && m.lacks(p, p.from(), without{events: stopped, stop: p.first.time()}) {
-			return m.expired(p, p.second.time(), "had no time passed at the server")
-		}
 		still := p.first.granting()
 		for _, left := range []without{{still: still, all: several}, {still: still, all: true}, {events: did, still: still, all: several}} {
 			if m.lacks(p, min(p.from(), p.to()), left) {
@@ -745,7 +716,7 @@ func (m *overlap) grantedWith(op *history.Operation, f finding) bool {
 }
 
 // nearest returns the finding to report: by rank, then by time, changes of the clock before the hold last. A command that moved the end of a lease to an
-// earlier time replaces that end, and of a release or an extend the last command replaces those that led to it.
+// earlier time replaces that end.
 func nearest(found []finding) finding {
 	var left []finding
 	for _, f := range found {
@@ -753,10 +724,7 @@ func nearest(found []finding) finding {
 		hastened := e.ended() && slices.ContainsFunc(found, func(o finding) bool {
 			return o.node == f.node && o.event < f.event && o.node.events[o.event].hastens(e.changes[0].key)
 		})
-		led := e.op != nil && e.op.Op != history.Acquire && slices.ContainsFunc(found, func(o finding) bool {
-			return o.node == f.node && o.event > f.event && o.node.events[o.event].op == e.op
-		})
-		if !hastened && !led {
+		if !hastened {
 			left = append(left, f)
 		}
 	}

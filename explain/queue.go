@@ -50,7 +50,6 @@ func (r *run) acquireOf(v *checker.Violation, client string) *history.Operation 
 
 func (p *passing) explain() Answer {
 	var took *event
-	later := p.later()
 	for _, i := range p.between() {
 		e := &p.grant.node.events[i]
 		if e.effect == nil && (took != nil || !p.takes(i)) || !p.decides(i) {
@@ -65,12 +64,7 @@ func (p *passing) explain() Answer {
 	if took != nil {
 		return because(verdicts.CauseUnknown, p.without(took), took.reported(waiter, p.grant.keys()))
 	}
-	granting := &p.grant.node.events[p.grant.grant]
-	if ahead, _ := p.first([]*history.Operation{p.grant.op}); ahead {
-		return because(verdicts.Barging, sentence("had ", Name(p.grant.op.Client), " not tried, ", Name(waiter), " would have been granted in place of ", words(granting),
-			": the lock preferred the later client"), granting.reported("", nil))
-	}
-	return firstOf(func() Answer { return p.behind(later) }, p.cameBack)
+	return firstOf(func() Answer { return p.behind(p.later()) }, p.cameBack)
 }
 
 // takes reports whether an event removed a part that an earlier request of the waiter had made, such as its place in a queue, and belongs neither to

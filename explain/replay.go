@@ -19,13 +19,12 @@ type without struct {
 	stop   int64    // when the clock stops, at the time that it showed, so that no lease ends; 0: never
 	still  *event   // a grant since which hardly any time has passed by the clock of the attempt's client, as that of the grant's client showed it; nil: unchanged
 	all    bool     // the same by the clocks of all clients
-	onward bool     // of changes of the node's clock before the replay only the rate is left out: the clock goes on from the time that it showed
 	right  []string // clients whose clocks, which a fault had set wrong, are right
 }
 
 // onlyEvents reports whether an experiment leaves out events and changes no clock.
 func (w without) onlyEvents() bool {
-	return len(w.ops) == 0 && w.stop == 0 && w.still == nil && len(w.right) == 0 && !w.onward
+	return len(w.ops) == 0 && w.stop == 0 && w.still == nil && len(w.right) == 0
 }
 
 // replay executes a node's history without some events, up to an attempt that it repeats.
@@ -133,7 +132,7 @@ func (r *run) newReplay(a *attempt, from int, left without) *replay {
 	p := &replay{run: r, node: n, from: from, left: left, out: map[string]uint64{}, found: map[uint64]asked{}, saved: map[int]map[string]*Value{},
 		other: map[string]*Value{}, moot: map[int]bool{}}
 	c := n.clockWithout(from, left.events)
-	if at := n.events[from].at; left.onward || left.stop != 0 {
+	if at := n.events[from].at; left.stop != 0 {
 		c.offset += n.events[from].clock.at(at) - c.at(at)
 	}
 	r.m.load(n.state(from), c)

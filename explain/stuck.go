@@ -166,7 +166,7 @@ func (w *wait) blocker() Answer {
 	if len(makers) == 0 || w.would(w.attempt, makers[len(makers)-1], without{}) { // the refusal is not reproduced
 		return Answer{}
 	}
-	for _, at := range w.unreleasedFirst(makers) {
+	for _, at := range makers {
 		if w.freedWithout(at) {
 			if a := w.blocked(at, ""); a.Cause != "" {
 				return a
@@ -186,16 +186,6 @@ func (w *wait) blocker() Answer {
 		}
 	}
 	return Answer{}
-}
-
-// unreleasedFirst puts the commands of holds that were released after the others: one whose client never released is nearer to the root of a wait
-// that both explain.
-func (w *wait) unreleasedFirst(makers []int) []int {
-	released := func(at int) bool {
-		op := w.attempt.node.events[at].op
-		return op != nil && w.gone(op, w.attempt.time())
-	}
-	return append(slices.DeleteFunc(slices.Clone(makers), released), slices.DeleteFunc(slices.Clone(makers), func(at int) bool { return !released(at) })...)
 }
 
 // andOthers names the acquires that are left out together with one.
@@ -279,11 +269,7 @@ func (w *wait) blocked(at int, others string) Answer {
 		if v == nil || !slices.Contains(w.attempt.keys(), c.key) {
 			continue
 		}
-		now := v
-		if e := w.early(n, first)[c.key]; e != nil && e.sameData(v) {
-			v = e
-		}
-		why, events := w.whyKept(c.key, now, maker), []Event{maker.reported("", []string{c.key})}
+		why, events := w.whyKept(c.key, v, maker), []Event{maker.reported("", []string{c.key})}
 		if since := n.unleased(c.key, first); since > at {
 			why, events = sentence(why, " since ", words(&n.events[since])), append(events, n.report(since, []string{c.key}))
 		}
@@ -351,11 +337,6 @@ func (w *wait) wrote() func(*event) bool {
 		}
 		return found
 	}
-}
-
-// early returns the data of the node when the wait began to count; an expiry may have been set later.
-func (w *wait) early(n *node, most int) map[string]*Value {
-	return n.state(min(n.by(w.from-1), most))
 }
 
 // left names the cause for a key that was left behind.
