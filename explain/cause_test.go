@@ -704,30 +704,53 @@ func TestOrdersAreSearchedFor(t *testing.T) {
 
 // Executed lists what a node did in its order: commands, the ends of leases, effects, and what each changed.
 func TestExecuted(t *testing.T) {
-	s := parsed(t, `
+	for _, row := range []struct {
+		text string
+		want []string
+	}{
+		{`
 		lock mutex 300
 		c1 acquire 0-2 ok valid=300 : SET job a NX PX 300 -> OK
 		c2 acquire 310-312 ok valid=610 : SET job b NX PX 300 -> OK
 		effect n0 400 deleted lost=job
-		violation mutual-exclusion 312-610 c1 c2 = overbelief`)
+		violation mutual-exclusion 312-610 c1 c2 = overbelief`,
+			[]string{"1 c1SET job false true", "301 expired job true false", "311 c2SET job false true", "400 deleted job true false"}},
+		// c1's SET was executed later than in the middle of its time, at 62, for the key was there at 391. That is no event at the node.
+		{`
+		lock mutex 300
+		c1 acquire 24-100 ok valid=400 : SET job a NX PX 300 -> OK
+		c3 acquire 390-392 busy : SET job c NX PX 300 -> (nil)
+		c2 acquire 410-412 ok valid=710 : SET job b NX PX 300 -> OK
+		violation mutual-exclusion 412-710 c1 c2 = overbelief`,
+			[]string{"62 c1SET job false true", "391 c3SET", "392 expired job true false", "411 c2SET job false true"}},
+	} {
+		if got := executed(t, row.text); !slices.Equal(got, row.want) {
+			t.Errorf("%q, want %q", got, row.want)
+		}
+	}
+}
+
+// executed describes the log of a record's nodes.
+func executed(t *testing.T, text string) (events []string) {
+	t.Helper()
+	s := parsed(t, text)
 	srv, err := sim.NewServer()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer srv.Close()
 	log := explain.Verdict(&checker.Verdict{Violations: slices.Clone(s.violations)}, s.Record, srv).Executed()
-	var got []string
+	if !strings.HasPrefix(log.Source, "worked out: ") {
+		t.Errorf("the source is %s", log.Source)
+	}
 	for _, e := range log.Events {
 		text := fmt.Sprint(e.At/1_000_000, " ", e.Client, e.Name, e.Effect)
 		for _, c := range e.Changes {
 			text += fmt.Sprint(" ", c.Key, " ", c.Before != nil, c.After != nil)
 		}
-		got = append(got, text)
+		events = append(events, text)
 	}
-	want := []string{"1 c1SET job false true", "301 expired job true false", "311 c2SET job false true", "400 deleted job true false"}
-	if !slices.Equal(got, want) || !strings.HasPrefix(log.Source, "worked out: ") {
-		t.Errorf("%s: %q, want %q", log.Source, got, want)
-	}
+	return events
 }
 
 // TestScriptsOfOtherTools: a record of another tool may have the source of a script, or its digest, only as the first argument.

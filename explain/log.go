@@ -33,6 +33,9 @@ func (f Findings) Executed() Log {
 			if e.open {
 				open++
 			}
+			if e.corrects() {
+				continue
+			}
 			l.Events = append(l.Events, f.run.executed(n.index, e))
 		}
 	}

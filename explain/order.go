@@ -34,6 +34,11 @@ type event struct {
 // ended reports whether an event is the end of a lease.
 func (e *event) ended() bool { return e.cmd == nil && e.effect == nil }
 
+// corrects reports whether an event sets right what had been assumed of a lease: nothing happened at the node.
+func (e *event) corrects() bool {
+	return e.ended() && !slices.ContainsFunc(e.changes, func(c change) bool { return c.after == nil })
+}
+
 // node is what one node executed, in order.
 type node struct {
 	index  int
