@@ -133,7 +133,7 @@ func (c *blindCase) explained(t *testing.T) explain.Answer {
 		t.Fatal(err)
 	}
 	defer srv.Close()
-	answers := explain.Verdict(c.verdict, c.rec, srv).Answers
+	answers := findings(t, c.verdict, c.rec, srv).Answers
 	return answers[slices.IndexFunc(c.verdict.Violations, func(x checker.Violation) bool { return violationOf(&x) == violationOf(&c.violation) })]
 }
 

@@ -501,7 +501,7 @@ func answered(t *testing.T, s *story, rec explain.Record) ([]checker.Violation, 
 	}
 	t.Cleanup(srv.Close)
 	v := &checker.Verdict{Operations: s.counted(), Violations: slices.Clone(s.violations)}
-	return v.Violations, explain.Verdict(v, rec, srv).Answers
+	return v.Violations, findings(t, v, rec, srv).Answers
 }
 
 func parsed(t *testing.T, text string) *story {
@@ -730,6 +730,16 @@ func TestExecuted(t *testing.T) {
 	}
 }
 
+// findings returns the causes of a verdict's violations.
+func findings(tb testing.TB, v *checker.Verdict, rec explain.Record, srv explain.Server) explain.Findings {
+	tb.Helper()
+	found, err := explain.Verdict(tb.Context(), v, rec, srv)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return found
+}
+
 // executed describes the log of a record's nodes.
 func executed(t *testing.T, text string) (events []string) {
 	t.Helper()
@@ -739,7 +749,7 @@ func executed(t *testing.T, text string) (events []string) {
 		t.Fatal(err)
 	}
 	defer srv.Close()
-	log := explain.Verdict(&checker.Verdict{Violations: slices.Clone(s.violations)}, s.Record, srv).Executed()
+	log := findings(t, &checker.Verdict{Violations: slices.Clone(s.violations)}, s.Record, srv).Executed()
 	if !strings.HasPrefix(log.Source, "worked out: ") {
 		t.Errorf("the source is %s", log.Source)
 	}

@@ -33,7 +33,7 @@ func TestDamagedRecords(t *testing.T) {
 				if err != nil {
 					t.Skip(err) // the operations that are left contradict each other
 				}
-				if _, err := sim.Explain(v, rec); err != nil {
+				if _, err := sim.Explain(t.Context(), v, rec); err != nil {
 					t.Fatal(err)
 				}
 				for _, x := range v.Violations {

@@ -1,6 +1,8 @@
 package explain_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -15,9 +17,11 @@ import (
 type counting struct {
 	*sim.Server
 	executed int
+	enough   func(executed int) // called before each
 }
 
 func (c *counting) Do(at time.Time, args []string) []byte {
+	c.enough(c.executed)
 	c.executed++
 	return c.Server.Do(at, args)
 }
@@ -25,12 +29,37 @@ func (c *counting) Do(at time.Time, args []string) []byte {
 // TestSearchGivesUp: on a busy machine most requests of a client with a short timeout get no reply, and each may have been executed at any later
 // time. If they don't explain the other replies, the search ends after a number of executions that is proportional to the commands.
 func TestSearchGivesUp(t *testing.T) {
+	v, rec, node := unexplained(t)
+	server := &counting{Server: node, enough: func(int) {}}
+	findings(t, v, rec, server)
+	if most := 150 * len(rec.Commands); len(v.Violations) == 0 || server.executed > most {
+		t.Errorf("%d violations; %d executions for %d commands, want at most %d", len(v.Violations), server.executed, len(rec.Commands), most)
+	}
+}
+
+// TestSearchEndsWithItsContext: no command is executed after it.
+func TestSearchEndsWithItsContext(t *testing.T) {
+	v, rec, node := unexplained(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	server := &counting{Server: node, enough: func(executed int) {
+		if executed == 100 {
+			cancel()
+		}
+	}}
+	if _, err := explain.Verdict(ctx, v, rec, server); !errors.Is(err, context.Canceled) || server.executed != 101 {
+		t.Errorf("%d executions, error %v", server.executed, err)
+	}
+}
+
+// unexplained returns a record with a violation and with replies that no order explains.
+func unexplained(t *testing.T) (*checker.Verdict, explain.Record, *sim.Server) {
+	t.Helper()
 	const ms = 1_000_000
 	node, err := sim.NewServer()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer node.Close()
+	t.Cleanup(node.Close)
 	rec := explain.Record{
 		Header: history.Header{Kind: history.Mutex, Permits: 1, Lease: 20 * ms},
 		Ops: []history.Operation{
@@ -50,9 +79,5 @@ func TestSearchGivesUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &counting{Server: node}
-	explain.Verdict(v, rec, server)
-	if most := 150 * len(rec.Commands); len(v.Violations) == 0 || server.executed > most {
-		t.Errorf("%d violations; %d executions for %d commands, want at most %d", len(v.Violations), server.executed, len(rec.Commands), most)
-	}
+	return v, rec, node
 }

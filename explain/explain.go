@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -24,15 +25,15 @@ func (f Findings) Granted(op *history.Operation) int64 {
 }
 
 // Verdict finds the causes of a verdict's violations in the record that was checked. It returns at once if there are no violations. A server may be used
-// for many verdicts, one after the other.
-func Verdict(v *checker.Verdict, rec Record, srv Server) Findings {
-	if len(v.Violations) == 0 {
-		return Findings{}
+// for many verdicts, one after the other. The error is the context's.
+func Verdict(ctx context.Context, v *checker.Verdict, rec Record, srv Server) (Findings, error) {
+	if len(v.Violations) == 0 || ctx.Err() != nil {
+		return Findings{}, ctx.Err()
 	}
 	if len(rec.Ops) == 0 {
 		rec.Ops = shown(v)
 	}
-	r := newRun(rec, srv)
+	r := newRun(rec, srv, func() bool { return ctx.Err() != nil })
 	granted := v.Operations[history.Acquire.String()]
 	r.nobody = granted[history.OK.String()] == 0 && granted[history.Unknown.String()] == 0
 	answers := make([]Answer, len(v.Violations))
@@ -53,7 +54,7 @@ func Verdict(v *checker.Verdict, rec Record, srv Server) Findings {
 		x.Cause = answers[i].Cause
 	}
 	v.CountCauses()
-	return Findings{answers, r}
+	return Findings{answers, r}, ctx.Err()
 }
 
 // shownAs returns the index of the violation of another property by which the checker shows one of linearizability; -1: none.

@@ -120,13 +120,14 @@ func (c change) meets(o change) bool {
 
 // machine is one node during a replay: its data, its clock, and the server that executes commands on both.
 type machine struct {
-	srv    Server
-	epoch  int64 // of the run's base, since 1970
-	clock  clock
-	values map[string]*Value
-	timed  map[form]bool // items of replies that are remaining times
-	loaded bool          // the server has been given values
-	stop   int64         // when the node's clock stops, so that no lease ends; 0: never
+	srv     Server
+	stopped func() bool
+	epoch   int64 // of the run's base, since 1970
+	clock   clock
+	values  map[string]*Value
+	timed   map[form]bool // items of replies that are remaining times
+	loaded  bool          // the server has been given values
+	stop    int64         // when the node's clock stops, so that no lease ends; 0: never
 
 	was map[string]*Value // what commands replaced last, by key, whether or not they were undone
 }
@@ -167,6 +168,9 @@ func (m *machine) tick(t int64) (ended []change) {
 
 // do executes a request and returns its reply as one line, its changes, and the keys that it named.
 func (m *machine) do(r request, t int64) (reply string, changes []change, touched []string) {
+	if m.stopped() {
+		return "", nil, nil
+	}
 	at := time.Unix(0, m.ownTime(t))
 	if !m.loaded {
 		m.srv.Load(at, m.values)

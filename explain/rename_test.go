@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/sim"
 )
 
@@ -96,7 +95,7 @@ func BenchmarkVerdict(b *testing.B) {
 	}
 	for b.Loop() {
 		for _, s := range stories {
-			explain.Verdict(&checker.Verdict{Violations: slices.Clone(s.violations)}, s.Record, srv)
+			findings(b, &checker.Verdict{Violations: slices.Clone(s.violations)}, s.Record, srv)
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*violations), "µs/violation")

@@ -87,8 +87,8 @@ func sorted[T any](list []T, compare func(a, b T) int) []T {
 	return list
 }
 
-// newRun finds the order of a record.
-func newRun(rec Record, srv Server) *run {
+// newRun finds the order of a record. Once stopped returns true, no command is executed any more, and nothing that is found counts.
+func newRun(rec Record, srv Server, stopped func() bool) *run {
 	rec = chronological(rec)
 	if rec.linksMissing() {
 		rec.Commands = slices.Clone(rec.Commands)
@@ -97,7 +97,7 @@ func newRun(rec Record, srv Server) *run {
 	r := &run{Record: rec, ops: make(map[uint64]*history.Operation, len(rec.Ops)), seen: replies{seen: map[shape]map[answer]tally{}}, pairs: map[[3]uint64]Answer{}, polled: map[shape]bool{}, undone: map[shape]bool{},
 		senders: map[uint64]bool{}, unseen: map[uint64][]*history.Command{}}
 	r.asks = newRequests(&r.Record)
-	r.m = &machine{srv: srv, epoch: rec.Header.Epoch, timed: map[form]bool{}, was: map[string]*Value{}}
+	r.m = &machine{srv: srv, stopped: stopped, epoch: rec.Header.Epoch, timed: map[form]bool{}, was: map[string]*Value{}}
 	for i := range rec.Ops {
 		r.ops[rec.Ops[i].ID] = &rec.Ops[i]
 	}

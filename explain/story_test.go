@@ -29,7 +29,7 @@ func judged(t *testing.T, s *story, rec explain.Record) *checker.Verdict {
 	if err != nil {
 		t.Fatalf("%s: %v", s.name, err)
 	}
-	if _, err := sim.Explain(v, rec); err != nil {
+	if _, err := sim.Explain(t.Context(), v, rec); err != nil {
 		t.Fatal(err)
 	}
 	return v

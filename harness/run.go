@@ -120,7 +120,7 @@ func (e Experiment) run(ctx context.Context, d driver, save *saver) (out *Outcom
 // check judges the record and saves the result. If the checker fails nothing is lost: the record is on disk.
 func (e Experiment) check(ctx context.Context, d driver, save *saver, rec *record, out *Outcome) error {
 	e.report(Progress{Phase: "checking", Elapsed: time.Duration(rec.ended)})
-	v, found, err := d.judge(context.WithoutCancel(ctx), rec)
+	v, found, err := d.judge(ctx, rec)
 	if err != nil {
 		return fmt.Errorf("check the history: %w", err)
 	}

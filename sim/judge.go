@@ -124,7 +124,7 @@ func (x *explainer) check(ctx context.Context, o Outcome, opt checker.Options) (
 	if err != nil || len(v.Violations) == 0 {
 		return v, explain.Findings{}, err
 	}
-	found, err := x.explain(v, o.record())
+	found, err := x.explain(ctx, v, o.record())
 	return v, found, err
 }
 
@@ -164,24 +164,27 @@ func lastGrant(ops []history.Operation, client string, at int64) (last *history.
 	return last
 }
 
-// Explain finds, on a simulated node, the causes of a verdict's violations, and adds their stories unless the check was bare. Errors are miniredis'.
-func Explain(v *checker.Verdict, rec explain.Record) (explain.Findings, error) {
+// Explain finds, on a simulated node, the causes of a verdict's violations, and adds their stories unless the check was bare. Errors are miniredis' and
+// the context's.
+func Explain(ctx context.Context, v *checker.Verdict, rec explain.Record) (explain.Findings, error) {
 	var x explainer
 	defer x.close()
-	return x.explain(v, rec)
+	return x.explain(ctx, v, rec)
 }
 
 // explainer explains violations on one simulated node, which it starts when first needed: a start takes as long as a schedule.
 type explainer struct{ server *Server }
 
-func (x *explainer) explain(v *checker.Verdict, rec explain.Record) (found explain.Findings, err error) {
+func (x *explainer) explain(ctx context.Context, v *checker.Verdict, rec explain.Record) (found explain.Findings, err error) {
 	if len(v.Violations) == 0 {
 		return explain.Findings{}, nil
 	}
 	if err := x.start(); err != nil {
 		return found, err
 	}
-	found = explain.Verdict(v, rec, x.server)
+	if found, err = explain.Verdict(ctx, v, rec, x.server); err != nil {
+		return found, err
+	}
 	story.Tell(v, found, rec.Commands)
 	return found, nil
 }

@@ -131,7 +131,7 @@ func (a *app) checkOnce(ctx context.Context, path string, plain, known bool) (j 
 	if j.verdict, j.cut = v, h.truncated(); j.cut && !known {
 		return j, nil
 	}
-	return j, why(v, h, in, scripts)
+	return j, why(ctx, v, h, in, scripts)
 }
 
 // faultNotes says which faults were not confirmed, and which names of faults are unknown: they may be misspelt, and explain nothing.
@@ -166,7 +166,7 @@ func (c *counting) Next(op *history.Operation) error {
 }
 
 // why finds the causes of violations, for which it reads the operations again.
-func why(v *checker.Verdict, h openedHistory, in checker.Input, scripts map[string]string) (err error) {
+func why(ctx context.Context, v *checker.Verdict, h openedHistory, in checker.Input, scripts map[string]string) (err error) {
 	if len(v.Violations) == 0 {
 		return nil
 	}
@@ -184,7 +184,9 @@ func why(v *checker.Verdict, h openedHistory, in checker.Input, scripts map[stri
 			history.LinkCommands(rec.Ops, rec.Commands)
 		}
 	}
-	_, err = sim.Explain(v, rec)
+	if _, err = sim.Explain(ctx, v, rec); ctx.Err() != nil {
+		return errInterrupted
+	}
 	return err
 }
 
