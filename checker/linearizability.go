@@ -18,7 +18,7 @@ import (
 // and re-entrant locks, one that met no certain holder. Together with the sweep that decides as plain Porcupine does. Of the other windows it searches a
 // random sample. An opportunity is a window searched.
 //
-// Limits: windows are not searched if they are too long, beyond the number, or not finished within their part of the budget. They are counted. Where
+// Limits: windows are not searched if they are too long, beyond the number, or not finished within the number of moves. They are counted. Where
 // the sweep decides, only a second opinion is missing and the property passes with a note; where it does not, the property is inconclusive. The windows
 // are built from the holds that the pass found, so an error there is not found here; the differential tests against models that read the plain operations
 // cover that.
@@ -26,40 +26,35 @@ type linearizability struct {
 	tally
 	cutting
 	refused *refusal // knows which refusals are excused
-	clean   sample
-	moves   int64 // moves left for windows that only the search decides
+	moves   int64    // moves left
+	rand    *rand.Rand
+	clean   int // windows without a violation so far, which the sweep decides
 }
 
 func newLinearizability(d *keyInput, refused *refusal) *linearizability {
 	keys := len(d.a.keys)
 	return &linearizability{tally: d.tallyOf(verdicts.Linearizability, true, ""), cutting: cutting{cover: math.MinInt64, now: window{from: math.MinInt64}, own: map[uint32]int64{}},
-		refused: refused, moves: budget / stepTime / int64(keys),
-		clean: sample{n: max(1, samples/keys), rand: rand.New(rand.NewPCG(d.opt.Seed, uint64(d.k.number)))}}
+		refused: refused, moves: maxMoves / int64(keys), rand: rand.New(rand.NewPCG(d.opt.Seed, uint64(d.k.number)))}
 }
 
-// keep searches a window now or keeps a copy for the end.
-func (l *linearizability) keep(w window) {
+// keep searches a window that the sweep does not decide, or in which it found a violation, and a sample of the others.
+func (l *linearizability) keep(w *window) {
 	switch {
 	case l.d.opt.Unsearched:
 	case w.open, w.cause != nil && l.violations < suspects:
-		l.decide(&w)
+		l.judge(w)
 	case w.cause != nil:
 		l.skipped++
-	default:
-		l.clean.offer(w)
+	case l.sampled():
+		l.judge(w)
 	}
 }
 
-// decide searches a window that the sweep does not decide, or in which it found a violation. Without moves left it stays undecided.
-func (l *linearizability) decide(w *window) {
-	before, most := l.skipped, min(maxSteps, l.moves)
-	if l.d.opt.Plain {
-		most = math.MaxInt64
-	}
-	l.moves -= l.judge(w, budget, most)
-	if w.open {
-		l.undecided += l.skipped - before
-	}
+// sampled reports whether to search another window of no interest: the first few, and of those after them the nth with a chance of few in n.
+func (l *linearizability) sampled() bool {
+	l.clean++
+	few := max(1, samples/len(l.d.a.keys))
+	return l.clean <= few || l.rand.IntN(l.clean) < few
 }
 
 func (l *linearizability) done() {
@@ -68,10 +63,6 @@ func (l *linearizability) done() {
 		return
 	}
 	l.close(l.now)
-	share := budget / int64(max(1, len(l.clean.kept))) / int64(len(l.d.a.keys))
-	for i := range l.clean.kept {
-		l.judge(&l.clean.kept[i], share, math.MaxInt64)
-	}
 	l.skipped += l.dropped
 	l.unjudged(l.undecided, notSearched)
 	l.windowed = l.cuts + l.dropped
@@ -83,12 +74,19 @@ func (l *linearizability) done() {
 	}
 }
 
-// judge searches a window and returns how many moves it tried.
-func (l *linearizability) judge(w *window, time, moves int64) (tried int64) {
-	found, tried := w.search(l.d, time, moves)
+// judge searches a window. Without moves left one that the sweep does not decide stays undecided.
+func (l *linearizability) judge(w *window) {
+	most := min(maxSteps, l.moves)
+	if l.d.opt.Plain {
+		most = math.MaxInt64
+	}
+	found, tried := w.search(l.d, most)
+	l.moves -= tried
 	switch found {
 	case porcupine.Unknown:
-		l.skipped++
+		if l.skipped++; w.open {
+			l.undecided++
+		}
 	case porcupine.Illegal:
 		if l.d.a.header.ClockError > 0 && (w.cause == nil || w.cause.WithinClockError) { // the order that was searched is that of exact clocks
 			l.within++
@@ -102,7 +100,6 @@ func (l *linearizability) judge(w *window, time, moves int64) (tried int64) {
 	case porcupine.Ok:
 		l.opportunity(w.ops[0].call, w.ops[len(w.ops)-1].ret)
 	}
-	return tried
 }
 
 // illegal reports a window without an order: by the violation that the sweep found in it, or else by its operations.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"hash/fnv"
-	"math"
 	"sync/atomic"
 	"time"
 
@@ -174,20 +173,16 @@ func (w *window) endOf(d *keyInput, r *record, in move) porcupine.Operation {
 	return porcupine.Operation{ClientId: int(r.client), Input: in, Call: end, Return: max(d.holdOf(r).gone, end)}
 }
 
-// budget is for how many nanoseconds Porcupine may search a history in all.
-const budget = 10_000_000_000
+// plainly is for how long Porcupine may search a whole history; windows are given up earlier, by the moves tried.
+const plainly = 10 * time.Second
 
-// leastBudget is the least that a window gets; most need microseconds.
-const leastBudget = 50_000_000
-
-// search asks Porcupine whether the window's operations have an order, within a budget of nanoseconds and a number of moves. It also returns the
-// moves tried.
-func (w *window) search(d *keyInput, most, moves int64) (porcupine.CheckResult, int64) {
+// search asks Porcupine whether the window's operations have an order, with a number of moves. It also returns the moves tried.
+func (w *window) search(d *keyInput, most int64) (porcupine.CheckResult, int64) {
 	acquires, ops, initial := w.operations(d)
-	m := &modelOf{kind: d.a.header.Kind, permits: Permits(d.a.header), acquires: acquires, most: moves}
-	found := porcupine.CheckOperationsTimeout(m.porcupine(initial), ops, time.Duration(min(max(most, leastBudget), math.MaxInt64/2)))
+	m := &modelOf{kind: d.a.header.Kind, permits: Permits(d.a.header), acquires: acquires, most: most}
+	found := porcupine.CheckOperationsTimeout(m.porcupine(initial), ops, plainly)
 	tried := m.steps.Load()
-	if found == porcupine.Illegal && tried > moves {
+	if found == porcupine.Illegal && tried > most {
 		found = porcupine.Unknown
 	}
 	return found, tried

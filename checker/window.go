@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"math/rand/v2"
 	"slices"
 
 	"github.com/lockbench/lockbench/history"
@@ -18,22 +17,16 @@ type window struct {
 	cause *suspect
 }
 
-// clone makes a copy that can be kept.
-func (w window) clone() window {
-	w.ops = slices.Clone(w.ops)
-	return w
-}
-
 func (w *window) stays(r *record) bool { return slices.Contains(w.stay, r) }
 
 // Bounds on windows.
 const (
-	minWindow = 48      // operations below which a full lock does not end a window
-	maxWindow = 2000    // operations beyond which a window is not searched
-	maxSteps  = 200_000 // moves tried in a window that only the search decides; at most some 60 MB of states
-	stepTime  = 1000    // assumed nanoseconds per move, so that what is searched does not depend on the machine
-	suspects  = 64      // windows with a violation that are found to have no order, per key, before others are skipped
-	samples   = 64      // windows without a violation that are searched, in all
+	minWindow = 48         // operations below which a full lock does not end a window
+	maxWindow = 2000       // operations beyond which a window is not searched
+	maxSteps  = 200_000    // moves tried in a window; at most some 60 MB of states
+	maxMoves  = 10_000_000 // moves tried in all, so that what is searched does not depend on the machine
+	suspects  = 64         // windows with a violation that are found to have no order, per key, before others are skipped
+	samples   = 64         // windows of no interest that are searched in any case, in all; of others fewer and fewer
 )
 
 // cutting is the state while a key's history is cut into windows. There are two places to cut.
@@ -186,7 +179,7 @@ func (w *linearizability) cut(t int64, held []*record) {
 	w.lost = false
 }
 
-// close ends a window. Its operations are overwritten later: a window that is kept is cloned.
+// close ends a window. Its operations are overwritten later.
 func (w *linearizability) close(done window) {
 	done.cause, w.d.suspect = w.d.suspect, nil
 	switch {
@@ -197,23 +190,6 @@ func (w *linearizability) close(done window) {
 		}
 	case len(done.ops) > 0:
 		w.cuts++
-		w.keep(done)
-	}
-}
-
-// sample keeps n of the windows offered, each with the same chance.
-type sample struct {
-	n    int
-	seen int
-	rand *rand.Rand
-	kept []window
-}
-
-func (s *sample) offer(w window) {
-	s.seen++
-	if len(s.kept) < s.n {
-		s.kept = append(s.kept, w.clone())
-	} else if i := s.rand.IntN(s.seen); i < s.n {
-		s.kept[i] = w.clone()
+		w.keep(&done)
 	}
 }
