@@ -26,6 +26,12 @@ var renewalRows = []row{
 		a acquire 63 64 ok
 		a acquire 76 77 ok token=x
 		a extend 78 79 lost token=x`, want: "renewal×1"},
+	// The last reply may have come before the extend, which began a new hold.
+	{name: "told twice that a hold is gone, at the instant of an extend that succeeds", head: history.Header{Kind: history.Semaphore, Permits: 2, Lease: msec}, ops: `
+		b acquire 1 4 ok token=b
+		b extend 6 7 lost token=b
+		b extend 7 7 ok
+		b extend 7 7 lost token=b`, want: "release-safety×1"},
 	// By the clock of the record of faults, a's acquire may have come before the eviction.
 	{name: "lost after an eviction, within the clock error", head: history.Header{Kind: history.Mutex, Lease: 500 * msec, ClockError: msec}, ops: `
 		a acquire 139.3 139.5 ok token=x
