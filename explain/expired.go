@@ -3,7 +3,6 @@ package explain
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
@@ -171,14 +170,17 @@ func (m *overlap) due() int64 {
 func (m *overlap) byReadClock(p pairing) Answer {
 	for _, i := range p.second.events {
 		e := &p.second.node.events[i]
-		until, unit := m.timeIn(strings.Trim(e.cmd.Reply, `"`), e.cmd.Sent)
-		if unit == 0 || len(e.changes) > 0 {
+		var until int64
+		var unit float64
+		for _, text := range timesIn(e.cmd.Reply) {
+			if at, in := m.timeIn(text, e.cmd.Sent); in != 0 {
+				until, unit = at, in
+			}
+		}
+		if unit == 0 || m.asks.writes(e.cmd) || i < p.first.first() { // the time is its own, or belonged to another hold
 			continue
 		}
-		if i < p.first.first() { // the time belonged to another hold
-			continue
-		}
-		if short := m.due() - until - int64(unit); short > 0 {
+		if short := m.due() - until - int64(unit); short > 0 && m.due() > m.Header.Epoch+p.second.time() {
 			return because(verdicts.ClockSkew, sentence("by true time ", Name(m.second.Client), " would have been refused: the time that it read with ", Name(e.cmd.Name), " was set by ",
 				Name(m.first.Client), ", at least ", Length(short), " before the end of its lease"), p.first.reported(), p.second.reported())
 		}

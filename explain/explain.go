@@ -222,6 +222,7 @@ func (r *run) noOrder(v *checker.Violation) Answer {
 			return r.overlap(v, r.holding(v), func(first, second *history.Operation) bool { return r.apart(first, second) || lawful(first, second) })
 		},
 		func() Answer { return r.wasGone(v) },
+		func() Answer { return r.fences(v) },
 		func() Answer { return r.overlap(v, r.holding(v), lawful) },
 		func() Answer { return r.stuck(v) },
 		func() Answer { return r.hitsAnother(v) })

@@ -131,6 +131,24 @@ func (r *run) fence(v *checker.Violation) Answer {
 		func() Answer { return r.counted(first, second, (*overlap).uncounted) })
 }
 
+// fences explains the fences of the grants that a violation shows, if one of them is not larger than an earlier one.
+func (r *run) fences(v *checker.Violation) Answer {
+	holds := r.holding(v)
+	for j, second := range slices.Backward(holds) {
+		for _, first := range slices.Backward(holds[:j]) {
+			if second.Fence == 0 || second.Fence > first.Fence {
+				continue
+			}
+			for _, experiment := range []func(*overlap, pairing) Answer{(*overlap).loweredBy, (*overlap).uncounted} {
+				if a := r.counted(first, second, experiment); a.Cause != "" {
+					return a
+				}
+			}
+		}
+	}
+	return Answer{}
+}
+
 // counted explains the fences of two grants by an experiment at a node that granted both.
 func (r *run) counted(first, second *history.Operation, experiment func(*overlap, pairing) Answer) Answer {
 	m := &overlap{run: r, first: first, second: second}

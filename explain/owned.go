@@ -228,13 +228,13 @@ func (m *overlap) beganSince(p pairing, i int) bool {
 	return false
 }
 
-// endedHold returns, as began does, the hold that an event ended: that of its operation or, of the end of a lease, an effect, or a command that the first's
+// endedHold returns, as began does, the hold that an event ended: that of its release or extend or, of another event, or of a command that the first's
 // client sent when its hold was gone, that of the operation that had written there.
 func (m *overlap) endedHold(p pairing, i int) (acquire uint64, event int) {
 	n := p.first.node
 	e := &n.events[i]
 	op := e.op
-	if at := n.writer(i, e.changes...); at >= 0 && (e.cmd == nil || m.gone(p, i)) {
+	if at := n.writer(i, e.changes...); at >= 0 && (op == nil || op.Op == history.Acquire || m.gone(p, i)) {
 		op = n.events[at].op
 	}
 	return m.began(n, op)

@@ -218,6 +218,9 @@ func (m *overlap) candidates(p pairing) []int {
 // between returns the same for a semaphore with the permits of others that were given back and taken.
 func (m *overlap) between(p pairing) (out []int) {
 	n, keys := p.first.node, p.second.keys()
+	for _, i := range n.byOp[m.second.ID] { // what an earlier try had read may have let it take the hold
+		keys = append(keys, n.events[i].touched...)
+	}
 	for i := 0; i < p.second.grant; i++ {
 		e := &n.events[i]
 		if e.setsClock() && m.corrects(n, i) {
@@ -686,7 +689,7 @@ func (r *run) setsNothing(a *attempt) bool {
 
 // marked reports whether the node, after it had granted the first, held any of the second's keys.
 func (m *overlap) marked(p pairing) bool {
-	values := p.first.node.state(p.from())
+	values := p.first.node.state(min(p.first.grant+1, p.second.grant))
 	return slices.ContainsFunc(p.second.keys(), func(key string) bool { return values[key] != nil })
 }
 

@@ -343,7 +343,7 @@ func (w *wait) wrote() func(*event) bool {
 func (w *wait) left(v *Value, n *node, at int) verdicts.Cause {
 	maker := &n.events[at]
 	switch {
-	case v.Expires == 0:
+	case v.Expires == 0 && (maker.op == nil || !w.gone(maker.op, w.until) || maker.at+w.Header.Lease <= w.until): // not what a release left of a lease that still ran
 		return verdicts.NoExpiry
 	case maker.op == nil || maker.op.Op == history.Extend:
 		return verdicts.Resurrection
