@@ -66,7 +66,7 @@ func (w *wait) arrived(c *history.Command) bool {
 // unasked explains a wait whose client sent no request for most of it, because it waited for a notification, not for replies.
 func (w *wait) unasked() Answer {
 	quiet := w.quiet()
-	if quiet.To-quiet.From <= (w.until-w.from)/2 || !slices.ContainsFunc(w.nodes, func(n *node) bool {
+	if quiet.To-quiet.From <= max(w.until-w.from, 0)/2 || !slices.ContainsFunc(w.nodes, func(n *node) bool {
 		return slices.ContainsFunc(n.events[:n.by(w.until-1)], func(e event) bool { return e.cmd != nil && e.cmd.Client == w.op.Client })
 	}) {
 		return Answer{}

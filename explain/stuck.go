@@ -119,7 +119,7 @@ func (r *run) accepts(e *event, reply string, changes []change) bool {
 	if refused, known := r.seen.refuse(shapeOf(e.cmd), reply); known {
 		return !refused
 	}
-	if len(e.changes) == 0 && len(changes) == 0 {
+	if len(changes) == 0 && !slices.ContainsFunc(e.changes, func(c change) bool { return !c.renewed() }) { // it reads
 		return empty(reply) && !empty(e.cmd.Reply)
 	}
 	return len(changes) > len(e.changes) || slices.ContainsFunc(changes, change.made)
