@@ -218,8 +218,10 @@ func (m *overlap) candidates(p pairing) []int {
 // between returns the same for a semaphore with the permits of others that were given back and taken.
 func (m *overlap) between(p pairing) (out []int) {
 	n, keys := p.first.node, p.second.keys()
-	for _, i := range n.byOp[m.second.ID] { // what an earlier try had read may have let it take the hold
-		keys = append(keys, n.events[i].touched...)
+	if m.votes == 1 {
+		for _, i := range n.byOp[m.second.ID] { // what an earlier try had read may have let it take the hold
+			keys = append(keys, n.events[i].touched...)
+		}
 	}
 	for i := 0; i < p.second.grant; i++ {
 		e := &n.events[i]
@@ -234,6 +236,9 @@ func (m *overlap) between(p pairing) (out []int) {
 			continue
 		}
 		if m.prolongs(e) || m.undoneBy(n, i, p.second.grant) { // it keeps the hold, or is left out with what undid it
+			continue
+		}
+		if m.reenters(e) { // the server keeps one count for both, and the inner release, which stays, lowers it
 			continue
 		}
 		if e.ended() && e.changes[0].after != nil { // a lease that ended later than it could have
@@ -259,6 +264,12 @@ func (m *overlap) prolongs(e *event) bool {
 // undoneBy reports whether a later command, before the i-th event's successor at the given index, undid an event as part of the same try.
 func (m *overlap) undoneBy(n *node, i, end int) bool {
 	return slices.ContainsFunc(m.whole(n, i), func(j int) bool { return j > i && j < end })
+}
+
+// reenters reports whether an event is a re-entry of the first's client within its hold that did not shorten its lease.
+func (m *overlap) reenters(e *event) bool {
+	return m.Header.Kind == history.Reentrant && e.op != nil && e.op.Op == history.Acquire && e.op.Client == m.first.Client && slices.Contains(m.outer(e.op), m.first) &&
+		!slices.ContainsFunc(e.touched, e.hastens)
 }
 
 // lacks reports whether a node refuses the second without what is left out.

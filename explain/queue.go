@@ -93,6 +93,9 @@ func (p *passing) takes(at int) bool {
 
 // behind explains a grant by the fewest of the acquires that were called after the waiter's and without which it would have been granted by then.
 func (p *passing) behind(others []*history.Operation) Answer {
+	if newcomer := []*history.Operation{p.grant.op}; p.ahead(newcomer) {
+		others = newcomer
+	}
 	if !p.ahead(others) {
 		return Answer{}
 	}
