@@ -251,7 +251,8 @@ func (d *keyInput) reportBlamed(t *tally, x *executions, r *record, by rule) {
 }
 
 // endedItsOwn reports whether commands show that a release removed what its own client had set: every other hold that the server may have kept meanwhile
-// was granted by a command that the node executed after that, or set nothing. Where the own lease cannot have ended, the command need only be able to follow.
+// was granted by a command that the node executed after that, or set nothing, or what it set had been overwritten by the own grant. Where the own lease
+// cannot have ended, the command need only be able to follow.
 func (x *executions) endedItsOwn(d *keyInput, r *record) bool {
 	var removal *history.Command
 	for _, c := range d.ev.commandsOf(d.clientName(r), r.call, r.ret) {
@@ -275,11 +276,25 @@ func (x *executions) endedItsOwn(d *keyInput, r *record) bool {
 				granting = &c
 			}
 		}
-		if granting == nil || !granting.Follows(removal, !running) {
+		if granting == nil || !granting.Follows(removal, !running) && !d.overwrote(own, o, removal) {
 			return false
 		}
 	}
 	return true
+}
+
+// overwrote reports whether the grant of a hold certainly wrote over all that another grant had set of the keys that a command names.
+func (d *keyInput) overwrote(own *detail, other *record, removal *history.Command) bool {
+	if own == nil {
+		return false
+	}
+	writes := d.ev.commandsOf(d.clientName(own.began), own.began.call, own.began.ret)
+	set := slices.DeleteFunc(slices.Clone(d.ev.commandsOf(d.clientName(other), other.call, other.ret)), func(c history.Command) bool {
+		return !c.Accepted() && !c.IsScript() || !share(c.Keys(), removal.Keys())
+	})
+	return !slices.ContainsFunc(set, func(c history.Command) bool {
+		return !slices.ContainsFunc(writes, func(w history.Command) bool { return w.Overwrites(&c) && w.Follows(&c, true) })
+	})
 }
 
 // beside returns the grant of another hold than r's that the server may have kept during r: the first whose holder learns that it is gone, or else

@@ -49,6 +49,32 @@ var releaseRows = []row{
 		history.Command{Client: "b", Name: "SET", Args: []string{"k", "b", "NX"}, Sent: 2 * msec, Replied: 3 * msec, Reply: "(nil)"},
 		history.Command{Client: "a", Name: "EVALSHA", Args: []string{"release.lua", "1", "k", "a"}, Sent: 20 * msec, Replied: 21 * msec, Reply: "1"},
 		history.Command{Client: "a", Name: "SET", Args: []string{"k", "c", "NX"}, Sent: 50 * msec, Replied: 51 * msec, Reply: "OK"}), want: "mutual-exclusion×2"},
+	// b's SET, and its HSET, wrote over a's value: b's DEL removed what b had set.
+	{name: "removed its own, which it had written over another's", head: leased, ops: `
+		a acquire 10 12 ok
+		b acquire 10 13 ok
+		a release 61 62 not_held
+		b release 60 63 ok`, extra: commands(
+		history.Command{Client: "a", Name: "SET", Args: []string{"k", "a"}, Sent: 10 * msec, Replied: 11 * msec, Reply: "OK"},
+		history.Command{Client: "b", Name: "SET", Args: []string{"k", "b"}, Sent: 12 * msec, Replied: 13 * msec, Reply: "OK"},
+		history.Command{Client: "b", Name: "DEL", Args: []string{"k"}, Sent: 62 * msec, Replied: 63 * msec, Reply: "1"}), want: "mutual-exclusion×1"},
+	{name: "removed its own field, which it had written over another's", head: leased, ops: `
+		a acquire 10 12 ok
+		b acquire 10 13 ok
+		a release 61 62 not_held
+		b release 60 63 ok`, extra: commands(
+		history.Command{Client: "a", Name: "HSETNX", Args: []string{"k", "owner", "a"}, Sent: 10 * msec, Replied: 11 * msec, Reply: "1"},
+		history.Command{Client: "b", Name: "HSET", Args: []string{"k", "owner", "b"}, Sent: 12 * msec, Replied: 13 * msec, Reply: "0"},
+		history.Command{Client: "b", Name: "DEL", Args: []string{"k"}, Sent: 62 * msec, Replied: 63 * msec, Reply: "1"}), want: "mutual-exclusion×1"},
+	// Each had a field of its own, and b's DEL removed both.
+	{name: "removed another's field beside its own", head: leased, ops: `
+		a acquire 10 12 ok
+		b acquire 10 13 ok
+		a release 61 62 not_held
+		b release 60 63 ok`, extra: commands(
+		history.Command{Client: "a", Name: "HSETNX", Args: []string{"k", "a", "1"}, Sent: 10 * msec, Replied: 11 * msec, Reply: "1"},
+		history.Command{Client: "b", Name: "HSET", Args: []string{"k", "b", "1"}, Sent: 12 * msec, Replied: 13 * msec, Reply: "1"},
+		history.Command{Client: "b", Name: "DEL", Args: []string{"k"}, Sent: 62 * msec, Replied: 63 * msec, Reply: "1"}), want: "mutual-exclusion×1 release-safety×1"},
 	// a's grant ended b's hold. The extend, wrongly accepted, may have made that again, and so it may refuse b's next.
 	{name: "refused by its client's own, which an extend made again after another's grant", head: history.Header{Kind: history.RW, Lease: msec, Drift: msec, Votes: true}, ops: `
 		b acquire 2 2 ok shared token=b

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -53,12 +54,31 @@ func (c *Command) Follows(o *Command, surely bool) bool {
 // Wrote reports whether the command wrote its first argument; false for scripts.
 func (c *Command) Wrote() bool {
 	switch c.Name {
-	case "SET", "SETNX", "HSET", "HSETNX", "HINCRBY", "SADD", "ZADD", "INCR":
+	case "SET", "SETNX", "HSETNX", "HINCRBY", "SADD", "ZADD", "INCR":
 		return len(c.Args) > 0 && c.Accepted()
-	case "GETSET":
+	case "GETSET", "HSET": // HSET replies how many fields are new
 		return len(c.Args) > 0 && c.Replied != 0 && !c.Failed()
 	}
 	return false
+}
+
+// Overwrites reports whether the command wrote over all that another wrote at the same node: a string, or a field of a hash; false for scripts.
+func (c *Command) Overwrites(o *Command) bool {
+	at, its := c.place(), o.place()
+	return c.Wrote() && o.Wrote() && c.Node == o.Node && at != nil && slices.Equal(at, its)
+}
+
+// place returns the key of a string that the command writes, or a key and the field of a hash; nil: it writes something else.
+func (c *Command) place() []string {
+	switch c.Name {
+	case "SET", "SETNX", "GETSET":
+		return c.Args[:min(len(c.Args), 1)]
+	case "HSET", "HSETNX":
+		if len(c.Args) == 3 {
+			return c.Args[:2]
+		}
+	}
+	return nil
 }
 
 // SetNothing reports whether the reply says that a key existed already, and so was not set; false for scripts.
