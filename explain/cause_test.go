@@ -57,6 +57,23 @@ var rows = []struct{ what, text string }{
 		violation release-safety 350-352 c1 = mis-unlock
 		violation linearizability 351 c1 = mis-unlock
 		violation exclusive-use 312-349 c1 c2 = lease-overrun`},
+	// A release counts the generation up, whoever holds: without c1's, c3 had read the generation 4 again, and had found its key.
+	{"a key named after what was read", `
+		lock mutex 300
+		c9 background 0-1 : SET gen 4 -> OK
+		c2 acquire 2-6 ok valid=302 : GET gen -> "4" @2-3 | SET g4 b NX PX 300 -> OK @4-5
+		c3 acquire 10-34 ok valid=330 : GET gen -> "4" @10-11 | SET g4 c NX PX 300 -> (nil) @12-13 | GET gen -> "5" @30-31 | SET g5 c NX PX 300 -> OK @32-33
+		c1 release 20-21 ok : INCR gen -> 5
+		violation mutual-exclusion 34-302 c2 c3 = mis-unlock`},
+	// The lock is free while its key is there. Without c4's release c2 had gone on as before, with a request that was refused.
+	{"taken by a deletion", `
+		lock mutex 300
+		c1 acquire 0-4 ok valid=300 : DEL job -> 0 @0-1 | SET held a NX PX 300 -> OK @2-3
+		c1 release 20-24 ok : DEL held -> 1 @20-21 | SET job 1 -> OK @22-23
+		c3 acquire 30-34 ok valid=330 : DEL job -> 1 @30-31 | SET held c PX 300 -> OK @32-33
+		c2 acquire 40-64 ok valid=360 : DEL job -> 0 @40-41 | SET held b NX PX 300 -> (nil) @42-43 | DEL job -> 1 @60-61 | SET held b PX 300 -> OK @62-63
+		c4 release 50-54 ok : DEL held -> 1 @50-51 | SET job 1 -> OK @52-53
+		violation mutual-exclusion 64-330 c3 c2 = mis-unlock`},
 	// Readers share one field, which c2 deletes when it leaves although c1 is still inside: the writer finds nobody.
 	{"one mark for two readers", `
 		lock rw 0

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -552,6 +553,9 @@ func (r *run) refuses(a *attempt, e *event, reply string, changes []change) bool
 	if r.m.same(e.cmd, reply) {
 		return false
 	}
+	if refused, known := r.wentOn(a, e, reply); known {
+		return refused
+	}
 	if refused, known := r.seen.refuse(shapeOf(e.cmd), reply); known {
 		return refused
 	}
@@ -562,6 +566,52 @@ func (r *run) refuses(a *attempt, e *event, reply string, changes []change) bool
 		return empty(e.cmd.Reply) != empty(reply)
 	}
 	return !does(e.changes, changes)
+}
+
+// wentOn reports whether an attempt is refused after another reply to a command than the last, if a try that was in vain had got that: a client goes on as
+// it did then, unless the reply has a time that may have passed since.
+func (r *run) wentOn(a *attempt, e *event, reply string) (refused, known bool) {
+	if r.after == nil {
+		r.findVain()
+	}
+	rest, known := r.after[got(a, e, reply)]
+	if !known || e == &a.node.events[a.last()] || slices.ContainsFunc(timesIn(reply), func(text string) bool {
+		_, unit := r.timeIn(text, e.cmd.Sent)
+		return unit != 0
+	}) {
+		return false, false
+	}
+	var did []change
+	for _, i := range rest {
+		o := &a.node.events[i]
+		reply, changes, ok := r.send(o.cmd, e.at, r.asks.of(o.cmd))
+		did = append(did, changes...)
+		known = known && !(ok && r.accepts(o, reply, changes))
+	}
+	slices.Reverse(did)
+	r.m.undo(did)
+	return known, known
+}
+
+// findVain notes, for each reply in a try that was in vain, what was sent after it.
+func (r *run) findVain() {
+	r.after = map[string][]int{}
+	for i := range r.Ops {
+		for _, n := range r.nodes {
+			for _, try := range r.vain(&r.Ops[i], n) {
+				for at, j := range try {
+					if e := &n.events[j]; r.Ops[i].Op == history.Acquire && e.cmd.Replied != 0 {
+						r.after[got(&attempt{op: &r.Ops[i], node: n}, e, e.cmd.Reply)] = try[at+1:]
+					}
+				}
+			}
+		}
+	}
+}
+
+// got names a reply to a request of an attempt.
+func got(a *attempt, e *event, reply string) string {
+	return fmt.Sprint(a.op.Mode, a.node.index, e.cmd.Name, e.cmd.Args, strings.ReplaceAll(reply, `"`, ""))
 }
 
 // clears reports whether a command of an attempt only deletes keys before another command sets some, so that deleting none is not a refusal.

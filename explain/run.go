@@ -40,6 +40,7 @@ type run struct {
 	tried   map[uint64][]*attempt         // by operation, as far as they were needed
 	known   map[experiment]bool           // whether the attempt was granted
 	inVain  map[tryKey][][]int            // the tries that granted nothing, as far as they were needed
+	after   map[string][]int              // what was sent after a reply in a try that was in vain, by request and reply, once it was needed
 	clocks  map[string]map[argument]int64 // by client and argument: how far times in requests are ahead of true time, at most
 	readAt  map[reading]int64             // when a client first sent a time
 	off     map[string]int64              // by client whose clock a fault had set wrong: how far it is ahead
