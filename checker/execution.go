@@ -49,6 +49,7 @@ type effectOf struct {
 	denied   bool  // a reply that the hold is gone although its lease was running, by which renewal or reentrancy is broken
 	over     bool  // an accepted operation whose hold was certainly gone, and that can mean no other: an extend may have made it again
 	late     bool  // it is over because its hold was released
+	adrift   bool  // a server's clock may have run at another rate during the lease that it granted: when that ends is not known
 	promised int64 // until when its client believes in its hold; 0 = unknown
 	free     bool  // a refusal that needs no hold: votes split, or another client was ahead in the queue
 	upset    *upset
@@ -229,6 +230,9 @@ func (x *executions) settle(s *state, c choice, v int) {
 	kept := make([]inForce, 0, len(s.holds)+1)
 	for n, h := range s.holds {
 		latest := plus(x.keep, h.later)
+		if x.effects[h.by].adrift {
+			latest = never
+		}
 		switch {
 		case c.gone&(1<<n) != 0:
 			end := s.t.variable()
@@ -249,9 +253,13 @@ func (x *executions) settle(s *state, c choice, v int) {
 // endsAfter requires that a lease ends no earlier than granted: counted from its latest effect or, if it counts from asked, as stated in the reply.
 func (x *executions) endsAfter(t *instants, h inForce, end int) {
 	e := &x.effects[h.by]
-	if x.h.LeaseFromAsking && e.promised != 0 {
+	if x.h.LeaseFromAsking && e.promised != 0 && !e.adrift {
 		t.after(h.last, end, 0)
 		t.atLeast(end, e, e.promised-h.sooner)
+		return
+	}
+	if e.adrift {
+		t.after(h.last, end, 0)
 		return
 	}
 	t.after(h.last, end, max(x.h.Lease-h.sooner, 0))

@@ -226,6 +226,16 @@ func (e *evidence) delayed(from, end, keep int64) int64 {
 	return end
 }
 
+// drifts reports whether a lease that began in [from, to], and is kept for keep by a clock that is right, may run while a server's clock runs at another
+// rate: when it ends is not known.
+func (e *evidence) drifts(from, to, keep int64) bool {
+	end := plus(to, keep)
+	if e.meets(from, end, movesClock) { // set back, it may let the lease run for long
+		end = never
+	}
+	return e.meets(from, end, func(w *history.Window) bool { return w.Client == "" && w.Fault == faultDriftClock })
+}
+
 // clocksMove reports whether a confirmed fault may have made leases longer than granted.
 func (e *evidence) clocksMove() bool {
 	return slices.ContainsFunc(e.faults, func(w history.Window) bool {

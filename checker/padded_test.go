@@ -284,3 +284,18 @@ func TestPaddedRecords(t *testing.T) {
 		})
 	}
 }
+
+// TestLaterClockExcusesNothing: what is broken long before a server's clock is moved is found also if much follows.
+func TestLaterClockExcusesNothing(t *testing.T) {
+	for _, fault := range []string{faultDriftClock, faultJumpClock} {
+		v := row{head: history.Header{Kind: history.RW, Lease: 50 * msec}, ops: `
+			a acquire 0 1 ok shared token=a
+			b acquire 2 3 ok shared token=b
+			a release 11 12 ok token=a
+			b release 29 30 not_held token=b
+			` + pads(30, 1000, 10), extra: hitFrom(fault, 900, 900)}.check(t)
+		if got := failing(v); got != "release-safety linearizability" {
+			t.Errorf("%s: %s", fault, got)
+		}
+	}
+}

@@ -23,9 +23,8 @@ import (
 // maxParted is how many operations of a key are searched in parts: for more, the sweep and the windows decide.
 const maxParted = 20_000
 
-// parts returns what to search of a key, in order: the whole at once if that is asked for and it is short. It returns nil if all is too much, or if a
-// server's clock ran at another rate. If a clock was set, no instant is quiet after the first operation that may have
-// changed something.
+// parts returns what to search of a key, in order: the whole at once if that is asked for and it is short. It returns nil if all is too much. If a server's
+// clock was moved while a hold may have been in force, no instant after that is quiet.
 func (d *keyInput) parts(whole bool) []*executions {
 	queues := failedMayRefuse(d.a.header)
 	total := 0
@@ -38,10 +37,7 @@ func (d *keyInput) parts(whole bool) []*executions {
 	if total == 0 || total > maxParted || len(d.k.crashes) > 0 {
 		return nil
 	}
-	if d.ev.meets(math.MinInt64, never, func(w *history.Window) bool { return w.Client == "" && w.Fault == faultDriftClock }) {
-		return nil
-	}
-	c := &cutter{d: d, open: d.unreleased(), short: total <= d.opt.whole, moves: d.ev.clocksMove(), quiet: never}
+	c := &cutter{d: d, open: d.unreleased(), short: total <= d.opt.whole, quiet: never}
 	c.whole = whole && c.short
 	for r := range d.k.walk() {
 		if r.op == history.Acquire && (r.outcome == history.Busy || r.outcome == history.Fail) && takenBack(d, r) {
@@ -71,7 +67,6 @@ type cutter struct {
 	d        *keyInput
 	whole    bool // make one part only
 	short    bool // it could be one part
-	moves    bool // a server's clock may make a lease longer: when one ends is not known
 	parts    []*executions
 	clocks   map[uint32]int // by client: number of its clock
 	quiet    int64          // nothing is under way or in force after this; never = unknown
@@ -133,8 +128,11 @@ func (c *cutter) add(r *record) {
 		}
 		c.quiet = max(c.quiet, quiet)
 	}
-	if c.moves && e.changes() {
-		c.quiet = never
+	if e.changes() {
+		e.adrift = c.d.ev.drifts(e.from, e.to, x.keep)
+		if c.d.ev.meets(e.from, max(c.quiet, plus(e.to, x.keep)), movesClock) {
+			c.quiet = never
+		}
 	}
 	c.open.add(r)
 	if unsure {
@@ -152,7 +150,7 @@ func (e *effectOf) renewedBy(sent history.Command) effectOf {
 	if r.ret == 0 {
 		r.ret = never
 	}
-	return effectOf{r: r, from: r.call, to: r.ret, clock: e.clock, token: e.token}
+	return effectOf{r: r, from: r.call, to: r.ret, clock: e.clock, token: e.token, adrift: e.adrift}
 }
 
 // nodesDisagree reports whether a refused release or extend may still have ended its own hold: votes count, and a fault may have kept some nodes from

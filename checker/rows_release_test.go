@@ -292,6 +292,8 @@ var releaseRows = []row{
 	{name: "a release of another's hold on a slow network", rule: "mis-unlock", head: leased, ops: releaseAfterLease, extra: hitFrom(faultSlowNetwork, 0, 170), want: "release-safety×1"},
 	// A clock that was set back made the lease longer, also after it had ended by true time.
 	{name: "a release of another's hold, after a clock ran slow", head: leased, ops: releaseAfterLease, extra: hitFrom(faultDriftClock, 110, 115)},
+	// It runs at another rate only when all leases are over.
+	{name: "a release of another's hold, before a clock ran slow", rule: "mis-unlock", head: leased, ops: releaseAfterLease, extra: hitFrom(faultDriftClock, 870, 900), want: "release-safety×1"},
 	// a's hold was said to be gone while its lease ran: a restart with older data may have brought it back.
 	{name: "an extend of what was said to be gone, after a restart", head: leased, ops: `
 		a acquire 0 1 ok

@@ -409,6 +409,15 @@ var waitRows = []row{
 		w acquire 10 2000 busy
 		a extend 4 300 ok token=ta
 		a release 5 6 unknown token=ta`},
+	// At half speed, a's lease ran from 590 to 690 at the latest.
+	{name: "a refusal by a lease that ran slow", head: leased, ops: `
+		a acquire 581 590 ok
+		c acquire 718 729 busy`, extra: hitFrom(faultDriftClock, 120, 900)},
+	// The lease was over when the clock was set back, and before it ran slow.
+	{name: "a refusal long after a lease, which a later clock does not excuse", head: leased, ops: `
+		a acquire 0 1 ok
+		c acquire 300 310 busy
+		p acquire 900 910 ok`, extra: hitFrom(faultDriftClock, 500, 900), want: "refusal×1"},
 	// Nothing can have been there before the extend, wherever the clock was set.
 	{name: "a refusal without reason before an extend of no hold, though a clock was set", head: leased, ops: `
 		b acquire 0 6 busy

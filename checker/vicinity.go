@@ -317,7 +317,7 @@ func (n *vicinity) shorten(in, of []*record, by int64, late map[*record]int64) [
 // out, so that they may be left out too. Some grants may have come late: see shorten.
 func (n *vicinity) executions(in, of, earlier []*record, by int64, late map[*record]int64) *executions {
 	slices.SortFunc(in, func(a, b *record) int { return cmp.Or(byCall(*a, *b), n.a.order(a, b)) })
-	c := &cutter{d: n.keyInput, open: n.unreleased(), whole: true, short: true, moves: n.ev.clocksMove(), quiet: never}
+	c := &cutter{d: n.keyInput, open: n.unreleased(), whole: true, short: true, quiet: never}
 	for _, o := range in {
 		c.add(o)
 	}
@@ -428,7 +428,7 @@ func (n *vicinity) reach(of []*record, at int64, with company) (since int64, ear
 // spent reports whether the lease of a hold was over by an instant, whatever became of it: nothing that its client was granted by other operations than
 // the given ones was in force.
 func (n *vicinity) spent(h *detail, of []*record, by int64) bool {
-	if n.a.header.Lease == 0 || h.began.op != history.Acquire || n.ev.clocksMove() {
+	if n.a.header.Lease == 0 || h.began.op != history.Acquire || n.ev.meets(h.began.call, by, movesClock) {
 		return false
 	}
 	for o := range n.k.overlapping(h.began.call, by) {
