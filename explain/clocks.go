@@ -76,13 +76,16 @@ func isWrong(off map[string]int64, client string) bool {
 	return wrong
 }
 
-// byClocks explains a grant that would not have been made had the clocks of clients been right since the first's attempt.
+// byClocks explains a grant that would not have been made had the clocks of clients been right since the first's attempt. What refused tries of the second
+// did meanwhile may stay or not.
 func (m *overlap) byClocks(pairs []pairing, spare int) Answer {
 	a := m.byWrongClocks(func(right []string) bool {
 		lost := 0
 		for _, p := range pairs {
-			from, left := p.first.events[0], without{right: right}
-			if m.granted(p.first, from, left) && m.lacks(p, from, left) {
+			refused := func(left without) bool {
+				return m.granted(p.first, p.first.events[0], left) && m.lacks(p, p.first.events[0], left)
+			}
+			if refused(without{right: right}) || refused(without{right: right, events: m.earlierTries(p)}) {
 				lost++
 			}
 		}
@@ -92,6 +95,19 @@ func (m *overlap) byClocks(pairs []pairing, spare int) Answer {
 		a.Events = []Event{pairs[0].first.reported(), pairs[0].second.reported()}
 	}
 	return a
+}
+
+// earlierTries returns what the second's client did, since the first's attempt, in tries before the one that was granted.
+func (m *overlap) earlierTries(p pairing) (all []int) {
+	for _, try := range m.vain(m.second, p.second.node) {
+		for _, i := range try {
+			if i > p.first.events[0] && i < p.to() && len(p.second.node.events[i].changes) > 0 {
+				all = append(all, i)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // reading is a time that a client sent.

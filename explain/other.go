@@ -315,7 +315,7 @@ func (m *overlap) took(p pairing) (found []finding) {
 		if n.events[i].deletes() && n.events[i].at > m.leaseEnd(p, i) { // it took what another had written since
 			return true
 		}
-		if n.events[i].adds() && n.events[i].cmd.Client == m.first.Client { // it took nothing
+		if m.gone(p, i) || n.events[i].adds() && n.events[i].cmd.Client == m.first.Client { // it took nothing
 			return true
 		}
 		wrote, by := n.writers(i), n.events[i].cmd

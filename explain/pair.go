@@ -730,7 +730,7 @@ func (m *overlap) grantedWith(op *history.Operation, f finding) bool {
 }
 
 // nearest returns the finding to report: by rank, then by time, changes of the clock before the hold last. A command that moved the end of a lease to an
-// earlier time replaces that end.
+// earlier time replaces that end, and of a release or an extend the last command replaces those that led to it.
 func nearest(found []finding) finding {
 	var left []finding
 	for _, f := range found {
@@ -738,7 +738,10 @@ func nearest(found []finding) finding {
 		hastened := e.ended() && slices.ContainsFunc(found, func(o finding) bool {
 			return o.node == f.node && o.event < f.event && o.node.events[o.event].hastens(e.changes[0].key)
 		})
-		if !hastened {
+		led := e.op != nil && e.op.Op != history.Acquire && slices.ContainsFunc(found, func(o finding) bool {
+			return o.node == f.node && o.event > f.event && o.node.events[o.event].op == e.op
+		})
+		if !hastened && !led {
 			left = append(left, f)
 		}
 	}
