@@ -692,6 +692,16 @@ var searched = []struct{ what, text string }{
 		c2 acquire 105-115 ok valid=1105 fence=17 : EVALSHA take 1 job b -> [1, 17]
 		c2 release 116-117 ok : DEL job -> 1
 		violation mutual-exclusion 140-1100 c1 c2 = key-deleted`},
+	// c3's script, which replies the same whatever it finds, came after c2's RENAMENX, although it was sent later and answered earlier: it moved job back.
+	{"a script that found one key and not another", `
+		lock mutex 300
+		script back : if redis.call('EXISTS', KEYS[2]) == 0 and redis.call('EXISTS', KEYS[1]) == 1 then redis.call('RENAME', KEYS[1], KEYS[3]) end return 1
+		c9 background 0-1 : SET free 1 -> OK
+		c1 acquire 2-6 ok valid=302 : RENAMENX free job -> 1 @2-3 | SET l a PX 300 -> OK @4-5
+		c1 release 20-24 ok : DEL l -> 1 @20-21 | RENAME job free -> OK @22-23
+		c2 acquire 30-40 ok valid=330 : RENAMENX free job -> 1 @30-36 | SET l b PX 300 -> OK @38-39
+		c3 acquire 15-60 ok valid=350 : RENAMENX free job -> -ERR no such key @21.2-21.4 | EVALSHA back 3 job l free -> 1 @30.5-34 | RENAMENX free job -> 1 @50-51 | SET l c PX 300 -> OK @52-53
+		violation mutual-exclusion 60-330 c2 c3 = mis-unlock`},
 	// c4 found no key: c3's SET was executed before c1's DEL, although it was sent later. That c3's own DEL of 50, which got no reply, came as late
 	// as this would explain the replies, too.
 	{"an order without a request that got no reply", `

@@ -215,21 +215,27 @@ var instead = []func(v Value) *Value{
 }
 
 // idle reports whether the reply to a command that changed nothing proves that it wrote nothing. It does not if, with another value, the command gets the
-// same reply and changes something: it may have written the value that was there. Where there is none, it is executed with that of earlier, if any.
+// same reply and changes something: it may have written the value that was there. Where there is none, it is executed with that of earlier, if any. Several
+// keys get other values together, and one by one.
 func (m *machine) idle(e *event, r request, earlier map[string]*Value) bool {
-	values := m.values
+	values, several := m.values, [][]string{e.touched}
 	defer func() { m.values, m.loaded = values, false }()
-	for _, other := range instead {
-		m.values, m.loaded = maps.Clone(values), false
-		for _, key := range e.touched {
-			if v := values[key]; v != nil {
-				m.set(key, other(*v))
-			} else if v := earlier[key]; v != nil {
-				m.set(key, other(*v.lasting()))
+	if len(e.touched) > 1 {
+		several = slices.AppendSeq(several, slices.Chunk(e.touched, 1))
+	}
+	for _, keys := range several {
+		for _, other := range instead {
+			m.values, m.loaded = maps.Clone(values), false
+			for _, key := range keys {
+				if v := values[key]; v != nil {
+					m.set(key, other(*v))
+				} else if v := earlier[key]; v != nil {
+					m.set(key, other(*v.lasting()))
+				}
 			}
-		}
-		if reply, changes, _ := m.do(r, e.at); len(changes) > 0 && m.same(e.cmd, answerOf(e.cmd, reply)) {
-			return false
+			if reply, changes, _ := m.do(r, e.at); len(changes) > 0 && m.same(e.cmd, answerOf(e.cmd, reply)) {
+				return false
+			}
 		}
 	}
 	return true
