@@ -283,18 +283,27 @@ func (x *executions) endedItsOwn(d *keyInput, r *record) bool {
 	return true
 }
 
-// overwrote reports whether the grant of a hold certainly wrote over all that another grant had set of the keys that a command names.
-func (d *keyInput) overwrote(own *detail, other *record, removal *history.Command) bool {
+// overwrote reports whether the grant of a hold certainly wrote over all that another grant had set of the keys that a command names, and put another value
+// there: what has the same value is the mark of both.
+func (d *keyInput) overwrote(own *detail, other *record, removal *history.Command) (changed bool) {
 	if own == nil {
 		return false
 	}
 	writes := d.ev.commandsOf(d.clientName(own.began), own.began.call, own.began.ret)
-	set := slices.DeleteFunc(slices.Clone(d.ev.commandsOf(d.clientName(other), other.call, other.ret)), func(c history.Command) bool {
-		return !c.Accepted() && !c.IsScript() || !share(c.Keys(), removal.Keys())
-	})
-	return !slices.ContainsFunc(set, func(c history.Command) bool {
-		return !slices.ContainsFunc(writes, func(w history.Command) bool { return w.Overwrites(&c) && w.Follows(&c, true) })
-	})
+	for _, c := range d.ev.commandsOf(d.clientName(other), other.call, other.ret) {
+		if !c.Accepted() && !c.IsScript() || !share(c.Keys(), removal.Keys()) {
+			continue
+		}
+		if !slices.ContainsFunc(writes, func(w history.Command) bool {
+			over, anew := w.Overwrites(&c)
+			over = over && w.Follows(&c, true)
+			changed = changed || over && anew
+			return over
+		}) {
+			return false
+		}
+	}
+	return changed
 }
 
 // beside returns the grant of another hold than r's that the server may have kept during r: the first whose holder learns that it is gone, or else

@@ -66,6 +66,15 @@ var releaseRows = []row{
 		history.Command{Client: "a", Name: "HSETNX", Args: []string{"k", "owner", "a"}, Sent: 10 * msec, Replied: 11 * msec, Reply: "1"},
 		history.Command{Client: "b", Name: "HSET", Args: []string{"k", "owner", "b"}, Sent: 12 * msec, Replied: 13 * msec, Reply: "0"},
 		history.Command{Client: "b", Name: "DEL", Args: []string{"k"}, Sent: 62 * msec, Replied: 63 * msec, Reply: "1"}), want: "mutual-exclusion×1"},
+	// Both had set the same value, which is the mark of both.
+	{name: "removed a mark that both had set", head: leased, ops: `
+		a acquire 10 12 ok
+		b acquire 10 13 ok
+		a release 61 62 not_held
+		b release 60 63 ok`, extra: commands(
+		history.Command{Client: "a", Name: "SET", Args: []string{"k", "1"}, Sent: 10 * msec, Replied: 11 * msec, Reply: "OK"},
+		history.Command{Client: "b", Name: "SET", Args: []string{"k", "1"}, Sent: 12 * msec, Replied: 13 * msec, Reply: "OK"},
+		history.Command{Client: "b", Name: "DEL", Args: []string{"k"}, Sent: 62 * msec, Replied: 63 * msec, Reply: "1"}), want: "mutual-exclusion×1 release-safety×1"},
 	// Each had a field of its own, and b's DEL removed both.
 	{name: "removed another's field beside its own", head: leased, ops: `
 		a acquire 10 12 ok

@@ -62,17 +62,22 @@ func (c *Command) Wrote() bool {
 	return false
 }
 
-// Overwrites reports whether the command wrote over all that another wrote at the same node: a string, or a field of a hash; false for scripts.
-func (c *Command) Overwrites(o *Command) bool {
+// Overwrites reports whether the command wrote over all that another wrote at the same node, a string or a field of a hash, and whether it put another value
+// there; false for scripts.
+func (c *Command) Overwrites(o *Command) (over, changed bool) {
 	at, its := c.place(), o.place()
-	return c.Wrote() && o.Wrote() && c.Node == o.Node && at != nil && slices.Equal(at, its)
+	n := len(at)
+	over = c.Wrote() && o.Wrote() && c.Node == o.Node && n > 0 && slices.Equal(at, its)
+	return over, over && c.Args[n] != o.Args[n]
 }
 
 // place returns the key of a string that the command writes, or a key and the field of a hash; nil: it writes something else.
 func (c *Command) place() []string {
 	switch c.Name {
 	case "SET", "SETNX", "GETSET":
-		return c.Args[:min(len(c.Args), 1)]
+		if len(c.Args) > 1 {
+			return c.Args[:1]
+		}
 	case "HSET", "HSETNX":
 		if len(c.Args) == 3 {
 			return c.Args[:2]
