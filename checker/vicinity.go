@@ -401,7 +401,7 @@ func (n *vicinity) reach(of []*record, at int64, with company) (since int64, ear
 			continue
 		}
 		// Without a token what ended it may have ended another, and what extended another it. A reply that it is gone may be wrong. A release at the
-		// instant of the acquire may have come first, and have been accepted for nothing.
+		// instant of the acquire may have come first, and have been accepted for nothing. A clock that was moved may have kept it.
 		h := n.holdOf(o)
 		if slices.Contains(spent, h.began) { // what is searched may have renewed another
 			continue
@@ -410,7 +410,9 @@ func (n *vicinity) reach(of []*record, at int64, with company) (since int64, ear
 			since = min(since, n.grantOf(o).call)
 		}
 		atOnce := h.release != nil && h.release.ret <= o.call && with != standing
-		if h.gone >= from || lasts && (n.k.tokenOf(o) == 0 || n.told[h] || atOnce) {
+		released := h.release != nil && h.release.outcome == history.OK && h.release.ret < from
+		moved := !released && n.ev.meets(o.call, plus(o.ret, keep(n.a.header)), movesClock)
+		if h.gone >= from || moved || lasts && (n.k.tokenOf(o) == 0 || n.told[h] || atOnce) {
 			since = min(since, o.call)
 			if n.a.header.Kind == history.Reentrant { // it may have entered what it was granted before
 				needed[o.client] = min(at, o.call)
