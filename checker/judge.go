@@ -235,13 +235,13 @@ func (d *keyInput) try(judges []judge) {
 // once comes last; of others that which ends first comes first, and then that with the lower id.
 func (d *keyInput) byReturn(x, y *record) int {
 	if by := cmp.Or(cmp.Compare(x.ret, y.ret), byInstant(*x, *y)); by != 0 || !x.detailed() || x.op == history.Write {
-		return cmp.Or(by, d.a.order(x, y))
+		return cmp.Or(by, d.a.order(d.k, x, y))
 	}
 	p, q := d.k.detailOf(x), d.k.detailOf(y)
 	last, other := d.k.latestEnd(p), d.k.latestEnd(q)
 	switch believed := last > x.ret; {
 	case believed == (other > y.ret):
-		return cmp.Or(cmp.Compare(p.end, q.end), cmp.Compare(last, other), cmp.Compare(d.a.id(x), d.a.id(y)), d.a.order(x, y))
+		return cmp.Or(cmp.Compare(p.end, q.end), cmp.Compare(last, other), cmp.Compare(d.a.id(x), d.a.id(y)), d.a.order(d.k, x, y))
 	case believed:
 		return -1
 	}

@@ -2,7 +2,9 @@ package checker
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/lockbench/lockbench/history"
@@ -117,4 +119,51 @@ func violationsOf(t *testing.T, ctx context.Context, h history.Header, ops []his
 		t.Fatal(err)
 	}
 	return v.property(verdicts.MutualExclusion).Violations + v.property(verdicts.Refusal).Violations
+}
+
+// TestOrderOfLinesDecidesNothing: nor do ids decide, among operations of one client at one instant.
+func TestOrderOfLinesDecidesNothing(t *testing.T) {
+	for kind, text := range map[history.Kind]string{
+		history.Reentrant: `
+			c1 acquire 10 10 ok token=t1
+			c1 acquire 15 15 ok
+			c1 extend 25 25 ok
+			c1 release 30 30 ok token=t2
+			c1 release 30 30 ok
+			c3 acquire 40 40 ok`,
+		history.Semaphore: `
+			c2 acquire 0 0 ok token=t1
+			c2 release 0 0 ok
+			c2 acquire 0 0 ok
+			c2 release 0 0 ok token=t2
+			c1 acquire 0 0 ok`,
+	} {
+		ops, found := parse(t, text), map[string]bool{}
+		for range 200 {
+			rand.Shuffle(len(ops), func(i, j int) { ops[i], ops[j] = ops[j], ops[i] })
+			for i := range ops {
+				ops[i].ID = uint64(i) + 1
+			}
+			v := verdictOf(t, Input{Header: history.Header{Kind: kind, Lease: 20 * msec, Permits: 1}}, slices.Clone(ops), Options{})
+			found[fmt.Sprint(v.Verdict, failing(v))] = true
+		}
+		if len(found) != 1 {
+			t.Errorf("%v: %v", kind, found)
+		}
+	}
+}
+
+// TestPlainReentry: a re-entry may repeat the fence of its hold, also where the lease may have ended before it, or the release come.
+func TestPlainReentry(t *testing.T) {
+	for _, text := range []string{`
+		c1 acquire 0 1 ok fence=22
+		c1 acquire 1.5 5.5 ok fence=22`, `
+		c1 acquire 0 1 ok fence=22
+		c1 release 2 3 unknown
+		c1 acquire 3.5 4 ok fence=22`} {
+		v := verdictOf(t, Input{Header: history.Header{Kind: history.Reentrant, Lease: 5 * msec}}, parse(t, text), Options{Plain: true})
+		if got := failing(v); got != "" {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
 }

@@ -17,7 +17,7 @@ import (
 // lapsed; and any instant from the release on, if that has no known outcome. The pass over the holds found out which of these it is; only the order
 // is left to search.
 //
-//	acquire(h)  legal when no conflicting hold is in force and its fence is higher than any before; h is then in force
+//	acquire(h)  legal when no conflicting hold is in force and its fence is higher than any before, or for a re-entrant lock as high; h is then in force
 //	end(h)      legal when h is in force; it is not any more
 //	busy        legal when a conflicting hold is in force, for permits when all are taken
 type act uint8
@@ -72,7 +72,7 @@ func (m *modelOf) step(state any, in move) (bool, any) {
 	s := state.(lockState)
 	switch in.act {
 	case actAcquire:
-		if m.taken(s, in) || in.fence != 0 && in.fence <= s.fence {
+		if m.taken(s, in) || in.fence != 0 && (in.fence < s.fence || in.fence == s.fence && m.kind != history.Reentrant) { // a re-entry may repeat it
 			return false, state
 		}
 		return true, lockState{s.with(in.hold), max(s.fence, in.fence)}

@@ -5,6 +5,7 @@ import (
 	"container/heap"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/compact"
@@ -73,12 +74,21 @@ func byInstant(a, b record) int {
 	return cmp.Compare(a.mode, b.mode)
 }
 
-// order is byCall, with ties between equal operations of one client broken by id: line numbers decide nothing.
-func (a *archive) order(x, y *record) int {
+// order is byCall, with ties between equal operations of one client on a key broken by token, one without it last, and by id: line numbers decide nothing.
+func (a *archive) order(k *keyLog, x, y *record) int {
 	if by := byCall(*x, *y); by != 0 {
 		return by
 	}
-	return cmp.Compare(a.id(x), a.id(y))
+	switch t, u := k.tokenOf(x), k.tokenOf(y); {
+	case t == u:
+		return cmp.Compare(a.id(x), a.id(y))
+	case t == 0:
+		return 1
+	case u == 0:
+		return -1
+	default:
+		return strings.Compare(a.tokens.Text(t), a.tokens.Text(u))
+	}
 }
 
 // rank is the order of operations with the same call and return.
@@ -159,7 +169,7 @@ func (k *keyLog) add(r record) {
 
 // finish sorts the records, after the last add, and renumbers the clients.
 func (k *keyLog) finish(a *archive, clients []uint32) {
-	inOrder := func(x, y record) int { return a.order(&x, &y) }
+	inOrder := func(x, y record) int { return a.order(k, &x, &y) }
 	for _, c := range k.chunks {
 		for i := range c.records {
 			c.records[i].client = clients[c.records[i].client]

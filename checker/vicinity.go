@@ -316,7 +316,7 @@ func (n *vicinity) shorten(in, of []*record, by int64, late map[*record]int64) [
 // executions returns the executions of operations near others, by an instant; nil if there are too many. What ended the holds of earlier acquires is left
 // out, so that they may be left out too. Some grants may have come late: see shorten.
 func (n *vicinity) executions(in, of, earlier []*record, by int64, late map[*record]int64) *executions {
-	slices.SortFunc(in, func(a, b *record) int { return cmp.Or(byCall(*a, *b), n.a.order(a, b)) })
+	slices.SortFunc(in, func(a, b *record) int { return cmp.Or(byCall(*a, *b), n.a.order(n.k, a, b)) })
 	c := &cutter{d: n.keyInput, open: n.unreleased(), whole: true, short: true, quiet: never}
 	for _, o := range in {
 		c.add(o)
