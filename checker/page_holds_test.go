@@ -56,7 +56,7 @@ func inOrder(ops []history.Operation) {
 	rank := map[history.Op]int{history.Acquire: 1, history.Use: 2, history.Write: 3, history.Extend: 4, history.Lost: 5, history.Release: 6}
 	slices.SortStableFunc(ops, func(a, b history.Operation) int {
 		return cmp.Or(cmp.Compare(a.Call, b.Call), cmp.Compare(a.Return, b.Return), cmp.Compare(rank[a.Op], rank[b.Op]), cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Mode, b.Mode),
-			cmp.Compare(a.Client, b.Client), cmp.Compare(a.ID, b.ID))
+			cmp.Compare(a.Client, b.Client), unnamed(a)-unnamed(b), cmp.Compare(a.Token, b.Token), cmp.Compare(a.ID, b.ID))
 	})
 }
 
@@ -287,4 +287,12 @@ func asked(op history.Operation) int64 {
 		return op.Call
 	}
 	return max(op.Call, op.Asked)
+}
+
+// unnamed returns 1 for an operation without a token, else 0.
+func unnamed(op history.Operation) int {
+	if op.Token == "" {
+		return 1
+	}
+	return 0
 }
