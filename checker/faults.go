@@ -208,6 +208,9 @@ func upsetsOf(w *history.Window) []upset {
 	return append(all, all...)
 }
 
+// upsetsServer reports whether a fault may have changed a server's data or clock.
+func upsetsServer(w *history.Window) bool { return len(upsetsOf(w)) > 0 || movesClock(w) }
+
 // delayed returns the last instant at which a lease can have ended that began at one instant and would have ended at another, given the faults that set a
 // server's clock back meanwhile, or made it slow. Leases end for certain when they have been kept for keep by a clock that is right.
 func (e *evidence) delayed(from, end, keep int64) int64 {

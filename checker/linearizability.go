@@ -105,7 +105,11 @@ func (l *linearizability) judge(w *window) {
 // illegal reports a window without an order: by the violation that the sweep found in it, or else by its operations.
 func (l *linearizability) illegal(w *window) {
 	if w.cause != nil {
-		l.found(w.cause.Violation, w.cause.shown)
+		v := w.cause.Violation
+		if w.cause.Property == verdicts.MutualExclusion {
+			v.shownBy = byBeliefs
+		}
+		l.found(v, w.cause.shown)
 		return
 	}
 	v := Violation{At: w.ops[0].call, Lasted: w.ops[len(w.ops)-1].ret - w.ops[0].call}

@@ -96,6 +96,7 @@ const (
 	byOthers           // what became of other holds: a grant that excludes its own, or the early end of another's
 	byCommands         // which executions do not contain
 	byChain            // the order of the writes, in which the clock error counts
+	byBeliefs          // two that conflict, which only a fault of a server explains
 )
 
 // Damage is what the guarded store lost.

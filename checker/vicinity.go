@@ -50,6 +50,7 @@ func (d *keyInput) confirm(of map[verdicts.Property]*tally, findings []partFindi
 			explained, known := n.explains(of, v)
 			switch {
 			case known:
+			case v.shownBy == byBeliefs && !n.ev.meets(math.MinInt64, plus(v.At, v.Lasted), upsetsServer):
 			case p == verdicts.Linearizability: // the sweep, which is exact where tokens and instants are, has not found it
 				t.withdraw(1, notSearched)
 				explained = true

@@ -23,7 +23,7 @@ func (w *window) stays(r *record) bool { return slices.Contains(w.stay, r) }
 const (
 	minWindow = 48         // operations below which a full lock does not end a window
 	maxWindow = 2000       // operations beyond which a window is not searched
-	maxSteps  = 200_000    // moves tried in a window; at most some 60 MB of states
+	maxSteps  = 400_000    // moves tried in a window; at most some 120 MB of states
 	maxMoves  = 10_000_000 // moves tried in all, so that what is searched does not depend on the machine
 	suspects  = 64         // windows with a violation that are found to have no order, per key, before others are skipped
 	samples   = 64         // windows of no interest that are searched in any case, in all; of others fewer and fewer
