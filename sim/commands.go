@@ -24,7 +24,7 @@ var exact = names(`
 // near lists commands that miniredis knows and that were not compared with redis-server in that way. A replay executes them, too: it compares each reply with
 // the recorded one. What a node cannot copy, such as a stream, is not among them.
 var near = names(`SETBIT GETBIT BITCOUNT BITPOS BITOP COPY INCRBYFLOAT HINCRBYFLOAT SUNION SUNIONSTORE SINTER SINTERSTORE SDIFF SDIFFSTORE ZUNIONSTORE
-	ZINTERSTORE ZRANGESTORE ZREVRANGEBYLEX ZRANGEBYLEX ZLEXCOUNT ZREMRANGEBYLEX HSCAN SSCAN ZSCAN SCAN EXPIRETIME`)
+	ZINTERSTORE ZRANGESTORE ZREVRANGEBYLEX ZRANGEBYLEX ZLEXCOUNT ZREMRANGEBYLEX HSCAN SSCAN ZSCAN SCAN`)
 
 // containers are the commands whose second word names what they do; exact has both words.
 var containers = names("CLIENT CLUSTER COMMAND PUBSUB SCRIPT")
