@@ -14,9 +14,9 @@ import (
 // linearizability: Porcupine finds an order of the operations under the lease model. It is a second opinion on mutual exclusion, refusals and fences,
 // by a search that shares none of the sweep's reasoning; see leaseModel and windows.
 //
-// It searches every window in which the sweep found a violation, up to a number for each key, or with a refusal that the sweep does not decide: for shared and exclusive locks, permits
-// and re-entrant locks, one that met no certain holder. Together with the sweep that decides as plain Porcupine does. Of the other windows it searches a
-// random sample. An opportunity is a window searched.
+// It searches every window in which the sweep found a violation, up to a number for each key, or with a refusal that the sweep does not decide: for
+// shared and exclusive locks, permits and re-entrant locks, one that met no certain holder. Together with the sweep that decides as plain Porcupine does.
+// Of the other windows it searches a random sample. An opportunity is a window searched.
 //
 // Limits: windows are not searched if they are too long, beyond the number, or not finished within the number of moves. They are counted. Where
 // the sweep decides, only a second opinion is missing and the property passes with a note; where it does not, the property is inconclusive. The windows

@@ -11,10 +11,12 @@ import (
 // progress: a free lock is acquired by a client that wants it, within a lease and the grace.
 //
 // The lock counts as taken from the call of a grant until its release returned, or, if it was not certainly released, until its lease had certainly
-// ended, where renewals that came once its release was called don't count; if nothing expires, until the holder is known to be dead or to have given up. The rest is free time. It is a violation if attempts keep
-// failing or being refused for a lease and the grace within free time, if a waiting acquire is granted that long after the lock became free, and if a
-// lock that was wanted was never granted. A free time that ends because another client is granted the lock is one too, if nobody else can have held in it. Attempts more than the grace apart are not one wait, unless both were refused: something kept the lock then,
-// and an error shows nothing of it. Where the clocks of two clients are compared, what is too long by no more than the clock error decides nothing.
+// ended, where renewals that came once its release was called don't count; if nothing expires, until the holder is known to be dead or to have given
+// up. The rest is free time. It is a violation if attempts keep failing or being refused for a lease and the grace within free time, if a waiting
+// acquire is granted that long after the lock became free, and if a lock that was wanted was never granted. A free time that ends because another
+// client is granted the lock is one too, if nobody else can have held in it. Attempts more than the grace apart are not one wait, unless both were
+// refused: something kept the lock then, and an error shows nothing of it. Where the clocks of two clients are compared, what is too long by no more
+// than the clock error decides nothing.
 //
 // For a lock that wakes its waiters (Header.Wakeups) the limit is one second, if no fault was active within a lease before: then nothing but a
 // message, and its own requests, keep a waiter from a free lock. The time that those took, by the recorded commands, is added.
