@@ -42,8 +42,8 @@
 //
 // # Trust
 //
-// TestVerdictsAreThoseOfThePage compares Check with a program that knows only the definition of the verdicts, on histories with leases, tokens,
-// extends, unknown outcomes, clock errors, server faults and equal instants; TestVerdictsOfUnlikelyRecords does so on records that make no sense. TestSweepAgreesWithPorcupine compares the sweep, and the windowed
-// search, with textbook models on random histories; TestEveryRuleIsNeeded switches each rule off and requires a history to be judged
-// differently; TestMetamorphic changes what must not matter.
+// TestVerdictsAreThoseOfThePage compares Check with a program that knows only the definition of the verdicts, on histories with leases, tokens, extends,
+// unknown outcomes, clock errors, server faults and equal instants; TestVerdictsOfUnlikelyRecords does so on records that make no sense.
+// TestSweepAgreesWithPorcupine compares the sweep, and the windowed search, with textbook models on random histories; TestEveryRuleIsNeeded switches
+// each rule off and requires a history to be judged differently; TestMetamorphic changes what must not matter.
 package checker

@@ -250,19 +250,19 @@ func (x *executions) settle(s *state, c choice, v int) {
 	s.holds = kept
 }
 
-// endsAfter requires that a lease ends no earlier than granted: counted from its latest effect or, if it counts from asked, as stated in the reply.
+// endsAfter requires that a lease ends no earlier than granted: counted from its latest effect or, if it counts from asked, as stated in the reply. Of one during which
+// a clock ran at another rate, only that it began is known.
 func (x *executions) endsAfter(t *instants, h inForce, end int) {
 	e := &x.effects[h.by]
-	if x.h.LeaseFromAsking && e.promised != 0 && !e.adrift {
+	switch {
+	case e.adrift:
+		t.after(h.last, end, 0)
+	case x.h.LeaseFromAsking && e.promised != 0:
 		t.after(h.last, end, 0)
 		t.atLeast(end, e, e.promised-h.sooner)
-		return
+	default:
+		t.after(h.last, end, max(x.h.Lease-h.sooner, 0))
 	}
-	if e.adrift {
-		t.after(h.last, end, 0)
-		return
-	}
-	t.after(h.last, end, max(x.h.Lease-h.sooner, 0))
 }
 
 // take tries an effect as the next, with what was chosen of the holds before it, in every way allowed.

@@ -9,10 +9,10 @@ import (
 
 // fencingOrder: the fencing tokens of exclusive grants strictly increase in the order of the grants.
 //
-// Grant 1 certainly came before grant 2 if it had returned before 2 was called, or asked for if that is known. If at most one client can hold, it also did
-// if it returned before 2 returned and less than a lease after 2 was called: had 2 been granted first, its hold would have had to end before 1 was granted, but it was not
-// released, because 2 had not returned, and could not have expired. Without a lease that is the order of the returns. Equal fences of two grants are
-// a violation in any order.
+// Grant 1 certainly came before grant 2 if it had returned before 2 was called, or asked for if that is known. If at most one client can hold, it also
+// did if it returned before 2 returned and less than a lease after 2 was called: had 2 been granted first, its hold would have had to end before 1 was
+// granted, but it was not released, because 2 had not returned, and could not have expired. Without a lease that is the order of the returns. Equal
+// fences of two grants are a violation in any order.
 //
 // An opportunity is an exclusive grant with a fence.
 //
@@ -101,8 +101,8 @@ func (f *fencingOrder) remember(r *record) {
 		highest = r
 	}
 	f.recent = append(f.recent, fenced{r, highest})
-	// A later grant returns after now and was called at most one longest wait earlier, by clocks that differ by no more than their error: of the grants that returned long before that only the maximum
-	// is needed. Half of the list is dropped at a time, to spread the cost.
+	// A later grant returns after now and was called at most one longest wait earlier, by clocks that differ by no more than their error: of the grants
+	// that returned long before that only the maximum is needed. Half of the list is dropped at a time, to spread the cost.
 	if n := len(f.recent) / 2; n > 512 && f.recent[n].r.ret < r.ret-f.d.k.longestWait-f.d.a.header.ClockError {
 		f.before = f.recent[n-1].highest
 		f.recent = append(f.recent[:0], f.recent[n:]...)

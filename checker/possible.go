@@ -158,8 +158,7 @@ func (e *evidence) keysOf(client string, r *record) []string {
 
 // deny records a reply that a hold is gone if, as far as its client knew, its lease was running, and it can't mean another whose lease was over. A reply
 // without that hold's token, at the instant of an acquire that took no time, may have come before it, and so may any reply at the instant of an extend that
-// began it:
-// then it is one to any other hold that it may mean.
+// began it: then it is one to any other hold that it may mean.
 func (p *holdPass) deny(who *clientHolds, h *openHold, r *record) {
 	its := h
 	if !p.running(h, r) {

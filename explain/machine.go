@@ -128,8 +128,6 @@ type machine struct {
 	timed   map[form]bool // items of replies that are remaining times
 	loaded  bool          // the server has been given values
 	stop    int64         // when the node's clock stops, so that no lease ends; 0: never
-
-	was map[string]*Value // what commands replaced last, by key, whether or not they were undone
 }
 
 // load sets the data and the clock, which runs.
@@ -194,9 +192,6 @@ func (m *machine) do(r request, t int64) (reply string, changes []change, touche
 		}
 		changes = append(changes, change{key, before, after})
 		m.set(key, after)
-		if before != nil {
-			m.was[key] = before
-		}
 	}
 	return reply, changes, touched
 }

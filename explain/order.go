@@ -118,13 +118,12 @@ type orderer struct {
 	cmds    []*history.Command
 	effects []dated
 	kept    []history.Window           // of faults that kept replies from clients, confirmed
+	dropped []history.Window           // of faults that took them away for good, confirmed
 	held    map[*history.Command]int64 // until when faults kept commands from the node
 	flushes []history.Window           // of the node's scripts, confirmed
-
-	withheld []history.Window // of faults that took replies from clients for ever, confirmed
-	nextEff  int
-	tried    int   // which of the pasts of the next promoted replica is tried
-	last     int64 // time of the latest event
+	nextEff int
+	tried   int   // which of the pasts of the next promoted replica is tried
+	last    int64 // time of the latest event
 }
 
 // simulated executes the commands in the order in which the simulator dispatched them.
@@ -318,7 +317,7 @@ func (o *orderer) replied(c *history.Command) (by int64) {
 	if c.Replied != 0 || c.Reply == "" {
 		return c.Replied
 	}
-	for _, w := range o.withheld {
+	for _, w := range o.dropped {
 		if w.Client == c.Client && w.Start >= c.Sent && (by == 0 || w.Start < by) {
 			by = w.Start
 		}

@@ -553,8 +553,8 @@ func (r *run) refuses(a *attempt, e *event, reply string, changes []change) bool
 	if r.m.same(e.cmd, reply) {
 		return false
 	}
-	if refused, known := r.wentOn(a, e, reply); known {
-		return refused
+	if r.goesInVain(a, e, reply) {
+		return true
 	}
 	if refused, known := r.seen.refuse(shapeOf(e.cmd), reply); known {
 		return refused
@@ -568,29 +568,29 @@ func (r *run) refuses(a *attempt, e *event, reply string, changes []change) bool
 	return !does(e.changes, changes)
 }
 
-// wentOn reports whether an attempt is refused after another reply to a command than the last, if a try that was in vain had got that: a client goes on as
-// it did then, unless the reply has a time that may have passed since.
-func (r *run) wentOn(a *attempt, e *event, reply string) (refused, known bool) {
+// goesInVain reports whether an attempt is refused after another reply to a command than the last, because a try that was in vain had got that: a client
+// goes on as it did then, unless the reply has a time that may have passed since.
+func (r *run) goesInVain(a *attempt, e *event, reply string) bool {
 	if r.after == nil {
 		r.findVain()
 	}
-	rest, known := r.after[got(a, e, reply)]
-	if !known || e == &a.node.events[a.last()] || slices.ContainsFunc(timesIn(reply), func(text string) bool {
+	rest, vain := r.after[got(a, e, reply)]
+	if !vain || e == &a.node.events[a.last()] || slices.ContainsFunc(timesIn(reply), func(text string) bool {
 		_, unit := r.timeIn(text, e.cmd.Sent)
 		return unit != 0
 	}) {
-		return false, false
+		return false
 	}
 	var did []change
 	for _, i := range rest {
 		o := &a.node.events[i]
 		reply, changes, ok := r.send(o.cmd, e.at, r.asks.of(o.cmd))
 		did = append(did, changes...)
-		known = known && !(ok && r.accepts(o, reply, changes))
+		vain = vain && !(ok && r.accepts(o, reply, changes))
 	}
 	slices.Reverse(did)
 	r.m.undo(did)
-	return known, known
+	return vain
 }
 
 // findVain notes, for each reply in a try that was in vain, what was sent after it.

@@ -98,7 +98,7 @@ func newRun(rec Record, srv Server, stopped func() bool) *run {
 	r := &run{Record: rec, ops: make(map[uint64]*history.Operation, len(rec.Ops)), seen: replies{seen: map[shape]map[answer]tally{}}, pairs: map[[3]uint64]Answer{}, polled: map[shape]bool{}, undone: map[shape]bool{},
 		senders: map[uint64]bool{}, unseen: map[uint64][]*history.Command{}}
 	r.asks = newRequests(&r.Record)
-	r.m = &machine{srv: srv, stopped: stopped, epoch: rec.Header.Epoch, timed: map[form]bool{}, was: map[string]*Value{}}
+	r.m = &machine{srv: srv, stopped: stopped, epoch: rec.Header.Epoch, timed: map[form]bool{}}
 	for i := range rec.Ops {
 		r.ops[rec.Ops[i].ID] = &rec.Ops[i]
 	}
@@ -171,15 +171,10 @@ func (r *run) order(index int) *node {
 		o.cmds = append(o.cmds, c)
 		turns = turns && (c.Turn != 0 || c.Replied == 0)
 	}
-	o.effects, o.kept = r.effects(index), r.confirmed(func(w *history.Window) bool {
-		kind, known := faults.FindKind(w.Fault)
-		return known && kind.Keeps && (w.Node < 0 || w.Node == index)
-	})
-	o.held = r.heldUp(index)
-	o.withheld = r.confirmed(func(w *history.Window) bool {
-		return (w.Fault == faults.CrashClient || w.Fault == faults.LoseReply) && (w.Node < 0 || w.Node == index)
-	})
-	o.flushes = r.confirmed(func(w *history.Window) bool { return w.Fault == faults.FlushScripts && (w.Node < 0 || w.Node == index) })
+	o.effects, o.held = r.effects(index), r.heldUp(index)
+	o.kept = r.confirmedAt(index, func(_ *history.Window, kind faults.Kind) bool { return kind.Keeps })
+	o.dropped = r.confirmedAt(index, func(_ *history.Window, kind faults.Kind) bool { return kind.Drops })
+	o.flushes = r.confirmedAt(index, func(w *history.Window, _ faults.Kind) bool { return w.Fault == faults.FlushScripts })
 	if turns {
 		o.cmds = slices.DeleteFunc(o.cmds, func(c *history.Command) bool { return c.Turn == 0 })
 	}
@@ -205,7 +200,7 @@ func (r *run) heldUp(index int) map[*history.Command]int64 {
 			until[c] = max(until[c], w.Ending)
 		}
 	}
-	for _, w := range r.confirmed(func(w *history.Window) bool { return w.Ending != 0 && (w.Node < 0 || w.Node == index) }) {
+	for _, w := range r.confirmedAt(index, func(w *history.Window, _ faults.Kind) bool { return w.Ending != 0 }) {
 		kind, _ := faults.FindKind(w.Fault)
 		var met *history.Command
 		for i := range r.Commands {
@@ -228,10 +223,7 @@ func (r *run) heldUp(index int) map[*history.Command]int64 {
 // neverArrived returns the commands that did not reach a node: for each confirmed fault that lost a request, the client's latest command without a reply,
 // and those that it sent later on the same connection, which was cut.
 func (r *run) neverArrived(index int) (all []*history.Command) {
-	windows := r.confirmed(func(w *history.Window) bool {
-		kind, known := faults.FindKind(w.Fault)
-		return known && kind.Loses && (w.Node < 0 || w.Node == index)
-	})
+	windows := r.confirmedAt(index, func(_ *history.Window, kind faults.Kind) bool { return kind.Loses })
 	if len(windows) == 0 {
 		return nil
 	}
@@ -265,6 +257,14 @@ func (r *run) confirmed(of func(*history.Window) bool) (out []history.Window) {
 		}
 	}
 	return out
+}
+
+// confirmedAt returns those that may have met a node. The kind of a fault that is not known is the zero value.
+func (r *run) confirmedAt(index int, of func(*history.Window, faults.Kind) bool) []history.Window {
+	return r.confirmed(func(w *history.Window) bool {
+		kind, _ := faults.FindKind(w.Fault)
+		return (w.Node < 0 || w.Node == index) && of(w, kind)
+	})
 }
 
 // dated is an effect of a fault. It was seen at At, and happened at some time since from: when the fault began or, of a correction, began to end.

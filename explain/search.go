@@ -31,7 +31,8 @@ type search struct {
 	lossy   int               // commands without a reply are tried while as many with one are left: no order passes without them
 	given   int               // replies that count as unexplained
 
-	executed int // commands, those that were undone too
+	executed int               // commands, those that were undone too
+	was      map[string]*Value // what they replaced last, by key
 }
 
 // pick is a command and how to execute it: other inverts whether the leases that may have ended by then have; early and late execute it as early or late
@@ -83,7 +84,7 @@ func (o *orderer) ordered() {
 		})
 	}
 	o.cmds = append(answered, lost...)
-	s := &search{orderer: o, done: make([]bool, len(o.cmds)), lost: len(answered), left: len(answered), failed: map[uint64]keySet{}, wrong: keySet{}, jumps: true, lossy: math.MaxInt}
+	s := &search{orderer: o, done: make([]bool, len(o.cmds)), lost: len(answered), left: len(answered), failed: map[uint64]keySet{}, wrong: keySet{}, was: map[string]*Value{}, jumps: true, lossy: math.MaxInt}
 	for _, c := range o.cmds {
 		s.likely, s.replies = append(s.likely, likely[c]), append(s.replies, o.replied(c))
 		s.reach = max(s.reach, likely[c]-c.Sent)
@@ -226,7 +227,7 @@ func (s *search) idle(e *event) bool {
 	if len(e.changes) > 0 || r == nil {
 		return len(e.changes) == 0
 	}
-	return s.m.idle(e, r, s.m.was) // what is there if the command comes later
+	return s.m.idle(e, r, s.was) // what is there if the command comes later
 }
 
 // take executes a command and reports whether its reply is explained.
@@ -248,10 +249,16 @@ func (s *search) take(p pick) bool {
 	}
 	ok := s.execute(c, at)
 	s.executed++
+	did := s.events[len(s.events)-1].changes
+	for _, ch := range did {
+		if ch.before != nil {
+			s.was[ch.key] = ch.before
+		}
+	}
 	s.done[p.cmd] = true
 	if p.cmd < s.lost {
 		s.left--
-	} else if len(s.events[len(s.events)-1].changes) == 0 {
+	} else if len(did) == 0 {
 		return false // without an effect, it may as well not have arrived
 	}
 	for s.low < s.lost && s.done[s.low] {

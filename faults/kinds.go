@@ -101,6 +101,7 @@ type Kind struct {
 	Loses   bool // the request that it meets never reaches the node
 	Holds   bool // the request that it meets reaches the node only when the fault ends
 	Keeps   bool // a reply that comes meanwhile reaches its client only when the fault ends
+	Drops   bool // a reply that comes then never reaches its client
 	Blocks  bool // so does a request that is sent meanwhile
 	Harms   bool // it harms the server and its other data
 	Clock   bool // the servers must be started with clocks that can be set
@@ -143,7 +144,7 @@ var kinds = []Kind{
 	{Name: CrashClient, About: "the client dies and its connections are closed",
 		InSim: "its connections break, and its calls return an error", OnServers: "the same for a goroutine; a process gets SIGKILL",
 		On: OneClient, In: InClient, At: atEvent,
-		Placed: atStep, do: crashClient},
+		Drops: true, Placed: atStep, do: crashClient},
 	{Name: CancelClient, About: "the context of the client's call is cancelled",
 		InSim: "the context of its acquire is cancelled", OnServers: "the same",
 		On: OneClient, In: InClient, At: atEvent,
@@ -167,7 +168,7 @@ var kinds = []Kind{
 	{Name: LoseReply, About: "a request is applied, its reply is lost, and the connection is cut",
 		InSim: "the same, for the reply", OnServers: "the proxy passes the request, drops the reply and cuts the connection",
 		On: OneClient, In: InMessage, At: AtReply,
-		instant: true, Hinders: true, Placed: atStep, do: loseMessage},
+		instant: true, Hinders: true, Drops: true, Placed: atStep, do: loseMessage},
 	{Name: DelayRequest, About: "a request is held back",
 		InSim: "the message is delivered later", OnServers: "the proxy holds it",
 		On: OneClient, In: InMessage, At: AtRequest,

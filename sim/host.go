@@ -9,16 +9,15 @@ import (
 
 // host keeps what outlives a schedule: the nodes.
 type host struct {
-	sent       int    // commands in the last schedule: about as many as in the next
-	again      func() // called when a schedule is repeated
-	nodes      []*node
-	known      Catalogue
-	scripts    map[string]string // names of scripts by digest
-	sources    map[string]string // sources of the scripts that clients of any schedule sent, by digest
-	echo       func(Choice)      // called with every choice that is not the default, as it is made; may be nil
-	reportSlow func(string)      // called with the state of a schedule that takes long
-
-	endlessAfter time.Duration // see the constant; tests do not wait so long
+	sent         int    // commands in the last schedule: about as many as in the next
+	again        func() // called when a schedule is repeated
+	nodes        []*node
+	known        Catalogue
+	scripts      map[string]string // names of scripts by digest
+	sources      map[string]string // sources of the scripts that clients of any schedule sent, by digest
+	echo         func(Choice)      // called with every choice that is not the default, as it is made; may be nil
+	reportSlow   func(string)      // called with the state of a schedule that takes long
+	endlessAfter time.Duration     // see the constant; tests do not wait so long
 }
 
 // newHost returns a host whose programs name variants of a catalogue; nil means none.

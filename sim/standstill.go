@@ -33,7 +33,7 @@ const (
 const endlessAfter = 4 * longSilence
 
 // run runs the world in its own bubble, and abandons one that cannot end. synctest.Test needs a *testing.T only to report failures, and this one never
-// fails, so an empty one will do. The host is told at each inspection what the goroutines of an unfinished bubble do.
+// fails, so an empty one will do. At each inspection the host learns what the goroutines of an unfinished bubble do.
 func (w *world) run(h *host) (settled bool) {
 	ended := make(chan struct{})
 	go func() { // ends with the bubble, or never if that never settles
