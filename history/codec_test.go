@@ -64,6 +64,10 @@ func drawOperation(t *rapid.T) history.Operation {
 	if op.HasValue = rapid.Bool().Draw(t, "value"); op.HasValue {
 		op.Read, op.Wrote = rapid.Int64().Draw(t, "read"), rapid.Int64().Draw(t, "wrote")
 	}
+	if op.Versioned = rapid.Bool().Draw(t, "versioned"); op.Versioned {
+		op.ReadVersion = rapid.Uint64Range(0, 1<<40).Draw(t, "read version")
+		op.Version = rapid.SampledFrom([]uint64{0, op.ReadVersion + 1, op.ReadVersion + 9}).Draw(t, "version")
+	}
 	return op
 }
 
@@ -71,7 +75,8 @@ func TestHistoryRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := history.Header{Lock: rapid.String().Draw(t, "lock"), Kind: history.RW, Lease: 5, Drift: 2, Permits: 3, ClockError: 7, Votes: rapid.Bool().Draw(t, "votes"),
 			Wakeups: rapid.Bool().Draw(t, "wakeups"), FIFO: rapid.Bool().Draw(t, "fifo"), LeaseFromAsking: rapid.Bool().Draw(t, "lease from asking"),
-			NeedsReplica: rapid.Bool().Draw(t, "needs replica"), Epoch: rapid.Int64Range(0, 1<<61).Draw(t, "epoch")}
+			NeedsReplica: rapid.Bool().Draw(t, "needs replica"), Quorum: rapid.IntRange(0, 5).Draw(t, "quorum"), Renews: rapid.Bool().Draw(t, "renews"),
+			Epoch: rapid.Int64Range(0, 1<<61).Draw(t, "epoch")}
 		ops := rapid.SliceOf(rapid.Custom(drawOperation)).Draw(t, "ops")
 		var file bytes.Buffer
 		w := history.NewWriter(&file, h)
@@ -111,13 +116,14 @@ func TestHistoryRoundTrip(t *testing.T) {
 func TestContractExample(t *testing.T) {
 	_, ops, err := readAll(strings.NewReader(header + `{"id":1,"client":"c1","op":"acquire","key":"job","mode":"exclusive","call":1000,"return":2000,"outcome":"ok","token":"t1","valid_until":2000001000,"fence":1}
 {"id":3,"client":"c1","op":"use","key":"job","call":2100,"return":9000}
-{"id":4,"client":"c1","op":"write","key":"job","call":3000,"return":3500,"outcome":"ok","fence":1,"read":7,"wrote":8,"later":{"a":[1,2,{"b":null}],"c":-1.5e3}}
+{"id":4,"client":"c1","op":"write","key":"job","call":3000,"return":3500,"outcome":"ok","fence":1,"read":7,"wrote":8,"read_version":3,"version":4,"later":{"a":[1,2,{"b":null}],"c":-1.5e3}}
 {"id":7,"client":"c2","op":"lost","key":"job","call":9950,"return":9950,"token":"t2"}
 `))
 	want := []history.Operation{
 		{ID: 1, Client: "c1", Op: history.Acquire, Key: "job", Call: 1000, Return: 2000, Outcome: history.OK, Token: "t1", ValidUntil: 2000001000, Fence: 1},
 		{ID: 3, Client: "c1", Op: history.Use, Key: "job", Call: 2100, Return: 9000},
-		{ID: 4, Client: "c1", Op: history.Write, Key: "job", Call: 3000, Return: 3500, Outcome: history.OK, Fence: 1, HasValue: true, Read: 7, Wrote: 8},
+		{ID: 4, Client: "c1", Op: history.Write, Key: "job", Call: 3000, Return: 3500, Outcome: history.OK, Fence: 1, HasValue: true, Read: 7, Wrote: 8,
+			Versioned: true, ReadVersion: 3, Version: 4},
 		{ID: 7, Client: "c2", Op: history.Lost, Key: "job", Call: 9950, Return: 9950, Token: "t2"},
 	}
 	if err != nil || !cmp.Equal(want, ops) {

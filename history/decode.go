@@ -19,6 +19,8 @@ const (
 	hasUntil
 	hasFence
 	hasErr
+	hasReadVersion
+	hasVersion
 )
 
 // operation reads one operation line into op, which it overwrites.
@@ -85,6 +87,12 @@ func (s *scanner) operationDetail(op *Operation, name []byte) int {
 	case "wrote":
 		op.Wrote = s.integer()
 		return hasWrote
+	case "read_version":
+		op.ReadVersion = s.unsigned()
+		return hasReadVersion
+	case "version":
+		op.Version = s.unsigned()
+		return hasVersion
 	case "err":
 		op.Err = s.pool.of(s.text())
 		return hasErr
@@ -149,11 +157,18 @@ func (s *scanner) checkOperation(op *Operation, has int) {
 	if has&(hasRead|hasWrote) == hasRead || has&(hasRead|hasWrote) == hasWrote {
 		s.failLine("expected read and wrote together: the value read before and the value stored")
 	}
+	if has&(hasReadVersion|hasVersion) == hasVersion {
+		s.failLine("expected read_version with version: the version of the store that the client had read")
+	}
+	if has&hasVersion != 0 && op.Version <= op.ReadVersion {
+		s.failLine("expected version above read_version %d, found %d: the store counts up", op.ReadVersion, op.Version)
+	}
 	if op.WasAsked() && op.Op == Acquire && (op.Asked < op.Call || op.Asked > op.Return) {
 		s.failLine("expected asked between call %d and return %d, found %d", op.Call, op.Return, op.Asked)
 	}
 	op.ModeNamed = has&hasMode != 0 && op.Op != Acquire && op.Mode == Exclusive
 	op.HasValue = has&hasRead != 0
+	op.Versioned = has&hasReadVersion != 0
 	if allowed, what := outcomesOf(op.Op); !slices.Contains(allowed, op.Outcome) {
 		s.failLine("expected the outcome of %s to be %s, found %q", op.Op, what, op.Outcome)
 	}

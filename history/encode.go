@@ -40,6 +40,12 @@ func appendDetails(b []byte, op *Operation) []byte {
 		b = appendInt(b, `,"read":`, op.Read)
 		b = appendInt(b, `,"wrote":`, op.Wrote)
 	}
+	if op.Versioned {
+		b = strconv.AppendUint(append(b, `,"read_version":`...), op.ReadVersion, 10)
+	}
+	if op.Version != 0 {
+		b = strconv.AppendUint(append(b, `,"version":`...), op.Version, 10)
+	}
 	if op.Err != "" {
 		b = appendText(b, `,"err":`, op.Err)
 	}

@@ -37,6 +37,10 @@ type Header struct {
 	// NeedsReplica reports that the lock grants only what a replica has confirmed: after a failover, which leaves the new primary without a replica,
 	// no grant can be expected.
 	NeedsReplica bool `json:"needs_replica,omitempty"`
+	// Quorum is the number of nodes that must grant the lock; 0 = one node decides.
+	Quorum int `json:"quorum,omitempty" is:"quorum"`
+	// Renews reports that the lock promises to renew its leases while their client runs.
+	Renews bool `json:"renews,omitempty"`
 	// Epoch is the wall-clock time of the run's base, in nanoseconds since 1970; 0 = not known. Absolute times in commands refer to it.
 	Epoch int64 `json:"epoch,omitempty"`
 }
@@ -114,6 +118,9 @@ type Operation struct {
 	HasValue    bool   // Read and Wrote are set
 	Read        int64  // write: the value the client had read before
 	Wrote       int64  // write: the value it stored
+	Versioned   bool   // ReadVersion is set
+	ReadVersion uint64 // write: the version of the store that the client had read; 0 = nothing was written yet
+	Version     uint64 // write: the version that it made; the store counts accepted writes of a key from 1; 0 = not known
 	Err         string // text of the error, for people; the checker ignores it
 }
 

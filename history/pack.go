@@ -30,6 +30,7 @@ const (
 	packedShared  = 1 << 3 // operation: its mode
 	packedAsked   = 1 << 4 // operation: Asked is set
 	packedNamed   = 1 << 5 // operation: ModeNamed
+	packedVersion = 1 << 7 // operation: Versioned
 	packedReplied = 1 << 3 // command: it has a reply
 	packedScript  = 1 << 4 // command: it runs a script
 	packedCut     = 1 << 5 // command: it was truncated
@@ -71,6 +72,10 @@ func (p *packer) operation(op *Operation) {
 		b = binary.AppendVarint(b, op.Read)
 		b = binary.AppendVarint(b, op.Wrote)
 	}
+	if op.Versioned {
+		b = binary.AppendUvarint(b, op.ReadVersion)
+		b = binary.AppendUvarint(b, op.Version)
+	}
 	if op.Err != "" {
 		b = p.text(b, op.Err)
 	}
@@ -86,6 +91,9 @@ func operationKind(op *Operation) (flags byte) {
 	}
 	if op.ModeNamed {
 		flags |= packedNamed
+	}
+	if op.Versioned {
+		flags |= packedVersion
 	}
 	return flags
 }

@@ -87,6 +87,8 @@ func (s *scanner) whole(is string) int64 {
 		return s.within(0, boundedTime, "nanoseconds")
 	case "node":
 		return s.node()
+	case "quorum":
+		return s.within(0, 1<<20, "nodes")
 	case "permits":
 		return s.within(0, 1<<20, "permits")
 	}

@@ -66,6 +66,9 @@ func (u *unpacker) operation(kind byte) Operation {
 	if op.HasValue {
 		op.Read, op.Wrote = u.varint(), u.varint()
 	}
+	if op.Versioned = kind&packedVersion != 0; op.Versioned {
+		op.ReadVersion, op.Version = u.uvarint(), u.uvarint()
+	}
 	if flags&packedErr != 0 {
 		op.Err = u.text()
 	}

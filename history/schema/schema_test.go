@@ -15,10 +15,10 @@ import (
 
 // full sets every field, so that a written field that a schema lacks fails the test.
 func full() (h history.Header, op history.Operation, c history.Command, w history.Window) {
-	h = history.Header{Lock: "token", Kind: history.RW, Lease: 5, Drift: 1, Permits: 2, ClockError: 3, Votes: true}
+	h = history.Header{Lock: "token", Kind: history.RW, Lease: 5, Drift: 1, Permits: 2, ClockError: 3, Votes: true, Quorum: 2, Renews: true}
 	op = history.Operation{
 		ID: 1, Client: "c1", Op: history.Write, Key: "job", Mode: history.Shared, Call: 1, Return: 2, Outcome: history.OK,
-		Token: "t", ValidUntil: 9, Fence: 4, HasValue: true, Read: 7, Wrote: 8, Err: "e",
+		Token: "t", ValidUntil: 9, Fence: 4, HasValue: true, Read: 7, Wrote: 8, Versioned: true, ReadVersion: 3, Version: 4, Err: "e",
 	}
 	c = history.Command{Client: "c1", Node: 1, Conn: 2, Sent: 3, Replied: 4, Name: "SET", Args: []string{"k", "v"}, Reply: "OK",
 		Op: 1, Turn: 7, Ran: 4, Script: "abc", Cut: true}
@@ -96,6 +96,8 @@ func TestReaderRefusesWhatTheSchemaRefuses(t *testing.T) {
 		"time with point":  `{"client":"c","op":"use","key":"k","call":1.5,"return":2}`,
 		"time in text":     `{"client":"c","op":"use","key":"k","call":"1","return":2}`,
 		"read alone":       `{"client":"c","op":"write","key":"k","call":1,"return":2,"outcome":"ok","read":1}`,
+		"version alone":    `{"client":"c","op":"write","key":"k","call":1,"return":2,"outcome":"ok","version":1}`,
+		"version zero":     `{"client":"c","op":"write","key":"k","call":1,"return":2,"outcome":"ok","read_version":0,"version":0}`,
 		"negative fence":   `{"client":"c","op":"acquire","key":"k","call":1,"return":2,"outcome":"ok","fence":-1}`,
 		"negative horizon": `{"client":"c","op":"acquire","key":"k","call":1,"return":2,"outcome":"ok","valid_until":-1}`,
 	} {
