@@ -18,6 +18,7 @@ type Input struct {
 	File     string            // from which Ops come, one in each line after the header, for error messages; "": from no such file
 	Commands []history.Command // may be empty; those to the guarded store, whose node is negative, count for nothing
 	Faults   []history.Window
+	Effects  []history.Executed // what changed data at the nodes, each node's in its order; nil: not known
 }
 
 // Options configure a check; each zero value is the documented default.

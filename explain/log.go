@@ -77,6 +77,12 @@ func (r *run) datum(v *Value, c clock) *history.Datum {
 	switch {
 	case v.Fields != nil:
 		d.Value = v.Fields
+	case v.Kind == "set":
+		members := map[string]bool{}
+		for _, m := range v.Items {
+			members[m] = true
+		}
+		d.Value = members
 	case v.Items != nil:
 		d.Value = v.Items
 	case v.Scores != nil:

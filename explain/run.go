@@ -19,6 +19,7 @@ type Record struct {
 	Commands []history.Command   // of the lock; those of a guarded store, whose node is negative, are skipped
 	Scripts  map[string]string   // sources by digest
 	Faults   []history.Window
+	Effects  []history.Executed // what changed data at the nodes, each node's in its order; nil: not known
 }
 
 // run is a record with the order in which each node executed its commands.

@@ -54,12 +54,13 @@ type record struct {
 	store     map[string]checker.StoreEnds // contents of the guarded store before and after
 	errors    results.Errors
 	failovers *results.Failovers
-	order     *faults.Order // of a run that replayed a schedule
-	schedules int           // of a simulated run, of which this is the record of one
-	ended     int64         // when the last client was done
-	notes     []string      // that must be shown
-	unsaved   error         // why something could not be written during the run, which is judged all the same
-	spooled   string        // the file written during the run, obsolete once the record is saved; "" for none
+	effects   []history.Executed // as the simulator's nodes executed them; nil: not recorded
+	order     *faults.Order      // of a run that replayed a schedule
+	schedules int                // of a simulated run, of which this is the record of one
+	ended     int64              // when the last client was done
+	notes     []string           // that must be shown
+	unsaved   error              // why something could not be written during the run, which is judged all the same
+	spooled   string             // the file written during the run, obsolete once the record is saved; "" for none
 }
 
 // Run runs one experiment. With an error, the Outcome says how far it got, and what was recorded is saved. Closing e.Stop ends a run early without an
@@ -136,7 +137,7 @@ func (e Experiment) check(ctx context.Context, d driver, save *saver, rec *recor
 	}
 	r.Gates = r.CheckGates(e.gates())
 	out.Result = r
-	err = errors.Join(save.executed(found), save.checked(out, set, rec.ended, e.Now()))
+	err = errors.Join(save.executed(rec, found), save.checked(out, set, rec.ended, e.Now()))
 	out.Run = save.run
 	return err
 }

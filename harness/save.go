@@ -100,6 +100,9 @@ func (s *saver) driven(rec *record, now time.Time) error {
 	write(results.HistoryFile, func(w io.Writer) error { return history.WriteHistory(w, rec.Header, rec.Ops) })
 	write(results.CommandsFile, func(w io.Writer) error { return history.WriteCommands(w, rec.Commands, rec.Scripts) })
 	write(results.FaultsFile, func(w io.Writer) error { return history.WriteWindows(w, rec.windows) })
+	if rec.effects != nil {
+		write(results.ServerFile, func(w io.Writer) error { return history.WriteServer(w, history.Simulated, rec.effects) })
+	}
 	err := files.Wait()
 	if err == nil && rec.spooled != "" {
 		err = os.Remove(rec.spooled)
@@ -126,9 +129,9 @@ func (s *saver) checked(out *Outcome, set *latency.Set, ended int64, now time.Ti
 	return errors.Join(append(errs, s.dir.SaveResult(out.Result), s.phase(results.Checked, now))...)
 }
 
-// executed saves what each node executed, from which the causes of the violations were derived.
-func (s *saver) executed(found explain.Findings) error {
-	if s.dir == nil {
+// executed saves what each node executed, as the causes of the violations were derived from it, unless it was recorded.
+func (s *saver) executed(rec *record, found explain.Findings) error {
+	if s.dir == nil || rec.effects != nil {
 		return nil
 	}
 	log := found.Executed()

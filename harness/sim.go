@@ -221,7 +221,7 @@ func (t *tally) record() *record {
 		notes = append(notes, sim.Without(out.Header.Lock, out.Lacking))
 	}
 	out.Scripts = maps.Clone(out.Scripts)
-	return &record{Recorded: out.Recorded, windows: out.Windows, store: out.Store, errors: t.errors, failovers: t.failovers, schedules: t.runs,
+	return &record{Recorded: out.Recorded, windows: out.Windows, store: out.Store, effects: out.Effects, errors: t.errors, failovers: t.failovers, schedules: t.runs,
 		ended: int64(out.Virtual), notes: notes}
 }
 

@@ -2,7 +2,9 @@ package history
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
+	"reflect"
 )
 
 // serverSchema is the schema name of a file of [Executed] events.
@@ -27,6 +29,9 @@ type Executed struct {
 // Expired is the Effect of the end of a lease.
 const Expired = "expired"
 
+// Simulated is the source of effects that the simulator recorded.
+const Simulated = "recorded by the simulator as its nodes executed each command"
+
 // DataChange is what an event did to one Redis key.
 type DataChange struct {
 	Key    string `json:"key"`
@@ -34,10 +39,30 @@ type DataChange struct {
 	After  *Datum `json:"after"`  // nil: the key does not exist
 }
 
-// Datum is the value of a Redis key.
+// Datum is the value of a Redis key. It is never changed once recorded: states of the data share it.
 type Datum struct {
-	Value any   `json:"value"`           // a string, a list, a hash or the scores of a sorted set
-	Until int64 `json:"until,omitempty"` // when it expires, in nanoseconds on the run's base; 0 = never
+	// Value is a string; a list ([]string); a hash (map[string]string); a set (map[string]bool, whose
+	// members are true); or the scores of a sorted set (map[string]float64).
+	Value any   `json:"value"`
+	Until int64 `json:"until,omitempty"` // when it expires by the clock as it is set now, in nanoseconds on the run's base; 0 = never
+}
+
+// UnmarshalJSON gives Value the type that its data have.
+func (d *Datum) UnmarshalJSON(text []byte) error {
+	var raw struct {
+		Value json.RawMessage `json:"value"`
+		Until int64           `json:"until"`
+	}
+	if err := json.Unmarshal(text, &raw); err != nil {
+		return err
+	}
+	for _, data := range []any{new(string), new([]string), new(map[string]string), new(map[string]bool), new(map[string]float64)} {
+		if json.Unmarshal(raw.Value, data) == nil {
+			*d = Datum{reflect.ValueOf(data).Elem().Interface(), raw.Until}
+			return nil
+		}
+	}
+	return fmt.Errorf("value %.40s: want a string, a list, or an object of strings, of scores or of true", raw.Value)
 }
 
 // WriteServer writes what the nodes executed, each node's events in their order, as JSON Lines compressed with zstd. source says where

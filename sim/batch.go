@@ -53,7 +53,10 @@ func (cn *conn) giveReply(r *reply) {
 		if r.request != nil && !r.request.handshake {
 			cn.freeAlias(r.request)
 			c := &cn.client.commands[r.request.command]
-			c.Replied, c.Reply = cn.world.timeline(), replyText(r.bytes)
+			c.Replied, c.Reply = cn.world.timeline(), r.request.reply
+			if c.Reply == "" {
+				c.Reply = replyText(r.bytes)
+			}
 		}
 		if cn.client.tokens != nil {
 			cn.arrive(cn.client.tokens.restore(r.bytes))

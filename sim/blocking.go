@@ -146,7 +146,7 @@ func (w *world) unpark(q *request, force bool) {
 		return
 	}
 	q.conn.parked = nil
-	w.ran(q)
+	w.ran(q, b)
 	if q.name != "WAIT" {
 		w.written(q.conn.server)
 	}

@@ -116,7 +116,7 @@ func (w *world) execute(q *request) (reply []byte, answered bool) {
 			serve = w.wait
 		}
 		if reply, answered = serve(q); answered {
-			w.ran(q)
+			w.ran(q, reply)
 			if blocks {
 				w.changed(q)
 			}
@@ -130,7 +130,7 @@ func (w *world) execute(q *request) (reply []byte, answered bool) {
 	case "UNWATCH", "EXEC", "DISCARD":
 		q.conn.watches = false
 	}
-	w.ran(q)
+	w.ran(q, reply)
 	if resp.IsWrite(q.name) || q.name == "EXEC" {
 		reply = append([]byte(nil), reply...)
 		w.changed(q)
@@ -152,13 +152,13 @@ func (w *world) changed(q *request) {
 	w.retryParked(q.conn.server)
 }
 
-// ran records when a node executed a command, and its position.
-func (w *world) ran(q *request) {
-	if q.handshake {
-		return
+// ran records when a node executed a command, its position, and what it changed.
+func (w *world) ran(q *request, reply []byte) {
+	if !q.handshake {
+		n := q.conn.server
+		n.turn++
+		c := &q.conn.client.commands[q.command]
+		c.Turn, c.Ran = n.turn, w.timeline()
 	}
-	n := q.conn.server
-	n.turn++
-	c := &q.conn.client.commands[q.command]
-	c.Turn, c.Ran = n.turn, w.timeline()
+	w.executed(q, reply)
 }

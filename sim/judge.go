@@ -120,7 +120,7 @@ func (o Outcome) Check(ctx context.Context, opt checker.Options) (*checker.Verdi
 }
 
 func (x *explainer) check(ctx context.Context, o Outcome, opt checker.Options) (*checker.Verdict, explain.Findings, error) {
-	v, err := checker.Check(ctx, checker.Input{Header: o.Header, Ops: history.NewSlice(o.Ops), Commands: o.Commands, Faults: o.Windows}, opt)
+	v, err := checker.Check(ctx, checker.Input{Header: o.Header, Ops: history.NewSlice(o.Ops), Commands: o.Commands, Faults: o.Windows, Effects: o.Effects}, opt)
 	if err != nil || len(v.Violations) == 0 {
 		return v, explain.Findings{}, err
 	}
@@ -129,7 +129,7 @@ func (x *explainer) check(ctx context.Context, o Outcome, opt checker.Options) (
 }
 
 func (o Outcome) record() explain.Record {
-	return explain.Record{Header: o.Header, Ops: o.Ops, Commands: o.Commands, Scripts: o.Scripts, Faults: o.Windows}
+	return explain.Record{Header: o.Header, Ops: o.Ops, Commands: o.Commands, Scripts: o.Scripts, Faults: o.Windows, Effects: o.Effects}
 }
 
 // handOver returns how soon a waiter must get a lock that was released, if the lock promises it: half the polling interval, for a lock that wakes

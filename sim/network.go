@@ -75,6 +75,8 @@ type request struct {
 	kept      bool   // held back until a fault ends
 	doomed    bool   // it will be lost
 
+	reply string // as text, if the request changed data
+
 	answer   func(force bool) ([]byte, bool) // of a parked request
 	parkedAt int64                           // on the timeline
 	upTo     int                             // the write that a WAIT waits for

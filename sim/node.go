@@ -10,6 +10,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/alicebob/miniredis/v2/server"
 
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
@@ -35,6 +36,10 @@ type node struct {
 	refused string     // a command that it received and does not execute as Redis does
 	lacking string     // what a connection requested at its start and does without
 	changes uint64     // hash of the commands that changed data, in order; used by states only
+
+	mirror
+	base     time.Time // of the run
+	recorded int64     // when the last recorded effect was
 
 	// scripts maps the digests that this server knows to sources; a restart forgets them, as in Redis.
 	scripts map[string]string
@@ -83,6 +88,7 @@ func (n *node) reset(t time.Time) {
 	n.redis.FlushAll()
 	n.clock = nodeClock{rate: 1, since: t}
 	n.redis.SetTime(t)
+	n.base, n.recorded, n.mirror = t, 0, mirror{data: map[string]*entry{}}
 	n.turn, n.down, n.paused, n.shard = 0, false, false, nil
 	n.subs, n.waiting, n.changes, n.refused, n.lacking = newSubscriptions(), nil, 0, "", ""
 	clear(n.scripts)
@@ -98,13 +104,18 @@ type session struct {
 func (n *node) newSession(cn *conn) *session { return &session{peer: server.NewPeer(n.out), conn: cn} }
 
 // tick sets the server's clock from the bubble's time, which may end leases.
-func (n *node) tick(t time.Time) { n.redis.SetTime(n.clock.now(t)) }
+func (n *node) tick(t time.Time) {
+	own := n.clock.now(t)
+	n.redis.SetTime(own)
+	n.endLeases(own.UnixNano())
+}
 
 // execute runs one command at bubble time t and returns the bytes of its reply, valid until the next call.
 func (n *node) execute(s *session, args []string, t time.Time) []byte {
 	n.tick(t)
 	n.reply.Reset()
 	n.dispatch(s, args)
+	n.sync(t)
 	s.peer.Flush()
 	return n.reply.Bytes()
 }
@@ -182,9 +193,7 @@ func (n *node) command(s *session, name string, args []string) {
 			s.peer.WriteError("ERR syntax error")
 			return
 		}
-		for _, key := range n.redis.DB(0).Keys() {
-			n.redis.DB(0).Del(key) // emptying the database would not change watched keys
-		}
+		n.removeAll()
 		s.peer.WriteOK()
 	case "TTL":
 		s.peer.WriteInt(n.secondsLeft(args[1]))
@@ -209,6 +218,7 @@ func (n *node) command(s *session, name string, args []string) {
 // native runs a command of miniredis, unless Redis would not accept its arguments.
 func (n *node) native(to *server.Peer, name string, args []string) {
 	args = n.asRedisReads(name, args)
+	n.writes(name, args)
 	if text := n.argumentError(name, args); text != "" {
 		to.WriteError(text)
 		return
@@ -244,32 +254,27 @@ func (n *node) secondsLeft(key string) int {
 	}
 }
 
-// setRate changes the clock's rate from now on, without a jump.
-func (n *node) setRate(t time.Time, rate float64) {
+// setRate changes the clock's rate from now on, without a jump. Like jump, it returns for which keys that changes when they expire by true time.
+func (n *node) setRate(t time.Time, rate float64) []history.DataChange {
+	n.tick(t)
 	n.clock.offset = n.clock.now(t).Sub(t)
 	n.clock.rate, n.clock.since = rate, t
+	return n.retime()
 }
 
-// setRight sets the clock to the true time and rate.
-func (n *node) setRight(t time.Time) {
-	n.setRate(t, 1)
-	n.jump(t, -n.clock.offset)
-}
-
-// jump moves the node's clock. Redis stores the instant at which a key expires, miniredis the remaining time, so a jump back must lengthen the
-// remaining time.
-func (n *node) jump(t time.Time, by time.Duration) {
+// jump moves the node's clock, which may end leases. Redis stores the instant at which a key expires, miniredis the remaining time, so a jump back must
+// lengthen the remaining time.
+func (n *node) jump(t time.Time, by time.Duration) []history.DataChange {
 	n.tick(t)
 	n.clock.offset += by
-	if by >= 0 {
-		n.tick(t)
-		return
-	}
-	db := n.redis.DB(0)
-	for _, key := range db.Keys() {
-		if left := db.TTL(key); left > 0 {
-			db.SetTTL(key, left-by)
+	if db := n.redis.DB(0); by < 0 {
+		for _, key := range db.Keys() {
+			if left := db.TTL(key); left > 0 {
+				db.SetTTL(key, left-by)
+			}
 		}
 	}
+	changes := n.retime()
 	n.tick(t)
+	return changes
 }

@@ -34,6 +34,12 @@ func asked(n *node, t time.Time, lines ...string) []string {
 	return out
 }
 
+// setRight sets a node's clock to the true time and rate.
+func setRight(n *node, t time.Time) {
+	n.setRate(t, 1)
+	n.jump(t, -n.clock.offset)
+}
+
 // TestNodeClocks: a lease expires by the node's own clock.
 func TestNodeClocks(t *testing.T) {
 	start := time.Unix(1_700_000_000, 0)
@@ -55,11 +61,11 @@ func TestNodeClocks(t *testing.T) {
 		}, ":400"},
 		{"a fast clock that is set right", func(n *node) {
 			n.setRate(start, 2)
-			n.setRight(start.Add(200 * time.Millisecond))
+			setRight(n, start.Add(200*time.Millisecond))
 		}, ":600"},
 		{"a clock that is set right after a jump back", func(n *node) {
 			n.jump(start, -500*time.Millisecond)
-			n.setRight(start.Add(200 * time.Millisecond))
+			setRight(n, start.Add(200*time.Millisecond))
 		}, ":600"},
 	}
 	for _, row := range rows {

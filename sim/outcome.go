@@ -17,6 +17,7 @@ import (
 type Outcome struct {
 	history.Recorded // a caller that keeps its Scripts copies them
 	Windows          []history.Window
+	Effects          []history.Executed           // what changed data at the lock's nodes, by time
 	Store            map[string]checker.StoreEnds // the guarded store before and after, by key
 	Steps            int                          // events that the scheduler released
 	Virtual          time.Duration                // duration in virtual time
@@ -62,6 +63,7 @@ func (w *world) outcome() Outcome {
 	}
 	out.Commands = w.commands()
 	history.LinkCommands(out.Ops, out.Commands)
+	out.Effects = linked(w.effects, out.Commands)
 	return out
 }
 

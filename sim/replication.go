@@ -157,8 +157,10 @@ func (w *world) Failover(ctx context.Context) (had string, e history.Effect, err
 	if replica := w.nodes[1-w.primary]; replica.down || replica.paused { // the primary is killed all the same, as on real servers
 		return "", e, errors.Join(fmt.Errorf("node %d, the replica, does not answer", replica.index+1), w.KillServer(ctx, w.primary))
 	}
-	lock, has := old.copy(w.clock()), w.nodes[1-w.primary].copy(w.clock())
-	if len(lock.entries) > 0 {
+	promoted := w.nodes[1-w.primary]
+	w.endLeases(old)
+	lock, has := old.copy(w.clock()), promoted.copy(w.clock())
+	if len(lock.data) > 0 {
 		had = history.ReplicaHad(lock.holdsAs(has))
 	}
 	e = history.Effect{What: history.Promoted, Turn: w.replication.turn, Known: true}
@@ -167,7 +169,8 @@ func (w *world) Failover(ctx context.Context) (had string, e history.Effect, err
 	w.dropConns(old)
 	w.primary = 1 - w.primary
 	w.replication.stopped, w.replication.stream = true, nil
-	w.nodes[w.primary].turn = old.turn
-	clear(w.nodes[w.primary].scripts)
+	promoted.turn, promoted.recorded, promoted.ended = old.turn, old.recorded, nil
+	clear(promoted.scripts)
+	w.suffered(promoted, history.Promoted, difference(lock.data, has.data))
 	return had, e, nil
 }

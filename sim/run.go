@@ -119,6 +119,9 @@ func (w *world) end(cancel context.CancelFunc, ended <-chan struct{}) {
 		}
 	}
 	w.traceOps()
+	for _, n := range w.lockNodes() {
+		w.endLeases(n)
+	}
 	for _, c := range w.clients {
 		c.recordClosed = true
 	}
@@ -186,5 +189,5 @@ func (s directStore) Read(_ context.Context, key string, _ uint64) (int64, error
 }
 
 func (s directStore) Write(_ context.Context, key string, value int64, _ uint64) error {
-	return s.node.redis.DB(0).Set(s.name(key), strconv.FormatInt(value, 10))
+	return s.node.set(s.name(key), strconv.FormatInt(value, 10), time.Now())
 }

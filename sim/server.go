@@ -1,12 +1,13 @@
 package sim
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/lockbench/lockbench/explain"
+	"github.com/lockbench/lockbench/history"
 )
 
 // Server is a single simulated node, for comparisons with a real one: it answers one request at a time, by the caller's clock, and has no network.
@@ -14,7 +15,6 @@ import (
 type Server struct {
 	node    *node
 	session *session
-	at      time.Time // of the last request
 }
 
 // NewServer starts an empty node. The caller closes it. An error comes from miniredis.
@@ -32,7 +32,7 @@ func NewServer() (*Server, error) {
 // Do runs one request at an instant and returns its reply in wire form, valid until the next call. It does not support subscriptions, which need a
 // network. A blocking command without data replies at once, as after its time-out.
 func (s *Server) Do(at time.Time, args []string) []byte {
-	s.at, s.node.touched = at, s.node.touched[:0]
+	s.node.touched, s.node.did, s.node.ended = s.node.touched[:0], nil, nil
 	name := strings.ToUpper(args[0])
 	if _, blocks := blocking[name]; !blocks || s.session.tx != nil {
 		return s.node.execute(s.session, args, at)
@@ -46,6 +46,7 @@ func (s *Server) Do(at time.Time, args []string) []byte {
 	}
 	s.node.tick(at)
 	reply, _ := s.node.take(s.session, args)
+	s.node.sync(at)
 	return reply
 }
 
@@ -57,23 +58,54 @@ var _ explain.Server = (*Server)(nil)
 
 // Load replaces all data of the server, leaving out what has expired by at.
 func (s *Server) Load(at time.Time, values map[string]*explain.Value) {
-	d := dataset{entries: make([]entry, 0, len(values))}
+	d := dataset{data: make(map[string]*entry, len(values))}
 	for key, v := range values {
-		d.entries = append(d.entries, entry{key, *v})
+		d.data[key] = &entry{Datum: history.Datum{Value: dataIn(v)}, expires: v.Expires}
 	}
-	slices.SortFunc(d.entries, func(a, b entry) int { return cmp.Compare(a.key, b.key) })
+	s.node.mirror = mirror{}
 	s.node.load(d, at)
+}
+
+// dataIn returns the data of a value as a record has them.
+func dataIn(v *explain.Value) any {
+	switch v.Kind {
+	case "hash":
+		return v.Fields
+	case "list":
+		return v.Items
+	case "zset":
+		return v.Scores
+	case "set":
+		members := map[string]bool{}
+		for _, m := range v.Items {
+			members[m] = true
+		}
+		return members
+	}
+	return v.Text
 }
 
 // Touched returns the keys that the last Do named, including those of commands in its script.
 func (s *Server) Touched() []string { return s.node.touched }
 
-// Value copies what a key holds; nil: there is none.
+// Value returns what a key holds; nil: there is none.
 func (s *Server) Value(key string) *explain.Value {
-	db := s.node.redis.DB(0)
-	if !db.Exists(key) {
+	v := s.node.data[key]
+	if v == nil {
 		return nil
 	}
-	v := valueOf(db, key, s.at)
-	return &v
+	out := explain.Value{Expires: v.expires}
+	switch data := v.Value.(type) {
+	case string:
+		out.Kind, out.Text = "string", data
+	case map[string]string:
+		out.Kind, out.Fields = "hash", data
+	case []string:
+		out.Kind, out.Items = "list", data
+	case map[string]bool:
+		out.Kind, out.Items = "set", slices.Sorted(maps.Keys(data))
+	case map[string]float64:
+		out.Kind, out.Scores = "zset", data
+	}
+	return &out
 }

@@ -46,7 +46,10 @@ func (w *world) RestartServer(_ context.Context, node int) (history.Effect, erro
 	n := w.nodes[node]
 	n.down = false
 	clear(n.scripts)
+	w.endLeases(n)
+	had := n.data
 	n.load(n.kept, w.clock())
+	w.suffered(n, history.Restarted, difference(had, n.data))
 	if w.program.Topology == impls.Replicated {
 		w.reconnected()
 	}
@@ -85,7 +88,8 @@ func (w *world) JumpClock(_ context.Context, node int, by time.Duration) (e hist
 	if err != nil {
 		return e, err
 	}
-	n.jump(w.clock(), by)
+	w.endLeases(n)
+	w.suffered(n, history.ClockSet, n.jump(w.clock(), by))
 	return history.Effect{What: history.ClockSet, By: int64(by), Turn: n.turn, Known: true}, nil
 }
 
@@ -94,14 +98,17 @@ func (w *world) DriftClock(_ context.Context, node int, rate float64) (e history
 	if err != nil {
 		return e, err
 	}
-	n.setRate(w.clock(), rate)
+	w.endLeases(n)
+	w.suffered(n, history.ClockRate, n.setRate(w.clock(), rate))
 	return history.Effect{What: history.ClockRate, PPM: int64((rate - 1) * 1e6), Turn: n.turn, Known: true}, nil
 }
 
 func (w *world) SetClockRight(_ context.Context, node int) ([]history.Effect, error) {
 	n, now := w.nodes[node], w.clock()
 	off := n.clock.now(now).Sub(now)
-	n.setRight(now)
+	w.endLeases(n)
+	w.suffered(n, history.ClockRate, n.setRate(now, 1))
+	w.suffered(n, history.ClockSet, n.jump(now, -n.clock.offset))
 	return []history.Effect{{What: history.ClockRate, Turn: n.turn, Known: true},
 		{What: history.ClockSet, By: -int64(off), Turn: n.turn, Known: true}}, nil
 }
@@ -114,8 +121,22 @@ func (w *world) FlushScripts(_ context.Context, node int) error {
 	return err
 }
 
-// DeleteKeys deletes the lock's keys from a node. A replica has no keys of its own to delete.
+// DeleteKeys deletes the lock's keys from a node.
 func (w *world) DeleteKeys(_ context.Context, node int) (e history.Effect, err error) {
+	return w.removeKeys(node, history.Deleted)
+}
+
+// EvictKeys evicts the lock's keys from a node, as if its memory were full.
+func (w *world) EvictKeys(_ context.Context, node int) ([]history.Effect, error) {
+	e, err := w.removeKeys(node, history.Evicted)
+	if err != nil || e.What == "" {
+		return nil, err
+	}
+	return []history.Effect{e}, nil
+}
+
+// removeKeys removes the lock's keys from a node. A replica has no keys of its own to remove.
+func (w *world) removeKeys(node int, what string) (e history.Effect, err error) {
 	if w.program.Topology == impls.Replicated && node != 0 {
 		return e, nil
 	}
@@ -123,28 +144,15 @@ func (w *world) DeleteKeys(_ context.Context, node int) (e history.Effect, err e
 	if err != nil {
 		return e, err
 	}
-	n.tick(w.clock())
-	db := n.redis.DB(0)
-	keys := db.Keys()
+	w.endLeases(n)
+	keys := n.empty(w.clock())
 	if len(keys) == 0 {
 		return e, nil
 	}
-	for _, key := range keys {
-		db.Del(key)
-	}
+	w.suffered(n, what, n.changed())
 	n.turn++
 	w.written(n)
-	return history.Effect{What: history.Deleted, Lost: keys, Turn: n.turn, Known: true}, nil
-}
-
-// EvictKeys evicts the lock's keys from a node, as if its memory were full.
-func (w *world) EvictKeys(ctx context.Context, node int) ([]history.Effect, error) {
-	e, err := w.DeleteKeys(ctx, node)
-	if err != nil || e.What == "" {
-		return nil, err
-	}
-	e.What = history.Evicted
-	return []history.Effect{e}, nil
+	return history.Effect{What: what, Lost: keys, Turn: n.turn, Known: true}, nil
 }
 
 // saved returns what is left of a node's data if its process is killed now: with persistence everything, because Redis hands it to the operating

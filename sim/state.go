@@ -199,6 +199,7 @@ func (w *world) perform(cn *conn, args []string) (reply []byte) {
 func (w *world) takes(q *request, args []string) (reply []byte, ok bool) {
 	w.watching(q.conn, args, func() []byte {
 		reply, ok = q.conn.server.take(q.conn.session, args)
+		q.conn.server.sync(w.clock())
 		return reply
 	})
 	return reply, ok
@@ -211,10 +212,9 @@ func (w *world) watching(cn *conn, args []string, run func() (reply []byte)) {
 		run()
 		return
 	}
-	n, now, what := cn.server, w.clock(), hashArgs(args)
-	before := n.copy(now).digest()
+	n, what := cn.server, hashArgs(args)
 	cn.history = mixText(mix(cn.history, what), run())
-	if n.copy(now).digest() != before {
+	if len(n.did) > 0 {
 		n.changes = mix(n.changes, cn.place(), what)
 	}
 }

@@ -98,8 +98,9 @@ type world struct {
 	sooner   chan struct{} // cap 1: signals it that a reader gives up earlier
 
 	trace    trace
-	out      Outcome // so far
-	faultLog uint64  // hash of the faults so far, see state
+	effects  []effect // of the lock's nodes
+	out      Outcome  // so far
+	faultLog uint64   // hash of the faults so far, see state
 
 	possible  []option // reused by options
 	placeable []option // reused by faults
