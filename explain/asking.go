@@ -58,7 +58,7 @@ func (w *wait) arrived(c *history.Command) bool {
 	}
 	blocked := w.confirmed(func(f *history.Window) bool {
 		kind, _ := faults.FindKind(f.Fault)
-		return kind.Blocks && (f.Client == c.Client || f.Client == "" && f.Node == c.Node) && f.Start <= c.Sent && c.Sent <= f.Last() && f.Last() >= w.until
+		return kind.Does.Any(history.HoldsRequests) && kind.In != faults.InMessage && (f.Client == c.Client || f.Client == "" && f.Node == c.Node) && f.Start <= c.Sent && c.Sent <= f.Last() && f.Last() >= w.until
 	})
 	return len(blocked) == 0
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/sim"
@@ -116,6 +117,7 @@ func (c *blindCase) load(dir string) error {
 		history.LinkCommands(c.rec.Ops, c.rec.Commands)
 	}
 	c.rec.Faults, windows = history.LoadWindows(filepath.Join(dir, results.FaultsFile))
+	faults.Describe(c.rec.Faults)
 	return errors.Join(commands, windows)
 }
 

@@ -329,8 +329,8 @@ func (m *overlap) hindered(from, to int64) bool {
 	}
 	return len(m.confirmed(func(w *history.Window) bool {
 		kind, _ := faults.FindKind(w.Fault)
-		elsewhere := kind.In == faults.InMessage && w.Node < 0 && m.answeredDuring(w) // it met a request to the guarded store, and the lock's were answered
-		hinders := kind.Hinders || w.Fault == faults.SlowWork && !m.renewsAtWork()    // a client that extends by hand does so between its work
+		elsewhere := kind.In == faults.InMessage && w.Node < 0 && m.answeredDuring(w)                // it met a request to the guarded store, and the lock's were answered
+		hinders := kind.Does.Any(history.Hinders) || w.Fault == faults.SlowWork && !m.renewsAtWork() // a client that extends by hand does so between its work
 		return hinders && !elsewhere && (w.Client == m.first.Client || w.Client == "" && asked(w.Node)) && w.Start <= to && w.Last() >= from
 	})) > 0
 }

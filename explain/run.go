@@ -173,8 +173,8 @@ func (r *run) order(index int) *node {
 		turns = turns && (c.Turn != 0 || c.Replied == 0)
 	}
 	o.effects, o.held = r.effects(index), r.heldUp(index)
-	o.kept = r.confirmedAt(index, func(_ *history.Window, kind faults.Kind) bool { return kind.Keeps })
-	o.dropped = r.confirmedAt(index, func(_ *history.Window, kind faults.Kind) bool { return kind.Drops })
+	o.kept = r.confirmedAt(index, func(_ *history.Window, kind faults.Kind) bool { return kind.Does.Any(history.HoldsReplies) })
+	o.dropped = r.confirmedAt(index, func(_ *history.Window, kind faults.Kind) bool { return kind.Does.Any(history.LosesReplies) })
 	o.flushes = r.confirmedAt(index, func(w *history.Window, _ faults.Kind) bool { return w.Fault == faults.FlushScripts })
 	if turns {
 		o.cmds = slices.DeleteFunc(o.cmds, func(c *history.Command) bool { return c.Turn == 0 })
@@ -208,9 +208,9 @@ func (r *run) heldUp(index int) map[*history.Command]int64 {
 			c := &r.Commands[i]
 			switch {
 			case c.Node != index || w.Client != "" && w.Client != c.Client:
-			case kind.Holds && c.Sent <= w.Start && (met == nil || c.Sent >= met.Sent):
+			case kind.Does.Any(history.HoldsRequests) && kind.In == faults.InMessage && c.Sent <= w.Start && (met == nil || c.Sent >= met.Sent):
 				met = c
-			case (kind.Blocks || w.Fault == faults.PauseServer) && w.Start < c.Sent && c.Sent < w.Ending:
+			case kind.Does.Any(history.HoldsRequests) && kind.In != faults.InMessage && w.Start < c.Sent && c.Sent < w.Ending:
 				hold(c, &w)
 			}
 		}
@@ -224,7 +224,7 @@ func (r *run) heldUp(index int) map[*history.Command]int64 {
 // neverArrived returns the commands that did not reach a node: for each confirmed fault that lost a request, the client's latest command without a reply,
 // and those that it sent later on the same connection, which was cut.
 func (r *run) neverArrived(index int) (all []*history.Command) {
-	windows := r.confirmedAt(index, func(_ *history.Window, kind faults.Kind) bool { return kind.Loses })
+	windows := r.confirmedAt(index, func(_ *history.Window, kind faults.Kind) bool { return kind.Does.Any(history.LosesRequests) })
 	if len(windows) == 0 {
 		return nil
 	}

@@ -128,7 +128,7 @@ func (d *Director) Begin(ctx context.Context, s Spec, where string, m Message) *
 	if f.kind, _ = FindKind(s.Fault); f.kind.In == InMessage {
 		f.message = m
 	}
-	f.window = history.Window{Fault: s.Fault, Client: f.client(), Node: f.node(), Start: d.cfg.World.Now(), Moment: where}
+	f.window = history.Window{Fault: s.Fault, Client: f.client(), Node: f.node(), Start: d.cfg.World.Now(), Moment: where, Does: f.kind.Does}
 	if !d.add(f) {
 		return nil
 	}

@@ -171,7 +171,7 @@ func TestDirectorDoesEveryKind(t *testing.T) {
 				if got != r.want {
 					t.Errorf("did %s; want %s", got, r.want)
 				}
-				if w := s.Windows(); len(w) != 1 || time.Duration(w[0].End) != max(r.end, time.Duration(boolToInt(r.end > 0))) || !w[0].Confirmed {
+				if w := s.Windows(); len(w) != 1 || time.Duration(w[0].End) != max(r.end, time.Duration(boolToInt(r.end > 0))) || !w[0].Confirmed || w[0].Does == 0 {
 					t.Errorf("windows %+v, want one that ends at %v", w, r.end)
 				}
 			})

@@ -3,6 +3,7 @@ package faults
 import (
 	"slices"
 
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 )
 
@@ -95,16 +96,11 @@ type Kind struct {
 	At               Form   // the triggers that it accepts
 	Uses             []Uses // the fields of Spec that it uses, besides target and trigger
 
-	instant bool // it is over at once, unless Spec gives a length
-	mustEnd bool // it must not outlive the run: a stopped server cannot be closed, a blocked link cannot be drained
-	Hinders bool // a client that meets it may fail to get even a correct lock
-	Loses   bool // the request that it meets never reaches the node
-	Holds   bool // the request that it meets reaches the node only when the fault ends
-	Keeps   bool // a reply that comes meanwhile reaches its client only when the fault ends
-	Drops   bool // a reply that comes then never reaches its client
-	Blocks  bool // so does a request that is sent meanwhile
-	Harms   bool // it harms the server and its other data
-	Clock   bool // the servers must be started with clocks that can be set
+	instant bool         // it is over at once, unless Spec gives a length
+	mustEnd bool         // it must not outlive the run: a stopped server cannot be closed, a blocked link cannot be drained
+	Does    history.Does // what it does to what it hits
+	Harms   bool         // it harms the server and its other data
+	Clock   bool         // the servers must be started with clocks that can be set
 	Placed  placing
 	Not     []Limit
 
@@ -140,92 +136,92 @@ var kinds = []Kind{
 	{Name: PauseClient, About: "everything of the client stops for a while, its watchdog included",
 		InSim: "none of its events is released", OnServers: "a goroutine is stopped at its connections, clock and steps; a process gets SIGSTOP",
 		On: OneClient, In: InClient, At: atEvent,
-		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Hinders: true, Keeps: true, Placed: atStep, do: pauseClient},
+		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Placed: atStep, Does: history.Hinders | history.Stops | history.HoldsReplies, do: pauseClient},
 	{Name: CrashClient, About: "the client dies and its connections are closed",
 		InSim: "its connections break, and its calls return an error", OnServers: "the same for a goroutine; a process gets SIGKILL",
 		On: OneClient, In: InClient, At: atEvent,
-		Drops: true, Placed: atStep, do: crashClient},
+		Placed: atStep, Does: history.Stops | history.Kills | history.LosesReplies, do: crashClient},
 	{Name: CancelClient, About: "the context of the client's call is cancelled",
 		InSim: "the context of its acquire is cancelled", OnServers: "the same",
 		On: OneClient, In: InClient, At: atEvent,
-		instant: true, Placed: atStep, do: cancelClient},
+		instant: true, Placed: atStep, Does: history.CancelsCall, do: cancelClient},
 	{Name: SkewClient, About: "the client's wall clock is off",
 		InSim: "the clock that the lock is given is off", OnServers: "the same",
 		On: OneClient, In: InClient, At: AtStart,
-		Uses: []Uses{mustBy}, Placed: BeforeSearch, do: skewClient},
+		Uses: []Uses{mustBy}, Placed: BeforeSearch, Does: history.SkewsClient, do: skewClient},
 	{Name: CollideOwners, About: "all clients share one owner id",
 		InSim: "the lock is given the same owner id for each", OnServers: "the same",
 		On: allClients, In: InClient, At: AtStart,
-		Placed: BeforeSearch, do: collideOwners},
+		Placed: BeforeSearch, Does: history.SharesOwner, do: collideOwners},
 	{Name: SlowWork, About: "the work inside a critical section takes long",
 		InSim: "the client sleeps inside, in virtual time", OnServers: "the client sleeps inside",
 		On: OneClient, In: InClient, At: AtStart | AtMoment,
-		Uses: []Uses{mustFor}, Placed: BeforeSearch, do: slowWork},
+		Uses: []Uses{mustFor}, Placed: BeforeSearch, Does: history.SlowsWork, do: slowWork},
 	{Name: LoseRequest, About: "a request never reaches the node, and the connection is cut",
 		InSim: "the message is dropped, the connection breaks", OnServers: "the proxy drops it and cuts the connection",
 		On: OneClient, In: InMessage, At: AtRequest,
-		instant: true, Hinders: true, Loses: true, Placed: atStep, do: loseMessage},
+		instant: true, Placed: atStep, Does: history.Hinders | history.LosesRequests, do: loseMessage},
 	{Name: LoseReply, About: "a request is applied, its reply is lost, and the connection is cut",
 		InSim: "the same, for the reply", OnServers: "the proxy passes the request, drops the reply and cuts the connection",
 		On: OneClient, In: InMessage, At: AtReply,
-		instant: true, Hinders: true, Drops: true, Placed: atStep, do: loseMessage},
+		instant: true, Placed: atStep, Does: history.Hinders | history.LosesReplies, do: loseMessage},
 	{Name: DelayRequest, About: "a request is held back",
 		InSim: "the message is delivered later", OnServers: "the proxy holds it",
 		On: OneClient, In: InMessage, At: AtRequest,
-		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Hinders: true, Holds: true, Placed: atStep, do: holdMessage},
+		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Placed: atStep, Does: history.Hinders | history.HoldsRequests, do: holdMessage},
 	{Name: DelayReply, About: "a reply is held back",
 		InSim: "the message is delivered later", OnServers: "the proxy holds it",
 		On: OneClient, In: InMessage, At: AtReply,
-		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Hinders: true, Keeps: true, Placed: atStep, do: holdMessage},
+		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Placed: atStep, Does: history.Hinders | history.HoldsReplies, do: holdMessage},
 	{Name: SlowNetwork, About: "every request and reply of all clients is delayed, or the links are narrow",
 		InSim: "each message is delivered later", OnServers: "the proxy delays each message, or limits the bytes per second",
 		On: allClients, In: inNetwork, At: AtStart | atEvent,
-		Uses: []Uses{mustBy, mayRate, mayFor}, mustEnd: true, do: slowNetwork},
+		Uses: []Uses{mustBy, mayRate, mayFor}, mustEnd: true, Does: history.Delays, do: slowNetwork},
 	{Name: BlackholeClient, About: "nothing passes between the client and any node",
 		InSim: "no message is delivered; connections stay open", OnServers: "the proxy passes nothing and keeps connections open",
 		On: OneClient, In: inNetwork, At: atEvent,
-		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Hinders: true, Keeps: true, Blocks: true, Placed: atStep, do: block},
+		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Placed: atStep, Does: history.Hinders | history.HoldsRequests | history.HoldsReplies, do: block},
 	{Name: PartitionNodes, About: "nothing passes between any client and the node",
 		InSim: "no message is delivered; connections stay open", OnServers: "the proxy passes nothing and keeps connections open",
 		On: OneNode, In: inNetwork, At: AtStart | atEvent,
-		Uses: []Uses{mayFor}, mustEnd: true, Hinders: true, Keeps: true, Blocks: true, Harms: true, Placed: atStep, do: block},
+		Uses: []Uses{mayFor}, mustEnd: true, Harms: true, Placed: atStep, Does: history.Hinders | history.HoldsRequests | history.HoldsReplies, do: block},
 	{Name: CutPubSub, About: "connections that subscribe are cut",
 		InSim: "connections with a subscription break", OnServers: "the proxy cuts them",
 		On: allClients, In: inNetwork, At: atEvent,
-		Uses: []Uses{mayFor}, instant: true, mustEnd: true, Hinders: true, Placed: atStep, do: cutSubscribers},
+		Uses: []Uses{mayFor}, instant: true, mustEnd: true, Placed: atStep, Does: history.Hinders | history.CutsSubscriptions, do: cutSubscribers},
 	{Name: KillServer, About: "the node is killed, and started again after a while",
 		InSim: "connections break; what persistence did not keep is gone", OnServers: "SIGKILL, then a new process on the same data directory; in Docker the same container",
 		On: OneNode, In: InServer, At: atEvent,
-		Uses: []Uses{mayFor}, Hinders: true, Harms: true, Placed: atStep, Not: []Limit{notYours, noProcess}, do: killServer},
+		Uses: []Uses{mayFor}, Harms: true, Placed: atStep, Not: []Limit{notYours, noProcess}, Does: history.Hinders | history.Stops | history.Kills | history.LosesData, do: killServer},
 	{Name: PauseServer, About: "the node stops for a while",
 		InSim: "the node answers nothing", OnServers: "SIGSTOP; in Docker a paused container",
 		On: OneNode, In: InServer, At: atEvent,
-		Uses: []Uses{mustFor}, mustEnd: true, Hinders: true, Harms: true, Placed: atStep, Not: []Limit{notYours, noProcess}, do: pauseServer},
+		Uses: []Uses{mustFor}, mustEnd: true, Harms: true, Placed: atStep, Not: []Limit{notYours, noProcess}, Does: history.Hinders | history.Stops | history.HoldsRequests, do: pauseServer},
 	{Name: Failover, About: "the primary is killed and its replica promoted",
 		InSim: "the replica has what was delivered to it", OnServers: "the primary gets SIGKILL, the replica REPLICAOF NO ONE; with a length replication stops first",
 		On: allNodes, In: InServer, At: AtStart | atEvent,
-		Uses: []Uses{mayFor, mayUntil}, instant: true, Harms: true, Placed: atStep, do: failover,
+		Uses: []Uses{mayFor, mayUntil}, instant: true, Harms: true, Placed: atStep, Does: history.Stops | history.Kills | history.LosesData, do: failover,
 		Not: []Limit{notYours, noProcess, standalone, {Topology: impls.Independent, Why: notPair}, {Topology: impls.Cluster, Why: notPair}}},
 	{Name: JumpClock, About: "the node's clock jumps",
 		InSim: "the node's clock is set", OnServers: "a preloaded library shifts the time that the server reads",
 		On: OneNode, In: InServer, At: atEvent,
-		Uses: []Uses{mustBy, mayFor}, instant: true, Harms: true, Clock: true, Placed: atStep, Not: []Limit{notYours, noProcess}, do: jumpClock},
+		Uses: []Uses{mustBy, mayFor}, instant: true, Harms: true, Clock: true, Placed: atStep, Not: []Limit{notYours, noProcess}, Does: history.MovesClock, do: jumpClock},
 	{Name: DriftClock, About: "the node's clock runs fast or slow",
 		InSim: "the node's clock has another rate", OnServers: "the same library changes the rate",
 		On: OneNode, In: InServer, At: AtStart | atEvent,
-		Uses: []Uses{mustRate, mayFor}, Harms: true, Clock: true, Not: []Limit{notYours, noProcess}, do: driftClock},
+		Uses: []Uses{mustRate, mayFor}, Harms: true, Clock: true, Not: []Limit{notYours, noProcess}, Does: history.MovesClock, do: driftClock},
 	{Name: FlushScripts, About: "the node forgets all scripts",
 		InSim: "the scripts are gone", OnServers: "SCRIPT FLUSH",
 		On: allNodes, In: InServer, At: atEvent,
-		instant: true, Placed: atStep, Not: []Limit{notYours}, do: flushScripts},
+		instant: true, Placed: atStep, Not: []Limit{notYours}, Does: history.ForgetsScripts, do: flushScripts},
 	{Name: DeleteKey, About: "somebody deletes the lock's keys",
 		InSim: "the keys are gone", OnServers: "DEL",
 		On: allNodes, In: InServer, At: atEvent,
-		instant: true, Placed: atStep, do: deleteKeys},
+		instant: true, Placed: atStep, Does: history.LosesData, do: deleteKeys},
 	{Name: EvictKeys, About: "the node runs out of memory and evicts the lock's keys",
 		InSim: "the keys are gone", OnServers: "maxmemory is lowered until the server has evicted them",
 		On: OneNode, In: InServer, At: atEvent,
-		instant: true, Harms: true, Placed: atStep, Not: []Limit{notYours, noProcess, {Topology: impls.Cluster, Why: notSlots}}, do: evictKeys},
+		instant: true, Harms: true, Placed: atStep, Not: []Limit{notYours, noProcess, {Topology: impls.Cluster, Why: notSlots}}, Does: history.LosesData, do: evictKeys},
 }
 
 // Kinds lists the vocabulary in the order of the documentation.
@@ -239,6 +235,16 @@ func FindKind(name string) (Kind, bool) {
 		}
 	}
 	return Kind{}, false
+}
+
+// Describe fills in what the faults do, by their names, in windows that don't say: those of records that others wrote.
+func Describe(windows []history.Window) {
+	for i := range windows {
+		if w := &windows[i]; w.Does == 0 {
+			kind, _ := FindKind(w.Fault)
+			w.Does = kind.Does
+		}
+	}
 }
 
 // Names lists, in the order of the table, the faults that satisfy is.

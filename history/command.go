@@ -64,7 +64,7 @@ func UnderWay(commands []Command, from, to int64) (total int64) {
 	return total
 }
 
-// Window is the measured time in which an injected fault was active, with all that the checker needs to know of the fault.
+// Window is the measured time in which an injected fault was active, with all that a reader needs to know of the fault.
 type Window struct {
 	Fault     string `json:"fault"`                         // name from the fault vocabulary, e.g. pause-client
 	Client    string `json:"client,omitempty"`              // client that it hit
@@ -75,6 +75,7 @@ type Window struct {
 	Confirmed bool   `json:"confirmed"`                     // a measurement showed its effect
 	Moment    string `json:"moment,omitempty"`              // where it was placed, for people
 	Note      string `json:"note,omitempty"`                // what was measured, or why it is not confirmed
+	Does      Does   `json:"does,omitempty"`                // what a fault of this kind does
 	// Replica is set for failovers: HadKey or LackedKey says whether the replica had the lock's key when it was promoted; "" = not known, or there
 	// was no key.
 	Replica string `json:"replica,omitempty"`

@@ -63,7 +63,7 @@ func TestCommandsAreReadBack(t *testing.T) {
 
 func TestWindowsAreReadBack(t *testing.T) {
 	windows := []history.Window{
-		{Fault: "pause-client", Client: "c1", Node: -1, Start: 5, Ending: 8, End: 9, Confirmed: true, Moment: "granted", Note: "SIGSTOP"},
+		{Fault: "pause-client", Client: "c1", Node: -1, Start: 5, Ending: 8, End: 9, Confirmed: true, Moment: "granted", Note: "SIGSTOP", Does: history.Stops | history.CutsSubscriptions},
 		{Fault: "kill-server", Node: 2, Start: -5},
 		{Fault: "failover", Start: 5, End: 6, Confirmed: true, Replica: history.LackedKey, Effects: []history.Effect{
 			{Node: 1, At: 6, What: history.Promoted, Turn: 5, Known: true, Kept: []string{"k"}, Lost: []string{"l", "m"}},

@@ -67,6 +67,8 @@ func (s *scanner) value(to any, is string) {
 		*to = s.whole(is)
 	case *int:
 		*to = int(s.whole(is))
+	case *Does:
+		s.list(func() { *to |= doing(string(s.text())) })
 	case *[]string:
 		s.list(func() { *to = append(*to, s.pool.of(s.text())) })
 	case *[]Effect:

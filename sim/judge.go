@@ -75,7 +75,7 @@ func withKey(all []broken, key string) (broken, bool) {
 
 func hinders(w history.Window, client string) bool {
 	kind, _ := faults.FindKind(w.Fault)
-	return (w.Client == client || w.Client == "") && kind.Hinders
+	return (w.Client == client || w.Client == "") && kind.Does.Any(history.Hinders)
 }
 
 // awakes is how soon after a pause a client has been told of a loss.

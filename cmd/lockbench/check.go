@@ -351,6 +351,7 @@ func sidecars(h openedHistory) (commands []history.Command, scripts map[string]s
 		commands, scripts, err = history.LoadCommands(unpacked(filepath.Join(dir, results.CommandsFile)))
 	}
 	windows, windowsErr := history.LoadWindows(filepath.Join(dir, results.FaultsFile))
+	faults.Describe(windows)
 	return commands, scripts, windows, errors.Join(present(err), present(windowsErr))
 }
 

@@ -22,7 +22,7 @@ func full() (h history.Header, op history.Operation, c history.Command, w histor
 	}
 	c = history.Command{Client: "c1", Node: 1, Conn: 2, Sent: 3, Replied: 4, Name: "SET", Args: []string{"k", "v"}, Reply: "OK",
 		Op: 1, Turn: 7, Ran: 4, Script: "abc", Cut: true}
-	w = history.Window{Fault: "pause-client", Client: "c1", Node: 2, Start: 1, End: 2, Confirmed: true, Moment: "m", Note: "n",
+	w = history.Window{Fault: "pause-client", Client: "c1", Node: 2, Start: 1, End: 2, Confirmed: true, Moment: "m", Note: "n", Does: history.Stops | history.Kills,
 		Effects: []history.Effect{{Node: 1, At: 2, What: history.Restarted, By: 3, PPM: 4, Turn: 5, Known: true, Kept: []string{"k"}, Lost: []string{"l"}}}}
 	return h, op, c, w
 }

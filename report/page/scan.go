@@ -10,6 +10,7 @@ import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
@@ -60,7 +61,9 @@ type commandCount struct {
 func scan(d *results.Dir, result *results.Result) (*digest, error) {
 	out := &digest{time: newTimeline(), window: newWindow(focus(result)), clients: map[string]*client{}, byCommand: map[string]*commandCount{}}
 	var err error
-	if out.faults, err = history.LoadWindows(d.File(results.FaultsFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	out.faults, err = history.LoadWindows(d.File(results.FaultsFile))
+	faults.Describe(out.faults)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	first := slices.IndexFunc(out.faults, func(f history.Window) bool { return f.Confirmed && f.Start > 0 })
