@@ -79,7 +79,12 @@ func SuiteMarkdown(w io.Writer, suite results.Suite) error {
 	lines := []string{"## " + Headline(suite.Verdict) + ": " + md(SuiteSummary(suite))}
 	if len(locks) > 0 {
 		lines = append(append(lines, ""), newMatrix(locks).markdown()...)
-		lines = append(lines, "", "`"+strings.ReplaceAll(legend, "\n", "   ")+"`")
+		lines = append(lines, "")
+		for _, e := range results.Endings() {
+			if slices.ContainsFunc(locks, func(c results.Cell) bool { return c.Ending() == e }) {
+				lines = append(lines, fmt.Sprintf("- %s: %s", ending(e), e.About()))
+			}
+		}
 	}
 	lines = append(lines, plantedMarkdown(planted)...)
 	for _, c := range suite.Cells {
@@ -105,7 +110,7 @@ func (m matrix) markdown() []string {
 		for _, scenario := range m.scenarios {
 			mark := " "
 			if c, ok := m.cells[[2]string{lock, scenario}]; ok {
-				mark = symbol(c)
+				mark = marked(c, ending(c.Ending()))
 			}
 			row = append(row, mark)
 		}
@@ -114,13 +119,21 @@ func (m matrix) markdown() []string {
 	return lines
 }
 
+// ending sets an ending that harms in bold.
+func ending(e results.Ending) string {
+	if e == results.Two || e == results.Stuck {
+		return "**" + string(e) + "**"
+	}
+	return string(e)
+}
+
 func plantedMarkdown(planted []results.Cell) []string {
 	if len(planted) == 0 {
 		return nil
 	}
 	lines := []string{"", "| planted bug | scenario | |", "|---|---|---|"}
 	for _, c := range planted {
-		lines = append(lines, mdRow(c.Lock, c.Scenario, caught(c)))
+		lines = append(lines, mdRow(c.Lock, c.Scenario, Caught(c)))
 	}
 	return lines
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/results"
 )
 
 // Style is the style of text. The zero value is plain.
@@ -19,6 +20,7 @@ const (
 	magenta = "\x1b[1;35m"
 	bold    = "\x1b[1m"
 	dim     = "\x1b[2m"
+	green   = "\x1b[32m"
 	off     = "\x1b[0m"
 )
 
@@ -42,6 +44,13 @@ func Headline(v checker.Result) string {
 func (s Style) verdict(v checker.Result, text string) string {
 	colours := map[checker.Result]string{checker.Pass: blue, checker.Fail: red, checker.NotApplicable: dim, checker.Inconclusive: magenta}
 	return s.paint(colours[v], text)
+}
+
+// ending paints an ending by its severity.
+func (s Style) ending(e results.Ending, text string) string {
+	colours := map[results.Ending]string{results.Stuck: red, results.Two: red, results.Late: magenta, results.Broke: magenta,
+		results.LateSafe: blue, results.Holds: green, results.NotRun: dim, results.Unclear: magenta}
+	return s.paint(colours[e], text)
 }
 
 // verdictWord paints the word of a verdict at the start of lines.

@@ -12,17 +12,42 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// The symbols of the matrix.
-const (
-	symbolSafe    = "."
-	symbolBroken  = "x"
-	symbolDiffers = "!"
-	symbolUnclear = "?"
-	symbolNA      = "-"
-)
+// letters stand for the endings where a matrix has too many columns for words.
+var letters = map[results.Ending]string{
+	results.Holds: ".", results.Late: "l", results.LateSafe: "s", results.Two: "2", results.Stuck: "#", results.Broke: "x",
+	results.NotRun: "-", results.Unclear: "?",
+}
 
-const legend = symbolSafe + " holds, as expected   " + symbolBroken + " breaks, as expected   " + symbolNA + " does not apply   " +
-	symbolUnclear + " inconclusive\n" + symbolDiffers + " differs from the expectation"
+// differs marks a cell that is not as expected.
+const differs = "!"
+
+// legend explains the words of a matrix, or its letters; only those that it has, the worst first.
+func legend(cells []results.Cell, abbreviated bool, s Style) (lines []string) {
+	for _, e := range results.Endings() {
+		if !slices.ContainsFunc(cells, func(c results.Cell) bool { return c.Ending() == e }) {
+			continue
+		}
+		word := string(e)
+		if abbreviated {
+			word = fmt.Sprintf("%s %-10s", letters[e], e)
+		}
+		for i, line := range wrapped(fmt.Sprintf("%-14s", word), e.About()) {
+			if i == 0 {
+				line = s.ending(e, word) + strings.TrimPrefix(line, word)
+			}
+			lines = append(lines, line)
+		}
+	}
+	if slices.ContainsFunc(cells, func(c results.Cell) bool { return marked(c, "") != "" }) {
+		lines = append(lines, fmt.Sprintf("%-14snot as the catalogue expects; listed below", differs))
+	}
+	return lines
+}
+
+// unexpected reports whether a cell is not as the catalogue expects.
+func unexpected(c results.Cell) bool {
+	return c.Verdict == checker.Fail || c.Verdict == checker.Inconclusive
+}
 
 // Suite writes a suite's verdict, its matrix, the cells that are not as expected, its sensitivity, and the path of its page ("" = none).
 func Suite(w io.Writer, suite results.Suite, page string, s Style) error {
@@ -30,11 +55,10 @@ func Suite(w io.Writer, suite results.Suite, page string, s Style) error {
 	locks, planted := locksAndPlanted(suite.Cells)
 	lines := wrapped(Headline(suite.Verdict)+"  ", SuiteSummary(suite))
 	lines[0] = s.verdict(suite.Verdict, Headline(suite.Verdict)) + strings.TrimPrefix(lines[0], Headline(suite.Verdict))
-	if m := newMatrix(locks); len(locks) > 0 {
-		lines = append(lines, m.text(s)...)
-		lines = append(lines, "", legend)
-		lines = append(lines, m.columnNames()...)
+	if meaning := SuiteMeaning(suite); meaning != "" {
+		lines = append(lines, wrapped("", meaning)...)
 	}
+	lines = append(lines, matrixLines(locks, s)...)
 	lines = append(lines, plantedLines(planted, s)...)
 	lines = append(lines, oddCells(suite.Cells, s)...)
 	lines = append(lines, changeLines(suite, s)...)
@@ -69,6 +93,26 @@ func SuiteSummary(suite results.Suite) string {
 		text += ", shard " + suite.Shard.String()
 	}
 	return fmt.Sprintf("%s  (%s, seed %d%s)", text, suite.Server, suite.Seed, took)
+}
+
+// SuiteMeaning says what the verdict of a suite is about, and what became of its locks: a suite
+// passes where a lock breaks just as the catalogue says.
+func SuiteMeaning(suite results.Suite) string {
+	locks, _ := locksAndPlanted(suite.Cells)
+	n := map[results.Ending]int{}
+	for _, c := range locks {
+		n[c.Ending()]++
+	}
+	var words []string
+	for _, e := range results.Endings() {
+		if n[e] > 0 && e != results.NotRun {
+			words = append(words, fmt.Sprintf("%s %q", count(n[e]), e))
+		}
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return "The verdict says whether each lock does what the catalogue expects of it, not that it is safe. Its cells: " + strings.Join(words, ", ") + "."
 }
 
 // oddCells lists the cells that are not as expected, and those that do not apply when no other was run.
@@ -138,33 +182,96 @@ func newMatrix(cells []results.Cell) matrix {
 	return m
 }
 
-func symbol(c results.Cell) string {
-	switch c.Verdict {
-	case checker.Pass:
-		if c.Observed == "safe" {
-			return symbolSafe
-		}
-		return symbolBroken
-	case checker.Fail:
-		return symbolDiffers
-	case checker.NotApplicable:
-		return symbolNA
+// matrixLines shows the cells of locks: in words where they fit; otherwise the questions of the
+// README in words, and every scenario in letters.
+func matrixLines(locks []results.Cell, s Style) []string {
+	if len(locks) == 0 {
+		return nil
 	}
-	return symbolUnclear
+	m := newMatrix(locks)
+	all := make([]Question, len(m.scenarios))
+	for i, name := range m.scenarios {
+		all[i] = Question{Scenario: name, Head: name}
+	}
+	lines := m.words(all, s)
+	if lines != nil {
+		return append(append(append([]string{""}, lines...), ""), legend(locks, false, s)...)
+	}
+	if lines = m.words(Asked(locks), s); lines != nil {
+		lines = append([]string{"", "the faults that people ask about"}, lines...)
+		lines = append(lines, "", "every scenario")
+	}
+	lines = append(lines, m.text(s)...)
+	lines = append(append(lines, ""), legend(locks, true, s)...)
+	return append(append(lines, ""), m.columnNames()...)
 }
 
-// markWidth is the width of a scenario's column.
+// words returns the matrix of the given columns in words; nil if it is wider than the screen.
+func (m matrix) words(columns []Question, s Style) (lines []string) {
+	if len(columns) == 0 {
+		return nil
+	}
+	width := m.lockWidth()
+	widths := make([]int, len(columns))
+	total, head := width, strings.Repeat(" ", width)
+	for i, q := range columns {
+		widths[i] = utf8.RuneCountInString(q.Head)
+		for _, lock := range m.locks {
+			if c, ok := m.cells[[2]string{lock, q.Scenario}]; ok {
+				widths[i] = max(widths[i], utf8.RuneCountInString(marked(c, string(c.Ending()))))
+			}
+		}
+		total, head = total+1+widths[i], head+fmt.Sprintf(" %-*s", widths[i], q.Head)
+	}
+	if total > screen {
+		return nil
+	}
+	lines = []string{strings.TrimRight(head, " ")}
+	for _, lock := range m.locks {
+		line, pad := fmt.Sprintf("%-*s", width, lock), 1
+		for i, q := range columns {
+			c, ok := m.cells[[2]string{lock, q.Scenario}]
+			word := ""
+			if ok {
+				word = marked(c, string(c.Ending()))
+				line += strings.Repeat(" ", pad) + s.ending(c.Ending(), word)
+				pad = 1
+			} else {
+				pad++
+			}
+			pad += widths[i] - utf8.RuneCountInString(word)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// marked adds the mark of a cell that is not as expected.
+func marked(c results.Cell, word string) string {
+	if unexpected(c) && c.Ending() != results.Unclear {
+		return word + differs
+	}
+	return word
+}
+
+func (m matrix) lockWidth() (width int) {
+	for _, lock := range m.locks {
+		width = max(width, utf8.RuneCountInString(lock))
+	}
+	return width
+}
+
+// markWidth is the width of a scenario's column of letters.
 const markWidth = 2
 
 // text returns a row per lock under numbered columns, in as many blocks as the screen requires; a block has the locks with a cell in it.
 func (m matrix) text(s Style) (lines []string) {
-	width := 0
-	for _, lock := range m.locks {
-		width = max(width, utf8.RuneCountInString(lock))
-	}
+	width := m.lockWidth()
 	columns := max(1, (screen-width)/markWidth)
 	for from := 0; from < len(m.scenarios); from += columns {
-		lines = append(lines, "")
+		if from > 0 {
+			lines = append(lines, "")
+		}
 		lines = append(lines, m.block(from, min(from+columns, len(m.scenarios)), width, s)...)
 	}
 	return lines
@@ -197,7 +304,10 @@ func (m matrix) row(lock string, scenarios []string, s Style) (line string) {
 	for _, scenario := range scenarios {
 		mark := " "
 		if c, ok := m.cells[[2]string{lock, scenario}]; ok {
-			mark = s.verdict(c.Verdict, symbol(c))
+			mark = s.ending(c.Ending(), letters[c.Ending()])
+			if marked(c, "") != "" {
+				mark = s.verdict(c.Verdict, differs)
+			}
 		}
 		line += " " + mark
 	}
@@ -234,43 +344,49 @@ func locksAndPlanted(cells []results.Cell) (locks, planted []results.Cell) {
 	return locks, planted
 }
 
-// plantedLines lists the planted bugs, each with the scenario that must show it and the break that did.
+// plantedLines lists the planted bugs, each with the cause by which it was caught, and in which scenario.
 func plantedLines(planted []results.Cell, s Style) []string {
 	if len(planted) == 0 {
 		return nil
 	}
-	lock, scenario := 0, 0
+	lock := 0
 	for _, c := range planted {
-		lock, scenario = max(lock, len(c.Lock)), max(scenario, len(c.Scenario))
+		lock = max(lock, len(c.Lock))
 	}
-	lines := []string{"", "planted bugs and the scenario that must show each"}
+	lines := []string{"", "planted bugs"}
 	for _, c := range planted {
-		rows := wrapped(fmt.Sprintf("%-*s  %-*s  ", lock, c.Lock, scenario, c.Scenario), caught(c))
-		for _, row := range rows {
+		for _, row := range wrapped(fmt.Sprintf("%-*s  ", lock, c.Lock), Caught(c)+" in "+c.Scenario) {
 			lines = append(lines, s.verdict(c.Verdict, row))
 		}
 	}
 	return lines
 }
 
-// caught returns which of the expected breaks showed a planted bug.
-func caught(c results.Cell) string {
+// Caught says by which of the expected causes a planted bug was caught.
+func Caught(c results.Cell) string {
 	switch c.Verdict {
 	case checker.Pass:
-		return "caught by " + expectedOf(c)
+		return "caught by " + strings.Join(expectedOf(c), ", ")
 	case checker.NotApplicable:
 		return "not run: " + c.Why
 	}
 	return "missed"
 }
 
-// expectedOf returns the observed breaks that were expected, with their causes.
-func expectedOf(c results.Cell) string {
+// expectedOf returns the causes of the observed breaks that were expected; of a break without a
+// cause, its property.
+func expectedOf(c results.Cell) (causes []string) {
 	must, _ := pairs(c.Expected)
-	seen := slices.DeleteFunc(strings.Fields(c.Observed), func(o string) bool {
-		return !slices.ContainsFunc(must, func(want string) bool { return covers(want, o) })
-	})
-	return strings.Join(seen, " ")
+	for _, o := range strings.Fields(c.Observed) {
+		property, cause, ok := strings.Cut(o, "/")
+		if !ok {
+			cause = property
+		}
+		if !slices.Contains(causes, cause) && slices.ContainsFunc(must, func(want string) bool { return covers(want, o) }) {
+			causes = append(causes, cause)
+		}
+	}
+	return causes
 }
 
 func sensitivityText(x results.Sensitivity) string {

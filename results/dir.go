@@ -28,7 +28,8 @@ const (
 	LatencyLog     = "latency.hlog"
 	LatencyFolder  = "latency"
 	ViolationsPath = "violations"
-	TapePath       = "violations/001.tape" // of a search
+	TapePath       = "violations/001.tape"  // of a search
+	ScenesFile     = "violations.jsonl.zst" // of a suite: one violation of each cell that broke
 	SummaryFile    = "summary.md"
 	ReportFile     = "report.html"
 	JUnitFile      = "junit.xml"

@@ -46,6 +46,7 @@ type Cell struct {
 	Verdict  checker.Result `json:"verdict"`
 	Why      string         `json:"why,omitempty"`     // reason for a verdict other than pass
 	Planted  bool           `json:"planted,omitempty"` // the variant is a planted bug
+	Fences   bool           `json:"fences,omitempty"`  // the lock gives out fences, by which a store can refuse a late write
 	Run      string         `json:"run,omitempty"`     // run directory
 	Rerun    string         `json:"rerun,omitempty"`   // the command that runs this cell alone
 	Duration time.Duration  `json:"duration"`          // nanoseconds that the cell took
@@ -59,6 +60,8 @@ func NewCell(r Result, want verdicts.Expectation) Cell {
 		want = want.OnServers()
 	}
 	c := Cell{Lock: r.Lock, Scenario: r.Scenario, Expected: want.String(), Verdict: checker.Pass, Properties: byProperty(r), Rerun: r.Rerun}
+	fencing, judged := c.Properties[verdicts.FencingOrder]
+	c.Fences = judged && fencing != checker.NotApplicable
 	seen := Observed(r)
 	c.Observed = breaksText(seen)
 	missing, extra := without(want.Breaks, seen), slices.DeleteFunc(seen, allowed(want))
@@ -120,11 +123,17 @@ func Shows(r Result, want verdicts.Expectation) bool {
 
 // NACell returns the cell of a scenario that does not apply and was not run.
 func NACell(lock, scenario, why string) Cell {
-	return Cell{Lock: lock, Scenario: scenario, Expected: "n/a: " + why, Observed: "n/a", Verdict: checker.NotApplicable, Why: why}
+	return Cell{Lock: lock, Scenario: scenario, Expected: "n/a: " + why, Observed: notObserved, Verdict: checker.NotApplicable, Why: why}
 }
 
 // NothingObserved is Cell.Observed of a run that has no verdict.
 const NothingObserved = "nothing"
+
+// Cell.Observed of a run in which nothing broke, and of a cell that was not run.
+const (
+	safeObserved = "safe"
+	notObserved  = "n/a"
+)
 
 // ErrorCell returns the cell of a run that ended with an error.
 func ErrorCell(lock, scenario string, want verdicts.Expectation, err error) Cell {

@@ -3,10 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lockbench/lockbench/bench"
+	"github.com/lockbench/lockbench/report/page"
 	"github.com/lockbench/lockbench/results"
 )
 
@@ -76,7 +79,18 @@ func (a *app) mergeSuites(paths []string, f mergeFlags) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(a.endSuite(&suiteDir{path: path, all: true}, whole), a.storeSuite(f.store, whole), verdictError(whole.Verdict))
+	err = results.SaveFile(filepath.Join(path, results.ScenesFile), func(w io.Writer) error { return page.JoinScenes(w, scenesOf(paths)) })
+	return errors.Join(err, a.endSuite(&suiteDir{path: path, all: true}, whole), a.storeSuite(f.store, whole), verdictError(whole.Verdict))
+}
+
+// scenesOf returns where the violations of shards lie.
+func scenesOf(shards []string) []string {
+	files := make([]string, len(shards))
+	for i, shard := range shards {
+		file, _ := results.Stored(shard, results.SuiteFile)
+		files[i] = filepath.Join(filepath.Dir(file), results.ScenesFile)
+	}
+	return files
 }
 
 func (a *app) mergeBenches(paths []string, f mergeFlags) error {

@@ -48,6 +48,10 @@ func baselineSuite(t *testing.T) results.Suite {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for i, c := range suite.Cells { // a stored suite has no verdicts of properties, from which a cell would know
+		v, _ := catalogue.Find(c.Lock)
+		suite.Cells[i].Fences = v.Traits.Fenced
+	}
 	return suite
 }
 
@@ -75,40 +79,14 @@ func costTables(t *testing.T) string {
 	return strings.TrimRight(out.String(), "\n") + "\n"
 }
 
-// ending is what a cell comes to in words, worst first. Data is called safe only where fences make it so.
-func ending(lock, observed string) string {
-	safe := "late"
-	if v, ok := catalogue.Find(lock); ok && v.Traits.Fenced {
-		safe = "late, safe"
+// ending is what a cell comes to in words; what does harm is bold.
+func ending(c results.Cell) string {
+	e := c.Ending()
+	if e == results.Two || e == results.Stuck {
+		return "**" + string(e) + "**"
 	}
-	for _, row := range []struct{ seen, says string }{
-		{string(verdicts.Progress) + "/", "**stuck**"},
-		{string(verdicts.MutualExclusion) + "/", "**two**"},
-		{string(verdicts.StoreIntegrity) + "/", "late"},
-		{string(verdicts.ExclusiveUse) + "/", safe},
-	} {
-		if strings.Contains(observed, row.seen) {
-			return row.says
-		}
-	}
-	switch observed {
-	case "safe":
-		return "holds"
-	case "n/a":
-		return "–"
-	}
-	return observed
+	return string(e)
 }
-
-// questions are the scenarios that somebody who chooses a lock asks about, with the head of their column.
-var questions = [][2]string{
-	{"crash-holder", "holder crashes"}, {"pause-holder", "stalls past lease"}, {"slow-work", "long work"},
-	{"lost-reply-acquire", "reply lost"}, {"kill-server", "server loses data"}, {"failover", "failover"}, {"clock-jump", "clock jumps"},
-}
-
-// short replaces the heads of [questions] where a table must be narrow.
-var short = strings.NewReplacer("holder crashes", "crash", "stalls past lease", "stall",
-	"server loses data", "data loss", "clock jumps", "clock", "reply lost", "lost reply")
 
 // chooseTable returns the locks that one may adopt, and what a hold costs with eight clients, in short words; survivesTable all locks.
 func chooseTable(t *testing.T) string {
@@ -129,7 +107,7 @@ func chooseTable(t *testing.T) string {
 		}
 		*row = append(*row, report.Figure(c.Figures["requests"]), measured(c.Figures["hand-over.trips.p50"]))
 	}
-	return short.Replace(table(rows))
+	return table(rows)
 }
 
 // measured is a figure; "–" if its interval is wider than its value.
@@ -153,19 +131,19 @@ func endings(t *testing.T, locks []string) [][]string {
 	t.Helper()
 	observed := map[[2]string]string{}
 	for _, c := range baselineSuite(t).Cells {
-		observed[[2]string{c.Lock, c.Scenario}] = ending(c.Lock, c.Observed)
+		observed[[2]string{c.Lock, c.Scenario}] = ending(c)
 	}
 	head, rule := []string{"lock"}, []string{"---"}
-	for _, q := range questions {
-		head, rule = append(head, q[1]), append(rule, "---")
+	for _, q := range report.Questions() {
+		head, rule = append(head, q.Head), append(rule, "---")
 	}
 	rows := [][]string{head, rule}
 	for _, lock := range locks {
 		row := []string{"`" + lock + "`"}
-		for _, q := range questions {
-			cell, ok := observed[[2]string{lock, q[0]}]
+		for _, q := range report.Questions() {
+			cell, ok := observed[[2]string{lock, q.Scenario}]
 			if !ok {
-				t.Errorf("the stored suite has no cell %s × %s", lock, q[0])
+				t.Errorf("the stored suite has no cell %s × %s", lock, q.Scenario)
 			}
 			row = append(row, cell)
 		}
@@ -316,7 +294,7 @@ func lockPages(t *testing.T) string {
 func matrixRow(cells []results.Cell) string {
 	by := map[string][]string{}
 	for _, c := range cells {
-		e := ending(c.Lock, c.Observed)
+		e := ending(c)
 		by[e] = append(by[e], c.Scenario)
 	}
 	rows := [][]string{{"result", "scenarios"}, {"---", "---"}}

@@ -12,7 +12,6 @@ import (
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/report/page"
 	"github.com/lockbench/lockbench/results"
-	"github.com/lockbench/lockbench/story/visual"
 )
 
 // record is a run, bench or suite: where it is, and what writes its forms. All that shows, stores or serves one goes through it.
@@ -230,23 +229,23 @@ func saveViews(out *harness.Outcome) error {
 	return errors.Join(err, runRecord(out.Dir, out.Run, &out.Result).save())
 }
 
-// pictures is how many of a run's violations are drawn as pages; every one is written as text.
-const pictures = 5
+// pictured is how many of a run's violations have a page of their own; every one is written as text.
+const pictured = 5
 
-// savePictures draws the first violations. A picture that fails is noted, and changes no verdict.
-func (a *app) savePictures(out *harness.Outcome) {
+// saveScenes writes a page for each of the first violations. A page that fails is noted, and changes
+// no verdict.
+func (a *app) saveScenes(out *harness.Outcome) {
 	if out.Dir == "" {
 		return
 	}
 	d, err := results.Open(out.Dir)
-	for i := 0; err == nil && i < min(pictures, len(out.Verdict.Violations)); i++ {
-		v := &out.Verdict.Violations[i]
-		err = d.SaveFunc(fmt.Sprintf("%s/%03d.html", results.ViolationsPath, i+1), func(w io.Writer) error { return visual.Write(w, v) })
-		if errors.Is(err, visual.ErrNone) {
-			err = nil
-		}
+	for i := 0; err == nil && i < min(pictured, len(out.Verdict.Violations)); i++ {
+		s := page.NewScene(&out.Verdict.Violations[i], out.Run.Lock, out.Run.Scenario, out.Record.Commands)
+		err = d.SaveFunc(fmt.Sprintf("%s/%03d.html", results.ViolationsPath, i+1), func(w io.Writer) error {
+			return page.Violation(w, s, "../"+results.ReportFile)
+		})
 	}
 	if err != nil {
-		a.say("pictures of the violations: %v", err)
+		a.say("pages of the violations: %v", err)
 	}
 }

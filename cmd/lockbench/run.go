@@ -232,7 +232,7 @@ func (a *app) once(ctx context.Context, e harness.Experiment, seed uint64, flags
 	if out.Result.Schema == "" {
 		return nil, err
 	}
-	a.savePictures(out)
+	a.saveScenes(out)
 	r := runRecord(out.Dir, out.Run, &out.Result)
 	err = errors.Join(err, saveViews(out), runError(out), gateError(out.Result.Gates))
 	if !a.json() {

@@ -219,7 +219,7 @@ func (f *suiteFlags) compare(suite *results.Suite, in suiteInputs) {
 }
 
 func (a *app) endSuite(dir *suiteDir, suite results.Suite) error {
-	err := dir.settle(&suite)
+	err := errors.Join(dir.saveScenes(suite), dir.settle(&suite))
 	r := suiteRecord(suite, dir.path)
 	return errors.Join(err, results.SaveSuite(dir.path, suite), r.save(), a.show(r), a.tellGitHub(r))
 }
@@ -266,6 +266,7 @@ func (a *app) cell(p servers.Provider, why string, f suiteFlags, dir *suiteDir, 
 			_, err = onceFull(err)
 			return results.Result{}, "", err
 		}
+		dir.show(cellOf(v, s.Name, out.Result), out)
 		if err != nil || dir.keepsRun(v, s.Name, out.Result) {
 			err = errors.Join(err, saveViews(out))
 		}

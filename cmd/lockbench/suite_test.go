@@ -84,7 +84,7 @@ func TestSuiteShowsItsMatrix(t *testing.T) {
 	if got := w.call(t, "suite", "--locks", "token,setnx", "--scenarios", "steady,contended", "--seed", "9"); got != 1 {
 		t.Fatalf("exit code %d\n%s", got, w.err)
 	}
-	want(t, "stdout", w.out.String(), "FAIL  3 of 4 cells as expected", "\nsetnx ! .\n", "\ntoken . .\n",
+	want(t, "stdout", w.out.String(), "FAIL  3 of 4 cells as expected", "\nsetnx two!   holds\n", "\ntoken holds  holds\n",
 		"not expected: mutual-exclusion/mis-unlock", "again        lockbench suite --locks token,setnx --scenarios steady,contended \\\n", "--server sim --seed 9\n")
 	want(t, "stderr", w.err.String(), "setnx × steady: fail")
 	for _, e := range w.ran {

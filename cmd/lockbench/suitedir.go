@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,8 +12,11 @@ import (
 	"sync"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/report/page"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // suiteDir is the directory of a suite in progress. It keeps the runs that do not end as expected; with --keep-all, all.
@@ -19,8 +24,54 @@ type suiteDir struct {
 	path string
 	all  bool // --keep-all
 
-	mu   sync.Mutex // cells run side by side; protects errs
-	errs []error
+	mu     sync.Mutex // cells run side by side; protects errs and scenes
+	errs   []error
+	scenes map[[2]string]page.Scene // by lock and scenario: one violation of each cell that broke
+}
+
+// show keeps the violation that a cell's page shows: of those that decide its ending, the one with
+// the shortest story.
+func (d *suiteDir) show(c results.Cell, out *harness.Outcome) {
+	if out.Verdict == nil || len(out.Verdict.Violations) == 0 {
+		return
+	}
+	property, _ := c.Worst()
+	all := out.Verdict.Violations
+	best := slices.MinFunc(all, func(a, b checker.Violation) int {
+		return cmp.Or(cmp.Compare(rank(a, property), rank(b, property)), cmp.Compare(len(a.Story), len(b.Story)), cmp.Compare(a.At, b.At))
+	})
+	s := page.NewScene(&best, c.Lock, c.Scenario, out.Record.Commands)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.scenes == nil {
+		d.scenes = map[[2]string]page.Scene{}
+	}
+	d.scenes[[2]string{c.Lock, c.Scenario}] = s
+}
+
+// rank puts the violations of a property before others, and those with a story before those without.
+func rank(v checker.Violation, p verdicts.Property) int {
+	switch {
+	case len(v.Story) == 0:
+		return 2
+	case v.Property != p:
+		return 1
+	}
+	return 0
+}
+
+// saveScenes writes the violations of the cells, in the order of the cells.
+func (d *suiteDir) saveScenes(s results.Suite) error {
+	var all []page.Scene
+	for _, c := range s.Cells {
+		if scene, ok := d.scenes[[2]string{c.Lock, c.Scenario}]; ok {
+			all = append(all, scene)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return results.SaveFile(filepath.Join(d.path, results.ScenesFile), func(w io.Writer) error { return page.WriteScenes(w, all) })
 }
 
 // createFor makes the directory of a suite or a bench, before anything runs that could not be saved there or in the file of --store.
@@ -63,10 +114,15 @@ func (d *suiteDir) keeps(c results.Cell) bool {
 
 // keepsRun reports whether a run that has just ended is kept.
 func (d *suiteDir) keepsRun(v impls.Variant, scenario string, r results.Result) bool {
+	return d.keeps(cellOf(v, scenario, r))
+}
+
+// cellOf returns the cell of a run.
+func cellOf(v impls.Variant, scenario string, r results.Result) results.Cell {
 	if v.Planted != nil {
-		return d.keeps(results.PlantedCell(r, v.Expect[scenario]))
+		return results.PlantedCell(r, v.Expect[scenario])
 	}
-	return d.keeps(results.NewCell(r, v.Expect[scenario]))
+	return results.NewCell(r, v.Expect[scenario])
 }
 
 // done deletes the run of a cell that is not kept.
@@ -92,7 +148,7 @@ func (d *suiteDir) settle(s *results.Suite) error {
 	entries, err := os.ReadDir(d.path)
 	errs := append(d.errs, err)
 	for _, e := range entries {
-		if path := filepath.Join(d.path, e.Name()); !d.all && !kept[path] {
+		if path := filepath.Join(d.path, e.Name()); !d.all && !kept[path] && e.Name() != results.ScenesFile {
 			errs = append(errs, os.RemoveAll(path)) // the link to the latest run, too
 		}
 	}

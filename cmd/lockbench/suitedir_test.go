@@ -117,7 +117,7 @@ func TestSuiteTellsGitHub(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want(t, "summary", string(text), "before\n## FAIL: 1 of 2 cells as expected", "| setnx | ! |")
+	want(t, "summary", string(text), "before\n## FAIL: 1 of 2 cells as expected", "| setnx | **two**! |")
 	want(t, "stderr", w.err.String(), "::error title=setnx × steady::not expected: mutual-exclusion/mis-unlock; expected safe")
 	if strings.Contains(w.out.String(), "::error") {
 		t.Error("annotations on stdout, where the result goes")

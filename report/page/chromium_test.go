@@ -11,7 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 //go:embed testdata/probe.js
@@ -229,5 +232,50 @@ func TestTheMatrixIsWhole(t *testing.T) {
 		if got.Hidden > 0 != row.scrolls || got.Hint != row.scrolls {
 			t.Errorf("%d pixels wide: %d are out of sight, told: %v; want that it scrolls: %v", row.width, got.Hidden, got.Hint, row.scrolls)
 		}
+	}
+}
+
+// TestSuiteShowsHowACellBroke: the link of a cell that broke shows its story and its timeline on the
+// same page, and a name from a record does no harm there.
+func TestSuiteShowsHowACellBroke(t *testing.T) {
+	v := checker.Violation{Property: verdicts.MutualExclusion, Cause: verdicts.MisUnlock, At: 30 * ms, Clients: []string{"c1", "c2"}, Key: hostile, Story: []string{"both held " + hostile}}
+	grant := func(id uint64, client string, at int64) history.Operation {
+		return history.Operation{ID: id, Client: client, Op: history.Acquire, Key: hostile, Call: at, Return: at + ms, Outcome: history.OK, Token: client}
+	}
+	ops := []history.Operation{grant(1, "c1", 10*ms), grant(2, "c2", 29*ms)}
+	header := history.Header{Kind: history.Mutex, Lease: 100 * ms, Permits: 1}
+	holds, err := checker.Holds(header, ops, nil)
+	must(t, err)
+	v.Around = &checker.Surroundings{Header: header, Operations: ops, Holds: holds}
+	commands := []history.Command{{Client: "c1", Sent: 10 * ms, Replied: 11 * ms, Name: "SET", Args: []string{hostile}, Reply: "OK"}}
+	scene := NewScene(&v, "a/lock", "stall", commands)
+	dir := t.TempDir()
+	must(t, results.SaveFile(filepath.Join(dir, results.ScenesFile), func(w io.Writer) error { return WriteScenes(w, []Scene{scene}) }))
+	s := results.Suite{Server: "sim", Cells: []results.Cell{{Lock: "a/lock", Scenario: "stall", Verdict: checker.Pass, Observed: "mutual-exclusion/mis-unlock"},
+		{Lock: "a/lock", Scenario: "steady", Verdict: checker.Pass, Observed: "safe"}}}
+	page := render(t, func(w io.Writer) error { return Suite(w, s, dir, "") })
+	p := startBrowser(t).open(t, saved(t, page))
+	defer p.close()
+	var got struct {
+		Links       int
+		Before      bool
+		Title, Said string
+		Drawn       int
+	}
+	for _, width := range []int{390, 1280} {
+		p.resize(width, "dark")
+		p.ask(`(async () => {
+			const links = document.querySelectorAll('.matrix a'), scene = document.getElementById('scene'), before = scene.hidden;
+			links[0].click();
+			for (let i = 0; i < 100 && scene.hidden; i++) await new Promise(r => setTimeout(r, 20));
+			return {Links: links.length, Before: before, Title: scene.querySelector('h2').textContent, Said: scene.querySelector('.story').textContent,
+				Drawn: scene.querySelectorAll('svg rect.f-blue').length};
+		})()`, &got)
+		if got.Links != 1 || got.Title != "a/lock × stall" || !strings.HasPrefix(got.Said, "both held evil") || got.Drawn < 2 {
+			t.Errorf("%d pixels wide: %+v", width, got)
+		}
+	}
+	if errs, requests := p.complaints(); len(errs)+len(requests) > 0 {
+		t.Errorf("errors %q\nrequests %q", errs, requests)
 	}
 }

@@ -1,8 +1,10 @@
 package page
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -15,13 +17,22 @@ import (
 )
 
 type suiteView struct {
-	Suite     results.Suite
-	Summary   string
-	Scenarios []string
-	Rows      []matrixRow
-	Planted   []matrixCell
-	Odd       []matrixCell
-	Facts     [][2]string
+	Suite            results.Suite
+	Summary, Meaning string
+	Legend           []legendRow
+	Asked            *matrixView   // the scenarios that people ask about
+	Matrix           []*matrixView // all scenarios: those of many locks, and those of few
+	Planted, Odd     []matrixCell
+	Scenes           bool
+	Facts            [][2]string
+}
+
+type legendRow struct{ Word, Class, About string }
+
+type matrixView struct {
+	Class string
+	Heads []report.Question
+	Rows  []matrixRow
 }
 
 type matrixRow struct {
@@ -29,15 +40,22 @@ type matrixRow struct {
 	Cells []matrixCell
 }
 
-// matrixCell is one cell of the matrix; Mark is "" if the suite has no such cell.
+// matrixCell is one cell of the matrix; Word is "" if the suite has no such cell.
 type matrixCell struct {
 	results.Cell
-	Mark, Class, Tell, Link string
+	Word, Class, Tell string
+	Link              string // of its run, if that was kept
+	Scene             string // link to its violation on this page, if there is one
+	Caught            string // of a planted bug
 }
 
 // Suite writes the page of a suite in a directory. files is the path from the page to that directory; "" for no links to runs.
 func Suite(w io.Writer, s results.Suite, dir, files string) error {
-	v := &suiteView{Summary: report.Clean(report.SuiteSummary(s)), Facts: [][2]string{}}
+	scenes, err := readScenes(filepath.Join(dir, results.ScenesFile))
+	if err != nil {
+		return err
+	}
+	v := &suiteView{Summary: report.Clean(report.SuiteSummary(s)), Meaning: report.SuiteMeaning(s), Scenes: len(scenes) > 0, Facts: [][2]string{}}
 	if s.Environment != nil {
 		v.Facts = environmentFacts(report.Clean(*s.Environment))
 	}
@@ -46,8 +64,12 @@ func Suite(w io.Writer, s results.Suite, dir, files string) error {
 		links[i] = linkTo(c, dir, files)
 	}
 	v.Suite = report.Clean(s)
-	v.arrange(links)
-	return write(w, report.Headline(s.Verdict)+": suite on "+v.Suite.Server, "suite", v, data{Charts: map[string]chart{}})
+	v.arrange(links, scenes)
+	d := data{Charts: map[string]chart{}}
+	if d.Scenes, err = packed(scenes); err != nil {
+		return err
+	}
+	return write(w, report.Headline(s.Verdict)+": suite on "+v.Suite.Server, "suite", v, d)
 }
 
 // linkTo returns the path of the page of a cell's run relative to the suite's page.
@@ -62,61 +84,112 @@ func linkTo(c results.Cell, dir, files string) string {
 	return path.Join(filepath.ToSlash(files), filepath.ToSlash(rel), results.ReportFile)
 }
 
-// arrange builds the matrix, in the order of the cells, and lists the cells that are not as expected.
-func (v *suiteView) arrange(links []string) {
-	for _, c := range v.Suite.Cells {
-		if !c.Planted && !slices.Contains(v.Scenarios, c.Scenario) {
-			v.Scenarios = append(v.Scenarios, c.Scenario)
-		}
-	}
+// few is the most locks that a scenario may have to stand in the second table, which is for
+// scenarios that concern few locks.
+const few = 8
+
+// inView is how many scenarios stand side by side in a laptop's window.
+const inView = 29
+
+// arrange builds the tables, in the order of the cells, and lists the cells that are not as expected.
+func (v *suiteView) arrange(links []string, scenes map[string]json.RawMessage) {
+	locks := map[string]int{} // by scenario
+	var names []string
+	var cells []matrixCell
 	for i, c := range v.Suite.Cells {
-		cell := matrixCell{Cell: c, Link: links[i], Tell: tell(c)}
-		cell.Mark, cell.Class = look(c)
-		if c.Verdict == checker.Fail || c.Verdict == checker.Inconclusive {
+		cell := newMatrixCell(c, links[i], scenes)
+		if unexpected(c) {
 			v.Odd = append(v.Odd, cell)
 		}
 		if c.Planted {
 			v.Planted = append(v.Planted, cell)
 			continue
 		}
-		n := slices.IndexFunc(v.Rows, func(r matrixRow) bool { return r.Lock == c.Lock })
+		cells = append(cells, cell)
+		if locks[c.Scenario]++; locks[c.Scenario] == 1 {
+			names = append(names, c.Scenario)
+		}
+	}
+	var many, rare []report.Question
+	for _, name := range names {
+		if q := (report.Question{Scenario: name, Head: name}); locks[name] > few {
+			many = append(many, q)
+		} else {
+			rare = append(rare, q)
+		}
+	}
+	if asked := report.Asked(v.Suite.Cells); len(asked) > 0 && len(asked) < len(names) {
+		v.Asked = newMatrixView("asked", asked, cells)
+	}
+	for _, group := range [][]report.Question{many, rare} {
+		for heads := range slices.Chunk(group, inView) {
+			v.Matrix = append(v.Matrix, newMatrixView("all", heads, cells))
+		}
+	}
+	for _, e := range results.Endings() {
+		if slices.ContainsFunc(cells, func(c matrixCell) bool { return c.Ending() == e }) {
+			v.Legend = append(v.Legend, legendRow{string(e), endingClass(e), e.About()})
+		}
+	}
+}
+
+// newMatrixView returns the table of some scenarios, with the locks that have a cell in it.
+func newMatrixView(class string, heads []report.Question, cells []matrixCell) *matrixView {
+	m := &matrixView{Class: class, Heads: heads}
+	for _, c := range cells {
+		at := slices.IndexFunc(heads, func(q report.Question) bool { return q.Scenario == c.Scenario })
+		if at < 0 {
+			continue
+		}
+		n := slices.IndexFunc(m.Rows, func(r matrixRow) bool { return r.Lock == c.Lock })
 		if n < 0 {
-			n = len(v.Rows)
-			v.Rows = append(v.Rows, matrixRow{Lock: c.Lock, Cells: make([]matrixCell, len(v.Scenarios))})
+			n = len(m.Rows)
+			m.Rows = append(m.Rows, matrixRow{Lock: c.Lock, Cells: make([]matrixCell, len(heads))})
 		}
-		v.Rows[n].Cells[slices.Index(v.Scenarios, c.Scenario)] = cell
+		m.Rows[n].Cells[at] = c
 	}
+	return m
 }
 
-func look(c results.Cell) (mark, class string) {
-	switch c.Verdict {
-	case checker.Pass:
-		if c.Observed == "safe" {
-			return "·", "c-holds"
-		}
-		return "x", "c-breaks"
-	case checker.Fail:
-		return "!", "c-differs"
-	case checker.NotApplicable:
-		return "–", "c-na"
+func newMatrixCell(c results.Cell, link string, scenes map[string]json.RawMessage) matrixCell {
+	m := matrixCell{Cell: c, Word: string(c.Ending()), Class: endingClass(c.Ending()), Link: link, Tell: tell(c), Caught: report.Caught(c)}
+	if unexpected(c) {
+		m.Class += " c-differs"
 	}
-	return "?", "c-unclear"
+	if id := sceneID(c.Lock, c.Scenario); scenes[id] != nil {
+		m.Scene = "#" + url.PathEscape(id)
+	}
+	return m
 }
 
+// unexpected reports whether a cell is not as the catalogue expects.
+func unexpected(c results.Cell) bool {
+	return c.Verdict == checker.Fail || c.Verdict == checker.Inconclusive
+}
+
+// endingClass is the style of an ending, by its severity.
+func endingClass(e results.Ending) string {
+	return map[results.Ending]string{results.Stuck: "c-two", results.Two: "c-two", results.Late: "c-late", results.Broke: "c-late",
+		results.LateSafe: "c-safe", results.Holds: "c-holds", results.NotRun: "c-na", results.Unclear: "c-unclear"}[e]
+}
+
+// tell is what the page says of a cell when somebody points at it.
 func tell(c results.Cell) string {
-	words := []string{fmt.Sprintf("%s × %s: ", c.Lock, c.Scenario)}
-	switch {
+	e := c.Ending()
+	words := fmt.Sprintf("%s × %s: %s: %s", c.Lock, c.Scenario, e, e.About())
+	switch p, cause := c.Worst(); {
 	case c.Verdict == checker.NotApplicable:
-		words = append(words, "does not apply: ", c.Why)
-	case c.Verdict == checker.Pass && c.Observed == "safe":
-		words = append(words, "holds, as expected")
-	case c.Verdict == checker.Pass:
-		words = append(words, "breaks as expected: ", c.Observed)
-	default:
-		words = append(words, string(c.Verdict), ": ", c.Why, "; expected ", c.Expected, ", observed ", c.Observed)
+		words += ": " + c.Why
+	case p != "":
+		words += fmt.Sprintf(" (%s broken by %s)", p, cause)
+	}
+	if unexpected(c) {
+		words += fmt.Sprintf(". %s: %s; expected %s, observed %s", c.Verdict, c.Why, c.Expected, c.Observed)
+	} else if c.Verdict == checker.Pass {
+		words += ", as expected"
 	}
 	if c.Rerun != "" {
-		words = append(words, ". Command: ", c.Rerun)
+		words += ". Command: " + c.Rerun
 	}
-	return strings.Join(words, "")
+	return strings.TrimSuffix(words, ".")
 }

@@ -371,4 +371,33 @@ document.querySelectorAll("[data-tell]").forEach(b => {
   b.addEventListener('focus', tell);
   b.addEventListener('pointerenter', tell);
 });
+
+// unpack returns the violations of a suite, by lock and scenario.
+async function unpack(text) {
+  const bytes = Uint8Array.from(atob(text), c => c.charCodeAt(0));
+  return JSON.parse(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).text());
+}
+
+// scenes shows the violation that the address names.
+async function scenes(place) {
+  const all = await unpack(data.scenes);
+  const show = () => {
+    const id = decodeURIComponent(location.hash.slice(1)), s = Object.hasOwn(all, id) ? all[id] : null;
+    place.hidden = !s;
+    if (!s) return;
+    place.querySelector('h2').textContent = s.lock + ' × ' + s.scenario;
+    place.querySelector('.about').textContent = s.property + ' broken by ' + s.cause + ', key ' + s.key;
+    place.querySelector('.story').textContent = (s.story || []).join('\n');
+    const inside = place.querySelector('.place');
+    inside.replaceChildren();
+    if (s.lanes) {
+      inside.append(document.getElementById('lanes-template').content.cloneNode(true));
+      lanes(inside.querySelector('figure'), s.lanes);
+    }
+    place.scrollIntoView({ block: 'start' });
+  };
+  addEventListener('hashchange', show);
+  show();
+}
+if (data.scenes) scenes(document.getElementById('scene'));
 })();
