@@ -233,12 +233,12 @@ func (d *serverDriver) audit(ctx context.Context, rec *record) error {
 	store, end := d.openStore()
 	rec.store = map[string]checker.StoreEnds{}
 	for key, initial := range w.Guarded(d.config()) {
-		final, err := store.Read(ctx, key, 0)
+		last, err := store.Read(ctx, key, 0)
 		if err != nil {
 			rec.notes = append(rec.notes, fmt.Sprintf("the guarded store could not be read at the end: %v", err))
 			break
 		}
-		rec.store[key] = checker.StoreEnds{Initial: &initial, Final: &final}
+		rec.store[key] = checker.StoreEnds{Initial: &initial, Final: &last.Value}
 	}
 	return end()
 }

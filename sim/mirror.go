@@ -50,14 +50,13 @@ func (n *node) empty(t time.Time) (keys []string) {
 	return keys
 }
 
-// set sets a string outside every command.
-func (n *node) set(key, value string, t time.Time) error {
+// setField sets a field of a hash outside every command.
+func (n *node) setField(key, field, value string, t time.Time) {
 	n.tick(t)
-	err := n.redis.DB(0).Set(key, value)
+	n.redis.DB(0).HSet(key, field, value)
 	n.wrote = append(n.wrote, key)
 	n.sync(t)
 	n.did = nil
-	return err
 }
 
 // changed returns what the last command changed, once.

@@ -86,8 +86,8 @@ func (w *world) commands() []history.Command {
 func (w *world) audit() map[string]checker.StoreEnds {
 	ends := map[string]checker.StoreEnds{}
 	for key, initial := range w.program.Workload.Guarded(w.program.Config) {
-		if final, err := (directStore{w.nodes[w.storeIndex()]}).Read(context.Background(), key, 0); err == nil {
-			ends[key] = checker.StoreEnds{Initial: &initial, Final: &final}
+		if last, err := (directStore{w.nodes[w.storeIndex()]}).Read(context.Background(), key, 0); err == nil {
+			ends[key] = checker.StoreEnds{Initial: &initial, Final: &last.Value}
 		}
 	}
 	return ends

@@ -175,19 +175,19 @@ func (c *client) abort() {
 // directStore accesses the guarded store without the network, for filling and auditing it.
 type directStore struct{ node *node }
 
-func (s directStore) name(key string) string {
-	return workloads.StorePrefix(keyPrefix) + "{" + key + "}"
-}
+func (s directStore) name(key string) string { return workloads.StorePrefix(keyPrefix) + key }
 
-// Read returns the value of a key; 0 when there is none.
-func (s directStore) Read(_ context.Context, key string, _ uint64) (int64, error) {
-	text, err := s.node.redis.DB(0).Get(s.name(key))
-	if err != nil {
-		return 0, nil //nolint:nilerr // a missing key is the value 0
+// Read returns the value of a key, which has no version unless a client wrote it.
+func (s directStore) Read(_ context.Context, key string, _ uint64) (out workloads.Stored, err error) {
+	text := s.node.redis.DB(0).HGet(s.name(key), "value")
+	if text == "" { // a missing key is the value 0
+		return out, nil
 	}
-	return strconv.ParseInt(text, 10, 64)
+	out.Value, err = strconv.ParseInt(text, 10, 64)
+	return out, err
 }
 
-func (s directStore) Write(_ context.Context, key string, value int64, _ uint64) error {
-	return s.node.set(s.name(key), strconv.FormatInt(value, 10), time.Now())
+func (s directStore) Write(_ context.Context, key string, value int64, _ uint64) (uint64, error) {
+	s.node.setField(s.name(key), "value", strconv.FormatInt(value, 10), time.Now())
+	return 0, nil
 }

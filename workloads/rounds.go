@@ -191,7 +191,7 @@ func (h *handle) work(ctx context.Context, g guarded) error {
 	if err != nil || !holds {
 		return survivable(err)
 	}
-	wrote, write := g.update(read)
+	wrote, write := g.update(read.Value)
 	if !write || h.lost() {
 		return nil
 	}
@@ -206,11 +206,12 @@ func (h *handle) think(ctx context.Context, g guarded) (holds bool, err error) {
 	return true, h.client.clock.Sleep(ctx, g.think)
 }
 
-func (h *handle) write(ctx context.Context, read, wrote int64) error {
+func (h *handle) write(ctx context.Context, read Stored, wrote int64) (err error) {
 	c := h.client
-	op := history.Operation{Op: history.Write, Key: h.key, HasValue: true, Read: read, Wrote: wrote, Fence: h.fence(), Call: c.timeline()}
+	op := history.Operation{Op: history.Write, Key: h.key, HasValue: true, Read: read.Value, Wrote: wrote,
+		Versioned: true, ReadVersion: read.Version, Fence: h.fence(), Call: c.timeline()}
 	c.record.Begin(op)
-	err := c.store.Write(ctx, h.key, wrote, op.Fence)
+	op.Version, err = c.store.Write(ctx, h.key, wrote, op.Fence)
 	op.Return, op.Outcome = c.timeline(), writeOutcome(err)
 	h.finish(&op, err)
 	return survivable(err)

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/redis/go-redis/v9"
 
@@ -16,33 +17,46 @@ var errStale = errors.New("stale fence")
 
 // Store is the guarded store, which the lock protects.
 type Store interface {
-	// Read returns the value under a key; 0 if there is none. With fence > 0 the store refuses lower fences from now on.
-	Read(ctx context.Context, key string, fence uint64) (int64, error)
-	// Write stores a value. With fence > 0 it returns an error if the store has seen a higher fence.
-	Write(ctx context.Context, key string, value int64, fence uint64) error
+	// Read returns what is stored under a key, the zero value if nothing is. With fence > 0 the store refuses lower fences from now on.
+	Read(ctx context.Context, key string, fence uint64) (Stored, error)
+	// Write stores a value and returns its version. With fence > 0 it returns an error if the store has seen a higher fence.
+	Write(ctx context.Context, key string, value int64, fence uint64) (version uint64, err error)
 }
 
-//go:embed fenced_write.lua
-var fencedWriteSource string
+// Stored is a value and its version: the number of writes of the key up to this one.
+type Stored struct {
+	Value   int64
+	Version uint64
+}
 
-//go:embed fenced_read.lua
-var fencedReadSource string
+//go:embed store_write.lua
+var writeSource string
+
+//go:embed store_read.lua
+var readSource string
 
 // The scripts compare the fence and read or write atomically.
 var (
-	fencedWrite = impls.NewScript("fenced_write.lua", fencedWriteSource)
-	fencedRead  = impls.NewScript("fenced_read.lua", fencedReadSource)
+	storeWrite = impls.NewScript("store_write.lua", writeSource)
+	storeRead  = impls.NewScript("store_read.lua", readSource)
 )
 
 // NameScripts adds the names of this package's scripts to names by digest, for recorders.
 func NameScripts(names map[string]string) map[string]string {
-	for _, s := range []*impls.Script{fencedRead, fencedWrite} {
+	for _, s := range []*impls.Script{storeRead, storeWrite} {
 		names[s.Digest()] = s.Name
 	}
 	return names
 }
 
-// redisStore keeps the guarded values as plain keys under a prefix.
+// The fields of a guarded value, as in the scripts.
+const (
+	valueField   = "value"
+	versionField = "version"
+	fenceField   = "fence"
+)
+
+// redisStore keeps each guarded value as a hash under a prefix.
 type redisStore struct {
 	Client redis.UniversalClient
 	Prefix string
@@ -51,52 +65,69 @@ type redisStore struct {
 
 var _ Store = redisStore{}
 
-// Read runs GET, or for a fenced lock a script that also records the fence.
-func (s redisStore) Read(ctx context.Context, key string, fence uint64) (int64, error) {
-	v, err := s.value(ctx, key, fence)
-	if errors.Is(err, redis.Nil) {
-		return 0, nil
+// Read runs HMGET, or for a fenced lock a script that also records the fence.
+func (s redisStore) Read(ctx context.Context, key string, fence uint64) (Stored, error) {
+	var fields []any
+	var err error
+	if fence == 0 {
+		fields, err = s.Client.HMGet(ctx, s.Prefix+key, valueField, versionField).Result()
+	} else {
+		fields, err = storeRead.Run(ctx, s.Client, []string{s.Prefix + key}, fence).Slice()
 	}
-	return v, impls.Classify("read store "+key, err)
+	var stored Stored
+	if err == nil {
+		stored, err = parseStored(fields)
+	}
+	return stored, impls.Classify("read store "+key, err)
 }
 
-func (s redisStore) value(ctx context.Context, key string, fence uint64) (int64, error) {
-	if fence == 0 {
-		return s.Client.Get(ctx, s.name(key)).Int64()
+// parseStored reads the two fields of a reply; nil counts as 0.
+func parseStored(fields []any) (out Stored, err error) {
+	if len(fields) != 2 {
+		return out, fmt.Errorf("want a value and a version, found %d fields", len(fields))
 	}
-	return fencedRead.Run(ctx, s.Client, []string{s.name(key), s.name(key) + ":fence"}, fence).Int64()
+	if text, ok := fields[0].(string); ok {
+		if out.Value, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return out, err
+		}
+	}
+	if text, ok := fields[1].(string); ok {
+		out.Version, err = strconv.ParseUint(text, 10, 64)
+	}
+	return out, err
 }
 
-// Write runs SET, or for a fenced lock a script that compares the fence first.
-func (s redisStore) Write(ctx context.Context, key string, value int64, fence uint64) error {
-	if fence == 0 {
-		return impls.Classify("write store "+key, s.Client.Set(ctx, s.name(key), value, 0).Err())
+// Write runs the script that compares the fence.
+func (s redisStore) Write(ctx context.Context, key string, value int64, fence uint64) (uint64, error) {
+	if s.Loose && fence > 0 {
+		if err := s.compare(ctx, key, fence); err != nil {
+			return 0, err
+		}
+		fence = 0
 	}
-	if s.Loose {
-		return s.writeLoosely(ctx, key, value, fence)
-	}
-	took, err := fencedWrite.Run(ctx, s.Client, []string{s.name(key), s.name(key) + ":fence"}, value, fence).Int()
+	version, err := storeWrite.Run(ctx, s.Client, []string{s.Prefix + key}, value, fence).Uint64()
 	if err != nil {
-		return impls.Classify("write store "+key, err)
+		return 0, impls.Classify("write store "+key, err)
 	}
-	if took == 0 {
-		return fmt.Errorf("write store %s with fence %d: %w", key, fence, errStale)
+	if version == 0 {
+		return 0, stale(key, fence)
 	}
-	return nil
+	return version, nil
 }
 
-// writeLoosely compares the fence and writes in two commands.
-func (s redisStore) writeLoosely(ctx context.Context, key string, value int64, fence uint64) error {
-	seen, err := s.Client.Get(ctx, s.name(key)+":fence").Uint64()
+func stale(key string, fence uint64) error {
+	return fmt.Errorf("write store %s with fence %d: %w", key, fence, errStale)
+}
+
+// compare compares the fence in a command of its own.
+func (s redisStore) compare(ctx context.Context, key string, fence uint64) error {
+	seen, err := s.Client.HGet(ctx, s.Prefix+key, fenceField).Uint64()
 	switch {
 	case errors.Is(err, redis.Nil):
 	case err != nil:
 		return impls.Classify("read the fence of store "+key, err)
 	case seen > fence:
-		return fmt.Errorf("write store %s with fence %d: %w", key, fence, errStale)
+		return stale(key, fence)
 	}
-	return impls.Classify("write store "+key, s.Client.MSet(ctx, s.name(key), value, s.name(key)+":fence", fence).Err())
+	return nil
 }
-
-// name returns the key of a value, with a hash tag: its fence has the same slot.
-func (s redisStore) name(key string) string { return s.Prefix + "{" + key + "}" }

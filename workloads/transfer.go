@@ -17,7 +17,8 @@ var transfer = workload{
 	name:  "transfer",
 	about: "slow payments and quick remittances on one balance; overlap loses money",
 	prepare: func(ctx context.Context, s Store) error {
-		return s.Write(ctx, balanceKey, defaultBalance, 0)
+		_, err := s.Write(ctx, balanceKey, defaultBalance, 0)
+		return err
 	},
 	guarded: func(Config) map[string]int64 { return map[string]int64{balanceKey: defaultBalance} },
 	round: func(ctx context.Context, c *Client, n int) error {

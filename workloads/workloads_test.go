@@ -173,27 +173,65 @@ func TestCrashEndsTheClient(t *testing.T) {
 	}
 }
 
-func TestStoreRefusesStaleFences(t *testing.T) {
-	r := newRig(t, "token", Config{})
+// TestStore: the store refuses stale fences, and counts the writes of a key that it accepted.
+func TestStore(t *testing.T) {
 	rows := []struct {
-		value int64
-		fence uint64
-		want  error
+		value   int64
+		fence   uint64
+		want    error
+		version uint64
 	}{
-		{1, 5, nil},
-		{2, 5, nil},      // the same holder again
-		{3, 4, errStale}, // an earlier one
-		{4, 6, nil},
-		{5, 0, nil}, // a lock without fences is not guarded
+		{1, 5, nil, 1},
+		{2, 5, nil, 2},      // the same holder again
+		{3, 4, errStale, 2}, // an earlier one
+		{4, 6, nil, 3},
+		{4, 6, nil, 4}, // the same value again is another version
+		{5, 0, nil, 5}, // a lock without fences is not guarded
 	}
-	for _, row := range rows {
-		err := r.store.Write(t.Context(), "k", row.value, row.fence)
-		if !errors.Is(err, row.want) {
-			t.Errorf("write %d with fence %d: %v, want %v", row.value, row.fence, err, row.want)
+	for name, loose := range map[string]bool{"atomic": false, "loose": true} {
+		t.Run(name, func(t *testing.T) {
+			store := newRig(t, "token", Config{}).store.(redisStore)
+			store.Loose = loose
+			for _, fence := range []uint64{0, 3} {
+				if got, err := store.Read(t.Context(), "k", fence); err != nil || got != (Stored{}) {
+					t.Fatalf("an empty store has %+v, %v", got, err)
+				}
+			}
+			for _, row := range rows {
+				_, readErr := store.Read(t.Context(), "k", row.fence) // records the fence, as a round does
+				version, err := store.Write(t.Context(), "k", row.value, row.fence)
+				if !errors.Is(err, row.want) || readErr != nil {
+					t.Errorf("write %d with fence %d: %v, want %v", row.value, row.fence, err, row.want)
+				}
+				got, _ := store.Read(t.Context(), "k", 0)
+				if got.Version != row.version || (version == row.version && got.Value == row.value) != (row.want == nil) {
+					t.Errorf("after write %d with fence %d, which made version %d, the store has %+v", row.value, row.fence, version, got)
+				}
+			}
+		})
+	}
+}
+
+// TestWritesHaveVersions: a write names the version that it replaced, and the one that it made.
+func TestWritesHaveVersions(t *testing.T) {
+	for _, lock := range []string{"token", "fenced"} {
+		r := newRig(t, lock, Config{Ops: 3})
+		w, _ := Find("counter")
+		if err := w.Run(t.Context(), r.Client); err != nil {
+			t.Fatal(err)
 		}
-		got, _ := r.store.Read(t.Context(), "k", 0)
-		if (got == row.value) != (row.want == nil) {
-			t.Errorf("after write %d with fence %d the store holds %d", row.value, row.fence, got)
+		next := uint64(1)
+		for _, op := range r.memory.ops {
+			if op.Op != history.Write {
+				continue
+			}
+			if !op.Versioned || op.ReadVersion != next-1 || op.Version != next {
+				t.Errorf("%s: write %d read version %d and made %d", lock, next, op.ReadVersion, op.Version)
+			}
+			next++
+		}
+		if next != 4 {
+			t.Errorf("%s: %d writes, want 3", lock, next-1)
 		}
 	}
 }
