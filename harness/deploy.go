@@ -231,14 +231,14 @@ func (d *serverDriver) audit(ctx context.Context, rec *record) error {
 	defer cancel()
 	w, _ := workloads.Find(d.Scenario.Workload)
 	store, end := d.openStore()
-	rec.store = map[string]checker.StoreEnds{}
+	rec.Store = map[string]checker.StoreEnds{}
 	for key, initial := range w.Guarded(d.config()) {
 		last, err := store.Read(ctx, key, 0)
 		if err != nil {
 			rec.notes = append(rec.notes, fmt.Sprintf("the guarded store could not be read at the end: %v", err))
 			break
 		}
-		rec.store[key] = checker.StoreEnds{Initial: &initial, Final: &last.Value}
+		rec.Store[key] = checker.StoreEnds{Initial: &initial, Final: &last.Value}
 	}
 	return end()
 }

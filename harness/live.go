@@ -74,7 +74,7 @@ func (l *Live) Run(ctx context.Context, p sim.Program, lead *sim.Lead) (out sim.
 		return out, err
 	}
 	took := time.Duration(rec.ended)
-	return sim.Outcome{Recorded: rec.Recorded, Windows: rec.windows, Steps: sequencer.Steps(), Virtual: took, Waited: took, Schedule: sequencer.Schedule(), Store: rec.store}, nil
+	return sim.Outcome{Recorded: rec.Recorded, Windows: rec.Windows, Steps: sequencer.Steps(), Virtual: took, Waited: took, Schedule: sequencer.Schedule(), Store: rec.Store}, nil
 }
 
 // crew returns the children of the next run: the existing ones, with new ones in place of those that have ended.

@@ -11,10 +11,10 @@ import (
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/faults/inject"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/judge"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
 	"github.com/lockbench/lockbench/servers"
-	"github.com/lockbench/lockbench/sim"
 	"github.com/lockbench/lockbench/workloads"
 )
 
@@ -114,7 +114,7 @@ func (d *serverDriver) answering(ctx context.Context) error {
 
 // record reads back the recording or, if nothing is saved, takes what is in memory.
 func (d *serverDriver) record(recording *blocks) (rec *record, err error) {
-	rec = &record{windows: d.director.Complete(), ended: d.ended}
+	rec = &record{Record: judge.Record{Windows: d.director.Complete()}, ended: d.ended}
 	if recording == nil {
 		rec.Recorded = d.recorder.Recorded()
 	} else if rec.Recorded, err = recording.recorded(); err != nil {
@@ -123,7 +123,7 @@ func (d *serverDriver) record(recording *blocks) (rec *record, err error) {
 		rec.spooled = recording.file.Name()
 	}
 	rec.Header = d.header()
-	rec.errors, rec.failovers = results.CountAllErrors(rec.Ops, rec.windows), results.CountFailovers(rec.windows)
+	rec.errors, rec.failovers = results.CountAllErrors(rec.Ops, rec.Windows), results.CountFailovers(rec.Windows)
 	if d.replayer != nil {
 		order := d.replayer.Order()
 		rec.order = &order
@@ -132,14 +132,13 @@ func (d *serverDriver) record(recording *blocks) (rec *record, err error) {
 }
 
 func (d *serverDriver) judge(ctx context.Context, rec *record) (*checker.Verdict, explain.Findings, error) {
-	recorded := sim.Outcome{Recorded: rec.Recorded, Windows: rec.windows}
-	v, found, err := recorded.Check(ctx, checker.Options{Seed: d.Seed, Store: rec.store})
+	v, found, err := judge.Check(ctx, rec.Record, checker.Options{Seed: d.Seed})
 	if err != nil {
 		return nil, found, err
 	}
-	doubts(v, d.Experiment, rec.windows)
+	judge.Doubt(v, d.Scenario, rec.Windows)
 	if d.Scenario.Clients > 1 {
-		doubtMeetings(v, rec.Ops, rec.windows)
+		judge.DoubtMeetings(v, rec.Ops, rec.Windows)
 	}
 	return v, found, nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/judge"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
 )
@@ -49,18 +50,15 @@ type driver interface {
 
 // record holds what is known of a run once its clients are done.
 type record struct {
-	history.Recorded
-	windows   []history.Window
-	store     map[string]checker.StoreEnds // contents of the guarded store before and after
+	judge.Record
 	errors    results.Errors
 	failovers *results.Failovers
-	effects   []history.Executed // as the simulator's nodes executed them; nil: not recorded
-	order     *faults.Order      // of a run that replayed a schedule
-	schedules int                // of a simulated run, of which this is the record of one
-	ended     int64              // when the last client was done
-	notes     []string           // that must be shown
-	unsaved   error              // why something could not be written during the run, which is judged all the same
-	spooled   string             // the file written during the run, obsolete once the record is saved; "" for none
+	order     *faults.Order // of a run that replayed a schedule
+	schedules int           // of a simulated run, of which this is the record of one
+	ended     int64         // when the last client was done
+	notes     []string      // that must be shown
+	unsaved   error         // why something could not be written during the run, which is judged all the same
+	spooled   string        // the file written during the run, obsolete once the record is saved; "" for none
 }
 
 // Run runs one experiment. With an error, the Outcome says how far it got, and what was recorded is saved. Closing e.Stop ends a run early without an
@@ -108,7 +106,7 @@ func (e Experiment) run(ctx context.Context, d driver, save *saver) (out *Outcom
 		rec.notes = append(rec.notes, fmt.Sprintf("interrupted after %s: what was recorded until then was judged", time.Duration(rec.ended).Round(time.Millisecond)))
 	}
 	unsaved := errors.Join(rec.unsaved, save.driven(rec, e.Now()))
-	out = &Outcome{Run: save.run, Windows: rec.windows, Record: rec.Recorded, Dir: save.path(), Order: rec.order}
+	out = &Outcome{Run: save.run, Windows: rec.Windows, Record: rec.Recorded, Dir: save.path(), Order: rec.order}
 	if err != nil {
 		return out, errors.Join(err, unsaved)
 	}
@@ -125,18 +123,12 @@ func (e Experiment) check(ctx context.Context, d driver, save *saver, rec *recor
 	if err != nil {
 		return fmt.Errorf("check the history: %w", err)
 	}
-	out.Verdict = v
-	out.Verdict.Notes = append(out.Verdict.Notes, rec.notes...)
-	r := results.NewResult(save.run, *out.Verdict)
+	v.Notes = append(v.Notes, rec.notes...)
+	r := results.NewResult(save.run, *v)
 	r.Rerun, r.Failovers = e.Rerun, rec.failovers
 	set := d.measure(&r, rec)
-	r.Doubt(rec.errors.Reason())
-	out.Verdict.Verdict = r.Verdict
-	if save.run.Interrupted {
-		r.Doubt("the run was interrupted before its end")
-	}
-	r.Gates = r.CheckGates(e.gates())
-	out.Result = r
+	judge.Conclude(&r, v, judge.Ending{Doubts: []string{r.Load.RateReason(rec.Windows), rec.errors.Reason()}, Interrupted: save.run.Interrupted, Gates: e.gates()})
+	out.Verdict, out.Result = v, r
 	err = errors.Join(save.executed(rec, found), save.checked(out, set, rec.ended, e.Now()))
 	out.Run = save.run
 	return err

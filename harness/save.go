@@ -85,12 +85,12 @@ func (s *saver) started(nodes []results.Node, now time.Time) error {
 
 // driven saves what the clients did, writing the files concurrently. It runs after the clients, because it would take processor time from them.
 func (s *saver) driven(rec *record, now time.Time) error {
-	s.run.Store, s.run.Schedules = rec.store, rec.schedules
+	s.run.Store, s.run.Schedules = rec.Store, rec.schedules
 	if s.dir == nil {
 		return s.phase(results.Driven, now)
 	}
-	s.logf(now, "clients are done: %d operations, %d commands, %d fault windows", len(rec.Ops), len(rec.Commands), len(rec.windows))
-	for _, w := range rec.windows {
+	s.logf(now, "clients are done: %d operations, %d commands, %d fault windows", len(rec.Ops), len(rec.Commands), len(rec.Windows))
+	for _, w := range rec.Windows {
 		s.logf(now, "fault %s client %q node %d: %v to %v, confirmed %t %s", w.Fault, w.Client, w.Node, time.Duration(w.Start), time.Duration(w.End), w.Confirmed, w.Note)
 	}
 	var files errgroup.Group
@@ -99,9 +99,9 @@ func (s *saver) driven(rec *record, now time.Time) error {
 	}
 	write(results.HistoryFile, func(w io.Writer) error { return history.WriteHistory(w, rec.Header, rec.Ops) })
 	write(results.CommandsFile, func(w io.Writer) error { return history.WriteCommands(w, rec.Commands, rec.Scripts) })
-	write(results.FaultsFile, func(w io.Writer) error { return history.WriteWindows(w, rec.windows) })
-	if rec.effects != nil {
-		write(results.ServerFile, func(w io.Writer) error { return history.WriteServer(w, history.Simulated, rec.effects) })
+	write(results.FaultsFile, func(w io.Writer) error { return history.WriteWindows(w, rec.Windows) })
+	if rec.Effects != nil {
+		write(results.ServerFile, func(w io.Writer) error { return history.WriteServer(w, history.Simulated, rec.Effects) })
 	}
 	err := files.Wait()
 	if err == nil && rec.spooled != "" {
@@ -131,7 +131,7 @@ func (s *saver) checked(out *Outcome, set *latency.Set, ended int64, now time.Ti
 
 // executed saves what each node executed, as the causes of the violations were derived from it, unless it was recorded.
 func (s *saver) executed(rec *record, found explain.Findings) error {
-	if s.dir == nil || rec.effects != nil {
+	if s.dir == nil || rec.Effects != nil {
 		return nil
 	}
 	log := found.Executed()

@@ -12,11 +12,13 @@ import (
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/judge"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/verdicts"
 	"github.com/lockbench/lockbench/workloads"
 )
 
@@ -129,6 +131,7 @@ func (d *simDriver) drive(ctx context.Context, _ *saver) (*record, error) {
 type scheduled struct {
 	sim.Outcome
 	verdict *checker.Verdict
+	found   explain.Findings
 }
 
 func (d *simDriver) schedule(ctx context.Context, seed uint64) (scheduled, error) {
@@ -139,34 +142,28 @@ func (d *simDriver) schedule(ctx context.Context, seed uint64) (scheduled, error
 	if out.Crash != "" {
 		return scheduled{}, fmt.Errorf("simulate %s × %s, seed %d: %s", d.Variant.Name, d.Scenario.Name, seed, out.Crash)
 	}
-	v, _, err := out.Check(ctx, checker.Options{Seed: seed, Store: out.Store, Bare: true})
+	bare := d.total.verdict != nil && d.total.verdict.Verdict == checker.Fail // the record that is kept is of the first with a violation
+	v, found, err := judge.Check(ctx, judge.Record{Recorded: out.Recorded, Windows: out.Windows, Store: out.Store, Effects: out.Effects}, checker.Options{Seed: seed, Bare: bare})
 	if err != nil {
 		return scheduled{}, fmt.Errorf("check the history: %w", err)
 	}
-	doubts(v, d.Experiment, out.Windows)
-	return scheduled{out, v}, nil
+	judge.Doubt(v, d.Scenario, out.Windows)
+	return scheduled{out, v, found}, nil
 }
 
-// judge returns the sum of the verdicts. The first violations are the kept schedule's, whose stories take longer than the schedule itself.
-func (d *simDriver) judge(ctx context.Context, rec *record) (*checker.Verdict, explain.Findings, error) {
-	sum := d.total.verdict
+// judge returns the sum of the verdicts, with the first violations of the kept schedule.
+func (d *simDriver) judge(context.Context, *record) (*checker.Verdict, explain.Findings, error) {
+	kept := d.total.kept
+	sum := *d.total.verdict
 	sum.Estimate()
-	if sum.Verdict != checker.Fail {
-		return sum, explain.Findings{}, nil
-	}
-	v, found, err := d.total.kept.Check(ctx, checker.Options{Seed: d.Seed, Store: rec.store, MaxViolations: keptViolations})
-	if err != nil {
-		return nil, found, err
-	}
-	sum.Violations = v.Violations
-	for i, p := range sum.Properties {
-		for _, q := range v.Properties {
-			if q.Name == p.Name && q.First != nil {
-				sum.Properties[i].First = q.First
-			}
+	sum.Violations = nil
+	shown := map[verdicts.Property]int{}
+	for _, v := range kept.verdict.Violations {
+		if shown[v.Property]++; shown[v.Property] <= keptViolations {
+			sum.Violations = append(sum.Violations, v)
 		}
 	}
-	return sum, found, nil
+	return &sum, kept.found, nil
 }
 
 // keptViolations is the number of violations per property that are reported of a simulated schedule.
@@ -221,7 +218,7 @@ func (t *tally) record() *record {
 		notes = append(notes, sim.Without(out.Header.Lock, out.Lacking))
 	}
 	out.Scripts = maps.Clone(out.Scripts)
-	return &record{Recorded: out.Recorded, windows: out.Windows, store: out.Store, effects: out.Effects, errors: t.errors, failovers: t.failovers, schedules: t.runs,
+	return &record{Record: judge.Record{Recorded: out.Recorded, Windows: out.Windows, Store: out.Store, Effects: out.Effects}, errors: t.errors, failovers: t.failovers, schedules: t.runs,
 		ended: int64(out.Virtual), notes: notes}
 }
 

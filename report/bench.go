@@ -51,27 +51,7 @@ func Bench(w io.Writer, b results.Bench, kept Kept, details bool, s Style) error
 	return Comparison(w, *b.Baseline, s)
 }
 
-// BenchVerdict joins the verdict of a bench with those of its gates and of the comparison with its baseline, in the order in which the exit
-// code counts them: a property that broke, then what is not known, then a figure that missed its limit.
-func BenchVerdict(b results.Bench) checker.Result {
-	all := []checker.Result{b.Verdict, results.GatesVerdict(b.Gates)}
-	compared := results.ComparePass
-	if b.Baseline != nil {
-		compared = b.Baseline.Verdict
-	}
-	switch {
-	case b.Verdict == checker.Fail || compared == results.CompareUnsafe:
-		return checker.Fail
-	case compared == results.CompareInconclusive || slices.Contains(all, checker.Inconclusive):
-		return checker.Inconclusive
-	case compared == results.CompareSlower || slices.Contains(all, checker.Fail):
-		return checker.Fail
-	}
-	return b.Verdict
-}
-
 func benchHead(b results.Bench, s Style) []string {
-	verdict := BenchVerdict(b)
 	what := fmt.Sprintf("%s × %s × %s of %s  on %s, seed %d", LocksOf(b.Plan),
 		Plural(len(b.Plan.Settings), "setting"), Plural(b.Plan.Repetitions, "repetition"), Span(b.Plan.Measure), b.Server, b.Seed)
 	if b.Shard != nil {
@@ -88,12 +68,12 @@ func benchHead(b results.Bench, s Style) []string {
 		facts = append(facts, Plural(b.Environment.CPUs, "CPU"))
 	}
 	facts = append(facts, "lease "+Span(b.Plan.Lease), "took "+Span(b.Duration))
-	head := Headline(verdict) + "  "
+	head := Headline(b.Verdict) + "  "
 	lines := []string{head + what}
 	if utf8.RuneCountInString(lines[0]) > screen {
 		lines = wrapped(head, what)
 	}
-	lines[0] = s.verdict(verdict, Headline(verdict)) + strings.TrimPrefix(lines[0], Headline(verdict))
+	lines[0] = s.verdict(b.Verdict, Headline(b.Verdict)) + strings.TrimPrefix(lines[0], Headline(b.Verdict))
 	return append(lines, strings.Join(facts, "   "))
 }
 

@@ -61,36 +61,6 @@ func TestBenchGolden(t *testing.T) {
 	}
 }
 
-// TestBenchVerdict: the first line says what the exit code says.
-func TestBenchVerdict(t *testing.T) {
-	gate := func(v checker.Result) []results.GateResult { return []results.GateResult{{Verdict: v}} }
-	for _, row := range []struct {
-		about    string
-		verdict  checker.Result
-		gates    []results.GateResult
-		baseline results.CompareVerdict // "": none
-		want     checker.Result
-	}{
-		{"nothing to say", checker.Pass, nil, results.ComparePass, checker.Pass},
-		{"exit 2: slower", checker.Pass, nil, results.CompareSlower, checker.Fail},
-		{"exit 2: a gate", checker.Pass, gate(checker.Fail), "", checker.Fail},
-		{"exit 3: not comparable", checker.Pass, nil, results.CompareInconclusive, checker.Inconclusive},
-		{"exit 3 before 2", checker.Pass, gate(checker.Fail), results.CompareInconclusive, checker.Inconclusive},
-		{"exit 3 before 2, the other way round", checker.Pass, gate(checker.Inconclusive), results.CompareSlower, checker.Inconclusive},
-		{"exit 3: unsafe as before, perhaps", checker.Inconclusive, nil, results.CompareSlower, checker.Inconclusive},
-		{"exit 1 before 3", checker.Fail, nil, results.CompareInconclusive, checker.Fail},
-		{"exit 1: no longer safe", checker.Inconclusive, nil, results.CompareUnsafe, checker.Fail},
-	} {
-		b := results.Bench{Verdict: row.verdict, Gates: row.gates}
-		if row.baseline != "" {
-			b.Baseline = &results.Comparison{Verdict: row.baseline}
-		}
-		if got := report.BenchVerdict(b); got != row.want {
-			t.Errorf("%s: %s, want %s", row.about, got, row.want)
-		}
-	}
-}
-
 // TestBenchHeadFits: the head and the gates of a bench, and the gates of a run, fit a terminal of 80 columns.
 func TestBenchHeadFits(t *testing.T) {
 	b := aBench()

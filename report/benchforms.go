@@ -88,7 +88,7 @@ var benchColumns = []string{"throughput", "acquire.p50", "acquire.p99", "hand-ov
 // BenchSummary writes the main figures of a bench as Markdown, a table per setting.
 func BenchSummary(w io.Writer, b results.Bench) error {
 	b = Clean(b)
-	lines := []string{fmt.Sprintf("## Bench on %s: %s", md(b.Server), Headline(BenchVerdict(b))), "",
+	lines := []string{fmt.Sprintf("## Bench on %s: %s", md(b.Server), Headline(b.Verdict)), "",
 		fmt.Sprintf("%s of %s, interleaved; seed %d", Plural(b.Plan.Repetitions, "repetition"), Span(b.Plan.Measure), b.Seed)}
 	lines = append(lines, gatesMarkdown(b.Gates)...)
 	lines = append(lines, benchTables(b)...)

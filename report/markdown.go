@@ -13,8 +13,12 @@ import (
 // RunMarkdown writes the summary of a run as Markdown.
 func RunMarkdown(w io.Writer, r results.Result) error {
 	r = Clean(r)
-	lines := []string{fmt.Sprintf("## %s: %s × %s", Headline(WithGates(r.Verdict, r.Gates)), md(r.Lock), md(scenarioOf(r))), "",
-		fmt.Sprintf("on %s, seed %d", md(r.Server), r.Seed), "", "| property | verdict | violations | of | 95 % | causes |", "|---|---|--:|--:|--:|---|"}
+	why, then := Inherent(r)
+	lines := []string{fmt.Sprintf("## %s: %s × %s", strings.TrimSpace(Headline(r.Verdict)+" "+why), md(r.Lock), md(scenarioOf(r))), ""}
+	if then != "" {
+		lines = append(lines, then, "")
+	}
+	lines = append(lines, fmt.Sprintf("on %s, seed %d", md(r.Server), r.Seed), "", "| property | verdict | violations | of | 95 % | causes |", "|---|---|--:|--:|--:|---|")
 	for _, p := range r.Properties {
 		lines = append(lines, propertyRow(p))
 	}

@@ -77,8 +77,11 @@ func write(w io.Writer, parts ...[]string) error {
 
 // verdictLines returns the headline, a line per violated or inconclusive property, and one line each for those that passed or do not apply.
 func verdictLines(r results.Result, s Style) []string {
-	verdict := WithGates(r.Verdict, r.Gates)
-	lines := []string{s.verdict(verdict, Headline(verdict)) + "  " + title(r)}
+	lines := []string{s.verdict(r.Verdict, Headline(r.Verdict)) + "  " + title(r)}
+	if why, then := Inherent(r); why != "" {
+		lines = []string{s.verdict(r.Verdict, Headline(r.Verdict)) + " " + why + "  " + title(r)}
+		lines = append(lines, wrapped("      ", then)...)
+	}
 	if r.Reason != "" {
 		lines = append(lines, s.verdictWord(checker.Inconclusive, wrapped(fmt.Sprintf("%-6s", word(checker.Inconclusive)), r.Reason))...)
 	}
@@ -99,12 +102,14 @@ func verdictLines(r results.Result, s Style) []string {
 	return append(append(lines, listed(checker.Pass, passed, s)...), listed(checker.NotApplicable, not, s)...)
 }
 
-// WithGates joins a verdict with those of the gates: a pass that missed a gate fails.
-func WithGates(verdict checker.Result, gates []results.GateResult) checker.Result {
-	if verdict == checker.Pass {
-		return results.GatesVerdict(gates)
+// Inherent says of a run that broke only what every lease without fences breaks when a client outlives it, and what to do; both are "" of another run.
+func Inherent(r results.Result) (why, then string) {
+	if !r.OutlivedOnly() {
+		return "", ""
 	}
-	return verdict
+	return "(as every lease without fences: a client outlived its lease)",
+		"No lock with a lease prevents this. Give every write the fence of its hold and let the store refuse lower ones (lock fenced does), " +
+			"or keep the work shorter than the lease, or renew it; and let a client that learns of a loss stop."
 }
 
 // listed returns a verdict and the properties that have it.

@@ -101,8 +101,9 @@ func WorstSafety(all []checker.Result) checker.Result {
 	return verdict
 }
 
-// Judge sets the verdict of a bench from its cells. Cells with one client have no hand-overs: a bench of such cells alone passes. An
-// interrupted bench never passes, nor does one with a cell that measured no hold.
+// Judge sets the verdict of a bench, as it is shown everywhere: a violated property is a fail, as is else a gate that is broken or a figure slower than the
+// baseline's; else what is not known makes it inconclusive. Cells with one client have no hand-overs: a bench of such cells alone passes. An interrupted bench
+// never passes, nor does one with a cell that measured no hold.
 func (b *Bench) Judge() {
 	var all []checker.Result
 	measured := false
@@ -119,7 +120,21 @@ func (b *Bench) Judge() {
 	if measured && len(all) == 0 {
 		b.Verdict = checker.Pass
 	}
-	if b.Verdict == checker.Pass && (b.Interrupted || slices.ContainsFunc(b.Cells, BenchCell.Empty)) {
+	compared := ComparePass
+	if b.Baseline != nil {
+		compared = b.Baseline.Verdict
+	}
+	gates := GatesVerdict(b.Gates)
+	switch {
+	case compared == CompareUnsafe, compared == CompareSlower, gates == checker.Fail:
+		b.Verdict = checker.Fail
+	case b.Verdict != checker.Pass:
+	case b.Interrupted, gates == checker.Inconclusive, compared == CompareInconclusive, slices.ContainsFunc(b.Cells, BenchCell.Empty):
 		b.Verdict = checker.Inconclusive
 	}
+}
+
+// Broken reports whether a lock violated a property, or one that held in the baseline does no more.
+func (b *Bench) Broken() bool {
+	return b.Baseline != nil && b.Baseline.Verdict == CompareUnsafe || slices.ContainsFunc(b.Cells, func(c BenchCell) bool { return !c.Reference && c.Verdict == checker.Fail })
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/results/latency"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // ResultSchema is the schema name of result.json.
@@ -106,6 +107,24 @@ func NewResult(run Run, v checker.Verdict) Result {
 		r.Operations = checker.Operations{}
 	}
 	return r
+}
+
+// Broken reports whether a property was violated.
+func (r Result) Broken() bool {
+	return slices.ContainsFunc(r.Properties, func(p checker.Property) bool { return p.Verdict == checker.Fail })
+}
+
+// OutlivedOnly reports whether all that broke is what no lease without fences prevents: a client was inside, or wrote, after the end of its lease.
+func (r Result) OutlivedOnly() bool {
+	for _, p := range r.Properties {
+		if p.Verdict != checker.Fail {
+			continue
+		}
+		if p.Name != verdicts.ExclusiveUse && p.Name != verdicts.StoreIntegrity || len(p.Causes) != 1 || p.Causes[verdicts.LeaseOverrun] == 0 {
+			return false
+		}
+	}
+	return r.Broken()
 }
 
 // sound replaces numbers that JSON lacks. The rate over no opportunities becomes 0, with the interval from 0 to 1.

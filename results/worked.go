@@ -121,17 +121,6 @@ func rateText(v float64) string {
 	return fmt.Sprintf("%.0f", v)
 }
 
-// Doubt turns a pass into inconclusive because of reason, unless it is empty. The first reason is kept.
-func (r *Result) Doubt(reason string) {
-	if reason == "" {
-		return
-	}
-	r.Reason = cmp.Or(r.Reason, reason)
-	if r.Verdict == checker.Pass {
-		r.Verdict = checker.Inconclusive
-	}
-}
-
 // ErrorCount counts one error of one kind of operation.
 type ErrorCount struct {
 	Op    string `json:"op"`

@@ -3,7 +3,6 @@ package results_test
 import (
 	"testing"
 
-	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
 )
@@ -77,13 +76,5 @@ func TestAMissedRateMakesARunInconclusive(t *testing.T) {
 	}
 	if got := (results.Throughput{Open: true, Offered: 400, Achieved: 360}).RateReason(nil); got != "" {
 		t.Errorf("90 %%: %q", got)
-	}
-	for verdict, want := range map[checker.Result]checker.Result{checker.Pass: checker.Inconclusive, checker.Fail: checker.Fail} {
-		r := results.Result{Verdict: verdict}
-		r.Doubt("first")
-		r.Doubt("second")
-		if r.Verdict != want || r.Reason != "first" {
-			t.Errorf("%s becomes %s, %q", verdict, r.Verdict, r.Reason)
-		}
 	}
 }

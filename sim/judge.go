@@ -112,13 +112,6 @@ func except(all []broken, windows []history.Window, fenced bool) []broken {
 	return all
 }
 
-// Check checks an outcome with package checker, and explains its violations with package explain.
-func (o Outcome) Check(ctx context.Context, opt checker.Options) (*checker.Verdict, explain.Findings, error) {
-	var x explainer
-	defer x.close()
-	return x.check(ctx, o, opt)
-}
-
 func (x *explainer) check(ctx context.Context, o Outcome, opt checker.Options) (*checker.Verdict, explain.Findings, error) {
 	v, err := checker.Check(ctx, checker.Input{Header: o.Header, Ops: history.NewSlice(o.Ops), Commands: o.Commands, Faults: o.Windows, Effects: o.Effects}, opt)
 	if err != nil || len(v.Violations) == 0 {

@@ -90,7 +90,8 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	}
 	out.Gates = out.CheckGates(limits)
 	against(&out, base, f.baseline, f.options)
-	return errors.Join(a.endBench(out, dir, f.store, f.details), a.benchError(out), lacks.errors(), interrupts.end())
+	out.Judge()
+	return errors.Join(a.endBench(out, dir, f.store, f.details), benchError(out), lacks.errors(), interrupts.end())
 }
 
 // settled reports whether a comparison with the base is settled: noise hides nothing, and a slowdown was shown by more repetitions than planned.
@@ -109,20 +110,17 @@ func against(b *results.Bench, base *results.Bench, path string, o bench.Compare
 	b.Baseline = &c
 }
 
-func (a *app) benchError(b results.Bench) error {
-	err := errors.Join(gateError(b.Gates))
+// benchError returns the error for a bench's verdict; nil if it is inconclusive only because it was interrupted, which has a code of its own.
+func benchError(b results.Bench) error {
 	odd := slices.ContainsFunc(b.Cells, func(c results.BenchCell) bool { return c.Verdict == checker.Inconclusive })
-	if b.Verdict != checker.Pass && !(b.Verdict == checker.Inconclusive && b.Interrupted && !odd) { // the interrupt has a code of its own
-		err = errors.Join(err, verdictError(b.Verdict))
+	known := results.GatesVerdict(b.Gates) == checker.Pass && (b.Baseline == nil || b.Baseline.Verdict == results.ComparePass)
+	switch {
+	case b.Verdict == checker.Fail && !b.Broken():
+		return errGate
+	case b.Verdict == checker.Inconclusive && b.Interrupted && !odd && known:
+		return nil
 	}
-	if b.Baseline != nil {
-		err = errors.Join(err, compareError(*b.Baseline))
-	}
-	return err
-}
-
-func gateError(all []results.GateResult) error {
-	return map[checker.Result]error{checker.Fail: errGate, checker.Inconclusive: errInconclusive}[results.GatesVerdict(all)]
+	return verdictError(b.Verdict)
 }
 
 // endBench saves a bench and its reports in its directory, and shows it.

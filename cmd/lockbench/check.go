@@ -20,6 +20,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/history/edn"
 	"github.com/lockbench/lockbench/internal/suggest"
+	"github.com/lockbench/lockbench/judge"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/sim"
@@ -406,7 +407,7 @@ func isRunHistory(path string) bool {
 func (a *app) showCheck(j judgement, write func(any) error) error {
 	r := results.NewResult(j.run, *j.verdict)
 	r.SetLatency(nil, "not measured by check")
-	r.Doubt(j.errors.Reason())
+	judge.Conclude(&r, j.verdict, judge.Ending{Doubts: []string{j.errors.Reason()}})
 	show := func() error { return report.History(a.out, r, a.style()) }
 	if a.json() {
 		show = func() error { return write(r) }

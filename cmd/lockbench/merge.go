@@ -103,9 +103,10 @@ func (a *app) mergeBenches(paths []string, f mergeFlags) error {
 		return err
 	}
 	against(&whole, base, f.baseline, bench.CompareOptions{})
+	whole.Judge()
 	dir, err := a.createFor(f.store, f.out, "bench")
 	if err != nil {
 		return err
 	}
-	return errors.Join(a.endBench(whole, dir, f.store, false), a.benchError(whole), verdictError(whole.Verdict))
+	return errors.Join(a.endBench(whole, dir, f.store, false), benchError(whole))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/judge"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/workloads"
@@ -234,7 +235,7 @@ func (a *app) once(ctx context.Context, e harness.Experiment, seed uint64, flags
 	}
 	a.saveScenes(out)
 	r := runRecord(out.Dir, out.Run, &out.Result)
-	err = errors.Join(err, saveViews(out), runError(out), gateError(out.Result.Gates))
+	err = errors.Join(err, saveViews(out), runError(out))
 	if !a.json() {
 		err = errors.Join(err, a.show(r))
 	}
@@ -243,10 +244,15 @@ func (a *app) once(ctx context.Context, e harness.Experiment, seed uint64, flags
 
 // runError returns the error for a run's verdict; nil if it is inconclusive only because it was interrupted, which has a code of its own.
 func runError(out *harness.Outcome) error {
-	if out.Run.Interrupted && out.Verdict.Verdict == checker.Pass {
+	r := out.Result
+	alone := r.Reason == judge.Interrupted && out.Verdict.Verdict == checker.Pass && results.GatesVerdict(r.Gates) == checker.Pass
+	switch {
+	case r.Verdict == checker.Inconclusive && alone:
 		return nil
+	case r.Verdict == checker.Fail && !r.Broken():
+		return errGate
 	}
-	return verdictError(out.Result.Verdict)
+	return verdictError(r.Verdict)
 }
 
 // together summarizes the runs of each lock, in the order of their first run: the median of each figure, with its interval if there are enough.

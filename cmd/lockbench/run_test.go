@@ -14,6 +14,7 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/harness"
+	"github.com/lockbench/lockbench/judge"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/servers"
 )
@@ -248,7 +249,7 @@ func TestInterrupts(t *testing.T) {
 				}
 				out := outcome(e, tt.verdict)
 				out.Run.Interrupted = true
-				out.Result.Doubt("the run was interrupted before its end")
+				judge.Conclude(&out.Result, out.Verdict, judge.Ending{Interrupted: true})
 				return out, nil
 			}
 			if got := w.call(t, "run", "--lock", "token", "--reps", "5"); got != tt.want {

@@ -48,7 +48,7 @@ var columns = []string{"throughput", "acquire.p50", "acquire.p99", "acquire.p99.
 // Bench writes the page of a bench.
 func Bench(w io.Writer, b results.Bench) error {
 	b = report.Clean(b)
-	v := &benchView{Bench: b, Verdict: report.BenchVerdict(b), Facts: environmentFacts(b.Environment)}
+	v := &benchView{Bench: b, Verdict: b.Verdict, Facts: environmentFacts(b.Environment)}
 	for _, n := range b.Nodes {
 		v.Facts = append(v.Facts, nodeFact(n.Name, n.Version, n.Image, n.Config))
 	}

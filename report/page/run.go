@@ -26,6 +26,7 @@ type runView struct {
 	Sections              [][2]string
 	Other                 string // workload than the scenario's, to follow its name
 	Summary, Damage       string
+	Inherent, Then        string // see report.Inherent
 	Notes                 []string
 	First                 *checker.Violation   // with its story and drawing
 	Others                []*checker.Violation // the first of each other property
@@ -84,7 +85,7 @@ func Run(w io.Writer, d *results.Dir, files string) error {
 	if files != "" {
 		v.Files = linked(d.Path(), files)
 	}
-	return write(w, fmt.Sprintf("%s: %s × %s%s", report.Headline(v.Verdict), v.Run.Lock, v.Run.Scenario, v.Other), "run", v, v.data)
+	return write(w, fmt.Sprintf("%s: %s × %s%s", strings.TrimSpace(report.Headline(v.Verdict)+" "+v.Inherent), v.Run.Lock, v.Run.Scenario, v.Other), "run", v, v.data)
 }
 
 // linked lists the files of a directory under a prefix.
@@ -124,11 +125,12 @@ func newRunView(run results.Run, result *results.Result, g *digest) *runView {
 }
 
 func (v *runView) judged(r results.Result) {
-	v.Verdict, v.Notes, v.Again, v.NoLatency = report.WithGates(r.Verdict, r.Gates), r.Notes, r.Rerun, r.NoLatency
+	v.Verdict, v.Notes, v.Again, v.NoLatency = r.Verdict, r.Notes, r.Rerun, r.NoLatency
 	if all := firsts(&r); len(all) > 0 {
 		v.First, v.Others = all[0], all[1:]
 	}
 	v.Damage = report.DamageText(r.Damage)
+	v.Inherent, v.Then = report.Inherent(r)
 	var broken []string
 	for _, p := range r.Properties {
 		if p.Verdict == checker.Fail {

@@ -1,4 +1,4 @@
-package harness
+package judge
 
 import (
 	"testing"
@@ -9,6 +9,8 @@ import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/scenarios"
 )
+
+func span(d time.Duration) faults.Span { return faults.Span{Fixed: d} }
 
 func TestLateServers(t *testing.T) {
 	const second = int64(time.Second)
@@ -30,8 +32,10 @@ func TestLateServers(t *testing.T) {
 		{"a pause of a client, however long", soon, history.Window{Fault: faults.PauseClient, Ending: 1, End: 9 * second}, 0},
 	}
 	for _, tt := range tests {
-		e := Experiment{Scenario: scenarios.Scenario{Lease: span(4 * time.Second), Think: span(2 * time.Second), Faults: []faults.Spec{tt.plan}}}
-		if got := lateServers(e, []history.Window{tt.window}); len(got) != tt.want {
+		windows := []history.Window{tt.window}
+		faults.Describe(windows)
+		s := scenarios.Scenario{Lease: span(4 * time.Second), Think: span(2 * time.Second), Faults: []faults.Spec{tt.plan}}
+		if got := LateServers(s, windows); len(got) != tt.want {
 			t.Errorf("%s: %+v, want %d", tt.name, got, tt.want)
 		}
 	}
@@ -61,7 +65,7 @@ func TestAFaultThatMetNobody(t *testing.T) {
 		{"nor does what is done to a node", nil, []history.Window{{Fault: faults.PauseServer, Start: 10, End: 20}}, checker.Pass},
 	} {
 		v := &checker.Verdict{Verdict: checker.Pass}
-		doubtMeetings(v, row.ops, row.windows)
+		DoubtMeetings(v, row.ops, row.windows)
 		if v.Verdict != row.want || (len(v.Notes) == 0) != (row.want == checker.Pass) {
 			t.Errorf("%s: %s %q, want %s", row.name, v.Verdict, v.Notes, row.want)
 		}

@@ -1,82 +1,19 @@
 package harness
 
 import (
-	"fmt"
-	"maps"
 	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/judge"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
 )
 
 // measures reports whether latencies are meaningful: those of miniredis are not.
 func (d *serverDriver) measures() bool { return d.Provider.Name() != "miniredis" }
-
-// doubts lowers a pass to inconclusive if a fault of the plan was not confirmed, took too long to end, or was never injected: the run has not tested it.
-func doubts(v *checker.Verdict, e Experiment, windows []history.Window) {
-	injected := map[string]bool{}
-	for _, w := range windows {
-		injected[w.Fault] = true
-		if why := w.Doubt(); why != "" {
-			v.Doubt(why)
-		}
-	}
-	for _, w := range lateServers(e, windows) {
-		v.Doubt(fmt.Sprintf("%s took %v to end: a section had passed before the node was there", w.Fault, time.Duration(w.End-w.Ending).Round(time.Millisecond)))
-	}
-	for _, f := range e.Scenario.Faults {
-		if !injected[f.Fault] {
-			v.Doubt(f.Fault + " was never injected: its trigger never matched")
-		}
-	}
-}
-
-// doubtMeetings lowers a pass to inconclusive if, whenever a fault of clients was in force, no other client was active: the others had finished their
-// rounds while that client waited for its turn. A client is active from its first call to its last return: between two operations it pauses or polls.
-func doubtMeetings(v *checker.Verdict, ops []history.Operation, windows []history.Window) {
-	windows = slices.DeleteFunc(slices.Clone(windows), func(w history.Window) bool {
-		kind, _ := faults.FindKind(w.Fault)
-		return kind.In != faults.InClient || w.Client == "" || w.End <= w.Start
-	})
-	if len(windows) == 0 {
-		return
-	}
-	active := activity(ops)
-	met := map[string]bool{}
-	for _, w := range windows {
-		for client, s := range active {
-			met[w.Fault] = met[w.Fault] || client != w.Client && s.from < w.End && s.to > w.Start
-		}
-	}
-	for _, fault := range slices.Sorted(maps.Keys(met)) {
-		if !met[fault] {
-			v.Doubt(fault + " affected nobody: the other clients had done their rounds before it was injected")
-		}
-	}
-}
-
-// stay is the time from a client's first call to its last return.
-type stay struct{ from, to int64 }
-
-func activity(ops []history.Operation) map[string]*stay {
-	active := map[string]*stay{}
-	for i := range ops {
-		op := &ops[i]
-		s := active[op.Client]
-		if s == nil {
-			s = &stay{op.Call, op.Return}
-			active[op.Client] = s
-		}
-		s.from, s.to = min(s.from, op.Call), max(s.to, op.Return)
-	}
-	return active
-}
 
 func (d *serverDriver) latencies(ops []history.Operation) []*latency.Recorder {
 	handOvers := latency.NewRecorder()
@@ -94,17 +31,16 @@ func (d *serverDriver) measure(r *results.Result, rec *record) (set *latency.Set
 		r.Health.MaxLag = max(r.Health.MaxLag, time.Duration(l.latest))
 	}
 	if d.measures() {
-		set = latency.Merge(rec.windows, d.latencies(rec.Ops)...)
+		set = latency.Merge(rec.Windows, d.latencies(rec.Ops)...)
 		wait := latency.SplitWait(rec.Ops, rec.Commands, d.header().Lease, lag)
 		r.Wait = &wait
 	}
 	r.SetLatency(set, results.NotRedis)
 	r.Load = d.load(rec.Ops)
-	r.Doubt(r.Load.RateReason(rec.windows))
 	r.Health.GCMax = longestCollection(d.base.start)
-	r.Health.MaxStall = max(d.stall, slowestReply(rec.Commands, rec.windows))
-	r.Health.Stalled = r.Health.MaxStall > d.lease()/stallShare || len(lateServers(d.Experiment, rec.windows)) > 0
-	for _, w := range rec.windows {
+	r.Health.MaxStall = max(d.stall, slowestReply(rec.Commands, rec.Windows))
+	r.Health.Stalled = r.Health.MaxStall > d.lease()/stallShare || len(judge.LateServers(d.Scenario, rec.Windows)) > 0
+	for _, w := range rec.Windows {
 		if !w.Confirmed {
 			r.Health.Unconfirmed++
 		}
@@ -186,19 +122,4 @@ func slowestReply(commands []history.Command, windows []history.Window) (longest
 		}
 	}
 	return longest
-}
-
-// lateServers lists the kills and failovers of a plan after which the next server was ready too late. Such a plan wants it back during the section
-// under way, but the start, of containers above all, took more than half a section, so whether the section's lock was still held is chance. Faults
-// that keep the server away for a lease are excepted: no hold can last that long.
-func lateServers(e Experiment, windows []history.Window) (late []history.Window) {
-	lease := e.lease()
-	for _, w := range windows {
-		takesAway := w.Fault == faults.KillServer || w.Fault == faults.Failover
-		soon := !slices.ContainsFunc(e.Scenario.Faults, func(f faults.Spec) bool { return f.Fault == w.Fault && f.For.Of(lease) >= lease })
-		if takesAway && soon && w.Ending > 0 && time.Duration(w.End-w.Ending) > e.Scenario.Think.Of(lease)/2 {
-			late = append(late, w)
-		}
-	}
-	return late
 }
