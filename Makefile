@@ -16,6 +16,7 @@ race:
 
 lint:
 	test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
+	go mod tidy -diff
 	go mod verify
 	go vet ./...
 	go tool staticcheck ./...
@@ -43,7 +44,7 @@ bench:
 
 # Released libraries before the kit, in a module of their own.
 examples:
-	cd examples/libraries && go vet ./... && go test ./...
+	cd examples/libraries && go mod tidy -diff && go vet ./... && go test ./...
 
 suite:
 	go run ./cmd/lockbench suite
