@@ -198,11 +198,7 @@ func (b *bench) take(ctx context.Context, t turn) taken {
 	if b.Slow > 0 && v.Name != b.Reference {
 		v = slowedVariant(v, b.Slow)
 	}
-	e, err := b.experiment(v, t)
-	if err != nil {
-		out.Err = err
-		return out
-	}
+	e := b.experiment(v, t)
 	meter := meter{held: b.servers, ctx: ctx}
 	e.Measure = meter.mark
 	o, err := b.Runner(ctx, e)
@@ -231,7 +227,7 @@ func (b *bench) take(ctx context.Context, t turn) taken {
 	return out
 }
 
-func (b *bench) experiment(v impls.Variant, t turn) (harness.Experiment, error) {
+func (b *bench) experiment(v impls.Variant, t turn) harness.Experiment {
 	s := scenarios.Scenario{
 		Name: "bench", About: "one turn of a bench", Workload: b.workload(t.Setting), Clients: t.Setting.Clients, Keys: t.Setting.Keys,
 		Length: faults.Span{Fixed: b.measure()}, WarmUp: faults.Span{Fixed: b.warmUp()}, Lease: faults.Span{Fixed: b.Lease},
@@ -251,9 +247,7 @@ func (b *bench) experiment(v impls.Variant, t turn) (harness.Experiment, error) 
 	if b.isChild(t.Lock) {
 		e.Subject = b.Subject
 	}
-	var err error
-	e.PlanHash, err = e.Scenario.Hash(seed)
-	return e, err
+	return e
 }
 
 // isChild reports whether a lock, by its index, is the one in other processes.

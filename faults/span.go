@@ -20,11 +20,10 @@ func (s Span) Of(lease time.Duration) time.Duration {
 	return s.Fixed + time.Duration(s.Leases*float64(lease))
 }
 
-// The longest span; sums with a longer one could overflow.
-const (
-	maxLeases = 1e6
-	maxFixed  = 10_000 * time.Hour
-)
+// MaxFixed is the longest span; sums with a longer one could overflow.
+const MaxFixed = 10_000 * time.Hour
+
+const maxLeases = 1e6
 
 var durationForm = regexp.MustCompile(`^[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)$`)
 
@@ -43,13 +42,13 @@ func ParseSpan(text string) (Span, error) {
 		}
 		d, err := time.ParseDuration(part)
 		if err != nil && durationForm.MatchString(part) { // it overflows
-			return Span{}, fmt.Errorf("%q: a span is at most %v", text, maxFixed)
+			return Span{}, fmt.Errorf("%q: a span is at most %v", text, MaxFixed)
 		}
 		if err != nil {
 			return Span{}, fmt.Errorf("%q: a span looks like \"250ms\", \"1.5 lease\" or \"1 lease + 20ms\"", text)
 		}
-		if s.Fixed += min(max(d, -2*maxFixed), 2*maxFixed); s.Fixed.Abs() > maxFixed {
-			return Span{}, fmt.Errorf("%q: a span is at most %v", text, maxFixed)
+		if s.Fixed += min(max(d, -2*MaxFixed), 2*MaxFixed); s.Fixed.Abs() > MaxFixed {
+			return Span{}, fmt.Errorf("%q: a span is at most %v", text, MaxFixed)
 		}
 	}
 	if math.IsNaN(s.Leases) || math.Abs(s.Leases) > maxLeases {

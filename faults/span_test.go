@@ -15,7 +15,7 @@ func TestParseSpan(t *testing.T) {
 		{text: "1.5 lease", want: Span{Leases: 1.5}},
 		{text: "-2 lease", want: Span{Leases: -2}},
 		{text: "1 lease + 20ms", want: Span{Leases: 1, Fixed: 20 * time.Millisecond}},
-		{text: "10000h", want: Span{Fixed: maxFixed}},
+		{text: "10000h", want: Span{Fixed: MaxFixed}},
 		{text: "10000h+1ns", bad: true},
 		{text: "2562047h+2562047h", bad: true}, // their sum overflows
 		{text: "NaN lease", bad: true},         // no number

@@ -39,7 +39,6 @@ var (
 type Experiment struct {
 	Variant  impls.Variant
 	Scenario scenarios.Scenario // resolved: all drawn choices and defaults are filled in
-	PlanHash string
 	Provider servers.Provider
 	Chosen   string // why this provider was chosen, if automatically
 	Seed     uint64

@@ -35,8 +35,12 @@ func (e Experiment) open(ctx context.Context) (*saver, error) {
 	if err != nil {
 		return nil, err
 	}
+	plan, err := e.Scenario.Hash(e.Seed, e.Variant.Name)
+	if err != nil {
+		return nil, err
+	}
 	s := &saver{run: results.Run{
-		Schema: results.RunSchema, ID: id, Argv: e.Argv, Seed: e.Seed, PlanHash: e.PlanHash,
+		Schema: results.RunSchema, ID: id, Argv: e.Argv, Seed: e.Seed, PlanHash: plan,
 		Lock: e.Variant.Name, Scenario: e.Scenario.Name, Workload: replaced(e.Scenario), Server: e.Provider.Name(), Chosen: e.Chosen, Start: e.Now().UTC(),
 	}}
 	if e.Base == "" {

@@ -113,15 +113,20 @@ func (d *decoder) err() error {
 // value decodes a node at path into v.
 func (d *decoder) value(n ast.Node, v reflect.Value, path string) {
 	d.at[path] = place(n)
-	_, text := v.Addr().Interface().(encoding.TextUnmarshaler)
 	switch kind := v.Kind(); {
-	case kind == reflect.Struct && !text:
+	case kind == reflect.Struct && !isText(v):
 		d.mapping(n, v, path)
 	case kind == reflect.Slice || kind == reflect.Array:
 		d.sequence(n, v, path)
 	default:
 		d.single(n, v, path)
 	}
+}
+
+// isText reports whether a value is written as text, such as a span.
+func isText(v reflect.Value) bool {
+	_, is := v.Addr().Interface().(encoding.TextUnmarshaler)
+	return is
 }
 
 // place returns where a node begins. For a block mapping that is its first key; the library returns the first colon.

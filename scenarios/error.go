@@ -7,7 +7,7 @@ import (
 
 // Error is one error in a scenario, with its position.
 type Error struct {
-	File    string // as given; "--set" for an override
+	File    string // as given; "--set" for an override; "" for a scenario that a program made
 	Line    int    // from 1
 	Column  int    // from 1, in characters
 	Path    string // of the value: faults.0.when.nth
@@ -17,6 +17,9 @@ type Error struct {
 
 // Error returns "file:line:column: message", and if the line is known, the source around the column with a caret under it.
 func (e *Error) Error() string {
+	if e.File == "" { // no text of a user's
+		return e.Path + ": " + e.Message
+	}
 	text := fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
 	if e.Source == "" {
 		return text

@@ -83,7 +83,7 @@ func checkDrawn(t *testing.T, s Scenario, f faults.Spec) {
 
 func hash(t *testing.T, s Scenario, seed uint64) string {
 	t.Helper()
-	h, err := s.Hash(seed)
+	h, err := s.Hash(seed, "token")
 	if err != nil {
 		t.Fatal(err)
 	}

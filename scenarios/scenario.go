@@ -11,7 +11,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"strings"
 
 	"github.com/goccy/go-yaml"
 
@@ -66,31 +65,13 @@ func (s Scenario) YAML() ([]byte, error) {
 	return data, nil
 }
 
-// Hash returns the SHA-256, in hexadecimal, of the seed and the scenario without its description: equal for the same workload, faults and choices.
-func (s Scenario) Hash(seed uint64) (string, error) {
+// Hash returns the SHA-256, in hexadecimal, of a plan: the scenario without its description, the lock, and the seed.
+func (s Scenario) Hash(seed uint64, lock string) (string, error) {
 	s.About = ""
 	data, err := s.YAML()
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(fmt.Appendf(data, "seed: %d\n", seed))
+	sum := sha256.Sum256(fmt.Appendf(data, "lock: %q\nseed: %d\n", lock, seed))
 	return hex.EncodeToString(sum[:]), nil
-}
-
-// tree returns the scenario as maps, lists and scalars.
-func (s Scenario) tree() (map[string]any, error) {
-	data, err := s.YAML()
-	if err != nil {
-		return nil, err
-	}
-	var tree map[string]any
-	return tree, unmarshal(string(data), &tree)
-}
-
-func unmarshal(text string, v any) error {
-	if err := yaml.Unmarshal([]byte(text), v); err != nil {
-		first, _, _ := strings.Cut(err.Error(), "\n")
-		return fmt.Errorf("%s", first)
-	}
-	return nil
 }

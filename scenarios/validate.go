@@ -137,13 +137,18 @@ func (s Scenario) validateSpans(bad problems) {
 		bad("lease", "%s: the lease itself is not given in leases", s.Lease)
 	} else if s.Lease.Fixed <= 0 {
 		bad("lease", "must be more than 0")
+	} else if s.Lease.Fixed > faults.MaxFixed {
+		bad("lease", "a span is at most %v", faults.MaxFixed)
 	}
 	for _, p := range []struct {
 		path string
 		span faults.Span
 	}{{"duration", s.Length}, {"warmup", s.WarmUp}, {"think", s.Think}, {"pause", s.Pause}, {"wait", s.Wait}, {"poll", s.Poll}} {
-		if p.span.Of(s.Lease.Fixed) < 0 {
+		switch {
+		case p.span.Of(s.Lease.Fixed) < 0:
 			bad(p.path, "must not be negative")
+		case p.span.Fixed > faults.MaxFixed:
+			bad(p.path, "a span is at most %v", faults.MaxFixed)
 		}
 	}
 }

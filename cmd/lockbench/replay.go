@@ -95,7 +95,7 @@ func (a *app) replayRun(ctx context.Context, d *results.Dir, f replayFlags) erro
 	if err != nil {
 		return asInput(err)
 	}
-	e := harness.Experiment{Seed: run.Seed, PlanHash: run.PlanHash}
+	e := harness.Experiment{Seed: run.Seed}
 	if e.Variant, err = a.storedLock(ctx, run.Lock, &f.exec); err != nil {
 		return err
 	}
@@ -290,14 +290,8 @@ func ofTape(t sim.Tape, v impls.Variant) (harness.Experiment, error) {
 		schedule = out.Schedule.Playable()
 	}
 	scenario := harness.OfTape(t)
-	text, err := scenario.YAML()
-	if err != nil {
-		return harness.Experiment{}, err
+	if err := scenario.Validate(); err != nil {
+		return harness.Experiment{}, asInput(fmt.Errorf("tape: %w", err))
 	}
-	if scenario, err = scenarios.Parse("tape", text); err != nil {
-		return harness.Experiment{}, asInput(err)
-	}
-	e := harness.Experiment{Variant: v, Schedule: schedule, Seed: t.Program.Seed, Scenario: scenario.Resolve(t.Program.Seed, impls.Topology(t.Program.Topology))}
-	e.PlanHash, err = e.Scenario.Hash(t.Program.Seed)
-	return e, err
+	return harness.Experiment{Variant: v, Schedule: schedule, Seed: t.Program.Seed, Scenario: scenario.Resolve(t.Program.Seed, impls.Topology(t.Program.Topology))}, nil
 }

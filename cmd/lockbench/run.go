@@ -14,6 +14,7 @@ import (
 
 	"github.com/lockbench/lockbench/bench"
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/judge"
@@ -185,7 +186,9 @@ func (a *app) experiment(ctx context.Context, f *runFlags, flags *pflag.FlagSet)
 	}
 	a.announce(e.Provider, e.Chosen)
 	if e.Provider.Name() != "sim" && f.leavesLength(flags) {
-		if e.Scenario, err = e.Scenario.With([]string{"duration=10s", "warmup=1s", "ops=0"}); err != nil {
+		s := &e.Scenario
+		s.Length, s.WarmUp, s.Ops = faults.Span{Fixed: 10 * time.Second}, faults.Span{Fixed: time.Second}, 0
+		if err := s.Validate(); err != nil {
 			return e, err
 		}
 	}
@@ -217,10 +220,6 @@ func (a *app) once(ctx context.Context, e harness.Experiment, seed uint64, flags
 	e.Rerun = rerun(flags, "run", e.Provider, seed)
 	if flags.Changed("locks") {
 		e.Rerun = strings.Replace(e.Rerun, "--locks "+values(flags.Lookup("locks"))[0], "--lock "+e.Variant.Name, 1)
-	}
-	var err error
-	if e.PlanHash, err = e.Scenario.Hash(seed); err != nil {
-		return nil, err
 	}
 	out, err := a.runner(ctx, e)
 	a.line.clear()

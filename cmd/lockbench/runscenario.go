@@ -6,11 +6,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/scenarios"
+	"github.com/lockbench/lockbench/workloads"
 )
 
 // scenarioOf loads the scenario, for a lock of this topology, and applies the flags that change it.
@@ -21,10 +24,18 @@ func (f runFlags) scenarioOf(flags *pflag.FlagSet, own impls.Topology) (s scenar
 	if s, err = scenarios.LoadOn(f.scenario, own); err != nil {
 		return s, asInput(err)
 	}
-	for _, c := range f.changes(flags) {
-		if s, err = s.With(c.sets); err != nil {
-			return s, asInput(c.blame(err))
+	for _, c := range f.changes() {
+		flag := flags.Lookup(c.flag)
+		if !flag.Changed {
+			continue
 		}
+		c.set(&s)
+		if err := s.Validate(); err != nil {
+			return s, asInput(blame(flag, err))
+		}
+	}
+	if s, err = s.With(f.set); err != nil {
+		return s, asInput(err)
 	}
 	limits, err := gates(f.max, f.min)
 	for _, g := range limits {
@@ -33,39 +44,37 @@ func (f runFlags) scenarioOf(flags *pflag.FlagSet, own impls.Topology) (s scenar
 	return s, err
 }
 
-// change is a change of a scenario by a flag.
-type change struct {
-	flag, value string // as given; no flag for --set
-	sets        []string
-}
-
-// blame names the flag, and its value if the message does not, in the error of its change. Errors of --set have their own caret.
-func (c change) blame(err error) error {
+// blame names the flag, and its value if the message does not, in the error of a scenario that it changed.
+func blame(flag *pflag.Flag, err error) error {
 	var wrong *scenarios.Error
+	value := flag.Value.String()
 	switch {
-	case c.flag == "" || !errors.As(err, &wrong):
+	case !errors.As(err, &wrong):
 		return err
-	case strings.Contains(wrong.Message, strconv.Quote(c.value)):
-		return fmt.Errorf("%s: %s", c.flag, wrong.Message)
+	case strings.Contains(wrong.Message, strconv.Quote(value)):
+		return fmt.Errorf("--%s: %s", flag.Name, wrong.Message)
 	}
-	return fmt.Errorf("%s %s: %s", c.flag, c.value, wrong.Message)
+	return fmt.Errorf("--%s %s: %s", flag.Name, value, wrong.Message)
 }
 
-// changes turns flags into changes of the scenario, --set last. A length by time and one by rounds take each other's place.
-func (f runFlags) changes(flags *pflag.FlagSet) (all []change) {
-	also := map[string]string{"duration": "ops=0", "ops": "duration=0s"}
-	for _, name := range []string{"workload", "clients", "lease", "rate", "duration", "ops", "pace"} {
-		if !flags.Changed(name) {
-			continue
-		}
-		value := flags.Lookup(name).Value.String()
-		c := change{flag: "--" + name, value: value, sets: []string{name + "=" + value}}
-		if other, ok := also[name]; ok {
-			c.sets = append(c.sets, other)
-		}
-		all = append(all, c)
+// change is what a flag sets in a scenario.
+type change struct {
+	flag string
+	set  func(*scenarios.Scenario)
+}
+
+// changes lists the flags that change a scenario, in the order in which they do. A length by time and one by rounds take each other's place.
+func (f runFlags) changes() []change {
+	fixed := func(d time.Duration) faults.Span { return faults.Span{Fixed: d} }
+	return []change{
+		{"workload", func(s *scenarios.Scenario) { s.Workload = f.workload }},
+		{"clients", func(s *scenarios.Scenario) { s.Clients = f.clients }},
+		{"lease", func(s *scenarios.Scenario) { s.Lease = fixed(f.lease) }},
+		{"rate", func(s *scenarios.Scenario) { s.Rate = f.rate }},
+		{"duration", func(s *scenarios.Scenario) { s.Length, s.Ops = fixed(f.duration), 0 }},
+		{"ops", func(s *scenarios.Scenario) { s.Ops, s.Length = f.ops, faults.Span{} }},
+		{"pace", func(s *scenarios.Scenario) { s.Pace = workloads.Pace(f.pace.value) }},
 	}
-	return append(all, change{sets: f.set})
 }
 
 // leavesLength reports whether neither a scenario nor a length is given. On real servers such a run is long enough for latencies.

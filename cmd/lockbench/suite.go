@@ -257,10 +257,6 @@ func (a *app) cell(p servers.Provider, why string, f suiteFlags, dir *suiteDir, 
 			Argv: a.argv, Now: a.now, Random: a.random, Environment: environment}
 		e.Rerun = results.CommandLine(f.rerunCell(v.Name, s.Name, p))
 		e.Enough, e.Subject = enough(v, s), f.exec.fleet
-		var err error
-		if e.PlanHash, err = e.Scenario.Hash(f.seed); err != nil {
-			return results.Result{}, "", err
-		}
 		out, err := a.runner(ctx, e)
 		if out == nil {
 			_, err = onceFull(err)

@@ -81,9 +81,6 @@ func (a *app) sweepPoint(ctx context.Context, i *interruption, e harness.Experim
 		}
 		e.Seed = f.seed + uint64(rep)
 		e.Scenario = plan.Resolve(e.Seed, e.Variant.Topology)
-		if e.PlanHash, err = e.Scenario.Hash(e.Seed); err != nil {
-			break
-		}
 		var out *harness.Outcome
 		if out, err = a.kept(ctx, e); err != nil {
 			break

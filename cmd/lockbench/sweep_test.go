@@ -46,7 +46,7 @@ func TestSweepRunsEverySize(t *testing.T) {
 			t.Errorf("%s: %+v, want %d of 2 violated", p.Size, p, want)
 		}
 	}
-	if w.ran[0].Seed != 5 || w.ran[1].Seed != 6 || w.ran[2].Seed != 5 || w.ran[0].PlanHash == w.ran[2].PlanHash {
+	if w.ran[0].Seed != 5 || w.ran[1].Seed != 6 || w.ran[2].Seed != 5 || planOf(t, w.ran[0]) == planOf(t, w.ran[2]) {
 		t.Error("the seeds or plans of the runs are not what they should be")
 	}
 }
