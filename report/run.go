@@ -79,8 +79,7 @@ func write(w io.Writer, parts ...[]string) error {
 func verdictLines(r results.Result, s Style) []string {
 	lines := []string{s.verdict(r.Verdict, Headline(r.Verdict)) + "  " + title(r)}
 	if why, then := Inherent(r); why != "" {
-		lines = []string{s.verdict(r.Verdict, Headline(r.Verdict)) + " " + why + "  " + title(r)}
-		lines = append(lines, wrapped("      ", then)...)
+		lines = append([]string{s.verdict(r.Verdict, Headline(r.Verdict)) + " " + why, "      " + title(r)}, wrapped("      ", then)...)
 	}
 	if r.Reason != "" {
 		lines = append(lines, s.verdictWord(checker.Inconclusive, wrapped(fmt.Sprintf("%-6s", word(checker.Inconclusive)), r.Reason))...)
@@ -108,8 +107,8 @@ func Inherent(r results.Result) (why, then string) {
 		return "", ""
 	}
 	return "(as every lease without fences: a client outlived its lease)",
-		"No lock with a lease prevents this. Give every write the fence of its hold and let the store refuse lower ones (lock fenced does), " +
-			"or keep the work shorter than the lease, or renew it; and let a client that learns of a loss stop."
+		"No lock with a lease prevents this. Give every write the fence of its hold, and let the store refuse lower ones (as with the lock fenced); " +
+			"work that ends well within the lease, or renews it, makes it rarer."
 }
 
 // listed returns a verdict and the properties that have it.
