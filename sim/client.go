@@ -168,7 +168,7 @@ func (c *client) connect(node int) (*conn, <-chan struct{}, error) {
 		return nil, nil, syscall.ECONNREFUSED
 	}
 	cn := &conn{world: w, client: c, node: node, server: server, changed: make(chan struct{}, 1)}
-	cn.session = server.newSession(cn)
+	cn.session = server.NewSession(cn)
 	w.addConn(cn)
 	return cn, nil, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/lockbench/lockbench/fakeredis"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
@@ -26,7 +27,7 @@ func testCluster(t *testing.T, start time.Time) []*node {
 	for i := range nodes {
 		nodes[i] = testNode(t, start)
 	}
-	join(nodes)
+	(&world{nodes: append(slices.Clone(nodes), nil)}).join()
 	return nodes
 }
 
@@ -73,7 +74,7 @@ func TestEveryLockOnACluster(t *testing.T) {
 // TestClusterPublishes: a message reaches the subscribers of every node, and PUBLISH replies with the number of those at its own node.
 func TestClusterPublishes(t *testing.T) {
 	inWorld(t, Program{}, func(w *world) {
-		join(w.nodes)
+		(&world{nodes: append(slices.Clone(w.nodes), nil)}).join()
 		here, there := w.sendsTo(w.nodes[0]), w.sendsTo(w.nodes[1])
 		here.sends("SUBSCRIBE ch")
 		there.sends("SUBSCRIBE ch")
@@ -143,9 +144,9 @@ var clusterRequests = []string{
 }
 
 // keysOfNode finds two keys for each node, in two slots.
-func keysOfNode(node int, s *shard) (keys [2]string) {
+func keysOfNode(node int) (keys [2]string) {
 	for found, letter := 0, 'a'; found < len(keys); letter++ {
-		if key := strings.Repeat(string(letter), 1+node); s.owner(impls.Slot(key)) == node {
+		if key := strings.Repeat(string(letter), 1+node); ownerOf(impls.Slot(key)) == node {
 			keys[found] = key
 			found++
 		}
@@ -153,9 +154,17 @@ func keysOfNode(node int, s *shard) (keys [2]string) {
 	return keys
 }
 
+// ownerOf returns the node of a slot: they share the slots in order.
+func ownerOf(slot int) (node int) {
+	for slot >= (node+1)*impls.Slots/clusterNodes {
+		node++
+	}
+	return node
+}
+
 // forNode inserts keys into a request: the node's own for LOCAL, and the next node's for AWAY.
-func forNode(request string, node int, s *shard) []string {
-	local, away := keysOfNode(node, s), keysOfNode((node+1)%len(s.nodes), s)
+func forNode(request string, node int) []string {
+	local, away := keysOfNode(node), keysOfNode((node+1)%clusterNodes)
 	text := strings.NewReplacer("LOCAL1", local[0], "LOCAL2", local[1], "AWAY1", away[0], "AWAY2", away[1]).Replace(request)
 	return strings.Fields(text)
 }
@@ -165,12 +174,12 @@ func forNode(request string, node int, s *shard) []string {
 // failure.
 func TestClusterAnswersAsRedisDoes(t *testing.T) {
 	real, nodes := realCluster(t), testCluster(t, time.Now())
-	sessions := make([]*session, len(nodes))
+	sessions := make([]*fakeredis.Session, len(nodes))
 	for i, n := range nodes {
-		sessions[i] = n.newSession(nil)
+		sessions[i] = n.NewSession(nil)
 	}
 	compare := func(fatal func(string, ...any), node int, args []string) {
-		want, got := real.ask(node, args), wireText(nodes[node].execute(sessions[node], args, time.Now()))
+		want, got := real.ask(node, args), wireText(nodes[node].Execute(sessions[node], args, time.Now()))
 		if want != got {
 			fatal("node %d, %q\nthe simulator answers %s\nRedis answers         %s", node, args, got, want)
 		}
@@ -182,13 +191,13 @@ func TestClusterAnswersAsRedisDoes(t *testing.T) {
 	}
 	for node := range nodes {
 		for _, request := range clusterRequests {
-			compare(t.Errorf, node, forNode(request, node, nodes[0].shard))
+			compare(t.Errorf, node, forNode(request, node))
 		}
 	}
 	rapid.Check(t, func(r *rapid.T) {
 		node := rapid.IntRange(0, len(nodes)-1).Draw(r, "node")
 		request := rapid.SampledFrom(clusterRequests).Draw(r, "request")
-		compare(r.Fatalf, node, forNode(request, node, nodes[0].shard))
+		compare(r.Fatalf, node, forNode(request, node))
 	})
 }
 

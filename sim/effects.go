@@ -25,7 +25,7 @@ func (w *world) numberOf(n *node) (number int, addressed bool) {
 // executed records what a request did to the data of its node.
 func (w *world) executed(q *request, reply []byte) {
 	n := q.conn.server
-	changes := n.changed()
+	changes := n.Changed()
 	if len(changes) == 0 {
 		return
 	}
@@ -58,8 +58,7 @@ func (w *world) noteEffect(n *node, e effect) {
 
 // noteEnds records the leases that have ended at a node.
 func (w *world) noteEnds(n *node) {
-	ended := n.ended
-	n.ended = nil
+	ended := n.Ended()
 	number, addressed := w.numberOf(n)
 	if !addressed {
 		return
@@ -73,7 +72,7 @@ func (w *world) noteEnds(n *node) {
 
 // endLeases ends and records the leases of a node that are over.
 func (w *world) endLeases(n *node) {
-	n.tick(w.clock())
+	n.Tick(w.clock())
 	w.noteEnds(n)
 }
 

@@ -149,7 +149,7 @@ func end(h *host, out Outcome, all []broken) string {
 		fmt.Fprintf(&b, "%s n%d %s %s\n", c.Client, c.Node+1, c.Name, c.Reply)
 	}
 	for _, n := range h.nodes {
-		fmt.Fprintf(&b, "%x %v ", n.copy(time.Now()).digest(), n.down)
+		fmt.Fprintf(&b, "%x %v ", digest(n.Copy(time.Now())), n.down)
 	}
 	return b.String() + strings.Join(out.Stuck, " ")
 }

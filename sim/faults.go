@@ -88,7 +88,7 @@ func (c *client) Crash(context.Context) error {
 	for _, cn := range c.world.conns {
 		if cn.client == c {
 			cn.replies, cn.arrived, cn.parked = nil, nil, nil
-			cn.server.subs.forget(cn)
+			cn.server.Forget(cn)
 		}
 	}
 	c.die()
@@ -199,7 +199,7 @@ func sizeOf(args []string) (n int) {
 }
 
 func (w *world) CutSubscribers(_ context.Context, stay bool) (cut int, undo faults.Undo, err error) {
-	listening := slices.DeleteFunc(slices.Clone(w.conns), func(cn *conn) bool { return !cn.server.subs.has(cn) })
+	listening := slices.DeleteFunc(slices.Clone(w.conns), func(cn *conn) bool { return !cn.server.Subscribed(cn) })
 	w.inTurn(listening, w.cutConn)
 	if stay {
 		w.noSubscribers++

@@ -39,7 +39,7 @@ func (h *host) catalogue() Catalogue { return h.known }
 
 func (h *host) close() {
 	for _, n := range h.nodes {
-		n.close()
+		n.Close()
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/lockbench/lockbench/fakeredis"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/internal/resp"
@@ -29,7 +30,7 @@ type conn struct {
 	node    int    // index of the address that was dialled
 	number  uint64 // from client, node, and how many connections that client had to that node before
 	server  *node  // the server that answered the dial
-	session *session
+	session *fakeredis.Session
 	frames  resp.Requests
 
 	requests []*request // sent, not yet at the server
@@ -55,7 +56,10 @@ type conn struct {
 	sentUntil, givenUntil time.Time // when a limited connection has passed what is on it, each way
 }
 
-var _ net.Conn = (*conn)(nil)
+var (
+	_ net.Conn       = (*conn)(nil)
+	_ fakeredis.Peer = (*conn)(nil)
+)
 
 // request is one command on its way.
 type request struct {
@@ -241,7 +245,7 @@ func (cn *conn) Close() error {
 	cn.requests = slices.DeleteFunc(cn.requests, func(q *request) bool { return q.handshake })
 	cn.replies, cn.arrived = nil, nil
 	cn.parked = nil
-	cn.server.subs.forget(cn)
+	cn.server.Forget(cn)
 	cn.wake()
 	return nil
 }
@@ -270,17 +274,17 @@ func (cn *conn) fail(err error) {
 		cn.client.observe(cn.place(), mixText(cn.history, err.Error()))
 	}
 	cn.replies, cn.parked = nil, nil
-	cn.server.subs.forget(cn)
+	cn.server.Forget(cn)
 	cn.wake()
 }
 
-// publish queues a message to a subscriber.
-func (cn *conn) publish(words ...string) {
+// Publish queues a message to a subscriber.
+func (cn *conn) Publish(words ...string) {
 	if cn.shut || cn.lost != nil {
 		return
 	}
 	cn.client.messages[cn.node]++
-	cn.world.enqueueReply(&reply{conn: cn, nth: cn.client.messages[cn.node], bytes: pushed(cn.session.peer.Resp3, words)})
+	cn.world.enqueueReply(&reply{conn: cn, nth: cn.client.messages[cn.node], bytes: fakeredis.Push(cn.session.Resp3(), words)})
 }
 
 // LocalAddr returns an invented address.

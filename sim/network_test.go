@@ -15,7 +15,7 @@ func TestEndedConnectionsAreDropped(t *testing.T) {
 		var aliases []int
 		for i := range 5 {
 			cn := &conn{world: w, client: c, server: w.nodes[0], changed: make(chan struct{}, 1)}
-			cn.session = w.nodes[0].newSession(cn)
+			cn.session = w.nodes[0].NewSession(cn)
 			w.addConn(cn)
 			q := &request{conn: cn}
 			cn.takeAlias(q)

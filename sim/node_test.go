@@ -19,103 +19,19 @@ func testNode(t *testing.T, start time.Time) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(n.close)
+	t.Cleanup(n.Close)
 	n.reset(start)
 	return n
 }
 
 // asked sends commands, one per line, over one connection at a time t and returns the text of each reply.
 func asked(n *node, t time.Time, lines ...string) []string {
-	s := n.newSession(nil)
+	s := n.NewSession(nil)
 	var out []string
 	for _, line := range lines {
-		out = append(out, strings.ReplaceAll(strings.TrimSpace(string(n.execute(s, strings.Fields(line), t))), "\r\n", " "))
+		out = append(out, strings.ReplaceAll(strings.TrimSpace(string(n.Execute(s, strings.Fields(line), t))), "\r\n", " "))
 	}
 	return out
-}
-
-// setRight sets a node's clock to the true time and rate.
-func setRight(n *node, t time.Time) {
-	n.setRate(t, 1)
-	n.jump(t, -n.clock.offset)
-}
-
-// TestNodeClocks: a lease expires by the node's own clock.
-func TestNodeClocks(t *testing.T) {
-	start := time.Unix(1_700_000_000, 0)
-	rows := []struct {
-		name  string
-		upset func(n *node)
-		left  string // of a lease of 1,000 ms, 400 ms after it began
-	}{
-		{"a true clock", func(*node) {}, ":600"},
-		{"a clock that jumps ahead", func(n *node) { n.jump(start, 500*time.Millisecond) }, ":100"},
-		{"a jump ahead over the end of the lease", func(n *node) { n.jump(start, time.Second) }, ":-2"},
-		{"a clock that jumps back", func(n *node) { n.jump(start, -500*time.Millisecond) }, ":1100"},
-		{"a clock that runs twice as fast", func(n *node) { n.setRate(start, 2) }, ":200"},
-		{"a clock that runs half as fast", func(n *node) { n.setRate(start, 0.5) }, ":800"},
-		{"a clock that stands still", func(n *node) { n.setRate(start, 0) }, ":1000"},
-		{"a rate that changes does not jump", func(n *node) {
-			n.setRate(start, 2)
-			n.setRate(start.Add(200*time.Millisecond), 1)
-		}, ":400"},
-		{"a fast clock that is set right", func(n *node) {
-			n.setRate(start, 2)
-			setRight(n, start.Add(200*time.Millisecond))
-		}, ":600"},
-		{"a clock that is set right after a jump back", func(n *node) {
-			n.jump(start, -500*time.Millisecond)
-			setRight(n, start.Add(200*time.Millisecond))
-		}, ":600"},
-	}
-	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			n := testNode(t, start)
-			asked(n, start, "SET k v PX 1000")
-			row.upset(n)
-			if got := asked(n, start.Add(400*time.Millisecond), "PTTL k")[0]; got != row.left {
-				t.Errorf("PTTL %s, want %s", got, row.left)
-			}
-		})
-	}
-}
-
-// TestNodeTransactions: EXEC runs what was queued unless a watched key has changed.
-func TestNodeTransactions(t *testing.T) {
-	start := time.Unix(1_700_000_000, 0)
-	rows := []struct {
-		name   string
-		before []string // of the connection that watches
-		other  []string // of another one
-		after  []string
-		want   string // the last reply
-		value  string
-	}{
-		{"nobody comes between", []string{"WATCH k"}, nil, []string{"MULTI", "SET k mine", "EXEC"}, "*1 +OK", "$4 mine"},
-		{"a watched key is written", []string{"WATCH k"}, []string{"SET k yours"}, []string{"MULTI", "SET k mine", "EXEC"}, "*-1", "$5 yours"},
-		{"the watch was given up", []string{"WATCH k", "UNWATCH"}, []string{"SET k yours"}, []string{"MULTI", "SET k mine", "EXEC"}, "*1 +OK", "$4 mine"},
-		{"what is queued is thrown away", nil, nil, []string{"MULTI", "SET k mine", "DISCARD"}, "+OK", "$-1"},
-	}
-	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			n := testNode(t, start)
-			s, got := n.newSession(nil), ""
-			run := func(lines []string) {
-				for _, line := range lines {
-					got = strings.ReplaceAll(strings.TrimSpace(string(n.execute(s, strings.Fields(line), start))), "\r\n", " ")
-				}
-			}
-			run(row.before)
-			asked(n, start, row.other...)
-			run(row.after)
-			if got != row.want {
-				t.Errorf("the last reply is %q, want %q", got, row.want)
-			}
-			if value := asked(n, start, "GET k")[0]; value != row.value {
-				t.Errorf("k is %q, want %q", value, row.value)
-			}
-		})
-	}
 }
 
 // inWorld runs body in a world of nodes without clients.
@@ -127,7 +43,8 @@ func inWorld(t *testing.T, p Program, body func(w *world)) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(*testing.T) {
-		w := &world{program: p, nodes: nodes, start: time.Now(), trace: trace{hash: hashStart}, activity: make(chan struct{}, 1), past: map[uint64]*past{}}
+		w := &world{program: p, nodes: nodes, sources: map[string]string{}, start: time.Now(),
+			trace: trace{hash: hashStart}, activity: make(chan struct{}, 1), past: map[uint64]*past{}}
 		for i, n := range nodes {
 			n.index = i
 			n.reset(w.start)
@@ -142,7 +59,7 @@ func inWorld(t *testing.T, p Program, body func(w *world)) {
 // sendsTo returns a client's connection to a node.
 func (w *world) sendsTo(n *node) *conn {
 	cn := &conn{world: w, client: &client{world: w, name: "c1", messages: map[int]int{}}, server: n, changed: make(chan struct{}, 1)}
-	cn.session = n.newSession(cn)
+	cn.session = n.NewSession(cn)
 	w.addConn(cn)
 	return cn
 }
@@ -201,30 +118,6 @@ func TestNodePersistence(t *testing.T) {
 					t.Errorf("down %v, holds %q, want %q", w.nodes[0].down, got, row.kept)
 				}
 			})
-		})
-	}
-}
-
-// TestCopyStaysAsItIs: commands after the copy do not change the copy, whatever the type.
-func TestCopyStaysAsItIs(t *testing.T) {
-	start := time.Unix(1_700_000_000, 0)
-	rows := []struct{ name, before, after, read, want string }{
-		{"string", "SET k old", "SET k new", "GET k", "$3 old"},
-		{"hash", "HSET k f old", "HSET k f new", "HGET k f", "$3 old"},
-		{"list", "RPUSH k old", "RPUSH k new", "LLEN k", ":1"},
-		{"set", "SADD k old", "SADD k new", "SCARD k", ":1"},
-		{"sorted set", "ZADD k 1 old", "ZADD k 2 new", "ZCARD k", ":1"},
-	}
-	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			n := testNode(t, start)
-			asked(n, start, row.before)
-			kept := n.copy(start)
-			asked(n, start, row.after)
-			n.load(kept, start)
-			if got := asked(n, start, row.read)[0]; got != row.want {
-				t.Errorf("%s after the copy came back: %q, want %q", row.read, got, row.want)
-			}
 		})
 	}
 }
@@ -313,7 +206,7 @@ func TestNodeBlocking(t *testing.T) {
 func TestNodePubSubOthersStay(t *testing.T) {
 	for name, leave := range map[string]func(*conn){
 		"unsubscribes": func(cn *conn) { cn.sends("UNSUBSCRIBE news.a") },
-		"closes":       func(cn *conn) { cn.server.subs.forget(cn) },
+		"closes":       func(cn *conn) { cn.server.Forget(cn) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, Program{}, func(w *world) {

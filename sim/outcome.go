@@ -50,7 +50,7 @@ func (w *world) outcome() Outcome {
 		out.Missed = f.missed + len(f.choices)
 	}
 	for _, n := range w.nodes {
-		out.Lacking = cmp.Or(out.Lacking, n.lacking)
+		out.Lacking = cmp.Or(out.Lacking, n.Lacking())
 	}
 	for _, c := range w.clients {
 		out.Ops = append(out.Ops, c.ops...)

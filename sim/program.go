@@ -143,6 +143,9 @@ func DefaultProgram(v impls.Variant) Program {
 	return p
 }
 
+// clusterNodes is the number of masters of a simulated cluster, as of a real one (package servers).
+const clusterNodes = 3
+
 // nodesOf returns the number of the lock's nodes: both, for a replicated pair.
 func nodesOf(p Program) int {
 	if p.Topology == impls.Replicated {

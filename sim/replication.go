@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
+	"github.com/lockbench/lockbench/fakeredis"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
@@ -55,7 +55,7 @@ func (w *world) replicateOne() {
 	r.applied, r.turn, r.ready = u.write, u.turn, w.step
 	r.taken++
 	r.apart = r.apart && !u.whole
-	w.nodes[1-w.primary].load(u.dataset, w.clock())
+	w.nodes[1-w.primary].Load(u.data, w.clock())
 	w.retryParked(w.nodes[w.primary])
 }
 
@@ -94,42 +94,17 @@ func (w *world) replicas(n *node, upTo int) int {
 	return boolInt(!w.replication.apart && w.replication.applied >= upTo)
 }
 
-// waitAtOnce answers a WAIT in a transaction, where it does not wait.
-func (n *node) waitAtOnce(s *session, args []string) {
-	switch _, _, text := waitsFor(args); {
-	case text != "":
-		s.peer.WriteError(text)
-	case s.conn == nil:
-		s.peer.WriteInt(0)
-	default:
-		s.peer.WriteInt(s.conn.world.replicas(n, s.conn.seen))
-	}
-}
-
-// waitsFor returns for how many replicas a WAIT waits, and how long, or an error text.
-func waitsFor(args []string) (replicas int, most time.Duration, text string) {
-	replicas, err := strconv.Atoi(args[1])
-	millis, late := strconv.Atoi(args[2])
-	switch {
-	case err != nil:
-		text = "ERR value is not an integer or out of range"
-	case late != nil:
-		text = "ERR timeout is not an integer or out of range"
-	case millis < 0:
-		text = "ERR timeout is negative"
-	}
-	return replicas, time.Duration(millis) * time.Millisecond, text
-}
+// Replicas returns how many replicas have all writes up to the connection's last command.
+func (cn *conn) Replicas() int { return cn.world.replicas(cn.server, cn.seen) }
 
 // wait implements WAIT numreplicas timeout for all writes up to the last command of the same connection, whichever client made them.
 func (w *world) wait(q *request) ([]byte, bool) {
-	text := q.conn.server.refusal(q.name, q.args, toConn)
-	if text != "" {
-		return failure(text), true
+	if text := q.conn.server.Check(q.args); text != "" {
+		return fakeredis.Failure(text), true
 	}
-	want, most, text := waitsFor(q.args)
+	want, most, text := fakeredis.WaitsFor(q.args)
 	if text != "" {
-		return failure(text), true
+		return fakeredis.Failure(text), true
 	}
 	q.upTo = q.conn.seen
 	answer := func(force bool) ([]byte, bool) {
@@ -161,7 +136,7 @@ func (w *world) Failover(ctx context.Context) (had string, e history.Effect, err
 	w.endLeases(old)
 	lock, has := old.copy(w.clock()), promoted.copy(w.clock())
 	if len(lock.data) > 0 {
-		had = history.ReplicaHad(lock.holdsAs(has))
+		had = history.ReplicaHad(lock.data.SameValues(has.data))
 	}
 	e = history.Effect{What: history.Promoted, Turn: w.replication.turn, Known: true}
 	e.Kept, e.Lost = lock.lostTo(has)
@@ -169,8 +144,9 @@ func (w *world) Failover(ctx context.Context) (had string, e history.Effect, err
 	w.dropConns(old)
 	w.primary = 1 - w.primary
 	w.replication.stopped, w.replication.stream = true, nil
-	promoted.turn, promoted.recorded, promoted.ended = old.turn, old.recorded, nil
-	clear(promoted.scripts)
-	w.suffered(promoted, history.Promoted, difference(lock.data, has.data))
+	promoted.turn, promoted.recorded = old.turn, old.recorded
+	promoted.Ended() // its leases were not those of the node that clients knew
+	promoted.ForgetScripts()
+	w.suffered(promoted, history.Promoted, fakeredis.Difference(lock.data, has.data))
 	return had, e, nil
 }

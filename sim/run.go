@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lockbench/lockbench/fakeredis"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/workloads"
@@ -61,14 +62,24 @@ func (w *world) beginNodes() {
 	for i, n := range w.nodes {
 		n.index = i
 		n.reset(w.start)
-		n.lua.random.seed(int32(w.program.Seed) + int32(i))
+		n.Seed(int32(w.program.Seed) + int32(i))
 	}
 	if w.program.Topology == impls.Cluster {
-		join(w.lockNodes())
+		w.join()
 	}
 	for i := range w.program.Nodes {
 		w.addrs = append(w.addrs, nodeAddr(i))
 	}
+}
+
+// join makes the lock's nodes a cluster.
+func (w *world) join() {
+	var nodes []*fakeredis.Node
+	var addrs []string
+	for i, n := range w.lockNodes() {
+		nodes, addrs = append(nodes, n.Node), append(addrs, nodeAddr(i))
+	}
+	fakeredis.Join(nodes, addrs)
 }
 
 func (w *world) newClient(index int) *client {
@@ -179,7 +190,7 @@ func (s directStore) name(key string) string { return workloads.StorePrefix(keyP
 
 // Read returns the value of a key, which has no version unless a client wrote it.
 func (s directStore) Read(_ context.Context, key string, _ uint64) (out workloads.Stored, err error) {
-	text := s.node.redis.DB(0).HGet(s.name(key), "value")
+	text := s.node.Field(s.name(key), "value")
 	if text == "" { // a missing key is the value 0
 		return out, nil
 	}
@@ -188,6 +199,6 @@ func (s directStore) Read(_ context.Context, key string, _ uint64) (out workload
 }
 
 func (s directStore) Write(_ context.Context, key string, value int64, _ uint64) (uint64, error) {
-	s.node.setField(s.name(key), "value", strconv.FormatInt(value, 10), time.Now())
+	s.node.SetField(s.name(key), "value", strconv.FormatInt(value, 10), time.Now())
 	return 0, nil
 }

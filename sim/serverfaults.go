@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lockbench/lockbench/fakeredis"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 )
@@ -45,11 +46,11 @@ func (w *world) KillServer(_ context.Context, node int) error {
 func (w *world) RestartServer(_ context.Context, node int) (history.Effect, error) {
 	n := w.nodes[node]
 	n.down = false
-	clear(n.scripts)
+	n.ForgetScripts()
 	w.endLeases(n)
-	had := n.data
-	n.load(n.kept, w.clock())
-	w.suffered(n, history.Restarted, difference(had, n.data))
+	had := n.Copy(w.clock())
+	n.Load(n.kept.data, w.clock())
+	w.suffered(n, history.Restarted, fakeredis.Difference(had, n.Copy(w.clock())))
 	if w.program.Topology == impls.Replicated {
 		w.reconnected()
 	}
@@ -89,7 +90,7 @@ func (w *world) JumpClock(_ context.Context, node int, by time.Duration) (e hist
 		return e, err
 	}
 	w.endLeases(n)
-	w.suffered(n, history.ClockSet, n.jump(w.clock(), by))
+	w.suffered(n, history.ClockSet, n.Jump(w.clock(), by))
 	return history.Effect{What: history.ClockSet, By: int64(by), Turn: n.turn, Known: true}, nil
 }
 
@@ -99,16 +100,16 @@ func (w *world) DriftClock(_ context.Context, node int, rate float64) (e history
 		return e, err
 	}
 	w.endLeases(n)
-	w.suffered(n, history.ClockRate, n.setRate(w.clock(), rate))
+	w.suffered(n, history.ClockRate, n.SetRate(w.clock(), rate))
 	return history.Effect{What: history.ClockRate, PPM: int64((rate - 1) * 1e6), Turn: n.turn, Known: true}, nil
 }
 
 func (w *world) SetClockRight(_ context.Context, node int) ([]history.Effect, error) {
 	n, now := w.nodes[node], w.clock()
-	off := n.clock.now(now).Sub(now)
+	off := n.Clock().Now(now).Sub(now)
 	w.endLeases(n)
-	w.suffered(n, history.ClockRate, n.setRate(now, 1))
-	w.suffered(n, history.ClockSet, n.jump(now, -n.clock.offset))
+	w.suffered(n, history.ClockRate, n.SetRate(now, 1))
+	w.suffered(n, history.ClockSet, n.Jump(now, -n.Clock().Offset))
 	return []history.Effect{{What: history.ClockRate, Turn: n.turn, Known: true},
 		{What: history.ClockSet, By: -int64(off), Turn: n.turn, Known: true}}, nil
 }
@@ -116,7 +117,7 @@ func (w *world) SetClockRight(_ context.Context, node int) ([]history.Effect, er
 func (w *world) FlushScripts(_ context.Context, node int) error {
 	n, err := w.up(w.role(node))
 	if err == nil {
-		clear(n.scripts)
+		n.ForgetScripts()
 	}
 	return err
 }
@@ -145,11 +146,11 @@ func (w *world) removeKeys(node int, what string) (e history.Effect, err error) 
 		return e, err
 	}
 	w.endLeases(n)
-	keys := n.empty(w.clock())
+	keys := n.Empty(w.clock())
 	if len(keys) == 0 {
 		return e, nil
 	}
-	w.suffered(n, what, n.changed())
+	w.suffered(n, what, n.Changed())
 	n.turn++
 	w.written(n)
 	return history.Effect{What: what, Lost: keys, Turn: n.turn, Known: true}, nil

@@ -2,9 +2,11 @@ package sim
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"time"
 
+	"github.com/lockbench/lockbench/fakeredis"
 	"github.com/lockbench/lockbench/history"
 )
 
@@ -29,7 +31,7 @@ func (w *world) state() (h uint64, ok bool) {
 	now := w.clock()
 	h = mix(hashStart, uint64(w.now()), uint64(w.out.Waited))
 	for _, n := range w.nodes {
-		h = mix(h, n.copy(now).digest(), n.condition(w))
+		h = mix(h, digest(n.Copy(now)), n.condition(w))
 	}
 	for _, c := range w.clients {
 		h = mix(h, c.condition())
@@ -44,26 +46,62 @@ func (w *world) state() (h uint64, ok bool) {
 
 // condition returns a hash of a node, apart from its data.
 func (n *node) condition(w *world) uint64 {
-	h := mix(hashStart, n.changes, uint64(n.clock.offset), n.lua.random.x, bits(n.down, n.paused))
-	if n.clock.rate != 1 {
-		h = mix(h, uint64(n.clock.rate*1e9), uint64(n.clock.since.Sub(w.start)))
+	clock := n.Clock()
+	h := mix(hashStart, n.changes, uint64(clock.Offset), n.Drawn(), bits(n.down, n.paused))
+	if clock.Rate != 1 {
+		h = mix(h, uint64(clock.Rate*1e9), uint64(clock.Since.Sub(w.start)))
 	}
 	if n.down {
-		h = mix(h, n.kept.digest(), n.had.digest())
+		h = mix(h, digest(n.kept.data), digest(n.had.data))
 	}
 	var scripts uint64
-	for sha := range n.scripts {
+	for sha := range n.Scripts() {
 		scripts += mixText(hashStart, sha)
 	}
 	h = mix(h, scripts)
-	for _, set := range []listeners{n.subs.channels, n.subs.patterns} {
+	for _, set := range n.Subscribers() {
 		for _, name := range slices.Sorted(maps.Keys(set)) {
 			h = mixText(h, name)
-			for _, cn := range set[name] {
-				h = mix(h, cn.place())
+			for _, p := range set[name] {
+				h = mix(h, p.(*conn).place())
 			}
 		}
 		h = mix(h, 0)
+	}
+	return h
+}
+
+// digest returns a hash of data and of their expiry times.
+func digest(d fakeredis.Data) uint64 {
+	h := uint64(hashStart)
+	for _, key := range slices.Sorted(maps.Keys(d)) {
+		v, size := d[key], 0
+		h = mixText(h, key)
+		switch value := v.Value.(type) {
+		case string:
+			h = mixText(mix(h, 1), value)
+		case map[string]string:
+			h, size = mix(h, 2), len(value)
+			for _, f := range slices.Sorted(maps.Keys(value)) {
+				h = mixText(mixText(h, f), value[f])
+			}
+		case []string:
+			h, size = mix(h, 3), len(value)
+			for _, i := range value {
+				h = mixText(h, i)
+			}
+		case map[string]bool:
+			h, size = mix(h, 4), len(value)
+			for _, m := range slices.Sorted(maps.Keys(value)) {
+				h = mixText(h, m)
+			}
+		case map[string]float64:
+			h, size = mix(h, 5), len(value)
+			for _, m := range slices.Sorted(maps.Keys(value)) {
+				h = mix(mixText(h, m), math.Float64bits(value[m]))
+			}
+		}
+		h = mix(h, uint64(size), uint64(v.Expires))
 	}
 	return h
 }
@@ -162,7 +200,7 @@ func (w *world) network() uint64 {
 	h = mix(h, uint64(w.slow.delay), uint64(w.slow.rate*1e3), uint64(w.noSubscribers), uint64(w.primary),
 		bits(r.stopped, r.cut, r.apart, w.lastRounds), uint64(r.writes-r.applied))
 	for _, u := range r.stream {
-		h = mix(h, u.digest(), uint64(r.writes-u.write)<<1|bits(u.whole))
+		h = mix(h, digest(u.data), uint64(r.writes-u.write)<<1|bits(u.whole))
 	}
 	for _, n := range w.nodes {
 		for _, q := range n.waiting {
@@ -187,7 +225,7 @@ func (w *world) noteState(what string, client string, node int) {
 // perform runs a command at a connection's node, and records for states the order of commands that change data.
 func (w *world) perform(cn *conn, args []string) (reply []byte) {
 	w.watching(cn, args, func() []byte {
-		reply = cn.server.execute(cn.session, args, w.clock())
+		reply = cn.server.Execute(cn.session, args, w.clock())
 		if w.bounds.Instant {
 			reply = slices.Clone(reply) // copying the data uses the node
 		}
@@ -198,8 +236,7 @@ func (w *world) perform(cn *conn, args []string) (reply []byte) {
 
 func (w *world) takes(q *request, args []string) (reply []byte, ok bool) {
 	w.watching(q.conn, args, func() []byte {
-		reply, ok = q.conn.server.take(q.conn.session, args)
-		q.conn.server.sync(w.clock())
+		reply, ok = q.conn.server.Take(q.conn.session, args, w.clock())
 		return reply
 	})
 	return reply, ok
@@ -214,7 +251,7 @@ func (w *world) watching(cn *conn, args []string, run func() (reply []byte)) {
 	}
 	n, what := cn.server, hashArgs(args)
 	cn.history = mixText(mix(cn.history, what), run())
-	if len(n.did) > 0 {
+	if n.Unread() {
 		n.changes = mix(n.changes, cn.place(), what)
 	}
 }
@@ -232,4 +269,11 @@ func bits(all ...bool) (b uint64) {
 		b = b<<1 | uint64(boolInt(is))
 	}
 	return b
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

@@ -150,7 +150,7 @@ func (w *world) script(command, arg string) (digest, name string) {
 
 // source keeps the source of a script and returns its digest.
 func (w *world) source(text string) (digest string) {
-	digest = w.nodes[0].lua.digest(text)
+	digest = w.nodes[0].Digest(text)
 	if _, known := w.sources[digest]; !known {
 		w.sources[digest] = strings.Clone(text)
 	}

@@ -1,4 +1,4 @@
-package sim
+package fakeredis
 
 import (
 	"cmp"
@@ -14,10 +14,10 @@ import (
 // A node mirrors its data outside miniredis: after a command it reads the keys that the command may
 // have written, and so knows what changed. Leases end in the mirror by the same clock.
 
-// mirror is the data of a node as they were after the last command, and what has changed since the
-// world last asked.
+// mirror is the data of a node as they were after the last command, and what has changed since Changed
+// and Ended were last called.
 type mirror struct {
-	data    map[string]*entry
+	data    Data
 	soonest int64                // no lease ends before this instant of the node's clock; 0: there is none
 	wrote   []string             // keys that the command under way may have changed
 	did     []history.DataChange // by the last command
@@ -25,14 +25,14 @@ type mirror struct {
 }
 
 // writes notes the keys that a command may change.
-func (n *node) writes(name string, args []string) {
+func (n *Node) writes(name string, args []string) {
 	if resp.IsWrite(name) {
 		n.wrote = append(n.wrote, resp.Keys(args)...)
 	}
 }
 
 // removeAll removes all keys, as part of a command.
-func (n *node) removeAll() {
+func (n *Node) removeAll() {
 	db := n.redis.DB(0)
 	keys := db.Keys()
 	for _, key := range keys {
@@ -41,37 +41,56 @@ func (n *node) removeAll() {
 	n.wrote = append(n.wrote, keys...)
 }
 
-// empty removes and returns all keys.
-func (n *node) empty(t time.Time) (keys []string) {
-	n.tick(t)
+// Empty removes all keys and returns them, by name.
+func (n *Node) Empty(t time.Time) (keys []string) {
+	n.Tick(t)
 	n.removeAll()
 	keys = slices.Clone(n.wrote)
 	n.sync(t)
 	return keys
 }
 
-// setField sets a field of a hash outside every command.
-func (n *node) setField(key, field, value string, t time.Time) {
-	n.tick(t)
+// SetField sets a field of a hash outside every command, as if it had always been there.
+func (n *Node) SetField(key, field, value string, t time.Time) {
+	n.Tick(t)
 	n.redis.DB(0).HSet(key, field, value)
 	n.wrote = append(n.wrote, key)
 	n.sync(t)
 	n.did = nil
 }
 
-// changed returns what the last command changed, once.
-func (n *node) changed() []history.DataChange {
+// Field returns a field of a hash; "": there is none.
+func (n *Node) Field(key, field string) string {
+	if v := n.data[key]; v != nil {
+		fields, _ := v.Value.(map[string]string)
+		return fields[field]
+	}
+	return ""
+}
+
+// Changed returns what the commands since the last call have changed, in order.
+func (n *Node) Changed() []history.DataChange {
 	changes := n.did
 	n.did = nil
 	return changes
 }
 
+// Unread reports whether Changed would return something.
+func (n *Node) Unread() bool { return len(n.did) > 0 }
+
+// Ended returns the leases that have ended since the last call, in order.
+func (n *Node) Ended() []history.DataChange {
+	ended := n.ended
+	n.ended = nil
+	return ended
+}
+
 // sync brings the mirror up to date after a command that ran at bubble time t.
-func (n *node) sync(t time.Time) {
+func (n *Node) sync(t time.Time) {
 	if len(n.wrote) == 0 {
 		return
 	}
-	db, own := n.redis.DB(0), n.clock.now(t)
+	db, own := n.redis.DB(0), n.clock.Now(t)
 	for i, key := range n.wrote {
 		if slices.Contains(n.wrote[:i], key) {
 			continue
@@ -86,19 +105,19 @@ func (n *node) sync(t time.Time) {
 }
 
 // put sets a key of the mirror; nil: there is none.
-func (n *node) put(key string, v *entry) {
+func (n *Node) put(key string, v *Entry) {
 	if v == nil {
 		delete(n.data, key)
 		return
 	}
 	n.data[key] = v
-	if v.expires != 0 && (n.soonest == 0 || v.expires < n.soonest) {
-		n.soonest = v.expires
+	if v.Expires != 0 && (n.soonest == 0 || v.Expires < n.soonest) {
+		n.soonest = v.Expires
 	}
 }
 
 // endLeases removes from the mirror what has expired by the node's own clock.
-func (n *node) endLeases(own int64) {
+func (n *Node) endLeases(own int64) {
 	if n.soonest == 0 || own < n.soonest {
 		return
 	}
@@ -106,15 +125,15 @@ func (n *node) endLeases(own int64) {
 	var over []string
 	for key, v := range n.data {
 		switch {
-		case v.expires == 0:
-		case v.expires <= own:
+		case v.Expires == 0:
+		case v.Expires <= own:
 			over = append(over, key)
-		case n.soonest == 0 || v.expires < n.soonest:
-			n.soonest = v.expires
+		case n.soonest == 0 || v.Expires < n.soonest:
+			n.soonest = v.Expires
 		}
 	}
 	slices.SortFunc(over, func(a, b string) int {
-		return cmp.Or(cmp.Compare(n.data[a].expires, n.data[b].expires), strings.Compare(a, b))
+		return cmp.Or(cmp.Compare(n.data[a].Expires, n.data[b].Expires), strings.Compare(a, b))
 	})
 	for _, key := range over {
 		n.ended = append(n.ended, changeOf(key, n.data[key], nil))
@@ -123,40 +142,40 @@ func (n *node) endLeases(own int64) {
 }
 
 // retimed returns a value with the instant at which it ends by true time.
-func (n *node) retimed(v *entry) *entry {
+func (n *Node) retimed(v *Entry) *Entry {
 	until := int64(0)
-	if v.expires != 0 {
-		until = int64(n.clock.when(time.Unix(0, v.expires)).Sub(n.base))
+	if v.Expires != 0 {
+		until = int64(n.clock.when(time.Unix(0, v.Expires)).Sub(n.base))
 	}
 	if v.Until == until {
 		return v
 	}
-	return &entry{history.Datum{Value: v.Value, Until: until}, v.expires}
+	return &Entry{history.Datum{Value: v.Value, Until: until}, v.Expires}
 }
 
 // retime corrects, after the clock was set, when leases end by true time, and returns what changed.
-func (n *node) retime() []history.DataChange {
+func (n *Node) retime() []history.DataChange {
 	before := maps.Clone(n.data)
 	for key, v := range n.data {
 		n.data[key] = n.retimed(v)
 	}
-	return difference(before, n.data)
+	return Difference(before, n.data)
 }
 
 // when returns the first instant at which the node's clock shows own or more. A clock that stands
 // still shows it never.
-func (c nodeClock) when(own time.Time) time.Time {
-	if c.rate == 1 {
-		return own.Add(-c.offset)
+func (c Clock) when(own time.Time) time.Time {
+	if c.Rate == 1 {
+		return own.Add(-c.Offset)
 	}
-	if c.rate <= 0 {
-		return c.since.Add(never)
+	if c.Rate <= 0 {
+		return c.Since.Add(never)
 	}
-	t := c.since.Add(time.Duration(float64(own.Sub(c.since.Add(c.offset))) / c.rate))
-	for !c.now(t.Add(-1)).Before(own) {
+	t := c.Since.Add(time.Duration(float64(own.Sub(c.Since.Add(c.Offset))) / c.Rate))
+	for !c.Now(t.Add(-1)).Before(own) {
 		t = t.Add(-1)
 	}
-	for c.now(t).Before(own) {
+	for c.Now(t).Before(own) {
 		t = t.Add(1)
 	}
 	return t

@@ -1,4 +1,4 @@
-package sim
+package fakeredis
 
 import (
 	"fmt"
@@ -12,19 +12,18 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// clusterNodes is the number of masters of a simulated cluster, as of a real one (package servers).
-const clusterNodes = 3
-
 // shard is a node's place in a cluster: all nodes are masters, share the slots in equal parts, in order, and have no replicas. Slots never move, so
 // no node replies ASK. A message published at one node reaches the subscribers of all.
 type shard struct {
-	nodes []*node // nodes[i] is at nodeAddr(i)
+	nodes []*Node
+	addrs []string
 	index int
 }
 
-func join(nodes []*node) {
+// Join makes nodes a cluster, until they are reset; addrs are their addresses.
+func Join(nodes []*Node, addrs []string) {
 	for i, n := range nodes {
-		n.shard = &shard{nodes, i}
+		n.shard = &shard{nodes, addrs, i}
 	}
 }
 
@@ -43,7 +42,7 @@ func (s *shard) owner(slot int) int {
 }
 
 // misplaced returns the error of a node of a cluster for keys in several slots, or in a slot of another node; "" if it may run the request.
-func (n *node) misplaced(args []string) string {
+func (n *Node) misplaced(args []string) string {
 	if n.shard == nil {
 		return ""
 	}
@@ -58,13 +57,13 @@ func (n *node) misplaced(args []string) string {
 		}
 	}
 	if owner := n.shard.owner(slot); owner != n.shard.index {
-		return fmt.Sprintf("MOVED %d %s", slot, nodeAddr(owner))
+		return fmt.Sprintf("MOVED %d %s", slot, n.shard.addrs[owner])
 	}
 	return ""
 }
 
 // misplacedInScript returns the error for a command in a script on such keys. A script may use all slots of its node, but each command only one.
-func (n *node) misplacedInScript(args []string) string {
+func (n *Node) misplacedInScript(args []string) string {
 	if n.misplaced(args) == "" {
 		return ""
 	}
@@ -72,7 +71,7 @@ func (n *node) misplacedInScript(args []string) string {
 }
 
 // cluster implements CLUSTER SLOTS, with which Redis clients read the map of a cluster, and CLUSTER KEYSLOT.
-func (n *node) cluster(s *session, args []string) {
+func (n *Node) cluster(s *Session, args []string) {
 	switch {
 	case n.shard == nil:
 		s.peer.WriteError("ERR This instance has cluster support disabled")
@@ -88,15 +87,15 @@ func (s *shard) writeSlots(w *server.Writer) {
 	w.WriteLen(len(s.nodes))
 	for i := range s.nodes {
 		first, last := s.slots(i)
-		host, port, _ := strings.Cut(nodeAddr(i), ":")
-		number, _ := strconv.Atoi(port) // nodeAddr makes it of digits, so this cannot fail
+		host, port, _ := strings.Cut(s.addrs[i], ":")
+		number, _ := strconv.Atoi(port) // the port of an address
 		w.WriteLen(3)
 		w.WriteInt(first)
 		w.WriteInt(last)
 		w.WriteLen(4)
 		w.WriteBulk(host)
 		w.WriteInt(number)
-		w.WriteBulk(history.ScriptDigest(nodeAddr(i))) // 40 digits, as ids have
+		w.WriteBulk(history.ScriptDigest(s.addrs[i])) // 40 digits, as ids have
 		w.WriteMapLen(0)
 	}
 }

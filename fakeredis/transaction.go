@@ -1,4 +1,4 @@
-package sim
+package fakeredis
 
 import (
 	"strings"
@@ -12,7 +12,7 @@ type transaction struct {
 }
 
 // inTransaction runs MULTI, EXEC and DISCARD and queues what comes between; done means nothing is left to do. miniredis runs WATCH.
-func (n *node) inTransaction(s *session, name string, args []string) (done bool) {
+func (n *Node) inTransaction(s *Session, name string, args []string) (done bool) {
 	tx := s.tx
 	switch {
 	case tx == nil && name != "MULTI":
@@ -39,7 +39,7 @@ func (n *node) inTransaction(s *session, name string, args []string) (done bool)
 }
 
 // exec runs what was queued, unless a key that the connection watches has changed.
-func (n *node) exec(s *session, tx *transaction) {
+func (n *Node) exec(s *Session, tx *transaction) {
 	if tx.failed {
 		n.unwatch(s)
 		s.peer.WriteError("EXECABORT Transaction discarded because of previous errors.")
@@ -56,7 +56,7 @@ func (n *node) exec(s *session, tx *transaction) {
 }
 
 // changedSinceWatch runs an empty transaction of miniredis, which knows the watched keys; that ends the watching.
-func (n *node) changedSinceWatch(s *session) bool {
+func (n *Node) changedSinceWatch(s *Session) bool {
 	ask := server.NewPeer(n.lua.scratch())
 	ask.Ctx, ask.Resp3 = s.peer.Ctx, false
 	n.srv.Dispatch(ask, []string{"MULTI"})
@@ -68,4 +68,4 @@ func (n *node) changedSinceWatch(s *session) bool {
 	return strings.HasPrefix(n.lua.buf.String(), "*-1") || strings.HasPrefix(n.lua.buf.String(), "_")
 }
 
-func (n *node) unwatch(s *session) { n.changedSinceWatch(s) }
+func (n *Node) unwatch(s *Session) { n.changedSinceWatch(s) }

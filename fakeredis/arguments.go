@@ -1,4 +1,4 @@
-package sim
+package fakeredis
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ import (
 // Redis and miniredis read arguments differently. A node passes them on as Redis reads them, answers what Redis refuses, and refuses what it cannot do.
 
 // argumentError returns the error for arguments that miniredis accepts and Redis does not; "" if there are none.
-func (n *node) argumentError(name string, args []string) string {
+func (n *Node) argumentError(name string, args []string) string {
 	switch name {
 	case "INCR", "INCRBY", "DECR", "DECRBY", "HINCRBY":
 		return n.counterError(name, args)
@@ -60,7 +60,7 @@ func (n *node) argumentError(name string, args []string) string {
 	return ""
 }
 
-func (n *node) counterError(name string, args []string) string {
+func (n *Node) counterError(name string, args []string) string {
 	if name == "HINCRBY" {
 		switch value := n.redis.HGet(args[1], args[2]); {
 		case notInteger(value):
@@ -79,7 +79,7 @@ func (n *node) counterError(name string, args []string) string {
 	return ""
 }
 
-func (n *node) getexError(args []string) string {
+func (n *Node) getexError(args []string) string {
 	if kind := n.redis.DB(0).Type(args[1]); kind != "" && kind != "string" { // miniredis sets the lease all the same
 		if r, _ := resp.ParseReply(n.alone(slices.Concat([]string{"GETEX", missing}, args[2:]))); r.IsError() {
 			return "ERR syntax error"
@@ -159,7 +159,7 @@ func countedIn(at []int, args []string, first int) []int {
 var looksFirst = map[string]string{"LINDEX": "list", "LSET": "list", "GETEX": "string"}
 
 // asRedisReads returns the arguments with "none" for what only miniredis takes for a whole number, and a right one where Redis does not read it.
-func (n *node) asRedisReads(name string, args []string) []string {
+func (n *Node) asRedisReads(name string, args []string) []string {
 	at := integers[name]
 	if name == "ZRANGE" && !hasWord(args[4:], "BYSCORE") && !hasWord(args[4:], "BYLEX") {
 		at = []int{2, 3}
@@ -226,7 +226,7 @@ func scoresAsRead(name string, args []string) []string {
 }
 
 // checkScores refuses scores that this version of Redis writes in another way than miniredis, such as 0.1, which has 17 digits, or 1e17.
-func (n *node) checkScores(args []string) {
+func (n *Node) checkScores(args []string) {
 	for _, member := range args[3:] {
 		f, err := n.redis.DB(0).ZScore(args[1], member)
 		if err != nil || f == math.Trunc(f) && math.Abs(f) < 1e17 {
@@ -238,7 +238,7 @@ func (n *node) checkScores(args []string) {
 	}
 }
 
-func (n *node) setError(options []string) string {
+func (n *Node) setError(options []string) string {
 	given := map[string]bool{} // an option may be there twice, but not two of a kind
 	for i, word := range options {
 		switch word = strings.ToUpper(word); word {
@@ -265,7 +265,7 @@ func (n *node) setError(options []string) string {
 }
 
 // leaseError returns the error for a lease in seconds or milliseconds that is too long; "" if it is not.
-func (n *node) leaseError(name string, seconds bool, lease string) string {
+func (n *Node) leaseError(name string, seconds bool, lease string) string {
 	switch {
 	case tooLong(seconds, lease):
 		return "ERR invalid expire time in '" + strings.ToLower(name) + "' command"

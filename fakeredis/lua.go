@@ -1,4 +1,4 @@
-package sim
+package fakeredis
 
 import (
 	"bufio"
@@ -20,14 +20,14 @@ import (
 // luaHost runs the scripts of one node in one Lua state; miniredis opens a new one for every call, about 100 µs. Scripts may not create globals, so
 // that no call sees data of another. Errors keep the server's code, as in Redis 7 and unlike miniredis.
 type luaHost struct {
-	node     *node
+	node     *Node
 	state    *lua.LState
 	globals  *lua.LTable
 	compiled map[string]*lua.LFunction // by digest
 	digests  map[string]string         // by source: each schedule sends every script again
 	buf      bytes.Buffer
 	peer     *server.Peer
-	session  *session
+	session  *Session
 	random   luaRandom
 	readOnly bool // the script runs by EVAL_RO or EVALSHA_RO
 }
@@ -39,10 +39,10 @@ setmetatable(_G, {
   __index = function(_, name) error("Script attempted to access nonexistent global variable '" .. tostring(name) .. "'", 2) end,
 })`
 
-func newLuaHost(n *node) *luaHost {
+func newLuaHost(n *Node) *luaHost {
 	h := &luaHost{node: n, compiled: map[string]*lua.LFunction{}, digests: map[string]string{}}
 	h.peer = server.NewPeer(h.scratch())
-	h.session = &session{peer: h.peer}
+	h.session = &Session{peer: h.peer}
 	h.open()
 	return h
 }

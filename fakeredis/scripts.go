@@ -1,12 +1,14 @@
-package sim
+package fakeredis
 
 import (
+	"iter"
+	"maps"
 	"strconv"
 	"strings"
 )
 
 // eval implements EVAL source numkeys key … arg …, and EVALSHA with a digest instead of the source.
-func (n *node) eval(s *session, byDigest bool, args []string) {
+func (n *Node) eval(s *Session, byDigest bool, args []string) {
 	var sha string
 	source, known := args[0], true
 	if byDigest {
@@ -40,9 +42,21 @@ func (n *node) eval(s *session, byDigest bool, args []string) {
 	n.lua.run(s.peer, sha, f, args[1:1+count], args[1+count:])
 }
 
+// ForgetScripts does what SCRIPT FLUSH and a restart do.
+func (n *Node) ForgetScripts() { clear(n.scripts) }
+
+// Scripts yields the digests of the scripts that the node knows, in any order.
+func (n *Node) Scripts() iter.Seq[string] { return maps.Keys(n.scripts) }
+
+// Digest returns the name of a script for EVALSHA, computed once for each.
+func (n *Node) Digest(source string) string { return n.lua.digest(source) }
+
+// Drawn returns a number that stands for what scripts have drawn at random.
+func (n *Node) Drawn() uint64 { return n.lua.random.x }
+
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-func (n *node) script(s *session, args []string) {
+func (n *Node) script(s *Session, args []string) {
 	switch sub := strings.ToUpper(args[0]); {
 	case sub == "LOAD":
 		sha := n.lua.digest(args[1])

@@ -1,6 +1,7 @@
-package sim
+package fakeredis
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -58,7 +59,7 @@ func (w wording) of(text, name string) string {
 }
 
 // refusal returns the error for a command that a node does not do, in the words given; "" if it does. One that only Redis does ends the schedule.
-func (n *node) refusal(name string, args []string, w wording) string {
+func (n *Node) refusal(name string, args []string, w wording) string {
 	name = full(name, args)
 	words := resp.Words(name)
 	switch {
@@ -77,7 +78,7 @@ func (n *node) refusal(name string, args []string, w wording) string {
 }
 
 // refuse notes what the node received and does not do as Redis does, which ends the schedule, and returns the error for it.
-func (n *node) refuse(what string) string {
+func (n *Node) refuse(what string) string {
 	n.refused = what
 	return "ERR " + what + " is not simulated"
 }
@@ -90,11 +91,17 @@ func otherDatabase(text string) bool {
 	return err == nil && number > 0 && number < databases
 }
 
-// failure returns the wire form of an error.
-func failure(text string) []byte { return []byte("-" + text + "\r\n") }
+// Check returns the error text for a command that the node does not execute, without executing it; "" for
+// one that it does.
+func (n *Node) Check(args []string) string {
+	return cmp.Or(n.refusal(args[0], args, toConn), n.misplaced(args))
+}
+
+// Failure returns the wire form of an error.
+func Failure(text string) []byte { return []byte("-" + text + "\r\n") }
 
 // alone runs a command outside every connection, in RESP2, and returns a copy of its reply.
-func (n *node) alone(args []string) []byte {
+func (n *Node) alone(args []string) []byte {
 	h := n.lua
 	h.buf.Reset()
 	if n.replays {
@@ -107,58 +114,3 @@ func (n *node) alone(args []string) []byte {
 }
 
 func upper(name string, args []string) []string { return append([]string{name}, args[1:]...) }
-
-// execute runs a request at its node. answered is false if the node replies later, or if the request gets no reply of its own now.
-func (w *world) execute(q *request) (reply []byte, answered bool) {
-	if _, blocks := blocking[q.name]; (blocks || q.name == "WAIT") && q.conn.session.tx == nil {
-		serve := w.blockingPop
-		if q.name == "WAIT" {
-			serve = w.wait
-		}
-		if reply, answered = serve(q); answered {
-			w.ran(q, reply)
-			if blocks {
-				w.changed(q)
-			}
-		}
-		return reply, answered
-	}
-	reply = w.perform(q.conn, q.args)
-	switch q.name {
-	case "WATCH":
-		q.conn.watches = true
-	case "UNWATCH", "EXEC", "DISCARD":
-		q.conn.watches = false
-	}
-	w.ran(q, reply)
-	if resp.IsWrite(q.name) || q.name == "EXEC" {
-		reply = append([]byte(nil), reply...)
-		w.changed(q)
-	}
-	return reply, true
-}
-
-// endRefused ends the schedule if a node was sent a command that it refused by name.
-func (w *world) endRefused(n *node) {
-	if n.refused != "" && w.out.Crash == "" {
-		w.out.Unexplorable = true
-		w.out.Crash = w.program.Variant.Name + " sends " + n.refused + ", which the simulator does not do as Redis does"
-	}
-}
-
-// changed informs the replica and blocked requests that a request may have changed data.
-func (w *world) changed(q *request) {
-	w.written(q.conn.server)
-	w.retryParked(q.conn.server)
-}
-
-// ran records when a node executed a command, its position, and what it changed.
-func (w *world) ran(q *request, reply []byte) {
-	if !q.handshake {
-		n := q.conn.server
-		n.turn++
-		c := &q.conn.client.commands[q.command]
-		c.Turn, c.Ran = n.turn, w.timeline()
-	}
-	w.executed(q, reply)
-}

@@ -1,4 +1,4 @@
-package sim
+package fakeredis
 
 import (
 	"maps"
@@ -17,23 +17,23 @@ type subscriptions struct{ channels, patterns listeners }
 func newSubscriptions() subscriptions { return subscriptions{listeners{}, listeners{}} }
 
 // listeners has the connections that subscribe to a channel or pattern, by its name, in order of subscription.
-type listeners map[string][]*conn
+type listeners map[string][]Peer
 
-func (l listeners) add(name string, cn *conn) {
+func (l listeners) add(name string, cn Peer) {
 	if !slices.Contains(l[name], cn) {
 		l[name] = append(l[name], cn)
 	}
 }
 
-func (l listeners) remove(name string, cn *conn) {
-	l[name] = slices.DeleteFunc(l[name], func(o *conn) bool { return o == cn })
+func (l listeners) remove(name string, cn Peer) {
+	l[name] = slices.DeleteFunc(l[name], func(o Peer) bool { return o == cn })
 	if len(l[name]) == 0 {
 		delete(l, name)
 	}
 }
 
 // of returns the names to which a connection subscribes, in order.
-func (l listeners) of(cn *conn) (names []string) {
+func (l listeners) of(cn Peer) (names []string) {
 	for name, conns := range l {
 		if slices.Contains(conns, cn) {
 			names = append(names, name)
@@ -43,7 +43,7 @@ func (l listeners) of(cn *conn) (names []string) {
 	return names
 }
 
-func (s subscriptions) forget(cn *conn) {
+func (s subscriptions) drop(cn Peer) {
 	for _, l := range []listeners{s.channels, s.patterns} {
 		for _, name := range l.of(cn) {
 			l.remove(name, cn)
@@ -51,12 +51,23 @@ func (s subscriptions) forget(cn *conn) {
 	}
 }
 
-func (s subscriptions) count(cn *conn) int { return len(s.channels.of(cn)) + len(s.patterns.of(cn)) }
+func (s subscriptions) count(cn Peer) int { return len(s.channels.of(cn)) + len(s.patterns.of(cn)) }
 
-func (s subscriptions) has(cn *conn) bool { return s.count(cn) > 0 }
+func (s subscriptions) has(cn Peer) bool { return s.count(cn) > 0 }
+
+// Forget ends all subscriptions of a peer, whose connection is gone.
+func (n *Node) Forget(p Peer) { n.subs.drop(p) }
+
+// Subscribed reports whether a peer has a subscription.
+func (n *Node) Subscribed(p Peer) bool { return n.subs.has(p) }
+
+// Subscribers returns the peers by channel, and by pattern.
+func (n *Node) Subscribers() []map[string][]Peer {
+	return []map[string][]Peer{n.subs.channels, n.subs.patterns}
+}
 
 // subscribe runs SUBSCRIBE, PSUBSCRIBE and their opposites; each channel is confirmed by its own reply.
-func (n *node) subscribe(s *session, name string, channels []string) {
+func (n *Node) subscribe(s *Session, name string, channels []string) {
 	set, word := n.subs.channels, strings.ToLower(name)
 	if word[0] == 'p' {
 		set = n.subs.patterns
@@ -85,8 +96,8 @@ func (n *node) subscribe(s *session, name string, channels []string) {
 }
 
 // publish queues a message for the subscribers of the node, or of every node of its cluster, and replies with the number of those at this node.
-func (n *node) publish(s *session, channel, message string) {
-	nodes := []*node{n}
+func (n *Node) publish(s *Session, channel, message string) {
+	nodes := []*Node{n}
 	if n.shard != nil {
 		nodes = n.shard.nodes
 	}
@@ -98,9 +109,9 @@ func (n *node) publish(s *session, channel, message string) {
 }
 
 // deliver queues a message at every subscribed connection of this node, and returns their number.
-func (n *node) deliver(channel, message string) (count int) {
+func (n *Node) deliver(channel, message string) (count int) {
 	for _, cn := range n.subs.channels[channel] {
-		cn.publish("message", channel, message)
+		cn.Publish("message", channel, message)
 		count++
 	}
 	for _, pattern := range slices.Sorted(maps.Keys(n.subs.patterns)) {
@@ -108,7 +119,7 @@ func (n *node) deliver(channel, message string) (count int) {
 			continue
 		}
 		for _, cn := range n.subs.patterns[pattern] {
-			cn.publish("pmessage", pattern, channel, message)
+			cn.Publish("pmessage", pattern, channel, message)
 			count++
 		}
 	}
@@ -123,7 +134,7 @@ func matches(pattern, name string) bool {
 }
 
 // listens returns the error for a command that a connection must not send while it is subscribed; "" for one that it may.
-func (n *node) listens(s *session, name string) string {
+func (n *Node) listens(s *Session, name string) string {
 	if s.peer.Resp3 || len(n.subs.channels)+len(n.subs.patterns) == 0 || s.conn == nil || !n.subs.has(s.conn) {
 		return ""
 	}
@@ -134,7 +145,7 @@ func (n *node) listens(s *session, name string) string {
 	return "ERR Can't execute '" + strings.ToLower(name) + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"
 }
 
-func (n *node) pubsub(s *session, args []string) {
+func (n *Node) pubsub(s *Session, args []string) {
 	switch sub := strings.ToUpper(args[0]); {
 	case sub == "NUMSUB":
 		s.peer.WriteLen(2 * (len(args) - 1))
@@ -149,8 +160,8 @@ func (n *node) pubsub(s *session, args []string) {
 	}
 }
 
-// pushed returns the wire form of a message to a subscriber.
-func pushed(resp3 bool, words []string) []byte {
+// Push returns the wire form of a message to a subscriber.
+func Push(resp3 bool, words []string) []byte {
 	b := resp.AppendRequest(nil, words...)
 	if resp3 {
 		b[0] = '>'

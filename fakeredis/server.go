@@ -1,0 +1,88 @@
+package fakeredis
+
+import (
+	"strings"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// Server is a single node with one session, for comparisons with a real server and to execute recorded
+// commands again. It supports no subscriptions, and executes some commands that a Node refuses because
+// nobody has compared them with Redis: whoever replays a record compares each reply.
+type Server struct {
+	node    *Node
+	session *Session
+}
+
+// New starts an empty server, which the caller closes. An error is miniredis'.
+func New() (*Server, error) {
+	n, err := NewNode()
+	if err != nil {
+		return nil, err
+	}
+	n.Reset(time.Now())
+	n.replays = true
+	n.lua.openJSON()
+	return &Server{n, n.NewSession(nil)}, nil
+}
+
+// Close closes the server.
+func (s *Server) Close() { s.node.Close() }
+
+// Do runs one request at an instant and returns its reply in wire form, valid until the next call. A
+// command that waits for data replies at once, as after its time-out.
+func (s *Server) Do(at time.Time, args []string) []byte {
+	n := s.node
+	n.touched, n.did, n.ended = n.touched[:0], nil, nil
+	name := strings.ToUpper(args[0])
+	if !Blocks(name) || s.session.tx != nil {
+		return n.Execute(s.session, args, at)
+	}
+	args = upper(name, args)
+	if text := n.refusal(name, args, toConn); text != "" {
+		return Failure(text)
+	}
+	if _, text := Timeout(args); text != "" {
+		return Failure(text)
+	}
+	reply, _ := n.Take(s.session, args, at)
+	return reply
+}
+
+// Changed returns what the last Do changed; see [Node.Changed].
+func (s *Server) Changed() []history.DataChange { return s.node.Changed() }
+
+// Touched returns the keys that the last Do named, including those of commands in its script; there may
+// be duplicates.
+func (s *Server) Touched() []string { return s.node.touched }
+
+// Pardon forgets and returns the command that the server refused to execute, as [Node.Refused].
+func (s *Server) Pardon() (refused string) {
+	refused, s.node.refused = s.node.refused, ""
+	return refused
+}
+
+// Load replaces all data by those of a record at an instant, leaving out what has expired by then. base is
+// what the server's clock shows at the record's instant 0; Do's instants are of that clock.
+func (s *Server) Load(at, base time.Time, data map[string]*history.Datum) {
+	d := make(Data, len(data))
+	for key, v := range data {
+		e := &Entry{Datum: *v}
+		if v.Until != 0 {
+			e.Expires = base.Add(time.Duration(v.Until)).UnixNano()
+		}
+		d[key] = e
+	}
+	s.node.base = base
+	s.SetData(at, d)
+}
+
+// SetData replaces all data, leaving out what has expired by an instant.
+func (s *Server) SetData(at time.Time, d Data) {
+	s.node.mirror = mirror{}
+	s.node.Load(d, at)
+}
+
+// Entry returns what a key holds; nil: there is none.
+func (s *Server) Entry(key string) *Entry { return s.node.data[key] }
