@@ -5,16 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
-	"math"
-	"slices"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/compact"
 )
 
-// errAssumption: a record breaks an assumption on which every judgement rests. A client did two things at once, a token was granted twice, or an
-// interval ends before it starts.
+// errAssumption: a record breaks an assumption on which every judgement rests. A client did two
+// things at once, a token was granted twice, an interval ends before it starts, or a release may
+// mean two holds.
 var errAssumption = errors.New("broken assumption about the record")
 
 // archive is a history in compact form, by key.
@@ -27,12 +25,11 @@ type archive struct {
 	keys    []*keyLog
 	byName  map[string]*keyLog
 	lines   uint32
-	holdOf  []uint32 // by position: number, among the details of its key, of the hold to which the operation belongs or which it begins; 0 = none
 	ids     []uint64 // by position, from the first operation whose id is not its position; nil before that
 }
 
-// load reads the operations to their end. It needs 36 bytes of memory for each operation, 64 more for each grant, extend and write, and the bytes of the
-// distinct clients, keys and tokens.
+// load reads the operations to their end. It needs 24 bytes of memory for each operation, 48 more
+// for each grant, and the bytes of the distinct clients, keys and tokens.
 func load(ctx context.Context, in Input) (*archive, error) {
 	a := &archive{header: in.Header, file: in.File, byName: map[string]*keyLog{}}
 	var op history.Operation
@@ -51,31 +48,54 @@ func load(ctx context.Context, in Input) (*archive, error) {
 			return nil, err
 		}
 	}
+	if a.clients.Len() > maxClients {
+		return nil, fmt.Errorf("%d clients, at most %d are possible: %w", a.clients.Len(), maxClients, errAssumption)
+	}
 	rank := a.clients.Sort()
 	for _, k := range a.keys {
 		k.finish(a, rank)
 	}
-	a.holdOf = make([]uint32, a.lines)
 	return a, nil
 }
 
-func (a *archive) add(op *history.Operation) error {
+func (a *archive) add(in *history.Operation) error {
 	a.lines++
-	if op.Return < op.Call {
-		return a.broken(a.lines, "return %d is before call %d", op.Return, op.Call)
+	switch {
+	case in.Call < 0:
+		return a.broken(a.lines, "call %d is negative", in.Call)
+	case in.Return < in.Call:
+		return a.broken(a.lines, "return %d is before call %d", in.Return, in.Call)
 	}
-	k := a.key(op.Key)
-	r := record{call: op.Call, ret: op.Return, client: a.clients.Number(op.Client), line: a.lines,
-		op: op.Op, outcome: op.Outcome, mode: op.Mode, stated: statedMode(op)}
-	if err := a.addDetail(k, &r, op); err != nil {
-		return err
+	k := a.key(in.Key)
+	o := op{call: in.Call, ret: in.Return, client: a.clients.Number(in.Client), line: a.lines,
+		kind: in.Op, outcome: in.Outcome, mode: in.Mode, stated: statedMode(in)}
+	if in.Token != "" {
+		o.token = a.tokens.Number(in.Token)
 	}
-	a.keepID(op.ID)
-	k.add(r)
+	switch {
+	case o.granted():
+		if err := a.checkToken(k, &o, in); err != nil {
+			return err
+		}
+		h := hold{token: o.token, told: in.ValidUntil}
+		if in.WasAsked() || in.Fence != 0 {
+			h.rare = k.rares.Add(rare{asked: in.Asked, known: in.WasAsked(), fence: in.Fence})
+		}
+		o.hold = k.holds.Add(h)
+		k.fenced = k.fenced || in.Fence != 0
+	case o.renewed():
+		o.detail = k.extends.Add(extend{token: o.token, told: in.ValidUntil})
+	case in.Op == history.Write:
+		o.detail = k.writes.Add(write{fence: in.Fence, read: in.Read, wrote: in.Wrote, valued: in.HasValue,
+			readVersion: in.ReadVersion, version: in.Version, known: in.Versioned})
+	}
+	a.keepID(in.ID)
+	k.add(&o)
 	return nil
 }
 
-// keepID stores an id that is not the operation's position; in lockbench's own histories ids are positions.
+// keepID stores an id that is not the operation's position; in lockbench's own histories ids are
+// positions.
 func (a *archive) keepID(id uint64) {
 	if a.ids == nil && id == uint64(a.lines) {
 		return
@@ -86,61 +106,49 @@ func (a *archive) keepID(id uint64) {
 	a.ids = append(a.ids, id)
 }
 
+// id returns the id of the operation in a line.
+func (a *archive) id(line uint32) uint64 {
+	if int(line) <= len(a.ids) {
+		return a.ids[line-1]
+	}
+	return uint64(line)
+}
+
 func (a *archive) key(name string) *keyLog {
 	k := a.byName[name]
 	if k == nil {
-		k = &keyLog{name: name, number: len(a.keys), lastOK: math.MinInt64}
+		k = &keyLog{name: name, number: len(a.keys)}
 		a.keys = append(a.keys, k)
 		a.byName[name] = k
 	}
 	return k
 }
 
-// addDetail stores what has no room in the record, for operations with a detail.
-func (a *archive) addDetail(k *keyLog, r *record, op *history.Operation) error {
-	var token uint32
-	if op.Token != "" {
-		token = a.tokens.Number(op.Token)
-	}
-	if !r.detailed() {
-		r.detail = token
+// checkToken rejects a token that was granted twice on a key. It does not apply to re-entrant locks,
+// where the owner is granted again under the same token.
+func (a *archive) checkToken(k *keyLog, o *op, in *history.Operation) error {
+	if o.token == 0 || a.header.Kind == history.Reentrant {
 		return nil
 	}
-	d := detail{token: token, fence: op.Fence, until: op.ValidUntil}
-	if op.Op == history.Write && op.HasValue {
-		d.role, d.until, d.end = valued, op.Read, op.Wrote
-	}
-	if op.WasAsked() && r.granted() {
-		d.rare = k.rares.Add(rare{asked: op.Asked, known: true})
-	}
-	r.detail = k.details.Add(d)
-	if !r.granted() {
-		return nil
-	}
-	k.lastOK = max(k.lastOK, r.call)
-	k.longestWait = max(k.longestWait, r.ret-r.call)
-	k.fenced = k.fenced || op.Fence != 0
-	return a.checkToken(k, token, op)
-}
-
-// checkToken rejects a token that was granted twice on a key. It does not apply to re-entrant locks, where the owner is granted again under the same
-// token.
-func (a *archive) checkToken(k *keyLog, token uint32, op *history.Operation) error {
-	if token == 0 || a.header.Kind == history.Reentrant {
-		return nil
-	}
-	for a.grantee.Len() < token {
+	for a.grantee.Len() < o.token {
 		a.grantee.Add(0)
 	}
-	last := a.grantee.At(token)
+	last := a.grantee.At(o.token)
 	if *last == uint32(k.number)+1 {
-		return a.broken(a.lines, "token %q is granted a second time on key %q; a token names one grant", op.Token, op.Key)
+		return a.broken(a.lines, "token %q is granted a second time on key %q; a token names one grant", in.Token, in.Key)
 	}
 	*last = uint32(k.number) + 1
 	return nil
 }
 
-// broken returns the error for an operation, given by position, that breaks an assumption. Operation n of a file is its line n+1.
+// wasGranted reports whether a grant on a key returned a token: what has it means no other hold. Not for
+// re-entrant locks, whose owner is granted again under it.
+func (a *archive) wasGranted(k *keyLog, token uint32) bool {
+	return token != 0 && token <= a.grantee.Len() && *a.grantee.At(token) == uint32(k.number)+1
+}
+
+// broken returns the error for an operation, given by position, that breaks an assumption. Operation
+// n of a file is its line n+1.
 func (a *archive) broken(line uint32, format string, args ...any) error {
 	msg := fmt.Sprintf(format, args...)
 	if a.file != "" {
@@ -149,107 +157,37 @@ func (a *archive) broken(line uint32, format string, args ...any) error {
 	return fmt.Errorf("operation %d: %s: %w", line, msg, errAssumption)
 }
 
-// span returns the earliest call and the latest return of all operations.
-func (a *archive) span() (first, last int64) {
-	first, last = never, math.MinInt64
-	for _, k := range a.keys {
-		first, last = min(first, k.first()), max(last, k.last())
-	}
-	return first, last
-}
+// client returns the name of an operation's client.
+func (a *archive) client(o *op) string { return a.clients.Text(o.client) }
 
-// clientNames returns the clients with an operation.
-func (a *archive) clientNames() map[string]bool {
-	all := map[string]bool{}
-	for n := range a.clients.Len() {
-		all[a.clients.Text(n+1)] = true
+// operation restores an operation, except error texts, which are not kept.
+func (a *archive) operation(k *keyLog, o *op) history.Operation {
+	out := history.Operation{ID: a.id(o.line), Client: a.client(o), Op: o.kind, Key: k.name, Mode: o.mode,
+		Call: o.call, Return: o.ret, Outcome: o.outcome}
+	if o.token != 0 {
+		out.Token = a.tokens.Text(o.token)
 	}
-	return all
-}
-
-// id returns the id of a record's operation.
-func (a *archive) id(r *record) uint64 {
-	if int(r.line) <= len(a.ids) {
-		return a.ids[r.line-1]
+	if o.stated != 0 && o.kind != history.Acquire {
+		out.Mode = history.Mode(o.stated - 1)
+		out.ModeNamed = out.Mode == history.Exclusive
 	}
-	return uint64(r.line)
-}
-
-// operation restores the operation of a record, except error texts, which are not kept.
-func (a *archive) operation(k *keyLog, r *record) history.Operation {
-	op := history.Operation{ID: a.id(r), Client: a.clients.Text(r.client), Op: r.op, Key: k.name, Mode: r.mode,
-		Call: r.call, Return: r.ret, Outcome: r.outcome}
-	if r.stated != 0 && r.op != history.Acquire {
-		op.Mode = history.Mode(r.stated - 1)
-		op.ModeNamed = op.Mode == history.Exclusive
-	}
-	token := r.detail
-	if r.detailed() {
-		d := k.detailOf(r)
-		token, op.Fence = d.token, d.fence
-		switch {
-		case d.role == valued:
-			op.HasValue, op.Read, op.Wrote = true, d.until, d.end
-		case r.op != history.Write:
-			op.ValidUntil = d.until
-			if at, known := k.asked(r); known {
-				op.SetAsked(at)
+	switch {
+	case o.granted():
+		h := k.holds.At(o.hold)
+		out.ValidUntil = h.told
+		if h.rare != 0 {
+			x := k.rares.At(h.rare)
+			out.Fence = x.fence
+			if x.known {
+				out.SetAsked(x.asked)
 			}
 		}
+	case o.renewed():
+		out.ValidUntil = k.extends.At(o.detail).told
+	case o.kind == history.Write:
+		w := k.writes.At(o.detail)
+		out.Fence, out.HasValue, out.Read, out.Wrote = w.fence, w.valued, w.read, w.wrote
+		out.Versioned, out.ReadVersion, out.Version = w.known, w.readVersion, w.version
 	}
-	if token != 0 {
-		op.Token = a.tokens.Text(token)
-	}
-	return op
-}
-
-// overlapping yields the records of k whose interval overlaps [from, to], in any order: the latest first, unless the record is out of order.
-func (k *keyLog) overlapping(from, to int64) iter.Seq[*record] {
-	return func(yield func(*record) bool) {
-		for i := len(k.chunks) - 1; i >= 0; i-- {
-			c := &k.chunks[i]
-			if c.last < from {
-				continue
-			}
-			n, _ := slices.BinarySearchFunc(c.records, to, calledBy)
-			for n--; n >= 0; n-- {
-				r := &c.records[n]
-				if r.call < from && from-r.call > c.longest {
-					break
-				}
-				if r.ret >= from && !yield(r) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// since yields the records of k that had not returned before an instant, by call.
-func (k *keyLog) since(t int64) iter.Seq[*record] {
-	return func(yield func(*record) bool) {
-		for _, r := range slices.SortedFunc(k.overlapping(t, t), func(x, y *record) int { return byCall(*x, *y) }) {
-			if !yield(r) {
-				return
-			}
-		}
-		var c cursor
-		for i := range k.chunks {
-			n, _ := slices.BinarySearchFunc(k.chunks[i].records, t, calledBy)
-			if rest := k.chunks[i].records[n:]; len(rest) > 0 {
-				c.waiting = append(c.waiting, chunk{records: rest})
-			}
-		}
-		slices.SortStableFunc(c.waiting, byFirst)
-		for r := c.next(); r != nil && yield(r); r = c.next() {
-		}
-	}
-}
-
-// calledBy is for a search of the first record that was called after an instant.
-func calledBy(r record, t int64) int {
-	if r.call <= t {
-		return -1
-	}
-	return 1
+	return out
 }

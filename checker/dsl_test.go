@@ -53,6 +53,10 @@ func parseWord(t testing.TB, op *history.Operation, word string) {
 		op.Read, op.HasValue = number(t, value), true
 	case "wrote":
 		op.Wrote, op.HasValue = number(t, value), true
+	case "version":
+		op.Version = uint64(number(t, value))
+	case "readversion":
+		op.ReadVersion, op.Versioned = uint64(number(t, value)), true
 	case "shared":
 		op.Mode = history.Shared
 	default:
@@ -115,4 +119,15 @@ func (v *Verdict) property(name verdicts.Property) Property {
 		}
 	}
 	return Property{}
+}
+
+// broken returns the names of the properties that fail, in order.
+func broken(v *Verdict) string {
+	var names []string
+	for _, p := range v.Properties {
+		if p.Verdict == Fail {
+			names = append(names, string(p.Name))
+		}
+	}
+	return strings.Join(names, " ")
 }

@@ -9,70 +9,53 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// evidence is what is known of a run besides its operations: the commands that its clients sent, and the windows in which faults were active. Excuses
-// rest on it. It is read-only once made, so that keys can be judged concurrently.
+// evidence is what is known of a run besides its operations: the commands that its clients sent, and
+// the windows in which faults were active. Excuses rest on it. It is read-only once made, so that
+// keys can be judged concurrently.
 type evidence struct {
 	header   history.Header
 	commands map[string][]history.Command // to the lock's nodes, by client, each by time sent
-	faults   []history.Window             // by start
-
-	takesPart map[string]bool              // clients with an operation; nil: unknown
-	faultsEnd []int64                      // the latest end of faults[:i+1]
-	byClient  map[string][]*history.Window // confirmed faults by the client that they hit
-	unserved  []int64                      // until when faults[i] kept its client from being served
+	renewals map[string][]history.Command // those that may renew a hold and belong to no operation
+	nodes    map[string]map[int]bool      // by client: to which its commands went
+	all      []history.Window             // by start
+	faults   []history.Window             // those of them that are confirmed
+	last     []int64                      // the latest end of faults[:i+1]
+	effects  []history.Executed
 }
 
-// newEvidence sorts the commands, and the faults that can matter to the operations of an archive, for look-up: not one of a node that no command went to,
-// nor one that began when all was over, nor a clock that was right again before the first call. It keeps no reference to the slices.
-func newEvidence(in Input, a *archive) *evidence {
-	ev := &evidence{header: in.Header, commands: map[string][]history.Command{}}
-	for client, n := range count(in.Commands) {
-		ev.commands[client] = make([]history.Command, 0, n)
-	}
-	nodes := map[int]bool{} // to which commands went
+// newEvidence sorts commands and faults for look-up. It keeps no reference to the slices but that of
+// the effects.
+func newEvidence(in Input) *evidence {
+	ev := &evidence{header: in.Header, commands: map[string][]history.Command{}, renewals: map[string][]history.Command{},
+		nodes: map[string]map[int]bool{}, effects: in.Effects}
+	linked := history.Linked(in.Commands)
 	for _, c := range in.Commands {
-		if c.Node >= 0 {
-			ev.commands[c.Client] = append(ev.commands[c.Client], c)
-			nodes[c.Node] = true
+		if c.Node < 0 {
+			continue
+		}
+		ev.commands[c.Client] = append(ev.commands[c.Client], c)
+		if linked && c.Op == 0 && c.MayRenew() {
+			ev.renewals[c.Client] = append(ev.renewals[c.Client], c)
+		}
+		if ev.nodes[c.Client] == nil {
+			ev.nodes[c.Client] = map[int]bool{}
+		}
+		ev.nodes[c.Client][c.Node] = true
+	}
+	for _, lists := range []map[string][]history.Command{ev.commands, ev.renewals} {
+		for _, list := range lists {
+			slices.SortStableFunc(list, func(a, b history.Command) int { return cmp.Compare(a.Sent, b.Sent) })
 		}
 	}
-	bySent := func(a, b history.Command) int { return cmp.Compare(a.Sent, b.Sent) }
-	for _, list := range ev.commands {
-		if !slices.IsSortedFunc(list, bySent) {
-			slices.SortStableFunc(list, bySent)
-		}
-	}
-	first, last := a.span()
-	ev.faults = slices.DeleteFunc(slices.Clone(in.Faults), func(w history.Window) bool {
-		unused := w.Client == "" && w.Node >= 0 && len(nodes) > 0 && !nodes[w.Node] && !in.Header.NeedsReplica
-		return unused || w.Start > plus(last, in.Header.ClockError) || movesClock(&w) && plus(w.Last(), in.Header.ClockError) < first
-	})
-	slices.SortStableFunc(ev.faults, func(a, b history.Window) int { return cmp.Compare(a.Start, b.Start) })
+	ev.all = slices.Clone(in.Faults)
+	slices.SortStableFunc(ev.all, func(a, b history.Window) int { return cmp.Compare(a.Start, b.Start) })
+	ev.faults = slices.DeleteFunc(slices.Clone(ev.all), func(w history.Window) bool { return !w.Confirmed })
 	end := int64(math.MinInt64)
-	ev.byClient = map[string][]*history.Window{}
 	for i := range ev.faults {
-		w := &ev.faults[i]
-		if w.Confirmed {
-			end = max(end, w.Last())
-		}
-		if w.Confirmed && w.Client != "" {
-			ev.byClient[w.Client] = append(ev.byClient[w.Client], w)
-		}
-		ev.faultsEnd = append(ev.faultsEnd, end)
-		ev.unserved = append(ev.unserved, ev.unservedUntil(w))
+		end = max(end, ev.faults[i].Last())
+		ev.last = append(ev.last, end)
 	}
 	return ev
-}
-
-// count returns how many commands each client sent to the lock's nodes.
-func count(commands []history.Command) map[string]int {
-	n := map[string]int{}
-	for i := range commands {
-		if commands[i].Node >= 0 {
-			n[commands[i].Client]++
-		}
-	}
-	return n
 }
 
 // commandsOf returns the commands that client sent in [from, to], by time sent.
@@ -86,9 +69,28 @@ func (e *evidence) commandsOf(client string, from, to int64) []history.Command {
 	return list[lo:hi]
 }
 
-// names reports whether an argument of the command contains key.
-func names(c history.Command, key string) bool {
-	return slices.ContainsFunc(c.Args, func(arg string) bool { return strings.Contains(arg, key) })
+// renewedInBackground returns the last instant by which a client may have renewed a hold by commands
+// of its own accord, a watchdog's, that it sent from one instant to another. They name a key that the
+// acquire named, and were sent while the server could still have it.
+func (e *evidence) renewedInBackground(client string, began *op, from, before int64) int64 {
+	list := e.renewals[client]
+	if len(list) == 0 {
+		return from
+	}
+	var keys []string
+	for _, c := range e.commandsOf(client, began.call, began.ret) {
+		keys = append(keys, c.Keys()...)
+	}
+	at, _ := slices.BinarySearchFunc(list, began.ret, func(c history.Command, t int64) int { return cmp.Compare(c.Sent, t) })
+	for _, c := range list[at:] {
+		if c.Sent > before || c.Sent > kept(e.header, from) {
+			break
+		}
+		if share(keys, c.Keys()) {
+			from = max(from, c.Sent, c.Replied, c.Ran)
+		}
+	}
+	return from
 }
 
 // share reports whether two lists have a key in common.
@@ -96,13 +98,100 @@ func share(a, b []string) bool {
 	return slices.ContainsFunc(a, func(key string) bool { return slices.Contains(b, key) })
 }
 
-// never stands for an end that does not come.
-const never int64 = math.MaxInt64
+// names reports whether an argument of the command contains key.
+func names(c history.Command, key string) bool {
+	return slices.ContainsFunc(c.Args, func(arg string) bool { return strings.Contains(arg, key) })
+}
 
-// plus adds without overflow.
-func plus(t, d int64) int64 {
-	if d > 0 && t > math.MaxInt64-d {
-		return math.MaxInt64
+// Excuses reports whether a fault may excuse what meets it: whether it is confirmed, and does not only
+// delay messages, which arrive all the same.
+func Excuses(w *history.Window) bool { return w.Confirmed && !w.Does.Any(history.Delays) }
+
+// meets reports whether a window meets [from, to], by clocks that may differ by their error.
+func (e *evidence) meets(w *history.Window, from, to int64) bool {
+	return w.Start <= plus(to, e.header.ClockError) && w.Last() >= from-e.header.ClockError
+}
+
+// metFault reports whether any confirmed fault meets [from, to]; it excuses nothing.
+func (e *evidence) metFault(from, to int64) bool {
+	n, _ := slices.BinarySearchFunc(e.faults, to, func(w history.Window, t int64) int {
+		if w.Start <= t {
+			return -1
+		}
+		return 1
+	})
+	return n > 0 && e.last[n-1] >= from
+}
+
+// concerns reports whether a fault hit a client, or a node to which its commands went. A fault
+// without a node hit all nodes; without recorded commands every node counts as used. If grants need a
+// replica, every node does.
+func (e *evidence) concerns(w *history.Window, client string) bool {
+	if w.Client != "" {
+		return w.Client == client
 	}
-	return t + d
+	return w.Node < 0 || len(e.commands) == 0 || e.nodes[client][w.Node] || e.header.NeedsReplica
+}
+
+// excusing returns the faults that may excuse what a client met in [from, to], by start.
+func (e *evidence) excusing(client string, from, to int64) (out []history.Window) {
+	if len(e.faults) == 0 {
+		return nil
+	}
+	for i := range e.faults {
+		if w := &e.faults[i]; Excuses(w) && e.meets(w, from, to) && e.concerns(w, client) {
+			out = append(out, *w)
+		}
+	}
+	return out
+}
+
+// excused reports whether a fault may excuse what a client met in [from, to].
+func (e *evidence) excused(client string, from, to int64) bool {
+	return len(e.excusing(client, from, to)) > 0
+}
+
+// excusedAnswer reports whether a fault may excuse a wrong answer that a client got in [from, to]: one of
+// a node; one of the client only if votes count, as lost messages leave nodes that disagree.
+func (e *evidence) excusedAnswer(client string, from, to int64) bool {
+	return slices.ContainsFunc(e.excusing(client, from, to), func(w history.Window) bool { return w.Client == "" || e.header.Votes })
+}
+
+// anyFault reports whether a confirmed fault of anybody meets [from, to].
+func (e *evidence) anyFault(from, to int64) bool {
+	return slices.ContainsFunc(e.faults, func(w history.Window) bool { return Excuses(&w) && e.meets(&w, from, to) })
+}
+
+// firstFault returns when a fault first meets what a client does from an instant on.
+func (e *evidence) firstFault(client string, from int64) int64 {
+	if met := e.excusing(client, from, never); len(met) > 0 {
+		return max(met[0].Start, from)
+	}
+	return never
+}
+
+// loses returns when a fault first may have taken what a client held from an instant on, or moved
+// the end of its lease.
+func (e *evidence) loses(client string, from int64) int64 {
+	for i := range e.faults {
+		if w := &e.faults[i]; losing(w) && e.meets(w, from, never) && e.concerns(w, client) {
+			return max(w.Start-e.header.ClockError, from)
+		}
+	}
+	return never
+}
+
+// losing reports whether a fault may have changed a server's data or clock.
+func losing(w *history.Window) bool {
+	return w.Client == "" && w.Does.Any(history.LosesData|history.MovesClock) && w.Replica != history.HadKey
+}
+
+// crashes returns the instants of a client's confirmed crashes, ascending.
+func (e *evidence) crashes(client string) (at []int64) {
+	for i := range e.faults {
+		if w := &e.faults[i]; w.Client == client && w.Does.Any(history.Kills) {
+			at = append(at, w.Start)
+		}
+	}
+	return at
 }

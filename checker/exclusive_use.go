@@ -5,14 +5,13 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// exclusiveUse: no two conflicting critical sections overlap for longer than the clock error. A use is [entered, left], what the client really did,
-// whether or not it still held the lock. A lock with a lease cannot keep this promise if a client stalls for longer than the lease: the sections then
-// overlap although the beliefs do not. That is inherent, and the reason for fencing.
+// exclusiveUse: no two conflicting critical sections overlap for longer than the clock error. A use is
+// what the client really did, whether or not it still held the lock. A lock with a lease cannot keep
+// this promise if a client stalls for longer than the lease: the sections then overlap although the
+// beliefs do not. That is inherent, and the reason for fencing.
 //
-// A use counts as its hold does; a use outside any hold counts as a hold of its own. The definition is the overlap of intervals, so the sweep needs
-// no proof.
-//
-// An opportunity is an entry. Limits: what a client does before it enters or after it leaves is not seen.
+// A use counts as its hold does; a use outside any hold counts as a hold of its own. An opportunity is
+// an entry.
 type exclusiveUse struct {
 	tally
 	over *overlaps
@@ -23,23 +22,18 @@ func newExclusiveUse(d *keyInput) *exclusiveUse {
 	return &exclusiveUse{tally: d.tallyOf(verdicts.ExclusiveUse, n > 0, "no critical sections were recorded"), over: newOverlaps(d.a.header)}
 }
 
-func (u *exclusiveUse) called(r *record) {
-	if r.op != history.Use {
+func (u *exclusiveUse) called(o *op) {
+	if o.kind != history.Use {
 		return
 	}
-	hold := u.d.a.holdOf[r.line-1]
+	hold := o.hold
 	if hold == 0 {
-		hold = ^r.line // a hold of its own
+		hold = ^o.line
 	}
-	i := interval{r, hold, r.call, r.ret}
-	with, lasted, _ := u.over.add(i)
-	v := u.d.overlapViolation(i, with, lasted)
-	if len(with) > 0 && u.d.obeys("use-overlap") {
-		u.found(v, func() Witness { return u.d.witness(recordsOf(append(with, i))) })
-	}
-	if len(with) > 0 && v.WithinClockError {
-		u.unjudged(1, withinClockError)
+	i := interval{*o, hold, o.call, o.ret}
+	if with, lasted, _ := u.over.add(i); len(with) > 0 && u.d.uses("use-overlap") {
+		u.found(u.d.overlap(i, with, lasted))
 		return
 	}
-	u.opportunity(r.call, r.ret)
+	u.opportunity(o.call, o.ret)
 }

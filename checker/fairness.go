@@ -7,22 +7,15 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// fairness: a lock that grants in order of arrival (Header.FIFO) lets no client overtake another.
-//
-// A client is in the queue from the reply, if it is no error, to the first request of its acquire. It is a violation if a client that sent its first
-// request after that instant is granted before it. Of two holds that exclude each other, the one that returned first was granted first, unless a reply
-// took longer than a lease; then the grant is worth nothing. Of others, one was granted first if it returned before the try that was granted to the other
-// was asked. Instants of two clients that are no more than the clock error apart have no order.
-//
-// A client keeps its place by asking again. A client that sent nothing for half a lease may have lost its place, and one that met a fault may have
-// lost any state: neither is judged.
-//
-// An opportunity is a grant that returns while others are waiting of which it is known whether they came before.
-//
-// Limits: only clients whose commands were recorded, and that were granted in the end, are known to wait.
+// fairness: a lock that grants in order of arrival (header fifo) lets no client overtake another. A
+// client is in the queue once its first request was answered, and keeps its place while it asks again
+// within half a lease. It is broken if another client that sent its first request after that is granted
+// before it: returned first where the holds exclude each other, else before the waiter's granted try
+// was asked. It is not judged where a fault met the waiter. An opportunity is a grant while others wait
+// of which it is known whether they came before; that shows only in commands.
 type fairness struct {
 	tally
-	waiting []*record // grants that were called and have not returned, by call
+	waiting []op // grants that were called and have not returned, by call
 }
 
 func newFairness(d *keyInput) *fairness {
@@ -33,27 +26,28 @@ func newFairness(d *keyInput) *fairness {
 	return &fairness{tally: d.tallyOf(verdicts.Fairness, d.a.header.FIFO && len(d.ev.commands) > 0, why)}
 }
 
-func (f *fairness) called(r *record) {
-	if f.applies && r.granted() {
-		f.waiting = append(f.waiting, r)
+func (f *fairness) called(o *op) {
+	if o.granted() {
+		f.waiting = append(f.waiting, *o)
 	}
 }
 
-func (f *fairness) returned(r *record) {
-	if !f.applies || !r.granted() {
+func (f *fairness) returned(o *op) {
+	if !o.granted() {
 		return
 	}
-	f.waiting = slices.DeleteFunc(f.waiting, func(w *record) bool { return w == r })
+	f.waiting = slices.DeleteFunc(f.waiting, func(w op) bool { return w.line == o.line })
 	others, open := 0, ""
-	for _, w := range f.waiting {
-		if w.client == r.client || !f.cameFirst(r, w) && !f.cameFirst(w, r) {
+	for i := range f.waiting {
+		w := &f.waiting[i]
+		if w.client == o.client || !f.cameFirst(o, w) && !f.cameFirst(w, o) {
 			continue
 		}
 		others++
-		switch overtaken, why := f.overtaken(w, r); {
-		case overtaken && f.d.obeys("overtaken"):
-			f.opportunity(w.call, r.ret)
-			f.report(w, r)
+		switch why := f.unknown(w, o); {
+		case f.cameFirst(o, w):
+		case why == "" && f.d.uses("overtaken"):
+			f.report(w, o)
 			return
 		case open == "":
 			open = why
@@ -63,50 +57,42 @@ func (f *fairness) returned(r *record) {
 	case open != "":
 		f.unjudged(1, open)
 	case others > 0:
-		f.opportunity(r.call, r.ret)
+		f.opportunity(o.call, o.ret)
 	}
 }
 
-// The reasons why the order of two clients isn't judged.
-const (
-	grantsUnknown = "who was granted first is not known"
-	placeLost     = "a place in the queue may have been lost"
-)
-
-// overtaken reports whether w, which came first if r did not, was certainly in the queue when r, which was granted first, came. Otherwise why says what is
-// not known; it is empty if r came first.
-func (f *fairness) overtaken(w, r *record) (overtaken bool, why string) {
+// unknown says why it is not known whether o, which returned first, overtook w, which came first; ""
+// if it did.
+func (f *fairness) unknown(w, o *op) string {
 	switch {
-	case f.cameFirst(r, w):
-		return false, ""
-	case f.d.ev.excused(f.d.clientName(w), w.call, r.ret):
-		return false, metAFault
-	case f.lapses(w, r.ret):
-		return false, placeLost
-	case !f.grantedFirst(r, w):
-		return false, grantsUnknown
+	case f.d.ev.excused(f.d.a.client(w), w.call, o.ret):
+		return metAFault
+	case f.lapses(w, o.ret):
+		return "a place in the queue may have been lost"
+	case !f.grantedFirst(o, w):
+		return "who was granted first is not known"
 	}
-	return true, ""
+	return ""
 }
 
-// grantedFirst reports whether r, which returned while w was waiting, was certainly granted first.
-func (f *fairness) grantedFirst(r, w *record) bool {
+// grantedFirst reports whether o, which returned while w was waiting, was certainly granted first.
+func (f *fairness) grantedFirst(o, w *op) bool {
 	h := f.d.a.header
-	if Permits(h) == 1 && Conflict(h.Kind, false, w.mode, r.mode) {
-		return w.ret > r.ret+h.ClockError
+	if Permits(h) == 1 && Conflict(h.Kind, false, w.mode, o.mode) {
+		return w.ret > o.ret+h.ClockError
 	}
-	return f.d.k.from(w) > r.ret+h.ClockError
+	return f.d.k.asked(w) > o.ret+h.ClockError
 }
 
 // requests returns the commands by which a client asked for the lock until an instant, in an acquire.
-func (f *fairness) requests(r *record, until int64) []history.Command {
-	return slices.DeleteFunc(slices.Clone(f.d.ev.commandsOf(f.d.clientName(r), r.call, until)), func(c history.Command) bool {
+func (f *fairness) requests(o *op, until int64) []history.Command {
+	return slices.DeleteFunc(slices.Clone(f.d.ev.commandsOf(f.d.a.client(o), o.call, until)), func(c history.Command) bool {
 		return !names(c, f.d.k.name) || c.Failed()
 	})
 }
 
 // cameFirst reports whether a client was certainly in the queue before another sent its first request.
-func (f *fairness) cameFirst(a, b *record) bool {
+func (f *fairness) cameFirst(a, b *op) bool {
 	first, second := f.requests(a, a.ret), f.requests(b, b.ret)
 	switch slack := f.d.a.header.ClockError; {
 	case len(first) == 0 || first[0].Replied == 0:
@@ -120,8 +106,9 @@ func (f *fairness) cameFirst(a, b *record) bool {
 	}
 }
 
-// lapses reports whether a waiting client may have lost its place by an instant, because it did not ask again in time.
-func (f *fairness) lapses(w *record, until int64) bool {
+// lapses reports whether a waiting client may have lost its place by an instant, because it did not ask
+// again in time.
+func (f *fairness) lapses(w *op, until int64) bool {
 	lease, last := f.d.a.header.Lease, int64(0)
 	for i, c := range f.requests(w, until) {
 		if i > 0 && lease > 0 && c.Sent-last > lease/2 {
@@ -132,7 +119,8 @@ func (f *fairness) lapses(w *record, until int64) bool {
 	return lease > 0 && until-last > lease/2
 }
 
-func (f *fairness) report(w, r *record) {
-	v := Violation{At: r.ret, Lasted: w.ret - r.ret, Clients: []string{f.d.clientName(w), f.d.clientName(r)}}
-	f.found(v, func() Witness { return f.d.witness(nil, w, r) })
+func (f *fairness) report(w, o *op) {
+	v := Violation{At: o.ret, Lasted: w.ret - o.ret, Clients: f.d.names(w, o)}
+	first, second := *w, *o
+	f.found(v, func() Witness { return f.d.witness(nil, first, second) })
 }

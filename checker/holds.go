@@ -9,487 +9,569 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Holds (see docs/verdicts.md), found in one pass over a key's records by call. belief.go has what the lock has told a client, possible.go what the
-// server can have kept.
+// The pass over a key's operations by call finds its holds. Each client's operations are followed in
+// their order: what had returned by an instant comes before what is called at it.
 //
-// A hold begins with an acquire that returned ok, or with an ok extend after its client learnt of the loss. An extend, release or lost belongs to the
-// open hold of its client with its token; if one of them has no token, to the innermost open one, in its mode if it names one. A hold stays open
-// after a release that ended fail or unknown, and after lost, although its belief has ended. An operation that matches no hold ends and extends
-// nothing. A use lies in a hold that is open at its call.
-//
-// Re-entrant holds nest, one for each granted acquire. The server keeps one key for them, so a re-entry and an extend renew all of a client's holds,
-// and an inner release may. A reply that the key is gone (not_held, lost) is one to an operation of one hold and ends the belief in that.
-//
-// Where docs/verdicts.md leaves a choice: a reply that a hold is gone, at the instant at which its client was granted another under the same token, is one
-// to an operation of the hold before. If a release of unknown outcome is followed by another of its client, the second belongs to the hold around
-// the first's, if it may mean that by its token and mode: the first may have had its effect. A hold that an extend begins after a loss takes the
-// place of the one before, which is no longer open: an extend after the release of the new one belongs to none. Of several extends under way at the
-// loss the first to return ok begins it, and those that return later belong to it: they renew one key of the server, and one hold is one permit.
+// A hold begins with a granted acquire, or with an ok extend after its client learnt of the loss. An
+// extend, release or loss belongs to the open hold of its client with its token; if one of the two
+// has no token, to the innermost. A hold stays open until a release of it was answered; after one of
+// unknown outcome, the next release of a re-entrant client rather means the hold around it. What
+// matches no hold ends and extends nothing. A use or write lies in the innermost open hold.
 
-// holdPass is the pass over one key.
-type holdPass struct {
+// found is what the pass finds in a key.
+type found struct {
+	ghosts []ghost // by from
+	// haunted is, by mode, until when any of ghosts[:i+1] of unknown outcome is possible, and those that
+	// failed, for other clients.
+	haunted [][2]haunting
+	// late are the accepted releases and extends, by line, whose hold was not possible when they were
+	// called.
+	late map[uint32]bool
+	// fenced: a grant had a fence.
+	fenced bool
+}
+
+type haunting struct {
+	unknown int64
+	failed  lastTries
+}
+
+type pass struct {
 	a       *archive
 	k       *keyLog
 	ev      *evidence
-	keep    int64 // see keep
-	clients map[uint32]*clientHolds
-	granted numbers                   // numbers of the tokens that grants returned
-	endless map[*clientHolds][]uint32 // of clients that crashed: the holds that neither a lease nor a release ended
+	clients map[uint32]*client
 }
 
-// numbers is a set of small numbers.
-type numbers []uint64
-
-func (b *numbers) add(n uint32) {
-	if need := int(n/64) + 1 - len(*b); need > 0 {
-		*b = append(*b, make(numbers, need)...)
-	}
-	(*b)[n/64] |= 1 << (n % 64)
-}
-
-func (b numbers) has(n uint32) bool { return int(n/64) < len(b) && b[n/64]&(1<<(n%64)) != 0 }
-
-// clientHolds is the state of one client on the key.
-type clientHolds struct {
-	idleAt   int64 // return of its last operation that is not spanning
-	lastLine uint32
-	entries  int32       // of a re-entrant lock's client: how many acquires of unknown outcome there are, each of which may renew its holds
-	pending  int32       // and how many extends and releases of unknown outcome that may still renew the next
-	dropped  int32       // and how many could no longer when newest was granted
-	newest   *openHold   // its latest grant
-	open     []*openHold // in the order of their acquires
-	early    []early     // extends whose token matches no open hold: perhaps that of a pending acquire
-	unsure   int64       // call of the first acquire of unknown outcome since the last grant; never = none
-	lost     [2]int64    // by mode, call of the first of all: it may take effect at any time
-	crashes  []int64     // instants of its confirmed crashes, ascending
-}
-
-// early is an extend that belongs to no hold yet.
-type early struct {
-	*record
-	named   bool // an earlier grant returned its token
-	excused bool // it may have found the hold of an acquire that was under way
+// client is the state of one client on the key.
+type client struct {
+	last    op          // its last operation that does not span others
+	open    []*openHold // in the order of their acquires
+	waiting []op        // called and not returned, by return
+	ghosts  []int       // its ghosts that may be there, as indices of found.ghosts
+	asked   int         // how many of them come from before the last answer of the server
+	crashes []int64     // instants of its confirmed crashes, ascending
 }
 
 // openHold is a hold to which further operations may belong.
 type openHold struct {
-	r       *record // the operation that began it
-	d       *detail // of r
-	token   uint32
-	ended   bool    // the belief has ended for good
-	lost    bool    // because of a loss: an ok extend begins a new hold
-	left    bool    // one of unknown outcome
-	belief  *detail // where the current belief began
-	until   int64   // the current belief certainly lasts until here,
-	doubt   int64   // and at most until here
-	closed  int64   // from when on it is no longer open
-	effect  int64   // the latest effect known to have happened
-	maybe   int64   // how many effects of unknown outcome may have followed
-	caps    []int64 // it was gone by then: returns of accepted releases and of replies that it is gone
-	again   int64   // the latest return of an extend of it that was accepted although it was gone
-	next    *openHold
-	notices []notice
-	reused  bool    // an earlier grant had its token
-	denied  *record // the latest reply that it was gone although its lease was running
+	n        uint32 // number of the hold
+	began    op
+	mode     history.Mode
+	token    uint32
+	belief   uint32 // number of the extend with which the current belief began; 0: the hold
+	until    int64  // the current belief lasts until then
+	over     bool   // the belief has ended for good
+	lost     bool   // because its client learnt that it is gone
+	released bool   // a release was called
+	closed   bool   // and answered
+	renewed  int64  // the latest instant of a grant or renewal
+	unsure   bool   // an operation of unknown outcome may renew it until its client's next answer
+	owned    int64  // the same, of those called before the release
+	certain  int64
+	gone     int64 // first return of an answer that it is gone, or of its ok release
 }
 
 func (a *archive) findHolds(k *keyLog, ev *evidence) error {
-	p := &holdPass{a: a, k: k, ev: ev, keep: keep(a.header), clients: map[uint32]*clientHolds{}, endless: map[*clientHolds][]uint32{}}
-	k.denied, k.claims, k.anew = map[*record]*detail{}, map[*record]int64{}, map[*record]*detail{}
-	k.orphans, k.owned, k.behind = map[uint32]int64{}, map[uint32]int64{}, map[*record][]history.Command{}
-	for r := range k.walk() {
-		if err := p.step(r); err != nil {
+	k.late = map[uint32]bool{}
+	p := &pass{a: a, k: k, ev: ev, clients: map[uint32]*client{}}
+	var o op
+	for place := range a.walk(k) {
+		k.unpack(&o, place)
+		if err := p.step(&o); err != nil {
 			return err
 		}
 	}
-	for _, client := range slices.Sorted(maps.Keys(p.clients)) {
-		p.closeAll(client, p.clients[client])
+	for _, n := range slices.Sorted(maps.Keys(p.clients)) {
+		c := p.clients[n]
+		p.settle(c, never)
+		p.crash(n, c)
+		for _, h := range c.open {
+			p.close(h)
+		}
+	}
+	p.orderGhosts()
+	return nil
+}
+
+func (p *pass) orderGhosts() {
+	slices.SortStableFunc(p.k.ghosts, func(a, b ghost) int { return cmp.Compare(a.from, b.from) })
+	last := [2]haunting{{math.MinInt64, noTries()}, {math.MinInt64, noTries()}}
+	for _, g := range p.k.ghosts {
+		if g.failed {
+			last[g.mode].failed.add(g.client, g.to)
+		} else {
+			last[g.mode].unknown = max(last[g.mode].unknown, g.to)
+		}
+		p.k.haunted = append(p.k.haunted, last)
+	}
+}
+
+func (p *pass) step(o *op) error {
+	c := p.clients[o.client]
+	if c == nil {
+		c = &client{crashes: p.ev.crashes(p.a.client(o))}
+		p.clients[o.client] = c
+	}
+	if !o.spans() {
+		if c.last.line != 0 && o.call < c.last.ret {
+			return p.a.broken(o.line, "client %q calls %s at %d while its operation of line %d on the same key is not over before %d; one client does one thing at a time",
+				p.a.client(o), o.kind, o.call, c.last.line+1, c.last.ret)
+		}
+		c.last = *o
+	}
+	p.settle(c, o.call)
+	if err := p.called(c, o); err != nil {
+		return err
+	}
+	at, _ := slices.BinarySearchFunc(c.waiting, o.ret, func(w op, t int64) int {
+		if w.ret <= t {
+			return -1
+		}
+		return 1
+	})
+	c.waiting = slices.Insert(c.waiting, at, *o)
+	if o.call == o.ret {
+		p.settle(c, o.ret)
 	}
 	return nil
 }
 
-func (p *holdPass) step(r *record) error {
-	who := p.clients[r.client]
-	if who == nil {
-		who = &clientHolds{idleAt: math.MinInt64, unsure: never, lost: [2]int64{never, never}, crashes: p.ev.crashes(p.a.clients.Text(r.client))}
-		p.clients[r.client] = who
+// settle applies what has returned to a client by an instant.
+func (p *pass) settle(c *client, now int64) {
+	n := 0
+	for ; n < len(c.waiting) && c.waiting[n].ret <= now; n++ {
+		p.died(c, c.waiting[n].ret)
+		p.returned(c, &c.waiting[n])
 	}
-	if !r.spanning() {
-		if r.call < who.idleAt {
-			return p.a.broken(r.line, "client %q calls %s at %d while its operation of line %d on the same key is not over before %d; one client does one thing at a time",
-				p.a.clients.Text(r.client), r.op, r.call, who.lastLine+1, who.idleAt)
+	c.waiting = slices.Delete(c.waiting, 0, n)
+	p.died(c, now)
+}
+
+// died ends the beliefs of a client that crashed by an instant.
+func (p *pass) died(c *client, now int64) {
+	for len(c.crashes) > 0 && c.crashes[0] <= now {
+		for _, h := range c.open {
+			h.lost = false
+			p.end(h, c.crashes[0])
 		}
-		who.idleAt, who.lastLine = r.ret, r.line
+		c.crashes = c.crashes[1:]
 	}
-	if r.op == history.Acquire || r.op == history.Release {
-		p.settle(who, r.call, lastNotice)
-	} else {
-		p.settle(who, r.call, lastRenewal)
-	}
-	switch r.op {
+}
+
+func (p *pass) called(c *client, o *op) error {
+	switch o.kind {
 	case history.Acquire:
-		p.acquire(who, r)
-	case history.Extend:
-		p.extend(who, r)
-	case history.Release:
-		p.release(who, r)
+		p.ask(c, o)
+	case history.Release, history.Extend:
+		h, err := p.find(c, o)
+		if err != nil {
+			return err
+		}
+		p.late(c, h, o)
+		if h != nil {
+			p.k.assign(o, h.n, h.mode)
+		}
+		if h != nil && o.kind == history.Release {
+			p.end(h, o.call)
+			if !h.released {
+				h.released = true
+				p.k.holds.At(h.n).release = o.place
+			}
+		}
 	case history.Lost:
-		if h := p.find(who, r); h != nil {
-			h.addNotice(notice{at: r.call, kind: noticeLost, atOnce: r.call == r.ret, r: r})
+		if h, err := p.find(c, o); err == nil && h != nil {
+			p.k.assign(o, h.n, h.mode)
+			h.lost = h.lost || !h.over
+			p.end(h, o.call)
 		}
 	case history.Use, history.Write:
-		p.use(who, r)
+		if h := p.innermost(c, o); h != nil {
+			p.k.assign(o, h.n, h.mode)
+		}
 	}
 	return nil
 }
 
-// find returns the open hold to which an operation belongs, nil if there is none, and records it.
-func (p *holdPass) find(who *clientHolds, r *record) *openHold {
-	token := p.k.tokenOf(r)
-	var found, left, early, touched *openHold
-	for i := len(who.open) - 1; i >= 0; i-- {
-		h := who.open[i]
-		switch {
-		case h.closed == r.call && r.op == history.Extend && r.outcome == history.OK && mayMean(r, token, h.r, h.token):
-			touched = cmp.Or(touched, h) // it may have come before the release that returned at this instant
-		case r.saysGone() && h.reused && h.r.call >= r.ret: // it may have come before, and mean the one before
-		case h.closed <= r.call || h.r.ret > r.call && (r.op != history.Extend || r.outcome != history.OK):
-		case token != 0 && h.token == token && h.r.ret > r.call: // a watchdog may extend before its acquire returns
-			early = cmp.Or(early, h)
-		case token != 0 && h.token == token, token == 0 && h.r.ret <= r.call && r.stated.fits(h.r.mode):
-			if h.left && r.op == history.Release { // the next release rather belongs to the hold around it
-				left = cmp.Or(left, h)
-				continue
-			}
-			found, left, early, i = h, nil, nil, 0
-		case h.r.ret > r.call || token != 0 && h.token != 0 || !r.stated.fits(h.r.mode):
-		case found == nil:
-			found = h
-		}
-	}
-	found = cmp.Or(left, early, found, touched)
-	if work := r.op == history.Use || r.op == history.Write; found == nil && work && r.stated != 0 { // a critical section may have another mode than its hold
-		unnamed := *r
-		unnamed.stated = 0
-		return p.find(who, &unnamed)
-	}
-	if found != nil {
-		p.a.holdOf[r.line-1] = found.r.detail
-	}
-	return found
-}
-
-func (p *holdPass) acquire(who *clientHolds, r *record) {
-	reentrant := p.a.header.Kind == history.Reentrant
-	if r.outcome == history.Unknown {
-		who.unsure, who.lost[r.mode] = min(who.unsure, r.call), min(who.lost[r.mode], r.call)
-	}
-	if r.outcome == history.Unknown && reentrant {
-		who.entries++
-		for _, h := range who.open {
-			p.perhaps(h, r)
-		}
-	}
-	if !r.granted() {
-		return
-	}
-	token := p.k.tokenOf(r)
-	reused := token != 0 && p.granted.has(token)
-	p.granted.add(token)
-	p.forget(who, r.call)
-	until, doubt := p.protectedUntil(r)
-	inside := false // the server may have kept a hold of the client until then
-	for _, h := range who.open {
-		if reentrant && h.closed > r.call {
-			late := p.keptUntil(h, r.call) < p.k.from(r)
-			inside = inside || !late
-			h.addNotice(notice{at: r.ret, called: r.call, kind: noticeReentry, atOnce: r.call == r.ret, late: late, until: until, doubt: doubt})
-		}
-	}
-	h := p.begin(who, r, until, doubt)
-	h.reused = reused
-	who.newest, who.dropped = h, 0
-	h.d.fresh = reentrant && !inside && who.entries == 0
-	if !inside {
-		who.pending, who.dropped = 0, who.pending
-	}
-	h.maybe = int64(who.entries + who.pending)
-	p.takeEarly(who, h, r)
-	p.settle(who, r.call, lastNotice) // what was extended until this instant may be entered again
-	for _, outer := range who.open {
-		if reentrant && outer != h && !outer.ended && outer.until >= r.ret {
-			h.d.role = nested
-		}
-	}
-	who.unsure = never
-}
-
-// maxOpen is how many unreleased holds of one client are kept: only an operation with the token of an older one would not find its hold.
-const maxOpen = 64
-
-// forget closes holds to which no further operation can belong.
-func (p *holdPass) forget(who *clientHolds, now int64) {
-	kept := who.open[:0]
-	for i, h := range who.open {
-		if h.closed >= now && len(who.open)-i < maxOpen {
-			kept = append(kept, h)
-		} else {
-			p.close(who, h)
-		}
-	}
-	clear(who.open[len(kept):])
-	who.open = kept
-}
-
-// takeEarly assigns to a hold the extends with its token that were called before its acquire returned: a watchdog may be that early. Others that were
-// under way wait for the next; this hold excuses those that it may have been asked for.
-func (p *holdPass) takeEarly(who *clientHolds, h *openHold, r *record) {
-	waiting := who.early[:0]
-	for _, x := range who.early {
-		switch token := p.k.tokenOf(x.record); {
-		case !calledWithin(r.call, x.record):
-			p.ownerless(who, x)
-		case x.outcome == history.OK && token == h.token && token != 0:
-			p.a.holdOf[x.line-1] = h.r.detail
-			p.extended(who, h, x.record)
-		default:
-			x.excused = x.excused || token == 0 || h.token == 0
-			waiting = append(waiting, x)
-		}
-	}
-	who.early = waiting
-}
-
-// ownerless records an accepted operation that belongs to no hold, unless an acquire of unknown outcome may have begun one. A token that an earlier
-// grant returned means that grant.
-func (p *holdPass) ownerless(who *clientHolds, x early) {
-	pending := never
-	for m, at := range who.lost {
-		if x.stated.fits(history.Mode(m)) {
-			pending = min(pending, at)
-		}
-	}
-	if x.outcome == history.OK && !x.excused && (!calledWithin(pending, x.record) || x.named) {
-		p.k.claims[x.record] = never
-	}
-}
-
-// named returns an operation that belongs to no hold, and whether an earlier grant returned its token.
-func (p *holdPass) named(r *record) early {
-	token := p.k.tokenOf(r)
-	return early{record: r, named: token != 0 && p.granted.has(token)}
-}
-
-// begin opens a hold with an operation.
-func (p *holdPass) begin(who *clientHolds, r *record, until, doubt int64) *openHold {
-	d := p.k.detailOf(r)
-	h := &openHold{d: d, r: r, token: d.token, belief: d, until: until, doubt: doubt, closed: never, effect: r.ret, again: math.MinInt64}
-	d.role, d.began = starts, r
-	p.a.holdOf[r.line-1] = r.detail
-	who.open = append(who.open, h)
-	for _, at := range who.crashes {
-		if at >= r.ret {
-			h.notices = append(h.notices, notice{at: at, kind: noticeDied})
+// ask opens the hold of an acquire, or notes that it may have begun one.
+func (p *pass) ask(c *client, o *op) {
+	switch {
+	case o.outcome == history.Busy || o.outcome == history.Fail:
+		met := p.ev.excusing(p.a.client(o), o.call, o.ret)
+		if len(met) == 0 {
 			break
 		}
+		by := o.call // what was asked after the faults was answered
+		for _, w := range met {
+			by = min(max(by, w.Last()), o.ret)
+		}
+		p.k.ghosts = append(p.k.ghosts, ghost{client: o.client, mode: o.mode, from: o.call, to: kept(p.a.header, by), died: by, failed: true})
+	case o.outcome == history.Unknown:
+		c.ghosts = append(c.ghosts, len(p.k.ghosts))
+		p.k.ghosts = append(p.k.ghosts, ghost{client: o.client, mode: o.mode, from: o.call, to: never, died: o.ret})
+		for _, h := range p.nest(c) {
+			p.renew(h, o)
+		}
+	case o.granted():
+		p.forget(c, o.call)
+		asked := p.k.asked(o)
+		for _, h := range p.nest(c) {
+			if !h.closed && p.possible(h, o.call) >= asked {
+				p.k.rareOf(o.hold).nested = true
+			}
+		}
+		if p.a.header.Kind == history.Reentrant && p.haunted(c, asked) {
+			p.k.rareOf(o.hold).nested = true
+		}
+		h := p.begin(c, o, o.hold)
+		h.until = p.until(o)
+		h.certain = lease(p.a.header, asked)
 	}
+}
+
+// nest returns the open holds of a re-entrant client, which are one at the server.
+func (p *pass) nest(c *client) []*openHold {
+	if p.a.header.Kind != history.Reentrant {
+		return nil
+	}
+	return c.open
+}
+
+// begin opens a hold.
+func (p *pass) begin(c *client, o *op, n uint32) *openHold {
+	d := p.k.holds.At(n)
+	d.began = o.place
+	h := &openHold{n: n, began: *o, mode: o.mode, token: d.token, renewed: o.ret, owned: o.ret, gone: never}
+	c.open = append(c.open, h)
 	return h
 }
 
-func (p *holdPass) extend(who *clientHolds, r *record) {
-	h := p.find(who, r)
-	if h == nil {
-		x := p.named(r)
-		x.excused = p.mayMeanPending(who, r)
-		who.early = append(who.early, x)
-		return
+// until returns until when the reply to a grant or an extend lets its client believe: for a lock that
+// promises to renew, until a fault meets the client, if not longer.
+func (p *pass) until(o *op) int64 {
+	until := p.k.believedUntil(p.a.header, o)
+	if p.a.header.Renews {
+		until = max(until, p.ev.firstFault(p.a.client(o), o.ret))
 	}
-	if r.outcome == history.OK {
-		p.claim(who, h, r)
-	}
-	p.extended(who, h, r)
+	return until
 }
 
-// mayMeanPending reports whether an extend that belongs to no hold may have found that of an acquire under way: without tokens that can't be told.
-func (p *holdPass) mayMeanPending(who *clientHolds, r *record) bool {
-	return slices.ContainsFunc(who.open, func(h *openHold) bool { return h.r.ret > r.call && (h.token == 0 || p.k.tokenOf(r) == 0) })
+// maxOpen is how many unreleased holds of one client are kept: only an operation with the token of an
+// older one would not find its hold.
+const maxOpen = 64
+
+// forget closes holds that no further operation can mean.
+func (p *pass) forget(c *client, now int64) {
+	kept := c.open[:0]
+	for i, h := range c.open {
+		if !h.closed && len(c.open)-i < maxOpen {
+			kept = append(kept, h)
+		} else {
+			p.close(h)
+		}
+	}
+	clear(c.open[len(kept):])
+	c.open = kept
 }
 
-// extended applies an extend to its hold, or for a re-entrant lock to all holds of its client.
-func (p *holdPass) extended(who *clientHolds, h *openHold, r *record) {
-	r.mode = h.r.mode // an extend states no mode; a belief that it starts has the hold's
-	_, again := p.k.claims[r]
-	if again {
-		h.again = max(h.again, r.ret)
-		p.undrop(who, r)
-	}
-	if r.outcome == history.Unknown {
-		who.pending++
-	}
-	for _, o := range who.open {
-		if o != h && (p.a.header.Kind != history.Reentrant || o.closed <= r.call || o.r.ret > r.call) {
+// find returns the open hold that an operation belongs to; nil if there is none. An error says that
+// it may mean two.
+func (p *pass) find(c *client, o *op) (best *openHold, err error) {
+	several, level := 0, -1
+	for _, h := range slices.Backward(c.open) {
+		if h.closed || !o.stated.fits(h.mode) || o.token != 0 && h.token != 0 && o.token != h.token {
 			continue
 		}
-		switch r.outcome {
-		case history.OK:
-			until, doubt := p.protectedUntil(r)
-			p.k.detailOf(r).role = nested
-			n := notice{at: r.ret, kind: noticeRenewal, atOnce: r.call == r.ret, again: again, until: until, doubt: doubt, r: r}
-			if o != h {
-				n.r, n.called, n.again, n.late = nil, r.call, false, !p.kept(o, r)
-			}
-			o.addNotice(n)
-		case history.Unknown:
-			p.perhaps(o, r)
-		case history.LostHold, history.NotHeld:
-			if o == h {
-				o.addNotice(notice{at: r.ret, kind: noticeLost, atOnce: r.call == r.ret, r: r})
-			}
+		if h.began.ret > o.call && (o.kind != history.Extend || o.token == 0) { // a watchdog may extend before its acquire returns
+			continue
+		}
+		its := 0 // how well it fits
+		if o.token != 0 && o.token == h.token {
+			its += 4
+		}
+		if !h.released || o.kind != history.Release { // the next release rather means the hold around it
+			its += 2
+		}
+		if h.began.call < o.call || o.kind != history.Release { // of one instant
+			its++
+		}
+		if o.token == 0 && !h.over && h.until > o.call && h.began.ret < o.call {
+			several++
+		}
+		if its > level {
+			best, level = h, its
+		}
+	}
+	if several > 1 && p.a.header.Kind != history.Reentrant && (o.kind == history.Release || o.kind == history.Extend) {
+		return nil, p.a.broken(o.line, "client %q calls %s without a token and has %d open holds: which one does it mean?", p.a.client(o), o.kind, several)
+	}
+	return best, nil
+}
+
+// innermost returns the hold in which a critical section or a write lies.
+func (p *pass) innermost(c *client, o *op) (any *openHold) {
+	for _, h := range slices.Backward(c.open) {
+		switch {
+		case h.released || h.began.ret > o.call:
+		case o.stated.fits(h.mode):
+			return h
+		case any == nil: // a section may have another mode than its hold
+			any = h
+		}
+	}
+	return any
+}
+
+// late notes an accepted release or extend whose hold was not possible when it was called. While
+// another operation of the client is under way, or one of unknown outcome may have begun a hold, it
+// may mean that.
+func (p *pass) late(c *client, h *openHold, o *op) {
+	if o.outcome != history.OK || p.haunted(c, o.call) && !p.a.wasGranted(p.k, o.token) {
+		return
+	}
+	for _, w := range c.waiting {
+		if w.kind == history.Acquire || w.kind == history.Extend {
+			return
+		}
+	}
+	if h == nil || p.possible(h, o.call) < o.call {
+		p.k.late[o.line] = true
+	}
+}
+
+// haunted reports whether a ghost of a client may be there at an instant.
+func (p *pass) haunted(c *client, now int64) bool {
+	n := len(c.ghosts)
+	c.ghosts = slices.DeleteFunc(c.ghosts, func(i int) bool { return p.k.ghosts[i].to < now })
+	c.asked = max(0, c.asked-(n-len(c.ghosts)))
+	return len(c.ghosts) > 0
+}
+
+func (p *pass) returned(c *client, o *op) {
+	if o.kind == history.Acquire || o.kind == history.Extend || o.kind == history.Release {
+		p.answered(c, o)
+	}
+	switch o.kind {
+	case history.Acquire:
+		if o.granted() {
+			p.reenter(c, o)
+		}
+	case history.Extend:
+		if h := c.holdOf(o); h != nil {
+			p.extended(c, h, o)
+		} else if o.hold == 0 && o.renewed() {
+			p.early(c, o)
+		}
+	case history.Release:
+		if h := c.holdOf(o); h != nil {
+			p.left(c, h, o)
 		}
 	}
 }
 
-// undrop considers that an extend which made a hold again may have done so before the grant that was under way: then that entered it.
-func (p *holdPass) undrop(who *clientHolds, r *record) {
-	if h := who.newest; h != nil && calledWithin(r.call, h.r) {
-		h.maybe, who.pending, who.dropped = h.maybe+int64(who.dropped), who.pending+who.dropped, 0
+// answered ends the ghosts of a client: what the server has answered came after them. A release that
+// can mean no hold means them.
+func (p *pass) answered(c *client, o *op) {
+	if o.outcome == history.Unknown || o.outcome == history.Fail {
+		return
+	}
+	for n, i := range c.ghosts {
+		g := &p.k.ghosts[i]
+		switch {
+		case o.kind == history.Release && (o.hold == 0 && !p.a.wasGranted(p.k, o.token) || o.saysGone() && p.a.header.Kind == history.Reentrant):
+			g.to = min(g.to, o.ret)
+		case n >= c.asked:
+			g.to = kept(p.a.header, o.ret)
+		case p.a.header.Kind == history.Reentrant && o.outcome == history.OK && g.to >= o.call: // it renews it
+			g.to = kept(p.a.header, o.ret)
+		}
+	}
+	c.asked = len(c.ghosts)
+	for _, h := range c.open {
+		if h.unsure {
+			h.unsure = false
+			h.renewed = max(h.renewed, min(kept(p.a.header, h.renewed), o.ret))
+		}
 	}
 }
 
-func (p *holdPass) release(who *clientHolds, r *record) {
-	h := p.find(who, r)
-	if h != nil && r.outcome == history.OK {
-		p.claim(who, h, r)
+// holdOf returns the open hold that an operation belongs to.
+func (c *client) holdOf(o *op) *openHold {
+	for _, h := range c.open {
+		if h.n == o.hold && o.hold != 0 {
+			return h
+		}
 	}
-	if h == nil {
-		p.ownerless(who, p.named(r))
-		p.k.cleanups = p.k.cleanups || who.unsure < never
+	return nil
+}
+
+// reenter lets a grant renew the holds around it.
+func (p *pass) reenter(c *client, o *op) {
+	for _, h := range p.nest(c) {
+		if h.n == o.hold || h.closed {
+			continue
+		}
+		p.renew(h, o)
+		if h.certain >= o.ret { // it had not ended in between
+			h.certain = max(h.certain, lease(p.a.header, p.k.asked(o)))
+		}
+		if !h.over && h.until >= o.ret {
+			h.until = max(h.until, p.until(o))
+		}
+	}
+}
+
+// renew notes that a hold was renewed, or may have been, by an operation. What is called when the
+// server cannot have it any more renews nothing, unless it was accepted.
+func (p *pass) renew(h *openHold, o *op) {
+	its := o.hold == h.n && o.outcome == history.OK
+	if h.closed || !its && p.possible(h, o.call) < o.call {
 		return
 	}
-	if r.saysGone() {
-		p.deny(who, h, r)
+	h.renewed = max(h.renewed, o.ret)
+	h.unsure = h.unsure || o.outcome == history.Unknown
+	if !h.released {
+		h.owned = h.renewed
+	}
+}
+
+// extended applies the answer to an extend to its hold, or for a re-entrant lock to all of its
+// client's.
+func (p *pass) extended(c *client, h *openHold, o *op) {
+	all := []*openHold{h}
+	if nest := p.nest(c); nest != nil {
+		all = nest
+	}
+	switch {
+	case o.renewed() && h.over && h.lost && !h.released:
+		p.again(c, h, o)
+	case o.renewed():
+		for _, x := range all {
+			p.believe(x, o, x == h)
+		}
+	case o.outcome == history.Unknown:
+		for _, x := range all {
+			p.renew(x, o)
+		}
+	case o.saysGone():
+		h.gone = min(h.gone, o.ret)
+		h.certain = min(h.certain, o.ret)
+		h.lost = h.lost || !h.over
+		p.end(h, o.ret)
+	}
+}
+
+// believe prolongs the belief in a hold by an ok extend, or begins another after a gap.
+func (p *pass) believe(h *openHold, o *op, its bool) {
+	p.renew(h, o)
+	if its || h.certain >= o.ret {
+		h.certain = max(h.certain, lease(p.a.header, o.call))
+	}
+	until := p.until(o)
+	switch {
+	case h.over:
+	case o.ret <= max(h.until, h.began.ret):
+		h.until = max(h.until, until)
+	case its:
+		p.finish(h)
+		h.belief, h.until = o.detail, until
+	}
+}
+
+// again begins a hold with an ok extend after a loss, in the place of the one before.
+func (p *pass) again(c *client, h *openHold, o *op) {
+	n := p.k.holds.Add(hold{token: h.token})
+	p.k.assign(o, n, h.mode)
+	next := p.begin(c, o, n)
+	next.mode, next.until, next.certain = h.mode, p.until(o), lease(p.a.header, o.call)
+	h.closed = true
+	p.k.late[o.line] = p.k.late[o.line] || h.gone < o.call
+}
+
+// early lets an extend whose token is that of a pending acquire belong to its hold.
+func (p *pass) early(c *client, o *op) {
+	for _, h := range c.open {
+		if o.token != 0 && o.token == h.token && h.began.ret > o.call {
+			delete(p.k.late, o.line)
+			p.k.assign(o, h.n, h.mode)
+			p.extended(c, h, o)
+			return
+		}
+	}
+}
+
+// left applies the answer to a release.
+func (p *pass) left(c *client, h *openHold, o *op) {
+	switch {
+	case o.outcome == history.OK || o.saysGone():
+		h.gone, h.closed = min(h.gone, o.ret), true
+		if o.saysGone() {
+			h.certain = min(h.certain, o.ret)
+		}
+	}
+	for _, x := range p.nest(c) {
+		if x != h && (o.outcome == history.OK || o.outcome == history.Unknown) {
+			p.renew(x, o)
+		}
+	}
+}
+
+// end ends the belief in a hold for good.
+func (p *pass) end(h *openHold, t int64) {
+	if !h.over {
+		h.until = min(h.until, t)
+		p.finish(h)
+		h.over = true
+	}
+}
+
+// finish stores the end of the current belief.
+func (p *pass) finish(h *openHold) {
+	if h.belief == 0 {
+		p.k.holds.At(h.n).belief = h.until
 	} else {
-		p.undeny(h, r)
-	}
-	p.end(h, r.call)
-	if h.d.release == nil {
-		h.d.release = r
-		p.k.owned[h.r.detail] = p.leaseUntil(h, r.call) // what renews it from now on renews it for nobody
-	}
-	if r.outcome == history.Unknown {
-		h.left = true
-		who.pending++
-	}
-	for _, o := range who.open {
-		if p.a.header.Kind != history.Reentrant || o == h || o.closed <= r.call {
-			continue
-		}
-		switch r.outcome {
-		case history.OK:
-			if p.kept(o, r) {
-				o.effect = max(o.effect, r.ret)
-			}
-		case history.Unknown:
-			p.perhaps(o, r)
-		}
-	}
-	switch {
-	case r.outcome == history.OK && innerLeft(who, h, r.call):
-		h.closed = r.ret
-	case r.outcome == history.OK || r.saysGone():
-		h.limit(r)
-		h.closed = r.ret
+		p.k.extends.At(h.belief).end = h.until
 	}
 }
 
-// innerLeft reports whether a hold inside h was left by a release of unknown outcome: if that had no effect, the next release ends the inner hold, and
-// h may still be there.
-func innerLeft(who *clientHolds, h *openHold, at int64) bool {
-	i := slices.Index(who.open, h)
-	return slices.ContainsFunc(who.open[i+1:], func(o *openHold) bool { return o.left && o.closed > at })
+// renewedBehind returns the latest instant by which a hold was renewed, by requests that its client
+// sent before an instant, those of its watchdog too.
+func (p *pass) renewedBehind(h *openHold, before int64) int64 {
+	return max(h.renewed, p.ev.renewedInBackground(p.a.client(&h.began), &h.began, h.renewed, before))
 }
 
-// use finds the hold in which a critical section or a write lies; a section without a mode gets that of its hold.
-func (p *holdPass) use(who *clientHolds, r *record) {
-	h := p.find(who, r)
-	switch {
-	case h == nil:
-	case r.op == history.Use && r.stated == 0:
-		r.mode = h.r.mode
-	case r.op == history.Write && manyMayHold(p.a.header, h.r.mode) && (r.outcome == history.OK || r.outcome == history.Unknown):
-		p.k.sharedWrites = true
+// possible returns until when the server can have a hold, by what was called before an instant.
+func (p *pass) possible(h *openHold, before int64) int64 {
+	end := kept(p.a.header, p.renewedBehind(h, before))
+	if h.unsure {
+		end = kept(p.a.header, end)
 	}
-}
-
-// manyMayHold reports whether a hold of the mode may be one of several.
-func manyMayHold(h history.Header, m history.Mode) bool {
-	return h.Kind == history.RW && m == history.Shared || Permits(h) > 1
+	return min(h.gone, end)
 }
 
 // close stores a hold to which no further operation can belong.
-func (p *holdPass) close(who *clientHolds, h *openHold) {
-	for _, n := range h.notices {
-		p.apply(who, h, n)
-	}
-	h.notices = nil
-	if !h.ended {
-		p.finish(h, h.doubt)
-		h.ended = true
-	}
+func (p *pass) close(h *openHold) {
+	p.end(h, never)
+	d := p.k.holds.At(h.n)
 	before := never
-	if h.d.release != nil {
-		before = h.d.release.call
+	if h.released {
+		before = p.k.at(d.release).call
 	}
-	h.d.gone = h.gone(p, before)
-	if p.k.owned[h.r.detail] >= h.d.gone {
-		delete(p.k.owned, h.r.detail)
-	}
-	if sent := p.behind(h, before); len(sent) > 0 {
-		p.k.behind[h.r] = sent
-	}
-	if h.d.gone != never {
-		return
-	}
-	if h.d.release != nil {
-		p.k.orphans[h.r.detail] = h.d.release.ret
-	}
-	if len(who.crashes) > 0 {
-		p.endless[who] = append(p.endless[who], h.r.detail)
+	name := p.a.client(&h.began)
+	d.certain = min(h.certain, p.ev.loses(name, h.began.call))
+	d.possible = p.possible(h, never)
+	if owned := kept(p.a.header, max(h.owned, p.ev.renewedInBackground(name, &h.began, h.owned, before))); owned < d.possible {
+		p.k.rareOf(h.n).owned = owned
 	}
 }
 
-// closeAll closes the holds that a client left open at the end of the history.
-func (p *holdPass) closeAll(client uint32, who *clientHolds) {
-	p.settle(who, never-1, lastNotice)
-	for _, x := range who.early {
-		p.ownerless(who, x)
-	}
-	for i := 0; i < len(who.open); i++ {
-		p.close(who, who.open[i])
-	}
-	for _, hold := range p.endless[who] {
-		p.k.orphans[hold] = max(who.crashes[0], who.idleAt)
-	}
-	for _, at := range who.crashes {
-		// What it was doing when it died was not recorded; if its commands show any activity, that may have been an acquire.
-		if sent := p.ev.commandsOf(p.a.clients.Text(client), who.idleAt, at); len(sent) > 0 {
-			p.k.crashes = append(p.k.crashes, crashHold{min(who.idleAt, at), at, plus(at, p.keep)})
+// crash notes what a crashed client may have been asking for: that was not recorded, but its commands
+// show that it did something.
+func (p *pass) crash(n uint32, c *client) {
+	name := p.a.clients.Text(n)
+	for _, at := range p.ev.crashes(name) {
+		if len(p.ev.commandsOf(name, c.last.ret, at)) > 0 {
+			p.k.ghosts = append(p.k.ghosts, ghost{client: n, mode: history.Exclusive, from: min(c.last.ret, at), to: kept(p.a.header, at), died: at})
 		}
 	}
-}
-
-// tokenOf returns the number of an operation's token; 0 if it has none.
-func (k *keyLog) tokenOf(r *record) uint32 {
-	if r.detailed() {
-		return k.detailOf(r).token
-	}
-	return r.detail
-}
-
-// holdOf returns the detail of the hold to which an operation belongs or which it begins, nil if there is none.
-func (d *keyInput) holdOf(r *record) *detail {
-	if n := d.a.holdOf[r.line-1]; n != 0 {
-		return d.k.details.At(n)
-	}
-	return nil
 }

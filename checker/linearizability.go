@@ -11,70 +11,75 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// linearizability: Porcupine finds an order of the operations under the lease model. It is a second opinion on mutual exclusion, refusals and fences,
-// by a search that shares none of the sweep's reasoning; see leaseModel and windows.
+// linearizability: Porcupine finds an order of the grants, the ends of holds and the refusals, under
+// the model of model.go. It asks for all of them together what the other rules ask for each.
 //
-// It searches every window in which the sweep found a violation, up to a number for each key, or with a refusal that the sweep does not decide: for
-// shared and exclusive locks, permits and re-entrant locks, one that met no certain holder. Together with the sweep that decides as plain Porcupine does.
-// Of the other windows it searches a random sample. An opportunity is a window searched.
-//
-// Limits: windows are not searched if they are too long, beyond the number, or not finished within the number of moves. They are counted. Where
-// the sweep decides, only a second opinion is missing and the property passes with a note; where it does not, the property is inconclusive. The windows
-// are built from the holds that the pass found, so an error there is not found here; the differential tests against models that read the plain operations
-// cover that.
+// Searched are windows in which beliefs conflict, up to a number for each key, those with a refusal
+// that no single hold decides (of shared and exclusive locks, permits and re-entrant locks, one that met
+// no certain holder), and a random sample of the others. An opportunity is a window that was searched.
+// Those that are too long, or whose search took too many moves, are counted: a window with such a
+// refusal is then not judged. Porcupine knows exact clocks: with a clock error a window without an
+// order decides nothing.
 type linearizability struct {
 	tally
 	cutting
-	refused *refusal // knows which refusals are excused
-	moves   int64    // moves left
-	rand    *rand.Rand
-	clean   int // windows without a violation so far, which the sweep decides
+	moves int64 // moves left
+	rand  *rand.Rand
+	plain int   // windows of no interest so far
+	odd   int   // windows with conflicting beliefs that were searched
+	empty int64 // until when a grant may hold that was over when its reply came, which no window contains
 }
 
-func newLinearizability(d *keyInput, refused *refusal) *linearizability {
-	keys := len(d.a.keys)
-	return &linearizability{tally: d.tallyOf(verdicts.Linearizability, true, ""), cutting: cutting{cover: math.MinInt64, now: window{from: math.MinInt64}, own: map[uint32]int64{}},
-		refused: refused, moves: maxMoves / int64(keys), rand: rand.New(rand.NewPCG(d.opt.Seed, uint64(d.k.number)))}
-}
+// Bounds on the search.
+const (
+	maxSteps = 400_000    // moves tried in a window; at most some 120 MB of states
+	maxMoves = 10_000_000 // moves tried in all, so that what is searched does not depend on the machine
+	suspects = 64         // windows with conflicting beliefs, per key
+	samples  = 64         // windows of no interest that are searched in any case, in all; of others fewer and fewer
+)
 
-// keep searches a window that the sweep does not decide, or in which it found a violation, and a sample of the others.
-func (l *linearizability) keep(w *window) {
-	switch {
-	case l.d.opt.Unsearched:
-	case w.open, w.cause != nil && l.violations < suspects:
-		l.judge(w)
-	case w.cause != nil:
-		l.skipped++
-	case l.sampled():
-		l.judge(w)
+func newLinearizability(d *keyInput) *linearizability {
+	l := &linearizability{tally: d.tallyOf(verdicts.Linearizability, !d.opt.Unsearched, "not asked for"), cutting: newCutting(),
+		moves: maxMoves / int64(len(d.a.keys)), rand: rand.New(rand.NewPCG(d.opt.Seed, uint64(d.k.number))), empty: math.MinInt64}
+	if l.applies && d.k.count(history.Acquire, history.OK, history.Busy) == 0 {
+		l.applies, l.note = false, "nothing was granted or refused"
 	}
+	return l
 }
 
-// sampled reports whether to search another window of no interest: the first few, and of those after them the nth with a chance of few in n.
-func (l *linearizability) sampled() bool {
-	l.clean++
+// excused reports whether something else than holds may explain a refusal: what refusal leaves
+// unjudged, or a grant that no window contains.
+func (l *linearizability) excused(o *op) bool {
+	h := l.d.a.header
+	return h.Votes || h.FIFO || l.empty >= o.call || l.d.ghostFor(o) || l.d.ev.excusedAnswer(l.d.a.client(o), o.call, o.ret)
+}
+
+// search has a window searched if it is of interest, or drawn.
+func (l *linearizability) search(w *window) {
 	few := max(1, samples/len(l.d.a.keys))
-	return l.clean <= few || l.rand.IntN(l.clean) < few
+	switch {
+	case w.open || l.d.opt.Plain:
+	case w.odd != nil && l.odd < suspects:
+		l.odd++
+	case w.odd != nil:
+		l.skip(w)
+		return
+	default:
+		if l.plain++; l.plain > few && l.rand.IntN(l.plain) >= few {
+			return
+		}
+	}
+	l.judge(w)
 }
 
-func (l *linearizability) done() {
-	if l.d.opt.Unsearched {
-		l.applies, l.note = false, "not asked for"
-		return
-	}
-	l.close(l.now)
-	l.skipped += l.dropped
-	l.unjudged(l.undecided, notSearched)
-	l.windowed = l.cuts + l.dropped
-	if l.windowed == 0 && l.d.k.count(history.Acquire, history.OK, history.Busy) > 0 { // what was granted was over when the reply came
+// skip counts a window that should have been searched.
+func (l *linearizability) skip(w *window) {
+	l.skipped++
+	if w.open {
 		l.unjudged(1, notSearched)
 	}
-	if l.applies = l.windowed > 0 || len(l.notJudged) > 0; !l.applies {
-		l.note = "nothing was granted or refused"
-	}
 }
 
-// judge searches a window. Without moves left one that the sweep does not decide stays undecided.
 func (l *linearizability) judge(w *window) {
 	most := min(maxSteps, l.moves)
 	if l.d.opt.Plain {
@@ -82,37 +87,44 @@ func (l *linearizability) judge(w *window) {
 	}
 	found, tried := w.search(l.d, most)
 	l.moves -= tried
-	switch found {
-	case porcupine.Unknown:
-		if l.skipped++; w.open {
-			l.undecided++
-		}
-	case porcupine.Illegal:
-		if l.d.a.header.ClockError > 0 && (w.cause == nil || w.cause.WithinClockError) { // the order that was searched is that of exact clocks
-			l.within++
-			l.unjudged(1, withinClockError)
-			break
-		}
-		l.opportunity(w.ops[0].call, w.ops[len(w.ops)-1].ret)
-		if l.d.obeys("search") {
-			l.illegal(w)
-		}
-	case porcupine.Ok:
+	switch {
+	case found == porcupine.Unknown:
+		l.skip(w)
+	case found == porcupine.Illegal && l.d.uses("search"):
+		l.report(w)
+	default:
 		l.opportunity(w.ops[0].call, w.ops[len(w.ops)-1].ret)
 	}
 }
 
-// illegal reports a window without an order: by the violation that the sweep found in it, or else by its operations.
-func (l *linearizability) illegal(w *window) {
-	if w.cause != nil {
-		v := w.cause.Violation
-		if w.cause.Property == verdicts.MutualExclusion {
-			v.shownBy = byBeliefs
-		}
-		l.found(v, w.cause.shown)
-		return
+// report reports a window without an order, by the beliefs that conflict in it if any do.
+func (l *linearizability) report(w *window) {
+	of := w.odd
+	if of == nil {
+		of = slices.Concat(w.held, w.ops[:min(len(w.ops), maxOfHold)])
 	}
-	v := Violation{At: w.ops[0].call, Lasted: w.ops[len(w.ops)-1].ret - w.ops[0].call}
-	of := slices.Concat(w.held, w.ops[:min(len(w.ops), maxOfHold)]) // not w itself, which would then be allocated for every window
+	v := Violation{At: w.ops[0].call, Lasted: w.ops[len(w.ops)-1].ret - w.ops[0].call, WithinClockError: l.d.a.header.ClockError > 0}
+	if w.odd != nil {
+		last := &of[len(of)-1]
+		end, _ := l.d.k.beliefEnd(last)
+		v.At, v.Lasted = last.ret, 0
+		for i := range of[:len(of)-1] {
+			until, _ := l.d.k.beliefEnd(&of[i])
+			v.Lasted = max(v.Lasted, min(end, until)-last.ret)
+		}
+	}
+	for i := range of {
+		if name := l.d.a.client(&of[i]); !slices.Contains(v.Clients, name) {
+			v.Clients = append(v.Clients, name)
+		}
+	}
 	l.found(v, func() Witness { return l.d.witness(of) })
+}
+
+func (l *linearizability) done() {
+	l.close(&l.now)
+	l.windows = l.total
+	if l.windows == 0 { // what was granted was over when the reply came
+		l.unjudged(1, notSearched)
+	}
 }

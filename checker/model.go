@@ -128,55 +128,60 @@ func (s lockState) hash() uint64 {
 // operations makes the operations of a window for Porcupine.
 func (w *window) operations(d *keyInput) (acquires []move, ops []porcupine.Operation, initial lockState) {
 	initial.fence = w.fence
-	for _, r := range w.held {
-		acquires = append(acquires, moveOf(d.k, r, uint32(len(acquires))))
-		initial.holds = initial.with(uint32(len(acquires) - 1))
-		if !w.stays(r) {
-			ops = append(ops, w.endOf(d, r, acquires[len(acquires)-1]))
+	add := func(o *op, began bool) {
+		in := moveOf(d.k, o, uint32(len(acquires)))
+		acquires = append(acquires, in)
+		if began {
+			ops = append(ops, operationOf(o, in, w.from))
+		} else {
+			initial.holds = initial.with(in.hold)
+		}
+		if !has(w.stay, o) {
+			ops = append(ops, w.endOf(d, o, in))
 		}
 	}
-	for _, r := range w.ops {
-		if r.outcome == history.Busy {
-			ops = append(ops, operationOf(r, move{act: actBusy, mode: r.mode, client: r.client}, w.from))
-			continue
-		}
-		in := moveOf(d.k, r, uint32(len(acquires)))
-		acquires = append(acquires, in)
-		ops = append(ops, operationOf(r, in, w.from))
-		if !w.stays(r) {
-			ops = append(ops, w.endOf(d, r, in))
+	for i := range w.held {
+		add(&w.held[i], false)
+	}
+	for i := range w.ops {
+		if o := &w.ops[i]; o.outcome == history.Busy {
+			ops = append(ops, operationOf(o, move{act: actBusy, mode: o.mode, client: o.client}, w.from))
+		} else {
+			add(o, true)
 		}
 	}
 	return acquires, ops, initial
 }
 
-func moveOf(k *keyLog, r *record, hold uint32) move {
-	d := k.detailOf(r)
-	in := move{act: actAcquire, hold: hold, mode: r.mode, client: r.client}
-	if r.mode == history.Exclusive {
-		in.fence = d.fence
+func moveOf(k *keyLog, o *op, hold uint32) move {
+	in := move{act: actAcquire, hold: hold, mode: o.mode, client: o.client}
+	if o.mode == history.Exclusive {
+		in.fence = k.fence(o)
 	}
 	return in
 }
 
-func operationOf(r *record, in move, from int64) porcupine.Operation {
-	return porcupine.Operation{ClientId: int(r.client), Input: in, Call: max(r.call, from), Return: r.ret}
+func operationOf(o *op, in move, from int64) porcupine.Operation {
+	return porcupine.Operation{ClientId: int(o.client), Input: in, Call: max(o.call, from), Return: o.ret}
 }
 
-// endOf makes the operation that ends the belief which began with r, or the hold that outlasts it.
-func (w *window) endOf(d *keyInput, r *record, in move) porcupine.Operation {
+// endOf makes the operation that ends the belief which began with o, or the hold that outlasts it.
+func (w *window) endOf(d *keyInput, o *op, in move) porcupine.Operation {
 	in.act, in.fence = actEnd, 0
-	end := max(d.k.detailOf(r).end, r.call, w.from)
+	end, _ := d.k.beliefEnd(o)
+	end = max(end, o.call, w.from)
 	if end == never {
 		end-- // Porcupine sorts calls before returns; an end that never comes comes after everything
 	}
-	return porcupine.Operation{ClientId: int(r.client), Input: in, Call: end, Return: max(d.holdOf(r).gone, end)}
+	return porcupine.Operation{ClientId: int(o.client), Input: in, Call: end, Return: max(d.k.holds.At(o.hold).possible, end)}
 }
 
-// plainly is for how long Porcupine may search a whole history; windows are given up earlier, by the moves tried.
+// plainly is for how long Porcupine may search a whole history; windows are given up earlier, by the
+// moves tried.
 const plainly = 10 * time.Second
 
-// search asks Porcupine whether the window's operations have an order, with a number of moves. It also returns the moves tried.
+// search asks Porcupine whether the window's operations have an order, with a number of moves. It also
+// returns the moves tried.
 func (w *window) search(d *keyInput, most int64) (porcupine.CheckResult, int64) {
 	acquires, ops, initial := w.operations(d)
 	m := &modelOf{kind: d.a.header.Kind, permits: Permits(d.a.header), acquires: acquires, most: most}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/heap"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 
@@ -11,115 +12,97 @@ import (
 	"github.com/lockbench/lockbench/internal/compact"
 )
 
-// record is an operation in 32 bytes without pointers. A detail has the fields that only grants, extends and writes have.
+// record is an operation in 24 bytes without pointers: a history of ten million must fit into
+// memory. Everything else works on an op, which is unpacked.
 type record struct {
+	call int64
+	took uint32 // nanoseconds from call to return; tooLong: see keyLog.long
+	bits uint32 // client<<clientShift, and the fields below it
+	line uint32 // position among the operations of the history, from 1
+	// ref is the number of the grant's hold, of the extend or of the write, see details; for other
+	// operations of the hold that it belongs to (bit belongs), or else of its token.
+	ref uint32
+}
+
+const tooLong = math.MaxUint32
+
+// The fields of record.bits.
+const (
+	outcomeShift = 3
+	modeShift    = 6
+	statedShift  = 7 // two bits
+	belongs      = 1 << 9
+	named        = 1 << 10 // it has its hold's token
+	clientShift  = 11
+	maxClients   = 1<<(32-clientShift) - 1
+)
+
+// op is an operation of the history.
+type op struct {
 	call, ret int64
+	place     uint32 // of its record
+	line      uint32
 	client    uint32
-	line      uint32 // its position among the operations of the history, from 1
-	detail    uint32 // number of its detail where detailed, else of the token; 0 = none
-	op        history.Op
+	hold      uint32 // number of the hold that it began or belongs to; 0 = none
+	detail    uint32 // number of the extend or write; 0 = none
+	token     uint32 // number; 0 = none
+	kind      history.Op
 	outcome   history.Outcome
-	mode      history.Mode
+	mode      history.Mode // of a use, extend or release: as stated
 	stated    stated
 }
 
-// stated is the mode that an operation states, plus 1; 0: none. The mode of one that states none is that of its hold.
+// stated is the mode that an operation states, plus 1; 0: none. One that states none may mean a
+// hold of any mode.
 type stated uint8
 
-func statedMode(op *history.Operation) stated {
-	if !op.ModeNamed && op.Mode != history.Shared {
+func statedMode(o *history.Operation) stated {
+	if !o.ModeNamed && o.Mode != history.Shared {
 		return 0
 	}
-	return stated(op.Mode) + 1
+	return stated(o.Mode) + 1
 }
 
 // fits reports whether an operation may mean a hold of the mode.
 func (s stated) fits(m history.Mode) bool { return s == 0 || history.Mode(s-1) == m }
 
-// granted reports whether the record is a successful acquire.
-func (r *record) granted() bool { return r.op == history.Acquire && r.outcome == history.OK }
+// granted reports whether it is a successful acquire.
+func (o *op) granted() bool { return o.kind == history.Acquire && o.outcome == history.OK }
 
-// saysGone reports whether an operation was answered that its hold is not there.
-func (r *record) saysGone() bool {
-	return r.outcome == history.NotHeld || r.outcome == history.LostHold
+// renewed reports whether it is a successful extend.
+func (o *op) renewed() bool { return o.kind == history.Extend && o.outcome == history.OK }
+
+// saysGone reports whether it was answered that its hold is not there.
+func (o *op) saysGone() bool {
+	return o.outcome == history.NotHeld || o.outcome == history.LostHold
 }
 
-// detailed reports whether a record has a detail: grants, successful extends, and writes.
-func (r *record) detailed() bool {
-	return r.op == history.Write || r.outcome == history.OK && (r.op == history.Acquire || r.op == history.Extend)
+// spans reports whether it may overlap others of its client: a critical section, a watchdog's
+// extend, a notice.
+func (o *op) spans() bool {
+	return o.kind == history.Use || o.kind == history.Extend || o.kind == history.Lost
 }
 
-// spanning reports whether an operation may overlap others of its client: a critical section, a watchdog's extend, a notice.
-func (r *record) spanning() bool {
-	return r.op == history.Use || r.op == history.Extend || r.op == history.Lost
+// extend is what a successful extend has beside its record.
+type extend struct {
+	token, hold uint32 // numbers
+	told        int64  // valid-until; 0 = none
+	end         int64  // if a belief starts when it returns: when that ends; else 0
 }
 
-// byCall orders records by time. In virtual time many share an instant: then the one that returned first comes first, and of those that returned
-// together an acquire precedes what may be done under it, and a release follows that. The rest is by client, which no count may depend on: see
-// archive.order and keyInput.byReturn.
-func byCall(a, b record) int { return cmp.Or(byInstant(a, b), cmp.Compare(a.client, b.client)) }
-
-// byInstant is byCall without the clients.
-func byInstant(a, b record) int {
-	switch {
-	case a.call != b.call:
-		return cmp.Compare(a.call, b.call)
-	case a.ret != b.ret:
-		return cmp.Compare(a.ret, b.ret)
-	case a.op != b.op:
-		return cmp.Compare(rank[a.op], rank[b.op])
-	case a.outcome != b.outcome:
-		return cmp.Compare(a.outcome, b.outcome)
-	}
-	return cmp.Compare(a.mode, b.mode)
+// write is what a write has beside its record.
+type write struct {
+	fence                uint64
+	read, wrote          int64
+	readVersion, version uint64 // version: 0 = not recorded
+	hold                 uint32 // in which it lies; 0 = none
+	valued, known        bool   // read and wrote are; readVersion is
 }
 
-// order is byCall, with ties between equal operations of one client on a key broken by token, one without it last, and by id: line numbers decide nothing.
-func (a *archive) order(k *keyLog, x, y *record) int {
-	if by := byCall(*x, *y); by != 0 {
-		return by
-	}
-	switch t, u := k.tokenOf(x), k.tokenOf(y); {
-	case t == u:
-		return cmp.Compare(a.id(x), a.id(y))
-	case t == 0:
-		return 1
-	case u == 0:
-		return -1
-	default:
-		return strings.Compare(a.tokens.Text(t), a.tokens.Text(u))
-	}
-}
+// versioned reports whether the store counted the versions that a write read and made.
+func (w *write) versioned() bool { return w.known && w.version != 0 }
 
-// rank is the order of operations with the same call and return.
-var rank = [...]int{history.Acquire: 1, history.Use: 2, history.Write: 3, history.Extend: 4, history.Lost: 5, history.Release: 6}
-
-// detail is the rest of a record. Which fields are used depends on the operation. The detail of the operation that began a hold stands for the hold.
-type detail struct {
-	fence uint64
-	token uint32 // its number; 0 = none
-	rare  uint32 // number of the rare fields
-	role  role
-	fresh bool // grants of a re-entrant lock: the server can have kept no hold of the client until then
-
-	until   int64   // grants and extends: valid-until as recorded, 0 = none; writes: the value read
-	end     int64   // grants and extends: the certain end of the belief that starts here; writes: the value stored
-	gone    int64   // holds: the last instant at which the server can have kept it
-	began   *record // beliefs: the operation at whose return it starts; holds: the one with which they began
-	release *record // holds: the first release
-}
-
-// role is the role of a detail among the holds.
-type role uint8
-
-const (
-	plain  role = iota
-	starts      // a belief starts when the operation returns, and ends at end
-	nested      // a re-entry or an extend within a belief
-	valued      // a write whose read and wrote are known
-)
-
-// chunkSize is how many records are sorted at once. 2 MiB of them fit a processor's cache.
+// chunkSize is how many records are sorted at once. 1.5 MiB of them fit a processor's cache.
 const chunkSize = 1 << 16
 
 // chunk is a run of records, sorted by call once all are read.
@@ -129,42 +112,142 @@ type chunk struct {
 	longest int64 // longest call-to-return
 }
 
-// keyLog is the record of one key.
+// keyLog is the record of one key, and what the pass over it found.
 type keyLog struct {
-	name         string
-	number       int
-	chunks       []chunk
-	details      compact.List[detail]
-	rares        compact.List[rare]
-	sharedWrites bool // there is a write under a hold that may be one of several
-	doubts       bool // the end of some belief is unknown
-	counts       [history.Lost + 1][history.Unknown + 1]int
-	lastOK       int64 // latest call of a grant
-	longestWait  int64 // longest call-to-return of a grant
-	fenced       bool
+	name    string
+	number  int
+	chunks  []chunk
+	long    map[uint32]int64 // by line: the return of operations that took too long for a record
+	holds   compact.List[hold]
+	extends compact.List[extend]
+	writes  compact.List[write]
+	rares   compact.List[rare]
+	counts  [history.Lost + 1][history.Unknown + 1]int
 
-	// Results of the pass over its holds.
-	denied   map[*record]*detail           // by reply that says so: the hold that is gone although, as far as its client knew, its lease was running
-	claims   map[*record]int64             // by accepted release or extend whose hold certainly no longer existed: when its lease ended; never if it had not, or for an operation of no hold
-	anew     map[*record]*detail           // by extend that began a hold after a loss: the hold that it extended
-	behind   map[*record][]history.Command // by operation that began a hold: commands that may have renewed it without telling
-	cleanups bool                          // a client released after an acquire of unknown outcome
-	orphans  map[uint32]int64              // by grant: from when on no client will release it, if no lease ends it either
-	owned    map[uint32]int64              // by grant that was renewed after its release was called: until when it counts as its client's
-	crashes  []crashHold                   // times in which a crashed client may have held without a record of it
+	found
 }
 
-func (k *keyLog) add(r record) {
+// add appends an operation; only its own fields are set.
+func (k *keyLog) add(o *op) {
 	if n := len(k.chunks); n == 0 || len(k.chunks[n-1].records) == chunkSize {
-		k.chunks = append(k.chunks, chunk{})
+		c := chunk{}
+		if n > 0 {
+			c.records = make([]record, 0, chunkSize)
+		}
+		k.chunks = append(k.chunks, c)
+	}
+	r := record{call: o.call, line: o.line, ref: o.token,
+		bits: o.client<<clientShift | uint32(o.stated)<<statedShift | uint32(o.mode)<<modeShift | uint32(o.outcome)<<outcomeShift | uint32(o.kind)}
+	switch {
+	case o.granted():
+		r.ref = o.hold
+	case o.detail != 0:
+		r.ref = o.detail
+	}
+	r.took = tooLong
+	if took := uint64(o.ret) - uint64(o.call); took < tooLong {
+		r.took = uint32(took)
+	} else {
+		if k.long == nil {
+			k.long = map[uint32]int64{}
+		}
+		k.long[o.line] = o.ret
 	}
 	c := &k.chunks[len(k.chunks)-1]
-	if len(k.chunks) > 1 && c.records == nil {
-		c.records = make([]record, 0, chunkSize)
-	}
 	c.records = append(c.records, r)
-	c.last, c.longest = max(c.last, r.ret), max(c.longest, plus(r.ret, -r.call))
-	k.counts[r.op][r.outcome]++
+	c.last, c.longest = max(c.last, o.ret), max(c.longest, o.ret-o.call)
+	k.counts[o.kind][o.outcome]++
+}
+
+// at returns the record at a place.
+func (k *keyLog) at(place uint32) *record {
+	return &k.chunks[(place-1)/chunkSize].records[(place-1)%chunkSize]
+}
+
+// ret returns when the operation of a record returned.
+func (k *keyLog) ret(r *record) int64 {
+	if r.took == tooLong {
+		return k.long[r.line]
+	}
+	return r.call + int64(r.took)
+}
+
+// op unpacks the record at a place.
+func (k *keyLog) op(place uint32) (o op) {
+	k.unpack(&o, place)
+	return o
+}
+
+func (k *keyLog) unpack(o *op, place uint32) {
+	r := k.at(place)
+	*o = op{call: r.call, ret: k.ret(r), place: place, line: r.line, client: r.bits >> clientShift,
+		kind: history.Op(r.bits & 7), outcome: history.Outcome(r.bits >> outcomeShift & 7),
+		mode: history.Mode(r.bits >> modeShift & 1), stated: stated(r.bits >> statedShift & 3)}
+	switch {
+	case o.granted():
+		o.hold = r.ref
+		o.token = k.holds.At(r.ref).token
+	case o.renewed():
+		x := k.extends.At(r.ref)
+		o.detail, o.hold, o.token = r.ref, x.hold, x.token
+	case o.kind == history.Write:
+		o.detail, o.hold = r.ref, k.writes.At(r.ref).hold
+	case r.bits&belongs == 0:
+		o.token = r.ref
+	default:
+		o.hold = r.ref
+		if r.bits&named != 0 {
+			o.token = k.holds.At(r.ref).token
+		}
+	}
+}
+
+// assign records to which hold an operation belongs. A section or an extend that states no mode has
+// the hold's.
+func (k *keyLog) assign(o *op, hold uint32, mode history.Mode) {
+	o.hold = hold
+	r := k.at(o.place)
+	if o.stated == 0 && o.kind != history.Acquire {
+		o.mode = mode
+		r.bits = r.bits&^(1<<modeShift) | uint32(mode)<<modeShift
+	}
+	switch {
+	case o.renewed():
+		k.extends.At(o.detail).hold = hold
+	case o.kind == history.Write:
+		k.writes.At(o.detail).hold = hold
+	case o.token != 0 && o.token != k.holds.At(hold).token: // it belongs by default: keep its own token
+	default:
+		if o.token != 0 {
+			r.bits |= named
+		}
+		r.bits, r.ref = r.bits|belongs, hold
+	}
+}
+
+// count returns how many operations had one of the given outcomes.
+func (k *keyLog) count(of history.Op, outcomes ...history.Outcome) (n int) {
+	for _, o := range outcomes {
+		n += k.counts[of][o]
+	}
+	return n
+}
+
+// first returns the earliest call on the key, which has at least one record.
+func (k *keyLog) first() (t int64) {
+	t = never
+	for i := range k.chunks {
+		t = min(t, k.chunks[i].records[0].call)
+	}
+	return t
+}
+
+// last returns the latest return on the key.
+func (k *keyLog) last() (t int64) {
+	for i := range k.chunks {
+		t = max(t, k.chunks[i].last)
+	}
+	return t
 }
 
 // finish sorts the records, after the last add, and renumbers the clients.
@@ -172,76 +255,141 @@ func (k *keyLog) finish(a *archive, clients []uint32) {
 	inOrder := func(x, y record) int { return a.order(k, &x, &y) }
 	for _, c := range k.chunks {
 		for i := range c.records {
-			c.records[i].client = clients[c.records[i].client]
+			r := &c.records[i]
+			r.bits = r.bits&(1<<clientShift-1) | clients[r.bits>>clientShift]<<clientShift
 		}
 		if !slices.IsSortedFunc(c.records, inOrder) {
 			slices.SortFunc(c.records, inOrder)
 		}
 	}
-	slices.SortStableFunc(k.chunks, byFirst)
 }
 
-func byFirst(a, b chunk) int { return byCall(a.records[0], b.records[0]) }
-
-// detailOf returns the detail of a record that has one.
-func (k *keyLog) detailOf(r *record) *detail { return k.details.At(r.detail) }
-
-// operations returns how many operations the key has.
-func (k *keyLog) operations() (n int) {
-	for _, c := range k.chunks {
-		n += len(c.records)
+// order is the order of two records of a key: by call; of those with one call, as happens in virtual
+// time, the one that returned first, and of those that returned together an acquire before what may
+// be done under it and the release after that. The rest makes the order the same whatever the order
+// of lines.
+func (a *archive) order(k *keyLog, x, y *record) int {
+	if x.call != y.call {
+		return cmp.Compare(x.call, y.call)
 	}
-	return n
-}
-
-// count returns how many operations had one of the given outcomes.
-func (k *keyLog) count(op history.Op, outcomes ...history.Outcome) (n int) {
-	for _, o := range outcomes {
-		n += k.counts[op][o]
+	if by := cmp.Compare(k.ret(x), k.ret(y)); by != 0 {
+		return by
 	}
-	return n
+	const sort = 1<<statedShift - 1
+	by := cmp.Or(cmp.Compare(rank[x.bits&7], rank[y.bits&7]), cmp.Compare(x.bits&sort, y.bits&sort),
+		cmp.Compare(x.bits>>clientShift, y.bits>>clientShift))
+	if by != 0 {
+		return by
+	}
+	return cmp.Or(strings.Compare(a.tokenText(k, x), a.tokenText(k, y)), cmp.Compare(a.id(x.line), a.id(y.line)))
 }
 
-// walk yields a key's records by call. A record is valid until the key's log changes.
-func (k *keyLog) walk() iter.Seq[*record] {
-	return func(yield func(*record) bool) {
-		c := cursor{waiting: k.chunks}
-		for r := c.next(); r != nil && yield(r); r = c.next() {
+// rank is the order of operations with the same call and return.
+var rank = [...]int{history.Acquire: 1, history.Use: 2, history.Write: 3, history.Extend: 4, history.Lost: 5, history.Release: 6, 7: 7}
+
+// tokenText returns the token of a record.
+func (a *archive) tokenText(k *keyLog, r *record) string {
+	token := r.ref
+	switch o := history.Op(r.bits & 7); {
+	case o == history.Write:
+		return ""
+	case r.bits&belongs != 0:
+		token = 0
+		if r.bits&named != 0 {
+			token = k.holds.At(r.ref).token
+		}
+	case history.Outcome(r.bits>>outcomeShift&7) != history.OK:
+	case o == history.Acquire:
+		token = k.holds.At(r.ref).token
+	case o == history.Extend:
+		token = k.extends.At(r.ref).token
+	}
+	if token == 0 {
+		return ""
+	}
+	return a.tokens.Text(token)
+}
+
+// walk yields the places of a key's records by call.
+func (a *archive) walk(k *keyLog) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		c := cursor{a: a, k: k}
+		for i := range k.chunks {
+			c.waiting = append(c.waiting, run{uint32(i*chunkSize) + 1, uint32(i*chunkSize + len(k.chunks[i].records))})
+		}
+		slices.SortFunc(c.waiting, c.compare)
+		for place := c.next(); place != 0 && yield(place); place = c.next() {
 		}
 	}
 }
 
-// cursor merges the sorted chunks of a key. A chunk joins the merge when time reaches it, so that a history which is nearly in order costs little.
+// run is the places of the rest of a chunk.
+type run struct{ next, last uint32 }
+
+// cursor merges the sorted chunks of a key. A chunk joins the merge when time reaches it, so that a
+// history which is nearly in order costs little.
 type cursor struct {
-	waiting []chunk    // by first record, not reached yet
-	active  [][]record // heap by first record
+	a       *archive
+	k       *keyLog
+	waiting []run // by first record, not reached yet
+	active  []run // heap by first record
 }
 
-// next returns the next record, nil after the last.
-func (c *cursor) next() *record {
-	for len(c.waiting) > 0 && (len(c.active) == 0 || byCall(c.waiting[0].records[0], c.active[0][0]) < 0) {
-		c.active = append(c.active, c.waiting[0].records)
+func (c *cursor) compare(x, y run) int { return c.a.order(c.k, c.k.at(x.next), c.k.at(y.next)) }
+
+// next returns the place of the next record, 0 after the last.
+func (c *cursor) next() uint32 {
+	for len(c.waiting) > 0 && (len(c.active) == 0 || c.compare(c.waiting[0], c.active[0]) < 0) {
+		c.active = append(c.active, c.waiting[0])
 		c.waiting = c.waiting[1:]
 		heap.Fix(c, len(c.active)-1)
 	}
 	if len(c.active) == 0 {
-		return nil
+		return 0
 	}
-	r := &c.active[0][0]
-	if c.active[0] = c.active[0][1:]; len(c.active[0]) == 0 {
-		last := len(c.active) - 1
-		c.active[0] = c.active[last]
-		c.active = c.active[:last]
+	place := c.active[0].next
+	if c.active[0].next++; place == c.active[0].last {
+		n := len(c.active) - 1
+		c.active[0] = c.active[n]
+		c.active = c.active[:n]
 	}
-	if len(c.active) > 0 {
+	if len(c.active) > 1 {
 		heap.Fix(c, 0)
 	}
-	return r
+	return place
 }
 
-// Len, Less and Swap are for package heap; chunks are added and removed by hand, which boxes none.
+// Len, Less and Swap are for package heap; runs are added and removed by hand, which boxes none.
 func (c *cursor) Len() int           { return len(c.active) }
-func (c *cursor) Less(i, j int) bool { return byCall(c.active[i][0], c.active[j][0]) < 0 }
+func (c *cursor) Less(i, j int) bool { return c.compare(c.active[i], c.active[j]) < 0 }
 func (c *cursor) Swap(i, j int)      { c.active[i], c.active[j] = c.active[j], c.active[i] }
 func (*cursor) Push(any)             {}
 func (*cursor) Pop() any             { return nil }
+
+// overlapping yields the operations whose interval overlaps [from, to], the latest first within a
+// chunk.
+func (k *keyLog) overlapping(from, to int64) iter.Seq[op] {
+	return func(yield func(op) bool) {
+		for i := len(k.chunks) - 1; i >= 0; i-- {
+			c := &k.chunks[i]
+			if c.last < from {
+				continue
+			}
+			n, _ := slices.BinarySearchFunc(c.records, to, func(r record, t int64) int {
+				if r.call <= t {
+					return -1
+				}
+				return 1
+			})
+			for n--; n >= 0; n-- {
+				r := &c.records[n]
+				if r.call < from && from-r.call > c.longest {
+					break
+				}
+				if k.ret(r) >= from && !yield(k.op(uint32(i*chunkSize+n)+1)) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -5,17 +5,11 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// renewal: a lease that is extended in time continues, and a hold that was released is not renewed.
-//
-// It is broken if an extend is refused, or a loss notified, while the lease of the hold was running as far as its client knew; and if an extend
-// succeeds that belongs to no hold: called after the release of its hold had returned, or after an acquire that ended without a grant. An extend that
-// renews another client's hold is a matter of release-safety.
-//
-// An opportunity is an extend with a reply, or a notice of a loss. It is not judged if, since the hold began, a confirmed fault hit the client, or a
-// node that its commands went to.
-//
-// Limits: an extend by the lock itself is judged only if it was recorded. A self-renewing lock that loses a hold without notice shows as a violation
-// of mutual exclusion.
+// renewal: a lease that is extended in time goes on. It is broken by a refused extend, or a loss told,
+// while the hold was certain until the reply (see intervals.go). An opportunity is an extend that was
+// answered, or a loss told; it is not judged if a fault met the hold. A lock that promises to renew
+// (header renews) promises that its hold lasts until a fault meets its client: that is a belief, and
+// mutual-exclusion judges it. An extend of what is gone is a matter of release-safety.
 type renewal struct {
 	tally
 }
@@ -26,26 +20,49 @@ func newRenewal(d *keyInput) *renewal {
 	return &renewal{tally: d.tallyOf(verdicts.Renewal, n > 0, "nothing was extended or reported lost")}
 }
 
-func (w *renewal) returned(r *record) {
-	if r.op != history.Extend && r.op != history.Lost {
+func (w *renewal) returned(o *op) {
+	if o.kind != history.Extend && o.kind != history.Lost {
 		return
 	}
-	denied := w.d.k.denied[r]
-	_, claimed := w.d.k.claims[r]
+	denied := o.kind == history.Lost || o.saysGone()
 	switch {
-	case r.op == history.Extend && (r.outcome == history.Unknown || r.outcome == history.Fail):
-		w.unjudged(1, "not answered")
-		return
-	case denied != nil && w.d.ev.excused(w.d.clientName(r), denied.began.call, r.ret):
+	case o.kind == history.Extend && (o.outcome == history.Unknown || o.outcome == history.Fail):
+		w.unjudged(1, notAnswered)
+	case denied && w.d.excusedHold(o):
 		w.unjudged(1, metAFault)
-		return
+	case denied && w.d.wasCertain(o) && w.d.uses("healthy-lost"):
+		w.found(w.d.deniedBy(o))
+	default:
+		w.opportunity(o.call, o.ret)
 	}
-	w.opportunity(r.call, r.ret)
-	switch {
-	case denied != nil && w.d.obeys("healthy-lost"):
-		v := Violation{At: r.ret, Clients: []string{w.d.clientName(r)}}
-		w.found(v, func() Witness { return w.d.witness([]*record{denied.began}, r) })
-	case r.op == history.Extend && claimed && w.d.holdOf(r) == nil && w.d.obeys("outlived-release"):
-		w.foundAt(r)
+}
+
+// wasCertain reports whether an operation's hold was certain until it returned.
+func (d *keyInput) wasCertain(o *op) bool {
+	if o.hold == 0 {
+		return false
+	}
+	h := d.k.holds.At(o.hold)
+	if h.release != 0 && h.release != o.place && d.k.at(h.release).call < o.ret {
+		return false
+	}
+	ends := h.certain < never || d.a.header.Lease == 0
+	return d.k.at(h.began).call < o.call && h.certain >= o.ret && ends
+}
+
+// excusedHold reports whether a fault met the hold of an operation.
+func (d *keyInput) excusedHold(o *op) bool {
+	from := o.call
+	if o.hold != 0 {
+		from = d.k.at(d.k.holds.At(o.hold).began).call
+	}
+	return d.ev.excused(d.a.client(o), from, o.ret)
+}
+
+// deniedBy describes a reply that a hold is gone.
+func (d *keyInput) deniedBy(o *op) (Violation, func() Witness) {
+	reply := *o
+	return Violation{At: o.ret, Clients: d.names(o)}, func() Witness {
+		return d.witness([]op{d.k.op(d.k.holds.At(reply.hold).began)}, reply)
 	}
 }

@@ -1,24 +1,167 @@
 package checker
 
-import "github.com/lockbench/lockbench/history"
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
 
-// rows are the histories of all properties with their verdicts; each rows_*_test.go holds those of a few.
-func rows() []row {
-	var all []row
-	all = append(all, exclusionRows...)
-	all = append(all, storeRows...)
-	all = append(all, releaseRows...)
-	all = append(all, fenceRows...)
-	all = append(all, waitRows...)
-	all = append(all, reentrantRows...)
-	all = append(all, turnRows...)
-	return append(all, renewalRows...)
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
+)
+
+const msec = int64(1_000_000)
+
+var (
+	leased    = history.Header{Kind: history.Mutex, Lease: 100 * msec}
+	forever   = history.Header{Kind: history.Mutex}
+	reentrant = history.Header{Kind: history.Reentrant, Lease: 100 * msec}
+)
+
+// crash is a confirmed crash of a client.
+func crash(client string, at int64) history.Window {
+	return history.Window{Fault: "crash-client", Does: history.Kills, Client: client, Node: -1, Start: at, End: at, Confirmed: true}
 }
 
-// crashOf is the record of a client's crash.
-func crashOf(client string, at int64) Input {
-	return Input{Faults: []history.Window{{Fault: faultCrashClient, Client: client, Start: at, Confirmed: true}}}
+// TestRules: what each rule says, in the smallest record that a lock can leave.
+func TestRules(t *testing.T) {
+	server := history.Window{Fault: "kill-server", Does: history.Kills | history.LosesData, Node: 0, Start: 20 * msec, End: 30 * msec, Confirmed: true}
+	for _, row := range []struct {
+		name, want string // properties that fail
+		head       history.Header
+		ops        string
+		faults     []history.Window
+	}{
+		{name: "two were told", head: leased, ops: "a acquire 0 1 ok\nb acquire 2 3 ok", want: "mutual-exclusion linearizability"},
+		{name: "by no more than the clock error", head: history.Header{Kind: history.Mutex, Lease: 100 * msec, ClockError: 99 * msec}, ops: "a acquire 0 1 ok\nb acquire 2 3 ok"},
+		{name: "the first had been told until then", head: leased, ops: "a acquire 0 1 ok until=2\nb acquire 2 3 ok"},
+		{name: "the first had crashed", head: leased, ops: "a acquire 0 1 ok\nb acquire 5 6 ok", faults: []history.Window{crash("a", 3*msec)}},
+		{name: "the first had learnt that it was gone", head: leased, ops: "a acquire 0 1 ok\na lost 3 3\nb acquire 5 6 ok", want: "renewal"},
+		{name: "an extend in time goes on", head: leased, ops: "a acquire 0 1 ok\na extend 50 51 ok\nb acquire 120 121 ok", want: "mutual-exclusion linearizability"},
+		{name: "an extend too late leaves a gap", head: leased, ops: "a acquire 0 1 ok until=50\nb acquire 51 52 ok until=60\na extend 70 71 ok"},
+		{name: "the lock renews, as it promises", head: history.Header{Kind: history.Mutex, Lease: 100 * msec, Renews: true}, ops: "a acquire 0 1 ok\nb acquire 300 301 ok", want: "mutual-exclusion linearizability"},
+		{name: "until a fault meets its client", head: history.Header{Kind: history.Mutex, Lease: 100 * msec, Renews: true}, ops: "a acquire 0 1 ok\nb acquire 300 301 ok",
+			faults: []history.Window{{Fault: "pause-client", Does: history.Stops, Client: "a", Node: -1, Start: 50 * msec, End: 250 * msec, Confirmed: true}}},
+		{name: "a re-entry is no second holder", head: reentrant, ops: "a acquire 0 1 ok\na acquire 2 3 ok\na release 4 5 ok\na release 6 7 ok"},
+		{name: "readers share", head: history.Header{Kind: history.RW, Lease: 100 * msec}, ops: "a acquire 0 1 ok shared token=x\nb acquire 2 3 ok shared token=y"},
+		{name: "a reader and a writer do not", head: history.Header{Kind: history.RW, Lease: 100 * msec}, ops: "a acquire 0 1 ok shared token=x\nb acquire 2 3 ok token=y", want: "mutual-exclusion linearizability"},
+		{name: "more than permits", head: history.Header{Kind: history.Semaphore, Permits: 2, Lease: 100 * msec}, ops: "a acquire 0 1 ok token=x\na acquire 2 3 ok token=y\nb acquire 4 5 ok token=z", want: "mutual-exclusion linearizability"},
+
+		{name: "two were inside", head: leased, ops: "a acquire 0 1 ok until=10\nb acquire 20 21 ok\na use 1 30\nb use 21 25", want: "exclusive-use"},
+
+		{name: "a free lock was refused", head: leased, ops: "a acquire 0 1 ok\na release 2 3 ok\nb acquire 4 5 busy", want: "linearizability refusal"},
+		{name: "one that was being released", head: leased, ops: "a acquire 0 1 ok\na release 2 5 ok\nb acquire 4 5 busy"},
+		{name: "one that a grant under way may have had", head: leased, ops: "a acquire 0 20 ok\nb acquire 4 5 busy"},
+		{name: "but not before it was asked", head: leased, ops: "a acquire 0 20 ok asked=10\nb acquire 4 5 busy", want: "refusal"},
+		{name: "an acquire of unknown outcome", head: leased, ops: "a acquire 0 1 unknown\nb acquire 4 5 busy"},
+		{name: "which ended a lease after its client's next answer", head: leased, ops: "a acquire 0 1 unknown\na acquire 3 4 busy\nb acquire 110 111 busy", want: "linearizability refusal"},
+		{name: "a fault of the server met it", head: leased, ops: "b acquire 25 26 busy", faults: []history.Window{server}},
+		{name: "one of another time", head: leased, ops: "b acquire 45 46 busy", faults: []history.Window{server}, want: "linearizability refusal"},
+		{name: "votes may split", head: history.Header{Kind: history.Mutex, Lease: 100 * msec, Votes: true}, ops: "a acquire 4 6 busy\nb acquire 4 5 busy"},
+		{name: "two of three permits were possible", head: history.Header{Kind: history.Semaphore, Permits: 3, Lease: 100 * msec}, ops: "a acquire 0 1 ok token=x\na acquire 2 3 ok token=y\nb acquire 4 5 busy", want: "linearizability refusal"},
+
+		{name: "a lower fence", head: leased, ops: "a acquire 0 1 ok fence=5\na release 2 3 ok\nb acquire 4 5 ok fence=4\nb release 6 7 ok", want: "linearizability fencing-order"},
+		{name: "a re-entry repeats its fence", head: reentrant, ops: "a acquire 0 1 ok fence=5\na acquire 4 5 ok fence=5"},
+
+		{name: "two writes read one version", head: leased, ops: "a write 0 1 ok readversion=1 version=2 read=7 wrote=8\nb write 0 1 ok readversion=1 version=3 read=7 wrote=8", want: "store-integrity"},
+		{name: "or, without versions, one value", head: leased, ops: "a write 0 1 ok read=7 wrote=8\nb write 0 1 ok read=7 wrote=9", want: "store-integrity"},
+		{name: "a value that was written twice tells nothing", head: leased, ops: "a write 0 1 ok read=7 wrote=8\nb write 2 3 ok read=8 wrote=7\na write 4 5 ok read=7 wrote=8\na write 6 7 ok read=8 wrote=7"},
+		{name: "a fence below that of an earlier version", head: leased, ops: "a write 0 9 ok readversion=1 version=2 fence=5\nb write 0 9 ok readversion=2 version=3 fence=4", want: "store-integrity"},
+		{name: "a write after its hold, and after a later one's", head: leased, ops: `
+			a acquire 0 1 ok token=x
+			b acquire 200 201 ok token=y
+			b write 202 203 ok readversion=0 version=1
+			a write 204 205 ok readversion=1 version=2`, want: "store-integrity"},
+
+		{name: "an extend of what is gone", head: leased, ops: "a acquire 0 1 ok\na extend 300 301 ok", want: "release-safety"},
+		{name: "an extend after the release", head: leased, ops: "a acquire 0 1 ok token=x\na release 2 3 ok token=x\na extend 4 5 ok token=x", want: "release-safety"},
+		{name: "a release of what is gone harms nobody", head: leased, ops: "a acquire 0 1 ok\na release 300 301 ok"},
+		{name: "but it ended another's", head: leased, ops: "a acquire 0 1 ok token=x\nb acquire 290 291 ok token=y\na release 300 301 ok token=x\nb release 310 311 not_held token=y", want: "release-safety"},
+		{name: "a release of a live hold was refused", head: leased, ops: "a acquire 0 1 ok\na release 10 11 not_held", want: "release-safety"},
+		{name: "that another ended: one violation, of the other", head: leased, ops: "a acquire 0 1 ok token=x\nb release 3 4 ok token=y\na release 10 11 not_held token=x", want: "release-safety"},
+		{name: "a fault of the server met the hold", head: leased, ops: "a acquire 0 1 ok\na release 40 41 not_held", faults: []history.Window{server}},
+
+		{name: "an extend of a live hold was refused", head: leased, ops: "a acquire 0 1 ok\na extend 10 11 lost", want: "renewal"},
+		{name: "the owner was refused", head: reentrant, ops: "a acquire 0 1 ok\na acquire 10 11 busy", want: "reentrancy"},
+		{name: "it was released more often than acquired", head: reentrant, ops: "a acquire 0 1 ok token=x\na release 2 3 ok token=x\na release 4 5 ok token=x", want: "reentrancy"},
+
+		{name: "a free lock that nobody gets", head: leased, ops: "a acquire 0 1 ok\na release 2 3 ok\nb acquire 1200 2500 fail", want: "progress"},
+		{name: "for no longer than a lease and a second", head: leased, ops: "a acquire 0 1 ok\na release 2 3 ok\nb acquire 10 1100 fail"},
+		{name: "while a fault of the server lasted", head: leased, ops: "b acquire 1000 3000 fail", faults: []history.Window{{Fault: "kill-server", Does: history.Kills | history.LosesData, Node: 0, Start: 900 * msec, End: 2500 * msec, Confirmed: true}}},
+		{name: "one of another client excuses nothing", head: leased, ops: "a acquire 0 1 ok\na release 2 3 ok\nb acquire 1000 3000 fail", faults: []history.Window{crash("a", 1500*msec)}, want: "progress"},
+		{name: "nothing expires, and the holder has died", head: forever, ops: "a acquire 0 1 ok\nb acquire 2 2000 fail", faults: []history.Window{crash("a", 3*msec)}, want: "progress"},
+		{name: "a lock that wakes its waiters", head: history.Header{Kind: history.Mutex, Lease: 60_000 * msec, Wakeups: true}, ops: "a acquire 0 1 ok\na release 2 3 ok\nb acquire 1 1500 ok asked=1490", want: "progress"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			v := verdictOf(t, Input{Header: row.head, Faults: row.faults}, parse(t, row.ops), Options{})
+			if got := broken(v); got != row.want {
+				t.Errorf("%q fail, want %q: %+v", got, row.want, v.Properties)
+			}
+		})
+	}
 }
 
-// commands is a record with these commands.
-func commands(list ...history.Command) Input { return Input{Commands: list} }
+// TestOddInputIsRefused, with the line.
+func TestOddInputIsRefused(t *testing.T) {
+	for _, row := range []struct{ name, ops, line string }{
+		{"a negative time", "a acquire -1 1 ok", "2: call"},
+		{"a return before the call", "a acquire 3 1 ok", "2: return"},
+		{"two things at once", "a acquire 0 5 ok\na release 3 6 ok", "3: client \"a\" calls release at 3000000"},
+		{"a token twice", "a acquire 0 1 ok token=x\nb acquire 2 3 ok token=x", "3: token \"x\" is granted a second time"},
+		{"which hold?", "a acquire 0 1 ok\na acquire 2 3 ok\na release 4 5 ok", "4: client \"a\" calls release without a token and has 2 open holds"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := Check(t.Context(), Input{Header: leased, File: "h.jsonl", Ops: history.NewSlice(parse(t, row.ops))}, Options{})
+			var syntax *history.SyntaxError
+			if !errors.As(err, &syntax) || !strings.Contains(err.Error(), row.line) || !errors.Is(err, errAssumption) {
+				t.Errorf("%v, want a line with %q", err, row.line)
+			}
+		})
+	}
+}
+
+// TestMarks: with effects, what a command did to another's mark is seen whatever its client reports.
+func TestMarks(t *testing.T) {
+	text := func(value string, until int64) *history.Datum {
+		return &history.Datum{Value: value, Until: until * msec}
+	}
+	set := func(op uint64, client string, at int64, before, after *history.Datum) history.Executed {
+		return history.Executed{Op: op, Client: client, At: at * msec, Changes: []history.DataChange{{Key: "job", Before: before, After: after}}}
+	}
+	ops := "a acquire 0 2 ok token=x\nb acquire 300 302 ok token=y\n"
+	grants := []history.Executed{set(1, "a", 1, nil, text("x", 101)), {At: 101 * msec, Effect: history.Expired,
+		Changes: []history.DataChange{{Key: "job", Before: text("x", 101)}}}, set(2, "b", 301, nil, text("y", 401))}
+	for _, row := range []struct {
+		name, ops, want string
+		then            []history.Executed
+	}{
+		{"a release deletes another's", "a release 310 312 ok token=x", "release-safety", []history.Executed{set(3, "a", 311, text("y", 401), nil)}},
+		{"whatever it reports", "a release 310 312 not_held token=x", "release-safety", []history.Executed{set(3, "a", 311, text("y", 401), nil)}},
+		{"an extend prolongs another's", "a extend 310 312 lost token=x", "release-safety", []history.Executed{set(3, "a", 311, text("y", 401), text("y", 411))}},
+		{"so does a watchdog", "", "release-safety", []history.Executed{set(0, "a", 311, text("y", 401), text("y", 411))}},
+		{"its own", "", "", []history.Executed{set(0, "b", 311, text("y", 401), text("y", 411))}},
+		{"a release that finds nothing", "a release 310 312 ok token=x", "", nil},
+		{"a release that does nothing, and the next is refused", "b release 310 312 ok token=y\nc acquire 320 321 busy", "release-safety linearizability refusal", nil},
+		{"a refused release, whose mark was there", "b release 310 312 not_held token=y", "release-safety", nil},
+		{"or which another had deleted", "b release 310 312 not_held token=y", "", []history.Executed{set(9, "c", 305, text("y", 401), nil)}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			v := verdictOf(t, Input{Header: leased, Effects: slices.Concat(grants, row.then)}, parse(t, ops+row.ops), Options{})
+			if got := broken(v); got != row.want {
+				t.Errorf("%q fail, want %q", got, row.want)
+			}
+		})
+	}
+}
+
+// TestNothingJudgedIsInconclusive, and judged is what the opportunities are.
+func TestNothingJudgedIsInconclusive(t *testing.T) {
+	v := verdictOf(t, Input{Header: leased}, parse(t, "a release 1 2 fail"), Options{})
+	if v.Verdict != Inconclusive || !slices.Contains(v.Notes, "nothing was judged") {
+		t.Errorf("%s %v", v.Verdict, v.Notes)
+	}
+	v = verdictOf(t, Input{Header: leased}, parse(t, "a acquire 0 1 unknown\nb acquire 4 5 busy"), Options{})
+	if p := v.property(verdicts.Refusal); p.Verdict != Inconclusive || p.Judged != 0 || p.NotJudged[unknownOutcomes] != 1 {
+		t.Errorf("%+v", p)
+	}
+}

@@ -1,313 +1,242 @@
 package checker
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// storeIntegrity: the guarded store shows no lost update and has accepted no stale write.
+// storeIntegrity: the guarded store shows no lost update and has accepted no stale write. A write is
+// broken if
 //
-// Lost update: no order of the writes is a chain; see chain. The values of the store before the first write and at the end, if known, are part of the
-// chain.
+//   - it was accepted with a fence below that of an earlier one,
+//   - its hold was not possible when it was called, and an earlier write is of a hold that was asked for
+//     after its own was granted, or
+//   - it read the same version of the store as an earlier one: what that wrote is lost.
 //
-// Stale write: one accepted with a fence below that of a write which had returned before, or of the client's own last write, or which precedes it in
-// every chain; or one under a hold that the server can no longer have kept at the write's call, if a write had returned under a hold requested after
-// its own was granted.
+// Earlier is the one that made a lower version of the store; where the store counts none, the one that
+// had returned before the other was called, beyond the clock error if they are two clients'. Without
+// versions the values serve: two writes that read one value, which was written once at most, lost one.
+// Where it was written more often, a lost update is not judged.
 //
-// An opportunity is an accepted write under an exclusive hold of a lock with one permit, or outside any hold. If there are writes under shared holds,
-// or under holds of which several may exist, no chain is judged.
-//
-// Limits: when values repeat, a lost update can hide behind a write that happens to restore the value.
+// An opportunity is an accepted write under an exclusive hold or under none.
 type storeIntegrity struct {
 	tally
-	chain   *chain
-	lenient *chain           // with the clock error; nil if there is none
-	losses  int              // lost updates that remain with the clock error
-	late    map[*record]bool // stale writes: if they also lost an update, that is one violation
-	again   map[*record]bool // those of them, within the clock error, that the chain shows too
-	chained int              // violations shown by the chain
-	behind  int              // of these, stale writes
-	damage  Damage
-	all     latest             // of the returned writes
-	before  latest             // of those that returned before by any clock
-	recent  []*record          // the other returned writes, by return
-	mine    map[uint32]*latest // by client: of its own returned writes
-	own     map[uint32]*record // by client: its last write, which has returned when it calls the next
+	writes []op          // accepted ones, and those of unknown outcome
+	wrote  map[int64]int // by value: how often it was written, for all that is known
+	lost   damaged
 }
 
-// latest has those of some writes that show best that another is stale.
-type latest struct {
-	fence  *record // the one with the highest fence
-	newest *record // the one whose hold was requested last
+type damaged struct {
+	known bool
+	Damage
 }
-
-func (l *latest) add(d *keyInput, r *record) {
-	if l.fence == nil || d.k.detailOf(r).fence > d.k.detailOf(l.fence).fence {
-		l.fence = r
-	}
-	if h := d.holdOf(r); h != nil && (l.newest == nil || d.requested(r) > d.requested(l.newest)) {
-		l.newest = r
-	}
-}
-
-// requested returns the earliest instant at which the hold of a write can have been granted.
-func (d *keyInput) requested(w *record) int64 { return d.k.from(d.holdOf(w).began) }
 
 func newStoreIntegrity(d *keyInput) *storeIntegrity {
-	n := d.k.count(history.Write, history.OK, history.Unknown)
-	s := &storeIntegrity{tally: d.tallyOf(verdicts.StoreIntegrity, n > 0, "no writes to a guarded store were recorded"),
-		late: map[*record]bool{}, again: map[*record]bool{}, mine: map[uint32]*latest{}, own: map[uint32]*record{}}
-	s.chain = s.newChain(0)
-	s.chain.lost, s.chain.stale = s.lost, s.overtaken
-	if e := d.a.header.ClockError; e > 0 && d.obeys("clock-error") {
-		s.lenient = s.newChain(e)
-		s.lenient.lost, s.lenient.stale = func(*record, *record) { s.losses++ }, s.beyond
-	}
-	return s
+	n := d.k.count(history.Write, history.OK)
+	return &storeIntegrity{tally: d.tallyOf(verdicts.StoreIntegrity, n > 0, "no accepted writes to a guarded store were recorded"), wrote: map[int64]int{}}
 }
 
-func (s *storeIntegrity) newChain(clockError int64) *chain {
-	c := &chain{k: s.d.k, error: clockError, ways: []way{{}}, any: !s.d.obeys("stale-fence"), known: s.knownBy(clockError)}
-	if initial := s.d.opt.Store[s.d.k.name].Initial; initial != nil {
-		c.ways[0] = way{started: true, initial: *initial, value: *initial}
-	}
-	return c
-}
-
-// knownBy returns whether a write is known to be stale by clocks that may differ so much.
-func (s *storeIntegrity) knownBy(clockError int64) func(*record) bool {
-	return func(w *record) bool {
-		sure, known := s.late[w]
-		return known && (sure || clockError == 0)
-	}
-}
-
-func (s *storeIntegrity) chains() []*chain {
-	if s.lenient == nil {
-		return []*chain{s.chain}
-	}
-	return []*chain{s.chain, s.lenient}
-}
-
-func (s *storeIntegrity) called(r *record) {
-	if !s.applies {
+func (s *storeIntegrity) called(o *op) {
+	if o.kind != history.Write || o.outcome != history.OK && o.outcome != history.Unknown {
 		return
 	}
-	for _, c := range s.chains() {
-		c.place(r.call)
-	}
-	if r.op != history.Write || r.outcome != history.OK && r.outcome != history.Unknown {
-		return
-	}
-	valued := s.d.k.detailOf(r).role == valued
-	if r.outcome == history.Unknown {
-		for _, c := range s.chains() {
-			if s.d.obeys("unknown-write") {
-				c.unsure = append(c.unsure, r)
-			}
-		}
-		return
-	}
-	if !s.d.severalMayWrite(r) {
-		if s.d.k.sharedWrites && valued {
-			s.leave(r, sharedWrites)
-		} else {
-			s.opportunity(r.call, r.ret)
-		}
-		s.checkStale(r)
-	}
-	s.own[r.client] = r
-	for _, c := range s.chains() {
-		c.add(r)
+	s.writes = append(s.writes, *o)
+	if w := s.of(o); w.valued {
+		s.wrote[w.wrote]++
 	}
 }
 
-// severalMayWrite reports whether a write is under a hold of which several may exist at once.
-func (d *keyInput) severalMayWrite(r *record) bool {
-	h := d.holdOf(r)
-	return h != nil && manyMayHold(d.a.header, h.began.mode)
-}
+// of returns what a write has beside its record.
+func (s *storeIntegrity) of(o *op) *write { return s.d.k.writes.At(o.detail) }
 
-func (s *storeIntegrity) returned(r *record) {
-	if r.op != history.Write || r.outcome != history.OK {
-		return
-	}
-	s.all.add(s.d, r)
-	s.recent = append(s.recent, r)
-	if s.d.a.header.ClockError > 0 {
-		if s.mine[r.client] == nil {
-			s.mine[r.client] = &latest{}
-		}
-		s.mine[r.client].add(s.d, r)
-	}
-}
-
-// checkStale compares w first with the writes that came before it by any clock.
-func (s *storeIntegrity) checkStale(w *record) {
-	for len(s.recent) > 0 && plus(s.recent[0].ret, s.d.a.header.ClockError) < w.call {
-		s.before.add(s.d, s.recent[0])
-		s.recent = s.recent[1:]
-	}
-	own := s.own[w.client]
-	if own != nil && own.call == w.ret {
-		own = nil // at one instant: they have no order
-	}
-	var found *staleness
-	for _, l := range []*latest{&s.before, s.mine[w.client], {fence: own}, &s.all} {
-		for _, x := range s.after(w, l) {
-			if found == nil || found.within && !x.within {
-				found = &x
-			}
-		}
-	}
-	if found != nil {
-		s.stale(w, found)
-	}
-}
-
-// staleness says why a write is stale: because of an earlier write's fence, or because its hold was over and that of the earlier write is the later one.
-type staleness struct {
-	earlier *record
-	flaw    writeFlaw
-	within  bool // the clock error
-}
-
-func (s *storeIntegrity) after(w *record, l *latest) (found []staleness) {
-	if l == nil {
-		return nil
-	}
-	within := func(r *record, t int64) bool {
-		return r.client != w.client && min(w.call-r.ret, t) <= s.d.a.header.ClockError
-	}
-	fence, h := s.d.k.detailOf(w).fence, s.d.holdOf(w)
-	if f := l.fence; f != nil && fence != 0 && fence < s.d.k.detailOf(f).fence && s.d.obeys("stale-fence") {
-		found = append(found, staleness{f, StaleFence, within(f, never)})
-	}
-	if n := l.newest; h != nil && n != nil && h.gone < w.call && s.d.obeys("stale-write") {
-		if later := s.d.requested(n) - h.began.ret; later > 0 {
-			found = append(found, staleness{n, StaleHold, within(n, later)})
-		}
-	}
-	return found
-}
-
-// stale reports a stale write.
-func (s *storeIntegrity) stale(w *record, by *staleness) {
-	s.take(w)
-	s.damage.StaleWrites++
-	v := Violation{At: w.call, Clients: []string{s.d.clientName(by.earlier), s.d.clientName(w)}, Write: by.flaw, WithinClockError: by.within}
-	s.found(v, func() Witness { return s.d.witness([]*record{by.earlier, w}, by.earlier, w) })
-	if s.late[w] = !v.WithinClockError; v.WithinClockError {
-		s.withdraw(1, withinClockError)
-	}
-}
-
-// lost reports a write that overwrote a value which its writer had not read.
-func (s *storeIntegrity) lost(last, w *record) {
-	if s.d.k.sharedWrites || !s.d.obeys("lost-update") {
-		return
-	}
-	s.damage.LostUpdates++
-	if s.late[w] {
-		return
-	}
-	s.byTheChain(w)
-	v := Violation{At: w.call, Lasted: w.ret - w.call, Clients: []string{s.d.clientName(w)}, Write: LostUpdate, shownBy: byChain} // it may have taken effect at any time of the call
-	records := []*record{w}
-	if last != nil {
-		v.Clients = []string{s.d.clientName(last), s.d.clientName(w)}
-		records = []*record{last, w}
-	}
-	s.found(v, func() Witness { return s.d.witness(records, records...) })
-}
-
-// byTheChain counts a violation that the chain shows.
-func (s *storeIntegrity) byTheChain(w *record) {
-	s.chained++
-	if sure, known := s.late[w]; known && !sure {
-		s.again[w] = true
-	}
-}
-
-// beyond takes note of a write that is stale whatever the clock error. If it was found to be stale within it, that counts now.
-func (s *storeIntegrity) beyond(_, w *record) {
-	if s.d.k.sharedWrites {
-		return
-	}
-	switch sure, known := s.late[w]; {
-	case !known:
-		s.losses++
-		return
-	case sure:
-		return
-	}
-	s.late[w] = true
-	delete(s.again, w)
-	s.within--
-	s.violations++
-	s.restore(1, withinClockError)
-	for i := range s.kept {
-		s.kept[i].WithinClockError = s.kept[i].WithinClockError && (s.kept[i].At != w.call || s.kept[i].shownBy == byChain)
-	}
-}
-
-// overtaken reports a write that every order which is a chain places after one with a higher fence.
-func (s *storeIntegrity) overtaken(earlier, w *record) {
-	if s.d.k.sharedWrites {
-		return
-	}
-	s.damage.StaleWrites++
-	s.byTheChain(w)
-	s.behind++
-	v := Violation{At: w.call, Lasted: w.ret - w.call, Clients: []string{s.d.clientName(earlier), s.d.clientName(w)}, Write: StaleFence, shownBy: byChain}
-	s.found(v, func() Witness { return s.d.witness([]*record{earlier, w}, earlier, w) })
+// versioned reports whether the store counted the versions of all accepted writes.
+func (s *storeIntegrity) versioned(accepted []op) bool {
+	return !slices.ContainsFunc(accepted, func(o op) bool { return !s.of(&o).versioned() })
 }
 
 func (s *storeIntegrity) done() {
-	if !s.applies {
-		return
-	}
-	for _, c := range s.chains() {
-		c.place(never)
-	}
-	s.finish()
-	s.withdraw(min(s.chain.gaveUp, s.opportunities), notSearched)
-	if s.lenient != nil && s.losses == 0 && s.damage.LostUpdates+s.behind > 0 {
-		s.within += s.chained
-		s.violations -= s.chained
-		for i := range s.kept {
-			s.kept[i].WithinClockError = s.kept[i].WithinClockError || s.kept[i].shownBy == byChain
+	accepted := slices.DeleteFunc(slices.Clone(s.writes), func(o op) bool { return o.outcome != history.OK })
+	if s.versioned(accepted) {
+		slices.SortStableFunc(accepted, func(x, y op) int { return cmp.Compare(s.of(&x).version, s.of(&y).version) })
+		before := newPrefix(s)
+		for i := range accepted {
+			s.judge(&accepted[i], before, before)
+			before.add(&accepted[i])
 		}
-		s.withdraw(min(s.chained-len(s.again), s.opportunities), withinClockError)
-		s.damage.LostUpdates = 0
-		s.damage.StaleWrites -= s.behind
-		return
+	} else {
+		s.byTime(accepted)
 	}
-	s.restore(len(s.again), withinClockError) // they are broken beyond it
+	slices.SortStableFunc(s.kept, byTime)
+	s.sum(accepted)
 }
 
-// finish compares the chain with the store's final value, which writes of unknown outcome may have left.
-func (s *storeIntegrity) finish() {
-	end := s.chain.ways[0]
-	if !end.started || s.d.k.sharedWrites {
-		return
-	}
-	s.damage.Final = end.value
-	if final := s.d.opt.Store[s.d.k.name].Final; final != nil {
-		found, ok := s.chain.ending(*final)
-		end, s.damage.Final = found, *final
-		if !ok && end.last != nil && s.d.obeys("final-value") {
-			s.damage.LostUpdates++
-			s.losses++
-			s.chained++
-			v := Violation{At: end.last.ret, Clients: []string{s.d.clientName(end.last)}, Write: NotLast, shownBy: byChain}
-			records := []*record{end.last}
-			if w := s.chain.mayHaveLeft(*final); w != nil {
-				v.Clients, records = append(v.Clients, s.d.clientName(w)), append(records, w)
-			}
-			s.found(v, func() Witness { return s.d.witness(records, records...) })
+// byTime judges the writes in order of their calls, each against those that had returned.
+func (s *storeIntegrity) byTime(accepted []op) {
+	returned := slices.SortedStableFunc(slices.Values(accepted), func(x, y op) int { return cmp.Compare(x.ret, y.ret) })
+	certain, likely := newPrefix(s), newPrefix(s)
+	c, l := 0, 0
+	for i := range accepted {
+		o := &accepted[i]
+		for ; l < len(returned) && returned[l].ret < o.call; l++ {
+			likely.add(&returned[l])
+		}
+		for ; c < len(returned) && returned[c].ret < o.call-s.d.a.header.ClockError; c++ {
+			certain.add(&returned[c])
+		}
+		s.judge(o, certain, likely)
+		certain.read(o)
+		if likely != certain {
+			likely.read(o)
 		}
 	}
-	s.damage.Expected = end.initial + s.chain.gained + end.gained
-	s.damage.Missing = s.damage.Expected - s.damage.Final
+}
+
+// prefix has what is needed of the writes before another.
+type prefix struct {
+	s      *storeIntegrity
+	fence  op            // that with the highest fence
+	newest op            // that whose hold was asked for last
+	reader map[uint64]op // by what they read: those under an exclusive hold or none
+}
+
+func newPrefix(s *storeIntegrity) *prefix { return &prefix{s: s, reader: map[uint64]op{}} }
+
+func (p *prefix) add(o *op) {
+	s := p.s
+	if f := s.of(o).fence; f != 0 && (p.fence.line == 0 || f > s.of(&p.fence).fence) {
+		p.fence = *o
+	}
+	if o.hold != 0 && (p.newest.line == 0 || s.askedFor(o) > s.askedFor(&p.newest)) {
+		p.newest = *o
+	}
+	if s.of(o).versioned() {
+		p.read(o)
+	}
+}
+
+// read notes what a write has read.
+func (p *prefix) read(o *op) {
+	if read, known := p.s.readBy(o); known && !p.s.several(o) {
+		if _, again := p.reader[read]; !again {
+			p.reader[read] = *o
+		}
+	}
+}
+
+// readBy returns what a write has read, as a version or a value; known is false if that does not tell
+// which write it followed.
+func (s *storeIntegrity) readBy(o *op) (read uint64, known bool) {
+	w := s.of(o)
+	if w.versioned() {
+		return w.readVersion, true
+	}
+	return uint64(w.read), w.valued && s.wrote[w.read] <= 1
+}
+
+// askedFor returns the earliest instant at which the hold of a write can have been granted.
+func (s *storeIntegrity) askedFor(o *op) int64 {
+	began := s.d.k.op(s.d.k.holds.At(o.hold).began)
+	return s.d.k.asked(&began)
+}
+
+// several reports whether a write is under a hold of which several may exist at once.
+func (s *storeIntegrity) several(o *op) bool {
+	return o.hold != 0 && manyMayHold(s.d.a.header, s.d.k.op(s.d.k.holds.At(o.hold).began).mode)
+}
+
+// judge judges a write by those that certainly came before it, and by those that did by exact clocks.
+func (s *storeIntegrity) judge(o *op, certain, likely *prefix) {
+	if s.several(o) {
+		return
+	}
+	earlier, flaw := s.flaw(o, certain)
+	within := false
+	if flaw == NoFlaw {
+		earlier, flaw = s.flaw(o, likely)
+		within = flaw != NoFlaw && flaw != LostUpdate && earlier.client != o.client
+	}
+	if _, known := s.readBy(o); flaw == NoFlaw {
+		if !known && s.of(o).valued {
+			s.unjudged(1, valuesRepeat)
+			return
+		}
+		s.opportunity(o.call, o.ret)
+		return
+	}
+	if flaw == LostUpdate {
+		s.lost.LostUpdates++
+	} else {
+		s.lost.StaleWrites++
+	}
+	last := *o
+	v := Violation{At: o.call, Lasted: o.ret - o.call, Clients: s.d.names(&earlier, o), Write: flaw, WithinClockError: within}
+	s.found(v, func() Witness { return s.d.witness([]op{earlier, last}, earlier, last) })
+}
+
+// flaw returns what is wrong with a write after others, and after which.
+func (s *storeIntegrity) flaw(o *op, before *prefix) (earlier op, flaw writeFlaw) {
+	fence, n := s.of(o).fence, before.newest
+	if read, known := s.readBy(o); known {
+		earlier = before.reader[read]
+	}
+	switch {
+	case fence != 0 && before.fence.line != 0 && fence < s.of(&before.fence).fence && s.d.uses("stale-fence"):
+		return before.fence, StaleFence
+	case o.hold != 0 && n.line != 0 && s.d.k.holds.At(o.hold).possible < o.call && s.askedFor(&n) > s.granted(o) && s.d.uses("stale-write"):
+		return n, StaleHold
+	case earlier.line != 0 && s.d.uses("lost-update"):
+		return earlier, LostUpdate
+	}
+	return earlier, NoFlaw
+}
+
+// granted returns when the hold of a write began.
+func (s *storeIntegrity) granted(o *op) int64 {
+	return s.d.k.ret(s.d.k.at(s.d.k.holds.At(o.hold).began))
+}
+
+// sum adds up what the store should hold. A write of unknown outcome counts if what it wrote was read,
+// or is there at the end, and no other wrote it.
+func (s *storeIntegrity) sum(accepted []op) {
+	ends := s.d.opt.Store[s.d.k.name]
+	reads := map[int64]bool{}
+	if ends.Final != nil {
+		reads[*ends.Final] = true
+	}
+	for i := range accepted {
+		reads[s.of(&accepted[i]).read] = true
+	}
+	d := &s.lost
+	for i := range s.writes {
+		w := s.of(&s.writes[i])
+		if !w.valued || s.writes[i].outcome == history.Unknown && (!reads[w.wrote] || s.wrote[w.wrote] > 1) {
+			continue
+		}
+		if !d.known {
+			d.known, d.Expected = true, w.read
+		}
+		d.Expected += w.wrote - w.read
+	}
+	if ends.Initial != nil && d.known && len(s.writes) > 0 {
+		d.Expected += *ends.Initial - s.of(&s.writes[0]).read
+	}
+	if len(accepted) > 0 {
+		d.Final = s.of(&accepted[len(accepted)-1]).wrote
+	}
+	if ends.Final != nil {
+		d.Final = *ends.Final
+	}
+	d.Missing = d.Expected - d.Final
+}
+
+// damage returns what the store lost; nil if that is not known.
+func (s *storeIntegrity) damage() *Damage {
+	if !s.lost.known {
+		return nil
+	}
+	d := s.lost.Damage // a copy: the verdict must not keep the record in memory
+	return &d
 }

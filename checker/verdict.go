@@ -1,13 +1,19 @@
 package checker
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/binomial"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// Result is the outcome of a judgement: pass, fail or inconclusive, or n/a if the property does not apply.
+// Result is the outcome of a judgement: pass, fail or inconclusive, or n/a if the property does not
+// apply.
 type Result string
 
 // The results.
@@ -29,7 +35,8 @@ type Verdict struct {
 	Violations  []Violation `json:"-"`               // all of them up to Options.MaxViolations, by time
 }
 
-// Doubt notes why the history shows less than it seems to, once for each reason, and makes a pass inconclusive.
+// Doubt notes why the history shows less than it seems to, once for each reason, and makes a pass
+// inconclusive.
 func (v *Verdict) Doubt(why string) {
 	if !slices.Contains(v.Notes, why) {
 		v.Notes = append(v.Notes, why)
@@ -47,7 +54,7 @@ type Property struct {
 	Name          verdicts.Property      `json:"name"`
 	Verdict       Result                 `json:"verdict"`
 	Violations    int                    `json:"violations"`
-	Opportunities int                    `json:"opportunities"`        // hand-overs, uses, writes, …: what could have gone wrong and was judged
+	Opportunities int                    `json:"opportunities"`        // grants, uses, writes, …: what could have gone wrong and was judged
 	Judged        int                    `json:"judged"`               // the same number
 	NotJudged     map[string]int         `json:"not_judged,omitempty"` // what could have gone wrong but was not judged, by reason
 	MetFault      int                    `json:"met_fault"`            // of these, how many met a fault window
@@ -72,8 +79,6 @@ type Violation struct {
 	Write            writeFlaw         `json:"-"`               // store-integrity: what is wrong with the last client's write
 	WithinClockError bool              `json:"within_clock_error,omitempty"`
 	Around           *Surroundings     `json:"-"` // what its picture shows; nil if it does not come from a check
-
-	shownBy shownBy
 }
 
 // writeFlaw is what is wrong with a write to the guarded store.
@@ -84,19 +89,7 @@ const (
 	NoFlaw     writeFlaw = iota
 	StaleFence           // its fence is below one already written
 	StaleHold            // its hold was gone, and under a later one had been written
-	LostUpdate           // it overwrote a value that its writer had not read
-	NotLast              // nothing was written after it, and the store ended with another value
-)
-
-// shownBy is what shows a violation, where the checker must know: it decides what else may explain it.
-type shownBy uint8
-
-const (
-	byRecord   shownBy = iota
-	byOthers           // what became of other holds: a grant that excludes its own, or the early end of another's
-	byCommands         // which executions do not contain
-	byChain            // the order of the writes, in which the clock error counts
-	byBeliefs          // two that conflict, which only a fault of a server explains
+	LostUpdate           // it read what another had read, and so overwrote what that wrote
 )
 
 // Damage is what the guarded store lost.
@@ -108,6 +101,14 @@ type Damage struct {
 	Missing     int64 `json:"missing"`  // expected - final
 }
 
+func (d *Damage) add(other Damage) {
+	d.LostUpdates += other.LostUpdates
+	d.StaleWrites += other.StaleWrites
+	d.Expected += other.Expected
+	d.Final += other.Final
+	d.Missing += other.Missing
+}
+
 // Estimate sets the confidence interval of each property's rate.
 func (v *Verdict) Estimate() {
 	for i := range v.Properties {
@@ -116,7 +117,8 @@ func (v *Verdict) Estimate() {
 	}
 }
 
-// CountCauses counts the causes of the kept violations again and sets each property's first violation. Call it after setting causes.
+// CountCauses counts the causes of the kept violations again and sets each property's first violation.
+// Call it after setting causes.
 func (v *Verdict) CountCauses() {
 	for i := range v.Properties {
 		p := &v.Properties[i]
@@ -130,10 +132,193 @@ func (v *Verdict) CountCauses() {
 				first := *found
 				p.First = &first
 			}
-			if p.Causes == nil {
-				p.Causes = map[verdicts.Cause]int{}
-			}
-			p.Causes[found.Cause]++
+			p.Causes = counted(p.Causes, found.Cause)
 		}
 	}
+}
+
+func counted(causes map[verdicts.Cause]int, c verdicts.Cause) map[verdicts.Cause]int {
+	if causes == nil {
+		causes = map[verdicts.Cause]int{}
+	}
+	causes[c]++
+	return causes
+}
+
+// join adds up the judgements of all keys.
+func join(all []judgements, opt Options) ([]tally, *Damage, error) {
+	var total []tally
+	var damage *Damage
+	for _, f := range all {
+		if f.err != nil {
+			return nil, nil, f.err
+		}
+		if total == nil {
+			total = make([]tally, len(f.tallies))
+		}
+		for i := range f.tallies {
+			total[i].join(&f.tallies[i], opt.MaxViolations)
+		}
+		switch {
+		case damage == nil:
+			damage = f.damage
+		case f.damage != nil:
+			damage.add(*f.damage)
+		}
+	}
+	return total, damage, nil
+}
+
+func (t *tally) join(other *tally, most int) {
+	t.property = other.property
+	if other.applies && !t.applies || other.applies == t.applies && t.note == "" { // why it does not apply to another key matters to none
+		t.note = other.note
+	}
+	t.applies = t.applies || other.applies
+	t.judged += other.judged
+	t.met += other.met
+	t.broken += other.broken
+	t.within += other.within
+	t.windows += other.windows
+	t.skipped += other.skipped
+	for why, n := range other.notJudged {
+		t.notJudged = increased(t.notJudged, why, n)
+	}
+	t.kept = append(t.kept, other.kept...)
+	slices.SortStableFunc(t.kept, func(x, y Violation) int {
+		return cmp.Or(boolOrder(x.WithinClockError, y.WithinClockError), byTime(x, y))
+	})
+	t.kept = t.kept[:min(len(t.kept), most)]
+	slices.SortStableFunc(t.kept, byTime)
+}
+
+// boolOrder puts false first.
+func boolOrder(x, y bool) int {
+	switch {
+	case x == y:
+		return 0
+	case y:
+		return -1
+	}
+	return 1
+}
+
+func byTime(x, y Violation) int { return cmp.Compare(x.At, y.At) }
+
+// notRecorded is why hygiene is never judged here.
+const notRecorded = "a history does not show what is left behind: lockbench explore looks for goroutines, the conformance kit for keys and connections"
+
+// verdict assembles the verdict.
+func (a *archive) verdict(tallies []tally, damage *Damage, ev *evidence, opt Options) *Verdict {
+	v := &Verdict{Operations: a.operations(), Damage: damage}
+	tallies = append(tallies, tally{property: verdicts.Hygiene, note: notRecorded})
+	for _, name := range verdicts.Properties() {
+		i := slices.IndexFunc(tallies, func(t tally) bool { return t.property == name })
+		if i < 0 { // no key
+			v.Properties = append(v.Properties, Property{Name: name, Verdict: NotApplicable, Note: "the history is empty"})
+			continue
+		}
+		t := &tallies[i]
+		v.Properties = append(v.Properties, t.judgement(a.header))
+		v.Violations = append(v.Violations, t.kept...)
+		v.NotSearched += t.skipped
+		if t.within > 0 && t.broken > 0 {
+			v.Notes = append(v.Notes, fmt.Sprintf("%s: %d more within the clock error of %d ns, not counted", name, t.within, a.header.ClockError))
+		}
+	}
+	slices.SortStableFunc(v.Violations, byTime)
+	if !opt.Bare {
+		for i := range v.Violations {
+			v.Violations[i].Around = a.surroundings(&v.Violations[i], ev)
+		}
+		v.Estimate()
+	}
+	v.CountCauses()
+	v.Verdict = overall(v.Properties)
+	switch {
+	case a.lines == 0:
+		v.Notes = append(v.Notes, "the history is empty")
+	case !slices.ContainsFunc(v.Properties, func(p Property) bool { return p.Judged > 0 }):
+		v.Notes = append(v.Notes, "nothing was judged")
+	}
+	return v
+}
+
+// overall: one failure fails; a property without a decision leaves the whole undecided, and so does a
+// record in which nothing was judged.
+func overall(properties []Property) Result {
+	result := Inconclusive
+	for _, p := range properties {
+		switch p.Verdict {
+		case Fail:
+			return Fail
+		case Pass:
+			result = Pass
+		}
+	}
+	if slices.ContainsFunc(properties, func(p Property) bool { return p.Verdict == Inconclusive }) {
+		return Inconclusive
+	}
+	return result
+}
+
+// judgement returns the judgement of a property.
+func (t *tally) judgement(h history.Header) Property {
+	p := Property{Name: t.property, Violations: t.broken, Opportunities: t.judged, Judged: t.judged, NotJudged: t.notJudged, MetFault: t.met, Note: t.note}
+	if t.windows > 0 {
+		p.Note = fmt.Sprintf("%d of %d windows searched", t.judged, t.windows)
+	}
+	switch {
+	case !t.applies:
+		p.Verdict = NotApplicable
+		return p
+	case t.broken > 0:
+		p.Verdict, p.Note = Fail, ""
+	case t.within > 0:
+		p.Verdict, p.Note = Inconclusive, fmt.Sprintf("%d within the clock error of %d ns, none beyond it", t.within, h.ClockError)
+	case t.judged == 0 && len(t.notJudged) > 0:
+		p.Verdict, p.Note = Inconclusive, "nothing was judged: "+NotJudgedText(t.notJudged)
+	case t.property == verdicts.MutualExclusion && t.judged == 0:
+		p.Verdict, p.Note = Inconclusive, "nobody met: no grant came after another that it would conflict with"
+	case t.judged == 0:
+		p.Verdict = NotApplicable
+	default:
+		p.Verdict = Pass
+	}
+	if p.Judged > 0 {
+		p.Rate = float64(p.Violations) / float64(p.Judged)
+	}
+	return p
+}
+
+// NotJudgedText lists the reasons why opportunities were not judged, the most frequent first: "12 met a
+// fault, 1 not searched".
+func NotJudgedText(reasons map[string]int) string {
+	names := slices.SortedFunc(maps.Keys(reasons), func(a, b string) int { return cmp.Or(cmp.Compare(reasons[b], reasons[a]), cmp.Compare(a, b)) })
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%d %s", reasons[name], name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// operations counts operations by name and outcome. Operations without an outcome count as "done".
+func (a *archive) operations() Operations {
+	out := Operations{}
+	for _, k := range a.keys {
+		for op := history.Acquire; op <= history.Lost; op++ {
+			for outcome := history.None; outcome <= history.Unknown; outcome++ {
+				if n := k.counts[op][outcome]; n > 0 {
+					out.add(op.String(), cmp.Or(outcome.String(), "done"), n)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func (o Operations) add(op, outcome string, n int) {
+	if o[op] == nil {
+		o[op] = map[string]int{}
+	}
+	o[op][outcome] += n
 }

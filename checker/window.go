@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"math"
 	"slices"
 
 	"github.com/lockbench/lockbench/history"
@@ -8,188 +9,194 @@ import (
 
 // window is a stretch of one key's history that is searched by itself.
 type window struct {
-	from  int64     // calls before this instant count as made at it
-	held  []*record // grants in force at from
-	fence uint64    // highest fence granted before from
-	ops   []*record // grants and refusals
-	stay  []*record // grants still in force at the end of the window, which the next one ends
-	open  bool      // it has a refusal that the sweep does not decide
-	cause *suspect
+	from  int64  // calls before this instant count as made at it
+	held  []op   // grants in force at from
+	fence uint64 // highest fence granted before from
+	ops   []op   // grants and refusals
+	stay  []op   // grants still in force at the end of the window, which the next one ends
+	open  bool   // it has a refusal that no single hold decides
+	odd   []op   // the first whose beliefs conflict; nil: none do
 }
 
-func (w *window) stays(r *record) bool { return slices.Contains(w.stay, r) }
+func has(list []op, o *op) bool {
+	return slices.ContainsFunc(list, func(x op) bool { return x.line == o.line })
+}
+
+func drop(list []op, o *op) []op {
+	return slices.DeleteFunc(list, func(x op) bool { return x.line == o.line })
+}
 
 // Bounds on windows.
 const (
-	minWindow = 48         // operations below which a full lock does not end a window
-	maxWindow = 2000       // operations beyond which a window is not searched
-	maxSteps  = 400_000    // moves tried in a window; at most some 120 MB of states
-	maxMoves  = 10_000_000 // moves tried in all, so that what is searched does not depend on the machine
-	suspects  = 64         // windows with a violation that are found to have no order, per key, before others are skipped
-	samples   = 64         // windows of no interest that are searched in any case, in all; of others fewer and fewer
+	minWindow = 48   // operations below which a full lock does not end a window
+	maxWindow = 2000 // operations beyond which a window is not searched
 )
 
 // cutting is the state while a key's history is cut into windows. There are two places to cut.
 //
 // At a quiet instant: nothing is called, and no hold is possible.
 //
-// When the lock is certainly full: at the return of a grant with which all permits, or the exclusive hold, are in belief and no other hold is. Then
-// the state is known, and every grant that is still waiting comes after that instant: had it come before, it would have been in force at it, one too
-// many. So its call may be moved there. Refusals that are waiting have found the lock full. Under contention there is no quiet instant, but every
-// hand-over has an instant with a full lock.
+// When the lock is certainly full: at the return of a grant with which all permits, or the exclusive
+// hold, are in belief and no other hold is. Then the state is known, and every grant that is still
+// waiting comes after that instant: had it come before, it would have been in force at it, one too many.
+// So its call may be moved there. Refusals that are waiting have found the lock full. Under contention
+// there is no quiet instant, but every hand-over has an instant with a full lock.
 //
-// Refusals that met, at any instant between call and return, beliefs that fill the lock are left out. A hold is in force during its whole belief in
-// every order, so such a refusal can be put at that instant into any order of the others. The instant can be chosen as its call or the start of a
-// belief. Also left out are grants with an empty belief, whose reply came after their lease, and refusals with another excuse. An acquire of unknown
-// outcome may take effect at any later time and be gone at any time after that: it may excuse every later refusal, and no grant needs it.
+// Refusals that met, at any instant between call and return, beliefs that fill the lock are left out. A
+// hold is in force during its whole belief in every order, so such a refusal can be put at that instant
+// into any order of the others. The instant can be chosen as its call or the start of a belief. Also
+// left out are grants with an empty belief, whose reply came after their lease, and refusals that
+// something else than holds may explain, see refusal.
 type cutting struct {
-	now     window
-	belief  []interval // beliefs that have started and may still be in force
-	flying  []*record  // called and not returned, in the window
-	fence   uint64     // highest of the grants that have returned
-	cover   int64      // until when a hold is possible
-	lost    bool       // the window is too long and was dropped
-	dropped int
-	cuts    int
-	own     map[uint32]int64 // see ownCoexist, by client: until when its own holds may last, which no grant to it ends
+	now    window
+	belief []interval       // beliefs that have started and may still be in force
+	flying []op             // called and not returned, in the window
+	fence  uint64           // highest of the grants that have returned
+	cover  int64            // until when a hold is possible
+	own    map[uint32]int64 // by client: until when its own holds may last, which no grant to it ends
+	lost   bool             // the window is too long and was dropped
+	total  int
 }
 
-func (w *linearizability) called(r *record) {
-	if r.op != history.Acquire && r.op != history.Extend || !w.d.k.matters(r) || r.outcome == history.Busy && w.full(r, r.call) {
+func (l *linearizability) called(o *op) {
+	if o.granted() && l.d.k.holds.At(o.hold).belief < o.ret {
+		l.empty = max(l.empty, l.d.k.holds.At(o.hold).possible)
+	}
+	if !l.matters(o) || o.outcome == history.Busy && l.full(o, o.call) {
 		return
 	}
-	if len(w.flying) == 0 && w.cover < r.call && !w.d.opt.Plain {
-		w.cut(r.call, nil)
+	if len(l.flying) == 0 && l.cover < o.call && !l.d.opt.Plain {
+		l.cut(o.call, nil)
 	}
-	w.flying = append(w.flying, r)
-	w.add(r)
+	l.flying = append(l.flying, *o)
+	if len(l.now.ops) >= maxWindow && !l.d.opt.Plain {
+		l.now.ops, l.lost = l.now.ops[:0], true
+	}
+	l.now.ops = append(l.now.ops, *o)
 }
 
-// matters reports whether a record belongs in a window.
-func (k *keyLog) matters(r *record) bool {
-	if r.op == history.Acquire && r.outcome == history.Busy {
+// matters reports whether an operation belongs in a window.
+func (l *linearizability) matters(o *op) bool {
+	if o.kind == history.Acquire && o.outcome == history.Busy {
 		return true
 	}
-	if r.outcome != history.OK || r.op == history.Release || r.op == history.Write {
-		return false
+	end, starts := int64(0), false
+	if o.kind == history.Acquire || o.kind == history.Extend {
+		end, starts = l.d.k.beliefEnd(o)
 	}
-	d := k.detailOf(r)
-	return d.role == starts && d.end >= r.ret
+	return starts && end >= o.ret
 }
 
-func (w *linearizability) add(r *record) {
-	if len(w.now.ops) >= maxWindow && !w.d.opt.Plain {
-		w.now.ops, w.lost = w.now.ops[:0], true
-	}
-	w.now.ops = append(w.now.ops, r)
-}
-
-func (w *linearizability) returned(r *record) {
-	if r.op != history.Acquire && r.op != history.Extend || !w.d.k.matters(r) {
+func (l *linearizability) returned(o *op) {
+	if !l.matters(o) || !has(l.flying, o) { // a refusal that met a full lock has left
 		return
 	}
-	i := slices.Index(w.flying, r)
-	if i < 0 {
-		return // a refusal that met a full lock
-	}
-	w.flying[i] = w.flying[len(w.flying)-1]
-	w.flying = w.flying[:len(w.flying)-1]
-	if r.outcome == history.Busy {
-		if w.refused.excusedFromSearch(r) {
-			w.drop(r)
+	l.flying = drop(l.flying, o)
+	if o.outcome == history.Busy {
+		if l.excused(o) {
+			l.now.ops = drop(l.now.ops, o)
 		} else {
-			w.now.open = w.now.open || w.d.a.header.Kind != history.Mutex // then the sweep's test is necessary but not sufficient: see refusal
+			l.now.open = l.now.open || l.d.a.header.Kind != history.Mutex
 		}
-		w.cover = max(w.cover, r.ret)
+		l.cover = max(l.cover, o.ret)
 		return
 	}
-	w.start(r)
+	l.start(o)
 }
 
-// full reports whether the beliefs at time t refuse r in any order.
-func (w *linearizability) full(r *record, t int64) bool {
+// full reports whether the beliefs at time t refuse o in any order.
+func (l *linearizability) full(o *op, t int64) bool {
 	n := 0
-	for _, b := range w.belief {
-		if b.start <= t && t <= b.end && mayRefuse(w.d.a.header.Kind, b.r.mode, r.mode) {
+	for i := range l.belief {
+		if b := &l.belief[i]; b.start <= t && t <= b.end && mayRefuse(l.d.a.header.Kind, b.o.mode, o.mode) {
 			n++
 		}
 	}
-	return n >= Permits(w.d.a.header)
+	return n >= Permits(l.d.a.header)
 }
 
 // settle leaves out the pending refusals that meet a full lock at time t.
-func (w *linearizability) settle(t int64) {
-	w.flying = slices.DeleteFunc(w.flying, func(r *record) bool {
-		idle := r.outcome == history.Busy && w.full(r, t)
+func (l *linearizability) settle(t int64) {
+	l.flying = slices.DeleteFunc(l.flying, func(o op) bool {
+		idle := o.outcome == history.Busy && l.full(&o, t)
 		if idle {
-			w.drop(r)
+			l.now.ops = drop(l.now.ops, &o)
 		}
 		return idle
 	})
 }
 
-func (w *linearizability) drop(r *record) {
-	for i := len(w.now.ops) - 1; i >= 0; i-- { // backwards: it was added recently
-		if w.now.ops[i] == r {
-			w.now.ops = slices.Delete(w.now.ops, i, i+1)
-			return
+func (l *linearizability) start(o *op) {
+	h := l.d.a.header
+	end, _ := l.d.k.beliefEnd(o)
+	gone := l.d.k.holds.At(o.hold).possible
+	lingers := false
+	if h.Kind == history.RW || h.Kind == history.Reentrant { // its own holds may stand beside it
+		lingers = l.own[o.client] > o.ret
+		l.own[o.client] = max(l.own[o.client], gone)
+	}
+	if o.mode == history.Exclusive && o.granted() {
+		l.fence = max(l.fence, l.d.k.fence(o))
+	}
+	l.belief = slices.DeleteFunc(l.belief, func(b interval) bool { return b.end <= o.ret })
+	if o.mode == history.Exclusive && Permits(h) == 1 && !lingers && len(l.belief) == 0 {
+		l.cover = min(l.cover, o.ret) // what was possible before has ended
+	}
+	l.conflict(o)
+	l.cover = max(l.cover, gone, end)
+	l.belief = append(l.belief, interval{*o, o.hold, o.ret, end})
+	l.settle(o.ret)
+	full := !lingers && end > o.ret && len(l.belief) == Permits(h) && (o.mode == history.Exclusive || h.Kind != history.RW)
+	// Pending operations are carried over: with twice as many finished, carrying costs less than searching.
+	if full && len(l.now.ops) >= minWindow+2*len(l.flying) && !l.d.opt.Plain {
+		var held []op
+		for _, b := range l.belief {
+			held = append(held, b.o)
 		}
+		l.cut(o.ret, held)
 	}
 }
 
-func (w *linearizability) start(r *record) {
-	d := w.d.k.detailOf(r)
-	lingers := false
-	if ownCoexist(w.d.a.header.Kind) {
-		lingers = w.own[r.client] > r.ret
-		w.own[r.client] = max(w.own[r.client], w.d.holdOf(r).gone)
-	}
-	if r.mode == history.Exclusive {
-		w.fence = max(w.fence, d.fence)
-	}
-	if r.mode == history.Exclusive && Permits(w.d.a.header) == 1 && !lingers && !slices.ContainsFunc(w.belief, func(b interval) bool { return b.end > r.ret }) {
-		w.cover = min(w.cover, r.ret) // what was possible before has ended
-	}
-	w.cover = max(w.cover, w.d.holdOf(r).gone, r.ret)
-	w.belief = append(slices.DeleteFunc(w.belief, func(b interval) bool { return b.end <= r.ret }), interval{r: r, start: r.ret, end: d.end})
-	w.settle(r.ret)
-	full := !lingers && d.end > r.ret && len(w.belief) == Permits(w.d.a.header) && (r.mode == history.Exclusive || w.d.a.header.Kind != history.RW)
-	// Pending operations are carried over: with twice as many finished, carrying costs less than searching.
-	if full && len(w.now.ops) >= minWindow+2*len(w.flying) && !w.d.opt.Plain {
-		var held []*record
-		for _, b := range w.belief {
-			held = append(held, b.r)
+// conflict notes with which beliefs a new one conflicts, the first time in a window.
+func (l *linearizability) conflict(o *op) {
+	var with []op
+	for _, b := range l.belief {
+		if Conflict(l.d.a.header.Kind, b.o.client == o.client, b.o.mode, o.mode) {
+			with = append(with, b.o)
 		}
-		w.cut(r.ret, held)
+	}
+	if l.now.odd == nil && len(with) >= Permits(l.d.a.header) {
+		l.now.odd = append(with, *o)
 	}
 }
 
 // cut ends the window at an instant at which held are in force, and begins the next.
-func (w *linearizability) cut(t int64, held []*record) {
-	done := w.now
+func (l *linearizability) cut(t int64, held []op) {
+	done := l.now
 	done.stay = held
-	done.ops = slices.DeleteFunc(done.ops, func(r *record) bool { return slices.Contains(w.flying, r) })
-	w.close(done)
-	w.now = window{from: t, held: held, fence: w.fence, ops: done.ops[:0]}
-	for _, r := range w.flying {
-		if r.outcome == history.OK { // a refusal has found the lock full
-			w.now.ops = append(w.now.ops, r)
+	done.ops = slices.DeleteFunc(done.ops, func(o op) bool { return has(l.flying, &o) })
+	l.close(&done)
+	l.now = window{from: t, held: held, fence: l.fence, ops: done.ops[:0]}
+	for _, o := range l.flying {
+		if o.outcome == history.OK { // a refusal has found the lock full
+			l.now.ops = append(l.now.ops, o)
 		}
 	}
-	w.lost = false
+	l.lost = false
 }
 
 // close ends a window. Its operations are overwritten later.
-func (w *linearizability) close(done window) {
-	done.cause, w.d.suspect = w.d.suspect, nil
+func (l *linearizability) close(done *window) {
 	switch {
-	case w.lost:
-		w.dropped++
-		if done.open {
-			w.undecided++
-		}
+	case l.lost:
+		l.total++
+		l.skip(done)
 	case len(done.ops) > 0:
-		w.cuts++
-		w.keep(&done)
+		l.total++
+		l.search(done)
 	}
+}
+
+func newCutting() cutting {
+	return cutting{cover: math.MinInt64, now: window{from: math.MinInt64}, own: map[uint32]int64{}}
 }

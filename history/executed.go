@@ -2,8 +2,10 @@ package history
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"reflect"
 )
 
@@ -88,3 +90,44 @@ func (w executedWriter) Write(e *Executed) error {
 }
 
 func (w executedWriter) Close() error { return w.out.close() }
+
+// LoadServer reads a server file, plain or zstd: where its order comes from, and its events. A truncated
+// file ends before the damage, without an error.
+func LoadServer(path string) (source string, events []Executed, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	l, err := newLines(f, path)
+	if err != nil {
+		return "", nil, err
+	}
+	defer l.close()
+	l.salvage = true
+	var head struct{ Schema, Source string }
+	for first := true; ; first = false {
+		line, err := l.next()
+		var e Executed
+		switch {
+		case errors.Is(err, io.EOF):
+			return head.Source, events, nil
+		case err != nil:
+			return "", nil, err
+		case first:
+			err = json.Unmarshal(line, &head)
+		default:
+			err = json.Unmarshal(line, &e)
+		}
+		switch {
+		case err != nil && l.open: // the last line is incomplete
+			return head.Source, events, nil
+		case err != nil:
+			return "", nil, &SyntaxError{File: path, Line: l.line, Msg: "expected what a node executed: " + err.Error(), Err: err}
+		case first && head.Schema != serverSchema:
+			return "", nil, &SyntaxError{File: path, Line: 1, Msg: fmt.Sprintf("expected schema %q, found %q", serverSchema, head.Schema)}
+		case !first:
+			events = append(events, e)
+		}
+	}
+}

@@ -3,7 +3,6 @@ package story
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -77,11 +76,8 @@ func ended(h *checker.Hold) int64 {
 	if h.Release != nil {
 		return h.Release.Return
 	}
-	return believed(h)
+	return h.End()
 }
-
-// believed returns the latest instant at which the client can have believed in a hold.
-func believed(h *checker.Hold) int64 { return max(h.End(), h.LatestEnd) }
 
 func (t *narrator) clientLane(d *drawing, client string) []byte {
 	row := blank()
@@ -95,16 +91,14 @@ func (t *narrator) clientLane(d *drawing, client string) []byte {
 		if h.Client != client || h.Start() > d.to || ended(h) < d.from {
 			continue
 		}
-		beliefs := slices.Clone(h.Belief)
-		beliefs[len(beliefs)-1].To = believed(h)
-		for _, b := range beliefs {
+		for _, b := range h.Belief {
 			d.fill(row, b.From, b.To, '=')
 		}
 		for _, u := range h.Uses {
-			d.fill(row, u.Call, min(u.Return, believed(h)), '#')
-			d.fill(row, max(u.Call, believed(h)), u.Return, '!')
+			d.fill(row, u.Call, min(u.Return, h.End()), '#')
+			d.fill(row, max(u.Call, h.End()), u.Return, '!')
 		}
-		for _, b := range beliefs {
+		for _, b := range h.Belief {
 			d.mark(row, b.From, '[')
 			d.mark(row, b.To, ']')
 		}

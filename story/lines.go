@@ -65,7 +65,7 @@ func (t *narrator) sayEnds(h *checker.Hold) {
 	for i, b := range h.Belief {
 		last := i == len(h.Belief)-1
 		switch {
-		case b.To > t.known() || last && h.LatestEnd > b.To || t.endedBy(h, b.To):
+		case b.To > t.known() || t.endedBy(h, b.To):
 		case b.To > b.From && told(h, b.To):
 			t.say(b.To, 2, true, fmt.Sprintf("%s held until %s, as the lock had told it", shortened(h.Client), t.ms(b.To)))
 		case b.To > b.From && (last || h.Acquire.WasAsked()):
@@ -338,13 +338,11 @@ func (t *narrator) sayMeeting() {
 		return
 	}
 	for i := range w {
-		for j, b := range w[i].Belief {
-			until, unknown := "with no end", j == len(w[i].Belief)-1 && w[i].LatestEnd > max(b.To, at)
+		for _, b := range w[i].Belief {
+			until := "with no end"
 			switch {
-			case b.From >= at || b.To <= at && !unknown:
+			case b.From >= at || b.To <= at:
 				continue
-			case unknown:
-				until = "until a time that is not known"
 			case b.To != math.MaxInt64:
 				until = "until " + t.ms(b.To)
 			}

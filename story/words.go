@@ -136,12 +136,6 @@ func (t *narrator) miswritten() string {
 		return fmt.Sprintf("the %s was written with fence %d by %s, after it had been written with fence %d", data, late, who, before)
 	case checker.StaleHold:
 		return fmt.Sprintf("%s wrote to the %s after its hold had ended and %s had written under a later one", who, data, by)
-	case checker.NotLast:
-		text := fmt.Sprintf("the %s did not end as the last write, of %s, left it", data, by)
-		if len(t.v.Clients) > 1 {
-			text += fmt.Sprintf(", but as %s did, whose write has an unknown outcome", who)
-		}
-		return text
 	}
 	if len(t.v.Clients) < 2 {
 		return fmt.Sprintf("%s overwrote %s that it had not read", who, data)

@@ -116,6 +116,9 @@ func (a *app) checkOnce(ctx context.Context, path string, plain, known bool) (j 
 	if in.Commands, scripts, in.Faults, err = sidecars(h); err != nil {
 		return j, asInput(err)
 	}
+	if in.Effects, err = effectsBeside(h); err != nil {
+		return j, asInput(err)
+	}
 	read := &counting{Source: h.ops, windows: in.Faults, errors: &j.errors}
 	if in.Ops = read; known {
 		in.Ops = history.NewCut(read)
@@ -171,7 +174,7 @@ func why(ctx context.Context, v *checker.Verdict, h openedHistory, in checker.In
 	if len(v.Violations) == 0 {
 		return nil
 	}
-	rec := explain.Record{Header: h.header, Commands: in.Commands, Scripts: scripts, Faults: in.Faults}
+	rec := explain.Record{Header: h.header, Commands: in.Commands, Scripts: scripts, Faults: in.Faults, Effects: in.Effects}
 	if len(in.Commands) > 0 {
 		again, err := openHistory(h.path)
 		if err != nil {
@@ -354,6 +357,19 @@ func sidecars(h openedHistory) (commands []history.Command, scripts map[string]s
 	windows, windowsErr := history.LoadWindows(filepath.Join(dir, results.FaultsFile))
 	faults.Describe(windows)
 	return commands, scripts, windows, errors.Join(present(err), present(windowsErr))
+}
+
+// effectsBeside loads what the servers executed, beside a run's history, if that was recorded. What older
+// versions worked out from the replies is no record.
+func effectsBeside(h openedHistory) ([]history.Executed, error) {
+	if !isRunHistory(h.path) {
+		return nil, nil
+	}
+	source, events, err := history.LoadServer(unpacked(filepath.Join(filepath.Dir(h.path), results.ServerFile)))
+	if strings.HasPrefix(source, "worked out") {
+		events = nil
+	}
+	return events, present(err)
 }
 
 // present ignores the error of a missing file.

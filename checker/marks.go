@@ -1,0 +1,218 @@
+package checker
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// The mark of a hold is what the commands of its granting try, and renewals of it, wrote on the nodes:
+// strings, and fields, members and elements of other keys. marks follows what the nodes executed, in
+// their order, and knows at each instant whose mark a part of their data is.
+//
+// If any of it carries the hold's token, only that is the mark: the rest, such as a counter of fences,
+// is not. If none does, it is nobody's where several may hold at once (readers, permits); where one
+// holds, it is the holder's, but what has another value afterwards counts only for a hold without a
+// token. The lease of a key is that of a hold if all in the key is its mark.
+
+// part is a string, or a field, member or element of a key, on a node.
+type part struct {
+	node       int
+	key, field string
+}
+
+// wrong is an effect of a release, an extend or a background command on the mark of another's hold.
+type wrong struct {
+	victim uint32 // hold
+	client string // that did it
+	at     int64
+	by     op // line 0: no operation
+}
+
+// marks is the state of the nodes' data, as far as it is some hold's mark.
+type marks struct {
+	d       *keyInput
+	ops     map[uint64]op     // by id, those of the key that ask something of the lock
+	owner   map[part]uint32   // hold
+	carries map[uint32]bool   // holds of which some part has the token
+	parts   map[uint32][]part // by hold
+	gone    map[uint32]int64  // by hold: when the last of its mark was removed or overwritten
+	did     map[uint32]bool   // by line: a release that changed its own mark
+	wrongs  []wrong
+	behind  int // background commands that changed a key with a mark
+}
+
+// follow returns what the effects of a record show of a key's marks; nil if it has none.
+func (d *keyInput) follow() *marks {
+	if d.ev.effects == nil {
+		return nil
+	}
+	m := &marks{d: d, ops: map[uint64]op{}, owner: map[part]uint32{}, carries: map[uint32]bool{}, parts: map[uint32][]part{},
+		gone: map[uint32]int64{}, did: map[uint32]bool{}}
+	for place := range d.a.walk(d.k) {
+		if o := d.k.op(place); o.kind == history.Acquire || o.kind == history.Extend || o.kind == history.Release {
+			m.ops[d.a.id(o.line)] = o
+		}
+	}
+	for i := range d.ev.effects {
+		m.apply(&d.ev.effects[i])
+	}
+	return m
+}
+
+func (m *marks) apply(e *history.Executed) {
+	by := m.ops[e.Op]
+	if e.Op != 0 && by.line == 0 && e.Client != "" {
+		by.kind = history.OpInvalid // of another lock's key
+	}
+	behind := false
+	for i := range e.Changes {
+		c := &e.Changes[i]
+		before, after := partsOf(c.Before), partsOf(c.After)
+		for field, was := range before {
+			if now, still := after[field]; still && now == was {
+				continue
+			}
+			p := part{e.Node, c.Key, field}
+			behind = behind || m.owner[p] != 0
+			_, overwritten := after[field]
+			m.touch(e, by, p, overwritten)
+		}
+		if c.Before != nil && c.After != nil && c.Before.Until != c.After.Until {
+			if hold := m.sole(e.Node, c.Key, before); hold != 0 {
+				behind = true
+				m.blame(e, by, hold, false)
+			}
+		}
+		for field, now := range after {
+			if was, known := before[field]; !known || was != now {
+				m.write(e, &by, part{e.Node, c.Key, field}, now)
+			}
+		}
+	}
+	if behind && e.Op == 0 && e.Client != "" {
+		m.behind++
+	}
+}
+
+// sole returns the hold of which everything in a key is the mark; 0: none.
+func (m *marks) sole(node int, key string, parts map[string]string) (hold uint32) {
+	for field := range parts {
+		its := m.owner[part{node, key, field}]
+		if its == 0 || hold != 0 && its != hold {
+			return 0
+		}
+		hold = its
+	}
+	return hold
+}
+
+// touch removes a part that an event removed or overwrote from its owner's mark.
+func (m *marks) touch(e *history.Executed, by op, p part, overwritten bool) {
+	hold := m.owner[p]
+	if hold == 0 {
+		return
+	}
+	m.blame(e, by, hold, overwritten)
+	if by.hold == hold && by.kind == history.Release {
+		m.did[by.line] = true
+	}
+	delete(m.owner, p)
+	if !m.marked(hold) {
+		m.gone[hold] = e.At
+	}
+}
+
+// marked reports whether any part is still the mark of a hold.
+func (m *marks) marked(hold uint32) bool {
+	for _, p := range m.parts[hold] {
+		if m.owner[p] == hold {
+			return true
+		}
+	}
+	return false
+}
+
+// blame notes that a release, an extend or a background command changed the mark of a live hold that is
+// not its client's, or not of its token.
+func (m *marks) blame(e *history.Executed, by op, hold uint32, overwritten bool) {
+	h := m.d.k.holds.At(hold)
+	began := m.d.k.op(h.began)
+	background := e.Op == 0 && e.Client != ""
+	switch {
+	case by.kind != history.Release && by.kind != history.Extend && !background:
+		return
+	case hold == by.hold, by.token != 0 && by.token == h.token, m.d.k.certainUntil(h) <= e.At, began.ret >= e.At:
+		return
+	case m.d.a.client(&began) == e.Client && (background || h.token == 0 || by.token == 0 || m.d.a.header.Kind == history.Reentrant):
+		return
+	case !m.carries[hold] && (manyMayHold(m.d.a.header, began.mode) || overwritten && h.token != 0):
+		return
+	}
+	m.wrongs = append(m.wrongs, wrong{hold, e.Client, e.At, by})
+}
+
+// write makes a part the mark of the hold whose granting try or renewal wrote it.
+func (m *marks) write(e *history.Executed, by *op, p part, value string) {
+	its := by.granted() && e.At >= m.d.k.asked(by) || by.kind == history.Extend
+	if !its || by.hold == 0 {
+		return
+	}
+	token := ""
+	if t := m.d.k.holds.At(by.hold).token; t != 0 {
+		token = m.d.a.tokens.Text(t)
+	}
+	carries := token != "" && (strings.Contains(p.field, token) || strings.Contains(value, token))
+	switch {
+	case carries && !m.carries[by.hold]: // what it wrote before is no part of its mark
+		for _, old := range m.parts[by.hold] {
+			if m.owner[old] == by.hold {
+				delete(m.owner, old)
+			}
+		}
+		m.carries[by.hold], m.parts[by.hold] = true, nil
+	case !carries && m.carries[by.hold]:
+		return
+	}
+	m.owner[p] = by.hold
+	m.parts[by.hold] = append(m.parts[by.hold], p)
+	delete(m.gone, by.hold)
+}
+
+// partsOf returns the parts of a value by name; a string is one part with no name.
+func partsOf(d *history.Datum) map[string]string {
+	out := map[string]string{}
+	if d == nil {
+		return out
+	}
+	switch v := d.Value.(type) {
+	case string:
+		out[""] = v
+	case map[string]string:
+		return v
+	case []string:
+		for _, item := range v {
+			out[item] += "."
+		}
+	case map[string]bool:
+		for item := range v {
+			out[item] = ""
+		}
+	case map[string]float64:
+		for item, score := range v {
+			out[item] = fmt.Sprint(score)
+		}
+	case []any:
+		for _, item := range v {
+			out[fmt.Sprint(item)] += "."
+		}
+	case map[string]any:
+		for item, value := range v {
+			out[item] = fmt.Sprint(value)
+		}
+	default:
+		out[""] = fmt.Sprint(v)
+	}
+	return out
+}
