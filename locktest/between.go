@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/lockbench/lockbench/impls"
 )
 
 // step is a call of the lock, or its background, in which a reply can be late.
@@ -39,7 +41,6 @@ func betweenRequests(c *trial) {
 		c.clear()
 	}
 	for n := 1; n <= mostRequests && c.asksLate(n); n++ {
-		c.clear()
 	}
 }
 
@@ -102,23 +103,56 @@ func (c *trial) goesOnLate(s step, n int) bool {
 	return true
 }
 
-// asksLate delays a reply to an acquire while another client tries the lock.
+// asksLate delays a reply to an acquire while another client has a whole hold: of no time, or of a part of a lease.
 func (c *trial) asksLate(n int) bool {
-	a, b := c.client("a"), c.client("b")
-	defer a.close()
-	defer b.close()
-	a.mustHold("the scripts are known from here on", exclusive)
-	a.mustRelease("a holds")
+	for _, held := range []time.Duration{0, c.lease * 2 / 5} {
+		a, b := c.client("a"), c.client("b")
+		for _, cl := range []*client{a, b} {
+			cl.mustHold("the scripts are known from here on", exclusive)
+			cl.mustRelease("it holds")
+		}
+		if !c.wholeHoldBetween(a, b, n, held) {
+			return false
+		}
+		a.close()
+		b.close()
+		c.sleep(c.lease + c.slack) // what is left ends by itself: a count of fences stays
+	}
+	return true
+}
+
+// wholeHoldBetween compares what the client was told, whose reply came late, with what the other was, and with who holds.
+func (c *trial) wholeHoldBetween(a, b *client, n int, held time.Duration) bool {
+	begin := time.Now()
+	var got impls.Grant
 	var err error
-	goOn, reached := c.heldBack(a, n, func() { _, err = a.try(exclusive) })
+	goOn, reached := c.heldBack(a, n, func() { got, err = a.try(exclusive) })
 	if !reached {
 		return false
 	}
 	defer goOn()
-	_, first := b.try(exclusive)
+	between, first := b.try(exclusive)
+	if first == nil && held > 0 {
+		c.sleep(held)
+		_ = b.release()
+	}
 	goOn()
-	if first == nil && err == nil {
-		c.errorf("b was granted the lock while reply no. %d to a.%s was on its way, and a was granted it, too%s", n, a.named("TryLock"), c.keyEvents(a))
+	what := fmt.Sprintf("reply no. %d to a.%s was on its way", n, a.named("TryLock"))
+	switch {
+	case err != nil || first != nil:
+		if first == nil && held == 0 {
+			b.mustRelease("b was granted the lock while " + what)
+		}
+		return true
+	case held == 0:
+		c.errorf("b was granted the lock while %s, and a was granted it, too%s", what, c.keyEvents(a))
+		return true
+	case got.Fence != 0 && got.Fence <= between.Fence:
+		c.errorf("while %s, b was granted fence %d, and released; then a was granted fence %d", what, between.Fence, got.Fence)
+	}
+	if time.Since(begin) < c.lease*9/10-c.slack {
+		b.mustBeRefused("b held and released while "+what+", and a was granted the lock", exclusive)
+		a.mustRelease("a was granted the lock; b held and released while " + what)
 	}
 	return true
 }

@@ -238,6 +238,80 @@ func deadWriterWaits(c *trial) {
 	next.mustHold("a lease has passed since a waiting writer died", shared)
 }
 
+// manyReaders: a writer that asks some of its readers, or as many as one call returns, misses one.
+func manyReaders(c *trial) {
+	const many = 130
+	n := many
+	if c.slack > 0 {
+		n = 15
+	}
+	w := c.client("w")
+	var dead []*client
+	begin := time.Now()
+	for i := range n {
+		r := c.client(fmt.Sprint("dead", i))
+		r.mustHold("nobody writes", shared)
+		dead = append(dead, r)
+	}
+	for _, r := range dead {
+		r.dies()
+	}
+	stays := c.client("stays")
+	c.sleep(c.lease*6/10 - time.Since(begin))
+	came := time.Now()
+	stays.mustHold("others read", shared)
+	c.sleep(c.lease + c.lease/20 + c.slack - time.Since(begin))
+	if time.Since(came) < c.lease*9/10-c.slack {
+		w.mustBeRefused(fmt.Sprintf("%d readers have died, their leases have ended, and one reads", n), exclusive)
+	}
+	c.startOver()
+	c.manyLeave(n)
+}
+
+// manyLeave lets readers leave one after the other, the first or the last first.
+func (c *trial) manyLeave(n int) {
+	for _, fromLast := range []bool{false, true} {
+		all, w := make([]*client, n), c.client("w")
+		begin := time.Now()
+		for i := range all {
+			all[i] = c.client(fmt.Sprint("r", i))
+			all[i].mustHold("nobody writes", shared)
+		}
+		if fromLast {
+			slices.Reverse(all)
+		}
+		for _, r := range all[:n-1] {
+			_ = r.release()
+		}
+		if time.Since(begin) < c.lease*9/10-c.slack {
+			w.mustBeRefused(fmt.Sprintf("of %d readers all but %s have left", n, all[n-1].name), exclusive)
+			_ = all[n-1].release()
+			w.mustHold(fmt.Sprintf("%d readers have left", n), exclusive)
+		}
+		c.startOver()
+	}
+}
+
+// refusedReader: a reader that was refused leaves no sign that keeps a writer, or another reader, out.
+func refusedReader(c *trial) {
+	for _, waited := range []bool{false, true} {
+		w, r, next := c.client("w"), c.client("r"), c.client("next")
+		w.mustHold("the lock is free", exclusive)
+		how := "was refused"
+		if waited {
+			how = "gave up waiting"
+			r.waitsInVain(shared, c.lease/10)
+		} else {
+			r.mustBeRefused("w writes", shared)
+		}
+		w.mustRelease("w writes; r asked to read and " + how)
+		c.takeBack()
+		next.mustHold("nobody holds: w has left, and r "+how, exclusive)
+		next.mustRelease("it writes")
+		c.clear()
+	}
+}
+
 // refusedWriter: neither a writer that asked once nor one that gave up waiting comes back, whatever sign it has left.
 func refusedWriter(c *trial) {
 	for _, waited := range []bool{false, true} {

@@ -34,6 +34,8 @@ type client struct {
 	mu      sync.Mutex // a lock's background reports renewals
 	renewed []impls.Renewal
 	held    int
+	asked   time.Time    // when its last grant was asked for; zero once it has called a release
+	granted history.Mode // of that grant
 	dead    bool
 	shims   []net.Listener // see shim
 	others  []impls.Lock   // for locks of other names
@@ -133,13 +135,24 @@ func (cl *client) holds() bool {
 	return cl.held > 0 && !cl.dead
 }
 
-func (cl *client) count(n int) {
+// holdsSince records a grant that was asked for at an instant.
+func (cl *client) holdsSince(asked time.Time, mode history.Mode) {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	cl.held = max(0, cl.held+n)
-	if n > 0 {
-		cl.c.log.granted(cl.name)
+	cl.held++
+	cl.asked, cl.granted = asked, mode
+	cl.c.log.granted(cl.name)
+}
+
+// leaves records that the client calls a release: from here on nothing is certain of its hold. The returned function records that it has returned.
+func (cl *client) leaves() (left func()) {
+	set := func(held int, asked time.Time) {
+		cl.mu.Lock()
+		defer cl.mu.Unlock()
+		cl.held, cl.asked = max(0, cl.held+held), asked
 	}
+	set(0, time.Time{})
+	return func() { set(-1, time.Time{}) }
 }
 
 // close ends the handle and the connections, once.
@@ -228,25 +241,51 @@ func (cl *client) namedFor(mode history.Mode, method string) string {
 
 // try makes one attempt to acquire.
 func (cl *client) try(mode history.Mode) (g impls.Grant, err error) {
-	p := cl.callContext()
+	p, begin := cl.callContext(), time.Now()
 	cl.do(cl.namedFor(mode, "TryLock"), func() { g, err = cl.lock.Try(p, mode) })
 	keep(p, err)
 	if err == nil {
-		cl.count(1)
+		cl.holdsSince(begin, mode)
 	}
 	return g, err
 }
 
 // acquire waits for the lock under a context of the rule.
 func (cl *client) acquire(ctx context.Context, mode history.Mode) (g impls.Grant, err error) {
+	begin := time.Now()
 	cl.do(cl.namedFor(mode, "Lock"), func() { g, err = cl.lock.Acquire(ctx, mode) })
 	if err == nil {
-		cl.count(1)
+		cl.mustBeAlone(mode)
+		cl.holdsSince(begin, mode)
 	}
 	return g, err
 }
 
-// mustHold makes one attempt and ends the rule if it is not granted.
+// mustBeAlone checks a grant that came after a wait against who holds: a client whose hold nothing has ended, for certain.
+func (cl *client) mustBeAlone(mode history.Mode) {
+	for _, o := range cl.c.all() {
+		if o != cl && o.env.Permits == 1 && o.certain() && (mode != shared || o.mode() != shared) {
+			cl.c.errorf("%s.%s succeeded while %s held the lock%s", cl.name, cl.namedFor(mode, "Lock"), o.name, cl.c.keyEvents(cl))
+		}
+	}
+}
+
+// certain reports whether the client's hold must still be there: nothing but its client can end it, and its lease runs.
+func (cl *client) certain() bool {
+	if cl.c.slack > 0 || !cl.holds() {
+		return false
+	}
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	return cl.asked.After(cl.c.clearedAt()) && (cl.c.cfg.Traits.NoLease || time.Since(cl.asked) < min(cl.c.lease, cl.env.Lease))
+}
+
+// mode returns the mode of the client's last grant.
+func (cl *client) mode() history.Mode {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	return cl.granted
+}
 func (cl *client) mustHold(when string, mode history.Mode) impls.Grant {
 	g, err := cl.try(mode)
 	if err != nil {
@@ -304,8 +343,8 @@ func (cl *client) release() (err error) {
 }
 
 func (cl *client) releaseIn(ctx context.Context) (err error) {
+	defer cl.leaves()()
 	cl.do(cl.named("Unlock"), func() { err = cl.lock.Release(ctx) })
-	cl.count(-1)
 	return err
 }
 
@@ -319,8 +358,8 @@ func (cl *client) releaseMode(mode history.Mode) (err error) {
 	}
 	p := cl.callContext()
 	defer p.Cancel()
+	defer cl.leaves()()
 	cl.do(cl.namedFor(mode, "Unlock"), func() { err = l.ReleaseMode(p, mode) })
-	cl.count(-1)
 	return err
 }
 

@@ -142,7 +142,7 @@ func TestCorrectLocksPass(t *testing.T) {
 	if testing.Short() {
 		t.Skip("checks every rule of some fifty locks")
 	}
-	for _, c := range controls() {
+	for _, c := range append(controls(), wildControls()...) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			passes(t, checked(t, c.make, virtual, c.options...))
@@ -168,7 +168,7 @@ func TestCorrectLocksStand(t *testing.T) {
 	if testing.Short() {
 		t.Skip("searches the schedules of some fifty locks")
 	}
-	for _, c := range controls() {
+	for _, c := range append(controls(), wildControls()...) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := searched(t, c.make, soak(60), c.options...)

@@ -146,7 +146,8 @@ func (c *trial) afterCancel(a, b *client, begin time.Time, late bool, err error)
 	c.mustGetIn(b, begin, what)
 }
 
-// contextEnded: the end of a successful acquire's context may end the hold, but must not prevent its release.
+// contextEnded: the end of a successful acquire's context may end the hold, but must not prevent its release. And a call whose context has ended
+// before it does its work or returns an error.
 func contextEnded(c *trial) {
 	a, b := c.client("a"), c.client("b")
 	ctx, cancel := context.WithTimeout(context.Background(), 10*c.lease)
@@ -161,6 +162,57 @@ func contextEnded(c *trial) {
 	if _, tried := b.try(exclusive); tried != nil {
 		c.errorf("the context of a.%s was cancelled when it had returned; a.%s, under one of its own, answered %s, and b.%s: %s%s",
 			a.named("Lock"), a.named("Unlock"), say(err), b.named("TryLock"), b.outcome(tried), c.stillThere())
+	}
+	c.startOver()
+	c.acquireEnded(ctx)
+	c.startOver()
+	c.releaseEnded(ctx)
+	c.startOver()
+	if c.cfg.Traits.Extends {
+		c.extendEnded(ctx)
+	}
+}
+
+const afterItsEnd = "under a context that had ended"
+
+func (c *trial) acquireEnded(ended context.Context) {
+	a, b := c.client("a"), c.client("b")
+	a.connects()
+	begin := time.Now()
+	if _, err := a.acquire(ended, exclusive); err != nil {
+		c.mustGetIn(b, begin, fmt.Sprintf("a.%s %s answered %s", a.named("Lock"), afterItsEnd, a.outcome(err)))
+		return
+	}
+	b.mustBeRefused(fmt.Sprintf("a.%s %s answered nil", a.named("Lock"), afterItsEnd), exclusive)
+	a.mustRelease("it was granted the lock " + afterItsEnd)
+}
+
+func (c *trial) releaseEnded(ended context.Context) {
+	a, b := c.client("a"), c.client("b")
+	begin := time.Now()
+	a.mustHold("the lock is free", exclusive)
+	err := a.releaseIn(ended)
+	c.settle()
+	if err != nil {
+		_ = a.release()
+		if !c.cfg.Traits.NoLease {
+			c.mustGetIn(b, begin, fmt.Sprintf("a.%s %s answered %s", a.named("Unlock"), afterItsEnd, say(err)))
+		}
+	} else if _, tried := b.try(exclusive); tried != nil {
+		c.errorf("a.%s %s answered nil, and b.%s: %s%s", a.named("Unlock"), afterItsEnd, b.named("TryLock"), b.outcome(tried), c.stillThere())
+	}
+}
+
+func (c *trial) extendEnded(ended context.Context) {
+	a, b := c.client("a"), c.client("b")
+	a.mustHold("the lock is free", exclusive)
+	c.sleep(c.lease / 2)
+	begin := time.Now()
+	var err error
+	a.do("Extend", func() { _, err = a.lock.Extend(ended) })
+	if err == nil && !c.cfg.Traits.NoLease {
+		c.sleep(c.lease*9/10 - time.Since(begin) - c.slack)
+		b.mustBeRefused(fmt.Sprintf("a.Extend %s answered nil, and nine tenths of its lease have passed since", afterItsEnd), exclusive)
 	}
 }
 

@@ -41,6 +41,23 @@ func (c *trial) leaseLastsAfterWait() {
 	b.mustBeRefused("w had waited and was granted the lock, and nine tenths of its lease have passed", exclusive)
 }
 
+// connectionsCut: a hold ends with its lease, not with a connection of its client, which may be a subscription.
+func connectionsCut(c *trial) {
+	a, b := c.client("a"), c.client("b")
+	begin := time.Now()
+	g := a.mustHold("the lock is free", exclusive)
+	c.settle()
+	a.wires.cutOpen()
+	c.settle()
+	if _, err := b.try(exclusive); err == nil && !ended(g.Lost) {
+		c.errorf("a held the lock and its connections were cut; it was told nothing, and b.%s: granted", b.named("TryLock"))
+	}
+	if c.cfg.Traits.NoLease || time.Since(begin) < c.lease*9/10-c.slack {
+		a.mustRelease("a holds, and the connections that it had were cut")
+		b.mustHold("a has released", exclusive)
+	}
+}
+
 func leaseEnds(c *trial) {
 	a, b := c.client("a"), c.client("b")
 	begin := time.Now()
@@ -74,6 +91,14 @@ func extendRestarts(c *trial) {
 	}
 	c.sleep(c.lease*9/10 - time.Since(begin) - c.slack)
 	b.mustBeRefused("nine tenths of the extended lease have passed", exclusive)
+	_, _ = a.extend()
+	c.lastsLong("has extended its hold", func() {
+		for range 20 {
+			c.sleep(c.lease / 2)
+			_, _ = a.extend()
+		}
+	})
+	c.sleep(c.lease * 9 / 10)
 	a.dies()
 	c.sleep(c.lease/10 + c.lease/20 + 2*c.slack)
 	b.mustHold("the extended lease has ended", exclusive)

@@ -20,6 +20,7 @@ type reply struct {
 	at   time.Time
 	data []byte
 	end  bool
+	tell func() // called before it is passed on; nil for none
 }
 
 // onTheWay is how many replies a line can queue.
@@ -32,9 +33,9 @@ func newLine() *line {
 }
 
 // send puts a reply on the line. With an error it is the last.
-func (l *line) send(at time.Time, data []byte, err error) {
+func (l *line) send(at time.Time, data []byte, err error, tell func()) {
 	if len(data) > 0 || err != nil {
-		l.way <- reply{at, slices.Clone(data), err != nil}
+		l.way <- reply{at, slices.Clone(data), err != nil, tell}
 	}
 	select {
 	case l.arrived <- struct{}{}:
@@ -57,6 +58,9 @@ func (l *line) expect() {
 func (l *line) deliver(delay func() time.Duration) {
 	pprof.SetGoroutineLabels(context.Background()) // it is the kit's, not the lock's
 	for r := range l.way {
+		if r.tell != nil { // here, so that the server's next replies are read meanwhile: it may write to this connection while it serves another
+			r.tell()
+		}
 		if d := delay(); d > 0 && !r.end {
 			time.Sleep(time.Until(r.at.Add(d)))
 		}

@@ -3,6 +3,7 @@ package locktest
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -73,8 +74,9 @@ type requestLog struct {
 	begin   time.Time
 	entries []*entry
 	keys    map[*node]map[string]bool
-	writers map[string]string // by key: the last client whose request changed it, judged by the replies
-	owners  map[string]string // by key: the client that was granted the lock after writing it
+	writers map[string]string          // by key: the last client whose request changed it, judged by the replies
+	owners  map[string]string          // by key: the client that was granted the lock after writing it
+	words   map[string]map[string]bool // of requests, by the clients that sent them; "" stands for a script
 }
 
 func newRequestLog() *requestLog {
@@ -94,10 +96,55 @@ func (l *requestLog) sent(client, call string, r resp.Request) *entry {
 		args[i] = string(r.Arg(i))
 	}
 	e.keys = resp.Keys(args)
+	l.learn(client, args)
 	if len(l.entries) < logLimit {
 		l.entries = append(l.entries, e)
 	}
 	return e
+}
+
+// learn records the words of a request: what a script quotes, and short arguments.
+func (l *requestLog) learn(client string, args []string) {
+	if l.words == nil {
+		l.words = map[string]map[string]bool{}
+	}
+	note := func(word, by string) {
+		if l.words[word] == nil && len(l.words) < wordsKnown {
+			l.words[word] = map[string]bool{}
+		}
+		if l.words[word] != nil {
+			l.words[word][by] = true
+		}
+	}
+	for i, a := range args {
+		switch {
+		case i == 1 && args[0] == "EVAL":
+			for _, m := range quoted.FindAllStringSubmatch(a, -1) {
+				note(cmp.Or(m[1], m[2]), "")
+			}
+		case i > 0 && a != "" && len(a) <= wordSize:
+			note(a, client)
+		}
+	}
+}
+
+// quoted are the strings of a script.
+var quoted = regexp.MustCompile(`'([^'\\]{1,24})'|"([^"\\]{1,24})"`)
+
+// wordsKnown is how many words are recorded.
+const wordsKnown = 1000
+
+// constants returns the words that belong to the lock and to no client: from scripts, or in requests of several clients.
+func (l *requestLog) constants() (all []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for w, by := range l.words {
+		if by[""] || len(by) > 1 {
+			all = append(all, w)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // answered records a reply, and what the request changed if the node's keys can be read.

@@ -3,6 +3,7 @@ package locktest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lockbench/lockbench/impls"
@@ -86,7 +87,7 @@ func namesApart(c *trial) {
 		c.holdSeparated(c.client("c"), c.client("d"))
 	}
 	c.clear()
-	c.holdMany(a)
+	c.holdMany(a, other)
 }
 
 // holdSeparated lets one client hold the first name of every pair, and another the second; both hold each name once. Nothing is released: for a
@@ -138,21 +139,100 @@ func (c *trial) borrowed(a, b *client) (out []pair) {
 	return out
 }
 
-// holdMany lets one client hold many names at once. If names shared a mutex in the process, it would block itself.
-func (c *trial) holdMany(a *client) {
+// holdMany lets one client hold many names at once, and release each. If names shared a mutex in the process, it would block itself; if they shared a
+// count, some releases would free nothing.
+func (c *trial) holdMany(a, other *client) {
 	n := manyNames
 	if c.slack > 0 || c.cfg.Variant { // an adapter has one Redis client for each
 		n = manyNames / 20
 	}
+	var held []namedLock
 	for i := range n {
 		l, err := a.lockOf(fmt.Sprintf("%s%d", c.key, i))
 		if err != nil {
-			return
+			break
 		}
 		if err := l.try(); a.saysBusy(err) {
 			c.errorf("a held %d locks of other names, and %s: %s", i, l.call("TryLock"), a.outcome(err))
 			return
+		} else if err == nil {
+			held = append(held, l)
 		}
+	}
+	for i, l := range held {
+		err := l.release()
+		if c.slack > 0 {
+			continue // their leases may have ended meanwhile
+		}
+		next, made := other.lockOf(l.name)
+		if made != nil {
+			continue
+		}
+		if tried := next.try(); tried != nil {
+			c.errorf("a held %d locks, each of another name, and has released %d of them; %s: %s, and then %s: %s", len(held), i, l.call("Unlock"), say(err),
+				next.call("TryLock"), other.outcome(tried))
+			return
+		}
+		_ = next.release()
+	}
+}
+
+// commonWords are words that scripts compare with, by themselves or by a conversion.
+var commonWords = []string{"0", "1", "nil", "false", "OK", "free"}
+
+// reservedWords gives a client, and a lock, the name of a word that the lock itself uses: such a name is a name like any other.
+func reservedWords(c *trial) {
+	a, b := c.client("a"), c.client("b")
+	for _, pair := range [][2]*client{{a, b}, {b, a}} {
+		pair[0].mustHold("the lock is free", exclusive)
+		pair[1].waitsInVain(exclusive, c.lease/20)
+		_ = pair[0].release()
+		c.takeBack()
+	}
+	words := append(slices.Clone(commonWords), c.log.constants()...)
+	if c.slack > 0 {
+		words = words[:len(commonWords)]
+	}
+	for _, w := range slices.Compact(words) {
+		c.clear()
+		c.ownerCalled(w, b)
+		c.clear()
+		c.lockCalled(w, a, b)
+	}
+}
+
+func (c *trial) ownerCalled(word string, other *client) {
+	x, err := c.open(fmt.Sprintf("%q", word), func(e *impls.Env) { e.Owner = word })
+	if err != nil {
+		return // it does not take this name
+	}
+	defer x.close()
+	if _, err := x.try(exclusive); err != nil {
+		c.note("a client that is called %q: %s", word, x.outcome(err))
+		return
+	}
+	what := fmt.Sprintf("a client that is called %q holds, and the lock itself uses this word", word)
+	other.mustBeRefused(what, exclusive)
+	x.mustRelease(what)
+	other.mustHold("it has released", exclusive)
+	other.mustRelease("it holds")
+}
+
+func (c *trial) lockCalled(word string, a, b *client) {
+	x, err := a.lockOf(word)
+	y, err2 := b.lockOf(word)
+	if errors.Join(err, err2) != nil {
+		return
+	}
+	if err := x.try(); err != nil {
+		c.note("%s, a word that the lock itself uses: %s", x.call("TryLock"), a.outcome(err))
+		return
+	}
+	if err := y.try(); err == nil {
+		c.errorf("a held %s, a word that the lock itself uses, and %s succeeded", shortened(word), y.call("TryLock"))
+	}
+	if err := x.release(); err != nil {
+		c.errorf("a held %s, a word that the lock itself uses, and %s: %v", shortened(word), x.call("Unlock"), err)
 	}
 }
 

@@ -44,14 +44,59 @@ func (c *trial) oddLease(a *client, d time.Duration) {
 		return
 	}
 	a.dies()
-	c.mustEnd(a, d, begin)
+	c.mustEnd(a, d, begin, a.named("TryLock"))
+	if c.slack > 0 || c.cfg.Traits.SelfRenewing {
+		return
+	}
+	c.clear()
+	if c.cfg.Waits && !c.cfg.Traits.FromAsking {
+		c.oddWait(d)
+		c.clear()
+	}
+	if c.cfg.Traits.Extends {
+		c.oddExtend(d)
+	}
+}
+
+// oddWait has a lease granted to a client that waited for it.
+func (c *trial) oddWait(d time.Duration) {
+	w, holder := c.oddClient("w", d), c.client("holder")
+	holder.mustHold("the lock is free", exclusive)
+	waits := w.waits(exclusive)
+	c.sleep(c.lease / 5)
+	holder.mustRelease("it holds")
+	if waits.result() != nil {
+		return // a matter of other rules
+	}
+	begin := waits.at
+	w.dies()
+	c.mustEnd(w, d, begin, w.named("Lock")+", which had waited,")
+}
+
+// oddExtend has a lease begin anew.
+func (c *trial) oddExtend(d time.Duration) {
+	a := c.oddClient("x", d)
+	a.mustHold("the lock is free", exclusive)
+	c.sleep(c.cfg.kept(d) / 2)
+	begin := time.Now()
+	if _, err := a.extend(); err != nil {
+		c.errorf("a holds with a lease of %v, of which half has passed, and a.Extend: %v", d, err)
+		return
+	}
+	a.dies()
+	c.mustEnd(a, d, begin, "Extend")
+}
+
+// oddClient makes a client with a lease that the lock has taken before.
+func (c *trial) oddClient(name string, d time.Duration) *client {
+	return c.client(name, func(e *impls.Env) { e.Lease = d })
 }
 
 // grain is the tolerated error of a lease that the server counts in milliseconds.
 const grain = 2 * time.Millisecond
 
-// mustEnd waits for the end of a dead client's hold with a lease of d.
-func (c *trial) mustEnd(a *client, d time.Duration, begin time.Time) {
+// mustEnd waits for the end of a dead client's hold, whose lease of d began with a call.
+func (c *trial) mustEnd(a *client, d time.Duration, begin time.Time, call string) {
 	kept := c.cfg.kept(d)
 	b := c.client("b")
 	defer b.dies()
@@ -59,11 +104,11 @@ func (c *trial) mustEnd(a *client, d time.Duration, begin time.Time) {
 	took, err := c.getsIn(b, begin, kept+10*c.lease)
 	switch {
 	case err != nil:
-		c.errorf("a.%s succeeded with a lease of %v, and died; b.%s %v later: %s%s", a.named("TryLock"), d, b.named("TryLock"), took, b.outcome(err), c.stillThere())
+		c.errorf(a.name+".%s succeeded with a lease of %v, and died; b.%s %v later: %s%s", call, d, b.named("TryLock"), took, b.outcome(err), c.stillThere())
 	case took < kept-kept/20-grain-c.slack:
-		c.errorf("a.%s succeeded with a lease of %v, and the server keeps it for %v: b was granted the lock then", a.named("TryLock"), d, took)
+		c.errorf(a.name+".%s succeeded with a lease of %v, and the server keeps it for %v: b was granted the lock then", call, d, took)
 	case c.late(took, wholeSeconds(kept)+kept/10+c.ttl/unit+grain):
-		c.errorf("a.%s succeeded with a lease of %v, and the server keeps it for %v: see ServerLease", a.named("TryLock"), d, took)
+		c.errorf(a.name+".%s succeeded with a lease of %v, and the server keeps it for %v: see ServerLease", call, d, took)
 	}
 }
 
@@ -76,14 +121,16 @@ func wholeSeconds(d time.Duration) time.Duration {
 func (c *trial) mustShowEnd(a *client, d time.Duration) {
 	kept := c.cfg.kept(d)
 	ends := c.ends()
+	if c.slack == 0 { // a key with that expiry may not be what keeps others out
+		c.mustEndThen(a, d)
+		return
+	}
 	for _, left := range ends {
 		if left >= kept-kept/20-grain-c.slack && left <= kept+kept/10+grain+c.slack {
 			return
 		}
 	}
 	switch {
-	case c.slack == 0:
-		c.mustEndThen(a, d)
 	case len(ends) > 0 && slices.Max(ends) < kept:
 		c.errorf("a.%s succeeded with a lease of %v, and the server keeps it for %v", a.named("TryLock"), d, slices.Max(ends))
 	default:

@@ -64,12 +64,13 @@ var promises = map[string]func(*config){
 	"repeatable":    func(c *config) { c.Traits.Repeatable = true },
 	"no-lease":      func(c *config) { c.Traits.NoLease = true },
 	"cluster":       func(c *config) { c.cluster = true },
+	"permits":       func(c *config) { c.kind, c.Traits.Permits = history.Semaphore, true },
 }
 
 // Promises states properties that the methods of the lock don't show: "reentrant" (the holder may lock again), "renews" (it extends its lease by
 // itself), "wakes" (a release wakes waiters; they don't only poll), "fifo" (waiters are granted the lock in order of arrival), "writers-first" (a
 // waiting writer keeps new readers out), "repeatable" (an acquire that the Redis client sends twice grants once), "no-lease" (a hold never ends by
-// itself), "cluster" (all keys are in one hash slot). Run checks each promise; it detects renewal without one.
+// itself), "cluster" (all keys are in one hash slot), "permits" (it is a semaphore of Config.Permits; most rules give it one). Run checks each promise; it detects renewal without one.
 func Promises(words ...string) Option {
 	return func(c *config) {
 		for _, w := range words {

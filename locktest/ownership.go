@@ -15,6 +15,8 @@ func excludes(c *trial) {
 	for range 2 {
 		a.mustHold("the lock is free", exclusive)
 		b.mustBeRefused("a holds", exclusive)
+		c.client("late").close()
+		b.mustBeRefused("a holds, and another client was started and closed", exclusive)
 		a.mustRelease("a holds")
 		b.mustHold("a has released", exclusive)
 		a.mustBeRefused("b holds", exclusive)

@@ -37,7 +37,8 @@ func (cfg config) maker(newLock factory) maker {
 
 // configOf returns the part of an environment that a factory gets.
 func configOf(env impls.Env) Config {
-	return Config{Redis: env.Redis(), Nodes: env.Nodes, Addrs: env.Addrs, Dial: env.Dial, Key: env.Key, TTL: env.Lease, Poll: env.Poll, Owner: env.Owner}
+	return Config{Redis: env.Redis(), Nodes: env.Nodes, Addrs: env.Addrs, Dial: env.Dial, Key: env.Key, TTL: env.Lease, Poll: env.Poll, Owner: env.Owner,
+		Permits: max(env.Permits, 1)}
 }
 
 // errNoFactory: neither a factory nor a variant was given.

@@ -38,6 +38,7 @@ type trial struct {
 	notes    []string
 	unjudged string
 	clients  []*client
+	cleared  time.Time // when the kit last deleted keys
 }
 
 // poolLinger is how long a goroutine of the Redis client's pool sleeps after the pool is closed, if nodes were unreachable. A bubble must not end
@@ -172,6 +173,9 @@ func (c *trial) deleteKeys() {
 
 // clear deletes every key of the rule's lock and returns how many.
 func (c *trial) clear() (deleted int) {
+	c.mu.Lock()
+	c.cleared = time.Now()
+	c.mu.Unlock()
 	for _, n := range c.nodes {
 		for _, k := range c.keysOf(n) {
 			n.admin.Del(context.Background(), k)
@@ -180,6 +184,13 @@ func (c *trial) clear() (deleted int) {
 		c.log.cleared(n)
 	}
 	return deleted
+}
+
+// clearedAt returns when the kit last deleted keys.
+func (c *trial) clearedAt() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cleared
 }
 
 // startOver ends all clients and deletes what they have left.

@@ -158,6 +158,38 @@ func deadWaiter(c *trial) {
 	c.sleep(c.lease / 10)
 	a.mustRelease("a holds")
 	after.mustBeGranted(died, c.lease+max(c.lease/10, look), "a waiter has died, a has released")
+	c.startOver()
+	c.unheardWaiter(look)
+}
+
+// unheardWaiter loses one reply to a waiter: whether it goes on or fails, others are delayed by a lease at most.
+func (c *trial) unheardWaiter(look time.Duration) {
+	a, unheard, next := c.client("a"), c.client("unheard"), c.client("next")
+	a.mustHold("the lock is free", exclusive)
+	unheard.wires.loseReplies(1)
+	w := unheard.waits(exclusive)
+	c.sleep(c.lease / 5)
+	lost := time.Now()
+	unheard.wires.loseReplies(0)
+	after := next.waits(exclusive)
+	c.sleep(c.lease / 10)
+	a.mustRelease("a holds")
+	if !w.over() {
+		c.sleep(max(c.lease/10, look))
+	}
+	if w.over() && w.err == nil {
+		unheard.mustRelease("it was granted the lock in spite of a lost reply")
+		lost = time.Now()
+	} else {
+		go func() {
+			if w.result() == nil {
+				_ = unheard.release()
+			}
+		}()
+	}
+	after.mustBeGranted(lost, c.lease+max(c.lease/5, 2*look), "a waiter has lost one reply, a has released")
+	w.cancel()
+	_ = w.result()
 }
 
 func keysDeleted(c *trial) {
@@ -312,6 +344,7 @@ func clean(c *trial) {
 	before := c.use(a, b)
 	if after := c.use(a, b); len(after) > 0 {
 		c.mustBeCounters(before, after)
+		c.note("keys left for each name that was ever locked: %d", len(after))
 	}
 	c.noSubscription()
 }

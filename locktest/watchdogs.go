@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -16,11 +17,28 @@ func renews(c *trial) {
 		c.sleep(c.lease*3/4 + c.slack/4)
 		b.mustBeRefused(fmt.Sprintf("a has worked for %d quarters of a lease; b, which held nothing, has released at its begin", 3*(i+1)), exclusive)
 	}
+	c.lastsLong("has worked", func() { c.sleep(c.lease * 10) })
 	a.mustRelease("a holds")
 	c.settle()
 	released := time.Now()
 	b.mustHold("a has released", exclusive)
 	c.mustBeSilent(a, released, "a has released")
+}
+
+// lastsLong lets a hold go on for a thousand leases, beyond every constant that a lock may have, and asks for it now and then as a new client.
+// tenLeases passes ten of them.
+func (c *trial) lastsLong(what string, tenLeases func()) {
+	if c.slack > 0 {
+		return
+	}
+	for i := range 100 {
+		tenLeases()
+		if i%20 == 19 {
+			late := c.client(fmt.Sprint("late", i))
+			late.mustBeRefused(fmt.Sprintf("a %s for %d leases", what, 10*(i+1)), exclusive)
+			late.close()
+		}
+	}
 }
 
 // mustBeSilent checks that a client sends nothing in the two leases after an instant.
@@ -238,6 +256,40 @@ func oneOfTwo(c *trial) {
 		other.close()
 		c.clear()
 	}
+	for i := range names {
+		c.oneIsLost(names[i], names[1-i])
+	}
+}
+
+// oneIsLost deletes the keys of one of a client's locks: the other must be renewed all the same.
+func (c *trial) oneIsLost(first, second string) {
+	a, other := c.client("a"), c.client("other")
+	defer func() { a.close(); other.close(); c.clear() }()
+	take := func(name string) (made map[*node][]string) {
+		made = map[*node][]string{}
+		for _, n := range c.nodes {
+			made[n] = c.keysOf(n)
+		}
+		l, err := a.lockOf(name)
+		c.must(err)
+		if err := l.try(); err != nil {
+			c.fatalf("%s, which nobody held: %s", l.call("TryLock"), a.outcome(err))
+		}
+		for _, n := range c.nodes {
+			before := made[n]
+			made[n] = slices.DeleteFunc(c.keysOf(n), func(k string) bool { return slices.Contains(before, k) })
+		}
+		return made
+	}
+	lost := take(first)
+	_ = take(second)
+	for n, keys := range lost {
+		for _, k := range keys {
+			n.admin.Del(context.Background(), k)
+		}
+		c.log.cleared(n)
+	}
+	c.mustStay(other, second, fmt.Sprintf("a held %s and %s, and the keys of %s were deleted", shortened(first), shortened(second), shortened(first)))
 }
 
 // mustStay asks for a lock that another client holds and renews, for more than two leases.

@@ -57,6 +57,16 @@ func (w *wires) cutAll() {
 	w.open = nil
 }
 
+// cutOpen cuts the connections that are open; the client may make others.
+func (w *wires) cutOpen() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.open {
+		_ = c.Conn.Close()
+	}
+	w.open = nil
+}
+
 // cutAfter allows n more requests; their replies and all that follows are lost.
 func (w *wires) cutAfter(n int) { w.set(func() { w.countTo = n }) }
 
@@ -78,15 +88,14 @@ func (w *wires) delayed() (d time.Duration) {
 // whenAnswered calls f once, when the server has executed the n-th request from now on and before the client gets the reply; 0 means never.
 func (w *wires) whenAnswered(n int, f func()) { w.set(func() { w.toReply, w.onReply = n, f }) }
 
-// arrived counts a reply and calls what is to be called before it is passed on.
-func (w *wires) arrived() {
-	tell := func() {}
+// arrived counts a reply and returns what is to be called before it is passed on; nil for nothing.
+func (w *wires) arrived() (tell func()) {
 	w.set(func() {
 		if w.toReply--; w.toReply == 0 {
 			tell = w.onReply
 		}
 	})
-	tell()
+	return tell
 }
 
 // requests returns the number of requests sent since its last call.
@@ -257,13 +266,14 @@ func (c *wire) listen() {
 		n, err := c.Conn.Read(b)
 		at := time.Now()
 		c.received(b[:n])
+		var tell func()
 		if c.lost.Load() {
 			_ = c.Conn.Close()
 			n, err = 0, io.EOF
 		} else if n > 0 {
-			c.all.arrived()
+			tell = c.all.arrived()
 		}
-		c.line.send(at, b[:n], err)
+		c.line.send(at, b[:n], err, tell)
 		if err != nil {
 			return
 		}

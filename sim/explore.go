@@ -57,7 +57,8 @@ func (s Shard) of(n int) int { return (n - s.Index + s.Count) / s.Count }
 // ExploreResult is the result of an exploration: what is saved of it, and the tape of its finding.
 type ExploreResult struct {
 	explored.Exploration
-	Tape Tape // of First
+	Tape          Tape   // of First
+	NotExplorable string // why the simulator could not go on with this lock, which is no evidence of anything; "" if it could
 }
 
 // Keep stores a tape as the finding's.
@@ -268,6 +269,9 @@ func (e *exploration) result() (ExploreResult, error) {
 	}
 	if r.Reason = e.short(sum); r.Reason != "" {
 		r.Verdict = checker.Inconclusive
+	}
+	if sum.Unexplorable != "" || sum.Lacking != "" {
+		r.NotExplorable = r.Reason
 	}
 	if sum.Lacking != "" && e.first != nil {
 		r.Warnings = append(r.Warnings, Without(e.job.Program.Lock, sum.Lacking))

@@ -222,7 +222,7 @@ func (s *server) open(q Request) Reply {
 }
 
 func (s *server) make(q Request, nodes []redis.UniversalClient) (impls.Lock, error) {
-	cfg := Config{Nodes: nodes, Addrs: q.Servers, Dial: new(net.Dialer).DialContext, Key: q.Key, TTL: duration(q.Lease), Poll: duration(q.Poll), Owner: q.Owner}
+	cfg := Config{Nodes: nodes, Addrs: q.Servers, Dial: new(net.Dialer).DialContext, Key: q.Key, TTL: duration(q.Lease), Poll: duration(q.Poll), Owner: q.Owner, Permits: max(q.Permits, 1)}
 	if len(nodes) > 0 {
 		cfg.Redis = nodes[0]
 	}

@@ -19,6 +19,8 @@ type Config struct {
 	TTL   time.Duration // lease: how long the server keeps a hold that is not extended
 	Poll  time.Duration // interval at which a waiter polls
 	Owner string        // unique among all clients unless a scenario makes them collide
+
+	Permits int // holders that a semaphore admits, at least 1; of no meaning to other locks
 }
 
 // Factory makes a client's handle for cfg: a [Locker], a [TryLocker], both, or an impls.Lock. It may be called again for a client, and for a key.

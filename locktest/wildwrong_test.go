@@ -1,0 +1,597 @@
+package locktest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Locks with the defects of public bug reports, and of authors who had not seen the kit. Each once passed a part of it.
+
+// subscribedLock takes a channel that has one subscriber for its own hold (wolph/portalocker#139).
+type subscribedLock struct {
+	Config
+	sub *redis.PubSub
+}
+
+func (l *subscribedLock) subscribers(ctx context.Context) (int64, error) {
+	n, err := l.Redis.PubSubNumSub(ctx, l.Key).Result()
+	return n[l.Key], err
+}
+
+func (l *subscribedLock) TryLock(ctx context.Context) (bool, error) {
+	if n, err := l.subscribers(ctx); n != 0 || err != nil {
+		return false, err
+	}
+	sub := l.Redis.Subscribe(ctx, l.Key) // on another connection
+	time.Sleep(10 * time.Millisecond)    // bug: stands for the confirmation
+	if n, err := l.subscribers(ctx); n != 1 || err != nil {
+		_ = sub.Close()
+		return false, err
+	}
+	l.sub = sub // the one that was counted may be another client's
+	return true, nil
+}
+
+func (l *subscribedLock) Unlock(ctx context.Context) error {
+	if l.sub == nil {
+		return errGone
+	}
+	sub := l.sub
+	l.sub = nil
+	defer sub.Close()
+	if err := sub.Unsubscribe(ctx, l.Key); err != nil {
+		return err
+	}
+	for {
+		m, err := sub.Receive(ctx)
+		if err != nil {
+			return err
+		}
+		if s, ok := m.(*redis.Subscription); ok && s.Kind == "unsubscribe" {
+			return nil
+		}
+	}
+}
+
+// stripedLock counts entries in a table of its client, in which two names may share a place (spring-projects/spring-integration#11146).
+type stripedLock struct {
+	owned
+	table *stripes
+}
+
+type stripes struct {
+	mu    sync.Mutex
+	holds [256]int
+}
+
+func newStriped() factory {
+	var all sync.Map // by client
+	return func(c Config) (any, error) {
+		table, _ := all.LoadOrStore(c.Redis, &stripes{})
+		return &stripedLock{owned: owned{Config: c}, table: table.(*stripes)}, nil
+	}
+}
+
+func (l *stripedLock) count(n int) int {
+	l.table.mu.Lock()
+	defer l.table.mu.Unlock()
+	h := 0
+	for _, b := range []byte(l.Key) {
+		h = 31*h + int(b)
+	}
+	place := &l.table.holds[h%256]
+	*place += n
+	return *place
+}
+
+func (l *stripedLock) TryLock(ctx context.Context) (bool, error) {
+	token := l.next()
+	ok, err := l.Redis.SetNX(ctx, l.Key, token, l.TTL).Result()
+	if ok {
+		l.token = token
+		l.count(1)
+	}
+	return ok, err
+}
+
+func (l *stripedLock) Unlock(ctx context.Context) error {
+	if l.token == "" {
+		return errGone
+	}
+	if l.count(-1) > 0 {
+		return nil // bug: takes a hold of another name for an outer one
+	}
+	return released(eval(ctx, l.Config, luaRelease, []string{l.Key}, l.token))
+}
+
+// packedLock packs its values with the time of day, so a release compares with something else (madelson/DistributedLock#66, phpredis#1939).
+type packedLock struct {
+	owned
+	says bool // a release that frees nothing answers nil
+}
+
+func pack(s string) string {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	w.Extra = []byte(time.Now().String())
+	_, _ = w.Write([]byte(s))
+	_ = w.Close()
+	return b.String()
+}
+
+func (l *packedLock) TryLock(ctx context.Context) (bool, error) {
+	token := l.next()
+	ok, err := l.Redis.SetNX(ctx, "p:"+l.Key, pack(token), l.TTL).Result()
+	if ok {
+		l.token = token
+	}
+	return ok, err
+}
+
+func (l *packedLock) Unlock(ctx context.Context) error {
+	err := released(eval(ctx, l.Config, luaRelease, []string{"p:" + l.Key}, pack(l.token)))
+	if l.says && errors.Is(err, errGone) {
+		return nil
+	}
+	return err
+}
+
+// beatLock has a heart that beats for the client, not for the hold (rq/rq#1707).
+type beatLock struct {
+	Config
+	held bool
+	stop chan struct{}
+}
+
+func (l *beatLock) TryLock(ctx context.Context) (bool, error) {
+	ok, err := l.Redis.SetNX(ctx, l.Key, l.Owner, l.TTL).Result()
+	if l.stop == nil && err == nil {
+		l.stop = make(chan struct{})
+		go l.beat(l.stop) // bug: also when it was refused
+	}
+	l.held = ok
+	return ok, err
+}
+
+func (l *beatLock) beat(stop chan struct{}) {
+	for {
+		select {
+		case <-stop:
+			return
+		case <-time.After(l.TTL / 3):
+			l.Redis.PExpire(context.Background(), l.Key, l.TTL) // bug: whoever holds
+		}
+	}
+}
+
+func (l *beatLock) Close() error {
+	if l.stop != nil {
+		close(l.stop)
+		l.stop = nil
+	}
+	return nil
+}
+
+func (l *beatLock) Unlock(ctx context.Context) error {
+	if !l.held {
+		return errGone
+	}
+	l.held = false
+	_ = l.Close()
+	return released(eval(ctx, l.Config, luaRelease, []string{l.Key}, l.Owner))
+}
+
+// tenLock has its readers in a sorted set by the end of their leases; a writer asks ten of them (wolph/portalocker#138).
+type tenLock struct {
+	owned
+	reads string
+}
+
+func (l *tenLock) take(ctx context.Context, source string) (string, error) {
+	token := l.next()
+	n, err := l.run(ctx, luaNow+source, []string{":readers", ":writer"}, token, l.TTL.Milliseconds())
+	return token, released(n, err)
+}
+
+func (l *tenLock) TryLock(ctx context.Context) (ok bool, err error) {
+	token, err := l.take(ctx, `
+if redis.call('exists', KEYS[2]) == 1 then return 0 end
+local v = redis.call('zrange', KEYS[1], 0, 9, 'withscores')
+for i = 2, #v, 2 do if tonumber(v[i]) > now then return 0 end end
+redis.call('del', KEYS[1])
+redis.call('set', KEYS[2], ARGV[1], 'px', ARGV[2])
+return 1`)
+	return l.granted(&l.token, token, err)
+}
+
+func (l *tenLock) TryRLock(ctx context.Context) (bool, error) {
+	token, err := l.take(ctx, `
+if redis.call('exists', KEYS[2]) == 1 then return 0 end
+redis.call('zadd', KEYS[1], now + ARGV[2] + 1, ARGV[1])
+if redis.call('pttl', KEYS[1]) < tonumber(ARGV[2]) then redis.call('pexpire', KEYS[1], ARGV[2]) end
+return 1`)
+	return l.granted(&l.reads, token, err)
+}
+
+func (l *tenLock) granted(to *string, token string, err error) (bool, error) {
+	if errors.Is(err, errGone) {
+		return false, nil
+	}
+	if err == nil {
+		*to = token
+	}
+	return err == nil, err
+}
+
+func (l *tenLock) Unlock(ctx context.Context) error {
+	return released(l.run(ctx, luaRelease, []string{":writer"}, l.token))
+}
+
+func (l *tenLock) RUnlock(ctx context.Context) error {
+	return released(l.run(ctx, luaNow+`
+local d = redis.call('zscore', KEYS[1], ARGV[1])
+if not d or tonumber(d) <= now then return 0 end
+return redis.call('zrem', KEYS[1], ARGV[1])`, []string{":readers"}, l.reads))
+}
+
+// loopLock has one loop for all locks of a client, which ends with the first that is lost.
+type loopLock struct {
+	owned
+	all *clientLoop
+}
+
+type clientLoop struct {
+	mu   sync.Mutex
+	held map[string]string // tokens by name
+	runs bool
+}
+
+func newLoop() factory {
+	var clients sync.Map
+	return func(c Config) (any, error) {
+		all, _ := clients.LoadOrStore(c.Redis, &clientLoop{held: map[string]string{}})
+		return &loopLock{owned: owned{Config: c}, all: all.(*clientLoop)}, nil
+	}
+}
+
+func (l *loopLock) TryLock(ctx context.Context) (bool, error) {
+	token := l.next()
+	ok, err := l.Redis.SetNX(ctx, l.Key, token, l.TTL).Result()
+	if !ok || err != nil {
+		return false, err
+	}
+	l.all.mu.Lock()
+	defer l.all.mu.Unlock()
+	l.token, l.all.held[l.Key] = token, token
+	if !l.all.runs {
+		l.all.runs = true
+		go l.all.renew(l.Config)
+	}
+	return true, nil
+}
+
+func (all *clientLoop) renew(c Config) {
+	for {
+		time.Sleep(c.TTL / 3)
+		all.mu.Lock()
+		held := map[string]string{}
+		for name, token := range all.held {
+			held[name] = token
+		}
+		all.runs = len(held) > 0
+		all.mu.Unlock()
+		if len(held) == 0 {
+			return
+		}
+		for name, token := range held {
+			ctx, cancel := context.WithTimeout(context.Background(), c.TTL/3)
+			err := released(eval(ctx, c, luaExtend, []string{name}, token, c.TTL.Milliseconds()))
+			cancel()
+			if errors.Is(err, errGone) && all.drop(name, token) {
+				all.mu.Lock()
+				all.runs = false
+				all.mu.Unlock()
+				return // bug: the others are renewed no more
+			}
+		}
+	}
+}
+
+func (all *clientLoop) drop(name, token string) bool {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	mine := all.held[name] == token
+	if mine {
+		delete(all.held, name)
+	}
+	return mine
+}
+
+func (l *loopLock) Unlock(ctx context.Context) error {
+	l.all.drop(l.Key, l.token)
+	return released(eval(ctx, l.Config, luaRelease, []string{l.Key}, l.token))
+}
+
+func (l *loopLock) Close() error { l.all.drop(l.Key, l.token); return nil }
+
+// bentLock is a correct lock in which functions replace what they name.
+type bentLock struct {
+	*lock
+	tries    func(ctx context.Context, l *lock) (bool, error)
+	waits    func(ctx context.Context, l *lock) error
+	releases func(ctx context.Context, l *lock) error
+}
+
+func (l *bentLock) TryLock(ctx context.Context) (bool, error) {
+	if l.tries != nil {
+		return l.tries(ctx, l.lock)
+	}
+	return l.lock.TryLock(ctx)
+}
+
+func (l *bentLock) Lock(ctx context.Context) error {
+	if l.waits != nil {
+		return l.waits(ctx, l.lock)
+	}
+	return polls(ctx, l.Poll, l.TryLock)
+}
+
+func (l *bentLock) Unlock(ctx context.Context) error {
+	if l.releases != nil {
+		return l.releases(ctx, l.lock)
+	}
+	return l.lock.Unlock(ctx)
+}
+
+func bent(b bentLock) factory {
+	return func(c Config) (any, error) {
+		mine := b
+		mine.lock = &lock{Config: c, name: itself}
+		return &mine, nil
+	}
+}
+
+// politeRelease sends nothing under a context that has ended, and answers nil.
+func politeRelease(ctx context.Context, l *lock) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return l.Unlock(ctx)
+}
+
+// sixtyFour returns the last error of its tries, which is nil after as many refusals.
+func sixtyFour(ctx context.Context, l *lock) error {
+	var err error
+	for range 64 {
+		var ok bool
+		if ok, err = l.TryLock(ctx); ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(l.Poll):
+		}
+	}
+	return err
+}
+
+// shortened gives its lease no more time than the context of the acquire has left.
+func shortenedLease(ctx context.Context, l *lock) (bool, error) {
+	whole := l.TTL
+	defer func() { l.TTL = whole }()
+	if end, ok := ctx.Deadline(); ok {
+		l.TTL = min(whole, max(time.Until(end), time.Millisecond))
+	}
+	return l.TryLock(ctx)
+}
+
+// errorIsGrant takes an exception for a grant (sibson/redbeat#208).
+func errorIsGrant(ctx context.Context, l *lock) (bool, error) {
+	ok, err := l.TryLock(ctx)
+	return ok || err != nil, nil
+}
+
+// stripsLease asks by GETSET, which takes the holder's lease away (dv/redis-semaphore#39).
+func stripsLease(ctx context.Context, l *lock) (bool, error) {
+	was, err := l.Redis.GetSet(ctx, l.key(), "held").Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return false, err
+	}
+	if was != "" {
+		return false, nil
+	}
+	l.token = "held"
+	return true, l.Redis.PExpire(ctx, l.key(), l.TTL).Err()
+}
+
+// overwrites: the loser of a GETSET has overwritten the winner's deadline (kenn/redis-mutex#5).
+func overwrites(ctx context.Context, l *lock) (bool, error) {
+	value := strconv.FormatInt(time.Now().Add(l.TTL).UnixNano(), 10)
+	ok, err := l.Redis.SetNX(ctx, l.key(), value, 0).Result()
+	if ok || err != nil {
+		l.token = value
+		return ok, err
+	}
+	passed := func(v string) bool {
+		end, err := strconv.ParseInt(v, 10, 64)
+		return err == nil && end < time.Now().UnixNano()
+	}
+	found, err := l.Redis.Get(ctx, l.key()).Result()
+	if err != nil || !passed(found) {
+		return false, ignoreNil(err)
+	}
+	was, err := l.Redis.GetSet(ctx, l.key(), value).Result()
+	if err = ignoreNil(err); err != nil || !passed(was) {
+		return false, err
+	}
+	l.token = value
+	return true, nil
+}
+
+func ignoreNil(err error) error {
+	if errors.Is(err, redis.Nil) {
+		return nil
+	}
+	return err
+}
+
+// crashesOnFree expects the value of a key that was there when it asked (steinitzu/celery-singleton#4).
+func crashesOnFree(ctx context.Context, l *lock) (bool, error) {
+	ok, err := l.TryLock(ctx)
+	if ok || err != nil {
+		return ok, err
+	}
+	holder, err := l.Redis.Get(ctx, l.key()).Result()
+	if err != nil {
+		return false, err
+	}
+	_ = holder
+	return false, nil
+}
+
+// stopDeletes releases by DEL what it was refused (rq/rq#1914).
+func stopDeletes(ctx context.Context, l *lock) error { return l.Redis.Del(ctx, l.key()).Err() }
+
+// startFlushes deletes all locks when a client starts (huey#308).
+func startFlushes(c Config) (any, error) {
+	c.Redis.Del(context.Background(), c.Key)
+	return &lock{Config: c, name: itself}, nil
+}
+
+// hourly has the hour in its key, so a hold ends with it.
+func hourly(c Config) (any, error) {
+	return &lock{Config: c, name: func(s string) string { return s + time.Now().UTC().Format(":2006-01-02T15") }}, nil
+}
+
+// sleepsOn waits for a message that is not always sent, and returns the plain error of its context.
+func sleepsOn(ctx context.Context, l *lock) error {
+	if ok, err := l.TryLock(ctx); ok || err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// staysLocked does not unlock its mutex when a request fails.
+type staysLocked struct {
+	*lock
+	busy bool
+}
+
+var errInUse = errors.New("the lock object is in use")
+
+func (l *staysLocked) TryLock(ctx context.Context) (bool, error) {
+	if l.busy {
+		return false, errInUse
+	}
+	l.busy = true
+	ok, err := l.lock.TryLock(ctx)
+	if err != nil {
+		return ok, err // bug: busy stays
+	}
+	l.busy = false
+	return ok, nil
+}
+
+// reservedWord takes a value that is a word of its scripts for none.
+type reservedWord struct{ owned }
+
+func (l *reservedWord) TryLock(ctx context.Context) (bool, error) {
+	n, err := eval(ctx, l.Config, `
+local v = redis.call('get', KEYS[1])
+if v and v ~= 'free' then return 0 end
+redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])
+return 1`, []string{l.Key}, l.Owner, l.TTL.Milliseconds())
+	return n == 1, err
+}
+
+func (l *reservedWord) Unlock(ctx context.Context) error {
+	return released(eval(ctx, l.Config, luaRelease, []string{l.Key}, l.Owner))
+}
+
+// secondsLater counts in whole seconds when it waits, and when it extends.
+type secondsLater struct{ *lock }
+
+func (l secondsLater) Lock(ctx context.Context) error {
+	whole := l.TTL
+	defer func() { l.TTL = whole }()
+	if l.TTL >= time.Second {
+		l.TTL = l.TTL.Truncate(time.Second)
+	}
+	return polls(ctx, l.Poll, l.TryLock)
+}
+
+func (l secondsLater) Extend(ctx context.Context) error {
+	return l.cas(ctx, `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('expire', KEYS[1], ARGV[2]) end return 0`, l.token, max(1, int(l.TTL.Seconds())))
+}
+
+// countedReader counts itself although it was refused.
+type countedReader struct{ *countingLock }
+
+func (l countedReader) TryRLock(ctx context.Context) (bool, error) {
+	n, err := eval(ctx, l.Config, `
+local n = redis.call('incr', KEYS[2])
+redis.call('pexpire', KEYS[2], ARGV[1] * 3)
+if redis.call('exists', KEYS[1]) == 1 then return 0 end
+return 1`, l.keys(), l.TTL.Milliseconds())
+	return n == 1, err
+}
+
+// slotLock is a semaphore whose permits are keys of their own.
+type slotLock struct {
+	owned
+	slot string
+
+	more bool // bug: counts from 0 to the number of permits
+}
+
+func (l *slotLock) TryLock(ctx context.Context) (bool, error) {
+	n := l.Permits
+	if l.more {
+		n++
+	}
+	for i := range n {
+		token, slot := l.next(), fmt.Sprint("{", l.Key, "}:", i)
+		ok, err := l.Redis.SetNX(ctx, slot, token, l.TTL).Result()
+		if ok {
+			l.token, l.slot = token, slot
+		}
+		if ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+func (l *slotLock) Unlock(ctx context.Context) error {
+	if l.slot == "" {
+		return errGone
+	}
+	return released(eval(ctx, l.Config, luaRelease, []string{l.slot}, l.token))
+}
+
+// litter keeps a key for each token.
+type litter struct{ owned }
+
+func (l *litter) TryLock(ctx context.Context) (bool, error) {
+	token := l.next()
+	ok, err := l.Redis.SetNX(ctx, "{"+l.Key+"}", token, l.TTL).Result()
+	if ok {
+		l.token = token
+		err = l.Redis.Incr(ctx, "{"+l.Key+"}:seen:"+token).Err()
+	}
+	return ok, err
+}
+
+func (l *litter) Unlock(ctx context.Context) error {
+	return released(l.run(ctx, luaRelease, []string{""}, l.token))
+}
