@@ -116,7 +116,7 @@ func (c *trial) asksLate(n int) bool {
 		}
 		a.close()
 		b.close()
-		c.sleep(c.lease + c.slack) // what is left ends by itself: a count of fences stays
+		c.sleep(c.lease + grain + c.slack) // what is left ends by itself: a count of fences stays
 	}
 	return true
 }

@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -141,7 +142,7 @@ func bugs() []plantedBug {
 
 // TestBugsAreCaught: each bug by a rule, whose message says what happened.
 func TestBugsAreCaught(t *testing.T) {
-	for _, row := range append(bugs(), outsideBugs()...) {
+	for _, row := range slices.Concat(bugs(), outsideBugs(), wildBugs()) {
 		t.Run(row.bug, func(t *testing.T) {
 			t.Parallel()
 			res := checked(t, row.make, virtual, append(row.options, Only(row.rule))...)[row.rule]

@@ -1,18 +1,19 @@
 package locktest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/upstream"
 )
 
 // Labels of the goroutines that a lock runs on or starts, as the goroutine profile shows them.
@@ -47,6 +48,9 @@ func (cl *client) do(call string, f func()) {
 			panic(giveUp{})
 		}
 	case <-limit.C:
+		cl.c.mu.Lock()
+		cl.c.hangs = true
+		cl.c.mu.Unlock()
 		cl.c.fatalf("%s.%s did not return within %v, whatever became of its context:\n%s", cl.name, call, 20*cl.c.lease+time.Second,
 			goroutines(labelTrial, cl.c.id, labelClient, cl.name, labelCall, call))
 	}
@@ -59,36 +63,22 @@ func stack() string {
 	if skip := 1 + perFrame*own; len(lines) > skip {
 		lines = lines[skip:]
 	}
-	const most = 24
-	return strings.TrimSpace(strings.Join(lines[:min(len(lines), most)], "\n"))
+	return strings.TrimSpace(strings.Join(lines[:min(len(lines), 2*upstream.ShownFrames)], "\n"))
 }
 
-// goroutines returns the stacks of the goroutines that carry the labels, given as names and values; "" if there is none.
+// goroutines returns the stacks of the lock's goroutines that carry the labels, given as names and values; "" if there is none.
 func goroutines(labels ...string) string {
-	var all bytes.Buffer
-	if err := pprof.Lookup("goroutine").WriteTo(&all, 1); err != nil {
-		return fmt.Sprintf("(no stacks: %v)", err)
+	all := slices.DeleteFunc(upstream.Labelled(labels...), ofKit)
+	if n := len(all); n > shownStacks {
+		all = append(all[:shownStacks], fmt.Sprintf("\t(and %d other stacks)", n-shownStacks))
 	}
-	var out []string
-	for group := range strings.SplitSeq(all.String(), "\n\n") {
-		if carries(group, labels) && !ofKit(group) {
-			out = append(out, frames(group))
-		}
-	}
-	return strings.Join(out, "\n\n")
+	return strings.Join(all, "\n\n")
 }
 
-// carries reports whether a group of goroutines in a profile has the labels.
-func carries(group string, labels []string) bool {
-	for i := 0; i+1 < len(labels); i += 2 {
-		if !strings.Contains(group, fmt.Sprintf("%q:%q", labels[i], labels[i+1])) {
-			return false
-		}
-	}
-	return true
-}
+// shownStacks is how many stacks a message shows.
+const shownStacks = 4
 
-// ofKit reports whether goroutines belong to the kit or the Redis client: they copy bytes or maintain a pool.
+// ofKit reports whether a stack belongs to the kit or the Redis client: it copies bytes or maintains a pool.
 func ofKit(group string) bool {
 	for _, f := range []string{"locktest.(*shim)", "go-redis/v9/internal/pool.", "go-redis/v9/maintnotifications."} {
 		if strings.Contains(group, f) && !strings.Contains(group, ").Process") && !strings.Contains(group, ").process") {
@@ -96,21 +86,6 @@ func ofKit(group string) bool {
 		}
 	}
 	return false
-}
-
-// frames formats a group of a profile as lines of "function file:line".
-func frames(group string) string {
-	var out []string
-	for line := range strings.SplitSeq(group, "\n") {
-		rest, ok := strings.CutPrefix(line, "#\t0x")
-		if !ok {
-			continue
-		}
-		if fields := strings.Fields(rest); len(fields) >= 3 {
-			out = append(out, "\t"+fields[1]+" "+fields[2])
-		}
-	}
-	return strings.Join(out, "\n")
 }
 
 // network reports whether an error came from a connection, from the Redis client or from the end of a context.

@@ -265,7 +265,7 @@ func (cl *client) acquire(ctx context.Context, mode history.Mode) (g impls.Grant
 func (cl *client) mustBeAlone(mode history.Mode) {
 	for _, o := range cl.c.all() {
 		if o != cl && o.env.Permits == 1 && o.certain() && (mode != shared || o.mode() != shared) {
-			cl.c.errorf("%s.%s succeeded while %s held the lock%s", cl.name, cl.namedFor(mode, "Lock"), o.name, cl.c.keyEvents(cl))
+			cl.c.worstf("%s.%s succeeded while %s held the lock%s", cl.name, cl.namedFor(mode, "Lock"), o.name, cl.c.keyEvents(cl))
 		}
 	}
 }
@@ -320,7 +320,7 @@ func (cl *client) mustBeRefused(when string, mode history.Mode) {
 		if who != "" {
 			who = " while " + who + " held the lock"
 		}
-		cl.c.errorf("%s.%s succeeded%s (%s)%s", cl.name, call, who, when, cl.c.keyEvents(cl))
+		cl.c.worstf("%s.%s succeeded%s (%s)%s", cl.name, call, who, when, cl.c.keyEvents(cl))
 		return
 	}
 	cl.c.errorf("%s.%s failed with %q (%s), want a refusal", cl.name, call, err, when)

@@ -73,14 +73,14 @@ type requestLog struct {
 	mu      sync.Mutex   // clients and their background goroutines write concurrently
 	begin   time.Time
 	entries []*entry
-	keys    map[*node]map[string]bool
-	writers map[string]string          // by key: the last client whose request changed it, judged by the replies
-	owners  map[string]string          // by key: the client that was granted the lock after writing it
-	words   map[string]map[string]bool // of requests, by the clients that sent them; "" stands for a script
+	keys    map[*node]map[string]time.Time // with the end of each; zero for none
+	writers map[string]string              // by key: the last client whose request changed it, judged by the replies
+	owners  map[string]string              // by key: the client that was granted the lock after writing it
+	words   map[string]map[string]bool     // of requests, by the clients that sent them; "" stands for a script
 }
 
 func newRequestLog() *requestLog {
-	return &requestLog{begin: time.Now(), keys: map[*node]map[string]bool{},
+	return &requestLog{begin: time.Now(), keys: map[*node]map[string]time.Time{},
 		writers: map[string]string{}, owners: map[string]string{}}
 }
 
@@ -155,14 +155,17 @@ func (l *requestLog) answered(e *entry, n *node, line string) {
 	if n.mini == nil {
 		return
 	}
-	now := map[string]bool{}
+	now := map[string]time.Time{}
 	all := n.mini.Keys()
 	if len(all) > keysKnown {
 		l.keys[n] = nil
 		return
 	}
 	for _, k := range all {
-		now[k] = true
+		now[k] = time.Time{}
+		if left := n.mini.TTL(k); left > 0 {
+			now[k] = time.Now().Add(left)
+		}
 	}
 	before := l.keys[n]
 	l.keys[n] = now
@@ -175,13 +178,13 @@ func (l *requestLog) answered(e *entry, n *node, line string) {
 		}
 	}
 	for k := range now {
-		if !before[k] {
+		if _, was := before[k]; !was {
 			l.writers[k] = e.client
 			e.made = append(e.made, k)
 		}
 	}
-	for k := range before {
-		if !now[k] {
+	for k, end := range before {
+		if _, is := now[k]; !is && (end.IsZero() || time.Now().Before(end)) { // or else it expired
 			e.gone, e.owners = append(e.gone, k), append(e.owners, l.owners[k])
 		}
 	}

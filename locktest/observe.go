@@ -37,7 +37,7 @@ func (c *trial) methods(newLock factory) (shaped config, problem string) {
 	if errors.Is(err, errPanicked) {
 		return shaped, strings.Join(c.problems, "\n")
 	}
-	c.problems = nil // a Close that fails is a matter of the rules
+	c.problems, c.worst = nil, 0 // a Close that fails is a matter of the rules
 	if err != nil {
 		return shaped, err.Error()
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/internal/subprocess"
+	"github.com/lockbench/lockbench/internal/upstream"
 )
 
 // supervisor has rules checked in worker processes and collects the results.
@@ -93,7 +94,7 @@ func (s *supervisor) fallBack(names []string) {
 func why(stacks map[string]string, hung []string) string {
 	for _, n := range hung {
 		if strings.Contains(stacks[n], "sync.(*Mutex).Lock") || strings.Contains(stacks[n], "sync.(*RWMutex)") {
-			return "the lock keeps a mutex while it waits for time or the network, and virtual time stands still:\n" + stacks[n]
+			return upstream.MutexOf("the lock", stacks[n]) + " keeps a mutex while it waits for time or the network, and virtual time stands still:\n" + stacks[n]
 		}
 	}
 	if len(hung) == 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,10 +36,12 @@ type trial struct {
 
 	mu       sync.Mutex // a rule may use several goroutines
 	problems []string
+	worst    int // how many of them, at the front, say that two clients held
 	notes    []string
 	unjudged string
 	clients  []*client
 	cleared  time.Time // when the kit last deleted keys
+	hangs    bool      // a call did not return
 }
 
 // poolLinger is how long a goroutine of the Redis client's pool sleeps after the pool is closed, if nodes were unreachable. A bubble must not end
@@ -60,7 +63,7 @@ const keyName = "job"
 // run checks a rule. It passes the result to ended before it stops what the rule started, because a lock can prevent that.
 func (c *trial) run(r rule, ended func(result)) {
 	c.catchPanics(func() { r.check(c) })
-	res := result{Rule: r.name, Problems: c.problems, Notes: c.notes, Unjudged: c.unjudged}
+	res := result{Rule: r.name, Problems: fewOfEach(c.problems), Notes: fewOfEach(c.notes), Unjudged: c.unjudged, Hangs: c.hangs}
 	if len(c.problems) > 0 {
 		res.Log = c.log.tail(shownRequests)
 	}
@@ -72,6 +75,30 @@ func (c *trial) run(r rule, ended func(result)) {
 		time.Sleep(poolLinger) // costs nothing in virtual time
 	}
 }
+
+// fewOfEach leaves out what differs from earlier lines in names and numbers only, from the third on, and says how many those are.
+func fewOfEach(lines []string) (out []string) {
+	const few = 3
+	seen := map[string]int{}
+	for _, l := range lines {
+		head, _, _ := strings.Cut(l, "\n")
+		kind := varying.ReplaceAllString(head, "·")
+		if seen[kind]++; seen[kind] <= few {
+			out = append(out, l)
+		}
+	}
+	more := 0
+	for _, n := range seen {
+		more += max(n-few, 0)
+	}
+	if more > 0 {
+		out = append(out, fmt.Sprintf("(and %d more lines like these)", more))
+	}
+	return out
+}
+
+// varying is what may differ between two lines that say the same.
+var varying = regexp.MustCompile(`"(?:[^"\\\\]|\\\\.)*"|[0-9]+[a-zµ]*`)
 
 // shownRequests is how many of the last requests the report of a broken rule shows.
 const shownRequests = 12
@@ -97,6 +124,14 @@ func (c *trial) errorf(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.problems = append(c.problems, fmt.Sprintf(format, args...))
+}
+
+// worstf is errorf for what a reader must see first: a second holder.
+func (c *trial) worstf(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.problems = slices.Insert(c.problems, c.worst, fmt.Sprintf(format, args...))
+	c.worst++
 }
 
 func (c *trial) fatalf(format string, args ...any) {

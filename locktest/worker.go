@@ -43,6 +43,7 @@ type result struct {
 	Notes    []string `json:"notes,omitempty"`
 	Unjudged string   `json:"unjudged,omitempty"`
 	Log      []string `json:"log,omitempty"`
+	Hangs    bool     `json:"hangs,omitempty"` // a call did not return: that is no race, and is not tried again
 
 	hung     bool
 	realTime bool

@@ -20,6 +20,9 @@ func Explore(w io.Writer, x explored.Exploration, s Style) error {
 	if x.Strategy == explored.Exhaustive {
 		lines = append(lines, wrapped("exhausted    ", exhausted(x))...)
 	}
+	if len(x.NeverReached) > 0 {
+		lines = append(lines, wrapped("not reached  ", strings.Join(x.NeverReached, ", "))...)
+	}
 	if text := x.Exceptions(); text != "" {
 		lines = append(lines, wrapped("not counted  ", text)...)
 	}

@@ -23,11 +23,23 @@ func (j searchJob) draw(n, length int) schedule {
 	p, b := j.Program, j.Bounds
 	p.Seed = seed
 	p, b = drawVariation(p, b, r)
+	p.Poll = drawPoll(p, rand.New(rand.NewPCG(seed, 5)))
 	if j.Strategy == PCT || (j.Strategy != Random && n%2 == 1) {
 		return schedule{p, b, newPCT(seed, b, p.Clients, length)}
 	}
 	return schedule{p, b, newRandom(seed, b, length)}
 }
+
+// drawPoll lets the waiters of one schedule in eight poll so often that a wait has more tries than a lock may have a constant for.
+func drawPoll(p Program, r *rand.Rand) time.Duration {
+	if r.IntN(8) > 0 {
+		return p.Poll
+	}
+	return max(p.Config.Lease/manyTries, time.Millisecond)
+}
+
+// manyTries is how many tries of such a waiter fit into a lease.
+const manyTries = 100
 
 // drawVariation draws the workload of a schedule, and its standing faults, which count towards the number of faults allowed.
 func drawVariation(p Program, b Bounds, r *rand.Rand) (Program, Bounds) {

@@ -235,7 +235,7 @@ func (e *exploration) record(part int, p progress) {
 }
 
 func (e *exploration) sum() progress {
-	all := progress{Violated: map[string]int{}, Excepted: map[string]int{}, Exhausted: true}
+	all := progress{Violated: map[string]int{}, Excepted: map[string]int{}, Reached: map[string]int{}, Exhausted: true}
 	for _, p := range slices.Concat(e.parts, e.ended) {
 		all.Schedules += p.Schedules
 		all.Steps += p.Steps
@@ -252,6 +252,9 @@ func (e *exploration) sum() progress {
 		}
 		for k, n := range p.Excepted {
 			all.Excepted[k] += n
+		}
+		for k, n := range p.Reached {
+			all.Reached[k] += n
 		}
 	}
 	return all
@@ -278,6 +281,9 @@ func (e *exploration) result() (ExploreResult, error) {
 	}
 	if sum.Unexplorable != "" {
 		r.Warnings = append(r.Warnings, firstLines(sum.Unexplorable, 12))
+	}
+	if e.first == nil {
+		r.NeverReached = neverReached(e.job.Program, e.job.Bounds, sum.Reached)
 	}
 	if f := e.first; f != nil {
 		r.Verdict, r.Exhausted = checker.Fail, false

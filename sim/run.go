@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"runtime/pprof"
 	"slices"
 	"strconv"
 	"sync"
@@ -104,6 +105,7 @@ const usualOps = 16
 
 // runGuarded runs a client and turns a panic of its goroutine into an outcome.
 func (c *client) runGuarded(ctx context.Context) {
+	pprof.SetGoroutineLabels(pprof.WithLabels(ctx, pprof.Labels(labelWorld, c.world.label(), labelClient, c.name))) // what it starts inherits them
 	defer func() {
 		if r := recover(); r != nil {
 			c.world.mu.Lock()

@@ -25,6 +25,7 @@ type progress struct {
 	Pruned       int            `json:"pruned"`
 	Violated     map[string]int `json:"violated,omitempty"` // number of schedules by violation, "property/cause"
 	Excepted     map[string]int `json:"excepted,omitempty"` // the same, of those that no lease can prevent
+	Reached      map[string]int `json:"reached,omitempty"`  // number of schedules by what could happen and did: see reachable
 	Exhausted    bool           `json:"exhausted,omitempty"`
 	Unhashed     int            `json:"unhashed,omitempty"`     // states of a walk that could not be pruned: a connection watched keys
 	Lacking      string         `json:"lacking,omitempty"`      // what the lock requested and did without
@@ -61,7 +62,7 @@ func newSearch(j searchJob, h runner) (*search, error) {
 	}
 	s := &search{job: j, host: h, only: j.seeks, begin: func(int, []int) {}, found: func(finding) {}, every: func(progress) {}}
 	s.judge = s.causes.judge
-	s.progress.Violated, s.progress.Excepted = map[string]int{}, map[string]int{}
+	s.progress.Violated, s.progress.Excepted, s.progress.Reached = map[string]int{}, map[string]int{}, map[string]int{}
 	if j.Strategy == Exhaustive {
 		s.job.Bounds.Instant = true
 		s.walk = newExhaust(j.Part, j.Parts, j.Prefix)
@@ -158,6 +159,9 @@ func (s *search) unexplorable(out Outcome) bool {
 }
 
 func (s *search) count(out Outcome) {
+	for what := range out.reached() {
+		s.progress.Reached[what]++
+	}
 	s.progress.Schedules++
 	s.progress.Steps += out.Steps
 	s.progress.Virtual += out.Virtual

@@ -40,7 +40,7 @@ func (w *world) run(h *host) (settled bool) {
 		defer close(ended)
 		defer func() {
 			if left := recover(); left != nil { // synctest reports goroutines left behind
-				w.out.Left = fmt.Sprint(left)
+				w.out.Left = w.leftBehind(fmt.Sprint(left))
 			}
 		}()
 		synctest.Test(new(testing.T), func(*testing.T) {
@@ -95,10 +95,10 @@ func (w *world) abandon(s standstillReport) {
 	w.out.Unexplorable = s.kept || s.shared
 	switch name := w.program.Variant.Name; {
 	case s.kept:
-		w.out.Crash = name + " keeps a mutex across a request" + limit + s.where
+		w.out.Crash = upstream.MutexOf(name, s.where) + " keeps a mutex across a request" + limit + s.where
 		return
 	case s.shared:
-		w.out.Crash = name + " waits for a mutex that another client of the process may hold" + limit + s.where
+		w.out.Crash = upstream.MutexOf(name, s.where) + " waits for a mutex that another client of the process may hold" + limit + s.where
 		return
 	}
 	w.out.Crash = "a goroutine waits for a mutex that stays locked, and none of its client's waits for the network or for time: a deadlock\n" + s.where

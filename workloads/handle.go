@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,11 +15,12 @@ import (
 
 // handle is the client's lock on one key. It records what it does.
 type handle struct {
-	client *Client
-	key    string
-	lock   impls.Lock
-	grants []held // innermost last; more than one only after re-entry
-	watch  *lossWatch
+	client  *Client
+	key     string
+	lock    impls.Lock
+	mu      sync.Mutex // a notice of a loss comes from another goroutine
+	grants  []held     // innermost last; more than one only after re-entry
+	watches []*lossWatch
 }
 
 type held struct {
@@ -68,7 +70,9 @@ func (h *handle) acquire(ctx context.Context, mode history.Mode) (ok bool, err e
 	op.Token, op.Fence = g.Token, g.Fence
 	c.addTimes(&op, g)
 	h.finish(&op, nil)
+	h.mu.Lock()
 	h.grants = append(h.grants, held{g, mode})
+	h.mu.Unlock()
 	h.watchLoss(g)
 	return true, c.at(ctx, history.Granted, h.key)
 }
@@ -102,6 +106,9 @@ func (h *handle) release(ctx context.Context) error {
 		return err
 	}
 	g := h.pop()
+	if len(h.grants) == 0 {
+		h.unwatch()
+	}
 	op := history.Operation{Op: history.Release, Key: h.key, Mode: g.mode, Token: g.Token, Fence: g.Fence, Call: c.timeline()}
 	c.record.Begin(op)
 	err := h.lock.Release(ctx)
@@ -147,12 +154,11 @@ func (h *handle) finish(op *history.Operation, err error) {
 }
 
 func (h *handle) pop() held {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	last := len(h.grants) - 1
 	g := h.grants[last]
 	h.grants = h.grants[:last]
-	if last == 0 {
-		h.unwatch()
-	}
 	return g
 }
 
@@ -177,36 +183,48 @@ func (h *handle) fence() uint64 {
 	return h.grants[len(h.grants)-1].Fence
 }
 
-// lossWatch is the goroutine that records the notice of a lost hold.
+// lossWatch is the goroutine that records the notice of a loss.
 type lossWatch struct {
+	of   <-chan struct{}
 	stop chan struct{}
 	done sync.WaitGroup
 }
 
+// watchLoss records a notice for each token that it ends: the entries of a nest share a channel, or have one each.
 func (h *handle) watchLoss(g impls.Grant) {
-	if g.Lost == nil || h.watch != nil {
+	if g.Lost == nil || slices.ContainsFunc(h.watches, func(w *lossWatch) bool { return w.of == g.Lost }) {
 		return
 	}
-	w := &lossWatch{stop: make(chan struct{})}
-	h.watch = w
-	c := h.client
+	w := &lossWatch{of: g.Lost, stop: make(chan struct{})}
+	h.watches = append(h.watches, w)
 	w.done.Go(func() {
 		select {
-		case <-g.Lost:
-			now := c.timeline()
-			c.record.Add(history.Operation{Op: history.Lost, Key: h.key, Token: g.Token, Call: now, Return: now})
+		case <-w.of:
+			h.told(w.of)
 		case <-w.stop:
 		}
 	})
 }
 
-func (h *handle) unwatch() {
-	if h.watch == nil {
-		return
+func (h *handle) told(of <-chan struct{}) {
+	now := h.client.timeline()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	recorded := map[string]bool{}
+	for _, g := range h.grants {
+		if g.Lost == of && !recorded[g.Token] {
+			recorded[g.Token] = true
+			h.client.record.Add(history.Operation{Op: history.Lost, Key: h.key, Token: g.Token, Call: now, Return: now})
+		}
 	}
-	close(h.watch.stop)
-	h.watch.done.Wait()
-	h.watch = nil
+}
+
+func (h *handle) unwatch() {
+	for _, w := range h.watches {
+		close(w.stop)
+		w.done.Wait()
+	}
+	h.watches = nil
 }
 
 // untilLost is the valid-until of a lock that notifies of a loss instead of giving a time.

@@ -21,29 +21,30 @@ const Exhaustive = "exhaustive"
 
 // Exploration is the result of a search through the schedules of a lock.
 type Exploration struct {
-	Schema    string         `json:"schema"`
-	Lock      string         `json:"lock"`
-	Verdict   checker.Result `json:"verdict"`          // pass or fail; inconclusive when less was run than requested
-	Reason    string         `json:"reason,omitempty"` // why it is inconclusive
-	Schedules int            `json:"schedules"`
-	Exhausted bool           `json:"exhausted"` // every schedule within the bounds was run or shown to be equal to one that was
-	Strategy  string         `json:"strategy"`
-	Shard     string         `json:"shard,omitempty"` // "2/8": the second of eight searches that share the schedules; Exhausted is of its share
-	Bounds    Bounds         `json:"bounds"`
-	Seconds   float64        `json:"seconds"`
-	Virtual   float64        `json:"virtual_seconds"` // virtual time of the same schedules
-	States    int            `json:"states,omitempty"`
-	Unhashed  int            `json:"unhashed_states,omitempty"` // states that could not be pruned: a connection watched keys
-	Steps     int            `json:"events"`
-	Violated  map[string]int `json:"violated,omitempty"` // schedules by "property/cause"
-	Excepted  map[string]int `json:"excepted,omitempty"` // schedules with violations that no lock with a lease can prevent when its client stalls
-	First     *Finding       `json:"first,omitempty"`
-	Warnings  []string       `json:"warnings,omitempty"`
-	Seed      uint64         `json:"seed"`
-	GoTest    string         `json:"go_test,omitempty"` // replays the shrunk tape
-	Replay    string         `json:"replay,omitempty"`  // the command that runs the tape again; "" is lockbench replay TAPE
-	Rerun     string         `json:"rerun"`
-	Live      bool           `json:"live,omitempty"` // of real processes, in real time
+	Schema       string         `json:"schema"`
+	Lock         string         `json:"lock"`
+	Verdict      checker.Result `json:"verdict"`          // pass or fail; inconclusive when less was run than requested
+	Reason       string         `json:"reason,omitempty"` // why it is inconclusive
+	Schedules    int            `json:"schedules"`
+	Exhausted    bool           `json:"exhausted"` // every schedule within the bounds was run or shown to be equal to one that was
+	Strategy     string         `json:"strategy"`
+	Shard        string         `json:"shard,omitempty"` // "2/8": the second of eight searches that share the schedules; Exhausted is of its share
+	Bounds       Bounds         `json:"bounds"`
+	Seconds      float64        `json:"seconds"`
+	Virtual      float64        `json:"virtual_seconds"` // virtual time of the same schedules
+	States       int            `json:"states,omitempty"`
+	Unhashed     int            `json:"unhashed_states,omitempty"` // states that could not be pruned: a connection watched keys
+	Steps        int            `json:"events"`
+	Violated     map[string]int `json:"violated,omitempty"`      // schedules by "property/cause"
+	Excepted     map[string]int `json:"excepted,omitempty"`      // schedules with violations that no lock with a lease can prevent when its client stalls
+	NeverReached []string       `json:"never_reached,omitempty"` // faults and moments that no schedule reached: of them the search shows nothing
+	First        *Finding       `json:"first,omitempty"`
+	Warnings     []string       `json:"warnings,omitempty"`
+	Seed         uint64         `json:"seed"`
+	GoTest       string         `json:"go_test,omitempty"` // replays the shrunk tape
+	Replay       string         `json:"replay,omitempty"`  // the command that runs the tape again; "" is lockbench replay TAPE
+	Rerun        string         `json:"rerun"`
+	Live         bool           `json:"live,omitempty"` // of real processes, in real time
 }
 
 // Finding is the first violation that an exploration found.
