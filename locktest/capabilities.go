@@ -240,7 +240,7 @@ func deadWriterWaits(c *trial) {
 
 // manyReaders: a writer that asks some of its readers, or as many as one call returns, misses one.
 func manyReaders(c *trial) {
-	const many = 130
+	const many = 40
 	n := many
 	if c.slack > 0 {
 		n = 15

@@ -2,9 +2,6 @@ package locktest
 
 import (
 	"fmt"
-	"go/parser"
-	"go/token"
-	"os"
 	"strings"
 	"testing"
 )
@@ -34,25 +31,6 @@ func TestCasesAreCovered(t *testing.T) {
 	}
 	for c, names := range of {
 		t.Errorf("rules %q are of %s, which is no case", names, c)
-	}
-}
-
-// TestRulesAreDocumented: go doc lists every rule with its sentence, in order.
-func TestRulesAreDocumented(t *testing.T) {
-	source, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := parser.ParseFile(token.NewFileSet(), "doc.go", source, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var list strings.Builder
-	for _, r := range rules() {
-		fmt.Fprintf(&list, "  - %s (%s): %s\n", r.name, r.cases, r.sentence)
-	}
-	if !strings.Contains(f.Doc.Text(), list.String()) {
-		t.Errorf("the package comment does not list the rules like this:\n%s", list.String())
 	}
 }
 

@@ -70,6 +70,6 @@ func (cfg config) shape(newLock factory, sc Config) (config, impls.Lock, error) 
 	cfg.Traits = shown
 	cfg.Traits.Reentrant, cfg.Traits.SelfRenewing, cfg.Traits.FIFO = promised.Reentrant, promised.SelfRenewing, promised.FIFO
 	cfg.Traits.Wakeups, cfg.Traits.WritersFirst = promised.Wakeups, promised.WritersFirst
-	cfg.Traits.Repeatable, cfg.Traits.NoLease = promised.Repeatable, promised.NoLease
+	cfg.Traits.Repeatable, cfg.Traits.NoLease, cfg.Traits.Permits = promised.Repeatable, promised.NoLease, promised.Permits
 	return cfg, handle, nil
 }

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"strconv"
 	"sync"
 	"time"
@@ -83,11 +85,9 @@ func newStriped() factory {
 func (l *stripedLock) count(n int) int {
 	l.table.mu.Lock()
 	defer l.table.mu.Unlock()
-	h := 0
-	for _, b := range []byte(l.Key) {
-		h = 31*h + int(b)
-	}
-	place := &l.table.holds[h%256]
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(l.Key))
+	place := &l.table.holds[h.Sum32()%256]
 	*place += n
 	return *place
 }
@@ -112,7 +112,7 @@ func (l *stripedLock) Unlock(ctx context.Context) error {
 	return released(eval(ctx, l.Config, luaRelease, []string{l.Key}, l.token))
 }
 
-// packedLock packs its values with the time of day, so a release compares with something else (madelson/DistributedLock#66, phpredis#1939).
+// packedLock packs each value in another way, so a release compares with something else (madelson/DistributedLock#66, phpredis#1939).
 type packedLock struct {
 	owned
 	says bool // a release that frees nothing answers nil
@@ -121,7 +121,8 @@ type packedLock struct {
 func pack(s string) string {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	w.Extra = []byte(time.Now().String())
+	w.Extra = make([]byte, 8)
+	_, _ = rand.Read(w.Extra)
 	_, _ = w.Write([]byte(s))
 	_ = w.Close()
 	return b.String()
