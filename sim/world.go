@@ -28,8 +28,7 @@
 //     (what happens at one instant), time, standstill (bubbles that never settle);
 //   - what may happen next: scheduler, event, strategy, placeable (faults that a search may place);
 //   - clients and the network: client, tokens, network, batch, alias;
-//   - nodes: node, dataset, commands, arguments, blocking, transaction, pubsub, lua, scripts, luavalues, luanumbers, replication, cluster, and server, a
-//     node for comparisons with a real one;
+//   - nodes, which are those of package fakeredis: node, execute, blocking, replication, effects (what changed data), and server, a node for explanations;
 //   - faults: faults, messagefaults, serverfaults;
 //   - what is kept of a run: record, trace, tape and validate (which checks a tape that is read);
 //   - searches: search (one after the other), draw (what a schedule draws), exhaust and state (all of them), explore and worker (in processes), outside (in
