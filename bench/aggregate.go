@@ -13,23 +13,26 @@ import (
 type taken struct {
 	turn
 	Figures map[string]figureSample
+	Shape   *shape           // nil: nothing was measured
 	Verdict *checker.Verdict // nil: the turn was not run, and Err says why
 	Errors  []results.ErrorCount
 	Err     error
 }
 
-// aggregate returns a cell for every lock in every setting. names are the locks' names by index; the reference's cell comes first in its setting,
+// aggregate returns a cell for every lock in every setting of a plan. names are the locks' names by index; the reference's cell comes first in its setting,
 // and the ratios of the others are to it.
-func aggregate(taken []taken, names []string, reference string, settings []results.BenchSetting, repetitions int) []results.BenchCell {
+func aggregate(taken []taken, names []string, p results.BenchPlan) []results.BenchCell {
 	var cells []results.BenchCell
-	for _, s := range settings {
+	for _, s := range p.Settings {
 		var row []results.BenchCell
 		for lock, name := range names {
 			if s.Crash && name == bareName {
 				continue
 			}
-			c := newCell(name, s, turnsOf(taken, lock, s), repetitions)
-			if c.Reference = name == reference; c.Reference {
+			turns := turnsOf(taken, lock, s)
+			c := newCell(name, s, turns, p.Repetitions)
+			addShapes(&c, turns, int64(p.Measure))
+			if c.Reference = name == p.Reference; c.Reference {
 				row = slices.Insert(row, 0, c)
 				continue
 			}

@@ -219,6 +219,7 @@ func (b *bench) take(ctx context.Context, t turn) taken {
 	if b.isChild(t.Lock) {
 		b.pipes = append(b.pipes, o.Record.Header.ClockError)
 	}
+	out.Shape = shapeOf(s)
 	out.Figures, out.Verdict, out.Errors = measureSlice(s), o.Verdict, results.CountErrors(s.Ops)
 	if o.Verdict.Verdict == checker.Fail {
 		b.unsafe++
@@ -337,7 +338,7 @@ func (b *bench) result() results.Bench {
 			Measure: b.measure(), WarmUp: b.warmUp(), Lease: b.Lease, Relay: b.workload(results.BenchSetting{Keys: 1}) == "handoff", Scenario: b.Scenario, Pace: string(b.Pace)}}
 	out.RoundTrip = results.Figure{Unit: results.Nanoseconds, Samples: int64(len(b.trips) * pings)}
 	out.RoundTrip.Value, out.RoundTrip.Low, out.RoundTrip.High = Summary(b.trips)
-	out.Cells = aggregate(b.taken, names, b.Reference, settings, b.Repetitions)
+	out.Cells = aggregate(b.taken, names, out.Plan)
 	if s := out.Shard; s != nil && len(settings) == 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("shard %s has no setting: the plan has %d", s, s.Of))
 	}

@@ -41,6 +41,7 @@ func (e Experiment) open(ctx context.Context) (*saver, error) {
 	}
 	s := &saver{run: results.Run{
 		Schema: results.RunSchema, ID: id, Argv: e.Argv, Seed: e.Seed, PlanHash: plan,
+		LockAbout: e.Variant.Summary, ScenarioAbout: strings.TrimSpace(e.Scenario.About),
 		Lock: e.Variant.Name, Scenario: e.Scenario.Name, Workload: replaced(e.Scenario), Server: e.Provider.Name(), Chosen: e.Chosen, Start: e.Now().UTC(),
 	}}
 	if e.Base == "" {
@@ -82,7 +83,7 @@ func (s *saver) started(nodes []results.Node, now time.Time) error {
 		return nil
 	}
 	for _, n := range nodes {
-		s.logf(now, "server %s: Redis %s", n.Name, n.Version)
+		s.logf(now, "server %s: %s", n.Name, n.Product())
 	}
 	return s.phase(results.Started, now)
 }

@@ -62,7 +62,7 @@ func benchHead(b results.Bench, s Style) []string {
 		facts = append(facts, "round trip "+Span(int64(*b.RoundTrip.Value)))
 	}
 	if len(b.Nodes) > 0 && b.Nodes[0].Version != "" {
-		facts = append(facts, "Redis "+b.Nodes[0].Version)
+		facts = append(facts, b.Nodes[0].Product())
 	}
 	if b.Environment.CPUs > 0 {
 		facts = append(facts, Plural(b.Environment.CPUs, "CPU"))
@@ -74,7 +74,11 @@ func benchHead(b results.Bench, s Style) []string {
 		lines = wrapped(head, what)
 	}
 	lines[0] = s.verdict(b.Verdict, Headline(b.Verdict)) + strings.TrimPrefix(lines[0], Headline(b.Verdict))
-	return append(lines, strings.Join(facts, "   "))
+	lines = append(lines, strings.Join(facts, "   "))
+	if answer := BenchAnswer(b); answer != "" {
+		lines = append(lines, wrapped("", answer)...)
+	}
+	return lines
 }
 
 // bareLoop is the name of the reference that is no lock.
@@ -175,7 +179,7 @@ func handOverTable(cells []results.BenchCell, s Style) []string {
 	if cells[0].Setting.Clients < 2 {
 		return nil
 	}
-	lines := []string{s.paint(bold, fmt.Sprintf("  %-*s%9s%9s%9s%8s%8s%11s", lockColumn-2, "hand-over", "p50", "p99", "trips", "Jain", "bypass", "longest"))}
+	lines := []string{s.paint(bold, fmt.Sprintf("  %-*s%9s%9s%9s%8s%8s%11s", lockColumn-2, "hand-over", "p50", "p99", "trips", "even", "ahead", "longest"))}
 	for _, c := range cells {
 		if c.Verdict == checker.NotApplicable {
 			continue
@@ -196,7 +200,7 @@ func longest(f results.Figure) string {
 
 // openTable shows the offered and the achieved rate.
 func openTable(cells []results.BenchCell, s Style) []string {
-	lines := titled(cells, fmt.Sprintf("%9s%8s%8s%8s%8s%9s%7s", "achieved", "share", "late", "p50", "p99", "p99 call", "cpu"), s)
+	lines := titled(cells, fmt.Sprintf("%9s%8s%8s%8s%8s%9s%7s", "achieved", "share", "late", "p50", "p99", "p99 sent", "cpu"), s)
 	for _, c := range cells {
 		f := c.Figures
 		lines = append(lines, lockCell(c, lockColumn)+fmt.Sprintf("%9s%8s%8s%8s%8s%9s%7s", Figure(f["throughput"]), Figure(f["achieved"]), Figure(f["late"]),
@@ -369,8 +373,27 @@ func benchFeet(b results.Bench) []string {
 		}
 		lines = append(lines, wrapped("–  ", "too few samples: "+text)...)
 	}
+	lines = append(lines, columnFeet(b)...)
 	if len(lines) > 0 {
 		lines = append([]string{""}, lines...)
+	}
+	return lines
+}
+
+// columnFeet explains the heads of columns that are no plain words.
+func columnFeet(b results.Bench) (lines []string) {
+	has := func(of func(results.BenchSetting) bool) bool {
+		return slices.ContainsFunc(b.Cells, func(c results.BenchCell) bool { return !c.Setting.Crash && of(c.Setting) })
+	}
+	if len(b.Knees) > 0 {
+		return nil
+	}
+	lines = append(lines, wrapped("reqs   ", "requests per hold; cpu: processor time per hold, of clients and servers")...)
+	if has(func(s results.BenchSetting) bool { return s.Clients > 1 && s.Rate == 0 }) {
+		lines = append(lines, wrapped("trips  ", "round trips from a release to the next grant; even: 1 if all clients get the same share (Jain's index); ahead: grants that overtook a client which had waited longer")...)
+	}
+	if has(func(s results.BenchSetting) bool { return s.Rate > 0 }) {
+		lines = append(lines, wrapped("late   ", "rounds that began more than 1 ms after their planned time; p50 and p99 count from that time, p99 sent from the call")...)
 	}
 	return lines
 }

@@ -183,14 +183,20 @@ func Causes(all map[verdicts.Cause]int) string {
 	return strings.Join(words, ", ")
 }
 
-// firstViolation returns the first violation of the first property that has one; properties are ordered by severity.
-func firstViolation(r results.Result) *checker.Violation {
+// firstViolation returns the violation that came first in time, which is file 001; the more severe
+// property if two came at once. One without a story is of a schedule that was not kept.
+func firstViolation(r results.Result) (first *checker.Violation) {
 	for _, p := range r.Properties {
-		if p.First != nil {
-			return p.First
+		v := p.First
+		if v == nil {
+			continue
+		}
+		told, earlier := first != nil && len(first.Story) > 0, first != nil && v.At < first.At
+		if first == nil || len(v.Story) > 0 && !told || earlier && (len(v.Story) > 0) == told {
+			first = v
 		}
 	}
-	return nil
+	return first
 }
 
 // storyLines tells a violation in at most max(room, minStory) lines.

@@ -50,3 +50,17 @@ func PropertyAbout(p verdicts.Property) string {
 		verdicts.Hygiene:         "was nothing left behind?",
 	}[p]
 }
+
+// MetricName names a figure of a bench in plain words.
+func MetricName(metric string) string {
+	if name, ok := map[string]string{
+		"throughput": "holds per second", "acquire.p50": "wait, median", "acquire.p99": "wait, 99 % within", "acquire.p99.9": "wait, 99.9 % within",
+		"hand-over.p50": "hand-over, median", "hand-over.trips.p50": "hand-over, in round trips", "release.p50": "release, median", "requests": "requests per hold",
+		"bytes": "bytes per hold", "client-cpu": "CPU of the clients per hold", "server-cpu": "CPU of the servers per hold",
+		"jain": "evenness (Jain: 1 = all alike)", "longest-wait": "longest wait", "bypasses": "grants out of turn", "achieved": "of the offered rate",
+		"errors": "acquires that ended in errors", "recovery": "free again after a crash", "fault.throughput": "holds per second in faults", "fault.recovery": "first hold after a fault",
+	}[metric]; ok {
+		return name
+	}
+	return metric
+}

@@ -38,6 +38,9 @@ type Bench struct {
 	Interrupted bool           `json:"interrupted,omitempty"`
 	Notes       []string       `json:"notes,omitempty"` // warnings that must be shown
 	Rerun       string         `json:"rerun"`
+	// Suite is what the suite that this version keeps found of the locks: by lock, by scenario. A lock
+	// that is not of the catalogue has none.
+	Suite map[string]map[string]Ending `json:"suite,omitempty"`
 }
 
 // BenchPlan is the configuration of a bench.
@@ -95,6 +98,26 @@ type BenchCell struct {
 	Breaks    []BenchBreak      `json:"breaks,omitempty"` // violated properties
 	Figures   map[string]Figure `json:"figures"`          // by metric name
 	Errors    []ErrorCount      `json:"errors,omitempty"`
+	// Spectrum is the wait for the lock by percentile, over all repetitions: points of 1/(1-p) and
+	// nanoseconds, as far as ten samples lie above.
+	Spectrum [][2]float64  `json:"spectrum,omitempty"`
+	Over     []BenchMoment `json:"over,omitempty"`   // the wait for the lock over the measured time
+	Faults   []BenchFault  `json:"faults,omitempty"` // that were in force in it
+}
+
+// BenchMoment is the wait for the lock in one part of the measured time, over all repetitions.
+type BenchMoment struct {
+	At      int64 `json:"at"` // its middle, in nanoseconds from the begin of the measured time
+	Samples int64 `json:"samples"`
+	P50     int64 `json:"p50,omitempty"` // nanoseconds; 0: too few samples
+	P99     int64 `json:"p99,omitempty"`
+}
+
+// BenchFault is a fault in the measured time, in nanoseconds from its begin.
+type BenchFault struct {
+	Fault string `json:"fault"`
+	From  int64  `json:"from"`
+	To    int64  `json:"to"`
 }
 
 // Empty reports whether the cell was run and no hold of it was measured.

@@ -1,8 +1,10 @@
 package results
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
@@ -23,13 +25,17 @@ const (
 
 // Run is run.json: what was run, where, and its progress.
 type Run struct {
-	Schema      string        `json:"schema"`
-	ID          string        `json:"id"`
-	Argv        []string      `json:"argv"` // redacted
-	Seed        uint64        `json:"seed"`
-	PlanHash    string        `json:"plan_hash"` // digest of the resolved scenario, variant and seed
-	Lock        string        `json:"lock"`
-	Scenario    string        `json:"scenario"`
+	Schema   string   `json:"schema"`
+	ID       string   `json:"id"`
+	Argv     []string `json:"argv"` // redacted
+	Seed     uint64   `json:"seed"`
+	PlanHash string   `json:"plan_hash"` // digest of the resolved scenario, variant and seed
+	Lock     string   `json:"lock"`
+	Scenario string   `json:"scenario"`
+	// LockAbout and ScenarioAbout say in a sentence how the lock works and what the scenario does.
+	LockAbout     string `json:"lock_about,omitempty"`
+	ScenarioAbout string `json:"scenario_about,omitempty"`
+
 	Workload    string        `json:"workload,omitempty"` // in place of the scenario's; "" = the scenario's own
 	Server      string        `json:"server"`             // process, docker, url, sim, miniredis
 	Chosen      string        `json:"chosen,omitempty"`   // why lockbench chose that server; "" = the user did
@@ -59,10 +65,19 @@ func (r Run) validate() error {
 	return nil
 }
 
+// Product returns the server's make and version: "Redis 7.0.15"; "" if it is not known.
+func (n Node) Product() string {
+	if n.Version == "" || strings.Contains(n.Version, " ") { // "miniredis (not Redis)"
+		return n.Version
+	}
+	return cmp.Or(n.Make, "Redis") + " " + n.Version
+}
+
 // Node describes one Redis server of a run.
 type Node struct {
 	Name    string            `json:"name"`
-	Version string            `json:"version"`          // redis_version
+	Make    string            `json:"make,omitempty"`   // Redis, Valkey, …; "" is Redis
+	Version string            `json:"version"`          // of that make
 	Config  map[string]string `json:"config,omitempty"` // save, appendonly, appendfsync, maxmemory, maxmemory-policy
 	Image   string            `json:"image,omitempty"`  // with its digest
 	PID     int               `json:"pid,omitempty"`

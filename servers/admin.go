@@ -103,6 +103,19 @@ func describe(ctx context.Context, dial dialer, into *NodeInfo) error {
 		into.Config[name] = got[name]
 	}
 	fields, err := infoFields(ctx, dial, "server")
-	into.Version = fields["redis_version"]
+	into.Make, into.Version = makeOf(fields)
 	return err
+}
+
+// makeOf returns the make of a server and its version, from the fields of INFO. Servers that speak
+// Redis' protocol report the version of Redis that they are compatible with beside their own.
+func makeOf(fields map[string]string) (name, version string) {
+	for _, other := range []struct{ name, field string }{
+		{"Valkey", "valkey_version"}, {"Dragonfly", "dragonfly_version"}, {"Garnet", "garnet_version"}, {"Kvrocks", "kvrocks_version"},
+	} {
+		if v := fields[other.field]; v != "" {
+			return other.name, strings.TrimPrefix(v, "df-v")
+		}
+	}
+	return "Redis", fields["redis_version"]
 }

@@ -44,7 +44,8 @@ type Spec struct {
 // NodeInfo describes one node, for the run record.
 type NodeInfo struct {
 	Name    string            `json:"name"`
-	Version string            `json:"version"`          // redis_version
+	Make    string            `json:"make,omitempty"`   // Redis, Valkey, …; "" is Redis
+	Version string            `json:"version"`          // of that make
 	Config  map[string]string `json:"config,omitempty"` // save, appendonly, appendfsync, maxmemory, maxmemory-policy
 	Image   string            `json:"image,omitempty"`  // with its digest
 	PID     int               `json:"pid,omitempty"`

@@ -169,7 +169,7 @@ func (d *guest) Info(ctx context.Context) ([]NodeInfo, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t, err)
 		}
-		infos[i].Version = fields["redis_version"]
+		infos[i].Make, infos[i].Version = makeOf(fields)
 		infos[i].Config = map[string]string{"maxmemory": fields["maxmemory"], "maxmemory-policy": fields["maxmemory_policy"]}
 		if on, ok := fields["aof_enabled"]; ok {
 			infos[i].Config["appendonly"] = map[string]string{"0": "no", "1": "yes"}[on]

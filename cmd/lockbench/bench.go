@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockbench/lockbench/bench"
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/servers"
@@ -125,8 +126,12 @@ func benchError(b results.Bench) error {
 
 // endBench saves a bench and its reports in its directory, and shows it.
 func (a *app) endBench(b results.Bench, dir, store string, details bool) error {
+	var err error
+	if b.Suite, err = keptEndings(b.Plan.Locks); err != nil {
+		return err
+	}
 	r := benchRecord(b, dir, details)
-	err := errors.Join(results.StoreBench(filepath.Join(dir, results.BenchFile), b), r.save())
+	err = errors.Join(results.StoreBench(filepath.Join(dir, results.BenchFile), b), r.save())
 	switch {
 	case store != "" && b.Interrupted:
 		a.say("--store %s: not written, because the bench was interrupted", store)
@@ -134,6 +139,26 @@ func (a *app) endBench(b results.Bench, dir, store string, details bool) error {
 		err = errors.Join(err, results.StoreBench(store, b))
 	}
 	return errors.Join(err, a.show(r), a.tellGitHub(r))
+}
+
+// keptEndings is what the suite that is kept with this version found of some locks, by scenario.
+func keptEndings(locks []string) (map[string]map[string]results.Ending, error) {
+	suite, err := results.KeptSuite()
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]map[string]results.Ending{}
+	for _, c := range suite.Cells {
+		v, ok := catalogue.Find(c.Lock)
+		if !ok || !slices.Contains(locks, c.Lock) {
+			continue
+		}
+		if c.Fences = v.Traits.Fenced; out[c.Lock] == nil {
+			out[c.Lock] = map[string]results.Ending{}
+		}
+		out[c.Lock][c.Scenario] = c.Ending()
+	}
+	return out, nil
 }
 
 // realServers finds a provider of real servers.

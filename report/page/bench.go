@@ -14,23 +14,33 @@ import (
 
 type benchView struct {
 	Bench    results.Bench
+	Answer   string // the first sentence
+	Servers  string // by make and version
+	Suite    *matrixView
+	Legend   []legendRow
+	Charts   []figure
 	Verdict  checker.Result      // of safety and of the gates
 	Unsafe   []results.BenchCell // in which properties were violated
 	Settings []settingView
-	Curves   []figure
 	Facts    [][2]string
 }
 
-// settingView is one table: locks side by side in one setting.
+// settingView is one setting: locks side by side, in as many tables as a narrow window needs.
 type settingView struct {
 	ID, Name string
-	Metrics  []results.Metric
-	Rows     []benchRow
+	Locks    []lockView
+	Rows     []metricRow
 }
 
-// benchRow is a cell with its figures in the order of the metrics.
-type benchRow struct {
+// lockView heads the column of a lock.
+type lockView struct {
 	results.BenchCell
+	Safety string
+}
+
+// metricRow is a metric with the figures of the locks.
+type metricRow struct {
+	results.Metric
 	Shown []figureView
 }
 
@@ -50,19 +60,58 @@ func Bench(w io.Writer, b results.Bench) error {
 	b = report.Clean(b)
 	v := &benchView{Bench: b, Verdict: b.Verdict, Facts: environmentFacts(b.Environment)}
 	for _, n := range b.Nodes {
-		v.Facts = append(v.Facts, nodeFact(n.Name, n.Version, n.Image, n.Config))
+		v.Facts = append(v.Facts, nodeFact(n))
 	}
+	if len(b.Nodes) > 0 {
+		v.Servers = b.Nodes[0].Product()
+	}
+	v.Answer = report.BenchAnswer(b)
 	v.Unsafe = slices.DeleteFunc(slices.Clone(b.Cells), func(c results.BenchCell) bool { return len(c.Breaks) == 0 })
-	var settings []results.BenchSetting
-	for _, c := range b.Cells {
-		if !slices.Contains(settings, c.Setting) {
-			settings = append(settings, c.Setting)
-			v.Settings = append(v.Settings, newSetting(fmt.Sprintf("setting-%d", len(settings)), c.Setting, b))
+	v.suite()
+	d := data{Charts: map[string]chart{}}
+	v.charts(d)
+	for i, cells := range bySetting(b.Cells) {
+		v.Settings = append(v.Settings, newSetting(fmt.Sprintf("setting-%d", i+1), cells, b))
+	}
+	return write(w, "Bench on "+b.Server, "bench", v, d)
+}
+
+func bySetting(cells []results.BenchCell) (out [][]results.BenchCell) {
+	for _, c := range cells {
+		if n := len(out); n > 0 && out[n-1][0].Setting == c.Setting {
+			out[n-1] = append(out[n-1], c)
+		} else {
+			out = append(out, []results.BenchCell{c})
 		}
 	}
-	d := data{Charts: map[string]chart{}}
-	v.curves(d)
-	return write(w, "Bench on "+b.Server, "bench", v, d)
+	return out
+}
+
+// suite arranges what the suite that is kept found of the locks, for the scenarios that people ask about.
+func (v *benchView) suite() {
+	m := &matrixView{Class: "asked", Heads: report.Questions()}
+	for _, lock := range v.Bench.Plan.Locks {
+		found := v.Bench.Suite[lock]
+		if found == nil {
+			continue
+		}
+		row := matrixRow{Lock: lock, Cells: make([]matrixCell, len(m.Heads))}
+		for i, q := range m.Heads {
+			e, ok := found[q.Scenario]
+			if !ok {
+				continue
+			}
+			c := matrixCell{Word: string(e), Class: endingClass(e), Tell: fmt.Sprintf("%s, %s: %s: %s. Command: lockbench run --lock %s --scenario %s --server sim", lock, q.Asks, e, e.About(), lock, q.Scenario)}
+			row.Cells[i] = c
+			if !slices.ContainsFunc(v.Legend, func(l legendRow) bool { return l.Word == c.Word }) {
+				v.Legend = append(v.Legend, legendRow{c.Word, c.Class, e.About()})
+			}
+		}
+		m.Rows = append(m.Rows, row)
+	}
+	if len(m.Rows) > 0 {
+		v.Suite = m
+	}
 }
 
 // breaksText lists the violated properties with counts and causes.
@@ -74,22 +123,17 @@ func breaksText(c results.BenchCell) string {
 	return strings.Join(texts, "; ")
 }
 
-func newSetting(id string, s results.BenchSetting, b results.Bench) settingView {
-	v := settingView{ID: id, Name: s.String()}
-	cells := slices.DeleteFunc(slices.Clone(b.Cells), func(c results.BenchCell) bool { return c.Setting != s })
-	v.Rows = make([]benchRow, len(cells))
-	for i, c := range cells {
-		v.Rows[i].BenchCell = c
+func newSetting(id string, cells []results.BenchCell, b results.Bench) settingView {
+	v := settingView{ID: id, Name: cells[0].Setting.String()}
+	for _, c := range cells {
+		v.Locks = append(v.Locks, lockView{c, report.SafetyText(c, b)})
 	}
 	for _, name := range columns {
 		m, err := results.FindMetric(name)
 		if err != nil || !slices.ContainsFunc(cells, func(c results.BenchCell) bool { _, ok := c.Figures[name]; return ok }) {
 			continue
 		}
-		v.Metrics = append(v.Metrics, m)
-		for i, f := range column(cells, name) {
-			v.Rows[i].Shown = append(v.Rows[i].Shown, f)
-		}
+		v.Rows = append(v.Rows, metricRow{m, column(cells, name)})
 	}
 	return v
 }
@@ -181,53 +225,115 @@ func kneeText(k results.Knee) string {
 	return strings.TrimSuffix(text+" "+note, " ")
 }
 
-// curves draws latency against throughput: a line for each lock, a point for each setting; the settings of a curve differ only in clients or rate.
-func (v *benchView) curves(d data) {
+// charts draws how the locks compare: throughput by clients, the wait by percentile and over time,
+// the hand-over in round trips, and the wait against the throughput.
+func (v *benchView) charts(d data) {
+	settings := bySetting(v.Bench.Cells)
+	v.byClients(d, settings, "throughput", "Holds per second, by clients", "count")
+	v.byClients(d, settings, "hand-over.trips.p50", "From a release to the next grant, in round trips, by clients", "number")
+	for i, cells := range settings {
+		if cells[0].Setting.Crash {
+			continue
+		}
+		v.spectrum(d, fmt.Sprintf("spectrum-%d", i), cells)
+		v.over(d, fmt.Sprintf("over-%d", i), cells)
+	}
+}
+
+// look is a lock's line, the same in every chart.
+func (v *benchView) look(lock string) series {
+	n := max(slices.Index(v.Bench.Plan.Locks, lock), 0)
+	return series{Name: lock, Cls: classes[n%len(classes)]}
+}
+
+func (v *benchView) add(d data, f figure, c chart) {
+	c.Series = slices.DeleteFunc(c.Series, func(s series) bool { return len(s.Points) == 0 })
+	if len(c.Series) == 0 {
+		return
+	}
+	f.Legend, f.Faults = c.Series, len(c.Bands) > 0
+	d.Charts[f.ID] = c
+	v.Charts = append(v.Charts, f)
+}
+
+// byClients draws a metric by the number of clients; settings that differ otherwise have charts of their own.
+func (v *benchView) byClients(d data, settings [][]results.BenchCell, metric, title, format string) {
 	type group struct {
 		keys int
 		hold time.Duration
+		rate float64
 	}
 	var order []group
-	points := map[group]map[string][][]float64{}
-	var locks []string
-	for _, c := range v.Bench.Cells {
-		x, y := c.Figures["throughput"], c.Figures["acquire.p99"]
-		if y.Value == nil {
-			y = c.Figures["acquire.p50"]
-		}
-		if x.Value == nil || y.Value == nil || c.Setting.Crash {
+	lines := map[group][]series{}
+	for _, cells := range settings {
+		s := cells[0].Setting
+		if s.Crash {
 			continue
 		}
-		g := group{c.Setting.Keys, c.Setting.Hold}
-		if points[g] == nil {
-			points[g] = map[string][][]float64{}
-			order = append(order, g)
+		g := group{s.Keys, s.Hold, s.Rate}
+		if _, known := lines[g]; !known {
+			order, lines[g] = append(order, g), nil
 		}
-		if !slices.Contains(locks, c.Lock) {
-			locks = append(locks, c.Lock)
+		for _, c := range cells {
+			f := c.Figures[metric]
+			if f.Value == nil {
+				continue
+			}
+			at := slices.IndexFunc(lines[g], func(l series) bool { return l.Name == c.Lock })
+			if at < 0 {
+				at = len(lines[g])
+				one := v.look(c.Lock)
+				one.Dot = true
+				lines[g] = append(lines[g], one)
+			}
+			p := []float64{float64(s.Clients), *f.Value}
+			if f.Low != nil && f.High != nil {
+				p = append(p, *f.Low, *f.High)
+			}
+			lines[g][at].Points = append(lines[g][at].Points, p)
 		}
-		p := []float64{*x.Value, *y.Value}
-		if y.Low != nil && y.High != nil {
-			p = append(p, *y.Low, *y.High)
-		}
-		points[g][c.Lock] = append(points[g][c.Lock], p)
 	}
 	for i, g := range order {
-		c := chart{X: "linear", Y: "log", XFormat: "count", YFormat: "span"}
-		longest := 0
-		for n, lock := range locks {
-			if p := points[g][lock]; len(p) > 0 {
-				c.Series = append(c.Series, series{Name: lock, Cls: classes[n%len(classes)], Dot: true, Points: p})
-				longest = max(longest, len(p))
+		where := strings.TrimPrefix(results.BenchSetting{Clients: 1, Keys: g.keys, Hold: g.hold, Rate: g.rate}.String(), "1 client")
+		v.add(d, figure{ID: fmt.Sprintf("%s-%d", metric, i), Title: title + where, About: "A line for each lock, a point for each number of clients, with its 95 % interval."},
+			chart{X: "log", Y: "linear", XFormat: "count", YFormat: format, Series: lines[g]})
+	}
+}
+
+// spectrum draws the wait of all locks by percentile.
+func (v *benchView) spectrum(d data, id string, cells []results.BenchCell) {
+	c := chart{X: "log", Y: "log", XFormat: "percentile", YFormat: "span"}
+	for _, cell := range cells {
+		line := v.look(cell.Lock)
+		for _, p := range cell.Spectrum {
+			line.Points = append(line.Points, p[:])
+		}
+		c.Series = append(c.Series, line)
+	}
+	v.add(d, figure{ID: id, Title: "Wait for the lock by percentile, " + cells[0].Setting.String(), About: "A line for each lock, as far as ten samples lie above."}, c)
+}
+
+// over draws the wait over the measured time, where each part has the samples that its percentile needs.
+func (v *benchView) over(d data, id string, cells []results.BenchCell) {
+	c := chart{X: "linear", Y: "log", XFormat: "time", YFormat: "span"}
+	which := "p99"
+	if !slices.ContainsFunc(cells, func(c results.BenchCell) bool {
+		return len(c.Over) > 0 && !slices.ContainsFunc(c.Over, func(m results.BenchMoment) bool { return m.P99 == 0 })
+	}) {
+		which = "p50"
+	}
+	for _, cell := range cells {
+		line := v.look(cell.Lock)
+		for _, m := range cell.Over {
+			if y := map[string]int64{"p50": m.P50, "p99": m.P99}[which]; y > 0 {
+				line.Points = append(line.Points, []float64{float64(m.At), float64(y)})
 			}
 		}
-		if longest < 2 { // a single point is not a curve
-			continue
+		c.Series = append(c.Series, line)
+		for _, f := range cell.Faults {
+			c.Bands = append(c.Bands, band{f.From, f.To, cell.Lock + ": " + f.Fault})
 		}
-		id := fmt.Sprintf("curve-%d", i)
-		d.Charts[id] = c
-		title := "Wait for the lock (p99) against holds per second"
-		title += strings.TrimPrefix(results.BenchSetting{Clients: 1, Keys: g.keys, Hold: g.hold}.String(), "1 client")
-		v.Curves = append(v.Curves, figure{ID: id, Title: title, About: "One line per lock, one point per number of clients or rate.", Legend: c.Series})
 	}
+	c.Gap = 2.5 * float64(v.Bench.Plan.Measure) / 30
+	v.add(d, figure{ID: id, Title: "Wait for the lock over time (" + which + "), " + cells[0].Setting.String(), About: "All repetitions together; a part of the time without enough samples is left out."}, c)
 }

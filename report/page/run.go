@@ -17,7 +17,6 @@ import (
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
-	"github.com/lockbench/lockbench/verdicts"
 )
 
 type runView struct {
@@ -25,7 +24,8 @@ type runView struct {
 	Verdict               checker.Result
 	Sections              [][2]string
 	Other                 string // workload than the scenario's, to follow its name
-	Summary, Damage       string
+	Sentence              string // what was tried, and what happened
+	Damage                string
 	Inherent, Then        string // see report.Inherent
 	Notes                 []string
 	First                 *checker.Violation   // with its story and drawing
@@ -107,8 +107,9 @@ func newRunView(run results.Run, result *results.Result, g *digest) *runView {
 	v := &runView{Run: report.Clean(run), Other: report.OtherWorkload(run.Workload), Verdict: checker.Inconclusive, Again: results.CommandLine(run.Argv), data: data{Charts: map[string]chart{}}}
 	if result != nil {
 		v.judged(report.Clean(*result))
+		v.Sentence = report.RunSentence(report.Clean(*result), run.Schedules, injected(g))
 	} else {
-		v.Summary = "This run was not judged" + strings.TrimSuffix(": "+v.Run.Failure, ": ") + "."
+		v.Sentence = "This run was not judged" + strings.TrimSuffix(": "+v.Run.Failure, ": ") + "."
 	}
 	if g.cut {
 		v.Notes = append(v.Notes, "The end of the history is missing; the page shows the rest.")
@@ -131,17 +132,8 @@ func (v *runView) judged(r results.Result) {
 	}
 	v.Damage = report.DamageText(r.Damage)
 	v.Inherent, v.Then = report.Inherent(r)
-	var broken []string
-	for _, p := range r.Properties {
-		if p.Verdict == checker.Fail {
-			broken = append(broken, string(p.Name))
-		}
-		if p.Name == verdicts.MutualExclusion && p.Verdict == checker.Pass {
-			v.Summary = "The lock held: " + report.Strength(p) + "."
-		}
-	}
-	if len(broken) > 0 {
-		v.Summary = "Broken: " + strings.Join(broken, ", ") + "."
+	if v.Damage != "" && v.Run.Schedules > 1 {
+		v.Damage = fmt.Sprintf("of the schedule that is shown, one of %d: %s", v.Run.Schedules, v.Damage)
 	}
 	v.Properties, v.Gates, v.Operations = r.Properties, r.Gates, r.Operations
 	v.outcomes()
@@ -150,6 +142,16 @@ func (v *runView) judged(r results.Result) {
 	if r.Wait != nil && r.NoLatency == "" {
 		v.waits(*r.Wait)
 	}
+}
+
+// injected names the faults that took effect.
+func injected(g *digest) (names []string) {
+	for _, w := range g.faults {
+		if w.Confirmed {
+			names = append(names, report.Clean(w.Fault))
+		}
+	}
+	return names
 }
 
 // outcomes lists the outcomes of all operations, for the columns of their table.
@@ -218,7 +220,7 @@ func (v *runView) fairness(g *digest) {
 		}
 	}
 	if sum > 0 {
-		v.Fairness = fmt.Sprintf("Jain's index of the grants is %.3f: 1 if all %s get the same share, %.3f if one gets all.", float64(sum)*float64(sum)/(squares*float64(len(all))),
+		v.Fairness = fmt.Sprintf("The share of the grants is even to %.3f (Jain's index: 1 if all %s get the same, %.3f if one gets all).", float64(sum)*float64(sum)/(squares*float64(len(all))),
 			report.Plural(len(all), "client"), 1/float64(len(all)))
 		if v.NoLatency == "" {
 			v.Fairness += fmt.Sprintf(" The longest wait, %s, was %s's.", report.Span(longest.Longest), longest.Name)

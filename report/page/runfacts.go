@@ -17,7 +17,7 @@ func (v *runView) environment() {
 		v.Facts = append(v.Facts, [2]string{"server", v.Run.Server + ": " + v.Run.Chosen})
 	}
 	for _, n := range v.Run.Nodes {
-		v.Facts = append(v.Facts, nodeFact(n.Name, n.Version, n.Image, n.Config))
+		v.Facts = append(v.Facts, nodeFact(n))
 	}
 	if v.Run.PlanHash != "" {
 		v.Facts = append(v.Facts, [2]string{"plan", v.Run.PlanHash})
@@ -25,15 +25,15 @@ func (v *runView) environment() {
 	v.Facts = append(v.Facts, [2]string{"run", v.Run.ID + ", phase " + string(v.Run.Phase)})
 }
 
-func nodeFact(name, version, image string, config map[string]string) [2]string {
-	text := "Redis " + version
-	for _, k := range slices.Sorted(maps.Keys(config)) {
-		text += fmt.Sprintf(", %s %q", k, config[k])
+func nodeFact(n results.Node) [2]string {
+	text := n.Product()
+	for _, k := range slices.Sorted(maps.Keys(n.Config)) {
+		text += fmt.Sprintf(", %s %q", k, n.Config[k])
 	}
-	if image != "" {
-		text += ", " + image
+	if n.Image != "" {
+		text += ", " + n.Image
 	}
-	return [2]string{"node " + name, text}
+	return [2]string{"node " + n.Name, text}
 }
 
 func environmentFacts(e results.Environment) (out [][2]string) {

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -95,7 +96,8 @@ func focus(r *results.Result) (key string, at []int64) {
 	return key, at
 }
 
-// firsts lists the first violation of each property, in the order of the properties. The first one heads the page.
+// firsts lists the first violation of each property, in the order of time; those with a story go
+// before those without. The first one heads the page.
 func firsts(r *results.Result) (out []*checker.Violation) {
 	if r == nil {
 		return nil
@@ -105,6 +107,12 @@ func firsts(r *results.Result) (out []*checker.Violation) {
 			out = append(out, p.First)
 		}
 	}
+	slices.SortStableFunc(out, func(a, b *checker.Violation) int {
+		if told := len(a.Story) > 0; told != (len(b.Story) > 0) {
+			return map[bool]int{true: -1, false: 1}[told]
+		}
+		return cmp.Compare(a.At, b.At)
+	})
 	return out
 }
 

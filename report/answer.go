@@ -1,0 +1,140 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"golang.org/x/perf/benchmath"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/results"
+)
+
+// mostAnswered is the most locks that the answer of a bench compares with the best.
+const mostAnswered = 3
+
+// BenchAnswer says in a sentence which lock was best in the setting that most people ask about, and
+// by how much, lock against lock; "" if fewer than two locks were measured. A difference that the
+// repetitions do not show is not named.
+func BenchAnswer(b results.Bench) string {
+	cells, metric := answered(b)
+	if len(cells) < 2 {
+		return ""
+	}
+	best := slices.MinFunc(cells, func(x, y results.BenchCell) int {
+		order := cmp.Compare(*x.Figures[metric.name].Value, *y.Figures[metric.name].Value)
+		if metric.more {
+			return -order
+		}
+		return order
+	})
+	var faster, alike []string
+	others := slices.DeleteFunc(cells, func(c results.BenchCell) bool { return c.Lock == best.Lock })
+	for _, o := range others[:min(len(others), mostAnswered)] {
+		factor, shown := times(o.Figures[metric.name], best.Figures[metric.name], metric.more)
+		if !shown {
+			alike = append(alike, o.Lock)
+			continue
+		}
+		text := fmt.Sprintf(metric.phrase, digits(factor), o.Lock)
+		if cost, ok := requestsRatio(best.Figures["requests"], o.Figures["requests"]); ok {
+			text += fmt.Sprintf(" at %s× the requests", digits(cost))
+		}
+		faster = append(faster, text)
+	}
+	sentence := "With " + cells[0].Setting.String() + ", "
+	switch {
+	case len(faster) == 0:
+		return sentence + "the repetitions show no difference between " + joined(append([]string{best.Lock}, alike...)) + "."
+	case len(alike) > 0:
+		return sentence + best.Lock + " " + metric.verb + " " + joined(faster) + "; no difference from " + joined(alike) + " is shown."
+	}
+	return sentence + best.Lock + " " + metric.verb + " " + joined(faster) + "."
+}
+
+// answerMetric is what a bench is about: the hand-over where clients compete, else the throughput.
+type answerMetric struct {
+	name, verb, phrase string
+	more               bool // more is better
+}
+
+// usualClients is the setting that the answer is about, if it was measured.
+const usualClients = 8
+
+// answered returns the cells of the setting that the answer is about, without the bare loop, and what
+// they are compared by.
+func answered(b results.Bench) ([]results.BenchCell, answerMetric) {
+	var best []results.BenchCell
+	distance := math.Inf(1)
+	for _, cells := range bySetting(b.Cells) {
+		s := cells[0].Setting
+		if d := math.Abs(math.Log2(float64(max(s.Clients, 1)) / usualClients)); !s.Crash && d < distance {
+			best, distance = cells, d
+		}
+	}
+	best = slices.DeleteFunc(slices.Clone(best), func(c results.BenchCell) bool { return c.Lock == bareLoop })
+	has := func(name string) bool {
+		return !slices.ContainsFunc(best, func(c results.BenchCell) bool { return c.Figures[name].Value == nil })
+	}
+	switch {
+	case has("hand-over.p50"):
+		return best, answerMetric{"hand-over.p50", "hands over", "%s× faster than %s", false}
+	case has("throughput"):
+		return best, answerMetric{"throughput", "makes", "%s× the holds per second of %s", true}
+	}
+	return nil, answerMetric{}
+}
+
+// times returns by which factor a slow figure exceeds a fast one, and whether the repetitions show
+// that they differ.
+func times(slow, fast results.Figure, more bool) (factor float64, shown bool) {
+	if more {
+		slow, fast = fast, slow
+	}
+	var ratios []float64
+	for i := range min(len(slow.Values), len(fast.Values)) {
+		if a, b := slow.Values[i], fast.Values[i]; a != nil && b != nil && *b > 0 {
+			ratios = append(ratios, *a / *b)
+		}
+	}
+	if len(ratios) == 0 {
+		return 0, false
+	}
+	s := benchmath.AssumeNothing.Summary(benchmath.NewSample(ratios, &benchmath.DefaultThresholds), .95)
+	return s.Center, !math.IsInf(s.Lo, 0) && !math.IsInf(s.Hi, 0) && s.Lo > 1
+}
+
+// requestsRatio is the ratio of two figures that do not vary.
+func requestsRatio(a, b results.Figure) (float64, bool) {
+	if a.Value == nil || b.Value == nil || *b.Value == 0 {
+		return 0, false
+	}
+	return *a.Value / *b.Value, true
+}
+
+// joined lists words as a sentence does.
+func joined(words []string) string {
+	if n := len(words); n > 1 {
+		return strings.Join(words[:n-1], ", ") + " and " + words[n-1]
+	}
+	return strings.Join(words, "")
+}
+
+// SafetyText says what a bench knows of a cell's safety. Where nothing went wrong on purpose, that no
+// property broke says little.
+func SafetyText(c results.BenchCell, b results.Bench) string {
+	switch {
+	case c.Verdict == checker.NotApplicable:
+		return "not run"
+	case len(c.Breaks) > 0:
+		return "violated"
+	case c.Verdict != checker.Pass:
+		return string(c.Verdict)
+	case b.Plan.Scenario == "" && !c.Setting.Crash:
+		return "no violation; no faults were injected"
+	}
+	return "no violation"
+}
