@@ -166,6 +166,7 @@ func newRoot(a *app) *cobra.Command {
 	for _, c := range []*cobra.Command{newRun(a), newSuite(a), newExplore(a), newBench(a), newCompare(a), newReplay(a), newRepro(a), newCheck(a), newList(a), newDoctor(a),
 		newReport(a), newLs(a), newPrune(a), newServe(a), newMerge(a)} {
 		c.RunE = a.begin(c.RunE)
+		groupFlags(c)
 		root.AddCommand(c)
 	}
 	root.AddCommand(&cobra.Command{Use: "exit-codes", Short: "What each exit code means", Long: exitCodesHelp},
@@ -268,6 +269,9 @@ func (a *app) begin(verb func(*cobra.Command, []string) error) func(*cobra.Comma
 	return func(c *cobra.Command, args []string) error {
 		a.ran = true
 		a.line.live = a.errTerminal && !a.quiet && a.env("TERM") != "dumb"
+		if f := c.Flags().Lookup(helpAll); f != nil && f.Changed {
+			return c.Help()
+		}
 		if err := noEmptyLists(c.Flags()); err != nil {
 			return err
 		}

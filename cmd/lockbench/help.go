@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// helpAll is the flag that shows every flag of a command with many.
+const helpAll = "help-all"
+
+// needed are the flags that most people need first, of the commands that have many.
+var needed = map[string][]string{
+	"run":     {"lock", "exec", "scenario", "server", "clients", "duration", "rate", "set", "seed", "max"},
+	"suite":   {"locks", "exec", "scenarios", "server", "seed", "baseline", "store", "keep-all", "shard", "out"},
+	"bench":   {"locks", "exec", "clients", "server", "duration", "reps", "rate", "find-rate", "baseline", "store"},
+	"explore": {"lock", "exec", "clients", "ops", "faults", "max-faults", "strategy", "budget", "schedules", "seed"},
+}
+
+// flagGroups are the headings of all flags, in their order, and what stands under each; what is in
+// none stands under the first.
+var flagGroups = []struct {
+	head  string
+	flags []string
+}{
+	{"What to run", nil},
+	{"Load", []string{"clients", "clients-as", "duration", "ops", "rate", "rates", "find-rate", "pace", "lease", "keys", "hold", "warmup", "reps", "workload", "poll", "greedy", "slow", "budget", "schedules", "side-by-side", "crash", "tries"}},
+	{"Faults", []string{"set", "sweep", "faults", "max-faults", "max-waits", "strategy"}},
+	{"Servers", []string{"server", "binary", "image", "launch", "hosts", "listen", "nodes", "topology"}},
+	{"Output, gates and baselines", []string{"out", "max", "min", "metrics-addr", "baseline", "exact", "store", "against", "keep-all", "shard", "details", "threshold", "raw", "allow-env-diff", "trace"}},
+	{"TLS and passwords", []string{"password-file", "tls-ca", "tls-cert", "tls-key"}},
+}
+
+// groupFlags gives a command with many flags a help of one screen, and one with all flags in groups.
+func groupFlags(c *cobra.Command) {
+	if needed[c.Name()] == nil {
+		return
+	}
+	c.Flags().Bool(helpAll, false, "show every flag, in groups")
+	c.SetUsageFunc(func(c *cobra.Command) error {
+		_, err := fmt.Fprint(c.OutOrStderr(), usage(c))
+		return err
+	})
+}
+
+// usage is the end of a command's help, below what it does.
+func usage(c *cobra.Command) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Usage:\n  %s\n\nExamples:\n%s\n", c.UseLine(), c.Example)
+	if c.Flags().Changed(helpAll) {
+		for i, g := range flagGroups {
+			set := pflag.NewFlagSet(g.head, pflag.ContinueOnError)
+			c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+				if f.Name != "help" && f.Name != helpAll && groupOf(f.Name) == i {
+					set.AddFlag(f)
+				}
+			})
+			if set.HasFlags() {
+				fmt.Fprintf(&b, "\n%s:\n%s", g.head, set.FlagUsagesWrapped(columns))
+			}
+		}
+	} else {
+		set := pflag.NewFlagSet("needed", pflag.ContinueOnError)
+		set.SortFlags = false
+		for _, name := range needed[c.Name()] {
+			if f := c.Flags().Lookup(name); f != nil {
+				set.AddFlag(f)
+			}
+		}
+		fmt.Fprintf(&b, "\nFlags that most people need:\n%s\n'lockbench %s --%s' shows every flag: load, faults, servers, output, TLS.\n", set.FlagUsagesWrapped(columns), c.Name(), helpAll)
+	}
+	fmt.Fprintf(&b, "\nOf every command:\n%s", c.InheritedFlags().FlagUsagesWrapped(columns))
+	return b.String()
+}
+
+// groupOf returns the group of a flag.
+func groupOf(flag string) int {
+	return max(slices.IndexFunc(flagGroups, func(g struct {
+		head  string
+		flags []string
+	}) bool {
+		return slices.Contains(g.flags, flag)
+	}), 0)
+}
