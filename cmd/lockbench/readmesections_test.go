@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -21,7 +20,6 @@ import (
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/sim"
-	"github.com/lockbench/lockbench/verdicts"
 	"github.com/lockbench/lockbench/workloads"
 )
 
@@ -239,37 +237,25 @@ func matrix(t *testing.T) string {
 	return "```text\n" + cells + "\nsensitivity" + sum + "\n```"
 }
 
-// picture is the drawing of the first violation of the README's example.
+// picture is the story and the drawing of the first violation of the README's example.
 func picture(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	runCommand(t, dir, "run --lock set-nx-ex --scenario pause-holder --server sim --seed 1 # exit 1")
-	return "```text\n" + firstDrawing(t, dir+"/results/runs/latest/violations") + "\n```"
-}
-
-// firstDrawing is the story and the drawing of the violation of mutual-exclusion that was found first.
-func firstDrawing(t *testing.T, dir string) string {
-	t.Helper()
-	paths, err := filepath.Glob(dir + "/*.txt")
+	runCommand(t, dir, "run --lock set-nx-ex --scenario pause-before-release --server sim --seed 1 # exit 1")
+	data, err := os.ReadFile(filepath.Join(dir, "results/runs/latest", results.ViolationsPath, "001.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, story, _ := strings.Cut(string(data), "\n\n")
-		story, _, ok := strings.Cut(story, "\n\noperations")
-		if ok && strings.HasPrefix(string(data), string(verdicts.MutualExclusion)) {
-			return story
-		}
+	_, story, _ := strings.Cut(string(data), "\n\n")
+	story, _, ok := strings.Cut(story, "\n\noperations")
+	if !ok {
+		t.Fatalf("the first violation has no story:\n%s", data)
 	}
-	t.Fatal("the run has no story of a violation of mutual-exclusion")
-	return ""
+	return "```text\n" + story + "\n```"
 }
 
-// lockPages is a section for each lock: how it works, its protocol as two clients see it, its claims and its row of the matrix.
+// lockPages is a card for each lock: how it works, its protocol as two clients see it, the claims that
+// do not hold, and where it breaks.
 func lockPages(t *testing.T) string {
 	t.Helper()
 	s := sim.New(catalogue.Known{})
@@ -280,37 +266,43 @@ func lockPages(t *testing.T) string {
 	}
 	var b strings.Builder
 	for _, v := range catalogue.Locks() {
-		fmt.Fprintf(&b, "## %s\n\n%s\n\nKind: %s, on: %s. Source: %s.\n\n", v.Name, v.Summary, v.Kind, v.Topology, source(v.Source))
-		fmt.Fprintf(&b, "```text\n%s```\n\n", protocol(t, s, v))
+		fmt.Fprintf(&b, "**%s**: %s\n%s on %s; %s.\n`%s`\n", v.Name, v.Summary, v.Kind, v.Topology, source(v.Source), protocol(t, s, v))
 		for _, c := range v.Claims {
-			fmt.Fprintf(&b, "- %s: %q\n", map[bool]string{true: "Holds", false: "**Does not hold**"}[c.Holds], c.Text)
+			if !c.Holds {
+				fmt.Fprintf(&b, "Does not hold: %q\n", c.Text)
+			}
 		}
-		fmt.Fprintf(&b, "\n%s\n", matrixRow(cells[v.Name]))
+		fmt.Fprintf(&b, "%s\n\n", endingsOf(cells[v.Name]))
 	}
 	return b.String()
 }
 
-// matrixRow is a lock's row of the suite: the scenarios by how they end, the worst first.
-func matrixRow(cells []results.Cell) string {
-	by := map[string][]string{}
+// endingsOf lists the scenarios in which a lock breaks, by how they end, the worst first.
+func endingsOf(cells []results.Cell) string {
+	by := map[results.Ending][]string{}
 	for _, c := range cells {
-		e := ending(c)
-		by[e] = append(by[e], c.Scenario)
+		by[c.Ending()] = append(by[c.Ending()], c.Scenario)
 	}
-	rows := [][]string{{"result", "scenarios"}, {"---", "---"}}
-	for _, e := range []string{"**two**", "**stuck**", "late", "late, safe", "holds", "–"} {
-		if len(by[e]) > 0 {
-			rows = append(rows, []string{e, strings.Join(by[e], ", ")})
+	var words []string
+	for _, e := range results.Endings() {
+		if n := len(by[e]); n > 0 && e != results.Holds && e != results.NotRun {
+			names := strings.Join(by[e][:min(n, mostNamed)], ", ")
+			if n > mostNamed {
+				names += fmt.Sprintf(" and %d more", n-mostNamed)
+			}
+			words = append(words, fmt.Sprintf("%s: %s", e, names))
 		}
-		delete(by, e)
 	}
-	for _, e := range slices.Sorted(maps.Keys(by)) { // endings that have no word of their own
-		rows = append(rows, []string{e, strings.Join(by[e], ", ")})
+	if len(words) == 0 {
+		return "Holds in every scenario."
 	}
-	return table(rows)
+	return strings.ToUpper(words[0][:1]) + strings.Join(words, "; ")[1:] + "."
 }
 
-// protocol draws what two clients of a lock send, and the replies: the first acquires, the second tries meanwhile, the first releases.
+// mostNamed is how many scenarios of one ending a card names.
+const mostNamed = 4
+
+// protocol lists what two clients of a lock send: the first acquires, the second tries meanwhile, the first releases.
 func protocol(t *testing.T, s *sim.Simulator, v impls.Variant) string {
 	t.Helper()
 	load, ok := workloads.Find("hot")
@@ -322,23 +314,22 @@ func protocol(t *testing.T, s *sim.Simulator, v impls.Variant) string {
 	if err != nil {
 		t.Fatalf("%s: %v", v.Name, err)
 	}
-	var b strings.Builder
-	b.WriteString("          c1  c2\n")
+	var parts []string
 	for i, c := range out.Commands {
 		if c.Node > 0 || !visible(c) {
 			continue
 		}
-		words := append([]string{c.Name}, c.Args...)
-		for j, w := range words {
-			words[j] = shorten(w)
+		name := c.Name
+		if c.IsScript() && len(c.Args) > 0 {
+			name = shorten(c.Args[0])
 		}
-		fmt.Fprintf(&b, "%5.0f ms  %s   %s   %s -> %s\n", float64(c.Sent)/1e6, lane("c1", i, out), lane("c2", i, out), strings.Join(words, " "), shorten(c.Reply))
-		if strings.Count(b.String(), "\n") == 15 {
-			b.WriteString("          …\n")
+		mark := strings.TrimSpace(lane(c.Client, i, out))
+		parts = append(parts, fmt.Sprintf("%s%s %s->%s", c.Client, strings.Trim(mark, "o|"), name, shorten(c.Reply)))
+		if len(parts) == 5 {
 			break
 		}
 	}
-	return b.String()
+	return strings.Join(parts, "  ")
 }
 
 // lane is the mark of a command in the column of a client: [ the client's grant, ] its release, o another command that it sent, | another client's
