@@ -589,17 +589,17 @@ func (l *dogRWLock) RUnlock(ctx context.Context) error {
 func wildControls() []control {
 	base := func(c Config) owned { return owned{Config: c} }
 	return []control{
-		{name: "has its holder and its line in one sorted set", make: newArrivals},
-		{name: "has tickets, the lowest of which holds", make: newTickets},
+		{name: "has its holder and its line in one sorted set", make: newArrivals, alarm: "an ended lease is not excused when a waiter cleans it up"},
+		{name: "has tickets, the lowest of which holds", make: newTickets, alarm: "an ended lease is not excused when a waiter cleans it up"},
 		{name: "has a stream as its line", make: newStreamLine, lacks: "XRANGE"},
 		{name: "sends digests, and counts its fence with the grant", make: func(c Config) (any, error) { return &digestFenceLock{owned: base(c)}, nil }},
 		{name: "is a field of one hash for all locks", make: func(c Config) (any, error) { return &fieldLock{base(c)}, nil }},
 		{name: "has a baton", make: func(c Config) (any, error) { return &batonLock{base(c)}, nil }},
 		{name: "publishes a release on two channels", make: func(c Config) (any, error) { return &toldLock{base(c)}, nil }},
 		{name: "is a semaphore of keys", make: func(c Config) (any, error) { return &slotLock{owned: base(c)}, nil }, options: []Option{Promises("permits")}},
-		{name: "renews, and reports its loss by its own clock", make: func(c Config) (any, error) { return &dogLock{owned: base(c)}, nil }, options: []Option{Promises("renews")}},
+		{name: "renews, and reports its loss by its own clock", make: func(c Config) (any, error) { return &dogLock{owned: base(c)}, nil }, options: []Option{Promises("renews")}, alarm: "a loss told when a pause ends counts as too late"},
 		{name: "renews for as long as its process lives", make: func(c Config) (any, error) { return &deafDogLock{owned: base(c)}, nil }, options: []Option{Promises("renews")}},
-		{name: "may be entered again, renews, and reports its loss", make: func(c Config) (any, error) { return &nestLock{owned: base(c)}, nil }, options: []Option{Promises("reentrant", "renews")}},
+		{name: "may be entered again, renews, and reports its loss", make: func(c Config) (any, error) { return &nestLock{owned: base(c)}, nil }, options: []Option{Promises("reentrant", "renews")}, alarm: "a loss told when a pause ends counts as too late"},
 		{name: "is for readers and writers, who renew", make: func(c Config) (any, error) { return &dogRWLock{owned: base(c)}, nil }, options: []Option{Promises("renews")}},
 	}
 }
