@@ -28,3 +28,17 @@ func TestInterval(t *testing.T) {
 		}
 	}
 }
+
+// TestLargeCounts: the library's fraction must converge where millions of operations were counted; the normal distribution is close there.
+func TestLargeCounts(t *testing.T) {
+	for _, n := range []int{100_000, 10_000_000, 1_000_000_000} {
+		rate := 0.25
+		got := Interval(int(rate*float64(n)), n)
+		side := 1.959964 * math.Sqrt(rate*(1-rate)/float64(n))
+		for i, want := range [2]float64{rate - side, rate + side} {
+			if math.Abs(got[i]-want) > 0.01*side+1/float64(n) {
+				t.Errorf("a quarter of %d: got %v, want about %v", n, got, want)
+			}
+		}
+	}
+}
