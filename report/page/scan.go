@@ -11,7 +11,6 @@ import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
@@ -62,8 +61,7 @@ type commandCount struct {
 func scan(d *results.Dir, result *results.Result) (*digest, error) {
 	out := &digest{time: newTimeline(), window: newWindow(focus(result)), clients: map[string]*client{}, byCommand: map[string]*commandCount{}}
 	var err error
-	out.faults, err = history.LoadWindows(d.File(results.FaultsFile))
-	faults.Describe(out.faults)
+	out.faults, err = d.LoadWindows()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
