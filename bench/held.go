@@ -65,7 +65,13 @@ func (h *reused) Start(ctx context.Context, spec servers.Spec) (servers.Deployme
 	}
 	k := &kept{Deployment: d, spec: spec, bytes: h.bytes, own: own}
 	for i := range d.Len() {
-		dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return d.Dial(ctx, i) }
+		dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+			c, err := d.Dial(ctx, i)
+			if err != nil {
+				return nil, err
+			}
+			return resp.Bound(c), nil
+		}
 		k.admin = append(k.admin, redis.NewClient(workloads.ClientOptions(workloads.Access{Dial: dial, Pool: 1}, "127.0.0.1:1")))
 	}
 	h.up = append(h.up, k)

@@ -160,12 +160,18 @@ func (b *bench) takeAll(ctx context.Context, turns []turn) {
 			continue
 		}
 		taken := b.take(ctx, t)
+		if errors.Is(taken.Err, context.Canceled) && b.over(ctx) {
+			return // the turn that was under way when the bench was stopped
+		}
 		if taken.Err != nil && b.Failed != nil {
 			b.Failed(b.Locks[t.Lock].Name, taken.Err)
 		}
 		b.taken = append(b.taken, taken)
 	}
 }
+
+// turnGrace is for how long the turn that is under way goes on after Stop was closed.
+const turnGrace = 2 * time.Second
 
 // over reports whether no further turn should run.
 func (b *bench) over(ctx context.Context) bool {
@@ -201,7 +207,9 @@ func (b *bench) take(ctx context.Context, t turn) taken {
 	e := b.experiment(v, t)
 	meter := meter{held: b.servers, ctx: ctx}
 	e.Measure = meter.mark
-	o, err := b.Runner(ctx, e)
+	running, ended := harness.Grace(ctx, b.Stop, turnGrace)
+	o, err := b.Runner(running, e)
+	ended()
 	if err != nil || o == nil || o.Verdict == nil {
 		out.Err = errors.Join(err, b.servers.end()) // whatever state the servers are in
 		if out.Err == nil {

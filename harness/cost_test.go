@@ -173,7 +173,7 @@ func newOurs(b *testing.B, e Experiment, servers *deployment) *side {
 		b.Fatal(err)
 	}
 	spool := &spool{driver: d, file: &blocks{file: file}, quit: make(chan struct{})} // called once per turn instead of by a timer, so that each turn writes only its own records
-	s := &side{after: spool.write, closes: []func() error{func() error { _, err := spool.end(); return err }}}
+	s := &side{after: func() { spool.write(math.MaxInt64) }, closes: []func() error{func() error { _, err := spool.end(); return err }}}
 	hot, _ := workloads.Find("hot")
 	for i := range e.Scenario.Clients {
 		d.prefix = workloads.ClientName(i) + ":"

@@ -220,14 +220,34 @@ func (d *serverDriver) route(index int, addr string) *inject.Link {
 
 // openStore opens the guarded store for the harness itself, without proxy and faults.
 func (d *serverDriver) openStore() (workloads.Store, func() error) {
-	return workloads.OpenStore(workloads.Access{StoreAddr: storeAddr, Dial: d.servers.dial}, d.prefix)
+	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := d.servers.dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return resp.Bound(c), nil
+	}
+	return workloads.OpenStore(workloads.Access{StoreAddr: storeAddr, Dial: dial}, d.prefix)
 }
 
-const auditTime = 5 * time.Second
+// Limits of what is asked of the servers after the clients are done.
+const (
+	auditTime  = 5 * time.Second
+	auditHurry = 500 * time.Millisecond // after an interrupt
+)
 
-// audit reads the guarded store after all clients are done. It does not stop when ctx ends, so that an interrupted run is audited too.
+// afterwards returns the context of what follows the clients. It does not end with ctx, so that an interrupted run is audited too.
+func (d *serverDriver) afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := auditTime
+	if closed(d.asked) {
+		limit = auditHurry
+	}
+	return context.WithTimeout(context.WithoutCancel(ctx), limit)
+}
+
+// audit reads the guarded store after all clients are done.
 func (d *serverDriver) audit(ctx context.Context, rec *record) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTime)
+	ctx, cancel := d.afterwards(ctx)
 	defer cancel()
 	w, _ := workloads.Find(d.Scenario.Workload)
 	store, end := d.openStore()

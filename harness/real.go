@@ -40,12 +40,13 @@ type serverDriver struct {
 	relay    *workloads.Relay  // nil with one client, and with clients that are processes
 	ended    int64             // when the last client was done
 	stall    time.Duration     // longest time that the machine kept this process waiting
+	asked    <-chan struct{}   // closed when the run is interrupted; Stop is closed at its end, too
 }
 
 var _ driver = (*serverDriver)(nil)
 
 func newServerDriver(e Experiment) *serverDriver {
-	return &serverDriver{Experiment: e, prefix: e.Prefix, recorder: history.NewRecorder(), names: scriptNames(), scripts: usedScripts(e.onUsers()), overlaps: newOverlaps(e.Variant.Kind)}
+	return &serverDriver{Experiment: e, asked: e.Stop, prefix: e.Prefix, recorder: history.NewRecorder(), names: scriptNames(), scripts: usedScripts(e.onUsers()), overlaps: newOverlaps(e.Variant.Kind)}
 }
 
 func (d *serverDriver) deploy(ctx context.Context) (nodes []results.Node, err error) {
@@ -68,12 +69,14 @@ func (d *serverDriver) close() error {
 // drive runs the clients and returns what they did, whether or not they succeeded.
 func (d *serverDriver) drive(ctx context.Context, save *saver) (*record, error) {
 	var err error
+	starting, started := Grace(ctx, d.asked, 0)
 	if d.Subject.Exec != "" { // before the run's base is set
-		d.children, d.clockError, err = d.startChildren(ctx)
+		d.children, d.clockError, err = d.startChildren(starting)
 	}
 	if err == nil {
-		err = d.prepare(ctx)
+		err = d.prepare(starting)
 	}
+	started()
 	if err != nil {
 		return nil, errors.Join(err, d.children.close())
 	}
@@ -84,7 +87,9 @@ func (d *serverDriver) drive(ctx context.Context, save *saver) (*record, error) 
 	spool := startSpool(d, save.dir) // after arm, whose director its progress reads
 	stalled := watchStalls(time.Now)
 	if err == nil {
-		err = d.runClients(ctx)
+		running, ended := Grace(ctx, d.asked, clientGrace)
+		err = d.runClients(running)
+		ended()
 	}
 	err = errors.Join(err, d.children.close(), d.disarm())
 	d.ended, d.stall = d.timeline(), stalled()
@@ -102,7 +107,7 @@ func (d *serverDriver) answering(ctx context.Context) error {
 	if d.harmsServers() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTime)
+	ctx, cancel := d.afterwards(ctx)
 	defer cancel()
 	for node := range d.servers.lock.Len() {
 		if err := d.servers.answers(ctx, node); err != nil {

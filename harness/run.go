@@ -91,7 +91,9 @@ func (e Experiment) driver() driver {
 func (e Experiment) run(ctx context.Context, d driver, save *saver) (out *Outcome, err error) {
 	e.report(Progress{Phase: "servers"})
 	defer func() { err = errors.Join(err, d.close()) }()
-	nodes, err := d.deploy(ctx)
+	starting, started := Grace(ctx, e.Stop, 0) // before the clients begin there is nothing to be kept
+	nodes, err := d.deploy(starting)
+	started()
 	if err != nil {
 		return nil, err
 	}

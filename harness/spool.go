@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"sync"
@@ -17,6 +18,9 @@ import (
 
 // spoolEvery is the interval of writes: how much of a run is lost if lockbench is killed.
 const spoolEvery = 200 * time.Millisecond
+
+// pipeDelay is how late, in nanoseconds, the recorder may hear of an operation of a client that is a process.
+const pipeDelay = int64(100 * time.Millisecond)
 
 // spool writes what the clients did, and windows that have ended, to disk during the run, and reports progress. end owns its one goroutine.
 type spool struct {
@@ -62,15 +66,16 @@ func (s *spool) loop() {
 		case <-s.quit:
 			return
 		case <-tick.C:
-			s.write()
+			s.write(s.driver.timeline() - pipeDelay)
 			s.driver.report(s.driver.progress())
 		}
 	}
 }
 
-func (s *spool) write() {
+// write writes what was recorded. All that had returned by an instant is there.
+func (s *spool) write(by int64) {
 	if s.file != nil {
-		_ = s.driver.recorder.Spill(s.file) // s.file keeps in memory what it cannot save
+		_ = s.driver.recorder.Spill(s.file, by) // s.file keeps in memory what it cannot save
 	}
 	if s.faults != nil && s.err == nil {
 		s.err = s.writeWindows()
@@ -98,7 +103,7 @@ func (s *spool) writeWindows() error {
 func (s *spool) end() (*blocks, error) {
 	close(s.quit)
 	s.done.Wait()
-	s.write()
+	s.write(math.MaxInt64)
 	err := s.err
 	if s.faults != nil {
 		err = errors.Join(err, s.faults.Close())

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -47,7 +48,7 @@ func TestWhatIsWrittenWhileClientsRun(t *testing.T) {
 		if d.director.Place(t.Context(), faults.Spec{Fault: faults.CancelClient, Client: 1}, "now", nil); len(d.director.Complete()) != n+1 {
 			t.Fatalf("windows %+v", d.director.Complete())
 		}
-		s.write()
+		s.write(math.MaxInt64)
 	}
 	if _, err := s.end(); err != nil {
 		t.Error(err)
@@ -75,7 +76,7 @@ func TestBlocksOutliveAFullDisk(t *testing.T) {
 			_ = file.Close()
 		}
 		c1.Add(history.Operation{Op: history.Use, Key: "k", Call: int64(n), Return: int64(n)})
-		if err := r.Spill(b); err != nil {
+		if err := r.Spill(b, math.MaxInt64); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"os"
+
+	"github.com/lockbench/lockbench/internal/infile"
 )
 
 // Reader reads a history file. It is used by one goroutine at a time.
@@ -21,7 +23,7 @@ func NewReader(r io.Reader) (*Reader, error) { return newReader(r, "") }
 
 // Open opens a history file, plain or zstd by its first bytes. Close closes it.
 func Open(path string) (*Reader, error) {
-	f, err := os.Open(path)
+	f, err := infile.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -29,8 +29,9 @@ func (r *Recorder) Client(name string) *ClientRecorder {
 }
 
 // Spill writes what was recorded since the last Spill, one block and one write per client, and drops it from memory. One goroutine
-// calls it periodically and once at the end.
-func (r *Recorder) Spill(w io.Writer) error {
+// calls it periodically and once at the end. It ends with a mark: all operations that had returned by then, in nanoseconds on the run's base, are in the
+// recording. The last call passes math.MaxInt64.
+func (r *Recorder) Spill(w io.Writer, by int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range r.clients {
@@ -41,6 +42,9 @@ func (r *Recorder) Spill(w io.Writer) error {
 		if _, err := w.Write(block); err != nil {
 			return fmt.Errorf("spill the record of client %s: %w", c.name, err)
 		}
+	}
+	if _, err := w.Write(markBlock(by)); err != nil {
+		return fmt.Errorf("spill a mark: %w", err)
 	}
 	return nil
 }

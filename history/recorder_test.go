@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,7 +47,7 @@ var recordedHeader = history.Header{Lock: "token", Kind: history.Mutex, Lease: 5
 
 func (s *spilled) spill(t testing.TB) history.Recorded {
 	t.Helper()
-	if err := s.Spill(s.file); err != nil {
+	if err := s.Spill(s.file, math.MaxInt64); err != nil {
 		t.Fatal(err)
 	}
 	r, err := history.LoadRecording(s.path)
@@ -79,6 +80,42 @@ func TestSpillLeavesAReadableFileAfterEveryWrite(t *testing.T) {
 	if n := len(s.Recorded().Ops); n != 0 {
 		t.Errorf("%d operations kept after they were spilled", n)
 	}
+}
+
+// TestACutRecordingEndsAtItsMark: what one client did after the instant up to which all are complete is not read.
+func TestACutRecordingEndsAtItsMark(t *testing.T) {
+	s := newSpilled(t)
+	a, b := s.Client("a"), s.Client("b")
+	for _, op := range []history.Operation{{Op: history.Use, Key: "k", Call: 1, Return: 2}, {Op: history.Use, Key: "k", Call: 3, Return: 9}} {
+		a.Add(op)
+		b.Add(op)
+	}
+	a.AddCommand(history.Command{Name: "GET", Sent: 5})
+	a.AddCommand(history.Command{Name: "GET", Sent: 10})
+	if err := s.Spill(s.file, 8); err != nil {
+		t.Fatal(err)
+	}
+	a.Add(history.Operation{Op: history.Use, Key: "k", Call: 11, Return: 12})
+	if err := s.Spill(cutAfter{s.file, new(int)}, 20); err == nil { // the block of a, and not the mark
+		t.Fatal("nothing was cut")
+	}
+	got, err := history.LoadRecording(s.path)
+	if err != nil || len(got.Ops) != 2 || got.Ops[1].Client != "b" || len(got.Commands) != 1 || !got.Truncated {
+		t.Errorf("%+v, %v; want the first operation of each client and the first command", got, err)
+	}
+}
+
+// cutAfter is a full disk after one write.
+type cutAfter struct {
+	w io.Writer
+	n *int
+}
+
+func (c cutAfter) Write(p []byte) (int, error) {
+	if *c.n++; *c.n > 1 {
+		return 0, io.ErrShortWrite
+	}
+	return c.w.Write(p)
 }
 
 // TestTruncatedRecording truncates a recording at every byte: exactly the whole blocks are read.
@@ -172,10 +209,10 @@ func TestRecordingRoundTrip(t *testing.T) {
 				want.Ops = append(want.Ops, op)
 			}
 			if rapid.Bool().Draw(t, "spill") {
-				err = errors.Join(err, r.Spill(out))
+				err = errors.Join(err, r.Spill(out, math.MaxInt64))
 			}
 		}
-		if err := errors.Join(err, r.Spill(out), os.WriteFile(file, out.Bytes(), 0o600)); err != nil {
+		if err := errors.Join(err, r.Spill(out, math.MaxInt64), os.WriteFile(file, out.Bytes(), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 		got, err := history.LoadRecording(file)
@@ -213,7 +250,7 @@ func TestNothingIsLostBetweenAddAndSpill(t *testing.T) {
 		})
 	}
 	for range 50 {
-		if err := s.Spill(s.file); err != nil {
+		if err := s.Spill(s.file, math.MaxInt64); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -284,7 +321,7 @@ func BenchmarkAdd(b *testing.B) {
 		c.Add(history.Operation{Op: history.Acquire, Key: "job", Call: int64(i), Return: int64(i), Token: "0123456789abcdef0123456789abcdef01234567"})
 		if i%10_000 == 9_999 {
 			b.StopTimer()
-			_ = r.Spill(io.Discard)
+			_ = r.Spill(io.Discard, math.MaxInt64)
 			b.StartTimer()
 		}
 	}

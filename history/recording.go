@@ -7,15 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"slices"
+
+	"github.com/lockbench/lockbench/internal/infile"
 )
 
 // recordingSchema is the schema of a recording: the packed operations and commands of all clients while the run is under way. It costs a
 // client a fraction of JSON, and becomes a history and a commands file at the end of the run.
-const recordingSchema = "lockbench/recording/v2"
+const recordingSchema = "lockbench/recording/v3"
 
 // RecordingHead returns the first two lines of a recording: its schema and the history's header. Blocks follow: the size of the block and
-// of the client's name as little-endian uint32, the name, and packed records.
+// of the client's name as little-endian uint32, the name, and packed records. A block without a name is a mark: an instant as a little-endian int64, up
+// to which the blocks before it have everything. What is behind the last mark is of some clients and not of others, and is not read.
 func RecordingHead(h Header) []byte { return appendHeader(sidecarHeader(recordingSchema), h) }
 
 // blockHead is the size of the two numbers before a client's name.
@@ -32,6 +35,26 @@ func beginBlock(buf []byte, client string) []byte {
 func endBlock(block []byte, client string) bool {
 	binary.LittleEndian.PutUint32(block, uint32(len(block)-blockHead))
 	return len(block) > blockHead+len(client)
+}
+
+// markBlock returns the block of a mark.
+func markBlock(by int64) []byte {
+	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, 8), 0), uint64(by))
+}
+
+// mark is how far a recording is complete: the first records of each kind, if they were before an instant.
+type mark struct {
+	by            int64
+	ops, commands int
+}
+
+// upTo drops what is behind the last mark.
+func (r *Recorded) upTo(m mark) {
+	r.Ops = slices.DeleteFunc(r.Ops[:m.ops], func(op Operation) bool { return op.Return > m.by })
+	for i := range r.Ops {
+		r.Ops[i].ID = uint64(i) + 1
+	}
+	r.Commands = slices.DeleteFunc(r.Commands[:m.commands], func(c Command) bool { return c.Sent > m.by })
 }
 
 // readBlock returns the next block; io.EOF after the last, io.ErrUnexpectedEOF if it is truncated.
@@ -60,13 +83,14 @@ type Recorded struct {
 	Ops      []Operation // numbered from 1, each client's in the order of their returns
 	Commands []Command
 	Scripts  map[string]string // sources of the scripts that clients sent, by digest; not nil
-	// Truncated reports that the last block is incomplete, as when the run was killed while it wrote, or even the head; then all else is zero.
+	// Truncated reports that something is behind the last mark, as when the run was killed while it wrote, or that even the head is incomplete; then all
+	// else is zero.
 	Truncated bool
 }
 
-// LoadRecording reads a recording up to its last whole block. Errors name the file.
+// LoadRecording reads a recording up to its last mark. Errors name the file.
 func LoadRecording(path string) (Recorded, error) {
-	f, err := os.Open(path)
+	f, err := infile.Open(path)
 	if err != nil {
 		return Recorded{}, err
 	}
@@ -93,15 +117,20 @@ func readRecording(r io.Reader, file string) (out Recorded, err error) {
 	if out.Header, err = recordingHeader(in, file); err != nil {
 		return out, err
 	}
+	whole := mark{} // the last
 	for {
 		client, records, err := readBlock(in)
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			out.Truncated = !errors.Is(err, io.EOF)
+			out.Truncated = !errors.Is(err, io.EOF) || len(out.Ops) > whole.ops || len(out.Commands) > whole.commands
+			out.upTo(whole)
 			LinkCommands(out.Ops, out.Commands)
 			return out, nil
 		case err != nil:
 			return out, err
+		case client == "" && len(records) == 8:
+			whole = mark{int64(binary.LittleEndian.Uint64(records)), len(out.Ops), len(out.Commands)}
+			continue
 		}
 		if err := out.unpack(records, client); err != nil {
 			return out, err

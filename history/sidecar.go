@@ -4,8 +4,9 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"os"
 	"slices"
+
+	"github.com/lockbench/lockbench/internal/infile"
 )
 
 // The schemas of the files beside a history. Their header line has the schema alone.
@@ -108,7 +109,7 @@ func collectWindows(out *[]Window) func(s *scanner) func() error {
 }
 
 func loadSidecar(path, schema string, parse func(s *scanner) func() error) error {
-	f, err := os.Open(path)
+	f, err := infile.Open(path)
 	if err != nil {
 		return err
 	}

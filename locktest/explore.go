@@ -11,6 +11,7 @@ import (
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/infile"
 	"github.com/lockbench/lockbench/sim"
 	"github.com/lockbench/lockbench/workloads"
 )
@@ -216,7 +217,7 @@ func writeTape(test string, tape sim.Tape) (string, error) {
 
 // replay runs one schedule.
 func (cfg config) replay(t *testing.T, newLock factory) {
-	f, err := os.Open(cfg.explore.replay)
+	f, err := infile.Open(cfg.explore.replay)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/infile"
 	"github.com/lockbench/lockbench/internal/jsonat"
 )
 
@@ -302,7 +303,7 @@ func (d *Dir) LoadResult() (*Result, error) {
 }
 
 func loadJSON(path string, v any) error {
-	data, err := os.ReadFile(path)
+	data, err := infile.Read(path, infile.MaxDocument)
 	if err != nil {
 		return err
 	}

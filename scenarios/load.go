@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/infile"
 	"github.com/lockbench/lockbench/internal/suggest"
 )
 
@@ -20,7 +20,7 @@ func Load(nameOrPath string) (Scenario, error) { return LoadOn(nameOrPath, "") }
 // LoadOn is Load for a lock of this topology, which tells how many nodes the faults of a file may name if the file leaves the topology to the lock.
 func LoadOn(nameOrPath string, own impls.Topology) (Scenario, error) {
 	if isPath(nameOrPath) {
-		data, err := os.ReadFile(nameOrPath)
+		data, err := infile.Read(nameOrPath, maxFile)
 		if err != nil {
 			return Scenario{}, fmt.Errorf("scenario: %w", err)
 		}

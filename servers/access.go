@@ -5,8 +5,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
+
+	"github.com/lockbench/lockbench/internal/infile"
 )
 
 // Access has the credentials for a user's Redis. Those in the URL take precedence. The zero value has none.
@@ -33,9 +34,12 @@ func (a Access) open(t target) (target, error) {
 	return t, nil
 }
 
+// maxSecret is the limit, in bytes, of a file of certificates or a password.
+const maxSecret = 1 << 20
+
 // ReadCA reads CA certificates from a PEM file.
 func ReadCA(path string) (*x509.CertPool, error) {
-	data, err := os.ReadFile(path)
+	data, err := infile.Read(path, maxSecret)
 	if err != nil {
 		return nil, fmt.Errorf("CA certificate: %w", err)
 	}
@@ -46,9 +50,23 @@ func ReadCA(path string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
+// ReadKeyPair reads a certificate and its key from two PEM files.
+func ReadKeyPair(cert, key string) (pair tls.Certificate, err error) {
+	var pem [2][]byte
+	for i, path := range []string{cert, key} {
+		if pem[i], err = infile.Read(path, maxSecret); err != nil {
+			return pair, fmt.Errorf("client certificate: %w", err)
+		}
+	}
+	if pair, err = tls.X509KeyPair(pem[0], pem[1]); err != nil {
+		return pair, fmt.Errorf("client certificate %s: %w", cert, err)
+	}
+	return pair, nil
+}
+
 // ReadPassword reads a password from a file: its first line without the newline. Errors do not contain it.
 func ReadPassword(path string) (string, error) {
-	data, err := os.ReadFile(path)
+	data, err := infile.Read(path, maxSecret)
 	if err != nil {
 		return "", fmt.Errorf("password: %w", err)
 	}

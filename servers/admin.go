@@ -10,6 +10,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/lockbench/lockbench/internal/resp"
 )
 
 // adminTimeout bounds one administrative command. A cluster's node writes its configuration to disk first, which takes seconds if the disk is busy.
@@ -25,7 +27,7 @@ func newAdmin(ctx context.Context, dial dialer) (*redis.Client, error) {
 	}
 	// Dial first and allow many connections: after as many failed dials as the pool's size, go-redis dials on in the background, even after Close.
 	once := make(chan net.Conn, 1)
-	once <- conn
+	once <- resp.Bound(conn)
 	return redis.NewClient(&redis.Options{
 		Addr: "127.0.0.1:0", // ignored by Dialer
 		Dialer: func(context.Context, string, string) (net.Conn, error) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/internal/infile"
 	"github.com/lockbench/lockbench/internal/jsonat"
 	"github.com/lockbench/lockbench/verdicts"
 )
@@ -37,10 +38,13 @@ type Tape struct {
 
 func (t Tape) key() string { return broken{Property: t.Property, Cause: t.Cause}.key() }
 
-// ReadTape reads a tape from JSON. A word that is not known, and a value that cannot be, is an error.
+// ReadTape reads a tape from JSON, of at most [infile.MaxDocument] bytes. A word that is not known, and a value that cannot be, is an error.
 func ReadTape(r io.Reader) (Tape, error) {
 	var t Tape
-	text, err := io.ReadAll(r)
+	text, err := io.ReadAll(io.LimitReader(r, infile.MaxDocument+1))
+	if err == nil && len(text) > infile.MaxDocument {
+		err = fmt.Errorf("larger than %d bytes", infile.MaxDocument)
+	}
 	if err == nil {
 		err = jsonat.Unmarshal(text, &t)
 	}

@@ -36,10 +36,16 @@ func (l OpenLoop) Starts(client int) func(n int) int64 {
 	case l.Pace == Poisson:
 		return l.poisson(client)
 	case l.Pace == Ramp:
-		return func(n int) int64 { return int64(l.rampStart(float64(n*l.Clients + client))) }
+		return func(n int) int64 { return instantOf(l.rampStart(float64(n*l.Clients + client))) }
 	}
 	gap := float64(time.Second) / l.Rate
-	return func(n int) int64 { return int64(gap * float64(n*l.Clients+client)) }
+	return func(n int) int64 { return instantOf(gap * float64(n*l.Clients+client)) }
+}
+
+// instantOf rounds a time in nanoseconds. One beyond a century is never reached.
+func instantOf(t float64) int64 {
+	const century = 100 * 366 * 24 * float64(time.Hour)
+	return int64(min(t, century))
 }
 
 // poisson draws the starts of one client. Those of all clients together form a Poisson process of the whole rate.
@@ -51,7 +57,7 @@ func (l OpenLoop) poisson(client int) func(n int) int64 {
 		for ; drawn < n; drawn++ {
 			at += gap * draw.ExpFloat64()
 		}
-		return int64(at)
+		return instantOf(at)
 	}
 }
 

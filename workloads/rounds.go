@@ -3,6 +3,7 @@ package workloads
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/lockbench/lockbench/history"
@@ -80,8 +81,10 @@ func Find(name string) (Workload, bool) {
 
 // rounds runs a client's rounds, each at its intended start, with a pause between them.
 func (c *Client) rounds(ctx context.Context, round func(ctx context.Context, n int) error) error {
+	idle, end := c.untilStopped(ctx)
+	defer end()
 	for n := 0; c.config.Ops == 0 || n < c.config.Ops; n++ {
-		if err := c.awaitTurn(ctx, n); err != nil {
+		if err := c.awaitTurn(idle, n); err != nil {
 			return ended(err)
 		}
 		if c.stopped(ctx) {
@@ -90,7 +93,7 @@ func (c *Client) rounds(ctx context.Context, round func(ctx context.Context, n i
 		if err := round(ctx, n); err != nil {
 			return ended(err)
 		}
-		if err := c.clock.Sleep(ctx, c.config.Pause); err != nil {
+		if err := c.clock.Sleep(idle, c.config.Pause); err != nil {
 			return ended(err)
 		}
 	}
@@ -103,6 +106,26 @@ func ended(err error) error {
 		return nil
 	}
 	return err
+}
+
+// untilStopped returns the context of waits between rounds, which c.Stop ends, too. end must be called.
+func (c *Client) untilStopped(ctx context.Context) (idle context.Context, end func()) {
+	if c.Stop == nil {
+		return ctx, func() {}
+	}
+	idle, cancel := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-c.Stop:
+			cancel()
+		case <-idle.Done():
+		}
+	})
+	return idle, func() {
+		cancel()
+		watch.Wait()
+	}
 }
 
 func (c *Client) stopped(ctx context.Context) bool {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"io"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -113,6 +114,6 @@ func saveRecording(ops []history.Operation) saving {
 		for _, op := range ops {
 			map[string]*history.ClientRecorder{"c1": c1, "c2": c2}[op.Client].Add(op)
 		}
-		return r.Spill(out)
+		return r.Spill(out, math.MaxInt64)
 	}
 }

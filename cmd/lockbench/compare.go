@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockbench/lockbench/bench"
+	"github.com/lockbench/lockbench/internal/infile"
 	"github.com/lockbench/lockbench/internal/jsonat"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
@@ -132,7 +133,7 @@ func loadComparedFile(path string) (c comparable, err error) {
 
 // schemaOf returns the schema of a file of JSON, or of one whose first line is a header, such as a history. An error says where the file is cut off or wrong.
 func schemaOf(path string) (string, error) {
-	data, err := os.ReadFile(path)
+	data, err := infile.Read(path, infile.MaxDocument)
 	if err != nil {
 		return "", asInput(err)
 	}

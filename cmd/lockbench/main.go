@@ -38,13 +38,13 @@ func realMain() int {
 	defer cancel()
 	columns, _, _ := term.GetSize(int(os.Stderr.Fd())) // 0 when it is no terminal
 	return execute(ctx, os.Args, world{
-		out: os.Stdout, err: os.Stderr, now: time.Now, random: rand.Reader, env: os.Getenv, notify: notify,
+		out: os.Stdout, err: os.Stderr, now: time.Now, random: rand.Reader, env: os.Getenv, notify: notify, quit: os.Exit,
 		providers: providers, runner: harness.Run, suiteRunner: harness.Suite, explorer: sim.Explore,
 		outTerminal: term.IsTerminal(int(os.Stdout.Fd())), errTerminal: term.IsTerminal(int(os.Stderr.Fd())), columns: columns,
 	})
 }
 
-// notify takes over the signals that end a process. A verb that never calls it is ended by them at once.
+// notify takes over the signals that end a process.
 func notify() (<-chan os.Signal, func()) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)

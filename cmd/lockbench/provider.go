@@ -135,9 +135,9 @@ func (f accessFlags) access(env func(string) string) (a servers.Access, err erro
 		}
 	}
 	if f.cert != "" {
-		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+		pair, err := servers.ReadKeyPair(f.cert, f.key)
 		if err != nil {
-			return a, asInput(fmt.Errorf("client certificate: %w", err))
+			return a, asInput(err)
 		}
 		a.Own = []tls.Certificate{pair}
 	}

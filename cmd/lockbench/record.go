@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/lockbench/lockbench/harness"
+	"github.com/lockbench/lockbench/internal/infile"
 	"github.com/lockbench/lockbench/internal/plain"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/report/page"
@@ -103,7 +104,7 @@ func (r record) write(w io.Writer, form, base string, s report.Style) error {
 	case form == "text":
 		return r.text(w, s)
 	case form == "json":
-		data, err := os.ReadFile(r.file)
+		data, err := infile.Read(r.file, infile.MaxDocument)
 		if err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/internal/infile"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
@@ -177,7 +178,7 @@ func (a *app) replayTape(ctx context.Context, path string, f replayFlags) error 
 }
 
 func readTape(path string) (sim.Tape, error) {
-	file, err := os.Open(path)
+	file, err := infile.Open(path)
 	if err != nil {
 		return sim.Tape{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -34,6 +35,7 @@ type world struct {
 	random                   io.Reader
 	env                      func(string) string
 	notify                   func() (signals <-chan os.Signal, stop func()) // takes over signals that end a process, until stop
+	quit                     func(code int)                                 // ends the process at once
 
 	providers   func() []servers.Provider
 	runner      func(context.Context, harness.Experiment) (*harness.Outcome, error)
@@ -44,12 +46,13 @@ type world struct {
 // app is one execution of the program.
 type app struct {
 	world
-	argv   []string
-	line   *statusLine
-	format choice // of -o
-	quiet  bool   // -q
-	access accessFlags
-	ran    bool // flags and arguments were right
+	argv    []string
+	line    *statusLine
+	format  choice // of -o
+	quiet   bool   // -q
+	access  accessFlags
+	signals signals
+	ran     bool // flags and arguments were right
 }
 
 // execute runs one command line to its exit code.
@@ -275,6 +278,15 @@ func (a *app) begin(verb func(*cobra.Command, []string) error) func(*cobra.Comma
 		if err := noEmptyLists(c.Flags()); err != nil {
 			return err
 		}
+		from, ignore := a.notify()
+		done := make(chan struct{})
+		var taking sync.WaitGroup
+		taking.Go(func() { a.signals.take(a, from, done) })
+		defer func() {
+			close(done)
+			taking.Wait()
+			ignore()
+		}()
 		return verb(c, args)
 	}
 }

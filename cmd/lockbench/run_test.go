@@ -264,27 +264,42 @@ func TestInterrupts(t *testing.T) {
 	}
 }
 
-// TestSignalsAreTakenOverOnlyWhileNeeded: a verb that has nothing to finish is ended by a signal at once, as any program is.
-func TestSignalsAreTakenOverOnlyWhileNeeded(t *testing.T) {
-	file := t.TempDir() + "/history.jsonl"
-	if err := os.WriteFile(file, []byte(hostileHeader+held("a", 1, 4, 8)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, tt := range []struct {
-		args []string
-		want int // how often signals are taken over, and given back
+// TestTheStepsToTheEnd: what each signal, and each wait that is too long, does to the work under way.
+func TestTheStepsToTheEnd(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		work  func(*app)
+		asked []bool // a signal, or time that has run out
+		want  string // s: the work is to stop, c: it is abandoned, q: the program has ended
 	}{
-		{[]string{"list", "locks"}, 0},
-		{[]string{"check", file}, 1},
-		{[]string{"run", "--lock", "token"}, 1},
+		{"without work the first ends the program", func(*app) {}, []bool{true}, "q"},
+		{"the first stops, the second abandons, the third ends", func(a *app) { a.listen(context.Background()) }, []bool{true, true, true}, "s sc scq"},
+		{"time that runs out counts as a signal", func(a *app) { a.listen(context.Background()) }, []bool{true, false, false}, "s sc scq"},
+		{"what keeps nothing is abandoned at once", func(a *app) { a.interruptible(context.Background()) }, []bool{true, true}, "sc scq"},
+		{"work that has ended", func(a *app) { _, i := a.listen(context.Background()); i.end() }, []bool{true}, "q"},
 	} {
-		w := newWorld(checker.Pass)
-		taken, back := 0, 0
-		w.notify = func() (<-chan os.Signal, func()) { taken++; return w.signals, func() { back++ } }
-		w.call(t, tt.args...)
-		if taken != tt.want || back != tt.want {
-			t.Errorf("%v: taken over %d times, given back %d times, want %d", tt.args, taken, back, tt.want)
-		}
+		t.Run(row.name, func(t *testing.T) {
+			w := newWorld(checker.Pass)
+			quit := ""
+			w.quit = func(code int) { quit = map[bool]string{true: "q"}[code == exitInterrupted] }
+			a := &app{world: w.world, line: &statusLine{w: w.err}}
+			row.work(a)
+			work, got := a.signals.work, []string{}
+			for _, asked := range row.asked {
+				a.signals.next(a, asked)
+				state := ""
+				if work != nil && work.stop.Err() != nil {
+					state += "s"
+				}
+				if work != nil && work.ctx.Err() != nil {
+					state += "c"
+				}
+				got = append(got, state+quit)
+			}
+			if all := strings.Join(got, " "); all != row.want {
+				t.Errorf("%q, want %q", all, row.want)
+			}
+		})
 	}
 }
 
@@ -295,14 +310,10 @@ func TestCheckIsInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newWorld(checker.Pass)
-	already := make(chan os.Signal, 1)
-	already <- os.Interrupt
-	w.notify = func() (<-chan os.Signal, func()) {
-		return already, func() {}
-	}
 	a := &app{world: w.world, line: &statusLine{w: w.err}}
 	ctx, end := a.interruptible(t.Context())
 	defer end()
+	a.signals.next(a, true)
 	<-ctx.Done()
 	if err := a.check(ctx, file, false, a.writeJSON); exitCode(err) != exitInterrupted {
 		t.Errorf("%v: exit %d, want %d", err, exitCode(err), exitInterrupted)

@@ -65,7 +65,7 @@ func newWorld(verdict checker.Result) *testWorld {
 		providers: func() []servers.Provider {
 			return []servers.Provider{fakeProvider{name: "process"}, fakeProvider{name: "sim"}}
 		},
-		suiteRunner: harness.Suite, notify: func() (<-chan os.Signal, func()) { return w.signals, func() {} }}
+		suiteRunner: harness.Suite, notify: func() (<-chan os.Signal, func()) { return w.signals, func() {} }, quit: func(int) {}}
 	w.runner = func(_ context.Context, e harness.Experiment) (*harness.Outcome, error) {
 		return outcome(e, verdict), nil
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -197,6 +198,9 @@ func (c *wired) Read(p []byte) (int, error) {
 			if err := c.reply(reply); err != nil {
 				return 0, err
 			}
+		}
+		if beyond := c.replies.Beyond(); beyond != nil { // the client would allocate what is announced
+			return 0, fmt.Errorf("the server's reply: %w", beyond)
 		}
 	}
 	if gone := c.wire.Gate.Pass(); gone != nil {

@@ -5,12 +5,12 @@ import (
 	"cmp"
 	"errors"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/infile"
 )
 
 // lockKey is the key of operations that name none.
@@ -33,7 +33,7 @@ type Source struct {
 
 // Open opens a Jepsen history file. Its header describes a mutex without a lease. The caller closes the Source.
 func Open(path string) (history.Header, *Source, error) {
-	f, err := os.Open(path)
+	f, err := infile.Open(path)
 	if err != nil {
 		return history.Header{}, nil, err
 	}

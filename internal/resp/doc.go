@@ -6,7 +6,8 @@
 // ([Request.Strings], [Reply.Line]). [Keys] returns the keys of a request, for the simulated nodes of a cluster.
 //
 // A byte that is not RESP ends the framing of its direction: from then on all bytes are returned as they came, so that a proxy that forwards Raw forwards
-// exactly what was sent. The package opens no connections and does not know about locks.
+// exactly what was sent. A client in this process must not see what is beyond the limits, because it allocates what a server announces: [Bound] ends its
+// connection. The package opens no connections and does not know about locks.
 package resp
 
 import "errors"
@@ -19,10 +20,10 @@ var (
 	errLimit = errors.New("beyond the limits of the framer")
 )
 
-// The limits of a frame. A larger one is passed through unparsed.
+// The limits of a frame. A proxy passes a larger one through unparsed.
 const (
 	maxDepth = 32       // levels of aggregates within a reply
 	maxLine  = 64 << 10 // bytes of a line: a simple string, an error, an inline request, the head of anything else
-	maxItems = 1 << 20  // arguments of a request, elements of an aggregate
-	maxFrame = 64 << 20 // bytes of a frame, which are kept until it is complete
+	maxItems = 1 << 18  // arguments of a request, elements of all aggregates of a reply: for each, go-redis allocates 16 bytes at once
+	maxFrame = 8 << 20  // bytes of a frame, which are kept until it is complete
 )

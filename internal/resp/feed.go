@@ -2,6 +2,7 @@ package resp
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 )
 
@@ -20,6 +21,14 @@ func (f *feed) Feed(p []byte) {
 	}
 	f.kept = append(f.data, p...)
 	f.data = f.kept
+}
+
+// Beyond returns why framing has ended if a frame is beyond the limits; else nil.
+func (f *feed) Beyond() error {
+	if errors.Is(f.err, errLimit) {
+		return f.err
+	}
+	return nil
 }
 
 // Rest returns the bytes of an incomplete frame.

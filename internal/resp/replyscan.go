@@ -37,6 +37,7 @@ type replyScan struct {
 	cursor
 	body   int // offset of the value in the frame last found
 	start  int // offset of the value in the current frame
+	items  int // elements announced in the current frame
 	depth  int
 	levels [maxDepth]level
 }
@@ -54,7 +55,7 @@ func (s *replyScan) next(buf []byte) (int, error) {
 		if done.value && s.complete() {
 			n := s.pos
 			s.body = s.start
-			s.cursor, s.start, s.depth = cursor{}, 0, 0
+			s.cursor, s.start, s.items, s.depth = cursor{}, 0, 0, 0
 			return n, nil
 		}
 	}
@@ -136,6 +137,9 @@ func (s *replyScan) open(head []byte, next int, kind shape) (step, error) {
 	}
 	if kind != aggregate {
 		n *= 2
+	}
+	if s.items += max(n, 0); s.items > maxItems {
+		return step{}, fmt.Errorf("%w: a reply of %d elements, more than %d", errLimit, s.items, maxItems)
 	}
 	if n > 0 {
 		return s.push(next, level{n, kind})

@@ -1,6 +1,9 @@
 package resp
 
-import "net"
+import (
+	"fmt"
+	"net"
+)
 
 // Tap is a connection that passes its bytes to functions, which run in the goroutines that write and read. Either may be nil.
 type Tap struct {
@@ -35,4 +38,25 @@ func EachRequest(do func(Request)) func(p []byte) {
 			do(r)
 		}
 	}
+}
+
+// Bound returns a connection for a client that allocates what the server announces: Read fails at a reply beyond the limits of this package, before the
+// client has seen the end of its head.
+func Bound(c net.Conn) net.Conn { return &bounded{Conn: c} }
+
+type bounded struct {
+	net.Conn
+	replies Replies
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.Conn.Read(p)
+	b.replies.Feed(p[:n])
+	for ok := true; ok; {
+		_, ok = b.replies.Next()
+	}
+	if beyond := b.replies.Beyond(); beyond != nil {
+		return 0, fmt.Errorf("the server's reply: %w", beyond)
+	}
+	return n, err
 }

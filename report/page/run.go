@@ -14,6 +14,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/infile"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
@@ -79,7 +80,7 @@ func Run(w io.Writer, d *results.Dir, files string) error {
 		return err
 	}
 	v := newRunView(run, result, g)
-	if text, err := os.ReadFile(d.File(results.ScenarioFile)); err == nil {
+	if text, err := infile.Read(d.File(results.ScenarioFile), infile.MaxDocument); err == nil {
 		v.Scenario = strings.Join(report.Lines(string(text)), "\n")
 	}
 	if files != "" {

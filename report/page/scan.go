@@ -12,6 +12,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/infile"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
@@ -181,7 +182,7 @@ func (g *digest) take(op *history.Operation) {
 
 // readCommands counts the commands and keeps those of the window.
 func (g *digest) readCommands(d *results.Dir) error {
-	f, err := os.Open(d.File(results.CommandsFile))
+	f, err := infile.Open(d.File(results.CommandsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -216,7 +217,7 @@ func (g *digest) command(c *history.Command) {
 
 // loadSpectra reads the histograms of a latency log by their tags.
 func loadSpectra(path string) (map[string]*hdr.Histogram, error) {
-	f, err := os.Open(path)
+	f, err := infile.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -1,0 +1,51 @@
+// Package infile opens files that somebody else has written. A named pipe or a device, which could block its reader or never end, is refused at once, and
+// so is a file that is too large to be read whole. Errors are a *fs.PathError.
+package infile
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// Open opens a regular file for reading.
+func Open(path string) (*os.File, error) {
+	info, err := os.Stat(path) // before the open, which waits at a named pipe
+	if err != nil {
+		return nil, err
+	}
+	if mode := info.Mode(); !mode.IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("want a regular file, got %s", kind(mode))}
+	}
+	return os.Open(path)
+}
+
+func kind(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a directory"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case mode&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "a socket"
+}
+
+// MaxDocument is the limit, in bytes, of a file of JSON that is decoded whole: the decoded values take up to forty times as much.
+const MaxDocument = 16 << 20
+
+// Read reads a regular file of at most limit bytes.
+func Read(path string, limit int64) ([]byte, error) {
+	f, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1)) // a file of /proc has more than its size
+	if err == nil && int64(len(data)) > limit {
+		err = &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("larger than %d bytes", limit)}
+	}
+	return data, err
+}
