@@ -14,6 +14,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/servers"
+	"github.com/lockbench/lockbench/sim"
 	"github.com/lockbench/lockbench/subject"
 	"github.com/lockbench/lockbench/workloads"
 )
@@ -85,6 +86,9 @@ type Progress struct {
 	P50, P99 time.Duration
 }
 
+// maxProcesses is how many clients may be processes.
+const maxProcesses = 128
+
 // Validate returns the errors that can be found before anything is started.
 func (e Experiment) Validate() error {
 	if want := e.Variant.Expect[e.Scenario.Name]; want.NA != "" {
@@ -103,6 +107,12 @@ func (e Experiment) Validate() error {
 	}
 	if e.Scenario.Clients < 1 {
 		return fmt.Errorf("clients %d: %w: at least 1", e.Scenario.Clients, ErrUsage)
+	}
+	if _, simulated := e.Provider.(*Sim); simulated && e.Scenario.Clients > sim.MaxClients {
+		return fmt.Errorf("clients %d: %w: the simulator has at most %d", e.Scenario.Clients, ErrUsage, sim.MaxClients)
+	}
+	if e.As == Processes && e.Scenario.Clients > maxProcesses {
+		return fmt.Errorf("clients %d: %w: at most %d as processes, each of which takes some 20 MiB", e.Scenario.Clients, ErrUsage, maxProcesses)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package history
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -113,8 +114,30 @@ func loadSidecar(path, schema string, parse func(s *scanner) func() error) error
 	if err != nil {
 		return err
 	}
-	return errors.Join(readSidecar(f, path, schema, parse), f.Close())
+	info, err := f.Stat()
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	room := sidecarRoom + sidecarRatio*info.Size()
+	bounded := func(s *scanner) func() error {
+		take, line := parse(s), len(s.line)
+		if room -= int64(line) + sidecarLine; room < 0 {
+			return func() error {
+				return &SyntaxError{File: path, Msg: fmt.Sprintf("its %d bytes unpack to more than would fit in memory", info.Size())}
+			}
+		}
+		return take
+	}
+	return errors.Join(readSidecar(f, path, schema, bounded), f.Close())
 }
+
+// A sidecar is kept in memory, where a record takes sidecarLine bytes and its text. What a run has written fits into sidecarRatio times its file; a file of
+// a few bytes that unpacks to many does not.
+const (
+	sidecarRoom  = 400 << 20 // bytes
+	sidecarRatio = 40
+	sidecarLine  = 200 // bytes
+)
 
 // readSidecar parses each line after the header, and then calls the function that parse returned. A truncated file ends before the damage,
 // without an error: less evidence is better than none.

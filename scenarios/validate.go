@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
@@ -18,6 +19,9 @@ import (
 const (
 	maxClients = 1024
 	maxName    = 64
+	MaxKeys    = 100_000          // each is read at the end of a run
+	MaxPermits = 100_000          // of a semaphore
+	MinLease   = time.Millisecond // Redis counts leases in milliseconds
 )
 
 // problems records an error at a path of a scenario.
@@ -86,13 +90,18 @@ func lastOf(path string) string {
 func (s Scenario) validateNumbers(bad problems) {
 	between(bad, "clients", s.Clients, 1, maxClients)
 	between(bad, "nodes", s.Nodes, 0, faults.MaxNodes)
+	between(bad, "keys", s.Keys, 0, MaxKeys)
+	between(bad, "permits", s.Permits, 0, MaxPermits)
 	for _, n := range []struct {
 		path  string
 		value float64
-	}{{"ops", float64(s.Ops)}, {"rate", s.Rate}, {"keys", float64(s.Keys)}, {"permits", float64(s.Permits)}, {"maxmemory", float64(s.MaxMemory)}} {
+	}{{"ops", float64(s.Ops)}, {"maxmemory", float64(s.MaxMemory)}} {
 		if !(n.value >= 0 && n.value <= 1e15) {
 			bad(n.path, "must be between 0 and 1e15")
 		}
+	}
+	if !(s.Rate >= 0 && s.Rate <= 1e9) {
+		bad("rate", "must be between 0 and 1e9")
 	}
 	s.validatePace(bad)
 	if s.Ops == 0 && s.Length == (faults.Span{}) {
@@ -135,20 +144,18 @@ func between(bad problems, path string, n, low, high int) {
 func (s Scenario) validateSpans(bad problems) {
 	if s.Lease.Leases != 0 {
 		bad("lease", "%s: the lease itself is not given in leases", s.Lease)
-	} else if s.Lease.Fixed <= 0 {
-		bad("lease", "must be more than 0")
-	} else if s.Lease.Fixed > faults.MaxFixed {
-		bad("lease", "a span is at most %v", faults.MaxFixed)
+	} else if s.Lease.Fixed < MinLease {
+		bad("lease", "must be at least %v", MinLease)
 	}
 	for _, p := range []struct {
 		path string
 		span faults.Span
-	}{{"duration", s.Length}, {"warmup", s.WarmUp}, {"think", s.Think}, {"pause", s.Pause}, {"wait", s.Wait}, {"poll", s.Poll}} {
-		switch {
-		case p.span.Of(s.Lease.Fixed) < 0:
+	}{{"lease", s.Lease}, {"duration", s.Length}, {"warmup", s.WarmUp}, {"think", s.Think}, {"pause", s.Pause}, {"wait", s.Wait}, {"poll", s.Poll}} {
+		switch leases := p.span.Leases * float64(s.Lease.Fixed); {
+		case p.span.Fixed < 0 || leases < 0:
 			bad(p.path, "must not be negative")
-		case p.span.Fixed > faults.MaxFixed:
-			bad(p.path, "a span is at most %v", faults.MaxFixed)
+		case p.span.Fixed > faults.MaxFixed || leases > float64(faults.MaxFixed):
+			bad(p.path, "must be at most %v", faults.MaxFixed)
 		}
 	}
 }

@@ -58,6 +58,8 @@ func (u *URL) String() string {
 
 // Available sends PING to every server.
 func (u *URL) Available(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, greetTime)
+	defer cancel()
 	for _, t := range u.targets {
 		if _, err := do(ctx, t.dial, "PING"); err != nil {
 			return fmt.Errorf("%s: %w: %w%s", t, ErrMissing, err, t.hint(err))
@@ -106,7 +108,23 @@ func (u *URL) Start(ctx context.Context, spec Spec) (Deployment, error) {
 		}
 		return nil, fmt.Errorf("%w: the lock is for %s, and there are %d; give %s", ErrAddresses, masters(spec.Nodes), len(u.targets), give)
 	}
-	return d, u.Available(ctx)
+	if err := u.Available(ctx); err != nil {
+		return nil, err
+	}
+	return d, d.permitted(ctx)
+}
+
+// permitted finds out, before anything is written, whether the user may delete the run's keys. It deletes one that nobody has made.
+func (d *guest) permitted(ctx context.Context) error {
+	if d.spec.Prefix == "" {
+		return nil
+	}
+	for i, t := range d.targets {
+		if err := deleteKeys(ctx, to(d, i), []string{d.spec.Prefix + "permitted"}); err != nil {
+			return fmt.Errorf("%s: the run deletes its keys at the end: %w: %w", t, ErrRefused, err)
+		}
+	}
+	return nil
 }
 
 type wrongAddresses struct{}
@@ -167,7 +185,7 @@ func (d *guest) Info(ctx context.Context) ([]NodeInfo, error) {
 		infos[i].Name = t.String()
 		fields, err := infoFields(ctx, t.dial, "default")
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", t, err)
+			return nil, fmt.Errorf("%s: %w: %w", t, ErrRefused, err)
 		}
 		infos[i].Make, infos[i].Version = makeOf(fields)
 		infos[i].Config = map[string]string{"maxmemory": fields["maxmemory"], "maxmemory-policy": fields["maxmemory_policy"]}
@@ -191,7 +209,11 @@ func (d *guest) DeleteKeys(ctx context.Context, i int, keys ...string) error {
 	return deleteKeys(ctx, to(d, i), keys)
 }
 
-const closeTime = 30 * time.Second
+// Limits of what is asked of a user's servers before and after a run.
+const (
+	greetTime = 5 * time.Second
+	closeTime = 10 * time.Second
+)
 
 // Close deletes the run's keys by name. It takes no context: it must work after a cancelled run.
 func (d *guest) Close() error {

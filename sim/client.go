@@ -241,7 +241,7 @@ func (c *client) Sleep(ctx context.Context, d time.Duration) error {
 // another, and large enough for each client to have several: goroutines of a client that sleep for different times must not wake at once either.
 const (
 	sleepers = 8209
-	perOwner = sleepers / maxClients
+	perOwner = sleepers / MaxClients
 )
 
 // ownInstant lengthens a sleep of d to the next instant reserved for the client and for sleeps of d.

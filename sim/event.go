@@ -149,7 +149,7 @@ func (o option) owner() int {
 	case o.conn != nil:
 		return o.conn.client.index
 	}
-	return maxClients
+	return MaxClients
 }
 
 // appendContent appends the content of a request, for the trace.

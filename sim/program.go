@@ -44,7 +44,8 @@ type Program struct {
 // PollsPerLease is the default number of polls per lease.
 const PollsPerLease = 5
 
-const maxClients = 64
+// MaxClients is how many clients a program has at most.
+const MaxClients = 64
 
 func (p Program) withDefaults() Program {
 	p.Clients = cmp.Or(p.Clients, 2)
@@ -101,8 +102,8 @@ func (p Program) check() error {
 		return fmt.Errorf("program: no lock")
 	case p.Workload == nil:
 		return fmt.Errorf("program: no workload")
-	case p.Clients < 1 || p.Clients > maxClients:
-		return fmt.Errorf("program: %d clients, want 1 to %d", p.Clients, maxClients)
+	case p.Clients < 1 || p.Clients > MaxClients:
+		return fmt.Errorf("program: %d clients, want 1 to %d", p.Clients, MaxClients)
 	case p.Config.Lease <= 0:
 		return fmt.Errorf("program: lease %v, want more than 0", p.Config.Lease)
 	}

@@ -154,7 +154,7 @@ func TestLinksBreakOneByOne(t *testing.T) {
 func TestSleepsEndApart(t *testing.T) {
 	inWorld(t, Program{}, func(w *world) {
 		ends := map[time.Duration]bool{}
-		for i := range maxClients {
+		for i := range MaxClients {
 			for _, d := range []time.Duration{time.Second, time.Second + sleepers} {
 				late := (&client{world: w, index: i}).ownInstant(d) - d
 				if late < 0 || late >= sleepers {

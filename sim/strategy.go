@@ -143,7 +143,7 @@ func newPCT(seed uint64, b Bounds, clients, length int) *pct {
 	for i := range clients {
 		s.rank[i] = order[i]
 	}
-	s.rank[maxClients] = order[clients]
+	s.rank[MaxClients] = order[clients]
 	for range depth - 1 {
 		s.changes = append(s.changes, r.IntN(max(length, 1)))
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
@@ -50,24 +51,30 @@ func word[S ~string](field string, word S, known []S) error {
 	return errors.New(text)
 }
 
+// Limits of a tape, so that one from elsewhere does not fill the memory and its times can be added.
+const (
+	maxCount = 100_000
+	maxTime  = int64(365 * 24 * time.Hour)
+)
+
 func (t Tape) validateNumbers() error {
 	p, b := t.Program, t.Bounds
 	for _, n := range []struct {
 		field string
 		value int64
-		most  int64 // 0: any
+		most  int64
 	}{
-		{"clients", int64(p.Clients), maxClients}, {"nodes", int64(p.Nodes), faults.MaxNodes}, {"permits", int64(p.Permits), 0}, {"poll", int64(p.Poll), 0},
-		{"timeout", int64(p.Timeout), 0}, {"length", int64(p.Length), 0}, {"enough", int64(p.Enough), 0}, {"horizon", int64(p.Horizon), 0},
-		{"config.Ops", int64(p.Config.Ops), 0}, {"config.Lease", int64(p.Config.Lease), 0}, {"config.Think", int64(p.Config.Think), 0},
-		{"config.Slow", int64(p.Config.Slow), 0}, {"config.Pause", int64(p.Config.Pause), 0}, {"config.AcquireWait", int64(p.Config.AcquireWait), 0},
-		{"config.Keys", int64(p.Config.Keys), 0}, {"bounds.max_faults", int64(b.MaxFaults), 0}, {"bounds.max_waits", int64(b.MaxWaits), 0},
-		{"bounds.max_delay", int64(b.MaxDelay), 0}, {"bounds.max_steps", int64(b.MaxSteps), 0},
+		{"clients", int64(p.Clients), MaxClients}, {"nodes", int64(p.Nodes), faults.MaxNodes}, {"permits", int64(p.Permits), maxCount}, {"poll", int64(p.Poll), maxTime},
+		{"timeout", int64(p.Timeout), maxTime}, {"length", int64(p.Length), maxTime}, {"enough", int64(p.Enough), 1e9}, {"horizon", int64(p.Horizon), maxTime},
+		{"config.Ops", int64(p.Config.Ops), maxCount}, {"config.Lease", int64(p.Config.Lease), maxTime}, {"config.Think", int64(p.Config.Think), maxTime},
+		{"config.Slow", int64(p.Config.Slow), maxTime}, {"config.Pause", int64(p.Config.Pause), maxTime}, {"config.AcquireWait", int64(p.Config.AcquireWait), maxTime},
+		{"config.Keys", int64(p.Config.Keys), maxCount}, {"bounds.max_faults", int64(b.MaxFaults), maxCount}, {"bounds.max_waits", int64(b.MaxWaits), maxCount},
+		{"bounds.max_delay", int64(b.MaxDelay), maxTime}, {"bounds.max_steps", int64(b.MaxSteps), maxCount},
 	} {
 		switch {
 		case n.value < 0:
 			return fmt.Errorf("%s %d: must not be negative", n.field, n.value)
-		case n.most > 0 && n.value > n.most:
+		case n.value > n.most:
 			return fmt.Errorf("%s %d: at most %d", n.field, n.value, n.most)
 		}
 	}

@@ -136,6 +136,9 @@ func (c *Child) receive(n int, line []byte) error {
 	}
 	r.line = n
 	if key := r.Lost + r.Renewed; key != "" {
+		if err := r.checkWord(); err != nil {
+			return fmt.Errorf("%w: %w", ErrProtocol, err)
+		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if l := c.locks[key]; l != nil {
@@ -253,6 +256,10 @@ func (c *Child) call(ctx context.Context, q Request) (Reply, error) {
 	for {
 		select {
 		case r := <-reply:
+			if err := r.checkWord(); err != nil && q.Op != opDescribe {
+				c.fail(fmt.Errorf("%w: %w", ErrProtocol, err))
+				return Reply{}, c.explain()
+			}
 			return r, nil
 		case <-c.local.Gone():
 			return Reply{}, c.lastWords(q)

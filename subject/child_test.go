@@ -235,6 +235,7 @@ func TestBadChildren(t *testing.T) {
 		{"it dies in a call", answering + `echo segfault >&2; kill -SEGV $$`, subject.ErrGone, []string{"it exited", "segfault"}},
 		{"it falls silent", answering + `sleep 60`, subject.ErrGone, []string{`did not answer "try k"`}},
 		{"it refuses new", `read q; echo '{"id":1,"ok":true}'; read q; echo '{"id":2,"error":"bad config"}'; cat`, subject.ErrProtocol, []string{"bad config"}},
+		{"an error word that has no meaning", answering + `echo '{"id":3,"error":"wait_timeout"}'; cat`, subject.ErrProtocol, []string{`"wait_timeout"`, "busy", `"text"`}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

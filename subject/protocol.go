@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/lockbench/lockbench/impls"
 )
@@ -45,7 +46,7 @@ type Request struct {
 type Reply struct {
 	ID    int64  `json:"id,omitempty"`
 	OK    bool   `json:"ok,omitempty"`
-	Error string `json:"error,omitempty"` // one of the words of errorWords; with any other text the outcome is unknown
+	Error string `json:"error,omitempty"` // one of the words of errorWords; of the reply to describe, any
 	Text  string `json:"text,omitempty"`  // error text for people
 
 	// For a grant, an extend and a renewal; all optional.
@@ -121,16 +122,38 @@ func (r Reply) outcome(what string) error {
 	if r.Error == "" {
 		return nil
 	}
-	known, text := impls.ErrUnknownOutcome, r.Error
-	for _, e := range errorWords {
-		if e.word == r.Error {
-			known, text = e.err, r.Text
-		}
-	}
-	if text == "" {
+	known, _ := meaning(r.Error)
+	if r.Text == "" {
 		return fmt.Errorf("%s: %w", what, known)
 	}
-	return fmt.Errorf("%s: %w: %s", what, known, text)
+	return fmt.Errorf("%s: %w: %s", what, known, r.Text)
+}
+
+// meaning returns the error for which a word stands.
+func meaning(word string) (known error, ok bool) {
+	for _, e := range errorWords {
+		if e.word == word {
+			return e.err, true
+		}
+	}
+	return nil, false
+}
+
+// checkWord returns an error for an error word that has no meaning.
+func (r Reply) checkWord() error {
+	if _, ok := meaning(r.Error); ok || r.Error == "" {
+		return nil
+	}
+	return fmt.Errorf(`line %d of its output: the error %q has no meaning: want one of %s; what else there is to say belongs in "text"`, r.line, r.Error, errorList())
+}
+
+// errorList has the words of an error, for messages.
+func errorList() string {
+	all := make([]string, len(errorWords))
+	for i, e := range errorWords {
+		all[i] = e.word
+	}
+	return strings.Join(all, ", ")
 }
 
 // decodeReply reads one line. Unknown fields are ignored.

@@ -108,9 +108,12 @@ func ended(err error) error {
 	return err
 }
 
+// longPause is the least pause between rounds that Stop cuts short.
+const longPause = time.Second
+
 // untilStopped returns the context of waits between rounds, which c.Stop ends, too. end must be called.
 func (c *Client) untilStopped(ctx context.Context) (idle context.Context, end func()) {
-	if c.Stop == nil {
+	if c.Stop == nil || c.Pace == nil && c.config.Pause < longPause { // it ends soon enough by itself
 		return ctx, func() {}
 	}
 	idle, cancel := context.WithCancel(ctx)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/lockbench/lockbench/bench"
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
@@ -226,17 +227,14 @@ func (f *benchFlags) child(ctx context.Context, c *bench.Config) error {
 
 // positive rejects numbers out of range.
 func (f benchFlags) positive() error {
-	bad := func(flag string, v any) error {
-		return fmt.Errorf("%w: --%s %v: must be more than 0", errUsage, flag, v)
-	}
 	for _, n := range f.Clients {
 		if n < 1 || n > 1024 {
 			return fmt.Errorf("%w: --clients %d: must be 1 to 1024", errUsage, n)
 		}
 	}
 	for _, n := range f.Keys {
-		if n < 1 {
-			return bad("keys", n)
+		if n < 1 || n > scenarios.MaxKeys {
+			return fmt.Errorf("%w: --keys %d: must be 1 to %d", errUsage, n, scenarios.MaxKeys)
 		}
 	}
 	for _, h := range f.Holds {
@@ -247,14 +245,14 @@ func (f benchFlags) positive() error {
 	switch {
 	case f.Repetitions < 1 || f.Repetitions > 1000:
 		return fmt.Errorf("%w: --reps %d: must be 1 to 1000", errUsage, f.Repetitions)
-	case f.Duration <= 0:
-		return bad("duration", f.Duration)
+	case f.Duration <= 0 || f.Duration > faults.MaxFixed:
+		return fmt.Errorf("%w: --duration %v: must be more than 0 and at most %v", errUsage, f.Duration, faults.MaxFixed)
 	case f.WarmUp < 0:
 		return fmt.Errorf("%w: --warmup %v: must not be negative", errUsage, f.WarmUp)
-	case f.Lease <= 0:
-		return bad("lease", f.Lease)
-	case f.rate < 0:
-		return bad("rate", f.rate)
+	case f.Lease < scenarios.MinLease || f.Lease > faults.MaxFixed:
+		return fmt.Errorf("%w: --lease %v: must be %v to %v", errUsage, f.Lease, scenarios.MinLease, faults.MaxFixed)
+	case !(f.rate >= 0 && f.rate <= 1e9):
+		return fmt.Errorf("%w: --rate %v: must be 0 to 1e9", errUsage, f.rate)
 	case !(f.Slow >= 0 && f.Slow <= 10):
 		return fmt.Errorf("%w: --slow %v: want a share such as 0.2", errUsage, f.Slow)
 	case !(f.options.Threshold > 0 && f.options.Threshold < 10):

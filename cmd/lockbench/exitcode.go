@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net"
 	"os"
+	"strings"
 	"syscall"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/harness"
@@ -83,9 +85,18 @@ func codes(err error) map[int]bool {
 	return out
 }
 
-// isJoin reports whether err joins independent failures (errors.Join), and is not one failure that wraps several errors (fmt.Errorf).
+// isJoin reports whether err joins independent failures, and is not one failure that wraps several errors (fmt.Errorf): the text of a join is that of
+// its errors, a line each.
 func isJoin(err error) bool {
-	return fmt.Sprintf("%T", err) == "*errors.joinError"
+	join, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return false
+	}
+	var lines []string
+	for _, one := range join.Unwrap() {
+		lines = append(lines, one.Error())
+	}
+	return err.Error() == strings.Join(lines, "\n")
 }
 
 // meaning returns the exit code of a sentinel.
@@ -105,6 +116,8 @@ func meaning(err error) (int, bool) {
 		return exitInterrupted, true
 	}
 	switch err.(type) {
+	case redis.Error: // a server's reply to a command of ours, such as NOPERM
+		return exitEnvironment, true
 	case *net.OpError, *fs.PathError, *os.LinkError, *os.SyscallError: // a server that stopped; a folder that can't be written, a full disk
 		if errors.Is(err, syscall.ENAMETOOLONG) {
 			return exitUsage, true

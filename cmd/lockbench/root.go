@@ -130,10 +130,10 @@ func onceFull(err error) (left int, kept error) {
 }
 
 func separate(err error) []error {
-	join, ok := err.(interface{ Unwrap() []error })
-	if !ok || !isJoin(err) {
+	if !isJoin(err) {
 		return []error{err}
 	}
+	join, _ := err.(interface{ Unwrap() []error })
 	var all []error
 	for _, one := range join.Unwrap() {
 		all = append(all, separate(one)...)

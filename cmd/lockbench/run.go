@@ -234,7 +234,10 @@ func (a *app) once(ctx context.Context, e harness.Experiment, seed uint64, flags
 	}
 	a.saveScenes(out)
 	r := runRecord(out.Dir, out.Run, &out.Result)
-	err = errors.Join(err, saveViews(out), runError(out))
+	if err = errors.Join(err, saveViews(out)); err != nil {
+		a.line.print("lockbench: this verdict could not be saved whole, see below")
+	}
+	err = errors.Join(err, runError(out))
 	if !a.json() {
 		err = errors.Join(err, a.show(r))
 	}
