@@ -76,6 +76,9 @@ func (d *serverDriver) drive(ctx context.Context, save *saver) (*record, error) 
 	if err == nil {
 		err = d.prepare(starting)
 	}
+	if err != nil && starting.Err() != nil {
+		err = starting.Err()
+	}
 	started()
 	if err != nil {
 		return nil, errors.Join(err, d.children.close())

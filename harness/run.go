@@ -93,6 +93,9 @@ func (e Experiment) run(ctx context.Context, d driver, save *saver) (out *Outcom
 	defer func() { err = errors.Join(err, d.close()) }()
 	starting, started := Grace(ctx, e.Stop, 0) // before the clients begin there is nothing to be kept
 	nodes, err := d.deploy(starting)
+	if err != nil && starting.Err() != nil {
+		err = starting.Err() // and not what a server said that was not waited for
+	}
 	started()
 	if err != nil {
 		return nil, err

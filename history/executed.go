@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"reflect"
+
+	"github.com/lockbench/lockbench/internal/infile"
 )
 
 // serverSchema is the schema name of a file of [Executed] events.
@@ -94,7 +95,7 @@ func (w executedWriter) Close() error { return w.out.close() }
 // LoadServer reads a server file, plain or zstd: where its order comes from, and its events. A truncated
 // file ends before the damage, without an error.
 func LoadServer(path string) (source string, events []Executed, err error) {
-	f, err := os.Open(path)
+	f, err := infile.Open(path)
 	if err != nil {
 		return "", nil, err
 	}
@@ -105,9 +106,16 @@ func LoadServer(path string) (source string, events []Executed, err error) {
 	}
 	defer l.close()
 	l.salvage = true
+	room, err := newSidecarRoom(f)
+	if err != nil {
+		return "", nil, err
+	}
 	var head struct{ Schema, Source string }
 	for first := true; ; first = false {
 		line, err := l.next()
+		if err == nil {
+			err = room.take(len(line))
+		}
 		var e Executed
 		switch {
 		case errors.Is(err, io.EOF):

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 
 	"github.com/lockbench/lockbench/internal/infile"
@@ -114,17 +115,14 @@ func loadSidecar(path, schema string, parse func(s *scanner) func() error) error
 	if err != nil {
 		return err
 	}
-	info, err := f.Stat()
+	room, err := newSidecarRoom(f)
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
-	room := sidecarRoom + sidecarRatio*info.Size()
 	bounded := func(s *scanner) func() error {
-		take, line := parse(s), len(s.line)
-		if room -= int64(line) + sidecarLine; room < 0 {
-			return func() error {
-				return &SyntaxError{File: path, Msg: fmt.Sprintf("its %d bytes unpack to more than would fit in memory", info.Size())}
-			}
+		take := parse(s)
+		if full := room.take(len(s.line)); full != nil {
+			return func() error { return full }
 		}
 		return take
 	}
@@ -134,10 +132,32 @@ func loadSidecar(path, schema string, parse func(s *scanner) func() error) error
 // A sidecar is kept in memory, where a record takes sidecarLine bytes and its text. What a run has written fits into sidecarRatio times its file; a file of
 // a few bytes that unpacks to many does not.
 const (
-	sidecarRoom  = 400 << 20 // bytes
+	sidecarRoom  = 256 << 20 // bytes
 	sidecarRatio = 40
 	sidecarLine  = 200 // bytes
 )
+
+// room is what is left of the memory for a sidecar.
+type room struct {
+	file       string
+	size, left int64 // bytes
+}
+
+func newSidecarRoom(f *os.File) (*room, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return &room{f.Name(), info.Size(), sidecarRoom + sidecarRatio*info.Size()}, nil
+}
+
+// take makes room for a record that was a line of so many bytes.
+func (r *room) take(line int) error {
+	if r.left -= int64(line) + sidecarLine; r.left < 0 {
+		return &SyntaxError{File: r.file, Msg: fmt.Sprintf("its %d bytes unpack to more than would fit in memory", r.size)}
+	}
+	return nil
+}
 
 // readSidecar parses each line after the header, and then calls the function that parse returned. A truncated file ends before the damage,
 // without an error: less evidence is better than none.

@@ -33,7 +33,7 @@ func TestParseErrors(t *testing.T) {
 		{"an invalid span", "300ms", "300 parsec", "f.yaml:6:8: \"300 parsec\": a span looks like \"250ms\", \"1.5 lease\" or \"1 lease + 20ms\"\n  6 | lease: 300 parsec\n    |        ^"},
 		{"a lease in leases", "300ms", "2 lease", "f.yaml:6:8: 2 lease: the lease itself is not given in leases\n  6 | lease: 2 lease\n    |        ^"},
 		{"no lease", "lease: 300ms\n", "", "f.yaml:1:1: lease: is missing\n  1 | name: mine\n    | ^"},
-		{"a lease of 0", "lease: 300ms", "lease: 0s", "f.yaml:6:8: must be more than 0\n  6 | lease: 0s\n    |        ^"},
+		{"a lease of 0", "lease: 300ms", "lease: 0s", "f.yaml:6:8: must be at least 1ms\n  6 | lease: 0s\n    |        ^"},
 		{"a lease that no clock could measure", "300ms", "999999999h", "f.yaml:6:8: \"999999999h\": a span is at most 10000h0m0s\n"},
 		{"no clients", "clients: 2\n", "", "f.yaml:1:1: clients: is missing\n"},
 		{"a fault at the time 0", "moment: entered", "after: 0s", "f.yaml:9:17: must be more than 0; a fault without when is there"},

@@ -59,12 +59,15 @@ func TestURLDeletesByName(t *testing.T) {
 func TestURLNamesLeftKeys(t *testing.T) {
 	t.Parallel()
 	addr, owner := ownedServer(t)
-	must(t, owner.Do(t.Context(), "ACL", "SETUSER", "guest", "-del").Err())
 	u, err := servers.NewURL(servers.Access{}, "redis://guest:"+secret+"@"+addr+"/2")
 	must(t, err)
 	d, err := u.Start(t.Context(), servers.Spec{Topology: impls.Standalone, Prefix: "lb:"})
 	must(t, err)
 	set(t, d, 0, "lb:k", 0)
+	must(t, owner.Do(t.Context(), "ACL", "SETUSER", "guest", "-del").Err())
+	if _, err := u.Start(t.Context(), servers.Spec{Topology: impls.Standalone, Prefix: "lb:"}); !errors.Is(err, servers.ErrRefused) || strings.Contains(err.Error(), secret) {
+		t.Errorf("start of a run that may not delete its keys: %v, want that the server refuses", err)
+	}
 	err = d.Close()
 	if err == nil || !strings.Contains(err.Error(), "keys that begin with lb: are left") || strings.Contains(err.Error(), secret) {
 		t.Errorf("close: %v", err)

@@ -122,7 +122,10 @@ func (r Reply) outcome(what string) error {
 	if r.Error == "" {
 		return nil
 	}
-	known, _ := meaning(r.Error)
+	known, ok := meaning(r.Error)
+	if !ok { // of describe, for which any word will do
+		known, r.Text = impls.ErrUnknownOutcome, r.Error
+	}
 	if r.Text == "" {
 		return fmt.Errorf("%s: %w", what, known)
 	}
