@@ -3,6 +3,7 @@
 package infile
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -12,6 +13,10 @@ import (
 // Open opens a regular file for reading.
 func Open(path string) (*os.File, error) {
 	info, err := os.Stat(path) // before the open, which waits at a named pipe
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		at.Op = "open"
+	}
 	if err != nil {
 		return nil, err
 	}
