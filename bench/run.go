@@ -251,7 +251,7 @@ func (b *bench) experiment(v impls.Variant, t turn) harness.Experiment {
 		s.Faults = []faults.Spec{{Fault: crashClient, Client: 1, When: faults.Trigger{Moment: string(history.Entered), Nth: crashAt}}}
 	}
 	seed := b.Seed + uint64(t.Repetition)
-	e := harness.Experiment{Variant: v, Scenario: s.Resolve(seed, v.Topology), Provider: b.servers, Seed: seed,
+	e := harness.Experiment{Variant: v, Scenario: s.Resolve(seed, v.Topology), Provider: b.servers, Seed: seed, Bare: true,
 		Argv: []string{"lockbench", "bench"}, Now: b.Now, Random: b.Random, Environment: &b.Environment}
 	if b.isChild(t.Lock) {
 		e.Subject = b.Subject

@@ -29,6 +29,7 @@ func (e Experiment) startServers(ctx context.Context) (*deployment, error) {
 	spec := servers.Spec{
 		Topology: e.topology(), Nodes: e.Scenario.Nodes, Persistence: e.Scenario.Persistence,
 		Prefix: e.Prefix, Derives: e.Variant.Derives, MaxMemory: e.Scenario.MaxMemory, ClockFaults: e.has(func(k faults.Kind) bool { return k.Clock }), Name: "lock",
+		Log: !e.Bare,
 	}
 	if spec.Topology != impls.Independent {
 		spec.Nodes = 0

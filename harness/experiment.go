@@ -65,6 +65,8 @@ type Experiment struct {
 	Progress func(Progress)
 	// Measure, when set, is called when the warm-up ends and when the length ends, from one goroutine: the caller can compare processor times.
 	Measure func(over bool)
+	// Bare reports that servers do not record what they execute, which costs them time: for benchmarks.
+	Bare bool
 	// Prefix is the prefix of every key; "" means none on servers of the run's own, and a generated one on a user's Redis.
 	Prefix string
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/lockbench/lockbench/faults"
@@ -92,5 +91,5 @@ func (d *serverDriver) lockKeys(ctx context.Context, node int) ([]string, error)
 	if err != nil {
 		return nil, fmt.Errorf("list the run's keys on node %d: %w", node+1, err)
 	}
-	return slices.DeleteFunc(keys, func(k string) bool { return strings.Contains(k, workloads.StorePrefix(d.prefix)) }), nil
+	return slices.DeleteFunc(keys, workloads.IsStore), nil
 }

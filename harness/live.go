@@ -9,6 +9,7 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/faults/inject"
+	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/sim"
 )
 
@@ -18,6 +19,7 @@ type Live struct {
 	servers    *deployment
 	children   childProcesses
 	clockError int64
+	log        *servers.Log // of all schedules; nil: none
 	runs       int
 }
 
@@ -32,6 +34,7 @@ func OpenLive(ctx context.Context, e Experiment) (l *Live, err error) {
 	if l.servers, err = e.startServers(ctx); err != nil {
 		return nil, err
 	}
+	l.log = l.servers.lock.Log()
 	if l.children, l.clockError, err = e.startChildren(ctx); err != nil {
 		err = errors.Join(err, l.Close())
 		return nil, err
@@ -40,7 +43,13 @@ func OpenLive(ctx context.Context, e Experiment) (l *Live, err error) {
 }
 
 // Close ends the children and the servers.
-func (l *Live) Close() error { return errors.Join(l.children.close(), l.servers.close()) }
+func (l *Live) Close() error {
+	err := errors.Join(l.children.close(), l.servers.close())
+	if l.log != nil {
+		err = errors.Join(err, l.log.Close())
+	}
+	return err
+}
 
 // Run runs a program once, in the order that lead chooses.
 func (l *Live) Run(ctx context.Context, p sim.Program, lead *sim.Lead) (out sim.Outcome, err error) {
@@ -56,6 +65,11 @@ func (l *Live) Run(ctx context.Context, p sim.Program, lead *sim.Lead) (out sim.
 	if d.children, err = l.crew(ctx, p.Clients); err != nil {
 		return out, err
 	}
+	if d.steps = d.newSteps(); d.steps != nil { // what earlier schedules did is none of this one's
+		d.steps.log = l.log
+		d.steps.read()
+		d.steps.steps = nil
+	}
 	sequencer := inject.NewSequencer(d.next(lead), d.timeline)
 	d.leader = sequencer
 	if err = d.arm(ctx); err == nil {
@@ -66,7 +80,10 @@ func (l *Live) Run(ctx context.Context, p sim.Program, lead *sim.Lead) (out sim.
 	if err != nil {
 		return out, err
 	}
-	rec, err := d.record(nil)
+	if d.steps != nil {
+		d.steps.read()
+	}
+	rec, err := d.record(ctx, nil)
 	if err == nil {
 		err = d.audit(ctx, rec)
 	}
@@ -74,7 +91,7 @@ func (l *Live) Run(ctx context.Context, p sim.Program, lead *sim.Lead) (out sim.
 		return out, err
 	}
 	took := time.Duration(rec.ended)
-	return sim.Outcome{Recorded: rec.Recorded, Windows: rec.Windows, Steps: sequencer.Steps(), Virtual: took, Waited: took, Schedule: sequencer.Schedule(), Store: rec.Store}, nil
+	return sim.Outcome{Recorded: rec.Recorded, Windows: rec.Windows, Effects: rec.Effects, Steps: sequencer.Steps(), Virtual: took, Waited: took, Schedule: sequencer.Schedule(), Store: rec.Store}, nil
 }
 
 // crew returns the children of the next run: the existing ones, with new ones in place of those that have ended.

@@ -34,6 +34,7 @@ type serverDriver struct {
 	counts     []*counts
 	overlaps   *overlaps // nil for a lock that admits several holders
 	injection
+	steps    *stepsOf          // of the servers' logs; nil: they keep none
 	children childProcesses    // of a subject; empty for a lock of this process
 	names    map[string]string // of scripts, by digest
 	scripts  *inject.Scripts   // on a user's servers, which may know them from before; nil elsewhere
@@ -87,6 +88,7 @@ func (d *serverDriver) drive(ctx context.Context, save *saver) (*record, error) 
 	defer release()
 	d.Stop = stop
 	err = d.arm(ctx)
+	d.steps = d.newSteps()
 	spool := startSpool(d, save.dir) // after arm, whose director its progress reads
 	stalled := watchStalls(time.Now)
 	if err == nil {
@@ -97,7 +99,7 @@ func (d *serverDriver) drive(ctx context.Context, save *saver) (*record, error) 
 	err = errors.Join(err, d.children.close(), d.disarm())
 	d.ended, d.stall = d.timeline(), stalled()
 	recording, unsaved := spool.end()
-	rec, unread := d.record(recording)
+	rec, unread := d.record(ctx, recording)
 	if unread != nil {
 		return nil, errors.Join(err, unsaved, unread)
 	}
@@ -121,7 +123,7 @@ func (d *serverDriver) answering(ctx context.Context) error {
 }
 
 // record reads back the recording or, if nothing is saved, takes what is in memory.
-func (d *serverDriver) record(recording *blocks) (rec *record, err error) {
+func (d *serverDriver) record(ctx context.Context, recording *blocks) (rec *record, err error) {
 	rec = &record{Record: judge.Record{Windows: d.director.Complete()}, ended: d.ended}
 	if recording == nil {
 		rec.Recorded = d.recorder.Recorded()
@@ -136,6 +138,7 @@ func (d *serverDriver) record(recording *blocks) (rec *record, err error) {
 		order := d.replayer.Order()
 		rec.order = &order
 	}
+	d.effects(ctx, rec)
 	return rec, nil
 }
 

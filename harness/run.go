@@ -53,6 +53,7 @@ type record struct {
 	judge.Record
 	errors    results.Errors
 	failovers *results.Failovers
+	source    string        // where the effects come from
 	order     *faults.Order // of a run that replayed a schedule
 	schedules int           // of a simulated run, of which this is the record of one
 	ended     int64         // when the last client was done

@@ -106,7 +106,7 @@ func (s *saver) driven(rec *record, now time.Time) error {
 	write(results.CommandsFile, func(w io.Writer) error { return history.WriteCommands(w, rec.Commands, rec.Scripts) })
 	write(results.FaultsFile, func(w io.Writer) error { return history.WriteWindows(w, rec.Windows) })
 	if rec.Effects != nil {
-		write(results.ServerFile, func(w io.Writer) error { return history.WriteServer(w, history.Simulated, rec.Effects) })
+		write(results.ServerFile, func(w io.Writer) error { return history.WriteServer(w, rec.source, rec.Effects) })
 	}
 	err := files.Wait()
 	if err == nil && rec.spooled != "" {

@@ -11,6 +11,7 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/judge"
 	"github.com/lockbench/lockbench/results"
@@ -218,7 +219,7 @@ func (t *tally) record() *record {
 		notes = append(notes, sim.Without(out.Header.Lock, out.Lacking))
 	}
 	out.Scripts = maps.Clone(out.Scripts)
-	return &record{Record: judge.Record{Recorded: out.Recorded, Windows: out.Windows, Store: out.Store, Effects: out.Effects}, errors: t.errors, failovers: t.failovers, schedules: t.runs,
+	return &record{Record: judge.Record{Recorded: out.Recorded, Windows: out.Windows, Store: out.Store, Effects: out.Effects}, source: history.Simulated, errors: t.errors, failovers: t.failovers, schedules: t.runs,
 		ended: int64(out.Virtual), notes: notes}
 }
 

@@ -39,6 +39,9 @@ func startSpool(d *serverDriver, dir *results.Dir) *spool {
 	if dir != nil {
 		s.err = s.begin(dir)
 	}
+	if dir != nil && d.steps != nil {
+		s.err = errors.Join(s.err, d.steps.saveTo(dir))
+	}
 	s.done.Go(s.loop)
 	return s
 }
@@ -74,6 +77,9 @@ func (s *spool) loop() {
 
 // write writes what was recorded. All that had returned by an instant is there.
 func (s *spool) write(by int64) {
+	if s.driver.steps != nil {
+		s.driver.steps.read()
+	}
 	if s.file != nil {
 		_ = s.driver.recorder.Spill(s.file, by) // s.file keeps in memory what it cannot save
 	}
@@ -105,6 +111,9 @@ func (s *spool) end() (*blocks, error) {
 	s.done.Wait()
 	s.write(math.MaxInt64)
 	err := s.err
+	if s.driver.steps != nil {
+		err = errors.Join(err, s.driver.steps.end())
+	}
 	if s.faults != nil {
 		err = errors.Join(err, s.faults.Close())
 	}
@@ -172,7 +181,7 @@ func (d *serverDriver) progress() Progress {
 }
 
 func (d *serverDriver) header() history.Header {
-	h := d.Variant.Header(int64(d.lease()))
+	h := d.Variant.Header(int64(d.lease()), d.servers.lock.Len())
 	h.Permits, h.ClockError, h.Epoch = max(d.Scenario.Permits, 1), d.clockError, d.base.wall()
 	return h
 }

@@ -2,12 +2,9 @@ package history
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"reflect"
-
-	"github.com/lockbench/lockbench/internal/infile"
 )
 
 // serverSchema is the schema name of a file of [Executed] events.
@@ -34,6 +31,12 @@ const Expired = "expired"
 
 // Simulated is the source of effects that the simulator recorded.
 const Simulated = "recorded by the simulator as its nodes executed each command"
+
+// AppendOnly is the source of effects that the servers recorded.
+const AppendOnly = "the append-only files of the servers"
+
+// Again is the source of effects of servers that record none for us.
+const Again = "the commands, executed once on an embedded server in the order of the middles of their times"
 
 // DataChange is what an event did to one Redis key.
 type DataChange struct {
@@ -91,51 +94,3 @@ func (w executedWriter) Write(e *Executed) error {
 }
 
 func (w executedWriter) Close() error { return w.out.close() }
-
-// LoadServer reads a server file, plain or zstd: where its order comes from, and its events. A truncated
-// file ends before the damage, without an error.
-func LoadServer(path string) (source string, events []Executed, err error) {
-	f, err := infile.Open(path)
-	if err != nil {
-		return "", nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	l, err := newLines(f, path)
-	if err != nil {
-		return "", nil, err
-	}
-	defer l.close()
-	l.salvage = true
-	room, err := newSidecarRoom(f)
-	if err != nil {
-		return "", nil, err
-	}
-	var head struct{ Schema, Source string }
-	for first := true; ; first = false {
-		line, err := l.next()
-		if err == nil {
-			err = room.take(len(line))
-		}
-		var e Executed
-		switch {
-		case errors.Is(err, io.EOF):
-			return head.Source, events, nil
-		case err != nil:
-			return "", nil, err
-		case first:
-			err = json.Unmarshal(line, &head)
-		default:
-			err = json.Unmarshal(line, &e)
-		}
-		switch {
-		case err != nil && l.open: // the last line is incomplete
-			return head.Source, events, nil
-		case err != nil:
-			return "", nil, &SyntaxError{File: path, Line: l.line, Msg: "expected what a node executed: " + err.Error(), Err: err}
-		case first && head.Schema != serverSchema:
-			return "", nil, &SyntaxError{File: path, Line: 1, Msg: fmt.Sprintf("expected schema %q, found %q", serverSchema, head.Schema)}
-		case !first:
-			events = append(events, e)
-		}
-	}
-}

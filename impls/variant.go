@@ -1,6 +1,8 @@
 package impls
 
 import (
+	"cmp"
+
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
 )
@@ -21,6 +23,8 @@ type Variant struct {
 	Planted *Planted
 	// Derives returns the keys that the lock's scripts make without naming them; nil: every request names all its keys.
 	Derives Deriver
+	// Quorum is the number of independent nodes that must grant the lock; 0 means a majority.
+	Quorum int
 	// New returns one client's handle.
 	New func(Env) (Lock, error)
 }
@@ -104,13 +108,17 @@ func (v Variant) Votes() bool {
 	return v.Topology == Independent || v.Traits.FIFO || v.Traits.Permits && v.Traits.MultiCommand
 }
 
-// Header returns the header of a history of the lock, with what its traits say and one permit.
-func (v Variant) Header(lease int64) history.Header {
+// Header returns the header of a history of the lock on so many nodes, with what its traits say and one permit.
+func (v Variant) Header(lease int64, nodes int) history.Header {
 	if v.Traits.NoLease {
 		lease = 0
 	}
+	quorum := 0
+	if v.Topology == Independent {
+		quorum = cmp.Or(v.Quorum, nodes/2+1)
+	}
 	return history.Header{Lock: v.Name, Kind: v.Kind, Lease: lease, Permits: 1, Votes: v.Votes(), Wakeups: v.Traits.Wakeups, FIFO: v.Traits.FIFO,
-		LeaseFromAsking: v.Traits.FromAsking, NeedsReplica: v.Traits.NeedsReplica}
+		LeaseFromAsking: v.Traits.FromAsking, NeedsReplica: v.Traits.NeedsReplica, Quorum: quorum}
 }
 
 // Planted describes a planted bug.

@@ -114,6 +114,7 @@ func (d *Docker) Start(ctx context.Context, spec Spec) (Deployment, error) {
 	if err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
+	spec.Log = spec.Log && e.host.IsLoopback() // the files are read on this machine
 	machines := make([]*dockerMachine, spec.Nodes)
 	for i := range machines {
 		machines[i] = &dockerMachine{site: site, spec: spec, number: i}
@@ -122,6 +123,9 @@ func (d *Docker) Start(ctx context.Context, spec Spec) (Deployment, error) {
 		if err := errors.Join(e.needLocal(), d.shim.preloadContainers(ctx, site.workspace, machines)); err != nil {
 			return nil, errors.Join(err, site.Close())
 		}
+	}
+	if err := site.shareData(machines); err != nil {
+		return nil, errors.Join(err, site.Close())
 	}
 	return launch(ctx, spec, site, machines)
 }
@@ -156,6 +160,20 @@ func (e *engine) newSite(ctx context.Context, options DockerOptions) (*site, err
 	}
 	labels := map[string]string{workspaceLabel: workspace.dir, hostLabel: machine}
 	return &site{engine: e, workspace: workspace, image: options.Image, digest: digest, labels: labels}, nil
+}
+
+// shareData mounts a directory of this machine into each container whose append-only file is to be read.
+func (s *site) shareData(machines []*dockerMachine) (err error) {
+	for i, m := range machines {
+		if !m.spec.Log {
+			continue
+		}
+		if m.data, err = s.workspace.subdir(fmt.Sprintf("data-%d", i)); err != nil {
+			return err
+		}
+		m.binds = append(m.binds, m.data+":"+dataInside)
+	}
+	return nil
 }
 
 // sweep removes containers of this machine whose directory has no owner. It ignores errors: the next run tries again.

@@ -21,8 +21,9 @@ import (
 )
 
 const (
-	redisPort = 6379
-	logLines  = "20" // shown of a container that ended by itself
+	redisPort  = 6379
+	dataInside = "/lockbench-data"
+	logLines   = "20" // shown of a container that ended by itself
 )
 
 // dockerMachine is one container. It keeps the container when its server is killed.
@@ -31,6 +32,7 @@ type dockerMachine struct {
 	spec   Spec
 	number int
 	clock  string   // file of the shifted clock on the host; "" without one
+	data   string   // the server's directory on the host; "": in the container
 	binds  []string // files for the container
 	env    map[string]string
 
@@ -59,11 +61,19 @@ func (m *dockerMachine) create(ctx context.Context) error {
 		testcontainers.WithExposedPorts(fmt.Sprintf("%d/tcp", redisPort)),
 		testcontainers.WithLabels(m.site.labels),
 		testcontainers.WithEnv(m.env),
-		testcontainers.WithCmd(append([]string{"redis-server"}, m.spec.args()...)...),
+		testcontainers.WithCmd(append([]string{"redis-server"}, m.args()...)...),
 		testcontainers.WithHostConfigModifier(m.configure),
 	)
 	m.container = c
 	return err
+}
+
+func (m *dockerMachine) args() []string {
+	args := m.spec.args()
+	if m.data != "" {
+		args = append(args, "--dir", dataInside)
+	}
+	return args
 }
 
 // configure publishes the port on the loopback address if the engine is local: the server has no password.
@@ -112,6 +122,7 @@ func (m *dockerMachine) peer() (string, int) {
 }
 
 func (m *dockerMachine) clockPath() string  { return m.clock }
+func (m *dockerMachine) dataDir() string    { return m.data }
 func (m *dockerMachine) identity() NodeInfo { return NodeInfo{Image: m.site.digest} }
 
 func (m *dockerMachine) alive(ctx context.Context) error {

@@ -2,6 +2,7 @@ package servers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -38,7 +39,12 @@ func (f *fleet) Kill(ctx context.Context, i int) error {
 }
 
 func (f *fleet) Restart(ctx context.Context, i int) error {
-	if err := f.on(i, "restart", func(n *node) error { return n.up(ctx) }, dead); err != nil {
+	if err := inRange(i, len(f.nodes)); err != nil {
+		return err
+	}
+	log := f.logOf(i) // before the node is locked, as Promote does
+	restart := func(n *node) error { return errors.Join(f.restartLog(n, log), n.up(ctx)) }
+	if err := f.on(i, "restart", restart, dead); err != nil {
 		return err
 	}
 	return f.rejoin(ctx, i)

@@ -15,7 +15,8 @@ import (
 type fleet struct {
 	spec      Spec
 	nodes     []*node
-	workspace io.Closer // closed after the machines
+	workspace io.Closer  // closed after the machines
+	logs      []*nodeLog // by the number under which clients know the node; nil: not recorded
 
 	mu      sync.Mutex // guards the roles of a replicated pair
 	primary int
@@ -33,7 +34,10 @@ func launch[M machine](ctx context.Context, spec Spec, workspace io.Closer, mach
 	for i, m := range machines {
 		f.nodes = append(f.nodes, &node{machine: m, name: fmt.Sprintf("%s-%d", spec.Name, i), state: dead})
 	}
-	err := f.each(func(n *node) error { return n.up(ctx) })
+	err := f.beginLogs()
+	if err == nil {
+		err = f.each(func(n *node) error { return n.up(ctx) })
+	}
 	if err == nil {
 		err = f.form(ctx)
 	}

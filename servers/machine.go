@@ -25,6 +25,7 @@ type machine interface {
 	identity() NodeInfo              // image and process id
 	alive(ctx context.Context) error // why the server ended; nil if it runs
 	clockPath() string               // the file of its shifted clock; "" without one
+	dataDir() string                 // the server's directory on this machine; "" if there is none
 }
 
 type state string

@@ -68,6 +68,7 @@ func (m *processMachine) addr() string {
 
 func (m *processMachine) peer() (string, int) { return "127.0.0.1", m.port }
 func (m *processMachine) clockPath() string   { return m.clock }
+func (m *processMachine) dataDir() string     { return m.dir }
 
 func (m *processMachine) identity() NodeInfo {
 	if m.ended() != nil {

@@ -25,7 +25,13 @@ func (f *fleet) Promote(ctx context.Context) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	next := 1 - f.primary
-	if err := f.on(next, "promote", func(n *node) error { return n.detach(ctx) }, running); err != nil {
+	promote := func(n *node) error {
+		if err := n.detach(ctx); err != nil {
+			return err
+		}
+		return f.promoteLog(n)
+	}
+	if err := f.on(next, "promote", promote, running); err != nil {
 		return f.primary, err
 	}
 	f.primary, f.flowing = next, false
@@ -67,8 +73,9 @@ func (f *fleet) follow(ctx context.Context, replica, primary int) error {
 			return err
 		}
 		return poll(ctx, "catch up with its primary", func() (bool, error) {
-			fields, err := infoFields(ctx, n.dial, "replication")
-			return fields["master_link_status"] == "up" && fields["master_port"] == strconv.Itoa(port), err
+			fields, err := infoFields(ctx, n.dial, "everything")
+			copied := fields["master_link_status"] == "up" && fields["master_port"] == strconv.Itoa(port)
+			return copied && (f.logs == nil || fields["aof_rewrite_in_progress"] == "0" && fields["aof_rewrite_scheduled"] == "0"), err
 		})
 	}, running)
 	if err != nil {

@@ -36,6 +36,7 @@ type Spec struct {
 	Persistence impls.Persistence // "" means impls.PersistNone
 	MaxMemory   int64             // bytes with allkeys-lru eviction; 0 means unlimited
 	ClockFaults bool              // the server's clock must be settable (SetClock, DriftClock)
+	Log         bool              // the servers record what they execute, see Deployment.Log
 	Name        string            // for directories and container names; letters, digits, hyphens; "" means redis
 	Prefix      string            // of the run's keys; on a user's Redis, no others are deleted
 	Derives     impls.Deriver     // finds keys that the lock's scripts make without naming them; nil: none
@@ -83,5 +84,7 @@ type Deployment interface {
 	// EvictKeys fills the server's memory, under a policy that may evict any key, until each of the keys is gone, and restores the settings. It
 	// returns the evictions, also those of other keys: several of a key that was written again meanwhile, none of a key that was deleted otherwise.
 	EvictKeys(ctx context.Context, node int, keys ...string) ([]Eviction, error)
+	// Log returns what the nodes execute; nil if it is not recorded. The caller closes it.
+	Log() *Log
 	Close() error // ends and removes everything that was started; on a user's Redis, deletes the run's keys
 }

@@ -58,7 +58,14 @@ func (s Spec) args() []string {
 	case impls.PersistEverySec, impls.PersistAlways:
 		args = append(args, "--appendonly", "yes", "--appendfsync", string(s.Persistence))
 	default:
-		args = append(args, "--appendonly", "no")
+		if !s.Log {
+			args = append(args, "--appendonly", "no")
+			break
+		}
+		args = append(args, "--appendonly", "yes", "--appendfsync", "no")
+	}
+	if s.Log {
+		args = append(args, logArgs...)
 	}
 	if s.MaxMemory > 0 {
 		args = append(args, "--maxmemory", fmt.Sprint(s.MaxMemory), "--maxmemory-policy", "allkeys-lru")

@@ -70,6 +70,8 @@ type Description struct {
 	Name string   `json:"name,omitempty"` // for reports: library and version
 	Kind string   `json:"kind,omitempty"` // mutex, reentrant, rw, semaphore; "" is mutex
 	Can  []string `json:"can,omitempty"`  // words of canWords
+	// Quorum is the number of masters that must grant a lock that can be "independent"; 0 is a majority.
+	Quorum int `json:"quorum,omitempty"`
 }
 
 // The words of Description.Can that are no trait.

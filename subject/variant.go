@@ -19,7 +19,10 @@ func (c *Child) Variant() impls.Variant {
 
 // variant rejects words that are not in the protocol: a feature with a misspelt name would never be tested.
 func (d Description) variant() (impls.Variant, error) {
-	v := impls.Variant{Kind: history.Mutex, Topology: impls.Standalone}
+	v := impls.Variant{Kind: history.Mutex, Topology: impls.Standalone, Quorum: d.Quorum}
+	if d.Quorum < 0 {
+		return v, fmt.Errorf("describe: quorum %d: want at least 0", d.Quorum)
+	}
 	switch k := history.Kind(d.Kind); k {
 	case "":
 	case history.Mutex, history.Reentrant, history.RW, history.Semaphore:

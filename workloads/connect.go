@@ -138,5 +138,8 @@ func OpenStore(a Access, prefix string) (Store, func() error) {
 	return redisStore{Client: c, Prefix: StorePrefix(prefix)}, c.Close
 }
 
+// IsStore reports whether a key of a run is the guarded store's.
+func IsStore(key string) bool { return strings.Contains(key, StorePrefix("")) }
+
 // StorePrefix returns the prefix of the guarded store's keys, under a run's prefix.
 func StorePrefix(prefix string) string { return prefix + "store:" }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/effects"
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
@@ -24,6 +25,7 @@ import (
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/workloads"
 )
 
 func newCheck(a *app) *cobra.Command {
@@ -116,7 +118,7 @@ func (a *app) checkOnce(ctx context.Context, path string, plain, known bool) (j 
 	if in.Commands, scripts, in.Faults, err = sidecars(h); err != nil {
 		return j, asInput(err)
 	}
-	if in.Effects, err = effectsBeside(h); err != nil {
+	if in.Effects, err = effectsBeside(ctx, h, in, scripts); err != nil {
 		return j, asInput(err)
 	}
 	read := &counting{Source: h.ops, windows: in.Faults, errors: &j.errors}
@@ -186,6 +188,11 @@ func why(ctx context.Context, v *checker.Verdict, h openedHistory, in checker.In
 		}
 		if !history.Linked(rec.Commands) { // the tool that recorded them does not say which operation sent a command
 			history.LinkCommands(rec.Ops, rec.Commands)
+		}
+	}
+	if rec.Effects = in.Effects; rec.Effects == nil && len(rec.Commands) <= effects.MostReplayed {
+		if rec.Effects, err = effects.Replay(ctx, effects.Record{Header: rec.Header, Commands: rec.Commands, Scripts: scripts, Faults: rec.Faults}); err != nil {
+			return errInterrupted
 		}
 	}
 	if _, err = sim.Explain(ctx, v, rec); ctx.Err() != nil {
@@ -359,17 +366,22 @@ func sidecars(h openedHistory) (commands []history.Command, scripts map[string]s
 	return commands, scripts, windows, errors.Join(present(err), present(windowsErr))
 }
 
-// effectsBeside loads what the servers executed, beside a run's history, if that was recorded. What older
-// versions worked out from the replies is no record.
-func effectsBeside(h openedHistory) ([]history.Executed, error) {
+// effectsBeside returns what the servers executed, if a file beside a history says so; nil: it is not known. That of a run that was killed has not been
+// joined to the commands yet.
+func effectsBeside(ctx context.Context, h openedHistory, in checker.Input, scripts map[string]string) ([]history.Executed, error) {
 	if !isRunHistory(h.path) {
 		return nil, nil
 	}
-	source, events, err := history.LoadServer(unpacked(filepath.Join(filepath.Dir(h.path), results.ServerFile)))
-	if strings.HasPrefix(source, "worked out") {
-		events = nil
+	log, err := history.LoadServer(unpacked(filepath.Join(filepath.Dir(h.path), results.ServerFile)))
+	switch {
+	case err != nil:
+		return nil, present(err)
+	case log.Raw != nil:
+		return effects.Join(ctx, effects.Record{Header: h.header, Commands: in.Commands, Scripts: scripts, Faults: in.Faults, Skip: workloads.IsStore}, log.Raw)
+	case log.Cut, log.Source == history.Again, strings.HasPrefix(log.Source, "worked out"):
+		return nil, nil // it may explain, but does not decide
 	}
-	return events, present(err)
+	return log.Events, nil
 }
 
 // present ignores the error of a missing file.

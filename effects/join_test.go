@@ -1,0 +1,175 @@
+package effects_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/lockbench/lockbench/effects"
+	"github.com/lockbench/lockbench/history"
+)
+
+const (
+	ms    = int64(1e6)
+	epoch = int64(1_700_000_000_000) // milliseconds
+)
+
+const release = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`
+
+// word replaces @N by the absolute time of N milliseconds.
+func words(text string) (out []string) {
+	for _, w := range strings.Fields(text) {
+		var at int64
+		if n, _ := fmt.Sscanf(w, "@%d", &at); n == 1 {
+			w = fmt.Sprint(epoch + at)
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// sent makes a command of a client from its times in milliseconds and its words.
+func sent(client string, op uint64, from, to int64, reply, text string) history.Command {
+	w := words(text)
+	c := history.Command{Client: client, Conn: uint64(client[1]), Op: op, Sent: from * ms, Replied: to * ms, Name: w[0], Args: w[1:], Reply: reply}
+	if c.IsScript() {
+		c.Script = w[1]
+	}
+	return c
+}
+
+// logged makes a step of a log.
+func logged(at int64, commands ...string) history.Logged {
+	l := history.Logged{At: at * ms}
+	for _, text := range commands {
+		l.Log = append(l.Log, words(text))
+	}
+	return l
+}
+
+// line says what an event was.
+func line(e history.Executed) string {
+	out := strings.TrimSpace(fmt.Sprintf("%s %s %s", e.Client, e.Effect, strings.Join(append([]string{e.Name}, e.Args...), " ")))
+	if e.Op != 0 {
+		out += fmt.Sprintf(" op=%d", e.Op)
+	}
+	for _, c := range e.Changes {
+		out += fmt.Sprintf(" | %s: %s -> %s", c.Key, datum(c.Before), datum(c.After))
+	}
+	return strings.Join(strings.Fields(out), " ")
+}
+
+func datum(d *history.Datum) string {
+	switch {
+	case d == nil:
+		return "none"
+	case d.Until == 0:
+		return fmt.Sprint(d.Value)
+	}
+	return fmt.Sprintf("%v until %d", d.Value, d.Until/ms)
+}
+
+func TestJoin(t *testing.T) {
+	scripts := map[string]string{"release": release, "blind": `return redis.call('del', KEYS[1])`,
+		"take": `if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return redis.call('incr', KEYS[2]) end return 0`,
+		"try":  `if redis.call('exists', KEYS[1]) == 0 then redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1 end return 0`}
+	for _, row := range []struct {
+		name     string
+		commands []history.Command
+		faults   []history.Window
+		log      []history.Logged
+		want     []string
+	}{
+		{"a grant and its release by a script", []history.Command{
+			sent("c1", 1, 1, 2, "OK", "SET k t1 PX 1000 NX"),
+			sent("c2", 2, 1, 3, "(nil)", "SET k t2 PX 1000 NX"),
+			sent("c1", 3, 4, 5, "1", "EVALSHA release 1 k t1"),
+		}, nil, []history.Logged{logged(10, "SET k t1 PXAT @1001"), logged(10, "DEL k")},
+			[]string{"c1 SET k t1 PX 1000 NX op=1 | k: none -> t1 until 1001", "c1 EVALSHA release 1 k t1 op=3 | k: t1 until 1001 -> none"}},
+		{"two releases at once: the one that replied 1 is another's", []history.Command{
+			sent("c1", 1, 1, 2, "OK", "SET k t1 PX 1000 NX"),
+			sent("c2", 2, 3, 6, "1", "EVALSHA blind 1 k t2"),
+			sent("c1", 3, 3, 5, "0", "EVALSHA release 1 k t1"),
+		}, nil, []history.Logged{logged(10, "SET k t1 PXAT @1001"), logged(10, "DEL k")},
+			[]string{"c1 SET k t1 PX 1000 NX op=1 | k: none -> t1 until 1001", "c2 EVALSHA blind 1 k t2 op=2 | k: t1 until 1001 -> none"}},
+		{"a watchdog's command has a client and no operation", []history.Command{
+			sent("c1", 1, 1, 2, "OK", "SET k t1 PX 1000 NX"),
+			sent("c2", 0, 500, 501, "1", "PEXPIRE k 1000"),
+		}, nil, []history.Logged{logged(600, "SET k t1 PXAT @1001"), logged(600, "PEXPIREAT k @1500")},
+			[]string{"c1 SET k t1 PX 1000 NX op=1 | k: none -> t1 until 1001", "c2 PEXPIRE k 1000 | k: t1 until 1001 -> t1 until 1500"}},
+		{"the end of a lease, found by the next grant", []history.Command{
+			sent("c1", 1, 1, 2, "OK", "SET k t1 PX 1000 NX"),
+			sent("c2", 2, 1100, 1101, "OK", "SET k t2 PX 1000 NX"),
+		}, nil, []history.Logged{logged(2000, "SET k t1 PXAT @1001"), logged(2000, "DEL k", "SET k t2 PXAT @2100")},
+			[]string{"c1 SET k t1 PX 1000 NX op=1 | k: none -> t1 until 1001", "expired | k: t1 until 1001 -> none",
+				"c2 SET k t2 PX 1000 NX op=2 | k: none -> t2 until 2100"}},
+		{"the end of a lease while a release comes too late", []history.Command{
+			sent("c1", 1, 1, 2, "OK", "SET k t1 PX 1000 NX"),
+			sent("c1", 2, 1100, 1101, "0", "EVALSHA release 1 k t1"),
+		}, nil, []history.Logged{logged(2000, "SET k t1 PXAT @1001"), logged(2000, "DEL k")},
+			[]string{"c1 SET k t1 PX 1000 NX op=1 | k: none -> t1 until 1001", "expired | k: t1 until 1001 -> none"}},
+		{"a release just before the end of the lease", []history.Command{
+			sent("c1", 1, 1, 2, "OK", "SET k t1 PX 1000 NX"),
+			sent("c1", 2, 999, 1003, "1", "EVALSHA release 1 k t1"),
+		}, nil, []history.Logged{logged(2000, "SET k t1 PXAT @1001"), logged(2000, "DEL k")},
+			[]string{"c1 SET k t1 PX 1000 NX op=1 | k: none -> t1 until 1001", "c1 EVALSHA release 1 k t1 op=2 | k: t1 until 1001 -> none"}},
+		{"a script that writes two keys, while others are refused", []history.Command{
+			sent("c1", 1, 1, 4, "1", "EVALSHA take 2 k f t1 1000"),
+			sent("c2", 2, 1, 3, "0", "EVALSHA take 2 k f t2 1000"),
+		}, nil, []history.Logged{logged(10, "SET k t1 PXAT @1002", "INCR f")},
+			[]string{"c1 EVALSHA take 2 k f t1 1000 op=1 | k: none -> t1 until 1002 | f: none -> 1"}},
+		{"tokens that say nothing: the reply does", []history.Command{
+			sent("c1", 1, 1, 4, "0", "EVALSHA try 1 k x 1000"),
+			sent("c2", 2, 1, 5, "1", "EVALSHA try 1 k x 1000"),
+		}, nil, []history.Logged{logged(10, "SET k x PXAT @1002")},
+			[]string{"c2 EVALSHA try 1 k x 1000 op=2 | k: none -> x until 1002"}},
+		{"a transaction", []history.Command{
+			sent("c1", 1, 1, 2, "OK", "MULTI"), sent("c1", 1, 1, 2, "QUEUED", "SET k t1 PX 1000"), sent("c1", 1, 1, 2, "QUEUED", "SADD s t1"),
+			sent("c1", 1, 1, 2, `["OK", 1]`, "EXEC"),
+		}, nil, []history.Logged{logged(10, "SET k t1 PXAT @1001", "SADD s t1")},
+			[]string{"c1 EXEC op=1 | k: none -> t1 until 1001 | s: none -> map[t1:true]"}},
+		{"an operator's deletion", []history.Command{
+			sent("c1", 1, 1, 2, "OK", "SET k t1 PX 1000 NX"),
+			sent("c2", 2, 4, 6, "(nil)", "SET k t2 PX 1000 NX"),
+		}, []history.Window{{Fault: "delete-key", Effects: []history.Effect{{At: 5 * ms, What: history.Deleted, Lost: []string{"k"}}}}},
+			[]history.Logged{logged(10, "SET k t1 PXAT @1001"), logged(10, "DEL k")},
+			[]string{"c1 SET k t1 PX 1000 NX op=1 | k: none -> t1 until 1001", "deleted | k: t1 until 1001 -> none"}},
+		{"somebody who was not recorded", nil, nil, []history.Logged{logged(10, "SET k t1 PXAT @1001"), logged(10, "DEL k")},
+			[]string{"SET k t1 PXAT 1700000001001 | k: none -> t1 until 1001", "DEL k | k: t1 until 1001 -> none"}},
+		{"a restart that loses the data", []history.Command{sent("c1", 1, 1, 2, "OK", "SET k t1 PX 1000 NX"), sent("c2", 2, 20, 21, "OK", "SET k t2 PX 1000 NX")},
+			[]history.Window{{Fault: "kill-server", Effects: []history.Effect{{At: 15 * ms, What: history.Restarted}}}},
+			[]history.Logged{logged(10, "SET k t1 PXAT @1001"), {At: 18 * ms, Effect: history.Restarted}, logged(30, "SET k t2 PXAT @1020")},
+			[]string{"c1 SET k t1 PX 1000 NX op=1 | k: none -> t1 until 1001", "restarted | k: t1 until 1001 -> none", "c2 SET k t2 PX 1000 NX op=2 | k: none -> t2 until 1020"}},
+		{"a replica that lacks the last write", []history.Command{sent("c1", 1, 1, 2, "OK", "SET k t1 PX 1000 NX"), sent("c2", 2, 4, 5, "OK", "SET l t2 PX 1000 NX")}, nil,
+			[]history.Logged{logged(10, "SET k t1 PXAT @1001"), logged(10, "SET l t2 PXAT @1004"), {At: 20 * ms, Effect: history.Promoted, Log: [][]string{words("SET k t1 PXAT @1001")}}},
+			[]string{"c1 SET k t1 PX 1000 NX op=1 | k: none -> t1 until 1001", "c2 SET l t2 PX 1000 NX op=2 | l: none -> t2 until 1004", "promoted | l: t2 until 1004 -> none"}},
+		{"a clock that jumps", []history.Command{sent("c1", 1, 1, 2, "OK", "SET k t1 PX 1000 NX"), sent("c2", 2, 20, 21, "OK", "SET k t2 PX 1000 NX")},
+			[]history.Window{{Fault: "jump-clock", Effects: []history.Effect{{At: 15 * ms, What: history.ClockSet, By: 2000 * ms}}}},
+			[]history.Logged{logged(30, "SET k t1 PXAT @1001"), logged(30, "DEL k", "SET k t2 PXAT @3020")},
+			[]string{"c1 SET k t1 PX 1000 NX op=1 | k: none -> t1 until 1001", "clock-set | k: t1 until 1001 -> t1 until -999",
+				"expired | k: t1 until -999 -> none", "c2 SET k t2 PX 1000 NX op=2 | k: none -> t2 until 1020"}},
+		{"a queue, whose entries come from time-outs", []history.Command{sent("c1", 1, 1, 2, "1", "LPUSH q a"), sent("c2", 2, 1, 6, `["q", "a"]`, "BRPOP q 1")}, nil,
+			[]history.Logged{logged(10, "LPUSH q a"), logged(10, "RPOP q")},
+			[]string{"c1 LPUSH q a op=1 | q: none -> [a]", "c2 BRPOP q 1 op=2 | q: [a] -> none"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			rec := effects.Record{Header: history.Header{Epoch: epoch * ms}, Commands: row.commands, Scripts: scripts, Faults: row.faults}
+			events, err := effects.Join(t.Context(), rec, row.log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, e := range events {
+				got = append(got, line(e))
+			}
+			if strings.Join(got, "\n") != strings.Join(row.want, "\n") {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(row.want, "\n"))
+			}
+			for i, e := range events {
+				if i > 0 && e.At < events[i-1].At {
+					t.Errorf("event %d is at %d, the one before at %d", i, e.At, events[i-1].At)
+				}
+			}
+		})
+	}
+}

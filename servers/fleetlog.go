@@ -1,0 +1,94 @@
+package servers
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
+)
+
+// beginLogs prepares the logs of the nodes, before the servers start.
+func (f *fleet) beginLogs() error {
+	if !f.spec.Log {
+		return nil
+	}
+	nodes := f.nodes
+	if f.spec.Topology == impls.Replicated {
+		nodes = nodes[:1]
+	}
+	for _, n := range nodes {
+		f.logs = append(f.logs, &nodeLog{parts: []logPart{{dir: n.logDir(), to: -1}}})
+	}
+	return nil
+}
+
+func (n *node) logDir() string { return filepath.Join(n.dataDir(), logDir) }
+
+// restartLog prepares the log of a machine for the start of its server, which is dead. log is that of [fleet.logOf]. It moves the file away from a server that
+// is to lose its data.
+func (f *fleet) restartLog(n *node, log *nodeLog) error {
+	if f.logs == nil {
+		return nil
+	}
+	dir, kept := n.logDir(), f.spec.Persistence != impls.PersistNone
+	if !kept {
+		away, err := moveAway(dir)
+		if err != nil {
+			return err
+		}
+		if log != nil {
+			log.moved(dir, away)
+		}
+	}
+	if log == nil {
+		return nil
+	}
+	return log.begin(logPart{effect: history.Restarted, kept: kept, dir: dir})
+}
+
+// moveAway gives a directory another name.
+func moveAway(dir string) (away string, err error) {
+	for number := 1; ; number++ {
+		away = fmt.Sprintf("%s.%d", dir, number)
+		if _, err := os.Stat(away); err != nil {
+			return away, os.Rename(dir, away)
+		}
+	}
+}
+
+// logOf returns the log of the node that a machine is for clients; nil for a replica, and if there are no logs.
+func (f *fleet) logOf(i int) *nodeLog {
+	if f.logs == nil {
+		return nil
+	}
+	if f.spec.Topology != impls.Replicated {
+		return f.logs[i]
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if i != f.primary {
+		return nil
+	}
+	return f.logs[0]
+}
+
+// promoteLog continues the log of a pair with that of a replica that was detached, before clients know it.
+func (f *fleet) promoteLog(n *node) error {
+	if f.logs == nil {
+		return nil
+	}
+	part, err := promotion(n.logDir())
+	if err != nil {
+		return err
+	}
+	return f.logs[0].begin(part)
+}
+
+func (f *fleet) Log() *Log {
+	if f.logs == nil {
+		return nil
+	}
+	return &Log{nodes: f.logs}
+}

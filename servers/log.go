@@ -1,0 +1,287 @@
+package servers
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/resp"
+)
+
+// Servers that lockbench starts record what they execute in their append-only files (Spec.Log). Redis writes to the file in the order of execution,
+// before it replies, and in terms of effects: SET with an absolute expiry, what a script wrote between MULTI and EXEC, DEL when a lease ends or a key is
+// evicted. What changed nothing is not there. So the file survives the death of the server and of lockbench, and no client waits for its reader.
+//
+// A file that is to be no persistence is moved away before its server is started again. Those of a deployment are read by its [Log].
+
+const (
+	logDir      = "appendonlydir" // the default of appenddirname
+	logManifest = "appendonly.aof.manifest"
+)
+
+// logArgs are the settings of a server whose append-only file is a record. The base of a new file has commands, too, and there are no rewrites, but for
+// that of a replica after it has copied its primary.
+var logArgs = []string{"--auto-aof-rewrite-percentage", "0", "--aof-use-rdb-preamble", "no"}
+
+// Entry is one step of a node's log.
+type Entry struct {
+	// Effect is history.Restarted or history.Promoted; "" for commands.
+	Effect string
+	// Commands are executed as one step, each with its name. Of a restart or a promotion, they make the data with which the node goes on, and Kept
+	// reports that it goes on with all that it had.
+	Commands [][]string
+	Kept     bool
+}
+
+// Log reads what the nodes of a deployment have executed. A replicated pair is one node, the primary of the moment.
+type Log struct {
+	nodes []*nodeLog
+}
+
+// Nodes returns the number of nodes.
+func (l *Log) Nodes() int { return len(l.nodes) }
+
+// Read calls each with the entries that a node has written since the last call, in order. One goroutine calls it.
+func (l *Log) Read(node int, each func(Entry)) error { return l.nodes[node].read(each) }
+
+// nodeLog is the files of one node in the order in which it wrote them.
+type nodeLog struct {
+	mu    sync.Mutex // guards parts
+	parts []logPart
+
+	// The reader's.
+	part  int      // index of the part that is read
+	file  *os.File // of the part; nil before it is opened
+	at    int64    // how much of the file was read
+	words resp.Requests
+	multi [][]string // since MULTI; nil outside
+}
+
+// logPart is a part of an append-only file, written by one server while clients knew it as the node.
+type logPart struct {
+	effect string // how it begins; "" for the first
+	kept   bool   // it goes on with the data, and in the file, of the part before
+	dir    string // of the append-only file
+	// before has, of a promotion, the files that make the data with which the part begins, the last up to from. Open, they can be read even if
+	// the server is started anew meanwhile.
+	before []*os.File
+	from   int64 // where in the last file the part begins
+	to     int64 // where it ends; -1: not yet
+}
+
+// begin starts a part and ends the one before, whose server is dead or has lost its role. It comes before the new server executes anything.
+func (n *nodeLog) begin(p logPart) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p.to = -1
+	if last := len(n.parts) - 1; last >= 0 {
+		files, err := logFiles(n.parts[last].dir)
+		if err != nil {
+			return err
+		}
+		info, err := os.Stat(files[len(files)-1])
+		if err != nil {
+			return err
+		}
+		n.parts[last].to = info.Size()
+		if p.kept {
+			p.from = info.Size()
+		}
+	}
+	n.parts = append(n.parts, p)
+	return nil
+}
+
+// moved notes that a directory has another name now.
+func (n *nodeLog) moved(from, to string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i := range n.parts {
+		if n.parts[i].dir == from {
+			n.parts[i].dir = to
+		}
+	}
+}
+
+func (n *nodeLog) current() (p logPart, ok bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.part < len(n.parts) {
+		p, ok = n.parts[n.part], true
+	}
+	return p, ok
+}
+
+// read reads to the present end.
+func (n *nodeLog) read(each func(Entry)) error {
+	for p, ok := n.current(); ok; p, ok = n.current() {
+		if n.file == nil {
+			if err := n.open(p, each); err != nil {
+				return err
+			}
+		}
+		if err := n.rest(p, each); err != nil {
+			return err
+		}
+		if p, _ = n.current(); p.to < 0 || n.at < p.to {
+			return nil
+		}
+		if err := n.file.Close(); err != nil {
+			return err
+		}
+		n.file, n.part = nil, n.part+1
+		n.words, n.multi = resp.Requests{}, nil // a killed server did not execute what it had not written whole
+	}
+	return nil
+}
+
+// open opens the file of a part where it begins.
+func (n *nodeLog) open(p logPart, each func(Entry)) (err error) {
+	files := p.before
+	if len(files) == 0 {
+		if files, err = openLog(p.dir); err != nil {
+			return err
+		}
+	}
+	last := len(files) - 1
+	if p.effect != "" {
+		start := Entry{Effect: p.effect, Kept: p.kept}
+		if p.effect == history.Promoted {
+			start.Commands, err = commandsIn(files, p.from)
+		}
+		each(start)
+	}
+	for _, f := range files[:last] {
+		err = errors.Join(err, f.Close())
+	}
+	n.file, n.at = files[last], p.from
+	return err
+}
+
+// rest reads the open file to its present end, or to that of the part.
+func (n *nodeLog) rest(p logPart, each func(Entry)) error {
+	buf := make([]byte, 1<<16)
+	for {
+		want := buf
+		if p.to >= 0 {
+			want = buf[:max(min(int64(len(buf)), p.to-n.at), 0)]
+		}
+		size, err := n.file.ReadAt(want, n.at)
+		n.at += int64(size)
+		n.words.Feed(want[:size])
+		for r, ok := n.words.Next(); ok; r, ok = n.words.Next() {
+			n.take(wordsOf(r), each)
+		}
+		switch {
+		case errors.Is(err, io.EOF), len(want) == 0:
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// take adds a command to the transaction under way, or passes it on.
+func (n *nodeLog) take(words []string, each func(Entry)) {
+	switch {
+	case words[0] == "SELECT":
+	case words[0] == "MULTI":
+		n.multi = [][]string{}
+	case words[0] == "EXEC":
+		each(Entry{Commands: n.multi})
+		n.multi = nil
+	case len(words) > 1 && strings.HasPrefix(words[1], fillerPrefix): // ours, see EvictKeys
+	case n.multi != nil:
+		n.multi = append(n.multi, words)
+	default:
+		each(Entry{Commands: [][]string{words}})
+	}
+}
+
+// wordsOf returns a command as the clients' recorders write theirs.
+func wordsOf(r resp.Request) []string {
+	return append([]string{r.Name()}, r.Strings(r.Len()-1, history.MaxArg)...)
+}
+
+// commandsIn returns the commands of files, of the last up to a size.
+func commandsIn(files []*os.File, size int64) (commands [][]string, err error) {
+	for i, file := range files {
+		text, err := io.ReadAll(io.NewSectionReader(file, 0, math.MaxInt64))
+		if err != nil {
+			return nil, err
+		}
+		if i == len(files)-1 {
+			text = text[:min(size, int64(len(text)))]
+		}
+		var words resp.Requests
+		words.Feed(text)
+		for r, ok := words.Next(); ok; r, ok = words.Next() {
+			if name := r.Name(); name != "SELECT" && name != "MULTI" && name != "EXEC" {
+				commands = append(commands, wordsOf(r))
+			}
+		}
+	}
+	return commands, nil
+}
+
+// promotion returns the part that begins when the server with the append-only file in a directory, a replica until now, is the node.
+func promotion(dir string) (logPart, error) {
+	files, err := openLog(dir)
+	if err != nil {
+		return logPart{}, err
+	}
+	info, err := files[len(files)-1].Stat()
+	if err != nil {
+		return logPart{}, err
+	}
+	return logPart{effect: history.Promoted, dir: dir, before: files, from: info.Size()}, nil
+}
+
+func openLog(dir string) ([]*os.File, error) {
+	names, err := logFiles(dir)
+	if err != nil {
+		return nil, err
+	}
+	files := make([]*os.File, len(names))
+	for i, name := range names {
+		if files[i], err = os.Open(name); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// logFiles returns the files of an append-only file in their order: the base, if there is one, and the increments.
+func logFiles(dir string) (files []string, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, logManifest))
+	if err != nil {
+		return nil, fmt.Errorf("append-only file: %w", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line)
+		if len(words) == 6 && words[0] == "file" && (words[5] == "b" || words[5] == "i") { // others are of the past
+			files = append(files, filepath.Join(dir, filepath.Base(words[1])))
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("append-only file: %s names none", filepath.Join(dir, logManifest))
+	}
+	return files, nil
+}
+
+// Close closes the files that are open.
+func (l *Log) Close() error {
+	var errs []error
+	for _, n := range l.nodes {
+		if n.file != nil {
+			errs = append(errs, n.file.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
