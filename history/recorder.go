@@ -65,6 +65,7 @@ func (r *Recorder) Recorded() Recorded {
 		all.Ops[i].ID = uint64(i) + 1
 	}
 	LinkCommands(all.Ops, all.Commands)
+	Settle(all.Ops, all.Commands, nil)
 	return all
 }
 

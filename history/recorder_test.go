@@ -218,6 +218,7 @@ func TestRecordingRoundTrip(t *testing.T) {
 		got, err := history.LoadRecording(file)
 		want.Header = recordedHeader
 		history.LinkCommands(want.Ops, want.Commands)
+		history.Settle(want.Ops, want.Commands, nil)
 		if err != nil || !cmp.Equal(want, got) {
 			t.Fatal(err, cmp.Diff(want, got))
 		}

@@ -125,6 +125,7 @@ func readRecording(r io.Reader, file string) (out Recorded, err error) {
 			out.Truncated = !errors.Is(err, io.EOF) || len(out.Ops) > whole.ops || len(out.Commands) > whole.commands
 			out.upTo(whole)
 			LinkCommands(out.Ops, out.Commands)
+			Settle(out.Ops, out.Commands, nil)
 			return out, nil
 		case err != nil:
 			return out, err

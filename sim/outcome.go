@@ -64,6 +64,11 @@ func (w *world) outcome() Outcome {
 	out.Commands = w.commands()
 	history.LinkCommands(out.Ops, out.Commands)
 	out.Effects = linked(w.effects, out.Commands)
+	effects := out.Effects
+	if effects == nil { // none changed anything
+		effects = []history.Executed{}
+	}
+	history.Settle(out.Ops, out.Commands, effects)
 	return out
 }
 
