@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"reflect"
 )
 
@@ -51,6 +52,19 @@ type Datum struct {
 	// members are true); or the scores of a sorted set (map[string]float64).
 	Value any   `json:"value"`
 	Until int64 `json:"until,omitempty"` // when it expires by the clock as it is set now, in nanoseconds on the run's base; 0 = never
+}
+
+// MarshalJSON writes an infinite score as the largest number, since JSON has no infinity.
+func (d Datum) MarshalJSON() ([]byte, error) {
+	type plain Datum // without this method
+	if scores, ok := d.Value.(map[string]float64); ok {
+		finite := make(map[string]float64, len(scores))
+		for member, score := range scores {
+			finite[member] = min(max(score, -math.MaxFloat64), math.MaxFloat64)
+		}
+		d.Value = finite
+	}
+	return json.Marshal(plain(d))
 }
 
 // UnmarshalJSON gives Value the type that its data have.

@@ -2,7 +2,9 @@ package history_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -143,4 +145,17 @@ func BenchmarkCommands(b *testing.B) {
 		}
 	}
 	b.ReportMetric(n*float64(b.N)/b.Elapsed().Seconds(), "commands/s")
+}
+
+// An infinite score has no form in JSON, and must not keep a record from being saved.
+func TestInfiniteScoresAreWritten(t *testing.T) {
+	text, err := json.Marshal(history.Datum{Value: map[string]float64{"a": math.Inf(1), "b": math.Inf(-1), "c": 1}})
+	var back history.Datum
+	if err == nil {
+		err = json.Unmarshal(text, &back)
+	}
+	want := map[string]float64{"a": math.MaxFloat64, "b": -math.MaxFloat64, "c": 1}
+	if err != nil || !cmp.Equal(back.Value, any(want)) {
+		t.Errorf("%s: %v, %v", text, back.Value, err)
+	}
 }

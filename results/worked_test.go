@@ -48,7 +48,7 @@ func TestErrorsMakeARunInconclusive(t *testing.T) {
 		{"a wait that was over while a request was under way", append(ok(1), acquire(2, history.Unknown, "cancelled: acquire job: unknown outcome: i/o timeout")), nil, ""},
 		{"in a fault", append(ok(1), acquire(2, history.Fail, oom)), down(true), ""},
 		{"beside many in a fault", append(ok(20), acquire(2, history.Fail, oom)), []history.Window{{Fault: "kill-server", Start: 10, End: 50, Confirmed: true}}, ""}, // one of 21 is no tenth
-		{"on a slow network", append(ok(1), acquire(2, history.Fail, oom)), []history.Window{{Fault: "slow-network", Confirmed: true}}, "1 of 2 acquires failed: " + oom},
+		{"on a slow network", append(ok(1), acquire(2, history.Fail, oom)), []history.Window{{Fault: "slow-network", Confirmed: true, Does: history.Delays}}, "1 of 2 acquires failed: " + oom},
 		{"releases alone", append(ok(5), releases(4, 1)...), nil, "1 of 5 releases failed: " + oom},
 		{"a tenth of the releases", append(ok(1), releases(9, 1)...), nil, ""},
 		{"in a fault that was not confirmed", append(ok(1), acquire(2, history.Fail, oom)), down(false), "1 of 2 acquires failed: " + oom},
