@@ -187,7 +187,7 @@ func (d *keyInput) eachHold(each func(Span)) {
 		each(Span{d.countsFrom(&o), d.counts(&o)})
 	}
 	for _, g := range d.k.ghosts {
-		each(Span{g.from, plus(g.died, d.a.header.Lease+slack(d.a.header))})
+		each(Span{g.asked, plus(g.died, d.a.header.Lease+slack(d.a.header))})
 	}
 }
 

@@ -166,10 +166,11 @@ func (s *storeIntegrity) judge(o *op, certain, likely *prefix) {
 		s.opportunity(o.call, o.ret)
 		return
 	}
-	if flaw == LostUpdate {
-		s.lost.LostUpdates++
-	} else {
+	if flaw != LostUpdate {
 		s.lost.StaleWrites++
+	}
+	if read, known := s.readBy(o); known && certain.reader[read].line != 0 { // a stale write may lose one, too
+		s.lost.LostUpdates++
 	}
 	last := *o
 	v := Violation{At: o.call, Lasted: o.ret - o.call, Clients: s.d.names(&earlier, o), Write: flaw, WithinClockError: within}
