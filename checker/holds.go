@@ -205,10 +205,10 @@ func (p *pass) ask(c *client, o *op) {
 		for _, w := range met {
 			by = min(max(by, w.Last()), o.ret)
 		}
-		p.k.ghosts = append(p.k.ghosts, ghost{client: o.client, mode: o.mode, from: o.call, to: kept(p.a.header, by), died: by, asked: o.call, failed: true})
+		p.k.ghosts = append(p.k.ghosts, ghost{client: o.client, mode: o.mode, from: o.call, to: kept(p.a.header, by), died: by, failed: true})
 	case o.outcome == history.Unknown:
 		c.ghosts = append(c.ghosts, len(p.k.ghosts))
-		p.k.ghosts = append(p.k.ghosts, ghost{client: o.client, mode: o.mode, from: o.call, to: never, died: o.ret, asked: p.unanswered(o)})
+		p.k.ghosts = append(p.k.ghosts, ghost{client: o.client, mode: o.mode, from: o.call, to: never, died: o.ret})
 		for _, h := range p.nest(c) {
 			p.renew(h, o)
 		}
@@ -227,17 +227,6 @@ func (p *pass) ask(c *client, o *op) {
 		h.until = p.until(o)
 		h.certain = lease(p.a.header, asked)
 	}
-}
-
-// unanswered returns when the request of an acquire was sent that had no reply.
-func (p *pass) unanswered(o *op) int64 {
-	sent := p.ev.commandsOf(p.a.client(o), o.call, o.ret)
-	for i := range sent {
-		if sent[i].Replied == 0 || i == len(sent)-1 {
-			return sent[i].Sent
-		}
-	}
-	return o.call
 }
 
 // nest returns the open holds of a re-entrant client, which are one at the server.
@@ -582,7 +571,7 @@ func (p *pass) crash(n uint32, c *client) {
 	name := p.a.clients.Text(n)
 	for _, at := range p.ev.crashes(name) {
 		if len(p.ev.commandsOf(name, c.last.ret, at)) > 0 {
-			p.k.ghosts = append(p.k.ghosts, ghost{client: n, mode: history.Exclusive, from: min(c.last.ret, at), to: kept(p.a.header, at), died: at, asked: min(c.last.ret, at)})
+			p.k.ghosts = append(p.k.ghosts, ghost{client: n, mode: history.Exclusive, from: min(c.last.ret, at), to: kept(p.a.header, at), died: at})
 		}
 	}
 }

@@ -164,6 +164,5 @@ type ghost struct {
 	from, to int64
 	// died is when the client that may have it is known to have given up, or died.
 	died   int64
-	asked  int64 // when the first of its requests was sent that got no reply; from, if that is not known
-	failed bool  // it was answered, and is not possible for its own client
+	failed bool // it was answered, and is not possible for its own client
 }

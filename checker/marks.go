@@ -143,7 +143,7 @@ func (m *marks) blame(e *history.Executed, by op, hold uint32, overwritten bool)
 	switch {
 	case by.kind != history.Release && by.kind != history.Extend && !background:
 		return
-	case hold == by.hold, by.token != 0 && by.token == h.token, h.certain < e.At, began.ret > e.At:
+	case hold == by.hold, by.token != 0 && by.token == h.token, m.d.k.certainUntil(h) <= e.At, began.ret >= e.At:
 		return
 	case m.d.a.client(&began) == e.Client && (background || h.token == 0 || by.token == 0 || m.d.a.header.Kind == history.Reentrant):
 		return
@@ -175,11 +175,7 @@ func (m *marks) write(e *history.Executed, by *op, p part, value string) {
 	case !carries && m.carries[by.hold]:
 		return
 	}
-	before := m.owner[p]
 	m.owner[p] = by.hold
-	if before != 0 && !m.marked(before) {
-		m.gone[before] = e.At
-	}
 	m.parts[by.hold] = append(m.parts[by.hold], p)
 	delete(m.gone, by.hold)
 }

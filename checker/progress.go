@@ -10,11 +10,11 @@ import (
 
 // progress: a free lock is acquired by a client that wants it. A wait is an acquire, or several of one
 // client in one mode, of which each but the last failed, no more than the grace apart unless both were refused. It
-// is broken if for a stretch longer than a lease and the grace no hold was possible, and
+// is broken if for a stretch longer than a lease and the grace no conflicting hold was possible, and
 // the waiter was not granted. A lock that wakes its waiters (header wakeups) has one second, plus the
 // time that the waiter's own requests took, if no fault was active in the lease before.
 //
-// A hold counts in any mode: where a writer waits for readers, new readers may have to wait for it. It counts until its lease ends or it is released; where nothing expires, until its client has
+// A hold counts until its lease ends or it is released; where nothing expires, until its client has
 // given up: tried to release, or crashed. What renews it after that renews it for nobody. A stretch
 // ends when a fault of the waiter, or of a node that its commands went to, begins, and another begins
 // when that is over.
@@ -25,7 +25,7 @@ type progress struct {
 	tally
 	limit int64            // the longest lawful stretch
 	least int64            // the shortest that may be too long
-	free  []Span           // the stretches longer than least in which nobody could hold
+	free  [2][]Span        // by mode of those who ask: the stretches longer than least in which nobody could hold
 	waits map[uint32]*wait // by client
 }
 
@@ -51,7 +51,10 @@ func newProgress(d *keyInput) *progress {
 	if p.least = p.limit; h.Wakeups {
 		p.least = min(p.limit, cmp.Or(d.opt.HandOver, promptly))
 	}
-	p.free = d.stretches(p.least)
+	p.free[history.Exclusive] = d.stretches(p.least, history.Exclusive)
+	if p.free[history.Shared] = p.free[history.Exclusive]; h.Kind == history.RW {
+		p.free[history.Shared] = d.stretches(p.least, history.Shared)
+	}
 	return p
 }
 
@@ -104,26 +107,17 @@ func (p *progress) end(w *wait) {
 	}
 }
 
-// judge reports a wait that has become too long: the try that has returned, by what a waiter may be made
-// to wait within a call, or all of it, by what any may.
+// judge reports a wait that has become too long.
 func (p *progress) judge(w *wait) {
-	if !p.tooLong(w, w.last.call, p.d.a.header.Wakeups) && w.first.line != w.last.line {
-		p.tooLong(w, w.first.call, false)
-	}
-}
-
-// tooLong looks for a stretch of a wait from an instant on in which the lock was free for too long. A lock
-// can wake only a client that is waiting in a call.
-func (p *progress) tooLong(w *wait, from int64, wakes bool) bool {
-	client, free := p.d.a.client(&w.last), p.free
-	at, _ := slices.BinarySearchFunc(free, from, func(s Span, t int64) int { return cmp.Compare(s.To, t) })
+	client, free := p.d.a.client(&w.last), p.free[w.last.mode]
+	at, _ := slices.BinarySearchFunc(free, w.first.call, func(s Span, t int64) int { return cmp.Compare(s.To, t) })
 	for ; at < len(free) && free[at].From < w.last.ret; at++ {
-		s := Span{max(free[at].From, from), min(free[at].To, w.last.ret)}
+		s := Span{max(free[at].From, w.first.call), min(free[at].To, w.last.ret)}
 		if s.To-s.From < p.least {
 			continue
 		}
 		for _, part := range p.served(client, s) {
-			late := part.To - part.From - p.limitOf(client, part, wakes)
+			late := part.To - part.From - p.limitOf(client, part)
 			if late < 0 || !p.d.uses("free-but-refused") {
 				continue
 			}
@@ -131,11 +125,10 @@ func (p *progress) tooLong(w *wait, from int64, wakes bool) bool {
 			first, last := w.first, w.last
 			v := Violation{At: part.From, Lasted: part.To - part.From, Clients: []string{client}, WithinClockError: late < 2*p.d.a.header.ClockError}
 			p.found(v, func() Witness { return p.d.witness(p.d.grantBefore(&last, part.From), first, last) })
-			return true
+			return
 		}
-		w.excused = w.excused || s.To-s.From >= p.limitOf(client, s, wakes)
+		w.excused = w.excused || s.To-s.From >= p.limitOf(client, s)
 	}
-	return false
 }
 
 // served returns the parts of a stretch in which no fault kept a client from being served.
@@ -153,10 +146,10 @@ func (p *progress) served(client string, s Span) (parts []Span) {
 }
 
 // limitOf returns for how long the lock may be free and wanted by a client in a stretch.
-func (p *progress) limitOf(client string, s Span, wakes bool) int64 {
+func (p *progress) limitOf(client string, s Span) int64 {
 	h := p.d.a.header
 	switch {
-	case !wakes || p.d.ev.anyFault(s.From-h.Lease, s.To):
+	case !h.Wakeups || p.d.ev.anyFault(s.From-h.Lease, s.To):
 		return p.limit
 	case p.d.opt.HandOver != 0:
 		return p.least
@@ -166,28 +159,34 @@ func (p *progress) limitOf(client string, s Span, wakes bool) int64 {
 }
 
 // stretches returns the stretches of some length or more, from the first call to the last return, in
-// which too few holds were possible to refuse anybody. Holds closer to each other than that are taken
+// which too few holds were possible to refuse a mode. Holds closer to each other than that are taken
 // together, so that few are kept.
-func (d *keyInput) stretches(least int64) []Span {
+func (d *keyInput) stretches(least int64, asked history.Mode) []Span {
 	var taken cover
 	taken.least = least
 	if n := Permits(d.a.header); n > 1 {
-		d.eachHold(func(s Span) { taken.spans = append(taken.spans, s) })
+		d.eachHold(asked, func(s Span) { taken.spans = append(taken.spans, s) })
 		taken = cover{least: least, spans: atOnce(taken.spans, n)}
 	} else {
-		d.eachHold(taken.add)
+		d.eachHold(asked, taken.add)
 	}
 	return taken.gaps(Span{d.k.first(), d.k.last()})
 }
 
-// eachHold calls each with the spans in which holds count.
-func (d *keyInput) eachHold(each func(Span)) {
-	for n := range d.k.holds.Len() {
-		o := d.k.op(d.k.holds.At(n + 1).began)
+// eachHold calls each with the spans in which holds may refuse a mode, for as long as they count.
+func (d *keyInput) eachHold(asked history.Mode, each func(Span)) {
+	for place := range d.a.walk(d.k) {
+		o := d.k.op(place)
+		its := o.hold != 0 && d.k.holds.At(o.hold).began == place
+		if !its || !mayRefuse(d.a.header.Kind, o.mode, asked) {
+			continue
+		}
 		each(Span{d.countsFrom(&o), d.counts(&o)})
 	}
 	for _, g := range d.k.ghosts {
-		each(Span{g.asked, plus(g.died, d.a.header.Lease+slack(d.a.header))})
+		if mayRefuse(d.a.header.Kind, g.mode, asked) {
+			each(Span{g.from, plus(g.died, d.a.header.Lease+slack(d.a.header))})
+		}
 	}
 }
 
