@@ -2,141 +2,109 @@ package explain
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/resp"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// Answer is the result of an experiment.
+// Answer is the cause of a violation and what shows it.
 type Answer struct {
-	Cause      verdicts.Cause // "" if there was no experiment, or it was inconclusive
-	Experiment statement      // what was left out and with which effect; without an experiment, what the operations prove
-	Events     []Event        // those that were left out, or that led to a grant
-	Moved      []Event        // commands that had moved the end of a lease which the experiment names, in order
+	Cause  verdicts.Cause // "" inside this package: no row fits
+	Says   statement      // the answer to the question, in words
+	Events []Event        // what happened to the mark, and the commands that led to it
 }
 
-// Event is evidence for an answer: something that happened, or did not happen, on a node.
+// Event is evidence for an answer: something that happened, or did not happen, at a node.
 type Event struct {
 	At        int64
 	Command   *history.Command   // nil: not a command
-	Op        *history.Operation // in which the command was sent; nil: sent in the background
-	Effect    *history.Effect    // the effect of a fault; nil: not a fault
-	Lost      []string           // keys that the effect deleted in the replay
-	Holder    string             // client whose hold it ended or changed, perhaps its own; "": none, or not known
-	Shared    bool               // what it ended or changed had been written by several clients, such as a mark of all readers
-	Hit       Hit                // what it did to
-	Key       string             // a key
-	Granted   bool               // the command granted the operation
-	NoCommand bool               // the operation was granted though no command was sent
-	Votes     [2]int             // nodes that granted, and nodes of the lock; 0 of 0 where votes don't matter
+	Op        *history.Operation // in which the command was sent; nil: in the background
+	Effect    *history.Effect    // of a fault; nil: none
+	Lost      []string           // keys that the fault removed
+	Holder    string             // the client whose mark it hit, perhaps its own; "": none
+	Hit       Hit
+	Key       string // that it hit
+	Granted   bool   // the command granted its operation
+	NoCommand bool   // the operation was granted without a command
 }
 
-// Hit is what a command did to a key.
+// Hit is what an event did to a key.
 type Hit string
 
-// What a command may do to a key.
+// What an event may do to a key.
 const (
 	Freed   Hit = "freed"   // deleted the key
-	Cut     Hit = "cut"     // deleted a part of the key
-	Renewed Hit = "renewed" // moved the key's expiry
-	Made    Hit = "made"    // created the key
+	Cut     Hit = "cut"     // removed a part of it
+	Renewed Hit = "renewed" // moved its end
+	Made    Hit = "made"    // created it
 	Changed Hit = "changed"
 )
 
-// hit returns what an event did to the first of the given keys that it changed; "" if it changed none of them.
-func (e *event) hit(keys []string) (Hit, string) {
-	for _, c := range e.changes {
-		switch {
-		case !slices.Contains(keys, c.key):
-		case c.after == nil:
-			return Freed, c.key
-		case c.freed():
-			return Cut, c.key
-		case c.renewed():
-			return Renewed, c.key
-		case c.made():
-			return Made, c.key
-		default:
-			return Changed, c.key
-		}
-	}
-	return "", ""
-}
-
-// reported converts an event for an answer: holder is the client whose hold it hit, keys are those of the hold.
-func (e *event) reported(holder string, keys []string) Event {
-	out := Event{At: e.at, Command: e.cmd, Op: e.op, Effect: e.effect, Holder: holder}
-	out.Hit, out.Key = e.hit(keys)
-	for _, c := range e.changes {
-		if e.effect != nil && c.after == nil {
-			out.Lost = append(out.Lost, c.key)
-		}
-	}
-	return out
-}
-
-// HitAnothers reports whether the event ended or changed the hold of another client than the command's.
+// HitAnothers reports whether the event ended or changed the mark of another client than the command's.
 func (e *Event) HitAnothers() bool {
 	return e.Holder != "" && (e.Command == nil || e.Command.Client != e.Holder)
 }
 
-// report converts a command for an answer, with the client that had last written what the command changed. What several share is not the last one's.
-func (n *node) report(i int, keys []string) Event {
-	if w := n.writer(i, n.events[i].changes...); w >= 0 && !n.shared(i) {
-		return n.events[i].reported(n.events[w].cmd.Client, keys)
+// hitOf returns what a change did to its key.
+func hitOf(c *history.DataChange) Hit {
+	switch {
+	case c.Before == nil:
+		return Made
+	case c.After == nil:
+		return Freed
 	}
-	return n.events[i].reported("", keys)
-}
-
-// moved returns the commands, from one event to another, that moved the end of keys which existed. It begins anew when one of them is created again.
-func (n *node) moved(keys []string, from, to int) (all []Event) {
-	for i := from; i < to; i++ {
-		moves := false
-		for _, c := range n.events[i].changes {
-			switch {
-			case !slices.Contains(keys, c.key):
-			case c.made():
-				all = nil
-			default:
-				moves = moves || c.after != nil && c.after.Expires != c.before.Expires
-			}
-		}
-		if moves && n.events[i].cmd != nil {
-			all = append(all, n.report(i, keys))
+	before, after := partsOf(c.Before), partsOf(c.After)
+	for name := range before {
+		if _, kept := after[name]; !kept {
+			return Cut
 		}
 	}
-	return all
-}
-
-// shared reports whether, since its key was created, several clients had written a part that the i-th event changed. A grant that found it as it was
-// and moved its expiry counts.
-func (n *node) shared(i int) bool {
-	for _, later := range n.events[i].changes {
-		var clients []string
-		for _, e := range slices.Backward(n.events[:i]) {
-			at := slices.IndexFunc(e.changes, later.meets)
-			if at < 0 {
-				continue
-			}
-			c := e.changes[at]
-			grants := e.op != nil && e.op.Op == history.Acquire
-			if e.cmd != nil && (grants || !c.renewed()) && !slices.Contains(clients, e.cmd.Client) {
-				clients = append(clients, e.cmd.Client)
-			}
-			if len(clients) > 1 {
-				return true
-			}
-			if c.made() || c.after == nil {
-				break
-			}
+	for name, text := range after {
+		if before[name] != text {
+			return Changed
 		}
 	}
-	return false
+	return Renewed
 }
 
-// statement is a statement in plain words. Its parts are strings, and values that the caller formats: instants, which a story counts from its own first
-// event, lengths of time, and recorded names.
+// report returns an event as evidence: what it did to a key that was holder's.
+func (r *run) report(n *node, i int, key, holder string) Event {
+	e := &n.events[i]
+	out := Event{At: e.At, Command: e.cmd, Op: e.op, Holder: holder, Key: key}
+	for j := range e.Changes {
+		c := &e.Changes[j]
+		if c.Key == key {
+			out.Hit = hitOf(c)
+		}
+		if e.Effect != "" && c.After == nil {
+			out.Lost = append(out.Lost, c.Key)
+		}
+	}
+	if e.cmd == nil && e.Effect == "" { // a command of the effects alone
+		out.Command = &history.Command{Client: e.Client, Node: e.Node, Conn: e.Conn, Op: e.Op, Sent: e.At, Replied: e.At, Name: e.Name, Script: e.Script, Args: e.Args, Reply: e.Reply}
+	}
+	out.Effect = r.effectOf(e)
+	return out
+}
+
+// effectOf returns the effect of a fault that an event is, as the fault's window has it; nil: none.
+func (r *run) effectOf(e *event) (found *history.Effect) {
+	if e.Effect == "" || e.Effect == history.Expired {
+		return nil
+	}
+	for _, x := range r.effectsOn(e.Node) {
+		if away := max(x.At-e.At, e.At-x.At); x.What == e.Effect && (found == nil || away < max(found.At-e.At, e.At-found.At)) {
+			found = x
+		}
+	}
+	return found
+}
+
+// statement is a sentence. Its parts are strings, and values that the caller formats: instants, which a story counts from its own first event, and
+// recorded names.
 type statement []any
 
 // Parts of a sentence that are not text.
@@ -144,10 +112,9 @@ type (
 	Instant int64  // of the run, in nanoseconds on its base
 	Name    string // of a client, a command or a script
 	Key     string // of the data
-	Length  int64  // of time, in nanoseconds
 )
 
-// Text joins the parts of a sentence; say formats the other parts.
+// Text joins the parts of a sentence; say formats the parts that are not text.
 func (s statement) Text(say func(part any) string) string {
 	var b strings.Builder
 	for _, part := range s {
@@ -172,32 +139,147 @@ func sentence(parts ...any) (out statement) {
 	return out
 }
 
-// because returns an answer.
-func because(cause verdicts.Cause, experiment statement, events ...Event) Answer {
-	return Answer{Cause: cause, Experiment: experiment, Events: events}
+// words describes an event, and when it happened.
+func (n *node) words(i int, key string) statement {
+	e := &n.events[i]
+	at := sentence(" at ", Instant(e.At))
+	switch e.Effect {
+	case "":
+		return sentence(Name(e.Client), "'s ", called(e.Name, e.Script, e.Args), at)
+	case history.Expired:
+		return sentence("the expiry of ", Key(key), at)
+	}
+	what := map[string]string{history.Restarted: "the restart", history.Promoted: "the promotion of the replica", history.ClockSet: "the jump of the clock",
+		history.ClockRate: "the drift of the clock", history.Deleted: "the deletion by an operator", history.Evicted: "the eviction"}[e.Effect]
+	return sentence(what, at)
 }
 
-// conclusion is a cause, with what happened after the event that was left out and belongs to it.
-type conclusion struct {
-	name verdicts.Cause
-	then statement
-	more []Event
-
-	moved []Event // as in an answer
+// called returns the name of a command, as its client sent it.
+func called(name, script string, args []string) statement {
+	if script != "" && len(args) > 0 {
+		return sentence(Name(name), " ", Name(args[0]))
+	}
+	return sentence(Name(name))
 }
 
-func (c conclusion) answer(experiment statement, events ...Event) Answer {
-	answer := because(c.name, sentence(experiment, c.then), append(events, c.more...)...)
-	answer.Moved = c.moved
-	return answer
+// onNodes names the nodes of several ends, if the lock has several.
+func (r *run) onNodes(all []fate) string {
+	var names []string
+	for i := range all {
+		if name := history.Node(all[i].node.index).String(); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(r.nodes) < 2 || len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	return " (" + strings.Join(names, ", ") + ")"
 }
 
-// firstOf does experiments in turn until one names a cause.
-func firstOf(experiments ...func() Answer) (a Answer) {
-	for _, experiment := range experiments {
-		if a = experiment(); a.Cause != "" {
-			return a
+// conclude answers by the end of a mark; all are the ends that count with it.
+func (p *pair) conclude(f fate, all []fate) Answer {
+	a := Answer{Cause: name(p, &f)}
+	first, second := Name(p.first.op.Client), Name(p.second.Client)
+	if f.at >= 0 {
+		a.Events = append(a.Events, p.report(f.node, f.at, f.key, p.first.op.Client))
+	}
+	if len(p.try) == 0 {
+		a.Events = append(a.Events, Event{At: p.second.Return, Op: p.second, NoCommand: true})
+		a.Says = sentence(second, " was granted it at ", Instant(p.second.Return), " without a request to a server")
+		return a
+	}
+	granting, at := p.granting()
+	switch {
+	case f.at < 0 && a.Cause == verdicts.QuorumErosion:
+		a.Says = sentence(second, " was granted it by ", strconv.Itoa(p.votes()), " nodes; a quorum is ", strconv.Itoa(p.quorum()))
+		return a
+	case f.by == never:
+		a.Says = sentence("the grant of ", first, " left nothing at a server that could refuse ", granting, " at ", Instant(at))
+	case f.at < 0:
+		a.Says = sentence(first, "'s ", Key(f.key), " was still there when ", granting, " was granted at ", Instant(at), p.onNodes(all))
+	case f.by == taken && f.node.events[f.at].Client == p.second.Client && f.node.events[f.at].Op == p.second.ID:
+		a.Says = sentence(f.node.words(f.at, f.key), " overwrote ", Key(f.key), ", which was ", first, "'s", p.onNodes(all))
+	case p.second.Op == history.Acquire:
+		a.Says = sentence("without ", f.node.words(f.at, f.key), p.onNodes(all), ", ", second, " would have been refused")
+	default:
+		a.Says = sentence("without ", f.node.words(f.at, f.key), p.onNodes(all), ", ", granting, " at ", Instant(at), " would have found its hold")
+	}
+	a.Says = append(a.Says, p.besides(&f, a.Cause)...)
+	if again := p.again(&f); again >= 0 && (a.Cause == verdicts.Resurrection || a.Cause == verdicts.MisUnlock) && f.by == expired {
+		a.Events = append(a.Events, p.report(f.node, again, f.key, ""))
+	}
+	for i := range p.try {
+		if q := &p.try[i]; q.event != nil && q.grants() && p.second.Op == history.Acquire {
+			x := p.report(q.node, q.pos, "", "")
+			x.Granted = true
+			a.Events = append(a.Events, x)
+			break
 		}
 	}
 	return a
+}
+
+// besides adds to a sentence why a lease ended as it did.
+func (p *pair) besides(f *fate, cause verdicts.Cause) statement {
+	first := Name(p.first.op.Client)
+	switch {
+	case cause == verdicts.ClockSkew && f.by != expired:
+		return sentence("; a client's clock was wrong")
+	case cause == verdicts.LeaseOverrun && f.by != expired:
+		return sentence("; ", first, " had been told that its lease was over")
+	case f.by != expired:
+		return nil
+	}
+	switch cause {
+	case verdicts.ClockJump, verdicts.ClockSkew:
+		return sentence(": it came early by the node's clock")
+	case verdicts.Resurrection:
+		return sentence("; ", f.node.words(p.again(f), f.key), " then created it again")
+	case verdicts.MisUnlock:
+		return sentence("; ", f.node.words(p.again(f), f.key), " then changed it")
+	case verdicts.Overbelief:
+		return sentence("; ", first, " had been told of a longer lease")
+	case verdicts.RenewalGap:
+		return sentence("; the lock did not renew it in time")
+	}
+	return nil
+}
+
+// granting names the request that granted the second, and when it was executed.
+func (p *pair) granting() (statement, int64) {
+	q := &p.try[len(p.try)-1]
+	for i := range p.try {
+		if p.try[i].grants() {
+			q = &p.try[i]
+		}
+	}
+	return sentence(Name(p.second.Client), "'s ", called(q.cmd.Name, q.cmd.Script, q.cmd.Args)), q.at
+}
+
+// votes returns how many nodes granted the second.
+func (p *pair) votes() int {
+	nodes := map[int]bool{}
+	for i := range p.try {
+		if q := &p.try[i]; q.grants() {
+			nodes[q.node.index] = true
+		}
+	}
+	return len(nodes)
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+
+// counts reports whether a number was raised or lowered by one: others may count in the same part.
+func counts(before, after string) bool {
+	was, err := strconv.ParseInt(before, 10, 64)
+	is, also := strconv.ParseInt(after, 10, 64)
+	return err == nil && also == nil && (is == was+1 || is == was-1)
+}
+
+func firstKey(c *history.Command) string {
+	if keys := resp.Keys(append([]string{c.Name}, c.Args...)); len(keys) > 0 {
+		return keys[0]
+	}
+	return ""
 }

@@ -1,11 +1,8 @@
-// Package explain finds why a violation happened, by experiment: it executes the recorded commands again on an embedded server, leaves out one event
-// after another, and repeats the request whose grant was wrong. The event without which that request is refused is the cause. docs/verdicts.md has the
-// definitions.
+// Package explain names the cause of a violation: what became of the first hold's mark before the second was granted.
 //
-// It does not guess. If a record has no commands, or no order of its commands explains their replies, there is no experiment, and only the operations
-// alone can prove a cause. Nothing here depends on the names of locks, scripts or clients, on words in arguments, or on the findings of other rules.
+// It reads that from what the nodes executed, and asks one question: with the mark put back into the data just before the second's request, is that
+// refused? The table in table.go has the causes; what fits no row is unknown. Nothing here knows the name of a lock, a script or a client, searches for
+// another order of the commands, or reads what other rules found. A record without effects gets those of its commands, executed once in their order.
 //
-// Data flow: [Record] → order (what each node executed, in which order, with every reply compared) → attempts (which commands of an acquire granted,
-// and which replies mean a refusal, learnt from the record) → replay (the same history without some events) → pairs of holds, waits, fences, releases
-// (which event makes the difference) → names (a table from that event to the cause).
+// Data flow: [Record] → run (the nodes' events, by key and by operation) → holds → marks → fates → ask again → table → [Answer].
 package explain

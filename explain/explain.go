@@ -1,8 +1,8 @@
 package explain
 
 import (
+	"cmp"
 	"context"
-	"math"
 	"slices"
 
 	"github.com/lockbench/lockbench/checker"
@@ -10,10 +10,49 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// Findings are the causes of a verdict's violations. The zero value belongs to a verdict without violations.
+// Findings are the causes of a verdict's violations.
 type Findings struct {
-	Answers []Answer // one for each violation
+	Answers []Answer
 	run     *run
+}
+
+// Verdict finds the causes of a verdict's violations.
+func Verdict(ctx context.Context, v *checker.Verdict, rec Record, srv Server) (Findings, error) {
+	if len(v.Violations) == 0 || ctx.Err() != nil {
+		return Findings{}, ctx.Err()
+	}
+	r := newRun(rec, srv)
+	granted := v.Operations[history.Acquire.String()]
+	r.nobody = granted[history.OK.String()] == 0 && granted[history.Unknown.String()] == 0
+	answers := make([]Answer, len(v.Violations))
+	for i := range v.Violations {
+		answers[i] = r.answer(&v.Violations[i])
+		if a := &answers[i]; a.Cause == "" || a.Cause == verdicts.CauseUnknown {
+			*a = Answer{Cause: verdicts.CauseUnknown, Says: r.unknown()}
+		}
+		v.Violations[i].Cause = answers[i].Cause
+	}
+	v.CountCauses()
+	return Findings{answers, r}, ctx.Err()
+}
+
+// unknown says why no cause is known.
+func (r *run) unknown() statement {
+	switch {
+	case len(r.Commands) == 0:
+		return sentence("the cause is not known: no commands were recorded")
+	case len(r.nodes) == 0:
+		return sentence("the cause is not known: no effects were recorded, and the commands' replies do not follow from their order")
+	}
+	return sentence("the cause is not known: no row of the table of causes fits")
+}
+
+// Effects returns what the nodes executed, as the causes were read from it.
+func (f Findings) Effects() []history.Executed {
+	if f.run == nil {
+		return nil
+	}
+	return f.run.Record.Effects
 }
 
 // Granted returns when the servers granted an acquire or an extend; if no commands show that, when its client was told.
@@ -24,239 +63,128 @@ func (f Findings) Granted(op *history.Operation) int64 {
 	return f.run.grantedAt(op)
 }
 
-// Verdict finds the causes of a verdict's violations in the record that was checked. It returns at once if there are no violations. A server may be used
-// for many verdicts, one after the other. The error is the context's.
-func Verdict(ctx context.Context, v *checker.Verdict, rec Record, srv Server) (Findings, error) {
-	if len(v.Violations) == 0 || ctx.Err() != nil {
-		return Findings{}, ctx.Err()
-	}
-	if len(rec.Ops) == 0 {
-		rec.Ops = shown(v)
-	}
-	r := newRun(rec, srv, func() bool { return ctx.Err() != nil })
-	granted := v.Operations[history.Acquire.String()]
-	r.nobody = granted[history.OK.String()] == 0 && granted[history.Unknown.String()] == 0
-	answers := make([]Answer, len(v.Violations))
-	for i := range v.Violations {
-		if v.Violations[i].Property != verdicts.Linearizability {
-			answers[i] = r.answer(&v.Violations[i])
-		}
-	}
-	for i := range v.Violations { // a missing linearization has the cause of the violation that shows it
-		x := &v.Violations[i]
-		if x.Property == verdicts.Linearizability {
-			if j := shownAs(v, x); j >= 0 {
-				answers[i] = answers[j]
-			} else {
-				answers[i] = r.answer(x)
-			}
-		}
-		x.Cause = answers[i].Cause
-	}
-	v.CountCauses()
-	return Findings{answers, r}, ctx.Err()
-}
-
-// shownAs returns the index of the violation of another property by which the checker shows one of linearizability; -1: none.
-func shownAs(v *checker.Verdict, x *checker.Violation) int {
-	return slices.IndexFunc(v.Violations, func(o checker.Violation) bool {
-		return o.Property != verdicts.Linearizability && o.Key == x.Key && o.At == x.At && slices.Equal(o.Clients, x.Clients)
-	})
-}
-
-// answer explains one violation; its cause may be unknown.
+// answer explains one violation; the zero value: no row fits.
 func (r *run) answer(v *checker.Violation) Answer {
-	if a := r.violation(v); a.Cause != "" {
-		return a
-	}
-	why := sentence("no experiment on the recorded commands determines it")
-	if r.failed {
-		why = sentence("no commands were recorded, and the operations alone do not prove one")
-	} else if w := r.waiter(v); w != nil {
-		if in := w.inVain(); in != nil {
-			why = in
-		}
-	}
-	return because(verdicts.CauseUnknown, sentence("the cause is not known: ", why))
-}
-
-// shown returns the operations that show the violations of a verdict, and those around them.
-func shown(v *checker.Verdict) (ops []history.Operation) {
-	seen := map[uint64]bool{}
-	add := func(more []history.Operation) {
-		for _, op := range more {
-			if !seen[op.ID] {
-				seen[op.ID] = true
-				ops = append(ops, op)
-			}
-		}
-	}
-	for i := range v.Violations {
-		add(v.Violations[i].Witness.All())
-		if around := v.Violations[i].Around; around != nil {
-			add(around.Operations)
-		}
-	}
-	return ops
-}
-
-// violation explains one violation: by an experiment or, if no server of the lock got a command, by the operations.
-func (r *run) violation(v *checker.Violation) Answer {
-	a := r.experiment(v) // that no command was sent explains a grant
-	if a.Cause == "" && len(r.nodes) == 0 {
-		a = r.bare(v)
-	}
-	return a
-}
-
-// experiment explains a violation by what the commands show.
-func (r *run) experiment(v *checker.Violation) Answer {
-	if r.failed {
-		return Answer{}
-	}
 	switch v.Property {
-	case verdicts.MutualExclusion, verdicts.ExclusiveUse:
-		return r.overlap(v, r.holding(v), never)
-	case verdicts.StoreIntegrity:
-		return r.damage(v)
+	case verdicts.MutualExclusion, verdicts.ExclusiveUse, verdicts.StoreIntegrity:
+		return r.overlap(v)
+	case verdicts.Linearizability:
+		return r.noOrder(v)
 	case verdicts.ReleaseSafety:
 		return r.wrongfulEnd(v)
 	case verdicts.FencingOrder:
 		return r.fence(v)
 	case verdicts.Progress, verdicts.Refusal:
 		return r.stuck(v)
-	case verdicts.Linearizability:
-		return r.noOrder(v)
-	case verdicts.Fairness:
-		return r.overtaken(v)
 	case verdicts.Reentrancy, verdicts.Renewal:
-		return r.ownHold(v, v.Clients[0], math.MaxInt64)
+		return r.ownHold(v, v.Clients[0])
+	case verdicts.Fairness:
+		return Answer{Cause: verdicts.Barging, Says: sentence("the lock let ", Name(v.Clients[len(v.Clients)-1]), " in before ", Name(v.Clients[0]), ", which had come earlier")}
 	}
 	return Answer{}
 }
 
-// overlap explains overlapping holds: the last hold with each before it, and if that shows nothing, the others.
-func (r *run) overlap(v *checker.Violation, holds []*history.Operation, skip func(first, second *history.Operation) bool) (best Answer) {
-	seen := v.At
-	if v.Property == verdicts.StoreIntegrity {
-		seen += v.Lasted
+// noOrder explains replies that no order explains.
+func (r *run) noOrder(v *checker.Violation) Answer {
+	if a := r.overlapOf(v, func(a *hold, b *hold) bool { return r.apart(a, b) }); a.Cause != "" {
+		return a
 	}
-	for j, second := range slices.Backward(holds) {
-		for _, first := range r.nearest(holds[:j], seen) {
-			if first.Client == second.Client && r.Header.Kind == history.Reentrant ||
-				first.Mode == history.Shared && second.Mode == history.Shared || skip(first, second) {
-				continue
-			}
-			a := r.met(first, second, seen)
-			if a.Cause != "" && a.Cause != verdicts.DoubleGrant {
+	for _, o := range v.Witness.All() {
+		op := r.ops[o.ID]
+		if op == nil || op.Outcome != history.NotHeld && op.Outcome != history.LostHold {
+			continue
+		}
+		if h := r.holdOf(op); h != nil && r.told(h, op.Call) > op.Return {
+			if a := r.taken(op); a.Cause != "" {
 				return a
 			}
-			if best.Cause == "" {
-				best = a
+		}
+	}
+	if a := r.fence(v); a.Cause != "" {
+		return a
+	}
+	if a := r.stuck(v); a.Cause != "" {
+		return a
+	}
+	for _, o := range v.Witness.All() {
+		if op := r.ops[o.ID]; op != nil && (op.Op == history.Release || op.Op == history.Extend) {
+			if a := r.hitsAnother(op); a.Cause != "" {
+				return a
 			}
 		}
-		if best.Cause != "" && r.Header.Kind == history.Semaphore { // nothing had been taken from any of them, and all permits were taken
-			return best
+	}
+	return r.overlap(v)
+}
+
+// apart reports whether a hold was over, by what its client knew, when another was granted.
+func (r *run) apart(a, b *hold) bool {
+	over := r.told(a, b.granted)
+	if a.release != nil {
+		over = min(over, a.release.Call)
+	}
+	return over <= b.granted
+}
+
+// overlap explains a violation by the holds that show it: the last to be granted with each before it, and so on.
+func (r *run) overlap(v *checker.Violation) Answer {
+	given := func(a, b *hold) bool { // up, before the other was granted
+		return a.release != nil && a.release.Outcome == history.OK && a.release.Return <= b.granted && (a.outer == nil || r.Header.Kind != history.Reentrant)
+	}
+	if a := r.overlapOf(v, given); a.Cause != "" {
+		return a
+	}
+	return r.overlapOf(v, func(_, _ *hold) bool { return false })
+}
+
+func (r *run) overlapOf(v *checker.Violation, skip func(a, b *hold) bool) (best Answer) {
+	holds := r.shown(v)
+	for j := len(holds) - 1; j > 0; j-- {
+		for i := j - 1; i >= 0; i-- {
+			a, b := holds[i], holds[j]
+			if !r.conflict(a.op, b.op) || skip(a, b) {
+				continue
+			}
+			for r.Header.Kind == history.Reentrant && b.outer != nil && b.outer.granted > a.granted && len(r.sent[b.op.ID]) > 0 { // a re-entry is granted by its own mark
+				b = b.outer
+			}
+			answer := r.pair(a, b.op, v.At).answer()
+			if answer.Cause != "" && answer.Cause != verdicts.DoubleGrant {
+				return answer
+			}
+			if best.Cause == "" {
+				best = answer
+			}
 		}
 	}
 	return best
 }
 
-func never(_, _ *history.Operation) bool { return false }
-
-// damage explains a violation of the guarded store by the overlap of the holds under which it was written: those that show it, or others between them. A
-// hold that was released, or whose client had finished its work, before the next grant does not overlap it.
-func (r *run) damage(v *checker.Violation) Answer {
-	holds := r.shownBy(v)
-	met := slices.IndexFunc(holds, func(op *history.Operation) bool { return op.Return > v.At+v.Lasted })
-	if met >= 0 { // later holds did not damage that; but if only one hold is left, the other may have come just after
-		holds = holds[:max(met, min(2, len(holds)))]
-	}
-	if len(holds) == 0 {
-		return Answer{}
-	}
-	return firstOf(
-		func() Answer { return r.overlap(v, holds, r.apart) },
-		func() Answer { return r.overlap(v, r.between(holds, v), r.apart) },
-		func() Answer { return r.heldAgain(holds) })
+func (r *run) conflict(a, b *history.Operation) bool {
+	return checker.Conflict(r.Header.Kind, a.Client == b.Client, a.Mode, b.Mode)
 }
 
-// heldAgain explains writes under two holds of one client when the older had ended: by what ended it before the newer was granted, or before the client
-// released.
-func (r *run) heldAgain(holds []*history.Operation) Answer {
-	for j, second := range slices.Backward(holds) {
-		first := slices.IndexFunc(holds[:j], func(o *history.Operation) bool { return o.Client == second.Client })
-		if first < 0 {
-			continue
+// shown returns the holds that show a violation, by grant.
+func (r *run) shown(v *checker.Violation) (out []*hold) {
+	add := func(h *hold) {
+		if h != nil && !slices.Contains(out, h) {
+			out = append(out, h)
 		}
-		if !r.sent(second) {
-			return r.noCommand(second)
+	}
+	for i := range v.Witness.Holds {
+		if op := r.ops[v.Witness.Holds[i].Acquire.ID]; op != nil {
+			add(r.holdOf(op))
 		}
-		for _, op := range []*history.Operation{second, r.releaseOf(second), r.releaseOf(holds[first])} {
-			if op == nil {
-				continue
-			}
-			if a := r.taken(op); a.Cause != "" {
-				return a
+	}
+	for _, op := range v.Witness.Operations {
+		switch op.Op {
+		case history.Use, history.Write:
+			add(r.heldAt(op.Client, op.Key, op.Call))
+		default:
+			if op := r.ops[op.ID]; op != nil {
+				add(r.holdOf(op))
 			}
 		}
 	}
-	return Answer{}
-}
-
-// apart reports whether a hold was released, or its client had finished its work, before another was granted. A client that released an inner hold
-// continues under the outer one.
-func (r *run) apart(first, second *history.Operation) bool {
-	granted := r.grantedAt(second)
-	over := func(acquire *history.Operation) bool {
-		return min(r.releasedAt(acquire), r.workedUntil(acquire)) <= granted
-	}
-	return over(first) && !(r.Header.Kind == history.Reentrant && slices.ContainsFunc(r.outer(first), func(o *history.Operation) bool { return !over(o) }))
-}
-
-// noOrder explains a key whose operations have no linearization. Holds of which one was over when the other was granted are the last to be looked at.
-func (r *run) noOrder(v *checker.Violation) Answer {
-	lawful := func(_, second *history.Operation) bool { return r.hadPermit(second) }
-	return firstOf(
-		func() Answer {
-			return r.overlap(v, r.holding(v), func(first, second *history.Operation) bool { return r.apart(first, second) || lawful(first, second) })
-		},
-		func() Answer { return r.wasGone(v) },
-		func() Answer { return r.fences(v) },
-		func() Answer { return r.overlap(v, r.holding(v), lawful) },
-		func() Answer { return r.stuck(v) },
-		func() Answer { return r.hitsAnother(v) })
-}
-
-// hadPermit reports whether fewer than all permits were held when an acquire was granted, as far as the clients of the others knew: the grant is lawful then.
-func (r *run) hadPermit(acquire *history.Operation) bool {
-	if r.Header.Kind != history.Semaphore {
-		return false
-	}
-	at, held := r.grantedAt(acquire), 0
-	for i := range r.holds {
-		o := &r.holds[i].Acquire
-		if o.Key == acquire.Key && o.ID != acquire.ID && r.grantedAt(o) <= acquire.Return && min(r.releasedAt(o), r.until(o, acquire.Return)) > at {
-			held++
-		}
-	}
-	return held < checker.Permits(r.Header)
-}
-
-// wasGone explains answers that a hold was gone before its lease can have ended: by what had ended it.
-func (r *run) wasGone(v *checker.Violation) Answer {
-	for _, o := range v.Witness.All() {
-		if op := r.ops[o.ID]; op != nil && (op.Outcome == history.NotHeld || op.Outcome == history.LostHold) && !r.dueBy(op) {
-			if a := r.taken(op); a.Cause != "" {
-				return a
-			}
-		}
-	}
-	return Answer{}
-}
-
-// dueBy reports whether the lease of an operation's hold can have ended before the operation did.
-func (r *run) dueBy(op *history.Operation) bool {
-	h := r.holdOf[op.ID]
-	return h != nil && r.kept(&h.Acquire, op.Call) <= op.Return
+	slices.SortFunc(out, func(a, b *hold) int { return cmp.Compare(a.granted, b.granted) })
+	return out
 }

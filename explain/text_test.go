@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
 )
@@ -114,10 +115,17 @@ func (s *story) addHeader(words []string) (err error) {
 		return err
 	}
 	for _, w := range words[2:] {
-		if n, ok := strings.CutPrefix(w, "permits="); ok {
-			s.Header.Permits, err = strconv.Atoi(n)
+		name, value, _ := strings.Cut(w, "=")
+		switch name {
+		case "permits":
+			s.Header.Permits, err = strconv.Atoi(value)
+		case "quorum":
+			s.Header.Quorum, err = strconv.Atoi(value)
+		case "renews":
+			s.Header.Renews = true
+		case "turns":
+			s.turns = true
 		}
-		s.turns = s.turns || w == "turns"
 	}
 	return err
 }
@@ -149,6 +157,7 @@ func (s *story) addFault(words []string) (err error) {
 		}
 	}
 	s.Faults = append(s.Faults, w)
+	faults.Describe(s.Faults)
 	return nil
 }
 
@@ -310,7 +319,7 @@ func (s *story) recorded() explain.Record {
 
 // said returns the sentence that ends a story.
 func said(a explain.Answer) string {
-	return a.Experiment.Text(func(part any) string { return fmt.Sprint(part) })
+	return a.Says.Text(func(part any) string { return fmt.Sprint(part) })
 }
 
 // dispatched returns the record as the simulator makes it: each node executed the commands in the order in which they were sent.

@@ -139,11 +139,11 @@ func (s *saver) executed(rec *record, found explain.Findings) error {
 	if s.dir == nil || rec.Effects != nil {
 		return nil
 	}
-	log := found.Executed()
-	if len(log.Events) == 0 {
+	events := found.Effects()
+	if len(events) == 0 {
 		return nil
 	}
-	return s.dir.SaveFunc(results.ServerFile, func(w io.Writer) error { return history.WriteServer(w, log.Source, log.Events) })
+	return s.dir.SaveFunc(results.ServerFile, func(w io.Writer) error { return history.WriteServer(w, explain.Derived, events) })
 }
 
 func (s *saver) failed(cause error, now time.Time) error {

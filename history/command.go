@@ -142,13 +142,13 @@ func (w Window) Doubt() string {
 	return strings.TrimSuffix(w.Label()+" was not confirmed: "+w.Note, ": ")
 }
 
-// Label names a fault and what it hit: "pause-client c1", "kill-server n0".
+// Label names a fault and what it hit: "pause-client c1", "kill-server node 1".
 func (w Window) Label() string {
 	switch {
 	case w.Client != "":
 		return w.Fault + " " + w.Client
 	case w.Node >= 0:
-		return fmt.Sprintf("%s n%d", w.Fault, w.Node)
+		return w.Fault + " " + Node(w.Node).String()
 	}
 	return w.Fault
 }

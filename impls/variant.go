@@ -118,7 +118,7 @@ func (v Variant) Header(lease int64, nodes int) history.Header {
 		quorum = cmp.Or(v.Quorum, nodes/2+1)
 	}
 	return history.Header{Lock: v.Name, Kind: v.Kind, Lease: lease, Permits: 1, Votes: v.Votes(), Wakeups: v.Traits.Wakeups, FIFO: v.Traits.FIFO,
-		LeaseFromAsking: v.Traits.FromAsking, NeedsReplica: v.Traits.NeedsReplica, Quorum: quorum}
+		LeaseFromAsking: v.Traits.FromAsking, NeedsReplica: v.Traits.NeedsReplica, Quorum: quorum, Renews: v.Traits.SelfRenewing}
 }
 
 // Planted describes a planted bug.

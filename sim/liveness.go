@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/resp"
@@ -50,10 +49,7 @@ func (x *explainer) renewed(out Outcome) (found []history.Command, err error) {
 	if !slices.ContainsFunc(out.Commands, suspect) {
 		return nil, nil
 	}
-	if err := x.start(); err != nil {
-		return nil, err
-	}
-	for _, e := range explain.Replay(out.record(), x.server).Events {
+	for _, e := range out.Effects {
 		if !slices.ContainsFunc(e.Changes, prolongs) {
 			continue
 		}

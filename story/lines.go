@@ -19,7 +19,6 @@ func (t *narrator) narrate() {
 	for i := range t.answer.Events {
 		t.sayEvent(&t.answer.Events[i])
 	}
-	t.sayMoves()
 	t.sayFaults()
 	if t.v.Property == verdicts.MutualExclusion || t.v.Property == verdicts.Linearizability {
 		t.sayMeeting()
@@ -132,8 +131,6 @@ func (t *narrator) means(h *checker.Hold) string {
 	for i := range t.answer.Events {
 		switch e := &t.answer.Events[i]; {
 		case !t.grants(e) || !same(e.Op, &h.Acquire):
-		case e.Votes[1] > 0:
-			return fmt.Sprintf(" on %d of %d nodes", e.Votes[0], e.Votes[1])
 		case e.Command != nil:
 			return " with " + command(e.Command)
 		}
@@ -212,41 +209,6 @@ func (t *narrator) sayEvent(e *explain.Event) {
 	t.say(e.At, 3, true, fmt.Sprintf("at %s %s %s %s%s", t.ms(e.At), shortened(e.Command.Client), verb, command(e.Command), hit(e)))
 }
 
-// sayMoves adds the commands that had moved the end of a lease which the answer names, those of each client together, if no other line shows them.
-func (t *narrator) sayMoves() {
-	type kind struct {
-		client, name string
-		hidden       bool // sent in the background
-	}
-	var kinds []kind
-	moves := map[kind][]*explain.Event{}
-	for i := range t.answer.Moved {
-		e := &t.answer.Moved[i]
-		if e.Op != nil && t.inHold(e.Op) || slices.ContainsFunc(t.answer.Events, func(o explain.Event) bool { return o.Command == e.Command }) {
-			continue
-		}
-		k := kind{e.Command.Client, e.Command.Name, e.Op == nil}
-		if moves[k] == nil {
-			kinds = append(kinds, k)
-		}
-		moves[k] = append(moves[k], e)
-	}
-	for _, k := range kinds {
-		all := moves[k]
-		first, last := all[0], all[len(all)-1]
-		if len(all) == 1 {
-			t.sayEvent(first)
-			continue
-		}
-		where := ""
-		if k.hidden {
-			where = ", in the background"
-		}
-		t.say(last.At, 3, true, fmt.Sprintf("%s moved the end of %s %d times%s, from %s to %s, the last time with %s", shortened(k.client), quoted(last.Key), len(all), where,
-			t.ms(first.At), t.ms(last.At), command(last.Command)))
-	}
-}
-
 // late is how many nanoseconds after it was sent a command is executed at the earliest for its story to say so.
 const late = 20_000_000
 
@@ -264,8 +226,6 @@ func (t *narrator) isLast(c *history.Command) bool {
 func hit(e *explain.Event) string {
 	whose := ""
 	switch {
-	case e.HitAnothers() && e.Shared:
-		whose = ", which the hold of " + shortened(e.Holder) + " needed"
 	case e.HitAnothers():
 		whose = ", which was " + shortened(e.Holder) + "'s"
 	case e.Holder != "":

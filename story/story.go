@@ -165,7 +165,7 @@ func (t *narrator) span() {
 	for _, op := range t.shown {
 		t.base = min(t.base, op.Call)
 	}
-	for _, part := range t.answer.Experiment {
+	for _, part := range t.answer.Says {
 		if at, ok := part.(explain.Instant); ok {
 			t.base = min(t.base, int64(at))
 		}
@@ -203,7 +203,7 @@ func (t *narrator) lines() []string {
 	if len(out)+1 < fewest {
 		out = append(out, t.about())
 	}
-	return append(out, t.answer.Experiment.Text(t.part))
+	return append(out, t.answer.Says.Text(t.part))
 }
 
 // trim removes optional events, the last first, until n are left.

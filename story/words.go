@@ -213,7 +213,7 @@ func (t *narrator) fault(w *history.Window) string {
 	case w.Client != "":
 		whom = shortened(w.Client)
 	case w.Node >= 0:
-		whom = fmt.Sprintf("node %d", w.Node)
+		whom = history.Node(w.Node).String()
 	case kind.In == faults.InServer:
 		whom = "the server"
 	case kind.In == faults.InClient:
@@ -363,8 +363,6 @@ func (t *narrator) part(part any) string {
 		return shortened(string(part))
 	case explain.Key:
 		return quoted(string(part))
-	case explain.Length:
-		return span(int64(part))
 	}
 	return ""
 }

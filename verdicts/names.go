@@ -57,6 +57,7 @@ const (
 	OwnRelease     Cause = "own-release"   // the client released before it had finished its work
 	CountExpired   Cause = "count-expired" // the key that counts the fences expired
 	FenceReused    Cause = "fence-reused"  // a grant did not count, so that the next had the same fence
+	NoUnlock       Cause = "no-unlock"     // a release reached the server and left the hold's mark there
 	Barging        Cause = "barging"       // the lock granted a newcomer before a waiting client
 	CauseUnknown   Cause = "unknown"
 )
@@ -65,5 +66,5 @@ const (
 func Causes() []Cause {
 	return []Cause{LeaseOverrun, MisUnlock, DoubleGrant, ReaderEvicted, StaleReentry, FailoverLoss, RestartLoss, ClockJump, ClockSkew, NoExpiry, NeverGranted,
 		AmbiguousReply, RenewalGap, Resurrection, LostWakeup, Orphan, QuorumErosion, KeyDeleted, Eviction, Overbelief, LateRequest, OwnRelease, CountExpired,
-		FenceReused, Barging, CauseUnknown}
+		FenceReused, Barging, NoUnlock, CauseUnknown}
 }

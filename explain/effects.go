@@ -1,0 +1,384 @@
+package explain
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/resp"
+)
+
+// Derived is the source of effects that Derive returned.
+const Derived = "derived: the recorded commands in their order, executed once; a node's end where a reply differs"
+
+// Derive returns what the nodes of a record executed, for a record without effects: each node's commands in the order of their turns or, where those are
+// not recorded, of the midpoints between request and reply, executed once on an embedded server. From the first reply that differs, a node has no effects.
+func Derive(rec Record, srv Server) []history.Executed {
+	asks := newRequests(&rec)
+	events, _ := derive(rec, asks, srv)
+	return events
+}
+
+// derive also returns the nodes with a reply that differs, and when it was.
+func derive(rec Record, asks *requests, srv Server) (all []history.Executed, broken map[int]int64) {
+	broken = map[int]int64{}
+	for _, node := range rec.nodes() {
+		d := deriver{Record: rec, asks: asks, node: node, m: machine{srv: srv, epoch: rec.Header.Epoch, values: map[string]*Value{}}}
+		all = append(all, d.run()...)
+		if d.broken {
+			broken[node] = d.brokenAt
+		}
+	}
+	return all, broken
+}
+
+// grain is how exactly, in nanoseconds, the end of a lease is known where the instant of a command lies between its request and its reply.
+const grain = 3_000_000
+
+// deriver executes the commands of one node.
+type deriver struct {
+	Record
+	asks    *requests
+	node    int
+	m       machine
+	events  []history.Executed
+	past    []map[string]*Value // the data after each event that changed something, with
+	pastAt  []stamp             // its turn and time
+	effects []*history.Effect
+	clock   clock
+
+	broken   bool
+	brokenAt int64
+}
+
+type stamp struct {
+	turn uint64
+	at   int64
+}
+
+func (d *deriver) run() []history.Executed {
+	d.effects = d.effectsOn(d.node)
+	for _, c := range d.order() {
+		for len(d.effects) > 0 && d.comesFirst(d.effects[0], c.Command, c.at) {
+			d.suffer(d.effects[0])
+		}
+		if !d.execute(c.Command, c.at) {
+			d.broken, d.brokenAt = true, c.at
+			return d.events
+		}
+	}
+	for len(d.effects) > 0 {
+		d.suffer(d.effects[0])
+	}
+	d.expire(math.MaxInt64)
+	return d.events
+}
+
+// comesFirst reports whether an effect precedes a command.
+func (d *deriver) comesFirst(e *history.Effect, c *history.Command, at int64) bool {
+	if e.Known && c.Turn != 0 && e.At == at && e.What != history.Restarted && e.What != history.Promoted {
+		return e.Turn < c.Turn
+	}
+	return e.At <= at
+}
+
+// timed is a command with the instant at which its node is taken to have executed it.
+type timed struct {
+	*history.Command
+	at int64
+}
+
+// order returns the commands that the node executed, in order.
+func (d *deriver) order() (out []timed) {
+	turns := !slices.ContainsFunc(d.Commands, func(c history.Command) bool { return c.Node == d.node && c.Turn == 0 && c.Replied != 0 })
+	for i := range d.Commands {
+		c := &d.Commands[i]
+		switch {
+		case c.Node != d.node || turns && c.Turn == 0:
+		case turns:
+			out = append(out, timed{c, c.Ran})
+		default:
+			if at, arrived := d.midpoint(c); arrived {
+				out = append(out, timed{c, at})
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b timed) int {
+		if turns {
+			return cmp.Compare(a.Turn, b.Turn)
+		}
+		return cmp.Compare(a.at, b.at)
+	})
+	return out
+}
+
+// midpoint returns when a node most likely executed a command, and whether that is likely at all.
+func (d *deriver) midpoint(c *history.Command) (at int64, arrived bool) {
+	from := c.Sent
+	for i := range d.Faults {
+		w := &d.Faults[i]
+		if !w.Confirmed || w.Node >= 0 && w.Node != d.node || w.Client != "" && w.Client != c.Client {
+			continue
+		}
+		switch {
+		case w.Does.Any(history.LosesRequests) && c.Replied == 0 && c.Sent <= w.Start && w.Start < c.Sent+int64(time.Second): // the proxy saw it when it lost it
+			return 0, false
+		case w.Does.Any(history.HoldsRequests) && c.Sent >= w.Start-grain && c.Sent < w.Ending && (c.Replied == 0 || c.Replied >= w.Ending):
+			from = max(from, w.Ending)
+		}
+	}
+	switch {
+	case c.Replied == 0:
+		return from + grain/10, true
+	case c.Waits(): // it was executed when there was data
+		return c.Replied, true
+	}
+	return from + (c.Replied-from)/2, true
+}
+
+// execute executes a command and reports whether it was replied as recorded.
+func (d *deriver) execute(c *history.Command, at int64) bool {
+	d.expire(at)
+	before, own := d.m.values, d.clock.ahead(at)
+	ask := d.asks.of(c)
+	if ask == nil || c.Failed() {
+		d.add(c, at, own, nil)
+		return true
+	}
+	same := func(reply string) bool { return c.Replied == 0 && c.Turn == 0 || c.Reply == "" || alike(c, reply) }
+	reply, changes := d.m.do(ask, at, own)
+	if !same(reply) && c.Turn == 0 { // a lease that ends about now may have ended just before, or not yet
+		for _, soon := range []bool{true, false} {
+			d.m.values = d.about(before, at, own, soon)
+			if reply, changes = d.m.do(ask, at, own); same(reply) {
+				break
+			}
+		}
+	}
+	if !same(reply) {
+		d.m.values = before
+		return false
+	}
+	d.add(c, at, own, changes)
+	return true
+}
+
+// about returns data without what ends within grain or, if not soon, with what ended since.
+func (d *deriver) about(values map[string]*Value, at, own int64, soon bool) map[string]*Value {
+	out := maps.Clone(values)
+	for key, v := range values {
+		if soon && v.Expires != 0 && v.Expires-d.m.epoch-own <= at+grain {
+			delete(out, key)
+		}
+	}
+	for i := len(d.events) - 1; !soon && i >= 0 && d.events[i].At > at-grain; i-- {
+		if e := &d.events[i]; e.Effect == history.Expired {
+			for _, c := range e.Changes {
+				if out[c.Key] == nil {
+					v := valueOf(c.Before)
+					v.Expires = d.m.epoch + own + at + grain
+					out[c.Key] = v
+				}
+			}
+		}
+	}
+	return out
+}
+
+func (d *deriver) add(c *history.Command, at, own int64, changes []change) {
+	e := history.Executed{Node: d.node, At: at, Client: c.Client, Conn: c.Conn, Op: c.Op, Name: c.Name, Script: c.Script, Args: c.Args, Reply: c.Reply}
+	d.push(e, own, changes)
+	d.note(c.Turn, at)
+}
+
+// note keeps the data for a promotion, which may go back to them.
+func (d *deriver) note(turn uint64, at int64) {
+	if slices.ContainsFunc(d.effects, func(e *history.Effect) bool { return e.What == history.Promoted || e.What == history.Restarted }) {
+		d.past, d.pastAt = append(d.past, maps.Clone(d.m.values)), append(d.pastAt, stamp{turn, at})
+	}
+}
+
+func (d *deriver) push(e history.Executed, own int64, changes []change) {
+	for _, c := range changes {
+		e.Changes = append(e.Changes, history.DataChange{Key: c.key, Before: datum(c.before, d.m.epoch+own), After: datum(c.after, d.m.epoch+own)})
+	}
+	d.events = append(d.events, e)
+}
+
+// expire adds the ends of leases up to an instant. The clock may have been set since a lease was given.
+func (d *deriver) expire(by int64) {
+	for {
+		var first string
+		at, own := int64(math.MaxInt64), int64(0)
+		for key, v := range d.m.values {
+			if v.Expires == 0 {
+				continue
+			}
+			ahead := d.clock.ahead(min(by, v.Expires-d.m.epoch))
+			if end := v.Expires - d.m.epoch - ahead; end < at || end == at && key < first {
+				first, at, own = key, end, ahead
+			}
+		}
+		if first == "" || at > by || by == math.MaxInt64 && at > d.end() {
+			return
+		}
+		if n := len(d.events); n > 0 {
+			at = max(at, d.events[n-1].At)
+		}
+		gone := change{first, d.m.values[first], nil}
+		d.m.values = maps.Clone(d.m.values)
+		delete(d.m.values, first)
+		d.push(history.Executed{Node: d.node, At: at, Effect: history.Expired}, own, []change{gone})
+	}
+}
+
+// end returns when the record ends.
+func (d *deriver) end() (end int64) {
+	for i := range d.Ops {
+		end = max(end, d.Ops[i].Return)
+	}
+	return end
+}
+
+// suffer adds the effect of a fault.
+func (d *deriver) suffer(e *history.Effect) {
+	d.effects = d.effects[1:]
+	d.expire(e.At)
+	d.clock = d.clock.after(e)
+	own := d.clock.ahead(e.At)
+	before := d.m.values
+	d.m.values = maps.Clone(before)
+	switch e.What {
+	case history.Deleted, history.Evicted:
+		for _, key := range e.Lost {
+			delete(d.m.values, key)
+		}
+	case history.Restarted, history.Promoted:
+		if kept, known := d.kept(e); known {
+			d.m.values = kept
+		}
+	}
+	d.push(history.Executed{Node: d.node, At: e.At, Effect: e.What}, own, difference(before, d.m.values))
+	d.note(e.Turn, e.At)
+}
+
+// kept returns the data that a restart or a promotion kept: those after a turn or, if that is not known, the latest of the keys recorded as kept.
+func (d *deriver) kept(e *history.Effect) (values map[string]*Value, known bool) {
+	if e.Known {
+		values = map[string]*Value{}
+		for i, s := range d.pastAt {
+			if s.turn <= e.Turn && s.turn != 0 {
+				values = d.past[i]
+			}
+		}
+		return maps.Clone(values), true
+	}
+	values = maps.Clone(d.m.values)
+	if len(e.Kept) == 0 {
+		clear(values)
+	}
+	for _, key := range e.Lost {
+		delete(values, key)
+	}
+	return values, true
+}
+
+// alike reports whether a reply is that of a command: the same, or one that differs only in remaining times.
+func alike(c *history.Command, reply string) bool {
+	if strings.ReplaceAll(c.Reply, `"`, "") == strings.ReplaceAll(reply, `"`, "") {
+		return true
+	}
+	if c.Name == "TIME" || c.Name == "HELLO" {
+		return true
+	}
+	a, b := fieldsOf(c.Reply), fieldsOf(reply)
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] && !(isTime(a[i]) && isTime(b[i])) {
+			return false
+		}
+	}
+	return true
+}
+
+func fieldsOf(reply string) []string {
+	return strings.FieldsFunc(reply, func(c rune) bool { return strings.ContainsRune(`[], "`, c) })
+}
+
+// isTime reports whether a word may be a remaining time, or an instant.
+func isTime(word string) bool {
+	if len(word) < 2 || len(word) > 20 {
+		return false
+	}
+	return strings.Trim(word, "0123456789.") == ""
+}
+
+// machine is a node's data, and the server that executes commands on them.
+type machine struct {
+	srv    Server
+	epoch  int64
+	values map[string]*Value // replaced, never changed
+}
+
+// change is what a command did to one key.
+type change struct {
+	key           string
+	before, after *Value
+}
+
+// do executes a request at an instant, by a clock that is ahead of true time, and returns its reply and its changes.
+func (m *machine) do(r request, at, ahead int64) (reply string, changes []change) {
+	now := time.Unix(0, m.epoch+at+ahead)
+	m.srv.Load(now, m.values)
+	var raw []byte
+	for _, args := range r {
+		raw = m.srv.Do(now, args)
+	}
+	got, _ := resp.ParseReply(raw)
+	touched := m.srv.Touched()
+	if len(touched) == 0 && slices.ContainsFunc(r, func(args []string) bool { return resp.IsWrite(args[0]) }) { // FLUSHALL names no key
+		touched = slices.Collect(maps.Keys(m.values))
+	}
+	after := maps.Clone(m.values)
+	for _, key := range slices.Compact(slices.Sorted(slices.Values(touched))) {
+		was, is := m.values[key], m.srv.Value(key)
+		if !same(was, is) {
+			changes = append(changes, change{key, was, is})
+		}
+		if delete(after, key); is != nil {
+			after[key] = is
+		}
+	}
+	m.values = after
+	return got.Line(history.MaxReply), changes
+}
+
+// difference returns what changed between two states, by key.
+func difference(before, after map[string]*Value) (changes []change) {
+	for key, v := range before {
+		if !same(v, after[key]) {
+			changes = append(changes, change{key, v, after[key]})
+		}
+	}
+	for key, v := range after {
+		if before[key] == nil {
+			changes = append(changes, change{key, nil, v})
+		}
+	}
+	slices.SortFunc(changes, func(a, b change) int { return strings.Compare(a.key, b.key) })
+	return changes
+}
+
+// same reports whether two values are the same, with their ends; nil is no value.
+func same(a, b *Value) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Expires == b.Expires && a.Kind == b.Kind && a.Text == b.Text && maps.Equal(a.Fields, b.Fields) && slices.Equal(a.Items, b.Items) && maps.Equal(a.Scores, b.Scores)
+}

@@ -1,0 +1,72 @@
+package explain
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/verdicts"
+)
+
+// fence explains a fence that is not larger than an earlier one: by what became of the part that counts them, or by a grant that did not count.
+func (r *run) fence(v *checker.Violation) Answer {
+	holds := r.shown(v)
+	if len(holds) < 2 {
+		return Answer{}
+	}
+	second := holds[len(holds)-1]
+	for _, first := range slices.Backward(holds[:len(holds)-1]) {
+		if second.op.Fence == 0 || second.op.Fence > first.op.Fence {
+			continue
+		}
+		p := r.pair(first, second.op, v.At)
+		for _, n := range r.nodes {
+			if a := p.counter(n); a.Cause != "" {
+				return a
+			}
+		}
+		if a := r.overlap(v); a.Cause != "" && a.Cause != verdicts.DoubleGrant && r.over(first, v.At) > p.at {
+			return a
+		}
+		if second.op.Fence == first.op.Fence {
+			return Answer{Cause: verdicts.FenceReused, Says: sentence("the grant of ", Name(first.op.Client), " did not count: ", Name(second.op.Client), " was given the same fence")}
+		}
+	}
+	return Answer{}
+}
+
+// counter answers by the part of a node that counts the fences: it had the first's fence and later the second's. What took it in between is the cause.
+func (p *pair) counter(n *node) Answer {
+	first, second := strconv.FormatUint(p.first.op.Fence, 10), strconv.FormatUint(p.second.Fence, 10)
+	for key, changed := range n.byKey {
+		m := &mark{node: n, parts: map[part]written{}}
+		for _, i := range changed {
+			if n.events[i].At > p.second.Return {
+				break
+			}
+			for name, text := range partsOf(n.change(i, key).After) {
+				at := part{key, name}
+				w, counted := m.parts[at]
+				if counted && text == second && w.from <= i {
+					if f := p.fateOf(m, at, i+1); f.at >= 0 && f.at < i {
+						return p.recounted(f)
+					}
+				}
+				if text == first && n.events[i].At <= p.first.op.Return {
+					m.parts[at] = written{text, i + 1}
+				}
+			}
+		}
+	}
+	return Answer{}
+}
+
+// recounted answers by what took the part that counts the fences.
+func (p *pair) recounted(f fate) Answer {
+	a := p.conclude(f, []fate{f})
+	if f.by == expired {
+		a.Cause = verdicts.CountExpired
+	}
+	a.Says = sentence("without ", f.node.words(f.at, f.key), ", ", Name(p.second.Client), " would have been given a fence larger than ", f.text)
+	return a
+}

@@ -1,0 +1,192 @@
+package explain
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// hold is a granted acquire with what became of it, by what its client was told.
+type hold struct {
+	op      *history.Operation
+	extends []*history.Operation
+	release *history.Operation // the first; nil: none
+	lost    int64              // when its client was told that it had lost it; 0: never
+	outer   *hold              // of the same client, within which it re-entered
+	granted int64              // at the nodes
+}
+
+// findHolds pairs the operations of each client on each key.
+func (r *run) findHolds() {
+	type who struct{ client, key string }
+	open := map[who][]*hold{}
+	ops := make([]*history.Operation, 0, len(r.Ops))
+	for i := range r.Ops {
+		ops = append(ops, &r.Ops[i])
+	}
+	slices.SortStableFunc(ops, func(a, b *history.Operation) int { return cmp.Compare(a.Call, b.Call) })
+	for _, op := range ops {
+		w := who{op.Client, op.Key}
+		if op.Op == history.Acquire && op.Outcome == history.OK {
+			h := &hold{op: op, granted: r.grantedAt(op)}
+			if n := len(open[w]); n > 0 {
+				h.outer = open[w][n-1]
+			}
+			open[w], r.holds = append(open[w], h), append(r.holds, h)
+			continue
+		}
+		i := len(open[w]) - 1
+		for ; i >= 0 && op.Token != "" && open[w][i].op.Token != op.Token; i-- {
+		}
+		switch {
+		case i < 0:
+		case op.Op == history.Extend:
+			open[w][i].extends = append(open[w][i].extends, op)
+		case op.Op == history.Lost:
+			open[w][i].lost = op.Call
+		case op.Op == history.Release:
+			open[w][i].release = cmp.Or(open[w][i].release, op)
+			if op.Outcome != history.Fail {
+				open[w] = slices.Delete(open[w], i, i+1)
+			}
+		}
+	}
+	slices.SortStableFunc(r.holds, func(a, b *hold) int { return cmp.Compare(a.granted, b.granted) })
+}
+
+// holdOf returns the hold that an operation began, extended or released; nil: none.
+func (r *run) holdOf(op *history.Operation) *hold {
+	for _, h := range r.holds {
+		if h.op == op || h.release == op || slices.Contains(h.extends, op) {
+			return h
+		}
+	}
+	return nil
+}
+
+// heldAt returns a client's latest hold on a key that was granted by an instant; nil: none.
+func (r *run) heldAt(client, key string, at int64) (last *hold) {
+	for _, h := range r.holds {
+		if h.op.Client == client && h.op.Key == key && h.op.Return <= at {
+			last = h
+		}
+	}
+	return last
+}
+
+// grantedAt returns when the nodes granted an acquire or an extend; if no commands show that, when its client was told.
+func (r *run) grantedAt(op *history.Operation) int64 {
+	at, wrote := int64(math.MinInt64), false
+	for _, q := range r.try(op, math.MaxInt64) {
+		if writes := q.event != nil && len(q.event.Changes) > 0; q.at <= op.Return && (writes && !wrote || writes == wrote && q.at > at) {
+			at, wrote = q.at, writes
+		}
+	}
+	if at == math.MinInt64 {
+		return op.Return
+	}
+	return at
+}
+
+// told returns until when a client believed that it held, by what it had been told up to an instant.
+func (r *run) told(h *hold, by int64) int64 {
+	until := r.toldBy(h.op)
+	for _, x := range h.extends {
+		if x.Outcome == history.OK && x.Return <= by {
+			until = max(until, r.toldBy(x))
+		}
+	}
+	if h.lost != 0 && h.lost <= by {
+		until = min(until, h.lost)
+	}
+	return until
+}
+
+// over returns when a client gave its hold up: it released it or, if it did not, it had been told that it was over.
+func (r *run) over(h *hold, by int64) int64 {
+	if h.release != nil {
+		return h.release.Call
+	}
+	return r.told(h, by)
+}
+
+func (r *run) toldBy(op *history.Operation) int64 {
+	asked := op.Call
+	if op.Op == history.Acquire && op.WasAsked() {
+		asked = op.Asked
+	} else if try := r.try(op, math.MaxInt64); op.Op == history.Acquire && len(try) > 0 {
+		asked = try[0].cmd.Sent
+	}
+	switch {
+	case op.ValidUntil != 0:
+		return op.ValidUntil
+	case r.Header.Lease == 0:
+		return math.MaxInt64
+	}
+	return asked + r.Header.Lease - r.Header.Drift
+}
+
+// query is a request of a try, and where its node executed it.
+type query struct {
+	cmd   *history.Command
+	event *event // nil: it changed nothing, and is not among the effects
+	node  *node
+	pos   int   // how many events the node had executed before it
+	at    int64 // when it executed it, as far as that is known
+}
+
+// try returns the requests of an operation's last try by an instant, in the order in which they were sent. A request that repeats an earlier one began
+// another try.
+func (r *run) try(op *history.Operation, by int64) (all []query) {
+	type asked struct {
+		node              int
+		name, script, key string
+	}
+	var seen []asked
+	sent := r.sent[op.ID]
+	for i := len(sent) - 1; i >= 0; i-- {
+		c := sent[i]
+		if c.Sent > by || c.Sent > op.Return || c.Failed() || r.asks.of(c) == nil {
+			continue
+		}
+		if op.Op == history.Acquire && op.Outcome == history.OK && op.WasAsked() && c.Sent < op.Asked {
+			break
+		}
+		a := asked{c.Node, c.Name, c.Script, firstKey(c)}
+		if slices.Contains(seen, a) {
+			break
+		}
+		seen, all = append(seen, a), append(all, r.queryOf(c))
+	}
+	slices.Reverse(all)
+	return all
+}
+
+// queryOf finds a command at its node.
+func (r *run) queryOf(c *history.Command) query {
+	n := r.nodes[c.Node]
+	q := query{cmd: c, node: n, at: c.Ran}
+	if n == nil {
+		q.node = &node{index: c.Node}
+		q.at = max(c.Ran, c.Sent)
+		return q
+	}
+	for _, i := range n.byOp[c.Op] {
+		if n.events[i].cmd == c {
+			q.event, q.pos, q.at = &n.events[i], i, n.events[i].At
+			return q
+		}
+	}
+	if q.at == 0 {
+		if q.at = c.Sent; c.Replied != 0 {
+			q.at += (c.Replied - c.Sent) / 2
+		}
+	}
+	q.pos = n.by(q.at)
+	for c.Turn != 0 && q.pos > 0 && n.events[q.pos-1].cmd != nil && n.events[q.pos-1].cmd.Turn > c.Turn {
+		q.pos--
+	}
+	return q
+}

@@ -1,0 +1,234 @@
+package explain
+
+import (
+	"math"
+	"slices"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/resp"
+)
+
+// mark is what a grant left at one node: the parts that the commands of its try wrote.
+type mark struct {
+	node  *node
+	parts map[part]written
+	end   int // the event after the try
+}
+
+// written is what a try wrote in a part, and the event after that.
+type written struct {
+	text string
+	from int
+}
+
+// marks returns the marks of an acquire or an extend, by node. Those of a re-entry that sent nothing are those of the hold around it.
+func (r *run) marks(h *hold) map[int]*mark {
+	if len(r.try(h.op, math.MaxInt64)) == 0 && h.outer != nil {
+		return r.marks(h.outer)
+	}
+	return r.marksOf(h.op)
+}
+
+func (r *run) marksOf(op *history.Operation) map[int]*mark {
+	out := map[int]*mark{}
+	for _, q := range r.try(op, math.MaxInt64) {
+		m := out[q.node.index]
+		if m == nil {
+			m = &mark{node: q.node, parts: map[part]written{}}
+			out[q.node.index] = m
+		}
+		after := q.pos
+		if q.event != nil {
+			after++
+		}
+		m.end = max(m.end, after)
+		for p := range q.wrote() {
+			v, _ := q.node.value(p.key, after)
+			text, _ := data(v, p.name)
+			m.parts[p] = written{text, after}
+		}
+	}
+	for i, m := range out {
+		m.addTokens(op.Token)
+		m.dropUndone(op)
+		if len(m.parts) == 0 {
+			delete(out, i)
+		}
+	}
+	return out
+}
+
+// dropUndone keeps the parts that were there after the try; if none was, those that the try did not remove itself; else all.
+func (m *mark) dropUndone(op *history.Operation) {
+	kept := map[part]written{}
+	for p, w := range m.parts {
+		v, _ := m.node.value(p.key, m.end)
+		if _, there := data(v, p.name); there {
+			kept[p] = w
+		}
+	}
+	if len(kept) > 0 {
+		m.parts = kept
+		return
+	}
+	for p, w := range m.parts {
+		undone := slices.ContainsFunc(m.node.byKey[p.key], func(i int) bool {
+			_, there := data(m.node.change(i, p.key).After, p.name)
+			return i >= w.from && i < m.end && m.node.events[i].op == op && !there
+		})
+		if !undone {
+			kept[p] = w
+		}
+	}
+	if len(kept) > 0 || op.Outcome != history.OK {
+		m.parts = kept
+	}
+}
+
+// wrote returns the parts that a request set or, if it changed nothing though it was granted, those that it found as it would have set them.
+func (q *query) wrote() map[part]bool {
+	out := map[part]bool{}
+	if q.event != nil {
+		for i := range q.event.Changes {
+			for p := range set(&q.event.Changes[i]) {
+				out[p] = true
+			}
+		}
+	}
+	if len(out) == 0 && q.cmd.Accepted() && resp.IsWrite(q.cmd.Name) && q.cmd.Script == "" {
+		for _, key := range resp.Keys(append([]string{q.cmd.Name}, q.cmd.Args...)) {
+			v, _ := q.node.value(key, q.pos)
+			for name := range partsOf(v) {
+				out[part{key, name}] = true
+			}
+		}
+	}
+	return out
+}
+
+// set returns the parts that a change set, or whose end it moved.
+func set(c *history.DataChange) map[part]bool {
+	out := map[part]bool{}
+	before, after := partsOf(c.Before), partsOf(c.After)
+	only := len(before) == len(after) // a change of the end alone is one of all parts
+	for name, text := range after {
+		if was, there := before[name]; !there || was != text {
+			out[part{c.Key, name}], only = true, false
+		}
+	}
+	for name := range after {
+		if only {
+			out[part{c.Key, name}] = true
+		}
+	}
+	return out
+}
+
+// fate is what became of a part of a mark before an event of its node.
+type fate struct {
+	part
+	text string // what it had been
+	node *node
+	at   int // the event that ended it; -1: it was still there
+	by   end // what kind of event that is
+}
+
+// end is how a mark ended.
+type end string
+
+// The ends of a mark, beside the effects of faults, which go by their names.
+const (
+	never    end = "never made"
+	there    end = "there"
+	expired  end = history.Expired
+	byItself end = "by its own client"
+	freed    end = "by another's release or renewal"
+	taken    end = "by another's acquire"
+)
+
+// fateOf returns the first event from one on, and before another, that removed or overwrote a part, unless its own client set it again after that.
+func (w *pair) fateOf(m *mark, p part, to int) fate {
+	f := fate{part: p, text: m.parts[p].text, node: m.node, at: -1, by: there}
+	for _, i := range m.node.byKey[p.key] {
+		e := &m.node.events[i]
+		if i < m.parts[p].from || i >= to {
+			continue
+		}
+		c := m.node.change(i, p.key)
+		before, was := data(c.Before, p.name)
+		text, is := data(c.After, p.name)
+		switch {
+		case is && w.keeps(e) && (f.at < 0 || !was): // renewed, or made again
+			f.text, f.at, f.by = text, -1, there
+		case f.at >= 0:
+		case is && was && w.joins(e): // it takes its place in what they share
+			f.text = text
+		case !is && was, is && text != before && !counts(before, text):
+			f.at, f.by = i, w.endBy(w.first, e)
+		}
+	}
+	if f.by == expired {
+		f = w.hastened(m, f)
+	}
+	return f
+}
+
+// keeps reports whether a command may renew the first's mark: one of its client's other than the second grant, or a release.
+func (p *pair) keeps(e *event) bool {
+	return e.Effect == "" && e.Client == p.first.op.Client && (e.op == nil || e.op.Op != history.Release && e.op != p.second)
+}
+
+// joins reports whether a command is of another reader's acquire, which may share the first's mark.
+func (p *pair) joins(e *event) bool {
+	return p.Header.Kind == history.RW && p.first.op.Mode == history.Shared && e.op != nil && e.op.Op == history.Acquire && e.op.Mode == history.Shared
+}
+
+// endBy returns what kind of end an event is to a hold.
+func (r *run) endBy(h *hold, e *event) end {
+	switch {
+	case e.Effect != "":
+		return end(e.Effect)
+	case e.Client == h.op.Client:
+		return byItself
+	case e.op != nil && e.op.Op == history.Acquire && !r.releases[kindOf(e.Name, e.Script)]:
+		return taken
+	}
+	return freed
+}
+
+// hastened replaces the end of a lease by the event that had set it to an earlier instant, if that was not a renewal of its own.
+func (p *pair) hastened(m *mark, f fate) fate {
+	due := m.node.change(f.at, f.key).Before.Until
+	for _, i := range slices.Backward(m.node.byKey[f.key]) {
+		if i >= f.at || i < m.parts[f.part].from {
+			continue
+		}
+		c, e := m.node.change(i, f.key), &m.node.events[i]
+		if c.Before == nil || c.After == nil || c.After.Until != due {
+			break
+		}
+		if c.Before.Until == due {
+			continue
+		}
+		if by := p.endBy(p.first, e); (by != byItself || e.op != nil && e.op.Op == history.Release) && (c.Before.Until == 0 || c.Before.Until > p.at && due < c.Before.Until) {
+			f.at, f.by = i, by
+		}
+		break
+	}
+	return f
+}
+
+// addTokens adds the parts that carry a hold's token: another client's release may have handed the lock over to it.
+func (m *mark) addTokens(token string) {
+	if len(token) < 8 { // shorter ones may be anything's
+		return
+	}
+	for key := range m.node.byKey {
+		v, _ := m.node.value(key, m.end)
+		for name, text := range partsOf(v) {
+			if name == token || text == token {
+				m.parts[part{key, name}] = written{text, m.end}
+			}
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package explain
+
+import (
+	"slices"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
+)
+
+// wrongfulEnd explains a release or an extend that was accepted: it changed what was another's, or its own hold was gone.
+func (r *run) wrongfulEnd(v *checker.Violation) Answer {
+	for _, o := range v.Witness.All() {
+		if op := r.ops[o.ID]; op != nil && (op.Op == history.Release || op.Op == history.Extend) {
+			if a := r.hitsAnother(op); a.Cause != "" {
+				return a
+			}
+		}
+	}
+	return r.ownHold(v, v.Clients[len(v.Clients)-1])
+}
+
+// hitsAnother explains an operation that changed what another client had written.
+func (r *run) hitsAnother(op *history.Operation) Answer {
+	for _, n := range r.nodes {
+		for _, i := range n.byOp[op.ID] {
+			for j := range n.events[i].Changes {
+				if a := r.hits(n, i, &n.events[i].Changes[j]); a.Cause != "" {
+					return a
+				}
+			}
+		}
+	}
+	return Answer{}
+}
+
+// hits answers for a change by which a command removed, or renewed, what was another client's.
+func (r *run) hits(n *node, i int, c *history.DataChange) Answer {
+	for name, text := range partsOf(c.Before) {
+		if now, kept := data(c.After, name); kept && (counts(text, now) && r.shares() || now == text && (c.After.Until == c.Before.Until)) {
+			continue
+		}
+		h := r.victim(n, part{c.Key, name}, i)
+		if h == nil {
+			continue
+		}
+		cause := verdicts.MisUnlock
+		if h.op.Mode == history.Shared {
+			cause = verdicts.ReaderEvicted
+		}
+		return Answer{Cause: cause, Events: []Event{r.report(n, i, c.Key, h.op.Client)},
+			Says: sentence("without ", n.words(i, c.Key), ", ", Key(c.Key), " would have stayed ", Name(h.op.Client), "'s")}
+	}
+	return Answer{}
+}
+
+// shares reports whether several may hold at once, so that they may count in one part.
+func (r *run) shares() bool { return r.Header.Kind == history.RW || r.Header.Kind == history.Semaphore }
+
+// victim returns the hold of another client whose mark a part was, just before an event; nil: none.
+func (r *run) victim(n *node, p part, i int) *hold {
+	e := &n.events[i]
+	for _, h := range slices.Backward(r.holds) {
+		if h.granted > e.At || h.op.Client == e.Client || h.release != nil && h.release.Return < e.At {
+			continue
+		}
+		if m := r.marks(h)[n.index]; m != nil {
+			if _, its := m.parts[p]; its && r.pair(h, h.op, e.At).fateOf(m, p, i).at < 0 {
+				return h
+			}
+		}
+	}
+	return nil
+}
+
+// ownHold explains a reply that a client's hold was gone: by what ended its mark before that.
+func (r *run) ownHold(v *checker.Violation, client string) Answer {
+	for _, o := range slices.Backward(v.Witness.All()) {
+		op := r.ops[o.ID]
+		if op == nil || op.Client != client || op.Op == history.Use || op.Op == history.Write || op.Op == history.Lost {
+			continue
+		}
+		if a := r.taken(op); a.Cause != "" {
+			return a
+		}
+	}
+	return Answer{}
+}
+
+// taken names what ended the mark of an operation's hold before it.
+func (r *run) taken(op *history.Operation) Answer {
+	h := r.holdOf(op)
+	if h == nil || op.Op == history.Acquire {
+		if h = r.heldAt(op.Client, op.Key, op.Call); h == nil {
+			return Answer{}
+		}
+	}
+	if h.op == op {
+		return Answer{}
+	}
+	seen := op.Call
+	if op.Outcome == history.OK { // it was told that it has it
+		seen = op.Return
+	}
+	p := r.pair(h, op, seen)
+	if op.Op == history.Acquire && op.Outcome == history.OK && len(p.try) == 0 {
+		return p.answer()
+	}
+	for _, m := range p.marks(h) {
+		to := -1
+		for i := range p.try {
+			if q := &p.try[i]; q.node == m.node && to < 0 {
+				to = q.pos
+			}
+		}
+		for part := range m.parts {
+			if f := p.fateOf(m, part, to); f.at >= 0 {
+				return p.conclude(f, []fate{f})
+			}
+		}
+	}
+	return Answer{}
+}

@@ -1,0 +1,63 @@
+package explain
+
+import (
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
+)
+
+// row names the cause for an end of a mark. The first row that fits counts; a violation that fits none is unknown.
+type row struct {
+	end   end
+	when  func(*pair, *fate) bool // nil: always
+	cause verdicts.Cause
+}
+
+// table is CAUSES: what became of the first hold's mark, and under which condition, before the second was granted.
+var table = []row{
+	{history.Restarted, nil, verdicts.RestartLoss},
+	{history.Promoted, nil, verdicts.FailoverLoss},
+	{history.Evicted, nil, verdicts.Eviction},
+	{history.Deleted, nil, verdicts.KeyDeleted},
+	{history.ClockSet, nil, verdicts.ClockJump},
+	{history.ClockRate, nil, verdicts.ClockSkew},
+
+	{expired, (*pair).early, verdicts.ClockJump},
+	{expired, (*pair).drifted, verdicts.ClockSkew},
+	{expired, (*pair).madeAgain, verdicts.Resurrection},
+	{expired, (*pair).tookOver, verdicts.MisUnlock},
+	{expired, (*pair).unrenewed, verdicts.RenewalGap},
+	{expired, (*pair).believed, verdicts.Overbelief},
+	{expired, nil, verdicts.LeaseOverrun},
+
+	{freed, (*pair).shared, verdicts.ReaderEvicted},
+	{freed, nil, verdicts.MisUnlock},
+
+	{byItself, (*pair).late, verdicts.LateRequest},
+	{byItself, nil, verdicts.OwnRelease},
+
+	{taken, (*pair).early, verdicts.ClockJump},
+	{taken, (*pair).drifted, verdicts.ClockSkew},
+	{taken, (*pair).ended, verdicts.LeaseOverrun},
+	{taken, (*pair).mistimed, verdicts.ClockSkew},
+	{taken, nil, verdicts.DoubleGrant},
+
+	{never, (*pair).unkept, verdicts.ClockJump},
+	{never, (*pair).eroded, verdicts.QuorumErosion},
+	{never, nil, verdicts.DoubleGrant},
+
+	{there, (*pair).unasked, verdicts.StaleReentry},
+	{there, (*pair).eroded, verdicts.QuorumErosion},
+	{there, (*pair).skewed, verdicts.ClockSkew},
+	{there, (*pair).ended, verdicts.LeaseOverrun},
+	{there, nil, verdicts.DoubleGrant},
+}
+
+// name returns the cause of the first row that fits.
+func name(p *pair, f *fate) verdicts.Cause {
+	for _, row := range table {
+		if row.end == f.by && (row.when == nil || row.when(p, f)) {
+			return row.cause
+		}
+	}
+	return verdicts.CauseUnknown
+}

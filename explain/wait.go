@@ -1,0 +1,301 @@
+package explain
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/upstream"
+	"github.com/lockbench/lockbench/verdicts"
+)
+
+// wait is an acquire that was refused or kept waiting though nobody held the lock.
+type wait struct {
+	*run
+	op    *history.Operation
+	from  int64
+	until int64 // when it was refused, or the wait was too long
+}
+
+// stuck explains a wait or a refusal: whose mark is in the way, and why it stays.
+func (r *run) stuck(v *checker.Violation) Answer {
+	w := r.waiter(v)
+	if w == nil {
+		return Answer{}
+	}
+	if a := w.unseen(); a.Cause != "" {
+		return a
+	}
+	if r.nobody {
+		return w.never()
+	}
+	try := w.lastTry()
+	if !w.known(try) {
+		return Answer{}
+	}
+	if from, to := w.quiet(); to > from && to-from > (w.until-w.from)/2 { // it waited to be woken
+		asleep := from + (to-from)/2
+		for i := range try {
+			q := try[i]
+			q.pos, q.at, q.event = q.node.by(asleep), asleep, nil
+			if reply, _ := w.ask(&q, nil, nil, w.ahead(q.node, q.at)); alike(q.cmd, reply) {
+				try[i], from = q, to // it would still have been refused
+			}
+		}
+		if from == to {
+			return w.refused(try)
+		}
+		return Answer{Cause: verdicts.LostWakeup, Says: sentence(Name(w.op.Client), " sent no request from ", Instant(from), " until ", Instant(to), ", while the lock was free")}
+	}
+	return w.refused(try)
+}
+
+// refused explains the refusal of a try.
+func (w *wait) refused(try []query) Answer {
+	for i := range try {
+		if a := w.blocked(&try[i]); a.Cause != "" {
+			return a
+		}
+	}
+	if like := func(op history.Operation) bool {
+		return op.Op == history.Acquire && op.Outcome == history.OK && op.Mode == w.op.Mode
+	}; len(try) > 0 && !slices.ContainsFunc(w.Ops, like) {
+		return w.never()
+	}
+	return Answer{}
+}
+
+// waiter finds the acquire that waited.
+func (r *run) waiter(v *checker.Violation) (w *wait) {
+	until := v.At + v.Lasted
+	for _, o := range v.Witness.All() {
+		op := r.ops[o.ID]
+		if op == nil || op.Op != history.Acquire || !slices.Contains(v.Clients, op.Client) || op.Outcome == history.OK && op.Return <= v.At {
+			continue
+		}
+		if w == nil || op.Client == v.Clients[0] {
+			w = &wait{run: r, op: op, from: v.At, until: min(until, op.Return)}
+			if v.Lasted == 0 {
+				w.until = op.Return
+			}
+		}
+	}
+	if w != nil && w.op.Outcome == history.OK { // up to the request that was granted
+		if try := r.try(w.op, math.MaxInt64); len(try) > 0 {
+			w.until = min(w.until, try[0].at-1)
+		}
+	}
+	return w
+}
+
+// lastTry returns the last requests of the wait that were answered.
+func (w *wait) lastTry() []query {
+	try := w.try(w.op, w.until)
+	return slices.DeleteFunc(try, func(q query) bool { return q.cmd.Replied == 0 || q.cmd.Failed() })
+}
+
+// never answers for a run in which nobody was granted the lock.
+func (w *wait) never() Answer {
+	return Answer{Cause: verdicts.NeverGranted, Says: sentence("no acquire like that of ", Name(w.op.Client), " was granted in the whole run")}
+}
+
+// unseen answers by a command of the waiter that took the lock, and whose reply it did not see.
+func (w *wait) unseen() Answer {
+	for _, n := range w.nodes {
+		for _, i := range n.byOp[w.op.ID] {
+			if e := &n.events[i]; e.At <= w.until && e.cmd != nil && e.cmd.Replied == 0 && w.quorum() == 1 && w.took(e) {
+				return Answer{Cause: verdicts.AmbiguousReply, Events: []Event{w.report(n, i, e.Changes[0].Key, "")},
+					Says: sentence("had ", Name(e.Client), " seen a reply to its ", called(e.Name, e.Script, e.Args), " at ", Instant(e.At), ", it would have had the lock")}
+			}
+		}
+	}
+	return Answer{}
+}
+
+// took reports whether a command set what grants of the same kind set.
+func (w *wait) took(e *event) bool {
+	for _, h := range w.holds {
+		for _, q := range w.try(h.op, math.MaxInt64) {
+			if q.event != nil && q.grants() && q.cmd.Name == e.Name && q.cmd.Script == e.Script && sameKeys(q.event, e) {
+				return true
+			}
+		}
+	}
+	return len(w.holds) == 0 && slices.ContainsFunc(e.Changes, func(c history.DataChange) bool { return len(set(&c)) > 0 })
+}
+
+// sameKeys reports whether two commands set the same keys.
+func sameKeys(a, b *event) bool {
+	keys := func(e *event) (out []string) {
+		for i := range e.Changes {
+			if len(set(&e.Changes[i])) > 0 {
+				out = append(out, e.Changes[i].Key)
+			}
+		}
+		slices.Sort(out)
+		return out
+	}
+	its := keys(b)
+	return len(its) > 0 && slices.Equal(keys(a), its)
+}
+
+// quiet returns the longest stretch of the wait in which no request of the waiter was under way.
+func (w *wait) quiet() (from, to int64) {
+	last := w.from
+	until := func(at int64) {
+		if at = min(at, w.until); at-last > to-from {
+			from, to = last, at
+		}
+	}
+	for _, c := range w.sent[w.op.ID] {
+		if c.Sent > w.until || c.Waits() || c.Replied != 0 && (upstream.Handshake(c.Name) || strings.HasSuffix(c.Name, "SUBSCRIBE")) {
+			continue
+		}
+		until(c.Sent)
+		last = max(last, c.Sent, c.Replied)
+		if c.Replied == 0 || c.Replied > w.until {
+			last = w.until
+		}
+	}
+	until(w.until)
+	return from, to
+}
+
+// blocked asks a refused request again without each part of the data, and answers by the part that is in the way.
+func (w *wait) blocked(q *query) Answer {
+	ahead := w.ahead(q.node, q.at)
+	plain, did := w.ask(q, nil, nil, ahead)
+	if !alike(q.cmd, plain) {
+		return Answer{}
+	}
+	decides := func(without []part) bool {
+		reply, changes := w.ask(q, nil, without, ahead)
+		return reply != plain && !alike(q.cmd, reply) && (q.grants() || setsMore(changes, did) || len(changes) == 0)
+	}
+	parts := w.partsAt(q)
+	if !decides(parts) {
+		return Answer{}
+	}
+	for _, p := range parts {
+		if decides([]part{p}) {
+			return w.left(q, p)
+		}
+	}
+	var all []part // each of several is enough
+	for _, p := range parts {
+		if all = append(all, p); decides(all) {
+			return w.left(q, p)
+		}
+	}
+	return Answer{}
+}
+
+// setsMore reports whether changes set parts that others did not.
+func setsMore(changes, than []change) bool {
+	of := func(changes []change) map[part]bool {
+		out := map[part]bool{}
+		for _, c := range changes {
+			d := history.DataChange{Key: c.key, Before: datum(c.before, 0), After: datum(c.after, 0)}
+			for p := range set(&d) {
+				out[p] = true
+			}
+		}
+		return out
+	}
+	was := of(than)
+	for p := range of(changes) {
+		if !was[p] {
+			return true
+		}
+	}
+	return false
+}
+
+// partsAt returns the parts of the data before a request, in order.
+func (w *wait) partsAt(q *query) (out []part) {
+	for key := range q.node.byKey {
+		v, _ := q.node.value(key, q.pos)
+		for name := range partsOf(v) {
+			out = append(out, part{key, name})
+		}
+	}
+	slices.SortFunc(out, func(a, b part) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.name, b.name)) })
+	return out
+}
+
+// left answers by a part that is in the way: whose it is, and why it stays.
+func (w *wait) left(q *query, p part) Answer {
+	e, i := q.node.maker(p, q.pos)
+	if e == nil {
+		return Answer{}
+	}
+	v, _ := q.node.value(p.key, q.pos)
+	cause, why := w.stays(q, p, i, v)
+	return Answer{Cause: cause, Events: []Event{w.report(q.node, i, p.key, "")},
+		Says: sentence("without ", q.node.words(i, p.key), ", ", Name(w.op.Client), " would have been granted it: ", why)}
+}
+
+// stays names why a part stays that a command made, or a fault brought back.
+func (w *wait) stays(q *query, p part, made int, v *history.Datum) (verdicts.Cause, statement) {
+	e := &q.node.events[made]
+	end := sentence(Key(p.key), " never expires")
+	if v.Until != 0 {
+		end = sentence(Key(p.key), " expires at ", Instant(v.Until))
+	}
+	_, scored := v.Value.(map[string]float64)
+	if e.Effect != "" {
+		return verdicts.Orphan, end
+	}
+	h, holder := w.owner(e), Name(e.Client)
+	switch {
+	case h != nil && w.released(h, q.node, made, q.pos):
+		return verdicts.NoUnlock, sentence(holder, "'s release left it there")
+	case v.Until == 0 && !scored:
+		return verdicts.NoExpiry, end
+	case (e.op == nil || e.op.Op == history.Extend) && q.node.change(made, p.key).Before == nil:
+		return verdicts.Resurrection, end
+	case e.op.Op == history.Acquire && e.op.Outcome != history.OK && e.cmd != nil && (e.cmd.Replied == 0 || e.cmd.Replied > e.op.Return) && w.took(e):
+		return verdicts.AmbiguousReply, sentence(holder, " saw no reply, and ", end)
+	case h != nil && h.release == nil:
+		return verdicts.Orphan, sentence(holder, " never released, and ", end)
+	}
+	return verdicts.Orphan, end
+}
+
+// maker returns the command that made a part as it was before an event; nil: it was there from the start.
+func (n *node) maker(p part, i int) (*event, int) {
+	now, _ := n.value(p.key, i)
+	text, _ := data(now, p.name)
+	for _, j := range slices.Backward(n.byKey[p.key]) {
+		if j >= i {
+			continue
+		}
+		c := n.change(j, p.key)
+		was, there := data(c.Before, p.name)
+		if !there || was != text && !counts(was, text) {
+			return &n.events[j], j
+		}
+	}
+	return nil, -1
+}
+
+// owner returns the hold that a command began, or renewed; nil: none.
+func (w *wait) owner(e *event) *hold {
+	if e.op == nil {
+		return nil
+	}
+	return w.holdOf(e.op)
+}
+
+// released reports whether the release of a hold reached a node after its mark and left it.
+func (w *wait) released(h *hold, n *node, made, by int) bool {
+	if h.release == nil || h.release.Outcome == history.Fail || w.shares() { // others may keep what they share
+		return false
+	}
+	return slices.ContainsFunc(w.try(h.release, math.MaxInt64), func(q query) bool {
+		return q.node == n && q.pos > made && q.pos < by && q.cmd.Replied != 0 && !q.cmd.Failed()
+	})
+}
