@@ -247,11 +247,12 @@ func (p *pass) begin(c *client, o *op, n uint32) *openHold {
 }
 
 // until returns until when the reply to a grant or an extend lets its client believe: for a lock that
-// promises to renew, until a fault meets the client, if not longer.
+// promises to renew, until a fault meets the client, if not longer. A reply that a fault met promises
+// nothing more than it says.
 func (p *pass) until(o *op) int64 {
 	until := p.k.believedUntil(p.a.header, o)
-	if p.a.header.Renews {
-		until = max(until, p.ev.firstFault(p.a.client(o), o.ret))
+	if fault := p.ev.firstFault(p.a.client(o), o.ret); p.a.header.Renews && fault > o.ret {
+		until = max(until, fault)
 	}
 	return until
 }

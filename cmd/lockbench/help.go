@@ -70,7 +70,8 @@ func usage(c *cobra.Command) string {
 				set.AddFlag(f)
 			}
 		}
-		fmt.Fprintf(&b, "\nFlags that most people need:\n%s\n'lockbench %s --%s' shows every flag: load, faults, servers, output, TLS.\n", set.FlagUsagesWrapped(columns), c.Name(), helpAll)
+		fmt.Fprintf(&b, "\nFlags that most people need:\n%s\nAll flags, in groups: lockbench %s --%s\n", set.FlagUsagesWrapped(columns), c.Name(), helpAll)
+		return b.String()
 	}
 	fmt.Fprintf(&b, "\nOf every command:\n%s", c.InheritedFlags().FlagUsagesWrapped(columns))
 	return b.String()
