@@ -37,11 +37,15 @@ func (d *serverDriver) newSteps() *stepsOf {
 
 // saveTo also writes the steps to the run's directory.
 func (s *stepsOf) saveTo(dir *results.Dir) error {
-	file, err := dir.Begin(results.ServerFile, nil)
+	head, err := history.LoggedHead(history.AppendOnly + ", as read while the clients ran")
 	if err != nil {
 		return err
 	}
-	if s.file, err = history.NewLoggedWriter(file, history.AppendOnly+", as read while the clients ran"); err != nil {
+	file, err := dir.Begin(results.ServerFile, head)
+	if err != nil {
+		return err
+	}
+	if s.file, err = history.NewLoggedWriter(file); err != nil {
 		return errors.Join(err, file.Close())
 	}
 	s.close = func() error { return errors.Join(s.file.Close(), file.Close()) }

@@ -14,7 +14,13 @@ import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/servers"
 )
+
+// oneNode is a deployment of which only the number of its nodes is asked.
+type oneNode struct{ servers.Deployment }
+
+func (oneNode) Len() int { return 1 }
 
 // A killed run leaves what was written last: every record, and every fault window that had ended.
 func TestWhatIsWrittenWhileClientsRun(t *testing.T) {
@@ -27,7 +33,7 @@ func TestWhatIsWrittenWhileClientsRun(t *testing.T) {
 	body.Scope(t.Context())
 	world := inject.NewWorld(inject.Config{Timeline: func() int64 { return clock }})
 	world.Enlist(1, body)
-	d := &serverDriver{Experiment: Experiment{Variant: token}, recorder: history.NewRecorder()}
+	d := &serverDriver{Experiment: Experiment{Variant: token}, servers: &deployment{lock: oneNode{}}, recorder: history.NewRecorder()}
 	d.director = faults.NewDirector(faults.NewPlan(nil, time.Second, false), faults.DirectorConfig{World: world, Clients: 1})
 	s := &spool{driver: d, quit: make(chan struct{})}
 	if err := s.begin(dir); err != nil {

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,14 +38,23 @@ type LoggedWriter struct {
 	err error
 }
 
-// NewLoggedWriter writes the header, which says where the lines come from. Flush writes what was added.
-func NewLoggedWriter(w io.Writer, source string) (*LoggedWriter, error) {
-	out, err := newFrames(w, true)
+// LoggedHead returns the header of a server file that a LoggedWriter continues. source says where the
+// lines come from.
+func LoggedHead(source string) ([]byte, error) {
+	var head bytes.Buffer
+	out, err := newFrames(&head, true)
 	if err != nil {
 		return nil, err
 	}
 	out.text = append(appendText(appendText(nil, `{"schema":`, serverSchema), `,"source":`, source), ",\"raw\":true}\n"...)
-	return &LoggedWriter{out: out}, out.flush()
+	err = out.close()
+	return head.Bytes(), err
+}
+
+// NewLoggedWriter appends to a file that begins with [LoggedHead]. Flush writes what was added.
+func NewLoggedWriter(w io.Writer) (*LoggedWriter, error) {
+	out, err := newFrames(w, true)
+	return &LoggedWriter{out: out}, err
 }
 
 // Add adds a step.

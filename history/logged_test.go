@@ -20,8 +20,12 @@ var steps = []history.Logged{
 
 // TestLoggedSurvives: every step that was flushed is read back, wherever the file is cut off after it.
 func TestLoggedSurvives(t *testing.T) {
-	var file bytes.Buffer
-	w, err := history.NewLoggedWriter(&file, "a test")
+	text, err := history.LoggedHead("a test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := bytes.NewBuffer(text)
+	w, err := history.NewLoggedWriter(file)
 	if err != nil {
 		t.Fatal(err)
 	}

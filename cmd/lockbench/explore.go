@@ -78,7 +78,7 @@ func (f *exploreFlags) register(a *app, c *cobra.Command) {
 	s.StringSliceVar(&f.faults, "faults", nil, "which faults a schedule may have; 'none' for none (default: those that a lock of its kind must survive)")
 	s.IntVar(&f.maxFaults, "max-faults", exploreFaults, "how many faults a schedule may have")
 	s.IntVar(&f.maxWaits, "max-waits", exploreWaits, "how often a schedule may let time pass while messages are on their way")
-	s.Var(&f.strategy, "strategy", "how schedules are chosen; mixed is random and pct in turn")
+	s.Var(&f.strategy, "strategy", "the `order` in which schedules are chosen: exhaustive, random, pct, or mixed, which is random and pct in turn")
 	s.DurationVar(&f.budget, "budget", exploreBudget, "how long to search; 0 for no limit")
 	s.IntVar(&f.schedules, "schedules", 0, "how many schedules to run, in place of a budget")
 	s.Uint64Var(&f.seed, "seed", exploreSeed, "random seed")
