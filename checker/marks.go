@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/lockbench/lockbench/history"
@@ -69,7 +68,7 @@ func (m *marks) apply(e *history.Executed) {
 	behind := false
 	for i := range e.Changes {
 		c := &e.Changes[i]
-		before, after := partsOf(c.Before), partsOf(c.After)
+		before, after := c.Before.Parts(), c.After.Parts()
 		for field, was := range before {
 			if now, still := after[field]; still && now == was {
 				continue
@@ -178,41 +177,4 @@ func (m *marks) write(e *history.Executed, by *op, p part, value string) {
 	m.owner[p] = by.hold
 	m.parts[by.hold] = append(m.parts[by.hold], p)
 	delete(m.gone, by.hold)
-}
-
-// partsOf returns the parts of a value by name; a string is one part with no name.
-func partsOf(d *history.Datum) map[string]string {
-	out := map[string]string{}
-	if d == nil {
-		return out
-	}
-	switch v := d.Value.(type) {
-	case string:
-		out[""] = v
-	case map[string]string:
-		return v
-	case []string:
-		for _, item := range v {
-			out[item] += "."
-		}
-	case map[string]bool:
-		for item := range v {
-			out[item] = ""
-		}
-	case map[string]float64:
-		for item, score := range v {
-			out[item] = fmt.Sprint(score)
-		}
-	case []any:
-		for _, item := range v {
-			out[fmt.Sprint(item)] += "."
-		}
-	case map[string]any:
-		for item, value := range v {
-			out[item] = fmt.Sprint(value)
-		}
-	default:
-		out[""] = fmt.Sprint(v)
-	}
-	return out
 }

@@ -56,7 +56,7 @@ func hitOf(c *history.DataChange) Hit {
 	case c.After == nil:
 		return Freed
 	}
-	before, after := partsOf(c.Before), partsOf(c.After)
+	before, after := c.Before.Parts(), c.After.Parts()
 	for name := range before {
 		if _, kept := after[name]; !kept {
 			return Cut
@@ -267,8 +267,6 @@ func (p *pair) votes() int {
 	}
 	return len(nodes)
 }
-
-func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // counts reports whether a number was raised or lowered by one: others may count in the same part.
 func counts(before, after string) bool {

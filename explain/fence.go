@@ -44,7 +44,7 @@ func (p *pair) counter(n *node) Answer {
 			if n.events[i].At > p.second.Return {
 				break
 			}
-			for name, text := range partsOf(n.change(i, key).After) {
+			for name, text := range n.change(i, key).After.Parts() {
 				at := part{key, name}
 				w, counted := m.parts[at]
 				if counted && text == second && w.from <= i {

@@ -98,7 +98,7 @@ func (q *query) wrote() map[part]bool {
 	if len(out) == 0 && q.cmd.Accepted() && resp.IsWrite(q.cmd.Name) && q.cmd.Script == "" {
 		for _, key := range resp.Keys(append([]string{q.cmd.Name}, q.cmd.Args...)) {
 			v, _ := q.node.value(key, q.pos)
-			for name := range partsOf(v) {
+			for name := range v.Parts() {
 				out[part{key, name}] = true
 			}
 		}
@@ -109,7 +109,7 @@ func (q *query) wrote() map[part]bool {
 // set returns the parts that a change set, or whose end it moved.
 func set(c *history.DataChange) map[part]bool {
 	out := map[part]bool{}
-	before, after := partsOf(c.Before), partsOf(c.After)
+	before, after := c.Before.Parts(), c.After.Parts()
 	only := len(before) == len(after) // a change of the end alone is one of all parts
 	for name, text := range after {
 		if was, there := before[name]; !there || was != text {
@@ -225,7 +225,7 @@ func (m *mark) addTokens(token string) {
 	}
 	for key := range m.node.byKey {
 		v, _ := m.node.value(key, m.end)
-		for name, text := range partsOf(v) {
+		for name, text := range v.Parts() {
 			if name == token || text == token {
 				m.parts[part{key, name}] = written{text, m.end}
 			}

@@ -36,7 +36,7 @@ func (r *run) hitsAnother(op *history.Operation) Answer {
 
 // hits answers for a change by which a command removed, or renewed, what was another client's.
 func (r *run) hits(n *node, i int, c *history.DataChange) Answer {
-	for name, text := range partsOf(c.Before) {
+	for name, text := range c.Before.Parts() {
 		if now, kept := data(c.After, name); kept && (counts(text, now) && r.shares() || now == text && (c.After.Until == c.Before.Until)) {
 			continue
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/resp"
@@ -184,55 +183,9 @@ func (n *node) change(i int, key string) *history.DataChange {
 // part names a part of a key: a field, a member, an item, or "" for a string.
 type part struct{ key, name string }
 
-// partsOf returns the parts of a value with their data.
-func partsOf(d *history.Datum) map[string]string {
-	if d == nil {
-		return nil
-	}
-	out := map[string]string{}
-	switch x := d.Value.(type) {
-	case string:
-		out[""] = x
-	case map[string]string:
-		return x
-	case []string:
-		for _, item := range x {
-			out[item] += "+" // once for each time that it is there
-		}
-	case map[string]bool:
-		for member := range x {
-			out[member] = "+"
-		}
-	case map[string]float64:
-		for member, score := range x {
-			out[member] = number(score)
-		}
-	}
-	return out
-}
-
 // data returns what a value has in a part.
 func data(d *history.Datum, name string) (text string, there bool) {
-	if d == nil {
-		return "", false
-	}
-	switch x := d.Value.(type) {
-	case string:
-		return x, name == ""
-	case map[string]string:
-		text, there = x[name]
-	case []string:
-		there = slices.Contains(x, name)
-		text = strings.Repeat("+", len(x)-len(slices.DeleteFunc(slices.Clone(x), func(item string) bool { return item == name })))
-	case map[string]bool:
-		if there = x[name]; there {
-			text = "+"
-		}
-	case map[string]float64:
-		var score float64
-		score, there = x[name]
-		text = number(score)
-	}
+	text, there = d.Parts()[name]
 	return text, there
 }
 

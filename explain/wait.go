@@ -218,7 +218,7 @@ func setsMore(changes, than []change) bool {
 func (w *wait) partsAt(q *query) (out []part) {
 	for key := range q.node.byKey {
 		v, _ := q.node.value(key, q.pos)
-		for name := range partsOf(v) {
+		for name := range v.Parts() {
 			out = append(out, part{key, name})
 		}
 	}

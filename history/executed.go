@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"strconv"
 )
 
 // serverSchema is the schema name of a file of [Executed] events.
@@ -52,6 +53,35 @@ type Datum struct {
 	// members are true); or the scores of a sorted set (map[string]float64).
 	Value any   `json:"value"`
 	Until int64 `json:"until,omitempty"` // when it expires by the clock as it is set now, in nanoseconds on the run's base; 0 = never
+}
+
+// Parts returns what the value of a key consists of, by name: the value of each field of a hash, the
+// score of each member of a sorted set, "+" for each member of a set and for each time that an item is
+// in a list. A string is one part, without a name. A key that does not exist has none.
+func (d *Datum) Parts() map[string]string {
+	if d == nil {
+		return nil
+	}
+	parts := map[string]string{}
+	switch v := d.Value.(type) {
+	case string:
+		parts[""] = v
+	case map[string]string:
+		return v
+	case []string:
+		for _, item := range v {
+			parts[item] += "+"
+		}
+	case map[string]bool:
+		for member := range v {
+			parts[member] = "+"
+		}
+	case map[string]float64:
+		for member, score := range v {
+			parts[member] = strconv.FormatFloat(score, 'f', -1, 64)
+		}
+	}
+	return parts
 }
 
 // MarshalJSON writes an infinite score as the largest number, since JSON has no infinity.
