@@ -26,6 +26,9 @@ func (w *world) timeline() int64 { return max(int64(w.now()), w.stamp.Load()) }
 // spendTick advances time by one event. Timers due by then run first.
 func (w *world) spendTick() {
 	if w.bounds.Instant {
+		if now := w.now(); now != w.instant {
+			w.instant, w.instants = now, append(w.instants, w.timeline())
+		}
 		w.stamp.Store(w.timeline() + 1)
 		w.timer.Reset(0)
 		<-w.timer.C

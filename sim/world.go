@@ -91,6 +91,8 @@ type world struct {
 	timers   []timer       // scheduled calls by the driver, soonest first
 	ahead    atomic.Int64  // nanoseconds that have passed for the driver and not yet in the bubble; see drive
 	stamp    atomic.Int64  // the least time that the timeline may show, when events take no time
+	instant  time.Duration // the present instant then, and
+	instants []int64       // where each instant begins on the timeline, but for the first
 	sleeps   []time.Time   // when the clients' sleeps end
 	expiry   time.Time     // no waiting reader gives up earlier; zero if there is none
 	wakes    time.Time     // when the driver, which waits, goes on by itself; zero if it does not wait
