@@ -12,7 +12,8 @@ import (
 // client in one mode, of which each but the last failed, no more than the grace apart unless both were refused. It
 // is broken if for a stretch longer than a lease and the grace no conflicting hold was possible, and
 // the waiter was not granted. A lock that wakes its waiters (header wakeups) has one second, plus the
-// time that the waiter's own requests took, if no fault was active in the lease before.
+// time that the waiter's own requests took and that between its calls, in which nothing can wake it, if
+// no fault was active in the lease before.
 //
 // A hold counts until its lease ends or it is released; where nothing expires, until its client has
 // given up: tried to release, or crashed. What renews it after that renews it for nobody. A stretch
@@ -32,7 +33,8 @@ type progress struct {
 // wait is a wait under way.
 type wait struct {
 	first, last op
-	excused     bool // it was too long, but for a fault
+	between     []Span // its calls, of a lock that wakes its waiters
+	excused     bool   // it was too long, but for a fault
 	broken      bool
 }
 
@@ -67,9 +69,12 @@ func (p *progress) returned(o *op) {
 		p.end(w)
 		w = nil
 	}
-	if w == nil {
+	switch {
+	case w == nil:
 		w = &wait{first: *o}
 		p.waits[o.client] = w
+	case p.d.a.header.Wakeups && o.call > w.last.ret:
+		w.between = append(w.between, Span{w.last.ret, o.call})
 	}
 	w.last = *o
 	if !w.broken {
@@ -117,7 +122,7 @@ func (p *progress) judge(w *wait) {
 			continue
 		}
 		for _, part := range p.served(client, s) {
-			late := part.To - part.From - p.limitOf(client, part)
+			late := part.To - part.From - p.limitOf(w, part)
 			if late < 0 || !p.d.uses("free-but-refused") {
 				continue
 			}
@@ -127,7 +132,7 @@ func (p *progress) judge(w *wait) {
 			p.found(v, func() Witness { return p.d.witness(p.d.grantBefore(&last, part.From), first, last) })
 			return
 		}
-		w.excused = w.excused || s.To-s.From >= p.limitOf(client, s)
+		w.excused = w.excused || s.To-s.From >= p.limitOf(w, s)
 	}
 }
 
@@ -145,17 +150,21 @@ func (p *progress) served(client string, s Span) (parts []Span) {
 	return parts
 }
 
-// limitOf returns for how long the lock may be free and wanted by a client in a stretch.
-func (p *progress) limitOf(client string, s Span) int64 {
+// limitOf returns for how long the lock may be free and wanted by a waiter in a stretch.
+func (p *progress) limitOf(w *wait, s Span) int64 {
 	h := p.d.a.header
-	switch {
-	case !h.Wakeups || p.d.ev.anyFault(s.From-h.Lease, s.To):
+	if !h.Wakeups || p.d.ev.anyFault(s.From-h.Lease, s.To) {
 		return p.limit
-	case p.d.opt.HandOver != 0:
-		return p.least
 	}
-	asked := p.d.ev.commandsOf(client, s.From-p.limit, s.To)
-	return min(p.limit, promptly+history.UnderWay(asked, s.From, s.To))
+	limit := p.least
+	if p.d.opt.HandOver == 0 {
+		asked := p.d.ev.commandsOf(p.d.a.client(&w.last), s.From-p.limit, s.To)
+		limit = promptly + history.UnderWay(asked, s.From, s.To)
+	}
+	for _, b := range w.between {
+		limit += max(0, min(b.To, s.To)-max(b.From, s.From))
+	}
+	return min(p.limit, limit)
 }
 
 // stretches returns the stretches of some length or more, from the first call to the last return, in
