@@ -8,7 +8,8 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// wrongfulEnd explains a release or an extend that was accepted: it changed what was another's, or its own hold was gone.
+// wrongfulEnd explains a release or an extend that was accepted, or a command outside every operation: it changed what was another's, or its own hold
+// was gone.
 func (r *run) wrongfulEnd(v *checker.Violation) Answer {
 	for _, o := range v.Witness.All() {
 		if op := r.ops[o.ID]; op != nil && (op.Op == history.Release || op.Op == history.Extend) {
@@ -17,7 +18,28 @@ func (r *run) wrongfulEnd(v *checker.Violation) Answer {
 			}
 		}
 	}
-	return r.ownHold(v, v.Clients[len(v.Clients)-1])
+	client := v.Clients[len(v.Clients)-1]
+	if a := r.hitsInBackground(client, v.At); a.Cause != "" {
+		return a
+	}
+	return r.ownHold(v, client)
+}
+
+// hitsInBackground explains a command that a client sent outside every operation.
+func (r *run) hitsInBackground(client string, at int64) Answer {
+	for _, n := range r.nodes {
+		for i := n.by(at - 1); i < len(n.events) && n.events[i].At == at; i++ {
+			if e := &n.events[i]; e.Client != client || e.Op != 0 {
+				continue
+			}
+			for j := range n.events[i].Changes {
+				if a := r.hits(n, i, &n.events[i].Changes[j]); a.Cause != "" {
+					return a
+				}
+			}
+		}
+	}
+	return Answer{}
 }
 
 // hitsAnother explains an operation that changed what another client had written.

@@ -91,6 +91,10 @@ func (t *narrator) misanswered() string {
 		}
 	}
 	switch {
+	case op.ID == 0 && t.v.Property == verdicts.ReleaseSafety:
+		return fmt.Sprintf("%s, outside any operation, sent a command that changed what %s held of %s", who, t.first(), key)
+	case op.Op == history.Release && t.v.Cause == verdicts.NoUnlock:
+		return fmt.Sprintf("the release of %s by %s freed nothing", key, shortened(op.Client))
 	case op.Op == history.Acquire:
 		return fmt.Sprintf("%s was refused a re-entry of %s, which it held", who, key)
 	case op.Op == history.Extend && op.Outcome == history.OK && t.mayHold(who, op.Call):
