@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -202,6 +203,39 @@ func TestReadmeIsShort(t *testing.T) {
 		if n := len([]rune(line)); n > 100 {
 			t.Errorf("README.md:%d has %d characters, want at most 100", i+1, n)
 		}
+	}
+}
+
+// TestPagesAreShort keeps each page to a length that is read: so many words, without what a test writes. Tables that are looked up stand in
+// docs/data.md.
+func TestPagesAreShort(t *testing.T) {
+	budgets := map[string]int{
+		"README.md": 1200, "docs/choosing.md": 1200, "docs/verdicts.md": 1700, "docs/faults.md": 1800, "docs/your-lock.md": 1000, "docs/benchmarking.md": 1300,
+		"docs/simulator.md": 1000, "docs/files.md": 1000, "docs/ci.md": 600, "docs/locks.md": 500, "docs/findings.md": 2000, "docs/how-it-is-built.md": 700,
+		"docs/contributing.md": 900, "docs/data.md": 1300,
+	}
+	written := regexp.MustCompile(`(?s)<!-- ([a-z-]+): written by .*?<!-- end of [a-z-]+ -->`)
+	for _, page := range pages(t) {
+		words := 0
+		for _, w := range strings.Fields(written.ReplaceAllString(readPage(t, page), "")) {
+			if strings.ContainsFunc(w, unicode.IsLetter) || strings.ContainsFunc(w, unicode.IsDigit) {
+				words++
+			}
+		}
+		if words > budgets[page] {
+			t.Errorf("%s has %d words, want at most %d", page, words, budgets[page])
+		}
+	}
+}
+
+// TestReadmeChild: the page shows the example of a child as it is, and the README counts its lines.
+func TestReadmeChild(t *testing.T) {
+	child := readPage(t, "examples/exec/mylock.py")
+	if !strings.Contains(readPage(t, "docs/your-lock.md"), "```python\n"+child+"```\n") {
+		t.Error("docs/your-lock.md does not show examples/exec/mylock.py")
+	}
+	if want := fmt.Sprintf("[%d lines of Python]", strings.Count(child, "\n")); !strings.Contains(readPage(t, "README.md"), want) {
+		t.Errorf("README.md does not say %s", want)
 	}
 }
 

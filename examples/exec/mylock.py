@@ -1,16 +1,38 @@
-"""redis-py's Lock as a child of lockbench.  lockbench run --exec 'python3 mylock.py'"""
-import json, sys, redis
+"""redis-py's Lock as a child of lockbench: lockbench suite --exec 'python3 mylock.py'"""
+import json
+import sys
 
-locks = {}
+import redis
+
+locks = {}  # by key
+
+
+def answer(op, key, request):
+    if op == "describe":
+        return {"ok": True, "can": ["extend"]}
+    if op == "new":
+        server = redis.Redis.from_url("redis://" + request["servers"][0])
+        lease, poll = request["lease_ms"] / 1000, request["poll_ms"] / 1000
+        locks[key] = server.lock(key, timeout=lease, sleep=poll)
+    if op == "try" and not locks[key].acquire(blocking=False):
+        return {"error": "busy"}
+    if op == "acquire":
+        wait = request["wait_ms"] / 1000 if "wait_ms" in request else None
+        if not locks[key].acquire(blocking_timeout=wait):
+            return {"error": "busy"}
+    if op == "extend":
+        locks[key].reacquire()
+    if op == "release":
+        locks[key].release()
+    return {"ok": True}
+
+
 for line in sys.stdin:
-    request = json.loads(line); op, key, reply = request["op"], request.get("key"), {"id": request["id"], "ok": True}
-    if op == "describe": reply["can"] = ["extend"]
+    request = json.loads(line)
     try:
-        if op == "new": locks[key] = redis.Redis.from_url("redis://" + request["servers"][0]).lock(key, request["lease_ms"] / 1000, sleep=request["poll_ms"] / 1000)
-        elif op == "try" and not locks[key].acquire(blocking=False): reply = {"id": request["id"], "error": "busy"}
-        elif op == "acquire" and not locks[key].acquire(blocking_timeout=request["wait_ms"] / 1000 if "wait_ms" in request else None): reply = {"id": request["id"], "error": "busy"}
-        elif op == "extend": locks[key].reacquire()
-        elif op == "release": locks[key].release()
-    except redis.exceptions.LockError as e: reply = {"id": request["id"], "error": "lost", "text": str(e)}
-    except redis.exceptions.RedisError as e: reply = {"id": request["id"], "error": "unknown", "text": str(e)}
-    print(json.dumps(reply), flush=True)
+        reply = answer(request["op"], request.get("key"), request)
+    except redis.exceptions.LockError as e:  # another may hold it now
+        reply = {"error": "lost", "text": str(e)}
+    except redis.exceptions.RedisError as e:  # it may have had an effect
+        reply = {"error": "unknown", "text": str(e)}
+    print(json.dumps({"id": request["id"], **reply}), flush=True)
