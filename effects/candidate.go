@@ -81,14 +81,15 @@ func newCandidate(c *history.Command, parts []*history.Command, scripts map[stri
 	return out
 }
 
-// says reports whether a step of the log is the candidate's in its own words: the same command, or a SET of the same value.
+// says reports whether a step of the log is the candidate's in its own words: the same command, or a SET of the same value. A command that removed
+// nothing, by its reply, found a lease over, and the server logs the end of the lease in the same words.
 func (c *candidate) says(step [][]string) bool {
 	if len(step) != 1 || len(c.request) != 1 || c.command.IsScript() {
 		return false
 	}
 	did, asked := step[0], c.request[0]
 	if slices.Equal(did, asked) {
-		return true
+		return c.command.Reply != "0" || did[0] != "DEL" && did[0] != "UNLINK"
 	}
 	return did[0] == "SET" && asked[0] == "SET" && len(did) >= 3 && len(asked) >= 3 && did[1] == asked[1] && did[2] == asked[2]
 }

@@ -215,7 +215,10 @@ func (j *join) sender(commands [][]string, read int64) *candidate {
 		return nil
 	}
 	slices.SortStableFunc(open, func(a, b *candidate) int { return compare(a.replied(), b.replied()) })
-	if i := slices.IndexFunc(open, func(c *candidate) bool { return c.says(commands) }); i >= 0 {
+	its := func(c *candidate) bool { // and was sent before the lease of what it removed was over
+		return c.says(commands) && !j.lapsed(commands[0], max(j.low, c.command.Sent)-int64(grain))
+	}
+	if i := slices.IndexFunc(open, its); i >= 0 {
 		return open[i]
 	}
 	if named := slices.DeleteFunc(slices.Clone(open), func(c *candidate) bool { return !shares(c, commands) }); len(named) == 1 {

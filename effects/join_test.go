@@ -108,6 +108,19 @@ func TestJoin(t *testing.T) {
 			sent("c1", 2, 1100, 1101, "0", "EVALSHA release 1 k t1"),
 		}, nil, []history.Logged{logged(2000, "SET k t1 PXAT @1001"), logged(2000, "DEL k")},
 			[]string{"c1 SET k t1 PX 1000 NX op=1 | k: none -> t1 until 1001", "expired | k: t1 until 1001 -> none"}},
+		{"the end of a lease while a plain DEL comes too late, which removed nothing", []history.Command{
+			sent("c1", 1, 1, 2, "OK", "SET k t1 PX 1000 NX"),
+			sent("c1", 2, 1100, 1101, "0", "DEL k"),
+		}, nil, []history.Logged{logged(2000, "SET k t1 PXAT @1001"), logged(2000, "DEL k")},
+			[]string{"c1 SET k t1 PX 1000 NX op=1 | k: none -> t1 until 1001", "expired | k: t1 until 1001 -> none"}},
+		{"the end of a lease in the words of a release that came later, read after both", []history.Command{
+			sent("c1", 1, 1, 2, "OK", "SET k t1 PX 1000 NX"),
+			sent("c1", 2, 1100, 1101, "0", "DEL k"),
+			sent("c2", 3, 1200, 1201, "OK", "SET k t2 PX 1000 NX"),
+			sent("c2", 4, 1300, 1301, "1", "DEL k"),
+		}, nil, []history.Logged{logged(2000, "SET k t1 PXAT @1001"), logged(2000, "DEL k"), logged(2000, "SET k t2 PXAT @2200"), logged(2000, "DEL k")},
+			[]string{"c1 SET k t1 PX 1000 NX op=1 | k: none -> t1 until 1001", "expired | k: t1 until 1001 -> none",
+				"c2 SET k t2 PX 1000 NX op=3 | k: none -> t2 until 2200", "c2 DEL k op=4 | k: t2 until 2200 -> none"}},
 		{"a release just before the end of the lease", []history.Command{
 			sent("c1", 1, 1, 2, "OK", "SET k t1 PX 1000 NX"),
 			sent("c1", 2, 999, 1003, "1", "EVALSHA release 1 k t1"),

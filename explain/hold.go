@@ -151,7 +151,8 @@ func (r *run) try(op *history.Operation, by int64) (all []query) {
 		if c.Sent > by || c.Sent > op.Return || c.Failed() || r.asks.of(c) == nil {
 			continue
 		}
-		if op.Op == history.Acquire && op.Outcome == history.OK && op.WasAsked() && c.Sent < op.Asked-grain { // a child tells it by its own clock
+		late := max(grain, r.Header.ClockError) // a child tells it by its own clock
+		if op.Op == history.Acquire && op.Outcome == history.OK && op.WasAsked() && c.Sent < op.Asked-late {
 			break
 		}
 		a := asked{c.Node, c.Name, c.Script, firstKey(c)}

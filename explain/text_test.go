@@ -125,6 +125,8 @@ func (s *story) addHeader(words []string) (err error) {
 			s.Header.Renews = true
 		case "turns":
 			s.turns = true
+		case "clocks":
+			s.Header.ClockError, err = millis(value)
 		}
 	}
 	return err
@@ -176,6 +178,8 @@ func set(op *history.Operation, word string) (err error) {
 		op.Token = value
 	case "valid":
 		op.ValidUntil, err = millis(value)
+	case "asked":
+		op.Asked, err = millis(value)
 	case "fence":
 		op.Fence, err = strconv.ParseUint(value, 10, 64)
 	case "read":

@@ -207,10 +207,11 @@ func (l *childLock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant
 	return g, l.answer(err)
 }
 
+// asked returns an instant that is not later than that request, whatever passes between two readings of the clocks.
 func (l *childLock) asked() time.Time {
 	l.child.mu.Lock()
 	defer l.child.mu.Unlock()
-	now, first := l.timeline(), int64(0)
+	now, first := l.env.Clock.Now(), int64(0)
 	for _, at := range l.child.sent {
 		if first == 0 || at < first {
 			first = at
@@ -219,7 +220,7 @@ func (l *childLock) asked() time.Time {
 	if first == 0 {
 		return time.Time{}
 	}
-	return l.env.Clock.Now().Add(-time.Duration(now - first))
+	return now.Add(-time.Duration(l.timeline() - first))
 }
 
 func (l *childLock) Extend(ctx context.Context) (impls.Grant, error) {
