@@ -15,7 +15,7 @@ import (
 // time that the waiter's own requests took and that between its calls, in which nothing can wake it, if
 // no fault was active in the lease before.
 //
-// A hold counts until its lease ends or it is released; where nothing expires, until its client has
+// A writer that waits may keep readers out. A hold counts until its lease ends or it is released; where nothing expires, until its client has
 // given up: tried to release, or crashed. What renews it after that renews it for nobody. A stretch
 // ends when a fault of the waiter, or of a node that its commands went to, begins, and another begins
 // when that is over.
@@ -186,6 +186,9 @@ func (d *keyInput) stretches(least int64, asked history.Mode) []Span {
 func (d *keyInput) eachHold(asked history.Mode, each func(Span)) {
 	for place := range d.a.walk(d.k) {
 		o := d.k.op(place)
+		if d.a.header.Kind == history.RW && asked == history.Shared && o.kind == history.Acquire && o.mode == history.Exclusive {
+			each(Span{o.call, o.ret})
+		}
 		its := o.hold != 0 && d.k.holds.At(o.hold).began == place
 		if !its || !mayRefuse(d.a.header.Kind, o.mode, asked) {
 			continue

@@ -147,7 +147,11 @@ func (r *run) overlapOf(v *checker.Violation, skip func(a, b *hold) bool) (best 
 			for r.Header.Kind == history.Reentrant && b.outer != nil && b.outer.granted > a.granted && len(r.sent[b.op.ID]) > 0 { // a re-entry is granted by its own mark
 				b = b.outer
 			}
-			answer := r.pair(a, b.op, v.At).answer()
+			p := r.pair(a, b.op, v.At)
+			if checker.Permits(r.Header) > 1 {
+				p.beside = slices.DeleteFunc(slices.Clone(holds[:j]), func(h *hold) bool { return h == a })
+			}
+			answer := p.answer()
 			if answer.Cause != "" && answer.Cause != verdicts.DoubleGrant {
 				return answer
 			}

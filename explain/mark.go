@@ -131,6 +131,9 @@ type fate struct {
 	node *node
 	at   int // the event that ended it; -1: it was still there
 	by   end // what kind of event that is
+	// lapsed: the second would have been refused at the time of the first's grant, and not at its own: the lock ends its leases by
+	// itself, and this one's had ended.
+	lapsed bool
 }
 
 // end is how a mark ended.

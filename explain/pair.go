@@ -17,6 +17,7 @@ type pair struct {
 	at     int64              // when the second was granted
 	try    []query            // the second's
 	seen   int64              // when the violation was seen
+	beside []*hold            // those that held permits beside the first
 }
 
 func (r *run) pair(first *hold, second *history.Operation, seen int64) *pair {
@@ -61,8 +62,14 @@ func (p *pair) answer() Answer {
 	if handed != nil { // the second asked nothing then
 		return p.conclude(gone[0], gone)
 	}
+	others := p.goneBeside()
 	for _, group := range byEvent(gone) {
-		if p.refused(p.try, group, false) || p.refused(p.try, group, true) {
+		all := slices.Concat(group, others)
+		if p.refused(p.try, all, false) {
+			return p.conclude(group[0], group)
+		}
+		if p.refused(p.try, all, true) {
+			group[0].lapsed = true
 			return p.conclude(group[0], group)
 		}
 	}
@@ -79,6 +86,20 @@ func (p *pair) answer() Answer {
 		return p.conclude(fate{part: ends[0].part, node: ends[0].node, at: -1, by: there}, ends)
 	}
 	return Answer{}
+}
+
+// goneBeside returns what ended the marks of those that held permits beside the first: with one permit less, the second may not have been refused.
+func (p *pair) goneBeside() (ends []fate) {
+	for _, h := range p.beside {
+		for _, m := range p.marks(h) {
+			for part := range m.parts {
+				if f := p.run.pair(h, p.second, p.seen).fateOf(m, part, p.before(m.node)); f.at >= 0 {
+					ends = append(ends, f)
+				}
+			}
+		}
+	}
+	return ends
 }
 
 // handed returns the command of another client that granted the second, as a release that hands the lock to the next who waits; nil: its own did.
@@ -259,6 +280,9 @@ func (p *pair) believed(f *fate) bool {
 
 // ended reports whether the first's client had been told that its hold was over.
 func (p *pair) ended(*fate) bool { return p.told(p.first, p.seen) <= p.at }
+
+// outlived reports whether a mark had ended by the lock's own reckoning when it was cleared away.
+func (p *pair) outlived(f *fate) bool { return f.lapsed }
 
 func (p *pair) shared(*fate) bool { return p.first.op.Mode == history.Shared }
 

@@ -29,6 +29,7 @@ var table = []row{
 	{expired, (*pair).believed, verdicts.Overbelief},
 	{expired, nil, verdicts.LeaseOverrun},
 
+	{freed, (*pair).outlived, verdicts.LeaseOverrun},
 	{freed, (*pair).shared, verdicts.ReaderEvicted},
 	{freed, nil, verdicts.MisUnlock},
 

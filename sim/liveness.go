@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/resp"
@@ -49,7 +50,14 @@ func (x *explainer) renewed(out Outcome) (found []history.Command, err error) {
 	if !slices.ContainsFunc(out.Commands, suspect) {
 		return nil, nil
 	}
-	for _, e := range out.Effects {
+	executed := out.Effects
+	if executed == nil {
+		if err := x.start(); err != nil {
+			return nil, err
+		}
+		executed = explain.Derive(out.record(), x.server)
+	}
+	for _, e := range executed {
 		if !slices.ContainsFunc(e.Changes, prolongs) {
 			continue
 		}
