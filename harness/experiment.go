@@ -46,6 +46,7 @@ type Experiment struct {
 	Subject  subject.Fleet // with a command, every client's lock is a child process, and Variant is what the child reports of itself
 	As       ClientsAs     // "" means Goroutines
 	Base     string        // parent of the run directory; "" saves nothing
+	Aside    bool          // a run beside the one that was asked for, such as a control: latest stays where it is
 	Argv     []string      // for the record
 	Rerun    string        // the command that runs it again
 	Checkout string        // folder of the source checkout, for the record; "" means none

@@ -24,7 +24,7 @@ func (oneNode) Len() int { return 1 }
 
 // A killed run leaves what was written last: every record, and every fault window that had ended.
 func TestWhatIsWrittenWhileClientsRun(t *testing.T) {
-	dir, err := results.Create(t.TempDir(), "pause-holder", "token", time.Unix(0, 0), "x")
+	dir, err := results.Create(t.TempDir(), "pause-holder", "token", time.Unix(0, 0), "x", false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -131,6 +131,7 @@ func control(ctx context.Context, b Bug, cfg Config, seed uint64, r *results.Rep
 	if b.Control == "" || cfg.Base.Subject.Exec != "" {
 		return nil
 	}
+	cfg.Base.Aside = true
 	out, seen, err := one(ctx, b, b.Control, cfg, seed)
 	if err != nil {
 		return err

@@ -137,7 +137,7 @@ func TestSuiteDirectory(t *testing.T) {
 			t.Fatal(err)
 		}
 		folders = append(folders, folder)
-		d, err := results.Create(folder, "steady", "token", time.Unix(100, 0), id)
+		d, err := results.Create(folder, "steady", "token", time.Unix(100, 0), id, false)
 		if err != nil {
 			t.Fatal(err)
 		}

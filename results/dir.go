@@ -31,6 +31,7 @@ const (
 	LatencyLog     = "latency.hlog"
 	LatencyFolder  = "latency"
 	ViolationsPath = "violations"
+	PictureFile    = "001.svg"              // in ViolationsPath: the first violation, small
 	TapePath       = "violations/001.tape"  // of a search
 	ScenesFile     = "violations.jsonl.zst" // of a suite: one violation of each cell that broke
 	SummaryFile    = "summary.md"
@@ -56,9 +57,12 @@ func NewID(r io.Reader) (string, error) {
 	return hex.EncodeToString(b[:]), nil
 }
 
-// Create creates base/<scenario>-<lock>-<UTC time>-<id>, which must not exist, and links base/latest to it.
-func Create(base, scenario, lock string, at time.Time, id string) (*Dir, error) {
-	path, err := CreateOf(base, plain(scenario)+"-"+plain(lock), at, id)
+// Create creates base/<scenario>-<lock>-<UTC time>-<id>, which must not exist, and links base/latest to it, unless the run stands aside.
+func Create(base, scenario, lock string, at time.Time, id string, aside bool) (*Dir, error) {
+	path, err := create(base, plain(scenario)+"-"+plain(lock), at, id)
+	if err == nil && !aside {
+		err = linkLatest(base, filepath.Base(path))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +71,14 @@ func Create(base, scenario, lock string, at time.Time, id string) (*Dir, error) 
 
 // CreateOf creates base/<kind>-<UTC time>-<id>, which must not exist, for a suite with its runs or for a bench, and links base/latest to it.
 func CreateOf(base, kind string, at time.Time, id string) (string, error) {
+	path, err := create(base, kind, at, id)
+	if err != nil {
+		return "", err
+	}
+	return path, linkLatest(base, filepath.Base(path))
+}
+
+func create(base, kind string, at time.Time, id string) (string, error) {
 	name := fmt.Sprintf("%s-%s-%s", kind, at.UTC().Format("20060102T150405Z"), plain(id))
 	if err := os.MkdirAll(base, 0o755); err != nil {
 		return "", fmt.Errorf("run directory: %w", err)
@@ -75,7 +87,7 @@ func CreateOf(base, kind string, at time.Time, id string) (string, error) {
 	if err := os.Mkdir(path, 0o755); err != nil {
 		return "", fmt.Errorf("run directory: %w", err)
 	}
-	return path, linkLatest(base, name)
+	return path, nil
 }
 
 // plain replaces characters that are not safe in file names.

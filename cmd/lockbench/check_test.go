@@ -44,7 +44,7 @@ func TestCheckKnowsWhatTheStoreHeld(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			d, err := results.Create(t.TempDir(), "steady", "token", time.Unix(0, 0), "x")
+			d, err := results.Create(t.TempDir(), "steady", "token", time.Unix(0, 0), "x", false)
 			if err != nil {
 				t.Fatal(err)
 			}

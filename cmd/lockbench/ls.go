@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/internal/infile"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/report/page"
 	"github.com/lockbench/lockbench/results"
@@ -20,26 +21,48 @@ import (
 
 func newLs(a *app) *cobra.Command {
 	var base string
+	only := chosen{verdict: newChoice("", "pass", "fail", "inconclusive", "not judged", "in progress", "unreadable")}
 	c := &cobra.Command{
 		Use:   "ls",
 		Short: "List the runs, suites and benches that were kept",
 		Long: "ls lists the runs, suites, benches and findings of explore in a folder, the latest first, each with its time, servers and verdict.\n" +
 			"One that a process is still writing is in progress; one whose files are damaged is unreadable.",
-		Example: "  lockbench ls\n  lockbench ls -o json",
+		Example: "  lockbench ls\n  lockbench ls --lock token --verdict fail\n  lockbench ls -o json",
 		Args:    nothing,
-		RunE:    func(*cobra.Command, []string) error { return a.ls(base) },
+		RunE:    func(*cobra.Command, []string) error { return a.ls(base, only) },
 	}
-	c.Flags().StringVar(&base, "out", results.DefaultBase, "the folder of runs")
+	s := c.Flags()
+	s.StringVar(&base, "out", results.DefaultBase, "the folder of runs")
+	s.StringVar(&only.lock, "lock", "", "only runs of this lock")
+	s.StringVar(&only.scenario, "scenario", "", "only runs of this scenario")
+	s.Var(&only.verdict, "verdict", "only those with this verdict")
+	complete(c, "verdict", words(only.verdict.allowed...))
 	return c
 }
 
-func (a *app) ls(base string) error {
+// chosen says which records are listed; what is empty leaves none out.
+type chosen struct {
+	lock, scenario string
+	verdict        choice
+}
+
+func (c chosen) omits(e page.Entry) bool {
+	return c.lock != "" && c.lock != e.Lock || c.scenario != "" && c.scenario != e.Scenario || c.verdict.value != "" && c.verdict.value != e.State()
+}
+
+func (a *app) ls(base string, only chosen) error {
 	all, err := storedIn(base)
 	if err != nil {
 		return err
 	}
+	kept := len(all)
+	all = slices.DeleteFunc(all, only.omits)
 	if a.json() {
 		return a.writeJSON(all)
+	}
+	if len(all) == 0 && kept > 0 {
+		a.say("none of %s in %s is such a run", report.Plural(kept, "record"), base)
+		return nil
 	}
 	if len(all) == 0 {
 		a.say("no runs in %s", base)
@@ -110,10 +133,13 @@ func runAt(dir string) (page.Entry, error) {
 	if err != nil {
 		return page.Entry{}, err
 	}
-	r := page.Entry{Kind: "run", When: run.Start, What: fmt.Sprintf("%s × %s", run.Lock, run.Scenario), Server: run.Server}
+	r := page.Entry{Kind: "run", When: run.Start, What: fmt.Sprintf("%s × %s", run.Lock, run.Scenario), Lock: run.Lock, Scenario: run.Scenario, Server: run.Server}
+	if picture, err := infile.Read(d.File(results.ViolationsPath, results.PictureFile), page.MaxPicture); err == nil {
+		r.Picture = picture
+	}
 	switch {
 	case d.Tape(run) != "":
-		r.Kind, r.What, r.Verdict = "explore", run.Lock, checker.Fail
+		r.Kind, r.What, r.Scenario, r.Verdict = "explore", run.Lock, "", checker.Fail
 	case result != nil:
 		r.Verdict = result.Verdict
 	}

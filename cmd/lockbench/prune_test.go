@@ -12,7 +12,7 @@ import (
 func TestPruneSparesWhatIsInProgress(t *testing.T) {
 	base := t.TempDir()
 	w := newWorld("")
-	d, err := results.Create(base, "steady", "token", w.now(), "aaa")
+	d, err := results.Create(base, "steady", "token", w.now(), "aaa", false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -164,6 +164,9 @@ func (a *app) kept(ctx context.Context, e harness.Experiment) (*harness.Outcome,
 	if err != nil {
 		return out, err
 	}
+	if out.Result.Schema != "" {
+		a.saveScenes(out)
+	}
 	return out, saveViews(out)
 }
 

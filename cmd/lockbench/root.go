@@ -167,7 +167,7 @@ func newRoot(a *app) *cobra.Command {
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print only errors to stderr")
 	complete(root, "output", words(a.format.allowed...))
 	for _, c := range []*cobra.Command{newRun(a), newSuite(a), newExplore(a), newBench(a), newCompare(a), newReplay(a), newRepro(a), newCheck(a), newList(a), newDoctor(a),
-		newReport(a), newLs(a), newPrune(a), newServe(a), newMerge(a)} {
+		newValidate(a), newReport(a), newLs(a), newPrune(a), newServe(a), newMerge(a)} {
 		c.RunE = a.begin(c.RunE)
 		groupFlags(c)
 		root.AddCommand(c)

@@ -1,9 +1,12 @@
 package page
 
 import (
+	"encoding/base64"
+	"html/template"
 	"io"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,14 +17,17 @@ import (
 
 // Entry is a run, a suite, a bench or the finding of a search in a list.
 type Entry struct {
-	Kind    string         `json:"kind"` // run, suite, bench, explore
-	When    time.Time      `json:"when"` // UTC
-	What    string         `json:"what"` // lock × scenario, and how many cells or locks
-	Server  string         `json:"server"`
-	Verdict checker.Result `json:"verdict"` // "" if it was not judged
-	Dir     string         `json:"dir"`
-	Busy    bool           `json:"in_progress,omitempty"` // a process that lives writes it
-	Problem string         `json:"problem,omitempty"`     // why it cannot be read
+	Kind     string         `json:"kind"`               // run, suite, bench, explore
+	When     time.Time      `json:"when"`               // UTC
+	What     string         `json:"what"`               // lock × scenario, and how many cells or locks
+	Lock     string         `json:"lock,omitempty"`     // of a run or a search
+	Scenario string         `json:"scenario,omitempty"` // of a run
+	Server   string         `json:"server"`
+	Verdict  checker.Result `json:"verdict"` // "" if it was not judged
+	Dir      string         `json:"dir"`
+	Busy     bool           `json:"in_progress,omitempty"` // a process that lives writes it
+	Problem  string         `json:"problem,omitempty"`     // why it cannot be read
+	Picture  []byte         `json:"-"`                     // SVG of its first violation; nil: none
 }
 
 // Name returns the name of its directory.
@@ -49,7 +55,32 @@ func (e Entry) Link() string {
 	return (&url.URL{Path: e.Name() + "/" + file}).EscapedPath()
 }
 
+// Image returns the address of the picture, which has it inside: a page loads nothing.
+func (e Entry) Image() template.URL {
+	if e.Picture == nil {
+		return ""
+	}
+	return template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(e.Picture))
+}
+
+// index is what the template of the list shows: the entries, and the words by which they can be chosen.
+type index struct {
+	Entries                    []Entry
+	Locks, Scenarios, Verdicts []string
+}
+
 // Index writes a page that lists runs, suites and benches.
 func Index(w io.Writer, entries []Entry) error {
-	return write(w, "lockbench runs", "index", report.Clean(entries), data{Charts: map[string]chart{}})
+	entries = report.Clean(entries)
+	words := func(of func(Entry) string) (out []string) {
+		for _, e := range entries {
+			if of(e) != "" {
+				out = append(out, of(e))
+			}
+		}
+		slices.Sort(out)
+		return slices.Compact(out)
+	}
+	view := index{entries, words(func(e Entry) string { return e.Lock }), words(func(e Entry) string { return e.Scenario }), words(Entry.State)}
+	return write(w, "lockbench runs", "index", view, data{Charts: map[string]chart{}})
 }

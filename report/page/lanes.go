@@ -110,6 +110,11 @@ func (d *drawing) setFocus(holds []checker.Hold, violations []*checker.Violation
 			from = min(from, h.Acquire.Call-lease/10)
 		}
 	}
+	for i := range d.g.drawn { // and what the clients of the violation were doing, which a fault may have stretched
+		if op := &d.g.drawn[i]; d.first[op.Client] && op.Call <= at && at <= op.Return && op.Return < at+10*lease {
+			to = max(to, op.Return+lease/4)
+		}
+	}
 	d.Focus = [2]int64{max(d.From, from), min(d.To, to)}
 }
 

@@ -100,7 +100,14 @@ func digestOf(text string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
+// chooser is a choice among words.
+type chooser struct {
+	Name  string
+	Words []string
+}
+
 var functions = template.FuncMap{
+	"choose":  func(name string, words []string) chooser { return chooser{name, words} },
 	"verdict": verdictClass, "headline": report.Headline, "span": func(ns int64) string { return report.Span(ns) },
 	"dur": func(d time.Duration) string { return report.Span(d) }, "count": report.Count,
 	"percent": report.Percent, "lines": func(lines []string) string { return strings.Join(lines, "\n") },

@@ -372,6 +372,12 @@ document.querySelectorAll("[data-tell]").forEach(b => {
   b.addEventListener('pointerenter', tell);
 });
 
+// A row of the list of runs is shown if it fits every choice.
+const choices = [...document.querySelectorAll('select[data-choose]')];
+choices.forEach(c => c.addEventListener('change', () => document.querySelectorAll('tr[data-verdict]').forEach(r => {
+  r.hidden = choices.some(c => c.value && r.dataset[c.dataset.choose] !== c.value);
+})));
+
 // unpack returns the violations of a suite, by lock and scenario.
 async function unpack(text) {
   const bytes = Uint8Array.from(atob(text), c => c.charCodeAt(0));

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lockbench/lockbench/report"
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/scenarios"
+)
+
+func newValidate(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "validate FILE...",
+		Short: "Say what a file is and whether it is good; runs nothing",
+		Long: "validate reads scenarios (.yaml), histories (.jsonl, .jsonl.zst, .edn), stored suites and benches (what --baseline takes), tapes and run\n" +
+			"directories as the commands do that take them. It says what each is, or where it is wrong: file, line, column, and what was expected.\n" +
+			"It exits 0 if every file is good, else 4, and judges nothing: 'lockbench check' gives the verdict of a history.",
+		Example: "  lockbench validate mine.yaml\n  lockbench validate history.jsonl suite.json results/runs/latest",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return nil
+			}
+			return exactly("FILE")(c, args)
+		},
+		RunE: func(c *cobra.Command, args []string) error { return a.validate(c.Context(), args) },
+	}
+}
+
+// validation is what a file is: a good one has a kind and what it has in it, another the error.
+type validation struct {
+	File  string `json:"file"`
+	State string `json:"state"` // good, wrong
+	Kind  string `json:"kind,omitempty"`
+	What  string `json:"what,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+// validate looks at every file, in the order given.
+func (a *app) validate(ctx context.Context, paths []string) (err error) {
+	ctx, end := a.interruptible(ctx)
+	defer end()
+	all := []validation{}
+	for _, path := range paths {
+		kind, what, wrong := a.validated(ctx, path)
+		if errors.Is(wrong, errInterrupted) {
+			return errors.Join(err, wrong)
+		}
+		v := validation{File: path, State: "good", Kind: kind, What: what}
+		if wrong != nil {
+			v = validation{File: path, State: "wrong", Error: inPlain(wrong)}
+			err = errors.Join(err, wrong)
+		}
+		all = append(all, v)
+		if wrong == nil && !a.json() {
+			for _, line := range report.Wrap(columns, "good  ", report.Clean(fmt.Sprintf("%s: a %s: %s", path, kind, what))) {
+				_, printed := fmt.Fprintln(a.out, line)
+				err = errors.Join(err, printed)
+			}
+		}
+	}
+	if a.json() {
+		return errors.Join(a.writeJSON(all), err)
+	}
+	return err
+}
+
+// validated says what a file is and what is in it.
+func (a *app) validated(ctx context.Context, path string) (kind, what string, err error) {
+	switch ext := filepath.Ext(path); {
+	case ext == ".yaml", ext == ".yml":
+		s, err := scenarios.Load(path)
+		if err != nil {
+			return "", "", asInput(err)
+		}
+		return "scenario", fmt.Sprintf("%s, workload %s, %s, %s", s.Name, s.Workload, report.Plural(s.Clients, "client"), report.Plural(len(s.Faults), "fault")), nil
+	case ext == ".edn", ext == ".jsonl", ext == ".zst":
+		return a.validHistory(ctx, path)
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return "", "", asInput(err)
+	case info.IsDir():
+		return a.validFolder(ctx, path)
+	}
+	schema, err := schemaOf(path)
+	if err != nil {
+		return "", "", err
+	}
+	switch {
+	case schema == results.SuiteSchema:
+		return validSuite(path)
+	case schema == results.BenchSchema:
+		return validBench(path)
+	case schema == results.RunSchema, schema == results.ResultSchema:
+		return a.validFolder(ctx, filepath.Dir(path))
+	case strings.HasPrefix(schema, "lockbench/history/"):
+		return a.validHistory(ctx, path)
+	case strings.HasPrefix(schema, "lockbench/tape/"):
+		t, err := readTape(path)
+		if err != nil {
+			return "", "", asInput(err)
+		}
+		return "tape", fmt.Sprintf("of %s, which shows %s by %s", t.Program.Lock, t.Property, t.Cause), nil
+	}
+	return "", "", fmt.Errorf("%w: %s: schema %q: want that of a history, suite, bench, run or tape of lockbench, or a scenario, whose name ends in .yaml", errUsage, path, schema)
+}
+
+// validFolder says what is in the directory of a suite, a bench or a run.
+func (a *app) validFolder(ctx context.Context, path string) (kind, what string, err error) {
+	r, err := openRecord(path)
+	if err != nil {
+		return "", "", asInput(err)
+	}
+	switch r.value.(type) {
+	case results.Suite:
+		return validSuite(r.file)
+	case results.Bench:
+		return validBench(r.file)
+	}
+	if _, what, err = a.validHistory(ctx, r.dir); err != nil {
+		return "", "", err
+	}
+	return "run", what, nil
+}
+
+func validSuite(path string) (kind, what string, err error) {
+	s, err := results.LoadSuite(path)
+	if err != nil {
+		return "", "", asInput(err)
+	}
+	var locks []string
+	for _, c := range s.Cells {
+		locks = append(locks, c.Lock)
+	}
+	return "suite", fmt.Sprintf("%s of %s on %s", report.Plural(len(s.Cells), "cell"), report.Plural(len(slices.Compact(slices.Sorted(slices.Values(locks)))), "lock"), s.Server), nil
+}
+
+func validBench(path string) (kind, what string, err error) {
+	b, err := results.LoadBench(path)
+	if err != nil {
+		return "", "", asInput(err)
+	}
+	return "bench", fmt.Sprintf("%s, %s on %s", strings.Join(b.Plan.Locks, ", "), report.Plural(len(b.Cells), "cell"), b.Server), nil
+}
+
+// validHistory reads a history with what lies beside it, as check does. One that is cut off can be judged.
+func (a *app) validHistory(ctx context.Context, path string) (kind, what string, err error) {
+	defer a.limitHeap()()
+	if err := hasHistory(path); err != nil {
+		return "", "", err
+	}
+	path = historyIn(path)
+	known := filepath.Base(path) == results.RecordingFile
+	j, err := a.checkOnce(ctx, path, false, known)
+	if err != nil {
+		return "", "", err
+	}
+	n := 0
+	for _, outcomes := range j.verdict.Operations {
+		for _, count := range outcomes {
+			n += count
+		}
+	}
+	what = report.Plural(n, "operation")
+	if j.run.Lock != "" {
+		what += " of " + j.run.Lock
+	}
+	if j.cut {
+		what += "; its end is cut off, and check judges what stands before"
+	}
+	return "history", what, nil
+}
