@@ -71,6 +71,19 @@ func comparisonMarkdown(c results.Comparison) []string {
 	return lines
 }
 
+// ComparisonHeadline says in a word or two what a comparison came to, and of which class of verdict that is.
+func ComparisonHeadline(c results.Comparison) (text, class string) {
+	switch c.Verdict {
+	case results.CompareUnsafe:
+		return "a lock that held breaks now", "fail"
+	case results.CompareSlower:
+		return "SLOWER", "fail"
+	case results.CompareInconclusive:
+		return "INCONCLUSIVE", "inconclusive"
+	}
+	return "nothing got worse", "pass"
+}
+
 func compareHead(c results.Comparison, s Style) string {
 	words := map[results.CompareVerdict]string{results.CompareUnsafe: s.paint(red, "FAIL") + "  a lock that held breaks now",
 		results.CompareSlower:       s.paint(red, "SLOWER"),

@@ -15,11 +15,13 @@ import (
 	"github.com/lockbench/lockbench/internal/infile"
 	"github.com/lockbench/lockbench/internal/jsonat"
 	"github.com/lockbench/lockbench/report"
+	"github.com/lockbench/lockbench/report/page"
 	"github.com/lockbench/lockbench/results"
 )
 
 func newCompare(a *app) *cobra.Command {
 	var o bench.CompareOptions
+	f := reportFlags{form: newChoice("text", "text", "md", "html")}
 	c := &cobra.Command{
 		Use:   "compare BASE NEW",
 		Short: "Compare two runs, benches, suites, or directories of runs",
@@ -30,11 +32,13 @@ func newCompare(a *app) *cobra.Command {
 			"Benches are compared by their ratio to the reference of the same repetition, so\n" +
 			"that a machine that is slower today is slower for both; --raw compares the figures\n" +
 			"themselves. Of directories of runs, the runs of one lock in one scenario are the\n" +
-			"samples.",
-		Example: "  lockbench compare base.json new.json\n  lockbench compare results/main results/branch",
+			"samples.\n\n" +
+			"-f md is a summary for a pull request, -f html a page with a chart that loads nothing; both go to stdout, or to the file of -O.",
+		Example: "  lockbench compare base.json new.json\n  lockbench compare results/main results/branch\n  lockbench compare base.json new.json -f html -O changes.html",
 		Args:    exactly("BASE", "NEW"),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.compare(args[0], args[1], o) },
+		RunE:    func(_ *cobra.Command, args []string) error { return a.compare(args[0], args[1], o, f) },
 	}
+	f.register(a, c)
 	s := c.Flags()
 	s.Float64Var(&o.Threshold, "threshold", bench.DefaultThreshold, "least relative change that counts as slower")
 	s.BoolVar(&o.AllowEnvironments, "allow-env-diff", false, "compare figures of environments that differ")
@@ -42,7 +46,7 @@ func newCompare(a *app) *cobra.Command {
 	return c
 }
 
-func (a *app) compare(base, now string, o bench.CompareOptions) error {
+func (a *app) compare(base, now string, o bench.CompareOptions, f reportFlags) error {
 	if !(o.Threshold > 0 && o.Threshold < 10) {
 		return fmt.Errorf("%w: --threshold %v: want a share such as 0.1", errUsage, o.Threshold)
 	}
@@ -66,7 +70,27 @@ func (a *app) compare(base, now string, o bench.CompareOptions) error {
 		return fmt.Errorf("%w: %s is %s and %s is %s: both must be the same", errUsage, base, before.what(), now, after.what())
 	}
 	c.Base, c.New = base, now
-	return errors.Join(show(a, c, report.Comparison), a.summarize(func(w io.Writer) error { return report.ComparisonMarkdown(w, c) }), compareError(c))
+	return errors.Join(a.showComparison(c, f), a.summarize(func(w io.Writer) error { return report.ComparisonMarkdown(w, c) }), compareError(c))
+}
+
+// showComparison writes a comparison in the form that was asked for, to its file or to stdout.
+func (a *app) showComparison(c results.Comparison, f reportFlags) error {
+	if a.json() {
+		return a.writeJSON(c)
+	}
+	style := a.style()
+	if f.file != "" && f.file != "-" {
+		style = report.Style{}
+	}
+	write := map[string]func(io.Writer) error{
+		"text": func(w io.Writer) error { return report.Comparison(w, c, style) },
+		"md":   func(w io.Writer) error { return report.ComparisonMarkdown(w, c) },
+		"html": func(w io.Writer) error { return page.Comparison(w, c) },
+	}[f.form.value]
+	if f.file == "" || f.file == "-" {
+		return write(a.out)
+	}
+	return results.SaveFile(f.file, write)
 }
 
 func compareError(c results.Comparison) error {

@@ -36,6 +36,12 @@ func newReport(a *app) *cobra.Command {
 		Args:    exactly("a directory"),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.report(args[0], f) },
 	}
+	f.register(a, c)
+	return c
+}
+
+// register adds the flags to a command.
+func (f *reportFlags) register(a *app, c *cobra.Command) {
 	before(c, func(c *cobra.Command) error {
 		if form := f.form.value; c.Flags().Changed("format") && a.json() && form != "json" {
 			return fmt.Errorf("%w: -f %s and -o json ask for two forms: give one of them", errUsage, form)
@@ -46,7 +52,6 @@ func newReport(a *app) *cobra.Command {
 	s.VarP(&f.form, "format", "f", "what to write")
 	s.StringVarP(&f.file, "out-file", "O", "", "where to write it; - for stdout")
 	complete(c, "format", words(f.form.allowed...))
-	return c
 }
 
 func (a *app) report(path string, f reportFlags) error {

@@ -44,12 +44,8 @@ type metricRow struct {
 	Shown []figureView
 }
 
-// figureView is one figure as text, and its position in its column's range, in percent.
-type figureView struct {
-	Text, CI, Ratio string
-	Dot, Low, Width float64
-	Drawn, Interval bool
-}
+// figureView is one figure as text.
+type figureView struct{ Text, CI, Ratio string }
 
 // columns are the metrics of the table, the most important first. The table omits a metric that no lock has.
 var columns = []string{"throughput", "acquire.p50", "acquire.p99", "acquire.p99.9", "hand-over.p50", "hand-over.trips.p50", "release.p50", "requests", "bytes", "client-cpu",
@@ -145,27 +141,18 @@ func unitName(u results.Unit) string {
 	return string(u)
 }
 
-// column places the figures of one metric on an axis from 0.
+// column returns the figures of one metric.
 func column(cells []results.BenchCell, metric string) []figureView {
-	most := 0.0
-	for _, c := range cells {
-		if f := c.Figures[metric]; f.Value != nil {
-			most = max(most, *f.Value)
-			if f.High != nil {
-				most = max(most, *f.High)
-			}
-		}
-	}
 	out := make([]figureView, len(cells))
 	for i, c := range cells {
 		if f, ok := c.Figures[metric]; ok {
-			out[i] = newFigure(f, most)
+			out[i] = newFigure(f)
 		}
 	}
 	return out
 }
 
-func newFigure(f results.Figure, most float64) figureView {
+func newFigure(f results.Figure) figureView {
 	if f.Value == nil {
 		v := figureView{Text: "–"}
 		if f.Need > 0 {
@@ -173,17 +160,9 @@ func newFigure(f results.Figure, most float64) figureView {
 		}
 		return v
 	}
-	v := figureView{Text: valueText(f.Value, f.Unit), Drawn: most > 0}
-	at := func(x float64) float64 {
-		if most <= 0 {
-			return 0
-		}
-		return 2 + 96*x/most
-	}
-	v.Dot = at(*f.Value)
+	v := figureView{Text: valueText(f.Value, f.Unit)}
 	if f.Low != nil && f.High != nil {
 		v.CI = valueText(f.Low, f.Unit) + " – " + valueText(f.High, f.Unit)
-		v.Interval, v.Low, v.Width = true, at(*f.Low), at(*f.High)-at(*f.Low)
 	}
 	if r := f.Ratio; r != nil {
 		v.Ratio = "~"

@@ -195,7 +195,7 @@ func (p *tab) complaints() (errs, requests []string) {
 		case "Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded":
 			errs = append(errs, string(text))
 		case "Network.requestWillBeSent":
-			if !strings.Contains(string(text), `"type":"Document"`) {
+			if !strings.Contains(string(text), `"type":"Document"`) && !strings.Contains(string(text), `"url":"data:`) { // a picture inside the page is none
 				requests = append(requests, string(text))
 			}
 		}

@@ -71,8 +71,9 @@ func TestPagesInABrowser(t *testing.T) {
 		{"suite", func(w io.Writer) error { return Suite(w, suite, ".", ".") }, 20, 0, len(widths)},
 		{"bench", func(w io.Writer) error { return Bench(w, bench) }, 50, 1, len(widths)},
 		{"index", func(w io.Writer) error {
-			return Index(w, []Entry{{Kind: "run", What: "token × steady", Dir: "runs/a b?c#d"}})
-		}, 5, 0, 1},
+			return Index(w, []Entry{{Kind: "run", What: "token × steady", Lock: "token", Dir: "runs/a b?c#d", Picture: []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>`)}})
+		}, 5, 0, 2},
+		{"comparison", func(w io.Writer) error { return Comparison(w, aComparison("")) }, 20, 0, len(widths)},
 		// A hostile name must not run as a script.
 		{"hostile", func(w io.Writer) error { return Run(w, aRun(t, hostile, 30), ".") }, 50, 1, 1},
 	} {
@@ -157,10 +158,11 @@ func TestProbeFindsErrors(t *testing.T) {
 func TestNothingIsRaw(t *testing.T) {
 	run, suite, bench := aRun(t, hostile, 30), aSuite(hostile), aBench(hostile)
 	for name, write := range map[string]func(io.Writer) error{
-		"run":   func(w io.Writer) error { return Run(w, run, ".") },
-		"suite": func(w io.Writer) error { return Suite(w, suite, ".", ".") },
-		"bench": func(w io.Writer) error { return Bench(w, bench) },
-		"index": func(w io.Writer) error { return Index(w, []Entry{{What: hostile, Dir: hostile, Server: hostile}}) },
+		"run":        func(w io.Writer) error { return Run(w, run, ".") },
+		"suite":      func(w io.Writer) error { return Suite(w, suite, ".", ".") },
+		"bench":      func(w io.Writer) error { return Bench(w, bench) },
+		"comparison": func(w io.Writer) error { return Comparison(w, aComparison(hostile)) },
+		"index":      func(w io.Writer) error { return Index(w, []Entry{{What: hostile, Dir: hostile, Server: hostile}}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			page := render(t, write)

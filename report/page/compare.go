@@ -1,0 +1,64 @@
+package page
+
+import (
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/lockbench/lockbench/report"
+	"github.com/lockbench/lockbench/results"
+)
+
+// comparisonView is what the template of a comparison shows.
+type comparisonView struct {
+	results.Comparison
+	Class, Headline string
+	Rows            []changeRow
+	Edge            float64 // change at the edges of the chart, as a share
+}
+
+// changeRow is a gated figure: its change is a bar from the middle of a chart of 200 × 16 pixels.
+type changeRow struct {
+	results.ComparisonRow
+	Class            string  // of the bar
+	Left, Width      float64 // of the bar, in pixels
+	Lower, Upper     float64 // of the threshold's lines, in pixels
+	Changed, Outside bool    // Outside: the bar ends at the edge, and the change is larger
+}
+
+// The width of a bar's chart, in pixels, and the most by which its edges stand for, as a share.
+const (
+	barRoom = 200.0
+	farEdge = 1.0
+)
+
+// Comparison writes the page of a comparison: what changed, first of verdicts, then of figures, each with its change as a bar.
+func Comparison(w io.Writer, c results.Comparison) error {
+	c = report.Clean(c)
+	v := comparisonView{Comparison: c, Edge: 2 * c.Threshold}
+	v.Headline, v.Class = report.ComparisonHeadline(c)
+	for _, r := range c.Rows {
+		if r.Gated && r.Delta != nil {
+			v.Edge = min(max(v.Edge, math.Abs(*r.Delta)), max(farEdge, 2*c.Threshold))
+		}
+	}
+	at := func(share float64) float64 { return math.Round(barRoom/2*(1+min(max(share/v.Edge, -1), 1))*10) / 10 }
+	for _, r := range c.Rows {
+		if !r.Gated {
+			continue
+		}
+		row := changeRow{ComparisonRow: r, Class: "b-none", Lower: at(-c.Threshold), Upper: at(c.Threshold)}
+		if r.Delta != nil {
+			from, to := min(at(0), at(*r.Delta)), max(at(0), at(*r.Delta))
+			row.Left, row.Width, row.Changed, row.Outside = from, max(to-from, 1), true, math.Abs(*r.Delta) > v.Edge
+		}
+		switch r.Mark {
+		case results.MarkWorse:
+			row.Class = "b-worse"
+		case results.MarkBetter:
+			row.Class = "b-better"
+		}
+		v.Rows = append(v.Rows, row)
+	}
+	return write(w, fmt.Sprintf("%s compared: %s", c.Kind, v.Headline), "compare", v, data{Charts: map[string]chart{}})
+}
