@@ -104,8 +104,10 @@ func names(c history.Command, key string) bool {
 }
 
 // Excuses reports whether a fault may excuse what meets it: whether it is confirmed, and does not only
-// delay messages, which arrive all the same.
-func Excuses(w *history.Window) bool { return w.Confirmed && !w.Does.Any(history.Delays) }
+// delay messages, which arrive all the same, or the work inside a critical section.
+func Excuses(w *history.Window) bool {
+	return w.Confirmed && !w.Does.Any(history.Delays|history.SlowsWork)
+}
 
 // meets reports whether a window meets [from, to], by clocks that may differ by their error.
 func (e *evidence) meets(w *history.Window, from, to int64) bool {
@@ -160,14 +162,6 @@ func (e *evidence) excusedAnswer(client string, from, to int64) bool {
 // anyFault reports whether a confirmed fault of anybody meets [from, to].
 func (e *evidence) anyFault(from, to int64) bool {
 	return slices.ContainsFunc(e.faults, func(w history.Window) bool { return Excuses(&w) && e.meets(&w, from, to) })
-}
-
-// firstFault returns when a fault first meets what a client does from an instant on.
-func (e *evidence) firstFault(client string, from int64) int64 {
-	if met := e.excusing(client, from, never); len(met) > 0 {
-		return max(met[0].Start, from)
-	}
-	return never
 }
 
 // loses returns when a fault first may have taken what a client held from an instant on, or moved

@@ -224,7 +224,7 @@ func (p *pass) ask(c *client, o *op) {
 			p.k.rareOf(o.hold).nested = true
 		}
 		h := p.begin(c, o, o.hold)
-		h.until = p.until(o)
+		h.until = p.k.believedUntil(p.a.header, o)
 		h.certain = lease(p.a.header, asked)
 	}
 }
@@ -244,17 +244,6 @@ func (p *pass) begin(c *client, o *op, n uint32) *openHold {
 	h := &openHold{n: n, began: *o, mode: o.mode, token: d.token, renewed: o.ret, owned: o.ret, gone: never}
 	c.open = append(c.open, h)
 	return h
-}
-
-// until returns until when the reply to a grant or an extend lets its client believe: for a lock that
-// promises to renew, until a fault meets the client, if not longer. A reply that a fault met promises
-// nothing more than it says.
-func (p *pass) until(o *op) int64 {
-	until := p.k.believedUntil(p.a.header, o)
-	if fault := p.ev.firstFault(p.a.client(o), o.ret); p.a.header.Renews && fault > o.ret {
-		until = max(until, fault)
-	}
-	return until
 }
 
 // maxOpen is how many unreleased holds of one client are kept: only an operation with the token of an
@@ -417,7 +406,7 @@ func (p *pass) reenter(c *client, o *op) {
 			h.certain = max(h.certain, lease(p.a.header, p.k.asked(o)))
 		}
 		if !h.over && h.until >= o.ret {
-			h.until = max(h.until, p.until(o))
+			h.until = max(h.until, p.k.believedUntil(p.a.header, o))
 		}
 	}
 }
@@ -468,7 +457,7 @@ func (p *pass) believe(h *openHold, o *op, its bool) {
 	if its || h.certain >= o.ret {
 		h.certain = max(h.certain, lease(p.a.header, o.call))
 	}
-	until := p.until(o)
+	until := p.k.believedUntil(p.a.header, o)
 	switch {
 	case h.over:
 	case o.ret <= max(h.until, h.began.ret):
@@ -484,7 +473,7 @@ func (p *pass) again(c *client, h *openHold, o *op) {
 	n := p.k.holds.Add(hold{token: h.token})
 	p.k.assign(o, n, h.mode)
 	next := p.begin(c, o, n)
-	next.mode, next.until, next.certain = h.mode, p.until(o), lease(p.a.header, o.call)
+	next.mode, next.until, next.certain = h.mode, p.k.believedUntil(p.a.header, o), lease(p.a.header, o.call)
 	h.closed = true
 	p.k.late[o.line] = p.k.late[o.line] || h.gone < o.call
 }

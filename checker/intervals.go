@@ -11,8 +11,7 @@ import (
 //	belief    what the client was told: from the return of the acquire to the first of: the call of
 //	          its release, a loss told, the return of a refused extend, its confirmed crash, until.
 //	          Until is the latest valid-until of the acquire and its ok extends; asked + lease − drift
-//	          for one that has none. An extend that returns after until leaves a gap. A lock that
-//	          promises to renew (header renews) lets its client believe until a fault meets the client.
+//	          for one that has none. An extend that returns after until leaves a gap.
 //	certain   a correct server had it: from the return of the acquire to the first of: the call of its
 //	          release, asked + lease or the call of the latest ok extend + lease, the return of a
 //	          reply that it is gone, the first confirmed fault of a node that can lose or move it.

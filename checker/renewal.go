@@ -7,9 +7,8 @@ import (
 
 // renewal: a lease that is extended in time goes on. It is broken by a refused extend, or a loss told,
 // while the hold was certain until the reply (see intervals.go). An opportunity is an extend that was
-// answered, or a loss told; it is not judged if a fault met the hold. A lock that promises to renew
-// (header renews) promises that its hold lasts until a fault meets its client: that is a belief, and
-// mutual-exclusion judges it. An extend of what is gone is a matter of release-safety.
+// answered, or a loss told; it is not judged if a fault met the hold. An extend of what is gone
+// is a matter of release-safety.
 type renewal struct {
 	tally
 }

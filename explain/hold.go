@@ -42,6 +42,10 @@ func (r *run) findHolds() {
 		}
 		switch {
 		case i < 0:
+		case op.Op == history.Extend && r.Header.Kind == history.Reentrant: // it renews all of them
+			for _, h := range open[w] {
+				h.extends = append(h.extends, op)
+			}
 		case op.Op == history.Extend:
 			open[w][i].extends = append(open[w][i].extends, op)
 		case op.Op == history.Lost:

@@ -25,8 +25,8 @@ var table = []row{
 	{expired, (*pair).drifted, verdicts.ClockSkew},
 	{expired, (*pair).madeAgain, verdicts.Resurrection},
 	{expired, (*pair).tookOver, verdicts.MisUnlock},
-	{expired, (*pair).unrenewed, verdicts.RenewalGap},
 	{expired, (*pair).believed, verdicts.Overbelief},
+	{expired, (*pair).unrenewed, verdicts.RenewalGap},
 	{expired, nil, verdicts.LeaseOverrun},
 
 	{freed, (*pair).outlived, verdicts.LeaseOverrun},

@@ -27,7 +27,7 @@ func shows() map[string]string {
 		"bug-inner-release":     "mutual-exclusion/own-release",
 		"bug-renews-anothers":   "release-safety/mis-unlock",
 		"bug-loss-ignored":      "release-safety/overbelief",
-		"bug-never-renews":      "mutual-exclusion/renewal-gap",
+		"bug-never-renews":      "mutual-exclusion/overbelief",
 		"bug-short-inner-lease": "reentrancy/own-release",
 	}
 }
