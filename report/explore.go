@@ -116,5 +116,9 @@ func finding(x explored.Exploration, test []string) []string {
 	if f.TapeFile == "" { // it could not be saved
 		return append(lines, "")
 	}
-	return append(lines, "", "tape         "+f.TapeFile, "replay       "+cmp.Or(x.Replay, "lockbench replay "+f.TapeFile))
+	lines = append(lines, "")
+	if f.Page != "" {
+		lines = append(lines, "report       "+f.Page)
+	}
+	return append(lines, "tape         "+f.TapeFile, "replay       "+cmp.Or(x.Replay, "lockbench replay "+f.TapeFile))
 }

@@ -184,12 +184,16 @@ func Causes(all map[verdicts.Cause]int) string {
 }
 
 // firstViolation returns the violation that came first in time, which is file 001; the more severe
-// property if two came at once. One without a story is of a schedule that was not kept.
+// property if two came at once. One without a story is of a schedule that was not kept. A search told
+// of what it found.
 func firstViolation(r results.Result) (first *checker.Violation) {
 	for _, p := range r.Properties {
 		v := p.First
 		if v == nil {
 			continue
+		}
+		if p.Name == r.Finding {
+			return v
 		}
 		told, earlier := first != nil && len(first.Story) > 0, first != nil && v.At < first.At
 		if first == nil || len(v.Story) > 0 && !told || earlier && (len(v.Story) > 0) == told {

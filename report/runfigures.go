@@ -166,7 +166,7 @@ func Percentiles(s results.Split) (cells []string) {
 // loadLines describes the load, what the waiting was spent on, and the unknown outcomes.
 func loadLines(r results.Result) []string {
 	var lines []string
-	if l := r.Load; l.Clients > 0 && !virtual(r) {
+	if l := r.Load; l.Duration > 0 && !virtual(r) {
 		text := fmt.Sprintf("load      %s, closed loop: %s for %s", Plural(l.Clients, "client"), Rate(l.Achieved), Span(l.Duration))
 		if l.Open {
 			text = fmt.Sprintf("load      %s, open loop: %s offered, %s achieved for %s", Plural(l.Clients, "client"), Rate(l.Offered), Rate(l.Achieved), Span(l.Duration))

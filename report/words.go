@@ -20,6 +20,7 @@ func CauseAbout(c verdicts.Cause) string {
 		verdicts.RenewalGap:     "the lock promises to renew, and no renewal came in time",
 		verdicts.Resurrection:   "a late command brought an ended hold back",
 		verdicts.LostWakeup:     "the lock was free, and the waiting client slept on",
+		verdicts.NoUnlock:       "a release reached the server and did not free the lock",
 		verdicts.Orphan:         "something was left behind by a client that is gone",
 		verdicts.QuorumErosion:  "the first hold had lost its majority of servers",
 		verdicts.KeyDeleted:     "somebody deleted the key",

@@ -29,6 +29,7 @@ type Result struct {
 	Workload   string               `json:"workload,omitempty"` // in place of the scenario's; "" = the scenario's own
 	Server     string               `json:"server"`
 	Seed       uint64               `json:"seed"`
+	Finding    verdicts.Property    `json:"finding,omitempty"` // of a search: what it found, which its story tells
 	Properties []checker.Property   `json:"properties"`
 	Operations checker.Operations   `json:"operations"`
 	Damage     *checker.Damage      `json:"damage,omitempty"`

@@ -66,6 +66,11 @@ func ExploreIn(ctx context.Context, cfg ExploreConfig, worlds []World, progress 
 // triesOutside is how many schedules of a smaller program are tried in real time.
 const triesOutside = 12
 
+// ReplayIn is Replay in a world outside the simulator: the order is that of the tape as far as it is possible, and a trace is not kept.
+func ReplayIn(ctx context.Context, w World, known Catalogue, t Tape) (Outcome, error) {
+	return worldRunner{context.WithoutCancel(ctx), w, known}.run(t.Program, t.follow(), t.Bounds, false)
+}
+
 // ShrinkIn is Shrink in a world outside the simulator.
 func ShrinkIn(ctx context.Context, w World, known Catalogue, t Tape) (Tape, error) {
 	h := &shrinker{host: worldRunner{context.WithoutCancel(ctx), w, known}, ctx: ctx, best: t, tries: triesOutside}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
@@ -198,6 +199,7 @@ func (t *narrator) sayEvent(e *explain.Event) {
 	if e.Command == nil || t.grants(e) || t.ends(e) {
 		return
 	}
+	t.sayAsked(e)
 	if e.Command.Sent != 0 && e.At-e.Command.Sent > late {
 		t.say(e.At, 3, true, fmt.Sprintf("at %s %s's late %s%s", t.ms(e.At), shortened(e.Command.Client), command(e.Command), hit(e)))
 		return
@@ -207,6 +209,28 @@ func (t *narrator) sayEvent(e *explain.Event) {
 		verb = map[history.Op]string{history.Release: "released with", history.Extend: "renewed with", history.Acquire: "sent, in its acquire,"}[e.Op.Op]
 	}
 	t.say(e.At, 3, true, fmt.Sprintf("at %s %s %s %s%s", t.ms(e.At), shortened(e.Command.Client), verb, command(e.Command), hit(e)))
+}
+
+// sayAsked adds what a release that changed another's hold had asked the same node before: a lock that compares and deletes in two commands was answered
+// when its hold was still there.
+func (t *narrator) sayAsked(e *explain.Event) {
+	if e.Op == nil || e.Op.Op != history.Release || !e.HitAnothers() {
+		return
+	}
+	var asked *history.Command
+	for _, c := range t.sent[e.Op.ID] {
+		if c.Node == e.Command.Node && c.Replied != 0 && c.Replied <= e.Command.Sent && c.Sent < e.Command.Sent {
+			asked = c
+		}
+	}
+	if asked == nil {
+		return
+	}
+	text := fmt.Sprintf("at %s %s asked, in its release, %s", t.ms(asked.Sent), shortened(asked.Client), command(asked))
+	if e.Op.Token != "" && strings.Contains(asked.Reply, e.Op.Token) {
+		text += ": its own token"
+	}
+	t.say(asked.Sent, 3, true, text)
 }
 
 // late is how many nanoseconds after it was sent a command is executed at the earliest for its story to say so.

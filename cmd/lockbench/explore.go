@@ -201,10 +201,12 @@ func (a *app) explore(ctx context.Context, f exploreFlags, flags *pflag.FlagSet)
 	if err != nil {
 		return err
 	}
+	var rec *found
 	search := a.explorer
 	if f.exec.given() {
-		search = func(ctx context.Context, cfg sim.ExploreConfig, tell func(sim.Stats)) (sim.ExploreResult, error) {
-			return a.exploreLive(ctx, &f, cfg, tell)
+		search = func(ctx context.Context, cfg sim.ExploreConfig, tell func(sim.Stats)) (r sim.ExploreResult, err error) {
+			r, rec, err = a.exploreLive(ctx, &f, cfg, tell)
+			return r, err
 		}
 	} else {
 		a.say("virtual time: no latency figures")
@@ -222,7 +224,7 @@ func (a *app) explore(ctx context.Context, f exploreFlags, flags *pflag.FlagSet)
 	}
 	r.Live, r.Seed, r.Rerun = f.exec.given(), f.seed, again(flags, "explore", "", f.seed)
 	if r.First != nil {
-		err = errors.Join(err, a.keepFinding(ctx, f, &r))
+		err = errors.Join(err, a.keepFinding(ctx, f, &r, cfg.Program.Variant.Summary, rec))
 	}
 	a.line.clear()
 	verdict, interrupted := verdictError(r.Verdict), interrupts.end()
@@ -232,13 +234,18 @@ func (a *app) explore(ctx context.Context, f exploreFlags, flags *pflag.FlagSet)
 	return errors.Join(err, show(a, r.Exploration, report.Explore), verdict, interrupted)
 }
 
-// keepFinding saves the tape of a finding, shrinks it, and saves the result in its place. What cannot be saved is shrunk and shown all the same.
-func (a *app) keepFinding(ctx context.Context, f exploreFlags, r *sim.ExploreResult) error {
+// keepFinding saves the tape of a finding, shrinks it, and saves the result in its place, with the record of its schedule: rec, or that of the simulator. What
+// cannot be saved is shrunk and shown all the same. about says how the lock works.
+func (a *app) keepFinding(ctx context.Context, f exploreFlags, r *sim.ExploreResult, about string, rec *found) error {
 	d, run, err := a.createExploration(f, r.Lock)
 	err = errors.Join(err, saveTape(d, r))
 	if r.Tape.Hash != "" && !f.exec.given() { // without a trace, the lock crashed its process, and would crash this one
 		a.line.show("shrinking the tape")
 		err = errors.Join(err, shrinkFinding(ctx, r), saveTape(d, r))
+		var again error
+		if rec, again = replayFinding(ctx, r.Tape); again != nil {
+			a.say("the record of the finding: %v", again)
+		}
 	}
 	switch {
 	case !f.exec.given():
@@ -252,7 +259,11 @@ func (a *app) keepFinding(ctx context.Context, f exploreFlags, r *sim.ExploreRes
 	if r.GoTest != "" {
 		err = errors.Join(err, d.Save(results.ViolationsPath+"/001_test.go.txt", []byte(r.GoTest)))
 	}
-	run.Phase, run.Duration = results.Driven, a.now().Sub(run.Start)
+	run.Phase, run.Duration, run.LockAbout, run.ScenarioAbout = results.Driven, a.now().Sub(run.Start), about, aboutSearch
+	if rec != nil {
+		r.First.Page = d.File(results.ReportFile)
+		return errors.Join(err, a.keepRecord(d, run, r.Tape, rec))
+	}
 	return errors.Join(err, d.Save(results.ViolationsPath+"/001.txt", []byte(strings.Join(r.First.Steps, "\n")+"\n")), d.SaveRun(run))
 }
 

@@ -97,15 +97,15 @@ func (a *app) worlds(ctx context.Context, f *exploreFlags, cfg sim.ExploreConfig
 	return all, end, nil
 }
 
-// exploreLive searches schedules of real processes, and shrinks a finding while they run.
-func (a *app) exploreLive(ctx context.Context, f *exploreFlags, cfg sim.ExploreConfig, progress func(sim.Stats)) (r sim.ExploreResult, err error) {
+// exploreLive searches schedules of real processes, and shrinks a finding and records it while they run.
+func (a *app) exploreLive(ctx context.Context, f *exploreFlags, cfg sim.ExploreConfig, progress func(sim.Stats)) (r sim.ExploreResult, rec *found, err error) {
 	worlds, end, err := a.worlds(ctx, f, cfg)
 	if err != nil {
-		return r, err
+		return r, nil, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	if r, err = sim.ExploreIn(ctx, cfg, worlds, progress); err != nil || r.First == nil {
-		return r, err
+		return r, nil, err
 	}
 	a.line.show("shrinking the tape")
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), liveShrinkBudget)
@@ -114,5 +114,6 @@ func (a *app) exploreLive(ctx context.Context, f *exploreFlags, cfg sim.ExploreC
 	if len(small.Steps) > 0 {
 		r.Keep(small)
 	}
-	return r, err
+	rec, again := replayFindingIn(ctx, worlds[0], cfg.Known, r.Tape)
+	return r, rec, errors.Join(err, again)
 }

@@ -139,7 +139,7 @@ func runAt(dir string) (page.Entry, error) {
 	}
 	switch {
 	case d.Tape(run) != "":
-		r.Kind, r.What, r.Scenario, r.Verdict = "explore", run.Lock, "", checker.Fail
+		r.Kind, r.What, r.Scenario, r.Verdict, r.Story = "explore", run.Lock, "", checker.Fail, result == nil
 	case result != nil:
 		r.Verdict = result.Verdict
 	}

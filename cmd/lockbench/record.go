@@ -182,14 +182,14 @@ func openRun(path string) (record, error) {
 		return record{}, fmt.Errorf("%s: neither a run, a bench nor a suite: no %s, %s or %s there", path, results.RunFile, results.BenchFile, results.SuiteFile)
 	}
 	_, run, result, err := results.Load(d.Path())
-	if tape := d.Tape(run); tape != "" {
+	if tape := d.Tape(run); tape != "" && result == nil {
 		return record{}, fmt.Errorf("%s: %w; '%s' runs it again", d.Path(), errFinding, replayOf(tape, run))
 	}
 	return runRecord(d.Path(), run, result), err
 }
 
 // errFinding is the error for the directory of a search, which has nothing to be judged or shown as a run.
-var errFinding = errors.New("a finding of explore, which is a tape and no run")
+var errFinding = errors.New("a finding of explore without a record, which is a tape and a story")
 
 func replayOf(tape string, run results.Run) string {
 	again := []string{"lockbench", "replay", tape}

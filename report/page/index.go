@@ -27,6 +27,7 @@ type Entry struct {
 	Dir      string         `json:"dir"`
 	Busy     bool           `json:"in_progress,omitempty"` // a process that lives writes it
 	Problem  string         `json:"problem,omitempty"`     // why it cannot be read
+	Story    bool           `json:"-"`                     // of a search: it has no page, but a story
 	Picture  []byte         `json:"-"`                     // SVG of its first violation; nil: none
 }
 
@@ -46,10 +47,10 @@ func (e Entry) State() string {
 	return string(e.Verdict)
 }
 
-// Link returns the path of its page relative to the list. A finding of a search has its story alone.
+// Link returns the path of its page relative to the list, or of its story.
 func (e Entry) Link() string {
 	file := results.ReportFile
-	if e.Kind == "explore" {
+	if e.Story {
 		file = strings.TrimSuffix(results.TapePath, ".tape") + ".txt"
 	}
 	return (&url.URL{Path: e.Name() + "/" + file}).EscapedPath()

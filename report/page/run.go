@@ -168,7 +168,7 @@ func (v *runView) outcomes() {
 
 func (v *runView) load(r results.Result) {
 	l := r.Load
-	if l.Clients == 0 || r.NoLatency == results.NoLatency {
+	if l.Duration == 0 || r.NoLatency == results.NoLatency {
 		return
 	}
 	v.Load = fmt.Sprintf("%s, closed loop: %s holds per second, for %s.", report.Plural(l.Clients, "client"), report.Rate(l.Achieved), report.Span(l.Duration))

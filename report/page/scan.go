@@ -95,8 +95,8 @@ func focus(r *results.Result) (key string, at []int64) {
 	return key, at
 }
 
-// firsts lists the first violation of each property, in the order of time; those with a story go
-// before those without. The first one heads the page.
+// firsts lists the first violation of each property, in the order of time; what a search found, and
+// those with a story, go before the others. The first one heads the page.
 func firsts(r *results.Result) (out []*checker.Violation) {
 	if r == nil {
 		return nil
@@ -107,6 +107,9 @@ func firsts(r *results.Result) (out []*checker.Violation) {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b *checker.Violation) int {
+		if found := a.Property == r.Finding; found != (b.Property == r.Finding) {
+			return map[bool]int{true: -1, false: 1}[found]
+		}
 		if told := len(a.Story) > 0; told != (len(b.Story) > 0) {
 			return map[bool]int{true: -1, false: 1}[told]
 		}

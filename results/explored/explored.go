@@ -56,6 +56,7 @@ type Finding struct {
 	Ops      int               `json:"operations"` // rounds of each client
 	Steps    []string          `json:"steps"`
 	TapeFile string            `json:"tape,omitempty"` // "" until the tape is saved
+	Page     string            `json:"page,omitempty"` // of the schedule; "": none was made
 }
 
 // Bounds limits what a search may do besides ordering messages.
