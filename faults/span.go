@@ -35,7 +35,7 @@ func ParseSpan(text string) (Span, error) {
 		if n, ok := strings.CutSuffix(part, "lease"); ok {
 			f, err := strconv.ParseFloat(strings.TrimSpace(n), 64)
 			if err != nil {
-				return Span{}, fmt.Errorf("%q: a span in leases looks like \"1.5 lease\"", text)
+				return Span{}, fmt.Errorf("%q: a span in leases looks like \"1.5 lease\"", part)
 			}
 			s.Leases += f
 			continue
@@ -45,7 +45,7 @@ func ParseSpan(text string) (Span, error) {
 			return Span{}, fmt.Errorf("%q: a span is at most %v", text, MaxFixed)
 		}
 		if err != nil {
-			return Span{}, fmt.Errorf("%q: a span looks like \"250ms\", \"1.5 lease\" or \"1 lease + 20ms\"", text)
+			return Span{}, fmt.Errorf("%q: a span looks like \"250ms\", \"1.5 lease\" or \"1 lease + 20ms\"", part)
 		}
 		if s.Fixed += min(max(d, -2*MaxFixed), 2*MaxFixed); s.Fixed.Abs() > MaxFixed {
 			return Span{}, fmt.Errorf("%q: a span is at most %v", text, MaxFixed)

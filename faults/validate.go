@@ -172,6 +172,6 @@ func validatePattern(bad Problems, path, text string) {
 		bad(path, "unknown operation %q; known are %s", op, suggest.List(Operations()))
 	}
 	if both && !commandForm.MatchString(command) {
-		bad(path, "%q: after the operation comes one command, or *w for all that write", text)
+		bad(path, "%q: after the operation comes one command, or *w for all that write", command)
 	}
 }

@@ -113,7 +113,7 @@ func latencyLines(r results.Result, ops int) []string {
 	if len(rows) == 0 {
 		return []string{"latency   no samples"}
 	}
-	header := fmt.Sprintf("%-10s%-14s%7s%8s%8s%8s%8s%8s%9s", "latency", "", "count", "p50", "p90", "p99", "p99.9", "max", "p99 call")
+	header := fmt.Sprintf("%-24s%7s%8s%8s%8s%8s%8s%9s", "latency from the plan", "count", "p50", "p90", "p99", "p99.9", "max", "p99 sent")
 	return append([]string{header}, rows...)
 }
 
@@ -175,7 +175,7 @@ func loadLines(r results.Result) []string {
 	}
 	if w := r.Wait; w != nil && w.Total() > 0 && r.NoLatency == "" {
 		share := func(part int64) string { return Percent(float64(part) / float64(w.Total())) }
-		lines = append(lines, wrapped("waiting   ", fmt.Sprintf("%s behind holders, %s round trips, %s between tries, %s generator lag",
+		lines = append(lines, wrapped("waiting   ", fmt.Sprintf("%s behind holders, %s round trips, %s between tries, %s late starts",
 			share(w.BehindHolder), share(w.RoundTrips), share(w.RetrySleep), share(w.GeneratorLag)))...)
 	}
 	if unknown := unknowns(r.Operations); unknown != "" {
@@ -202,7 +202,11 @@ func healthLines(r results.Result, s Style) []string {
 	h := r.Health
 	var lines, bad []string
 	if !virtual(r) {
-		lines = append(lines, fmt.Sprintf("harness   late starts %s, max lag %s, GC max %s", lateShare(h), Span(h.MaxLag), Span(h.GCMax)))
+		late := "no round began late"
+		if h.LateStarts > 0 {
+			late = fmt.Sprintf("%s of rounds began late, by %s at most", lateShare(h), Span(h.MaxLag))
+		}
+		lines = append(lines, wrapped("harness   ", fmt.Sprintf("%s; longest GC pause %s", late, Span(h.GCMax)))...)
 	}
 	if h.Dropped > 0 {
 		bad = append(bad, Plural(h.Dropped, "sample")+" out of the histograms' range")

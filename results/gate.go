@@ -92,7 +92,7 @@ func parseLimit(text string, m Metric) (float64, error) {
 	if m.Unit == Nanoseconds {
 		d, err := time.ParseDuration(text)
 		if err != nil || d < 0 {
-			return 0, fmt.Errorf("%s is a time: want a limit such as 20ms", m.Name)
+			return 0, fmt.Errorf("%q: %s is a time: want a limit such as 20ms", text, m.Name)
 		}
 		return float64(d), nil
 	}
@@ -100,9 +100,9 @@ func parseLimit(text string, m Metric) (float64, error) {
 	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	switch {
 	case err != nil || v < 0 || math.IsNaN(v) || math.IsInf(v, 0):
-		return 0, fmt.Errorf("%s: want a number as its limit", m.Name)
+		return 0, fmt.Errorf("%q: %s: want a number as its limit", text, m.Name)
 	case percent && m.Unit != Share:
-		return 0, fmt.Errorf("%s is not a share: its limit cannot be in percent", m.Name)
+		return 0, fmt.Errorf("%q: %s is not a share: its limit cannot be in percent", text, m.Name)
 	case percent:
 		v /= 100
 	}

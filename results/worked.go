@@ -111,7 +111,8 @@ func (t Throughput) RateReason(windows []history.Window) string {
 	if !t.Open || faulty || t.Achieved >= leastOfRate*t.Offered {
 		return ""
 	}
-	return fmt.Sprintf("%s of the %s offered rounds per second were achieved", rateText(t.Achieved), rateText(t.Offered))
+	return fmt.Sprintf("%s of the %s offered rounds per second were achieved: all clients were at work or waiting for the lock; a lower rate, shorter work, more clients or more keys would do",
+		rateText(t.Achieved), rateText(t.Offered))
 }
 
 func rateText(v float64) string {

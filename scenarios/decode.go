@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -82,7 +83,10 @@ func (d *decoder) syntax(err error) {
 	d.fail("", nil, "%v", err)
 }
 
-// fail records an error at a token; nil means the start of the file.
+// quotedWord finds what a message quotes first: of a value with several words, the one that is wrong.
+var quotedWord = regexp.MustCompile(`"((?:[^"\\]|\\.)+)"`)
+
+// fail records an error at a token, or at the word of it that the message quotes; nil means the start of the file.
 func (d *decoder) fail(path string, at *token.Token, format string, args ...any) {
 	e := &Error{File: d.file, Line: 1, Column: 1, Path: path, Message: fmt.Sprintf(format, args...)}
 	if at != nil && at.Position != nil {
@@ -90,6 +94,13 @@ func (d *decoder) fail(path string, at *token.Token, format string, args ...any)
 	}
 	if e.Line <= len(d.lines) {
 		e.Source = d.lines[e.Line-1]
+	}
+	if m := quotedWord.FindStringSubmatch(e.Message); m != nil && at != nil {
+		source := []rune(e.Source)
+		rest := string(source[min(e.Column-1, len(source)):])
+		if before, _, found := strings.Cut(rest, m[1]); found {
+			e.Column += utf8.RuneCountInString(strings.TrimRight(before, `"'`))
+		}
 	}
 	d.errs = append(d.errs, e)
 }
@@ -175,7 +186,7 @@ func hint(word string, fields map[string]int) string {
 func (d *decoder) sequence(n ast.Node, v reflect.Value, path string) {
 	seq, ok := n.(*ast.SequenceNode)
 	if !ok {
-		d.fail(path, n.GetToken(), "want a list, got %s", describe(n))
+		d.fail(path, place(n), "want a list, got %s", describe(n))
 		return
 	}
 	if v.Kind() == reflect.Array && len(seq.Values) != v.Len() {

@@ -66,7 +66,7 @@ func (s Scenario) with(set string) (Scenario, error) {
 	if len(tree.Docs) > 0 && tree.Docs[0].Body != nil {
 		leaf = tree.Docs[0].Body
 	}
-	d := &decoder{file: "--set", lines: []string{set}, at: map[string]*token.Token{}}
+	d := &decoder{file: "--set", lines: strings.Split(value, "\n"), at: map[string]*token.Token{}}
 	to.SetZero()
 	d.value(leaf, to, path)
 	d.zeroTimes(s)

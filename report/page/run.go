@@ -197,7 +197,7 @@ func (v *runView) waits(w latency.Wait) {
 		name string
 		ns   int64
 	}{{"behind a holder", w.BehindHolder}, {"round trips to the server", w.RoundTrips}, {"asleep between tries, or a missed wake-up", w.RetrySleep},
-		{"late start of the generator", w.GeneratorLag}} {
+		{"late starts: the machine or busy clients, not the lock", w.GeneratorLag}} {
 		share := float64(part.ns) / float64(total)
 		v.Wait = append(v.Wait, waitRow{part.name, report.Percent(share), report.Span(part.ns), int(share*120 + .5)})
 	}
