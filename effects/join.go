@@ -137,8 +137,12 @@ func (j *join) step(s *history.Logged) {
 		c.taken = true
 		j.low = max(j.low, c.command.Sent)
 		j.tellTime(c.command.Sent)
-		j.add(history.Executed{Client: c.command.Client, Conn: c.command.Conn, Op: c.command.Op, Name: c.command.Name, Script: c.command.Script,
-			Args: c.command.Args, Reply: c.command.Reply}, commands, min(c.replied(), s.At))
+		e := history.Executed{Client: c.command.Client, Conn: c.command.Conn, Op: c.command.Op, Name: c.command.Name, Script: c.command.Script,
+			Args: c.command.Args, Reply: c.command.Reply}
+		if c.command.Replied == 0 { // nothing but the reader, which looks now and then, says until when
+			e.At = j.low + soon
+		}
+		j.add(e, commands, min(c.replied(), s.At))
 		return
 	}
 	j.nobodys(commands, s.At)
@@ -355,6 +359,9 @@ func (j *join) end(commands [][]string, read int64) {
 	j.low = max(j.low, min(until, read))
 	j.add(history.Executed{Effect: history.Expired, At: until}, commands, read)
 }
+
+// soon is how long after it was sent a server executes a command, unless something holds it up.
+const soon = int64(300e3)
 
 // apart is by how much the clock of a measured effect and the time of a step may differ.
 const apart = int64(250e6)
