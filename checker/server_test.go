@@ -29,7 +29,6 @@ type server struct {
 	unique  int
 	ops     []history.Operation
 	faults  []history.Window
-	effects []history.Executed
 }
 
 // user is a client: what it knows of its holds.

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"math"
 	"slices"
@@ -17,18 +18,24 @@ const Derived = "derived: the recorded commands in their order, executed once; a
 
 // Derive returns what the nodes of a record executed, for a record without effects: each node's commands in the order of their turns or, where those are
 // not recorded, of the midpoints between request and reply, executed once on an embedded server. From the first reply that differs, a node has no effects.
-func Derive(rec Record, srv Server) []history.Executed {
+func Derive(ctx context.Context, rec Record, srv Server) []history.Executed {
 	asks := newRequests(&rec)
-	events, _ := derive(rec, asks, srv)
+	events, _ := derive(ctx, rec, asks, srv)
 	return events
 }
 
-// derive also returns the nodes with a reply that differs, and when it was.
-func derive(rec Record, asks *requests, srv Server) (all []history.Executed, broken map[int]int64) {
+// mostDerived is the number of commands that are worth to be executed once more: they take some seconds.
+const mostDerived = 100_000
+
+// derive also returns the nodes with a reply that differs, and when it was. When ctx ends, it returns what it has.
+func derive(ctx context.Context, rec Record, asks *requests, srv Server) (all []history.Executed, broken map[int]int64) {
 	broken = map[int]int64{}
+	if len(rec.Commands) > mostDerived {
+		return nil, broken
+	}
 	for _, node := range rec.nodes() {
 		d := deriver{Record: rec, asks: asks, node: node, m: machine{srv: srv, epoch: rec.Header.Epoch, values: map[string]*Value{}}}
-		all = append(all, d.run()...)
+		all = append(all, d.run(ctx)...)
 		if d.broken {
 			broken[node] = d.brokenAt
 		}
@@ -60,9 +67,12 @@ type stamp struct {
 	at   int64
 }
 
-func (d *deriver) run() []history.Executed {
+func (d *deriver) run(ctx context.Context) []history.Executed {
 	d.effects = d.effectsOn(d.node)
 	for _, c := range d.order() {
+		if ctx.Err() != nil {
+			return d.events
+		}
 		for len(d.effects) > 0 && d.comesFirst(d.effects[0], c.Command, c.at) {
 			d.suffer(d.effects[0])
 		}

@@ -21,7 +21,7 @@ func Verdict(ctx context.Context, v *checker.Verdict, rec Record, srv Server) (F
 	if len(v.Violations) == 0 || ctx.Err() != nil {
 		return Findings{}, ctx.Err()
 	}
-	r := newRun(rec, srv)
+	r := newRun(ctx, rec, srv)
 	granted := v.Operations[history.Acquire.String()]
 	r.nobody = granted[history.OK.String()] == 0 && granted[history.Unknown.String()] == 0
 	answers := make([]Answer, len(v.Violations))

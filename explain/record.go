@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 
@@ -75,7 +76,7 @@ type event struct {
 	cmd *history.Command   // nil: not a recorded command
 }
 
-func newRun(rec Record, srv Server) *run {
+func newRun(ctx context.Context, rec Record, srv Server) *run {
 	r := &run{Record: rec, srv: srv, ops: map[uint64]*history.Operation{}, sent: map[uint64][]*history.Command{}, nodes: map[int]*node{}, releases: map[string]bool{}, clocks: map[argument]int64{}}
 	r.asks = newRequests(&r.Record)
 	for i := range r.Ops {
@@ -94,7 +95,7 @@ func newRun(rec Record, srv Server) *run {
 		slices.SortStableFunc(list, func(a, b *history.Command) int { return cmp.Compare(a.Sent, b.Sent) })
 	}
 	if r.Effects == nil && srv != nil {
-		r.Effects, r.broken = derive(r.Record, r.asks, srv)
+		r.Effects, r.broken = derive(ctx, r.Record, r.asks, srv)
 	}
 	for i := range r.Effects {
 		r.add(&r.Effects[i])

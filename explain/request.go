@@ -105,20 +105,6 @@ func looksAt(commands []*history.Command) request {
 	return request{look}
 }
 
-// writes reports whether a command is one that may change data, or a transaction with one, even if it was not executed.
-func (q *requests) writes(c *history.Command) bool {
-	commands := q.transactions[c]
-	if commands == nil {
-		commands = []*history.Command{c}
-	}
-	return slices.ContainsFunc(commands, func(c *history.Command) bool { return resp.IsWrite(c.Name) || c.Script != "" })
-}
-
-// mayChange reports whether the request of a command may change the data of a node.
-func (q *requests) mayChange(c *history.Command) bool {
-	return slices.ContainsFunc(q.of(c), func(args []string) bool { return resp.IsWrite(args[0]) })
-}
-
 // one returns a single command to execute; nil if it uses no key or cannot be executed again.
 func (q *requests) one(c *history.Command) []string {
 	args := append([]string{c.Name}, c.Args...)
@@ -160,14 +146,3 @@ var quiet = map[string]bool{"HELLO": true, "AUTH": true, "CLIENT": true, "PING":
 	"PSUBSCRIBE": true, "PUNSUBSCRIBE": true, "SSUBSCRIBE": true, "SUNSUBSCRIBE": true, "PUBLISH": true, "SPUBLISH": true, "WAIT": true, "WAITAOF": true,
 	"ROLE": true, "INFO": true, "CONFIG": true, "CLUSTER": true, "COMMAND": true, "SCRIPT": true, "ECHO": true, "TIME": true, "READONLY": true,
 	"ASKING": true, "QUIT": true, "RESET": true, "WATCH": true, "UNWATCH": true, "DISCARD": true, "PUBSUB": true, "REPLCONF": true}
-
-// answerOf turns the reply to a substituted command into a reply to the original.
-func answerOf(c *history.Command, reply string) string {
-	if (c.Name == "BLPOP" || c.Name == "BRPOP") && reply != "(nil)" {
-		return `["` + c.Args[0] + `", ` + reply + "]"
-	}
-	if aborted(c) {
-		return c.Reply
-	}
-	return reply
-}

@@ -25,7 +25,7 @@ type story struct {
 	want       []verdicts.Cause
 }
 
-// parse reads a hand-written run:
+// newStory begins a run that is written by hand:
 //
 //	lock token mutex 300 permits=2 turns
 //	script unlock : if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0
@@ -40,19 +40,6 @@ type story struct {
 // Times are milliseconds. The commands of a call share its time evenly unless they have their own; n2:SET goes to node 2, n2+a:SET over another
 // connection of the client. A reply of ? was lost. An effect belongs to the fault above it on its node, or without a node. The run begins at
 // 946684800000, in milliseconds since 1970. A script that is not in the text is the catalogue's of that name.
-func parse(text string) (*story, error) {
-	s := newStory("")
-	for n, line := range strings.Split(text, "\n") {
-		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		if err := s.add(line); err != nil {
-			return nil, fmt.Errorf("line %d: %w", n+1, err)
-		}
-	}
-	return s, s.finish()
-}
-
 func newStory(name string) *story {
 	return &story{name: name, Record: explain.Record{Scripts: map[string]string{}}, digests: map[string]string{}}
 }

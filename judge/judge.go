@@ -10,7 +10,6 @@ import (
 	"context"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/effects"
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
@@ -32,12 +31,6 @@ func Check(ctx context.Context, rec Record, opt checker.Options) (*checker.Verdi
 	v, err := checker.Check(ctx, checker.Input{Header: rec.Header, Ops: history.NewSlice(rec.Ops), Commands: rec.Commands, Faults: rec.Windows, Effects: rec.Effects}, opt)
 	if err != nil || len(v.Violations) == 0 {
 		return v, explain.Findings{}, err
-	}
-	if rec.Effects == nil && len(rec.Commands) <= effects.MostReplayed {
-		replayed := effects.Record{Header: rec.Header, Commands: rec.Commands, Scripts: rec.Scripts, Faults: rec.Windows}
-		if rec.Effects, err = effects.Replay(ctx, replayed); err != nil { // good enough for causes, and not for verdicts
-			return v, explain.Findings{}, err
-		}
 	}
 	found, err := sim.Explain(ctx, v, explain.Record{Header: rec.Header, Ops: rec.Ops, Commands: rec.Commands, Scripts: rec.Scripts, Faults: rec.Windows, Effects: rec.Effects})
 	return v, found, err

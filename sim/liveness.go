@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,7 +56,7 @@ func (x *explainer) renewed(out Outcome) (found []history.Command, err error) {
 		if err := x.start(); err != nil {
 			return nil, err
 		}
-		executed = explain.Derive(out.record(), x.server)
+		executed = explain.Derive(context.Background(), out.record(), x.server)
 	}
 	for _, e := range executed {
 		if !slices.ContainsFunc(e.Changes, prolongs) {

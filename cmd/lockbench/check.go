@@ -190,11 +190,6 @@ func why(ctx context.Context, v *checker.Verdict, h openedHistory, in checker.In
 			history.LinkCommands(rec.Ops, rec.Commands)
 		}
 	}
-	if rec.Effects = in.Effects; rec.Effects == nil && len(rec.Commands) <= effects.MostReplayed {
-		if rec.Effects, err = effects.Replay(ctx, effects.Record{Header: rec.Header, Commands: rec.Commands, Scripts: scripts, Faults: rec.Faults}); err != nil {
-			return errInterrupted
-		}
-	}
 	if _, err = sim.Explain(ctx, v, rec); ctx.Err() != nil {
 		return errInterrupted
 	}
