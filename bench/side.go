@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/results"
@@ -94,7 +95,7 @@ func comparedValues(f, reference results.Figure, relative bool) (out []float64) 
 }
 
 func planText(p results.BenchPlan) string {
-	text := fmt.Sprintf("lease %v, %v each", p.Lease, p.Measure)
+	text := fmt.Sprintf("lease %v, %v each", p.Lease, p.Measure.Round(time.Millisecond))
 	if !p.Relay {
 		text += ", greedy"
 	}

@@ -214,7 +214,10 @@ func (t *tally) add(s scheduled) {
 // record returns the kept schedule's record, with the counts of all schedules.
 func (t *tally) record() *record {
 	out := t.kept.Outcome
-	notes := []string{fmt.Sprintf("schedules simulated: %d; the record kept is of one of them", t.runs)}
+	var notes []string
+	if t.runs > 1 {
+		notes = append(notes, fmt.Sprintf("schedules simulated: %d; the record kept is of one of them", t.runs))
+	}
 	if out.Lacking != "" {
 		notes = append(notes, sim.Without(out.Header.Lock, out.Lacking))
 	}

@@ -13,6 +13,7 @@ import (
 type comparisonView struct {
 	results.Comparison
 	Class, Headline string
+	Told, OneSided  []results.Change // of what both sides have; of what one has alone
 	Rows            []changeRow
 	Edge            float64 // change at the edges of the chart, as a share
 }
@@ -40,6 +41,13 @@ func Comparison(w io.Writer, c results.Comparison) error {
 	for _, r := range c.Rows {
 		if r.Gated && r.Delta != nil {
 			v.Edge = min(max(v.Edge, math.Abs(*r.Delta)), max(farEdge, 2*c.Threshold))
+		}
+	}
+	for _, x := range c.Changes {
+		if x.Change == results.Added || x.Change == results.Gone {
+			v.OneSided = append(v.OneSided, x)
+		} else {
+			v.Told = append(v.Told, x)
 		}
 	}
 	at := func(share float64) float64 { return math.Round(barRoom/2*(1+min(max(share/v.Edge, -1), 1))*10) / 10 }

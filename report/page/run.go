@@ -41,6 +41,7 @@ type runView struct {
 	NoLatency, Load       string
 	Latency               [][]string // operation, place, count, percentiles
 	Charts, Spectra       []figure
+	Faulty                bool // there were faults, so that spectra are of two kinds
 	Wait                  []waitRow
 	Fairness, PerHold     string
 	Clients               []*client
@@ -171,7 +172,7 @@ func (v *runView) load(r results.Result) {
 	if l.Duration == 0 || r.NoLatency == results.NoLatency {
 		return
 	}
-	v.Load = fmt.Sprintf("%s, closed loop: %s holds per second, for %s.", report.Plural(l.Clients, "client"), report.Rate(l.Achieved), report.Span(l.Duration))
+	v.Load = fmt.Sprintf("%s, closed loop: %s holds, for %s.", report.Plural(l.Clients, "client"), report.Rate(l.Achieved), report.Span(l.Duration))
 	if l.Open {
 		v.Load = fmt.Sprintf("%s, open loop: %s offered, %s achieved, for %s.", report.Plural(l.Clients, "client"), report.Rate(l.Offered), report.Rate(l.Achieved), report.Span(l.Duration))
 	}

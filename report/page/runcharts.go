@@ -92,9 +92,12 @@ func (v *runView) chart(f figure, g *digest, result *results.Result, c chart) {
 
 // spectrum draws an operation's percentiles, outside and inside the fault windows.
 func (v *runView) spectrum(op string, g *digest) {
-	c := chart{X: "log", Y: "log", XFormat: "percentile", YFormat: "span"}
+	c, outside := chart{X: "log", Y: "log", XFormat: "percentile", YFormat: "span"}, ""
+	if v.Faulty = len(g.faults) > 0; v.Faulty {
+		outside = ", outside faults"
+	}
 	for _, one := range []struct{ tag, name, class string }{
-		{op, "from the intended start, outside faults", classes[0]}, {op + ".inside", "inside faults", classes[1]}, {op + ".service", "from the call, outside faults", classes[3] + " dots"},
+		{op, "from the intended start" + outside, classes[0]}, {op + ".inside", "inside faults", classes[1]}, {op + ".service", "from the call" + outside, classes[3] + " dots"},
 	} {
 		if h := g.spectra[one.tag]; h != nil && h.TotalCount() > 0 {
 			c.Series = append(c.Series, series{Name: one.name, Cls: one.class, Points: spectrumOf(h)})

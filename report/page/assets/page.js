@@ -128,24 +128,26 @@ function chart(figure, spec) {
         el('text', { x: left - 6, y: Y(t) + 4, 'text-anchor': 'end' }, yf(t)));
     }
     const room = Math.max(2, Math.floor((W - left - right) / 84));
-    const xticks = spec.x === 'log' ? logTicks(x0, x1, room).filter(t => spec.xformat !== 'percentile' || t >= 1) : linearTicks(x0, x1, room);
+    const xticks = spec.xformat === 'count' && stops.length <= room ? stops : spec.x === 'log' ? logTicks(x0, x1, room).filter(t => spec.xformat !== 'percentile' || t >= 1) : linearTicks(x0, x1, room);
     const xf = spec.xformat === 'time' ? instant(xticks.length > 1 ? xticks[1] - xticks[0] : x1 - x0 || 1) : formats[spec.xformat] || three;
     xticks.forEach(t => svg.append(el('line', { x1: X(t), x2: X(t), y1: H - bottom, y2: H - bottom + 4, class: 'axis' }),
       el('text', { x: Math.min(Math.max(X(t), left), W - right), y: H - 8, 'text-anchor': X(t) > W - right - 24 ? 'end' : X(t) < left + 16 ? 'start' : 'middle' }, xf(t))));
     svg.append(el('line', { x1: left, x2: W - right, y1: H - bottom, y2: H - bottom, class: 'axis' }));
-    for (const s of spec.series) {
+    for (const [i, s] of spec.series.entries()) {
+      const beside = x0 === x1 ? (i - (spec.series.length - 1) / 2) * Math.min(28, (W - left - right) / (spec.series.length + 1)) : 0; // of one instant, points side by side
+      const at = x => X(x) + beside;
       let d = '', open = false, last = null;
       for (const p of s.points) {
         const gap = spec.gap && last !== null && p[0] - last > spec.gap;
         if (spec.y === 'log' && p[1] <= 0) { open = false; continue; }
-        d += (open && !gap ? 'L' : 'M') + X(p[0]).toFixed(1) + ' ' + Y(p[1]).toFixed(1);
+        d += (open && !gap ? 'L' : 'M') + at(p[0]).toFixed(1) + ' ' + Y(p[1]).toFixed(1);
         open = true; last = p[0];
-        if (p.length > 3) svg.append(el('line', { x1: X(p[0]), x2: X(p[0]), y1: Y(p[2]), y2: Y(p[3]), class: s.cls + ' line' }));
+        if (p.length > 3) svg.append(el('line', { x1: at(p[0]), x2: at(p[0]), y1: Y(p[2]), y2: Y(p[3]), class: s.cls + ' line' }));
       }
       svg.append(el('path', { d, class: s.cls + ' line' }));
       if (s.dot || s.points.length < 3) {
         const fill = s.cls.replace(/s-(\w+).*/, 'f-$1');
-        s.points.forEach(p => svg.append(el('circle', { cx: X(p[0]), cy: Y(p[1]), r: 3.2, class: fill })));
+        s.points.forEach(p => svg.append(el('circle', { cx: at(p[0]), cy: Y(p[1]), r: 3.2, class: fill })));
       }
     }
     for (const m of spec.marks || []) {
