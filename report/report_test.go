@@ -92,7 +92,7 @@ func passing() results.Result {
 		Operations: checker.Operations{"acquire": {"ok": 48_214}},
 		Damage:     &checker.Damage{Expected: 5, Final: 5},
 		NoLatency:  results.NoLatency,
-		Load:       results.Throughput{Clients: 1, Achieved: 12.345, Duration: 1500 * time.Millisecond},
+		Load:       results.Throughput{Clients: 1, Achieved: 12.345, Duration: 1500 * time.Millisecond, WarmUp: time.Second, Excluded: 12},
 		Rerun:      "lockbench run --lock token --scenario steady --seed 1"}
 }
 

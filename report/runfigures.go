@@ -171,7 +171,7 @@ func loadLines(r results.Result) []string {
 		if l.Open {
 			text = fmt.Sprintf("load      %s, open loop: %s offered, %s achieved for %s", Plural(l.Clients, "client"), Rate(l.Offered), Rate(l.Achieved), Span(l.Duration))
 		}
-		lines = append(lines, wrapped(text[:10], text[10:])...)
+		lines = append(lines, wrapped(text[:10], text[10:]+WarmUpText(l))...)
 	}
 	if w := r.Wait; w != nil && w.Total() > 0 && r.NoLatency == "" {
 		share := func(part int64) string { return Percent(float64(part) / float64(w.Total())) }
@@ -182,6 +182,14 @@ func loadLines(r results.Result) []string {
 		lines = append(lines, "unknown   "+unknown+": no reply came, each may have taken effect")
 	}
 	return lines
+}
+
+// WarmUpText says what of a load was left out: "; not counted: 1s of warm-up, 212 rounds"; "" if nothing was.
+func WarmUpText(l results.Throughput) string {
+	if l.WarmUp == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; not counted: %s of warm-up, %s", Span(l.WarmUp), Plural(int(l.Excluded), "round"))
 }
 
 func unknowns(ops checker.Operations) string {

@@ -5,6 +5,24 @@ import (
 	"testing"
 )
 
+// TestEveryCommandHasExamples: each command shows how it is called, and what it shows names commands and flags that exist.
+func TestEveryCommandHasExamples(t *testing.T) {
+	root := newRoot(&app{world: newWorld("").world, line: &statusLine{}})
+	for _, c := range root.Commands() {
+		if c.Runnable() && c.Example == "" && c.Name() != "help" && c.Name() != "completion" {
+			t.Errorf("%s has no example", c.Name())
+		}
+		for line := range strings.Lines(c.Example) {
+			words := strings.Fields(line)
+			if len(words) < 2 || words[0] != "lockbench" || words[1] != c.Name() {
+				t.Errorf("%s: the example %q is of something else", c.Name(), strings.TrimSpace(line))
+			} else if why := noSuchCommand(root, words[1:]); why != "" {
+				t.Errorf("%s: %s", strings.TrimSpace(line), why)
+			}
+		}
+	}
+}
+
 // TestHelpFitsAScreen: the help of a command with many flags fits a window of 48 lines and names ten;
 // --help-all has the others, in groups.
 func TestHelpFitsAScreen(t *testing.T) {

@@ -146,7 +146,7 @@ func newRoot(a *app) *cobra.Command {
 		Use:   "lockbench",
 		Short: "Does this Redis lock keep its promise, under which faults does it break, and what does it cost?",
 		Long: "lockbench runs implementations of Redis locks under concurrent clients and injected faults, records what every\n" +
-			"client saw, proves from that record whether the lock kept its promise, and tells the shortest story of how it broke.\n\n" +
+			"client saw, decides from that record whether the lock kept its promise, and tells the shortest story of how it broke.\n\n" +
 			"The result goes to stdout and everything else to stderr.",
 		Example:       "  lockbench suite\n  lockbench run --lock set-nx-ex --scenario pause-holder\n  lockbench list locks",
 		SilenceErrors: true, SilenceUsage: true,

@@ -172,10 +172,11 @@ func (v *runView) load(r results.Result) {
 	if l.Duration == 0 || r.NoLatency == results.NoLatency {
 		return
 	}
-	v.Load = fmt.Sprintf("%s, closed loop: %s holds, for %s.", report.Plural(l.Clients, "client"), report.Rate(l.Achieved), report.Span(l.Duration))
+	v.Load = fmt.Sprintf("%s, closed loop: %s holds, for %s", report.Plural(l.Clients, "client"), report.Rate(l.Achieved), report.Span(l.Duration))
 	if l.Open {
-		v.Load = fmt.Sprintf("%s, open loop: %s offered, %s achieved, for %s.", report.Plural(l.Clients, "client"), report.Rate(l.Offered), report.Rate(l.Achieved), report.Span(l.Duration))
+		v.Load = fmt.Sprintf("%s, open loop: %s offered, %s achieved, for %s", report.Plural(l.Clients, "client"), report.Rate(l.Offered), report.Rate(l.Achieved), report.Span(l.Duration))
 	}
+	v.Load += report.WarmUpText(l) + "."
 }
 
 // shownOps are the operations whose latencies are shown, the most important first.
