@@ -78,7 +78,7 @@ func failing(story int) results.Result {
 			"release":   {Response: spread(1, 2, 411), Outside: splits(300*time.Microsecond, 4*time.Millisecond, 411), Inside: &results.Split{}}},
 		Failovers: &results.Failovers{Count: 20, Had: 13, CI95: [2]float64{0.408, 0.846}},
 
-		Load:   results.Throughput{Clients: 8, Open: true, Offered: 500, Achieved: 212.4, Duration: 20 * time.Second},
+		Load:   results.Throughput{Clients: 8, Open: true, Offered: 500, Achieved: 212.4, Duration: 20 * time.Second, WarmUp: time.Second, Excluded: 12},
 		Wait:   &latency.Wait{Acquires: 412, BehindHolder: 820, RoundTrips: 110, RetrySleep: 60, GeneratorLag: 10},
 		Health: results.Health{LateStarts: 2, Starts: 10_000, MaxLag: 1_100_000, GCMax: 400_000, Dropped: 1, NotSearched: 2, MaxStall: 120_000_000, Stalled: true},
 		Notes:  []string{"the second opinion left out 2 windows", "another", "a third"},
@@ -92,7 +92,7 @@ func passing() results.Result {
 		Operations: checker.Operations{"acquire": {"ok": 48_214}},
 		Damage:     &checker.Damage{Expected: 5, Final: 5},
 		NoLatency:  results.NoLatency,
-		Load:       results.Throughput{Clients: 1, Achieved: 12.345, Duration: 1500 * time.Millisecond, WarmUp: time.Second, Excluded: 12},
+		Load:       results.Throughput{Clients: 1, Achieved: 12.345, Duration: 1500 * time.Millisecond},
 		Rerun:      "lockbench run --lock token --scenario steady --seed 1"}
 }
 

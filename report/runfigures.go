@@ -175,7 +175,7 @@ func loadLines(r results.Result) []string {
 	}
 	if w := r.Wait; w != nil && w.Total() > 0 && r.NoLatency == "" {
 		share := func(part int64) string { return Percent(float64(part) / float64(w.Total())) }
-		lines = append(lines, wrapped("waiting   ", fmt.Sprintf("%s behind holders, %s round trips, %s between tries, %s late starts",
+		lines = append(lines, wrapped("waiting   ", fmt.Sprintf("%s behind holders, %s round trips, %s between tries, %s late",
 			share(w.BehindHolder), share(w.RoundTrips), share(w.RetrySleep), share(w.GeneratorLag)))...)
 	}
 	if unknown := unknowns(r.Operations); unknown != "" {
