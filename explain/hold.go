@@ -156,7 +156,7 @@ func (r *run) try(op *history.Operation, by int64) (all []query) {
 			continue
 		}
 		late := max(grain, r.Header.ClockError) // a child tells it by its own clock
-		if op.Op == history.Acquire && op.Outcome == history.OK && op.WasAsked() && c.Sent < op.Asked-late {
+		if op.Op == history.Acquire && op.Outcome == history.OK && op.WasAsked() && by >= op.Asked && c.Sent < op.Asked-late {
 			break
 		}
 		a := asked{c.Node, c.Name, c.Script, firstKey(c)}

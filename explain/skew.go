@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/resp"
 )
 
 // This file asks a request again with the times of a right clock in place of those that a client had read from a wrong one.
@@ -102,7 +103,7 @@ func (p *pair) mistimed(f *fate) bool {
 }
 
 // skewed reports whether a fault had set the clock of one of the two clients wrong, and with right times, in the first's mark and in the second's request,
-// that request is refused.
+// that request is refused; or the second decided by its wrong clock itself, from what it had read.
 func (p *pair) skewed(*fate) bool {
 	words := map[string]string{}
 	for _, q := range p.run.try(p.first.op, p.seen) {
@@ -125,6 +126,9 @@ func (p *pair) skewed(*fate) bool {
 	try := slices.Clone(p.try)
 	for i := range try {
 		args, instead := p.righted(try[i].cmd)
+		if len(instead) > 0 && try[i].grants() && slices.ContainsFunc(try, func(q query) bool { return !resp.IsWrite(q.cmd.Name) && q.cmd.Script == "" }) {
+			return true
+		}
 		if len(instead) > 0 {
 			c := *try[i].cmd
 			c.Args, changed = args, true

@@ -85,7 +85,7 @@ func (r *run) waiter(v *checker.Violation) (w *wait) {
 	}
 	if w != nil && w.op.Outcome == history.OK { // up to the request that was granted
 		if try := r.try(w.op, math.MaxInt64); len(try) > 0 {
-			w.until = min(w.until, try[0].at-1)
+			w.until = min(w.until, try[0].cmd.Sent-1)
 		}
 	}
 	return w
