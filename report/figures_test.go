@@ -78,3 +78,17 @@ fair                   1 ????               100          –          –       
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
 }
+
+// TestDamageSaysOfWhich: the counts of a simulated run are of all its schedules, its damage of the one that is kept.
+func TestDamageSaysOfWhich(t *testing.T) {
+	for schedules, want := range map[int]string{
+		0:  "2 lost updates, 0 stale writes: 2 of 9 are missing, the store holds 7",                                          // on servers
+		1:  "2 lost updates, 0 stale writes: 2 of 9 are missing, the store holds 7",                                          // it is all there is
+		10: "in the schedule that is kept, one of 10: 2 lost updates, 0 stale writes: 2 of 9 are missing, the store holds 7", // the others had theirs
+	} {
+		r := results.Result{Schedules: schedules, Damage: &checker.Damage{LostUpdates: 2, Missing: 2, Expected: 9, Final: 7}}
+		if got := DamageText(r); got != want {
+			t.Errorf("%d schedules: %s, want %s", schedules, got, want)
+		}
+	}
+}

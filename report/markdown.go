@@ -30,7 +30,7 @@ func RunMarkdown(w io.Writer, r results.Result) error {
 		}
 		lines = append(lines, fence)
 	}
-	if text := DamageText(r.Damage); text != "" {
+	if text := DamageText(r); text != "" {
 		lines = append(lines, "", text)
 	}
 	lines = append(lines, latencyMarkdown(r)...)

@@ -60,7 +60,7 @@ func History(w io.Writer, r results.Result, s Style) error {
 	if first := firstViolation(r); first != nil {
 		story = storyLines(first, MaxLines, "")
 	}
-	tail := slices.Concat(strengthLines(r), damageLines(r.Damage), noteLines(r.Notes, len(r.Notes), s))
+	tail := slices.Concat(strengthLines(r), damageLines(r), noteLines(r.Notes, len(r.Notes), s))
 	return write(w, verdictLines(r, s), story, append(tail, again("again     ", r.Rerun)...))
 }
 

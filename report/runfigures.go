@@ -15,7 +15,7 @@ import (
 
 // figureLines returns everything below the story, with the latencies of the first ops operations of latencyOrder.
 func figureLines(r results.Result, kept Kept, s Style, ops int) []string {
-	lines := slices.Concat(strengthLines(r), damageLines(r.Damage), failoverLines(r.Failovers), latencyLines(r, ops), loadLines(r), healthLines(r, s),
+	lines := slices.Concat(strengthLines(r), damageLines(r), failoverLines(r.Failovers), latencyLines(r, ops), loadLines(r), healthLines(r, s),
 		noteLines(r.Notes, maxNotes, s))
 	return slices.Concat(lines, kept.lines("run"), again("again     ", r.Rerun))
 }
@@ -77,19 +77,24 @@ func notJudged(p checker.Property) string {
 	return "; not judged: " + checker.NotJudgedText(p.NotJudged)
 }
 
-func damageLines(d *checker.Damage) []string {
-	if text := DamageText(d); text != "" {
+func damageLines(r results.Result) []string {
+	if text := DamageText(r); text != "" {
 		return wrapped("damage    ", text)
 	}
 	return nil
 }
 
-// DamageText describes the damage to the guarded store; "" if there is none.
-func DamageText(d *checker.Damage) string {
+// DamageText describes the damage to the guarded store; "" if there is none. Of several simulated schedules it is that of the one that is kept.
+func DamageText(r results.Result) string {
+	d := r.Damage
 	if d == nil || d.LostUpdates == 0 && d.StaleWrites == 0 && d.Missing == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%s, %s", Plural(d.LostUpdates, "lost update"), Plural(d.StaleWrites, "stale write"))
+	shown := ""
+	if r.Schedules > 1 {
+		shown = fmt.Sprintf("in the schedule that is kept, one of %s: ", count(r.Schedules))
+	}
+	text := shown + fmt.Sprintf("%s, %s", Plural(d.LostUpdates, "lost update"), Plural(d.StaleWrites, "stale write"))
 	switch {
 	case d.Missing > 0:
 		text += fmt.Sprintf(": %s of %s are missing, the store holds %s", count(d.Missing), count(d.Expected), count(d.Final))

@@ -29,6 +29,7 @@ type Result struct {
 	Workload   string               `json:"workload,omitempty"` // in place of the scenario's; "" = the scenario's own
 	Server     string               `json:"server"`
 	Seed       uint64               `json:"seed"`
+	Schedules  int                  `json:"schedules,omitempty"` // that were simulated; the damage is of the one that is kept, all other counts of their sum
 	Finding    verdicts.Property    `json:"finding,omitempty"` // of a search: what it found, which its story tells
 	Properties []checker.Property   `json:"properties"`
 	Operations checker.Operations   `json:"operations"`
@@ -98,7 +99,7 @@ type Spread struct {
 func NewResult(run Run, v checker.Verdict) Result {
 	r := Result{
 		Schema: ResultSchema, Verdict: v.Verdict,
-		Lock: run.Lock, Scenario: run.Scenario, Workload: run.Workload, Server: run.Server, Seed: run.Seed,
+		Lock: run.Lock, Scenario: run.Scenario, Workload: run.Workload, Server: run.Server, Seed: run.Seed, Schedules: run.Schedules,
 		Properties: sound(v.Properties), Operations: v.Operations, Damage: v.Damage,
 		Latency: map[string]Operation{}, Notes: v.Notes,
 		Health: Health{NotSearched: v.NotSearched},

@@ -132,11 +132,8 @@ func (v *runView) judged(r results.Result) {
 	if all := firsts(&r); len(all) > 0 {
 		v.First, v.Others = all[0], all[1:]
 	}
-	v.Damage = report.DamageText(r.Damage)
+	v.Damage = report.DamageText(r)
 	v.Inherent, v.Then = report.Inherent(r)
-	if v.Damage != "" && v.Run.Schedules > 1 {
-		v.Damage = fmt.Sprintf("of the schedule that is shown, one of %d: %s", v.Run.Schedules, v.Damage)
-	}
 	v.Properties, v.Gates, v.Operations = r.Properties, r.Gates, r.Operations
 	v.outcomes()
 	v.load(r)
