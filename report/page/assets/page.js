@@ -104,7 +104,10 @@ function watch(plot, draw) {
 // chart draws lines over one axis. spec comes from the page's data.
 function chart(figure, spec) {
   const plot = figure.querySelector('.plot'), readout = figure.querySelector('.readout');
-  const H = 230, top = 10, bottom = 28;
+  // Each fault has a lane above the plot; those beyond the last share one.
+  const mostLanes = 6, laneH = 19, named = [...new Set((spec.bands || []).map(b => b[2]))];
+  const lanesOf = named.length > mostLanes ? [...named.slice(0, mostLanes - 1), (named.length - mostLanes + 1) + ' more faults'] : named;
+  const top = 10 + lanesOf.length * laneH, H = top + 220, bottom = 28;
   const ys = spec.series.flatMap(s => s.points.flatMap(p => p.length > 2 ? [p[1], p[2], p[3]] : [p[1]])).filter(v => spec.y !== 'log' || v > 0);
   if (!ys.length) { plot.textContent = 'no samples'; return; }
   let [y0, y1] = extent(ys);
@@ -121,8 +124,13 @@ function chart(figure, spec) {
     const svg = el('svg', { width: W, height: H, viewBox: `0 0 ${W} ${H}`, 'aria-hidden': 'true' });
     for (const b of spec.bands || []) {
       const a = Math.max(X(Math.max(b[0], x0)), left), z = Math.min(X(Math.min(b[1], x1)), W - right);
-      if (z >= a) svg.append(el('rect', { x: a, y: top, width: Math.max(z - a, 1.5), height: H - top - bottom, class: 'f-fault' }));
+      if (z < a) continue;
+      const lane = Math.min(named.indexOf(b[2]), lanesOf.length - 1) * laneH;
+      svg.append(el('rect', { x: a, y: top, width: Math.max(z - a, 1.5), height: H - top - bottom, class: 'f-fault' }),
+        el('rect', { x: a, y: lane + 14, width: Math.max(z - a, 1.5), height: 4, class: 'f-orange' }));
+      for (const edge of [a, z]) svg.append(el('line', { x1: edge, x2: edge, y1: lane + 18, y2: H - bottom, class: 'edge' }));
     }
+    lanesOf.forEach((name, i) => svg.append(el('text', { x: left, y: i * laneH + 11, class: 'tiny' }, fit(name, W - left - right))));
     for (const t of yticks) {
       svg.append(el('line', { x1: left, x2: W - right, y1: Y(t), y2: Y(t), class: 'grid' }),
         el('text', { x: left - 6, y: Y(t) + 4, 'text-anchor': 'end' }, yf(t)));
