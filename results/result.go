@@ -30,7 +30,7 @@ type Result struct {
 	Server     string               `json:"server"`
 	Seed       uint64               `json:"seed"`
 	Schedules  int                  `json:"schedules,omitempty"` // that were simulated; the damage is of the one that is kept, all other counts of their sum
-	Finding    verdicts.Property    `json:"finding,omitempty"` // of a search: what it found, which its story tells
+	Finding    verdicts.Property    `json:"finding,omitempty"`   // of a search: what it found, which its story tells
 	Properties []checker.Property   `json:"properties"`
 	Operations checker.Operations   `json:"operations"`
 	Damage     *checker.Damage      `json:"damage,omitempty"`
