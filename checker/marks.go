@@ -55,7 +55,9 @@ func (d *keyInput) follow() *marks {
 		}
 	}
 	for i := range d.ev.effects {
-		m.apply(&d.ev.effects[i])
+		if e := &d.ev.effects[i]; !e.Copied {
+			m.apply(e)
+		}
 	}
 	return m
 }

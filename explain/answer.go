@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -149,7 +150,7 @@ func (n *node) words(i int, key string) statement {
 	case history.Expired:
 		return sentence("the expiry of ", Key(key), at)
 	}
-	what := map[string]string{history.Restarted: "the restart", history.Promoted: "the promotion of the replica", history.ClockSet: "the jump of the clock",
+	what := map[string]string{history.Restarted: "the restart", history.Promoted: "the promotion of the replica", history.Demoted: "the copy from another primary", history.ClockSet: "the jump of the clock",
 		history.ClockRate: "the drift of the clock", history.Deleted: "the deletion by an operator", history.Evicted: "the eviction"}[e.Effect]
 	return sentence(what, at)
 }
@@ -196,6 +197,8 @@ func (p *pair) conclude(f fate, all []fate) Answer {
 		return a
 	case f.by == never:
 		a.Says = sentence("the grant of ", first, " left nothing at a server that could refuse ", granting, " at ", Instant(at))
+	case f.by == apart:
+		a.Says = sentence(history.Node(p.homeOf()).String(), " granted it to ", first, ", and ", history.Node(f.node.index).String(), " to ", second, ": there were two primaries")
 	case f.at < 0:
 		a.Says = sentence(first, "'s ", Key(f.key), " was still there when ", granting, " was granted at ", Instant(at), p.onNodes(all))
 	case f.by == taken && f.node.events[f.at].Client == p.second.Client && f.node.events[f.at].Op == p.second.ID:
@@ -255,6 +258,12 @@ func (p *pair) granting() (statement, int64) {
 		}
 	}
 	return sentence(Name(p.second.Client), "'s ", called(q.cmd.Name, q.cmd.Script, q.cmd.Args)), q.at
+}
+
+// homeOf returns the node that granted the first.
+func (p *pair) homeOf() int {
+	try := p.run.try(p.first.op, math.MaxInt64)
+	return try[len(try)-1].node.index
 }
 
 // votes returns how many nodes granted the second.

@@ -96,7 +96,10 @@ func withPart(v *Value, f fate) *Value {
 
 // lastWith returns the value of a part's key before the event that ended it.
 func (n *node) lastWith(f fate) *history.Datum {
-	if f.at < 0 {
+	switch {
+	case f.was != nil:
+		return f.was
+	case f.at < 0:
 		v, _ := n.value(f.key, len(n.events))
 		return v
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -20,6 +21,9 @@ func (r *run) fence(v *checker.Violation) Answer {
 			continue
 		}
 		p := r.pair(first, second.op, v.At)
+		if a := p.counted(); a.Cause != "" {
+			return a
+		}
 		for _, n := range r.nodes {
 			if a := p.counter(n); a.Cause != "" {
 				return a
@@ -33,6 +37,21 @@ func (r *run) fence(v *checker.Violation) Answer {
 		}
 	}
 	return Answer{}
+}
+
+// counted answers for nodes that are copies of one: each had counted for itself.
+func (p *pair) counted() Answer {
+	n := p.granter()
+	if !p.Header.Copies || n == nil || n.index == p.homeOf() {
+		return Answer{}
+	}
+	f := fate{node: n, at: -1, by: apart}
+	for i := n.by(p.first.granted); i < n.by(p.at); i++ {
+		if n.events[i].Effect == history.Promoted {
+			return Answer{Cause: verdicts.FailoverLoss, Says: sentence(n.words(i, ""), " came before it had the count of ", Name(p.first.op.Client), "'s grant")}
+		}
+	}
+	return p.conclude(f, nil)
 }
 
 // counter answers by the part of a node that counts the fences: it had the first's fence and later the second's. What took it in between is the cause.

@@ -160,6 +160,9 @@ func (r *run) try(op *history.Operation, by int64) (all []query) {
 			break
 		}
 		a := asked{c.Node, c.Name, c.Script, firstKey(c)}
+		if r.Header.Copies { // it asks whichever is the primary
+			a.node = 0
+		}
 		if slices.Contains(seen, a) {
 			break
 		}

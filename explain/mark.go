@@ -12,7 +12,8 @@ import (
 type mark struct {
 	node  *node
 	parts map[part]written
-	end   int // the event after the try
+	end   int   // the event after the try
+	home  *mark // of which this is the copy on another node; nil: it is none
 }
 
 // written is what a try wrote in a part, and the event after that.
@@ -134,6 +135,7 @@ type fate struct {
 	// lapsed: the second would have been refused at the time of the first's grant, and not at its own: the lock ends its leases by
 	// itself, and this one's had ended.
 	lapsed bool
+	was    *history.Datum // the value with the part on the node where it was made, of a node that never had it
 }
 
 // end is how a mark ended.
@@ -147,11 +149,13 @@ const (
 	byItself end = "by its own client"
 	freed    end = "by another's release or renewal"
 	taken    end = "by another's acquire"
+	apart    end = "on another primary"
 )
 
 // fateOf returns the first event from one on, and before another, that removed or overwrote a part, unless its own client set it again after that.
 func (w *pair) fateOf(m *mark, p part, to int) fate {
 	f := fate{part: p, text: m.parts[p].text, node: m.node, at: -1, by: there}
+	arrived := m.home == nil || w.holds(m, p, m.parts[p].from)
 	for _, i := range m.node.byKey[p.key] {
 		e := &m.node.events[i]
 		if i < m.parts[p].from || i >= to {
@@ -160,6 +164,10 @@ func (w *pair) fateOf(m *mark, p part, to int) fate {
 		c := m.node.change(i, p.key)
 		before, was := data(c.Before, p.name)
 		text, is := data(c.After, p.name)
+		if !arrived {
+			arrived = is && text == f.text && e.Client == w.first.op.Client
+			continue
+		}
 		switch {
 		case is && w.keeps(e) && (f.at < 0 || !was): // renewed, or made again
 			f.text, f.at, f.by = text, -1, there
@@ -172,6 +180,60 @@ func (w *pair) fateOf(m *mark, p part, to int) fate {
 	}
 	if f.by == expired {
 		f = w.hastened(m, f)
+	}
+	if m.home != nil && f.at < 0 {
+		f = w.uncopied(m, f, to)
+	}
+	return f
+}
+
+// holds reports whether a part was there before an event as the first's client had made it.
+func (p *pair) holds(m *mark, its part, before int) bool {
+	v, by := m.node.value(its.key, before)
+	text, there := data(v, its.name)
+	return there && text == m.parts[its].text && by >= 0 && m.node.events[by].Client == p.first.op.Client
+}
+
+// granter returns the node that granted the second, or else that it asked last; nil: it asked none.
+func (p *pair) granter() *node {
+	for _, q := range slices.Backward(p.try) {
+		if q.grants() {
+			return q.node
+		}
+	}
+	if len(p.try) > 0 {
+		return p.try[len(p.try)-1].node
+	}
+	return nil
+}
+
+// copyOn returns the mark as another node should have copied it, if the nodes are copies of one.
+func (p *pair) copyOn(n *node, m *mark) *mark {
+	if !p.Header.Copies || n == nil || n == m.node {
+		return m
+	}
+	out := &mark{node: n, parts: map[part]written{}, home: m}
+	for at, w := range m.parts {
+		from := n.by(p.first.granted)
+		if w.from > 0 && w.from <= len(m.node.events) {
+			from = n.by(m.node.events[w.from-1].At)
+		}
+		out.parts[at] = written{w.text, from}
+	}
+	return out
+}
+
+// uncopied completes the fate of a mark that nothing ended on a node which may never have had it: it was promoted without it, or had been before.
+func (p *pair) uncopied(m *mark, f fate, to int) fate {
+	if p.holds(m, f.part, to) {
+		return f
+	}
+	f.by = apart
+	f.was, _ = m.home.node.value(f.key, m.home.parts[f.part].from)
+	for i := m.parts[f.part].from; i < to; i++ {
+		if m.node.events[i].Effect == history.Promoted {
+			f.by, f.at = history.Promoted, i
+		}
 	}
 	return f
 }

@@ -40,7 +40,9 @@ func (p *pair) answer() Answer {
 	}
 	var ends []fate
 	handed := p.handed()
+	granter := p.granter()
 	for _, m := range marks {
+		m = p.copyOn(granter, m)
 		to := p.before(m.node)
 		if handed != nil {
 			to = m.node.by(handed.At)
@@ -54,6 +56,9 @@ func (p *pair) answer() Answer {
 	})
 	gone := slices.DeleteFunc(slices.Clone(ends), func(f fate) bool { return f.at < 0 })
 	if len(gone) == 0 {
+		if i := slices.IndexFunc(ends, func(f fate) bool { return f.by == apart }); i >= 0 {
+			return p.conclude(ends[i], ends)
+		}
 		return p.conclude(ends[0], ends)
 	}
 	if p.quorum() > 1 {

@@ -16,6 +16,8 @@ type row struct {
 var table = []row{
 	{history.Restarted, nil, verdicts.RestartLoss},
 	{history.Promoted, nil, verdicts.FailoverLoss},
+	{history.Demoted, nil, verdicts.FailoverLoss},
+	{apart, nil, verdicts.SplitBrain},
 	{history.Evicted, nil, verdicts.Eviction},
 	{history.Deleted, nil, verdicts.KeyDeleted},
 	{history.ClockSet, nil, verdicts.ClockJump},

@@ -108,6 +108,8 @@ func (s *story) addHeader(words []string) (err error) {
 			s.Header.Permits, err = strconv.Atoi(value)
 		case "quorum":
 			s.Header.Quorum, err = strconv.Atoi(value)
+		case "copies":
+			s.Header.Copies = true
 		case "renews":
 			s.Header.Renews = true
 		case "turns":

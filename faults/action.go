@@ -137,6 +137,15 @@ func block(ctx context.Context, at actionAt) (e effect, err error) {
 	return e, err
 }
 
+// isolateServer cuts a node off, with the client at whose moment it begins.
+func isolateServer(ctx context.Context, at actionAt) (e effect, err error) {
+	if at.fault.Client > 0 {
+		e.note = "with " + ClientName(at.fault.Client)
+	}
+	e.undo, err = at.Isolate(ctx, at.one(), at.fault.Client)
+	return e, err
+}
+
 func cutSubscribers(ctx context.Context, at actionAt) (e effect, err error) {
 	n, undo, err := at.CutSubscribers(ctx, at.fault.lasts())
 	if e.undo = undo; err == nil && n == 0 {

@@ -68,6 +68,10 @@ func (c stagedClient) Hold() Undo {
 	return c.undo("hold c%d", c.number)
 }
 
+func (s *stage) Isolate(_ context.Context, n, c int) (Undo, error) {
+	return s.undo("isolate n%d c%d", n, c), s.does("isolate n%d c%d", n, c)
+}
+
 func (s *stage) Block(_ context.Context, c, n int) (Undo, error) {
 	return s.undo("block c%d n%d", c, n), s.does("block c%d n%d", c, n)
 }
@@ -131,12 +135,13 @@ func TestDirectorDoesEveryKind(t *testing.T) {
 		{Spec{Fault: CancelClient, Client: 1, When: at}, "cancel c1 @10", 10 * time.Millisecond},
 		{Spec{Fault: SkewClient, Client: 1, By: two}, "[{200ms 0s } {0s 0s }]", 0},
 		{Spec{Fault: CollideOwners}, "[{0s 0s thread-1} {0s 0s thread-1}]", 0},
-		{Spec{Fault: SlowWork, Client: 1, For: two}, "[{0s 200ms } {0s 0s }]", 0},                                                                // every section
-		{Spec{Fault: SlowWork, Client: 1, When: at, For: two}, "hold c1 @10, end hold c1 @210", 210 * time.Millisecond},                          // this one
-		{Spec{Fault: SlowNetwork, By: one, Rate: 5}, "slow 100ms 5 @0, end slow @1000", 0},                                                       // until the run ends
-		{Spec{Fault: SlowNetwork, Client: 1, By: one, When: at, For: one}, "slow 100ms 0 @10, end slow @110", 110 * time.Millisecond},            // for a while
-		{Spec{Fault: BlackholeClient, Client: 1, When: at, For: one}, "block c1 n-1 @10, end block c1 n-1 @110", 110 * time.Millisecond},         // all nodes
-		{Spec{Fault: PartitionNodes, Node: 2, Client: 1, When: at, For: one}, "block c-1 n1 @10, end block c-1 n1 @110", 110 * time.Millisecond}, // all clients
+		{Spec{Fault: SlowWork, Client: 1, For: two}, "[{0s 200ms } {0s 0s }]", 0},                                                                 // every section
+		{Spec{Fault: SlowWork, Client: 1, When: at, For: two}, "hold c1 @10, end hold c1 @210", 210 * time.Millisecond},                           // this one
+		{Spec{Fault: SlowNetwork, By: one, Rate: 5}, "slow 100ms 5 @0, end slow @1000", 0},                                                        // until the run ends
+		{Spec{Fault: SlowNetwork, Client: 1, By: one, When: at, For: one}, "slow 100ms 0 @10, end slow @110", 110 * time.Millisecond},             // for a while
+		{Spec{Fault: BlackholeClient, Client: 1, When: at, For: one}, "block c1 n-1 @10, end block c1 n-1 @110", 110 * time.Millisecond},          // all nodes
+		{Spec{Fault: IsolateServer, Node: 2, Client: 1, When: at, For: one}, "isolate n1 c1 @10, end isolate n1 c1 @110", 110 * time.Millisecond}, // the client whose moment it is, on its side
+		{Spec{Fault: PartitionNodes, Node: 2, Client: 1, When: at, For: one}, "block c-1 n1 @10, end block c-1 n1 @110", 110 * time.Millisecond},  // all clients
 		{Spec{Fault: CutPubSub, Client: 1, When: at}, "cut false @10, end cut @10", 10 * time.Millisecond},
 		{Spec{Fault: CutPubSub, Client: 1, When: at, For: one}, "cut true @10, end cut @110", 110 * time.Millisecond},
 		{Spec{Fault: KillServer, Node: 3, Client: 1, When: at, For: one}, "kill n2 @10, restart n2 @110", 110 * time.Millisecond},

@@ -22,6 +22,7 @@ const (
 	SlowNetwork     = "slow-network"
 	BlackholeClient = "blackhole-client"
 	PartitionNodes  = "partition-nodes"
+	IsolateServer   = "isolate-server"
 	CutPubSub       = "cut-pubsub"
 	KillServer      = "kill-server"
 	PauseServer     = "pause-server"
@@ -125,6 +126,7 @@ var (
 // The reasons for the limits.
 var (
 	notYours   = Limit{World: "url", Why: "it would harm a Redis that is not the run's own; --server process or docker has servers of its own"}
+	noServers  = "there are no other servers that would replace it"
 	noProcess  = Limit{World: "miniredis", Why: "miniredis runs inside this program, where there is no server to do it to"}
 	notPair    = "there is no replica to promote"
 	notSlots   = "a cluster's nodes take no keys but those of their slots, so that nothing can fill their memory"
@@ -185,6 +187,12 @@ var kinds = []Kind{
 		InSim: "no message is delivered; connections stay open", OnServers: "the proxy passes nothing and keeps connections open",
 		On: OneNode, In: inNetwork, At: AtStart | atEvent,
 		Uses: []Uses{mayFor}, mustEnd: true, Harms: true, Placed: atStep, Does: history.Hinders | history.HoldsRequests | history.HoldsReplies, do: block},
+	{Name: IsolateServer, About: "a partition: the node, with the client at whose moment it begins, cannot reach the other servers, sentinels and clients",
+		InSim: "nothing: it has no sentinels", OnServers: "nothing passes between the two sides; connections stay open",
+		On: OneNode, In: inNetwork, At: atEvent,
+		Uses: []Uses{mustFor}, mustEnd: true, Harms: true, Does: history.Hinders | history.LosesData, do: isolateServer,
+		Not: []Limit{notYours, noProcess, {World: "sim", Why: "the simulator has no sentinels; --server process and docker have"}, {Topology: impls.Standalone, Why: noServers},
+			{Topology: impls.Independent, Why: noServers}, {Topology: impls.Replicated, Why: noServers}, {Topology: impls.Cluster, Why: noServers}}},
 	{Name: CutPubSub, About: "connections that subscribe are cut",
 		InSim: "connections with a subscription break", OnServers: "the proxy cuts them",
 		On: allClients, In: inNetwork, At: atEvent,
@@ -201,7 +209,8 @@ var kinds = []Kind{
 		InSim: "the replica has what was delivered to it", OnServers: "the primary gets SIGKILL, the replica REPLICAOF NO ONE; with a length replication stops first",
 		On: allNodes, In: InServer, At: AtStart | atEvent,
 		Uses: []Uses{mayFor, mayUntil}, instant: true, Harms: true, Placed: atStep, Does: history.Stops | history.Kills | history.LosesData, do: failover,
-		Not: []Limit{notYours, noProcess, standalone, {Topology: impls.Independent, Why: notPair}, {Topology: impls.Cluster, Why: notPair}}},
+		Not: []Limit{notYours, noProcess, standalone, {Topology: impls.Independent, Why: notPair}, {Topology: impls.Cluster, Why: notPair},
+			{Topology: impls.Sentinel, Why: "the sentinels promote one: kill, pause or isolate the primary"}}},
 	{Name: JumpClock, About: "the node's clock jumps",
 		InSim: "the node's clock is set", OnServers: "a preloaded library shifts the time that the server reads",
 		On: OneNode, In: InServer, At: atEvent,

@@ -43,7 +43,9 @@ const All = -1
 type Network interface {
 	Block(ctx context.Context, client, node int) (Undo, error)                           // no message passes; what was sent arrives afterwards
 	Slow(ctx context.Context, delay time.Duration, bytesPerSecond float64) (Undo, error) // each way; rate 0 means unlimited
-	CutSubscribers(ctx context.Context, stay bool) (cut int, undo Undo, err error)       // with stay, new subscribers are cut too until undo
+	// Isolate lets nothing pass between a node and a client, and everything else: other nodes, sentinels and clients. Client 0 is none.
+	Isolate(ctx context.Context, node, client int) (Undo, error)
+	CutSubscribers(ctx context.Context, stay bool) (cut int, undo Undo, err error) // with stay, new subscribers are cut too until undo
 }
 
 // Subscribes reports whether a command asks for what [Network.CutSubscribers] forbids.

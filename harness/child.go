@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +28,8 @@ type child struct {
 	*subject.Child
 	wire atomic.Pointer[inject.Wire] // between the proxy and the nodes; set before the child is given addresses
 
+	single bool // one node at a time grants
+
 	mu   sync.Mutex    // guards sent
 	sent map[int]int64 // when the last request that writes left for each node
 }
@@ -43,7 +44,7 @@ func (e Experiment) startChildren(ctx context.Context) (all childProcesses, cloc
 	all = make(childProcesses, e.Scenario.Clients)
 	group, starting := errgroup.WithContext(ctx)
 	for i := range all {
-		all[i] = &child{sent: map[int]int64{}}
+		all[i] = &child{sent: map[int]int64{}, single: e.topology() == impls.Sentinel}
 		group.Go(func() error { return e.startChild(starting, all[i], i) })
 	}
 	if err := group.Wait(); err != nil {
@@ -125,6 +126,9 @@ func (c *child) note(cmd history.Command) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.single {
+		clear(c.sent)
+	}
 	c.sent[cmd.Node] = cmd.Sent
 }
 
@@ -174,9 +178,9 @@ func (d *serverDriver) throughChild(ctx context.Context, index int, gate *inject
 	}
 	c := d.children[index]
 	v.New = func(env impls.Env) (impls.Lock, error) {
-		env.Addrs = slices.Clone(env.Addrs)
-		for node := range env.Addrs {
-			env.Addrs[node] = d.network.routes[index][node].Addr()
+		var sentinels bool
+		if env.Addrs, sentinels = d.childAddrs(index, len(env.Addrs)); !sentinels {
+			env.Master = ""
 		}
 		lock, err := c.Open(ctx, env)
 		return &childLock{Lock: lock, child: c, gate: gate, env: env, timeline: d.timeline}, err

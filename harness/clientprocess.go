@@ -104,8 +104,13 @@ func (c *clientProcess) run(ctx context.Context) error {
 func (c *clientProcess) connect(ctx context.Context) (*workloads.Client, func() error) {
 	j, number := c.job, c.job.Index+1
 	wire := &inject.Wire{Gate: c.body.Gate, Client: number, Done: func(cmd history.Command) { c.out.report(message{Command: &cmd}) },
-		Timeline: c.base.now, Names: scriptNames(), Dial: c.dial,
-		Node:   func(addr string) int { return slices.Index(j.Addrs, addr) },
+		Timeline: c.base.now, Names: scriptNames(), Dial: dialTold(c.dial, j.Known),
+		Node: func(addr string) int {
+			if len(j.Known) > 0 && slices.Contains(j.Addrs, addr) {
+				return inject.Aside
+			}
+			return slices.Index(append(slices.Clone(j.Known), j.Addrs...), addr)
+		},
 		Source: func(s history.Script) { c.out.report(message{Script: &s}) }, Scripts: usedScripts(j.Guest), First: firstConnection(j.Index),
 		Plan: c.plan, Watch: func(e faults.Event) error {
 			if c.plan.Watches(e) {
@@ -200,6 +205,7 @@ type job struct {
 	Topology impls.Topology     `json:"topology"`
 	Workload string             `json:"workload"`
 	Addrs    []string           `json:"addrs"`
+	Known    []string           `json:"known,omitempty"` // by which sentinels, whose addresses Addrs has, tell of the nodes
 	Seed     uint64             `json:"seed"`
 	Skew     time.Duration      `json:"skew,omitempty"`
 	Open     workloads.OpenLoop `json:"open,omitzero"`

@@ -71,7 +71,7 @@ func (d *serverDriver) join(ctx context.Context, index int) *goroutineClient {
 	body, rec := inject.NewGoroutine(), d.newRecord(index)
 	d.world.Enlist(index+1, d.children.body(index, body))
 	wire := &inject.Wire{Gate: body.Gate, Client: index + 1, Done: rec.AddCommand, Timeline: d.timeline,
-		Names: d.names, Source: rec.AddScript, Scripts: d.scripts, First: firstConnection(index), Dial: d.dialer(index), Node: d.servers.node,
+		Names: d.names, Source: rec.AddScript, Scripts: d.scripts, First: firstConnection(index), Dial: d.dialer(index), Node: d.servers.recorded,
 		Plan: d.director.Plan(), Watch: func(e faults.Event) error {
 			d.director.Event(ctx, e, nil)
 			return body.Rest(ctx)

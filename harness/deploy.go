@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
@@ -29,7 +30,7 @@ func (e Experiment) startServers(ctx context.Context) (*deployment, error) {
 	spec := servers.Spec{
 		Topology: e.topology(), Nodes: e.Scenario.Nodes, Persistence: e.Scenario.Persistence,
 		Prefix: e.Prefix, Derives: e.Variant.Derives, MaxMemory: e.Scenario.MaxMemory, ClockFaults: e.has(func(k faults.Kind) bool { return k.Clock }), Name: "lock",
-		Log: !e.Bare,
+		Log: !e.Bare, MinReplicas: e.Scenario.MinReplicas, DownAfter: e.Scenario.DownAfter.Of(e.lease()),
 	}
 	if spec.Topology != impls.Independent {
 		spec.Nodes = 0
@@ -107,6 +108,8 @@ func (s *deployment) addrs() []string {
 		address = s.lock.Addr
 	case impls.Replicated:
 		n = 1 // the current primary
+	case impls.Sentinel:
+		return s.lock.Sentinels().Addrs()
 	}
 	out := make([]string, n)
 	for i := range out {
@@ -120,18 +123,24 @@ func (s *deployment) dial(ctx context.Context, network, addr string) (net.Conn, 
 	switch node := s.node(addr); {
 	case addr == storeAddr:
 		return s.store.Dial(ctx, 0)
-	case node >= 0 && addr == nodeAddr(node):
+	case node >= 0 && node < s.lock.Len() && addr != s.lock.Addr(node):
 		return s.lock.Dial(ctx, node)
 	}
 	var d net.Dialer
 	return d.DialContext(ctx, network, addr)
 }
 
-// node returns the number of the lock's node for which an address stands; -1 for the store.
+// node returns the number of the lock's node for which an address stands; -1 for the store. The sentinels have the numbers after the nodes.
 func (s *deployment) node(addr string) int {
+	watched := s.lock.Sentinels()
 	for i := range s.lock.Len() {
-		if addr == nodeAddr(i) || addr == s.lock.Addr(i) {
+		if addr == nodeAddr(i) || addr == s.lock.Addr(i) || watched != nil && addr == watched.Known(i) {
 			return i
+		}
+	}
+	if watched != nil {
+		if i := slices.Index(watched.Addrs(), addr); i >= 0 {
+			return s.lock.Len() + i
 		}
 	}
 	return -1
@@ -143,7 +152,7 @@ func (s *deployment) currentAddr(addr string) (string, error) {
 	switch {
 	case addr == storeAddr:
 		now = s.store.Addr(0)
-	case node >= 0:
+	case node >= 0 && node < s.lock.Len():
 		now = s.lock.Addr(node)
 	}
 	if now == "" {
@@ -164,11 +173,16 @@ func (d *serverDriver) openNetwork(traffic inject.Traffic) (*network, error) {
 	n := &network{proxy: inject.NewProxy(inject.ProxyConfig{Names: d.names, Traffic: traffic, Host: d.Subject.Listen})}
 	for client := range d.Scenario.Clients {
 		links := map[int]*inject.Link{}
-		for node := storeNode; node < d.servers.lock.Len(); node++ {
-			link, err := n.proxy.Open(inject.LinkConfig{
-				Client: client + 1, Node: node,
-				Dial: func(ctx context.Context) (net.Conn, error) { return d.dialFromClient(ctx, client, node) },
-			})
+		for node := storeNode; node < d.servers.links(); node++ {
+			cfg := inject.LinkConfig{Client: client + 1, Node: node, Aside: node >= d.servers.lock.Len(), Balancer: d.servers.isBalancer(node),
+				Dial: func(ctx context.Context) (net.Conn, error) { return d.dialFromClient(ctx, client, node) }}
+			if cfg.Aside && !cfg.Balancer && client < len(d.children) {
+				cfg.Rewrite = d.retelling(links)
+			}
+			if cfg.Balancer {
+				cfg.Aside = false // it leads to a node
+			}
+			link, err := n.proxy.Open(cfg)
 			if err != nil {
 				return nil, errors.Join(err, n.proxy.Close())
 			}
@@ -184,6 +198,8 @@ func (d *serverDriver) dialFromClient(ctx context.Context, client, node int) (ne
 	switch {
 	case node == storeNode:
 		return d.servers.store.Dial(ctx, 0)
+	case node >= d.servers.lock.Len():
+		return d.dialAside(ctx, client, node)
 	case client < len(d.children):
 		return d.children[client].wire.Load().Open(ctx, "tcp", nodeAddr(node))
 	}
@@ -191,12 +207,12 @@ func (d *serverDriver) dialFromClient(ctx context.Context, client, node int) (ne
 }
 
 func (d *serverDriver) dialer(index int) func(ctx context.Context, network, addr string) (net.Conn, error) {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return dialTold(func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if link := d.route(index, addr); link != nil {
 			return link.Dial(ctx)
 		}
 		return d.servers.dial(ctx, network, addr)
-	}
+	}, d.servers.known())
 }
 
 // routeAddr prepares the route to an address for a client in another process, and returns the address to dial.

@@ -100,6 +100,14 @@ func (e Experiment) Validate() error {
 	if _, ok := workloads.Find(e.Scenario.Workload); !ok {
 		return fmt.Errorf("workload %q: %w: no such workload", e.Scenario.Workload, ErrUsage)
 	}
+	if e.topology() == impls.Sentinel {
+		if _, simulated := e.Provider.(*Sim); simulated {
+			return fmt.Errorf("%s: %w: the simulator has no sentinels; --server process and docker have", e.Scenario.Name, ErrNotApplicable)
+		}
+		if e.Variant.Topology == impls.Independent {
+			return fmt.Errorf("%s: %w: %s asks independent masters, and sentinels have one", e.Scenario.Name, ErrNotApplicable, e.Variant.Name)
+		}
+	}
 	if err := e.validateSubject(); err != nil {
 		return err
 	}

@@ -125,6 +125,7 @@ func (d *serverDriver) answering(ctx context.Context) error {
 // record reads back the recording or, if nothing is saved, takes what is in memory.
 func (d *serverDriver) record(ctx context.Context, recording *blocks) (rec *record, err error) {
 	rec = &record{Record: judge.Record{Windows: d.director.Complete()}, ended: d.ended}
+	d.promotions(rec.Windows)
 	if recording == nil {
 		rec.Recorded = d.recorder.Recorded()
 	} else if rec.Recorded, err = recording.recorded(); err != nil {

@@ -106,6 +106,7 @@ type Effect struct {
 const (
 	Restarted = "restarted" // the node came back with the data on its disk
 	Promoted  = "promoted"  // a replica took its place, with the data replicated so far
+	Demoted   = "demoted"   // the primary, or a replica, copied the data of another primary
 	ClockSet  = "clock-set"
 	ClockRate = "clock-rate"
 	Deleted   = "deleted" // an operator deleted keys

@@ -25,7 +25,8 @@ type Executed struct {
 	Reply   string       `json:"reply,omitempty"`
 	Effect  string       `json:"effect,omitempty"` // of a fault: Restarted, Promoted, …; or Expired
 	Changes []DataChange `json:"changes,omitempty"`
-	Open    bool         `json:"open,omitempty"` // the replay does not reproduce the recorded reply
+	Open    bool         `json:"open,omitempty"`   // the replay does not reproduce the recorded reply
+	Copied  bool         `json:"copied,omitempty"` // the node had it from its primary, to which the client sent it
 }
 
 // Expired is the Effect of the end of a lease.

@@ -37,6 +37,8 @@ type Header struct {
 	// NeedsReplica reports that the lock grants only what a replica has confirmed: after a failover, which leaves the new primary without a replica,
 	// no grant can be expected.
 	NeedsReplica bool `json:"needs_replica,omitempty"`
+	// Copies reports that the nodes are copies of one, of which one at a time should be the primary.
+	Copies bool `json:"copies,omitempty"`
 	// Quorum is the number of nodes that must grant the lock; 0 = one node decides.
 	Quorum int `json:"quorum,omitempty" is:"quorum"`
 	// Renews reports that the lock promises to renew its leases while their client runs.

@@ -35,7 +35,9 @@ type Env struct {
 	Nodes []redis.UniversalClient
 	// Addrs are the addresses of the nodes, for libraries with their own Redis client.
 	Addrs []string
-	// Dial opens a connection of this client; such libraries must use it, with an address from Addrs.
+	// Master is MasterName if Addrs are those of sentinels, and "" if they are the nodes'.
+	Master string
+	// Dial opens a connection of this client; such libraries must use it, with an address from Addrs, or one that a cluster or a sentinel named.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Clock is the client's clock.
 	Clock Clock
@@ -46,6 +48,9 @@ type Env struct {
 	// Shared is shared by all handles of this client; nil: they share nothing.
 	Shared *Shared
 }
+
+// MasterName is the name by which the sentinels of a run know the primary.
+const MasterName = "lockbench"
 
 // DefaultPoll is the interval between attempts if Env.Poll is 0.
 const DefaultPoll = 10 * time.Millisecond

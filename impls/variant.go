@@ -50,10 +50,13 @@ const (
 	Replicated  Topology = "replicated"  // a primary and a replica
 	Independent Topology = "independent" // N independent masters
 	Cluster     Topology = "cluster"     // three masters that share the slots
+	Sentinel    Topology = "sentinel"    // a primary, two replicas, and three sentinels that promote one
 )
 
 // Topologies returns all topologies.
-func Topologies() []Topology { return []Topology{Standalone, Replicated, Independent, Cluster} }
+func Topologies() []Topology {
+	return []Topology{Standalone, Replicated, Independent, Cluster, Sentinel}
+}
 
 // Address returns the number under which clients dial a node: those of a pair share one, which leads to the primary.
 func (t Topology) Address(node int) int {

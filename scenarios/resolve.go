@@ -20,7 +20,7 @@ func (s Scenario) Resolve(seed uint64, topology impls.Topology) Scenario {
 	s.Keys, s.Permits = max(s.Keys, 1), max(s.Permits, 1)
 	s.Persistence = cmp.Or(s.Persistence, impls.PersistNone)
 	lease := s.Lease.Fixed
-	for _, span := range []*faults.Span{&s.Length, &s.WarmUp, &s.Think, &s.Pause, &s.Wait, &s.Poll} {
+	for _, span := range []*faults.Span{&s.Length, &s.WarmUp, &s.Think, &s.Pause, &s.Wait, &s.Poll, &s.DownAfter} {
 		fix(span, lease)
 	}
 	if s.Poll.Fixed == 0 {
@@ -45,15 +45,15 @@ func (s Scenario) NodeCount() int {
 		return cmp.Or(s.Nodes, defaultNodes)
 	case impls.Replicated:
 		return 2
-	case impls.Cluster:
+	case impls.Cluster, impls.Sentinel:
 		return 3
 	}
 	return 1
 }
 
-// grants returns how many of the nodes, counted from the first, grant the lock: one of a pair, its primary.
+// grants returns how many of the nodes, counted from the first, grant the lock: one of a pair, and with sentinels, its primary.
 func (s Scenario) grants() int {
-	if s.Topology == impls.Replicated {
+	if s.Topology == impls.Replicated || s.Topology == impls.Sentinel {
 		return 1
 	}
 	return s.Nodes

@@ -43,7 +43,9 @@ type Scenario struct {
 	Amounts Amounts        `yaml:"amounts,omitempty" json:"amounts,omitzero"`   // transfer: payment, remittance
 
 	Persistence impls.Persistence `yaml:"persistence,omitempty" json:"persistence,omitempty"`
-	MaxMemory   int64             `yaml:"maxmemory,omitempty" json:"maxmemory,omitempty"` // bytes, allkeys-lru
+	MaxMemory   int64             `yaml:"maxmemory,omitempty" json:"maxmemory,omitempty"`     // bytes, allkeys-lru
+	MinReplicas int               `yaml:"minreplicas,omitempty" json:"minreplicas,omitempty"` // that a primary must have had within a second to take writes; 0 means none
+	DownAfter   faults.Span       `yaml:"downafter,omitempty" json:"downafter,omitzero"`      // after which sentinels take a silent primary to be down; 0 means a second
 
 	Faults []faults.Spec `yaml:"faults,omitempty" json:"faults,omitempty"`
 	// SLO are limits on metrics, such as "acquire.p99 <= 20ms"; see results.ParseGate.

@@ -90,6 +90,7 @@ func lastOf(path string) string {
 func (s Scenario) validateNumbers(bad problems) {
 	between(bad, "clients", s.Clients, 1, maxClients)
 	between(bad, "nodes", s.Nodes, 0, faults.MaxNodes)
+	between(bad, "minreplicas", s.MinReplicas, 0, 2)
 	between(bad, "keys", s.Keys, 0, MaxKeys)
 	between(bad, "permits", s.Permits, 0, MaxPermits)
 	for _, n := range []struct {
@@ -150,7 +151,7 @@ func (s Scenario) validateSpans(bad problems) {
 	for _, p := range []struct {
 		path string
 		span faults.Span
-	}{{"lease", s.Lease}, {"duration", s.Length}, {"warmup", s.WarmUp}, {"think", s.Think}, {"pause", s.Pause}, {"wait", s.Wait}, {"poll", s.Poll}} {
+	}{{"lease", s.Lease}, {"duration", s.Length}, {"warmup", s.WarmUp}, {"think", s.Think}, {"pause", s.Pause}, {"wait", s.Wait}, {"poll", s.Poll}, {"downafter", s.DownAfter}} {
 		switch leases := p.span.Leases * float64(s.Lease.Fixed); {
 		case p.span.Fixed < 0 || leases < 0:
 			bad(p.path, "must not be negative")

@@ -94,7 +94,7 @@ func (d *Docker) ability(ctx context.Context, name string) error {
 		return err
 	}
 	defer e.Close()
-	return errors.Join(e.needLocal(), d.shim.try(ctx))
+	return errors.Join(e.needLocal("clock faults"), d.shim.try(ctx))
 }
 
 // Start starts the containers.
@@ -115,17 +115,23 @@ func (d *Docker) Start(ctx context.Context, spec Spec) (Deployment, error) {
 		return nil, errors.Join(err, e.Close())
 	}
 	spec.Log = spec.Log && e.host.IsLoopback() // the files are read on this machine
-	machines := make([]*dockerMachine, spec.Nodes)
+	undo := func(err error) error { return errors.Join(err, closeBarriers(spec.barriers), site.Close()) }
+	if spec.barriers, err = newBarriers(spec); err != nil {
+		return nil, undo(err)
+	}
+	machines := make([]*dockerMachine, spec.machines())
 	for i := range machines {
-		machines[i] = &dockerMachine{site: site, spec: spec, number: i}
+		if machines[i], err = site.machine(spec, i); err != nil {
+			return nil, undo(err)
+		}
 	}
 	if spec.ClockFaults {
-		if err := errors.Join(e.needLocal(), d.shim.preloadContainers(ctx, site.workspace, machines)); err != nil {
-			return nil, errors.Join(err, site.Close())
+		if err := errors.Join(e.needLocal("clock faults"), d.shim.preloadContainers(ctx, site.workspace, machines)); err != nil {
+			return nil, undo(err)
 		}
 	}
 	if err := site.shareData(machines); err != nil {
-		return nil, errors.Join(err, site.Close())
+		return nil, undo(err)
 	}
 	return launch(ctx, spec, site, machines)
 }
@@ -162,10 +168,32 @@ func (e *engine) newSite(ctx context.Context, options DockerOptions) (*site, err
 	return &site{engine: e, workspace: workspace, image: options.Image, digest: digest, labels: labels}, nil
 }
 
+// machine returns the container of a server or a sentinel. With sentinels, containers share the network of this machine, since sentinels tell clients by
+// which address the servers know each other.
+func (s *site) machine(spec Spec, i int) (m *dockerMachine, err error) {
+	m = &dockerMachine{site: s, spec: spec, number: i}
+	if !spec.hasSentinels() {
+		return m, nil
+	}
+	if err := s.engine.needLocal("sentinels"); err != nil {
+		return nil, err
+	}
+	if m.port, err = freePort(); err != nil || i < spec.Nodes {
+		return m, err
+	}
+	if m.data, err = s.workspace.subdir(fmt.Sprintf("data-%d", i)); err != nil {
+		return nil, err
+	}
+	m.binds = append(m.binds, m.data+":"+dataInside)
+	file, err := spec.sentinelConfig(m.data, dataInside, m.port)
+	m.words = []string{file, "--sentinel"}
+	return m, err
+}
+
 // shareData mounts a directory of this machine into each container whose append-only file is to be read.
 func (s *site) shareData(machines []*dockerMachine) (err error) {
 	for i, m := range machines {
-		if !m.spec.Log {
+		if !m.spec.Log || m.data != "" {
 			continue
 		}
 		if m.data, err = s.workspace.subdir(fmt.Sprintf("data-%d", i)); err != nil {

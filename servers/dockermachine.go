@@ -3,6 +3,7 @@
 package servers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,8 @@ type dockerMachine struct {
 	data   string   // the server's directory on the host; "": in the container
 	binds  []string // files for the container
 	env    map[string]string
+	port   int      // on this machine's network; 0: the container has its own, and its port is published
+	words  []string // arguments of a sentinel; nil: of a server
 
 	container *testcontainers.DockerContainer // nil until created
 
@@ -58,7 +61,7 @@ func (m *dockerMachine) start(ctx context.Context) error {
 func (m *dockerMachine) create(ctx context.Context) error {
 	c, err := testcontainers.Run(ctx, m.site.image,
 		testcontainers.WithLogger(tclog.NewNoopLogger()),
-		testcontainers.WithExposedPorts(fmt.Sprintf("%d/tcp", redisPort)),
+		m.exposed(),
 		testcontainers.WithLabels(m.site.labels),
 		testcontainers.WithEnv(m.env),
 		testcontainers.WithCmd(append([]string{"redis-server"}, m.args()...)...),
@@ -68,8 +71,21 @@ func (m *dockerMachine) create(ctx context.Context) error {
 	return err
 }
 
+func (m *dockerMachine) exposed() testcontainers.CustomizeRequestOption {
+	if m.port != 0 {
+		return testcontainers.WithExposedPorts()
+	}
+	return testcontainers.WithExposedPorts(fmt.Sprintf("%d/tcp", redisPort))
+}
+
 func (m *dockerMachine) args() []string {
-	args := m.spec.args()
+	if m.words != nil {
+		return m.words
+	}
+	args := m.spec.args(m.number)
+	if m.port != 0 {
+		args = append(args, "--bind", "127.0.0.1", "--port", fmt.Sprint(m.port))
+	}
 	if m.data != "" {
 		args = append(args, "--dir", dataInside)
 	}
@@ -79,6 +95,10 @@ func (m *dockerMachine) args() []string {
 // configure publishes the port on the loopback address if the engine is local: the server has no password.
 func (m *dockerMachine) configure(h *container.HostConfig) {
 	h.Binds = m.binds
+	if m.port != 0 {
+		h.NetworkMode = "host"
+		return
+	}
 	listen := netip.IPv4Unspecified()
 	if m.site.engine.host.IsLoopback() {
 		listen = m.site.engine.host
@@ -98,6 +118,10 @@ func (m *dockerMachine) lookUp(ctx context.Context) (bool, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.port != 0 {
+		m.inside, m.published = m.site.engine.host.String(), net.JoinHostPort(m.site.engine.host.String(), fmt.Sprint(m.port))
+		return true, nil
+	}
 	for port, bindings := range state.NetworkSettings.Ports {
 		if port.Num() == redisPort && len(bindings) > 0 {
 			m.published = net.JoinHostPort(m.site.engine.host.String(), bindings[0].HostPort)
@@ -118,7 +142,7 @@ func (m *dockerMachine) addr() string {
 func (m *dockerMachine) peer() (string, int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.inside, redisPort
+	return m.inside, cmp.Or(m.port, redisPort)
 }
 
 func (m *dockerMachine) clockPath() string  { return m.clock }

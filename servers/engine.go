@@ -59,12 +59,12 @@ func newEngine(ctx context.Context) (*engine, error) {
 	return e, nil
 }
 
-// needLocal refuses an engine on another machine, which cannot map the file of a shifted clock.
-func (e *engine) needLocal() error {
+// needLocal refuses an engine on another machine, which cannot map files and ports of this one.
+func (e *engine) needLocal(what string) error {
 	if e.host.IsLoopback() {
 		return nil
 	}
-	return fmt.Errorf("clock faults: the Docker engine is at %s, and must be on this machine: %w", e.host, ErrRefused)
+	return fmt.Errorf("%s: the Docker engine is at %s, and must be on this machine: %w", what, e.host, ErrRefused)
 }
 
 // hasImage reports whether the engine has an image; the error is nil if it has or can pull it.

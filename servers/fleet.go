@@ -17,6 +17,7 @@ type fleet struct {
 	nodes     []*node
 	workspace io.Closer  // closed after the machines
 	logs      []*nodeLog // by the number under which clients know the node; nil: not recorded
+	sentinels *Sentinels // nil: the topology has none
 
 	mu      sync.Mutex // guards the roles of a replicated pair
 	primary int
@@ -28,11 +29,20 @@ type fleet struct {
 
 var _ Deployment = (*fleet)(nil)
 
-// launch starts all machines concurrently and forms the topology. It closes everything if that fails.
+// launch starts all machines concurrently and forms the topology. It closes everything if that fails. The machines after the nodes are sentinels.
 func launch[M machine](ctx context.Context, spec Spec, workspace io.Closer, machines []M) (Deployment, error) {
 	f := &fleet{spec: spec, workspace: workspace, flowing: true}
-	for i, m := range machines {
+	for i, m := range machines[:spec.Nodes] {
 		f.nodes = append(f.nodes, &node{machine: m, name: fmt.Sprintf("%s-%d", spec.Name, i), state: dead})
+	}
+	if spec.hasSentinels() {
+		f.sentinels = &Sentinels{barriers: spec.barriers, fleet: f, apart: map[int]int{}, balanced: map[net.Conn]balanced{}}
+		for i, n := range f.nodes {
+			spec.barriers[i].serve(n.dial)
+		}
+		for i, m := range machines[spec.Nodes:] {
+			f.sentinels.nodes = append(f.sentinels.nodes, &node{machine: m, name: fmt.Sprintf("%s-sentinel-%d", spec.Name, i), state: dead})
+		}
 	}
 	err := f.beginLogs()
 	if err == nil {
@@ -67,11 +77,21 @@ func (f *fleet) form(ctx context.Context) error {
 		return f.follow(ctx, 1, 0)
 	case impls.Cluster:
 		return f.formCluster(ctx)
+	case impls.Sentinel:
+		if err := f.formSentinels(ctx); err != nil {
+			return err
+		}
+		if err := f.beginReplicaLogs(); err != nil {
+			return err
+		}
+		f.sentinels.watch()
 	}
 	return nil
 }
 
 func (f *fleet) Topology() impls.Topology { return f.spec.Topology }
+
+func (f *fleet) Sentinels() *Sentinels { return f.sentinels }
 
 func (f *fleet) Len() int { return len(f.nodes) }
 
@@ -144,7 +164,11 @@ func (f *fleet) DeleteKeys(ctx context.Context, i int, keys ...string) error {
 // Close ends every machine and removes its files. It takes no context: it must work after a cancelled run.
 func (f *fleet) Close() error {
 	f.closing.Do(func() {
-		f.closeErr = errors.Join(f.each(func(n *node) error {
+		var err error
+		if f.sentinels != nil {
+			err = f.sentinels.close()
+		}
+		f.closeErr = errors.Join(err, f.each(func(n *node) error {
 			n.state = closed
 			return n.close()
 		}), f.workspace.Close())

@@ -15,11 +15,29 @@ func (f *fleet) beginLogs() error {
 		return nil
 	}
 	nodes := f.nodes
+	if f.sentinels != nil {
+		return nil // they begin when the replicas have copied the primary
+	}
 	if f.spec.Topology == impls.Replicated {
 		nodes = nodes[:1]
 	}
 	for _, n := range nodes {
 		f.logs = append(f.logs, &nodeLog{parts: []logPart{{dir: n.logDir(), to: -1}}})
+	}
+	return nil
+}
+
+// beginReplicaLogs begins the logs of servers that replicate to each other, each its own.
+func (f *fleet) beginReplicaLogs() error {
+	if !f.spec.Log {
+		return nil
+	}
+	for _, n := range f.nodes {
+		log := &nodeLog{copies: true}
+		if err := log.goOn("", n.logDir()); err != nil {
+			return err
+		}
+		f.logs = append(f.logs, log)
 	}
 	return nil
 }

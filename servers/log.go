@@ -31,15 +31,16 @@ var logArgs = []string{"--auto-aof-rewrite-percentage", "0", "--aof-use-rdb-prea
 
 // Entry is one step of a node's log.
 type Entry struct {
-	// Effect is history.Restarted or history.Promoted; "" for commands.
+	// Effect is history.Restarted, history.Promoted or history.Demoted; "" for commands.
 	Effect string
-	// Commands are executed as one step, each with its name. Of a restart or a promotion, they make the data with which the node goes on, and Kept
-	// reports that it goes on with all that it had.
+	// Commands are executed as one step, each with its name. Of an effect, they make the data with which the node goes on, and Kept reports that it
+	// goes on with all that it had.
 	Commands [][]string
 	Kept     bool
 }
 
-// Log reads what the nodes of a deployment have executed. A replicated pair is one node, the primary of the moment.
+// Log reads what the nodes of a deployment have executed. A replicated pair is one node, the primary of the moment. Of servers that sentinels watch each is
+// one, with what it copies from its primary.
 type Log struct {
 	nodes []*nodeLog
 }
@@ -52,6 +53,8 @@ func (l *Log) Read(node int, each func(Entry)) error { return l.nodes[node].read
 
 // nodeLog is the files of one node in the order in which it wrote them.
 type nodeLog struct {
+	copies bool // the server may copy another, and then begins a new file by itself
+
 	mu    sync.Mutex // guards parts
 	parts []logPart
 
@@ -71,8 +74,9 @@ type logPart struct {
 	// before has, of a promotion, the files that make the data with which the part begins, the last up to from. Open, they can be read even if
 	// the server is started anew meanwhile.
 	before []*os.File
-	from   int64 // where in the last file the part begins
-	to     int64 // where it ends; -1: not yet
+	from   int64  // where in the last file the part begins
+	to     int64  // where it ends; -1: not yet
+	end    string // the file in which it ends; "": not yet
 }
 
 // begin starts a part and ends the one before, whose server is dead or has lost its role. It comes before the new server executes anything.
@@ -89,8 +93,8 @@ func (n *nodeLog) begin(p logPart) error {
 		if err != nil {
 			return err
 		}
-		n.parts[last].to = info.Size()
-		if p.kept {
+		n.parts[last].to, n.parts[last].end = info.Size(), files[len(files)-1]
+		if p.kept && p.before == nil {
 			p.from = info.Size()
 		}
 	}
@@ -129,7 +133,13 @@ func (n *nodeLog) read(each func(Entry)) error {
 		if err := n.rest(p, each); err != nil {
 			return err
 		}
-		if p, _ = n.current(); p.to < 0 || n.at < p.to {
+		p, _ = n.current()
+		if switched, err := n.follow(p, each); switched && err == nil {
+			continue
+		} else if err != nil {
+			return err
+		}
+		if p.to < 0 || n.at < p.to {
 			return nil
 		}
 		if err := n.file.Close(); err != nil {
@@ -152,10 +162,15 @@ func (n *nodeLog) open(p logPart, each func(Entry)) (err error) {
 	last := len(files) - 1
 	if p.effect != "" {
 		start := Entry{Effect: p.effect, Kept: p.kept}
-		if p.effect == history.Promoted {
+		if p.effect == history.Promoted && !p.kept {
 			start.Commands, err = commandsIn(files, p.from)
 		}
 		each(start)
+	}
+	if n.copies && p.effect == history.Restarted && !p.kept { // it may have copied its primary by now
+		if err := copied(files[:last], each); err != nil {
+			return err
+		}
 	}
 	for _, f := range files[:last] {
 		err = errors.Join(err, f.Close())
@@ -164,12 +179,74 @@ func (n *nodeLog) open(p logPart, each func(Entry)) (err error) {
 	return err
 }
 
+// copied passes on that a server has copied the data in files.
+func copied(files []*os.File, each func(Entry)) error {
+	commands, err := commandsIn(files, math.MaxInt64)
+	if err == nil && len(commands) > 0 {
+		each(Entry{Effect: history.Demoted, Commands: commands})
+	}
+	return err
+}
+
+// follow goes on in the file that a server has begun since, if it has copied its primary anew.
+func (n *nodeLog) follow(p logPart, each func(Entry)) (switched bool, err error) {
+	if !n.copies {
+		return false, nil
+	}
+	end := p.end
+	if end == "" {
+		names, err := logFiles(p.dir)
+		if err != nil {
+			return false, err
+		}
+		end = names[len(names)-1]
+	}
+	if n.in(end) {
+		return false, nil
+	}
+	p.to = -1
+	if err := n.rest(p, each); err != nil {
+		return false, err
+	}
+	files, err := openLog(p.dir)
+	if err != nil {
+		return false, err
+	}
+	last := len(files) - 1
+	err = errors.Join(n.file.Close(), copied(files[:last], each))
+	for _, f := range files[:last] {
+		err = errors.Join(err, f.Close())
+	}
+	n.file, n.at, n.words, n.multi = files[last], 0, resp.Requests{}, nil
+	return true, err
+}
+
+// in reports whether a file is the one that is read, perhaps in a directory that has another name now.
+func (n *nodeLog) in(file string) bool { return filepath.Base(file) == filepath.Base(n.file.Name()) }
+
+// goOn begins a part, with an effect, where the file of a server that runs ends now.
+func (n *nodeLog) goOn(effect, dir string) error {
+	files, err := openLog(dir)
+	if err != nil {
+		return err
+	}
+	last := len(files) - 1
+	for _, f := range files[:last] {
+		err = errors.Join(err, f.Close())
+	}
+	info, serr := files[last].Stat()
+	if err = errors.Join(err, serr); err != nil {
+		return err
+	}
+	return n.begin(logPart{effect: effect, kept: true, dir: dir, before: files[last:], from: info.Size()})
+}
+
 // rest reads the open file to its present end, or to that of the part.
 func (n *nodeLog) rest(p logPart, each func(Entry)) error {
 	buf := make([]byte, 1<<16)
 	for {
 		want := buf
-		if p.to >= 0 {
+		if p.to >= 0 && (!n.copies || n.in(p.end)) {
 			want = buf[:max(min(int64(len(buf)), p.to-n.at), 0)]
 		}
 		size, err := n.file.ReadAt(want, n.at)

@@ -98,15 +98,19 @@ func (p *Process) start(ctx context.Context, spec Spec, binary string) (Deployme
 	if err != nil {
 		return nil, err
 	}
-	machines := make([]*processMachine, spec.Nodes)
+	if spec.barriers, err = newBarriers(spec); err != nil {
+		return nil, errors.Join(err, workspace.Close())
+	}
+	undo := func(err error) error { return errors.Join(err, closeBarriers(spec.barriers), workspace.Close()) }
+	machines := make([]*processMachine, spec.machines())
 	for i := range machines {
 		if machines[i], err = newProcessMachine(spec, workspace, binary, i); err != nil {
-			return nil, errors.Join(err, workspace.Close())
+			return nil, undo(err)
 		}
 	}
 	if spec.ClockFaults {
 		if err := p.shim.preload(ctx, workspace, machines); err != nil {
-			return nil, errors.Join(err, workspace.Close())
+			return nil, undo(err)
 		}
 	}
 	return launch(ctx, spec, workspace, machines)
@@ -121,7 +125,11 @@ func newProcessMachine(spec Spec, workspace *workspace, binary string, i int) (*
 	if err != nil {
 		return nil, err
 	}
-	args := append(spec.args(), "--bind", "127.0.0.1", "--port", fmt.Sprint(port), "--dir", dir, "--pidfile", dir+"/redis.pid")
+	if spec.hasSentinels() && i >= spec.Nodes {
+		file, err := spec.sentinelConfig(dir, dir, port)
+		return &processMachine{binary: binary, args: []string{file, "--sentinel"}, dir: dir, port: port}, err
+	}
+	args := append(spec.args(i), "--bind", "127.0.0.1", "--port", fmt.Sprint(port), "--dir", dir, "--pidfile", dir+"/redis.pid")
 	if spec.Topology == impls.Cluster {
 		args = append(args, "--cluster-announce-ip", "127.0.0.1")
 	}

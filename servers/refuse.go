@@ -21,6 +21,7 @@ func (r refuser) Promote(context.Context) (int, error)               { return 0,
 func (r refuser) SetReplication(context.Context, bool) error         { return r.refuse("set replication") }
 func (r refuser) SetClock(context.Context, int, time.Duration) error { return r.refuse("set clock") }
 func (r refuser) DriftClock(context.Context, int, float64) error     { return r.refuse("drift clock") }
+func (refuser) Sentinels() *Sentinels                                { return nil }
 func (refuser) Log() *Log                                            { return nil }
 func (r refuser) EvictKeys(context.Context, int, ...string) ([]Eviction, error) {
 	return nil, r.refuse("evict keys")

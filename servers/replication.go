@@ -67,7 +67,7 @@ func (f *fleet) rejoinPair(ctx context.Context) error {
 
 // follow makes one server the replica of another and waits until it is in sync and confirms writes.
 func (f *fleet) follow(ctx context.Context, replica, primary int) error {
-	host, port := f.nodes[primary].peer()
+	host, port := f.knownAs(primary)
 	err := f.on(replica, "replicate to", func(n *node) error {
 		if _, err := n.do(ctx, "REPLICAOF", host, port); err != nil {
 			return err
@@ -75,7 +75,7 @@ func (f *fleet) follow(ctx context.Context, replica, primary int) error {
 		return poll(ctx, "catch up with its primary", func() (bool, error) {
 			fields, err := infoFields(ctx, n.dial, "everything")
 			copied := fields["master_link_status"] == "up" && fields["master_port"] == strconv.Itoa(port)
-			return copied && (f.logs == nil || fields["aof_rewrite_in_progress"] == "0" && fields["aof_rewrite_scheduled"] == "0"), err
+			return copied && (!f.spec.Log || fields["aof_rewrite_in_progress"] == "0" && fields["aof_rewrite_scheduled"] == "0"), err
 		})
 	}, running)
 	if err != nil {

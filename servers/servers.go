@@ -37,9 +37,13 @@ type Spec struct {
 	MaxMemory   int64             // bytes with allkeys-lru eviction; 0 means unlimited
 	ClockFaults bool              // the server's clock must be settable (SetClock, DriftClock)
 	Log         bool              // the servers record what they execute, see Deployment.Log
+	MinReplicas int               // min-replicas-to-write, with a lag of a second at most; 0: none
+	DownAfter   time.Duration     // of a topology with sentinels, see DefaultDownAfter; 0 means that
 	Name        string            // for directories and container names; letters, digits, hyphens; "" means redis
 	Prefix      string            // of the run's keys; on a user's Redis, no others are deleted
 	Derives     impls.Deriver     // finds keys that the lock's scripts make without naming them; nil: none
+
+	barriers *[sentinelNodes]*barrier // of a topology with sentinels, one for each node
 }
 
 // NodeInfo describes one node, for the run record.
@@ -62,7 +66,7 @@ type Provider interface {
 // Deployment is a set of nodes, numbered from 0, for concurrent use. A server fault returns once confirmed, or ErrRefused, ErrMissing or ErrState.
 //
 // In a replicated pair, Addr, Dial, FlushScripts, DeleteKeys and EvictKeys follow the roles: node 0 is the current primary. Kill, Restart,
-// Pause, Resume, SetClock, DriftClock and Info name the machine: node 0 is the initial primary, whatever its role is now.
+// Pause, Resume, SetClock, DriftClock and Info name the machine: node 0 is the initial primary, whatever its role is now. With sentinels, all name it.
 type Deployment interface {
 	Topology() impls.Topology
 	Len() int                                                           // number of nodes
@@ -86,5 +90,7 @@ type Deployment interface {
 	EvictKeys(ctx context.Context, node int, keys ...string) ([]Eviction, error)
 	// Log returns what the nodes execute; nil if it is not recorded. The caller closes it.
 	Log() *Log
+	// Sentinels returns what watches the servers; nil in a topology without sentinels.
+	Sentinels() *Sentinels
 	Close() error // ends and removes everything that was started; on a user's Redis, deletes the run's keys
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"strings"
+	"time"
 
 	"github.com/lockbench/lockbench/impls"
 )
@@ -12,6 +14,7 @@ const (
 	defaultIndependent = 5
 	maxIndependent     = 16
 	clusterNodes       = 3
+	sentinelNodes      = 3 // a primary and two replicas
 )
 
 // fill validates a spec and fills in the defaults.
@@ -30,11 +33,14 @@ func (s Spec) fill() (Spec, error) {
 	default:
 		return s, fmt.Errorf("persistence %q: none, everysec or always", s.Persistence)
 	}
+	if s.DownAfter = cmp.Or(s.DownAfter, DefaultDownAfter); s.DownAfter < time.Millisecond {
+		return s, fmt.Errorf("down after %v: at least a millisecond", s.DownAfter)
+	}
 	return s.fillNodes()
 }
 
 func (s Spec) fillNodes() (Spec, error) {
-	fixed := map[impls.Topology]int{impls.Standalone: 1, impls.Replicated: 2, impls.Cluster: clusterNodes}
+	fixed := map[impls.Topology]int{impls.Standalone: 1, impls.Replicated: 2, impls.Cluster: clusterNodes, impls.Sentinel: sentinelNodes}
 	if n, ok := fixed[s.Topology]; ok {
 		if s.Nodes != 0 && s.Nodes != n {
 			return s, fmt.Errorf("%d nodes: %s has %d", s.Nodes, s.Topology, n)
@@ -52,7 +58,16 @@ func (s Spec) fillNodes() (Spec, error) {
 	return s, nil
 }
 
-func (s Spec) args() []string {
+// machines returns the number of servers and sentinels.
+func (s Spec) machines() int {
+	if s.hasSentinels() {
+		return s.Nodes + sentinelCount
+	}
+	return s.Nodes
+}
+
+// args returns the arguments of the server of a node.
+func (s Spec) args(node int) []string {
 	args := []string{"--save", "", "--daemonize", "no", "--protected-mode", "no"}
 	switch s.Persistence {
 	case impls.PersistEverySec, impls.PersistAlways:
@@ -75,8 +90,15 @@ func (s Spec) args() []string {
 		// Otherwise the cluster refuses every key while one master is down.
 		args = append(args, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
 			"--cluster-require-full-coverage", "no")
-	case impls.Replicated:
+	case impls.Replicated, impls.Sentinel:
 		args = append(args, "--repl-diskless-sync", "yes", "--repl-diskless-sync-delay", "0")
+	}
+	if s.MinReplicas > 0 {
+		args = append(args, "--min-replicas-to-write", fmt.Sprint(s.MinReplicas), "--min-replicas-max-lag", "1")
+	}
+	if s.barriers != nil {
+		host, port, _ := strings.Cut(s.barriers[node].addr(), ":")
+		args = append(args, "--replica-announce-ip", host, "--replica-announce-port", port)
 	}
 	return args
 }

@@ -42,7 +42,7 @@ type describer interface{ Describe() string }
 // Abilities returns the abilities in the order of Survey's result.
 func Abilities() []string {
 	return []string{
-		CanServe, string(impls.Standalone), string(impls.Replicated), string(impls.Independent), string(impls.Cluster),
+		CanServe, string(impls.Standalone), string(impls.Replicated), string(impls.Independent), string(impls.Cluster), string(impls.Sentinel),
 		"persistence", "max-memory", CanKill, "pause-server", "failover", canJumpClock, canDriftClock, canFlush, canDelete, "evict-keys",
 	}
 }

@@ -51,6 +51,10 @@ func (w *world) After(d time.Duration, do func()) {
 
 func (w *world) Client(number int) (faults.Client, error) { return w.clients[number-1], nil }
 
+func (w *world) Isolate(context.Context, int, int) (faults.Undo, error) {
+	return nil, fmt.Errorf("%w: the simulator has no sentinels", faults.ErrNothing)
+}
+
 func (c *client) Pause(context.Context) (faults.Undo, error) {
 	c.paused = true
 	c.world.wakeDriver()

@@ -239,7 +239,7 @@ var faultVerbs = map[string]string{
 	faults.PauseClient: "was paused", faults.CrashClient: "crashed", faults.SkewClient: "had a wrong clock", faults.SlowWork: "was slow at its work",
 	faults.CancelClient: "had its call cancelled", faults.CollideOwners: "had the owner id of another client", faults.BlackholeClient: "was cut off from all nodes",
 	faults.LoseRequest: "lost a request", faults.LoseReply: "lost a reply", faults.DelayRequest: "had a request delayed", faults.DelayReply: "had a reply delayed",
-	faults.SlowNetwork: "was slow", faults.PartitionNodes: "was cut off from all clients", faults.CutPubSub: "had its subscriptions cut",
+	faults.SlowNetwork: "was slow", faults.PartitionNodes: "was cut off from all clients", faults.IsolateServer: "was cut off from the other servers", faults.CutPubSub: "had its subscriptions cut",
 	faults.KillServer: "was killed and down", faults.PauseServer: "was paused", faults.Failover: "was killed and its replica promoted",
 	faults.JumpClock: "had its clock set", faults.DriftClock: "had a clock that ran at a wrong rate", faults.DeleteKey: "had its keys deleted by an operator",
 	faults.EvictKeys: "ran out of memory", faults.FlushScripts: "lost all scripts",
@@ -266,6 +266,9 @@ func (t *narrator) effects(w *history.Window) string {
 	}
 	text := map[string]string{history.Restarted: "it came back", history.Promoted: "its replica took over", history.ClockSet: "by " + span(e.By),
 		history.ClockRate: rate(e.PPM), history.Deleted: "nothing was there", history.Evicted: "nothing was evicted"}[e.What]
+	if e.What == history.Promoted && e.Node != w.Node {
+		text = fmt.Sprintf("%s took over at %s", history.Node(e.Node), t.ms(e.At))
+	}
 	switch {
 	case len(lost) > 0 && (e.What == history.Deleted || e.What == history.Evicted):
 		text = e.What + " " + keys(lost)

@@ -52,6 +52,9 @@ const maxName = 40
 // CanCancel reports whether an acquire of the child can be cancelled.
 func (d Description) CanCancel() bool { return slices.Contains(d.Can, canCancel) }
 
+// KnowsSentinels reports whether a child asks sentinels for the primary.
+func (d Description) KnowsSentinels() bool { return slices.Contains(d.Can, canSentinel) }
+
 // Command returns the command for the client with an index from 0.
 func (f Fleet) Command(client int) Command {
 	c := Command{Exec: f.Exec, Launch: f.Launch}

@@ -31,9 +31,12 @@ type Request struct {
 	Client  string   `json:"client,omitempty"` // c1, c2, …
 	Owner   string   `json:"owner,omitempty"`  // unique among the clients unless a scenario makes them collide
 	Servers []string `json:"servers,omitempty"`
-	Lease   float64  `json:"lease_ms,omitempty"`
-	Poll    float64  `json:"poll_ms,omitempty"` // interval at which a waiter polls
-	Permits int      `json:"permits,omitempty"` // of a semaphore
+	// Sentinel is the name of the primary if Servers are sentinels, for a child that can "sentinel"; one that cannot has an address that leads to the
+	// primary of the moment.
+	Sentinel string  `json:"sentinel,omitempty"`
+	Lease    float64 `json:"lease_ms,omitempty"`
+	Poll     float64 `json:"poll_ms,omitempty"` // interval at which a waiter polls
+	Permits  int     `json:"permits,omitempty"` // of a semaphore
 
 	// For try and acquire.
 	Mode string  `json:"mode,omitempty"`    // "shared" for a reader; "" is exclusive
@@ -78,6 +81,7 @@ type Description struct {
 const (
 	canCancel      = "cancel"      // an acquire can be cancelled
 	canIndependent = "independent" // runs on several masters
+	canSentinel    = "sentinel"    // asks sentinels for the primary
 )
 
 // canWords has the trait of each word of Description.Can.
@@ -97,6 +101,7 @@ func canWords() map[string]func(*impls.Traits) *bool {
 		"no-lease":      func(t *impls.Traits) *bool { return &t.NoLease },
 		"nil-grants":    func(t *impls.Traits) *bool { return &t.NilGrants },
 		canIndependent:  none,
+		canSentinel:     none,
 		canCancel:       none,
 	}
 }

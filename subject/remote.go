@@ -43,7 +43,7 @@ func (l *remote) open(ctx context.Context) error {
 		return nil
 	}
 	c, env := l.child, l.env
-	r, err := c.call(ctx, Request{Op: opNew, Key: env.Key, Client: c.client, Owner: env.Owner, Servers: env.Addrs, Lease: millis(env.Lease),
+	r, err := c.call(ctx, Request{Op: opNew, Key: env.Key, Client: c.client, Owner: env.Owner, Servers: env.Addrs, Sentinel: env.Master, Lease: millis(env.Lease),
 		Poll: millis(env.PollInterval()), Permits: env.Permits})
 	if err != nil {
 		return err

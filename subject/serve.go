@@ -202,8 +202,12 @@ func (s *server) open(q Request) Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.nodes == nil {
-		for _, addr := range q.Servers {
-			s.nodes = append(s.nodes, connect(addr))
+		if q.Sentinel != "" {
+			s.nodes = []redis.UniversalClient{connectBySentinels(q.Sentinel, q.Servers)}
+		} else {
+			for _, addr := range q.Servers {
+				s.nodes = append(s.nodes, connect(addr))
+			}
 		}
 	}
 	lock, err := s.make(q, s.nodes)
@@ -222,7 +226,7 @@ func (s *server) open(q Request) Reply {
 }
 
 func (s *server) make(q Request, nodes []redis.UniversalClient) (impls.Lock, error) {
-	cfg := Config{Nodes: nodes, Addrs: q.Servers, Dial: new(net.Dialer).DialContext, Key: q.Key, TTL: duration(q.Lease), Poll: duration(q.Poll), Owner: q.Owner, Permits: max(q.Permits, 1)}
+	cfg := Config{Nodes: nodes, Addrs: q.Servers, Master: q.Sentinel, Dial: new(net.Dialer).DialContext, Key: q.Key, TTL: duration(q.Lease), Poll: duration(q.Poll), Owner: q.Owner, Permits: max(q.Permits, 1)}
 	if len(nodes) > 0 {
 		cfg.Redis = nodes[0]
 	}
@@ -239,12 +243,17 @@ func connect(addr string) redis.UniversalClient {
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}})
 }
 
+// connectBySentinels is connect to the primary that sentinels name.
+func connectBySentinels(primary string, sentinels []string) redis.UniversalClient {
+	return redis.NewFailoverClient(&redis.FailoverOptions{MasterName: primary, SentinelAddrs: sentinels, MaxRetries: -1, ContextTimeoutEnabled: true, DisableIdentity: true})
+}
+
 // nowhere is an unreachable address, for a lock that is only inspected.
 const nowhere = "127.0.0.1:1"
 
 // describe returns what the methods of an unconnected lock show; if it cannot be made, only that acquires can be cancelled.
 func (s *server) describe() Description {
-	about := Description{Can: []string{canCancel}}
+	about := Description{Can: []string{canCancel, canSentinel}}
 	node := connect(nowhere)
 	defer node.Close()
 	cfg := Config{Redis: node, Nodes: []redis.UniversalClient{node}, Addrs: []string{nowhere}, Key: "describe", TTL: time.Second, Poll: time.Millisecond, Owner: "describe"}

@@ -12,7 +12,9 @@ import (
 type Config struct {
 	Redis redis.UniversalClient   // the client's own connection, to the first node
 	Nodes []redis.UniversalClient // one per node, for locks on several; Redis is the first
-	Addrs []string                // host:port of each node, for locks with their own Redis client
+	Addrs []string                // host:port of each node, for locks with their own Redis client; of the sentinels if Master is set
+	// Master is the name by which sentinels know the primary; "" if Addrs are nodes. Redis is connected to the primary either way.
+	Master string
 	// Dial opens a connection of this client to one of Addrs. A lock with its own Redis client must use it if it can; virtual time requires it.
 	Dial  func(ctx context.Context, network, addr string) (net.Conn, error)
 	Key   string        // of the lock

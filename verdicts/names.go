@@ -39,6 +39,7 @@ const (
 	ReaderEvicted  Cause = "reader-evicted"
 	StaleReentry   Cause = "stale-reentry"
 	FailoverLoss   Cause = "failover-loss"
+	SplitBrain     Cause = "split-brain" // two servers were primaries, and each granted
 	RestartLoss    Cause = "restart-loss"
 	ClockJump      Cause = "clock-jump"
 	ClockSkew      Cause = "clock-skew"
@@ -64,7 +65,7 @@ const (
 
 // Causes returns all causes.
 func Causes() []Cause {
-	return []Cause{LeaseOverrun, MisUnlock, DoubleGrant, ReaderEvicted, StaleReentry, FailoverLoss, RestartLoss, ClockJump, ClockSkew, NoExpiry, NeverGranted,
+	return []Cause{LeaseOverrun, MisUnlock, DoubleGrant, ReaderEvicted, StaleReentry, FailoverLoss, SplitBrain, RestartLoss, ClockJump, ClockSkew, NoExpiry, NeverGranted,
 		AmbiguousReply, RenewalGap, Resurrection, LostWakeup, Orphan, QuorumErosion, KeyDeleted, Eviction, Overbelief, LateRequest, OwnRelease, CountExpired,
 		FenceReused, Barging, NoUnlock, CauseUnknown}
 }

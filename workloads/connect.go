@@ -20,7 +20,7 @@ import (
 
 // Access has what one client uses of its world: servers, time, and faults.
 type Access struct {
-	Addrs     []string // one IP literal and port per node of the lock
+	Addrs     []string // one IP literal and port per node of the lock, or per sentinel
 	StoreAddr string   // server of the guarded store
 	// Dial opens a connection of this client. All of its traffic uses such connections.
 	Dial     func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -64,10 +64,13 @@ func Connect(a Access, s Setup) (*Client, func() error) {
 		clock: a.Clock, timeline: a.Timeline, record: a.Record, at: a.At, handles: map[string]*handle{},
 		rand: rand.New(rand.NewChaCha8(a.Seed)),
 	}
-	shared := &impls.Shared{}
+	shared, master := &impls.Shared{}, ""
+	if s.Variant.Topology == impls.Sentinel {
+		master = impls.MasterName
+	}
 	c.open = func(key string, onRenew func(impls.Renewal)) (impls.Lock, error) {
 		return s.Variant.New(impls.Env{
-			Owner: cmp.Or(s.Owner, name), Lease: s.Config.Lease, Poll: s.Poll, Permits: s.Permits, Addrs: a.Addrs, Dial: a.Dial, Clock: a.Clock, Rand: source,
+			Owner: cmp.Or(s.Owner, name), Lease: s.Config.Lease, Poll: s.Poll, Permits: s.Permits, Addrs: a.Addrs, Master: master, Dial: a.Dial, Clock: a.Clock, Rand: source,
 			Key: s.Prefix + key, Nodes: nodes, OnRenew: onRenew, Shared: shared,
 		})
 	}
@@ -95,8 +98,14 @@ func ClientIndex(name string) int {
 }
 
 func connectNodes(a Access, t impls.Topology) ([]redis.UniversalClient, func() error) {
-	if t == impls.Cluster {
+	switch t {
+	case impls.Cluster:
 		c := redis.NewClusterClient(options(a, a.Addrs...).Cluster())
+		return []redis.UniversalClient{c}, c.Close
+	case impls.Sentinel:
+		o := options(a, a.Addrs...)
+		o.MasterName = impls.MasterName
+		c := redis.NewFailoverClient(o.Failover())
 		return []redis.UniversalClient{c}, c.Close
 	}
 	nodes := make([]redis.UniversalClient, len(a.Addrs))

@@ -13,6 +13,8 @@ type condition struct {
 	Client int // from 1; faults.All means every client
 	Node   int // from 0; faults.All means every server
 
+	// Apart: the client and the node are on one side of a partition, and the links that cross it are concerned.
+	Apart         bool
 	Block         bool          // all traffic is held until the condition is lifted; then it is delivered
 	Delay         time.Duration // of every request and of every reply
 	Rate          float64       // bytes per second, each way; 0 means unlimited
@@ -20,6 +22,9 @@ type condition struct {
 }
 
 func (c *condition) concerns(l *Link) bool {
+	if c.Apart {
+		return l.Node >= 0 && !l.Balancer && (c.Client == l.Client) != (c.Node == l.Node)
+	}
 	return (c.Client == faults.All || c.Client == l.Client) && (c.Node == faults.All || c.Node == l.Node)
 }
 

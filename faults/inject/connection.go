@@ -75,7 +75,7 @@ func (d *direction) request(req resp.Request) bool {
 		return false
 	}
 	var m *Message
-	if t := d.link.proxy.cfg.Traffic; t != nil {
+	if t := d.link.proxy.cfg.Traffic; t != nil && !d.link.Aside {
 		if !d.flush() { // earlier requests must not wait with it
 			return false
 		}
@@ -122,7 +122,11 @@ func (d *direction) reply(reply resp.Reply) bool {
 			return false
 		}
 	}
-	d.out = append(d.out, reply.Raw...)
+	raw := reply.Raw
+	if d.link.Rewrite != nil {
+		raw = d.link.Rewrite(raw)
+	}
+	d.out = append(d.out, raw...)
 	return !decides || d.flush()
 }
 

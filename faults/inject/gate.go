@@ -91,6 +91,32 @@ func (g *Gate) forget(c net.Conn) {
 	delete(g.conns, c)
 }
 
+// gated is a connection of a client that is not recorded.
+type gated struct {
+	net.Conn
+	gate *Gate
+}
+
+func (c *gated) Write(p []byte) (int, error) {
+	if err := c.gate.Pass(); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(p)
+}
+
+func (c *gated) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if gone := c.gate.Pass(); gone != nil {
+		return 0, gone
+	}
+	return n, err
+}
+
+func (c *gated) Close() error {
+	c.gate.forget(c.Conn)
+	return c.Conn.Close()
+}
+
 // Clock returns the client's clock plus skew behind the gate: no sleep ends while it is shut, and a dead client's ends at once with impls.ErrCrashed.
 func (g *Gate) Clock(skew time.Duration) impls.Clock { return gatedClock{g, skew} }
 

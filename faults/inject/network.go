@@ -37,6 +37,22 @@ func (w *World) Block(ctx context.Context, client, node int) (faults.Undo, error
 	return w.impose(ctx, condition{Client: client, Node: node, Block: true})
 }
 
+func (w *World) Isolate(ctx context.Context, node, client int) (faults.Undo, error) {
+	s := w.cfg.Servers.Sentinels()
+	if s == nil {
+		return nil, fmt.Errorf("isolate node %d: %w: no other servers would miss it", node+1, servers.ErrRefused)
+	}
+	heal := s.Isolate(node, client)
+	lift, err := w.impose(ctx, condition{Client: client, Node: node, Apart: true, Block: true})
+	return func(ctx context.Context) error {
+		heal()
+		if lift == nil {
+			return nil
+		}
+		return lift(ctx)
+	}, err
+}
+
 func (w *World) Slow(ctx context.Context, delay time.Duration, bytesPerSecond float64) (faults.Undo, error) {
 	return w.impose(ctx, condition{Client: faults.All, Node: faults.All, Delay: delay, Rate: bytesPerSecond})
 }

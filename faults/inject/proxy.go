@@ -50,8 +50,14 @@ func NewProxy(cfg ProxyConfig) *Proxy {
 // LinkConfig names the two ends of a Link.
 type LinkConfig struct {
 	Client int                                         // from 1
-	Node   int                                         // from 0; -1 for the guarded store's own server
+	Node   int                                         // from 0; -1 for the guarded store's own server; the sentinels' follow those of the nodes
 	Dial   func(ctx context.Context) (net.Conn, error) // to the node's current address
+	// Aside reports that no fault of messages is placed there: it leads to a sentinel.
+	Aside bool
+	// Balancer reports that it leads to whatever node is the primary.
+	Balancer bool
+	// Rewrite, when set, changes replies.
+	Rewrite func(reply []byte) []byte
 }
 
 // Link is the path between one client and one node.

@@ -27,7 +27,7 @@ type Wire struct {
 	// First is the number of the client's first connection. The ranges of different clients must not overlap.
 	First uint64
 	Dial  func(ctx context.Context, network, addr string) (net.Conn, error)
-	Node  func(addr string) int // maps an address to its node; -1 for the guarded store's own server
+	Node  func(addr string) int // maps an address to its node; -1 for the guarded store's own server; Aside for a sentinel
 
 	// Plan, when set, has the faults of the run. If one is placed at a message of the client, Watch is called before each command leaves, and when its
 	// reply has come but is not seen. It may block; its error ends the connection.
@@ -38,6 +38,9 @@ type Wire struct {
 
 	last atomic.Uint64 // number of connections
 }
+
+// Aside is the node of connections that are gated and not recorded.
+const Aside = -2
 
 // Open dials an address.
 func (w *Wire) Open(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -51,6 +54,9 @@ func (w *Wire) Open(ctx context.Context, network, addr string) (net.Conn, error)
 	if !w.Gate.keep(raw) {
 		raw.Close()
 		return nil, w.Gate.Pass()
+	}
+	if node := w.Node(addr); node == Aside {
+		return &gated{raw, w.Gate}, nil
 	}
 	watched := w.Plan != nil && w.Plan.WatchesMessages(w.Client, faults.Leaving, faults.Returning)
 	return &wired{Conn: raw, wire: w, node: w.Node(addr), id: w.First + w.last.Add(1), watched: watched}, nil

@@ -70,10 +70,13 @@ func (l *rueidisLock) option(noCache bool) rueidislock.LockerOption {
 	if l.env.OnCluster() {
 		addrs, single = l.env.Addrs, false
 	}
+	if l.env.Master != "" {
+		addrs, single = l.env.Addrs, false
+	}
 	return rueidislock.LockerOption{
 		KeyPrefix: l.env.Key, KeyValidity: l.env.Lease, KeyMajority: l.majority,
 		ClientOption: rueidis.ClientOption{
-			InitAddress: addrs, ForceSingleClient: single, DisableCache: noCache,
+			InitAddress: addrs, ForceSingleClient: single, Sentinel: rueidis.SentinelOption{MasterSet: l.env.Master, Dialer: net.Dialer{Timeout: rueidis.DefaultDialTimeout}}, DisableCache: noCache,
 			// With client-side caching the library's connection always works in the background; do the same without.
 			AlwaysPipelining: noCache,
 			RetryDelay:       l.retryDelay,

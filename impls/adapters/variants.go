@@ -104,6 +104,7 @@ func expectRedislockDefaults() expect.Table {
 		"clock-jump":         either(expect.TwoHolders("clock-jump")),
 		"key-deleted":        either(expect.TwoHolders(expect.KeyDeleted)),
 		"eviction":           either(expect.TwoHolders(expect.Evicted)),
+		"sentinel-partition": either(expect.TwoPrimaries()),
 	})
 }
 
@@ -117,6 +118,8 @@ func expectRedsync() expect.Table {
 			"pause-server": verdicts.Safe().Or(slices.Concat(expect.Overrun(), expect.TwoHolders("late-request"))...),
 			// The same where it has to send its script anew, on a network as slow as a container's.
 			"script-flush": verdicts.Safe().Or(expect.TwoHolders("late-request")...),
+			// Its tries are up to 250 ms apart: the new primary's lock may be free whenever the old one's is held.
+			"sentinel-partition": verdicts.Safe().Or(expect.TwoPrimaries()...),
 		}).
 		Luck([]string{"progress/unknown", "refusal/unknown"}, "slow-network")
 }
@@ -137,6 +140,8 @@ func expectRedsyncQuorum() expect.Table {
 		"clock-jump":         verdicts.Safe().Or(erosion...),
 		"eviction":           verdicts.Safe().Or(erosion...),
 		"cluster-slots":      verdicts.NotApplicable("runs on masters that know nothing of each other"),
+		"sentinel-failover":  verdicts.NotApplicable("runs on masters, of which sentinels have one"),
+		"sentinel-partition": verdicts.NotApplicable("runs on masters, of which sentinels have one"),
 	}).Luck(append(expect.TwoHolders("late-request"), "linearizability/late-request"))
 }
 
@@ -164,6 +169,8 @@ func expectRueidislock() expect.Table {
 			"eviction":          verdicts.NotApplicable("keeps keys of other names"),
 			"kill-server":       verdicts.Safe().Or(expect.TwoHolders("restart-loss")...),
 			"failover":          verdicts.Safe().Or(expect.TwoHolders("failover-loss")...),
+			// A waiter that was told of no invalidation, as its connection to the old primary broke, sleeps on.
+			"sentinel-failover": verdicts.Safe().Or(append(expect.TwoPrimaries(), "progress/lost-wakeup", "progress/unknown")...),
 		}).
 		Luck(late, "pause-holder", "pause-before-release", "pause-server", "blackhole-client", "clock-jump", "kill-server",
 			"restart-delayed", "failover").

@@ -57,6 +57,6 @@ func Scenarios() []string {
 		"lost-reply-acquire", "lost-reply-release", "lost-request", "slow-network", "blackhole-client",
 		"partition-minority", "pubsub-cut",
 		"kill-server", "restart-delayed", "pause-server", "failover", "clock-jump", "script-flush", "key-deleted",
-		"eviction", "cluster-slots",
+		"eviction", "cluster-slots", "sentinel-failover", "sentinel-partition",
 	}
 }

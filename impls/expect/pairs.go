@@ -30,6 +30,11 @@ func TwoHolders(cause string) []string {
 	return append([]string{"mutual-exclusion/" + cause}, Damage(cause)...)
 }
 
+// TwoPrimaries is what may follow where sentinels replace a primary: it had not replicated a grant, or granted beside its successor.
+func TwoPrimaries() []string {
+	return append(append(TwoHolders("failover-loss"), TwoHolders("split-brain")...), "fencing-order/failover-loss", "fencing-order/split-brain")
+}
+
 // Stuck is what a key causes that is never deleted.
 func Stuck() []string { return []string{"progress/no-expiry"} }
 

@@ -52,6 +52,9 @@ func Leased() Table {
 		"key-deleted":     twoHolders(KeyDeleted),
 		"eviction":        twoHolders(Evicted),
 		"cluster-slots":   verdicts.Safe(),
+
+		"sentinel-failover":  verdicts.Safe().Or(TwoPrimaries()...),
+		"sentinel-partition": twoHolders("split-brain").Or(TwoPrimaries()...),
 	}
 }
 
@@ -67,7 +70,7 @@ func Blind() Table {
 	late := verdicts.Breaks(slices.Concat(misUnlock(), Overrun())...).Or(misUnlockDamage()...)
 	return Leased().
 		Luck(AnyMisUnlock(), "slow-work", "pause-after-grant", "blackhole-client", "kill-server", "restart-delayed",
-			"pause-server", "failover", "clock-jump", "key-deleted", "eviction").
+			"pause-server", "failover", "clock-jump", "key-deleted", "eviction", "sentinel-failover", "sentinel-partition").
 		With(Table{
 			"pause-holder":         late,
 			"pause-before-release": LateRelease(),
@@ -79,6 +82,7 @@ func Blind() Table {
 func Unleased() Table {
 	stuck := verdicts.Breaks(Stuck()...).Or(StuckLuck()...)
 	perhaps := verdicts.Safe().Or(slices.Concat(Stuck(), StuckLuck())...)
+	primaries := perhaps.Or("progress/unknown").Or(slices.Concat(TwoPrimaries(), AnyMisUnlock())...) // a release whose reply was lost leaves it locked
 	return Blind().With(Table{
 		"slow-work":            verdicts.Safe(),
 		"pause-holder":         verdicts.Safe(),
@@ -92,6 +96,8 @@ func Unleased() Table {
 		"restart-delayed":      verdicts.Safe().Or(slices.Concat(TwoHolders("restart-loss"), AnyMisUnlock())...),
 		"pause-server":         perhaps,
 		"clock-jump":           verdicts.Safe(),
+		"sentinel-failover":    primaries,
+		"sentinel-partition":   primaries,
 	})
 }
 
@@ -103,7 +109,9 @@ func Never() Table {
 			t[name] = verdicts.Breaks("progress/never-granted").Or("refusal/never-granted")
 		}
 	}
-	t["failover"] = verdicts.NotApplicable(nothingHeld)
+	for _, name := range []string{"failover", "sentinel-failover", "sentinel-partition"} {
+		t[name] = verdicts.NotApplicable(nothingHeld)
+	}
 	return t
 }
 

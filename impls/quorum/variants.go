@@ -52,5 +52,7 @@ func expectRedlock() expect.Table {
 		"clock-jump":         verdicts.Safe().Or(slices.Concat(expect.TwoHolders("clock-jump"), expect.TwoHolders("quorum-erosion"))...),
 		"eviction":           verdicts.Safe().Or(slices.Concat(expect.TwoHolders(expect.Evicted), expect.TwoHolders("quorum-erosion"))...),
 		"cluster-slots":      verdicts.NotApplicable("runs on masters that know nothing of each other"),
+		"sentinel-failover":  verdicts.NotApplicable("runs on masters, of which sentinels have one"),
+		"sentinel-partition": verdicts.NotApplicable("runs on masters, of which sentinels have one"),
 	})
 }

@@ -30,6 +30,7 @@ func expectOwner() expect.Table {
 // expectOwnerFixed: no lease to outlive and no foreign release; the hold of a crashed client stays for ever.
 func expectOwnerFixed() expect.Table {
 	stuck, perhaps := verdicts.Breaks(expect.Stuck()...).Or(expect.StuckLuck()...), verdicts.Safe().Or(left()...)
+	primaries := perhaps.Or("progress/unknown").Or(expect.TwoPrimaries()...) // a release whose reply was lost leaves it locked
 	return expect.Leased().With(expect.Table{
 		"slow-work":         verdicts.Safe(),
 		"pause-holder":      verdicts.Safe(),
@@ -48,6 +49,8 @@ func expectOwnerFixed() expect.Table {
 		"restart-delayed":    verdicts.Safe().Or(expect.TwoHolders("restart-loss")...),
 		"clock-jump":         verdicts.Safe(),
 		"cluster-slots":      verdicts.NotApplicable("unsupported, CROSSSLOT: its scripts make the names of keys in other slots"),
+		"sentinel-failover":  primaries,
+		"sentinel-partition": primaries,
 	})
 }
 

@@ -1,0 +1,160 @@
+package harness
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lockbench/lockbench/faults/inject"
+	"github.com/lockbench/lockbench/history"
+)
+
+// With sentinels, clients have the sentinels' addresses, which tell them that of the primary. In the network of a run, a client has a link to each node, to
+// each sentinel, and one to a balancer in front of the primary, for children that know no sentinels.
+
+// links returns the number of links of a client, the store's excluded.
+func (s *deployment) links() int {
+	if watched := s.lock.Sentinels(); watched != nil {
+		return s.lock.Len() + len(watched.Addrs()) + 1
+	}
+	return s.lock.Len()
+}
+
+// isBalancer reports whether a number is that of the link to the balancer.
+func (s *deployment) isBalancer(link int) bool {
+	return s.lock.Sentinels() != nil && link == s.links()-1
+}
+
+// recorded returns the node under which commands to an address are recorded.
+func (s *deployment) recorded(addr string) int {
+	if node := s.node(addr); node < s.lock.Len() {
+		return node
+	}
+	return inject.Aside
+}
+
+// known returns the addresses by which sentinels tell of the nodes; none without sentinels.
+func (s *deployment) known() (out []string) {
+	if watched := s.lock.Sentinels(); watched != nil {
+		for i := range s.lock.Len() {
+			out = append(out, watched.Known(i))
+		}
+	}
+	return out
+}
+
+// toldOf is a connection by the address that a client was told of: clients compare it with that of a new primary.
+type toldOf struct {
+	net.Conn
+	addr net.Addr
+}
+
+func (c toldOf) RemoteAddr() net.Addr { return c.addr }
+
+// dialTold returns a dialer whose connections to the known addresses have these.
+func dialTold(dial func(ctx context.Context, network, addr string) (net.Conn, error), known []string) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	if len(known) == 0 {
+		return dial
+	}
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil || !slices.Contains(known, addr) {
+			return conn, err
+		}
+		told, err := net.ResolveTCPAddr(network, addr)
+		return toldOf{conn, told}, err
+	}
+}
+
+// dialAside connects a client to a sentinel, or through its balancer to the primary.
+func (d *serverDriver) dialAside(ctx context.Context, client, link int) (net.Conn, error) {
+	watched := d.servers.lock.Sentinels()
+	if d.servers.isBalancer(link) {
+		return watched.Balance(ctx, client+1, func(ctx context.Context, node int) (net.Conn, error) { return d.dialFromClient(ctx, client, node) })
+	}
+	var dialer net.Dialer
+	return dialer.DialContext(ctx, "tcp", watched.Addrs()[link-d.servers.lock.Len()])
+}
+
+// childAddrs returns the addresses for a client's child: of its links to the sentinels if it knows these, or else to the balancer.
+func (d *serverDriver) childAddrs(client, nodes int) (addrs []string, sentinels bool) {
+	from, to := 0, nodes
+	if d.servers.lock.Sentinels() != nil {
+		sentinels = d.Subject.About.KnowsSentinels()
+		if from, to = d.servers.lock.Len(), d.servers.links()-1; !sentinels {
+			from, to = to, to+1
+		}
+	}
+	for link := from; link < to; link++ {
+		addrs = append(addrs, d.network.routes[client][link].Addr())
+	}
+	return addrs, sentinels
+}
+
+// retelling returns what replaces the addresses of servers and sentinels in what a sentinel says by those of a client's links.
+func (d *serverDriver) retelling(links map[int]*inject.Link) func([]byte) []byte {
+	return func(reply []byte) []byte {
+		all := append(d.servers.known(), d.servers.lock.Sentinels().Addrs()...)
+		ports, texts := map[string]string{}, []string{}
+		host := ""
+		for i, addr := range all {
+			was, port, _ := net.SplitHostPort(addr)
+			to, now, _ := net.SplitHostPort(links[i].Addr())
+			ports[port], host = now, to
+			texts = append(texts, was+":"+port, to+":"+now, was+" "+port, to+" "+now)
+		}
+		return retold(reply, all[0][:strings.IndexByte(all[0], ':')], host, ports, strings.NewReplacer(texts...))
+	}
+}
+
+// retold replaces addresses in the bulk strings of a reply: a host, a port after a host or the word port, and both in a text.
+func retold(reply []byte, was, host string, ports map[string]string, within *strings.Replacer) (out []byte) {
+	before := ""
+	for len(reply) > 0 {
+		line, rest, _ := bytes.Cut(reply, []byte("\r\n"))
+		size, err := strconv.Atoi(string(line[min(1, len(line)):]))
+		if len(line) == 0 || line[0] != '$' || err != nil || size < 0 || len(rest) < size+2 {
+			out = append(append(out, line...), "\r\n"...)
+			reply = rest
+			continue
+		}
+		text := string(rest[:size])
+		now, isPort := ports[text]
+		switch {
+		case text == was:
+			now = host
+		case isPort && (before == was || before == "port"):
+		default:
+			now = within.Replace(text)
+		}
+		out = fmt.Appendf(out, "$%d\r\n%s\r\n", len(now), now)
+		before, reply = text, rest[size+2:]
+	}
+	return out
+}
+
+// promotions adds the promotions by the sentinels to the fault that was in force, or had been last.
+func (d *serverDriver) promotions(windows []history.Window) {
+	watched := d.servers.lock.Sentinels()
+	if watched == nil {
+		return
+	}
+	for _, p := range watched.Promotions() {
+		at, last := d.timeline()-int64(time.Since(p.At)), -1
+		for i, w := range windows {
+			if w.Client == "" && w.Node >= 0 && w.Start <= at && (last < 0 || w.Start >= windows[last].Start) {
+				last = i
+			}
+		}
+		if last >= 0 {
+			windows[last].Effects = append(windows[last].Effects, history.Effect{Node: p.Node, At: at, What: history.Promoted})
+			slices.SortStableFunc(windows[last].Effects, func(a, b history.Effect) int { return cmp.Compare(a.At, b.At) })
+		}
+	}
+}

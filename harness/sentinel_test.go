@@ -1,0 +1,78 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
+)
+
+// A partition makes two primaries, which both grant; a lock whose grants need a replica is held once, and so is one whose primary needs replicas to write,
+// if it misses them, and a lease has ended, before the sentinels promote another.
+func TestPartitionMakesTwoPrimaries(t *testing.T) {
+	for _, row := range []struct {
+		lock        string
+		minReplicas int
+		as          ClientsAs
+		want        verdicts.Cause // of mutual-exclusion; "": it holds
+	}{
+		{"token", 0, Goroutines, verdicts.SplitBrain},
+		{"token", 0, Processes, verdicts.SplitBrain},
+		{"token", 1, Goroutines, ""},
+		{"token-wait", 0, Goroutines, ""},
+	} {
+		t.Run(fmt.Sprintf("%s, min-replicas-to-write %d, %s", row.lock, row.minReplicas, row.as), func(t *testing.T) {
+			t.Parallel()
+			e := experiment(t, row.lock, "sentinel-partition", provider(t, "process"), row.as)
+			e.Scenario.MinReplicas = row.minReplicas
+			if row.minReplicas == 0 { // nothing must come before the promotion
+				e.Scenario.DownAfter = faults.Span{Fixed: time.Second}
+				e.Scenario.Length, e.Scenario.Faults[0].For = faults.Span{Fixed: 8 * time.Second}, faults.Span{Fixed: 6 * time.Second}
+			}
+			out, err := Run(t.Context(), e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			promoted := slices.ContainsFunc(out.Windows[0].Effects, func(e history.Effect) bool { return e.What == history.Promoted && e.Node > 0 })
+			if !promoted {
+				t.Fatalf("no replica was promoted: %+v", out.Windows)
+			}
+			i := slices.IndexFunc(out.Verdict.Properties, func(p checker.Property) bool { return p.Name == verdicts.MutualExclusion })
+			me := out.Verdict.Properties[i]
+			if row.want == "" && me.Violations > 0 || row.want != "" && me.Causes[row.want] == 0 {
+				t.Errorf("mutual-exclusion: %d violations, %v; want %q", me.Violations, me.Causes, row.want)
+			}
+		})
+	}
+}
+
+// What a sentinel says of addresses leads a child to its own links, in every form in which sentinels name them.
+func TestRetold(t *testing.T) {
+	bulk := func(words ...string) string {
+		text := fmt.Sprintf("*%d\r\n", len(words))
+		for _, w := range words {
+			text += fmt.Sprintf("$%d\r\n%s\r\n", len(w), w)
+		}
+		return text
+	}
+	ports := map[string]string{"20001": "7", "20002": "65000"}
+	texts := strings.NewReplacer("127.0.0.1:20001", "10.0.0.9:7", "127.0.0.1 20001", "10.0.0.9 7", "127.0.0.1 20002", "10.0.0.9 65000")
+	for _, row := range []struct{ about, said, want string }{
+		{"the primary", bulk("127.0.0.1", "20001"), bulk("10.0.0.9", "7")},
+		{"fields of a server", bulk("name", "127.0.0.1:20001", "ip", "127.0.0.1", "port", "20001"), bulk("name", "10.0.0.9:7", "ip", "10.0.0.9", "port", "7")},
+		{"a number that is no port", bulk("last-ok-ping-reply", "20001"), bulk("last-ok-ping-reply", "20001")},
+		{"a new primary", bulk("message", "+switch-master", "lockbench 127.0.0.1 20001 127.0.0.1 20002"), bulk("message", "+switch-master", "lockbench 10.0.0.9 7 10.0.0.9 65000")},
+		{"no address", "+PONG\r\n", "+PONG\r\n"},
+		{"nothing", "$-1\r\n", "$-1\r\n"},
+	} {
+		if got := string(retold([]byte(row.said), "127.0.0.1", "10.0.0.9", ports, texts)); got != row.want {
+			t.Errorf("%s: %q, want %q", row.about, got, row.want)
+		}
+	}
+}
