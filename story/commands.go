@@ -1,0 +1,81 @@
+package story
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lockbench/lockbench/explain"
+	"github.com/lockbench/lockbench/history"
+)
+
+// sayEvent adds a command of the answer, and whose hold it changed.
+func (t *narrator) sayEvent(e *explain.Event) {
+	if e.Command == nil || t.grants(e) || t.ends(e) {
+		return
+	}
+	t.sayAsked(e)
+	if e.Command.Sent != 0 && e.At-e.Command.Sent > late {
+		t.say(e.At, 3, true, fmt.Sprintf("at %s %s's late %s%s", t.ms(e.At), shortened(e.Command.Client), command(e.Command), hit(e)))
+		return
+	}
+	verb := "sent, in the background,"
+	if e.Op != nil {
+		verb = map[history.Op]string{history.Release: "released with", history.Extend: "renewed with", history.Acquire: "sent, in its acquire,"}[e.Op.Op]
+	}
+	t.say(e.At, 3, true, fmt.Sprintf("at %s %s %s %s%s", t.ms(e.At), shortened(e.Command.Client), verb, command(e.Command), hit(e)))
+}
+
+// sayAsked adds what a release that changed another's hold had asked the same node before: a lock that compares and deletes in two commands was answered
+// when its hold was still there.
+func (t *narrator) sayAsked(e *explain.Event) {
+	if e.Op == nil || e.Op.Op != history.Release || !e.HitAnothers() {
+		return
+	}
+	var asked *history.Command
+	for _, c := range t.sent[e.Op.ID] {
+		if c.Node == e.Command.Node && c.Replied != 0 && c.Replied <= e.Command.Sent && c.Sent < e.Command.Sent {
+			asked = c
+		}
+	}
+	if asked == nil {
+		return
+	}
+	text := fmt.Sprintf("at %s %s asked, in its release, %s", t.ms(asked.Sent), shortened(asked.Client), command(asked))
+	if e.Op.Token != "" && strings.Contains(asked.Reply, e.Op.Token) {
+		text += ": its own token"
+	}
+	t.say(asked.Sent, 3, true, text)
+}
+
+// late is how many nanoseconds after it was sent a command is executed at the earliest for its story to say so.
+const late = 20_000_000
+
+// ends reports whether an event is the last command of an operation with a line of its own, which tells it.
+func (t *narrator) ends(e *explain.Event) bool {
+	return e.Op != nil && slices.ContainsFunc(t.shown, func(op history.Operation) bool { return same(&op, e.Op) }) && t.isLast(e.Command)
+}
+
+func (t *narrator) isLast(c *history.Command) bool {
+	sent := t.sent[c.Op]
+	return len(sent) > 0 && sent[len(sent)-1].Sent == c.Sent && sent[len(sent)-1].Client == c.Client
+}
+
+// hit returns what a command did to a key, and whose key it was.
+func hit(e *explain.Event) string {
+	whose := ""
+	switch {
+	case e.HitAnothers():
+		whose = ", which was " + shortened(e.Holder) + "'s"
+	case e.Holder != "":
+		whose = ", which was its own"
+	}
+	did := map[explain.Hit]string{explain.Freed: "deleted", explain.Cut: "removed a part of", explain.Renewed: "renewed", explain.Changed: "changed"}[e.Hit]
+	switch {
+	case e.Hit == explain.Made:
+		return ": it created " + quoted(e.Key)
+	case did != "":
+		return fmt.Sprintf(": it %s %s%s", did, quoted(e.Key), whose)
+	}
+	return ""
+}
