@@ -1,5 +1,5 @@
 # Every target works on a fresh clone with Go alone; servers and Docker are used where they are.
-.PHONY: build test race lint fuzz bench suite baseline examples image release
+.PHONY: build test race lint fuzz bench suite baseline examples beside image release
 
 build:
 	go build -o lockbench ./cmd/lockbench
@@ -45,6 +45,12 @@ bench:
 # Released libraries before the kit, in a module of their own.
 examples:
 	cd examples/libraries && go mod tidy -diff && go vet ./... && go test ./...
+	cd examples/beside && go mod tidy -diff && go vet ./... && go test ./...
+
+# The table of docs/choosing.md of locks beside Redis (five minutes; needs Debian's etcd-server, postgresql, zookeeper and redis-server).
+beside:
+	go build -o lockbench ./cmd/lockbench
+	cd examples/beside && go build -o beside-child ./child && go run ./table ../../lockbench "$$PWD/beside-child"; rm -f beside-child
 
 suite:
 	go run ./cmd/lockbench suite

@@ -39,7 +39,7 @@ func Verdict(ctx context.Context, v *checker.Verdict, rec Record, srv Server) (F
 // unknown says why no cause is known.
 func (r *run) unknown() statement {
 	switch {
-	case len(r.Commands) == 0:
+	case len(r.sent) == 0: // but for those to the guarded store
 		return sentence("the cause is not known: no commands were recorded")
 	case len(r.nodes) == 0:
 		return sentence("the cause is not known: no effects were recorded, and the commands' replies do not follow from their order")

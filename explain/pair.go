@@ -27,7 +27,7 @@ func (r *run) pair(first *hold, second *history.Operation, seen int64) *pair {
 // answer asks the question.
 func (p *pair) answer() Answer {
 	switch {
-	case len(p.try) == 0 && (len(p.Commands) == 0 || len(p.sent[p.second.ID]) > 0):
+	case len(p.try) == 0 && (len(p.sent) == 0 || len(p.sent[p.second.ID]) > 0):
 		return Answer{}
 	case !p.known(p.try, p.run.try(p.first.op, math.MaxInt64)):
 		return Answer{}
