@@ -2,6 +2,7 @@ package checker
 
 import (
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/resp"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -17,8 +18,10 @@ import (
 //   - a release of a hold that was certain throughout the call was refused, or failed although requests
 //     of it were sent, and the mark was still there; without effects, and no other client had released
 //     or been granted the lock since (of re-entrant locks, reentrancy judges the refusals),
-//   - with effects: a release was accepted and changed nothing of the mark, which has the hold's token,
-//     and then another try was refused while the mark was there and no other hold possible.
+//   - with effects: a release was accepted and changed nothing of the mark, which has the hold's token or
+//     is of a mutex without tokens, and then another try was refused while the mark was there and no
+//     other hold possible: by its reply, or because a later attempt of it was granted when the mark had
+//     gone.
 //
 // The second and third are not judged where a fault since the hold began may have kept or restored it,
 // the fourth where a fault met the hold. An opportunity is an accepted release or extend, one of those
@@ -91,10 +94,7 @@ func (s *releaseSafety) asked(o *op) {
 		s.pending--
 	}
 	u := s.useless
-	if u.line == 0 || o.outcome != history.Busy || o.client == u.client || o.call < u.ret || s.pending > 0 || s.until.others(u.hold) >= o.call {
-		return
-	}
-	if gone, known := s.marks.gone[u.hold]; known && gone <= o.ret {
+	if u.line == 0 || o.client == u.client || s.pending > 0 || s.until.others(u.hold) >= max(o.call, u.ret) || s.d.ghostFor(o) || !s.keptOut(o, &u) {
 		return
 	}
 	s.useless = op{}
@@ -102,6 +102,24 @@ func (s *releaseSafety) asked(o *op) {
 	s.found(Violation{At: u.call, Lasted: u.ret - u.call, Clients: s.d.names(o, &u)}, func() Witness {
 		return s.d.witness([]op{u}, u, refused)
 	})
+}
+
+// keptOut reports whether an attempt of an acquire, which began after a release, was refused while the
+// mark of the release's hold was there.
+func (s *releaseSafety) keptOut(o, release *op) bool {
+	gone, known := s.marks.gone[release.hold]
+	if o.outcome == history.Busy {
+		return o.call >= release.ret && (!known || gone > o.ret)
+	}
+	if !known || !o.granted() || s.d.k.asked(o) < gone {
+		return false
+	}
+	for _, c := range s.d.ev.commandsOf(s.d.a.client(o), max(o.call, release.ret), gone) {
+		if c.Op == s.d.a.id(o.line) && resp.IsWrite(c.Name) && c.Replied != 0 && c.Replied < gone {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *releaseSafety) extend(o *op) {
@@ -131,7 +149,7 @@ func (s *releaseSafety) release(o *op) {
 		s.late(o)
 	default:
 		s.opportunity(o.call, o.ret)
-		if s.marks != nil && o.hold != 0 && s.marks.carries[o.hold] && s.left(o) && s.d.uses("useless-release") {
+		if s.marks != nil && o.hold != 0 && s.left(o) && s.d.uses("useless-release") {
 			s.useless = *o
 		}
 	}
@@ -141,7 +159,8 @@ func (s *releaseSafety) release(o *op) {
 // returned, and its client has no other hold that may need it.
 func (s *releaseSafety) left(o *op) bool {
 	gone, known := s.marks.gone[o.hold]
-	return !s.marks.did[o.line] && (!known || gone > o.ret) && !(s.d.a.header.Kind == history.Reentrant && s.nests(o))
+	sole := s.marks.carries[o.hold] || len(s.marks.parts[o.hold]) > 0 && s.d.a.header.Kind == history.Mutex && s.d.k.holds.At(o.hold).token == 0
+	return sole && !s.marks.did[o.line] && (!known || gone > o.ret) && !(s.d.a.header.Kind == history.Reentrant && s.nests(o))
 }
 
 // nests reports whether a client has another hold that may be there.

@@ -139,11 +139,15 @@ func TestMarks(t *testing.T) {
 		{"its own", "", "", []history.Executed{set(0, "b", 311, text("y", 401), text("y", 411))}},
 		{"a release that finds nothing", "a release 310 312 ok token=x", "", nil},
 		{"a release that does nothing, and the next is refused", "b release 310 312 ok token=y\nc acquire 320 321 busy", "release-safety linearizability refusal", nil},
+		{"or is granted only when the mark has gone", "b release 310 312 ok token=y\nc acquire 320 403 ok asked=402 token=z", "release-safety",
+			[]history.Executed{{At: 401 * msec, Effect: history.Expired, Changes: []history.DataChange{{Key: "job", Before: text("y", 401)}}}, set(4, "c", 402, nil, text("z", 502))}},
 		{"a refused release, whose mark was there", "b release 310 312 not_held token=y", "release-safety", nil},
 		{"or which another had deleted", "b release 310 312 not_held token=y", "", []history.Executed{set(9, "c", 305, text("y", 401), nil)}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			v := verdictOf(t, Input{Header: leased, Effects: slices.Concat(grants, row.then)}, parse(t, ops+row.ops), Options{})
+			tried := history.Command{Client: "c", Op: 4, Sent: 320 * msec, Replied: 321 * msec, Name: "SET", Args: []string{"job", "z", "NX"}, Reply: "(nil)"}
+			in := Input{Header: leased, Effects: slices.Concat(grants, row.then), Commands: []history.Command{tried}}
+			v := verdictOf(t, in, parse(t, ops+row.ops), Options{})
 			if got := broken(v); got != row.want {
 				t.Errorf("%q fail, want %q", got, row.want)
 			}

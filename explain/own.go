@@ -22,7 +22,32 @@ func (r *run) wrongfulEnd(v *checker.Violation) Answer {
 	if a := r.hitsInBackground(client, v.At); a.Cause != "" {
 		return a
 	}
+	if a := r.freesNothing(v); a.Cause != "" {
+		return a
+	}
 	return r.ownHold(v, client)
+}
+
+// freesNothing explains a release, answered by the nodes, that left its hold's mark there.
+func (r *run) freesNothing(v *checker.Violation) Answer {
+	for _, o := range v.Witness.All() {
+		op := r.ops[o.ID]
+		if op == nil || op.Op != history.Release {
+			continue
+		}
+		h := r.holdOf(op)
+		if h == nil {
+			continue
+		}
+		for _, m := range r.marks(h) {
+			for part := range m.parts {
+				if f := r.pair(h, op, op.Return).fateOf(m, part, m.node.by(op.Return)); f.at < 0 {
+					return Answer{Cause: verdicts.NoUnlock, Says: sentence("the release of ", Name(op.Client), " left ", Key(part.key), " there")}
+				}
+			}
+		}
+	}
+	return Answer{}
 }
 
 // hitsInBackground explains a command that a client sent outside every operation.

@@ -1,5 +1,6 @@
 """A child of lockbench without a Redis library: SET NX PX and a release script that compares the token. The argument "blind" releases with a
-plain DEL, "renews" starts a thread that renews the lease until the release, and "stays" one that renews it for ever.
+plain DEL, "keeps" by a script that is sent another name and frees nothing, and "denies" likewise, and says so. "renews" starts a thread that
+renews the lease until the release, and "stays" one that renews it for ever, whoever has it.
 lockbench explore --exec 'python3 rawlock.py blind'"""
 import json, socket, sys, threading, time, uuid
 
@@ -59,6 +60,8 @@ class Lock:
         self.close()
         if MODE == "blind":
             return self.call("DEL", self.key)
+        if MODE in ("keeps", "denies"):
+            return self.call("EVAL", RELEASE, 1, "app:" + self.key, self.token) or MODE == "keeps"
         return self.call("EVAL", RELEASE, 1, self.key, self.token)
 
 
