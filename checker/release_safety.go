@@ -30,7 +30,7 @@ type releaseSafety struct {
 	tally
 	marks    *marks
 	wrongs   map[uint32]wrong // by line of the operation: the first
-	certain  []op             // what began the holds that may be certain
+	there    []op             // what began the holds that may be there
 	pending  int              // grants that were called and have not returned
 	grants   lastTries        // by client: latest return of a grant
 	releases lastTries        // by client: latest return of a release
@@ -76,13 +76,13 @@ func (s *releaseSafety) returned(o *op) {
 
 // begin notes a hold that began.
 func (s *releaseSafety) begin(o *op) {
-	kept := s.certain[:0]
-	for _, c := range s.certain {
-		if s.d.k.holds.At(c.hold).certain > o.call {
+	kept := s.there[:0]
+	for _, c := range s.there {
+		if s.d.k.holds.At(c.hold).possible > o.call {
 			kept = append(kept, c)
 		}
 	}
-	s.certain = append(kept, *o)
+	s.there = append(kept, *o)
 	s.grants.add(o.client, o.ret)
 	s.until.add(o.hold, s.d.k.holds.At(o.hold).possible)
 	s.useless = op{}
@@ -165,7 +165,7 @@ func (s *releaseSafety) left(o *op) bool {
 
 // nests reports whether a client has another hold that may be there.
 func (s *releaseSafety) nests(o *op) bool {
-	for _, c := range s.certain {
+	for _, c := range s.there {
 		if h := s.d.k.holds.At(c.hold); c.client == o.client && c.hold != o.hold && h.possible >= o.call {
 			return true
 		}
@@ -218,7 +218,7 @@ func (s *releaseSafety) late(o *op) {
 		s.unjudged(1, metAFault)
 		return
 	}
-	for _, c := range s.certain {
+	for _, c := range s.there {
 		if h := s.d.k.holds.At(c.hold); c.hold != o.hold && !(h.token != 0 && h.token == o.token) && c.ret <= o.call && h.certain >= o.ret && s.endsEarly(&c, o) {
 			if s.d.uses("mis-unlock") {
 				s.report(wrong{c.hold, s.d.a.client(o), o.call, *o})
