@@ -10,6 +10,7 @@ func CauseAbout(c verdicts.Cause) string {
 		verdicts.DoubleGrant:    "the lock granted a second hold while the first was there",
 		verdicts.ReaderEvicted:  "a release or renewal removed what other holders shared",
 		verdicts.StaleReentry:   "the client entered by its own memory, without asking the server",
+		verdicts.SplitBrain:     "two servers took writes as the primary at once",
 		verdicts.FailoverLoss:   "a replica without the hold was promoted",
 		verdicts.RestartLoss:    "a server restarted without its data",
 		verdicts.ClockJump:      "the server's clock jumped, and the lease ended early",
