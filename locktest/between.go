@@ -116,6 +116,10 @@ func (c *trial) asksLate(n int) bool {
 		}
 		a.close()
 		b.close()
+		if c.cfg.Traits.NoLease {
+			c.clear()
+			continue
+		}
 		c.sleep(c.lease + grain + c.slack) // what is left ends by itself: a count of fences stays
 	}
 	return true
