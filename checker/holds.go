@@ -182,8 +182,12 @@ func (p *pass) called(c *client, o *op) error {
 	case history.Lost:
 		if h, err := p.find(c, o); err == nil && h != nil {
 			p.k.assign(o, h.n, h.mode)
-			h.lost = h.lost || !h.over
-			p.end(h, o.call)
+			for _, e := range append(slices.Clone(p.nest(c)), h) { // a notice ends the nest
+				if e.token == h.token {
+					e.lost = e.lost || !e.over
+					p.end(e, o.call)
+				}
+			}
 		}
 	case history.Use, history.Write:
 		if h := p.innermost(c, o); h != nil {

@@ -80,6 +80,7 @@ func TestRules(t *testing.T) {
 
 		{name: "an extend of a live hold was refused", head: leased, ops: "a acquire 0 1 ok\na extend 10 11 lost", want: "renewal"},
 		{name: "the owner was refused", head: reentrant, ops: "a acquire 0 1 ok\na acquire 10 11 busy", want: "reentrancy"},
+		{name: "a notice of loss ends a nest", head: reentrant, ops: "a acquire 0 1 ok until=told\na acquire 2 3 ok until=told\na lost 200 200\nb acquire 210 211 ok\na release 220 221 not_held\nb release 222 223 ok"},
 		{name: "it was released more often than acquired", head: reentrant, ops: "a acquire 0 1 ok token=x\na release 2 3 ok token=x\na release 4 5 ok token=x", want: "reentrancy"},
 
 		{name: "a free lock that nobody gets", head: leased, ops: "a acquire 0 1 ok\na release 2 3 ok\nb acquire 1200 2500 fail", want: "progress"},

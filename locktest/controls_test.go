@@ -62,7 +62,6 @@ type control struct {
 	make    factory
 	options []Option
 	lacks   string // a command that the simulator lacks, so that schedules can't be searched
-	alarm   string // the false alarm that a search still raises; LOCKBENCH_SOAK runs it all the same
 }
 
 func controls() []control {
@@ -172,9 +171,6 @@ func TestCorrectLocksStand(t *testing.T) {
 	for _, c := range append(controls(), wildControls()...) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if c.alarm != "" && os.Getenv("LOCKBENCH_SOAK") == "" {
-				t.Skip("known false alarm: ", c.alarm)
-			}
 			r := searched(t, c.make, soak(60), c.options...)
 			switch {
 			case c.lacks != "":

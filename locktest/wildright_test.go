@@ -362,7 +362,7 @@ func watch(asked time.Time, lease time.Duration, renew func(context.Context) err
 			select {
 			case <-d.stop:
 				return
-			case <-time.After(lease / 4):
+			case <-time.After(min(lease/4, time.Until(asked.Add(lease)))): // at once if the grant came late
 			}
 			begin := time.Now()
 			ctx, cancel := context.WithDeadline(context.Background(), asked.Add(lease))
@@ -475,9 +475,13 @@ type nestLock struct {
 func (l *nestLock) TryLock(ctx context.Context) (bool, error) {
 	if l.depth > 0 && !ended(l.dog.lost) {
 		switch err := released(eval(ctx, l.Config, luaExtend, []string{l.Key}, l.token, l.TTL.Milliseconds())); {
-		case err == nil:
+		case err == nil && !ended(l.dog.lost):
 			l.depth++
 			return true, nil
+		case err == nil: // its end was told meanwhile
+			if _, err := eval(ctx, l.Config, luaRelease, []string{l.Key}, l.token); err != nil {
+				return false, err
+			}
 		case !errors.Is(err, errGone):
 			return false, err
 		}
@@ -589,17 +593,17 @@ func (l *dogRWLock) RUnlock(ctx context.Context) error {
 func wildControls() []control {
 	base := func(c Config) owned { return owned{Config: c} }
 	return []control{
-		{name: "has its holder and its line in one sorted set", make: newArrivals, alarm: "an ended lease is not excused when a waiter cleans it up"},
-		{name: "has tickets, the lowest of which holds", make: newTickets, alarm: "an ended lease is not excused when a waiter cleans it up"},
+		{name: "has its holder and its line in one sorted set", make: newArrivals},
+		{name: "has tickets, the lowest of which holds", make: newTickets},
 		{name: "has a stream as its line", make: newStreamLine, lacks: "XRANGE"},
 		{name: "sends digests, and counts its fence with the grant", make: func(c Config) (any, error) { return &digestFenceLock{owned: base(c)}, nil }},
 		{name: "is a field of one hash for all locks", make: func(c Config) (any, error) { return &fieldLock{base(c)}, nil }},
 		{name: "has a baton", make: func(c Config) (any, error) { return &batonLock{base(c)}, nil }},
 		{name: "publishes a release on two channels", make: func(c Config) (any, error) { return &toldLock{base(c)}, nil }},
 		{name: "is a semaphore of keys", make: func(c Config) (any, error) { return &slotLock{owned: base(c)}, nil }, options: []Option{Promises("permits")}},
-		{name: "renews, and reports its loss by its own clock", make: func(c Config) (any, error) { return &dogLock{owned: base(c)}, nil }, options: []Option{Promises("renews")}, alarm: "a loss told when a pause ends counts as too late"},
+		{name: "renews, and reports its loss by its own clock", make: func(c Config) (any, error) { return &dogLock{owned: base(c)}, nil }, options: []Option{Promises("renews")}},
 		{name: "renews for as long as its process lives", make: func(c Config) (any, error) { return &deafDogLock{owned: base(c)}, nil }, options: []Option{Promises("renews")}},
-		{name: "may be entered again, renews, and reports its loss", make: func(c Config) (any, error) { return &nestLock{owned: base(c)}, nil }, options: []Option{Promises("reentrant", "renews")}, alarm: "a loss told when a pause ends counts as too late"},
+		{name: "may be entered again, renews, and reports its loss", make: func(c Config) (any, error) { return &nestLock{owned: base(c)}, nil }, options: []Option{Promises("reentrant", "renews")}},
 		{name: "is for readers and writers, who renew", make: func(c Config) (any, error) { return &dogRWLock{owned: base(c)}, nil }, options: []Option{Promises("renews")}},
 	}
 }
