@@ -62,7 +62,7 @@ func (w *wait) refused(try []query) Answer {
 	}
 	if like := func(op history.Operation) bool {
 		return op.Op == history.Acquire && op.Outcome == history.OK && op.Mode == w.op.Mode
-	}; len(try) > 0 && !slices.ContainsFunc(w.Ops, like) {
+	}; !slices.ContainsFunc(w.Ops, like) {
 		return w.never()
 	}
 	return Answer{}

@@ -86,6 +86,9 @@ func agreements(t *testing.T) (all []scenarios.Scenario) {
 	early := faults.Span{Fixed: 500 * time.Millisecond}
 	triggers := []faults.Trigger{{}, {After: early}, {Within: early}, {Moment: string(history.Entered)}, {Request: "acquire *w"}, {Reply: "acquire *w"}}
 	for _, k := range faults.Kinds() {
+		if notSimulated(k) {
+			continue
+		}
 		if k.In == faults.InMessage { // the lock is free after the loss of either message
 			triggers[len(triggers)-1].Reply = "release *w"
 		} else {
@@ -110,6 +113,11 @@ func agreements(t *testing.T) (all []scenarios.Scenario) {
 		}
 	}
 	return all
+}
+
+// notSimulated reports whether the simulator refuses a fault whatever the topology.
+func notSimulated(k faults.Kind) bool {
+	return slices.ContainsFunc(k.Not, func(l faults.Limit) bool { return l.World == "sim" && l.Topology == "" })
 }
 
 // agreement returns a scenario in which the trigger matches at least once more than the fault may be injected. A fault is over when the next round
@@ -170,7 +178,11 @@ func TestWhatAWorldCannotDoIsRefused(t *testing.T) {
 	for _, k := range faults.Kinds() {
 		for _, l := range k.Not {
 			s := scenarios.Scenario{Name: "refused", Workload: "counter", Topology: cmp.Or(l.Topology, impls.Standalone), Clients: 1, Faults: []faults.Spec{{Fault: k.Name}}}
-			e := Experiment{Variant: v, Scenario: s, Provider: renamed{&Sim{}, cmp.Or(l.World, "sim")}}
+			world := cmp.Or(l.World, "sim")
+			if l.World == "" && notSimulated(k) {
+				world = "process"
+			}
+			e := Experiment{Variant: v, Scenario: s, Provider: renamed{&Sim{}, world}}
 			if err := e.Validate(); err == nil || !bytes.Contains([]byte(err.Error()), []byte(l.Why)) {
 				t.Errorf("%s on %s, %s: %v, want %q", k.Name, l.World, l.Topology, err, l.Why)
 			}

@@ -22,6 +22,8 @@ type oneNode struct{ servers.Deployment }
 
 func (oneNode) Len() int { return 1 }
 
+func (oneNode) Sentinels() *servers.Sentinels { return nil }
+
 // A killed run leaves what was written last: every record, and every fault window that had ended.
 func TestWhatIsWrittenWhileClientsRun(t *testing.T) {
 	dir, err := results.Create(t.TempDir(), "pause-holder", "token", time.Unix(0, 0), "x", false)

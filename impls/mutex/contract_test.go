@@ -26,7 +26,7 @@ var exceptions = kit.Exceptions{
 		// The handle ignores the reply of the release script.
 		"token-session": {"late-release-fails"},
 		// No writer is ever granted the lock.
-		"lua-nil": append(neverGranted(), "closes", "dead-waiter", "waits-long", "two-waits", "second-attempt", "died-on-the-way", "keys-deleted", "late-release", "late-release-fails", "lease-ends", "lease-lasts", "lost-grant", "skewed-clock", "cancelled-request", "unanswered", "released-between", "late-entry"),
+		"lua-nil": append(neverGranted(), "closes", "dead-waiter", "waits-long", "two-waits", "second-attempt", "died-on-the-way", "keys-deleted", "late-release", "late-release-fails", "lease-ends", "lease-lasts", "lost-grant", "skewed-clock", "cancelled-request", "unanswered", "released-between", "late-entry", "connections-cut", "reserved-words"),
 	},
 	May: map[string][]string{
 		"exists-set": {"no-lost-update", "one-wins"}, // between EXISTS and SET

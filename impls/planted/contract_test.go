@@ -11,34 +11,34 @@ var caughtBy = map[string][]string{
 	"bug-blind-release":       {"late-release", "lost-release", "loss-returns", "slow-reply"},
 	"bug-expire-apart":        {"died-on-the-way", "lost-grant", "slow-reply", "cancelled-request", "second-attempt"},
 	"bug-same-token":          {"late-extend", "late-release", "lost-release", "loss-returns", "slow-reply", "between-requests"},
-	"bug-extend-always-yes":   {"keys-deleted", "late-extend", "release-needs-a-hold", "slow-reply", "no-answer"},
+	"bug-extend-always-yes":   {"keys-deleted", "late-extend", "release-needs-a-hold", "slow-reply", "no-answer", "context-ended"},
 	"bug-extend-recreates":    {"keys-deleted", "late-extend", "slow-reply", "between-requests"},
-	"bug-busy-is-unavailable": {"closes", "busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins", "release-needs-a-hold", "release-once", "skewed-clock", "slow-reply", "waits", "reuse", "loss-returns", "odd-leases", "unanswered", "late-entry", "between-requests", "second-attempt"},
+	"bug-busy-is-unavailable": {"closes", "busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins", "release-needs-a-hold", "release-once", "skewed-clock", "slow-reply", "waits", "reuse", "loss-returns", "odd-leases", "unanswered", "late-entry", "between-requests", "second-attempt", "bounded-requests", "clean", "connections-cut", "dead-waiter", "keys-deleted", "names-apart", "no-stale-signals", "nothing-running", "one-slot", "released-between", "reserved-words", "two-waits", "valid-until", "waits-long"},
 	"bug-unknown-is-busy":     {"busy-is-busy", "lost-grant", "slow-reply"},
 	"bug-lease-from-reply":    {"slow-reply", "valid-until"},
 	"bug-fence-apart":         {"fences-grow"},
 	"bug-wake-early":          {"woken", "released-between", "two-waits"},
 	"bug-no-wake":             {"woken", "released-between", "two-waits"},
-	"bug-one-look":            {"slow-reply"},
+	"bug-one-look":            {"slow-reply", "extend-restarts"},
 	"bug-redlock-one-look":    {"valid-until"},
 	"bug-dead-head":           {"dead-waiter", "no-drift"},
 	"bug-chained-deadlines":   {"no-drift"},
 	"bug-barging":             {"fifo"},
-	"bug-clean-up-cancelled":  {"deadline", "no-stale-signals", "bounded-requests", "names-apart", "woken"},
-	"bug-readers-cleared":     {"reader-leaves-alone", "readers-share", "mixed-modes", "reader-lasts"},
-	"bug-upgrade-race":        {"reader-leaves-alone", "readers-share", "mixed-modes", "late-release", "reader-lasts", "refused-writer"},
+	"bug-clean-up-cancelled":  {"deadline", "no-stale-signals", "bounded-requests", "names-apart", "woken", "reserved-words"},
+	"bug-readers-cleared":     {"reader-leaves-alone", "readers-share", "mixed-modes", "reader-lasts", "many-readers"},
+	"bug-upgrade-race":        {"reader-leaves-alone", "readers-share", "mixed-modes", "late-release", "reader-lasts", "refused-writer", "dead-writer-waits", "many-readers", "writer-first"},
 	"bug-common-reader-lease": {"dead-reader"},
 	"bug-eternal-claim":       {"dead-writer-waits"},
 	"bug-client-clock":        {"skewed-clock"},
 	"bug-over-release":        {"deadline", "late-release", "lost-release"},
-	"bug-one-too-many":        {"closes", "busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins", "permits", "release-needs-a-hold", "release-once", "skewed-clock", "waits", "reuse", "loss-returns", "odd-leases", "unanswered", "late-entry", "between-requests", "second-attempt"},
+	"bug-one-too-many":        {"closes", "busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins", "permits", "release-needs-a-hold", "release-once", "skewed-clock", "waits", "reuse", "loss-returns", "odd-leases", "unanswered", "late-entry", "between-requests", "second-attempt", "bounded-requests", "clean", "connections-cut", "dead-waiter", "keys-deleted", "names-apart", "no-stale-signals", "nothing-running", "one-slot", "released-between", "reserved-words", "subscription-cut", "valid-until", "waits-long", "woken"},
 	"bug-inner-release":       {"counts-entries", "inner-release"},
 	"bug-renews-anothers":     {"late-extend", "renews-own", "between-requests"},
 	"bug-loss-ignored":        {"keys-deleted", "late-extend", "renews-own"},
 	"bug-resurrects":          {"keys-deleted", "late-extend", "renews-own"},
 	"bug-never-renews":        {"one-watchdog", "renewal-fails", "renews", "slow-renewals", "renewed-again", "loss-in-time", "one-of-two"},
 	"bug-quorum-of-half":      {"quorum-masks"},
-	"bug-outlives-release":    {"lost-entry", "lost-grant", "release-frees", "renews", "renews-own", "one-watchdog", "released-at-once", "cancelled-request", "nothing-running"},
+	"bug-outlives-release":    {"lost-entry", "lost-grant", "release-frees", "renews-own", "one-watchdog", "released-at-once", "cancelled-request", "nothing-running"},
 	"bug-short-inner-lease":   {"inner-release", "renewed-again"},
 }
 
@@ -56,7 +56,9 @@ var byChanceOf = map[string][]string{
 // quorumOfHalf are the rules by which two clients that share the nodes are seen: whether they do is decided by whose requests come first on which node.
 func quorumOfHalf() []string {
 	return []string{"busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins",
-		"closes", "quorum", "between-requests", "late-entry", "asked-again", "release-needs-a-hold", "release-once", "reuse", "skewed-clock", "waits", "loss-returns", "odd-leases", "unanswered", "names-apart"}
+		"closes", "quorum", "between-requests", "late-entry", "asked-again", "release-needs-a-hold", "release-once", "reuse", "skewed-clock", "waits", "loss-returns", "odd-leases", "unanswered", "names-apart",
+		"no-stale-signals", "released-between", "reserved-words", "valid-until", "waits-long", "keys-deleted", "one-slot", "connections-cut", "bounded-requests",
+		"dead-waiter", "clean", "nothing-running", "two-waits", "second-attempt", "subscription-cut"}
 }
 
 // TestEveryPlantedBugIsCaught: each breaks the rules that it should, and no other. A kit that let one pass would prove nothing by
