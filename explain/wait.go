@@ -91,10 +91,28 @@ func (r *run) waiter(v *checker.Violation) (w *wait) {
 	return w
 }
 
+// calls returns the acquires that the wait consists of, by their calls.
+func (w *wait) calls() (all []*history.Operation) {
+	for i := range w.Ops {
+		if op := &w.Ops[i]; op.Op == history.Acquire && op.Client == w.op.Client && op.Key == w.op.Key && op.Return >= w.from && op.Call <= w.until {
+			all = append(all, op)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *history.Operation) int { return cmp.Compare(a.Call, b.Call) })
+	return all
+}
+
 // lastTry returns the last requests of the wait that were answered.
 func (w *wait) lastTry() []query {
-	try := w.try(w.op, w.until)
-	return slices.DeleteFunc(try, func(q query) bool { return q.cmd.Replied == 0 || q.cmd.Failed() })
+	for _, op := range slices.Backward(w.calls()) {
+		try := slices.DeleteFunc(w.try(op, w.until), func(q query) bool {
+			return q.cmd.Replied == 0 || q.cmd.Failed() || op != w.op && q.cmd.Sent < w.from
+		})
+		if len(try) > 0 {
+			return try
+		}
+	}
+	return nil
 }
 
 // never answers for a run in which nobody was granted the lock.
@@ -150,7 +168,11 @@ func (w *wait) quiet() (from, to int64) {
 			from, to = last, at
 		}
 	}
-	for _, c := range w.sent[w.op.ID] {
+	var sent []*history.Command
+	for _, op := range w.calls() {
+		sent = append(sent, w.sent[op.ID]...)
+	}
+	for _, c := range sent {
 		if c.Sent > w.until || c.Waits() || c.Replied != 0 && (upstream.Handshake(c.Name) || strings.HasSuffix(c.Name, "SUBSCRIBE")) {
 			continue
 		}

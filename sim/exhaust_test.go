@@ -192,7 +192,8 @@ func TestEveryFaultIsEnumerated(t *testing.T) {
 		}
 	}
 	for _, k := range faults.Kinds() {
-		if !compared[k.Name] {
+		refused := slices.ContainsFunc(k.Not, func(l faults.Limit) bool { return l.World == "sim" && l.Topology == "" })
+		if !compared[k.Name] && !refused {
 			t.Errorf("no program of TestPruningLosesNothing has %s", k.Name)
 		}
 	}

@@ -26,7 +26,7 @@ var kept = map[string]string{
 }
 
 // longest is the greatest number of lines of a shrunk counterexample.
-const longest = 12
+const longest = 13
 
 // hunt explores a lock in its default setting.
 func hunt(t *testing.T, v impls.Variant, schedules int) ExploreResult {
