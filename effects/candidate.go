@@ -52,7 +52,9 @@ func candidates(commands []history.Command, node int, scripts map[string]string)
 		case within:
 			queued[on] = append(list, c)
 		case resp.IsWrite(c.Name) || c.IsScript():
-			all = append(all, newCandidate(c, []*history.Command{c}, scripts))
+			if one := newCandidate(c, []*history.Command{c}, scripts); !one.didNothing() {
+				all = append(all, one)
+			}
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *candidate) int { return int(a.command.Sent - b.command.Sent) })
@@ -81,15 +83,26 @@ func newCandidate(c *history.Command, parts []*history.Command, scripts map[stri
 	return out
 }
 
-// says reports whether a step of the log is the candidate's in its own words: the same command, or a SET of the same value. A command that removed
-// nothing, by its reply, found a lease over, and the server logs the end of the lease in the same words.
+// didNothing reports whether a plain command changed nothing, by its reply. (The log may have its words all the same: as another client's, or as the end
+// of the lease that it found over.)
+func (c *candidate) didNothing() bool {
+	switch c.command.Name {
+	case "SET":
+		return c.command.Reply == "(nil)" && !slices.ContainsFunc(c.command.Args, func(arg string) bool { return strings.EqualFold(arg, "GET") })
+	case "SETNX", "DEL", "UNLINK", "EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT", "PERSIST", "HSETNX", "HDEL", "SADD", "SREM", "ZREM", "LREM", "MSETNX":
+		return c.command.Reply == "0"
+	}
+	return c.command.Failed() && !c.command.IsScript()
+}
+
+// says reports whether a step of the log is the candidate's in its own words: the same command, or a SET of the same value.
 func (c *candidate) says(step [][]string) bool {
 	if len(step) != 1 || len(c.request) != 1 || c.command.IsScript() {
 		return false
 	}
 	did, asked := step[0], c.request[0]
 	if slices.Equal(did, asked) {
-		return c.command.Reply != "0" || did[0] != "DEL" && did[0] != "UNLINK"
+		return true
 	}
 	return did[0] == "SET" && asked[0] == "SET" && len(did) >= 3 && len(asked) >= 3 && did[1] == asked[1] && did[2] == asked[2]
 }

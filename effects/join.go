@@ -126,9 +126,9 @@ func (j *join) step(s *history.Logged) {
 		return
 	}
 	commands := s.Log
-	for len(commands) > 1 && j.lapsed(commands[0], s.At) { // the command found a lease over
-		if c := j.executed(j.open(commands, s.At), commands, s.At); c != nil && !j.lapsed(commands[0], max(j.low, c.command.Sent)) {
-			break // or ended it itself, just in time
+	for len(commands) > 1 && j.lapsed(commands[0], s.At, apart) { // the command found a lease over
+		if c := j.executed(j.open(commands, s.At), commands, s.At); c != nil && j.endedIt(c, commands, s.At) {
+			break
 		}
 		j.end(commands[:1], s.At)
 		commands = commands[1:]
@@ -151,6 +151,12 @@ func (j *join) step(s *history.Logged) {
 	j.nobodys(commands, s.At)
 }
 
+// endedIt reports whether a candidate that was sent before a lease was over ended it itself: whether it does the same while the lease lasts.
+func (j *join) endedIt(c *candidate, commands [][]string, read int64) bool {
+	at := max(j.low, c.command.Sent)
+	return !j.lapsed(commands[0], at, 0) && j.trial.does(c, j.data, j.outcome(commands), at, max(min(c.replied(), read)-at, 0))
+}
+
 func (j *join) skips(commands [][]string) bool {
 	if j.Skip == nil {
 		return false
@@ -161,8 +167,9 @@ func (j *join) skips(commands [][]string) bool {
 	})
 }
 
-// lapsed reports whether a command of the log can be the end of a lease at a time, by the node's clock, which may have been set by then.
-func (j *join) lapsed(words []string, at int64) bool {
+// lapsed reports whether a command of the log can be the end of a lease at a time, by the node's clock, which may have been set by then, or so much later
+// by another clock.
+func (j *join) lapsed(words []string, at, later int64) bool {
 	if words[0] != "DEL" && words[0] != "UNLINK" || len(words) != 2 {
 		return false
 	}
@@ -172,7 +179,7 @@ func (j *join) lapsed(words []string, at int64) bool {
 	was := j.data.clock
 	defer func() { j.data.clock = was }()
 	for _, e := range j.clocks {
-		if e.At > at+apart {
+		if e.At > at+later {
 			break
 		}
 		if j.data.clock = j.data.clock.set(e); j.data.ended(words[1], at) {
@@ -223,15 +230,19 @@ func (j *join) sender(commands [][]string, read int64) *candidate {
 	}
 	slices.SortStableFunc(open, func(a, b *candidate) int { return compare(a.replied(), b.replied()) })
 	its := func(c *candidate) bool { // and was sent before the lease of what it removed was over
-		return c.says(commands) && !j.lapsed(commands[0], max(j.low, c.command.Sent)-int64(grain))
+		return c.says(commands) && !j.lapsed(commands[0], max(j.low, c.command.Sent)-int64(grain), 0)
 	}
 	if i := slices.IndexFunc(open, its); i >= 0 {
 		return open[i]
 	}
-	if named := slices.DeleteFunc(slices.Clone(open), func(c *candidate) bool { return !shares(c, commands) }); len(named) == 1 {
+	if c := j.executed(open, commands, read); c != nil {
+		return c
+	}
+	// What cannot be executed again is known by what it writes: its token. (A release that hands the lock over writes that of the next.)
+	if named := slices.DeleteFunc(open, func(c *candidate) bool { return !shares(c, commands) }); len(named) == 1 {
 		return named[0]
 	}
-	return j.executed(open, commands, read)
+	return nil
 }
 
 // executed returns the first candidate that does, executed with the data of the moment, what the step did.
@@ -340,7 +351,7 @@ func (j *join) nobodys(commands [][]string, read int64) {
 			j.add(history.Executed{Effect: what, At: at}, commands, read)
 			return
 		}
-		if j.lapsed(one, read) {
+		if j.lapsed(one, read, apart) {
 			j.end(commands, read)
 			return
 		}

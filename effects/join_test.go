@@ -72,7 +72,12 @@ func datum(d *history.Datum) string {
 func TestJoin(t *testing.T) {
 	scripts := map[string]string{"release": release, "blind": `return redis.call('del', KEYS[1])`,
 		"take": `if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return redis.call('incr', KEYS[2]) end return 0`,
-		"try":  `if redis.call('exists', KEYS[1]) == 0 then redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1 end return 0`}
+		"hand": `if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end redis.call('del', KEYS[1]) redis.call('set', KEYS[1], ARGV[2]) return 1`,
+		"pass": `if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end local next = redis.call('get', KEYS[2])
+			if next == ARGV[1] then redis.call('del', KEYS[2]) else redis.call('set', KEYS[1], next) end return 1`,
+		"score": `local now = redis.call('time') if redis.call('zcard', KEYS[1]) > 0 then return 0 end
+			redis.call('zadd', KEYS[1], now[1] * 1000 + math.floor(now[2] / 1000) + ARGV[2], ARGV[1]) return 1`,
+		"try": `if redis.call('exists', KEYS[1]) == 0 then redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1 end return 0`}
 	for _, row := range []struct {
 		name     string
 		commands []history.Command
@@ -161,6 +166,34 @@ func TestJoin(t *testing.T) {
 			[]history.Logged{logged(30, "SET k t1 PXAT @1001"), logged(30, "DEL k", "SET k t2 PXAT @3020")},
 			[]string{"c1 SET k t1 PX 1000 NX op=1 | k: none -> t1 until 1001", "clock-set | k: t1 until 1001 -> t1 until -999",
 				"expired | k: t1 until -999 -> none", "c2 SET k t2 PX 1000 NX op=2 | k: none -> t2 until 1020"}},
+		{"one value for all clients: the one that was refused wrote nothing", []history.Command{
+			sent("c2", 1, 1, 3, "(nil)", "SET k 1 NX PX 1000"),
+			sent("c1", 2, 1, 4, "OK", "SET k 1 NX PX 1000"),
+		}, nil, []history.Logged{logged(10, "SET k 1 PXAT @1002")},
+			[]string{"c1 SET k 1 NX PX 1000 op=2 | k: none -> 1 until 1002"}},
+		{"a release that hands over writes the token of the next, who asks and releases later", []history.Command{
+			sent("c1", 1, 1, 2, "OK", "SET k first-token PX 1000"), sent("c2", 3, 3, 3, "OK", "SET n second-token"),
+			sent("c1", 2, 4, 5, "1", "EVALSHA pass 2 k n first-token"),
+			sent("c2", 4, 7, 8, "1", "EVALSHA pass 2 k n second-token"),
+		}, nil, []history.Logged{logged(10, "SET k first-token PXAT @1001"), logged(10, "SET n second-token"), logged(10, "SET k second-token"), logged(10, "DEL n")},
+			[]string{"c1 SET k first-token PX 1000 op=1 | k: none -> first-token until 1001", "c2 SET n second-token op=3 | n: none -> second-token",
+				"c1 EVALSHA pass 2 k n first-token op=2 | k: first-token until 1001 -> second-token", "c2 EVALSHA pass 2 k n second-token op=4 | n: second-token -> none"}},
+		{"a member whose score is the end of its lease, by a script that took long", []history.Command{
+			sent("c1", 1, 1, 9, "1", "EVALSHA score 1 z t1 1000"),
+			sent("c2", 2, 1, 9, "0", "EVALSHA score 1 z t1 1000"),
+		}, nil, []history.Logged{logged(10, "ZADD z @1008 t1")},
+			[]string{"c1 EVALSHA score 1 z t1 1000 op=1 | z: none -> map[t1:1.700000001008e+12]"}},
+		{"a release before a clock jumps", []history.Command{
+			sent("c1", 1, 1, 2, "OK", "SET k t1 PX 1000 NX"),
+			sent("c1", 2, 20, 21, "1", "EVALSHA hand 1 k t1 second-token"),
+		}, []history.Window{{Fault: "jump-clock", Effects: []history.Effect{{At: 40 * ms, What: history.ClockSet, By: 2000 * ms}}}},
+			[]history.Logged{logged(30, "SET k t1 PXAT @1001"), logged(90, "DEL k", "SET k second-token")},
+			[]string{"c1 SET k t1 PX 1000 NX op=1 | k: none -> t1 until 1001", "c1 EVALSHA hand 1 k t1 second-token op=2 | k: t1 until 1001 -> second-token", "clock-set"}},
+		{"a grant that was sent before the lease was over, to a server that stood still until after", []history.Command{
+			sent("c1", 1, 1, 2, "OK", "SET k t1 PX 1000 NX"),
+			sent("c2", 2, 300, 1500, "OK", "SET k t2 PX 1000 NX"),
+		}, nil, []history.Logged{logged(10, "SET k t1 PXAT @1001"), logged(1600, "DEL k", "SET k t2 PXAT @2490")},
+			[]string{"c1 SET k t1 PX 1000 NX op=1 | k: none -> t1 until 1001", "expired | k: t1 until 1001 -> none", "c2 SET k t2 PX 1000 NX op=2 | k: none -> t2 until 2490"}},
 		{"a queue, whose entries come from time-outs", []history.Command{sent("c1", 1, 1, 2, "1", "LPUSH q a"), sent("c2", 2, 1, 6, `["q", "a"]`, "BRPOP q 1")}, nil,
 			[]history.Logged{logged(10, "LPUSH q a"), logged(10, "RPOP q")},
 			[]string{"c1 LPUSH q a op=1 | q: none -> [a]", "c2 BRPOP q 1 op=2 | q: [a] -> none"}},

@@ -96,7 +96,7 @@ func shrunk(t *testing.T, lock, breaks string, may []string, topology impls.Topo
 	program := sim.DefaultProgram(v)
 	program.Topology = topology
 	if lease > 0 {
-		program.Config.Lease = lease
+		program.Config.Lease, program.Config.AcquireWait = lease, 2*lease // nobody gives up, at an instant that a slow machine misses
 	}
 	if may == nil {
 		may = sim.DefaultFaults(v)
