@@ -28,7 +28,8 @@ func (c *candidate) replied() int64 {
 }
 
 // candidates returns the commands to a node that may have written, in the order in which they were sent.
-func candidates(commands []history.Command, node int, scripts map[string]string) (all []*candidate) {
+func candidates(rec *Record, node int) (all []*candidate) {
+	commands, scripts := rec.Commands, rec.Scripts
 	type connection struct {
 		client string
 		conn   uint64
@@ -38,6 +39,10 @@ func candidates(commands []history.Command, node int, scripts map[string]string)
 		c := &commands[i]
 		if c.Node != node {
 			continue
+		}
+		if until := rec.heldUntil(c); until > c.Sent {
+			later := *c
+			later.Sent, c = until, &later
 		}
 		on := connection{c.Client, c.Conn}
 		list, within := queued[on]
@@ -59,6 +64,18 @@ func candidates(commands []history.Command, node int, scripts map[string]string)
 	}
 	slices.SortStableFunc(all, func(a, b *candidate) int { return int(a.command.Sent - b.command.Sent) })
 	return all
+}
+
+// heldUntil returns when a node that stood still, or heard nothing, could execute a command: not before that was over.
+func (rec *Record) heldUntil(c *history.Command) (until int64) {
+	for i := range rec.Faults {
+		w := &rec.Faults[i]
+		held := w.Confirmed && w.Client == "" && w.Node == c.Node && w.Does.Any(history.HoldsRequests) && w.Start <= c.Sent && c.Sent < w.Ending
+		if held && (c.Replied == 0 || c.Replied >= w.Ending) {
+			until = max(until, w.Ending)
+		}
+	}
+	return until
 }
 
 func newCandidate(c *history.Command, parts []*history.Command, scripts map[string]string) *candidate {

@@ -89,7 +89,7 @@ type line struct {
 
 func newJoin(rec Record, node int, whole, trial *fakeredis.Server) *join {
 	j := &join{Record: rec, node: node, data: newData(whole, rec.Header.Epoch), trial: executor{server: trial}, byKey: map[string]*queue{}, low: math.MinInt64}
-	for _, c := range candidates(rec.Commands, node, rec.Scripts) {
+	for _, c := range candidates(&rec, node) {
 		for i, key := range c.keys {
 			if slices.Contains(c.keys[:i], key) {
 				continue
