@@ -50,6 +50,9 @@ func happened(r results.Result) string {
 		return "nothing broke"
 	}
 	text := c.Ending().About()
+	if c.Ending() == results.Broke {
+		text = brokenAbout(p)
+	}
 	for _, one := range r.Properties {
 		if one.Name == p {
 			text += fmt.Sprintf(", at %s of %s", count(one.Violations), Plural(one.Opportunities, opportunity(p)))

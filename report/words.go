@@ -53,6 +53,20 @@ func PropertyAbout(p verdicts.Property) string {
 	}[p]
 }
 
+// brokenAbout says what it means that a property broke, of those that decide no ending of their own.
+func brokenAbout(p verdicts.Property) string {
+	return map[verdicts.Property]string{
+		verdicts.ReleaseSafety:   "a release or renewal changed what another client held, or did not what it answered",
+		verdicts.Linearizability: "the replies contradict each other",
+		verdicts.FencingOrder:    "a fence was not above an earlier one",
+		verdicts.Refusal:         "a client was refused although the lock was free",
+		verdicts.Reentrancy:      "a nested hold did not stay whole",
+		verdicts.Renewal:         "a hold was reported lost while it was there",
+		verdicts.Fairness:        "a client was served before one that had come earlier",
+		verdicts.Hygiene:         "something was left behind",
+	}[p]
+}
+
 // MetricName names a figure of a bench in plain words.
 func MetricName(metric string) string {
 	if name, ok := map[string]string{

@@ -259,7 +259,8 @@ func (a *app) keepFinding(ctx context.Context, f exploreFlags, r *sim.ExploreRes
 	if r.GoTest != "" {
 		err = errors.Join(err, d.Save(results.ViolationsPath+"/001_test.go.txt", []byte(r.GoTest)))
 	}
-	run.Phase, run.Duration, run.LockAbout, run.ScenarioAbout = results.Driven, a.now().Sub(run.Start), about, aboutSearch
+	took := time.Duration(r.Seconds*float64(time.Second)) + a.now().Sub(run.Start)
+	run.Phase, run.Duration, run.LockAbout, run.ScenarioAbout = results.Driven, took, about, aboutSearch
 	if rec != nil {
 		r.First.Page = d.File(results.ReportFile)
 		return errors.Join(err, a.keepRecord(d, run, r.Tape, rec))

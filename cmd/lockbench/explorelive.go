@@ -66,6 +66,7 @@ func (a *app) worlds(ctx context.Context, f *exploreFlags, cfg sim.ExploreConfig
 		return nil, nil, err
 	}
 	a.announce(e.Provider, e.Chosen)
+	f.server = e.Provider.Name()
 	began := a.now().UnixNano()
 	lanes := make([]*harness.Live, liveLanes)
 	var starting errgroup.Group
