@@ -8,20 +8,20 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// progress: a free lock is acquired by a client that wants it. A wait is an acquire, or several of one
-// client in one mode, of which each but the last failed, no more than the grace apart unless both were refused. It
-// is broken if for a stretch longer than a lease and the grace no conflicting hold was possible, and
-// the waiter was not granted. A lock that wakes its waiters (header wakeups) has one second, plus the
-// time that the waiter's own requests took and that between its calls, in which nothing can wake it, if
-// no fault was active in the lease before.
+// progress: a free lock is acquired by a client that wants it. A wait is an acquire, or several of
+// one client in one mode, of which each but the last failed, no more than the grace apart unless
+// both were refused. It is broken if for a stretch longer than a lease and the grace no conflicting
+// hold was possible, and the waiter was not granted. A lock that wakes its waiters (header wakeups)
+// has one second, plus the time that the waiter's own requests took and that between its calls, in
+// which nothing can wake it, if no fault was active in the lease before.
 //
-// A writer that waits may keep readers out. A hold counts until its lease ends or it is released; where nothing expires, until its client has
-// given up: tried to release, or crashed. What renews it after that renews it for nobody. A stretch
-// ends when a fault of the waiter, or of a node that its commands went to, begins, and another begins
-// when that is over.
+// A writer that waits may keep readers out. A hold counts until its lease ends or it is released;
+// where nothing expires, until its client has given up: tried to release, or crashed. What renews
+// it after that renews it for nobody. A stretch ends when a fault of the waiter, or of a node that
+// its commands went to, begins, and another begins when that is over.
 //
-// An opportunity is a wait. Limits: how long a client wanted the lock between two tries is not seen;
-// one that waits at the end of the record is judged by what it had asked until then.
+// An opportunity is a wait. Limits: how long a client wanted the lock between two tries is not
+// seen; one that waits at the end of the record is judged by what it had asked until then.
 type progress struct {
 	tally
 	limit int64            // the longest lawful stretch

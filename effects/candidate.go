@@ -69,9 +69,7 @@ func candidates(rec *Record, node int) (all []*candidate) {
 // heldUntil returns when a node that stood still, or heard nothing, could execute a command: not before that was over.
 func (rec *Record) heldUntil(c *history.Command) (until int64) {
 	for i := range rec.Faults {
-		w := &rec.Faults[i]
-		held := w.Confirmed && w.Client == "" && w.Node == c.Node && w.Does.Any(history.HoldsRequests) && w.Start <= c.Sent && c.Sent < w.Ending
-		if held && (c.Replied == 0 || c.Replied >= w.Ending) {
+		if w := &rec.Faults[i]; w.Confirmed && w.Client == "" && w.Node == c.Node && w.Held(c, 0) {
 			until = max(until, w.Ending)
 		}
 	}

@@ -137,7 +137,7 @@ func (d *deriver) midpoint(c *history.Command) (at int64, arrived bool) {
 		switch {
 		case w.Does.Any(history.LosesRequests) && c.Replied == 0 && c.Sent <= w.Start && w.Start < c.Sent+int64(time.Second): // the proxy saw it when it lost it
 			return 0, false
-		case w.Does.Any(history.HoldsRequests) && c.Sent >= w.Start-grain && c.Sent < w.Ending && (c.Replied == 0 || c.Replied >= w.Ending):
+		case w.Held(c, grain):
 			from = max(from, w.Ending)
 		}
 	}

@@ -86,7 +86,7 @@ func agreements(t *testing.T) (all []scenarios.Scenario) {
 	early := faults.Span{Fixed: 500 * time.Millisecond}
 	triggers := []faults.Trigger{{}, {After: early}, {Within: early}, {Moment: string(history.Entered)}, {Request: "acquire *w"}, {Reply: "acquire *w"}}
 	for _, k := range faults.Kinds() {
-		if notSimulated(k) {
+		if k.Refusal("sim", "") != "" { // whatever the topology
 			continue
 		}
 		if k.In == faults.InMessage { // the lock is free after the loss of either message
@@ -113,11 +113,6 @@ func agreements(t *testing.T) (all []scenarios.Scenario) {
 		}
 	}
 	return all
-}
-
-// notSimulated reports whether the simulator refuses a fault whatever the topology.
-func notSimulated(k faults.Kind) bool {
-	return slices.ContainsFunc(k.Not, func(l faults.Limit) bool { return l.World == "sim" && l.Topology == "" })
 }
 
 // agreement returns a scenario in which the trigger matches at least once more than the fault may be injected. A fault is over when the next round
@@ -179,7 +174,7 @@ func TestWhatAWorldCannotDoIsRefused(t *testing.T) {
 		for _, l := range k.Not {
 			s := scenarios.Scenario{Name: "refused", Workload: "counter", Topology: cmp.Or(l.Topology, impls.Standalone), Clients: 1, Faults: []faults.Spec{{Fault: k.Name}}}
 			world := cmp.Or(l.World, "sim")
-			if l.World == "" && notSimulated(k) {
+			if l.World == "" && k.Refusal("sim", "") != "" {
 				world = "process"
 			}
 			e := Experiment{Variant: v, Scenario: s, Provider: renamed{&Sim{}, world}}

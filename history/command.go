@@ -135,6 +135,12 @@ func (w Window) Last() int64 {
 	return w.End
 }
 
+// Held reports whether a command, if the fault concerns it, cannot have been executed before Ending: it
+// was sent while the fault held requests back, or up to early nanoseconds before, and not replied until then.
+func (w Window) Held(c *Command, early int64) bool {
+	return w.Does.Any(HoldsRequests) && c.Sent >= w.Start-early && c.Sent < w.Ending && (c.Replied == 0 || c.Replied >= w.Ending)
+}
+
 // Doubt says that a fault was not confirmed, and why; "" for one that was.
 func (w Window) Doubt() string {
 	if w.Confirmed {

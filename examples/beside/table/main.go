@@ -169,7 +169,7 @@ func (m *measurer) away(r row, kind string) string {
 	})
 	word := m.verdict(r, "--scenario", "away.yaml")
 	if word == "stuck" { // lockbench does not know that the server was away: its waits are not judged
-		word = "holds"
+		word = "?"
 	}
 	if err := <-done; err != nil {
 		return err.Error()
