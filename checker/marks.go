@@ -125,6 +125,18 @@ func (m *marks) touch(e *history.Executed, by op, p part, overwritten bool) {
 	}
 }
 
+// excludes reports whether nobody else can hold while the mark of a hold is there: it is on one node, and
+// of a lock that one holds.
+func (m *marks) excludes(hold uint32) bool {
+	for _, p := range m.parts[hold] {
+		if p.node != m.parts[hold][0].node {
+			return false
+		}
+	}
+	began := m.d.k.op(m.d.k.holds.At(hold).began)
+	return !manyMayHold(m.d.a.header, began.mode)
+}
+
 // marked reports whether any part is still the mark of a hold.
 func (m *marks) marked(hold uint32) bool {
 	for _, p := range m.parts[hold] {

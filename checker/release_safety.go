@@ -19,9 +19,9 @@ import (
 //     of it were sent, and the mark was still there; without effects, and no other client had released
 //     or been granted the lock since (of re-entrant locks, reentrancy judges the refusals),
 //   - with effects: a release was accepted and changed nothing of the mark, which has the hold's token or
-//     is of a mutex without tokens, and then another try was refused while the mark was there and no
-//     other hold possible: by its reply, or because a later attempt of it was granted when the mark had
-//     gone.
+//     is of a mutex without tokens, and then another try was refused while the mark was there: by its
+//     reply, or because a later attempt of it was granted when the mark had gone. Where several may hold,
+//     or the mark is on several nodes, no other hold may be possible then.
 //
 // The second and third are not judged where a fault since the hold began may have kept or restored it,
 // the fourth where a fault met the hold. An opportunity is an accepted release or extend, one of those
@@ -94,7 +94,7 @@ func (s *releaseSafety) asked(o *op) {
 		s.pending--
 	}
 	u := s.useless
-	if u.line == 0 || o.client == u.client || s.pending > 0 || s.until.others(u.hold) >= max(o.call, u.ret) || s.d.ghostFor(o) || !s.keptOut(o, &u) {
+	if u.line == 0 || o.client == u.client || !s.marks.excludes(u.hold) && s.othersMayHold(o, &u) || s.d.ghostFor(o) || !s.keptOut(o, &u) {
 		return
 	}
 	s.useless = op{}
@@ -102,6 +102,11 @@ func (s *releaseSafety) asked(o *op) {
 	s.found(Violation{At: u.call, Lasted: u.ret - u.call, Clients: s.d.names(o, &u)}, func() Witness {
 		return s.d.witness([]op{u}, u, refused)
 	})
+}
+
+// othersMayHold reports whether a try after a release may have met a hold other than the release's.
+func (s *releaseSafety) othersMayHold(o, release *op) bool {
+	return s.pending > 0 || s.until.others(release.hold) >= max(o.call, release.ret)
 }
 
 // keptOut reports whether an attempt of an acquire, which began after a release, was refused while the

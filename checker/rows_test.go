@@ -142,6 +142,8 @@ func TestMarks(t *testing.T) {
 		{"a release that does nothing, and the next is refused", "b release 310 312 ok token=y\nc acquire 320 321 busy", "release-safety linearizability refusal", nil},
 		{"or is granted only when the mark has gone", "b release 310 312 ok token=y\nc acquire 320 403 ok asked=402 token=z", "release-safety",
 			[]history.Executed{{At: 401 * msec, Effect: history.Expired, Changes: []history.DataChange{{Key: "job", Before: text("y", 401)}}}, set(4, "c", 402, nil, text("z", 502))}},
+		{"and a third waits all the time", "b release 310 312 ok token=y\nc acquire 320 403 ok asked=402 token=z\nd acquire 303 505 ok asked=504 token=w", "release-safety",
+			[]history.Executed{{At: 401 * msec, Effect: history.Expired, Changes: []history.DataChange{{Key: "job", Before: text("y", 401)}}}, set(4, "c", 402, nil, text("z", 502))}},
 		{"a refused release, whose mark was there", "b release 310 312 not_held token=y", "release-safety", nil},
 		{"or which another had deleted", "b release 310 312 not_held token=y", "", []history.Executed{set(9, "c", 305, text("y", 401), nil)}},
 	} {
