@@ -162,20 +162,25 @@ func TestCausesOnAServerThatKnowsTheScripts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	out, err := Run(t.Context(), e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range out.Result.Properties {
-		for cause := range p.Causes {
-			if cause != verdicts.LeaseOverrun && cause != verdicts.CauseUnknown {
-				t.Errorf("%s: causes %v, want lease-overrun", p.Name, p.Causes)
+	for range 5 { // in one of which the order of the middles has to be the server's until the violation
+		out, err := Run(t.Context(), e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, p := range out.Result.Properties {
+			for cause := range p.Causes {
+				if cause != verdicts.LeaseOverrun && cause != verdicts.CauseUnknown {
+					t.Errorf("%s: causes %v, want lease-overrun", p.Name, p.Causes)
+				}
 			}
+			found = found || p.Name == verdicts.ExclusiveUse && p.Causes[verdicts.LeaseOverrun] > 0
 		}
-		if p.Name == verdicts.ExclusiveUse && p.Causes[verdicts.LeaseOverrun] == 0 {
-			t.Errorf("%s: causes %v, want lease-overrun", p.Name, p.Causes)
+		if found {
+			return
 		}
 	}
+	t.Error("exclusive-use: lease-overrun in none of five runs")
 }
 
 // expectNoKeys checks that no keys of a finished run are left.
