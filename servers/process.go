@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"github.com/lockbench/lockbench/impls"
@@ -49,7 +50,7 @@ func (p *Process) binary() (string, error) {
 		return "", fmt.Errorf("%w: no %s (%w): apt-get install redis-server, or brew install redis, or dnf install redis",
 			ErrMissing, p.options.Binary, err)
 	}
-	return path, nil
+	return filepath.Abs(path) // each server has a directory of its own
 }
 
 // found returns the first line of redis-server --version and its path.

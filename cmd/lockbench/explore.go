@@ -141,7 +141,7 @@ func (f *exploreFlags) subject(ctx context.Context, flags *pflag.FlagSet) (v imp
 		v.New = madeByChild
 		return v, err
 	}
-	for _, name := range []string{"server", "lease", "password-file", "tls-ca", "tls-cert"} {
+	for _, name := range []string{"server", "binary", "image", "lease", "password-file", "tls-ca", "tls-cert"} {
 		if flags.Changed(name) {
 			return v, fmt.Errorf("%w: --%s is for --exec: a lock of the catalogue is explored in the simulator, in virtual time", errUsage, name)
 		}

@@ -21,6 +21,7 @@ var serverWords = [...]string{"auto", "process", "docker", "miniredis", "sim"}
 func (a *app) serverFlag(c *cobra.Command, word *string, value, otherwise string) {
 	c.Flags().StringVar(word, "server", value, strings.Join(serverWords[:], ", ")+", or redis:// URLs separated by commas"+otherwise)
 	complete(c, "server", words(serverWords[:]...))
+	a.program.register(c)
 	a.access.register(c)
 }
 
@@ -34,6 +35,8 @@ func providers() []servers.Provider {
 // provider returns the provider that --server names, and for auto also why it was chosen.
 func (a *app) provider(ctx context.Context, word string, all []servers.Provider) (p servers.Provider, why string, err error) {
 	switch {
+	case strings.Contains(word, "://") && a.program.given() != "":
+		return nil, "", fmt.Errorf("%w: --%s is for servers that lockbench starts, and not for a Redis that --server gives by URL", errUsage, a.program.given())
 	case strings.Contains(word, "://"):
 		access, err := a.access.access(a.env)
 		if err != nil {
@@ -46,6 +49,12 @@ func (a *app) provider(ctx context.Context, word string, all []servers.Provider)
 		return url, "", nil
 	case a.access.given() != "":
 		return nil, "", fmt.Errorf("%w: --%s is for a Redis that --server gives by URL, and not for --server %s", errUsage, a.access.given(), word)
+	case a.program.given() != "":
+		p, err := a.program.provider(word)
+		if err != nil {
+			return nil, "", err
+		}
+		return p, "", p.Available(ctx)
 	case word == "auto":
 		return automatic(ctx, all)
 	case word == "miniredis":
@@ -85,6 +94,47 @@ func (a *app) announce(p servers.Provider, why string) {
 	if p.Name() == "miniredis" {
 		a.say("miniredis is not Redis: verdicts are about the lock's own code, and there are no latency figures")
 	}
+}
+
+// programFlags name the server that lockbench starts: another make or version of Redis than the machine's own.
+type programFlags struct{ binary, image string }
+
+func (f *programFlags) register(c *cobra.Command) {
+	s := c.Flags()
+	s.StringVar(&f.binary, "binary", "", "program to start for --server process, such as valkey-server; a path, or a name on PATH (default redis-server)")
+	s.StringVar(&f.image, "image", "", "image to start for --server docker; it must have redis-server (default "+servers.ImageEnv+", or else redis:7.4)")
+	c.MarkFlagsMutuallyExclusive("binary", "image")
+}
+
+// given names the flag that was given; "" for none.
+func (f programFlags) given() string {
+	switch {
+	case f.binary != "":
+		return "binary"
+	case f.image != "":
+		return "image"
+	}
+	return ""
+}
+
+// words returns the flag that was given, and its value.
+func (f programFlags) words() []string {
+	if f.given() == "" {
+		return nil
+	}
+	return []string{"--" + f.given(), f.binary + f.image}
+}
+
+// provider returns the provider that starts the program; auto is whichever it is for.
+func (f programFlags) provider(word string) (servers.Provider, error) {
+	var p servers.Provider = servers.NewProcess(servers.ProcessOptions{Binary: f.binary})
+	if f.image != "" {
+		p = servers.NewDocker(servers.DockerOptions{Image: f.image})
+	}
+	if word != "auto" && word != p.Name() {
+		return nil, fmt.Errorf("%w: --%s is for --server %s, and not for --server %s", errUsage, f.given(), p.Name(), word)
+	}
+	return p, nil
 }
 
 // accessFlags are the credentials for a Redis that --server gives by URL.

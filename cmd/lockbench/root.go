@@ -50,6 +50,7 @@ type app struct {
 	line    *statusLine
 	format  choice // of -o
 	quiet   bool   // -q
+	program programFlags
 	access  accessFlags
 	signals signals
 	ran     bool // flags and arguments were right

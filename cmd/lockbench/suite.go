@@ -255,7 +255,7 @@ func (a *app) cell(p servers.Provider, why string, f suiteFlags, dir *suiteDir, 
 	return func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (results.Result, string, error) {
 		e := harness.Experiment{Variant: v, Scenario: s.Resolve(f.seed, v.Topology), Provider: p, Chosen: why, Seed: f.seed, Base: dir.path, As: harness.ClientsAs(f.clientsAs.value),
 			Argv: a.argv, Now: a.now, Random: a.random, Environment: environment}
-		e.Rerun = results.CommandLine(f.rerunCell(v.Name, s.Name, p))
+		e.Rerun = results.CommandLine(append(f.rerunCell(v.Name, s.Name, p), a.program.words()...))
 		e.Enough, e.Subject = enough(v, s), f.exec.fleet
 		out, err := a.runner(ctx, e)
 		if out == nil {
