@@ -13,11 +13,11 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// Derived is the source of effects that Derive returned.
-const Derived = "derived: the recorded commands in their order, executed once; a node's end where a reply differs"
-
-// Derive returns what the nodes of a record executed, for a record without effects: each node's commands in the order of their turns or, where those are
-// not recorded, of the midpoints between request and reply, executed once on an embedded server. From the first reply that differs, a node has no effects.
+// Derive returns what the nodes of a record executed, for a record without effects: each node's
+// commands, executed on an embedded server in the order of their turns or, where those are not
+// recorded, of the midpoints between request and reply; where a reply differs, one of two commands
+// that overlap in time is moved past the other. If no such move gives the recorded replies, the node
+// has no effects from there on.
 func Derive(ctx context.Context, rec Record, srv Server) []history.Executed {
 	asks := newRequests(&rec)
 	events, _ := derive(ctx, rec, asks, srv)
@@ -34,7 +34,7 @@ func derive(ctx context.Context, rec Record, asks *requests, srv Server) (all []
 		return nil, broken
 	}
 	for _, node := range rec.nodes() {
-		d := deriver{Record: rec, asks: asks, node: node, m: machine{srv: srv, epoch: rec.Header.Epoch, values: map[string]*Value{}}}
+		d := deriver{Record: rec, asks: asks, node: node, state: state{m: machine{srv: srv, epoch: rec.Header.Epoch, values: map[string]*Value{}}}}
 		all = append(all, d.run(ctx)...)
 		if d.broken {
 			broken[node] = d.brokenAt
@@ -49,17 +49,24 @@ const grain = 3_000_000
 // deriver executes the commands of one node.
 type deriver struct {
 	Record
-	asks    *requests
-	node    int
+	asks   *requests
+	node   int
+	todo   []timed // its commands, in the order of execution
+	states []state // before each that was executed
+	state
+
+	broken   bool
+	brokenAt int64
+}
+
+// state is how far a derivation is. Its slices grow only at their ends.
+type state struct {
 	m       machine
 	events  []history.Executed
 	past    []map[string]*Value // the data after each event that changed something, with
 	pastAt  []stamp             // its turn and time
-	effects []*history.Effect
+	effects []*history.Effect   // those still to come
 	clock   clock
-
-	broken   bool
-	brokenAt int64
 }
 
 type stamp struct {
@@ -69,23 +76,39 @@ type stamp struct {
 
 func (d *deriver) run(ctx context.Context) []history.Executed {
 	d.effects = d.effectsOn(d.node)
-	for _, c := range d.order() {
+	d.todo = d.order()
+	for i := 0; i < len(d.todo); i++ {
 		if ctx.Err() != nil {
 			return d.events
 		}
-		for len(d.effects) > 0 && d.comesFirst(d.effects[0], c.Command, c.at) {
-			d.suffer(d.effects[0])
+		if d.step(i) {
+			continue
 		}
-		if !d.execute(c.Command, c.at) {
-			d.broken, d.brokenAt = true, c.at
+		next, found := d.reorder(i)
+		if !found {
+			d.broken, d.brokenAt = true, d.todo[i].at
 			return d.events
 		}
+		i = next - 1
 	}
 	for len(d.effects) > 0 {
 		d.suffer(d.effects[0])
 	}
 	d.expire(math.MaxInt64)
 	return d.events
+}
+
+// step executes the i-th command, after the effects of faults that come first, and reports whether it was replied as recorded.
+func (d *deriver) step(i int) bool {
+	d.states = append(d.states[:i], d.state)
+	c := &d.todo[i]
+	if i > 0 {
+		c.at = max(c.at, d.todo[i-1].at)
+	}
+	for len(d.effects) > 0 && d.comesFirst(d.effects[0], c.Command, c.at) {
+		d.suffer(d.effects[0])
+	}
+	return d.execute(c.Command, c.at)
 }
 
 // comesFirst reports whether an effect precedes a command.
@@ -159,11 +182,13 @@ func (d *deriver) execute(c *history.Command, at int64) bool {
 		d.add(c, at, own, nil)
 		return true
 	}
-	same := func(reply string) bool { return c.Replied == 0 && c.Turn == 0 || c.Reply == "" || alike(c, reply) }
+	same := func(reply string) bool {
+		return c.Replied == 0 && c.Turn == 0 || c.Reply == "" || alike(c, reply, func() []lease { return d.leases(before, at, own) })
+	}
 	reply, changes := d.m.do(ask, at, own)
 	if !same(reply) && c.Turn == 0 { // a lease that ends about now may have ended just before, or not yet
-		for _, soon := range []bool{true, false} {
-			d.m.values = d.about(before, at, own, soon)
+		for left := int64(-1e6 / 2); left < grain; left += 1e6 { // replies tell what is left in milliseconds
+			d.m.values = d.about(before, at, own, left)
 			if reply, changes = d.m.do(ask, at, own); same(reply) {
 				break
 			}
@@ -177,20 +202,21 @@ func (d *deriver) execute(c *history.Command, at int64) bool {
 	return true
 }
 
-// about returns data without what ends within grain or, if not soon, with what ended since.
-func (d *deriver) about(values map[string]*Value, at, own int64, soon bool) map[string]*Value {
+// about returns data with what ended within grain before an instant, which still has some time left
+// or, if that is negative, without what ends within grain.
+func (d *deriver) about(values map[string]*Value, at, own, left int64) map[string]*Value {
 	out := maps.Clone(values)
 	for key, v := range values {
-		if soon && v.Expires != 0 && v.Expires-d.m.epoch-own <= at+grain {
+		if left < 0 && v.Expires != 0 && v.Expires-d.m.epoch-own <= at+grain {
 			delete(out, key)
 		}
 	}
-	for i := len(d.events) - 1; !soon && i >= 0 && d.events[i].At > at-grain; i-- {
+	for i := len(d.events) - 1; left >= 0 && i >= 0 && d.events[i].At > at-grain; i-- {
 		if e := &d.events[i]; e.Effect == history.Expired {
 			for _, c := range e.Changes {
 				if out[c.Key] == nil {
 					v := valueOf(c.Before)
-					v.Expires = d.m.epoch + own + at + grain
+					v.Expires = d.m.epoch + own + at + left
 					out[c.Key] = v
 				}
 			}
@@ -295,38 +321,6 @@ func (d *deriver) kept(e *history.Effect) (values map[string]*Value, known bool)
 		delete(values, key)
 	}
 	return values, true
-}
-
-// alike reports whether a reply is that of a command: the same, or one that differs only in remaining times.
-func alike(c *history.Command, reply string) bool {
-	if strings.ReplaceAll(c.Reply, `"`, "") == strings.ReplaceAll(reply, `"`, "") {
-		return true
-	}
-	if c.Name == "TIME" || c.Name == "HELLO" {
-		return true
-	}
-	a, b := fieldsOf(c.Reply), fieldsOf(reply)
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] && !(isTime(a[i]) && isTime(b[i])) {
-			return false
-		}
-	}
-	return true
-}
-
-func fieldsOf(reply string) []string {
-	return strings.FieldsFunc(reply, func(c rune) bool { return strings.ContainsRune(`[], "`, c) })
-}
-
-// isTime reports whether a word may be a remaining time, or an instant.
-func isTime(word string) bool {
-	if len(word) < 2 || len(word) > 20 {
-		return false
-	}
-	return strings.Trim(word, "0123456789.") == ""
 }
 
 // machine is a node's data, and the server that executes commands on them.

@@ -116,13 +116,8 @@ func (q *requests) one(c *history.Command) []string {
 		}
 		args[0], args[1] = "EVAL", source
 		return args
-	case "BLPOP", "BRPOP":
-		if c.Reply == "(nil)" || len(c.Args) < 2 {
-			return nil
-		}
-		return []string{c.Name[1:], c.Args[0]}
 	}
-	if quiet[c.Name] {
+	if quiet[c.Name] || c.Waits() && c.Reply == "(nil)" {
 		return nil
 	}
 	return args

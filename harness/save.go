@@ -143,7 +143,7 @@ func (s *saver) executed(rec *record, found explain.Findings) error {
 	if len(events) == 0 {
 		return nil
 	}
-	return s.dir.SaveFunc(results.ServerFile, func(w io.Writer) error { return history.WriteServer(w, explain.Derived, events) })
+	return s.dir.SaveFunc(results.ServerFile, func(w io.Writer) error { return history.WriteServer(w, history.Derived, events) })
 }
 
 func (s *saver) failed(cause error, now time.Time) error {

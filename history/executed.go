@@ -38,8 +38,9 @@ const Simulated = "recorded by the simulator as its nodes executed each command"
 // AppendOnly is the source of effects that the servers recorded.
 const AppendOnly = "the append-only files of the servers"
 
-// Again is the source of effects of servers that record none for us.
-const Again = "the commands, executed once on an embedded server in the order of the middles of their times"
+// Derived is the source of effects of servers that record none for us: they may explain, and decide
+// nothing.
+const Derived = "derived: the recorded commands, executed again in an order that gives the same replies, as far as there is one"
 
 // DataChange is what an event did to one Redis key.
 type DataChange struct {

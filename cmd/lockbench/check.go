@@ -373,8 +373,8 @@ func effectsBeside(ctx context.Context, h openedHistory, in checker.Input, scrip
 		return nil, present(err)
 	case log.Raw != nil:
 		return effects.Join(ctx, effects.Record{Header: h.header, Commands: in.Commands, Scripts: scripts, Faults: in.Faults, Skip: workloads.IsStore}, log.Raw)
-	case log.Cut, log.Source == history.Again, strings.HasPrefix(log.Source, "worked out"):
-		return nil, nil // it may explain, but does not decide
+	case log.Cut, log.Source == history.Derived:
+		return nil, nil // the record has not more in it than the commands
 	}
 	return log.Events, nil
 }

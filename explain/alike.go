@@ -1,0 +1,98 @@
+package explain
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// lease is one that still runs.
+type lease struct {
+	left float64 // in milliseconds
+	open int64   // how long the command that gave it was under way, in nanoseconds
+}
+
+// noLeases is for a reply by which no lease is known.
+func noLeases() []lease { return nil }
+
+// leases returns those of the keys that the last command named, which was executed at an instant.
+func (d *deriver) leases(values map[string]*Value, at, own int64) (out []lease) {
+	for _, key := range d.m.srv.Touched() {
+		v := values[key]
+		if v == nil || v.Expires == 0 {
+			continue
+		}
+		l := lease{left: float64(v.Expires-d.m.epoch-own-at) / 1e6}
+		for i := range slices.Backward(d.events) {
+			e := &d.events[i]
+			if !slices.ContainsFunc(e.Changes, func(c history.DataChange) bool { return c.Key == key }) {
+				continue
+			}
+			by, _ := slices.BinarySearchFunc(d.todo, e.At, func(c timed, at int64) int { return cmp.Compare(c.at, at) })
+			for ; by < len(d.todo) && d.todo[by].at == e.At; by++ {
+				if c := d.todo[by]; c.Op == e.Op && c.Name == e.Name {
+					l.open = max(l.open, c.Replied-c.Sent)
+				}
+			}
+			break
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// alike reports whether a reply is that of a command: the same, or one that differs only in remaining
+// times and instants, by no more than is open about when its node executed the command and the one that
+// gave the lease. A number of one digit is a time if it is what is left of a lease.
+func alike(c *history.Command, reply string, leases func() []lease) bool {
+	if strings.ReplaceAll(c.Reply, `"`, "") == strings.ReplaceAll(reply, `"`, "") || c.Name == "TIME" || c.Name == "HELLO" {
+		return true
+	}
+	a, b := fieldsOf(c.Reply), fieldsOf(reply)
+	if len(a) != len(b) {
+		return false
+	}
+	open, running := 3*grain+max(0, c.Replied-c.Sent), leases()
+	for _, l := range running {
+		open += l.open
+	}
+	slack := float64(open) / 1e6
+	for i := range a {
+		if a[i] == b[i] {
+			continue
+		}
+		was, ok := timeOf(a[i])
+		is, also := timeOf(b[i])
+		ends := slices.ContainsFunc(running, func(l lease) bool { return math.Abs(l.left-is) <= 1 })
+		if !ok || !also || min(len(a[i]), len(b[i])) < 2 && !ends || math.Abs(was-is) > slack {
+			return false
+		}
+	}
+	return true
+}
+
+func fieldsOf(reply string) []string {
+	return strings.FieldsFunc(reply, func(c rune) bool { return strings.ContainsRune(`[], "`, c) })
+}
+
+// timeOf returns what may be a remaining time or an instant in milliseconds: it comes in these, or as
+// seconds, micro- or nanoseconds since 1970.
+func timeOf(word string) (ms float64, ok bool) {
+	if word == "" || len(word) > 20 || strings.Trim(word, "0123456789.") != "" {
+		return 0, false
+	}
+	ms, err := strconv.ParseFloat(word, 64)
+	switch {
+	case ms > 1e17:
+		ms /= 1e6
+	case ms > 1e14:
+		ms /= 1e3
+	case ms > 1e8 && ms < 1e11:
+		ms *= 1e3
+	}
+	return ms, err == nil
+}
