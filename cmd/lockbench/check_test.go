@@ -117,3 +117,22 @@ func saveRecording(ops []history.Operation) saving {
 		return r.Spill(out, math.MaxInt64)
 	}
 }
+
+// TestDerivedEffectsAreNoRecord: what was worked out from the commands beside it says nothing more than
+// they do, and may stop in the middle; what a server logged does.
+func TestDerivedEffectsAreNoRecord(t *testing.T) {
+	for source, want := range map[string]int{history.Derived: 0, "append-only file": 1} {
+		d, err := results.Create(t.TempDir(), "steady", "token", time.Unix(0, 0), "x", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events := []history.Executed{{At: 5, Effect: history.Expired, Changes: []history.DataChange{{Key: "job", Before: &history.Datum{Value: "a"}}}}}
+		if err := d.SaveFunc(results.ServerFile, func(w io.Writer) error { return history.WriteServer(w, source, events) }); err != nil {
+			t.Fatal(err)
+		}
+		got, err := effectsBeside(t.Context(), openedHistory{path: d.File(results.HistoryFile)}, checker.Input{}, nil)
+		if err != nil || len(got) != want {
+			t.Errorf("%s: %d effects, %v; want %d", source, len(got), err, want)
+		}
+	}
+}
