@@ -380,11 +380,12 @@ const soon = int64(300e3)
 // apart is by how much the clock of a measured effect and the time of a step may differ.
 const apart = int64(250e6)
 
-// struck returns the fault that removed a key, and when; "" for none.
+// struck returns the fault that removed a key, and when; "" for none. It did not remove what had ended
+// before it.
 func (j *join) struck(key string, read int64) (what string, at int64) {
 	for i := range j.strikes {
 		s := &j.strikes[i]
-		if s.key == key && !s.found && s.At >= j.low-apart && s.At <= read+apart {
+		if s.key == key && !s.found && s.At >= j.low-apart && s.At <= read+apart && !j.data.ended(key, s.At) {
 			s.found = true
 			return s.What, s.At
 		}
