@@ -156,7 +156,7 @@ func TestJoin(t *testing.T) {
 			sent("c1", 1, 1, 2, "OK", "SET k t1 PX 1000 NX"),
 			sent("c2", 2, 1008, 1009, "OK", "SET k t2 PX 1000 NX"),
 		}, []history.Window{{Fault: "evict-keys", Effects: []history.Effect{{At: 1050 * ms, What: history.Evicted, Lost: []string{"k"}}}}},
-			[]history.Logged{logged(10, "SET k t1 PXAT @1001"), logged(1010, "DEL k", "SET k t2 PXAT @2008"), logged(1030, "DEL k")},
+			[]history.Logged{logged(10, "SET k t1 PXAT @1001"), logged(1005, "DEL k"), logged(1010, "SET k t2 PXAT @2008"), logged(1030, "DEL k")},
 			[]string{"c1 SET k t1 PX 1000 NX op=1 | k: none -> t1 until 1001", "expired | k: t1 until 1001 -> none",
 				"c2 SET k t2 PX 1000 NX op=2 | k: none -> t2 until 2008", "evicted | k: t2 until 2008 -> none"}},
 		{"somebody who was not recorded", nil, nil, []history.Logged{logged(10, "SET k t1 PXAT @1001"), logged(10, "DEL k")},
