@@ -150,6 +150,8 @@ const (
 	freed    end = "by another's release or renewal"
 	taken    end = "by another's acquire"
 	apart    end = "on another primary"
+
+	strangers end = "by somebody who was not recorded" // which no row names
 )
 
 // fateOf returns the first event from one on, and before another, that removed or overwrote a part, unless its own client set it again after that.
@@ -253,6 +255,8 @@ func (r *run) endBy(h *hold, e *event) end {
 	switch {
 	case e.Effect != "":
 		return end(e.Effect)
+	case e.Client == "":
+		return strangers
 	case e.Client == h.op.Client:
 		return byItself
 	case e.op != nil && e.op.Op == history.Acquire && !r.releases[kindOf(e.Name, e.Script)]:

@@ -90,6 +90,9 @@ func (s *story) add(line string) error {
 		}
 		s.Ops = append(s.Ops, op)
 	}
+	if words[0] == "nobody" {
+		words[0] = ""
+	}
 	return s.addCommands(words[0], id, rest, from, to)
 }
 
@@ -283,7 +286,12 @@ func span(text string) (from, to int64, err error) {
 }
 
 // conn returns the number of a client's connection, which no other client has.
-func conn(client string) uint64 { return uint64(client[1]-'0') + 1 }
+func conn(client string) uint64 {
+	if client == "" {
+		return 0
+	}
+	return uint64(client[1]-'0') + 1
+}
 
 func millis(text string) (int64, error) {
 	f, err := strconv.ParseFloat(text, 64)

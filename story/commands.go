@@ -23,7 +23,11 @@ func (t *narrator) sayEvent(e *explain.Event) {
 	if e.Op != nil {
 		verb = map[history.Op]string{history.Release: "released with", history.Extend: "renewed with", history.Acquire: "sent, in its acquire,"}[e.Op.Op]
 	}
-	t.say(e.At, 3, true, fmt.Sprintf("at %s %s %s %s%s", t.ms(e.At), shortened(e.Command.Client), verb, command(e.Command), hit(e)))
+	who := shortened(e.Command.Client)
+	if e.Command.Client == "" {
+		who, verb = "somebody who was not recorded", "sent"
+	}
+	t.say(e.At, 3, true, fmt.Sprintf("at %s %s %s %s%s", t.ms(e.At), who, verb, command(e.Command), hit(e)))
 }
 
 // sayAsked adds what a release that changed another's hold had asked the same node before: a lock that compares and deletes in two commands was answered
