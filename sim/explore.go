@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"runtime"
 	"slices"
@@ -225,6 +226,7 @@ func (e *exploration) found(f finding) {
 func (e *exploration) record(part int, p progress) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	p.Violated, p.Excepted, p.Reached = maps.Clone(p.Violated), maps.Clone(p.Excepted), maps.Clone(p.Reached) // the search goes on counting
 	e.parts[part] = p
 	if p.Unexplorable != "" {
 		e.cancel()

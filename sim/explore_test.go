@@ -282,3 +282,17 @@ func TestShareOfAShard(t *testing.T) {
 		}
 	}
 }
+
+// TestTotalsAreOfOneMoment: a search that runs beside others in one process goes on counting while the
+// totals of all are read.
+func TestTotalsAreOfOneMoment(t *testing.T) {
+	e := &exploration{parts: make([]progress, 1), report: func(Stats) {}}
+	p := progress{Violated: map[string]int{}, Excepted: map[string]int{}, Reached: map[string]int{}}
+	e.record(0, p)
+	p.Violated["exclusive-use"]++
+	p.Excepted["exclusive-use"]++
+	p.Reached["a wait"]++
+	if all := e.sum(); len(all.Violated)+len(all.Excepted)+len(all.Reached) > 0 {
+		t.Errorf("totals %+v, want what was recorded", all)
+	}
+}
