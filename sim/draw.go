@@ -23,23 +23,38 @@ func (j searchJob) draw(n, length int) schedule {
 	p, b := j.Program, j.Bounds
 	p.Seed = seed
 	p, b = drawVariation(p, b, r)
-	p.Poll = drawPoll(p, rand.New(rand.NewPCG(seed, 5)))
+	p = drawPoll(p, rand.New(rand.NewPCG(seed, 5)))
 	if j.Strategy == PCT || (j.Strategy != Random && n%2 == 1) {
 		return schedule{p, b, newPCT(seed, b, p.Clients, length)}
 	}
 	return schedule{p, b, newRandom(seed, b, length)}
 }
 
-// drawPoll lets the waiters of one schedule in eight poll so often that a wait has more tries than a lock may have a constant for.
-func drawPoll(p Program, r *rand.Rand) time.Duration {
-	if r.IntN(8) > 0 {
-		return p.Poll
-	}
-	return max(p.Config.Lease/manyTries, time.Millisecond)
-}
+// manyTries is how many tries of a waiter that polls often fit into a lease. In real time leases are
+// shorter than long; they grow to longEnough.
+const (
+	manyTries  = 100
+	long       = time.Second
+	longEnough = 3 * time.Second
+)
 
-// manyTries is how many tries of such a waiter fit into a lease.
-const manyTries = 100
+// drawPoll lets the waiters of one schedule in eight poll so often, while holders use most of their
+// lease, that a wait has more tries than a lock may have a constant for. In real time a try takes some
+// milliseconds, or tens on a busy machine: short leases grow, for one round.
+func drawPoll(p Program, r *rand.Rand) Program {
+	if r.IntN(8) > 0 {
+		return p
+	}
+	p.Config.Think, p.Poll = p.Config.Lease*4/5, max(p.Config.Lease/manyTries, time.Millisecond)
+	if p.Config.Lease < long {
+		ratio := float64(longEnough) / float64(p.Config.Lease)
+		for _, d := range []*time.Duration{&p.Config.Lease, &p.Config.Think, &p.Config.Pause, &p.Config.AcquireWait} {
+			*d = time.Duration(float64(*d) * ratio)
+		}
+		p.Config.Ops, p.Poll = 1, 5*time.Millisecond
+	}
+	return p
+}
 
 // drawVariation draws the workload of a schedule, and its standing faults, which count towards the number of faults allowed.
 func drawVariation(p Program, b Bounds, r *rand.Rand) (Program, Bounds) {
