@@ -37,13 +37,13 @@ func (e Experiment) startServers(ctx context.Context) (*deployment, error) {
 	}
 	lock, err := e.Provider.Start(ctx, spec)
 	if err != nil {
-		if e.onUsers() {
+		if e.Provider.Guest() {
 			return nil, fmt.Errorf("connect to the given Redis: %w", err)
 		}
 		return nil, fmt.Errorf("start the lock's servers (%s) on %s: %w", spec.Topology, e.Provider.Name(), err)
 	}
 	s := &deployment{lock: lock, store: lock}
-	if spec.Topology == impls.Standalone && !e.harmsServers() || e.onUsers() {
+	if spec.Topology == impls.Standalone && !e.harmsServers() || e.Provider.Guest() {
 		return s, nil
 	}
 	s.store, err = e.Provider.Start(ctx, servers.Spec{Topology: impls.Standalone, Name: "store"})

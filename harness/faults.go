@@ -64,7 +64,7 @@ func (d *serverDriver) startLeader(ctx context.Context) {
 // in other processes, if a server may change its address or requires a password. Otherwise there is no proxy, so that it does not add to latencies.
 func (d *serverDriver) needsNetwork() bool {
 	return d.Schedule != nil || d.Subject.Exec != "" || d.has(faults.Kind.NeedsProxy) ||
-		d.As == Processes && (d.has(func(k faults.Kind) bool { return k.In == faults.InServer }) || d.onUsers())
+		d.As == Processes && (d.has(func(k faults.Kind) bool { return k.In == faults.InServer }) || d.Provider.Guest())
 }
 
 // endFaults ends every fault that has a length or must not outlive the run.

@@ -37,7 +37,7 @@ func (d *serverDriver) runProcesses(ctx context.Context) error {
 func (d *serverDriver) job(index int, base int64) job {
 	s := d.setup(index)
 	return job{Setup: s, Variant: d.Variant.Name, Topology: s.Variant.Topology, Workload: d.Scenario.Workload, Addrs: d.servers.addrs(), Known: d.servers.known(), Seed: d.Seed,
-		Skew: d.director.Standing(index + 1).Skew, Open: d.OpenLoop(), Faults: d.Scenario.Faults, Base: base, Wait: d.network != nil, Guest: d.onUsers()}
+		Skew: d.director.Standing(index + 1).Skew, Open: d.OpenLoop(), Faults: d.Scenario.Faults, Base: base, Wait: d.network != nil, Guest: d.Provider.Guest()}
 }
 
 // processClient is the run's side of one client process.

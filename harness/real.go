@@ -47,7 +47,7 @@ type serverDriver struct {
 var _ driver = (*serverDriver)(nil)
 
 func newServerDriver(e Experiment) *serverDriver {
-	return &serverDriver{Experiment: e, asked: e.Stop, prefix: e.Prefix, recorder: history.NewRecorder(), names: scriptNames(), scripts: usedScripts(e.onUsers()), overlaps: newOverlaps(e.Variant.Kind)}
+	return &serverDriver{Experiment: e, asked: e.Stop, prefix: e.Prefix, recorder: history.NewRecorder(), names: scriptNames(), scripts: usedScripts(e.Provider.Guest()), overlaps: newOverlaps(e.Variant.Kind)}
 }
 
 func (d *serverDriver) deploy(ctx context.Context) (nodes []results.Node, err error) {

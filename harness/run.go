@@ -72,7 +72,7 @@ func Run(ctx context.Context, e Experiment) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.Prefix == "" && e.onUsers() {
+	if e.Prefix == "" && e.Provider.Guest() {
 		e.Prefix = "lockbench:" + save.run.ID + ":" // keeps the run away from the user's own keys
 	}
 	out, err := e.run(ctx, e.driver(), save)

@@ -193,7 +193,7 @@ var errFinding = errors.New("a finding of explore without a record, which is a t
 
 func replayOf(tape string, run results.Run) string {
 	again := []string{"lockbench", "replay", tape}
-	if run.Server != "sim" { // a command, which is given again
+	if run.Server != results.Simulator { // a command, which is given again
 		again = append(again, "--exec", "COMMAND")
 	}
 	return results.CommandLine(again)
