@@ -245,9 +245,6 @@ func (a *app) saveScenes(out *harness.Outcome) {
 		err = d.SaveFunc(fmt.Sprintf("%s/%03d.html", results.ViolationsPath, i+1), func(w io.Writer) error {
 			return page.Violation(w, s, "../"+results.ReportFile)
 		})
-		if i == 0 && s.Lanes != nil {
-			err = errors.Join(err, d.SaveFunc(results.ViolationsPath+"/"+results.PictureFile, func(w io.Writer) error { return page.Picture(w, s) }))
-		}
 	}
 	if err != nil {
 		a.say("pages of the violations: %v", err)
