@@ -65,7 +65,11 @@ type record struct {
 // Run runs one experiment. With an error, the Outcome says how far it got, and what was recorded is saved. Closing e.Stop ends a run early without an
 // error; the end of ctx abandons it.
 func Run(ctx context.Context, e Experiment) (*Outcome, error) {
-	if err := e.Validate(); err != nil {
+	e, err := e.inProcesses()
+	if err == nil {
+		err = e.Validate()
+	}
+	if err != nil {
 		return nil, err
 	}
 	save, err := e.open(ctx)

@@ -7,18 +7,6 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// find returns the result for one ability.
-func find(t *testing.T, all []servers.Capability, ability string) servers.Capability {
-	t.Helper()
-	for _, c := range all {
-		if c.Ability == ability {
-			return c
-		}
-	}
-	t.Fatalf("no result for %s", ability)
-	return servers.Capability{}
-}
-
 // Without redis-server and a compiler, the survey says how to get them. It cannot be parallel: it changes PATH.
 func TestSurveyOfABareMachine(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
