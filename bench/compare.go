@@ -105,11 +105,11 @@ func compareSides(base, now side, o CompareOptions) results.Comparison {
 			c.Changes = append(c.Changes, results.Change{Lock: at.lock, Scenario: at.setting, Change: results.Gone, Was: string(base.verdicts[at])})
 			continue
 		}
-		for _, m := range compared {
-			if r, ok := row(at, m.metric, base.samples[at], now.samples[at], limits{c.Threshold, c.Alpha}); ok {
-				r.Gated, r.Relative = m.gate.has(now.open[at]), base.relative && (r.Unit == results.Nanoseconds || r.Unit == results.PerSecond)
+		for _, m := range compared() {
+			if r, ok := row(at, m, base.samples[at], now.samples[at], limits{c.Threshold, c.Alpha}); ok {
+				r.Gated, r.Relative = m.Gated(now.open[at]), base.relative && (r.Unit == results.Nanoseconds || r.Unit == results.PerSecond)
 				if r.Relative && r.Decided() {
-					confirm(&r, base.samples[at][m.metric], now.samples[at][m.metric], drift(base, now, at.setting), c.Threshold)
+					confirm(&r, base.samples[at][m.Name], now.samples[at][m.Name], drift(base, now, at.setting), c.Threshold)
 				}
 				c.Rows = append(c.Rows, r)
 			}
@@ -128,9 +128,14 @@ func verdictChange(was, is checker.Result) results.ChangeKind {
 	return ""
 }
 
+// compared returns the metrics that comparisons show.
+func compared() []results.Metric {
+	return slices.DeleteFunc(results.Metrics(), func(m results.Metric) bool { return m.Role == results.Uncompared })
+}
+
 func gatedRows(base, now map[string]sample, open bool) (n int) {
-	for _, m := range compared {
-		if m.gate.has(open) && base[m.metric].figure.Value != nil && now[m.metric].figure.Value != nil {
+	for _, m := range compared() {
+		if m.Gated(open) && base[m.Name].figure.Value != nil && now[m.Name].figure.Value != nil {
 			n++
 		}
 	}

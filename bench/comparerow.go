@@ -10,14 +10,13 @@ import (
 type limits struct{ threshold, alpha float64 }
 
 // row compares one metric. ok is false if neither side has it.
-func row(at place, metric string, base, now map[string]sample, over limits) (r results.ComparisonRow, ok bool) {
-	a, hasA := base[metric]
-	z, hasZ := now[metric]
+func row(at place, m results.Metric, base, now map[string]sample, over limits) (r results.ComparisonRow, ok bool) {
+	a, hasA := base[m.Name]
+	z, hasZ := now[m.Name]
 	if !hasA && !hasZ {
 		return r, false
 	}
-	m, _ := results.FindMetric(metric)
-	r = results.ComparisonRow{Lock: at.lock, Setting: at.setting, Metric: metric, Unit: m.Unit, Base: bareFigure(a.figure), New: bareFigure(z.figure), N1: len(a.values), N2: len(z.values)}
+	r = results.ComparisonRow{Lock: at.lock, Setting: at.setting, Metric: m.Name, Unit: m.Unit, Base: bareFigure(a.figure), New: bareFigure(z.figure), N1: len(a.values), N2: len(z.values)}
 	switch {
 	case a.figure.Value == nil && z.figure.Value == nil:
 		return r, false

@@ -45,7 +45,7 @@ func hold(p servers.Provider) *reused { return &reused{Provider: p, bytes: &atom
 
 // Start returns the servers of an earlier turn with the same needs, or starts new ones.
 func (h *reused) Start(ctx context.Context, spec servers.Spec) (servers.Deployment, error) {
-	own := h.Name() != "url"
+	own := !h.Guest()
 	if own {
 		spec.Prefix, spec.Derives = "", nil
 	}

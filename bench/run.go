@@ -39,7 +39,6 @@ type Config struct {
 	Poll        time.Duration // between attempts of waiters that poll; 0: ten milliseconds
 	Crash       bool          // also measure how soon the lock is granted after its holder crashed
 	Greedy      bool          // a client that released may acquire again at once
-	Slow        float64       // share by which every lock but the reference is slowed, to test comparisons; 0: none
 	Scenario    string
 	Shard       *results.Shard // of the settings; nil: all
 	Faults      []faults.Spec  // of every turn; with one, clients acquire again at once
@@ -201,9 +200,6 @@ func (b *bench) take(ctx context.Context, t turn) taken {
 	if v.Name == bareName {
 		v = bareVariant()
 	}
-	if b.Slow > 0 && v.Name != b.Reference {
-		v = slowedVariant(v, b.Slow)
-	}
 	e := b.experiment(v, t)
 	meter := meter{held: b.servers, ctx: ctx}
 	e.Measure = meter.mark
@@ -362,9 +358,6 @@ func (b *bench) result() results.Bench {
 		slices.Sort(b.pipes)
 		out.Notes = append(out.Notes, fmt.Sprintf("%s is another process: each of its calls crosses a pipe, whose round trip is %v (the longest of a turn, in the median turn), "+
 			"and its commands cross a proxy; both are in its figures, and the processor time of that process is not", names[len(names)-1], time.Duration(b.pipes[len(b.pipes)/2]).Round(time.Microsecond)))
-	}
-	if b.Slow > 0 {
-		out.Notes = append(out.Notes, fmt.Sprintf("every hold was made %.3g %% longer on purpose", 100*b.Slow))
 	}
 	if b.Repetitions < leastForInterval {
 		out.Notes = append(out.Notes, fmt.Sprintf("no intervals and no comparison: %d repetitions are needed, there were %d", leastForInterval, b.Repetitions))

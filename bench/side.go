@@ -9,32 +9,6 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// compared lists the metrics of a comparison; the gated ones decide its outcome. The others help to explain it.
-//
-// In a closed loop the number of clients fixes how many rounds are under way, so the throughput is that number divided by the mean time of a round,
-// which includes acquire, hand-over and release; a median of one of these is noisier and shows no more. In an open loop the plan fixes
-// the throughput, and the wait shows what a lock costs.
-var compared = []struct {
-	metric string
-	gate   gate
-}{
-	{"throughput", always}, {"acquire.p50", openLoop}, {"acquire.p99", never}, {"hand-over.p50", never}, {"hand-over.trips.p50", never},
-	{"release.p50", never}, {"requests", always}, {"bytes", never}, {"client-cpu", never}, {"server-cpu", never}, {"recovery", always},
-	{"jain", never}, {"errors", never},
-}
-
-// gate says where a metric is gated.
-type gate int
-
-const (
-	never gate = iota
-	openLoop
-	always
-)
-
-// has reports whether the metric is gated in an open or a closed loop.
-func (g gate) has(open bool) bool { return g == always || g == openLoop && open }
-
 // sample holds the values of one metric on one side.
 type sample struct {
 	figure results.Figure

@@ -127,7 +127,6 @@ var (
 var (
 	notYours   = Limit{World: "url", Why: "it would harm a Redis that is not the run's own; --server process or docker has servers of its own"}
 	noServers  = "there are no other servers that would replace it"
-	noProcess  = Limit{World: "miniredis", Why: "miniredis runs inside this program, where there is no server to do it to"}
 	notPair    = "there is no replica to promote"
 	notSlots   = "a cluster's nodes take no keys but those of their slots, so that nothing can fill their memory"
 	standalone = Limit{Topology: impls.Standalone, Why: notPair}
@@ -191,7 +190,7 @@ var kinds = []Kind{
 		InSim: "nothing: it has no sentinels", OnServers: "nothing passes between the two sides; connections stay open",
 		On: OneNode, In: inNetwork, At: atEvent,
 		Uses: []Uses{mustFor}, mustEnd: true, Harms: true, Does: history.Hinders | history.LosesData, do: isolateServer,
-		Not: []Limit{notYours, noProcess, {World: "sim", Why: "the simulator has no sentinels; --server process and docker have"}, {Topology: impls.Standalone, Why: noServers},
+		Not: []Limit{notYours, {World: "sim", Why: "the simulator has no sentinels; --server process and docker have"}, {Topology: impls.Standalone, Why: noServers},
 			{Topology: impls.Independent, Why: noServers}, {Topology: impls.Replicated, Why: noServers}, {Topology: impls.Cluster, Why: noServers}}},
 	{Name: CutPubSub, About: "connections that subscribe are cut",
 		InSim: "connections with a subscription break", OnServers: "the proxy cuts them",
@@ -200,25 +199,25 @@ var kinds = []Kind{
 	{Name: KillServer, About: "the node is killed, and started again after a while",
 		InSim: "connections break; what persistence did not keep is gone", OnServers: "SIGKILL, then a new process on the same data directory; in Docker the same container",
 		On: OneNode, In: InServer, At: atEvent,
-		Uses: []Uses{mayFor}, Harms: true, Placed: atStep, Not: []Limit{notYours, noProcess}, Does: history.Hinders | history.Stops | history.Kills | history.LosesData, do: killServer},
+		Uses: []Uses{mayFor}, Harms: true, Placed: atStep, Not: []Limit{notYours}, Does: history.Hinders | history.Stops | history.Kills | history.LosesData, do: killServer},
 	{Name: PauseServer, About: "the node stops for a while",
 		InSim: "the node answers nothing", OnServers: "SIGSTOP; in Docker a paused container",
 		On: OneNode, In: InServer, At: atEvent,
-		Uses: []Uses{mustFor}, mustEnd: true, Harms: true, Placed: atStep, Not: []Limit{notYours, noProcess}, Does: history.Hinders | history.Stops | history.HoldsRequests, do: pauseServer},
+		Uses: []Uses{mustFor}, mustEnd: true, Harms: true, Placed: atStep, Not: []Limit{notYours}, Does: history.Hinders | history.Stops | history.HoldsRequests, do: pauseServer},
 	{Name: Failover, About: "the primary is killed and its replica promoted",
 		InSim: "the replica has what was delivered to it", OnServers: "the primary gets SIGKILL, the replica REPLICAOF NO ONE; with a length replication stops first",
 		On: allNodes, In: InServer, At: AtStart | atEvent,
 		Uses: []Uses{mayFor, mayUntil}, instant: true, Harms: true, Placed: atStep, Does: history.Stops | history.Kills | history.LosesData, do: failover,
-		Not: []Limit{notYours, noProcess, standalone, {Topology: impls.Independent, Why: notPair}, {Topology: impls.Cluster, Why: notPair},
+		Not: []Limit{notYours, standalone, {Topology: impls.Independent, Why: notPair}, {Topology: impls.Cluster, Why: notPair},
 			{Topology: impls.Sentinel, Why: "the sentinels promote one: kill, pause or isolate the primary"}}},
 	{Name: JumpClock, About: "the node's clock jumps",
 		InSim: "the node's clock is set", OnServers: "a preloaded library shifts the time that the server reads",
 		On: OneNode, In: InServer, At: atEvent,
-		Uses: []Uses{mustBy, mayFor}, instant: true, Harms: true, Clock: true, Placed: atStep, Not: []Limit{notYours, noProcess}, Does: history.MovesClock, do: jumpClock},
+		Uses: []Uses{mustBy, mayFor}, instant: true, Harms: true, Clock: true, Placed: atStep, Not: []Limit{notYours}, Does: history.MovesClock, do: jumpClock},
 	{Name: DriftClock, About: "the node's clock runs fast or slow",
 		InSim: "the node's clock has another rate", OnServers: "the same library changes the rate",
 		On: OneNode, In: InServer, At: AtStart | atEvent,
-		Uses: []Uses{mustRate, mayFor}, Harms: true, Clock: true, Not: []Limit{notYours, noProcess}, Does: history.MovesClock, do: driftClock},
+		Uses: []Uses{mustRate, mayFor}, Harms: true, Clock: true, Not: []Limit{notYours}, Does: history.MovesClock, do: driftClock},
 	{Name: FlushScripts, About: "the node forgets all scripts",
 		InSim: "the scripts are gone", OnServers: "SCRIPT FLUSH",
 		On: allNodes, In: InServer, At: atEvent,
@@ -230,7 +229,7 @@ var kinds = []Kind{
 	{Name: EvictKeys, About: "the node runs out of memory and evicts the lock's keys",
 		InSim: "the keys are gone", OnServers: "maxmemory is lowered until the server has evicted them",
 		On: OneNode, In: InServer, At: atEvent,
-		instant: true, Harms: true, Placed: atStep, Not: []Limit{notYours, noProcess, {Topology: impls.Cluster, Why: notSlots}}, Does: history.LosesData, do: evictKeys},
+		instant: true, Harms: true, Placed: atStep, Not: []Limit{notYours, {Topology: impls.Cluster, Why: notSlots}}, Does: history.LosesData, do: evictKeys},
 }
 
 // Kinds lists the vocabulary in the order of the documentation.

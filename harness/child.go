@@ -182,6 +182,7 @@ func (d *serverDriver) throughChild(ctx context.Context, index int, gate *inject
 		if env.Addrs, sentinels = d.childAddrs(index, len(env.Addrs)); !sentinels {
 			env.Master = ""
 		}
+		c.Skew = d.director.Standing(index + 1).Skew
 		lock, err := c.Open(ctx, env)
 		return &childLock{Lock: lock, child: c, gate: gate, env: env, timeline: d.timeline}, err
 	}
@@ -250,11 +251,9 @@ func (e Experiment) validateSubject() error {
 	switch {
 	case e.Subject.Exec == "":
 		return nil
-	case e.As == Processes:
-		return fmt.Errorf("clients as processes: %w: the lock is a process of its own already", ErrUsage)
 	case e.topology() == impls.Cluster:
 		return fmt.Errorf("%s: %w: a cluster tells its clients addresses past the proxy", e.Scenario.Name, ErrNotApplicable)
-	case e.has(named(faults.SkewClient)):
+	case e.has(named(faults.SkewClient)) && e.As != Processes:
 		return fmt.Errorf("%s: %w: the clock of a child is its machine's", e.Scenario.Name, ErrNotApplicable)
 	case e.has(named(faults.CancelClient)) && !e.Subject.About.CanCancel():
 		return fmt.Errorf("%s: %w: the child cannot cancel an acquire", e.Scenario.Name, ErrNotApplicable)

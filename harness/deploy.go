@@ -37,13 +37,13 @@ func (e Experiment) startServers(ctx context.Context) (*deployment, error) {
 	}
 	lock, err := e.Provider.Start(ctx, spec)
 	if err != nil {
-		if e.onUsers() {
+		if e.Provider.Guest() {
 			return nil, fmt.Errorf("connect to the given Redis: %w", err)
 		}
 		return nil, fmt.Errorf("start the lock's servers (%s) on %s: %w", spec.Topology, e.Provider.Name(), err)
 	}
 	s := &deployment{lock: lock, store: lock}
-	if spec.Topology == impls.Standalone && !e.harmsServers() || e.onUsers() {
+	if spec.Topology == impls.Standalone && !e.harmsServers() || e.Provider.Guest() {
 		return s, nil
 	}
 	s.store, err = e.Provider.Start(ctx, servers.Spec{Topology: impls.Standalone, Name: "store"})
@@ -146,21 +146,6 @@ func (s *deployment) node(addr string) int {
 	return -1
 }
 
-// currentAddr returns the current address of a node, for clients in other processes.
-func (s *deployment) currentAddr(addr string) (string, error) {
-	now, node := addr, s.node(addr)
-	switch {
-	case addr == storeAddr:
-		now = s.store.Addr(0)
-	case node >= 0 && node < s.lock.Len():
-		now = s.lock.Addr(node)
-	}
-	if now == "" {
-		return "", fmt.Errorf("node %d is down", node+1)
-	}
-	return now, nil
-}
-
 // network holds the proxy between all clients and all servers of a run, the guarded store's included.
 type network struct {
 	proxy  *inject.Proxy
@@ -213,14 +198,6 @@ func (d *serverDriver) dialer(index int) func(ctx context.Context, network, addr
 		}
 		return d.servers.dial(ctx, network, addr)
 	}, d.servers.known())
-}
-
-// routeAddr prepares the route to an address for a client in another process, and returns the address to dial.
-func (d *serverDriver) routeAddr(ctx context.Context, index int, addr string) (string, error) {
-	if link := d.route(index, addr); link != nil {
-		return link.Addr(), link.Prepare(ctx)
-	}
-	return d.servers.currentAddr(addr)
 }
 
 // route returns a client's link to an address; nil if there is none.

@@ -101,7 +101,7 @@ func (e Experiment) Validate() error {
 		return fmt.Errorf("workload %q: %w: no such workload", e.Scenario.Workload, ErrUsage)
 	}
 	if e.topology() == impls.Sentinel {
-		if _, simulated := e.Provider.(*Sim); simulated {
+		if Simulates(e.Provider) {
 			return fmt.Errorf("%s: %w: the simulator has no sentinels; --server process and docker have", e.Scenario.Name, ErrNotApplicable)
 		}
 		if e.Variant.Topology == impls.Independent {
@@ -119,7 +119,7 @@ func (e Experiment) Validate() error {
 	if e.Scenario.Clients < 1 {
 		return fmt.Errorf("clients %d: %w: at least 1", e.Scenario.Clients, ErrUsage)
 	}
-	if _, simulated := e.Provider.(*Sim); simulated && e.Scenario.Clients > sim.MaxClients {
+	if Simulates(e.Provider) && e.Scenario.Clients > sim.MaxClients {
 		return fmt.Errorf("clients %d: %w: the simulator has at most %d", e.Scenario.Clients, ErrUsage, sim.MaxClients)
 	}
 	if e.As == Processes && e.Scenario.Clients > maxProcesses {
@@ -146,8 +146,6 @@ func (e Experiment) misdirected(f faults.Spec) error {
 	}
 	return nil
 }
-
-func (e Experiment) onUsers() bool { return e.Provider.Name() == "url" }
 
 // lease returns the lock's lease; 0 for a lock that has none.
 func (e Experiment) lease() time.Duration { return e.Scenario.Lease.Of(0) }

@@ -60,11 +60,10 @@ func (d *serverDriver) startLeader(ctx context.Context) {
 	}
 }
 
-// needsNetwork reports whether clients dial through a proxy: if network faults are placed; if locks are children, which dial it; and, for clients
-// in other processes, if a server may change its address or requires a password. Otherwise there is no proxy, so that it does not add to latencies.
+// needsNetwork reports whether clients dial through a proxy: if network faults are placed, and if locks are children, which dial it. Otherwise there is
+// no proxy, so that it does not add to latencies.
 func (d *serverDriver) needsNetwork() bool {
-	return d.Schedule != nil || d.Subject.Exec != "" || d.has(faults.Kind.NeedsProxy) ||
-		d.As == Processes && (d.has(func(k faults.Kind) bool { return k.In == faults.InServer }) || d.onUsers())
+	return d.Schedule != nil || d.Subject.Exec != "" || d.has(faults.Kind.NeedsProxy)
 }
 
 // endFaults ends every fault that has a length or must not outlive the run.

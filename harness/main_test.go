@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -12,8 +11,8 @@ import (
 
 // TestMain lets the test binary be a client process, like the program, when the variable is set.
 func TestMain(m *testing.M) {
-	if os.Getenv(ClientVariable) != "" {
-		if err := ClientMain(context.Background(), os.Stdin, os.Stdout); err != nil {
+	if lock := os.Getenv(ClientVariable); lock != "" {
+		if err := ClientMain(lock); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

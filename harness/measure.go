@@ -12,17 +12,14 @@ import (
 	"github.com/lockbench/lockbench/results/latency"
 )
 
-// measures reports whether latencies are meaningful: those of miniredis are not.
-func (d *serverDriver) measures() bool { return d.Provider.Name() != "miniredis" }
-
 func (d *serverDriver) latencies(ops []history.Operation) []*latency.Recorder {
 	handOvers := latency.NewRecorder()
 	latency.HandOvers(handOvers, ops)
 	return append(d.latency, handOvers)
 }
 
-// measure fills in the load and the health of the run and returns its latencies; nil if they are not meaningful.
-func (d *serverDriver) measure(r *results.Result, rec *record) (set *latency.Set) {
+// measure fills in the load and the health of the run and returns its latencies.
+func (d *serverDriver) measure(r *results.Result, rec *record) *latency.Set {
 	lag := int64(0)
 	for _, l := range d.lags {
 		lag += l.total
@@ -30,12 +27,10 @@ func (d *serverDriver) measure(r *results.Result, rec *record) (set *latency.Set
 		r.Health.LateStarts += l.late
 		r.Health.MaxLag = max(r.Health.MaxLag, time.Duration(l.latest))
 	}
-	if d.measures() {
-		set = latency.Merge(rec.Windows, d.latencies(rec.Ops)...)
-		wait := latency.SplitWait(rec.Ops, rec.Commands, d.header().Lease, lag)
-		r.Wait = &wait
-	}
-	r.SetLatency(set, results.NotRedis)
+	set := latency.Merge(rec.Windows, d.latencies(rec.Ops)...)
+	wait := latency.SplitWait(rec.Ops, rec.Commands, d.header().Lease, lag)
+	r.Wait = &wait
+	r.SetLatency(set, "")
 	r.Load = d.load(rec.Ops)
 	r.Health.GCMax = longestCollection(d.base.start)
 	r.Health.MaxStall = max(d.stall, slowestReply(rec.Commands, rec.Windows))

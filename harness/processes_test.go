@@ -3,22 +3,16 @@ package harness
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
-	"errors"
-	"io"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/faults"
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/servers"
-	"github.com/lockbench/lockbench/workloads"
 )
 
 // shortest is a lease long enough that a busy machine does not make a client outlive it.
@@ -89,6 +83,8 @@ func TestClientProcessesMeetNetworkAndServerFaults(t *testing.T) {
 		"set-nx-ex": {"lost-reply-acquire", "restart-delayed"},
 		"redisson":  {"pubsub-cut", "pause-server", "script-flush"},
 		"redlock":   {"partition-minority", "lost-request"},
+		// A child's clock is off as its client's is.
+		"bug-client-clock": {"client-clock-skew"},
 	})
 }
 
@@ -102,83 +98,4 @@ func TestContainersMeetServerFaults(t *testing.T) {
 		"set-nx-ex": {"pause-server", "key-deleted", "eviction"},
 		"redlock":   {"partition-minority"},
 	})
-}
-
-// A client process goes on after a moment only when the run has answered: what the run does at its side of the network depends on it.
-func TestClientProcessWaitsUntilItsMomentIsHeard(t *testing.T) {
-	in, orders := io.Pipe()
-	said, out := io.Pipe()
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- ClientMain(ctx, in, out); out.Close() }()
-	base, _, err := newTimebase().onMachine()
-	if err != nil {
-		t.Fatal(err)
-	}
-	give := json.NewEncoder(orders)
-	must(t, give.Encode(instruction{Job: &job{Variant: "token", Workload: "counter", Setup: workloads.Setup{Config: workloads.Config{Ops: 1, Lease: time.Second}, Clients: 1},
-		Addrs: []string{nodeAddr(0)}, Base: base, Wait: true}}))
-	heard := make(chan message)
-	go func() {
-		defer close(heard)
-		for lines := json.NewDecoder(said); ; {
-			var n message
-			if lines.Decode(&n) != nil {
-				return
-			}
-			if n.Begin == nil {
-				heard <- n
-			}
-		}
-	}()
-	first := <-heard
-	if first.Event == nil || first.Event.Moment != history.Calling || first.Ask == 0 {
-		t.Errorf("the first news is %+v, want the moment at which it calls", first)
-	}
-	select {
-	case n := <-heard:
-		t.Errorf("it did not wait: %+v", n)
-	case <-time.After(50 * time.Millisecond):
-	}
-	must(t, give.Encode(instruction{Answer: &answer{To: first.Ask}}))
-	if next := <-heard; next.Dial == nil || next.Dial.Addr != nodeAddr(0) {
-		t.Errorf("then it says %+v, want that it dials", next)
-	}
-	cancel()
-	must(t, orders.Close())
-	for range heard { // until it has ended
-	}
-	<-ended // how, depends on which of the two it noticed first
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// A fault at an instant of the run may come before its client's process has started, or for one that never does.
-func TestFaultsWaitForTheProcess(t *testing.T) {
-	cancelled, cancel := context.WithCancel(t.Context())
-	cancel()
-	coming := &processClient{started: make(chan struct{})}
-	failed := &processClient{started: make(chan struct{})}
-	close(failed.started)
-	for _, row := range []struct {
-		what string
-		p    *processClient
-		ctx  context.Context
-		want error
-	}{
-		{"the run ends first", coming, cancelled, context.Canceled},
-		{"it could not be started", failed, t.Context(), faults.ErrNothing},
-	} {
-		if err := row.p.Crash(row.ctx); !errors.Is(err, row.want) {
-			t.Errorf("%s: crash: %v, want %v", row.what, err, row.want)
-		}
-		if _, err := row.p.Pause(row.ctx); !errors.Is(err, row.want) {
-			t.Errorf("%s: pause: %v, want %v", row.what, err, row.want)
-		}
-	}
 }

@@ -25,7 +25,6 @@ type serverDriver struct {
 	prefix     string
 	base       timebase
 	timeline   func() int64 // nanoseconds since base
-	machine    int64        // base on the machine's monotonic clock, for clients that are processes
 	clockError int64        // nanoseconds by which the processes' clocks may disagree
 	recorder   *history.Recorder
 	joining    sync.Mutex // guards latency, lags and counts while clients join
@@ -38,7 +37,7 @@ type serverDriver struct {
 	children childProcesses    // of a subject; empty for a lock of this process
 	names    map[string]string // of scripts, by digest
 	scripts  *inject.Scripts   // on a user's servers, which may know them from before; nil elsewhere
-	relay    *workloads.Relay  // nil with one client, and with clients that are processes
+	relay    *workloads.Relay  // nil with one client
 	ended    int64             // when the last client was done
 	stall    time.Duration     // longest time that the machine kept this process waiting
 	asked    <-chan struct{}   // closed when the run is interrupted; Stop is closed at its end, too
@@ -47,7 +46,7 @@ type serverDriver struct {
 var _ driver = (*serverDriver)(nil)
 
 func newServerDriver(e Experiment) *serverDriver {
-	return &serverDriver{Experiment: e, asked: e.Stop, prefix: e.Prefix, recorder: history.NewRecorder(), names: scriptNames(), scripts: usedScripts(e.onUsers()), overlaps: newOverlaps(e.Variant.Kind)}
+	return &serverDriver{Experiment: e, asked: e.Stop, prefix: e.Prefix, recorder: history.NewRecorder(), names: scriptNames(), scripts: usedScripts(e.Provider.Guest()), overlaps: newOverlaps(e.Variant.Kind)}
 }
 
 func (d *serverDriver) deploy(ctx context.Context) (nodes []results.Node, err error) {
@@ -165,20 +164,12 @@ func (d *serverDriver) prepare(ctx context.Context) error {
 	if err = errors.Join(err, end()); err != nil {
 		return fmt.Errorf("prepare workload %s: %w", w.Name(), err)
 	}
-	if d.As == Processes { // before the header is written, which states their clock error
-		var gap int64
-		d.machine, gap, err = d.base.onMachine()
-		d.clockError = 2 * gap
-	}
 	return err
 }
 
 func (d *serverDriver) runClients(ctx context.Context) error {
 	if d.overlaps != nil {
 		d.overlaps.slack = d.clockError
-	}
-	if d.As == Processes {
-		return d.runProcesses(ctx)
 	}
 	return d.runGoroutines(ctx)
 }

@@ -65,14 +65,18 @@ type record struct {
 // Run runs one experiment. With an error, the Outcome says how far it got, and what was recorded is saved. Closing e.Stop ends a run early without an
 // error; the end of ctx abandons it.
 func Run(ctx context.Context, e Experiment) (*Outcome, error) {
-	if err := e.Validate(); err != nil {
+	e, err := e.inProcesses()
+	if err == nil {
+		err = e.Validate()
+	}
+	if err != nil {
 		return nil, err
 	}
 	save, err := e.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if e.Prefix == "" && e.onUsers() {
+	if e.Prefix == "" && e.Provider.Guest() {
 		e.Prefix = "lockbench:" + save.run.ID + ":" // keeps the run away from the user's own keys
 	}
 	out, err := e.run(ctx, e.driver(), save)

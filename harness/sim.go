@@ -48,6 +48,15 @@ var _ servers.Provider = (*Sim)(nil)
 // Name returns "sim".
 func (s *Sim) Name() string { return "sim" }
 
+// Guest returns false.
+func (s *Sim) Guest() bool { return false }
+
+// Simulates reports whether a provider is the simulator.
+func Simulates(p servers.Provider) bool {
+	_, ok := p.(*Sim)
+	return ok
+}
+
 // Available returns nil: the simulator needs nothing but this program.
 func (s *Sim) Available(context.Context) error { return nil }
 

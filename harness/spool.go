@@ -173,10 +173,8 @@ func (d *serverDriver) progress() Progress {
 		p.Failed += c[history.Fail].Load()
 		p.Unknown += c[history.Unknown].Load()
 	}
-	if d.measures() {
-		waits := latency.Live(latency.Acquire, joined...)
-		p.P50, p.P99 = waits.Quantile(0.5), waits.Quantile(0.99)
-	}
+	waits := latency.Live(latency.Acquire, joined...)
+	p.P50, p.P99 = waits.Quantile(0.5), waits.Quantile(0.99)
 	return p
 }
 

@@ -64,7 +64,7 @@ func TestBenchGolden(t *testing.T) {
 // TestBenchHeadFits: the head and the gates of a bench, and the gates of a run, fit a terminal of 80 columns.
 func TestBenchHeadFits(t *testing.T) {
 	b := aBench()
-	b.Verdict, b.Server, b.Seed = checker.Inconclusive, "miniredis", 1234567890123456789
+	b.Verdict, b.Server, b.Seed = checker.Inconclusive, "process", 1234567890123456789
 	why := "not measured: no latency figures in virtual time; real servers have them"
 	b.Gates = []results.GateResult{{Gate: "acquire.p99 <= 1ns", Lock: "redislock-normalised", Setting: "32 clients", Why: why, Verdict: checker.Inconclusive}}
 	run := passing()

@@ -36,7 +36,7 @@ func replaySummary(r results.Replay) string {
 	switch {
 	case r.Instead != "":
 		return fmt.Sprintf("%s not reproduced, but %s is broken", what, r.Instead)
-	case r.Verdict == checker.Fail && r.Server != "sim":
+	case r.Verdict == checker.Fail && r.Server != results.Simulator:
 		return fmt.Sprintf("%s broken on real servers as well", r.Property)
 	case r.Verdict == checker.Fail:
 		return what + " reproduced"
@@ -50,7 +50,7 @@ func likeTheTape(r results.Replay) string {
 	switch {
 	case r.Identical:
 		return "identical to the tape"
-	case r.Server == "sim":
+	case r.Server == results.Simulator:
 		return "differs from the tape"
 	case r.Order != nil && r.Order.Left == "":
 		return fmt.Sprintf("all %d steps in the order of the tape, %s", r.Order.Steps, Plural(len(r.Runs), "run"))

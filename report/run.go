@@ -165,15 +165,6 @@ func frequency(p checker.Property) string {
 		Percent(p.CI95[0]), Percent(p.CI95[1]))
 }
 
-// opportunities are the singular nouns for the properties' opportunities.
-var opportunities = map[verdicts.Property]string{
-	verdicts.MutualExclusion: "hand-over", verdicts.ExclusiveUse: "use", verdicts.StoreIntegrity: "write", verdicts.ReleaseSafety: "release",
-	verdicts.Linearizability: "window", verdicts.FencingOrder: "grant", verdicts.Progress: "wait", verdicts.Refusal: "refusal",
-	verdicts.Reentrancy: "re-entry", verdicts.Renewal: "renewal", verdicts.Fairness: "turn",
-}
-
-func opportunity(name verdicts.Property) string { return cmp.Or(opportunities[name], "key") }
-
 // Causes formats causes, the most frequent first.
 func Causes(all map[verdicts.Cause]int) string {
 	var words []string

@@ -51,7 +51,7 @@ func happened(r results.Result) string {
 	}
 	text := c.Ending().About()
 	if c.Ending() == results.Broke {
-		text = brokenAbout(p)
+		text = properties[p].broken
 	}
 	for _, one := range r.Properties {
 		if one.Name == p {

@@ -1,6 +1,11 @@
 package report
 
-import "github.com/lockbench/lockbench/verdicts"
+import (
+	"cmp"
+
+	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/verdicts"
+)
 
 // CauseAbout explains a cause in a clause.
 func CauseAbout(c verdicts.Cause) string {
@@ -35,48 +40,31 @@ func CauseAbout(c verdicts.Cause) string {
 	}[c]
 }
 
-// PropertyAbout asks what a property answers.
-func PropertyAbout(p verdicts.Property) string {
-	return map[verdicts.Property]string{
-		verdicts.MutualExclusion: "did the lock tell two clients at once that they hold it?",
-		verdicts.ExclusiveUse:    "were two clients inside at once?",
-		verdicts.StoreIntegrity:  "was the guarded data damaged?",
-		verdicts.ReleaseSafety:   "did a release or renewal touch another's hold?",
-		verdicts.Linearizability: "is there an order of all calls that explains every reply?",
-		verdicts.FencingOrder:    "did fences rise from grant to grant?",
-		verdicts.Progress:        "did a client wait although the lock was free?",
-		verdicts.Refusal:         "was a try refused although the lock was free?",
-		verdicts.Reentrancy:      "did nested holds of one client stay whole?",
-		verdicts.Renewal:         "did renewals keep the hold, and was a loss reported?",
-		verdicts.Fairness:        "were waiting clients served in order?",
-		verdicts.Hygiene:         "was nothing left behind?",
-	}[p]
+// properties says of each property what it asks, what it means that it broke (but for those that
+// have an ending of their own), and the noun for one of its opportunities.
+var properties = map[verdicts.Property]struct{ asks, broken, opportunity string }{
+	verdicts.MutualExclusion: {"did the lock tell two clients at once that they hold it?", "", "hand-over"},
+	verdicts.ExclusiveUse:    {"were two clients inside at once?", "", "use"},
+	verdicts.StoreIntegrity:  {"was the guarded data damaged?", "", "write"},
+	verdicts.ReleaseSafety: {"did a release or renewal touch another's hold?",
+		"a release or renewal changed what another client held, or did not what it answered", "release"},
+	verdicts.Linearizability: {"is there an order of all calls that explains every reply?", "the replies contradict each other", "window"},
+	verdicts.FencingOrder:    {"did fences rise from grant to grant?", "a fence was not above an earlier one", "grant"},
+	verdicts.Progress:        {"did a client wait although the lock was free?", "", "wait"},
+	verdicts.Refusal:         {"was a try refused although the lock was free?", "a client was refused although the lock was free", "refusal"},
+	verdicts.Reentrancy:      {"did nested holds of one client stay whole?", "a nested hold did not stay whole", "re-entry"},
+	verdicts.Renewal:         {"did renewals keep the hold, and was a loss reported?", "a hold was reported lost while it was there", "renewal"},
+	verdicts.Fairness:        {"were waiting clients served in order?", "a client was served before one that had come earlier", "turn"},
+	verdicts.Hygiene:         {"was nothing left behind?", "something was left behind", "key"},
 }
 
-// brokenAbout says what it means that a property broke, of those that decide no ending of their own.
-func brokenAbout(p verdicts.Property) string {
-	return map[verdicts.Property]string{
-		verdicts.ReleaseSafety:   "a release or renewal changed what another client held, or did not what it answered",
-		verdicts.Linearizability: "the replies contradict each other",
-		verdicts.FencingOrder:    "a fence was not above an earlier one",
-		verdicts.Refusal:         "a client was refused although the lock was free",
-		verdicts.Reentrancy:      "a nested hold did not stay whole",
-		verdicts.Renewal:         "a hold was reported lost while it was there",
-		verdicts.Fairness:        "a client was served before one that had come earlier",
-		verdicts.Hygiene:         "something was left behind",
-	}[p]
-}
+// PropertyAbout asks what a property answers.
+func PropertyAbout(p verdicts.Property) string { return properties[p].asks }
+
+func opportunity(p verdicts.Property) string { return cmp.Or(properties[p].opportunity, "key") }
 
 // MetricName names a figure of a bench in plain words.
 func MetricName(metric string) string {
-	if name, ok := map[string]string{
-		"throughput": "holds per second", "acquire.p50": "wait, median", "acquire.p99": "wait, 99 % within", "acquire.p99.9": "wait, 99.9 % within",
-		"hand-over.p50": "hand-over, median", "hand-over.trips.p50": "hand-over, in round trips", "release.p50": "release, median", "requests": "requests per hold",
-		"bytes": "bytes per hold", "client-cpu": "CPU of the clients per hold", "server-cpu": "CPU of the servers per hold",
-		"jain": "evenness (Jain: 1 = all alike)", "longest-wait": "longest wait", "bypasses": "grants out of turn", "achieved": "of the offered rate",
-		"errors": "acquires that ended in errors", "recovery": "free again after a crash", "fault.throughput": "holds per second in faults", "fault.recovery": "first hold after a fault",
-	}[metric]; ok {
-		return name
-	}
-	return metric
+	m, _ := results.FindMetric(metric)
+	return cmp.Or(m.Words, metric)
 }

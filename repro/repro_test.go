@@ -184,7 +184,7 @@ func TestSearchRunsTheControl(t *testing.T) {
 func TestSearchesNeedTheSimulator(t *testing.T) {
 	b, _ := repro.Find("blind-release")
 	cfg := config(t)
-	cfg.Base.Provider = servers.Miniredis{}
+	cfg.Base.Provider = servers.NewProcess(servers.ProcessOptions{})
 	if _, err := repro.Run(t.Context(), b, cfg); !errors.Is(err, repro.ErrSimOnly) {
 		t.Errorf("%v", err)
 	}

@@ -55,7 +55,7 @@ func Run(ctx context.Context, b Bug, cfg Config) (results.Repro, error) {
 	switch {
 	case b.Searches():
 		err = search(ctx, b, cfg, &r)
-	case b.Tape != "" && r.Server == "sim":
+	case b.Tape != "" && harness.Simulates(cfg.Base.Provider):
 		err = follow(ctx, b, cfg, &r)
 	default:
 		err = runs(ctx, b, cfg, &r)
@@ -66,7 +66,7 @@ func Run(ctx context.Context, b Bug, cfg Config) (results.Repro, error) {
 
 // search searches for the bug in the default setting for the lock's kind.
 func search(ctx context.Context, b Bug, cfg Config, r *results.Repro) error {
-	if r.Server != "sim" {
+	if !harness.Simulates(cfg.Base.Provider) {
 		return fmt.Errorf("%s on %s: %w", b.Name, r.Server, ErrSimOnly)
 	}
 	v, ok := catalogue.Find(b.Lock)

@@ -31,7 +31,6 @@ const (
 	LatencyLog     = "latency.hlog"
 	LatencyFolder  = "latency"
 	ViolationsPath = "violations"
-	PictureFile    = "001.svg"              // in ViolationsPath: the first violation, small
 	TapePath       = "violations/001.tape"  // of a search
 	ScenesFile     = "violations.jsonl.zst" // of a suite: one violation of each cell that broke
 	SummaryFile    = "summary.md"

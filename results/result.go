@@ -16,7 +16,6 @@ const ResultSchema = "lockbench/result/v1"
 // Reasons for Result.NoLatency.
 const (
 	NoLatency = "virtual time: no latency figures"
-	NotRedis  = "miniredis is not Redis: no latency figures"
 )
 
 // Result is result.json: the verdict and the measurements of a run.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
@@ -37,7 +36,7 @@ type Run struct {
 	ScenarioAbout string `json:"scenario_about,omitempty"`
 
 	Workload    string        `json:"workload,omitempty"` // in place of the scenario's; "" = the scenario's own
-	Server      string        `json:"server"`             // process, docker, url, sim, miniredis
+	Server      string        `json:"server"`             // process, docker, url, sim
 	Chosen      string        `json:"chosen,omitempty"`   // why lockbench chose that server; "" = the user did
 	Nodes       []Node        `json:"nodes,omitempty"`
 	Environment Environment   `json:"environment"`
@@ -65,9 +64,15 @@ func (r Run) validate() error {
 	return nil
 }
 
+// Simulator and Guest are the servers of a run in the simulator, and of one on a Redis given by URL.
+const (
+	Simulator = "sim"
+	Guest     = "url"
+)
+
 // Product returns the server's make and version: "Redis 7.0.15"; "" if it is not known.
 func (n Node) Product() string {
-	if n.Version == "" || strings.Contains(n.Version, " ") { // "miniredis (not Redis)"
+	if n.Version == "" {
 		return n.Version
 	}
 	return cmp.Or(n.Make, "Redis") + " " + n.Version

@@ -11,9 +11,6 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// simulator is Result.Server of a run in the simulator.
-const simulator = "sim"
-
 // SuiteSchema is the schema name of "suite -o json".
 const SuiteSchema = "lockbench/suite/v1"
 
@@ -56,7 +53,7 @@ type Cell struct {
 
 // NewCell compares a run with what was expected. A difference is inconclusive if the host stalled, which may have caused it.
 func NewCell(r Result, want verdicts.Expectation) Cell {
-	if r.Server != simulator {
+	if r.Server != Simulator {
 		want = want.OnServers()
 	}
 	c := Cell{Lock: r.Lock, Scenario: r.Scenario, Expected: want.String(), Verdict: checker.Pass, Properties: byProperty(r), Rerun: r.Rerun}

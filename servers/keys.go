@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +17,10 @@ import (
 )
 
 const scanCount = 1000
+
+func to(d Deployment, i int) dialer {
+	return func(ctx context.Context) (net.Conn, error) { return d.Dial(ctx, i) }
+}
 
 func scanKeys(ctx context.Context, dial dialer, prefix string) ([]string, error) {
 	a, err := newAdmin(ctx, dial)

@@ -58,7 +58,8 @@ type NodeInfo struct {
 
 // Provider starts deployments.
 type Provider interface {
-	Name() string                                             // process, docker, url, miniredis
+	Name() string                                             // process, docker, url
+	Guest() bool                                              // the servers are a user's: no faults there, and no keys but those under a prefix
 	Available(ctx context.Context) error                      // nil, or ErrMissing with how to get it
 	Start(ctx context.Context, spec Spec) (Deployment, error) // the servers are empty and answer
 }

@@ -7,18 +7,6 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// find returns the result for one ability.
-func find(t *testing.T, all []servers.Capability, ability string) servers.Capability {
-	t.Helper()
-	for _, c := range all {
-		if c.Ability == ability {
-			return c
-		}
-	}
-	t.Fatalf("no result for %s", ability)
-	return servers.Capability{}
-}
-
 // Without redis-server and a compiler, the survey says how to get them. It cannot be parallel: it changes PATH.
 func TestSurveyOfABareMachine(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
@@ -26,21 +14,14 @@ func TestSurveyOfABareMachine(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
 	t.Setenv("LOCKBENCH_REDIS_IMAGE", "")
 	bare := servers.NewProcess(servers.ProcessOptions{})
-	all := servers.Survey(t.Context(), bare, servers.Miniredis{})
-	if got, want := len(all), 2*len(servers.Abilities()); got != want {
+	all := servers.Survey(t.Context(), bare)
+	if got, want := len(all), len(servers.Abilities()); got != want {
 		t.Fatalf("%d results, want %d", got, want)
 	}
-	for _, c := range all[:len(servers.Abilities())] {
+	for _, c := range all {
 		if c.OK || c.Refused || !strings.Contains(c.Reason, "apt-get install redis-server") {
 			t.Errorf("%s: %+v", c.Ability, c)
 		}
-	}
-	mini := all[len(servers.Abilities()):]
-	if c := find(t, mini, servers.CanKill); c.OK || !c.Refused {
-		t.Errorf("miniredis can be killed: %+v", c)
-	}
-	if c := find(t, mini, servers.CanServe); !c.OK || c.Detail == "" {
-		t.Errorf("miniredis: %+v", c)
 	}
 	_, err := bare.Start(t.Context(), alone)
 	wantErr(t, "start without redis-server", err, servers.ErrMissing)

@@ -19,6 +19,7 @@ type ProcessOptions struct{ Binary, TempDir string }
 type missing struct{}
 
 // Available returns why not.
+func (missing) Guest() bool                     { return false }
 func (missing) Available(context.Context) error { return errNoUnix() }
 
 // Start returns why not.

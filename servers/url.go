@@ -56,6 +56,9 @@ func (u *URL) String() string {
 	return strings.Join(words, ",")
 }
 
+// Guest returns true.
+func (u *URL) Guest() bool { return true }
+
 // Available sends PING to every server.
 func (u *URL) Available(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, greetTime)

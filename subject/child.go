@@ -35,6 +35,8 @@ const (
 
 // Child is one client's process. Its methods may be called from several goroutines.
 type Child struct {
+	Skew time.Duration // by which the clock that its lock is given is off; set before Open
+
 	command  Command
 	client   string
 	patience time.Duration

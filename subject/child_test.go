@@ -322,11 +322,11 @@ func TestServeRefusesWhatItDoesNotKnow(t *testing.T) {
 		{`{"id":1,"op":"new","key":"refused"}`, `"unsupported"`}, // the factory refuses
 	} {
 		var out strings.Builder
-		if err := subject.ServeOn(strings.NewReader(row.ask), &out, newMemory); err != nil || !strings.Contains(out.String(), row.want) {
+		if err := subject.ServeOn(strings.NewReader(row.ask), &out, newMemory, nil); err != nil || !strings.Contains(out.String(), row.want) {
 			t.Errorf("%s: %v, %s", row.ask, err, out.String())
 		}
 	}
-	if err := subject.ServeOn(strings.NewReader("{"), io.Discard, newMemory); err == nil {
+	if err := subject.ServeOn(strings.NewReader("{"), io.Discard, newMemory, nil); err == nil {
 		t.Error("half a request is none")
 	}
 }

@@ -37,6 +37,7 @@ type Request struct {
 	Lease    float64 `json:"lease_ms,omitempty"`
 	Poll     float64 `json:"poll_ms,omitempty"` // interval at which a waiter polls
 	Permits  int     `json:"permits,omitempty"` // of a semaphore
+	Skew     float64 `json:"skew_ms,omitempty"` // by which the client\'s clock is off, for a lock that is given its clock
 
 	// For try and acquire.
 	Mode string  `json:"mode,omitempty"`    // "shared" for a reader; "" is exclusive

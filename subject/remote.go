@@ -44,7 +44,7 @@ func (l *remote) open(ctx context.Context) error {
 	}
 	c, env := l.child, l.env
 	r, err := c.call(ctx, Request{Op: opNew, Key: env.Key, Client: c.client, Owner: env.Owner, Servers: env.Addrs, Sentinel: env.Master, Lease: millis(env.Lease),
-		Poll: millis(env.PollInterval()), Permits: env.Permits})
+		Poll: millis(env.PollInterval()), Permits: env.Permits, Skew: millis(c.Skew)})
 	if err != nil {
 		return err
 	}

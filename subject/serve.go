@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -29,12 +30,19 @@ import (
 //	}
 //
 // It returns nil at the end of the input, and otherwise the error of reading it.
-func Serve(f Factory) error { return serveOn(os.Stdin, os.Stdout, f) }
+func Serve(f Factory) error { return serveOn(os.Stdin, os.Stdout, f, nil) }
 
-func serveOn(in io.Reader, out io.Writer, f Factory) error {
+// ServeAs is Serve for a lock that is described without being made.
+func ServeAs(about Description, f Factory) error {
+	return serveOn(os.Stdin, os.Stdout, f, func() Description { return about })
+}
+
+func serveOn(in io.Reader, out io.Writer, f Factory, about func() Description) error {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &server{factory: f, out: subprocess.NewWriter(out), locks: map[string]*served{}, acquires: map[int64]context.CancelFunc{}}
-	s.about = sync.OnceValue(s.describe)
+	s := &server{factory: f, about: about, out: subprocess.NewWriter(out), locks: map[string]*served{}, acquires: map[int64]context.CancelFunc{}}
+	if about == nil {
+		s.about = sync.OnceValue(s.describe)
+	}
 	err := s.read(ctx, in)
 	if errors.Is(err, io.EOF) {
 		err = nil
@@ -50,6 +58,7 @@ type server struct {
 	about   func() Description
 	work    sync.WaitGroup // pending requests and watchers of losses
 	out     *subprocess.Writer
+	skew    atomic.Int64 // of the clock by which the lock counts, in nanoseconds
 
 	mu       sync.Mutex // protects what follows
 	locks    map[string]*served
@@ -130,13 +139,13 @@ func (s *server) do(ctx context.Context, q Request) Reply {
 		return s.acquire(ctx, q, l)
 	case opExtend:
 		g, err := l.Extend(ctx)
-		return replyTo(g, err)
+		return s.replyTo(g, err)
 	case opRelease:
 		l.unwatch()
-		return replyTo(impls.Grant{}, l.Release(ctx))
+		return s.replyTo(impls.Grant{}, l.Release(ctx))
 	case opClose:
 		l.unwatch()
-		return replyTo(impls.Grant{}, l.Close())
+		return s.replyTo(impls.Grant{}, l.Close())
 	}
 	return Reply{Error: "unsupported", Text: fmt.Sprintf("no request %q", q.Op)}
 }
@@ -153,7 +162,7 @@ func (s *server) acquire(ctx context.Context, q Request, l *served) Reply {
 	if err == nil && g.Lost != nil {
 		s.watch(q.Key, l, g)
 	}
-	return replyTo(g, err)
+	return s.replyTo(g, err)
 }
 
 // watch reports the loss of a hold, until it is released.
@@ -180,19 +189,19 @@ func (l *served) unwatch() {
 	}
 }
 
-func replyTo(g impls.Grant, err error) Reply {
+func (s *server) replyTo(g impls.Grant, err error) Reply {
 	if err != nil {
 		return Reply{Error: word(err), Text: err.Error()}
 	}
-	r := Reply{OK: true, Token: g.Token, Fence: g.Fence}
+	r, skew := Reply{OK: true, Token: g.Token, Fence: g.Fence}, time.Duration(s.skew.Load())
 	switch {
 	case g.ValidUntil.Equal(impls.UntilLost):
 		r.UntilLost = true
 	case !g.ValidUntil.IsZero():
-		r.Valid = new(millis(time.Until(g.ValidUntil)))
+		r.Valid = new(millis(time.Until(g.ValidUntil) - skew))
 	}
 	if !g.Asked.IsZero() {
-		r.Asked = new(millis(time.Since(g.Asked)))
+		r.Asked = new(millis(time.Since(g.Asked) + skew))
 	}
 	return r
 }
@@ -210,6 +219,7 @@ func (s *server) open(q Request) Reply {
 			}
 		}
 	}
+	s.skew.Store(int64(duration(q.Skew)))
 	lock, err := s.make(q, s.nodes)
 	if err != nil {
 		if impls.ConnectionFailed(err) { // nothing was asked of the lock yet
@@ -226,15 +236,25 @@ func (s *server) open(q Request) Reply {
 }
 
 func (s *server) make(q Request, nodes []redis.UniversalClient) (impls.Lock, error) {
-	cfg := Config{Nodes: nodes, Addrs: q.Servers, Master: q.Sentinel, Dial: new(net.Dialer).DialContext, Key: q.Key, TTL: duration(q.Lease), Poll: duration(q.Poll), Owner: q.Owner, Permits: max(q.Permits, 1)}
+	cfg := Config{Nodes: nodes, Addrs: q.Servers, Master: q.Sentinel, Dial: new(net.Dialer).DialContext, Key: q.Key, TTL: duration(q.Lease), Poll: duration(q.Poll), Owner: q.Owner, Permits: max(q.Permits, 1), Skew: duration(q.Skew)}
 	if len(nodes) > 0 {
 		cfg.Redis = nodes[0]
 	}
+	cfg.Renewed = func(r impls.Renewal) { s.renewed(q.Key, r) }
 	lock, err := s.factory(cfg)
 	if err != nil {
 		return nil, err
 	}
 	return Adapt(lock, cfg)
+}
+
+// renewed tells of an extend that the lock did by itself.
+func (s *server) renewed(key string, r impls.Renewal) {
+	told := s.replyTo(impls.Grant{Token: r.Token, ValidUntil: r.ValidUntil, Asked: r.Call}, nil)
+	if told.Renewed, told.OK = key, false; r.Err != nil {
+		told.Error, told.Text = word(r.Err), r.Err.Error()
+	}
+	_ = s.out.Send(told) // if the pipe is gone nobody reads it
 }
 
 // connect opens a connection without retries: a retried acquire would be refused because of its own first attempt.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/lockbench/lockbench/impls"
 )
 
 // Config is what a factory gets to make one client's handle on one key.
@@ -23,6 +25,11 @@ type Config struct {
 	Owner string        // unique among all clients unless a scenario makes them collide
 
 	Permits int // holders that a semaphore admits, at least 1; of no meaning to other locks
+
+	// Skew is by how much the client's clock is off, for a lock that is given its clock.
+	Skew time.Duration
+	// Renewed, if set, tells of an extend that the lock did by itself. It does not block.
+	Renewed func(impls.Renewal)
 }
 
 // Factory makes a client's handle for cfg: a [Locker], a [TryLocker], both, or an impls.Lock. It may be called again for a client, and for a key.

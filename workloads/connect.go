@@ -54,7 +54,7 @@ type Setup struct {
 // Connect makes a client with connections of its own. The returned close ends its locks and its connections.
 func Connect(a Access, s Setup) (*Client, func() error) {
 	name := ClientName(s.Index)
-	nodes, closeNodes := connectNodes(a, s.Variant.Topology)
+	nodes, closeNodes := ConnectNodes(a, s.Variant.Topology)
 	storage := redis.NewClient(ClientOptions(a, a.StoreAddr))
 	source := rand.NewChaCha8(a.Seed)
 	a.Seed[0] ^= 0x55 // a lock and a workload draw from separate streams
@@ -97,7 +97,9 @@ func ClientIndex(name string) int {
 	return n - 1
 }
 
-func connectNodes(a Access, t impls.Topology) ([]redis.UniversalClient, func() error) {
+// ConnectNodes returns a client's Redis clients, one per node (a cluster, and a primary behind
+// sentinels, are one), and what closes them.
+func ConnectNodes(a Access, t impls.Topology) ([]redis.UniversalClient, func() error) {
 	switch t {
 	case impls.Cluster:
 		c := redis.NewClusterClient(options(a, a.Addrs...).Cluster())

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockbench/lockbench/bench"
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
@@ -163,14 +164,14 @@ func keptEndings(locks []string) (map[string]map[string]results.Ending, error) {
 
 // realServers finds a provider of real servers.
 func (a *app) realServers(ctx context.Context, word string) (servers.Provider, error) {
-	if word == "sim" || word == "miniredis" {
-		return nil, fmt.Errorf("%w: --server %s: a bench measures real time on a real Redis", errUsage, word)
-	}
 	p, why, err := a.provider(ctx, word, a.providers())
 	if err != nil {
 		return nil, err
 	}
-	if p.Name() == "sim" {
+	if harness.Simulates(p) && word != "auto" {
+		return nil, fmt.Errorf("%w: --server %s: a bench measures real time on a real Redis", errUsage, word)
+	}
+	if harness.Simulates(p) {
 		return nil, fmt.Errorf("bench needs a real Redis: %w: %s", servers.ErrMissing, why)
 	}
 	a.announce(p, why)

@@ -61,7 +61,6 @@ func (f *benchFlags) register(a *app, c *cobra.Command) {
 	s.StringVar(&f.baseline, "baseline", "", "a stored bench to compare with: exit 2 when a lock became slower; where noise hides that, up to three times the repetitions are taken")
 	s.StringVar(&f.store, "store", "", "a file to write the bench to, for a later --baseline")
 	s.Float64Var(&f.options.Threshold, "threshold", bench.DefaultThreshold, "least relative change that counts as slower")
-	s.Float64Var(&f.Slow, "slow", 0, "make every lock take this share longer, such as 0.2, to see that --baseline notices")
 	s.BoolVar(&f.options.AllowEnvironments, "allow-env-diff", false, "compare with a baseline of another machine")
 	s.Uint64Var(&f.Seed, "seed", 0, "random seed (default: random, printed)")
 	s.Var(&f.shard, "shard", "measure only this share of the settings, such as 1/3; 'lockbench merge' joins the shards")
@@ -211,9 +210,6 @@ func (f *benchFlags) paceOf() workloads.Pace {
 
 // child adds the lock of --exec to those of --locks.
 func (f *benchFlags) child(ctx context.Context, c *bench.Config) error {
-	if f.Slow > 0 {
-		return fmt.Errorf("%w: --slow is for locks of --locks: what another process does cannot be made longer", errUsage)
-	}
 	v, err := f.exec.probe(ctx)
 	if err != nil {
 		return err
@@ -253,8 +249,6 @@ func (f benchFlags) positive() error {
 		return fmt.Errorf("%w: --lease %v: must be %v to %v", errUsage, f.Lease, scenarios.MinLease, faults.MaxFixed)
 	case !(f.rate >= 0 && f.rate <= 1e9):
 		return fmt.Errorf("%w: --rate %v: must be 0 to 1e9", errUsage, f.rate)
-	case !(f.Slow >= 0 && f.Slow <= 10):
-		return fmt.Errorf("%w: --slow %v: want a share such as 0.2", errUsage, f.Slow)
 	case !(f.options.Threshold > 0 && f.options.Threshold < 10):
 		return fmt.Errorf("%w: --threshold %v: want a share such as 0.1", errUsage, f.options.Threshold)
 	}

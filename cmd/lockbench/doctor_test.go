@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/internal/testneeds"
 	"github.com/lockbench/lockbench/servers"
 )
 
 func TestDoctor(t *testing.T) {
+	testneeds.RedisBinary(t)
 	gone := fmt.Errorf("redis-server: %w: apt install redis-server", servers.ErrMissing)
 	tests := []struct {
 		name      string
@@ -18,8 +20,8 @@ func TestDoctor(t *testing.T) {
 		code      int
 		says      []string
 	}{
-		{"one is there", []servers.Provider{fakeProvider{"process", gone}, servers.Miniredis{}}, 0,
-			[]string{"auto     takes miniredis", "process  not available", "apt install redis-server", "miniredis  miniredis (not Redis): standalone"}},
+		{"one is there", []servers.Provider{fakeProvider{"docker", gone}, servers.NewProcess(servers.ProcessOptions{})}, 0,
+			[]string{"auto     takes process", "docker  not available", "apt install redis-server", "standalone"}},
 		{"none is there", []servers.Provider{fakeProvider{"process", gone}}, 5, []string{"takes nothing", "apt install redis-server"}},
 	}
 	for _, tt := range tests {
@@ -35,17 +37,24 @@ func TestDoctor(t *testing.T) {
 }
 
 func TestDoctorJSON(t *testing.T) {
+	testneeds.RedisBinary(t)
+	url, err := servers.NewURL(servers.Access{}, "redis://127.0.0.1:1")
+	if err != nil {
+		t.Fatal(err)
+	}
 	w := newWorld(checker.Pass)
-	w.providers = func() []servers.Provider { return []servers.Provider{servers.Miniredis{}} }
+	w.providers = func() []servers.Provider {
+		return []servers.Provider{servers.NewProcess(servers.ProcessOptions{}), url}
+	}
 	if got := w.call(t, "doctor", "-o", "json"); got != 0 {
 		t.Errorf("exit code %d", got)
 	}
 	var d diagnosis
-	if err := json.Unmarshal([]byte(w.out.String()), &d); err != nil || d.Auto != "miniredis" || d.Environment.Go == "" {
+	if err := json.Unmarshal([]byte(w.out.String()), &d); err != nil || d.Auto != "process" || d.Environment.Go == "" {
 		t.Errorf("%v: %s", err, w.out)
 	}
 	if !slices.ContainsFunc(d.Capabilities, func(c servers.Capability) bool { return c.Ability == servers.CanKill && !c.OK && c.Reason != "" }) {
-		t.Error("nothing says that miniredis cannot be killed")
+		t.Error("nothing says that a user's Redis is not killed")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/expect"
 	"github.com/lockbench/lockbench/servers"
@@ -78,5 +79,5 @@ func (f execFlags) providers(all []servers.Provider) []servers.Provider {
 	if !f.given() {
 		return all
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(p servers.Provider) bool { return p.Name() == "sim" })
+	return slices.DeleteFunc(slices.Clone(all), func(p servers.Provider) bool { return harness.Simulates(p) })
 }

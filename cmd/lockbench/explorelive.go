@@ -73,7 +73,7 @@ func (a *app) worlds(ctx context.Context, f *exploreFlags, cfg sim.ExploreConfig
 	for i := range lanes {
 		starting.Go(func() (err error) {
 			e := e
-			if e.Provider.Name() == "url" {
+			if e.Provider.Guest() {
 				e.Prefix = fmt.Sprintf("lockbench:explore-%d-%d:", began, i)
 			}
 			lanes[i], err = harness.OpenLive(ctx, e)

@@ -77,7 +77,7 @@ func (a *app) keepRecord(d *results.Dir, run results.Run, t sim.Tape, f *found) 
 	r := results.NewResult(run, *f.verdict)
 	r.Finding, r.Load.Clients, r.Rerun = t.Property, t.Program.Clients, replayOf(d.File(results.TapePath), run)
 	source, why := history.Simulated, results.NoLatency
-	if run.Server != "sim" {
+	if run.Server != results.Simulator {
 		source, why = history.AppendOnly, "not measured by a search"
 	}
 	r.SetLatency(nil, why)

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/internal/infile"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/report/page"
 	"github.com/lockbench/lockbench/results"
@@ -134,9 +133,6 @@ func runAt(dir string) (page.Entry, error) {
 		return page.Entry{}, err
 	}
 	r := page.Entry{Kind: "run", When: run.Start, What: fmt.Sprintf("%s × %s", run.Lock, run.Scenario), Lock: run.Lock, Scenario: run.Scenario, Server: run.Server}
-	if picture, err := infile.Read(d.File(results.ViolationsPath, results.PictureFile), page.MaxPicture); err == nil {
-		r.Picture = picture
-	}
 	switch {
 	case d.Tape(run) != "":
 		r.Kind, r.What, r.Scenario, r.Verdict, r.Story = "explore", run.Lock, "", checker.Fail, result == nil

@@ -28,8 +28,8 @@ func main() { os.Exit(realMain()) }
 // realMain lets deferred calls run before the process exits.
 func realMain() int {
 	redis.SetLogger(silence{}) // global state of that library
-	if os.Getenv(harness.ClientVariable) != "" {
-		return clientMain()
+	if lock := os.Getenv(harness.ClientVariable); lock != "" {
+		return clientMain(lock)
 	}
 	if sim.IsWorker() {
 		return sim.WorkerMain(os.Stdin, os.Stdout, catalogue.Known{})
@@ -51,10 +51,10 @@ func notify() (<-chan os.Signal, func()) {
 	return signals, func() { signal.Stop(signals) }
 }
 
-// clientMain runs the program as one client of another lockbench, which tells it when to stop: an interrupt goes to all processes of a job.
-func clientMain() int {
+// clientMain runs the program as the lock of one client of another lockbench, which tells it when to stop: an interrupt goes to all processes of a job.
+func clientMain(lock string) int {
 	signal.Ignore(os.Interrupt)
-	if err := harness.ClientMain(context.Background(), os.Stdin, os.Stdout); err != nil {
+	if err := harness.ClientMain(lock); err != nil {
 		fmt.Fprintln(os.Stderr, "lockbench client:", err)
 		return exitInternal
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/harness"
+	"github.com/lockbench/lockbench/internal/testneeds"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/verdicts"
@@ -124,10 +125,11 @@ func TestMetricsFollowARun(t *testing.T) {
 
 // A real run: what is read during it never exceeds what it recorded in the end, and what is read afterwards is that.
 func TestMetricsOfARealRun(t *testing.T) {
+	testneeds.RedisBinary(t)
 	w := newWorld(checker.Pass)
 	w.random = rand.Reader // two runs have two names
-	w.providers = func() []servers.Provider { return []servers.Provider{&servers.Miniredis{}} }
-	granted := metric("miniredis", "lockbench_acquires_total", "outcome", "granted")
+	w.providers = func() []servers.Provider { return []servers.Provider{servers.NewProcess(servers.ProcessOptions{})} }
+	granted := metric("process", "lockbench_acquires_total", "outcome", "granted")
 	var during float64
 	var last *results.Result
 	w.runner = func(ctx context.Context, e harness.Experiment) (*harness.Outcome, error) {
@@ -149,7 +151,7 @@ func TestMetricsOfARealRun(t *testing.T) {
 		}
 		return out, err
 	}
-	code := w.call(t, "run", "--lock", "token", "--server", "miniredis", "--duration", "600ms", "--reps", "2", "--metrics-addr", "127.0.0.1:0", "--out", t.TempDir())
+	code := w.call(t, "run", "--lock", "token", "--server", "process", "--duration", "600ms", "--reps", "2", "--metrics-addr", "127.0.0.1:0", "--out", t.TempDir())
 	if code != exitOK || during == 0 {
 		t.Fatalf("exit code %d, %v granted while it ran\n%s", code, during, w.err)
 	}

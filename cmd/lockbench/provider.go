@@ -15,7 +15,7 @@ import (
 )
 
 // serverWords are the values of --server besides URLs.
-var serverWords = [...]string{"auto", "process", "docker", "miniredis", "sim"}
+var serverWords = [...]string{"auto", "process", "docker", "sim"}
 
 // serverFlag declares --server. If the default depends on other flags, value is "" and otherwise describes it.
 func (a *app) serverFlag(c *cobra.Command, word *string, value, otherwise string) {
@@ -57,8 +57,6 @@ func (a *app) provider(ctx context.Context, word string, all []servers.Provider)
 		return p, "", p.Available(ctx)
 	case word == "auto":
 		return automatic(ctx, all)
-	case word == "miniredis":
-		return servers.Miniredis{}, "", nil
 	}
 	for _, p := range all {
 		if p.Name() == word {
@@ -88,11 +86,8 @@ func (a *app) announce(p servers.Provider, why string) {
 	if why != "" {
 		a.say("server: %s (%s)", p.Name(), why)
 	}
-	if p.Name() == "sim" {
+	if harness.Simulates(p) {
 		a.say("virtual time: no latency figures")
-	}
-	if p.Name() == "miniredis" {
-		a.say("miniredis is not Redis: verdicts are about the lock's own code, and there are no latency figures")
 	}
 }
 

@@ -193,7 +193,7 @@ var errFinding = errors.New("a finding of explore without a record, which is a t
 
 func replayOf(tape string, run results.Run) string {
 	again := []string{"lockbench", "replay", tape}
-	if run.Server != "sim" { // a command, which is given again
+	if run.Server != results.Simulator { // a command, which is given again
 		again = append(again, "--exec", "COMMAND")
 	}
 	return results.CommandLine(again)
@@ -245,9 +245,6 @@ func (a *app) saveScenes(out *harness.Outcome) {
 		err = d.SaveFunc(fmt.Sprintf("%s/%03d.html", results.ViolationsPath, i+1), func(w io.Writer) error {
 			return page.Violation(w, s, "../"+results.ReportFile)
 		})
-		if i == 0 && s.Lanes != nil {
-			err = errors.Join(err, d.SaveFunc(results.ViolationsPath+"/"+results.PictureFile, func(w io.Writer) error { return page.Picture(w, s) }))
-		}
 	}
 	if err != nil {
 		a.say("pages of the violations: %v", err)

@@ -104,7 +104,7 @@ func (a *app) replayRun(ctx context.Context, d *results.Dir, f replayFlags) erro
 	if e.Scenario, err = scenarios.Load(d.File(results.ScenarioFile)); err != nil {
 		return asInput(err)
 	}
-	if run.Server == "url" && f.server == "" {
+	if run.Server == results.Guest && f.server == "" {
 		return fmt.Errorf("%w: the run was on a Redis given by URL; give it again with --server", errUsage)
 	}
 	out, err := a.onServers(ctx, e, cmp.Or(f.server, run.Server), f)
@@ -161,12 +161,15 @@ func (a *app) replayTape(ctx context.Context, path string, f replayFlags) error 
 	if t.Hash == "" {
 		return fmt.Errorf("%w: %s: along this tape the lock takes its process down; 'lockbench explore' shows it in a process of its own", errUsage, path)
 	}
-	r := results.Replay{Schema: "lockbench/replay/v1", Tape: path, Lock: t.Program.Lock, Property: t.Property, Cause: t.Cause, Server: cmp.Or(f.server, "sim")}
+	r := results.Replay{Schema: "lockbench/replay/v1", Tape: path, Lock: t.Program.Lock, Property: t.Property, Cause: t.Cause, Server: cmp.Or(f.server, results.Simulator)}
 	switch {
 	case live:
 		f.server = cmp.Or(f.server, "auto")
 		err = a.onReal(ctx, t, v, f, &r)
-	case r.Server == "sim":
+	case r.Server == results.Simulator:
+		if _, _, err := a.provider(ctx, r.Server, a.providers()); err != nil {
+			return err // of a flag that is for other servers
+		}
 		err = a.inSim(ctx, t, f, &r)
 	default:
 		err = a.onReal(ctx, t, v, f, &r)

@@ -110,7 +110,7 @@ func (a *app) repro(ctx context.Context, name string, f reproFlags, flags *pflag
 	_, interrupts := a.listen(ctx)
 	var all []results.Repro
 	for i, b := range wanted {
-		if interrupts.stop.Err() != nil || name == everyBug && b.Searches() && cfg.Base.Provider.Name() != "sim" {
+		if interrupts.stop.Err() != nil || name == everyBug && b.Searches() && !harness.Simulates(cfg.Base.Provider) {
 			continue
 		}
 		a.line.show(fmt.Sprintf("%d of %d  %s", i+1, len(wanted), b.Name))

@@ -13,7 +13,7 @@ import (
 
 // rerun returns the command that repeats a run: the given flags, the server used, the seed.
 func rerun(flags *pflag.FlagSet, verb string, p servers.Provider, seed uint64) string {
-	if p.Name() == "url" {
+	if p.Guest() {
 		return again(flags, verb, "", seed)
 	}
 	return again(flags, verb, p.Name(), seed)

@@ -185,7 +185,7 @@ func (a *app) experiment(ctx context.Context, f *runFlags, flags *pflag.FlagSet)
 		return e, err
 	}
 	a.announce(e.Provider, e.Chosen)
-	if e.Provider.Name() != "sim" && f.leavesLength(flags) {
+	if !harness.Simulates(e.Provider) && f.leavesLength(flags) {
 		s := &e.Scenario
 		s.Length, s.WarmUp, s.Ops = faults.Span{Fixed: 10 * time.Second}, faults.Span{Fixed: time.Second}, 0
 		if err := s.Validate(); err != nil {

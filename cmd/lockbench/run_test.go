@@ -199,8 +199,8 @@ func TestAutoSaysWhatItTook(t *testing.T) {
 		{"the first", []servers.Provider{fakeProvider{name: "process"}, fakeProvider{name: "docker"}}, 0, "process", []string{"server: process"}},
 		{"the second", []servers.Provider{fakeProvider{"process", gone}, fakeProvider{name: "docker"}}, 0, "docker",
 			[]string{"server: docker", "apt install redis-server"}},
-		{"what is left", []servers.Provider{fakeProvider{"process", gone}, fakeProvider{"docker", gone}, fakeProvider{name: "miniredis"}}, 0, "miniredis",
-			[]string{"miniredis is not Redis", "no latency figures"}},
+		{"what is left", []servers.Provider{fakeProvider{"process", gone}, fakeProvider{"docker", gone}, &harness.Sim{}}, 0, "sim",
+			[]string{"virtual time", "no latency figures"}},
 		{"none", []servers.Provider{fakeProvider{"process", gone}}, 5, "", []string{"process: ", "apt install redis-server"}},
 	}
 	for _, tt := range tests {

@@ -86,7 +86,7 @@ func (f suiteFlags) sideBySide(p servers.Provider) int {
 	switch {
 	case f.side > 0:
 		return f.side
-	case p.Name() == "sim":
+	case harness.Simulates(p):
 		return runtime.GOMAXPROCS(0)
 	}
 	return 4 * runtime.GOMAXPROCS(0)
@@ -154,7 +154,7 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 		return err
 	}
 	a.announce(p, why)
-	if p.Name() == "sim" {
+	if harness.Simulates(p) {
 		defer debug.SetGCPercent(debug.SetGCPercent(collectLate))
 	}
 	environment := results.CaptureEnvironment(ctx, thisMachine())
@@ -255,7 +255,7 @@ func (a *app) cell(p servers.Provider, why string, f suiteFlags, dir *suiteDir, 
 	return func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (results.Result, string, error) {
 		e := harness.Experiment{Variant: v, Scenario: s.Resolve(f.seed, v.Topology), Provider: p, Chosen: why, Seed: f.seed, Base: dir.path, As: harness.ClientsAs(f.clientsAs.value),
 			Argv: a.argv, Now: a.now, Random: a.random, Environment: environment}
-		e.Rerun = results.CommandLine(append(f.rerunCell(v.Name, s.Name, p), a.program.words()...))
+		e.Rerun = results.CommandLine(f.rerunCell(v.Name, s.Name, p, a.program))
 		e.Enough, e.Subject = enough(v, s), f.exec.fleet
 		out, err := a.runner(ctx, e)
 		if out == nil {
@@ -272,7 +272,7 @@ func (a *app) cell(p servers.Provider, why string, f suiteFlags, dir *suiteDir, 
 }
 
 // rerunCell returns the command that repeats one cell.
-func (f suiteFlags) rerunCell(lock, scenario string, p servers.Provider) []string {
+func (f suiteFlags) rerunCell(lock, scenario string, p servers.Provider, program programFlags) []string {
 	which := []string{"--lock", lock}
 	if f.exec.given() {
 		which = f.exec.words()
@@ -281,7 +281,7 @@ func (f suiteFlags) rerunCell(lock, scenario string, p servers.Provider) []strin
 	if f.clientsAs.value == string(harness.Processes) {
 		words = append(words, "--clients-as", f.clientsAs.value)
 	}
-	return words
+	return append(words, program.words()...)
 }
 
 // enough returns what ends the cell of a planted bug early: all expected breaks were observed. It is nil for a lock, of which every schedule counts.

@@ -25,6 +25,7 @@ type fakeProvider struct {
 }
 
 func (p fakeProvider) Name() string                    { return p.name }
+func (p fakeProvider) Guest() bool                     { return false }
 func (p fakeProvider) Available(context.Context) error { return p.err }
 func (p fakeProvider) Start(context.Context, servers.Spec) (servers.Deployment, error) {
 	return nil, errors.New("a fake starts nothing")

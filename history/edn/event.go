@@ -1,7 +1,12 @@
 package edn
 
 import (
+	"fmt"
+	"math/big"
+	"slices"
 	"strings"
+
+	lib "olympos.io/encoding/edn"
 
 	"github.com/lockbench/lockbench/history"
 )
@@ -19,114 +24,132 @@ type event struct {
 	err     string
 }
 
-// event reads a form as an event; false for an operation of the nemesis.
-func (p *parser) event(f *form) (e event, ok bool, err error) {
-	if f.kind != kindMap {
-		return e, false, p.fail(f.pos, "expected an operation such as {:type :invoke, :f :acquire, :process 0}, found %s", f.kind)
+// readEvent reads what begins at a position as an event; false for an operation of the nemesis. The
+// error says what was expected.
+func readEvent(v any, at position) (e event, ok bool, err error) {
+	if tagged, is := v.(lib.Tag); is { // #jepsen.history.Op{…}
+		v = tagged.Value
 	}
-	e.pos = f.pos
-	process, known := f.field("process")
-	if known && process.kind == kindKeyword {
+	form, is := v.(map[any]any)
+	if !is {
+		return e, false, fmt.Errorf("expected an operation such as {:type :invoke, :f :acquire, :process 0}, found %s", describe(v))
+	}
+	field := func(name string) any { return form[lib.Keyword(name)] }
+	e.pos = at
+	if _, named := field("process").(lib.Keyword); named {
 		return e, false, nil // :nemesis
 	}
-	if !known || process.kind != kindInt {
-		return e, false, p.fail(f.at("process"), "expected :process to be a number, found %s", describe(process, known))
+	process, is := integer(field("process"))
+	if !is {
+		return e, false, fmt.Errorf("expected :process to be a number, found %s", describe(field("process")))
 	}
-	e.process = "p" + process.text
-	for _, read := range [...]func(*form, *event) error{p.readType, p.readFunction, p.readTime} {
-		if err := read(f, &e); err != nil {
-			return e, false, err
-		}
-	}
-	e.readValue(f)
-	if text, ok := f.field("error"); ok {
-		e.err = text.words()
-	}
-	return e, true, nil
-}
-
-func (p *parser) readType(f *form, e *event) error {
-	typ, known := f.field("type")
-	e.typ = typ.text
-	switch e.typ {
+	e.process = fmt.Sprintf("p%d", process)
+	switch typ := words(field("type")); typ {
 	case "invoke", "ok", "fail", "info":
-		return nil
+		e.typ = typ
+	default:
+		return e, false, fmt.Errorf("expected :type to be :invoke, :ok, :fail or :info, found %s", describe(field("type")))
 	}
-	return p.fail(f.at("type"), "expected :type to be :invoke, :ok, :fail or :info, found %s", describe(typ, known))
-}
-
-func (p *parser) readFunction(f *form, e *event) error {
-	fn, known := f.field("f")
-	switch fn.text {
+	switch words(field("f")) {
 	case "acquire", "lock":
 		e.op = history.Acquire
 	case "release", "unlock":
 		e.op = history.Release
 	default:
-		return p.fail(f.at("f"), "expected :f to be :acquire or :release, found %s", describe(fn, known))
+		return e, false, fmt.Errorf("expected :f to be :acquire or :release, found %s", describe(field("f")))
 	}
-	return nil
-}
-
-func (p *parser) readTime(f *form, e *event) error {
-	t, known := f.field("time")
-	if !known || t.kind == kindNil {
-		return nil
+	if t := field("time"); t != nil {
+		if e.time, e.timed = integer(t); !e.timed {
+			return e, false, fmt.Errorf("expected :time in whole nanoseconds, found %s", describe(t))
+		}
 	}
-	if t.kind != kindInt {
-		return p.fail(t.pos, "expected :time in whole nanoseconds, found %s", describe(t, true))
-	}
-	e.time, e.timed = t.int, true
-	return nil
+	e.readValue(field("value"))
+	e.err = words(field("error"))
+	return e, true, nil
 }
 
 // readValue reads the key and the fence, if the value has them.
-func (e *event) readValue(f *form) {
-	v, ok := f.field("value")
-	if !ok {
-		return
+func (e *event) readValue(v any) {
+	if tagged, is := v.(lib.Tag); is { // #jepsen.independent.Tuple[key value]
+		v = tagged.Value
 	}
-	tuple := v.kind == kindList && (len(v.items) == 2 || strings.HasSuffix(v.tag, "Tuple"))
-	if tuple && len(v.items) == 2 {
-		e.key = v.items[0].words()
-		v = v.items[1]
+	if tuple, is := v.([]any); is && len(tuple) == 2 {
+		e.key, v = words(tuple[0]), tuple[1]
 	}
-	if v.kind == kindMap {
-		v, _ = v.field("fence")
+	if form, is := v.(map[any]any); is {
+		v = form[lib.Keyword("fence")]
 	}
-	if v.kind == kindInt && v.int > 0 && e.op == history.Acquire && e.typ == "ok" {
-		e.fence = uint64(v.int)
+	if n, is := integer(v); is && n > 0 && e.op == history.Acquire && e.typ == "ok" {
+		e.fence = uint64(n)
 	}
 }
 
-// at returns the position of a field's value, or of the map if it has no such field.
-func (f *form) at(name string) position {
-	if v, ok := f.field(name); ok {
-		return v.pos
+// integer returns a whole number of at most 64 bits; the library reads 8N as a big.Int.
+func integer(v any) (int64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return v, true
+	case big.Int:
+		return v.Int64(), v.IsInt64()
 	}
-	return f.pos
+	return 0, false
 }
 
-func (f *form) words() string {
-	if f.kind != kindList && f.kind != kindMap {
-		return f.text
-	}
+// words returns a value as plain words: [:timeout "lock held"] is "timeout lock held".
+func words(v any) string {
 	var parts []string
-	for i := range f.items {
-		parts = append(parts, f.items[i].words())
+	switch v := v.(type) {
+	case nil:
+	case lib.Keyword:
+		return string(v)
+	case big.Int:
+		return v.String()
+	case lib.Tag:
+		return words(v.Value)
+	case []any:
+		for _, item := range v {
+			parts = append(parts, words(item))
+		}
+	case map[any]any:
+		for key, item := range v {
+			parts = append(parts, words(key)+" "+words(item))
+		}
+		slices.Sort(parts)
+	case map[any]bool:
+		for item := range v {
+			parts = append(parts, words(item))
+		}
+		slices.Sort(parts)
+	case *any: // a list or a map as a key
+		return words(*v)
+	case *big.Float:
+		return "a number" // not its digits: 1E200000000M has many
+	default:
+		return fmt.Sprint(v)
 	}
 	return strings.Join(parts, " ")
 }
 
 // describe returns what was found, for messages.
-func describe(f form, known bool) string {
-	switch {
-	case !known:
+func describe(v any) string {
+	switch v := v.(type) {
+	case nil:
 		return "none"
-	case f.kind == kindKeyword:
-		return ":" + cut(f.text)
-	case f.text != "":
-		return f.kind.String() + " " + cut(f.text)
+	case lib.Keyword:
+		return cut(v.String())
+	case string:
+		return "a string " + cut(v)
+	case map[any]any:
+		return "a map"
 	}
-	return f.kind.String()
+	return cut(words(v))
+}
+
+// cut truncates s for a message.
+func cut(s string) string {
+	const most = 40
+	if len(s) <= most {
+		return s
+	}
+	return s[:most] + "…"
 }

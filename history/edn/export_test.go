@@ -2,4 +2,6 @@ package edn
 
 import "io"
 
-func NewSource(r io.Reader) *Source { return newSource(r, "") }
+func NewSource(r io.Reader) *Source {
+	return &Source{forms: newForms(r, ""), pending: map[string]event{}}
+}

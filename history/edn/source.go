@@ -1,7 +1,6 @@
 package edn
 
 import (
-	"bufio"
 	"cmp"
 	"errors"
 	"io"
@@ -18,10 +17,8 @@ const lockKey = "lock"
 
 // Source returns the operations of a Jepsen history in the order of their completion. It is used by one goroutine at a time.
 type Source struct {
-	parse   *parser
+	forms   *forms
 	closer  io.Closer
-	vector  bool                // the text is one vector of operations
-	began   bool                // vector is set
 	pending map[string]event    // open invocations by process
 	timed   bool                // the history has times
 	last    int64               // the latest time
@@ -37,29 +34,18 @@ func Open(path string) (history.Header, *Source, error) {
 	if err != nil {
 		return history.Header{}, nil, err
 	}
-	s := newSource(f, path)
-	s.closer = f
+	s := &Source{forms: newForms(f, path), closer: f, pending: map[string]event{}}
 	return history.Header{Lock: "jepsen", Kind: history.Mutex, Permits: 1}, s, nil
 }
 
-func newSource(r io.Reader, file string) *Source {
-	parse := &parser{in: bufio.NewReaderSize(r, 64<<10), file: file, pos: position{1, 1}}
-	return &Source{parse: parse, pending: map[string]event{}}
-}
-
-// Close closes the file if Open opened it.
-func (s *Source) Close() error {
-	if s.closer == nil {
-		return nil
-	}
-	return s.closer.Close()
-}
+// Close closes the file.
+func (s *Source) Close() error { return s.closer.Close() }
 
 // Next reads the next completed operation into op; io.EOF after the last. Operations that never completed come last, with the outcome
 // unknown. Other errors are a *history.SyntaxError or come from the reader. Errors are sticky.
 func (s *Source) Next(op *history.Operation) error {
 	for s.err == nil {
-		f, err := s.form()
+		form, at, err := s.forms.next()
 		if errors.Is(err, io.EOF) {
 			s.rest, s.err = s.unfinished(), io.EOF
 			break
@@ -69,7 +55,7 @@ func (s *Source) Next(op *history.Operation) error {
 			break
 		}
 		var done bool
-		if done, s.err = s.take(&f, op); done && s.err == nil {
+		if done, s.err = s.take(form, at, op); done && s.err == nil {
 			return nil
 		}
 	}
@@ -80,49 +66,14 @@ func (s *Source) Next(op *history.Operation) error {
 	return s.err
 }
 
-// form reads the next map, within the vector if the text is one.
-func (s *Source) form() (form, error) {
-	s.parse.size = 0
-	if !s.began {
-		s.began = true
-		c, err := s.parse.skip()
-		if err != nil {
-			return form{}, err
-		}
-		if s.vector = c == '['; s.vector {
-			_, _ = s.parse.next() // [
-		}
-	}
-	if s.vector {
-		return s.element()
-	}
-	return s.parse.form()
-}
-
-// element reads the next item of the vector. Text after the vector is an error.
-func (s *Source) element() (form, error) {
-	c, err := s.parse.skip()
-	if errors.Is(err, io.EOF) {
-		return form{}, s.parse.fail(s.parse.pos, "expected ] at the end of the vector, found the end")
-	}
-	if err != nil {
-		return form{}, err
-	}
-	if c != ']' {
-		return s.parse.form()
-	}
-	_, _ = s.parse.next()
-	if c, err = s.parse.skip(); err == nil {
-		return form{}, s.parse.fail(s.parse.pos, "expected nothing after the vector, found %q", c)
-	}
-	return form{}, err
-}
-
 // take reads a form as an event, and reports whether it completed an operation.
-func (s *Source) take(f *form, op *history.Operation) (done bool, err error) {
-	e, ok, err := s.parse.event(f)
-	if err != nil || !ok {
-		return false, err
+func (s *Source) take(form any, at position, op *history.Operation) (done bool, err error) {
+	e, ok, err := readEvent(form, at)
+	if err != nil {
+		return false, s.forms.fail(at, "%v", err)
+	}
+	if !ok {
+		return false, nil
 	}
 	if err := s.setTime(&e); err != nil {
 		return false, err
@@ -130,16 +81,16 @@ func (s *Source) take(f *form, op *history.Operation) (done bool, err error) {
 	begun, open := s.pending[e.process]
 	if e.typ == "invoke" {
 		if open {
-			return false, s.parse.fail(e.pos, "process %s invokes again before its invocation at line %d has completed", e.process[1:], begun.pos.line)
+			return false, s.forms.fail(e.pos, "process %s invokes again before its invocation at line %d has completed", e.process[1:], begun.pos.line)
 		}
 		s.pending[e.process] = e
 		return false, nil
 	}
 	if !open || begun.op != e.op {
-		return false, s.parse.fail(e.pos, "process %s completes a %s that it did not invoke", e.process[1:], e.op)
+		return false, s.forms.fail(e.pos, "process %s completes a %s that it did not invoke", e.process[1:], e.op)
 	}
 	if e.time < begun.time {
-		return false, s.parse.fail(e.pos, ":time %d of process %s is before its invocation at %d", e.time, e.process[1:], begun.time)
+		return false, s.forms.fail(e.pos, ":time %d of process %s is before its invocation at %d", e.time, e.process[1:], begun.time)
 	}
 	delete(s.pending, e.process)
 	*op = s.operation(&begun, &e)
@@ -152,10 +103,10 @@ func (s *Source) setTime(e *event) error {
 		s.timed = e.timed
 	}
 	if s.timed != e.timed {
-		return s.parse.fail(e.pos, "expected :time in all operations or in none")
+		return s.forms.fail(e.pos, "expected :time in all operations or in none")
 	}
 	if e.timed && e.time < 0 {
-		return s.parse.fail(e.pos, "expected :time from the start of the test, found %d", e.time)
+		return s.forms.fail(e.pos, "expected :time from the start of the test, found %d", e.time)
 	}
 	if !e.timed {
 		e.time = s.events * int64(time.Microsecond)

@@ -47,10 +47,6 @@ type metricRow struct {
 // figureView is one figure as text.
 type figureView struct{ Text, CI, Ratio string }
 
-// columns are the metrics of the table, the most important first. The table omits a metric that no lock has.
-var columns = []string{"throughput", "acquire.p50", "acquire.p99", "acquire.p99.9", "hand-over.p50", "hand-over.trips.p50", "release.p50", "requests", "bytes", "client-cpu",
-	"server-cpu", "jain", "longest-wait", "bypasses", "achieved", "errors", "recovery", "fault.throughput", "fault.recovery"}
-
 // Bench writes the page of a bench.
 func Bench(w io.Writer, b results.Bench) error {
 	b = report.Clean(b)
@@ -124,12 +120,11 @@ func newSetting(id string, cells []results.BenchCell, b results.Bench) settingVi
 	for _, c := range cells {
 		v.Locks = append(v.Locks, lockView{c, report.SafetyText(c, b)})
 	}
-	for _, name := range columns {
-		m, err := results.FindMetric(name)
-		if err != nil || !slices.ContainsFunc(cells, func(c results.BenchCell) bool { _, ok := c.Figures[name]; return ok }) {
-			continue
+	for _, m := range results.Metrics() {
+		measured := func(c results.BenchCell) bool { _, ok := c.Figures[m.Name]; return ok }
+		if m.Words != "" && slices.ContainsFunc(cells, measured) {
+			v.Rows = append(v.Rows, metricRow{m, column(cells, m.Name)})
 		}
-		v.Rows = append(v.Rows, metricRow{m, column(cells, name)})
 	}
 	return v
 }

@@ -1,8 +1,6 @@
 package page
 
 import (
-	"encoding/base64"
-	"html/template"
 	"io"
 	"net/url"
 	"path/filepath"
@@ -28,7 +26,6 @@ type Entry struct {
 	Busy     bool           `json:"in_progress,omitempty"` // a process that lives writes it
 	Problem  string         `json:"problem,omitempty"`     // why it cannot be read
 	Story    bool           `json:"-"`                     // of a search: it has no page, but a story
-	Picture  []byte         `json:"-"`                     // SVG of its first violation; nil: none
 }
 
 // Name returns the name of its directory.
@@ -54,14 +51,6 @@ func (e Entry) Link() string {
 		file = strings.TrimSuffix(results.TapePath, ".tape") + ".txt"
 	}
 	return (&url.URL{Path: e.Name() + "/" + file}).EscapedPath()
-}
-
-// Image returns the address of the picture, which has it inside: a page loads nothing.
-func (e Entry) Image() template.URL {
-	if e.Picture == nil {
-		return ""
-	}
-	return template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(e.Picture))
 }
 
 // index is what the template of the list shows: the entries, and the words by which they can be chosen.
