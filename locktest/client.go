@@ -40,6 +40,7 @@ type client struct {
 	shims   []net.Listener // see shim
 	others  []impls.Lock   // for locks of other names
 	limits  []*patience.Context
+	pending *waiting // the last wait that a step began
 }
 
 // client opens a handle for a new client and ends the rule if that fails.
@@ -53,17 +54,12 @@ func (c *trial) client(name string, changes ...func(*impls.Env)) *client {
 
 // open makes a client and its handle, in an environment that changes may alter first.
 func (c *trial) open(name string, changes ...func(*impls.Env)) (*client, error) {
-	return c.openRetrying(name, -1, changes...)
-}
-
-// openRetrying is open for a client whose Redis client resends a request up to retries times.
-func (c *trial) openRetrying(name string, retries int, changes ...func(*impls.Env)) (*client, error) {
-	cl := c.prepare(name, retries, changes...)
+	cl := c.prepare(name, changes...)
 	return cl, cl.fresh()
 }
 
 // prepare makes a client without a handle.
-func (c *trial) prepare(name string, retries int, changes ...func(*impls.Env)) *client {
+func (c *trial) prepare(name string, changes ...func(*impls.Env)) *client {
 	cl := &client{c: c, name: name, wires: &wires{c: c, name: name}}
 	cl.env = impls.Env{
 		Key: c.key, Owner: name, Lease: c.ttl, Poll: c.ttl / 40, Permits: 1, NodeTimeout: c.slack, Clock: impls.SystemClock{},
@@ -71,7 +67,9 @@ func (c *trial) prepare(name string, retries int, changes ...func(*impls.Env)) *
 	}
 	for _, n := range c.nodes {
 		options := clientOptions(n.addr, cl.dial)
-		options.MaxRetries = retries
+		if c.resends > 0 {
+			options.MaxRetries = c.resends
+		}
 		options.MaxRetryBackoff = c.ttl / 100
 		r := redis.NewClient(options)
 		cl.redis = append(cl.redis, r)
@@ -286,10 +284,12 @@ func (cl *client) mode() history.Mode {
 	defer cl.mu.Unlock()
 	return cl.granted
 }
-func (cl *client) mustHold(when string, mode history.Mode) impls.Grant {
+
+// mustHold makes one attempt, which must be granted.
+func (cl *client) mustHold(mode history.Mode) impls.Grant {
 	g, err := cl.try(mode)
 	if err != nil {
-		cl.c.fatalf("%s.%s failed (%s): %s%s", cl.name, cl.namedFor(mode, "TryLock"), when, cl.outcome(err), cl.c.stillThere())
+		cl.c.fatalf("%s.%s failed (%s): %s%s", cl.name, cl.namedFor(mode, "TryLock"), cl.c.sofar(), cl.outcome(err), cl.c.stillThere())
 	}
 	return g
 }
@@ -305,7 +305,8 @@ func (c *trial) stillThere() string {
 }
 
 // mustBeRefused makes one attempt, which must not be granted.
-func (cl *client) mustBeRefused(when string, mode history.Mode) {
+func (cl *client) mustBeRefused(mode history.Mode) {
+	when := cl.c.sofar()
 	begin, call := time.Now(), cl.namedFor(mode, "TryLock")
 	_, err := cl.try(mode)
 	if cl.refusal(err) {
@@ -363,22 +364,16 @@ func (cl *client) releaseMode(mode history.Mode) (err error) {
 	return err
 }
 
-// connects opens the connections before a fault, by a hold that leaves nothing: a lock on several nodes may release some of them after its call.
-func (cl *client) connects() {
-	cl.mustHold("the lock is free", exclusive)
-	cl.mustRelease("it holds")
-	cl.c.settle()
-}
-
-func (cl *client) mustRelease(when string) {
+func (cl *client) mustRelease() {
 	if err := cl.release(); err != nil {
-		cl.c.errorf("%s.%s failed (%s): %v%s", cl.name, cl.named("Unlock"), when, err, cl.c.keyEvents(nil))
+		cl.c.errorf("%s.%s failed (%s): %v%s", cl.name, cl.named("Unlock"), cl.c.sofar(), err, cl.c.keyEvents(nil))
 	}
 }
 
 // mustNotRelease calls release without a hold, or after its end. A lock of package impls must return one of the errors; another lock may return any
 // error, and nil is noted.
-func (cl *client) mustNotRelease(when string, want ...error) {
+func (cl *client) mustNotRelease(want ...error) {
+	when := cl.c.sofar()
 	err := cl.release()
 	switch {
 	case isOne(err, want):
@@ -390,9 +385,9 @@ func (cl *client) mustNotRelease(when string, want ...error) {
 }
 
 // mustNotExtend is mustNotRelease for Extend, where nil is an error too.
-func (cl *client) mustNotExtend(when string, want ...error) {
+func (cl *client) mustNotExtend(want ...error) {
 	if _, err := cl.extend(); !isOne(err, want) && (err == nil || cl.exact) {
-		cl.c.errorf("%s.Extend: %s (%s), want an error%s", cl.name, cl.outcome(err), when, cl.c.keyEvents(cl))
+		cl.c.errorf("%s.Extend: %s (%s), want an error%s", cl.name, cl.outcome(err), cl.c.sofar(), cl.c.keyEvents(cl))
 	}
 }
 
@@ -487,9 +482,9 @@ func (w *waiting) end() error {
 	return w.result()
 }
 
-// mustBeGranted ends the rule if the acquire fails, and reports a grant that comes later than limit after begin. what has happened by then.
-func (w *waiting) mustBeGranted(begin time.Time, limit time.Duration, what string) {
-	c, name := w.cl.c, w.cl.name
+// mustBeGranted ends the rule if the acquire fails, and reports a grant that comes later than limit after begin.
+func (w *waiting) mustBeGranted(begin time.Time, limit time.Duration) {
+	c, name, what := w.cl.c, w.cl.name, w.cl.c.sofar()
 	if w.result() != nil {
 		c.fatalf("%s, and %s is not granted the lock: %v%s", what, name, w.err, c.stillThere())
 	}
@@ -506,8 +501,8 @@ func (cl *client) waitsInVain(mode history.Mode, after time.Duration) {
 }
 
 // diesWaiting is waitsInVain for a client that dies and so cannot take its request back.
-func (cl *client) diesWaiting(mode history.Mode, after time.Duration) {
-	w := cl.waits(mode)
+func (cl *client) diesWaiting(after time.Duration) {
+	w := cl.waits(exclusive)
 	cl.c.sleep(after)
 	cl.wires.cutAll()
 	_ = w.end()
@@ -521,11 +516,4 @@ func (w *waiting) over() bool {
 	default:
 		return false
 	}
-}
-
-// down cuts the client off from some nodes while f runs.
-func (cl *client) down(nodes []*node, f func()) {
-	cl.wires.unreachable(nodes)
-	defer cl.wires.unreachable(nil)
-	f()
 }

@@ -74,6 +74,7 @@ type requestLog struct {
 	begin   time.Time
 	entries []*entry
 	keys    map[*node]map[string]time.Time // with the end of each; zero for none
+	crowded map[*node]bool                 // it has had more than keysKnown keys since it was cleared
 	writers map[string]string              // by key: the last client whose request changed it, judged by the replies
 	owners  map[string]string              // by key: the client that was granted the lock after writing it
 	words   map[string]map[string]bool     // of requests, by the clients that sent them; "" stands for a script
@@ -81,7 +82,7 @@ type requestLog struct {
 
 func newRequestLog() *requestLog {
 	return &requestLog{begin: time.Now(), keys: map[*node]map[string]time.Time{},
-		writers: map[string]string{}, owners: map[string]string{}}
+		crowded: map[*node]bool{}, writers: map[string]string{}, owners: map[string]string{}}
 }
 
 // sent records a request.
@@ -155,10 +156,14 @@ func (l *requestLog) answered(e *entry, n *node, line string) {
 	if n.mini == nil {
 		return
 	}
+	if l.crowded[n] {
+		return
+	}
 	now := map[string]time.Time{}
 	all := n.mini.Keys()
-	if len(all) > keysKnown {
-		l.keys[n] = nil
+	if len(all) > keysKnown { // asking after each reply would take more time than the rule
+		l.crowded[n] = true
+		delete(l.keys, n)
 		return
 	}
 	for _, k := range all {
@@ -196,6 +201,7 @@ func (l *requestLog) cleared(n *node) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.keys, n)
+	delete(l.crowded, n)
 }
 
 // granted records that a client was granted the lock: the keys that it wrote last are its hold.

@@ -28,7 +28,7 @@ func (c *trial) look(newLock factory, tell func(message)) {
 
 // methods makes one lock and returns the rule's config with what its methods show, or why it is not a lock.
 func (c *trial) methods(newLock factory) (shaped config, problem string) {
-	cl := c.prepare("first", -1)
+	cl := c.prepare("first")
 	err := errPanicked
 	c.catchPanics(func() {
 		cl.do("constructor", func() { shaped, cl.lock, err = c.cfg.shape(newLock, configOf(cl.env)) })

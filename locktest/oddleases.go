@@ -2,7 +2,6 @@ package locktest
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -15,7 +14,7 @@ import (
 func oddLeases(c *trial) {
 	odd := []time.Duration{c.ttl * 7 / 5, c.ttl * 8 / 5, c.ttl / 4, c.ttl/2 + time.Millisecond, c.ttl*9/10 - time.Millisecond, 90 * time.Minute, 40 * 24 * time.Hour}
 	for _, d := range odd {
-		cl, err := c.open("a", func(e *impls.Env) { e.Lease = d })
+		cl, err := c.open("a", withLease(d))
 		if err != nil {
 			c.note("a lease of %v is refused: %v", d, err)
 			continue
@@ -60,23 +59,22 @@ func (c *trial) oddLease(a *client, d time.Duration) {
 
 // oddWait has a lease granted to a client that waited for it.
 func (c *trial) oddWait(d time.Duration) {
-	w, holder := c.oddClient("w", d), c.client("holder")
-	holder.mustHold("the lock is free", exclusive)
-	waits := w.waits(exclusive)
-	c.sleep(c.lease / 5)
-	holder.mustRelease("it holds")
+	c.leave()
+	c.at(w, withLease(d))
+	c.play(holder.holds(), w.waits(), pass(1, 5), holder.releases())
+	waits := c.at(w).pending
 	if waits.result() != nil {
 		return // a matter of other rules
 	}
-	begin := waits.at
-	w.dies()
-	c.mustEnd(w, d, begin, w.named("Lock")+", which had waited,")
+	c.at(w).dies()
+	c.mustEnd(c.at(w), d, waits.at, c.at(w).named("Lock")+", which had waited,")
 }
 
 // oddExtend has a lease begin anew.
 func (c *trial) oddExtend(d time.Duration) {
-	a := c.oddClient("x", d)
-	a.mustHold("the lock is free", exclusive)
+	c.leave()
+	a := c.at(a, withLease(d))
+	a.mustHold(exclusive)
 	c.sleep(c.cfg.kept(d) / 2)
 	begin := time.Now()
 	if _, err := a.extend(); err != nil {
@@ -87,10 +85,7 @@ func (c *trial) oddExtend(d time.Duration) {
 	c.mustEnd(a, d, begin, "Extend")
 }
 
-// oddClient makes a client with a lease that the lock has taken before.
-func (c *trial) oddClient(name string, d time.Duration) *client {
-	return c.client(name, func(e *impls.Env) { e.Lease = d })
-}
+func withLease(d time.Duration) func(*impls.Env) { return func(e *impls.Env) { e.Lease = d } }
 
 // grain is the tolerated error of a lease that the server counts in milliseconds.
 const grain = 2 * time.Millisecond
@@ -145,7 +140,9 @@ func (c *trial) mustEndThen(a *client, d time.Duration) {
 	a.dies()
 	c.sleep(kept - kept/20 - grain)
 	b := c.client("b")
-	b.mustBeRefused(fmt.Sprintf("a died with a lease of %v, of which 19 twentieths have passed", d), exclusive)
+	c.story = nil
+	c.say("a died with a lease of %v, of which 19 twentieths have passed", d)
+	b.mustBeRefused(exclusive)
 	b.dies()
 	c.sleep(kept + kept/10 + grain - time.Since(begin))
 	next := c.client("next")

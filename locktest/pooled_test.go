@@ -169,7 +169,7 @@ type listeningLock struct {
 // newListening returns a factory whose clients have one list of subscriptions each.
 func newListening(hasty bool) factory {
 	subs := onePerClient(func(Config) *listeners { return &listeners{hasty: hasty} })
-	return func(c Config) (any, error) { return listeningLock{&channelLock{Config: c}, subs(c)}, nil }
+	return func(c Config) (any, error) { return listeningLock{&channelLock{owned: owned{Config: c}}, subs(c)}, nil }
 }
 
 func (l listeningLock) Lock(ctx context.Context) error {

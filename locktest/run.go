@@ -10,13 +10,10 @@ import (
 
 // rule is one requirement on a lock, stated in a sentence.
 type rule struct {
-	name string
-	// cases lists the cases() that the rule covers, such as "C2 C25".
-	cases    string
+	name     string
 	sentence string
-	// needs says why the rule does not apply to such a lock; "" if it does.
-	needs need
-	check func(c *trial)
+	needs    need // says why the rule does not apply to a lock; nil: it applies to all
+	check    func(c *trial)
 }
 
 // Run checks the rules that apply to the lock, one subtest for each. newLock returns one client's handle: a value with Unlock, and Lock or TryLock or

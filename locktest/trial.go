@@ -41,7 +41,12 @@ type trial struct {
 	unjudged string
 	clients  []*client
 	cleared  time.Time // when the kit last deleted keys
-	hangs    bool      // a call did not return
+
+	cast    map[who]*client // the clients of the steps
+	story   []string        // what the steps have done
+	mark    time.Time       // from which limits count
+	resends int             // how often the Redis clients made from here on repeat a request
+	hangs   bool            // a call did not return
 }
 
 // poolLinger is how long a goroutine of the Redis client's pool sleeps after the pool is closed, if nodes were unreachable. A bubble must not end
@@ -208,14 +213,23 @@ func (c *trial) deleteKeys() {
 
 // clear deletes every key of the rule's lock and returns how many.
 func (c *trial) clear() (deleted int) {
+	keys := map[*node][]string{}
+	for _, n := range c.nodes {
+		keys[n] = c.keysOf(n)
+	}
+	return c.del(keys)
+}
+
+// del deletes keys and returns how many.
+func (c *trial) del(keys map[*node][]string) (deleted int) {
 	c.mu.Lock()
 	c.cleared = time.Now()
 	c.mu.Unlock()
-	for _, n := range c.nodes {
-		for _, k := range c.keysOf(n) {
-			n.admin.Del(context.Background(), k)
-			deleted++
+	for n, names := range keys {
+		if len(names) > 0 {
+			n.admin.Del(context.Background(), names...)
 		}
+		deleted += len(names)
 		c.log.cleared(n)
 	}
 	return deleted
@@ -226,14 +240,6 @@ func (c *trial) clearedAt() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.cleared
-}
-
-// startOver ends all clients and deletes what they have left.
-func (c *trial) startOver() {
-	for _, cl := range c.all() {
-		cl.dies()
-	}
-	c.clear()
 }
 
 // keysOf returns the keys of the rule's lock on a node: all that exist, whatever their names, because no other rule uses the database.

@@ -9,10 +9,10 @@ func wildBugs() []plantedBug {
 	return []plantedBug{
 		caught("a subscriber is the hold", func(c Config) (any, error) { return &subscribedLock{Config: c}, nil }, "connections-cut", "it was told nothing, and b.TryLock: granted", Promises("no-lease")),
 		caught("two names share a local count", newStriped(), "names-apart", "each of another name"),
-		caught("no release ever works", func(c Config) (any, error) { return &packedLock{owned: base(c)}, nil }, "excludes", "a.Unlock failed (a holds)"),
-		caught("no release ever works, and each says that it did", func(c Config) (any, error) { return &packedLock{owned: base(c), says: true}, nil }, "excludes", "b.TryLock failed (a has released)"),
+		caught("no release ever works", func(c Config) (any, error) { return &packedLock{owned: base(c)}, nil }, "excludes", "a.Unlock failed (a holds"),
+		caught("no release ever works, and each says that it did", func(c Config) (any, error) { return &packedLock{owned: base(c), says: true}, nil }, "excludes", "a releases): refused"),
 		caught("a heart beats for who was refused", func(c Config) (any, error) { return &beatLock{Config: c}, nil }, "renews-own", ""),
-		caught("a writer asks ten readers", func(c Config) (any, error) { return &tenLock{owned: base(c)}, nil }, "many-readers", "readers have died, their leases have ended, and one reads"),
+		caught("a writer asks ten readers", byModes(tenAsked(), modeTrying), "many-readers", "the leases of the dead have ended, and one reads"),
 		caught("one lost lock ends the renewal of all", newLoop(), "one-of-two", "were deleted"),
 		caught("an ended context is a release", bent(bentLock{releases: politeRelease}), "context-ended", "a.Unlock under a context that had ended answered nil"),
 		caught("64 refusals are a grant", bent(bentLock{waits: sixtyFour}), "waits-long", "w.Lock succeeded while"),
@@ -26,10 +26,10 @@ func wildBugs() []plantedBug {
 		caught("a hold ends with the hour", hourly, "odd-leases", "b.TryLock succeeded"),
 		caught("a waiter sleeps until its context ends", bent(bentLock{waits: sleepsOn}), "waits", "b is not granted the lock"),
 		caught("an error locks the object for ever", own(func(l *lock) any { return &staysLocked{lock: l} }), "second-attempt", "in use"),
-		caught("a word of the script is no owner", func(c Config) (any, error) { return &reservedWord{base(c)}, nil }, "reserved-words", `called "free" holds`),
+		caught("a word of the script is no owner", func(c Config) (any, error) { return &reservedWord{plain{base(c)}}, nil }, "reserved-words", `called "free" holds`),
 		caught("a waiter and an extend count in whole seconds", own(func(l *lock) any { return secondsLater{l} }), "odd-leases", "which had waited"),
-		caught("a reader that was refused is counted", func(c Config) (any, error) { return countedReader{&countingLock{Config: c}}, nil }, "refused-reader", "r was refused"),
+		caught("a reader that was refused is counted", byModes(countedReaders(luaCountRefused), modeBoth), "refused-reader", "r may not read"),
 		caught("a semaphore has one permit too many", func(c Config) (any, error) { return &slotLock{owned: base(c), more: true}, nil }, "permits", "want 3", Promises("permits")),
-		caught("each token leaves a key", func(c Config) (any, error) { return &litter{base(c)}, nil }, "clean", "seen"),
+		caught("each token leaves a key", by(littering(), nil), "clean", "seen"),
 	}
 }
