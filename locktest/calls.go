@@ -80,7 +80,7 @@ const shownStacks = 4
 
 // ofKit reports whether a stack belongs to the kit or the Redis client: it copies bytes or maintains a pool.
 func ofKit(group string) bool {
-	for _, f := range []string{"locktest.(*shim)", "go-redis/v9/internal/pool.", "go-redis/v9/maintnotifications."} {
+	for _, f := range []string{"locktest.(*client).forwards", "go-redis/v9/internal/pool.", "go-redis/v9/maintnotifications."} {
 		if strings.Contains(group, f) && !strings.Contains(group, ").Process") && !strings.Contains(group, ").process") {
 			return true
 		}

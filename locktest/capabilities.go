@@ -1,9 +1,12 @@
 package locktest
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/lockbench/lockbench/impls"
 )
@@ -70,8 +73,8 @@ func fencesGrow(c *trial) {
 func (c *trial) recount(from, to uint64) (found bool) {
 	for _, n := range c.nodes {
 		for _, k := range c.keysOf(n) {
-			if v, ok := c.number(n, k); ok && uint64(v) == from {
-				found = c.put(n, k, to) || found
+			if v, err := n.admin.Get(context.Background(), k).Uint64(); err == nil && v == from {
+				found = n.admin.Set(context.Background(), k, to, redis.KeepTTL).Err() == nil || found
 			}
 		}
 	}

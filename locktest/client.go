@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -37,7 +38,7 @@ type client struct {
 	asked   time.Time    // when its last grant was asked for; zero once it has called a release
 	granted history.Mode // of that grant
 	dead    bool
-	shims   []net.Listener // see shim
+	ports   []net.Listener // see address
 	others  []impls.Lock   // for locks of other names
 	limits  []*patience.Context
 	pending *waiting // the last wait that a step began
@@ -165,7 +166,7 @@ func (cl *client) close() {
 		for _, r := range cl.redis {
 			_ = r.Close()
 		}
-		for _, l := range cl.shims {
+		for _, l := range cl.ports {
 			_ = l.Close()
 		}
 	})
@@ -317,9 +318,13 @@ func (cl *client) mustBeRefused(mode history.Mode) {
 		return
 	}
 	if err == nil {
-		who := cl.c.holder(cl)
-		if who != "" {
-			who = " while " + who + " held the lock"
+		who := ""
+		if all := cl.c.holders(cl); len(all) > 0 {
+			names := make([]string, len(all))
+			for i, o := range all {
+				names[i] = o.name
+			}
+			who = " while " + strings.Join(names, " and ") + " held the lock"
 		}
 		cl.c.worstf("%s.%s succeeded%s (%s)%s", cl.name, call, who, when, cl.c.keyEvents(cl))
 		return

@@ -263,7 +263,7 @@ func boundedRequests(c *trial) {
 	_ = cl.release() // whether the hold was kept so long is a matter of other rules
 	c.takeBack()
 	c.play(repeat(fewHolds, a.holds(), a.releases()))
-	if n, most := cl.wires.connections(), perClient*len(c.nodes); n > most {
+	if n, most := cl.wires.count(anyWire), perClient*len(c.nodes); n > most {
 		c.errorf("a has acquired and released %d times, and has %d connections open, want %d at the most", fewHolds+3, n, most)
 	}
 }

@@ -64,7 +64,7 @@ func connectionsCut(c *trial) {
 	a, b := c.at(a), c.at(b)
 	g := a.mustHold(exclusive)
 	c.settle()
-	a.wires.cutOpen()
+	a.wires.cut(anyWire)
 	c.settle()
 	c.say("a held the lock and its connections were cut")
 	if _, err := b.try(exclusive); err == nil && !ended(g.Lost) {

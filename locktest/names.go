@@ -168,7 +168,6 @@ func (c *trial) holdMany(a, other *client) {
 				next.call("TryLock"), other.outcome(tried))
 			return
 		}
-		_ = next.release()
 	}
 }
 

@@ -85,7 +85,7 @@ func (c *trial) tryMask(ailment string, mask int) {
 func (c *trial) counters() (names []string) {
 	for _, n := range c.nodes {
 		for _, k := range c.keysOf(n) {
-			if _, ok := c.number(n, k); ok {
+			if len(c.numbers(n, k)) > 0 {
 				names = append(names, k)
 			}
 		}

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 )
@@ -159,33 +157,23 @@ func (c *trial) cannotJudge(format string, args ...any) {
 	panic(giveUp{})
 }
 
-// holder says for messages who holds the lock, as far as the kit knows.
-func (c *trial) holder(but *client) string {
-	var names []string
-	for _, cl := range c.all() {
-		if cl != but && cl.holds() {
-			names = append(names, cl.name)
-		}
-	}
-	return strings.Join(names, " and ")
+// holders returns the clients but one that hold the lock, as far as the kit knows.
+func (c *trial) holders(but *client) []*client {
+	return slices.DeleteFunc(c.all(), func(cl *client) bool { return cl == but || !cl.holds() })
 }
 
 // keyEvents says what happened to the holders' keys.
-func (c *trial) keyEvents(but *client) string {
-	var out strings.Builder
-	for _, cl := range c.all() {
-		if cl == but || !cl.holds() {
-			continue
-		}
-		name := ""
-		if but != nil {
-			name = but.name
-		}
+func (c *trial) keyEvents(but *client) (out string) {
+	name := ""
+	if but != nil {
+		name = but.name
+	}
+	for _, cl := range c.holders(but) {
 		if f := c.log.keyEvents(cl.name, name); f != "" {
-			out.WriteString("; " + f)
+			out += "; " + f
 		}
 	}
-	return out.String()
+	return out
 }
 
 // sleep lets time pass.
@@ -271,16 +259,10 @@ func (c *trial) ends() (all []time.Duration) {
 	return all
 }
 
-// number returns the value of a numeric key; false for any other.
-func (c *trial) number(n *node, key string) (int64, bool) {
-	v, err := n.admin.Get(context.Background(), key).Int64()
-	return v, err == nil
-}
-
 // numbers returns the numbers in a key: its value, under "", or the fields of a hash.
 func (c *trial) numbers(n *node, key string) map[string]int64 {
 	out := map[string]int64{}
-	if v, ok := c.number(n, key); ok {
+	if v, err := n.admin.Get(context.Background(), key).Int64(); err == nil {
 		out[""] = v
 		return out
 	}
@@ -292,18 +274,8 @@ func (c *trial) numbers(n *node, key string) map[string]int64 {
 	return out
 }
 
-// put sets a key and reports whether the server has done so.
-func (c *trial) put(n *node, key string, value uint64) bool {
-	return n.admin.Set(context.Background(), key, value, redis.KeepTTL).Err() == nil
-}
-
+// pttl returns how long a key lasts: below zero for ever, 0 if there is none.
 func (c *trial) pttl(n *node, key string) time.Duration {
-	if n.mini != nil {
-		if d := n.mini.TTL(key); d > 0 {
-			return d
-		}
-		return -1
-	}
 	d := n.admin.PTTL(context.Background(), key).Val()
 	if d == -2 {
 		return 0

@@ -40,7 +40,7 @@ func waiters() []rule {
 
 // loseSubscription cuts the client's connections with a subscription.
 func (p who) loseSubscription() step {
-	return p.does("lost its subscription", func(cl *client) { cl.wires.cutSubscriptions() })
+	return p.does("lost its subscription", func(cl *client) { cl.wires.cut(subscribedWire) })
 }
 
 // releasesLater ends a hold, which must succeed, and leaves the mark.
@@ -123,7 +123,7 @@ func (c *trial) pollInterval(mode history.Mode) time.Duration {
 	w := b.waits(mode)
 	c.sleep(c.lease * 9 / 10)
 	pause, woken := c.log.pause(b.name, begin)
-	woken = woken || b.wires.subscriptions() > 0
+	woken = woken || b.wires.count(subscribedWire) > 0
 	w.cancel()
 	if w.result() == nil {
 		_ = b.releaseMode(mode)
