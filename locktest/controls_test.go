@@ -15,19 +15,15 @@ func checked(t *testing.T, newLock factory, w world, options ...Option) map[stri
 	t.Helper()
 	cfg := configure(options)
 	cfg.known(t)
-	var names []string
-	for _, r := range cfg.rules() {
-		names = append(names, r.name)
+	s := &supervisor{cfg: cfg, t: t, newLock: newLock, here: true, results: map[string]result{}}
+	s.supervise(w)
+	for n, res := range s.results {
+		for looks := 0; looks < looksAlone && w != virtual && len(res.Problems) > 0; looks++ {
+			res = s.again(n)
+		}
 	}
-	s := &supervisor{cfg: cfg, t: t, newLock: newLock, results: map[string]result{}}
-	s.inProcess(w, names)
-	for _, n := range names {
-		for looks := 0; looks < looksAlone && w != virtual && len(s.results[n].Problems) > 0; looks++ {
-			s.inProcess(w, []string{n})
-		}
-		if !s.has(n) {
-			t.Errorf("%s was not checked: %s%s", n, s.fatal, s.real)
-		}
+	for _, n := range s.without(namesOf(cfg.rules())) {
+		t.Errorf("%s was not checked: %s%s", n, s.fatal, s.real)
 	}
 	return s.results
 }

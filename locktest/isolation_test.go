@@ -13,16 +13,12 @@ func supervised(t *testing.T, newLock factory, w world, options ...Option) *supe
 	cfg := configure(options)
 	if j := workerJob(t); j != nil {
 		if j.Test == t.Name() {
-			cfg.checkRules(t, newLock, *j, &sender{out: toParent})
+			cfg.checkRules(t, newLock, *j, toParent)
 		}
 		return nil
 	}
-	var names []string
-	for _, r := range cfg.rules() {
-		names = append(names, r.name)
-	}
 	s := &supervisor{cfg: cfg, t: t, newLock: newLock, results: map[string]result{}}
-	s.supervise(w, names)
+	s.supervise(w)
 	return s
 }
 

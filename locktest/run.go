@@ -27,21 +27,21 @@ func Run(t *testing.T, newLock func(Config) (any, error), options ...Option) {
 	cfg := configure(options)
 	cfg.known(t)
 	j := workerJob(t)
-	world := func(name string, w world) {
-		t.Run(name, func(t *testing.T) {
+	in := func(w world) {
+		t.Run(string(w), func(t *testing.T) {
 			if j == nil {
 				cfg.judgeAll(t, newLock, w)
 			} else if j.Test == t.Name() {
 				go endWithParent()
-				cfg.checkRules(t, newLock, *j, &sender{out: toParent})
+				cfg.checkRules(t, newLock, *j, toParent)
 			}
 		})
 	}
 	if cfg.replicas == 0 && !cfg.noVirtual { // miniredis has no replicas
-		world("virtual", virtual)
+		in(virtual)
 	}
 	if cfg.onRedis {
-		world("redis-server", redisServer)
+		in(redisServer)
 	}
 }
 
@@ -54,11 +54,7 @@ func (cfg config) judgeAll(t *testing.T, newLock factory, w world) {
 	if w == redisServer {
 		s.servers = startServers(t, cfg)
 	}
-	var names []string
-	for _, r := range cfg.rules() {
-		names = append(names, r.name)
-	}
-	s.supervise(w, names)
+	s.supervise(w)
 	if s.fatal != "" {
 		t.Fatal(s.fatal)
 	}
@@ -68,7 +64,7 @@ func (cfg config) judgeAll(t *testing.T, newLock factory, w world) {
 	for _, r := range cfg.rules() {
 		t.Run(r.name, func(t *testing.T) {
 			res := s.result(r.name)
-			for n := 0; n < looksAlone && res.realTime && !res.Hangs && !cfg.expected(r, res.Problems) && res.Skip == ""; n++ {
+			for n := 0; n < looksAlone && res.realTime && !res.Hangs && res.Stack == "" && !cfg.expected(r, res) && res.Skip == ""; n++ {
 				res = s.again(r.name)
 			}
 			cfg.judge(t, r, res)
@@ -77,8 +73,8 @@ func (cfg config) judgeAll(t *testing.T, newLock factory, w world) {
 }
 
 // expected reports whether a rule had the result that the options announced.
-func (cfg config) expected(r rule, problems []string) bool {
-	if len(problems) > 0 {
+func (cfg config) expected(r rule, res result) bool {
+	if len(res.Problems) > 0 {
 		return cfg.breaks[r.name] || cfg.may[r.name]
 	}
 	return !cfg.breaks[r.name]
@@ -91,19 +87,19 @@ func (cfg config) judge(t *testing.T, r rule, res result) {
 		t.Log(n)
 	}
 	text := strings.Join(res.Problems, "\n\t")
-	switch {
+	switch expected := cfg.expected(r, res); {
 	case res.Skip != "":
 		t.Skipf("does not apply: %s", res.Skip)
-	case len(res.Problems) > 0 && cfg.expected(r, res.Problems):
+	case len(res.Problems) > 0 && expected:
 		t.Logf("broken, as expected: %s\n\trule: %s", text, r.sentence)
 	case len(res.Problems) > 0:
 		if len(res.Log) > 0 {
 			text += "\n\tthe last requests:\n\t\t" + strings.Join(res.Log, "\n\t\t")
 		}
 		t.Errorf("%s\n\trule: %s", text, r.sentence)
-	case cfg.breaks[r.name] && res.Unjudged != "":
+	case !expected && res.Unjudged != "":
 		t.Errorf("expected to be broken, and not judged: %s", res.Unjudged)
-	case cfg.breaks[r.name]:
+	case !expected:
 		t.Errorf("expected to be broken, and was kept: %s", r.sentence)
 	case res.Unjudged != "":
 		t.Skipf("not judged: %s", res.Unjudged)
@@ -113,10 +109,7 @@ func (cfg config) judge(t *testing.T, r rule, res result) {
 // known fails on names that are no rules and on invalid options: an expectation with a misspelt name would have no effect.
 func (cfg config) known(t *testing.T) {
 	t.Helper()
-	var names []string
-	for _, r := range rules() {
-		names = append(names, r.name)
-	}
+	names := namesOf(rules())
 	for _, set := range []map[string]bool{cfg.breaks, cfg.may, cfg.only} {
 		for n := range set {
 			if !slices.Contains(names, n) {
@@ -129,12 +122,14 @@ func (cfg config) known(t *testing.T) {
 	}
 }
 
+// rules returns the rules that the options have chosen.
 func (cfg config) rules() []rule {
-	var out []rule
-	for _, r := range rules() {
-		if len(cfg.only) == 0 || cfg.only[r.name] {
-			out = append(out, r)
-		}
+	return slices.DeleteFunc(rules(), func(r rule) bool { return len(cfg.only) > 0 && !cfg.only[r.name] })
+}
+
+func namesOf(rules []rule) (names []string) {
+	for _, r := range rules {
+		names = append(names, r.name)
 	}
-	return out
+	return names
 }
