@@ -229,11 +229,18 @@ type wakeLock struct {
 	deaf    bool // bug: a waiter that gave up takes the next wake-up
 }
 
-const luaWake = `
+// luaWake leaves one wake-up, which ends with the lease; luaOrphans one for each release, without an end.
+const (
+	luaWake = `
 if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
-if ARGV[2] == '0' or redis.call('llen', KEYS[2]) == 0 then redis.call('lpush', KEYS[2], 1) end
-if ARGV[2] ~= '0' then redis.call('pexpire', KEYS[2], ARGV[3]) end
+if redis.call('llen', KEYS[2]) == 0 then redis.call('lpush', KEYS[2], 1) end
+redis.call('pexpire', KEYS[2], ARGV[2])
 return redis.call('del', KEYS[1])`
+	luaOrphans = `
+if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('lpush', KEYS[2], 1)
+return redis.call('del', KEYS[1])`
+)
 
 func (l *wakeLock) keys() []string {
 	if l.flat {
@@ -269,13 +276,16 @@ func (l *wakeLock) Lock(ctx context.Context) error {
 }
 
 func (l *wakeLock) Unlock(ctx context.Context) error {
+	script := luaWake
 	switch {
 	case l.mute:
-		return released(eval(ctx, l.Config, luaRelease, l.keys()[:1], l.token))
+		script = luaRelease
 	case l.early:
+		script = luaRelease
 		l.Redis.LPush(ctx, l.keys()[1], 1)
 		time.Sleep(5 * time.Millisecond)
-		return released(eval(ctx, l.Config, luaRelease, l.keys()[:1], l.token))
+	case l.orphans:
+		script = luaOrphans
 	}
-	return released(eval(ctx, l.Config, luaWake, l.keys(), l.token, flag(!l.orphans), l.TTL.Milliseconds()))
+	return released(eval(ctx, l.Config, script, l.keys(), l.token, l.TTL.Milliseconds()))
 }

@@ -42,24 +42,7 @@ func (l *channelLock) Lock(ctx context.Context) error {
 	if ok, err := l.TryLock(ctx); ok || err != nil {
 		return err
 	}
-	sub := l.Redis.Subscribe(ctx, l.keys()[1])
-	defer sub.Close()
-	if _, err := sub.Receive(ctx); err != nil {
-		return errors.Join(err, ctx.Err())
-	}
-	for first := true; ; first = false {
-		if !first || !l.late {
-			if ok, err := l.TryLock(ctx); ok || err != nil {
-				return err
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-sub.Channel():
-		case <-time.After(l.TTL):
-		}
-	}
+	return l.listens(ctx, []string{":free"}, l.TTL, l.late, nil, l.TryLock)
 }
 
 func (l *channelLock) Unlock(ctx context.Context) error {

@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,6 +78,39 @@ func polls(ctx context.Context, every time.Duration, try func(context.Context) (
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-time.After(every):
+		}
+	}
+}
+
+// listens subscribes to channels of the key's slot, and calls try when it has, when a message comes, and now and then, until it is granted, fails, or
+// ctx ends. Its client may keep a list of its subscriptions.
+func (l *owned) listens(ctx context.Context, ends []string, every time.Duration, late bool, subs *listeners, try func(context.Context) (bool, error)) error {
+	channels := make([]string, len(ends))
+	for i, e := range ends {
+		channels[i] = "{" + l.Key + "}" + e
+	}
+	sub := l.Redis.Subscribe(ctx, channels...)
+	subs.add(sub)
+	defer subs.leave(sub)
+	for range channels {
+		if _, err := sub.Receive(ctx); err != nil {
+			return errors.Join(err, ctx.Err())
+		}
+	}
+	for messages := sub.Channel(); ; late = false {
+		if !late {
+			if ok, err := try(ctx); ok || err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case _, open := <-messages:
+			if !open {
+				messages = nil
+			}
 		case <-time.After(every):
 		}
 	}
@@ -458,18 +492,40 @@ type modal struct {
 	ends                         []string
 	write, unwrite, read, unread string // they get the token and the lease
 	reads                        string // the reader's token
+	polls                        int    // how often in a lease; 0: as Config.Poll says
+	sleeps                       bool   // waits for a publication
+	leavesFirst                  bool   // bug: a writer that asks to read leaves the write side first
 }
 
 func (l *modal) ask(ctx context.Context, script string, token *string) (bool, error) {
 	t := l.next()
-	n, err := l.run(ctx, script, l.ends, t, l.TTL.Milliseconds())
+	n, err := l.run(ctx, script, l.ends, t, l.TTL.Milliseconds(), cmp.Or(l.token, "-"))
 	if n == 1 {
 		*token = t
 	}
 	return n == 1, err
 }
 
-func (l *modal) tryRead(ctx context.Context) (bool, error) { return l.ask(ctx, l.read, &l.reads) }
+// tryRead asks to read; a writer may read as well, and says who it is.
+func (l *modal) tryRead(ctx context.Context) (bool, error) {
+	if l.leavesFirst && l.token != "" {
+		if err := l.Unlock(ctx); err != nil {
+			return false, err
+		}
+	}
+	return l.ask(ctx, l.read, &l.reads)
+}
+
+func (l *modal) wait(ctx context.Context, try func(context.Context) (bool, error)) error {
+	switch {
+	case l.sleeps:
+		return l.listens(ctx, l.ends[2:3], l.TTL/2, false, nil, try)
+	case l.polls > 0:
+		return polls(ctx, l.TTL/time.Duration(l.polls), try)
+	}
+	return polls(ctx, l.Poll, try)
+}
+
 func (l *modal) TryLock(ctx context.Context) (bool, error) { return l.ask(ctx, l.write, &l.token) }
 func (l *modal) Unlock(ctx context.Context) error {
 	return released(l.run(ctx, l.unwrite, l.ends, l.token))
@@ -486,8 +542,8 @@ type (
 )
 
 func (l modalTrying) TryRLock(ctx context.Context) (bool, error) { return l.tryRead(ctx) }
-func (l modalWaiting) Lock(ctx context.Context) error            { return polls(ctx, l.Poll, l.TryLock) }
-func (l modalWaiting) RLock(ctx context.Context) error           { return polls(ctx, l.Poll, l.tryRead) }
+func (l modalWaiting) Lock(ctx context.Context) error            { return l.wait(ctx, l.TryLock) }
+func (l modalWaiting) RLock(ctx context.Context) error           { return l.wait(ctx, l.tryRead) }
 func (l modalBoth) TryRLock(ctx context.Context) (bool, error)   { return l.tryRead(ctx) }
 
 // byModes makes a factory of a modal lock.
@@ -499,9 +555,12 @@ func byModes(m modal, shape func(*modal) any) factory {
 	}
 }
 
-func modeTrying(l *modal) any  { return modalTrying{l} }
-func modeWaiting(l *modal) any { return modalWaiting{l} }
-func modeBoth(l *modal) any    { return modalBoth{modalWaiting{l}} }
+func modeReckless(l *modal) any   { return reckless{modalTrying{l}} }
+func modeExtending(l *modal) any  { return extendingLock{modalWaiting: modalWaiting{l}} }
+func modePretending(l *modal) any { return extendingLock{modalWaiting{l}, true} }
+func modeTrying(l *modal) any     { return modalTrying{l} }
+func modeWaiting(l *modal) any    { return modalWaiting{l} }
+func modeBoth(l *modal) any       { return modalBoth{modalWaiting{l}} }
 
 // countedReaders counts its readers. The count expires with the last of them. in counts a reader.
 func countedReaders(in string) modal {

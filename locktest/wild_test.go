@@ -13,7 +13,7 @@ func wildBugs() []plantedBug {
 		caught("no release ever works, and each says that it did", func(c Config) (any, error) { return &packedLock{owned: base(c), says: true}, nil }, "excludes", "a releases): refused"),
 		caught("a heart beats for who was refused", func(c Config) (any, error) { return &beatLock{Config: c}, nil }, "renews-own", ""),
 		caught("a writer asks ten readers", byModes(tenAsked(), modeTrying), "many-readers", "the leases of the dead have ended, and one reads"),
-		caught("one lost lock ends the renewal of all", newLoop(), "one-of-two", "were deleted"),
+		caught("one lost lock ends the renewal of all", newPooled(false, true), "one-of-two", "were deleted"),
 		caught("an ended context is a release", bent(bentLock{releases: politeRelease}), "context-ended", "a.Unlock under a context that had ended answered nil"),
 		caught("64 refusals are a grant", bent(bentLock{waits: sixtyFour}), "waits-long", "w.Lock succeeded while"),
 		caught("the lease is what the context has left", bent(bentLock{tries: shortenedLease}), "odd-leases", "of which 19 twentieths have passed"),
