@@ -183,9 +183,10 @@ func deadWaiter(c *trial) {
 	_ = wait.end()
 }
 
+// keysDeleted deletes the keys between two tries of a lock that polls.
 func keysDeleted(c *trial) {
 	look := c.pollInterval(exclusive)
-	c.play(a.holds(), b.waits(), pass(1, 5), fromNow(), deleted(), where(extends, a.cannotExtend(impls.ErrLost)))
+	c.play(a.holds(), b.waits(), pass(1, 5), pass(1, 150), fromNow(), deleted(), where(extends, a.cannotExtend(impls.ErrLost)))
 	c.at(b).pending.mustBeGranted(c.mark, max(c.lease, 2*look))
 }
 

@@ -201,7 +201,7 @@ type reply struct {
 }
 
 // onTheWay is how many replies a connection can queue.
-const onTheWay = 1 << 10
+const onTheWay = 1 << 8
 
 // Write passes a request on and arranges what happens to its reply.
 func (c *wire) Write(b []byte) (int, error) {
