@@ -8,7 +8,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -93,24 +92,6 @@ func (cl *client) fresh() (err error) {
 
 // random returns a source of random numbers that a name determines.
 func random(name string) io.Reader { return rand.NewChaCha8(sha256.Sum256([]byte(name))) }
-
-// another returns a second object of the same client, for a lock of another name.
-func (cl *client) another(key string) (impls.Lock, error) {
-	env := cl.env
-	env.Key = key
-	cl.mu.Lock()
-	env.Rand = random(fmt.Sprintf("%s, object %d", cl.name, len(cl.others)+2)) // objects may be used at once
-	cl.mu.Unlock()
-	var l impls.Lock
-	var err error
-	cl.do("constructor", func() { l, _, err = cl.c.make(env) })
-	if err == nil {
-		cl.mu.Lock()
-		cl.others = append(cl.others, l)
-		cl.mu.Unlock()
-	}
-	return l, err
-}
 
 func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	for i, n := range cl.c.nodes {
@@ -260,30 +241,21 @@ func (cl *client) acquire(ctx context.Context, mode history.Mode) (g impls.Grant
 	return g, err
 }
 
-// mustBeAlone checks a grant that came after a wait against who holds: a client whose hold nothing has ended, for certain.
+// mustBeAlone checks a grant that came after a wait against who holds for certain: a client that has released nothing, and whose lease runs.
 func (cl *client) mustBeAlone(mode history.Mode) {
-	for _, o := range cl.c.all() {
-		if o != cl && o.env.Permits == 1 && o.certain() && (mode != shared || o.mode() != shared) {
-			cl.c.worstf("%s.%s succeeded while %s held the lock%s", cl.name, cl.namedFor(mode, "Lock"), o.name, cl.c.keyEvents(cl))
+	c := cl.c
+	c.mu.Lock()
+	cleared := c.cleared
+	c.mu.Unlock()
+	for _, o := range c.holders(cl) {
+		o.mu.Lock()
+		asked, granted := o.asked, o.granted
+		o.mu.Unlock()
+		runs := c.cfg.Traits.NoLease || time.Since(asked) < min(c.lease, o.env.Lease)
+		if c.slack == 0 && o.env.Permits == 1 && asked.After(cleared) && runs && (mode != shared || granted != shared) {
+			c.worstf("%s.%s succeeded while %s held the lock%s", cl.name, cl.namedFor(mode, "Lock"), o.name, c.keyEvents(cl))
 		}
 	}
-}
-
-// certain reports whether the client's hold must still be there: nothing but its client can end it, and its lease runs.
-func (cl *client) certain() bool {
-	if cl.c.slack > 0 || !cl.holds() {
-		return false
-	}
-	cl.mu.Lock()
-	defer cl.mu.Unlock()
-	return cl.asked.After(cl.c.clearedAt()) && (cl.c.cfg.Traits.NoLease || time.Since(cl.asked) < min(cl.c.lease, cl.env.Lease))
-}
-
-// mode returns the mode of the client's last grant.
-func (cl *client) mode() history.Mode {
-	cl.mu.Lock()
-	defer cl.mu.Unlock()
-	return cl.granted
 }
 
 // mustHold makes one attempt, which must be granted.
@@ -373,31 +345,6 @@ func (cl *client) mustRelease() {
 	if err := cl.release(); err != nil {
 		cl.c.errorf("%s.%s failed (%s): %v%s", cl.name, cl.named("Unlock"), cl.c.sofar(), err, cl.c.keyEvents(nil))
 	}
-}
-
-// mustNotRelease calls release without a hold, or after its end. A lock of package impls must return one of the errors; another lock may return any
-// error, and nil is noted.
-func (cl *client) mustNotRelease(want ...error) {
-	when := cl.c.sofar()
-	err := cl.release()
-	switch {
-	case isOne(err, want):
-	case cl.exact:
-		cl.c.errorf("%s.%s answered %s (%s), want %v", cl.name, cl.named("Unlock"), say(err), when, want[0])
-	case err == nil:
-		cl.c.note("%s.%s returned nil (%s): it does not report that the hold is gone", cl.name, cl.named("Unlock"), when)
-	}
-}
-
-// mustNotExtend is mustNotRelease for Extend, where nil is an error too.
-func (cl *client) mustNotExtend(want ...error) {
-	if _, err := cl.extend(); !isOne(err, want) && (err == nil || cl.exact) {
-		cl.c.errorf("%s.Extend: %s (%s), want an error%s", cl.name, cl.outcome(err), cl.c.sofar(), cl.c.keyEvents(cl))
-	}
-}
-
-func isOne(err error, of []error) bool {
-	return slices.ContainsFunc(of, func(one error) bool { return errors.Is(err, one) })
 }
 
 // until returns the end of the lock's hold as it states it now, or as it last reported it with a renewal.
@@ -496,21 +443,6 @@ func (w *waiting) mustBeGranted(begin time.Time, limit time.Duration) {
 	if took := w.at.Sub(begin); c.late(took, limit) {
 		c.errorf("%s, and %s was granted the lock %v later, want %v at the most%s", what, name, took, limit, c.log.lastOf(name))
 	}
-}
-
-// waitsInVain waits for a lock that another client holds, and gives up after a time.
-func (cl *client) waitsInVain(mode history.Mode, after time.Duration) {
-	w := cl.waits(mode)
-	cl.c.sleep(after)
-	_ = w.end()
-}
-
-// diesWaiting is waitsInVain for a client that dies and so cannot take its request back.
-func (cl *client) diesWaiting(after time.Duration) {
-	w := cl.waits(exclusive)
-	cl.c.sleep(after)
-	cl.wires.cutAll()
-	_ = w.end()
 }
 
 // over reports whether the acquire has ended.

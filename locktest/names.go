@@ -260,9 +260,16 @@ type namedLock struct {
 }
 
 // lockOf makes a lock of another name for a client.
-func (cl *client) lockOf(name string) (namedLock, error) {
-	l, err := cl.another(name)
-	return namedLock{cl, l, name}, err
+func (cl *client) lockOf(name string) (l namedLock, err error) {
+	env := cl.env
+	env.Key = name
+	env.Rand = random(fmt.Sprintf("%s, object %d", cl.name, len(cl.others)+2)) // objects may be used at once
+	l = namedLock{client: cl, name: name}
+	cl.do("constructor", func() { l.lock, _, err = cl.c.make(env) })
+	if err == nil {
+		cl.others = append(cl.others, l.lock)
+	}
+	return l, err
 }
 
 func (l namedLock) try() (err error) {

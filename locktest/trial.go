@@ -223,13 +223,6 @@ func (c *trial) del(keys map[*node][]string) (deleted int) {
 	return deleted
 }
 
-// clearedAt returns when the kit last deleted keys.
-func (c *trial) clearedAt() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.cleared
-}
-
 // keysOf returns the keys of the rule's lock on a node: all that exist, whatever their names, because no other rule uses the database.
 func (c *trial) keysOf(n *node) []string {
 	if n.mini != nil {
