@@ -49,7 +49,7 @@ func (cl *client) do(call string, f func()) {
 		}
 	case <-limit.C:
 		cl.c.mu.Lock()
-		cl.c.hangs = true
+		cl.c.hangs = call
 		cl.c.mu.Unlock()
 		cl.c.fatalf("%s.%s did not return within %v, whatever became of its context:\n%s", cl.name, call, 20*cl.c.lease+time.Second,
 			goroutines(labelTrial, cl.c.id, labelClient, cl.name, labelCall, call))

@@ -47,6 +47,7 @@ func TestProcesses(t *testing.T) {
 		{"timers of a client of the lock's own", newCrowd(true), "excludes late-release lease-ends waits released-at-once reuse", nil, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
 			names := strings.Fields(row.rules)
 			for rule := range row.broken {
 				if rule != "" {
@@ -102,5 +103,16 @@ func TestRealTimeControls(t *testing.T) {
 			t.Parallel()
 			passes(t, checked(t, newLock, wall, RealLease(time.Second), rules))
 		})
+	}
+}
+
+// TestAHangingCallCostsOneRule: rules that run after others in real time do not wait for it again.
+func TestAHangingCallCostsOneRule(t *testing.T) {
+	t.Parallel()
+	cfg := configure([]Option{RealLease(100 * time.Millisecond), Only("loss-returns", "scripts-forgotten")})
+	s := &supervisor{cfg: cfg, t: t, newLock: newTestLock(func(l *lock) { l.stubborn = true }), here: true, results: map[string]result{}}
+	s.drive(wall, namesOf(cfg.rules()))
+	if first, later := s.results["loss-returns"], s.results["scripts-forgotten"]; first.Hangs != "Unlock" || later.Unjudged != "not run: Unlock hangs (rule loss-returns)" {
+		t.Errorf("%+v, and then %+v", first, later)
 	}
 }

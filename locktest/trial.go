@@ -44,7 +44,7 @@ type trial struct {
 	story   []string        // what the steps have done
 	mark    time.Time       // from which limits count
 	resends int             // how often the Redis clients made from here on repeat a request
-	hangs   bool            // a call did not return
+	hangs   string          // the call that did not return
 }
 
 // poolLinger is how long a goroutine of the Redis client's pool sleeps after the pool is closed, if nodes were unreachable. A bubble must not end

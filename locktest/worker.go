@@ -44,7 +44,7 @@ type result struct {
 	Notes    []string `json:"notes,omitempty"`
 	Unjudged string   `json:"unjudged,omitempty"`
 	Log      []string `json:"log,omitempty"`
-	Hangs    bool     `json:"hangs,omitempty"` // a call did not return: that is no race, and is not tried again
+	Hangs    string   `json:"hangs,omitempty"` // the call that did not return: that is no race, and is not tried again
 	Stack    string   `json:"stack,omitempty"` // of a rule that does not end
 	Spins    bool     `json:"spins,omitempty"` // and in which the lock computes without end
 
@@ -282,16 +282,28 @@ func (b *bubble) spins() bool {
 	return slices.ContainsFunc(running(), func(n string) bool { return slices.Contains(before, n) })
 }
 
-// together checks all rules at once in real time, because they mostly sleep, and then one by one those that disturb others.
+// together checks all rules at once in real time, because they mostly sleep, and then one by one those that disturb others, unless a call of the lock
+// did not return: to wait for it once more would cost time and show nothing.
 func (in *inspector) together(all []rule) {
 	var checking sync.WaitGroup
+	var hangs atomic.Pointer[result]
+	judged := func(res result) {
+		if res.Hangs != "" {
+			hangs.Store(&res)
+		}
+		in.judged(res)
+	}
 	for _, disturbs := range []bool{false, true} {
 		for i, r := range all {
 			if disturbing[r.name] != disturbs {
 				continue
 			}
+			if h := hangs.Load(); h != nil && disturbs {
+				in.judged(result{Rule: r.name, Unjudged: fmt.Sprintf("not run: %s hangs (rule %s)", h.Hangs, h.Rule)})
+				continue
+			}
 			in.tell(message{Begin: r.name})
-			checking.Go(func() { in.inRealTime(r, i+1, in.judged) })
+			checking.Go(func() { in.inRealTime(r, i+1, judged) })
 			if disturbs {
 				checking.Wait()
 			}
