@@ -66,15 +66,15 @@ func controls() []control {
 			return wrap(&lock{Config: c, name: func(s string) string { return s }}), nil
 		}
 	}
-	plain := func(*lock) {}
+	nothing := func(*lock) {}
 	padded := ServerLease(func(d time.Duration) time.Duration { return d + 500*time.Millisecond })
 	seconds := ServerLease(func(d time.Duration) time.Duration { return (d + time.Second - 1) / time.Second * time.Second })
 	return []control{
-		{name: "a key, a token, a script", make: newTestLock(plain)},
-		{name: "a Lock that polls, and no TryLock", make: newWaiting(plain)},
+		{name: "a key, a token, a script", make: newTestLock(nothing)},
+		{name: "a Lock that polls, and no TryLock", make: newWaiting(nothing)},
 		{name: "its key is a hash of the name", make: newTestLock(func(l *lock) { l.name = sha })},
 		{name: "its owner's name is its token", make: newTestLock(func(l *lock) { l.ownerToken = true })},
-		{name: "holds are found by token", make: func(c Config) (any, error) { return &registry{Config: c, holds: map[string]bool{}}, nil }},
+		{name: "holds are found by token", make: func(c Config) (any, error) { return &registry{plain{owned{Config: c}}, map[string]bool{}}, nil }},
 		{name: "renews by itself and tells nobody", make: newTestLock(func(l *lock) { l.renew = true })},
 		{name: "renews late", make: newTestLock(func(l *lock) { l.renew, l.late = true, true })},
 		{name: "renews until the context of the acquire ends", make: newTestLock(func(l *lock) { l.renew, l.bindCtx = true, true })},
@@ -87,8 +87,8 @@ func controls() []control {
 		{name: "says until when in whole milliseconds", make: newTimed(func(l *timedLock) { l.rounds = true })},
 		{name: "has a pool of connections of its own", make: func(c Config) (any, error) { return &wireLock{Config: c}, nil }},
 		{name: "has a queue beside its key", make: by(queued(luaClean), inLine), options: []Option{Promises("fifo")}},
-		{name: "polls four times in a lease", make: newWaiting(plain, func(w *waitingLock) { w.every = w.l.TTL / 4 })},
-		{name: "polls once in nine tenths of a lease", make: newWaiting(plain, func(w *waitingLock) { w.every = w.l.TTL * 9 / 10 })},
+		{name: "polls four times in a lease", make: newWaiting(nothing, func(w *waitingLock) { w.every = w.l.TTL / 4 })},
+		{name: "polls once in nine tenths of a lease", make: newWaiting(nothing, func(w *waitingLock) { w.every = w.l.TTL * 9 / 10 })},
 
 		{name: "counts its grants in a key of a name of its own", make: by(numbered(``), counted)},
 		{name: "is for readers and writers", make: byModes(readersWriters(), modeWaiting)},
@@ -110,7 +110,7 @@ func controls() []control {
 		{name: "wakes by a channel", make: func(c Config) (any, error) { return &channelLock{owned: owned{Config: c}}, nil }},
 		{name: "is taken over when its deadline has passed", make: func(c Config) (any, error) { return &deadlineLock{Config: c}, nil }},
 		{name: "is a member of a sorted set", make: by(scored(), nil)},
-		{name: "asks in a transaction, and keeps a record", make: func(c Config) (any, error) { return &recordLock{Config: c}, nil }},
+		{name: "asks in a transaction, and keeps a record", make: func(c Config) (any, error) { return &recordLock{owned{Config: c}}, nil }},
 		{name: "takes back in the background", make: wrapping(func(l *lock) any { return &tidyLock{lock: l} })},
 		{name: "takes back an acquire without an answer", make: newTestLock(func(l *lock) { l.undoes = true })},
 		{name: "takes back an acquire without an answer, and renews", make: newTestLock(func(l *lock) { l.undoes, l.renew = true, true })},
@@ -128,7 +128,7 @@ func controls() []control {
 		{name: "is a bit", make: by(bit(), nil), lacks: "SETBIT"},
 		{name: "renames a key of its own", make: wrapping(func(l *lock) any { return renameLock{l} })},
 		{name: "keeps the count of its grants and its holder in one hash", make: by(hashed(), counted)},
-		{name: "gives up by itself after forty tries", make: newWaiting(plain, func(w *waitingLock) { w.tries = 40 })},
+		{name: "gives up by itself after forty tries", make: newWaiting(nothing, func(w *waitingLock) { w.tries = 40 })},
 	}
 }
 

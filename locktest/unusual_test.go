@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -14,15 +13,12 @@ import (
 // Correct locks that differ from most.
 
 // recordLock has a record of its holder beside its key, and asks in a transaction.
-type recordLock struct {
-	Config
-	token string
-}
+type recordLock struct{ owned }
 
 func (l *recordLock) keys() []string { return []string{"{" + l.Key + "}", "{" + l.Key + "}:holder"} }
 
 func (l *recordLock) TryLock(ctx context.Context) (bool, error) {
-	token := fmt.Sprint(l.Owner, time.Now().UnixNano())
+	token := l.next()
 	var got *redis.StringCmd
 	_, err := l.Redis.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		p.SetNX(ctx, l.keys()[0], token, l.TTL)
