@@ -7,7 +7,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// late is a call of the lock, or its background, in which a reply comes late.
+// lateCall is a call of the lock, or its background, in which a reply comes late.
 type lateCall struct {
 	name string
 	call func(cl *client) // nil: the lock calls it
@@ -31,7 +31,8 @@ func (c *trial) lateCalls() []lateCall {
 // mostRequests is how many replies of one call are held back, one at a time.
 const mostRequests = 4
 
-// betweenRequests holds a reply back for longer than the lease, as a pause of the client does, while the next client is granted the lock.
+// betweenRequests holds a reply back for longer than the lease, as a pause of the client does,
+// while the next client is granted the lock.
 func betweenRequests(c *trial) {
 	for _, l := range c.lateCalls() {
 		for n := 1; n <= mostRequests && c.goesOnLate(l, n); n++ {
@@ -42,8 +43,9 @@ func betweenRequests(c *trial) {
 	}
 }
 
-// heldBack runs a call, or waits for the background, and holds the n-th reply back. It returns false if the call sends fewer requests; otherwise
-// goOn lets the reply pass and waits for the end of the call.
+// heldBack runs a call, or waits for the background, and holds the n-th reply back. It returns
+// false if the call sends fewer requests; otherwise goOn lets the reply pass and waits for the end
+// of the call.
 func (c *trial) heldBack(cl *client, n int, call func()) (goOn func(), reached bool) {
 	answered, pass, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	cl.wires.whenAnswered(n, func() { close(answered); <-pass })
@@ -91,8 +93,8 @@ func (c *trial) goesOnLate(l lateCall, n int) bool {
 	return true
 }
 
-// asksLate delays a reply to an acquire while another client has a whole hold: of no time, or of a part of a lease. What is left ends by itself: a
-// count of fences stays.
+// asksLate delays a reply to an acquire while another client has a whole hold: of no time, or of a
+// part of a lease. What is left ends by itself: a count of fences stays.
 func (c *trial) asksLate(n int, held time.Duration) (reached bool) {
 	defer func() {
 		if c.leave(); c.cfg.Traits.NoLease {

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// outsideBugs are wrong locks of an author who knew the kit by its documentation alone, and which it once missed.
+// outsideBugs are wrong locks of an author who knew the kit by its documentation alone, and which
+// it once missed.
 func outsideBugs() []plantedBug {
 	wrap := func(f func(*lock) any) factory {
 		return func(c Config) (any, error) { return f(&lock{Config: c, name: itself}), nil }

@@ -154,8 +154,9 @@ func TestBugsAreCaught(t *testing.T) {
 	}
 }
 
-// alsoExplored are the bugs that a search of schedules finds as well, by what it calls them. A search sees what becomes of a bug between clients: it looks at
-// no names but one, at no odd leases, and at no reply that a client gives without harm.
+// alsoExplored are the bugs that a search of schedules finds as well, by what it calls them. A
+// search sees what becomes of a bug between clients: it looks at no names but one, at no odd
+// leases, and at no reply that a client gives without harm.
 func alsoExplored() map[string]string {
 	return map[string]string{
 		"the watchdog makes the lock anew":                                  "release-safety/mis-unlock",
@@ -188,7 +189,8 @@ func alsoExplored() map[string]string {
 	}
 }
 
-// TestBugsAreExplored: a search of 3,000 schedules at most finds each of alsoExplored, with that cause.
+// TestBugsAreExplored: a search of 3,000 schedules at most finds each of alsoExplored, with that
+// cause.
 func TestBugsAreExplored(t *testing.T) {
 	if testing.Short() {
 		t.Skip("searches the schedules of some thirty locks")

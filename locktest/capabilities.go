@@ -69,7 +69,8 @@ func fencesGrow(c *trial) {
 	}
 }
 
-// recount gives another value to the keys that have the given one, and reports whether there are any.
+// recount gives another value to the keys that have the given one, and reports whether there are
+// any.
 func (c *trial) recount(from, to uint64) (found bool) {
 	for _, n := range c.nodes {
 		for _, k := range c.keysOf(n) {
@@ -81,7 +82,8 @@ func (c *trial) recount(from, to uint64) (found bool) {
 	return found
 }
 
-// outliveCount waits until every key with an expiry is gone: the counter of fences must not be one of them.
+// outliveCount waits until every key with an expiry is gone: the counter of fences must not be one
+// of them.
 func (c *trial) outliveCount() bool {
 	for range 2 {
 		ends := c.ends()
@@ -113,7 +115,8 @@ func fencesRace(c *trial) {
 	})
 }
 
-// fencesLate holds each reply to an acquire back until the lease has ended and another client has been granted the lock.
+// fencesLate holds each reply to an acquire back until the lease has ended and another client has
+// been granted the lock.
 func fencesLate(c *trial) {
 	for n := 1; n <= mostRequests; n++ {
 		c.leave()
@@ -146,7 +149,8 @@ func lostEntry(c *trial) {
 	c.play(b.getsIn())
 }
 
-// together checks that all waiters are granted the lock within a limit after the mark, without a release.
+// together checks that all waiters are granted the lock within a limit after the mark, without a
+// release.
 func (c *trial) together(limit time.Duration, everybody ...who) {
 	begin := c.mark
 	c.say("all that waited must get in together")

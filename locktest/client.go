@@ -108,7 +108,8 @@ func (cl *client) onRenew(r impls.Renewal) {
 	cl.renewed = append(cl.renewed, r)
 }
 
-// holds reports whether the client was granted the lock and has not released it, as far as it knows.
+// holds reports whether the client was granted the lock and has not released it, as far as it
+// knows.
 func (cl *client) holds() bool {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
@@ -124,7 +125,8 @@ func (cl *client) holdsSince(asked time.Time, mode history.Mode) {
 	cl.c.log.granted(cl.name)
 }
 
-// leaves records that the client calls a release: from here on nothing is certain of its hold. The returned function records that it has returned.
+// leaves records that the client calls a release: from here on nothing is certain of its hold. The
+// returned function records that it has returned.
 func (cl *client) leaves() (left func()) {
 	set := func(held int, asked time.Time) {
 		cl.mu.Lock()
@@ -183,7 +185,8 @@ func (cl *client) callContext() *patience.Context {
 	return p
 }
 
-// keep leaves the context of a successful call open until the client ends: a lock may tie its hold to it.
+// keep leaves the context of a successful call open until the client ends: a lock may tie its hold
+// to it.
 func keep(p *patience.Context, err error) {
 	if err == nil {
 		p.Keep()
@@ -241,7 +244,8 @@ func (cl *client) acquire(ctx context.Context, mode history.Mode) (g impls.Grant
 	return g, err
 }
 
-// mustBeAlone checks a grant that came after a wait against who holds for certain: a client that has released nothing, and whose lease runs.
+// mustBeAlone checks a grant that came after a wait against who holds for certain: a client that
+// has released nothing, and whose lease runs.
 func (cl *client) mustBeAlone(mode history.Mode) {
 	c := cl.c
 	c.mu.Lock()
@@ -304,8 +308,8 @@ func (cl *client) mustBeRefused(mode history.Mode) {
 	cl.c.errorf("%s.%s failed with %q (%s), want a refusal", cl.name, call, err, when)
 }
 
-// refusal reports whether an error of a try means that another client holds the lock. A lock with its own errors may use any but those of the Redis
-// client.
+// refusal reports whether an error of a try means that another client holds the lock. A lock with
+// its own errors may use any but those of the Redis client.
 func (cl *client) refusal(err error) bool {
 	if err == nil || errors.Is(err, impls.ErrBusy) {
 		return err != nil
@@ -347,7 +351,8 @@ func (cl *client) mustRelease() {
 	}
 }
 
-// until returns the end of the lock's hold as it states it now, or as it last reported it with a renewal.
+// until returns the end of the lock's hold as it states it now, or as it last reported it with a
+// renewal.
 func (cl *client) until() (time.Time, bool) {
 	if v, ok := cl.lock.(interface{ Until() (time.Time, bool) }); ok {
 		return v.Until()
@@ -368,8 +373,8 @@ func (cl *client) token(g impls.Grant) string {
 	return g.Token
 }
 
-// saysBusy reports whether a lock states that another client holds it: TryLock returned false, or the error is ErrBusy. The error of a Lock that gave
-// up states nothing.
+// saysBusy reports whether a lock states that another client holds it: TryLock returned false, or
+// the error is ErrBusy. The error of a Lock that gave up states nothing.
 func (cl *client) saysBusy(err error) bool {
 	return errors.Is(err, impls.ErrBusy) && (cl.exact || cl.c.cfg.Tries)
 }

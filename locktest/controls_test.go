@@ -10,7 +10,8 @@ import (
 	"github.com/lockbench/lockbench/sim"
 )
 
-// checked runs the rules in this process, in real time as often as Run does, and returns their results.
+// checked runs the rules in this process, in real time as often as Run does, and returns their
+// results.
 func checked(t *testing.T, newLock factory, w world, options ...Option) map[string]result {
 	t.Helper()
 	cfg := configure(options)
@@ -132,7 +133,8 @@ func controls() []control {
 	}
 }
 
-// TestCorrectLocksPass: unusual but legal behaviour raises no alarm, and no rule is skipped silently.
+// TestCorrectLocksPass: unusual but legal behaviour raises no alarm, and no rule is skipped
+// silently.
 func TestCorrectLocksPass(t *testing.T) {
 	if testing.Short() {
 		t.Skip("checks every rule of some fifty locks")
@@ -158,7 +160,8 @@ func passes(t *testing.T, results map[string]result) {
 	}
 }
 
-// TestCorrectLocksStand: no schedule breaks the same locks. LOCKBENCH_SOAK sets the number of schedules for each.
+// TestCorrectLocksStand: no schedule breaks the same locks. LOCKBENCH_SOAK sets the number of
+// schedules for each.
 func TestCorrectLocksStand(t *testing.T) {
 	if testing.Short() {
 		t.Skip("searches the schedules of some fifty locks")

@@ -7,8 +7,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// crowdLock is a lock that asks for more of its Redis client at once than the client may have connections: the client keeps the timers with which it
-// waits, for whoever waits next in the process.
+// crowdLock is a lock that asks for more of its Redis client at once than the client may have
+// connections: the client keeps the timers with which it waits, for whoever waits next in the
+// process.
 type crowdLock struct {
 	*lock
 	mine *redis.Client // nil: the kit's

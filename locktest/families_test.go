@@ -93,7 +93,8 @@ func (l *quorumLock) Unlock(ctx context.Context) error {
 	return l.end(ctx, token)
 }
 
-// trailingLock returns from a release when a majority has replied; the last master is asked a little later than the others.
+// trailingLock returns from a release when a majority has replied; the last master is asked a
+// little later than the others.
 type trailingLock struct {
 	quorumLock
 	background sync.WaitGroup
@@ -161,7 +162,8 @@ func (l *wireLock) conn(ctx context.Context) (net.Conn, error) {
 	return l.Dial(ctx, "tcp", l.Addrs[0])
 }
 
-// call sends a request and reads a reply of one line, or a short string. It does not reuse a failed connection.
+// call sends a request and reads a reply of one line, or a short string. It does not reuse a failed
+// connection.
 func (l *wireLock) call(ctx context.Context, words ...string) (string, error) {
 	c, err := l.conn(ctx)
 	if err != nil {
@@ -229,7 +231,8 @@ type wakeLock struct {
 	deaf    bool // bug: a waiter that gave up takes the next wake-up
 }
 
-// luaWake leaves one wake-up, which ends with the lease; luaOrphans one for each release, without an end.
+// luaWake leaves one wake-up, which ends with the lease; luaOrphans one for each release, without
+// an end.
 const (
 	luaWake = `
 if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end

@@ -68,7 +68,8 @@ func (c *trial) answer(err string) {
 	}
 }
 
-// releaseFrees tries both with and without the Redis client's own retries, and at the end of the lease, which some leave to end by itself.
+// releaseFrees tries both with and without the Redis client's own retries, and at the end of the
+// lease, which some leave to end by itself.
 func releaseFrees(c *trial) {
 	late := trouble{"nine tenths of its lease had passed", func(*client) { c.sleep(c.lease * 9 / 10) }, nil}
 	for _, c.resends = range []int{0, 3} {
@@ -81,7 +82,8 @@ func releaseFrees(c *trial) {
 	}
 }
 
-// frees checks that a release which answered nil has freed the lock, and that it is free within a lease after any other answer.
+// frees checks that a release which answered nil has freed the lock, and that it is free within a
+// lease after any other answer.
 func (c *trial) frees(cl *client, err error) {
 	c.say("%s.%s answered %s", cl.name, cl.named("Unlock"), say(err))
 	switch {
@@ -92,8 +94,9 @@ func (c *trial) frees(cl *client, err error) {
 	}
 }
 
-// lossReturns: after the hold is gone, release returns within half a lease with any context, and at the latest when its context ends; it leaves the
-// next client's hold alone, even one that began in the same millisecond.
+// lossReturns: after the hold is gone, release returns within half a lease with any context, and at
+// the latest when its context ends; it leaves the next client's hold alone, even one that began in
+// the same millisecond.
 func lossReturns(c *trial) {
 	for _, taken := range []bool{false, true} {
 		c.play(anew(), a.holds(), deleted())
@@ -114,8 +117,10 @@ func lossReturns(c *trial) {
 	}
 }
 
-// cancelledRequest ends the context of an acquire after the server has granted it and before the client gets the reply. The reply does arrive, so the
-// lock must leave nothing behind. Then the deadline passes before the reply and the client never gets it: what is left must end with the lease.
+// cancelledRequest ends the context of an acquire after the server has granted it and before the
+// client gets the reply. The reply does arrive, so the lock must leave nothing behind. Then the
+// deadline passes before the reply and the client never gets it: what is left must end with the
+// lease.
 func cancelledRequest(c *trial) {
 	for _, late := range []bool{false, true} {
 		c.play(anew(), a.knows(), fromNow())
@@ -150,8 +155,8 @@ func cancelledRequest(c *trial) {
 
 const afterItsEnd = "under a context that had ended"
 
-// contextEnded: the end of a successful acquire's context may end the hold, but must not prevent its release. And a call whose context has ended
-// before it does its work or returns an error.
+// contextEnded: the end of a successful acquire's context may end the hold, but must not prevent
+// its release. And a call whose context has ended before it does its work or returns an error.
 func contextEnded(c *trial) {
 	cl := c.at(a)
 	ended, cancel := context.WithTimeout(context.Background(), 10*c.lease)
@@ -212,7 +217,8 @@ func leavesNothingRunning(c *trial) {
 	}
 }
 
-// failAnAcquire loses the reply to an acquire, and lets the next one's context end before the reply.
+// failAnAcquire loses the reply to an acquire, and lets the next one's context end before the
+// reply.
 func (c *trial) failAnAcquire(cl *client, n int) {
 	cl.wires.loseReplies(n + 1)
 	_, _ = cl.try(exclusive)
@@ -237,7 +243,8 @@ func (cl *client) askTooLate() error {
 	return err
 }
 
-// boundedRequests counts the requests of an acquire and its release, and of a holder and a waiter during some leases.
+// boundedRequests counts the requests of an acquire and its release, and of a holder and a waiter
+// during some leases.
 func boundedRequests(c *trial) {
 	c.play(a.knows())
 	cl, waiter := c.at(a), c.at(b)
@@ -268,7 +275,8 @@ func boundedRequests(c *trial) {
 	}
 }
 
-// Limits on requests per node. The kit polls every fortieth of a lease; libraries have intervals of their own.
+// Limits on requests per node. The kit polls every fortieth of a lease; libraries have intervals of
+// their own.
 const (
 	perHold   = 10
 	perPoll   = 5
@@ -276,7 +284,8 @@ const (
 	fewHolds  = 20
 )
 
-// noSpinAfterSignals: each of 60 releases may leave a wake-up behind that nobody takes; a later waiter must not be kept busy by them.
+// noSpinAfterSignals: each of 60 releases may leave a wake-up behind that nobody takes; a later
+// waiter must not be kept busy by them.
 func noSpinAfterSignals(c *trial) {
 	c.play(repeat(60, a.holds(), w.givesUp(exclusive, 1, 200), a.releases()), repeat(60, a.holds(), a.releases()), a.holds())
 	cl := c.at(b)

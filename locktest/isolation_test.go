@@ -18,7 +18,8 @@ func (loops) TryLock(context.Context) (bool, error) {
 	}
 }
 
-// TestProcesses: whatever a lock does to its process breaks one rule at the most, with a stack, and the other rules are judged.
+// TestProcesses: whatever a lock does to its process breaks one rule at the most, with a stack, and
+// the other rules are judged.
 func TestProcesses(t *testing.T) {
 	for _, row := range []struct {
 		name   string
@@ -35,12 +36,15 @@ func TestProcesses(t *testing.T) {
 			map[string]string{"excludes": "the lock is broken in Unlock", "late-release": "the lock is broken in Unlock"}, false},
 		// A process can't stop a busy loop from inside.
 		{"a busy loop", func(c Config) (any, error) { return loops{&lock{Config: c, name: itself}}, nil }, "", map[string]string{"": "isolation_test.go"}, false},
-		// A goroutine that serves all locks of a process ends with the bubble of the first rule, which is no fault of the rules after it.
+		// A goroutine that serves all locks of a process ends with the bubble of the first rule,
+		// which is no fault of the rules after it.
 		{"a goroutine for all locks", newForever(), "asked-again renews one-of-two slow-renewals",
 			map[string]string{"nothing-running": "goroutines stay"}, false},
-		// Virtual time stands still while a goroutine waits for a mutex whose holder waits for a reply.
+		// Virtual time stands still while a goroutine waits for a mutex whose holder waits for a
+		// reply.
 		{"a mutex across replies", newTestLock(func(l *lock) { l.renew, l.mutexed = true, true }), "excludes renews-own slow-renewals late-release", nil, true},
-		// A lock may keep a channel for each name, which the next rule finds although it was made in another bubble.
+		// A lock may keep a channel for each name, which the next rule finds although it was made
+		// in another bubble.
 		{"a channel for all locks", newTurns(), "excludes late-release lease-ends released-at-once reuse", nil, false},
 		// What a library keeps for its next user in the process is not used by the next rule.
 		{"timers of the kit's client", newCrowd(false), "excludes late-release lease-ends waits released-at-once reuse", nil, false},
@@ -77,7 +81,8 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// TestNobodyWaitsForAConnection: bubbles that run at the same time, as those of parallel tests in this process do, would share what a wait leaves.
+// TestNobodyWaitsForAConnection: bubbles that run at the same time, as those of parallel tests in
+// this process do, would share what a wait leaves.
 func TestNobodyWaitsForAConnection(t *testing.T) {
 	for range 8 {
 		t.Run("", func(t *testing.T) {
@@ -87,7 +92,8 @@ func TestNobodyWaitsForAConnection(t *testing.T) {
 	}
 }
 
-// TestRealTimeControls: a lock that counts in seconds and one that takes only an address are judged in real time.
+// TestRealTimeControls: a lock that counts in seconds and one that takes only an address are judged
+// in real time.
 func TestRealTimeControls(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes leases of a second")

@@ -58,7 +58,8 @@ func leaseLasts(c *trial) {
 	}
 }
 
-// connectionsCut: a hold ends with its lease, not with a connection of its client, which may be a subscription.
+// connectionsCut: a hold ends with its lease, not with a connection of its client, which may be a
+// subscription.
 func connectionsCut(c *trial) {
 	begin := time.Now()
 	a, b := c.at(a), c.at(b)
@@ -123,7 +124,8 @@ func retriedGrant(c *trial) {
 	c.asksInVain(1)
 }
 
-// secondAttempt: what a lock sends to take back an attempt without an answer must not meet the hold that the next attempt gave.
+// secondAttempt: what a lock sends to take back an attempt without an answer must not meet the hold
+// that the next attempt gave.
 func secondAttempt(c *trial) {
 	for _, tr := range c.troubles(1)[1:] {
 		var err error
@@ -135,7 +137,8 @@ func secondAttempt(c *trial) {
 	}
 }
 
-// unanswered loses requests and replies of a client that asks while another holds, and lets its deadline pass before the reply.
+// unanswered loses requests and replies of a client that asks while another holds, and lets its
+// deadline pass before the reply.
 func unanswered(c *trial) {
 	c.play(b.knows())
 	tooLate := trouble{"its deadline passed before the reply", nil, nil}
@@ -185,7 +188,8 @@ func lostRelease(c *trial) {
 	c.play(a.lets(), other.isRefused())
 }
 
-// mustGetIn polls until the lock is granted, at most a lease after the mark. It does not depend on the poll interval of the lock's own waiters.
+// mustGetIn polls until the lock is granted, at most a lease after the mark. It does not depend on
+// the poll interval of the lock's own waiters.
 func (c *trial) mustGetIn(cl *client) {
 	took, err := c.getsIn(cl, c.mark, 10*c.lease)
 	if err != nil {
@@ -196,7 +200,8 @@ func (c *trial) mustGetIn(cl *client) {
 	}
 }
 
-// getsIn polls every fortieth of a lease until the lock is granted, and returns the time since begin.
+// getsIn polls every fortieth of a lease until the lock is granted, and returns the time since
+// begin.
 func (c *trial) getsIn(cl *client, begin time.Time, limit time.Duration) (took time.Duration, err error) {
 	for {
 		if _, err = cl.try(exclusive); err == nil || time.Since(begin) >= limit {
@@ -233,7 +238,8 @@ func skewedClock(c *trial) {
 	}
 }
 
-// leaseIsSane: locks of package impls must refuse. Another lock may round its lease; it must not turn a lease that ends into a hold that never does.
+// leaseIsSane: locks of package impls must refuse. Another lock may round its lease; it must not
+// turn a lease that ends into a hold that never does.
 func leaseIsSane(c *trial) {
 	for _, d := range []time.Duration{0, -time.Second, 400 * time.Microsecond, time.Millisecond + time.Microsecond} {
 		if !c.cfg.Variant && d <= 0 {
@@ -274,7 +280,8 @@ func scriptsForgotten(c *trial) {
 	}
 }
 
-// noAnswer: the deadline of a context ends a call even if nobody answers, or connections are refused.
+// noAnswer: the deadline of a context ends a call even if nobody answers, or connections are
+// refused.
 func noAnswer(c *trial) {
 	cl := c.at(a)
 	calls := []struct {

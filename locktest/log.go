@@ -135,7 +135,8 @@ var quoted = regexp.MustCompile(`'([^'\\]{1,24})'|"([^"\\]{1,24})"`)
 // wordsKnown is how many words are recorded.
 const wordsKnown = 1000
 
-// constants returns the words that belong to the lock and to no client: from scripts, or in requests of several clients.
+// constants returns the words that belong to the lock and to no client: from scripts, or in
+// requests of several clients.
 func (l *requestLog) constants() (all []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -215,7 +216,8 @@ func (l *requestLog) granted(client string) {
 	}
 }
 
-// keyEvents says which client deleted the keys of a client's hold; "" if they exist or expired. It ignores the requests of the client that but names.
+// keyEvents says which client deleted the keys of a client's hold; "" if they exist or expired. It
+// ignores the requests of the client that but names.
 func (l *requestLog) keyEvents(client, but string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -268,7 +270,8 @@ func (l *requestLog) lastOf(client string) string {
 // spelling is the prefix and suffix with which a lock makes a key from its name.
 type spelling struct{ before, behind string }
 
-// spellings returns the prefixes and suffixes around a name in keys that more than one client has sent: a key with a token belongs to one client.
+// spellings returns the prefixes and suffixes around a name in keys that more than one client has
+// sent: a key with a token belongs to one client.
 func (l *requestLog) spellings(name string) (all []spelling) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -294,8 +297,8 @@ func (l *requestLog) spellings(name string) (all []spelling) {
 var blocking = map[string]bool{"BLPOP": true, "BRPOP": true, "BLMOVE": true, "BRPOPLPUSH": true, "BLMPOP": true, "BZPOPMIN": true, "BZPOPMAX": true, "BZMPOP": true,
 	"XREAD": true, "XREADGROUP": true}
 
-// pause returns the longest time between two requests of a client since an instant, and between the last one and now; blocks reports whether one of
-// them was a blocking command.
+// pause returns the longest time between two requests of a client since an instant, and between the
+// last one and now; blocks reports whether one of them was a blocking command.
 func (l *requestLog) pause(client string, since time.Time) (longest time.Duration, blocks bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -58,7 +58,8 @@ func (p who) mayNotWrite() step {
 	})
 }
 
-// readerLasts: a reader's lease is its own, also if it is longer than that of one that comes later, who leaves or does not.
+// readerLasts: a reader's lease is its own, also if it is longer than that of one that comes later,
+// who leaves or does not.
 func readerLasts(c *trial) {
 	c.play(a.reads(), pass(1, 2), b.reads(), until(9, 10), w.isRefused(), anew())
 	for _, leaves := range []bool{false, true} {
@@ -144,7 +145,8 @@ func readersWake(c *trial) {
 	c.together(limit, a, b, r)
 }
 
-// downgrade: a writer that takes the read side as well and leaves the write side lets waiting readers in at once.
+// downgrade: a writer that takes the read side as well and leaves the write side lets waiting
+// readers in at once.
 func downgrade(c *trial) {
 	limit := c.twoPolls(shared)
 	c.play(a.holds())

@@ -9,7 +9,8 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// alike are pairs of suffixes that a hash, a careless concatenation or a replacement of characters maps to the same value after any prefix.
+// alike are pairs of suffixes that a hash, a careless concatenation or a replacement of characters
+// maps to the same value after any prefix.
 var alike = []pair{
 	{"plumless", "buckeroo", "CRC-32"},
 	{"Aa", "BB", "a hash that multiplies by 31"},

@@ -10,7 +10,8 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// oddLeases waits for the end of a lease if it is short, and otherwise reads the expiry from the server if a key shows it.
+// oddLeases waits for the end of a lease if it is short, and otherwise reads the expiry from the
+// server if a key shows it.
 func oddLeases(c *trial) {
 	odd := []time.Duration{c.ttl * 7 / 5, c.ttl * 8 / 5, c.ttl / 4, c.ttl/2 + time.Millisecond, c.ttl*9/10 - time.Millisecond, 90 * time.Minute, 40 * 24 * time.Hour}
 	for _, d := range odd {
@@ -112,7 +113,8 @@ func wholeSeconds(d time.Duration) time.Duration {
 	return (d + time.Second - 1).Truncate(time.Second)
 }
 
-// mustShowEnd looks for a key that expires with the lease. Other keys of the lock may last longer, or for ever; if all do, a value may hold the expiry.
+// mustShowEnd looks for a key that expires with the lease. Other keys of the lock may last longer,
+// or for ever; if all do, a value may hold the expiry.
 func (c *trial) mustShowEnd(a *client, d time.Duration) {
 	kept := c.cfg.kept(d)
 	ends := c.ends()
@@ -133,7 +135,8 @@ func (c *trial) mustShowEnd(a *client, d time.Duration) {
 	}
 }
 
-// mustEndThen lets virtual time pass until a dead client's hold has nearly ended, and until it must have ended.
+// mustEndThen lets virtual time pass until a dead client's hold has nearly ended, and until it must
+// have ended.
 func (c *trial) mustEndThen(a *client, d time.Duration) {
 	kept := c.cfg.kept(d)
 	begin := time.Now()

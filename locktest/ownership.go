@@ -93,7 +93,8 @@ func (c *trial) race(everybody []*client) (winners []*client) {
 	return winners
 }
 
-// contend lets five clients hold the lock in turn, each several times, and calls hold while one does.
+// contend lets five clients hold the lock in turn, each several times, and calls hold while one
+// does.
 func (c *trial) contend(rounds int, hold func(g impls.Grant, cl *client)) {
 	var working sync.WaitGroup
 	for i := range 5 {
@@ -158,7 +159,8 @@ func tryReturns(c *trial) {
 	}
 }
 
-// lateRelease releases under each fault. The name of the next holder, and so its token, begins with that of the first.
+// lateRelease releases under each fault. The name of the next holder, and so its token, begins with
+// that of the first.
 func lateRelease(c *trial) {
 	most := mostLost
 	if c.slack > 0 {
@@ -185,7 +187,8 @@ func (c *trial) endLease() {
 	c.sleep(c.lease + 2*time.Millisecond + c.slack)
 }
 
-// lateExtend: a refused extend must neither take the lock nor move the end of another client's lease.
+// lateExtend: a refused extend must neither take the lock nor move the end of another client's
+// lease.
 func lateExtend(c *trial) {
 	for _, ends := range []step{a.lapses(), cleared()} {
 		c.play(anew(), a.holds(), ends, b.holds(), b.isCut(), pass(1, 2), a.triesToExtend(), other.getsIn(), other.releases())
@@ -235,7 +238,8 @@ func busyIsBusy(c *trial) {
 	}
 }
 
-// uniqueTokens: in package impls every grant has its own token; another lock's token may name the owner.
+// uniqueTokens: in package impls every grant has its own token; another lock's token may name the
+// owner.
 func uniqueTokens(c *trial) {
 	seen := map[string]*client{}
 	for range 5 {

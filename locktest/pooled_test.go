@@ -27,7 +27,8 @@ func newPooled(hasty, brittle bool) factory {
 	}
 }
 
-// onePerClient returns a function that returns what the locks of a client share, made once for each client.
+// onePerClient returns a function that returns what the locks of a client share, made once for each
+// client.
 func onePerClient[T any](make func(Config) *T) func(Config) *T {
 	var mu sync.Mutex // rules run concurrently
 	of := map[redis.UniversalClient]*T{}

@@ -10,7 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Locks with defects that were reported of released libraries. A field is the defect; without it the lock is correct.
+// Locks with defects that were reported of released libraries. A field is the defect; without it
+// the lock is correct.
 
 // channelLock waits for a publication: it tries, subscribes, and tries again before it sleeps.
 type channelLock struct {
@@ -49,7 +50,8 @@ func (l *channelLock) Unlock(ctx context.Context) error {
 	return released(eval(ctx, l.Config, luaFree, l.keys(), l.token))
 }
 
-// deadlineLock keeps its deadline, by the client's clock, in a key without expiry; who finds it over takes the lock by GETSET.
+// deadlineLock keeps its deadline, by the client's clock, in a key without expiry; who finds it
+// over takes the lock by GETSET.
 type deadlineLock struct {
 	Config
 	value string

@@ -54,11 +54,13 @@ var (
 	replicated   = has(func(c config) bool { return c.replicas > 0 }, "no replica has to confirm it")
 	onCluster    = has(func(c config) bool { return c.Variant || c.cluster }, "it does not promise to run on a cluster")
 
-	// Only a TryLock, or a Lock that waits, can break some rules; for a lock with only TryLock the kit does the waiting.
+	// Only a TryLock, or a Lock that waits, can break some rules; for a lock with only TryLock the
+	// kit does the waiting.
 	triesItself = has(func(c config) bool { return c.Tries }, "it has no TryLock")
 	waitsItself = has(func(c config) bool { return c.Waits }, "it has no Lock that waits")
 
-	// Some rules need more of a lock's environment than Config has, and for others package impls has no method.
+	// Some rules need more of a lock's environment than Config has, and for others package impls
+	// has no method.
 	ofContract    = has(func(c config) bool { return c.Variant }, "its clock is the process's, which cannot be set for one client")
 	notOfContract = has(func(c config) bool { return !c.Variant }, "package impls has no word for it")
 )

@@ -16,12 +16,15 @@ type rule struct {
 	check    func(c *trial)
 }
 
-// Run checks the rules that apply to the lock, one subtest for each. newLock returns one client's handle: a value with Unlock, and Lock or TryLock or
-// both. It may be called several times for one client.
+// Run checks the rules that apply to the lock, one subtest for each. newLock returns one client's
+// handle: a value with Unlock, and Lock or TryLock or both. It may be called several times for one
+// client.
 //
-// The rules run in a separate process, this test binary started again with the same test only, so that a lock which panics, spins or never returns
-// fails one rule and not the test. Code of the test before Run therefore runs once more in each such process. Under a debugger, or to measure
-// coverage, set LOCKBENCH_LOCKTEST=in-process: then a lock that panics in its own goroutine, or never stops, ends the test.
+// The rules run in a separate process, this test binary started again with the same test only, so
+// that a lock which panics, spins or never returns fails one rule and not the test. Code of the
+// test before Run therefore runs once more in each such process. Under a debugger, or to measure
+// coverage, set LOCKBENCH_LOCKTEST=in-process: then a lock that panics in its own goroutine, or
+// never stops, ends the test.
 func Run(t *testing.T, newLock func(Config) (any, error), options ...Option) {
 	t.Helper()
 	cfg := configure(options)
@@ -45,8 +48,8 @@ func Run(t *testing.T, newLock func(Config) (any, error), options ...Option) {
 	}
 }
 
-// looksAlone is how often a rule is repeated whose result in real time was not the expected one: a busy machine can miss an instant, but a broken
-// lock fails each time.
+// looksAlone is how often a rule is repeated whose result in real time was not the expected one: a
+// busy machine can miss an instant, but a broken lock fails each time.
 const looksAlone = 3
 
 func (cfg config) judgeAll(t *testing.T, newLock factory, w world) {
@@ -106,7 +109,8 @@ func (cfg config) judge(t *testing.T, r rule, res result) {
 	}
 }
 
-// known fails on names that are no rules and on invalid options: an expectation with a misspelt name would have no effect.
+// known fails on names that are no rules and on invalid options: an expectation with a misspelt
+// name would have no effect.
 func (cfg config) known(t *testing.T) {
 	t.Helper()
 	names := namesOf(rules())

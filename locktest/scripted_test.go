@@ -10,7 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// owned is the part that the locks of these tests have in common: a token for each hold, and keys in one hash slot, whose names end as given.
+// owned is the part that the locks of these tests have in common: a token for each hold, and keys
+// in one hash slot, whose names end as given.
 type owned struct {
 	Config
 	token string
@@ -83,8 +84,9 @@ func polls(ctx context.Context, every time.Duration, try func(context.Context) (
 	}
 }
 
-// listens subscribes to channels of the key's slot, and calls try when it has, when a message comes, and now and then, until it is granted, fails, or
-// ctx ends. Its client may keep a list of its subscriptions.
+// listens subscribes to channels of the key's slot, and calls try when it has, when a message
+// comes, and now and then, until it is granted, fails, or ctx ends. Its client may keep a list of
+// its subscriptions.
 func (l *owned) listens(ctx context.Context, ends []string, every time.Duration, late bool, subs *listeners, try func(context.Context) (bool, error)) error {
 	channels := make([]string, len(ends))
 	for i, e := range ends {
@@ -196,7 +198,8 @@ local t = redis.call('time')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 `
 
-// queued grants in order of arrival. Beside the lock's key it has the queue, the time at which each waiter was last seen, and a counter of places.
+// queued grants in order of arrival. Beside the lock's key it has the queue, the time at which each
+// waiter was last seen, and a counter of places.
 func queued(clean string) scripted {
 	return scripted{ends: []string{"", ":queue", ":seen", ":places"}, take: luaNow + clean + `
 if ARGV[3] == 'wait' then
@@ -280,7 +283,8 @@ func (l *twoStep) TryLock(ctx context.Context) (ok bool, err error) {
 
 func (l *twoStep) Fence() uint64 { return l.fence }
 
-// stamped keeps its deadline in its value, by the server's clock. Its key never expires, or as sweep says. moves may change the lease.
+// stamped keeps its deadline in its value, by the server's clock. Its key never expires, or as
+// sweep says. moves may change the lease.
 func stamped(moves, sweep string) scripted {
 	return scripted{ends: []string{""}, take: luaNow + `
 local v = redis.call('hget', KEYS[1], 'until')
@@ -296,7 +300,8 @@ return redis.call('del', KEYS[1])`}
 
 const luaSweep = `redis.call('pexpire', KEYS[1], 2 * lease)`
 
-// scored is a sorted set with room for one member, whose score is its deadline by the server's clock.
+// scored is a sorted set with room for one member, whose score is its deadline by the server's
+// clock.
 func scored() scripted {
 	return scripted{ends: []string{""}, take: luaNow + `
 redis.call('zremrangebyscore', KEYS[1], '-inf', '(' .. now)
@@ -306,7 +311,8 @@ redis.call('pexpire', KEYS[1], ARGV[2])
 return 1`, free: `return redis.call('zrem', KEYS[1], ARGV[1])`}
 }
 
-// clocked takes its fences from the server's clock, or the one after the last where that has not moved on.
+// clocked takes its fences from the server's clock, or the one after the last where that has not
+// moved on.
 func clocked() scripted {
 	return scripted{ends: []string{"", ":last"}, free: luaRelease, take: `
 if not redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 0 end
@@ -318,8 +324,9 @@ redis.call('set', KEYS[2], string.format('%d', n))
 return n`}
 }
 
-// hashed keeps its holder, the end of its lease by the server's clock, and the count of its grants in one hash, which stays. The clock is cut to
-// milliseconds, so the lease lasts through the millisecond in which it ends: a hold of whole milliseconds is never cut short.
+// hashed keeps its holder, the end of its lease by the server's clock, and the count of its grants
+// in one hash, which stays. The clock is cut to milliseconds, so the lease lasts through the
+// millisecond in which it ends: a hold of whole milliseconds is never cut short.
 func hashed() scripted {
 	const ends = luaNow + `local ends = tonumber(redis.call('hget', KEYS[1], 'ends') or '0')
 `
@@ -394,7 +401,8 @@ if not redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 0 en
 return redis.call('incr', KEYS[2] .. ARGV[1])`}
 }
 
-// arrivals keeps holder and line in one sorted set by arrival, whose first member holds; another has each member's deadline.
+// arrivals keeps holder and line in one sorted set by arrival, whose first member holds; another
+// has each member's deadline.
 func arrivals() scripted {
 	const stay = `
 redis.call('zadd', KEYS[2], now + ARGV[2] + 1, ARGV[1])
@@ -585,7 +593,8 @@ redis.call('pexpire', KEYS[2], ARGV[2] * 3)
 if redis.call('exists', KEYS[1]) == 1 then return 0 end`
 )
 
-// tenAsked has its readers in a sorted set by the end of their leases; a writer asks ten of them (wolph/portalocker#138).
+// tenAsked has its readers in a sorted set by the end of their leases; a writer asks ten of them
+// (wolph/portalocker#138).
 func tenAsked() modal {
 	return modal{ends: []string{":readers", ":writer"}, write: luaNow + `
 if redis.call('exists', KEYS[2]) == 1 then return 0 end

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// readersWriters has readers in a sorted set with their deadlines, and a key for the writer, who may read as well. Each change is a variation or a bug.
+// readersWriters has readers in a sorted set with their deadlines, and a key for the writer, who
+// may read as well. Each change is a variation or a bug.
 func readersWriters(changes ...func(*modal)) modal {
 	m := modal{ends: []string{":w", ":r", ":free", ":sign"}, write: luaWrite, unwrite: luaUnwrite, read: luaRead, unread: luaUnread}
 	for _, change := range changes {
@@ -128,7 +129,8 @@ func (l extendingLock) Extend(ctx context.Context) error {
 	return released(l.run(ctx, luaExtendRead, l.ends, l.reads, l.TTL.Milliseconds(), l.token))
 }
 
-// nestedLock is re-entrant: a hash of owners and their entries. The first entry starts its watchdog.
+// nestedLock is re-entrant: a hash of owners and their entries. The first entry starts its
+// watchdog.
 type nestedLock struct {
 	Config
 	mu    sync.Mutex // between the watchdog and the client

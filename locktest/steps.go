@@ -38,7 +38,8 @@ func (c *trial) play(steps ...step) {
 	}
 }
 
-// at returns a client by its name, and makes it when it is first named; changes alter its environment.
+// at returns a client by its name, and makes it when it is first named; changes alter its
+// environment.
 func (c *trial) at(name who, changes ...func(*impls.Env)) *client {
 	if c.cast[name] == nil {
 		cl := c.client(string(name), changes...)
@@ -136,8 +137,8 @@ func (p who) triesToLeave(mode history.Mode) step {
 	return p.does("calls a release", func(cl *client) { _ = cl.releaseMode(mode) })
 }
 
-// cannotRelease releases without a hold. A lock of package impls must answer with one of the errors; another lock may return any error, and nil is
-// noted.
+// cannotRelease releases without a hold. A lock of package impls must answer with one of the
+// errors; another lock may return any error, and nil is noted.
 func (p who) cannotRelease(want ...error) step {
 	return p.does("calls a release", func(cl *client) {
 		switch err := cl.release(); {
@@ -192,7 +193,8 @@ func (p who) closes() step { return p.does("is closed", (*client).shut) }
 // isCut cuts the client's connections, for ever.
 func (p who) isCut() step { return p.does("dies", func(cl *client) { cl.wires.cutAll() }) }
 
-// lapses lets the client's hold end as if the client had been paused. A watchdog, which would have been paused too, is simulated by deleting the keys.
+// lapses lets the client's hold end as if the client had been paused. A watchdog, which would have
+// been paused too, is simulated by deleting the keys.
 func (p who) lapses() step {
 	return p.does("is paused for a lease", func(cl *client) { cl.c.endLease() })
 }
@@ -275,7 +277,8 @@ func pass(n, d time.Duration) step {
 	return happens(fraction(n, d)+" pass", func(c *trial) { c.sleep(c.lease * n / d) })
 }
 
-// until lets time pass until n/d of a lease have passed since the mark, or nearly, where requests take time.
+// until lets time pass until n/d of a lease have passed since the mark, or nearly, where requests
+// take time.
 func until(n, d time.Duration) step {
 	return happens(fraction(n, d)+" have passed", func(c *trial) { c.sleep(time.Until(c.mark.Add(c.lease*n/d)) - c.slack) })
 }

@@ -42,7 +42,8 @@ const workers = 2
 // hangsEnough is how many rules may hang in virtual time before the rest runs in real time at once.
 const hangsEnough = 2
 
-// supervise has all rules checked in a world; those that virtual time can't judge are checked in real time.
+// supervise has all rules checked in a world; those that virtual time can't judge are checked in
+// real time.
 func (s *supervisor) supervise(w world) {
 	names := namesOf(s.cfg.rules())
 	if w != virtual || s.inProcess() {
@@ -61,7 +62,8 @@ func (s *supervisor) supervise(w world) {
 	s.fallBack(names)
 }
 
-// fallBack checks the rules in real time that hung in virtual time or were not checked there. A lock that computes without end does so there, too.
+// fallBack checks the rules in real time that hung in virtual time or were not checked there. A
+// lock that computes without end does so there, too.
 func (s *supervisor) fallBack(names []string) {
 	var rest []string
 	stacks := map[string]string{}
@@ -147,8 +149,8 @@ func (s *supervisor) saw() *seen {
 	return s.seen
 }
 
-// crossed reports whether a process ended because something that was made in one bubble was used in another, or outside: a lock may keep a channel or a
-// timer for all its objects.
+// crossed reports whether a process ended because something that was made in one bubble was used in
+// another, or outside: a lock may keep a channel or a timer for all its objects.
 func crossed(err error) bool {
 	if err == nil {
 		return false
@@ -194,7 +196,8 @@ func (s *supervisor) inProcess() bool {
 // silence is how long a worker may print nothing.
 const silence = 90 * time.Second
 
-// worker starts one process and reads its messages. It returns the rules that were begun, and an error if the process ended by itself.
+// worker starts one process and reads its messages. It returns the rules that were begun, and an
+// error if the process ended by itself.
 func (s *supervisor) worker(w world, names []string) (begun []string, err error) {
 	j := job{Test: s.t.Name(), World: w, Rules: names, Patient: 1, Servers: s.servers, Seen: s.saw()}
 	take := func(m message) bool {
@@ -242,8 +245,9 @@ func (s *supervisor) take(w world, m message) (stop bool) {
 	return m.End || m.Fatal != "" || m.Real != ""
 }
 
-// startWorker runs this test binary again with only the job's test, and passes each message to take until that returns true. If the process ended
-// before, the error has the last lines that it printed.
+// startWorker runs this test binary again with only the job's test, and passes each message to take
+// until that returns true. If the process ended before, the error has the last lines that it
+// printed.
 func startWorker(t *testing.T, jobText string, take func(message) bool) (err error) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], append([]string{"-test.run=" + pattern(t.Name()), "-test.timeout=0", "-test.count=1"}, ownFlags()...)...)

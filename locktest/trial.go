@@ -47,23 +47,26 @@ type trial struct {
 	hangs   string          // the call that did not return
 }
 
-// poolLinger is how long a goroutine of the Redis client's pool sleeps after the pool is closed, if nodes were unreachable. A bubble must not end
-// before it.
+// poolLinger is how long a goroutine of the Redis client's pool sleeps after the pool is closed, if
+// nodes were unreachable. A bubble must not end before it.
 const poolLinger = 2 * time.Second
 
 // giveUp ends a rule that can't go on.
 type giveUp struct{}
 
-// newTrial makes a world whose lock is named after the test. The dot at the end keeps one test's keys from being a prefix of another's.
+// newTrial makes a world whose lock is named after the test. The dot at the end keeps one test's
+// keys from being a prefix of another's.
 func newTrial(test string, mk maker, cfg config, nodes []*node) *trial {
 	return &trial{id: test, make: mk, cfg: cfg, nodes: nodes, ttl: cfg.lease, lease: cfg.kept(cfg.lease), log: newRequestLog(),
 		key: keyName}
 }
 
-// keyName is the lock's name; on a shared server a number is appended, because channels belong to no database.
+// keyName is the lock's name; on a shared server a number is appended, because channels belong to
+// no database.
 const keyName = "job"
 
-// run checks a rule. It passes the result to ended before it stops what the rule started, because a lock can prevent that.
+// run checks a rule. It passes the result to ended before it stops what the rule started, because a
+// lock can prevent that.
 func (c *trial) run(r rule, ended func(result)) {
 	c.catchPanics(func() { r.check(c) })
 	res := result{Rule: r.name, Problems: fewOfEach(c.problems), Notes: fewOfEach(c.notes), Unjudged: c.unjudged, Hangs: c.hangs}
@@ -79,7 +82,8 @@ func (c *trial) run(r rule, ended func(result)) {
 	}
 }
 
-// fewOfEach leaves out what differs from earlier lines in names and numbers only, from the third on, and says how many those are.
+// fewOfEach leaves out what differs from earlier lines in names and numbers only, from the third
+// on, and says how many those are.
 func fewOfEach(lines []string) (out []string) {
 	const few = 3
 	seen := map[string]int{}
@@ -182,7 +186,8 @@ func (c *trial) sleep(d time.Duration) { time.Sleep(d) }
 // settle lets requests and replies under way arrive.
 func (c *trial) settle() { time.Sleep(time.Millisecond + c.slack) }
 
-// takeBack lets a client undo, in the background or by a short lease, what an acquire has left that failed or was given up.
+// takeBack lets a client undo, in the background or by a short lease, what an acquire has left that
+// failed or was given up.
 func (c *trial) takeBack() { c.sleep(c.lease/takeBackShare + c.slack) }
 
 // takeBackShare: a client may take a takeBackShare-th of the lease for that.
@@ -191,8 +196,8 @@ const takeBackShare = 4
 // late reports whether something took longer than allowed.
 func (c *trial) late(took, limit time.Duration) bool { return took > limit+c.slack }
 
-// deleteKeys deletes every key of the rule's lock on every node, as an operator or an eviction does. If there is none, it ends the rule, which would
-// pass with any lock.
+// deleteKeys deletes every key of the rule's lock on every node, as an operator or an eviction
+// does. If there is none, it ends the rule, which would pass with any lock.
 func (c *trial) deleteKeys() {
 	if c.clear() == 0 {
 		c.cannotJudge("keys not found: the lock has no key on the server while a client holds it, so that none can be deleted")
@@ -223,7 +228,8 @@ func (c *trial) del(keys map[*node][]string) (deleted int) {
 	return deleted
 }
 
-// keysOf returns the keys of the rule's lock on a node: all that exist, whatever their names, because no other rule uses the database.
+// keysOf returns the keys of the rule's lock on a node: all that exist, whatever their names,
+// because no other rule uses the database.
 func (c *trial) keysOf(n *node) []string {
 	if n.mini != nil {
 		return n.mini.Keys()
@@ -288,7 +294,8 @@ func say(err error) string {
 	return err.Error()
 }
 
-// outcome describes an error in terms of the interface: TryLock reports a refusal as false, not as an error.
+// outcome describes an error in terms of the interface: TryLock reports a refusal as false, not as
+// an error.
 func (cl *client) outcome(err error) string {
 	switch {
 	case err == nil:

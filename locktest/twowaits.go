@@ -7,7 +7,8 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// twoWaits ends one of a client's two waits, with the lock or without it: the other wait may share its subscription.
+// twoWaits ends one of a client's two waits, with the lock or without it: the other wait may share
+// its subscription.
 func twoWaits(c *trial) {
 	limit := c.twoPolls(exclusive)
 	for _, granted := range []bool{false, true} {

@@ -111,7 +111,8 @@ func (l leftLock) Lock(ctx context.Context) error {
 	}
 }
 
-// selfCountLock is re-entrant by its own count, which it believes for as long as the lease certainly runs. Each entry restarts the lease.
+// selfCountLock is re-entrant by its own count, which it believes for as long as the lease
+// certainly runs. Each entry restarts the lease.
 type selfCountLock struct {
 	*lock
 	depth int

@@ -39,10 +39,12 @@ func (c *trial) grantedAfterWait(cl *client) (impls.Grant, error) {
 	return w.grant, err
 }
 
-// errNotWaited means that the lock was granted to a waiter while another client held it, or the waiter gave up.
+// errNotWaited means that the lock was granted to a waiter while another client held it, or the
+// waiter gave up.
 var errNotWaited = errors.New("it did not wait")
 
-// validUntil: when a reply arrives that took a time, the lease has been going on for that time at least.
+// validUntil: when a reply arrives that took a time, the lease has been going on for that time at
+// least.
 func validUntil(c *trial) {
 	judged := false
 	for _, s := range c.statements() {

@@ -46,7 +46,8 @@ func (p who) loseSubscription() step {
 // releasesLater ends a hold, which must succeed, and leaves the mark.
 func (p who) releasesLater() step { return p.does("releases", (*client).mustRelease) }
 
-// waitsLong: others keep a waiter out for many leases, so that pauses that grow without end are longer than a lease at the last release.
+// waitsLong: others keep a waiter out for many leases, so that pauses that grow without end are
+// longer than a lease at the last release.
 func waitsLong(c *trial) {
 	leases := 9 // the waiter's context has ten
 	if c.slack > 0 {
@@ -66,8 +67,8 @@ func waitsLong(c *trial) {
 	}
 }
 
-// handOn lets two clients hold the lock in turn, each at once after the other, and returns when it was released last. It ends early if the waiter gets
-// in between.
+// handOn lets two clients hold the lock in turn, each at once after the other, and returns when it
+// was released last. It ends early if the waiter gets in between.
 func (c *trial) handOn(holder, next *client, waits *waiting, leases int) (free time.Time) {
 	for left := 2*leases - 1; ; left-- {
 		c.sleep(c.lease/2 - c.lease/300) // not a multiple of a poll interval
@@ -83,7 +84,8 @@ func (c *trial) handOn(holder, next *client, waits *waiting, leases int) (free t
 	}
 }
 
-// deadline ends a wait early, and when a lock that backs off sleeps long; each time between two tries of a lock that polls.
+// deadline ends a wait early, and when a lock that backs off sleeps long; each time between two
+// tries of a lock that polls.
 func deadline(c *trial) {
 	for _, part := range []time.Duration{5, 2} {
 		c.leave()
@@ -111,8 +113,8 @@ func deadline(c *trial) {
 	}
 }
 
-// pollInterval measures the interval at which a waiter polls the lock. It is 0 for a lock that wakes its waiters: it promises to, or the waiter
-// subscribes or blocks.
+// pollInterval measures the interval at which a waiter polls the lock. It is 0 for a lock that
+// wakes its waiters: it promises to, or the waiter subscribes or blocks.
 func (c *trial) pollInterval(mode history.Mode) time.Duration {
 	if c.cfg.Traits.Wakeups {
 		return 0
@@ -140,7 +142,8 @@ func (c *trial) twoPolls(mode history.Mode) time.Duration {
 	return max(c.lease/20, 2*c.pollInterval(mode))
 }
 
-// noSubscription checks that no channel has subscribers. The server may notice a closed connection a little later.
+// noSubscription checks that no channel has subscribers. The server may notice a closed connection
+// a little later.
 func (c *trial) noSubscription() {
 	c.settle()
 	for _, n := range c.nodes {
@@ -190,11 +193,12 @@ func keysDeleted(c *trial) {
 	c.at(b).pending.mustBeGranted(c.mark, max(c.lease, 2*look))
 }
 
-// waiterRequests is after how many of a waiter's first requests a release is tried: a try, a subscription and a second try, and what precedes them on
-// their connections.
+// waiterRequests is after how many of a waiter's first requests a release is tried: a try, a
+// subscription and a second try, and what precedes them on their connections.
 const waiterRequests = 8
 
-// releasedBetween releases when the server has answered a request of the waiter and the waiter does not know the answer yet.
+// releasedBetween releases when the server has answered a request of the waiter and the waiter does
+// not know the answer yet.
 func releasedBetween(c *trial) {
 	limit := c.twoPolls(exclusive)
 	for n := 1; n <= waiterRequests; n++ {
@@ -234,7 +238,8 @@ func woken(c *trial) {
 	}
 }
 
-// handOvers is how many hand-overs to try in search of a lost wake-up: 10,000 with LOCKBENCH_SOAK=1.
+// handOvers is how many hand-overs to try in search of a lost wake-up: 10,000 with
+// LOCKBENCH_SOAK=1.
 func handOvers() int {
 	if os.Getenv("LOCKBENCH_SOAK") == "1" {
 		return 10_000
@@ -288,7 +293,8 @@ func clean(c *trial) {
 	c.noSubscription()
 }
 
-// leftOver returns the numbers in each key that is left after use. A key without any is a problem, unless it ends soon.
+// leftOver returns the numbers in each key that is left after use. A key without any is a problem,
+// unless it ends soon.
 func (c *trial) leftOver() map[string]map[string]int64 {
 	left := map[string]map[string]int64{}
 	c.settle()
@@ -304,7 +310,8 @@ func (c *trial) leftOver() map[string]map[string]int64 {
 	return left
 }
 
-// keyLingers is for how many leases a key that expires by itself may stay, such as an unused wake-up.
+// keyLingers is for how many leases a key that expires by itself may stay, such as an unused
+// wake-up.
 const keyLingers = 2
 
 func oneSlot(c *trial) {

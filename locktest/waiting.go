@@ -60,7 +60,8 @@ func (w *waiting) end() error {
 	return w.result()
 }
 
-// mustBeGranted ends the rule if the acquire fails, and reports a grant that comes later than limit after begin.
+// mustBeGranted ends the rule if the acquire fails, and reports a grant that comes later than limit
+// after begin.
 func (w *waiting) mustBeGranted(begin time.Time, limit time.Duration) {
 	c, name, what := w.cl.c, w.cl.name, w.cl.c.sofar()
 	if w.result() != nil {

@@ -42,8 +42,8 @@ func keeps(n int) step {
 	})
 }
 
-// lastsLong lets a hold of a go on for a thousand leases, beyond every constant that a lock may have, and asks for it now and then as a new client.
-// tenLeases passes ten of them.
+// lastsLong lets a hold of a go on for a thousand leases, beyond every constant that a lock may
+// have, and asks for it now and then as a new client. tenLeases passes ten of them.
 func lastsLong(tenLeases step) step {
 	return happens("a has held for a thousand leases", func(c *trial) {
 		if c.slack > 0 {
@@ -70,8 +70,8 @@ func (c *trial) mustBeSilent(cl *client, since time.Time) {
 	}
 }
 
-// renewsOwn: the loss of a hold is reported, the hold is neither renewed nor made anew, and the next client's is left alone, even when that client
-// dies.
+// renewsOwn: the loss of a hold is reported, the hold is neither renewed nor made anew, and the
+// next client's is left alone, even when that client dies.
 func renewsOwn(c *trial) {
 	for i := range 2 {
 		cl := c.at(a)
@@ -130,7 +130,8 @@ func lossInTime(c *trial) {
 	}
 }
 
-// believes reports whether the client, which asked at an instant and was granted g, has not been told that its hold has ended.
+// believes reports whether the client, which asked at an instant and was granted g, has not been
+// told that its hold has ended.
 func (cl *client) believes(asked time.Time, g impls.Grant) bool {
 	until := g.ValidUntil
 	if until.IsZero() {
@@ -154,7 +155,8 @@ func renewalFails(c *trial) {
 	c.play(a.releases())
 }
 
-// slowRenewals: with every reply delayed by a quarter of a lease the hold is kept, and valid-until stays within the server's lease.
+// slowRenewals: with every reply delayed by a quarter of a lease the hold is kept, and valid-until
+// stays within the server's lease.
 func slowRenewals(c *trial) {
 	c.play(a.holds(), pass(5, 4), a.releases()) // the script of the renewal is known, too
 	a, b := c.at(a), c.at(b)
@@ -207,7 +209,8 @@ func oneWatchdog(c *trial) {
 	}
 }
 
-// oneOfTwo releases either of two locks of one client, which may share a watchdog, or deletes its keys: the other must be renewed all the same.
+// oneOfTwo releases either of two locks of one client, which may share a watchdog, or deletes its
+// keys: the other must be renewed all the same.
 func oneOfTwo(c *trial) {
 	for i := range 4 {
 		names := []string{c.key, c.key + "two"}

@@ -9,9 +9,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Correct locks of unusual style. Each of them once raised a false alarm, or has the makings of one.
+// Correct locks of unusual style. Each of them once raised a false alarm, or has the makings of
+// one.
 
-// digestFenceLock sends digests itself, and the source where the server does not know it; the script counts the fence with the grant.
+// digestFenceLock sends digests itself, and the source where the server does not know it; the
+// script counts the fence with the grant.
 type digestFenceLock struct {
 	owned
 	fence uint64
@@ -47,7 +49,8 @@ func (l *digestFenceLock) Extend(ctx context.Context) error {
 	return released(l.send(ctx, luaExtend, l.token, l.TTL.Milliseconds()))
 }
 
-// fieldLock is a field of one hash for all locks, with its token and its deadline by the server's clock. No key of it expires.
+// fieldLock is a field of one hash for all locks, with its token and its deadline by the server's
+// clock. No key of it expires.
 type fieldLock struct{ owned }
 
 func (l *fieldLock) ask(ctx context.Context, source string, args ...any) (int, error) {
@@ -77,7 +80,8 @@ func (l *fieldLock) Extend(ctx context.Context) error {
 redis.call('hset', KEYS[1], ARGV[1], string.format('%d', now + ARGV[3] + 1) .. ' ' .. ARGV[2]) return 1`, l.token, l.TTL.Milliseconds()))
 }
 
-// batonLock has a list with one baton, which wakes a waiter; who finds no holder takes the lock, with a baton or without.
+// batonLock has a list with one baton, which wakes a waiter; who finds no holder takes the lock,
+// with a baton or without.
 type batonLock struct{ owned }
 
 func (l *batonLock) TryLock(ctx context.Context) (bool, error) {
@@ -153,8 +157,8 @@ type dog struct {
 	lost chan struct{}
 }
 
-// watch renews by renew until it is stopped, or the hold is lost; a hold asked for at an instant lasts a lease from then. With patience, so many
-// renewals must fail, whatever time that takes.
+// watch renews by renew until it is stopped, or the hold is lost; a hold asked for at an instant
+// lasts a lease from then. With patience, so many renewals must fail, whatever time that takes.
 func watch(asked time.Time, lease time.Duration, patience int, lost chan struct{}, renew func(context.Context) error) *dog {
 	d := &dog{make(chan struct{}), make(chan struct{}), lost}
 	go func() {
@@ -238,7 +242,8 @@ func (l *dogLock) Unlock(ctx context.Context) error {
 	return l.plain.Unlock(ctx)
 }
 
-// deafDogLock is a dogLock whose watchdog goes on for ever once its connections are closed: only its process ends it.
+// deafDogLock is a dogLock whose watchdog goes on for ever once its connections are closed: only
+// its process ends it.
 type deafDogLock struct {
 	plain
 	stop chan struct{}

@@ -15,7 +15,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Locks with the defects of public bug reports, and of authors who had not seen the kit. Each once passed a part of it.
+// Locks with the defects of public bug reports, and of authors who had not seen the kit. Each once
+// passed a part of it.
 
 // subscribedLock takes a channel that has one subscriber for its own hold (wolph/portalocker#139).
 type subscribedLock struct {
@@ -63,7 +64,8 @@ func (l *subscribedLock) Unlock(ctx context.Context) error {
 	}
 }
 
-// stripedLock counts entries in a table of its client, in which two names may share a place (spring-projects/spring-integration#11146).
+// stripedLock counts entries in a table of its client, in which two names may share a place
+// (spring-projects/spring-integration#11146).
 type stripedLock struct {
 	plain
 	table *stripes
@@ -110,7 +112,8 @@ func (l *stripedLock) Unlock(ctx context.Context) error {
 	return l.plain.Unlock(ctx)
 }
 
-// packedLock packs each value in another way, so a release compares with something else (madelson/DistributedLock#66, phpredis#1939).
+// packedLock packs each value in another way, so a release compares with something else
+// (madelson/DistributedLock#66, phpredis#1939).
 type packedLock struct {
 	owned
 	says bool // a release that frees nothing answers nil
@@ -303,7 +306,8 @@ func overwrites(ctx context.Context, l *lock) (bool, error) {
 	return true, nil
 }
 
-// crashesOnFree expects the value of a key that was there when it asked (steinitzu/celery-singleton#4).
+// crashesOnFree expects the value of a key that was there when it asked
+// (steinitzu/celery-singleton#4).
 func crashesOnFree(ctx context.Context, l *lock) (bool, error) {
 	ok, err := l.TryLock(ctx)
 	if ok || err != nil {
@@ -361,7 +365,8 @@ func (l *staysLocked) TryLock(ctx context.Context) (bool, error) {
 	return ok, nil
 }
 
-// reservedWord takes a value that is a word of its scripts for none, and its owner's name for a token.
+// reservedWord takes a value that is a word of its scripts for none, and its owner's name for a
+// token.
 type reservedWord struct{ plain }
 
 func (l *reservedWord) TryLock(ctx context.Context) (bool, error) {

@@ -41,7 +41,8 @@ type wires struct {
 	spun    bool
 }
 
-// spinLimit is how many requests one call, or the background between calls, may send at one instant of virtual time.
+// spinLimit is how many requests one call, or the background between calls, may send at one instant
+// of virtual time.
 const spinLimit = 1000
 
 var errDead = &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("the client is dead")}
@@ -85,7 +86,8 @@ func (w *wires) count(which func(*wire) bool) (n int) {
 	return n
 }
 
-// whenAnswered calls f once, when the server has executed the n-th request from now on and before the client gets the reply; 0 means never.
+// whenAnswered calls f once, when the server has executed the n-th request from now on and before
+// the client gets the reply; 0 means never.
 func (w *wires) whenAnswered(n int, f func()) { w.set(func() { w.toReply, w.onReply = n, f }) }
 
 // requests returns the number of requests sent since its last call.
@@ -177,7 +179,8 @@ func (w *wires) spins() bool {
 	return w.spun
 }
 
-// wire is one connection. Its replies go through a queue, in which each stays for the client's delay, and come out of a pipe.
+// wire is one connection. Its replies go through a queue, in which each stays for the client's
+// delay, and come out of a pipe.
 type wire struct {
 	net.Conn
 	all     *wires
@@ -336,8 +339,9 @@ func (c *wire) Close() error {
 	return errors.Join(c.out.Close(), c.Conn.Close())
 }
 
-// address returns where the client reaches a node. In real time it is a local port that leads through the client's own connections, so that a library
-// which takes only an address meets every fault; in virtual time there are no sockets.
+// address returns where the client reaches a node. In real time it is a local port that leads
+// through the client's own connections, so that a library which takes only an address meets every
+// fault; in virtual time there are no sockets.
 func (cl *client) address(n *node) string {
 	if cl.c.slack == 0 || cl.c.cfg.Variant {
 		return n.addr

@@ -80,8 +80,8 @@ func workerJob(t *testing.T) *job {
 	return &j
 }
 
-// endWithParent ends a worker whose parent has ended, and with it the worker's input. It ends the process, because a rule that hangs can't be ended
-// otherwise and nobody is left to do it.
+// endWithParent ends a worker whose parent has ended, and with it the worker's input. It ends the
+// process, because a rule that hangs can't be ended otherwise and nobody is left to do it.
 func endWithParent() {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	os.Exit(1)
@@ -154,7 +154,8 @@ func (in *inspector) judged(res result) { in.tell(message{Result: &res}) }
 // detection is the step before the rules, which is told of like one.
 const detection = "detection"
 
-// detect finds out what the lock can do, once for all processes, and tells it. It returns false if nothing more can be checked here.
+// detect finds out what the lock can do, once for all processes, and tells it. It returns false if
+// nothing more can be checked here.
 func (in *inspector) detect(newLock factory) bool {
 	if in.job.Seen != nil {
 		in.cfg.seen = *in.job.Seen
@@ -192,8 +193,9 @@ type bubble struct {
 	over   chan struct{} // closed when all its goroutines have ended
 }
 
-// inBubble runs a rule in virtual time while watch checks it in real time. It returns false if goroutines of the rule are left, which will never run
-// again: a lock that shares them among all its objects would not work in this process any more.
+// inBubble runs a rule in virtual time while watch checks it in real time. It returns false if
+// goroutines of the rule are left, which will never run again: a lock that shares them among all
+// its objects would not work in this process any more.
 func (in *inspector) inBubble(r rule, ended func(result)) (whole bool) {
 	b := &bubble{judged: make(chan struct{}), over: make(chan struct{})}
 	once := sync.OnceFunc(func() { close(b.judged) })
@@ -222,15 +224,16 @@ func (in *inspector) inBubble(r rule, ended func(result)) (whole bool) {
 // id identifies a rule's goroutines in this process.
 func (in *inspector) id(r rule) string { return in.t.Name() + "/" + r.name }
 
-// emptyPools empties every sync.Pool of the process. A library keeps there what its next user may take, such as a timer; one that was made in another
-// bubble ends the process. A collection moves what is in a pool aside, and the next one drops it.
+// emptyPools empties every sync.Pool of the process. A library keeps there what its next user may
+// take, such as a timer; one that was made in another bubble ends the process. A collection moves
+// what is in a pool aside, and the next one drops it.
 func emptyPools() {
 	runtime.GC()
 	runtime.GC()
 }
 
-// watch returns false if a rule, or afterwards its bubble, does not end in time. A rule whose lock keeps sending requests gets more time: the machine
-// may be busy.
+// watch returns false if a rule, or afterwards its bubble, does not end in time. A rule whose lock
+// keeps sending requests gets more time: the machine may be busy.
 func (in *inspector) watch(r rule, b *bubble) bool {
 	limit := time.NewTicker(virtualLimit * time.Duration(in.job.Patient))
 	defer limit.Stop()
@@ -282,8 +285,9 @@ func (b *bubble) spins() bool {
 	return slices.ContainsFunc(running(), func(n string) bool { return slices.Contains(before, n) })
 }
 
-// together checks all rules at once in real time, because they mostly sleep, and then one by one those that disturb others, unless a call of the lock
-// did not return: to wait for it once more would cost time and show nothing.
+// together checks all rules at once in real time, because they mostly sleep, and then one by one
+// those that disturb others, unless a call of the lock did not return: to wait for it once more
+// would cost time and show nothing.
 func (in *inspector) together(all []rule) {
 	var checking sync.WaitGroup
 	var hangs atomic.Pointer[result]
@@ -315,7 +319,8 @@ func (in *inspector) together(all []rule) {
 // disturbing are rules that make a server forget what other rules' clients rely on.
 var disturbing = map[string]bool{"scripts-forgotten": true, "release-frees": true}
 
-// inRealTime runs a rule within the time limit: on miniredis of its own, or in its own database of the job's redis-servers.
+// inRealTime runs a rule within the time limit: on miniredis of its own, or in its own database of
+// the job's redis-servers.
 func (in *inspector) inRealTime(r rule, db int, ended func(result)) {
 	c := newTrial(in.id(r), in.make, in.cfg, nil)
 	c.slack = realSlack

@@ -63,7 +63,8 @@ func (w waitingLock) Lock(ctx context.Context) error {
 	}
 }
 
-// ended returns the error of a wait that ended without the lock; a context may end during a try, too.
+// ended returns the error of a wait that ended without the lock; a context may end during a try,
+// too.
 func (w waitingLock) ended(ctx context.Context, err error) error {
 	if w.goesOn && ctx.Err() != nil {
 		go func() { _ = w.Lock(context.WithoutCancel(ctx)) }()
