@@ -15,8 +15,8 @@ func modes() []rule {
 			a.reads(), b.reads(), w.isRefused(), a.releases(), b.releases(),
 			w.holds(), a.mayNotRead(), b.isRefused(), w.releases(), a.reads(), w.isRefused(), a.releases())},
 		{"reader-leaves-alone", "A reader's release ends its own hold and no other reader's.", sharing, play(
-			a.reads(), settled(), settled(), ab.reads(), a.releases(), w.isRefused(),
-			anew(), a.reads(), settled(), settled(), ab.reads(), ab.releases(), w.isRefused())},
+			a.reads(), apart(), ab.reads(), a.releases(), w.isRefused(),
+			anew(), a.reads(), apart(), ab.reads(), ab.releases(), w.isRefused())},
 		{"shared-release", "A client that does not read can end no reader's hold and no writer's.", all(sharing, notOfContract), play(
 			a.reads(), b.reads(), b.leaves(shared), b.triesToLeave(shared), w.isRefused(), a.leaves(shared),
 			w.holds(), b.triesToLeave(shared), a.isRefused(), w.releases())},

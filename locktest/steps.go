@@ -290,6 +290,11 @@ func fraction(n, d time.Duration) string {
 	return fmt.Sprintf("%d/%d of a lease", n, d)
 }
 
+// apart lets a little time pass, so that clients come one after the other.
+func apart() step {
+	return happens("", func(c *trial) { c.sleep(c.lease/100 + c.slack/4) })
+}
+
 // leaseOver lets a lease pass, and what a server may be late.
 func leaseOver() step {
 	return happens("a lease has passed", func(c *trial) { c.sleep(c.lease + c.lease/20 + 2*c.slack) })
@@ -313,6 +318,9 @@ func anew() step {
 func (c *trial) leave() {
 	for _, cl := range c.all() {
 		cl.close()
+		cl.mu.Lock()
+		cl.dead = true
+		cl.mu.Unlock()
 	}
 	clear(c.cast)
 }

@@ -29,7 +29,7 @@ func waiters() []rule {
 		{"fifo", "Waiters are granted the lock in the order in which they came.", fifoOnly, fifo},
 		{"no-drift", "Dead waiters delay the others by one lease in total, however many they are.", fifoOnly, play(
 			holder.holds(), dead.diesWaiting(1, 100), gone.diesWaiting(1, 100), late.diesWaiting(1, 100), long.diesWaiting(1, 100), fromNow(),
-			next.waits(), pass(1, 100), settled(), holder.releasesLater(), next.isGrantedIn(11, 10))},
+			next.waits(), apart(), holder.releasesLater(), next.isGrantedIn(11, 10))},
 		{"bounded-requests", "An acquire, its release and a waiter send a bounded number of requests.", nil, boundedRequests},
 		{"no-stale-signals", "Wake-ups that no waiter consumed do not make a later waiter spin.", waitsItself, noSpinAfterSignals},
 		{"nothing-running", "When everything is released and closed, no goroutine is left.", nil, leavesNothingRunning},
@@ -255,7 +255,7 @@ func fifo(c *trial) {
 	for i := range line {
 		line[i] = who("w" + string('0'+rune(i)))
 		c.at(line[i], func(e *impls.Env) { e.Clock = off{time.Duration(i-waiters/2) * c.lease} }) // the server decides whose turn it is
-		c.play(line[i].waits(), pass(1, 100), settled())
+		c.play(line[i].waits(), apart())
 	}
 	for i, first := range line {
 		c.say("%d wait", waiters-i)
