@@ -24,7 +24,7 @@ func outsideBugs() []plantedBug {
 		caught("names end at a question mark", newTestLock(func(l *lock) { l.name = upTo("?") }), "names-apart", `what is before "?"`),
 		caught("names begin behind the last colon", newTestLock(func(l *lock) { l.name = behind(":") }), "names-apart", `what is behind ":"`),
 		caught("names lose their slashes at the ends", newTestLock(func(l *lock) { l.name = func(s string) string { return strings.Trim(s, "/") } }), "names-apart", `trimming of "/"`),
-		caught("an extend trusts the client's own deadline", newTimed(func(l *timedLock) { l.local = true }), "late-extend", "the keys were deleted; b holds; b dies; 1/2 of a lease pass; a calls an extend"),
+		caught("an extend trusts the client's own deadline", newTimed(func(l *timedLock) { l.local = true }), "late-extend", "the keys were deleted; b holds; b dies; 1/2 of a lease passes; a calls an extend"),
 		caught("the validity of an extend is added up", newTimed(func(l *timedLock) { l.sums = true }), "valid-until", "a.Extend returned, and a.ValidUntil is 3.75s"),
 		caught("an extend counts before it is answered", newTimed(func(l *timedLock) { l.ahead = true }), "valid-until", "its extend at 500ms failed"),
 		caught("the validity of a waiter is counted from the reply", func(c Config) (any, error) {

@@ -126,7 +126,7 @@ func bugs() []plantedBug {
 		caught("readers that come later shorten the leases of others", byModes(readersWriters(shortens), modeWaiting), "reader-lasts", "of twice the lease"),
 		caught("who waits no longer ends all waits of its client", newListening(true), "two-waits", "waits for two locks"),
 		caught("a second has room for a thousand fences", by(timely(), counted), "fences-grow", "a second has passed"),
-		caught("an extend moves the end before it compares", newTimed(func(l *timedLock) { l.movesFirst = true }), "late-extend", "b dies; 1/2 of a lease pass; a calls an extend"),
+		caught("an extend moves the end before it compares", newTimed(func(l *timedLock) { l.movesFirst = true }), "late-extend", "b dies; 1/2 of a lease passes; a calls an extend"),
 		caught("the count of fences ends after a day", by(numbered(`redis.call('expire', KEYS[2], 86400)`), counted), "fences-grow", "every key that had an end is gone: fence 1"),
 		caught("a loss is told after six failures", func(c Config) (any, error) { return &dogLock{plain: plain{owned{Config: c}}, patience: 6}, nil }, "loss-in-time", "only", Promises("renews")),
 		caught("a holder enters again after its lease", func(c Config) (any, error) {

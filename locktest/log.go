@@ -154,10 +154,7 @@ func (l *requestLog) answered(e *entry, n *node, line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e.reply = line
-	if n.mini == nil {
-		return
-	}
-	if l.crowded[n] {
+	if n.mini == nil || l.crowded[n] || !e.write && e.words[0] != "EXEC" {
 		return
 	}
 	now := map[string]time.Time{}
@@ -175,9 +172,6 @@ func (l *requestLog) answered(e *entry, n *node, line string) {
 	}
 	before := l.keys[n]
 	l.keys[n] = now
-	if !e.write && e.words[0] != "EXEC" {
-		return
-	}
 	if line != "(nil)" && line != "0" {
 		for _, k := range e.keys {
 			l.writers[k] = e.client

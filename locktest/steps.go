@@ -253,7 +253,7 @@ func (p who) diesWaiting(n, d time.Duration) step {
 func (p who) loses(n int) step {
 	return p.does("", func(cl *client) {
 		cl.wires.loseReplies(n)
-		cl.c.say("%s of %s", wereLost(n, "reply", "replies"), cl.name)
+		cl.c.say("%s", wereLost(n, "reply of "+cl.name, "replies of "+cl.name))
 	})
 }
 
@@ -274,20 +274,23 @@ func fromNow() step { return happens("", func(c *trial) { c.mark = time.Now() })
 
 // pass lets n/d of a lease pass.
 func pass(n, d time.Duration) step {
-	return happens(fraction(n, d)+" pass", func(c *trial) { c.sleep(c.lease * n / d) })
+	return happens(fraction(n, d, "pass"), func(c *trial) { c.sleep(c.lease * n / d) })
 }
 
 // until lets time pass until n/d of a lease have passed since the mark, or nearly, where requests
 // take time.
 func until(n, d time.Duration) step {
-	return happens(fraction(n, d)+" have passed", func(c *trial) { c.sleep(time.Until(c.mark.Add(c.lease*n/d)) - c.slack) })
+	return happens(fmt.Sprintf("%d/%d of a lease have passed", n, d), func(c *trial) { c.sleep(time.Until(c.mark.Add(c.lease*n/d)) - c.slack) })
 }
 
-func fraction(n, d time.Duration) string {
-	if d == 1 {
-		return fmt.Sprintf("%d leases", n)
+func fraction(n, d time.Duration, passed string) string {
+	switch {
+	case d == 1:
+		return fmt.Sprintf("%d leases %s", n, passed)
+	case n == 1:
+		passed += "es"
 	}
-	return fmt.Sprintf("%d/%d of a lease", n, d)
+	return fmt.Sprintf("%d/%d of a lease %s", n, d, passed)
 }
 
 // apart lets a little time pass, so that clients come one after the other.
@@ -311,7 +314,7 @@ func cleared() step { return happens("the keys were deleted", func(c *trial) { c
 
 // anew ends all clients and deletes what they have left.
 func anew() step {
-	return happens("", func(c *trial) { c.leave(); c.clear(); c.story = nil })
+	return happens("", func(c *trial) { c.leave(); c.clear() })
 }
 
 // leave ends all clients, and leaves their keys.
@@ -323,6 +326,7 @@ func (c *trial) leave() {
 		cl.mu.Unlock()
 	}
 	clear(c.cast)
+	c.story = nil
 }
 
 // repeat takes steps n times.
