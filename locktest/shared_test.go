@@ -1,11 +1,130 @@
 package locktest
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync"
 	"time"
 )
+
+// modal is a lock for readers and writers by scripts, which return 0 for a refusal.
+type modal struct {
+	owned
+	ends                         []string
+	write, unwrite, read, unread string // they get the token and the lease
+	reads                        string // the reader's token
+	polls                        int    // how often in a lease; 0: as Config.Poll says
+	sleeps                       bool   // waits for a publication
+	leavesFirst                  bool   // bug: a writer that asks to read leaves the write side first
+}
+
+func (l *modal) ask(ctx context.Context, script string, token *string) (bool, error) {
+	t := l.next()
+	n, err := l.run(ctx, script, l.ends, t, l.TTL.Milliseconds(), cmp.Or(l.token, "-"))
+	if n == 1 {
+		*token = t
+	}
+	return n == 1, err
+}
+
+// tryRead asks to read; a writer may read as well, and says who it is.
+func (l *modal) tryRead(ctx context.Context) (bool, error) {
+	if l.leavesFirst && l.token != "" {
+		if err := l.Unlock(ctx); err != nil {
+			return false, err
+		}
+	}
+	return l.ask(ctx, l.read, &l.reads)
+}
+
+func (l *modal) wait(ctx context.Context, try func(context.Context) (bool, error)) error {
+	switch {
+	case l.sleeps:
+		return l.listens(ctx, l.ends[2:3], l.TTL/2, false, nil, try)
+	case l.polls > 0:
+		return polls(ctx, l.TTL/time.Duration(l.polls), try)
+	}
+	return polls(ctx, l.Poll, try)
+}
+
+func (l *modal) TryLock(ctx context.Context) (bool, error) { return l.ask(ctx, l.write, &l.token) }
+func (l *modal) Unlock(ctx context.Context) error {
+	return released(l.run(ctx, l.unwrite, l.ends, l.token))
+}
+func (l *modal) RUnlock(ctx context.Context) error {
+	return released(l.run(ctx, l.unread, l.ends, l.reads))
+}
+
+// The modal locks with more methods.
+type (
+	modalTrying  struct{ *modal } // readers try
+	modalWaiting struct{ *modal } // readers and writers wait
+	modalBoth    struct{ modalWaiting }
+)
+
+func (l modalTrying) TryRLock(ctx context.Context) (bool, error) { return l.tryRead(ctx) }
+func (l modalWaiting) Lock(ctx context.Context) error            { return l.wait(ctx, l.TryLock) }
+func (l modalWaiting) RLock(ctx context.Context) error           { return l.wait(ctx, l.tryRead) }
+func (l modalBoth) TryRLock(ctx context.Context) (bool, error)   { return l.tryRead(ctx) }
+
+// byModes makes a factory of a modal lock.
+func byModes(m modal, shape func(*modal) any) factory {
+	return func(c Config) (any, error) {
+		l := m
+		l.Config = c
+		return shape(&l), nil
+	}
+}
+
+func modeReckless(l *modal) any   { return reckless{modalTrying{l}} }
+func modeExtending(l *modal) any  { return extendingLock{modalWaiting: modalWaiting{l}} }
+func modePretending(l *modal) any { return extendingLock{modalWaiting{l}, true} }
+func modeTrying(l *modal) any     { return modalTrying{l} }
+func modeWaiting(l *modal) any    { return modalWaiting{l} }
+func modeBoth(l *modal) any       { return modalBoth{modalWaiting{l}} }
+
+// countedReaders counts its readers. The count expires with the last of them. in counts a reader.
+func countedReaders(in string) modal {
+	return modal{ends: []string{":w", ":readers"}, unwrite: luaRelease, read: in + `
+return 1`, unread: `redis.call('decr', KEYS[2]) return 1`, write: `
+if redis.call('exists', KEYS[1]) == 1 or tonumber(redis.call('get', KEYS[2]) or 0) > 0 then return 0 end
+redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`}
+}
+
+const (
+	luaCountFirst = `
+if redis.call('exists', KEYS[1]) == 1 then return 0 end
+if redis.call('incr', KEYS[2]) == 1 then redis.call('pexpire', KEYS[2], ARGV[2]) end`
+	luaCountAll = `
+if redis.call('exists', KEYS[1]) == 1 then return 0 end
+redis.call('incr', KEYS[2])
+if redis.call('pttl', KEYS[2]) < tonumber(ARGV[2]) then redis.call('pexpire', KEYS[2], ARGV[2]) end`
+	luaCountRefused = `
+local n = redis.call('incr', KEYS[2])
+redis.call('pexpire', KEYS[2], ARGV[2] * 3)
+if redis.call('exists', KEYS[1]) == 1 then return 0 end`
+)
+
+// tenAsked has its readers in a sorted set by the end of their leases; a writer asks ten of them
+// (wolph/portalocker#138).
+func tenAsked() modal {
+	return modal{ends: []string{":readers", ":writer"}, write: luaNow + `
+if redis.call('exists', KEYS[2]) == 1 then return 0 end
+local v = redis.call('zrange', KEYS[1], 0, 9, 'withscores')
+for i = 2, #v, 2 do if tonumber(v[i]) > now then return 0 end end
+redis.call('del', KEYS[1])
+redis.call('set', KEYS[2], ARGV[1], 'px', ARGV[2])
+return 1`, unwrite: `if redis.call('get', KEYS[2]) == ARGV[1] then return redis.call('del', KEYS[2]) end return 0`, read: luaNow + `
+if redis.call('exists', KEYS[2]) == 1 then return 0 end
+redis.call('zadd', KEYS[1], now + ARGV[2] + 1, ARGV[1])
+if redis.call('pttl', KEYS[1]) < tonumber(ARGV[2]) then redis.call('pexpire', KEYS[1], ARGV[2]) end
+return 1`, unread: luaNow + `
+local d = redis.call('zscore', KEYS[1], ARGV[1])
+if not d or tonumber(d) <= now then return 0 end
+return redis.call('zrem', KEYS[1], ARGV[1])`}
+}
 
 // readersWriters has readers in a sorted set with their deadlines, and a key for the writer, who
 // may read as well. Each change is a variation or a bug.
