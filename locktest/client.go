@@ -34,7 +34,7 @@ type client struct {
 	mu      sync.Mutex // a lock's background reports renewals
 	renewed []impls.Renewal
 	held    int
-	asked   time.Time    // when its last grant was asked for; zero once it has called a release
+	asked   asking       // for its last grant; zero once it has called a release
 	granted history.Mode // of that grant
 	dead    bool
 	ports   []net.Listener // see address
@@ -116,8 +116,8 @@ func (cl *client) holds() bool {
 	return cl.held > 0 && !cl.dead
 }
 
-// holdsSince records a grant that was asked for at an instant.
-func (cl *client) holdsSince(asked time.Time, mode history.Mode) {
+// holdsSince records a grant.
+func (cl *client) holdsSince(asked asking, mode history.Mode) {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	cl.held++
@@ -128,13 +128,13 @@ func (cl *client) holdsSince(asked time.Time, mode history.Mode) {
 // leaves records that the client calls a release: from here on nothing is certain of its hold. The
 // returned function records that it has returned.
 func (cl *client) leaves() (left func()) {
-	set := func(held int, asked time.Time) {
+	set := func(held int) {
 		cl.mu.Lock()
 		defer cl.mu.Unlock()
-		cl.held, cl.asked = max(0, cl.held+held), asked
+		cl.held, cl.asked = max(0, cl.held+held), asking{}
 	}
-	set(0, time.Time{})
-	return func() { set(-1, time.Time{}) }
+	set(0)
+	return func() { set(-1) }
 }
 
 // close ends the handle and the connections, once.
@@ -224,7 +224,7 @@ func (cl *client) namedFor(mode history.Mode, method string) string {
 
 // try makes one attempt to acquire.
 func (cl *client) try(mode history.Mode) (g impls.Grant, err error) {
-	p, begin := cl.callContext(), time.Now()
+	p, begin := cl.callContext(), cl.c.asks()
 	cl.do(cl.namedFor(mode, "TryLock"), func() { g, err = cl.lock.Try(p, mode) })
 	keep(p, err)
 	if err == nil {
@@ -235,7 +235,7 @@ func (cl *client) try(mode history.Mode) (g impls.Grant, err error) {
 
 // acquire waits for the lock under a context of the rule.
 func (cl *client) acquire(ctx context.Context, mode history.Mode) (g impls.Grant, err error) {
-	begin := time.Now()
+	begin := cl.c.asks()
 	cl.do(cl.namedFor(mode, "Lock"), func() { g, err = cl.lock.Acquire(ctx, mode) })
 	if err == nil {
 		cl.mustBeAlone(mode)
@@ -248,15 +248,14 @@ func (cl *client) acquire(ctx context.Context, mode history.Mode) (g impls.Grant
 // has released nothing, and whose lease runs.
 func (cl *client) mustBeAlone(mode history.Mode) {
 	c := cl.c
-	c.mu.Lock()
-	cleared := c.cleared
-	c.mu.Unlock()
+	now := c.asks()
 	for _, o := range c.holders(cl) {
 		o.mu.Lock()
 		asked, granted := o.asked, o.granted
 		o.mu.Unlock()
-		runs := c.cfg.Traits.NoLease || time.Since(asked) < min(c.lease, o.env.Lease)
-		if c.slack == 0 && o.env.Permits == 1 && asked.After(cleared) && runs && (mode != shared || granted != shared) {
+		runs := asked.cleared == now.cleared && !asked.at.IsZero() &&
+			(c.cfg.Traits.NoLease || now.at.Sub(asked.at) < min(c.lease, o.env.Lease))
+		if c.slack == 0 && o.env.Permits == 1 && runs && (mode != shared || granted != shared) {
 			c.worstf("%s.%s succeeded while %s held the lock%s", cl.name, cl.namedFor(mode, "Lock"), o.name, c.keyEvents(cl))
 		}
 	}

@@ -38,7 +38,7 @@ type trial struct {
 	notes    []string
 	unjudged string
 	clients  []*client
-	cleared  time.Time // when the kit last deleted keys
+	cleared  int // how often the kit has deleted keys
 
 	cast    map[who]*client // the clients of the steps
 	story   []string        // what the steps have done
@@ -213,10 +213,23 @@ func (c *trial) clear() (deleted int) {
 	return c.del(keys)
 }
 
+// asks returns what is true when a call begins that asks for the lock.
+func (c *trial) asks() asking {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return asking{time.Now(), c.cleared}
+}
+
+// asking is when a client asked for the lock, and how often keys had been deleted then.
+type asking struct {
+	at      time.Time
+	cleared int
+}
+
 // del deletes keys and returns how many.
 func (c *trial) del(keys map[*node][]string) (deleted int) {
 	c.mu.Lock()
-	c.cleared = time.Now()
+	c.cleared++
 	c.mu.Unlock()
 	for n, names := range keys {
 		if len(names) > 0 {

@@ -16,9 +16,9 @@ type stated struct {
 
 // statements are the calls of a lock that state a validity.
 func (c *trial) statements() []stated {
-	all := []stated{{"TryLock", cleared(), func(cl *client) (impls.Grant, error) { return cl.try(exclusive) }}}
+	all := []stated{{"TryLock", settled(), func(cl *client) (impls.Grant, error) { return cl.try(exclusive) }}}
 	if c.cfg.Waits && !c.cfg.Traits.FromAsking {
-		all = append(all, stated{"Lock, which had waited,", cleared(), c.grantedAfterWait})
+		all = append(all, stated{"Lock, which had waited,", settled(), c.grantedAfterWait})
 	}
 	if c.cfg.Traits.Extends { // a validity may add up
 		all = append(all, stated{"Extend", repeat(1, a.holds(), a.triesToExtend(), a.triesToExtend()), (*client).extend})
