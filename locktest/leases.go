@@ -298,34 +298,29 @@ func noAnswer(c *trial) {
 	if !c.cfg.Traits.Extends {
 		calls = calls[:2]
 	}
-	for _, what := range []string{"no server answered", "no server could be reached"} {
+	for _, how := range []ailment{hanging, down} {
 		for i, call := range calls {
 			if c.play(anew(), a.holds()); i == 0 {
 				c.play(a.releases())
 			}
-			c.unanswering(what, call.name, call.call)
+			c.unanswering(how, call.name, call.call)
 		}
 	}
 }
 
 // unanswering makes a call under a deadline while no server answers.
-func (c *trial) unanswering(what, name string, call func(ctx context.Context) error) {
+func (c *trial) unanswering(how ailment, name string, call func(ctx context.Context) error) {
 	cl := c.at(a)
-	if what == "no server answered" {
-		cl.wires.impair(c.nodes, nil)
-	} else {
-		cl.wires.unreachable(c.nodes)
-	}
-	defer cl.wires.impair(nil, nil)
-	defer cl.wires.unreachable(nil)
+	cl.wires.afflict(how, c.nodes)
+	defer cl.wires.afflict(well, nil)
 	ctx, cancel := context.WithTimeout(context.Background(), c.lease/5)
 	defer cancel()
 	begin := time.Now()
 	err := call(ctx)
 	if took := time.Since(begin); c.late(took, c.lease/5+c.lease) {
-		c.errorf("%s, the context of a.%s ended after %v, and it returned after %v: %s", what, name, c.lease/5, took, cl.outcome(err))
+		c.errorf("all servers are %s, the context of a.%s ended after %v, and it returned after %v: %s", how, name, c.lease/5, took, cl.outcome(err))
 	}
 	if err == nil {
-		c.errorf("%s, and a.%s answered nil", what, name)
+		c.errorf("all servers are %s, and a.%s answered nil", how, name)
 	}
 }

@@ -13,69 +13,63 @@ func quorum(c *trial) {
 	minority := (len(c.nodes) - 1) / 2
 	c.play(a.knows()) // release has returned once a majority replied
 	wires := c.at(a).wires
-	wires.unreachable(c.nodes[:minority])
+	wires.afflict(down, c.nodes[:minority])
 	c.say("a minority of the nodes is out of a's reach")
 	c.play(a.holds(), b.isRefused(), a.releases())
-	wires.unreachable(c.nodes[:minority+1])
+	wires.afflict(down, c.nodes[:minority+1])
 	if _, err := c.at(a).try(exclusive); err == nil || errors.Is(err, impls.ErrBusy) {
 		c.errorf("a majority of the nodes is unreachable, and a's acquire returns %s", say(err))
 	}
-	wires.unreachable(nil)
+	wires.afflict(well, nil)
 	c.say("a majority of the nodes was out of a's reach, and it asked")
 	c.play(settled(), b.holds())
 }
 
-// ailments are the faults that a node may have, from one client's point of view.
-var ailments = []string{"taken", "down", "hanging", "losing replies"}
+// taken is an ailment that needs no fault: a dead client holds the node.
+const taken ailment = "taken"
 
 // quorumMasks runs in virtual time only: many of its attempts last as long as a node's timeout.
 func quorumMasks(c *trial) {
 	if c.slack > 0 {
 		c.cannotJudge("each mask of nodes lasts as long as a node may take, which is tried in virtual time alone")
 	}
-	for _, ailment := range ailments {
+	for _, how := range []ailment{taken, down, hanging, losing} {
 		for mask := range 1 << len(c.nodes) {
-			c.tryMask(ailment, mask)
+			c.tryMask(how, mask)
 		}
 	}
 }
 
 // tryMask acquires while the nodes of the mask have an ailment.
-func (c *trial) tryMask(ailment string, mask int) {
-	var ill, well []*node
+func (c *trial) tryMask(how ailment, mask int) {
+	var ill, up []*node
 	for i, n := range c.nodes {
 		if mask>>i&1 == 1 {
 			ill = append(ill, n)
 		} else {
-			well = append(well, n)
+			up = append(up, n)
 		}
 	}
 	c.play(anew(), a.knows())
-	c.say("nodes %0*b are %s", len(c.nodes), mask, ailment)
+	c.say("nodes %0*b are %s", len(c.nodes), mask, how)
 	idle, wires := c.counters(), c.at(a).wires
-	switch ailment {
-	case "taken":
-		c.take(well, idle)
-	case "down":
-		wires.unreachable(ill)
-	case "hanging":
-		wires.impair(ill, nil)
-	case "losing replies":
-		wires.impair(nil, ill)
+	if how == taken {
+		c.take(up, idle)
+	} else {
+		wires.afflict(how, ill)
 	}
 	_, err := c.at(a).try(exclusive)
-	if granted, want := err == nil, len(well) > len(c.nodes)/2; granted != want {
+	if granted, want := err == nil, len(up) > len(c.nodes)/2; granted != want {
 		c.errorf("%s, and a's acquire returns %s, want a grant: %v", c.sofar(), say(err), want)
 	}
 	if err == nil {
 		c.say("a holds")
 		c.play(b.isRefused(), a.lets())
 	}
-	wires.unreachable(nil)
-	wires.impair(nil, nil)
+	wires.afflict(well, nil)
 	c.sleep(c.lease / 5) // for work in the background
 	for _, n := range c.nodes {
-		if left := c.holding(n, idle); len(left) > 0 && (ailment != "taken" || !slices.Contains(ill, n)) {
+		if left := c.holding(n, idle); len(left) > 0 && (how != taken || !slices.Contains(ill, n)) {
 			c.errorf("%s: %q is left on %s", c.sofar(), left, n.addr)
 		}
 	}
@@ -98,13 +92,13 @@ func (c *trial) holding(n *node, idle []string) []string {
 	return slices.DeleteFunc(c.keysOf(n), func(k string) bool { return slices.Contains(idle, k) })
 }
 
-// take leaves the hold of a dead client on all nodes but those in well, whatever keys it consists
+// take leaves the hold of a dead client on all nodes but those that are up, whatever keys it consists
 // of.
-func (c *trial) take(well []*node, idle []string) {
+func (c *trial) take(up []*node, idle []string) {
 	c.at(dead).mustHold(exclusive)
 	c.settle() // a majority granted it; the other nodes may follow
 	c.at(dead).dies()
-	for _, n := range well {
+	for _, n := range up {
 		for _, k := range c.holding(n, idle) {
 			n.admin.Del(context.Background(), k)
 		}

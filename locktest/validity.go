@@ -86,9 +86,9 @@ func (c *trial) untilFailed() {
 	c.play(anew(), a.holds())
 	cl, begin, granted := c.at(a), c.mark, time.Now()
 	c.sleep(c.lease / 2)
-	cl.wires.unreachable(c.nodes)
+	cl.wires.afflict(down, c.nodes)
 	_, err := cl.extend()
-	cl.wires.unreachable(nil)
+	cl.wires.afflict(well, nil)
 	until, ok := cl.until()
 	if err == nil || !ok {
 		return

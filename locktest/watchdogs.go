@@ -101,19 +101,14 @@ func ended(c <-chan struct{}) bool {
 
 // lossInTime: a lock that reaches no server can tell by its own clock when its lease ends.
 func lossInTime(c *trial) {
-	for _, silent := range []bool{false, true} {
+	for _, how := range []ailment{down, hanging} {
 		c.play(anew())
 		a, b := c.at(a), c.at(b)
 		asked := time.Now()
 		g := a.mustHold(exclusive)
 		c.sleep(c.lease * 3 / 4)
-		what := "every connection of a is cut"
-		if silent {
-			what = "no server answers a"
-			a.wires.impair(c.nodes, nil)
-		} else {
-			a.wires.unreachable(c.nodes)
-		}
+		a.wires.afflict(how, c.nodes)
+		what := fmt.Sprintf("all servers are %s for a", how)
 		begin := time.Now()
 		if _, err := c.getsIn(b, begin, 3*c.lease); err != nil {
 			c.errorf("%s, and three leases later b.%s: %s", what, b.named("TryLock"), b.outcome(err))

@@ -32,14 +32,22 @@ type wires struct {
 	onReply      func()        // called once when a reply has arrived, before it is passed on
 	toReply      int           // which reply from now on
 	sent         int
-	down         []*node // can't be reached
-	hung         []*node // accept requests and never reply
-	lossy        []*node // execute requests, but the replies are lost
+	ill          map[*node]ailment
 
 	instant time.Time // of the last request
 	burst   int       // requests at that instant since the last call
 	spun    bool
 }
+
+// ailment is what a node has, from one client's point of view.
+type ailment string
+
+const (
+	well    ailment = ""
+	down    ailment = "down"           // it can't be reached
+	hanging ailment = "hanging"        // it accepts requests and never replies
+	losing  ailment = "losing replies" // it executes requests
+)
 
 // spinLimit is how many requests one call, or the background between calls, may send at one instant
 // of virtual time.
@@ -99,14 +107,15 @@ func (w *wires) requests() (n int) {
 // calling sets which method of the lock is running, "" for none.
 func (w *wires) calling(name string) { w.set(func() { w.call, w.burst = name, 0 }) }
 
-// unreachable cuts the client off from exactly the given nodes.
-func (w *wires) unreachable(nodes []*node) {
-	w.set(func() { w.down = nodes })
-	w.cut(func(c *wire) bool { return slices.Contains(nodes, c.node) })
+// afflict gives exactly these nodes an ailment.
+func (w *wires) afflict(how ailment, nodes []*node) {
+	ill := map[*node]ailment{}
+	for _, n := range nodes {
+		ill[n] = how
+	}
+	w.set(func() { w.ill = ill })
+	w.cut(func(c *wire) bool { return ill[c.node] == down })
 }
-
-// impair makes exactly these nodes hang or lose every reply.
-func (w *wires) impair(hung, lossy []*node) { w.set(func() { w.hung, w.lossy = hung, lossy }) }
 
 func (w *wires) dial(ctx context.Context, n *node) (net.Conn, error) {
 	if err := ctx.Err(); err != nil {
@@ -114,7 +123,7 @@ func (w *wires) dial(ctx context.Context, n *node) (net.Conn, error) {
 	}
 	var dead, spins bool
 	w.set(func() {
-		dead = w.dead || slices.Contains(w.down, n)
+		dead = w.dead || w.ill[n] == down
 		spins = dead && w.spins()
 	})
 	if spins {
@@ -158,8 +167,8 @@ func (w *wires) next(n *node) (f handling) {
 		w.countTo--
 		f.last = w.countTo == 0
 	}
-	f.hang = slices.Contains(w.hung, n)
-	f.loseReply = f.loseReply || slices.Contains(w.lossy, n)
+	f.hang = w.ill[n] == hanging
+	f.loseReply = f.loseReply || w.ill[n] == losing
 	f.spins = w.spins()
 	return f
 }
