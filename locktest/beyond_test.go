@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// outsideBugs are wrong locks of an author who knew the kit by its documentation alone, and which it once missed.
+// outsideBugs are wrong locks of an author who knew the kit by its documentation alone, and which
+// it once missed.
 func outsideBugs() []plantedBug {
 	wrap := func(f func(*lock) any) factory {
 		return func(c Config) (any, error) { return f(&lock{Config: c, name: itself}), nil }
@@ -23,19 +24,19 @@ func outsideBugs() []plantedBug {
 		caught("names end at a question mark", newTestLock(func(l *lock) { l.name = upTo("?") }), "names-apart", `what is before "?"`),
 		caught("names begin behind the last colon", newTestLock(func(l *lock) { l.name = behind(":") }), "names-apart", `what is behind ":"`),
 		caught("names lose their slashes at the ends", newTestLock(func(l *lock) { l.name = func(s string) string { return strings.Trim(s, "/") } }), "names-apart", `trimming of "/"`),
-		caught("an extend trusts the client's own deadline", newTimed(func(l *timedLock) { l.local = true }), "late-extend", "a's keys were deleted, b was granted the lock and died"),
+		caught("an extend trusts the client's own deadline", newTimed(func(l *timedLock) { l.local = true }), "late-extend", "the keys were deleted; b holds; b dies; 1/2 of a lease passes; a calls an extend"),
 		caught("the validity of an extend is added up", newTimed(func(l *timedLock) { l.sums = true }), "valid-until", "a.Extend returned, and a.ValidUntil is 3.75s"),
 		caught("an extend counts before it is answered", newTimed(func(l *timedLock) { l.ahead = true }), "valid-until", "its extend at 500ms failed"),
 		caught("the validity of a waiter is counted from the reply", func(c Config) (any, error) {
 			return lateCount{&timedLock{lock: &lock{Config: c, name: itself}}}, nil
 		}, "valid-until", "a.Lock, which had waited, returned, and a.ValidUntil is 1s after"),
 		caught("a token is another whenever it is read", wrap(func(l *lock) any { return &freshToken{lock: l} }), "unique-tokens", "and its token is"),
-		caught("the watchdog has a lease of its own", newTestLock(func(l *lock) { l.renew, l.renewsFor = true, 30*time.Second }), "lease-ends", "had renewed its lease"),
-		caught("watchdogs are found by the name of the lock", newByName(), "renews", "b, which held nothing, has released"),
-		caught("a Close leaves the watchdog running", func(c Config) (any, error) { return deafClose{renewing(c)}, nil }, "closes", "next was closed while it held"),
+		caught("the watchdog has a lease of its own", newTestLock(func(l *lock) { l.renew, l.renewsFor = true, 30*time.Second }), "lease-ends", "2 leases pass; late dies"),
+		caught("watchdogs are found by the name of the lock", newByName(), "renews", "b calls a release; a has worked"),
+		caught("a Close leaves the watchdog running", func(c Config) (any, error) { return deafClose{renewing(c)}, nil }, "closes", "next holds; next is closed"),
 		caught("a Close deletes the key", wrap(func(l *lock) any { return deletingClose{l} }), "closes", "b's key job was deleted by a.Close (DEL job)"),
-		caught("a release hands over what is left of its lease", wrap(func(l *lock) any { return &handingLock{lock: l} }), "lease-lasts", "w had waited"),
-		caught("fences are counted after the grant", func(c Config) (any, error) { return &fencedLock{Config: c, after: true}, nil }, "fences-late", "came a lease late; b was granted fence"),
+		caught("a release hands over what is left of its lease", by(handing(), inLine), "lease-lasts", "w had waited"),
+		caught("fences are counted after the grant", func(c Config) (any, error) { return &twoStep{plain: plain{owned{Config: c}}}, nil }, "fences-late", "came a lease late; b was granted fence"),
 	}
 }
 
@@ -124,82 +125,3 @@ func (l byName) Unlock(ctx context.Context) error {
 	l.all.mu.Unlock()
 	return l.lock.Unlock(ctx)
 }
-
-// handingLock writes the next waiter's token into its key, whose lease goes on.
-type handingLock struct{ *lock }
-
-func (l *handingLock) keys() []string { return []string{"{" + l.Key + "}", "{" + l.Key + "}:line"} }
-
-func (l *handingLock) ask(ctx context.Context, token, how string) (bool, error) {
-	n, err := eval(ctx, l.Config, luaHandTake, l.keys(), token, l.TTL.Milliseconds(), how)
-	if n == 1 {
-		l.token = token
-	}
-	return n == 1, err
-}
-
-func (l *handingLock) TryLock(ctx context.Context) (bool, error) {
-	return l.ask(ctx, l.newToken(), "try")
-}
-
-func (l *handingLock) Lock(ctx context.Context) error {
-	token := l.newToken()
-	return polls(ctx, l.Poll, func(ctx context.Context) (bool, error) { return l.ask(ctx, token, "wait") })
-}
-
-func (l *handingLock) Unlock(ctx context.Context) error {
-	return released(eval(ctx, l.Config, luaHandOn, l.keys(), l.token))
-}
-
-const (
-	luaHandTake = `
-if redis.call('get', KEYS[1]) == ARGV[1] then return 1 end
-if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
-if ARGV[3] == 'wait' then redis.call('set', KEYS[2], ARGV[1], 'PX', ARGV[2]) end
-return 0`
-
-	luaHandOn = `
-if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
-local next = redis.call('get', KEYS[2])
-redis.call('del', KEYS[2])
-if next then redis.call('set', KEYS[1], next, 'KEEPTTL') else redis.call('del', KEYS[1]) end
-return 1`
-)
-
-// hashLock keeps its holder, the end of its lease by the server's clock, and the count of its grants in one hash, which stays. The
-// clock is cut to milliseconds, so the lease lasts through the millisecond in which it ends: a hold of whole milliseconds is never cut short.
-type hashLock struct {
-	*lock
-	fence uint64
-}
-
-func (l *hashLock) TryLock(ctx context.Context) (bool, error) {
-	token := l.newToken()
-	n, err := eval(ctx, l.Config, luaHashTake, []string{l.Key}, token, l.TTL.Milliseconds())
-	if n > 0 {
-		l.token, l.fence = token, uint64(n)
-	}
-	return n > 0, err
-}
-
-func (l *hashLock) Fence() uint64 { return l.fence }
-
-func (l *hashLock) Unlock(ctx context.Context) error {
-	return released(eval(ctx, l.Config, luaHashFree, []string{l.Key}, l.token))
-}
-
-const luaMillis = `local t = redis.call('time')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local ends = tonumber(redis.call('hget', KEYS[1], 'ends') or '0')
-`
-
-const (
-	luaHashTake = luaMillis + `
-if ends >= now then return 0 end
-redis.call('hset', KEYS[1], 'ends', string.format('%.0f', now + ARGV[2]), 'token', ARGV[1])
-return redis.call('hincrby', KEYS[1], 'grants', 1)`
-
-	luaHashFree = luaMillis + `
-if redis.call('hget', KEYS[1], 'token') ~= ARGV[1] or ends < now then return 0 end
-return redis.call('hdel', KEYS[1], 'ends', 'token')`
-)

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // plantedBug is a lock with a bug, the rule that catches it, and what its message says.
@@ -27,14 +26,14 @@ func bugs() []plantedBug {
 		caught("names share 16,384 places", newTestLock(func(l *lock) { l.name = places }), "names-apart", "held"),
 		caught("names are cut", newTestLock(func(l *lock) { l.name = func(s string) string { return s[:min(len(s), 64)] } }), "names-apart", "2,000 bytes"),
 		caught("1,500 ms become a second", newTestLock(func(l *lock) { l.truncate = true }), "odd-leases", "lease of 1.4s, and the server keeps it for 1s"),
-		caught("a failed release says nil", newTestLock(func(l *lock) { l.swallow, l.digestOnly = true, true }), "release-frees", "Unlock answered nil while the server had forgotten its scripts"),
-		caught("a release at the end of the lease is left to the lease", newTestLock(func(l *lock) { l.leavesLate = true }), "release-frees", "Unlock answered nil while nine tenths of its lease"),
+		caught("a failed release says nil", newTestLock(func(l *lock) { l.swallow, l.digestOnly = true, true }), "release-frees", "the server had forgotten its scripts; a.Unlock answered nil"),
+		caught("a release at the end of the lease is left to the lease", newTestLock(func(l *lock) { l.leavesLate = true }), "release-frees", "nine tenths of its lease had passed; a.Unlock answered nil"),
 		caught("a lost request to release says nil", newTestLock(func(l *lock) { l.swallow = true }), "release-frees", "requests were lost"),
 		caught("a release of a lost hold asks for ever", newTestLock(func(l *lock) { l.stubborn = true }), "loss-returns", "did not return"),
 		caught("a cancelled acquire leaves its key", newTestLock(func(l *lock) { l.abandon = true }), "cancelled-request", "was cancelled when the server had granted"),
 		caught("the watchdog is armed after it was stopped", newTestLock(func(l *lock) { l.renew, l.armLate = true, true }), "released-at-once", "a"),
 		caught("the watchdog renews whatever key is there", newTestLock(func(l *lock) { l.renew, l.blindRenew = true, true }), "renews-own", "next"),
-		caught("the watchdog goes on after a loss", newTestLock(func(l *lock) { l.renew, l.keepsRenewing = true, true }), "renews-own", "it sent"),
+		caught("the watchdog goes on after a loss", newTestLock(func(l *lock) { l.renew, l.keepsRenewing = true, true }), "renews-own", "a sent"),
 		caught("the watchdog makes the lock anew", newTestLock(func(l *lock) { l.renew, l.resurrects = true, true }), "renews-own", ""),
 		caught("renewals slip with slow replies", newTestLock(func(l *lock) { l.renew, l.slowTick = true, true }), "slow-renewals", "slow replies"),
 		caught("an acquire takes 20 requests", newTestLock(func(l *lock) { l.chatty = 20 }), "bounded-requests", "took 2"),
@@ -50,45 +49,45 @@ func bugs() []plantedBug {
 		caught("a release uses the context of the acquire", newTestLock(func(l *lock) { l.endedCtx = true }), "context-ended", "context canceled"),
 		caught("the lease comes in a second command", newTestLock(func(l *lock) { l.expireApart = true }), "died-on-the-way", "request no. 1"),
 		caught("the watchdog renews when the lease is over", newTestLock(func(l *lock) { l.renew, l.wholeLease = true, true }), "renews", "b.TryLock succeeded", Promises("renews")),
-		caught("the watchdog ends at the first error", newTestLock(func(l *lock) { l.renew, l.frail = true, true }), "renewal-fails", "one reply to its watchdog was lost"),
+		caught("the watchdog ends at the first error", newTestLock(func(l *lock) { l.renew, l.frail = true, true }), "renewal-fails", "one reply to a's watchdog was lost"),
 		caught("sends seconds with a fraction", newTestLock(func(l *lock) { l.wholeSeconds = true }), "odd-leases", "not an integer"),
 		caught("a second Unlock panics", newTestLock(func(l *lock) { l.twicePanics = true }), "release-once", "unlock of an unlocked lock"),
 		caught("a waiter that gave up goes on asking", newWaiting(func(*lock) {}, func(w *waitingLock) { w.goesOn = true }), "deadline", "b"),
 		caught("the validity is counted from the reply", newTimed(func(l *timedLock) { l.fromReply = true }), "valid-until", "replies took 250ms, a.TryLock returned, and a.ValidUntil is 1s after that"),
 		caught("an extend renews whatever key is there", newTimed(func(l *timedLock) { l.plain = true }), "late-extend", "granted"),
 		caught("an extend adds a lease", newTimed(func(l *timedLock) { l.adds = true }), "extend-restarts", "b.TryLock failed"),
-		caught("fences are counted before the grant", func(c Config) (any, error) { return &fencedLock{Config: c, apart: true}, nil }, "fences-race", "after another was granted fence"),
-		caught("the count of fences ends with the lease", func(c Config) (any, error) { return &fencedLock{Config: c, reset: true}, nil }, "fences-grow", "fence 1 after fence"),
+		caught("fences are counted before the grant", func(c Config) (any, error) { return &twoStep{plain: plain{owned{Config: c}}, first: true}, nil }, "fences-race", "after another was granted fence"),
+		caught("the count of fences ends with the lease", by(numbered(`redis.call('pexpire', KEYS[2], ARGV[2])`), counted), "fences-grow", "fence 1 after fence"),
 		caught("the watchdog of the first hold is the only one", func(c Config) (any, error) { return &nestedLock{Config: c, renew: true, oneArm: true}, nil }, "renewed-again", "hold no. 2", Promises("reentrant", "renews")),
-		caught("an inner release stops the watchdog", func(c Config) (any, error) { return &nestedLock{Config: c, renew: true, halfStop: true}, nil }, "renewed-again", "hold no. 1", Promises("reentrant", "renews")),
+		caught("an inner release stops the watchdog", func(c Config) (any, error) { return &nestedLock{Config: c, renew: true, halfStop: true}, nil }, "renewed-again", "a has worked for 6 quarters", Promises("reentrant", "renews")),
 		caught("each entry starts a watchdog", func(c Config) (any, error) { return &nestedLock{Config: c, renew: true, perEntry: true}, nil }, "one-watchdog", "three times", Promises("reentrant", "renews")),
-		caught("a reader that leaves stays for its lease", func(c Config) (any, error) { return &rwLock{Config: c, leaks: true}, nil }, "readers-share", "w.TryLock failed"),
-		caught("an RUnlock frees the write side", func(c Config) (any, error) { return &rwLock{Config: c, blind: true}, nil }, "shared-release", "deleted by"),
-		caught("an upgrade takes the last reader away", func(c Config) (any, error) { return &rwLock{Config: c, counts: true}, nil }, "readers-share", ""),
-		caught("a reader that comes prolongs all", func(c Config) (any, error) { return &rwLock{Config: c, allLeases: true}, nil }, "dead-reader", "dead reader's lease has ended"),
-		caught("a downgrade wakes nobody", func(c Config) (any, error) { return &rwLock{Config: c, sleeps: true, unwoken: true}, nil }, "downgrade", "not woken"),
+		caught("a reader that leaves stays for its lease", byModes(readersWriters(leaks), modeWaiting), "readers-share", "w.TryLock failed"),
+		caught("an RUnlock frees the write side", byModes(readersWriters(blind), modeWaiting), "shared-release", "deleted by"),
+		caught("an upgrade takes the last reader away", byModes(readersWriters(upgrades), modeWaiting), "readers-share", ""),
+		caught("a reader that comes prolongs all", byModes(readersWriters(prolongs), modeWaiting), "dead-reader", "w.TryLock failed"),
+		caught("a downgrade wakes nobody", byModes(readersWriters(sleeping, unwoken), modeWaiting), "downgrade", "r must be woken"),
 		caught("half of the nodes are a quorum", func(c Config) (any, error) { return &quorumLock{Config: c, half: true}, nil }, "quorum-masks", "", Nodes(3)),
 		caught("a failed attempt on several nodes stays", func(c Config) (any, error) { return &quorumLock{Config: c, keeps: true}, nil }, "quorum-masks", "is left on", Nodes(3)),
 		caught("an attempt whose reply is lost stays on its node", func(c Config) (any, error) { return &quorumLock{Config: c, forgets: true}, nil }, "quorum-masks", "is left on", Nodes(3)),
-		caught("who died in the queue stays there", func(c Config) (any, error) { return &queueLock{Config: c, immortal: true}, nil }, "dead-waiter", "is not granted the lock"),
-		caught("who gave up stays in the queue", func(c Config) (any, error) { return &queueLock{Config: c, stays: true}, nil }, "deadline", "b has given up"),
-		caught("wake-ups that nobody takes stay", func(c Config) (any, error) { return &wakeLock{Config: c, orphans: true}, nil }, "no-stale-signals", "had given up before"),
-		caught("wakes before it is free", func(c Config) (any, error) { return &wakeLock{Config: c, early: true}, nil }, "woken", "hand-over", Promises("wakes")),
-		caught("wakes nobody", func(c Config) (any, error) { return &wakeLock{Config: c, mute: true}, nil }, "woken", "hand-over", Promises("wakes")),
+		caught("who died in the queue stays there", by(queued(``), inLine), "dead-waiter", "is not granted the lock"),
+		caught("who gave up stays in the queue", by(staying(queued(luaClean)), inLine), "deadline", "b has given up"),
+		caught("wake-ups that nobody takes stay", func(c Config) (any, error) { return &wakeLock{owned: owned{Config: c}, orphans: true}, nil }, "no-stale-signals", "had given up before"),
+		caught("wakes before it is free", func(c Config) (any, error) { return &wakeLock{owned: owned{Config: c}, early: true}, nil }, "woken", "hand-over", Promises("wakes")),
+		caught("wakes nobody", func(c Config) (any, error) { return &wakeLock{owned: owned{Config: c}, mute: true}, nil }, "woken", "hand-over", Promises("wakes")),
 		caught("no connection is used twice", func(c Config) (any, error) { return &wireLock{Config: c, hoards: true}, nil }, "bounded-requests", "connections"),
-		caught("a waiter subscribes when it has asked, and does not ask again", func(c Config) (any, error) { return &channelLock{Config: c, late: true}, nil }, "released-between", "was granted the lock"),
-		caught("a waiter gives a key that is gone an expiry", func(c Config) (any, error) { return &channelLock{Config: c, repairs: true}, nil }, "released-between", "was granted the lock"),
+		caught("a waiter subscribes when it has asked, and does not ask again", func(c Config) (any, error) { return &channelLock{owned: owned{Config: c}, late: true}, nil }, "released-between", "was granted the lock"),
+		caught("a waiter gives a key that is gone an expiry", func(c Config) (any, error) { return &channelLock{owned: owned{Config: c}, repairs: true}, nil }, "released-between", "was granted the lock"),
 		caught("a missing key is the watchdog's own", newTestLock(func(l *lock) { l.renew, l.renewsMissing = true, true }), "renews-own", ""),
 		caught("an acquire without an answer deletes the key", newTestLock(func(l *lock) { l.undoesBlind = true }), "unanswered", "deleted by"),
 		caught("the lease is sent in 32 bits", newTestLock(func(l *lock) { l.narrowLease = true }), "odd-leases", "960h"),
 		caught("a second entry is counted as the first", func(c Config) (any, error) { return &nestedLock{Config: c, forgets: true}, nil }, "counts-entries", "while a held the lock", Promises("reentrant")),
-		caught("who does not read is counted off", func(c Config) (any, error) { return &countingLock{Config: c, below: true}, nil }, "shared-release", "while a held the lock"),
-		caught("the fence has 32 bits", func(c Config) (any, error) { return &fencedLock{Config: c, narrow: true}, nil }, "fences-grow", "after fence"),
-		caught("the list of wake-ups has a name for a lock", func(c Config) (any, error) { return &wakeLock{Config: c, flat: true}, nil }, "names-apart", "job:wake"),
-		caught("releases by a pattern", func(c Config) (any, error) { return &patternLock{Config: c}, nil }, "names-apart", "has released"),
-		caught("NOSCRIPT is a refusal", func(c Config) (any, error) { return &digestLock{Config: c}, nil }, "scripts-forgotten", "refused"),
+		caught("who does not read is counted off", byModes(countedReaders(luaCountAll), modeWaiting), "shared-release", "while a held the lock"),
+		caught("the fence has 32 bits", by(narrow(numbered(``)), counted), "fences-grow", "after fence"),
+		caught("the list of wake-ups has a name for a lock", func(c Config) (any, error) { return &wakeLock{owned: owned{Config: c}, flat: true}, nil }, "names-apart", "job:wake"),
+		caught("releases by a pattern", func(c Config) (any, error) { return &patternLock{plain: plain{owned{Config: c}}}, nil }, "names-apart", "has released"),
+		caught("NOSCRIPT is a refusal", func(c Config) (any, error) { return &digestLock{plain: plain{owned{Config: c}}}, nil }, "scripts-forgotten", "refused"),
 		caught("an extend that was refused counts", newTimed(func(l *timedLock) { l.hopes = true }), "late-extend", "ValidUntil"),
-		caught("a refusal replaces the token", newTestLock(func(l *lock) { l.forgetful = true }), "asked-again", "asked again and was refused, and then a.Unlock"),
+		caught("a refusal replaces the token", newTestLock(func(l *lock) { l.forgetful = true }), "asked-again", "a asked again and was refused; b is refused): release job"),
 		caught("a release compares and then deletes", newTestLock(func(l *lock) { l.getThenDel = true }), "between-requests", "b's key job was deleted by a.Unlock (DEL job)"),
 		caught("an extend compares and then extends", newTimed(func(l *timedLock) { l.apart = true }), "between-requests", "a.Extend came a lease late"),
 		caught("the watchdog compares and then extends", newTestLock(func(l *lock) { l.renew, l.renewsApart = true, true }), "between-requests", "a's watchdog came a lease late"),
@@ -110,33 +109,33 @@ func bugs() []plantedBug {
 		caught("names lose their dots", newTestLock(func(l *lock) { l.name = undotted }), "names-apart", "left out"),
 		caught("names are cleaned as paths", newTestLock(func(l *lock) { l.name = path.Clean }), "names-apart", "path"),
 		caught("names end at a zero byte", newTestLock(func(l *lock) { l.name = upToNUL }), "names-apart", "zero byte"),
-		caught("a release of one lock stops the renewal of all", newPooled(true), "one-of-two", "quarters of a lease later other.TryLock"),
+		caught("a release of one lock stops the renewal of all", newPooled(true, false), "one-of-two", "quarters of a lease later other.TryLock"),
 		caught("a waiter doubles its pauses without end", newWaiting(func(*lock) {}, func(w *waitingLock) { w.tires = true }), "waits-long", "was kept out"),
-		caught("a writer that was refused leaves a sign", func(c Config) (any, error) { return &rwLock{Config: c, signs: true}, nil }, "refused-writer", "a lease has passed since w was refused"),
+		caught("a writer that was refused leaves a sign", byModes(readersWriters(signs), modeWaiting), "refused-writer", "w is refused; a lease has passed"),
 		caught("a release compares how the value begins", newTestLock(func(l *lock) { l.ownerToken, l.begins = true, true }), "late-release", "job was deleted by a.Unlock"),
-		caught("TryRLock grants always", func(c Config) (any, error) { return tryingLock{&rwLock{Config: c}, true}, nil }, "readers-share", "a.TryRLock succeeded while w held the lock"),
-		caught("a long lease in a value is too short", func(c Config) (any, error) { return &stampLock{Config: c, early: time.Hour}, nil }, "odd-leases", "b.TryLock succeeded"),
-		caught("a long lease in a value is too long", func(c Config) (any, error) { return &stampLock{Config: c, sweeps: true, late: time.Hour}, nil }, "odd-leases", "next.TryLock 1h39m0.002s later: refused"),
+		caught("TryRLock grants always", byModes(readersWriters(), modeReckless), "readers-share", "a.TryRLock succeeded while w held the lock"),
+		caught("a long lease in a value is too short", by(stamped(`if lease > 3600000 then lease = lease - 3600000 end`, ``), nil), "odd-leases", "b.TryLock succeeded"),
+		caught("a long lease in a value is too long", by(stamped(`if lease > 3600000 then lease = lease + 3600000 end`, luaSweep), nil), "odd-leases", "next.TryLock 1h39m0.002s later: refused"),
 		caught("an acquire without an answer is taken back when the next is granted", func(c Config) (any, error) {
 			return &tidyLock{lock: &lock{Config: c, name: itself, ownerToken: true}, later: true}, nil
 		}, "second-attempt", "deleted by a in the background"),
-		caught("all holds report their loss on one channel", func(c Config) (any, error) { return &lossLock{lock: &lock{Config: c, name: itself}, once: true}, nil }, "renews-own", "hold no. 2"),
-		caught("a reader's extend does nothing", func(c Config) (any, error) { return extendingLock{&rwLock{Config: c}, true}, nil }, "reader-lasts", "extended"),
-		caught("a reader that leaves takes others along by their names", func(c Config) (any, error) { return &rwLock{Config: c, byOwner: true}, nil }, "reader-leaves-alone", "ab reads, and a has left"),
-		caught("a name is a pattern", func(c Config) (any, error) { return &patternLock{Config: c, whole: true}, nil }, "names-apart", "a pattern of keys"),
-		caught("readers that come later shorten the leases of others", func(c Config) (any, error) { return &rwLock{Config: c, shortens: true}, nil }, "reader-lasts", "of twice the lease"),
+		caught("all holds report their loss on one channel", func(c Config) (any, error) { return &dogLock{plain: plain{owned{Config: c}}, once: true}, nil }, "renews-own", "hold no. 2"),
+		caught("a reader's extend does nothing", byModes(readersWriters(), modePretending), "reader-lasts", "extended"),
+		caught("a reader that leaves takes others along by their names", byModes(readersWriters(byOwner), modeWaiting), "reader-leaves-alone", "ab reads; a releases"),
+		caught("a name is a pattern", func(c Config) (any, error) { return &patternLock{plain: plain{owned{Config: c}}, whole: true}, nil }, "names-apart", "a pattern of keys"),
+		caught("readers that come later shorten the leases of others", byModes(readersWriters(shortens), modeWaiting), "reader-lasts", "of twice the lease"),
 		caught("who waits no longer ends all waits of its client", newListening(true), "two-waits", "waits for two locks"),
-		caught("a second has room for a thousand fences", func(c Config) (any, error) { return &fencedLock{Config: c, timely: true}, nil }, "fences-grow", "a second has passed"),
-		caught("an extend moves the end before it compares", newTimed(func(l *timedLock) { l.movesFirst = true }), "late-extend", "b was granted the lock and died, and then a.Extend"),
-		caught("the count of fences ends after a day", func(c Config) (any, error) { return &fencedLock{Config: c, daily: true}, nil }, "fences-grow", "every key that had an end is gone: fence 1"),
-		caught("a loss is told after six failures", func(c Config) (any, error) { return &lossLock{lock: &lock{Config: c, name: itself}, patience: 6}, nil }, "loss-in-time", "only", Promises("renews")),
+		caught("a second has room for a thousand fences", by(timely(), counted), "fences-grow", "a second has passed"),
+		caught("an extend moves the end before it compares", newTimed(func(l *timedLock) { l.movesFirst = true }), "late-extend", "b dies; 1/2 of a lease passes; a calls an extend"),
+		caught("the count of fences ends after a day", by(numbered(`redis.call('expire', KEYS[2], 86400)`), counted), "fences-grow", "every key that had an end is gone: fence 1"),
+		caught("a loss is told after six failures", func(c Config) (any, error) { return &dogLock{plain: plain{owned{Config: c}}, patience: 6}, nil }, "loss-in-time", "only", Promises("renews")),
 		caught("a holder enters again after its lease", func(c Config) (any, error) {
 			return &selfCountLock{lock: &lock{Config: c, name: itself}, trusts: true}, nil
 		}, "late-entry", "a.TryLock succeeded while b held", Promises("reentrant")),
-		caught("a writer that leaves late clears the readers", func(c Config) (any, error) { return &rwLock{Config: c, clears: true}, nil }, "late-release", "{job}:r was deleted by a.Unlock"),
-		caught("all readers have the lease of the first", func(c Config) (any, error) { return &countingLock{Config: c, first: true}, nil }, "reader-lasts", "b has read for nine tenths"),
-		caught("a waiter that gave up takes a wake-up along", func(c Config) (any, error) { return &wakeLock{Config: c, deaf: true}, nil }, "woken", "a waiter had given up before", Promises("wakes")),
-		caught("a downgrade leaves a gap", func(c Config) (any, error) { return &rwLock{Config: c, gap: true}, nil }, "downgrade", "r.RLock"),
+		caught("a writer that leaves late clears the readers", byModes(readersWriters(clears), modeWaiting), "late-release", "{job}:r was deleted by a.Unlock"),
+		caught("all readers have the lease of the first", byModes(countedReaders(luaCountFirst), modeWaiting), "reader-lasts", "9/10 of a lease have passed"),
+		caught("a waiter that gave up takes a wake-up along", func(c Config) (any, error) { return &wakeLock{owned: owned{Config: c}, deaf: true}, nil }, "woken", "b waits, and gives up; a releases", Promises("wakes")),
+		caught("a downgrade leaves a gap", byModes(readersWriters(gap), modeWaiting), "downgrade", "r does not wait"),
 	}
 }
 
@@ -155,8 +154,9 @@ func TestBugsAreCaught(t *testing.T) {
 	}
 }
 
-// alsoExplored are the bugs that a search of schedules finds as well, by what it calls them. A search sees what becomes of a bug between clients: it looks at
-// no names but one, at no odd leases, and at no reply that a client gives without harm.
+// alsoExplored are the bugs that a search of schedules finds as well, by what it calls them. A
+// search sees what becomes of a bug between clients: it looks at no names but one, at no odd
+// leases, and at no reply that a client gives without harm.
 func alsoExplored() map[string]string {
 	return map[string]string{
 		"the watchdog makes the lock anew":                                  "release-safety/mis-unlock",
@@ -189,7 +189,8 @@ func alsoExplored() map[string]string {
 	}
 }
 
-// TestBugsAreExplored: a search of 3,000 schedules at most finds each of alsoExplored, with that cause.
+// TestBugsAreExplored: a search of 3,000 schedules at most finds each of alsoExplored, with that
+// cause.
 func TestBugsAreExplored(t *testing.T) {
 	if testing.Short() {
 		t.Skip("searches the schedules of some thirty locks")

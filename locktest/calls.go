@@ -23,8 +23,8 @@ const (
 	labelCall   = "call"
 )
 
-// do runs one call of the lock in a goroutine of its own. If the call panics, or does not return long after its context has ended, do reports that
-// with a stack and ends the rule.
+// do runs one call of the lock in a goroutine of its own. If the call panics, or does not return
+// long after its context has ended, do reports that with a stack and ends the rule.
 func (cl *client) do(call string, f func()) {
 	done := make(chan any, 1)
 	labels := pprof.Labels(labelTrial, cl.c.id, labelClient, cl.name, labelCall, call)
@@ -49,7 +49,7 @@ func (cl *client) do(call string, f func()) {
 		}
 	case <-limit.C:
 		cl.c.mu.Lock()
-		cl.c.hangs = true
+		cl.c.hangs = call
 		cl.c.mu.Unlock()
 		cl.c.fatalf("%s.%s did not return within %v, whatever became of its context:\n%s", cl.name, call, 20*cl.c.lease+time.Second,
 			goroutines(labelTrial, cl.c.id, labelClient, cl.name, labelCall, call))
@@ -66,7 +66,8 @@ func stack() string {
 	return strings.TrimSpace(strings.Join(lines[:min(len(lines), 2*upstream.ShownFrames)], "\n"))
 }
 
-// goroutines returns the stacks of the lock's goroutines that carry the labels, given as names and values; "" if there is none.
+// goroutines returns the stacks of the lock's goroutines that carry the labels, given as names and
+// values; "" if there is none.
 func goroutines(labels ...string) string {
 	all := slices.DeleteFunc(upstream.Labelled(labels...), ofKit)
 	if n := len(all); n > shownStacks {
@@ -78,9 +79,10 @@ func goroutines(labels ...string) string {
 // shownStacks is how many stacks a message shows.
 const shownStacks = 4
 
-// ofKit reports whether a stack belongs to the kit or the Redis client: it copies bytes or maintains a pool.
+// ofKit reports whether a stack belongs to the kit or the Redis client: it copies bytes or
+// maintains a pool.
 func ofKit(group string) bool {
-	for _, f := range []string{"locktest.(*shim)", "go-redis/v9/internal/pool.", "go-redis/v9/maintnotifications."} {
+	for _, f := range []string{"locktest.(*client).forwards", "go-redis/v9/internal/pool.", "go-redis/v9/maintnotifications."} {
 		if strings.Contains(group, f) && !strings.Contains(group, ").Process") && !strings.Contains(group, ").process") {
 			return true
 		}
@@ -88,7 +90,8 @@ func ofKit(group string) bool {
 	return false
 }
 
-// network reports whether an error came from a connection, from the Redis client or from the end of a context.
+// network reports whether an error came from a connection, from the Redis client or from the end of
+// a context.
 func network(err error) bool {
 	var reply redis.Error
 	return impls.ConnectionFailed(err) || errors.As(err, &reply) && !errors.Is(err, redis.Nil)

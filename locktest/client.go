@@ -8,7 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,12 +34,13 @@ type client struct {
 	mu      sync.Mutex // a lock's background reports renewals
 	renewed []impls.Renewal
 	held    int
-	asked   time.Time    // when its last grant was asked for; zero once it has called a release
+	asked   asking       // for its last grant; zero once it has called a release
 	granted history.Mode // of that grant
 	dead    bool
-	shims   []net.Listener // see shim
+	ports   []net.Listener // see address
 	others  []impls.Lock   // for locks of other names
 	limits  []*patience.Context
+	pending *waiting // the last wait that a step began
 }
 
 // client opens a handle for a new client and ends the rule if that fails.
@@ -53,17 +54,12 @@ func (c *trial) client(name string, changes ...func(*impls.Env)) *client {
 
 // open makes a client and its handle, in an environment that changes may alter first.
 func (c *trial) open(name string, changes ...func(*impls.Env)) (*client, error) {
-	return c.openRetrying(name, -1, changes...)
-}
-
-// openRetrying is open for a client whose Redis client resends a request up to retries times.
-func (c *trial) openRetrying(name string, retries int, changes ...func(*impls.Env)) (*client, error) {
-	cl := c.prepare(name, retries, changes...)
+	cl := c.prepare(name, changes...)
 	return cl, cl.fresh()
 }
 
 // prepare makes a client without a handle.
-func (c *trial) prepare(name string, retries int, changes ...func(*impls.Env)) *client {
+func (c *trial) prepare(name string, changes ...func(*impls.Env)) *client {
 	cl := &client{c: c, name: name, wires: &wires{c: c, name: name}}
 	cl.env = impls.Env{
 		Key: c.key, Owner: name, Lease: c.ttl, Poll: c.ttl / 40, Permits: 1, NodeTimeout: c.slack, Clock: impls.SystemClock{},
@@ -71,7 +67,9 @@ func (c *trial) prepare(name string, retries int, changes ...func(*impls.Env)) *
 	}
 	for _, n := range c.nodes {
 		options := clientOptions(n.addr, cl.dial)
-		options.MaxRetries = retries
+		if c.resends > 0 {
+			options.MaxRetries = c.resends
+		}
 		options.MaxRetryBackoff = c.ttl / 100
 		r := redis.NewClient(options)
 		cl.redis = append(cl.redis, r)
@@ -95,24 +93,6 @@ func (cl *client) fresh() (err error) {
 // random returns a source of random numbers that a name determines.
 func random(name string) io.Reader { return rand.NewChaCha8(sha256.Sum256([]byte(name))) }
 
-// another returns a second object of the same client, for a lock of another name.
-func (cl *client) another(key string) (impls.Lock, error) {
-	env := cl.env
-	env.Key = key
-	cl.mu.Lock()
-	env.Rand = random(fmt.Sprintf("%s, object %d", cl.name, len(cl.others)+2)) // objects may be used at once
-	cl.mu.Unlock()
-	var l impls.Lock
-	var err error
-	cl.do("constructor", func() { l, _, err = cl.c.make(env) })
-	if err == nil {
-		cl.mu.Lock()
-		cl.others = append(cl.others, l)
-		cl.mu.Unlock()
-	}
-	return l, err
-}
-
 func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	for i, n := range cl.c.nodes {
 		if n.addr == addr || i < len(cl.env.Addrs) && cl.env.Addrs[i] == addr {
@@ -128,15 +108,16 @@ func (cl *client) onRenew(r impls.Renewal) {
 	cl.renewed = append(cl.renewed, r)
 }
 
-// holds reports whether the client was granted the lock and has not released it, as far as it knows.
+// holds reports whether the client was granted the lock and has not released it, as far as it
+// knows.
 func (cl *client) holds() bool {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	return cl.held > 0 && !cl.dead
 }
 
-// holdsSince records a grant that was asked for at an instant.
-func (cl *client) holdsSince(asked time.Time, mode history.Mode) {
+// holdsSince records a grant.
+func (cl *client) holdsSince(asked asking, mode history.Mode) {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	cl.held++
@@ -144,15 +125,16 @@ func (cl *client) holdsSince(asked time.Time, mode history.Mode) {
 	cl.c.log.granted(cl.name)
 }
 
-// leaves records that the client calls a release: from here on nothing is certain of its hold. The returned function records that it has returned.
+// leaves records that the client calls a release: from here on nothing is certain of its hold. The
+// returned function records that it has returned.
 func (cl *client) leaves() (left func()) {
-	set := func(held int, asked time.Time) {
+	set := func(held int) {
 		cl.mu.Lock()
 		defer cl.mu.Unlock()
-		cl.held, cl.asked = max(0, cl.held+held), asked
+		cl.held, cl.asked = max(0, cl.held+held), asking{}
 	}
-	set(0, time.Time{})
-	return func() { set(-1, time.Time{}) }
+	set(0)
+	return func() { set(-1) }
 }
 
 // close ends the handle and the connections, once.
@@ -167,7 +149,7 @@ func (cl *client) close() {
 		for _, r := range cl.redis {
 			_ = r.Close()
 		}
-		for _, l := range cl.shims {
+		for _, l := range cl.ports {
 			_ = l.Close()
 		}
 	})
@@ -203,7 +185,8 @@ func (cl *client) callContext() *patience.Context {
 	return p
 }
 
-// keep leaves the context of a successful call open until the client ends: a lock may tie its hold to it.
+// keep leaves the context of a successful call open until the client ends: a lock may tie its hold
+// to it.
 func keep(p *patience.Context, err error) {
 	if err == nil {
 		p.Keep()
@@ -241,7 +224,7 @@ func (cl *client) namedFor(mode history.Mode, method string) string {
 
 // try makes one attempt to acquire.
 func (cl *client) try(mode history.Mode) (g impls.Grant, err error) {
-	p, begin := cl.callContext(), time.Now()
+	p, begin := cl.callContext(), cl.c.asks()
 	cl.do(cl.namedFor(mode, "TryLock"), func() { g, err = cl.lock.Try(p, mode) })
 	keep(p, err)
 	if err == nil {
@@ -252,7 +235,7 @@ func (cl *client) try(mode history.Mode) (g impls.Grant, err error) {
 
 // acquire waits for the lock under a context of the rule.
 func (cl *client) acquire(ctx context.Context, mode history.Mode) (g impls.Grant, err error) {
-	begin := time.Now()
+	begin := cl.c.asks()
 	cl.do(cl.namedFor(mode, "Lock"), func() { g, err = cl.lock.Acquire(ctx, mode) })
 	if err == nil {
 		cl.mustBeAlone(mode)
@@ -261,35 +244,28 @@ func (cl *client) acquire(ctx context.Context, mode history.Mode) (g impls.Grant
 	return g, err
 }
 
-// mustBeAlone checks a grant that came after a wait against who holds: a client whose hold nothing has ended, for certain.
+// mustBeAlone checks a grant that came after a wait against who holds for certain: a client that
+// has released nothing, and whose lease runs.
 func (cl *client) mustBeAlone(mode history.Mode) {
-	for _, o := range cl.c.all() {
-		if o != cl && o.env.Permits == 1 && o.certain() && (mode != shared || o.mode() != shared) {
-			cl.c.worstf("%s.%s succeeded while %s held the lock%s", cl.name, cl.namedFor(mode, "Lock"), o.name, cl.c.keyEvents(cl))
+	c := cl.c
+	now := c.asks()
+	for _, o := range c.holders(cl) {
+		o.mu.Lock()
+		asked, granted := o.asked, o.granted
+		o.mu.Unlock()
+		runs := asked.cleared == now.cleared && !asked.at.IsZero() &&
+			(c.cfg.Traits.NoLease || now.at.Sub(asked.at) < min(c.lease, o.env.Lease))
+		if c.slack == 0 && o.env.Permits == 1 && runs && (mode != shared || granted != shared) {
+			c.worstf("%s.%s succeeded while %s held the lock%s", cl.name, cl.namedFor(mode, "Lock"), o.name, c.keyEvents(cl))
 		}
 	}
 }
 
-// certain reports whether the client's hold must still be there: nothing but its client can end it, and its lease runs.
-func (cl *client) certain() bool {
-	if cl.c.slack > 0 || !cl.holds() {
-		return false
-	}
-	cl.mu.Lock()
-	defer cl.mu.Unlock()
-	return cl.asked.After(cl.c.clearedAt()) && (cl.c.cfg.Traits.NoLease || time.Since(cl.asked) < min(cl.c.lease, cl.env.Lease))
-}
-
-// mode returns the mode of the client's last grant.
-func (cl *client) mode() history.Mode {
-	cl.mu.Lock()
-	defer cl.mu.Unlock()
-	return cl.granted
-}
-func (cl *client) mustHold(when string, mode history.Mode) impls.Grant {
+// mustHold makes one attempt, which must be granted.
+func (cl *client) mustHold(mode history.Mode) impls.Grant {
 	g, err := cl.try(mode)
 	if err != nil {
-		cl.c.fatalf("%s.%s failed (%s): %s%s", cl.name, cl.namedFor(mode, "TryLock"), when, cl.outcome(err), cl.c.stillThere())
+		cl.c.fatalf("%s.%s failed (%s): %s%s", cl.name, cl.namedFor(mode, "TryLock"), cl.c.sofar(), cl.outcome(err), cl.c.stillThere())
 	}
 	return g
 }
@@ -305,7 +281,8 @@ func (c *trial) stillThere() string {
 }
 
 // mustBeRefused makes one attempt, which must not be granted.
-func (cl *client) mustBeRefused(when string, mode history.Mode) {
+func (cl *client) mustBeRefused(mode history.Mode) {
+	when := cl.c.sofar()
 	begin, call := time.Now(), cl.namedFor(mode, "TryLock")
 	_, err := cl.try(mode)
 	if cl.refusal(err) {
@@ -316,9 +293,13 @@ func (cl *client) mustBeRefused(when string, mode history.Mode) {
 		return
 	}
 	if err == nil {
-		who := cl.c.holder(cl)
-		if who != "" {
-			who = " while " + who + " held the lock"
+		who := ""
+		if all := cl.c.holders(cl); len(all) > 0 {
+			names := make([]string, len(all))
+			for i, o := range all {
+				names[i] = o.name
+			}
+			who = " while " + strings.Join(names, " and ") + " held the lock"
 		}
 		cl.c.worstf("%s.%s succeeded%s (%s)%s", cl.name, call, who, when, cl.c.keyEvents(cl))
 		return
@@ -326,8 +307,8 @@ func (cl *client) mustBeRefused(when string, mode history.Mode) {
 	cl.c.errorf("%s.%s failed with %q (%s), want a refusal", cl.name, call, err, when)
 }
 
-// refusal reports whether an error of a try means that another client holds the lock. A lock with its own errors may use any but those of the Redis
-// client.
+// refusal reports whether an error of a try means that another client holds the lock. A lock with
+// its own errors may use any but those of the Redis client.
 func (cl *client) refusal(err error) bool {
 	if err == nil || errors.Is(err, impls.ErrBusy) {
 		return err != nil
@@ -363,44 +344,14 @@ func (cl *client) releaseMode(mode history.Mode) (err error) {
 	return err
 }
 
-// connects opens the connections before a fault, by a hold that leaves nothing: a lock on several nodes may release some of them after its call.
-func (cl *client) connects() {
-	cl.mustHold("the lock is free", exclusive)
-	cl.mustRelease("it holds")
-	cl.c.settle()
-}
-
-func (cl *client) mustRelease(when string) {
+func (cl *client) mustRelease() {
 	if err := cl.release(); err != nil {
-		cl.c.errorf("%s.%s failed (%s): %v%s", cl.name, cl.named("Unlock"), when, err, cl.c.keyEvents(nil))
+		cl.c.errorf("%s.%s failed (%s): %v%s", cl.name, cl.named("Unlock"), cl.c.sofar(), err, cl.c.keyEvents(nil))
 	}
 }
 
-// mustNotRelease calls release without a hold, or after its end. A lock of package impls must return one of the errors; another lock may return any
-// error, and nil is noted.
-func (cl *client) mustNotRelease(when string, want ...error) {
-	err := cl.release()
-	switch {
-	case isOne(err, want):
-	case cl.exact:
-		cl.c.errorf("%s.%s answered %s (%s), want %v", cl.name, cl.named("Unlock"), say(err), when, want[0])
-	case err == nil:
-		cl.c.note("%s.%s returned nil (%s): it does not report that the hold is gone", cl.name, cl.named("Unlock"), when)
-	}
-}
-
-// mustNotExtend is mustNotRelease for Extend, where nil is an error too.
-func (cl *client) mustNotExtend(when string, want ...error) {
-	if _, err := cl.extend(); !isOne(err, want) && (err == nil || cl.exact) {
-		cl.c.errorf("%s.Extend: %s (%s), want an error%s", cl.name, cl.outcome(err), when, cl.c.keyEvents(cl))
-	}
-}
-
-func isOne(err error, of []error) bool {
-	return slices.ContainsFunc(of, func(one error) bool { return errors.Is(err, one) })
-}
-
-// until returns the end of the lock's hold as it states it now, or as it last reported it with a renewal.
+// until returns the end of the lock's hold as it states it now, or as it last reported it with a
+// renewal.
 func (cl *client) until() (time.Time, bool) {
 	if v, ok := cl.lock.(interface{ Until() (time.Time, bool) }); ok {
 		return v.Until()
@@ -421,8 +372,8 @@ func (cl *client) token(g impls.Grant) string {
 	return g.Token
 }
 
-// saysBusy reports whether a lock states that another client holds it: TryLock returned false, or the error is ErrBusy. The error of a Lock that gave
-// up states nothing.
+// saysBusy reports whether a lock states that another client holds it: TryLock returned false, or
+// the error is ErrBusy. The error of a Lock that gave up states nothing.
 func (cl *client) saysBusy(err error) bool {
 	return errors.Is(err, impls.ErrBusy) && (cl.exact || cl.c.cfg.Tries)
 }
@@ -432,100 +383,4 @@ func (cl *client) extend() (g impls.Grant, err error) {
 	cl.do("Extend", func() { g, err = cl.lock.Extend(p) })
 	keep(p, err)
 	return g, err
-}
-
-// waiting is a pending acquire.
-type waiting struct {
-	cl     *client
-	done   chan struct{}
-	grant  impls.Grant
-	err    error
-	at     time.Time
-	gaveUp bool // by itself: its context had not ended
-	cancel context.CancelFunc
-}
-
-// waits acquires in the background.
-func (cl *client) waits(mode history.Mode) *waiting {
-	return cl.waitsWith(func(ctx context.Context) (impls.Grant, error) { return cl.acquire(ctx, mode) })
-}
-
-// waitsWith makes a call in the background that acquires.
-func (cl *client) waitsWith(acquire func(context.Context) (impls.Grant, error)) *waiting {
-	p := cl.callContext()
-	w := &waiting{cl: cl, done: make(chan struct{}), cancel: p.Cancel}
-	go func() {
-		defer close(w.done)
-		defer func() {
-			if p := recover(); p != nil && p != any(giveUp{}) {
-				panic(p)
-			} else if p != nil && w.err == nil {
-				w.err = errStays
-			}
-		}()
-		w.err = errStays
-		g, err := acquire(p)
-		w.grant, w.err, w.at = g, err, time.Now()
-		w.gaveUp = err != nil && !impls.Ended(p)
-		keep(p, err)
-	}()
-	return w
-}
-
-// errStays is the result of a call that did not return.
-var errStays = errors.New("it did not return")
-
-// result waits for the acquire to end.
-func (w *waiting) result() error {
-	<-w.done
-	return w.err
-}
-
-// end cancels the acquire and waits for it to end.
-func (w *waiting) end() error {
-	w.cancel()
-	return w.result()
-}
-
-// mustBeGranted ends the rule if the acquire fails, and reports a grant that comes later than limit after begin. what has happened by then.
-func (w *waiting) mustBeGranted(begin time.Time, limit time.Duration, what string) {
-	c, name := w.cl.c, w.cl.name
-	if w.result() != nil {
-		c.fatalf("%s, and %s is not granted the lock: %v%s", what, name, w.err, c.stillThere())
-	}
-	if took := w.at.Sub(begin); c.late(took, limit) {
-		c.errorf("%s, and %s was granted the lock %v later, want %v at the most%s", what, name, took, limit, c.log.lastOf(name))
-	}
-}
-
-// waitsInVain waits for a lock that another client holds, and gives up after a time.
-func (cl *client) waitsInVain(mode history.Mode, after time.Duration) {
-	w := cl.waits(mode)
-	cl.c.sleep(after)
-	_ = w.end()
-}
-
-// diesWaiting is waitsInVain for a client that dies and so cannot take its request back.
-func (cl *client) diesWaiting(mode history.Mode, after time.Duration) {
-	w := cl.waits(mode)
-	cl.c.sleep(after)
-	cl.wires.cutAll()
-	_ = w.end()
-}
-
-// over reports whether the acquire has ended.
-func (w *waiting) over() bool {
-	select {
-	case <-w.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// down cuts the client off from some nodes while f runs.
-func (cl *client) down(nodes []*node, f func()) {
-	cl.wires.unreachable(nodes)
-	defer cl.wires.unreachable(nil)
-	f()
 }

@@ -10,24 +10,21 @@ import (
 	"github.com/lockbench/lockbench/sim"
 )
 
-// checked runs the rules in this process, in real time as often as Run does, and returns their results.
+// checked runs the rules in this process, in real time as often as Run does, and returns their
+// results.
 func checked(t *testing.T, newLock factory, w world, options ...Option) map[string]result {
 	t.Helper()
 	cfg := configure(options)
 	cfg.known(t)
-	var names []string
-	for _, r := range cfg.rules() {
-		names = append(names, r.name)
+	s := &supervisor{cfg: cfg, t: t, newLock: newLock, here: true, results: map[string]result{}}
+	s.supervise(w)
+	for n, res := range s.results {
+		for looks := 0; looks < looksAlone && w != virtual && len(res.Problems) > 0; looks++ {
+			res = s.again(n)
+		}
 	}
-	s := &supervisor{cfg: cfg, t: t, newLock: newLock, results: map[string]result{}}
-	s.inProcess(w, names)
-	for _, n := range names {
-		for looks := 0; looks < looksAlone && w != virtual && len(s.results[n].Problems) > 0; looks++ {
-			s.inProcess(w, []string{n})
-		}
-		if !s.has(n) {
-			t.Errorf("%s was not checked: %s%s", n, s.fatal, s.real)
-		}
+	for _, n := range s.without(namesOf(cfg.rules())) {
+		t.Errorf("%s was not checked: %s%s", n, s.fatal, s.real)
 	}
 	return s.results
 }
@@ -70,15 +67,15 @@ func controls() []control {
 			return wrap(&lock{Config: c, name: func(s string) string { return s }}), nil
 		}
 	}
-	plain := func(*lock) {}
+	nothing := func(*lock) {}
 	padded := ServerLease(func(d time.Duration) time.Duration { return d + 500*time.Millisecond })
 	seconds := ServerLease(func(d time.Duration) time.Duration { return (d + time.Second - 1) / time.Second * time.Second })
 	return []control{
-		{name: "a key, a token, a script", make: newTestLock(plain)},
-		{name: "a Lock that polls, and no TryLock", make: newWaiting(plain)},
+		{name: "a key, a token, a script", make: newTestLock(nothing)},
+		{name: "a Lock that polls, and no TryLock", make: newWaiting(nothing)},
 		{name: "its key is a hash of the name", make: newTestLock(func(l *lock) { l.name = sha })},
 		{name: "its owner's name is its token", make: newTestLock(func(l *lock) { l.ownerToken = true })},
-		{name: "holds are found by token", make: func(c Config) (any, error) { return &registry{Config: c, holds: map[string]bool{}}, nil }},
+		{name: "holds are found by token", make: func(c Config) (any, error) { return &registry{plain{owned{Config: c}}, map[string]bool{}}, nil }},
 		{name: "renews by itself and tells nobody", make: newTestLock(func(l *lock) { l.renew = true })},
 		{name: "renews late", make: newTestLock(func(l *lock) { l.renew, l.late = true, true })},
 		{name: "renews until the context of the acquire ends", make: newTestLock(func(l *lock) { l.renew, l.bindCtx = true, true })},
@@ -90,54 +87,54 @@ func controls() []control {
 		{name: "says until when, and extends", make: newTimed(func(*timedLock) {})},
 		{name: "says until when in whole milliseconds", make: newTimed(func(l *timedLock) { l.rounds = true })},
 		{name: "has a pool of connections of its own", make: func(c Config) (any, error) { return &wireLock{Config: c}, nil }},
-		{name: "has a queue beside its key", make: func(c Config) (any, error) { return &queueLock{Config: c}, nil }, options: []Option{Promises("fifo")}},
-		{name: "polls four times in a lease", make: newWaiting(plain, func(w *waitingLock) { w.every = w.l.TTL / 4 })},
-		{name: "polls once in nine tenths of a lease", make: newWaiting(plain, func(w *waitingLock) { w.every = w.l.TTL * 9 / 10 })},
+		{name: "has a queue beside its key", make: by(queued(luaClean), inLine), options: []Option{Promises("fifo")}},
+		{name: "polls four times in a lease", make: newWaiting(nothing, func(w *waitingLock) { w.every = w.l.TTL / 4 })},
+		{name: "polls once in nine tenths of a lease", make: newWaiting(nothing, func(w *waitingLock) { w.every = w.l.TTL * 9 / 10 })},
 
-		{name: "counts its grants in a key of a name of its own", make: func(c Config) (any, error) { return &fencedLock{Config: c}, nil }},
-		{name: "is for readers and writers", make: func(c Config) (any, error) { return &rwLock{Config: c}, nil }},
-		{name: "has readers that may extend", make: func(c Config) (any, error) { return extendingLock{rwLock: &rwLock{Config: c}}, nil }},
-		{name: "is for readers and writers, who may not go on as readers", make: func(c Config) (any, error) { return &rwLock{Config: c, noDowngrade: true}, nil }},
-		{name: "is for readers and writers, who poll slowly", make: func(c Config) (any, error) { return &rwLock{Config: c, slow: c.TTL / 4}, nil }},
-		{name: "is for readers and writers, who are woken", make: func(c Config) (any, error) { return &rwLock{Config: c, sleeps: true}, nil }},
-		{name: "is for readers and writers, who do not wait", make: func(c Config) (any, error) { return tryingLock{l: &rwLock{Config: c}}, nil }},
+		{name: "counts its grants in a key of a name of its own", make: by(numbered(``), counted)},
+		{name: "is for readers and writers", make: byModes(readersWriters(), modeWaiting)},
+		{name: "has readers that may extend", make: byModes(readersWriters(), modeExtending)},
+		{name: "is for readers and writers, who may not go on as readers", make: byModes(readersWriters(noDowngrade), modeWaiting)},
+		{name: "is for readers and writers, who poll slowly", make: byModes(readersWriters(slowly), modeWaiting)},
+		{name: "is for readers and writers, who are woken", make: byModes(readersWriters(sleeping), modeWaiting)},
+		{name: "is for readers and writers, who do not wait", make: byModes(readersWriters(), modeTrying)},
 		{name: "may be entered again", make: func(c Config) (any, error) { return &nestedLock{Config: c}, nil }, options: []Option{Promises("reentrant")}},
 		{name: "may be entered again, and renews", make: func(c Config) (any, error) { return &nestedLock{Config: c, renew: true}, nil }, options: []Option{Promises("reentrant", "renews")}},
 		{name: "is on three masters", make: func(c Config) (any, error) { return &quorumLock{Config: c}, nil }, options: []Option{Nodes(3)}},
 		{name: "is on three masters, and releases the last one later", make: func(c Config) (any, error) { return &trailingLock{quorumLock: quorumLock{Config: c}}, nil }, options: []Option{Nodes(3)}},
-		{name: "keeps its deadline in its value", make: func(c Config) (any, error) { return &stampLock{Config: c}, nil }},
-		{name: "keeps its deadline in its value, and its key for a lease more", make: func(c Config) (any, error) { return &stampLock{Config: c, sweeps: true}, nil }},
+		{name: "keeps its deadline in its value", make: by(stamped(``, ``), nil)},
+		{name: "keeps its deadline in its value, and its key for a lease more", make: by(stamped(``, luaSweep), nil)},
 		{name: "holds a guard while it looks", make: wrapping(func(l *lock) any { return guardLock{l} })},
-		{name: "blocks on a list of wake-ups", make: func(c Config) (any, error) { return &wakeLock{Config: c}, nil }},
+		{name: "blocks on a list of wake-ups", make: func(c Config) (any, error) { return &wakeLock{owned: owned{Config: c}}, nil }},
 		{name: "knows its own token when it asks again", make: newTestLock(func(l *lock) { l.insists = true })},
 		{name: "says busy by an error of its own", make: newTestLock(func(l *lock) { l.ownErrors = true })},
-		{name: "wakes by a channel", make: func(c Config) (any, error) { return &channelLock{Config: c}, nil }},
+		{name: "wakes by a channel", make: func(c Config) (any, error) { return &channelLock{owned: owned{Config: c}}, nil }},
 		{name: "is taken over when its deadline has passed", make: func(c Config) (any, error) { return &deadlineLock{Config: c}, nil }},
-		{name: "is a member of a sorted set", make: func(c Config) (any, error) { return &scoreLock{Config: c}, nil }},
-		{name: "asks in a transaction, and keeps a record", make: func(c Config) (any, error) { return &recordLock{Config: c}, nil }},
+		{name: "is a member of a sorted set", make: by(scored(), nil)},
+		{name: "asks in a transaction, and keeps a record", make: func(c Config) (any, error) { return &recordLock{owned{Config: c}}, nil }},
 		{name: "takes back in the background", make: wrapping(func(l *lock) any { return &tidyLock{lock: l} })},
 		{name: "takes back an acquire without an answer", make: newTestLock(func(l *lock) { l.undoes = true })},
 		{name: "takes back an acquire without an answer, and renews", make: newTestLock(func(l *lock) { l.undoes, l.renew = true, true })},
-		{name: "is renewed with the other locks of its client", make: newPooled(false)},
+		{name: "is renewed with the other locks of its client", make: newPooled(false, false)},
 		{name: "takes back in the background, later", make: wrapping(func(l *lock) any { return &tidyLock{lock: l, later: true} })},
 		{name: "has a list of its client's subscriptions", make: newListening(false)},
 		{name: "backs off", make: wrapping(func(l *lock) any { return backOffLock{l} })},
 		{name: "sleeps for what is left of the lease", make: wrapping(func(l *lock) any { return leftLock{l} })},
-		{name: "takes its fences from the server's clock", make: func(c Config) (any, error) { return &clockFenceLock{Config: c}, nil }},
+		{name: "takes its fences from the server's clock", make: by(clocked(), counted)},
 		{name: "counts its entries itself", make: wrapping(func(l *lock) any { return &selfCountLock{lock: l} }), options: []Option{Promises("reentrant")}},
-		{name: "tells of its loss in time", make: func(c Config) (any, error) { return &lossLock{lock: &lock{Config: c, name: itself}}, nil }, options: []Option{Promises("renews")}},
 		{name: "asks by WATCH and MULTI", make: wrapping(func(l *lock) any { return watchLock{l} })},
-		{name: "is a list of one", make: wrapping(func(l *lock) any { return scriptLock{l, []string{""}, luaListTake, luaListFree} })},
-		{name: "is a stream of one", make: wrapping(func(l *lock) any { return scriptLock{l, []string{""}, luaStreamTake, luaStreamFree} }), lacks: "XADD"},
-		{name: "has three keys", make: wrapping(func(l *lock) any { return scriptLock{l, []string{"a", "b", "c"}, luaKeysTake, luaKeysFree} })},
-		{name: "is a bit", make: wrapping(func(l *lock) any { return scriptLock{l, []string{":bit", ":token"}, luaBitTake, luaBitFree} }), lacks: "SETBIT"},
+		{name: "is a list of one", make: by(listed(), nil)},
+		{name: "is a stream of one", make: by(streamed(), nil), lacks: "XADD"},
+		{name: "has three keys", make: by(threefold(), nil)},
+		{name: "is a bit", make: by(bit(), nil), lacks: "SETBIT"},
 		{name: "renames a key of its own", make: wrapping(func(l *lock) any { return renameLock{l} })},
-		{name: "keeps the count of its grants and its holder in one hash", make: wrapping(func(l *lock) any { return &hashLock{lock: l} })},
-		{name: "gives up by itself after forty tries", make: newWaiting(plain, func(w *waitingLock) { w.tries = 40 })},
+		{name: "keeps the count of its grants and its holder in one hash", make: by(hashed(), counted)},
+		{name: "gives up by itself after forty tries", make: newWaiting(nothing, func(w *waitingLock) { w.tries = 40 })},
 	}
 }
 
-// TestCorrectLocksPass: unusual but legal behaviour raises no alarm, and no rule is skipped silently.
+// TestCorrectLocksPass: unusual but legal behaviour raises no alarm, and no rule is skipped
+// silently.
 func TestCorrectLocksPass(t *testing.T) {
 	if testing.Short() {
 		t.Skip("checks every rule of some fifty locks")
@@ -163,7 +160,8 @@ func passes(t *testing.T, results map[string]result) {
 	}
 }
 
-// TestCorrectLocksStand: no schedule breaks the same locks. LOCKBENCH_SOAK sets the number of schedules for each.
+// TestCorrectLocksStand: no schedule breaks the same locks. LOCKBENCH_SOAK sets the number of
+// schedules for each.
 func TestCorrectLocksStand(t *testing.T) {
 	if testing.Short() {
 		t.Skip("searches the schedules of some fifty locks")

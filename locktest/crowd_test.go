@@ -2,15 +2,14 @@ package locktest
 
 import (
 	"context"
-	"fmt"
 	"sync"
-	"testing"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// crowdLock is a lock that asks for more of its Redis client at once than the client may have connections: the client keeps the timers with which it
-// waits, for whoever waits next in the process.
+// crowdLock is a lock that asks for more of its Redis client at once than the client may have
+// connections: the client keeps the timers with which it waits, for whoever waits next in the
+// process.
 type crowdLock struct {
 	*lock
 	mine *redis.Client // nil: the kit's
@@ -43,32 +42,6 @@ func (l crowdLock) Close() error {
 		return l.mine.Close()
 	}
 	return nil
-}
-
-// TestTimersOfOneBubbleStayThere: what a library keeps for its next user in the process is not used by the next rule.
-func TestTimersOfOneBubbleStayThere(t *testing.T) {
-	for name, own := range map[string]bool{"the kit's client": false, "a client of the lock's own": true} {
-		t.Run(name, func(t *testing.T) {
-			s := supervised(t, newCrowd(own), virtual, Only("excludes", "late-release", "lease-ends", "waits", "released-at-once", "reuse"))
-			if s == nil {
-				return // a worker
-			}
-			if s.fatal != "" {
-				t.Fatal(s.fatal)
-			}
-			passes(t, s.results)
-		})
-	}
-}
-
-// TestNobodyWaitsForAConnection: bubbles that run at the same time, as those of parallel tests in this process do, would share what a wait leaves.
-func TestNobodyWaitsForAConnection(t *testing.T) {
-	for i := range 8 {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			t.Parallel()
-			passes(t, checked(t, newCrowd(false), virtual, Only("excludes", "released-at-once", "reuse")))
-		})
-	}
 }
 
 // turns let the goroutines of a process ask for a lock of a name one after the other.
@@ -106,21 +79,4 @@ func (l turnLock) TryLock(ctx context.Context) (bool, error) {
 	}
 	defer func() { <-turn }()
 	return l.lock.TryLock(ctx)
-}
-
-// TestAChannelForAllLocksIsNoFault: a lock may keep a channel for each name, which the next rule finds although it was made in another bubble.
-func TestAChannelForAllLocksIsNoFault(t *testing.T) {
-	s := supervised(t, newTurns(), virtual, Only("excludes", "late-release", "lease-ends", "released-at-once", "reuse"))
-	if s == nil {
-		return // a worker
-	}
-	if s.fatal != "" {
-		t.Fatal(s.fatal)
-	}
-	passes(t, s.results)
-	for name, res := range s.results {
-		if res.Skip != "" || res.realTime {
-			t.Errorf("%s was not checked in virtual time: %+v", name, res)
-		}
-	}
 }

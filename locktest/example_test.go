@@ -33,7 +33,8 @@ func (l myLock) Unlock(ctx context.Context) error {
 
 func newMyLock(c locktest.Config) (any, error) { return myLock{c.Redis, c.Key, c.TTL}, nil }
 
-// TestMyLock runs the kit on a user's lock. This one ends other clients' holds, which the kit must detect.
+// TestMyLock runs the kit on a user's lock. This one ends other clients' holds, which the kit must
+// detect.
 func TestMyLock(t *testing.T) {
 	locktest.Run(t, newMyLock, locktest.Breaks("release-needs-a-hold", "release-once", "late-release", "lost-release", "loss-returns", "reuse"))
 }

@@ -37,23 +37,27 @@ const (
 // Clients sets the number of clients in a schedule; the default is two.
 func Clients(n int) Option { return func(c *config) { c.explore.clients = n } }
 
-// Workload sets the clients' workload, by its name in "lockbench list workloads"; the default depends on the lock's methods.
+// Workload sets the clients' workload, by its name in "lockbench list workloads"; the default
+// depends on the lock's methods.
 func Workload(name string) Option { return func(c *config) { c.explore.workload = name } }
 
-// Faults sets which faults may be injected, by their names in "lockbench list faults", and at most how many per schedule. The default is two, of the
-// faults that a lock of this kind must withstand; Faults(0) means none.
+// Faults sets which faults may be injected, by their names in "lockbench list faults", and at most
+// how many per schedule. The default is two, of the faults that a lock of this kind must withstand;
+// Faults(0) means none.
 func Faults(most int, names ...string) Option {
 	return func(c *config) { c.explore.maxFaults, c.explore.faults = most, append([]string{}, names...) }
 }
 
-// Schedules sets how many schedules to run, without a time limit; the default is up to 2,000 in twenty seconds.
+// Schedules sets how many schedules to run, without a time limit; the default is up to 2,000 in
+// twenty seconds.
 func Schedules(n int) Option { return func(c *config) { c.explore.schedules = n } }
 
 // Replay runs only the schedule of a tape that a failed Explore has written.
 func Replay(tape string) Option { return func(c *config) { c.explore.replay = tape } }
 
-// Explore runs the lock in the simulator, under many schedules of its messages and of faults, and fails the test with the story of the first
-// violation. It writes the tape of that schedule to testdata/locktest, and the failure says how to replay it. The lock must make its connections with
+// Explore runs the lock in the simulator, under many schedules of its messages and of faults, and
+// fails the test with the story of the first violation. It writes the tape of that schedule to
+// testdata/locktest, and the failure says how to replay it. The lock must make its connections with
 // Config.Redis or Config.Dial.
 //
 // The schedules run in separate processes, like the rules of Run.

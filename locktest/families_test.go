@@ -18,187 +18,6 @@ import (
 
 // Locks of other kinds than those in locks_test.go. A field is a variation or a bug.
 
-// polls calls try until it is granted, fails, or ctx ends.
-func polls(ctx context.Context, every time.Duration, try func(context.Context) (bool, error)) error {
-	for {
-		if ok, err := try(ctx); ok || err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(every):
-		}
-	}
-}
-
-// eval runs a script that returns a number.
-func eval(ctx context.Context, c Config, source string, keys []string, args ...any) (int, error) {
-	return redis.NewScript(source).Run(ctx, c.Redis, keys, args...).Int()
-}
-
-// released returns the error for a release script's result.
-func released(n int, err error) error {
-	if err == nil && n == 0 {
-		return errGone
-	}
-	return err
-}
-
-// queueLock grants in order of arrival. Beside the lock's key it has the queue, the time at which each waiter was last seen, and a counter of places.
-type queueLock struct {
-	Config
-	token string
-	round int
-
-	immortal bool // bug: a waiter that died stays in the queue
-	stays    bool // bug: a waiter that gives up stays in the queue until it counts as dead
-}
-
-const luaQueue = `
-local t = redis.call('time')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
-if ARGV[4] == '1' then
-  for _, dead in ipairs(redis.call('zrangebyscore', KEYS[3], '-inf', now)) do
-    redis.call('zrem', KEYS[2], dead)
-    redis.call('zrem', KEYS[3], dead)
-  end
-end
-if ARGV[3] == 'wait' then
-  if not redis.call('zscore', KEYS[2], ARGV[1]) then
-    redis.call('zadd', KEYS[2], redis.call('incr', KEYS[4]), ARGV[1])
-  end
-  redis.call('zadd', KEYS[3], now + ARGV[2] / 2, ARGV[1])
-end
-local head = redis.call('zrange', KEYS[2], 0, 0)[1]
-if redis.call('exists', KEYS[1]) == 1 or head and head ~= ARGV[1] then return 0 end
-redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2])
-redis.call('zrem', KEYS[2], ARGV[1])
-redis.call('zrem', KEYS[3], ARGV[1])
-return 1`
-
-func (l *queueLock) keys() []string {
-	k := "{" + l.Key + "}"
-	return []string{k, k + ":queue", k + ":seen", k + ":places"}
-}
-
-func (l *queueLock) ask(ctx context.Context, token, how string) (bool, error) {
-	clean := "1"
-	if l.immortal {
-		clean = "0"
-	}
-	n, err := eval(ctx, l.Config, luaQueue, l.keys(), token, l.TTL.Milliseconds(), how, clean)
-	if n == 1 {
-		l.token = token
-	}
-	return n == 1, err
-}
-
-func (l *queueLock) next() string {
-	l.round++
-	return fmt.Sprint(l.Owner, "-", l.round, "-", time.Now().UnixNano())
-}
-
-func (l *queueLock) TryLock(ctx context.Context) (bool, error) { return l.ask(ctx, l.next(), "try") }
-
-func (l *queueLock) Lock(ctx context.Context) error {
-	token := l.next()
-	err := polls(ctx, l.Poll, func(ctx context.Context) (bool, error) { return l.ask(ctx, token, "wait") })
-	if err != nil && !l.stays {
-		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.TTL/4)
-		defer cancel()
-		p := l.Redis.TxPipeline()
-		p.ZRem(undo, l.keys()[1], token)
-		p.ZRem(undo, l.keys()[2], token)
-		_, _ = p.Exec(undo)
-		_, _ = eval(undo, l.Config, luaRelease, l.keys()[:1], token)
-	}
-	return err
-}
-
-func (l *queueLock) Unlock(ctx context.Context) error {
-	return released(eval(ctx, l.Config, luaRelease, l.keys()[:1], l.token))
-}
-
-// fencedLock counts its grants in a key without expiry.
-type fencedLock struct {
-	Config
-	token string
-	fence uint64
-
-	apart  bool // bug: counts first and then takes the lock
-	narrow bool // bug: the fence has 32 bits, one of them a sign
-	reset  bool // bug: the count expires with the lease
-	daily  bool // bug: the count expires after a day
-	after  bool // bug: takes the lock and then counts
-	timely bool // bug: a second of the server's clock has room for a thousand fences
-}
-
-const luaFence = `
-if not redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 0 end
-local n = redis.call('incr', KEYS[2])
-if ARGV[3] ~= '0' then redis.call('pexpire', KEYS[2], ARGV[3]) end
-return n`
-
-const luaTimelyFence = `
-if not redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 0 end
-local t = redis.call('time')
-local n = redis.call('incr', KEYS[2] .. t[1])
-redis.call('pexpire', KEYS[2] .. t[1], 2000)
-return t[1] * 1000 + n`
-
-func (l *fencedLock) keys() []string { return []string{"{" + l.Key + "}", "{" + l.Key + "}.grants"} }
-
-func (l *fencedLock) TryLock(ctx context.Context) (bool, error) {
-	token := fmt.Sprint(l.Owner, time.Now().UnixNano())
-	if l.apart {
-		n, err := l.Redis.Incr(ctx, l.keys()[1]).Result()
-		if err != nil {
-			return false, err
-		}
-		time.Sleep(time.Duration(n%3) * l.TTL / 60)
-		ok, err := l.Redis.SetNX(ctx, l.keys()[0], token, l.TTL).Result()
-		if ok {
-			l.token, l.fence = token, uint64(n)
-		}
-		return ok, err
-	}
-	if l.after {
-		ok, err := l.Redis.SetNX(ctx, l.keys()[0], token, l.TTL).Result()
-		if !ok {
-			return ok, err
-		}
-		n, err := l.Redis.Incr(ctx, l.keys()[1]).Result()
-		l.token, l.fence = token, uint64(n)
-		return err == nil, err
-	}
-	keeps := time.Duration(0)
-	switch {
-	case l.reset:
-		keeps = l.TTL
-	case l.daily:
-		keeps = 24 * time.Hour
-	}
-	take := luaFence
-	if l.timely {
-		take = luaTimelyFence
-	}
-	n, err := eval(ctx, l.Config, take, l.keys(), token, l.TTL.Milliseconds(), keeps.Milliseconds())
-	if n > 0 {
-		l.token, l.fence = token, uint64(n)
-	}
-	if l.narrow {
-		l.fence &= 1<<31 - 1
-	}
-	return n > 0, err
-}
-
-func (l *fencedLock) Fence() uint64 { return l.fence }
-
-func (l *fencedLock) Unlock(ctx context.Context) error {
-	return released(eval(ctx, l.Config, luaRelease, l.keys()[:1], l.token))
-}
-
 // quorumLock is one lock on several masters.
 type quorumLock struct {
 	Config
@@ -274,7 +93,8 @@ func (l *quorumLock) Unlock(ctx context.Context) error {
 	return l.end(ctx, token)
 }
 
-// trailingLock returns from a release when a majority has replied; the last master is asked a little later than the others.
+// trailingLock returns from a release when a majority has replied; the last master is asked a
+// little later than the others.
 type trailingLock struct {
 	quorumLock
 	background sync.WaitGroup
@@ -342,7 +162,8 @@ func (l *wireLock) conn(ctx context.Context) (net.Conn, error) {
 	return l.Dial(ctx, "tcp", l.Addrs[0])
 }
 
-// call sends a request and reads a reply of one line, or a short string. It does not reuse a failed connection.
+// call sends a request and reads a reply of one line, or a short string. It does not reuse a failed
+// connection.
 func (l *wireLock) call(ctx context.Context, words ...string) (string, error) {
 	c, err := l.conn(ctx)
 	if err != nil {
@@ -399,52 +220,9 @@ func (l *wireLock) Close() error {
 	return nil
 }
 
-// stampLock keeps its deadline in its value, by the server's clock. Its key never expires, or later.
-type stampLock struct {
-	Config
-	token string
-
-	sweeps bool          // its key expires, a lease after its deadline
-	early  time.Duration // bug: leases longer than an hour end so much earlier
-	late   time.Duration // bug: … so much later
-}
-
-const luaStamp = `
-local t = redis.call('time')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local v = redis.call('hget', KEYS[1], 'until')
-if v and tonumber(v) >= now then return 0 end
-redis.call('hset', KEYS[1], 'until', now + ARGV[2], 'token', ARGV[1])
-if ARGV[3] == '1' then redis.call('pexpire', KEYS[1], 2 * ARGV[2]) end
-return 1`
-
-const luaUnstamp = `
-local t = redis.call('time')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
-if redis.call('hget', KEYS[1], 'token') ~= ARGV[1] or tonumber(redis.call('hget', KEYS[1], 'until')) < now then return 0 end
-return redis.call('del', KEYS[1])`
-
-func (l *stampLock) TryLock(ctx context.Context) (bool, error) {
-	token := fmt.Sprint(l.Owner, time.Now().UnixNano())
-	lease := l.TTL
-	if lease > time.Hour {
-		lease += l.late - l.early
-	}
-	n, err := eval(ctx, l.Config, luaStamp, []string{l.Key}, token, lease.Milliseconds(), flag(l.sweeps))
-	if n == 1 {
-		l.token = token
-	}
-	return n == 1, err
-}
-
-func (l *stampLock) Unlock(ctx context.Context) error {
-	return released(eval(ctx, l.Config, luaUnstamp, []string{l.Key}, l.token))
-}
-
 // wakeLock has a list of wake-ups beside its key, on which waiters block.
 type wakeLock struct {
-	Config
-	token string
+	owned
 
 	flat    bool // bug: the list's name may be that of another lock
 	orphans bool // bug: an unused wake-up stays
@@ -453,11 +231,19 @@ type wakeLock struct {
 	deaf    bool // bug: a waiter that gave up takes the next wake-up
 }
 
-const luaWake = `
+// luaWake leaves one wake-up, which ends with the lease; luaOrphans one for each release, without
+// an end.
+const (
+	luaWake = `
 if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
-if ARGV[2] == '0' or redis.call('llen', KEYS[2]) == 0 then redis.call('lpush', KEYS[2], 1) end
-if ARGV[2] ~= '0' then redis.call('pexpire', KEYS[2], ARGV[3]) end
+if redis.call('llen', KEYS[2]) == 0 then redis.call('lpush', KEYS[2], 1) end
+redis.call('pexpire', KEYS[2], ARGV[2])
 return redis.call('del', KEYS[1])`
+	luaOrphans = `
+if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('lpush', KEYS[2], 1)
+return redis.call('del', KEYS[1])`
+)
 
 func (l *wakeLock) keys() []string {
 	if l.flat {
@@ -467,12 +253,7 @@ func (l *wakeLock) keys() []string {
 }
 
 func (l *wakeLock) TryLock(ctx context.Context) (bool, error) {
-	token := fmt.Sprint(l.Owner, time.Now().UnixNano())
-	ok, err := l.Redis.SetNX(ctx, l.keys()[0], token, l.TTL).Result()
-	if ok {
-		l.token = token
-	}
-	return ok, err
+	return l.takes(ctx, l.keys()[0])
 }
 
 func (l *wakeLock) Lock(ctx context.Context) error {
@@ -498,13 +279,16 @@ func (l *wakeLock) Lock(ctx context.Context) error {
 }
 
 func (l *wakeLock) Unlock(ctx context.Context) error {
+	script := luaWake
 	switch {
 	case l.mute:
-		return released(eval(ctx, l.Config, luaRelease, l.keys()[:1], l.token))
+		script = luaRelease
 	case l.early:
+		script = luaRelease
 		l.Redis.LPush(ctx, l.keys()[1], 1)
 		time.Sleep(5 * time.Millisecond)
-		return released(eval(ctx, l.Config, luaRelease, l.keys()[:1], l.token))
+	case l.orphans:
+		script = luaOrphans
 	}
-	return released(eval(ctx, l.Config, luaWake, l.keys(), l.token, flag(!l.orphans), l.TTL.Milliseconds()))
+	return released(eval(ctx, l.Config, script, l.keys(), l.token, l.TTL.Milliseconds()))
 }

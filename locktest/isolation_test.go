@@ -7,25 +7,6 @@ import (
 	"time"
 )
 
-// supervised runs rules in worker processes, as Run does, and returns their results.
-func supervised(t *testing.T, newLock factory, w world, options ...Option) *supervisor {
-	t.Helper()
-	cfg := configure(options)
-	if j := workerJob(t); j != nil {
-		if j.Test == t.Name() {
-			cfg.checkRules(t, newLock, *j, &sender{out: toParent})
-		}
-		return nil
-	}
-	var names []string
-	for _, r := range cfg.rules() {
-		names = append(names, r.name)
-	}
-	s := &supervisor{cfg: cfg, t: t, newLock: newLock, results: map[string]result{}}
-	s.supervise(w, names)
-	return s
-}
-
 // loops is a lock whose TryLock never ends and never waits.
 type loops struct{ *lock }
 
@@ -37,100 +18,82 @@ func (loops) TryLock(context.Context) (bool, error) {
 	}
 }
 
-// TestALockCannotEndTheTest: whatever a lock does to its process breaks one rule, with a stack, and the other rules are judged.
-func TestALockCannotEndTheTest(t *testing.T) {
-	good := "excludes"
+// TestProcesses: whatever a lock does to its process breaks one rule at the most, with a stack, and
+// the other rules are judged.
+func TestProcesses(t *testing.T) {
 	for _, row := range []struct {
 		name   string
 		make   factory
-		broken string // a rule
-		says   []string
+		rules  string            // kept, if they are not broken
+		broken map[string]string // what the problem of a rule says; rule "" is the lock as a whole
+		real   bool              // virtual time does not suffice
 	}{
-		{"a goroutine of the lock panics", newTestLock(func(l *lock) { l.renew, l.panics = true, "watchdog" }), "lease-lasts",
-			[]string{"the lock ended the process", "the lock is broken in watchdog", "locks_test.go"}},
-		{"a Close does not return", newTestLock(func(l *lock) { l.stuck = true }), "nothing-running", []string{"a.Close did not return"}},
-		{"a method panics", newTestLock(func(l *lock) { l.panics = "Unlock" }), "late-release", nil},
+		{"a goroutine of the lock panics", newTestLock(func(l *lock) { l.renew, l.panics = true, "watchdog" }), "excludes lease-ends waits",
+			map[string]string{"lease-lasts": "the lock ended the process"}, false},
+		{"a Close does not return", newTestLock(func(l *lock) { l.stuck = true }), "release-once waits",
+			map[string]string{"nothing-running": "a.Close did not return", "excludes": "late.Close did not return"}, false},
+		{"a method panics", newTestLock(func(l *lock) { l.panics = "Unlock" }), "lease-ends",
+			map[string]string{"excludes": "the lock is broken in Unlock", "late-release": "the lock is broken in Unlock"}, false},
+		// A process can't stop a busy loop from inside.
+		{"a busy loop", func(c Config) (any, error) { return loops{&lock{Config: c, name: itself}}, nil }, "", map[string]string{"": "isolation_test.go"}, false},
+		// A goroutine that serves all locks of a process ends with the bubble of the first rule,
+		// which is no fault of the rules after it.
+		{"a goroutine for all locks", newForever(), "asked-again renews one-of-two slow-renewals",
+			map[string]string{"nothing-running": "goroutines stay"}, false},
+		// Virtual time stands still while a goroutine waits for a mutex whose holder waits for a
+		// reply.
+		{"a mutex across replies", newTestLock(func(l *lock) { l.renew, l.mutexed = true, true }), "excludes renews-own slow-renewals late-release", nil, true},
+		// A lock may keep a channel for each name, which the next rule finds although it was made
+		// in another bubble.
+		{"a channel for all locks", newTurns(), "excludes late-release lease-ends released-at-once reuse", nil, false},
+		// What a library keeps for its next user in the process is not used by the next rule.
+		{"timers of the kit's client", newCrowd(false), "excludes late-release lease-ends waits released-at-once reuse", nil, false},
+		{"timers of a client of the lock's own", newCrowd(true), "excludes late-release lease-ends waits released-at-once reuse", nil, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			s := supervised(t, row.make, virtual, Only(good, row.broken, "lease-ends", "waits"))
-			if s == nil {
-				return // a worker
-			}
-			if s.fatal != "" {
-				t.Fatal(s.fatal)
-			}
-			res := s.results[row.broken]
-			for _, want := range row.says {
-				if !strings.Contains(strings.Join(res.Problems, "\n"), want) {
-					t.Errorf("%s: %+v, want %q", row.broken, res, want)
+			t.Parallel()
+			names := strings.Fields(row.rules)
+			for rule := range row.broken {
+				if rule != "" {
+					names = append(names, rule)
 				}
 			}
-			if _, ok := s.results[good]; !ok {
-				t.Errorf("%s was not judged: %+v", good, s.results)
+			cfg := configure([]Option{Only(names...)})
+			if j := workerJob(t); j != nil {
+				if j.Test == t.Name() {
+					cfg.checkRules(t, row.make, *j, toParent)
+				}
+				return
+			}
+			s := &supervisor{cfg: cfg, t: t, newLock: row.make, results: map[string]result{}}
+			s.supervise(virtual)
+			if says := row.broken[""]; (s.fatal == "") != (says == "") || !strings.Contains(s.fatal, says) {
+				t.Fatalf("the lock can't be tested: %q, want %q", s.fatal, says)
+			}
+			for _, n := range names {
+				res, says := s.results[n], row.broken[n]
+				text := strings.Join(res.Problems, "\n")
+				if res.Rule == "" || (text == "") != (says == "") || !strings.Contains(text, says) || res.Skip != "" && n != "waits" || res.realTime && !row.real {
+					t.Errorf("%s: %+v, want %q", n, res, says)
+				}
 			}
 		})
 	}
 }
 
-// TestAGoroutineForAllIsOneBrokenRule: a goroutine that serves all locks of a process ends with the bubble of the first rule, which is no fault of the
-// rules after it.
-func TestAGoroutineForAllIsOneBrokenRule(t *testing.T) {
-	s := supervised(t, newForever(), virtual, Only("asked-again", "renews", "one-of-two", "slow-renewals", "nothing-running"))
-	if s == nil {
-		return // a worker
-	}
-	if s.fatal != "" {
-		t.Fatal(s.fatal)
-	}
-	for name, res := range s.results {
-		if broken := len(res.Problems) > 0; broken != (name == "nothing-running") || res.Skip != "" {
-			t.Errorf("%s: %+v", name, res)
-		}
+// TestNobodyWaitsForAConnection: bubbles that run at the same time, as those of parallel tests in
+// this process do, would share what a wait leaves.
+func TestNobodyWaitsForAConnection(t *testing.T) {
+	for range 8 {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			passes(t, checked(t, newCrowd(false), virtual, Only("excludes", "released-at-once", "reuse")))
+		})
 	}
 }
 
-// TestABusyLoopIsABrokenRule: a process can't stop a busy loop from inside.
-func TestABusyLoopIsABrokenRule(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes the time after which a rule is given up")
-	}
-	s := supervised(t, func(c Config) (any, error) {
-		return loops{&lock{Config: c, name: func(s string) string { return s }}}, nil
-	}, virtual, Only("excludes"))
-	if s == nil {
-		return
-	}
-	text := s.fatal
-	for _, r := range s.results {
-		text += strings.Join(r.Problems, "\n")
-	}
-	if !strings.Contains(text, "isolation_test.go") {
-		t.Errorf("%q %+v, want the stack of the loop", s.fatal, s.results)
-	}
-}
-
-// TestAMutexAcrossRepliesIsNoFault: virtual time stands still while a goroutine waits for a mutex whose holder waits for a reply, so such a lock is
-// judged in real time.
-func TestAMutexAcrossRepliesIsNoFault(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes the time after which a rule is given up")
-	}
-	rules := []string{"excludes", "renews-own", "slow-renewals", "late-release"}
-	s := supervised(t, newTestLock(func(l *lock) { l.renew, l.mutexed = true, true }), virtual, Only(rules...))
-	if s == nil {
-		return // a worker
-	}
-	if s.fatal != "" {
-		t.Fatal(s.fatal)
-	}
-	for _, r := range rules {
-		if res := s.results[r]; len(res.Problems) > 0 || res.Rule == "" {
-			t.Errorf("%s: %+v", r, res)
-		}
-	}
-}
-
-// TestRealTimeControls: a lock that counts in seconds and one that takes only an address are judged in real time.
+// TestRealTimeControls: a lock that counts in seconds and one that takes only an address are judged
+// in real time.
 func TestRealTimeControls(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes leases of a second")
@@ -146,5 +109,16 @@ func TestRealTimeControls(t *testing.T) {
 			t.Parallel()
 			passes(t, checked(t, newLock, wall, RealLease(time.Second), rules))
 		})
+	}
+}
+
+// TestAHangingCallCostsOneRule: rules that run after others in real time do not wait for it again.
+func TestAHangingCallCostsOneRule(t *testing.T) {
+	t.Parallel()
+	cfg := configure([]Option{RealLease(100 * time.Millisecond), Only("loss-returns", "scripts-forgotten")})
+	s := &supervisor{cfg: cfg, t: t, newLock: newTestLock(func(l *lock) { l.stubborn = true }), here: true, results: map[string]result{}}
+	s.drive(wall, namesOf(cfg.rules()))
+	if first, later := s.results["loss-returns"], s.results["scripts-forgotten"]; first.Hangs != "Unlock" || later.Unjudged != "not run: Unlock hangs (rule loss-returns)" {
+		t.Errorf("%+v, and then %+v", first, later)
 	}
 }

@@ -3,267 +3,205 @@ package locktest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/lockbench/lockbench/impls"
 )
 
+// leases are the rules of leases, clocks, and replies that come late or not at all.
+func leases() []rule {
+	return []rule{
+		{"lease-lasts", "Nobody else gets in before the lease has ended.", leased, leaseLasts},
+		{"connections-cut", "A hold outlasts the connections of its client, a subscription too, or its client is told.", nil, connectionsCut},
+		{"lease-ends", "The lock of a client that died is free when its lease has ended.", leased, play(
+			a.holds(), a.dies(), b.getsIn(),
+			where(watched, b.releases(), late.holds(), pass(2, 1), fromNow(), late.dies(), b.getsIn()))},
+		{"extend-restarts", "An extend starts the lease anew, a thousand times in a row; it adds nothing to it.", all(extends, leased, unwatched), play(
+			a.holds(), repeat(3, a.extends()), // if each extend added the lease, it would last three leases
+			pass(1, 2), a.extends(), until(9, 10), b.isRefused(),
+			a.triesToExtend(), lastsLong(repeat(20, pass(1, 2), a.triesToExtend())),
+			pass(9, 10), a.dies(), pass(3, 20), settled(), settled(), b.holds())},
+		{"valid-until", "ValidUntil is never later than the end of the lease on the server.", validity, validUntil},
+		{"slow-reply", "An acquire whose reply comes after the end of the lease fails, and leaves no key.", validity, slowReply},
+		{"lost-grant", "An acquire whose reply is lost never returns ErrBusy, and keeps others out for a lease at most.", leased, lostGrant},
+		{"second-attempt", "An acquire after one that got no answer gives a hold that lasts.", leased, secondAttempt},
+		{"unanswered", "An acquire that gets no reply while another client holds leaves that hold alone.", nil, unanswered},
+		{"retried-grant", "An acquire that the Redis client repeats by itself never returns ErrBusy while nobody else holds, and its release frees the lock.", repeatable, retriedGrant},
+		{"lost-release", "A release whose reply is lost has freed the lock, and may be repeated.", leased, lostRelease},
+		{"lost-extend", "An extend whose reply is lost leaves the hold alone, and may be repeated.", all(extends, leased), lostExtend},
+		{"died-on-the-way", "A client that dies at any point of an acquire keeps others out for a lease at most.", leased, diedOnTheWay},
+		{"skewed-clock", "A client whose clock is two leases off is not granted a lock that is held, and keeps others out for a lease at most.", all(leased, ofContract), skewedClock},
+		{"lease-is-sane", "A lease of zero, below zero, or with a fraction of a millisecond is refused.", leased, leaseIsSane},
+		{"odd-leases", "Leases below a second, of fractions of seconds, or very long ones last as long as requested: granted at once, after a wait, or by an extend.", leased, oddLeases},
+		{"cancelled-request", "An acquire whose context ends during its request leaves no key: at once if the reply arrives, after a lease at most if it does not.", leased, cancelledRequest},
+		{"no-answer", "While no server answers, every call returns an error, a lease after the deadline of its context at the latest.", nil, noAnswer},
+		{"scripts-forgotten", "After SCRIPT FLUSH each script costs at most two requests more.", nil, scriptsForgotten},
+	}
+}
+
+// leaseLasts: a hold has a whole lease, also one that another client hands over.
 func leaseLasts(c *trial) {
-	a, b := c.client("a"), c.client("b")
-	begin := time.Now()
-	a.mustHold("the lock is free", exclusive)
-	c.sleep(c.lease*9/10 - time.Since(begin) - c.slack)
-	b.mustBeRefused("nine tenths of a's lease have passed", exclusive)
+	c.play(a.holds(), until(9, 10), b.isRefused())
 	if c.slack > 0 || !c.cfg.Tries {
 		return // an attempt may take longer than what is left
 	}
-	c.sleep(c.lease - grain - time.Since(begin))
-	b.mustBeRefused(fmt.Sprintf("all of a's lease has passed but %v", grain), exclusive)
-	if c.cfg.Waits && !c.cfg.Traits.FromAsking {
-		c.clear()
-		c.leaseLastsAfterWait()
+	c.sleep(time.Until(c.mark.Add(c.lease - grain)))
+	c.say("all of a's lease has passed but %v", grain)
+	c.play(b.isRefused())
+	if !c.cfg.Waits || c.cfg.Traits.FromAsking {
+		return
+	}
+	c.play(anew(), a.holds(), w.waits(), pass(1, 2), a.releases())
+	if c.at(w).pending.result() == nil { // whether a waiter is granted the lock is a matter of other rules
+		c.say("w had waited and was granted the lock")
+		c.play(until(9, 10), b.isRefused())
 	}
 }
 
-// leaseLastsAfterWait: a hold that another client hands over has a whole lease, too.
-func (c *trial) leaseLastsAfterWait() {
-	a, w, b := c.client("a"), c.client("w"), c.client("b")
-	a.mustHold("the lock is free", exclusive)
-	waits := w.waits(exclusive)
-	c.sleep(c.lease / 2)
-	begin := time.Now()
-	a.mustRelease("a holds")
-	if waits.result() != nil {
-		return // whether a waiter is granted the lock is a matter of other rules
-	}
-	c.sleep(c.lease*9/10 - time.Since(begin))
-	b.mustBeRefused("w had waited and was granted the lock, and nine tenths of its lease have passed", exclusive)
-}
-
-// connectionsCut: a hold ends with its lease, not with a connection of its client, which may be a subscription.
+// connectionsCut: a hold ends with its lease, not with a connection of its client, which may be a
+// subscription.
 func connectionsCut(c *trial) {
-	a, b := c.client("a"), c.client("b")
 	begin := time.Now()
-	g := a.mustHold("the lock is free", exclusive)
+	a, b := c.at(a), c.at(b)
+	g := a.mustHold(exclusive)
 	c.settle()
-	a.wires.cutOpen()
+	a.wires.cut(anyWire)
 	c.settle()
+	c.say("a held the lock and its connections were cut")
 	if _, err := b.try(exclusive); err == nil && !ended(g.Lost) {
-		c.errorf("a held the lock and its connections were cut; it was told nothing, and b.%s: granted", b.named("TryLock"))
+		c.errorf("%s; it was told nothing, and b.%s: granted", c.sofar(), b.named("TryLock"))
 	}
 	for range 3 { // the Redis client notices with the first request on each connection
 		if a.release() == nil {
 			break
 		}
 	}
-	c.mustGetIn(b, begin, "a held the lock, its connections were cut, and it has released")
-}
-
-func leaseEnds(c *trial) {
-	a, b := c.client("a"), c.client("b")
-	begin := time.Now()
-	a.mustHold("the lock is free", exclusive)
-	a.dies()
-	c.mustGetIn(b, begin, "a died")
-	if !c.cfg.Traits.SelfRenewing {
-		return
-	}
-	b.mustRelease("b holds")
-	later := c.client("later")
-	later.mustHold("the lock is free", exclusive)
-	c.sleep(2 * c.lease)
-	begin = time.Now()
-	later.dies()
-	c.mustGetIn(b, begin, "a client died that had renewed its lease for as long as two")
-}
-
-func extendRestarts(c *trial) {
-	a, b := c.client("a"), c.client("b")
-	a.mustHold("the lock is free", exclusive)
-	for range 3 { // if each extend added the lease, it would last three leases
-		if _, err := a.extend(); err != nil {
-			c.fatalf("a holds and extends: %v", err)
-		}
-	}
-	c.sleep(c.lease / 2)
-	begin := time.Now()
-	if _, err := a.extend(); err != nil {
-		c.fatalf("a holds and extends: %v", err)
-	}
-	c.sleep(c.lease*9/10 - time.Since(begin) - c.slack)
-	b.mustBeRefused("nine tenths of the extended lease have passed", exclusive)
-	_, _ = a.extend()
-	c.lastsLong("has extended its hold", func() {
-		for range 20 {
-			c.sleep(c.lease / 2)
-			_, _ = a.extend()
-		}
-	})
-	c.sleep(c.lease * 9 / 10)
-	a.dies()
-	c.sleep(c.lease/10 + c.lease/20 + 2*c.slack)
-	b.mustHold("the extended lease has ended", exclusive)
+	c.mark = begin
+	c.mustGetIn(b)
 }
 
 func slowReply(c *trial) {
-	a, b := c.client("a"), c.client("b")
-	a.connects()
+	c.play(a.knows(), fromNow())
+	a := c.at(a)
 	a.wires.slow(c.lease + c.lease/5)
-	begin := time.Now()
 	if g, err := a.try(exclusive); err == nil {
 		c.errorf("a is granted the lock with %v to go", time.Until(g.ValidUntil))
 	}
-	if time.Since(begin) < c.lease { // it gave the request up
-		c.mustGetIn(b, begin, "a has given up its request")
+	if c.say("a asked, and the reply was slow"); time.Since(c.mark) < c.lease { // it gave the request up
+		c.play(b.getsIn())
 		return
 	}
-	b.mustHold("nothing of a is left", exclusive)
+	c.play(b.holds())
+}
+
+// asksInVain loses replies to an acquire of a free lock.
+func (c *trial) asksInVain(n int) {
+	cl := c.at(a)
+	c.play(fromNow(), a.loses(n))
+	_, err := cl.try(exclusive)
+	c.play(a.hears())
+	if cl.saysBusy(err) {
+		c.errorf("a.%s: %s, though nobody else held the lock and only %s", cl.named("TryLock"), cl.outcome(err), wereLost(n, "reply", "replies"))
+	}
+	if begin := c.mark; err == nil {
+		c.say("a was granted the lock all the same")
+		c.play(a.releases())
+		c.mark = begin
+	}
+	c.play(b.getsIn(), b.releases(), settled()) // a lock of several nodes may release some of them in the background
 }
 
 func lostGrant(c *trial) {
-	a, b := c.client("a"), c.client("b")
-	a.connects()
+	c.play(a.knows())
 	for n := 1; n <= 3; n++ { // a lock may retry by itself
-		a.wires.loseReplies(n)
-		begin := time.Now()
-		_, err := a.try(exclusive)
-		a.wires.loseReplies(0)
-		if a.saysBusy(err) {
-			c.errorf("a.%s: %s, though nobody else held the lock and only %s", a.named("TryLock"), a.outcome(err), wereLost(n, "reply", "replies"))
-		}
-		if err == nil {
-			a.mustRelease("a was granted the lock in spite of a lost reply")
-		}
-		c.mustGetIn(b, begin, wereLost(n, "reply of a", "replies of a"))
-		b.mustRelease("b holds")
-		c.settle() // a lock of several nodes may release some of them in the background
+		c.asksInVain(n)
 	}
-}
-
-// secondAttempt: what a lock sends to take back an attempt without an answer must not meet the hold that the next attempt gave.
-func secondAttempt(c *trial) {
-	for _, tr := range c.troubles(1)[1:] {
-		a, other := c.client("a"), c.client("other")
-		a.connects()
-		begin := time.Now()
-		tr.come(a)
-		_, err := a.try(exclusive)
-		tr.gone(a)
-		c.settle() // a token may be the time of day
-		if err != nil {
-			c.mustGetIn(a, begin, "it has asked before, and "+tr.name)
-		}
-		c.sleep(c.lease / 2)
-		other.mustBeRefused("a was granted the lock half a lease ago; it had asked before, and "+tr.name, exclusive)
-		a.mustRelease("a holds; it had asked before, and " + tr.name)
-		a.close()
-		c.clear()
-	}
-}
-
-// unanswered loses requests and replies of a client that asks while another holds, and lets its deadline pass before the reply.
-func unanswered(c *trial) {
-	a, b, other := c.client("a"), c.client("b"), c.client("other")
-	b.mustHold("the scripts are known from here on", exclusive)
-	b.mustRelease("b holds")
-	c.settle()
-	for _, tr := range c.troubles(mostLost)[1:] {
-		c.askWhileHeld(a, b, other, tr.name, func() error { tr.come(b); defer tr.gone(b); _, err := b.try(exclusive); return err })
-	}
-	c.askWhileHeld(a, b, other, "its deadline passed before the reply", func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), c.lease/20)
-		defer cancel()
-		b.wires.slow(c.lease / 10)
-		defer b.wires.slow(0)
-		_, err := b.acquire(ctx, exclusive)
-		return err
-	})
-}
-
-// askWhileHeld lets b ask for a lock that a holds, and then requires the hold to be there.
-func (c *trial) askWhileHeld(a, b, other *client, what string, ask func() error) {
-	begin := time.Now()
-	a.mustHold("the lock is free", exclusive)
-	if ask() == nil {
-		c.fatalf("b.%s succeeded while a held the lock, and %s", b.named("TryLock"), what)
-	}
-	c.takeBack()
-	if time.Since(begin) < c.lease*9/10-c.slack || c.cfg.Traits.SelfRenewing || c.cfg.Traits.NoLease {
-		other.mustBeRefused("a holds; b asked, and "+what, exclusive)
-		a.mustRelease("a holds; b asked, and " + what)
-		return
-	}
-	_ = a.release()
 }
 
 func retriedGrant(c *trial) {
-	a, err := c.openRetrying("a", 2)
-	c.must(err)
-	b := c.client("b")
-	a.connects()
-	a.wires.loseReplies(1)
-	_, err = a.try(exclusive)
-	if a.saysBusy(err) {
-		c.errorf("a reply is lost, the Redis client sends the request again, nobody else holds, and a's acquire returns %v", err)
+	c.resends = 2
+	c.play(a.knows())
+	c.asksInVain(1)
+}
+
+// secondAttempt: what a lock sends to take back an attempt without an answer must not meet the hold
+// that the next attempt gave.
+func secondAttempt(c *trial) {
+	for _, tr := range c.troubles(1)[1:] {
+		var err error
+		c.play(anew(), a.knows(), fromNow(), a.meets(tr, a.does("asked", func(cl *client) { _, err = cl.try(exclusive) })), settled()) // a token may be the time of day
+		if err != nil {
+			c.play(a.getsIn())
+		}
+		c.play(pass(1, 2), other.isRefused(), a.releases())
 	}
-	if err == nil {
-		a.mustRelease("a was granted the lock")
-		b.mustHold("a has released", exclusive)
+}
+
+// unanswered loses requests and replies of a client that asks while another holds, and lets its
+// deadline pass before the reply.
+func unanswered(c *trial) {
+	c.play(b.knows())
+	tooLate := trouble{"its deadline passed before the reply", nil, nil}
+	for _, tr := range append(c.troubles(mostLost)[1:], tooLate) {
+		c.story = nil
+		c.play(a.holds())
+		begin, err := c.mark, error(nil)
+		if tr.come == nil {
+			err = c.at(b).askTooLate()
+			c.say("b asked, and %s", tr.name)
+		} else {
+			c.play(b.meets(tr, b.does("asked", func(cl *client) { _, err = cl.try(exclusive) })))
+		}
+		if err == nil {
+			c.fatalf("b.%s succeeded while a held the lock (%s)", c.at(b).named("TryLock"), c.sofar())
+		}
+		c.takeBack()
+		if time.Since(begin) < c.lease*9/10-c.slack || c.cfg.Traits.SelfRenewing || c.cfg.Traits.NoLease {
+			c.play(other.isRefused(), a.releases())
+			continue
+		}
+		c.play(a.lets())
 	}
 }
 
 func lostExtend(c *trial) {
-	a, b := c.client("a"), c.client("b")
-	a.mustHold("the scripts are known from here on", exclusive)
-	if _, err := a.extend(); err != nil {
-		c.fatalf("a holds and extends: %v", err)
-	}
-	a.wires.loseReplies(1)
-	if _, err := a.extend(); errors.Is(err, impls.ErrLost) || errors.Is(err, impls.ErrNotHeld) {
+	c.play(a.holds(), a.extends(), a.loses(1))
+	if _, err := c.at(a).extend(); errors.Is(err, impls.ErrLost) || errors.Is(err, impls.ErrNotHeld) {
 		c.errorf("a holds, the reply to its extend is lost, and the extend returns %v", err)
 	}
-	a.wires.loseReplies(0)
-	b.mustBeRefused("a holds, and the reply to its extend was lost", exclusive)
-	if _, err := a.extend(); err != nil {
-		c.errorf("a holds, and extends again after a lost reply: %v", err)
-	}
-	a.mustRelease("a holds")
+	c.play(a.hears(), b.isRefused(), a.extends(), a.releases())
 }
 
 func lostRelease(c *trial) {
-	a, b, other := c.client("a"), c.client("b"), c.client("other")
-	a.mustHold("the scripts are known from here on", exclusive)
-	a.mustRelease("a holds")
-	a.mustHold("the lock is free", exclusive)
-	begin := time.Now()
-	a.wires.loseReplies(2)
-	err := a.release()
-	a.wires.loseReplies(0)
-	if a.saysBusy(err) {
-		c.errorf("a.%s, whose reply was lost: %v", a.named("Unlock"), err)
+	c.play(a.knows(), a.holds(), a.loses(2))
+	cl := c.at(a)
+	err := cl.release()
+	c.play(a.hears())
+	if cl.saysBusy(err) {
+		c.errorf("a.%s, whose reply was lost: %v", cl.named("Unlock"), err)
 	}
-	if err == nil {
-		b.mustHold("a.Unlock said nil", exclusive)
+	if c.say("a.%s answered %s", cl.named("Unlock"), say(err)); err == nil {
+		c.play(b.holds())
 	} else {
-		c.mustGetIn(b, begin, "a's Unlock failed, for its replies were lost: "+say(err))
+		c.play(b.getsIn())
 	}
-	_ = a.release()
-	other.mustBeRefused("b holds, and a has released a second time", exclusive)
+	c.play(a.lets(), other.isRefused())
 }
 
-// mustGetIn polls until the lock is granted, at most a lease after begin. It does not depend on the poll interval of the lock's own waiters.
-func (c *trial) mustGetIn(cl *client, begin time.Time, why string) {
-	took, err := c.getsIn(cl, begin, 10*c.lease)
+// mustGetIn polls until the lock is granted, at most a lease after the mark. It does not depend on
+// the poll interval of the lock's own waiters.
+func (c *trial) mustGetIn(cl *client) {
+	took, err := c.getsIn(cl, c.mark, 10*c.lease)
 	if err != nil {
-		c.fatalf("%s is not granted the lock within ten leases (%s): %v%s", cl.name, why, err, c.stillThere())
+		c.fatalf("%s is not granted the lock within ten leases (%s): %v%s", cl.name, c.sofar(), err, c.stillThere())
 	}
 	if c.late(took, c.lease+c.lease/5) {
-		c.errorf("%s was granted the lock after %v (%s), want a lease of %v at the most", cl.name, took, why, c.lease)
+		c.errorf("%s was granted the lock after %v (%s), want a lease of %v at the most", cl.name, took, c.sofar(), c.lease)
 	}
 }
 
-// getsIn polls every fortieth of a lease until the lock is granted, and returns the time since begin.
+// getsIn polls every fortieth of a lease until the lock is granted, and returns the time since
+// begin.
 func (c *trial) getsIn(cl *client, begin time.Time, limit time.Duration) (took time.Duration, err error) {
 	for {
 		if _, err = cl.try(exclusive); err == nil || time.Since(begin) >= limit {
@@ -275,13 +213,10 @@ func (c *trial) getsIn(cl *client, begin time.Time, limit time.Duration) (took t
 
 func diedOnTheWay(c *trial) {
 	for n := 1; n <= 4; n++ {
-		a, b := c.client(fmt.Sprint("a", n)), c.client(fmt.Sprint("b", n))
-		a.wires.cutAfter(n)
-		begin := time.Now()
-		_, _ = a.try(exclusive) // the result does not matter: it is dead or has nothing more to send
-		a.dies()
-		c.mustGetIn(b, begin, fmt.Sprintf("a died after its request no. %d", n))
-		b.mustRelease("b holds")
+		c.leave()
+		c.at(a).wires.cutAfter(n)
+		c.say("a died after its request no. %d", n)
+		c.play(fromNow(), a.asks(), a.dies(), b.getsIn(), b.releases())
 	}
 }
 
@@ -295,21 +230,16 @@ func (o off) Sleep(ctx context.Context, d time.Duration) error {
 
 func skewedClock(c *trial) {
 	for _, leases := range []time.Duration{2, -2} {
-		skew := func(e *impls.Env) { e.Clock = off{leases * c.lease} }
-		a, wrong := c.client("a"), c.client("wrong", skew)
-		a.mustHold("the lock is free", exclusive)
-		wrong.mustBeRefused(fmt.Sprintf("a holds, and the other's clock is %d leases off", leases), exclusive)
-		a.mustRelease("a holds")
-		c.settle() // a lock of several nodes may release some of them in the background
-		wrong.mustHold("the lock is free", exclusive)
-		wrong.dies()
-		c.sleep(c.lease + c.lease/20 + c.slack)
-		a.mustHold(fmt.Sprintf("the lease of a dead client has ended whose clock is %d leases off", leases), exclusive)
-		a.mustRelease("a holds")
+		c.leave()
+		c.at(other, func(e *impls.Env) { e.Clock = off{leases * c.lease} })
+		c.say("the other's clock is %d leases off", leases)
+		c.play(a.holds(), other.isRefused(), a.releases(), settled(), // a lock of several nodes may release some of them in the background
+			other.holds(), other.dies(), leaseOver(), a.holds(), a.releases())
 	}
 }
 
-// leaseIsSane: locks of package impls must refuse. Another lock may round its lease; it must not turn a lease that ends into a hold that never does.
+// leaseIsSane: locks of package impls must refuse. Another lock may round its lease; it must not
+// turn a lease that ends into a hold that never does.
 func leaseIsSane(c *trial) {
 	for _, d := range []time.Duration{0, -time.Second, 400 * time.Microsecond, time.Millisecond + time.Microsecond} {
 		if !c.cfg.Variant && d <= 0 {
@@ -337,70 +267,60 @@ func leaseIsSane(c *trial) {
 }
 
 func scriptsForgotten(c *trial) {
-	a := c.client("a")
-	a.mustHold("the lock is free", exclusive)
-	a.mustRelease("a holds")
-	c.settle()
+	c.play(a.knows())
 	cost := func() int {
-		a.wires.requests()
-		a.mustHold("the lock is free", exclusive)
-		a.mustRelease("a holds")
-		c.settle() // a lock on several nodes may still be sending to some of them
-		return a.wires.requests()
+		c.at(a).wires.requests()
+		c.play(a.holds(), a.releases(), settled()) // a lock on several nodes may still be sending to some of them
+		return c.at(a).wires.requests()
 	}
 	usual := cost()
-	for _, n := range c.nodes {
-		n.admin.ScriptFlush(context.Background())
-	}
+	c.forgetScripts()
 	if after := cost(); after > 3*usual { // sent, loaded, and sent again
 		c.errorf("acquire and release take %d requests, and %d when the scripts are forgotten", usual, after)
 	}
 }
 
-// noAnswer: the deadline of a context ends a call even if nobody answers.
+// noAnswer: the deadline of a context ends a call even if nobody answers, or connections are
+// refused.
 func noAnswer(c *trial) {
-	c.unanswering(false, "no server answered")
-	c.clear()
-	c.unanswering(true, "no server could be reached")
+	cl := c.at(a)
+	calls := []struct {
+		name string
+		call func(ctx context.Context) error
+	}{
+		{cl.named("Lock"), func(ctx context.Context) error { _, err := c.at(a).acquire(ctx, exclusive); return err }},
+		{cl.named("Unlock"), func(ctx context.Context) error { return c.at(a).releaseIn(ctx) }},
+		{"Extend", func(ctx context.Context) (err error) {
+			c.at(a).do("Extend", func() { _, err = c.at(a).lock.Extend(ctx) })
+			return err
+		}},
+	}
+	if !c.cfg.Traits.Extends {
+		calls = calls[:2]
+	}
+	for _, how := range []ailment{hanging, down} {
+		for i, call := range calls {
+			if c.play(anew(), a.holds()); i == 0 {
+				c.play(a.releases())
+			}
+			c.unanswering(how, call.name, call.call)
+		}
+	}
 }
 
-// unanswering calls every method while requests get no answer, or connections are refused.
-func (c *trial) unanswering(refused bool, what string) {
-	a := c.client("a")
-	inTime := func(call string, f func(ctx context.Context) error) {
-		if refused {
-			a.wires.unreachable(c.nodes)
-			defer a.wires.unreachable(nil)
-		} else {
-			a.wires.impair(c.nodes, nil)
-			defer a.wires.impair(nil, nil)
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), c.lease/5)
-		defer cancel()
-		begin := time.Now()
-		err := f(ctx)
-		if took := time.Since(begin); c.late(took, c.lease/5+c.lease) {
-			c.errorf("%s, the context of a.%s ended after %v, and it returned after %v: %s", what, call, c.lease/5, took, a.outcome(err))
-		}
-		if err == nil {
-			c.errorf("%s, and a.%s answered nil", what, call)
-		}
+// unanswering makes a call under a deadline while no server answers.
+func (c *trial) unanswering(how ailment, name string, call func(ctx context.Context) error) {
+	cl := c.at(a)
+	cl.wires.afflict(how, c.nodes)
+	defer cl.wires.afflict(well, nil)
+	ctx, cancel := context.WithTimeout(context.Background(), c.lease/5)
+	defer cancel()
+	begin := time.Now()
+	err := call(ctx)
+	if took := time.Since(begin); c.late(took, c.lease/5+c.lease) {
+		c.errorf("all servers are %s, the context of a.%s ended after %v, and it returned after %v: %s", how, name, c.lease/5, took, cl.outcome(err))
 	}
-	hold := func() {
-		a = c.client("a")
-		a.mustHold("the lock is free", exclusive)
-	}
-	hold()
-	a.mustRelease("a holds")
-	inTime(a.named("Lock"), func(ctx context.Context) error { _, err := a.acquire(ctx, exclusive); return err })
-	hold()
-	inTime(a.named("Unlock"), a.releaseIn)
-	c.clear()
-	if c.cfg.Traits.Extends {
-		hold()
-		inTime("Extend", func(ctx context.Context) (err error) {
-			a.do("Extend", func() { _, err = a.lock.Extend(ctx) })
-			return err
-		})
+	if err == nil {
+		c.errorf("all servers are %s, and a.%s answered nil", how, name)
 	}
 }

@@ -23,7 +23,8 @@ var needed = []string{
 	"golang.org/x/sys",           // of go-redis
 }
 
-// mostPackages bounds how many packages a library's test compiles because of the kit, besides the standard library's.
+// mostPackages bounds how many packages a library's test compiles because of the kit, besides the
+// standard library's.
 const mostPackages = 67
 
 func run(t *testing.T, dir string, args ...string) string {
@@ -38,7 +39,8 @@ func run(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-// TestAFreshModuleGainsLittle makes a library with one test that uses the kit, and checks its go.mod and the packages that its test compiles.
+// TestAFreshModuleGainsLittle makes a library with one test that uses the kit, and checks its
+// go.mod and the packages that its test compiles.
 func TestAFreshModuleGainsLittle(t *testing.T) {
 	root, err := filepath.Abs("..")
 	if err != nil {

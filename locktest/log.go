@@ -74,6 +74,7 @@ type requestLog struct {
 	begin   time.Time
 	entries []*entry
 	keys    map[*node]map[string]time.Time // with the end of each; zero for none
+	crowded map[*node]bool                 // it has had more than keysKnown keys since it was cleared
 	writers map[string]string              // by key: the last client whose request changed it, judged by the replies
 	owners  map[string]string              // by key: the client that was granted the lock after writing it
 	words   map[string]map[string]bool     // of requests, by the clients that sent them; "" stands for a script
@@ -81,7 +82,7 @@ type requestLog struct {
 
 func newRequestLog() *requestLog {
 	return &requestLog{begin: time.Now(), keys: map[*node]map[string]time.Time{},
-		writers: map[string]string{}, owners: map[string]string{}}
+		crowded: map[*node]bool{}, writers: map[string]string{}, owners: map[string]string{}}
 }
 
 // sent records a request.
@@ -134,7 +135,8 @@ var quoted = regexp.MustCompile(`'([^'\\]{1,24})'|"([^"\\]{1,24})"`)
 // wordsKnown is how many words are recorded.
 const wordsKnown = 1000
 
-// constants returns the words that belong to the lock and to no client: from scripts, or in requests of several clients.
+// constants returns the words that belong to the lock and to no client: from scripts, or in
+// requests of several clients.
 func (l *requestLog) constants() (all []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -152,13 +154,14 @@ func (l *requestLog) answered(e *entry, n *node, line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e.reply = line
-	if n.mini == nil {
+	if n.mini == nil || l.crowded[n] || !e.write && e.words[0] != "EXEC" {
 		return
 	}
 	now := map[string]time.Time{}
 	all := n.mini.Keys()
-	if len(all) > keysKnown {
-		l.keys[n] = nil
+	if len(all) > keysKnown { // asking after each reply would take more time than the rule
+		l.crowded[n] = true
+		delete(l.keys, n)
 		return
 	}
 	for _, k := range all {
@@ -169,9 +172,6 @@ func (l *requestLog) answered(e *entry, n *node, line string) {
 	}
 	before := l.keys[n]
 	l.keys[n] = now
-	if !e.write && e.words[0] != "EXEC" {
-		return
-	}
 	if line != "(nil)" && line != "0" {
 		for _, k := range e.keys {
 			l.writers[k] = e.client
@@ -196,6 +196,7 @@ func (l *requestLog) cleared(n *node) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.keys, n)
+	delete(l.crowded, n)
 }
 
 // granted records that a client was granted the lock: the keys that it wrote last are its hold.
@@ -209,7 +210,8 @@ func (l *requestLog) granted(client string) {
 	}
 }
 
-// keyEvents says which client deleted the keys of a client's hold; "" if they exist or expired. It ignores the requests of the client that but names.
+// keyEvents says which client deleted the keys of a client's hold; "" if they exist or expired. It
+// ignores the requests of the client that but names.
 func (l *requestLog) keyEvents(client, but string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -262,7 +264,8 @@ func (l *requestLog) lastOf(client string) string {
 // spelling is the prefix and suffix with which a lock makes a key from its name.
 type spelling struct{ before, behind string }
 
-// spellings returns the prefixes and suffixes around a name in keys that more than one client has sent: a key with a token belongs to one client.
+// spellings returns the prefixes and suffixes around a name in keys that more than one client has
+// sent: a key with a token belongs to one client.
 func (l *requestLog) spellings(name string) (all []spelling) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -288,8 +291,8 @@ func (l *requestLog) spellings(name string) (all []spelling) {
 var blocking = map[string]bool{"BLPOP": true, "BRPOP": true, "BLMOVE": true, "BRPOPLPUSH": true, "BLMPOP": true, "BZPOPMIN": true, "BZPOPMAX": true, "BZMPOP": true,
 	"XREAD": true, "XREADGROUP": true}
 
-// pause returns the longest time between two requests of a client since an instant, and between the last one and now; blocks reports whether one of
-// them was a blocking command.
+// pause returns the longest time between two requests of a client since an instant, and between the
+// last one and now; blocks reports whether one of them was a blocking command.
 func (l *requestLog) pause(client string, since time.Time) (longest time.Duration, blocks bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,7 +7,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Some locks of these tests leave goroutines behind: a rule must find that bug. Nothing else may leave any.
+// Some locks of these tests leave goroutines behind: a rule must find that bug. Nothing else may
+// leave any.
 func TestMain(m *testing.M) {
 	if os.Getenv(jobEnv) != "" {
 		os.Exit(m.Run())

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// look finds out what the lock can do, adds it to the rule's config and reports it: first what its methods show, and then how it behaves, which may
-// crash the process.
+// look finds out what the lock can do, adds it to the rule's config and reports it: first what its
+// methods show, and then how it behaves, which may crash the process.
 func (c *trial) look(newLock factory, tell func(message)) {
 	shaped, problem := c.methods(newLock)
 	if problem != "" {
@@ -26,9 +26,10 @@ func (c *trial) look(newLock factory, tell func(message)) {
 	tell(message{Seen: &c.cfg.seen})
 }
 
-// methods makes one lock and returns the rule's config with what its methods show, or why it is not a lock.
+// methods makes one lock and returns the rule's config with what its methods show, or why it is not
+// a lock.
 func (c *trial) methods(newLock factory) (shaped config, problem string) {
-	cl := c.prepare("first", -1)
+	cl := c.prepare("first")
 	err := errPanicked
 	c.catchPanics(func() {
 		cl.do("constructor", func() { shaped, cl.lock, err = c.cfg.shape(newLock, configOf(cl.env)) })
@@ -47,8 +48,8 @@ func (c *trial) methods(newLock factory) (shaped config, problem string) {
 // errPanicked stands for the result of a constructor that has none.
 var errPanicked = errors.New("it did not return")
 
-// observe finds out by trying what the methods of a lock don't show: whether it renews by itself. If the lock can't be tested in this world, or at
-// all, the message says why.
+// observe finds out by trying what the methods of a lock don't show: whether it renews by itself.
+// If the lock can't be tested in this world, or at all, the message says why.
 func (c *trial) observe() message {
 	a, b := c.client("a"), c.client("b")
 	_, err := a.try(exclusive)

@@ -2,7 +2,6 @@ package locktest
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -11,11 +10,12 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// oddLeases waits for the end of a lease if it is short, and otherwise reads the expiry from the server if a key shows it.
+// oddLeases waits for the end of a lease if it is short, and otherwise reads the expiry from the
+// server if a key shows it.
 func oddLeases(c *trial) {
 	odd := []time.Duration{c.ttl * 7 / 5, c.ttl * 8 / 5, c.ttl / 4, c.ttl/2 + time.Millisecond, c.ttl*9/10 - time.Millisecond, 90 * time.Minute, 40 * 24 * time.Hour}
 	for _, d := range odd {
-		cl, err := c.open("a", func(e *impls.Env) { e.Lease = d })
+		cl, err := c.open("a", withLease(d))
 		if err != nil {
 			c.note("a lease of %v is refused: %v", d, err)
 			continue
@@ -60,23 +60,22 @@ func (c *trial) oddLease(a *client, d time.Duration) {
 
 // oddWait has a lease granted to a client that waited for it.
 func (c *trial) oddWait(d time.Duration) {
-	w, holder := c.oddClient("w", d), c.client("holder")
-	holder.mustHold("the lock is free", exclusive)
-	waits := w.waits(exclusive)
-	c.sleep(c.lease / 5)
-	holder.mustRelease("it holds")
+	c.leave()
+	c.at(w, withLease(d))
+	c.play(holder.holds(), w.waits(), pass(1, 5), holder.releases())
+	waits := c.at(w).pending
 	if waits.result() != nil {
 		return // a matter of other rules
 	}
-	begin := waits.at
-	w.dies()
-	c.mustEnd(w, d, begin, w.named("Lock")+", which had waited,")
+	c.at(w).dies()
+	c.mustEnd(c.at(w), d, waits.at, c.at(w).named("Lock")+", which had waited,")
 }
 
 // oddExtend has a lease begin anew.
 func (c *trial) oddExtend(d time.Duration) {
-	a := c.oddClient("x", d)
-	a.mustHold("the lock is free", exclusive)
+	c.leave()
+	a := c.at(a, withLease(d))
+	a.mustHold(exclusive)
 	c.sleep(c.cfg.kept(d) / 2)
 	begin := time.Now()
 	if _, err := a.extend(); err != nil {
@@ -87,10 +86,7 @@ func (c *trial) oddExtend(d time.Duration) {
 	c.mustEnd(a, d, begin, "Extend")
 }
 
-// oddClient makes a client with a lease that the lock has taken before.
-func (c *trial) oddClient(name string, d time.Duration) *client {
-	return c.client(name, func(e *impls.Env) { e.Lease = d })
-}
+func withLease(d time.Duration) func(*impls.Env) { return func(e *impls.Env) { e.Lease = d } }
 
 // grain is the tolerated error of a lease that the server counts in milliseconds.
 const grain = 2 * time.Millisecond
@@ -117,7 +113,8 @@ func wholeSeconds(d time.Duration) time.Duration {
 	return (d + time.Second - 1).Truncate(time.Second)
 }
 
-// mustShowEnd looks for a key that expires with the lease. Other keys of the lock may last longer, or for ever; if all do, a value may hold the expiry.
+// mustShowEnd looks for a key that expires with the lease. Other keys of the lock may last longer,
+// or for ever; if all do, a value may hold the expiry.
 func (c *trial) mustShowEnd(a *client, d time.Duration) {
 	kept := c.cfg.kept(d)
 	ends := c.ends()
@@ -138,14 +135,17 @@ func (c *trial) mustShowEnd(a *client, d time.Duration) {
 	}
 }
 
-// mustEndThen lets virtual time pass until a dead client's hold has nearly ended, and until it must have ended.
+// mustEndThen lets virtual time pass until a dead client's hold has nearly ended, and until it must
+// have ended.
 func (c *trial) mustEndThen(a *client, d time.Duration) {
 	kept := c.cfg.kept(d)
 	begin := time.Now()
 	a.dies()
 	c.sleep(kept - kept/20 - grain)
 	b := c.client("b")
-	b.mustBeRefused(fmt.Sprintf("a died with a lease of %v, of which 19 twentieths have passed", d), exclusive)
+	c.story = nil
+	c.say("a died with a lease of %v, of which 19 twentieths have passed", d)
+	b.mustBeRefused(exclusive)
 	b.dies()
 	c.sleep(kept + kept/10 + grain - time.Since(begin))
 	next := c.client("next")

@@ -12,8 +12,8 @@ import (
 	"github.com/lockbench/lockbench/subject"
 )
 
-// Config describes the lock to make: connection, key, lease, poll interval and the client's name. A lock that brings its own Redis client uses Dial
-// with an address of Addrs.
+// Config describes the lock to make: connection, key, lease, poll interval and the client's name. A
+// lock that brings its own Redis client uses Dial with an address of Addrs.
 type Config = subject.Config
 
 // Option configures Run or Explore. The order of options does not matter.
@@ -67,10 +67,13 @@ var promises = map[string]func(*config){
 	"permits":       func(c *config) { c.kind, c.Traits.Permits = history.Semaphore, true },
 }
 
-// Promises states properties that the methods of the lock don't show: "reentrant" (the holder may lock again), "renews" (it extends its lease by
-// itself), "wakes" (a release wakes waiters; they don't only poll), "fifo" (waiters are granted the lock in order of arrival), "writers-first" (a
-// waiting writer keeps new readers out), "repeatable" (an acquire that the Redis client sends twice grants once), "no-lease" (a hold never ends by
-// itself), "cluster" (all keys are in one hash slot), "permits" (it is a semaphore of Config.Permits; most rules give it one). Run checks each promise; it detects renewal without one.
+// Promises states properties that the methods of the lock don't show: "reentrant" (the holder may
+// lock again), "renews" (it extends its lease by itself), "wakes" (a release wakes waiters; they
+// don't only poll), "fifo" (waiters are granted the lock in order of arrival), "writers-first" (a
+// waiting writer keeps new readers out), "repeatable" (an acquire that the Redis client sends twice
+// grants once), "no-lease" (a hold never ends by itself), "cluster" (all keys are in one hash
+// slot), "permits" (it is a semaphore of Config.Permits; most rules give it one). Run checks each
+// promise; it detects renewal without one.
 func Promises(words ...string) Option {
 	return func(c *config) {
 		for _, w := range words {
@@ -101,10 +104,12 @@ func Nodes(n int) Option { return func(c *config) { c.nodes = n } }
 // TTL sets the lease of every hold in virtual time; the default is one second.
 func TTL(d time.Duration) Option { return func(c *config) { c.lease = d } }
 
-// RealLease sets the lease of every hold in real time; the default is 400 ms. A lock that counts in seconds needs whole seconds.
+// RealLease sets the lease of every hold in real time; the default is 400 ms. A lock that counts in
+// seconds needs whole seconds.
 func RealLease(d time.Duration) Option { return func(c *config) { c.real = d } }
 
-// ServerLease gives the lease that the server keeps for a lock that pads or rounds the lease requested: the rules then expect the hold to end there.
+// ServerLease gives the lease that the server keeps for a lock that pads or rounds the lease
+// requested: the rules then expect the hold to end there.
 func ServerLease(kept func(asked time.Duration) time.Duration) Option {
 	return func(c *config) { c.kept = kept }
 }
@@ -118,11 +123,12 @@ func MayBreak(rules ...string) Option { return func(c *config) { add(c.may, rule
 // Only runs no other rules than those named.
 func Only(rules ...string) Option { return func(c *config) { add(c.only, rules) } }
 
-// OnRedisServer also runs the rules on redis-server from PATH, in real time. Without a redis-server those subtests are skipped, unless the
-// environment variable LOCKBENCH_REQUIRE names "process".
+// OnRedisServer also runs the rules on redis-server from PATH, in real time. Without a redis-server
+// those subtests are skipped, unless the environment variable LOCKBENCH_REQUIRE names "process".
 func OnRedisServer() Option { return func(c *config) { c.onRedis = true } }
 
-// OnlyReal skips virtual time: for a lock already tested there, or one whose Redis client needs real sockets. It implies OnRedisServer.
+// OnlyReal skips virtual time: for a lock already tested there, or one whose Redis client needs
+// real sockets. It implies OnRedisServer.
 func OnlyReal() Option { return func(c *config) { c.onRedis, c.noVirtual = true, true } }
 
 // independentNodes is the default number of nodes for a variant with several.

@@ -10,46 +10,48 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-func excludes(c *trial) {
-	a, b := c.client("a"), c.client("b")
-	for range 2 {
-		a.mustHold("the lock is free", exclusive)
-		b.mustBeRefused("a holds", exclusive)
-		c.client("late").close()
-		b.mustBeRefused("a holds, and another client was started and closed", exclusive)
-		a.mustRelease("a holds")
-		b.mustHold("a has released", exclusive)
-		a.mustBeRefused("b holds", exclusive)
-		b.mustRelease("b holds")
+// ownership are the rules of mutual exclusion, and of who can end a hold.
+func ownership() []rule {
+	return []rule{
+		{"excludes", "A holder keeps others out until it releases, whoever starts or closes, and then the next client gets in.", nil, play(repeat(2,
+			a.holds(), b.isRefused(), starts(), b.isRefused(), a.releases(), b.holds(), a.isRefused(), b.releases()))},
+		{"release-needs-a-hold", "A client without a hold can neither release nor extend: both return ErrNotHeld, and the holder keeps the lock.", nil, play(
+			a.holds(), b.cannotRelease(impls.ErrNotHeld), b.cannotExtend(impls.ErrNotHeld, impls.ErrUnsupported), other.isRefused(), a.releases())},
+		{"release-once", "A second release returns ErrNotHeld and changes nothing.", nil, play(
+			a.holds(), a.releases(), b.holds(), a.cannotRelease(impls.ErrNotHeld), other.isRefused())},
+		{"one-wins", "Of many clients that try at once, only one is granted the lock, or as many as there are permits.", nil, oneWins},
+		{"no-lost-update", "Clients that read, compute and write back under the lock lose no update.", nil, noLostUpdate},
+		{"asked-again", "A holder that asks again and is refused keeps its hold: others stay out, and its release frees the lock.", nil, askedAgain},
+		{"try-returns", "A TryLock does not wait for the holder.", triesItself, tryReturns},
+		{"late-release", "A release after the end of the lease leaves the next client's hold alone, whatever the modes of both.", leased, lateRelease},
+		{"late-release-fails", "A release after the end of the lease returns ErrNotHeld or ErrLost.", leased, play(
+			a.holds(), a.lapses(), a.cannotRelease(impls.ErrLost, impls.ErrNotHeld))},
+		{"late-extend", "An extend after the end of the lease returns ErrNotHeld or ErrLost, even if nobody holds the lock any more, and does not take the lock.", extends, lateExtend},
+		{"late-entry", "A client whose lease has ended is refused while another holds.", leased, play(
+			a.holds(), a.lapses(), b.holds(), a.isRefused(), b.releases())},
+		{"between-requests", "A client whose reply comes a lease late, in a release, an extend or a renewal, leaves the next client's hold alone; while a reply to an acquire is on its way another client may have a whole hold, and then the grant is the only one, with a higher fence.", nil, betweenRequests},
+		{"names-apart", "Locks with different names are independent, also when a hash function or an encoding maps the names to one, and though one client holds many and releases each.", nil, namesApart},
+		{"reserved-words", "A client or a lock may be called by a word that the lock uses in its scripts and requests.", nil, reservedWords},
+		{"reuse", "One lock object serves many holds, and so does a new object for each hold; a new object of another client releases nothing.", nil, reuse},
+		{"release-frees", "A release that returned nil has freed the lock, whatever scripts, requests and replies were lost; after any other result the lock is free within a lease.", nil, releaseFrees},
+		{"loss-returns", "A release of a hold that is gone returns by the end of its context, and leaves the next client's hold alone.", nil, lossReturns},
+		{"context-ended", "A call under a context that has ended does its work or returns an error; the end of an acquire's context, once it has returned, does not prevent the release.", nil, contextEnded},
+		{"closes", "A Close ends what the lock does in the background and leaves other holds alone; its own hold ends with the lease at the latest.", all(leased, closing), play(
+			a.holds(), a.lapses(), b.holds(), a.closes(), other.isRefused(), b.releases(),
+			next.holds(), fromNow(), next.closes(), settled(), other.getsIn(), fromNow(), next.isSilent())},
+		{"busy-is-busy", "An acquire while another client holds returns ErrBusy and no other error; without a server, or when the server answers with an error, it does not return ErrBusy.", nil, busyIsBusy},
+		{"unique-tokens", "Every grant has a token of its own.", tokened, uniqueTokens},
 	}
-}
-
-func releaseNeedsAHold(c *trial) {
-	a, b, other := c.client("a"), c.client("b"), c.client("other")
-	a.mustHold("the lock is free", exclusive)
-	b.mustNotRelease("it holds nothing, and a does", impls.ErrNotHeld)
-	b.mustNotExtend("it holds nothing, and a does", impls.ErrNotHeld, impls.ErrUnsupported)
-	other.mustBeRefused("b, which held nothing, has released", exclusive)
-	a.mustRelease("a still holds")
-}
-
-func releaseOnce(c *trial) {
-	a, b, other := c.client("a"), c.client("b"), c.client("other")
-	a.mustHold("the lock is free", exclusive)
-	a.mustRelease("a holds")
-	b.mustHold("a has released", exclusive)
-	a.mustNotRelease("a has released before, and b holds", impls.ErrNotHeld)
-	other.mustBeRefused("b holds, and a has released a second time", exclusive)
 }
 
 func oneWins(c *trial) {
 	const racers, rounds = 100, 2
-	all := make([]*client, racers)
-	for i := range all {
-		all[i] = c.client(fmt.Sprint("c", i))
+	everybody := make([]*client, racers)
+	for i := range everybody {
+		everybody[i] = c.client(fmt.Sprint("c", i))
 	}
 	for range rounds {
-		winners := c.race(all)
+		winners := c.race(everybody)
 		if len(winners) > 1 {
 			c.errorf("%d of %d clients that asked at once hold the lock, want 1", len(winners), racers)
 		}
@@ -58,8 +60,9 @@ func oneWins(c *trial) {
 			if !c.log.answeredAll() { // one that a busy server did not give back in time ends with its lease
 				c.sleep(c.lease)
 			}
-			all[0].mustHold(fmt.Sprintf("none of %d clients that asked at once was granted the lock, and one asks again", racers), exclusive)
-			winners = all[:1]
+			c.say("none of %d clients that asked at once was granted the lock, and one asks again", racers)
+			everybody[0].mustHold(exclusive)
+			winners = everybody[:1]
 		}
 		for _, w := range winners {
 			_ = w.release()
@@ -69,11 +72,11 @@ func oneWins(c *trial) {
 }
 
 // race lets all clients try at once and returns those that were granted.
-func (c *trial) race(all []*client) []*client {
+func (c *trial) race(everybody []*client) (winners []*client) {
 	start := make(chan struct{})
-	won := make([]bool, len(all))
+	won := make([]bool, len(everybody))
 	var racing sync.WaitGroup
-	for i, cl := range all {
+	for i, cl := range everybody {
 		racing.Go(func() {
 			<-start
 			_, err := cl.try(exclusive)
@@ -82,8 +85,7 @@ func (c *trial) race(all []*client) []*client {
 	}
 	close(start)
 	racing.Wait()
-	var winners []*client
-	for i, cl := range all {
+	for i, cl := range everybody {
 		if won[i] {
 			winners = append(winners, cl)
 		}
@@ -91,124 +93,93 @@ func (c *trial) race(all []*client) []*client {
 	return winners
 }
 
-func noLostUpdate(c *trial) {
-	const workers, rounds = 4, 5
-	var value, lost int // guarded only by the lock under test, apart from keeping the race detector quiet
-	var guard sync.Mutex
-	read := func() int { guard.Lock(); defer guard.Unlock(); return value }
-	write := func(v int) { guard.Lock(); defer guard.Unlock(); value = v }
+// contend lets five clients hold the lock in turn, each several times, and calls hold while one
+// does.
+func (c *trial) contend(rounds int, hold func(g impls.Grant, cl *client)) {
 	var working sync.WaitGroup
-	for i := range workers {
+	for i := range 5 {
 		cl := c.client(fmt.Sprint("c", i))
 		working.Go(func() {
 			for range rounds {
-				if w := cl.waits(exclusive); w.result() != nil {
-					c.errorf("client %s is not granted the lock: %v", cl.name, w.err)
+				w := cl.waits(exclusive)
+				if w.result() != nil {
+					c.errorf("%s.%s: %v", cl.name, cl.named("Lock"), w.err)
 					return
 				}
-				seen := read()
-				time.Sleep(c.lease / 50)
-				write(seen + 1)
-				_ = cl.release()
+				hold(w.grant, cl)
+				if err := cl.release(); err != nil {
+					c.errorf("%s.%s: %v", cl.name, cl.named("Unlock"), err)
+				}
 			}
 		})
 	}
 	working.Wait()
-	if lost = workers*rounds - read(); lost > 0 {
-		c.errorf("%d of %d updates were lost", lost, workers*rounds)
+}
+
+func noLostUpdate(c *trial) {
+	var value, writes int // guarded only by the lock under test, apart from keeping the race detector quiet
+	var guard sync.Mutex
+	c.contend(4, func(impls.Grant, *client) {
+		guard.Lock()
+		seen := value
+		guard.Unlock()
+		c.sleep(c.lease / 50)
+		guard.Lock()
+		value, writes = seen+1, writes+1
+		guard.Unlock()
+	})
+	if lost := writes - value; lost > 0 {
+		c.errorf("%d of %d updates were lost", lost, writes)
 	}
 }
 
 // askedAgain: a refusal must not replace the token of the hold, nor stop its watchdog.
 func askedAgain(c *trial) {
-	a, b := c.client("a"), c.client("b")
-	a.mustHold("the lock is free", exclusive)
-	c.settle() // a token may be the time of day
+	c.play(a.holds(), settled()) // a token may be the time of day
 	begin := time.Now()
-	_, err := a.try(exclusive)
+	_, err := c.at(a).try(exclusive)
 	if took := time.Since(begin); c.late(took, c.lease/4) {
-		c.cannotJudge("a.%s took %v: little of the lease is left", a.named("TryLock"), took)
+		c.cannotJudge("a.%s took %v: little of the lease is left", c.at(a).named("TryLock"), took)
 	}
 	if err == nil { // it may enter again
-		_, _ = a.release(), a.release()
-		b.mustHold("a was granted the lock twice and has released twice", exclusive)
+		c.play(a.lets(), a.lets(), b.holds())
 		return
 	}
-	if c.cfg.Traits.SelfRenewing {
-		c.sleep(2 * c.lease)
-	}
-	b.mustBeRefused("a holds, and was refused when it asked again", exclusive)
-	if err := a.release(); err != nil {
-		c.errorf("a held, asked again and was refused, and then a.%s: %v%s", a.named("Unlock"), err, c.stillThere())
-	}
-	c.settle()
-	if _, err := b.try(exclusive); err != nil {
-		c.errorf("a held, asked again and was refused, and has released; b.%s: %s%s", b.named("TryLock"), b.outcome(err), c.stillThere())
-	}
+	c.say("a asked again and was refused")
+	c.play(where(watched, pass(2, 1)), b.isRefused(), a.releases(), settled(), b.holds())
 }
 
 // tryReturns: what a TryLock may take is a part of the lease, for requests to several nodes.
 func tryReturns(c *trial) {
-	a, b := c.client("a"), c.client("b")
-	a.mustHold("the lock is free", exclusive)
+	c.play(a.holds())
 	begin := time.Now()
-	_, err := b.try(exclusive)
+	_, err := c.at(b).try(exclusive)
 	if took := time.Since(begin); c.late(took, c.lease/4) {
-		c.errorf("a held the lock, every reply came at once, and b.TryLock: %s after %v", b.outcome(err), took)
+		c.errorf("a held the lock, every reply came at once, and b.TryLock: %s after %v", c.at(b).outcome(err), took)
 	}
 }
 
+// lateRelease releases under each fault. The name of the next holder, and so its token, begins with
+// that of the first.
 func lateRelease(c *trial) {
 	most := mostLost
 	if c.slack > 0 {
 		most = 1 // each takes a lease
 	}
-	for _, modes := range c.pairsOfModes() {
+	modes := [][2]history.Mode{{exclusive, exclusive}, {exclusive, shared}, {shared, exclusive}}
+	if !c.cfg.Traits.Shared {
+		modes = modes[:1]
+	}
+	for _, m := range modes {
 		for _, tr := range c.troubles(most) {
-			c.releaseLate(modes, tr)
-			c.clear()
+			c.play(anew(), a.takes(m[0]), a.triesToLeave(m[0]), a.takes(m[0]), a.lapses(), ab.takes(m[1]),
+				a.meets(tr, a.triesToLeave(m[0])), settled(), other.isRefused(), ab.leaves(m[1]))
 		}
 	}
 }
 
-// releaseLate lets a release come after the lease, under a fault.
-func (c *trial) releaseLate(modes [2]history.Mode, tr trouble) {
-	a, b, other := c.client("a"), c.client("ab"), c.client("other") // b's name, and so its token, may begin with a's
-	defer a.close()
-	a.mustHold("the scripts are known from here on", modes[0])
-	_ = a.releaseMode(modes[0])
-	a.mustHold("the lock is free", modes[0])
-	c.endLease(a)
-	b.mustHold("a's lease has ended", modes[1])
-	tr.come(a)
-	_ = a.releaseMode(modes[0])
-	tr.gone(a)
-	c.settle()
-	other.mustBeRefused("ab holds; a has released too late, and "+tr.name, exclusive)
-	if err := b.releaseMode(modes[1]); err != nil {
-		c.errorf("ab holds; a has released too late, %s, and ab's release: %v", tr.name, err)
-	}
-}
-
-// pairsOfModes are the modes of two holds of which the first has ended.
-func (c *trial) pairsOfModes() [][2]history.Mode {
-	if !c.cfg.Traits.Shared {
-		return [][2]history.Mode{{exclusive, exclusive}}
-	}
-	return [][2]history.Mode{{exclusive, exclusive}, {exclusive, shared}, {shared, exclusive}}
-}
-
-func lateEntry(c *trial) {
-	a, b := c.client("a"), c.client("b")
-	a.mustHold("the lock is free", exclusive)
-	c.endLease(a)
-	b.mustHold("a's lease has ended", exclusive)
-	a.mustBeRefused("a's lease has ended, and b holds", exclusive)
-	b.mustRelease("b holds")
-}
-
-// endLease lets a hold end as if its client had been paused. A watchdog, which would have been paused too, is simulated by deleting the keys.
-func (c *trial) endLease(cl *client) {
+// endLease lets a hold end.
+func (c *trial) endLease() {
 	if c.cfg.Traits.SelfRenewing {
 		c.deleteKeys()
 		return
@@ -216,56 +187,32 @@ func (c *trial) endLease(cl *client) {
 	c.sleep(c.lease + 2*time.Millisecond + c.slack)
 }
 
-func lateReleaseFails(c *trial) {
-	a := c.client("a")
-	a.mustHold("the lock is free", exclusive)
-	c.endLease(a)
-	a.mustNotRelease("a's lease has ended", impls.ErrLost, impls.ErrNotHeld)
-}
-
+// lateExtend: a refused extend must neither take the lock nor move the end of another client's
+// lease.
 func lateExtend(c *trial) {
-	c.extendLate("a's lease has ended", c.endLease)
-	c.clear()
-	c.extendLate("a's keys were deleted", func(*client) { c.clear() })
-	c.clear()
-	for _, gone := range []bool{false, true} {
-		a, b, other := c.client("a"), c.client("b"), c.client("other")
-		a.mustHold("the lock is free", exclusive)
-		c.endLease(a)
-		b.mustHold("a's lease has ended", exclusive)
-		if gone {
-			b.mustRelease("b holds")
+	for _, ends := range []step{a.lapses(), cleared()} {
+		c.play(anew(), a.holds(), ends, b.holds(), b.isCut(), pass(1, 2), a.triesToExtend(), other.getsIn(), other.releases())
+	}
+	for _, free := range []bool{false, true} {
+		c.play(anew(), a.holds(), a.lapses(), b.holds())
+		if free {
+			c.play(b.releases())
 		}
-		a.mustNotExtend(fmt.Sprintf("its lease has ended and b was granted the lock; b has released: %v", gone), impls.ErrLost, impls.ErrNotHeld)
-		if until, ok := a.until(); ok && until.After(time.Now()) && !c.cfg.Traits.SelfRenewing {
+		c.play(a.cannotExtend(impls.ErrLost, impls.ErrNotHeld))
+		if until, ok := c.at(a).until(); ok && until.After(time.Now()) && !c.cfg.Traits.SelfRenewing {
 			c.errorf("a's lease has ended, a.Extend was refused, and a.ValidUntil is %v from now", time.Until(until))
 		}
-		if gone {
-			other.mustHold("nobody holds, though a has tried to extend", exclusive)
-			_ = other.release()
+		if free {
+			c.play(other.holds())
 			continue
 		}
-		b.mustRelease("b holds, though a has tried to extend")
+		c.play(b.releases())
 	}
 }
 
-// extendLate: a refused extend must not move the end of another client's lease.
-func (c *trial) extendLate(how string, end func(*client)) {
-	a, b, other := c.client("a"), c.client("b"), c.client("other")
-	a.mustHold("the lock is free", exclusive)
-	end(a)
-	begin := time.Now()
-	b.mustHold(how, exclusive)
-	b.wires.cutAll()
-	c.sleep(c.lease / 2)
-	_, err := a.extend()
-	c.mustGetIn(other, begin, how+", b was granted the lock and died, and then a.Extend: "+a.outcome(err))
-	other.mustRelease("it holds")
-}
-
 func busyIsBusy(c *trial) {
-	a, b := c.client("a"), c.client("b")
-	a.mustHold("the lock is free", exclusive)
+	c.play(a.holds())
+	b := c.at(b)
 	_, err := b.try(exclusive)
 	for _, not := range []error{impls.ErrUnavailable, impls.ErrUnknownOutcome, impls.ErrCancelled, impls.ErrLost, impls.ErrNotHeld} {
 		if b.exact && errors.Is(err, not) {
@@ -283,7 +230,7 @@ func busyIsBusy(c *trial) {
 		return // a server of its own would be needed, which has no room left
 	}
 	next := c.client("next")
-	a.mustRelease("a holds")
+	c.play(a.releases())
 	c.answer(serverError)
 	defer c.answer("")
 	if _, err := next.try(exclusive); err == nil || next.saysBusy(err) {
@@ -291,23 +238,13 @@ func busyIsBusy(c *trial) {
 	}
 }
 
-// serverError is what a server without memory answers.
-const serverError = "OOM command not allowed when used memory > 'maxmemory'."
-
-// answer makes the simulated servers answer every request with an error, or with "" as usual.
-func (c *trial) answer(err string) {
-	for _, n := range c.nodes {
-		n.mini.SetError(err)
-	}
-}
-
-// uniqueTokens: in package impls every grant has its own token; another lock's token may name the owner.
+// uniqueTokens: in package impls every grant has its own token; another lock's token may name the
+// owner.
 func uniqueTokens(c *trial) {
-	a, b := c.client("a"), c.client("b")
 	seen := map[string]*client{}
 	for range 5 {
-		for _, cl := range []*client{a, b} {
-			g := cl.mustHold("the lock is free", exclusive)
+		for _, cl := range []*client{c.at(a), c.at(b)} {
+			g := cl.mustHold(exclusive)
 			if before := seen[g.Token]; g.Token == "" || before != nil && (cl.exact || before != cl) {
 				c.errorf("%s is granted token %q, which is empty or was granted before", cl.name, g.Token)
 			}
@@ -315,7 +252,37 @@ func uniqueTokens(c *trial) {
 			if now := cl.token(g); now != g.Token {
 				c.errorf("%s is granted token %q, and its token is %q afterwards", cl.name, g.Token, now)
 			}
-			cl.mustRelease("it holds")
+			cl.mustRelease()
 		}
+	}
+}
+
+// reuse makes many holds with one object, and then with new ones.
+func reuse(c *trial) {
+	for _, fresh := range []bool{false, true} {
+		objects := "all of one object"
+		if fresh {
+			objects = "each of a new object"
+		}
+		for i := range 4 {
+			for _, p := range [][2]who{{a, b}, {b, a}} {
+				c.say("hold %d of 4, %s", i+1, objects)
+				if fresh {
+					c.must(c.at(p[0]).fresh())
+				}
+				c.play(p[0].holds(), p[1].isRefused(), other.isRefused())
+				if fresh { // a new object of another client releases nothing
+					c.must(c.at(p[1]).fresh())
+					c.play(p[1].lets(), other.isRefused())
+				}
+				c.play(p[0].releases())
+			}
+		}
+	}
+}
+
+func (c *trial) must(err error) {
+	if err != nil {
+		c.fatalf("the lock cannot be made: %v", err)
 	}
 }

@@ -18,16 +18,17 @@ type pooledLock struct {
 }
 
 // newPooled returns a factory whose clients have a renewer each, however many locks they make.
-func newPooled(hasty bool) factory {
+func newPooled(hasty, brittle bool) factory {
 	pool := onePerClient(func(c Config) *renewer {
-		return &renewer{holds: map[*pooledLock]string{}, every: c.TTL / 3, hasty: hasty}
+		return &renewer{holds: map[*pooledLock]string{}, every: c.TTL / 3, hasty: hasty, brittle: brittle}
 	})
 	return func(c Config) (any, error) {
 		return &pooledLock{lock: &lock{Config: c, name: itself}, pool: pool(c)}, nil
 	}
 }
 
-// onePerClient returns a function that returns what the locks of a client share, made once for each client.
+// onePerClient returns a function that returns what the locks of a client share, made once for each
+// client.
 func onePerClient[T any](make func(Config) *T) func(Config) *T {
 	var mu sync.Mutex // rules run concurrently
 	of := map[redis.UniversalClient]*T{}
@@ -68,6 +69,7 @@ type renewer struct {
 	stop  context.CancelFunc // nil: nothing runs
 
 	hasty   bool // bug: the first release stops it
+	brittle bool // bug: the first loss stops it
 	forever bool // legal, though it stays: nothing stops it
 }
 
@@ -117,6 +119,9 @@ func (r *renewer) run(life context.Context) {
 		for _, l := range slices.SortedFunc(maps.Keys(holds), func(a, b *pooledLock) int { return len(a.Key) - len(b.Key) }) {
 			if err := l.cas(life, luaExtend, holds[l], l.TTL.Milliseconds()); errors.Is(err, errGone) && life.Err() == nil {
 				r.forget(l, holds[l])
+				if r.brittle {
+					return
+				}
 			}
 		}
 	}
@@ -141,20 +146,24 @@ type listeners struct {
 }
 
 func (s *listeners) add(sub *redis.PubSub) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.all = append(s.all, sub)
+	if s != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.all = append(s.all, sub)
+	}
 }
 
 // leave closes a waiter's subscription.
 func (s *listeners) leave(sub *redis.PubSub) {
-	s.mu.Lock()
 	gone := []*redis.PubSub{sub}
-	if s.hasty {
-		gone = append(gone, s.all...)
+	if s != nil {
+		s.mu.Lock()
+		if s.hasty {
+			gone = append(gone, s.all...)
+		}
+		s.all = slices.DeleteFunc(s.all, func(o *redis.PubSub) bool { return slices.Contains(gone, o) })
+		s.mu.Unlock()
 	}
-	s.all = slices.DeleteFunc(s.all, func(o *redis.PubSub) bool { return slices.Contains(gone, o) })
-	s.mu.Unlock()
 	for _, o := range gone {
 		_ = o.Close()
 	}
@@ -169,28 +178,9 @@ type listeningLock struct {
 // newListening returns a factory whose clients have one list of subscriptions each.
 func newListening(hasty bool) factory {
 	subs := onePerClient(func(Config) *listeners { return &listeners{hasty: hasty} })
-	return func(c Config) (any, error) { return listeningLock{&channelLock{Config: c}, subs(c)}, nil }
+	return func(c Config) (any, error) { return listeningLock{&channelLock{owned: owned{Config: c}}, subs(c)}, nil }
 }
 
 func (l listeningLock) Lock(ctx context.Context) error {
-	sub := l.Redis.Subscribe(ctx, l.keys()[1])
-	l.subs.add(sub)
-	defer l.subs.leave(sub)
-	if _, err := sub.Receive(ctx); err != nil {
-		return errors.Join(err, ctx.Err())
-	}
-	for messages := sub.Channel(); ; {
-		if ok, err := l.TryLock(ctx); ok || err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case _, open := <-messages:
-			if !open {
-				messages = nil
-			}
-		case <-time.After(l.TTL):
-		}
-	}
+	return l.listens(ctx, []string{":free"}, l.TTL, false, l.subs, l.TryLock)
 }

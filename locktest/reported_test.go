@@ -10,12 +10,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Locks with defects that were reported of released libraries. A field is the defect; without it the lock is correct.
+// Locks with defects that were reported of released libraries. A field is the defect; without it
+// the lock is correct.
 
 // channelLock waits for a publication: it tries, subscribes, and tries again before it sleeps.
 type channelLock struct {
-	Config
-	token string
+	owned
 
 	late    bool // bug: does not try again when it has subscribed (redisson/redisson#1763)
 	repairs bool // bug: a waiter gives a key that has no expiry one, also a key that is gone by then (oaeproject/Hilary#793)
@@ -30,11 +30,7 @@ return 1`
 func (l *channelLock) keys() []string { return []string{"{" + l.Key + "}", "{" + l.Key + "}:free"} }
 
 func (l *channelLock) TryLock(ctx context.Context) (bool, error) {
-	token := fmt.Sprint(l.Owner, time.Now().UnixNano())
-	ok, err := l.Redis.SetNX(ctx, l.keys()[0], token, l.TTL).Result()
-	if ok {
-		l.token = token
-	}
+	ok, err := l.takes(ctx, l.keys()[0])
 	if err == nil && !ok && l.repairs {
 		if left, _ := l.Redis.PTTL(ctx, l.keys()[0]).Result(); left < 0 {
 			err = l.Redis.Set(ctx, l.keys()[0], "repaired", l.TTL).Err()
@@ -47,31 +43,15 @@ func (l *channelLock) Lock(ctx context.Context) error {
 	if ok, err := l.TryLock(ctx); ok || err != nil {
 		return err
 	}
-	sub := l.Redis.Subscribe(ctx, l.keys()[1])
-	defer sub.Close()
-	if _, err := sub.Receive(ctx); err != nil {
-		return errors.Join(err, ctx.Err())
-	}
-	for first := true; ; first = false {
-		if !first || !l.late {
-			if ok, err := l.TryLock(ctx); ok || err != nil {
-				return err
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-sub.Channel():
-		case <-time.After(l.TTL):
-		}
-	}
+	return l.listens(ctx, []string{":free"}, l.TTL, l.late, nil, l.TryLock)
 }
 
 func (l *channelLock) Unlock(ctx context.Context) error {
 	return released(eval(ctx, l.Config, luaFree, l.keys(), l.token))
 }
 
-// deadlineLock keeps its deadline, by the client's clock, in a key without expiry; who finds it over takes the lock by GETSET.
+// deadlineLock keeps its deadline, by the client's clock, in a key without expiry; who finds it
+// over takes the lock by GETSET.
 type deadlineLock struct {
 	Config
 	value string
@@ -117,64 +97,11 @@ func (l *deadlineLock) Unlock(ctx context.Context) error {
 	return released(eval(ctx, l.Config, luaRelease, []string{l.Key}, l.value))
 }
 
-// countingLock counts its readers. The count expires with the last of them.
-type countingLock struct {
-	Config
-	write string
-
-	below bool // bug: who does not read is counted off as well
-	first bool // bug: readers that come later have the lease of the first
-}
-
-const luaCountIn = `
-if redis.call('exists', KEYS[1]) == 1 then return 0 end
-if redis.call('incr', KEYS[2]) == 1 or ARGV[2] == '0' and redis.call('pttl', KEYS[2]) < tonumber(ARGV[1]) then redis.call('pexpire', KEYS[2], ARGV[1]) end
-return 1`
-
-func (l *countingLock) keys() []string {
-	return []string{"{" + l.Key + "}:w", "{" + l.Key + "}:readers"}
-}
-
-func (l *countingLock) RLock(ctx context.Context) error {
-	return polls(ctx, l.Poll, func(ctx context.Context) (bool, error) {
-		n, err := eval(ctx, l.Config, luaCountIn, l.keys(), l.TTL.Milliseconds(), flag(l.first))
-		return n == 1, err
-	})
-}
-
-func (l *countingLock) RUnlock(ctx context.Context) error {
-	return released(eval(ctx, l.Config, `redis.call('decr', KEYS[2]) return 1`, l.keys()))
-}
-
-func (l *countingLock) TryLock(ctx context.Context) (bool, error) {
-	token := fmt.Sprint(l.Owner, time.Now().UnixNano())
-	n, err := eval(ctx, l.Config, `
-if redis.call('exists', KEYS[1]) == 1 or tonumber(redis.call('get', KEYS[2]) or 0) > 0 then return 0 end
-redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return 1`, l.keys(), token, l.TTL.Milliseconds())
-	if n == 1 {
-		l.write = token
-	}
-	return n == 1, err
-}
-
-func (l *countingLock) Lock(ctx context.Context) error { return polls(ctx, l.Poll, l.TryLock) }
-
-func (l *countingLock) Unlock(ctx context.Context) error {
-	return released(eval(ctx, l.Config, luaRelease, l.keys()[:1], l.write))
-}
-
 // patternLock releases by a pattern of keys.
 type patternLock struct {
-	Config
-	token string
+	plain
 
 	whole bool // the pattern is the name, as it is, and one script compares and deletes
-}
-
-func (l *patternLock) TryLock(ctx context.Context) (bool, error) {
-	l.token = fmt.Sprint(l.Owner, time.Now().UnixNano())
-	return l.Redis.SetNX(ctx, l.Key, l.token, l.TTL).Result()
 }
 
 const luaReleasePattern = `
@@ -197,15 +124,15 @@ func (l *patternLock) Unlock(ctx context.Context) error {
 
 // digestLock takes the lock by a script that it sends by its digest alone.
 type digestLock struct {
-	Config
-	token, digest string
+	plain
+	digest string
 }
 
 func (l *digestLock) TryLock(ctx context.Context) (bool, error) {
 	if l.digest == "" {
 		l.digest = l.Redis.ScriptLoad(ctx, `return redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])`).Val()
 	}
-	token := fmt.Sprint(l.Owner, time.Now().UnixNano())
+	token := l.next()
 	if err := l.Redis.EvalSha(ctx, l.digest, []string{l.Key}, token, l.TTL.Milliseconds()).Err(); err != nil {
 		var reply redis.Error
 		if errors.As(err, &reply) { // bug: whatever the server answers but OK is a refusal
@@ -215,8 +142,4 @@ func (l *digestLock) TryLock(ctx context.Context) (bool, error) {
 	}
 	l.token = token
 	return true, nil
-}
-
-func (l *digestLock) Unlock(ctx context.Context) error {
-	return released(eval(ctx, l.Config, luaRelease, []string{l.Key}, l.token))
 }

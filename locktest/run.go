@@ -10,46 +10,46 @@ import (
 
 // rule is one requirement on a lock, stated in a sentence.
 type rule struct {
-	name string
-	// cases lists the cases() that the rule covers, such as "C2 C25".
-	cases    string
+	name     string
 	sentence string
-	// needs says why the rule does not apply to such a lock; "" if it does.
-	needs need
-	check func(c *trial)
+	needs    need // says why the rule does not apply to a lock; nil: it applies to all
+	check    func(c *trial)
 }
 
-// Run checks the rules that apply to the lock, one subtest for each. newLock returns one client's handle: a value with Unlock, and Lock or TryLock or
-// both. It may be called several times for one client.
+// Run checks the rules that apply to the lock, one subtest for each. newLock returns one client's
+// handle: a value with Unlock, and Lock or TryLock or both. It may be called several times for one
+// client.
 //
-// The rules run in a separate process, this test binary started again with the same test only, so that a lock which panics, spins or never returns
-// fails one rule and not the test. Code of the test before Run therefore runs once more in each such process. Under a debugger, or to measure
-// coverage, set LOCKBENCH_LOCKTEST=in-process: then a lock that panics in its own goroutine, or never stops, ends the test.
+// The rules run in a separate process, this test binary started again with the same test only, so
+// that a lock which panics, spins or never returns fails one rule and not the test. Code of the
+// test before Run therefore runs once more in each such process. Under a debugger, or to measure
+// coverage, set LOCKBENCH_LOCKTEST=in-process: then a lock that panics in its own goroutine, or
+// never stops, ends the test.
 func Run(t *testing.T, newLock func(Config) (any, error), options ...Option) {
 	t.Helper()
 	cfg := configure(options)
 	cfg.known(t)
 	j := workerJob(t)
-	world := func(name string, w world) {
-		t.Run(name, func(t *testing.T) {
+	in := func(w world) {
+		t.Run(string(w), func(t *testing.T) {
 			if j == nil {
 				cfg.judgeAll(t, newLock, w)
 			} else if j.Test == t.Name() {
 				go endWithParent()
-				cfg.checkRules(t, newLock, *j, &sender{out: toParent})
+				cfg.checkRules(t, newLock, *j, toParent)
 			}
 		})
 	}
 	if cfg.replicas == 0 && !cfg.noVirtual { // miniredis has no replicas
-		world("virtual", virtual)
+		in(virtual)
 	}
 	if cfg.onRedis {
-		world("redis-server", redisServer)
+		in(redisServer)
 	}
 }
 
-// looksAlone is how often a rule is repeated whose result in real time was not the expected one: a busy machine can miss an instant, but a broken
-// lock fails each time.
+// looksAlone is how often a rule is repeated whose result in real time was not the expected one: a
+// busy machine can miss an instant, but a broken lock fails each time.
 const looksAlone = 3
 
 func (cfg config) judgeAll(t *testing.T, newLock factory, w world) {
@@ -57,11 +57,7 @@ func (cfg config) judgeAll(t *testing.T, newLock factory, w world) {
 	if w == redisServer {
 		s.servers = startServers(t, cfg)
 	}
-	var names []string
-	for _, r := range cfg.rules() {
-		names = append(names, r.name)
-	}
-	s.supervise(w, names)
+	s.supervise(w)
 	if s.fatal != "" {
 		t.Fatal(s.fatal)
 	}
@@ -71,7 +67,7 @@ func (cfg config) judgeAll(t *testing.T, newLock factory, w world) {
 	for _, r := range cfg.rules() {
 		t.Run(r.name, func(t *testing.T) {
 			res := s.result(r.name)
-			for n := 0; n < looksAlone && res.realTime && !res.Hangs && !cfg.expected(r, res.Problems) && res.Skip == ""; n++ {
+			for n := 0; n < looksAlone && res.realTime && res.Hangs == "" && res.Stack == "" && !cfg.expected(r, res) && res.Skip == ""; n++ {
 				res = s.again(r.name)
 			}
 			cfg.judge(t, r, res)
@@ -80,8 +76,8 @@ func (cfg config) judgeAll(t *testing.T, newLock factory, w world) {
 }
 
 // expected reports whether a rule had the result that the options announced.
-func (cfg config) expected(r rule, problems []string) bool {
-	if len(problems) > 0 {
+func (cfg config) expected(r rule, res result) bool {
+	if len(res.Problems) > 0 {
 		return cfg.breaks[r.name] || cfg.may[r.name]
 	}
 	return !cfg.breaks[r.name]
@@ -94,32 +90,30 @@ func (cfg config) judge(t *testing.T, r rule, res result) {
 		t.Log(n)
 	}
 	text := strings.Join(res.Problems, "\n\t")
-	switch {
+	switch expected := cfg.expected(r, res); {
 	case res.Skip != "":
 		t.Skipf("does not apply: %s", res.Skip)
-	case len(res.Problems) > 0 && cfg.expected(r, res.Problems):
+	case len(res.Problems) > 0 && expected:
 		t.Logf("broken, as expected: %s\n\trule: %s", text, r.sentence)
 	case len(res.Problems) > 0:
 		if len(res.Log) > 0 {
 			text += "\n\tthe last requests:\n\t\t" + strings.Join(res.Log, "\n\t\t")
 		}
 		t.Errorf("%s\n\trule: %s", text, r.sentence)
-	case cfg.breaks[r.name] && res.Unjudged != "":
+	case !expected && res.Unjudged != "":
 		t.Errorf("expected to be broken, and not judged: %s", res.Unjudged)
-	case cfg.breaks[r.name]:
+	case !expected:
 		t.Errorf("expected to be broken, and was kept: %s", r.sentence)
 	case res.Unjudged != "":
 		t.Skipf("not judged: %s", res.Unjudged)
 	}
 }
 
-// known fails on names that are no rules and on invalid options: an expectation with a misspelt name would have no effect.
+// known fails on names that are no rules and on invalid options: an expectation with a misspelt
+// name would have no effect.
 func (cfg config) known(t *testing.T) {
 	t.Helper()
-	var names []string
-	for _, r := range rules() {
-		names = append(names, r.name)
-	}
+	names := namesOf(rules())
 	for _, set := range []map[string]bool{cfg.breaks, cfg.may, cfg.only} {
 		for n := range set {
 			if !slices.Contains(names, n) {
@@ -132,12 +126,14 @@ func (cfg config) known(t *testing.T) {
 	}
 }
 
+// rules returns the rules that the options have chosen.
 func (cfg config) rules() []rule {
-	var out []rule
-	for _, r := range rules() {
-		if len(cfg.only) == 0 || cfg.only[r.name] {
-			out = append(out, r)
-		}
+	return slices.DeleteFunc(rules(), func(r rule) bool { return len(cfg.only) > 0 && !cfg.only[r.name] })
+}
+
+func namesOf(rules []rule) (names []string) {
+	for _, r := range rules {
+		names = append(names, r.name)
 	}
-	return out
+	return names
 }

@@ -12,7 +12,8 @@ import (
 // factory makes one client's handle for the lock that the Config names.
 type factory = subject.Factory
 
-// maker makes a handle with the interface of package impls, and reports whether the lock returns its errors.
+// maker makes a handle with the interface of package impls, and reports whether the lock returns
+// its errors.
 type maker func(env impls.Env) (l impls.Lock, exact bool, err error)
 
 // maker returns the variant's constructor, or adapts what the factory makes.

@@ -25,6 +25,7 @@ type supervisor struct {
 	t       *testing.T
 	newLock factory
 	servers [][]string
+	here    bool // no processes are started
 
 	mu      sync.Mutex // two workers report concurrently
 	results map[string]result
@@ -41,13 +42,11 @@ const workers = 2
 // hangsEnough is how many rules may hang in virtual time before the rest runs in real time at once.
 const hangsEnough = 2
 
-// supervise has all rules checked in a world; those that virtual time can't judge are checked in real time.
-func (s *supervisor) supervise(w world, names []string) {
-	if os.Getenv("LOCKBENCH_LOCKTEST") == "in-process" {
-		s.inProcess(w, names)
-		return
-	}
-	if w != virtual {
+// supervise has all rules checked in a world; those that virtual time can't judge are checked in
+// real time.
+func (s *supervisor) supervise(w world) {
+	names := namesOf(s.cfg.rules())
+	if w != virtual || s.inProcess() {
 		s.drive(w, names)
 		return
 	}
@@ -63,27 +62,24 @@ func (s *supervisor) supervise(w world, names []string) {
 	s.fallBack(names)
 }
 
-// fallBack checks the rules in real time that hung in virtual time or were not checked there.
+// fallBack checks the rules in real time that hung in virtual time or were not checked there. A
+// lock that computes without end does so there, too.
 func (s *supervisor) fallBack(names []string) {
-	if s.fatal != "" {
-		return
-	}
 	var rest []string
 	stacks := map[string]string{}
 	for _, n := range names {
-		res, ok := s.results[n]
-		if !ok || res.hung {
+		if res, ok := s.results[n]; !ok || res.Stack != "" && !res.Spins {
 			rest = append(rest, n)
-			stacks[n] = strings.Join(res.Problems, "\n")
+			stacks[n] = res.Stack
 			delete(s.results, n)
 		}
 	}
-	if len(rest) == 0 {
+	switch {
+	case s.fatal != "" || len(rest) == 0:
 		return
-	}
-	if s.real != "" {
+	case s.real != "":
 		s.remarks = append(s.remarks, fmt.Sprintf("%d rules are checked in real time, on miniredis: %s", len(rest), s.real))
-	} else {
+	default:
 		s.remarks = append(s.remarks, fmt.Sprintf("%q did not end in virtual time and are checked in real time, on miniredis: %s", s.hung, why(stacks, s.hung)))
 	}
 	s.seen = nil // what virtual time showed may be little
@@ -103,57 +99,58 @@ func why(stacks map[string]string, hung []string) string {
 	return "it waits for something outside the bubble, or never stops:\n" + stacks[hung[0]]
 }
 
-// drive starts workers until every rule has a result.
+// drive has workers check rules until every rule has a result. A worker that ended is replaced.
 func (s *supervisor) drive(w world, names []string) {
-	idle := 0 // rounds without a result
-	for len(names) > 0 && s.going(w) {
-		known := s.saw(nil)
+	for idle := 0; len(names) > 0 && s.going(w); { // rounds without a result
+		known, before := s.saw(), len(names)
 		begun, err := s.worker(w, names)
-		before := len(names)
-		names = slices.DeleteFunc(slices.Clone(names), s.has)
-		if known == nil && s.saw(nil) != nil && len(names) == before {
+		names = s.without(names)
+		suspects := s.without(begun)
+		if known == nil && s.saw() != nil && len(names) == before {
 			continue // no rule was reached, but now it is known what the lock can do
 		}
-		suspects := slices.DeleteFunc(begun, func(n string) bool { return n == detection || s.has(n) })
 		if idle++; len(names) < before {
 			idle = 0
 		}
 		switch {
-		case idle > 2, err == nil && len(suspects) == 0 && len(begun) == 0 && len(names) > 0:
+		case len(names) == 0:
+		case idle > 2, err == nil && len(begun) == 0:
 			s.stop("the worker ended before the rules: does the test reach locktest.Run when it is started again alone?")
-		case len(suspects) == 1 && crossed(err):
-			if len(begun) == 1 { // it was alone in its process
-				s.take(w, message{Hung: suspects[0], Stack: err.Error()})
-			}
-			names = slices.DeleteFunc(names, s.has)
-		case err != nil && len(suspects) == 1:
-			s.add(result{Rule: suspects[0], Problems: []string{"the lock ended the process: " + err.Error()}, realTime: w != virtual})
-			names = slices.DeleteFunc(names, s.has)
-		case err != nil && len(suspects) > 1: // try each alone
-			for _, n := range suspects {
-				if _, err := s.worker(w, []string{n}); err != nil && !s.has(n) {
-					s.add(result{Rule: n, Problems: []string{"the lock ended the process: " + err.Error()}, realTime: w != virtual})
-				}
-			}
-			names = slices.DeleteFunc(names, s.has)
-		case err != nil && len(names) > 0:
+		case err == nil:
+		case len(suspects) == 0:
 			s.stop(err.Error())
+		case len(suspects) > 1:
+			for _, n := range suspects {
+				s.drive(w, []string{n})
+			}
+		case !crossed(err):
+			s.take(w, message{Result: &result{Rule: suspects[0], Problems: []string{"the lock ended the process: " + err.Error()}}})
+		case len(begun) == 1: // it was alone in its process
+			s.take(w, message{Result: &result{Rule: suspects[0], Stack: err.Error()}})
 		}
+		names = s.without(names)
 	}
 }
 
-// saw keeps what a worker has seen of the lock, and returns it. A worker sees the lock's methods before it sees that the lock renews.
-func (s *supervisor) saw(now *seen) *seen {
+// without returns the rules that have no result yet.
+func (s *supervisor) without(names []string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.seen == nil || now != nil && now.Traits.SelfRenewing {
-		s.seen = now
-	}
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool {
+		_, ok := s.results[n]
+		return ok || n == detection
+	})
+}
+
+// saw returns what is known of the lock.
+func (s *supervisor) saw() *seen {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.seen
 }
 
-// crossed reports whether a process ended because something that was made in one bubble was used in another, or outside: a lock may keep a channel or a
-// timer for all its objects.
+// crossed reports whether a process ended because something that was made in one bubble was used in
+// another, or outside: a lock may keep a channel or a timer for all its objects.
 func crossed(err error) bool {
 	if err == nil {
 		return false
@@ -170,26 +167,7 @@ func (s *supervisor) going(w world) bool {
 	return s.fatal == "" && (w != virtual || s.real == "" && len(s.hung) < hangsEnough)
 }
 
-func (s *supervisor) has(name string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, ok := s.results[name]
-	return ok
-}
-
-func (s *supervisor) add(r result) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.results[r.Rule] = r
-}
-
-func (s *supervisor) stop(why string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.fatal == "" {
-		s.fatal = why
-	}
-}
+func (s *supervisor) stop(why string) { s.take(wall, message{Fatal: why}) }
 
 // result returns a rule's result, once all are checked.
 func (s *supervisor) result(name string) result {
@@ -210,58 +188,67 @@ func (s *supervisor) again(name string) result {
 	return s.result(name)
 }
 
-// inProcess checks the rules without workers, and goes on where a worker would be replaced.
-func (s *supervisor) inProcess(w world, names []string) {
-	for going := true; going && len(names) > 0; {
-		known, before := s.saw(nil), len(names)
-		j := job{Test: s.t.Name(), World: w, Rules: names, Patient: 1000, Servers: s.servers, Seen: s.saw(nil)}
-		s.cfg.checkRules(s.t, s.newLock, j, &sender{out: func(m message) { s.take(w, m) }})
-		names = slices.DeleteFunc(slices.Clone(names), s.has)
-		going = len(names) < before || known == nil && s.saw(nil) != nil
-	}
+// inProcess reports whether the rules are to be checked in this process.
+func (s *supervisor) inProcess() bool {
+	return s.here || os.Getenv("LOCKBENCH_LOCKTEST") == "in-process"
 }
 
 // silence is how long a worker may print nothing.
 const silence = 90 * time.Second
 
-// worker starts one process and reads its messages. It returns the rules that were begun, and an error if the process ended by itself.
+// worker starts one process and reads its messages. It returns the rules that were begun, and an
+// error if the process ended by itself.
 func (s *supervisor) worker(w world, names []string) (begun []string, err error) {
-	text, err := json.Marshal(job{Test: s.t.Name(), World: w, Rules: names, Patient: 1, Servers: s.servers, Seen: s.saw(nil)})
-	if err != nil {
-		return nil, err
+	j := job{Test: s.t.Name(), World: w, Rules: names, Patient: 1, Servers: s.servers, Seen: s.saw()}
+	take := func(m message) bool {
+		if m.Begin != "" {
+			begun = append(begun, m.Begin)
+		}
+		return s.take(w, m)
 	}
-	return startWorker(s.t, string(text), func(m message) bool { return s.take(w, m) })
+	if s.inProcess() {
+		j.Patient = 1000
+		s.cfg.checkRules(s.t, s.newLock, j, func(m message) { take(m) })
+		return begun, nil
+	}
+	text, err := json.Marshal(j)
+	if err == nil {
+		err = startWorker(s.t, string(text), take)
+	}
+	return begun, err
 }
 
 // take processes a message of a worker, and reports whether that worker is of no more use.
 func (s *supervisor) take(w world, m message) (stop bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
 	case m.Result != nil:
-		m.Result.realTime = w != virtual
-		s.add(*m.Result)
-	case m.Hung != "":
-		s.mu.Lock()
-		s.hung = append(s.hung, m.Hung)
-		s.mu.Unlock()
-		s.add(result{Rule: m.Hung, Problems: []string{"the rule did not end; the lock's goroutines:\n" + m.Stack}, hung: true, realTime: w != virtual})
-		return w == virtual // in real time the other rules continue
-	case m.Seen != nil:
-		s.saw(m.Seen)
+		r := *m.Result
+		r.realTime = w != virtual
+		if r.Stack != "" {
+			s.hung = append(s.hung, r.Rule)
+			r.Problems = append(r.Problems, "the rule did not end; the lock's goroutines:\n"+r.Stack)
+		}
+		if r.Rule == detection && r.Spins {
+			s.fatal = r.Problems[0]
+		}
+		s.results[r.Rule] = r
+		return r.Stack != "" && w == virtual // in real time the other rules continue
+	case m.Seen != nil && (s.seen == nil || m.Seen.Traits.SelfRenewing): // a worker sees the lock's methods before it sees that the lock renews
+		s.seen = m.Seen
 	case m.Fatal != "":
-		s.stop(m.Fatal)
-		return true
+		s.fatal = cmp.Or(s.fatal, m.Fatal)
 	case m.Real != "":
-		s.mu.Lock()
 		s.real = m.Real
-		s.mu.Unlock()
-		return true
 	}
-	return m.Leave || m.Done
+	return m.End || m.Fatal != "" || m.Real != ""
 }
 
-// startWorker runs this test binary again with only the job's test, and passes each message to take until that returns true. If the process ended
-// before, the error has the last lines that it printed.
-func startWorker(t *testing.T, jobText string, take func(message) bool) (begun []string, err error) {
+// startWorker runs this test binary again with only the job's test, and passes each message to take
+// until that returns true. If the process ended before, the error has the last lines that it
+// printed.
+func startWorker(t *testing.T, jobText string, take func(message) bool) (err error) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], append([]string{"-test.run=" + pattern(t.Name()), "-test.timeout=0", "-test.count=1"}, ownFlags()...)...)
 	cmd.Env = append(os.Environ(), jobEnv+"="+jobText)
@@ -274,11 +261,7 @@ func startWorker(t *testing.T, jobText string, take func(message) bool) (begun [
 		case !ok && len(line) > 0:
 			p.Note(line)
 		case ok && json.Unmarshal(text, &m) == nil:
-			watch.Reset(silence)
-			if m.Begin != "" {
-				begun = append(begun, m.Begin)
-			}
-			if take(m) {
+			if watch.Reset(silence); take(m) {
 				return errEnough
 			}
 		}
@@ -287,14 +270,14 @@ func startWorker(t *testing.T, jobText string, take func(message) bool) (begun [
 	watch = time.AfterFunc(silence, func() { _ = p.Kill() })
 	defer watch.Stop()
 	if err := p.Start(); err != nil {
-		return nil, fmt.Errorf("start %s again: %w", os.Args[0], err)
+		return fmt.Errorf("start %s again: %w", os.Args[0], err)
 	}
 	<-p.Ended() // and its output was read
 	p.CloseInput()
 	if errors.Is(err, errEnough) {
-		return begun, nil
+		return nil
 	}
-	return begun, fmt.Errorf("%w\n%s", cmp.Or(err, p.Err(), errors.New("it ended early")), firstStack(p.LastWords()))
+	return fmt.Errorf("%w\n%s", cmp.Or(err, p.Err(), errors.New("it ended early")), firstStack(p.LastWords()))
 }
 
 // errEnough ends a worker that is of no more use.

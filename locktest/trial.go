@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 )
@@ -40,27 +38,35 @@ type trial struct {
 	notes    []string
 	unjudged string
 	clients  []*client
-	cleared  time.Time // when the kit last deleted keys
-	hangs    bool      // a call did not return
+	cleared  int // how often the kit has deleted keys
+
+	cast    map[who]*client // the clients of the steps
+	story   []string        // what the steps have done
+	mark    time.Time       // from which limits count
+	resends int             // how often the Redis clients made from here on repeat a request
+	hangs   string          // the call that did not return
 }
 
-// poolLinger is how long a goroutine of the Redis client's pool sleeps after the pool is closed, if nodes were unreachable. A bubble must not end
-// before it.
+// poolLinger is how long a goroutine of the Redis client's pool sleeps after the pool is closed, if
+// nodes were unreachable. A bubble must not end before it.
 const poolLinger = 2 * time.Second
 
 // giveUp ends a rule that can't go on.
 type giveUp struct{}
 
-// newTrial makes a world whose lock is named after the test. The dot at the end keeps one test's keys from being a prefix of another's.
+// newTrial makes a world whose lock is named after the test. The dot at the end keeps one test's
+// keys from being a prefix of another's.
 func newTrial(test string, mk maker, cfg config, nodes []*node) *trial {
 	return &trial{id: test, make: mk, cfg: cfg, nodes: nodes, ttl: cfg.lease, lease: cfg.kept(cfg.lease), log: newRequestLog(),
 		key: keyName}
 }
 
-// keyName is the lock's name; on a shared server a number is appended, because channels belong to no database.
+// keyName is the lock's name; on a shared server a number is appended, because channels belong to
+// no database.
 const keyName = "job"
 
-// run checks a rule. It passes the result to ended before it stops what the rule started, because a lock can prevent that.
+// run checks a rule. It passes the result to ended before it stops what the rule started, because a
+// lock can prevent that.
 func (c *trial) run(r rule, ended func(result)) {
 	c.catchPanics(func() { r.check(c) })
 	res := result{Rule: r.name, Problems: fewOfEach(c.problems), Notes: fewOfEach(c.notes), Unjudged: c.unjudged, Hangs: c.hangs}
@@ -76,7 +82,8 @@ func (c *trial) run(r rule, ended func(result)) {
 	}
 }
 
-// fewOfEach leaves out what differs from earlier lines in names and numbers only, from the third on, and says how many those are.
+// fewOfEach leaves out what differs from earlier lines in names and numbers only, from the third
+// on, and says how many those are.
 func fewOfEach(lines []string) (out []string) {
 	const few = 3
 	seen := map[string]int{}
@@ -154,33 +161,23 @@ func (c *trial) cannotJudge(format string, args ...any) {
 	panic(giveUp{})
 }
 
-// holder says for messages who holds the lock, as far as the kit knows.
-func (c *trial) holder(but *client) string {
-	var names []string
-	for _, cl := range c.all() {
-		if cl != but && cl.holds() {
-			names = append(names, cl.name)
-		}
-	}
-	return strings.Join(names, " and ")
+// holders returns the clients but one that hold the lock, as far as the kit knows.
+func (c *trial) holders(but *client) []*client {
+	return slices.DeleteFunc(c.all(), func(cl *client) bool { return cl == but || !cl.holds() })
 }
 
 // keyEvents says what happened to the holders' keys.
-func (c *trial) keyEvents(but *client) string {
-	var out strings.Builder
-	for _, cl := range c.all() {
-		if cl == but || !cl.holds() {
-			continue
-		}
-		name := ""
-		if but != nil {
-			name = but.name
-		}
+func (c *trial) keyEvents(but *client) (out string) {
+	name := ""
+	if but != nil {
+		name = but.name
+	}
+	for _, cl := range c.holders(but) {
 		if f := c.log.keyEvents(cl.name, name); f != "" {
-			out.WriteString("; " + f)
+			out += "; " + f
 		}
 	}
-	return out.String()
+	return out
 }
 
 // sleep lets time pass.
@@ -189,7 +186,8 @@ func (c *trial) sleep(d time.Duration) { time.Sleep(d) }
 // settle lets requests and replies under way arrive.
 func (c *trial) settle() { time.Sleep(time.Millisecond + c.slack) }
 
-// takeBack lets a client undo, in the background or by a short lease, what an acquire has left that failed or was given up.
+// takeBack lets a client undo, in the background or by a short lease, what an acquire has left that
+// failed or was given up.
 func (c *trial) takeBack() { c.sleep(c.lease/takeBackShare + c.slack) }
 
 // takeBackShare: a client may take a takeBackShare-th of the lease for that.
@@ -198,8 +196,8 @@ const takeBackShare = 4
 // late reports whether something took longer than allowed.
 func (c *trial) late(took, limit time.Duration) bool { return took > limit+c.slack }
 
-// deleteKeys deletes every key of the rule's lock on every node, as an operator or an eviction does. If there is none, it ends the rule, which would
-// pass with any lock.
+// deleteKeys deletes every key of the rule's lock on every node, as an operator or an eviction
+// does. If there is none, it ends the rule, which would pass with any lock.
 func (c *trial) deleteKeys() {
 	if c.clear() == 0 {
 		c.cannotJudge("keys not found: the lock has no key on the server while a client holds it, so that none can be deleted")
@@ -208,35 +206,43 @@ func (c *trial) deleteKeys() {
 
 // clear deletes every key of the rule's lock and returns how many.
 func (c *trial) clear() (deleted int) {
-	c.mu.Lock()
-	c.cleared = time.Now()
-	c.mu.Unlock()
+	keys := map[*node][]string{}
 	for _, n := range c.nodes {
-		for _, k := range c.keysOf(n) {
-			n.admin.Del(context.Background(), k)
-			deleted++
+		keys[n] = c.keysOf(n)
+	}
+	return c.del(keys)
+}
+
+// asks returns what is true when a call begins that asks for the lock.
+func (c *trial) asks() asking {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return asking{time.Now(), c.cleared}
+}
+
+// asking is when a client asked for the lock, and how often keys had been deleted then.
+type asking struct {
+	at      time.Time
+	cleared int
+}
+
+// del deletes keys and returns how many.
+func (c *trial) del(keys map[*node][]string) (deleted int) {
+	c.mu.Lock()
+	c.cleared++
+	c.mu.Unlock()
+	for n, names := range keys {
+		if len(names) > 0 {
+			n.admin.Del(context.Background(), names...)
 		}
+		deleted += len(names)
 		c.log.cleared(n)
 	}
 	return deleted
 }
 
-// clearedAt returns when the kit last deleted keys.
-func (c *trial) clearedAt() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.cleared
-}
-
-// startOver ends all clients and deletes what they have left.
-func (c *trial) startOver() {
-	for _, cl := range c.all() {
-		cl.dies()
-	}
-	c.clear()
-}
-
-// keysOf returns the keys of the rule's lock on a node: all that exist, whatever their names, because no other rule uses the database.
+// keysOf returns the keys of the rule's lock on a node: all that exist, whatever their names,
+// because no other rule uses the database.
 func (c *trial) keysOf(n *node) []string {
 	if n.mini != nil {
 		return n.mini.Keys()
@@ -265,16 +271,10 @@ func (c *trial) ends() (all []time.Duration) {
 	return all
 }
 
-// number returns the value of a numeric key; false for any other.
-func (c *trial) number(n *node, key string) (int64, bool) {
-	v, err := n.admin.Get(context.Background(), key).Int64()
-	return v, err == nil
-}
-
 // numbers returns the numbers in a key: its value, under "", or the fields of a hash.
 func (c *trial) numbers(n *node, key string) map[string]int64 {
 	out := map[string]int64{}
-	if v, ok := c.number(n, key); ok {
+	if v, err := n.admin.Get(context.Background(), key).Int64(); err == nil {
 		out[""] = v
 		return out
 	}
@@ -286,18 +286,8 @@ func (c *trial) numbers(n *node, key string) map[string]int64 {
 	return out
 }
 
-// put sets a key and reports whether the server has done so.
-func (c *trial) put(n *node, key string, value uint64) bool {
-	return n.admin.Set(context.Background(), key, value, redis.KeepTTL).Err() == nil
-}
-
+// pttl returns how long a key lasts: below zero for ever, 0 if there is none.
 func (c *trial) pttl(n *node, key string) time.Duration {
-	if n.mini != nil {
-		if d := n.mini.TTL(key); d > 0 {
-			return d
-		}
-		return -1
-	}
 	d := n.admin.PTTL(context.Background(), key).Val()
 	if d == -2 {
 		return 0
@@ -317,7 +307,8 @@ func say(err error) string {
 	return err.Error()
 }
 
-// outcome describes an error in terms of the interface: TryLock reports a refusal as false, not as an error.
+// outcome describes an error in terms of the interface: TryLock reports a refusal as false, not as
+// an error.
 func (cl *client) outcome(err error) string {
 	switch {
 	case err == nil:

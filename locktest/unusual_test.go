@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -13,44 +12,13 @@ import (
 
 // Correct locks that differ from most.
 
-// scoreLock is a sorted set with room for one member, whose score is its deadline by the server's clock.
-type scoreLock struct {
-	Config
-	token string
-}
-
-const luaScore = `
-local t = redis.call('time')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
-redis.call('zremrangebyscore', KEYS[1], '-inf', '(' .. now)
-if redis.call('zcard', KEYS[1]) > 0 then return 0 end
-redis.call('zadd', KEYS[1], now + ARGV[2], ARGV[1])
-redis.call('pexpire', KEYS[1], ARGV[2])
-return 1`
-
-func (l *scoreLock) TryLock(ctx context.Context) (bool, error) {
-	token := fmt.Sprint(l.Owner, time.Now().UnixNano())
-	n, err := eval(ctx, l.Config, luaScore, []string{l.Key}, token, l.TTL.Milliseconds())
-	if n == 1 {
-		l.token = token
-	}
-	return n == 1, err
-}
-
-func (l *scoreLock) Unlock(ctx context.Context) error {
-	return released(eval(ctx, l.Config, `return redis.call('zrem', KEYS[1], ARGV[1])`, []string{l.Key}, l.token))
-}
-
 // recordLock has a record of its holder beside its key, and asks in a transaction.
-type recordLock struct {
-	Config
-	token string
-}
+type recordLock struct{ owned }
 
 func (l *recordLock) keys() []string { return []string{"{" + l.Key + "}", "{" + l.Key + "}:holder"} }
 
 func (l *recordLock) TryLock(ctx context.Context) (bool, error) {
-	token := fmt.Sprint(l.Owner, time.Now().UnixNano())
+	token := l.next()
 	var got *redis.StringCmd
 	_, err := l.Redis.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		p.SetNX(ctx, l.keys()[0], token, l.TTL)
@@ -143,40 +111,8 @@ func (l leftLock) Lock(ctx context.Context) error {
 	}
 }
 
-// clockFenceLock takes its fences from the server's clock, or the one after the last where that has not moved on.
-type clockFenceLock struct {
-	Config
-	token string
-	fence uint64
-}
-
-const luaClockFence = `
-if not redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 0 end
-local t = redis.call('time')
-local n = t[1] * 1000000 + t[2]
-local last = tonumber(redis.call('get', KEYS[2]) or 0)
-if n <= last then n = last + 1 end
-redis.call('set', KEYS[2], string.format('%d', n))
-return n`
-
-func (l *clockFenceLock) keys() []string { return []string{"{" + l.Key + "}", "{" + l.Key + "}:last"} }
-
-func (l *clockFenceLock) TryLock(ctx context.Context) (bool, error) {
-	token := fmt.Sprint(l.Owner, time.Now().UnixNano())
-	n, err := eval(ctx, l.Config, luaClockFence, l.keys(), token, l.TTL.Milliseconds())
-	if n > 0 {
-		l.token, l.fence = token, uint64(n)
-	}
-	return n > 0, err
-}
-
-func (l *clockFenceLock) Fence() uint64 { return l.fence }
-
-func (l *clockFenceLock) Unlock(ctx context.Context) error {
-	return released(eval(ctx, l.Config, luaRelease, l.keys()[:1], l.token))
-}
-
-// selfCountLock is re-entrant by its own count, which it believes for as long as the lease certainly runs. Each entry restarts the lease.
+// selfCountLock is re-entrant by its own count, which it believes for as long as the lease
+// certainly runs. Each entry restarts the lease.
 type selfCountLock struct {
 	*lock
 	depth int
@@ -220,80 +156,6 @@ func (l *selfCountLock) Unlock(ctx context.Context) error {
 	return l.lock.Unlock(ctx)
 }
 
-// lossLock renews by itself and tells of a loss: when the server says so, or when the lease of its last renewal has ended.
-type lossLock struct {
-	*lock
-	end  context.CancelFunc
-	lost chan struct{}
-
-	once     bool // bug: all holds have one channel
-	patience int  // bug: so many renewals must fail, whatever time that takes
-}
-
-func (l *lossLock) TryLock(ctx context.Context) (bool, error) {
-	begin := time.Now()
-	ok, err := l.lock.TryLock(ctx)
-	if ok {
-		life, end := context.WithCancel(context.Background())
-		l.end = end
-		if !l.once || l.lost == nil {
-			l.lost = make(chan struct{})
-		}
-		l.wg.Go(func() { l.keep(life, l.token, begin, l.lost) })
-	}
-	return ok, err
-}
-
-// keep renews three times in a lease, and closes lost.
-func (l *lossLock) keep(life context.Context, token string, last time.Time, lost chan struct{}) {
-	for failures := 0; ; {
-		select {
-		case <-life.Done():
-			return
-		case <-time.After(l.TTL / 3):
-		}
-		begin := time.Now()
-		until := last.Add(l.TTL)
-		if l.patience > 0 {
-			until = begin.Add(2 * l.TTL)
-		}
-		ctx, cancel := context.WithDeadline(life, until)
-		err := l.cas(ctx, luaExtend, token, l.TTL.Milliseconds())
-		cancel()
-		if failures++; err == nil {
-			failures, last = 0, begin
-		}
-		switch over := !time.Now().Add(l.TTL / 3).Before(last.Add(l.TTL)); {
-		case life.Err() != nil:
-			return
-		case errors.Is(err, errGone), l.patience == 0 && over, l.patience > 0 && failures == l.patience:
-			if !ended(lost) {
-				close(lost)
-			}
-			return
-		}
-	}
-}
-
-func (l *lossLock) Lost() <-chan struct{} { return l.lost }
-
-func (l *lossLock) stopped() {
-	if l.end != nil {
-		l.end()
-		l.wg.Wait()
-	}
-}
-
-func (l *lossLock) Unlock(ctx context.Context) error {
-	l.stopped()
-	return l.lock.Unlock(ctx)
-}
-
-func (l *lossLock) Close() error {
-	l.stopped()
-	return nil
-}
-
 // watchLock takes the lock by WATCH and MULTI.
 type watchLock struct{ *lock }
 
@@ -317,69 +179,6 @@ func (l watchLock) TryLock(ctx context.Context) (bool, error) {
 	}
 	return err == nil, err
 }
-
-// scriptLock takes and gives back its keys by scripts of its own; ARGV are the token and the lease.
-type scriptLock struct {
-	*lock
-	keys       []string // before which the name is put, as a hash tag
-	take, free string   // return 1, or 0 for a refusal
-}
-
-func (l scriptLock) all() (keys []string) {
-	for _, k := range l.keys {
-		keys = append(keys, "{"+l.Key+"}"+k)
-	}
-	return keys
-}
-
-func (l scriptLock) TryLock(ctx context.Context) (bool, error) {
-	token := l.newToken()
-	n, err := eval(ctx, l.Config, l.take, l.all(), token, l.TTL.Milliseconds())
-	if n == 1 {
-		l.token = token
-	}
-	return n == 1, err
-}
-
-func (l scriptLock) Unlock(ctx context.Context) error {
-	return released(eval(ctx, l.Config, l.free, l.all(), l.token))
-}
-
-const (
-	luaListTake = `
-if redis.call('llen', KEYS[1]) > 0 then return 0 end
-redis.call('rpush', KEYS[1], ARGV[1])
-return redis.call('pexpire', KEYS[1], ARGV[2])`
-	luaListFree = `return redis.call('lrem', KEYS[1], 0, ARGV[1])`
-
-	luaStreamTake = `
-if redis.call('exists', KEYS[1]) == 1 then return 0 end
-redis.call('xadd', KEYS[1], '*', 'token', ARGV[1])
-return redis.call('pexpire', KEYS[1], ARGV[2])`
-	luaStreamFree = `
-local e = redis.call('xrange', KEYS[1], '-', '+', 'COUNT', 1)
-if not e[1] or e[1][2][2] ~= ARGV[1] then return 0 end
-return redis.call('del', KEYS[1])`
-
-	luaKeysTake = `
-for _, k in ipairs(KEYS) do if redis.call('exists', k) == 1 then return 0 end end
-for _, k in ipairs(KEYS) do redis.call('set', k, ARGV[1], 'PX', ARGV[2]) end
-return 1`
-	luaKeysFree = `
-local n = 0
-for _, k in ipairs(KEYS) do if redis.call('get', k) == ARGV[1] then n = redis.call('del', k) end end
-return n`
-
-	luaBitTake = `
-if redis.call('setbit', KEYS[1], 0, 1) == 1 then return 0 end
-redis.call('pexpire', KEYS[1], ARGV[2])
-redis.call('set', KEYS[2], ARGV[1], 'PX', ARGV[2])
-return 1`
-	luaBitFree = `
-if redis.call('get', KEYS[2]) ~= ARGV[1] then return 0 end
-redis.call('del', KEYS[1], KEYS[2])
-return 1`
-)
 
 // guardLock holds a guard while it looks at its key. Like what it takes, a guard ends by itself.
 type guardLock struct{ *lock }

@@ -10,62 +10,53 @@ import (
 // stated is a call after which a lock states until when it holds.
 type stated struct {
 	name string
-	come func(a *client)                      // before replies are slow
+	come step                                 // before replies are slow
 	call func(a *client) (impls.Grant, error) // with slow replies
 }
 
 // statements are the calls of a lock that state a validity.
 func (c *trial) statements() []stated {
-	all := []stated{{"TryLock", func(*client) {}, func(a *client) (impls.Grant, error) { return a.try(exclusive) }}}
+	all := []stated{{"TryLock", settled(), func(cl *client) (impls.Grant, error) { return cl.try(exclusive) }}}
 	if c.cfg.Waits && !c.cfg.Traits.FromAsking {
-		all = append(all, stated{"Lock, which had waited,", func(*client) {}, c.grantedAfterWait})
+		all = append(all, stated{"Lock, which had waited,", settled(), c.grantedAfterWait})
 	}
-	if c.cfg.Traits.Extends {
-		all = append(all, stated{"Extend", func(a *client) {
-			a.mustHold("the lock is free", exclusive)
-			for range 2 { // a validity may add up
-				_, _ = a.extend()
-			}
-		}, (*client).extend})
+	if c.cfg.Traits.Extends { // a validity may add up
+		all = append(all, stated{"Extend", repeat(1, a.holds(), a.triesToExtend(), a.triesToExtend()), (*client).extend})
 	}
 	return all
 }
 
 // grantedAfterWait lets a client wait for the lock and returns its grant.
-func (c *trial) grantedAfterWait(a *client) (impls.Grant, error) {
-	holder := c.client("holder")
-	defer holder.close()
-	holder.mustHold("the lock is free", exclusive)
-	w := a.waits(exclusive)
+func (c *trial) grantedAfterWait(cl *client) (impls.Grant, error) {
+	c.play(holder.holds())
+	w := cl.waits(exclusive)
 	c.sleep(c.lease / 3)
 	if w.over() {
 		return impls.Grant{}, errNotWaited
 	}
-	holder.mustRelease("it holds")
+	c.play(holder.releases())
 	err := w.result()
 	return w.grant, err
 }
 
-// errNotWaited means that the lock was granted to a waiter while another client held it, or the waiter gave up.
+// errNotWaited means that the lock was granted to a waiter while another client held it, or the
+// waiter gave up.
 var errNotWaited = errors.New("it did not wait")
 
-// validUntil: when a reply arrives that took a time, the lease has been going on for that time at least.
+// validUntil: when a reply arrives that took a time, the lease has been going on for that time at
+// least.
 func validUntil(c *trial) {
 	judged := false
 	for _, s := range c.statements() {
 		for slow := c.lease / 4; slow > max(c.slack, time.Millisecond); slow /= 3 { // a lock may give up a request that takes a part of the lease
-			a := c.client("a")
-			a.connects()
-			s.come(a)
-			a.wires.slow(slow)
-			g, err := s.call(a)
+			c.play(anew(), a.knows(), s.come)
+			cl := c.at(a)
+			cl.wires.slow(slow)
+			g, err := s.call(cl)
 			returned := time.Now()
-			a.wires.slow(0)
+			cl.wires.slow(0)
 			if err == nil {
 				c.mustBeValid(s.name, g, returned, slow)
-			}
-			c.startOver()
-			if err == nil {
 				judged = true
 				break
 			}
@@ -92,15 +83,13 @@ func (c *trial) untilFailed() {
 	if !c.cfg.Traits.Extends || c.cfg.Traits.SelfRenewing {
 		return
 	}
-	a := c.client("a")
-	begin := time.Now()
-	a.mustHold("the lock is free", exclusive)
-	granted := time.Now()
+	c.play(anew(), a.holds())
+	cl, begin, granted := c.at(a), c.mark, time.Now()
 	c.sleep(c.lease / 2)
-	a.wires.unreachable(c.nodes)
-	_, err := a.extend()
-	a.wires.unreachable(nil)
-	until, ok := a.until()
+	cl.wires.afflict(down, c.nodes)
+	_, err := cl.extend()
+	cl.wires.afflict(well, nil)
+	until, ok := cl.until()
 	if err == nil || !ok {
 		return
 	}

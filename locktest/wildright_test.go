@@ -3,190 +3,17 @@ package locktest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// Correct locks of unusual style. Each of them once raised a false alarm, or has the makings of one.
+// Correct locks of unusual style. Each of them once raised a false alarm, or has the makings of
+// one.
 
-// owned is the part that the locks below have in common.
-type owned struct {
-	Config
-	token string
-	round int
-}
-
-func (l *owned) next() string {
-	l.round++
-	return fmt.Sprint(l.Owner, "-", l.round, "-", time.Now().UnixNano())
-}
-
-// run runs a script on keys in one hash slot, whose names end as given.
-func (l *owned) run(ctx context.Context, source string, ends []string, args ...any) (int, error) {
-	keys := make([]string, len(ends))
-	for i, e := range ends {
-		keys[i] = "{" + l.Key + "}" + e
-	}
-	return eval(ctx, l.Config, source, keys, args...)
-}
-
-// lined waits in a line that the server keeps: it asks with one token until it is granted, and leaves the line if it gives up.
-type lined struct {
-	owned
-	ends             []string
-	ask, free, renew string      // scripts; ask gets the token, the lease, and "wait" or "try"
-	won              func(n int) // gets what ask returned, if it was granted; may be nil
-}
-
-func (l *lined) try(ctx context.Context, token, how string) (bool, error) {
-	n, err := l.run(ctx, l.ask, l.ends, token, l.TTL.Milliseconds(), how)
-	if n > 0 {
-		l.token = token
-		if l.won != nil {
-			l.won(n)
-		}
-	}
-	return n > 0, err
-}
-
-func (l *lined) TryLock(ctx context.Context) (bool, error) { return l.try(ctx, l.next(), "try") }
-
-func (l *lined) Lock(ctx context.Context) error {
-	token := l.next()
-	err := polls(ctx, l.Poll, func(ctx context.Context) (bool, error) { return l.try(ctx, token, "wait") })
-	if err != nil {
-		leave, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.TTL/4)
-		defer cancel()
-		_, _ = l.run(leave, l.free, l.ends, token)
-	}
-	return err
-}
-
-func (l *lined) Unlock(ctx context.Context) error {
-	return released(l.run(ctx, l.free, l.ends, l.token))
-}
-
-func (l *lined) Extend(ctx context.Context) error {
-	return released(l.run(ctx, l.renew, l.ends, l.token, l.TTL.Milliseconds()))
-}
-
-const luaNow = `
-local t = redis.call('time')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
-`
-
-// newArrivals keeps holder and line in one sorted set by arrival, whose first member holds; another has each member's deadline.
-func newArrivals(c Config) (any, error) {
-	return &lined{owned: owned{Config: c}, ends: []string{":line", ":until"}, ask: luaNow + `
-for _, m in ipairs(redis.call('zrangebyscore', KEYS[2], '-inf', now)) do
-  redis.call('zrem', KEYS[1], m) redis.call('zrem', KEYS[2], m)
-end
-if not redis.call('zscore', KEYS[1], ARGV[1]) then
-  if ARGV[3] == 'try' and redis.call('zcard', KEYS[1]) > 0 then return 0 end
-  local last = redis.call('zrevrange', KEYS[1], 0, 0, 'withscores')
-  redis.call('zadd', KEYS[1], (tonumber(last[2]) or 0) + 1, ARGV[1])
-end
-redis.call('zadd', KEYS[2], now + ARGV[2] + 1, ARGV[1])
-redis.call('pexpire', KEYS[1], ARGV[2] + 1) redis.call('pexpire', KEYS[2], ARGV[2] + 1)
-if redis.call('zrank', KEYS[1], ARGV[1]) == 0 then return 1 end
-return 0`, renew: luaNow + `
-local d = redis.call('zscore', KEYS[2], ARGV[1])
-if not d or tonumber(d) <= now then return 0 end
-redis.call('zadd', KEYS[2], now + ARGV[2] + 1, ARGV[1])
-redis.call('pexpire', KEYS[1], ARGV[2] + 1) redis.call('pexpire', KEYS[2], ARGV[2] + 1)
-return 1`, free: luaNow + `
-local d = redis.call('zscore', KEYS[2], ARGV[1])
-redis.call('zrem', KEYS[2], ARGV[1])
-local n = redis.call('zrem', KEYS[1], ARGV[1])
-if d and tonumber(d) <= now then return 0 end
-return n`}, nil
-}
-
-// newTickets draws tickets by INCR; the lowest live one holds, and is the fence.
-func newTickets(c Config) (any, error) {
-	l := &ticketLock{}
-	l.lined = lined{owned: owned{Config: c}, won: func(n int) { l.fence = uint64(n) }, ends: []string{":next", ":live"}, ask: luaTicket + `
-local mine = find(ARGV[1])
-local all = redis.call('zrange', KEYS[2], 0, -1)
-if not mine then
-  if ARGV[3] == 'try' and #all > 0 then return 0 end
-  mine = string.format('%d', redis.call('incr', KEYS[1])) .. ':' .. ARGV[1]
-end
-redis.call('zadd', KEYS[2], now + ARGV[2] + 1, mine)
-redis.call('pexpire', KEYS[2], ARGV[2] + 1)
-for _, m in ipairs(all) do if number(m) < number(mine) then return 0 end end
-return number(mine)`, renew: luaTicket + `
-local mine = find(ARGV[1])
-if not mine then return 0 end
-redis.call('zadd', KEYS[2], now + ARGV[2] + 1, mine)
-return redis.call('pexpire', KEYS[2], ARGV[2] + 1)`, free: luaTicket + `
-local mine = find(ARGV[1])
-if not mine then return 0 end
-return redis.call('zrem', KEYS[2], mine)`}
-	return l, nil
-}
-
-const luaTicket = luaNow + `
-redis.call('zremrangebyscore', KEYS[2], '-inf', now)
-local function number(m) return tonumber(string.match(m, '^%d+')) end
-local function find(token)
-  for _, m in ipairs(redis.call('zrange', KEYS[2], 0, -1)) do
-    if string.match(m, '^%d+:(.*)') == token then return m end
-  end
-end
-`
-
-type ticketLock struct {
-	lined
-	fence uint64
-}
-
-func (l *ticketLock) Fence() uint64 { return l.fence }
-
-// newStreamLine has a stream as its line; a hash has the deadlines.
-func newStreamLine(c Config) (any, error) {
-	const drop = `
-local function drop(who)
-  for _, e in ipairs(redis.call('xrange', KEYS[1], '-', '+')) do
-    if e[2][2] == who then redis.call('xdel', KEYS[1], e[1]) end
-  end
-end
-`
-	return &lined{owned: owned{Config: c}, ends: []string{":line", ":until"}, ask: luaNow + drop + `
-while true do
-  local e = redis.call('xrange', KEYS[1], '-', '+', 'count', 1)
-  if not e[1] then break end
-  local d = redis.call('hget', KEYS[2], e[1][2][2])
-  if d and tonumber(d) > now then break end
-  redis.call('xdel', KEYS[1], e[1][1]) redis.call('hdel', KEYS[2], e[1][2][2])
-end
-local d = redis.call('hget', KEYS[2], ARGV[1])
-if d and tonumber(d) <= now then drop(ARGV[1]) d = false end
-if not d then
-  if ARGV[3] == 'try' and redis.call('xlen', KEYS[1]) > 0 then return 0 end
-  redis.call('xadd', KEYS[1], '*', 'who', ARGV[1])
-end
-redis.call('hset', KEYS[2], ARGV[1], now + ARGV[2] + 1)
-redis.call('pexpire', KEYS[1], ARGV[2] + 1) redis.call('pexpire', KEYS[2], ARGV[2] + 1)
-if redis.call('xrange', KEYS[1], '-', '+', 'count', 1)[1][2][2] == ARGV[1] then return 1 end
-return 0`, renew: luaNow + `
-local d = redis.call('hget', KEYS[2], ARGV[1])
-if not d or tonumber(d) <= now then return 0 end
-redis.call('hset', KEYS[2], ARGV[1], now + ARGV[2] + 1)
-redis.call('pexpire', KEYS[1], ARGV[2] + 1) redis.call('pexpire', KEYS[2], ARGV[2] + 1)
-return 1`, free: luaNow + drop + `
-local d = redis.call('hget', KEYS[2], ARGV[1])
-redis.call('hdel', KEYS[2], ARGV[1])
-drop(ARGV[1])
-if redis.call('xlen', KEYS[1]) == 0 then redis.call('del', KEYS[1]) end
-if not d or tonumber(d) <= now then return 0 end
-return 1`}, nil
-}
-
-// digestFenceLock sends digests itself, and the source where the server does not know it; the script counts the fence with the grant.
+// digestFenceLock sends digests itself, and the source where the server does not know it; the
+// script counts the fence with the grant.
 type digestFenceLock struct {
 	owned
 	fence uint64
@@ -222,7 +49,8 @@ func (l *digestFenceLock) Extend(ctx context.Context) error {
 	return released(l.send(ctx, luaExtend, l.token, l.TTL.Milliseconds()))
 }
 
-// fieldLock is a field of one hash for all locks, with its token and its deadline by the server's clock. No key of it expires.
+// fieldLock is a field of one hash for all locks, with its token and its deadline by the server's
+// clock. No key of it expires.
 type fieldLock struct{ owned }
 
 func (l *fieldLock) ask(ctx context.Context, source string, args ...any) (int, error) {
@@ -252,7 +80,8 @@ func (l *fieldLock) Extend(ctx context.Context) error {
 redis.call('hset', KEYS[1], ARGV[1], string.format('%d', now + ARGV[3] + 1) .. ' ' .. ARGV[2]) return 1`, l.token, l.TTL.Milliseconds()))
 }
 
-// batonLock has a list with one baton, which wakes a waiter; who finds no holder takes the lock, with a baton or without.
+// batonLock has a list with one baton, which wakes a waiter; who finds no holder takes the lock,
+// with a baton or without.
 type batonLock struct{ owned }
 
 func (l *batonLock) TryLock(ctx context.Context) (bool, error) {
@@ -300,38 +129,13 @@ func (l *batonLock) Extend(ctx context.Context) error {
 // toldLock publishes a release on two channels, and a waiter hears both.
 type toldLock struct{ owned }
 
-func (l *toldLock) TryLock(ctx context.Context) (bool, error) {
-	token := l.next()
-	ok, err := l.Redis.SetNX(ctx, "{"+l.Key+"}", token, l.TTL).Result()
-	if ok {
-		l.token = token
-	}
-	return ok, err
-}
+func (l *toldLock) TryLock(ctx context.Context) (bool, error) { return l.takes(ctx, "{"+l.Key+"}") }
 
 func (l *toldLock) Lock(ctx context.Context) error {
 	if ok, err := l.TryLock(ctx); ok || err != nil {
 		return err
 	}
-	sub := l.Redis.Subscribe(ctx, "{"+l.Key+"}:free", "{"+l.Key+"}:events")
-	defer sub.Close()
-	for range 2 {
-		if _, err := sub.Receive(ctx); err != nil {
-			return err
-		}
-	}
-	heard := sub.Channel()
-	for {
-		if ok, err := l.TryLock(ctx); ok || err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-heard:
-		case <-time.After(l.TTL / 4):
-		}
-	}
+	return l.listens(ctx, []string{":free", ":events"}, l.TTL/4, false, nil, l.TryLock)
 }
 
 func (l *toldLock) Unlock(ctx context.Context) error {
@@ -353,26 +157,37 @@ type dog struct {
 	lost chan struct{}
 }
 
-// watch renews by renew until it is stopped, or the hold is lost; a hold asked for at an instant lasts a lease from then.
-func watch(asked time.Time, lease time.Duration, renew func(context.Context) error) *dog {
-	d := &dog{make(chan struct{}), make(chan struct{}), make(chan struct{})}
+// watch renews by renew until it is stopped, or the hold is lost; a hold asked for at an instant
+// lasts a lease from then. With patience, so many renewals must fail, whatever time that takes.
+func watch(asked time.Time, lease time.Duration, patience int, lost chan struct{}, renew func(context.Context) error) *dog {
+	d := &dog{make(chan struct{}), make(chan struct{}), lost}
 	go func() {
 		defer close(d.over)
-		for {
+		for failures := 0; ; {
+			pause := min(lease/4, time.Until(asked.Add(lease))) // at once if the grant came late
+			if patience > 0 {
+				pause = lease / 4
+			}
 			select {
 			case <-d.stop:
 				return
-			case <-time.After(min(lease/4, time.Until(asked.Add(lease)))): // at once if the grant came late
+			case <-time.After(pause):
 			}
 			begin := time.Now()
-			ctx, cancel := context.WithDeadline(context.Background(), asked.Add(lease))
+			until := asked.Add(lease)
+			if patience > 0 {
+				until = begin.Add(2 * lease)
+			}
+			ctx, cancel := context.WithDeadline(context.Background(), until)
 			err := renew(ctx)
 			cancel()
-			switch {
-			case err == nil:
-				asked = begin
-			case errors.Is(err, errGone) || time.Since(asked) >= lease:
-				close(d.lost)
+			if failures++; err == nil {
+				failures, asked = 0, begin
+			}
+			if errors.Is(err, errGone) || patience == 0 && err != nil && time.Since(asked) >= lease || patience > 0 && failures == patience {
+				if !ended(lost) {
+					close(lost)
+				}
 				return
 			}
 		}
@@ -385,9 +200,7 @@ func (d *dog) end() {
 	if d == nil {
 		return
 	}
-	select {
-	case <-d.stop:
-	default:
+	if !ended(d.stop) {
 		close(d.stop)
 	}
 	<-d.over
@@ -395,22 +208,30 @@ func (d *dog) end() {
 
 // dogLock renews, and reports its loss. It does not end for a client whose connections are closed.
 type dogLock struct {
-	owned
+	plain
 	dog *dog
+
+	once     bool // bug: all holds have one channel
+	patience int  // bug: see watch
 }
 
 func (l *dogLock) TryLock(ctx context.Context) (bool, error) {
-	token, asked := l.next(), time.Now()
-	ok, err := l.Redis.SetNX(ctx, l.Key, token, l.TTL).Result()
-	if err != nil || !ok {
-		return false, err
+	asked := time.Now()
+	ok, err := l.plain.TryLock(ctx)
+	if ok {
+		l.guard(asked)
 	}
+	return ok, err
+}
+
+// guard starts a watchdog for the hold of the token.
+func (l *dogLock) guard(asked time.Time) {
 	l.dog.end()
-	l.token = token
-	l.dog = watch(asked, l.TTL, func(ctx context.Context) error {
-		return released(eval(ctx, l.Config, luaExtend, []string{l.Key}, token, l.TTL.Milliseconds()))
-	})
-	return true, nil
+	token, lost := l.token, make(chan struct{})
+	if l.once && l.dog != nil {
+		lost = l.dog.lost
+	}
+	l.dog = watch(asked, l.TTL, l.patience, lost, func(ctx context.Context) error { return l.renew(ctx, l.Key, token) })
 }
 
 func (l *dogLock) Lock(ctx context.Context) error { return polls(ctx, l.Poll, l.TryLock) }
@@ -418,38 +239,39 @@ func (l *dogLock) Lost() <-chan struct{}          { return l.dog.lost }
 func (l *dogLock) Close() error                   { l.dog.end(); return nil }
 func (l *dogLock) Unlock(ctx context.Context) error {
 	l.dog.end()
-	return released(eval(ctx, l.Config, luaRelease, []string{l.Key}, l.token))
+	return l.plain.Unlock(ctx)
 }
 
-// deafDogLock is a dogLock whose watchdog goes on for ever once its connections are closed: only its process ends it.
+// deafDogLock is a dogLock whose watchdog goes on for ever once its connections are closed: only
+// its process ends it.
 type deafDogLock struct {
-	owned
+	plain
 	stop chan struct{}
 }
 
 func (l *deafDogLock) TryLock(ctx context.Context) (bool, error) {
-	token := l.next()
-	ok, err := l.Redis.SetNX(ctx, l.Key, token, l.TTL).Result()
-	if err != nil || !ok {
-		return false, err
+	ok, err := l.plain.TryLock(ctx)
+	if ok {
+		l.stop = make(chan struct{})
+		go l.goOn(l.token, l.stop)
 	}
-	l.token, l.stop = token, make(chan struct{})
-	go func(stop chan struct{}) {
-		for {
-			select {
-			case <-stop:
-				return
-			case <-time.After(l.TTL / 3):
-			}
-			short, cancel := context.WithTimeout(context.Background(), l.TTL/3)
-			err := released(eval(short, l.Config, luaExtend, []string{l.Key}, token, l.TTL.Milliseconds()))
-			cancel()
-			if errors.Is(err, errGone) {
-				return
-			}
+	return ok, err
+}
+
+func (l *deafDogLock) goOn(token string, stop chan struct{}) {
+	for {
+		select {
+		case <-stop:
+			return
+		case <-time.After(l.TTL / 3):
 		}
-	}(l.stop)
-	return true, nil
+		short, cancel := context.WithTimeout(context.Background(), l.TTL/3)
+		err := l.renew(short, l.Key, token)
+		cancel()
+		if errors.Is(err, errGone) {
+			return
+		}
+	}
 }
 
 func (l *deafDogLock) Lock(ctx context.Context) error { return polls(ctx, l.Poll, l.TryLock) }
@@ -462,46 +284,38 @@ func (l *deafDogLock) Close() error {
 }
 func (l *deafDogLock) Unlock(ctx context.Context) error {
 	_ = l.Close()
-	return released(eval(ctx, l.Config, luaRelease, []string{l.Key}, l.token))
+	return l.plain.Unlock(ctx)
 }
 
 // nestLock may be entered again; one watchdog keeps the nest, and one Lost tells of its end.
 type nestLock struct {
-	owned
+	dogLock
 	depth int
-	dog   *dog
 }
 
 func (l *nestLock) TryLock(ctx context.Context) (bool, error) {
 	if l.depth > 0 && !ended(l.dog.lost) {
-		switch err := released(eval(ctx, l.Config, luaExtend, []string{l.Key}, l.token, l.TTL.Milliseconds())); {
+		switch err := l.renew(ctx, l.Key, l.token); {
 		case err == nil && !ended(l.dog.lost):
 			l.depth++
 			return true, nil
 		case err == nil: // its end was told meanwhile
-			if _, err := eval(ctx, l.Config, luaRelease, []string{l.Key}, l.token); err != nil {
+			if err := l.plain.Unlock(ctx); err != nil && !errors.Is(err, errGone) {
 				return false, err
 			}
 		case !errors.Is(err, errGone):
 			return false, err
 		}
 	}
-	token, asked := l.next(), time.Now()
-	ok, err := l.Redis.SetNX(ctx, l.Key, token, l.TTL).Result()
-	if err != nil || !ok {
-		return false, err
+	ok, err := l.dogLock.TryLock(ctx)
+	if ok {
+		l.depth = 1
 	}
-	l.dog.end()
-	l.token, l.depth = token, 1
-	l.dog = watch(asked, l.TTL, func(ctx context.Context) error {
-		return released(eval(ctx, l.Config, luaExtend, []string{l.Key}, token, l.TTL.Milliseconds()))
-	})
-	return true, nil
+	return ok, err
 }
 
 func (l *nestLock) Lock(ctx context.Context) error { return polls(ctx, l.Poll, l.TryLock) }
-func (l *nestLock) Lost() <-chan struct{}          { return l.dog.lost }
-func (l *nestLock) Close() error                   { l.dog.end(); return nil }
+
 func (l *nestLock) Unlock(ctx context.Context) error {
 	if l.depth == 0 {
 		return errGone
@@ -512,98 +326,76 @@ func (l *nestLock) Unlock(ctx context.Context) error {
 		}
 		return nil
 	}
-	l.dog.end()
-	return released(eval(ctx, l.Config, luaRelease, []string{l.Key}, l.token))
+	return l.dogLock.Unlock(ctx)
 }
 
 // dogRWLock is for readers and writers, each of whom renews.
 type dogRWLock struct {
-	owned
-	readToken string
-	write     *dog
-	read      *dog
+	modal
+	writing, reading *dog
 }
 
 const (
-	luaReadIn = luaNow + `
+	luaLive = luaNow + `
 redis.call('zremrangebyscore', KEYS[2], '-inf', now)
-if redis.call('exists', KEYS[1]) == 1 then return 0 end
+`
+	luaReadOn = luaLive + `
+if not redis.call('zscore', KEYS[2], ARGV[1]) then return 0 end` + luaReadStay
+	luaReadStay = `
 redis.call('zadd', KEYS[2], now + ARGV[2] + 1, ARGV[1])
 if redis.call('pttl', KEYS[2]) < ARGV[2] + 1 then redis.call('pexpire', KEYS[2], ARGV[2] + 1) end
 return 1`
-	luaReadOn = luaNow + `
-redis.call('zremrangebyscore', KEYS[2], '-inf', now)
-if not redis.call('zscore', KEYS[2], ARGV[1]) then return 0 end
-redis.call('zadd', KEYS[2], now + ARGV[2] + 1, ARGV[1])
-if redis.call('pttl', KEYS[2]) < ARGV[2] + 1 then redis.call('pexpire', KEYS[2], ARGV[2] + 1) end
-return 1`
-	luaReadOut = luaNow + `
-redis.call('zremrangebyscore', KEYS[2], '-inf', now)
-return redis.call('zrem', KEYS[2], ARGV[1])`
-	luaWriteIn = luaNow + `
-redis.call('zremrangebyscore', KEYS[2], '-inf', now)
-if redis.call('zcard', KEYS[2]) > 0 then return 0 end
-if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
-return 0`
 )
 
-func (l *dogRWLock) on(ctx context.Context, source, token string) error {
-	return released(l.run(ctx, source, []string{":writer", ":readers"}, token, l.TTL.Milliseconds()))
+func newDogRW(c Config) (any, error) {
+	return &dogRWLock{modal: modal{owned: owned{Config: c}, ends: []string{":writer", ":readers"}, unwrite: luaRelease, write: luaLive + `
+if redis.call('zcard', KEYS[2]) > 0 then return 0 end
+if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
+return 0`, read: luaLive + `
+if redis.call('exists', KEYS[1]) == 1 then return 0 end` + luaReadStay, unread: luaLive + `return redis.call('zrem', KEYS[2], ARGV[1])`}}, nil
+}
+
+// guarded asks, and starts a watchdog for what it is granted.
+func (l *dogRWLock) guarded(ctx context.Context, script, renew string, token *string, d **dog) (bool, error) {
+	asked := time.Now()
+	ok, err := l.ask(ctx, script, token)
+	if ok {
+		(*d).end()
+		mine := *token
+		*d = watch(asked, l.TTL, 0, make(chan struct{}), func(ctx context.Context) error {
+			return released(l.run(ctx, renew, l.ends, mine, l.TTL.Milliseconds()))
+		})
+	}
+	return ok, err
 }
 
 func (l *dogRWLock) TryLock(ctx context.Context) (bool, error) {
-	token, asked := l.next(), time.Now()
-	if err := l.on(ctx, luaWriteIn, token); errors.Is(err, errGone) {
-		return false, nil
-	} else if err != nil {
-		return false, err
-	}
-	l.write.end()
-	l.token = token
-	l.write = watch(asked, l.TTL, func(ctx context.Context) error { return l.on(ctx, luaExtend, token) })
-	return true, nil
+	return l.guarded(ctx, l.write, luaExtend, &l.token, &l.writing)
 }
-
 func (l *dogRWLock) TryRLock(ctx context.Context) (bool, error) {
-	token, asked := l.next(), time.Now()
-	if err := l.on(ctx, luaReadIn, token); errors.Is(err, errGone) {
-		return false, nil
-	} else if err != nil {
-		return false, err
-	}
-	l.read.end()
-	l.readToken = token
-	l.read = watch(asked, l.TTL, func(ctx context.Context) error { return l.on(ctx, luaReadOn, token) })
-	return true, nil
+	return l.guarded(ctx, l.read, luaReadOn, &l.reads, &l.reading)
 }
-
-func (l *dogRWLock) Lock(ctx context.Context) error  { return polls(ctx, l.Poll, l.TryLock) }
-func (l *dogRWLock) RLock(ctx context.Context) error { return polls(ctx, l.Poll, l.TryRLock) }
-func (l *dogRWLock) Close() error                    { l.write.end(); l.read.end(); return nil }
-func (l *dogRWLock) Unlock(ctx context.Context) error {
-	l.write.end()
-	return l.on(ctx, luaRelease, l.token)
-}
-func (l *dogRWLock) RUnlock(ctx context.Context) error {
-	l.read.end()
-	return l.on(ctx, luaReadOut, l.readToken)
-}
+func (l *dogRWLock) Lock(ctx context.Context) error    { return polls(ctx, l.Poll, l.TryLock) }
+func (l *dogRWLock) RLock(ctx context.Context) error   { return polls(ctx, l.Poll, l.TryRLock) }
+func (l *dogRWLock) Close() error                      { l.writing.end(); l.reading.end(); return nil }
+func (l *dogRWLock) Unlock(ctx context.Context) error  { l.writing.end(); return l.modal.Unlock(ctx) }
+func (l *dogRWLock) RUnlock(ctx context.Context) error { l.reading.end(); return l.modal.RUnlock(ctx) }
 
 // wildControls are controls in which a false alarm was raised from outside.
 func wildControls() []control {
 	base := func(c Config) owned { return owned{Config: c} }
 	return []control{
-		{name: "has its holder and its line in one sorted set", make: newArrivals},
-		{name: "has tickets, the lowest of which holds", make: newTickets},
-		{name: "has a stream as its line", make: newStreamLine, lacks: "XRANGE"},
+		{name: "has its holder and its line in one sorted set", make: by(arrivals(), lasting)},
+		{name: "has tickets, the lowest of which holds", make: by(ticketed(), tickets)},
+		{name: "has a stream as its line", make: by(streamLine(), lasting), lacks: "XRANGE"},
 		{name: "sends digests, and counts its fence with the grant", make: func(c Config) (any, error) { return &digestFenceLock{owned: base(c)}, nil }},
 		{name: "is a field of one hash for all locks", make: func(c Config) (any, error) { return &fieldLock{base(c)}, nil }},
 		{name: "has a baton", make: func(c Config) (any, error) { return &batonLock{base(c)}, nil }},
 		{name: "publishes a release on two channels", make: func(c Config) (any, error) { return &toldLock{base(c)}, nil }},
 		{name: "is a semaphore of keys", make: func(c Config) (any, error) { return &slotLock{owned: base(c)}, nil }, options: []Option{Promises("permits")}},
-		{name: "renews, and reports its loss by its own clock", make: func(c Config) (any, error) { return &dogLock{owned: base(c)}, nil }, options: []Option{Promises("renews")}},
-		{name: "renews for as long as its process lives", make: func(c Config) (any, error) { return &deafDogLock{owned: base(c)}, nil }, options: []Option{Promises("renews")}},
-		{name: "may be entered again, renews, and reports its loss", make: func(c Config) (any, error) { return &nestLock{owned: base(c)}, nil }, options: []Option{Promises("reentrant", "renews")}},
-		{name: "is for readers and writers, who renew", make: func(c Config) (any, error) { return &dogRWLock{owned: base(c)}, nil }, options: []Option{Promises("renews")}},
+		{name: "renews, and reports its loss by its own clock", make: func(c Config) (any, error) { return &dogLock{plain: plain{base(c)}}, nil }, options: []Option{Promises("renews")}},
+		{name: "renews for as long as its process lives", make: func(c Config) (any, error) { return &deafDogLock{plain: plain{base(c)}}, nil }, options: []Option{Promises("renews")}},
+		{name: "may be entered again, renews, and reports its loss", make: func(c Config) (any, error) { return &nestLock{dogLock: dogLock{plain: plain{base(c)}}}, nil }, options: []Option{Promises("reentrant", "renews")}},
+		{name: "is for readers and writers, who renew", make: newDogRW, options: []Option{Promises("renews")}},
 	}
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Locks with the defects of public bug reports, and of authors who had not seen the kit. Each once passed a part of it.
+// Locks with the defects of public bug reports, and of authors who had not seen the kit. Each once
+// passed a part of it.
 
 // subscribedLock takes a channel that has one subscriber for its own hold (wolph/portalocker#139).
 type subscribedLock struct {
@@ -63,9 +64,10 @@ func (l *subscribedLock) Unlock(ctx context.Context) error {
 	}
 }
 
-// stripedLock counts entries in a table of its client, in which two names may share a place (spring-projects/spring-integration#11146).
+// stripedLock counts entries in a table of its client, in which two names may share a place
+// (spring-projects/spring-integration#11146).
 type stripedLock struct {
-	owned
+	plain
 	table *stripes
 }
 
@@ -78,7 +80,7 @@ func newStriped() factory {
 	var all sync.Map // by client
 	return func(c Config) (any, error) {
 		table, _ := all.LoadOrStore(c.Redis, &stripes{})
-		return &stripedLock{owned: owned{Config: c}, table: table.(*stripes)}, nil
+		return &stripedLock{plain: plain{owned{Config: c}}, table: table.(*stripes)}, nil
 	}
 }
 
@@ -93,10 +95,8 @@ func (l *stripedLock) count(n int) int {
 }
 
 func (l *stripedLock) TryLock(ctx context.Context) (bool, error) {
-	token := l.next()
-	ok, err := l.Redis.SetNX(ctx, l.Key, token, l.TTL).Result()
+	ok, err := l.plain.TryLock(ctx)
 	if ok {
-		l.token = token
 		l.count(1)
 	}
 	return ok, err
@@ -109,10 +109,11 @@ func (l *stripedLock) Unlock(ctx context.Context) error {
 	if l.count(-1) > 0 {
 		return nil // bug: takes a hold of another name for an outer one
 	}
-	return released(eval(ctx, l.Config, luaRelease, []string{l.Key}, l.token))
+	return l.plain.Unlock(ctx)
 }
 
-// packedLock packs each value in another way, so a release compares with something else (madelson/DistributedLock#66, phpredis#1939).
+// packedLock packs each value in another way, so a release compares with something else
+// (madelson/DistributedLock#66, phpredis#1939).
 type packedLock struct {
 	owned
 	says bool // a release that frees nothing answers nil
@@ -138,7 +139,7 @@ func (l *packedLock) TryLock(ctx context.Context) (bool, error) {
 }
 
 func (l *packedLock) Unlock(ctx context.Context) error {
-	err := released(eval(ctx, l.Config, luaRelease, []string{"p:" + l.Key}, pack(l.token)))
+	err := l.free(ctx, "p:"+l.Key, pack(l.token))
 	if l.says && errors.Is(err, errGone) {
 		return nil
 	}
@@ -189,139 +190,6 @@ func (l *beatLock) Unlock(ctx context.Context) error {
 	_ = l.Close()
 	return released(eval(ctx, l.Config, luaRelease, []string{l.Key}, l.Owner))
 }
-
-// tenLock has its readers in a sorted set by the end of their leases; a writer asks ten of them (wolph/portalocker#138).
-type tenLock struct {
-	owned
-	reads string
-}
-
-func (l *tenLock) take(ctx context.Context, source string) (string, error) {
-	token := l.next()
-	n, err := l.run(ctx, luaNow+source, []string{":readers", ":writer"}, token, l.TTL.Milliseconds())
-	return token, released(n, err)
-}
-
-func (l *tenLock) TryLock(ctx context.Context) (ok bool, err error) {
-	token, err := l.take(ctx, `
-if redis.call('exists', KEYS[2]) == 1 then return 0 end
-local v = redis.call('zrange', KEYS[1], 0, 9, 'withscores')
-for i = 2, #v, 2 do if tonumber(v[i]) > now then return 0 end end
-redis.call('del', KEYS[1])
-redis.call('set', KEYS[2], ARGV[1], 'px', ARGV[2])
-return 1`)
-	return l.granted(&l.token, token, err)
-}
-
-func (l *tenLock) TryRLock(ctx context.Context) (bool, error) {
-	token, err := l.take(ctx, `
-if redis.call('exists', KEYS[2]) == 1 then return 0 end
-redis.call('zadd', KEYS[1], now + ARGV[2] + 1, ARGV[1])
-if redis.call('pttl', KEYS[1]) < tonumber(ARGV[2]) then redis.call('pexpire', KEYS[1], ARGV[2]) end
-return 1`)
-	return l.granted(&l.reads, token, err)
-}
-
-func (l *tenLock) granted(to *string, token string, err error) (bool, error) {
-	if errors.Is(err, errGone) {
-		return false, nil
-	}
-	if err == nil {
-		*to = token
-	}
-	return err == nil, err
-}
-
-func (l *tenLock) Unlock(ctx context.Context) error {
-	return released(l.run(ctx, luaRelease, []string{":writer"}, l.token))
-}
-
-func (l *tenLock) RUnlock(ctx context.Context) error {
-	return released(l.run(ctx, luaNow+`
-local d = redis.call('zscore', KEYS[1], ARGV[1])
-if not d or tonumber(d) <= now then return 0 end
-return redis.call('zrem', KEYS[1], ARGV[1])`, []string{":readers"}, l.reads))
-}
-
-// loopLock has one loop for all locks of a client, which ends with the first that is lost.
-type loopLock struct {
-	owned
-	all *clientLoop
-}
-
-type clientLoop struct {
-	mu   sync.Mutex
-	held map[string]string // tokens by name
-	runs bool
-}
-
-func newLoop() factory {
-	var clients sync.Map
-	return func(c Config) (any, error) {
-		all, _ := clients.LoadOrStore(c.Redis, &clientLoop{held: map[string]string{}})
-		return &loopLock{owned: owned{Config: c}, all: all.(*clientLoop)}, nil
-	}
-}
-
-func (l *loopLock) TryLock(ctx context.Context) (bool, error) {
-	token := l.next()
-	ok, err := l.Redis.SetNX(ctx, l.Key, token, l.TTL).Result()
-	if !ok || err != nil {
-		return false, err
-	}
-	l.all.mu.Lock()
-	defer l.all.mu.Unlock()
-	l.token, l.all.held[l.Key] = token, token
-	if !l.all.runs {
-		l.all.runs = true
-		go l.all.renew(l.Config)
-	}
-	return true, nil
-}
-
-func (all *clientLoop) renew(c Config) {
-	for {
-		time.Sleep(c.TTL / 3)
-		all.mu.Lock()
-		held := map[string]string{}
-		for name, token := range all.held {
-			held[name] = token
-		}
-		all.runs = len(held) > 0
-		all.mu.Unlock()
-		if len(held) == 0 {
-			return
-		}
-		for name, token := range held {
-			ctx, cancel := context.WithTimeout(context.Background(), c.TTL/3)
-			err := released(eval(ctx, c, luaExtend, []string{name}, token, c.TTL.Milliseconds()))
-			cancel()
-			if errors.Is(err, errGone) && all.drop(name, token) {
-				all.mu.Lock()
-				all.runs = false
-				all.mu.Unlock()
-				return // bug: the others are renewed no more
-			}
-		}
-	}
-}
-
-func (all *clientLoop) drop(name, token string) bool {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	mine := all.held[name] == token
-	if mine {
-		delete(all.held, name)
-	}
-	return mine
-}
-
-func (l *loopLock) Unlock(ctx context.Context) error {
-	l.all.drop(l.Key, l.token)
-	return released(eval(ctx, l.Config, luaRelease, []string{l.Key}, l.token))
-}
-
-func (l *loopLock) Close() error { l.all.drop(l.Key, l.token); return nil }
 
 // bentLock is a correct lock in which functions replace what they name.
 type bentLock struct {
@@ -438,14 +306,8 @@ func overwrites(ctx context.Context, l *lock) (bool, error) {
 	return true, nil
 }
 
-func ignoreNil(err error) error {
-	if errors.Is(err, redis.Nil) {
-		return nil
-	}
-	return err
-}
-
-// crashesOnFree expects the value of a key that was there when it asked (steinitzu/celery-singleton#4).
+// crashesOnFree expects the value of a key that was there when it asked
+// (steinitzu/celery-singleton#4).
 func crashesOnFree(ctx context.Context, l *lock) (bool, error) {
 	ok, err := l.TryLock(ctx)
 	if ok || err != nil {
@@ -503,20 +365,18 @@ func (l *staysLocked) TryLock(ctx context.Context) (bool, error) {
 	return ok, nil
 }
 
-// reservedWord takes a value that is a word of its scripts for none.
-type reservedWord struct{ owned }
+// reservedWord takes a value that is a word of its scripts for none, and its owner's name for a
+// token.
+type reservedWord struct{ plain }
 
 func (l *reservedWord) TryLock(ctx context.Context) (bool, error) {
+	l.token = l.Owner
 	n, err := eval(ctx, l.Config, `
 local v = redis.call('get', KEYS[1])
 if v and v ~= 'free' then return 0 end
 redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])
 return 1`, []string{l.Key}, l.Owner, l.TTL.Milliseconds())
 	return n == 1, err
-}
-
-func (l *reservedWord) Unlock(ctx context.Context) error {
-	return released(eval(ctx, l.Config, luaRelease, []string{l.Key}, l.Owner))
 }
 
 // secondsLater counts in whole seconds when it waits, and when it extends.
@@ -533,18 +393,6 @@ func (l secondsLater) Lock(ctx context.Context) error {
 
 func (l secondsLater) Extend(ctx context.Context) error {
 	return l.cas(ctx, `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('expire', KEYS[1], ARGV[2]) end return 0`, l.token, max(1, int(l.TTL.Seconds())))
-}
-
-// countedReader counts itself although it was refused.
-type countedReader struct{ *countingLock }
-
-func (l countedReader) TryRLock(ctx context.Context) (bool, error) {
-	n, err := eval(ctx, l.Config, `
-local n = redis.call('incr', KEYS[2])
-redis.call('pexpire', KEYS[2], ARGV[1] * 3)
-if redis.call('exists', KEYS[1]) == 1 then return 0 end
-return 1`, l.keys(), l.TTL.Milliseconds())
-	return n == 1, err
 }
 
 // slotLock is a semaphore whose permits are keys of their own.
@@ -578,21 +426,4 @@ func (l *slotLock) Unlock(ctx context.Context) error {
 		return errGone
 	}
 	return released(eval(ctx, l.Config, luaRelease, []string{l.slot}, l.token))
-}
-
-// litter keeps a key for each token.
-type litter struct{ owned }
-
-func (l *litter) TryLock(ctx context.Context) (bool, error) {
-	token := l.next()
-	ok, err := l.Redis.SetNX(ctx, "{"+l.Key+"}", token, l.TTL).Result()
-	if ok {
-		l.token = token
-		err = l.Redis.Incr(ctx, "{"+l.Key+"}:seen:"+token).Err()
-	}
-	return ok, err
-}
-
-func (l *litter) Unlock(ctx context.Context) error {
-	return released(l.run(ctx, luaRelease, []string{""}, l.token))
 }

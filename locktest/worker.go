@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/lockbench/lockbench/internal/upstream"
 )
 
 // world is the environment in which rules are checked.
@@ -32,7 +34,6 @@ type job struct {
 	Patient int        `json:"patient"` // factor on the limits in real time
 	Servers [][]string `json:"servers,omitempty"`
 	Seen    *seen      `json:"seen,omitempty"` // what an earlier process has seen; nil: look first
-	Explore bool       `json:"explore,omitempty"`
 }
 
 // result is the result of one rule.
@@ -43,23 +44,21 @@ type result struct {
 	Notes    []string `json:"notes,omitempty"`
 	Unjudged string   `json:"unjudged,omitempty"`
 	Log      []string `json:"log,omitempty"`
-	Hangs    bool     `json:"hangs,omitempty"` // a call did not return: that is no race, and is not tried again
+	Hangs    string   `json:"hangs,omitempty"` // the call that did not return: that is no race, and is not tried again
+	Stack    string   `json:"stack,omitempty"` // of a rule that does not end
+	Spins    bool     `json:"spins,omitempty"` // and in which the lock computes without end
 
-	hung     bool
 	realTime bool
 }
 
 // message is one line of a worker's output.
 type message struct {
 	Begin  string  `json:"begin,omitempty"`  // a rule that starts
-	Result *result `json:"result,omitempty"` //
-	Hung   string  `json:"hung,omitempty"`   // a rule that does not end
-	Stack  string  `json:"stack,omitempty"`  // of that rule
+	Result *result `json:"result,omitempty"` // of a rule
 	Seen   *seen   `json:"seen,omitempty"`   // before the first rule
 	Fatal  string  `json:"fatal,omitempty"`  // the lock can't be tested at all
 	Real   string  `json:"real,omitempty"`   // why the lock can't be tested in virtual time
-	Leave  bool    `json:"leave,omitempty"`  // the process can't continue and must be replaced
-	Done   bool    `json:"done,omitempty"`
+	End    bool    `json:"end,omitempty"`    // all is said, or the process can't continue and must be replaced
 }
 
 const (
@@ -81,32 +80,20 @@ func workerJob(t *testing.T) *job {
 	return &j
 }
 
-// endWithParent ends a worker whose parent has ended, and with it the worker's input. It ends the process, because a rule that hangs can't be ended
-// otherwise and nobody is left to do it.
+// endWithParent ends a worker whose parent has ended, and with it the worker's input. It ends the
+// process, because a rule that hangs can't be ended otherwise and nobody is left to do it.
 func endWithParent() {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	os.Exit(1)
 }
 
-// sender writes messages.
-type sender struct {
-	mu  sync.Mutex // rules end concurrently
-	out func(message)
-}
-
-func (s *sender) send(m message) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.out(m)
-}
-
-// toParent writes messages for the process that started this one.
+// toParent writes a message for the process that started this one.
 func toParent(m message) {
 	text, err := json.Marshal(m)
 	if err != nil {
 		text, _ = json.Marshal(message{Fatal: err.Error()})
 	}
-	fmt.Fprintf(os.Stdout, "\n%s%s\n", mark, text)
+	fmt.Fprintf(os.Stdout, "\n%s%s\n", mark, text) // one write, whole
 }
 
 // limits in real time, after which a rule counts as hung.
@@ -117,48 +104,40 @@ const (
 	realLimit    = 40              // leases: more than any rule waits
 )
 
-// checkRules checks the job's rules and reports each.
-func (cfg config) checkRules(t *testing.T, newLock factory, j job, out *sender) {
+// checkRules checks the job's rules and tells of each.
+func (cfg config) checkRules(t *testing.T, newLock factory, j job, tell func(message)) {
 	if j.World != virtual {
 		cfg.lease = cfg.real
 	}
-	var chosen []rule
-	for _, r := range rules() {
-		if slices.Contains(j.Rules, r.name) {
-			chosen = append(chosen, r)
-		}
-	}
-	in := &inspector{t: t, cfg: cfg, make: cfg.maker(newLock), job: j, out: out}
+	in := &inspector{t: t, cfg: cfg, make: cfg.maker(newLock), job: j, tell: tell}
 	if !in.detect(newLock) {
 		return
 	}
 	var applying []rule
-	for _, r := range chosen {
-		if why := r.why(in.cfg); why != "" {
-			out.send(message{Result: &result{Rule: r.name, Skip: why}})
-			continue
+	for _, r := range rules() {
+		why := ""
+		if r.needs != nil {
+			why = r.needs(in.cfg)
 		}
-		applying = append(applying, r)
+		switch {
+		case !slices.Contains(j.Rules, r.name):
+		case why != "":
+			tell(message{Result: &result{Rule: r.name, Skip: why}})
+		default:
+			applying = append(applying, r)
+		}
 	}
-	if j.World == virtual {
-		for _, r := range applying {
-			out.send(message{Begin: r.name})
-			if !in.inBubble(r, func(res result) { out.send(message{Result: &res}) }) {
-				out.send(message{Leave: true})
-				return
-			}
-		}
-	} else {
+	if j.World != virtual {
 		in.together(applying)
+		applying = nil
 	}
-	out.send(message{Done: true})
-}
-
-func (r rule) why(cfg config) string {
-	if r.needs == nil {
-		return ""
+	for _, r := range applying {
+		tell(message{Begin: r.name})
+		if !in.inBubble(r, in.judged) {
+			break
+		}
 	}
-	return r.needs(cfg)
+	tell(message{End: true})
 }
 
 // inspector checks rules one after the other, or all at once.
@@ -167,13 +146,16 @@ type inspector struct {
 	cfg  config
 	make maker
 	job  job
-	out  *sender
+	tell func(message)
 }
 
-// detection is the step before the rules, which is reported like one.
+func (in *inspector) judged(res result) { in.tell(message{Result: &res}) }
+
+// detection is the step before the rules, which is told of like one.
 const detection = "detection"
 
-// detect finds out what the lock can do, once for all processes, and reports it. It returns false if nothing more can be checked here.
+// detect finds out what the lock can do, once for all processes, and tells it. It returns false if
+// nothing more can be checked here.
 func (in *inspector) detect(newLock factory) bool {
 	if in.job.Seen != nil {
 		in.cfg.seen = *in.job.Seen
@@ -183,42 +165,45 @@ func (in *inspector) detect(newLock factory) bool {
 	going := true
 	tell := func(m message) {
 		going = going && m.Fatal == "" && m.Real == ""
-		in.out.send(m)
+		in.tell(m)
 	}
 	r := rule{name: detection, check: func(c *trial) {
 		c.look(newLock, tell)
 		in.cfg = c.cfg
 	}}
 	ended := func(res result) { problems = res.Problems }
-	in.out.send(message{Begin: r.name})
+	in.tell(message{Begin: r.name})
 	whole := true
 	if in.job.World == virtual {
 		whole = in.inBubble(r, ended)
-	} else {
-		in.inRealTime(r, 0, ended)
-		if going && len(problems) > 0 {
-			tell(message{Fatal: strings.Join(problems, "\n")})
-		}
+	} else if in.inRealTime(r, 0, ended); going && len(problems) > 0 {
+		tell(message{Fatal: strings.Join(problems, "\n")})
 	}
 	if going && !whole {
-		in.out.send(message{Leave: true})
+		in.tell(message{End: true})
 	}
 	return going && whole
 }
 
-// inBubble runs a rule in virtual time while watch checks it in real time. It returns false if goroutines of the rule are left, which will never run
-// again: a lock that shares them among all its objects would not work in this process any more.
-func (in *inspector) inBubble(r rule, ended func(result)) bool {
-	id := in.t.Name() + "/" + r.name
-	judged, over := make(chan struct{}), make(chan struct{})
-	once := sync.OnceFunc(func() { close(judged) })
-	left := make(chan bool, 1)
-	var log atomic.Pointer[requestLog]
-	whole := true
-	go func() { left <- in.watch(r, &log, judged, over) }()
+// bubble is what is known outside of a rule in virtual time.
+type bubble struct {
+	log    atomic.Pointer[requestLog]
+	number atomic.Value  // as the runtime prints it
+	judged chan struct{} // closed with the rule's result
+	over   chan struct{} // closed when all its goroutines have ended
+}
+
+// inBubble runs a rule in virtual time while watch checks it in real time. It returns false if
+// goroutines of the rule are left, which will never run again: a lock that shares them among all
+// its objects would not work in this process any more.
+func (in *inspector) inBubble(r rule, ended func(result)) (whole bool) {
+	b := &bubble{judged: make(chan struct{}), over: make(chan struct{})}
+	once := sync.OnceFunc(func() { close(b.judged) })
+	ends := make(chan bool, 1)
+	go func() { ends <- in.watch(r, b) }()
 	emptyPools()
 	func() {
-		defer close(over)
+		defer close(b.over)
 		defer func() {
 			p := recover()
 			whole = p == nil
@@ -227,85 +212,117 @@ func (in *inspector) inBubble(r rule, ended func(result)) bool {
 			}
 		}()
 		synctest.Test(in.t, func(t *testing.T) {
-			c := newTrial(id, in.make, in.cfg, virtualNodes(t, in.cfg.nodes))
-			log.Store(c.log)
+			c := newTrial(in.id(r), in.make, in.cfg, virtualNodes(t, in.cfg.nodes))
+			b.log.Store(c.log)
+			b.number.Store(upstream.OwnBubble())
 			c.run(r, func(res result) { ended(res); once() })
 		})
 	}()
-	return !<-left && whole
+	return <-ends && whole
 }
 
-// emptyPools empties every sync.Pool of the process. A library keeps there what its next user may take, such as a timer; one that was made in another
-// bubble ends the process. A collection moves what is in a pool aside, and the next one drops it.
+// id identifies a rule's goroutines in this process.
+func (in *inspector) id(r rule) string { return in.t.Name() + "/" + r.name }
+
+// emptyPools empties every sync.Pool of the process. A library keeps there what its next user may
+// take, such as a timer; one that was made in another bubble ends the process. A collection moves
+// what is in a pool aside, and the next one drops it.
 func emptyPools() {
 	runtime.GC()
 	runtime.GC()
 }
 
-// watch returns true if a rule, or afterwards its bubble, does not end in time. A rule whose lock keeps sending requests gets more time: the machine
-// may be busy.
-func (in *inspector) watch(r rule, log *atomic.Pointer[requestLog], judged, over <-chan struct{}) bool {
+// watch returns false if a rule, or afterwards its bubble, does not end in time. A rule whose lock
+// keeps sending requests gets more time: the machine may be busy.
+func (in *inspector) watch(r rule, b *bubble) bool {
 	limit := time.NewTicker(virtualLimit * time.Duration(in.job.Patient))
 	defer limit.Stop()
 	seen := int64(0)
 	for looks, going := 0, true; going; looks++ {
 		select {
-		case <-over:
-			return false
-		case <-judged:
+		case <-b.over:
+			return true
+		case <-b.judged:
 			going = false
 		case <-limit.C:
-			if l := log.Load(); l != nil && l.total.Load() > seen && looks < moreTime {
+			if l := b.log.Load(); l != nil && l.total.Load() > seen && looks < moreTime {
 				seen = l.total.Load()
 				continue
 			}
-			in.out.send(message{Hung: r.name, Stack: goroutines(labelTrial, in.t.Name()+"/"+r.name)})
-			return true
+			in.judged(result{Rule: r.name, Stack: in.stacks(r), Spins: b.spins()})
+			return false
 		}
 	}
-	linger := time.NewTimer(leaveLimit)
-	defer linger.Stop()
 	select {
-	case <-over:
-		return false
-	case <-linger.C:
-		in.out.send(message{Leave: true})
+	case <-b.over:
 		return true
+	case <-time.After(leaveLimit):
+		in.tell(message{End: true})
+		return false
 	}
 }
 
-// together checks all rules at once in real time, because they mostly sleep, and then one by one those that disturb others.
+// stacks returns what the goroutines of a rule that does not end are doing.
+func (in *inspector) stacks(r rule) string {
+	if text := goroutines(labelTrial, in.id(r)); text != "" {
+		return text
+	}
+	return "(none)"
+}
+
+// spins reports whether a goroutine of the bubble computes all the time.
+func (b *bubble) spins() bool {
+	running := func() (numbers []string) {
+		for _, g := range upstream.Goroutines(upstream.Dump()) {
+			if g.Bubble == b.number.Load() && strings.HasPrefix(g.State, "run") {
+				numbers = append(numbers, g.Number)
+			}
+		}
+		return numbers
+	}
+	before := running()
+	time.Sleep(100 * time.Millisecond)
+	return slices.ContainsFunc(running(), func(n string) bool { return slices.Contains(before, n) })
+}
+
+// together checks all rules at once in real time, because they mostly sleep, and then one by one
+// those that disturb others, unless a call of the lock did not return: to wait for it once more
+// would cost time and show nothing.
 func (in *inspector) together(all []rule) {
 	var checking sync.WaitGroup
-	check := func(r rule, db int) {
-		in.out.send(message{Begin: r.name})
-		in.inRealTime(r, db, func(res result) { in.out.send(message{Result: &res}) })
-	}
-	db := 0
-	for _, r := range all {
-		if disturbing[r.name] {
-			continue
+	var hangs atomic.Pointer[result]
+	judged := func(res result) {
+		if res.Hangs != "" {
+			hangs.Store(&res)
 		}
-		db++
-		own := db
-		checking.Go(func() { check(r, own) })
+		in.judged(res)
 	}
-	checking.Wait()
-	for _, r := range all {
-		if disturbing[r.name] {
-			db++
-			check(r, db)
+	for _, disturbs := range []bool{false, true} {
+		for i, r := range all {
+			if disturbing[r.name] != disturbs {
+				continue
+			}
+			if h := hangs.Load(); h != nil && disturbs {
+				in.judged(result{Rule: r.name, Unjudged: fmt.Sprintf("not run: %s hangs (rule %s)", h.Hangs, h.Rule)})
+				continue
+			}
+			in.tell(message{Begin: r.name})
+			checking.Go(func() { in.inRealTime(r, i+1, judged) })
+			if disturbs {
+				checking.Wait()
+			}
 		}
+		checking.Wait()
 	}
 }
 
 // disturbing are rules that make a server forget what other rules' clients rely on.
 var disturbing = map[string]bool{"scripts-forgotten": true, "release-frees": true}
 
-// inRealTime runs a rule within the time limit: on miniredis of its own, or in its own database of the job's redis-servers.
+// inRealTime runs a rule within the time limit: on miniredis of its own, or in its own database of
+// the job's redis-servers.
 func (in *inspector) inRealTime(r rule, db int, ended func(result)) {
-	id := in.t.Name() + "/" + r.name
-	c := newTrial(id, in.make, in.cfg, nil)
+	c := newTrial(in.id(r), in.make, in.cfg, nil)
 	c.slack = realSlack
 	if in.job.World == redisServer {
 		c.nodes, c.key = realNodes(in.t, in.job.Servers, db), fmt.Sprint(keyName, "-", db)
@@ -315,15 +332,14 @@ func (in *inspector) inRealTime(r rule, db int, ended func(result)) {
 	}
 	over := make(chan struct{})
 	once := sync.OnceFunc(func() { close(over) })
-	limit := time.NewTimer(realLimit*in.cfg.lease*time.Duration(in.job.Patient) + virtualLimit) // detection changes cfg
-	defer limit.Stop()
+	limit := time.After(realLimit*in.cfg.lease*time.Duration(in.job.Patient) + virtualLimit) // detection changes cfg
 	go func() {
 		defer once()
 		c.run(r, func(res result) { ended(res); once() })
 	}()
 	select {
 	case <-over:
-	case <-limit.C:
-		in.out.send(message{Hung: r.name, Stack: goroutines(labelTrial, id)})
+	case <-limit:
+		in.judged(result{Rule: r.name, Stack: in.stacks(r)})
 	}
 }

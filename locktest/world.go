@@ -45,8 +45,9 @@ func virtualNodes(t *testing.T, n int) []*node {
 	return out
 }
 
-// startServers starts redis-servers without persistence on free ports, with their replicas, and stops them when the test ends. It returns the
-// addresses: for each node its own, followed by those of its replicas.
+// startServers starts redis-servers without persistence on free ports, with their replicas, and
+// stops them when the test ends. It returns the addresses: for each node its own, followed by those
+// of its replicas.
 func startServers(t *testing.T, cfg config) [][]string {
 	t.Helper()
 	out := make([][]string, cfg.nodes)
@@ -114,7 +115,8 @@ func (n *node) open(t *testing.T) {
 	t.Cleanup(func() { _ = n.admin.Close() })
 }
 
-// clientOptions are the options of every lock's Redis client: no automatic retries, which would hide a lost reply, and no waiting for a connection.
+// clientOptions are the options of every lock's Redis client: no automatic retries, which would
+// hide a lost reply, and no waiting for a connection.
 func clientOptions(addr string, dial func(ctx context.Context, network, addr string) (net.Conn, error)) *redis.Options {
 	const limit = 2 * time.Second
 	return &redis.Options{

@@ -4,16 +4,12 @@ import (
 	"context"
 	"crypto/sha1"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"hash/fnv"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // waitingLock has only Lock and Unlock.
@@ -67,7 +63,8 @@ func (w waitingLock) Lock(ctx context.Context) error {
 	}
 }
 
-// ended returns the error of a wait that ended without the lock; a context may end during a try, too.
+// ended returns the error of a wait that ended without the lock; a context may end during a try,
+// too.
 func (w waitingLock) ended(ctx context.Context, err error) error {
 	if w.goesOn && ctx.Err() != nil {
 		go func() { _ = w.Lock(context.WithoutCancel(ctx)) }()
@@ -179,36 +176,24 @@ func newTimed(change func(*timedLock)) factory {
 
 // registry is a library whose holds are found by their tokens.
 type registry struct {
-	Config
-	mu    sync.Mutex
+	plain
 	holds map[string]bool
-	last  string
 }
 
 func (r *registry) TryLock(ctx context.Context) (bool, error) {
-	token := fmt.Sprint(r.Owner, time.Now().UnixNano())
-	ok, err := r.Redis.SetNX(ctx, r.Key, token, r.TTL).Result()
+	ok, err := r.plain.TryLock(ctx)
 	if ok {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.holds[token], r.last = true, token
+		r.holds[r.token] = true
 	}
 	return ok, err
 }
 
 func (r *registry) Unlock(ctx context.Context) error {
-	r.mu.Lock()
-	token := r.last
-	known := r.holds[token]
-	delete(r.holds, token)
-	r.mu.Unlock()
-	if !known {
+	if !r.holds[r.token] {
 		return errGone
 	}
-	if n, err := redis.NewScript(luaRelease).Run(ctx, r.Redis, []string{r.Key}, token).Int(); err != nil || n == 0 {
-		return errors.Join(err, errGone)
-	}
-	return nil
+	delete(r.holds, r.token)
+	return r.plain.Unlock(ctx)
 }
 
 func sha(s string) string {

@@ -12,12 +12,14 @@ import (
 // Exceptions are the rules that variants break, by the variant's name.
 type Exceptions struct {
 	Breaks map[string][]string // by design: the kit must see each broken
-	// Virtual are broken in virtual time alone, where two calls can be in the same millisecond and a server can answer with errors.
+	// Virtual are broken in virtual time alone, where two calls can be in the same millisecond and
+	// a server can answer with errors.
 	Virtual map[string][]string
 	May     map[string][]string // by a race, or by a waiting time of a library's that may or may not fit into a rule's limit
 }
 
-// Run checks every rule that applies to a variant, in virtual time. Variants that need replicas have none there and are left out.
+// Run checks every rule that applies to a variant, in virtual time. Variants that need replicas
+// have none there and are left out.
 func Run(t *testing.T, all []impls.Variant, e Exceptions, options ...locktest.Option) {
 	for _, v := range few(all) {
 		if v.Topology != impls.Replicated {
@@ -28,8 +30,9 @@ func Run(t *testing.T, all []impls.Variant, e Exceptions, options ...locktest.Op
 	}
 }
 
-// OnRedis checks the same rules on redis-server, in real time: a few variants at once, as -parallel says, for they mostly wait. The race detector
-// sees the same goroutines meet in virtual time, and makes replies late: it has no part in this.
+// OnRedis checks the same rules on redis-server, in real time: a few variants at once, as -parallel
+// says, for they mostly wait. The race detector sees the same goroutines meet in virtual time, and
+// makes replies late: it has no part in this.
 func OnRedis(t *testing.T, all []impls.Variant, e Exceptions) {
 	if raceDetector {
 		t.Skip("the race detector is on")
@@ -50,8 +53,9 @@ func (e Exceptions) options(v impls.Variant, more []locktest.Option) []locktest.
 	return append([]locktest.Option{locktest.Variant(v), locktest.Breaks(e.Breaks[v.Name]...), locktest.MayBreak(e.May[v.Name]...)}, more...)
 }
 
-// few is all of them, and under the race detector, which makes everything ten times as slow, one for each way in which goroutines
-// meet: a plain mutex, a watchdog with wake-ups, a quorum, a queue, and a library.
+// few is all of them, and under the race detector, which makes everything ten times as slow, one
+// for each way in which goroutines meet: a plain mutex, a watchdog with wake-ups, a quorum, a
+// queue, and a library.
 func few(all []impls.Variant) []impls.Variant {
 	if !raceDetector {
 		return all
