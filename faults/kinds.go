@@ -205,7 +205,7 @@ var kinds = []Kind{
 		InSim: "the node answers nothing", OnServers: "SIGSTOP; in Docker a paused container",
 		On: OneNode, In: InServer, At: atEvent,
 		Uses: []Uses{mustFor}, mustEnd: true, Harms: true, Placed: atStep, Not: []Limit{notYours, noProcess}, Does: history.Hinders | history.Stops | history.HoldsRequests, do: pauseServer},
-	{Name: Failover, About: "the primary is killed and its replica promoted",
+	{Name: Failover, About: "the primary is killed and its replica promoted, the first of several",
 		InSim: "the replica has what was delivered to it", OnServers: "the primary gets SIGKILL, the replica REPLICAOF NO ONE; with a length replication stops first",
 		On: allNodes, In: InServer, At: AtStart | atEvent,
 		Uses: []Uses{mayFor, mayUntil}, instant: true, Harms: true, Placed: atStep, Does: history.Stops | history.Kills | history.LosesData, do: failover,

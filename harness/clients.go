@@ -121,9 +121,13 @@ func (d *serverDriver) setup(index int) workloads.Setup {
 	cfg, standing := d.config(), d.director.Standing(index+1)
 	cfg.Slow = standing.Work
 	v.Topology = d.topology() // the scenario's, if set: on a cluster, clients use the cluster client
+	replicas := 0
+	if v.Topology == impls.Replicated || v.Topology == impls.Sentinel {
+		replicas = d.servers.lock.Len() - 1
+	}
 	return workloads.Setup{
 		Variant: v, Config: cfg, Index: index, Clients: d.Scenario.Clients, Owner: standing.Owner,
-		Prefix: d.prefix, Poll: d.Scenario.Poll.Of(d.lease()), Permits: d.Scenario.Permits,
+		Prefix: d.prefix, Poll: d.Scenario.Poll.Of(d.lease()), Permits: d.Scenario.Permits, Replicas: replicas,
 	}
 }
 

@@ -32,7 +32,7 @@ func (e Experiment) startServers(ctx context.Context) (*deployment, error) {
 		Prefix: e.Prefix, Derives: e.Variant.Derives, MaxMemory: e.Scenario.MaxMemory, ClockFaults: e.has(func(k faults.Kind) bool { return k.Clock }), Name: "lock",
 		Log: !e.Bare, MinReplicas: e.Scenario.MinReplicas, DownAfter: e.Scenario.DownAfter.Of(e.lease()),
 	}
-	if spec.Topology != impls.Independent {
+	if spec.Topology != impls.Independent && spec.Topology != impls.Replicated {
 		spec.Nodes = 0
 	}
 	lock, err := e.Provider.Start(ctx, spec)

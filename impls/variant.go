@@ -47,7 +47,7 @@ type Topology string
 // The topologies.
 const (
 	Standalone  Topology = "standalone"  // one server
-	Replicated  Topology = "replicated"  // a primary and a replica
+	Replicated  Topology = "replicated"  // a primary and its replicas: one, unless a scenario has more nodes
 	Independent Topology = "independent" // N independent masters
 	Cluster     Topology = "cluster"     // three masters that share the slots
 	Sentinel    Topology = "sentinel"    // a primary, two replicas, and three sentinels that promote one
@@ -58,7 +58,7 @@ func Topologies() []Topology {
 	return []Topology{Standalone, Replicated, Independent, Cluster, Sentinel}
 }
 
-// Address returns the number under which clients dial a node: those of a pair share one, which leads to the primary.
+// Address returns the number under which clients dial a node: replicated nodes share one, which leads to the primary.
 func (t Topology) Address(node int) int {
 	if t == Replicated {
 		return 0

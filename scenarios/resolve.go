@@ -44,7 +44,7 @@ func (s Scenario) NodeCount() int {
 	case impls.Independent:
 		return cmp.Or(s.Nodes, defaultNodes)
 	case impls.Replicated:
-		return 2
+		return max(s.Nodes, 2)
 	case impls.Cluster, impls.Sentinel:
 		return 3
 	}

@@ -90,6 +90,9 @@ func lastOf(path string) string {
 func (s Scenario) validateNumbers(bad problems) {
 	between(bad, "clients", s.Clients, 1, maxClients)
 	between(bad, "nodes", s.Nodes, 0, faults.MaxNodes)
+	if s.Topology == impls.Replicated && s.Nodes == 1 {
+		bad("nodes", "a primary and its replicas are at least 2")
+	}
 	between(bad, "minreplicas", s.MinReplicas, 0, 2)
 	between(bad, "keys", s.Keys, 0, MaxKeys)
 	between(bad, "permits", s.Permits, 0, MaxPermits)

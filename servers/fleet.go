@@ -19,7 +19,7 @@ type fleet struct {
 	logs      []*nodeLog // by the number under which clients know the node; nil: not recorded
 	sentinels *Sentinels // nil: the topology has none
 
-	mu      sync.Mutex // guards the roles of a replicated pair
+	mu      sync.Mutex // guards the roles of replicated servers
 	primary int
 	flowing bool
 
@@ -74,7 +74,7 @@ func (f *fleet) each(do func(*node) error) error {
 func (f *fleet) form(ctx context.Context) error {
 	switch f.spec.Topology {
 	case impls.Replicated:
-		return f.follow(ctx, 1, 0)
+		return f.followAll(ctx)
 	case impls.Cluster:
 		return f.formCluster(ctx)
 	case impls.Sentinel:
@@ -99,7 +99,7 @@ func (f *fleet) Len() int { return len(f.nodes) }
 func (f *fleet) byRole(i int) (*node, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.spec.Topology == impls.Replicated && f.primary == 1 {
+	if f.spec.Topology == impls.Replicated && f.primary == 1 && i <= 1 {
 		i = 1 - i
 	}
 	return f.byNumber(i)

@@ -9,17 +9,18 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// needPair returns ErrRefused unless the topology is a replicated pair.
-func (f *fleet) needPair(what string) error {
+// needReplica returns ErrRefused unless the topology is a primary with replicas that no sentinels watch.
+func (f *fleet) needReplica(what string) error {
 	if f.spec.Topology != impls.Replicated {
 		return fmt.Errorf("%s: %s has no replica: %w", what, f.spec.Topology, ErrRefused)
 	}
 	return nil
 }
 
-// Promote makes the replica the primary, to which Dial(0) then connects. An old primary that comes back follows it only after SetReplication(true).
+// Promote makes the first replica the primary, to which Dial(0) then connects, and which other replicas follow. An old primary that comes back
+// follows it only after SetReplication(true).
 func (f *fleet) Promote(ctx context.Context) (int, error) {
-	if err := f.needPair("promote"); err != nil {
+	if err := f.needReplica("promote"); err != nil {
 		return 0, err
 	}
 	f.mu.Lock()
@@ -31,42 +32,59 @@ func (f *fleet) Promote(ctx context.Context) (int, error) {
 		}
 		return f.promoteLog(n)
 	}
-	if err := f.on(next, "promote", promote, running); err != nil {
+	err := f.on(next, "promote", promote, running)
+	if err != nil {
 		return f.primary, err
 	}
-	f.primary, f.flowing = next, false
-	return next, nil
+	f.primary, f.flowing = next, len(f.nodes) > 2
+	if f.flowing {
+		err = f.followAll(ctx)
+	}
+	return next, err
 }
 
-// SetReplication cuts or restores replication. When cut, the replica keeps its data; when restored, the primary's data replace them.
+// SetReplication cuts the replication to the first replica, or restores all. When cut, the replica keeps its data; when restored, the primary's data
+// replace them.
 func (f *fleet) SetReplication(ctx context.Context, flowing bool) error {
-	if err := f.needPair("set replication"); err != nil {
+	if err := f.needReplica("set replication"); err != nil {
 		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	replica := 1 - f.primary
+	f.flowing = flowing
 	if flowing {
-		f.flowing = true
-		return f.follow(ctx, replica, f.primary)
+		return f.followAll(ctx)
 	}
-	f.flowing = false
-	return f.on(replica, "cut replication of", func(n *node) error { return n.detach(ctx) }, running)
+	return f.on(1-f.primary, "cut replication of", func(n *node) error { return n.detach(ctx) }, running)
 }
 
-// rejoinPair makes the replica follow again after a restart of either server, unless replication is cut.
-func (f *fleet) rejoinPair(ctx context.Context) error {
+// rejoinReplicas makes the replicas follow again after a restart of a server, unless replication is cut.
+func (f *fleet) rejoinReplicas(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	replica, primary := f.nodes[1-f.primary], f.nodes[f.primary]
-	if !f.flowing || !replica.isRunning() || !primary.isRunning() {
+	if !f.flowing || !f.nodes[f.primary].isRunning() {
 		return nil
 	}
-	return f.follow(ctx, 1-f.primary, f.primary)
+	return f.followAll(ctx)
 }
 
-// follow makes one server the replica of another and waits until it is in sync and confirms writes.
-func (f *fleet) follow(ctx context.Context, replica, primary int) error {
+// followAll makes all servers that run the replicas of the primary, and waits until all confirm its writes.
+func (f *fleet) followAll(ctx context.Context) error {
+	var replicas int64
+	for i, n := range f.nodes {
+		if i == f.primary || !n.isRunning() {
+			continue
+		}
+		replicas++
+		if err := f.follow(ctx, i, f.primary, replicas); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow makes one server the replica of another and waits until it is in sync and so many replicas confirm writes.
+func (f *fleet) follow(ctx context.Context, replica, primary int, confirm int64) error {
 	host, port := f.knownAs(primary)
 	err := f.on(replica, "replicate to", func(n *node) error {
 		if _, err := n.do(ctx, "REPLICAOF", host, port); err != nil {
@@ -82,13 +100,13 @@ func (f *fleet) follow(ctx context.Context, replica, primary int) error {
 		return err
 	}
 	return f.on(primary, "", func(n *node) error {
-		return poll(ctx, "confirm the primary's writes", func() (bool, error) { return n.confirmed(ctx) })
+		return poll(ctx, "confirm the primary's writes", func() (bool, error) { return n.confirmed(ctx, confirm) })
 	})
 }
 
-// confirmed reports whether a replica confirms a write within a second. After a full copy, the primary sends nothing, not even WAIT's request for a
+// confirmed reports whether so many replicas confirm a write within a second. After a full copy, the primary sends nothing, not even WAIT's request for a
 // confirmation, until the replica has reported its offset, which replicas do once a second.
-func (n *node) confirmed(ctx context.Context) (bool, error) {
+func (n *node) confirmed(ctx context.Context, want int64) (bool, error) {
 	a, err := newAdmin(ctx, n.dial)
 	if err != nil {
 		return false, err
@@ -97,11 +115,11 @@ func (n *node) confirmed(ctx context.Context) (bool, error) {
 	if err := a.Publish(ctx, "lockbench", "").Err(); err != nil { // WAIT counts from the last write of its connection
 		return false, fmt.Errorf("PUBLISH: %w", err)
 	}
-	replicas, err := a.Wait(ctx, 1, time.Second).Result()
+	replicas, err := a.Wait(ctx, int(want), time.Second).Result()
 	if err != nil {
 		return false, fmt.Errorf("WAIT: %w", err)
 	}
-	return replicas >= 1, nil
+	return replicas >= want, nil
 }
 
 func (n *node) detach(ctx context.Context) error {

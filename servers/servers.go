@@ -32,7 +32,7 @@ var (
 // Spec describes a deployment.
 type Spec struct {
 	Topology    impls.Topology    // "" means Standalone
-	Nodes       int               // of Independent, 1 to 16; 0 means 5. Other topologies fix their own number.
+	Nodes       int               // of Independent, 1 to 16, 0 means 5; of Replicated, 2 to 16, 0 means 2. Other topologies fix their own number.
 	Persistence impls.Persistence // "" means impls.PersistNone
 	MaxMemory   int64             // bytes with allkeys-lru eviction; 0 means unlimited
 	ClockFaults bool              // the server's clock must be settable (SetClock, DriftClock)
@@ -65,7 +65,7 @@ type Provider interface {
 
 // Deployment is a set of nodes, numbered from 0, for concurrent use. A server fault returns once confirmed, or ErrRefused, ErrMissing or ErrState.
 //
-// In a replicated pair, Addr, Dial, FlushScripts, DeleteKeys and EvictKeys follow the roles: node 0 is the current primary. Kill, Restart,
+// Of replicated nodes, Addr, Dial, FlushScripts, DeleteKeys and EvictKeys follow the roles: node 0 is the current primary. Kill, Restart,
 // Pause, Resume, SetClock, DriftClock and Info name the machine: node 0 is the initial primary, whatever its role is now. With sentinels, all name it.
 type Deployment interface {
 	Topology() impls.Topology
@@ -77,8 +77,8 @@ type Deployment interface {
 	Restart(ctx context.Context, node int) error                        // start a killed node again, confirmed answering
 	Pause(ctx context.Context, node int) error                          // stop without killing, confirmed stopped
 	Resume(ctx context.Context, node int) error                         // confirmed running; no effect on a running node
-	Promote(ctx context.Context) (primary int, err error)               // replicated pair: make the replica the primary, to which Dial(0) then connects; does not stop the other
-	SetReplication(ctx context.Context, flowing bool) error             // replicated pair: cut replication, or make the other server a replica of the current primary
+	Promote(ctx context.Context) (primary int, err error)               // replicated nodes: make the first replica the primary, to which Dial(0) then connects; does not stop the other
+	SetReplication(ctx context.Context, flowing bool) error             // replicated nodes: cut the replication to the first replica, or make all others replicas of the current primary
 	SetClock(ctx context.Context, node int, offset time.Duration) error // set the offset of the server's clock from the machine's, and its rate to 1
 	DriftClock(ctx context.Context, node int, rate float64) error       // set the rate of the server's clock from now on (0.01 to 100; 1 = true)
 	FlushScripts(ctx context.Context, node int) error                   // SCRIPT FLUSH

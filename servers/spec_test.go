@@ -16,6 +16,8 @@ func TestSpecFill(t *testing.T) {
 	}{
 		{"the zero value is one server", Spec{}, 1, ""},
 		{"a pair", Spec{Topology: impls.Replicated}, 2, ""},
+		{"two replicas", Spec{Topology: impls.Replicated, Nodes: 3}, 3, ""},
+		{"a primary alone", Spec{Topology: impls.Replicated, Nodes: 1}, 0, "2 to 16"},
 		{"a cluster", Spec{Topology: impls.Cluster}, 3, ""},
 		{"five masters by default", Spec{Topology: impls.Independent}, 5, ""},
 		{"three masters", Spec{Topology: impls.Independent, Nodes: 3}, 3, ""},

@@ -121,8 +121,8 @@ func (p *simulatedPair) do(what string, node int) {
 }
 
 func (p *simulatedPair) settle() {
-	for p.w.replicates() {
-		p.w.replicateOne()
+	for l := &p.w.replication.links[0]; p.w.replicates(l); {
+		p.w.replicateOne(l)
 	}
 }
 

@@ -68,8 +68,12 @@ func (w *world) beginNodes() {
 	if w.program.Topology == impls.Cluster {
 		w.join()
 	}
-	for i := range w.program.Nodes {
-		w.addrs = append(w.addrs, nodeAddr(i))
+	for i, n := range w.lockNodes() {
+		if i > 0 && w.program.Topology == impls.Replicated {
+			w.replication.links = append(w.replication.links, link{replica: n})
+		} else {
+			w.addrs = append(w.addrs, nodeAddr(i))
+		}
 	}
 }
 

@@ -22,9 +22,9 @@ func (w *world) up(node int) (*node, error) {
 	return n, nil
 }
 
-// role returns the node that a number means when connections follow the roles of a pair: 0 is the primary.
+// role returns the node that a number means when connections follow the roles of replicated nodes: 0 is the primary.
 func (w *world) role(node int) int {
-	if w.program.Topology == impls.Replicated && w.primary == 1 {
+	if w.program.Topology == impls.Replicated && w.primary == 1 && node <= 1 {
 		return 1 - node
 	}
 	return node
@@ -51,9 +51,7 @@ func (w *world) RestartServer(_ context.Context, node int) (history.Effect, erro
 	had := n.Copy(w.clock())
 	n.Load(n.kept.data, w.clock())
 	w.suffered(n, history.Restarted, fakeredis.Difference(had, n.Copy(w.clock())))
-	if w.program.Topology == impls.Replicated {
-		w.reconnected()
-	}
+	w.reconnected(n)
 	kept, lost := n.had.lostTo(n.kept)
 	return history.Effect{What: history.Restarted, Turn: n.kept.turn, Known: true, Kept: kept, Lost: lost}, nil
 }

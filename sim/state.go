@@ -190,7 +190,7 @@ func (b *batch) condition(q *request) uint64 {
 	return h
 }
 
-// network returns a hash of the obstacles between clients and nodes, and between the nodes of a pair.
+// network returns a hash of the obstacles between clients and nodes, and between a primary and its replicas.
 func (w *world) network() uint64 {
 	var h uint64
 	for k := range w.cut {
@@ -198,9 +198,12 @@ func (w *world) network() uint64 {
 	}
 	r := &w.replication
 	h = mix(h, uint64(w.slow.delay), uint64(w.slow.rate*1e3), uint64(w.noSubscribers), uint64(w.primary),
-		bits(r.stopped, r.cut, r.apart, w.lastRounds), uint64(r.writes-r.applied))
-	for _, u := range r.stream {
-		h = mix(h, digest(u.data), uint64(r.writes-u.write)<<1|bits(u.whole))
+		bits(r.promoted, w.lastRounds))
+	for _, l := range r.links {
+		h = mix(h, bits(l.cut, l.apart), uint64(r.writes-l.applied), uint64(len(l.stream)))
+		for _, u := range l.stream {
+			h = mix(h, digest(u.data), uint64(r.writes-u.write)<<1|bits(u.whole))
+		}
 	}
 	for _, n := range w.nodes {
 		for _, q := range n.waiting {

@@ -52,7 +52,7 @@ type world struct {
 	program  Program
 	strategy chooser
 	bounds   Bounds
-	nodes    []*node // the lock's, both of a replicated pair; then the guarded store's
+	nodes    []*node // the lock's, replicas included; then the guarded store's
 	addrs    []string
 	start    time.Time
 	stop     chan struct{}          // closed when no new round may begin
@@ -73,7 +73,7 @@ type world struct {
 	past        map[uint64]*past // of the connections, by place
 	fresh       []*request       // sent, not yet seen by the driver
 	sent        int              // commands, by all clients
-	primary     int              // of a replicated pair: where address 0 leads
+	primary     int              // of replicated nodes: where address 0 leads
 	replication replication
 
 	director      *faults.Director
