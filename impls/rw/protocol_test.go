@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/expect"
