@@ -122,8 +122,11 @@ func (d *serverDriver) setup(index int) workloads.Setup {
 	cfg.Slow = standing.Work
 	v.Topology = d.topology() // the scenario's, if set: on a cluster, clients use the cluster client
 	replicas := 0
-	if v.Topology == impls.Replicated || v.Topology == impls.Sentinel {
-		replicas = d.servers.lock.Len() - 1
+	switch n := d.servers.lock.Len(); v.Topology {
+	case impls.Sentinel:
+		replicas = n - 1
+	case impls.Replicated, impls.Cluster:
+		replicas = n/d.servers.primaries() - 1
 	}
 	return workloads.Setup{
 		Variant: v, Config: cfg, Index: index, Clients: d.Scenario.Clients, Owner: standing.Owner,

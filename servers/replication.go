@@ -9,74 +9,84 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// needReplica returns ErrRefused unless the topology is a primary with replicas that no sentinels watch.
-func (f *fleet) needReplica(what string) error {
-	if f.spec.Topology != impls.Replicated {
-		return fmt.Errorf("%s: %s has no replica: %w", what, f.spec.Topology, ErrRefused)
+// replicasOf returns the numbers of a primary's replicas. A failover promotes the first.
+func (f *fleet) replicasOf(node int) (out []int) {
+	primaries := f.spec.Topology.Primaries(len(f.nodes))
+	for i := node + primaries; i < len(f.nodes) && f.sentinels == nil; i += primaries {
+		out = append(out, i)
+	}
+	return out
+}
+
+// heir returns the number of a primary's first replica; ErrRefused if it has none that lockbench may promote.
+func (f *fleet) heir(node int, what string) (int, error) {
+	if all := f.replicasOf(node); len(all) > 0 {
+		return all[0], nil
+	}
+	return 0, fmt.Errorf("%s: %s has no replica: %w", what, f.spec.Topology, ErrRefused)
+}
+
+// Promote makes the first replica of a primary the primary, to which Dial(node) then connects, and which other replicas follow. An old primary that comes
+// back follows it only after SetReplication(true).
+func (f *fleet) Promote(ctx context.Context, number int) error {
+	heir, err := f.heir(number, "promote")
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	promote := func(n *node) error {
+		if err := n.lead(ctx, f.spec.Topology); err != nil {
+			return err
+		}
+		return f.promoteLog(number, n)
+	}
+	if err := f.on(f.roles[heir], "promote", promote, running); err != nil {
+		return err
+	}
+	f.roles[number], f.roles[heir] = f.roles[heir], f.roles[number]
+	f.flowing = len(f.replicasOf(number)) > 1
+	if f.flowing {
+		return f.followAll(ctx, number)
 	}
 	return nil
 }
 
-// Promote makes the first replica the primary, to which Dial(0) then connects, and which other replicas follow. An old primary that comes back
-// follows it only after SetReplication(true).
-func (f *fleet) Promote(ctx context.Context) (int, error) {
-	if err := f.needReplica("promote"); err != nil {
-		return 0, err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	next := 1 - f.primary
-	promote := func(n *node) error {
-		if err := n.detach(ctx); err != nil {
-			return err
-		}
-		return f.promoteLog(n)
-	}
-	err := f.on(next, "promote", promote, running)
+// SetReplication cuts the replication of a primary to its first replica, or restores all. When cut, the replica keeps its data; when restored, the primary's
+// data replace them.
+func (f *fleet) SetReplication(ctx context.Context, number int, flowing bool) error {
+	heir, err := f.heir(number, "set replication")
 	if err != nil {
-		return f.primary, err
-	}
-	f.primary, f.flowing = next, len(f.nodes) > 2
-	if f.flowing {
-		err = f.followAll(ctx)
-	}
-	return next, err
-}
-
-// SetReplication cuts the replication to the first replica, or restores all. When cut, the replica keeps its data; when restored, the primary's data
-// replace them.
-func (f *fleet) SetReplication(ctx context.Context, flowing bool) error {
-	if err := f.needReplica("set replication"); err != nil {
 		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.flowing = flowing
 	if flowing {
-		return f.followAll(ctx)
+		return f.followAll(ctx, number)
 	}
-	return f.on(1-f.primary, "cut replication of", func(n *node) error { return n.detach(ctx) }, running)
+	return f.on(f.roles[heir], "cut replication of", func(n *node) error { return n.detach(ctx, f.spec.Topology) }, running)
 }
 
-// rejoinReplicas makes the replicas follow again after a restart of a server, unless replication is cut.
+// rejoinReplicas makes the replicas of a lone primary follow again after a restart of a server, unless replication is cut.
 func (f *fleet) rejoinReplicas(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.flowing || !f.nodes[f.primary].isRunning() {
+	if !f.flowing || !f.nodes[f.roles[0]].isRunning() {
 		return nil
 	}
-	return f.followAll(ctx)
+	return f.followAll(ctx, 0)
 }
 
-// followAll makes all servers that run the replicas of the primary, and waits until all confirm its writes.
-func (f *fleet) followAll(ctx context.Context) error {
-	var replicas int64
-	for i, n := range f.nodes {
-		if i == f.primary || !n.isRunning() {
+// followAll makes the servers that run the replicas of their primary, and waits until all confirm its writes.
+func (f *fleet) followAll(ctx context.Context, node int) error {
+	var confirm int64
+	for _, i := range f.replicasOf(node) {
+		if !f.nodes[f.roles[i]].isRunning() {
 			continue
 		}
-		replicas++
-		if err := f.follow(ctx, i, f.primary, replicas); err != nil {
+		confirm++
+		if err := f.follow(ctx, f.roles[i], f.roles[node], confirm); err != nil {
 			return err
 		}
 	}
@@ -86,8 +96,16 @@ func (f *fleet) followAll(ctx context.Context) error {
 // follow makes one server the replica of another and waits until it is in sync and so many replicas confirm writes.
 func (f *fleet) follow(ctx context.Context, replica, primary int, confirm int64) error {
 	host, port := f.knownAs(primary)
+	words := []any{"REPLICAOF", host, port}
+	if f.spec.Topology == impls.Cluster {
+		id, err := f.nodes[primary].do(ctx, "CLUSTER", "MYID")
+		if err != nil {
+			return err
+		}
+		words = []any{"CLUSTER", "REPLICATE", id}
+	}
 	err := f.on(replica, "replicate to", func(n *node) error {
-		if _, err := n.do(ctx, "REPLICAOF", host, port); err != nil {
+		if _, err := n.do(ctx, words...); err != nil {
 			return err
 		}
 		return poll(ctx, "catch up with its primary", func() (bool, error) {
@@ -122,8 +140,29 @@ func (n *node) confirmed(ctx context.Context, want int64) (bool, error) {
 	return replicas >= want, nil
 }
 
-func (n *node) detach(ctx context.Context) error {
-	if _, err := n.do(ctx, "REPLICAOF", "NO", "ONE"); err != nil {
+// detach ends a replica's replication. In a cluster it stays a replica, whose primary refuses its password.
+func (n *node) detach(ctx context.Context, t impls.Topology) error {
+	if t != impls.Cluster {
+		return n.lead(ctx, t)
+	}
+	for _, words := range [][]any{{"CONFIG", "SET", "masterauth", "none"}, {"CLIENT", "KILL", "TYPE", "master"}} {
+		if _, err := n.do(ctx, words...); err != nil {
+			return err
+		}
+	}
+	return poll(ctx, "lose its primary", func() (bool, error) {
+		fields, err := infoFields(ctx, n.dial, "replication")
+		return fields["master_link_status"] == "down", err
+	})
+}
+
+// lead makes a replica a primary. In a cluster it does not wait until the others agree, as they would after the node timeout.
+func (n *node) lead(ctx context.Context, t impls.Topology) error {
+	words := []any{"REPLICAOF", "NO", "ONE"}
+	if t == impls.Cluster {
+		words = []any{"CLUSTER", "FAILOVER", "TAKEOVER"}
+	}
+	if _, err := n.do(ctx, words...); err != nil {
 		return err
 	}
 	return poll(ctx, "become a primary", func() (bool, error) {

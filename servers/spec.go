@@ -13,7 +13,6 @@ import (
 const (
 	defaultIndependent = 5
 	maxNodes           = 16
-	clusterNodes       = 3
 	sentinelNodes      = 3 // a primary and two replicas
 )
 
@@ -40,7 +39,7 @@ func (s Spec) fill() (Spec, error) {
 }
 
 func (s Spec) fillNodes() (Spec, error) {
-	fixed := map[impls.Topology]int{impls.Standalone: 1, impls.Cluster: clusterNodes, impls.Sentinel: sentinelNodes}
+	fixed := map[impls.Topology]int{impls.Standalone: 1, impls.Sentinel: sentinelNodes}
 	if n, ok := fixed[s.Topology]; ok {
 		if s.Nodes != 0 && s.Nodes != n {
 			return s, fmt.Errorf("%d nodes: %s has %d", s.Nodes, s.Topology, n)
@@ -53,6 +52,8 @@ func (s Spec) fillNodes() (Spec, error) {
 	case impls.Independent:
 	case impls.Replicated:
 		least, usual = 2, 2
+	case impls.Cluster:
+		least, usual = impls.ClusterMasters, impls.ClusterMasters
 	default:
 		return s, fmt.Errorf("unknown topology %q", s.Topology)
 	}
@@ -95,7 +96,8 @@ func (s Spec) args(node int) []string {
 		// Otherwise the cluster refuses every key while one master is down.
 		args = append(args, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
 			"--cluster-require-full-coverage", "no")
-	case impls.Replicated, impls.Sentinel:
+	}
+	if s.Topology.Primaries(s.Nodes) < s.Nodes || s.hasSentinels() {
 		args = append(args, "--repl-diskless-sync", "yes", "--repl-diskless-sync-delay", "0")
 	}
 	if s.MinReplicas > 0 {

@@ -48,10 +48,8 @@ func inWorld(t *testing.T, p Program, body func(w *world)) {
 		for i, n := range nodes {
 			n.index = i
 			n.reset(w.start)
-			if i > 0 && p.Topology == impls.Replicated {
-				w.replication.links = append(w.replication.links, link{replica: n})
-			}
 		}
+		w.giveRoles(nodes)
 		w.director = w.newDirector()
 		w.mu.Lock() // as the driver does while it works
 		defer w.mu.Unlock()
@@ -149,7 +147,7 @@ func TestNodeReplication(t *testing.T) {
 					t.Errorf("WAIT answers %q at once", got)
 				}
 				for range row.reaches {
-					w.replicateOne(&w.replication.links[0])
+					w.replicateOne(&w.links[0])
 				}
 				w.passes(100 * time.Millisecond)
 				if got := cn.answers(); got != row.waited {
@@ -176,7 +174,7 @@ func TestNodeTwoReplicas(t *testing.T) {
 		cn := w.sendsTo(w.nodes[0])
 		cn.sends("SET a 1")
 		cn.sends("WAIT 2 100")
-		w.replicateOne(&w.replication.links[1])
+		w.replicateOne(&w.links[1])
 		w.passes(100 * time.Millisecond)
 		if got := cn.answers(); got != ":1" {
 			t.Errorf("one of two replicas has the write, and WAIT answers %q", got)
@@ -188,7 +186,7 @@ func TestNodeTwoReplicas(t *testing.T) {
 		cn = w.sendsTo(w.nodes[1])
 		cn.sends("SET b 2")
 		cn.sends("WAIT 1 100")
-		for l := &w.replication.links[0]; w.replicates(l); {
+		for l := &w.links[0]; w.replicates(l); {
 			w.replicateOne(l)
 		}
 		if got := cn.answers(); got != ":1" {

@@ -10,18 +10,12 @@ import (
 	"github.com/lockbench/lockbench/fakeredis"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/impls"
 )
 
-// replication is what the primary sends to its replicas.
-type replication struct {
-	writes   int    // of the primary so far
-	links    []link // to the replicas; a failover promotes the first
-	promoted bool   // it did so
-}
-
-// link is the stream to a replica, which copies all data anew, even none, whenever it or the primary has restarted.
+// link is the stream from a primary to a replica, which copies all data anew, even none, whenever one of the two has restarted. Of several links of a
+// primary, a failover promotes the replica of the first.
 type link struct {
+	primary *node
 	replica *node
 	stream  []update // on its way, oldest first
 	ready   int
@@ -56,26 +50,23 @@ func (w *world) replicateOne(l *link) {
 	l.taken++
 	l.apart = l.apart && !u.whole
 	l.replica.Load(u.data, w.clock())
-	w.retryParked(w.nodes[w.primary])
+	w.retryParked(l.primary)
 }
 
 // written queues a node's data for replication after a write. A replica that is down will copy everything later.
 func (w *world) written(n *node) {
-	if w.program.Topology != impls.Replicated || n.index != w.primary {
-		return
-	}
-	w.replication.writes++
-	for i := range w.replication.links {
-		if l := &w.replication.links[i]; !l.replica.down {
-			w.push(l, update{dataset: n.copy(w.clock()), write: w.replication.writes})
+	n.writes++
+	for _, l := range w.linksOf(n) {
+		if n == l.primary && !l.replica.down {
+			w.push(l, update{dataset: n.copy(w.clock()), write: n.writes})
 		}
 	}
 }
 
-// linksOf returns the links of a node: all, of the primary.
+// linksOf returns the links that a node is an end of.
 func (w *world) linksOf(n *node) (out []*link) {
-	for i := range w.replication.links {
-		if l := &w.replication.links[i]; n.index == w.primary || n == l.replica {
+	for i := range w.links {
+		if l := &w.links[i]; n == l.primary || n == l.replica {
 			out = append(out, l)
 		}
 	}
@@ -94,21 +85,17 @@ func (w *world) disconnected(n *node) {
 
 // reconnected is called when a node has started: once both ends of a link are up, the replica copies all data of the primary.
 func (w *world) reconnected(n *node) {
-	primary := w.nodes[w.primary]
 	for _, l := range w.linksOf(n) {
-		if !primary.down && !l.replica.down {
-			w.push(l, update{dataset: primary.copy(w.clock()), write: w.replication.writes, whole: true})
+		if !l.primary.down && !l.replica.down {
+			w.push(l, update{dataset: l.primary.copy(w.clock()), write: l.primary.writes, whole: true})
 		}
 	}
 }
 
 // replicas returns how many replicas of a node have everything up to the given write.
 func (w *world) replicas(n *node, upTo int) (have int) {
-	if n.index != w.primary {
-		return 0
-	}
-	for i := range w.replication.links {
-		if l := &w.replication.links[i]; !l.apart && l.applied >= upTo {
+	for _, l := range w.linksOf(n) {
+		if n == l.primary && !l.apart && l.applied >= upTo {
 			have++
 		}
 	}
@@ -135,26 +122,34 @@ func (w *world) wait(q *request) ([]byte, bool) {
 	return w.park(q, most, answer)
 }
 
-// CutReplication ends the replication to the first replica: as the new primary it lacks the writes between the cut and the failover.
-func (w *world) CutReplication(context.Context) error {
-	l := &w.replication.links[0]
-	l.cut, l.apart = true, true
-	return nil
+// heir returns the link to the replica that a failover of a primary promotes, by the number under which clients know it.
+func (w *world) heir(node int) (*link, error) {
+	for i := range w.links {
+		if l := &w.links[i]; l.primary == w.serverAt(node) && !l.primary.down {
+			return l, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: node %d is down, or has no replica", faults.ErrNothing, node+1)
 }
 
-// Failover kills the primary and promotes the first replica, with the writes that reached it. The others copy all its data.
-func (w *world) Failover(ctx context.Context) (had string, e history.Effect, err error) {
-	if w.replication.promoted {
-		return "", e, fmt.Errorf("%w: it has failed over already", faults.ErrNothing)
+// CutReplication ends the replication to the first replica: as the new primary it lacks the writes between the cut and the failover.
+func (w *world) CutReplication(_ context.Context, node int) error {
+	l, err := w.heir(node)
+	if err == nil {
+		l.cut, l.apart = true, true
 	}
-	old, err := w.up(w.primary)
+	return err
+}
+
+// Failover kills a primary and promotes its first replica, with the writes that reached it. The others copy all its data.
+func (w *world) Failover(ctx context.Context, node int) (had string, e history.Effect, err error) {
+	l, err := w.heir(node)
 	if err != nil {
 		return "", e, err
 	}
-	l := &w.replication.links[0]
-	promoted := l.replica
+	old, promoted := l.primary, l.replica
 	if promoted.down || promoted.paused { // the primary is killed all the same, as on real servers
-		return "", e, errors.Join(fmt.Errorf("node %d, the replica, does not answer", promoted.index+1), w.KillServer(ctx, w.primary))
+		return "", e, errors.Join(fmt.Errorf("node %d, the replica, does not answer", promoted.index+1), w.KillServer(ctx, old.index))
 	}
 	w.endLeases(old)
 	lock, has := old.copy(w.clock()), promoted.copy(w.clock())
@@ -165,13 +160,25 @@ func (w *world) Failover(ctx context.Context) (had string, e history.Effect, err
 	e.Kept, e.Lost = lock.lostTo(has)
 	old.down = true
 	w.dropConns(old)
-	w.primary = promoted.index
-	w.replication.promoted, w.replication.links = true, slices.Delete(w.replication.links, 0, 1)
-	promoted.turn, promoted.recorded = old.turn, old.recorded
+	w.succeed(old, promoted)
+	promoted.turn, promoted.recorded, promoted.writes = old.turn, old.recorded, old.writes
 	promoted.Ended() // its leases were not those of the node that clients knew
 	promoted.ForgetScripts()
 	w.disconnected(promoted)
 	w.reconnected(promoted)
 	w.suffered(promoted, history.Promoted, fakeredis.Difference(lock.data, has.data))
 	return had, e, nil
+}
+
+// succeed gives a replica the number and the place of its primary.
+func (w *world) succeed(old, promoted *node) {
+	i, j := slices.Index(w.roles, old.index), slices.Index(w.roles, promoted.index)
+	w.roles[i], w.roles[j] = w.roles[j], w.roles[i]
+	fakeredis.Succeed(old.Node, promoted.Node)
+	w.links = slices.DeleteFunc(w.links, func(l link) bool { return l.replica == promoted })
+	for i := range w.links {
+		if w.links[i].primary == old {
+			w.links[i].primary = promoted
+		}
+	}
 }

@@ -25,8 +25,8 @@ func (w *world) options() []option {
 		}
 	}
 	inOrder(out[from:])
-	for i := range w.replication.links {
-		if l := &w.replication.links[i]; w.replicates(l) {
+	for i := range w.links {
+		if l := &w.links[i]; w.replicates(l) {
 			out = append(out, option{kind: replicate, replica: l.replica.index, ready: l.ready, nth: l.taken + 1})
 		}
 	}
@@ -67,11 +67,11 @@ func (w *world) apply(o option) {
 		}
 		w.deliver(takeFirst(&o.conn.replies))
 	case replicate:
-		i := slices.IndexFunc(w.replication.links, func(l link) bool { return l.replica.index == o.replica })
-		if i < 0 || !w.replicates(&w.replication.links[i]) {
+		i := slices.IndexFunc(w.links, func(l link) bool { return l.replica.index == o.replica })
+		if i < 0 || !w.replicates(&w.links[i]) {
 			return
 		}
-		l := &w.replication.links[i]
+		l := &w.links[i]
 		if o.replica == 1 { // the one that a failover promotes
 			w.event(o.kind, nil, nil, func() string { return "the replica takes over a write" })
 			w.note(faults.Step{Kind: faults.StepReplicate})
@@ -134,7 +134,7 @@ func (w *world) executeNow(q *request) {
 	}
 	w.noteRequest(q, false)
 	bytes, ok := w.execute(q)
-	q.conn.seen = w.replication.writes
+	q.conn.seen = q.conn.server.writes
 	if ok {
 		w.answered(q, bytes)
 	}

@@ -22,10 +22,10 @@ func (w *world) up(node int) (*node, error) {
 	return n, nil
 }
 
-// role returns the node that a number means when connections follow the roles of replicated nodes: 0 is the primary.
+// role returns the node that a number means where connections follow the roles of replicated nodes: those with addresses are the primaries.
 func (w *world) role(node int) int {
-	if w.program.Topology == impls.Replicated && w.primary == 1 && node <= 1 {
-		return 1 - node
+	if node < len(w.roles) {
+		return w.roles[node]
 	}
 	return node
 }
@@ -136,7 +136,7 @@ func (w *world) EvictKeys(_ context.Context, node int) ([]history.Effect, error)
 
 // removeKeys removes the lock's keys from a node. A replica has no keys of its own to remove.
 func (w *world) removeKeys(node int, what string) (e history.Effect, err error) {
-	if w.program.Topology == impls.Replicated && node != 0 {
+	if node >= len(w.addrs) {
 		return e, nil
 	}
 	n, err := w.up(w.role(node))

@@ -44,7 +44,6 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
-	"github.com/lockbench/lockbench/impls"
 )
 
 // world is one run: nodes, clients, the network between them, and the driver that performs one event at a time.
@@ -73,8 +72,8 @@ type world struct {
 	past        map[uint64]*past // of the connections, by place
 	fresh       []*request       // sent, not yet seen by the driver
 	sent        int              // commands, by all clients
-	primary     int              // of replicated nodes: where address 0 leads
-	replication replication
+	roles       []int            // by the number of a node of the lock, where its address leads; a failover exchanges two
+	links       []link
 
 	director      *faults.Director
 	cut           map[cutKey]bool
@@ -113,10 +112,7 @@ type cutKey struct{ client, node int }
 func (w *world) storeIndex() int { return len(w.nodes) - 1 }
 
 func (w *world) serverAt(address int) *node {
-	if address == 0 && w.program.Topology == impls.Replicated {
-		return w.nodes[w.primary]
-	}
-	return w.nodes[address]
+	return w.nodes[w.role(address)]
 }
 
 func (w *world) enqueue(q *request) {

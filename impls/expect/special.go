@@ -15,7 +15,7 @@ func Reenters() Table { return Table{"nested": verdicts.Safe()} }
 
 // Confirms is a lock whose key a promoted replica may have: safe if it does, and otherwise like a failover that loses the key.
 func Confirms() Table {
-	return Table{"failover-behind": Behind(), "failover-held": verdicts.Safe().Or("mutual-exclusion/failover-loss").Or(Damage("failover-loss")...)}
+	return Table{"failover-behind": Behind(), "cluster-failover": Behind(), "failover-held": verdicts.Safe().Or("mutual-exclusion/failover-loss").Or(Damage("failover-loss")...)}
 }
 
 // Behind is a failover to a replica that lacks what another may have confirmed.

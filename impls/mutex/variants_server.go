@@ -58,6 +58,8 @@ func expectWait() expect.Table {
 			"failover": verdicts.NotApplicable("grants nothing while the replica confirms nothing"),
 			// One replica confirms, and the other is promoted.
 			"failover-behind": expect.Behind(),
+			// The replica that is promoted confirms nothing from when it falls behind, and nothing is granted.
+			"cluster-failover": verdicts.Safe(),
 			// The new primary has no replica: the holder keeps its key, and no later acquire is granted, nor can be.
 			"failover-held": verdicts.Safe(),
 			// WAIT is sent after the stall, when the key is gone or the deadline is over, and the grant is undone.

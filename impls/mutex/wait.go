@@ -31,7 +31,7 @@ func (w waiting) acquire(ctx context.Context, env impls.Env) (hold, bool, error)
 	if err != nil {
 		return hold{}, false, err
 	}
-	conn, err := stick(env)
+	conn, err := stick(ctx, env)
 	if err != nil {
 		return hold{}, false, err
 	}
@@ -47,12 +47,21 @@ func (w waiting) acquire(ctx context.Context, env impls.Env) (hold, bool, error)
 	return h, true, nil
 }
 
-func stick(env impls.Env) (*redis.Conn, error) {
-	c, ok := env.Redis().(sticky)
+// stick returns a connection to the server that has the key.
+func stick(ctx context.Context, env impls.Env) (*redis.Conn, error) {
+	c := env.Redis()
+	if cluster, ok := c.(*redis.ClusterClient); ok {
+		master, err := cluster.MasterForKey(ctx, env.Key)
+		if err != nil {
+			return nil, err
+		}
+		c = master
+	}
+	one, ok := c.(sticky)
 	if !ok {
 		return nil, fmt.Errorf("%w: WAIT needs a client of one server", impls.ErrUnsupported)
 	}
-	return c.Conn(), nil
+	return one.Conn(), nil
 }
 
 // confirm waits until enough replicas have this connection's writes, before validUntil.
@@ -94,7 +103,7 @@ func undo(ctx context.Context, env impls.Env, h hold, cause error) error {
 
 // extend restarts the lease and waits for the replicas. If they do not confirm, the extend's outcome is unknown.
 func (w waiting) extend(ctx context.Context, env impls.Env, h hold) (impls.Grant, bool, error) {
-	conn, err := stick(env)
+	conn, err := stick(ctx, env)
 	if err != nil {
 		return impls.Grant{}, false, err
 	}
