@@ -68,12 +68,12 @@ type world struct {
 	gone       bool // all clients have ended
 	lastRounds bool // stop is closed
 
-	conns       []*conn          // in order of client, node, number
-	past        map[uint64]*past // of the connections, by place
-	fresh       []*request       // sent, not yet seen by the driver
-	sent        int              // commands, by all clients
-	roles       []int            // by the number of a node of the lock, where its address leads; a failover exchanges two
-	links       []link
+	conns []*conn          // in order of client, node, number
+	past  map[uint64]*past // of the connections, by place
+	fresh []*request       // sent, not yet seen by the driver
+	sent  int              // commands, by all clients
+	roles []int            // by the number of a node of the lock, where its address leads; a failover exchanges two
+	links []link
 
 	director      *faults.Director
 	cut           map[cutKey]bool
