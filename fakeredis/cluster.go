@@ -27,6 +27,14 @@ func Join(nodes []*Node, addrs []string) {
 	}
 }
 
+// Succeed gives a node the place of a master in its cluster, if that is in one: its slots and its address.
+func Succeed(old, heir *Node) {
+	if heir.shard = old.shard; old.shard != nil {
+		old.shard.nodes[old.shard.index] = heir
+	}
+	old.shard = nil
+}
+
 // slots returns the range of slots of a node, both ends included.
 func (s *shard) slots(index int) (first, last int) {
 	return index * impls.Slots / len(s.nodes), (index+1)*impls.Slots/len(s.nodes) - 1

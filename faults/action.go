@@ -181,8 +181,8 @@ func pauseServer(ctx context.Context, at actionAt) (effect, error) {
 // reached it. Either way it records whether the replica had the lock when it took over.
 func failover(ctx context.Context, at actionAt) (effect, error) {
 	promote := func(ctx context.Context) error {
-		had, e, err := at.Failover(ctx)
-		at.did(primary, e)
+		had, e, err := at.Failover(ctx, at.one())
+		at.did(at.one(), e)
 		at.director.mu.Lock()
 		defer at.director.mu.Unlock()
 		at.fault.window.Replica = had
@@ -191,7 +191,7 @@ func failover(ctx context.Context, at actionAt) (effect, error) {
 	if !at.fault.lasts() {
 		return effect{note: "while replication flowed"}, promote(ctx)
 	}
-	e, err := until(at.CutReplication(ctx), promote)
+	e, err := until(at.CutReplication(ctx, at.one()), promote)
 	e.note = "from the end of replication to the promotion of the replica"
 	return e, err
 }

@@ -169,9 +169,6 @@ func (f *Fault) repeats(other *Fault) bool {
 	return other.Fault == f.Fault && other.window.Client == f.window.Client && other.window.Node == f.window.Node && !other.over
 }
 
-// primary is the number of the primary of a pair, from 0.
-const primary = 0
-
 func (f *Fault) client() string {
 	switch {
 	case f.message != nil:
@@ -189,9 +186,7 @@ func (f *Fault) node() int {
 		return f.message.Node()
 	case f.kind.In == InMessage:
 		return f.Node - 1
-	case f.kind.Name == Failover:
-		return primary
-	case f.kind.On == OneNode:
+	case f.kind.On == OneNode, f.kind.Name == Failover:
 		return max(f.Node, 1) - 1
 	case f.kind.On == allNodes:
 		return f.Node - 1

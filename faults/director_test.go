@@ -88,8 +88,8 @@ func (s *stage) RestartServer(_ context.Context, n int) (e history.Effect, err e
 }
 func (s *stage) StopServer(_ context.Context, n int) error     { return s.does("stop n%d", n) }
 func (s *stage) ContinueServer(_ context.Context, n int) error { return s.does("continue n%d", n) }
-func (s *stage) CutReplication(context.Context) error          { return s.does("cut replication") }
-func (s *stage) Failover(context.Context) (had string, e history.Effect, err error) {
+func (s *stage) CutReplication(context.Context, int) error     { return s.does("cut replication") }
+func (s *stage) Failover(context.Context, int) (had string, e history.Effect, err error) {
 	return history.LackedKey, e, s.does("failover")
 }
 func (s *stage) JumpClock(_ context.Context, n int, by time.Duration) (e history.Effect, err error) {

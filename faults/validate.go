@@ -45,11 +45,27 @@ func (f Spec) Validate(s Setting, bad Problems) {
 	if why := kind.Refusal("", s.Topology); why != "" && s.Topology != "" {
 		bad("fault", "%s on topology %s: %s", f.Fault, s.Topology, why)
 	}
+	if s.Topology == impls.Cluster {
+		validateOnCluster(f, s.Nodes, bad)
+	}
 	validateUses(f, kind, s, bad)
 	validateTrigger(f.When, kind, s, func(path, format string, args ...any) {
 		bad(strings.TrimSuffix("when."+path, "."), format, args...)
 	})
 	validateRepeats(f, bad)
+}
+
+// validateOnCluster: a master is replaced by its replica if it has one, and is not without.
+func validateOnCluster(f Spec, nodes int, bad Problems) {
+	masters := impls.Cluster.Primaries(nodes)
+	switch stops := f.Fault == KillServer || f.Fault == PauseServer; {
+	case f.Fault == Failover && nodes == masters:
+		bad("fault", "failover on topology cluster: %s; with nodes: %d each master has one", notPair, 2*masters)
+	case f.Fault == Failover && f.Node > masters:
+		bad("node", "is a replica: name the master that it replaces")
+	case stops && nodes > masters:
+		bad("fault", "%s on a cluster with replicas: a replica would replace the node; that is failover", f.Fault)
+	}
 }
 
 // oneOf reports a word that is not known.

@@ -60,9 +60,9 @@ type Servers interface {
 	RestartServer(ctx context.Context, node int) (history.Effect, error)
 	StopServer(ctx context.Context, node int) error
 	ContinueServer(ctx context.Context, node int) error
-	CutReplication(ctx context.Context) error
-	// Failover kills the primary and promotes the replica. had says what the replica had of the lock; see history.Window.
-	Failover(ctx context.Context) (had string, e history.Effect, err error)
+	CutReplication(ctx context.Context, node int) error
+	// Failover kills a primary and promotes its replica. had says what the replica had of the lock; see history.Window.
+	Failover(ctx context.Context, node int) (had string, e history.Effect, err error)
 	JumpClock(ctx context.Context, node int, by time.Duration) (history.Effect, error) // relative to what it shows now
 	DriftClock(ctx context.Context, node int, rate float64) (history.Effect, error)    // relative to what it shows now
 	SetClockRight(ctx context.Context, node int) ([]history.Effect, error)

@@ -121,9 +121,16 @@ func (d *serverDriver) setup(index int) workloads.Setup {
 	cfg, standing := d.config(), d.director.Standing(index+1)
 	cfg.Slow = standing.Work
 	v.Topology = d.topology() // the scenario's, if set: on a cluster, clients use the cluster client
+	replicas := 0
+	switch n := d.servers.lock.Len(); v.Topology {
+	case impls.Sentinel:
+		replicas = n - 1
+	case impls.Replicated, impls.Cluster:
+		replicas = n/d.servers.primaries() - 1
+	}
 	return workloads.Setup{
 		Variant: v, Config: cfg, Index: index, Clients: d.Scenario.Clients, Owner: standing.Owner,
-		Prefix: d.prefix, Poll: d.Scenario.Poll.Of(d.lease()), Permits: d.Scenario.Permits,
+		Prefix: d.prefix, Poll: d.Scenario.Poll.Of(d.lease()), Permits: d.Scenario.Permits, Replicas: replicas,
 	}
 }
 

@@ -21,8 +21,9 @@ import (
 
 // deployment holds the servers of a run: the lock's, and the guarded store's.
 type deployment struct {
-	lock  servers.Deployment
-	store servers.Deployment // the same as lock, unless faults hit the servers or there are several
+	lock      servers.Deployment
+	announced []string           // of a cluster's servers, at the start
+	store     servers.Deployment // the same as lock, unless faults hit the servers or there are several
 }
 
 // startServers starts the servers. If faults hit the lock's, the guarded store has its own: losing its data is damage that no lock can prevent.
@@ -32,7 +33,7 @@ func (e Experiment) startServers(ctx context.Context) (*deployment, error) {
 		Prefix: e.Prefix, Derives: e.Variant.Derives, MaxMemory: e.Scenario.MaxMemory, ClockFaults: e.has(func(k faults.Kind) bool { return k.Clock }), Name: "lock",
 		Log: !e.Bare, MinReplicas: e.Scenario.MinReplicas, DownAfter: e.Scenario.DownAfter.Of(e.lease()),
 	}
-	if spec.Topology != impls.Independent {
+	if spec.Topology == impls.Standalone || spec.Topology == impls.Sentinel {
 		spec.Nodes = 0
 	}
 	lock, err := e.Provider.Start(ctx, spec)
@@ -43,6 +44,11 @@ func (e Experiment) startServers(ctx context.Context) (*deployment, error) {
 		return nil, fmt.Errorf("start the lock's servers (%s) on %s: %w", spec.Topology, e.Provider.Name(), err)
 	}
 	s := &deployment{lock: lock, store: lock}
+	if spec.Topology == impls.Cluster {
+		for i := range lock.Len() {
+			s.announced = append(s.announced, lock.Addr(i))
+		}
+	}
 	if spec.Topology == impls.Standalone && !e.harmsServers() || e.Provider.Guest() {
 		return s, nil
 	}
@@ -102,12 +108,10 @@ func nodeAddr(node int) string { return fmt.Sprintf("127.0.0.1:%d", firstPort+no
 var storeAddr = fmt.Sprintf("127.0.0.1:%d", storePort)
 
 func (s *deployment) addrs() []string {
-	address, n := nodeAddr, s.lock.Len()
+	address, n := nodeAddr, s.primaries()
 	switch s.lock.Topology() {
 	case impls.Cluster:
 		address = s.lock.Addr
-	case impls.Replicated:
-		n = 1 // the current primary
 	case impls.Sentinel:
 		return s.lock.Sentinels().Addrs()
 	}
@@ -130,13 +134,20 @@ func (s *deployment) dial(ctx context.Context, network, addr string) (net.Conn, 
 	return d.DialContext(ctx, network, addr)
 }
 
-// node returns the number of the lock's node for which an address stands; -1 for the store. The sentinels have the numbers after the nodes.
+// primaries returns how many of the nodes clients know, by number: where a node has replicas, its number leads to the current primary.
+func (s *deployment) primaries() int { return s.lock.Topology().Primaries(s.lock.Len()) }
+
+// node returns the number of the lock's node for which an address stands; -1 for the store. The sentinels have the numbers after the nodes. A client of a
+// cluster may still have the address of a master that was replaced.
 func (s *deployment) node(addr string) int {
 	watched := s.lock.Sentinels()
-	for i := range s.lock.Len() {
+	for i := range s.primaries() {
 		if addr == nodeAddr(i) || addr == s.lock.Addr(i) || watched != nil && addr == watched.Known(i) {
 			return i
 		}
+	}
+	if i := slices.Index(s.announced, addr); i >= 0 {
+		return i % s.primaries()
 	}
 	if watched != nil {
 		if i := slices.Index(watched.Addrs(), addr); i >= 0 {

@@ -94,11 +94,14 @@ const maxProcesses = 128
 
 // Validate returns the errors that can be found before anything is started.
 func (e Experiment) Validate() error {
-	if want := e.Variant.Expect[e.Scenario.Name]; want.NA != "" {
-		return fmt.Errorf("%s × %s: %w: %s", e.Variant.Name, e.Scenario.Name, ErrNotApplicable, want.NA)
-	}
 	if _, ok := workloads.Find(e.Scenario.Workload); !ok {
 		return fmt.Errorf("workload %q: %w: no such workload", e.Scenario.Workload, ErrUsage)
+	}
+	if err := e.slots(); err != nil {
+		return err
+	}
+	if want := e.Variant.Expect[e.Scenario.Name]; want.NA != "" {
+		return fmt.Errorf("%s × %s: %w: %s", e.Variant.Name, e.Scenario.Name, ErrNotApplicable, want.NA)
 	}
 	if e.topology() == impls.Sentinel {
 		if Simulates(e.Provider) {

@@ -179,7 +179,7 @@ func (d *serverDriver) progress() Progress {
 }
 
 func (d *serverDriver) header() history.Header {
-	h := d.Variant.Header(int64(d.lease()), d.servers.lock.Len())
+	h := d.Variant.Header(int64(d.lease()), d.topology(), d.servers.lock.Len())
 	h.Permits, h.ClockError, h.Epoch = max(d.Scenario.Permits, 1), d.clockError, d.base.wall()
 	h.Copies = d.servers.lock.Sentinels() != nil
 	return h

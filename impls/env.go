@@ -28,8 +28,8 @@ type Env struct {
 	Permits int
 	// NodeTimeout bounds one request to one node of a quorum. 0 means a twentieth of the lease.
 	NodeTimeout time.Duration
-	// WaitReplicas is how many replicas must confirm a grant, for locks that ask. 0 means 1.
-	WaitReplicas int
+	// Replicas is how many replicas the primary has, for locks that wait for them. 0 means 1.
+	Replicas int
 
 	// Nodes are this client's Redis clients, one per node; a cluster is one entry. Automatic retries are off.
 	Nodes []redis.UniversalClient

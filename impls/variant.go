@@ -47,7 +47,7 @@ type Topology string
 // The topologies.
 const (
 	Standalone  Topology = "standalone"  // one server
-	Replicated  Topology = "replicated"  // a primary and a replica
+	Replicated  Topology = "replicated"  // a primary and its replicas: one, unless a scenario has more nodes
 	Independent Topology = "independent" // N independent masters
 	Cluster     Topology = "cluster"     // three masters that share the slots
 	Sentinel    Topology = "sentinel"    // a primary, two replicas, and three sentinels that promote one
@@ -58,7 +58,22 @@ func Topologies() []Topology {
 	return []Topology{Standalone, Replicated, Independent, Cluster, Sentinel}
 }
 
-// Address returns the number under which clients dial a node: those of a pair share one, which leads to the primary.
+// Primaries returns how many of a topology's nodes, counted from the first, are no replicas. Each of the others is the replica of one of these in turn. With
+// sentinels, a replica has an address of its own, and counts.
+func (t Topology) Primaries(nodes int) int {
+	switch t {
+	case Replicated:
+		return 1
+	case Cluster:
+		return min(nodes, ClusterMasters)
+	}
+	return nodes
+}
+
+// ClusterMasters is the number of masters of a cluster.
+const ClusterMasters = 3
+
+// Address returns the number under which clients dial a node: replicated nodes share one, which leads to the primary.
 func (t Topology) Address(node int) int {
 	if t == Replicated {
 		return 0
@@ -111,12 +126,15 @@ func (v Variant) Votes() bool {
 	return v.Topology == Independent || v.Traits.FIFO || v.Traits.Permits && v.Traits.MultiCommand
 }
 
-// Header returns the header of a history of the lock on so many nodes, with what its traits say and one permit.
-func (v Variant) Header(lease int64, nodes int) history.Header {
+// Header returns the header of a history of the lock on so many nodes of a topology, with what its traits say and one permit.
+func (v Variant) Header(lease int64, on Topology, nodes int) history.Header {
 	if v.Traits.NoLease {
 		lease = 0
 	}
 	quorum := 0
+	if v.Topology == Independent && on != Independent {
+		v.Topology = on // one node decides
+	}
 	if v.Topology == Independent {
 		quorum = cmp.Or(v.Quorum, nodes/2+1)
 	}

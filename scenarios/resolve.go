@@ -44,19 +44,21 @@ func (s Scenario) NodeCount() int {
 	case impls.Independent:
 		return cmp.Or(s.Nodes, defaultNodes)
 	case impls.Replicated:
-		return 2
-	case impls.Cluster, impls.Sentinel:
+		return max(s.Nodes, 2)
+	case impls.Cluster:
+		return max(s.Nodes, impls.ClusterMasters)
+	case impls.Sentinel:
 		return 3
 	}
 	return 1
 }
 
-// grants returns how many of the nodes, counted from the first, grant the lock: one of a pair, and with sentinels, its primary.
+// grants returns how many of the nodes, counted from the first, grant the lock: no replicas do, and with sentinels, one does.
 func (s Scenario) grants() int {
-	if s.Topology == impls.Replicated || s.Topology == impls.Sentinel {
+	if s.Topology == impls.Sentinel {
 		return 1
 	}
-	return s.Nodes
+	return s.Topology.Primaries(s.Nodes)
 }
 
 func fix(span *faults.Span, lease time.Duration) { *span = faults.Span{Fixed: span.Of(lease)} }

@@ -25,7 +25,7 @@ type Scenario struct {
 	About    string         `yaml:"about" json:"about"` // one sentence: what it does and what that shows
 	Workload string         `yaml:"workload" json:"workload"`
 	Topology impls.Topology `yaml:"topology,omitempty" json:"topology,omitempty"` // "" means the lock's own
-	Nodes    int            `yaml:"nodes,omitempty" json:"nodes,omitempty"`       // number of independent masters; 0 means 5
+	Nodes    int            `yaml:"nodes,omitempty" json:"nodes,omitempty"`       // independent masters, 0 means 5; a primary and its replicas, 0 means 2; three masters of a cluster and their replicas, 0 means 3
 
 	Clients int            `yaml:"clients" json:"clients"`
 	Ops     int            `yaml:"ops,omitempty" json:"ops,omitempty"`          // rounds per client; 0 means until Duration

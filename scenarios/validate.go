@@ -90,6 +90,11 @@ func lastOf(path string) string {
 func (s Scenario) validateNumbers(bad problems) {
 	between(bad, "clients", s.Clients, 1, maxClients)
 	between(bad, "nodes", s.Nodes, 0, faults.MaxNodes)
+	for t, least := range map[impls.Topology]int{impls.Replicated: 2, impls.Cluster: impls.ClusterMasters} {
+		if s.Topology == t && s.Nodes != 0 && s.Nodes < least {
+			bad("nodes", "a %s topology has at least %d", t, least)
+		}
+	}
 	between(bad, "minreplicas", s.MinReplicas, 0, 2)
 	between(bad, "keys", s.Keys, 0, MaxKeys)
 	between(bad, "permits", s.Permits, 0, MaxPermits)

@@ -23,21 +23,29 @@ func (f *fleet) formCluster(ctx context.Context) error {
 		}
 	}
 	for _, n := range f.nodes {
-		if err := n.waitServing(ctx, len(f.nodes)); err != nil {
+		if err := n.waitServing(ctx); err != nil {
+			return err
+		}
+	}
+	for i := range impls.ClusterMasters {
+		if err := f.followAll(ctx, i); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// assignSlots assigns node i its share of the slots and a distinct epoch, so that the nodes need not resolve equal epochs.
+// assignSlots assigns master i its share of the slots and a distinct epoch, so that the nodes need not resolve equal epochs.
 func (f *fleet) assignSlots(ctx context.Context, i int) error {
-	n, total := f.nodes[i], len(f.nodes)
+	n, total := f.nodes[i], impls.ClusterMasters
 	if err := n.announce(ctx); err != nil {
 		return err
 	}
 	if _, err := n.do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1); err != nil {
 		return err
+	}
+	if i >= total {
+		return nil // a replica
 	}
 	first, last := i*impls.Slots/total, (i+1)*impls.Slots/total-1
 	if _, err := n.do(ctx, "CLUSTER", "ADDSLOTSRANGE", first, last); err != nil {
@@ -67,7 +75,7 @@ func (n *node) announce(ctx context.Context) error {
 }
 
 // waitServing waits until the node serves its slots and knows the masters of all others.
-func (n *node) waitServing(ctx context.Context, masters int) error {
+func (n *node) waitServing(ctx context.Context) error {
 	return n.poll(ctx, "join the cluster", func() (bool, error) {
 		reply, err := do(ctx, n.dial, "CLUSTER", "INFO")
 		if err != nil {
@@ -76,7 +84,7 @@ func (n *node) waitServing(ctx context.Context, masters int) error {
 		info := fmt.Sprint(reply)
 		return strings.Contains(info, "cluster_state:ok\r\n") &&
 			strings.Contains(info, fmt.Sprintf("cluster_slots_assigned:%d\r\n", impls.Slots)) &&
-			strings.Contains(info, fmt.Sprintf("cluster_size:%d\r\n", masters)), nil
+			strings.Contains(info, fmt.Sprintf("cluster_size:%d\r\n", impls.ClusterMasters)), nil
 	})
 }
 
@@ -86,7 +94,7 @@ func (f *fleet) rejoinCluster(ctx context.Context, i int) error {
 	if err := n.announce(ctx); err != nil {
 		return err
 	}
-	if err := n.waitServing(ctx, len(f.nodes)); err != nil {
+	if err := n.waitServing(ctx); err != nil {
 		return err
 	}
 	id, err := n.do(ctx, "CLUSTER", "MYID")

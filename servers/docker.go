@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/moby/moby/client"
+
+	"github.com/lockbench/lockbench/impls"
 )
 
 const (
@@ -105,6 +107,9 @@ func (d *Docker) Start(ctx context.Context, spec Spec) (Deployment, error) {
 	spec, err := spec.fill()
 	if err != nil {
 		return nil, err
+	}
+	if spec.Topology == impls.Cluster && spec.Nodes > impls.ClusterMasters {
+		return nil, fmt.Errorf("a cluster with replicas in containers, whose replicas would dial the addresses that clients are told: %w; --server process has one", ErrRefused)
 	}
 	if err := d.Available(ctx); err != nil {
 		return nil, err

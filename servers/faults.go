@@ -54,7 +54,7 @@ func (f *fleet) Restart(ctx context.Context, i int) error {
 func (f *fleet) rejoin(ctx context.Context, i int) error {
 	switch f.spec.Topology {
 	case impls.Replicated:
-		return f.rejoinPair(ctx)
+		return f.rejoinReplicas(ctx)
 	case impls.Cluster:
 		return f.rejoinCluster(ctx, i)
 	}

@@ -72,9 +72,9 @@ func TestWrongState(t *testing.T) {
 		wantErr(t, "pause a dead node", d.Pause(ctx, 0), servers.ErrState)
 		wantErr(t, "resume a dead node", d.Resume(ctx, 0), servers.ErrState)
 		wantErr(t, "clock without clock faults", d.SetClock(ctx, 0, time.Second), servers.ErrRefused)
-		_, err := d.Promote(ctx)
+		err := d.Promote(ctx, 0)
 		wantErr(t, "promote without a replica", err, servers.ErrRefused)
-		wantErr(t, "replicate without a replica", d.SetReplication(ctx, true), servers.ErrRefused)
+		wantErr(t, "replicate without a replica", d.SetReplication(ctx, 0, true), servers.ErrRefused)
 		if err := d.Kill(ctx, 1); err == nil {
 			t.Error("killed node 1 of 1")
 		}

@@ -19,8 +19,8 @@ type fleet struct {
 	logs      []*nodeLog // by the number under which clients know the node; nil: not recorded
 	sentinels *Sentinels // nil: the topology has none
 
-	mu      sync.Mutex // guards the roles of a replicated pair
-	primary int
+	mu      sync.Mutex // guards the roles of replicated servers
+	roles   []int      // by the number under which clients know a server, the server; a failover exchanges two
 	flowing bool
 
 	closing  sync.Once
@@ -34,6 +34,7 @@ func launch[M machine](ctx context.Context, spec Spec, workspace io.Closer, mach
 	f := &fleet{spec: spec, workspace: workspace, flowing: true}
 	for i, m := range machines[:spec.Nodes] {
 		f.nodes = append(f.nodes, &node{machine: m, name: fmt.Sprintf("%s-%d", spec.Name, i), state: dead})
+		f.roles = append(f.roles, i)
 	}
 	if spec.hasSentinels() {
 		f.sentinels = &Sentinels{barriers: spec.barriers, fleet: f, apart: map[int]int{}, balanced: map[net.Conn]balanced{}}
@@ -74,7 +75,7 @@ func (f *fleet) each(do func(*node) error) error {
 func (f *fleet) form(ctx context.Context) error {
 	switch f.spec.Topology {
 	case impls.Replicated:
-		return f.follow(ctx, 1, 0)
+		return f.followAll(ctx, 0)
 	case impls.Cluster:
 		return f.formCluster(ctx)
 	case impls.Sentinel:
@@ -99,8 +100,8 @@ func (f *fleet) Len() int { return len(f.nodes) }
 func (f *fleet) byRole(i int) (*node, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.spec.Topology == impls.Replicated && f.primary == 1 {
-		i = 1 - i
+	if i >= 0 && i < len(f.roles) {
+		i = f.roles[i]
 	}
 	return f.byNumber(i)
 }

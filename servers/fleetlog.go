@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
@@ -18,10 +19,7 @@ func (f *fleet) beginLogs() error {
 	if f.sentinels != nil {
 		return nil // they begin when the replicas have copied the primary
 	}
-	if f.spec.Topology == impls.Replicated {
-		nodes = nodes[:1]
-	}
-	for _, n := range nodes {
+	for _, n := range nodes[:f.spec.Topology.Primaries(len(nodes))] {
 		f.logs = append(f.logs, &nodeLog{parts: []logPart{{dir: n.logDir(), to: -1}}})
 	}
 	return nil
@@ -81,19 +79,16 @@ func (f *fleet) logOf(i int) *nodeLog {
 	if f.logs == nil {
 		return nil
 	}
-	if f.spec.Topology != impls.Replicated {
-		return f.logs[i]
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if i != f.primary {
-		return nil
+	if number := slices.Index(f.roles, i); number < len(f.logs) {
+		return f.logs[number]
 	}
-	return f.logs[0]
+	return nil
 }
 
-// promoteLog continues the log of a pair with that of a replica that was detached, before clients know it.
-func (f *fleet) promoteLog(n *node) error {
+// promoteLog continues the log of a primary with that of a replica that was promoted, before clients know it.
+func (f *fleet) promoteLog(number int, n *node) error {
 	if f.logs == nil {
 		return nil
 	}
@@ -101,7 +96,7 @@ func (f *fleet) promoteLog(n *node) error {
 	if err != nil {
 		return err
 	}
-	return f.logs[0].begin(part)
+	return f.logs[number].begin(part)
 }
 
 func (f *fleet) Log() *Log {

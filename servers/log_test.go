@@ -91,9 +91,9 @@ func TestLogGoesOn(t *testing.T) {
 			return errors.Join(d.Kill(t.Context(), 0), d.Restart(t.Context(), 0))
 		}
 		failover := func(d servers.Deployment) error {
-			err := d.SetReplication(t.Context(), false)
+			err := d.SetReplication(t.Context(), 0, false)
 			set(t, d, 0, "lost", 0)
-			_, perr := d.Promote(t.Context())
+			perr := d.Promote(t.Context(), 0)
 			return errors.Join(err, d.Kill(t.Context(), 0), perr)
 		}
 		for _, row := range []struct {

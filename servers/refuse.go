@@ -17,8 +17,8 @@ func (r refuser) Kill(context.Context, int) error                    { return r.
 func (r refuser) Restart(context.Context, int) error                 { return r.refuse("restart") }
 func (r refuser) Pause(context.Context, int) error                   { return r.refuse("pause") }
 func (r refuser) Resume(context.Context, int) error                  { return r.refuse("resume") }
-func (r refuser) Promote(context.Context) (int, error)               { return 0, r.refuse("promote") }
-func (r refuser) SetReplication(context.Context, bool) error         { return r.refuse("set replication") }
+func (r refuser) Promote(context.Context, int) error                 { return r.refuse("promote") }
+func (r refuser) SetReplication(context.Context, int, bool) error    { return r.refuse("set replication") }
 func (r refuser) SetClock(context.Context, int, time.Duration) error { return r.refuse("set clock") }
 func (r refuser) DriftClock(context.Context, int, float64) error     { return r.refuse("drift clock") }
 func (refuser) Sentinels() *Sentinels                                { return nil }

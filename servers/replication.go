@@ -9,67 +9,103 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// needPair returns ErrRefused unless the topology is a replicated pair.
-func (f *fleet) needPair(what string) error {
-	if f.spec.Topology != impls.Replicated {
-		return fmt.Errorf("%s: %s has no replica: %w", what, f.spec.Topology, ErrRefused)
+// replicasOf returns the numbers of a primary's replicas. A failover promotes the first.
+func (f *fleet) replicasOf(node int) (out []int) {
+	primaries := f.spec.Topology.Primaries(len(f.nodes))
+	for i := node + primaries; i < len(f.nodes) && f.sentinels == nil; i += primaries {
+		out = append(out, i)
 	}
-	return nil
+	return out
 }
 
-// Promote makes the replica the primary, to which Dial(0) then connects. An old primary that comes back follows it only after SetReplication(true).
-func (f *fleet) Promote(ctx context.Context) (int, error) {
-	if err := f.needPair("promote"); err != nil {
-		return 0, err
+// heir returns the number of a primary's first replica; ErrRefused if it has none that lockbench may promote.
+func (f *fleet) heir(node int, what string) (int, error) {
+	if all := f.replicasOf(node); len(all) > 0 {
+		return all[0], nil
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	next := 1 - f.primary
-	promote := func(n *node) error {
-		if err := n.detach(ctx); err != nil {
-			return err
-		}
-		return f.promoteLog(n)
-	}
-	if err := f.on(next, "promote", promote, running); err != nil {
-		return f.primary, err
-	}
-	f.primary, f.flowing = next, false
-	return next, nil
+	return 0, fmt.Errorf("%s: %s has no replica: %w", what, f.spec.Topology, ErrRefused)
 }
 
-// SetReplication cuts or restores replication. When cut, the replica keeps its data; when restored, the primary's data replace them.
-func (f *fleet) SetReplication(ctx context.Context, flowing bool) error {
-	if err := f.needPair("set replication"); err != nil {
+// Promote makes the first replica of a primary the primary, to which Dial(node) then connects, and which other replicas follow. An old primary that comes
+// back follows it only after SetReplication(true).
+func (f *fleet) Promote(ctx context.Context, number int) error {
+	heir, err := f.heir(number, "promote")
+	if err != nil {
 		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	replica := 1 - f.primary
-	if flowing {
-		f.flowing = true
-		return f.follow(ctx, replica, f.primary)
+	promote := func(n *node) error {
+		if err := n.lead(ctx, f.spec.Topology); err != nil {
+			return err
+		}
+		return f.promoteLog(number, n)
 	}
-	f.flowing = false
-	return f.on(replica, "cut replication of", func(n *node) error { return n.detach(ctx) }, running)
+	if err := f.on(f.roles[heir], "promote", promote, running); err != nil {
+		return err
+	}
+	f.roles[number], f.roles[heir] = f.roles[heir], f.roles[number]
+	f.flowing = len(f.replicasOf(number)) > 1
+	if f.flowing {
+		return f.followAll(ctx, number)
+	}
+	return nil
 }
 
-// rejoinPair makes the replica follow again after a restart of either server, unless replication is cut.
-func (f *fleet) rejoinPair(ctx context.Context) error {
+// SetReplication cuts the replication of a primary to its first replica, or restores all. When cut, the replica keeps its data; when restored, the primary's
+// data replace them.
+func (f *fleet) SetReplication(ctx context.Context, number int, flowing bool) error {
+	heir, err := f.heir(number, "set replication")
+	if err != nil {
+		return err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	replica, primary := f.nodes[1-f.primary], f.nodes[f.primary]
-	if !f.flowing || !replica.isRunning() || !primary.isRunning() {
-		return nil
+	f.flowing = flowing
+	if flowing {
+		return f.followAll(ctx, number)
 	}
-	return f.follow(ctx, 1-f.primary, f.primary)
+	return f.on(f.roles[heir], "cut replication of", func(n *node) error { return n.detach(ctx, f.spec.Topology) }, running)
 }
 
-// follow makes one server the replica of another and waits until it is in sync and confirms writes.
-func (f *fleet) follow(ctx context.Context, replica, primary int) error {
+// rejoinReplicas makes the replicas of a lone primary follow again after a restart of a server, unless replication is cut.
+func (f *fleet) rejoinReplicas(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.flowing || !f.nodes[f.roles[0]].isRunning() {
+		return nil
+	}
+	return f.followAll(ctx, 0)
+}
+
+// followAll makes the servers that run the replicas of their primary, and waits until all confirm its writes.
+func (f *fleet) followAll(ctx context.Context, node int) error {
+	var confirm int64
+	for _, i := range f.replicasOf(node) {
+		if !f.nodes[f.roles[i]].isRunning() {
+			continue
+		}
+		confirm++
+		if err := f.follow(ctx, f.roles[i], f.roles[node], confirm); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow makes one server the replica of another and waits until it is in sync and so many replicas confirm writes.
+func (f *fleet) follow(ctx context.Context, replica, primary int, confirm int64) error {
 	host, port := f.knownAs(primary)
+	words := []any{"REPLICAOF", host, port}
+	if f.spec.Topology == impls.Cluster {
+		id, err := f.nodes[primary].do(ctx, "CLUSTER", "MYID")
+		if err != nil {
+			return err
+		}
+		words = []any{"CLUSTER", "REPLICATE", id}
+	}
 	err := f.on(replica, "replicate to", func(n *node) error {
-		if _, err := n.do(ctx, "REPLICAOF", host, port); err != nil {
+		if _, err := n.do(ctx, words...); err != nil {
 			return err
 		}
 		return poll(ctx, "catch up with its primary", func() (bool, error) {
@@ -82,13 +118,13 @@ func (f *fleet) follow(ctx context.Context, replica, primary int) error {
 		return err
 	}
 	return f.on(primary, "", func(n *node) error {
-		return poll(ctx, "confirm the primary's writes", func() (bool, error) { return n.confirmed(ctx) })
+		return poll(ctx, "confirm the primary's writes", func() (bool, error) { return n.confirmed(ctx, confirm) })
 	})
 }
 
-// confirmed reports whether a replica confirms a write within a second. After a full copy, the primary sends nothing, not even WAIT's request for a
+// confirmed reports whether so many replicas confirm a write within a second. After a full copy, the primary sends nothing, not even WAIT's request for a
 // confirmation, until the replica has reported its offset, which replicas do once a second.
-func (n *node) confirmed(ctx context.Context) (bool, error) {
+func (n *node) confirmed(ctx context.Context, want int64) (bool, error) {
 	a, err := newAdmin(ctx, n.dial)
 	if err != nil {
 		return false, err
@@ -97,15 +133,36 @@ func (n *node) confirmed(ctx context.Context) (bool, error) {
 	if err := a.Publish(ctx, "lockbench", "").Err(); err != nil { // WAIT counts from the last write of its connection
 		return false, fmt.Errorf("PUBLISH: %w", err)
 	}
-	replicas, err := a.Wait(ctx, 1, time.Second).Result()
+	replicas, err := a.Wait(ctx, int(want), time.Second).Result()
 	if err != nil {
 		return false, fmt.Errorf("WAIT: %w", err)
 	}
-	return replicas >= 1, nil
+	return replicas >= want, nil
 }
 
-func (n *node) detach(ctx context.Context) error {
-	if _, err := n.do(ctx, "REPLICAOF", "NO", "ONE"); err != nil {
+// detach ends a replica's replication. In a cluster it stays a replica, whose primary refuses its password.
+func (n *node) detach(ctx context.Context, t impls.Topology) error {
+	if t != impls.Cluster {
+		return n.lead(ctx, t)
+	}
+	for _, words := range [][]any{{"CONFIG", "SET", "masterauth", "none"}, {"CLIENT", "KILL", "TYPE", "master"}} {
+		if _, err := n.do(ctx, words...); err != nil {
+			return err
+		}
+	}
+	return poll(ctx, "lose its primary", func() (bool, error) {
+		fields, err := infoFields(ctx, n.dial, "replication")
+		return fields["master_link_status"] == "down", err
+	})
+}
+
+// lead makes a replica a primary. In a cluster it does not wait until the others agree, as they would after the node timeout.
+func (n *node) lead(ctx context.Context, t impls.Topology) error {
+	words := []any{"REPLICAOF", "NO", "ONE"}
+	if t == impls.Cluster {
+		words = []any{"CLUSTER", "FAILOVER", "TAKEOVER"}
+	}
+	if _, err := n.do(ctx, words...); err != nil {
 		return err
 	}
 	return poll(ctx, "become a primary", func() (bool, error) {

@@ -167,7 +167,7 @@ sentinel parallel-syncs %[3]s 1
 // formSentinels makes all nodes but the first its replicas, starts the sentinels, and waits until they know each other and the replicas.
 func (f *fleet) formSentinels(ctx context.Context) error {
 	for i := 1; i < len(f.nodes); i++ {
-		if err := f.follow(ctx, i, 0); err != nil {
+		if err := f.follow(ctx, i, 0, int64(i)); err != nil {
 			return err
 		}
 	}

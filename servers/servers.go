@@ -32,7 +32,7 @@ var (
 // Spec describes a deployment.
 type Spec struct {
 	Topology    impls.Topology    // "" means Standalone
-	Nodes       int               // of Independent, 1 to 16; 0 means 5. Other topologies fix their own number.
+	Nodes       int               // of Independent, 1 to 16, 0 means 5; of Replicated, 2 to 16, 0 means 2; of Cluster, 3 to 16, 0 means 3. Other topologies fix their own number.
 	Persistence impls.Persistence // "" means impls.PersistNone
 	MaxMemory   int64             // bytes with allkeys-lru eviction; 0 means unlimited
 	ClockFaults bool              // the server's clock must be settable (SetClock, DriftClock)
@@ -66,20 +66,22 @@ type Provider interface {
 
 // Deployment is a set of nodes, numbered from 0, for concurrent use. A server fault returns once confirmed, or ErrRefused, ErrMissing or ErrState.
 //
-// In a replicated pair, Addr, Dial, FlushScripts, DeleteKeys and EvictKeys follow the roles: node 0 is the current primary. Kill, Restart,
-// Pause, Resume, SetClock, DriftClock and Info name the machine: node 0 is the initial primary, whatever its role is now. With sentinels, all name it.
+// Of replicated nodes, Addr, Dial, FlushScripts, DeleteKeys and EvictKeys follow the roles: node 0, and of a cluster nodes 0 to 2, are the current primaries.
+// Kill, Restart, Pause, Resume, SetClock, DriftClock and Info name the machine: node 0 is the initial primary, whatever its role is now. With sentinels, all name it.
 type Deployment interface {
 	Topology() impls.Topology
-	Len() int                                                           // number of nodes
-	Addr(node int) string                                               // present host:port, an IP literal unless the user's URL names a host; "" while the node is down
-	Dial(ctx context.Context, node int) (net.Conn, error)               // a new connection to the node's present address, logged in and in the right database
-	Info(ctx context.Context) ([]NodeInfo, error)                       // for the run record; a node that is down has only its name
-	Kill(ctx context.Context, node int) error                           // SIGKILL, confirmed dead
-	Restart(ctx context.Context, node int) error                        // start a killed node again, confirmed answering
-	Pause(ctx context.Context, node int) error                          // stop without killing, confirmed stopped
-	Resume(ctx context.Context, node int) error                         // confirmed running; no effect on a running node
-	Promote(ctx context.Context) (primary int, err error)               // replicated pair: make the replica the primary, to which Dial(0) then connects; does not stop the other
-	SetReplication(ctx context.Context, flowing bool) error             // replicated pair: cut replication, or make the other server a replica of the current primary
+	Len() int                                             // number of nodes
+	Addr(node int) string                                 // present host:port, an IP literal unless the user's URL names a host; "" while the node is down
+	Dial(ctx context.Context, node int) (net.Conn, error) // a new connection to the node's present address, logged in and in the right database
+	Info(ctx context.Context) ([]NodeInfo, error)         // for the run record; a node that is down has only its name
+	Kill(ctx context.Context, node int) error             // SIGKILL, confirmed dead
+	Restart(ctx context.Context, node int) error          // start a killed node again, confirmed answering
+	Pause(ctx context.Context, node int) error            // stop without killing, confirmed stopped
+	Resume(ctx context.Context, node int) error           // confirmed running; no effect on a running node
+	// Promote makes the first replica of a primary the primary, to which Dial(node) then connects; it does not stop the other.
+	Promote(ctx context.Context, node int) error
+	// SetReplication cuts the replication of a primary to its first replica, or makes all that are not the current primary replicas of it again.
+	SetReplication(ctx context.Context, node int, flowing bool) error
 	SetClock(ctx context.Context, node int, offset time.Duration) error // set the offset of the server's clock from the machine's, and its rate to 1
 	DriftClock(ctx context.Context, node int, rate float64) error       // set the rate of the server's clock from now on (0.01 to 100; 1 = true)
 	FlushScripts(ctx context.Context, node int) error                   // SCRIPT FLUSH

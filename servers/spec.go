@@ -12,8 +12,7 @@ import (
 
 const (
 	defaultIndependent = 5
-	maxIndependent     = 16
-	clusterNodes       = 3
+	maxNodes           = 16
 	sentinelNodes      = 3 // a primary and two replicas
 )
 
@@ -40,7 +39,7 @@ func (s Spec) fill() (Spec, error) {
 }
 
 func (s Spec) fillNodes() (Spec, error) {
-	fixed := map[impls.Topology]int{impls.Standalone: 1, impls.Replicated: 2, impls.Cluster: clusterNodes, impls.Sentinel: sentinelNodes}
+	fixed := map[impls.Topology]int{impls.Standalone: 1, impls.Sentinel: sentinelNodes}
 	if n, ok := fixed[s.Topology]; ok {
 		if s.Nodes != 0 && s.Nodes != n {
 			return s, fmt.Errorf("%d nodes: %s has %d", s.Nodes, s.Topology, n)
@@ -48,12 +47,19 @@ func (s Spec) fillNodes() (Spec, error) {
 		s.Nodes = n
 		return s, nil
 	}
-	if s.Topology != impls.Independent {
+	least, usual := 1, defaultIndependent
+	switch s.Topology {
+	case impls.Independent:
+	case impls.Replicated:
+		least, usual = 2, 2
+	case impls.Cluster:
+		least, usual = impls.ClusterMasters, impls.ClusterMasters
+	default:
 		return s, fmt.Errorf("unknown topology %q", s.Topology)
 	}
-	s.Nodes = cmp.Or(s.Nodes, defaultIndependent)
-	if s.Nodes < 1 || s.Nodes > maxIndependent {
-		return s, fmt.Errorf("%d independent nodes: 1 to %d", s.Nodes, maxIndependent)
+	s.Nodes = cmp.Or(s.Nodes, usual)
+	if s.Nodes < least || s.Nodes > maxNodes {
+		return s, fmt.Errorf("%d %s nodes: %d to %d", s.Nodes, s.Topology, least, maxNodes)
 	}
 	return s, nil
 }
@@ -90,7 +96,8 @@ func (s Spec) args(node int) []string {
 		// Otherwise the cluster refuses every key while one master is down.
 		args = append(args, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
 			"--cluster-require-full-coverage", "no")
-	case impls.Replicated, impls.Sentinel:
+	}
+	if s.Topology.Primaries(s.Nodes) < s.Nodes || s.hasSentinels() {
 		args = append(args, "--repl-diskless-sync", "yes", "--repl-diskless-sync-delay", "0")
 	}
 	if s.MinReplicas > 0 {

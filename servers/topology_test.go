@@ -22,14 +22,14 @@ func TestFailover(t *testing.T) {
 		d, ctx := start(t, p, pair), t.Context()
 		set(t, d, 0, "early", 0)
 		eventually(t, "the replica gets the key", func() bool { return has(t, d, 1, "early") })
-		must(t, d.SetReplication(ctx, false))
+		must(t, d.SetReplication(ctx, 0, false))
 		set(t, d, 0, "late", 0)
 		must(t, d.Kill(ctx, 0))
 		before := d.Addr(1)
-		primary, err := d.Promote(ctx)
+		err := d.Promote(ctx, 0)
 		must(t, err)
-		if primary != 1 || d.Addr(0) != before {
-			t.Errorf("primary %d at %s, want 1 at %s", primary, d.Addr(0), before)
+		if d.Addr(0) != before {
+			t.Errorf("primary at %s, want %s", d.Addr(0), before)
 		}
 		if !has(t, d, 0, "early") || has(t, d, 0, "late") {
 			t.Error("the promoted replica must have the early key and not the late one")
@@ -40,10 +40,30 @@ func TestFailover(t *testing.T) {
 		if has(t, d, 1, "new") {
 			t.Error("the old primary follows although replication is cut")
 		}
-		must(t, d.SetReplication(ctx, true))
+		must(t, d.SetReplication(ctx, 0, true))
 		if !has(t, d, 1, "new") {
 			t.Error("replication was restored, but the old primary has not caught up")
 		}
+	})
+}
+
+// A cluster's master is replaced by its replica, which has what it had before it fell behind, and clients that know the number of the old one reach it.
+func TestClusterFailover(t *testing.T) {
+	p, ctx := servers.NewProcess(servers.ProcessOptions{}), t.Context()
+	need(t, p)
+	d := start(t, p, servers.Spec{Topology: impls.Cluster, Nodes: 6})
+	set(t, d, 0, "{job}early", 0)
+	eventually(t, "the replica gets the key", func() bool { return client(t, d, 3).DBSize(ctx).Val() == 1 })
+	must(t, d.SetReplication(ctx, 0, false))
+	set(t, d, 0, "{job}late", 0)
+	must(t, d.Kill(ctx, 0))
+	must(t, d.Promote(ctx, 0))
+	if !has(t, d, 0, "{job}early") || has(t, d, 0, "{job}late") {
+		t.Error("the promoted replica must have the early key and not the late one")
+	}
+	set(t, d, 0, "{job}new", 0) // it takes writes
+	eventually(t, "the other masters know it", func() bool {
+		return strings.Contains(client(t, d, 1).Do(ctx, "GET", "{job}early").Err().Error(), d.Addr(0))
 	})
 }
 
@@ -65,7 +85,7 @@ func TestOldPrimaryStaysAlone(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
 		d, ctx := start(t, p, pair), t.Context()
 		must(t, d.Kill(ctx, 0))
-		_, err := d.Promote(ctx)
+		err := d.Promote(ctx, 0)
 		must(t, err)
 		must(t, d.Restart(ctx, 0))
 		set(t, d, 0, "new", 0)

@@ -27,8 +27,8 @@ var _ surveyor = (*URL)(nil)
 
 // NewURL returns a provider of redis:// and rediss:// addresses, one for a standalone server or several for independent masters.
 func NewURL(access Access, addresses ...string) (*URL, error) {
-	if len(addresses) == 0 || len(addresses) > maxIndependent {
-		return nil, fmt.Errorf("%d Redis URLs: 1 to %d", len(addresses), maxIndependent)
+	if len(addresses) == 0 || len(addresses) > maxNodes {
+		return nil, fmt.Errorf("%d Redis URLs: 1 to %d", len(addresses), maxNodes)
 	}
 	u := &URL{}
 	for i, address := range addresses {

@@ -303,7 +303,7 @@ func (w *world) setup(index int) workloads.Setup {
 	p.Config.Slow = standing.Work
 	return workloads.Setup{
 		Variant: v, Config: p.Config, Index: index, Clients: p.Clients, Owner: standing.Owner, Prefix: keyPrefix,
-		Poll: p.Poll, Permits: p.Permits,
+		Poll: p.Poll, Permits: p.Permits, Replicas: len(w.links) / len(w.addrs),
 	}
 }
 

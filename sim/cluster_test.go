@@ -23,7 +23,7 @@ import (
 // testCluster is a cluster of empty nodes whose clocks start at t.
 func testCluster(t *testing.T, start time.Time) []*node {
 	t.Helper()
-	nodes := make([]*node, clusterNodes)
+	nodes := make([]*node, impls.ClusterMasters)
 	for i := range nodes {
 		nodes[i] = testNode(t, start)
 	}
@@ -156,7 +156,7 @@ func keysOfNode(node int) (keys [2]string) {
 
 // ownerOf returns the node of a slot: they share the slots in order.
 func ownerOf(slot int) (node int) {
-	for slot >= (node+1)*impls.Slots/clusterNodes {
+	for slot >= (node+1)*impls.Slots/impls.ClusterMasters {
 		node++
 	}
 	return node
@@ -164,7 +164,7 @@ func ownerOf(slot int) (node int) {
 
 // forNode inserts keys into a request: the node's own for LOCAL, and the next node's for AWAY.
 func forNode(request string, node int) []string {
-	local, away := keysOfNode(node), keysOfNode((node+1)%clusterNodes)
+	local, away := keysOfNode(node), keysOfNode((node+1)%impls.ClusterMasters)
 	text := strings.NewReplacer("LOCAL1", local[0], "LOCAL2", local[1], "AWAY1", away[0], "AWAY2", away[1]).Replace(request)
 	return strings.Fields(text)
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/impls"
 )
 
 // effect is what a node did, as the world records it: the rest of a command's line is in its record.
@@ -16,10 +15,8 @@ type effect struct {
 // numberOf returns the number by which clients know a node of the lock; false for the guarded store
 // and for a replica.
 func (w *world) numberOf(n *node) (number int, addressed bool) {
-	if w.program.Topology == impls.Replicated {
-		return 0, n.index == w.primary
-	}
-	return n.index, n.index < w.storeIndex()
+	number = slices.Index(w.roles, n.index)
+	return number, number >= 0 && number < len(w.addrs)
 }
 
 // executed records what a request did to the data of its node.

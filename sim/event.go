@@ -25,13 +25,14 @@ const (
 
 // option is one thing that could happen next.
 type option struct {
-	kind  optionKind
-	conn  *conn
-	fault *placeableFault
-	ready int          // the step at which it became possible; the default is the oldest
-	rank  int          // among the options of its kind between one client and one node, by content
-	held  *faults.Held // its message in a world outside, where an event is named only by its step; nil in the simulator
-	nth   int          // number of the write that is replicated; in an event also of a message to a subscriber
+	kind    optionKind
+	conn    *conn
+	fault   *placeableFault
+	ready   int          // the step at which it became possible; the default is the oldest
+	rank    int          // among the options of its kind between one client and one node, by content
+	held    *faults.Held // its message in a world outside, where an event is named only by its step; nil in the simulator
+	replica int          // that takes over a write
+	nth     int          // number of the write that is replicated; in an event also of a message to a subscriber
 }
 
 // event identifies an option as tapes name it: by client, node, command, and the number of that command among the client's to that node. It
@@ -60,6 +61,9 @@ func (e event) name() string {
 	case deliverReply:
 		return "reply " + e.message()
 	case replicate:
+		if e.replica > 1 {
+			return fmt.Sprintf("replicate at node %d#%d", e.replica+1, e.nth)
+		}
 		return "replicate#" + strconv.Itoa(e.nth)
 	case waitForTime:
 		return "wait"

@@ -81,6 +81,6 @@ func (h *host) run(p Program, s chooser, b Bounds, keepTrace bool) (out Outcome,
 
 // newWorld must be called outside bubbles.
 func (h *host) newWorld(p Program, s chooser, b Bounds) (*world, error) {
-	nodes, err := h.nodesFor(nodesOf(p) + 1)
+	nodes, err := h.nodesFor(p.Nodes + 1)
 	return &world{program: p, strategy: s, bounds: b.withDefaults(p), nodes: nodes, names: h.scripts, sources: h.sources, trace: trace{hash: hashStart}}, err
 }

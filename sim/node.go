@@ -19,6 +19,7 @@ type node struct {
 	kept     dataset    // of a killed node: the data with which it restarts
 	had      dataset    // of a killed node: its data when it was killed
 	waiting  []*request // blocked requests, the longest waiting first; some may be gone
+	writes   int        // of a primary and those before it, so far
 	changes  uint64     // hash of the commands that changed data, in order; used by states only
 	recorded int64      // when the last recorded effect was
 }

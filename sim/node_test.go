@@ -38,7 +38,7 @@ func asked(n *node, t time.Time, lines ...string) []string {
 func inWorld(t *testing.T, p Program, body func(w *world)) {
 	t.Helper()
 	h := newTestHost(t)
-	nodes, err := h.nodesFor(2)
+	nodes, err := h.nodesFor(max(p.Nodes, 2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,6 +49,7 @@ func inWorld(t *testing.T, p Program, body func(w *world)) {
 			n.index = i
 			n.reset(w.start)
 		}
+		w.giveRoles(nodes)
 		w.director = w.newDirector()
 		w.mu.Lock() // as the driver does while it works
 		defer w.mu.Unlock()
@@ -146,7 +147,7 @@ func TestNodeReplication(t *testing.T) {
 					t.Errorf("WAIT answers %q at once", got)
 				}
 				for range row.reaches {
-					w.replicateOne()
+					w.replicateOne(&w.links[0])
 				}
 				w.passes(100 * time.Millisecond)
 				if got := cn.answers(); got != row.waited {
@@ -165,6 +166,36 @@ func TestNodeReplication(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestNodeTwoReplicas: WAIT counts the replicas that have the write; the first is promoted, with what it has, and the second then copies it.
+func TestNodeTwoReplicas(t *testing.T) {
+	inWorld(t, Program{Topology: impls.Replicated, Nodes: 3}, func(w *world) {
+		cn := w.sendsTo(w.nodes[0])
+		cn.sends("SET a 1")
+		cn.sends("WAIT 2 100")
+		w.replicateOne(&w.links[1])
+		w.passes(100 * time.Millisecond)
+		if got := cn.answers(); got != ":1" {
+			t.Errorf("one of two replicas has the write, and WAIT answers %q", got)
+		}
+		w.director.Place(t.Context(), faults.Spec{Fault: faults.Failover}, "", nil)
+		if got := w.director.Windows()[0].Replica; w.serverAt(0) != w.nodes[1] || got != history.LackedKey {
+			t.Errorf("the new primary %s, want the first replica, which %s", got, history.LackedKey)
+		}
+		cn = w.sendsTo(w.nodes[1])
+		cn.sends("SET b 2")
+		cn.sends("WAIT 1 100")
+		for l := &w.links[0]; w.replicates(l); {
+			w.replicateOne(l)
+		}
+		if got := cn.answers(); got != ":1" {
+			t.Errorf("the second replica has copied the new primary, and WAIT answers %q", got)
+		}
+		if got := asked(w.nodes[2], w.clock(), "GET a", "GET b"); !slices.Equal(got, []string{"$-1", "$1 2"}) {
+			t.Errorf("the second replica then has a and b: %q", got)
+		}
+	})
 }
 
 // TestNodeBlocking: BLPOP replies at once, after a push, or at its time-out.

@@ -43,7 +43,7 @@ type Outcome struct {
 func (w *world) outcome() Outcome {
 	p, out := w.program, w.out
 	out.program = p
-	out.Header, out.Scripts, out.Windows = p.Variant.Header(int64(p.Config.Lease), len(w.lockNodes())), w.sources, w.director.Windows()
+	out.Header, out.Scripts, out.Windows = p.Variant.Header(int64(p.Config.Lease), p.Topology, len(w.lockNodes())), w.sources, w.director.Windows()
 	out.Steps, out.Hash, out.Trace = w.step, w.trace.hash, w.trace.lines
 	out.Header.Permits, out.Header.Epoch = p.Permits, w.start.UnixNano()
 	if f, ok := w.strategy.(*follow); ok {

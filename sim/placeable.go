@@ -165,7 +165,7 @@ func (w *world) nodeFaults(fault string, long, short time.Duration, add placer) 
 		}
 	}
 	switch {
-	case fault == faults.Failover && w.program.Topology == impls.Replicated && !w.replication.stopped:
+	case fault == faults.Failover && len(w.addrs) == 1 && len(w.links) > 0 && w.links[0].replica.index == 1:
 		add(faults.Spec{Fault: fault}, "", option{})
 	case fault == faults.CutPubSub && slices.ContainsFunc(w.conns, func(cn *conn) bool { return cn.server.Subscribed(cn) }):
 		add(faults.Spec{Fault: fault}, "", option{})

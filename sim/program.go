@@ -28,7 +28,7 @@ type Program struct {
 	Clients  int                `json:"clients"` // 1 to 64; 0 means 2
 
 	Topology impls.Topology `json:"topology,omitempty"` // what the lock runs on; "" means the variant's own
-	Nodes    int            `json:"nodes,omitempty"`    // of independent masters; 0 means 5; a cluster has three
+	Nodes    int            `json:"nodes,omitempty"`    // of independent masters, 0 means 5; a primary and its replicas, 0 means 2; a cluster's three masters and their replicas
 	Poll     time.Duration  `json:"poll,omitempty"`     // between attempts of waiters that poll; 0 means a fifth of the lease
 	Permits  int            `json:"permits,omitempty"`  // of a semaphore; 0 means 1
 	Timeout  time.Duration  `json:"timeout,omitempty"`  // for one reply; 0 means three seconds
@@ -52,7 +52,9 @@ func (p Program) withDefaults() Program {
 	p.Topology = cmp.Or(p.Topology, p.Variant.Topology, impls.Standalone)
 	switch {
 	case p.Topology == impls.Cluster:
-		p.Nodes = clusterNodes
+		p.Nodes = max(p.Nodes, impls.ClusterMasters)
+	case p.Topology == impls.Replicated:
+		p.Nodes = max(p.Nodes, 2)
 	case p.Topology != impls.Independent:
 		p.Nodes = 1
 	case p.Nodes == 0:
@@ -144,25 +146,10 @@ func DefaultProgram(v impls.Variant) Program {
 	return p
 }
 
-// clusterNodes is the number of masters of a simulated cluster, as of a real one (package servers).
-const clusterNodes = 3
-
-// nodesOf returns the number of the lock's nodes: both, for a replicated pair.
-func nodesOf(p Program) int {
-	if p.Topology == impls.Replicated {
-		return 2
-	}
-	return p.Nodes
-}
-
 // setting returns what limits the faults of a program. Before the program is resolved, its topology may be the lock's own.
 func (p Program) setting() faults.Setting {
 	s := faults.Setting{Clients: p.withDefaults().Clients, Nodes: faults.MaxNodes, Lease: p.Config.Lease, Topology: p.Topology}
-	switch p.Topology {
-	case "":
-	case impls.Replicated:
-		s.Nodes = 2
-	default:
+	if p.Topology != "" {
 		s.Nodes = p.withDefaults().Nodes
 	}
 	return s

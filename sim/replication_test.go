@@ -88,7 +88,7 @@ func (p *simulatedPair) ask(name, line string) string {
 	cn := p.conns[name]
 	if cn == nil || cn.lost != nil {
 		cn = p.w.sendsTo(p.w.nodes[nodeFor(name)])
-		cn.seen = p.w.replication.writes // a client's first write here is a command too
+		cn.seen = cn.server.writes // a client's first write here is a command too
 		p.conns[name] = cn
 	}
 	reply := cn.sends(line)
@@ -121,8 +121,8 @@ func (p *simulatedPair) do(what string, node int) {
 }
 
 func (p *simulatedPair) settle() {
-	for p.w.replicates() {
-		p.w.replicateOne()
+	for l := &p.w.links[0]; p.w.replicates(l); {
+		p.w.replicateOne(l)
 	}
 }
 

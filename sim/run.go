@@ -65,19 +65,30 @@ func (w *world) beginNodes() {
 		n.reset(w.start)
 		n.Seed(int32(w.program.Seed) + int32(i))
 	}
+	w.giveRoles(w.lockNodes())
 	if w.program.Topology == impls.Cluster {
 		w.join()
 	}
-	for i := range w.program.Nodes {
-		w.addrs = append(w.addrs, nodeAddr(i))
+}
+
+// giveRoles gives the lock's nodes their roles: primaries, with addresses, and their replicas.
+func (w *world) giveRoles(nodes []*node) {
+	primaries := w.program.Topology.Primaries(len(nodes))
+	for i, n := range nodes {
+		w.roles = append(w.roles, i)
+		if i < primaries {
+			w.addrs = append(w.addrs, nodeAddr(i))
+		} else {
+			w.links = append(w.links, link{primary: nodes[i%primaries], replica: n})
+		}
 	}
 }
 
-// join makes the lock's nodes a cluster.
+// join makes the lock's masters a cluster.
 func (w *world) join() {
 	var nodes []*fakeredis.Node
 	var addrs []string
-	for i, n := range w.lockNodes() {
+	for i, n := range w.lockNodes()[:w.program.Topology.Primaries(w.storeIndex())] {
 		nodes, addrs = append(nodes, n.Node), append(addrs, nodeAddr(i))
 	}
 	fakeredis.Join(nodes, addrs)

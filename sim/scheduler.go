@@ -25,8 +25,10 @@ func (w *world) options() []option {
 		}
 	}
 	inOrder(out[from:])
-	if w.replicates() {
-		out = append(out, option{kind: replicate, ready: w.replication.ready, nth: w.replication.taken + 1})
+	for i := range w.links {
+		if l := &w.links[i]; w.replicates(l) {
+			out = append(out, option{kind: replicate, replica: l.replica.index, ready: l.ready, nth: l.taken + 1})
+		}
 	}
 	w.possible = out
 	return out
@@ -65,12 +67,19 @@ func (w *world) apply(o option) {
 		}
 		w.deliver(takeFirst(&o.conn.replies))
 	case replicate:
-		if !w.replicates() {
+		i := slices.IndexFunc(w.links, func(l link) bool { return l.replica.index == o.replica })
+		if i < 0 || !w.replicates(&w.links[i]) {
 			return
 		}
-		w.event(o.kind, nil, nil, func() string { return "the replica takes over a write" })
-		w.note(faults.Step{Kind: faults.StepReplicate})
-		w.replicateOne()
+		l := &w.links[i]
+		if o.replica == 1 { // the one that a failover promotes
+			w.event(o.kind, nil, nil, func() string { return "the replica takes over a write" })
+			w.note(faults.Step{Kind: faults.StepReplicate})
+		} else {
+			name := o.event().name()
+			w.event(o.kind, nil, []byte(name), func() string { return name })
+		}
+		w.replicateOne(l)
 	case placeFault:
 		name := o.fault.name(event.way)
 		w.event(o.kind, nil, []byte(name), func() string { return "!! " + name })
@@ -125,7 +134,7 @@ func (w *world) executeNow(q *request) {
 	}
 	w.noteRequest(q, false)
 	bytes, ok := w.execute(q)
-	q.conn.seen = w.replication.writes
+	q.conn.seen = q.conn.server.writes
 	if ok {
 		w.answered(q, bytes)
 	}

@@ -22,10 +22,10 @@ func (w *world) up(node int) (*node, error) {
 	return n, nil
 }
 
-// role returns the node that a number means when connections follow the roles of a pair: 0 is the primary.
+// role returns the node that a number means where connections follow the roles of replicated nodes: those with addresses are the primaries.
 func (w *world) role(node int) int {
-	if w.program.Topology == impls.Replicated && w.primary == 1 {
-		return 1 - node
+	if node < len(w.roles) {
+		return w.roles[node]
 	}
 	return node
 }
@@ -51,9 +51,7 @@ func (w *world) RestartServer(_ context.Context, node int) (history.Effect, erro
 	had := n.Copy(w.clock())
 	n.Load(n.kept.data, w.clock())
 	w.suffered(n, history.Restarted, fakeredis.Difference(had, n.Copy(w.clock())))
-	if w.program.Topology == impls.Replicated {
-		w.reconnected()
-	}
+	w.reconnected(n)
 	kept, lost := n.had.lostTo(n.kept)
 	return history.Effect{What: history.Restarted, Turn: n.kept.turn, Known: true, Kept: kept, Lost: lost}, nil
 }
@@ -138,7 +136,7 @@ func (w *world) EvictKeys(_ context.Context, node int) ([]history.Effect, error)
 
 // removeKeys removes the lock's keys from a node. A replica has no keys of its own to remove.
 func (w *world) removeKeys(node int, what string) (e history.Effect, err error) {
-	if w.program.Topology == impls.Replicated && node != 0 {
+	if node >= len(w.addrs) {
 		return e, nil
 	}
 	n, err := w.up(w.role(node))

@@ -155,7 +155,7 @@ func (cn *conn) answerHandshakes() (did bool) {
 		q := takeFirst(&cn.requests)
 		answer := w.perform(cn, q.args)
 		w.executed(q, answer)
-		cn.seen = w.replication.writes
+		cn.seen = cn.server.writes
 		if len(cn.replies) == 0 && q.batch == nil && w.canAnswer(cn) {
 			cn.client.observe(cn.place(), mixText(hashArgs(q.args), answer))
 			cn.arrive(answer)

@@ -158,7 +158,7 @@ func (w *world) connStates() (h uint64, ok bool) {
 
 func (cn *conn) condition() uint64 {
 	h := mix(hashStart, cn.place(), cn.history, uint64(cn.server.index),
-		bits(cn.shut, cn.lost != nil, cn.waiting, cn.parked != nil), uint64(cn.world.replication.writes-cn.seen))
+		bits(cn.shut, cn.lost != nil, cn.waiting, cn.parked != nil), uint64(cn.server.writes-cn.seen))
 	for _, t := range []time.Time{cn.readBy, cn.writeBy, cn.sentUntil, cn.givenUntil} {
 		h = mix(h, instant(t))
 	}
@@ -190,21 +190,25 @@ func (b *batch) condition(q *request) uint64 {
 	return h
 }
 
-// network returns a hash of the obstacles between clients and nodes, and between the nodes of a pair.
+// network returns a hash of the obstacles between clients and nodes, and between a primary and its replicas.
 func (w *world) network() uint64 {
 	var h uint64
 	for k := range w.cut {
 		h += mix(hashStart, uint64(k.client), uint64(k.node))
 	}
-	r := &w.replication
-	h = mix(h, uint64(w.slow.delay), uint64(w.slow.rate*1e3), uint64(w.noSubscribers), uint64(w.primary),
-		bits(r.stopped, r.cut, r.apart, w.lastRounds), uint64(r.writes-r.applied))
-	for _, u := range r.stream {
-		h = mix(h, digest(u.data), uint64(r.writes-u.write)<<1|bits(u.whole))
+	h = mix(h, uint64(w.slow.delay), uint64(w.slow.rate*1e3), uint64(w.noSubscribers), bits(w.lastRounds))
+	for _, role := range w.roles {
+		h = mix(h, uint64(role))
+	}
+	for _, l := range w.links {
+		h = mix(h, bits(l.cut, l.apart), uint64(l.primary.writes-l.applied), uint64(len(l.stream)))
+		for _, u := range l.stream {
+			h = mix(h, digest(u.data), uint64(l.primary.writes-u.write)<<1|bits(u.whole))
+		}
 	}
 	for _, n := range w.nodes {
 		for _, q := range n.waiting {
-			h = mix(h, q.conn.place(), uint64(r.writes-q.upTo))
+			h = mix(h, q.conn.place(), uint64(n.writes-q.upTo))
 		}
 	}
 	return h

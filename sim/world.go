@@ -44,7 +44,6 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
-	"github.com/lockbench/lockbench/impls"
 )
 
 // world is one run: nodes, clients, the network between them, and the driver that performs one event at a time.
@@ -52,7 +51,7 @@ type world struct {
 	program  Program
 	strategy chooser
 	bounds   Bounds
-	nodes    []*node // the lock's, both of a replicated pair; then the guarded store's
+	nodes    []*node // the lock's, replicas included; then the guarded store's
 	addrs    []string
 	start    time.Time
 	stop     chan struct{}          // closed when no new round may begin
@@ -69,12 +68,12 @@ type world struct {
 	gone       bool // all clients have ended
 	lastRounds bool // stop is closed
 
-	conns       []*conn          // in order of client, node, number
-	past        map[uint64]*past // of the connections, by place
-	fresh       []*request       // sent, not yet seen by the driver
-	sent        int              // commands, by all clients
-	primary     int              // of a replicated pair: where address 0 leads
-	replication replication
+	conns []*conn          // in order of client, node, number
+	past  map[uint64]*past // of the connections, by place
+	fresh []*request       // sent, not yet seen by the driver
+	sent  int              // commands, by all clients
+	roles []int            // by the number of a node of the lock, where its address leads; a failover exchanges two
+	links []link
 
 	director      *faults.Director
 	cut           map[cutKey]bool
@@ -113,10 +112,7 @@ type cutKey struct{ client, node int }
 func (w *world) storeIndex() int { return len(w.nodes) - 1 }
 
 func (w *world) serverAt(address int) *node {
-	if address == 0 && w.program.Topology == impls.Replicated {
-		return w.nodes[w.primary]
-	}
-	return w.nodes[address]
+	return w.nodes[w.role(address)]
 }
 
 func (w *world) enqueue(q *request) {

@@ -49,6 +49,8 @@ type Setup struct {
 	Prefix  string        // of every key of the run
 	Poll    time.Duration // interval of waiters that poll
 	Permits int
+	// Replicas is how many replicas the primary has; 0 means 1.
+	Replicas int
 }
 
 // Connect makes a client with connections of its own. The returned close ends its locks and its connections.
@@ -70,7 +72,7 @@ func Connect(a Access, s Setup) (*Client, func() error) {
 	}
 	c.open = func(key string, onRenew func(impls.Renewal)) (impls.Lock, error) {
 		return s.Variant.New(impls.Env{
-			Owner: cmp.Or(s.Owner, name), Lease: s.Config.Lease, Poll: s.Poll, Permits: s.Permits, Addrs: a.Addrs, Master: master, Dial: a.Dial, Clock: a.Clock, Rand: source,
+			Owner: cmp.Or(s.Owner, name), Lease: s.Config.Lease, Poll: s.Poll, Permits: s.Permits, Replicas: s.Replicas, Addrs: a.Addrs, Master: master, Dial: a.Dial, Clock: a.Clock, Rand: source,
 			Key: s.Prefix + key, Nodes: nodes, OnRenew: onRenew, Shared: shared,
 		})
 	}

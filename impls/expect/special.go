@@ -15,8 +15,11 @@ func Reenters() Table { return Table{"nested": verdicts.Safe()} }
 
 // Confirms is a lock whose key a promoted replica may have: safe if it does, and otherwise like a failover that loses the key.
 func Confirms() Table {
-	return Table{"failover-held": verdicts.Safe().Or("mutual-exclusion/failover-loss").Or(Damage("failover-loss")...)}
+	return Table{"failover-behind": Behind(), "cluster-failover": Behind(), "failover-held": verdicts.Safe().Or("mutual-exclusion/failover-loss").Or(Damage("failover-loss")...)}
 }
+
+// Behind is a failover to a replica that lacks what another may have confirmed.
+func Behind() verdicts.Expectation { return twoHolders("failover-loss") }
 
 // Alone is a lock that does not report its own grant as busy after a lost reply.
 func Alone() Table { return Table{"lost-reply-alone": verdicts.Safe()} }

@@ -19,9 +19,21 @@ func ServerVariants() []impls.Variant {
 			Scripts: []*impls.Script{tokenReleaseScript, tokenExtendScript},
 			Claims: []impls.Claim{
 				{Text: "A promoted replica has every hold that was granted.", Holds: true, Command: impls.Command("token-wait", "failover-held")},
+				{Text: "A promoted replica has every hold that another replica confirmed.", Holds: false, Command: impls.Command("token-wait", "failover-behind")},
 				{Text: "Confirmed replicas survive a primary that restarts without its data.", Holds: false, Command: impls.Command("token-wait", "kill-server")},
 			},
-			Expect: expectWait().Map(), New: impls.Leased(tokenWait.open),
+			Expect: expectWait().Map(), New: impls.Leased(waiting{}.protocol().open),
+		},
+		{
+			Name: "token-wait-all", Summary: "As token-wait, but for every replica: whichever is promoted has the key, and while one is away nothing is granted.",
+			Kind: history.Mutex, Topology: impls.Replicated,
+			Source:  impls.Source{Article: "lockbench", Where: "beyond the sources"},
+			Traits:  impls.Traits{UniqueToken: true, Validity: true, LooksTwice: true, Extends: true, MultiCommand: true, NeedsReplica: true},
+			Scripts: []*impls.Script{tokenReleaseScript, tokenExtendScript},
+			Claims: []impls.Claim{
+				{Text: "No replica can be promoted that lacks a hold.", Holds: true, Command: impls.Command("token-wait-all", "failover-behind")},
+			},
+			Expect: expectWait().With(expect.Table{"failover-behind": verdicts.Safe()}).Map(), New: impls.Leased(waiting{all: true}.protocol().open),
 		},
 		{
 			Name: "token-native", Summary: "As token; release and extend are compare-and-delete and compare-and-set commands of the server, without scripts.",
@@ -44,6 +56,10 @@ func expectWait() expect.Table {
 			"crash-mid-acquire": verdicts.Safe(),
 			// The replica confirms nothing from the start, so no acquire is granted and nothing is measured.
 			"failover": verdicts.NotApplicable("grants nothing while the replica confirms nothing"),
+			// One replica confirms, and the other is promoted.
+			"failover-behind": expect.Behind(),
+			// The replica that is promoted confirms nothing from when it falls behind, and nothing is granted.
+			"cluster-failover": verdicts.Safe(),
 			// The new primary has no replica: the holder keeps its key, and no later acquire is granted, nor can be.
 			"failover-held": verdicts.Safe(),
 			// WAIT is sent after the stall, when the key is gone or the deadline is over, and the grant is undone.

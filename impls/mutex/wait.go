@@ -11,21 +11,27 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// tokenWait is token, granted only if WAIT confirms enough replicas, and withdrawn otherwise. It makes loss by failover rarer, not impossible: a
-// replica that has not confirmed may be promoted.
-var tokenWait = protocol{acquire: acquireConfirmed, release: releaseToken, extend: extendConfirmed}
+// waiting is token, granted only if WAIT confirms enough replicas, and withdrawn otherwise.
+type waiting struct {
+	// all waits for all replicas, and grants nothing while one is away. Otherwise one is enough: a failover may promote one that has not confirmed.
+	all bool
+}
+
+func (w waiting) protocol() protocol {
+	return protocol{acquire: w.acquire, release: releaseToken, extend: w.extend}
+}
 
 var errUnconfirmed = errors.New("too few replicas confirmed")
 
 // sticky is a Redis client that can use one connection: WAIT covers only the writes of its own connection.
 type sticky interface{ Conn() *redis.Conn }
 
-func acquireConfirmed(ctx context.Context, env impls.Env) (hold, bool, error) {
+func (w waiting) acquire(ctx context.Context, env impls.Env) (hold, bool, error) {
 	h, err := newHold(env)
 	if err != nil {
 		return hold{}, false, err
 	}
-	conn, err := stick(env)
+	conn, err := stick(ctx, env)
 	if err != nil {
 		return hold{}, false, err
 	}
@@ -35,36 +41,46 @@ func acquireConfirmed(ctx context.Context, env impls.Env) (hold, bool, error) {
 	if err != nil || !ok {
 		return hold{}, false, err
 	}
-	if err := confirm(ctx, conn, env, h.grant.ValidUntil); err != nil {
+	if err := w.confirm(ctx, conn, env, h.grant.ValidUntil); err != nil {
 		return hold{}, false, undo(ctx, env, h, err)
 	}
 	return h, true, nil
 }
 
-func stick(env impls.Env) (*redis.Conn, error) {
-	c, ok := env.Redis().(sticky)
+// stick returns a connection to the server that has the key.
+func stick(ctx context.Context, env impls.Env) (*redis.Conn, error) {
+	c := env.Redis()
+	if cluster, ok := c.(*redis.ClusterClient); ok {
+		master, err := cluster.MasterForKey(ctx, env.Key)
+		if err != nil {
+			return nil, err
+		}
+		c = master
+	}
+	one, ok := c.(sticky)
 	if !ok {
 		return nil, fmt.Errorf("%w: WAIT needs a client of one server", impls.ErrUnsupported)
 	}
-	return c.Conn(), nil
+	return one.Conn(), nil
 }
 
 // confirm waits until enough replicas have this connection's writes, before validUntil.
-func confirm(ctx context.Context, conn *redis.Conn, env impls.Env, validUntil time.Time) error {
-	n, err := conn.Wait(ctx, replicas(env), waitLimit(env)).Result()
+func (w waiting) confirm(ctx context.Context, conn *redis.Conn, env impls.Env, validUntil time.Time) error {
+	want := 1
+	if w.all {
+		want = max(env.Replicas, 1)
+	}
+	n, err := conn.Wait(ctx, want, waitLimit(env)).Result()
 	switch {
 	case err != nil:
 		return err
-	case n < int64(replicas(env)):
-		return fmt.Errorf("%w: %d of %d", errUnconfirmed, n, replicas(env))
+	case n < int64(want):
+		return fmt.Errorf("%w: %d of %d", errUnconfirmed, n, want)
 	case !env.Clock.Now().Before(validUntil):
 		return fmt.Errorf("%w: the lease was over", errUnconfirmed)
 	}
 	return nil
 }
-
-// replicas returns how many replicas must confirm.
-func replicas(env impls.Env) int { return max(env.WaitReplicas, 1) }
 
 // waitLimit bounds the wait for the replicas: the timeout of one node, or a quarter of the lease.
 func waitLimit(env impls.Env) time.Duration {
@@ -85,9 +101,9 @@ func undo(ctx context.Context, env impls.Env, h hold, cause error) error {
 	return fmt.Errorf("%w: %w", impls.ErrUnavailable, cause)
 }
 
-// extendConfirmed restarts the lease and waits for the replicas. If they do not confirm, the extend's outcome is unknown.
-func extendConfirmed(ctx context.Context, env impls.Env, h hold) (impls.Grant, bool, error) {
-	conn, err := stick(env)
+// extend restarts the lease and waits for the replicas. If they do not confirm, the extend's outcome is unknown.
+func (w waiting) extend(ctx context.Context, env impls.Env, h hold) (impls.Grant, bool, error) {
+	conn, err := stick(ctx, env)
 	if err != nil {
 		return impls.Grant{}, false, err
 	}
@@ -98,5 +114,5 @@ func extendConfirmed(ctx context.Context, env impls.Env, h hold) (impls.Grant, b
 	if err != nil || !ok {
 		return impls.Grant{}, false, err
 	}
-	return g, true, impls.Unsettled(confirm(ctx, conn, env, g.ValidUntil))
+	return g, true, impls.Unsettled(w.confirm(ctx, conn, env, g.ValidUntil))
 }

@@ -29,6 +29,7 @@ func redlockVariant() impls.Variant {
 			{Text: "A minority of the masters may be down.", Holds: true, Command: impls.Command("redlock", "partition-minority")},
 			{Text: "A client that stalls between its requests and the replies is not granted an expired lock.", Holds: true, Command: impls.Command("redlock", "pause-after-grant")},
 			{Text: "The crash of a master no longer endangers the lock.", Holds: false, Command: "lockbench repro redlock-restart"},
+			{Text: "Over one cluster it is as safe as over independent masters.", Holds: false, Command: impls.Command("redlock", "cluster-failover")},
 			{Text: "Work that outlasts the validity is protected.", Holds: false, Command: impls.Command("redlock", "pause-holder")},
 		},
 		Expect: expectRedlock().Map(), New: impls.Leased(open),
@@ -51,6 +52,8 @@ func expectRedlock() expect.Table {
 		"failover":           verdicts.NotApplicable("the masters have no replicas"),
 		"clock-jump":         verdicts.Safe().Or(slices.Concat(expect.TwoHolders("clock-jump"), expect.TwoHolders("quorum-erosion"))...),
 		"eviction":           verdicts.Safe().Or(slices.Concat(expect.TwoHolders(expect.Evicted), expect.TwoHolders("quorum-erosion"))...),
+		// A name lies on one master, whose failover is that of a lock on one server.
+		"cluster-failover":   expect.Behind(),
 		"cluster-slots":      verdicts.NotApplicable("runs on masters that know nothing of each other"),
 		"sentinel-failover":  verdicts.NotApplicable("runs on masters, of which sentinels have one"),
 		"sentinel-partition": verdicts.NotApplicable("runs on masters, of which sentinels have one"),

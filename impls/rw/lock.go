@@ -3,7 +3,6 @@ package rw
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/lockbench/lockbench/history"
@@ -103,21 +102,4 @@ func (b byMode) inLeaseUnit(lease time.Duration) (byMode, int64) {
 		return b, int64(lease / time.Second)
 	}
 	return byMode{b.shared.Millis(), b.exclusive.Millis()}, lease.Milliseconds()
-}
-
-// oneSlot refuses, on a cluster, keys that lie in different slots: the cluster would answer CROSSSLOT to every script.
-func oneSlot(env impls.Env, name string, keys ...string) error {
-	if !env.OnCluster() {
-		return nil
-	}
-	slots := make([]string, len(keys))
-	same := true
-	for i, k := range keys {
-		same = same && impls.Slot(k) == impls.Slot(keys[0])
-		slots[i] = fmt.Sprintf("%s (slot %d)", k, impls.Slot(k))
-	}
-	if same {
-		return nil
-	}
-	return fmt.Errorf("%s on a cluster: %w: CROSSSLOT: its scripts use %s", name, impls.ErrUnsupported, strings.Join(slots, ", "))
 }

@@ -25,12 +25,8 @@ func (ownerKeys) Derived(keys, _ []string) (all []string) {
 	return all
 }
 
-// newOwner refuses a cluster if the keys that the scripts compute have another slot than the given key.
-func newOwner(name string, acquire, release byMode) func(impls.Env) (impls.Lock, error) {
+func newOwner(acquire, release byMode) func(impls.Env) (impls.Lock, error) {
 	return func(env impls.Env) (impls.Lock, error) {
-		if err := oneSlot(env, name, env.Key, env.Key+":read", env.Key+":write"); err != nil {
-			return nil, err
-		}
 		return &lock{env: env, protocol: owner{env, acquire, release}}, nil
 	}
 }

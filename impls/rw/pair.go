@@ -16,14 +16,10 @@ type pair struct {
 	read, write string
 }
 
-// newPair refuses a cluster, as the cluster would refuse the scripts.
 func newPair(scripts byMode) func(impls.Env) (impls.Lock, error) {
 	return func(env impls.Env) (impls.Lock, error) {
 		p := pair{env: env}
 		p.read, p.write = pairKeys(env.Key)
-		if err := oneSlot(env, "rw-pair", p.read, p.write); err != nil {
-			return nil, err
-		}
 		p.acquire, p.lease = scripts.inLeaseUnit(env.Lease)
 		return &lock{env: env, protocol: p}, nil
 	}

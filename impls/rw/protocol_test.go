@@ -1,12 +1,8 @@
 package rw
 
 import (
-	"errors"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
@@ -52,33 +48,6 @@ func TestNoLeaseMeansForEver(t *testing.T) {
 		time.Sleep(24 * time.Hour)
 		join(t, s, "rw-owner-fixed", "b").Asks(t, "reader a day later", read, impls.ErrBusy)
 	})
-}
-
-func TestPairIsRefusedOnACluster(t *testing.T) {
-	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
-	t.Cleanup(func() { _ = cluster.Close() })
-	env := impls.Env{Lease: lease, Nodes: []redis.UniversalClient{cluster}}
-	for _, row := range []struct {
-		variant, key string
-		refused      bool
-	}{
-		{"rw-pair", "job", true},
-		{"rw-pair", "{job}", true}, // the article's names have no tag, so a tag must not help
-		{"rw-owner", "job", true},
-		{"rw-owner", "{job}", false}, // the names are made by appending, and a tag is kept
-		{"rw-hash", "job", false},    // one key
-	} {
-		env.Key = row.key
-		for _, v := range Variants() {
-			if v.Name != row.variant {
-				continue
-			}
-			_, err := v.New(env)
-			if refused := errors.Is(err, impls.ErrUnsupported) && strings.Contains(err.Error(), "CROSSSLOT"); refused != row.refused {
-				t.Errorf("%s on key %q: %v, want a refusal with CROSSSLOT: %v", row.variant, row.key, err, row.refused)
-			}
-		}
-	}
 }
 
 func TestTheArticlesTimeoutsAreScaled(t *testing.T) {

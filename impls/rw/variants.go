@@ -31,7 +31,7 @@ func ownerVariant() impls.Variant {
 			{Text: "A writer gets the lock when nobody reads.", Holds: false, Command: command("rw-owner", "steady")},
 			{Text: "Many may read at once.", Holds: true, Command: command("rw-owner", "contended")},
 		},
-		Expect: expectOwner().Map(), Derives: ownerKeys{}, New: newOwner("rw-owner", acquire, release),
+		Expect: expectOwner().Map(), Derives: ownerKeys{}, New: newOwner(acquire, release),
 	}
 }
 
@@ -48,7 +48,7 @@ func ownerFixedVariant() impls.Variant {
 			{Text: "Only its owner takes a hold away.", Holds: true, Command: command("rw-owner-fixed", "pause-before-release")},
 			{Text: "The lock comes free when a holder dies.", Holds: false, Command: command("rw-owner-fixed", "crash-holder")},
 		},
-		Expect: expectOwnerFixed().Map(), Derives: ownerKeys{}, New: newOwner("rw-owner-fixed", acquire, release),
+		Expect: expectOwnerFixed().Map(), Derives: ownerKeys{}, New: newOwner(acquire, release),
 	}
 }
 
