@@ -16,9 +16,6 @@ type lease struct {
 	open int64   // how long the command that gave it was under way, in nanoseconds
 }
 
-// noLeases is for a reply by which no lease is known.
-func noLeases() []lease { return nil }
-
 // leases returns those of the keys that the last command named, which was executed at an instant.
 func (d *deriver) leases(values map[string]*Value, at, own int64) (out []lease) {
 	for _, key := range d.m.srv.Touched() {
@@ -45,10 +42,9 @@ func (d *deriver) leases(values map[string]*Value, at, own int64) (out []lease) 
 	return out
 }
 
-// alike reports whether a reply is that of a command: the same, or one that differs only in remaining
-// times and instants, by no more than is open about when its node executed the command and the one that
-// gave the lease. A number of one digit is a time if it is what is left of a lease.
-func alike(c *history.Command, reply string, leases func() []lease) bool {
+// alike reports whether a reply is that of a command: the same, or one that differs only in numbers that
+// are times, for all that is known.
+func alike(c *history.Command, reply string, times func(was, is string) bool) bool {
 	if strings.ReplaceAll(c.Reply, `"`, "") == strings.ReplaceAll(reply, `"`, "") || c.Name == "TIME" || c.Name == "HELLO" {
 		return true
 	}
@@ -56,23 +52,38 @@ func alike(c *history.Command, reply string, leases func() []lease) bool {
 	if len(a) != len(b) {
 		return false
 	}
-	open, running := 3*grain+max(0, c.Replied-c.Sent), leases()
-	for _, l := range running {
-		open += l.open
-	}
-	slack := float64(open) / 1e6
 	for i := range a {
-		if a[i] == b[i] {
-			continue
-		}
-		was, ok := timeOf(a[i])
-		is, also := timeOf(b[i])
-		ends := slices.ContainsFunc(running, func(l lease) bool { return math.Abs(l.left-is) <= 1 })
-		if !ok || !also || min(len(a[i]), len(b[i])) < 2 && !ends || math.Abs(was-is) > slack {
+		if a[i] != b[i] && !times(a[i], b[i]) {
 			return false
 		}
 	}
 	return true
+}
+
+// anyTimes takes two numbers of several digits for times.
+func anyTimes(was, is string) bool {
+	_, ok := timeOf(was)
+	_, also := timeOf(is)
+	return ok && also && min(len(was), len(is)) > 1
+}
+
+// near returns whether two numbers are times that differ by no more than is open about when a node
+// executed a command and those that gave the leases of its keys. A number of one digit is a time if it is
+// what is left of a lease.
+func near(c *history.Command, leases func() []lease) (times func(was, is string) bool) {
+	return func(a, b string) bool {
+		was, ok := timeOf(a)
+		is, also := timeOf(b)
+		if !ok || !also {
+			return false
+		}
+		open, ends := 3*grain+max(0, c.Replied-c.Sent), false
+		for _, l := range leases() {
+			open += l.open
+			ends = ends || math.Abs(l.left-is) <= 1
+		}
+		return (ends || min(len(a), len(b)) > 1) && math.Abs(was-is) <= float64(open)/1e6
+	}
 }
 
 func fieldsOf(reply string) []string {

@@ -183,7 +183,7 @@ func (d *deriver) execute(c *history.Command, at int64) bool {
 		return true
 	}
 	same := func(reply string) bool {
-		return c.Replied == 0 && c.Turn == 0 || c.Reply == "" || alike(c, reply, func() []lease { return d.leases(before, at, own) })
+		return c.Replied == 0 && c.Turn == 0 || c.Reply == "" || alike(c, reply, near(c, func() []lease { return d.leases(before, at, own) }))
 	}
 	reply, changes := d.m.do(ask, at, own)
 	if !same(reply) && c.Turn == 0 { // a lease that ends about now may have ended just before, or not yet

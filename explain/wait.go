@@ -41,7 +41,7 @@ func (r *run) stuck(v *checker.Violation) Answer {
 		for i := range try {
 			q := try[i]
 			q.pos, q.at, q.event = q.node.by(asleep), asleep, nil
-			if reply, _ := w.ask(&q, nil, nil, w.ahead(q.node, q.at)); alike(q.cmd, reply, noLeases) {
+			if reply, _ := w.ask(&q, nil, nil, w.ahead(q.node, q.at)); alike(q.cmd, reply, anyTimes) {
 				try[i], from = q, to // it would still have been refused
 			}
 		}
@@ -190,12 +190,12 @@ func (w *wait) quiet() (from, to int64) {
 func (w *wait) blocked(q *query) Answer {
 	ahead := w.ahead(q.node, q.at)
 	plain, did := w.ask(q, nil, nil, ahead)
-	if !alike(q.cmd, plain, noLeases) {
+	if !alike(q.cmd, plain, anyTimes) {
 		return Answer{}
 	}
 	decides := func(without []part) bool {
 		reply, changes := w.ask(q, nil, without, ahead)
-		return reply != plain && !alike(q.cmd, reply, noLeases) && (q.grants() || setsMore(changes, did) || len(changes) == 0)
+		return reply != plain && !alike(q.cmd, reply, anyTimes) && (q.grants() || setsMore(changes, did) || len(changes) == 0)
 	}
 	parts := w.partsAt(q)
 	if !decides(parts) {
