@@ -13,7 +13,10 @@ import "github.com/lockbench/lockbench/subject"
 func Adapters() map[string]subject.Factory {
 	return map[string]subject.Factory{
 		"asynq-unique":   newUniqueTask,
+		"gotomicro":      newGotomicroLock,
 		"go-zero":        newGoZeroLock,
+		"kvtools":        newKvtoolsLock,
+		"kvtools-json":   newKvtoolsJSONLock,
 		"redsync-redigo": newRedsyncLock,
 		"valkeylock":     newValkeyLock,
 	}
