@@ -122,7 +122,7 @@ func (d *serverDriver) setup(index int) workloads.Setup {
 	cfg.Slow = standing.Work
 	v.Topology = d.topology() // the scenario's, if set: on a cluster, clients use the cluster client
 	return workloads.Setup{
-		Variant: v, Config: cfg, Index: index, Clients: d.Scenario.Clients, Owner: standing.Owner,
+		Variant: v, Config: cfg, Index: index, Owner: standing.Owner,
 		Prefix: d.prefix, Poll: d.Scenario.Poll.Of(d.lease()), Permits: d.Scenario.Permits,
 	}
 }
