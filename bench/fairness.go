@@ -26,7 +26,7 @@ func bypasses(ops []history.Operation, from, to int64) (n int64) {
 	waits := waitsByClient(ops)
 	for i := range ops {
 		g := &ops[i]
-		if granted(g) && g.Return >= from && g.Return < to && waits.overtaken(g) {
+		if g.Granted() && g.Return >= from && g.Return < to && waits.overtaken(g) {
 			n++
 		}
 	}

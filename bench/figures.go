@@ -93,7 +93,7 @@ func (m *measuring) rounds() {
 				errors++
 			}
 		}
-		if granted(op) && m.within(op.Return) {
+		if op.Granted() && m.within(op.Return) {
 			m.granted++
 			if c := workloads.ClientIndex(op.Client); c >= 0 && c < len(perClient) {
 				perClient[c]++
@@ -117,9 +117,6 @@ func (m *measuring) rounds() {
 	}
 }
 
-// lateBy is the lag, in nanoseconds, from which a start counts as late.
-const lateBy = int64(time.Millisecond)
-
 // waits measures the acquires whose intended start is in the measured time.
 func (m *measuring) waits() {
 	var response, service []int64
@@ -138,11 +135,11 @@ func (m *measuring) waits() {
 			continue
 		}
 		starts++
-		if op.Call-start > lateBy {
+		if op.Call-start > results.LateBy {
 			late++
 		}
 		longest = max(longest, op.Return-start)
-		if granted(op) {
+		if op.Granted() {
 			response, service = append(response, op.Return-start), append(service, op.Return-op.Call)
 		}
 	}
@@ -187,7 +184,7 @@ func (m *measuring) holds() {
 		op := &m.Ops[i]
 		at := place{op.Client, op.Key}
 		switch {
-		case granted(op):
+		case op.Granted():
 			open[at] = op.Return
 		case op.Op == history.Release:
 			if since, held := open[at]; held && m.within(since) {
@@ -269,7 +266,7 @@ func (m *measuring) faults() {
 
 func (m *measuring) grantsBetween(from, to int64) (n int64) {
 	for i := range m.Ops {
-		if op := &m.Ops[i]; granted(op) && op.Return >= from && op.Return < to {
+		if op := &m.Ops[i]; op.Granted() && op.Return >= from && op.Return < to {
 			n++
 		}
 	}
@@ -281,7 +278,7 @@ func (m *measuring) soonest(name string, since int64, but string) {
 	best := int64(-1)
 	for i := range m.Ops {
 		op := &m.Ops[i]
-		if granted(op) && op.Client != but && op.Return > since && (best < 0 || op.Return-since < best) {
+		if op.Granted() && op.Client != but && op.Return > since && (best < 0 || op.Return-since < best) {
 			best = op.Return - since
 		}
 	}

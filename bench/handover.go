@@ -9,8 +9,6 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-func granted(op *history.Operation) bool { return op.Op == history.Acquire && op.Outcome == history.OK }
-
 // sentBy indexes the commands of each client by the time at which they were sent.
 type sentBy map[string][]*history.Command
 

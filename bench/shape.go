@@ -35,7 +35,7 @@ func shapeOf(s slice) *shape {
 		if at, known := intended[op]; known {
 			start = at
 		}
-		if op.Op != history.Acquire || !granted(op) || !m.within(start) {
+		if op.Op != history.Acquire || !op.Granted() || !m.within(start) {
 			continue
 		}
 		wait := min(op.Return-start, latency.Highest)

@@ -106,19 +106,19 @@ func (o *overlaps) addPermit(i interval) (with []interval, lasted int64, met boo
 
 // ends keeps the two intervals with the largest ends of different owners.
 type ends struct {
-	first, second           interval
-	firstOwner, secondOwner uint32
+	first, second interval
+	firstOwner    uint32
 }
 
 func (e *ends) add(i interval, owner uint32) {
 	switch {
 	case e.first.hold == 0 || i.end >= e.first.end:
 		if e.first.hold != 0 && e.firstOwner != owner {
-			e.second, e.secondOwner = e.first, e.firstOwner
+			e.second = e.first
 		}
 		e.first, e.firstOwner = i, owner
 	case owner != e.firstOwner && (e.second.hold == 0 || i.end > e.second.end):
-		e.second, e.secondOwner = i, owner
+		e.second = i
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
 	"github.com/lockbench/lockbench/workloads"
 )
@@ -129,7 +130,7 @@ func (d *serverDriver) setup(index int) workloads.Setup {
 		replicas = n/d.servers.primaries() - 1
 	}
 	return workloads.Setup{
-		Variant: v, Config: cfg, Index: index, Clients: d.Scenario.Clients, Owner: standing.Owner,
+		Variant: v, Config: cfg, Index: index, Owner: standing.Owner,
 		Prefix: d.prefix, Poll: d.Scenario.Poll.Of(d.lease()), Permits: d.Scenario.Permits, Replicas: replicas,
 	}
 }
@@ -172,14 +173,11 @@ type lag struct {
 	starts, late, latest, total int64
 }
 
-// lateBy is the lag, in nanoseconds, from which a start counts as late.
-const lateBy = int64(time.Millisecond)
-
 func (l *lag) add(by int64) {
 	l.starts++
 	l.total += max(by, 0)
 	l.latest = max(l.latest, by)
-	if by > lateBy {
+	if by > results.LateBy {
 		l.late++
 	}
 }

@@ -131,3 +131,6 @@ func (op *Operation) SetAsked(at int64) { op.Asked, op.AskedAtZero = at, at == 0
 
 // WasAsked reports whether Asked is known.
 func (op *Operation) WasAsked() bool { return op.Asked != 0 || op.AskedAtZero }
+
+// Granted reports whether the operation is an acquire that succeeded.
+func (op *Operation) Granted() bool { return op.Op == Acquire && op.Outcome == OK }

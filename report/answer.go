@@ -69,7 +69,7 @@ const usualClients = 8
 func answered(b results.Bench) ([]results.BenchCell, answerMetric) {
 	var best []results.BenchCell
 	distance := math.Inf(1)
-	for _, cells := range bySetting(b.Cells) {
+	for _, cells := range BySetting(b.Cells) {
 		s := cells[0].Setting
 		if d := math.Abs(math.Log2(float64(max(s.Clients, 1)) / usualClients)); !s.Crash && d < distance {
 			best, distance = cells, d

@@ -19,7 +19,7 @@ func Bench(w io.Writer, b results.Bench, kept Kept, details bool, s Style) error
 	b, kept = Clean(b), Clean(kept)
 	lines := benchHead(b, s)
 	lines = append(lines, gateLines(b.Gates, s)...)
-	for _, cells := range bySetting(b.Cells) {
+	for _, cells := range BySetting(b.Cells) {
 		lines = append(lines, "")
 		switch {
 		case details:
@@ -113,7 +113,8 @@ func gatePlace(g results.GateResult) string {
 	return strings.TrimPrefix(strings.TrimSuffix(g.Lock+" × "+g.Setting, " × "), " × ")
 }
 
-func bySetting(cells []results.BenchCell) (out [][]results.BenchCell) {
+// BySetting returns the cells of each setting, in their order.
+func BySetting(cells []results.BenchCell) (out [][]results.BenchCell) {
 	for _, c := range cells {
 		if last := len(out) - 1; last >= 0 && out[last][0].Setting == c.Setting {
 			out[last] = append(out[last], c)

@@ -17,8 +17,8 @@ import (
 // Measure is one figure of a run or a bench, for dashboards.
 type Measure struct {
 	Of     string  // lock and setting
-	Name   string  // acquire p99, throughput, violations
-	Unit   string  // ms, /s, or "" for a number
+	Name   string  // of a metric, or violations
+	Unit   string  // of the metric, or "" for a count
 	Value  float64 // in that unit
 	Low    float64 // 95 % interval, if HasCI
 	High   float64
@@ -26,24 +26,15 @@ type Measure struct {
 	Bigger bool // bigger is better
 }
 
-// RunMeasures returns the measurements of a run. Latencies count from the intended start.
+// RunMeasures returns the metrics of a run that have a value, and its violations.
 func RunMeasures(r results.Result) []Measure {
 	r = Clean(r)
-	of := r.Lock + " × " + scenarioOf(r)
+	of, values := r.Lock+" × "+scenarioOf(r), r.Values()
 	var out []Measure
-	for _, op := range latencyOrder {
-		s := r.Latency[op].Response
-		for _, q := range []struct {
-			name  string
-			value int64
-		}{{"p50", s.P50}, {"p99", s.P99}, {"p99.9", s.P999}, {"max", s.Max}} {
-			if _, need, _ := results.Quantile(q.name); s.Count >= max(need, 1) {
-				out = append(out, Measure{Of: of, Name: op + " " + q.name, Unit: "ms", Value: float64(q.value) / 1e6})
-			}
+	for _, m := range results.Metrics() {
+		if v := values[m.Name].Value; v != nil {
+			out = append(out, Measure{Of: of, Name: m.Name, Unit: string(m.Unit), Value: *v, Bigger: m.Higher})
 		}
-	}
-	if r.Load.Achieved > 0 && !virtual(r) {
-		out = append(out, Measure{Of: of, Name: "throughput", Unit: "/s", Value: r.Load.Achieved, Bigger: true})
 	}
 	violations := 0
 	for _, p := range r.Properties {
@@ -82,7 +73,7 @@ func GitHubBenchmark(w io.Writer, measures []Measure) error {
 	return writeIndented(w, out)
 }
 
-func (m Measure) rate() bool { return m.Unit == "/s" || m.Unit == string(results.PerSecond) }
+func (m Measure) rate() bool { return m.Unit == string(results.PerSecond) }
 
 func perOne(rate float64) float64 {
 	if rate <= 0 {

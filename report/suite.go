@@ -44,8 +44,8 @@ func legend(cells []results.Cell, abbreviated bool, s Style) (lines []string) {
 	return lines
 }
 
-// unexpected reports whether a cell is not as the catalogue expects.
-func unexpected(c results.Cell) bool {
+// Unexpected reports whether a cell is not as the catalogue expects.
+func Unexpected(c results.Cell) bool {
 	return c.Verdict == checker.Fail || c.Verdict == checker.Inconclusive
 }
 
@@ -248,7 +248,7 @@ func (m matrix) words(columns []Question, s Style) (lines []string) {
 
 // marked adds the mark of a cell that is not as expected.
 func marked(c results.Cell, word string) string {
-	if unexpected(c) && c.Ending() != results.Unclear {
+	if Unexpected(c) && c.Ending() != results.Unclear {
 		return word + differs
 	}
 	return word

@@ -13,10 +13,11 @@ import (
 // ResultSchema is the schema name of result.json.
 const ResultSchema = "lockbench/result/v1"
 
-// Reasons for Result.NoLatency.
-const (
-	NoLatency = "virtual time: no latency figures"
-)
+// LateBy is the lag, in nanoseconds, from which the start of a round counts as late.
+const LateBy = int64(time.Millisecond)
+
+// NoLatency is Result.NoLatency of a run in the simulator.
+const NoLatency = "virtual time: no latency figures"
 
 // Result is result.json: the verdict and the measurements of a run.
 type Result struct {

@@ -302,7 +302,7 @@ func (w *world) setup(index int) workloads.Setup {
 	standing := w.clients[index].standing
 	p.Config.Slow = standing.Work
 	return workloads.Setup{
-		Variant: v, Config: p.Config, Index: index, Clients: p.Clients, Owner: standing.Owner, Prefix: keyPrefix,
+		Variant: v, Config: p.Config, Index: index, Owner: standing.Owner, Prefix: keyPrefix,
 		Poll: p.Poll, Permits: p.Permits, Replicas: len(w.links) / len(w.addrs),
 	}
 }

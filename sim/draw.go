@@ -38,20 +38,20 @@ const (
 	longEnough = 3 * time.Second
 )
 
-// drawPoll lets the waiters of one schedule in eight poll so often, while holders use most of their
-// lease, that a wait has more tries than a lock may have a constant for. In real time a try takes some
-// milliseconds, or tens on a busy machine: short leases grow, for one round.
+// drawPoll lets the waiters of one schedule in eight poll so often that a wait has more tries than a
+// lock may have a constant for. In real time a try takes some milliseconds, or tens on a busy machine:
+// short leases grow, and holders use most of them, for one round.
 func drawPoll(p Program, r *rand.Rand) Program {
 	if r.IntN(8) > 0 {
 		return p
 	}
-	p.Config.Think, p.Poll = p.Config.Lease*4/5, max(p.Config.Lease/manyTries, time.Millisecond)
+	p.Poll = max(p.Config.Lease/manyTries, time.Millisecond)
 	if p.Config.Lease < long {
 		ratio := float64(longEnough) / float64(p.Config.Lease)
-		for _, d := range []*time.Duration{&p.Config.Lease, &p.Config.Think, &p.Config.Pause, &p.Config.AcquireWait} {
+		for _, d := range []*time.Duration{&p.Config.Lease, &p.Config.Pause, &p.Config.AcquireWait} {
 			*d = time.Duration(float64(*d) * ratio)
 		}
-		p.Config.Ops, p.Poll = 1, 5*time.Millisecond
+		p.Config.Think, p.Config.Ops, p.Poll = longEnough*4/5, 1, 5*time.Millisecond
 	}
 	return p
 }

@@ -117,13 +117,8 @@ func (t *narrator) covered(op *history.Operation) bool {
 
 // grants reports whether an event is the grant of its operation, which the line of the hold shows, and changed nothing of another's.
 func (t *narrator) grants(e *explain.Event) bool {
-	return granted(e.Op) && !e.HitAnothers() && e.At == t.when(e.Op) &&
+	return e.Op != nil && e.Op.Granted() && !e.HitAnothers() && e.At == t.when(e.Op) &&
 		slices.ContainsFunc(t.around.Holds, func(h checker.Hold) bool { return same(&h.Acquire, e.Op) })
-}
-
-// granted reports whether an operation is an acquire that succeeded.
-func granted(op *history.Operation) bool {
-	return op != nil && op.Op == history.Acquire && op.Outcome == history.OK
 }
 
 // means returns how a hold was granted, if the answer depends on that.

@@ -28,12 +28,11 @@ type Recorder interface {
 
 // Client is one client of a run.
 type Client struct {
-	Name    string // c1, c2, …
-	Index   int    // from 0
-	clients int    // number of clients
-	config  Config
-	leased  bool // the server ends a hold after config.Lease
-	fenced  bool // the store compares fences
+	Name   string // c1, c2, …
+	Index  int    // from 0
+	config Config
+	leased bool // the server ends a hold after config.Lease
+	fenced bool // the store compares fences
 	// open opens the client's lock on a key; onRenew is called for every extend that the lock does by itself.
 	open     func(key string, onRenew func(impls.Renewal)) (impls.Lock, error)
 	store    Store

@@ -44,7 +44,6 @@ type Setup struct {
 	Variant impls.Variant
 	Config  Config
 	Index   int
-	Clients int
 	Owner   string        // "" means the client's name
 	Prefix  string        // of every key of the run
 	Poll    time.Duration // interval of waiters that poll
@@ -61,7 +60,7 @@ func Connect(a Access, s Setup) (*Client, func() error) {
 	source := rand.NewChaCha8(a.Seed)
 	a.Seed[0] ^= 0x55 // a lock and a workload draw from separate streams
 	c := &Client{
-		Name: name, Index: s.Index, clients: s.Clients, config: s.Config, leased: !s.Variant.Traits.NoLease, fenced: s.Variant.Traits.Fenced,
+		Name: name, Index: s.Index, config: s.Config, leased: !s.Variant.Traits.NoLease, fenced: s.Variant.Traits.Fenced,
 		store: redisStore{Client: storage, Prefix: StorePrefix(s.Prefix), Loose: s.Variant.Planted != nil && s.Variant.Planted.LooseStore},
 		clock: a.Clock, timeline: a.Timeline, record: a.Record, at: a.At, handles: map[string]*handle{},
 		rand: rand.New(rand.NewChaCha8(a.Seed)),

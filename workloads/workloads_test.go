@@ -75,7 +75,7 @@ func newRig(t *testing.T, lock string, cfg Config) *rig {
 			r.moments = append(r.moments, m)
 			return r.fail[m]
 		},
-	}, Setup{Variant: v, Config: cfg, Clients: 1})
+	}, Setup{Variant: v, Config: cfg})
 	t.Cleanup(func() {
 		if err := end(); err != nil {
 			t.Error(err)

@@ -64,7 +64,7 @@ func newWorld(verdict checker.Result) *testWorld {
 	w.world = world{out: w.out, err: w.err, now: func() time.Time { return now },
 		random: bytes.NewReader(bytes.Repeat([]byte{7}, 1<<16)), env: func(string) string { return "" },
 		providers: func() []servers.Provider {
-			return []servers.Provider{fakeProvider{name: "process"}, fakeProvider{name: "sim"}}
+			return []servers.Provider{fakeProvider{name: "process"}, &harness.Sim{}}
 		},
 		suiteRunner: harness.Suite, notify: func() (<-chan os.Signal, func()) { return w.signals, func() {} }, quit: func(int) {}}
 	w.runner = func(_ context.Context, e harness.Experiment) (*harness.Outcome, error) {

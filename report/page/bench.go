@@ -62,21 +62,10 @@ func Bench(w io.Writer, b results.Bench) error {
 	v.suite()
 	d := data{Charts: map[string]chart{}}
 	v.charts(d)
-	for i, cells := range bySetting(b.Cells) {
+	for i, cells := range report.BySetting(b.Cells) {
 		v.Settings = append(v.Settings, newSetting(fmt.Sprintf("setting-%d", i+1), cells, b))
 	}
 	return write(w, "Bench on "+b.Server, "bench", v, d)
-}
-
-func bySetting(cells []results.BenchCell) (out [][]results.BenchCell) {
-	for _, c := range cells {
-		if n := len(out); n > 0 && out[n-1][0].Setting == c.Setting {
-			out[n-1] = append(out[n-1], c)
-		} else {
-			out = append(out, []results.BenchCell{c})
-		}
-	}
-	return out
 }
 
 // suite arranges what the suite that is kept found of the locks, for the scenarios that people ask about.
@@ -202,7 +191,7 @@ func kneeText(k results.Knee) string {
 // charts draws how the locks compare: throughput by clients, the wait by percentile and over time,
 // the hand-over in round trips, and the wait against the throughput.
 func (v *benchView) charts(d data) {
-	settings := bySetting(v.Bench.Cells)
+	settings := report.BySetting(v.Bench.Cells)
 	v.byClients(d, settings, "throughput", "Holds per second, by clients", "count")
 	v.byClients(d, settings, "hand-over.trips.p50", "From a release to the next grant, in round trips, by clients", "number")
 	for i, cells := range settings {

@@ -98,7 +98,7 @@ func (v *suiteView) arrange(links []string, scenes map[string]json.RawMessage) {
 	var cells []matrixCell
 	for i, c := range v.Suite.Cells {
 		cell := newMatrixCell(c, links[i], scenes)
-		if unexpected(c) {
+		if report.Unexpected(c) {
 			v.Odd = append(v.Odd, cell)
 		}
 		if c.Planted {
@@ -153,18 +153,13 @@ func newMatrixView(class string, heads []report.Question, cells []matrixCell) *m
 
 func newMatrixCell(c results.Cell, link string, scenes map[string]json.RawMessage) matrixCell {
 	m := matrixCell{Cell: c, Word: string(c.Ending()), Class: endingClass(c.Ending()), Link: link, Tell: tell(c), Caught: report.Caught(c)}
-	if unexpected(c) {
+	if report.Unexpected(c) {
 		m.Class += " c-differs"
 	}
 	if id := sceneID(c.Lock, c.Scenario); scenes[id] != nil {
 		m.Scene = "#" + url.PathEscape(id)
 	}
 	return m
-}
-
-// unexpected reports whether a cell is not as the catalogue expects.
-func unexpected(c results.Cell) bool {
-	return c.Verdict == checker.Fail || c.Verdict == checker.Inconclusive
 }
 
 // endingClass is the style of an ending, by its severity.
@@ -183,7 +178,7 @@ func tell(c results.Cell) string {
 	case p != "":
 		words += fmt.Sprintf(" (%s broken by %s)", p, cause)
 	}
-	if unexpected(c) {
+	if report.Unexpected(c) {
 		words += fmt.Sprintf(". %s: %s; expected %s, observed %s", c.Verdict, c.Why, c.Expected, c.Observed)
 	} else if c.Verdict == checker.Pass {
 		words += ", as expected"

@@ -29,7 +29,7 @@ func SplitWait(ops []history.Operation, commands []history.Command, lease, lag i
 	w := Wait{GeneratorLag: lag}
 	for i := range ops {
 		op := &ops[i]
-		if !granted(op) {
+		if !op.Granted() {
 			continue
 		}
 		w.Acquires++
@@ -50,7 +50,7 @@ type Pair struct{ Release, Grant *history.Operation }
 func Pairs(ops []history.Operation) (out []Pair) {
 	grants := map[string][]*history.Operation{}
 	for i := range ops {
-		if granted(&ops[i]) {
+		if ops[i].Granted() {
 			grants[ops[i].Key] = append(grants[ops[i].Key], &ops[i])
 		}
 	}
@@ -76,10 +76,6 @@ func HandOvers(r *Recorder, ops []history.Operation) {
 	for _, h := range Pairs(ops) {
 		r.Record(HandOver, h.Release.Call, h.Release.Call, h.Grant.Return)
 	}
-}
-
-func granted(op *history.Operation) bool {
-	return op.Op == history.Acquire && op.Outcome == history.OK
 }
 
 // hold is the time in which one client held a key.
@@ -128,7 +124,7 @@ func holdsOf(client string, ops []*history.Operation, lease int64) []hold {
 	open := false
 	for _, op := range ops {
 		switch {
-		case granted(op):
+		case op.Granted():
 			out, open = append(out, hold{client, span{op.Return, expiry(op.Return)}}), true
 		case open && op.Op == history.Extend && op.Outcome == history.OK:
 			out[len(out)-1].to = expiry(op.Return)
