@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -42,11 +43,7 @@ func (c *trial) play(steps ...step) {
 // environment.
 func (c *trial) at(name who, changes ...func(*impls.Env)) *client {
 	if c.cast[name] == nil {
-		cl := c.client(string(name), changes...)
-		if c.cast == nil {
-			c.cast = map[who]*client{}
-		}
-		c.cast[name] = cl
+		c.cast[name] = c.client(string(name), changes...)
 	}
 	return c.cast[name]
 }
@@ -65,7 +62,7 @@ func (c *trial) say(format string, args ...any) {
 }
 
 // sofar is what has happened before a step.
-func (c *trial) sofar() string { return strings.Join(c.story, "; ") }
+func (c *trial) sofar() string { return cmp.Or(strings.Join(c.story, "; "), "at first") }
 
 // does is a step of a client. verb completes its name: "holds".
 func (p who) does(verb string, do func(cl *client)) step {
