@@ -217,10 +217,8 @@ func (p who) stillWaits() step {
 	})
 }
 
-// isGranted must be granted the lock for which it waits.
-func (p who) isGranted() step {
-	return p.does("is granted the lock", func(cl *client) { cl.pending.mustBeGranted(cl.c.mark, cl.c.lease*100) })
-}
+// isGranted must be granted the lock for which it waits; it does so for ten leases.
+func (p who) isGranted() step { return p.isGrantedIn(100, 1) }
 
 // isGrantedIn must be granted it within n/d of a lease of the mark.
 func (p who) isGrantedIn(n, d time.Duration) step {
