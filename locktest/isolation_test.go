@@ -3,6 +3,7 @@ package locktest
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -93,23 +94,27 @@ func TestNobodyWaitsForAConnection(t *testing.T) {
 }
 
 // TestRealTimeControls: a lock that counts in seconds and one that takes only an address are judged
-// in real time.
+// in real time, all at once: they wait most of it.
 func TestRealTimeControls(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes leases of a second")
 	}
+	t.Parallel()
 	rules := Only("excludes", "late-release", "lease-lasts", "lease-ends", "lost-grant", "lost-release", "died-on-the-way", "odd-leases", "cancelled-request", "bounded-requests")
+	var all sync.WaitGroup
 	for name, newLock := range map[string]factory{
 		"counts in whole seconds":        newTestLock(func(l *lock) { l.seconds = true }),
 		"takes an address":               func(c Config) (any, error) { return &wireLock{Config: c, addressOnly: true}, nil },
 		"polls four times in a lease":    newWaiting(func(*lock) {}, func(w *waitingLock) { w.every = w.l.TTL / 4 }),
 		"is a hash, and renews silently": newTestLock(func(l *lock) { l.name, l.renew = sha, true }),
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			passes(t, checked(t, newLock, wall, RealLease(time.Second), rules))
+		all.Go(func() {
+			for rule, res := range checked(t, newLock, wall, RealLease(time.Second), rules) {
+				passes(t, map[string]result{name + ": " + rule: res})
+			}
 		})
 	}
+	all.Wait()
 }
 
 // TestAHangingCallCostsOneRule: rules that run after others in real time do not wait for it again.

@@ -135,8 +135,8 @@ func (c *trial) borrowed() (out []pair) {
 	return out
 }
 
-// holdMany lets one client hold many names at once, and release each. If names shared a mutex in the process, it would block itself; if they shared a
-// count, some releases would free nothing.
+// holdMany lets one client hold many names at once, and release some. If names shared a mutex in the
+// process, it would block itself; if they shared a count, some releases would free nothing.
 func (c *trial) holdMany(a, other *client) {
 	n := manyNames
 	if c.slack > 0 || c.cfg.Variant { // an adapter has one Redis client for each
@@ -155,7 +155,9 @@ func (c *trial) holdMany(a, other *client) {
 			held = append(held, l)
 		}
 	}
-	for i, l := range held[:len(held)*3/10] { // as good as all: of two names in one place the first is among them nearly always
+	// Three tenths show as much as all: if some pairs of names share a place, one that is released
+	// first is among them nearly always.
+	for i, l := range held[:len(held)*3/10] {
 		err := l.release()
 		if c.slack > 0 {
 			continue // their leases may have ended meanwhile

@@ -6,24 +6,26 @@ import (
 	"strings"
 )
 
-// look finds out what the lock can do, adds it to the rule's config and reports it: first what its
-// methods show, and then how it behaves, which may crash the process.
-func (c *trial) look(newLock factory, tell func(message)) {
+// look finds out what the lock can do, adds it to the rule's config and tells it: first what its
+// methods show, and then how it behaves, which may crash the process. It returns false if the lock
+// can't be tested in this world, or at all.
+func (c *trial) look(newLock factory, tell func(message)) bool {
 	shaped, problem := c.methods(newLock)
 	if problem != "" {
 		tell(message{Fatal: problem})
-		return
+		return false
 	}
 	c.cfg = shaped
 	tell(message{Seen: &shaped.seen})
 	if shaped.Variant {
-		return
+		return true
 	}
-	if m := c.observe(); m != (message{}) {
-		tell(m)
-		return
+	m := c.observe()
+	if m == (message{}) {
+		m.Seen = &c.cfg.seen
 	}
-	tell(message{Seen: &c.cfg.seen})
+	tell(m)
+	return m.Seen != nil
 }
 
 // methods makes one lock and returns the rule's config with what its methods show, or why it is not

@@ -30,7 +30,7 @@ func ownership() []rule {
 		{"late-entry", "A client whose lease has ended is refused while another holds.", leased, play(
 			a.holds(), a.lapses(), b.holds(), a.isRefused(), b.releases())},
 		{"between-requests", "A client whose reply comes a lease late, in a release, an extend or a renewal, leaves the next client's hold alone; while a reply to an acquire is on its way another client may have a whole hold, and then the grant is the only one, with a higher fence.", nil, betweenRequests},
-		{"names-apart", "Locks with different names are independent, also when a hash function or an encoding maps the names to one, and though one client holds many and releases each.", nil, namesApart},
+		{"names-apart", "Locks with different names are independent, also when a hash function or an encoding maps the names to one, and though one client holds many and releases some.", nil, namesApart},
 		{"reserved-words", "A client or a lock may be called by a word that the lock uses in its scripts and requests.", nil, reservedWords},
 		{"reuse", "One lock object serves many holds, and so does a new object for each hold; a new object of another client releases nothing.", nil, reuse},
 		{"release-frees", "A release that returned nil has freed the lock, whatever scripts, requests and replies were lost; after any other result the lock is free within a lease.", nil, releaseFrees},

@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -42,11 +43,7 @@ func (c *trial) play(steps ...step) {
 // environment.
 func (c *trial) at(name who, changes ...func(*impls.Env)) *client {
 	if c.cast[name] == nil {
-		cl := c.client(string(name), changes...)
-		if c.cast == nil {
-			c.cast = map[who]*client{}
-		}
-		c.cast[name] = cl
+		c.cast[name] = c.client(string(name), changes...)
 	}
 	return c.cast[name]
 }
@@ -65,7 +62,7 @@ func (c *trial) say(format string, args ...any) {
 }
 
 // sofar is what has happened before a step.
-func (c *trial) sofar() string { return strings.Join(c.story, "; ") }
+func (c *trial) sofar() string { return cmp.Or(strings.Join(c.story, "; "), "at first") }
 
 // does is a step of a client. verb completes its name: "holds".
 func (p who) does(verb string, do func(cl *client)) step {
@@ -220,10 +217,8 @@ func (p who) stillWaits() step {
 	})
 }
 
-// isGranted must be granted the lock for which it waits.
-func (p who) isGranted() step {
-	return p.does("is granted the lock", func(cl *client) { cl.pending.mustBeGranted(cl.c.mark, cl.c.lease*100) })
-}
+// isGranted must be granted the lock for which it waits; it does so for ten leases.
+func (p who) isGranted() step { return p.isGrantedIn(100, 1) }
 
 // isGrantedIn must be granted it within n/d of a lease of the mark.
 func (p who) isGrantedIn(n, d time.Duration) step {

@@ -58,7 +58,7 @@ type giveUp struct{}
 // keys from being a prefix of another's.
 func newTrial(test string, mk maker, cfg config, nodes []*node) *trial {
 	return &trial{id: test, make: mk, cfg: cfg, nodes: nodes, ttl: cfg.lease, lease: cfg.kept(cfg.lease), log: newRequestLog(),
-		key: keyName}
+		key: keyName, cast: map[who]*client{}}
 }
 
 // keyName is the lock's name; on a shared server a number is appended, because channels belong to

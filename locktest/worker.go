@@ -162,22 +162,18 @@ func (in *inspector) detect(newLock factory) bool {
 		return true
 	}
 	var problems []string
-	going := true
-	tell := func(m message) {
-		going = going && m.Fatal == "" && m.Real == ""
-		in.tell(m)
-	}
+	ended := func(res result) { problems = res.Problems }
+	whole, going := true, true
 	r := rule{name: detection, check: func(c *trial) {
-		c.look(newLock, tell)
+		going = c.look(newLock, in.tell)
 		in.cfg = c.cfg
 	}}
-	ended := func(res result) { problems = res.Problems }
 	in.tell(message{Begin: r.name})
-	whole := true
 	if in.job.World == virtual {
 		whole = in.inBubble(r, ended)
 	} else if in.inRealTime(r, 0, ended); going && len(problems) > 0 {
-		tell(message{Fatal: strings.Join(problems, "\n")})
+		in.tell(message{Fatal: strings.Join(problems, "\n")})
+		return false
 	}
 	if going && !whole {
 		in.tell(message{End: true})
@@ -302,7 +298,7 @@ func (in *inspector) together(all []rule) {
 			if disturbing[r.name] != disturbs {
 				continue
 			}
-			if h := hangs.Load(); h != nil && disturbs {
+			if h := hangs.Load(); h != nil && disturbs && !in.cfg.breaks[r.name] {
 				in.judged(result{Rule: r.name, Unjudged: fmt.Sprintf("not run: %s hangs (rule %s)", h.Hangs, h.Rule)})
 				continue
 			}
