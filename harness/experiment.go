@@ -157,7 +157,7 @@ func (e Experiment) config() workloads.Config {
 	s, lease := e.Scenario, e.lease()
 	return workloads.Config{
 		Ops: s.Ops, Lease: lease, Think: s.Think.Of(lease), Pause: s.Pause.Of(lease),
-		AcquireWait: s.Wait.Of(lease), Keys: s.Keys, Amounts: s.Amounts,
+		AcquireWait: s.Wait.Of(lease), Keys: s.Keys, Readers: s.Readers, Amounts: s.Amounts,
 	}
 }
 

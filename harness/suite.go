@@ -38,7 +38,7 @@ func Suite(ctx context.Context, cfg SuiteConfig) (results.Suite, error) {
 	start := cfg.Now()
 	pairs, notes := cfg.pairs()
 	pairs, shard := cfg.sharded(pairs)
-	s := &suite{cfg: cfg, pairs: pairs, cells: make([]results.Cell, len(pairs)), portTaken: make([]bool, len(pairs)), work: make(chan int)}
+	s := &suite{cfg: cfg, pairs: pairs, cells: make([]results.Cell, len(pairs)), portTaken: make([]bool, len(pairs)), products: make([]string, len(pairs)), work: make(chan int)}
 	var workers sync.WaitGroup
 	for range max(cfg.Side, 1) {
 		workers.Go(func() { s.worker(ctx) })
@@ -46,7 +46,7 @@ func Suite(ctx context.Context, cfg SuiteConfig) (results.Suite, error) {
 	asked := s.feed(ctx)
 	workers.Wait()
 	s.again(ctx, asked)
-	out := results.Suite{Server: cfg.Server, Seed: cfg.Seed, Duration: cfg.Now().Sub(start), Cells: s.cells[:asked], Notes: notes, Rerun: cfg.Rerun,
+	out := results.Suite{Server: cfg.Server, Product: slices.Max(append(s.products, "")), Seed: cfg.Seed, Duration: cfg.Now().Sub(start), Cells: s.cells[:asked], Notes: notes, Rerun: cfg.Rerun,
 		Start: start.UTC(), Shard: shard, Missing: len(s.cells) - asked}
 	if out.Missing > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("interrupted after %d of %d cells", asked, len(s.cells)))
@@ -99,7 +99,8 @@ type suite struct {
 	cells []results.Cell // each written by the worker that received its index
 	work  chan int
 
-	portTaken []bool // by cell, written likewise: its last run ended because another process took the port of a server that was down
+	products  []string // by cell, written likewise: the make and version of its servers
+	portTaken []bool   // by cell, written likewise: its last run ended because another process took the port of a server that was down
 
 	mu   sync.Mutex // one Each at a time; protects done
 	done int
@@ -164,6 +165,7 @@ func (s *suite) cell(ctx context.Context, i int) (c results.Cell) {
 		return results.NACell(p.variant.Name, p.scenario.Name, want.NA)
 	}
 	r, dir, err := s.cfg.Cell(ctx, p.variant, p.scenario)
+	s.products[i] = r.Product
 	s.portTaken[i] = errors.Is(err, servers.ErrPortTaken)
 	switch {
 	case errors.Is(err, ErrNotApplicable), errors.Is(err, impls.ErrUnsupported):

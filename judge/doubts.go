@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/scenarios"
 )
 
@@ -24,11 +26,34 @@ func Doubt(v *checker.Verdict, s scenarios.Scenario, windows []history.Window) {
 	for _, w := range LateServers(s, windows) {
 		v.Doubt(fmt.Sprintf("%s took %v to end: a section had passed before the node was there", w.Fault, time.Duration(w.End-w.Ending).Round(time.Millisecond)))
 	}
+	if w := neverReplaced(s, windows); w != nil {
+		v.Doubt(fmt.Sprintf("no failover came: the sentinels promoted no replica, though %s took the primary away", w.Fault))
+	}
 	for _, f := range s.Faults {
 		if !injected[f.Fault] {
 			v.Doubt(f.Fault + " was never injected: its trigger never matched")
 		}
 	}
+}
+
+// failoverTakes is how long sentinels that take a primary to be down need at most to agree and to promote a replica.
+const failoverTakes = 3 * time.Second
+
+// neverReplaced returns the fault that took the first primary away for so long that sentinels should have promoted a replica, if none was promoted; nil
+// otherwise.
+func neverReplaced(s scenarios.Scenario, windows []history.Window) (by *history.Window) {
+	away := int64(cmp.Or(s.DownAfter.Of(s.Lease.Fixed), time.Second) + failoverTakes)
+	for i := range windows {
+		w := &windows[i]
+		if slices.ContainsFunc(w.Effects, func(e history.Effect) bool { return e.What == history.Promoted }) {
+			return nil
+		}
+		takes := w.Fault == faults.KillServer || w.Fault == faults.PauseServer || w.Fault == faults.IsolateServer
+		if s.Topology == impls.Sentinel && takes && w.Node == 0 && w.Confirmed && w.Last()-w.Start > away {
+			by = w
+		}
+	}
+	return by
 }
 
 // DoubtMeetings lowers a pass to inconclusive if, whenever a fault of clients was in force, no other client was active: the others had finished their

@@ -7,6 +7,7 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/scenarios"
 )
 
@@ -37,6 +38,32 @@ func TestLateServers(t *testing.T) {
 		s := scenarios.Scenario{Lease: span(4 * time.Second), Think: span(2 * time.Second), Faults: []faults.Spec{tt.plan}}
 		if got := LateServers(s, windows); len(got) != tt.want {
 			t.Errorf("%s: %+v, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
+// A pass is no evidence about a failover that did not come.
+func TestAFailoverThatNeverCame(t *testing.T) {
+	const second = int64(time.Second)
+	kill := func(last int64, effects ...history.Effect) history.Window {
+		return history.Window{Fault: faults.KillServer, Start: second, Ending: second + last, End: second + last, Confirmed: true, Effects: effects}
+	}
+	promoted := history.Effect{Node: 2, What: history.Promoted}
+	for _, row := range []struct {
+		name   string
+		on     impls.Topology
+		window history.Window
+		want   checker.Result
+	}{
+		{"nobody was promoted", impls.Sentinel, kill(5 * second), checker.Inconclusive},
+		{"somebody was", impls.Sentinel, kill(5*second, promoted), checker.Pass},
+		{"it was back before the sentinels had to act", impls.Sentinel, kill(2 * second), checker.Pass},
+		{"there are no sentinels", impls.Replicated, kill(5 * second), checker.Pass},
+	} {
+		v := &checker.Verdict{Verdict: checker.Pass}
+		s := scenarios.Scenario{Topology: row.on, Lease: span(2 * time.Second), Faults: []faults.Spec{{Fault: faults.KillServer, For: span(5 * time.Second)}}}
+		if Doubt(v, s, []history.Window{row.window}); v.Verdict != row.want {
+			t.Errorf("%s: %s %q, want %s", row.name, v.Verdict, v.Notes, row.want)
 		}
 	}
 }

@@ -18,7 +18,7 @@ func RunMarkdown(w io.Writer, r results.Result) error {
 	if then != "" {
 		lines = append(lines, then, "")
 	}
-	lines = append(lines, fmt.Sprintf("on %s, seed %d", md(r.Server), r.Seed), "", "| property | verdict | violations | of | 95 % | causes |", "|---|---|--:|--:|--:|---|")
+	lines = append(lines, fmt.Sprintf("on %s, seed %d", md(serverOf(r.Server, r.Product)), r.Seed), "", "| property | verdict | violations | of | 95 % | causes |", "|---|---|--:|--:|--:|---|")
 	for _, p := range r.Properties {
 		lines = append(lines, propertyRow(p))
 	}

@@ -141,7 +141,15 @@ func title(r results.Result) string {
 	if r.Server == "" {
 		return text
 	}
-	return fmt.Sprintf("%s  on %s, seed %d", text, r.Server, r.Seed)
+	return fmt.Sprintf("%s  on %s, seed %d", text, serverOf(r.Server, r.Product), r.Seed)
+}
+
+// serverOf names servers by their kind, and by their make and version where these are known.
+func serverOf(kind, product string) string {
+	if product == "" {
+		return kind
+	}
+	return kind + ", " + product
 }
 
 // OtherWorkload names, after the scenario's name, the workload of a run that has another than the scenario's; "" if it has its own.

@@ -3,6 +3,7 @@ package results
 import (
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
@@ -28,6 +29,7 @@ type Result struct {
 	Scenario   string               `json:"scenario"`
 	Workload   string               `json:"workload,omitempty"` // in place of the scenario's; "" = the scenario's own
 	Server     string               `json:"server"`
+	Product    string               `json:"product,omitempty"` // the servers' make and version, as "Redis 7.0.15"; "" if there are none, or they are not known
 	Seed       uint64               `json:"seed"`
 	Schedules  int                  `json:"schedules,omitempty"` // that were simulated; the damage is of the one that is kept, all other counts of their sum
 	Finding    verdicts.Property    `json:"finding,omitempty"`   // of a search: what it found, which its story tells
@@ -104,6 +106,9 @@ func NewResult(run Run, v checker.Verdict) Result {
 		Latency: map[string]Operation{}, Notes: v.Notes,
 		Health: Health{NotSearched: v.NotSearched},
 		Rerun:  CommandLine(run.Argv),
+	}
+	if len(run.Nodes) > 0 && !strings.Contains(run.Nodes[0].Version, " ") { // "miniredis (not Redis)"
+		r.Product = run.Nodes[0].Product()
 	}
 	if r.Operations == nil {
 		r.Operations = checker.Operations{}

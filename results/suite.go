@@ -19,6 +19,7 @@ type Suite struct {
 	Schema      string         `json:"schema"`
 	Verdict     checker.Result `json:"verdict"`
 	Server      string         `json:"server"`
+	Product     string         `json:"product,omitempty"` // the servers' make and version; see Result
 	Seed        uint64         `json:"seed"`
 	Duration    time.Duration  `json:"duration"` // nanoseconds
 	Cells       []Cell         `json:"cells"`

@@ -28,6 +28,7 @@ func Fields() []Field {
 		{"rate", "number", "closed loop", "rounds per second of all clients together"},
 		{"pace", "text", "`constant`", "how the rounds of a `rate` are spaced: `constant`, `poisson` or `ramp`"},
 		{"keys", "whole number", "1", "how many keys, for workloads with several"},
+		{"readers", "whole number", "each reads and writes", "how many clients, the first, only read, while the others only write: for `read-mostly` and `long-reads`"},
 		{"permits", "whole number", "1", "how many may hold a semaphore"},
 		{"amounts", "two whole numbers", "[100, 10]", "payment and remittance of the workload `transfer`"},
 		{"persistence", "text", "`none`", "what the servers write to disk: `none`, `everysec` or `always`"},

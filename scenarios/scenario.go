@@ -39,6 +39,7 @@ type Scenario struct {
 	Rate    float64        `yaml:"rate,omitempty" json:"rate,omitempty"`        // rounds per second of all clients, open loop; 0 means closed loop
 	Pace    workloads.Pace `yaml:"pace,omitempty" json:"pace,omitempty"`        // of an open loop: constant (""), poisson, ramp
 	Keys    int            `yaml:"keys,omitempty" json:"keys,omitempty"`        // for workloads with many keys
+	Readers int            `yaml:"readers,omitempty" json:"readers,omitempty"`  // clients, the first, that only read, while the others only write; 0: each does both
 	Permits int            `yaml:"permits,omitempty" json:"permits,omitempty"`  // for semaphores
 	Amounts Amounts        `yaml:"amounts,omitempty" json:"amounts,omitzero"`   // transfer: payment, remittance
 

@@ -97,6 +97,7 @@ func (s Scenario) validateNumbers(bad problems) {
 	}
 	between(bad, "minreplicas", s.MinReplicas, 0, 2)
 	between(bad, "keys", s.Keys, 0, MaxKeys)
+	between(bad, "readers", s.Readers, 0, s.Clients)
 	between(bad, "permits", s.Permits, 0, MaxPermits)
 	for _, n := range []struct {
 		path  string

@@ -68,6 +68,7 @@ type Config struct {
 	Pause       time.Duration // between rounds
 	AcquireWait time.Duration // deadline of a waiting acquire; 0 means Try instead of Acquire
 	Keys        int           // for workloads with many keys; 0 means 1
+	Readers     int           `json:",omitempty"` // clients, the first, that only read, while the others only write; 0: each does both
 	Amounts     [2]int64      // transfer: payment and remittance; zero means 100 and 10
 }
 

@@ -50,7 +50,11 @@ const writeEvery = 4
 
 // readOrWrite returns what the client does in round n.
 func (c *Client) readOrWrite(n int) guarded {
-	if (n+c.Index)%writeEvery == 0 {
+	writes := (n+c.Index)%writeEvery == 0
+	if c.config.Readers > 0 {
+		writes = c.Index >= c.config.Readers
+	}
+	if writes {
 		return guarded{key: counterKey, think: c.think(), update: increment}
 	}
 	return guarded{key: counterKey, mode: history.Shared, think: c.think(), update: func(read int64) (int64, bool) { return read, false }}

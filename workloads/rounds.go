@@ -25,7 +25,7 @@ type Workload interface {
 
 // All returns the workloads in the order of the documentation.
 func All() []Workload {
-	return []Workload{counter, transfer, lottery, hot, spread, readMostly, nested, handoff, longHold, longReads}
+	return []Workload{counter, transfer, lottery, hot, spread, readMostly, nested, handoff, longHold, longReads, names}
 }
 
 // Names returns the names of all workloads, in that order.

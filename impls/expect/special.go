@@ -21,8 +21,10 @@ func Confirms() Table {
 // Behind is a failover to a replica that lacks what another may have confirmed.
 func Behind() verdicts.Expectation { return twoHolders("failover-loss") }
 
-// Alone is a lock that does not report its own grant as busy after a lost reply.
-func Alone() Table { return Table{"lost-reply-alone": verdicts.Safe()} }
+// Alone is a lock that does not report its own grant as busy after a lost reply, and keeps a state for each name.
+func Alone() Table {
+	return Table{"lost-reply-alone": verdicts.Safe(), "many-names": verdicts.Safe()}
+}
 
 // Renews is a lock that extends its lease in the background exactly while it is held.
 func Renews() Table {
@@ -34,5 +36,5 @@ func Renews() Table {
 
 // Shares is a lock whose readers have their own leases.
 func Shares() Table {
-	return Table{"read-mostly": verdicts.Safe(), "crash-reader": verdicts.Safe(), "crash-writer-waiting": verdicts.Safe()}
+	return Table{"read-mostly": verdicts.Safe(), "crash-reader": verdicts.Safe(), "crash-writer-waiting": verdicts.Safe(), "crowd-of-readers": verdicts.Safe()}
 }

@@ -88,6 +88,13 @@ func rwLeaseBugs() []mutant {
 			edits: []edit{{"rw_release_read.lua", "redis.call('ZREM', KEYS[3], ARGV[1])", "redis.call('DEL', KEYS[3])"}},
 		},
 		{
+			name: "ten-readers", report: "wolph/portalocker#138",
+			in: "crowd-of-readers", shows: "mutual-exclusion",
+			bug: "Ten readers count: the eleventh puts another out of the set.",
+			edits: []edit{{"rw_take_read.lua", "redis.call('ZADD', KEYS[3], now + ARGV[2], ARGV[1])",
+				"redis.call('ZADD', KEYS[3], now + ARGV[2], ARGV[1])\nredis.call('ZREMRANGEBYRANK', KEYS[3], 0, -11)"}},
+		},
+		{
 			name: "upgrade-race", report: "redisson/redisson#891",
 			in: "read-mostly", shows: "mutual-exclusion/double-grant",
 			bug: "A writer takes the last reader for itself and gets in beside it.",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/lockbench/lockbench/history"
@@ -107,4 +108,29 @@ var _ io.Reader = zeros{}
 func (zeros) Read(b []byte) (int, error) {
 	clear(b)
 	return len(b), nil
+}
+
+// counting is a lock on one name that shares a count with the client's other locks.
+type counting struct {
+	answering
+	held *atomic.Int64
+}
+
+// countTogether releases on the server only what the client releases last.
+func countTogether(env impls.Env, honest impls.Lock) impls.Lock {
+	held := env.Shared.Get("holds of any name", func() any { return &atomic.Int64{} }).(*atomic.Int64)
+	return counting{held: held, answering: answering{Lock: honest, granted: func(g impls.Grant, err error) (impls.Grant, error) {
+		if err == nil {
+			held.Add(1)
+		}
+		return g, err
+	}}}
+}
+
+// Release calls the correct lock if nothing else is held.
+func (c counting) Release(ctx context.Context) error {
+	if c.held.Add(-1) > 0 {
+		return nil
+	}
+	return c.Lock.Release(ctx)
 }

@@ -55,6 +55,12 @@ func tokenBugs() []mutant {
 			lie: unknownIsBusy,
 		},
 		{
+			name: "names-count-together", report: "spring-projects/spring-integration#11146",
+			in: "many-names", shows: "release-safety/no-unlock",
+			bug: "A client counts its holds of all names together: only the last release of any reaches the server.",
+			lie: countTogether,
+		},
+		{
 			name: "lease-from-reply", report: "mike-marcacci/node-redlock#369",
 			in: "pause-after-grant", shows: "mutual-exclusion/overbelief",
 			bug: "The validity is counted from the reply, so that it outlasts the lease by the time the reply took.",
