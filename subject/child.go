@@ -36,6 +36,8 @@ const (
 // Child is one client's process. Its methods may be called from several goroutines.
 type Child struct {
 	Skew time.Duration // by which the clock that its lock is given is off; set before Open
+	// SameClock says that the machine's clock is the child's as well, so that what its replies count from is known exactly. It is set before Open.
+	SameClock bool
 
 	command  Command
 	client   string

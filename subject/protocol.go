@@ -59,6 +59,7 @@ type Reply struct {
 	Valid     *float64 `json:"valid_ms,omitempty"`   // for how long from now the lock promises the hold; default: a lease from the call
 	UntilLost bool     `json:"until_lost,omitempty"` // it promises the hold until it sends lost
 	Asked     *float64 `json:"asked_ms,omitempty"`   // how long ago the attempt began that was granted
+	At        int64    `json:"at,omitempty"`         // when that was said, in nanoseconds since 1970, for a run on the same machine
 
 	// For describe; all optional.
 	Description

@@ -101,7 +101,7 @@ func (l *remote) grant(r Reply) impls.Grant {
 	if r.UntilLost {
 		g.ValidUntil = impls.UntilLost
 	}
-	now := l.env.Clock.Now()
+	now := l.said(r)
 	if r.Valid != nil {
 		g.ValidUntil = now.Add(duration(*r.Valid))
 	}
@@ -123,12 +123,21 @@ func (l *remote) grant(r Reply) impls.Grant {
 	return g
 }
 
+// said returns when the child wrote a reply, by the client's clock: as long ago as the machine's clock says, or else now.
+func (l *remote) said(r Reply) time.Time {
+	now := l.env.Clock.Now()
+	if l.child.SameClock && r.At > 0 {
+		now = now.Add(-max(time.Since(time.Unix(0, r.At)), 0))
+	}
+	return now
+}
+
 func duration(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
 func (l *remote) notify(r Reply) {
 	if r.Renewed != "" {
 		if l.env.OnRenew != nil {
-			now := l.env.Clock.Now()
+			now := l.said(r)
 			renewal := impls.Renewal{Token: r.Token, Call: now, Return: now}
 			if r.Asked != nil {
 				renewal.Call = now.Add(-duration(*r.Asked))

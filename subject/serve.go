@@ -193,15 +193,16 @@ func (s *server) replyTo(g impls.Grant, err error) Reply {
 	if err != nil {
 		return Reply{Error: word(err), Text: err.Error()}
 	}
-	r, skew := Reply{OK: true, Token: g.Token, Fence: g.Fence}, time.Duration(s.skew.Load())
+	now, skew := time.Now(), time.Duration(s.skew.Load())
+	r := Reply{OK: true, Token: g.Token, Fence: g.Fence, At: now.UnixNano()}
 	switch {
 	case g.ValidUntil.Equal(impls.UntilLost):
 		r.UntilLost = true
 	case !g.ValidUntil.IsZero():
-		r.Valid = new(millis(time.Until(g.ValidUntil) - skew))
+		r.Valid = new(millis(g.ValidUntil.Sub(now) - skew))
 	}
 	if !g.Asked.IsZero() {
-		r.Asked = new(millis(time.Since(g.Asked) + skew))
+		r.Asked = new(millis(now.Sub(g.Asked) + skew))
 	}
 	return r
 }
