@@ -82,8 +82,8 @@ func ending(c results.Cell) string {
 	return string(e)
 }
 
-// chooseTable returns the locks that one may adopt, and what a hold costs with eight clients, in short words; survivesTable all locks, those that end alike in
-// one row.
+// chooseTable returns the locks that one may adopt, and what a hold costs with eight clients;
+// survivesTable all locks, those that end alike in one row.
 func chooseTable(t *testing.T) string {
 	rows := endings(t, []string{"set-nx-ex", "token", "fenced", "fair", "handoff", "redisson", "redlock", "rw-lease",
 		"redsync", "redislock-normalised", "rueidislock"})

@@ -76,8 +76,8 @@ func TestWhatNoLeasePrevents(t *testing.T) {
 	}
 }
 
-// TestEveryLibraryIsDescribed: docs/findings.md has a section or an item for each library, and docs/data.md a
-// row that says its version, source, promise, reports and command.
+// TestEveryLibraryIsDescribed: docs/findings.md has a section or an item for each library, and
+// docs/data.md a row that says its version, source, promise, reports and command.
 func TestEveryLibraryIsDescribed(t *testing.T) {
 	text, err := os.ReadFile(findings)
 	if err != nil {
