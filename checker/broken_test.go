@@ -11,10 +11,10 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-var update = flag.Bool("update", false, "write the shares of breaks that are caught into docs/verdicts.md")
+var update = flag.Bool("update", false, "write the shares of breaks that are caught into docs/data.md")
 
 // TestBrokenRecords breaks one thing in the record of a correct server and counts how often the right
-// property fails. The table stands in docs/verdicts.md.
+// property fails. The table stands in docs/data.md.
 func TestBrokenRecords(t *testing.T) {
 	rows := []struct {
 		name, what string
@@ -64,10 +64,10 @@ func TestBrokenRecords(t *testing.T) {
 	}
 }
 
-// writeTable replaces the table between its marks in docs/verdicts.md.
+// writeTable replaces the table between its marks in docs/data.md.
 func writeTable(t *testing.T, table string) {
 	t.Helper()
-	const file, begin, end = "../docs/verdicts.md", "<!-- caught -->\n", "<!-- end -->\n"
+	const file, begin, end = "../docs/data.md", "<!-- caught -->\n", "<!-- end -->\n"
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -5,21 +5,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
-	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/repro"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
-	"github.com/lockbench/lockbench/sim"
 	"github.com/lockbench/lockbench/workloads"
 )
 
@@ -86,7 +82,8 @@ func ending(c results.Cell) string {
 	return string(e)
 }
 
-// chooseTable returns the locks that one may adopt, and what a hold costs with eight clients, in short words; survivesTable all locks.
+// chooseTable returns the locks that one may adopt, and what a hold costs with eight clients;
+// survivesTable all locks, those that end alike in one row.
 func chooseTable(t *testing.T) string {
 	rows := endings(t, []string{"set-nx-ex", "token", "fenced", "fair", "handoff", "redisson", "redlock", "rw-lease",
 		"redsync", "redislock-normalised", "rueidislock"})
@@ -121,7 +118,20 @@ func survivesTable(t *testing.T) string {
 	for _, v := range catalogue.Locks() {
 		all = append(all, v.Name)
 	}
-	return table(endings(t, all))
+	return table(alike(endings(t, all)))
+}
+
+// alike joins the rows that differ only in the lock.
+func alike(rows [][]string) (out [][]string) {
+	for _, row := range rows {
+		at := slices.IndexFunc(out, func(o []string) bool { return slices.Equal(o[1:], row[1:]) })
+		if at < 0 || strings.HasPrefix(row[0], "---") {
+			out = append(out, row)
+			continue
+		}
+		out[at][0] += ", " + row[0]
+	}
+	return out
 }
 
 // endings is how the scenarios of the questions end, a row for each lock under a head and a rule.
@@ -252,131 +262,4 @@ func picture(t *testing.T) string {
 		t.Fatalf("the first violation has no story:\n%s", data)
 	}
 	return "```text\n" + story + "\n```"
-}
-
-// lockPages is a card for each lock: how it works, its protocol as two clients see it, the claims that
-// do not hold, and where it breaks.
-func lockPages(t *testing.T) string {
-	t.Helper()
-	s := sim.New(catalogue.Known{})
-	t.Cleanup(s.Close)
-	cells := map[string][]results.Cell{}
-	for _, c := range baselineSuite(t).Cells {
-		cells[c.Lock] = append(cells[c.Lock], c)
-	}
-	var b strings.Builder
-	for _, v := range catalogue.Locks() {
-		fmt.Fprintf(&b, "**%s**: %s\n%s on %s; %s.\n`%s`\n", v.Name, v.Summary, v.Kind, v.Topology, source(v.Source), protocol(t, s, v))
-		for _, c := range v.Claims {
-			if !c.Holds {
-				fmt.Fprintf(&b, "Does not hold: %q\n", c.Text)
-			}
-		}
-		fmt.Fprintf(&b, "%s\n\n", endingsOf(cells[v.Name]))
-	}
-	return b.String()
-}
-
-// endingsOf lists the scenarios in which a lock breaks, by how they end, the worst first.
-func endingsOf(cells []results.Cell) string {
-	by := map[results.Ending][]string{}
-	for _, c := range cells {
-		by[c.Ending()] = append(by[c.Ending()], c.Scenario)
-	}
-	var words []string
-	for _, e := range results.Endings() {
-		if n := len(by[e]); n > 0 && e != results.Holds && e != results.NotRun {
-			names := strings.Join(by[e][:min(n, mostNamed)], ", ")
-			if n > mostNamed {
-				names += fmt.Sprintf(" and %d more", n-mostNamed)
-			}
-			words = append(words, fmt.Sprintf("%s: %s", e, names))
-		}
-	}
-	if len(words) == 0 {
-		return "Holds in every scenario."
-	}
-	return strings.ToUpper(words[0][:1]) + strings.Join(words, "; ")[1:] + "."
-}
-
-// mostNamed is how many scenarios of one ending a card names.
-const mostNamed = 4
-
-// protocol lists what two clients of a lock send: the first acquires, the second tries meanwhile, the first releases.
-func protocol(t *testing.T, s *sim.Simulator, v impls.Variant) string {
-	t.Helper()
-	load, ok := workloads.Find("hot")
-	if !ok {
-		t.Fatal("no workload hot")
-	}
-	out, err := s.Run(sim.Program{Lock: v.Name, Load: "hot", Variant: v, Workload: load, Clients: 2, Seed: 1,
-		Config: workloads.Config{Ops: 1, Lease: time.Second, Think: 100 * time.Millisecond, AcquireWait: time.Millisecond}}, 0)
-	if err != nil {
-		t.Fatalf("%s: %v", v.Name, err)
-	}
-	var parts []string
-	for i, c := range out.Commands {
-		if c.Node > 0 || !visible(c) {
-			continue
-		}
-		name := c.Name
-		if c.IsScript() && len(c.Args) > 0 {
-			name = shorten(c.Args[0])
-		}
-		mark := strings.TrimSpace(lane(c.Client, i, out))
-		parts = append(parts, fmt.Sprintf("%s%s %s->%s", c.Client, strings.Trim(mark, "o|"), name, shorten(c.Reply)))
-		if len(parts) == 5 {
-			break
-		}
-	}
-	return strings.Join(parts, "  ")
-}
-
-// lane is the mark of a command in the column of a client: [ the client's grant, ] its release, o another command that it sent, | another client's
-// command while it holds the lock.
-func lane(client string, i int, out sim.Outcome) string {
-	c, holds := out.Commands[i], false
-	for _, op := range out.Ops {
-		switch sent := c.Client == client && op.Call <= c.Sent && c.Sent <= op.Return; {
-		case op.Client != client:
-		case op.Op == history.Release && sent:
-			return "]"
-		case op.Op == history.Release:
-			holds = holds && op.Call > c.Sent
-		case op.Op == history.Acquire && op.Outcome == history.OK && sent && last(op, out.Commands[i+1:]):
-			return "["
-		case op.Op == history.Acquire && op.Outcome == history.OK:
-			holds = op.Return <= c.Sent
-		}
-	}
-	switch {
-	case c.Client == client:
-		return "o"
-	case holds:
-		return "|"
-	}
-	return " "
-}
-
-// last reports whether none of the later commands belongs to an operation.
-func last(op history.Operation, later []history.Command) bool {
-	return !slices.ContainsFunc(later, func(c history.Command) bool {
-		return c.Client == op.Client && c.Node == 0 && c.Sent <= op.Return && visible(c)
-	})
-}
-
-// visible reports whether a command is part of a lock's protocol rather than of a connection, and the server knew its script.
-func visible(c history.Command) bool {
-	return !strings.HasPrefix(c.Reply, "-NOSCRIPT") && !slices.Contains([]string{"HELLO", "CLIENT", "PING", "SELECT", "COMMAND"}, c.Name)
-}
-
-var secret = regexp.MustCompile(`[0-9a-f]{12,}`)
-
-// shorten cuts what nobody reads of a token or a script.
-func shorten(word string) string {
-	word = secret.ReplaceAllStringFunc(word, func(token string) string { return token[:6] + "…" })
-	if r := []rune(word); len(r) > 24 {
-		return string(r[:21]) + "…"
-	}
-	return word
 }
