@@ -32,8 +32,15 @@ func lockPages(t *testing.T) string {
 		fmt.Fprintf(&b, "- *%s*: %s\n", g.name, strings.Join(g.scenarios, ", "))
 	}
 	b.WriteString("\n")
+	var first impls.Variant // of a family of locks that only differ in settings
 	for _, v := range catalogue.Locks() {
-		fmt.Fprintf(&b, "**%s**: %s\\\n%s.\\\n`%s`\\\n", v.Name, v.Summary, kindAndSource(v), protocol(t, s, v))
+		how := v.Summary
+		if rest, same := strings.CutPrefix(how, first.Summary+" "); same {
+			how = "As " + first.Name + ". " + rest
+		} else {
+			first = v
+		}
+		fmt.Fprintf(&b, "**%s**: %s\\\n%s.\\\n`%s`\\\n", v.Name, how, kindAndSource(v), protocol(t, s, v))
 		var wrong []string
 		for _, c := range v.Claims {
 			if !c.Holds {
