@@ -212,7 +212,7 @@ func TestPagesAreShort(t *testing.T) {
 	budgets := map[string]int{
 		"README.md": 950, "docs/choosing.md": 1200, "docs/verdicts.md": 1500, "docs/faults.md": 1200,
 		"docs/your-lock.md": 1000, "docs/benchmarking.md": 1150, "docs/simulator.md": 930,
-		"docs/files.md": 920, "docs/ci.md": 560, "docs/locks.md": 350, "docs/findings.md": 1550,
+		"docs/files.md": 920, "docs/ci.md": 560, "docs/locks.md": 350, "docs/findings.md": 1650,
 		"docs/how-it-is-built.md": 660, "docs/contributing.md": 830, "docs/data.md": 1900,
 	}
 	written := regexp.MustCompile(`(?s)<!-- ([a-z-]+): written by .*?<!-- end of [a-z-]+ -->`)
