@@ -97,11 +97,8 @@ func (e Experiment) Validate() error {
 	if _, ok := workloads.Find(e.Scenario.Workload); !ok {
 		return fmt.Errorf("workload %q: %w: no such workload", e.Scenario.Workload, ErrUsage)
 	}
-	if err := e.slots(); err != nil {
-		return err
-	}
 	if want := e.Variant.Expect[e.Scenario.Name]; want.NA != "" {
-		return fmt.Errorf("%s × %s: %w: %s", e.Variant.Name, e.Scenario.Name, ErrNotApplicable, want.NA)
+		return cmp.Or(e.slots(), fmt.Errorf("%s × %s: %w: %s", e.Variant.Name, e.Scenario.Name, ErrNotApplicable, want.NA))
 	}
 	if e.topology() == impls.Sentinel {
 		if Simulates(e.Provider) {
@@ -128,7 +125,7 @@ func (e Experiment) Validate() error {
 	if e.As == Processes && e.Scenario.Clients > maxProcesses {
 		return fmt.Errorf("clients %d: %w: at most %d as processes, each of which takes some 20 MiB", e.Scenario.Clients, ErrUsage, maxProcesses)
 	}
-	return nil
+	return e.slots()
 }
 
 // refused returns an error if a fault is impossible in the experiment's world.
