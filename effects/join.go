@@ -228,7 +228,6 @@ func (j *join) sender(commands [][]string, read int64) *candidate {
 	if len(open) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(open, func(a, b *candidate) int { return compare(a.replied(), b.replied()) })
 	its := func(c *candidate) bool { // and was sent before the lease of what it removed was over
 		return c.says(commands) && !j.lapsed(commands[0], max(j.low, c.command.Sent)-int64(grain), 0)
 	}
@@ -245,13 +244,18 @@ func (j *join) sender(commands [][]string, read int64) *candidate {
 	return nil
 }
 
+// mostTried is how many candidates are executed for one step. A lock that tries without a pause while its
+// server is away leaves thousands without a reply, each of which may still come; those that name the token
+// in question come first.
+const mostTried = 50
+
 // executed returns the first candidate that does, executed with the data of the moment, what the step did.
 func (j *join) executed(open []*candidate, commands [][]string, read int64) *candidate {
 	if len(open) == 0 {
 		return nil
 	}
 	after := j.outcome(commands)
-	for _, c := range open {
+	for _, c := range j.likely(open, commands) {
 		from, to := max(j.low, c.command.Sent), min(c.replied(), read)
 		to = max(from, to)
 		for _, at := range []int64{from + (to-from)/2, from, to} {
@@ -264,6 +268,36 @@ func (j *join) executed(open []*candidate, commands [][]string, read int64) *can
 		}
 	}
 	return nil
+}
+
+// likely returns the candidates to try, at most mostTried: first those that name what the step writes or
+// what its keys held before it.
+func (j *join) likely(open []*candidate, commands [][]string) []*candidate {
+	if len(open) <= mostTried {
+		return open
+	}
+	held := [][]string{}
+	for _, words := range commands {
+		for _, key := range resp.Keys(words) {
+			if d := j.data.keys[key].datum; d != nil {
+				for name, text := range d.Parts() {
+					held = append(held, []string{"", name, text})
+				}
+			}
+		}
+	}
+	var writes, finds, rest []*candidate
+	for _, c := range open {
+		switch {
+		case shares(c, commands):
+			writes = append(writes, c)
+		case shares(c, held):
+			finds = append(finds, c)
+		default:
+			rest = append(rest, c)
+		}
+	}
+	return slices.Concat(writes, finds, rest)[:mostTried]
 }
 
 // timed reports whether it matters when a step was executed: a key that it names has a lease.
@@ -288,7 +322,8 @@ func compare(a, b int64) int {
 	return 0
 }
 
-// open returns the candidates that name a key of a step and were under way.
+// open returns the candidates that name a key of a step and were under way, as they were replied; those
+// without a reply come last.
 func (j *join) open(commands [][]string, read int64) (open []*candidate) {
 	for _, words := range commands {
 		for _, key := range resp.Keys(words) {
@@ -309,6 +344,7 @@ func (j *join) open(commands [][]string, read int64) (open []*candidate) {
 			}
 		}
 	}
+	slices.SortStableFunc(open, func(a, b *candidate) int { return compare(a.replied(), b.replied()) })
 	return open
 }
 

@@ -23,7 +23,7 @@ func (j searchJob) draw(n, length int) schedule {
 	p, b := j.Program, j.Bounds
 	p.Seed = seed
 	p, b = drawVariation(p, b, r)
-	p = drawPoll(p, rand.New(rand.NewPCG(seed, 5)))
+	p = drawPoll(n, p, rand.New(rand.NewPCG(seed, 5)))
 	if j.Strategy == PCT || (j.Strategy != Random && n%2 == 1) {
 		return schedule{p, b, newPCT(seed, b, p.Clients, length)}
 	}
@@ -40,9 +40,14 @@ const (
 
 // drawPoll lets the waiters of one schedule in eight poll so often that a wait has more tries than a
 // lock may have a constant for. In real time a try takes some milliseconds, or tens on a busy machine:
-// short leases grow, and holders use most of them, for one round.
-func drawPoll(p Program, r *rand.Rand) Program {
-	if r.IntN(8) > 0 {
+// in every 32nd schedule, short leases grow, and holders use most of them, for one round. (More would
+// cost the search its pace, and a tape of hundreds of steps is hard to follow.)
+func drawPoll(n int, p Program, r *rand.Rand) Program {
+	many := r.IntN(8) == 0
+	if p.Config.Lease < long {
+		many = n%32 == 31
+	}
+	if !many {
 		return p
 	}
 	p.Poll = max(p.Config.Lease/manyTries, time.Millisecond)

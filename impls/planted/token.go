@@ -55,7 +55,7 @@ func tokenBugs() []mutant {
 			lie: unknownIsBusy,
 		},
 		{
-			name: "names-count-together", report: "spring-projects/spring-integration#11146",
+			name: "names-count-together", report: "spring-integration#11146",
 			in: "many-names", shows: "release-safety/no-unlock",
 			bug: "A client counts its holds of all names together: only the last release of any reaches the server.",
 			lie: countTogether,
