@@ -17,6 +17,7 @@ type candidate struct {
 	request [][]string // what the node executed, each command with its name; nil: the record does not say
 	keys    []string
 	taken   bool
+	seen    int // the last call of join.open that returned it
 }
 
 // replied returns when the reply came; never for one that did not.

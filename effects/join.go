@@ -63,6 +63,8 @@ type join struct {
 	trial   executor
 	byKey   map[string]*queue
 	low     int64            // no later step was executed earlier
+	tried   int              // candidates that were executed
+	asked   int              // calls of open
 	clocks  []history.Effect // of the node's clock, to come
 	strikes []strike         // deletions, evictions and restarts by faults
 	lines   []line
@@ -249,9 +251,12 @@ func (j *join) sender(commands [][]string, read int64) *candidate {
 // in question come first.
 const mostTried = 50
 
+// mostExecuted is how often candidates of a node are executed in all, which takes some ten seconds.
+const mostExecuted = 20_000
+
 // executed returns the first candidate that does, executed with the data of the moment, what the step did.
 func (j *join) executed(open []*candidate, commands [][]string, read int64) *candidate {
-	if len(open) == 0 {
+	if len(open) == 0 || j.tried > mostExecuted {
 		return nil
 	}
 	after := j.outcome(commands)
@@ -259,6 +264,7 @@ func (j *join) executed(open []*candidate, commands [][]string, read int64) *can
 		from, to := max(j.low, c.command.Sent), min(c.replied(), read)
 		to = max(from, to)
 		for _, at := range []int64{from + (to-from)/2, from, to} {
+			j.tried++
 			if j.trial.does(c, j.data, after, at, to-from) {
 				return c
 			}
@@ -325,6 +331,7 @@ func compare(a, b int64) int {
 // open returns the candidates that name a key of a step and were under way, as they were replied; those
 // without a reply come last.
 func (j *join) open(commands [][]string, read int64) (open []*candidate) {
+	j.asked++
 	for _, words := range commands {
 		for _, key := range resp.Keys(words) {
 			q := j.byKey[key]
@@ -338,7 +345,8 @@ func (j *join) open(commands [][]string, read int64) (open []*candidate) {
 				if c.command.Sent > read {
 					break
 				}
-				if !c.taken && c.replied() >= j.low && !slices.Contains(open, c) {
+				if !c.taken && c.replied() >= j.low && c.seen != j.asked {
+					c.seen = j.asked
 					open = append(open, c)
 				}
 			}
