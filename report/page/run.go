@@ -22,6 +22,7 @@ import (
 
 type runView struct {
 	Run                   results.Run
+	Product               string // the servers' make and version; "" if not known
 	Verdict               checker.Result
 	Sections              [][2]string
 	Other                 string // workload than the scenario's, to follow its name
@@ -109,6 +110,7 @@ func newRunView(run results.Run, result *results.Result, g *digest) *runView {
 	v := &runView{Run: report.Clean(run), Other: report.OtherWorkload(run.Workload), Verdict: checker.Inconclusive, Again: results.CommandLine(run.Argv), data: data{Charts: map[string]chart{}}}
 	if result != nil {
 		v.judged(report.Clean(*result))
+		v.Product = report.Clean(*result).Product
 		v.Sentence = report.RunSentence(report.Clean(*result), run.Schedules, injected(g))
 	} else {
 		v.Sentence = "This run was not judged" + strings.TrimSuffix(": "+v.Run.Failure, ": ") + "."
