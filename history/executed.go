@@ -6,7 +6,9 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // serverSchema is the schema name of a file of [Executed] events.
@@ -41,6 +43,14 @@ const AppendOnly = "the append-only files of the servers"
 // Derived is the source of effects of servers that record none for us: they may explain, and decide
 // nothing.
 const Derived = "derived: the recorded commands, executed again in an order that gives the same replies, as far as there is one"
+
+// IsDerived reports whether effects of a source were worked out from the commands, by this version or one
+// before it.
+func IsDerived(source string) bool {
+	return slices.ContainsFunc([]string{"derived:", "worked out", "the commands, executed once"}, func(begins string) bool {
+		return strings.HasPrefix(source, begins)
+	})
+}
 
 // DataChange is what an event did to one Redis key.
 type DataChange struct {
