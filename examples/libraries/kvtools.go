@@ -2,6 +2,7 @@ package libraries
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -19,6 +20,7 @@ type kvtoolsLock struct {
 	store *redis.Store
 	lock  store.Locker
 	lost  <-chan struct{}
+	end   context.CancelFunc
 }
 
 // newKvtoolsLock takes the codec of redis.New.
@@ -45,15 +47,18 @@ func (l *kvtoolsLock) Lock(ctx context.Context) (err error) {
 	lost, err := l.lock.Lock(life)
 	if err != nil || !detach() {
 		end()
-		return err
+		return errors.Join(err, ctx.Err())
 	}
-	l.lost = lost
+	l.lost, l.end = lost, end
 	return nil
 }
 
 func (l *kvtoolsLock) Lost() <-chan struct{} { return l.lost }
 
-func (l *kvtoolsLock) Unlock(ctx context.Context) error { return l.lock.Unlock(ctx) }
+func (l *kvtoolsLock) Unlock(ctx context.Context) error {
+	defer l.end()
+	return l.lock.Unlock(ctx)
+}
 
 func (l *kvtoolsLock) Close() error {
 	if l.store == nil {
