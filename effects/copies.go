@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -31,7 +32,7 @@ func attribute(all []history.Executed) {
 		e.At = max(e.At, now[e.Node])
 		now[e.Node] = e.At
 	}
-	slices.SortStableFunc(all, func(a, b history.Executed) int { return compare(a.At, b.At) })
+	slices.SortStableFunc(all, func(a, b history.Executed) int { return cmp.Compare(a.At, b.At) })
 }
 
 // did returns what an event did to the data, as text.

@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -318,16 +319,6 @@ func (j *join) timed(commands [][]string) bool {
 	return false
 }
 
-func compare(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
 // open returns the candidates that name a key of a step and were under way, as they were replied; those
 // without a reply come last.
 func (j *join) open(commands [][]string, read int64) (open []*candidate) {
@@ -352,7 +343,7 @@ func (j *join) open(commands [][]string, read int64) (open []*candidate) {
 			}
 		}
 	}
-	slices.SortStableFunc(open, func(a, b *candidate) int { return compare(a.replied(), b.replied()) })
+	slices.SortStableFunc(open, func(a, b *candidate) int { return cmp.Compare(a.replied(), b.replied()) })
 	return open
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/lockbench/lockbench/history"
 )
@@ -71,6 +72,7 @@ func anyTimes(was, is string) bool {
 // executed a command and those that gave the leases of its keys. A number of one digit is a time if it is
 // what is left of a lease.
 func near(c *history.Command, leases func() []lease) (times func(was, is string) bool) {
+	leases = sync.OnceValue(leases)
 	return func(a, b string) bool {
 		was, ok := timeOf(a)
 		is, also := timeOf(b)

@@ -84,7 +84,7 @@ func (d *deriver) run(ctx context.Context) []history.Executed {
 		if d.step(i) {
 			continue
 		}
-		next, found := d.reorder(i)
+		next, found := d.reorder(ctx, i)
 		if !found {
 			d.broken, d.brokenAt = true, d.todo[i].at
 			return d.events

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"context"
 	"math"
 	"slices"
 )
@@ -12,7 +13,7 @@ const reach = 32
 // recorded: at another instant or, of two commands that overlap in time, one is moved past the other. The
 // command itself comes first, then those before it, of which a reply may tell the order only now. It
 // returns the command to go on with. What it tried in vain leaves the derivation as it was.
-func (d *deriver) reorder(i int) (next int, found bool) {
+func (d *deriver) reorder(ctx context.Context, i int) (next int, found bool) {
 	if d.todo[i].Turn != 0 {
 		return 0, false
 	}
@@ -26,7 +27,7 @@ func (d *deriver) reorder(i int) (next int, found bool) {
 			}
 		}
 	}
-	for first := i - 2; first >= max(0, i-reach); first-- {
+	for first := i - 2; first >= max(0, i-reach) && ctx.Err() == nil; first-- {
 		for last := first + 1; last < i; last++ {
 			if next, found := d.swap(first, last, i); found {
 				return next, true

@@ -139,11 +139,7 @@ func LiveFaults(names []string, canCancel bool) []string {
 
 // LiveProgram converts the simulator's small program for a search in real time: with a short lease and without persistence.
 func LiveProgram(p sim.Program, lease time.Duration) sim.Program {
-	ratio := float64(lease) / float64(p.Config.Lease)
-	for _, d := range []*time.Duration{&p.Config.Think, &p.Config.Pause, &p.Config.AcquireWait} {
-		*d = time.Duration(float64(*d) * ratio)
-	}
-	p.Config.Lease = lease
+	p = p.WithLease(lease)
 	if p.Load == "counter" {
 		p.Load, p.Workload = "hot", nil
 	}

@@ -30,11 +30,11 @@ func (j searchJob) draw(n, length int) schedule {
 	return schedule{p, b, newRandom(seed, b, length)}
 }
 
-// manyTries is how many tries of a waiter that polls often fit into a lease. In real time leases are
-// shorter than long; they grow to longEnough.
+// manyTries is how many tries of a waiter that polls often fit into a lease. Leases of a search in real
+// time are shorter than simulated ones; these grow to longEnough.
 const (
 	manyTries  = 100
-	long       = time.Second
+	simulated  = time.Second
 	longEnough = 3 * time.Second
 )
 
@@ -44,18 +44,15 @@ const (
 // cost the search its pace, and a tape of hundreds of steps is hard to follow.)
 func drawPoll(n int, p Program, r *rand.Rand) Program {
 	many := r.IntN(8) == 0
-	if p.Config.Lease < long {
+	if p.Config.Lease < simulated {
 		many = n%32 == 31
 	}
 	if !many {
 		return p
 	}
 	p.Poll = max(p.Config.Lease/manyTries, time.Millisecond)
-	if p.Config.Lease < long {
-		ratio := float64(longEnough) / float64(p.Config.Lease)
-		for _, d := range []*time.Duration{&p.Config.Lease, &p.Config.Pause, &p.Config.AcquireWait} {
-			*d = time.Duration(float64(*d) * ratio)
-		}
+	if p.Config.Lease < simulated {
+		p = p.WithLease(longEnough)
 		p.Config.Think, p.Config.Ops, p.Poll = longEnough*4/5, 1, 5*time.Millisecond
 	}
 	return p

@@ -117,6 +117,16 @@ func (p Program) check() error {
 	return nil
 }
 
+// WithLease returns the program with another lease, and its other times in proportion.
+func (p Program) WithLease(lease time.Duration) Program {
+	ratio := float64(lease) / float64(p.Config.Lease)
+	for _, d := range []*time.Duration{&p.Config.Think, &p.Config.Pause, &p.Config.AcquireWait} {
+		*d = time.Duration(float64(*d) * ratio)
+	}
+	p.Config.Lease = lease
+	return p
+}
+
 // DefaultProgram returns a small program for a lock of this kind: two clients, three rounds each, a lease of a second, work of a fifth of it, and polls
 // soon after the lease ends. A lock that can extend is also held for longer than its lease, by readers if it has them, and tried without waiting; one
 // that renews itself also rests; a queue has three clients, so that one can wait behind another.

@@ -109,9 +109,10 @@ func linked(dir, prefix string) (out []string) {
 func newRunView(run results.Run, result *results.Result, g *digest) *runView {
 	v := &runView{Run: report.Clean(run), Other: report.OtherWorkload(run.Workload), Verdict: checker.Inconclusive, Again: results.CommandLine(run.Argv), data: data{Charts: map[string]chart{}}}
 	if result != nil {
-		v.judged(report.Clean(*result))
-		v.Product = report.Clean(*result).Product
-		v.Sentence = report.RunSentence(report.Clean(*result), run.Schedules, injected(g))
+		clean := report.Clean(*result)
+		v.judged(clean)
+		v.Product = clean.Product
+		v.Sentence = report.RunSentence(clean, run.Schedules, injected(g))
 	} else {
 		v.Sentence = "This run was not judged" + strings.TrimSuffix(": "+v.Run.Failure, ": ") + "."
 	}
