@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
@@ -247,10 +248,16 @@ func (d *decoder) single(n ast.Node, v reflect.Value, path string) {
 	} else if err != nil {
 		d.fail(path, n.GetToken(), "%v", err)
 	}
+	if v.Kind() == reflect.String && strings.ContainsFunc(v.String(), isControl) {
+		d.fail(path, n.GetToken(), "want text without tabs and other control characters, got %s", describe(n))
+	}
 	if n.Type() == ast.LiteralType {
 		v.SetString(strings.TrimSpace(v.String())) // it ends in a newline
 	}
 }
+
+// isControl reports whether r is a control character other than a newline. The library loses some of them in what it writes.
+func isControl(r rune) bool { return unicode.IsControl(r) && r != '\n' }
 
 func describe(n ast.Node) string {
 	switch n.(type) {

@@ -63,6 +63,7 @@ func TestParseErrors(t *testing.T) {
 		{"a mapping for a list", "- fault: pause-client\n  when: {moment: entered}\n  for: 1.5 lease", "  fault: pause-client", "f.yaml:8:3: want a list, got a mapping\n  8 |   fault: pause-client\n    |   ^"},
 		{"a list for a mapping", "when: {moment: entered}", "when: [entered]", "f.yaml:9:9: want a mapping, got a list\n  9 |   when: [entered]\n    |         ^"},
 		{"an alias", "about: for tests", "about: &a x", "f.yaml:2:8: want text, got an anchor, alias or tag, which scenarios do not use\n  2 | about: &a x\n    |        ^"},
+		{"a tab, which would be lost when the run keeps its scenario", "about: for tests", `about: "a\tb"`, "f.yaml:2:8: want text without tabs and other control characters, got \"a\\tb\"\n  2 | about: \"a\\tb\"\n    |        ^"},
 		{"nothing", "about: for tests", "about:", "f.yaml:2:7: want text, got nothing\n  2 | about:\n    |       ^"},
 		{"a tab as indentation", "about:", "\tabout:", "f.yaml:2:1: YAML allows no tab as indentation: indent with spaces\n  2 |  about: for tests\n    | ^"},
 		{"the same field twice", "about: for tests", "name: again", "f.yaml:2:1: mapping key \"name\" already defined at [1:1]\n  2 | name: again\n    | ^"},
