@@ -7,7 +7,8 @@ build:
 test:
 	go test ./...
 
-# What runs goroutines against each other, under the race detector. RACE=-exec=true builds the tests and runs none.
+# What runs goroutines against each other, under the race detector. RACE=-exec=true builds the tests
+# and runs none.
 RACE ?=
 race:
 	CGO_ENABLED=1 go test -race $(RACE) -short -timeout 10m ./bench ./faults/inject ./history ./impls/adapters ./impls/beyond ./impls/mutex ./impls/quorum \
@@ -21,8 +22,9 @@ lint:
 	go vet ./...
 	go tool staticcheck ./...
 
-# Each fuzz target for a number of inputs. (A time, as 10s, works too; Go then now and then reports its own deadline as a failure.) Inputs are chosen
-# by what they reach in the code; GUIDED= leaves that out and saves building every dependency once more, for runs too short to gain by it.
+# Each fuzz target for a number of inputs. (A time, as 10s, works too; Go then now and then reports
+# its own deadline as a failure.) Inputs are chosen by what they reach in the code; GUIDED= leaves
+# that out and saves building every dependency once more, for runs too short to gain by it.
 FUZZTIME ?= 5000x
 GUIDED ?= yes
 fuzz:
@@ -35,7 +37,8 @@ fuzz:
 		fi || exit 1; \
 	done
 
-# What the locks cost, measured anew on this machine (about five minutes; leave it alone meanwhile), and the tables of the pages.
+# What the locks cost, measured anew on this machine (about five minutes; leave it alone meanwhile),
+# and the tables of the pages.
 BENCHED = set-nx-ex,token,fenced,fair,handoff,redisson,redlock,rw-lease,semaphore,redsync,redsync-normalised,redislock-normalised,rueidislock,rueidislock-normalised
 bench:
 	go build -o lockbench ./cmd/lockbench
@@ -47,7 +50,8 @@ examples:
 	cd examples/libraries && go mod tidy -diff && go vet ./... && go test ./...
 	cd examples/beside && go mod tidy -diff && go vet ./... && go test ./...
 
-# The table of docs/choosing.md of locks beside Redis (five minutes; needs Debian's etcd-server, postgresql, zookeeper and redis-server).
+# The table of docs/choosing.md of locks beside Redis (five minutes; needs Debian's etcd-server,
+# postgresql, zookeeper and redis-server).
 beside:
 	go build -o lockbench ./cmd/lockbench
 	cd examples/beside && go build -o beside-child ./child && go run ./table ../../lockbench "$$PWD/beside-child"; rm -f beside-child
@@ -64,7 +68,8 @@ baseline:
 image:
 	scripts/redis-image.sh
 
-# Static binaries with their checksums, one for each platform, in dist/. The Dockerfile makes an image of one of them.
+# Static binaries with their checksums, one for each platform, in dist/. The Dockerfile makes an
+# image of one of them.
 VERSION ?= $(shell git describe --tags --always --dirty)
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 DIST ?= dist

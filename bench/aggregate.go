@@ -19,8 +19,8 @@ type taken struct {
 	Err     error
 }
 
-// aggregate returns a cell for every lock in every setting of a plan. names are the locks' names by index; the reference's cell comes first in its setting,
-// and the ratios of the others are to it.
+// aggregate returns a cell for every lock in every setting of a plan. names are the locks' names by
+// index; the reference's cell comes first in its setting, and the ratios of the others are to it.
 func aggregate(taken []taken, names []string, p results.BenchPlan) []results.BenchCell {
 	var cells []results.BenchCell
 	for _, s := range p.Settings {
@@ -75,8 +75,9 @@ func newCell(lock string, s results.BenchSetting, turns []taken, repetitions int
 	return c
 }
 
-// newFigure returns the median of one metric over the repetitions. If no repetition has enough samples for a percentile but all together have, it
-// is taken over all samples, without an interval.
+// newFigure returns the median of one metric over the repetitions. If no repetition has enough
+// samples for a percentile but all together have, it is taken over all samples, without an
+// interval.
 func newFigure(name string, turns []taken, repetitions int) results.Figure {
 	m, _ := results.FindMetric(name)
 	f := results.Figure{Unit: m.Unit, Values: make([]*float64, repetitions)}

@@ -23,14 +23,15 @@ var bareReleaseSource string
 // bareRelease is a script of go-redis, as in a program without a lock library.
 var bareRelease = redis.NewScript(bareReleaseSource)
 
-// turnstile replaces a lock's waiting in the reference: it admits the clients of one process one at a time per key, first come, first served,
-// without sending a request.
+// turnstile replaces a lock's waiting in the reference: it admits the clients of one process one at
+// a time per key, first come, first served, without sending a request.
 type turnstile struct {
 	mu   sync.Mutex // guards keys
 	keys map[string]chan struct{}
 }
 
-// of returns the queue of a key: a channel with room for one, to which blocked senders send in order of arrival.
+// of returns the queue of a key: a channel with room for one, to which blocked senders send in
+// order of arrival.
 func (t *turnstile) of(key string) chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -42,8 +43,10 @@ func (t *turnstile) of(key string) chan struct{} {
 	return c
 }
 
-// bareVariant returns the reference: the commands of a token lock, SET NX PX and a compare-and-delete script, sent by a plain go-redis client
-// without a lock library. Its waiting costs nothing, so any additional time is the lock's own cost. The variant is for the clients of one turn.
+// bareVariant returns the reference: the commands of a token lock, SET NX PX and a
+// compare-and-delete script, sent by a plain go-redis client without a lock library. Its waiting
+// costs nothing, so any additional time is the lock's own cost. The variant is for the clients of
+// one turn.
 func bareVariant() impls.Variant {
 	t := &turnstile{keys: map[string]chan struct{}{}}
 	return impls.Variant{

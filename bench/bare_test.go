@@ -14,7 +14,8 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// TestBareLoopIsRefused: a key that another process holds is a refusal, and the next client's turn comes.
+// TestBareLoopIsRefused: a key that another process holds is a refusal, and the next client's turn
+// comes.
 func TestBareLoopIsRefused(t *testing.T) {
 	server := miniredis.RunT(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr()})

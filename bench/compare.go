@@ -13,8 +13,9 @@ import (
 // DefaultThreshold is the least relative change that counts.
 const DefaultThreshold = 0.1
 
-// familyAlpha bounds how often a comparison without any change reports slower, however many figures it compares (Bonferroni). It is lower than the
-// usual 0.05 because a daily job must not raise a false alarm every month.
+// familyAlpha bounds how often a comparison without any change reports slower, however many figures
+// it compares (Bonferroni). It is lower than the usual 0.05 because a daily job must not raise a
+// false alarm every month.
 const familyAlpha = 0.01
 
 // CompareOptions configures a comparison. The zero value of a field means what its comment says.
@@ -24,8 +25,9 @@ type CompareOptions struct {
 	Raw               bool    // benches: compare figures as measured, not their ratios to the reference
 }
 
-// CompareBenches compares a bench with an earlier one. If both measured the same reference, times and rates are compared by their ratio to the
-// reference of the same repetition: a machine that is slower today is slower for both. The outcome is the worst that applies: unsafe, then
+// CompareBenches compares a bench with an earlier one. If both measured the same reference, times
+// and rates are compared by their ratio to the reference of the same repetition: a machine that is
+// slower today is slower for both. The outcome is the worst that applies: unsafe, then
 // inconclusive, then slower.
 func CompareBenches(base, now results.Bench, o CompareOptions) results.Comparison {
 	relative := !o.Raw && base.Plan.Reference == now.Plan.Reference && hasReference(base) && hasReference(now)
@@ -44,7 +46,8 @@ func CompareBenches(base, now results.Bench, o CompareOptions) results.Compariso
 	return c
 }
 
-// referenceDrift returns a note for each setting in which the reference itself changed, which means that the machine or the server did.
+// referenceDrift returns a note for each setting in which the reference itself changed, which means
+// that the machine or the server did.
 func referenceDrift(reference string, base, now side) (notes []string) {
 	for _, setting := range slices.Sorted(maps.Keys(base.speed)) {
 		if d := drift(base, now, setting); d > DefaultThreshold || d < -DefaultThreshold {
@@ -54,7 +57,8 @@ func referenceDrift(reference string, base, now side) (notes []string) {
 	return notes
 }
 
-// drift returns the relative change of the reference's throughput in a setting; 0 if one side has none.
+// drift returns the relative change of the reference's throughput in a setting; 0 if one side has
+// none.
 func drift(base, now side, setting string) float64 {
 	if base.speed[setting] == 0 || now.speed[setting] == 0 {
 		return 0
@@ -62,7 +66,8 @@ func drift(base, now side, setting string) float64 {
 	return now.speed[setting]/base.speed[setting] - 1
 }
 
-// CompareRuns compares runs with earlier ones. The runs of one lock in one scenario are its samples.
+// CompareRuns compares runs with earlier ones. The runs of one lock in one scenario are its
+// samples.
 func CompareRuns(base, now []Ran, o CompareOptions) results.Comparison {
 	c := compareSides(runSide(base), runSide(now), o)
 	c.Kind = "runs"
@@ -148,8 +153,8 @@ type machine struct {
 	server, version string
 }
 
-// environmentDiff lists the differences that affect figures. It leaves out versions of Go, of the kernel and of modules, because users may want to
-// compare those.
+// environmentDiff lists the differences that affect figures. It leaves out versions of Go, of the
+// kernel and of modules, because users may want to compare those.
 func environmentDiff(a, b machine) []results.EnvDifference {
 	text := func(e machine) map[string]string {
 		return map[string]string{"server": e.server, "redis": e.version, "platform": e.Platform, "cpu": e.CPU, "cpus": fmt.Sprint(e.CPUs),

@@ -47,8 +47,9 @@ func row(at place, m results.Metric, base, now map[string]sample, over limits) (
 	return r, true
 }
 
-// confirm compares the ratio to the reference with the figure as measured. A lock that became slower is slower by both. If only the ratio says so, the
-// reference became quicker: then the figure as measured decides, unless the machine became quicker, in which case nothing decides.
+// confirm compares the ratio to the reference with the figure as measured. A lock that became
+// slower is slower by both. If only the ratio says so, the reference became quicker: then the
+// figure as measured decides, unless the machine became quicker, in which case nothing decides.
 func confirm(r *results.ComparisonRow, base, now sample, drift, threshold float64) {
 	m, _ := results.FindMetric(r.Metric)
 	quicker := drift >= threshold
@@ -75,11 +76,13 @@ func confirm(r *results.ComparisonRow, base, now sample, drift, threshold float6
 	}
 }
 
-// hiding is how many times the threshold a change must be before a comparison that could miss it is inconclusive.
+// hiding is how many times the threshold a change must be before a comparison that could miss it is
+// inconclusive.
 const hiding = 2
 
-// worst returns the largest change for the worse that two samples do not exclude with a confidence of 95 %, as the relative increase of a time or,
-// for a rate, of the time that it stands for; nil if the samples do not bound it.
+// worst returns the largest change for the worse that two samples do not exclude with a confidence
+// of 95 %, as the relative increase of a time or, for a rate, of the time that it stands for; nil
+// if the samples do not bound it.
 func worst(m results.Metric, before, after []float64) *float64 {
 	low, high, ok := shift(before, after)
 	if !ok {
@@ -92,8 +95,8 @@ func worst(m results.Metric, before, after []float64) *float64 {
 	return &high
 }
 
-// mark returns the mark of a difference: none shown, too small to count, or better or worse beyond threshold and noise. A change from zero to
-// anything exceeds every threshold.
+// mark returns the mark of a difference: none shown, too small to count, or better or worse beyond
+// threshold and noise. A change from zero to anything exceeds every threshold.
 func (l limits) mark(m results.Metric, delta *float64, p, after float64) string {
 	if p > l.alpha {
 		return results.MarkNone
@@ -104,7 +107,8 @@ func (l limits) mark(m results.Metric, delta *float64, p, after float64) string 
 	} else if after == 0 {
 		return results.MarkNone
 	}
-	// A rate that falls by a share s takes 1/(1-s) of the time; this gives the threshold the same meaning for rates as for times.
+	// A rate that falls by a share s takes 1/(1-s) of the time; this gives the threshold the same
+	// meaning for rates as for times.
 	beyond := change >= l.threshold || change <= -l.threshold/(1+l.threshold)
 	switch {
 	case !beyond:

@@ -8,7 +8,8 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// jain returns Jain's fairness index (1984) of the holds of n clients: (Σx)²/(n·Σx²), 1 if equal, 1/n if one has all; 0 without holds.
+// jain returns Jain's fairness index (1984) of the holds of n clients: (Σx)²/(n·Σx²), 1 if equal,
+// 1/n if one has all; 0 without holds.
 func jain(got []int64) float64 {
 	var sum, squares float64
 	for _, x := range got {
@@ -21,7 +22,8 @@ func jain(got []int64) float64 {
 	return sum * sum / (float64(len(got)) * squares)
 }
 
-// bypasses counts the grants to a client that called acquire after another one that was still waiting for the key when the grant returned.
+// bypasses counts the grants to a client that called acquire after another one that was still
+// waiting for the key when the grant returned.
 func bypasses(ops []history.Operation, from, to int64) (n int64) {
 	waits := waitsByClient(ops)
 	for i := range ops {
@@ -33,7 +35,8 @@ func bypasses(ops []history.Operation, from, to int64) (n int64) {
 	return n
 }
 
-// waiting holds the acquires of one key, by client, in the order of their calls. A client has one call at a time on a key.
+// waiting holds the acquires of one key, by client, in the order of their calls. A client has one
+// call at a time on a key.
 type waiting map[string]map[string][]*history.Operation
 
 func waitsByClient(ops []history.Operation) waiting {

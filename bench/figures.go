@@ -153,7 +153,8 @@ func (m *measuring) waits() {
 	}
 }
 
-// intendedStarts returns the intended start of each acquire of an open loop: a client's n-th acquire starts at the n-th instant of its pace.
+// intendedStarts returns the intended start of each acquire of an open loop: a client's n-th
+// acquire starts at the n-th instant of its pace.
 func (m *measuring) intendedStarts() map[*history.Operation]int64 {
 	if m.Open.Rate == 0 {
 		return nil
@@ -203,7 +204,8 @@ func (m *measuring) holds() {
 	m.spread("extend", extends, 1)
 }
 
-// handOvers measures the time from the call of a release, and in round trips from when the server freed the lock, to the next client's grant.
+// handOvers measures the time from the call of a release, and in round trips from when the server
+// freed the lock, to the next client's grant.
 func (m *measuring) handOvers() {
 	commands := indexCommands(m.Commands)
 	var total, unheld []int64
@@ -273,7 +275,8 @@ func (m *measuring) grantsBetween(from, to int64) (n int64) {
 	return n
 }
 
-// soonest sets the time from an instant to the next grant of another client; over several instants, the longest.
+// soonest sets the time from an instant to the next grant of another client; over several instants,
+// the longest.
 func (m *measuring) soonest(name string, since int64, but string) {
 	best := int64(-1)
 	for i := range m.Ops {

@@ -13,8 +13,8 @@ import (
 
 const us = int64(time.Microsecond)
 
-// twoClients is a record in which c1 holds from 100 to 200 µs; c2 waits from 50 µs, is granted at 260 and releases at 300. The script of c1's
-// release takes 20 µs each way.
+// twoClients is a record in which c1 holds from 100 to 200 µs; c2 waits from 50 µs, is granted at
+// 260 and releases at 300. The script of c1's release takes 20 µs each way.
 func twoClients() slice {
 	return slice{
 		From: 0, To: 1000 * us, Setting: results.BenchSetting{Clients: 2, Keys: 1}, RoundTrip: 40 * time.Microsecond,
@@ -31,7 +31,8 @@ func twoClients() slice {
 			{Client: "c1", Name: "EVALSHA", Sent: 200 * us, Replied: 240 * us},
 			{Client: "c2", Name: "SET", Sent: 215 * us, Replied: 255 * us},
 			{Client: "c2", Name: "EVALSHA", Sent: 300 * us, Replied: 340 * us},
-			{Client: "c2", Name: "GET", Node: -1, Sent: 310 * us, Replied: 320 * us}, // to the guarded store, not counted for the lock
+			// to the guarded store, not counted for the lock
+			{Client: "c2", Name: "GET", Node: -1, Sent: 310 * us, Replied: 320 * us},
 		},
 	}
 }
@@ -170,7 +171,8 @@ func TestBypasses(t *testing.T) {
 		return history.Operation{Client: client, Op: history.Acquire, Key: "job", Call: call, Return: ret, Outcome: history.OK}
 	}
 	ops := []history.Operation{op("c1", 0, 10), op("c2", 1, 50), op("c3", 5, 30), op("c1", 60, 70)}
-	// c3 called acquire after c2 and was granted first. c1's second acquire came when no client waited.
+	// c3 called acquire after c2 and was granted first. c1's second acquire came when no client
+	// waited.
 	if got := bypasses(ops, 0, 100); got != 1 {
 		t.Errorf("%d bypasses, want 1", got)
 	}

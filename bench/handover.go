@@ -25,8 +25,9 @@ func indexCommands(commands []history.Command) sentBy {
 	return out
 }
 
-// effect estimates when the server executed the command that freed the lock, as the middle between sending it and its reply: the release's last on
-// each node that changes data, and of several nodes, when a majority has. ok is false if the release sent none.
+// effect estimates when the server executed the command that freed the lock, as the middle between
+// sending it and its reply: the release's last on each node that changes data, and of several
+// nodes, when a majority has. ok is false if the release sent none.
 func (s sentBy) effect(release *history.Operation) (at int64, ok bool) {
 	all := s[release.Client]
 	first := sort.Search(len(all), func(i int) bool { return all[i].Sent >= release.Call })
@@ -46,7 +47,8 @@ func (s sentBy) effect(release *history.Operation) (at int64, ok bool) {
 	return middles[len(middles)/2], true
 }
 
-// changes reports whether a command can free a lock: it does more than read, announce, or prepare a connection.
+// changes reports whether a command can free a lock: it does more than read, announce, or prepare a
+// connection.
 func changes(name string) bool {
 	switch name {
 	case "GET", "MGET", "EXISTS", "HGET", "HEXISTS", "HLEN", "TTL", "PTTL", "TIME", "PING", "WATCH", "UNWATCH", "MULTI",

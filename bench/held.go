@@ -19,8 +19,9 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// reused is a provider that keeps its servers from one turn to the next, so that all locks use the same ones. It counts the bytes of their
-// connections. Between turns it deletes what the turn left; on a user's Redis, where each turn has its own prefix, by name.
+// reused is a provider that keeps its servers from one turn to the next, so that all locks use the
+// same ones. It counts the bytes of their connections. Between turns it deletes what the turn left;
+// on a user's Redis, where each turn has its own prefix, by name.
 type reused struct {
 	servers.Provider
 	bytes *atomic.Int64
@@ -116,8 +117,9 @@ func (h *reused) endLocked() error {
 	return errors.Join(errs...)
 }
 
-// Close ends a turn: it deletes what the turn left, scripts included, and keeps the servers. No client is connected then, since a client that caches
-// keys would be notified that all of them are invalid.
+// Close ends a turn: it deletes what the turn left, scripts included, and keeps the servers. No
+// client is connected then, since a client that caches keys would be notified that all of them are
+// invalid.
 func (k *kept) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), adminTimeout)
 	defer cancel()
@@ -149,7 +151,8 @@ func (k *kept) Dial(ctx context.Context, node int) (net.Conn, error) {
 	return &resp.Tap{Conn: c, Out: count, In: count}, nil
 }
 
-// cpu returns the processor time that the servers report, summed over the nodes; negative if one did not report it.
+// cpu returns the processor time that the servers report, summed over the nodes; negative if one
+// did not report it.
 func (k *kept) cpu(ctx context.Context) (sum time.Duration) {
 	for _, c := range k.admin {
 		text, err := c.Info(ctx, "cpu").Result()
@@ -167,7 +170,8 @@ func (k *kept) cpu(ctx context.Context) (sum time.Duration) {
 	return sum
 }
 
-// The PINGs that measure the round trip of a turn, each after a pause, so that the processors are as idle as before a hand-over.
+// The PINGs that measure the round trip of a turn, each after a pause, so that the processors are
+// as idle as before a hand-over.
 const (
 	pings     = 20
 	pingPause = time.Millisecond

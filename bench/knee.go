@@ -10,7 +10,8 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// rateSearch finds the highest rate within a limit: it doubles the rate until one exceeds the limit, and bisects, by ratio, to within a tenth.
+// rateSearch finds the highest rate within a limit: it doubles the rate until one exceeds the
+// limit, and bisects, by ratio, to within a tenth.
 type rateSearch struct {
 	rate   float64 // to try; the lowest first
 	within float64 // highest that did; 0: none yet
@@ -46,7 +47,8 @@ func (s *rateSearch) record(within bool) {
 	}
 }
 
-// found returns the knee, 0 if even the lowest rate exceeded the limit; open reports whether no rate that was tried exceeded it.
+// found returns the knee, 0 if even the lowest rate exceeded the limit; open reports whether no
+// rate that was tried exceeded it.
 func (s *rateSearch) found() (rate float64, open bool) {
 	return s.within, s.within > 0 && s.beyond == 0
 }
@@ -54,7 +56,8 @@ func (s *rateSearch) found() (rate float64, open bool) {
 // typicalSteps is the approximate number of rates that a search tries.
 const typicalSteps = 9
 
-// leastMet is the share of the offered rate that a lock must complete: one that falls behind may have good first percentiles.
+// leastMet is the share of the offered rate that a lock must complete: one that falls behind may
+// have good first percentiles.
 const leastMet = 0.95
 
 // findAll searches for the knee of every lock in every setting, in every repetition.
@@ -123,8 +126,9 @@ func (b *bench) step(t turn, done taken) results.KneeStep {
 	return k
 }
 
-// SearchRange returns the first rate of a search and the highest that it tries, 0 for no bound: those of Rates, with enough rounds in a repetition for
-// the limit's percentile. It returns an error if not even the highest gives those.
+// SearchRange returns the first rate of a search and the highest that it tries, 0 for no bound:
+// those of Rates, with enough rounds in a repetition for the limit's percentile. It returns an
+// error if not even the highest gives those.
 func (c Config) SearchRange() (low, high float64, err error) {
 	need := c.Find.Metric.Need
 	low = threeDigits(1.2 * float64(need) / c.measure().Seconds())

@@ -16,7 +16,8 @@ type turn struct {
 	Setting    results.BenchSetting
 }
 
-// planTurns lists the turns in their order: by repetition, by setting, and within those every lock once, in an order drawn from the seed.
+// planTurns lists the turns in their order: by repetition, by setting, and within those every lock
+// once, in an order drawn from the seed.
 func planTurns(seed uint64, repetitions, locks int, settings []results.BenchSetting) []turn {
 	order := rand.New(rand.NewPCG(seed, orderStream))
 	out := make([]turn, 0, repetitions*locks*len(settings))
@@ -30,10 +31,12 @@ func planTurns(seed uint64, repetitions, locks int, settings []results.BenchSett
 	return out
 }
 
-// orderStream separates the random numbers of the order from those that plans and clients draw from the same seed.
+// orderStream separates the random numbers of the order from those that plans and clients draw from
+// the same seed.
 const orderStream = 0x6f726465
 
-// plan lists every setting: all combinations, and the one with crashes. No rate means a closed loop; a search for the knee varies it by itself.
+// plan lists every setting: all combinations, and the one with crashes. No rate means a closed
+// loop; a search for the knee varies it by itself.
 func (c Config) plan() (all []results.BenchSetting) {
 	rates := c.Rates
 	if c.Find != nil || len(rates) == 0 {
@@ -54,7 +57,8 @@ func (c Config) plan() (all []results.BenchSetting) {
 	return all
 }
 
-// settings lists the settings of the shard. Each is measured whole, so that the compared locks run on the same machine.
+// settings lists the settings of the shard. Each is measured whole, so that the compared locks run
+// on the same machine.
 func (c Config) settings() (mine []results.BenchSetting) {
 	for i, s := range c.plan() {
 		if c.Shard == nil || c.Shard.Has(i) {
@@ -94,7 +98,8 @@ func Steps(low, high float64, n int) []float64 {
 	return out
 }
 
-// turnOverhead is the approximate time of a turn besides warm-up and measuring: connections, and the check of the record.
+// turnOverhead is the approximate time of a turn besides warm-up and measuring: connections, and
+// the check of the record.
 const turnOverhead = 250 * time.Millisecond
 
 // Estimate returns the approximate duration of the turns.

@@ -11,7 +11,8 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// TestTurnsTakeEveryLockOnceInEachSetting: each repetition is complete before the next, and within one the locks of a setting are adjacent.
+// TestTurnsTakeEveryLockOnceInEachSetting: each repetition is complete before the next, and within
+// one the locks of a setting are adjacent.
 func TestTurnsTakeEveryLockOnceInEachSetting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
@@ -42,7 +43,8 @@ func TestTurnsTakeEveryLockOnceInEachSetting(t *testing.T) {
 	})
 }
 
-// TestOrderIsDrawnAnewForEachRepetition: a lock that always followed the same lock would always collect its garbage.
+// TestOrderIsDrawnAnewForEachRepetition: a lock that always followed the same lock would always
+// collect its garbage.
 func TestOrderIsDrawnAnewForEachRepetition(t *testing.T) {
 	first := map[int]bool{}
 	for _, turn := range planTurns(1, 30, 3, Config{Clients: []int{1}, Keys: []int{1}, Holds: []time.Duration{0}}.plan()) {

@@ -54,7 +54,8 @@ type Config struct {
 	Runner func(context.Context, harness.Experiment) (*harness.Outcome, error)
 	// Stop, when closed, ends the bench after the current turn. What was measured is kept.
 	Stop <-chan struct{}
-	// Enough, when set, reports after all repetitions whether the measurement is sufficient. If not, the repetitions are run again, twice at most.
+	// Enough, when set, reports after all repetitions whether the measurement is sufficient. If
+	// not, the repetitions are run again, twice at most.
 	Enough func(results.Bench) bool
 	// Progress, when set, is called before every turn, from one goroutine.
 	Progress func(Progress)
@@ -78,7 +79,8 @@ type Progress struct {
 func (c Config) measure() time.Duration { return c.Duration / time.Duration(c.Repetitions) }
 func (c Config) warmUp() time.Duration  { return c.WarmUp / time.Duration(c.Repetitions) }
 
-// Parameters of crashes: the lease of the lock that the dead client leaves; the holder dies in a fifth of it.
+// Parameters of crashes: the lease of the lock that the dead client leaves; the holder dies in a
+// fifth of it.
 const (
 	crashLease  = 2 * time.Second
 	crashClient = faults.CrashClient
@@ -94,8 +96,9 @@ func (c Config) crashSetting() results.BenchSetting {
 // acquireWait is how long a client waits for the lock before it counts an error and tries again.
 const acquireWait = 10 * time.Second
 
-// Run runs every turn. It returns an error if nothing could be measured; a turn that could not be run is a note in its cell. When ctx ends, the
-// measurements so far are lost; when Stop is closed, they are kept.
+// Run runs every turn. It returns an error if nothing could be measured; a turn that could not be
+// run is a note in its cell. When ctx ends, the measurements so far are lost; when Stop is closed,
+// they are kept.
 func Run(ctx context.Context, c Config) (results.Bench, error) {
 	if c.Runner == nil {
 		c.Runner = harness.Run
@@ -133,7 +136,8 @@ func (b *bench) all(ctx context.Context) error {
 		return b.findAll(ctx, settings)
 	}
 	turns := slices.DeleteFunc(planTurns(b.Seed, mostRounds*b.Repetitions, len(b.Locks), settings), func(t turn) bool {
-		return t.Setting.Crash && b.Locks[t.Lock].Name == bareName // its waiters queue in this process, where a crash does not admit the next
+		// its waiters queue in this process, where a crash does not admit the next
+		return t.Setting.Crash && b.Locks[t.Lock].Name == bareName
 	})
 	of := len(turns) / mostRounds
 	first := b.Config
@@ -182,7 +186,8 @@ func (b *bench) over(ctx context.Context) bool {
 	return b.stopped || ctx.Err() != nil
 }
 
-// hopeless reports whether the lock could not be run, or was never granted, in an earlier repetition of this setting.
+// hopeless reports whether the lock could not be run, or was never granted, in an earlier
+// repetition of this setting.
 func (b *bench) hopeless(t turn) bool {
 	for _, done := range b.taken {
 		if done.Lock == t.Lock && done.Setting == t.Setting && (done.Err != nil || done.Figures["throughput"].Count == 0) {
@@ -258,10 +263,12 @@ func (b *bench) experiment(v impls.Variant, t turn) harness.Experiment {
 // isChild reports whether a lock, by its index, is the one in other processes.
 func (b *bench) isChild(lock int) bool { return b.Subject.Exec != "" && lock == len(b.Locks)-1 }
 
-// crashAt is the number of the hold in which the client dies: its second, so that all clients are connected.
+// crashAt is the number of the hold in which the client dies: its second, so that all clients are
+// connected.
 const crashAt = 2
 
-// workload returns the workload whose releases are all hand-overs if clients compete for one key in a closed loop, and otherwise plain rounds.
+// workload returns the workload whose releases are all hand-overs if clients compete for one key in
+// a closed loop, and otherwise plain rounds.
 func (b *bench) workload(s results.BenchSetting) string {
 	if s.Keys == 1 && s.Rate == 0 && !s.Crash && !b.Greedy && len(b.Faults) == 0 {
 		return "handoff"
@@ -320,7 +327,8 @@ func (b *bench) progress(t turn, lock string) {
 	b.Progress(p)
 }
 
-// emptyNotes names the cells in whose time no hold was granted, for which the bench is inconclusive.
+// emptyNotes names the cells in whose time no hold was granted, for which the bench is
+// inconclusive.
 func emptyNotes(cells []results.BenchCell) (notes []string) {
 	for _, c := range cells {
 		if c.Empty() {

@@ -103,7 +103,8 @@ func TestRunMeasuresTheRecovery(t *testing.T) {
 	t.Error("no cell of crashes")
 }
 
-// TestRunFindsAKnee: with a limit that every rate exceeds, and one that none does up to the highest.
+// TestRunFindsAKnee: with a limit that every rate exceeds, and one that none does up to the
+// highest.
 func TestRunFindsAKnee(t *testing.T) {
 	for _, row := range []struct {
 		limit string
@@ -159,7 +160,8 @@ func TestALockThatCannotBeRun(t *testing.T) {
 	}
 }
 
-// TestRunWithoutAServer: with nothing measured there is no bench, but an error that names the server.
+// TestRunWithoutAServer: with nothing measured there is no bench, but an error that names the
+// server.
 func TestRunWithoutAServer(t *testing.T) {
 	c := short(t, "token")
 	url, err := servers.NewURL(servers.Access{}, "redis://127.0.0.1:1")
@@ -172,7 +174,8 @@ func TestRunWithoutAServer(t *testing.T) {
 	}
 }
 
-// TestSearchRange: the rates of a search lie between the given ones and give enough samples for the percentile.
+// TestSearchRange: the rates of a search lie between the given ones and give enough samples for the
+// percentile.
 func TestSearchRange(t *testing.T) {
 	g, err := results.ParseGate("acquire.p99<=1h")
 	if err != nil {
@@ -195,7 +198,8 @@ func TestSearchRange(t *testing.T) {
 	}
 }
 
-// TestRunRepeatsUntilEnough: the repetitions are run again, with the same length, until Enough returns true.
+// TestRunRepeatsUntilEnough: the repetitions are run again, with the same length, until Enough
+// returns true.
 func TestRunRepeatsUntilEnough(t *testing.T) {
 	c := short(t, "token")
 	each := c.Duration / time.Duration(c.Repetitions)

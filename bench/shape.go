@@ -13,8 +13,8 @@ import (
 // moments is how many parts of the measured time a cell has over time.
 const moments = 30
 
-// shape is what the pages draw of a turn: the waits for the lock, all of them and over time, and the
-// faults that were in force. Times count from the begin of the measured time.
+// shape is what the pages draw of a turn: the waits for the lock, all of them and over time, and
+// the faults that were in force. Times count from the begin of the measured time.
 type shape struct {
 	waits  *hdr.Histogram
 	over   [moments]*hdr.Histogram
@@ -57,8 +57,8 @@ func shapeOf(s slice) *shape {
 // newHistogram has two digits, which are enough for a line.
 func newHistogram() *hdr.Histogram { return hdr.New(latency.Lowest, latency.Highest, 2) }
 
-// addShapes sets a cell's spectrum and its waits over time, over all repetitions. Faults are those of
-// the first repetition that had any.
+// addShapes sets a cell's spectrum and its waits over time, over all repetitions. Faults are those
+// of the first repetition that had any.
 func addShapes(c *results.BenchCell, turns []taken, length int64) {
 	all, over := newHistogram(), [moments]*hdr.Histogram{}
 	for _, t := range turns {
@@ -102,7 +102,8 @@ func percentileOf(h *hdr.Histogram, name string, p float64) int64 {
 // tail is how many samples must lie above a percentile that is drawn.
 const tail = 10
 
-// spectrum returns points of 1/(1-p) and nanoseconds, up to the percentile with ten samples above it.
+// spectrum returns points of 1/(1-p) and nanoseconds, up to the percentile with ten samples above
+// it.
 func spectrum(h *hdr.Histogram) (points [][2]float64) {
 	most := float64(h.TotalCount()) / tail
 	for _, b := range h.CumulativeDistributionWithTicks(5) {

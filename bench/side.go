@@ -54,7 +54,8 @@ func benchSide(b results.Bench, relative bool) side {
 	return s
 }
 
-// comparedValues returns the figure's values; for a relative comparison, times and rates are divided by the reference's.
+// comparedValues returns the figure's values; for a relative comparison, times and rates are
+// divided by the reference's.
 func comparedValues(f, reference results.Figure, relative bool) (out []float64) {
 	timed := f.Unit == results.Nanoseconds || f.Unit == results.PerSecond
 	if !relative || !timed || len(reference.Values) != len(f.Values) {

@@ -21,8 +21,9 @@ func threeDigits(v float64) float64 {
 	return math.Round(v/unit) * unit
 }
 
-// Summary is the median of the values with its 95 % interval, both from their order alone (benchmath.AssumeNothing: no
-// distribution is assumed). low and high are nil when there are too few values for an interval, fewer than six; value is nil without any.
+// Summary is the median of the values with its 95 % interval, both from their order alone
+// (benchmath.AssumeNothing: no distribution is assumed). low and high are nil when there are too
+// few values for an interval, fewer than six; value is nil without any.
 func Summary(values []float64) (value, low, high *float64) {
 	if len(values) == 0 {
 		return nil, nil, nil
@@ -37,7 +38,8 @@ func Summary(values []float64) (value, low, high *float64) {
 // leastForInterval is the number of repetitions that an interval needs.
 const leastForInterval = 6
 
-// ratio divides each value by the reference's of the same repetition, and summarises. It returns nil if no repetition has both.
+// ratio divides each value by the reference's of the same repetition, and summarises. It returns
+// nil if no repetition has both.
 func ratio(values, reference []*float64) *results.Ratio {
 	var ratios []float64
 	for i := range min(len(values), len(reference)) {
@@ -52,14 +54,17 @@ func ratio(values, reference []*float64) *results.Ratio {
 	return &results.Ratio{Value: *center, Low: low, High: high, Differs: low != nil && (*low > 1 || *high < 1)}
 }
 
-// different returns the two-sided p-value of the Mann-Whitney U test: how likely samples of one distribution differ as much; 1 if not computable.
+// different returns the two-sided p-value of the Mann-Whitney U test: how likely samples of one
+// distribution differ as much; 1 if not computable.
 func different(a, b []float64) float64 {
 	t := &benchmath.DefaultThresholds
 	return benchmath.AssumeNothing.Compare(benchmath.NewSample(slices.Clone(a), t), benchmath.NewSample(slices.Clone(b), t)).P
 }
 
-// shift bounds the factor by which b differs from a, each side with a confidence of 95 %: the interval of Hodges and Lehmann (1963), from the order
-// of all pairs' ratios, in the normal approximation of the Mann-Whitney U. ok is false if a value is not positive or there are too few pairs.
+// shift bounds the factor by which b differs from a, each side with a confidence of 95 %: the
+// interval of Hodges and Lehmann (1963), from the order of all pairs' ratios, in the normal
+// approximation of the Mann-Whitney U. ok is false if a value is not positive or there are too few
+// pairs.
 func shift(a, b []float64) (low, high float64, ok bool) {
 	var ratios []float64
 	for _, x := range a {
@@ -80,7 +85,8 @@ func shift(a, b []float64) (low, high float64, ok bool) {
 	return ratios[k-1], ratios[len(ratios)-k], true
 }
 
-// leastSamples returns how many samples a side needs for a p-value of at most alpha: with n on each side the least is 2·(n!)²/(2n)!.
+// leastSamples returns how many samples a side needs for a p-value of at most alpha: with n on each
+// side the least is 2·(n!)²/(2n)!.
 func leastSamples(alpha float64) int {
 	p := 2.0
 	for n := 1; ; n++ {

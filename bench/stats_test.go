@@ -20,7 +20,8 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// TestLeastSamples: with so many samples on each side, two samples that do not overlap differ significantly; with one fewer, none do.
+// TestLeastSamples: with so many samples on each side, two samples that do not overlap differ
+// significantly; with one fewer, none do.
 func TestLeastSamples(t *testing.T) {
 	apart := func(n int) (a, b []float64) {
 		for i := range n {
@@ -39,7 +40,8 @@ func TestLeastSamples(t *testing.T) {
 	}
 }
 
-// TestNeedExceedsSamples: a figure without a value needs more samples than were taken, whatever their distribution over the repetitions.
+// TestNeedExceedsSamples: a figure without a value needs more samples than were taken, whatever
+// their distribution over the repetitions.
 func TestNeedExceedsSamples(t *testing.T) {
 	for _, row := range []struct {
 		why    string
@@ -196,7 +198,8 @@ func TestCompareBenches(t *testing.T) {
 	}
 }
 
-// TestWaitIsGatedInAnOpenLoop: there the plan fixes the throughput; in a closed loop the throughput has the wait in it.
+// TestWaitIsGatedInAnOpenLoop: there the plan fixes the throughput; in a closed loop the throughput
+// has the wait in it.
 func TestWaitIsGatedInAnOpenLoop(t *testing.T) {
 	bench := func(rate, wait float64) results.Bench {
 		b := aBench(aCell(bareName, true, spread(10, 1000, 0.02)...), aCell("token", false, spread(10, 900, 0.02)...))
@@ -230,7 +233,8 @@ func TestAFileIsEqualToItself(t *testing.T) {
 	}
 }
 
-// TestFewFalseAlarms: of a thousand comparisons of unchanged locks, with a tenth of noise, hardly any reports slower.
+// TestFewFalseAlarms: of a thousand comparisons of unchanged locks, with a tenth of noise, hardly
+// any reports slower.
 func TestFewFalseAlarms(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	alarms := 0
@@ -246,8 +250,8 @@ func TestFewFalseAlarms(t *testing.T) {
 	}
 }
 
-// TestNoSlowdownIsMissedSilently: of a thousand comparisons with a lock that takes a fifth longer, at any noise, hardly any passes. The others
-// report slower, or that the noise could hide it.
+// TestNoSlowdownIsMissedSilently: of a thousand comparisons with a lock that takes a fifth longer,
+// at any noise, hardly any passes. The others report slower, or that the noise could hide it.
 func TestNoSlowdownIsMissedSilently(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	outcomes := map[results.CompareVerdict]int{}
@@ -262,7 +266,8 @@ func TestNoSlowdownIsMissedSilently(t *testing.T) {
 	}
 }
 
-// TestShiftHoldsTheFactor: the bounds enclose the true factor about nine times in ten, and narrow with the number of samples.
+// TestShiftHoldsTheFactor: the bounds enclose the true factor about nine times in ten, and narrow
+// with the number of samples.
 func TestShiftHoldsTheFactor(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	enclosed, wide, narrow := 0, 0.0, 0.0

@@ -124,8 +124,8 @@ func (a *archive) key(name string) *keyLog {
 	return k
 }
 
-// checkToken rejects a token that was granted twice on a key. It does not apply to re-entrant locks,
-// where the owner is granted again under the same token.
+// checkToken rejects a token that was granted twice on a key. It does not apply to re-entrant
+// locks, where the owner is granted again under the same token.
 func (a *archive) checkToken(k *keyLog, o *op, in *history.Operation) error {
 	if o.token == 0 || a.header.Kind == history.Reentrant {
 		return nil
@@ -141,14 +141,14 @@ func (a *archive) checkToken(k *keyLog, o *op, in *history.Operation) error {
 	return nil
 }
 
-// wasGranted reports whether a grant on a key returned a token: what has it means no other hold. Not for
-// re-entrant locks, whose owner is granted again under it.
+// wasGranted reports whether a grant on a key returned a token: what has it means no other hold.
+// Not for re-entrant locks, whose owner is granted again under it.
 func (a *archive) wasGranted(k *keyLog, token uint32) bool {
 	return token != 0 && token <= a.grantee.Len() && *a.grantee.At(token) == uint32(k.number)+1
 }
 
-// broken returns the error for an operation, given by position, that breaks an assumption. Operation
-// n of a file is its line n+1.
+// broken returns the error for an operation, given by position, that breaks an assumption.
+// Operation n of a file is its line n+1.
 func (a *archive) broken(line uint32, format string, args ...any) error {
 	msg := fmt.Sprintf(format, args...)
 	if a.file != "" {

@@ -17,8 +17,9 @@ import (
 	"github.com/lockbench/lockbench/history/synth"
 )
 
-// BenchmarkCheck judges histories of one key and 64 clients from a zstd file in memory, and prints operations per second and bytes allocated for
-// each operation, beside plain Porcupine with a time limit. LOCKBENCH_SOAK=1 adds 10,000,000 operations and gives Porcupine 100 s instead of 10 s.
+// BenchmarkCheck judges histories of one key and 64 clients from a zstd file in memory, and prints
+// operations per second and bytes allocated for each operation, beside plain Porcupine with a time
+// limit. LOCKBENCH_SOAK=1 adds 10,000,000 operations and gives Porcupine 100 s instead of 10 s.
 // -table writes the figures as a table in Markdown, - to standard output.
 func BenchmarkCheck(b *testing.B) {
 	sizes, limit := []int{1_000, 10_000, 100_000, 1_000_000}, 10*time.Second
@@ -34,7 +35,8 @@ func BenchmarkCheck(b *testing.B) {
 			if n <= 10_000 {
 				b.Run(label(c)+"/porcupine", func(b *testing.B) { r.plain = benchPorcupine(b, c, limit) })
 			} else {
-				r.plain.note = "needs " + bytesText(float64(n)*float64(n)/8) // a set of n operations takes n bits, and it keeps n of them
+				// a set of n operations takes n bits, and it keeps n of them
+				r.plain.note = "needs " + bytesText(float64(n)*float64(n)/8)
 			}
 			t = append(t, r)
 		}

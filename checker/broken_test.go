@@ -13,8 +13,8 @@ import (
 
 var update = flag.Bool("update", false, "write the shares of breaks that are caught into docs/data.md")
 
-// TestBrokenRecords breaks one thing in the record of a correct server and counts how often the right
-// property fails. The table stands in docs/data.md.
+// TestBrokenRecords breaks one thing in the record of a correct server and counts how often the
+// right property fails. The table stands in docs/data.md.
 func TestBrokenRecords(t *testing.T) {
 	rows := []struct {
 		name, what string

@@ -15,7 +15,8 @@ import (
 //	a acquire 0 1 ok asked=0.5 until=10 fence=3 token=x key=k2 shared
 //	a write 4 5 ok read=7 wrote=8
 //
-// Times are in milliseconds. Unless said otherwise the key is "k". Lines that start with # are remarks.
+// Times are in milliseconds. Unless said otherwise the key is "k". Lines that start with # are
+// remarks.
 func parse(t testing.TB, text string) []history.Operation {
 	t.Helper()
 	var ops []history.Operation

@@ -9,9 +9,9 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// evidence is what is known of a run besides its operations: the commands that its clients sent, and
-// the windows in which faults were active. Excuses rest on it. It is read-only once made, so that
-// keys can be judged concurrently.
+// evidence is what is known of a run besides its operations: the commands that its clients sent,
+// and the windows in which faults were active. Excuses rest on it. It is read-only once made, so
+// that keys can be judged concurrently.
 type evidence struct {
 	header   history.Header
 	commands map[string][]history.Command // to the lock's nodes, by client, each by time sent
@@ -23,8 +23,8 @@ type evidence struct {
 	effects  []history.Executed
 }
 
-// newEvidence sorts commands and faults for look-up. It keeps no reference to the slices but that of
-// the effects.
+// newEvidence sorts commands and faults for look-up. It keeps no reference to the slices but that
+// of the effects.
 func newEvidence(in Input) *evidence {
 	ev := &evidence{header: in.Header, commands: map[string][]history.Command{}, renewals: map[string][]history.Command{},
 		nodes: map[string]map[int]bool{}, effects: in.Effects}
@@ -69,9 +69,9 @@ func (e *evidence) commandsOf(client string, from, to int64) []history.Command {
 	return list[lo:hi]
 }
 
-// renewedInBackground returns the last instant by which a client may have renewed a hold by commands
-// of its own accord, a watchdog's, that it sent from one instant to another. They name a key that the
-// acquire named, and were sent while the server could still have it.
+// renewedInBackground returns the last instant by which a client may have renewed a hold by
+// commands of its own accord, a watchdog's, that it sent from one instant to another. They name a
+// key that the acquire named, and were sent while the server could still have it.
 func (e *evidence) renewedInBackground(client string, began *op, from, before int64) int64 {
 	list := e.renewals[client]
 	if len(list) == 0 {
@@ -103,8 +103,8 @@ func names(c history.Command, key string) bool {
 	return slices.ContainsFunc(c.Args, func(arg string) bool { return strings.Contains(arg, key) })
 }
 
-// Excuses reports whether a fault may excuse what meets it: whether it is confirmed, and does not only
-// delay messages, which arrive all the same, or the work inside a critical section.
+// Excuses reports whether a fault may excuse what meets it: whether it is confirmed, and does not
+// only delay messages, which arrive all the same, or the work inside a critical section.
 func Excuses(w *history.Window) bool {
 	return w.Confirmed && !w.Does.Any(history.Delays|history.SlowsWork)
 }
@@ -126,8 +126,8 @@ func (e *evidence) metFault(from, to int64) bool {
 }
 
 // concerns reports whether a fault hit a client, or a node to which its commands went. A fault
-// without a node hit all nodes; without recorded commands every node counts as used. If grants need a
-// replica, every node does.
+// without a node hit all nodes; without recorded commands every node counts as used. If grants need
+// a replica, every node does.
 func (e *evidence) concerns(w *history.Window, client string) bool {
 	if w.Client != "" {
 		return w.Client == client
@@ -153,8 +153,8 @@ func (e *evidence) excused(client string, from, to int64) bool {
 	return len(e.excusing(client, from, to)) > 0
 }
 
-// excusedAnswer reports whether a fault may excuse a wrong answer that a client got in [from, to]: one of
-// a node; one of the client only if votes count, as lost messages leave nodes that disagree.
+// excusedAnswer reports whether a fault may excuse a wrong answer that a client got in [from, to]:
+// one of a node; one of the client only if votes count, as lost messages leave nodes that disagree.
 func (e *evidence) excusedAnswer(client string, from, to int64) bool {
 	return slices.ContainsFunc(e.excusing(client, from, to), func(w history.Window) bool { return w.Client == "" || e.header.Votes })
 }

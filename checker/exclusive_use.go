@@ -5,13 +5,13 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// exclusiveUse: no two conflicting critical sections overlap for longer than the clock error. A use is
-// what the client really did, whether or not it still held the lock. A lock with a lease cannot keep
-// this promise if a client stalls for longer than the lease: the sections then overlap although the
-// beliefs do not. That is inherent, and the reason for fencing.
+// exclusiveUse: no two conflicting critical sections overlap for longer than the clock error. A use
+// is what the client really did, whether or not it still held the lock. A lock with a lease cannot
+// keep this promise if a client stalls for longer than the lease: the sections then overlap
+// although the beliefs do not. That is inherent, and the reason for fencing.
 //
-// A use counts as its hold does; a use outside any hold counts as a hold of its own. An opportunity is
-// an entry.
+// A use counts as its hold does; a use outside any hold counts as a hold of its own. An opportunity
+// is an entry.
 type exclusiveUse struct {
 	tally
 	over *overlaps

@@ -8,11 +8,11 @@ import (
 )
 
 // fairness: a lock that grants in order of arrival (header fifo) lets no client overtake another. A
-// client is in the queue once its first request was answered, and keeps its place while it asks again
-// within half a lease. It is broken if another client that sent its first request after that is granted
-// before it: returned first where the holds exclude each other, else before the waiter's granted try
-// was asked. It is not judged where a fault met the waiter. An opportunity is a grant while others wait
-// of which it is known whether they came before; that shows only in commands.
+// client is in the queue once its first request was answered, and keeps its place while it asks
+// again within half a lease. It is broken if another client that sent its first request after that
+// is granted before it: returned first where the holds exclude each other, else before the waiter's
+// granted try was asked. It is not judged where a fault met the waiter. An opportunity is a grant
+// while others wait of which it is known whether they came before; that shows only in commands.
 type fairness struct {
 	tally
 	waiting []op // grants that were called and have not returned, by call
@@ -61,8 +61,8 @@ func (f *fairness) returned(o *op) {
 	}
 }
 
-// unknown says why it is not known whether o, which returned first, overtook w, which came first; ""
-// if it did.
+// unknown says why it is not known whether o, which returned first, overtook w, which came first;
+// "" if it did.
 func (f *fairness) unknown(w, o *op) string {
 	switch {
 	case f.d.ev.excused(f.d.a.client(w), w.call, o.ret):
@@ -84,14 +84,16 @@ func (f *fairness) grantedFirst(o, w *op) bool {
 	return f.d.k.asked(w) > o.ret+h.ClockError
 }
 
-// requests returns the commands by which a client asked for the lock until an instant, in an acquire.
+// requests returns the commands by which a client asked for the lock until an instant, in an
+// acquire.
 func (f *fairness) requests(o *op, until int64) []history.Command {
 	return slices.DeleteFunc(slices.Clone(f.d.ev.commandsOf(f.d.a.client(o), o.call, until)), func(c history.Command) bool {
 		return !names(c, f.d.k.name) || c.Failed()
 	})
 }
 
-// cameFirst reports whether a client was certainly in the queue before another sent its first request.
+// cameFirst reports whether a client was certainly in the queue before another sent its first
+// request.
 func (f *fairness) cameFirst(a, b *op) bool {
 	first, second := f.requests(a, a.ret), f.requests(b, b.ret)
 	switch slack := f.d.a.header.ClockError; {
@@ -106,8 +108,8 @@ func (f *fairness) cameFirst(a, b *op) bool {
 	}
 }
 
-// lapses reports whether a waiting client may have lost its place by an instant, because it did not ask
-// again in time.
+// lapses reports whether a waiting client may have lost its place by an instant, because it did not
+// ask again in time.
 func (f *fairness) lapses(w *op, until int64) bool {
 	lease, last := f.d.a.header.Lease, int64(0)
 	for i, c := range f.requests(w, until) {

@@ -7,9 +7,9 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// fencingOrder: the fences of exclusive grants increase. It is broken if the fence of a grant is not
-// larger than that of another that had returned before this one was asked, beyond the clock error if
-// they are two clients'. A re-entry of a hold may repeat its fence. Fence 0 is none.
+// fencingOrder: the fences of exclusive grants increase. It is broken if the fence of a grant is
+// not larger than that of another that had returned before this one was asked, beyond the clock
+// error if they are two clients'. A re-entry of a hold may repeat its fence. Fence 0 is none.
 //
 // An opportunity is an exclusive grant with a fence.
 type fencingOrder struct {
@@ -58,7 +58,8 @@ func (f *fencingOrder) breaks(o *op, fence uint64, earlier *fenced) bool {
 	return earlier.fence != 0 && fence <= earlier.fence && !again && f.d.uses("fence-order")
 }
 
-// highestBefore returns the grant with the highest fence among those that returned before an instant.
+// highestBefore returns the grant with the highest fence among those that returned before an
+// instant.
 func (f *fencingOrder) highestBefore(t int64) fenced {
 	n, _ := slices.BinarySearchFunc(f.recent, t, func(e fenced, t int64) int {
 		if e.ret < t {
@@ -86,7 +87,8 @@ func (f *fencingOrder) remember(o *op, fence uint64) {
 	}
 	f.recent = append(f.recent, next)
 	// Half of the list is dropped at a time, to spread the cost. An instant before which all is
-	// dropped lies too far back for any grant that has been seen; a longer one is compared with fewer.
+	// dropped lies too far back for any grant that has been seen; a longer one is compared with
+	// fewer.
 	f.longest = max(f.longest, o.ret-o.call)
 	if n := len(f.recent) / 2; n > 512 && f.recent[n].ret < o.ret-2*f.longest-f.d.a.header.ClockError {
 		f.before = f.recent[n-1]

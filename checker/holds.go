@@ -9,23 +9,23 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// The pass over a key's operations by call finds its holds. Each client's operations are followed in
-// their order: what had returned by an instant comes before what is called at it.
+// The pass over a key's operations by call finds its holds. Each client's operations are followed
+// in their order: what had returned by an instant comes before what is called at it.
 //
-// A hold begins with a granted acquire, or with an ok extend after its client learnt of the loss. An
-// extend, release or loss belongs to the open hold of its client with its token; if one of the two
-// has no token, to the innermost. A hold stays open until a release of it was answered; after one of
-// unknown outcome, the next release of a re-entrant client rather means the hold around it. What
-// matches no hold ends and extends nothing. A use or write lies in the innermost open hold.
+// A hold begins with a granted acquire, or with an ok extend after its client learnt of the loss.
+// An extend, release or loss belongs to the open hold of its client with its token; if one of the
+// two has no token, to the innermost. A hold stays open until a release of it was answered; after
+// one of unknown outcome, the next release of a re-entrant client rather means the hold around it.
+// What matches no hold ends and extends nothing. A use or write lies in the innermost open hold.
 
 // found is what the pass finds in a key.
 type found struct {
 	ghosts []ghost // by from
-	// haunted is, by mode, until when any of ghosts[:i+1] of unknown outcome is possible, and those that
-	// failed, for other clients.
+	// haunted is, by mode, until when any of ghosts[:i+1] of unknown outcome is possible, and those
+	// that failed, for other clients.
 	haunted [][2]haunting
-	// late are the accepted releases and extends, by line, whose hold was not possible when they were
-	// called.
+	// late are the accepted releases and extends, by line, whose hold was not possible when they
+	// were called.
 	late map[uint32]bool
 	// fenced: a grant had a fence.
 	fenced bool
@@ -250,8 +250,8 @@ func (p *pass) begin(c *client, o *op, n uint32) *openHold {
 	return h
 }
 
-// maxOpen is how many unreleased holds of one client are kept: only an operation with the token of an
-// older one would not find its hold.
+// maxOpen is how many unreleased holds of one client are kept: only an operation with the token of
+// an older one would not find its hold.
 const maxOpen = 64
 
 // forget closes holds that no further operation can mean.
@@ -276,7 +276,8 @@ func (p *pass) find(c *client, o *op) (best *openHold, err error) {
 		if h.closed || !o.stated.fits(h.mode) || o.token != 0 && h.token != 0 && o.token != h.token {
 			continue
 		}
-		if h.began.ret > o.call && (o.kind != history.Extend || o.token == 0) { // a watchdog may extend before its acquire returns
+		// a watchdog may extend before its acquire returns
+		if h.began.ret > o.call && (o.kind != history.Extend || o.token == 0) {
 			continue
 		}
 		its := 0 // how well it fits
@@ -363,8 +364,8 @@ func (p *pass) returned(c *client, o *op) {
 	}
 }
 
-// answered ends the ghosts of a client: what the server has answered came after them. A release that
-// can mean no hold means them.
+// answered ends the ghosts of a client: what the server has answered came after them. A release
+// that can mean no hold means them.
 func (p *pass) answered(c *client, o *op) {
 	if o.outcome == history.Unknown || o.outcome == history.Fail {
 		return
@@ -559,8 +560,8 @@ func (p *pass) close(h *openHold) {
 	}
 }
 
-// crash notes what a crashed client may have been asking for: that was not recorded, but its commands
-// show that it did something.
+// crash notes what a crashed client may have been asking for: that was not recorded, but its
+// commands show that it did something.
 func (p *pass) crash(n uint32, c *client) {
 	name := p.a.clients.Text(n)
 	for _, at := range p.ev.crashes(name) {

@@ -9,8 +9,8 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// TestHundredThousandClients judges a history in which every hold is another client's, on one key and on
-// as many.
+// TestHundredThousandClients judges a history in which every hold is another client's, on one key
+// and on as many.
 func TestHundredThousandClients(t *testing.T) {
 	const n = 100_000
 	for _, keys := range []int{1, 1000} {
@@ -28,8 +28,8 @@ func TestHundredThousandClients(t *testing.T) {
 	}
 }
 
-// TestIDsAreForPeople gives every operation the same id: the judgement is the same, and stories print the
-// ids of the file.
+// TestIDsAreForPeople gives every operation the same id: the judgement is the same, and stories
+// print the ids of the file.
 func TestIDsAreForPeople(t *testing.T) {
 	ops := parse(t, "a acquire 1 2 ok\nb acquire 3 4 ok")
 	for i := range ops {
@@ -69,8 +69,8 @@ func TestInstantsOfVirtualTime(t *testing.T) {
 	}
 }
 
-// TestHoldsOfOperations: what a picture draws is what the pass finds: a gap where an extend came late, a
-// release that names its token after the lease, two holds of one client.
+// TestHoldsOfOperations: what a picture draws is what the pass finds: a gap where an extend came
+// late, a release that names its token after the lease, two holds of one client.
 func TestHoldsOfOperations(t *testing.T) {
 	ops := parse(t, `
 		a acquire 0 1 ok token=x until=300

@@ -6,7 +6,8 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// A hold is seen in three intervals, all of which start when the client learns of it or asks for it:
+// A hold is seen in three intervals, all of which start when the client learns of it or asks for
+// it:
 //
 //	belief    what the client was told: from the return of the acquire to the first of: the call of
 //	          its release, a loss told, the return of a refused extend, its confirmed crash, until.
@@ -131,7 +132,8 @@ func (k *keyLog) believedUntil(h history.Header, o *op) int64 {
 	return plus(k.asked(o), h.Lease-h.Drift)
 }
 
-// beliefEnd returns the end of the belief that begins when an operation returns; ok is false if none does.
+// beliefEnd returns the end of the belief that begins when an operation returns; ok is false if
+// none does.
 func (k *keyLog) beliefEnd(o *op) (end int64, ok bool) {
 	switch {
 	case o.granted():
@@ -153,10 +155,10 @@ func (k *keyLog) certainUntil(h *hold) int64 {
 	return h.certain
 }
 
-// ghost is a hold that may have begun although no reply says so: by an acquire of unknown outcome, or
-// one that failed and that a fault met, or by what a client was doing when it crashed. It is possible,
-// never certain. It ends a lease and the slack after the client's next answer of the server; one of
-// unknown outcome without such an answer never does.
+// ghost is a hold that may have begun although no reply says so: by an acquire of unknown outcome,
+// or one that failed and that a fault met, or by what a client was doing when it crashed. It is
+// possible, never certain. It ends a lease and the slack after the client's next answer of the
+// server; one of unknown outcome without such an answer never does.
 type ghost struct {
 	client   uint32
 	mode     history.Mode

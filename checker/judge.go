@@ -12,9 +12,9 @@ import (
 )
 
 // judge checks one property of one key while the key's operations pass twice, at their call and at
-// their return, in order of time. All calls up to an instant come before the returns at that instant.
-// An operation is valid during the call only: judges copy what they keep. They read the holds, and
-// nothing of each other.
+// their return, in order of time. All calls up to an instant come before the returns at that
+// instant. An operation is valid during the call only: judges copy what they keep. They read the
+// holds, and nothing of each other.
 type judge interface {
 	called(o *op)
 	returned(o *op)
@@ -101,8 +101,8 @@ func increased(counts map[string]int, name string, n int) map[string]int {
 	return counts
 }
 
-// found counts an opportunity, and in it a violation, which it keeps if there is room; one within the
-// clock error decides nothing. shown makes its witness.
+// found counts an opportunity, and in it a violation, which it keeps if there is room; one within
+// the clock error decides nothing. shown makes its witness.
 func (t *tally) found(v Violation, shown func() Witness) {
 	v.Property, v.Key, v.Cause = t.property, t.d.k.name, verdicts.CauseUnknown
 	if v.WithinClockError {
@@ -227,8 +227,8 @@ func Conflict(kind history.Kind, same bool, a, b history.Mode) bool {
 	return true
 }
 
-// mayRefuse reports whether a hold may refuse an acquire. A client's own may as any other: whether a
-// re-entrant lock may refuse its owner is judged as reentrancy.
+// mayRefuse reports whether a hold may refuse an acquire. A client's own may as any other: whether
+// a re-entrant lock may refuse its owner is judged as reentrancy.
 func mayRefuse(kind history.Kind, held, asked history.Mode) bool {
 	return kind != history.RW || held == history.Exclusive || asked == history.Exclusive
 }

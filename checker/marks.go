@@ -6,14 +6,14 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// The mark of a hold is what the commands of its granting try, and renewals of it, wrote on the nodes:
-// strings, and fields, members and elements of other keys. marks follows what the nodes executed, in
-// their order, and knows at each instant whose mark a part of their data is.
+// The mark of a hold is what the commands of its granting try, and renewals of it, wrote on the
+// nodes: strings, and fields, members and elements of other keys. marks follows what the nodes
+// executed, in their order, and knows at each instant whose mark a part of their data is.
 //
-// If any of it carries the hold's token, only that is the mark: the rest, such as a counter of fences,
-// is not. If none does, it is nobody's where several may hold at once (readers, permits); where one
-// holds, it is the holder's, but what has another value afterwards counts only for a hold without a
-// token. The lease of a key is that of a hold if all in the key is its mark.
+// If any of it carries the hold's token, only that is the mark: the rest, such as a counter of
+// fences, is not. If none does, it is nobody's where several may hold at once (readers, permits);
+// where one holds, it is the holder's, but what has another value afterwards counts only for a hold
+// without a token. The lease of a key is that of a hold if all in the key is its mark.
 
 // part is a string, or a field, member or element of a key, on a node.
 type part struct {
@@ -125,8 +125,8 @@ func (m *marks) touch(e *history.Executed, by op, p part, overwritten bool) {
 	}
 }
 
-// excludes reports whether nobody else can hold while the mark of a hold is there: it is on one node, and
-// of a lock that one holds.
+// excludes reports whether nobody else can hold while the mark of a hold is there: it is on one
+// node, and of a lock that one holds.
 func (m *marks) excludes(hold uint32) bool {
 	for _, p := range m.parts[hold] {
 		if p.node != m.parts[hold][0].node {
@@ -147,8 +147,8 @@ func (m *marks) marked(hold uint32) bool {
 	return false
 }
 
-// blame notes that a release, an extend or a background command changed the mark of a live hold that is
-// not its client's, or not of its token.
+// blame notes that a release, an extend or a background command changed the mark of a live hold
+// that is not its client's, or not of its token.
 func (m *marks) blame(e *history.Executed, by op, hold uint32, overwritten bool) {
 	h := m.d.k.holds.At(hold)
 	began := m.d.k.op(h.began)

@@ -12,10 +12,11 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// The lease model. Porcupine's Step knows no time, so the ends of holds are operations of their own: a hold with belief [acquire.return, end] that
-// the server may have kept until gone ends at some instant of [end, gone]. That is its release, if it was certainly released; its expiry, if it
-// lapsed; and any instant from the release on, if that has no known outcome. The pass over the holds found out which of these it is; only the order
-// is left to search.
+// The lease model. Porcupine's Step knows no time, so the ends of holds are operations of their
+// own: a hold with belief [acquire.return, end] that the server may have kept until gone ends at
+// some instant of [end, gone]. That is its release, if it was certainly released; its expiry, if it
+// lapsed; and any instant from the release on, if that has no known outcome. The pass over the
+// holds found out which of these it is; only the order is left to search.
 //
 //	acquire(h)  legal when no conflicting hold is in force and its fence is higher than any before, or for a re-entrant lock as high; h is then in force
 //	end(h)      legal when h is in force; it is not any more
@@ -66,13 +67,14 @@ type modelOf struct {
 	most  int64        // moves after which the search is given up
 }
 
-// step returns the same state if it does not change: most moves that a search tries are not legal, and a lockState put into an interface is copied to
-// the heap.
+// step returns the same state if it does not change: most moves that a search tries are not legal,
+// and a lockState put into an interface is copied to the heap.
 func (m *modelOf) step(state any, in move) (bool, any) {
 	s := state.(lockState)
 	switch in.act {
 	case actAcquire:
-		if m.taken(s, in) || in.fence != 0 && (in.fence < s.fence || in.fence == s.fence && m.kind != history.Reentrant) { // a re-entry may repeat it
+		// a re-entry may repeat it
+		if m.taken(s, in) || in.fence != 0 && (in.fence < s.fence || in.fence == s.fence && m.kind != history.Reentrant) {
 			return false, state
 		}
 		return true, lockState{s.with(in.hold), max(s.fence, in.fence)}
@@ -176,12 +178,12 @@ func (w *window) endOf(d *keyInput, o *op, in move) porcupine.Operation {
 	return porcupine.Operation{ClientId: int(o.client), Input: in, Call: end, Return: max(d.k.holds.At(o.hold).possible, end)}
 }
 
-// plainly is for how long Porcupine may search a whole history; windows are given up earlier, by the
-// moves tried.
+// plainly is for how long Porcupine may search a whole history; windows are given up earlier, by
+// the moves tried.
 const plainly = 10 * time.Second
 
-// search asks Porcupine whether the window's operations have an order, with a number of moves. It also
-// returns the moves tried.
+// search asks Porcupine whether the window's operations have an order, with a number of moves. It
+// also returns the moves tried.
 func (w *window) search(d *keyInput, most int64) (porcupine.CheckResult, int64) {
 	acquires, ops, initial := w.operations(d)
 	m := &modelOf{kind: d.a.header.Kind, permits: Permits(d.a.header), acquires: acquires, most: most}

@@ -5,14 +5,15 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// mutualExclusion: no two beliefs conflict for longer than the clock error. A belief is what the lock
-// has told a client; if two conflict, the algorithm, or the server under it, broke a promise, whatever
-// the clients did with their time.
+// mutualExclusion: no two beliefs conflict for longer than the clock error. A belief is what the
+// lock has told a client; if two conflict, the algorithm, or the server under it, broke a promise,
+// whatever the clients did with their time.
 //
-// An opportunity is a grant after another that it would conflict with. It is not judged if its belief
-// was over before its client learnt of it. A belief that resumes after a gap or a loss is no grant and
-// counts only if it conflicts. A re-entry is judged with the belief of its client that it lies in; one
-// that outlasts it, because the outer hold was lost or released first, is judged itself.
+// An opportunity is a grant after another that it would conflict with. It is not judged if its
+// belief was over before its client learnt of it. A belief that resumes after a gap or a loss is no
+// grant and counts only if it conflicts. A re-entry is judged with the belief of its client that it
+// lies in; one that outlasts it, because the outer hold was lost or released first, is judged
+// itself.
 //
 // Needed by: planted bug "exists-set" and every lock that two clients held.
 type mutualExclusion struct {
@@ -54,7 +55,8 @@ func (m *mutualExclusion) returned(o *op) {
 	}
 }
 
-// within reports whether a belief lies in one that its client has of another hold of a re-entrant lock.
+// within reports whether a belief lies in one that its client has of another hold of a re-entrant
+// lock.
 func (m *mutualExclusion) within(o *op, end int64) bool {
 	if m.d.a.header.Kind != history.Reentrant {
 		return false

@@ -15,8 +15,8 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// TestEveryRuleIsNeeded: each rule is there because a recorded history of a lock fails by it and without
-// it does not. The histories are recorded here, in the simulator.
+// TestEveryRuleIsNeeded: each rule is there because a recorded history of a lock fails by it and
+// without it does not. The histories are recorded here, in the simulator.
 func TestEveryRuleIsNeeded(t *testing.T) {
 	pool := &harness.Sim{}
 	defer pool.Close()

@@ -18,8 +18,8 @@ type interval struct {
 // Two intervals conflict if one starts before the other ends, and of those that started earlier the
 // one that ends last overlaps the longest. So the largest end among the intervals with which a new
 // one would conflict is enough: of other holds for a mutex, of other clients for a re-entrant or
-// shared lock. The largest end of all but one owner follows from the two largest of different owners.
-// Permits: at the start of an interval, all that have not ended are in force together.
+// shared lock. The largest end of all but one owner follows from the two largest of different
+// owners. Permits: at the start of an interval, all that have not ended are in force together.
 //
 // Touching intervals do not overlap, and an empty interval overlaps nothing.
 type overlaps struct {

@@ -38,12 +38,12 @@ type wait struct {
 	broken      bool
 }
 
-// grace is how much longer than a lease a free lock may stay free, in nanoseconds; a lock with a longer
-// lease, another lease.
+// grace is how much longer than a lease a free lock may stay free, in nanoseconds; a lock with a
+// longer lease, another lease.
 const grace = 1_000_000_000
 
-// promptly is for how many nanoseconds a lock that wakes its waiters may be free and wanted. A message
-// and a request take far less; even a busy machine runs a ready process sooner.
+// promptly is for how many nanoseconds a lock that wakes its waiters may be free and wanted. A
+// message and a request take far less; even a busy machine runs a ready process sooner.
 const promptly = 1_000_000_000
 
 func newProgress(d *keyInput) *progress {
@@ -167,9 +167,9 @@ func (p *progress) limitOf(w *wait, s Span) int64 {
 	return min(p.limit, limit)
 }
 
-// stretches returns the stretches of some length or more, from the first call to the last return, in
-// which too few holds were possible to refuse a mode. Holds closer to each other than that are taken
-// together, so that few are kept.
+// stretches returns the stretches of some length or more, from the first call to the last return,
+// in which too few holds were possible to refuse a mode. Holds closer to each other than that are
+// taken together, so that few are kept.
 func (d *keyInput) stretches(least int64, asked history.Mode) []Span {
 	var taken cover
 	taken.least = least
@@ -202,8 +202,8 @@ func (d *keyInput) eachHold(asked history.Mode, each func(Span)) {
 	}
 }
 
-// countsFrom returns the earliest instant at which a hold can have begun: asked; if that is not recorded,
-// when the last request of the acquire was sent, or executed.
+// countsFrom returns the earliest instant at which a hold can have begun: asked; if that is not
+// recorded, when the last request of the acquire was sent, or executed.
 func (d *keyInput) countsFrom(o *op) int64 {
 	from := d.k.asked(o)
 	if sent := d.ev.commandsOf(d.a.client(o), o.call, o.ret); from == o.call && len(sent) > 0 {

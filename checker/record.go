@@ -264,10 +264,10 @@ func (k *keyLog) finish(a *archive, clients []uint32) {
 	}
 }
 
-// order is the order of two records of a key: by call; of those with one call, as happens in virtual
-// time, the one that returned first, and of those that returned together an acquire before what may
-// be done under it and the release after that. The rest makes the order the same whatever the order
-// of lines.
+// order is the order of two records of a key: by call; of those with one call, as happens in
+// virtual time, the one that returned first, and of those that returned together an acquire before
+// what may be done under it and the release after that. The rest makes the order the same whatever
+// the order of lines.
 func (a *archive) order(k *keyLog, x, y *record) int {
 	if x.call != y.call {
 		return cmp.Compare(x.call, y.call)

@@ -6,11 +6,11 @@ import (
 )
 
 // reentrancy: the owner of a re-entrant lock may acquire it again, must release it as often as it
-// acquired it, and holds until the last of these releases. It is broken if the owner is refused while a
-// hold of its own was certain throughout; if a release is refused while its hold was; or if a release
-// succeeds of a client that has no hold, open or without a reply. An opportunity is a re-entry or a
-// release; it is not judged if a fault met the hold. An inner release that frees the lock shows as a
-// refused outer one, or in mutual-exclusion.
+// acquired it, and holds until the last of these releases. It is broken if the owner is refused
+// while a hold of its own was certain throughout; if a release is refused while its hold was; or if
+// a release succeeds of a client that has no hold, open or without a reply. An opportunity is a
+// re-entry or a release; it is not judged if a fault met the hold. An inner release that frees the
+// lock shows as a refused outer one, or in mutual-exclusion.
 type reentrancy struct {
 	tally
 	owned map[uint32][]uint32 // by client: its latest holds

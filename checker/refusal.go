@@ -8,13 +8,13 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// refusal: a busy is broken if at no instant of its try a conflicting hold was possible; for permits,
-// as many as there are. Holds are possible for a clock error longer on either side.
+// refusal: a busy is broken if at no instant of its try a conflicting hold was possible; for
+// permits, as many as there are. Holds are possible for a clock error longer on either side.
 //
-// It is not judged while a hold without a reply is possible (see ghost); where a fault of a node met the
-// try, or with votes one of the client: otherwise a client that was not answered can't know that the lock
-// is held; and while another's try is under way if the header says that one may refuse another: with votes,
-// until a lease after it.
+// It is not judged while a hold without a reply is possible (see ghost); where a fault of a node
+// met the try, or with votes one of the client: otherwise a client that was not answered can't know
+// that the lock is held; and while another's try is under way if the header says that one may
+// refuse another: with votes, until a lease after it.
 //
 // An opportunity is a refusal. Limits: for shared locks and permits each refusal has holds that
 // explain it by itself, but perhaps no order gives all of them theirs: linearizability asks that.
@@ -174,7 +174,8 @@ func (r *refusal) soon(o *op, to int64) []possible {
 	return all
 }
 
-// full reports whether at an instant of [from, to] as many holds were possible as there are permits.
+// full reports whether at an instant of [from, to] as many holds were possible as there are
+// permits.
 func (r *refusal) full(o *op, from, to int64) bool {
 	met := slices.DeleteFunc(slices.Concat(r.held, r.soon(o, to)), func(p possible) bool { return p.from > to || p.to < from })
 	for _, at := range met {
@@ -191,8 +192,8 @@ func (r *refusal) full(o *op, from, to int64) bool {
 	return false
 }
 
-// ghostFor reports whether a hold without a reply may have refused a try; the client's own may as any
-// other, but that a try was refused is no excuse for the same client.
+// ghostFor reports whether a hold without a reply may have refused a try; the client's own may as
+// any other, but that a try was refused is no excuse for the same client.
 func (d *keyInput) ghostFor(o *op) bool {
 	by := plus(o.ret, d.a.header.ClockError)
 	n, _ := slices.BinarySearchFunc(d.k.ghosts, by, func(g ghost, t int64) int {

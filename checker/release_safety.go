@@ -13,19 +13,20 @@ import (
 //     lock: of another client; see marks.go),
 //   - an extend was accepted although its hold was not possible when it was called,
 //   - without effects: so was a release, and another's hold was certain throughout the call and is
-//     shown to be gone before its certain end: its next reply says so, or a conflicting grant returns
-//     first,
-//   - a release of a hold that was certain throughout the call was refused, or failed although requests
-//     of it were sent, and the mark was still there; without effects, and no other client had released
-//     or been granted the lock since (of re-entrant locks, reentrancy judges the refusals),
-//   - with effects: a release was accepted and changed nothing of the mark, which has the hold's token or
-//     is of a mutex without tokens, and then another try was refused while the mark was there: by its
-//     reply, or because a later attempt of it was granted when the mark had gone. Where several may hold,
-//     or the mark is on several nodes, no other hold may be possible then.
+//     shown to be gone before its certain end: its next reply says so, or a conflicting grant
+//     returns first,
+//   - a release of a hold that was certain throughout the call was refused, or failed although
+//     requests of it were sent, and the mark was still there; without effects, and no other client
+//     had released or been granted the lock since (of re-entrant locks, reentrancy judges the
+//     refusals),
+//   - with effects: a release was accepted and changed nothing of the mark, which has the hold's
+//     token or is of a mutex without tokens, and then another try was refused while the mark was
+//     there: by its reply, or because a later attempt of it was granted when the mark had gone.
+//     Where several may hold, or the mark is on several nodes, no other hold may be possible then.
 //
-// The second and third are not judged where a fault since the hold began may have kept or restored it,
-// the fourth where a fault met the hold. An opportunity is an accepted release or extend, one of those
-// that were refused or failed and are judged, or a background command that changed a mark.
+// The second and third are not judged where a fault since the hold began may have kept or restored
+// it, the fourth where a fault met the hold. An opportunity is an accepted release or extend, one
+// of those that were refused or failed and are judged, or a background command that changed a mark.
 type releaseSafety struct {
 	tally
 	marks    *marks
@@ -109,8 +110,8 @@ func (s *releaseSafety) othersMayHold(o, release *op) bool {
 	return s.pending > 0 || s.until.others(release.hold) >= max(o.call, release.ret)
 }
 
-// keptOut reports whether an attempt of an acquire, which began after a release, was refused while the
-// mark of the release's hold was there.
+// keptOut reports whether an attempt of an acquire, which began after a release, was refused while
+// the mark of the release's hold was there.
 func (s *releaseSafety) keptOut(o, release *op) bool {
 	gone, known := s.marks.gone[release.hold]
 	if o.outcome == history.Busy {
@@ -160,8 +161,8 @@ func (s *releaseSafety) release(o *op) {
 	}
 }
 
-// left reports whether an accepted release changed nothing of its hold's mark, which was there when it
-// returned, and its client has no other hold that may need it.
+// left reports whether an accepted release changed nothing of its hold's mark, which was there when
+// it returned, and its client has no other hold that may need it.
 func (s *releaseSafety) left(o *op) bool {
 	gone, known := s.marks.gone[o.hold]
 	sole := s.marks.carries[o.hold] || len(s.marks.parts[o.hold]) > 0 && s.d.a.header.Kind == history.Mutex && s.d.k.holds.At(o.hold).token == 0
@@ -206,8 +207,8 @@ func (s *releaseSafety) still(o *op) bool {
 	return s.releases.others(o.client) < began.call && (Permits(s.d.a.header) > 1 || s.grants.others(o.client) < began.call)
 }
 
-// restored reports whether a fault since the hold of an operation began may have kept or restored it: a
-// server's; a client's only if votes count, as a lost message leaves nodes that disagree.
+// restored reports whether a fault since the hold of an operation began may have kept or restored
+// it: a server's; a client's only if votes count, as a lost message leaves nodes that disagree.
 func (s *releaseSafety) restored(o *op) bool {
 	from := o.call
 	if o.hold != 0 {

@@ -5,10 +5,10 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// renewal: a lease that is extended in time goes on. It is broken by a refused extend, or a loss told,
-// while the hold was certain until the reply (see intervals.go). An opportunity is an extend that was
-// answered, or a loss told; it is not judged if a fault met the hold. An extend of what is gone
-// is a matter of release-safety.
+// renewal: a lease that is extended in time goes on. It is broken by a refused extend, or a loss
+// told, while the hold was certain until the reply (see intervals.go). An opportunity is an extend
+// that was answered, or a loss told; it is not judged if a fault met the hold. An extend of what is
+// gone is a matter of release-safety.
 type renewal struct {
 	tally
 }

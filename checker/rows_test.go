@@ -118,7 +118,8 @@ func TestOddInputIsRefused(t *testing.T) {
 	}
 }
 
-// TestMarks: with effects, what a command did to another's mark is seen whatever its client reports.
+// TestMarks: with effects, what a command did to another's mark is seen whatever its client
+// reports.
 func TestMarks(t *testing.T) {
 	text := func(value string, until int64) *history.Datum {
 		return &history.Datum{Value: value, Until: until * msec}

@@ -8,10 +8,10 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// A correct server and its clients, simulated: each operation takes effect at one instant between its
-// call and its return, or is lost, or comes late. Clients pause, crash, learn of losses, ask again, and
-// their clocks differ. What they see is a lawful record of up to 300 operations; see breaks for the
-// unlawful ones.
+// A correct server and its clients, simulated: each operation takes effect at one instant between
+// its call and its return, or is lost, or comes late. Clients pause, crash, learn of losses, ask
+// again, and their clocks differ. What they see is a lawful record of up to 300 operations; see
+// breaks for the unlawful ones.
 type server struct {
 	*rand.Rand
 	h       history.Header
@@ -98,8 +98,8 @@ func simulate(kind history.Kind, seed uint64, broken string) *server {
 }
 
 // do makes an operation of a client. act is called with the instant at which it takes effect, and
-// returns the outcome. Effects come in order of time, as the client that is behind is always next; a
-// reply may be lost, and so may a request, or it comes late.
+// returns the outcome. Effects come in order of time, as the client that is behind is always next;
+// a reply may be lost, and so may a request, or it comes late.
 func (s *server) do(u *user, op history.Operation, act func(at int64, op *history.Operation)) history.Operation {
 	op.Client, op.Key = u.name, "k"
 	at := u.now

@@ -8,18 +8,18 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// storeIntegrity: the guarded store shows no lost update and has accepted no stale write. A write is
-// broken if
+// storeIntegrity: the guarded store shows no lost update and has accepted no stale write. A write
+// is broken if
 //
 //   - it was accepted with a fence below that of an earlier one,
-//   - its hold was not possible when it was called, and an earlier write is of a hold that was asked for
-//     after its own was granted, or
+//   - its hold was not possible when it was called, and an earlier write is of a hold that was
+//     asked for after its own was granted, or
 //   - it read the same version of the store as an earlier one: what that wrote is lost.
 //
-// Earlier is the one that made a lower version of the store; where the store counts none, the one that
-// had returned before the other was called, beyond the clock error if they are two clients'. Without
-// versions the values serve: two writes that read one value, which was written once at most, lost one.
-// Where it was written more often, a lost update is not judged.
+// Earlier is the one that made a lower version of the store; where the store counts none, the one
+// that had returned before the other was called, beyond the clock error if they are two clients'.
+// Without versions the values serve: two writes that read one value, which was written once at
+// most, lost one. Where it was written more often, a lost update is not judged.
 //
 // An opportunity is an accepted write under an exclusive hold or under none.
 type storeIntegrity struct {
@@ -126,8 +126,8 @@ func (p *prefix) read(o *op) {
 	}
 }
 
-// readBy returns what a write has read, as a version or a value; known is false if that does not tell
-// which write it followed.
+// readBy returns what a write has read, as a version or a value; known is false if that does not
+// tell which write it followed.
 func (s *storeIntegrity) readBy(o *op) (read uint64, known bool) {
 	w := s.of(o)
 	if w.versioned() {
@@ -147,7 +147,8 @@ func (s *storeIntegrity) several(o *op) bool {
 	return o.hold != 0 && manyMayHold(s.d.a.header, s.d.k.op(s.d.k.holds.At(o.hold).began).mode)
 }
 
-// judge judges a write by those that certainly came before it, and by those that did by exact clocks.
+// judge judges a write by those that certainly came before it, and by those that did by exact
+// clocks.
 func (s *storeIntegrity) judge(o *op, certain, likely *prefix) {
 	if s.several(o) {
 		return
@@ -199,8 +200,8 @@ func (s *storeIntegrity) granted(o *op) int64 {
 	return s.d.k.ret(s.d.k.at(s.d.k.holds.At(o.hold).began))
 }
 
-// sum adds up what the store should hold. A write of unknown outcome counts if what it wrote was read,
-// or is there at the end, and no other wrote it.
+// sum adds up what the store should hold. A write of unknown outcome counts if what it wrote was
+// read, or is there at the end, and no other wrote it.
 func (s *storeIntegrity) sum(accepted []op) {
 	ends := s.d.opt.Store[s.d.k.name]
 	reads := map[int64]bool{}

@@ -7,8 +7,9 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// Sum adds up the verdicts of two histories of the same lock in the same setting, as if they had been one history of unrelated keys. It changes
-// neither. The damage is that of a, or of b if a has none. Call [Verdict.Estimate] on the last sum.
+// Sum adds up the verdicts of two histories of the same lock in the same setting, as if they had
+// been one history of unrelated keys. It changes neither. The damage is that of a, or of b if a has
+// none. Call [Verdict.Estimate] on the last sum.
 func Sum(a, b *Verdict) *Verdict {
 	out := *a
 	out.Verdict = together(a.Verdict, b.Verdict)
@@ -28,7 +29,8 @@ func Sum(a, b *Verdict) *Verdict {
 	return &out
 }
 
-// together returns the result of two: a violation in either is a violation; an inconclusive one does not weaken a pass.
+// together returns the result of two: a violation in either is a violation; an inconclusive one
+// does not weaken a pass.
 func together(a, b Result) Result {
 	for _, r := range []Result{Fail, Pass, Inconclusive} {
 		if a == r || b == r {

@@ -9,17 +9,18 @@ import (
 
 // Surroundings are the record around a violation, on its key: what its story and its picture show.
 type Surroundings struct {
-	Header     history.Header
-	Holds      []Hold              // by start; those that meet the operations
-	Operations []history.Operation // by call: those of the witness, at most nearby before the violation and nearby after it
-	Faults     []history.Window    // by start; those that meet the operations
+	Header history.Header
+	Holds  []Hold // by start; those that meet the operations
+	// by call: those of the witness, at most nearby before the violation and nearby after it
+	Operations []history.Operation
+	Faults     []history.Window // by start; those that meet the operations
 }
 
 // nearby is how many operations on either side of a violation are shown.
 const nearby = 50
 
-// surroundings collects the record around a violation; nil if the violation is not about a key of the
-// record.
+// surroundings collects the record around a violation; nil if the violation is not about a key of
+// the record.
 func (a *archive) surroundings(v *Violation, ev *evidence) *Surroundings {
 	k := a.byName[v.Key]
 	if k == nil {
@@ -55,12 +56,12 @@ func (a *archive) surroundings(v *Violation, ev *evidence) *Surroundings {
 	return s
 }
 
-// maxContext bounds how many operations around one violation are read, so that an illegal history costs
-// little more than a legal one: a lease of seconds may span a million operations.
+// maxContext bounds how many operations around one violation are read, so that an illegal history
+// costs little more than a legal one: a lease of seconds may span a million operations.
 const maxContext = 4096
 
-// operationsAround returns the operations within some leases of a violation and those of its witness, by
-// call; if these are too many, those closer to it.
+// operationsAround returns the operations within some leases of a violation and those of its
+// witness, by call; if these are too many, those closer to it.
 func (a *archive) operationsAround(k *keyLog, v *Violation) []op {
 	margin := max(4*a.header.Lease, 2_000_000_000)
 	before, after := margin, plus(v.Lasted, margin)

@@ -51,34 +51,39 @@ type Operations map[string]map[string]int
 
 // Property is the judgement of one property.
 type Property struct {
-	Name          verdicts.Property      `json:"name"`
-	Verdict       Result                 `json:"verdict"`
-	Violations    int                    `json:"violations"`
-	Opportunities int                    `json:"opportunities"`        // grants, uses, writes, …: what could have gone wrong and was judged
-	Judged        int                    `json:"judged"`               // the same number
-	NotJudged     map[string]int         `json:"not_judged,omitempty"` // what could have gone wrong but was not judged, by reason
-	MetFault      int                    `json:"met_fault"`            // of these, how many met a fault window
-	Rate          float64                `json:"rate"`
-	CI95          [2]float64             `json:"ci95"` // Clopper–Pearson; with no violation the upper bound is about 3/n
-	Causes        map[verdicts.Cause]int `json:"causes,omitempty"`
-	First         *Violation             `json:"first,omitempty"`
-	Note          string                 `json:"note,omitempty"` // why n/a or inconclusive
+	Name       verdicts.Property `json:"name"`
+	Verdict    Result            `json:"verdict"`
+	Violations int               `json:"violations"`
+	// grants, uses, writes, …: what could have gone wrong and was judged
+	Opportunities int `json:"opportunities"`
+	Judged        int `json:"judged"` // the same number
+	// what could have gone wrong but was not judged, by reason
+	NotJudged map[string]int `json:"not_judged,omitempty"`
+	MetFault  int            `json:"met_fault"` // of these, how many met a fault window
+	Rate      float64        `json:"rate"`
+	// Clopper–Pearson; with no violation the upper bound is about 3/n
+	CI95   [2]float64             `json:"ci95"`
+	Causes map[verdicts.Cause]int `json:"causes,omitempty"`
+	First  *Violation             `json:"first,omitempty"`
+	Note   string                 `json:"note,omitempty"` // why n/a or inconclusive
 }
 
 // Violation is one violation of a property.
 type Violation struct {
-	Property         verdicts.Property `json:"property"`
-	Cause            verdicts.Cause    `json:"cause"`
-	At               int64             `json:"at"`      // nanoseconds on the run's base
-	Lasted           int64             `json:"lasted"`  // how long what shows it took, from At: an overlap, a wait, a call, a window
-	Clients          []string          `json:"clients"` // the wronged client first
-	Key              string            `json:"key"`
-	Story            []string          `json:"story"`           // five to thirteen lines
-	Lanes            []string          `json:"lanes,omitempty"` // ASCII drawing
-	Witness          Witness           `json:"-"`               // the holds and operations that show it; filled in
-	Write            writeFlaw         `json:"-"`               // store-integrity: what is wrong with the last client's write
-	WithinClockError bool              `json:"within_clock_error,omitempty"`
-	Around           *Surroundings     `json:"-"` // what its picture shows; nil if it does not come from a check
+	Property verdicts.Property `json:"property"`
+	Cause    verdicts.Cause    `json:"cause"`
+	At       int64             `json:"at"` // nanoseconds on the run's base
+	// how long what shows it took, from At: an overlap, a wait, a call, a window
+	Lasted  int64    `json:"lasted"`
+	Clients []string `json:"clients"` // the wronged client first
+	Key     string   `json:"key"`
+	Story   []string `json:"story"`           // five to thirteen lines
+	Lanes   []string `json:"lanes,omitempty"` // ASCII drawing
+	Witness Witness  `json:"-"`               // the holds and operations that show it; filled in
+	// store-integrity: what is wrong with the last client's write
+	Write            writeFlaw     `json:"-"`
+	WithinClockError bool          `json:"within_clock_error,omitempty"`
+	Around           *Surroundings `json:"-"` // what its picture shows; nil if it does not come from a check
 }
 
 // writeFlaw is what is wrong with a write to the guarded store.
@@ -117,8 +122,8 @@ func (v *Verdict) Estimate() {
 	}
 }
 
-// CountCauses counts the causes of the kept violations again and sets each property's first violation.
-// Call it after setting causes.
+// CountCauses counts the causes of the kept violations again and sets each property's first
+// violation. Call it after setting causes.
 func (v *Verdict) CountCauses() {
 	for i := range v.Properties {
 		p := &v.Properties[i]
@@ -171,7 +176,8 @@ func join(all []judgements, opt Options) ([]tally, *Damage, error) {
 
 func (t *tally) join(other *tally, most int) {
 	t.property = other.property
-	if other.applies && !t.applies || other.applies == t.applies && t.note == "" { // why it does not apply to another key matters to none
+	// why it does not apply to another key matters to none
+	if other.applies && !t.applies || other.applies == t.applies && t.note == "" {
 		t.note = other.note
 	}
 	t.applies = t.applies || other.applies
@@ -244,8 +250,8 @@ func (a *archive) verdict(tallies []tally, damage *Damage, ev *evidence, opt Opt
 	return v
 }
 
-// overall: one failure fails; a property without a decision leaves the whole undecided, and so does a
-// record in which nothing was judged.
+// overall: one failure fails; a property without a decision leaves the whole undecided, and so does
+// a record in which nothing was judged.
 func overall(properties []Property) Result {
 	result := Inconclusive
 	for _, p := range properties {
@@ -291,8 +297,8 @@ func (t *tally) judgement(h history.Header) Property {
 	return p
 }
 
-// NotJudgedText lists the reasons why opportunities were not judged, the most frequent first: "12 met a
-// fault, 1 not searched".
+// NotJudgedText lists the reasons why opportunities were not judged, the most frequent first: "12
+// met a fault, 1 not searched".
 func NotJudgedText(reasons map[string]int) string {
 	names := slices.SortedFunc(maps.Keys(reasons), func(a, b string) int { return cmp.Or(cmp.Compare(reasons[b], reasons[a]), cmp.Compare(a, b)) })
 	for i, name := range names {

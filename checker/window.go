@@ -36,17 +36,17 @@ const (
 //
 // At a quiet instant: nothing is called, and no hold is possible.
 //
-// When the lock is certainly full: at the return of a grant with which all permits, or the exclusive
-// hold, are in belief and no other hold is. Then the state is known, and every grant that is still
-// waiting comes after that instant: had it come before, it would have been in force at it, one too many.
-// So its call may be moved there. Refusals that are waiting have found the lock full. Under contention
-// there is no quiet instant, but every hand-over has an instant with a full lock.
+// When the lock is certainly full: at the return of a grant with which all permits, or the
+// exclusive hold, are in belief and no other hold is. Then the state is known, and every grant that
+// is still waiting comes after that instant: had it come before, it would have been in force at it,
+// one too many. So its call may be moved there. Refusals that are waiting have found the lock full.
+// Under contention there is no quiet instant, but every hand-over has an instant with a full lock.
 //
-// Refusals that met, at any instant between call and return, beliefs that fill the lock are left out. A
-// hold is in force during its whole belief in every order, so such a refusal can be put at that instant
-// into any order of the others. The instant can be chosen as its call or the start of a belief. Also
-// left out are grants with an empty belief, whose reply came after their lease, and refusals that
-// something else than holds may explain, see refusal.
+// Refusals that met, at any instant between call and return, beliefs that fill the lock are left
+// out. A hold is in force during its whole belief in every order, so such a refusal can be put at
+// that instant into any order of the others. The instant can be chosen as its call or the start of
+// a belief. Also left out are grants with an empty belief, whose reply came after their lease, and
+// refusals that something else than holds may explain, see refusal.
 type cutting struct {
 	now    window
 	belief []interval       // beliefs that have started and may still be in force
@@ -147,7 +147,8 @@ func (l *linearizability) start(o *op) {
 	l.belief = append(l.belief, interval{*o, o.hold, o.ret, end})
 	l.settle(o.ret)
 	full := !lingers && end > o.ret && len(l.belief) == Permits(h) && (o.mode == history.Exclusive || h.Kind != history.RW)
-	// Pending operations are carried over: with twice as many finished, carrying costs less than searching.
+	// Pending operations are carried over: with twice as many finished, carrying costs less than
+	// searching.
 	if full && len(l.now.ops) >= minWindow+2*len(l.flying) && !l.d.opt.Plain {
 		var held []op
 		for _, b := range l.belief {

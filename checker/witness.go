@@ -13,7 +13,8 @@ type Witness struct {
 	Operations []history.Operation // other operations that show it, by call: the refusal, the write, the release
 }
 
-// All returns the operations of a witness, including those of its holds, by call without duplicates.
+// All returns the operations of a witness, including those of its holds, by call without
+// duplicates.
 func (w *Witness) All() []history.Operation {
 	all := slices.Clone(w.Operations)
 	for i := range w.Holds {
@@ -22,8 +23,8 @@ func (w *Witness) All() []history.Operation {
 	return inOrder(all)
 }
 
-// witness returns the holds that the given operations began or belong to, and the others as operations.
-// An operation without a hold is one of the others.
+// witness returns the holds that the given operations began or belong to, and the others as
+// operations. An operation without a hold is one of the others.
 func (d *keyInput) witness(of []op, others ...op) (w Witness) {
 	var seen []uint32
 	for _, o := range of {
@@ -46,8 +47,8 @@ func (d *keyInput) witness(of []op, others ...op) (w Witness) {
 // maxOfHold bounds the operations of one hold that a violation carries.
 const maxOfHold = 32
 
-// operationsOf returns the first operations of a hold, from the one that began it up to its release or
-// its client's next grant, and those of the given ones that belong to it, by call.
+// operationsOf returns the first operations of a hold, from the one that began it up to its release
+// or its client's next grant, and those of the given ones that belong to it, by call.
 func (d *keyInput) operationsOf(n uint32, of []op) []op {
 	began := d.k.op(d.k.holds.At(n).began)
 	found := []op{began}

@@ -28,7 +28,8 @@ func (c *candidate) replied() int64 {
 	return c.command.Replied
 }
 
-// candidates returns the commands to a node that may have written, in the order in which they were sent.
+// candidates returns the commands to a node that may have written, in the order in which they were
+// sent.
 func candidates(rec *Record, node int) (all []*candidate) {
 	commands, scripts := rec.Commands, rec.Scripts
 	type connection struct {
@@ -67,7 +68,8 @@ func candidates(rec *Record, node int) (all []*candidate) {
 	return all
 }
 
-// heldUntil returns when a node that stood still, or heard nothing, could execute a command: not before that was over.
+// heldUntil returns when a node that stood still, or heard nothing, could execute a command: not
+// before that was over.
 func (rec *Record) heldUntil(c *history.Command) (until int64) {
 	for i := range rec.Faults {
 		if w := &rec.Faults[i]; w.Confirmed && w.Client == "" && w.Node == c.Node && w.Held(c, 0) {
@@ -99,8 +101,8 @@ func newCandidate(c *history.Command, parts []*history.Command, scripts map[stri
 	return out
 }
 
-// didNothing reports whether a plain command changed nothing, by its reply. (The log may have its words all the same: as another client's, or as the end
-// of the lease that it found over.)
+// didNothing reports whether a plain command changed nothing, by its reply. (The log may have its
+// words all the same: as another client's, or as the end of the lease that it found over.)
 func (c *candidate) didNothing() bool {
 	switch c.command.Name {
 	case "SET":
@@ -111,7 +113,8 @@ func (c *candidate) didNothing() bool {
 	return c.command.Failed() && !c.command.IsScript()
 }
 
-// says reports whether a step of the log is the candidate's in its own words: the same command, or a SET of the same value.
+// says reports whether a step of the log is the candidate's in its own words: the same command, or
+// a SET of the same value.
 func (c *candidate) says(step [][]string) bool {
 	if len(step) != 1 || len(c.request) != 1 || c.command.IsScript() {
 		return false
@@ -129,8 +132,9 @@ type executor struct {
 	runs   int
 }
 
-// does reports whether the candidate, executed with the data at an instant, leaves the data as the step of the log did and replies what was recorded.
-// after has what the step changed, with nil for a key that it removed. slack is for how long the instant is uncertain.
+// does reports whether the candidate, executed with the data at an instant, leaves the data as the
+// step of the log did and replies what was recorded. after has what the step changed, with nil for
+// a key that it removed. slack is for how long the instant is uncertain.
 func (x *executor) does(c *candidate, d *data, after fakeredis.Data, at, slack int64) bool {
 	if c.request == nil {
 		return false
@@ -191,7 +195,8 @@ func keysOf(after fakeredis.Data) (keys []string) {
 	return keys
 }
 
-// agree reports whether two replies are the same but for remaining times in milliseconds that differ by at most so many nanoseconds.
+// agree reports whether two replies are the same but for remaining times in milliseconds that
+// differ by at most so many nanoseconds.
 func agree(a, b string, most int64) bool {
 	for a != b {
 		i := 0

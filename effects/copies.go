@@ -8,8 +8,9 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// attribute gives what nodes copied from their primary its client and its time: those of the next event of another node that a client's command made and
-// that did the same, since nodes copy in order. Events are in the order of their times.
+// attribute gives what nodes copied from their primary its client and its time: those of the next
+// event of another node that a client's command made and that did the same, since nodes copy in
+// order. Events are in the order of their times.
 func attribute(all []history.Executed) {
 	made := map[string][]int{} // what clients' commands did
 	for i := range all {
@@ -17,7 +18,8 @@ func attribute(all []history.Executed) {
 			made[did(&all[i])] = append(made[did(&all[i])], i)
 		}
 	}
-	next, now := map[int]int{}, map[int]int64{} // by node: after the event that it copied last, and the time of its last event
+	// by node: after the event that it copied last, and the time of its last event
+	next, now := map[int]int{}, map[int]int64{}
 	for i := range all {
 		e := &all[i]
 		if e.Client == "" && e.Effect == "" && len(e.Changes) > 0 {

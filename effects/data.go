@@ -13,7 +13,8 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// data is what one node holds, as its log has made it. Keys stay until the log removes them, whatever the time.
+// data is what one node holds, as its log has made it. Keys stay until the log removes them,
+// whatever the time.
 type data struct {
 	server *fakeredis.Server // has the same
 	epoch  int64             // wall-clock time of the run's base
@@ -27,7 +28,8 @@ type entry struct {
 	datum *history.Datum
 }
 
-// clock is how a node's clock differs from the run's: by offset at since, and by ppm millionths of what passed since then.
+// clock is how a node's clock differs from the run's: by offset at since, and by ppm millionths of
+// what passed since then.
 type clock struct{ offset, since, ppm int64 }
 
 // at returns what a node's clock shows at an instant of the run, both from the run's base.
@@ -58,7 +60,8 @@ func newData(server *fakeredis.Server, epoch int64) *data {
 	return &data{server: server, epoch: epoch, keys: map[string]entry{}}
 }
 
-// apply executes a command of the log, and returns what it changed; false if the embedded server does not know the command.
+// apply executes a command of the log, and returns what it changed; false if the embedded server
+// does not know the command.
 func (d *data) apply(words []string) (changes []history.DataChange, ok bool) {
 	reply := d.server.Do(never, words)
 	if len(reply) > 0 && reply[0] == '-' {
@@ -161,7 +164,8 @@ func alike(a, b *fakeredis.Entry, most int64) bool {
 	return leases && (reflect.DeepEqual(a.Value, b.Value) || most > 0 && scored(a, b, most))
 }
 
-// scored reports whether two sorted sets have the same members, with scores that differ, as instants in milliseconds, by no more than so many nanoseconds.
+// scored reports whether two sorted sets have the same members, with scores that differ, as
+// instants in milliseconds, by no more than so many nanoseconds.
 func scored(a, b *fakeredis.Entry, most int64) bool {
 	x, isX := a.Value.(map[string]float64)
 	y, isY := b.Value.(map[string]float64)
@@ -170,7 +174,8 @@ func scored(a, b *fakeredis.Entry, most int64) bool {
 	})
 }
 
-// values returns the data for the embedded server: all, or of many keys those that may concern a command of some keys.
+// values returns the data for the embedded server: all, or of many keys those that may concern a
+// command of some keys.
 func (d *data) values(keys []string) fakeredis.Data {
 	const few = 64
 	out := make(fakeredis.Data, min(len(d.keys), few))
@@ -182,7 +187,8 @@ func (d *data) values(keys []string) fakeredis.Data {
 	return out
 }
 
-// bare returns a key, or what is between its braces: keys that are made from it have it in their names.
+// bare returns a key, or what is between its braces: keys that are made from it have it in their
+// names.
 func bare(key string) string {
 	_, within, _ := strings.Cut(key, "{")
 	within, _, _ = strings.Cut(within, "}")

@@ -17,11 +17,13 @@ type Record struct {
 	Commands []history.Command // with their operations
 	Scripts  map[string]string // sources by digest
 	Faults   []history.Window
-	// Skip, when set, reports that a key is none of the lock's: the guarded store may be on the same server.
+	// Skip, when set, reports that a key is none of the lock's: the guarded store may be on the
+	// same server.
 	Skip func(key string) bool
 }
 
-// Join returns what the nodes executed, from their logs. Each node's events are in its order. It ends early, with the error of ctx, when ctx ends.
+// Join returns what the nodes executed, from their logs. Each node's events are in its order. It
+// ends early, with the error of ctx, when ctx ends.
 func Join(ctx context.Context, rec Record, logs []history.Logged) ([]history.Executed, error) {
 	whole, err := fakeredis.New()
 	if err != nil {
@@ -71,7 +73,8 @@ type join struct {
 	lines   []line
 }
 
-// queue has the candidates that name a key, in the order in which they were sent; those before first are past.
+// queue has the candidates that name a key, in the order in which they were sent; those before
+// first are past.
 type queue struct {
 	all   []*candidate
 	first int
@@ -154,7 +157,8 @@ func (j *join) step(s *history.Logged) {
 	j.nobodys(commands, s.At)
 }
 
-// endedIt reports whether a candidate that was sent before a lease was over ended it itself: whether it does the same while the lease lasts.
+// endedIt reports whether a candidate that was sent before a lease was over ended it itself:
+// whether it does the same while the lease lasts.
 func (j *join) endedIt(c *candidate, commands [][]string, read int64) bool {
 	at := max(j.low, c.command.Sent)
 	return !j.lapsed(commands[0], at, 0) && j.trial.does(c, j.data, j.outcome(commands), at, max(min(c.replied(), read)-at, 0))
@@ -170,8 +174,8 @@ func (j *join) skips(commands [][]string) bool {
 	})
 }
 
-// lapsed reports whether a command of the log can be the end of a lease at a time, by the node's clock, which may have been set by then, or so much later
-// by another clock.
+// lapsed reports whether a command of the log can be the end of a lease at a time, by the node's
+// clock, which may have been set by then, or so much later by another clock.
 func (j *join) lapsed(words []string, at, later int64) bool {
 	if words[0] != "DEL" && words[0] != "UNLINK" || len(words) != 2 {
 		return false
@@ -240,22 +244,24 @@ func (j *join) sender(commands [][]string, read int64) *candidate {
 	if c := j.executed(open, commands, read); c != nil {
 		return c
 	}
-	// What cannot be executed again is known by what it writes: its token. (A release that hands the lock over writes that of the next.)
+	// What cannot be executed again is known by what it writes: its token. (A release that hands
+	// the lock over writes that of the next.)
 	if named := slices.DeleteFunc(open, func(c *candidate) bool { return !shares(c, commands) }); len(named) == 1 {
 		return named[0]
 	}
 	return nil
 }
 
-// mostTried is how many candidates are executed for one step. A lock that tries without a pause while its
-// server is away leaves thousands without a reply, each of which may still come; those that name the token
-// in question come first.
+// mostTried is how many candidates are executed for one step. A lock that tries without a pause
+// while its server is away leaves thousands without a reply, each of which may still come; those
+// that name the token in question come first.
 const mostTried = 50
 
 // mostExecuted is how often candidates of a node are executed in all, which takes some ten seconds.
 const mostExecuted = 20_000
 
-// executed returns the first candidate that does, executed with the data of the moment, what the step did.
+// executed returns the first candidate that does, executed with the data of the moment, what the
+// step did.
 func (j *join) executed(open []*candidate, commands [][]string, read int64) *candidate {
 	if len(open) == 0 || j.tried > mostExecuted {
 		return nil
@@ -277,8 +283,8 @@ func (j *join) executed(open []*candidate, commands [][]string, read int64) *can
 	return nil
 }
 
-// likely returns the candidates to try, at most mostTried: first those that name what the step writes or
-// what its keys held before it.
+// likely returns the candidates to try, at most mostTried: first those that name what the step
+// writes or what its keys held before it.
 func (j *join) likely(open []*candidate, commands [][]string) []*candidate {
 	if len(open) <= mostTried {
 		return open
@@ -319,8 +325,8 @@ func (j *join) timed(commands [][]string) bool {
 	return false
 }
 
-// open returns the candidates that name a key of a step and were under way, as they were replied; those
-// without a reply come last.
+// open returns the candidates that name a key of a step and were under way, as they were replied;
+// those without a reply come last.
 func (j *join) open(commands [][]string, read int64) (open []*candidate) {
 	j.asked++
 	for _, words := range commands {
@@ -347,7 +353,8 @@ func (j *join) open(commands [][]string, read int64) (open []*candidate) {
 	return open
 }
 
-// shares reports whether a step writes something that is an argument of the candidate and no key, such as a token.
+// shares reports whether a step writes something that is an argument of the candidate and no key,
+// such as a token.
 func shares(c *candidate, commands [][]string) bool {
 	for _, words := range commands {
 		keys := resp.Keys(words)
@@ -360,7 +367,8 @@ func shares(c *candidate, commands [][]string) bool {
 	return false
 }
 
-// outcome returns the values that a step leaves under the keys that it changes, without changing the data.
+// outcome returns the values that a step leaves under the keys that it changes, without changing
+// the data.
 func (j *join) outcome(commands [][]string) fakeredis.Data {
 	var keys []string
 	for _, words := range commands {
@@ -415,8 +423,8 @@ const soon = int64(300e3)
 // apart is by how much the clock of a measured effect and the time of a step may differ.
 const apart = int64(250e6)
 
-// struck returns the fault that removed a key, and when; "" for none. It did not remove what had ended
-// before it.
+// struck returns the fault that removed a key, and when; "" for none. It did not remove what had
+// ended before it.
 func (j *join) struck(key string, read int64) (what string, at int64) {
 	for i := range j.strikes {
 		s := &j.strikes[i]

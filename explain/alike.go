@@ -43,8 +43,8 @@ func (d *deriver) leases(values map[string]*Value, at, own int64) (out []lease) 
 	return out
 }
 
-// alike reports whether a reply is that of a command: the same, or one that differs only in numbers that
-// are times, for all that is known.
+// alike reports whether a reply is that of a command: the same, or one that differs only in numbers
+// that are times, for all that is known.
 func alike(c *history.Command, reply string, times func(was, is string) bool) bool {
 	if strings.ReplaceAll(c.Reply, `"`, "") == strings.ReplaceAll(reply, `"`, "") || c.Name == "TIME" || c.Name == "HELLO" {
 		return true
@@ -69,8 +69,8 @@ func anyTimes(was, is string) bool {
 }
 
 // near returns whether two numbers are times that differ by no more than is open about when a node
-// executed a command and those that gave the leases of its keys. A number of one digit is a time if it is
-// what is left of a lease.
+// executed a command and those that gave the leases of its keys. A number of one digit is a time if
+// it is what is left of a lease.
 func near(c *history.Command, leases func() []lease) (times func(was, is string) bool) {
 	leases = sync.OnceValue(leases)
 	return func(a, b string) bool {
@@ -92,8 +92,8 @@ func fieldsOf(reply string) []string {
 	return strings.FieldsFunc(reply, func(c rune) bool { return strings.ContainsRune(`[], "`, c) })
 }
 
-// timeOf returns what may be a remaining time or an instant in milliseconds: it comes in these, or as
-// seconds, micro- or nanoseconds since 1970.
+// timeOf returns what may be a remaining time or an instant in milliseconds: it comes in these, or
+// as seconds, micro- or nanoseconds since 1970.
 func timeOf(word string) (ms float64, ok bool) {
 	if word == "" || len(word) > 20 || strings.Trim(word, "0123456789.") != "" {
 		return 0, false

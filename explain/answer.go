@@ -44,7 +44,8 @@ const (
 	Changed Hit = "changed"
 )
 
-// HitAnothers reports whether the event ended or changed the mark of another client than the command's.
+// HitAnothers reports whether the event ended or changed the mark of another client than the
+// command's.
 func (e *Event) HitAnothers() bool {
 	return e.Holder != "" && (e.Command == nil || e.Command.Client != e.Holder)
 }
@@ -104,8 +105,8 @@ func (r *run) effectOf(e *event) (found *history.Effect) {
 	return found
 }
 
-// statement is a sentence. Its parts are strings, and values that the caller formats: instants, which a story counts from its own first event, and
-// recorded names.
+// statement is a sentence. Its parts are strings, and values that the caller formats: instants,
+// which a story counts from its own first event, and recorded names.
 type statement []any
 
 // Parts of a sentence that are not text.

@@ -8,8 +8,8 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// ask executes a request once more, with parts put back into the data just before it, and returns its reply and its changes. ahead is how far the node's
-// clock is ahead.
+// ask executes a request once more, with parts put back into the data just before it, and returns
+// its reply and its changes. ahead is how far the node's clock is ahead.
 func (r *run) ask(q *query, back []fate, without []part, ahead int64) (reply string, changes []change) {
 	ask := r.asks.of(q.cmd)
 	if ask == nil || r.srv == nil {
@@ -23,7 +23,8 @@ func (r *run) ask(q *query, back []fate, without []part, ahead int64) (reply str
 // ahead returns how far a node's clock was ahead at an instant.
 func (r *run) ahead(n *node, at int64) int64 { return r.clockAt(n.index, at).ahead(at) }
 
-// state returns a node's data before a request, with parts put back without an end, and without others.
+// state returns a node's data before a request, with parts put back without an end, and without
+// others.
 func (r *run) state(q *query, back []fate, without []part, ahead int64) map[string]*Value {
 	values := map[string]*Value{}
 	for key := range q.node.byKey {
@@ -122,10 +123,12 @@ func withoutPart(v *Value, name string) *Value {
 	return &o
 }
 
-// refused reports whether a try would not have been granted with parts put back. A request that wrote must write the same parts; one that only read must
-// be replied the same, since its client decided by the reply.
+// refused reports whether a try would not have been granted with parts put back. A request that
+// wrote must write the same parts; one that only read must be replied the same, since its client
+// decided by the reply.
 //
-// With the clock back, the request is executed by the time of the first's grant: a lock may end leases by itself.
+// With the clock back, the request is executed by the time of the first's grant: a lock may end
+// leases by itself.
 func (p *pair) refused(try []query, back []fate, clockBack bool) bool {
 	for i := range try {
 		q := &try[i]

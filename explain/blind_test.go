@@ -15,8 +15,8 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// blindCase is a violation of a recorded run for which a reader named the cause, who saw the operations, the commands and the faults, but no name of a lock
-// and no answer of this package.
+// blindCase is a violation of a recorded run for which a reader named the cause, who saw the
+// operations, the commands and the faults, but no name of a lock and no answer of this package.
 type blindCase struct {
 	Name, Cell string
 	Cause      verdicts.Cause // the reader's
@@ -48,7 +48,8 @@ func (c *blindCase) verdict() *checker.Verdict {
 	return &checker.Verdict{Operations: checker.Operations{history.Acquire.String(): c.Granted}, Violations: []checker.Violation{v}}
 }
 
-// blindSet reads the two hundred cases: failing cells drawn at random, half of them simulated and half on redis-server.
+// blindSet reads the two hundred cases: failing cells drawn at random, half of them simulated and
+// half on redis-server.
 func blindSet(t testing.TB) (cases []*blindCase) {
 	t.Helper()
 	f, err := os.Open("testdata/blind.jsonl.zst")
@@ -72,7 +73,8 @@ func blindSet(t testing.TB) (cases []*blindCase) {
 	return cases
 }
 
-// TestBlindSet compares the causes with the readers'. At least 190 must be the same, and each of the others unknown.
+// TestBlindSet compares the causes with the readers'. At least 190 must be the same, and each of
+// the others unknown.
 func TestBlindSet(t *testing.T) {
 	srv, right := server(t), 0
 	cases := blindSet(t)

@@ -2,7 +2,8 @@ package explain
 
 import "github.com/lockbench/lockbench/history"
 
-// clock is a node's clock: its offset from true time, and its rate error in parts per million since an instant.
+// clock is a node's clock: its offset from true time, and its rate error in parts per million since
+// an instant.
 type clock struct{ offset, ppm, since int64 }
 
 // ahead returns how far the node's clock is ahead of true time at an instant of the run.

@@ -13,8 +13,8 @@ import (
 	"github.com/lockbench/lockbench/sim"
 )
 
-// corpus reads testdata/corpus.txt: cases in the form of parse, each under a heading "== cause/what happened". Scripts above the first case are common to
-// all.
+// corpus reads testdata/corpus.txt: cases in the form of parse, each under a heading "== cause/what
+// happened". Scripts above the first case are common to all.
 func corpus(t *testing.T) (cases []*story) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/corpus.txt")

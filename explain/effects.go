@@ -16,18 +16,20 @@ import (
 // Derive returns what the nodes of a record executed, for a record without effects: each node's
 // commands, executed on an embedded server in the order of their turns or, where those are not
 // recorded, of the midpoints between request and reply; where a reply differs, one of two commands
-// that overlap in time is moved past the other. If no such move gives the recorded replies, the node
-// has no effects from there on.
+// that overlap in time is moved past the other. If no such move gives the recorded replies, the
+// node has no effects from there on.
 func Derive(ctx context.Context, rec Record, srv Server) []history.Executed {
 	asks := newRequests(&rec)
 	events, _ := derive(ctx, rec, asks, srv)
 	return events
 }
 
-// mostDerived is the number of commands that are worth to be executed once more: they take some seconds.
+// mostDerived is the number of commands that are worth to be executed once more: they take some
+// seconds.
 const mostDerived = 100_000
 
-// derive also returns the nodes with a reply that differs, and when it was. When ctx ends, it returns what it has.
+// derive also returns the nodes with a reply that differs, and when it was. When ctx ends, it
+// returns what it has.
 func derive(ctx context.Context, rec Record, asks *requests, srv Server) (all []history.Executed, broken map[int]int64) {
 	broken = map[int]int64{}
 	if len(rec.Commands) > mostDerived {
@@ -43,7 +45,8 @@ func derive(ctx context.Context, rec Record, asks *requests, srv Server) (all []
 	return all, broken
 }
 
-// grain is how exactly, in nanoseconds, the end of a lease is known where the instant of a command lies between its request and its reply.
+// grain is how exactly, in nanoseconds, the end of a lease is known where the instant of a command
+// lies between its request and its reply.
 const grain = 3_000_000
 
 // deriver executes the commands of one node.
@@ -98,7 +101,8 @@ func (d *deriver) run(ctx context.Context) []history.Executed {
 	return d.events
 }
 
-// step executes the i-th command, after the effects of faults that come first, and reports whether it was replied as recorded.
+// step executes the i-th command, after the effects of faults that come first, and reports whether
+// it was replied as recorded.
 func (d *deriver) step(i int) bool {
 	d.states = append(d.states[:i], d.state)
 	c := &d.todo[i]
@@ -158,7 +162,8 @@ func (d *deriver) midpoint(c *history.Command) (at int64, arrived bool) {
 			continue
 		}
 		switch {
-		case w.Does.Any(history.LosesRequests) && c.Replied == 0 && c.Sent <= w.Start && w.Start < c.Sent+int64(time.Second): // the proxy saw it when it lost it
+		// the proxy saw it when it lost it
+		case w.Does.Any(history.LosesRequests) && c.Replied == 0 && c.Sent <= w.Start && w.Start < c.Sent+int64(time.Second):
 			return 0, false
 		case w.Held(c, grain):
 			from = max(from, w.Ending)
@@ -245,7 +250,8 @@ func (d *deriver) push(e history.Executed, own int64, changes []change) {
 	d.events = append(d.events, e)
 }
 
-// expire adds the ends of leases up to an instant. The clock may have been set since a lease was given.
+// expire adds the ends of leases up to an instant. The clock may have been set since a lease was
+// given.
 func (d *deriver) expire(by int64) {
 	for {
 		var first string
@@ -302,7 +308,8 @@ func (d *deriver) suffer(e *history.Effect) {
 	d.note(e.Turn, e.At)
 }
 
-// kept returns the data that a restart or a promotion kept: those after a turn or, if that is not known, the latest of the keys recorded as kept.
+// kept returns the data that a restart or a promotion kept: those after a turn or, if that is not
+// known, the latest of the keys recorded as kept.
 func (d *deriver) kept(e *history.Effect) (values map[string]*Value, known bool) {
 	if e.Known {
 		values = map[string]*Value{}
@@ -336,7 +343,8 @@ type change struct {
 	before, after *Value
 }
 
-// do executes a request at an instant, by a clock that is ahead of true time, and returns its reply and its changes.
+// do executes a request at an instant, by a clock that is ahead of true time, and returns its reply
+// and its changes.
 func (m *machine) do(r request, at, ahead int64) (reply string, changes []change) {
 	now := time.Unix(0, m.epoch+at+ahead)
 	m.srv.Load(now, m.values)
@@ -346,7 +354,8 @@ func (m *machine) do(r request, at, ahead int64) (reply string, changes []change
 	}
 	got, _ := resp.ParseReply(raw)
 	touched := m.srv.Touched()
-	if len(touched) == 0 && slices.ContainsFunc(r, func(args []string) bool { return resp.IsWrite(args[0]) }) { // FLUSHALL names no key
+	// FLUSHALL names no key
+	if len(touched) == 0 && slices.ContainsFunc(r, func(args []string) bool { return resp.IsWrite(args[0]) }) {
 		touched = slices.Collect(maps.Keys(m.values))
 	}
 	after := maps.Clone(m.values)

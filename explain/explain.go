@@ -55,7 +55,8 @@ func (f Findings) Effects() []history.Executed {
 	return f.run.Record.Effects
 }
 
-// Granted returns when the servers granted an acquire or an extend; if no commands show that, when its client was told.
+// Granted returns when the servers granted an acquire or an extend; if no commands show that, when
+// its client was told.
 func (f Findings) Granted(op *history.Operation) int64 {
 	if f.run == nil {
 		return op.Return
@@ -125,7 +126,8 @@ func (r *run) apart(a, b *hold) bool {
 	return over <= b.granted
 }
 
-// overlap explains a violation by the holds that show it: the last to be granted with each before it, and so on.
+// overlap explains a violation by the holds that show it: the last to be granted with each before
+// it, and so on.
 func (r *run) overlap(v *checker.Violation) Answer {
 	given := func(a, b *hold) bool { // up, before the other was granted
 		return a.release != nil && a.release.Outcome == history.OK && a.release.Return <= b.granted && (a.outer == nil || r.Header.Kind != history.Reentrant)
@@ -144,7 +146,8 @@ func (r *run) overlapOf(v *checker.Violation, skip func(a, b *hold) bool) (best 
 			if !r.conflict(a.op, b.op) || skip(a, b) {
 				continue
 			}
-			for r.Header.Kind == history.Reentrant && b.outer != nil && b.outer.granted > a.granted && len(r.sent[b.op.ID]) > 0 { // a re-entry is granted by its own mark
+			// a re-entry is granted by its own mark
+			for r.Header.Kind == history.Reentrant && b.outer != nil && b.outer.granted > a.granted && len(r.sent[b.op.ID]) > 0 {
 				b = b.outer
 			}
 			p := r.pair(a, b.op, v.At)

@@ -9,7 +9,8 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// fence explains a fence that is not larger than an earlier one: by what became of the part that counts them, or by a grant that did not count.
+// fence explains a fence that is not larger than an earlier one: by what became of the part that
+// counts them, or by a grant that did not count.
 func (r *run) fence(v *checker.Violation) Answer {
 	holds := r.shown(v)
 	if len(holds) < 2 {
@@ -54,7 +55,8 @@ func (p *pair) counted() Answer {
 	return p.conclude(f, nil)
 }
 
-// counter answers by the part of a node that counts the fences: it had the first's fence and later the second's. What took it in between is the cause.
+// counter answers by the part of a node that counts the fences: it had the first's fence and later
+// the second's. What took it in between is the cause.
 func (p *pair) counter(n *node) Answer {
 	first, second := strconv.FormatUint(p.first.op.Fence, 10), strconv.FormatUint(p.second.Fence, 10)
 	for key, changed := range n.byKey {

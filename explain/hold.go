@@ -80,7 +80,8 @@ func (r *run) heldAt(client, key string, at int64) (last *hold) {
 	return last
 }
 
-// grantedAt returns when the nodes granted an acquire or an extend; if no commands show that, when its client was told.
+// grantedAt returns when the nodes granted an acquire or an extend; if no commands show that, when
+// its client was told.
 func (r *run) grantedAt(op *history.Operation) int64 {
 	at, wrote := int64(math.MinInt64), false
 	for _, q := range r.try(op, math.MaxInt64) {
@@ -94,7 +95,8 @@ func (r *run) grantedAt(op *history.Operation) int64 {
 	return at
 }
 
-// told returns until when a client believed that it held, by what it had been told up to an instant.
+// told returns until when a client believed that it held, by what it had been told up to an
+// instant.
 func (r *run) told(h *hold, by int64) int64 {
 	until := r.toldBy(h.op)
 	for _, x := range h.extends {
@@ -108,7 +110,8 @@ func (r *run) told(h *hold, by int64) int64 {
 	return until
 }
 
-// over returns when a client gave its hold up: it released it or, if it did not, it had been told that it was over.
+// over returns when a client gave its hold up: it released it or, if it did not, it had been told
+// that it was over.
 func (r *run) over(h *hold, by int64) int64 {
 	if h.release != nil {
 		return h.release.Call
@@ -141,8 +144,8 @@ type query struct {
 	at    int64 // when it executed it, as far as that is known
 }
 
-// try returns the requests of an operation's last try by an instant, in the order in which they were sent. A request that repeats an earlier one began
-// another try.
+// try returns the requests of an operation's last try by an instant, in the order in which they
+// were sent. A request that repeats an earlier one began another try.
 func (r *run) try(op *history.Operation, by int64) (all []query) {
 	type asked struct {
 		node              int

@@ -22,7 +22,8 @@ type written struct {
 	from int
 }
 
-// marks returns the marks of an acquire or an extend, by node. Those of a re-entry that sent nothing are those of the hold around it.
+// marks returns the marks of an acquire or an extend, by node. Those of a re-entry that sent
+// nothing are those of the hold around it.
 func (r *run) marks(h *hold) map[int]*mark {
 	if len(r.try(h.op, math.MaxInt64)) == 0 && h.outer != nil {
 		return r.marks(h.outer)
@@ -59,7 +60,8 @@ func (r *run) marksOf(op *history.Operation) map[int]*mark {
 	return out
 }
 
-// dropUndone keeps the parts that were there after the try; if none was, those that the try did not remove itself; else all.
+// dropUndone keeps the parts that were there after the try; if none was, those that the try did not
+// remove itself; else all.
 func (m *mark) dropUndone(op *history.Operation) {
 	kept := map[part]written{}
 	for p, w := range m.parts {
@@ -86,7 +88,8 @@ func (m *mark) dropUndone(op *history.Operation) {
 	}
 }
 
-// wrote returns the parts that a request set or, if it changed nothing though it was granted, those that it found as it would have set them.
+// wrote returns the parts that a request set or, if it changed nothing though it was granted, those
+// that it found as it would have set them.
 func (q *query) wrote() map[part]bool {
 	out := map[part]bool{}
 	if q.event != nil {
@@ -132,8 +135,8 @@ type fate struct {
 	node *node
 	at   int // the event that ended it; -1: it was still there
 	by   end // what kind of event that is
-	// lapsed: the second would have been refused at the time of the first's grant, and not at its own: the lock ends its leases by
-	// itself, and this one's had ended.
+	// lapsed: the second would have been refused at the time of the first's grant, and not at its
+	// own: the lock ends its leases by itself, and this one's had ended.
 	lapsed bool
 	was    *history.Datum // the value with the part on the node where it was made, of a node that never had it
 }
@@ -154,7 +157,8 @@ const (
 	strangers end = "by somebody who was not recorded" // which no row names
 )
 
-// fateOf returns the first event from one on, and before another, that removed or overwrote a part, unless its own client set it again after that.
+// fateOf returns the first event from one on, and before another, that removed or overwrote a part,
+// unless its own client set it again after that.
 func (w *pair) fateOf(m *mark, p part, to int) fate {
 	f := fate{part: p, text: m.parts[p].text, node: m.node, at: -1, by: there}
 	arrived := m.home == nil || w.holds(m, p, m.parts[p].from)
@@ -225,7 +229,8 @@ func (p *pair) copyOn(n *node, m *mark) *mark {
 	return out
 }
 
-// uncopied completes the fate of a mark that nothing ended on a node which may never have had it: it was promoted without it, or had been before.
+// uncopied completes the fate of a mark that nothing ended on a node which may never have had it:
+// it was promoted without it, or had been before.
 func (p *pair) uncopied(m *mark, f fate, to int) fate {
 	if p.holds(m, f.part, to) {
 		return f
@@ -240,7 +245,8 @@ func (p *pair) uncopied(m *mark, f fate, to int) fate {
 	return f
 }
 
-// keeps reports whether a command may renew the first's mark: one of its client's other than the second grant, or a release.
+// keeps reports whether a command may renew the first's mark: one of its client's other than the
+// second grant, or a release.
 func (p *pair) keeps(e *event) bool {
 	return e.Effect == "" && e.Client == p.first.op.Client && (e.op == nil || e.op.Op != history.Release && e.op != p.second)
 }
@@ -265,7 +271,8 @@ func (r *run) endBy(h *hold, e *event) end {
 	return freed
 }
 
-// hastened replaces the end of a lease by the event that had set it to an earlier instant, if that was not a renewal of its own.
+// hastened replaces the end of a lease by the event that had set it to an earlier instant, if that
+// was not a renewal of its own.
 func (p *pair) hastened(m *mark, f fate) fate {
 	due := m.node.change(f.at, f.key).Before.Until
 	for _, i := range slices.Backward(m.node.byKey[f.key]) {
@@ -287,7 +294,8 @@ func (p *pair) hastened(m *mark, f fate) fate {
 	return f
 }
 
-// addTokens adds the parts that carry a hold's token: another client's release may have handed the lock over to it.
+// addTokens adds the parts that carry a hold's token: another client's release may have handed the
+// lock over to it.
 func (m *mark) addTokens(token string) {
 	if len(token) < 8 { // shorter ones may be anything's
 		return

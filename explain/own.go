@@ -8,8 +8,8 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// wrongfulEnd explains a release or an extend that was accepted, or a command outside every operation: it changed what was another's, or its own hold
-// was gone.
+// wrongfulEnd explains a release or an extend that was accepted, or a command outside every
+// operation: it changed what was another's, or its own hold was gone.
 func (r *run) wrongfulEnd(v *checker.Violation) Answer {
 	for _, o := range v.Witness.All() {
 		if op := r.ops[o.ID]; op != nil && (op.Op == history.Release || op.Op == history.Extend) {

@@ -87,13 +87,15 @@ func (p *pair) answer() Answer {
 	if still := slices.IndexFunc(ends, func(f fate) bool { return f.at < 0 }); still >= 0 {
 		return p.conclude(ends[still], ends)
 	}
-	if len(p.try) > 1 && p.try[0].at < p.first.granted { // it had looked before the first was granted, and would not have been refused after it
+	// it had looked before the first was granted, and would not have been refused after it
+	if len(p.try) > 1 && p.try[0].at < p.first.granted {
 		return p.conclude(fate{part: ends[0].part, node: ends[0].node, at: -1, by: there}, ends)
 	}
 	return Answer{}
 }
 
-// goneBeside returns what ended the marks of those that held permits beside the first: with one permit less, the second may not have been refused.
+// goneBeside returns what ended the marks of those that held permits beside the first: with one
+// permit less, the second may not have been refused.
 func (p *pair) goneBeside() (ends []fate) {
 	for _, h := range p.beside {
 		for _, m := range p.marks(h) {
@@ -107,7 +109,8 @@ func (p *pair) goneBeside() (ends []fate) {
 	return ends
 }
 
-// handed returns the command of another client that granted the second, as a release that hands the lock to the next who waits; nil: its own did.
+// handed returns the command of another client that granted the second, as a release that hands the
+// lock to the next who waits; nil: its own did.
 func (p *pair) handed() (by *event) {
 	if len(p.second.Token) < 8 { // shorter ones may be anything's
 		return nil
@@ -138,7 +141,8 @@ func (f *fate) time() int64 {
 	return f.node.events[f.at].At
 }
 
-// before returns the event of a node before which the second's last request came, its own effect included.
+// before returns the event of a node before which the second's last request came, its own effect
+// included.
 func (p *pair) before(n *node) int {
 	to := -1
 	for i := range p.try {
@@ -211,12 +215,14 @@ func (p *pair) outvoted(gone []fate) Answer {
 
 // The conditions of the table.
 
-// early reports whether a mark ended before its lease could by a clock that runs right, because the node's was set.
+// early reports whether a mark ended before its lease could by a clock that runs right, because the
+// node's was set.
 func (p *pair) early(f *fate) bool { return p.clockEffect(f) == history.ClockSet }
 
 func (p *pair) drifted(f *fate) bool { return p.clockEffect(f) == history.ClockRate }
 
-// clockEffect returns what was done to a node's clock between the first's last renewal and the end of a mark that was not due; "": nothing.
+// clockEffect returns what was done to a node's clock between the first's last renewal and the end
+// of a mark that was not due; "": nothing.
 func (p *pair) clockEffect(f *fate) string {
 	set := p.first.granted
 	for _, i := range f.node.byKey[f.key] {
@@ -248,7 +254,8 @@ func (p *pair) lease(f *fate) int64 {
 	return p.Header.Lease
 }
 
-// madeAgain reports whether the first's client believed again because of a renewal that made its ended mark again.
+// madeAgain reports whether the first's client believed again because of a renewal that made its
+// ended mark again.
 func (p *pair) madeAgain(f *fate) bool {
 	i := p.again(f)
 	return i >= 0 && f.node.change(i, f.key).Before == nil
@@ -257,7 +264,8 @@ func (p *pair) madeAgain(f *fate) bool {
 // tookOver reports whether it did because of a renewal that changed what was another's by then.
 func (p *pair) tookOver(f *fate) bool { return p.again(f) >= 0 && !p.madeAgain(f) }
 
-// again returns the renewal after the end of a mark by which the first's client believed in it when the violation was seen; -1: none.
+// again returns the renewal after the end of a mark by which the first's client believed in it when
+// the violation was seen; -1: none.
 func (p *pair) again(f *fate) int {
 	if f.at < 0 {
 		return -1
@@ -274,7 +282,8 @@ func (p *pair) again(f *fate) int {
 	return -1
 }
 
-// believed reports whether the first's client had been told of a longer time than its node kept the mark, then or by a renewal that found nothing.
+// believed reports whether the first's client had been told of a longer time than its node kept the
+// mark, then or by a renewal that found nothing.
 func (p *pair) believed(f *fate) bool {
 	then := p.told(p.first, f.time())
 	if lost := p.first.lost; lost != 0 && lost <= p.at {
@@ -304,7 +313,8 @@ func (p *pair) unrenewed(f *fate) bool {
 	return p.Header.Renews && !p.hindered(p.first.granted, f.time())
 }
 
-// hindered reports whether a confirmed fault, of the first's client or of a node that it asked, may have kept it from renewing.
+// hindered reports whether a confirmed fault, of the first's client or of a node that it asked, may
+// have kept it from renewing.
 func (p *pair) hindered(from, to int64) bool {
 	return slices.ContainsFunc(p.Faults, func(w history.Window) bool {
 		asked := w.Node < 0 || slices.ContainsFunc(p.sent[p.first.op.ID], func(c *history.Command) bool { return c.Node == w.Node })

@@ -190,5 +190,6 @@ func data(d *history.Datum, name string) (text string, there bool) {
 	return text, there
 }
 
-// kindOf names a kind of command: the script that it runs, sent by its source or its digest, or else its name.
+// kindOf names a kind of command: the script that it runs, sent by its source or its digest, or
+// else its name.
 func kindOf(name, script string) string { return cmp.Or(script, name) }

@@ -9,10 +9,11 @@ import (
 // reach is how many commands before and after one whose reply differs may be moved past it.
 const reach = 32
 
-// reorder looks for an order near the i-th command, whose reply differs, in which all replies are as
-// recorded: at another instant or, of two commands that overlap in time, one is moved past the other. The
-// command itself comes first, then those before it, of which a reply may tell the order only now. It
-// returns the command to go on with. What it tried in vain leaves the derivation as it was.
+// reorder looks for an order near the i-th command, whose reply differs, in which all replies are
+// as recorded: at another instant or, of two commands that overlap in time, one is moved past the
+// other. The command itself comes first, then those before it, of which a reply may tell the order
+// only now. It returns the command to go on with. What it tried in vain leaves the derivation as it
+// was.
 func (d *deriver) reorder(ctx context.Context, i int) (next int, found bool) {
 	if d.todo[i].Turn != 0 {
 		return 0, false
@@ -37,8 +38,8 @@ func (d *deriver) reorder(ctx context.Context, i int) (next int, found bool) {
 	return 0, false
 }
 
-// shift executes the i-th command at other instants between its request and its reply, which may tell
-// how long a lease still runs.
+// shift executes the i-th command at other instants between its request and its reply, which may
+// tell how long a lease still runs.
 func (d *deriver) shift(i int) bool {
 	from, to := d.todo[i].Sent, int64(math.MaxInt64)
 	if i > 0 {
@@ -123,8 +124,8 @@ func (d *deriver) rewind(first, n int) (restore func()) {
 	}
 }
 
-// fit gives commands instants that rise from one on and lie between request and reply, near to those
-// they have, and reports whether there are such.
+// fit gives commands instants that rise from one on and lie between request and reply, near to
+// those they have, and reports whether there are such.
 func fit(order []timed, before int64) bool {
 	latest := make([]int64, len(order))
 	by := int64(math.MaxInt64)

@@ -8,7 +8,8 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// request is what a node executes as one step: a command, with its name, or those from MULTI to EXEC.
+// request is what a node executes as one step: a command, with its name, or those from MULTI to
+// EXEC.
 type request [][]string
 
 // requests turns recorded commands into requests to the embedded server.
@@ -17,7 +18,8 @@ type requests struct {
 	transactions map[*history.Command][]*history.Command
 }
 
-// newRequests replaces each transaction in a record by one command, MULTI, which the node executed when it received the EXEC.
+// newRequests replaces each transaction in a record by one command, MULTI, which the node executed
+// when it received the EXEC.
 func newRequests(rec *Record) *requests {
 	q := &requests{scripts: rec.Scripts, transactions: map[*history.Command][]*history.Command{}}
 	if !slices.ContainsFunc(rec.Commands, func(c history.Command) bool { return c.Name == "MULTI" }) {
@@ -51,7 +53,8 @@ func newRequests(rec *Record) *requests {
 	return q
 }
 
-// transaction returns the command that replaces a transaction: its name is MULTI, the rest is that of the command that ended the transaction.
+// transaction returns the command that replaces a transaction: its name is MULTI, the rest is that
+// of the command that ended the transaction.
 func transaction(queued []*history.Command, end *history.Command) history.Command {
 	whole := *end
 	whole.Name, whole.Args = "MULTI", nil
@@ -63,7 +66,8 @@ func transaction(queued []*history.Command, end *history.Command) history.Comman
 	return whole
 }
 
-// of returns the request to execute on the embedded server; nil if it uses no key or cannot be executed again.
+// of returns the request to execute on the embedded server; nil if it uses no key or cannot be
+// executed again.
 func (q *requests) of(c *history.Command) (r request) {
 	queued, several := q.transactions[c]
 	switch {
@@ -90,10 +94,12 @@ func (q *requests) of(c *history.Command) (r request) {
 	return append(r, []string{"EXEC"})
 }
 
-// aborted reports whether a command is a transaction that a node did not execute, because a watched key had changed.
+// aborted reports whether a command is a transaction that a node did not execute, because a watched
+// key had changed.
 func aborted(c *history.Command) bool { return c.Name == "MULTI" && c.Reply == "(nil)" }
 
-// looksAt returns a request that names the keys of some commands and changes nothing; nil: they name none.
+// looksAt returns a request that names the keys of some commands and changes nothing; nil: they
+// name none.
 func looksAt(commands []*history.Command) request {
 	look := []string{"EXISTS"}
 	for _, c := range commands {
@@ -123,7 +129,8 @@ func (q *requests) one(c *history.Command) []string {
 	return args
 }
 
-// scriptOf returns the source of the script that a command ran. A record of another tool may have the source, or its digest, only as the first argument.
+// scriptOf returns the source of the script that a command ran. A record of another tool may have
+// the source, or its digest, only as the first argument.
 func (q *requests) scriptOf(c *history.Command) (source string, ok bool) {
 	if c.Script == "" && len(c.Args) > 0 {
 		if strings.HasPrefix(c.Name, "EVALSHA") {

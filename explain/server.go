@@ -8,13 +8,16 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Server is an embedded Redis that executes one command at a time by the caller's clock. It serves one goroutine.
+// Server is an embedded Redis that executes one command at a time by the caller's clock. It serves
+// one goroutine.
 type Server interface {
 	// Load replaces all data; values that have expired by at are dropped.
 	Load(at time.Time, values map[string]*Value)
-	// Do executes a command and returns its reply in wire format, valid until the next call. Only Load can set an earlier time.
+	// Do executes a command and returns its reply in wire format, valid until the next call. Only
+	// Load can set an earlier time.
 	Do(at time.Time, args []string) []byte
-	// Touched returns the keys that the last Do named, including those of commands in its script; there may be duplicates.
+	// Touched returns the keys that the last Do named, including those of commands in its script;
+	// there may be duplicates.
 	Touched() []string
 	// Value returns a copy of a key's value; nil: no key.
 	Value(key string) *Value

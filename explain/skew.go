@@ -8,7 +8,8 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// This file asks a request again with the times of a right clock in place of those that a client had read from a wrong one.
+// This file asks a request again with the times of a right clock in place of those that a client
+// had read from a wrong one.
 
 // argument is a place in a client's requests of one kind.
 type argument struct {
@@ -19,7 +20,8 @@ type argument struct {
 // units are the units of the times in requests.
 var units = [...]int64{1_000_000_000, 1_000_000, 1_000, 1}
 
-// timeIn returns the instant of the run that a word may be, and its unit; 0: it is none. Such an instant is within an hour of when it was sent.
+// timeIn returns the instant of the run that a word may be, and its unit; 0: it is none. Such an
+// instant is within an hour of when it was sent.
 func (r *run) timeIn(word string, sent int64) (at, unit int64) {
 	if len(word) < 9 || len(word) > 19 {
 		return 0, 0
@@ -55,8 +57,8 @@ func (r *run) readClock(c *history.Command) {
 	}
 }
 
-// off returns how far a client's clock was ahead in an argument, compared with the clients whose clocks no fault had set wrong or, if none sent such a
-// request, with true time.
+// off returns how far a client's clock was ahead in an argument, compared with the clients whose
+// clocks no fault had set wrong or, if none sent such a request, with true time.
 func (r *run) off(a argument) int64 {
 	wrong := func(client string) bool {
 		return slices.ContainsFunc(r.Faults, func(w history.Window) bool {
@@ -92,7 +94,8 @@ func (r *run) righted(c *history.Command) (args []string, instead map[string]str
 	return args, instead
 }
 
-// mistimed reports whether the request that took a mark, or the one that made it, had times of a wrong clock.
+// mistimed reports whether the request that took a mark, or the one that made it, had times of a
+// wrong clock.
 func (p *pair) mistimed(f *fate) bool {
 	wrong := func(c *history.Command) bool {
 		_, instead := p.righted(c)
@@ -102,8 +105,9 @@ func (p *pair) mistimed(f *fate) bool {
 	return e.cmd != nil && wrong(e.cmd) || slices.ContainsFunc(p.run.try(p.first.op, p.seen), func(q query) bool { return wrong(q.cmd) })
 }
 
-// skewed reports whether a fault had set the clock of one of the two clients wrong, and with right times, in the first's mark and in the second's request,
-// that request is refused; or the second decided by its wrong clock itself, from what it had read.
+// skewed reports whether a fault had set the clock of one of the two clients wrong, and with right
+// times, in the first's mark and in the second's request, that request is refused; or the second
+// decided by its wrong clock itself, from what it had read.
 func (p *pair) skewed(*fate) bool {
 	words := map[string]string{}
 	for _, q := range p.run.try(p.first.op, p.seen) {

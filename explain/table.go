@@ -5,14 +5,16 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// row names the cause for an end of a mark. The first row that fits counts; a violation that fits none is unknown.
+// row names the cause for an end of a mark. The first row that fits counts; a violation that fits
+// none is unknown.
 type row struct {
 	end   end
 	when  func(*pair, *fate) bool // nil: always
 	cause verdicts.Cause
 }
 
-// table is CAUSES: what became of the first hold's mark, and under which condition, before the second was granted.
+// table is CAUSES: what became of the first hold's mark, and under which condition, before the
+// second was granted.
 var table = []row{
 	{history.Restarted, nil, verdicts.RestartLoss},
 	{history.Promoted, nil, verdicts.FailoverLoss},

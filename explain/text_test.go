@@ -37,9 +37,11 @@ type story struct {
 //	effect n0 400 restarted lost=job
 //	violation exclusive-use 303-480 c1 c2 = lease-overrun
 //
-// Times are milliseconds. The commands of a call share its time evenly unless they have their own; n2:SET goes to node 2, n2+a:SET over another
-// connection of the client. A reply of ? was lost. An effect belongs to the fault above it on its node, or without a node. The run begins at
-// 946684800000, in milliseconds since 1970. A script that is not in the text is the catalogue's of that name.
+// Times are milliseconds. The commands of a call share its time evenly unless they have their own;
+// n2:SET goes to node 2, n2+a:SET over another connection of the client. A reply of ? was lost. An
+// effect belongs to the fault above it on its node, or without a node. The run begins at
+// 946684800000, in milliseconds since 1970. A script that is not in the text is the catalogue's of
+// that name.
 func newStory(name string) *story {
 	return &story{name: name, Record: explain.Record{Scripts: map[string]string{}}, digests: map[string]string{}}
 }
@@ -323,7 +325,8 @@ func said(a explain.Answer) string {
 	return a.Says.Text(func(part any) string { return fmt.Sprint(part) })
 }
 
-// dispatched returns the record as the simulator makes it: each node executed the commands in the order in which they were sent.
+// dispatched returns the record as the simulator makes it: each node executed the commands in the
+// order in which they were sent.
 func (s *story) dispatched() explain.Record {
 	out := s.Record
 	out.Commands = slices.Clone(s.Commands)

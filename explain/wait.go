@@ -186,7 +186,8 @@ func (w *wait) quiet() (from, to int64) {
 	return from, to
 }
 
-// blocked asks a refused request again without each part of the data, and answers by the part that is in the way.
+// blocked asks a refused request again without each part of the data, and answers by the part that
+// is in the way.
 func (w *wait) blocked(q *query) Answer {
 	ahead := w.ahead(q.node, q.at)
 	plain, did := w.ask(q, nil, nil, ahead)
@@ -287,7 +288,8 @@ func (w *wait) stays(q *query, p part, made int, v *history.Datum) (verdicts.Cau
 	return verdicts.Orphan, end
 }
 
-// maker returns the command that made a part as it was before an event; nil: it was there from the start.
+// maker returns the command that made a part as it was before an event; nil: it was there from the
+// start.
 func (n *node) maker(p part, i int) (*event, int) {
 	now, _ := n.value(p.key, i)
 	text, _ := data(now, p.name)

@@ -14,9 +14,11 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// Redis and miniredis read arguments differently. A node passes them on as Redis reads them, answers what Redis refuses, and refuses what it cannot do.
+// Redis and miniredis read arguments differently. A node passes them on as Redis reads them,
+// answers what Redis refuses, and refuses what it cannot do.
 
-// argumentError returns the error for arguments that miniredis accepts and Redis does not; "" if there are none.
+// argumentError returns the error for arguments that miniredis accepts and Redis does not; "" if
+// there are none.
 func (n *Node) argumentError(name string, args []string) string {
 	switch name {
 	case "INCR", "INCRBY", "DECR", "DECRBY", "HINCRBY":
@@ -122,14 +124,16 @@ func notInteger(text string) bool {
 	return err == nil && text != "0" && (text[0] == '+' || strings.TrimPrefix(text, "-")[0] == '0')
 }
 
-// overflows reports whether a whole number, or none for 0, leaves the numbers of 64 bits when another is added.
+// overflows reports whether a whole number, or none for 0, leaves the numbers of 64 bits when
+// another is added.
 func overflows(value, by string) bool {
 	old, err := strconv.ParseInt(cmp.Or(value, "0"), 10, 64)
 	delta, none := strconv.ParseInt(by, 10, 64)
 	return err == nil && none == nil && (delta > 0 && old > math.MaxInt64-delta || delta < 0 && old < math.MinInt64-delta)
 }
 
-// integers has the arguments that Redis reads as whole numbers, by command: for it 01, +1 and -0 are none.
+// integers has the arguments that Redis reads as whole numbers, by command: for it 01, +1 and -0
+// are none.
 var integers = map[string][]int{
 	"EXPIRE": {2}, "PEXPIRE": {2}, "EXPIREAT": {2}, "PEXPIREAT": {2}, "SETEX": {2}, "PSETEX": {2}, "SELECT": {1}, "LINDEX": {2}, "LSET": {2}, "LREM": {2},
 	"WAIT": {1, 2}, "LPOP": {2}, "RPOP": {2}, "ZPOPMIN": {2}, "ZPOPMAX": {2}, "LMPOP": {1}, "INCRBY": {2}, "DECRBY": {2}, "HINCRBY": {3}, "SETRANGE": {2},
@@ -155,10 +159,12 @@ func countedIn(at []int, args []string, first int) []int {
 	return at
 }
 
-// looksFirst has the commands for which Redis looks at the key before it reads a number, with the type that the key must have.
+// looksFirst has the commands for which Redis looks at the key before it reads a number, with the
+// type that the key must have.
 var looksFirst = map[string]string{"LINDEX": "list", "LSET": "list", "GETEX": "string"}
 
-// asRedisReads returns the arguments with "none" for what only miniredis takes for a whole number, and a right one where Redis does not read it.
+// asRedisReads returns the arguments with "none" for what only miniredis takes for a whole number,
+// and a right one where Redis does not read it.
 func (n *Node) asRedisReads(name string, args []string) []string {
 	at := integers[name]
 	if name == "ZRANGE" && !hasWord(args[4:], "BYSCORE") && !hasWord(args[4:], "BYLEX") {
@@ -193,7 +199,8 @@ func (n *Node) asRedisReads(name string, args []string) []string {
 	return args
 }
 
-// scoresAsRead writes scores that C reads and Go does not, such as 0x10, as Go does, and makes none of nan.
+// scoresAsRead writes scores that C reads and Go does not, such as 0x10, as Go does, and makes none
+// of nan.
 func scoresAsRead(name string, args []string) []string {
 	from, to, step := 2, min(3, len(args)-1), 1
 	switch name {
@@ -225,7 +232,8 @@ func scoresAsRead(name string, args []string) []string {
 	return args
 }
 
-// checkScores refuses scores that this version of Redis writes in another way than miniredis, such as 0.1, which has 17 digits, or 1e17.
+// checkScores refuses scores that this version of Redis writes in another way than miniredis, such
+// as 0.1, which has 17 digits, or 1e17.
 func (n *Node) checkScores(args []string) {
 	for _, member := range args[3:] {
 		f, err := n.redis.DB(0).ZScore(args[1], member)
@@ -264,7 +272,8 @@ func (n *Node) setError(options []string) string {
 	return ""
 }
 
-// leaseError returns the error for a lease in seconds or milliseconds that is too long; "" if it is not.
+// leaseError returns the error for a lease in seconds or milliseconds that is too long; "" if it is
+// not.
 func (n *Node) leaseError(name string, seconds bool, lease string) string {
 	switch {
 	case tooLong(seconds, lease):
@@ -285,7 +294,8 @@ func beyond(seconds bool, text string) bool {
 	return err == nil && number > math.MaxInt64/unit
 }
 
-// tooLong reports whether a lease in seconds or milliseconds ends when Redis can count no more milliseconds.
+// tooLong reports whether a lease in seconds or milliseconds ends when Redis can count no more
+// milliseconds.
 func tooLong(seconds bool, text string) bool {
 	const century = 100 * 365 * 24 * 3600 * 1000 // longer than from 1970 to now
 	number, err := strconv.ParseInt(text, 10, 64)

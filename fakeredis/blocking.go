@@ -10,7 +10,8 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// blocking lists the commands that wait for data, with the index of their time-out argument; a negative index counts from the end.
+// blocking lists the commands that wait for data, with the index of their time-out argument; a
+// negative index counts from the end.
 var blocking = map[string]int{"BLPOP": -1, "BRPOP": -1, "BLMOVE": -1, "BRPOPLPUSH": -1, "BZPOPMIN": -1, "BZPOPMAX": -1, "BLMPOP": 1}
 
 // Blocks reports whether a command, in upper case, waits for data.
@@ -19,8 +20,8 @@ func Blocks(name string) bool {
 	return blocks
 }
 
-// Timeout returns the time-out of a command that waits for data, whose name is in upper case, or the text
-// of an error.
+// Timeout returns the time-out of a command that waits for data, whose name is in upper case, or
+// the text of an error.
 func Timeout(args []string) (d time.Duration, text string) {
 	at := blocking[args[0]]
 	if at < 0 {
@@ -28,7 +29,8 @@ func Timeout(args []string) (d time.Duration, text string) {
 	}
 	seconds, ok := decimal(args[at])
 	switch {
-	case !ok, strings.ContainsAny(args[at], " \t\r\n"), math.IsNaN(seconds), seconds > math.MaxInt64/1000: // Redis counts milliseconds
+	// Redis counts milliseconds
+	case !ok, strings.ContainsAny(args[at], " \t\r\n"), math.IsNaN(seconds), seconds > math.MaxInt64/1000:
 		return 0, "ERR timeout is not a float or out of range"
 	case seconds < 0:
 		return 0, "ERR timeout is negative"
@@ -36,8 +38,8 @@ func Timeout(args []string) (d time.Duration, text string) {
 	return time.Duration(min(seconds, math.MaxInt64/float64(time.Second)-1) * float64(time.Second)), ""
 }
 
-// Take executes at an instant a command that waits for data, whose name is in upper case. If there are no
-// data, ok is false, and the reply is that after the command's time-out.
+// Take executes at an instant a command that waits for data, whose name is in upper case. If there
+// are no data, ok is false, and the reply is that after the command's time-out.
 func (n *Node) Take(s *Session, args []string, t time.Time) (reply []byte, ok bool) {
 	n.Tick(t)
 	reply, ok = n.take(s, args)

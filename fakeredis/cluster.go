@@ -12,8 +12,9 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// shard is a node's place in a cluster: all nodes are masters, share the slots in equal parts, in order, and have no replicas. Slots never move, so
-// no node replies ASK. A message published at one node reaches the subscribers of all.
+// shard is a node's place in a cluster: all nodes are masters, share the slots in equal parts, in
+// order, and have no replicas. Slots never move, so no node replies ASK. A message published at one
+// node reaches the subscribers of all.
 type shard struct {
 	nodes []*Node
 	addrs []string
@@ -27,7 +28,8 @@ func Join(nodes []*Node, addrs []string) {
 	}
 }
 
-// Succeed gives a node the place of a master in its cluster, if that is in one: its slots and its address.
+// Succeed gives a node the place of a master in its cluster, if that is in one: its slots and its
+// address.
 func Succeed(old, heir *Node) {
 	if heir.shard = old.shard; old.shard != nil {
 		old.shard.nodes[old.shard.index] = heir
@@ -49,7 +51,8 @@ func (s *shard) owner(slot int) int {
 	return len(s.nodes) - 1
 }
 
-// misplaced returns the error of a node of a cluster for keys in several slots, or in a slot of another node; "" if it may run the request.
+// misplaced returns the error of a node of a cluster for keys in several slots, or in a slot of
+// another node; "" if it may run the request.
 func (n *Node) misplaced(args []string) string {
 	if n.shard == nil {
 		return ""
@@ -70,7 +73,8 @@ func (n *Node) misplaced(args []string) string {
 	return ""
 }
 
-// misplacedInScript returns the error for a command in a script on such keys. A script may use all slots of its node, but each command only one.
+// misplacedInScript returns the error for a command in a script on such keys. A script may use all
+// slots of its node, but each command only one.
 func (n *Node) misplacedInScript(args []string) string {
 	if n.misplaced(args) == "" {
 		return ""
@@ -78,7 +82,8 @@ func (n *Node) misplacedInScript(args []string) string {
 	return "ERR Script attempted to access a non local key in a cluster node"
 }
 
-// cluster implements CLUSTER SLOTS, with which Redis clients read the map of a cluster, and CLUSTER KEYSLOT.
+// cluster implements CLUSTER SLOTS, with which Redis clients read the map of a cluster, and CLUSTER
+// KEYSLOT.
 func (n *Node) cluster(s *Session, args []string) {
 	switch {
 	case n.shard == nil:
@@ -90,7 +95,8 @@ func (n *Node) cluster(s *Session, args []string) {
 	}
 }
 
-// writeSlots writes a range of slots for each node: both ends, and the node's address, port, id and an empty list of other names.
+// writeSlots writes a range of slots for each node: both ends, and the node's address, port, id and
+// an empty list of other names.
 func (s *shard) writeSlots(w *server.Writer) {
 	w.WriteLen(len(s.nodes))
 	for i := range s.nodes {

@@ -8,9 +8,11 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// What a node does not do exactly as Redis does, it refuses; a schedule in which a lock sent such a command is no evidence about the lock.
+// What a node does not do exactly as Redis does, it refuses; a schedule in which a lock sent such a
+// command is no evidence about the lock.
 
-// exact lists the commands that nodes execute exactly as Redis does, as random sequences against redis-server show. Any other is refused by name.
+// exact lists the commands that nodes execute exactly as Redis does, as random sequences against
+// redis-server show. Any other is refused by name.
 var exact = names(`
 	DBSIZE TIME READONLY FLUSHALL FLUSHDB PING COMMAND GET GETDEL INCR DECR STRLEN TYPE KEYS PERSIST TTL PTTL PEXPIRETIME HGETALL HKEYS HLEN
 	HVALS LLEN SCARD SMEMBERS ZCARD ECHO SELECT GETEX MGET DEL UNLINK EXISTS TOUCH LPOP RPOP ZPOPMIN ZPOPMAX SCRIPT PUBSUB CLIENT CLUSTER DELEX
@@ -22,8 +24,9 @@ var exact = names(`
 	CLUSTER|SLOTS PUBSUB|NUMSUB PUBSUB|CHANNELS CLUSTER|KEYSLOT CLIENT|GETNAME SCRIPT|FLUSH CLIENT|SETNAME SCRIPT|LOAD CLIENT|TRACKING
 	SCRIPT|EXISTS`)
 
-// near lists commands that miniredis knows and that were not compared with redis-server in that way. A replay executes them, too: it compares each reply with
-// the recorded one. What a node cannot copy, such as a stream, is not among them.
+// near lists commands that miniredis knows and that were not compared with redis-server in that
+// way. A replay executes them, too: it compares each reply with the recorded one. What a node
+// cannot copy, such as a stream, is not among them.
 var near = names(`SETBIT GETBIT BITCOUNT BITPOS BITOP COPY INCRBYFLOAT HINCRBYFLOAT SUNION SUNIONSTORE SINTER SINTERSTORE SDIFF SDIFFSTORE ZUNIONSTORE
 	ZINTERSTORE ZRANGESTORE ZREVRANGEBYLEX ZRANGEBYLEX ZLEXCOUNT ZREMRANGEBYLEX HSCAN SSCAN ZSCAN SCAN`)
 
@@ -46,7 +49,8 @@ func names(text string) map[string]bool {
 	return set
 }
 
-// The errors for commands that are none, or have a wrong number of words, from a connection and from a script.
+// The errors for commands that are none, or have a wrong number of words, from a connection and
+// from a script.
 var (
 	toConn   = wording{"ERR unknown command '%s'", "ERR wrong number of arguments for '%s' command"}
 	toScript = wording{"ERR Unknown Redis command called from script", "ERR Wrong number of args calling Redis command from script"}
@@ -58,7 +62,8 @@ func (w wording) of(text, name string) string {
 	return strings.Replace(text, "%s", strings.ToLower(name), 1)
 }
 
-// refusal returns the error for a command that a node does not do, in the words given; "" if it does. One that only Redis does ends the schedule.
+// refusal returns the error for a command that a node does not do, in the words given; "" if it
+// does. One that only Redis does ends the schedule.
 func (n *Node) refusal(name string, args []string, w wording) string {
 	name = full(name, args)
 	words := resp.Words(name)
@@ -77,7 +82,8 @@ func (n *Node) refusal(name string, args []string, w wording) string {
 	return ""
 }
 
-// refuse notes what the node received and does not do as Redis does, which ends the schedule, and returns the error for it.
+// refuse notes what the node received and does not do as Redis does, which ends the schedule, and
+// returns the error for it.
 func (n *Node) refuse(what string) string {
 	n.refused = what
 	return "ERR " + what + " is not simulated"
@@ -91,8 +97,8 @@ func otherDatabase(text string) bool {
 	return err == nil && number > 0 && number < databases
 }
 
-// Check returns the error text for a command that the node does not execute, without executing it; "" for
-// one that it does.
+// Check returns the error text for a command that the node does not execute, without executing it;
+// "" for one that it does.
 func (n *Node) Check(args []string) string {
 	return cmp.Or(n.refusal(args[0], args, toConn), n.misplaced(args))
 }

@@ -19,7 +19,9 @@ type Data map[string]*Entry
 // are recorded share it.
 type Entry struct {
 	history.Datum
-	Expires int64 // by the node's own clock, in nanoseconds since 1970, as Redis writes it to disk and to replicas; 0 = never
+	// by the node's own clock, in nanoseconds since 1970, as Redis writes it to disk and to
+	// replicas; 0 = never
+	Expires int64
 }
 
 // Copy returns all data of the node at an instant.
@@ -45,7 +47,8 @@ func (n *Node) Load(d Data, t time.Time) {
 	}
 }
 
-// write gives a key of miniredis, which does not exist, a value. Its errors are those of another type.
+// write gives a key of miniredis, which does not exist, a value. Its errors are those of another
+// type.
 func (n *Node) write(db *miniredis.RedisDB, key string, v *Entry, own time.Time) {
 	switch value := v.Value.(type) {
 	case string:
@@ -68,7 +71,8 @@ func (n *Node) write(db *miniredis.RedisDB, key string, v *Entry, own time.Time)
 	}
 }
 
-// read returns the value of a key of miniredis; nil: none. If it is what n.data has, it returns that.
+// read returns the value of a key of miniredis; nil: none. If it is what n.data has, it returns
+// that.
 func (n *Node) read(db *miniredis.RedisDB, key string, own time.Time) *Entry {
 	kind, was := db.Type(key), n.data[key]
 	if kind == "" {
@@ -117,7 +121,8 @@ func sameValue(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// SameValues reports whether two nodes have the same keys with the same values, whatever their expiry times.
+// SameValues reports whether two nodes have the same keys with the same values, whatever their
+// expiry times.
 func (d Data) SameValues(other Data) bool {
 	return maps.EqualFunc(d, other, func(a, b *Entry) bool { return sameValue(a.Value, b.Value) })
 }

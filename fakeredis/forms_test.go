@@ -11,8 +11,9 @@ import (
 	"github.com/lockbench/lockbench/internal/testneeds"
 )
 
-// TestFormsAreThoseOfRedis compares what package resp says of commands with what redis-server says of them. A command that only changes data by a
-// script or a transaction, or wakes others, is no write to redis-server.
+// TestFormsAreThoseOfRedis compares what package resp says of commands with what redis-server says
+// of them. A command that only changes data by a script or a transaction, or wakes others, is no
+// write to redis-server.
 func TestFormsAreThoseOfRedis(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: testneeds.RedisServer(t)})
 	defer client.Close()

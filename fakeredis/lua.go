@@ -17,8 +17,9 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// luaHost runs the scripts of one node in one Lua state; miniredis opens a new one for every call, about 100 µs. Scripts may not create globals, so
-// that no call sees data of another. Errors keep the server's code, as in Redis 7 and unlike miniredis.
+// luaHost runs the scripts of one node in one Lua state; miniredis opens a new one for every call,
+// about 100 µs. Scripts may not create globals, so that no call sees data of another. Errors keep
+// the server's code, as in Redis 7 and unlike miniredis.
 type luaHost struct {
 	node     *Node
 	state    *lua.LState
@@ -95,7 +96,8 @@ func (h *luaHost) openJSON() {
 	h.state.SetTop(0)
 }
 
-// refusing makes a table refuse by name what Redis has in it and the simulator has not: the names given, or every one.
+// refusing makes a table refuse by name what Redis has in it and the simulator has not: the names
+// given, or every one.
 func (h *luaHost) refusing(l *lua.LState, t *lua.LTable, lib, lacking string) *lua.LTable {
 	known := names(lacking)
 	meta := l.NewTable()
@@ -160,7 +162,8 @@ func (h *luaHost) run(out *server.Peer, sha string, f *lua.LFunction, keys, argv
 	writeLua(out, value)
 }
 
-// scriptError returns the reply to a script that failed: with the code of the command that failed, or ERR and the Lua message.
+// scriptError returns the reply to a script that failed: with the code of the command that failed,
+// or ERR and the Lua message.
 func scriptError(err error, sha string) string {
 	var api *lua.ApiError
 	if !errors.As(err, &api) {
@@ -259,7 +262,8 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// luaRandom is the random source of a node's scripts: drand48 as in Redis, but seeded by the program.
+// luaRandom is the random source of a node's scripts: drand48 as in Redis, but seeded by the
+// program.
 type luaRandom struct{ x uint64 }
 
 func (r *luaRandom) seed(n int32) { r.x = uint64(uint32(n))<<16 | 0x330E }

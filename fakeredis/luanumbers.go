@@ -11,8 +11,9 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// Redis' Lua writes a number as text with 14 digits, and as an argument of a command with 17; gopher-lua writes all. A lock that counts microseconds
-// shows it: 1.7000000001235e+15. And it reads numbers as C's strtod does, to which 010 is ten; to gopher-lua it is eight.
+// Redis' Lua writes a number as text with 14 digits, and as an argument of a command with 17;
+// gopher-lua writes all. A lock that counts microseconds shows it: 1.7000000001235e+15. And it
+// reads numbers as C's strtod does, to which 010 is ten; to gopher-lua it is eight.
 
 // The digits of a number as text.
 const (
@@ -59,7 +60,8 @@ const textFunction = "\x00text"
 
 const numberFunction = "\x00number"
 
-// asInC changes a parsed script where gopher-lua would convert in its own way: number literals, operands of concatenations, and limits of loops.
+// asInC changes a parsed script where gopher-lua would convert in its own way: number literals,
+// operands of concatenations, and limits of loops.
 func asInC(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Interface:
@@ -157,7 +159,8 @@ func library(l *lua.LState, name string, change func(*lua.LTable)) {
 	}
 }
 
-// openArithmetic makes arithmetic with texts read them as C does: it uses the functions of their metatable.
+// openArithmetic makes arithmetic with texts read them as C does: it uses the functions of their
+// metatable.
 func openArithmetic(l *lua.LState) {
 	meta := l.NewTable()
 	meta.RawSetString("__index", l.GetGlobal("string"))
@@ -201,7 +204,8 @@ func textArgument(l *lua.LState, i int) {
 	}
 }
 
-// numberArguments makes numbers of the arguments from one to another. A text that is none becomes false, since gopher-lua may read it.
+// numberArguments makes numbers of the arguments from one to another. A text that is none becomes
+// false, since gopher-lua may read it.
 func numberArguments(from, to int) func(*lua.LState) {
 	return func(l *lua.LState) {
 		for i := from; i <= min(to, l.GetTop()); i++ {
@@ -224,7 +228,8 @@ func textItems(l *lua.LState) {
 	l.Replace(1, to)
 }
 
-// textVerbs makes text of the numbers that string.format writes with %s or %q, and numbers of the texts that it writes with other verbs.
+// textVerbs makes text of the numbers that string.format writes with %s or %q, and numbers of the
+// texts that it writes with other verbs.
 func textVerbs(l *lua.LState) {
 	textArgument(l, 1)
 	verbs, argument := strings.Split(strings.ReplaceAll(l.CheckString(1), "%%", ""), "%"), 1
@@ -238,7 +243,8 @@ func textVerbs(l *lua.LState) {
 	}
 }
 
-// toNumber returns tonumber as C's strtod reads text: also 1e3, 0x1F and numbers beyond 64 bits. For a base it is the library's.
+// toNumber returns tonumber as C's strtod reads text: also 1e3, 0x1F and numbers beyond 64 bits.
+// For a base it is the library's.
 func toNumber(l *lua.LState) lua.LGFunction {
 	library, ok := l.GetGlobal("tonumber").(*lua.LFunction)
 	return func(l *lua.LState) int {

@@ -26,10 +26,12 @@ func tableOf(l *lua.LState, name, text string) *lua.LTable {
 	return t
 }
 
-// luaReply is read without package resp, which is made for any reply and takes longer: scripts get many short ones.
+// luaReply is read without package resp, which is made for any reply and takes longer: scripts get
+// many short ones.
 type luaReply struct{ rest []byte }
 
-// value reads one RESP2 reply as redis.call returns it: nil is false, a status is a table with ok, an error a table with err.
+// value reads one RESP2 reply as redis.call returns it: nil is false, a status is a table with ok,
+// an error a table with err.
 func (r *luaReply) value(l *lua.LState) (lua.LValue, error) {
 	kind, text, err := r.line()
 	if err != nil {
@@ -90,7 +92,8 @@ func (r *luaReply) array(l *lua.LState, size []byte) (lua.LValue, error) {
 	return t, nil
 }
 
-// writeLua writes the result of a script by Redis' rules: true is 1, false and nil are null, numbers are truncated, an array ends at the first nil.
+// writeLua writes the result of a script by Redis' rules: true is 1, false and nil are null,
+// numbers are truncated, an array ends at the first nil.
 func writeLua(out *server.Peer, v lua.LValue) {
 	switch v := v.(type) {
 	case lua.LBool:

@@ -14,8 +14,8 @@ import (
 // A node mirrors its data outside miniredis: after a command it reads the keys that the command may
 // have written, and so knows what changed. Leases end in the mirror by the same clock.
 
-// mirror is the data of a node as they were after the last command, and what has changed since Changed
-// and Ended were last called.
+// mirror is the data of a node as they were after the last command, and what has changed since
+// Changed and Ended were last called.
 type mirror struct {
 	data    Data
 	soonest int64                // no lease ends before this instant of the node's clock; 0: there is none

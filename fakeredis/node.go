@@ -14,9 +14,9 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// Node is one server. Registering miniredis' commands takes as long as a hundred commands, so a node is
-// reused: Reset empties it. It serves one goroutine at a time, and never reads the clock of the machine:
-// each call says what time it is.
+// Node is one server. Registering miniredis' commands takes as long as a hundred commands, so a
+// node is reused: Reset empties it. It serves one goroutine at a time, and never reads the clock of
+// the machine: each call says what time it is.
 type Node struct {
 	redis *miniredis.Miniredis
 	srv   *server.Server
@@ -32,7 +32,8 @@ type Node struct {
 	refused string // a command that it received and does not execute as Redis does
 	lacking string // what a connection requested at its start and does without
 
-	// scripts maps the digests that this server knows to sources; a restart forgets them, as in Redis.
+	// scripts maps the digests that this server knows to sources; a restart forgets them, as in
+	// Redis.
 	scripts map[string]string
 	// touched lists the keys that commands have named, if the node replays a record.
 	replays bool
@@ -76,8 +77,8 @@ func (n *Node) Close() {
 	n.redis.Close()
 }
 
-// Reset makes the node as good as new. Its clock is right at t, the base of the instants in the changes
-// that it reports.
+// Reset makes the node as good as new. Its clock is right at t, the base of the instants in the
+// changes that it reports.
 func (n *Node) Reset(t time.Time) {
 	n.redis.FlushAll()
 	n.clock = Clock{Rate: 1, Since: t}
@@ -90,8 +91,8 @@ func (n *Node) Reset(t time.Time) {
 // Seed seeds what scripts draw at random.
 func (n *Node) Seed(seed int32) { n.lua.random.seed(seed) }
 
-// Peer is the other end of a session, as far as a node needs to know it. Sessions of one peer share its
-// subscriptions.
+// Peer is the other end of a session, as far as a node needs to know it. Sessions of one peer share
+// its subscriptions.
 type Peer interface {
 	// Publish is called for each message of a subscription, in wire form Push.
 	Publish(words ...string)
@@ -124,8 +125,8 @@ func (n *Node) Tick(t time.Time) {
 	n.endLeases(own.UnixNano())
 }
 
-// Execute runs one command at an instant and returns the bytes of its reply, valid until the next call.
-// A command that waits for data, outside a transaction, is Take's.
+// Execute runs one command at an instant and returns the bytes of its reply, valid until the next
+// call. A command that waits for data, outside a transaction, is Take's.
 func (n *Node) Execute(s *Session, args []string, t time.Time) []byte {
 	n.Tick(t)
 	n.reply.Reset()
@@ -263,7 +264,8 @@ func (n *Node) Clock() Clock { return n.clock }
 // What happened since is no evidence about a lock.
 func (n *Node) Refused() string { return n.refused }
 
-// Lacking returns what a connection requested at its start and does without, such as CLIENT TRACKING.
+// Lacking returns what a connection requested at its start and does without, such as CLIENT
+// TRACKING.
 func (n *Node) Lacking() string { return n.lacking }
 
 // secondsLeft is the reply to TTL: Redis rounds to the nearest second, miniredis down.
@@ -279,7 +281,8 @@ func (n *Node) secondsLeft(key string) int {
 	}
 }
 
-// SetRate changes the clock's rate from now on, without a jump. Like Jump, it returns for which keys that changes when they expire by true time.
+// SetRate changes the clock's rate from now on, without a jump. Like Jump, it returns for which
+// keys that changes when they expire by true time.
 func (n *Node) SetRate(t time.Time, rate float64) []history.DataChange {
 	n.Tick(t)
 	n.clock.Offset = n.clock.Now(t).Sub(t)
@@ -287,8 +290,8 @@ func (n *Node) SetRate(t time.Time, rate float64) []history.DataChange {
 	return n.retime()
 }
 
-// Jump moves the node's clock, which may end leases. Redis stores the instant at which a key expires, miniredis the remaining time, so a jump back must
-// lengthen the remaining time.
+// Jump moves the node's clock, which may end leases. Redis stores the instant at which a key
+// expires, miniredis the remaining time, so a jump back must lengthen the remaining time.
 func (n *Node) Jump(t time.Time, by time.Duration) []history.DataChange {
 	n.Tick(t)
 	n.clock.Offset += by

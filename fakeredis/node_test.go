@@ -18,7 +18,8 @@ func testNode(t *testing.T, start time.Time) *Node {
 	return n
 }
 
-// asked sends commands, one per line, over one connection at a time t and returns the text of each reply.
+// asked sends commands, one per line, over one connection at a time t and returns the text of each
+// reply.
 func asked(n *Node, t time.Time, lines ...string) []string {
 	s := n.NewSession(nil)
 	var out []string

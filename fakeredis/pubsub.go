@@ -11,12 +11,14 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// subscriptions holds a node's channels and patterns. A message is an event of the connection, like a reply; miniredis would run two goroutines.
+// subscriptions holds a node's channels and patterns. A message is an event of the connection, like
+// a reply; miniredis would run two goroutines.
 type subscriptions struct{ channels, patterns listeners }
 
 func newSubscriptions() subscriptions { return subscriptions{listeners{}, listeners{}} }
 
-// listeners has the connections that subscribe to a channel or pattern, by its name, in order of subscription.
+// listeners has the connections that subscribe to a channel or pattern, by its name, in order of
+// subscription.
 type listeners map[string][]Peer
 
 func (l listeners) add(name string, cn Peer) {
@@ -66,7 +68,8 @@ func (n *Node) Subscribers() []map[string][]Peer {
 	return []map[string][]Peer{n.subs.channels, n.subs.patterns}
 }
 
-// subscribe runs SUBSCRIBE, PSUBSCRIBE and their opposites; each channel is confirmed by its own reply.
+// subscribe runs SUBSCRIBE, PSUBSCRIBE and their opposites; each channel is confirmed by its own
+// reply.
 func (n *Node) subscribe(s *Session, name string, channels []string) {
 	set, word := n.subs.channels, strings.ToLower(name)
 	if word[0] == 'p' {
@@ -95,7 +98,8 @@ func (n *Node) subscribe(s *Session, name string, channels []string) {
 	}
 }
 
-// publish queues a message for the subscribers of the node, or of every node of its cluster, and replies with the number of those at this node.
+// publish queues a message for the subscribers of the node, or of every node of its cluster, and
+// replies with the number of those at this node.
 func (n *Node) publish(s *Session, channel, message string) {
 	nodes := []*Node{n}
 	if n.shard != nil {
@@ -126,14 +130,16 @@ func (n *Node) deliver(channel, message string) (count int) {
 	return count
 }
 
-// matches reports whether a name matches a pattern of Redis, to which a slash is a character like any other.
+// matches reports whether a name matches a pattern of Redis, to which a slash is a character like
+// any other.
 func matches(pattern, name string) bool {
 	noSlash := strings.NewReplacer("/", "\x00")
 	ok, err := path.Match(noSlash.Replace(pattern), noSlash.Replace(name))
 	return ok && err == nil
 }
 
-// listens returns the error for a command that a connection must not send while it is subscribed; "" for one that it may.
+// listens returns the error for a command that a connection must not send while it is subscribed;
+// "" for one that it may.
 func (n *Node) listens(s *Session, name string) string {
 	if s.peer.Resp3 || len(n.subs.channels)+len(n.subs.patterns) == 0 || s.conn == nil || !n.subs.has(s.conn) {
 		return ""

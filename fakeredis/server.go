@@ -7,9 +7,10 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Server is a single node with one session, for comparisons with a real server and to execute recorded
-// commands again. It supports no subscriptions, and executes some commands that a Node refuses because
-// nobody has compared them with Redis: whoever replays a record compares each reply.
+// Server is a single node with one session, for comparisons with a real server and to execute
+// recorded commands again. It supports no subscriptions, and executes some commands that a Node
+// refuses because nobody has compared them with Redis: whoever replays a record compares each
+// reply.
 type Server struct {
 	node    *Node
 	session *Session
@@ -30,8 +31,8 @@ func New() (*Server, error) {
 // Close closes the server.
 func (s *Server) Close() { s.node.Close() }
 
-// Do runs one request at an instant and returns its reply in wire form, valid until the next call. A
-// command that waits for data replies at once, as after its time-out.
+// Do runs one request at an instant and returns its reply in wire form, valid until the next call.
+// A command that waits for data replies at once, as after its time-out.
 func (s *Server) Do(at time.Time, args []string) []byte {
 	n := s.node
 	n.touched, n.did, n.ended = n.touched[:0], nil, nil
@@ -53,8 +54,8 @@ func (s *Server) Do(at time.Time, args []string) []byte {
 // Changed returns what the last Do changed; see [Node.Changed].
 func (s *Server) Changed() []history.DataChange { return s.node.Changed() }
 
-// Touched returns the keys that the last Do named, including those of commands in its script; there may
-// be duplicates.
+// Touched returns the keys that the last Do named, including those of commands in its script; there
+// may be duplicates.
 func (s *Server) Touched() []string { return s.node.touched }
 
 // Pardon forgets and returns the command that the server refused to execute, as [Node.Refused].
@@ -63,8 +64,8 @@ func (s *Server) Pardon() (refused string) {
 	return refused
 }
 
-// Load replaces all data by those of a record at an instant, leaving out what has expired by then. base is
-// what the server's clock shows at the record's instant 0; Do's instants are of that clock.
+// Load replaces all data by those of a record at an instant, leaving out what has expired by then.
+// base is what the server's clock shows at the record's instant 0; Do's instants are of that clock.
 func (s *Server) Load(at, base time.Time, data map[string]*history.Datum) {
 	d := make(Data, len(data))
 	for key, v := range data {

@@ -11,7 +11,8 @@ type transaction struct {
 	failed bool // a command was refused when it was queued
 }
 
-// inTransaction runs MULTI, EXEC and DISCARD and queues what comes between; done means nothing is left to do. miniredis runs WATCH.
+// inTransaction runs MULTI, EXEC and DISCARD and queues what comes between; done means nothing is
+// left to do. miniredis runs WATCH.
 func (n *Node) inTransaction(s *Session, name string, args []string) (done bool) {
 	tx := s.tx
 	switch {
@@ -55,7 +56,8 @@ func (n *Node) exec(s *Session, tx *transaction) {
 	}
 }
 
-// changedSinceWatch runs an empty transaction of miniredis, which knows the watched keys; that ends the watching.
+// changedSinceWatch runs an empty transaction of miniredis, which knows the watched keys; that ends
+// the watching.
 func (n *Node) changedSinceWatch(s *Session) bool {
 	ask := server.NewPeer(n.lua.scratch())
 	ask.Ctx, ask.Resp3 = s.peer.Ctx, false

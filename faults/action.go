@@ -11,7 +11,8 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// action applies a fault to a world and returns once it is in force; an error says why that is not confirmed. A fault in force despite it has an undo.
+// action applies a fault to a world and returns once it is in force; an error says why that is not
+// confirmed. A fault in force despite it has an undo.
 type action func(ctx context.Context, at actionAt) (effect, error)
 
 type actionAt struct {
@@ -27,7 +28,8 @@ type effect struct {
 
 func (at actionAt) lease() time.Duration { return at.director.cfg.Lease }
 
-// did records the effects of the fault on a node. Those that don't say when they happened did so now.
+// did records the effects of the fault on a node. Those that don't say when they happened did so
+// now.
 func (at actionAt) did(node int, effects ...history.Effect) {
 	d := at.director
 	d.mu.Lock()
@@ -93,7 +95,8 @@ func collideOwners(_ context.Context, at actionAt) (effect, error) {
 // sharedOwner is the owner id that all clients have when ids collide.
 const sharedOwner = "thread-1"
 
-// slowWork, in force from the start, makes every critical section of the client take For; at a moment, it lengthens that one section by For.
+// slowWork, in force from the start, makes every critical section of the client take For; at a
+// moment, it lengthens that one section by For.
 func slowWork(_ context.Context, at actionAt) (effect, error) {
 	if at.fault.When.Form() == AtStart {
 		work := at.fault.For.Of(at.lease())
@@ -176,8 +179,9 @@ func pauseServer(ctx context.Context, at actionAt) (effect, error) {
 	return until(at.StopServer(ctx, at.one()), func(ctx context.Context) error { return at.ContinueServer(ctx, at.one()) })
 }
 
-// failover kills the primary of a pair and promotes its replica. With a length it first cuts the replication, so that the replica misses later
-// grants; the undo is then the failover. Without a length it kills the primary at once, while replication flows, and the replica has whatever had
+// failover kills the primary of a pair and promotes its replica. With a length it first cuts the
+// replication, so that the replica misses later grants; the undo is then the failover. Without a
+// length it kills the primary at once, while replication flows, and the replica has whatever had
 // reached it. Either way it records whether the replica had the lock when it took over.
 func failover(ctx context.Context, at actionAt) (effect, error) {
 	promote := func(ctx context.Context) error {
@@ -196,7 +200,8 @@ func failover(ctx context.Context, at actionAt) (effect, error) {
 	return e, err
 }
 
-// jumpClock moves a node's clock. With a length, its undo sets the clock right; without, the clock stays moved.
+// jumpClock moves a node's clock. With a length, its undo sets the clock right; without, the clock
+// stays moved.
 func jumpClock(ctx context.Context, at actionAt) (effect, error) {
 	moved, err := at.JumpClock(ctx, at.one(), at.by())
 	at.did(at.one(), moved)
@@ -231,7 +236,8 @@ func flushScripts(ctx context.Context, at actionAt) (effect, error) {
 	return effect{}, errors.Join(errs...)
 }
 
-// deleteKeys deletes the lock's keys, as an operator might. A node that is down has no keys that a client could still see.
+// deleteKeys deletes the lock's keys, as an operator might. A node that is down has no keys that a
+// client could still see.
 func deleteKeys(ctx context.Context, at actionAt) (effect, error) {
 	deleted := 0
 	var errs []error
@@ -252,7 +258,8 @@ func deleteKeys(ctx context.Context, at actionAt) (effect, error) {
 	return e, err
 }
 
-// evictKeys fills a node's memory until it has evicted the lock's keys. One eviction confirms it: clients may have deleted and retaken the other keys.
+// evictKeys fills a node's memory until it has evicted the lock's keys. One eviction confirms it:
+// clients may have deleted and retaken the other keys.
 func evictKeys(ctx context.Context, at actionAt) (effect, error) {
 	effects, err := at.EvictKeys(ctx, at.one())
 	at.did(at.one(), effects...)

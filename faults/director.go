@@ -13,9 +13,11 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// Director applies the faults of a plan to a World, ends them, and measures each as a history.Window. It works alike in every world.
+// Director applies the faults of a plan to a World, ends them, and measures each as a
+// history.Window. It works alike in every world.
 //
-// Its caller reports what happens: the Start, the moments that clients Reach, every Event that the plan watches, and who Left. Close ends the faults in force.
+// Its caller reports what happens: the Start, the moments that clients Reach, every Event that the
+// plan watches, and who Left. Close ends the faults in force.
 type Director struct {
 	cfg  DirectorConfig
 	plan *Plan
@@ -68,15 +70,18 @@ func (f *Fault) Window() history.Window { return f.window }
 // BySearch is the moment in the windows of faults that a search placed.
 const BySearch = "chosen by the search"
 
-// Standing reports whether the fault belongs to a program, which has it from the start, and not to the schedule of a run.
+// Standing reports whether the fault belongs to a program, which has it from the start, and not to
+// the schedule of a run.
 func (f *Fault) Standing() bool {
 	return f.kind.In == InClient && f.When.Form() == AtStart && f.window.Moment != BySearch
 }
 
-// settleTime is how long a fault with Until outlasts the other client's entry, so that what follows is clearly inside that client's section.
+// settleTime is how long a fault with Until outlasts the other client's entry, so that what follows
+// is clearly inside that client's section.
 const settleTime = time.Millisecond
 
-// untilLeases is the longest wait for the event of Spec.Until, in leases; the fault then ends without it.
+// untilLeases is the longest wait for the event of Spec.Until, in leases; the fault then ends
+// without it.
 const untilLeases = 10
 
 // endLimit bounds the end of one fault, which may have to restart a server.
@@ -90,7 +95,8 @@ func NewDirector(plan *Plan, cfg DirectorConfig) *Director {
 // Plan returns the plan that the Director follows.
 func (d *Director) Plan() *Plan { return d.plan }
 
-// Start applies the faults that hold from the start, and schedules those placed at a time. It must return before clients connect.
+// Start applies the faults that hold from the start, and schedules those placed at a time. It must
+// return before clients connect.
 func (d *Director) Start(ctx context.Context) {
 	d.Event(ctx, Event{Kind: Start}, nil)
 	for _, at := range d.plan.times() {
@@ -101,7 +107,8 @@ func (d *Director) Start(ctx context.Context) {
 // Standing returns what holds for a client, by its number from 1, once Start has returned.
 func (d *Director) Standing(client int) Standing { return d.standing[client-1] }
 
-// Event applies the faults placed at an event, and returns once they are in force. m is the message of the event; nil if there is none.
+// Event applies the faults placed at an event, and returns once they are in force. m is the message
+// of the event; nil if there is none.
 func (d *Director) Event(ctx context.Context, e Event, m Message) {
 	for _, due := range d.plan.next(e) {
 		d.Place(ctx, due.Spec, due.Where, m)
@@ -122,7 +129,8 @@ func (d *Director) Place(ctx context.Context, s Spec, where string, m Message) {
 	}
 }
 
-// Begin applies a fault now; End ends it. It returns nil when there is nothing to do: the client is gone, or the same effect is in force already.
+// Begin applies a fault now; End ends it. It returns nil when there is nothing to do: the client is
+// gone, or the same effect is in force already.
 func (d *Director) Begin(ctx context.Context, s Spec, where string, m Message) *Fault {
 	f := &Fault{Spec: s}
 	if f.kind, _ = FindKind(s.Fault); f.kind.In == InMessage {
@@ -197,7 +205,8 @@ func (f *Fault) node() int {
 // ClientName returns the name of the client with this number, from 1.
 func ClientName(number int) string { return fmt.Sprintf("c%d", number) }
 
-// arrangeEnd schedules the end of a fault: after For, or with Until when another client next enters after that. One that entered earlier may leave.
+// arrangeEnd schedules the end of a fault: after For, or with Until when another client next enters
+// after that. One that entered earlier may leave.
 func (d *Director) arrangeEnd(f *Fault) {
 	length, end := f.For.Of(d.cfg.Lease), func() { d.End(f) }
 	if f.Until != OtherEntered {
@@ -218,7 +227,8 @@ func (d *Director) awaitOther(f *Fault) {
 	}
 }
 
-// Reach reports that a client has reached a moment: another operation may begin, and faults end that wait for its entry into the critical section.
+// Reach reports that a client has reached a moment: another operation may begin, and faults end
+// that wait for its entry into the critical section.
 func (d *Director) Reach(client int, m history.Moment) {
 	d.plan.Reach(client, m)
 	if m == history.Entered {
@@ -296,7 +306,8 @@ func (d *Director) End(f *Fault) {
 	asked := d.cfg.World.Now()
 	var err error
 	if f.undo != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), endLimit) // not the run's context: the fault must end even when the run was stopped
+		// not the run's context: the fault must end even when the run was stopped
+		ctx, cancel := context.WithTimeout(context.Background(), endLimit)
 		defer cancel()
 		err = f.undo(ctx)
 	}
@@ -307,7 +318,8 @@ func (d *Director) End(f *Fault) {
 	}
 }
 
-// ended records when the fault ended. A fault that stays has no end, though it is undone with the run.
+// ended records when the fault ended. A fault that stays has no end, though it is undone with the
+// run.
 func (d *Director) ended(f *Fault, asked int64, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -334,7 +346,8 @@ func (d *Director) record(f *Fault) {
 	}
 }
 
-// Complete returns the windows that are complete, in that order: of the faults that have ended, or are known to stay.
+// Complete returns the windows that are complete, in that order: of the faults that have ended, or
+// are known to stay.
 func (d *Director) Complete() []history.Window {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -347,7 +360,8 @@ func (d *Director) begun() []*Fault {
 	return slices.Clone(d.faults)
 }
 
-// Windows returns the windows of the faults that were injected, in order of their beginning. It must not be called while faults begin or end.
+// Windows returns the windows of the faults that were injected, in order of their beginning. It
+// must not be called while faults begin or end.
 func (d *Director) Windows() []history.Window {
 	var all []history.Window
 	for _, f := range d.faults {
@@ -356,7 +370,8 @@ func (d *Director) Windows() []history.Window {
 	return all
 }
 
-// Current names the faults in force that will end, each with its target, in the order in which they began.
+// Current names the faults in force that will end, each with its target, in the order in which they
+// began.
 func (d *Director) Current() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -376,8 +391,9 @@ func (d *Director) InForce() bool {
 	return slices.ContainsFunc(d.faults, func(f *Fault) bool { return f.window.End == 0 })
 }
 
-// Close ends the faults that have a length or must not outlive the run, and records the others as they are. The world must start nothing any more.
-// It returns the errors of faults that could not be ended.
+// Close ends the faults that have a length or must not outlive the run, and records the others as
+// they are. The world must start nothing any more. It returns the errors of faults that could not
+// be ended.
 func (d *Director) Close() error {
 	var errs []error
 	for _, f := range d.begun() {

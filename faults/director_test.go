@@ -135,13 +135,18 @@ func TestDirectorDoesEveryKind(t *testing.T) {
 		{Spec{Fault: CancelClient, Client: 1, When: at}, "cancel c1 @10", 10 * time.Millisecond},
 		{Spec{Fault: SkewClient, Client: 1, By: two}, "[{200ms 0s } {0s 0s }]", 0},
 		{Spec{Fault: CollideOwners}, "[{0s 0s thread-1} {0s 0s thread-1}]", 0},
-		{Spec{Fault: SlowWork, Client: 1, For: two}, "[{0s 200ms } {0s 0s }]", 0},                                                                 // every section
-		{Spec{Fault: SlowWork, Client: 1, When: at, For: two}, "hold c1 @10, end hold c1 @210", 210 * time.Millisecond},                           // this one
-		{Spec{Fault: SlowNetwork, By: one, Rate: 5}, "slow 100ms 5 @0, end slow @1000", 0},                                                        // until the run ends
-		{Spec{Fault: SlowNetwork, Client: 1, By: one, When: at, For: one}, "slow 100ms 0 @10, end slow @110", 110 * time.Millisecond},             // for a while
-		{Spec{Fault: BlackholeClient, Client: 1, When: at, For: one}, "block c1 n-1 @10, end block c1 n-1 @110", 110 * time.Millisecond},          // all nodes
-		{Spec{Fault: IsolateServer, Node: 2, Client: 1, When: at, For: one}, "isolate n1 c1 @10, end isolate n1 c1 @110", 110 * time.Millisecond}, // the client whose moment it is, on its side
-		{Spec{Fault: PartitionNodes, Node: 2, Client: 1, When: at, For: one}, "block c-1 n1 @10, end block c-1 n1 @110", 110 * time.Millisecond},  // all clients
+		// every section
+		{Spec{Fault: SlowWork, Client: 1, For: two}, "[{0s 200ms } {0s 0s }]", 0},
+		{Spec{Fault: SlowWork, Client: 1, When: at, For: two}, "hold c1 @10, end hold c1 @210", 210 * time.Millisecond}, // this one
+		// until the run ends
+		{Spec{Fault: SlowNetwork, By: one, Rate: 5}, "slow 100ms 5 @0, end slow @1000", 0},
+		// for a while
+		{Spec{Fault: SlowNetwork, Client: 1, By: one, When: at, For: one}, "slow 100ms 0 @10, end slow @110", 110 * time.Millisecond},
+		{Spec{Fault: BlackholeClient, Client: 1, When: at, For: one}, "block c1 n-1 @10, end block c1 n-1 @110", 110 * time.Millisecond}, // all nodes
+		// the client whose moment it is, on its side
+		{Spec{Fault: IsolateServer, Node: 2, Client: 1, When: at, For: one}, "isolate n1 c1 @10, end isolate n1 c1 @110", 110 * time.Millisecond},
+		// all clients
+		{Spec{Fault: PartitionNodes, Node: 2, Client: 1, When: at, For: one}, "block c-1 n1 @10, end block c-1 n1 @110", 110 * time.Millisecond},
 		{Spec{Fault: CutPubSub, Client: 1, When: at}, "cut false @10, end cut @10", 10 * time.Millisecond},
 		{Spec{Fault: CutPubSub, Client: 1, When: at, For: one}, "cut true @10, end cut @110", 110 * time.Millisecond},
 		{Spec{Fault: KillServer, Node: 3, Client: 1, When: at, For: one}, "kill n2 @10, restart n2 @110", 110 * time.Millisecond},
@@ -152,7 +157,8 @@ func TestDirectorDoesEveryKind(t *testing.T) {
 		{Spec{Fault: JumpClock, Node: 1, Client: 1, By: one, When: at}, "jump n0 100ms @10", 10 * time.Millisecond},
 		{Spec{Fault: JumpClock, Node: 1, Client: 1, By: one, When: at, For: one}, "jump n0 100ms @10, right n0 @110", 110 * time.Millisecond},
 		{Spec{Fault: DriftClock, Node: 1, Rate: 2}, "drift n0 2 @0", 0},
-		{Spec{Fault: FlushScripts, Client: 1, When: at}, "flush n0 @10, flush n1 @10, flush n2 @10", 10 * time.Millisecond}, // no node named: all
+		// no node named: all
+		{Spec{Fault: FlushScripts, Client: 1, When: at}, "flush n0 @10, flush n1 @10, flush n2 @10", 10 * time.Millisecond},
 		{Spec{Fault: DeleteKey, Node: 2, Client: 1, When: at}, "delete n1 @10", 10 * time.Millisecond},
 		{Spec{Fault: EvictKeys, Node: 1, Client: 1, When: at}, "evict n0 @10", 10 * time.Millisecond},
 	}
@@ -232,7 +238,8 @@ func TestPlanCounts(t *testing.T) {
 	}
 }
 
-// Faults of one name that name no client affect one client each, those with a client named first; other faults meet there.
+// Faults of one name that name no client affect one client each, those with a client named first;
+// other faults meet there.
 func TestPlanStrikesEveryOneOnce(t *testing.T) {
 	entered := Trigger{Moment: "entered"}
 	p := NewPlan([]Spec{{Fault: CrashClient, When: entered}, {Fault: CrashClient, When: entered}, {Fault: CrashClient, Client: 2, When: entered},
@@ -248,7 +255,8 @@ func TestPlanStrikesEveryOneOnce(t *testing.T) {
 	}
 }
 
-// Faults placed at a time are injected then, and again at its multiples; a dead client is not stopped.
+// Faults placed at a time are injected then, and again at its multiples; a dead client is not
+// stopped.
 func TestTimedFaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t, 2,
@@ -266,8 +274,9 @@ func TestTimedFaults(t *testing.T) {
 	})
 }
 
-// A fault with Until lasts until another client enters after For: neither a client that entered before nor the client itself counts. It ends if no
-// other client is left, and at the latest after ten leases.
+// A fault with Until lasts until another client enters after For: neither a client that entered
+// before nor the client itself counts. It ends if no other client is left, and at the latest after
+// ten leases.
 func TestFaultLastsUntilAnotherEnters(t *testing.T) {
 	const ms = time.Millisecond
 	rows := []struct {
@@ -302,7 +311,8 @@ func TestFaultLastsUntilAnotherEnters(t *testing.T) {
 	}
 }
 
-// An effect that is in force is not applied again, and a fault that fails, or does not end, is not confirmed.
+// An effect that is in force is not applied again, and a fault that fails, or does not end, is not
+// confirmed.
 func TestDirectorSaysWhatDidNotTake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t, 2)

@@ -75,9 +75,10 @@ type placing string
 
 // The placings.
 const (
-	NotPlaced    placing = ""
-	atStep       placing = "at a step"      // instead of the delivery of a message
-	BeforeSearch placing = "before the run" // drawn before a random schedule begins; an exhaustive search cannot place it
+	NotPlaced placing = ""
+	atStep    placing = "at a step" // instead of the delivery of a message
+	// drawn before a random schedule begins; an exhaustive search cannot place it
+	BeforeSearch placing = "before the run"
 )
 
 // Limit is a world or a topology in which a kind of fault is impossible, and why.
@@ -97,8 +98,10 @@ type Kind struct {
 	At               Form   // the triggers that it accepts
 	Uses             []Uses // the fields of Spec that it uses, besides target and trigger
 
-	instant bool         // it is over at once, unless Spec gives a length
-	mustEnd bool         // it must not outlive the run: a stopped server cannot be closed, a blocked link cannot be drained
+	instant bool // it is over at once, unless Spec gives a length
+	// it must not outlive the run: a stopped server cannot be closed, a blocked link cannot be
+	// drained
+	mustEnd bool
 	Does    history.Does // what it does to what it hits
 	Harms   bool         // it harms the server and its other data
 	Clock   bool         // the servers must be started with clocks that can be set
@@ -245,7 +248,8 @@ func FindKind(name string) (Kind, bool) {
 	return Kind{}, false
 }
 
-// Describe fills in what the faults do, by their names, in windows that don't say: those of records that others wrote.
+// Describe fills in what the faults do, by their names, in windows that don't say: those of records
+// that others wrote.
 func Describe(windows []history.Window) {
 	for i := range windows {
 		if w := &windows[i]; w.Does == 0 {
@@ -265,7 +269,8 @@ func Names(is func(Kind) bool) (names []string) {
 	return names
 }
 
-// Refusal returns why a fault of this kind is impossible in a world and on a topology; "" when no limit is known.
+// Refusal returns why a fault of this kind is impossible in a world and on a topology; "" when no
+// limit is known.
 func (k Kind) Refusal(world string, t impls.Topology) string {
 	for _, l := range k.Not {
 		if (l.World == "" || l.World == world) && (l.Topology == "" || l.Topology == t) {

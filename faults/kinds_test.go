@@ -6,7 +6,8 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// TestEveryKindSaysWhatItDoes: a record without a word of what its faults do is read by their names, and each kind that the Director injects says it.
+// TestEveryKindSaysWhatItDoes: a record without a word of what its faults do is read by their
+// names, and each kind that the Director injects says it.
 func TestEveryKindSaysWhatItDoes(t *testing.T) {
 	for _, k := range Kinds() {
 		if k.Does == 0 {

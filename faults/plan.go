@@ -37,7 +37,8 @@ type due struct {
 	Where string // the moment, for people
 }
 
-// Plan decides when the faults of a run are injected, alike in every world. It counts the matches of triggers. It is safe for concurrent use.
+// Plan decides when the faults of a run are injected, alike in every world. It counts the matches
+// of triggers. It is safe for concurrent use.
 type Plan struct {
 	lease     time.Duration
 	nilGrants bool
@@ -56,7 +57,8 @@ type placed struct {
 	left int         // how often it will still be injected
 }
 
-// NewPlan returns a plan of faults of which nothing is left to draw. nilGrants says that the lock's acquire script replies nil when it grants.
+// NewPlan returns a plan of faults of which nothing is left to draw. nilGrants says that the lock's
+// acquire script replies nil when it grants.
 func NewPlan(specs []Spec, lease time.Duration, nilGrants bool) *Plan {
 	p := &Plan{lease: lease, nilGrants: nilGrants, in: map[int]Operation{}}
 	for _, s := range specs {
@@ -97,14 +99,16 @@ func (p *Plan) Watches(e Event) bool {
 	return slices.ContainsFunc(p.placed, func(f *placed) bool { return f.left > 0 && p.matches(f, e) })
 }
 
-// WatchesMessages reports whether a fault is placed at a message of the client in one of the stages; client 0 means any client.
+// WatchesMessages reports whether a fault is placed at a message of the client in one of the
+// stages; client 0 means any client.
 func (p *Plan) WatchesMessages(client int, stages ...Stage) bool {
 	return slices.ContainsFunc(p.placed, func(f *placed) bool {
 		return f.form&(AtRequest|AtReply) != 0 && slices.Contains(stages, f.stage()) && (client == 0 || f.Client == 0 || f.Client == client)
 	})
 }
 
-// times returns when faults are injected, since the start of the run: one with Spec.Times n at the first n multiples of its time.
+// times returns when faults are injected, since the start of the run: one with Spec.Times n at the
+// first n multiples of its time.
 func (p *Plan) times() (all []time.Duration) {
 	for _, f := range p.placed {
 		if f.form != AtTime {

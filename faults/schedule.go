@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Schedule is what happened in a run, step by step, for replaying it in the same order: every message between clients and nodes, every moment of a
-// client, and every fault. It leaves out handshakes (see [Handshake]) and messages to subscribers.
+// Schedule is what happened in a run, step by step, for replaying it in the same order: every
+// message between clients and nodes, every moment of a client, and every fault. It leaves out
+// handshakes (see [Handshake]) and messages to subscribers.
 type Schedule []Step
 
 // Step is one step of a Schedule.
@@ -69,12 +70,14 @@ func (s Step) Key() string {
 	return fmt.Sprintf("%s %d %s", s.Client, s.Node, s.Command)
 }
 
-// Done estimates when a node executed a request: half-way to its reply. Of another step it returns At.
+// Done estimates when a node executed a request: half-way to its reply. Of another step it returns
+// At.
 func (s Step) Done() int64 {
 	return s.At + max(s.Replied-s.At, 0)/2
 }
 
-// Playable converts a schedule for real servers, whose replicas follow at once: a failover begins, with the cut, where the replica had its last write.
+// Playable converts a schedule for real servers, whose replicas follow at once: a failover begins,
+// with the cut, where the replica had its last write.
 func (s Schedule) Playable() Schedule {
 	var out Schedule
 	last := 0 // where the writes that the replica missed begin
@@ -113,7 +116,8 @@ type Order struct {
 	Left   string `json:"left,omitempty"` // where and how the run diverged; "" if it did not
 }
 
-// Placements describes the faults that a tape has from the start, and the steps of its schedule between which the others lie.
+// Placements describes the faults that a tape has from the start, and the steps of its schedule
+// between which the others lie.
 func Placements(standing []Spec, schedule Schedule) []string {
 	var out []string
 	for _, f := range standing {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A failover loses the writes that the replica had not received: the replication ends where it received the last.
+// A failover loses the writes that the replica had not received: the replication ends where it
+// received the last.
 func TestPlayableSchedule(t *testing.T) {
 	step := func(id int, kind stepKind, fault string) Step {
 		return Step{ID: id, Kind: kind, At: int64(id), Fault: Spec{Fault: fault}}

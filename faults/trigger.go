@@ -10,7 +10,8 @@ import (
 // Operation is what a request is sent for.
 type Operation string
 
-// The operations. A request that a lock sends while its client neither acquires nor releases is an extend.
+// The operations. A request that a lock sends while its client neither acquires nor releases is an
+// extend.
 const (
 	inAcquire Operation = "acquire"
 	inExtend  Operation = "extend"
@@ -59,7 +60,8 @@ func parsePattern(text string) pattern {
 	return pattern{op, strings.TrimSpace(cmd)}
 }
 
-// matches reports whether a command of an operation matches. Handshakes never match: they belong to no operation.
+// matches reports whether a command of an operation matches. Handshakes never match: they belong to
+// no operation.
 func (p pattern) matches(op Operation, command string, write bool) bool {
 	if upstream.Opening(command) || p.operation != anyOperation && p.operation != string(op) {
 		return false
@@ -73,8 +75,9 @@ func (p pattern) matches(op Operation, command string, write bool) bool {
 	return strings.EqualFold(p.command, command)
 }
 
-// matchesReply is matches with the reply: for a pattern of commands that write, the command must have written, which a refused SET NX has not. A script
-// that replies several values says so in the first. nilGrants reverses the meaning of an acquire script's nil.
+// matchesReply is matches with the reply: for a pattern of commands that write, the command must
+// have written, which a refused SET NX has not. A script that replies several values says so in the
+// first. nilGrants reverses the meaning of an acquire script's nil.
 func (p pattern) matchesReply(op Operation, cmd *history.Command, write, nilGrants bool) bool {
 	return p.matches(op, cmd.Name, write) && (p.command != anyWrite ||
 		tookEffect(cmd, nilGrants && op == inAcquire) || op == inRelease && nilScript(cmd))
@@ -88,7 +91,8 @@ func tookEffect(cmd *history.Command, nilGrants bool) bool {
 	return cmd.Reply != "(nil)" && cmd.Reply != "0" && !strings.HasPrefix(cmd.Reply, "[0, ") && cmd.Reply != "[0]" && !strings.HasPrefix(cmd.Reply, "-")
 }
 
-// nilScript reports whether a script replied nil. A release script may do so whether or not it released.
+// nilScript reports whether a script replied nil. A release script may do so whether or not it
+// released.
 func nilScript(cmd *history.Command) bool {
 	return strings.HasPrefix(cmd.Name, "EVAL") && cmd.Reply == "(nil)"
 }

@@ -21,7 +21,8 @@ func (h Held) String() string {
 	return fmt.Sprintf("%s-n%d", ClientName(h.Client), h.Node+1)
 }
 
-// Turn is what happens next in a run whose messages pass one by one: the fault is injected, else the held message passes, else time passes.
+// Turn is what happens next in a run whose messages pass one by one: the fault is injected, else
+// the held message passes, else time passes.
 type Turn struct {
 	Held  int           // index of the message that passes or that the fault affects; -1: none
 	Fault Spec          // the fault that is injected; without a name: none

@@ -11,7 +11,8 @@ import (
 	"github.com/lockbench/lockbench/internal/suggest"
 )
 
-// MaxNodes is the most nodes of a plan: the highest number that a fault may name where the topology is the lock's own.
+// MaxNodes is the most nodes of a plan: the highest number that a fault may name where the topology
+// is the lock's own.
 const MaxNodes = 9
 
 // Setting is what the faults of a plan happen to, as far as it limits them.
@@ -24,7 +25,8 @@ type Setting struct {
 // Problems records an error at a path below a fault, such as "when.nth"; "" is the fault itself.
 type Problems func(path, format string, args ...any)
 
-// Validate reports values of a fault that are unknown, out of range, or contradict each other or the setting.
+// Validate reports values of a fault that are unknown, out of range, or contradict each other or
+// the setting.
 func (f Spec) Validate(s Setting, bad Problems) {
 	kind, ok := FindKind(f.Fault)
 	if !ok {
@@ -101,7 +103,8 @@ func validateRepeats(f Spec, bad Problems) {
 	}
 }
 
-// validateUses checks that the fault uses the fields that are set, and that required fields are set.
+// validateUses checks that the fault uses the fields that are set, and that required fields are
+// set.
 func validateUses(f Spec, kind Kind, s Setting, bad Problems) {
 	for _, field := range []struct {
 		name string

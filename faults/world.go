@@ -8,14 +8,16 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// ErrNothing means that a fault had no target, such as a call to cancel or a key to delete. The fault is not confirmed.
+// ErrNothing means that a fault had no target, such as a call to cancel or a key to delete. The
+// fault is not confirmed.
 var ErrNothing = errors.New("there was nothing to do it to")
 
 // Undo ends the effect that a method of a World began, and returns once the end is confirmed.
 type Undo func(ctx context.Context) error
 
-// World is what faults act on: the simulator, or real clients, links and servers. It decides nothing: a [Director] says what, when and for how
-// long, and measures it. Each method returns once the effect is in force. Clients are numbered from 1 and nodes from 0.
+// World is what faults act on: the simulator, or real clients, links and servers. It decides
+// nothing: a [Director] says what, when and for how long, and measures it. Each method returns once
+// the effect is in force. Clients are numbered from 1 and nodes from 0.
 type World interface {
 	// Now returns nanoseconds on the run's base.
 	Now() int64
@@ -31,9 +33,10 @@ type World interface {
 // Client is a client that faults can stop, crash or cancel.
 type Client interface {
 	Pause(ctx context.Context) (resume Undo, err error) // stops everything of it, its lock's watchdog included
-	Crash(ctx context.Context) error                    // kills it: its connections are closed, and its calls return impls.ErrCrashed
-	Cancel(ctx context.Context) error                   // cancels the context of its acquire
-	Hold() (release Undo)                               // stops it at its moment; its lock's background goes on
+	// kills it: its connections are closed, and its calls return impls.ErrCrashed
+	Crash(ctx context.Context) error
+	Cancel(ctx context.Context) error // cancels the context of its acquire
+	Hold() (release Undo)             // stops it at its moment; its lock's background goes on
 }
 
 // All stands for every client, or every node, of a World's network.
@@ -41,11 +44,15 @@ const All = -1
 
 // Network is the faults of the links between clients and nodes.
 type Network interface {
-	Block(ctx context.Context, client, node int) (Undo, error)                           // no message passes; what was sent arrives afterwards
-	Slow(ctx context.Context, delay time.Duration, bytesPerSecond float64) (Undo, error) // each way; rate 0 means unlimited
-	// Isolate lets nothing pass between a node and a client, and everything else: other nodes, sentinels and clients. Client 0 is none.
+	// no message passes; what was sent arrives afterwards
+	Block(ctx context.Context, client, node int) (Undo, error)
+	// each way; rate 0 means unlimited
+	Slow(ctx context.Context, delay time.Duration, bytesPerSecond float64) (Undo, error)
+	// Isolate lets nothing pass between a node and a client, and everything else: other nodes,
+	// sentinels and clients. Client 0 is none.
 	Isolate(ctx context.Context, node, client int) (Undo, error)
-	CutSubscribers(ctx context.Context, stay bool) (cut int, undo Undo, err error) // with stay, new subscribers are cut too until undo
+	// with stay, new subscribers are cut too until undo
+	CutSubscribers(ctx context.Context, stay bool) (cut int, undo Undo, err error)
 }
 
 // Subscribes reports whether a command asks for what [Network.CutSubscribers] forbids.
@@ -53,7 +60,8 @@ func Subscribes(command string) bool {
 	return command == "SUBSCRIBE" || command == "PSUBSCRIBE" || command == "SSUBSCRIBE"
 }
 
-// Servers is the faults of the lock's nodes. An Effect is what was observed of a node's data or clock; the Director adds node and time.
+// Servers is the faults of the lock's nodes. An Effect is what was observed of a node's data or
+// clock; the Director adds node and time.
 type Servers interface {
 	Nodes() int
 	KillServer(ctx context.Context, node int) error
@@ -61,7 +69,8 @@ type Servers interface {
 	StopServer(ctx context.Context, node int) error
 	ContinueServer(ctx context.Context, node int) error
 	CutReplication(ctx context.Context, node int) error
-	// Failover kills a primary and promotes its replica. had says what the replica had of the lock; see history.Window.
+	// Failover kills a primary and promotes its replica. had says what the replica had of the lock;
+	// see history.Window.
 	Failover(ctx context.Context, node int) (had string, e history.Effect, err error)
 	JumpClock(ctx context.Context, node int, by time.Duration) (history.Effect, error) // relative to what it shows now
 	DriftClock(ctx context.Context, node int, rate float64) (history.Effect, error)    // relative to what it shows now

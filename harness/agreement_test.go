@@ -20,9 +20,11 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// Both worlds do the same: each kind of fault, at each form of trigger that it accepts, once and twice, leaves the same windows in the simulator
-// and on real servers. The test compares which faults were injected, their targets and moments, their order, and whether they were confirmed, but not
-// times, which depend on the machine. There is one client, so that nothing depends on which client comes first.
+// Both worlds do the same: each kind of fault, at each form of trigger that it accepts, once and
+// twice, leaves the same windows in the simulator and on real servers. The test compares which
+// faults were injected, their targets and moments, their order, and whether they were confirmed,
+// but not times, which depend on the machine. There is one client, so that nothing depends on which
+// client comes first.
 func TestWorldsAgreeAboutEveryFault(t *testing.T) {
 	real, simulated := provider(t, "process"), &Sim{Schedules: 1}
 	t.Cleanup(func() { _ = simulated.Close() })
@@ -57,7 +59,8 @@ func TestWorldsAgreeAboutEveryFault(t *testing.T) {
 // rowsAtOnce is how many rows of the agreement run concurrently: a row waits most of the time.
 const rowsAtOnce = 10
 
-// difference returns how the windows of a scenario differ between two worlds, or from those that its one fault must leave; "" if they do not.
+// difference returns how the windows of a scenario differ between two worlds, or from those that
+// its one fault must leave; "" if they do not.
 func difference(ctx context.Context, s scenarios.Scenario, one, other servers.Provider) (string, error) {
 	want, err := windowsOf(ctx, one, s)
 	if err != nil {
@@ -80,8 +83,8 @@ func difference(ctx context.Context, s scenarios.Scenario, one, other servers.Pr
 	return "", nil
 }
 
-// agreements returns a scenario for each kind of fault, form of trigger, match and number of times that a file may combine. It covers every form of
-// trigger that a kind accepts.
+// agreements returns a scenario for each kind of fault, form of trigger, match and number of times
+// that a file may combine. It covers every form of trigger that a kind accepts.
 func agreements(t *testing.T) (all []scenarios.Scenario) {
 	early := faults.Span{Fixed: 500 * time.Millisecond}
 	triggers := []faults.Trigger{{}, {After: early}, {Within: early}, {Moment: string(history.Entered)}, {Request: "acquire *w"}, {Reply: "acquire *w"}}
@@ -115,8 +118,8 @@ func agreements(t *testing.T) (all []scenarios.Scenario) {
 	return all
 }
 
-// agreement returns a scenario in which the trigger matches at least once more than the fault may be injected. A fault is over when the next round
-// begins.
+// agreement returns a scenario in which the trigger matches at least once more than the fault may
+// be injected. A fault is over when the next round begins.
 func agreement(k faults.Kind, when faults.Trigger, times int) scenarios.Scenario {
 	f := faults.Spec{Fault: k.Name, When: when, Times: times}
 	for _, u := range k.Uses {

@@ -20,8 +20,9 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// A client whose lock is a child process has its workload, its clock and the guarded store in this process; the lock's calls go through the child's
-// pipe. The child dials the proxy, which records its commands and applies its network faults. A stall stops both halves, and a crash kills both.
+// A client whose lock is a child process has its workload, its clock and the guarded store in this
+// process; the lock's calls go through the child's pipe. The child dials the proxy, which records
+// its commands and applies its network faults. A stall stops both halves, and a crash kills both.
 
 // child is the process of one client, with the wire that the proxy watches.
 type child struct {
@@ -36,13 +37,15 @@ type child struct {
 
 type childProcesses []*child
 
-// sameClock is the clock error of processes on this machine: several times what two readings of its clock differ by.
+// sameClock is the clock error of processes on this machine: several times what two readings of its
+// clock differ by.
 const sameClock = 10 * time.Microsecond
 
 // echoes is the number of round trips to a child that are measured before the run.
 const echoes = 32
 
-// startChildren starts the children and measures the clock error: their calls are timed here, a round trip off. The caller closes them in any case.
+// startChildren starts the children and measures the clock error: their calls are timed here, a
+// round trip off. The caller closes them in any case.
 func (e Experiment) startChildren(ctx context.Context) (all childProcesses, clockError int64, err error) {
 	all = make(childProcesses, e.Scenario.Clients)
 	group, starting := errgroup.WithContext(ctx)
@@ -103,7 +106,8 @@ func (all childProcesses) watch(ctx context.Context, client int) (over func()) {
 	}
 }
 
-// err returns why a client's child has ended by itself; nil while it runs, and for a client without one.
+// err returns why a client's child has ended by itself; nil while it runs, and for a client without
+// one.
 func (all childProcesses) err(client int) error {
 	if client >= len(all) {
 		return nil
@@ -111,7 +115,8 @@ func (all childProcesses) err(client int) error {
 	return all[client].Err()
 }
 
-// watchChild records the commands of a client's child and applies the faults placed at them, as own does for the client's own commands.
+// watchChild records the commands of a client's child and applies the faults placed at them, as own
+// does for the client's own commands.
 func (d *serverDriver) watchChild(index int, own *inject.Wire, rec clientRecord) {
 	if index >= len(d.children) {
 		return
@@ -125,7 +130,8 @@ func (d *serverDriver) watchChild(index int, own *inject.Wire, rec clientRecord)
 		}})
 }
 
-// childConnections separates the numbers of a child's connections from those of its client to the guarded store.
+// childConnections separates the numbers of a child's connections from those of its client to the
+// guarded store.
 const childConnections = 1 << 31
 
 // note records when the child sent the last command that writes, which may have been granted.
@@ -198,7 +204,8 @@ func (d *serverDriver) throughChild(ctx context.Context, index int, gate *inject
 	return v
 }
 
-// childLock is a child's handle as its client sees it: calls do not return while the client is stopped or dead.
+// childLock is a child's handle as its client sees it: calls do not return while the client is
+// stopped or dead.
 type childLock struct {
 	impls.Lock
 	child    *child
@@ -212,7 +219,8 @@ func (l *childLock) Try(ctx context.Context, mode history.Mode) (impls.Grant, er
 	return g, l.answer(err)
 }
 
-// Acquire waits for the lock. If a foreign child does not say when the granted attempt began, its last writing request to the first of its nodes counts.
+// Acquire waits for the lock. If a foreign child does not say when the granted attempt began, its
+// last writing request to the first of its nodes counts.
 func (l *childLock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	g, err := l.Lock.Acquire(ctx, mode)
 	if err == nil && g.Asked.IsZero() && g.ValidUntil.IsZero() && !l.child.SameClock {
@@ -221,7 +229,8 @@ func (l *childLock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant
 	return g, l.answer(err)
 }
 
-// asked returns an instant that is not later than that request, whatever passes between two readings of the clocks.
+// asked returns an instant that is not later than that request, whatever passes between two
+// readings of the clocks.
 func (l *childLock) asked() time.Time {
 	l.child.mu.Lock()
 	defer l.child.mu.Unlock()

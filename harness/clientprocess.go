@@ -20,8 +20,8 @@ import (
 // calls ClientMain with its value and exits if it is set.
 const ClientVariable = "LOCKBENCH_CLIENT"
 
-// ClientMain serves a lock of the catalogue to one client of a run in another process, as a child of
-// --exec does, until its input ends.
+// ClientMain serves a lock of the catalogue to one client of a run in another process, as a child
+// of --exec does, until its input ends.
 func ClientMain(lock string) error {
 	v, ok := catalogue.Find(lock)
 	if !ok {

@@ -102,7 +102,8 @@ func (d *serverDriver) join(ctx context.Context, index int) *goroutineClient {
 // firstConnection separates the connection numbers of different clients.
 func firstConnection(index int) uint64 { return uint64(index+1) << 32 }
 
-// moments returns the function for a client's moments: it applies the faults there and waits. Without faults and a leader, clients share nothing there.
+// moments returns the function for a client's moments: it applies the faults there and waits.
+// Without faults and a leader, clients share nothing there.
 func (d *serverDriver) moments(index int, body *inject.Goroutine) func(context.Context, history.Moment, string) error {
 	if d.leader == nil && d.director.Plan().Empty() {
 		return func(ctx context.Context, _ history.Moment, _ string) error { return body.Rest(ctx) }
@@ -135,10 +136,12 @@ func (d *serverDriver) setup(index int) workloads.Setup {
 	}
 }
 
-// replyTimeout bounds the wait for one reply: long enough for a stalled server to resume, short enough for a run to end.
+// replyTimeout bounds the wait for one reply: long enough for a stalled server to resume, short
+// enough for a run to end.
 func replyTimeout(lease time.Duration) time.Duration { return max(2*lease, time.Second) }
 
-// usedScripts returns what makes clients send the sources of scripts that a user's server may know from before; nil on a server of the run's own.
+// usedScripts returns what makes clients send the sources of scripts that a user's server may know
+// from before; nil on a server of the run's own.
 func usedScripts(users bool) *inject.Scripts {
 	if !users {
 		return nil
@@ -148,7 +151,8 @@ func usedScripts(users bool) *inject.Scripts {
 
 func scriptNames() map[string]string { return workloads.NameScripts(catalogue.ScriptNames()) }
 
-// clientRecord records what one client does: its history, its latencies, and the counts for the progress line.
+// clientRecord records what one client does: its history, its latencies, and the counts for the
+// progress line.
 type clientRecord struct {
 	*history.ClientRecorder
 	name     string
@@ -168,7 +172,8 @@ func (d *serverDriver) newRecord(index int) clientRecord {
 	return r
 }
 
-// lag is how late one client's rounds began. Only the client's own goroutine uses it during the run.
+// lag is how late one client's rounds began. Only the client's own goroutine uses it during the
+// run.
 type lag struct {
 	starts, late, latest, total int64
 }

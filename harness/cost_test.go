@@ -27,14 +27,16 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// chunk is how many rounds each client of a side does per turn: enough to include garbage collection and spilling, few enough that both sides see
-// the same state of the machine.
+// chunk is how many rounds each client of a side does per turn: enough to include garbage
+// collection and spilling, few enough that both sides see the same state of the machine.
 const chunk = 2000
 
-// BenchmarkCostOfTheHarness runs the same commands, on the same server, over as many connections, through a run's client path (gate,
-// wires, moments, recorders, latencies, the spilling of the record) and through a bare go-redis loop, in turn. It prints the ratio of
-// their throughputs with its interval over the turns, the processor time that each takes for a round, and the ratio of those with the server's own added: what
-// the throughput comes to on a machine without an idle processor.
+// BenchmarkCostOfTheHarness runs the same commands, on the same server, over as many connections,
+// through a run's client path (gate, wires, moments, recorders, latencies, the spilling of the
+// record) and through a bare go-redis loop, in turn. It prints the ratio of their throughputs with
+// its interval over the turns, the processor time that each takes for a round, and the ratio of
+// those with the server's own added: what the throughput comes to on a machine without an idle
+// processor.
 func BenchmarkCostOfTheHarness(b *testing.B) {
 	for _, clients := range []int{1, 8, 32} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) { costOf(b, clients) })
@@ -172,7 +174,8 @@ func newOurs(b *testing.B, e Experiment, servers *deployment) *side {
 	if err != nil {
 		b.Fatal(err)
 	}
-	spool := &spool{driver: d, file: &blocks{file: file}, quit: make(chan struct{})} // called once per turn instead of by a timer, so that each turn writes only its own records
+	// called once per turn instead of by a timer, so that each turn writes only its own records
+	spool := &spool{driver: d, file: &blocks{file: file}, quit: make(chan struct{})}
 	s := &side{after: func() { spool.write(math.MaxInt64) }, closes: []func() error{func() error { _, err := spool.end(); return err }}}
 	hot, _ := workloads.Find("hot")
 	for i := range e.Scenario.Clients {

@@ -26,7 +26,8 @@ type deployment struct {
 	store     servers.Deployment // the same as lock, unless faults hit the servers or there are several
 }
 
-// startServers starts the servers. If faults hit the lock's, the guarded store has its own: losing its data is damage that no lock can prevent.
+// startServers starts the servers. If faults hit the lock's, the guarded store has its own: losing
+// its data is damage that no lock can prevent.
 func (e Experiment) startServers(ctx context.Context) (*deployment, error) {
 	spec := servers.Spec{
 		Topology: e.topology(), Nodes: e.Scenario.Nodes, Persistence: e.Scenario.Persistence,
@@ -96,8 +97,9 @@ func (s *deployment) describe(ctx context.Context) ([]results.Node, error) {
 	return nodes, err
 }
 
-// Clients use fixed addresses that stand for nodes, whatever ports those use at the moment: 127.0.0.1 with port 1 + node, and 999 for the store.
-// dial maps them to current addresses. A cluster announces its own addresses; those, and any other, are dialled as they are.
+// Clients use fixed addresses that stand for nodes, whatever ports those use at the moment:
+// 127.0.0.1 with port 1 + node, and 999 for the store. dial maps them to current addresses. A
+// cluster announces its own addresses; those, and any other, are dialled as they are.
 const (
 	firstPort = 1
 	storePort = 999
@@ -134,11 +136,13 @@ func (s *deployment) dial(ctx context.Context, network, addr string) (net.Conn, 
 	return d.DialContext(ctx, network, addr)
 }
 
-// primaries returns how many of the nodes clients know, by number: where a node has replicas, its number leads to the current primary.
+// primaries returns how many of the nodes clients know, by number: where a node has replicas, its
+// number leads to the current primary.
 func (s *deployment) primaries() int { return s.lock.Topology().Primaries(s.lock.Len()) }
 
-// node returns the number of the lock's node for which an address stands; -1 for the store. The sentinels have the numbers after the nodes. A client of a
-// cluster may still have the address of a master that was replaced.
+// node returns the number of the lock's node for which an address stands; -1 for the store. The
+// sentinels have the numbers after the nodes. A client of a cluster may still have the address of a
+// master that was replaced.
 func (s *deployment) node(addr string) int {
 	watched := s.lock.Sentinels()
 	for i := range s.primaries() {
@@ -157,7 +161,8 @@ func (s *deployment) node(addr string) int {
 	return -1
 }
 
-// network holds the proxy between all clients and all servers of a run, the guarded store's included.
+// network holds the proxy between all clients and all servers of a run, the guarded store's
+// included.
 type network struct {
 	proxy  *inject.Proxy
 	routes []map[int]*inject.Link // by client, by node; storeNode is the store
@@ -241,7 +246,8 @@ const (
 	auditHurry = 500 * time.Millisecond // after an interrupt
 )
 
-// afterwards returns the context of what follows the clients. It does not end with ctx, so that an interrupted run is audited too.
+// afterwards returns the context of what follows the clients. It does not end with ctx, so that an
+// interrupted run is audited too.
 func (d *serverDriver) afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := auditTime
 	if closed(d.asked) {

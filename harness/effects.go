@@ -12,10 +12,12 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// mostSteps bounds the steps of the servers' logs that are kept in memory and joined to the commands: a step takes about a kilobyte.
+// mostSteps bounds the steps of the servers' logs that are kept in memory and joined to the
+// commands: a step takes about a kilobyte.
 const mostSteps = 500_000
 
-// stepsOf reads the logs of a deployment while clients run, and keeps the steps, also in a file that survives this process.
+// stepsOf reads the logs of a deployment while clients run, and keeps the steps, also in a file
+// that survives this process.
 type stepsOf struct {
 	log   *servers.Log
 	now   func() int64
@@ -52,7 +54,8 @@ func (s *stepsOf) saveTo(dir *results.Dir) error {
 	return nil
 }
 
-// read reads what the servers have written since. It must come before the commands are written to a file, so that the commands of saved steps are, too.
+// read reads what the servers have written since. It must come before the commands are written to a
+// file, so that the commands of saved steps are, too.
 func (s *stepsOf) read() {
 	s.err = nil
 	for node := range s.log.Nodes() {

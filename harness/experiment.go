@@ -30,7 +30,8 @@ const (
 
 // The errors of this package, wrapped with what was being done.
 var (
-	// ErrUsage is returned if the experiment contradicts itself or names something that does not exist.
+	// ErrUsage is returned if the experiment contradicts itself or names something that does not
+	// exist.
 	ErrUsage = errors.New("usage")
 	// ErrNotApplicable is returned, before the run, if the scenario does not apply to the lock.
 	ErrNotApplicable = errors.New("not applicable")
@@ -43,32 +44,41 @@ type Experiment struct {
 	Provider servers.Provider
 	Chosen   string // why this provider was chosen, if automatically
 	Seed     uint64
-	Subject  subject.Fleet // with a command, every client's lock is a child process, and Variant is what the child reports of itself
-	As       ClientsAs     // "" means Goroutines
-	Base     string        // parent of the run directory; "" saves nothing
-	Aside    bool          // a run beside the one that was asked for, such as a control: latest stays where it is
-	Argv     []string      // for the record
-	Rerun    string        // the command that runs it again
-	Checkout string        // folder of the source checkout, for the record; "" means none
-	// Environment describes the machine of the run. A caller that makes many runs reads it once, because asking git takes longer than many
-	// simulated runs; nil means that the run reads it, and looks at Checkout.
+	// with a command, every client's lock is a child process, and Variant is what the child reports
+	// of itself
+	Subject  subject.Fleet
+	As       ClientsAs // "" means Goroutines
+	Base     string    // parent of the run directory; "" saves nothing
+	Aside    bool      // a run beside the one that was asked for, such as a control: latest stays where it is
+	Argv     []string  // for the record
+	Rerun    string    // the command that runs it again
+	Checkout string    // folder of the source checkout, for the record; "" means none
+	// Environment describes the machine of the run. A caller that makes many runs reads it once,
+	// because asking git takes longer than many simulated runs; nil means that the run reads it,
+	// and looks at Checkout.
 	Environment *results.Environment
 
 	Now    func() time.Time // the wall clock, for names and records
 	Random io.Reader        // for the run's name and, with Seed, nothing else
-	// Schedule, when set, is replayed message by message on servers of the run's own; clients are goroutines then.
+	// Schedule, when set, is replayed message by message on servers of the run's own; clients are
+	// goroutines then.
 	Schedule faults.Schedule
-	// Stop, when closed, ends the run early: rounds under way are finished and what was recorded is judged.
+	// Stop, when closed, ends the run early: rounds under way are finished and what was recorded is
+	// judged.
 	Stop <-chan struct{}
-	// Enough, when set, ends a simulated experiment once it returns true for the sum of the schedules' verdicts.
+	// Enough, when set, ends a simulated experiment once it returns true for the sum of the
+	// schedules' verdicts.
 	Enough func(checker.Verdict) bool
 	// Progress, when set, is called from time to time while the clients run, from one goroutine.
 	Progress func(Progress)
-	// Measure, when set, is called when the warm-up ends and when the length ends, from one goroutine: the caller can compare processor times.
+	// Measure, when set, is called when the warm-up ends and when the length ends, from one
+	// goroutine: the caller can compare processor times.
 	Measure func(over bool)
-	// Bare reports that servers do not record what they execute, which costs them time: for benchmarks.
+	// Bare reports that servers do not record what they execute, which costs them time: for
+	// benchmarks.
 	Bare bool
-	// Prefix is the prefix of every key; "" means none on servers of the run's own, and a generated one on a user's Redis.
+	// Prefix is the prefix of every key; "" means none on servers of the run's own, and a generated
+	// one on a user's Redis.
 	Prefix string
 }
 
@@ -85,7 +95,8 @@ type Progress struct {
 	Faults   int    // windows so far
 	Current  string // the faults in force that will end; "" for none
 	Expected int64  // rounds in all; 0 = not known
-	// P50 and P99 are latencies of the acquires granted so far, from their intended start, accurate to an eighth; 0 = not measured.
+	// P50 and P99 are latencies of the acquires granted so far, from their intended start, accurate
+	// to an eighth; 0 = not measured.
 	P50, P99 time.Duration
 }
 
@@ -137,7 +148,8 @@ func (e Experiment) refused(f faults.Spec) error {
 	return nil
 }
 
-// misdirected returns an error if a fault names a node that the lock does not have. A scenario that leaves the topology to the lock may name one.
+// misdirected returns an error if a fault names a node that the lock does not have. A scenario that
+// leaves the topology to the lock may name one.
 func (e Experiment) misdirected(f faults.Spec) error {
 	s := e.Scenario
 	s.Topology = e.topology()

@@ -23,7 +23,8 @@ type injection struct {
 	replays  sync.WaitGroup
 }
 
-// arm prepares the faults of the plan and applies those that hold from the start. It runs before clients connect.
+// arm prepares the faults of the plan and applies those that hold from the start. It runs before
+// clients connect.
 func (d *serverDriver) arm(ctx context.Context) (err error) {
 	d.world = inject.NewWorld(inject.Config{Timeline: d.timeline, Servers: d.servers.lock, Keys: d.lockKeys})
 	plan := faults.NewPlan(d.Scenario.Faults, d.lease(), d.Variant.Traits.NilGrants)
@@ -60,8 +61,9 @@ func (d *serverDriver) startLeader(ctx context.Context) {
 	}
 }
 
-// needsNetwork reports whether clients dial through a proxy: if network faults are placed, and if locks are children, which dial it. Otherwise there is
-// no proxy, so that it does not add to latencies.
+// needsNetwork reports whether clients dial through a proxy: if network faults are placed, and if
+// locks are children, which dial it. Otherwise there is no proxy, so that it does not add to
+// latencies.
 func (d *serverDriver) needsNetwork() bool {
 	return d.Schedule != nil || d.Subject.Exec != "" || d.has(faults.Kind.NeedsProxy)
 }
@@ -84,7 +86,8 @@ func (d *serverDriver) disarm() error {
 	return err
 }
 
-// lockKeys lists the lock's keys on a node: those with the run's prefix that are not the guarded store's.
+// lockKeys lists the lock's keys on a node: those with the run's prefix that are not the guarded
+// store's.
 func (d *serverDriver) lockKeys(ctx context.Context, node int) ([]string, error) {
 	keys, err := d.servers.lock.Keys(ctx, node, d.prefix)
 	if err != nil {

@@ -41,8 +41,9 @@ func (l *twoKeys) TryLock(ctx context.Context) (bool, error) {
 
 func (l *twoKeys) Unlock(ctx context.Context) error { return l.redis.Del(ctx, l.key).Err() }
 
-// On a user's Redis a run changes only keys under its own prefix, and deletes them all: the user's own data, including a key named like the lock's,
-// stay as they were. The run's Redis user may not scan keys.
+// On a user's Redis a run changes only keys under its own prefix, and deletes them all: the user's
+// own data, including a key named like the lock's, stay as they were. The run's Redis user may not
+// scan keys.
 func TestSomebodysRedisIsLeftAsItWas(t *testing.T) {
 	t.Parallel()
 	owner, url := guestOf(t, "guest:secret@")
@@ -254,7 +255,8 @@ func contents(t *testing.T, c *redis.Client) map[string]string {
 	return all
 }
 
-// A server that dies or hangs during a run is no evidence about the lock: the run ends with the reason and keeps its record.
+// A server that dies or hangs during a run is no evidence about the lock: the run ends with the
+// reason and keeps its record.
 func TestAServerThatIsLost(t *testing.T) {
 	t.Parallel()
 	for name, harm := range map[string]func(servers.Deployment, context.Context) error{

@@ -16,7 +16,8 @@ type held struct {
 	heap                                                 int // MiB that a collection leaves
 }
 
-// heapRoom is how much of the heap, in MiB, pools and caches may take; an experiment that is kept takes more in a few rounds.
+// heapRoom is how much of the heap, in MiB, pools and caches may take; an experiment that is kept
+// takes more in a few rounds.
 const heapRoom = 16
 
 // holdings counts them; containers and directories are those of deployments under a directory.
@@ -53,13 +54,15 @@ func children(t *testing.T) []string {
 	}
 	var pids []string
 	for _, task := range tasks {
-		text, _ := os.ReadFile("/proc/self/task/" + task.Name() + "/children") // a thread that has ended has no children
+		// a thread that has ended has no children
+		text, _ := os.ReadFile("/proc/self/task/" + task.Name() + "/children")
 		pids = append(pids, strings.Fields(string(text))...)
 	}
 	return pids
 }
 
-// containers counts the containers of deployments under a directory, running or not; 0 without an engine.
+// containers counts the containers of deployments under a directory, running or not; 0 without an
+// engine.
 func containers(t *testing.T, under string) (n int) {
 	t.Helper()
 	engine, err := moby.New(moby.FromEnv)
@@ -79,7 +82,8 @@ func containers(t *testing.T, under string) (n int) {
 	return n
 }
 
-// settleTime is how long closing resources may take, such as the connections of a closed Redis client.
+// settleTime is how long closing resources may take, such as the connections of a closed Redis
+// client.
 const settleTime = 5 * time.Second
 
 func (h held) exceeds(before held) bool {

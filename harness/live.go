@@ -13,7 +13,8 @@ import (
 	"github.com/lockbench/lockbench/sim"
 )
 
-// Live lets a search run schedules with real children and servers ([sim.ExploreIn]). Each has its own keys; all but killed children are reused.
+// Live lets a search run schedules with real children and servers ([sim.ExploreIn]). Each has its
+// own keys; all but killed children are reused.
 type Live struct {
 	Experiment
 	servers    *deployment
@@ -25,7 +26,8 @@ type Live struct {
 
 var _ sim.World = (*Live)(nil)
 
-// OpenLive starts the servers and the children of an experiment with a Subject. Its Scenario sets the topology and the maximum number of clients.
+// OpenLive starts the servers and the children of an experiment with a Subject. Its Scenario sets
+// the topology and the maximum number of clients.
 func OpenLive(ctx context.Context, e Experiment) (l *Live, err error) {
 	if err := e.validateSubject(); err != nil {
 		return nil, err
@@ -94,7 +96,8 @@ func (l *Live) Run(ctx context.Context, p sim.Program, lead *sim.Lead) (out sim.
 	return sim.Outcome{Recorded: rec.Recorded, Windows: rec.Windows, Effects: rec.Effects, Steps: sequencer.Steps(), Virtual: took, Waited: took, Schedule: sequencer.Schedule(), Store: rec.Store}, nil
 }
 
-// crew returns the children of the next run: the existing ones, with new ones in place of those that have ended.
+// crew returns the children of the next run: the existing ones, with new ones in place of those
+// that have ended.
 func (l *Live) crew(ctx context.Context, clients int) (childProcesses, error) {
 	for i, c := range l.children {
 		if !c.Ended() {
@@ -137,7 +140,8 @@ func LiveFaults(names []string, canCancel bool) []string {
 	})
 }
 
-// LiveProgram converts the simulator's small program for a search in real time: with a short lease and without persistence.
+// LiveProgram converts the simulator's small program for a search in real time: with a short lease
+// and without persistence.
 func LiveProgram(p sim.Program, lease time.Duration) sim.Program {
 	p = p.WithLease(lease)
 	if p.Load == "counter" {

@@ -52,7 +52,8 @@ func (d *serverDriver) load(ops []history.Operation) results.Throughput {
 	return l
 }
 
-// longestCollection returns the longest pause of this process by the garbage collector since an instant, among those that the runtime remembers.
+// longestCollection returns the longest pause of this process by the garbage collector since an
+// instant, among those that the runtime remembers.
 func longestCollection(since time.Time) (longest time.Duration) {
 	var s debug.GCStats
 	debug.ReadGCStats(&s)
@@ -77,8 +78,9 @@ func (e Experiment) gates() (gates []results.Gate) {
 // stallTick is short beside every lease and costs a five-hundredth of one processor.
 const stallTick = 2 * time.Millisecond
 
-// watchStalls measures how late the machine schedules this process, by sleeps of stallTick: a lack of processors stalls clients without any fault. It
-// measures until end is called, which returns the longest delay.
+// watchStalls measures how late the machine schedules this process, by sleeps of stallTick: a lack
+// of processors stalls clients without any fault. It measures until end is called, which returns
+// the longest delay.
 func watchStalls(now func() time.Time) (end func() time.Duration) {
 	var longest time.Duration
 	var watching sync.WaitGroup
@@ -103,11 +105,13 @@ func watchStalls(now func() time.Time) (end func() time.Duration) {
 	}
 }
 
-// stallShare is the share of a lease from which a stall of the machine counts as an unplanned fault: a tenth is twice the time that quorum locks
-// allow a node to reply, and no scenario places two moments closer together.
+// stallShare is the share of a lease from which a stall of the machine counts as an unplanned
+// fault: a tenth is twice the time that quorum locks allow a node to reply, and no scenario places
+// two moments closer together.
 const stallShare = 10
 
-// slowestReply returns the longest time of a request while no fault was in force: the machine may stall server processes as well as clients.
+// slowestReply returns the longest time of a request while no fault was in force: the machine may
+// stall server processes as well as clients.
 func slowestReply(commands []history.Command, windows []history.Window) (longest time.Duration) {
 	for _, c := range commands {
 		took := time.Duration(c.Replied - c.Sent)

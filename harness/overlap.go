@@ -7,8 +7,8 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// overlaps counts, for the progress line, the uses in which a client met another that should not be inside. The verdict is of the whole record. nil
-// counts none.
+// overlaps counts, for the progress line, the uses in which a client met another that should not be
+// inside. The verdict is of the whole record. nil counts none.
 type overlaps struct {
 	slack int64 // nanoseconds by which two clients' times may disagree
 	found atomic.Int64
@@ -61,7 +61,8 @@ func (o *overlaps) of(key string) *keyUses {
 	return k.(*keyUses)
 }
 
-// add records a use that has ended. Uses arrive in the order of their ends, so each is compared with those that ended before.
+// add records a use that has ended. Uses arrive in the order of their ends, so each is compared
+// with those that ended before.
 func (o *overlaps) add(client string, use history.Operation) {
 	if o == nil {
 		return

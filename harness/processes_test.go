@@ -18,8 +18,9 @@ import (
 // shortest is a lease long enough that a busy machine does not make a client outlive it.
 const shortest = time.Second
 
-// cells runs locks in scenarios on servers of a provider and compares each cell with what the catalogue expects, as a suite does. Leases have at
-// least the length of shortest. Scenarios may be given other settings.
+// cells runs locks in scenarios on servers of a provider and compares each cell with what the
+// catalogue expects, as a suite does. Leases have at least the length of shortest. Scenarios may be
+// given other settings.
 func cells(t *testing.T, p servers.Provider, as ClientsAs, side int, settings, rows map[string][]string) {
 	t.Helper()
 	for lock, names := range rows {
@@ -73,8 +74,8 @@ func asExpected(t *testing.T, p servers.Provider, as ClientsAs, side int, lock s
 	})
 }
 
-// Faults of the network and of servers affect clients in other processes at the same places as goroutines: every scenario ends with the verdict
-// that the catalogue expects.
+// Faults of the network and of servers affect clients in other processes at the same places as
+// goroutines: every scenario ends with the verdict that the catalogue expects.
 func TestClientProcessesMeetNetworkAndServerFaults(t *testing.T) {
 	t.Parallel()
 	cells(t, provider(t, "process"), Processes, 2, nil, map[string][]string{
@@ -88,8 +89,9 @@ func TestClientProcessesMeetNetworkAndServerFaults(t *testing.T) {
 	})
 }
 
-// Faults of servers affect containers as they do processes. Killing and starting a container takes a good part of a second, and several on a machine that
-// does much else: the section during which that happens is longer.
+// Faults of servers affect containers as they do processes. Killing and starting a container takes
+// a good part of a second, and several on a machine that does much else: the section during which
+// that happens is longer.
 func TestContainersMeetServerFaults(t *testing.T) {
 	t.Parallel()
 	longer := map[string][]string{"kill-server": {"think=6s", "lease=12s", "duration=8s", "wait=20s"}}

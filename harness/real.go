@@ -18,7 +18,8 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// serverDriver runs an experiment on real servers. It holds what the clients, the faults and the recorders share.
+// serverDriver runs an experiment on real servers. It holds what the clients, the faults and the
+// recorders share.
 type serverDriver struct {
 	Experiment
 	servers    *deployment // nil before deploy
@@ -106,7 +107,8 @@ func (d *serverDriver) drive(ctx context.Context, save *saver) (*record, error) 
 	return rec, errors.Join(err, d.audit(ctx, rec), d.answering(ctx))
 }
 
-// answering returns nil if every node responds at the end of a run without server faults: a run whose server was gone shows nothing about the lock.
+// answering returns nil if every node responds at the end of a run without server faults: a run
+// whose server was gone shows nothing about the lock.
 func (d *serverDriver) answering(ctx context.Context) error {
 	if d.harmsServers() {
 		return nil
@@ -154,7 +156,8 @@ func (d *serverDriver) judge(ctx context.Context, rec *record) (*checker.Verdict
 	return v, found, nil
 }
 
-// prepare sets the run's base of time, prepares the guarded store, and makes what the clients share.
+// prepare sets the run's base of time, prepares the guarded store, and makes what the clients
+// share.
 func (d *serverDriver) prepare(ctx context.Context) error {
 	d.base = newTimebase()
 	d.timeline = d.base.now
@@ -174,7 +177,8 @@ func (d *serverDriver) runClients(ctx context.Context) error {
 	return d.runGoroutines(ctx)
 }
 
-// stopping returns a channel that is closed when the run's length is over or Stop is closed, whichever is first.
+// stopping returns a channel that is closed when the run's length is over or Stop is closed,
+// whichever is first.
 func (d *serverDriver) stopping() (stop <-chan struct{}, release func()) {
 	if d.length() == 0 {
 		return d.Stop, func() {}
@@ -206,7 +210,8 @@ func (d *serverDriver) stopping() (stop <-chan struct{}, release func()) {
 // warm returns the end of the warm-up, in nanoseconds from the run's base.
 func (d *serverDriver) warm() int64 { return int64(d.Scenario.WarmUp.Of(d.lease())) }
 
-// length returns for how many nanoseconds after the warm-up clients begin rounds; 0: until their rounds are done.
+// length returns for how many nanoseconds after the warm-up clients begin rounds; 0: until their
+// rounds are done.
 func (d *serverDriver) length() int64 { return int64(d.Scenario.Length.Of(d.lease())) }
 
 // grants counts the grants that returned within the measured time, and those before it.

@@ -1,11 +1,15 @@
-// Package harness runs one experiment: a lock, a scenario, and a provider of servers or the simulator. It starts the servers, connects the clients,
-// lets a workload drive them while faults are applied, records what every client saw, checks the record, and saves it at three phases: started,
-// driven, checked. [Run] is that sequence; the interface driver hides the difference between servers and the simulator.
+// Package harness runs one experiment: a lock, a scenario, and a provider of servers or the
+// simulator. It starts the servers, connects the clients, lets a workload drive them while faults
+// are applied, records what every client saw, checks the record, and saves it at three phases:
+// started, driven, checked. [Run] is that sequence; the interface driver hides the difference
+// between servers and the simulator.
 //
-// Clients are goroutines, or processes that are really stopped and killed. Workload, lock code and the Director of faults are the same for both.
+// Clients are goroutines, or processes that are really stopped and killed. Workload, lock code and
+// the Director of faults are the same for both.
 //
-// It does not judge: the checker does. It loses nothing: what happens is spooled during the run, and the history is saved before it is checked. [Suite]
-// runs many experiments at once, each on its own servers, and compares each with what the catalogue expects.
+// It does not judge: the checker does. It loses nothing: what happens is spooled during the run,
+// and the history is saved before it is checked. [Suite] runs many experiments at once, each on its
+// own servers, and compares each with what the catalogue expects.
 package harness
 
 import (
@@ -34,11 +38,13 @@ type Outcome struct {
 	Order   *faults.Order    // of a run that replayed a schedule
 }
 
-// driver runs an experiment in one world: on servers, or in the simulator. Run calls its methods in this order, and close always.
+// driver runs an experiment in one world: on servers, or in the simulator. Run calls its methods in
+// this order, and close always.
 type driver interface {
 	// deploy starts the servers and describes them; the simulator has none.
 	deploy(ctx context.Context) ([]results.Node, error)
-	// drive runs the clients while faults are applied. It returns what was recorded even after an error, nil if nothing was.
+	// drive runs the clients while faults are applied. It returns what was recorded even after an
+	// error, nil if nothing was.
 	drive(ctx context.Context, save *saver) (*record, error)
 	// judge checks and explains the record.
 	judge(ctx context.Context, rec *record) (*checker.Verdict, explain.Findings, error)
@@ -62,8 +68,8 @@ type record struct {
 	spooled   string        // the file written during the run, obsolete once the record is saved; "" for none
 }
 
-// Run runs one experiment. With an error, the Outcome says how far it got, and what was recorded is saved. Closing e.Stop ends a run early without an
-// error; the end of ctx abandons it.
+// Run runs one experiment. With an error, the Outcome says how far it got, and what was recorded is
+// saved. Closing e.Stop ends a run early without an error; the end of ctx abandons it.
 func Run(ctx context.Context, e Experiment) (*Outcome, error) {
 	e, err := e.inProcesses()
 	if err == nil {
@@ -126,7 +132,8 @@ func (e Experiment) run(ctx context.Context, d driver, save *saver) (out *Outcom
 	return out, errors.Join(e.check(ctx, d, save, rec, out), unsaved)
 }
 
-// check judges the record and saves the result. If the checker fails nothing is lost: the record is on disk.
+// check judges the record and saves the result. If the checker fails nothing is lost: the record is
+// on disk.
 func (e Experiment) check(ctx context.Context, d driver, save *saver, rec *record, out *Outcome) error {
 	e.report(Progress{Phase: "checking", Elapsed: time.Duration(rec.ended)})
 	v, found, err := d.judge(ctx, rec)

@@ -38,7 +38,8 @@ func experiment(t *testing.T, lock, scenario string, p servers.Provider, as Clie
 		Now: time.Now, Random: rand.Reader}
 }
 
-// provider returns a provider of real servers, or skips the test if the machine has none and LOCKBENCH_REQUIRE does not ask for it.
+// provider returns a provider of real servers, or skips the test if the machine has none and
+// LOCKBENCH_REQUIRE does not ask for it.
 func provider(t *testing.T, name string) servers.Provider {
 	t.Helper()
 	p := map[string]servers.Provider{
@@ -64,7 +65,8 @@ func (x expected) experiment(t *testing.T, p servers.Provider, as ClientsAs) Exp
 	return e
 }
 
-// firstLocks lists what the first locks of the sources must show on a real Redis, whatever kind the clients are.
+// firstLocks lists what the first locks of the sources must show on a real Redis, whatever kind the
+// clients are.
 var firstLocks = []expected{
 	{"token", "steady", nil, []verdicts.Property{verdicts.MutualExclusion, verdicts.ExclusiveUse, verdicts.StoreIntegrity}},
 	{"set-nx-ex", "pause-holder", []string{"mutual-exclusion/mis-unlock"}, nil},
@@ -101,8 +103,9 @@ func TestVerdictsOnContainers(t *testing.T) {
 	}
 }
 
-// sideBySide makes all the runs concurrently, each on its own servers: most of a run is waiting. What says too little then, because servers that start
-// together starve each other, is made again alone.
+// sideBySide makes all the runs concurrently, each on its own servers: most of a run is waiting.
+// What says too little then, because servers that start together starve each other, is made again
+// alone.
 func sideBySide(t *testing.T, all []Experiment) []*Outcome {
 	t.Helper()
 	outs, errs := make([]*Outcome, len(all)), make([]error, len(all))
@@ -122,9 +125,10 @@ func sideBySide(t *testing.T, all []Experiment) []*Outcome {
 	return outs
 }
 
-// isConclusive reports whether a run says something of its lock, as a suite sees it: on real servers the scheduler of the machine decides whether the
-// other clients are still at work when a fault affects one, and may outlast a lease. If more than a tenth of the acquires have an unknown outcome, each of
-// them may have held the lock, and a pass shows nothing.
+// isConclusive reports whether a run says something of its lock, as a suite sees it: on real
+// servers the scheduler of the machine decides whether the other clients are still at work when a
+// fault affects one, and may outlast a lease. If more than a tenth of the acquires have an unknown
+// outcome, each of them may have held the lock, and a pass shows nothing.
 func isConclusive(out *Outcome) bool {
 	acquires, all := out.Verdict.Operations[history.Acquire.String()], 0
 	for _, n := range acquires {
@@ -174,8 +178,8 @@ func expectVerdict(t *testing.T, out *Outcome, breaks []string, holds []verdicts
 	}
 }
 
-// TestRunDirectoryIsComplete: a run on servers and one in the simulator keep the same files, except that virtual time has no latencies; judging
-// them again gives the same verdict.
+// TestRunDirectoryIsComplete: a run on servers and one in the simulator keep the same files, except
+// that virtual time has no latencies; judging them again gives the same verdict.
 func TestRunDirectoryIsComplete(t *testing.T) {
 	both := []string{results.RunFile, results.ScenarioFile, results.HistoryFile, results.CommandsFile, results.FaultsFile, results.ResultFile}
 	tests := []struct {
@@ -310,7 +314,8 @@ func TestSimulatedRunIsTheSameTwice(t *testing.T) {
 	}
 }
 
-// TestSimulatedRunIsSearched: a run in the simulator is judged for the same properties as one on a server.
+// TestSimulatedRunIsSearched: a run in the simulator is judged for the same properties as one on a
+// server.
 func TestSimulatedRunIsSearched(t *testing.T) {
 	for lock, want := range map[string]checker.Result{"token": checker.Pass, "set-nx-ex": checker.Fail, "handoff": checker.Pass} {
 		out, err := Run(t.Context(), experiment(t, lock, "pause-holder", &Sim{}, Goroutines))
@@ -338,7 +343,8 @@ func TestOneScheduleHasAnInterval(t *testing.T) {
 	}
 }
 
-// TestSchedulesDiffer: each schedule of a simulated run shows something of its own, though clients poll at fixed intervals.
+// TestSchedulesDiffer: each schedule of a simulated run shows something of its own, though clients
+// poll at fixed intervals.
 func TestSchedulesDiffer(t *testing.T) {
 	e := experiment(t, "token", "contended", &Sim{}, Goroutines)
 	e.Scenario = e.Scenario.Resolve(1, e.Variant.Topology)
@@ -392,14 +398,15 @@ func TestSuiteHoldsCellsAgainstExpectations(t *testing.T) {
 	for _, c := range out.Cells {
 		got = append(got, c.Lock+" "+c.Scenario+" "+string(c.Verdict))
 	}
-	want := []string{"token steady pass", "token cluster-slots n/a", "wrong steady fail"} // wrong has no expectation for cluster-slots: no cell
+	// wrong has no expectation for cluster-slots: no cell
+	want := []string{"token steady pass", "token cluster-slots n/a", "wrong steady fail"}
 	if !slices.Equal(got, want) || out.Verdict != checker.Fail {
 		t.Errorf("cells %q, verdict %s; want %q and fail", got, out.Verdict, want)
 	}
 }
 
-// TestSuiteRunsUnclearCellsAgain: a cell without a verdict is run again when the others are done, until it has one; one whose run failed is not, unless
-// a port was taken.
+// TestSuiteRunsUnclearCellsAgain: a cell without a verdict is run again when the others are done,
+// until it has one; one whose run failed is not, unless a port was taken.
 func TestSuiteRunsUnclearCellsAgain(t *testing.T) {
 	tests := []struct {
 		name  string

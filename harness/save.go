@@ -21,7 +21,8 @@ import (
 	"github.com/lockbench/lockbench/scenarios"
 )
 
-// saver saves a run by phase: open (requested), started (servers are up), driven (clients are done), checked, or failed. Without dir it writes nothing.
+// saver saves a run by phase: open (requested), started (servers are up), driven (clients are
+// done), checked, or failed. Without dir it writes nothing.
 type saver struct {
 	run results.Run
 	dir *results.Dir // nil: nothing is saved
@@ -88,7 +89,8 @@ func (s *saver) started(nodes []results.Node, now time.Time) error {
 	return s.phase(results.Started, now)
 }
 
-// driven saves what the clients did, writing the files concurrently. It runs after the clients, because it would take processor time from them.
+// driven saves what the clients did, writing the files concurrently. It runs after the clients,
+// because it would take processor time from them.
 func (s *saver) driven(rec *record, now time.Time) error {
 	s.run.Store, s.run.Schedules = rec.Store, rec.schedules
 	if s.dir == nil {
@@ -115,7 +117,8 @@ func (s *saver) driven(rec *record, now time.Time) error {
 	return errors.Join(err, s.phase(results.Driven, now))
 }
 
-// checked saves the latencies and the result. Reports for people are derived from these files later.
+// checked saves the latencies and the result. Reports for people are derived from these files
+// later.
 func (s *saver) checked(out *Outcome, set *latency.Set, ended int64, now time.Time) error {
 	if s.dir == nil {
 		return s.phase(results.Checked, now)
@@ -134,7 +137,8 @@ func (s *saver) checked(out *Outcome, set *latency.Set, ended int64, now time.Ti
 	return errors.Join(append(errs, s.dir.SaveResult(out.Result), s.phase(results.Checked, now))...)
 }
 
-// executed saves what each node executed, as the causes of the violations were derived from it, unless it was recorded.
+// executed saves what each node executed, as the causes of the violations were derived from it,
+// unless it was recorded.
 func (s *saver) executed(rec *record, found explain.Findings) error {
 	if s.dir == nil || rec.Effects != nil {
 		return nil
@@ -173,7 +177,8 @@ func (s *saver) path() string {
 	return s.dir.Path()
 }
 
-// replaced returns the workload that the user gave a built-in scenario; "" if it has its own. One in a file has that of the file or command line.
+// replaced returns the workload that the user gave a built-in scenario; "" if it has its own. One
+// in a file has that of the file or command line.
 func replaced(s scenarios.Scenario) string {
 	if own, known := scenarios.Find(s.Name); known && own.Workload != s.Workload {
 		return s.Workload

@@ -15,8 +15,9 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// With sentinels, clients have the sentinels' addresses, which tell them that of the primary. In the network of a run, a client has a link to each node, to
-// each sentinel, and one to a balancer in front of the primary, for children that know no sentinels.
+// With sentinels, clients have the sentinels' addresses, which tell them that of the primary. In
+// the network of a run, a client has a link to each node, to each sentinel, and one to a balancer
+// in front of the primary, for children that know no sentinels.
 
 // links returns the number of links of a client, the store's excluded.
 func (s *deployment) links() int {
@@ -49,7 +50,8 @@ func (s *deployment) known() (out []string) {
 	return out
 }
 
-// toldOf is a connection by the address that a client was told of: clients compare it with that of a new primary.
+// toldOf is a connection by the address that a client was told of: clients compare it with that of
+// a new primary.
 type toldOf struct {
 	net.Conn
 	addr net.Addr
@@ -82,7 +84,8 @@ func (d *serverDriver) dialAside(ctx context.Context, client, link int) (net.Con
 	return dialer.DialContext(ctx, "tcp", watched.Addrs()[link-d.servers.lock.Len()])
 }
 
-// childAddrs returns the addresses for a client's child: of its links to the sentinels if it knows these, or else to the balancer.
+// childAddrs returns the addresses for a client's child: of its links to the sentinels if it knows
+// these, or else to the balancer.
 func (d *serverDriver) childAddrs(client, nodes int) (addrs []string, sentinels bool) {
 	from, to := 0, nodes
 	if d.servers.lock.Sentinels() != nil {
@@ -97,7 +100,8 @@ func (d *serverDriver) childAddrs(client, nodes int) (addrs []string, sentinels 
 	return addrs, sentinels
 }
 
-// retelling returns what replaces the addresses of servers and sentinels in what a sentinel says by those of a client's links.
+// retelling returns what replaces the addresses of servers and sentinels in what a sentinel says by
+// those of a client's links.
 func (d *serverDriver) retelling(links map[int]*inject.Link) func([]byte) []byte {
 	return func(reply []byte) []byte {
 		all := append(d.servers.known(), d.servers.lock.Sentinels().Addrs()...)
@@ -113,7 +117,8 @@ func (d *serverDriver) retelling(links map[int]*inject.Link) func([]byte) []byte
 	}
 }
 
-// retold replaces addresses in the bulk strings of a reply: a host, a port after a host or the word port, and both in a text.
+// retold replaces addresses in the bulk strings of a reply: a host, a port after a host or the word
+// port, and both in a text.
 func retold(reply []byte, was, host string, ports map[string]string, within *strings.Replacer) (out []byte) {
 	before := ""
 	for len(reply) > 0 {

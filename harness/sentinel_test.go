@@ -13,8 +13,9 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// A partition makes two primaries, which both grant; a lock whose grants need a replica is held once, and so is one whose primary needs replicas to write,
-// if it misses them, and a lease has ended, before the sentinels promote another.
+// A partition makes two primaries, which both grant; a lock whose grants need a replica is held
+// once, and so is one whose primary needs replicas to write, if it misses them, and a lease has
+// ended, before the sentinels promote another.
 func TestPartitionMakesTwoPrimaries(t *testing.T) {
 	for _, row := range []struct {
 		lock        string
@@ -52,7 +53,8 @@ func TestPartitionMakesTwoPrimaries(t *testing.T) {
 	}
 }
 
-// What a sentinel says of addresses leads a child to its own links, in every form in which sentinels name them.
+// What a sentinel says of addresses leads a child to its own links, in every form in which
+// sentinels name them.
 func TestRetold(t *testing.T) {
 	bulk := func(words ...string) string {
 		text := fmt.Sprintf("*%d\r\n", len(words))

@@ -23,8 +23,9 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// Sim is the provider that represents the simulator. An experiment runs in virtual time, several schedules with orders of their own one by one. Its
-// verdict is their sum; its record is that of the first schedule with a violation, or else of the last.
+// Sim is the provider that represents the simulator. An experiment runs in virtual time, several
+// schedules with orders of their own one by one. Its verdict is their sum; its record is that of
+// the first schedule with a violation, or else of the last.
 type Sim struct {
 	// Schedules is the number of schedules per experiment; 0 means 10.
 	Schedules int
@@ -33,12 +34,14 @@ type Sim struct {
 	idle []*sim.Simulator
 }
 
-// enoughCommands ends an experiment early: a schedule in which clients poll for seconds shows no more than ten short ones and takes longer. Nor
-// does a round begin within a schedule after so many: clients of a lock that is never granted would poll to the end.
+// enoughCommands ends an experiment early: a schedule in which clients poll for seconds shows no
+// more than ten short ones and takes longer. Nor does a round begin within a schedule after so
+// many: clients of a lock that is never granted would poll to the end.
 const enoughCommands = 4000
 
-// messageDelay is for how long at most a message is on its way at once, as in a network within a data centre. If messages took no time, clients that
-// poll at fixed intervals would meet at the same instants in every schedule.
+// messageDelay is for how long at most a message is on its way at once, as in a network within a
+// data centre. If messages took no time, clients that poll at fixed intervals would meet at the
+// same instants in every schedule.
 const messageDelay = 2 * time.Millisecond
 
 const defaultSchedules = 10
@@ -152,7 +155,8 @@ func (d *simDriver) schedule(ctx context.Context, seed uint64) (scheduled, error
 	if out.Crash != "" {
 		return scheduled{}, fmt.Errorf("simulate %s × %s, seed %d: %s", d.Variant.Name, d.Scenario.Name, seed, out.Crash)
 	}
-	bare := d.total.verdict != nil && d.total.verdict.Verdict == checker.Fail // the record that is kept is of the first with a violation
+	// the record that is kept is of the first with a violation
+	bare := d.total.verdict != nil && d.total.verdict.Verdict == checker.Fail
 	v, found, err := judge.Check(ctx, judge.Record{Recorded: out.Recorded, Windows: out.Windows, Store: out.Store, Effects: out.Effects}, checker.Options{Seed: seed, Bare: bare})
 	if err != nil {
 		return scheduled{}, fmt.Errorf("check the history: %w", err)
@@ -176,7 +180,8 @@ func (d *simDriver) judge(context.Context, *record) (*checker.Verdict, explain.F
 	return &sum, kept.found, nil
 }
 
-// keptViolations is the number of violations per property that are reported of a simulated schedule.
+// keptViolations is the number of violations per property that are reported of a simulated
+// schedule.
 const keptViolations = 3
 
 // measure fills in the requested load only: latencies in virtual time are not meaningful.
@@ -235,7 +240,8 @@ func (t *tally) record() *record {
 		ended: int64(out.Virtual), notes: notes}
 }
 
-// OfTape converts a tape to a scenario: lock, clients, rounds, times, and the faults from the start. All else is in [Experiment.Schedule].
+// OfTape converts a tape to a scenario: lock, clients, rounds, times, and the faults from the
+// start. All else is in [Experiment.Schedule].
 func OfTape(t sim.Tape) scenarios.Scenario {
 	p := t.Program
 	s := scenarios.Scenario{

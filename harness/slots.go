@@ -14,10 +14,12 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// A cluster refuses a request whose keys lie in several slots, so that a lock which sends one cannot work there. Rather than let a run find that out, two
-// clients first use the lock on a simulated cluster, without faults, and the requests that they send are looked at.
+// A cluster refuses a request whose keys lie in several slots, so that a lock which sends one
+// cannot work there. Rather than let a run find that out, two clients first use the lock on a
+// simulated cluster, without faults, and the requests that they send are looked at.
 
-// slots returns ErrNotApplicable, with the request, its keys and what would mend it, if a lock that is to run on a cluster sends such a request.
+// slots returns ErrNotApplicable, with the request, its keys and what would mend it, if a lock that
+// is to run on a cluster sends such a request.
 func (e Experiment) slots() error {
 	if e.topology() != impls.Cluster || e.Variant.New == nil || e.Subject.Exec != "" {
 		return nil
@@ -40,7 +42,8 @@ func (e Experiment) slots() error {
 	return nil
 }
 
-// scattered describes a request whose keys, those that its script derives included, lie in several slots; "" if they lie in one.
+// scattered describes a request whose keys, those that its script derives included, lie in several
+// slots; "" if they lie in one.
 func scattered(c *history.Command, derives impls.Deriver) string {
 	keys := resp.Keys(append([]string{c.Name}, c.Args...))
 	if len(keys) == 0 || c.Node < 0 {

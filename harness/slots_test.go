@@ -10,7 +10,8 @@ import (
 	"github.com/lockbench/lockbench/scenarios"
 )
 
-// TestKeysOfSeveralSlots: before anything is started, a cluster refuses a lock by the script and its keys, those that the script makes included.
+// TestKeysOfSeveralSlots: before anything is started, a cluster refuses a lock by the script and
+// its keys, those that the script makes included.
 func TestKeysOfSeveralSlots(t *testing.T) {
 	steady, _ := scenarios.Find("steady")
 	for _, row := range []struct{ lock, says string }{

@@ -25,10 +25,12 @@ import (
 // soakSide is how many experiments run at once.
 const soakSide = 3
 
-// TestSoak runs any lock under any faults, drawn from a seed: for three seconds each in the simulator, on processes and on containers, or for
-// LOCKBENCH_SOAK ("30m") on processes and a fifth of that on the others. It fails if a run ends with an error of the harness, a run passes with an
-// unconfirmed fault, a violation has no cause and the catalogue does not explain it, a lock violates what its faults cannot violate, or anything is
-// left behind. go test -artifacts keeps the runs with failures.
+// TestSoak runs any lock under any faults, drawn from a seed: for three seconds each in the
+// simulator, on processes and on containers, or for LOCKBENCH_SOAK ("30m") on processes and a fifth
+// of that on the others. It fails if a run ends with an error of the harness, a run passes with an
+// unconfirmed fault, a violation has no cause and the catalogue does not explain it, a lock
+// violates what its faults cannot violate, or anything is left behind. go test -artifacts keeps the
+// runs with failures.
 func TestSoak(t *testing.T) {
 	length := 3 * time.Second
 	long := length
@@ -122,8 +124,9 @@ func (s *soak) one(t *testing.T, seed uint64) {
 	s.count(out, len(must) > 0)
 }
 
-// inDoubt reports whether it is unknown if a fault had an effect: a server that died during an eviction can no longer be asked. Such a fault
-// explains nothing, and violations beside it stay without a cause.
+// inDoubt reports whether it is unknown if a fault had an effect: a server that died during an
+// eviction can no longer be asked. Such a fault explains nothing, and violations beside it stay
+// without a cause.
 func inDoubt(w history.Window) bool { return !w.Confirmed }
 
 // forget removes the files of an experiment.
@@ -145,7 +148,8 @@ func (s *soak) count(out *Outcome, tried bool) {
 	}
 }
 
-// inCatalogue reports whether the catalogue expects, and explains, that a lock breaks so under one of the experiment's faults.
+// inCatalogue reports whether the catalogue expects, and explains, that a lock breaks so under one
+// of the experiment's faults.
 func inCatalogue(e Experiment, b verdicts.Break) bool {
 	for _, sc := range scenarios.Builtin() {
 		want, ok := e.Variant.Expect[sc.Name]
@@ -162,13 +166,15 @@ func inCatalogue(e Experiment, b verdicts.Break) bool {
 	return false
 }
 
-// comesTooLate names the fault to which a longer one of its kind amounts: the client has given up before the delayed message comes.
+// comesTooLate names the fault to which a longer one of its kind amounts: the client has given up
+// before the delayed message comes.
 var comesTooLate = map[string]string{faults.DelayReply: faults.LoseReply, faults.DelayRequest: faults.LoseRequest}
 
 // sound lists the locks that survive all faults of clients and of the network.
 var sound = []string{"token", "token-wait", "redlock", "redisson", "fenced", "rw-lease", "fair", "semaphore"}
 
-// mustHold lists the properties that no fault of an experiment can violate. It is the soak's own judgement, independent of the checker.
+// mustHold lists the properties that no fault of an experiment can violate. It is the soak's own
+// judgement, independent of the checker.
 func mustHold(e Experiment) []verdicts.Property {
 	if !slices.Contains(sound, e.Variant.Name) {
 		return nil

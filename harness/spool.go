@@ -19,10 +19,12 @@ import (
 // spoolEvery is the interval of writes: how much of a run is lost if lockbench is killed.
 const spoolEvery = 200 * time.Millisecond
 
-// pipeDelay is how late, in nanoseconds, the recorder may hear of an operation of a client that is a process.
+// pipeDelay is how late, in nanoseconds, the recorder may hear of an operation of a client that is
+// a process.
 const pipeDelay = int64(100 * time.Millisecond)
 
-// spool writes what the clients did, and windows that have ended, to disk during the run, and reports progress. end owns its one goroutine.
+// spool writes what the clients did, and windows that have ended, to disk during the run, and
+// reports progress. end owns its one goroutine.
 type spool struct {
 	driver  *serverDriver
 	file    *blocks  // the recording; nil: not saved
@@ -33,7 +35,8 @@ type spool struct {
 	err     error // of the goroutine; read after it has ended
 }
 
-// startSpool opens the files, if the run is saved, and starts the goroutine. Errors of files are returned by end: the run goes on.
+// startSpool opens the files, if the run is saved, and starts the goroutine. Errors of files are
+// returned by end: the run goes on.
 func startSpool(d *serverDriver, dir *results.Dir) *spool {
 	s := &spool{driver: d, quit: make(chan struct{})}
 	if dir != nil {
@@ -46,7 +49,8 @@ func startSpool(d *serverDriver, dir *results.Dir) *spool {
 	return s
 }
 
-// begin creates the files with their headers, and an empty history, in place of which check reads the recording until the clients are done.
+// begin creates the files with their headers, and an empty history, in place of which check reads
+// the recording until the clients are done.
 func (s *spool) begin(dir *results.Dir) (err error) {
 	header := s.driver.header()
 	head := history.RecordingHead(header)
@@ -105,7 +109,8 @@ func (s *spool) writeWindows() error {
 	return nil
 }
 
-// end writes the rest and closes the files. It returns the recording, nil if there is none, and the errors of the files.
+// end writes the rest and closes the files. It returns the recording, nil if there is none, and the
+// errors of the files.
 func (s *spool) end() (*blocks, error) {
 	close(s.quit)
 	s.done.Wait()
@@ -123,7 +128,8 @@ func (s *spool) end() (*blocks, error) {
 	return s.file, err
 }
 
-// blocks is a file that is written block by block. From the first block that cannot be written on, blocks are kept in memory.
+// blocks is a file that is written block by block. From the first block that cannot be written on,
+// blocks are kept in memory.
 type blocks struct {
 	file *os.File
 	size int64 // of the whole blocks in the file

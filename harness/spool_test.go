@@ -66,7 +66,8 @@ func TestWhatIsWrittenWhileClientsRun(t *testing.T) {
 	}
 }
 
-// A file without room for a block keeps the whole blocks before it; the rest is kept in memory, and everything is read back.
+// A file without room for a block keeps the whole blocks before it; the rest is kept in memory, and
+// everything is read back.
 func TestBlocksOutliveAFullDisk(t *testing.T) {
 	head := history.RecordingHead(history.Header{Lock: "token", Kind: history.Mutex})
 	path := filepath.Join(t.TempDir(), results.RecordingFile)

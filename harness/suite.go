@@ -15,7 +15,8 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// SuiteConfig says which cells are run, and how. Every variant runs every scenario for which the catalogue has an expectation of it.
+// SuiteConfig says which cells are run, and how. Every variant runs every scenario for which the
+// catalogue has an expectation of it.
 type SuiteConfig struct {
 	Variants  []impls.Variant
 	Scenarios []scenarios.Scenario // not yet resolved
@@ -33,7 +34,8 @@ type SuiteConfig struct {
 	Now  func() time.Time
 }
 
-// Suite runs the cells and compares each with what the catalogue expects. Cells without a verdict say why; it returns an error only if ctx ends.
+// Suite runs the cells and compares each with what the catalogue expects. Cells without a verdict
+// say why; it returns an error only if ctx ends.
 func Suite(ctx context.Context, cfg SuiteConfig) (results.Suite, error) {
 	start := cfg.Now()
 	pairs, notes := cfg.pairs()
@@ -60,7 +62,8 @@ type pair struct {
 	scenario scenarios.Scenario
 }
 
-// pairs lists the cells in the order of the variants, with a note for each scenario without expectations.
+// pairs lists the cells in the order of the variants, with a note for each scenario without
+// expectations.
 func (cfg SuiteConfig) pairs() (out []pair, notes []string) {
 	for _, v := range cfg.Variants {
 		for _, s := range cfg.Scenarios {
@@ -99,8 +102,10 @@ type suite struct {
 	cells []results.Cell // each written by the worker that received its index
 	work  chan int
 
-	products  []string // by cell, written likewise: the make and version of its servers
-	portTaken []bool   // by cell, written likewise: its last run ended because another process took the port of a server that was down
+	products []string // by cell, written likewise: the make and version of its servers
+	// by cell, written likewise: its last run ended because another process took the port of a
+	// server that was down
+	portTaken []bool
 
 	mu   sync.Mutex // one Each at a time; protects done
 	done int
@@ -137,7 +142,8 @@ func (s *suite) report(c results.Cell) {
 	}
 }
 
-// attempts is how often a cell without a verdict is run, alongside others and then alone: a busy machine may miss a moment or stall a client.
+// attempts is how often a cell without a verdict is run, alongside others and then alone: a busy
+// machine may miss a moment or stall a client.
 const attempts = 4
 
 // again repeats the cells without a verdict, one at a time.
@@ -150,7 +156,8 @@ func (s *suite) again(ctx context.Context, asked int) {
 	}
 }
 
-// unclear reports whether another run of a cell may help: it has no verdict, unless for an error other than a taken port, or missed a planted bug.
+// unclear reports whether another run of a cell may help: it has no verdict, unless for an error
+// other than a taken port, or missed a planted bug.
 func (s *suite) unclear(ctx context.Context, i int) bool {
 	c := s.cells[i]
 	missed := c.Planted && c.Verdict == checker.Fail

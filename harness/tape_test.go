@@ -16,8 +16,8 @@ import (
 	"github.com/lockbench/lockbench/sim"
 )
 
-// What the simulator finds also occurs on a real Redis: a run on real servers that replays the tape's messages and faults in order violates the
-// same property.
+// What the simulator finds also occurs on a real Redis: a run on real servers that replays the
+// tape's messages and faults in order violates the same property.
 func TestRealServersAreLedThroughATape(t *testing.T) {
 	p := provider(t, "process")
 	for _, tt := range []struct {
@@ -25,19 +25,26 @@ func TestRealServersAreLedThroughATape(t *testing.T) {
 		faults       []string // those that the search may place; nil: the lock's default
 		topology     impls.Topology
 	}{
-		{"exists-set", "mutual-exclusion/double-grant", []string{}, ""},                          // an order of messages, without a fault
-		{"set-nx-ex", "mutual-exclusion/mis-unlock", []string{faults.PauseClient}, ""},           // a stall in the section
-		{"token-get-del", "mutual-exclusion/mis-unlock", []string{faults.PauseClient}, ""},       // a stall between two commands
-		{"setnx", "progress/no-expiry", []string{faults.CrashClient}, ""},                        // a crash
-		{"bug-inner-release", "mutual-exclusion/own-release", []string{}, ""},                    // a planted bug
-		{"lua-setnx-expire", "mutual-exclusion/mis-unlock", []string{faults.DelayRequest}, ""},   // a late release
-		{"bug-unknown-is-busy", "refusal/ambiguous-reply", []string{faults.LoseReply}, ""},       // a lost reply
-		{"bug-readers-cleared", "mutual-exclusion/reader-evicted", nil, ""},                      // three clients
-		{"token", "mutual-exclusion/restart-loss", []string{faults.KillServer}, ""},              // a server that forgets
-		{"token", "mutual-exclusion/failover-loss", []string{faults.Failover}, impls.Replicated}, // a replica without the key
-		{"token", "mutual-exclusion/clock-jump", []string{faults.JumpClock}, ""},                 // a clock
-		{"token", "mutual-exclusion/key-deleted", []string{faults.DeleteKey}, ""},                // an operator who deletes the key
-		{"token", "mutual-exclusion/eviction", []string{faults.EvictKeys}, ""},                   // a server with full memory
+		// an order of messages, without a fault
+		{"exists-set", "mutual-exclusion/double-grant", []string{}, ""},
+		// a stall in the section
+		{"set-nx-ex", "mutual-exclusion/mis-unlock", []string{faults.PauseClient}, ""},
+		// a stall between two commands
+		{"token-get-del", "mutual-exclusion/mis-unlock", []string{faults.PauseClient}, ""},
+		{"setnx", "progress/no-expiry", []string{faults.CrashClient}, ""},                      // a crash
+		{"bug-inner-release", "mutual-exclusion/own-release", []string{}, ""},                  // a planted bug
+		{"lua-setnx-expire", "mutual-exclusion/mis-unlock", []string{faults.DelayRequest}, ""}, // a late release
+		{"bug-unknown-is-busy", "refusal/ambiguous-reply", []string{faults.LoseReply}, ""},     // a lost reply
+		{"bug-readers-cleared", "mutual-exclusion/reader-evicted", nil, ""},                    // three clients
+		// a server that forgets
+		{"token", "mutual-exclusion/restart-loss", []string{faults.KillServer}, ""},
+		// a replica without the key
+		{"token", "mutual-exclusion/failover-loss", []string{faults.Failover}, impls.Replicated},
+		{"token", "mutual-exclusion/clock-jump", []string{faults.JumpClock}, ""}, // a clock
+		// an operator who deletes the key
+		{"token", "mutual-exclusion/key-deleted", []string{faults.DeleteKey}, ""},
+		// a server with full memory
+		{"token", "mutual-exclusion/eviction", []string{faults.EvictKeys}, ""},
 	} {
 		t.Run(tt.lock+" "+tt.breaks, func(t *testing.T) {
 			t.Parallel()
@@ -46,8 +53,8 @@ func TestRealServersAreLedThroughATape(t *testing.T) {
 	}
 }
 
-// Containers replay tapes as processes do: an order of messages, a stalled client, a server that restarts on another port, and one that loses a
-// key.
+// Containers replay tapes as processes do: an order of messages, a stalled client, a server that
+// restarts on another port, and one that loses a key.
 func TestContainersAreLedThroughATape(t *testing.T) {
 	t.Parallel()
 	p := provider(t, "docker")
@@ -75,7 +82,8 @@ func shows(t *testing.T, tape sim.Tape, p servers.Provider) {
 	t.Errorf("%s/%s did not show, but %v; %+v\nchoices %v", tape.Property, tape.Cause, results.Observed(out.Result), *out.Order, tape.Choices)
 }
 
-// plays is how often a tape is replayed: on a slow machine a watchdog may send one request more than the tape has.
+// plays is how often a tape is replayed: on a slow machine a watchdog may send one request more
+// than the tape has.
 const plays = 3
 
 func broke(out *Outcome, tape sim.Tape) bool {
@@ -84,7 +92,8 @@ func broke(out *Outcome, tape sim.Tape) bool {
 	})
 }
 
-// containerLease exceeds the time to kill and restart a container: otherwise the lease would have expired before the data are lost.
+// containerLease exceeds the time to kill and restart a container: otherwise the lease would have
+// expired before the data are lost.
 const containerLease = 5 * time.Second
 
 // shrunk finds a tape with a violation, and shrinks it. A lease of 0 means the program's own.
@@ -96,7 +105,8 @@ func shrunk(t *testing.T, lock, breaks string, may []string, topology impls.Topo
 	program := sim.DefaultProgram(v)
 	program.Topology = topology
 	if lease > 0 {
-		program.Config.Lease, program.Config.AcquireWait = lease, 2*lease // nobody gives up, at an instant that a slow machine misses
+		// nobody gives up, at an instant that a slow machine misses
+		program.Config.Lease, program.Config.AcquireWait = lease, 2*lease
 	}
 	if may == nil {
 		may = sim.DefaultFaults(v)

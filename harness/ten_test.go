@@ -12,9 +12,10 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// TestTenInARow runs every scenario with placed faults ten times on real servers, with one lock for each result that the catalogue expects: every
-// run must have that result. A run without a verdict, on a busy machine, is repeated; the number of runs is logged. It takes minutes, so it runs
-// only with LOCKBENCH_SOAK.
+// TestTenInARow runs every scenario with placed faults ten times on real servers, with one lock for
+// each result that the catalogue expects: every run must have that result. A run without a verdict,
+// on a busy machine, is repeated; the number of runs is logged. It takes minutes, so it runs only
+// with LOCKBENCH_SOAK.
 func TestTenInARow(t *testing.T) {
 	if os.Getenv("LOCKBENCH_SOAK") == "" {
 		t.Skip("takes minutes; set LOCKBENCH_SOAK")
@@ -39,8 +40,9 @@ func TestTenInARow(t *testing.T) {
 // placed reports whether a fault is injected at a moment of a run, not from its start.
 func placed(f faults.Spec) bool { return f.When != (faults.Trigger{}) }
 
-// oneForEachEnd names, for each set of violations that the catalogue expects in a scenario, the first lock with that expectation. It leaves out
-// locks that are never granted, for which the moment of the fault does not come.
+// oneForEachEnd names, for each set of violations that the catalogue expects in a scenario, the
+// first lock with that expectation. It leaves out locks that are never granted, for which the
+// moment of the fault does not come.
 func oneForEachEnd(scenario string) (locks []string) {
 	seen := map[string]bool{}
 	for _, v := range catalogue.Locks() {

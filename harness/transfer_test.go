@@ -83,7 +83,8 @@ func TestTransferInTheSimulator(t *testing.T) {
 	}
 }
 
-// TestTransferOnARealRedis runs it with a few of each kind, and compares the files of the run directory with the run's result.
+// TestTransferOnARealRedis runs it with a few of each kind, and compares the files of the run
+// directory with the run's result.
 func TestTransferOnARealRedis(t *testing.T) {
 	t.Parallel()
 	names := []string{"token", "set-nx-ex", "reentrant-hash", "redislock-normalised", "watchdog-timer", "redisson", "fenced"}

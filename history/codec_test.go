@@ -131,7 +131,8 @@ func TestContractExample(t *testing.T) {
 	}
 }
 
-// TestDriftWithoutALease reads a header whose drift takes nothing off, because a lease of 0 never ends.
+// TestDriftWithoutALease reads a header whose drift takes nothing off, because a lease of 0 never
+// ends.
 func TestDriftWithoutALease(t *testing.T) {
 	h, _, err := readAll(strings.NewReader(`{"schema":"lockbench/history/v1","kind":"mutex","lease":0,"drift":2}` + "\n"))
 	if err != nil || h.Drift != 2 {
@@ -374,7 +375,8 @@ func TestOpenNamesTheFile(t *testing.T) {
 	}
 }
 
-// What is left of a file that lost its end has to be what all clients did up to a moment, though the operations are given client by client.
+// What is left of a file that lost its end has to be what all clients did up to a moment, though
+// the operations are given client by client.
 func TestWriteHistoryOrdersByReturn(t *testing.T) {
 	op := func(id uint64, client string, from, to int64) history.Operation {
 		return history.Operation{ID: id, Client: client, Op: history.Use, Key: "job", Call: from, Return: to}

@@ -8,26 +8,29 @@ import (
 	"strings"
 )
 
-// Command is one request that a client sent to a node, with its reply. Commands show which request changed or deleted which key, and so the
-// cause of a violation.
+// Command is one request that a client sent to a node, with its reply. Commands show which request
+// changed or deleted which key, and so the cause of a violation.
 //
-// It keeps at most [MaxArgs] arguments of [MaxArg] bytes each, and [MaxReply] bytes of the reply; Cut reports that something is missing.
-// Unprintable bytes are escaped as in Go. The first argument of a script is the name in its first comment line ("-- name: release.lua"),
-// or its digest; Script is always the digest, and a [Script] has the source.
+// It keeps at most [MaxArgs] arguments of [MaxArg] bytes each, and [MaxReply] bytes of the reply;
+// Cut reports that something is missing. Unprintable bytes are escaped as in Go. The first argument
+// of a script is the name in its first comment line ("-- name: release.lua"), or its digest; Script
+// is always the digest, and a [Script] has the source.
 type Command struct {
-	Client  string   `json:"client"`
-	Node    int      `json:"node"`             // of the lock, from 0; negative = the guarded store
-	Conn    uint64   `json:"conn"`             // connection, unique within the run
-	Op      uint64   `json:"op,omitempty"`     // operation that sent it; 0 = background
-	Sent    int64    `json:"sent"`             // nanoseconds on the run's base
-	Replied int64    `json:"replied"`          // 0 = no reply
-	Turn    uint64   `json:"turn,omitempty"`   // position, from 1, among the commands and deletions (Effect) that the node executed; 0 = not executed or not known
-	Ran     int64    `json:"ran,omitempty"`    // when the node executed it, if Turn is set
-	Name    string   `json:"name"`             // upper case: SET, DEL, EVALSHA
-	Script  string   `json:"script,omitempty"` // digest of the script that it ran
-	Args    []string `json:"args,omitempty"`   // without the name
-	Reply   string   `json:"reply,omitempty"`  // one line: OK, (nil), 1, "value", -ERR …, [1, "a"], [1, … 900 items]
-	Cut     bool     `json:"cut,omitempty"`    // an argument or the reply was truncated
+	Client  string `json:"client"`
+	Node    int    `json:"node"`         // of the lock, from 0; negative = the guarded store
+	Conn    uint64 `json:"conn"`         // connection, unique within the run
+	Op      uint64 `json:"op,omitempty"` // operation that sent it; 0 = background
+	Sent    int64  `json:"sent"`         // nanoseconds on the run's base
+	Replied int64  `json:"replied"`      // 0 = no reply
+	// position, from 1, among the commands and deletions (Effect) that the node executed; 0 = not
+	// executed or not known
+	Turn   uint64   `json:"turn,omitempty"`
+	Ran    int64    `json:"ran,omitempty"`    // when the node executed it, if Turn is set
+	Name   string   `json:"name"`             // upper case: SET, DEL, EVALSHA
+	Script string   `json:"script,omitempty"` // digest of the script that it ran
+	Args   []string `json:"args,omitempty"`   // without the name
+	Reply  string   `json:"reply,omitempty"`  // one line: OK, (nil), 1, "value", -ERR …, [1, "a"], [1, … 900 items]
+	Cut    bool     `json:"cut,omitempty"`    // an argument or the reply was truncated
 }
 
 // Limits of a recorded command.
@@ -43,16 +46,19 @@ type Script struct {
 	Source string `json:"source"`
 }
 
-// ScriptDigest returns the name of a script for EVALSHA: its SHA-1 in lower-case hexadecimal digits.
+// ScriptDigest returns the name of a script for EVALSHA: its SHA-1 in lower-case hexadecimal
+// digits.
 func ScriptDigest(source string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(source))) }
 
-// Linked reports whether the commands of a record name their operations. Then a command that names none was sent in the background.
+// Linked reports whether the commands of a record name their operations. Then a command that names
+// none was sent in the background.
 func Linked(commands []Command) bool {
 	return slices.ContainsFunc(commands, func(c Command) bool { return c.Op != 0 })
 }
 
-// UnderWay returns for how long within [from, to] any of the commands, which are ordered by time sent, waited for its reply. Those that never got
-// one, or may have waited at the node, do not count.
+// UnderWay returns for how long within [from, to] any of the commands, which are ordered by time
+// sent, waited for its reply. Those that never got one, or may have waited at the node, do not
+// count.
 func UnderWay(commands []Command, from, to int64) (total int64) {
 	for i := range commands {
 		c := &commands[i]
@@ -64,7 +70,8 @@ func UnderWay(commands []Command, from, to int64) (total int64) {
 	return total
 }
 
-// Window is the measured time in which an injected fault was active, with all that a reader needs to know of the fault.
+// Window is the measured time in which an injected fault was active, with all that a reader needs
+// to know of the fault.
 type Window struct {
 	Fault     string `json:"fault"`                         // name from the fault vocabulary, e.g. pause-client
 	Client    string `json:"client,omitempty"`              // client that it hit
@@ -76,10 +83,11 @@ type Window struct {
 	Moment    string `json:"moment,omitempty"`              // where it was placed, for people
 	Note      string `json:"note,omitempty"`                // what was measured, or why it is not confirmed
 	Does      Does   `json:"does,omitempty"`                // what a fault of this kind does
-	// Replica is set for failovers: HadKey or LackedKey says whether the replica had the lock's key when it was promoted; "" = not known, or there
-	// was no key.
+	// Replica is set for failovers: HadKey or LackedKey says whether the replica had the lock's key
+	// when it was promoted; "" = not known, or there was no key.
 	Replica string `json:"replica,omitempty"`
-	// Effects are its changes to the nodes' data and clocks, in order, as far as they were measured.
+	// Effects are its changes to the nodes' data and clocks, in order, as far as they were
+	// measured.
 	Effects []Effect `json:"effects,omitempty"`
 }
 
@@ -94,10 +102,12 @@ type Effect struct {
 	PPM int64 `json:"ppm,omitempty"`
 	// Known reports whether Turn is known.
 	Known bool `json:"known,omitempty"`
-	// Turn is the position, as in Command, of the last command or deletion that the node executed before; of a restart or promotion, of the last in
-	// the data; of a deletion or eviction, its own. 0 = none.
+	// Turn is the position, as in Command, of the last command or deletion that the node executed
+	// before; of a restart or promotion, of the last in the data; of a deletion or eviction, its
+	// own. 0 = none.
 	Turn uint64 `json:"turn,omitempty"`
-	// Kept and Lost are the keys that survived the fault, and those that did not. What a promoted replica kept may have an older value.
+	// Kept and Lost are the keys that survived the fault, and those that did not. What a promoted
+	// replica kept may have an older value.
 	Kept []string `json:"kept,omitempty"`
 	Lost []string `json:"lost,omitempty"`
 }
@@ -135,8 +145,9 @@ func (w Window) Last() int64 {
 	return w.End
 }
 
-// Held reports whether a command, if the fault concerns it, cannot have been executed before Ending: it
-// was sent while the fault held requests back, or up to early nanoseconds before, and not replied until then.
+// Held reports whether a command, if the fault concerns it, cannot have been executed before
+// Ending: it was sent while the fault held requests back, or up to early nanoseconds before, and
+// not replied until then.
 func (w Window) Held(c *Command, early int64) bool {
 	return w.Does.Any(HoldsRequests) && c.Sent >= w.Start-early && c.Sent < w.Ending && (c.Replied == 0 || c.Replied >= w.Ending)
 }

@@ -8,10 +8,12 @@ import (
 	"slices"
 )
 
-// Cut is a source of the operations of a truncated record. What a client did after its last recorded operation is not known: it may have
-// released its locks, acquired them again and written. So Cut appends, for each client and key, operations of unknown outcome: a release for each
-// open hold, an acquire and, where the key was written, a write of unknown values, all from the client's last return on. A record that is not in
-// the order of returns may have lost more than these stand for.
+// Cut is a source of the operations of a truncated record. What a client did after its last
+// recorded operation is not known: it may have released its locks, acquired them again and written.
+// So Cut appends, for each client and key, operations of unknown outcome: a release for each open
+// hold, an acquire and, where the key was written, a write of unknown values, all from the client's
+// last return on. A record that is not in the order of returns may have lost more than these stand
+// for.
 type Cut struct {
 	ops     nextOp
 	written map[string]bool        // keys
@@ -53,7 +55,8 @@ func (c *Cut) Next(op *Operation) error {
 	return nil
 }
 
-// follow tracks the open holds. A release may come before its grant in the file; then its hold stays open, which does no harm.
+// follow tracks the open holds. A release may come before its grant in the file; then its hold
+// stays open, which does no harm.
 func (c *Cut) follow(op *Operation) {
 	at := [2]string{op.Client, op.Key}
 	e := c.clients[at]

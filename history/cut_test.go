@@ -10,7 +10,8 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// A row per state of a client at the end of a truncated record, with the unknown operations that follow.
+// A row per state of a client at the end of a truncated record, with the unknown operations that
+// follow.
 func TestCut(t *testing.T) {
 	grant := func(client, token string, at int64) history.Operation {
 		return history.Operation{Client: client, Key: "k", Op: history.Acquire, Outcome: history.OK, Token: token, Call: at, Return: at + 1}

@@ -1,6 +1,7 @@
 package history
 
-// command reads one line of a commands file. It overwrites both c and source; the line is a script if source has a digest.
+// command reads one line of a commands file. It overwrites both c and source; the line is a script
+// if source has a digest.
 func (s *scanner) command(c *Command, source *Script) {
 	*c, *source = Command{}, Script{}
 	s.record("a command", func(name []byte) {

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Does is the set of things that a kind of fault does to what it hits, while it lasts. Who reads a window asks for these and need not know the names of faults.
+// Does is the set of things that a kind of fault does to what it hits, while it lasts. Who reads a
+// window asks for these and need not know the names of faults.
 type Does uint32
 
 // What faults do.
@@ -14,12 +15,13 @@ const (
 	Hinders Does = 1 << iota
 	// Stops: the client, or the node, does nothing.
 	Stops
-	// Kills: the client is gone for good, or the node until it is started again; their connections are closed.
+	// Kills: the client is gone for good, or the node until it is started again; their connections
+	// are closed.
 	Kills
 	// Delays: every message arrives, but late, which all locks must bear.
 	Delays
-	// HoldsRequests: a request that is on its way or is sent meanwhile reaches the node only at the end. With one message, only that and what follows on
-	// its connection.
+	// HoldsRequests: a request that is on its way or is sent meanwhile reaches the node only at the
+	// end. With one message, only that and what follows on its connection.
 	HoldsRequests
 	// HoldsReplies: likewise for replies on their way to the client.
 	HoldsReplies
@@ -29,7 +31,8 @@ const (
 	LosesReplies
 	// LosesData: keys of the lock may be gone from the node, or be as they were before.
 	LosesData
-	// MovesClock: the node's clock is set or runs at another rate, so that leases end sooner or later.
+	// MovesClock: the node's clock is set or runs at another rate, so that leases end sooner or
+	// later.
 	MovesClock
 	// ForgetsScripts: the node has no scripts any more.
 	ForgetsScripts

@@ -8,15 +8,18 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// IsScript reports whether the command runs a script or a function, whose effects do not follow from its name.
+// IsScript reports whether the command runs a script or a function, whose effects do not follow
+// from its name.
 func (c *Command) IsScript() bool {
 	return strings.HasPrefix(c.Name, "EVAL") || strings.HasPrefix(c.Name, "FCALL")
 }
 
-// Waits reports whether the node may keep the command until there is data or replicas have caught up.
+// Waits reports whether the node may keep the command until there is data or replicas have caught
+// up.
 func (c *Command) Waits() bool { return resp.Waits(c.Name) }
 
-// Failed reports whether the reply is an error: the node did not run the command, or a script ended early.
+// Failed reports whether the reply is an error: the node did not run the command, or a script ended
+// early.
 func (c *Command) Failed() bool { return resp.IsErrorText(c.Reply) }
 
 // Accepted reports whether the reply is OK or a number above zero.
@@ -40,7 +43,8 @@ func (c *Command) Removed() bool {
 	return c.Replied != 0 && c.positive()
 }
 
-// Follows reports whether the node can have executed the command after another with a reply or, with surely, whether it must have.
+// Follows reports whether the node can have executed the command after another with a reply or,
+// with surely, whether it must have.
 func (c *Command) Follows(o *Command, surely bool) bool {
 	switch {
 	case c.Node == o.Node && c.Turn != 0 && o.Turn != 0:
@@ -62,8 +66,8 @@ func (c *Command) Wrote() bool {
 	return false
 }
 
-// Overwrites reports whether the command wrote over all that another wrote at the same node, a string or a field of a hash, and whether it put another value
-// there; false for scripts.
+// Overwrites reports whether the command wrote over all that another wrote at the same node, a
+// string or a field of a hash, and whether it put another value there; false for scripts.
 func (c *Command) Overwrites(o *Command) (over, changed bool) {
 	at, its := c.place(), o.place()
 	n := len(at)
@@ -71,7 +75,8 @@ func (c *Command) Overwrites(o *Command) (over, changed bool) {
 	return over, over && c.Args[n] != o.Args[n]
 }
 
-// place returns the key of a string that the command writes, or a key and the field of a hash; nil: it writes something else.
+// place returns the key of a string that the command writes, or a key and the field of a hash; nil:
+// it writes something else.
 func (c *Command) place() []string {
 	switch c.Name {
 	case "SET", "SETNX", "GETSET":
@@ -86,7 +91,8 @@ func (c *Command) place() []string {
 	return nil
 }
 
-// SetNothing reports whether the reply says that a key existed already, and so was not set; false for scripts.
+// SetNothing reports whether the reply says that a key existed already, and so was not set; false
+// for scripts.
 func (c *Command) SetNothing() bool {
 	return c.Name == "SET" && c.Reply == "(nil)" || (c.Name == "SETNX" || c.Name == "HSETNX") && c.Reply == "0"
 }
@@ -100,7 +106,8 @@ func (c *Command) MayRenew() bool {
 	return c.IsScript()
 }
 
-// Keys returns the keys that the command names. A script that declares none counts as naming all its arguments.
+// Keys returns the keys that the command names. A script that declares none counts as naming all
+// its arguments.
 func (c *Command) Keys() []string {
 	if c.IsScript() && len(c.Args) >= 2 && c.Args[1] == "0" {
 		return c.Args[2:]

@@ -5,7 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// AppendOperation appends the operation as one line, newline included. It omits optional fields that are zero.
+// AppendOperation appends the operation as one line, newline included. It omits optional fields
+// that are zero.
 func AppendOperation(b []byte, op *Operation) []byte {
 	b = append(b, `{"id":`...)
 	b = strconv.AppendUint(b, op.ID, 10)

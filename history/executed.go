@@ -14,10 +14,12 @@ import (
 // serverSchema is the schema name of a file of [Executed] events.
 const serverSchema = "lockbench/server/v1"
 
-// Executed is one thing that a node did: it executed a command, suffered the effect of a fault, or ended a lease.
+// Executed is one thing that a node did: it executed a command, suffered the effect of a fault, or
+// ended a lease.
 type Executed struct {
-	Node    int          `json:"node"`
-	At      int64        `json:"at"`               // nanoseconds on the run's base; exact in the simulator, else between Sent and Replied
+	Node int `json:"node"`
+	// nanoseconds on the run's base; exact in the simulator, else between Sent and Replied
+	At      int64        `json:"at"`
 	Client  string       `json:"client,omitempty"` // of the command; "" for an effect or the end of a lease
 	Conn    uint64       `json:"conn,omitempty"`   // as in Command
 	Op      uint64       `json:"op,omitempty"`     // as in Command
@@ -44,8 +46,8 @@ const AppendOnly = "the append-only files of the servers"
 // nothing.
 const Derived = "derived: the recorded commands, executed again in an order that gives the same replies, as far as there is one"
 
-// IsDerived reports whether effects of a source were worked out from the commands, by this version or one
-// before it.
+// IsDerived reports whether effects of a source were worked out from the commands, by this version
+// or one before it.
 func IsDerived(source string) bool {
 	return slices.ContainsFunc([]string{"derived:", "worked out", "the commands, executed once"}, func(begins string) bool {
 		return strings.HasPrefix(source, begins)
@@ -59,17 +61,19 @@ type DataChange struct {
 	After  *Datum `json:"after"`  // nil: the key does not exist
 }
 
-// Datum is the value of a Redis key. It is never changed once recorded: states of the data share it.
+// Datum is the value of a Redis key. It is never changed once recorded: states of the data share
+// it.
 type Datum struct {
-	// Value is a string; a list ([]string); a hash (map[string]string); a set (map[string]bool, whose
-	// members are true); or the scores of a sorted set (map[string]float64).
-	Value any   `json:"value"`
-	Until int64 `json:"until,omitempty"` // when it expires by the clock as it is set now, in nanoseconds on the run's base; 0 = never
+	// Value is a string; a list ([]string); a hash (map[string]string); a set (map[string]bool,
+	// whose members are true); or the scores of a sorted set (map[string]float64).
+	Value any `json:"value"`
+	// when it expires by the clock as it is set now, in nanoseconds on the run's base; 0 = never
+	Until int64 `json:"until,omitempty"`
 }
 
-// Parts returns what the value of a key consists of, by name: the value of each field of a hash, the
-// score of each member of a sorted set, "+" for each member of a set and for each time that an item is
-// in a list. A string is one part, without a name. A key that does not exist has none.
+// Parts returns what the value of a key consists of, by name: the value of each field of a hash,
+// the score of each member of a sorted set, "+" for each member of a set and for each time that an
+// item is in a list. A string is one part, without a name. A key that does not exist has none.
 func (d *Datum) Parts() map[string]string {
 	if d == nil {
 		return nil
@@ -127,8 +131,8 @@ func (d *Datum) UnmarshalJSON(text []byte) error {
 	return fmt.Errorf("value %.40s: want a string, a list, or an object of strings, of scores or of true", raw.Value)
 }
 
-// WriteServer writes what the nodes executed, each node's events in their order, as JSON Lines compressed with zstd. source says where
-// the order comes from.
+// WriteServer writes what the nodes executed, each node's events in their order, as JSON Lines
+// compressed with zstd. source says where the order comes from.
 func WriteServer(w io.Writer, source string, events []Executed) error {
 	out, err := newFrames(w, true)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// FuzzReader feeds any bytes to the reader: it never panics, and what it accepts is written and read back the same.
+// FuzzReader feeds any bytes to the reader: it never panics, and what it accepts is written and
+// read back the same.
 func FuzzReader(f *testing.F) {
 	f.Add([]byte(header + `{"id":1,"client":"c1","op":"acquire","key":"job","mode":"exclusive","call":1000,"return":2000,"outcome":"ok","token":"t1","valid_until":2000001000,"fence":1}`))
 	f.Add([]byte(header + `{"client":"\u0041\n","op":"write","key":"","call":-1,"return":0,"outcome":"rejected","read":-7,"wrote":8,"x":[{},[],"",1e9,null]}`))

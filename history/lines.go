@@ -16,7 +16,8 @@ const (
 	maxWindow = 128 << 20 // bytes of zstd window, the default limit of the zstd tool
 )
 
-// lines reads a text line by line and decompresses it if it is zstd. Its memory is bounded by maxLine and maxWindow.
+// lines reads a text line by line and decompresses it if it is zstd. Its memory is bounded by
+// maxLine and maxWindow.
 type lines struct {
 	file    string
 	line    int // number of the current line
@@ -126,12 +127,12 @@ func (l *lines) close() error {
 	return closer.Close()
 }
 
-// ErrTruncated matches the error for a file that ends within a compressed frame or its last line, as when its writer was killed. See
-// [Reader.Salvage].
+// ErrTruncated matches the error for a file that ends within a compressed frame or its last line,
+// as when its writer was killed. See [Reader.Salvage].
 var ErrTruncated = errors.New("truncated")
 
-// SyntaxError is a line of a history, commands or faults file that violates its schema. Line and Col count from 1 in the uncompressed text;
-// Col 0 means the whole line, Line 0 the whole file.
+// SyntaxError is a line of a history, commands or faults file that violates its schema. Line and
+// Col count from 1 in the uncompressed text; Col 0 means the whole line, Line 0 the whole file.
 type SyntaxError struct {
 	File string // "" if unnamed
 	Line int

@@ -5,11 +5,13 @@ import (
 	"slices"
 )
 
-// LinkCommands sets Op of each command that has none to the operation that sent it, among those of its client that were under way at the time, or
-// leaves it 0 for a command that was sent in the background. It decides which it is, and of several operations which one, by how often such commands
-// were sent per second while a kind of operation was under way alone, and while none was: a watchdog renews as often while its client waits as at
-// other times. The operations must have their ids. Uses and writes send nothing to a lock's nodes, and commands to the guarded
-// store stay without operation.
+// LinkCommands sets Op of each command that has none to the operation that sent it, among those of
+// its client that were under way at the time, or leaves it 0 for a command that was sent in the
+// background. It decides which it is, and of several operations which one, by how often such
+// commands were sent per second while a kind of operation was under way alone, and while none was:
+// a watchdog renews as often while its client waits as at other times. The operations must have
+// their ids. Uses and writes send nothing to a lock's nodes, and commands to the guarded store stay
+// without operation.
 func LinkCommands(ops []Operation, commands []Command) {
 	calls := map[string][]*Operation{}
 	for i := range ops {
@@ -42,7 +44,8 @@ func LinkCommands(ops []Operation, commands []Command) {
 // background stands for no operation at all, as the sender of a command.
 const background = OpInvalid
 
-// senders counts the commands that were sent while operations of only one kind were under way, and the nanoseconds in which that was so.
+// senders counts the commands that were sent while operations of only one kind were under way, and
+// the nanoseconds in which that was so.
 type senders struct {
 	sent map[sending]float64
 	took map[Op]float64
@@ -61,7 +64,8 @@ func sentBy(op Op, c *Command) sending {
 	return sending{by: op, name: c.Name}
 }
 
-// time adds the time in which one operation of a client, or none, was under way. The calls are in order.
+// time adds the time in which one operation of a client, or none, was under way. The calls are in
+// order.
 func (s *senders) time(calls []*Operation) {
 	bounds := make([]int64, 0, 2*len(calls))
 	for _, op := range calls {
@@ -87,8 +91,9 @@ func (s *senders) perSecond(by Op, c *Command) float64 {
 	return s.sent[sentBy(by, c)] * 1e9 / max(s.took[by], 1)
 }
 
-// sender returns the id of the operation that sent a command, of those under way; 0: it was sent in the background. What is sent in the background goes
-// on while operations are under way, so an operation must have sent clearly more, twice as much, to count as the sender.
+// sender returns the id of the operation that sent a command, of those under way; 0: it was sent in
+// the background. What is sent in the background goes on while operations are under way, so an
+// operation must have sent clearly more, twice as much, to count as the sender.
 func (s *senders) sender(under []*Operation, c *Command) uint64 {
 	if len(under) == 0 {
 		return 0
@@ -100,7 +105,8 @@ func (s *senders) sender(under []*Operation, c *Command) uint64 {
 	return likely.ID
 }
 
-// overlapping bounds how many earlier operations may still be under way: a client does one thing at a time and renews a few holds.
+// overlapping bounds how many earlier operations may still be under way: a client does one thing at
+// a time and renews a few holds.
 const overlapping = 64
 
 // during returns the operations under way at an instant, the latest first.

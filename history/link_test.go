@@ -6,7 +6,8 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// TestLinkedToTheKindThatSendsIt: a renewal that is under way when the client releases keeps its second command, and the release its own.
+// TestLinkedToTheKindThatSendsIt: a renewal that is under way when the client releases keeps its
+// second command, and the release its own.
 func TestLinkedToTheKindThatSendsIt(t *testing.T) {
 	ops := []history.Operation{
 		{ID: 1, Client: "c1", Op: history.Acquire, Call: 0, Return: 10},
@@ -44,8 +45,9 @@ func TestLinkedToTheKindThatSendsIt(t *testing.T) {
 	}
 }
 
-// TestWatchdogDuringAWait: what a client sends as often while it waits as while it does nothing is not the waiting acquire's; what an acquire sends
-// while it polls is, even if one such request left after its client had given up.
+// TestWatchdogDuringAWait: what a client sends as often while it waits as while it does nothing is
+// not the waiting acquire's; what an acquire sends while it polls is, even if one such request left
+// after its client had given up.
 func TestWatchdogDuringAWait(t *testing.T) {
 	const ms = 1_000_000
 	ops := []history.Operation{
@@ -71,7 +73,8 @@ func TestWatchdogDuringAWait(t *testing.T) {
 	}
 	send(901*ms, "take", 0)
 	send(50*ms, "take", 0)
-	commands[len(commands)-1].Node = -1 // to the guarded store, by a script of the same name: it says nothing of acquires
+	// to the guarded store, by a script of the same name: it says nothing of acquires
+	commands[len(commands)-1].Node = -1
 	send(950*ms, "take", 0)
 	commands[len(commands)-1].Node = -1
 	send(1000*ms, "take", 4)

@@ -11,8 +11,9 @@ import (
 	"github.com/lockbench/lockbench/internal/infile"
 )
 
-// Logged is one step in the log of a server, as it was read while the clients ran: before the end of the run it is not known which client's command a
-// step is, and what it changed. A server file whose header has "raw" has such lines.
+// Logged is one step in the log of a server, as it was read while the clients ran: before the end
+// of the run it is not known which client's command a step is, and what it changed. A server file
+// whose header has "raw" has such lines.
 type Logged struct {
 	Node int   `json:"node"`
 	At   int64 `json:"at"` // nanoseconds on the run's base: when it was read, not before the node did it
@@ -20,7 +21,8 @@ type Logged struct {
 	Effect string `json:"effect,omitempty"`
 	// Kept reports that the node goes on with all data that it had.
 	Kept bool `json:"kept,omitempty"`
-	// Log has the commands with which the server recorded the step, each with its name. Of an effect, they make the data that are left.
+	// Log has the commands with which the server recorded the step, each with its name. Of an
+	// effect, they make the data that are left.
 	Log [][]string `json:"log"`
 }
 
@@ -38,8 +40,8 @@ type LoggedWriter struct {
 	err error
 }
 
-// LoggedHead returns the header of a server file that a LoggedWriter continues. source says where the
-// lines come from.
+// LoggedHead returns the header of a server file that a LoggedWriter continues. source says where
+// the lines come from.
 func LoggedHead(source string) ([]byte, error) {
 	var head bytes.Buffer
 	out, err := newFrames(&head, true)
@@ -78,7 +80,8 @@ func (w *LoggedWriter) Add(l *Logged) {
 	w.err = errors.Join(w.err, w.out.line(append(b, ']', '}', '\n')))
 }
 
-// Flush writes what was added as a frame of its own, which can be read whatever happens to lockbench after it.
+// Flush writes what was added as a frame of its own, which can be read whatever happens to
+// lockbench after it.
 func (w *LoggedWriter) Flush() error { return errors.Join(w.err, w.out.flush()) }
 
 // Close flushes, and releases what the writer uses.

@@ -18,7 +18,8 @@ var steps = []history.Logged{
 	{Node: 0, At: 8, Effect: history.Promoted, Log: [][]string{{"SET", "k", "v"}}},
 }
 
-// TestLoggedSurvives: every step that was flushed is read back, wherever the file is cut off after it.
+// TestLoggedSurvives: every step that was flushed is read back, wherever the file is cut off after
+// it.
 func TestLoggedSurvives(t *testing.T) {
 	text, err := history.LoggedHead("a test")
 	if err != nil {

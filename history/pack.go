@@ -2,11 +2,12 @@ package history
 
 import "encoding/binary"
 
-// packer encodes one client's records in a few bytes each. It runs on the client's hot path, so it allocates nothing but its buffer; the
-// records become JSON after the measurement.
+// packer encodes one client's records in a few bytes each. It runs on the client's hot path, so it
+// allocates nothing but its buffer; the records become JSON after the measurement.
 //
-// A record is one byte of kind and flags, then its fields in a fixed order. A time is the difference from the time before it. A text is
-// literal, or the index of a slot in a table that packer and unpacker update alike.
+// A record is one byte of kind and flags, then its fields in a fixed order. A time is the
+// difference from the time before it. A text is literal, or the index of a slot in a table that
+// packer and unpacker update alike.
 type packer struct {
 	buf   []byte
 	last  int64 // the last time written
@@ -18,7 +19,8 @@ type textTable [textSlots]string
 
 const textSlots = 64
 
-// slot returns the slot of s, which is not empty. It must spread tokens, commands, keys and script names.
+// slot returns the slot of s, which is not empty. It must spread tokens, commands, keys and script
+// names.
 func slot(s string) int {
 	return (len(s)*5 + int(s[0])*7 + int(s[len(s)/2])*11 + int(s[len(s)-1])*31) % textSlots
 }
@@ -151,7 +153,8 @@ func (p *packer) source(s Script) {
 	p.buf = p.text(p.text(append(p.buf, packedCommand|packedSource), s.Digest), s.Source)
 }
 
-// text appends 0 for "", a slot+1 for a text in the table, and textSlots+length before a literal text.
+// text appends 0 for "", a slot+1 for a text in the table, and textSlots+length before a literal
+// text.
 func (p *packer) text(b []byte, s string) []byte {
 	if s == "" {
 		return append(b, 0)

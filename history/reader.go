@@ -18,7 +18,8 @@ type Reader struct {
 	count  uint64 // of the operations read
 }
 
-// NewReader reads the header line of a history, plain or zstd by its first bytes. The caller closes the Reader, and r after it.
+// NewReader reads the header line of a history, plain or zstd by its first bytes. The caller closes
+// the Reader, and r after it.
 func NewReader(r io.Reader) (*Reader, error) { return newReader(r, "") }
 
 // Open opens a history file, plain or zstd by its first bytes. Close closes it.
@@ -60,14 +61,16 @@ func (r *Reader) readHeader() error {
 // Header returns the header line.
 func (r *Reader) Header() Header { return r.header }
 
-// Salvage makes Next return io.EOF instead of an error at a truncated frame or last line, which a killed run leaves.
+// Salvage makes Next return io.EOF instead of an error at a truncated frame or last line, which a
+// killed run leaves.
 func (r *Reader) Salvage() { r.lines.salvage = true }
 
 // Truncated reports whether the file was truncated, once Next has returned io.EOF.
 func (r *Reader) Truncated() bool { return r.lines.cut }
 
-// Next reads the next operation into op; io.EOF after the last. Other errors are a *SyntaxError or come from the underlying reader. Errors
-// are sticky. Operation n is on line n+1: empty lines are errors, except at the end. An operation without an id has n for its id.
+// Next reads the next operation into op; io.EOF after the last. Other errors are a *SyntaxError or
+// come from the underlying reader. Errors are sticky. Operation n is on line n+1: empty lines are
+// errors, except at the end. An operation without an id has n for its id.
 func (r *Reader) Next(op *Operation) error {
 	if r.err != nil {
 		return r.err

@@ -8,8 +8,9 @@ import (
 	"sync"
 )
 
-// Recorder collects the records of a run's clients, each of which has a ClientRecorder. A run either spills periodically to a recording,
-// which stays readable if the process is killed, or keeps everything in memory.
+// Recorder collects the records of a run's clients, each of which has a ClientRecorder. A run
+// either spills periodically to a recording, which stays readable if the process is killed, or
+// keeps everything in memory.
 type Recorder struct {
 	mu      sync.Mutex // guards clients, and serializes Spill
 	clients []*ClientRecorder
@@ -28,8 +29,9 @@ func (r *Recorder) Client(name string) *ClientRecorder {
 	return c
 }
 
-// Spill writes what was recorded since the last Spill, one block and one write per client, and drops it from memory. One goroutine
-// calls it periodically and once at the end. It ends with a mark: all operations that had returned by then, in nanoseconds on the run's base, are in the
+// Spill writes what was recorded since the last Spill, one block and one write per client, and
+// drops it from memory. One goroutine calls it periodically and once at the end. It ends with a
+// mark: all operations that had returned by then, in nanoseconds on the run's base, are in the
 // recording. The last call passes math.MaxInt64.
 func (r *Recorder) Spill(w io.Writer, by int64) error {
 	r.mu.Lock()
@@ -49,7 +51,8 @@ func (r *Recorder) Spill(w io.Writer, by int64) error {
 	return nil
 }
 
-// Recorded returns what was recorded and not spilled: operations ordered by call and numbered from 1, commands ordered by time sent.
+// Recorded returns what was recorded and not spilled: operations ordered by call and numbered from
+// 1, commands ordered by time sent.
 func (r *Recorder) Recorded() Recorded {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,7 +72,8 @@ func (r *Recorder) Recorded() Recorded {
 	return all
 }
 
-// ClientRecorder records what one client does. It is safe for concurrent use by the client and its lock's background goroutines.
+// ClientRecorder records what one client does. It is safe for concurrent use by the client and its
+// lock's background goroutines.
 type ClientRecorder struct {
 	mu   sync.Mutex // guards pack and idle
 	name string

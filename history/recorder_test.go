@@ -82,7 +82,8 @@ func TestSpillLeavesAReadableFileAfterEveryWrite(t *testing.T) {
 	}
 }
 
-// TestACutRecordingEndsAtItsMark: what one client did after the instant up to which all are complete is not read.
+// TestACutRecordingEndsAtItsMark: what one client did after the instant up to which all are
+// complete is not read.
 func TestACutRecordingEndsAtItsMark(t *testing.T) {
 	s := newSpilled(t)
 	a, b := s.Client("a"), s.Client("b")
@@ -185,7 +186,8 @@ func drawCommand(t *rapid.T) history.Command {
 	return c
 }
 
-// TestRecordingRoundTrip: a recording returns what was recorded, whenever it was spilled, and encodes to the same JSON Lines.
+// TestRecordingRoundTrip: a recording returns what was recorded, whenever it was spilled, and
+// encodes to the same JSON Lines.
 func TestRecordingRoundTrip(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "recording")
 	rapid.Check(t, func(t *rapid.T) {

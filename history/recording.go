@@ -12,13 +12,16 @@ import (
 	"github.com/lockbench/lockbench/internal/infile"
 )
 
-// recordingSchema is the schema of a recording: the packed operations and commands of all clients while the run is under way. It costs a
-// client a fraction of JSON, and becomes a history and a commands file at the end of the run.
+// recordingSchema is the schema of a recording: the packed operations and commands of all clients
+// while the run is under way. It costs a client a fraction of JSON, and becomes a history and a
+// commands file at the end of the run.
 const recordingSchema = "lockbench/recording/v3"
 
-// RecordingHead returns the first two lines of a recording: its schema and the history's header. Blocks follow: the size of the block and
-// of the client's name as little-endian uint32, the name, and packed records. A block without a name is a mark: an instant as a little-endian int64, up
-// to which the blocks before it have everything. What is behind the last mark is of some clients and not of others, and is not read.
+// RecordingHead returns the first two lines of a recording: its schema and the history's header.
+// Blocks follow: the size of the block and of the client's name as little-endian uint32, the name,
+// and packed records. A block without a name is a mark: an instant as a little-endian int64, up to
+// which the blocks before it have everything. What is behind the last mark is of some clients and
+// not of others, and is not read.
 func RecordingHead(h Header) []byte { return appendHeader(sidecarHeader(recordingSchema), h) }
 
 // blockHead is the size of the two numbers before a client's name.
@@ -42,7 +45,8 @@ func markBlock(by int64) []byte {
 	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, 8), 0), uint64(by))
 }
 
-// mark is how far a recording is complete: the first records of each kind, if they were before an instant.
+// mark is how far a recording is complete: the first records of each kind, if they were before an
+// instant.
 type mark struct {
 	by            int64
 	ops, commands int
@@ -83,8 +87,8 @@ type Recorded struct {
 	Ops      []Operation // numbered from 1, each client's in the order of their returns
 	Commands []Command
 	Scripts  map[string]string // sources of the scripts that clients sent, by digest; not nil
-	// Truncated reports that something is behind the last mark, as when the run was killed while it wrote, or that even the head is incomplete; then all
-	// else is zero.
+	// Truncated reports that something is behind the last mark, as when the run was killed while it
+	// wrote, or that even the head is incomplete; then all else is zero.
 	Truncated bool
 }
 

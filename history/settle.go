@@ -2,10 +2,12 @@ package history
 
 import "slices"
 
-// Settle changes the outcome of acquires from unknown to fail where the record shows that they are certainly without effect, whatever error they returned:
-// each request of theirs was answered before they returned, and none changed anything. effects are those of all nodes; without them an answered request
-// that writes counts as without effect only if its reply is nil, 0 or an error, and an acquire that sent nothing stays unknown, because its lock may have
-// connections that are not recorded. An acquire without an error did not return.
+// Settle changes the outcome of acquires from unknown to fail where the record shows that they are
+// certainly without effect, whatever error they returned: each request of theirs was answered
+// before they returned, and none changed anything. effects are those of all nodes; without them an
+// answered request that writes counts as without effect only if its reply is nil, 0 or an error,
+// and an acquire that sent nothing stays unknown, because its lock may have connections that are
+// not recorded. An acquire without an error did not return.
 func Settle(ops []Operation, commands []Command, effects []Executed) {
 	left := map[uint64]*Operation{} // certainly without effect, as far as is known
 	for i := range ops {

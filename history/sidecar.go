@@ -13,7 +13,8 @@ import (
 
 // The schemas of the files beside a history. Their header line has the schema alone.
 const (
-	commandsSchema = "lockbench/commands/v2" // v1 lacks op, turn, script, cut and sources, and truncates arguments at 128 bytes
+	// v1 lacks op, turn, script, cut and sources, and truncates arguments at 128 bytes
+	commandsSchema = "lockbench/commands/v2"
 	faultsSchema   = "lockbench/faults/v1"
 )
 
@@ -37,8 +38,8 @@ func sidecarHeader(schema string) []byte {
 	return append(appendText(nil, `{"schema":`, schema), '}', '\n')
 }
 
-// ReadCommands calls each with every command of a commands file, plain or zstd, and source, if not nil, with every script. Both may
-// retain their arguments.
+// ReadCommands calls each with every command of a commands file, plain or zstd, and source, if not
+// nil, with every script. Both may retain their arguments.
 func ReadCommands(r io.Reader, each func(Command) error, source func(Script)) error {
 	return readSidecar(r, "", commandsSchema, commandLines(each, source))
 }
@@ -61,7 +62,8 @@ func commandLines(each func(Command) error, source func(Script)) func(s *scanner
 	}
 }
 
-// LoadCommands reads a commands file, plain or zstd: its commands, and the sources of its scripts by digest.
+// LoadCommands reads a commands file, plain or zstd: its commands, and the sources of its scripts
+// by digest.
 func LoadCommands(path string) (out []Command, scripts map[string]string, err error) {
 	scripts = map[string]string{}
 	err = loadSidecar(path, commandsSchema, commandLines(
@@ -69,7 +71,8 @@ func LoadCommands(path string) (out []Command, scripts map[string]string, err er
 	return out, scripts, err
 }
 
-// WriteCommands writes a commands file, compressed with zstd: the scripts' sources by digest, then the commands.
+// WriteCommands writes a commands file, compressed with zstd: the scripts' sources by digest, then
+// the commands.
 func WriteCommands(w io.Writer, commands []Command, scripts map[string]string) error {
 	out, err := NewCommandWriter(w, true)
 	if err != nil {
@@ -129,8 +132,9 @@ func loadSidecar(path, schema string, parse func(s *scanner) func() error) error
 	return errors.Join(readSidecar(f, path, schema, bounded), f.Close())
 }
 
-// A sidecar is kept in memory, where a record takes sidecarLine bytes and its text. What a run has written fits into sidecarRatio times its file; a file of
-// a few bytes that unpacks to many does not.
+// A sidecar is kept in memory, where a record takes sidecarLine bytes and its text. What a run has
+// written fits into sidecarRatio times its file; a file of a few bytes that unpacks to many does
+// not.
 const (
 	sidecarRoom  = 256 << 20 // bytes
 	sidecarRatio = 40
@@ -159,8 +163,8 @@ func (r *room) take(line int) error {
 	return nil
 }
 
-// readSidecar parses each line after the header, and then calls the function that parse returned. A truncated file ends before the damage,
-// without an error: less evidence is better than none.
+// readSidecar parses each line after the header, and then calls the function that parse returned. A
+// truncated file ends before the damage, without an error: less evidence is better than none.
 func readSidecar(r io.Reader, file, schema string, parse func(s *scanner) func() error) error {
 	l, err := newLines(r, file)
 	if err != nil {

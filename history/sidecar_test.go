@@ -72,7 +72,8 @@ func TestWindowsAreReadBack(t *testing.T) {
 			{Node: -1, At: -6, What: history.ClockSet, By: -3, PPM: 4},
 		}},
 	}
-	for field := range reflect.TypeFor[history.Window]().NumField() { // a new field needs a row here, and may need a type in tags.go
+	// a new field needs a row here, and may need a type in tags.go
+	for field := range reflect.TypeFor[history.Window]().NumField() {
 		if !slices.ContainsFunc(windows, func(w history.Window) bool { return !reflect.ValueOf(w).Field(field).IsZero() }) {
 			t.Errorf("no row sets the field %s", reflect.TypeFor[history.Window]().Field(field).Name)
 		}
@@ -109,7 +110,8 @@ func TestBadSidecars(t *testing.T) {
 	}
 }
 
-// TestSidecarCutOffInItsHeader: it says as little as a missing one, also where no line is left of a compressed one.
+// TestSidecarCutOffInItsHeader: it says as little as a missing one, also where no line is left of a
+// compressed one.
 func TestSidecarCutOffInItsHeader(t *testing.T) {
 	var file bytes.Buffer
 	w, err := history.NewCommandWriter(&file, true)

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// Headers, fault windows and their effects are read and written by the tags of their structs: json names a field, and is gives the range of its
-// numbers. Operations and commands have code of their own, for speed.
+// Headers, fault windows and their effects are read and written by the tags of their structs: json
+// names a field, and is gives the range of its numbers. Operations and commands have code of their
+// own, for speed.
 
 // tag is a field of a struct that is read from JSON.
 type tag struct {
@@ -35,7 +36,8 @@ func (s *scanner) tagsOf(of reflect.Type) []tag {
 	return known
 }
 
-// fields returns a function that reads a named field of an object into the struct that v points to. Unknown fields are skipped.
+// fields returns a function that reads a named field of an object into the struct that v points to.
+// Unknown fields are skipped.
 func (s *scanner) fields(v any) func(name []byte) {
 	to := reflect.ValueOf(v).Elem()
 	tags := s.tagsOf(to.Type())

@@ -12,7 +12,8 @@ import (
 // frameSize is how many bytes of text are buffered for one frame.
 const frameSize = 1 << 20
 
-// frames buffers lines and writes them as whole frames of whole lines, each with a single Write, so that the file is readable at any time.
+// frames buffers lines and writes them as whole frames of whole lines, each with a single Write, so
+// that the file is readable at any time.
 type frames struct {
 	w      io.Writer
 	zip    *zstd.Encoder // nil: plain text
@@ -96,8 +97,9 @@ func NewZstdWriter(w io.Writer, h Header) (*Writer, error) {
 	return &Writer{f, AppendOperation}, nil
 }
 
-// WriteHistory writes a history, compressed with zstd, in the order of the returns: if the file loses its end, it still shows what all clients
-// did up to a moment, and not what some of them did in the whole run.
+// WriteHistory writes a history, compressed with zstd, in the order of the returns: if the file
+// loses its end, it still shows what all clients did up to a moment, and not what some of them did
+// in the whole run.
 func WriteHistory(w io.Writer, h Header, ops []Operation) error {
 	out, err := NewZstdWriter(w, h)
 	if err != nil {

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Clock is a client's own clock. A skewed client has a skewed Clock; a stalled client's Sleep does not return.
+// Clock is a client's own clock. A skewed client has a skewed Clock; a stalled client's Sleep does
+// not return.
 type Clock interface {
 	// Now returns the client's wall clock time.
 	Now() time.Time

@@ -14,11 +14,13 @@ import (
 
 // Env is the environment of a lock.
 type Env struct {
-	// Key names the lock. A lock with several Redis keys derives them from it, in one hash slot unless its source does otherwise.
+	// Key names the lock. A lock with several Redis keys derives them from it, in one hash slot
+	// unless its source does otherwise.
 	Key string
 	// Owner identifies the client. It is unique unless a scenario makes it collide.
 	Owner string
-	// Lease is how long the server keeps a hold that is not extended. Locks without a lease ignore it.
+	// Lease is how long the server keeps a hold that is not extended. Locks without a lease ignore
+	// it.
 	Lease time.Duration
 	// Poll is the interval between the attempts of a waiting Acquire. 0 means DefaultPoll.
 	Poll time.Duration
@@ -31,13 +33,15 @@ type Env struct {
 	// Replicas is how many replicas the primary has, for locks that wait for them. 0 means 1.
 	Replicas int
 
-	// Nodes are this client's Redis clients, one per node; a cluster is one entry. Automatic retries are off.
+	// Nodes are this client's Redis clients, one per node; a cluster is one entry. Automatic
+	// retries are off.
 	Nodes []redis.UniversalClient
 	// Addrs are the addresses of the nodes, for libraries with their own Redis client.
 	Addrs []string
 	// Master is MasterName if Addrs are those of sentinels, and "" if they are the nodes'.
 	Master string
-	// Dial opens a connection of this client; such libraries must use it, with an address from Addrs, or one that a cluster or a sentinel named.
+	// Dial opens a connection of this client; such libraries must use it, with an address from
+	// Addrs, or one that a cluster or a sentinel named.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Clock is the client's clock.
 	Clock Clock
@@ -55,7 +59,8 @@ const MasterName = "lockbench"
 // DefaultPoll is the interval between attempts if Env.Poll is 0.
 const DefaultPoll = 10 * time.Millisecond
 
-// Redis returns the first node's client: the standalone server, the primary of a replicated pair, or the cluster.
+// Redis returns the first node's client: the standalone server, the primary of a replicated pair,
+// or the cluster.
 func (e Env) Redis() redis.UniversalClient { return e.Nodes[0] }
 
 // OnCluster reports whether Redis is a cluster.
@@ -67,7 +72,8 @@ func (e Env) OnCluster() bool {
 // PollInterval returns Poll or its default.
 func (e Env) PollInterval() time.Duration { return cmp.Or(e.Poll, DefaultPoll) }
 
-// TokenBytes is the size of a token in bytes, as in the Redis documentation's lock pattern. In hexadecimal it is twice as long.
+// TokenBytes is the size of a token in bytes, as in the Redis documentation's lock pattern. In
+// hexadecimal it is twice as long.
 const TokenBytes = 20
 
 // NewToken returns a random token, unique among all clients and grants.

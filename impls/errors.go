@@ -16,24 +16,30 @@ import (
 var (
 	// ErrBusy means that another client holds the lock.
 	ErrBusy = errors.New("busy")
-	// ErrNotHeld means that the handle, or the caller according to the server, does not hold the lock.
+	// ErrNotHeld means that the handle, or the caller according to the server, does not hold the
+	// lock.
 	ErrNotHeld = errors.New("not held")
 	// ErrLost means that the handle held the lock, and the server replied that it no longer does.
 	ErrLost = errors.New("lost")
-	// ErrUnavailable means that the server was not reached or replied with an error; the call had no effect.
+	// ErrUnavailable means that the server was not reached or replied with an error; the call had
+	// no effect.
 	ErrUnavailable = errors.New("unavailable")
-	// ErrCancelled means that the context ended before the lock was granted; the call had no lasting effect.
+	// ErrCancelled means that the context ended before the lock was granted; the call had no
+	// lasting effect.
 	ErrCancelled = errors.New("cancelled")
-	// ErrUnknownOutcome means that a request was sent and no reply came; it may take effect, now or later.
+	// ErrUnknownOutcome means that a request was sent and no reply came; it may take effect, now or
+	// later.
 	ErrUnknownOutcome = errors.New("unknown outcome")
 	// ErrUnsupported means that the lock or the server does not support the call.
 	ErrUnsupported = errors.New("unsupported")
-	// ErrCrashed is returned by a client's connections and clock after the client was killed. Calls under way then have an unknown outcome.
+	// ErrCrashed is returned by a client's connections and clock after the client was killed. Calls
+	// under way then have an unknown outcome.
 	ErrCrashed = errors.New("client crashed")
 )
 
-// Classify wraps an error of the Redis client with what, such as "acquire job", and with a sentinel: ErrUnavailable if the request cannot have
-// had an effect, ErrUnknownOutcome if it was sent and not answered, and also ErrCancelled if the context ended. It adds no sentinel to an
+// Classify wraps an error of the Redis client with what, such as "acquire job", and with a
+// sentinel: ErrUnavailable if the request cannot have had an effect, ErrUnknownOutcome if it was
+// sent and not answered, and also ErrCancelled if the context ended. It adds no sentinel to an
 // error that has one. It returns nil for nil.
 func Classify(what string, err error) error {
 	switch {
@@ -58,14 +64,16 @@ func classified(err error) bool {
 	return false
 }
 
-// refusedByServer reports whether err is an error reply (LOADING, READONLY, WRONGTYPE, CROSSSLOT, …): the server did nothing. A script that
-// fails halfway keeps its writes, but such errors name the script.
+// refusedByServer reports whether err is an error reply (LOADING, READONLY, WRONGTYPE, CROSSSLOT,
+// …): the server did nothing. A script that fails halfway keeps its writes, but such errors name
+// the script.
 func refusedByServer(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply) && !errors.Is(err, redis.Nil)
 }
 
-// neverSent reports whether no connection was available or the request was not written as a whole: a server ignores half a request.
+// neverSent reports whether no connection was available or the request was not written as a whole:
+// a server ignores half a request.
 func neverSent(err error) bool {
 	var op *net.OpError
 	if errors.As(err, &op) && (op.Op == "dial" || op.Op == "write") {
@@ -75,15 +83,17 @@ func neverSent(err error) bool {
 		errors.Is(err, redis.ErrClosed) || strings.Contains(err.Error(), "connection pool")
 }
 
-// ConnectionFailed reports whether err comes from a connection: it timed out, or was closed or cut by either side. A lock's own errors do not.
+// ConnectionFailed reports whether err comes from a connection: it timed out, or was closed or cut
+// by either side. A lock's own errors do not.
 func ConnectionFailed(err error) bool {
 	var op interface{ Timeout() bool } // any net.Error
 	return errors.As(err, &op) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) ||
 		errors.Is(err, net.ErrClosed)
 }
 
-// ClassifyIn is Classify for a call under ctx. If ctx has ended, a request that cannot have had an effect is ErrCancelled alone, and one that
-// was sent and not answered is both ErrCancelled and ErrUnknownOutcome.
+// ClassifyIn is Classify for a call under ctx. If ctx has ended, a request that cannot have had an
+// effect is ErrCancelled alone, and one that was sent and not answered is both ErrCancelled and
+// ErrUnknownOutcome.
 func ClassifyIn(ctx context.Context, what string, err error) error {
 	return endedBy(ctx, Classify(what, err))
 }
@@ -101,8 +111,8 @@ func endedBy(ctx context.Context, err error) error {
 	return err
 }
 
-// Ended reports whether ctx has ended or is past its deadline: a connection's deadline, which is the context's, may expire before the
-// context's own timer.
+// Ended reports whether ctx has ended or is past its deadline: a connection's deadline, which is
+// the context's, may expire before the context's own timer.
 func Ended(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
@@ -117,7 +127,8 @@ func Yes(cmd *redis.Cmd) (bool, error) {
 	return v == int64(1) || v == "OK", err
 }
 
-// Unsettled adds ErrUnknownOutcome to an error after an earlier command of the same call has changed the server. It returns nil for nil.
+// Unsettled adds ErrUnknownOutcome to an error after an earlier command of the same call has
+// changed the server. It returns nil for nil.
 func Unsettled(err error) error {
 	if err == nil {
 		return nil

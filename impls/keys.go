@@ -5,8 +5,9 @@ import "strings"
 // Slots is the number of hash slots of a cluster.
 const Slots = 16384
 
-// Derived returns another Redis key of the same lock in the same hash slot, as scripts on a cluster require. It keeps the hash tag of a key that
-// has one, and makes any other key the tag. There is no such key for one with a closing brace and no tag ("a}b", "a{}b").
+// Derived returns another Redis key of the same lock in the same hash slot, as scripts on a cluster
+// require. It keeps the hash tag of a key that has one, and makes any other key the tag. There is
+// no such key for one with a closing brace and no tag ("a}b", "a{}b").
 func Derived(key, suffix string) string {
 	if strings.Contains(key, "}") {
 		return key + suffix
@@ -33,7 +34,8 @@ func Slot(key string) int {
 	return int(crc) % Slots
 }
 
-// hashTag returns the part of a key that determines its slot: between the first { and the next }, unless that is empty.
+// hashTag returns the part of a key that determines its slot: between the first { and the next },
+// unless that is empty.
 func hashTag(key string) string {
 	_, rest, found := strings.Cut(key, "{")
 	if !found {

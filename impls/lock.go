@@ -9,21 +9,24 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Lock is one client's handle on one key. It is used by one goroutine at a time, apart from the lock's own background goroutines.
+// Lock is one client's handle on one key. It is used by one goroutine at a time, apart from the
+// lock's own background goroutines.
 type Lock interface {
 	// Try makes one attempt and does not wait. It returns ErrBusy if refused.
 	Try(ctx context.Context, mode history.Mode) (Grant, error)
 
-	// Acquire waits until the lock is granted or ctx ends (ErrCancelled). A lock with a bounded number of attempts returns ErrBusy after the
-	// last. After an error, nothing on the client can still acquire the lock.
+	// Acquire waits until the lock is granted or ctx ends (ErrCancelled). A lock with a bounded
+	// number of attempts returns ErrBusy after the last. After an error, nothing on the client can
+	// still acquire the lock.
 	Acquire(ctx context.Context, mode history.Mode) (Grant, error)
 
-	// Extend restarts the lease of the current hold. It returns ErrNotHeld if the handle holds nothing, ErrLost if the server no longer knows the
-	// hold, and ErrUnsupported if the lock cannot extend.
+	// Extend restarts the lease of the current hold. It returns ErrNotHeld if the handle holds
+	// nothing, ErrLost if the server no longer knows the hold, and ErrUnsupported if the lock
+	// cannot extend.
 	Extend(ctx context.Context) (Grant, error)
 
-	// Release ends the current hold, the innermost of a re-entrant lock. It returns ErrNotHeld if the handle holds nothing, and ErrLost if the
-	// server no longer knows the hold.
+	// Release ends the current hold, the innermost of a re-entrant lock. It returns ErrNotHeld if
+	// the handle holds nothing, and ErrLost if the server no longer knows the hold.
 	Release(ctx context.Context) error
 
 	// Close ends the handle's background goroutines and waits for them. It does not release.
@@ -36,10 +39,12 @@ type Grant struct {
 	Token string
 	// Fence grows with every grant; 0 if the lock has none.
 	Fence uint64
-	// ValidUntil is the time, by the client's clock, until which the lock promises that no other client is granted it. Zero means a lease after
-	// the call; UntilLost means until Lost is closed.
+	// ValidUntil is the time, by the client's clock, until which the lock promises that no other
+	// client is granted it. Zero means a lease after the call; UntilLost means until Lost is
+	// closed.
 	ValidUntil time.Time
-	// Asked is when, by the client's clock, the granted attempt began; zero means at the call. An Acquire that waited has its lease from there.
+	// Asked is when, by the client's clock, the granted attempt began; zero means at the call. An
+	// Acquire that waited has its lease from there.
 	Asked time.Time
 	// Lost is closed when the lock learns that the hold is lost; nil if it does not notify.
 	Lost <-chan struct{}
@@ -57,8 +62,9 @@ type Renewal struct {
 	Err        error     // nil, or one of the sentinel errors
 }
 
-// PollUntilGranted calls try every Env.Poll, at most Env.MaxTries times. It returns the grant, the first error other than ErrBusy, ErrBusy after
-// the last attempt, or ErrCancelled if ctx ends between two attempts.
+// PollUntilGranted calls try every Env.Poll, at most Env.MaxTries times. It returns the grant, the
+// first error other than ErrBusy, ErrBusy after the last attempt, or ErrCancelled if ctx ends
+// between two attempts.
 func PollUntilGranted(ctx context.Context, env Env, mode history.Mode, try func(context.Context, history.Mode) (Grant, error)) (Grant, error) {
 	for n := 1; ; n++ {
 		if ctx.Err() != nil {

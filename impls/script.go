@@ -9,7 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Script is one Lua script of a lock. Its file begins with comment lines: name, KEYS, ARGV, replies.
+// Script is one Lua script of a lock. Its file begins with comment lines: name, KEYS, ARGV,
+// replies.
 type Script struct {
 	Name   string // file name, such as token_release.lua, used in reports
 	Source string
@@ -35,8 +36,8 @@ func (s *Script) Run(ctx context.Context, c redis.Scripter, keys []string, args 
 	return s.run.Run(ctx, c, keys, args...)
 }
 
-// Millis returns the script with PEXPIRE for EXPIRE and PX for EX, for leases that are not whole seconds. The sources use seconds; this is the
-// only change to them.
+// Millis returns the script with PEXPIRE for EXPIRE and PX for EX, for leases that are not whole
+// seconds. The sources use seconds; this is the only change to them.
 func (s *Script) Millis() *Script {
 	src := strings.NewReplacer("'expire'", "'pexpire'", `"expire"`, `"pexpire"`, "'EX'", "'PX'", `"EX"`, `"PX"`).Replace(s.Source)
 	return NewScript(strings.TrimSuffix(s.Name, ".lua")+"_ms.lua", src)

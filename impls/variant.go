@@ -21,7 +21,8 @@ type Variant struct {
 	Expect map[string]verdicts.Expectation
 	// Planted is set for planted bugs, which are never offered as locks to adopt.
 	Planted *Planted
-	// Derives returns the keys that the lock's scripts make without naming them; nil: every request names all its keys.
+	// Derives returns the keys that the lock's scripts make without naming them; nil: every request
+	// names all its keys.
 	Derives Deriver
 	// Quorum is the number of independent nodes that must grant the lock; 0 means a majority.
 	Quorum int
@@ -29,7 +30,8 @@ type Variant struct {
 	New func(Env) (Lock, error)
 }
 
-// Deriver knows the keys that a lock's scripts make besides those in KEYS. Its type must be comparable.
+// Deriver knows the keys that a lock's scripts make besides those in KEYS. Its type must be
+// comparable.
 type Deriver interface {
 	// Derived returns those keys for a call of a script with these keys and arguments.
 	Derived(keys, args []string) []string
@@ -58,8 +60,9 @@ func Topologies() []Topology {
 	return []Topology{Standalone, Replicated, Independent, Cluster, Sentinel}
 }
 
-// Primaries returns how many of a topology's nodes, counted from the first, are no replicas. Each of the others is the replica of one of these in turn. With
-// sentinels, a replica has an address of its own, and counts.
+// Primaries returns how many of a topology's nodes, counted from the first, are no replicas. Each
+// of the others is the replica of one of these in turn. With sentinels, a replica has an address of
+// its own, and counts.
 func (t Topology) Primaries(nodes int) int {
 	switch t {
 	case Replicated:
@@ -73,7 +76,8 @@ func (t Topology) Primaries(nodes int) int {
 // ClusterMasters is the number of masters of a cluster.
 const ClusterMasters = 3
 
-// Address returns the number under which clients dial a node: replicated nodes share one, which leads to the primary.
+// Address returns the number under which clients dial a node: replicated nodes share one, which
+// leads to the primary.
 func (t Topology) Address(node int) int {
 	if t == Replicated {
 		return 0
@@ -81,7 +85,8 @@ func (t Topology) Address(node int) int {
 	return node
 }
 
-// Traits are what a lock can do. They decide which rules and scenarios apply; the conformance kit checks them.
+// Traits are what a lock can do. They decide which rules and scenarios apply; the conformance kit
+// checks them.
 type Traits struct {
 	NoLease      bool // the server never ends a hold by itself
 	UniqueToken  bool // every grant has its own token
@@ -120,13 +125,14 @@ func Command(lock, scenario string) string {
 	return "lockbench run --lock " + lock + " --scenario " + scenario
 }
 
-// Votes reports whether an attempt may be refused because of another one that was not granted: votes split, attempts queue, or a permit is
-// counted before it is taken. See history.Header.
+// Votes reports whether an attempt may be refused because of another one that was not granted:
+// votes split, attempts queue, or a permit is counted before it is taken. See history.Header.
 func (v Variant) Votes() bool {
 	return v.Topology == Independent || v.Traits.FIFO || v.Traits.Permits && v.Traits.MultiCommand
 }
 
-// Header returns the header of a history of the lock on so many nodes of a topology, with what its traits say and one permit.
+// Header returns the header of a history of the lock on so many nodes of a topology, with what its
+// traits say and one permit.
 func (v Variant) Header(lease int64, on Topology, nodes int) history.Header {
 	if v.Traits.NoLease {
 		lease = 0
@@ -147,7 +153,8 @@ type Planted struct {
 	Of     string // the correct lock
 	Bug    string // what was changed, in one sentence
 	Report string // the public report it follows, e.g. "redis/redis-py#1031"
-	// LooseStore reports that the guarded store has the bug: it does not compare fences and write atomically.
+	// LooseStore reports that the guarded store has the bug: it does not compare fences and write
+	// atomically.
 	LooseStore bool
 }
 
@@ -164,5 +171,6 @@ const (
 // Persistences returns all persistence settings.
 func Persistences() []Persistence { return []Persistence{PersistNone, PersistEverySec, PersistAlways} }
 
-// A killed process, unlike a machine that loses power, loses nothing that it has written to the kernel, and Redis writes the append-only file
-// before it replies. After Kill both append-only settings therefore keep everything that was acknowledged.
+// A killed process, unlike a machine that loses power, loses nothing that it has written to the
+// kernel, and Redis writes the append-only file before it replies. After Kill both append-only
+// settings therefore keep everything that was acknowledged.

@@ -14,7 +14,8 @@ import (
 	"github.com/lockbench/lockbench/scenarios"
 )
 
-// Doubt lowers a pass to inconclusive if a fault of the scenario was not confirmed, took too long to end, or was never injected: the run has not tested it.
+// Doubt lowers a pass to inconclusive if a fault of the scenario was not confirmed, took too long
+// to end, or was never injected: the run has not tested it.
 func Doubt(v *checker.Verdict, s scenarios.Scenario, windows []history.Window) {
 	injected := map[string]bool{}
 	for _, w := range windows {
@@ -36,11 +37,12 @@ func Doubt(v *checker.Verdict, s scenarios.Scenario, windows []history.Window) {
 	}
 }
 
-// failoverTakes is how long sentinels that take a primary to be down need at most to agree and to promote a replica.
+// failoverTakes is how long sentinels that take a primary to be down need at most to agree and to
+// promote a replica.
 const failoverTakes = 3 * time.Second
 
-// neverReplaced returns the fault that took the first primary away for so long that sentinels should have promoted a replica, if none was promoted; nil
-// otherwise.
+// neverReplaced returns the fault that took the first primary away for so long that sentinels
+// should have promoted a replica, if none was promoted; nil otherwise.
 func neverReplaced(s scenarios.Scenario, windows []history.Window) (by *history.Window) {
 	away := int64(cmp.Or(s.DownAfter.Of(s.Lease.Fixed), time.Second) + failoverTakes)
 	for i := range windows {
@@ -56,8 +58,10 @@ func neverReplaced(s scenarios.Scenario, windows []history.Window) (by *history.
 	return by
 }
 
-// DoubtMeetings lowers a pass to inconclusive if, whenever a fault of clients was in force, no other client was active: the others had finished their
-// rounds while that client waited for its turn. A client is active from its first call to its last return: between two operations it pauses or polls.
+// DoubtMeetings lowers a pass to inconclusive if, whenever a fault of clients was in force, no
+// other client was active: the others had finished their rounds while that client waited for its
+// turn. A client is active from its first call to its last return: between two operations it pauses
+// or polls.
 func DoubtMeetings(v *checker.Verdict, ops []history.Operation, windows []history.Window) {
 	windows = slices.DeleteFunc(slices.Clone(windows), func(w history.Window) bool {
 		kind, _ := faults.FindKind(w.Fault)
@@ -97,9 +101,10 @@ func activity(ops []history.Operation) map[string]*stay {
 	return active
 }
 
-// LateServers lists the kills and failovers of a scenario after which the next server was ready too late. Such a scenario wants it back during the section
-// under way, but the start, of containers above all, took more than half a section, so whether the section's lock was still held is chance. Faults
-// that keep the server away for a lease are excepted: no hold can last that long.
+// LateServers lists the kills and failovers of a scenario after which the next server was ready too
+// late. Such a scenario wants it back during the section under way, but the start, of containers
+// above all, took more than half a section, so whether the section's lock was still held is chance.
+// Faults that keep the server away for a lease are excepted: no hold can last that long.
 func LateServers(s scenarios.Scenario, windows []history.Window) (late []history.Window) {
 	lease := s.Lease.Of(0)
 	for _, w := range windows {

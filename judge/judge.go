@@ -1,9 +1,12 @@
-// Package judge turns the record of a run into its result: the verdict on each property (package checker), the causes of what broke (package explain),
-// their stories (package story), and the one verdict of the run. It is the same for runs on servers and in the simulator, of which it knows nothing.
+// Package judge turns the record of a run into its result: the verdict on each property (package
+// checker), the causes of what broke (package explain), their stories (package story), and the one
+// verdict of the run. It is the same for runs on servers and in the simulator, of which it knows
+// nothing.
 //
 //	record → Check → verdict, findings → Doubt → results.NewResult, measured by the caller → Conclude → results.Result
 //
-// Nothing else makes a verdict of a run. Whatever shows it (terminal, result.json, pages, JUnit, ls, serve, exit code) reads [results.Result].
+// Nothing else makes a verdict of a run. Whatever shows it (terminal, result.json, pages, JUnit,
+// ls, serve, exit code) reads [results.Result].
 package judge
 
 import (
@@ -21,11 +24,12 @@ type Record struct {
 	history.Recorded
 	Windows []history.Window
 	Store   map[string]checker.StoreEnds // what the guarded store held before and after
-	Effects []history.Executed           // what the nodes executed and changed, each node's in its order; nil: not recorded
+	// what the nodes executed and changed, each node's in its order; nil: not recorded
+	Effects []history.Executed
 }
 
-// Check judges the properties of a record, and finds the causes and stories of its violations. Errors are of a record that contradicts itself, of miniredis,
-// and of ctx; none is a verdict.
+// Check judges the properties of a record, and finds the causes and stories of its violations.
+// Errors are of a record that contradicts itself, of miniredis, and of ctx; none is a verdict.
 func Check(ctx context.Context, rec Record, opt checker.Options) (*checker.Verdict, explain.Findings, error) {
 	opt.Store = rec.Store
 	v, err := checker.Check(ctx, checker.Input{Header: rec.Header, Ops: history.NewSlice(rec.Ops), Commands: rec.Commands, Faults: rec.Windows, Effects: rec.Effects}, opt)
@@ -46,8 +50,10 @@ type Ending struct {
 	Gates       []results.Gate
 }
 
-// Conclude makes the verdict of a run whose measurements are complete, and the results of its gates: a violation is a fail, else a gate that is broken;
-// else doubt, or a gate without a value, makes it inconclusive. v becomes the verdict of what was recorded, however the run ended and whatever its limits.
+// Conclude makes the verdict of a run whose measurements are complete, and the results of its
+// gates: a violation is a fail, else a gate that is broken; else doubt, or a gate without a value,
+// makes it inconclusive. v becomes the verdict of what was recorded, however the run ended and
+// whatever its limits.
 func Conclude(r *results.Result, v *checker.Verdict, e Ending) {
 	r.Verdict = v.Verdict
 	for _, why := range e.Doubts {

@@ -129,7 +129,8 @@ func retriedGrant(c *trial) {
 func secondAttempt(c *trial) {
 	for _, tr := range c.troubles(1)[1:] {
 		var err error
-		c.play(anew(), a.knows(), fromNow(), a.meets(tr, a.does("asked", func(cl *client) { _, err = cl.try(exclusive) })), settled()) // a token may be the time of day
+		// a token may be the time of day
+		c.play(anew(), a.knows(), fromNow(), a.meets(tr, a.does("asked", func(cl *client) { _, err = cl.try(exclusive) })), settled())
 		if err != nil {
 			c.play(a.getsIn())
 		}
@@ -233,7 +234,8 @@ func skewedClock(c *trial) {
 		c.leave()
 		c.at(other, func(e *impls.Env) { e.Clock = off{leases * c.lease} })
 		c.say("the other's clock is %d leases off", leases)
-		c.play(a.holds(), other.isRefused(), a.releases(), settled(), // a lock of several nodes may release some of them in the background
+		// a lock of several nodes may release some of them in the background
+		c.play(a.holds(), other.isRefused(), a.releases(), settled(),
 			other.holds(), other.dies(), leaseOver(), a.holds(), a.releases())
 	}
 }

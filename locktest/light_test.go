@@ -63,7 +63,8 @@ func TestAFreshModuleGainsLittle(t *testing.T) {
 		}
 	}
 	packages := slices.DeleteFunc(strings.Fields(run(t, dir, "list", "-deps", "-test", "-f", "{{if .Module}}{{.ImportPath}}{{end}}", ".")),
-		func(p string) bool { return strings.Contains(p, "example.com/") }) // with and without [example.com/mylock.test]
+		// with and without [example.com/mylock.test]
+		func(p string) bool { return strings.Contains(p, "example.com/") })
 	if len(packages) > mostPackages {
 		t.Errorf("%d packages, want %d at the most: %q", len(packages), mostPackages, packages)
 	}

@@ -34,7 +34,8 @@ var alike = []pair{
 // separators are characters at which a lock may split a name.
 const separators = " \t\n!\"#$%&'()*+,-./:;<=>?@[\\]^_`|~"
 
-// separated returns pairs of names that are one to a lock that uses only a part of a name, or cleans it.
+// separated returns pairs of names that are one to a lock that uses only a part of a name, or
+// cleans it.
 func separated(separator string) []pair {
 	s := separator
 	return []pair{
@@ -56,7 +57,8 @@ var exactly = []pair{
 
 var longName = fmt.Sprintf("%02000d", 0)
 
-// manyNames is how many names one client holds at once: enough for two of them to collide in a table of 65,536.
+// manyNames is how many names one client holds at once: enough for two of them to collide in a
+// table of 65,536.
 const manyNames = 1000
 
 // pair are two names, and what could confuse them.
@@ -91,8 +93,9 @@ func namesApart(c *trial) {
 	c.holdMany(a, other)
 }
 
-// holdSeparated lets one client hold the first name of every pair, and another the second; both hold each name once. Nothing is released: for a
-// release by a pattern some of these names would end miniredis.
+// holdSeparated lets one client hold the first name of every pair, and another the second; both
+// hold each name once. Nothing is released: for a release by a pattern some of these names would
+// end miniredis.
 func (c *trial) holdSeparated(a, b *client) {
 	held := map[string]bool{}
 	hold := func(cl *client, name, other, how string) {
@@ -118,7 +121,8 @@ func (c *trial) holdSeparated(a, b *client) {
 	}
 }
 
-// borrowed returns names whose key is another key of the lock: "job:queue", if the lock called "job" has a queue of that name.
+// borrowed returns names whose key is another key of the lock: "job:queue", if the lock called
+// "job" has a queue of that name.
 func (c *trial) borrowed() (out []pair) {
 	c.play(a.holds(), b.givesUp(exclusive, 1, 20), a.lets(), takenBack(), b.holds(), a.givesUp(exclusive, 1, 20), b.lets(), takenBack())
 	spellings := c.log.spellings(c.key)
@@ -127,7 +131,8 @@ func (c *trial) borrowed() (out []pair) {
 			key := q.before + c.key + q.behind
 			name, begins := strings.CutPrefix(key, p.before)
 			name, ends := strings.CutSuffix(name, p.behind)
-			if begins && ends && p != q && !strings.ContainsAny(name, "{}") { // a name with a hash tag says itself which keys it shares
+			// a name with a hash tag says itself which keys it shares
+			if begins && ends && p != q && !strings.ContainsAny(name, "{}") {
 				out = append(out, pair{c.key, name, "the key " + key + ", which both use"})
 			}
 		}
@@ -135,8 +140,8 @@ func (c *trial) borrowed() (out []pair) {
 	return out
 }
 
-// holdMany lets one client hold many names at once, and release some. If names shared a mutex in the
-// process, it would block itself; if they shared a count, some releases would free nothing.
+// holdMany lets one client hold many names at once, and release some. If names shared a mutex in
+// the process, it would block itself; if they shared a count, some releases would free nothing.
 func (c *trial) holdMany(a, other *client) {
 	n := manyNames
 	if c.slack > 0 || c.cfg.Variant { // an adapter has one Redis client for each
@@ -177,7 +182,8 @@ func (c *trial) holdMany(a, other *client) {
 // commonWords are words that scripts compare with, by themselves or by a conversion.
 var commonWords = []string{"0", "1", "nil", "false", "OK", "free"}
 
-// reservedWords gives a client, and a lock, the name of a word that the lock itself uses: such a name is a name like any other.
+// reservedWords gives a client, and a lock, the name of a word that the lock itself uses: such a
+// name is a name like any other.
 func reservedWords(c *trial) {
 	c.play(a.holds(), b.givesUp(exclusive, 1, 20), a.lets(), takenBack(), b.holds(), a.givesUp(exclusive, 1, 20), b.lets(), takenBack())
 	words := append(slices.Clone(commonWords), c.log.constants()...)
@@ -227,8 +233,8 @@ func (c *trial) lockCalled(word string, a, b *client) {
 	}
 }
 
-// mustBothHold checks that two clients can hold locks of different names at once, and that other is still refused a's lock after b's release. how is
-// what could confuse the names.
+// mustBothHold checks that two clients can hold locks of different names at once, and that other is
+// still refused a's lock after b's release. how is what could confuse the names.
 func (c *trial) mustBothHold(a, b, other namedLock, how string) {
 	switch err := a.try(); {
 	case a.client.saysBusy(err):

@@ -92,8 +92,8 @@ func (c *trial) holding(n *node, idle []string) []string {
 	return slices.DeleteFunc(c.keysOf(n), func(k string) bool { return slices.Contains(idle, k) })
 }
 
-// take leaves the hold of a dead client on all nodes but those that are up, whatever keys it consists
-// of.
+// take leaves the hold of a dead client on all nodes but those that are up, whatever keys it
+// consists of.
 func (c *trial) take(up []*node, idle []string) {
 	c.at(dead).mustHold(exclusive)
 	c.settle() // a majority granted it; the other nodes may follow

@@ -17,8 +17,10 @@ import (
 type channelLock struct {
 	owned
 
-	late    bool // bug: does not try again when it has subscribed (redisson/redisson#1763)
-	repairs bool // bug: a waiter gives a key that has no expiry one, also a key that is gone by then (oaeproject/Hilary#793)
+	late bool // bug: does not try again when it has subscribed (redisson/redisson#1763)
+	// bug: a waiter gives a key that has no expiry one, also a key that is gone by then
+	// (oaeproject/Hilary#793)
+	repairs bool
 }
 
 const luaFree = `

@@ -120,9 +120,11 @@ func (l *owned) listens(ctx context.Context, ends []string, every time.Duration,
 // scripted is a lock by scripts.
 type scripted struct {
 	owned
-	ends       []string // of its keys
-	take, free string   // take gets the token, the lease in milliseconds, and "wait" or "try"; it returns 0 for a refusal, or a fence
-	more       string   // extends; it gets the token and the lease
+	ends []string // of its keys
+	// take gets the token, the lease in milliseconds, and "wait" or "try"; it returns 0 for a
+	// refusal, or a fence
+	take, free string
+	more       string // extends; it gets the token and the lease
 	fence      uint64
 	fences     func(n int) uint64 // of what take returned; nil: as it is
 	stays      bool               // bug: who gives up waiting does not call free

@@ -235,7 +235,8 @@ func (s *supervisor) take(w world, m message) (stop bool) {
 		}
 		s.results[r.Rule] = r
 		return r.Stack != "" && w == virtual // in real time the other rules continue
-	case m.Seen != nil && (s.seen == nil || m.Seen.Traits.SelfRenewing): // a worker sees the lock's methods before it sees that the lock renews
+	// a worker sees the lock's methods before it sees that the lock renews
+	case m.Seen != nil && (s.seen == nil || m.Seen.Traits.SelfRenewing):
 		s.seen = m.Seen
 	case m.Fatal != "":
 		s.fatal = cmp.Or(s.fatal, m.Fatal)

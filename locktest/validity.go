@@ -48,7 +48,8 @@ var errNotWaited = errors.New("it did not wait")
 func validUntil(c *trial) {
 	judged := false
 	for _, s := range c.statements() {
-		for slow := c.lease / 4; slow > max(c.slack, time.Millisecond); slow /= 3 { // a lock may give up a request that takes a part of the lease
+		// a lock may give up a request that takes a part of the lease
+		for slow := c.lease / 4; slow > max(c.slack, time.Millisecond); slow /= 3 {
 			c.play(anew(), a.knows(), s.come)
 			cl := c.at(a)
 			cl.wires.slow(slow)

@@ -25,7 +25,8 @@ func waiters() []rule {
 		{"woken", "A release wakes a waiter at once, every time.", wakes, woken},
 		{"subscription-cut", "A waiter whose subscription is cut is granted the lock soon after the release.", wakes, play(
 			a.holds(), b.waits(), pass(1, 5), b.loseSubscription(), a.releases(), b.isGrantedIn(1, 20), b.releases(),
-			a.holds(), b.waits(), pass(1, 5), b.loseSubscription(), pass(1, 200), a.releases(), b.isGrantedIn(1, 20), b.releases())}, // it is reconnecting then
+			// it is reconnecting then
+			a.holds(), b.waits(), pass(1, 5), b.loseSubscription(), pass(1, 200), a.releases(), b.isGrantedIn(1, 20), b.releases())},
 		{"fifo", "Waiters are granted the lock in the order in which they came.", fifoOnly, fifo},
 		{"no-drift", "Dead waiters delay the others by one lease in total, however many they are.", fifoOnly, play(
 			holder.holds(), dead.diesWaiting(1, 100), gone.diesWaiting(1, 100), late.diesWaiting(1, 100), long.diesWaiting(1, 100), fromNow(),
@@ -231,7 +232,9 @@ func woken(c *trial) {
 		c.play(at.releases(), to.isGrantedIn(1, 50))
 		at, to = to, at
 	}
-	for i := range 3 { // a waiter that gave up must not consume a wake-up, whether the server wakes the first waiter or the last
+	// a waiter that gave up must not consume a wake-up, whether the server wakes the first waiter
+	// or the last
+	for i := range 3 {
 		stays := who("stays" + string('0'+rune(i)))
 		c.play(to.givesUp(exclusive, 1, 20), stays.waits(), pass(1, 20), to.givesUp(exclusive, 1, 20), at.releases(), stays.isGrantedIn(1, 50))
 		at, to = stays, at
@@ -254,7 +257,8 @@ func fifo(c *trial) {
 	line := make([]who, waiters)
 	for i := range line {
 		line[i] = who("w" + string('0'+rune(i)))
-		c.at(line[i], func(e *impls.Env) { e.Clock = off{time.Duration(i-waiters/2) * c.lease} }) // the server decides whose turn it is
+		// the server decides whose turn it is
+		c.at(line[i], func(e *impls.Env) { e.Clock = off{time.Duration(i-waiters/2) * c.lease} })
 		c.play(line[i].waits(), apart())
 	}
 	for i, first := range line {

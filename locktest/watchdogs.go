@@ -250,7 +250,8 @@ func (c *trial) mustStay(name string) {
 }
 
 func gaveUpUnrenewed(c *trial) {
-	c.play(a.holds(), b.givesUp(exclusive, 1, 5), a.releases(), b.loses(1)) // the server may know the grant although b never learns of it
+	// the server may know the grant although b never learns of it
+	c.play(a.holds(), b.givesUp(exclusive, 1, 5), a.releases(), b.loses(1))
 	_, err := c.at(b).try(exclusive)
 	c.play(b.hears())
 	if err == nil {

@@ -237,7 +237,9 @@ func (c *wire) Write(b []byte) (int, error) {
 	default:
 	}
 	n, err := c.Conn.Write(b)
-	if f.last { // the client dies when the server has executed the request; a connection closed meanwhile needs no reply
+	// the client dies when the server has executed the request; a connection closed meanwhile needs
+	// no reply
+	if f.last {
 		select {
 		case <-c.arrived:
 		case <-time.After(time.Second):
@@ -306,7 +308,9 @@ func (c *wire) received(b []byte) {
 func (c *wire) deliver() {
 	pprof.SetGoroutineLabels(context.Background()) // it is the kit's, not the lock's
 	for r := range c.way {
-		var tell func() // here, so that the server's next replies are read meanwhile: it may write to this connection while it serves another
+		// here, so that the server's next replies are read meanwhile: it may write to this
+		// connection while it serves another
+		var tell func()
 		var delay time.Duration
 		c.all.set(func() {
 			if delay = c.all.delay; len(r.data) == 0 {

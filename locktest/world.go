@@ -106,7 +106,9 @@ func selectDB(conn net.Conn, db int) error {
 func startServer(t *testing.T, more ...string) string {
 	t.Helper()
 	return testneeds.RedisServer(t, append([]string{"--databases", strconv.Itoa(databases),
-		"--hz", "100"}, more...)...) // sixteen databases are searched for expired keys at a time: all of them within a fifth of a second
+		// sixteen databases are searched for expired keys at a time: all of them within a fifth of
+		// a second
+		"--hz", "100"}, more...)...)
 }
 
 func (n *node) open(t *testing.T) {

@@ -9,7 +9,8 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// RunAnnotations writes a GitHub workflow command for each violated property and failed gate of a run.
+// RunAnnotations writes a GitHub workflow command for each violated property and failed gate of a
+// run.
 func RunAnnotations(w io.Writer, r results.Result) error {
 	r = Clean(r)
 	of := r.Lock + " × " + scenarioOf(r)
@@ -35,7 +36,8 @@ func gateAnnotations(of string, gates []results.GateResult, rerun string) (lines
 	return lines
 }
 
-// BenchAnnotations writes a GitHub workflow command for each lock that broke, each failed gate, and each figure worse than the baseline's.
+// BenchAnnotations writes a GitHub workflow command for each lock that broke, each failed gate, and
+// each figure worse than the baseline's.
 func BenchAnnotations(w io.Writer, b results.Bench) error {
 	b = Clean(b)
 	var lines []string

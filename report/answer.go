@@ -64,8 +64,8 @@ type answerMetric struct {
 // usualClients is the setting that the answer is about, if it was measured.
 const usualClients = 8
 
-// answered returns the cells of the setting that the answer is about, without the bare loop, and what
-// they are compared by.
+// answered returns the cells of the setting that the answer is about, without the bare loop, and
+// what they are compared by.
 func answered(b results.Bench) ([]results.BenchCell, answerMetric) {
 	var best []results.BenchCell
 	distance := math.Inf(1)
@@ -123,8 +123,8 @@ func joined(words []string) string {
 	return strings.Join(words, "")
 }
 
-// SafetyText says what a bench knows of a cell's safety. Where nothing went wrong on purpose, that no
-// property broke says little.
+// SafetyText says what a bench knows of a cell's safety. Where nothing went wrong on purpose, that
+// no property broke says little.
 func SafetyText(c results.BenchCell, b results.Bench) string {
 	switch {
 	case c.Verdict == checker.NotApplicable:

@@ -13,8 +13,9 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// Bench writes a bench: verdict and gates, then the costs and hand-overs for each setting, the violations, and the command to run it again.
-// With details it lists every figure with its interval. It fits 80 columns.
+// Bench writes a bench: verdict and gates, then the costs and hand-overs for each setting, the
+// violations, and the command to run it again. With details it lists every figure with its
+// interval. It fits 80 columns.
 func Bench(w io.Writer, b results.Bench, kept Kept, details bool, s Style) error {
 	b, kept = Clean(b), Clean(kept)
 	lines := benchHead(b, s)
@@ -137,7 +138,8 @@ func lockCell(c results.BenchCell, width int) string {
 	return fmt.Sprintf("%-*s", width, Short(c.Lock, width-len(mark))+mark)
 }
 
-// titled returns a setting's name before the heads of its columns, or on a line of its own if it is too long.
+// titled returns a setting's name before the heads of its columns, or on a line of its own if it is
+// too long.
 func titled(cells []results.BenchCell, heads string, s Style) []string {
 	title := cells[0].Setting.String()
 	if len(title) < lockColumn {
@@ -307,7 +309,8 @@ func value(v *float64, unit results.Unit) string {
 	return digits(math.Round(*v*100) / 100)
 }
 
-// spread formats half of a figure's interval as a percentage of its value; "–" if there is no interval.
+// spread formats half of a figure's interval as a percentage of its value; "–" if there is no
+// interval.
 func spread(f results.Figure) string {
 	if f.Value == nil || f.Low == nil || *f.Value == 0 {
 		return "–"

@@ -17,7 +17,8 @@ func figure(unit results.Unit, value, ratio float64, differs bool) results.Figur
 	return results.Figure{Unit: unit, Value: at(1), Low: at(.9), High: at(1.1), Samples: 5000, Ratio: &results.Ratio{Value: ratio, Low: at(0), High: at(0), Differs: differs}}
 }
 
-// aBench has a lock that holds, one that admits two, too few samples, gates that are missed and kept, and a quicker baseline.
+// aBench has a lock that holds, one that admits two, too few samples, gates that are missed and
+// kept, and a quicker baseline.
 func aBench() results.Bench {
 	b := results.Bench{Server: "process", Seed: 7, Start: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Duration: 107 * time.Second, Rerun: "lockbench bench --locks token,exists-set --seed 7",
 		Nodes: []results.Node{{Version: "7.0.15"}}, Environment: results.Environment{CPUs: 2}, RoundTrip: figure(results.Nanoseconds, 42e3, 1, false), Notes: []string{"a note"},
@@ -61,7 +62,8 @@ func TestBenchGolden(t *testing.T) {
 	}
 }
 
-// TestBenchHeadFits: the head and the gates of a bench, and the gates of a run, fit a terminal of 80 columns.
+// TestBenchHeadFits: the head and the gates of a bench, and the gates of a run, fit a terminal of
+// 80 columns.
 func TestBenchHeadFits(t *testing.T) {
 	b := aBench()
 	b.Verdict, b.Server, b.Seed = checker.Inconclusive, "process", 1234567890123456789

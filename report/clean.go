@@ -8,8 +8,9 @@ import (
 	"github.com/lockbench/lockbench/internal/plain"
 )
 
-// Clean returns a deep copy of a record in which unprintable characters of every string, also of map keys, are escaped. Every function that shows a
-// record cleans it first, so that no new field is forgotten.
+// Clean returns a deep copy of a record in which unprintable characters of every string, also of
+// map keys, are escaped. Every function that shows a record cleans it first, so that no new field
+// is forgotten.
 func Clean[T any](v T) T {
 	return cleaned(reflect.ValueOf(&v).Elem()).Interface().(T)
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// Comparison writes the changes: verdicts first, then the figures like benchstat. It fits 80 columns.
+// Comparison writes the changes: verdicts first, then the figures like benchstat. It fits 80
+// columns.
 func Comparison(w io.Writer, c results.Comparison, s Style) error {
 	c = Clean(c)
 	lines, others := []string{compareHead(c, s)}, 0
@@ -71,7 +72,8 @@ func comparisonMarkdown(c results.Comparison) []string {
 	return lines
 }
 
-// ComparisonHeadline says in a word or two what a comparison came to, and of which class of verdict that is.
+// ComparisonHeadline says in a word or two what a comparison came to, and of which class of verdict
+// that is.
 func ComparisonHeadline(c results.Comparison) (text, class string) {
 	switch c.Verdict {
 	case results.CompareUnsafe:
@@ -100,7 +102,8 @@ func compareRow(r results.ComparisonRow, s Style) string {
 	return text + deltaCell(r, s)
 }
 
-// deltaCell formats a change ("~" if it is not significant, "≈" before one below the threshold), its p-value, and the samples on each side.
+// deltaCell formats a change ("~" if it is not significant, "≈" before one below the threshold),
+// its p-value, and the samples on each side.
 func deltaCell(r results.ComparisonRow, s Style) string {
 	delta := ""
 	if r.Delta != nil {
@@ -161,7 +164,8 @@ func compareFeet(c results.Comparison) []string {
 	return lines
 }
 
-// othersListed is how many changes are listed of those that are neither better nor worse: on real servers they are many.
+// othersListed is how many changes are listed of those that are neither better nor worse: on real
+// servers they are many.
 const othersListed = 10
 
 func changeLines(suite results.Suite, s Style) []string {

@@ -11,7 +11,8 @@ import (
 	"github.com/lockbench/lockbench/results/explored"
 )
 
-// Explore writes the result of a search: the verdict, its extent, and the story of the first violation with its Go test.
+// Explore writes the result of a search: the verdict, its extent, and the story of the first
+// violation with its Go test.
 func Explore(w io.Writer, x explored.Exploration, s Style) error {
 	notes, test := x.Warnings, cleanCode(x.GoTest) // of several lines
 	x = Clean(x)

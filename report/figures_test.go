@@ -37,7 +37,8 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// A name that is too long is cut between characters, and keeps its mark and the width of its column.
+// A name that is too long is cut between characters, and keeps its mark and the width of its
+// column.
 func TestLockCell(t *testing.T) {
 	for _, row := range []struct {
 		lock    string
@@ -79,12 +80,16 @@ fair                   1 ????               100          –          –       
 	}
 }
 
-// TestDamageSaysOfWhich: the counts of a simulated run are of all its schedules, its damage of the one that is kept.
+// TestDamageSaysOfWhich: the counts of a simulated run are of all its schedules, its damage of the
+// one that is kept.
 func TestDamageSaysOfWhich(t *testing.T) {
 	for schedules, want := range map[int]string{
-		0:  "2 lost updates, 0 stale writes: 2 of 9 are missing, the store holds 7",                                          // on servers
-		1:  "2 lost updates, 0 stale writes: 2 of 9 are missing, the store holds 7",                                          // it is all there is
-		10: "in the schedule that is kept, one of 10: 2 lost updates, 0 stale writes: 2 of 9 are missing, the store holds 7", // the others had theirs
+		// on servers
+		0: "2 lost updates, 0 stale writes: 2 of 9 are missing, the store holds 7",
+		// it is all there is
+		1: "2 lost updates, 0 stale writes: 2 of 9 are missing, the store holds 7",
+		// the others had theirs
+		10: "in the schedule that is kept, one of 10: 2 lost updates, 0 stale writes: 2 of 9 are missing, the store holds 7",
 	} {
 		r := results.Result{Schedules: schedules, Damage: &checker.Damage{LostUpdates: 2, Missing: 2, Expected: 9, Final: 7}}
 		if got := DamageText(r); got != want {

@@ -38,7 +38,8 @@ func TestFormatsGolden(t *testing.T) {
 	}))
 }
 
-// TestWorkloadIsNamed: a workload that replaced the scenario's stands behind the scenario in every form for tools.
+// TestWorkloadIsNamed: a workload that replaced the scenario's stands behind the scenario in every
+// form for tools.
 func TestWorkloadIsNamed(t *testing.T) {
 	run, result := aRun(), failing(5)
 	run.Workload, result.Workload = "hot", "hot"
@@ -58,7 +59,8 @@ func TestWorkloadIsNamed(t *testing.T) {
 // outcome is how a JUnit viewer shows a case.
 type outcome struct{ failed, errored, skipped bool }
 
-// junitCases reads the cases back by "suite: name", and checks that the counts are those of the cases.
+// junitCases reads the cases back by "suite: name", and checks that the counts are those of the
+// cases.
 func junitCases(t *testing.T, text string) map[string]outcome {
 	t.Helper()
 	type testcase struct {
@@ -100,7 +102,8 @@ func junitCases(t *testing.T, text string) map[string]outcome {
 	return out
 }
 
-// TestJUnitOfACell: a case fails if it differs from the expectation, and is skipped if it was not judged.
+// TestJUnitOfACell: a case fails if it differs from the expectation, and is skipped if it was not
+// judged.
 func TestJUnitOfACell(t *testing.T) {
 	const me, si = verdicts.MutualExclusion, verdicts.StoreIntegrity
 	props := func(a, b checker.Result) map[verdicts.Property]checker.Result {

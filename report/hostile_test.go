@@ -16,8 +16,8 @@ import (
 // hostile is a name that does harm if it is printed raw.
 const hostile = "evil\x1b[2J\u009b2J</script><script>alert(1)</script>\u202e\n::error::%0A\x00]]>"
 
-// filled returns a record with the hostile name in every string, key and element that it can have, so that a new field is tested as
-// soon as it exists.
+// filled returns a record with the hostile name in every string, key and element that it can have,
+// so that a new field is tested as soon as it exists.
 func filled[T any](change ...func(*T)) T {
 	var v T
 	fill(reflect.ValueOf(&v).Elem(), 0)
@@ -129,10 +129,12 @@ func TestHostileNames(t *testing.T) {
 					t.Errorf("%q is in\n%q", bad, out)
 				}
 			}
-			if !strings.HasSuffix(name, ".gha") && !strings.HasSuffix(name, ".bmf") && strings.Contains(out, `\\x1b`) { // JSON has to
+			// JSON has to
+			if !strings.HasSuffix(name, ".gha") && !strings.HasSuffix(name, ".bmf") && strings.Contains(out, `\\x1b`) {
 				t.Errorf("escaped twice in\n%s", out)
 			}
-			out = regexp.MustCompile("(?s)```.*?```|`[^`]*`").ReplaceAllString(out, "") // Markdown shows these as they are
+			// Markdown shows these as they are
+			out = regexp.MustCompile("(?s)```.*?```|`[^`]*`").ReplaceAllString(out, "")
 			if (strings.HasSuffix(name, ".md") || strings.HasSuffix(name, ".xml")) && strings.Contains(out, "<script>") {
 				t.Errorf("a script is in\n%s", out)
 			}
@@ -140,7 +142,8 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// TestCellsAreNoFormulas: a name that a spreadsheet would run as a formula is shown as text; numbers stay numbers.
+// TestCellsAreNoFormulas: a name that a spreadsheet would run as a formula is shown as text;
+// numbers stay numbers.
 func TestCellsAreNoFormulas(t *testing.T) {
 	r := results.Result{Lock: "=HYPERLINK(1)", Scenario: "@SUM(A1)", Properties: []checker.Property{{Name: "-1+cmd", Verdict: checker.Pass, Violations: -3}}}
 	want := strings.Join([]string{"lock,scenario,what,name,value,unit", "'=HYPERLINK(1),'@SUM(A1),verdict,run,,", "'=HYPERLINK(1),'@SUM(A1),property,'-1+cmd,pass,",

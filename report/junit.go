@@ -153,7 +153,8 @@ func decided(name string, v checker.Result, failure junitMessage, why string) ju
 	return c
 }
 
-// judged adds a case per property of a run, and the case "run" if the run is inconclusive for another reason.
+// judged adds a case per property of a run, and the case "run" if the run is inconclusive for
+// another reason.
 func (s *junitSuite) judged(r results.Result) {
 	listed := false
 	for _, p := range r.Properties {
@@ -173,7 +174,8 @@ func violated(p checker.Property) junitMessage {
 	return m
 }
 
-// cell adds a case per property of a cell, and the case "expectation" if no property explains the verdict.
+// cell adds a case per property of a cell, and the case "expectation" if no property explains the
+// verdict.
 func (s *junitSuite) cell(c results.Cell) {
 	if c.Observed == results.NothingObserved {
 		s.add(junitCase{Name: "run", Error: &junitMessage{Message: "no verdict: " + c.Why}})
@@ -203,7 +205,8 @@ func (s *junitSuite) cell(c results.Cell) {
 	}
 }
 
-// unlike returns how a cell's properties differ from the expectation. A planted bug may break more than expected.
+// unlike returns how a cell's properties differ from the expectation. A planted bug may break more
+// than expected.
 func unlike(c results.Cell) map[verdicts.Property]string {
 	must, may := pairs(c.Expected)
 	seen, _ := pairs(c.Observed)
@@ -221,7 +224,8 @@ func unlike(c results.Cell) map[verdicts.Property]string {
 	return out
 }
 
-// pairs parses the text of an expectation or observation into required and optional property/cause pairs.
+// pairs parses the text of an expectation or observation into required and optional property/cause
+// pairs.
 func pairs(text string) (must, may []string) {
 	for _, word := range strings.Fields(text) {
 		if optional, ok := strings.CutPrefix(word, "("); ok {

@@ -76,7 +76,8 @@ func latencyMarkdown(r results.Result) []string {
 		"|---|--:|--:|--:|--:|--:|--:|--:|"}, rows...)
 }
 
-// SuiteMarkdown writes the matrix of a suite, the planted bugs, and the cells that are not as expected.
+// SuiteMarkdown writes the matrix of a suite, the planted bugs, and the cells that are not as
+// expected.
 func SuiteMarkdown(w io.Writer, suite results.Suite) error {
 	suite = Clean(suite)
 	locks, planted := locksAndPlanted(suite.Cells)

@@ -45,8 +45,9 @@ func RunMeasures(r results.Result) []Measure {
 	return append(out, Measure{Of: of, Name: "violations", Value: float64(violations)})
 }
 
-// GitHubBenchmark writes measures in the format "customSmallerIsBetter" of github-action-benchmark. As it has one direction for all, a
-// throughput becomes a time per operation in milliseconds, and a share or an index of at most 1 becomes what it lacks to 1.
+// GitHubBenchmark writes measures in the format "customSmallerIsBetter" of github-action-benchmark.
+// As it has one direction for all, a throughput becomes a time per operation in milliseconds, and a
+// share or an index of at most 1 becomes what it lacks to 1.
 func GitHubBenchmark(w io.Writer, measures []Measure) error {
 	type entry struct {
 		Name  string  `json:"name"`
@@ -163,7 +164,8 @@ func SuiteMeasures(suite results.Suite) []Measure {
 	return append(out, Measure{Of: out[0].Of, Name: "planted bugs missed", Value: float64(len(slices.Compact(missed)))})
 }
 
-// writeCSV writes rows of cells. A cell that a spreadsheet would run as a formula begins with an apostrophe, which it shows as text.
+// writeCSV writes rows of cells. A cell that a spreadsheet would run as a formula begins with an
+// apostrophe, which it shows as text.
 func writeCSV(w io.Writer, rows [][]string) error {
 	for _, row := range rows {
 		for i, cell := range row {

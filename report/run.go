@@ -33,8 +33,8 @@ func (k Kept) lines(word string) (lines []string) {
 	return lines
 }
 
-// Run writes the end of a run: the verdict, the story of the first violation, the strength of a pass, damage, latencies, the harness's
-// health, where it is kept, and the command to run it again.
+// Run writes the end of a run: the verdict, the story of the first violation, the strength of a
+// pass, damage, latencies, the harness's health, where it is kept, and the command to run it again.
 func Run(w io.Writer, r results.Result, kept Kept, s Style) error {
 	r, kept = Clean(r), Clean(kept)
 	first := firstViolation(r)
@@ -75,7 +75,8 @@ func write(w io.Writer, parts ...[]string) error {
 	return err
 }
 
-// verdictLines returns the headline, a line per violated or inconclusive property, and one line each for those that passed or do not apply.
+// verdictLines returns the headline, a line per violated or inconclusive property, and one line
+// each for those that passed or do not apply.
 func verdictLines(r results.Result, s Style) []string {
 	lines := []string{s.verdict(r.Verdict, Headline(r.Verdict)) + "  " + title(r)}
 	if why, then := Inherent(r); why != "" {
@@ -101,7 +102,8 @@ func verdictLines(r results.Result, s Style) []string {
 	return append(append(lines, listed(checker.Pass, passed, s)...), listed(checker.NotApplicable, not, s)...)
 }
 
-// Inherent says of a run that broke only what every lease without fences breaks when a client outlives it, and what to do; both are "" of another run.
+// Inherent says of a run that broke only what every lease without fences breaks when a client
+// outlives it, and what to do; both are "" of another run.
 func Inherent(r results.Result) (why, then string) {
 	if !r.OutlivedOnly() {
 		return "", ""
@@ -119,7 +121,8 @@ func listed(verdict checker.Result, names []string, s Style) []string {
 	return s.verdictWord(verdict, wrapped(fmt.Sprintf("%-6s", word(verdict)), strings.Join(names, " · ")))
 }
 
-// failed describes a violated property: how often, and by which causes, on separate lines if they do not fit one.
+// failed describes a violated property: how often, and by which causes, on separate lines if they
+// do not fit one.
 func failed(p checker.Property, s Style) []string {
 	lines := judged(p, failure(p), s)
 	if len(lines) > 1 {
@@ -152,7 +155,8 @@ func serverOf(kind, product string) string {
 	return kind + ", " + product
 }
 
-// OtherWorkload names, after the scenario's name, the workload of a run that has another than the scenario's; "" if it has its own.
+// OtherWorkload names, after the scenario's name, the workload of a run that has another than the
+// scenario's; "" if it has its own.
 func OtherWorkload(name string) string {
 	if name == "" {
 		return ""
@@ -160,7 +164,8 @@ func OtherWorkload(name string) string {
 	return ", workload " + name
 }
 
-// scenarioOf names what was run of a result: its scenario, and the workload that replaced the scenario's.
+// scenarioOf names what was run of a result: its scenario, and the workload that replaced the
+// scenario's.
 func scenarioOf(r results.Result) string { return r.Scenario + OtherWorkload(r.Workload) }
 
 func failure(p checker.Property) string { return frequency(p) + notJudged(p) + "  " + Causes(p.Causes) }
@@ -183,8 +188,8 @@ func Causes(all map[verdicts.Cause]int) string {
 }
 
 // firstViolation returns the violation that came first in time, which is file 001; the more severe
-// property if two came at once. One without a story is of a schedule that was not kept. A search told
-// of what it found.
+// property if two came at once. One without a story is of a schedule that was not kept. A search
+// told of what it found.
 func firstViolation(r results.Result) (first *checker.Violation) {
 	for _, p := range r.Properties {
 		v := p.First

@@ -13,7 +13,8 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// figureLines returns everything below the story, with the latencies of the first ops operations of latencyOrder.
+// figureLines returns everything below the story, with the latencies of the first ops operations of
+// latencyOrder.
 func figureLines(r results.Result, kept Kept, s Style, ops int) []string {
 	lines := slices.Concat(strengthLines(r), damageLines(r), failoverLines(r.Failovers), latencyLines(r, ops), loadLines(r), healthLines(r, s),
 		noteLines(r.Notes, maxNotes, s))
@@ -59,8 +60,8 @@ func strengthLines(r results.Result) []string {
 	return nil
 }
 
-// Strength describes how strong a pass is: the number of opportunities, how many of them met a fault, and the upper bound of the violation
-// rate with 95 % confidence.
+// Strength describes how strong a pass is: the number of opportunities, how many of them met a
+// fault, and the upper bound of the violation rate with 95 % confidence.
 func Strength(p checker.Property) string {
 	text := fmt.Sprintf("%s of %s, upper bound %s", count(p.Violations), Plural(p.Opportunities, opportunity(p.Name)), Percent(p.CI95[1]))
 	if p.MetFault > 0 {
@@ -84,7 +85,8 @@ func damageLines(r results.Result) []string {
 	return nil
 }
 
-// DamageText describes the damage to the guarded store; "" if there is none. Of several simulated schedules it is that of the one that is kept.
+// DamageText describes the damage to the guarded store; "" if there is none. Of several simulated
+// schedules it is that of the one that is kept.
 func DamageText(r results.Result) string {
 	d := r.Damage
 	if d == nil || d.LostUpdates == 0 && d.StaleWrites == 0 && d.Missing == 0 {
@@ -150,7 +152,8 @@ func Places(o results.Operation) []Place {
 	return slices.DeleteFunc(all, func(p Place) bool { return p.Response.Count == 0 })
 }
 
-// Percentiles formats p50, p90, p99, p99.9, the maximum, and p99 from the call; "–" if there are too few samples.
+// Percentiles formats p50, p90, p99, p99.9, the maximum, and p99 from the call; "–" if there are
+// too few samples.
 func Percentiles(s results.Split) (cells []string) {
 	cell := func(name string, v int64) {
 		if _, need, _ := results.Quantile(name); s.Response.Count < need {
@@ -189,7 +192,8 @@ func loadLines(r results.Result) []string {
 	return lines
 }
 
-// WarmUpText says what of a load was left out: "; not counted: 1s of warm-up, 212 rounds"; "" if nothing was.
+// WarmUpText says what of a load was left out: "; not counted: 1s of warm-up, 212 rounds"; "" if
+// nothing was.
 func WarmUpText(l results.Throughput) string {
 	if l.WarmUp == 0 {
 		return ""
@@ -248,7 +252,8 @@ func lateShare(h results.Health) string {
 	return Percent(float64(h.LateStarts) / float64(h.Starts))
 }
 
-// Failovers writes how often the promoted replicas of several runs had the lock's key; nothing without a failover.
+// Failovers writes how often the promoted replicas of several runs had the lock's key; nothing
+// without a failover.
 func Failovers(w io.Writer, f *results.Failovers) error {
 	if f == nil {
 		return nil

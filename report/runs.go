@@ -20,7 +20,8 @@ type RunsRow struct {
 // runsColumns are the metrics shown, with their headings.
 var runsColumns = [...][2]string{{"throughput", "holds/s"}, {"acquire.p50", "wait p50"}, {"acquire.p99", "wait p99"}, {"errors", "errors"}}
 
-// Runs writes a table of several runs: their verdicts, and the median of each figure with half of its 95 % interval.
+// Runs writes a table of several runs: their verdicts, and the median of each figure with half of
+// its 95 % interval.
 func Runs(w io.Writer, rows []RunsRow, s Style) error {
 	head := fmt.Sprintf("%-*s%-13s", lockColumn, "together", "verdicts")
 	for _, c := range runsColumns {

@@ -13,7 +13,8 @@ type Style struct {
 	Colour bool // write escape sequences
 }
 
-// The colours are legible on dark and on light terminals (yellow is not). A colour only paints a word that says the same.
+// The colours are legible on dark and on light terminals (yellow is not). A colour only paints a
+// word that says the same.
 const (
 	blue    = "\x1b[1;34m"
 	red     = "\x1b[1;31m"

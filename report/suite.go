@@ -49,7 +49,8 @@ func Unexpected(c results.Cell) bool {
 	return c.Verdict == checker.Fail || c.Verdict == checker.Inconclusive
 }
 
-// Suite writes a suite's verdict, its matrix, the cells that are not as expected, its sensitivity, and the path of its page ("" = none).
+// Suite writes a suite's verdict, its matrix, the cells that are not as expected, its sensitivity,
+// and the path of its page ("" = none).
 func Suite(w io.Writer, suite results.Suite, page string, s Style) error {
 	suite, page = Clean(suite), Clean(page)
 	locks, planted := locksAndPlanted(suite.Cells)
@@ -73,7 +74,8 @@ func Suite(w io.Writer, suite results.Suite, page string, s Style) error {
 	return write(w, append(lines, again("again        ", suite.Rerun)...))
 }
 
-// SuiteSummary returns the line under a suite's verdict: how many cells are as expected, on which servers, with which seed.
+// SuiteSummary returns the line under a suite's verdict: how many cells are as expected, on which
+// servers, with which seed.
 func SuiteSummary(suite results.Suite) string {
 	n := map[checker.Result]int{}
 	for _, c := range suite.Cells {
@@ -115,7 +117,8 @@ func SuiteMeaning(suite results.Suite) string {
 	return "The verdict says whether each lock does what the catalogue expects of it, not that it is safe. Its cells: " + strings.Join(words, ", ") + "."
 }
 
-// oddCells lists the cells that are not as expected, and those that do not apply when no other was run.
+// oddCells lists the cells that are not as expected, and those that do not apply when no other was
+// run.
 func oddCells(cells []results.Cell, s Style) []string {
 	var lines []string
 	ran := slices.ContainsFunc(cells, func(c results.Cell) bool { return c.Verdict != checker.NotApplicable })
@@ -264,7 +267,8 @@ func (m matrix) lockWidth() (width int) {
 // markWidth is the width of a scenario's column of letters.
 const markWidth = 2
 
-// text returns a row per lock under numbered columns, in as many blocks as the screen requires; a block has the locks with a cell in it.
+// text returns a row per lock under numbered columns, in as many blocks as the screen requires; a
+// block has the locks with a cell in it.
 func (m matrix) text(s Style) (lines []string) {
 	width := m.lockWidth()
 	columns := max(1, (screen-width)/markWidth)
@@ -277,7 +281,8 @@ func (m matrix) text(s Style) (lines []string) {
 	return lines
 }
 
-// block returns the matrix of the scenarios in [from, to). Column numbers are upright: tens above ones.
+// block returns the matrix of the scenarios in [from, to). Column numbers are upright: tens above
+// ones.
 func (m matrix) block(from, to, width int, s Style) []string {
 	tens, ones := strings.Repeat(" ", width), strings.Repeat(" ", width)
 	for i := from + 1; i <= to; i++ {
@@ -344,7 +349,8 @@ func locksAndPlanted(cells []results.Cell) (locks, planted []results.Cell) {
 	return locks, planted
 }
 
-// plantedLines lists the planted bugs, each with the cause by which it was caught, and in which scenario.
+// plantedLines lists the planted bugs, each with the cause by which it was caught, and in which
+// scenario.
 func plantedLines(planted []results.Cell, s Style) []string {
 	if len(planted) == 0 {
 		return nil

@@ -12,7 +12,8 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// Sweep writes a table by the size of a fault: each property's rate of violations with its 95 % interval.
+// Sweep writes a table by the size of a fault: each property's rate of violations with its 95 %
+// interval.
 func Sweep(w io.Writer, x results.Sweep, s Style) error {
 	x = Clean(x)
 	lines := []string{s.verdict(x.Verdict, Headline(x.Verdict)) + fmt.Sprintf("  %s × %s by %s  (%s, seed %d)", x.Lock, x.Scenario, x.Parameter, x.Server, x.Seed), ""}

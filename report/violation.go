@@ -35,7 +35,8 @@ func Violation(w io.Writer, v checker.Violation) error {
 	return write(w, lines)
 }
 
-// spans reports whether a violation of a property is something that lasts, and not one wrong reply or value.
+// spans reports whether a violation of a property is something that lasts, and not one wrong reply
+// or value.
 func spans(p verdicts.Property) bool {
 	return p == verdicts.MutualExclusion || p == verdicts.ExclusiveUse || p == verdicts.Progress || p == verdicts.Fairness
 }

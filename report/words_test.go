@@ -24,7 +24,8 @@ func TestEveryNameIsExplained(t *testing.T) {
 	}
 }
 
-// TestSentencesSayWhatBroke: whatever property broke, the first sentence of a run says in plain words what happened.
+// TestSentencesSayWhatBroke: whatever property broke, the first sentence of a run says in plain
+// words what happened.
 func TestSentencesSayWhatBroke(t *testing.T) {
 	for _, p := range verdicts.Properties() {
 		r := results.Result{Verdict: checker.Fail, Lock: "token", Properties: []checker.Property{{Name: p, Verdict: checker.Fail, Violations: 1, Opportunities: 2, Causes: map[verdicts.Cause]int{verdicts.MisUnlock: 1}}}}

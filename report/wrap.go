@@ -10,7 +10,8 @@ import (
 // screen is the width of text in columns.
 const screen = 80
 
-// wrapped wraps text at the screen's width. The first line begins with head, the others are indented as much.
+// wrapped wraps text at the screen's width. The first line begins with head, the others are
+// indented as much.
 func wrapped(head, text string) []string { return Wrap(screen, head, text) }
 
 // Wrap wraps text at a width as wrapped does. A word that is longer has a line of its own.
@@ -35,7 +36,8 @@ func wrapWords(columns int, head string, words []string) []string {
 	return append(lines, line)
 }
 
-// folded breaks lines that are wider than the screen between words, and indents their continuations by two more columns.
+// folded breaks lines that are wider than the screen between words, and indents their continuations
+// by two more columns.
 func folded(lines []string) (out []string) {
 	for _, line := range lines {
 		if utf8.RuneCountInString(line) <= screen {
@@ -60,7 +62,8 @@ func again(head, command string) []string {
 	return lines
 }
 
-// shellWords splits a command line, as results.CommandLine writes it, at the spaces that do not stand within quotes.
+// shellWords splits a command line, as results.CommandLine writes it, at the spaces that do not
+// stand within quotes.
 func shellWords(command string) (words []string) {
 	quoted, escaped, from := false, false, 0
 	for i, c := range command {
@@ -81,9 +84,10 @@ func shellWords(command string) (words []string) {
 // longestWord is how many characters of one word a message shows: more than a name or a path has.
 const longestWord = 600
 
-// Message splits a message into lines, escapes each, shortens words that are longer than any name, and breaks lines wider than columns; with 0 none.
-// Lines that begin with a space, which quote a file or another process, are never broken, and nothing is broken within a word or within quotes, so
-// that it can be copied.
+// Message splits a message into lines, escapes each, shortens words that are longer than any name,
+// and breaks lines wider than columns; with 0 none. Lines that begin with a space, which quote a
+// file or another process, are never broken, and nothing is broken within a word or within quotes,
+// so that it can be copied.
 func Message(columns int, text string) (out []string) {
 	for _, line := range Lines(text) {
 		words := quotedWords(line)
@@ -113,7 +117,8 @@ func quotedWords(line string) (words []string) {
 	return words
 }
 
-// quotedWord returns the length of the first word. A quote begins a quotation only before a word: the one in "lock's" does not.
+// quotedWord returns the length of the first word. A quote begins a quotation only before a word:
+// the one in "lock's" does not.
 func quotedWord(text string) int {
 	end := firstWord(text)
 	open := strings.IndexAny(text[:end], `'"`)

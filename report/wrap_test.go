@@ -10,7 +10,8 @@ import (
 	"github.com/lockbench/lockbench/results/explored"
 )
 
-// TestAgain: a command to be pasted is broken between words of the shell, and nowhere within quotes.
+// TestAgain: a command to be pasted is broken between words of the shell, and nowhere within
+// quotes.
 func TestAgain(t *testing.T) {
 	for _, row := range []struct {
 		why, command string
@@ -30,7 +31,8 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// FuzzShellWords: the words of a quoted command line are those that were quoted, spaces, quotes and backslashes within them included.
+// FuzzShellWords: the words of a quoted command line are those that were quoted, spaces, quotes and
+// backslashes within them included.
 func FuzzShellWords(f *testing.F) {
 	f.Add("--exec", "sh -c 'a b'")
 	f.Add(`it's a \ b`, "")
@@ -46,7 +48,8 @@ func FuzzShellWords(f *testing.F) {
 	})
 }
 
-// TestResultsOfSearchesFit: the text of a search or a reproduction fits a terminal of 80 columns, but for the story, paths and the Go test.
+// TestResultsOfSearchesFit: the text of a search or a reproduction fits a terminal of 80 columns,
+// but for the story, paths and the Go test.
 func TestResultsOfSearchesFit(t *testing.T) {
 	long := strings.Repeat("some words of a note, ", 12)
 	faults := []string{"cancel-client", "crash-client", "delay-reply", "delay-request", "flush-scripts", "lose-reply", "pause-client", "slow-work"}

@@ -1,9 +1,12 @@
-// Package repro lists the named bugs that lockbench reproduces on demand: false claims of published recipes, the five cases of the argument about Redlock,
-// reported bugs of libraries, planted in correct locks, and bugs found in released libraries.
+// Package repro lists the named bugs that lockbench reproduces on demand: false claims of published
+// recipes, the five cases of the argument about Redlock, reported bugs of libraries, planted in
+// correct locks, and bugs found in released libraries.
 //
-// A [Bug] is data: a lock, and a scenario in which it must break in a known way, a search of schedules that must find the violation, or the tape of such a
-// schedule. [Run] runs it, through harness or sim, and reports whether the expected violation was observed. No other violation counts as the bug. If the
-// bug has a control, a lock without the bug, the control must not break in the same experiment.
+// A [Bug] is data: a lock, and a scenario in which it must break in a known way, a search of
+// schedules that must find the violation, or the tape of such a schedule. [Run] runs it, through
+// harness or sim, and reports whether the expected violation was observed. No other violation
+// counts as the bug. If the bug has a control, a lock without the bug, the control must not break
+// in the same experiment.
 package repro
 
 import (
@@ -19,15 +22,18 @@ type Bug struct {
 	What   string // one sentence
 	Source string // article, paper or public report
 	Lock   string // name of the variant
-	// Scenario shows the bug; Set changes its values, as --set does. "" means a search of schedules, which needs the simulator.
+	// Scenario shows the bug; Set changes its values, as --set does. "" means a search of
+	// schedules, which needs the simulator.
 	Scenario string
 	Set      []string
-	// Tape is the embedded tape of a schedule that shows the bug. The simulator replays it in place of the scenario. "": none.
+	// Tape is the embedded tape of a schedule that shows the bug. The simulator replays it in place
+	// of the scenario. "": none.
 	Tape string
-	// Shows lists "property/cause", or "property" where the cause may be any; one of them must be observed.
+	// Shows lists "property/cause", or "property" where the cause may be any; one of them must be
+	// observed.
 	Shows []string
-	// Control is a lock without the bug, which must break none of Shows in the same scenario, or along the tape of a search. "": none. A search always has
-	// one.
+	// Control is a lock without the bug, which must break none of Shows in the same scenario, or
+	// along the tape of a search. "": none. A search always has one.
 	Control string
 }
 

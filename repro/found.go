@@ -13,8 +13,9 @@ import (
 //go:embed tapes/*.tape
 var tapes embed.FS
 
-// found returns the bugs that searches found in released libraries and in published designs, each with the tape of a schedule that shows it, and a
-// scenario that shows it on real servers. docs/findings.md has the broken promise and the line of the source.
+// found returns the bugs that searches found in released libraries and in published designs, each
+// with the tape of a schedule that shows it, and a scenario that shows it on real servers.
+// docs/findings.md has the broken promise and the line of the source.
 func found() []Bug {
 	return []Bug{
 		{

@@ -1,6 +1,7 @@
 package repro
 
-// recipes are the bugs of published recipes: claims that measurements refute, and defects that the recipes themselves state.
+// recipes are the bugs of published recipes: claims that measurements refute, and defects that the
+// recipes themselves state.
 func recipes() []Bug {
 	return []Bug{
 		{Name: "exists-then-set", Source: "Redis series 13", Lock: "exists-set", Scenario: "contended", Shows: []string{"mutual-exclusion/double-grant"},
@@ -61,12 +62,14 @@ func recipes() []Bug {
 	}
 }
 
-// getThenDel stalls the client between the GET and the DEL of its release, until another client is inside.
+// getThenDel stalls the client between the GET and the DEL of its release, until another client is
+// inside.
 var getThenDel = []string{
 	"faults.0.when={reply: release GET, nth: 2}", "faults.0.for=1.5 lease", "faults.0.until=other-entered",
 }
 
-// argument returns the five cases of the published argument about Redlock, and a claim about the fourth.
+// argument returns the five cases of the published argument about Redlock, and a claim about the
+// fourth.
 func argument() []Bug {
 	return []Bug{
 		{Name: "K1", Source: "Kleppmann 2016", Lock: "redlock", Scenario: "K1", Shows: []string{"exclusive-use/lease-overrun", "store-integrity/lease-overrun"},

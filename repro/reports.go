@@ -7,9 +7,10 @@ import (
 	"github.com/lockbench/lockbench/impls/catalogue"
 )
 
-// shows returns what a search finds broken for each planted bug, and why. A fence that is taken apart from the grant has no cause of its own: the cause is
-// what let the grants cross, the end of a lease. Other planted bugs need a scenario, because the small setting of a search
-// has no client that extends by hand, no long queue, and no waiter for more than a lease.
+// shows returns what a search finds broken for each planted bug, and why. A fence that is taken
+// apart from the grant has no cause of its own: the cause is what let the grants cross, the end of
+// a lease. Other planted bugs need a scenario, because the small setting of a search has no client
+// that extends by hand, no long queue, and no waiter for more than a lease.
 func shows() map[string]string {
 	return map[string]string{
 		"bug-blind-release":     "mutual-exclusion/mis-unlock",

@@ -27,7 +27,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// config reproduces in the simulator, in this process, with the fewest schedules that show every bug.
+// config reproduces in the simulator, in this process, with the fewest schedules that show every
+// bug.
 func config(t *testing.T) repro.Config {
 	t.Helper()
 	provider := &harness.Sim{Schedules: 1}
@@ -78,7 +79,8 @@ func TestEveryBugOnRealServers(t *testing.T) {
 	}
 }
 
-// TestBugListIsComplete checks the fields of each bug, and that the list has the five cases of the argument and at least fifteen public reports.
+// TestBugListIsComplete checks the fields of each bug, and that the list has the five cases of the
+// argument and at least fifteen public reports.
 func TestBugListIsComplete(t *testing.T) {
 	seen, reports := map[string]bool{}, 0
 	for _, b := range repro.Bugs() {

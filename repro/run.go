@@ -31,7 +31,8 @@ type Config struct {
 	Run func(context.Context, harness.Experiment) (*harness.Outcome, error)
 	// Explore searches, such as sim.Explore.
 	Explore func(context.Context, sim.ExploreConfig) (sim.ExploreResult, error)
-	// Breaks reports whether a tape still shows its violation, and returns the story; such as (*sim.Simulator).Breaks.
+	// Breaks reports whether a tape still shows its violation, and returns the story; such as
+	// (*sim.Simulator).Breaks.
 	Breaks func(context.Context, sim.Tape) (bool, []string, error)
 	// Budget bounds a search in real time; 0 means 30 seconds.
 	Budget time.Duration
@@ -40,10 +41,12 @@ type Config struct {
 // defaultBudget bounds a search without a budget.
 const defaultBudget = 30 * time.Second
 
-// attempts is the most runs until the bug is observed: the seed decides who stalls, and on a busy machine a fault may come too late.
+// attempts is the most runs until the bug is observed: the seed decides who stalls, and on a busy
+// machine a fault may come too late.
 const attempts = 4
 
-// Run reproduces one bug. The error is that of a run or search that failed; a bug that was not observed is a result.
+// Run reproduces one bug. The error is that of a run or search that failed; a bug that was not
+// observed is a result.
 func Run(ctx context.Context, b Bug, cfg Config) (results.Repro, error) {
 	start := cfg.Base.Now()
 	r := results.Repro{Schema: results.ReproSchema, Name: b.Name, What: b.What, Source: b.Source, Lock: b.Lock, Scenario: b.Scenario, Server: cfg.Base.Provider.Name(),
@@ -90,7 +93,8 @@ func search(ctx context.Context, b Bug, cfg Config, r *results.Repro) error {
 	return controlTape(ctx, b, cfg, found.Tape, r)
 }
 
-// controlTape replays the tape of a search with the control. If the control breaks too, the violation was not the bug.
+// controlTape replays the tape of a search with the control. If the control breaks too, the
+// violation was not the bug.
 func controlTape(ctx context.Context, b Bug, cfg Config, t sim.Tape, r *results.Repro) error {
 	t.Program.Lock, t.Program.Variant = b.Control, impls.Variant{}
 	broken, _, err := cfg.Breaks(ctx, t)
@@ -126,7 +130,8 @@ func runs(ctx context.Context, b Bug, cfg Config, r *results.Repro) error {
 	return nil
 }
 
-// control runs the scenario with the control, which must not break. A run in which no fault was injected is not a proof.
+// control runs the scenario with the control, which must not break. A run in which no fault was
+// injected is not a proof.
 func control(ctx context.Context, b Bug, cfg Config, seed uint64, r *results.Repro) error {
 	if b.Control == "" || cfg.Base.Subject.Exec != "" {
 		return nil
@@ -185,8 +190,9 @@ func experiment(b Bug, lock string, cfg Config, seed uint64) (harness.Experiment
 	return e, nil
 }
 
-// story returns the story of the first violation that the bug is expected to show. A simulated run has stories for only one of its schedules; if the bug
-// was observed in another, the story is that of a violation of the same property.
+// story returns the story of the first violation that the bug is expected to show. A simulated run
+// has stories for only one of its schedules; if the bug was observed in another, the story is that
+// of a violation of the same property.
 func story(b Bug, out *harness.Outcome) []string {
 	var beside []string
 	for _, v := range out.Verdict.Violations {

@@ -41,8 +41,9 @@ type Change struct {
 	Is       string     `json:"is,omitempty"`  // observed now
 }
 
-// LoadSuite reads a stored suite: the output of "suite -o json", a suite's directory, or a directory of runs whose latest is a suite. It
-// makes the cells' run directories relative to the working directory. Errors are ErrBaseline or come from the file system.
+// LoadSuite reads a stored suite: the output of "suite -o json", a suite's directory, or a
+// directory of runs whose latest is a suite. It makes the cells' run directories relative to the
+// working directory. Errors are ErrBaseline or come from the file system.
 func LoadSuite(path string) (Suite, error) {
 	path, _ = Stored(path, SuiteFile)
 	var s Suite
@@ -63,7 +64,8 @@ func LoadSuite(path string) (Suite, error) {
 // validate checks the verdicts: a misspelt one would count as none.
 func (s Suite) validate() error {
 	known := []string{string(checker.Pass), string(checker.Fail), string(checker.Inconclusive), string(checker.NotApplicable)}
-	for _, c := range append([]Cell{{Lock: "the suite", Verdict: cmp.Or(s.Verdict, checker.Pass)}}, s.Cells...) { // a cell needs one
+	// a cell needs one
+	for _, c := range append([]Cell{{Lock: "the suite", Verdict: cmp.Or(s.Verdict, checker.Pass)}}, s.Cells...) {
 		if !slices.Contains(known, string(c.Verdict)) {
 			return fmt.Errorf("%s: %s", strings.TrimSpace(c.Lock+" "+c.Scenario), suggest.Unknown("verdict", string(c.Verdict), known))
 		}
@@ -71,7 +73,8 @@ func (s Suite) validate() error {
 	return nil
 }
 
-// Stored finds a file by its name in the directory path, in the latest one below it, or as path itself; ok reports whether it has that name.
+// Stored finds a file by its name in the directory path, in the latest one below it, or as path
+// itself; ok reports whether it has that name.
 func Stored(path, name string) (file string, ok bool) {
 	for _, try := range []string{filepath.Join(path, name), filepath.Join(path, latest, name)} {
 		if _, err := os.Stat(try); err == nil {
@@ -86,7 +89,8 @@ func isRun(path string) bool {
 	return err == nil
 }
 
-// StoreSuite writes what is reproducible of a suite, for comparisons: no run directories, times or comparisons.
+// StoreSuite writes what is reproducible of a suite, for comparisons: no run directories, times or
+// comparisons.
 func StoreSuite(path string, s Suite) error {
 	s.Duration, s.Agreement, s.Baseline, s.Changes, s.Notes = 0, nil, "", nil, nil
 	s.Start, s.Environment = time.Time{}, nil
@@ -98,7 +102,8 @@ func StoreSuite(path string, s Suite) error {
 	return saveJSON(path, s)
 }
 
-// SaveSuite writes a suite into its directory, with the paths of its runs relative to it, so that the directory can be moved.
+// SaveSuite writes a suite into its directory, with the paths of its runs relative to it, so that
+// the directory can be moved.
 func SaveSuite(folder string, s Suite) error {
 	s.Cells = slices.Clone(s.Cells)
 	for i, c := range s.Cells {
@@ -109,8 +114,8 @@ func SaveSuite(folder string, s Suite) error {
 	return saveJSON(filepath.Join(folder, SuiteFile), s)
 }
 
-// Against compares the suite with an earlier one, and fails it if a cell got worse. A missing cell counts only if whole: every cell was to run;
-// otherwise a note says how many are missing.
+// Against compares the suite with an earlier one, and fails it if a cell got worse. A missing cell
+// counts only if whole: every cell was to run; otherwise a note says how many are missing.
 func (s *Suite) Against(base Suite, whole bool) {
 	s.Changes = []Change{}
 	before := byPlace(base.Cells)
@@ -177,7 +182,8 @@ func change(was, is Cell, known bool) ChangeKind {
 	return ""
 }
 
-// The rank of a cell. Breaking as expected ranks below holding as expected: a lowered expectation is a change for the worse.
+// The rank of a cell. Breaking as expected ranks below holding as expected: a lowered expectation
+// is a change for the worse.
 const (
 	unknown = iota
 	differs
@@ -206,7 +212,8 @@ type Agreement struct {
 	Differences []Difference `json:"differences"`
 }
 
-// Difference is a cell that held in one suite and broke in the other. Both may be as expected: an optional break may happen in only one.
+// Difference is a cell that held in one suite and broke in the other. Both may be as expected: an
+// optional break may happen in only one.
 type Difference struct {
 	Lock     string `json:"lock"`
 	Scenario string `json:"scenario"`
@@ -215,7 +222,8 @@ type Difference struct {
 	Second   string `json:"second"` // observed in the second
 }
 
-// Agree compares second with first cell by cell. It omits cells that are missing or have no verdict in either.
+// Agree compares second with first cell by cell. It omits cells that are missing or have no verdict
+// in either.
 func Agree(first, second Suite) Agreement {
 	a := Agreement{With: fmt.Sprintf("%s, seed %d", first.Server, first.Seed), Differences: []Difference{}}
 	others := byPlace(second.Cells)

@@ -111,8 +111,9 @@ func TestStoredSuites(t *testing.T) {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	for _, text := range []string{"{}", "not JSON", `{"schema":"lockbench/run/v1"}`,
-		`{"schema":"lockbench/suite/v1","verdict":"pass","cells":[{"lock":"token","scenario":"steady","verdict":"pss"}]}`, // a misspelt verdict
-		`{"schema":"lockbench/suite/v1","verdict":"pass","cells":[{"lock":"token","scenario":"steady"}]}`,                 // none
+		// a misspelt verdict
+		`{"schema":"lockbench/suite/v1","verdict":"pass","cells":[{"lock":"token","scenario":"steady","verdict":"pss"}]}`,
+		`{"schema":"lockbench/suite/v1","verdict":"pass","cells":[{"lock":"token","scenario":"steady"}]}`, // none
 	} {
 		path := filepath.Join(folder, "other.json")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -127,7 +128,8 @@ func TestStoredSuites(t *testing.T) {
 	}
 }
 
-// A suite's directory can be moved: it stores the paths of its runs relative to itself, and LoadSuite resolves them.
+// A suite's directory can be moved: it stores the paths of its runs relative to itself, and
+// LoadSuite resolves them.
 func TestSuiteDirectory(t *testing.T) {
 	base := t.TempDir()
 	var folders []string

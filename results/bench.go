@@ -38,8 +38,8 @@ type Bench struct {
 	Interrupted bool           `json:"interrupted,omitempty"`
 	Notes       []string       `json:"notes,omitempty"` // warnings that must be shown
 	Rerun       string         `json:"rerun"`
-	// Suite is what the suite that this version keeps found of the locks: by lock, by scenario. A lock
-	// that is not of the catalogue has none.
+	// Suite is what the suite that this version keeps found of the locks: by lock, by scenario. A
+	// lock that is not of the catalogue has none.
 	Suite map[string]map[string]Ending `json:"suite,omitempty"`
 }
 
@@ -66,7 +66,8 @@ type BenchSetting struct {
 	Crash   bool          `json:"crash,omitempty"` // a holder crashes, and its lock must become free
 }
 
-// String describes what differs from the default: "8 clients", "8 clients, 64 keys, hold 2ms, 500/s offered".
+// String describes what differs from the default: "8 clients", "8 clients, 64 keys, hold 2ms, 500/s
+// offered".
 func (s BenchSetting) String() string {
 	text := fmt.Sprintf("%d clients", s.Clients)
 	if s.Clients == 1 {
@@ -137,15 +138,17 @@ type BenchBreak struct {
 // Figure is one metric over the repetitions, in the metric's unit: the median with its interval.
 type Figure struct {
 	Unit    Unit       `json:"unit"`
-	Value   *float64   `json:"value"`             // null: too few samples
-	Low     *float64   `json:"low"`               // of the 95 % interval; null: too few repetitions for one
-	High    *float64   `json:"high"`              //
-	Samples int64      `json:"samples"`           // in all repetitions
-	Need    int64      `json:"need,omitempty"`    // samples needed, if there is no value
-	Values  []*float64 `json:"values,omitempty"`  // by repetition; null: too few samples in it
-	Ratio   *Ratio     `json:"ratio,omitempty"`   // to the reference in the same setting
-	Pooled  bool       `json:"pooled,omitempty"`  // the value is of all repetitions' samples together, because no repetition had enough; no interval
-	Highest float64    `json:"highest,omitempty"` // maximum over the repetitions, for metrics where it matters
+	Value   *float64   `json:"value"`            // null: too few samples
+	Low     *float64   `json:"low"`              // of the 95 % interval; null: too few repetitions for one
+	High    *float64   `json:"high"`             //
+	Samples int64      `json:"samples"`          // in all repetitions
+	Need    int64      `json:"need,omitempty"`   // samples needed, if there is no value
+	Values  []*float64 `json:"values,omitempty"` // by repetition; null: too few samples in it
+	Ratio   *Ratio     `json:"ratio,omitempty"`  // to the reference in the same setting
+	// the value is of all repetitions' samples together, because no repetition had enough; no
+	// interval
+	Pooled  bool    `json:"pooled,omitempty"`
+	Highest float64 `json:"highest,omitempty"` // maximum over the repetitions, for metrics where it matters
 }
 
 // Ratio is a figure divided by the reference's of the same repetition.
@@ -161,9 +164,10 @@ type Knee struct {
 	Lock    string       `json:"lock"`
 	Setting BenchSetting `json:"setting"`
 	Limit   string       `json:"limit"` // "acquire.p99 <= 20ms"
-	Rate    Figure       `json:"rate"`  // offered rate, over the repetitions; no value if even the first step exceeded the limit
-	Open    bool         `json:"open"`  // the highest rate tried stayed within the limit: the knee is above it
-	Steps   []KneeStep   `json:"steps"` // of all repetitions, in order
+	// offered rate, over the repetitions; no value if even the first step exceeded the limit
+	Rate  Figure     `json:"rate"`
+	Open  bool       `json:"open"`  // the highest rate tried stayed within the limit: the knee is above it
+	Steps []KneeStep `json:"steps"` // of all repetitions, in order
 }
 
 // KneeStep is one rate that was tried.
@@ -175,7 +179,8 @@ type KneeStep struct {
 	Within     bool     `json:"within"`     // the value is within the limit and the rate was achieved
 }
 
-// LoadBench reads a stored bench: its file, its directory, or a directory whose latest is a bench. An error says that the file has no bench, or comes from the file system.
+// LoadBench reads a stored bench: its file, its directory, or a directory whose latest is a bench.
+// An error says that the file has no bench, or comes from the file system.
 func LoadBench(path string) (b Bench, err error) {
 	path, _ = Stored(path, BenchFile)
 	err = loadStored(path, &b, &b.Schema, BenchSchema, errBench)

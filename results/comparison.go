@@ -44,14 +44,16 @@ type EnvDifference struct {
 
 // The marks of a row.
 const (
-	MarkNone     = "~"      // no significant difference
-	MarkSmall    = "≈"      // significant, but below the threshold
-	MarkWorse    = "worse"  // significant, beyond the threshold
-	MarkBetter   = "better" // significant, beyond the threshold
-	MarkHidden   = "?"      // not shown to be worse, but it could be: by twice the threshold, or because the reference alone changed
-	MarkFewer    = "–"      // too few samples
-	MarkOnlyBase = "gone"   // the new side has no figure
-	MarkOnlyNew  = "new"    // the base has no figure
+	MarkNone   = "~"      // no significant difference
+	MarkSmall  = "≈"      // significant, but below the threshold
+	MarkWorse  = "worse"  // significant, beyond the threshold
+	MarkBetter = "better" // significant, beyond the threshold
+	// not shown to be worse, but it could be: by twice the threshold, or because the reference
+	// alone changed
+	MarkHidden   = "?"
+	MarkFewer    = "–"    // too few samples
+	MarkOnlyBase = "gone" // the new side has no figure
+	MarkOnlyNew  = "new"  // the base has no figure
 )
 
 // ComparisonRow is one metric of one lock in one setting.
@@ -84,10 +86,12 @@ func (c Comparison) Has(mark string) bool {
 	return slices.ContainsFunc(c.Rows, func(r ComparisonRow) bool { return r.Gated && r.Mark == mark })
 }
 
-// Noisy reports whether no figure is significantly worse but a gated one could be: more samples may decide.
+// Noisy reports whether no figure is significantly worse but a gated one could be: more samples may
+// decide.
 func (c Comparison) Noisy() bool { return c.Has(MarkHidden) && !c.Has(MarkWorse) }
 
-// WorstSafety joins verdicts: fail if one is fail, otherwise pass if one is pass, otherwise inconclusive.
+// WorstSafety joins verdicts: fail if one is fail, otherwise pass if one is pass, otherwise
+// inconclusive.
 func WorstSafety(all []checker.Result) checker.Result {
 	verdict := checker.Inconclusive
 	for _, v := range all {
@@ -101,9 +105,10 @@ func WorstSafety(all []checker.Result) checker.Result {
 	return verdict
 }
 
-// Judge sets the verdict of a bench, as it is shown everywhere: a violated property is a fail, as is else a gate that is broken or a figure slower than the
-// baseline's; else what is not known makes it inconclusive. Cells with one client have no hand-overs: a bench of such cells alone passes. An interrupted bench
-// never passes, nor does one with a cell that measured no hold.
+// Judge sets the verdict of a bench, as it is shown everywhere: a violated property is a fail, as
+// is else a gate that is broken or a figure slower than the baseline's; else what is not known
+// makes it inconclusive. Cells with one client have no hand-overs: a bench of such cells alone
+// passes. An interrupted bench never passes, nor does one with a cell that measured no hold.
 func (b *Bench) Judge() {
 	var all []checker.Result
 	measured := false

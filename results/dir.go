@@ -56,7 +56,8 @@ func NewID(r io.Reader) (string, error) {
 	return hex.EncodeToString(b[:]), nil
 }
 
-// Create creates base/<scenario>-<lock>-<UTC time>-<id>, which must not exist, and links base/latest to it, unless the run stands aside.
+// Create creates base/<scenario>-<lock>-<UTC time>-<id>, which must not exist, and links
+// base/latest to it, unless the run stands aside.
 func Create(base, scenario, lock string, at time.Time, id string, aside bool) (*Dir, error) {
 	path, err := create(base, plain(scenario)+"-"+plain(lock), at, id)
 	if err == nil && !aside {
@@ -68,7 +69,8 @@ func Create(base, scenario, lock string, at time.Time, id string, aside bool) (*
 	return &Dir{path: path}, nil
 }
 
-// CreateOf creates base/<kind>-<UTC time>-<id>, which must not exist, for a suite with its runs or for a bench, and links base/latest to it.
+// CreateOf creates base/<kind>-<UTC time>-<id>, which must not exist, for a suite with its runs or
+// for a bench, and links base/latest to it.
 func CreateOf(base, kind string, at time.Time, id string) (string, error) {
 	path, err := create(base, kind, at, id)
 	if err != nil {
@@ -101,7 +103,8 @@ func plain(name string) string {
 	return strings.TrimLeft(name, ".")
 }
 
-// linkLatest replaces the link base/latest, atomically. It makes no link on a file system without links, and does not replace a real file.
+// linkLatest replaces the link base/latest, atomically. It makes no link on a file system without
+// links, and does not replace a real file.
 func linkLatest(base, name string) error {
 	link := filepath.Join(base, latest)
 	if info, err := os.Lstat(link); err == nil && info.Mode()&fs.ModeSymlink == 0 {
@@ -117,7 +120,8 @@ func linkLatest(base, name string) error {
 	return nil
 }
 
-// Open finds an existing run: a run directory, a base directory with a latest run, or a file inside a run directory.
+// Open finds an existing run: a run directory, a base directory with a latest run, or a file inside
+// a run directory.
 func Open(path string) (*Dir, error) {
 	for _, try := range []string{path, filepath.Join(path, latest), filepath.Dir(path)} {
 		if _, err := os.Stat(filepath.Join(try, RunFile)); err == nil {
@@ -127,7 +131,8 @@ func Open(path string) (*Dir, error) {
 	return nil, fmt.Errorf("%s: no run here: a run directory has a %s", path, RunFile)
 }
 
-// ofSearch is the scenario of the directory that explore makes for a finding. It has a tape, and neither a scenario's file nor a history.
+// ofSearch is the scenario of the directory that explore makes for a finding. It has a tape, and
+// neither a scenario's file nor a history.
 const ofSearch = "explore"
 
 // Tape returns the path of the tape that a search left in the directory; "" for that of a run.
@@ -171,8 +176,8 @@ func (d *Dir) SaveFunc(name string, write func(io.Writer) error) error {
 	return SaveFile(d.File(name), write)
 }
 
-// SaveFile replaces a file atomically with the data that write writes. It creates folders as needed, follows links, and writes into what is no regular
-// file, such as a device or a named pipe.
+// SaveFile replaces a file atomically with the data that write writes. It creates folders as
+// needed, follows links, and writes into what is no regular file, such as a device or a named pipe.
 func SaveFile(path string, write func(io.Writer) error) error {
 	err := saveAt(path, write)
 	var at *fs.PathError
@@ -294,7 +299,8 @@ func (d *Dir) LoadRun() (Run, error) {
 	return r, nil
 }
 
-// LoadWindows reads the fault windows of a run, with what each kind of fault does; see [faults.Describe].
+// LoadWindows reads the fault windows of a run, with what each kind of fault does; see
+// [faults.Describe].
 func (d *Dir) LoadWindows() ([]history.Window, error) {
 	windows, err := history.LoadWindows(d.File(FaultsFile))
 	faults.Describe(windows)
@@ -324,7 +330,8 @@ func loadJSON(path string, v any) error {
 	return nil
 }
 
-// loadStored reads a file whose schema must be want. Errors that do not come from the file system wrap notStored.
+// loadStored reads a file whose schema must be want. Errors that do not come from the file system
+// wrap notStored.
 func loadStored(path string, v any, schema *string, want string, notStored error) error {
 	err := loadJSON(path, v)
 	var io *fs.PathError

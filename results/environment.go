@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// Environment describes the machine and the build of a run. Unknown fields are empty. The run's nodes have Redis' version and settings.
+// Environment describes the machine and the build of a run. Unknown fields are empty. The run's
+// nodes have Redis' version and settings.
 type Environment struct {
 	Lockbench   string            `json:"lockbench"`              // version of the main module, or "(devel)"
 	Go          string            `json:"go"`                     // go1.26.8
@@ -148,7 +149,8 @@ func firstLine(root fs.FS, name string) string {
 	return strings.TrimSpace(line)
 }
 
-// checkout gets the commit of the working directory from git, because "go run" puts no revision into the binary.
+// checkout gets the commit of the working directory from git, because "go run" puts no revision
+// into the binary.
 func (e *Environment) checkout(ctx context.Context, dir string) {
 	head, err := git(ctx, dir, "rev-parse", "HEAD")
 	if err != nil {

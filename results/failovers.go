@@ -5,7 +5,8 @@ import (
 	"github.com/lockbench/lockbench/internal/binomial"
 )
 
-// Failovers counts how often a promoted replica had the lock's key, among the failovers where that is known.
+// Failovers counts how often a promoted replica had the lock's key, among the failovers where that
+// is known.
 type Failovers struct {
 	Count int        `json:"count"`
 	Had   int        `json:"replica_had_key"`

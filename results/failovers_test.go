@@ -20,7 +20,8 @@ func TestFailoversAreCounted(t *testing.T) {
 	if some.Count != 3 || some.Had != 2 || sum.Count != 4 || sum.Had != 2 || sum.Share() != 0.5 {
 		t.Errorf("%+v, in all %+v", some, sum)
 	}
-	if low, high := sum.CI95[0], sum.CI95[1]; low < 0.06 || low > 0.07 || high < 0.93 || high > 0.94 { // Clopper-Pearson of 2 in 4
+	// Clopper-Pearson of 2 in 4
+	if low, high := sum.CI95[0], sum.CI95[1]; low < 0.06 || low > 0.07 || high < 0.93 || high > 0.94 {
 		t.Errorf("interval %v", sum.CI95)
 	}
 }

@@ -37,7 +37,8 @@ func FuzzShard(f *testing.F) {
 	})
 }
 
-// FuzzStored: a stored record of any contents is read or refused, and a suite that is read can be judged, merged and compared.
+// FuzzStored: a stored record of any contents is read or refused, and a suite that is read can be
+// judged, merged and compared.
 func FuzzStored(f *testing.F) {
 	for _, seed := range []string{
 		`{"schema":"lockbench/suite/v1","verdict":"pass","cells":[{"lock":"token","scenario":"steady","expected":"safe","observed":"safe","verdict":"pass"}]}`,

@@ -32,8 +32,9 @@ type GateResult struct {
 	Why     string         `json:"why,omitempty"`
 }
 
-// ParseGate parses "metric<=limit" or "metric>=limit"; < and > mean <= and >=. A limit on a time has a unit ("20ms"), one on a share may be
-// in percent ("1%"). Where more is better the limit is a minimum, else a maximum. Errors leave out the text.
+// ParseGate parses "metric<=limit" or "metric>=limit"; < and > mean <= and >=. A limit on a time
+// has a unit ("20ms"), one on a share may be in percent ("1%"). Where more is better the limit is a
+// minimum, else a maximum. Errors leave out the text.
 func ParseGate(text string) (Gate, error) {
 	for _, op := range []string{"<=", ">=", "<", ">"} {
 		if name, limit, ok := strings.Cut(text, op); ok {
@@ -121,7 +122,8 @@ func (g Gate) Check(value *float64, why string) GateResult {
 	return r
 }
 
-// GatesVerdict returns fail if a gate failed, otherwise inconclusive if one is inconclusive, otherwise pass.
+// GatesVerdict returns fail if a gate failed, otherwise inconclusive if one is inconclusive,
+// otherwise pass.
 func GatesVerdict(all []GateResult) checker.Result {
 	verdict := checker.Pass
 	for _, g := range all {

@@ -17,12 +17,13 @@ func TestParseGate(t *testing.T) {
 		shown string
 		wrong string // part of the error; "" wants none
 	}{
-		{"acquire.p99<=20ms", 20e6, false, "acquire.p99 <= 20ms", ""},              // a time
-		{"acquire.p99 < 1.5s", 1.5e9, false, "acquire.p99 <= 1.5s", ""},            // spaces, and < for <=
-		{"throughput>=500", 500, true, "throughput >= 500", ""},                    // at least
-		{"errors<=1%", 0.01, false, "errors <= 1%", ""},                            // percent of a share
-		{"errors<=0.02", 0.02, false, "errors <= 0.02", ""},                        // a share as it is
-		{"p99<20ms", 20e6, false, "acquire.p99 <= 20ms", ""},                       // a percentile alone is that of acquires
+		{"acquire.p99<=20ms", 20e6, false, "acquire.p99 <= 20ms", ""},   // a time
+		{"acquire.p99 < 1.5s", 1.5e9, false, "acquire.p99 <= 1.5s", ""}, // spaces, and < for <=
+		{"throughput>=500", 500, true, "throughput >= 500", ""},         // at least
+		{"errors<=1%", 0.01, false, "errors <= 1%", ""},                 // percent of a share
+		{"errors<=0.02", 0.02, false, "errors <= 0.02", ""},             // a share as it is
+		// a percentile alone is that of acquires
+		{"p99<20ms", 20e6, false, "acquire.p99 <= 20ms", ""},
 		{"hand-over.trips.p50<=1.5", 1.5, false, "hand-over.trips.p50 <= 1.5", ""}, // round trips have no unit to write
 		{"acquire.p99<=20", 0, false, "", "is a time"},                             // no unit
 		{"throughput>=50%", 0, false, "", "not a share"},                           // throughput is not a share

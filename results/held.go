@@ -9,8 +9,9 @@ import (
 	"syscall"
 )
 
-// Hold marks the directory as in use until the closer is closed or this process has ended, however it ends. Where the file system has no locks the mark
-// is lost, and the directory is as one that nobody uses.
+// Hold marks the directory as in use until the closer is closed or this process has ended, however
+// it ends. Where the file system has no locks the mark is lost, and the directory is as one that
+// nobody uses.
 func (d *Dir) Hold() (io.Closer, error) {
 	f, err := os.Open(d.path) // no child process inherits it
 	if err == nil {

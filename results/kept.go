@@ -9,8 +9,8 @@ import (
 //go:embed baseline/suite-sim.json
 var keptSuite []byte
 
-// KeptSuite returns the suite that this version keeps: every lock of the catalogue in every scenario,
-// in the simulator. Cells of a stored suite do not know which locks give out fences.
+// KeptSuite returns the suite that this version keeps: every lock of the catalogue in every
+// scenario, in the simulator. Cells of a stored suite do not know which locks give out fences.
 func KeptSuite() (Suite, error) {
 	var s Suite
 	if err := json.Unmarshal(keptSuite, &s); err != nil {

@@ -126,7 +126,8 @@ func Metrics() []Metric {
 	}...)
 }
 
-// FindMetric returns a metric by name; "p99" means "acquire.p99". The error suggests the nearest name.
+// FindMetric returns a metric by name; "p99" means "acquire.p99". The error suggests the nearest
+// name.
 func FindMetric(name string) (Metric, error) {
 	if _, _, ok := Quantile(name); ok {
 		name = "acquire." + name

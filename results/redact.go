@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// redact replaces the passwords of all URLs in a command line, also in comma-separated lists; what may have one and does not parse, as a whole.
+// redact replaces the passwords of all URLs in a command line, also in comma-separated lists; what
+// may have one and does not parse, as a whole.
 func redact(argv []string) []string {
 	out := make([]string, len(argv))
 	for i, arg := range argv {

@@ -7,21 +7,23 @@ import (
 
 // Replay is the result of running a tape again.
 type Replay struct {
-	Schema    string            `json:"schema"`
-	Tape      string            `json:"tape"`
-	Lock      string            `json:"lock"`
-	Server    string            `json:"server"`
-	Verdict   checker.Result    `json:"verdict"`   // fail: reproduced; inconclusive: the replay diverged, with no violation
+	Schema string `json:"schema"`
+	Tape   string `json:"tape"`
+	Lock   string `json:"lock"`
+	Server string `json:"server"`
+	// fail: reproduced; inconclusive: the replay diverged, with no violation
+	Verdict   checker.Result    `json:"verdict"`
 	Identical bool              `json:"identical"` // the trace equals the tape's; never on real servers
 	Property  verdicts.Property `json:"property,omitempty"`
 	Cause     verdicts.Cause    `json:"cause,omitempty"`
 	Instead   string            `json:"instead,omitempty"` // property/cause that was broken when the tape's was not
-	Placed    []string          `json:"placed,omitempty"`  // on real servers: the tape's faults and where they were placed
-	Order     *Order            `json:"order,omitempty"`   // on real servers: how far the last run followed the tape
-	Story     []string          `json:"story,omitempty"`
-	Trace     []string          `json:"trace,omitempty"`
-	Runs      []string          `json:"runs,omitempty"`
-	Notes     []string          `json:"notes,omitempty"`
+	// on real servers: the tape's faults and where they were placed
+	Placed []string `json:"placed,omitempty"`
+	Order  *Order   `json:"order,omitempty"` // on real servers: how far the last run followed the tape
+	Story  []string `json:"story,omitempty"`
+	Trace  []string `json:"trace,omitempty"`
+	Runs   []string `json:"runs,omitempty"`
+	Notes  []string `json:"notes,omitempty"`
 }
 
 // Order is how far a run on real servers followed a schedule.

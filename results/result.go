@@ -22,17 +22,20 @@ const NoLatency = "virtual time: no latency figures"
 
 // Result is result.json: the verdict and the measurements of a run.
 type Result struct {
-	Schema     string               `json:"schema"`
-	Verdict    checker.Result       `json:"verdict"`
-	Reason     string               `json:"reason,omitempty"` // why the run says little about the lock: errors, a missed rate
-	Lock       string               `json:"lock"`
-	Scenario   string               `json:"scenario"`
-	Workload   string               `json:"workload,omitempty"` // in place of the scenario's; "" = the scenario's own
-	Server     string               `json:"server"`
-	Product    string               `json:"product,omitempty"` // the servers' make and version, as "Redis 7.0.15"; "" if there are none, or they are not known
-	Seed       uint64               `json:"seed"`
-	Schedules  int                  `json:"schedules,omitempty"` // that were simulated; the damage is of the one that is kept, all other counts of their sum
-	Finding    verdicts.Property    `json:"finding,omitempty"`   // of a search: what it found, which its story tells
+	Schema  string         `json:"schema"`
+	Verdict checker.Result `json:"verdict"`
+	// why the run says little about the lock: errors, a missed rate
+	Reason   string `json:"reason,omitempty"`
+	Lock     string `json:"lock"`
+	Scenario string `json:"scenario"`
+	Workload string `json:"workload,omitempty"` // in place of the scenario's; "" = the scenario's own
+	Server   string `json:"server"`
+	// the servers' make and version, as "Redis 7.0.15"; "" if there are none, or they are not known
+	Product string `json:"product,omitempty"`
+	Seed    uint64 `json:"seed"`
+	// that were simulated; the damage is of the one that is kept, all other counts of their sum
+	Schedules  int                  `json:"schedules,omitempty"`
+	Finding    verdicts.Property    `json:"finding,omitempty"` // of a search: what it found, which its story tells
 	Properties []checker.Property   `json:"properties"`
 	Operations checker.Operations   `json:"operations"`
 	Damage     *checker.Damage      `json:"damage,omitempty"`
@@ -60,19 +63,23 @@ type Throughput struct {
 
 // Health reports problems of the harness itself. A run with such problems is inconclusive at best.
 type Health struct {
-	LateStarts  int64         `json:"late_starts"`        // rounds that started more than a millisecond late, of Starts
-	Starts      int64         `json:"starts"`             // rounds that had an intended start
-	MaxLag      time.Duration `json:"max_lag"`            // longest lateness, nanoseconds
-	Dropped     int64         `json:"histogram_dropped"`  // samples outside the histograms' range
-	NotSearched int           `json:"not_searched"`       // windows of the history that the linearizability check skipped
+	LateStarts int64         `json:"late_starts"`       // rounds that started more than a millisecond late, of Starts
+	Starts     int64         `json:"starts"`            // rounds that had an intended start
+	MaxLag     time.Duration `json:"max_lag"`           // longest lateness, nanoseconds
+	Dropped    int64         `json:"histogram_dropped"` // samples outside the histograms' range
+	// windows of the history that the linearizability check skipped
+	NotSearched int           `json:"not_searched"`
 	GCMax       time.Duration `json:"gc_max"`             // longest pause of the garbage collector, nanoseconds
 	Unconfirmed int           `json:"faults_unconfirmed"` // faults that were not confirmed
-	MaxStall    time.Duration `json:"max_stall"`          // longest stall of the harness, or of a request outside any fault; nanoseconds
-	Stalled     bool          `json:"stalled"`            // MaxStall is more than a tenth of the lease: an unplanned fault
+	// longest stall of the harness, or of a request outside any fault; nanoseconds
+	MaxStall time.Duration `json:"max_stall"`
+	// MaxStall is more than a tenth of the lease: an unplanned fault
+	Stalled bool `json:"stalled"`
 }
 
-// Operation is the latency of one operation. Response and Service have every sample; Outside and Inside split them by whether the operation
-// overlapped a fault window, and are absent if the run had none.
+// Operation is the latency of one operation. Response and Service have every sample; Outside and
+// Inside split them by whether the operation overlapped a fault window, and are absent if the run
+// had none.
 type Operation struct {
 	Response Spread `json:"response"` // from the intended start
 	Service  Spread `json:"service"`  // from the call
@@ -86,8 +93,9 @@ type Split struct {
 	Service  Spread `json:"service"`
 }
 
-// Spread is a distribution in nanoseconds. Without samples all fields are 0. A percentile of fewer samples than it needs (see Quantile) is there, as the
-// schema wants, and means little: no report shows it.
+// Spread is a distribution in nanoseconds. Without samples all fields are 0. A percentile of fewer
+// samples than it needs (see Quantile) is there, as the schema wants, and means little: no report
+// shows it.
 type Spread struct {
 	P50   int64 `json:"p50"`
 	P90   int64 `json:"p90"`
@@ -97,7 +105,8 @@ type Spread struct {
 	Count int64 `json:"count"`
 }
 
-// NewResult returns the result of a run with a verdict. The caller adds latencies (see SetLatency), load and health.
+// NewResult returns the result of a run with a verdict. The caller adds latencies (see SetLatency),
+// load and health.
 func NewResult(run Run, v checker.Verdict) Result {
 	r := Result{
 		Schema: ResultSchema, Verdict: v.Verdict,
@@ -121,7 +130,8 @@ func (r Result) Broken() bool {
 	return slices.ContainsFunc(r.Properties, func(p checker.Property) bool { return p.Verdict == checker.Fail })
 }
 
-// OutlivedOnly reports whether all that broke is what no lease without fences prevents: a client was inside, or wrote, after the end of its lease.
+// OutlivedOnly reports whether all that broke is what no lease without fences prevents: a client
+// was inside, or wrote, after the end of its lease.
 func (r Result) OutlivedOnly() bool {
 	for _, p := range r.Properties {
 		if p.Verdict != checker.Fail {
@@ -134,7 +144,8 @@ func (r Result) OutlivedOnly() bool {
 	return r.Broken()
 }
 
-// sound replaces numbers that JSON lacks. The rate over no opportunities becomes 0, with the interval from 0 to 1.
+// sound replaces numbers that JSON lacks. The rate over no opportunities becomes 0, with the
+// interval from 0 to 1.
 func sound(in []checker.Property) []checker.Property {
 	out := make([]checker.Property, len(in))
 	for i, p := range in {
@@ -151,7 +162,8 @@ func sound(in []checker.Property) []checker.Property {
 
 func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
-// SetLatency sets the latencies and the number of dropped samples. A nil set removes them, because of why.
+// SetLatency sets the latencies and the number of dropped samples. A nil set removes them, because
+// of why.
 func (r *Result) SetLatency(set *latency.Set, why string) {
 	r.Latency, r.NoLatency = map[string]Operation{}, why
 	if set == nil {

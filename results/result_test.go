@@ -43,7 +43,8 @@ func aSet(windows ...history.Window) *latency.Set {
 	return latency.Merge(windows, r)
 }
 
-// TestResultFitsItsSchema: every possible result fits the published schema, which lists every field written.
+// TestResultFitsItsSchema: every possible result fits the published schema, which lists every field
+// written.
 func TestResultFitsItsSchema(t *testing.T) {
 	full := results.NewResult(aRun(), aVerdict())
 	full.SetLatency(aSet(history.Window{Start: 50 * ms, End: 500 * ms, Confirmed: true}), "")

@@ -44,10 +44,11 @@ type Run struct {
 	Start       time.Time     `json:"start"`       // UTC
 	Duration    time.Duration `json:"duration"`    // nanoseconds from Start to the end of the last phase reached
 	Interrupted bool          `json:"interrupted"` // it was stopped before its end
-	// Schedules is how many schedules the simulator ran, of which the record is one; 0 of a run on servers, and before they are run.
+	// Schedules is how many schedules the simulator ran, of which the record is one; 0 of a run on
+	// servers, and before they are run.
 	Schedules int `json:"schedules,omitempty"`
-	// Store is what the guarded store held before and after, by key; none until the clients are done. It shows the effect of a write with an
-	// unknown outcome.
+	// Store is what the guarded store held before and after, by key; none until the clients are
+	// done. It shows the effect of a write with an unknown outcome.
 	Store   map[string]checker.StoreEnds `json:"store,omitempty"`
 	Failure string                       `json:"failure,omitempty"` // error that ended it
 }
@@ -64,7 +65,8 @@ func (r Run) validate() error {
 	return nil
 }
 
-// Simulator and Guest are the servers of a run in the simulator, and of one on a Redis given by URL.
+// Simulator and Guest are the servers of a run in the simulator, and of one on a Redis given by
+// URL.
 const (
 	Simulator = "sim"
 	Guest     = "url"

@@ -14,7 +14,8 @@ import (
 // ErrShards is returned for shards that do not add up to one suite or one bench.
 var ErrShards = errors.New("not the shards of one whole")
 
-// Shard is one of Count equal parts of a plan: every Count-th item, from number Index on, both from 1.
+// Shard is one of Count equal parts of a plan: every Count-th item, from number Index on, both from
+// 1.
 type Shard struct {
 	Index int    `json:"index"`
 	Count int    `json:"count"`
@@ -22,7 +23,8 @@ type Shard struct {
 	Plan  string `json:"plan,omitempty"` // digest of the whole plan
 }
 
-// ParseShard parses "3/8", the third of eight. Programs that count from 0, as a Job of Kubernetes does, name the last one "0/8".
+// ParseShard parses "3/8", the third of eight. Programs that count from 0, as a Job of Kubernetes
+// does, name the last one "0/8".
 func ParseShard(text string) (Shard, error) {
 	index, count, ok := strings.Cut(text, "/")
 	i, err1 := strconv.Atoi(index)
@@ -54,12 +56,14 @@ func PlanDigest(items []string) string {
 	return hex.EncodeToString(plan.Sum(nil)[:8])
 }
 
-// MergeSuites joins the shards of a suite, in any order. The error is ErrShards if one is missing, given twice, or of another plan, server or seed.
+// MergeSuites joins the shards of a suite, in any order. The error is ErrShards if one is missing,
+// given twice, or of another plan, server or seed.
 func MergeSuites(parts []Suite) (Suite, error) {
 	return merge(parts, func(s Suite) part { return part{s.Shard, s.Server, s.Seed, s.Rerun, s.Notes} }, joinedSuite)
 }
 
-// MergeBenches joins the shards of a bench, as MergeSuites does: each has some of the settings, measured whole on its own machine.
+// MergeBenches joins the shards of a bench, as MergeSuites does: each has some of the settings,
+// measured whole on its own machine.
 func MergeBenches(parts []Bench) (Bench, error) {
 	return merge(parts, func(b Bench) part { return part{b.Shard, b.Server, b.Seed, b.Rerun, b.Notes} }, joinedBench)
 }
@@ -73,7 +77,8 @@ type part struct {
 	notes  []string
 }
 
-// merge joins shards with join, which gets them in order, the command of the whole, and the notes of all.
+// merge joins shards with join, which gets them in order, the command of the whole, and the notes
+// of all.
 func merge[T any](parts []T, of func(T) part, join func(parts []T, rerun string, notes []string) T) (whole T, err error) {
 	shards := make([]*Shard, len(parts))
 	for i, one := range parts {
@@ -99,7 +104,8 @@ func merge[T any](parts []T, of func(T) part, join func(parts []T, rerun string,
 	return join(parts, strings.Replace(first.rerun, " --shard "+first.shard.String(), "", 1), notes), nil
 }
 
-// inPlanOrder restores the order of a plan of n items from the items of each shard. Shards that were interrupted have fewer.
+// inPlanOrder restores the order of a plan of n items from the items of each shard. Shards that
+// were interrupted have fewer.
 func inPlanOrder[T any](n int, shards [][]T) (all []T) {
 	for i := range n {
 		from := shards[i%len(shards)]

@@ -97,7 +97,8 @@ func TestMergeOfAnInterruptedShard(t *testing.T) {
 	}
 }
 
-// TestMergeBenches: the settings are in the order of the plan again, each with the cells of its shard.
+// TestMergeBenches: the settings are in the order of the plan again, each with the cells of its
+// shard.
 func TestMergeBenches(t *testing.T) {
 	setting := func(clients int) results.BenchSetting { return results.BenchSetting{Clients: clients, Keys: 1} }
 	part := func(index int, clients ...int) results.Bench {

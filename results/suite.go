@@ -24,18 +24,20 @@ type Suite struct {
 	Duration    time.Duration  `json:"duration"` // nanoseconds
 	Cells       []Cell         `json:"cells"`
 	Sensitivity Sensitivity    `json:"sensitivity"`
-	Agreement   *Agreement     `json:"agreement,omitempty"`   // with a stored suite, if any
-	Notes       []string       `json:"notes,omitempty"`       // warnings that must be shown
-	Start       time.Time      `json:"start,omitzero"`        // UTC
-	Missing     int            `json:"missing,omitempty"`     // planned cells that were not run because the suite was interrupted
-	Shard       *Shard         `json:"shard,omitempty"`       // nil: the whole plan
-	Environment *Environment   `json:"environment,omitempty"` //
-	Rerun       string         `json:"rerun"`
-	Baseline    string         `json:"baseline,omitempty"` // path of the stored suite that it was compared with
-	Changes     []Change       `json:"changes,omitempty"`  // since Baseline
+	Agreement   *Agreement     `json:"agreement,omitempty"` // with a stored suite, if any
+	Notes       []string       `json:"notes,omitempty"`     // warnings that must be shown
+	Start       time.Time      `json:"start,omitzero"`      // UTC
+	// planned cells that were not run because the suite was interrupted
+	Missing     int          `json:"missing,omitempty"`
+	Shard       *Shard       `json:"shard,omitempty"`       // nil: the whole plan
+	Environment *Environment `json:"environment,omitempty"` //
+	Rerun       string       `json:"rerun"`
+	Baseline    string       `json:"baseline,omitempty"` // path of the stored suite that it was compared with
+	Changes     []Change     `json:"changes,omitempty"`  // since Baseline
 }
 
-// Cell is one lock in one scenario. It passes if the lock held or broke as expected, and is n/a if the scenario does not apply.
+// Cell is one lock in one scenario. It passes if the lock held or broke as expected, and is n/a if
+// the scenario does not apply.
 type Cell struct {
 	Lock     string         `json:"lock"`
 	Scenario string         `json:"scenario"`
@@ -44,15 +46,17 @@ type Cell struct {
 	Verdict  checker.Result `json:"verdict"`
 	Why      string         `json:"why,omitempty"`     // reason for a verdict other than pass
 	Planted  bool           `json:"planted,omitempty"` // the variant is a planted bug
-	Fences   bool           `json:"fences,omitempty"`  // the lock gives out fences, by which a store can refuse a late write
-	Run      string         `json:"run,omitempty"`     // run directory
-	Rerun    string         `json:"rerun,omitempty"`   // the command that runs this cell alone
-	Duration time.Duration  `json:"duration"`          // nanoseconds that the cell took
+	// the lock gives out fences, by which a store can refuse a late write
+	Fences   bool          `json:"fences,omitempty"`
+	Run      string        `json:"run,omitempty"`   // run directory
+	Rerun    string        `json:"rerun,omitempty"` // the command that runs this cell alone
+	Duration time.Duration `json:"duration"`        // nanoseconds that the cell took
 	// Properties has the run's verdict on each property.
 	Properties map[verdicts.Property]checker.Result `json:"properties,omitempty"`
 }
 
-// NewCell compares a run with what was expected. A difference is inconclusive if the host stalled, which may have caused it.
+// NewCell compares a run with what was expected. A difference is inconclusive if the host stalled,
+// which may have caused it.
 func NewCell(r Result, want verdicts.Expectation) Cell {
 	if r.Server != Simulator {
 		want = want.OnServers()
@@ -80,8 +84,9 @@ func NewCell(r Result, want verdicts.Expectation) Cell {
 	return c
 }
 
-// allowed returns a function that reports whether a break was expected. Where a property of order may break by a cause, a linearizability violation by
-// the same cause is the same break: the run was too short for the property alone to show it.
+// allowed returns a function that reports whether a break was expected. Where a property of order
+// may break by a cause, a linearizability violation by the same cause is the same break: the run
+// was too short for the property alone to show it.
 func allowed(want verdicts.Expectation) func(verdicts.Break) bool {
 	all := slices.Concat(want.Breaks, want.May)
 	return func(b verdicts.Break) bool {
@@ -138,8 +143,9 @@ func ErrorCell(lock, scenario string, want verdicts.Expectation, err error) Cell
 	return Cell{Lock: lock, Scenario: scenario, Expected: want.String(), Observed: NothingObserved, Verdict: checker.Inconclusive, Why: err.Error()}
 }
 
-// Observed returns the breaks that a run showed, in the order of the properties. Linearizability counts only if no property of grants, refusals,
-// releases or fences failed: otherwise both are the same break.
+// Observed returns the breaks that a run showed, in the order of the properties. Linearizability
+// counts only if no property of grants, refusals, releases or fences failed: otherwise both are the
+// same break.
 func Observed(r Result) []verdicts.Break {
 	var out []verdicts.Break
 	noOrder := slices.ContainsFunc(r.Properties, func(p checker.Property) bool { return p.Verdict == checker.Fail && ofOrder(p.Name) })
@@ -154,7 +160,8 @@ func Observed(r Result) []verdicts.Break {
 	return out
 }
 
-// ofOrder reports whether a property is one of grants, releases, refusals or fences, which a linearization includes.
+// ofOrder reports whether a property is one of grants, releases, refusals or fences, which a
+// linearization includes.
 func ofOrder(p verdicts.Property) bool {
 	return slices.Contains([]verdicts.Property{verdicts.MutualExclusion, verdicts.ReleaseSafety, verdicts.Refusal, verdicts.FencingOrder}, p)
 }
@@ -186,7 +193,8 @@ func without(all, some []verdicts.Break) []verdicts.Break {
 
 func breaksText(breaks []verdicts.Break) string { return verdicts.Expectation{Breaks: breaks}.String() }
 
-// Judge sets the verdict and the sensitivity of a suite from its cells. An interrupted suite never passes.
+// Judge sets the verdict and the sensitivity of a suite from its cells. An interrupted suite never
+// passes.
 func (s *Suite) Judge() {
 	s.Schema, s.Verdict, s.Sensitivity = SuiteSchema, checker.Pass, sensitivity(s.Cells)
 	if s.Cells == nil {
@@ -203,7 +211,8 @@ func (s *Suite) Judge() {
 	}
 }
 
-// Sensitivity is how many planted bugs were caught. A bug is caught if one of its cells showed all expected breaks.
+// Sensitivity is how many planted bugs were caught. A bug is caught if one of its cells showed all
+// expected breaks.
 type Sensitivity struct {
 	Planted int           `json:"planted"`
 	Caught  int           `json:"caught"`

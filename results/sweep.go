@@ -60,7 +60,8 @@ func NewSweepPoint(size string, ns int64, sum *checker.Verdict) SweepPoint {
 	return p
 }
 
-// Judge sets the verdict of the sweep, WorstSafety of its points, and collects their notes. A sweep that lacks points never passes.
+// Judge sets the verdict of the sweep, WorstSafety of its points, and collects their notes. A sweep
+// that lacks points never passes.
 func (s *Sweep) Judge() {
 	var all []checker.Result
 	for _, p := range s.Points {
@@ -76,7 +77,8 @@ func (s *Sweep) Judge() {
 
 var numeral = regexp.MustCompile(`\b\d+(\.\d+)?\b`)
 
-// joinNotes joins notes that differ only in their numbers: "10 schedules" and "14 schedules" become "10 to 14 schedules".
+// joinNotes joins notes that differ only in their numbers: "10 schedules" and "14 schedules" become
+// "10 to 14 schedules".
 func joinNotes(notes []string) (out []string) {
 	alike := map[string][]string{}
 	var forms []string

@@ -13,7 +13,8 @@ type Measured struct {
 	Samples int64
 }
 
-// Values returns the metrics of a run by name. A run in the simulator has only those that need no clock.
+// Values returns the metrics of a run by name. A run in the simulator has only those that need no
+// clock.
 func (r Result) Values() map[string]Measured {
 	out := map[string]Measured{}
 	set := func(name string, v float64, n int64) { out[name] = Measured{&v, n} }

@@ -18,10 +18,12 @@ const (
 	leastOfRate = 0.90 // least share of the offered rate that is achieved
 )
 
-// Errors counts the acquires, extends and releases of a run and those that ended in an error. One that timed out or was cancelled is not an error.
+// Errors counts the acquires, extends and releases of a run and those that ended in an error. One
+// that timed out or was cancelled is not an error.
 //
-// It omits the errors of those that overlap a confirmed fault of their client or end after a confirmed fault of a server began: the scenario intends
-// them. A slow network is no such fault: see [checker.Excuses].
+// It omits the errors of those that overlap a confirmed fault of their client or end after a
+// confirmed fault of a server began: the scenario intends them. A slow network is no such fault:
+// see [checker.Excuses].
 type Errors struct {
 	Calls  map[history.Op]int
 	Failed map[failure]int
@@ -61,7 +63,8 @@ func (e *Errors) Count(op *history.Operation, windows []history.Window) {
 	}
 }
 
-// ownWait reports whether text says that the acquire's context had ended; what came of a request under way then may follow.
+// ownWait reports whether text says that the acquire's context had ended; what came of a request
+// under way then may follow.
 func ownWait(text string) bool {
 	return strings.Contains(text, "cancelled: ") || strings.Contains(text, "context deadline exceeded") || strings.Contains(text, "context canceled")
 }
@@ -80,7 +83,8 @@ func (e Errors) Add(other Errors) Errors {
 	return out
 }
 
-// Reason returns why a run says nothing about the lock: "39 of 40 acquires failed: OOM command not allowed … (30 times)"; "" if few of a kind failed.
+// Reason returns why a run says nothing about the lock: "39 of 40 acquires failed: OOM command not
+// allowed … (30 times)"; "" if few of a kind failed.
 func (e Errors) Reason() string {
 	for _, op := range asking {
 		failed, worst := 0, failure{}
@@ -105,7 +109,8 @@ func (e Errors) Reason() string {
 	return ""
 }
 
-// RateReason reports that a run without faults missed its offered rate; "" if it did not, or if none was offered.
+// RateReason reports that a run without faults missed its offered rate; "" if it did not, or if
+// none was offered.
 func (t Throughput) RateReason(windows []history.Window) string {
 	faulty := slices.ContainsFunc(windows, func(w history.Window) bool { return w.Confirmed })
 	if !t.Open || faulty || t.Achieved >= leastOfRate*t.Offered {
@@ -129,7 +134,8 @@ type ErrorCount struct {
 	Count int    `json:"count"`
 }
 
-// CountErrors counts the operations whose outcome is fail or unknown, by error, most frequent first.
+// CountErrors counts the operations whose outcome is fail or unknown, by error, most frequent
+// first.
 func CountErrors(ops []history.Operation) []ErrorCount {
 	counts := map[ErrorCount]int{}
 	for i := range ops {

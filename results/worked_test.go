@@ -8,7 +8,8 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// TestErrorsMakeARunInconclusive: more than a tenth of the acquires failed, not counting those that met a confirmed fault.
+// TestErrorsMakeARunInconclusive: more than a tenth of the acquires failed, not counting those that
+// met a confirmed fault.
 func TestErrorsMakeARunInconclusive(t *testing.T) {
 	const oom = "OOM command not allowed when used memory > 'maxmemory'."
 	acquire := func(at int64, o history.Outcome, err string) history.Operation {
@@ -48,7 +49,8 @@ func TestErrorsMakeARunInconclusive(t *testing.T) {
 		{"refusals, and waits that were over", append(ok(1), acquire(2, history.Busy, "lock is busy"), acquire(4, history.Fail, "wait: context deadline exceeded")), nil, ""},
 		{"a wait that was over while a request was under way", append(ok(1), acquire(2, history.Unknown, "cancelled: acquire job: unknown outcome: i/o timeout")), nil, ""},
 		{"in a fault", append(ok(1), acquire(2, history.Fail, oom)), down(true), ""},
-		{"beside many in a fault", append(ok(20), acquire(2, history.Fail, oom)), []history.Window{{Fault: "kill-server", Start: 10, End: 50, Confirmed: true}}, ""}, // one of 21 is no tenth
+		// one of 21 is no tenth
+		{"beside many in a fault", append(ok(20), acquire(2, history.Fail, oom)), []history.Window{{Fault: "kill-server", Start: 10, End: 50, Confirmed: true}}, ""},
 		{"on a slow network", append(ok(1), acquire(2, history.Fail, oom)), []history.Window{{Fault: "slow-network", Confirmed: true, Does: history.Delays}}, "1 of 2 acquires failed: " + oom},
 		{"releases alone", append(ok(5), releases(4, 1)...), nil, "1 of 5 releases failed: " + oom},
 		{"a tenth of the releases", append(ok(1), releases(9, 1)...), nil, ""},
@@ -66,7 +68,8 @@ func TestErrorsMakeARunInconclusive(t *testing.T) {
 	}
 }
 
-// TestAMissedRateMakesARunInconclusive: less than 90 % of the offered rate, in a run without faults.
+// TestAMissedRateMakesARunInconclusive: less than 90 % of the offered rate, in a run without
+// faults.
 func TestAMissedRateMakesARunInconclusive(t *testing.T) {
 	missed := results.Throughput{Open: true, Offered: 400, Achieved: 100}
 	if got, want := missed.RateReason(nil), "100 of the 400 offered rounds per second were achieved: "; !strings.HasPrefix(got, want) {

@@ -24,8 +24,10 @@ import (
 	"github.com/lockbench/lockbench/internal/suggest"
 )
 
-// decoder decodes the syntax tree of one file into a Scenario. The YAML library parses and converts; the decoder assigns the values to fields, because the
-// library's own strict decoder reads 2.5 as 2, "2" as 2 and nothing as 0, stops at the first error, and has no position for an invalid span.
+// decoder decodes the syntax tree of one file into a Scenario. The YAML library parses and
+// converts; the decoder assigns the values to fields, because the library's own strict decoder
+// reads 2.5 as 2, "2" as 2 and nothing as 0, stops at the first error, and has no position for an
+// invalid span.
 type decoder struct {
 	file  string
 	lines []string
@@ -33,7 +35,8 @@ type decoder struct {
 	errs  []*Error
 }
 
-// decode decodes and validates a scenario, for a lock whose own topology may be known. The decoder has the errors and the positions.
+// decode decodes and validates a scenario, for a lock whose own topology may be known. The decoder
+// has the errors and the positions.
 func decode(file string, data []byte, own impls.Topology) (Scenario, *decoder) {
 	d := &decoder{file: file, lines: strings.Split(string(data), "\n"), at: map[string]*token.Token{}}
 	var s Scenario
@@ -84,10 +87,12 @@ func (d *decoder) syntax(err error) {
 	d.fail("", nil, "%v", err)
 }
 
-// quotedWord finds what a message quotes first: of a value with several words, the one that is wrong.
+// quotedWord finds what a message quotes first: of a value with several words, the one that is
+// wrong.
 var quotedWord = regexp.MustCompile(`"((?:[^"\\]|\\.)+)"`)
 
-// fail records an error at a token, or at the word of it that the message quotes; nil means the start of the file.
+// fail records an error at a token, or at the word of it that the message quotes; nil means the
+// start of the file.
 func (d *decoder) fail(path string, at *token.Token, format string, args ...any) {
 	e := &Error{File: d.file, Line: 1, Column: 1, Path: path, Message: fmt.Sprintf(format, args...)}
 	if at != nil && at.Position != nil {
@@ -141,7 +146,8 @@ func isText(v reflect.Value) bool {
 	return is
 }
 
-// place returns where a node begins. For a block mapping that is its first key; the library returns the first colon.
+// place returns where a node begins. For a block mapping that is its first key; the library returns
+// the first colon.
 func place(n ast.Node) *token.Token {
 	if pairs, ok := n.(ast.MapNode); ok && n.GetToken().Type == token.MappingValueType {
 		if it := pairs.MapRange(); it.Next() {
@@ -219,7 +225,8 @@ var (
 	}
 )
 
-// exponential matches numbers such as 1e+06, which the library reads as text although it writes large numbers so.
+// exponential matches numbers such as 1e+06, which the library reads as text although it writes
+// large numbers so.
 var exponential = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)[eE][-+]?[0-9]+$`)
 
 func isExponential(n ast.Node) bool {
@@ -256,7 +263,8 @@ func (d *decoder) single(n ast.Node, v reflect.Value, path string) {
 	}
 }
 
-// isControl reports whether r is a control character other than a newline. The library loses some of them in what it writes.
+// isControl reports whether r is a control character other than a newline. The library loses some
+// of them in what it writes.
 func isControl(r rune) bool { return unicode.IsControl(r) && r != '\n' }
 
 func describe(n ast.Node) string {

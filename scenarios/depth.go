@@ -8,7 +8,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Limits of a scenario file. The YAML parser uses some 25 kB for each level of nesting; no scenario needs more than five.
+// Limits of a scenario file. The YAML parser uses some 25 kB for each level of nesting; no scenario
+// needs more than five.
 const (
 	maxFile  = 256 << 10 // bytes
 	maxDepth = 64        // open brackets, or "- " and "? " at the start of a line
@@ -22,7 +23,8 @@ func outOfBounds(file string, data []byte) *Error {
 	return tooDeep(file, data)
 }
 
-// tooDeep returns an error if a text is nested too deeply, by the library's own tokens: its parser calls itself for each level.
+// tooDeep returns an error if a text is nested too deeply, by the library's own tokens: its parser
+// calls itself for each level.
 func tooDeep(file string, data []byte) *Error {
 	brackets, dashes, line := 0, 0, 0
 	for _, t := range lexer.Tokenize(string(data)) {

@@ -15,7 +15,8 @@ type Error struct {
 	Source  string // the line
 }
 
-// Error returns "file:line:column: message", and if the line is known, the source around the column with a caret under it.
+// Error returns "file:line:column: message", and if the line is known, the source around the column
+// with a caret under it.
 func (e *Error) Error() string {
 	if e.File == "" { // no text of a user's
 		return e.Path + ": " + e.Message

@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestFieldsAreDocumented: the documentation has every field of a file, and no other; those without a default must be given.
+// TestFieldsAreDocumented: the documentation has every field of a file, and no other; those without
+// a default must be given.
 func TestFieldsAreDocumented(t *testing.T) {
 	var documented []string
 	for _, f := range Fields() {
@@ -36,7 +37,8 @@ func TestFieldsAreDocumented(t *testing.T) {
 			rest = rest[:len(rest)-3]
 		}
 		_, err := Parse("f.yaml", []byte(strings.Join(rest, "")))
-		if given := f.Default == "" || f.Path == "ops"; (err != nil) != given { // ops, or duration, which the file does not have
+		// ops, or duration, which the file does not have
+		if given := f.Default == "" || f.Path == "ops"; (err != nil) != given {
 			t.Errorf("without %s: %v; its default is %q", f.Path, err, f.Default)
 		}
 	}

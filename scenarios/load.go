@@ -13,11 +13,13 @@ import (
 	"github.com/lockbench/lockbench/internal/suggest"
 )
 
-// Load returns a built-in scenario, or reads a file: a name with a path separator or the extension .yaml or .yml. The error joins the *Errors of
-// a file, says that there is no such scenario, or comes from the file system.
+// Load returns a built-in scenario, or reads a file: a name with a path separator or the extension
+// .yaml or .yml. The error joins the *Errors of a file, says that there is no such scenario, or
+// comes from the file system.
 func Load(nameOrPath string) (Scenario, error) { return LoadOn(nameOrPath, "") }
 
-// LoadOn is Load for a lock of this topology, which tells how many nodes the faults of a file may name if the file leaves the topology to the lock.
+// LoadOn is Load for a lock of this topology, which tells how many nodes the faults of a file may
+// name if the file leaves the topology to the lock.
 func LoadOn(nameOrPath string, own impls.Topology) (Scenario, error) {
 	if isPath(nameOrPath) {
 		data, err := infile.Read(nameOrPath, maxFile)

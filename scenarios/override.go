@@ -12,8 +12,9 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// With returns the scenario with overrides "path=value", the form of --set. A path has fields and, for lists, positions from 0: "lease=2s",
-// "faults.0.when.nth=3". The position after a list's last appends. The value is YAML. The result is validated like a file; errors are *Error.
+// With returns the scenario with overrides "path=value", the form of --set. A path has fields and,
+// for lists, positions from 0: "lease=2s", "faults.0.when.nth=3". The position after a list's last
+// appends. The value is YAML. The result is validated like a file; errors are *Error.
 func (s Scenario) With(sets []string) (Scenario, error) {
 	for _, set := range sets {
 		var err error
@@ -24,7 +25,8 @@ func (s Scenario) With(sets []string) (Scenario, error) {
 	return s, nil
 }
 
-// Validate returns the first error of a scenario whose fields were set by a program, as an *Error with its path; nil if there is none.
+// Validate returns the first error of a scenario whose fields were set by a program, as an *Error
+// with its path; nil if there is none.
 func (s Scenario) Validate() error {
 	var first *Error
 	s.validate("", func(path, format string, args ...any) {
@@ -86,7 +88,8 @@ func (s Scenario) with(set string) (Scenario, error) {
 	return s, nil
 }
 
-// target returns the value at a path. Lists on the way are copied, so that no other scenario changes; the position after the last adds an element.
+// target returns the value at a path. Lists on the way are copied, so that no other scenario
+// changes; the position after the last adds an element.
 func target(v reflect.Value, path []string) (reflect.Value, error) {
 	for i, part := range path {
 		switch kind := v.Kind(); {

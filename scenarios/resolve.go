@@ -12,8 +12,9 @@ import (
 // defaultNodes is the default number of independent masters.
 const defaultNodes = 5
 
-// Resolve returns the plan of a scenario for a lock of this topology: every default filled in, every span fixed, and every open choice drawn
-// from the seed. The result depends on its arguments alone. Resolving a plan again, with any seed, changes nothing.
+// Resolve returns the plan of a scenario for a lock of this topology: every default filled in,
+// every span fixed, and every open choice drawn from the seed. The result depends on its arguments
+// alone. Resolving a plan again, with any seed, changes nothing.
 func (s Scenario) Resolve(seed uint64, topology impls.Topology) Scenario {
 	s.Topology = cmp.Or(s.Topology, topology, impls.Standalone)
 	s.Nodes = s.NodeCount()
@@ -53,7 +54,8 @@ func (s Scenario) NodeCount() int {
 	return 1
 }
 
-// grants returns how many of the nodes, counted from the first, grant the lock: no replicas do, and with sentinels, one does.
+// grants returns how many of the nodes, counted from the first, grant the lock: no replicas do, and
+// with sentinels, one does.
 func (s Scenario) grants() int {
 	if s.Topology == impls.Sentinel {
 		return 1
@@ -70,7 +72,8 @@ type drawer struct {
 	taken    map[string]map[int]bool // targets already chosen or named, by fault
 }
 
-// fault draws one fault's choices. It always draws as many values, so that naming a client in one fault leaves the next fault's choices.
+// fault draws one fault's choices. It always draws as many values, so that naming a client in one
+// fault leaves the next fault's choices.
 func (d *drawer) fault(f faults.Spec, lease time.Duration) faults.Spec {
 	client, node, within := d.rng.Uint64(), d.rng.Uint64(), d.rng.Float64()
 	kind, _ := faults.FindKind(f.Fault)

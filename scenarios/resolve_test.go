@@ -133,7 +133,8 @@ func TestResolveDraws(t *testing.T) {
 	}
 }
 
-// The seed draws only nodes that grant, so never the replica of a pair. A scenario may name the replica.
+// The seed draws only nodes that grant, so never the replica of a pair. A scenario may name the
+// replica.
 func TestResolveDrawsANodeThatGrants(t *testing.T) {
 	for _, s := range append(Builtin(), Scenario{Faults: []faults.Spec{{Fault: faults.KillServer, Node: 2}}}) {
 		for seed := range uint64(20) {

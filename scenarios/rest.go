@@ -9,10 +9,12 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// validateRest validates a scenario of which some values could not be read. It records only errors that there would be whatever those values are.
+// validateRest validates a scenario of which some values could not be read. It records only errors
+// that there would be whatever those values are.
 func (d *decoder) validateRest(s Scenario, own impls.Topology) {
 	unread := d.errs
-	unknown := slices.ContainsFunc(unread, func(e *Error) bool { // it may be the misspelt name of a field that is not given
+	// it may be the misspelt name of a field that is not given
+	unknown := slices.ContainsFunc(unread, func(e *Error) bool {
 		return parent(e.Path) == "" && strings.HasPrefix(e.Message, "unknown field")
 	})
 	hidden := func(path string) bool {
@@ -30,7 +32,8 @@ func (d *decoder) validateRest(s Scenario, own impls.Topology) {
 	})
 }
 
-// assume replaces hidden values on which the validity of others depends by values with which the others are valid.
+// assume replaces hidden values on which the validity of others depends by values with which the
+// others are valid.
 func (s *Scenario) assume(hidden func(path string) bool) {
 	second := faults.Span{Fixed: time.Second}
 	for path, set := range map[string]func(){
@@ -46,8 +49,9 @@ func (s *Scenario) assume(hidden func(path string) bool) {
 	}
 }
 
-// concerns reports whether an error at one path may be the reason for one at another: one path is within the other, or both are of one fault. A word of
-// a fault is unknown whatever the rest of the fault is.
+// concerns reports whether an error at one path may be the reason for one at another: one path is
+// within the other, or both are of one fault. A word of a fault is unknown whatever the rest of the
+// fault is.
 func concerns(wrong, path string) bool {
 	if wrong == "" || wrong == path || strings.HasPrefix(path, wrong+".") || strings.HasPrefix(wrong, path+".") {
 		return true
@@ -57,7 +61,8 @@ func concerns(wrong, path string) bool {
 	return of != "" && of == other && !slices.Contains([]string{"fault", "until", "when.moment", "when.request", "when.reply"}, rest)
 }
 
-// ofFault splits a path within a fault, such as faults.0.when.nth, into that of the fault and the rest; "" if it is not within one.
+// ofFault splits a path within a fault, such as faults.0.when.nth, into that of the fault and the
+// rest; "" if it is not within one.
 func ofFault(path string) (fault, rest string) {
 	list, rest, _ := strings.Cut(path, ".")
 	number, rest, within := strings.Cut(rest, ".")

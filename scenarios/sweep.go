@@ -59,8 +59,9 @@ func parameters() []swept {
 
 const inLeases = "/lease"
 
-// ParseSweep parses "pause/lease=0.2..3.0", "clock-jump=100ms..2s" or "failover-lag=10ms..500ms/20": a parameter, the first and the last
-// size, and optionally the number of points. With /lease the sizes are in leases.
+// ParseSweep parses "pause/lease=0.2..3.0", "clock-jump=100ms..2s" or
+// "failover-lag=10ms..500ms/20": a parameter, the first and the last size, and optionally the
+// number of points. With /lease the sizes are in leases.
 func ParseSweep(text string) (Sweep, error) {
 	name, sizes, ok := strings.Cut(text, "=")
 	if !ok {
@@ -145,7 +146,8 @@ func grain(of time.Duration) time.Duration {
 	return time.Millisecond
 }
 
-// At returns the scenario with every fault of the swept kind at a size. It is an error if there is no such fault.
+// At returns the scenario with every fault of the swept kind at a size. It is an error if there is
+// no such fault.
 func (s Scenario) At(sweep Sweep, size faults.Span) (Scenario, error) {
 	s.Faults = slices.Clone(s.Faults)
 	found := false

@@ -15,10 +15,12 @@ func TestParseSweep(t *testing.T) {
 		n           int
 		second, end faults.Span
 	}{
-		{"pause/lease=0.2..3.0", 8, faults.Span{Leases: 0.6}, faults.Span{Leases: 3}},                                      // in leases
-		{"pause/lease=0.5..1.5/3", 3, faults.Span{Leases: 1}, faults.Span{Leases: 1.5}},                                    // so many points
-		{"clock-jump=100ms..800ms", 8, faults.Span{Fixed: 200 * time.Millisecond}, faults.Span{Fixed: 800e6}},              // in time
-		{"clock-jump=-1 lease..1 lease/5", 5, faults.Span{Leases: -0.5}, faults.Span{Leases: 1}},                           // backwards, too
+		{"pause/lease=0.2..3.0", 8, faults.Span{Leases: 0.6}, faults.Span{Leases: 3}}, // in leases
+		// so many points
+		{"pause/lease=0.5..1.5/3", 3, faults.Span{Leases: 1}, faults.Span{Leases: 1.5}},
+		{"clock-jump=100ms..800ms", 8, faults.Span{Fixed: 200 * time.Millisecond}, faults.Span{Fixed: 800e6}}, // in time
+		// backwards, too
+		{"clock-jump=-1 lease..1 lease/5", 5, faults.Span{Leases: -0.5}, faults.Span{Leases: 1}},
 		{"failover-lag=10ms..1 lease + 10ms/2", 2, faults.Span{Leases: 1, Fixed: 1e7}, faults.Span{Leases: 1, Fixed: 1e7}}, // both
 	}
 	for _, tt := range tests {

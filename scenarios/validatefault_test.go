@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Each row is a fault that contradicts itself or its scenario, and its error. Without the error it would run and never act.
+// Each row is a fault that contradicts itself or its scenario, and its error. Without the error it
+// would run and never act.
 func TestInvalidFaults(t *testing.T) {
 	const head = "name: mine\nabout: for tests\nworkload: counter\nclients: 2\nops: 3\nlease: 300ms\n"
 	for _, tt := range []struct{ name, top, fault, want string }{

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # redis-image.sh [IMAGE]
 #
-# Makes a small Redis image out of this machine's own redis-server, its shared libraries and a static busybox, for machines
-# whose Docker engine can reach no registry. Where a registry can be reached, use an official image and not this.
+# Makes a small Redis image out of this machine's own redis-server, its shared libraries and a
+# static busybox, for machines whose Docker engine can reach no registry. Where a registry can be
+# reached, use an official image and not this.
 #
-# IMAGE defaults to lockbench/redis:VERSION-local. The name is printed on standard output, everything else on standard error:
-#   export LOCKBENCH_REDIS_IMAGE=$(scripts/redis-image.sh)
+# IMAGE defaults to lockbench/redis:VERSION-local. The name is printed on standard output,
+# everything else on standard error: export LOCKBENCH_REDIS_IMAGE=$(scripts/redis-image.sh)
 set -euo pipefail
 
 missing=()
@@ -31,7 +32,8 @@ if ! docker version >/dev/null 2>&1; then
   exit 5
 fi
 
-# Debian makes redis-server a link to one binary that does what its name says, so it is copied under this very name.
+# Debian makes redis-server a link to one binary that does what its name says, so it is copied under
+# this very name.
 server=$(command -v redis-server)
 version=$("$server" --version | sed -n 's/.* v=\([0-9.]*\) .*/\1/p')
 image=${1:-lockbench/redis:$version-local}
@@ -46,7 +48,8 @@ cp "$busybox" "$root/bin/busybox"
 for tool in sh cat awk grep nc ls ps sleep kill; do
   ln -s busybox "$root/bin/$tool"
 done
-# Each library goes where the loader looked for it. "lib => path" and the loader's own absolute path are the two forms of ldd.
+# Each library goes where the loader looked for it. "lib => path" and the loader's own absolute path
+# are the two forms of ldd.
 ldd "$server" | sed -n 's/.* => \(\/[^ ]*\).*/\1/p; s/^[[:space:]]*\(\/[^ ]*\) (.*/\1/p' | sort -u | while read -r library; do
   mkdir -p "$root$(dirname "$library")"
   cp -L "$library" "$root$library"

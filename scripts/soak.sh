@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # soak.sh [TIMES] [PACKAGE...]
 #
-# Runs the long forms of tests, which CI runs short: random histories against the definition, random faults in both worlds, searches of whole state
-# spaces, every named bug ten times. TIMES (20000) is how many of each; it takes hours on two processors. Pictures of pages go to LOCKBENCH_PICTURES,
+# Runs the long forms of tests, which CI runs short: random histories against the definition, random
+# faults in both worlds, searches of whole state spaces, every named bug ten times. TIMES (20000) is
+# how many of each; it takes hours on two processors. Pictures of pages go to LOCKBENCH_PICTURES,
 # the sheet of a blind sample of causes to LOCKBENCH_BLIND, if they name folders.
 set -euo pipefail
 cd "$(dirname "$0")/.."

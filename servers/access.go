@@ -10,7 +10,8 @@ import (
 	"github.com/lockbench/lockbench/internal/infile"
 )
 
-// Access has the credentials for a user's Redis. Those in the URL take precedence. The zero value has none.
+// Access has the credentials for a user's Redis. Those in the URL take precedence. The zero value
+// has none.
 type Access struct {
 	Login func() (user, password string) // nil: from the URL. A function, so that fmt cannot print its result
 	CA    *x509.CertPool                 // authorities for rediss:// servers; nil: the system's
@@ -64,7 +65,8 @@ func ReadKeyPair(cert, key string) (pair tls.Certificate, err error) {
 	return pair, nil
 }
 
-// ReadPassword reads a password from a file: its first line without the newline. Errors do not contain it.
+// ReadPassword reads a password from a file: its first line without the newline. Errors do not
+// contain it.
 func ReadPassword(path string) (string, error) {
 	data, err := infile.Read(path, maxSecret)
 	if err != nil {

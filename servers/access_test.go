@@ -46,7 +46,8 @@ func TestAccessLogsIn(t *testing.T) {
 	}
 }
 
-// A rediss:// server is verified with the given authority, and receives a client certificate on request.
+// A rediss:// server is verified with the given authority, and receives a client certificate on
+// request.
 func TestAccessTLS(t *testing.T) {
 	t.Parallel()
 	p := servers.NewProcess(servers.ProcessOptions{})
@@ -138,7 +139,8 @@ func (a authority) issue(t *testing.T) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// tlsFront is a TLS proxy for a server without TLS, which requests a client certificate of the authority.
+// tlsFront is a TLS proxy for a server without TLS, which requests a client certificate of the
+// authority.
 func tlsFront(t *testing.T, ca authority, behind string) string {
 	t.Helper()
 	pool := x509.NewCertPool()

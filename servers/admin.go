@@ -14,18 +14,21 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// adminTimeout bounds one administrative command. A cluster's node writes its configuration to disk first, which takes seconds if the disk is busy.
+// adminTimeout bounds one administrative command. A cluster's node writes its configuration to disk
+// first, which takes seconds if the disk is busy.
 const adminTimeout = 20 * time.Second
 
 type dialer func(ctx context.Context) (net.Conn, error)
 
-// newAdmin opens the harness's client of a server: one connection, no retries. The caller closes it.
+// newAdmin opens the harness's client of a server: one connection, no retries. The caller closes
+// it.
 func newAdmin(ctx context.Context, dial dialer) (*redis.Client, error) {
 	conn, err := dial(ctx)
 	if err != nil {
 		return nil, err
 	}
-	// Dial first and allow many connections: after as many failed dials as the pool's size, go-redis dials on in the background, even after Close.
+	// Dial first and allow many connections: after as many failed dials as the pool's size,
+	// go-redis dials on in the background, even after Close.
 	once := make(chan net.Conn, 1)
 	once <- resp.Bound(conn)
 	return redis.NewClient(&redis.Options{
@@ -50,7 +53,8 @@ func newAdmin(ctx context.Context, dial dialer) (*redis.Client, error) {
 	}), nil
 }
 
-// Admin opens an administrative client of a node, without a proxy and retries. The caller closes it. Errors are those of Deployment.Dial.
+// Admin opens an administrative client of a node, without a proxy and retries. The caller closes
+// it. Errors are those of Deployment.Dial.
 func Admin(ctx context.Context, d Deployment, node int) (*redis.Client, error) {
 	return newAdmin(ctx, to(d, node))
 }

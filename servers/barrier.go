@@ -7,7 +7,8 @@ import (
 	"sync"
 )
 
-// barrier is the address by which other servers and sentinels reach a server. While it is down, nothing passes it; connections stay open.
+// barrier is the address by which other servers and sentinels reach a server. While it is down,
+// nothing passes it; connections stay open.
 type barrier struct {
 	listener net.Listener
 	target   dialer // the server; set before it is reached
@@ -119,7 +120,8 @@ func (b *barrier) pass() bool {
 	return !b.closed
 }
 
-// lower lets nothing pass until the returned function is called. What was sent meanwhile arrives then.
+// lower lets nothing pass until the returned function is called. What was sent meanwhile arrives
+// then.
 func (b *barrier) lower() (lift func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

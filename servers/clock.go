@@ -7,10 +7,12 @@ import (
 	"time"
 )
 
-// clockSlack is the tolerated difference of a server's clock from its setting, besides the round trip.
+// clockSlack is the tolerated difference of a server's clock from its setting, besides the round
+// trip.
 const clockSlack = time.Millisecond
 
-// shift is how far a server's clock is from the machine's: offset at the time since, and drift more for every second after. Zero is a true clock.
+// shift is how far a server's clock is from the machine's: offset at the time since, and drift more
+// for every second after. Zero is a true clock.
 type shift struct {
 	since  time.Time // of the machine's wall clock
 	offset time.Duration

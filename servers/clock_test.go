@@ -25,8 +25,8 @@ func near(t *testing.T, what string, got, want time.Duration) {
 	}
 }
 
-// A clock that jumps forward expires leases at once; one that jumps back lengthens them. Only the named node is affected, and the offset survives a
-// restart, as a machine's would.
+// A clock that jumps forward expires leases at once; one that jumps back lengthens them. Only the
+// named node is affected, and the offset survives a restart, as a machine's would.
 func TestClockJump(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
 		d, ctx := start(t, p, servers.Spec{Topology: impls.Independent, Nodes: 2, ClockFaults: true}), t.Context()
@@ -73,8 +73,8 @@ func TestClockDrift(t *testing.T) {
 	})
 }
 
-// The clock of the server's event loop stays true. Otherwise its timer of 100 ms, which notices the end of a background save, would take ten seconds
-// at a rate of 0.01.
+// The clock of the server's event loop stays true. Otherwise its timer of 100 ms, which notices the
+// end of a background save, would take ten seconds at a rate of 0.01.
 func TestClockOfTheEventLoopIsTrue(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
 		d, ctx := start(t, p, servers.Spec{ClockFaults: true}), t.Context()

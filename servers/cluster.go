@@ -9,7 +9,8 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// formCluster assigns the slots, introduces the nodes and waits until all serve, for two seconds: Redis lets no master serve sooner after its start.
+// formCluster assigns the slots, introduces the nodes and waits until all serve, for two seconds:
+// Redis lets no master serve sooner after its start.
 func (f *fleet) formCluster(ctx context.Context) error {
 	for i := range f.nodes {
 		if err := f.assignSlots(ctx, i); err != nil {
@@ -35,7 +36,8 @@ func (f *fleet) formCluster(ctx context.Context) error {
 	return nil
 }
 
-// assignSlots assigns master i its share of the slots and a distinct epoch, so that the nodes need not resolve equal epochs.
+// assignSlots assigns master i its share of the slots and a distinct epoch, so that the nodes need
+// not resolve equal epochs.
 func (f *fleet) assignSlots(ctx context.Context, i int) error {
 	n, total := f.nodes[i], impls.ClusterMasters
 	if err := n.announce(ctx); err != nil {
@@ -54,8 +56,9 @@ func (f *fleet) assignSlots(ctx context.Context, i int) error {
 	return nil
 }
 
-// announce configures the address that a node announces to clients, if it differs from the one that the other nodes use. Redis announces the
-// address to nodes and the host name to clients; an IP address is accepted as a host name.
+// announce configures the address that a node announces to clients, if it differs from the one that
+// the other nodes use. Redis announces the address to nodes and the host name to clients; an IP
+// address is accepted as a host name.
 func (n *node) announce(ctx context.Context) error {
 	host, port, err := net.SplitHostPort(n.addr())
 	if err != nil {
@@ -88,7 +91,8 @@ func (n *node) waitServing(ctx context.Context) error {
 	})
 }
 
-// rejoinCluster waits until a restarted node serves again and every other running node is connected to it.
+// rejoinCluster waits until a restarted node serves again and every other running node is connected
+// to it.
 func (f *fleet) rejoinCluster(ctx context.Context, i int) error {
 	n := f.nodes[i]
 	if err := n.announce(ctx); err != nil {
@@ -112,7 +116,8 @@ func (f *fleet) rejoinCluster(ctx context.Context, i int) error {
 	return nil
 }
 
-// waitConnected waits until this node is connected to the one with the id and does not consider it failed.
+// waitConnected waits until this node is connected to the one with the id and does not consider it
+// failed.
 func (n *node) waitConnected(ctx context.Context, id string) error {
 	return n.poll(ctx, "rejoin a restarted node", func() (bool, error) {
 		reply, err := do(ctx, n.dial, "CLUSTER", "NODES")

@@ -36,9 +36,11 @@ type DockerOptions struct {
 	TempDir string // parent of the servers' directories; "" means the system's temp directory
 }
 
-// Docker starts one container per server with testcontainers-go (DOCKER_HOST, TESTCONTAINERS_HOST_OVERRIDE, … apply). A killed one changes its port.
+// Docker starts one container per server with testcontainers-go (DOCKER_HOST,
+// TESTCONTAINERS_HOST_OVERRIDE, … apply). A killed one changes its port.
 //
-// Close removes the containers, even after a cancelled run. If lockbench is killed, the reaper does, with docker or curl, or else the next start.
+// Close removes the containers, even after a cancelled run. If lockbench is killed, the reaper
+// does, with docker or curl, or else the next start.
 type Docker struct {
 	options DockerOptions
 	shim    shim
@@ -89,7 +91,8 @@ func (d *Docker) found(ctx context.Context) (string, error) {
 	return fmt.Sprintf("Docker engine %s, image %s %s", version.Version, d.options.Image, state), err
 }
 
-// ability refuses clock faults if there is no compiler or the engine is on another machine; all else is possible.
+// ability refuses clock faults if there is no compiler or the engine is on another machine; all
+// else is possible.
 func (d *Docker) ability(ctx context.Context, name string) error {
 	if !isClock(name) {
 		return nil
@@ -176,8 +179,9 @@ func (e *engine) newSite(ctx context.Context, options DockerOptions) (*site, err
 	return &site{engine: e, workspace: workspace, image: options.Image, digest: digest, labels: labels}, nil
 }
 
-// machine returns the container of a server or a sentinel. With sentinels, containers share the network of this machine, since sentinels tell clients by
-// which address the servers know each other.
+// machine returns the container of a server or a sentinel. With sentinels, containers share the
+// network of this machine, since sentinels tell clients by which address the servers know each
+// other.
 func (s *site) machine(spec Spec, i int) (m *dockerMachine, err error) {
 	m = &dockerMachine{site: s, spec: spec, number: i}
 	if !spec.hasSentinels() {
@@ -198,7 +202,8 @@ func (s *site) machine(spec Spec, i int) (m *dockerMachine, err error) {
 	return m, err
 }
 
-// shareData mounts a directory of this machine into each container whose append-only file is to be read.
+// shareData mounts a directory of this machine into each container whose append-only file is to be
+// read.
 func (s *site) shareData(machines []*dockerMachine) (err error) {
 	for i, m := range machines {
 		if !m.spec.Log || m.data != "" {
@@ -212,7 +217,8 @@ func (s *site) shareData(machines []*dockerMachine) (err error) {
 	return nil
 }
 
-// sweep removes containers of this machine whose directory has no owner. It ignores errors: the next run tries again.
+// sweep removes containers of this machine whose directory has no owner. It ignores errors: the
+// next run tries again.
 func (e *engine) sweep(ctx context.Context, machine string) (removed []string) {
 	list, err := e.api.ContainerList(ctx, client.ContainerListOptions{
 		All: true, Filters: make(client.Filters).Add("label", hostLabel+"="+machine),
@@ -231,5 +237,6 @@ func (e *engine) sweep(ctx context.Context, machine string) (removed []string) {
 	return removed
 }
 
-// Close removes the directory and closes the engine's client. The containers must be removed before.
+// Close removes the directory and closes the engine's client. The containers must be removed
+// before.
 func (s *site) Close() error { return errors.Join(s.workspace.Close(), s.engine.Close()) }

@@ -89,8 +89,8 @@ func TestContainersOfACancelledRun(t *testing.T) {
 	}
 }
 
-// If the reaper is killed too, the next start removes containers whose directory has no owner. Not parallel: the start of any other test would
-// remove them.
+// If the reaper is killed too, the next start removes containers whose directory has no owner. Not
+// parallel: the start of any other test would remove them.
 func TestContainersOfADeadRunAreSwept(t *testing.T) {
 	temp := t.TempDir()
 	p := docker(t, servers.DockerOptions{TempDir: temp})

@@ -57,7 +57,8 @@ func (m *dockerMachine) start(ctx context.Context) error {
 	return poll(ctx, "publish its port", func() (bool, error) { return m.lookUp(ctx) })
 }
 
-// create creates and starts the container. It keeps a container that did not start, so that close removes it.
+// create creates and starts the container. It keeps a container that did not start, so that close
+// removes it.
 func (m *dockerMachine) create(ctx context.Context) error {
 	c, err := testcontainers.Run(ctx, m.site.image,
 		testcontainers.WithLogger(tclog.NewNoopLogger()),
@@ -92,7 +93,8 @@ func (m *dockerMachine) args() []string {
 	return args
 }
 
-// configure publishes the port on the loopback address if the engine is local: the server has no password.
+// configure publishes the port on the loopback address if the engine is local: the server has no
+// password.
 func (m *dockerMachine) configure(h *container.HostConfig) {
 	h.Binds = m.binds
 	if m.port != 0 {

@@ -23,8 +23,9 @@ type engine struct {
 	host netip.Addr // where published ports are reached
 }
 
-// configure keeps testcontainers from printing the engine's description to standard error through its global logger, and from starting Ryuk, its own
-// reaper, whose image it would pull. It reads the variable once, before its first use. OnceFunc avoids a race.
+// configure keeps testcontainers from printing the engine's description to standard error through
+// its global logger, and from starting Ryuk, its own reaper, whose image it would pull. It reads
+// the variable once, before its first use. OnceFunc avoids a race.
 var configure = sync.OnceValue(func() error {
 	tclog.SetDefault(tclog.NewNoopLogger())
 	return os.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true")
@@ -84,7 +85,8 @@ func noImage(image string, err error) error {
 		ErrMissing, image, err, ImageEnv)
 }
 
-// needImage pulls an image if it is missing. It tries once: if the registry is unreachable, retrying does not help.
+// needImage pulls an image if it is missing. It tries once: if the registry is unreachable,
+// retrying does not help.
 func (e *engine) needImage(ctx context.Context, image string) error {
 	if _, err := e.api.ImageInspect(ctx, image); err == nil {
 		return nil

@@ -13,7 +13,8 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// Parameters of eviction. The policy may evict any key: LRU would never evict keys that waiters poll.
+// Parameters of eviction. The policy may evict any key: LRU would never evict keys that waiters
+// poll.
 const (
 	evictionPolicy = "allkeys-random"
 	fillerSize     = 32 << 10 // bytes of one filler key
@@ -61,7 +62,8 @@ const (
 	allEvicted    = "lockbench-evicted" // our message after the last eviction
 )
 
-// evict limits the server's memory, fills it, and restores the settings. It returns the evictions of all keys but its own: clients may write more.
+// evict limits the server's memory, fills it, and restores the settings. It returns the evictions
+// of all keys but its own: clients may write more.
 func (e evictor) evict(ctx context.Context, listener *redis.Client, keys []string) ([]Eviction, error) {
 	before, err := e.memory(ctx)
 	if err != nil {
@@ -91,7 +93,8 @@ func (e evictor) evict(ctx context.Context, listener *redis.Client, keys []strin
 	return <-heard, err
 }
 
-// evictions reads the evictions of all keys but the fillers until the message that ends them, or until the subscription is closed.
+// evictions reads the evictions of all keys but the fillers until the message that ends them, or
+// until the subscription is closed.
 func evictions(messages *redis.PubSub) (all []Eviction) {
 	for m := range messages.Channel() {
 		if m.Channel == allEvicted {
@@ -161,7 +164,8 @@ func (e evictor) fill(ctx context.Context, keys []string) (fillers int, err erro
 
 func filler(i int) string { return fillerPrefix + strconv.Itoa(i) }
 
-// batch writes some fillers, from one on, and records which keys are missing after each. The server evicts before it runs the next command.
+// batch writes some fillers, from one on, and records which keys are missing after each. The server
+// evicts before it runs the next command.
 func (e evictor) batch(ctx context.Context, from int, keys []string, missing map[string]bool) error {
 	filling, there := make([]byte, fillerSize), map[*redis.IntCmd]string{}
 	_, err := e.Pipelined(ctx, func(p redis.Pipeliner) error {

@@ -7,7 +7,8 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// Keys are evicted with or without a lease. Afterwards the server is as before: no other key is missing, no filler is left.
+// Keys are evicted with or without a lease. Afterwards the server is as before: no other key is
+// missing, no filler is left.
 func TestEvictKeys(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
 		for name, spec := range map[string]servers.Spec{"standalone": {MaxMemory: 64 << 20}, "pair": pair} {

@@ -9,7 +9,8 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// on applies a fault to machine i, one fault at a time. It returns ErrState unless the machine is in one of the states; none means any.
+// on applies a fault to machine i, one fault at a time. It returns ErrState unless the machine is
+// in one of the states; none means any.
 func (f *fleet) on(i int, what string, fault func(*node) error, states ...state) error {
 	n, err := f.byNumber(i)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// fleet is a deployment of servers that lockbench started. Processes and containers differ only in the machine.
+// fleet is a deployment of servers that lockbench started. Processes and containers differ only in
+// the machine.
 type fleet struct {
 	spec      Spec
 	nodes     []*node
@@ -29,7 +30,8 @@ type fleet struct {
 
 var _ Deployment = (*fleet)(nil)
 
-// launch starts all machines concurrently and forms the topology. It closes everything if that fails. The machines after the nodes are sentinels.
+// launch starts all machines concurrently and forms the topology. It closes everything if that
+// fails. The machines after the nodes are sentinels.
 func launch[M machine](ctx context.Context, spec Spec, workspace io.Closer, machines []M) (Deployment, error) {
 	f := &fleet{spec: spec, workspace: workspace, flowing: true}
 	for i, m := range machines[:spec.Nodes] {
@@ -162,7 +164,8 @@ func (f *fleet) DeleteKeys(ctx context.Context, i int, keys ...string) error {
 	return deleteKeys(ctx, to(f, i), keys)
 }
 
-// Close ends every machine and removes its files. It takes no context: it must work after a cancelled run.
+// Close ends every machine and removes its files. It takes no context: it must work after a
+// cancelled run.
 func (f *fleet) Close() error {
 	f.closing.Do(func() {
 		var err error

@@ -42,8 +42,8 @@ func (f *fleet) beginReplicaLogs() error {
 
 func (n *node) logDir() string { return filepath.Join(n.dataDir(), logDir) }
 
-// restartLog prepares the log of a machine for the start of its server, which is dead. log is that of [fleet.logOf]. It moves the file away from a server that
-// is to lose its data.
+// restartLog prepares the log of a machine for the start of its server, which is dead. log is that
+// of [fleet.logOf]. It moves the file away from a server that is to lose its data.
 func (f *fleet) restartLog(n *node, log *nodeLog) error {
 	if f.logs == nil {
 		return nil
@@ -74,7 +74,8 @@ func moveAway(dir string) (away string, err error) {
 	}
 }
 
-// logOf returns the log of the node that a machine is for clients; nil for a replica, and if there are no logs.
+// logOf returns the log of the node that a machine is for clients; nil for a replica, and if there
+// are no logs.
 func (f *fleet) logOf(i int) *nodeLog {
 	if f.logs == nil {
 		return nil
@@ -87,7 +88,8 @@ func (f *fleet) logOf(i int) *nodeLog {
 	return nil
 }
 
-// promoteLog continues the log of a primary with that of a replica that was promoted, before clients know it.
+// promoteLog continues the log of a primary with that of a replica that was promoted, before
+// clients know it.
 func (f *fleet) promoteLog(number int, n *node) error {
 	if f.logs == nil {
 		return nil

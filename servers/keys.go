@@ -38,7 +38,8 @@ func scanKeys(ctx context.Context, dial dialer, prefix string) ([]string, error)
 	return keys, scan.Err()
 }
 
-// named records the run's keys in requests to one server. A guest deletes its keys by these names instead of scanning the user's server.
+// named records the run's keys in requests to one server. A guest deletes its keys by these names
+// instead of scanning the user's server.
 type named struct {
 	prefix  string // "": record nothing
 	derives impls.Deriver
@@ -47,7 +48,8 @@ type named struct {
 	keys map[string]struct{}
 }
 
-// note records the keys of a request before it is sent: every argument under the run's prefix, since which ones are keys depends on the command.
+// note records the keys of a request before it is sent: every argument under the run's prefix,
+// since which ones are keys depends on the command.
 func (n *named) note(r resp.Request) {
 	if n.prefix == "" {
 		return
@@ -92,7 +94,8 @@ func present(ctx context.Context, dial dialer, keys []string) ([]string, error) 
 	return out, nil
 }
 
-// deleteKeys deletes one key per command, because the keys of a cluster's node may have different slots.
+// deleteKeys deletes one key per command, because the keys of a cluster's node may have different
+// slots.
 func deleteKeys(ctx context.Context, dial dialer, keys []string) error {
 	return eachKey(ctx, dial, keys, func(p redis.Pipeliner, i int) { p.Del(ctx, keys[i]) })
 }
@@ -104,7 +107,8 @@ func flushScripts(ctx context.Context, dial dialer) error {
 
 const keyBatch = 500
 
-// eachKey sends a command per key over one connection. The error names the first key whose command failed.
+// eachKey sends a command per key over one connection. The error names the first key whose command
+// failed.
 func eachKey(ctx context.Context, dial dialer, keys []string, send func(p redis.Pipeliner, i int)) error {
 	if len(keys) == 0 {
 		return nil

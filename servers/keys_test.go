@@ -20,8 +20,9 @@ func (secondKey) Derived(keys, _ []string) (all []string) {
 	return all
 }
 
-// Close deletes the keys that requests name under the run's prefix, wherever they stand in a request, and those that scripts make without naming
-// them, if the lock derives them. Nothing scans for keys.
+// Close deletes the keys that requests name under the run's prefix, wherever they stand in a
+// request, and those that scripts make without naming them, if the lock derives them. Nothing scans
+// for keys.
 func TestURLDeletesByName(t *testing.T) {
 	t.Parallel()
 	addr, owner := ownedServer(t)

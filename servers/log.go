@@ -14,33 +14,38 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// Servers that lockbench starts record what they execute in their append-only files (Spec.Log). Redis writes to the file in the order of execution,
-// before it replies, and in terms of effects: SET with an absolute expiry, what a script wrote between MULTI and EXEC, DEL when a lease ends or a key is
-// evicted. What changed nothing is not there. So the file survives the death of the server and of lockbench, and no client waits for its reader.
+// Servers that lockbench starts record what they execute in their append-only files (Spec.Log).
+// Redis writes to the file in the order of execution, before it replies, and in terms of effects:
+// SET with an absolute expiry, what a script wrote between MULTI and EXEC, DEL when a lease ends or
+// a key is evicted. What changed nothing is not there. So the file survives the death of the server
+// and of lockbench, and no client waits for its reader.
 //
-// A file that is to be no persistence is moved away before its server is started again. Those of a deployment are read by its [Log].
+// A file that is to be no persistence is moved away before its server is started again. Those of a
+// deployment are read by its [Log].
 
 const (
 	logDir      = "appendonlydir" // the default of appenddirname
 	logManifest = "appendonly.aof.manifest"
 )
 
-// logArgs are the settings of a server whose append-only file is a record. The base of a new file has commands, too, and there are no rewrites, but for
-// that of a replica after it has copied its primary.
+// logArgs are the settings of a server whose append-only file is a record. The base of a new file
+// has commands, too, and there are no rewrites, but for that of a replica after it has copied its
+// primary.
 var logArgs = []string{"--auto-aof-rewrite-percentage", "0", "--aof-use-rdb-preamble", "no"}
 
 // Entry is one step of a node's log.
 type Entry struct {
 	// Effect is history.Restarted, history.Promoted or history.Demoted; "" for commands.
 	Effect string
-	// Commands are executed as one step, each with its name. Of an effect, they make the data with which the node goes on, and Kept reports that it
-	// goes on with all that it had.
+	// Commands are executed as one step, each with its name. Of an effect, they make the data with
+	// which the node goes on, and Kept reports that it goes on with all that it had.
 	Commands [][]string
 	Kept     bool
 }
 
-// Log reads what the nodes of a deployment have executed. A replicated pair is one node, the primary of the moment. Of servers that sentinels watch each is
-// one, with what it copies from its primary.
+// Log reads what the nodes of a deployment have executed. A replicated pair is one node, the
+// primary of the moment. Of servers that sentinels watch each is one, with what it copies from its
+// primary.
 type Log struct {
 	nodes []*nodeLog
 }
@@ -48,7 +53,8 @@ type Log struct {
 // Nodes returns the number of nodes.
 func (l *Log) Nodes() int { return len(l.nodes) }
 
-// Read calls each with the entries that a node has written since the last call, in order. One goroutine calls it.
+// Read calls each with the entries that a node has written since the last call, in order. One
+// goroutine calls it.
 func (l *Log) Read(node int, each func(Entry)) error { return l.nodes[node].read(each) }
 
 // nodeLog is the files of one node in the order in which it wrote them.
@@ -66,20 +72,22 @@ type nodeLog struct {
 	multi [][]string // since MULTI; nil outside
 }
 
-// logPart is a part of an append-only file, written by one server while clients knew it as the node.
+// logPart is a part of an append-only file, written by one server while clients knew it as the
+// node.
 type logPart struct {
 	effect string // how it begins; "" for the first
 	kept   bool   // it goes on with the data, and in the file, of the part before
 	dir    string // of the append-only file
-	// before has, of a promotion, the files that make the data with which the part begins, the last up to from. Open, they can be read even if
-	// the server is started anew meanwhile.
+	// before has, of a promotion, the files that make the data with which the part begins, the last
+	// up to from. Open, they can be read even if the server is started anew meanwhile.
 	before []*os.File
 	from   int64  // where in the last file the part begins
 	to     int64  // where it ends; -1: not yet
 	end    string // the file in which it ends; "": not yet
 }
 
-// begin starts a part and ends the one before, whose server is dead or has lost its role. It comes before the new server executes anything.
+// begin starts a part and ends the one before, whose server is dead or has lost its role. It comes
+// before the new server executes anything.
 func (n *nodeLog) begin(p logPart) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -221,7 +229,8 @@ func (n *nodeLog) follow(p logPart, each func(Entry)) (switched bool, err error)
 	return true, err
 }
 
-// in reports whether a file is the one that is read, perhaps in a directory that has another name now.
+// in reports whether a file is the one that is read, perhaps in a directory that has another name
+// now.
 func (n *nodeLog) in(file string) bool { return filepath.Base(file) == filepath.Base(n.file.Name()) }
 
 // goOn begins a part, with an effect, where the file of a server that runs ends now.
@@ -307,7 +316,8 @@ func commandsIn(files []*os.File, size int64) (commands [][]string, err error) {
 	return commands, nil
 }
 
-// promotion returns the part that begins when the server with the append-only file in a directory, a replica until now, is the node.
+// promotion returns the part that begins when the server with the append-only file in a directory,
+// a replica until now, is the node.
 func promotion(dir string) (logPart, error) {
 	files, err := openLog(dir)
 	if err != nil {
@@ -334,7 +344,8 @@ func openLog(dir string) ([]*os.File, error) {
 	return files, nil
 }
 
-// logFiles returns the files of an append-only file in their order: the base, if there is one, and the increments.
+// logFiles returns the files of an append-only file in their order: the base, if there is one, and
+// the increments.
 func logFiles(dir string) (files []string, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, logManifest))
 	if err != nil {

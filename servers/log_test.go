@@ -15,7 +15,8 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// logged reads a node's log to its end. Each entry is a line; absolute times are T, those in the past too.
+// logged reads a node's log to its end. Each entry is a line; absolute times are T, those in the
+// past too.
 func logged(t *testing.T, l *servers.Log, node int) (lines []string) {
 	t.Helper()
 	times := regexp.MustCompile(`\d{13}`)
@@ -36,7 +37,8 @@ func logged(t *testing.T, l *servers.Log, node int) (lines []string) {
 	return lines
 }
 
-// TestLogHasEffects: what the log of a server has of each command and script, in the words of Redis.
+// TestLogHasEffects: what the log of a server has of each command and script, in the words of
+// Redis.
 func TestLogHasEffects(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
 		d := start(t, p, servers.Spec{Log: true})
@@ -61,7 +63,8 @@ func TestLogHasEffects(t *testing.T) {
 			{[]any{"lpush", "l", "x", "y"}, []string{"LPUSH l x y"}},
 			{[]any{"brpop", "l", "1"}, []string{"RPOP l"}},
 			{script(1, "return redis.call('set', KEYS[1], ARGV[1], 'px', 60000)", "e", "v"), []string{"SET e v PXAT T"}},
-			{script(1, "redis.call('incr', KEYS[2]) return redis.call('hset', KEYS[1], 'f', 1)", "h"), nil}, // it fails before it writes
+			// it fails before it writes
+			{script(1, "redis.call('incr', KEYS[2]) return redis.call('hset', KEYS[1], 'f', 1)", "h"), nil},
 			{script(2, "redis.call('incr', KEYS[2]) return redis.call('hset', KEYS[1], 'f', 1)", "h", "i"), []string{"INCR i; HSET h f 1"}},
 			{script(1, "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0", "e", "w"), nil},
 			{script(1, "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0", "e", "v"), []string{"DEL e"}},
@@ -84,7 +87,8 @@ func TestLogHasEffects(t *testing.T) {
 	})
 }
 
-// TestLogGoesOn: the log of a node goes on after a restart, in which the data go or stay, and after a failover, which takes what was replicated.
+// TestLogGoesOn: the log of a node goes on after a restart, in which the data go or stay, and after
+// a failover, which takes what was replicated.
 func TestLogGoesOn(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
 		restart := func(d servers.Deployment) error {

@@ -13,7 +13,8 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// dial returns a connection that is logged in, so that lock clients, proxies and child processes need not know the password.
+// dial returns a connection that is logged in, so that lock clients, proxies and child processes
+// need not know the password.
 func (t target) dial(ctx context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
@@ -54,7 +55,8 @@ func (t target) enter(conn net.Conn) error {
 	return nil
 }
 
-// exchange sends a command, whose reply must be OK. Of an error reply only the first word is shown: the rest may repeat arguments.
+// exchange sends a command, whose reply must be OK. Of an error reply only the first word is shown:
+// the rest may repeat arguments.
 func exchange(conn net.Conn, words ...string) error {
 	line, err := resp.Ask(conn, words...)
 	if err != nil {

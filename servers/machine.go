@@ -12,7 +12,8 @@ import (
 
 // machine runs one redis-server, as a process or a container.
 //
-// One goroutine at a time calls start, kill, pause and resume, which return once confirmed (start, before the server answers). The others are for all.
+// One goroutine at a time calls start, kill, pause and resume, which return once confirmed (start,
+// before the server answers). The others are for all.
 type machine interface {
 	start(ctx context.Context) error
 	kill(ctx context.Context) error
@@ -47,7 +48,8 @@ type node struct {
 	clock shift
 }
 
-// dial connects to the node's present address. It does not dial the port of a node that is down, which another process may use by now.
+// dial connects to the node's present address. It does not dial the port of a node that is down,
+// which another process may use by now.
 func (n *node) dial(ctx context.Context) (net.Conn, error) {
 	addr := n.addr()
 	if addr == "" {
@@ -90,7 +92,8 @@ func (n *node) poll(ctx context.Context, what string, done func() (bool, error))
 	return nil
 }
 
-// waitAnswering waits until the server answers and has loaded its data. It checks that it is the server that was started.
+// waitAnswering waits until the server answers and has loaded its data. It checks that it is the
+// server that was started.
 func (n *node) waitAnswering(ctx context.Context) error {
 	return poll(ctx, "answer", func() (bool, error) {
 		if err := n.alive(ctx); err != nil {

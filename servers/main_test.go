@@ -7,7 +7,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// ownerEnv turns the test binary into an owner of servers that will be killed: see TestNothingOutlivesItsOwner.
+// ownerEnv turns the test binary into an owner of servers that will be killed: see
+// TestNothingOutlivesItsOwner.
 const ownerEnv = "LOCKBENCH_TEST_OWNER"
 
 func TestMain(m *testing.M) {

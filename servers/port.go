@@ -8,12 +8,14 @@ import (
 	"strconv"
 )
 
-// ErrPortTaken is returned when a server does not start, or start again after a kill, because another process listens on its port.
+// ErrPortTaken is returned when a server does not start, or start again after a kill, because
+// another process listens on its port.
 var ErrPortTaken = errors.New("port is taken")
 
 const (
-	// Ports are below 32768, where Linux's ephemeral ports begin: a client that keeps dialling a killed node from an ephemeral port could get
-	// the node's port, connect to itself, and prevent the restart. A cluster node also needs port + 10000.
+	// Ports are below 32768, where Linux's ephemeral ports begin: a client that keeps dialling a
+	// killed node from an ephemeral port could get the node's port, connect to itself, and prevent
+	// the restart. A cluster node also needs port + 10000.
 	firstPort     = 10000
 	lastPort      = 22767
 	busDistance   = 10000

@@ -19,7 +19,8 @@ type ProcessOptions struct {
 	TempDir string // parent of the servers' directories; "" means the system's temp directory
 }
 
-// Process starts redis-server processes on free ports of 127.0.0.1, each with its own directory. They end at Close and with lockbench.
+// Process starts redis-server processes on free ports of 127.0.0.1, each with its own directory.
+// They end at Close and with lockbench.
 type Process struct {
 	options ProcessOptions
 	shim    shim

@@ -56,7 +56,8 @@ func TestPortTakenByAnotherRedis(t *testing.T) {
 	}
 }
 
-// A server that ends unexpectedly returns an error with the end of its log, at once instead of after a time-out.
+// A server that ends unexpectedly returns an error with the end of its log, at once instead of
+// after a time-out.
 func TestServerThatEnds(t *testing.T) {
 	one, _ := machines(t)
 	one.args = append(one.args, "--no-such-setting", "1")

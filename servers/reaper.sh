@@ -1,10 +1,11 @@
 # reaper.sh DIRECTORY
 #
-# Waits until its standard input ends. The word "done" means that the owner has cleared everything away itself. An end
-# without it means that the owner died: then every redis-server with a pid file in DIRECTORY is killed, every container
-# labelled with DIRECTORY is removed, and DIRECTORY is removed. A container whose creation was under way when the owner died
-# appears a little later, hence the rounds. The engine is the one that DOCKER_HOST names; without a docker command it is asked
-# by curl.
+# Waits until its standard input ends. The word "done" means that the owner has cleared everything
+# away itself. An end without it means that the owner died: then every redis-server with a pid file
+# in DIRECTORY is killed, every container labelled with DIRECTORY is removed, and DIRECTORY is
+# removed. A container whose creation was under way when the owner died appears a little later,
+# hence the rounds. The engine is the one that DOCKER_HOST names; without a docker command it is
+# asked by curl.
 
 read -r order
 [ "$order" = done ] && exit 0

@@ -18,7 +18,8 @@ func (f *fleet) replicasOf(node int) (out []int) {
 	return out
 }
 
-// heir returns the number of a primary's first replica; ErrRefused if it has none that lockbench may promote.
+// heir returns the number of a primary's first replica; ErrRefused if it has none that lockbench
+// may promote.
 func (f *fleet) heir(node int, what string) (int, error) {
 	if all := f.replicasOf(node); len(all) > 0 {
 		return all[0], nil
@@ -26,8 +27,9 @@ func (f *fleet) heir(node int, what string) (int, error) {
 	return 0, fmt.Errorf("%s: %s has no replica: %w", what, f.spec.Topology, ErrRefused)
 }
 
-// Promote makes the first replica of a primary the primary, to which Dial(node) then connects, and which other replicas follow. An old primary that comes
-// back follows it only after SetReplication(true).
+// Promote makes the first replica of a primary the primary, to which Dial(node) then connects, and
+// which other replicas follow. An old primary that comes back follows it only after
+// SetReplication(true).
 func (f *fleet) Promote(ctx context.Context, number int) error {
 	heir, err := f.heir(number, "promote")
 	if err != nil {
@@ -52,8 +54,8 @@ func (f *fleet) Promote(ctx context.Context, number int) error {
 	return nil
 }
 
-// SetReplication cuts the replication of a primary to its first replica, or restores all. When cut, the replica keeps its data; when restored, the primary's
-// data replace them.
+// SetReplication cuts the replication of a primary to its first replica, or restores all. When cut,
+// the replica keeps its data; when restored, the primary's data replace them.
 func (f *fleet) SetReplication(ctx context.Context, number int, flowing bool) error {
 	heir, err := f.heir(number, "set replication")
 	if err != nil {
@@ -68,7 +70,8 @@ func (f *fleet) SetReplication(ctx context.Context, number int, flowing bool) er
 	return f.on(f.roles[heir], "cut replication of", func(n *node) error { return n.detach(ctx, f.spec.Topology) }, running)
 }
 
-// rejoinReplicas makes the replicas of a lone primary follow again after a restart of a server, unless replication is cut.
+// rejoinReplicas makes the replicas of a lone primary follow again after a restart of a server,
+// unless replication is cut.
 func (f *fleet) rejoinReplicas(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -78,7 +81,8 @@ func (f *fleet) rejoinReplicas(ctx context.Context) error {
 	return f.followAll(ctx, 0)
 }
 
-// followAll makes the servers that run the replicas of their primary, and waits until all confirm its writes.
+// followAll makes the servers that run the replicas of their primary, and waits until all confirm
+// its writes.
 func (f *fleet) followAll(ctx context.Context, node int) error {
 	var confirm int64
 	for _, i := range f.replicasOf(node) {
@@ -93,7 +97,8 @@ func (f *fleet) followAll(ctx context.Context, node int) error {
 	return nil
 }
 
-// follow makes one server the replica of another and waits until it is in sync and so many replicas confirm writes.
+// follow makes one server the replica of another and waits until it is in sync and so many replicas
+// confirm writes.
 func (f *fleet) follow(ctx context.Context, replica, primary int, confirm int64) error {
 	host, port := f.knownAs(primary)
 	words := []any{"REPLICAOF", host, port}
@@ -122,8 +127,9 @@ func (f *fleet) follow(ctx context.Context, replica, primary int, confirm int64)
 	})
 }
 
-// confirmed reports whether so many replicas confirm a write within a second. After a full copy, the primary sends nothing, not even WAIT's request for a
-// confirmation, until the replica has reported its offset, which replicas do once a second.
+// confirmed reports whether so many replicas confirm a write within a second. After a full copy,
+// the primary sends nothing, not even WAIT's request for a confirmation, until the replica has
+// reported its offset, which replicas do once a second.
 func (n *node) confirmed(ctx context.Context, want int64) (bool, error) {
 	a, err := newAdmin(ctx, n.dial)
 	if err != nil {
@@ -140,7 +146,8 @@ func (n *node) confirmed(ctx context.Context, want int64) (bool, error) {
 	return replicas >= want, nil
 }
 
-// detach ends a replica's replication. In a cluster it stays a replica, whose primary refuses its password.
+// detach ends a replica's replication. In a cluster it stays a replica, whose primary refuses its
+// password.
 func (n *node) detach(ctx context.Context, t impls.Topology) error {
 	if t != impls.Cluster {
 		return n.lead(ctx, t)
@@ -156,7 +163,8 @@ func (n *node) detach(ctx context.Context, t impls.Topology) error {
 	})
 }
 
-// lead makes a replica a primary. In a cluster it does not wait until the others agree, as they would after the node timeout.
+// lead makes a replica a primary. In a cluster it does not wait until the others agree, as they
+// would after the node timeout.
 func (n *node) lead(ctx context.Context, t impls.Topology) error {
 	words := []any{"REPLICAOF", "NO", "ONE"}
 	if t == impls.Cluster {

@@ -22,7 +22,8 @@ import (
 const (
 	sentinelCount = 3
 	sentinelVotes = 2 // that a primary is down
-	// DefaultDownAfter is how long a primary does not answer before a sentinel takes it to be down, if Spec has no other time. Redis' own default is 30 s.
+	// DefaultDownAfter is how long a primary does not answer before a sentinel takes it to be down,
+	// if Spec has no other time. Redis' own default is 30 s.
 	DefaultDownAfter = time.Second
 	roleInterval     = 20 * time.Millisecond // between two looks at a server's role
 	sentinelFile     = "sentinel.conf"
@@ -36,8 +37,9 @@ type Promotion struct {
 	At   time.Time // when its new role was seen, some 20 ms after it had it
 }
 
-// Sentinels watch the servers of a deployment, and make a replica the primary when the primary is down. The servers and the sentinels reach a server by an
-// address of its own, which the sentinels tell clients, too.
+// Sentinels watch the servers of a deployment, and make a replica the primary when the primary is
+// down. The servers and the sentinels reach a server by an address of its own, which the sentinels
+// tell clients, too.
 type Sentinels struct {
 	nodes    []*node // the sentinels
 	barriers *[sentinelNodes]*barrier
@@ -80,8 +82,8 @@ func (s *Sentinels) Primary() int {
 	return 0
 }
 
-// Isolate cuts a node off from the other servers and from the sentinels, not from clients, until heal is called. The balancer of a client, from 1, is on its
-// side; 0 is none.
+// Isolate cuts a node off from the other servers and from the sentinels, not from clients, until
+// heal is called. The balancer of a client, from 1, is on its side; 0 is none.
 func (s *Sentinels) Isolate(node, client int) (heal func()) {
 	lift := s.barriers[node].lower()
 	s.mu.Lock()
@@ -122,8 +124,9 @@ func (s *Sentinels) leads(client int) int {
 	return 0
 }
 
-// Balance connects a client, from 1, to the primary as a balancer does that asks the sentinels for it, for clients that ask none themselves: it ends the
-// connection when another node is the primary. dial connects to a node.
+// Balance connects a client, from 1, to the primary as a balancer does that asks the sentinels for
+// it, for clients that ask none themselves: it ends the connection when another node is the
+// primary. dial connects to a node.
 func (s *Sentinels) Balance(ctx context.Context, client int, dial func(ctx context.Context, node int) (net.Conn, error)) (net.Conn, error) {
 	s.mu.Lock()
 	node := s.leads(client)
@@ -141,7 +144,8 @@ func (s *Sentinels) Balance(ctx context.Context, client int, dial func(ctx conte
 	return conn, nil
 }
 
-// sentinelConfig writes the configuration of a sentinel, which the sentinel rewrites, into its directory. It is in another place for a container.
+// sentinelConfig writes the configuration of a sentinel, which the sentinel rewrites, into its
+// directory. It is in another place for a container.
 func (s Spec) sentinelConfig(dir, inside string, port int) (file string, err error) {
 	host, primary, err := net.SplitHostPort(s.barriers[0].addr())
 	if err != nil {
@@ -164,7 +168,8 @@ sentinel parallel-syncs %[3]s 1
 	return filepath.Join(inside, sentinelFile), os.Chmod(path, 0o666)
 }
 
-// formSentinels makes all nodes but the first its replicas, starts the sentinels, and waits until they know each other and the replicas.
+// formSentinels makes all nodes but the first its replicas, starts the sentinels, and waits until
+// they know each other and the replicas.
 func (f *fleet) formSentinels(ctx context.Context) error {
 	for i := 1; i < len(f.nodes); i++ {
 		if err := f.follow(ctx, i, 0, int64(i)); err != nil {
@@ -198,8 +203,9 @@ func (f *fleet) formSentinels(ctx context.Context) error {
 	return nil
 }
 
-// Sentinels tell of themselves every 2 s and ask the servers of their role every 10 s, and make an old primary that is back a replica after four of the
-// former. Those of a run do so more often, as they also find a primary down sooner than by default.
+// Sentinels tell of themselves every 2 s and ask the servers of their role every 10 s, and make an
+// old primary that is back a replica after four of the former. Those of a run do so more often, as
+// they also find a primary down sooner than by default.
 const (
 	publishPeriod = 500 * time.Millisecond
 	infoPeriod    = time.Second

@@ -38,7 +38,8 @@ func asTold(t *testing.T, d servers.Deployment) *redis.Client {
 	return c
 }
 
-// A primary that is killed is replaced by a replica, which has its keys and which clients find by the sentinels. When it is back, it copies the new one.
+// A primary that is killed is replaced by a replica, which has its keys and which clients find by
+// the sentinels. When it is back, it copies the new one.
 func TestSentinelsReplaceAKilledPrimary(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
 		d, ctx := start(t, p, watched), t.Context()
@@ -61,7 +62,8 @@ func TestSentinelsReplaceAKilledPrimary(t *testing.T) {
 		}
 		must(t, d.Restart(ctx, 0))
 		old := client(t, d, 0)
-		eventually(t, "the old primary copies the new one", func() bool { // it closes its connections when it is made a replica
+		// it closes its connections when it is made a replica
+		eventually(t, "the old primary copies the new one", func() bool {
 			n, err := old.Exists(ctx, "after").Result()
 			return err == nil && n == 1
 		})
@@ -83,7 +85,8 @@ func TestSentinelsReplaceAKilledPrimary(t *testing.T) {
 	})
 }
 
-// A primary that the sentinels do not reach takes writes beside the one that replaced it, unless it must have replicas; they are lost when it is back.
+// A primary that the sentinels do not reach takes writes beside the one that replaced it, unless it
+// must have replicas; they are lost when it is back.
 func TestIsolatedPrimary(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
 		for _, row := range []struct {

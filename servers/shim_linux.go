@@ -40,7 +40,8 @@ func compiler() (string, error) {
 	return "", fmt.Errorf("%w: clock faults need a C compiler: apt-get install gcc libc6-dev", ErrMissing)
 }
 
-// shim is the preload object, compiled once for all deployments of a provider. The zero value is ready for use.
+// shim is the preload object, compiled once for all deployments of a provider. The zero value is
+// ready for use.
 type shim struct {
 	mu     sync.Mutex
 	object []byte // nil until compiled

@@ -7,7 +7,8 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// Without redis-server and a compiler, the survey says how to get them. It cannot be parallel: it changes PATH.
+// Without redis-server and a compiler, the survey says how to get them. It cannot be parallel: it
+// changes PATH.
 func TestSurveyOfABareMachine(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("CC", "")
@@ -27,7 +28,8 @@ func TestSurveyOfABareMachine(t *testing.T) {
 	wantErr(t, "start without redis-server", err, servers.ErrMissing)
 }
 
-// A machine without a compiler supports everything but clock faults, and the survey says how to get one.
+// A machine without a compiler supports everything but clock faults, and the survey says how to get
+// one.
 func TestSurveyWithoutCompiler(t *testing.T) {
 	p := servers.NewProcess(servers.ProcessOptions{Binary: "/usr/bin/redis-server"})
 	need(t, p)

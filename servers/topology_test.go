@@ -47,7 +47,8 @@ func TestFailover(t *testing.T) {
 	})
 }
 
-// A cluster's master is replaced by its replica, which has what it had before it fell behind, and clients that know the number of the old one reach it.
+// A cluster's master is replaced by its replica, which has what it had before it fell behind, and
+// clients that know the number of the old one reach it.
 func TestClusterFailover(t *testing.T) {
 	p, ctx := servers.NewProcess(servers.ProcessOptions{}), t.Context()
 	need(t, p)
@@ -67,7 +68,8 @@ func TestClusterFailover(t *testing.T) {
 	})
 }
 
-// A pair that has started confirms a write within a round trip, because the replica has reported its offset.
+// A pair that has started confirms a write within a round trip, because the replica has reported
+// its offset.
 func TestPairConfirmsWrites(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
 		d, ctx := start(t, p, pair), t.Context()

@@ -19,13 +19,15 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// URL is a user's Redis. lockbench uses and deletes only keys under the run's prefix, and never sends FLUSHALL, FLUSHDB, CONFIG, SHUTDOWN or
-// SCRIPT FLUSH. Server faults are refused. User names and passwords are in no error, log or String.
+// URL is a user's Redis. lockbench uses and deletes only keys under the run's prefix, and never
+// sends FLUSHALL, FLUSHDB, CONFIG, SHUTDOWN or SCRIPT FLUSH. Server faults are refused. User names
+// and passwords are in no error, log or String.
 type URL struct{ targets []target }
 
 var _ surveyor = (*URL)(nil)
 
-// NewURL returns a provider of redis:// and rediss:// addresses, one for a standalone server or several for independent masters.
+// NewURL returns a provider of redis:// and rediss:// addresses, one for a standalone server or
+// several for independent masters.
 func NewURL(access Access, addresses ...string) (*URL, error) {
 	if len(addresses) == 0 || len(addresses) > maxNodes {
 		return nil, fmt.Errorf("%d Redis URLs: 1 to %d", len(addresses), maxNodes)
@@ -117,7 +119,8 @@ func (u *URL) Start(ctx context.Context, spec Spec) (Deployment, error) {
 	return d, d.permitted(ctx)
 }
 
-// permitted finds out, before anything is written, whether the user may delete the run's keys. It deletes one that nobody has made.
+// permitted finds out, before anything is written, whether the user may delete the run's keys. It
+// deletes one that nobody has made.
 func (d *guest) permitted(ctx context.Context) error {
 	if d.spec.Prefix == "" {
 		return nil

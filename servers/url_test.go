@@ -30,7 +30,8 @@ func ownedServer(t *testing.T) (addr string, owner *redis.Client) {
 	return d.Addr(0), c
 }
 
-// A connection is logged in and in the right database before the client gets it; the client does not know the password.
+// A connection is logged in and in the right database before the client gets it; the client does
+// not know the password.
 func TestURLDialLogsIn(t *testing.T) {
 	t.Parallel()
 	addr, _ := ownedServer(t)

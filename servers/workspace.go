@@ -28,9 +28,11 @@ var reaperScript string
 // workspace is the temp directory of a deployment. Nothing outlives lockbench, however it ends:
 //
 //   - Close removes the directory.
-//   - The reaper, a shell that waits for the end of its standard input, removes processes, containers and the directory when lockbench dies.
-//   - If the reaper is killed too, the next start removes directories whose lock is free. Process ids would not do: the system reuses them, and
-//     another container that shares the directory has others.
+//   - The reaper, a shell that waits for the end of its standard input, removes processes,
+//     containers and the directory when lockbench dies.
+//   - If the reaper is killed too, the next start removes directories whose lock is free. Process
+//     ids would not do: the system reuses them, and another container that shares the directory has
+//     others.
 type workspace struct {
 	dir    string
 	lock   *os.File // held with flock until the process ends
@@ -38,7 +40,8 @@ type workspace struct {
 	orders io.WriteCloser // the reaper's standard input
 }
 
-// newWorkspace removes leftovers in base ("": the system's temp directory) and makes a directory. env is added to the reaper's environment.
+// newWorkspace removes leftovers in base ("": the system's temp directory) and makes a directory.
+// env is added to the reaper's environment.
 func newWorkspace(base string, env ...string) (*workspace, error) {
 	if base == "" {
 		base = os.TempDir()
@@ -58,7 +61,8 @@ func newWorkspace(base string, env ...string) (*workspace, error) {
 	return e, nil
 }
 
-// startReaper starts the reaper in its own session, so that signals to the terminal or process group do not reach it.
+// startReaper starts the reaper in its own session, so that signals to the terminal or process
+// group do not reach it.
 func (e *workspace) startReaper(env []string) error {
 	cmd := exec.Command("/bin/sh", "-c", reaperScript, "lockbench-reaper", e.dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -98,7 +102,8 @@ func (e *workspace) Close() error {
 	return err
 }
 
-// holdLock opens and locks a file; an error if another process holds it. Children do not inherit it (O_CLOEXEC).
+// holdLock opens and locks a file; an error if another process holds it. Children do not inherit it
+// (O_CLOEXEC).
 func holdLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -110,7 +115,8 @@ func holdLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// sweep removes directories without an owner that were made before a time. It ignores errors: the next run tries again.
+// sweep removes directories without an owner that were made before a time. It ignores errors: the
+// next run tries again.
 func sweep(base string, before time.Time) (removed []string) {
 	entries, err := os.ReadDir(base)
 	if err != nil {

@@ -6,10 +6,12 @@ import (
 	"github.com/lockbench/lockbench/faults"
 )
 
-// A client's pool hands out the idle connection that came back last; when two come back at one instant, the runtime decides. Idle connections of a
-// client to a node are interchangeable, so a record does not name the connection but its alias: a connection takes the lowest free alias when it is
-// used, and gives it up when it is idle again. Commands of one connection that wait for each other share an alias; the alias of a connection that
-// ended before its replies came is not used again.
+// A client's pool hands out the idle connection that came back last; when two come back at one
+// instant, the runtime decides. Idle connections of a client to a node are interchangeable, so a
+// record does not name the connection but its alias: a connection takes the lowest free alias when
+// it is used, and gives it up when it is idle again. Commands of one connection that wait for each
+// other share an alias; the alias of a connection that ended before its replies came is not used
+// again.
 
 // takeAlias gives a request the alias of its connection.
 func (cn *conn) takeAlias(q *request) {
@@ -20,7 +22,8 @@ func (cn *conn) takeAlias(q *request) {
 	cn.client.commands[q.command].Conn = cn.place() | uint64(min(cn.alias, 1<<placeShift-1))
 }
 
-// freeAlias records that a request has had its reply. A connection that subscribes is never idle again.
+// freeAlias records that a request has had its reply. A connection that subscribes is never idle
+// again.
 func (cn *conn) freeAlias(q *request) {
 	if !faults.Subscribes(q.name) {
 		cn.inUse--
@@ -41,7 +44,8 @@ func (cn *conn) nextAlias() int {
 // place returns a number that identifies the connection's client and node.
 func (cn *conn) place() uint64 { return cn.number >> placeShift << placeShift }
 
-// placeShift is the place of the node in a number. The connections and aliases of a place after the first 65,535 share the last.
+// placeShift is the place of the node in a number. The connections and aliases of a place after the
+// first 65,535 share the last.
 const placeShift = 16
 
 // past is what remains to be known of the connections between a client and a node.
@@ -50,12 +54,14 @@ type past struct {
 	aliases map[int]bool // of those that ended before their replies came
 }
 
-// ended reports whether a connection has no further effect: the client has closed it, and nothing is on its way. Replies to it are dropped.
+// ended reports whether a connection has no further effect: the client has closed it, and nothing
+// is on its way. Replies to it are dropped.
 func (cn *conn) ended() bool {
 	return cn.shut && len(cn.requests) == 0
 }
 
-// addConn inserts a connection in the order of names, and drops those that have ended: a lock that gives up slow requests opens one for each.
+// addConn inserts a connection in the order of names, and drops those that have ended: a lock that
+// gives up slow requests opens one for each.
 func (w *world) addConn(cn *conn) {
 	cn.number = uint64(cn.client.index)<<32 | uint64(cn.node)<<placeShift
 	p := w.past[cn.place()]

@@ -140,7 +140,8 @@ func (l redials) Acquire(ctx context.Context, _ history.Mode) (impls.Grant, erro
 // leavesEnv marks a process of tests that leaves goroutines behind.
 const leavesEnv = "LOCKBENCH_TEST_LEAVES"
 
-// TestEndlessLoop: a simulation that has no process of its own ends, though a client dials without end and virtual time stands still.
+// TestEndlessLoop: a simulation that has no process of its own ends, though a client dials without
+// end and virtual time stands still.
 func TestEndlessLoop(t *testing.T) {
 	if os.Getenv(leavesEnv) == "" {
 		child := exec.Command(os.Args[0], "-test.run=^TestEndlessLoop$")

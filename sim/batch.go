@@ -2,14 +2,16 @@ package sim
 
 import "slices"
 
-// batch holds the requests that goroutines of a client sent over one connection at one instant. Their order is the runtime's, so they reach the
-// node in order of content, and their replies are delivered together, in the order in which the client wrote them.
+// batch holds the requests that goroutines of a client sent over one connection at one instant.
+// Their order is the runtime's, so they reach the node in order of content, and their replies are
+// delivered together, in the order in which the client wrote them.
 type batch struct {
 	written []*request // handshakes in between included
 	replies []*reply   // to these, as far as they have come
 }
 
-// batchRequests makes a batch of a connection's new requests, which are in order of content, if there are several.
+// batchRequests makes a batch of a connection's new requests, which are in order of content, if
+// there are several.
 func (cn *conn) batchRequests(fresh []*request) {
 	first := slices.IndexFunc(cn.requests, func(q *request) bool { return slices.Contains(fresh, q) })
 	if len(fresh) < 2 || first < 0 {
@@ -25,7 +27,8 @@ func (cn *conn) batchRequests(fresh []*request) {
 	}
 }
 
-// add adds the reply to a request. When it was the last missing one, add returns all replies in order.
+// add adds the reply to a request. When it was the last missing one, add returns all replies in
+// order.
 func (b *batch) add(r *reply) []*reply {
 	b.replies[slices.Index(b.written, r.request)] = r
 	if slices.Contains(b.replies, nil) {
@@ -42,7 +45,8 @@ func (r *reply) asked() uint64 {
 	return hashArgs(r.request.args)
 }
 
-// giveReply delivers a reply to the client, with the replies of its batch once the batch is complete.
+// giveReply delivers a reply to the client, with the replies of its batch once the batch is
+// complete.
 func (cn *conn) giveReply(r *reply) {
 	whole := []*reply{r}
 	if r.request != nil && r.request.batch != nil {

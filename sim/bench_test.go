@@ -11,7 +11,8 @@ import (
 	"github.com/lockbench/lockbench/impls/catalogue"
 )
 
-// cpu returns the processor time that this process has used. Comparing schedules by it excludes the load of the machine.
+// cpu returns the processor time that this process has used. Comparing schedules by it excludes the
+// load of the machine.
 func cpu(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage
@@ -21,7 +22,8 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// benchmarkJob is the search of a benchmark: the lock's default setting with at most two of its default faults.
+// benchmarkJob is the search of a benchmark: the lock's default setting with at most two of its
+// default faults.
 func benchmarkJob(v impls.Variant, strategy string) searchJob {
 	return searchJob{Program: DefaultProgram(v), Bounds: Bounds{Faults: DefaultFaults(v), MaxFaults: 2, MaxWaits: 2}, Strategy: strategy, All: true}
 }
@@ -39,8 +41,9 @@ func soundLocks(b *testing.B) (all []impls.Variant) {
 	return all
 }
 
-// BenchmarkSchedule measures, for every lock in which nothing is found, schedules as a worker of explore runs them: bare, and judged. The two run
-// the same schedules alternately, 20 at a time, in a process set up as a worker's is.
+// BenchmarkSchedule measures, for every lock in which nothing is found, schedules as a worker of
+// explore runs them: bare, and judged. The two run the same schedules alternately, 20 at a time, in
+// a process set up as a worker's is.
 func BenchmarkSchedule(b *testing.B) {
 	const turn = 20
 	for _, v := range soundLocks(b) {

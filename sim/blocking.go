@@ -8,7 +8,8 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// blockingPop runs a command that waits for data. It takes what is there at once; while it waits, it ignores a key that gets another type.
+// blockingPop runs a command that waits for data. It takes what is there at once; while it waits,
+// it ignores a key that gets another type.
 func (w *world) blockingPop(q *request) ([]byte, bool) {
 	if text := q.conn.server.Check(q.args); text != "" {
 		return fakeredis.Failure(text), true
@@ -26,7 +27,8 @@ func (w *world) blockingPop(q *request) ([]byte, bool) {
 	})
 }
 
-// park keeps a request at the server until it can be answered, or until d is over; d 0 means for ever.
+// park keeps a request at the server until it can be answered, or until d is over; d 0 means for
+// ever.
 func (w *world) park(q *request, d time.Duration, answer func(force bool) ([]byte, bool)) ([]byte, bool) {
 	if b, ok := answer(false); ok {
 		return b, true

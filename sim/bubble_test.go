@@ -36,7 +36,8 @@ main.main()
 	/main.go:9 +0x1`
 )
 
-// TestStandstill: a bubble stands still if one of its goroutines waits for a mutex and all others wait too, whatever goroutines outside do.
+// TestStandstill: a bubble stands still if one of its goroutines waits for a mutex and all others
+// wait too, whatever goroutines outside do.
 func TestStandstill(t *testing.T) {
 	changed := func(state string) string { return strings.Replace(reading, "chan receive (durable)", state, 1) }
 	of := func(parent, stack string) string {

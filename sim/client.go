@@ -15,7 +15,8 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// client is one client of a world: its goroutine, clock, connections and record. world.mu guards the fields that change once the goroutine runs.
+// client is one client of a world: its goroutine, clock, connections and record. world.mu guards
+// the fields that change once the goroutine runs.
 type client struct {
 	world    *world
 	index    int
@@ -23,15 +24,16 @@ type client struct {
 	standing faults.Standing
 	cancel   context.CancelFunc // of its last acquire; nil before the first
 
-	paused           bool
-	crashed          bool
-	recordClosed     bool // its record is closed
-	done             bool
-	tokens           *tokens          // nil for a lock whose randomness comes from the seed
-	dead             chan struct{}    // closed when the client dies
-	momentHolds      int              // number of faults that hold it at its moment
-	blockedMoment    chan struct{}    // closed when it may go on from there; nil when nothing holds it
-	waitingForResume []chan struct{}  // of goroutines that wait for the end of a pause, in order of arrival; closed one by one
+	paused        bool
+	crashed       bool
+	recordClosed  bool // its record is closed
+	done          bool
+	tokens        *tokens       // nil for a lock whose randomness comes from the seed
+	dead          chan struct{} // closed when the client dies
+	momentHolds   int           // number of faults that hold it at its moment
+	blockedMoment chan struct{} // closed when it may go on from there; nil when nothing holds it
+	// of goroutines that wait for the end of a pause, in order of arrival; closed one by one
+	waitingForResume []chan struct{}
 	moments          []*reachedMoment // moments that the driver has not looked at
 	err              error            // what the workload returned
 	sent             int              // number of commands so far
@@ -58,7 +60,8 @@ func (c *client) access() workloads.Access {
 	}
 }
 
-// pool returns a size at which no caller waits, yet not a huge one: on several masters every round leaves requests without replies until the time-out.
+// pool returns a size at which no caller waits, yet not a huge one: on several masters every round
+// leaves requests without replies until the time-out.
 func (p Program) pool() int {
 	usual := upstream.NobodyWaits(false)
 	if p.Topology != impls.Independent {
@@ -69,7 +72,8 @@ func (p Program) pool() int {
 	return min(usual+perRound*int(rounds), upstream.NobodyWaits(true))
 }
 
-// connBuffer is enough, in bytes, for every request and reply of a lock; a longer one is read in pieces.
+// connBuffer is enough, in bytes, for every request and reply of a lock; a longer one is read in
+// pieces.
 const connBuffer = 1 << 10
 
 // run is the client's goroutine.
@@ -125,7 +129,8 @@ func (c *client) record(op history.Operation) {
 	c.ops = append(c.ops, op)
 }
 
-// dial opens a connection to a node. Under a context that has ended it fails at once: callers may dial under a mutex, while which time stands still.
+// dial opens a connection to a node. Under a context that has ended it fails at once: callers may
+// dial under a mutex, while which time stands still.
 func (c *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	i, err := nodeOf(addr)
 	if err = cmp.Or(err, ctx.Err()); err != nil {
@@ -149,7 +154,8 @@ func (c *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	}
 }
 
-// connect makes the connection, or returns an error, or returns a channel that is closed when a retry may succeed.
+// connect makes the connection, or returns an error, or returns a channel that is closed when a
+// retry may succeed.
 func (c *client) connect(node int) (*conn, <-chan struct{}, error) {
 	w := c.world
 	w.mu.Lock()
@@ -180,7 +186,8 @@ type waitingDial struct {
 	turn         chan struct{}
 }
 
-// retryDials lets the waiting dials try again, one after the other: those of one client would otherwise do so in any order.
+// retryDials lets the waiting dials try again, one after the other: those of one client would
+// otherwise do so in any order.
 func (w *world) retryDials() {
 	slices.SortStableFunc(w.dials, func(a, b waitingDial) int {
 		return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.client, b.client), cmp.Compare(a.node, b.node))
@@ -213,8 +220,9 @@ var _ impls.Clock = (*client)(nil)
 // Now returns the client's clock: the bubble's plus the client's skew.
 func (c *client) Now() time.Time { return time.Now().Add(c.standing.Skew) }
 
-// Sleep waits in virtual time. No two sleeps end at the same nanosecond: each is lengthened a little to an instant reserved for the client, at which no
-// other sleep of it ends. While the client is stopped, a sleep does not return; when it is dead, a sleep returns at once.
+// Sleep waits in virtual time. No two sleeps end at the same nanosecond: each is lengthened a
+// little to an instant reserved for the client, at which no other sleep of it ends. While the
+// client is stopped, a sleep does not return; when it is dead, a sleep returns at once.
 func (c *client) Sleep(ctx context.Context, d time.Duration) error {
 	if d > 0 {
 		end := c.beginSleep(d)
@@ -237,21 +245,25 @@ func (c *client) Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// The reserved instants repeat every sleepers nanoseconds. The number is prime, so that equal distances do not lead from one instant of a client to
-// another, and large enough for each client to have several: goroutines of a client that sleep for different times must not wake at once either.
+// The reserved instants repeat every sleepers nanoseconds. The number is prime, so that equal
+// distances do not lead from one instant of a client to another, and large enough for each client
+// to have several: goroutines of a client that sleep for different times must not wake at once
+// either.
 const (
 	sleepers = 8209
 	perOwner = sleepers / MaxClients
 )
 
-// ownInstant lengthens a sleep of d to the next instant reserved for the client and for sleeps of d.
+// ownInstant lengthens a sleep of d to the next instant reserved for the client and for sleeps of
+// d.
 func (c *client) ownInstant(d time.Duration) time.Duration {
 	own := time.Duration(uint64(c.index)*perOwner + mix(hashStart, uint64(d))%perOwner)
 	end := (c.world.now() + d) % sleepers
 	return d + (own-end+sleepers)%sleepers
 }
 
-// waitUntilRunning returns nil once the client is not stopped, and impls.ErrCrashed when it is dead.
+// waitUntilRunning returns nil once the client is not stopped, and impls.ErrCrashed when it is
+// dead.
 func (c *client) waitUntilRunning() error {
 	for {
 		turn, err := c.pauseTurn()

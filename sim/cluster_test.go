@@ -39,8 +39,8 @@ func onCluster(t *testing.T, lock string) Program {
 	return p
 }
 
-// TestEveryLockOnACluster runs every lock that supports a cluster: it is granted, no client is refused a slot, and the same seed gives the same
-// trace.
+// TestEveryLockOnACluster runs every lock that supports a cluster: it is granted, no client is
+// refused a slot, and the same seed gives the same trace.
 func TestEveryLockOnACluster(t *testing.T) {
 	one, two := newTestHost(t), newTestHost(t)
 	for _, v := range catalogue.Locks() {
@@ -71,7 +71,8 @@ func TestEveryLockOnACluster(t *testing.T) {
 	}
 }
 
-// TestClusterPublishes: a message reaches the subscribers of every node, and PUBLISH replies with the number of those at its own node.
+// TestClusterPublishes: a message reaches the subscribers of every node, and PUBLISH replies with
+// the number of those at its own node.
 func TestClusterPublishes(t *testing.T) {
 	inWorld(t, Program{}, func(w *world) {
 		(&world{nodes: append(slices.Clone(w.nodes), nil)}).join()
@@ -89,8 +90,8 @@ func TestClusterPublishes(t *testing.T) {
 	})
 }
 
-// TestClusterClientRepeatsNothing: the reply to an acquire is lost with its connection. A client that repeated the request with the same token
-// would find the lock taken by its own first attempt.
+// TestClusterClientRepeatsNothing: the reply to an acquire is lost with its connection. A client
+// that repeated the request with the same token would find the lock taken by its own first attempt.
 func TestClusterClientRepeatsNothing(t *testing.T) {
 	p := onCluster(t, "token")
 	p.Faults = []faults.Spec{{Fault: faults.LoseReply, When: faults.Trigger{Reply: "acquire SET"}}}
@@ -108,7 +109,8 @@ func TestClusterClientRepeatsNothing(t *testing.T) {
 	}
 }
 
-// TestClusterUnderFaults: whatever faults there are, a schedule on a cluster ends and leaves nothing behind.
+// TestClusterUnderFaults: whatever faults there are, a schedule on a cluster ends and leaves
+// nothing behind.
 func TestClusterUnderFaults(t *testing.T) {
 	h, bounds := newTestHost(t), Bounds{Faults: everyFault, MaxFaults: 2, MaxWaits: 3}
 	for _, lock := range []string{"token", "fair", "redisson"} {
@@ -122,8 +124,8 @@ func TestClusterUnderFaults(t *testing.T) {
 	}
 }
 
-// clusterRequests are sent to both clusters. LOCAL1 and LOCAL2 stand for keys of the receiving node, in two slots; AWAY1 and AWAY2 for keys of
-// another node.
+// clusterRequests are sent to both clusters. LOCAL1 and LOCAL2 stand for keys of the receiving
+// node, in two slots; AWAY1 and AWAY2 for keys of another node.
 var clusterRequests = []string{
 	"CLUSTER KEYSLOT {user}.name", "CLUSTER SLOTS",
 	"SET LOCAL1 v", "SET AWAY1 v", "GET LOCAL1", "GET AWAY2", "PTTL AWAY1",
@@ -169,8 +171,9 @@ func forNode(request string, node int) []string {
 	return strings.Fields(text)
 }
 
-// TestClusterAnswersAsRedisDoes sends the same requests to every node of a simulated cluster and of one of redis-server: the replies are the same,
-// MOVED and CROSSSLOT included, and so are the keys that each extracts; then random requests, each to a random node. rapid prints the seed of a
+// TestClusterAnswersAsRedisDoes sends the same requests to every node of a simulated cluster and of
+// one of redis-server: the replies are the same, MOVED and CROSSSLOT included, and so are the keys
+// that each extracts; then random requests, each to a random node. rapid prints the seed of a
 // failure.
 func TestClusterAnswersAsRedisDoes(t *testing.T) {
 	real, nodes := realCluster(t), testCluster(t, time.Now())
@@ -271,7 +274,8 @@ func (r *realNodes) ask(node int, args []string) string {
 	}
 }
 
-// keys returns the keys of a request according to a real node, by COMMAND GETKEYS; "" if it has none.
+// keys returns the keys of a request according to a real node, by COMMAND GETKEYS; "" if it has
+// none.
 func (r *realNodes) keys(node int, args []string) string {
 	words := strings.Fields(r.ask(node, append([]string{"COMMAND", "GETKEYS"}, args...)))
 	if words[0][0] == '-' {
@@ -280,8 +284,8 @@ func (r *realNodes) keys(node int, args []string) string {
 	return strings.Join(slices.DeleteFunc(words[1:], func(w string) bool { return w[0] == '$' }), " ")
 }
 
-// wireText returns a reply as text, its parts separated by blanks. An error with the code ERR is cut to the code, because the words differ between
-// versions of Redis.
+// wireText returns a reply as text, its parts separated by blanks. An error with the code ERR is
+// cut to the code, because the words differ between versions of Redis.
 func wireText(b []byte) string {
 	text := strings.ReplaceAll(strings.TrimSpace(failed.ReplaceAllString(string(b), "-ERR")), "\r\n", " ")
 	return nodeID.ReplaceAllString(text, "$$40 id")

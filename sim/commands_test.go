@@ -13,7 +13,8 @@ import (
 	"github.com/lockbench/lockbench/impls/catalogue"
 )
 
-// TestTransactionsQueueEverything: commands that a node implements itself are queued like the others, and run at EXEC.
+// TestTransactionsQueueEverything: commands that a node implements itself are queued like the
+// others, and run at EXEC.
 func TestTransactionsQueueEverything(t *testing.T) {
 	now := time.Now()
 	got := asked(testNode(t, now), now, "MULTI", "SET k 1", "EVAL return(redis.call('GET',KEYS[1])) 1 k", "PUBLISH c m", "SCRIPT EXISTS ffff", "BLPOP l 0", "EXEC")
@@ -23,7 +24,8 @@ func TestTransactionsQueueEverything(t *testing.T) {
 	}
 }
 
-// TestSubscribedConnections: one that speaks RESP2 may send few commands; a slash in a channel is like any other character.
+// TestSubscribedConnections: one that speaks RESP2 may send few commands; a slash in a channel is
+// like any other character.
 func TestSubscribedConnections(t *testing.T) {
 	inWorld(t, Program{}, func(w *world) {
 		subscribed, other := w.sendsTo(w.nodes[0]), w.sendsTo(w.nodes[0])
@@ -37,7 +39,8 @@ func TestSubscribedConnections(t *testing.T) {
 	})
 }
 
-// TestUnsimulatedCommandIsRefusedByName: the search reports it, and blames no lock, whether a lock sends it, queues it or a script calls it.
+// TestUnsimulatedCommandIsRefusedByName: the search reports it, and blames no lock, whether a lock
+// sends it, queues it or a script calls it.
 func TestUnsimulatedCommandIsRefusedByName(t *testing.T) {
 	rows := []struct{ name, send string }{
 		{"XADD", "XADD k * f v"},
@@ -89,8 +92,9 @@ func TestUnsimulatedCommandIsRefusedByName(t *testing.T) {
 	}
 }
 
-// TestWhatALockDoesWithoutIsSaid: the simulator has no client-side caching. A lock that requests it polls, so the lost wake-up that bench --greedy
-// shows on a real server cannot occur: no client waits for a message. A search without a finding is inconclusive.
+// TestWhatALockDoesWithoutIsSaid: the simulator has no client-side caching. A lock that requests it
+// polls, so the lost wake-up that bench --greedy shows on a real server cannot occur: no client
+// waits for a message. A search without a finding is inconclusive.
 func TestWhatALockDoesWithoutIsSaid(t *testing.T) {
 	s := New(catalogue.Known{})
 	defer s.Close()
@@ -121,7 +125,8 @@ func TestWhatALockDoesWithoutIsSaid(t *testing.T) {
 	}
 }
 
-// TestWhoWaitedLongestIsServed: not the client with the lower number; and serving one request may provide what another waits for.
+// TestWhoWaitedLongestIsServed: not the client with the lower number; and serving one request may
+// provide what another waits for.
 func TestWhoWaitedLongestIsServed(t *testing.T) {
 	rows := []struct{ second, first, then, gets string }{ // the second connection sends first
 		{"BLPOP q 0", "BLPOP q 0", "RPUSH q x", "*2 $1 q $1 x"},

@@ -16,7 +16,8 @@ type schedule struct {
 	strategy chooser
 }
 
-// draw returns schedule n of a job of random or PCT schedules. length is the number of steps that the program takes by default.
+// draw returns schedule n of a job of random or PCT schedules. length is the number of steps that
+// the program takes by default.
 func (j searchJob) draw(n, length int) schedule {
 	seed := j.Seed<<20 + uint64(n)
 	r := rand.New(rand.NewPCG(seed, 4))
@@ -30,18 +31,18 @@ func (j searchJob) draw(n, length int) schedule {
 	return schedule{p, b, newRandom(seed, b, length)}
 }
 
-// manyTries is how many tries of a waiter that polls often fit into a lease. Leases of a search in real
-// time are shorter than simulated ones; these grow to longEnough.
+// manyTries is how many tries of a waiter that polls often fit into a lease. Leases of a search in
+// real time are shorter than simulated ones; these grow to longEnough.
 const (
 	manyTries  = 100
 	simulated  = time.Second
 	longEnough = 3 * time.Second
 )
 
-// drawPoll lets the waiters of one schedule in eight poll so often that a wait has more tries than a
-// lock may have a constant for. In real time a try takes some milliseconds, or tens on a busy machine:
-// in every 32nd schedule, short leases grow, and holders use most of them, for one round. (More would
-// cost the search its pace, and a tape of hundreds of steps is hard to follow.)
+// drawPoll lets the waiters of one schedule in eight poll so often that a wait has more tries than
+// a lock may have a constant for. In real time a try takes some milliseconds, or tens on a busy
+// machine: in every 32nd schedule, short leases grow, and holders use most of them, for one round.
+// (More would cost the search its pace, and a tape of hundreds of steps is hard to follow.)
 func drawPoll(n int, p Program, r *rand.Rand) Program {
 	many := r.IntN(8) == 0
 	if p.Config.Lease < simulated {
@@ -58,7 +59,8 @@ func drawPoll(n int, p Program, r *rand.Rand) Program {
 	return p
 }
 
-// drawVariation draws the workload of a schedule, and its standing faults, which count towards the number of faults allowed.
+// drawVariation draws the workload of a schedule, and its standing faults, which count towards the
+// number of faults allowed.
 func drawVariation(p Program, b Bounds, r *rand.Rand) (Program, Bounds) {
 	p = drawPacing(drawWorkload(p, r), r)
 	var injected []string
@@ -91,7 +93,8 @@ func drawWorkload(p Program, r *rand.Rand) Program {
 	return p
 }
 
-// drawPacing draws how the clients of a schedule pace their rounds. See Program.Hasty and Program.Rests.
+// drawPacing draws how the clients of a schedule pace their rounds. See Program.Hasty and
+// Program.Rests.
 func drawPacing(p Program, r *rand.Rand) Program {
 	if p.Hasty && r.IntN(3) == 0 {
 		p.Config.AcquireWait, p.Config.Pause = 0, 2*p.Config.Lease/3

@@ -7,8 +7,8 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// TestManyTries: some schedules have waiters with more tries than any lock's constant, one in eight and,
-// where time is real, a try takes 30 ms, and leases are short, one in 32.
+// TestManyTries: some schedules have waiters with more tries than any lock's constant, one in eight
+// and, where time is real, a try takes 30 ms, and leases are short, one in 32.
 func TestManyTries(t *testing.T) {
 	for lease, try := range map[time.Duration]time.Duration{time.Second: 0, 100 * time.Millisecond: 30 * time.Millisecond} {
 		j := searchJob{Program: Program{Clients: 2, Config: workloads.Config{Ops: 3, Lease: lease, Think: lease / 5, Pause: lease / 50, AcquireWait: 3 * lease}}}

@@ -5,8 +5,9 @@ import (
 	"testing/synctest"
 )
 
-// drive performs one event at a time until every client is done. A request that affects only its node wakes no goroutine, so time need not pass for
-// it in the bubble before the next event that does.
+// drive performs one event at a time until every client is done. A request that affects only its
+// node wakes no goroutine, so time need not pass for it in the bubble before the next event that
+// does.
 func (w *world) drive() {
 	for alone := false; w.out.Crash == "" && w.out.Loop == nil; {
 		w.turns.Add(1)
@@ -50,8 +51,9 @@ func (w *world) drive() {
 	}
 }
 
-// choose lets the strategy choose, and records choices other than the default on the tape. What is on its way when all clients are done arrives by
-// default, except in a walk of all schedules: no client sees it, though data may depend on it.
+// choose lets the strategy choose, and records choices other than the default on the tape. What is
+// on its way when all clients are done arrives by default, except in a walk of all schedules: no
+// client sees it, though data may depend on it.
 func (w *world) choose(options []option) option {
 	usual := oldest(options)
 	if w.over() && !w.bounds.Instant || w.step >= w.bounds.MaxSteps {

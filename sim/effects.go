@@ -6,7 +6,8 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// effect is what a node did, as the world records it: the rest of a command's line is in its record.
+// effect is what a node did, as the world records it: the rest of a command's line is in its
+// record.
 type effect struct {
 	history.Executed
 	turn uint64 // of the command; 0: there is none, or it has no record
@@ -39,7 +40,8 @@ func (w *world) executed(q *request, reply []byte) {
 	w.noteEffect(n, e)
 }
 
-// suffered records the effect of a fault on a node, now, and the leases that it ended. The caller has called endLeases.
+// suffered records the effect of a fault on a node, now, and the leases that it ended. The caller
+// has called endLeases.
 func (w *world) suffered(n *node, what string, changes []history.DataChange) {
 	w.noteEffect(n, effect{Executed: history.Executed{Effect: what, Changes: changes}})
 	w.noteEnds(n)

@@ -17,9 +17,11 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// TestEffectsAddUp: the same schedule has the same effects; the changes that a schedule records, one after the other, each begin with what was there, and give the data that
-// miniredis has in the end; and each command with a change has its record's client, reply and time. The locks keep strings, hashes,
-// lists, sets and sorted sets, with scripts, transactions and blocking commands, and every fault of a server strikes somewhere.
+// TestEffectsAddUp: the same schedule has the same effects; the changes that a schedule records,
+// one after the other, each begin with what was there, and give the data that miniredis has in the
+// end; and each command with a change has its record's client, reply and time. The locks keep
+// strings, hashes, lists, sets and sorted sets, with scripts, transactions and blocking commands,
+// and every fault of a server strikes somewhere.
 func TestEffectsAddUp(t *testing.T) {
 	seen := map[string]int{} // kinds of effects and of values
 	for _, v := range append(catalogue.Locks(), catalogue.Planted()...) {
@@ -111,7 +113,8 @@ func addsUp(t *testing.T, h *host, c schedule, seen map[string]int) Outcome {
 	return out
 }
 
-// isRecorded checks an effect of a command against the record: of a command that got no reply there, the effect has one all the same.
+// isRecorded checks an effect of a command against the record: of a command that got no reply
+// there, the effect has one all the same.
 func isRecorded(t *testing.T, out Outcome, e history.Executed) {
 	t.Helper()
 	if !slices.ContainsFunc(out.Commands, func(c history.Command) bool {
@@ -122,7 +125,8 @@ func isRecorded(t *testing.T, out Outcome, e history.Executed) {
 	}
 }
 
-// endsWith compares the data of a node at the end of a schedule, asked for by commands, with the sum of the changes.
+// endsWith compares the data of a node at the end of a schedule, asked for by commands, with the
+// sum of the changes.
 func endsWith(t *testing.T, w *world, n *node, want map[string]*history.Datum) {
 	t.Helper()
 	end, session := w.start.Add(w.out.Virtual), n.NewSession(nil)

@@ -25,18 +25,21 @@ const (
 
 // option is one thing that could happen next.
 type option struct {
-	kind    optionKind
-	conn    *conn
-	fault   *placeableFault
-	ready   int          // the step at which it became possible; the default is the oldest
-	rank    int          // among the options of its kind between one client and one node, by content
-	held    *faults.Held // its message in a world outside, where an event is named only by its step; nil in the simulator
-	replica int          // that takes over a write
-	nth     int          // number of the write that is replicated; in an event also of a message to a subscriber
+	kind  optionKind
+	conn  *conn
+	fault *placeableFault
+	ready int // the step at which it became possible; the default is the oldest
+	rank  int // among the options of its kind between one client and one node, by content
+	// its message in a world outside, where an event is named only by its step; nil in the
+	// simulator
+	held    *faults.Held
+	replica int // that takes over a write
+	nth     int // number of the write that is replicated; in an event also of a message to a subscriber
 }
 
-// event identifies an option as tapes name it: by client, node, command, and the number of that command among the client's to that node. It
-// includes neither the time nor the connection: the runtime decides which of a client's goroutines gets which connection of a pool.
+// event identifies an option as tapes name it: by client, node, command, and the number of that
+// command among the client's to that node. It includes neither the time nor the connection: the
+// runtime decides which of a client's goroutines gets which connection of a pool.
 type event struct {
 	option
 	request *request // that is delivered or answered; nil for a message to a subscriber
@@ -95,7 +98,8 @@ func (e event) way() string {
 	return fmt.Sprintf("%s#%d", where, e.rank+1)
 }
 
-// nth returns the request's number, from 1, among its client's requests of that name to that node; those of one instant are ordered by content.
+// nth returns the request's number, from 1, among its client's requests of that name to that node;
+// those of one instant are ordered by content.
 func (q *request) nth() int {
 	all, n := q.conn.client.commands, 1
 	own := all[q.command]
@@ -116,7 +120,8 @@ func (o option) request() *request {
 	return o.conn.replies[0].request
 }
 
-// byContent compares the contents of two messages of a kind. Messages to subscribers come before replies.
+// byContent compares the contents of two messages of a kind. Messages to subscribers come before
+// replies.
 func byContent(a, b option) int {
 	q, r := a.request(), b.request()
 	switch {
@@ -145,7 +150,8 @@ func inOrder(messages []option) {
 	}
 }
 
-// owner returns the owner of the option, for strategies with priorities: the client's index, or a number beyond all clients.
+// owner returns the owner of the option, for strategies with priorities: the client's index, or a
+// number beyond all clients.
 func (o option) owner() int {
 	switch {
 	case o.held != nil:

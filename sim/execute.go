@@ -5,7 +5,8 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// execute runs a request at its node. answered is false if the node replies later, or if the request gets no reply of its own now.
+// execute runs a request at its node. answered is false if the node replies later, or if the
+// request gets no reply of its own now.
 func (w *world) execute(q *request) (reply []byte, answered bool) {
 	if blocks := fakeredis.Blocks(q.name); (blocks || q.name == "WAIT") && !q.conn.session.InTransaction() {
 		serve := w.blockingPop

@@ -1,7 +1,8 @@
 package sim
 
-// exhaust walks all schedules within its bounds, depth first, by running the program again for each with a longer prefix of choices. It does not
-// explore a known state again (see state below). A state that cannot be hashed is always explored.
+// exhaust walks all schedules within its bounds, depth first, by running the program again for each
+// with a longer prefix of choices. It does not explore a known state again (see state below). A
+// state that cannot be hashed is always explored.
 //
 // Workers divide the walk by its first decisions: each explores only its own part.
 type exhaust struct {
@@ -17,7 +18,8 @@ type exhaust struct {
 	broken  bool // a prefix led elsewhere than before: the program is not deterministic
 }
 
-// branch is one decision: the way taken last, the number of ways, and a hash of what had happened before.
+// branch is one decision: the way taken last, the number of ways, and a hash of what had happened
+// before.
 type branch struct {
 	taken, ways int
 	traceHash   uint64 // 0: not known
@@ -53,7 +55,8 @@ func (e *exhaust) next() bool {
 	return false
 }
 
-// choose takes the decision of the path, or opens a new one. A step with one option is not a decision.
+// choose takes the decision of the path, or opens a new one. A step with one option is not a
+// decision.
 func (e *exhaust) choose(m moves) option {
 	ways := m.options
 	ways = append(ways[:len(ways):len(ways)], m.faults()...)
@@ -80,7 +83,8 @@ func (e *exhaust) choose(m moves) option {
 	return ways[e.path[e.at-1].taken]
 }
 
-// known reports whether a state was explored before, and records it. The decisions that divide the walk are not pruned.
+// known reports whether a state was explored before, and records it. The decisions that divide the
+// walk are not pruned.
 func (e *exhaust) known(m moves) bool {
 	if e.at < shared || e.whole {
 		return false

@@ -52,7 +52,8 @@ func (s small) name() string {
 	return fmt.Sprintf("%s × %d, %s, %d waits, %s", s.lock, s.clients, cmp.Or(s.fault, "no fault"), s.waits, s.shape.name)
 }
 
-// job returns the walk of all schedules of a program. No client waits for a lock that is taken, so that schedules are short.
+// job returns the walk of all schedules of a program. No client waits for a lock that is taken, so
+// that schedules are short.
 func (s small) job(t *testing.T) searchJob {
 	t.Helper()
 	p := program(t, s.lock, "hot", 1)
@@ -65,7 +66,8 @@ func (s small) job(t *testing.T) searchJob {
 	return searchJob{Program: p, Bounds: b, Strategy: Exhaustive, Parts: 1}
 }
 
-// smalls lists the programs: every fault that a walk can place, on locks of one server, of a pair and of several masters.
+// smalls lists the programs: every fault that a walk can place, on locks of one server, of a pair
+// and of several masters.
 func smalls() []small {
 	var all []small
 	for _, name := range placed() {
@@ -111,7 +113,8 @@ func smalls() []small {
 // placed are the faults that a walk can place.
 func placed() []string { return slices.DeleteFunc(Placeable(), IsStanding) }
 
-// reach walks a program and returns every end of a schedule: the violations, what each client did and received, and the data of the nodes.
+// reach walks a program and returns every end of a schedule: the violations, what each client did
+// and received, and the data of the nodes.
 func reach(t *testing.T, h *host, j searchJob, whole bool) (ends map[string]int, p progress) {
 	t.Helper()
 	s, err := newSearch(j, h)
@@ -134,7 +137,8 @@ func reach(t *testing.T, h *host, j searchJob, whole bool) (ends map[string]int,
 	return ends, s.progress
 }
 
-// end describes an outcome. Instants are the bubble's: of the order of events within one, only the verdict counts.
+// end describes an outcome. Instants are the bubble's: of the order of events within one, only the
+// verdict counts.
 func end(h *host, out Outcome, all []broken) string {
 	var b strings.Builder
 	for _, x := range all {
@@ -154,7 +158,8 @@ func end(h *host, out Outcome, all []broken) string {
 	return b.String() + strings.Join(out.Stuck, " ")
 }
 
-// TestPruningLosesNothing compares the pruning walk with the enumeration of every schedule: both reach the same ends.
+// TestPruningLosesNothing compares the pruning walk with the enumeration of every schedule: both
+// reach the same ends.
 func TestPruningLosesNothing(t *testing.T) {
 	h, saved := newTestHost(t), 0
 	for _, s := range smalls() {
@@ -280,8 +285,9 @@ func (l watcher) Try(ctx context.Context, _ history.Mode) (impls.Grant, error) {
 
 func (l watcher) Release(ctx context.Context) error { return l.env.Redis().Del(ctx, l.env.Key).Err() }
 
-// TestNothingIsPrunedWhileKeysAreWatched: a state does not include what a node knows about watched keys, so nothing is pruned then; the walk
-// reports the number of such states, and reaches the ends of the enumeration.
+// TestNothingIsPrunedWhileKeysAreWatched: a state does not include what a node knows about watched
+// keys, so nothing is pruned then; the walk reports the number of such states, and reaches the ends
+// of the enumeration.
 func TestNothingIsPrunedWhileKeysAreWatched(t *testing.T) {
 	h := newTestHost(t)
 	j := small{"token", 1, faults.PauseClient, 0, plain}.job(t)
@@ -297,7 +303,8 @@ func TestNothingIsPrunedWhileKeysAreWatched(t *testing.T) {
 	}
 }
 
-// chancy is a lock in which the runtime decides, forty times, which of two ready cases a select takes.
+// chancy is a lock in which the runtime decides, forty times, which of two ready cases a select
+// takes.
 type chancy struct{ watcher }
 
 func (l chancy) Release(ctx context.Context) error {
@@ -315,8 +322,8 @@ func (l chancy) Release(ctx context.Context) error {
 	return l.env.Redis().Set(ctx, l.env.Key, drawn, 0).Err()
 }
 
-// TestChanceIsNotExhausted: a walk does not claim to have run every schedule of a program that does not do the same every time, even if nothing is
-// decided after the difference.
+// TestChanceIsNotExhausted: a walk does not claim to have run every schedule of a program that does
+// not do the same every time, even if nothing is decided after the difference.
 func TestChanceIsNotExhausted(t *testing.T) {
 	p := small{"token", 1, "", 1, plain}.job(t).Program
 	p.Variant = impls.Variant{Name: "chancy", Kind: history.Mutex, Topology: impls.Standalone,
@@ -344,7 +351,8 @@ var ladder = []bound{
 
 func crashes(impls.Variant) []string { return []string{faults.PauseClient, faults.CrashClient} }
 
-// injected returns the faults that a lock of its kind must survive, as far as a walk can place them.
+// injected returns the faults that a lock of its kind must survive, as far as a walk can place
+// them.
 func injected(v impls.Variant) (all []string) {
 	for _, f := range DefaultFaults(v) {
 		if !IsStanding(f) {
@@ -364,8 +372,9 @@ func (b bound) config(v impls.Variant) ExploreConfig {
 	return ExploreConfig{Program: p, Bounds: bounds, Strategy: Exhaustive, Known: catalogue.Known{}}
 }
 
-// TestLargestBoundsExhausted walks ever larger bounds of each correct lock for as long as LOCKBENCH_LARGEST says, and prints the largest that
-// were exhausted; -run LargestBoundsExhausted/token is for one. See docs/simulator.md.
+// TestLargestBoundsExhausted walks ever larger bounds of each correct lock for as long as
+// LOCKBENCH_LARGEST says, and prints the largest that were exhausted; -run
+// LargestBoundsExhausted/token is for one. See docs/simulator.md.
 func TestLargestBoundsExhausted(t *testing.T) {
 	limit, err := time.ParseDuration(os.Getenv("LOCKBENCH_LARGEST"))
 	if err != nil {
@@ -380,7 +389,8 @@ func TestLargestBoundsExhausted(t *testing.T) {
 	}
 }
 
-// largest walks ever larger bounds of a lock, with one process, and describes the largest that were exhausted within a time.
+// largest walks ever larger bounds of a lock, with one process, and describes the largest that were
+// exhausted within a time.
 func largest(t *testing.T, v impls.Variant, limit time.Duration) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)

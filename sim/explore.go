@@ -20,21 +20,29 @@ import (
 type ExploreConfig struct {
 	Program   Program
 	Bounds    Bounds
-	Strategy  string        // "" means Mixed
-	Seed      uint64        // of the search
-	Schedules int           // at most; 0 means no limit
-	Budget    time.Duration // of real time; 0 means no limit. Without limits a random search that finds nothing runs until its context ends
-	Workers   int           // processes; 0 means one per core
-	Shard     Shard         // one of several searches, on different machines, that divide the schedules; zero: the only one
-	All       bool          // go on after a finding, to count
-	Seek      []string      // "property" or "property/cause": other violations are counted but are no findings; nil means all are
-	// Silence is how long a worker may send nothing before it counts as being in an endless loop; 0 means five seconds.
+	Strategy  string // "" means Mixed
+	Seed      uint64 // of the search
+	Schedules int    // at most; 0 means no limit
+	// of real time; 0 means no limit. Without limits a random search that finds nothing runs until
+	// its context ends
+	Budget  time.Duration
+	Workers int // processes; 0 means one per core
+	// one of several searches, on different machines, that divide the schedules; zero: the only one
+	Shard Shard
+	All   bool // go on after a finding, to count
+	// "property" or "property/cause": other violations are counted but are no findings; nil means
+	// all are
+	Seek []string
+	// Silence is how long a worker may send nothing before it counts as being in an endless loop; 0
+	// means five seconds.
 	Silence time.Duration
-	// Command starts a worker; nil means this program again, which must call WorkerMain when IsWorker says so.
+	// Command starts a worker; nil means this program again, which must call WorkerMain when
+	// IsWorker says so.
 	Command []string
 	// Env is appended to a worker's environment.
 	Env []string
-	// Known finds the variant in this process; nil for a program that carries it. A worker has its own; see WorkerMain.
+	// Known finds the variant in this process; nil for a program that carries it. A worker has its
+	// own; see WorkerMain.
 	Known Catalogue
 }
 
@@ -48,18 +56,22 @@ type Stats struct {
 	Findings  int           `json:"-"`
 }
 
-// Shard is one of Count searches with the same settings and seed that divide the schedules. Index counts from 1. It is a type of this package, since whoever
-// tests a lock compiles what this package imports.
+// Shard is one of Count searches with the same settings and seed that divide the schedules. Index
+// counts from 1. It is a type of this package, since whoever tests a lock compiles what this
+// package imports.
 type Shard struct{ Index, Count int }
 
-// of returns how many of the first n schedules belong to the shard: every Count-th, beginning with number Index-1.
+// of returns how many of the first n schedules belong to the shard: every Count-th, beginning with
+// number Index-1.
 func (s Shard) of(n int) int { return (n - s.Index + s.Count) / s.Count }
 
 // ExploreResult is the result of an exploration: what is saved of it, and the tape of its finding.
 type ExploreResult struct {
 	explored.Exploration
-	Tape          Tape   // of First
-	NotExplorable string // why the simulator could not go on with this lock, which is no evidence of anything; "" if it could
+	Tape Tape // of First
+	// why the simulator could not go on with this lock, which is no evidence of anything; "" if it
+	// could
+	NotExplorable string
 }
 
 // Keep stores a tape as the finding's.
@@ -67,8 +79,9 @@ func (r *ExploreResult) Keep(t Tape) {
 	r.Tape, r.First.Steps, r.First.Clients, r.First.Ops = t, t.Steps, t.Program.Clients, t.Program.Config.Ops
 }
 
-// Explore searches with worker processes until the bounds are exhausted, there is a finding, the limits are reached or ctx ends. The end of ctx is
-// no error: the result is what was found by then. progress, which may be nil, is called from one goroutine.
+// Explore searches with worker processes until the bounds are exhausted, there is a finding, the
+// limits are reached or ctx ends. The end of ctx is no error: the result is what was found by then.
+// progress, which may be nil, is called from one goroutine.
 func Explore(ctx context.Context, cfg ExploreConfig, progress func(Stats)) (ExploreResult, error) {
 	e, err := newExploration(cfg, progress)
 	if err != nil {
@@ -133,10 +146,12 @@ func newExploration(cfg ExploreConfig, report func(Stats)) (*exploration, error)
 		at: slices.Repeat([]int{-1}, workers)}, j.check()
 }
 
-// begins returns a worker's number among those of all shards, and that of its first schedule. A shard has every Count-th, whatever its workers.
+// begins returns a worker's number among those of all shards, and that of its first schedule. A
+// shard has every Count-th, whatever its workers.
 func (e *exploration) begins(worker int) int { return e.shard.Index - 1 + e.shard.Count*worker }
 
-// jobOf returns a worker's part of the search, from its schedule first on; some is false if none is left.
+// jobOf returns a worker's part of the search, from its schedule first on; some is false if none is
+// left.
 func (e *exploration) jobOf(worker, first int) (j searchJob, some bool) {
 	j = e.job
 	j.Part, j.First = e.begins(worker), first
@@ -147,7 +162,8 @@ func (e *exploration) jobOf(worker, first int) (j searchJob, some bool) {
 	return j, true
 }
 
-// drive runs one worker, and another if it fell silent in a schedule that does end: a slow machine is no finding.
+// drive runs one worker, and another if it fell silent in a schedule that does end: a slow machine
+// is no finding.
 func (e *exploration) drive(ctx context.Context, part int) {
 	for first := e.begins(part); ; {
 		j, some := e.jobOf(part, first)
@@ -173,7 +189,8 @@ func (e *exploration) drive(ctx context.Context, part int) {
 	}
 }
 
-// resume returns the schedule with which a worker's successor begins: the one under way, or the first if a walk has lost the states that it saw.
+// resume returns the schedule with which a worker's successor begins: the one under way, or the
+// first if a walk has lost the states that it saw.
 func (e *exploration) resume(part, first, schedule int) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -202,7 +219,8 @@ func (e *exploration) begun(part, schedule int) {
 	e.stopBehindFirst()
 }
 
-// stopBehindFirst ends a search once every worker is past its finding: the same seed reports the same one. A walk's numbers do not order its schedules.
+// stopBehindFirst ends a search once every worker is past its finding: the same seed reports the
+// same one. A walk's numbers do not order its schedules.
 func (e *exploration) stopBehindFirst() {
 	if e.first == nil || e.cfg.All {
 		return
@@ -226,7 +244,8 @@ func (e *exploration) found(f finding) {
 func (e *exploration) record(part int, p progress) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	p.Violated, p.Excepted, p.Reached = maps.Clone(p.Violated), maps.Clone(p.Excepted), maps.Clone(p.Reached) // the search goes on counting
+	// the search goes on counting
+	p.Violated, p.Excepted, p.Reached = maps.Clone(p.Violated), maps.Clone(p.Excepted), maps.Clone(p.Reached)
 	e.parts[part] = p
 	if p.Unexplorable != "" {
 		e.cancel()
@@ -319,7 +338,8 @@ func (e *exploration) short(sum progress) string {
 	return ""
 }
 
-// Without says that a lock did without something that it requested; see [Outcome.Lacking]. That is no evidence of how it behaves with it.
+// Without says that a lock did without something that it requested; see [Outcome.Lacking]. That is
+// no evidence of how it behaves with it.
 func Without(lock, lacking string) string {
 	return lock + " asks for " + lacking + ", which the simulator does not have: it was run as it goes on without"
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// TestExploreSurvivesBadLocks: what a lock does to its process is a finding, and does not end the search.
+// TestExploreSurvivesBadLocks: what a lock does to its process is a finding, and does not end the
+// search.
 func TestExploreSurvivesBadLocks(t *testing.T) {
 	rows := []struct {
 		lock string
@@ -49,7 +50,8 @@ func TestExploreSurvivesBadLocks(t *testing.T) {
 	}
 }
 
-// TestSearchGoesOnBehindWhatNeverEnds: each of two schedules that never end is a finding; one whose goroutines only wait also has a tape.
+// TestSearchGoesOnBehindWhatNeverEnds: each of two schedules that never end is a finding; one whose
+// goroutines only wait also has a tape.
 func TestSearchGoesOnBehindWhatNeverEnds(t *testing.T) {
 	for _, lock := range []string{"locks", "spins"} {
 		t.Run(lock, func(t *testing.T) {
@@ -78,7 +80,8 @@ func TestSearchGoesOnBehindWhatNeverEnds(t *testing.T) {
 	}
 }
 
-// TestStarvedWorkerIsNoFinding: a worker that falls silent in a schedule that ends when repeated is replaced by one that does the rest.
+// TestStarvedWorkerIsNoFinding: a worker that falls silent in a schedule that ends when repeated is
+// replaced by one that does the rest.
 func TestStarvedWorkerIsNoFinding(t *testing.T) {
 	for _, strategy := range []string{Random, Exhaustive} {
 		t.Run(strategy, func(t *testing.T) {
@@ -103,7 +106,8 @@ func TestStarvedWorkerIsNoFinding(t *testing.T) {
 	}
 }
 
-// TestWorkerThatDoesNotRunIsWaitedFor: a worker that was silent because the machine was busy is waited for; the lock is not to blame.
+// TestWorkerThatDoesNotRunIsWaitedFor: a worker that was silent because the machine was busy is
+// waited for; the lock is not to blame.
 func TestWorkerThatDoesNotRunIsWaitedFor(t *testing.T) {
 	p := program(t, "token", "hot", 1)
 	p.Lock, p.Clients = "idles", 1
@@ -115,7 +119,8 @@ func TestWorkerThatDoesNotRunIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestExploreFindsShrinksAndReplays covers a finding from search to tape: found by two workers, shrunk, replayed, written and read.
+// TestExploreFindsShrinksAndReplays covers a finding from search to tape: found by two workers,
+// shrunk, replayed, written and read.
 func TestExploreFindsShrinksAndReplays(t *testing.T) {
 	v, _ := catalogue.Find("setnx-expire")
 	var told int
@@ -186,7 +191,8 @@ func TestReplayOfAnotherTraceDiverges(t *testing.T) {
 	}
 }
 
-// TestSearchEndsBehindItsFirstFinding: whichever worker is quicker, the finding with the lowest number is reported.
+// TestSearchEndsBehindItsFirstFinding: whichever worker is quicker, the finding with the lowest
+// number is reported.
 func TestSearchEndsBehindItsFirstFinding(t *testing.T) {
 	ended := false
 	e := &exploration{at: []int{-1, -1}, cancel: func() { ended = true }}
@@ -230,7 +236,8 @@ func searched(t *testing.T, strategy string, workers int, shard Shard) ExploreRe
 	return r
 }
 
-// TestShardsOfASearch: shards together cover what one search covers, even if one machine has more workers than another.
+// TestShardsOfASearch: shards together cover what one search covers, even if one machine has more
+// workers than another.
 func TestShardsOfASearch(t *testing.T) {
 	for _, strategy := range []string{Mixed, Exhaustive} {
 		t.Run(strategy, func(t *testing.T) {
@@ -283,8 +290,8 @@ func TestShareOfAShard(t *testing.T) {
 	}
 }
 
-// TestTotalsAreOfOneMoment: a search that runs beside others in one process goes on counting while the
-// totals of all are read.
+// TestTotalsAreOfOneMoment: a search that runs beside others in one process goes on counting while
+// the totals of all are read.
 func TestTotalsAreOfOneMoment(t *testing.T) {
 	e := &exploration{parts: make([]progress, 1), report: func(Stats) {}}
 	p := progress{Violated: map[string]int{}, Excepted: map[string]int{}, Reached: map[string]int{}}

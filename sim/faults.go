@@ -11,7 +11,8 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// The methods of faults.World and of faults.Client, which document them. A Director calls them while the driver runs.
+// The methods of faults.World and of faults.Client, which document them. A Director calls them
+// while the driver runs.
 var (
 	_ faults.World  = (*world)(nil)
 	_ faults.Client = (*client)(nil)
@@ -23,7 +24,8 @@ func (w *world) newDirector() *faults.Director {
 	return faults.NewDirector(plan, faults.DirectorConfig{World: w, Topology: p.Topology, Lease: p.Config.Lease, Clients: p.Clients, Began: w.began, Ended: w.ended})
 }
 
-// began records a fault in the schedule, and in the trace unless the search chose it: then it is there already.
+// began records a fault in the schedule, and in the trace unless the search chose it: then it is
+// there already.
 func (w *world) began(f *faults.Fault) {
 	if moment := f.Window().Moment; moment != faults.BySearch {
 		w.trace.event(w.now(), placeFault, 0, []byte(f.Fault), func() string { return "!! " + f.Fault + ", " + moment })
@@ -112,7 +114,8 @@ func (c *client) asks() bool {
 	return slices.ContainsFunc(c.open, func(op history.Operation) bool { return op.Op == history.Acquire })
 }
 
-// scope returns the context under which the client's next acquire runs, so that a fault can cancel it and nothing else.
+// scope returns the context under which the client's next acquire runs, so that a fault can cancel
+// it and nothing else.
 func (c *client) scope(ctx context.Context) (context.Context, context.CancelFunc) {
 	scoped, cancel := context.WithCancel(ctx)
 	c.world.mu.Lock()
@@ -168,13 +171,15 @@ func (w *world) Slow(_ context.Context, delay time.Duration, bytesPerSecond floa
 	return func(context.Context) error { w.slow = before; return nil }, nil
 }
 
-// slowness is the effect of a slow network on messages. Only one is in force at a time; see [faults.Director].
+// slowness is the effect of a slow network on messages. Only one is in force at a time; see
+// [faults.Director].
 type slowness struct {
 	delay time.Duration
 	rate  float64 // bytes per second; 0 means unlimited
 }
 
-// onItsWay returns when a message arrives at the earliest, and schedules a check then; zero if the network is not slow. The link is idle from free.
+// onItsWay returns when a message arrives at the earliest, and schedules a check then; zero if the
+// network is not slow. The link is idle from free.
 func (w *world) onItsWay(bytes int, free *time.Time) (held time.Time) {
 	if w.slow == (slowness{}) {
 		return time.Time{}

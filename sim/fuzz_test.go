@@ -18,8 +18,9 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// words are the parts of random sequences: every command that a lock sends, directly or in a script, and other commands that block or queue. K is a
-// key, F a field or member, N a small number, S a score, V a value, T an instant, near or far.
+// words are the parts of random sequences: every command that a lock sends, directly or in a
+// script, and other commands that block or queue. K is a key, F a field or member, N a small
+// number, S a score, V a value, T an instant, near or far.
 var words = strings.Split(strings.TrimSpace(`
 GET K|SET K V|SET K V NX|SET K V XX|SET K V PX 20|SET K V PX 60000|SET K V EX 60 NX|SET K V GET|SETNX K V|GETSET K V|GETDEL K|DEL K|DEL K K|UNLINK K|EXISTS K K
 TYPE K|INCR K|INCRBY K N|DECR K|APPEND K V|STRLEN K|MGET K K|MSET K V K V|MSETNX K V K V|GETRANGE K N 3|EXPIRE K 60|PEXPIRE K 20|PEXPIRE K 60000|PEXPIRE K 60000 NX|PEXPIRE K 70000 GT|PEXPIRE K 0|PERSIST K|PTTL K|TTL K|RENAME K K
@@ -101,7 +102,8 @@ func both(t *testing.T) (simulated, real answers, one *Server) {
 		func(args []string) string { return comparable(args, nodes.ask(0, args)) }, one
 }
 
-// comparable returns a reply without what may differ: the order of sets, and the rest of a long time.
+// comparable returns a reply without what may differ: the order of sets, and the rest of a long
+// time.
 func comparable(args []string, reply string) string {
 	reply = instants.ReplaceAllString(reply, "instant")
 	switch name := strings.ToUpper(args[0]); name {
@@ -127,8 +129,9 @@ var instants = regexp.MustCompile(`\b1[789]\d{11}\b|\*2 \$10 1[789]\d{8} \$\d \d
 // timeLeft matches a number that may be the rest of a minute.
 var timeLeft = regexp.MustCompile(`:(59|60|70|[567]\d{4})\b`)
 
-// TestRandomSequencesAnswerAsRedisDoes sends random sequences to a simulated server and to redis-server, including short leases that expire
-// meanwhile, and compares every reply. LOCKBENCH_SOAK sets their number, LOCKBENCH_SOAK_FROM the first seed.
+// TestRandomSequencesAnswerAsRedisDoes sends random sequences to a simulated server and to
+// redis-server, including short leases that expire meanwhile, and compares every reply.
+// LOCKBENCH_SOAK sets their number, LOCKBENCH_SOAK_FROM the first seed.
 func TestRandomSequencesAnswerAsRedisDoes(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv("LOCKBENCH_SOAK"))
 	if err != nil {
@@ -149,10 +152,12 @@ func TestRandomSequencesAnswerAsRedisDoes(t *testing.T) {
 	group.Wait()
 }
 
-// sequencesAtOnce is how many sequences run concurrently, each on its own two servers: a sequence waits for leases most of the time.
+// sequencesAtOnce is how many sequences run concurrently, each on its own two servers: a sequence
+// waits for leases most of the time.
 const sequencesAtOnce = 16
 
-// compared sends a sequence until the replies agree, or have differed so often that it is not a matter of timing.
+// compared sends a sequence until the replies agree, or have differed so often that it is not a
+// matter of timing.
 func compared(seed int, simulated, real answers) (story string, differs bool) {
 	for tries, all := 0, 0; tries < 3 && all < 50; all++ {
 		var stalled bool
@@ -186,8 +191,9 @@ func TestALeaseSetAgainWithinAMillisecond(t *testing.T) {
 	t.Skip("four commands take longer than a millisecond on this machine")
 }
 
-// sequence sends one random sequence to both, and logs it as far as the replies agree; stalled: the two did not execute every command within the same
-// millisecond, so that a lease may have begun or ended earlier for one of them.
+// sequence sends one random sequence to both, and logs it as far as the replies agree; stalled: the
+// two did not execute every command within the same millisecond, so that a lease may have begun or
+// ended earlier for one of them.
 func sequence(seed int, simulated, real answers) (story string, differs, stalled bool) {
 	r := rand.New(rand.NewPCG(uint64(seed), 7))
 	for _, args := range [][]string{{"DISCARD"}, {"UNWATCH"}, {"FLUSHALL"}, {"SCRIPT", "FLUSH"}} {
@@ -222,7 +228,8 @@ var notDrawn = map[string]string{
 // called returns the commands that a script calls.
 var called = regexp.MustCompile(`redis\.p?call\(\s*["'](\w+)["']`)
 
-// TestSequencesHaveEveryCommandOfLocks: every command that a lock sends, or one of its scripts calls, is in the random sequences.
+// TestSequencesHaveEveryCommandOfLocks: every command that a lock sends, or one of its scripts
+// calls, is in the random sequences.
 func TestSequencesHaveEveryCommandOfLocks(t *testing.T) {
 	inSequences := map[string]bool{}
 	for _, form := range strings.Split(strings.Join(words, "|"), "|") {
@@ -271,7 +278,8 @@ var odd = strings.Split("s l h z e m n f0 0 1 2 3 -1 -2 01 +1 1.5 -0 x  1e3 0x10
 	"9223372036854775806 9223372036854775807 -0 100000000000000000 123456789012345678 1e17 0.1 3.0 1e-7 1e300 17179869184 NX XX GT LT CH INCR EX PX EXAT PXAT KEEPTTL PERSIST GET WITHSCORES LIMIT BYSCORE BYLEX REV "+
 	"LEFT RIGHT BEFORE AFTER COUNT RANK MAXLEN SYNC ASYNC nx withscores left", " ")
 
-// dataOf has a key of each type: s text, n a number, o one that is none, l a list, h a hash, z a sorted set, e a set; m is missing.
+// dataOf has a key of each type: s text, n a number, o one that is none, l a list, h a hash, z a
+// sorted set, e a set; m is missing.
 var dataOf = []string{"FLUSHALL", "SET s text PX 600000", "SET n 5", "RPUSH l 1 2 1", "HSET h f0 1 f1 x", "ZADD z 1 f0 2.5 f1 3 f2", "SADD e f0 f1", "HSET h f2 010", "SET o 010"}
 
 // drawForm draws a valid request and changes up to two of its words.
@@ -338,9 +346,10 @@ var notCompared = map[string]string{
 	"EVAL":    "drawn by inPlace", "EVALSHA": "", "EVAL_RO": "", "SCRIPT": "", "TIME": "", "MULTI": "", "EXEC": "", "DISCARD": "", "NOSUCH": "",
 }
 
-// TestFormsAnswerAsRedisDoes sends valid requests, with up to two words changed, to a simulated server and to redis-server: as they
-// are, in a transaction and from a script. The replies are the same, or the server refuses the request by name. LOCKBENCH_SOAK sets the number of
-// sequences, LOCKBENCH_SOAK_FROM the first seed.
+// TestFormsAnswerAsRedisDoes sends valid requests, with up to two words changed, to a simulated
+// server and to redis-server: as they are, in a transaction and from a script. The replies are the
+// same, or the server refuses the request by name. LOCKBENCH_SOAK sets the number of sequences,
+// LOCKBENCH_SOAK_FROM the first seed.
 func TestFormsAnswerAsRedisDoes(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv("LOCKBENCH_SOAK"))
 	if err != nil {
@@ -373,8 +382,8 @@ func TestFormsAnswerAsRedisDoes(t *testing.T) {
 	t.Logf("%d sequences, different %v, refused %v", n, different, refusals)
 }
 
-// formsDiffer sends a sequence of requests, and returns the story up to the first reply that differs, and that request's name. It ends at a request that
-// the simulator refuses.
+// formsDiffer sends a sequence of requests, and returns the story up to the first reply that
+// differs, and that request's name. It ends at a request that the simulator refuses.
 func formsDiffer(seed int, all []string, simulated, real answers, one *Server, refusals map[string]int) (story, name string) {
 	r := rand.New(rand.NewPCG(uint64(seed), 3))
 	for _, line := range append([]string{"DISCARD", "UNWATCH", "SELECT 0"}, dataOf...) {
@@ -403,7 +412,8 @@ func formsDiffer(seed int, all []string, simulated, real answers, one *Server, r
 	return "", ""
 }
 
-// leaseLeft matches the rest of a lease, of which a millisecond may have passed between two replies.
+// leaseLeft matches the rest of a lease, of which a millisecond may have passed between two
+// replies.
 var leaseLeft = regexp.MustCompile(`:\d+`)
 
 // listed reports whether a reply has no order.

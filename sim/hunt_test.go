@@ -44,8 +44,8 @@ func hunt(t *testing.T, v impls.Variant, schedules int) ExploreResult {
 	return r
 }
 
-// defective lists the locks in which a search must find something: those of the catalogue that are not known to be correct, and those with a
-// planted bug.
+// defective lists the locks in which a search must find something: those of the catalogue that are
+// not known to be correct, and those with a planted bug.
 func defective() []impls.Variant {
 	sound := slices.Concat(correct, libraries, slices.Collect(maps.Keys(kept)))
 	return slices.DeleteFunc(append(catalogue.Locks(), catalogue.Planted()...), func(v impls.Variant) bool {
@@ -53,7 +53,8 @@ func defective() []impls.Variant {
 	})
 }
 
-// TestEveryDefectIsFound tests the tester: if a search misses a planted bug, or a published one, its passes prove nothing.
+// TestEveryDefectIsFound tests the tester: if a search misses a planted bug, or a published one,
+// its passes prove nothing.
 func TestEveryDefectIsFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("searches for every defect")
@@ -117,8 +118,9 @@ func TestNoFalseAlarm(t *testing.T) {
 	}
 }
 
-// TestOutlivedLeaseIsTheCause: two clients are inside under a correct lock, one after its belief has ended, only because its lease had ended. Scripts
-// that clear away marks of others, fences in replies, permits and votes must not lead to another cause.
+// TestOutlivedLeaseIsTheCause: two clients are inside under a correct lock, one after its belief
+// has ended, only because its lease had ended. Scripts that clear away marks of others, fences in
+// replies, permits and votes must not lead to another cause.
 func TestOutlivedLeaseIsTheCause(t *testing.T) {
 	for _, name := range []string{"rw-lease", "semaphore", "redlock"} {
 		v, _ := catalogue.Find(name)
@@ -132,7 +134,8 @@ func TestOutlivedLeaseIsTheCause(t *testing.T) {
 	}
 }
 
-// falseAlarm fails the test for a finding in a correct lock that no stored tape of the lock shows, and for a search that was cut short.
+// falseAlarm fails the test for a finding in a correct lock that no stored tape of the lock shows,
+// and for a search that was cut short.
 func falseAlarm(t *testing.T, r ExploreResult) {
 	t.Helper()
 	f := r.First
@@ -156,8 +159,9 @@ type slice struct {
 	Seconds   float64 `json:"seconds"`
 }
 
-// TestNoFalseAlarmInMany explores the correct locks alternately, 1,000 schedules each, until LOCKBENCH_SOAK schedules were run in all.
-// LOCKBENCH_SOAK_FILE records each turn on a line, so that an interrupted soak resumes. See docs/simulator.md.
+// TestNoFalseAlarmInMany explores the correct locks alternately, 1,000 schedules each, until
+// LOCKBENCH_SOAK schedules were run in all. LOCKBENCH_SOAK_FILE records each turn on a line, so
+// that an interrupted soak resumes. See docs/simulator.md.
 func TestNoFalseAlarmInMany(t *testing.T) {
 	want, err := strconv.Atoi(os.Getenv("LOCKBENCH_SOAK"))
 	if err != nil {
@@ -191,7 +195,8 @@ func TestNoFalseAlarmInMany(t *testing.T) {
 	t.Logf("%d schedules of %d locks", schedules, len(correct))
 }
 
-// soakFile opens and reads the record of an interrupted soak; without LOCKBENCH_SOAK_FILE a soak starts anew.
+// soakFile opens and reads the record of an interrupted soak; without LOCKBENCH_SOAK_FILE a soak
+// starts anew.
 func soakFile(t *testing.T) (file *os.File, done []slice) {
 	t.Helper()
 	name := cmp.Or(os.Getenv("LOCKBENCH_SOAK_FILE"), filepath.Join(t.TempDir(), "soak.jsonl"))

@@ -21,17 +21,20 @@ type broken struct {
 	Story    []string          `json:"story,omitempty"`
 	Excepted bool              `json:"excepted,omitempty"` // no lock with a lease can prevent it when its client stalls
 	final    bool              // no fault excuses it
-	expired  bool              // the grant of a client inside had expired when it was returned, though the lock promises not to return such grants
-	stopped  bool              // the client could not be told that its hold was lost, because it was paused
-	client   string            // the first client affected
-	at       int64
+	// the grant of a client inside had expired when it was returned, though the lock promises not
+	// to return such grants
+	expired bool
+	stopped bool   // the client could not be told that its hold was lost, because it was paused
+	client  string // the first client affected
+	at      int64
 }
 
 // key returns "property/cause".
 func (b broken) key() string { return string(b.Property) + "/" + string(b.Cause) }
 
-// judge returns the violations of an outcome. A panic and a client that does not end violate progress; goroutines left behind violate hygiene.
-// stories asks for the stories, which take longer than the schedule itself, so they are made only for findings.
+// judge returns the violations of an outcome. A panic and a client that does not end violate
+// progress; goroutines left behind violate hygiene. stories asks for the stories, which take longer
+// than the schedule itself, so they are made only for findings.
 func (x *explainer) judge(ctx context.Context, out Outcome, stories bool) ([]broken, error) {
 	switch {
 	case out.Unexplorable:
@@ -81,17 +84,20 @@ func hinders(w history.Window, client string) bool {
 // awakes is how soon after a pause a client has been told of a loss.
 const awakes = int64(time.Millisecond)
 
-// stopped reports whether a client was paused for as long as it believed beside another: it learns of its loss when it runs again.
+// stopped reports whether a client was paused for as long as it believed beside another: it learns
+// of its loss when it runs again.
 func stopped(windows []history.Window, x checker.Violation) bool {
 	return slices.ContainsFunc(windows, func(w history.Window) bool {
 		return w.Fault == faults.PauseClient && slices.Contains(x.Clients, w.Client) && w.Start <= x.At && w.Last()+awakes >= x.At+x.Lasted
 	})
 }
 
-// except marks the violations for which the lock is not to blame: two clients were inside, or the store was damaged, although no two beliefs
-// overlapped and no release ended another's hold: a client outlived its lease. This excuses neither what another's request did nor a grant that had
-// expired when it was returned, and a lock with fences must protect the store all the same. Nor is the lock to blame if it reports a loss and its
-// client was paused, or if a client whose own messages are delayed does not get it.
+// except marks the violations for which the lock is not to blame: two clients were inside, or the
+// store was damaged, although no two beliefs overlapped and no release ended another's hold: a
+// client outlived its lease. This excuses neither what another's request did nor a grant that had
+// expired when it was returned, and a lock with fences must protect the store all the same. Nor is
+// the lock to blame if it reports a loss and its client was paused, or if a client whose own
+// messages are delayed does not get it.
 func except(all []broken, windows []history.Window, fenced bool) []broken {
 	for i, b := range all {
 		hindered := slices.ContainsFunc(windows, func(w history.Window) bool { return hinders(w, b.client) })
@@ -125,8 +131,9 @@ func (o Outcome) record() explain.Record {
 	return explain.Record{Header: o.Header, Ops: o.Ops, Commands: o.Commands, Scripts: o.Scripts, Faults: o.Windows, Effects: o.Effects}
 }
 
-// handOver returns how soon a waiter must get a lock that was released, if the lock promises it: half the polling interval, for a lock that wakes
-// its waiters, in a schedule without faults, plus the time that the search let pass. 0 means no promise.
+// handOver returns how soon a waiter must get a lock that was released, if the lock promises it:
+// half the polling interval, for a lock that wakes its waiters, in a schedule without faults, plus
+// the time that the search let pass. 0 means no promise.
 func handOver(out Outcome) time.Duration {
 	if !out.program.Variant.Traits.Wakeups || len(out.Windows) > 0 {
 		return 0
@@ -134,8 +141,9 @@ func handOver(out Outcome) time.Duration {
 	return out.Waited + out.program.Poll/2
 }
 
-// grantedAfterExpiry reports whether, in an overlap of uses, the last grant of one client had expired, by its own valid-until, when it was
-// returned. In virtual time none passes between the lock's reading of the clock and its return.
+// grantedAfterExpiry reports whether, in an overlap of uses, the last grant of one client had
+// expired, by its own valid-until, when it was returned. In virtual time none passes between the
+// lock's reading of the clock and its return.
 func grantedAfterExpiry(ops []history.Operation, v checker.Violation) bool {
 	for _, client := range v.Clients {
 		if g := lastGrant(ops, client, v.At); g != nil && g.ValidUntil != 0 && g.ValidUntil < g.Return {
@@ -157,15 +165,16 @@ func lastGrant(ops []history.Operation, client string, at int64) (last *history.
 	return last
 }
 
-// Explain finds, on a simulated node, the causes of a verdict's violations, and adds their stories unless the check was bare. Errors are miniredis' and
-// the context's.
+// Explain finds, on a simulated node, the causes of a verdict's violations, and adds their stories
+// unless the check was bare. Errors are miniredis' and the context's.
 func Explain(ctx context.Context, v *checker.Verdict, rec explain.Record) (explain.Findings, error) {
 	var x explainer
 	defer x.close()
 	return x.explain(ctx, v, rec)
 }
 
-// explainer explains violations on one simulated node, which it starts when first needed: a start takes as long as a schedule.
+// explainer explains violations on one simulated node, which it starts when first needed: a start
+// takes as long as a schedule.
 type explainer struct{ server *Server }
 
 func (x *explainer) explain(ctx context.Context, v *checker.Verdict, rec explain.Record) (found explain.Findings, err error) {

@@ -23,8 +23,9 @@ func judge(ctx context.Context, out Outcome, stories bool) ([]broken, error) {
 	return x.judge(ctx, out, stories)
 }
 
-// TestWhatNoOperationShowsIsFound: a stuck waiter, one that ignores its context, one that sends requests endlessly at one instant, or every microsecond, and a watchdog
-// that outlives the hold, whether or not it reports its renewals.
+// TestWhatNoOperationShowsIsFound: a stuck waiter, one that ignores its context, one that sends
+// requests endlessly at one instant, or every microsecond, and a watchdog that outlives the hold,
+// whether or not it reports its renewals.
 func TestWhatNoOperationShowsIsFound(t *testing.T) {
 	cases := []struct{ lock, broken, says string }{
 		{"blocks", "progress/unknown", "has called acquire"},
@@ -55,15 +56,17 @@ func TestWhatNoOperationShowsIsFound(t *testing.T) {
 	}
 }
 
-// TestNotExplorable: a lock that waits for a mutex which another of its goroutines, or a timer, may unlock exceeds the simulator's limit, which is
-// reported.
+// TestNotExplorable: a lock that waits for a mutex which another of its goroutines, or a timer, may
+// unlock exceeds the simulator's limit, which is reported.
 func TestNotExplorable(t *testing.T) {
 	for _, row := range []struct{ lock, reason string }{
 		{"keeps", "keeps keeps a mutex across a request"},
 		{"gate", "gate waits for a mutex that another client of the process may hold"},
 		{"shares", "shares waits for a mutex that another client of the process may hold"},
-		{"queues", "queues waits for a mutex and has arranged something for later, which may unlock it"},   // time.AfterFunc
-		{"selects", "selects waits for a mutex and has arranged something for later, which may unlock it"}, // a goroutine that waits for time.After
+		// time.AfterFunc
+		{"queues", "queues waits for a mutex and has arranged something for later, which may unlock it"},
+		// a goroutine that waits for time.After
+		{"selects", "selects waits for a mutex and has arranged something for later, which may unlock it"},
 	} {
 		t.Run(row.lock, func(t *testing.T) {
 			v, _ := withBad{}.Find(row.lock)
@@ -88,7 +91,8 @@ type servant struct {
 	mu    sync.Mutex // held during requests by the way "keeps"
 }
 
-// ofProcess is a mutex that the clients of a process share: the way "shares" holds it during a request, "gate" for as long as the lock.
+// ofProcess is a mutex that the clients of a process share: the way "shares" holds it during a
+// request, "gate" for as long as the lock.
 var ofProcess sync.Mutex
 
 // servants lists the ways.
@@ -212,7 +216,8 @@ func (l *servant) Close() error {
 	return nil
 }
 
-// TestAStoppedClientCannotBeTold: a lock that tells of a loss is not to blame for the time in which its client was paused, and for no other.
+// TestAStoppedClientCannotBeTold: a lock that tells of a loss is not to blame for the time in which
+// its client was paused, and for no other.
 func TestAStoppedClientCannotBeTold(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	both := checker.Violation{Property: verdicts.MutualExclusion, Cause: verdicts.Overbelief, At: 1000 * ms, Lasted: 500 * ms, Clients: []string{"c2", "c1"}}
@@ -234,8 +239,9 @@ func TestAStoppedClientCannotBeTold(t *testing.T) {
 	}
 }
 
-// TestWhoRenewsWithoutAHold: of the commands that were recorded outside the simulator, those count that let a key last longer for a client without a
-// hold. One that comes with a release under way, or shortens what is there, does not.
+// TestWhoRenewsWithoutAHold: of the commands that were recorded outside the simulator, those count
+// that let a key last longer for a client without a hold. One that comes with a release under way,
+// or shortens what is there, does not.
 func TestWhoRenewsWithoutAHold(t *testing.T) {
 	const ms, lease = int64(time.Millisecond), 100 * time.Millisecond
 	op := func(client string, what history.Op, call int64) history.Operation {

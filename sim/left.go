@@ -16,8 +16,9 @@ const (
 // label tells the goroutines of one world from those that an earlier one has left behind.
 func (w *world) label() string { return fmt.Sprintf("%p/%d", w, w.program.Seed) }
 
-// leftBehind says which clients' goroutines stay for ever, and where they wait; "" if only those of clients that crashed do: their process is gone. said
-// is what synctest said, for goroutines that are no client's.
+// leftBehind says which clients' goroutines stay for ever, and where they wait; "" if only those of
+// clients that crashed do: their process is gone. said is what synctest said, for goroutines that
+// are no client's.
 func (w *world) leftBehind(said string) string {
 	var out []string
 	crashed := false

@@ -16,10 +16,12 @@ import (
 
 // What a lock does outside its client's operations shows on the wire and on the clock.
 
-// A client counts as active until a lease divided by idleMargin after its last operation: goroutines of the lock may still be ending.
+// A client counts as active until a lease divided by idleMargin after its last operation:
+// goroutines of the lock may still be ending.
 const idleMargin = 100
 
-// wasIdle reports whether a client had neither a hold nor an operation under way at an instant, nor shortly before.
+// wasIdle reports whether a client had neither a hold nor an operation under way at an instant, nor
+// shortly before.
 func (o Outcome) wasIdle(client string, at int64) bool {
 	holds := 0
 	for _, op := range o.Ops {
@@ -36,14 +38,16 @@ func (o Outcome) wasIdle(client string, at int64) bool {
 	return holds == 0
 }
 
-// mayStillHold reports whether a release may have left a hold that the client should keep alive: a failed one of a re-entrant lock may have been an
-// inner one, which the server still counts. With other locks a renewal after the release is useless, whatever the outcome.
+// mayStillHold reports whether a release may have left a hold that the client should keep alive: a
+// failed one of a re-entrant lock may have been an inner one, which the server still counts. With
+// other locks a renewal after the release is useless, whatever the outcome.
 func mayStillHold(kind history.Kind, op history.Operation) bool {
 	return kind == history.Reentrant && (op.Outcome == history.Fail || op.Outcome == history.Unknown)
 }
 
-// renewed returns the commands of clients with neither a hold nor an operation under way by which data expires later than before. A node that executes
-// the recorded commands again shows what they did; it is needed only if one of them may have renewed something.
+// renewed returns the commands of clients with neither a hold nor an operation under way by which
+// data expires later than before. A node that executes the recorded commands again shows what they
+// did; it is needed only if one of them may have renewed something.
 func (x *explainer) renewed(out Outcome) (found []history.Command, err error) {
 	suspect := func(c history.Command) bool {
 		return c.Node != storeNode && resp.IsWrite(c.Name) && (c.Replied != 0 || c.Ran != 0) && out.wasIdle(c.Client, c.Sent)
@@ -76,7 +80,8 @@ func ranAt(c history.Command, at int64) bool {
 	return c.Ran == at || c.Ran == 0 && c.Sent <= at && at <= c.Replied
 }
 
-// prolongs reports whether a change lets a key expire later, or raises the score of a member, which may be an instant.
+// prolongs reports whether a change lets a key expire later, or raises the score of a member, which
+// may be an instant.
 func prolongs(c history.DataChange) bool {
 	if c.Before == nil || c.After == nil {
 		return false
@@ -94,7 +99,8 @@ func prolongs(c history.DataChange) bool {
 	return false
 }
 
-// loopAfter is how many commands, in one operation and within a lease divided by idleMargin, make a client count as looping: one that polls sends few.
+// loopAfter is how many commands, in one operation and within a lease divided by idleMargin, make a
+// client count as looping: one that polls sends few.
 const loopAfter = 500
 
 // countBurst counts a command, and ends the schedule if its client loops.
@@ -124,7 +130,8 @@ func period(all []history.Command) []history.Command {
 	return all[max(0, len(all)-10):]
 }
 
-// livenessFindings returns the violations of progress that no operation shows: of a context that is ignored, a client without end, a needless renewal.
+// livenessFindings returns the violations of progress that no operation shows: of a context that is
+// ignored, a client without end, a needless renewal.
 func (x *explainer) livenessFindings(out Outcome) (all []broken, err error) {
 	for _, op := range out.Ops {
 		if b, ok := out.ignoresContext(op); ok {
@@ -147,14 +154,16 @@ func (x *explainer) livenessFindings(out Outcome) (all []broken, err error) {
 	return all, err
 }
 
-// stalled returns a violation of progress by a client, with the last lines of its story and what it shows.
+// stalled returns a violation of progress by a client, with the last lines of its story and what it
+// shows.
 func (o Outcome) stalled(client string, at int64, format string, args ...any) broken {
 	lines := o.story(at)
 	lines = append(lines[max(0, len(lines)-10):], fmt.Sprintf(format, args...))
 	return broken{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, client: client, at: at, final: true, Story: lines}
 }
 
-// stuckMargin is how long, in leases, the last fault of a client must have ended before the end of the schedule for the client to count as stuck.
+// stuckMargin is how long, in leases, the last fault of a client must have ended before the end of
+// the schedule for the client to count as stuck.
 const stuckMargin = 10
 
 func (o Outcome) clientStuck(name string) (broken, bool) {
@@ -171,7 +180,8 @@ func (o Outcome) clientStuck(name string) (broken, bool) {
 	return o.stalled(name, int64(o.Virtual), "%s %s, %v after the start", name, doing, o.Virtual.Round(time.Millisecond)), true
 }
 
-// ignoresContext reports an acquire that returned long after its context had ended. It allows for a request under way, and for a check once a second.
+// ignoresContext reports an acquire that returned long after its context had ended. It allows for a
+// request under way, and for a check once a second.
 func (o Outcome) ignoresContext(op history.Operation) (broken, bool) {
 	if op.Op != history.Acquire || op.Return >= int64(o.Virtual) || slices.ContainsFunc(o.Windows, func(w history.Window) bool {
 		return w.Fault == faults.CrashClient && w.Client == op.Client || hinders(w, op.Client) && w.Start <= op.Return && (w.End == 0 || w.End >= op.Call)

@@ -57,8 +57,8 @@ func (cn *conn) target() int {
 	return cn.node
 }
 
-// onSend applies the faults placed before a request leaves its client, and then those on its way, and reports whether there were any. A client that was
-// stopped or killed by then does not send it.
+// onSend applies the faults placed before a request leaves its client, and then those on its way,
+// and reports whether there were any. A client that was stopped or killed by then does not send it.
 func (w *world) onSend(q *request) (injected bool) {
 	c := q.conn.client
 	if !w.director.Plan().WatchesMessages(c.index+1, faults.Leaving, faults.Underway) {
@@ -80,7 +80,8 @@ func (w *world) onSend(q *request) (injected bool) {
 	return injected
 }
 
-// onReply applies the faults placed between a request's effect and its reply; lost reports whether the reply is lost.
+// onReply applies the faults placed between a request's effect and its reply; lost reports whether
+// the reply is lost.
 func (w *world) onReply(r *reply) (lost bool) {
 	if r.request == nil {
 		return false

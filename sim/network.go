@@ -19,8 +19,9 @@ import (
 	"github.com/lockbench/lockbench/internal/upstream"
 )
 
-// conn is both ends of one simulated connection: the client's end is the net.Conn, the server's end is a session of a node; between them lie the
-// requests and replies that the scheduler has not released. Nothing moves by itself, except the handshakes of Redis clients, which do not matter to
+// conn is both ends of one simulated connection: the client's end is the net.Conn, the server's end
+// is a session of a node; between them lie the requests and replies that the scheduler has not
+// released. Nothing moves by itself, except the handshakes of Redis clients, which do not matter to
 // locks.
 //
 // world.mu guards all fields: the client's goroutines read and write, the driver moves bytes.
@@ -143,9 +144,10 @@ func (cn *conn) send(r resp.Request) {
 	cn.world.enqueue(q)
 }
 
-// opens reports whether a command is a handshake. Handshakes are not events, because the client's pool decides how many there are. They are
-// answered as soon as the node can be reached, in order with the connection's other requests. When a tape is replayed, so are the commands before
-// the connection's first command with a name that the tape knows.
+// opens reports whether a command is a handshake. Handshakes are not events, because the client's
+// pool decides how many there are. They are answered as soon as the node can be reached, in order
+// with the connection's other requests. When a tape is replayed, so are the commands before the
+// connection's first command with a name that the tape knows.
 func (cn *conn) opens(command string) bool {
 	if upstream.Handshake(command) {
 		return true
@@ -177,8 +179,9 @@ func texts(r resp.Request) []string {
 	return args
 }
 
-// Read waits for bytes, the end of the connection or the deadline. Bytes that have arrived take precedence over a deadline that has passed: a
-// stopped client later finds in its socket what came meanwhile.
+// Read waits for bytes, the end of the connection or the deadline. Bytes that have arrived take
+// precedence over a deadline that has passed: a stopped client later finds in its socket what came
+// meanwhile.
 func (cn *conn) Read(b []byte) (int, error) {
 	for {
 		n, err := cn.take(b)
@@ -189,7 +192,8 @@ func (cn *conn) Read(b []byte) (int, error) {
 	}
 }
 
-// take reads without waiting. If there is nothing to read, the driver signals a change, or the deadline.
+// take reads without waiting. If there is nothing to read, the driver signals a change, or the
+// deadline.
 func (cn *conn) take(b []byte) (n int, err error) {
 	cn.world.mu.Lock()
 	defer cn.world.mu.Unlock()
@@ -305,7 +309,8 @@ func (cn *conn) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline sets when a request is dropped that could not be sent because the client was stopped. Otherwise Write never waits.
+// SetWriteDeadline sets when a request is dropped that could not be sent because the client was
+// stopped. Otherwise Write never waits.
 func (cn *conn) SetWriteDeadline(t time.Time) error {
 	cn.world.mu.Lock()
 	defer cn.world.mu.Unlock()
@@ -313,7 +318,8 @@ func (cn *conn) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// giveUp drops the requests of a stopped client whose deadline has passed, as a socket would refuse them.
+// giveUp drops the requests of a stopped client whose deadline has passed, as a socket would refuse
+// them.
 func (cn *conn) giveUp(now time.Time) {
 	if cn.writeBy.IsZero() || now.Before(cn.writeBy) {
 		return
@@ -328,7 +334,8 @@ func (a simAddr) String() string { return string(a) }
 
 func nodeName(i int) string { return "n" + strconv.Itoa(i+1) }
 
-// nodeAddr returns the address of a node for clients: an IP literal, because a host name would start a resolver.
+// nodeAddr returns the address of a node for clients: an IP literal, because a host name would
+// start a resolver.
 func nodeAddr(i int) string { return nodeNet + strconv.Itoa(i+1) + nodePort }
 
 const (

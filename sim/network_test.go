@@ -7,8 +7,9 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// A lock that gives up slow requests opens a connection for each. Those that have ended are dropped, and keep their aliases: a record would otherwise
-// show commands on one connection, in order, that had two.
+// A lock that gives up slow requests opens a connection for each. Those that have ended are
+// dropped, and keep their aliases: a record would otherwise show commands on one connection, in
+// order, that had two.
 func TestEndedConnectionsAreDropped(t *testing.T) {
 	inWorld(t, Program{}, func(w *world) {
 		c := &client{world: w, name: "c1", messages: map[int]int{}, commands: make([]history.Command, 1)}

@@ -8,8 +8,8 @@ import (
 	"github.com/lockbench/lockbench/fakeredis"
 )
 
-// node is a server of a world: what a network and faults do to it, beside its data. The host reuses it.
-// Only the driver calls a node.
+// node is a server of a world: what a network and faults do to it, beside its data. The host reuses
+// it. Only the driver calls a node.
 type node struct {
 	*fakeredis.Node
 	index    int

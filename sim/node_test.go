@@ -24,7 +24,8 @@ func testNode(t *testing.T, start time.Time) *node {
 	return n
 }
 
-// asked sends commands, one per line, over one connection at a time t and returns the text of each reply.
+// asked sends commands, one per line, over one connection at a time t and returns the text of each
+// reply.
 func asked(n *node, t time.Time, lines ...string) []string {
 	s := n.NewSession(nil)
 	var out []string
@@ -68,7 +69,8 @@ func (w *world) sendsTo(n *node) *conn {
 // sends delivers a request and returns its reply; "" if the server will answer later.
 func (cn *conn) sends(line string) string {
 	args := strings.Fields(line)
-	cn.world.executeNow(&request{conn: cn, name: strings.ToUpper(args[0]), args: args, handshake: true}) // no client sent it, so it has no record
+	// no client sent it, so it has no record
+	cn.world.executeNow(&request{conn: cn, name: strings.ToUpper(args[0]), args: args, handshake: true})
 	return cn.answers()
 }
 
@@ -88,7 +90,8 @@ func (w *world) passes(d time.Duration) {
 	w.runTimers()
 }
 
-// TestNodePersistence: a killed node restarts with the data that its persistence kept, and its leases expire by the clock.
+// TestNodePersistence: a killed node restarts with the data that its persistence kept, and its
+// leases expire by the clock.
 func TestNodePersistence(t *testing.T) {
 	rows := []struct {
 		mode impls.Persistence
@@ -123,7 +126,8 @@ func TestNodePersistence(t *testing.T) {
 	}
 }
 
-// TestNodeReplication: the replica has what reached it, WAIT reports it, and a promoted replica has no more.
+// TestNodeReplication: the replica has what reached it, WAIT reports it, and a promoted replica has
+// no more.
 func TestNodeReplication(t *testing.T) {
 	rows := []struct {
 		name    string
@@ -168,7 +172,8 @@ func TestNodeReplication(t *testing.T) {
 	}
 }
 
-// TestNodeTwoReplicas: WAIT counts the replicas that have the write; the first is promoted, with what it has, and the second then copies it.
+// TestNodeTwoReplicas: WAIT counts the replicas that have the write; the first is promoted, with
+// what it has, and the second then copies it.
 func TestNodeTwoReplicas(t *testing.T) {
 	inWorld(t, Program{Topology: impls.Replicated, Nodes: 3}, func(w *world) {
 		cn := w.sendsTo(w.nodes[0])

@@ -21,20 +21,22 @@ type Outcome struct {
 	Store            map[string]checker.StoreEnds // the guarded store before and after, by key
 	Steps            int                          // events that the scheduler released
 	Virtual          time.Duration                // duration in virtual time
-	Waited           time.Duration                // of that, what the strategy let pass while messages were on their way
-	Hash             uint64                       // of the trace
-	Trace            []string                     // if requested
-	Schedule         faults.Schedule              // if requested
-	program          Program                      // that was run
-	tape             []deviation
-	Missed           int      // choices of a tape that were not possible
-	Pruned           bool     // abandoned early: its state was known
-	Stuck            []string // clients that had not ended at the horizon
-	Crash            string   // a panic of a client, or clients that never end, with the stack
-	Left             string   // goroutines that the lock left behind for ever
+	// of that, what the strategy let pass while messages were on their way
+	Waited   time.Duration
+	Hash     uint64          // of the trace
+	Trace    []string        // if requested
+	Schedule faults.Schedule // if requested
+	program  Program         // that was run
+	tape     []deviation
+	Missed   int      // choices of a tape that were not possible
+	Pruned   bool     // abandoned early: its state was known
+	Stuck    []string // clients that had not ended at the horizon
+	Crash    string   // a panic of a client, or clients that never end, with the stack
+	Left     string   // goroutines that the lock left behind for ever
 
-	Lacking      string   // what the lock's connections requested and the simulator lacks, such as CLIENT TRACKING
-	Unexplorable bool     // the lock holds a mutex during a request, as Crash says: not a finding, but it ends the search
+	Lacking string // what the lock's connections requested and the simulator lacks, such as CLIENT TRACKING
+	// the lock holds a mutex during a request, as Crash says: not a finding, but it ends the search
+	Unexplorable bool
 	Loop         []string // what a client repeats without end: its name, and commands
 	endless      bool     // a goroutine goes on for ever while no time passes, as Crash says
 	Errors       []string // of the workloads, by client, except for placed crashes
@@ -73,8 +75,8 @@ func (w *world) outcome() Outcome {
 	return out
 }
 
-// askedFirst corrects when an attempt began where events take no time: at the beginning of its instant, as
-// clocks do not tell its requests and replies apart.
+// askedFirst corrects when an attempt began where events take no time: at the beginning of its
+// instant, as clocks do not tell its requests and replies apart.
 func (w *world) askedFirst(op *history.Operation) {
 	if !w.bounds.Instant || !op.WasAsked() {
 		return
@@ -88,7 +90,8 @@ func (w *world) askedFirst(op *history.Operation) {
 	op.SetAsked(began)
 }
 
-// commands merges the clients' commands by the time they were sent, those of one instant by client, node and content.
+// commands merges the clients' commands by the time they were sent, those of one instant by client,
+// node and content.
 func (w *world) commands() []history.Command {
 	all := make([]history.Command, 0, w.sent)
 	for _, c := range w.clients {

@@ -9,9 +9,11 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// World is a world outside the simulator, such as processes on real servers, in which a search orders the messages.
+// World is a world outside the simulator, such as processes on real servers, in which a search
+// orders the messages.
 type World interface {
-	// Run runs a program once, one message at a time, in the order that lead chooses. Its outcome has no tape: lead keeps it.
+	// Run runs a program once, one message at a time, in the order that lead chooses. Its outcome
+	// has no tape: lead keeps it.
 	Run(ctx context.Context, p Program, lead *Lead) (Outcome, error)
 }
 
@@ -39,7 +41,8 @@ func (o worldRunner) run(p Program, s chooser, b Bounds, _ bool) (Outcome, error
 	return out, err
 }
 
-// Unshown returns the story of a violation by v of the tape's property that the operations of a record do not show; nil: none. Errors are miniredis'.
+// Unshown returns the story of a violation by v of the tape's property that the operations of a
+// record do not show; nil: none. Errors are miniredis'.
 func (t Tape) Unshown(v impls.Variant, rec history.Recorded, windows []history.Window) ([]string, error) {
 	p := t.Program
 	p.Variant = v
@@ -54,7 +57,8 @@ func (t Tape) Unshown(v impls.Variant, rec history.Recorded, windows []history.W
 	return nil, err
 }
 
-// ExploreIn is Explore in equivalent worlds outside the simulator, which share the schedules. cfg.Known must be set.
+// ExploreIn is Explore in equivalent worlds outside the simulator, which share the schedules.
+// cfg.Known must be set.
 func ExploreIn(ctx context.Context, cfg ExploreConfig, worlds []World, progress func(Stats)) (ExploreResult, error) {
 	var runners []runner
 	for _, w := range worlds {
@@ -66,7 +70,8 @@ func ExploreIn(ctx context.Context, cfg ExploreConfig, worlds []World, progress 
 // triesOutside is how many schedules of a smaller program are tried in real time.
 const triesOutside = 12
 
-// ReplayIn is Replay in a world outside the simulator: the order is that of the tape as far as it is possible, and a trace is not kept.
+// ReplayIn is Replay in a world outside the simulator: the order is that of the tape as far as it
+// is possible, and a trace is not kept.
 func ReplayIn(ctx context.Context, w World, known Catalogue, t Tape) (Outcome, error) {
 	return worldRunner{context.WithoutCancel(ctx), w, known}.run(t.Program, t.follow(), t.Bounds, false)
 }
@@ -77,7 +82,8 @@ func ShrinkIn(ctx context.Context, w World, known Catalogue, t Tape) (Tape, erro
 	return h.shrink()
 }
 
-// Lead applies a strategy to one schedule of a world outside the simulator. It chooses what happens next, and keeps the tape.
+// Lead applies a strategy to one schedule of a world outside the simulator. It chooses what happens
+// next, and keeps the tape.
 type Lead struct {
 	chooser chooser
 	program Program
@@ -94,7 +100,8 @@ type Scene struct {
 	Clients []int         // those that have not ended, by number from 1, in order
 }
 
-// Next chooses. It returns false when the next choice of a tape is not available yet; with last set there is nothing more to wait for.
+// Next chooses. It returns false when the next choice of a tape is not available yet; with last set
+// there is nothing more to wait for.
 func (l *Lead) Next(s Scene, last bool) (faults.Turn, bool) {
 	v := &sceneView{Lead: l, scene: s, options: optionsOf(s.Held)}
 	usual := oldest(v.options)

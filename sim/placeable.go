@@ -17,7 +17,8 @@ type placeableFault struct {
 	event  event  // of the message that it affects; zero for other faults
 }
 
-// placeable returns the option to place a fault of a target, or of the message that an option delivers.
+// placeable returns the option to place a fault of a target, or of the message that an option
+// delivers.
 func placeable(s faults.Spec, target string, of option) option {
 	p := &placeableFault{spec: s, target: target}
 	if of != (option{}) {
@@ -26,7 +27,8 @@ func placeable(s faults.Spec, target string, of option) option {
 	return option{kind: placeFault, fault: p}
 }
 
-// name makes the name: fault, target, length. Few of the placeable faults need it. message formats the event of a message.
+// name makes the name: fault, target, length. Few of the placeable faults need it. message formats
+// the event of a message.
 func (p *placeableFault) name(message func(event) string) string {
 	words, s := []string{p.spec.Fault}, p.spec
 	switch {
@@ -46,7 +48,8 @@ func (p *placeableFault) name(message func(event) string) string {
 	return strings.Join(words, " ")
 }
 
-// faults lists the faults that may be placed now, by name of fault, then client, then node; none if the strategy has placed as many as it may.
+// faults lists the faults that may be placed now, by name of fault, then client, then node; none if
+// the strategy has placed as many as it may.
 func (w *world) faults() []option {
 	if w.budget == 0 || w.over() {
 		return nil
@@ -67,8 +70,8 @@ func (w *world) faults() []option {
 	return out
 }
 
-// place applies a fault that the search has chosen, unless its message is gone by then: a client's timer may end the connection between the choice of a
-// fault and its effect.
+// place applies a fault that the search has chosen, unless its message is gone by then: a client's
+// timer may end the connection between the choice of a fault and its effect.
 func (w *world) place(p *placeableFault) {
 	var m faults.Message
 	if p.event.conn != nil {
@@ -82,7 +85,8 @@ func (w *world) place(p *placeableFault) {
 // placer adds the option that placeable returns.
 type placer func(s faults.Spec, target string, of option)
 
-// faultsOfClient lists the faults of a live client, by its number from 1; asks says that it has an acquire under way.
+// faultsOfClient lists the faults of a live client, by its number from 1; asks says that it has an
+// acquire under way.
 func faultsOfClient(fault string, client int, asks bool, long time.Duration, add placer) {
 	s, name := faults.Spec{Fault: fault, Client: client}, faults.ClientName(client)
 	switch fault {
@@ -177,14 +181,16 @@ func Placeable() []string {
 	return slices.Sorted(slices.Values(faults.Names(func(k faults.Kind) bool { return k.Placed != faults.NotPlaced })))
 }
 
-// IsStanding reports whether a fault is in force from the start of a run. A random or PCT search draws it in advance; an exhaustive one cannot.
+// IsStanding reports whether a fault is in force from the start of a run. A random or PCT search
+// draws it in advance; an exhaustive one cannot.
 func IsStanding(fault string) bool {
 	kind, _ := faults.FindKind(fault)
 	return kind.Placed == faults.BeforeSearch
 }
 
-// DefaultFaults returns the faults that a lock with these traits must survive: any fault of its clients and messages, and of a minority of its
-// nodes or the primary of a pair. Faults that no such lock survives, such as the loss of a single server's data, must be requested.
+// DefaultFaults returns the faults that a lock with these traits must survive: any fault of its
+// clients and messages, and of a minority of its nodes or the primary of a pair. Faults that no
+// such lock survives, such as the loss of a single server's data, must be requested.
 func DefaultFaults(v impls.Variant) []string {
 	out := []string{
 		faults.PauseClient, faults.CrashClient, faults.CancelClient, faults.LoseRequest, faults.LoseReply,

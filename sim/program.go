@@ -12,33 +12,45 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// Program describes a run: a lock, what its clients do, the servers, and the faults placed in advance. With a tape it determines a run completely.
+// Program describes a run: a lock, what its clients do, the servers, and the faults placed in
+// advance. With a tape it determines a run completely.
 //
-// Lock and Load are the names by which the variant and the workload are found when a program is read from a file or sent to a worker process; a
-// program that stays in its process does not need them. Durations are in nanoseconds in files.
+// Lock and Load are the names by which the variant and the workload are found when a program is
+// read from a file or sent to a worker process; a program that stays in its process does not need
+// them. Durations are in nanoseconds in files.
 type Program struct {
-	Lock     string             `json:"lock"`
-	Load     string             `json:"workload"`
-	Also     []string           `json:"also,omitempty"`  // workloads that a schedule of a random search may run instead
-	Hasty    bool               `json:"hasty,omitempty"` // in a third of those, clients use Try, to expose refusals without reason
-	Rests    bool               `json:"rests,omitempty"` // in a third of those, clients idle five leases after each round, to expose leaked holds
+	Lock string   `json:"lock"`
+	Load string   `json:"workload"`
+	Also []string `json:"also,omitempty"` // workloads that a schedule of a random search may run instead
+	// in a third of those, clients use Try, to expose refusals without reason
+	Hasty bool `json:"hasty,omitempty"`
+	// in a third of those, clients idle five leases after each round, to expose leaked holds
+	Rests    bool               `json:"rests,omitempty"`
 	Variant  impls.Variant      `json:"-"`
 	Workload workloads.Workload `json:"-"`
 	Config   workloads.Config   `json:"config"`
 	Clients  int                `json:"clients"` // 1 to 64; 0 means 2
 
 	Topology impls.Topology `json:"topology,omitempty"` // what the lock runs on; "" means the variant's own
-	Nodes    int            `json:"nodes,omitempty"`    // of independent masters, 0 means 5; a primary and its replicas, 0 means 2; a cluster's three masters and their replicas
-	Poll     time.Duration  `json:"poll,omitempty"`     // between attempts of waiters that poll; 0 means a fifth of the lease
-	Permits  int            `json:"permits,omitempty"`  // of a semaphore; 0 means 1
-	Timeout  time.Duration  `json:"timeout,omitempty"`  // for one reply; 0 means three seconds
+	// of independent masters, 0 means 5; a primary and its replicas, 0 means 2; a cluster's three
+	// masters and their replicas
+	Nodes int `json:"nodes,omitempty"`
+	// between attempts of waiters that poll; 0 means a fifth of the lease
+	Poll    time.Duration `json:"poll,omitempty"`
+	Permits int           `json:"permits,omitempty"` // of a semaphore; 0 means 1
+	Timeout time.Duration `json:"timeout,omitempty"` // for one reply; 0 means three seconds
 
 	Persistence impls.Persistence `json:"persistence,omitempty"` // "" means none
-	Faults      []faults.Spec     `json:"faults,omitempty"`      // placed in advance; those that a strategy may add are in its Bounds
-	Length      time.Duration     `json:"length,omitempty"`      // after which no new round begins; 0 means never
-	Enough      int               `json:"enough,omitempty"`      // commands, of all clients, after which no new round begins once no fault is under way; 0 means never
-	Horizon     time.Duration     `json:"horizon,omitempty"`     // of virtual time, after which clients that still run are stuck; 0 means 60 leases, at least a minute
-	Seed        uint64            `json:"seed"`                  // of tokens, jitter and what faults leave open
+	// placed in advance; those that a strategy may add are in its Bounds
+	Faults []faults.Spec `json:"faults,omitempty"`
+	Length time.Duration `json:"length,omitempty"` // after which no new round begins; 0 means never
+	// commands, of all clients, after which no new round begins once no fault is under way; 0 means
+	// never
+	Enough int `json:"enough,omitempty"`
+	// of virtual time, after which clients that still run are stuck; 0 means 60 leases, at least a
+	// minute
+	Horizon time.Duration `json:"horizon,omitempty"`
+	Seed    uint64        `json:"seed"` // of tokens, jitter and what faults leave open
 }
 
 // PollsPerLease is the default number of polls per lease.
@@ -66,8 +78,9 @@ func (p Program) withDefaults() Program {
 	return p
 }
 
-// Catalogue finds locks by name, for programs read from a file or sent to a worker, and names the scripts of recorded commands.
-// impls/catalogue.Known is lockbench's own; a nil Catalogue is empty, which is enough for a program that carries its Variant.
+// Catalogue finds locks by name, for programs read from a file or sent to a worker, and names the
+// scripts of recorded commands. impls/catalogue.Known is lockbench's own; a nil Catalogue is empty,
+// which is enough for a program that carries its Variant.
 type Catalogue interface {
 	Find(name string) (impls.Variant, bool)
 	ScriptNames() map[string]string // by SHA-1 digest
@@ -127,9 +140,11 @@ func (p Program) WithLease(lease time.Duration) Program {
 	return p
 }
 
-// DefaultProgram returns a small program for a lock of this kind: two clients, three rounds each, a lease of a second, work of a fifth of it, and polls
-// soon after the lease ends. A lock that can extend is also held for longer than its lease, by readers if it has them, and tried without waiting; one
-// that renews itself also rests; a queue has three clients, so that one can wait behind another.
+// DefaultProgram returns a small program for a lock of this kind: two clients, three rounds each, a
+// lease of a second, work of a fifth of it, and polls soon after the lease ends. A lock that can
+// extend is also held for longer than its lease, by readers if it has them, and tried without
+// waiting; one that renews itself also rests; a queue has three clients, so that one can wait
+// behind another.
 func DefaultProgram(v impls.Variant) Program {
 	lease := time.Second
 	p := Program{Lock: v.Name, Load: "counter", Variant: v, Clients: 2, Config: workloads.Config{
@@ -156,7 +171,8 @@ func DefaultProgram(v impls.Variant) Program {
 	return p
 }
 
-// setting returns what limits the faults of a program. Before the program is resolved, its topology may be the lock's own.
+// setting returns what limits the faults of a program. Before the program is resolved, its topology
+// may be the lock's own.
 func (p Program) setting() faults.Setting {
 	s := faults.Setting{Clients: p.withDefaults().Clients, Nodes: faults.MaxNodes, Lease: p.Config.Lease, Topology: p.Topology}
 	if p.Topology != "" {

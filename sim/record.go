@@ -44,7 +44,8 @@ func (q *request) step(s faults.Step) faults.Step {
 	return s
 }
 
-// noteFault records that a fault begins. A standing one is in the tape's program, not in the schedule.
+// noteFault records that a fault begins. A standing one is in the tape's program, not in the
+// schedule.
 func (w *world) noteFault(f *faults.Fault) {
 	if !w.trace.keep || f.Standing() {
 		return

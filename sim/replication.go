@@ -12,8 +12,9 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// link is the stream from a primary to a replica, which copies all data anew, even none, whenever one of the two has restarted. Of several links of a
-// primary, a failover promotes the replica of the first.
+// link is the stream from a primary to a replica, which copies all data anew, even none, whenever
+// one of the two has restarted. Of several links of a primary, a failover promotes the replica of
+// the first.
 type link struct {
 	primary *node
 	replica *node
@@ -53,7 +54,8 @@ func (w *world) replicateOne(l *link) {
 	w.retryParked(l.primary)
 }
 
-// written queues a node's data for replication after a write. A replica that is down will copy everything later.
+// written queues a node's data for replication after a write. A replica that is down will copy
+// everything later.
 func (w *world) written(n *node) {
 	n.writes++
 	for _, l := range w.linksOf(n) {
@@ -73,7 +75,8 @@ func (w *world) linksOf(n *node) (out []*link) {
 	return out
 }
 
-// disconnected is called when a node was killed: what is on its way to a killed replica is lost, what a killed primary has sent arrives.
+// disconnected is called when a node was killed: what is on its way to a killed replica is lost,
+// what a killed primary has sent arrives.
 func (w *world) disconnected(n *node) {
 	for _, l := range w.linksOf(n) {
 		l.apart = true
@@ -83,7 +86,8 @@ func (w *world) disconnected(n *node) {
 	}
 }
 
-// reconnected is called when a node has started: once both ends of a link are up, the replica copies all data of the primary.
+// reconnected is called when a node has started: once both ends of a link are up, the replica
+// copies all data of the primary.
 func (w *world) reconnected(n *node) {
 	for _, l := range w.linksOf(n) {
 		if !l.primary.down && !l.replica.down {
@@ -105,7 +109,8 @@ func (w *world) replicas(n *node, upTo int) (have int) {
 // Replicas returns how many replicas have all writes up to the connection's last command.
 func (cn *conn) Replicas() int { return cn.world.replicas(cn.server, cn.seen) }
 
-// wait implements WAIT numreplicas timeout for all writes up to the last command of the same connection, whichever client made them.
+// wait implements WAIT numreplicas timeout for all writes up to the last command of the same
+// connection, whichever client made them.
 func (w *world) wait(q *request) ([]byte, bool) {
 	if text := q.conn.server.Check(q.args); text != "" {
 		return fakeredis.Failure(text), true
@@ -122,7 +127,8 @@ func (w *world) wait(q *request) ([]byte, bool) {
 	return w.park(q, most, answer)
 }
 
-// heir returns the link to the replica that a failover of a primary promotes, by the number under which clients know it.
+// heir returns the link to the replica that a failover of a primary promotes, by the number under
+// which clients know it.
 func (w *world) heir(node int) (*link, error) {
 	for i := range w.links {
 		if l := &w.links[i]; l.primary == w.serverAt(node) && !l.primary.down {
@@ -132,7 +138,8 @@ func (w *world) heir(node int) (*link, error) {
 	return nil, fmt.Errorf("%w: node %d is down, or has no replica", faults.ErrNothing, node+1)
 }
 
-// CutReplication ends the replication to the first replica: as the new primary it lacks the writes between the cut and the failover.
+// CutReplication ends the replication to the first replica: as the new primary it lacks the writes
+// between the cut and the failover.
 func (w *world) CutReplication(_ context.Context, node int) error {
 	l, err := w.heir(node)
 	if err == nil {
@@ -141,7 +148,8 @@ func (w *world) CutReplication(_ context.Context, node int) error {
 	return err
 }
 
-// Failover kills a primary and promotes its first replica, with the writes that reached it. The others copy all its data.
+// Failover kills a primary and promotes its first replica, with the writes that reached it. The
+// others copy all its data.
 func (w *world) Failover(ctx context.Context, node int) (had string, e history.Effect, err error) {
 	l, err := w.heir(node)
 	if err != nil {

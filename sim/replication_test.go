@@ -13,13 +13,15 @@ import (
 
 // pair is a primary and its replica, simulated or real.
 type pair interface {
-	ask(name, line string) string // over the connection of that name, which leads to node 1 unless the name begins with r
-	do(what string, node int)     // kill, restart, pause or resume
-	settle()                      // until the replica has everything
+	// over the connection of that name, which leads to node 1 unless the name begins with r
+	ask(name, line string) string
+	do(what string, node int) // kill, restart, pause or resume
+	settle()                  // until the replica has everything
 }
 
-// TestPairAnswersAsRedisDoes sends the same commands and restarts to a simulated pair and to one of redis-server, and compares every reply. A line
-// is a connection with a command, or an action on a node; "settle" waits until the replica has everything.
+// TestPairAnswersAsRedisDoes sends the same commands and restarts to a simulated pair and to one of
+// redis-server, and compares every reply. A line is a connection with a command, or an action on a
+// node; "settle" waits until the replica has everything.
 func TestPairAnswersAsRedisDoes(t *testing.T) {
 	rows := []struct {
 		name        string

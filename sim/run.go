@@ -25,7 +25,9 @@ func (w *world) runBubble() {
 	var running sync.WaitGroup
 	for _, c := range w.clients {
 		running.Go(func() { c.runGuarded(ctx) })
-		synctest.Wait() // one after the other, so that the order in which clients connect does not depend on the runtime
+		// one after the other, so that the order in which clients connect does not depend on the
+		// runtime
+		synctest.Wait()
 	}
 	w.drive()
 	w.pass(0, nil)
@@ -116,7 +118,8 @@ const usualOps = 16
 
 // runGuarded runs a client and turns a panic of its goroutine into an outcome.
 func (c *client) runGuarded(ctx context.Context) {
-	pprof.SetGoroutineLabels(pprof.WithLabels(ctx, pprof.Labels(labelWorld, c.world.label(), labelClient, c.name))) // what it starts inherits them
+	// what it starts inherits them
+	pprof.SetGoroutineLabels(pprof.WithLabels(ctx, pprof.Labels(labelWorld, c.world.label(), labelClient, c.name)))
 	defer func() {
 		if r := recover(); r != nil {
 			c.world.mu.Lock()
@@ -132,7 +135,8 @@ func (c *client) runGuarded(ctx context.Context) {
 // patience is the virtual time that clients get to finish when the world ends before they do.
 const patience = time.Hour
 
-// end stops what still runs: contexts end, connections break, clocks report that the client is dead.
+// end stops what still runs: contexts end, connections break, clocks report that the client is
+// dead.
 func (w *world) end(cancel context.CancelFunc, ended <-chan struct{}) {
 	w.mu.Lock()
 	w.out.Virtual = w.now()
@@ -157,7 +161,8 @@ func (w *world) end(cancel context.CancelFunc, ended <-chan struct{}) {
 	w.settleBackground()
 }
 
-// settleBackground waits for background goroutines of clients that have ended, such as a dial that waits for its deadline.
+// settleBackground waits for background goroutines of clients that have ended, such as a dial that
+// waits for its deadline.
 func (w *world) settleBackground() {
 	w.mu.Lock()
 	w.gone = true

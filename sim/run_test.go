@@ -127,7 +127,8 @@ var everyFault = []string{
 	faults.DelayRequest, faults.DelayReply, faults.KillServer, faults.PauseServer, faults.JumpClock, faults.FlushScripts, faults.DeleteKey,
 }
 
-// seeds is the number of seeds per lock: LOCKBENCH_SOAK sets it. With 16, the seeds of all locks are more than 1,000.
+// seeds is the number of seeds per lock: LOCKBENCH_SOAK sets it. With 16, the seeds of all locks
+// are more than 1,000.
 func seeds(t *testing.T) int {
 	t.Helper()
 	n, err := strconv.Atoi(os.Getenv("LOCKBENCH_SOAK"))
@@ -137,8 +138,9 @@ func seeds(t *testing.T) int {
 	return n
 }
 
-// TestSameSeedSameTrace runs every seed of every lock, library and planted bug twice, on different nodes and in another order, and expects the same
-// trace and the same history, byte for byte. Every other seed uses all faults instead of those that the lock must survive.
+// TestSameSeedSameTrace runs every seed of every lock, library and planted bug twice, on different
+// nodes and in another order, and expects the same trace and the same history, byte for byte. Every
+// other seed uses all faults instead of those that the lock must survive.
 func TestSameSeedSameTrace(t *testing.T) {
 	n, ran, different := seeds(t), 0, 0
 	locks := slices.DeleteFunc(append(catalogue.Locks(), catalogue.Planted()...), func(v impls.Variant) bool { return v.Topology == impls.Cluster })
@@ -151,8 +153,9 @@ func TestSameSeedSameTrace(t *testing.T) {
 	}
 }
 
-// TestDialsGoOnInTurn: two watchdogs of one client dial while it is cut off, send the same, and then go on at different times. Which of them dials first
-// after the cut must not be the runtime's choice.
+// TestDialsGoOnInTurn: two watchdogs of one client dial while it is cut off, send the same, and
+// then go on at different times. Which of them dials first after the cut must not be the runtime's
+// choice.
 func TestDialsGoOnInTurn(t *testing.T) {
 	all := catalogue.Planted()
 	at := slices.IndexFunc(all, func(v impls.Variant) bool { return v.Name == "bug-outlives-release" })

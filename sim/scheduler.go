@@ -7,8 +7,8 @@ import (
 	"github.com/lockbench/lockbench/faults"
 )
 
-// options lists what could happen next, in an order that depends only on names and contents: requests and replies by client and node, then
-// replication. choose adds faults and waiting.
+// options lists what could happen next, in an order that depends only on names and contents:
+// requests and replies by client and node, then replication. choose adds faults and waiting.
 func (w *world) options() []option {
 	out := w.possible[:0]
 	from := 0
@@ -39,7 +39,8 @@ func (w *world) reachable(cn *conn) bool {
 	return !w.cut[cutKey{cn.client.index, cn.server.index}]
 }
 
-// canReach reports whether a request on the connection can be delivered now. Requests of a stopped client left before it stopped.
+// canReach reports whether a request on the connection can be delivered now. Requests of a stopped
+// client left before it stopped.
 func (w *world) canReach(cn *conn) bool {
 	return cn.lost == nil && !cn.server.paused && !cn.server.down && cn.parked == nil && w.reachable(cn)
 }
@@ -49,7 +50,8 @@ func (w *world) canAnswer(cn *conn) bool {
 	return cn.lost == nil && !cn.client.paused && w.reachable(cn)
 }
 
-// apply performs the chosen option, if it still can: a timer that fired within the last tick may have closed the connection.
+// apply performs the chosen option, if it still can: a timer that fired within the last tick may
+// have closed the connection.
 func (w *world) apply(o option) {
 	w.step++
 	switch o.kind {
@@ -93,8 +95,9 @@ func (w *world) deliver(r *reply) {
 	r.conn.giveReply(r)
 }
 
-// affectsNodeOnly reports whether an option is a request that wakes no goroutine, and none wakes by itself before it: no fault strikes at the request
-// or at a reply, no sleep ends, no reader gives up, and no client waits by a timer of its own.
+// affectsNodeOnly reports whether an option is a request that wakes no goroutine, and none wakes by
+// itself before it: no fault strikes at the request or at a reply, no sleep ends, no reader gives
+// up, and no client waits by a timer of its own.
 func (w *world) affectsNodeOnly(o option) bool {
 	if o.kind != deliverRequest || w.bounds.Instant || o.request().doomed || w.noSubscribers > 0 {
 		return false
@@ -105,13 +108,15 @@ func (w *world) affectsNodeOnly(o option) bool {
 		!w.director.Plan().WatchesMessages(0, faults.Answered, faults.Returning)
 }
 
-// mayHaveTimer reports whether a client may wait by a timer that the driver does not know: it neither sleeps by its clock nor waits for a reply.
+// mayHaveTimer reports whether a client may wait by a timer that the driver does not know: it
+// neither sleeps by its clock nor waits for a reply.
 func (c *client) mayHaveTimer() bool {
 	return !c.done && !c.paused && c.asleep == 0 &&
 		!slices.ContainsFunc(c.world.conns, func(cn *conn) bool { return cn.client == c && cn.inUse > 0 && !cn.shut })
 }
 
-// takeFirst removes the first item of a queue and moves the others up: queues are short, and reslicing would allocate for every message.
+// takeFirst removes the first item of a queue and moves the others up: queues are short, and
+// reslicing would allocate for every message.
 func takeFirst[T any](queue *[]T) T {
 	first := (*queue)[0]
 	*queue = slices.Delete(*queue, 0, 1)
@@ -140,7 +145,8 @@ func (w *world) executeNow(q *request) {
 	}
 }
 
-// answered makes the reply to a request an event, unless its connection is gone or the reply is lost.
+// answered makes the reply to a request an event, unless its connection is gone or the reply is
+// lost.
 func (w *world) answered(q *request, bytes []byte) {
 	cn := q.conn
 	if cn.shut || cn.lost != nil || cn.client.crashed {

@@ -54,7 +54,8 @@ func (w *world) steps() (names []string) {
 	}
 }
 
-// TestHandshakesAreNoEvents: a handshake is answered without the scheduler, once the node is up, and never before earlier requests.
+// TestHandshakesAreNoEvents: a handshake is answered without the scheduler, once the node is up,
+// and never before earlier requests.
 func TestHandshakesAreNoEvents(t *testing.T) {
 	inWorld(t, Program{}, func(w *world) {
 		cn := w.sendsTo(w.nodes[0])
@@ -87,8 +88,9 @@ func TestHandshakesAreNoEvents(t *testing.T) {
 	})
 }
 
-// TestNoDialUnderAnEndedContext: a library may dial under a mutex that another goroutine waits for, like a go-redis subscription that is read and
-// closed at once. It does so under a context that has ended, and must get its error before time passes.
+// TestNoDialUnderAnEndedContext: a library may dial under a mutex that another goroutine waits for,
+// like a go-redis subscription that is read and closed at once. It does so under a context that has
+// ended, and must get its error before time passes.
 func TestNoDialUnderAnEndedContext(t *testing.T) {
 	for _, cut := range []bool{false, true} {
 		inWorld(t, Program{}, func(w *world) {
@@ -109,7 +111,8 @@ func TestNoDialUnderAnEndedContext(t *testing.T) {
 	}
 }
 
-// TestMultiplexedRequestsHaveAnOrder: whichever goroutine writes first, the node receives the same, and each gets the reply to its own request.
+// TestMultiplexedRequestsHaveAnOrder: whichever goroutine writes first, the node receives the same,
+// and each gets the reply to its own request.
 func TestMultiplexedRequestsHaveAnOrder(t *testing.T) {
 	var seen []string
 	for _, rows := range [][2]string{{"SET x 1 GET", "GET y"}, {"GET y", "SET x 1 GET"}} {
@@ -131,7 +134,8 @@ func TestMultiplexedRequestsHaveAnOrder(t *testing.T) {
 	}
 }
 
-// TestLinksBreakOneByOne: a node that dies breaks its connections at one instant, in the order of what was sent over them.
+// TestLinksBreakOneByOne: a node that dies breaks its connections at one instant, in the order of
+// what was sent over them.
 func TestLinksBreakOneByOne(t *testing.T) {
 	var orders []string
 	for _, lines := range [][]string{{"SET a 1", "SET b 1"}, {"SET b 1", "SET a 1"}} {
@@ -150,7 +154,8 @@ func TestLinksBreakOneByOne(t *testing.T) {
 	}
 }
 
-// TestSleepsEndApart: no two sleeps of clients, or of one client, end at the same instant, though all begin at once and last equally long.
+// TestSleepsEndApart: no two sleeps of clients, or of one client, end at the same instant, though
+// all begin at once and last equally long.
 func TestSleepsEndApart(t *testing.T) {
 	inWorld(t, Program{}, func(w *world) {
 		ends := map[time.Duration]bool{}
@@ -170,7 +175,8 @@ func TestSleepsEndApart(t *testing.T) {
 	})
 }
 
-// TestTokensAreNamed: what a lock draws from its own random source is replaced by names that follow from the seed, and restored unchanged.
+// TestTokensAreNamed: what a lock draws from its own random source is replaced by names that follow
+// from the seed, and restored unchanged.
 func TestTokensAreNamed(t *testing.T) {
 	named := func(seed byte, words ...string) (*tokens, []string) {
 		names := newTokens([32]byte{seed})

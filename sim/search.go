@@ -21,16 +21,19 @@ type finding struct {
 
 // progress is what a worker tells of its part of a search.
 type progress struct {
-	Stats                       // without Elapsed and Findings, which its owner knows
-	Pruned       int            `json:"pruned"`
-	Violated     map[string]int `json:"violated,omitempty"` // number of schedules by violation, "property/cause"
-	Excepted     map[string]int `json:"excepted,omitempty"` // the same, of those that no lease can prevent
-	Reached      map[string]int `json:"reached,omitempty"`  // number of schedules by what could happen and did: see reachable
-	Exhausted    bool           `json:"exhausted,omitempty"`
-	Unhashed     int            `json:"unhashed,omitempty"`     // states of a walk that could not be pruned: a connection watched keys
-	Lacking      string         `json:"lacking,omitempty"`      // what the lock requested and did without
-	Unexplorable string         `json:"unexplorable,omitempty"` // why the lock cannot be explored, which ended the search
-	Why          string         `json:"why,omitempty"`          // why a walk that ended has not covered everything
+	Stats                   // without Elapsed and Findings, which its owner knows
+	Pruned   int            `json:"pruned"`
+	Violated map[string]int `json:"violated,omitempty"` // number of schedules by violation, "property/cause"
+	Excepted map[string]int `json:"excepted,omitempty"` // the same, of those that no lease can prevent
+	// number of schedules by what could happen and did: see reachable
+	Reached   map[string]int `json:"reached,omitempty"`
+	Exhausted bool           `json:"exhausted,omitempty"`
+	// states of a walk that could not be pruned: a connection watched keys
+	Unhashed int    `json:"unhashed,omitempty"`
+	Lacking  string `json:"lacking,omitempty"` // what the lock requested and did without
+	// why the lock cannot be explored, which ended the search
+	Unexplorable string `json:"unexplorable,omitempty"`
+	Why          string `json:"why,omitempty"` // why a walk that ended has not covered everything
 }
 
 // search runs the schedules of a job in this process, one after the other.
@@ -136,8 +139,9 @@ func (s *search) one(ctx context.Context, n int) (done bool, err error) {
 // againEvery is how many schedules of a walk come to one that is run a second time.
 const againEvery = 8
 
-// again runs the walk's current schedule a second time. If it does not end as before, the walk cannot have covered everything: what a lock's goroutines
-// do at one instant is not a decision of the walk, and may be the runtime's, such as which of two ready cases a select takes.
+// again runs the walk's current schedule a second time. If it does not end as before, the walk
+// cannot have covered everything: what a lock's goroutines do at one instant is not a decision of
+// the walk, and may be the runtime's, such as which of two ready cases a select takes.
 func (s *search) again(c schedule, before Outcome) error {
 	c.strategy = newExhaust(s.job.Part, s.job.Parts, s.walk.prefix())
 	out, err := s.host.run(c.program, c.strategy, c.bounds, false)
@@ -150,7 +154,8 @@ func (s *search) again(c schedule, before Outcome) error {
 // notDeterministic says why a walk has not covered everything.
 const notDeterministic = "the same choices did not always lead to the same: the program is not deterministic"
 
-// unexplorable reports whether an outcome says that the lock cannot be explored, which ends the search, and records why.
+// unexplorable reports whether an outcome says that the lock cannot be explored, which ends the
+// search, and records why.
 func (s *search) unexplorable(out Outcome) bool {
 	if out.Unexplorable {
 		s.progress.Unexplorable = "not explorable: " + out.Crash
@@ -204,8 +209,9 @@ func (s *search) note(ctx context.Context, n int, bounds Bounds, out Outcome, al
 	return !s.job.All, err
 }
 
-// strongest returns the index of the first finding that blames the lock itself, or else of the first; -1 if there is none. Two clients inside at
-// once may be the result of a stall that no lock prevents, in a schedule that shows a bug of the lock later.
+// strongest returns the index of the first finding that blames the lock itself, or else of the
+// first; -1 if there is none. Two clients inside at once may be the result of a stall that no lock
+// prevents, in a schedule that shows a bug of the lock later.
 func strongest(all []broken, only func(broken) bool) int {
 	blames := func(b broken) bool {
 		return only(b) && b.Property != verdicts.ExclusiveUse && b.Property != verdicts.StoreIntegrity
@@ -236,18 +242,19 @@ const (
 )
 
 type searchJob struct {
-	Program   Program  `json:"program"`
-	Bounds    Bounds   `json:"bounds"`
-	Strategy  string   `json:"strategy"`
-	Seed      uint64   `json:"seed"`
-	Part      int      `json:"part"`  // this worker's number, from 0
-	Parts     int      `json:"parts"` // number of workers
-	Schedules int      `json:"schedules,omitempty"`
-	First     int      `json:"first,omitempty"`  // number of the first schedule; later ones are Parts apart
-	Prefix    []int    `json:"prefix,omitempty"` // of an exhaustive schedule to repeat
-	Echo      bool     `json:"echo,omitempty"`   // report every choice as it is made, to get the tape of a schedule that kills its process
-	All       bool     `json:"all,omitempty"`    // go on after a finding
-	Seek      []string `json:"seek,omitempty"`   // the only findings: "property" or "property/cause"
+	Program   Program `json:"program"`
+	Bounds    Bounds  `json:"bounds"`
+	Strategy  string  `json:"strategy"`
+	Seed      uint64  `json:"seed"`
+	Part      int     `json:"part"`  // this worker's number, from 0
+	Parts     int     `json:"parts"` // number of workers
+	Schedules int     `json:"schedules,omitempty"`
+	First     int     `json:"first,omitempty"`  // number of the first schedule; later ones are Parts apart
+	Prefix    []int   `json:"prefix,omitempty"` // of an exhaustive schedule to repeat
+	// report every choice as it is made, to get the tape of a schedule that kills its process
+	Echo bool     `json:"echo,omitempty"`
+	All  bool     `json:"all,omitempty"`  // go on after a finding
+	Seek []string `json:"seek,omitempty"` // the only findings: "property" or "property/cause"
 }
 
 func (j searchJob) seeks(b broken) bool {

@@ -87,7 +87,8 @@ func TestExhaustiveWalkIsSharedByWorkers(t *testing.T) {
 	}
 }
 
-// TestInjectionComesTooLate: a client closes a connection after a fault of its message was chosen and before it is injected. The fault has no effect.
+// TestInjectionComesTooLate: a client closes a connection after a fault of its message was chosen
+// and before it is injected. The fault has no effect.
 func TestInjectionComesTooLate(t *testing.T) {
 	for _, fault := range []string{faults.LoseRequest, faults.DelayRequest, faults.LoseReply, faults.DelayReply} {
 		t.Run(fault, func(t *testing.T) {

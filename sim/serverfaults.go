@@ -22,7 +22,8 @@ func (w *world) up(node int) (*node, error) {
 	return n, nil
 }
 
-// role returns the node that a number means where connections follow the roles of replicated nodes: those with addresses are the primaries.
+// role returns the node that a number means where connections follow the roles of replicated nodes:
+// those with addresses are the primaries.
 func (w *world) role(node int) int {
 	if node < len(w.roles) {
 		return w.roles[node]
@@ -154,8 +155,9 @@ func (w *world) removeKeys(node int, what string) (e history.Effect, err error) 
 	return history.Effect{What: what, Lost: keys, Turn: n.turn, Known: true}, nil
 }
 
-// saved returns what is left of a node's data if its process is killed now: with persistence everything, because Redis hands it to the operating
-// system, which survives, before it replies. What everysec risks is lost only when the machine fails.
+// saved returns what is left of a node's data if its process is killed now: with persistence
+// everything, because Redis hands it to the operating system, which survives, before it replies.
+// What everysec risks is lost only when the machine fails.
 func (w *world) saved(n *node) dataset {
 	if w.program.Persistence == impls.PersistNone || w.program.Persistence == "" {
 		return dataset{}

@@ -12,15 +12,18 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// What goroutines do at one instant comes in the runtime's order. It is sorted by names and contents before it is numbered, traced or hit by a fault.
+// What goroutines do at one instant comes in the runtime's order. It is sorted by names and
+// contents before it is numbered, traced or hit by a fault.
 
-// settleInstant handles everything that has come up since the last event, until nothing more comes up at the same instant.
+// settleInstant handles everything that has come up since the last event, until nothing more comes
+// up at the same instant.
 func (w *world) settleInstant() {
 	for w.runTimers() || w.passMoments() || w.answerHandshakes() || w.admitRequests() {
 	}
 }
 
-// catchUp lets the time pass in the bubble that has passed for the driver; it reports whether there was any.
+// catchUp lets the time pass in the bubble that has passed for the driver; it reports whether there
+// was any.
 func (w *world) catchUp() bool {
 	if w.ahead.Load() == 0 {
 		return false
@@ -55,7 +58,8 @@ type reachedMoment struct {
 	pass chan struct{} // closed when the client may go on; nil if nothing is placed at the moment
 }
 
-// reachMoment queues a moment for the driver, and returns the channel to wait on; nil if no fault may be injected there.
+// reachMoment queues a moment for the driver, and returns the channel to wait on; nil if no fault
+// may be injected there.
 func (w *world) reachMoment(c *client, m history.Moment) chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,7 +81,8 @@ func (w *world) reachMoment(c *client, m history.Moment) chan struct{} {
 	return h.pass
 }
 
-// passMoments applies the faults placed at the moments that clients have reached, client by client, and lets the clients go on.
+// passMoments applies the faults placed at the moments that clients have reached, client by client,
+// and lets the clients go on.
 func (w *world) passMoments() (did bool) {
 	for _, c := range w.clients {
 		for len(c.moments) > 0 {
@@ -99,7 +104,8 @@ func (w *world) passMoments() (did bool) {
 	return did
 }
 
-// admitRequests admits the requests that were sent, in order of client, node and content, and applies the faults placed before they leave.
+// admitRequests admits the requests that were sent, in order of client, node and content, and
+// applies the faults placed before they leave.
 func (w *world) admitRequests() (did bool) {
 	fresh := w.fresh
 	w.fresh = nil
@@ -148,7 +154,8 @@ func (cn *conn) handshakeDue() bool {
 		len(cn.replies) > 0 && cn.replies[0].ofHandshake() && cn.world.canAnswer(cn)
 }
 
-// answerHandshakes answers the handshakes of a connection whose turn has come; it reports whether the client received something.
+// answerHandshakes answers the handshakes of a connection whose turn has come; it reports whether
+// the client received something.
 func (cn *conn) answerHandshakes() (did bool) {
 	w := cn.world
 	for len(cn.requests) > 0 && cn.requests[0].handshake && w.canReach(cn) {
@@ -173,7 +180,8 @@ func (cn *conn) answerHandshakes() (did bool) {
 
 func (r *reply) ofHandshake() bool { return r.request != nil && r.request.handshake }
 
-// traceOps numbers the operations recorded since the last event and adds them to the trace, ordered by client, time and content.
+// traceOps numbers the operations recorded since the last event and adds them to the trace, ordered
+// by client, time and content.
 func (w *world) traceOps() {
 	for _, c := range w.clients {
 		slices.SortStableFunc(c.ops[c.traced:], func(x, y history.Operation) int {
@@ -190,7 +198,8 @@ func (w *world) traceOps() {
 // clientIDs is the distance between the first operation numbers of two clients.
 const clientIDs = 1 << 40
 
-// inTurn calls do for connections one after the other, and runs goroutines in between: otherwise those of one client would act in any order.
+// inTurn calls do for connections one after the other, and runs goroutines in between: otherwise
+// those of one client would act in any order.
 func (w *world) inTurn(conns []*conn, do func(*conn)) {
 	slices.SortStableFunc(conns, func(a, b *conn) int {
 		return cmp.Or(cmp.Compare(a.client.index, b.client.index), cmp.Compare(a.node, b.node), cmp.Compare(a.last, b.last))
@@ -201,10 +210,12 @@ func (w *world) inTurn(conns []*conn, do func(*conn)) {
 	w.wakeDriver()
 }
 
-// latest is the greatest lateness of a time-out: a context that ends at that instant comes first, and no two connections of a client time out at once.
+// latest is the greatest lateness of a time-out: a context that ends at that instant comes first,
+// and no two connections of a client time out at once.
 const latest = 50 * time.Microsecond
 
-// lateness returns how late a time-out is on a client's connection to a node, given the last request.
+// lateness returns how late a time-out is on a client's connection to a node, given the last
+// request.
 func lateness(client, node int, last uint64) time.Duration {
 	return 1 + time.Duration(mix(hashStart, uint64(client), uint64(node), last)%uint64(latest))
 }

@@ -63,7 +63,8 @@ func (h *shrinker) smaller() []Program {
 	return out
 }
 
-// loads lists the workloads in which the violation may appear: the bare one is smaller, but has no store to damage.
+// loads lists the workloads in which the violation may appear: the bare one is smaller, but has no
+// store to damage.
 func (h *shrinker) loads() []string {
 	own := h.best.Program.Load
 	if own != "counter" || h.best.Property == verdicts.StoreIntegrity {
@@ -129,7 +130,8 @@ func (h *shrinker) waits() error {
 	return err
 }
 
-// try runs a program along choices; if the violation is still there, the result is the best so far, without the choices that were not possible.
+// try runs a program along choices; if the violation is still there, the result is the best so far,
+// without the choices that were not possible.
 func (h *shrinker) try(p Program, choices []Choice) (bool, error) {
 	out, err := h.host.run(p, &follow{choices: slices.Clone(choices)}, h.best.Bounds, false)
 	if err != nil {

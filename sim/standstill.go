@@ -13,27 +13,34 @@ import (
 	"github.com/lockbench/lockbench/internal/upstream"
 )
 
-// A bubble settles when each of its goroutines waits for something within the bubble; only then does time pass and the driver go on. Waiting for a
-// mutex does not count. So a lock that waits for a mutex that is never unlocked, or that another of its goroutines holds while it waits for the
-// network, stops time, network and itself. This can only be detected from outside the bubble, in real time.
+// A bubble settles when each of its goroutines waits for something within the bubble; only then
+// does time pass and the driver go on. Waiting for a mutex does not count. So a lock that waits for
+// a mutex that is never unlocked, or that another of its goroutines holds while it waits for the
+// network, stops time, network and itself. This can only be detected from outside the bubble, in
+// real time.
 //
-// Whether a goroutine that waits for time or the network holds the mutex cannot be seen. So a deadlock is certain only if there is none.
+// Whether a goroutine that waits for time or the network holds the mutex cannot be seen. So a
+// deadlock is certain only if there is none.
 //
-// A lock that repeats something without waiting, such as dialing a node that is down, stops time as well.
+// A lock that repeats something without waiting, such as dialing a node that is down, stops time as
+// well.
 
-// lookEvery is the real time between two inspections of a bubble that has not ended. A schedule takes milliseconds. A bubble stands still if nothing has
-// happened in it from one inspection to the next, so many times in a row: a machine that is busy may not run a goroutine for a while.
+// lookEvery is the real time between two inspections of a bubble that has not ended. A schedule
+// takes milliseconds. A bubble stands still if nothing has happened in it from one inspection to
+// the next, so many times in a row: a machine that is busy may not run a goroutine for a while.
 const (
 	lookEvery = 100 * time.Millisecond
 	looks     = 4
 )
 
-// endlessAfter is the processor time in which the driver of a bubble must make a turn: what clients do between two takes microseconds. It is longer than a
-// worker may be silent, so that a worker in an endless loop is ended and not abandoned.
+// endlessAfter is the processor time in which the driver of a bubble must make a turn: what clients
+// do between two takes microseconds. It is longer than a worker may be silent, so that a worker in
+// an endless loop is ended and not abandoned.
 const endlessAfter = 4 * longSilence
 
-// run runs the world in its own bubble, and abandons one that cannot end. synctest.Test needs a *testing.T only to report failures, and this one never
-// fails, so an empty one will do. At each inspection the host learns what the goroutines of an unfinished bubble do.
+// run runs the world in its own bubble, and abandons one that cannot end. synctest.Test needs a
+// *testing.T only to report failures, and this one never fails, so an empty one will do. At each
+// inspection the host learns what the goroutines of an unfinished bubble do.
 func (w *world) run(h *host) (settled bool) {
 	ended := make(chan struct{})
 	go func() { // ends with the bubble, or never if that never settles
@@ -104,8 +111,9 @@ func (w *world) abandon(s standstillReport) {
 	w.out.Crash = "a goroutine waits for a mutex that stays locked, and none of its client's waits for the network or for time: a deadlock\n" + s.where
 }
 
-// lookForTimers repeats a schedule that ended in a deadlock, along its choices, to see whether the lock had set a timer: the timer might unlock the
-// mutex, and time does not pass. Such a lock cannot be explored, and the result is unknown.
+// lookForTimers repeats a schedule that ended in a deadlock, along its choices, to see whether the
+// lock had set a timer: the timer might unlock the mutex, and time does not pass. Such a lock
+// cannot be explored, and the result is unknown.
 func (h *host) lookForTimers(p Program, b Bounds, out *Outcome) error {
 	w, err := h.newWorld(p, &follow{choices: out.choices(), commands: out.commandNames()}, b)
 	if err != nil {
@@ -125,7 +133,8 @@ func (h *host) lookForTimers(p Program, b Bounds, out *Outcome) error {
 	return nil
 }
 
-// ofLock reports whether a timer created at a stack is the lock's: not the simulator's, the Redis client's, or the deadline of a context.
+// ofLock reports whether a timer created at a stack is the lock's: not the simulator's, the Redis
+// client's, or the deadline of a context.
 func ofLock(frames []string) bool {
 	i := slices.IndexFunc(frames, func(f string) bool { return !strings.HasPrefix(f, "time.") && !strings.HasPrefix(f, "context.After") })
 	if i < 0 {
@@ -139,7 +148,9 @@ func ofLock(frames []string) bool {
 type standstillReport struct {
 	where string // what its goroutines do; those that keep it from settling come first
 	stuck bool   // no goroutine can go on: all wait, and at least one for a mutex
-	kept  bool   // while a goroutine waits for a mutex, another of its client waits for the network or for time, and may hold it
+	// while a goroutine waits for a mutex, another of its client waits for the network or for time,
+	// and may hold it
+	kept  bool
 	turns uint64 // of the driver so far
 
 	endless bool // some goroutine goes on, and the driver has long made no turn
@@ -184,7 +195,8 @@ func waitsOutside(g upstream.Goroutine) bool {
 	return strings.Contains(g.Frames, "sim.(*conn).") || g.In("sim.(*client).dial") || g.In("sim.(*client).Sleep") || g.In("time.Sleep")
 }
 
-// client returns the number of the client's goroutine that started a goroutine, directly or through others that still exist; else "".
+// client returns the number of the client's goroutine that started a goroutine, directly or through
+// others that still exist; else "".
 func (d dump) client(g upstream.Goroutine) string {
 	for range d {
 		if g.In("sim.(*client).runGuarded") {

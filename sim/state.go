@@ -10,23 +10,29 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// An exhaustive walk explores a state once. Two schedules are in the same state when the same may still happen in both, and no judge can tell their
-// pasts apart. What a client's program will do follows from what the client received, and when. So a state consists of
+// An exhaustive walk explores a state once. Two schedules are in the same state when the same may
+// still happen in both, and no judge can tell their pasts apart. What a client's program will do
+// follows from what the client received, and when. So a state consists of
 //
-//   - the instant, to the nanosecond. In a walk events take no time (Bounds.Instant), since otherwise two orders of the same events would never meet;
-//   - for each client, what it received and when: bytes, the ends of connections, the results of dials, the ends of its sleeps;
-//   - for each connection, what is on its way, what is held back and until when, what waits at the node, and the requests that the node received;
-//   - for each node, its data with their expiry times, its clock and rate, its scripts, subscribers and blocked requests, and its saved data while it
-//     is down;
+//   - the instant, to the nanosecond. In a walk events take no time (Bounds.Instant), since
+//     otherwise two orders of the same events would never meet;
+//   - for each client, what it received and when: bytes, the ends of connections, the results of
+//     dials, the ends of its sleeps;
+//   - for each connection, what is on its way, what is held back and until when, what waits at the
+//     node, and the requests that the node received;
+//   - for each node, its data with their expiry times, its clock and rate, its scripts, subscribers
+//     and blocked requests, and its saved data while it is down;
 //   - the obstacles: cuts, delays, replication, all pending timers, and the faults still due;
-//   - and the past as far as a judge uses it: every fault with its times, the order of commands that changed data on each node, and which operations
-//     had returned when another was called.
+//   - and the past as far as a judge uses it: every fault with its times, the order of commands
+//     that changed data on each node, and which operations had returned when another was called.
 //
-// This leaves out the order of other events of one instant: two replies to two clients, say, or two commands at one node that changed nothing.
+// This leaves out the order of other events of one instant: two replies to two clients, say, or two
+// commands at one node that changed nothing.
 
-// state returns the hash of the world's state. ok is false while a connection watches keys, because miniredis does not say whether they have changed.
-// Types that a node cannot copy, such as streams, are refused (see exact). With 64 bits, two of a million states collide with a probability of 1 in 40
-// million.
+// state returns the hash of the world's state. ok is false while a connection watches keys, because
+// miniredis does not say whether they have changed. Types that a node cannot copy, such as streams,
+// are refused (see exact). With 64 bits, two of a million states collide with a probability of 1 in
+// 40 million.
 func (w *world) state() (h uint64, ok bool) {
 	now := w.clock()
 	h = mix(hashStart, uint64(w.now()), uint64(w.out.Waited))
@@ -106,7 +112,8 @@ func digest(d fakeredis.Data) uint64 {
 	return h
 }
 
-// observe records what a client receives now. What it receives at one event is unordered: the runtime decides which of its goroutines comes first.
+// observe records what a client receives now. What it receives at one event is unordered: the
+// runtime decides which of its goroutines comes first.
 func (c *client) observe(place, what uint64) {
 	w := c.world
 	if !w.bounds.Instant {
@@ -127,7 +134,8 @@ func (c *client) condition() uint64 {
 	return mix(h, bits(c.done, c.paused, c.crashed, c.recordClosed, c.blockedMoment != nil), uint64(c.sent), uint64(c.momentHolds)<<32|uint64(len(c.waitingForResume)))
 }
 
-// before returns a hash of how many operations of each other client had returned when this one was called and, if it may end a belief, returned.
+// before returns a hash of how many operations of each other client had returned when this one was
+// called and, if it may end a belief, returned.
 func (c *client) before(op history.Operation) uint64 {
 	h := uint64(hashStart)
 	ends := op.Op == history.Extend && op.Outcome != history.OK || op.Op == history.Lost
@@ -142,7 +150,8 @@ func (c *client) before(op history.Operation) uint64 {
 	return h
 }
 
-// connStates returns a hash of all connections. Those of a client to one node are unordered: the runtime decides which of its goroutines got which.
+// connStates returns a hash of all connections. Those of a client to one node are unordered: the
+// runtime decides which of its goroutines got which.
 func (w *world) connStates() (h uint64, ok bool) {
 	for _, cn := range w.conns {
 		if cn.watches && !cn.shut {
@@ -190,7 +199,8 @@ func (b *batch) condition(q *request) uint64 {
 	return h
 }
 
-// network returns a hash of the obstacles between clients and nodes, and between a primary and its replicas.
+// network returns a hash of the obstacles between clients and nodes, and between a primary and its
+// replicas.
 func (w *world) network() uint64 {
 	var h uint64
 	for k := range w.cut {
@@ -214,7 +224,8 @@ func (w *world) network() uint64 {
 	return h
 }
 
-// noteState adds the beginning or the end of a fault to the state's past, with the progress of the clients by then.
+// noteState adds the beginning or the end of a fault to the state's past, with the progress of the
+// clients by then.
 func (w *world) noteState(what string, client string, node int) {
 	if !w.bounds.Instant {
 		return
@@ -226,7 +237,8 @@ func (w *world) noteState(what string, client string, node int) {
 	w.faultLog = h
 }
 
-// perform runs a command at a connection's node, and records for states the order of commands that change data.
+// perform runs a command at a connection's node, and records for states the order of commands that
+// change data.
 func (w *world) perform(cn *conn, args []string) (reply []byte) {
 	w.watching(cn, args, func() []byte {
 		reply = cn.server.Execute(cn.session, args, w.clock())
@@ -246,7 +258,8 @@ func (w *world) takes(q *request, args []string) (reply []byte, ok bool) {
 	return reply, ok
 }
 
-// watching runs a command at a connection's node and records its effect for states. A command that the node refuses by name ends the schedule.
+// watching runs a command at a connection's node and records its effect for states. A command that
+// the node refuses by name ends the schedule.
 func (w *world) watching(cn *conn, args []string, run func() (reply []byte)) {
 	defer w.endRefused(cn.server)
 	if !w.bounds.Instant {

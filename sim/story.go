@@ -16,7 +16,8 @@ type storyLine struct {
 	times int
 }
 
-// story returns the commands with their replies, faults and entries of clients up to an instant, as numbered lines; repeated refusals are one.
+// story returns the commands with their replies, faults and entries of clients up to an instant, as
+// numbered lines; repeated refusals are one.
 func (o Outcome) story(until int64) []string {
 	var lines []storyLine
 	for _, c := range o.Commands {

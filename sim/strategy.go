@@ -13,7 +13,8 @@ type Bounds explored.Bounds
 
 const defaultMaxSteps = 2000
 
-// delaysPerLease is how many of the longest delays of a search fit into a lease, unless it says otherwise.
+// delaysPerLease is how many of the longest delays of a search fit into a lease, unless it says
+// otherwise.
 const delaysPerLease = 20
 
 func (b Bounds) withDefaults(p Program) Bounds {
@@ -47,7 +48,8 @@ type chooser interface {
 	choose(m moves) option
 }
 
-// oldest is the default choice: what has been possible for the longest time, ordered by name among equals.
+// oldest is the default choice: what has been possible for the longest time, ordered by name among
+// equals.
 func oldest(options []option) option {
 	best := options[0]
 	for _, o := range options[1:] {
@@ -63,8 +65,9 @@ type byDefault struct{}
 
 func (byDefault) choose(m moves) option { return oldest(m.options) }
 
-// chance is what a strategy does at random besides ordering messages. The steps at which its faults are injected are drawn before the schedule begins,
-// over its expected length: drawn step by step, faults would nearly always come early.
+// chance is what a strategy does at random besides ordering messages. The steps at which its faults
+// are injected are drawn before the schedule begins, over its expected length: drawn step by step,
+// faults would nearly always come early.
 type chance struct {
 	rand   *rand.Rand
 	waits  float64 // chance of letting time pass at a step
@@ -122,9 +125,10 @@ func (s *random) choose(m moves) option {
 	return m.options[s.rand.IntN(len(m.options))]
 }
 
-// pct is probabilistic concurrency testing: every client has a priority, the highest goes first, and at a few steps drawn beforehand the next
-// client drops to the lowest priority. It finds a bug that needs d ordering constraints with a probability of at least 1/(n·k^(d-1)) for n clients
-// and k steps.
+// pct is probabilistic concurrency testing: every client has a priority, the highest goes first,
+// and at a few steps drawn beforehand the next client drops to the lowest priority. It finds a bug
+// that needs d ordering constraints with a probability of at least 1/(n·k^(d-1)) for n clients and
+// k steps.
 type pct struct {
 	chance
 	rank    map[int]int // by owner; higher goes first

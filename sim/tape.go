@@ -22,15 +22,17 @@ const tapeSchemaV1 = "lockbench/tape/v1"
 // errOldTape is returned for a tape of the first version, which is no longer supported.
 var errOldTape = errors.New("its choices are positions, which are not followed any more; explore the lock again")
 
-// Tape is a schedule to be replayed: the program, the bounds, and every choice other than the default. It always gives the same trace, byte for byte.
+// Tape is a schedule to be replayed: the program, the bounds, and every choice other than the
+// default. It always gives the same trace, byte for byte.
 type Tape struct {
-	Schema   string            `json:"schema"`
-	Program  Program           `json:"program"`
-	Bounds   Bounds            `json:"bounds"`
-	Commands []string          `json:"commands,omitempty"` // the names of the commands sent, without handshakes
-	Choices  []Choice          `json:"choices"`
-	Hash     string            `json:"hash"`               // of the trace
-	Schedule faults.Schedule   `json:"schedule,omitempty"` // of a world outside the simulator, where choices alone do not determine everything
+	Schema   string   `json:"schema"`
+	Program  Program  `json:"program"`
+	Bounds   Bounds   `json:"bounds"`
+	Commands []string `json:"commands,omitempty"` // the names of the commands sent, without handshakes
+	Choices  []Choice `json:"choices"`
+	Hash     string   `json:"hash"` // of the trace
+	// of a world outside the simulator, where choices alone do not determine everything
+	Schedule faults.Schedule   `json:"schedule,omitempty"`
 	Property verdicts.Property `json:"property,omitempty"`
 	Cause    verdicts.Cause    `json:"cause,omitempty"`
 	Steps    []string          `json:"steps,omitempty"` // the story, for people
@@ -38,7 +40,8 @@ type Tape struct {
 
 func (t Tape) key() string { return broken{Property: t.Property, Cause: t.Cause}.key() }
 
-// ReadTape reads a tape from JSON, of at most [infile.MaxDocument] bytes. A word that is not known, and a value that cannot be, is an error.
+// ReadTape reads a tape from JSON, of at most [infile.MaxDocument] bytes. A word that is not known,
+// and a value that cannot be, is an error.
 func ReadTape(r io.Reader) (Tape, error) {
 	var t Tape
 	text, err := io.ReadAll(io.LimitReader(r, infile.MaxDocument+1))
@@ -82,11 +85,15 @@ func (t Tape) String() string {
 	return string(b)
 }
 
-// Choice is a choice other than the default. It names events, not positions: it stays valid when something else happens besides, as one more handshake.
+// Choice is a choice other than the default. It names events, not positions: it stays valid when
+// something else happens besides, as one more handshake.
 type Choice struct {
-	Before string `json:"before,omitempty"` // the event that the default would have chosen, such as "request c1-n1 SET#2"
-	Do     string `json:"do"`               // the event that was chosen, named alike, or a fault, such as "pause-client c1 1.5s"
-	At     int    `json:"at,omitempty"`     // in a tape of a world outside the simulator, instead of Before: the step, from 0
+	// the event that the default would have chosen, such as "request c1-n1 SET#2"
+	Before string `json:"before,omitempty"`
+	// the event that was chosen, named alike, or a fault, such as "pause-client c1 1.5s"
+	Do string `json:"do"`
+	// in a tape of a world outside the simulator, instead of Before: the step, from 0
+	At int `json:"at,omitempty"`
 }
 
 // deviation is a choice whose names are made when needed.
@@ -126,8 +133,9 @@ func (c Choice) fault() (string, bool) {
 	return name, kind.Placed != faults.NotPlaced
 }
 
-// follow replays choices. It skips a choice that is not possible when it is due: shrinking relies on that, and a replay of an unchanged tape never
-// does. Choices before different events need no order, because an event stays the default until it happens.
+// follow replays choices. It skips a choice that is not possible when it is due: shrinking relies
+// on that, and a replay of an unchanged tape never does. Choices before different events need no
+// order, because an event stays the default until it happens.
 type follow struct {
 	choices  []Choice
 	commands []string // that the tape knows; nil: not recorded
@@ -170,7 +178,8 @@ func (c Choice) find(m moves) (option, bool) {
 	return option{}, false
 }
 
-// GoTest returns a Go test for pasting into a _test.go file, which runs the tape and fails while the violation occurs.
+// GoTest returns a Go test for pasting into a _test.go file, which runs the tape and fails while
+// the violation occurs.
 func (t Tape) GoTest() string {
 	var b strings.Builder
 	name := strings.Map(func(r rune) rune {

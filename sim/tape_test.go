@@ -48,7 +48,8 @@ func TestStoredTapesReplay(t *testing.T) {
 	}
 }
 
-// TestTapesOfOtherSchemasAreRefused: the error for a tape of the first version differs from that for other files.
+// TestTapesOfOtherSchemasAreRefused: the error for a tape of the first version differs from that
+// for other files.
 func TestTapesOfOtherSchemasAreRefused(t *testing.T) {
 	rows := []struct {
 		schema  string
@@ -103,8 +104,9 @@ func greets(v impls.Variant, command string) impls.Variant {
 	return v
 }
 
-// TestTapeOutlivesHandshakes: a tape names requests, so it leads a client that sends one more command on every connection through the same
-// schedule, whether or not that command is a known handshake.
+// TestTapeOutlivesHandshakes: a tape names requests, so it leads a client that sends one more
+// command on every connection through the same schedule, whether or not that command is a known
+// handshake.
 func TestTapeOutlivesHandshakes(t *testing.T) {
 	h := newTestHost(t)
 	for _, lock := range []string{"token", "setnx-expire", "redlock"} {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// tick is the duration of one event, unless Bounds.Instant sets none. It separates events in the record; no lock depends on a microsecond.
+// tick is the duration of one event, unless Bounds.Instant sets none. It separates events in the
+// record; no lock depends on a microsecond.
 const tick = time.Microsecond
 
 // timer is a call scheduled for an instant. Of two at the same instant the older is first.
@@ -20,7 +21,8 @@ func (w *world) clock() time.Time { return time.Now().Add(time.Duration(w.ahead.
 
 func (w *world) now() time.Duration { return w.clock().Sub(w.start) }
 
-// timeline returns nanoseconds since the world began. If events take no time, each is a nanosecond later, so that the record has an order.
+// timeline returns nanoseconds since the world began. If events take no time, each is a nanosecond
+// later, so that the record has an order.
 func (w *world) timeline() int64 { return max(int64(w.now()), w.stamp.Load()) }
 
 // spendTick advances time by one event. Timers due by then run first.
@@ -38,8 +40,8 @@ func (w *world) spendTick() {
 	w.pass(tick, nil)
 }
 
-// pass lets time pass until d is over, or until the channel yields something, and reports whether it did. Goroutines with timers due by then run
-// first; readers whose deadline comes are woken.
+// pass lets time pass until d is over, or until the channel yields something, and reports whether
+// it did. Goroutines with timers due by then run first; readers whose deadline comes are woken.
 func (w *world) pass(d time.Duration, until <-chan struct{}) (yielded bool) {
 	end := w.clock().Add(d)
 	w.ahead.Store(0)
@@ -55,7 +57,8 @@ func (w *world) pass(d time.Duration, until <-chan struct{}) (yielded bool) {
 	}
 }
 
-// sleepUntil waits for an instant, at most until the expiry, or for the channel, and reports whether that yielded something.
+// sleepUntil waits for an instant, at most until the expiry, or for the channel, and reports
+// whether that yielded something.
 func (w *world) sleepUntil(t time.Time, until <-chan struct{}) (yielded bool) {
 	w.mu.Lock()
 	if !w.expiry.IsZero() && w.expiry.Before(t) {
@@ -148,7 +151,8 @@ func (w *world) after(d time.Duration, do func()) {
 	w.timers = slices.Insert(w.timers, i, t)
 }
 
-// waitForActivity lets time pass until something happens; it returns false if the horizon is reached first.
+// waitForActivity lets time pass until something happens; it returns false if the horizon is
+// reached first.
 func (w *world) waitForActivity() bool {
 	left := w.program.Horizon - w.now()
 	if left <= 0 {

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// tokens replaces the random words of a lock that reads the process's random source by names that follow from the seed: a word in a request becomes
-// its name, a name in a reply becomes its word. So nothing that happens depends on what the lock drew.
+// tokens replaces the random words of a lock that reads the process's random source by names that
+// follow from the seed: a word in a request becomes its name, a name in a reply becomes its word.
+// So nothing that happens depends on what the lock drew.
 type tokens struct {
 	seed   [32]byte
 	names  map[string]string // by word
@@ -19,10 +20,12 @@ func newTokens(seed [32]byte) *tokens {
 	return &tokens{seed: seed, names: map[string]string{}, words: map[string]string{}}
 }
 
-// leastToken is the length in bytes from which a word may be a token: half of a UUID, and more than any number.
+// leastToken is the length in bytes from which a word may be a token: half of a UUID, and more than
+// any number.
 const leastToken = 16
 
-// drawn reports whether a word comes from a random source: it has bytes that are not text, as 24 random ones have but once in 10^10.
+// drawn reports whether a word comes from a random source: it has bytes that are not text, as 24
+// random ones have but once in 10^10.
 func drawn(word string) bool {
 	return len(word) >= leastToken && strings.ContainsFunc(word, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' || r > '~' })
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// trace is everything that happened, in order: always as a hash, and as lines on request. Two runs are the same if their hashes are equal.
+// trace is everything that happened, in order: always as a hash, and as lines on request. Two runs
+// are the same if their hashes are equal.
 type trace struct {
 	hash  uint64
 	keep  bool

@@ -6,7 +6,8 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// A search shows nothing about what it never reached: a fault that struck nothing, an answer that no client got, a hold that never ended by itself.
+// A search shows nothing about what it never reached: a fault that struck nothing, an answer that
+// no client got, a hold that never ended by itself.
 
 // Moments of a schedule, beside its faults.
 const (

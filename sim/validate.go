@@ -15,8 +15,9 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// validate returns the first value of a tape that is unknown or impossible. A tape without a property would be reproduced by nothing, and seem to
-// pass. What depends on the lock, which the reader may not have, is checked before the tape runs.
+// validate returns the first value of a tape that is unknown or impossible. A tape without a
+// property would be reproduced by nothing, and seem to pass. What depends on the lock, which the
+// reader may not have, is checked before the tape runs.
 func (t Tape) validate() error {
 	p := t.Program
 	for _, err := range []error{
@@ -84,7 +85,8 @@ func (t Tape) validateNumbers() error {
 	return nil
 }
 
-// validateFaults checks the faults of the program as those of a scenario, and what the bounds and the schedule name.
+// validateFaults checks the faults of the program as those of a scenario, and what the bounds and
+// the schedule name.
 func (t Tape) validateFaults() (err error) {
 	in := t.Program.setting()
 	for i, f := range t.Program.Faults {

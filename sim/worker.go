@@ -25,10 +25,12 @@ import (
 // workerEnv marks a worker process: the same program, started again.
 const workerEnv = "LOCKBENCH_SIM_WORKER"
 
-// IsWorker reports whether this process is a worker. main, and every TestMain whose binary explores, must check it first and then call [WorkerMain].
+// IsWorker reports whether this process is a worker. main, and every TestMain whose binary
+// explores, must check it first and then call [WorkerMain].
 func IsWorker() bool { return os.Getenv(workerEnv) != "" }
 
-// line is one line of a worker's output. A schedule is announced before it runs, so that one that kills the process is known.
+// line is one line of a worker's output. A schedule is announced before it runs, so that one that
+// kills the process is known.
 type line struct {
 	Begin    *int      `json:"begin,omitempty"`
 	Prefix   []int     `json:"prefix,omitempty"`
@@ -41,8 +43,9 @@ type line struct {
 	Error    string    `json:"error,omitempty"`
 }
 
-// WorkerMain runs a worker for variants of the catalogue: it reads one job from in, searches, and writes its results to out, one JSON object per
-// line. It returns when the job is done or in ends. The result is the exit code of the process.
+// WorkerMain runs a worker for variants of the catalogue: it reads one job from in, searches, and
+// writes its results to out, one JSON object per line. It returns when the job is done or in ends.
+// The result is the exit code of the process.
 func WorkerMain(in io.Reader, out io.Writer, known Catalogue) int {
 	upstream.SilenceRedisLog()
 	dedicateProcess()
@@ -64,7 +67,8 @@ func WorkerMain(in io.Reader, out io.Writer, known Catalogue) int {
 	return 0
 }
 
-// dedicateProcess configures a process that only runs schedules. The returned function restores the settings.
+// dedicateProcess configures a process that only runs schedules. The returned function restores the
+// settings.
 func dedicateProcess() (back func()) {
 	processors := runtime.GOMAXPROCS(1) // one schedule at a time: a second thread would only wake up late
 	percent := debug.SetGCPercent(gcPercent)
@@ -76,7 +80,8 @@ func dedicateProcess() (back func()) {
 	}
 }
 
-// gcPercent lets garbage grow to 16 times the live data, a few megabytes: a collection costs time by the live data, of which schedules leave none.
+// gcPercent lets garbage grow to 16 times the live data, a few megabytes: a collection costs time
+// by the live data, of which schedules leave none.
 const gcPercent = 1600
 
 func work(ctx context.Context, j searchJob, out *subprocess.Writer, known Catalogue) error {
@@ -112,7 +117,8 @@ func work(ctx context.Context, j searchJob, out *subprocess.Writer, known Catalo
 	return out.Send(line{Progress: &s.progress, Done: true})
 }
 
-// stopwatch returns a function that returns the processor time used since: on a busy machine less than the time that has passed.
+// stopwatch returns a function that returns the processor time used since: on a busy machine less
+// than the time that has passed.
 func stopwatch() func() time.Duration {
 	begun := time.Now()
 	from, known := cputime.Used()
@@ -126,7 +132,8 @@ func stopwatch() func() time.Duration {
 
 const reportEvery = 100 * time.Millisecond
 
-// announcer returns a function that announces the next schedule. It is called thousands of times a second and so formats its line by hand.
+// announcer returns a function that announces the next schedule. It is called thousands of times a
+// second and so formats its line by hand.
 func announcer(out io.Writer) func(int, []int) {
 	var buf []byte
 	return func(n int, prefix []int) {
@@ -149,18 +156,21 @@ type death struct {
 	ran      time.Duration // processor time used by then in the schedule
 }
 
-// A worker that sends nothing for longSilence, twice, counts as being in an endless loop: a schedule takes milliseconds.
+// A worker that sends nothing for longSilence, twice, counts as being in an endless loop: a
+// schedule takes milliseconds.
 const (
 	longSilence = 5 * time.Second // unless the search sets its own
 	secondTime  = 3               // factor of the silence allowed to the second run
-	starved     = 12              // factor of the silence allowed to a worker that got less than half of the processor time
+	// factor of the silence allowed to a worker that got less than half of the processor time
+	starved     = 12
 	graceToStop = 5 * time.Second
 )
 
 // silence is how long a worker may send nothing.
 func (e *exploration) silence() time.Duration { return cmp.Or(e.cfg.Silence, longSilence) }
 
-// runWorker runs a worker on a job and passes on what it says. died is not nil if the lock under test killed it, or if it was silent for the limit.
+// runWorker runs a worker on a job and passes on what it says. died is not nil if the lock under
+// test killed it, or if it was silent for the limit.
 func (e *exploration) runWorker(ctx context.Context, j searchJob, limit time.Duration, heard func(line)) (died *death, err error) {
 	w, err := e.start(j)
 	if err != nil {
@@ -203,7 +213,8 @@ func (e *exploration) runWorker(ctx context.Context, j searchJob, limit time.Dur
 	}
 }
 
-// follow notes what a worker says of the schedule that may kill it; done reports whether that was its last line.
+// follow notes what a worker says of the schedule that may kill it; done reports whether that was
+// its last line.
 func (d *death) follow(l line) (done bool, err error) {
 	switch {
 	case l.Begin != nil:
@@ -299,10 +310,12 @@ func (w *workerProcess) stop() {
 	w.End(0)
 }
 
-// rerun repeats the schedule that killed a worker, with every choice echoed, to get its tape; again reports whether that worker was killed too.
+// rerun repeats the schedule that killed a worker, with every choice echoed, to get its tape; again
+// reports whether that worker was killed too.
 func (e *exploration) rerun(ctx context.Context, j searchJob, d death) (f finding, again bool) {
 	j.First, j.Prefix, j.Echo, j.Schedules = d.schedule, d.prefix, true, 1
-	second, err := e.runWorker(context.WithoutCancel(ctx), j, secondTime*e.silence(), func(line) {}) // its other results are known
+	// its other results are known
+	second, err := e.runWorker(context.WithoutCancel(ctx), j, secondTime*e.silence(), func(line) {})
 	b := broken{Property: verdicts.Progress, Cause: verdicts.CauseUnknown,
 		Story: []string{"the lock under test took its process down", firstLines(d.why, 12)}}
 	t := Tape{Schema: tapeSchema, Program: j.Program, Bounds: j.Bounds, Property: b.Property, Cause: b.Cause, Steps: b.Story}

@@ -1,38 +1,50 @@
-// Package sim runs real lock code in a deterministic world: virtual time, a simulated network whose every request and reply is released by a
-// scheduler, and Redis nodes in memory whose clocks, data and failures the scheduler controls.
+// Package sim runs real lock code in a deterministic world: virtual time, a simulated network whose
+// every request and reply is released by a scheduler, and Redis nodes in memory whose clocks, data
+// and failures the scheduler controls.
 //
-// One schedule is one run of a [Program] in its own testing/synctest bubble. Clients are goroutines that run a workload with the unmodified lock
-// code, third-party libraries included; they dial connections of this package instead of sockets. The driver waits until every goroutine of the
-// bubble is blocked (synctest.Wait), lists what could happen next in an order that depends only on names and contents, lets a strategy choose, and
-// performs exactly that. The choices are the [Tape]; the same program and tape give the same trace, byte for byte. Decisions of the runtime do not
-// affect it: what several goroutines do at one instant is sorted by names and contents, goroutines that are due at once wake one after the other,
-// idle connections of a pool are interchangeable, requests sent together arrive together, and what a library draws from the process's random source
-// is replaced by names that follow from the seed.
+// One schedule is one run of a [Program] in its own testing/synctest bubble. Clients are goroutines
+// that run a workload with the unmodified lock code, third-party libraries included; they dial
+// connections of this package instead of sockets. The driver waits until every goroutine of the
+// bubble is blocked (synctest.Wait), lists what could happen next in an order that depends only on
+// names and contents, lets a strategy choose, and performs exactly that. The choices are the
+// [Tape]; the same program and tape give the same trace, byte for byte. Decisions of the runtime do
+// not affect it: what several goroutines do at one instant is sorted by names and contents,
+// goroutines that are due at once wake one after the other, idle connections of a pool are
+// interchangeable, requests sent together arrive together, and what a library draws from the
+// process's random source is replaced by names that follow from the seed.
 //
-// A Program and a strategy give an [Outcome] (history, commands, fault windows, tape, trace), which package checker judges. Not every violation is
-// a finding: those of a client that outlived its lease, or whose own messages were delayed, are excused. [Explore] repeats this over many schedules
-// in worker processes, so that a crash, a deadlock or an endless loop of the lock under test is a finding and does not end lockbench;
-// [Simulator.Shrink] minimizes a failing tape; [Simulator.Replay] runs a tape again.
+// A Program and a strategy give an [Outcome] (history, commands, fault windows, tape, trace), which
+// package checker judges. Not every violation is a finding: those of a client that outlived its
+// lease, or whose own messages were delayed, are excused. [Explore] repeats this over many
+// schedules in worker processes, so that a crash, a deadlock or an endless loop of the lock under
+// test is a finding and does not end lockbench; [Simulator.Shrink] minimizes a failing tape;
+// [Simulator.Replay] runs a tape again.
 //
-// A bubble settles only when nobody in it waits for a mutex. A lock that deadlocks on one, or holds one while it waits for time or the network and
-// another of its goroutines needs it, would stop a schedule for ever; such a schedule is abandoned. A deadlock is a finding that says who waits
-// where. If another goroutine waits for time or the network, and may hold the mutex, the lock cannot be explored, and the search is
-// inconclusive. So what libraries do under a mutex must end by itself: a dial under a context that has ended fails at once.
+// A bubble settles only when nobody in it waits for a mutex. A lock that deadlocks on one, or holds
+// one while it waits for time or the network and another of its goroutines needs it, would stop a
+// schedule for ever; such a schedule is abandoned. A deadlock is a finding that says who waits
+// where. If another goroutine waits for time or the network, and may hold the mutex, the lock
+// cannot be explored, and the search is inconclusive. So what libraries do under a mutex must end
+// by itself: a dial under a context that has ended fails at once.
 //
-// It reports no latencies, because time is virtual. It is not Redis: the nodes are miniredis; this package adds Lua, publish and subscribe,
-// persistence, replication and cluster slots, and other tests compare every script with a real server.
+// It reports no latencies, because time is virtual. It is not Redis: the nodes are miniredis; this
+// package adds Lua, publish and subscribe, persistence, replication and cluster slots, and other
+// tests compare every script with a real server.
 //
 // Where to look:
 //
-//   - one run: program (what is run), host (what outlives a run), run (its beginning and its end), outcome, world, driver (one event at a time), settle
-//     (what happens at one instant), time, standstill (bubbles that never settle);
+//   - one run: program (what is run), host (what outlives a run), run (its beginning and its end),
+//     outcome, world, driver (one event at a time), settle (what happens at one instant), time,
+//     standstill (bubbles that never settle);
 //   - what may happen next: scheduler, event, strategy, placeable (faults that a search may place);
 //   - clients and the network: client, tokens, network, batch, alias;
-//   - nodes, which are those of package fakeredis: node, execute, blocking, replication, effects (what changed data), and server, a node for explanations;
+//   - nodes, which are those of package fakeredis: node, execute, blocking, replication, effects
+//     (what changed data), and server, a node for explanations;
 //   - faults: faults, messagefaults, serverfaults;
 //   - what is kept of a run: record, trace, tape and validate (which checks a tape that is read);
-//   - searches: search (one after the other), draw (what a schedule draws), exhaust and state (all of them), explore and worker (in processes), outside (in
-//     another world), shrink, simulator (single schedules);
+//   - searches: search (one after the other), draw (what a schedule draws), exhaust and state (all
+//     of them), explore and worker (in processes), outside (in another world), shrink, simulator
+//     (single schedules);
 //   - what was found: judge, liveness, story.
 package sim
 
@@ -46,7 +58,8 @@ import (
 	"github.com/lockbench/lockbench/faults"
 )
 
-// world is one run: nodes, clients, the network between them, and the driver that performs one event at a time.
+// world is one run: nodes, clients, the network between them, and the driver that performs one
+// event at a time.
 type world struct {
 	program  Program
 	strategy chooser
@@ -135,7 +148,8 @@ func (w *world) enqueueReply(r *reply) {
 	r.conn.replies = append(r.conn.replies, r)
 }
 
-// script returns the digest of the script that a command runs, and its name if known, else the digest again.
+// script returns the digest of the script that a command runs, and its name if known, else the
+// digest again.
 func (w *world) script(command, arg string) (digest, name string) {
 	if strings.HasPrefix(command, "EVALSHA") {
 		digest = strings.ToLower(arg)

@@ -30,8 +30,8 @@ func (t *narrator) sayEvent(e *explain.Event) {
 	t.say(e.At, 3, true, fmt.Sprintf("at %s %s %s %s%s", t.ms(e.At), who, verb, command(e.Command), hit(e)))
 }
 
-// sayAsked adds what a release that changed another's hold had asked the same node before: a lock that compares and deletes in two commands was answered
-// when its hold was still there.
+// sayAsked adds what a release that changed another's hold had asked the same node before: a lock
+// that compares and deletes in two commands was answered when its hold was still there.
 func (t *narrator) sayAsked(e *explain.Event) {
 	if e.Op == nil || e.Op.Op != history.Release || !e.HitAnothers() {
 		return
@@ -52,10 +52,12 @@ func (t *narrator) sayAsked(e *explain.Event) {
 	t.say(asked.Sent, 3, true, text)
 }
 
-// late is how many nanoseconds after it was sent a command is executed at the earliest for its story to say so.
+// late is how many nanoseconds after it was sent a command is executed at the earliest for its
+// story to say so.
 const late = 20_000_000
 
-// ends reports whether an event is the last command of an operation with a line of its own, which tells it.
+// ends reports whether an event is the last command of an operation with a line of its own, which
+// tells it.
 func (t *narrator) ends(e *explain.Event) bool {
 	return e.Op != nil && slices.ContainsFunc(t.shown, func(op history.Operation) bool { return same(&op, e.Op) }) && t.isLast(e.Command)
 }

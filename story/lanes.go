@@ -10,7 +10,8 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// laneWidth is the width of the time axis in columns; with the labels a drawing fits a terminal of 80.
+// laneWidth is the width of the time axis in columns; with the labels a drawing fits a terminal of
+// 80.
 const laneWidth = 60
 
 // labelWidth is the width of a lane's label, in columns.
@@ -19,7 +20,8 @@ const labelWidth = 80 - 2 - laneWidth
 // laneLegend explains the marks of a drawing.
 const laneLegend = "[==] holds  ## inside  !! inside after hold  .. waits  ~~ fault  ^ violation"
 
-// draw returns the drawing: a time axis, a lane per client, a lane per fault, and a mark at the violation.
+// draw returns the drawing: a time axis, a lane per client, a lane per fault, and a mark at the
+// violation.
 func (t *narrator) draw() []string {
 	d := drawing{from: t.base, to: t.drawnTo()}
 	if d.to <= d.from {
@@ -71,7 +73,8 @@ func (t *narrator) drawnTo() int64 {
 	return to + (to-t.base)/20
 }
 
-// ended returns when the release of a hold returned; without a release, when the client's belief ended.
+// ended returns when the release of a hold returned; without a release, when the client's belief
+// ended.
 func ended(h *checker.Hold) int64 {
 	if h.Release != nil {
 		return h.Release.Return

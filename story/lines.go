@@ -85,7 +85,8 @@ func told(h *checker.Hold, end int64) bool {
 	return slices.ContainsFunc(h.Operations(), func(op history.Operation) bool { return op.ValidUntil == end })
 }
 
-// known returns the instant up to which a story tells what clients knew: that of the violation, or the return of a write that overwrote.
+// known returns the instant up to which a story tells what clients knew: that of the violation, or
+// the return of a write that overwrote.
 func (t *narrator) known() int64 {
 	if t.v.Property == verdicts.StoreIntegrity {
 		return t.v.At + t.v.Lasted
@@ -93,7 +94,8 @@ func (t *narrator) known() int64 {
 	return t.v.At
 }
 
-// endedBy reports whether something other than the lease ended the client's belief at an instant: a crash, its release, a loss notice, a refused extend.
+// endedBy reports whether something other than the lease ended the client's belief at an instant: a
+// crash, its release, a loss notice, a refused extend.
 func (t *narrator) endedBy(h *checker.Hold, end int64) bool {
 	died := slices.ContainsFunc(t.around.Faults, func(w history.Window) bool { return w.Client == h.Client && w.Start == end })
 	return died || h.Release != nil && h.Release.Call <= end || h.Lost != 0 && h.Lost <= end ||
@@ -105,17 +107,20 @@ func (t *narrator) unasked(h *checker.Hold) bool {
 	return slices.ContainsFunc(t.answer.Events, func(e explain.Event) bool { return e.NoCommand && same(e.Op, &h.Acquire) })
 }
 
-// same reports whether two records are of one operation. It does not compare IDs, which need not be unique in a foreign file.
+// same reports whether two records are of one operation. It does not compare IDs, which need not be
+// unique in a foreign file.
 func same(a, b *history.Operation) bool {
 	return a.Client == b.Client && a.Op == b.Op && a.Call == b.Call && a.Return == b.Return
 }
 
-// covered reports whether a line for a command of the answer already shows an operation. An acquire may send many.
+// covered reports whether a line for a command of the answer already shows an operation. An acquire
+// may send many.
 func (t *narrator) covered(op *history.Operation) bool {
 	return op.Op != history.Acquire && slices.ContainsFunc(t.answer.Events, func(e explain.Event) bool { return e.Command != nil && e.Op != nil && same(e.Op, op) })
 }
 
-// grants reports whether an event is the grant of its operation, which the line of the hold shows, and changed nothing of another's.
+// grants reports whether an event is the grant of its operation, which the line of the hold shows,
+// and changed nothing of another's.
 func (t *narrator) grants(e *explain.Event) bool {
 	return e.Op != nil && e.Op.Granted() && !e.HitAnothers() && e.At == t.when(e.Op) &&
 		slices.ContainsFunc(t.around.Holds, func(h checker.Hold) bool { return same(&h.Acquire, e.Op) })
@@ -172,7 +177,8 @@ func (t *narrator) sayExtends(h *checker.Hold) {
 	for i := range h.Extends {
 		x := &h.Extends[i]
 		switch {
-		case x.Call > until || t.covered(x) || x.Outcome == history.Fail && len(t.sent[x.ID]) == 0: // it asked nobody, such as for a lock that can't renew
+		// it asked nobody, such as for a lock that can't renew
+		case x.Call > until || t.covered(x) || x.Outcome == history.Fail && len(t.sent[x.ID]) == 0:
 		case x.Outcome == history.OK:
 			renewed, last = renewed+1, x.Return
 		default:
@@ -236,7 +242,8 @@ func (t *narrator) clients() (out []string) {
 	return out
 }
 
-// sayMeeting adds the clients that still believed in their holds when the last belief began, and until when.
+// sayMeeting adds the clients that still believed in their holds when the last belief began, and
+// until when.
 func (t *narrator) sayMeeting() {
 	w, at := t.v.Witness.Holds, t.v.At
 	if !slices.ContainsFunc(w, func(h checker.Hold) bool {
@@ -268,7 +275,8 @@ func (t *narrator) uses() (uses []history.Operation) {
 	return uses
 }
 
-// answers returns the first operations of the witness that no other line shows; a store's writes are answers to them.
+// answers returns the first operations of the witness that no other line shows; a store's writes
+// are answers to them.
 func (t *narrator) answers() (ops []history.Operation) {
 	const shown = 3
 	for i := range t.v.Witness.Operations {
@@ -297,7 +305,8 @@ func (t *narrator) loss(client string, at int64) string {
 	return fmt.Sprintf("the lock reported to %s at %s that its hold was lost", shortened(client), t.ms(at))
 }
 
-// call tells an operation from its call to its outcome; a write with the values that it read and wrote, and with its fence.
+// call tells an operation from its call to its outcome; a write with the values that it read and
+// wrote, and with its fence.
 func (t *narrator) call(op *history.Operation) string {
 	what := "called " + op.Op.String()
 	if op.Op == history.Write {

@@ -18,7 +18,8 @@ const (
 	most   = 13
 )
 
-// Tell writes the stories and drawings of a verdict's violations, whose causes were found. A violation without surroundings gets none.
+// Tell writes the stories and drawings of a verdict's violations, whose causes were found. A
+// violation without surroundings gets none.
 func Tell(v *checker.Verdict, found explain.Findings, commands []history.Command) {
 	sent := sentIn(v, commands)
 	for i := range v.Violations {
@@ -88,7 +89,8 @@ func (t *narrator) write() {
 	t.v.Lanes = t.draw()
 }
 
-// choose picks the holds of the story: those of the witness, those whose clients sent the answer's commands, and those that these hit.
+// choose picks the holds of the story: those of the witness, those whose clients sent the answer's
+// commands, and those that these hit.
 func (t *narrator) choose() {
 	t.holds = slices.Clone(t.v.Witness.Holds)
 	for i := range t.answer.Events {

@@ -29,7 +29,8 @@ func (t *narrator) timeBase() string {
 // ms formats an instant as the time since the start of the story.
 func (t *narrator) ms(at int64) string { return span(at - t.base) }
 
-// span formats a length of time: in milliseconds, with a decimal or in smaller units if it is short, in seconds if it is long. Only 0 is shown as 0.
+// span formats a length of time: in milliseconds, with a decimal or in smaller units if it is
+// short, in seconds if it is long. Only 0 is shown as 0.
 func span(ns int64) string {
 	switch abs := max(ns, -ns); {
 	case abs >= 10*second:
@@ -82,7 +83,8 @@ func (t *narrator) broken() string {
 	}
 }
 
-// misanswered returns which reply was wrong: the one to the operation at the instant of the violation.
+// misanswered returns which reply was wrong: the one to the operation at the instant of the
+// violation.
 func (t *narrator) misanswered() string {
 	who, key, op := t.last(), quoted(t.v.Key), history.Operation{}
 	for _, o := range t.v.Witness.Operations {
@@ -114,7 +116,8 @@ func (t *narrator) misanswered() string {
 	}
 }
 
-// victim returns whose hold a release ended: as the replay found, or else the first client of the violation.
+// victim returns whose hold a release ended: as the replay found, or else the first client of the
+// violation.
 func (t *narrator) victim() string {
 	for i := range t.answer.Events {
 		if e := &t.answer.Events[i]; e.HitAnothers() && e.Command != nil && shortened(e.Command.Client) == t.last() {
@@ -124,7 +127,8 @@ func (t *narrator) victim() string {
 	return t.first()
 }
 
-// mayHold reports whether the server may still have kept a hold of the client that shows the violation.
+// mayHold reports whether the server may still have kept a hold of the client that shows the
+// violation.
 func (t *narrator) mayHold(client string, at int64) bool {
 	return slices.ContainsFunc(t.v.Witness.Holds, func(h checker.Hold) bool {
 		return shortened(h.Client) == client && h.Possible.From <= at && h.Possible.To >= at
@@ -255,7 +259,8 @@ func lostBy(w *history.Window) (lost []string) {
 	return lost
 }
 
-// effects describes what a fault did to the data or the clock of a node: as the replay found if the answer names it, otherwise as measured.
+// effects describes what a fault did to the data or the clock of a node: as the replay found if the
+// answer names it, otherwise as measured.
 func (t *narrator) effects(w *history.Window) string {
 	if len(w.Effects) == 0 {
 		return ""
@@ -310,7 +315,8 @@ func (t *narrator) during(w *history.Window) string {
 	return fmt.Sprintf("from %s to %s", t.ms(w.Start), t.ms(w.End))
 }
 
-// The most characters of a request and of its reply that are shown: together with the words around them a command fits two lines of a terminal.
+// The most characters of a request and of its reply that are shown: together with the words around
+// them a command fits two lines of a terminal.
 const (
 	mostOfRequest = 60
 	mostOfReply   = 24
@@ -333,10 +339,12 @@ func command(c *history.Command) string {
 	return request + " -> " + cut(c.Reply, mostOfReply)
 }
 
-// mostOfWord is the most characters of a recorded word that are shown; a longer word is cut at its end.
+// mostOfWord is the most characters of a recorded word that are shown; a longer word is cut at its
+// end.
 const mostOfWord = 32
 
-// shortened returns a recorded word, quoted if it is long, unprintable or would not read as one word.
+// shortened returns a recorded word, quoted if it is long, unprintable or would not read as one
+// word.
 func shortened(word string) string {
 	if word != "" && plain.Text(word) == word && !strings.ContainsAny(word, ` "`) && utf8.RuneCountInString(word) <= mostOfWord {
 		return word

@@ -19,11 +19,14 @@ var ErrShape = errors.New("not a lock")
 // tryShare: a Try of a lock that can only wait may last one tryShare-th of the lease.
 const tryShare = 10
 
-// Adapt gives a lock the interface of package impls. The lock needs Unlock and one of Lock and TryLock; an impls.Lock is returned as it is.
+// Adapt gives a lock the interface of package impls. The lock needs Unlock and one of Lock and
+// TryLock; an impls.Lock is returned as it is.
 //
-// If the lock has no TryLock, Try calls Lock with a limit of a tenth of the lease; when that runs out the lock counts as busy. If it has no Lock,
-// Acquire calls TryLock every cfg.Poll. The same goes for RLock and TryRLock. An error that matches a sentinel of package impls is passed on; any
-// other error of Unlock, RUnlock or Extend, unless it comes from the network, means that the hold was lost.
+// If the lock has no TryLock, Try calls Lock with a limit of a tenth of the lease; when that runs
+// out the lock counts as busy. If it has no Lock, Acquire calls TryLock every cfg.Poll. The same
+// goes for RLock and TryRLock. An error that matches a sentinel of package impls is passed on; any
+// other error of Unlock, RUnlock or Extend, unless it comes from the network, means that the hold
+// was lost.
 func Adapt(lock any, cfg Config) (impls.Lock, error) {
 	if own, ok := lock.(impls.Lock); ok {
 		return own, nil
@@ -35,7 +38,8 @@ func Adapt(lock any, cfg Config) (impls.Lock, error) {
 	return a, nil
 }
 
-// TraitsOf returns what the methods of a lock show. The zero value is a lock with a lease and no other feature.
+// TraitsOf returns what the methods of a lock show. The zero value is a lock with a lease and no
+// other feature.
 func TraitsOf(lock any) impls.Traits {
 	_, extends := lock.(Extender)
 	_, tokens := lock.(Tokener)
@@ -116,7 +120,8 @@ func (a *adapted) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, 
 	})
 }
 
-// isOwnError reports whether an error is a lock's own, such as "already locked": busy, for an acquire that waits, and unknown for a single attempt.
+// isOwnError reports whether an error is a lock's own, such as "already locked": busy, for an
+// acquire that waits, and unknown for a single attempt.
 func isOwnError(err error) bool {
 	return err != nil && !network(err) && errors.Is(impls.Classify("try", err), impls.ErrUnknownOutcome)
 }
@@ -172,7 +177,8 @@ func (a *adapted) Extend(ctx context.Context) (impls.Grant, error) {
 	return a.grant(), nil
 }
 
-// Release unlocks what this handle has locked, the innermost hold first. A release without a hold is passed on to the lock, which must refuse it.
+// Release unlocks what this handle has locked, the innermost hold first. A release without a hold
+// is passed on to the lock, which must refuse it.
 func (a *adapted) Release(ctx context.Context) error {
 	mode := history.Exclusive
 	if n := len(a.modes); n > 0 {
@@ -189,7 +195,8 @@ func (a *adapted) forget() {
 	a.patience = nil
 }
 
-// ReleaseMode ends a hold of one mode if the client may have both: the exclusive one, when a writer goes on as a reader.
+// ReleaseMode ends a hold of one mode if the client may have both: the exclusive one, when a writer
+// goes on as a reader.
 func (a *adapted) ReleaseMode(ctx context.Context, mode history.Mode) error {
 	s, err := a.side("release", mode)
 	if err != nil {
@@ -230,7 +237,8 @@ func (a *adapted) Close() error {
 	return nil
 }
 
-// network reports whether an error came from a connection or the end of a context, so that the outcome is unknown.
+// network reports whether an error came from a connection or the end of a context, so that the
+// outcome is unknown.
 func network(err error) bool {
 	return impls.ConnectionFailed(err) || errors.Is(err, impls.ErrUnknownOutcome) || errors.Is(err, context.Canceled) ||
 		errors.Is(err, context.DeadlineExceeded)

@@ -21,13 +21,15 @@ import (
 var (
 	// ErrGone: the child could not be started, exited by itself, or did not answer in time.
 	ErrGone = errors.New("the child process failed")
-	// ErrProtocol: the child wrote a line that is no reply, or refused a request that every child must support.
+	// ErrProtocol: the child wrote a line that is no reply, or refused a request that every child
+	// must support.
 	ErrProtocol = errors.New("the child does not keep to the protocol")
 )
 
 // Limits of a child.
 const (
-	// defaultPatience is how long a child may take to start, and to reply beyond the wait that a request allows.
+	// defaultPatience is how long a child may take to start, and to reply beyond the wait that a
+	// request allows.
 	defaultPatience = 20 * time.Second
 	maxLine         = 1 << 20 // bytes of one reply
 	endLimit        = 2 * time.Second
@@ -36,7 +38,8 @@ const (
 // Child is one client's process. Its methods may be called from several goroutines.
 type Child struct {
 	Skew time.Duration // by which the clock that its lock is given is off; set before Open
-	// SameClock says that the machine's clock is the child's as well, so that what its replies count from is known exactly. It is set before Open.
+	// SameClock says that the machine's clock is the child's as well, so that what its replies
+	// count from is known exactly. It is set before Open.
 	SameClock bool
 
 	command  Command
@@ -61,7 +64,8 @@ type Options struct {
 	Patience time.Duration // 0 means defaultPatience
 }
 
-// Start starts a child and asks it to describe itself. It returns after the first reply, whatever it is, or with ErrGone or ErrProtocol. Close it.
+// Start starts a child and asks it to describe itself. It returns after the first reply, whatever
+// it is, or with ErrGone or ErrProtocol. Close it.
 func Start(ctx context.Context, command Command, o Options) (*Child, error) {
 	c := &Child{command: command, client: o.Client, patience: cmp.Or(o.Patience, defaultPatience), locks: map[string]*remote{}}
 	hello := make(chan error, 1) // the first line, or why there is none
@@ -175,7 +179,8 @@ func (c *Child) fail(err error) {
 	_ = c.signal("KILL") // it may have ended already
 }
 
-// explain returns why the child ended, with its command and the end of its standard error; nil if we ended it.
+// explain returns why the child ended, with its command and the end of its standard error; nil if
+// we ended it.
 func (c *Child) explain() error {
 	c.mu.Lock()
 	err := c.err
@@ -199,7 +204,8 @@ func (c *Child) explain() error {
 	return fmt.Errorf("%s %s: %w; %s", c.client, c.command, err, words)
 }
 
-// describe asks the child what it can do. A child that does not know the request has no special features.
+// describe asks the child what it can do. A child that does not know the request has no special
+// features.
 func (c *Child) describe(ctx context.Context) error {
 	r, err := c.call(ctx, Request{Op: opDescribe})
 	if err != nil {
@@ -215,7 +221,8 @@ func (c *Child) describe(ctx context.Context) error {
 // About returns the child's description of its lock.
 func (c *Child) About() Description { return c.about }
 
-// Err returns why the child has ended by itself, with the end of its standard error; nil while it runs, and if its end was asked for.
+// Err returns why the child has ended by itself, with the end of its standard error; nil while it
+// runs, and if its end was asked for.
 func (c *Child) Err() error {
 	if !c.Ended() {
 		return nil
@@ -245,7 +252,8 @@ func (c *Child) Echo(ctx context.Context, n int) (longest time.Duration, err err
 	return longest, nil
 }
 
-// call sends a request and waits for its reply. When ctx ends it cancels an acquire, if the child can, and waits on: only the reply says what was done.
+// call sends a request and waits for its reply. When ctx ends it cancels an acquire, if the child
+// can, and waits on: only the reply says what was done.
 func (c *Child) call(ctx context.Context, q Request) (Reply, error) {
 	var reply <-chan Reply
 	q.ID, reply = c.calls.Open()
@@ -270,7 +278,8 @@ func (c *Child) call(ctx context.Context, q Request) (Reply, error) {
 		case <-done:
 			done = nil
 			if q.Op == opAcquire && c.about.CanCancel() {
-				_ = c.local.Send(Request{ID: c.calls.Number(), Op: opCancel, Key: q.Key, Of: q.ID}) // if the child is gone, the select above sees it
+				// if the child is gone, the select above sees it
+				_ = c.local.Send(Request{ID: c.calls.Number(), Op: opCancel, Key: q.Key, Of: q.ID})
 			}
 			patience.Reset(c.patience)
 		case <-patience.C:
@@ -301,7 +310,8 @@ func (c *Child) lastWords(q Request) error {
 	return fmt.Errorf("%s %s: %w", q.Op, q.Key, impls.ErrCrashed)
 }
 
-// Stop stops the child and the processes that it has started with SIGSTOP, and reports whether they were seen stopped.
+// Stop stops the child and the processes that it has started with SIGSTOP, and reports whether they
+// were seen stopped.
 func (c *Child) Stop() (confirmed bool) {
 	c.mark(true)
 	return c.signal("STOP") == nil
@@ -319,7 +329,8 @@ func (c *Child) mark(stopped bool) {
 	c.stopped, c.moved = stopped, time.Now()
 }
 
-// Kill kills the child and the processes that it started, and reports whether they were seen dead. Pending calls return impls.ErrCrashed.
+// Kill kills the child and the processes that it started, and reports whether they were seen dead.
+// Pending calls return impls.ErrCrashed.
 func (c *Child) Kill() (confirmed bool) {
 	c.dismiss()
 	_ = c.signal("KILL") // it may have ended already
@@ -337,7 +348,8 @@ func (c *Child) dismiss() {
 	c.asked = true
 }
 
-// Close closes the child's input, at which it must exit, and kills it if it does not. It waits for all that was started for the child.
+// Close closes the child's input, at which it must exit, and kills it if it does not. It waits for
+// all that was started for the child.
 func (c *Child) Close() error {
 	c.dismiss()
 	c.local.CloseInput()
@@ -350,7 +362,8 @@ func (c *Child) Close() error {
 	return nil
 }
 
-// signal sends a signal to the child and the processes that it has started; after STOP it fails unless the child is seen stopped.
+// signal sends a signal to the child and the processes that it has started; after STOP it fails
+// unless the child is seen stopped.
 func (c *Child) signal(name string) error {
 	if !c.command.remote() {
 		switch name {

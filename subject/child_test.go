@@ -49,7 +49,8 @@ func newMemory(cfg subject.Config) (any, error) {
 		return nil, fmt.Errorf("no lock of that name: %w", impls.ErrUnsupported)
 	}
 	if cfg.Key == "away" {
-		if _, err := net.Dial("tcp", "127.0.0.1:1"); os.Getenv(awayVariable) == "" { // its server is back for the second request
+		// its server is back for the second request
+		if _, err := net.Dial("tcp", "127.0.0.1:1"); os.Getenv(awayVariable) == "" {
 			return nil, errors.Join(os.Setenv(awayVariable, "1"), err)
 		}
 	}
@@ -116,7 +117,8 @@ func open(t *testing.T, child *subject.Child, key string) impls.Lock {
 	return l
 }
 
-// TestHandleWhoseServersAreAway: a child that reaches no server for its handle has done nothing; it is asked again with the next request.
+// TestHandleWhoseServersAreAway: a child that reaches no server for its handle has done nothing; it
+// is asked again with the next request.
 func TestHandleWhoseServersAreAway(t *testing.T) {
 	l := open(t, start(t, self()), "away")
 	if _, err := l.Try(t.Context(), history.Exclusive); err != nil {

@@ -11,7 +11,8 @@ import (
 // Command is how to start a child. sh executes it on the machine where the child runs.
 type Command struct {
 	Exec string // "python3 mylock.py"
-	// Launch is a prefix that reaches another machine or container, such as "ssh {host}", and passes input and output on. "": this machine.
+	// Launch is a prefix that reaches another machine or container, such as "ssh {host}", and
+	// passes input and output on. "": this machine.
 	Launch string
 	// Host replaces the word in braces.
 	Host string
@@ -32,7 +33,8 @@ func (c Command) prefix() string {
 // remote reports whether signals must be sent through the launcher.
 func (c Command) remote() bool { return strings.TrimSpace(c.Launch) != "" }
 
-// shell returns the local command line of a shell where the child runs. It reads commands from standard input, so that no launcher passes on quotes.
+// shell returns the local command line of a shell where the child runs. It reads commands from
+// standard input, so that no launcher passes on quotes.
 func (c Command) shell() string { return strings.TrimSpace("exec " + c.prefix() + " sh") }
 
 // opening returns what that shell reads: it prints its process id and becomes the child.
@@ -42,7 +44,8 @@ func (c Command) opening() string {
 
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// signalling returns what a shell reads to signal the child's process group, or else the child. After STOP it fails unless the child is seen stopped.
+// signalling returns what a shell reads to signal the child's process group, or else the child.
+// After STOP it fails unless the child is seen stopped.
 func signalling(pid int64, signal string) string {
 	script := fmt.Sprintf("kill -%s -%d 2>/dev/null || kill -%s %d || exit 1\n", signal, pid, signal, pid)
 	if signal == "STOP" {

@@ -15,7 +15,8 @@ type Fleet struct {
 	Exec   string   // as in Command; "" means that there are no children
 	Launch string   // as in Command
 	Hosts  []string // assigned to the clients in turn; none: no host name
-	// Listen is the address of this machine that the children can reach: the servers started for them listen there. "" means 127.0.0.1.
+	// Listen is the address of this machine that the children can reach: the servers started for
+	// them listen there. "" means 127.0.0.1.
 	Listen string
 	About  Description // the child's description of its lock, see Probe
 }
@@ -32,7 +33,8 @@ func (f *Fleet) Probe(ctx context.Context) (impls.Variant, error) {
 	return v, c.Close()
 }
 
-// name returns the lock's name for files and reports: the one that it states, or its command without directories, in characters for a file name.
+// name returns the lock's name for files and reports: the one that it states, or its command
+// without directories, in characters for a file name.
 func (f Fleet) name() string {
 	text := f.About.Name
 	if text == "" {

@@ -21,7 +21,8 @@ const (
 	opCancel   = "cancel"   // cancel the acquire Of; sent only to a child that supports it, and has no reply
 )
 
-// Request is a line to a child, which exits at the end of its input. Per key, all but a cancel wait for the last reply. Replies come in any order.
+// Request is a line to a child, which exits at the end of its input. Per key, all but a cancel wait
+// for the last reply. Replies come in any order.
 type Request struct {
 	ID  int64  `json:"id"` // counts from 1
 	Op  string `json:"op"`
@@ -31,13 +32,14 @@ type Request struct {
 	Client  string   `json:"client,omitempty"` // c1, c2, …
 	Owner   string   `json:"owner,omitempty"`  // unique among the clients unless a scenario makes them collide
 	Servers []string `json:"servers,omitempty"`
-	// Sentinel is the name of the primary if Servers are sentinels, for a child that can "sentinel"; one that cannot has an address that leads to the
-	// primary of the moment.
+	// Sentinel is the name of the primary if Servers are sentinels, for a child that can
+	// "sentinel"; one that cannot has an address that leads to the primary of the moment.
 	Sentinel string  `json:"sentinel,omitempty"`
 	Lease    float64 `json:"lease_ms,omitempty"`
 	Poll     float64 `json:"poll_ms,omitempty"` // interval at which a waiter polls
 	Permits  int     `json:"permits,omitempty"` // of a semaphore
-	Skew     float64 `json:"skew_ms,omitempty"` // by which the client\'s clock is off, for a lock that is given its clock
+	// by which the client\'s clock is off, for a lock that is given its clock
+	Skew float64 `json:"skew_ms,omitempty"`
 
 	// For try and acquire.
 	Mode string  `json:"mode,omitempty"`    // "shared" for a reader; "" is exclusive
@@ -54,12 +56,14 @@ type Reply struct {
 	Text  string `json:"text,omitempty"`  // error text for people
 
 	// For a grant, an extend and a renewal; all optional.
-	Token     string   `json:"token,omitempty"`
-	Fence     uint64   `json:"fence,omitempty"`
-	Valid     *float64 `json:"valid_ms,omitempty"`   // for how long from now the lock promises the hold; default: a lease from the call
+	Token string `json:"token,omitempty"`
+	Fence uint64 `json:"fence,omitempty"`
+	// for how long from now the lock promises the hold; default: a lease from the call
+	Valid     *float64 `json:"valid_ms,omitempty"`
 	UntilLost bool     `json:"until_lost,omitempty"` // it promises the hold until it sends lost
 	Asked     *float64 `json:"asked_ms,omitempty"`   // how long ago the attempt began that was granted
-	At        int64    `json:"at,omitempty"`         // when that was said, in nanoseconds since 1970, for a run on the same machine
+	// when that was said, in nanoseconds since 1970, for a run on the same machine
+	At int64 `json:"at,omitempty"`
 
 	// For describe; all optional.
 	Description
@@ -70,12 +74,14 @@ type Reply struct {
 	line int // of the child's output
 }
 
-// Description describes a child's lock. The zero value is a mutex with a lease that can't extend and has no optional feature.
+// Description describes a child's lock. The zero value is a mutex with a lease that can't extend
+// and has no optional feature.
 type Description struct {
 	Name string   `json:"name,omitempty"` // for reports: library and version
 	Kind string   `json:"kind,omitempty"` // mutex, reentrant, rw, semaphore; "" is mutex
 	Can  []string `json:"can,omitempty"`  // words of canWords
-	// Quorum is the number of masters that must grant a lock that can be "independent"; 0 is a majority.
+	// Quorum is the number of masters that must grant a lock that can be "independent"; 0 is a
+	// majority.
 	Quorum int `json:"quorum,omitempty"`
 }
 
@@ -108,7 +114,8 @@ func canWords() map[string]func(*impls.Traits) *bool {
 	}
 }
 
-// errorWords has the words of Reply.Error, in order of precedence for an error that matches several.
+// errorWords has the words of Reply.Error, in order of precedence for an error that matches
+// several.
 var errorWords = [...]struct {
 	word string
 	err  error

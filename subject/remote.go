@@ -16,16 +16,21 @@ type remote struct {
 	child *Child
 	env   impls.Env
 
-	made   bool          // the child has made its handle; otherwise no server could be reached, and the next request asks for it again
-	mu     sync.Mutex    // protects what follows
-	lost   chan struct{} // of the current hold; nil if there is none
-	lostAt int           // the line of the child's last loss notice, which may be read before the grant that it ends is processed
+	// the child has made its handle; otherwise no server could be reached, and the next request
+	// asks for it again
+	made bool
+	mu   sync.Mutex    // protects what follows
+	lost chan struct{} // of the current hold; nil if there is none
+	// the line of the child's last loss notice, which may be read before the grant that it ends is
+	// processed
+	lostAt int
 }
 
 var _ impls.Lock = (*remote)(nil)
 
-// Open makes the child's handle on env.Key, with Key, Owner, Lease, Poll, Permits and Addrs of env; Clock and OnRenew are used here. If the child's
-// servers are unavailable, the first request that reaches them makes it; until then each ends with impls.ErrUnavailable.
+// Open makes the child's handle on env.Key, with Key, Owner, Lease, Poll, Permits and Addrs of env;
+// Clock and OnRenew are used here. If the child's servers are unavailable, the first request that
+// reaches them makes it; until then each ends with impls.ErrUnavailable.
 func (c *Child) Open(ctx context.Context, env impls.Env) (impls.Lock, error) {
 	l := &remote{child: c, env: env}
 	if err := l.open(ctx); err != nil && !errors.Is(err, impls.ErrUnavailable) {
@@ -123,7 +128,8 @@ func (l *remote) grant(r Reply) impls.Grant {
 	return g
 }
 
-// said returns when the child wrote a reply, by the client's clock: as long ago as the machine's clock says, or else now.
+// said returns when the child wrote a reply, by the client's clock: as long ago as the machine's
+// clock says, or else now.
 func (l *remote) said(r Reply) time.Time {
 	now := l.env.Clock.Now()
 	if l.child.SameClock && r.At > 0 {
@@ -183,7 +189,8 @@ func (l *remote) Release(ctx context.Context) error {
 	return err
 }
 
-// Close ends the handle's background work. It returns nil if the child has ended or does not know the request.
+// Close ends the handle's background work. It returns nil if the child has ended or does not know
+// the request.
 func (l *remote) Close() error {
 	if l.child.Ended() || !l.made {
 		return nil

@@ -21,7 +21,8 @@ import (
 	"github.com/lockbench/lockbench/internal/subprocess"
 )
 
-// Serve turns a Go lock into a child on standard input and output, until its input ends. This is a complete child:
+// Serve turns a Go lock into a child on standard input and output, until its input ends. This is a
+// complete child:
 //
 //	func main() {
 //		if err := subject.Serve(newLock); err != nil {
@@ -258,7 +259,8 @@ func (s *server) renewed(key string, r impls.Renewal) {
 	_ = s.out.Send(told) // if the pipe is gone nobody reads it
 }
 
-// connect opens a connection without retries: a retried acquire would be refused because of its own first attempt.
+// connect opens a connection without retries: a retried acquire would be refused because of its own
+// first attempt.
 func connect(addr string) redis.UniversalClient {
 	return redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true, DisableIdentity: true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}})
@@ -272,7 +274,8 @@ func connectBySentinels(primary string, sentinels []string) redis.UniversalClien
 // nowhere is an unreachable address, for a lock that is only inspected.
 const nowhere = "127.0.0.1:1"
 
-// describe returns what the methods of an unconnected lock show; if it cannot be made, only that acquires can be cancelled.
+// describe returns what the methods of an unconnected lock show; if it cannot be made, only that
+// acquires can be cancelled.
 func (s *server) describe() Description {
 	about := Description{Can: []string{canCancel, canSentinel}}
 	node := connect(nowhere)

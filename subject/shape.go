@@ -14,10 +14,14 @@ import (
 type Config struct {
 	Redis redis.UniversalClient   // the client's own connection, to the first node
 	Nodes []redis.UniversalClient // one per node, for locks on several; Redis is the first
-	Addrs []string                // host:port of each node, for locks with their own Redis client; of the sentinels if Master is set
-	// Master is the name by which sentinels know the primary; "" if Addrs are nodes. Redis is connected to the primary either way.
+	// host:port of each node, for locks with their own Redis client; of the sentinels if Master is
+	// set
+	Addrs []string
+	// Master is the name by which sentinels know the primary; "" if Addrs are nodes. Redis is
+	// connected to the primary either way.
 	Master string
-	// Dial opens a connection of this client to one of Addrs. A lock with its own Redis client must use it if it can; virtual time requires it.
+	// Dial opens a connection of this client to one of Addrs. A lock with its own Redis client must
+	// use it if it can; virtual time requires it.
 	Dial  func(ctx context.Context, network, addr string) (net.Conn, error)
 	Key   string        // of the lock
 	TTL   time.Duration // lease: how long the server keeps a hold that is not extended
@@ -32,7 +36,8 @@ type Config struct {
 	Renewed func(impls.Renewal)
 }
 
-// Factory makes a client's handle for cfg: a [Locker], a [TryLocker], both, or an impls.Lock. It may be called again for a client, and for a key.
+// Factory makes a client's handle for cfg: a [Locker], a [TryLocker], both, or an impls.Lock. It
+// may be called again for a client, and for a key.
 type Factory func(cfg Config) (any, error)
 
 // Locker is a lock that waits: Lock returns nil once it is granted, and an error if ctx ends first.
@@ -58,19 +63,23 @@ type Tokener interface{ Token() string }
 // Fencer returns the fence of the hold: a number that grows with every grant.
 type Fencer interface{ Fence() uint64 }
 
-// Validity returns the hold's valid-until, by this process's clock. Without it a lock promises one lease from the call.
+// Validity returns the hold's valid-until, by this process's clock. Without it a lock promises one
+// lease from the call.
 type Validity interface{ ValidUntil() time.Time }
 
-// LossNotifier closes the channel of the current hold when it learns of its loss. Without Validity the lock promises the hold until then.
+// LossNotifier closes the channel of the current hold when it learns of its loss. Without Validity
+// the lock promises the hold until then.
 type LossNotifier interface{ Lost() <-chan struct{} }
 
-// SharedLocker is a lock with a shared mode that waits; the methods of Locker and TryLocker are the exclusive mode.
+// SharedLocker is a lock with a shared mode that waits; the methods of Locker and TryLocker are the
+// exclusive mode.
 type SharedLocker interface {
 	RLock(ctx context.Context) error
 	RUnlock(ctx context.Context) error
 }
 
-// SharedTryLocker is a lock with a shared mode and a single attempt at it: TryRLock returns false if another client holds the exclusive mode.
+// SharedTryLocker is a lock with a shared mode and a single attempt at it: TryRLock returns false
+// if another client holds the exclusive mode.
 type SharedTryLocker interface {
 	TryRLock(ctx context.Context) (bool, error)
 	RUnlock(ctx context.Context) error

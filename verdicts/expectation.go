@@ -21,7 +21,8 @@ func (b Break) Covers(seen Break) bool {
 	return b.Property == seen.Property && (b.Cause == "" || b.Cause == seen.Cause)
 }
 
-// Expectation is what a scenario must show for a lock. The zero value expects every property to hold.
+// Expectation is what a scenario must show for a lock. The zero value expects every property to
+// hold.
 type Expectation struct {
 	Breaks []Break // each must be observed
 	May    []Break // each may be observed

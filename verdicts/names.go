@@ -1,6 +1,8 @@
-// Package verdicts names the properties that a history is checked for, the causes of violations, and those that a lock is expected to show in a scenario.
-// It only defines and compares names: package checker defines the properties, and package explain the experiments that find causes. It imports no other
-// package of lockbench, so that locks, results and the checker share one vocabulary.
+// Package verdicts names the properties that a history is checked for, the causes of violations,
+// and those that a lock is expected to show in a scenario. It only defines and compares names:
+// package checker defines the properties, and package explain the experiments that find causes. It
+// imports no other package of lockbench, so that locks, results and the checker share one
+// vocabulary.
 package verdicts
 
 // Property is the name of a property that package checker checks.

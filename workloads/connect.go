@@ -32,8 +32,8 @@ type Access struct {
 	Seed [32]byte
 	// Timeout bounds the wait for a reply; 0 means three seconds.
 	Timeout time.Duration
-	// Buffer is the size in bytes of each connection's buffers; 0 means the Redis client's default of 32 KiB each way, which is slow for a
-	// world that makes thousands of clients per second.
+	// Buffer is the size in bytes of each connection's buffers; 0 means the Redis client's default
+	// of 32 KiB each way, which is slow for a world that makes thousands of clients per second.
 	Buffer int
 	// Pool bounds the client's connections to one node; 0 means 64.
 	Pool int
@@ -52,7 +52,8 @@ type Setup struct {
 	Replicas int
 }
 
-// Connect makes a client with connections of its own. The returned close ends its locks and its connections.
+// Connect makes a client with connections of its own. The returned close ends its locks and its
+// connections.
 func Connect(a Access, s Setup) (*Client, func() error) {
 	name := ClientName(s.Index)
 	nodes, closeNodes := ConnectNodes(a, s.Variant.Topology)
@@ -89,7 +90,8 @@ func ClientSeed(seed uint64, index int) [32]byte {
 	return s
 }
 
-// ClientIndex returns the index of the client with a name; -1 for a name that ClientName does not return.
+// ClientIndex returns the index of the client with a name; -1 for a name that ClientName does not
+// return.
 func ClientIndex(name string) int {
 	n, err := strconv.Atoi(strings.TrimPrefix(name, "c"))
 	if err != nil || n < 1 || ClientName(n-1) != name {
@@ -124,16 +126,19 @@ func ConnectNodes(a Access, t impls.Topology) ([]redis.UniversalClient, func() e
 	}
 }
 
-// poolSize exceeds the connections that a client uses at once: a wait for a pooled connection would distort the lock's latency.
+// poolSize exceeds the connections that a client uses at once: a wait for a pooled connection would
+// distort the lock's latency.
 const poolSize = 64
 
 const defaultTimeout = 3 * time.Second
 
-// ClientOptions returns options without retries, which turn a lost reply into "busy", and without the handshake for notifications.
+// ClientOptions returns options without retries, which turn a lost reply into "busy", and without
+// the handshake for notifications.
 func ClientOptions(a Access, addr string) *redis.Options { return options(a, addr).Simple() }
 
-// options returns the options of a client of one node or of a cluster. It disables redirections too, because the cluster client retries a broken
-// connection as often as it follows a redirection; the slots never move, and the client fetches their map before its first request.
+// options returns the options of a client of one node or of a cluster. It disables redirections
+// too, because the cluster client retries a broken connection as often as it follows a redirection;
+// the slots never move, and the client fetches their map before its first request.
 func options(a Access, addrs ...string) *redis.UniversalOptions {
 	timeout := cmp.Or(a.Timeout, defaultTimeout)
 	return &redis.UniversalOptions{
@@ -144,7 +149,8 @@ func options(a Access, addrs ...string) *redis.UniversalOptions {
 	}
 }
 
-// OpenStore opens the guarded store of a run outside its clients, and returns a function that closes the connection.
+// OpenStore opens the guarded store of a run outside its clients, and returns a function that
+// closes the connection.
 func OpenStore(a Access, prefix string) (Store, func() error) {
 	c := redis.NewClient(ClientOptions(a, a.StoreAddr))
 	return redisStore{Client: c, Prefix: StorePrefix(prefix)}, c.Close

@@ -9,7 +9,8 @@ import (
 
 const counterKey = "job"
 
-// counter: read a number, think, write it back plus one. Without mutual exclusion increments are lost.
+// counter: read a number, think, write it back plus one. Without mutual exclusion increments are
+// lost.
 var counter = workload{
 	name:    "counter",
 	about:   "read a number, think, write it back plus one; two at a time lose an increment",

@@ -53,7 +53,8 @@ func (c *Client) Close() error {
 	return errors.Join(errs...)
 }
 
-// acquire acquires the lock, waits as configured, and reports whether it was granted. Only an error that ends the client is returned.
+// acquire acquires the lock, waits as configured, and reports whether it was granted. Only an error
+// that ends the client is returned.
 func (h *handle) acquire(ctx context.Context, mode history.Mode) (ok bool, err error) {
 	c := h.client
 	if err := c.at(ctx, history.Calling, h.key); err != nil {
@@ -190,7 +191,8 @@ type lossWatch struct {
 	done sync.WaitGroup
 }
 
-// watchLoss records a notice for each token that it ends: the entries of a nest share a channel, or have one each.
+// watchLoss records a notice for each token that it ends: the entries of a nest share a channel, or
+// have one each.
 func (h *handle) watchLoss(g impls.Grant) {
 	if g.Lost == nil || slices.ContainsFunc(h.watches, func(w *lossWatch) bool { return w.of == g.Lost }) {
 		return
@@ -230,8 +232,9 @@ func (h *handle) unwatch() {
 // untilLost is the valid-until of a lock that notifies of a loss instead of giving a time.
 const untilLost = math.MaxInt64
 
-// addTimes adds a grant's times to the operation that has just returned it: when the granted attempt began, and valid-until, which is the lock's or
-// else one lease after that beginning. Without either, call + lease of the history applies, or the lock has no lease.
+// addTimes adds a grant's times to the operation that has just returned it: when the granted
+// attempt began, and valid-until, which is the lock's or else one lease after that beginning.
+// Without either, call + lease of the history applies, or the lock has no lease.
 func (c *Client) addTimes(op *history.Operation, g impls.Grant) {
 	if g.Asked.IsZero() && g.ValidUntil.IsZero() {
 		return
@@ -250,7 +253,8 @@ func (c *Client) addTimes(op *history.Operation, g impls.Grant) {
 // instant converts a time of the client's clock to the run's timeline.
 func (c *Client) instant(t time.Time) int64 { return instant(t, c.timeline(), c.clock.Now()) }
 
-// instant converts a time of the client's clock, which is at now, to the timeline, which is at at; 0 for the zero time.
+// instant converts a time of the client's clock, which is at now, to the timeline, which is at at;
+// 0 for the zero time.
 func instant(t time.Time, at int64, now time.Time) int64 {
 	switch {
 	case t.IsZero():

@@ -7,7 +7,8 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// longHold stops working if an extend is refused. A lock that cannot extend is held for one pause between extends.
+// longHold stops working if an extend is refused. A lock that cannot extend is held for one pause
+// between extends.
 var longHold = workload{
 	name:    "long-hold",
 	about:   "work of two leases under a lease that is extended by hand every third of it",
@@ -22,7 +23,8 @@ const (
 	holdLeases      = 2 // how many leases the work takes
 )
 
-// keepExtending works and extends in time. It reports whether the client still holds as far as it knows.
+// keepExtending works and extends in time. It reports whether the client still holds as far as it
+// knows.
 func (h *handle) keepExtending(ctx context.Context) (bool, error) {
 	c := h.client
 	pause := c.config.Lease / extendsPerLease

@@ -6,7 +6,8 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// nested: update the store in the inner section, and again after the inner release, where a lock that lost the outer hold loses the update.
+// nested: update the store in the inner section, and again after the inner release, where a lock
+// that lost the outer hold loses the update.
 var nested = workload{
 	name:    "nested",
 	about:   "acquire again while holding; the outer hold must outlive the inner release",

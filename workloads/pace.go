@@ -19,7 +19,8 @@ const (
 // Paces returns all paces.
 func Paces() []Pace { return []Pace{Constant, Poisson, Ramp} }
 
-// OpenLoop is a load whose rounds begin at planned times. The zero value is a closed loop: a round begins when the client's last one has ended.
+// OpenLoop is a load whose rounds begin at planned times. The zero value is a closed loop: a round
+// begins when the client's last one has ended.
 type OpenLoop struct {
 	Rate    float64       `json:"rate,omitempty"` // rounds per second of all clients
 	Pace    Pace          `json:"pace,omitempty"`
@@ -28,7 +29,8 @@ type OpenLoop struct {
 	Seed    uint64        `json:"seed,omitempty"` // for the gaps of a Poisson process
 }
 
-// Starts returns the intended start of each round of a client, from 0, in nanoseconds, to be asked in order; nil for a closed loop.
+// Starts returns the intended start of each round of a client, from 0, in nanoseconds, to be asked
+// in order; nil for a closed loop.
 func (l OpenLoop) Starts(client int) func(n int) int64 {
 	switch {
 	case l.Rate == 0:
@@ -48,7 +50,8 @@ func instantOf(t float64) int64 {
 	return int64(min(t, century))
 }
 
-// poisson draws the starts of one client. Those of all clients together form a Poisson process of the whole rate.
+// poisson draws the starts of one client. Those of all clients together form a Poisson process of
+// the whole rate.
 func (l OpenLoop) poisson(client int) func(n int) int64 {
 	gap := float64(time.Second) * float64(l.Clients) / l.Rate
 	draw := rand.New(rand.NewPCG(l.Seed, paceStream+uint64(client)))
@@ -64,7 +67,8 @@ func (l OpenLoop) poisson(client int) func(n int) int64 {
 // paceStream separates the numbers of a pace from those that clients draw from the same seed.
 const paceStream = 0x70616365
 
-// rampStart returns when the k-th round of a ramp begins, in nanoseconds. Up to t, rate·t²/(2·Time) rounds have begun; after Time the rate is constant.
+// rampStart returns when the k-th round of a ramp begins, in nanoseconds. Up to t, rate·t²/(2·Time)
+// rounds have begun; after Time the rate is constant.
 func (l OpenLoop) rampStart(k float64) float64 {
 	perNano, end := l.Rate/float64(time.Second), float64(l.Time)
 	if half := perNano * end / 2; k > half {
@@ -73,7 +77,8 @@ func (l OpenLoop) rampStart(k float64) float64 {
 	return math.Sqrt(2 * k * end / perNano)
 }
 
-// Offered returns the mean planned rate between two instants, given in nanoseconds from the run's base.
+// Offered returns the mean planned rate between two instants, given in nanoseconds from the run's
+// base.
 func (l OpenLoop) Offered(from, to int64) float64 {
 	if l.Pace != Ramp || l.Time == 0 || to <= from {
 		return l.Rate

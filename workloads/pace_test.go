@@ -30,7 +30,8 @@ func within(all []int64, from, to time.Duration) (n int) {
 	return n
 }
 
-// TestPaces: every pace starts as many rounds as Offered returns, with the spacing that its name says.
+// TestPaces: every pace starts as many rounds as Offered returns, with the spacing that its name
+// says.
 func TestPaces(t *testing.T) {
 	const s = time.Second
 	for _, r := range []struct {
@@ -59,8 +60,8 @@ func TestPaces(t *testing.T) {
 	}
 }
 
-// TestPoissonGaps: the gaps of a Poisson process have a standard deviation that is their mean; those of another pace, at most half of it. One seed
-// gives one plan, another seed another.
+// TestPoissonGaps: the gaps of a Poisson process have a standard deviation that is their mean;
+// those of another pace, at most half of it. One seed gives one plan, another seed another.
 func TestPoissonGaps(t *testing.T) {
 	l := OpenLoop{Rate: 100, Pace: Poisson, Clients: 1, Seed: 3}
 	gaps := func(l OpenLoop) (mean, deviation float64) {

@@ -2,8 +2,9 @@ package workloads
 
 import "context"
 
-// Relay makes every release a hand-over to a waiting client: a client that released acquires again only after another was granted. Without it
-// the last holder mostly gets a lock back whose waiters poll, and the lock looks fast because it starves the others.
+// Relay makes every release a hand-over to a waiting client: a client that released acquires again
+// only after another was granted. Without it the last holder mostly gets a lock back whose waiters
+// poll, and the lock looks fast because it starves the others.
 type Relay struct {
 	passed chan struct{} // one for each grant that followed a release; buffers all clients
 	first  chan struct{} // has one until the first grant, which follows no release

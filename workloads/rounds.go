@@ -17,9 +17,11 @@ type Workload interface {
 	About() string
 	// Prepare fills the guarded store before the first client starts.
 	Prepare(ctx context.Context, s Store, cfg Config) error
-	// Run drives one client until its rounds are done, c.Stop is closed or ctx ends. It returns impls.ErrCrashed if the client crashed.
+	// Run drives one client until its rounds are done, c.Stop is closed or ctx ends. It returns
+	// impls.ErrCrashed if the client crashed.
 	Run(ctx context.Context, c *Client) error
-	// Guarded returns the store keys that the workload writes, with their initial values, for the audit at the end.
+	// Guarded returns the store keys that the workload writes, with their initial values, for the
+	// audit at the end.
 	Guarded(cfg Config) map[string]int64
 }
 
@@ -111,7 +113,8 @@ func ended(err error) error {
 // longPause is the least pause between rounds that Stop cuts short.
 const longPause = time.Second
 
-// untilStopped returns the context of waits between rounds, which c.Stop ends, too. end must be called.
+// untilStopped returns the context of waits between rounds, which c.Stop ends, too. end must be
+// called.
 func (c *Client) untilStopped(ctx context.Context) (idle context.Context, end func()) {
 	if c.Stop == nil || c.Pace == nil && c.config.Pause < longPause { // it ends soon enough by itself
 		return ctx, func() {}
@@ -140,7 +143,8 @@ func (c *Client) stopped(ctx context.Context) bool {
 	}
 }
 
-// awaitTurn sleeps until the intended start of round n. A late client starts at once; its latencies still count from the intended start.
+// awaitTurn sleeps until the intended start of round n. A late client starts at once; its latencies
+// still count from the intended start.
 func (c *Client) awaitTurn(ctx context.Context, n int) error {
 	if c.Pace == nil { // a round is intended to start when it does
 		return nil
@@ -149,7 +153,8 @@ func (c *Client) awaitTurn(ctx context.Context, n int) error {
 	return c.clock.Sleep(ctx, time.Duration(c.intended-c.timeline()))
 }
 
-// intendedStart returns when an operation was to start. Only a round's first acquire differs from its call; renewals come from other goroutines.
+// intendedStart returns when an operation was to start. Only a round's first acquire differs from
+// its call; renewals come from other goroutines.
 func (c *Client) intendedStart(op *history.Operation) int64 {
 	if op.Op != history.Acquire || !c.due {
 		return op.Call
@@ -158,13 +163,15 @@ func (c *Client) intendedStart(op *history.Operation) int64 {
 	return c.intended
 }
 
-// guarded is a round that updates a stored value under the lock: acquire, read, think, write back, release.
+// guarded is a round that updates a stored value under the lock: acquire, read, think, write back,
+// release.
 type guarded struct {
 	key    string
 	mode   history.Mode
 	think  time.Duration
 	update func(read int64) (wrote int64, write bool)
-	// while, if set, replaces thinking. It reports whether the client still holds as far as it knows.
+	// while, if set, replaces thinking. It reports whether the client still holds as far as it
+	// knows.
 	while func(h *handle, ctx context.Context) (holds bool, err error)
 }
 
@@ -173,7 +180,8 @@ func (c *Client) guardedRound(ctx context.Context, g guarded) error {
 	return err
 }
 
-// holding does the work while the client holds the lock of a key, and reports whether it was granted.
+// holding does the work while the client holds the lock of a key, and reports whether it was
+// granted.
 func (c *Client) holding(ctx context.Context, key string, mode history.Mode, work func(*handle) error) (ok bool, err error) {
 	h, err := c.handle(key)
 	if err != nil {
@@ -188,7 +196,8 @@ func (c *Client) holding(ctx context.Context, key string, mode history.Mode, wor
 	return true, h.release(ctx)
 }
 
-// section is the critical section of a guarded round. A client that learns that its hold is lost leaves without writing.
+// section is the critical section of a guarded round. A client that learns that its hold is lost
+// leaves without writing.
 func (h *handle) section(ctx context.Context, g guarded) error {
 	return h.using(g.mode, func() error { return h.work(ctx, g) })
 }
@@ -243,7 +252,8 @@ func (h *handle) write(ctx context.Context, read Stored, wrote int64) (err error
 	return survivable(err)
 }
 
-// survivable returns err if it is a crash, and nil for an error after which an application would go on.
+// survivable returns err if it is a crash, and nil for an error after which an application would go
+// on.
 func survivable(err error) error {
 	if errors.Is(err, impls.ErrCrashed) {
 		return err

@@ -26,7 +26,8 @@ const spreadFormat = "key-%d"
 
 func spreadKey(k int) string { return fmt.Sprintf(spreadFormat, k) }
 
-// zipf draws ranks 0..n-1 with probability proportional to 1/(rank+1)^s. math/rand/v2's Zipf requires s > 1.
+// zipf draws ranks 0..n-1 with probability proportional to 1/(rank+1)^s. math/rand/v2's Zipf
+// requires s > 1.
 type zipf struct{ cumulative []float64 }
 
 func newZipf(n int, s float64) zipf {

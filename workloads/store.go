@@ -17,9 +17,11 @@ var errStale = errors.New("stale fence")
 
 // Store is the guarded store, which the lock protects.
 type Store interface {
-	// Read returns what is stored under a key, the zero value if nothing is. With fence > 0 the store refuses lower fences from now on.
+	// Read returns what is stored under a key, the zero value if nothing is. With fence > 0 the
+	// store refuses lower fences from now on.
 	Read(ctx context.Context, key string, fence uint64) (Stored, error)
-	// Write stores a value and returns its version. With fence > 0 it returns an error if the store has seen a higher fence.
+	// Write stores a value and returns its version. With fence > 0 it returns an error if the store
+	// has seen a higher fence.
 	Write(ctx context.Context, key string, value int64, fence uint64) (version uint64, err error)
 }
 

@@ -1,5 +1,6 @@
 -- name: store_write.lua
--- The guarded store: writes the value, unless a higher fence was seen, and counts the writes. So the order of writes is known, even of equal values.
+-- The guarded store: writes the value, unless a higher fence was seen, and counts the writes. So
+-- the order of writes is known, even of equal values.
 -- KEYS[1] a hash: the value, its version, and the highest fence seen
 -- ARGV[1] the new value; ARGV[2] the writer's fence, 0 if its lock has none
 -- Replies the version, from 1; 0 when a higher fence was seen.

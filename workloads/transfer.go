@@ -12,7 +12,8 @@ const (
 	defaultBalance    = 1000
 )
 
-// transfer is the example of article 000: a slow payment of the first client that outlives its lease overwrites the others' quick remittances.
+// transfer is the example of article 000: a slow payment of the first client that outlives its
+// lease overwrites the others' quick remittances.
 var transfer = workload{
 	name:  "transfer",
 	about: "slow payments and quick remittances on one balance; overlap loses money",

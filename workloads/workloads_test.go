@@ -103,12 +103,16 @@ func (r roundRow) rounds() int {
 func TestRoundsAreRecorded(t *testing.T) {
 	rows := []roundRow{
 		{"counter", "token", "acquire:ok write:ok use release:ok acquire:ok write:ok use release:ok", []int64{1, 2}},
-		{"transfer", "token", "acquire:ok write:ok use release:ok acquire:ok write:ok use release:ok", []int64{900, 800}}, // the only client pays
-		{"lottery", "token", "acquire:ok write:ok use release:ok acquire:ok write:ok use release:ok", []int64{10, 10}},    // a new draw each round
-		{"hot", "token", "acquire:ok use release:ok acquire:ok use release:ok", nil},                                      // nothing is stored
+		// the only client pays
+		{"transfer", "token", "acquire:ok write:ok use release:ok acquire:ok write:ok use release:ok", []int64{900, 800}},
+		// a new draw each round
+		{"lottery", "token", "acquire:ok write:ok use release:ok acquire:ok write:ok use release:ok", []int64{10, 10}},
+		// nothing is stored
+		{"hot", "token", "acquire:ok use release:ok acquire:ok use release:ok", nil},
 		{"long-hold", "token", "acquire:ok extend:ok extend:ok extend:ok extend:ok extend:ok extend:ok write:ok use release:ok", []int64{1}},
 		{"long-hold", "set-nx-ex", "acquire:ok extend:fail write:ok use release:ok", []int64{1}}, // cannot extend
-		{"counter", "lua-nil", "acquire:busy acquire:busy", nil},                                 // refused, so it stores nothing
+		// refused, so it stores nothing
+		{"counter", "lua-nil", "acquire:busy acquire:busy", nil},
 	}
 	for _, row := range rows {
 		t.Run(row.workload+" "+row.lock, func(t *testing.T) {

@@ -69,7 +69,8 @@ func newClientsAs() choice {
 	return newChoice(harness.Goroutines, harness.Goroutines, harness.Processes)
 }
 
-// oneOfFlags allows at most one of these flags. Cobra, which checks that later and in its own words, has them marked so that completion offers one.
+// oneOfFlags allows at most one of these flags. Cobra, which checks that later and in its own
+// words, has them marked so that completion offers one.
 func oneOfFlags(c *cobra.Command, names ...string) {
 	c.MarkFlagsMutuallyExclusive(names...)
 	before(c, func(c *cobra.Command) error {

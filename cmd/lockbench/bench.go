@@ -96,7 +96,8 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	return errors.Join(a.endBench(out, dir, f.store, f.details), benchError(out), lacks.errors(), interrupts.end())
 }
 
-// settled reports whether a comparison with the base is settled: noise hides nothing, and a slowdown was shown by more repetitions than planned.
+// settled reports whether a comparison with the base is settled: noise hides nothing, and a
+// slowdown was shown by more repetitions than planned.
 func settled(base, b results.Bench, planned int, o bench.CompareOptions) bool {
 	c := bench.CompareBenches(base, b, o)
 	return !c.Noisy() && (c.Verdict != results.CompareSlower || b.Plan.Repetitions > planned)
@@ -112,7 +113,8 @@ func against(b *results.Bench, base *results.Bench, path string, o bench.Compare
 	b.Baseline = &c
 }
 
-// benchError returns the error for a bench's verdict; nil if it is inconclusive only because it was interrupted, which has a code of its own.
+// benchError returns the error for a bench's verdict; nil if it is inconclusive only because it was
+// interrupted, which has a code of its own.
 func benchError(b results.Bench) error {
 	odd := slices.ContainsFunc(b.Cells, func(c results.BenchCell) bool { return c.Verdict == checker.Inconclusive })
 	known := results.GatesVerdict(b.Gates) == checker.Pass && (b.Baseline == nil || b.Baseline.Verdict == results.ComparePass)

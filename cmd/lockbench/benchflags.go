@@ -181,7 +181,8 @@ func (f *benchFlags) load(c *bench.Config) (err error) {
 	return nil
 }
 
-// withScenario takes the faults, the topology and, unless flags set them, the times from the scenario.
+// withScenario takes the faults, the topology and, unless flags set them, the times from the
+// scenario.
 func (f *benchFlags) withScenario(c *bench.Config, flags *pflag.FlagSet) error {
 	if f.scenario == "" {
 		return nil

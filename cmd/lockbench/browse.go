@@ -16,7 +16,8 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// browser serves a folder of runs: an index and the files of each run. Its os.Root lets no path or link lead out of the folder.
+// browser serves a folder of runs: an index and the files of each run. Its os.Root lets no path or
+// link lead out of the folder.
 type browser struct {
 	base  string
 	root  *os.Root
@@ -35,7 +36,8 @@ func newBrowser(base string, port int) (*browser, error) {
 // Close closes the folder.
 func (b *browser) Close() error { return b.root.Close() }
 
-// ServeHTTP answers GET of the index and of the files below it. It refuses other host names, with which a foreign page could reach it.
+// ServeHTTP answers GET of the index and of the files below it. It refuses other host names, with
+// which a foreign page could reach it.
 func (b *browser) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")

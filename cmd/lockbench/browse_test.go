@@ -98,7 +98,8 @@ func TestServe(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := httptest.NewRequest(tt.method, "http://127.0.0.1:8080/", nil)
 			u := *r.URL
-			u.Path, u.RawPath = strings.NewReplacer("%2e", ".", "%2f", "/").Replace(tt.path), tt.path // as the server takes it apart
+			// as the server takes it apart
+			u.Path, u.RawPath = strings.NewReplacer("%2e", ".", "%2f", "/").Replace(tt.path), tt.path
 			r.URL, r.Host = &u, tt.host
 			w := httptest.NewRecorder()
 			b.ServeHTTP(w, r)
@@ -116,7 +117,8 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestServeUntilInterrupted: it says where it listens, answers there, and ends with the first interrupt as a success.
+// TestServeUntilInterrupted: it says where it listens, answers there, and ends with the first
+// interrupt as a success.
 func TestServeUntilInterrupted(t *testing.T) {
 	w := newWorld("")
 	base := aFolder(t)

@@ -50,7 +50,8 @@ func newCheck(a *app) *cobra.Command {
 	return c
 }
 
-// checkAll judges every file. One that cannot be read keeps its place in the output, and the others are judged all the same.
+// checkAll judges every file. One that cannot be read keeps its place in the output, and the others
+// are judged all the same.
 func (a *app) checkAll(ctx context.Context, paths []string, plain bool) (err error) {
 	ctx, end := a.interruptible(ctx)
 	defer end()
@@ -74,7 +75,8 @@ func (a *app) checkAll(ctx context.Context, paths []string, plain bool) (err err
 	return err
 }
 
-// check judges one history. Only at its end is a file known to be cut off; it is then read again as a truncated record, which a recording always is.
+// check judges one history. Only at its end is a file known to be cut off; it is then read again as
+// a truncated record, which a recording always is.
 func (a *app) check(ctx context.Context, path string, plain bool, write func(any) error) error {
 	defer a.limitHeap()()
 	if err := hasHistory(path); err != nil {
@@ -106,7 +108,8 @@ type judgement struct {
 	cut     bool // the end of the history is missing
 }
 
-// checkOnce reads a history and judges it. known reports that it is known to be cut off; one that turns out to be is not explained.
+// checkOnce reads a history and judges it. known reports that it is known to be cut off; one that
+// turns out to be is not explained.
 func (a *app) checkOnce(ctx context.Context, path string, plain, known bool) (j judgement, err error) {
 	h, err := openHistory(path)
 	if err != nil {
@@ -140,7 +143,8 @@ func (a *app) checkOnce(ctx context.Context, path string, plain, known bool) (j 
 	return j, why(ctx, v, h, in, scripts)
 }
 
-// faultNotes says which faults were not confirmed, and which names of faults are unknown: they may be misspelt, and explain nothing.
+// faultNotes says which faults were not confirmed, and which names of faults are unknown: they may
+// be misspelt, and explain nothing.
 func faultNotes(windows []history.Window) (notes []string) {
 	unknown := map[string]bool{}
 	for i, w := range windows {
@@ -221,8 +225,9 @@ type openedHistory struct {
 	scripts   map[string]string // likewise
 }
 
-// limitHeap lets the heap grow by a fifth between two collections instead of to its double, unless the user has set GOGC: nearly all of it is the
-// compact history, which has no pointers, so that a collection costs milliseconds. restore restores the setting.
+// limitHeap lets the heap grow by a fifth between two collections instead of to its double, unless
+// the user has set GOGC: nearly all of it is the compact history, which has no pointers, so that a
+// collection costs milliseconds. restore restores the setting.
 func (a *app) limitHeap() (restore func()) {
 	if a.env("GOGC") != "" {
 		return func() {}
@@ -231,7 +236,8 @@ func (a *app) limitHeap() (restore func()) {
 	return func() { debug.SetGCPercent(before) }
 }
 
-// openHistory opens a history with the record of its run, if any lies beside it. A run that ended before its clients began has an empty history.
+// openHistory opens a history with the record of its run, if any lies beside it. A run that ended
+// before its clients began has an empty history.
 func openHistory(path string) (openedHistory, error) {
 	run, err := recordBeside(path)
 	if err != nil {
@@ -269,7 +275,8 @@ func never() bool { return false }
 
 func nothingToClose() error { return nil }
 
-// historyIn finds the history in a run directory: the recording if the run was killed. Any other path is the history itself.
+// historyIn finds the history in a run directory: the recording if the run was killed. Any other
+// path is the history itself.
 func historyIn(path string) string {
 	dir, file := filepath.Split(path)
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
@@ -281,7 +288,8 @@ func historyIn(path string) string {
 	return unpacked(filepath.Join(dir, file))
 }
 
-// hasHistory says what a directory without a history is, and what to do with it. A run that was ended early has none and is judged as empty.
+// hasHistory says what a directory without a history is, and what to do with it. A run that was
+// ended early has none and is judged as empty.
 func hasHistory(path string) error {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
@@ -361,8 +369,8 @@ func sidecars(h openedHistory) (commands []history.Command, scripts map[string]s
 	return commands, scripts, windows, errors.Join(present(err), present(windowsErr))
 }
 
-// effectsBeside returns what the servers executed, if a file beside a history says so; nil: it is not known. That of a run that was killed has not been
-// joined to the commands yet.
+// effectsBeside returns what the servers executed, if a file beside a history says so; nil: it is
+// not known. That of a run that was killed has not been joined to the commands yet.
 func effectsBeside(ctx context.Context, h openedHistory, in checker.Input, scripts map[string]string) ([]history.Executed, error) {
 	if !isRunHistory(h.path) {
 		return nil, nil
@@ -396,7 +404,8 @@ func noteCut(v *checker.Verdict) {
 	v.Doubt(note)
 }
 
-// describe names the lock and scenario of a history, from the run record beside it or from its header and name.
+// describe names the lock and scenario of a history, from the run record beside it or from its
+// header and name.
 func describe(h openedHistory, plain bool) results.Run {
 	argv := []string{"lockbench", "check", lasting(h.path)}
 	if plain {
@@ -421,7 +430,8 @@ func recordBeside(path string) (*results.Run, error) {
 	return &run, err
 }
 
-// isRunHistory reports whether a history has the path that a run gives it, and not that of another tool in any folder.
+// isRunHistory reports whether a history has the path that a run gives it, and not that of another
+// tool in any folder.
 func isRunHistory(path string) bool {
 	name := filepath.Base(path)
 	return name == results.RecordingFile || strings.TrimSuffix(name, ".zst") == strings.TrimSuffix(results.HistoryFile, ".zst")

@@ -16,7 +16,8 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// TestCheckAgreesWithTheRun: the stored record of a run has the violations and causes that the run found in it.
+// TestCheckAgreesWithTheRun: the stored record of a run has the violations and causes that the run
+// found in it.
 func TestCheckAgreesWithTheRun(t *testing.T) {
 	cells := []struct{ lock, scenario, seed string }{
 		{"set-nx-ex", "pause-holder", "1"},              // a violation of nearly every property
@@ -25,7 +26,8 @@ func TestCheckAgreesWithTheRun(t *testing.T) {
 		{"bug-chained-deadlines", "nested", "91001"},    // order
 		{"bug-short-inner-lease", "failover-held", "2"}, // commands to the store at the instant of an acquire
 		{"bug-quorum-of-half", "failover", "91001"},     // none to the lock's node
-		{"token-session", "nested", "93001"},            // commands of operations only: none can have renewed in the background
+		// commands of operations only: none can have renewed in the background
+		{"token-session", "nested", "93001"},
 	}
 	for _, c := range cells {
 		t.Run(c.lock+" "+c.scenario, func(t *testing.T) {

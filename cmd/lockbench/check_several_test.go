@@ -10,7 +10,8 @@ import (
 	"github.com/lockbench/lockbench/checker"
 )
 
-// TestCheckOfSeveralFiles: one line of JSON for each, in the order given, the one that cannot be read included; the exit code is that of the worst.
+// TestCheckOfSeveralFiles: one line of JSON for each, in the order given, the one that cannot be
+// read included; the exit code is that of the worst.
 func TestCheckOfSeveralFiles(t *testing.T) {
 	dir := t.TempDir()
 	const header = `{"schema":"lockbench/history/v1","lock":"l","kind":"mutex"}` + "\n"

@@ -13,8 +13,9 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// TestCheckKnowsWhatTheStoreHeld: a write that was answered and is not in the store at the end shows in no operation of the history, only in what
-// the run found when its clients were done. A run that was killed has its recording instead of a history, and no such knowledge.
+// TestCheckKnowsWhatTheStoreHeld: a write that was answered and is not in the store at the end
+// shows in no operation of the history, only in what the run found when its clients were done. A
+// run that was killed has its recording instead of a history, and no such knowledge.
 func TestCheckKnowsWhatTheStoreHeld(t *testing.T) {
 	ops := []history.Operation{
 		{ID: 1, Client: "c1", Op: history.Acquire, Key: "job", Call: 1, Return: 2, Outcome: history.OK, Token: "t1", ValidUntil: 1000},
@@ -63,7 +64,8 @@ func TestCheckKnowsWhatTheStoreHeld(t *testing.T) {
 				if got := w.call(t, "check", path); got != tt.code {
 					t.Errorf("%s: exit code %d, want %d\n%s%s", path, got, tt.code, w.out, w.err)
 				}
-				want(t, "stdout", strings.Join(strings.Fields(w.out.String()), " "), tt.says) // wherever its lines are broken
+				// wherever its lines are broken
+				want(t, "stdout", strings.Join(strings.Fields(w.out.String()), " "), tt.says)
 			}
 		})
 	}
@@ -118,8 +120,8 @@ func saveRecording(ops []history.Operation) saving {
 	}
 }
 
-// TestDerivedEffectsAreNoRecord: what was worked out from the commands beside it says nothing more than
-// they do, and may stop in the middle; what a server logged does.
+// TestDerivedEffectsAreNoRecord: what was worked out from the commands beside it says nothing more
+// than they do, and may stop in the middle; what a server logged does.
 func TestDerivedEffectsAreNoRecord(t *testing.T) {
 	for source, want := range map[string]int{
 		history.Derived: 0, history.AppendOnly: 1,

@@ -155,7 +155,8 @@ func loadComparedFile(path string) (c comparable, err error) {
 	return c, fmt.Errorf("%w: %s: its schema is %q, want %s, %s or %s", errUsage, path, schema, results.BenchSchema, results.SuiteSchema, results.RunSchema)
 }
 
-// schemaOf returns the schema of a file of JSON, or of one whose first line is a header, such as a history. An error says where the file is cut off or wrong.
+// schemaOf returns the schema of a file of JSON, or of one whose first line is a header, such as a
+// history. An error says where the file is cut off or wrong.
 func schemaOf(path string) (string, error) {
 	data, err := infile.Read(path, infile.MaxDocument)
 	if err != nil {

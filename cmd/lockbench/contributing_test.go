@@ -27,7 +27,8 @@ func TestContributingIsTrue(t *testing.T) {
 	}
 }
 
-// TestGatedTestsAreRun: each environment variable that lets a test run, or run longer, is set by a script, and the page names the script.
+// TestGatedTestsAreRun: each environment variable that lets a test run, or run longer, is set by a
+// script, and the page names the script.
 func TestGatedTestsAreRun(t *testing.T) {
 	scripts := read(t, ".ci/run") + read(t, "scripts/soak.sh")
 	asks := regexp.MustCompile(`Getenv\("(LOCKBENCH_[A-Z_]+)"\)`)

@@ -47,7 +47,8 @@ func (a *app) doctor(ctx context.Context) error {
 	return errors.Join(show(), err)
 }
 
-// rows returns a line about the machine, then for each provider a line and what it cannot do and why.
+// rows returns a line about the machine, then for each provider a line and what it cannot do and
+// why.
 func (d diagnosis) rows() [][]string {
 	e := d.Environment
 	rows := [][]string{
@@ -84,7 +85,8 @@ func (d diagnosis) summary(name string) []string {
 	return []string{name, detail + strings.Join(able, ", ")}
 }
 
-// shortcomings returns the reasons, each with everything that it rules out. A provider without a server has one reason.
+// shortcomings returns the reasons, each with everything that it rules out. A provider without a
+// server has one reason.
 func (d diagnosis) shortcomings(name string) [][]string {
 	var reasons []string
 	lost := map[string][]string{}

@@ -27,7 +27,8 @@ func (f *execFlags) register(s *pflag.FlagSet) {
 
 func (f execFlags) given() bool { return f.fleet.Exec != "" }
 
-// check finds flags that contradict each other. named is the flag that --exec replaces, "lock", or "" if it replaces none.
+// check finds flags that contradict each other. named is the flag that --exec replaces, "lock", or
+// "" if it replaces none.
 func (f execFlags) check(flags *pflag.FlagSet, named string) error {
 	braces := subject.HasPlaceholder(f.fleet.Launch)
 	switch {
@@ -52,7 +53,8 @@ func (f *execFlags) probe(ctx context.Context) (impls.Variant, error) {
 	return v, err
 }
 
-// server returns the provider's name. A process cannot use the simulator, so "auto" replaces it as default.
+// server returns the provider's name. A process cannot use the simulator, so "auto" replaces it as
+// default.
 func (f execFlags) server(word string, flags *pflag.FlagSet) (string, error) {
 	switch {
 	case !f.given():

@@ -30,7 +30,8 @@ const (
 	exitInterrupted  = 130
 )
 
-// The errors of verbs, besides internal ones. The first three are results, which stdout shows already.
+// The errors of verbs, besides internal ones. The first three are results, which stdout shows
+// already.
 var (
 	errViolated     = errors.New("a property was violated")
 	errGate         = errors.New("a performance gate failed")
@@ -39,8 +40,9 @@ var (
 	errInterrupted  = errors.New("interrupted")
 )
 
-// precedence orders the codes when several apply. A usage error mostly comes alone, before anything is run; but of several files for check one may be
-// wrong, and a child may break the protocol during a run.
+// precedence orders the codes when several apply. A usage error mostly comes alone, before anything
+// is run; but of several files for check one may be wrong, and a child may break the protocol
+// during a run.
 var precedence = []int{exitViolated, exitInternal, exitUsage, exitEnvironment, exitInconclusive, exitGate, exitInterrupted}
 
 func exitCode(err error) int {
@@ -56,7 +58,8 @@ func exitCode(err error) int {
 	return exitInternal
 }
 
-// codes returns the codes of all errors in a tree. A sentinel's code replaces those of the errors that it wraps.
+// codes returns the codes of all errors in a tree. A sentinel's code replaces those of the errors
+// that it wraps.
 func codes(err error) map[int]bool {
 	if code, ok := meaning(err); ok {
 		return map[int]bool{code: true}
@@ -85,8 +88,8 @@ func codes(err error) map[int]bool {
 	return out
 }
 
-// isJoin reports whether err joins independent failures, and is not one failure that wraps several errors (fmt.Errorf): the text of a join is that of
-// its errors, a line each.
+// isJoin reports whether err joins independent failures, and is not one failure that wraps several
+// errors (fmt.Errorf): the text of a join is that of its errors, a line each.
 func isJoin(err error) bool {
 	join, ok := err.(interface{ Unwrap() []error })
 	if !ok {
@@ -118,7 +121,8 @@ func meaning(err error) (int, bool) {
 	switch err.(type) {
 	case redis.Error: // a server's reply to a command of ours, such as NOPERM
 		return exitEnvironment, true
-	case *net.OpError, *fs.PathError, *os.LinkError, *os.SyscallError: // a server that stopped; a folder that can't be written, a full disk
+	// a server that stopped; a folder that can't be written, a full disk
+	case *net.OpError, *fs.PathError, *os.LinkError, *os.SyscallError:
 		if errors.Is(err, syscall.ENAMETOOLONG) {
 			return exitUsage, true
 		}
@@ -138,7 +142,8 @@ func verdictError(v checker.Result) error {
 	return errInconclusive
 }
 
-// alreadyShown reports whether an error needs no message on stderr: stdout shows verdicts, and an interrupt was reported when it came.
+// alreadyShown reports whether an error needs no message on stderr: stdout shows verdicts, and an
+// interrupt was reported when it came.
 func alreadyShown(err error) bool {
 	switch err {
 	case nil, errViolated, errGate, errInconclusive, errInterrupted:

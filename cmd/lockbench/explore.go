@@ -149,7 +149,8 @@ func (f *exploreFlags) subject(ctx context.Context, flags *pflag.FlagSet) (v imp
 	return variant(f.lock)
 }
 
-// given returns a flag's value if it was given, and otherwise a default that depends on other flags.
+// given returns a flag's value if it was given, and otherwise a default that depends on other
+// flags.
 func given[T any](flags *pflag.FlagSet, name string, value, otherwise T) T {
 	if flags.Changed(name) {
 		return value
@@ -176,7 +177,8 @@ func (f exploreFlags) inRange(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// placed returns the faults that a schedule may have: the named ones, or those that a lock of this kind must survive.
+// placed returns the faults that a schedule may have: the named ones, or those that a lock of this
+// kind must survive.
 func (f exploreFlags) placed(v impls.Variant, named bool) ([]string, error) {
 	exhaustive := f.strategy.value == sim.Exhaustive
 	if !named {
@@ -234,8 +236,9 @@ func (a *app) explore(ctx context.Context, f exploreFlags, flags *pflag.FlagSet)
 	return errors.Join(err, show(a, r.Exploration, report.Explore), verdict, interrupted)
 }
 
-// keepFinding saves the tape of a finding, shrinks it, and saves the result in its place, with the record of its schedule: rec, or that of the simulator. What
-// cannot be saved is shrunk and shown all the same. about says how the lock works.
+// keepFinding saves the tape of a finding, shrinks it, and saves the result in its place, with the
+// record of its schedule: rec, or that of the simulator. What cannot be saved is shrunk and shown
+// all the same. about says how the lock works.
 func (a *app) keepFinding(ctx context.Context, f exploreFlags, r *sim.ExploreResult, about string, rec *found) error {
 	d, run, err := a.createExploration(f, r.Lock)
 	err = errors.Join(err, saveTape(d, r))

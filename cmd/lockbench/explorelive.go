@@ -98,7 +98,8 @@ func (a *app) worlds(ctx context.Context, f *exploreFlags, cfg sim.ExploreConfig
 	return all, end, nil
 }
 
-// exploreLive searches schedules of real processes, and shrinks a finding and records it while they run.
+// exploreLive searches schedules of real processes, and shrinks a finding and records it while they
+// run.
 func (a *app) exploreLive(ctx context.Context, f *exploreFlags, cfg sim.ExploreConfig, progress func(sim.Stats)) (r sim.ExploreResult, rec *found, err error) {
 	worlds, end, err := a.worlds(ctx, f, cfg)
 	if err != nil {

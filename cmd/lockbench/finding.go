@@ -18,7 +18,8 @@ import (
 // aboutSearch is what the page of a finding says of its scenario.
 const aboutSearch = "A search chose the schedule: which message comes next, when time passes, and which faults strike. It was shrunk to the least that still breaks."
 
-// againLive is how often a finding of real processes is run again for its record: their time is real.
+// againLive is how often a finding of real processes is run again for its record: their time is
+// real.
 const againLive = 5
 
 // replayFindingIn runs the tape of a finding of real processes again, for its record.
@@ -38,7 +39,8 @@ type found struct {
 	verdict *checker.Verdict
 }
 
-// judgeFinding judges the schedule of a tape; nil if its operations do not show the tape's violation, such as a client that never ends.
+// judgeFinding judges the schedule of a tape; nil if its operations do not show the tape's
+// violation, such as a client that never ends.
 func judgeFinding(ctx context.Context, t sim.Tape, out sim.Outcome) (*found, error) {
 	v, _, err := judge.Check(ctx, judge.Record{Recorded: out.Recorded, Windows: out.Windows, Store: out.Store, Effects: out.Effects}, checker.Options{Seed: t.Program.Seed})
 	if err != nil {

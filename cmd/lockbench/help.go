@@ -34,7 +34,8 @@ var flagGroups = []struct {
 	{"TLS and passwords", []string{"password-file", "tls-ca", "tls-cert", "tls-key"}},
 }
 
-// groupFlags gives a command with many flags a help of one screen, and one with all flags in groups.
+// groupFlags gives a command with many flags a help of one screen, and one with all flags in
+// groups.
 func groupFlags(c *cobra.Command) {
 	if needed[c.Name()] == nil {
 		return

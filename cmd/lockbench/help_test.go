@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestEveryCommandHasExamples: each command shows how it is called, and what it shows names commands and flags that exist.
+// TestEveryCommandHasExamples: each command shows how it is called, and what it shows names
+// commands and flags that exist.
 func TestEveryCommandHasExamples(t *testing.T) {
 	root := newRoot(&app{world: newWorld("").world, line: &statusLine{}})
 	for _, c := range root.Commands() {
@@ -23,8 +24,8 @@ func TestEveryCommandHasExamples(t *testing.T) {
 	}
 }
 
-// TestHelpFitsAScreen: the help of a command with many flags fits a window of 48 lines and names ten;
-// --help-all has the others, in groups.
+// TestHelpFitsAScreen: the help of a command with many flags fits a window of 48 lines and names
+// ten; --help-all has the others, in groups.
 func TestHelpFitsAScreen(t *testing.T) {
 	for name, flags := range needed {
 		w := newWorld("")

@@ -20,7 +20,8 @@ import (
 	"time"
 )
 
-// Limits of a hostile input. The address space is more than what may be used: the runtime reserves half a gigabyte that it does not touch.
+// Limits of a hostile input. The address space is more than what may be used: the runtime reserves
+// half a gigabyte that it does not touch.
 const (
 	hostileMemory = 1 << 30          // bytes in use, of lockbench and of every process that it starts
 	hostileSpace  = 3 << 20          // KiB of address space
@@ -28,8 +29,9 @@ const (
 	interruptTime = 5 * time.Second  // from the first interrupt to the end
 )
 
-// TestHostileInputs runs the command lines of testdata/hostile.txt under a limit of memory and time: each exits with one of the codes that are right, and
-// none with 70, by a signal, by running out of memory, or never.
+// TestHostileInputs runs the command lines of testdata/hostile.txt under a limit of memory and
+// time: each exits with one of the codes that are right, and none with 70, by a signal, by running
+// out of memory, or never.
 func TestHostileInputs(t *testing.T) {
 	text, err := os.ReadFile("testdata/hostile.txt")
 	if err != nil {
@@ -74,7 +76,8 @@ func runHostile(t *testing.T, dir, command string, want []string) {
 	}
 	limit, interrupted := hostileTime, time.Time{}
 	if after > 0 {
-		limit = after + interruptTime + 2*time.Second // a busy machine starts it late, and what it started may keep its output open
+		// a busy machine starts it late, and what it started may keep its output open
+		limit = after + interruptTime + 2*time.Second
 		defer time.AfterFunc(after, func() {
 			interrupted = time.Now()
 			_ = cmd.Process.Signal(os.Interrupt) // it may have ended
@@ -185,7 +188,8 @@ func hostileFiles(t *testing.T, dir string) {
 	put("windows/faults.jsonl", `{"schema":"lockbench/faults/v1"}`+"\n", many(`{"fault":"pause-client","client":"c1","node":-1,"start":1,"end":2,"confirmed":true}`+"\n", 500_000))
 }
 
-// hostileServers starts servers that speak Redis' protocol, nearly, and returns what replaces their names by their addresses.
+// hostileServers starts servers that speak Redis' protocol, nearly, and returns what replaces their
+// names by their addresses.
 func hostileServers(t *testing.T) *strings.Replacer {
 	t.Helper()
 	endless := func(s string) func(io.Writer) error {
@@ -213,7 +217,8 @@ func hostileServers(t *testing.T) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// hostileServer answers each request with reply; if polite, PING, INFO, HELLO and the like as Redis does.
+// hostileServer answers each request with reply; if polite, PING, INFO, HELLO and the like as Redis
+// does.
 func hostileServer(t *testing.T, polite bool, reply func(io.Writer) error) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -38,8 +38,8 @@ func compressed(t *testing.T, text string) []byte {
 	return w.EncodeAll([]byte(text), nil)
 }
 
-// TestHostileHistories returns check files that are damaged, endless or absurd: it says what is wrong and where, or judges rightly, and never
-// allocates more than 512 MiB to find out.
+// TestHostileHistories returns check files that are damaged, endless or absurd: it says what is
+// wrong and where, or judges rightly, and never allocates more than 512 MiB to find out.
 func TestHostileHistories(t *testing.T) {
 	many := manyClients(100_000)
 	whole := compressed(t, many)

@@ -13,8 +13,9 @@ const (
 	quitGrace = 700 * time.Millisecond // to stop servers and clients, after the second
 )
 
-// signals takes the signals that end a process, from the beginning of a verb to its end. The first ends the work in progress, which is then judged; the
-// second, or stopGrace, abandons it; the third, or quitGrace, ends the program. Without work, the first does.
+// signals takes the signals that end a process, from the beginning of a verb to its end. The first
+// ends the work in progress, which is then judged; the second, or stopGrace, abandons it; the
+// third, or quitGrace, ends the program. Without work, the first does.
 type signals struct {
 	mu   sync.Mutex    // protects work
 	work *interruption // nil: nothing is under way that must be kept
@@ -76,7 +77,8 @@ func (s *signals) next(a *app, asked bool) <-chan time.Time {
 	return time.After(quitGrace)
 }
 
-// listen returns the context of work that an interrupt ends, and that is judged then; end must be called.
+// listen returns the context of work that an interrupt ends, and that is judged then; end must be
+// called.
 func (a *app) listen(ctx context.Context) (context.Context, *interruption) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop, first := context.WithCancel(ctx)
@@ -85,7 +87,8 @@ func (a *app) listen(ctx context.Context) (context.Context, *interruption) {
 	return ctx, i
 }
 
-// interruptible returns a context that the first signal ends, for a verb that keeps nothing of what it has begun. end must be called.
+// interruptible returns a context that the first signal ends, for a verb that keeps nothing of what
+// it has begun. end must be called.
 func (a *app) interruptible(ctx context.Context) (cancelled context.Context, end func()) {
 	cancelled, cancel := context.WithCancel(ctx)
 	a.signals.set(&interruption{stop: cancelled, ctx: cancelled, first: cancel, cancel: cancel, of: &a.signals})

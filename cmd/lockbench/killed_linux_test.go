@@ -19,8 +19,9 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// TestKilledAtAnyMoment kills a whole run with SIGKILL. Nothing of it may go on: no server, no client, no reaper, no temp directory;
-// and what was recorded can be judged. With LOCKBENCH_SOAK=1 it does so 200 times.
+// TestKilledAtAnyMoment kills a whole run with SIGKILL. Nothing of it may go on: no server, no
+// client, no reaper, no temp directory; and what was recorded can be judged. With LOCKBENCH_SOAK=1
+// it does so 200 times.
 func TestKilledAtAnyMoment(t *testing.T) {
 	testneeds.RedisBinary(t)
 	program := filepath.Join(t.TempDir(), "lockbench")
@@ -77,7 +78,8 @@ func (v *victim) recordings(t *testing.T) []string {
 	return glob(t, v.out(), "*-token-*", results.RecordingFile)
 }
 
-// kill starts a run, kills it when the wait is over, and looks at what is left. It gives 1 when there was a record to judge.
+// kill starts a run, kills it when the wait is over, and looks at what is left. It gives 1 when
+// there was a record to judge.
 func (v *victim) kill(t *testing.T, as harness.ClientsAs, wait func()) int {
 	t.Helper()
 	temp := filepath.Join(v.dir, "tmp")
@@ -127,8 +129,9 @@ func (v *victim) check(t *testing.T, after time.Duration) int {
 	return len(v.recordings(t))
 }
 
-// alive lists the commands of the processes that bear the mark or work in the victim's folder: a redis-server overwrites its environment.
-// One that is dead and not yet waited for has neither any more.
+// alive lists the commands of the processes that bear the mark or work in the victim's folder: a
+// redis-server overwrites its environment. One that is dead and not yet waited for has neither any
+// more.
 func (v *victim) alive(t *testing.T) (commands []string) {
 	t.Helper()
 	for _, process := range glob(t, "/proc", "[0-9]*") {

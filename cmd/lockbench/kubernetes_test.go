@@ -52,8 +52,8 @@ func manifests(t *testing.T, file string) (all []manifest) {
 	}
 }
 
-// TestKubernetesExample runs the commands of the manifests, pod after pod, on small things, as Kubernetes would fill them in. What the
-// pods of the suite leave joins to a whole.
+// TestKubernetesExample runs the commands of the manifests, pod after pod, on small things, as
+// Kubernetes would fill them in. What the pods of the suite leave joins to a whole.
 func TestKubernetesExample(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a suite in eight parts")

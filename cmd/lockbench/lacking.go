@@ -13,13 +13,15 @@ import (
 	"github.com/lockbench/lockbench/scenarios"
 )
 
-// lacking collects the errors of turns or cells for which this machine or its servers lacked something, the last of each.
+// lacking collects the errors of turns or cells for which this machine or its servers lacked
+// something, the last of each.
 type lacking struct {
 	mu sync.Mutex // cells run side by side
 	of map[string]error
 }
 
-// note keeps the error of what, if it is one of the environment, in place of the one before; nil forgets it.
+// note keeps the error of what, if it is one of the environment, in place of the one before; nil
+// forgets it.
 func (l *lacking) note(what string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,13 +14,15 @@ import (
 
 const module = "github.com/lockbench/lockbench/"
 
-// layers are the top folders, lowest first: the packages of one import those below it, and each other.
+// layers are the top folders, lowest first: the packages of one import those below it, and each
+// other.
 var layers = []string{
 	"internal", "verdicts", "history", "impls", "fakeredis", "effects", "subject", "servers", "faults", "workloads", "checker", "explain", "story", "results", "sim", "scenarios", "judge", "harness", "bench",
 	"repro", "report", "locktest", "cmd", "examples",
 }
 
-// barred is what the packages of a layer must not import though it lies below, or outside of the module.
+// barred is what the packages of a layer must not import though it lies below, or outside of the
+// module.
 var barred = map[string][]string{
 	// The records and their judgement need no lock, no server and no network.
 	"history": {"net", "github.com/redis/", module + "verdicts"},
@@ -121,7 +123,8 @@ func TestForbiddenImportsAreSeen(t *testing.T) {
 	}
 }
 
-// TestThePictureOfThePackages: the picture has every layer, and each package stands above those that it imports.
+// TestThePictureOfThePackages: the picture has every layer, and each package stands above those
+// that it imports.
 func TestThePictureOfThePackages(t *testing.T) {
 	picture, _, _ := strings.Cut(readPage(t, "docs/how-it-is-built.md"), "## One run")
 	lines := strings.Split(picture, "\n")

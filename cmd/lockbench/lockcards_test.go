@@ -17,8 +17,8 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// lockPages is a card for each lock: how it works, its kind and source, its protocol as two clients see
-// it, the claims that do not hold, and where it breaks.
+// lockPages is a card for each lock: how it works, its kind and source, its protocol as two clients
+// see it, the claims that do not hold, and where it breaks.
 func lockPages(t *testing.T) string {
 	t.Helper()
 	s := sim.New(catalogue.Known{})
@@ -91,8 +91,8 @@ func endingsOf(cells []results.Cell) string {
 	return strings.ToUpper(words[0][:1]) + strings.Join(words, "; ")[1:] + "."
 }
 
-// scenarioNamesOf names scenarios that end alike: those that stand together by one name, if all of them
-// that apply are among them, and of the others the first few.
+// scenarioNamesOf names scenarios that end alike: those that stand together by one name, if all of
+// them that apply are among them, and of the others the first few.
 func scenarioNamesOf(scenarios, notRun []string) string {
 	var names []string
 	for _, g := range bundles {
@@ -113,8 +113,8 @@ func scenarioNamesOf(scenarios, notRun []string) string {
 // mostNamed is how many scenarios of one ending a card names one by one.
 const mostNamed = 4
 
-// protocol lists what two clients of a lock send: the first acquires, the second tries meanwhile, the
-// first releases. What a client repeats is listed once.
+// protocol lists what two clients of a lock send: the first acquires, the second tries meanwhile,
+// the first releases. What a client repeats is listed once.
 func protocol(t *testing.T, s *sim.Simulator, v impls.Variant) string {
 	t.Helper()
 	load, ok := workloads.Find("hot")
@@ -150,7 +150,8 @@ func protocol(t *testing.T, s *sim.Simulator, v impls.Variant) string {
 // mostSent is how many commands a card shows before the release.
 const mostSent = 4
 
-// lane is the mark of a command in the column of a client: [ the client's grant, ] its release, o another
+// lane is the mark of a command in the column of a client: [ the client's grant, ] its release, o
+// another
 // command that it sent, | another client's command while it holds the lock.
 func lane(client string, i int, out sim.Outcome) string {
 	c, holds := out.Commands[i], false
@@ -183,7 +184,8 @@ func last(op history.Operation, later []history.Command) bool {
 	})
 }
 
-// visible reports whether a command is part of a lock's protocol rather than of a connection, and the server knew its script.
+// visible reports whether a command is part of a lock's protocol rather than of a connection, and
+// the server knew its script.
 func visible(c history.Command) bool {
 	return !strings.HasPrefix(c.Reply, "-NOSCRIPT") && !slices.Contains([]string{"HELLO", "CLIENT", "PING", "SELECT", "COMMAND"}, c.Name)
 }

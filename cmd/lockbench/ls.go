@@ -79,7 +79,8 @@ func (a *app) ls(base string, only chosen) error {
 	return err
 }
 
-// storedIn lists a folder of runs, the latest first. It skips other files. The default folder is missing until there is a run in it; any other must exist.
+// storedIn lists a folder of runs, the latest first. It skips other files. The default folder is
+// missing until there is a run in it; any other must exist.
 func storedIn(base string) ([]page.Entry, error) {
 	all := []page.Entry{}
 	entries, err := os.ReadDir(base)
@@ -126,7 +127,8 @@ func storedAt(dir string) (page.Entry, bool) {
 	return r, true
 }
 
-// runAt describes the run in a directory, or the finding of a search: it keeps no directory without one.
+// runAt describes the run in a directory, or the finding of a search: it keeps no directory without
+// one.
 func runAt(dir string) (page.Entry, error) {
 	d, run, result, err := results.Load(dir)
 	if err != nil {

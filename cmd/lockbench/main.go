@@ -1,7 +1,9 @@
-// Command lockbench answers whether a Redis lock keeps its promise, under which faults it breaks, and what it costs.
+// Command lockbench answers whether a Redis lock keeps its promise, under which faults it breaks,
+// and what it costs.
 //
-// Each verb is one file. A verb reads its flags, calls the packages that do the work, and writes its result to stdout and
-// everything else to stderr. No verb exits: it returns an error, and exitcode.go maps errors to exit codes.
+// Each verb is one file. A verb reads its flags, calls the packages that do the work, and writes
+// its result to stdout and everything else to stderr. No verb exits: it returns an error, and
+// exitcode.go maps errors to exit codes.
 package main
 
 import (
@@ -51,7 +53,8 @@ func notify() (<-chan os.Signal, func()) {
 	return signals, func() { signal.Stop(signals) }
 }
 
-// clientMain runs the program as the lock of one client of another lockbench, which tells it when to stop: an interrupt goes to all processes of a job.
+// clientMain runs the program as the lock of one client of another lockbench, which tells it when
+// to stop: an interrupt goes to all processes of a job.
 func clientMain(lock string) int {
 	signal.Ignore(os.Interrupt)
 	if err := harness.ClientMain(lock); err != nil {
@@ -66,7 +69,8 @@ func thisMachine() results.Machine {
 	return results.Machine{Root: os.DirFS("/"), Build: build, Dir: "."}
 }
 
-// silence drops what the Redis client would print on stderr: lost connections are part of most runs, and each is recorded.
+// silence drops what the Redis client would print on stderr: lost connections are part of most
+// runs, and each is recorded.
 type silence struct{}
 
 // Printf drops the message.

@@ -18,7 +18,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"lockbench": main, "good-lock": lockChild(compareAndDelete), "bad-lock": lockChild(deleteWhatever)})
 }
 
-// TestScripts runs the program as people do. The command "exits N lockbench …" wants an exact exit code.
+// TestScripts runs the program as people do. The command "exits N lockbench …" wants an exact exit
+// code.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",

@@ -21,8 +21,9 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// metrics are the figures of a call of run, for Prometheus to read while it lasts. Counters go on from one repetition to the next.
-// A finished run counts by its result, which is what was recorded; one under way by its progress, which may be a moment behind.
+// metrics are the figures of a call of run, for Prometheus to read while it lasts. Counters go on
+// from one repetition to the next. A finished run counts by its result, which is what was recorded;
+// one under way by its progress, which may be a moment behind.
 type metrics struct {
 	labels string // of every figure of the call, without braces
 
@@ -56,7 +57,8 @@ func (m *metrics) begin(lock string) {
 	m.runs = m.all[at]
 }
 
-// progress takes how far the run has come. The other phases tell no counts: the last of the clients' stand until the result is there.
+// progress takes how far the run has come. The other phases tell no counts: the last of the
+// clients' stand until the result is there.
 func (m *metrics) progress(p harness.Progress) {
 	if p.Phase != "clients" {
 		return
@@ -66,7 +68,8 @@ func (m *metrics) progress(p harness.Progress) {
 	m.runs.now = p
 }
 
-// end puts the result of a run in place of its progress. Without one, because the run failed, its progress stands.
+// end puts the result of a run in place of its progress. Without one, because the run failed, its
+// progress stands.
 func (m *metrics) end(r *results.Result) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -178,12 +181,14 @@ func (x *exposition) sample(name, labels string, value float64, more ...string) 
 	fmt.Fprintf(x, "%s{%s} %s\n", name, labels, strconv.FormatFloat(value, 'g', -1, 64))
 }
 
-// label quotes a label's value: a backslash, a quote and a line's end are escaped, and nothing else is.
+// label quotes a label's value: a backslash, a quote and a line's end are escaped, and nothing else
+// is.
 func label(value string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(value) + `"`
 }
 
-// serveMetrics answers at /metrics until stop is called, which must be. Without a host in addr it listens on loopback.
+// serveMetrics answers at /metrics until stop is called, which must be. Without a host in addr it
+// listens on loopback.
 func (a *app) serveMetrics(ctx context.Context, addr string, m *metrics) (stop func() error, err error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

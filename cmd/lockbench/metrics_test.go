@@ -40,7 +40,8 @@ func scrape(t *testing.T, w *testWorld) map[string]float64 {
 	return parseMetrics(t, string(text))
 }
 
-// parseMetrics reads Prometheus' text format. Each family must be announced before its samples, and no sample may come twice.
+// parseMetrics reads Prometheus' text format. Each family must be announced before its samples, and
+// no sample may come twice.
 func parseMetrics(t *testing.T, text string) map[string]float64 {
 	t.Helper()
 	sample := regexp.MustCompile(`^([a-z_]+)(\{(?:[a-z]+="(?:[^"\\\n]|\\[\\"n])*",?)+\}) (\S+)$`)
@@ -82,7 +83,8 @@ func wantMetrics(t *testing.T, when string, got, want map[string]float64) {
 	}
 }
 
-// The figures follow the progress of a run, and its result once it is there; counters go on with the next run.
+// The figures follow the progress of a run, and its result once it is there; counters go on with
+// the next run.
 func TestMetricsFollowARun(t *testing.T) {
 	w := newWorld(checker.Pass)
 	at := func(name string, more ...string) string { return metric("process", name, more...) }
@@ -123,7 +125,8 @@ func TestMetricsFollowARun(t *testing.T) {
 	}
 }
 
-// A real run: what is read during it never exceeds what it recorded in the end, and what is read afterwards is that.
+// A real run: what is read during it never exceeds what it recorded in the end, and what is read
+// afterwards is that.
 func TestMetricsOfARealRun(t *testing.T) {
 	testneeds.RedisBinary(t)
 	w := newWorld(checker.Pass)

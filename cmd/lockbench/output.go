@@ -36,7 +36,8 @@ func (a *app) write(data []byte, err error) error {
 // columns is the width that tables keep to.
 const columns = 80
 
-// table puts aligned columns on stdout, a row for each slice. The last column is wrapped so that a line keeps to [columns].
+// table puts aligned columns on stdout, a row for each slice. The last column is wrapped so that a
+// line keeps to [columns].
 func (a *app) table(rows ...[]string) error { return aligned(a.out, rows) }
 
 func aligned(out io.Writer, rows [][]string) error {

@@ -12,7 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// mentions finds in a page's code what begins with a word: to the end of the code span or of the line, or to what a shell puts behind it.
+// mentions finds in a page's code what begins with a word: to the end of the code span or of the
+// line, or to what a shell puts behind it.
 func mentions(text, word string) (out []string) {
 	for _, m := range regexp.MustCompile("(?m)(?:^|[\\s`(=])"+word+" ([^`\\n]*)").FindAllStringSubmatch(text, -1) {
 		out = append(out, regexp.MustCompile(` (?:#|\||>|&&|;).*`).ReplaceAllString(m[1]+" ", ""))
@@ -25,8 +26,9 @@ func code(text string) string {
 	return strings.Join(regexp.MustCompile("(?s)```.*?```|`[^`\n]+`").FindAllString(text, -1), "\n")
 }
 
-// TestPagesNameWhatThereIs: each command that a page names exists, with the flags that it is given; so does each test, make target and path.
-// [TestReadmeCommands] runs those of them that stand behind a prompt.
+// TestPagesNameWhatThereIs: each command that a page names exists, with the flags that it is given;
+// so does each test, make target and path. [TestReadmeCommands] runs those of them that stand
+// behind a prompt.
 func TestPagesNameWhatThereIs(t *testing.T) {
 	targets, err := os.ReadFile(moduleRoot + "Makefile")
 	if err != nil {
@@ -72,9 +74,10 @@ func TestPagesNameWhatThereIs(t *testing.T) {
 	}
 }
 
-// pathsOf returns the code spans that name a file or folder of the repository: those that begin with one of its top folders. A package may be
-// followed by a name that it exports; what a run writes below results/ is not in the repository, and NAME stands for
-// a name that the reader chooses.
+// pathsOf returns the code spans that name a file or folder of the repository: those that begin
+// with one of its top folders. A package may be followed by a name that it exports; what a run
+// writes below results/ is not in the repository, and NAME stands for a name that the reader
+// chooses.
 func pathsOf(t *testing.T, text string) (out []string) {
 	entries, err := os.ReadDir(moduleRoot)
 	if err != nil {
@@ -89,7 +92,8 @@ func pathsOf(t *testing.T, text string) (out []string) {
 	return out
 }
 
-// noSuchCommand says what of a command line does not exist; "" when all of it does. Values are not looked at: some are placeholders.
+// noSuchCommand says what of a command line does not exist; "" when all of it does. Values are not
+// looked at: some are placeholders.
 func noSuchCommand(root *cobra.Command, words []string) string {
 	c, _, err := root.Find(words[:min(1, len(words))])
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/lockbench/lockbench/report"
 )
 
-// statusLine owns stderr: lines of chatter scroll by, and on a terminal, and nowhere else, one line below them is redrawn in place.
+// statusLine owns stderr: lines of chatter scroll by, and on a terminal, and nowhere else, one line
+// below them is redrawn in place.
 type statusLine struct {
 	mu   sync.Mutex // verbs, harness and signal handler all speak
 	w    io.Writer
@@ -50,7 +51,8 @@ func (s *statusLine) clear() {
 	}
 }
 
-// print prints a text above the line, escaped and wrapped on a terminal; in a pipe each line stays whole, for programs that search it.
+// print prints a text above the line, escaped and wrapped on a terminal; in a pipe each line stays
+// whole, for programs that search it.
 func (s *statusLine) print(text string) {
 	line := strings.Join(report.Message(s.wide, text), "\n")
 	s.mu.Lock()
@@ -77,7 +79,8 @@ func number[T ~int | ~int64](n T, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// runProgress returns the status line of a run, most important first, because a narrow terminal cuts the rest.
+// runProgress returns the status line of a run, most important first, because a narrow terminal
+// cuts the rest.
 func runProgress(e harness.Experiment, p harness.Progress) string {
 	parts := []string{elapsed(p), pace(e.Scenario.Rate, p), number(p.Overlaps, "overlapping uses")}
 	if p.Current != "" {

@@ -17,7 +17,8 @@ import (
 // serverWords are the values of --server besides URLs.
 var serverWords = [...]string{"auto", "process", "docker", "sim"}
 
-// serverFlag declares --server. If the default depends on other flags, value is "" and otherwise describes it.
+// serverFlag declares --server. If the default depends on other flags, value is "" and otherwise
+// describes it.
 func (a *app) serverFlag(c *cobra.Command, word *string, value, otherwise string) {
 	c.Flags().StringVar(word, "server", value, strings.Join(serverWords[:], ", ")+", or redis:// URLs separated by commas"+otherwise)
 	complete(c, "server", words(serverWords[:]...))
@@ -25,7 +26,8 @@ func (a *app) serverFlag(c *cobra.Command, word *string, value, otherwise string
 	a.access.register(c)
 }
 
-// providers returns the sources of servers in the order in which auto tries them. The last one is always available.
+// providers returns the sources of servers in the order in which auto tries them. The last one is
+// always available.
 func providers() []servers.Provider {
 	return []servers.Provider{
 		servers.NewProcess(servers.ProcessOptions{}), servers.NewDocker(servers.DockerOptions{}), &harness.Sim{},
@@ -91,7 +93,8 @@ func (a *app) announce(p servers.Provider, why string) {
 	}
 }
 
-// programFlags name the server that lockbench starts: another make or version of Redis than the machine's own.
+// programFlags name the server that lockbench starts: another make or version of Redis than the
+// machine's own.
 type programFlags struct{ binary, image string }
 
 func (f *programFlags) register(c *cobra.Command) {

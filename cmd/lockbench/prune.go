@@ -75,7 +75,8 @@ func (a *app) prune(base string, keep int, dry bool) error {
 	return errors.Join(err, a.showPruned(out))
 }
 
-// dropEmpty removes the directory of what was abandoned, if nothing was saved in it, and the links that then lead nowhere.
+// dropEmpty removes the directory of what was abandoned, if nothing was saved in it, and the links
+// that then lead nowhere.
 func (a *app) dropEmpty(base, dir string) error {
 	err := dropDangling(filepath.Join(dir, "latest"))
 	if os.Remove(dir) != nil { // something is in it

@@ -8,7 +8,8 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// TestPruneSparesWhatIsInProgress: a run that a process writes is not deleted, and one that ended is, however it ended.
+// TestPruneSparesWhatIsInProgress: a run that a process writes is not deleted, and one that ended
+// is, however it ended.
 func TestPruneSparesWhatIsInProgress(t *testing.T) {
 	base := t.TempDir()
 	w := newWorld("")

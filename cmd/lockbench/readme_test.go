@@ -57,7 +57,8 @@ func keep(t *testing.T, page, is, want string) {
 	t.Errorf("%s is not what -update would write (- is, + would be):\n%s", page, cmp.Diff(is, want))
 }
 
-// TestReadmeTables holds the tables of the pages to the catalogue, the list of reproductions and the stored suite.
+// TestReadmeTables holds the tables of the pages to the catalogue, the list of reproductions and
+// the stored suite.
 func TestReadmeTables(t *testing.T) {
 	for _, page := range pages(t) {
 		text := readPage(t, page)
@@ -97,9 +98,9 @@ func replaceSection(t *testing.T, page, text, name, body string) string {
 	return before + begin + "\n" + strings.TrimRight(body, "\n") + "\n\n" + end + after
 }
 
-// TestReadmeCommands runs every "$ lockbench …" of the pages, page by page in an empty folder, in order. A command that must
-// fail says so with "# exit N". Lines that follow a command are compared with what it prints on stdout; a line "…" stands for
-// any lines.
+// TestReadmeCommands runs every "$ lockbench …" of the pages, page by page in an empty folder, in
+// order. A command that must fail says so with "# exit N". Lines that follow a command are compared
+// with what it prints on stdout; a line "…" stands for any lines.
 func TestReadmeCommands(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs every command of the documentation")
@@ -113,7 +114,8 @@ func TestReadmeCommands(t *testing.T) {
 	}
 }
 
-// runPage runs the commands of a page in a folder and returns the page with what they printed in place of the output it shows.
+// runPage runs the commands of a page in a folder and returns the page with what they printed in
+// place of the output it shows.
 func runPage(t *testing.T, dir, text string) string {
 	t.Helper()
 	var out strings.Builder
@@ -138,8 +140,8 @@ func runPage(t *testing.T, dir, text string) string {
 	return out.String()
 }
 
-// runCommand runs one command line, holds it to its exit code, and returns its standard output without what differs between
-// two runs: the name of the run directory.
+// runCommand runs one command line, holds it to its exit code, and returns its standard output
+// without what differs between two runs: the name of the run directory.
 func runCommand(t *testing.T, dir, line string) string {
 	t.Helper()
 	line, note, _ := strings.Cut(line, "#")
@@ -157,10 +159,12 @@ func runCommand(t *testing.T, dir, line string) string {
 	return runName.ReplaceAllString(stdout.String(), "$1-…")
 }
 
-// runName matches the part of a run directory's name that does not differ between two runs, and the part that does.
+// runName matches the part of a run directory's name that does not differ between two runs, and the
+// part that does.
 var runName = regexp.MustCompile(`(results/runs/[a-z0-9-]+?)-\d{8}T\d{6}Z-[0-9a-f]+`)
 
-// matches reports whether shown is got, where a line "…" of shown stands for any lines. Nothing shown matches anything.
+// matches reports whether shown is got, where a line "…" of shown stands for any lines. Nothing
+// shown matches anything.
 func matches(shown, got string) bool {
 	if strings.TrimSpace(shown) == "" {
 		return true
@@ -260,7 +264,8 @@ func TestReadmeCounts(t *testing.T) {
 	}
 }
 
-// TestScenarioCounts: the pages count the scenarios that the suite runs, and those that it leaves out.
+// TestScenarioCounts: the pages count the scenarios that the suite runs, and those that it leaves
+// out.
 func TestScenarioCounts(t *testing.T) {
 	expected := map[string]bool{}
 	for _, v := range catalogue.Locks() {

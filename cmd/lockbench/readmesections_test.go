@@ -19,7 +19,8 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// sections are the parts of the pages that are made from the catalogue, the scenarios or the stored suite.
+// sections are the parts of the pages that are made from the catalogue, the scenarios or the stored
+// suite.
 var sections = map[string]func(*testing.T) string{
 	"choose":    chooseTable,
 	"survives":  survivesTable,
@@ -231,7 +232,8 @@ func workloadsTable(*testing.T) string {
 	return table(rows)
 }
 
-// matrix is the stored suite as people see it, but for the list of planted bugs, of which the last line gives the sum.
+// matrix is the stored suite as people see it, but for the list of planted bugs, of which the last
+// line gives the sum.
 func matrix(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder

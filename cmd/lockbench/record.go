@@ -15,15 +15,17 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// record is a run, bench or suite: where it is, and what writes its forms. All that shows, stores or serves one goes through it.
+// record is a run, bench or suite: where it is, and what writes its forms. All that shows, stores
+// or serves one goes through it.
 type record struct {
-	dir      string
-	value    any                                         // the result, for JSON
-	file     string                                      // has it, as it was stored
-	html     func(w io.Writer, base string) error        // base is the path from the output's place to dir, "" for none
-	text     func(w io.Writer, style report.Style) error //
-	forms    map[string]func(io.Writer) error            // the others, by the word of report -f
-	unjudged error                                       // why it has no form but html and junit; nil for one that was judged
+	dir   string
+	value any                                         // the result, for JSON
+	file  string                                      // has it, as it was stored
+	html  func(w io.Writer, base string) error        // base is the path from the output's place to dir, "" for none
+	text  func(w io.Writer, style report.Style) error //
+	forms map[string]func(io.Writer) error            // the others, by the word of report -f
+	// why it has no form but html and junit; nil for one that was judged
+	unjudged error
 }
 
 // annotations is the form that GitHub's runner reads from stderr.
@@ -129,7 +131,8 @@ func (a *app) show(r record) error {
 	return r.text(a.out, a.style())
 }
 
-// tellGitHub puts a record on the page of the GitHub job in which the program runs, if any, and its annotations on stderr.
+// tellGitHub puts a record on the page of the GitHub job in which the program runs, if any, and its
+// annotations on stderr.
 func (a *app) tellGitHub(r record) error {
 	err := a.summarize(r.forms["md"])
 	if a.env("GITHUB_ACTIONS") != "true" {
@@ -188,7 +191,8 @@ func openRun(path string) (record, error) {
 	return runRecord(d.Path(), run, result), err
 }
 
-// errFinding is the error for the directory of a search, which has nothing to be judged or shown as a run.
+// errFinding is the error for the directory of a search, which has nothing to be judged or shown as
+// a run.
 var errFinding = errors.New("a finding of explore without a record, which is a tape and a story")
 
 func replayOf(tape string, run results.Run) string {
@@ -202,7 +206,8 @@ func replayOf(tape string, run results.Run) string {
 // errAbsent means that a path has another kind of record.
 var errAbsent = errors.New("not there")
 
-// openStored loads the record with a file name in a directory, or a file of any name in JSON. The error is errAbsent if there is none.
+// openStored loads the record with a file name in a directory, or a file of any name in JSON. The
+// error is errAbsent if there is none.
 func openStored[T any](path, name string, load func(string) (T, error)) (v T, file string, err error) {
 	file, named := results.Stored(path, name)
 	if !named && filepath.Ext(path) != ".json" {
@@ -214,7 +219,8 @@ func openStored[T any](path, name string, load func(string) (T, error)) (v T, fi
 	return v, file, err
 }
 
-// saveViews writes the reports into the run directory. A run that failed before it was judged has none.
+// saveViews writes the reports into the run directory. A run that failed before it was judged has
+// none.
 func saveViews(out *harness.Outcome) error {
 	if out.Dir == "" || out.Verdict == nil {
 		return nil
@@ -230,11 +236,12 @@ func saveViews(out *harness.Outcome) error {
 	return errors.Join(err, runRecord(out.Dir, out.Run, &out.Result).save())
 }
 
-// pictured is how many of a run's violations have a page of their own; every one is written as text.
+// pictured is how many of a run's violations have a page of their own; every one is written as
+// text.
 const pictured = 5
 
-// saveScenes writes a page for each of the first violations. A page that fails is noted, and changes
-// no verdict.
+// saveScenes writes a page for each of the first violations. A page that fails is noted, and
+// changes no verdict.
 func (a *app) saveScenes(out *harness.Outcome) {
 	if out.Dir == "" {
 		return

@@ -38,8 +38,9 @@ func TestVersionText(t *testing.T) {
 	}
 }
 
-// TestRelease makes the release of one platform: what it leaves is static, carries its version and matches its checksum. The image that
-// the Dockerfile makes of it runs the suite. Paths are not trimmed here: the build cache then serves most packages.
+// TestRelease makes the release of one platform: what it leaves is static, carries its version and
+// matches its checksum. The image that the Dockerfile makes of it runs the suite. Paths are not
+// trimmed here: the build cache then serves most packages.
 func TestRelease(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program and an image")
@@ -63,7 +64,8 @@ func TestRelease(t *testing.T) {
 	t.Run("image", func(t *testing.T) { runImage(t, dist) })
 }
 
-// runImage builds the image, and runs its default command for two locks and two scenarios, without a network.
+// runImage builds the image, and runs its default command for two locks and two scenarios, without
+// a network.
 func runImage(t *testing.T, dist string) {
 	needDocker(t)
 	tag := fmt.Sprintf("lockbench-test:%d", os.Getpid())
@@ -76,7 +78,8 @@ func runImage(t *testing.T, dist string) {
 		"--scenarios", "steady,pause-holder"), "PASS", "pause-holder")
 }
 
-// needDocker skips the test without a Docker engine and its command, unless LOCKBENCH_REQUIRE names docker.
+// needDocker skips the test without a Docker engine and its command, unless LOCKBENCH_REQUIRE names
+// docker.
 func needDocker(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

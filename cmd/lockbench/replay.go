@@ -114,7 +114,8 @@ func (a *app) replayRun(ctx context.Context, d *results.Dir, f replayFlags) erro
 	return errors.Join(err, a.show(runRecord(out.Dir, out.Run, &out.Result)), runError(out))
 }
 
-// storedLock returns the lock of a stored run. A command must be given again: none is read from a file and started.
+// storedLock returns the lock of a stored run. A command must be given again: none is read from a
+// file and started.
 func (a *app) storedLock(ctx context.Context, name string, f *execFlags) (impls.Variant, error) {
 	if f.given() {
 		return f.probe(ctx)
@@ -230,7 +231,8 @@ func (a *app) inSim(ctx context.Context, t sim.Tape, f replayFlags, r *results.R
 	return nil
 }
 
-// onReal runs the tape's program on real servers in the order of the tape's messages and faults, until the tape's property breaks.
+// onReal runs the tape's program on real servers in the order of the tape's messages and faults,
+// until the tape's property breaks.
 func (a *app) onReal(ctx context.Context, t sim.Tape, v impls.Variant, f replayFlags, r *results.Replay) error {
 	e, err := ofTape(t, v)
 	if err != nil {
@@ -261,8 +263,8 @@ func (a *app) onReal(ctx context.Context, t sim.Tape, v impls.Variant, f replayF
 	return err
 }
 
-// insteadOf returns what a run broke that did not break the tape's property, and its story: what has the tape's cause, if anything has, since one defect
-// breaks now this property, now that.
+// insteadOf returns what a run broke that did not break the tape's property, and its story: what
+// has the tape's cause, if anything has, since one defect breaks now this property, now that.
 func insteadOf(t sim.Tape, all []checker.Violation) (string, []string) {
 	if len(all) == 0 {
 		return "", nil
@@ -281,7 +283,8 @@ func sameViolation(t sim.Tape, v impls.Variant, out *harness.Outcome) ([]string,
 	return t.Unshown(v, out.Record, out.Windows)
 }
 
-// ofTape returns the experiment of a tape's program and schedule. It is validated like a scenario file.
+// ofTape returns the experiment of a tape's program and schedule. It is validated like a scenario
+// file.
 func ofTape(t sim.Tape, v impls.Variant) (harness.Experiment, error) {
 	schedule := t.Schedule
 	if len(schedule) == 0 {

@@ -10,7 +10,8 @@ import (
 	"github.com/lockbench/lockbench/sim"
 )
 
-// TestReplaySaysWhatBrokeInstead: a run that follows a tape and breaks another property says which, by the tape's cause before others.
+// TestReplaySaysWhatBrokeInstead: a run that follows a tape and breaks another property says which,
+// by the tape's cause before others.
 func TestReplaySaysWhatBrokeInstead(t *testing.T) {
 	tape := sim.Tape{Property: "refusal", Cause: "orphan"}
 	fence := checker.Violation{Property: "fencing-order", Cause: "fence-reset", Story: []string{"the fence"}}
@@ -21,8 +22,10 @@ func TestReplaySaysWhatBrokeInstead(t *testing.T) {
 		story string
 	}{
 		{nil, "refusal/orphan not reproduced", ""}, // nothing broke
-		{[]checker.Violation{fence}, "refusal/orphan not reproduced, but fencing-order/fence-reset is broken", "the fence"}, // only something by another cause
-		{[]checker.Violation{fence, wait}, "refusal/orphan not reproduced, but progress/orphan is broken", "the wait"},      // the same cause comes first
+		// only something by another cause
+		{[]checker.Violation{fence}, "refusal/orphan not reproduced, but fencing-order/fence-reset is broken", "the fence"},
+		// the same cause comes first
+		{[]checker.Violation{fence, wait}, "refusal/orphan not reproduced, but progress/orphan is broken", "the wait"},
 	} {
 		r := results.Replay{Property: tape.Property, Cause: tape.Cause, Server: "process", Verdict: checker.Pass}
 		if r.Instead, r.Story = insteadOf(tape, c.all); r.Instead != "" {

@@ -35,7 +35,8 @@ func again(flags *pflag.FlagSet, verb, server string, seed uint64) string {
 	return results.CommandLine(append(words, "--seed", strconv.FormatUint(seed, 10)))
 }
 
-// givenFlags returns the flags that were given, as words, but not those that say where and how results are kept and shown: to run again replaces no file.
+// givenFlags returns the flags that were given, as words, but not those that say where and how
+// results are kept and shown: to run again replaces no file.
 func givenFlags(flags *pflag.FlagSet, except ...string) (words []string) {
 	except = append(except, "out", "output", "quiet", "keep-all", "metrics-addr", "store")
 	flags.Visit(func(flag *pflag.Flag) {
@@ -53,7 +54,8 @@ func givenFlags(flags *pflag.FlagSet, except ...string) (words []string) {
 	return words
 }
 
-// values returns the values of a flag, one for each time it is given. A list is one value, except for flags that are repeated.
+// values returns the values of a flag, one for each time it is given. A list is one value, except
+// for flags that are repeated.
 func values(flag *pflag.Flag) []string {
 	list, ok := flag.Value.(pflag.SliceValue)
 	switch {

@@ -34,8 +34,9 @@ type world struct {
 	now                      func() time.Time
 	random                   io.Reader
 	env                      func(string) string
-	notify                   func() (signals <-chan os.Signal, stop func()) // takes over signals that end a process, until stop
-	quit                     func(code int)                                 // ends the process at once
+	// takes over signals that end a process, until stop
+	notify func() (signals <-chan os.Signal, stop func())
+	quit   func(code int) // ends the process at once
 
 	providers   func() []servers.Provider
 	runner      func(context.Context, harness.Experiment) (*harness.Outcome, error)
@@ -72,7 +73,8 @@ func execute(ctx context.Context, argv []string, w world) (code int) {
 	root.SetErr(w.err)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !a.ran && !errors.Is(err, errUsage) {
-		err = fmt.Errorf("%w: %w%s", errUsage, err, suggestCommand(root, argv[1:])) // cobra's own: unknown command, wrong number of arguments
+		// cobra's own: unknown command, wrong number of arguments
+		err = fmt.Errorf("%w: %w%s", errUsage, err, suggestCommand(root, argv[1:]))
 	}
 	if help.err != nil {
 		a.ran, err = true, errors.Join(err, fmt.Errorf("help: %w", help.err))
@@ -215,7 +217,8 @@ func newHelp(a *app) *cobra.Command {
 	}
 }
 
-// strictCompletion makes cobra's command refuse a shell that it does not know. Cobra's own shows its help and exits 0.
+// strictCompletion makes cobra's command refuse a shell that it does not know. Cobra's own shows
+// its help and exits 0.
 func strictCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	c, _, err := root.Find([]string{"completion"})
@@ -230,7 +233,8 @@ func commandNames(root *cobra.Command) []string {
 	return namesOf(root.Commands(), (*cobra.Command).Name)
 }
 
-// suggestCommand suggests a command in place of an unknown one, the first word of the arguments that is no flag.
+// suggestCommand suggests a command in place of an unknown one, the first word of the arguments
+// that is no flag.
 func suggestCommand(root *cobra.Command, args []string) string {
 	for _, word := range args {
 		if !strings.HasPrefix(word, "-") {
@@ -249,7 +253,8 @@ var wanted = map[string]string{
 	"duration": "a time with its unit, such as 10s", "intSlice": "whole numbers separated by commas", "durationSlice": "times with their units, such as 0,2ms",
 }
 
-// flagError says what is wrong with a flag: it does not exist, has no value, or has one that it cannot take.
+// flagError says what is wrong with a flag: it does not exist, has no value, or has one that it
+// cannot take.
 func flagError(c *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
 	var missing *pflag.NotExistError
@@ -292,7 +297,8 @@ func (a *app) begin(verb func(*cobra.Command, []string) error) func(*cobra.Comma
 	}
 }
 
-// noEmptyLists rejects a list that was given and is empty, such as --locks "$LOCKS" with an unset variable: without it the default would apply.
+// noEmptyLists rejects a list that was given and is empty, such as --locks "$LOCKS" with an unset
+// variable: without it the default would apply.
 func noEmptyLists(flags *pflag.FlagSet) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
 		if list, ok := f.Value.(pflag.SliceValue); ok && len(list.GetSlice()) == 0 {
@@ -304,7 +310,8 @@ func noEmptyLists(flags *pflag.FlagSet) (err error) {
 
 // complete registers the words that shells complete for a flag.
 func complete(c *cobra.Command, flag string, known func() []string) {
-	// The only error is a flag that does not exist, which the tests of the command would show first.
+	// The only error is a flag that does not exist, which the tests of the command would show
+	// first.
 	_ = c.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return known(), cobra.ShellCompDirectiveNoFileComp
 	})

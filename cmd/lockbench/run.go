@@ -244,7 +244,8 @@ func (a *app) once(ctx context.Context, e harness.Experiment, seed uint64, flags
 	return &out.Result, errors.Join(err, a.tellGitHub(r))
 }
 
-// runError returns the error for a run's verdict; nil if it is inconclusive only because it was interrupted, which has a code of its own.
+// runError returns the error for a run's verdict; nil if it is inconclusive only because it was
+// interrupted, which has a code of its own.
 func runError(out *harness.Outcome) error {
 	r := out.Result
 	alone := r.Reason == judge.Interrupted && out.Verdict.Verdict == checker.Pass && results.GatesVerdict(r.Gates) == checker.Pass
@@ -257,7 +258,8 @@ func runError(out *harness.Outcome) error {
 	return verdictError(r.Verdict)
 }
 
-// together summarizes the runs of each lock, in the order of their first run: the median of each figure, with its interval if there are enough.
+// together summarizes the runs of each lock, in the order of their first run: the median of each
+// figure, with its interval if there are enough.
 func together(all []results.Result) (rows []report.RunsRow) {
 	byLock := map[string][]results.Result{}
 	for _, r := range all {

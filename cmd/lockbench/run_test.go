@@ -264,7 +264,8 @@ func TestInterrupts(t *testing.T) {
 	}
 }
 
-// TestTheStepsToTheEnd: what each signal, and each wait that is too long, does to the work under way.
+// TestTheStepsToTheEnd: what each signal, and each wait that is too long, does to the work under
+// way.
 func TestTheStepsToTheEnd(t *testing.T) {
 	for _, row := range []struct {
 		name  string

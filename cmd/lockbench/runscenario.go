@@ -44,7 +44,8 @@ func (f runFlags) scenarioOf(flags *pflag.FlagSet, own impls.Topology) (s scenar
 	return s, err
 }
 
-// blame names the flag, and its value if the message does not, in the error of a scenario that it changed.
+// blame names the flag, and its value if the message does not, in the error of a scenario that it
+// changed.
 func blame(flag *pflag.Flag, err error) error {
 	var wrong *scenarios.Error
 	value := flag.Value.String()
@@ -63,7 +64,8 @@ type change struct {
 	set  func(*scenarios.Scenario)
 }
 
-// changes lists the flags that change a scenario, in the order in which they do. A length by time and one by rounds take each other's place.
+// changes lists the flags that change a scenario, in the order in which they do. A length by time
+// and one by rounds take each other's place.
 func (f runFlags) changes() []change {
 	fixed := func(d time.Duration) faults.Span { return faults.Span{Fixed: d} }
 	return []change{
@@ -77,7 +79,8 @@ func (f runFlags) changes() []change {
 	}
 }
 
-// leavesLength reports whether neither a scenario nor a length is given. On real servers such a run is long enough for latencies.
+// leavesLength reports whether neither a scenario nor a length is given. On real servers such a run
+// is long enough for latencies.
 func (f runFlags) leavesLength(flags *pflag.FlagSet) bool {
 	set := func(s string) bool {
 		name, _, _ := strings.Cut(s, "=")

@@ -28,8 +28,9 @@ const planted = "planted"
 // suiteSeed is the default seed: a suite is compared with expectations, and is the same every day.
 const suiteSeed = 1
 
-// collectLate lets garbage grow to eight times the live heap while thousands of schedules are simulated. Nothing is measured there that
-// a late collection could disturb, and otherwise collection takes a fifth of the time.
+// collectLate lets garbage grow to eight times the live heap while thousands of schedules are
+// simulated. Nothing is measured there that a late collection could disturb, and otherwise
+// collection takes a fifth of the time.
 const collectLate = 800
 
 type suiteFlags struct {
@@ -236,7 +237,8 @@ func stored[T any](path string, load func(string) (T, error)) (*T, error) {
 	return &v, nil
 }
 
-// storeSuite writes the suite to the file of --store, if any. A later --baseline must find every cell there.
+// storeSuite writes the suite to the file of --store, if any. A later --baseline must find every
+// cell there.
 func (a *app) storeSuite(path string, s results.Suite) error {
 	switch {
 	case path == "":
@@ -284,7 +286,8 @@ func (f suiteFlags) rerunCell(lock, scenario string, p servers.Provider, program
 	return append(words, program.words()...)
 }
 
-// enough returns what ends the cell of a planted bug early: all expected breaks were observed. It is nil for a lock, of which every schedule counts.
+// enough returns what ends the cell of a planted bug early: all expected breaks were observed. It
+// is nil for a lock, of which every schedule counts.
 func enough(v impls.Variant, s scenarios.Scenario) func(checker.Verdict) bool {
 	if v.Planted == nil {
 		return nil
@@ -295,7 +298,8 @@ func enough(v impls.Variant, s scenarios.Scenario) func(checker.Verdict) bool {
 	}
 }
 
-// suiteProgress updates the status line, and prints cells that differ from their expectation above it.
+// suiteProgress updates the status line, and prints cells that differ from their expectation above
+// it.
 func (a *app) suiteProgress(done, all int, c results.Cell) {
 	if c.Verdict == "fail" || c.Verdict == "inconclusive" {
 		a.say("%s × %s: %s: %s", c.Lock, c.Scenario, c.Verdict, c.Why)

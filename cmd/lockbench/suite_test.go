@@ -58,7 +58,8 @@ func TestSuiteExitCodes(t *testing.T) {
 	}
 }
 
-// TestSuiteWithoutServers: cells that had no server are the environment's, unless another try had one.
+// TestSuiteWithoutServers: cells that had no server are the environment's, unless another try had
+// one.
 func TestSuiteWithoutServers(t *testing.T) {
 	for name, row := range map[string]struct {
 		err  error
@@ -94,7 +95,8 @@ func TestSuiteShowsItsMatrix(t *testing.T) {
 	}
 }
 
-// TestSuiteAgainstABaseline: what got worse since then fails the suite, whether it is expected by now or not.
+// TestSuiteAgainstABaseline: what got worse since then fails the suite, whether it is expected by
+// now or not.
 func TestSuiteAgainstABaseline(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "base.json")
 	text := `{"schema":"lockbench/suite/v1","cells":[{"lock":"token","scenario":"steady","expected":"safe","observed":"safe","verdict":"pass"},
@@ -145,7 +147,8 @@ func TestSuiteJSON(t *testing.T) {
 	}
 }
 
-// TestSuiteAgainstAnother: what a suite wrote can be compared with; the comparison changes no verdict.
+// TestSuiteAgainstAnother: what a suite wrote can be compared with; the comparison changes no
+// verdict.
 func TestSuiteAgainstAnother(t *testing.T) {
 	args := []string{"suite", "--locks", "token,setnx", "--scenarios", "steady"}
 	stored := filepath.Join(t.TempDir(), "sim.json")
@@ -185,8 +188,8 @@ func TestSuiteAgainstAnother(t *testing.T) {
 	}
 }
 
-// TestSuiteRunsAllThatIsExpected: without a choice every lock meets every scenario that the catalogue speaks of, and every planted bug the one
-// that must show it.
+// TestSuiteRunsAllThatIsExpected: without a choice every lock meets every scenario that the
+// catalogue speaks of, and every planted bug the one that must show it.
 func TestSuiteRunsAllThatIsExpected(t *testing.T) {
 	w := newWorld(checker.Pass)
 	w.call(t, "suite")
@@ -235,7 +238,8 @@ func TestSuiteInterrupted(t *testing.T) {
 	}
 }
 
-// TestSuiteAbandoned: a second interrupt before anything was recorded leaves neither a directory nor a link.
+// TestSuiteAbandoned: a second interrupt before anything was recorded leaves neither a directory
+// nor a link.
 func TestSuiteAbandoned(t *testing.T) {
 	w, base := newWorld(checker.Pass), t.TempDir()
 	w.runner = func(ctx context.Context, _ harness.Experiment) (*harness.Outcome, error) {
@@ -285,7 +289,8 @@ func (fullDisk) Write([]byte) (int, error) {
 	return 0, &fs.PathError{Op: "write", Path: "out", Err: syscall.ENOSPC}
 }
 
-// TestNothingIsMeasuredThatCannotBeSaved: files and directories that cannot be written are found before the first run.
+// TestNothingIsMeasuredThatCannotBeSaved: files and directories that cannot be written are found
+// before the first run.
 func TestNothingIsMeasuredThatCannotBeSaved(t *testing.T) {
 	none := t.TempDir() + "/none/file"
 	for _, args := range [][]string{
@@ -300,7 +305,8 @@ func TestNothingIsMeasuredThatCannotBeSaved(t *testing.T) {
 	}
 }
 
-// TestCommandThatTheServerLacks: it is the environment's, and what is lacking is said once and in full.
+// TestCommandThatTheServerLacks: it is the environment's, and what is lacking is said once and in
+// full.
 func TestCommandThatTheServerLacks(t *testing.T) {
 	lacking := func(_ context.Context, e harness.Experiment) (*harness.Outcome, error) {
 		if e.Variant.Name != "token-native" {

@@ -19,7 +19,8 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// suiteDir is the directory of a suite in progress. It keeps the runs that do not end as expected; with --keep-all, all.
+// suiteDir is the directory of a suite in progress. It keeps the runs that do not end as expected;
+// with --keep-all, all.
 type suiteDir struct {
 	path string
 	all  bool // --keep-all
@@ -49,7 +50,8 @@ func (d *suiteDir) show(c results.Cell, out *harness.Outcome) {
 	d.scenes[[2]string{c.Lock, c.Scenario}] = s
 }
 
-// rank puts the violations of a property before others, and those with a story before those without.
+// rank puts the violations of a property before others, and those with a story before those
+// without.
 func rank(v checker.Violation, p verdicts.Property) int {
 	switch {
 	case len(v.Story) == 0:
@@ -74,7 +76,8 @@ func (d *suiteDir) saveScenes(s results.Suite) error {
 	return results.SaveFile(filepath.Join(d.path, results.ScenesFile), func(w io.Writer) error { return page.WriteScenes(w, all) })
 }
 
-// createFor makes the directory of a suite or a bench, before anything runs that could not be saved there or in the file of --store.
+// createFor makes the directory of a suite or a bench, before anything runs that could not be saved
+// there or in the file of --store.
 func (a *app) createFor(store, base, kind string) (string, error) {
 	if err := canStore(store); err != nil {
 		return "", err
@@ -136,7 +139,8 @@ func (d *suiteDir) done(c results.Cell) {
 	d.errs = append(d.errs, err)
 }
 
-// settle deletes the runs of earlier tries of a repeated cell, and drops paths that no longer exist.
+// settle deletes the runs of earlier tries of a repeated cell, and drops paths that no longer
+// exist.
 func (d *suiteDir) settle(s *results.Suite) error {
 	kept := map[string]bool{}
 	for i, c := range s.Cells {
@@ -155,7 +159,8 @@ func (d *suiteDir) settle(s *results.Suite) error {
 	return errors.Join(errs...)
 }
 
-// verdictOf returns the error for a suite's verdict. A suite that is inconclusive only because it was interrupted ends as interrupted.
+// verdictOf returns the error for a suite's verdict. A suite that is inconclusive only because it
+// was interrupted ends as interrupted.
 func verdictOf(s results.Suite) error {
 	odd := slices.ContainsFunc(s.Cells, func(c results.Cell) bool { return c.Verdict == checker.Inconclusive })
 	if s.Verdict == checker.Inconclusive && s.Missing > 0 && !odd {

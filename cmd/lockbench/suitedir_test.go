@@ -48,7 +48,8 @@ func names(t *testing.T, dir string) (out []string) {
 	return out
 }
 
-// TestSuiteKeepsWhatDiffers: the run directories of cells that are as expected go, unless all are to stay, and two suites never share one.
+// TestSuiteKeepsWhatDiffers: the run directories of cells that are as expected go, unless all are
+// to stay, and two suites never share one.
 func TestSuiteKeepsWhatDiffers(t *testing.T) {
 	verdicts := map[string]checker.Result{"setnx steady": checker.Fail, "setnx contended": checker.Inconclusive}
 	tests := []struct {
@@ -101,7 +102,8 @@ func TestSuiteKeepsWhatDiffers(t *testing.T) {
 	}
 }
 
-// TestSuiteTellsGitHub: the summary goes to the job's page, and what is not as expected beside the change.
+// TestSuiteTellsGitHub: the summary goes to the job's page, and what is not as expected beside the
+// change.
 func TestSuiteTellsGitHub(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "summary")
 	if err := os.WriteFile(page, []byte("before\n"), 0o600); err != nil {

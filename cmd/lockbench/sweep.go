@@ -58,7 +58,8 @@ func (a *app) sweep(ctx context.Context, f runFlags, flags *pflag.FlagSet) error
 	return errors.Join(err, show(a, out, report.Sweep), sweepError(out), interrupts.end())
 }
 
-// sweepError returns the error for a sweep's verdict. A sweep that is inconclusive only because it was interrupted ends as interrupted.
+// sweepError returns the error for a sweep's verdict. A sweep that is inconclusive only because it
+// was interrupted ends as interrupted.
 func sweepError(x results.Sweep) error {
 	if x.Verdict == checker.Inconclusive && slices.ContainsFunc(x.Points, func(p results.SweepPoint) bool { return p.Verdict == checker.Pass }) {
 		return nil

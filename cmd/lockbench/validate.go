@@ -152,7 +152,8 @@ func validBench(path string) (kind, what string, err error) {
 	return "bench", fmt.Sprintf("%s, %s on %s", strings.Join(b.Plan.Locks, ", "), report.Plural(len(b.Cells), "cell"), b.Server), nil
 }
 
-// validHistory reads a history with what lies beside it, as check does. One that is cut off can be judged.
+// validHistory reads a history with what lies beside it, as check does. One that is cut off can be
+// judged.
 func (a *app) validHistory(ctx context.Context, path string) (kind, what string, err error) {
 	defer a.limitHeap()()
 	if err := hasHistory(path); err != nil {

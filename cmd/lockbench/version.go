@@ -8,7 +8,8 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// version is the release's, set by the linker (-X main.version=…, see the Makefile) and by nothing else; "" in any other build.
+// version is the release's, set by the linker (-X main.version=…, see the Makefile) and by nothing
+// else; "" in any other build.
 var version string
 
 // build is the program's version, and with -o json what --version prints.
@@ -26,7 +27,8 @@ func newBuild(linked string, info *debug.BuildInfo) build {
 	return build{"lockbench/version/v1", linkedVersion(linked, info), e.Git, e.Git != "" && e.Dirty, e.Go, e.Platform}
 }
 
-// String is what --version prints: the version, the commit it was built from, the Go release and the platform.
+// String is what --version prints: the version, the commit it was built from, the Go release and
+// the platform.
 func (b build) String() string {
 	from := ""
 	if b.Commit != "" {
@@ -47,7 +49,8 @@ func (a *app) showVersion() error {
 	return err
 }
 
-// linkedVersion is the linker's, or else the module's: of go install, or one that go build made of the checkout.
+// linkedVersion is the linker's, or else the module's: of go install, or one that go build made of
+// the checkout.
 func linkedVersion(linked string, info *debug.BuildInfo) string {
 	switch {
 	case linked != "":

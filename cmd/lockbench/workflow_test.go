@@ -28,7 +28,8 @@ type step struct {
 	Env             map[string]string
 }
 
-// runner runs the steps of the example in one folder, which stands for the artifacts that jobs hand on.
+// runner runs the steps of the example in one folder, which stands for the artifacts that jobs hand
+// on.
 type runner struct {
 	workflow
 	dir     string
@@ -58,7 +59,8 @@ func newRunner(t *testing.T) *runner {
 	return r
 }
 
-// job runs the commands of a job, once for each shard; install is the machine's affair. A code among may is no failure.
+// job runs the commands of a job, once for each shard; install is the machine's affair. A code
+// among may is no failure.
 func (r *runner) job(t *testing.T, name string, may ...int) {
 	t.Helper()
 	j, ok := r.Jobs[name]
@@ -130,6 +132,7 @@ func TestExampleWorkflowBench(t *testing.T) {
 	r := newRunner(t)
 	r.shell(t, "store", `lockbench bench --locks "$LOCKS" $BENCH --server process --store .lockbench/bench.json`, map[string]string{"GITHUB_STEP_SUMMARY": ""})
 	r.summary = ""
-	r.job(t, "bench", exitGate, exitInconclusive) // so little measured on a busy machine may look slower, or like nothing
+	// so little measured on a busy machine may look slower, or like nothing
+	r.job(t, "bench", exitGate, exitInconclusive)
 	want(t, "the page of the bench", r.summary, "token")
 }

@@ -1,5 +1,6 @@
-// Package beside has locks of other servers than Redis as children of lockbench, to be measured beside those of Redis: etcd, PostgreSQL, ZooKeeper. The store
-// that they guard is lockbench's, so that all are judged alike.
+// Package beside has locks of other servers than Redis as children of lockbench, to be measured
+// beside those of Redis: etcd, PostgreSQL, ZooKeeper. The store that they guard is lockbench's, so
+// that all are judged alike.
 package beside
 
 import "github.com/lockbench/lockbench/subject"

@@ -31,7 +31,8 @@ func etcdAt(addr string) func() (*clientv3.Client, error) {
 // seconds returns a lease as etcd counts them.
 func seconds(lease time.Duration) int { return max(int(lease/time.Second), 1) }
 
-// etcdMutex is concurrency.Mutex: a session keeps a lease alive, keys under it queue by their revision.
+// etcdMutex is concurrency.Mutex: a session keeps a lease alive, keys under it queue by their
+// revision.
 type etcdMutex struct {
 	cfg     subject.Config
 	connect func() (*clientv3.Client, error)
@@ -45,7 +46,8 @@ func newEtcdMutex(addr string) subject.Factory {
 	return func(cfg subject.Config) (any, error) { return &etcdMutex{cfg: cfg, connect: connect}, nil }
 }
 
-// Lock waits. The fence is the revision of the store at the grant: the end of the hold before came before it.
+// Lock waits. The fence is the revision of the store at the grant: the end of the hold before came
+// before it.
 func (l *etcdMutex) Lock(ctx context.Context) error {
 	if l.session != nil {
 		select {
@@ -90,7 +92,8 @@ func (*etcdMutex) Describe() subject.Description {
 	return subject.Description{Name: "etcd concurrency.Mutex", Can: []string{"renew", "wakeups", "fifo"}}
 }
 
-// etcdLease is a key with a lease that nothing renews, made if it is missing; the fence is the revision that made it.
+// etcdLease is a key with a lease that nothing renews, made if it is missing; the fence is the
+// revision that made it.
 type etcdLease struct {
 	cfg     subject.Config
 	connect func() (*clientv3.Client, error)

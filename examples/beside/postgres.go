@@ -28,7 +28,8 @@ func (p *postgres) open(ctx context.Context) (*pgx.Conn, error) {
 	return conn, err
 }
 
-// pgAdvisory is pg_advisory_lock: held by a connection until it unlocks or ends. It has no lease and no fence.
+// pgAdvisory is pg_advisory_lock: held by a connection until it unlocks or ends. It has no lease
+// and no fence.
 type pgAdvisory struct {
 	postgres
 	key string
@@ -41,7 +42,8 @@ func newPgAdvisory(addr string) subject.Factory {
 func (l *pgAdvisory) Lock(ctx context.Context) error {
 	conn, err := l.open(ctx)
 	if err == nil {
-		_, err = conn.Exec(ctx, "SELECT pg_advisory_lock(hashtextextended($1, 0))", l.key) // a context that ends closes the connection
+		// a context that ends closes the connection
+		_, err = conn.Exec(ctx, "SELECT pg_advisory_lock(hashtextextended($1, 0))", l.key)
 	}
 	return err
 }
@@ -60,7 +62,8 @@ func (*pgAdvisory) Describe() subject.Description {
 	return subject.Description{Name: "PostgreSQL advisory lock", Can: []string{"no-lease", "wakeups"}}
 }
 
-// pgRow is a row that a transaction holds FOR UPDATE SKIP LOCKED. The fence is a sequence's, which a rolled-back transaction does not take back.
+// pgRow is a row that a transaction holds FOR UPDATE SKIP LOCKED. The fence is a sequence's, which
+// a rolled-back transaction does not take back.
 type pgRow struct {
 	postgres
 	key   string

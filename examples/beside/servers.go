@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// Server is a server of Debian's packages etcd-server, postgresql or zookeeper, in a directory of its own, on loopback.
+// Server is a server of Debian's packages etcd-server, postgresql or zookeeper, in a directory of
+// its own, on loopback.
 type Server struct {
 	Addr    string
 	command []string
@@ -82,7 +83,8 @@ func (s *Server) asPostgres() error {
 	return os.Chown(s.dir, uid, gid)
 }
 
-// Restart starts the server, which is not running, on the data that it left, and waits until it accepts connections.
+// Restart starts the server, which is not running, on the data that it left, and waits until it
+// accepts connections.
 func (s *Server) Restart() error {
 	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {

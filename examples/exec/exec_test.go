@@ -1,4 +1,5 @@
-// Package exec_test runs lockbench with the children of this directory, which are locks of libraries as packaged by Debian.
+// Package exec_test runs lockbench with the children of this directory, which are locks of
+// libraries as packaged by Debian.
 package exec_test
 
 import (
@@ -27,7 +28,8 @@ type child struct {
 	there         []string
 }
 
-// children returns the libraries. Tests skip those that are not installed, unless LOCKBENCH_REQUIRE names them.
+// children returns the libraries. Tests skip those that are not installed, unless LOCKBENCH_REQUIRE
+// names them.
 func children() []child {
 	return []child{
 		{"symfony-lock", "php symfony_lock.php", "php",
@@ -56,7 +58,8 @@ func TestChildrenKeepToTheSchema(t *testing.T) {
 	}
 }
 
-// validate checks every line of a file against a schema. Clients share the file, so it skips lines in which the output of two is mixed.
+// validate checks every line of a file against a schema. Clients share the file, so it skips lines
+// in which the output of two is mixed.
 func validate(t *testing.T, rule []byte, file string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -78,9 +81,11 @@ func validate(t *testing.T, rule []byte, file string) {
 	}
 }
 
-// TestLibraries runs each library in two scenarios. In steady nothing may break. A holder that is paused past its lease continues inside when it resumes:
-// all three have leases without fences, so uses overlap (exclusive-use by lease-overrun), which no library can prevent. But their releases compare the
-// token, so a late release ends no other hold (release-safety and mutual-exclusion pass).
+// TestLibraries runs each library in two scenarios. In steady nothing may break. A holder that is
+// paused past its lease continues inside when it resumes: all three have leases without fences, so
+// uses overlap (exclusive-use by lease-overrun), which no library can prevent. But their releases
+// compare the token, so a late release ends no other hold (release-safety and mutual-exclusion
+// pass).
 func TestLibraries(t *testing.T) {
 	program := build(t)
 	for _, c := range children() {
@@ -98,7 +103,8 @@ func TestLibraries(t *testing.T) {
 	}
 }
 
-// build builds the program once. It makes the test parallel, because the tests mostly wait for servers and children.
+// build builds the program once. It makes the test parallel, because the tests mostly wait for
+// servers and children.
 func build(t *testing.T) (program string) {
 	t.Helper()
 	if testing.Short() {
@@ -134,8 +140,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestExplore searches the schedules of real processes. A release by plain DEL ends another client's hold if it comes after the lease: the search finds
-// and shrinks that, and the replay of its tape shows it again. It finds nothing in the same lock with a release that compares the token.
+// TestExplore searches the schedules of real processes. A release by plain DEL ends another
+// client's hold if it comes after the lease: the search finds and shrinks that, and the replay of
+// its tape shows it again. It finds nothing in the same lock with a release that compares the
+// token.
 func TestExplore(t *testing.T) {
 	program := build(t)
 	need(t, "python", exec.Command("python3", "--version"))
@@ -150,8 +158,9 @@ func TestExplore(t *testing.T) {
 	}
 }
 
-// TestExploreSeesWhatIsDone: the search reads what a child did from its commands. It finds a release that frees nothing, whatever the child reports of
-// it, and a thread that renews after the release whoever holds, though the child reports no renewals; and nothing in a thread that stops.
+// TestExploreSeesWhatIsDone: the search reads what a child did from its commands. It finds a
+// release that frees nothing, whatever the child reports of it, and a thread that renews after the
+// release whoever holds, though the child reports no renewals; and nothing in a thread that stops.
 func TestExploreSeesWhatIsDone(t *testing.T) {
 	program := build(t)
 	need(t, "python", exec.Command("python3", "--version"))
@@ -161,7 +170,8 @@ func TestExploreSeesWhatIsDone(t *testing.T) {
 	}{
 		{"keeps", "EVAL", []string{"release-safety/no-unlock", "progress/no-unlock", "refusal/no-unlock"}},
 		{"denies", "EVAL", []string{"release-safety/no-unlock"}},
-		{"stays", "PEXPIRE", []string{"release-safety/mis-unlock", "progress/orphan", "refusal/orphan"}}, // of the next holder's key, or of one that nobody has
+		// of the next holder's key, or of one that nobody has
+		{"stays", "PEXPIRE", []string{"release-safety/mis-unlock", "progress/orphan", "refusal/orphan"}},
 	} {
 		found := finds(t, program, "python3 rawlock.py "+row.mode, 100)
 		if got := found.Property + "/" + found.Cause; !slices.Contains(row.causes, got) {
@@ -175,7 +185,8 @@ func TestExploreSeesWhatIsDone(t *testing.T) {
 	}
 }
 
-// TestSuiteSeesWhatIsDone: so does a suite. A stall of a busy machine makes a cell inconclusive; what was observed stands.
+// TestSuiteSeesWhatIsDone: so does a suite. A stall of a busy machine makes a cell inconclusive;
+// what was observed stands.
 func TestSuiteSeesWhatIsDone(t *testing.T) {
 	program := build(t)
 	need(t, "python", exec.Command("python3", "--version"))
@@ -196,7 +207,8 @@ type finding struct {
 	Steps                 []string
 }
 
-// finds searches the schedules of a child for a violation, which the replay of its tape must show again.
+// finds searches the schedules of a child for a violation, which the replay of its tape must show
+// again.
 func finds(t *testing.T, program, child string, schedules int) finding {
 	t.Helper()
 	out, code := ends(t, program, "explore", "--exec", child, "--schedules", strconv.Itoa(schedules), "--out", t.TempDir(), "-o", "json")
@@ -211,13 +223,15 @@ func finds(t *testing.T, program, child string, schedules int) finding {
 	if code != 1 {
 		t.Errorf("replay: exit code %d, want 1", code)
 	}
-	if !strings.Contains(again, result.First.Property+" broken on real servers as well") { // or another property, by the same defect
+	// or another property, by the same defect
+	if !strings.Contains(again, result.First.Property+" broken on real servers as well") {
 		says(t, again, "not reproduced, but ", "/"+result.First.Cause+" is broken")
 	}
 	return result.First
 }
 
-// overrun runs pause-holder with up to five seeds until two clients were inside at once; a waiter that polls may come too late for that.
+// overrun runs pause-holder with up to five seeds until two clients were inside at once; a waiter
+// that polls may come too late for that.
 func (c child) overrun(t *testing.T, program string) (out string) {
 	t.Helper()
 	for seed := range 5 {

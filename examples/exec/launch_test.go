@@ -12,8 +12,9 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// TestOtherNamespace starts the children in a network namespace of their own, connected by a virtual cable. As on another machine, the launcher passes
-// signals on, and children connect to the addresses of --listen.
+// TestOtherNamespace starts the children in a network namespace of their own, connected by a
+// virtual cable. As on another machine, the launcher passes signals on, and children connect to the
+// addresses of --listen.
 func TestOtherNamespace(t *testing.T) {
 	program := build(t)
 	need(t, "python", exec.Command("python3", "--version"))
@@ -43,7 +44,8 @@ func TestOtherNamespace(t *testing.T) {
 	says(t, out, "mis-unlock")
 }
 
-// TestContainers starts the children in two containers in turn, with docker exec, and kills one. They connect to the addresses of --listen.
+// TestContainers starts the children in two containers in turn, with docker exec, and kills one.
+// They connect to the addresses of --listen.
 func TestContainers(t *testing.T) {
 	program := build(t)
 	image := cmp.Or(os.Getenv(servers.ImageEnv), servers.DefaultImage) // for its shell

@@ -12,7 +12,8 @@ import (
 	"github.com/lockbench/lockbench/subject"
 )
 
-// uniqueTask uses a unique task of asynq as a lock: enqueueing the task acquires it, deleting the task releases it.
+// uniqueTask uses a unique task of asynq as a lock: enqueueing the task acquires it, deleting the
+// task releases it.
 type uniqueTask struct {
 	client    *asynq.Client
 	inspector *asynq.Inspector
@@ -38,8 +39,8 @@ func (l *uniqueTask) TryLock(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// Unlock deletes the task. Asynq first looks up the queue in a set that each client writes once: if the set is gone, the task stays, and others are
-// refused until it expires.
+// Unlock deletes the task. Asynq first looks up the queue in a set that each client writes once: if
+// the set is gone, the task stays, and others are refused until it expires.
 func (l *uniqueTask) Unlock(context.Context) error {
 	err := l.inspector.DeleteTask(queue, l.id)
 	if errors.Is(err, asynq.ErrQueueNotFound) {

@@ -10,14 +10,16 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// TestAsynqUnique: the set of asynq's queues stays (clean), leases are truncated to whole seconds (odd-leases), and DeleteTask takes no context
-// (no-answer). Tasks never expire, but the key that refuses others does.
+// TestAsynqUnique: the set of asynq's queues stays (clean), leases are truncated to whole seconds
+// (odd-leases), and DeleteTask takes no context (no-answer). Tasks never expire, but the key that
+// refuses others does.
 func TestAsynqUnique(t *testing.T) {
 	t.Parallel()
 	locktest.Run(t, newUniqueTask, locktest.OnlyReal(), locktest.RealLease(time.Second), locktest.Breaks("odd-leases", "clean", "no-answer"))
 }
 
-// TestAsynqCutsLeases: a task with a lease of 1.9 s is unique for one: EnqueueUnique (internal/rdb/rdb.go) truncates the lease to whole seconds.
+// TestAsynqCutsLeases: a task with a lease of 1.9 s is unique for one: EnqueueUnique
+// (internal/rdb/rdb.go) truncates the lease to whole seconds.
 func TestAsynqCutsLeases(t *testing.T) {
 	t.Parallel()
 	lock, err := newUniqueTask(locktest.Config{Redis: server(t), Key: "job", TTL: 1900 * time.Millisecond})

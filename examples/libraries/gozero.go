@@ -35,7 +35,8 @@ func (l goZeroLock) Unlock(ctx context.Context) error {
 	return err
 }
 
-// goZeroKeeps returns how long the server keeps a lock of go-zero: whole seconds, plus half a second (redislock.go:19, 63).
+// goZeroKeeps returns how long the server keeps a lock of go-zero: whole seconds, plus half a
+// second (redislock.go:19, 63).
 func goZeroKeeps(asked time.Duration) time.Duration {
 	return asked.Truncate(time.Second) + 500*time.Millisecond
 }

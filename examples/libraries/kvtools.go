@@ -12,8 +12,8 @@ import (
 	"github.com/lockbench/lockbench/subject"
 )
 
-// kvtoolsLock is the lock of kvtools/redis, the successor of docker/libkv and abronan/valkeyrie. It has
-// no try, renews until the context of the acquire ends, and tells of a loss by a channel.
+// kvtoolsLock is the lock of kvtools/redis, the successor of docker/libkv and abronan/valkeyrie. It
+// has no try, renews until the context of the acquire ends, and tells of a loss by a channel.
 type kvtoolsLock struct {
 	cfg   subject.Config
 	codec redis.Codec

@@ -1,10 +1,12 @@
-// Package libraries has adapters that test released Redis locks with package locktest, and the rules that each is known to break. It is a module of its
-// own, so that lockbench does not depend on the libraries.
+// Package libraries has adapters that test released Redis locks with package locktest, and the
+// rules that each is known to break. It is a module of its own, so that lockbench does not depend
+// on the libraries.
 //
 //	cd examples/libraries && go test ./...
 //	cd examples/libraries && go build -o /tmp/library ./child && lockbench suite --exec '/tmp/library go-zero'
 //
-// Package locktest explains the names in Breaks. docs/findings.md has the findings, with source lines and the projects' issues.
+// Package locktest explains the names in Breaks. docs/findings.md has the findings, with source
+// lines and the projects' issues.
 package libraries
 
 import "github.com/lockbench/lockbench/subject"

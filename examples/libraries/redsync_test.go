@@ -6,7 +6,8 @@ import (
 	"github.com/lockbench/lockbench/locktest"
 )
 
-// TestRedsyncOnRedigo: the library passes no context to redigo's requests, so only a time-out of the pool ends one without a reply (no-answer).
+// TestRedsyncOnRedigo: the library passes no context to redigo's requests, so only a time-out of
+// the pool ends one without a reply (no-answer).
 func TestRedsyncOnRedigo(t *testing.T) {
 	t.Parallel()
 	locktest.Run(t, newRedsyncLock, locktest.Breaks("no-answer"))

@@ -52,7 +52,8 @@ func (l *valkeyLock) TryLock(ctx context.Context) (bool, error) {
 	})
 }
 
-// acquire calls the library with a context that ends with the caller's only until the grant: the library releases a lock when that context ends.
+// acquire calls the library with a context that ends with the caller's only until the grant: the
+// library releases a lock when that context ends.
 func (l *valkeyLock) acquire(ctx context.Context, call func(context.Context) (context.Context, context.CancelFunc, error)) (bool, error) {
 	if err := l.connect(); err != nil {
 		return false, err

@@ -1,5 +1,6 @@
-// Command trackrecord measures the released libraries: it runs lockbench's suite and benchmark for each, on redis-server from PATH, and stores the
-// results in record.json. A test writes the table of docs/findings.md from that.
+// Command trackrecord measures the released libraries: it runs lockbench's suite and benchmark for
+// each, on redis-server from PATH, and stores the results in record.json. A test writes the table
+// of docs/findings.md from that.
 //
 //	go run ./examples/trackrecord -lockbench bin/lockbench -children /tmp/library redis-py go-zero
 //	go test ./examples/trackrecord -update
@@ -64,7 +65,8 @@ func (t tool) subject(l library) []string {
 	return []string{"--exec", l.command}
 }
 
-// run runs lockbench and decodes the JSON that it prints. An exit code for violations is not an error.
+// run runs lockbench and decodes the JSON that it prints. An exit code for violations is not an
+// error.
 func (t tool) run(into any, args ...string) error {
 	var out, chatter bytes.Buffer
 	cmd := exec.Command(t.program, append(args, "-o", "json")...)
@@ -113,7 +115,8 @@ func main() {
 	}
 }
 
-// renew measures the libraries whose names contain one of the words, or all, and replaces their rows. It stores each row as soon as it is measured.
+// renew measures the libraries whose names contain one of the words, or all, and replaces their
+// rows. It stores each row as soon as it is measured.
 func (t tool) renew(record string, words []string) error {
 	rows, err := readRows(record)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -28,7 +28,8 @@ type row struct {
 	Figures  map[string]float64 `json:"figures"`            // by "clients metric"; one with too few samples is missing
 }
 
-// figure is a column of the table. Times are not shown, because they depend on the load of the machine.
+// figure is a column of the table. Times are not shown, because they depend on the load of the
+// machine.
 type figure struct{ head, name, format string }
 
 var shown = []figure{
@@ -36,7 +37,8 @@ var shown = []figure{
 	{"hand-over p50, round trips", "8 hand-over.trips.p50", "%.1f"},
 }
 
-// beyond has the causes that no lock with a lease prevents: work past the lease, and data loss or a clock jump on the server.
+// beyond has the causes that no lock with a lease prevents: work past the lease, and data loss or a
+// clock jump on the server.
 var beyond = []verdicts.Cause{verdicts.LeaseOverrun, verdicts.RestartLoss, verdicts.FailoverLoss, verdicts.ClockJump, verdicts.KeyDeleted, verdicts.Eviction}
 
 func newRow(l library, suite results.Suite, bench results.Bench) row {
@@ -67,8 +69,9 @@ func newRow(l library, suite results.Suite, bench results.Bench) row {
 	return r
 }
 
-// own returns the breaks that another lock with a lease could have prevented, each with its scenarios; the number of scenarios without a break; and in
-// leases the number of those with only breaks that no lease prevents.
+// own returns the breaks that another lock with a lease could have prevented, each with its
+// scenarios; the number of scenarios without a break; and in leases the number of those with only
+// breaks that no lease prevents.
 func (r row) own() (breaks []string, safe, leases int) {
 	where := map[string][]string{}
 	for _, scenario := range slices.Sorted(maps.Keys(r.Observed)) {

@@ -42,7 +42,8 @@ func (g *Goroutine) Cancel(context.Context) error {
 	return nil
 }
 
-// Rest returns when nothing holds the client at its moment and its gate is open: nil, impls.ErrCrashed if it is dead, or the error of ctx.
+// Rest returns when nothing holds the client at its moment and its gate is open: nil,
+// impls.ErrCrashed if it is dead, or the error of ctx.
 func (g *Goroutine) Rest(ctx context.Context) error {
 	if !g.Wait(ctx.Done(), g.dead) && ctx.Err() != nil {
 		return ctx.Err()
@@ -50,7 +51,8 @@ func (g *Goroutine) Rest(ctx context.Context) error {
 	return g.Pass()
 }
 
-// Scope returns the context under which the client's next acquire runs, so that a fault can cancel it.
+// Scope returns the context under which the client's next acquire runs, so that a fault can cancel
+// it.
 func (g *Goroutine) Scope(ctx context.Context) (context.Context, context.CancelFunc) {
 	scoped, cancel := context.WithCancel(ctx)
 	g.mu.Lock()

@@ -13,7 +13,8 @@ type condition struct {
 	Client int // from 1; faults.All means every client
 	Node   int // from 0; faults.All means every server
 
-	// Apart: the client and the node are on one side of a partition, and the links that cross it are concerned.
+	// Apart: the client and the node are on one side of a partition, and the links that cross it
+	// are concerned.
 	Apart         bool
 	Block         bool          // all traffic is held until the condition is lifted; then it is delivered
 	Delay         time.Duration // of every request and of every reply
@@ -28,7 +29,8 @@ func (c *condition) concerns(l *Link) bool {
 	return (c.Client == faults.All || c.Client == l.Client) && (c.Node == faults.All || c.Node == l.Node)
 }
 
-// linkState is the sum of the conditions on a link. It is replaced as a whole, which closes changed.
+// linkState is the sum of the conditions on a link. It is replaced as a whole, which closes
+// changed.
 type linkState struct {
 	blocked       bool
 	delay         time.Duration
@@ -76,7 +78,8 @@ func (s *linkState) add(c *condition) {
 	}
 }
 
-// settled waits for the writes that began before the last condition, after which nothing passes that it forbids. It returns false if ctx ends first.
+// settled waits for the writes that began before the last condition, after which nothing passes
+// that it forbids. It returns false if ctx ends first.
 func (p *Proxy) settled(ctx context.Context) bool {
 	p.mu.Lock()
 	links := slices.Clone(p.links)

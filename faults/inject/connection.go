@@ -12,7 +12,8 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// connection is one connection through the proxy. A goroutine carries the requests and another the replies; when either ends, both end.
+// connection is one connection through the proxy. A goroutine carries the requests and another the
+// replies; when either ends, both end.
 type connection struct {
 	link         *Link
 	client, node net.Conn
@@ -46,7 +47,8 @@ type framer[F any] interface {
 	Rest() []byte
 }
 
-// carry forwards what comes from one side, frame by frame, until either side ends. pass queues a frame, and returns false if the connection must end.
+// carry forwards what comes from one side, frame by frame, until either side ends. pass queues a
+// frame, and returns false if the connection must end.
 func carry[F any](d *direction, from net.Conn, in framer[F], pass func(*direction, F) bool) {
 	defer d.end()
 	buf := make([]byte, readBuffer)
@@ -68,7 +70,8 @@ func carry[F any](d *direction, from net.Conn, in framer[F], pass func(*directio
 	}
 }
 
-// request lets the proxy's Traffic decide about a request, and queues it; it returns false if the connection must end.
+// request lets the proxy's Traffic decide about a request, and queues it; it returns false if the
+// connection must end.
 func (d *direction) request(req resp.Request) bool {
 	if d.link.state.Load().noSubscribers && faults.Subscribes(req.Name()) {
 		d.end()
@@ -94,7 +97,8 @@ func (d *direction) message(req resp.Request) *Message {
 	return &Message{Command: cmd, Write: req.IsWrite(), Label: label(req, d.link.proxy.cfg.Names), client: d.link.Client, gone: d.gone}
 }
 
-// label returns the name by which a step of a schedule identifies a request: its command, and for a script its name or else its digest.
+// label returns the name by which a step of a schedule identifies a request: its command, and for a
+// script its name or else its digest.
 func label(r resp.Request, names map[string]string) string {
 	command, script := r.Name(), string(r.Arg(1))
 	switch {
@@ -108,7 +112,8 @@ func label(r resp.Request, names map[string]string) string {
 	return command + " " + cmp.Or(names[script], script)
 }
 
-// reply lets the proxy's Traffic decide about the last reply to a request, and queues it; it returns false if the connection must end.
+// reply lets the proxy's Traffic decide about the last reply to a request, and queues it; it
+// returns false if the connection must end.
 func (d *direction) reply(reply resp.Reply) bool {
 	m, last := d.pairs.Answer(reply)
 	decides := last && m != nil
@@ -150,7 +155,8 @@ func (d *direction) flush() bool {
 // maxIdleBuffer is the largest buffer, in bytes, that a direction keeps after a large frame.
 const maxIdleBuffer = 1 << 20
 
-// clear waits until the queue may be written, and counts the write as passing; it returns false if the connection has ended.
+// clear waits until the queue may be written, and counts the write as passing; it returns false if
+// the connection has ended.
 func (d *direction) clear() bool {
 	for {
 		d.link.passing.Add(1)
@@ -184,7 +190,8 @@ func (d *direction) due(s *linkState) time.Duration {
 	return 0
 }
 
-// wait waits until the queue is due or the conditions change; it returns false if the connection has ended.
+// wait waits until the queue is due or the conditions change; it returns false if the connection
+// has ended.
 func (d *direction) wait(s *linkState) bool {
 	var timer <-chan time.Time
 	if !s.blocked {

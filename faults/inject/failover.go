@@ -35,8 +35,9 @@ func (w *World) heir(node int) int {
 	return node + w.cfg.Servers.Topology().Primaries(w.cfg.Servers.Len())
 }
 
-// atOnce kills the primary without reading it first, since any read would give the replica time to catch up. The primary's data are then unknown.
-// If the fault is injected at the first grant of a run, a key on the replica belongs to that grant.
+// atOnce kills the primary without reading it first, since any read would give the replica time to
+// catch up. The primary's data are then unknown. If the fault is injected at the first grant of a
+// run, a key on the replica belongs to that grant.
 func (w *World) atOnce(ctx context.Context, node int) (had string, e history.Effect, err error) {
 	if err := w.cfg.Servers.Kill(ctx, node); err != nil {
 		return "", e, err
@@ -51,7 +52,8 @@ func (w *World) atOnce(ctx context.Context, node int) (had string, e history.Eff
 	return had, e, err
 }
 
-// afterCut compares the data of the two nodes, which only clients of the primary can still change, and then kills the primary.
+// afterCut compares the data of the two nodes, which only clients of the primary can still change,
+// and then kills the primary.
 func (w *World) afterCut(ctx context.Context, node int) (had string, e history.Effect, err error) {
 	lock, err := w.contents(ctx, node)
 	if kerr := w.cfg.Servers.Kill(ctx, node); kerr != nil {
@@ -66,7 +68,8 @@ func (w *World) afterCut(ctx context.Context, node int) (had string, e history.E
 	return had, e, err
 }
 
-// promoted returns the effect on the lock's keys when a primary that held lock was replaced by a replica that holds has.
+// promoted returns the effect on the lock's keys when a primary that held lock was replaced by a
+// replica that holds has.
 func promoted(lock, has map[string]string) history.Effect {
 	e := history.Effect{What: history.Promoted}
 	for _, key := range slices.Sorted(maps.Keys(lock)) {
@@ -79,7 +82,8 @@ func promoted(lock, has map[string]string) history.Effect {
 	return e
 }
 
-// contents returns the lock's keys on a node, each with its value as DUMP returns it, which excludes the expiry time.
+// contents returns the lock's keys on a node, each with its value as DUMP returns it, which
+// excludes the expiry time.
 func (w *World) contents(ctx context.Context, node int) (map[string]string, error) {
 	keys, err := w.cfg.Keys(ctx, node)
 	if err != nil || len(keys) == 0 {

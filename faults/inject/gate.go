@@ -11,10 +11,12 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// Gate stands between one client and its connections, clock and steps. While it is shut nothing of the client goes on, its lock's background
-// included. Once the client is killed, all of them return impls.ErrCrashed and its connections are closed, as its machine would close them.
+// Gate stands between one client and its connections, clock and steps. While it is shut nothing of
+// the client goes on, its lock's background included. Once the client is killed, all of them return
+// impls.ErrCrashed and its connections are closed, as its machine would close them.
 //
-// It stands in for SIGSTOP and SIGKILL in this process. What a library does between two uses of the gate (a computation, a timer) is not stopped.
+// It stands in for SIGSTOP and SIGKILL in this process. What a library does between two uses of the
+// gate (a computation, a timer) is not stopped.
 type Gate struct {
 	open   atomic.Bool // the fast path of Pass: not shut, not dead
 	mu     sync.Mutex  // guards the fields below, and every change of open
@@ -75,7 +77,8 @@ func (g *Gate) crash() error {
 	return errors.Join(errs...)
 }
 
-// keep registers a connection to be closed with the client; it returns false if the client is dead already.
+// keep registers a connection to be closed with the client; it returns false if the client is dead
+// already.
 func (g *Gate) keep(c net.Conn) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -117,7 +120,8 @@ func (c *gated) Close() error {
 	return c.Conn.Close()
 }
 
-// Clock returns the client's clock plus skew behind the gate: no sleep ends while it is shut, and a dead client's ends at once with impls.ErrCrashed.
+// Clock returns the client's clock plus skew behind the gate: no sleep ends while it is shut, and a
+// dead client's ends at once with impls.ErrCrashed.
 func (g *Gate) Clock(skew time.Duration) impls.Clock { return gatedClock{g, skew} }
 
 type gatedClock struct {

@@ -8,7 +8,8 @@ import (
 	"github.com/lockbench/lockbench/faults"
 )
 
-// Holds is what holds a client at its moment, or a message on its way, until it is released. The zero value holds nothing.
+// Holds is what holds a client at its moment, or a message on its way, until it is released. The
+// zero value holds nothing.
 type Holds struct {
 	some atomic.Bool     // the fast path of Wait: there may be holds
 	mu   sync.Mutex      // guards all
@@ -25,8 +26,9 @@ func (h *Holds) Hold() (release faults.Undo) {
 	return func(context.Context) error { close(hold); return nil }
 }
 
-// Wait waits for the release of what holds now; it returns false if done or gone is closed first. Each hold holds one Wait: at a moment it stops the
-// client, and not the background of the client's lock.
+// Wait waits for the release of what holds now; it returns false if done or gone is closed first.
+// Each hold holds one Wait: at a moment it stops the client, and not the background of the client's
+// lock.
 func (h *Holds) Wait(done, gone <-chan struct{}) bool {
 	for _, hold := range h.take() {
 		select {

@@ -7,8 +7,9 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// knownRequests remembers what a connection has sent. A client repeats a few requests, in which only a token or a number varies: a request like an
-// earlier one is not taken apart again, and shares its strings, because recording must not slow the client down.
+// knownRequests remembers what a connection has sent. A client repeats a few requests, in which
+// only a token or a number varies: a request like an earlier one is not taken apart again, and
+// shares its strings, because recording must not slow the client down.
 type knownRequests struct {
 	all   []*known
 	next  int    // of all, to be replaced
@@ -56,7 +57,8 @@ func (k *knownRequests) text(raw []byte) string {
 	return k.fresh
 }
 
-// add remembers a request that was like none before: a known one varies more than it seemed, or this is another.
+// add remembers a request that was like none before: a known one varies more than it seemed, or
+// this is another.
 func (k *knownRequests) add(r resp.Request, cmd history.Command) *known {
 	if cmd.Cut || len(r.Raw) > longestLike || !r.Array() {
 		return &known{request: r, cmd: cmd}
@@ -77,7 +79,8 @@ func (k *knownRequests) add(r resp.Request, cmd history.Command) *known {
 	return one
 }
 
-// variation returns the arguments that vary if r is the same command: with the same script, and no difference where something else is recorded.
+// variation returns the arguments that vary if r is the same command: with the same script, and no
+// difference where something else is recorded.
 func (k *known) variation(r resp.Request, cmd history.Command) (varies []int, ok bool) {
 	if k.cmd.Name != cmd.Name || k.cmd.Script != cmd.Script || k.request.Len() != r.Len() {
 		return nil, false

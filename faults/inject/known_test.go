@@ -14,7 +14,8 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// recorded returns the commands that a client's wire records of requests; each is sent alone or cut in two.
+// recorded returns the commands that a client's wire records of requests; each is sent alone or cut
+// in two.
 func recorded(t *testing.T, requests [][]byte) []history.Command {
 	t.Helper()
 	var all []history.Command
@@ -38,7 +39,8 @@ func recorded(t *testing.T, requests [][]byte) []history.Command {
 	return all
 }
 
-// drawRequest returns a request of a few kinds, in which little differs from the others of its kind.
+// drawRequest returns a request of a few kinds, in which little differs from the others of its
+// kind.
 func drawRequest(r *rand.Rand) []byte {
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }
 	token := fmt.Sprintf("%0*x", 2+r.IntN(2), r.IntN(256))
@@ -61,7 +63,8 @@ func drawRequest(r *rand.Rand) []byte {
 	return resp.AppendRequest(nil, "publish", pick("job", "tag"), strings.Repeat(token, r.IntN(800)))
 }
 
-// TestARequestLikeAnotherIsRecordedAsIfItWereTheFirst compares the record of many requests on one connection with the record of each on one of its own.
+// TestARequestLikeAnotherIsRecordedAsIfItWereTheFirst compares the record of many requests on one
+// connection with the record of each on one of its own.
 func TestARequestLikeAnotherIsRecordedAsIfItWereTheFirst(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 0))

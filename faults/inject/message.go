@@ -7,8 +7,9 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Traffic decides what becomes of requests and replies on their way through a Proxy. Its methods run in the goroutine that carries the connection,
-// and block it. If they return false, the message is lost and its connection cut.
+// Traffic decides what becomes of requests and replies on their way through a Proxy. Its methods
+// run in the goroutine that carries the connection, and block it. If they return false, the message
+// is lost and its connection cut.
 type Traffic interface {
 	Request(m *Message) (pass bool)
 	Reply(m *Message) (pass bool) // the last reply to a request that passed; m is the same

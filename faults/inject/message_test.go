@@ -91,7 +91,8 @@ func TestProxyHolds(t *testing.T) {
 	}
 }
 
-// Faults of single messages are injected where their trigger says, and the end of a connection ends the delay of its message.
+// Faults of single messages are injected where their trigger says, and the end of a connection ends
+// the delay of its message.
 func TestWatchedTraffic(t *testing.T) {
 	r := newRig(t)
 	lose := faults.Spec{Fault: faults.LoseReply, Client: 1, When: faults.Trigger{Reply: "acquire *w"}}

@@ -14,12 +14,14 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// Proxy forwards the bytes between clients and nodes unchanged. Its [Traffic] decides about single requests and replies, its conditions about whole
-// links. It understands RESP, so that it can let a command run and drop its reply; bytes that are not RESP pass untouched.
+// Proxy forwards the bytes between clients and nodes unchanged. Its [Traffic] decides about single
+// requests and replies, its conditions about whole links. It understands RESP, so that it can let a
+// command run and drop its reply; bytes that are not RESP pass untouched.
 //
 //	client ── Link (a loopback listener, one per client and node) ── connection  ── node
 //
-// A Link knows which client dials it, so faults by client work for any client library. Close waits for every goroutine of the Proxy.
+// A Link knows which client dials it, so faults by client work for any client library. Close waits
+// for every goroutine of the Proxy.
 type Proxy struct {
 	cfg  ProxyConfig
 	ctx  context.Context // ends with Close
@@ -49,9 +51,10 @@ func NewProxy(cfg ProxyConfig) *Proxy {
 
 // LinkConfig names the two ends of a Link.
 type LinkConfig struct {
-	Client int                                         // from 1
-	Node   int                                         // from 0; -1 for the guarded store's own server; the sentinels' follow those of the nodes
-	Dial   func(ctx context.Context) (net.Conn, error) // to the node's current address
+	Client int // from 1
+	// from 0; -1 for the guarded store's own server; the sentinels' follow those of the nodes
+	Node int
+	Dial func(ctx context.Context) (net.Conn, error) // to the node's current address
 	// Aside reports that no fault of messages is placed there: it leads to a sentinel.
 	Aside bool
 	// Balancer reports that it leads to whatever node is the primary.
@@ -111,8 +114,9 @@ func (l *Link) Dial(ctx context.Context) (net.Conn, error) {
 	return client, nil
 }
 
-// Prepare connects to the node for the client's next connection to Addr, and fails or takes as long as dialling without a proxy would. A client that
-// dials without it is accepted and then cut off. Ready connections are interchangeable: any client may get any of them.
+// Prepare connects to the node for the client's next connection to Addr, and fails or takes as long
+// as dialling without a proxy would. A client that dials without it is accepted and then cut off.
+// Ready connections are interchangeable: any client may get any of them.
 func (l *Link) Prepare(ctx context.Context) error {
 	if err := l.open(ctx); err != nil {
 		return &net.OpError{Op: "dial", Net: "tcp", Err: err}

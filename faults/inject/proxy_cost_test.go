@@ -12,8 +12,9 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// The cost of an idle proxy per round trip, compared with the same round trips on a direct connection, alternately. The target is a median of 30
-// µs; a busy machine shows more, so the test fails only at ten times that, and only if a direct round trip is fast.
+// The cost of an idle proxy per round trip, compared with the same round trips on a direct
+// connection, alternately. The target is a median of 30 µs; a busy machine shows more, so the test
+// fails only at ten times that, and only if a direct round trip is fast.
 func TestProxyCost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures")

@@ -40,7 +40,8 @@ func TestProxyIsTransparent(t *testing.T) {
 	})
 }
 
-// exchange writes the pieces and reads them at the other end: first from client to server, then back.
+// exchange writes the pieces and reads them at the other end: first from client to server, then
+// back.
 func exchange(t *rapid.T, client, server net.Conn, there, back [][]byte) {
 	defer server.Close()
 	defer client.Close()

@@ -12,12 +12,14 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// A client in another language, unchanged: the release of redis-py's Lock is applied and its reply lost. redis-py raises a connection
-// error and has forgotten the token by then, so a second attempt is refused although the first one succeeded.
+// A client in another language, unchanged: the release of redis-py's Lock is applied and its reply
+// lost. redis-py raises a connection error and has forgotten the token by then, so a second attempt
+// is refused although the first one succeeded.
 func TestPythonLockLosesReplyOfRelease(t *testing.T) {
 	python := pythonWithRedis(t)
 	s := newTheatre(t, servers.Spec{Topology: impls.Standalone, Name: "python"}, []faults.Spec{
-		// The first write that takes effect is the acquire's SET; the release's script, once it is loaded, is the second.
+		// The first write that takes effect is the acquire's SET; the release's script, once it is
+		// loaded, is the second.
 		{Fault: faults.LoseReply, Client: 1, When: faults.Trigger{Reply: "any *w", Nth: 2}},
 	})
 	_, port, err := net.SplitHostPort(s.links[0].Addr())

@@ -11,12 +11,15 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Replayer replays a schedule in a real run. As the Traffic of the proxy it holds every request and every reply until its turn comes, and every
-// client at its moments; one goroutine, Run, grants the turns. A request's turn ends when its node has replied, so that nodes execute requests in
-// the order of the schedule. The time between two steps is at least what it was in the schedule, so that a lock's timers and leases advance as they
-// did then, and longer only as far as a message comes late or a node takes longer: what Run itself takes does not add up.
+// Replayer replays a schedule in a real run. As the Traffic of the proxy it holds every request and
+// every reply until its turn comes, and every client at its moments; one goroutine, Run, grants the
+// turns. A request's turn ends when its node has replied, so that nodes execute requests in the
+// order of the schedule. The time between two steps is at least what it was in the schedule, so
+// that a lock's timers and leases advance as they did then, and longer only as far as a message
+// comes late or a node takes longer: what Run itself takes does not add up.
 //
-// A run that differs from the schedule diverges: from then on messages pass as they come, and [Replayer.Order] reports the step.
+// A run that differs from the schedule diverges: from then on messages pass as they come, and
+// [Replayer.Order] reports the step.
 type Replayer struct {
 	turns
 	schedule faults.Schedule
@@ -62,7 +65,8 @@ func (c *Replayer) turnOf(s faults.Step, gone <-chan struct{}) turn {
 	return c.wait(s.Key(), &arrival{what: s.String(), at: c.timeline(), turn: make(chan turn, 1)}, gone)
 }
 
-// Run grants the turns until the schedule ends, the run diverges, or ctx ends. The director applies the faults, and ends those that must not stay.
+// Run grants the turns until the schedule ends, the run diverges, or ctx ends. The director applies
+// the faults, and ends those that must not stay.
 func (c *Replayer) Run(ctx context.Context, director *faults.Director) {
 	c.director = director
 	defer c.release()
@@ -95,7 +99,8 @@ func (c *Replayer) leave(step int, why string) {
 		step+1, len(c.schedule), c.schedule[step], strings.Join(saw, " and "), why)
 }
 
-// step performs one step; left says why the run diverged, phrased to follow what was expected and what came.
+// step performs one step; left says why the run diverged, phrased to follow what was expected and
+// what came.
 func (c *Replayer) step(ctx context.Context, i int, s faults.Step) (left string) {
 	due := c.lastReal + s.At - c.lastAt
 	if i == 0 {
@@ -141,7 +146,8 @@ func (c *Replayer) fault(ctx context.Context, s faults.Step, due int64) (left st
 	return ""
 }
 
-// endAll ends the faults that must end when no step will: a client that stays paused never finishes.
+// endAll ends the faults that must end when no step will: a client that stays paused never
+// finishes.
 func (c *Replayer) endAll() {
 	for _, f := range c.begun {
 		if f != nil && f.MustEnd() {
@@ -162,7 +168,8 @@ func (c *Replayer) until(ctx context.Context, at int64) bool {
 	return sleep(ctx.Done(), time.Duration(at-c.timeline())) && ctx.Err() == nil
 }
 
-// rest waits until clients have sent what they had sent when the fault was injected in the schedule.
+// rest waits until clients have sent what they had sent when the fault was injected in the
+// schedule.
 func (c *Replayer) rest(ctx context.Context, i int, s faults.Step) {
 	for _, later := range c.schedule[i+1:] {
 		if later.Kind == faults.StepRequest && later.Sent <= s.At {

@@ -12,7 +12,8 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// order makes clients reach moments at given times, under a replayer, and returns the order in which they went on.
+// order makes clients reach moments at given times, under a replayer, and returns the order in
+// which they went on.
 func order(t *testing.T, schedule faults.Schedule, comes map[string]time.Duration) (went []string, o faults.Order, took time.Duration) {
 	t.Helper()
 	start := time.Now()
@@ -77,14 +78,16 @@ func TestReplayerGivesTurns(t *testing.T) {
 	}
 }
 
-// TestReplayerAddsNoTime: what a node takes for a request belongs to the schedule already, even if the node holds the reply for long.
+// TestReplayerAddsNoTime: what a node takes for a request belongs to the schedule already, even if
+// the node holds the reply for long.
 func TestReplayerAddsNoTime(t *testing.T) {
 	const ms = time.Millisecond
 	for _, tt := range []struct {
 		name                string
 		node, replied, took time.Duration
 	}{
-		{"a node that replies as it did", 2 * ms, 4 * ms, 80 * ms}, // 2 ms after the turn is half-way to the schedule's reply
+		// 2 ms after the turn is half-way to the schedule's reply
+		{"a node that replies as it did", 2 * ms, 4 * ms, 80 * ms},
 		{"a node whose reply was held", 60 * ms, 0, 80 * ms},
 		{"a node that takes longer", 12 * ms, 4 * ms, 90 * ms},
 	} {
@@ -110,7 +113,8 @@ func TestReplayerAddsNoTime(t *testing.T) {
 	}
 }
 
-// TestReplayerEndsPauses: a run that leaves the schedule, or a schedule that ends first, leaves no client paused.
+// TestReplayerEndsPauses: a run that leaves the schedule, or a schedule that ends first, leaves no
+// client paused.
 func TestReplayerEndsPauses(t *testing.T) {
 	pause := faults.Step{ID: 1, Kind: faults.StepBegin, Client: "c1", Fault: faults.Spec{Fault: faults.PauseClient, Client: 1, For: faults.Span{Fixed: time.Minute}}}
 	for name, schedule := range map[string]faults.Schedule{"the run leaves it": {pause, entered(2, "c2", 0)}, "it ends": {pause}} {

@@ -6,14 +6,17 @@ import (
 	"sync"
 )
 
-// Scripts knows the scripts whose sources the clients of a run have sent. A server that was used before runs scripts by their digests alone; their
-// sources would be missing in the record, and without them no command can be executed again. So the first call of such a script is answered as by a
-// new server, with NOSCRIPT, and the client sends the source. The zero value is ready for use, by several goroutines; nil changes no call.
+// Scripts knows the scripts whose sources the clients of a run have sent. A server that was used
+// before runs scripts by their digests alone; their sources would be missing in the record, and
+// without them no command can be executed again. So the first call of such a script is answered as
+// by a new server, with NOSCRIPT, and the client sends the source. The zero value is ready for use,
+// by several goroutines; nil changes no call.
 type Scripts struct {
 	known sync.Map // by digest
 }
 
-// ask reports whether a call of a script by its digest should fail: nobody has sent its source yet, and no other call was made to fail.
+// ask reports whether a call of a script by its digest should fail: nobody has sent its source yet,
+// and no other call was made to fail.
 func (s *Scripts) ask(digest string) bool {
 	if s == nil {
 		return false

@@ -12,8 +12,9 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Sequencer lets one message of a real run pass at a time, in an order chosen by Next: it is the Leader of a search. A request's turn ends when its
-// node has replied. The order is kept as a schedule that a [Replayer] can replay.
+// Sequencer lets one message of a real run pass at a time, in an order chosen by Next: it is the
+// Leader of a search. A request's turn ends when its node has replied. The order is kept as a
+// schedule that a [Replayer] can replay.
 type Sequencer struct {
 	turns
 	next     Next
@@ -34,7 +35,8 @@ type held struct {
 	sent    int64
 }
 
-// Next chooses what happens next. It returns false to wait for more messages; with last set it has waited long enough and should choose.
+// Next chooses what happens next. It returns false to wait for more messages; with last set it has
+// waited long enough and should choose.
 type Next func(step int, held []faults.Held, last bool) (faults.Turn, bool)
 
 // NewSequencer makes the Leader of one run, whose timeline is nanoseconds on its base.
@@ -74,7 +76,8 @@ func (c *Sequencer) Moment(_ context.Context, client string, m history.Moment) {
 	c.note(faults.Step{Kind: faults.StepMoment, Client: client, Command: string(m)})
 }
 
-// Began records that a fault begins. Faults in force from the start belong to the program, not to the schedule.
+// Began records that a fault begins. Faults in force from the start belong to the program, not to
+// the schedule.
 func (c *Sequencer) Began(f *faults.Fault) {
 	if f.Standing() {
 		return
@@ -117,7 +120,8 @@ func (c *Sequencer) Run(ctx context.Context, director *faults.Director) {
 	}
 }
 
-// choose calls Next until it chooses or ctx ends. It returns the turn, and the message of the turn or nil.
+// choose calls Next until it chooses or ctx ends. It returns the turn, and the message of the turn
+// or nil.
 func (c *Sequencer) choose(ctx context.Context) (t faults.Turn, of *held) {
 	var began time.Time
 	for all := c.settled(ctx); len(all) > 0; all = c.settled(ctx) {
@@ -139,7 +143,8 @@ func (c *Sequencer) choose(ctx context.Context) (t faults.Turn, of *held) {
 	return t, nil
 }
 
-// settled waits until some message may pass and no more have come for a while, and returns those that may; none if ctx ends first.
+// settled waits until some message may pass and no more have come for a while, and returns those
+// that may; none if ctx ends first.
 func (c *Sequencer) settled(ctx context.Context) []*held {
 	t := time.NewTicker(restPace)
 	defer t.Stop()

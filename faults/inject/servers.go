@@ -29,7 +29,8 @@ func (w *World) ContinueServer(ctx context.Context, node int) error {
 	return elsewhere(w.cfg.Servers.Resume(ctx, node))
 }
 
-// elsewhere marks an error caused by another fault on the same node: this fault is not confirmed, and the run goes on.
+// elsewhere marks an error caused by another fault on the same node: this fault is not confirmed,
+// and the run goes on.
 func elsewhere(err error) error {
 	if errors.Is(err, servers.ErrState) {
 		return fmt.Errorf("%w: %w", faults.ErrNothing, err)
@@ -37,7 +38,8 @@ func elsewhere(err error) error {
 	return err
 }
 
-// setting is how a node's clock was set: ahead of the machine's by offset at the time since, and by drift more for each second after.
+// setting is how a node's clock was set: ahead of the machine's by offset at the time since, and by
+// drift more for each second after.
 type setting struct {
 	offset time.Duration
 	since  time.Time
@@ -48,7 +50,8 @@ func (s setting) off(now time.Time) time.Duration {
 	return s.offset + time.Duration(float64(now.Sub(s.since))*s.drift)
 }
 
-// moved notes that a node's clock jumps, and runs at another rate if rate is not 0, and returns the new setting.
+// moved notes that a node's clock jumps, and runs at another rate if rate is not 0, and returns the
+// new setting.
 func (w *World) moved(node int, by time.Duration, rate float64) setting {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -82,7 +85,8 @@ func (w *World) DriftClock(ctx context.Context, node int, rate float64) (e histo
 	return history.Effect{What: history.ClockRate, PPM: int64((rate - 1) * 1e6)}, nil
 }
 
-// clockPatience is how long setting a clock right waits for a node that another fault has stopped; clockRetry is the interval between attempts.
+// clockPatience is how long setting a clock right waits for a node that another fault has stopped;
+// clockRetry is the interval between attempts.
 const (
 	clockPatience = 5 * time.Second
 	clockRetry    = 10 * time.Millisecond

@@ -7,8 +7,8 @@ import (
 	"github.com/lockbench/lockbench/servers"
 )
 
-// startServer starts redis-server processes and closes them with the test. Without redis-server the test is skipped, unless LOCKBENCH_REQUIRE names
-// process.
+// startServer starts redis-server processes and closes them with the test. Without redis-server the
+// test is skipped, unless LOCKBENCH_REQUIRE names process.
 func startServer(tb testing.TB, spec servers.Spec) servers.Deployment {
 	tb.Helper()
 	p := servers.NewProcess(servers.ProcessOptions{})

@@ -11,7 +11,8 @@ import (
 	"github.com/lockbench/lockbench/internal/upstream"
 )
 
-// Leader decides when the messages of a real run pass and when its clients go on from their moments. Run grants the turns, in one goroutine.
+// Leader decides when the messages of a real run pass and when its clients go on from their
+// moments. Run grants the turns, in one goroutine.
 type Leader interface {
 	Traffic
 	Moment(ctx context.Context, client string, m history.Moment)
@@ -105,7 +106,8 @@ func (t *turns) release() {
 	clear(t.waiting)
 }
 
-// first returns the first arrival that waits under a key, without removing it; nil if there is none.
+// first returns the first arrival that waits under a key, without removing it; nil if there is
+// none.
 func (t *turns) first(key string) *arrival {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -115,7 +117,8 @@ func (t *turns) first(key string) *arrival {
 	return nil
 }
 
-// await returns the first arrival that waits under a key, without removing it; nil if none comes in time.
+// await returns the first arrival that waits under a key, without removing it; nil if none comes in
+// time.
 func (t *turns) await(ctx context.Context, key string, limit time.Duration) *arrival {
 	timer := time.NewTimer(max(limit, 0))
 	defer timer.Stop()

@@ -14,7 +14,8 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// Wire makes the connections of one client. Each passes through the client's gate; its traffic is parsed, passed to Watch and recorded.
+// Wire makes the connections of one client. Each passes through the client's gate; its traffic is
+// parsed, passed to Watch and recorded.
 type Wire struct {
 	Gate     *Gate
 	Client   int // from 1
@@ -22,18 +23,23 @@ type Wire struct {
 	Names    map[string]string // of scripts, by digest
 	// Source, when set, receives the source of each script that the client sends, at least once.
 	Source func(history.Script)
-	// Scripts, when set, is shared by the clients of a run. It makes sure that Source receives each script that the lock's nodes run.
+	// Scripts, when set, is shared by the clients of a run. It makes sure that Source receives each
+	// script that the lock's nodes run.
 	Scripts *Scripts
-	// First is the number of the client's first connection. The ranges of different clients must not overlap.
+	// First is the number of the client's first connection. The ranges of different clients must
+	// not overlap.
 	First uint64
 	Dial  func(ctx context.Context, network, addr string) (net.Conn, error)
-	Node  func(addr string) int // maps an address to its node; -1 for the guarded store's own server; Aside for a sentinel
+	// maps an address to its node; -1 for the guarded store's own server; Aside for a sentinel
+	Node func(addr string) int
 
-	// Plan, when set, has the faults of the run. If one is placed at a message of the client, Watch is called before each command leaves, and when its
-	// reply has come but is not seen. It may block; its error ends the connection.
+	// Plan, when set, has the faults of the run. If one is placed at a message of the client, Watch
+	// is called before each command leaves, and when its reply has come but is not seen. It may
+	// block; its error ends the connection.
 	Plan  *faults.Plan
 	Watch func(e faults.Event) error
-	// Done is called for each command before the client sees the reply, or when the connection ended (Replied is 0). It must copy what it keeps.
+	// Done is called for each command before the client sees the reply, or when the connection
+	// ended (Replied is 0). It must copy what it keeps.
 	Done func(cmd history.Command)
 
 	last atomic.Uint64 // number of connections
@@ -62,7 +68,8 @@ func (w *Wire) Open(ctx context.Context, network, addr string) (net.Conn, error)
 	return &wired{Conn: raw, wire: w, node: w.Node(addr), id: w.First + w.last.Add(1), watched: watched}, nil
 }
 
-// wired is one connection of a client. At any time one goroutine writes and one reads; they share pairs and idle.
+// wired is one connection of a client. At any time one goroutine writes and one reads; they share
+// pairs and idle.
 type wired struct {
 	net.Conn
 	wire     *Wire
@@ -77,7 +84,8 @@ type wired struct {
 	idle     atomic.Pointer[sent] // for the next request: a client that waits for each reply needs no other
 }
 
-// sent is a request under way. It is reused, with the storage of its arguments, once Done has returned.
+// sent is a request under way. It is reused, with the storage of its arguments, once Done has
+// returned.
 type sent struct {
 	cmd       history.Command
 	like      *known
@@ -85,7 +93,8 @@ type sent struct {
 	operation faults.Operation // set when it is watched
 }
 
-// Write passes the requests in p through the gate together: a pipeline is delayed or lost as a whole, as one packet would be.
+// Write passes the requests in p through the gate together: a pipeline is delayed or lost as a
+// whole, as one packet would be.
 func (c *wired) Write(p []byte) (int, error) {
 	if err := c.wire.Gate.Pass(); err != nil {
 		return 0, err
@@ -158,7 +167,8 @@ func (c *wired) describe(req resp.Request) history.Command {
 	return cmd
 }
 
-// script sets cmd.Script to the digest of the command's script. It returns the script's name, or its digest, to record instead of the argument.
+// script sets cmd.Script to the digest of the command's script. It returns the script's name, or
+// its digest, to record instead of the argument.
 func (c *wired) script(cmd *history.Command, arg int, raw []byte) (string, bool) {
 	switch {
 	case arg == 0 && cmd.Name == "EVALSHA":

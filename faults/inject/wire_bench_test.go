@@ -17,7 +17,8 @@ type canned struct {
 func (c canned) Write(p []byte) (int, error) { return len(p), nil }
 func (c canned) Read(p []byte) (int, error)  { return copy(p, c.reply), nil }
 
-// BenchmarkWire is what a wire adds to one command and its reply: understanding both, the gate, the record.
+// BenchmarkWire is what a wire adds to one command and its reply: understanding both, the gate, the
+// record.
 func BenchmarkWire(b *testing.B) {
 	s := newSolo()
 	rec := history.NewRecorder().Client("c1")

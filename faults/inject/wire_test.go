@@ -119,7 +119,8 @@ func TestWireRecordsCommands(t *testing.T) {
 	})
 }
 
-// A client of RESP3 may subscribe on the connection of its requests: the confirmation is a push, and the next reply answers the next request.
+// A client of RESP3 may subscribe on the connection of its requests: the confirmation is a push,
+// and the next reply answers the next request.
 func TestWireGivesRepliesToTheirRequests(t *testing.T) {
 	const subscribe, confirmed = "*2\r\n$9\r\nSUBSCRIBE\r\n$4\r\nfree\r\n", ">3\r\n$9\r\nsubscribe\r\n$4\r\nfree\r\n:1\r\n"
 	const message = ">3\r\n$7\r\nmessage\r\n$4\r\nfree\r\n$1\r\n1\r\n"
@@ -190,8 +191,8 @@ func TestWirePauseHoldsTheRequestBack(t *testing.T) {
 	})
 }
 
-// TestWireAsksForSources: the first call of a script whose source nobody has sent reaches the node under a digest that no script has; other calls pass
-// unchanged.
+// TestWireAsksForSources: the first call of a script whose source nobody has sent reaches the node
+// under a digest that no script has; other calls pass unchanged.
 func TestWireAsksForSources(t *testing.T) {
 	const source = "return 1"
 	digest, none := fmt.Sprintf("%x", sha1.Sum([]byte(source))), strings.Repeat("0", 2*sha1.Size)
@@ -228,7 +229,8 @@ func TestWireAsksForSources(t *testing.T) {
 	}
 }
 
-// TestWireTellsOfScripts: a script is recorded by its digest, whichever way it is called, and its source is reported once.
+// TestWireTellsOfScripts: a script is recorded by its digest, whichever way it is called, and its
+// source is reported once.
 func TestWireTellsOfScripts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const source = "return 1"

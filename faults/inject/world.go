@@ -1,7 +1,11 @@
-// Package inject applies faults to real clients, links and servers: [World] implements faults.World.
+// Package inject applies faults to real clients, links and servers: [World] implements
+// faults.World.
 //
-// Faults of a client in this process go through its [Gate], those of messages and the network through a [Proxy] between clients and nodes, those of
-// servers to a servers.Deployment. What stops a client at its moment, or a message on its way, until it is released, is a [Holds]. A [Wire] records a client's commands. A [Replayer] lets messages pass in a tape's order, a [Sequencer] one by one.
+// Faults of a client in this process go through its [Gate], those of messages and the network
+// through a [Proxy] between clients and nodes, those of servers to a servers.Deployment. What stops
+// a client at its moment, or a message on its way, until it is released, is a [Holds]. A [Wire]
+// records a client's commands. A [Replayer] lets messages pass in a tape's order, a [Sequencer] one
+// by one.
 package inject
 
 import (
@@ -53,7 +57,8 @@ func (w *World) Enlist(number int, c faults.Client) {
 	w.clients[number] = c
 }
 
-// SetProxy sets the proxy between every client and every node. A run without faults of the network has none.
+// SetProxy sets the proxy between every client and every node. A run without faults of the network
+// has none.
 func (w *World) SetProxy(p *Proxy) { w.proxy = p }
 
 // Stop cancels what After has scheduled and waits for what has begun.

@@ -161,7 +161,8 @@ func TestInjectClockOfAStoppedNode(t *testing.T) {
 	}
 }
 
-// The effects of a drift say how far the clock was when it was set right, also with a jump meanwhile, and the jump does not end the drift.
+// The effects of a drift say how far the clock was when it was set right, also with a jump
+// meanwhile, and the jump does not end the drift.
 func TestInjectDriftIsMeasured(t *testing.T) {
 	s := newTheatre(t, servers.Spec{Topology: impls.Standalone, Name: "inject", ClockFaults: true}, nil)
 	s.Place(t.Context(), faults.Spec{Fault: faults.DriftClock, Node: 1, Rate: 3, For: span400}, "now", nil)
@@ -216,7 +217,8 @@ func TestInjectEviction(t *testing.T) {
 	}
 }
 
-// A deletion is confirmed although the replica still has the key: it refuses writes, and will follow its primary.
+// A deletion is confirmed although the replica still has the key: it refuses writes, and will
+// follow its primary.
 func TestInjectDeleteKeyOnAReplicatedPair(t *testing.T) {
 	s := newTheatre(t, servers.Spec{Topology: impls.Replicated, Name: "inject"}, nil)
 	s.world.cfg.Keys = func(context.Context, int) ([]string, error) { return []string{"lock"}, nil } // on both
@@ -249,11 +251,14 @@ func TestInjectDeleteKeyBesideADeadNode(t *testing.T) {
 	}
 }
 
-// Grants after the end of replication are lost at the promotion, and the window of each failover says what the replica had.
+// Grants after the end of replication are lost at the promotion, and the window of each failover
+// says what the replica had.
 func TestInjectFailover(t *testing.T) {
 	for _, tt := range []struct {
-		name          string
-		before, after string // values of the lock's key set before the fault is injected and, where that is not the failover itself, after it
+		name string
+		// values of the lock's key set before the fault is injected and, where that is not the
+		// failover itself, after it
+		before, after string
 		spec          faults.Spec
 		replica       string
 		left          int64
@@ -292,7 +297,8 @@ func TestInjectFailover(t *testing.T) {
 	}
 }
 
-// A plan: one fault from the start, one at a time, one of a single reply; the end of the run ends them.
+// A plan: one fault from the start, one at a time, one of a single reply; the end of the run ends
+// them.
 func TestInjectPlan(t *testing.T) {
 	s := newTheatre(t, servers.Spec{Topology: impls.Independent, Nodes: 2, Name: "inject"}, []faults.Spec{
 		{Fault: faults.PartitionNodes, Node: 2},

@@ -58,7 +58,8 @@ func TestOpenReadsAMapForEachLine(t *testing.T) {
 	}
 }
 
-// TestShapes reads the shapes that a history comes in. Each must return the acquire of process 3, with its fence if it has one.
+// TestShapes reads the shapes that a history comes in. Each must return the acquire of process 3,
+// with its fence if it has one.
 func TestShapes(t *testing.T) {
 	for name, c := range map[string]struct {
 		text  string
@@ -137,7 +138,8 @@ func TestErrorsHaveLineAndColumn(t *testing.T) {
 	}
 }
 
-// TestHostileTextIsRefusedEarly: endless or endlessly nested operations cost no more than the limits.
+// TestHostileTextIsRefusedEarly: endless or endlessly nested operations cost no more than the
+// limits.
 func TestHostileTextIsRefusedEarly(t *testing.T) {
 	for name, text := range map[string]io.Reader{
 		"endless string":  io.MultiReader(strings.NewReader(`{:error "`), endless('x')),
@@ -168,7 +170,8 @@ func TestOpenNamesTheFile(t *testing.T) {
 	}
 }
 
-// FuzzSource feeds any text: it never panics, ends, and what it accepts is a history of intervals, the same each time.
+// FuzzSource feeds any text: it never panics, ends, and what it accepts is a history of intervals,
+// the same each time.
 func FuzzSource(f *testing.F) {
 	f.Add(`{:type :invoke, :f :acquire, :value nil, :process 0, :time 3, :index 0}{:type :ok, :f :acquire, :process 0, :time 4}`)
 	f.Add(`[#jepsen.history.Op{:type :invoke :f :release :process 1} #_x {:process :nemesis} {:type :fail :f :release :process 1 :error :not-held}]`)

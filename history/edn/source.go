@@ -15,7 +15,8 @@ import (
 // lockKey is the key of operations that name none.
 const lockKey = "lock"
 
-// Source returns the operations of a Jepsen history in the order of their completion. It is used by one goroutine at a time.
+// Source returns the operations of a Jepsen history in the order of their completion. It is used by
+// one goroutine at a time.
 type Source struct {
 	forms   *forms
 	closer  io.Closer
@@ -28,7 +29,8 @@ type Source struct {
 	err     error               // sticky result of Next
 }
 
-// Open opens a Jepsen history file. Its header describes a mutex without a lease. The caller closes the Source.
+// Open opens a Jepsen history file. Its header describes a mutex without a lease. The caller closes
+// the Source.
 func Open(path string) (history.Header, *Source, error) {
 	f, err := infile.Open(path)
 	if err != nil {
@@ -41,8 +43,9 @@ func Open(path string) (history.Header, *Source, error) {
 // Close closes the file.
 func (s *Source) Close() error { return s.closer.Close() }
 
-// Next reads the next completed operation into op; io.EOF after the last. Operations that never completed come last, with the outcome
-// unknown. Other errors are a *history.SyntaxError or come from the reader. Errors are sticky.
+// Next reads the next completed operation into op; io.EOF after the last. Operations that never
+// completed come last, with the outcome unknown. Other errors are a *history.SyntaxError or come
+// from the reader. Errors are sticky.
 func (s *Source) Next(op *history.Operation) error {
 	for s.err == nil {
 		form, at, err := s.forms.next()

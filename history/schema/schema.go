@@ -1,5 +1,6 @@
-// Package schema has the JSON Schemas of the JSON Lines files of a run, for programs that write or read such files. Each schema
-// describes one line. The package history validates the files and reports the position of an error.
+// Package schema has the JSON Schemas of the JSON Lines files of a run, for programs that write or
+// read such files. Each schema describes one line. The package history validates the files and
+// reports the position of an error.
 package schema
 
 import _ "embed"

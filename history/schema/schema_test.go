@@ -50,7 +50,8 @@ func TestSchemasDescribeWhatIsWritten(t *testing.T) {
 	}
 }
 
-// TestServerSchemaDescribesWhatIsWritten: every field of an event, and every sort of value, is in the schema.
+// TestServerSchemaDescribesWhatIsWritten: every field of an event, and every sort of value, is in
+// the schema.
 func TestServerSchemaDescribesWhatIsWritten(t *testing.T) {
 	events := []history.Executed{
 		{Node: 1, At: 5, Client: "c1", Conn: 2, Op: 3, Name: "EVALSHA", Script: "abc", Args: []string{"k"}, Reply: "1", Open: true, Changes: []history.DataChange{
@@ -84,8 +85,8 @@ func validate(t *testing.T, name string, rule, text []byte) (n int) {
 	return n
 }
 
-// TestReaderRefusesWhatTheSchemaRefuses: a line that breaks the schema is an error of the reader too. The reverse does not hold: a
-// schema sees one line, and no order of two numbers.
+// TestReaderRefusesWhatTheSchemaRefuses: a line that breaks the schema is an error of the reader
+// too. The reverse does not hold: a schema sees one line, and no order of two numbers.
 func TestReaderRefusesWhatTheSchemaRefuses(t *testing.T) {
 	const header = `{"schema":"lockbench/history/v1","kind":"mutex"}` + "\n"
 	for name, line := range map[string]string{

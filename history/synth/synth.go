@@ -1,7 +1,8 @@
-// Package synth generates histories of any length, for benchmarks and tests: one lock that clients hold in turn, with or without refusals,
-// legal or with periodic violations.
+// Package synth generates histories of any length, for benchmarks and tests: one lock that clients
+// hold in turn, with or without refusals, legal or with periodic violations.
 //
-// It runs no lock. A history depends on the configuration alone, and is generated as it is read, in constant memory.
+// It runs no lock. A history depends on the configuration alone, and is generated as it is read, in
+// constant memory.
 package synth
 
 import (

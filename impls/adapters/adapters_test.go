@@ -19,7 +19,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// lease is short enough for real time and long beside one round trip; redsync gives a node a twentieth of it.
+// lease is short enough for real time and long beside one round trip; redsync gives a node a
+// twentieth of it.
 const lease = 400 * time.Millisecond
 
 // join opens a handle for a new client, on the variant's own key.
@@ -125,7 +126,8 @@ func TestLostReplies(t *testing.T) {
 	})
 }
 
-// Of three nodes one releases, one does not have the key, and one loads its data: the release had an effect, and is not certain.
+// Of three nodes one releases, one does not have the key, and one loads its data: the release had
+// an effect, and is not certain.
 func TestRedsyncReleasedByOneNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var nodes []redis.UniversalClient

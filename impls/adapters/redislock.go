@@ -24,8 +24,8 @@ var _ impls.Lock = (*redislockLock)(nil)
 // openRedislock keeps the library's default, which is not to wait.
 func openRedislock(env impls.Env) (impls.Lock, error) { return newRedislock(env, nil) }
 
-// openRedislockNormalised tries at the poll interval until its context ends or the tries are used up. Without a deadline
-// the library gives up after one lease.
+// openRedislockNormalised tries at the poll interval until its context ends or the tries are used
+// up. Without a deadline the library gives up after one lease.
 func openRedislockNormalised(env impls.Env) (impls.Lock, error) {
 	return newRedislock(env, func() redislock.RetryStrategy {
 		every := redislock.LinearBackoff(env.PollInterval())

@@ -25,7 +25,8 @@ type redsyncLock struct {
 
 var _ impls.Lock = (*redsyncLock)(nil)
 
-// openRedsync keeps the library's 32 tries and its delays of 50 to 250 ms, drawn from the client's randomness.
+// openRedsync keeps the library's 32 tries and its delays of 50 to 250 ms, drawn from the client's
+// randomness.
 func openRedsync(env impls.Env) (impls.Lock, error) {
 	return newRedsync(env, redsync.WithRetryDelayFunc(func(int) time.Duration {
 		return 50*time.Millisecond + time.Duration(share(env)*float64(200*time.Millisecond))
@@ -85,8 +86,8 @@ func (l *redsyncLock) grant() impls.Grant {
 	return impls.Grant{Token: l.mutex.Value(), ValidUntil: byClientsClock(l.env, l.mutex.Until())}
 }
 
-// redsyncRefusal classifies the error of a lock. The library returns ErrFailed for a context that ended between two tries, and for a grant
-// that came after its validity.
+// redsyncRefusal classifies the error of a lock. The library returns ErrFailed for a context that
+// ended between two tries, and for a grant that came after its validity.
 func redsyncRefusal(ctx context.Context, what string, err error) error {
 	var trouble *redsync.RedisError
 	switch {
@@ -100,7 +101,8 @@ func redsyncRefusal(ctx context.Context, what string, err error) error {
 	return named(what, impls.ErrUnavailable, err)
 }
 
-// taken reports whether a quorum of nodes was taken, or all nodes that did not grant were taken and none failed.
+// taken reports whether a quorum of nodes was taken, or all nodes that did not grant were taken and
+// none failed.
 func taken(err error) bool {
 	var quorum *redsync.ErrTaken
 	var node *redsync.ErrNodeTaken
@@ -108,7 +110,8 @@ func taken(err error) bool {
 	return errors.As(err, &quorum) || errors.As(err, &node) && !errors.As(err, &trouble)
 }
 
-// Extend is the library's Extend. An extend that came after its validity has restarted the lease, and may be late.
+// Extend is the library's Extend. An extend that came after its validity has restarted the lease,
+// and may be late.
 func (l *redsyncLock) Extend(ctx context.Context) (impls.Grant, error) {
 	what := "extend " + l.env.Key
 	if !l.held {

@@ -17,8 +17,9 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// rueidisLock is rueidislock with a Redis client of its own, connected at the first acquire: to the first address, or to all nodes of a
-// cluster, over which its keys are spread. Its Redis keys are the lock's key with a number and "lock".
+// rueidisLock is rueidislock with a Redis client of its own, connected at the first acquire: to the
+// first address, or to all nodes of a cluster, over which its keys are spread. Its Redis keys are
+// the lock's key with a number and "lock".
 type rueidisLock struct {
 	env      impls.Env
 	majority int32 // 0: the library's default, two of three keys
@@ -39,7 +40,8 @@ var _ impls.Lock = (*rueidisLock)(nil)
 // rueidisName is the name of the lock under the prefix, which is the lock's key.
 const rueidisName = "lock"
 
-// openRueidislock keeps the library's defaults: three keys, of which two must be held, renewed at half the lease.
+// openRueidislock keeps the library's defaults: three keys, of which two must be held, renewed at
+// half the lease.
 func openRueidislock(env impls.Env) (impls.Lock, error) { return newRueidislock(env, 0) }
 
 // openRueidislockNormalised uses one key, as all other locks do.
@@ -77,10 +79,12 @@ func (l *rueidisLock) option(noCache bool) rueidislock.LockerOption {
 		KeyPrefix: l.env.Key, KeyValidity: l.env.Lease, KeyMajority: l.majority,
 		ClientOption: rueidis.ClientOption{
 			InitAddress: addrs, ForceSingleClient: single, Sentinel: rueidis.SentinelOption{MasterSet: l.env.Master, Dialer: net.Dialer{Timeout: rueidis.DefaultDialTimeout}}, DisableCache: noCache,
-			// With client-side caching the library's connection always works in the background; do the same without.
+			// With client-side caching the library's connection always works in the background; do
+			// the same without.
 			AlwaysPipelining: noCache,
 			RetryDelay:       l.retryDelay,
-			// The library dials without a deadline and leaves it to the dialer to give up a node that does not answer.
+			// The library dials without a deadline and leaves it to the dialer to give up a node
+			// that does not answer.
 			DialCtxFn: func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 				ctx, cancel := context.WithTimeout(ctx, d.Timeout)
 				defer cancel()
@@ -90,8 +94,9 @@ func (l *rueidisLock) option(noCache bool) rueidislock.LockerOption {
 	}
 }
 
-// retryDelay is the library's own delay, between 2^n and 2^(n+1) microseconds before try n and at most a second, but for where it comes from:
-// the library draws it from the process's random source, here it follows from the client and its command.
+// retryDelay is the library's own delay, between 2^n and 2^(n+1) microseconds before try n and at
+// most a second, but for where it comes from: the library draws it from the process's random
+// source, here it follows from the client and its command.
 func (l *rueidisLock) retryDelay(attempts int, cmd rueidis.Completed, _ error) time.Duration {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(l.env.Owner))                                 // a hash takes everything
@@ -116,8 +121,8 @@ func (l *rueidisLock) Acquire(ctx context.Context, mode history.Mode) (impls.Gra
 	})
 }
 
-// lock calls the library with a context that ends with the caller's only until the grant: the library releases a lock when the context
-// of its acquire ends.
+// lock calls the library with a context that ends with the caller's only until the grant: the
+// library releases a lock when the context of its acquire ends.
 func (l *rueidisLock) lock(ctx context.Context, mode history.Mode,
 	ask func(life context.Context) (context.Context, context.CancelFunc, error)) (impls.Grant, error) {
 	what := "acquire " + l.env.Key
@@ -156,8 +161,9 @@ func newRueidisHold(ctx context.Context, end context.CancelFunc) *rueidisHold {
 	return h
 }
 
-// rueidisRefusal classifies the error of an acquire. The library undoes the writes of a failed attempt before it returns,
-// but does not report whether that worked; its own time-out for one request looks like the caller's.
+// rueidisRefusal classifies the error of an acquire. The library undoes the writes of a failed
+// attempt before it returns, but does not report whether that worked; its own time-out for one
+// request looks like the caller's.
 func rueidisRefusal(ctx context.Context, what string, err error) error {
 	switch {
 	case errors.Is(err, rueidislock.ErrNotLocked):
@@ -175,7 +181,8 @@ func (l *rueidisLock) Extend(context.Context) (impls.Grant, error) {
 	return impls.Grant{}, fmt.Errorf("extend %s: %w", l.env.Key, impls.ErrUnsupported)
 }
 
-// Release ends the library's context and waits until it has deleted its keys, or has given up: it does not say which.
+// Release ends the library's context and waits until it has deleted its keys, or has given up: it
+// does not say which.
 func (l *rueidisLock) Release(context.Context) error {
 	if l.held == nil {
 		return fmt.Errorf("release %s: %w", l.env.Key, impls.ErrNotHeld)
@@ -191,8 +198,8 @@ func (l *rueidisLock) Release(context.Context) error {
 	return nil
 }
 
-// Close closes the library's connections and waits for what renews a hold. The library may still delete its keys
-// before that.
+// Close closes the library's connections and waits for what renews a hold. The library may still
+// delete its keys before that.
 func (l *rueidisLock) Close() error {
 	if l.locker != nil {
 		l.locker.Close()

@@ -83,8 +83,8 @@ func rueidislockVariant() impls.Variant {
 	}
 }
 
-// expectRedislockDefaults: a client that finds the lock taken does not wait, and has usually given up when the lock becomes free. Two holders,
-// or a hand-over at a given moment, depend on timing.
+// expectRedislockDefaults: a client that finds the lock taken does not wait, and has usually given
+// up when the lock becomes free. Two holders, or a hand-over at a given moment, depend on timing.
 func expectRedislockDefaults() expect.Table {
 	const noQueue = "does not wait: eight clients that ask once each hand nothing over"
 	const noTurn = "does not wait: whether a given client gets in twice is luck"
@@ -108,24 +108,29 @@ func expectRedislockDefaults() expect.Table {
 	})
 }
 
-// expectRedsync: like redlock, redsync reads the clock again before it grants, and gives a node a twentieth of the expiry.
+// expectRedsync: like redlock, redsync reads the clock again before it grants, and gives a node a
+// twentieth of the expiry.
 func expectRedsync() expect.Table {
 	return expect.Leased().
 		With(expect.Table{
 			"pause-after-grant": verdicts.Safe().Or(expect.Overrun()...),
-			// The release of a refused try arrives when the server goes on, and ends the grant that a later try of the same token was given:
-			// without that request of its own, the holder is not joined by another.
+			// The release of a refused try arrives when the server goes on, and ends the grant that
+			// a later try of the same token was given: without that request of its own, the holder
+			// is not joined by another.
 			"pause-server": verdicts.Safe().Or(slices.Concat(expect.Overrun(), expect.TwoHolders("late-request"))...),
 			// The same where it has to send its script anew, on a network as slow as a container's.
 			"script-flush": verdicts.Safe().Or(expect.TwoHolders("late-request")...),
-			// Its tries are up to 250 ms apart: the new primary's lock may be free whenever the old one's is held.
+			// Its tries are up to 250 ms apart: the new primary's lock may be free whenever the old
+			// one's is held.
 			"sentinel-partition": verdicts.Safe().Or(expect.TwoPrimaries()...),
 		}).
 		Luck([]string{"progress/unknown", "refusal/unknown"}, "slow-network")
 }
 
-// expectRedsyncQuorum: the loss of one node of five has no effect, unless others are missing already. A node has a twentieth of the expiry to answer, which
-// some replies exceed on any network: the release that was given up then deletes a later vote of the same token, in any scenario.
+// expectRedsyncQuorum: the loss of one node of five has no effect, unless others are missing
+// already. A node has a twentieth of the expiry to answer, which some replies exceed on any
+// network: the release that was given up then deletes a later vote of the same token, in any
+// scenario.
 func expectRedsyncQuorum() expect.Table {
 	erosion := slices.Concat(expect.TwoHolders("quorum-erosion"), expect.TwoHolders("restart-loss"), expect.TwoHolders("clock-jump"),
 		expect.TwoHolders(expect.Evicted))
@@ -145,22 +150,26 @@ func expectRedsyncQuorum() expect.Table {
 	}).Luck(append(expect.TwoHolders("late-request"), "linearizability/late-request"))
 }
 
-// expectRueidislock: the lock is renewed during work that outlasts its validity; a stalled process learns of its loss when it resumes, not
-// at once. The operator who deletes the lock's key misses its three keys, which have other names.
+// expectRueidislock: the lock is renewed during work that outlasts its validity; a stalled process
+// learns of its loss when it resumes, not at once. The operator who deletes the lock's key misses
+// its three keys, which have other names.
 func expectRueidislock() expect.Table {
-	// It promises to report a loss. A stalled client gets the report late: until then it believes that it holds a lock whose lease has ended.
+	// It promises to report a loss. A stalled client gets the report late: until then it believes
+	// that it holds a lock whose lease has ended.
 	late := slices.Concat(expect.Overrun(), expect.TwoHolders("overbelief"), []string{"renewal/lease-overrun", "renewal/overbelief"})
-	// WithContext waits for an invalidation, whatever its try failed of. A client that tried while the server was down has read no key that could
-	// be invalidated, and wakes only if another client comes after it; whether one has rounds left is a matter of timing. In the simulator, which
-	// has no invalidations, the library polls.
+	// WithContext waits for an invalidation, whatever its try failed of. A client that tried while
+	// the server was down has read no key that could be invalidated, and wakes only if another
+	// client comes after it; whether one has rounds left is a matter of timing. In the simulator,
+	// which has no invalidations, the library polls.
 	asleep := []string{"progress/lost-wakeup"}
 	return expect.Leased().
 		With(expect.Table{
 			"slow-work": verdicts.Safe(),
 			// The client learns of its loss when it resumes, and usually leaves without writing.
 			"pause-holder": verdicts.Breaks("exclusive-use/overbelief").Or("store-integrity/overbelief"),
-			// A request of a try is given up after 20 ms (TryNextAfter), as long as a reply takes here. A waiter whose try fails so sleeps until a
-			// key is invalidated; when all sleep, no client invalidates one, though every key is free. See asleep.
+			// A request of a try is given up after 20 ms (TryNextAfter), as long as a reply takes
+			// here. A waiter whose try fails so sleeps until a key is invalidated; when all sleep,
+			// no client invalidates one, though every key is free. See asleep.
 			"slow-network":      verdicts.Safe().Or("progress/never-granted", "progress/unknown"),
 			"crash-mid-acquire": verdicts.Safe(),
 			"pause-after-grant": verdicts.Safe().Or(late...),
@@ -169,7 +178,8 @@ func expectRueidislock() expect.Table {
 			"eviction":          verdicts.NotApplicable("keeps keys of other names"),
 			"kill-server":       verdicts.Safe().Or(expect.TwoHolders("restart-loss")...),
 			"failover":          verdicts.Safe().Or(expect.TwoHolders("failover-loss")...),
-			// A waiter that was told of no invalidation, as its connection to the old primary broke, sleeps on.
+			// A waiter that was told of no invalidation, as its connection to the old primary
+			// broke, sleeps on.
 			"sentinel-failover": verdicts.Safe().Or(append(expect.TwoPrimaries(), "progress/lost-wakeup", "progress/unknown")...),
 		}).
 		Luck(late, "pause-holder", "pause-before-release", "pause-server", "blackhole-client", "clock-jump", "kill-server",
@@ -177,15 +187,17 @@ func expectRueidislock() expect.Table {
 		LuckOnServers(asleep, "slow-network", "restart-delayed")
 }
 
-// expectRueidislockOnOneKey: with one key a waiter may sleep on anywhere. A goroutine that ends a failed try looks at the count of failures, to which the
-// try is about to be added; where it is the quicker of the two, it takes the waiter's gate for one that is done with and deletes it, and no invalidation
-// finds the waiter any more. In the simulator the library polls.
+// expectRueidislockOnOneKey: with one key a waiter may sleep on anywhere. A goroutine that ends a
+// failed try looks at the count of failures, to which the try is about to be added; where it is the
+// quicker of the two, it takes the waiter's gate for one that is done with and deletes it, and no
+// invalidation finds the waiter any more. In the simulator the library polls.
 func expectRueidislockOnOneKey() expect.Table {
 	return expectRueidislock().LuckOnServers([]string{"progress/lost-wakeup"})
 }
 
-// ScriptNames maps the digest of every script that the libraries send to a name that says what it is for. A record without
-// it would show digests, and would not tell a library's release from its renewal.
+// ScriptNames maps the digest of every script that the libraries send to a name that says what it
+// is for. A record without it would show digests, and would not tell a library's release from its
+// renewal.
 func ScriptNames() map[string]string {
 	return map[string]string{
 		"e950836ed1e694540c503ef9972b8de518044d3b": "redsync_release",

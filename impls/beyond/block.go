@@ -15,7 +15,8 @@ type blocker struct {
 	list string
 }
 
-// wait blocks on the server for at most limit. After an error of the connection it sleeps for the poll interval and lets the caller try again.
+// wait blocks on the server for at most limit. After an error of the connection it sleeps for the
+// poll interval and lets the caller try again.
 func (b *blocker) wait(ctx context.Context, limit time.Duration) (uint64, error) {
 	client, err := b.lock.blocked.client(ctx, b.lock)
 	if err == nil {
@@ -34,7 +35,8 @@ func (b *blocker) wait(ctx context.Context, limit time.Duration) (uint64, error)
 
 func (b *blocker) close() {}
 
-// connection is a handle's own connection for waiting: a blocked request can be cancelled only by closing its connection.
+// connection is a handle's own connection for waiting: a blocked request can be cancelled only by
+// closing its connection.
 type connection struct{ redis *redis.Client }
 
 // client connects on first use, to the first node or to the one with the lock's slot.
@@ -62,8 +64,8 @@ func (c *connection) client(ctx context.Context, l *lock) (*redis.Client, error)
 	return c.redis, nil
 }
 
-// pop waits for an element of the list. It closes a connection that failed or was cancelled, and sends nothing if ctx has ended already: the request
-// would race with the closing.
+// pop waits for an element of the list. It closes a connection that failed or was cancelled, and
+// sends nothing if ctx has ended already: the request would race with the closing.
 func (c *connection) pop(ctx context.Context, client *redis.Client, limit time.Duration, list string) ([]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

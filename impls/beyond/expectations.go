@@ -10,7 +10,8 @@ import (
 // overrun is a client that works past its lease, which no lock can prevent.
 const overrun = "exclusive-use/lease-overrun"
 
-// guarded is what a lock with fences must show: the store refuses a client that outlives its lease, and only server faults break the lock.
+// guarded is what a lock with fences must show: the store refuses a client that outlives its lease,
+// and only server faults break the lock.
 func guarded() expect.Table {
 	return expect.Leased().With(expect.Table{
 		"slow-work":         verdicts.Breaks(overrun),

@@ -16,7 +16,8 @@ import (
 	"github.com/lockbench/lockbench/impls/internal/redistest"
 )
 
-// The release grants the lock to the waiter: between the two the waiter sends nothing, and its fence is the one on the list.
+// The release grants the lock to the waiter: between the two the waiter sends nothing, and its
+// fence is the one on the list.
 func TestAReleaseHandsOver(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		a, b, c := join(t, s, "handoff", "a"), join(t, s, "handoff", "b"), join(t, s, "handoff", "c")
@@ -47,7 +48,8 @@ func TestAReleaseHandsOver(t *testing.T) {
 	})
 }
 
-// What is handed over lasts until the waiter's place ends, a lease after its last asking: the waiter knows that, and no more.
+// What is handed over lasts until the waiter's place ends, a lease after its last asking: the
+// waiter knows that, and no more.
 func TestAHandOverIsGoodFromTheLastAsking(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		a, b := join(t, s, "handoff", "a"), join(t, s, "handoff", "b")
@@ -64,7 +66,8 @@ func TestAHandOverIsGoodFromTheLastAsking(t *testing.T) {
 	})
 }
 
-// held lets one client hold, and another wait for the lock until it is cancelled; the third has not asked yet.
+// held lets one client hold, and another wait for the lock until it is cancelled; the third has not
+// asked yet.
 func held(t *testing.T, s *redistest.Server) (holder, third party, waiter <-chan outcome, cancel func()) {
 	t.Helper()
 	a, b, c := join(t, s, "handoff", "a"), join(t, s, "handoff", "b"), join(t, s, "handoff", "c")
@@ -75,7 +78,8 @@ func held(t *testing.T, s *redistest.Server) (holder, third party, waiter <-chan
 	return a, c, got, cancel
 }
 
-// A wait that is cancelled while the server blocks ends at once, and the lock that was granted to it meanwhile goes to the next.
+// A wait that is cancelled while the server blocks ends at once, and the lock that was granted to
+// it meanwhile goes to the next.
 func TestACancelledWaitHandsOn(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		a, c, first, cancel := held(t, s)
@@ -94,7 +98,8 @@ func TestACancelledWaitHandsOn(t *testing.T) {
 	})
 }
 
-// A wait that is cancelled and cannot be withdrawn keeps its place: the next release grants it the lock, so its outcome is unknown.
+// A wait that is cancelled and cannot be withdrawn keeps its place: the next release grants it the
+// lock, so its outcome is unknown.
 func TestAWaitThatIsNotWithdrawn(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		a, c, got, cancel := held(t, s)
@@ -109,7 +114,8 @@ func TestAWaitThatIsNotWithdrawn(t *testing.T) {
 	})
 }
 
-// A wait whose context has ended asks the server nothing: a request that races with the closing of its connection is sent or not by chance.
+// A wait whose context has ended asks the server nothing: a request that races with the closing of
+// its connection is sent or not by chance.
 func TestAWaitAfterItsContextEndedSendsNothing(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		base, _ := s.Client(t).Env(t, "a", lease).Redis().(*redis.Client)
@@ -128,7 +134,8 @@ func TestAWaitAfterItsContextEndedSendsNothing(t *testing.T) {
 	})
 }
 
-// A waiter that crashes after its request never names the list to which a release then pushes: the name follows from its token.
+// A waiter that crashes after its request never names the list to which a release then pushes: the
+// name follows from its token.
 func TestAListIsKnownFromTheAsking(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		how, client := handoff(), s.Client(t).Env(t, "a", lease).Redis()

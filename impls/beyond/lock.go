@@ -10,7 +10,8 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// minLease is the shortest accepted lease: rounding to milliseconds and drift leave too little of a shorter one.
+// minLease is the shortest accepted lease: rounding to milliseconds and drift leave too little of a
+// shorter one.
 const minLease = 10 * time.Millisecond
 
 // lock is one client's handle.
@@ -44,7 +45,8 @@ type request struct {
 	place bool      // a release may grant the lock to it without asking
 }
 
-// errTooLate means that the reply came after the validity of the grant, which the acquire has withdrawn.
+// errTooLate means that the reply came after the validity of the grant, which the acquire has
+// withdrawn.
 var errTooLate = fmt.Errorf("the reply came after the end of the lease: %w", impls.ErrUnavailable)
 
 func (p protocol) open(env impls.Env) (impls.Lock, error) {
@@ -69,7 +71,8 @@ func (l *lock) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) 
 	return g, nil
 }
 
-// Acquire makes attempts, and between them waits for a notification or for the time that the server suggests.
+// Acquire makes attempts, and between them waits for a notification or for the time that the server
+// suggests.
 func (l *lock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	r, err := l.request(mode, true)
 	if err != nil {
@@ -96,8 +99,8 @@ func (l *lock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, err
 	}
 }
 
-// Extend restarts the lease of the last hold. It returns ErrUnknownOutcome if the reply comes after the new validity: the server may still have it.
-// The hold is kept for Release.
+// Extend restarts the lease of the last hold. It returns ErrUnknownOutcome if the reply comes after
+// the new validity: the server may still have it. The hold is kept for Release.
 func (l *lock) Extend(ctx context.Context) (impls.Grant, error) {
 	if len(l.holds) == 0 {
 		return impls.Grant{}, fmt.Errorf("extend %s: %w", l.env.Key, impls.ErrNotHeld)
@@ -122,8 +125,9 @@ func (l *lock) Extend(ctx context.Context) (impls.Grant, error) {
 	return impls.Grant{Token: h.token, ValidUntil: until}, nil
 }
 
-// Release ends the last hold. If the outcome is unknown the hold is kept, so that the caller may try again; if the lease cannot have ended by
-// then, a missing hold means that the earlier request released it.
+// Release ends the last hold. If the outcome is unknown the hold is kept, so that the caller may
+// try again; if the lease cannot have ended by then, a missing hold means that the earlier request
+// released it.
 func (l *lock) Release(ctx context.Context) error {
 	if len(l.holds) == 0 {
 		return fmt.Errorf("release %s: %w", l.env.Key, impls.ErrNotHeld)
@@ -199,8 +203,8 @@ func (l *lock) tooLate(ctx context.Context, r *request) error {
 	return fmt.Errorf("acquire %s: %w", l.env.Key, errTooLate)
 }
 
-// giveUp withdraws a request that was not granted. It returns err, with ErrUnknownOutcome if a reply was lost, or if it could not withdraw a place to
-// which the lock may be handed.
+// giveUp withdraws a request that was not granted. It returns err, with ErrUnknownOutcome if a
+// reply was lost, or if it could not withdraw a place to which the lock may be handed.
 func (l *lock) giveUp(ctx context.Context, r *request, err error) error {
 	unknown := errors.Is(err, impls.ErrUnknownOutcome)
 	if r.waits || r.doubt || unknown {
@@ -221,7 +225,8 @@ func unbusy(err error) error {
 	return err
 }
 
-// withdraw removes a request from the server, under its own context, as the caller's may have ended.
+// withdraw removes a request from the server, under its own context, as the caller's may have
+// ended.
 func (l *lock) withdraw(ctx context.Context, r *request) error {
 	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(l.env.Lease, time.Second))
 	defer cancel()
@@ -239,19 +244,20 @@ func (l *lock) twice(ctx context.Context, send func() (bool, error)) (ok, doubt 
 		return ok, false, err
 	}
 	if ok, err = send(); err != nil && !errors.Is(impls.Classify("", err), impls.ErrUnknownOutcome) {
-		err = fmt.Errorf("%w: %w", impls.ErrUnknownOutcome, err) // the first may have had an effect, whatever became of the second
+		// the first may have had an effect, whatever became of the second
+		err = fmt.Errorf("%w: %w", impls.ErrUnknownOutcome, err)
 	}
 	return ok, true, err
 }
 
-// validUntil returns the validity of a grant requested now: a lease, less one hundredth for clock drift and a millisecond for the server's
-// rounding.
+// validUntil returns the validity of a grant requested now: a lease, less one hundredth for clock
+// drift and a millisecond for the server's rounding.
 func (l *lock) validUntil() time.Time {
 	return l.env.Clock.Now().Add(l.env.Lease - l.env.Lease/100 - time.Millisecond)
 }
 
-// patience returns how long to sleep if the server expects no change for wait: at most a third of the lease, because places in a queue and
-// claims must be renewed in time.
+// patience returns how long to sleep if the server expects no change for wait: at most a third of
+// the lease, because places in a queue and claims must be renewed in time.
 func (l *lock) patience(wait time.Duration) time.Duration {
 	third := l.env.Lease / 3
 	if wait < 0 {

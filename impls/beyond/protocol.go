@@ -14,8 +14,9 @@ type byMode [2]*impls.Script
 
 // protocol is what distinguishes the locks: their scripts and keys.
 //
-// All scripts have the same parameters. KEYS: the lock's key, the fence counter, and the lock's other keys. ARGV: the token, the lease in
-// milliseconds, the channel for notifications, whether the client waits, and the number of permits, up to the last one that the lock needs.
+// All scripts have the same parameters. KEYS: the lock's key, the fence counter, and the lock's
+// other keys. ARGV: the token, the lease in milliseconds, the channel for notifications, whether
+// the client waits, and the number of permits, up to the last one that the lock needs.
 type protocol struct {
 	take     byMode
 	renew    byMode
@@ -59,7 +60,8 @@ func (p protocol) names(key string) names {
 	return n
 }
 
-// waiterLists derives the lists on which waiters block; the release script pushes to that of the first waiter.
+// waiterLists derives the lists on which waiters block; the release script pushes to that of the
+// first waiter.
 type waiterLists struct{}
 
 // Derived returns the list of the calling waiter.

@@ -122,7 +122,8 @@ func TestBusyAfterALostReplyIsUnknown(t *testing.T) {
 	})
 }
 
-// stall is a clock that a test can make stand still: the client sleeps through the lease between sending and reading.
+// stall is a clock that a test can make stand still: the client sleeps through the lease between
+// sending and reading.
 func TestAReplyAfterTheLeaseIsNoGrant(t *testing.T) {
 	eachVirtual(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
 		late := &lateClock{}
@@ -174,12 +175,14 @@ func TestEveryScenarioHasAnExpectation(t *testing.T) {
 	}
 }
 
-// An extend whose reply arrives after the validity that it set has ended must not return ok, nor say that it had no effect.
+// An extend whose reply arrives after the validity that it set has ended must not return ok, nor
+// say that it had no effect.
 func TestAnExtendThatComesTooLateIsNone(t *testing.T) {
 	eachVirtual(t, func(t *testing.T, s *redistest.Server, v impls.Variant) {
 		a := join(t, s, v.Name, "a")
 		a.Asks(t, "the lock is free", write, nil)
-		a.Before("evalsha", func() { time.Sleep(lease - 2*time.Millisecond) }) // within the lease, and after the validity
+		// within the lease, and after the validity
+		a.Before("evalsha", func() { time.Sleep(lease - 2*time.Millisecond) })
 		_, err := a.Extend(t.Context())
 		redistest.WantErr(t, "extend answered two milliseconds before the end of the lease", err, impls.ErrUnknownOutcome)
 		a.Leaves(t, "the hold is still there", nil)

@@ -69,7 +69,8 @@ func handoff() protocol {
 	}
 }
 
-// including returns a script in which the line that includes part is replaced by it, because Lua on a server has no include.
+// including returns a script in which the line that includes part is replaced by it, because Lua on
+// a server has no include.
 func including(part, name string) *impls.Script {
 	script, included := impls.EmbeddedScript(lua, name), impls.EmbeddedScript(lua, part)
 	return impls.NewScript(name, strings.Replace(script.Source, "-- include "+part+"\n", included.Source, 1))

@@ -9,7 +9,8 @@ import (
 
 // waiter waits between two attempts of an Acquire.
 type waiter interface {
-	// wait returns after limit or when notified, with a fence if the lock was granted meanwhile, and ctx.Err() if ctx ends.
+	// wait returns after limit or when notified, with a fence if the lock was granted meanwhile,
+	// and ctx.Err() if ctx ends.
 	wait(ctx context.Context, limit time.Duration) (fence uint64, err error)
 	close()
 }
@@ -21,7 +22,8 @@ func (l *lock) waiter(r *request) waiter {
 	return &bell{lock: l, request: r}
 }
 
-// bell waits for a publication. It subscribes at the first wait, so that an uncontended acquire opens no connection.
+// bell waits for a publication. It subscribes at the first wait, so that an uncontended acquire
+// opens no connection.
 type bell struct {
 	lock     *lock
 	request  *request

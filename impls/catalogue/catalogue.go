@@ -1,4 +1,5 @@
-// Package catalogue lists all locks of lockbench in the order of the documentation, and separately the planted bugs.
+// Package catalogue lists all locks of lockbench in the order of the documentation, and separately
+// the planted bugs.
 package catalogue
 
 import (
@@ -15,7 +16,8 @@ import (
 	"github.com/lockbench/lockbench/impls/rw"
 )
 
-// Making the variants takes milliseconds, because it parses each expectation and plants each bug; so it is done once. The variants are read-only.
+// Making the variants takes milliseconds, because it parses each expectation and plants each bug;
+// so it is done once. The variants are read-only.
 var (
 	locks = sync.OnceValue(func() []impls.Variant {
 		return slices.Concat(mutex.Variants(), reentrant.Variants(), quorum.Variants(), rw.Variants(), beyond.Variants(), mutex.ServerVariants(), adapters.Variants())

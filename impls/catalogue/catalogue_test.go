@@ -63,7 +63,8 @@ func TestPlantedBugsAreMarked(t *testing.T) {
 	}
 }
 
-// special are the scenarios for locks with certain traits. Only such locks have an expectation for them.
+// special are the scenarios for locks with certain traits. Only such locks have an expectation for
+// them.
 var special = []string{
 	"pause-extend", "long-lease", "give-up", "crash-queue", "nested", "late-renewal", "lost-release", "late-write",
 	"failover-held", "failover-behind", "cluster-failover", "lost-reply-alone", "late-outer-grant", "split-vote",

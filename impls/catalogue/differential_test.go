@@ -18,9 +18,10 @@ import (
 // longLeases never end in this test, so that all parties see the same data; whole seconds and not.
 var longLeases = []time.Duration{20 * time.Second, 20*time.Second + 500*time.Millisecond}
 
-// TestScriptsAnswerAlike runs every lock through the same calls, and sends its commands again to redis-server, to miniredis and to the
-// simulator's node, one by one: replies and data must be equal, or a verdict of the simulator says nothing about Redis. Then it sends the
-// same commands in random order and with each other's arguments; rapid prints the seed of a failure.
+// TestScriptsAnswerAlike runs every lock through the same calls, and sends its commands again to
+// redis-server, to miniredis and to the simulator's node, one by one: replies and data must be
+// equal, or a verdict of the simulator says nothing about Redis. Then it sends the same commands in
+// random order and with each other's arguments; rapid prints the seed of a failure.
 func TestScriptsAnswerAlike(t *testing.T) {
 	trial := &trial{parties: parties(t), names: catalogue.ScriptNames(), replayed: map[string]bool{}}
 	told := map[string][][]any{}
@@ -50,13 +51,14 @@ func TestScriptsAnswerAlike(t *testing.T) {
 
 func all() []impls.Variant { return append(catalogue.Locks(), catalogue.Planted()...) }
 
-// withoutHandshake leaves out a handshake, whose reply has the server's version, and WAIT, to which miniredis replies at once.
+// withoutHandshake leaves out a handshake, whose reply has the server's version, and WAIT, to which
+// miniredis replies at once.
 func withoutHandshake(story [][]any) [][]any {
 	return slices.DeleteFunc(story, func(args []any) bool { return args[0] == "hello" || args[0] == "wait" })
 }
 
-// shuffled draws a story from the commands of another. It swaps the arguments after a script's keys with those of other calls of
-// the script.
+// shuffled draws a story from the commands of another. It swaps the arguments after a script's keys
+// with those of other calls of the script.
 func shuffled(r *rapid.T, told [][]any) [][]any {
 	out := make([][]any, rapid.IntRange(1, 12).Draw(r, "commands"))
 	for i := range out {
@@ -132,7 +134,8 @@ func (x *trial) ask(args []any) []string {
 	return replies
 }
 
-// known returns the part of a Redis reply that a party can reproduce: miniredis does not keep the codes of errors.
+// known returns the part of a Redis reply that a party can reproduce: miniredis does not keep the
+// codes of errors.
 func (p party) known(reply string) string {
 	if !p.codes && strings.HasPrefix(reply, failed) && reply != failed+"NOSCRIPT" {
 		return failed + "ERR"
@@ -173,8 +176,9 @@ func brief(args []any) string {
 	return text[:min(len(text), 300)]
 }
 
-// alike compares two lines word by word, exactly except for times. A time is a number above a thousand; two may differ by as much as
-// the parties were apart when it was made and when it was read, and by a millisecond of rounding each time.
+// alike compares two lines word by word, exactly except for times. A time is a number above a
+// thousand; two may differ by as much as the parties were apart when it was made and when it was
+// read, and by a millisecond of rounding each time.
 func (x *trial) alike(one, two string) bool {
 	return slices.EqualFunc(strings.Fields(one), strings.Fields(two), func(a, b string) bool {
 		return a == b || apart(a, b) <= 2*x.spread+2*time.Millisecond
@@ -184,7 +188,8 @@ func (x *trial) alike(one, two string) bool {
 // never is further apart than any two times.
 const never = time.Duration(1<<63 - 1)
 
-// apart is the time between two words that are times: milliseconds left or of the date, microseconds of the date.
+// apart is the time between two words that are times: milliseconds left or of the date,
+// microseconds of the date.
 func apart(a, b string) time.Duration {
 	m, errA := strconv.ParseInt(strings.Trim(a, `"`), 10, 64)
 	n, errB := strconv.ParseInt(strings.Trim(b, `"`), 10, 64)

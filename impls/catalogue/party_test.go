@@ -24,11 +24,13 @@ import (
 type party struct {
 	name  string
 	redis *redis.Client
-	// codes: a script that fails answers with the code of the command that failed, as Redis 7 does. miniredis answers ERR to all.
+	// codes: a script that fails answers with the code of the command that failed, as Redis 7 does.
+	// miniredis answers ERR to all.
 	codes bool
 }
 
-// parties are redis-server, miniredis, and the simulator's node, which runs scripts by itself. The first is the reference.
+// parties are redis-server, miniredis, and the simulator's node, which runs scripts by itself. The
+// first is the reference.
 func parties(t *testing.T) []party {
 	t.Helper()
 	mini := miniredis.RunT(t)
@@ -130,7 +132,8 @@ func show(v any) string {
 	return fmt.Sprintf("%T %v", v, v)
 }
 
-// dump is all keys with type, content and remaining milliseconds, by name. What has no order of its own is sorted.
+// dump is all keys with type, content and remaining milliseconds, by name. What has no order of its
+// own is sorted.
 func (p party) dump() []string {
 	ctx := context.Background()
 	keys := p.redis.Keys(ctx, "*").Val()
@@ -158,7 +161,8 @@ func (p party) dump() []string {
 	return out
 }
 
-// scores are the members of a sorted set by name: the order of two whose scores are times a millisecond apart is the machine's.
+// scores are the members of a sorted set by name: the order of two whose scores are times a
+// millisecond apart is the machine's.
 func (p party) scores(key string) string {
 	var members []string
 	for _, z := range p.redis.ZRangeWithScores(context.Background(), key, 0, -1).Val() {

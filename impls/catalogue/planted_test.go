@@ -7,8 +7,9 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// TestPlantedBugsBreakWhatTheirLockKeeps: a scenario must not show for the correct lock what it must show for the planted bug; otherwise an
-// undetected bug would count as caught. The suite checks in another cell that the lock keeps the property.
+// TestPlantedBugsBreakWhatTheirLockKeeps: a scenario must not show for the correct lock what it
+// must show for the planted bug; otherwise an undetected bug would count as caught. The suite
+// checks in another cell that the lock keeps the property.
 func TestPlantedBugsBreakWhatTheirLockKeeps(t *testing.T) {
 	for _, v := range Planted() {
 		of, _ := Find(v.Planted.Of)

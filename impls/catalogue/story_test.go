@@ -11,8 +11,8 @@ import (
 	"github.com/lockbench/lockbench/impls/internal/redistest"
 )
 
-// story is what clients of a lock send while they compete for it, enter again, extend, release, give up waiting, and find the
-// keys gone. Of locks on several nodes it is what the first was sent.
+// story is what clients of a lock send while they compete for it, enter again, extend, release,
+// give up waiting, and find the keys gone. Of locks on several nodes it is what the first was sent.
 func story(t *testing.T, v impls.Variant, lease time.Duration) [][]any {
 	t.Helper()
 	sent := &redistest.Commands{}
@@ -48,8 +48,8 @@ func story(t *testing.T, v impls.Variant, lease time.Duration) [][]any {
 	return sent.TakeArgs()
 }
 
-// act tries twice: the effect of a holder's second try differs from lock to lock. Refusals and unsupported calls are part of
-// the story.
+// act tries twice: the effect of a holder's second try differs from lock to lock. Refusals and
+// unsupported calls are part of the story.
 func act(t *testing.T, l impls.Lock, mode history.Mode) {
 	t.Helper()
 	for range 2 {

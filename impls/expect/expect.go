@@ -1,8 +1,10 @@
-// Package expect has the expected results of the built-in scenarios for kinds of locks, as tables that the families modify for each lock.
+// Package expect has the expected results of the built-in scenarios for kinds of locks, as tables
+// that the families modify for each lock.
 //
-// The tables assume the scenarios' workload: several clients that acquire, read the guarded store, think, write back and release, under a lease
-// longer than the thinking; pauses are longer than the lease and last until another client has entered. Breaks has what must be observed, May
-// what depends on timing.
+// The tables assume the scenarios' workload: several clients that acquire, read the guarded store,
+// think, write back and release, under a lease longer than the thinking; pauses are longer than the
+// lease and last until another client has entered. Breaks has what must be observed, May what
+// depends on timing.
 package expect
 
 import (
@@ -21,7 +23,8 @@ func (t Table) With(changes Table) Table {
 	return out
 }
 
-// Luck returns the table with pairs that may be observed in the named scenarios, or in all if none is named.
+// Luck returns the table with pairs that may be observed in the named scenarios, or in all if none
+// is named.
 func (t Table) Luck(pairs []string, names ...string) Table {
 	return t.each(names, func(e verdicts.Expectation) verdicts.Expectation { return e.Or(pairs...) })
 }

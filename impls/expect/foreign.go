@@ -8,7 +8,8 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// Foreign returns what a user's lock may show, by its traits: only what no lock of its kind can prevent. Nothing must be observed.
+// Foreign returns what a user's lock may show, by its traits: only what no lock of its kind can
+// prevent. Nothing must be observed.
 func Foreign(v impls.Variant) Table {
 	t := Leased()
 	if v.Traits.NoLease {
@@ -42,7 +43,8 @@ func Foreign(v impls.Variant) Table {
 	return t
 }
 
-// possible turns required breaks into optional ones. The store of a fenced lock refuses late writes.
+// possible turns required breaks into optional ones. The store of a fenced lock refuses late
+// writes.
 func possible(e verdicts.Expectation, fenced bool) verdicts.Expectation {
 	if e.NA != "" {
 		return e

@@ -30,7 +30,8 @@ func TwoHolders(cause string) []string {
 	return append([]string{"mutual-exclusion/" + cause}, Damage(cause)...)
 }
 
-// TwoPrimaries is what may follow where sentinels replace a primary: it had not replicated a grant, or granted beside its successor.
+// TwoPrimaries is what may follow where sentinels replace a primary: it had not replicated a grant,
+// or granted beside its successor.
 func TwoPrimaries() []string {
 	return append(append(TwoHolders("failover-loss"), TwoHolders("split-brain")...), "fencing-order/failover-loss", "fencing-order/split-brain")
 }

@@ -2,7 +2,8 @@ package expect
 
 import "github.com/lockbench/lockbench/verdicts"
 
-// Extends is a lock with Extend: an extend that comes too late fails, but its client was in its critical section beside another.
+// Extends is a lock with Extend: an extend that comes too late fails, but its client was in its
+// critical section beside another.
 func Extends() Table {
 	return Table{"pause-extend": verdicts.Breaks("exclusive-use/lease-overrun").Or("store-integrity/lease-overrun")}
 }
@@ -13,7 +14,8 @@ func Wakes() Table { return Table{"long-lease": verdicts.Safe(), "give-up": verd
 // Reenters is a lock that counts its holder's entries on the server.
 func Reenters() Table { return Table{"nested": verdicts.Safe()} }
 
-// Confirms is a lock whose key a promoted replica may have: safe if it does, and otherwise like a failover that loses the key.
+// Confirms is a lock whose key a promoted replica may have: safe if it does, and otherwise like a
+// failover that loses the key.
 func Confirms() Table {
 	return Table{"failover-behind": Behind(), "cluster-failover": Behind(), "failover-held": verdicts.Safe().Or("mutual-exclusion/failover-loss").Or(Damage("failover-loss")...)}
 }
@@ -21,7 +23,8 @@ func Confirms() Table {
 // Behind is a failover to a replica that lacks what another may have confirmed.
 func Behind() verdicts.Expectation { return twoHolders("failover-loss") }
 
-// Alone is a lock that does not report its own grant as busy after a lost reply, and keeps a state for each name.
+// Alone is a lock that does not report its own grant as busy after a lost reply, and keeps a state
+// for each name.
 func Alone() Table {
 	return Table{"lost-reply-alone": verdicts.Safe(), "many-names": verdicts.Safe()}
 }

@@ -17,8 +17,8 @@ const (
 	nothingHeld = "is never granted: there is no hold that a replica could lack"
 )
 
-// Leased is a mutex on one node whose key has a lease and is deleted only by the client that wrote it: safe while the server keeps the key and
-// the client stays within the lease.
+// Leased is a mutex on one node whose key has a lease and is deleted only by the client that wrote
+// it: safe while the server keeps the key and the client stays within the lease.
 func Leased() Table {
 	return Table{
 		"steady":    verdicts.Safe(),
@@ -64,8 +64,8 @@ const (
 	Evicted    = "eviction"
 )
 
-// Blind is a leased mutex whose release deletes the key without checking its owner: after a client outlives its lease, or a second one enters, a
-// third one may enter.
+// Blind is a leased mutex whose release deletes the key without checking its owner: after a client
+// outlives its lease, or a second one enters, a third one may enter.
 func Blind() Table {
 	late := verdicts.Breaks(slices.Concat(misUnlock(), Overrun())...).Or(misUnlockDamage()...)
 	return Leased().
@@ -78,16 +78,19 @@ func Blind() Table {
 		})
 }
 
-// Unleased is a mutex whose key never expires: pauses do no harm, and a crashed client locks it forever.
+// Unleased is a mutex whose key never expires: pauses do no harm, and a crashed client locks it
+// forever.
 func Unleased() Table {
 	stuck := verdicts.Breaks(Stuck()...).Or(StuckLuck()...)
 	perhaps := verdicts.Safe().Or(slices.Concat(Stuck(), StuckLuck())...)
-	primaries := perhaps.Or("progress/unknown").Or(slices.Concat(TwoPrimaries(), AnyMisUnlock())...) // a release whose reply was lost leaves it locked
+	// a release whose reply was lost leaves it locked
+	primaries := perhaps.Or("progress/unknown").Or(slices.Concat(TwoPrimaries(), AnyMisUnlock())...)
 	return Blind().With(Table{
-		"slow-work":            verdicts.Safe(),
-		"pause-holder":         verdicts.Safe(),
-		"pause-after-grant":    verdicts.Safe(),
-		"pause-before-release": perhaps, // no other client can enter and end the stall, which may outlast the client's timeout
+		"slow-work":         verdicts.Safe(),
+		"pause-holder":      verdicts.Safe(),
+		"pause-after-grant": verdicts.Safe(),
+		// no other client can enter and end the stall, which may outlast the client's timeout
+		"pause-before-release": perhaps,
 		"crash-holder":         stuck,
 		"cancel-acquire":       perhaps,
 		"lost-reply-acquire":   stuck,
@@ -115,8 +118,8 @@ func Never() Table {
 	return t
 }
 
-// LateRelease expects a release that arrives when another client holds the lock, and deletes it. As it was sent in time, release-safety may
-// hold; but a third client enters.
+// LateRelease expects a release that arrives when another client holds the lock, and deletes it. As
+// it was sent in time, release-safety may hold; but a third client enters.
 func LateRelease() verdicts.Expectation {
 	return verdicts.Breaks("mutual-exclusion/mis-unlock").Or("release-safety/mis-unlock").Or(misUnlockDamage()...)
 }

@@ -14,8 +14,8 @@ var exceptions = kit.Exceptions{
 		"exists-set":       {"loss-returns", "between-requests"}, // EXISTS, and then SET
 		"lua-setnx-expire": {"late-release", "lost-release", "loss-returns"},
 		"set-nx-ex":        {"late-release", "lost-release", "loss-returns"},
-		// A second command, which may never be sent, sets the lease; getset-timestamp frees such a key by the
-		// deadline in its value, a second later.
+		// A second command, which may never be sent, sets the lease; getset-timestamp frees such a
+		// key by the deadline in its value, a second later.
 		"setnx-expire":     {"late-release", "lost-release", "loss-returns", "died-on-the-way", "lost-grant", "cancelled-request", "second-attempt"},
 		"getset-timestamp": {"late-release", "lost-release", "loss-returns", "died-on-the-way", "lost-grant", "cancelled-request", "second-attempt"},
 		// GET, and then DEL.

@@ -7,15 +7,16 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// expectExistsSet: two clients find the key missing and both write it; it also has the defects of a lock without a
-// lease.
+// expectExistsSet: two clients find the key missing and both write it; it also has the defects of a
+// lock without a lease.
 func expectExistsSet() expect.Table {
 	race := slices.Concat(expect.TwoHolders("double-grant"), expect.AnyMisUnlock())
 	stuck := slices.Concat(expect.Stuck(), expect.StuckLuck())
 	return expect.Unleased().
 		With(expect.Table{
 			"contended": verdicts.Breaks("mutual-exclusion/double-grant", "exclusive-use/double-grant"),
-			// After a crash between EXISTS and SET there is no key; after a crash behind SET the key stays.
+			// After a crash between EXISTS and SET there is no key; after a crash behind SET the
+			// key stays.
 			"crash-mid-acquire": verdicts.Safe().Or(stuck...),
 			"crash-holder":      verdicts.Safe().Or(stuck...),
 			// The reply may be that of EXISTS.
@@ -42,14 +43,15 @@ func expectSetnxExpire() expect.Table {
 		Luck(slices.Concat(expect.Stuck(), expect.StuckLuck()), betweenCommands()...)
 }
 
-// betweenCommands returns the scenarios whose fault may come between SETNX and EXPIRE. With pause-after-grant the stall itself is longer than a lock
-// may be stuck.
+// betweenCommands returns the scenarios whose fault may come between SETNX and EXPIRE. With
+// pause-after-grant the stall itself is longer than a lock may be stuck.
 func betweenCommands() []string {
 	return []string{"cancel-acquire", "lost-request", "blackhole-client", "crash-waiter", "kill-server", "pause-server", "pause-after-grant"}
 }
 
-// expectGetsetTimestamp: the deadline in the value frees a key without a lease, one second late; and it lets a client
-// in whose clock is ahead of the others' by more than the lease and that second.
+// expectGetsetTimestamp: the deadline in the value frees a key without a lease, one second late;
+// and it lets a client in whose clock is ahead of the others' by more than the lease and that
+// second.
 func expectGetsetTimestamp() expect.Table {
 	late := []string{"progress/no-expiry", "progress/orphan"}
 	return expect.Blind().
@@ -62,8 +64,8 @@ func expectGetsetTimestamp() expect.Table {
 		Luck(late, betweenCommands()...)
 }
 
-// expectTokenGetDel: the comparison keeps a late client from deleting another's key, unless the holder changes between
-// its GET and its DEL.
+// expectTokenGetDel: the comparison keeps a late client from deleting another's key, unless the
+// holder changes between its GET and its DEL.
 func expectTokenGetDel() expect.Table {
 	return expect.Leased().
 		With(expect.Table{

@@ -8,7 +8,8 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// setnxExpire sets the lease in a second command, which a client that crashes in between never sends.
+// setnxExpire sets the lease in a second command, which a client that crashes in between never
+// sends.
 var setnxExpire = protocol{
 	acquire: func(ctx context.Context, env impls.Env) (hold, bool, error) {
 		ok, err := setnx(ctx, env, "1")
@@ -20,11 +21,13 @@ var setnxExpire = protocol{
 	release: del,
 }
 
-// clockTolerance is what the source adds to the deadline in the value, for clients whose clocks differ.
+// clockTolerance is what the source adds to the deadline in the value, for clients whose clocks
+// differ.
 const clockTolerance = time.Second
 
-// getsetTimestamp stores its deadline by the client's clock, so that another client can take over a key without an expiry. The source stores
-// the milliseconds as eight bytes, this code as decimal digits.
+// getsetTimestamp stores its deadline by the client's clock, so that another client can take over a
+// key without an expiry. The source stores the milliseconds as eight bytes, this code as decimal
+// digits.
 var getsetTimestamp = protocol{
 	acquire: func(ctx context.Context, env impls.Env) (hold, bool, error) {
 		now := env.Clock.Now()
@@ -43,8 +46,8 @@ var getsetTimestamp = protocol{
 	release: del,
 }
 
-// takeOver replaces an expired deadline, and succeeds if it replaced the one that it had read. Otherwise it has changed the winner's deadline,
-// which the source accepts.
+// takeOver replaces an expired deadline, and succeeds if it replaced the one that it had read.
+// Otherwise it has changed the winner's deadline, which the source accepts.
 func takeOver(ctx context.Context, env impls.Env, now time.Time, deadline string) (bool, error) {
 	read, there, err := text(env.Redis().Do(ctx, "get", env.Key))
 	if err != nil || !there || !past(read, now) {

@@ -14,13 +14,15 @@ type hold struct {
 	grant impls.Grant
 }
 
-// protocol is how a lock uses the server. Its functions are stateless and return errors of the Redis client, which the handle classifies.
+// protocol is how a lock uses the server. Its functions are stateless and return errors of the
+// Redis client, which the handle classifies.
 type protocol struct {
 	// acquire makes one attempt; false means refused.
 	acquire func(ctx context.Context, env impls.Env) (hold, bool, error)
 	// release ends a hold; false means that the server did not know it.
 	release func(ctx context.Context, env impls.Env, h hold) (bool, error)
-	// extend restarts the lease of a hold; false means that the server did not know it. nil: unsupported.
+	// extend restarts the lease of a hold; false means that the server did not know it. nil:
+	// unsupported.
 	extend func(ctx context.Context, env impls.Env, h hold) (impls.Grant, bool, error)
 }
 
@@ -78,7 +80,8 @@ func (l *handle) Extend(ctx context.Context) (impls.Grant, error) {
 	return g, nil
 }
 
-// Release ends the hold. It keeps the hold while the outcome is unknown, so that the caller may try again.
+// Release ends the hold. It keeps the hold while the outcome is unknown, so that the caller may try
+// again.
 func (l *handle) Release(ctx context.Context) error {
 	if l.held == nil {
 		return fmt.Errorf("release %s: %w", l.env.Key, impls.ErrNotHeld)

@@ -28,7 +28,8 @@ func (d dialect) command(key, value string) []any {
 	return []any{"delex", key, "ifeq", value}
 }
 
-// native is token with the server's compare-and-delete command instead of scripts. It finds the command once, by deleting a missing key.
+// native is token with the server's compare-and-delete command instead of scripts. It finds the
+// command once, by deleting a missing key.
 type native struct {
 	handle
 	speaks dialect
@@ -71,8 +72,8 @@ func probe(ctx context.Context, env impls.Env) (dialect, error) {
 	return undecided, fmt.Errorf("%w: the server has neither DELEX nor DELIFEQ", impls.ErrUnsupported)
 }
 
-// extendNative sets the token again if it is there, with a new lease. It falls back to the script on a server without SET IFEQ, such as
-// miniredis.
+// extendNative sets the token again if it is there, with a new lease. It falls back to the script
+// on a server without SET IFEQ, such as miniredis.
 func extendNative(ctx context.Context, env impls.Env, h hold) (impls.Grant, bool, error) {
 	g := h.grant
 	g.ValidUntil = env.Clock.Now().Add(env.Lease)

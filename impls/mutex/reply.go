@@ -19,8 +19,8 @@ func text(cmd *redis.Cmd) (value string, there bool, err error) {
 	return value, err == nil, err
 }
 
-// expire sets the key's lease in a separate command. It ignores the reply, as the sources do: the grant stands even if the key
-// has gone meanwhile.
+// expire sets the key's lease in a separate command. It ignores the reply, as the sources do: the
+// grant stands even if the key has gone meanwhile.
 func expire(ctx context.Context, env impls.Env) error {
 	if impls.WholeSeconds(env.Lease) {
 		return env.Redis().Do(ctx, "expire", env.Key, int64(env.Lease/time.Second)).Err()

@@ -12,7 +12,8 @@ var (
 	sessionReleaseScript = impls.EmbeddedScript(lua, "session_release.lua")
 )
 
-// session is the lock object of the source's last listing: one value for the life of the object, and a local flag that it is locked.
+// session is the lock object of the source's last listing: one value for the life of the object,
+// and a local flag that it is locked.
 type session struct {
 	env    impls.Env
 	value  string
@@ -30,8 +31,8 @@ func openSession(env impls.Env) (impls.Lock, error) {
 	return &session{env: env, value: fmt.Sprintf("%s.%d", id, env.Clock.Now().UnixMilli())}, nil
 }
 
-// Try refuses locally if the flag is set: the source throws there, and its caller turns that into a refusal. A failed attempt does not set the
-// flag, though the key may have been written.
+// Try refuses locally if the flag is set: the source throws there, and its caller turns that into a
+// refusal. A failed attempt does not set the flag, though the key may have been written.
 func (s *session) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	if mode == history.Shared {
 		return impls.Grant{}, fmt.Errorf("acquire %s shared: %w", s.env.Key, impls.ErrUnsupported)
@@ -60,8 +61,8 @@ func (s *session) Extend(context.Context) (impls.Grant, error) {
 	return impls.Grant{}, fmt.Errorf("extend %s: %w", s.env.Key, impls.ErrUnsupported)
 }
 
-// Release clears the flag first and ignores the script's reply, as printed: a lost release cannot be repeated, and releasing a lost hold is no
-// error.
+// Release clears the flag first and ignores the script's reply, as printed: a lost release cannot
+// be repeated, and releasing a lost hold is no error.
 func (s *session) Release(ctx context.Context) error {
 	if !s.locked {
 		return fmt.Errorf("release %s: %w", s.env.Key, impls.ErrNotHeld)

@@ -31,8 +31,8 @@ var tokenGetDel = protocol{
 	},
 }
 
-// token is the pattern of the Redis documentation. Its grants are valid for a lease from the sending of the request, which is before the server
-// starts the lease.
+// token is the pattern of the Redis documentation. Its grants are valid for a lease from the
+// sending of the request, which is before the server starts the lease.
 var token = protocol{
 	acquire: func(ctx context.Context, env impls.Env) (hold, bool, error) {
 		h, err := newHold(env)

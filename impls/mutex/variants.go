@@ -13,7 +13,8 @@ import (
 //go:embed lua/*.lua
 var lua embed.FS
 
-// Variants lists the family in the order in which the sources improve on it. All are plain mutexes on one server.
+// Variants lists the family in the order in which the sources improve on it. All are plain mutexes
+// on one server.
 func Variants() []impls.Variant {
 	all := slices.Concat(blind(), tokens())
 	for i := range all {

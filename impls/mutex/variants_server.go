@@ -7,8 +7,8 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// ServerVariants lists the forms of token that need more than one old node: replicas that confirm, or commands that
-// compare.
+// ServerVariants lists the forms of token that need more than one old node: replicas that confirm,
+// or commands that compare.
 func ServerVariants() []impls.Variant {
 	return []impls.Variant{
 		{
@@ -49,20 +49,25 @@ func ServerVariants() []impls.Variant {
 	}
 }
 
-// expectWait: a replica that confirmed has the key; without a replica nothing is confirmed and no acquire is granted.
+// expectWait: a replica that confirmed has the key; without a replica nothing is confirmed and no
+// acquire is granted.
 func expectWait() expect.Table {
 	return expect.Leased().
 		With(expect.Table{
 			"crash-mid-acquire": verdicts.Safe(),
-			// The replica confirms nothing from the start, so no acquire is granted and nothing is measured.
+			// The replica confirms nothing from the start, so no acquire is granted and nothing is
+			// measured.
 			"failover": verdicts.NotApplicable("grants nothing while the replica confirms nothing"),
 			// One replica confirms, and the other is promoted.
 			"failover-behind": expect.Behind(),
-			// The replica that is promoted confirms nothing from when it falls behind, and nothing is granted.
+			// The replica that is promoted confirms nothing from when it falls behind, and nothing
+			// is granted.
 			"cluster-failover": verdicts.Safe(),
-			// The new primary has no replica: the holder keeps its key, and no later acquire is granted, nor can be.
+			// The new primary has no replica: the holder keeps its key, and no later acquire is
+			// granted, nor can be.
 			"failover-held": verdicts.Safe(),
-			// WAIT is sent after the stall, when the key is gone or the deadline is over, and the grant is undone.
+			// WAIT is sent after the stall, when the key is gone or the deadline is over, and the
+			// grant is undone.
 			"pause-after-grant": verdicts.Safe().Or(expect.Overrun()...),
 			"cluster-slots":     verdicts.NotApplicable("needs a primary and its replica"),
 			// A primary without its replicas grants nothing.

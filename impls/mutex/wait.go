@@ -13,7 +13,8 @@ import (
 
 // waiting is token, granted only if WAIT confirms enough replicas, and withdrawn otherwise.
 type waiting struct {
-	// all waits for all replicas, and grants nothing while one is away. Otherwise one is enough: a failover may promote one that has not confirmed.
+	// all waits for all replicas, and grants nothing while one is away. Otherwise one is enough: a
+	// failover may promote one that has not confirmed.
 	all bool
 }
 
@@ -23,7 +24,8 @@ func (w waiting) protocol() protocol {
 
 var errUnconfirmed = errors.New("too few replicas confirmed")
 
-// sticky is a Redis client that can use one connection: WAIT covers only the writes of its own connection.
+// sticky is a Redis client that can use one connection: WAIT covers only the writes of its own
+// connection.
 type sticky interface{ Conn() *redis.Conn }
 
 func (w waiting) acquire(ctx context.Context, env impls.Env) (hold, bool, error) {
@@ -90,8 +92,8 @@ func waitLimit(env impls.Env) time.Duration {
 	return max(env.Lease/4, time.Millisecond)
 }
 
-// undo deletes the key, even if the caller's context has ended. If that succeeds the failed call had no effect; otherwise the key may stay until
-// its lease ends.
+// undo deletes the key, even if the caller's context has ended. If that succeeds the failed call
+// had no effect; otherwise the key may stay until its lease ends.
 func undo(ctx context.Context, env impls.Env, h hold, cause error) error {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), env.Lease)
 	defer cancel()
@@ -101,7 +103,8 @@ func undo(ctx context.Context, env impls.Env, h hold, cause error) error {
 	return fmt.Errorf("%w: %w", impls.ErrUnavailable, cause)
 }
 
-// extend restarts the lease and waits for the replicas. If they do not confirm, the extend's outcome is unknown.
+// extend restarts the lease and waits for the replicas. If they do not confirm, the extend's
+// outcome is unknown.
 func (w waiting) extend(ctx context.Context, env impls.Env, h hold) (impls.Grant, bool, error) {
 	conn, err := stick(ctx, env)
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 	"github.com/lockbench/lockbench/impls/internal/redistest"
 )
 
-// TestCommands pins what each variant sends for one acquire and one release, with a lease of whole seconds and one of
-// milliseconds: the form that its source prints. K is the key, T a token, D a deadline, S a script's digest.
+// TestCommands pins what each variant sends for one acquire and one release, with a lease of whole
+// seconds and one of milliseconds: the form that its source prints. K is the key, T a token, D a
+// deadline, S a script's digest.
 func TestCommands(t *testing.T) {
 	rows := []struct{ name, seconds, millis string }{
 		{"exists-set", "exists K; set K 1; del K", "exists K; set K 1; del K"},

@@ -6,7 +6,8 @@ import (
 	"github.com/lockbench/lockbench/locktest/kit"
 )
 
-// caughtBy names the rules by which the kit catches each planted bug. Those made from token break slow-reply as it does.
+// caughtBy names the rules by which the kit catches each planted bug. Those made from token break
+// slow-reply as it does.
 var caughtBy = map[string][]string{
 	"bug-blind-release":        {"late-release", "lost-release", "loss-returns", "slow-reply"},
 	"bug-expire-apart":         {"died-on-the-way", "lost-grant", "slow-reply", "cancelled-request", "second-attempt"},
@@ -52,10 +53,12 @@ var onlyInScenarios = map[string]string{
 // byChanceOf are rules that a planted bug breaks by a race, besides those that always catch it.
 var byChanceOf = map[string][]string{
 	"bug-quorum-of-half": quorumOfHalf(),
-	"bug-over-release":   {"permits", "permits-wake", "no-stale-signals", "nothing-running", "loss-returns", "bounded-requests", "unanswered", "released-between", "woken"}, // whose permit is the first to end is a matter of one millisecond
+	// whose permit is the first to end is a matter of one millisecond
+	"bug-over-release": {"permits", "permits-wake", "no-stale-signals", "nothing-running", "loss-returns", "bounded-requests", "unanswered", "released-between", "woken"},
 }
 
-// quorumOfHalf are the rules by which two clients that share the nodes are seen: whether they do is decided by whose requests come first on which node.
+// quorumOfHalf are the rules by which two clients that share the nodes are seen: whether they do is
+// decided by whose requests come first on which node.
 func quorumOfHalf() []string {
 	return []string{"busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins",
 		"closes", "quorum", "between-requests", "late-entry", "asked-again", "release-needs-a-hold", "release-once", "reuse", "skewed-clock", "waits", "loss-returns", "odd-leases", "unanswered", "names-apart",
@@ -63,8 +66,8 @@ func quorumOfHalf() []string {
 		"dead-waiter", "clean", "nothing-running", "two-waits", "second-attempt", "subscription-cut"}
 }
 
-// TestEveryPlantedBugIsCaught: each breaks the rules that it should, and no other. A kit that let one pass would prove nothing by
-// passing, and one that cried at everything would not either.
+// TestEveryPlantedBugIsCaught: each breaks the rules that it should, and no other. A kit that let
+// one pass would prove nothing by passing, and one that cried at everything would not either.
 func TestEveryPlantedBugIsCaught(t *testing.T) {
 	for _, v := range Variants() {
 		if len(caughtBy[v.Name]) == 0 && onlyInScenarios[v.Name] == "" {

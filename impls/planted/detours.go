@@ -32,8 +32,8 @@ func expireApart(_ impls.Env, next redis.UniversalClient) redis.UniversalClient 
 	}}
 }
 
-// wakeEarly publishes the release in a command of its own, a millisecond before the script that releases and that publishes
-// nothing any more. The script's third argument is the channel.
+// wakeEarly publishes the release in a command of its own, a millisecond before the script that
+// releases and that publishes nothing any more. The script's third argument is the channel.
 func wakeEarly(release string) func(impls.Env, redis.UniversalClient) redis.UniversalClient {
 	return func(env impls.Env, next redis.UniversalClient) redis.UniversalClient {
 		return intercepting{UniversalClient: next, evalSha: func(ctx context.Context, digest string, keys []string, args []any) *redis.Cmd {
@@ -49,7 +49,8 @@ func wakeEarly(release string) func(impls.Env, redis.UniversalClient) redis.Univ
 	}
 }
 
-// cleanUpCancelled sends the script that cleans up under the caller's context, which has ended by then: it never leaves.
+// cleanUpCancelled sends the script that cleans up under the caller's context, which has ended by
+// then: it never leaves.
 func cleanUpCancelled(cleanUp string) func(impls.Env, redis.UniversalClient) redis.UniversalClient {
 	return func(_ impls.Env, next redis.UniversalClient) redis.UniversalClient {
 		return intercepting{UniversalClient: next, evalSha: func(ctx context.Context, digest string, _ []string, _ []any) *redis.Cmd {

@@ -8,7 +8,8 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// fallback is a client that takes "busy" for a failure of the server and falls back to a lock within its own process.
+// fallback is a client that takes "busy" for a failure of the server and falls back to a lock
+// within its own process.
 type fallback struct {
 	impls.Lock
 	env   impls.Env

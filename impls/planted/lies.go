@@ -80,8 +80,8 @@ func countedFromReply(env impls.Env, honest impls.Lock) impls.Lock {
 	return answering{Lock: honest, granted: restart, extend: restart}
 }
 
-// oneLook is a clock that answers every second reading with the one before: an attempt reads it once where it should
-// read it twice.
+// oneLook is a clock that answers every second reading with the one before: an attempt reads it
+// once where it should read it twice.
 type oneLook struct {
 	impls.Clock
 	last *time.Time // zero: the next reading is a true one

@@ -67,8 +67,9 @@ func (m mutant) open(of impls.Variant, env impls.Env, changed map[string]*impls.
 	return m.lie(env, honest), nil
 }
 
-// apply makes the changed scripts, by the digest of the script that each replaces. An edit that fits nothing, or more
-// than once, is an error: the mutant would be the correct lock, or another bug than it says.
+// apply makes the changed scripts, by the digest of the script that each replaces. An edit that
+// fits nothing, or more than once, is an error: the mutant would be the correct lock, or another
+// bug than it says.
 func apply(bug string, from []*impls.Script, edits []edit) (map[string]*impls.Script, error) {
 	text := map[string]string{}
 	for _, e := range edits {

@@ -11,7 +11,8 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// outliving is a lock with a second watchdog, which no release stops: it renews from the first grant until the lock is closed.
+// outliving is a lock with a second watchdog, which no release stops: it renews from the first
+// grant until the lock is closed.
 type outliving struct {
 	impls.Lock
 	env   impls.Env
@@ -63,12 +64,14 @@ func (l *outliving) watch(g impls.Grant, err error) (impls.Grant, error) {
 	return g, err
 }
 
-// renewalsPerLease differs from the honest watchdog's, so that the two never ask in the same instant.
+// renewalsPerLease differs from the honest watchdog's, so that the two never ask in the same
+// instant.
 const renewalsPerLease = 4
 
 func (l *outliving) run() {
 	for l.env.Clock.Sleep(l.ctx, l.env.Lease/renewalsPerLease) == nil {
-		_ = l.renew.Run(l.ctx, l.env.Redis(), []string{l.env.Key}, l.owner.Load(), l.env.Lease.Milliseconds()).Err() // the next tick tries again
+		// the next tick tries again
+		_ = l.renew.Run(l.ctx, l.env.Redis(), []string{l.env.Key}, l.owner.Load(), l.env.Lease.Milliseconds()).Err()
 	}
 }
 

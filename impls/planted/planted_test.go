@@ -18,8 +18,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const lease = 300 * time.Millisecond
 
-// A mutant differs from a correct lock in one thing, so that it passes what everybody tries first: take, be refused, give
-// back, take.
+// A mutant differs from a correct lock in one thing, so that it passes what everybody tries first:
+// take, be refused, give back, take.
 func TestMutantsLookRight(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
 		for _, v := range Variants() {
@@ -30,7 +30,8 @@ func TestMutantsLookRight(t *testing.T) {
 				continue
 			}
 			switch _, err := b.Try(t.Context(), history.Exclusive); {
-			case v.Name == "bug-one-too-many" || v.Name == "bug-busy-is-unavailable" || v.Name == "bug-quorum-of-half": // seen at once
+			// seen at once
+			case v.Name == "bug-one-too-many" || v.Name == "bug-busy-is-unavailable" || v.Name == "bug-quorum-of-half":
 			case !errors.Is(err, impls.ErrBusy):
 				t.Errorf("%s: second client: %v, want busy", v.Name, err)
 			}
@@ -71,7 +72,8 @@ func TestEditsThatFitNothingAreRefused(t *testing.T) {
 	}
 }
 
-// What a mutant sends has a name of its own in reports, and the correct lock's scripts stay what they were.
+// What a mutant sends has a name of its own in reports, and the correct lock's scripts stay what
+// they were.
 func TestChangedScriptsHaveNamesOfTheirOwn(t *testing.T) {
 	names := map[string]string{}
 	for _, v := range beyond.Variants() {

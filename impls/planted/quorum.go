@@ -27,7 +27,8 @@ func redlockBugs() []mutant {
 	}
 }
 
-// tryClock is a clock that an attempt reads once: what it reads later is the first reading again. Sleeping between attempts ends one.
+// tryClock is a clock that an attempt reads once: what it reads later is the first reading again.
+// Sleeping between attempts ends one.
 type tryClock struct {
 	impls.Clock
 	first *time.Time // zero: no attempt is under way
@@ -47,7 +48,8 @@ func (c tryClock) Sleep(ctx context.Context, d time.Duration) error {
 
 func onceATry(env *impls.Env) { env.Clock = tryClock{env.Clock, new(time.Time)} }
 
-// countedWhenRead counts the lease from when the client has read the answers. It ends the attempt of a tryClock.
+// countedWhenRead counts the lease from when the client has read the answers. It ends the attempt
+// of a tryClock.
 func countedWhenRead(env impls.Env, honest impls.Lock) impls.Lock {
 	clock := env.Clock.(tryClock)
 	restart := func(g impls.Grant, err error) (impls.Grant, error) {
@@ -60,8 +62,8 @@ func countedWhenRead(env impls.Env, honest impls.Lock) impls.Lock {
 	return answering{Lock: honest, granted: restart, extend: restart}
 }
 
-// assumedVote makes the last node's client say yes to every take and every release without asking the node, so that half of the nodes
-// are a quorum.
+// assumedVote makes the last node's client say yes to every take and every release without asking
+// the node, so that half of the nodes are a quorum.
 func assumedVote(env *impls.Env) {
 	last := len(env.Nodes) - 1
 	env.Nodes = slices.Clone(env.Nodes)

@@ -32,7 +32,8 @@ func redissonBugs(of impls.Variant) []mutant {
 		},
 		{
 			name: "resurrects", report: "swarthy/redis-semaphore#175",
-			in: "late-renewal", shows: "store-integrity/resurrection", // its client writes on the strength of the hold that the renewal made again
+			// its client writes on the strength of the hold that the renewal made again
+			in: "late-renewal", shows: "store-integrity/resurrection",
 			bug: "A renewal that finds the hold gone takes the lock again without a word.",
 			edits: []edit{{"redisson_renew.lua", "return 0",
 				"if redis.call('exists', KEYS[1]) == 0 then\n  redis.call('hset', KEYS[1], ARGV[1], 1)\n  redis.call('pexpire', KEYS[1], ARGV[2])\n  return 1\nend\nreturn 0"}},

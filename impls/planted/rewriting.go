@@ -14,7 +14,8 @@ type rewriting struct {
 	changed map[string]*impls.Script // by the digest of the script that is replaced
 }
 
-// EvalSha calls the changed script when there is one. A server that does not know it is sent its source.
+// EvalSha calls the changed script when there is one. A server that does not know it is sent its
+// source.
 func (r rewriting) EvalSha(ctx context.Context, digest string, keys []string, args ...any) *redis.Cmd {
 	if c, ok := r.changed[digest]; ok {
 		return c.Run(ctx, r.UniversalClient, keys, args...)

@@ -29,8 +29,8 @@ type ballot struct {
 	over bool       // counting has ended: a late grant must be withdrawn
 }
 
-// poll sends the request to all nodes, each with its own timeout and in a goroutine of the pool. The caller's context cancels the counting, not
-// the requests, which are bounded anyway.
+// poll sends the request to all nodes, each with its own timeout and in a goroutine of the pool.
+// The caller's context cancels the counting, not the requests, which are bounded anyway.
 //
 // withdraw is called for every node that may have granted after end was called.
 func poll(ctx context.Context, env impls.Env, pool *sync.WaitGroup, ask request, withdraw func(node int)) *ballot {
@@ -71,7 +71,8 @@ func (b *ballot) end() {
 	b.over = true
 }
 
-// settle waits until late grants are withdrawn, except at nodes that do not reply, or until ctx ends.
+// settle waits until late grants are withdrawn, except at nodes that do not reply, or until ctx
+// ends.
 func (b *ballot) settle(ctx context.Context) {
 	for range cap(b.settled) {
 		select {
@@ -116,7 +117,8 @@ func (t *tally) add(v vote) {
 	}
 }
 
-// count counts votes until enough returns true or every node was counted, which takes at most a timeout. It returns ctx.Err() if ctx ends first.
+// count counts votes until enough returns true or every node was counted, which takes at most a
+// timeout. It returns ctx.Err() if ctx ends first.
 func (b *ballot) count(ctx context.Context, enough func(tally) bool) (tally, error) {
 	t := tally{nodes: cap(b.votes)}
 	for !t.done() && !enough(t) {
@@ -133,7 +135,8 @@ func (b *ballot) count(ctx context.Context, enough func(tally) bool) (tally, err
 // nodeTimeouts is the lease divided by a node's default timeout.
 const nodeTimeouts = 20
 
-// nodeTimeout bounds one request to one node. The nodes' clients must honour the deadlines of contexts.
+// nodeTimeout bounds one request to one node. The nodes' clients must honour the deadlines of
+// contexts.
 func nodeTimeout(env impls.Env) time.Duration {
 	if env.NodeTimeout > 0 {
 		return env.NodeTimeout

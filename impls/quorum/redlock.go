@@ -19,8 +19,8 @@ var (
 	extendScript  = impls.EmbeddedScript(lua, "redlock_extend.lua")
 )
 
-// drift is the part of a lease that Redlock subtracts for clocks of different rates and the granularity of expiry: one
-// hundredth and two milliseconds.
+// drift is the part of a lease that Redlock subtracts for clocks of different rates and the
+// granularity of expiry: one hundredth and two milliseconds.
 func drift(lease time.Duration) time.Duration { return lease/100 + 2*time.Millisecond }
 
 // lock is one client's handle.
@@ -68,7 +68,8 @@ func (l *lock) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) 
 	return impls.Grant{}, fmt.Errorf("%s: %w", what, notGranted(t, err))
 }
 
-// notGranted returns why an acquire failed. The outcome is never unknown: without a majority in time the client does not hold.
+// notGranted returns why an acquire failed. The outcome is never unknown: without a majority in
+// time the client does not hold.
 func notGranted(t tally, cancelled error) error {
 	switch {
 	case cancelled != nil:
@@ -95,8 +96,9 @@ func (l *lock) delete(token string) request {
 	}
 }
 
-// Acquire tries until it is granted, after each failure sleeping between half and one and a half poll intervals, so that
-// clients who split the vote do not split it again. Nodes that cannot be reached are tried again like nodes that refuse.
+// Acquire tries until it is granted, after each failure sleeping between half and one and a half
+// poll intervals, so that clients who split the vote do not split it again. Nodes that cannot be
+// reached are tried again like nodes that refuse.
 func (l *lock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	for n := 1; ; n++ {
 		if ctx.Err() != nil {
@@ -123,7 +125,8 @@ func (l *lock) delay() time.Duration {
 	return time.Duration((0.5 + share) * float64(l.env.PollInterval()))
 }
 
-// Extend restarts the lease on a majority, by the same rule as an acquire. If the hold is lost, it is released on the other nodes.
+// Extend restarts the lease on a majority, by the same rule as an acquire. If the hold is lost, it
+// is released on the other nodes.
 func (l *lock) Extend(ctx context.Context) (impls.Grant, error) {
 	what := "extend " + l.env.Key
 	if l.held == nil {
@@ -159,8 +162,9 @@ func undecided(t tally, cancelled error) error {
 	return fmt.Errorf("%w: %d of %d nodes answered: %v", impls.ErrUnknownOutcome, t.yes+t.no, t.nodes, t.err)
 }
 
-// Release deletes the key on all nodes and returns when a majority has done so, or a majority is impossible; the rest goes
-// on in the background. It keeps the hold while the outcome is unknown, so that the caller may try again.
+// Release deletes the key on all nodes and returns when a majority has done so, or a majority is
+// impossible; the rest goes on in the background. It keeps the hold while the outcome is unknown,
+// so that the caller may try again.
 func (l *lock) Release(ctx context.Context) error {
 	what := "release " + l.env.Key
 	if l.held == nil {
@@ -180,9 +184,9 @@ func (l *lock) Release(ctx context.Context) error {
 	return fmt.Errorf("%s: %w", what, undecided(t, err))
 }
 
-// withdrawAll releases a token on all nodes, even those that refused, and waits for the replies up to a node's timeout:
-// otherwise the next try would find the minority that this one took. It also waits for late requests of the acquire, which
-// withdraw themselves.
+// withdrawAll releases a token on all nodes, even those that refused, and waits for the replies up
+// to a node's timeout: otherwise the next try would find the minority that this one took. It also
+// waits for late requests of the acquire, which withdraw themselves.
 func (l *lock) withdrawAll(ctx context.Context, h *hold) {
 	h.ballot.end()
 	b := poll(ctx, l.env, &l.background, l.delete(h.token), func(int) {})

@@ -39,8 +39,8 @@ func TestOneHolderAtATime(t *testing.T) {
 	})
 }
 
-// TestEveryMask tries every subset of 1 to 5 nodes as locked by another client or down. The lock must be granted exactly if a
-// majority is free, and a failed attempt must leave no key.
+// TestEveryMask tries every subset of 1 to 5 nodes as locked by another client or down. The lock
+// must be granted exactly if a majority is free, and a failed attempt must leave no key.
 func TestEveryMask(t *testing.T) {
 	for n := 1; n <= 5; n++ {
 		for mask := range uint(1) << n {
@@ -107,7 +107,8 @@ func TestValidity(t *testing.T) {
 	})
 }
 
-// TestStalledBetweenRequestAndReply: every node granted, and the client reads the replies after the lease.
+// TestStalledBetweenRequestAndReply: every node granted, and the client reads the replies after the
+// lease.
 func TestStalledBetweenRequestAndReply(t *testing.T) {
 	for _, row := range []struct {
 		stall time.Duration
@@ -171,8 +172,8 @@ func TestDoesNotWaitForAHungMinority(t *testing.T) {
 	})
 }
 
-// TestLateGrantsAreWithdrawn: three nodes exceed their timeout, so the attempt fails and releases its token; then they execute
-// the request after all.
+// TestLateGrantsAreWithdrawn: three nodes exceed their timeout, so the attempt fails and releases
+// its token; then they execute the request after all.
 func TestLateGrantsAreWithdrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers := nodes(t, 5)
@@ -191,7 +192,8 @@ func TestLateGrantsAreWithdrawn(t *testing.T) {
 	})
 }
 
-// TestARefusedTryLeavesNothingUnderWay: the requests to a free minority are slower than the refusals and the releases.
+// TestARefusedTryLeavesNothingUnderWay: the requests to a free minority are slower than the
+// refusals and the releases.
 func TestARefusedTryLeavesNothingUnderWay(t *testing.T) {
 	const slow = 5 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
@@ -256,8 +258,8 @@ func TestReleaseWithoutAMajorityIsUnknown(t *testing.T) {
 	})
 }
 
-// TestQuorumErosion is how Redlock fails: two of five nodes are unreachable for the holder, and one of its other three
-// loses its data (K4) or ends the lease early (K3).
+// TestQuorumErosion is how Redlock fails: two of five nodes are unreachable for the holder, and one
+// of its other three loses its data (K4) or ends the lease early (K3).
 func TestQuorumErosion(t *testing.T) {
 	for name, erode := range map[string]func(s *redistest.Server){
 		"restart without data": func(s *redistest.Server) { s.Mini.FlushAll() },

@@ -36,14 +36,16 @@ func redlockVariant() impls.Variant {
 	}
 }
 
-// expectRedlock: a fault of one node of five has no effect, unless others are missing already; the second clock reading refuses a
-// grant that arrives too late; work past the validity is as unsafe as with any lease.
+// expectRedlock: a fault of one node of five has no effect, unless others are missing already; the
+// second clock reading refuses a grant that arrives too late; work past the validity is as unsafe
+// as with any lease.
 func expectRedlock() expect.Table {
 	erosion := slices.Concat(expect.TwoHolders("quorum-erosion"), expect.TwoHolders("restart-loss"))
 	return expect.Leased().With(expect.Table{
-		"pause-after-grant":  verdicts.Safe(),
-		"crash-mid-acquire":  verdicts.Safe(),
-		"slow-network":       verdicts.Safe().Or("progress/unknown", "progress/ambiguous-reply", "progress/quorum-erosion"), // replies after a node's time-out
+		"pause-after-grant": verdicts.Safe(),
+		"crash-mid-acquire": verdicts.Safe(),
+		// replies after a node's time-out
+		"slow-network":       verdicts.Safe().Or("progress/unknown", "progress/ambiguous-reply", "progress/quorum-erosion"),
 		"partition-minority": verdicts.Safe(),
 		"split-vote":         verdicts.Safe(),
 		"kill-server":        verdicts.Safe().Or(erosion...),

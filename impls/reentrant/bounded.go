@@ -10,13 +10,16 @@ import (
 // maxRenewals is how often the source renews one hold.
 const maxRenewals = 4
 
-// object is the state of the source's lock object, one flag for all its keys. Unlocking any key clears it and ends the renewals of all.
+// object is the state of the source's lock object, one flag for all its keys. Unlocking any key
+// clears it and ends the renewals of all.
 type object struct{ renewing atomic.Bool }
 
-// renewBounded is the source's loop: renew at once, then sleep a whole lease, so that the renewal comes after the lease.
-// It reads the flag only between two sleeps, so a loop may outlive its hold and see the flag of the next.
+// renewBounded is the source's loop: renew at once, then sleep a whole lease, so that the renewal
+// comes after the lease. It reads the flag only between two sleeps, so a loop may outlive its hold
+// and see the flag of the next.
 //
-// After a failed renewal the source tries again at once, without end; here it waits for one poll interval.
+// After a failed renewal the source tries again at once, without end; here it waits for one poll
+// interval.
 func (l *localLock) renewBounded(ctx context.Context, value string) {
 	for n := 0; n < maxRenewals && l.object.renewing.Load(); {
 		pause := l.env.PollInterval()
@@ -30,7 +33,8 @@ func (l *localLock) renewBounded(ctx context.Context, value string) {
 	}
 }
 
-// renewOnce renews and reports the renewal; it returns the request's error. As in the source, a missing key is not an error.
+// renewOnce renews and reports the renewal; it returns the request's error. As in the source, a
+// missing key is not an error.
 func (l *localLock) renewOnce(ctx context.Context, value string) error {
 	call := l.env.Clock.Now()
 	ok, err := impls.Yes(localRenewScript.Run(ctx, l.env, value))

@@ -7,8 +7,9 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// halfReleased has the breaks of a hash of counts after a lost reply or request: the owner's count stays one too high, the
-// owner enters again for ever, and the others wait until it is idle for a lease.
+// halfReleased has the breaks of a hash of counts after a lost reply or request: the owner's count
+// stays one too high, the owner enters again for ever, and the others wait until it is idle for a
+// lease.
 func halfReleased() []string {
 	return []string{"progress/ambiguous-reply", "progress/orphan", "refusal/ambiguous-reply", "refusal/orphan",
 		"reentrancy/ambiguous-reply"}
@@ -21,7 +22,8 @@ func collide() verdicts.Expectation {
 			"mutual-exclusion/mis-unlock", "exclusive-use/mis-unlock", "store-integrity/mis-unlock")
 }
 
-// expectHash is a leased lock whose scripts compare the owner, and do not distinguish two clients of one name.
+// expectHash is a leased lock whose scripts compare the owner, and do not distinguish two clients
+// of one name.
 func expectHash() expect.Table {
 	return expect.Leased().
 		With(expect.Table{"owner-collision": collide()}).
@@ -29,8 +31,8 @@ func expectHash() expect.Table {
 			"pause-server", "kill-server", "restart-delayed")
 }
 
-// expectTimer: work longer than the lease is safe as long as the watchdog runs, which it does not in a stalled process
-// or behind a dead network.
+// expectTimer: work longer than the lease is safe as long as the watchdog runs, which it does not
+// in a stalled process or behind a dead network.
 func expectTimer() expect.Table {
 	lost := []string{"renewal/restart-loss", "renewal/failover-loss", "renewal/clock-jump", "renewal/mis-unlock",
 		"renewal/lease-overrun"}
@@ -39,7 +41,8 @@ func expectTimer() expect.Table {
 			"slow-work": verdicts.Safe(),
 			// The client learns of its loss when it resumes, and usually leaves without writing.
 			"pause-holder": verdicts.Breaks("exclusive-use/lease-overrun").Or("store-integrity/lease-overrun"),
-			// The watchdog of a hold that has ended finds the field of a later hold of the same owner, and reports no loss.
+			// The watchdog of a hold that has ended finds the field of a later hold of the same
+			// owner, and reports no loss.
 			"late-outer-grant": verdicts.Breaks("exclusive-use/own-release").Or("mutual-exclusion/own-release", "store-integrity/own-release",
 				"store-integrity/lease-overrun", "exclusive-use/lease-overrun"),
 		}).
@@ -47,8 +50,8 @@ func expectTimer() expect.Table {
 			"pause-after-grant", "pause-server", "blackhole-client")
 }
 
-// expectRedisson is watchdog-timer with unique owners and waiters that are woken; a cut subscription delays a waiter by at most the rest of
-// the lease.
+// expectRedisson is watchdog-timer with unique owners and waiters that are woken; a cut
+// subscription delays a waiter by at most the rest of the lease.
 func expectRedisson() expect.Table {
 	return expectTimer().With(expect.Table{
 		"owner-collision": verdicts.Safe(),
@@ -56,7 +59,8 @@ func expectRedisson() expect.Table {
 	})
 }
 
-// expectLocal is a leased lock that lets a client enter again because of the client's own count, even if its hold is gone.
+// expectLocal is a leased lock that lets a client enter again because of the client's own count,
+// even if its hold is gone.
 func expectLocal() expect.Table {
 	stale := append(expect.TwoHolders("stale-reentry"), "reentrancy/stale-reentry")
 	return expect.Leased().
@@ -64,13 +68,15 @@ func expectLocal() expect.Table {
 			"failover", "clock-jump", "key-deleted", "eviction")
 }
 
-// expectBounded: the renewal comes just after the lease, so work longer than the lease is as unsafe as without renewal.
+// expectBounded: the renewal comes just after the lease, so work longer than the lease is as unsafe
+// as without renewal.
 func expectBounded() expect.Table {
 	gap := slices.Concat(expect.TwoHolders("renewal-gap"), expect.Overrun(), []string{"renewal/renewal-gap"})
 	return expectLocal().
 		With(expect.Table{
 			"slow-work": verdicts.Breaks("exclusive-use/renewal-gap").Or(gap...),
-			// A renewal that comes just after the key has gone tells the client of its loss: then it works on without believing.
+			// A renewal that comes just after the key has gone tells the client of its loss: then
+			// it works on without believing.
 			"clock-jump":  usesOn("clock-jump"),
 			"key-deleted": usesOn(expect.KeyDeleted),
 			"eviction":    usesOn(expect.Evicted),

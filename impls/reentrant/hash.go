@@ -12,7 +12,8 @@ import (
 
 // hashProtocol is how one variant keeps its hash of owner and count.
 type hashProtocol struct {
-	// acquire makes one attempt. If refused, left is how long the current hold may last; 0 if not known.
+	// acquire makes one attempt. If refused, left is how long the current hold may last; 0 if not
+	// known.
 	acquire func(ctx context.Context, env impls.Env, owner string) (ok bool, left time.Duration, err error)
 	release func(ctx context.Context, env impls.Env, owner string) (released, error)
 	// renew restarts the lease; false: the owner does not hold. nil: the variant cannot.
@@ -32,7 +33,8 @@ const (
 	outer                   // the last hold ended
 )
 
-// hashLock is one client's handle. It counts its grants only to start and stop the watchdog; the server decides who holds.
+// hashLock is one client's handle. It counts its grants only to start and stop the watchdog; the
+// server decides who holds.
 type hashLock struct {
 	env    impls.Env
 	how    hashProtocol
@@ -50,8 +52,8 @@ func (p hashProtocol) open(env impls.Env) (impls.Lock, error) {
 	return &hashLock{env: env, how: p, owner: env.Owner}, nil
 }
 
-// openUnique makes handles whose owner is unique even if two clients have one id, by a random prefix, as the source's
-// library gives each of its instances.
+// openUnique makes handles whose owner is unique even if two clients have one id, by a random
+// prefix, as the source's library gives each of its instances.
 func (p hashProtocol) openUnique(env impls.Env) (impls.Lock, error) {
 	instance, err := impls.NewToken(env.Rand)
 	if err != nil {
@@ -126,7 +128,8 @@ func (l *hashLock) Extend(ctx context.Context) (impls.Grant, error) {
 	return g, nil
 }
 
-// Release ends the innermost hold. It stops the watchdog before it sends the outermost release, so that after a failed one the lease ends.
+// Release ends the innermost hold. It stops the watchdog before it sends the outermost release, so
+// that after a failed one the lease ends.
 func (l *hashLock) Release(ctx context.Context) error {
 	if l.depth == 0 && !l.unsure {
 		return fmt.Errorf("release %s: %w", l.env.Key, impls.ErrNotHeld)
@@ -150,8 +153,8 @@ func (l *hashLock) Release(ctx context.Context) error {
 	return nil
 }
 
-// unreleased records a release with an unknown outcome. It counts as done, or a watchdog would outlive the release around it or the next hold. The
-// outermost may be repeated.
+// unreleased records a release with an unknown outcome. It counts as done, or a watchdog would
+// outlive the release around it or the next hold. The outermost may be repeated.
 func (l *hashLock) unreleased(err error) error {
 	if l.depth > 0 {
 		l.depth--

@@ -14,7 +14,8 @@ var (
 	localRenewScript   = impls.NewLeaseScript(impls.EmbeddedScript(lua, "local_renew.lua"))
 )
 
-// localLock counts in the client and uses the server only for the outermost hold: a client with a count re-enters even if the key is gone.
+// localLock counts in the client and uses the server only for the outermost hold: a client with a
+// count re-enters even if the key is gone.
 type localLock struct {
 	env    impls.Env
 	count  int
@@ -85,8 +86,9 @@ func (l *localLock) Extend(context.Context) (impls.Grant, error) {
 	return impls.Grant{}, fmt.Errorf("extend %s: %w", l.env.Key, impls.ErrUnsupported)
 }
 
-// Release decrements the count. At zero it clears the flag of the renewals, compares and deletes, and ignores the reply, as printed: releasing
-// a lost hold is no error, and a lost release cannot be repeated.
+// Release decrements the count. At zero it clears the flag of the renewals, compares and deletes,
+// and ignores the reply, as printed: releasing a lost hold is no error, and a lost release cannot
+// be repeated.
 func (l *localLock) Release(ctx context.Context) error {
 	if l.count == 0 {
 		return fmt.Errorf("release %s: %w", l.env.Key, impls.ErrNotHeld)

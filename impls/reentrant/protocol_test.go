@@ -97,8 +97,9 @@ func TestOwnersThatCollide(t *testing.T) {
 	})
 }
 
-// TestALostReleaseCountsAsDone: the owner's count stays one too high on the server, and its next hold ends in an inner release.
-// The lease must end the rest, which a running watchdog would prevent.
+// TestALostReleaseCountsAsDone: the owner's count stays one too high on the server, and its next
+// hold ends in an inner release. The lease must end the rest, which a running watchdog would
+// prevent.
 func TestALostReleaseCountsAsDone(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		for _, name := range []string{"reentrant-hash", "watchdog-timer", "redisson"} {
@@ -122,7 +123,8 @@ func TestALostReleaseCountsAsDone(t *testing.T) {
 	})
 }
 
-// TestALostInnerReleaseCountsAsDone: the outer release leaves a count of one on the server. The lease must end that.
+// TestALostInnerReleaseCountsAsDone: the outer release leaves a count of one on the server. The
+// lease must end that.
 func TestALostInnerReleaseCountsAsDone(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		for _, name := range []string{"reentrant-hash", "watchdog-timer", "redisson"} {

@@ -44,8 +44,9 @@ func redissonRenew(ctx context.Context, env impls.Env, owner string) (bool, erro
 // channel returns the channel for the releases of a lock.
 func channel(env impls.Env) string { return impls.Derived(env.Key, ":released") }
 
-// acquireWoken makes an attempt and, if refused, subscribes to releases and waits at most as long as the current hold may last. It wakes when the
-// subscription begins, so that an earlier release is not missed.
+// acquireWoken makes an attempt and, if refused, subscribes to releases and waits at most as long
+// as the current hold may last. It wakes when the subscription begins, so that an earlier release
+// is not missed.
 func (l *hashLock) acquireWoken(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	if ctx.Err() != nil {
 		return impls.Grant{}, fmt.Errorf("acquire %s: %w: %w", l.env.Key, impls.ErrCancelled, ctx.Err())

@@ -35,7 +35,8 @@ func TestRedissonWakesItsWaiters(t *testing.T) {
 		if err := a.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		// The poll interval is a millisecond: a polling waiter could be as quick, but would send dozens of requests.
+		// The poll interval is a millisecond: a polling waiter could be as quick, but would send
+		// dozens of requests.
 		if d := <-took; d != lease/10 {
 			t.Errorf("the waiter was granted after %v, want at the release, after %v", d, lease/10)
 		}
@@ -56,7 +57,8 @@ func TestRedissonSendsOneRequestWhileItWaits(t *testing.T) {
 				asked++
 			}
 		}
-		// Once at first, once more when the subscription has begun; a script that is not known yet costs one more each.
+		// Once at first, once more when the subscription has begun; a script that is not known yet
+		// costs one more each.
 		if asked > 3 {
 			t.Errorf("the waiter sent %d requests in half a lease", asked)
 		}

@@ -11,7 +11,8 @@ import (
 // renewalsPerLease is how often a watchdog renews within one lease.
 const renewalsPerLease = 3
 
-// watchdog extends the lease of one hold until it is stopped or the hold is lost. It retries a failed renewal at the next tick.
+// watchdog extends the lease of one hold until it is stopped or the hold is lost. It retries a
+// failed renewal at the next tick.
 type watchdog struct {
 	env   impls.Env
 	renew func(ctx context.Context) (bool, error)
@@ -45,7 +46,8 @@ func (w *watchdog) run() {
 	}
 }
 
-// tick renews once and reports whether to continue. It does not report a renewal during which the watchdog was stopped.
+// tick renews once and reports whether to continue. It does not report a renewal during which the
+// watchdog was stopped.
 func (w *watchdog) tick() bool {
 	call := w.env.Clock.Now()
 	ok, err := w.renew(w.ctx)

@@ -137,8 +137,9 @@ func TestBoundedWatchdogRenewsWhenTheLeaseIsOver(t *testing.T) {
 		time.Sleep(lease - time.Millisecond)
 		_, err := b.Ask(t)
 		redistest.WantErr(t, "another's try a millisecond before the lease ends", err, impls.ErrBusy)
-		// In virtual time the request takes no time, so the end of the lease and the renewal fall together and
-		// the server must look at the key to notice; on the wire the renewal is a round trip late.
+		// In virtual time the request takes no time, so the end of the lease and the renewal fall
+		// together and the server must look at the key to notice; on the wire the renewal is a
+		// round trip late.
 		a.Before("eval", func() { time.Sleep(time.Millisecond) })
 		time.Sleep(3 * time.Millisecond)
 		if list := a.seen.take(); len(list) != 1 || !errors.Is(list[0].Err, impls.ErrLost) {
@@ -155,7 +156,8 @@ func TestBoundedWatchdogStopsAfterFour(t *testing.T) {
 		a.Hold(t)
 		for range 2 * maxRenewals {
 			synctest.Wait()
-			a.Redis.PExpire(t.Context(), a.In.Key, 10*lease) // keeps the key alive, so that only the count ends the renewals
+			// keeps the key alive, so that only the count ends the renewals
+			a.Redis.PExpire(t.Context(), a.In.Key, 10*lease)
 			time.Sleep(lease)
 		}
 		if n := len(a.seen.take()); n != maxRenewals {

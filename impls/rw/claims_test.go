@@ -9,7 +9,8 @@ import (
 	"github.com/lockbench/lockbench/impls/internal/redistest"
 )
 
-// rows has the rows of the comparison table in "Redis read-write locks" (article 004), each with a function that observes whether it holds for an edition.
+// rows has the rows of the comparison table in "Redis read-write locks" (article 004), each with a
+// function that observes whether it holds for an edition.
 var rows = map[string]func(t *testing.T, s *redistest.Server, name string) bool{
 	"A client that reads may acquire for reading again.": func(t *testing.T, s *redistest.Server, name string) bool {
 		a := join(t, s, name, "a")
@@ -76,7 +77,8 @@ func TestTheRowsOf004(t *testing.T) {
 	}
 }
 
-// TestReadersOfAMillisecondShareAMark: two readers of the same millisecond have the same mark, and the first release deletes it.
+// TestReadersOfAMillisecondShareAMark: two readers of the same millisecond have the same mark, and
+// the first release deletes it.
 func TestReadersOfAMillisecondShareAMark(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		a, b, w := join(t, s, "rw-hash", "a"), join(t, s, "rw-hash", "b"), join(t, s, "rw-hash", "w")

@@ -15,8 +15,9 @@ var exceptions = kit.Exceptions{
 		"rw-owner-fixed": {"one-slot"},
 		// One mark for all readers, two keys without a tag, DEL as a release.
 		"rw-pair": {"late-release", "lost-release", "loss-returns", "one-slot", "reader-leaves-alone", "readers-share", "mixed-modes", "reader-lasts", "many-readers"},
-		// One mark for all readers, the clients' clocks, and a release whose script answers nothing. In virtual time a and b
-		// hold in the same millisecond, which makes their marks the same. A lease of zero is the article's own.
+		// One mark for all readers, the clients' clocks, and a release whose script answers
+		// nothing. In virtual time a and b hold in the same millisecond, which makes their marks
+		// the same. A lease of zero is the article's own.
 		"rw-hash": {"late-release-fails", "lease-is-sane", "reader-leaves-alone", "skewed-clock", "slow-reply", "mixed-modes", "odd-leases", "reader-lasts", "many-readers"},
 	},
 	Virtual: map[string][]string{

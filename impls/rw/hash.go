@@ -12,15 +12,16 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// The article's time-outs: a hold of the writer is respected for 3 s, one of a reader for 1 s, and the server forgets
-// the hash 10 s after the last grant.
+// The article's time-outs: a hold of the writer is respected for 3 s, one of a reader for 1 s, and
+// the server forgets the hash 10 s after the last grant.
 const (
 	hashWrite = 3 * time.Second
 	hashRead  = time.Second
 	hashKey   = 10 * time.Second
 )
 
-// hash keeps one read mark and one write mark, each the time at which it was set by its client's clock.
+// hash keeps one read mark and one write mark, each the time at which it was set by its client's
+// clock.
 type hash struct {
 	env      impls.Env
 	acquire  byMode
@@ -31,8 +32,9 @@ type hash struct {
 // timeouts are the three times of the article.
 type timeouts struct{ key, read, write time.Duration }
 
-// timeoutsFor scales the article's times so that a writer's hold is respected for the lease: "lease" is how long a hold lasts, and
-// the article's key lease only sweeps up. A lease of 3 s, or none, gives the article's own figures. Whole milliseconds.
+// timeoutsFor scales the article's times so that a writer's hold is respected for the lease:
+// "lease" is how long a hold lasts, and the article's key lease only sweeps up. A lease of 3 s, or
+// none, gives the article's own figures. Whole milliseconds.
 func timeoutsFor(lease time.Duration) timeouts {
 	if lease <= 0 {
 		lease = hashWrite
@@ -49,8 +51,8 @@ func newHash(acquire, release byMode) func(impls.Env) (impls.Lock, error) {
 	}
 }
 
-// take marks the hash with the client's time. Others respect the mark until that time plus the mode's time-out, which is
-// therefore the hold's validity.
+// take marks the hash with the client's time. Others respect the mark until that time plus the
+// mode's time-out, which is therefore the hold's validity.
 func (h hash) take(ctx context.Context, mode history.Mode) (hold, bool, error) {
 	now, t := h.env.Clock.Now().Truncate(time.Millisecond), h.timeouts
 	mark := strconv.FormatInt(now.UnixMilli(), 10)

@@ -56,7 +56,8 @@ func (l *lock) Extend(context.Context) (impls.Grant, error) {
 	return impls.Grant{}, fmt.Errorf("extend %s: %w", l.env.Key, impls.ErrUnsupported)
 }
 
-// Release ends the innermost hold. It keeps the hold while the outcome is unknown, so that the caller may try again.
+// Release ends the innermost hold. It keeps the hold while the outcome is unknown, so that the
+// caller may try again.
 func (l *lock) Release(ctx context.Context) error {
 	if len(l.holds) == 0 {
 		return fmt.Errorf("release %s: %w", l.env.Key, impls.ErrNotHeld)
@@ -95,8 +96,8 @@ func (b byMode) of(mode history.Mode) *impls.Script {
 	return b.exclusive
 }
 
-// inLeaseUnit returns the scripts and the lease argument: seconds, as the articles have it, when the lease is whole
-// seconds, else milliseconds.
+// inLeaseUnit returns the scripts and the lease argument: seconds, as the articles have it, when
+// the lease is whole seconds, else milliseconds.
 func (b byMode) inLeaseUnit(lease time.Duration) (byMode, int64) {
 	if impls.WholeSeconds(lease) {
 		return b, int64(lease / time.Second)

@@ -7,7 +7,8 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// owner keeps the readers as fields of a hash and the writer as a string, both named by the owner, without a lease.
+// owner keeps the readers as fields of a hash and the writer as a string, both named by the owner,
+// without a lease.
 type owner struct {
 	env     impls.Env
 	acquire byMode

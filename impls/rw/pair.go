@@ -8,7 +8,8 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// pair keeps one mark for all readers and one for the writer, under two unrelated names; every release deletes the mark.
+// pair keeps one mark for all readers and one for the writer, under two unrelated names; every
+// release deletes the mark.
 type pair struct {
 	env         impls.Env
 	acquire     byMode
@@ -25,7 +26,8 @@ func newPair(scripts byMode) func(impls.Env) (impls.Lock, error) {
 	}
 }
 
-// pairKeys makes the article's two plain names. It removes braces: a hash tag would mend a defect of the article.
+// pairKeys makes the article's two plain names. It removes braces: a hash tag would mend a defect
+// of the article.
 func pairKeys(key string) (read, write string) {
 	plain := strings.NewReplacer("{", "", "}", "").Replace(key)
 	return plain + ":read", plain + ":write"

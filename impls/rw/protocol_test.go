@@ -18,8 +18,8 @@ const (
 // The variants that grant a writer.
 var granting = []string{"rw-owner-fixed", "rw-pair", "rw-hash"}
 
-// rw-owner as printed: in Lua HLEN's 0 is true, so no writer is ever granted; and HSET replies 0 to a reader that reads again,
-// which means a refusal.
+// rw-owner as printed: in Lua HLEN's 0 is true, so no writer is ever granted; and HSET replies 0 to
+// a reader that reads again, which means a refusal.
 func TestTheOwnerScriptsAsPrinted(t *testing.T) {
 	redistest.Both(t, func(t *testing.T, s *redistest.Server) {
 		a := join(t, s, "rw-owner", "a")
@@ -58,8 +58,10 @@ func TestTheArticlesTimeoutsAreScaled(t *testing.T) {
 		{0, timeouts{10 * time.Second, time.Second, 3 * time.Second}}, // the article's own
 		{3 * time.Second, timeouts{10 * time.Second, time.Second, 3 * time.Second}},
 		{300 * time.Millisecond, timeouts{time.Second, 100 * time.Millisecond, 300 * time.Millisecond}},
-		{100 * time.Millisecond, timeouts{333 * time.Millisecond, 33 * time.Millisecond, 100 * time.Millisecond}}, // cut to whole milliseconds
-		{24 * time.Hour, timeouts{80 * time.Hour, 8 * time.Hour, 24 * time.Hour}},                                 // no overflow
+		// cut to whole milliseconds
+		{100 * time.Millisecond, timeouts{333 * time.Millisecond, 33 * time.Millisecond, 100 * time.Millisecond}},
+		// no overflow
+		{24 * time.Hour, timeouts{80 * time.Hour, 8 * time.Hour, 24 * time.Hour}},
 	} {
 		if got := timeoutsFor(row.lease); got != row.want {
 			t.Errorf("lease %v: %+v, want %+v", row.lease, got, row.want)

@@ -85,9 +85,10 @@ func hashVariant() impls.Variant {
 	}
 }
 
-// rowsOf004 are the rows of the comparison table in article 004, for one of its two columns. onlyOwner is the second row's
-// entry: "no" for the pair, which is true, and "yes" for the hash, which is false: readers of the same millisecond, or one
-// after the other, share a mark and can delete it.
+// rowsOf004 are the rows of the comparison table in article 004, for one of its two columns.
+// onlyOwner is the second row's entry: "no" for the pair, which is true, and "yes" for the hash,
+// which is false: readers of the same millisecond, or one after the other, share a mark and can
+// delete it.
 func rowsOf004(lock string, onlyOwner bool) []impls.Claim {
 	second := impls.Claim{Text: "A lock can be deleted by others than its owner.", Holds: true, Command: command(lock, "contended")}
 	if onlyOwner {

@@ -1,9 +1,12 @@
-// Package wake notifies waiting clients with publications: a lock's release publishes, and waiters subscribe.
+// Package wake notifies waiting clients with publications: a lock's release publishes, and waiters
+// subscribe.
 //
-// A publication is a hint, not a grant. It may be lost with a connection or come before the subscription; so a [Listener] also wakes its client
-// when the subscription begins and when the connection is lost, and every sleep has a limit. A woken client asks the server again.
+// A publication is a hint, not a grant. It may be lost with a connection or come before the
+// subscription; so a [Listener] also wakes its client when the subscription begins and when the
+// connection is lost, and every sleep has a limit. A woken client asks the server again.
 //
-// The receiving goroutine belongs to the Listener; Close waits for it. It sleeps by the client's clock, so that a stalled client stays asleep.
+// The receiving goroutine belongs to the Listener; Close waits for it. It sleeps by the client's
+// clock, so that a stalled client stays asleep.
 package wake
 
 import (
@@ -38,8 +41,8 @@ type Listener struct {
 	alert     context.CancelFunc // ends the sleep under way
 }
 
-// Listen begins to listen; it does not wait for the subscription. A lost connection is tried again after retry. The listener
-// ends with ctx or by Close, which must be called.
+// Listen begins to listen; it does not wait for the subscription. A lost connection is tried again
+// after retry. The listener ends with ctx or by Close, which must be called.
 func Listen(ctx context.Context, r Subscriber, clock impls.Clock, channel string, retry time.Duration) *Listener {
 	ctx, cancel := context.WithCancel(ctx)
 	l := &Listener{redis: r, clock: clock, channel: channel, retry: retry, cancel: cancel}
@@ -47,8 +50,9 @@ func Listen(ctx context.Context, r Subscriber, clock impls.Clock, channel string
 	return l
 }
 
-// Sleep returns nil after limit or at a wake-up, whichever is first, and ctx.Err() when ctx ends. A wake-up that came
-// since the last Sleep counts. While the subscription is down it sleeps at most the retry interval.
+// Sleep returns nil after limit or at a wake-up, whichever is first, and ctx.Err() when ctx ends. A
+// wake-up that came since the last Sleep counts. While the subscription is down it sleeps at most
+// the retry interval.
 func (l *Listener) Sleep(ctx context.Context, limit time.Duration) error {
 	sleeping, alert := context.WithCancel(ctx)
 	defer alert()
@@ -122,7 +126,8 @@ func (l *Listener) run(ctx context.Context) {
 	}
 }
 
-// offer makes p the subscription that Close ends. It returns false if the listener is closed; then the caller closes p.
+// offer makes p the subscription that Close ends. It returns false if the listener is closed; then
+// the caller closes p.
 func (l *Listener) offer(p *redis.PubSub) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,10 +135,11 @@ func (l *Listener) offer(p *redis.PubSub) bool {
 	return !l.closed
 }
 
-// receive wakes at every message, the confirmation of the subscription first, until the connection is lost or closed.
+// receive wakes at every message, the confirmation of the subscription first, until the connection
+// is lost or closed.
 //
-// It reads under a context that has ended, because the Redis client checks the context only when it connects, and would
-// otherwise reconnect inside Receive, under the mutex that Close needs.
+// It reads under a context that has ended, because the Redis client checks the context only when it
+// connects, and would otherwise reconnect inside Receive, under the mutex that Close needs.
 func receive(p *redis.PubSub, wake func(connected bool)) {
 	ended, end := context.WithCancel(context.Background())
 	end()

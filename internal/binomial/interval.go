@@ -3,9 +3,10 @@ package binomial
 
 import "math"
 
-// Interval returns the 95 % Clopper–Pearson interval of a rate, for k violations in n opportunities: at its bounds, k or more and k or fewer violations
-// have a probability of 2.5 %. For k = 0 and k = n the interval is one-sided, at 5 %; for k = 0 the upper bound is about 3/n. C. J. Clopper, E. S.
-// Pearson: The use of confidence or fiducial limits, Biometrika 26 (1934).
+// Interval returns the 95 % Clopper–Pearson interval of a rate, for k violations in n
+// opportunities: at its bounds, k or more and k or fewer violations have a probability of 2.5 %.
+// For k = 0 and k = n the interval is one-sided, at 5 %; for k = 0 the upper bound is about 3/n. C.
+// J. Clopper, E. S. Pearson: The use of confidence or fiducial limits, Biometrika 26 (1934).
 func Interval(k, n int) [2]float64 {
 	k = min(k, n)
 	switch {
@@ -34,8 +35,9 @@ func betaQuantile(p, a, b float64) float64 {
 	return (low + high) / 2
 }
 
-// betaRegularised is I_x(a, b) (go-moremath has one that gives up after 200 steps, with a panic, from some 100,000 operations on), by the continued fraction of DLMF 8.17.22, which converges fast for x < (a+1)/(a+b+2); the other
-// side follows from I_x(a, b) = 1 - I_{1-x}(b, a).
+// betaRegularised is I_x(a, b) (go-moremath has one that gives up after 200 steps, with a panic,
+// from some 100,000 operations on), by the continued fraction of DLMF 8.17.22, which converges fast
+// for x < (a+1)/(a+b+2); the other side follows from I_x(a, b) = 1 - I_{1-x}(b, a).
 func betaRegularised(x, a, b float64) float64 {
 	if x <= 0 || x >= 1 {
 		return min(max(x, 0), 1)

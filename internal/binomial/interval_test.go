@@ -29,7 +29,8 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// TestLargeCounts: the library's fraction must converge where millions of operations were counted; the normal distribution is close there.
+// TestLargeCounts: the library's fraction must converge where millions of operations were counted;
+// the normal distribution is close there.
 func TestLargeCounts(t *testing.T) {
 	for _, n := range []int{100_000, 10_000_000, 1_000_000_000} {
 		rate := 0.25

@@ -21,7 +21,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestStrings numbers and sorts more strings than the initial table and block hold, including an empty and a long one.
+// TestStrings numbers and sorts more strings than the initial table and block hold, including an
+// empty and a long one.
 func TestStrings(t *testing.T) {
 	var d Strings
 	words := []string{"", string(make([]byte, 2*nameBlock))}

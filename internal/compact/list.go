@@ -1,9 +1,10 @@
-// Package compact keeps millions of values and strings in little memory, which the garbage collector need not scan. Numbers begin at 1, so that 0 can mean
-// none.
+// Package compact keeps millions of values and strings in little memory, which the garbage
+// collector need not scan. Numbers begin at 1, so that 0 can mean none.
 package compact
 
-// List is a list that grows by pages. A slice of hundreds of megabytes leaves a copy as garbage each time it grows. Pages are never copied, except the
-// first, which grows as a slice because most lists are small; so elements after the first page do not move.
+// List is a list that grows by pages. A slice of hundreds of megabytes leaves a copy as garbage
+// each time it grows. Pages are never copied, except the first, which grows as a slice because most
+// lists are small; so elements after the first page do not move.
 type List[T any] struct {
 	pages [][]T
 	n     uint32

@@ -7,12 +7,15 @@ import (
 	"slices"
 )
 
-// Strings numbers distinct strings. A map of ten million tokens takes almost a gigabyte; here a token takes its bytes and about 25 more.
+// Strings numbers distinct strings. A map of ten million tokens takes almost a gigabyte; here a
+// token takes its bytes and about 25 more.
 type Strings struct {
 	blocks [][]byte     // each string as its length (uvarint) and its bytes; blocks never move
 	where  List[uint64] // block<<32 | offset
-	table  []uint64     // open addressing: high half of the hash << 32 | number; 0 = empty; its length is a power of two
-	seed   maphash.Seed // random, so that no file can make strings collide; numbers do not depend on it
+	// open addressing: high half of the hash << 32 | number; 0 = empty; its length is a power of
+	// two
+	table []uint64
+	seed  maphash.Seed // random, so that no file can make strings collide; numbers do not depend on it
 }
 
 const nameBlock = 1 << 18
@@ -35,7 +38,8 @@ func (n *Strings) Number(s string) uint32 {
 	return number
 }
 
-// Sort renumbers the strings in sorted order and returns the new numbers by the old. After it, Number must not be called.
+// Sort renumbers the strings in sorted order and returns the new numbers by the old. After it,
+// Number must not be called.
 func (n *Strings) Sort() []uint32 {
 	byText := make([]uint32, n.where.n)
 	for i := range byText {

@@ -1,5 +1,6 @@
-// Package infile opens files that somebody else has written. A named pipe or a device, which could block its reader or never end, is refused at once, and
-// so is a file that is too large to be read whole. Errors are a *fs.PathError.
+// Package infile opens files that somebody else has written. A named pipe or a device, which could
+// block its reader or never end, is refused at once, and so is a file that is too large to be read
+// whole. Errors are a *fs.PathError.
 package infile
 
 import (
@@ -38,7 +39,8 @@ func kind(mode fs.FileMode) string {
 	return "a socket"
 }
 
-// MaxDocument is the limit, in bytes, of a file of JSON that is decoded whole: the decoded values take up to forty times as much.
+// MaxDocument is the limit, in bytes, of a file of JSON that is decoded whole: the decoded values
+// take up to forty times as much.
 const MaxDocument = 16 << 20
 
 // Read reads a regular file of at most limit bytes.

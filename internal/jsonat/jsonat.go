@@ -9,7 +9,8 @@ import (
 	"io"
 )
 
-// Unmarshal decodes data into v. Its errors wrap those of [json.Unmarshal] and begin with line and column, from 1, if the decoder reports a position.
+// Unmarshal decodes data into v. Its errors wrap those of [json.Unmarshal] and begin with line and
+// column, from 1, if the decoder reports a position.
 func Unmarshal(data []byte, v any) error {
 	err := json.Unmarshal(data, v)
 	var at int64

@@ -1,5 +1,5 @@
-// Package patience has a context for a call with a time limit whose result outlives the call, such as the acquire of a lock that ties a hold, or its
-// watchdog, to the acquire's context.
+// Package patience has a context for a call with a time limit whose result outlives the call, such
+// as the acquire of a lock that ties a hold, or its watchdog, to the acquire's context.
 package patience
 
 import (
@@ -37,7 +37,8 @@ func (c *Context) expire() {
 	}
 }
 
-// Keep removes the limit: the context ends only by Cancel or with its parent. After the end it has no effect.
+// Keep removes the limit: the context ends only by Cancel or with its parent. After the end it has
+// no effect.
 func (c *Context) Keep() {
 	c.timer.Stop()
 	c.mu.Lock()

@@ -1,5 +1,5 @@
-// Package plain escapes foreign text for display: names of clients, keys and tokens from files and servers, and output of other processes. Reports,
-// stories, logs and messages all use it.
+// Package plain escapes foreign text for display: names of clients, keys and tokens from files and
+// servers, and output of other processes. Reports, stories, logs and messages all use it.
 package plain
 
 import (
@@ -11,9 +11,10 @@ import (
 	"unicode/utf8"
 )
 
-// Text escapes characters that a terminal, a log or a page would interpret: control characters, bytes that are not UTF-8, and marks that change the
-// direction of text. Line breaks and tabs become spaces. The first character of ::word and ##[word, which GitHub's runner executes as commands, is
-// escaped. Other text is unchanged.
+// Text escapes characters that a terminal, a log or a page would interpret: control characters,
+// bytes that are not UTF-8, and marks that change the direction of text. Line breaks and tabs
+// become spaces. The first character of ::word and ##[word, which GitHub's runner executes as
+// commands, is escaped. Other text is unchanged.
 func Text(text string) string {
 	if strings.IndexFunc(text, hidden) < 0 && !strings.Contains(text, "::") && !strings.Contains(text, "##[") {
 		return text
@@ -69,13 +70,15 @@ func command(text string, at int) bool {
 	return found && first && lettered(word)
 }
 
-// lettered reports whether a text begins with a letter: commands of the runner do, a drawing of holds (##[###) does not.
+// lettered reports whether a text begins with a letter: commands of the runner do, a drawing of
+// holds (##[###) does not.
 func lettered(text string) bool { return text != "" && unicode.IsLetter(rune(text[0])) }
 
 // hidden reports whether a rune does not print as itself.
 func hidden(r rune) bool { return r != ' ' && !unicode.IsPrint(r) || r == unicode.ReplacementChar }
 
-// JSON escapes in encoded JSON what Text escapes in text, except line breaks. The value stays the same.
+// JSON escapes in encoded JSON what Text escapes in text, except line breaks. The value stays the
+// same.
 func JSON(data []byte) []byte {
 	escape := func(r rune) bool { return r != '\n' && hidden(r) }
 	if bytes.IndexFunc(data, escape) < 0 {

@@ -60,7 +60,8 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// checkJSON encodes a text, and requires the escaped JSON to be printable and to have the same value.
+// checkJSON encodes a text, and requires the escaped JSON to be printable and to have the same
+// value.
 func checkJSON(t *testing.T, text string) {
 	t.Helper()
 	data, err := json.MarshalIndent([]string{text}, "", " ")

@@ -9,7 +9,8 @@ import (
 // maxReplyLine bounds a reply of one line.
 const maxReplyLine = 512
 
-// Ask sends a request and reads exactly its reply, which must be one line, on a connection that nobody else uses yet.
+// Ask sends a request and reads exactly its reply, which must be one line, on a connection that
+// nobody else uses yet.
 func Ask(conn io.ReadWriter, words ...string) (reply string, err error) {
 	if _, err := conn.Write(AppendRequest(nil, words...)); err != nil {
 		return "", err

@@ -2,7 +2,8 @@ package resp
 
 import "testing"
 
-// TestNoAllocations: framing a pipeline and its replies and reading names and keys allocates nothing.
+// TestNoAllocations: framing a pipeline and its replies and reading names and keys allocates
+// nothing.
 func TestNoAllocations(t *testing.T) {
 	wire := AppendRequest(nil, "SET", "key", "value", "NX", "PX", "300")
 	wire = AppendRequest(wire, "evalsha", "abc", "1", "key", "token")

@@ -18,10 +18,12 @@ type command struct {
 	noScript bool // scripts may not call it
 }
 
-// commands has every command of Redis 7.0, and some newer ones, by name. An entry is the name, the number of words, ~ if a node may keep a
-// request, and ! if scripts may not call it. Commands with subcommands, such as CLIENT, have an entry for each. Scripts and functions count as writes,
-// because their effect is unknown; so do EXEC, which executes the queued commands, and PUBLISH, which wakes clients. A channel of PUBLISH or SUBSCRIBE
-// is no key: any node of a cluster accepts it.
+// commands has every command of Redis 7.0, and some newer ones, by name. An entry is the name, the
+// number of words, ~ if a node may keep a request, and ! if scripts may not call it. Commands with
+// subcommands, such as CLIENT, have an entry for each. Scripts and functions count as writes,
+// because their effect is unknown; so do EXEC, which executes the queued commands, and PUBLISH,
+// which wakes clients. A channel of PUBLISH or SUBSCRIBE is no key: any node of a cluster accepts
+// it.
 var commands = table(
 	group{command{key: 1, write: true}, `APPEND:3 BITFIELD:-2 DECR:2 DECRBY:3 DELEX:-2 DELIFEQ:3 EXPIRE:-3 EXPIREAT:-3
 		GEOADD:-5 GEORADIUS:-6 GEORADIUSBYMEMBER:-5 GETDEL:2 GETEX:-2 GETSET:3 HDEL:-3 HEXPIRE:-6 HEXPIREAT:-6 HGETDEL:-5 HGETEX:-5 HINCRBY:4
@@ -112,16 +114,19 @@ func lookup(name []byte) (command, bool) {
 // IsWrite reports whether a command, in upper case, may change the data of a node or wake a client.
 func IsWrite(name string) bool { return commands[name].write }
 
-// Waits reports whether a node may keep a request for a command, in upper case, until there is data or replicas have caught up.
+// Waits reports whether a node may keep a request for a command, in upper case, until there is data
+// or replicas have caught up.
 func Waits(name string) bool { return commands[name].waits }
 
-// Words returns the number of words of a command in upper case, its name included; -n: at least n, 0: no such command. A subcommand is like CLIENT|ID.
+// Words returns the number of words of a command in upper case, its name included; -n: at least n,
+// 0: no such command. A subcommand is like CLIENT|ID.
 func Words(name string) int { return commands[name].words }
 
 // InScripts reports whether scripts may call a command, named as for [Words].
 func InScripts(name string) bool { return !commands[name].noScript }
 
-// Name returns the command's name in upper case; "" for a request without arguments. It allocates only for unknown names.
+// Name returns the command's name in upper case; "" for a request without arguments. It allocates
+// only for unknown names.
 func (r Request) Name() string {
 	name := r.Arg(0)
 	if c, ok := lookup(name); ok {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestCommandTable checks the entries of the table. A number of words that cannot be parsed becomes 0.
+// TestCommandTable checks the entries of the table. A number of words that cannot be parsed becomes
+// 0.
 func TestCommandTable(t *testing.T) {
 	for name, c := range commands {
 		if c.words == 0 || c.name != name || len(name) > longestName && !strings.Contains(name, "|") {

@@ -13,7 +13,8 @@ type feed struct {
 	err  error  // why framing has ended
 }
 
-// Feed adds bytes that were sent. Call Next until it returns false before the next Feed; until then p must not be changed.
+// Feed adds bytes that were sent. Call Next until it returns false before the next Feed; until then
+// p must not be changed.
 func (f *feed) Feed(p []byte) {
 	if len(f.data) == 0 {
 		f.data = p[:len(p):len(p)]
@@ -34,7 +35,8 @@ func (f *feed) Beyond() error {
 // Rest returns the bytes of an incomplete frame.
 func (f *feed) Rest() []byte { return f.data }
 
-// frame returns the next frame, whose end scan finds, or once framing has ended, all bytes; nil if more are needed.
+// frame returns the next frame, whose end scan finds, or once framing has ended, all bytes; nil if
+// more are needed.
 func (f *feed) frame(scan func([]byte) (int, error)) (raw []byte, opaque bool) {
 	if f.err == nil && len(f.data) > 0 {
 		var n int
@@ -74,13 +76,15 @@ func (f *feed) keep() {
 // maxIdle is how much storage an idle feed keeps after a large frame.
 const maxIdle = 1 << 20
 
-// cursor is the position up to which a frame has been parsed. It is kept between calls, so that a frame that comes in many pieces is parsed once.
+// cursor is the position up to which a frame has been parsed. It is kept between calls, so that a
+// frame that comes in many pieces is parsed once.
 type cursor struct {
 	pos  int // bytes of the frame that are parsed
 	seen int // bytes after pos without an end of line
 }
 
-// line returns the line at the cursor without its CR LF, and the offset after it; nil if it is incomplete.
+// line returns the line at the cursor without its CR LF, and the offset after it; nil if it is
+// incomplete.
 func (c *cursor) line(buf []byte) (text []byte, next int, err error) {
 	end, err := c.newline(buf)
 	if end < 0 || err != nil {
@@ -110,8 +114,9 @@ func (c *cursor) newline(buf []byte) (int, error) {
 	return end, nil
 }
 
-// head reads the complete head of a string or an aggregate at an offset: its first byte, a length of at most four digits, and CR LF. It returns the offset
-// after it. ok is false for any other head: the caller uses line and length.
+// head reads the complete head of a string or an aggregate at an offset: its first byte, a length
+// of at most four digits, and CR LF. It returns the offset after it. ok is false for any other
+// head: the caller uses line and length.
 func head(buf []byte, at int, kind byte) (n, next int, ok bool) {
 	if at >= len(buf) || buf[at] != kind {
 		return 0, 0, false

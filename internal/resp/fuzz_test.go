@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// frames feeds data in pieces of size bytes and returns the frames that were parsed, and all bytes that came out.
+// frames feeds data in pieces of size bytes and returns the frames that were parsed, and all bytes
+// that came out.
 func frames(data []byte, size int, feed func([]byte), next func() (raw []byte, opaque, ok bool)) (found []int, all []byte) {
 	for piece := range slices.Chunk(data, size) {
 		feed(bytes.Clone(piece))

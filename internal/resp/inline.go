@@ -5,7 +5,8 @@ import (
 	"strconv"
 )
 
-// inline reads a request of one line of words, as typed in a terminal. LF without CR ends it, as on the server.
+// inline reads a request of one line of words, as typed in a terminal. LF without CR ends it, as on
+// the server.
 func (s *requestScan) inline(buf []byte) (int, error) {
 	end, err := s.newline(buf)
 	if end < 0 || err != nil {
@@ -16,7 +17,8 @@ func (s *requestScan) inline(buf []byte) (int, error) {
 	return end + 1, nil
 }
 
-// split splits a line into words. A line with unbalanced quotes is one word: the server replies with an error.
+// split splits a line into words. A line with unbalanced quotes is one word: the server replies
+// with an error.
 func (s *requestScan) split(line []byte) {
 	s.args, s.text = s.args[:0], make([]byte, 0, len(line))
 	rest := line
@@ -52,7 +54,8 @@ func word(dst, line []byte) (word, rest []byte, ok bool) {
 	return dst, nil, true
 }
 
-// quoted appends the text inside quotes. A space or the end of the line must follow the closing quote.
+// quoted appends the text inside quotes. A space or the end of the line must follow the closing
+// quote.
 func quoted(dst, line []byte, quote byte) (word, rest []byte, ok bool) {
 	for len(line) > 0 {
 		c := line[0]

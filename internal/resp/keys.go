@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Keys returns the keys of a request, which determine the node of a cluster; nil without keys, for a wrong count, and if they follow options (XREAD).
+// Keys returns the keys of a request, which determine the node of a cluster; nil without keys, for
+// a wrong count, and if they follow options (XREAD).
 func Keys(args []string) (keys []string) {
 	c := commands[strings.ToUpper(args[0])]
 	if c.count > 0 {
@@ -44,7 +45,8 @@ func counted(args []string, at int) []string {
 	return args[at+1 : at+1+n]
 }
 
-// ScriptCall returns the keys and the other arguments of an EVAL or EVALSHA; nil if its count of keys is wrong.
+// ScriptCall returns the keys and the other arguments of an EVAL or EVALSHA; nil if its count of
+// keys is wrong.
 func (r Request) ScriptCall() (keys, args []string) {
 	const first = 3
 	n, err := strconv.Atoi(string(r.Arg(first - 1)))

@@ -6,9 +6,11 @@ import (
 	"sync"
 )
 
-// Pairing finds the request to which a reply belongs, on one connection. T is the caller's data of a request. It handles requests without a reply (an empty
-// one, CLIENT REPLY OFF), requests with several (SUBSCRIBE to several channels), and frames that are not replies (pushes, and messages in RESP2). Its
-// methods may be called from several goroutines: one writes requests while another reads replies. The zero value is ready for use.
+// Pairing finds the request to which a reply belongs, on one connection. T is the caller's data of
+// a request. It handles requests without a reply (an empty one, CLIENT REPLY OFF), requests with
+// several (SUBSCRIBE to several channels), and frames that are not replies (pushes, and messages in
+// RESP2). Its methods may be called from several goroutines: one writes requests while another
+// reads replies. The zero value is ready for use.
 type Pairing[T any] struct {
 	mu         sync.Mutex // guards the fields below
 	ring       []entry[T]
@@ -28,7 +30,8 @@ type entry[T any] struct {
 
 const anyNumber = -1
 
-// Expect records a request, which must not be sent before: its reply could come first. It returns false if no reply will come.
+// Expect records a request, which must not be sent before: its reply could come first. It returns
+// false if no reply will come.
 func (p *Pairing[T]) Expect(r Request, value T) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,7 +64,8 @@ func (p *Pairing[T]) Subscribes() bool {
 	return false
 }
 
-// Answer returns the T of the request of a reply, and whether this is its last reply; zero values if there is no such request.
+// Answer returns the T of the request of a reply, and whether this is its last reply; zero values
+// if there is no such request.
 func (p *Pairing[T]) Answer(r Reply) (value T, last bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +98,8 @@ func (p *Pairing[T]) goesOn(e *entry[T]) bool {
 	return e.left > 0
 }
 
-// Abandon removes and returns the T of the oldest request without a reply, for a connection that has ended; false if there is none.
+// Abandon removes and returns the T of the oldest request without a reply, for a connection that
+// has ended; false if there is none.
 func (p *Pairing[T]) Abandon() (value T, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -158,7 +163,8 @@ func replies(r Request) (left int, sub string) {
 	return max(1, r.Len()-1), sub
 }
 
-// confirms returns the command that a word in any case confirms, SUBSCRIBE or a like one; "" for any other word.
+// confirms returns the command that a word in any case confirms, SUBSCRIBE or a like one; "" for
+// any other word.
 func confirms(word []byte) string {
 	if c, _ := lookup(word); strings.HasSuffix(c.name, "SUBSCRIBE") {
 		return c.name
@@ -166,7 +172,8 @@ func confirms(word []byte) string {
 	return ""
 }
 
-// confirmation returns the command that a reply confirms, "" for any other reply, and updates the number of subscriptions.
+// confirmation returns the command that a reply confirms, "" for any other reply, and updates the
+// number of subscriptions.
 func (p *Pairing[T]) confirmation(r Reply) string {
 	if t := r.kind(); !p.subscribes || t != '*' && t != '>' {
 		return ""

@@ -8,7 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPairing: each row is a conversation, "> args" a request, "< reply" a reply. want has the request of each reply.
+// TestPairing: each row is a conversation, "> args" a request, "< reply" a reply. want has the
+// request of each reply.
 func TestPairing(t *testing.T) {
 	const sub, msg = "*3\r\n$9\r\nsubscribe\r\n$1\r\n%s\r\n:%d\r\n", "*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nm\r\n"
 	unsub := "*3\r\n$11\r\nunsubscribe\r\n$1\r\n%s\r\n:%d\r\n"

@@ -10,7 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// answerOK is a node that replies OK to every command but HELLO, and sends the arguments of each request to got.
+// answerOK is a node that replies OK to every command but HELLO, and sends the arguments of each
+// request to got.
 func answerOK(conn net.Conn, got chan<- []string) {
 	var s Requests
 	buf := make([]byte, 50)

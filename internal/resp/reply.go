@@ -8,7 +8,8 @@ type Replies struct {
 	scan replyScan
 }
 
-// Next returns the next complete reply or push, valid until the next call; false if more bytes are needed; all bytes once framing has ended.
+// Next returns the next complete reply or push, valid until the next call; false if more bytes are
+// needed; all bytes once framing has ended.
 func (s *Replies) Next() (Reply, bool) {
 	raw, opaque := s.frame(s.scan.next)
 	return Reply{Raw: raw, body: s.scan.body, opaque: opaque}, raw != nil
@@ -42,7 +43,8 @@ func (r Reply) kind() byte {
 // IsError reports whether the reply is an error.
 func (r Reply) IsError() bool { return r.kind() == '-' || r.kind() == '!' }
 
-// isPush reports whether this is a RESP3 push. A message in RESP2 looks like any array; [Pairing] recognizes it.
+// isPush reports whether this is a RESP3 push. A message in RESP2 looks like any array; [Pairing]
+// recognizes it.
 func (r Reply) isPush() bool { return r.kind() == '>' }
 
 // IsNil reports whether the reply is a null of any type.
@@ -51,7 +53,8 @@ func (r Reply) IsNil() bool {
 	return v.kind == '_' || v.null
 }
 
-// Str returns the bytes of a string, number or error without its type; nil for null and for aggregates.
+// Str returns the bytes of a string, number or error without its type; nil for null and for
+// aggregates.
 func (r Reply) Str() []byte {
 	v := r.value()
 	if v.null || v.aggregate() {
@@ -79,7 +82,8 @@ func (r Reply) Items() iter.Seq[Reply] {
 	}
 }
 
-// elem returns the bytes of element i of an aggregate; nil if there is none or it is an aggregate itself. It takes time linear in i.
+// elem returns the bytes of element i of an aggregate; nil if there is none or it is an aggregate
+// itself. It takes time linear in i.
 func (r Reply) elem(i int) []byte {
 	for item := range r.Items() {
 		if i == 0 {

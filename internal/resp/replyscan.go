@@ -32,7 +32,8 @@ type level struct {
 
 const endless = -1
 
-// replyScan finds the end of the reply at the start of a growing buffer. It has its own stack, so that a nested reply is parsed once.
+// replyScan finds the end of the reply at the start of a growing buffer. It has its own stack, so
+// that a nested reply is parsed once.
 type replyScan struct {
 	cursor
 	body   int // offset of the value in the frame last found
@@ -171,7 +172,8 @@ func (s *replyScan) end(next int) (step, error) {
 	return step{true, true}, nil
 }
 
-// complete counts the value just read, leaves the levels that it completes, and reports whether the frame is complete.
+// complete counts the value just read, leaves the levels that it completes, and reports whether the
+// frame is complete.
 func (s *replyScan) complete() bool {
 	for s.depth > 0 {
 		l := &s.levels[s.depth-1]

@@ -12,7 +12,8 @@ type Requests struct {
 	scan requestScan
 }
 
-// Next returns the next complete request, valid until the next call; false if more bytes are needed; without arguments once framing has ended.
+// Next returns the next complete request, valid until the next call; false if more bytes are
+// needed; without arguments once framing has ended.
 func (s *Requests) Next() (Request, bool) {
 	raw, opaque := s.frame(s.scan.next)
 	if opaque || raw == nil {
@@ -37,10 +38,12 @@ type span struct{ from, to int }
 // Opaque reports whether these are unparsed bytes.
 func (r Request) Opaque() bool { return r.opaque }
 
-// Len returns the number of arguments, including the command's name. A request without arguments has no reply.
+// Len returns the number of arguments, including the command's name. A request without arguments
+// has no reply.
 func (r Request) Len() int { return len(r.args) }
 
-// Arg returns argument i, where 0 is the command's name; nil if there is none. It shares the request's storage.
+// Arg returns argument i, where 0 is the command's name; nil if there is none. It shares the
+// request's storage.
 func (r Request) Arg(i int) []byte {
 	if i < 0 || i >= len(r.args) {
 		return nil
@@ -60,7 +63,8 @@ func (r Request) Clone() Request {
 	return own
 }
 
-// Like reports whether p is a request that differs from r, an array, only in the bytes of the arguments varies, in order.
+// Like reports whether p is a request that differs from r, an array, only in the bytes of the
+// arguments varies, in order.
 func (r Request) Like(p []byte, varies []int) bool {
 	if len(p) != len(r.Raw) {
 		return false
@@ -154,7 +158,8 @@ func (s *requestScan) argument(buf []byte) (bool, error) {
 	return true, nil
 }
 
-// argumentHead reads the head of a bulk string. It returns the string's length and offset; an offset of 0 if the head is incomplete.
+// argumentHead reads the head of a bulk string. It returns the string's length and offset; an
+// offset of 0 if the head is incomplete.
 func (s *requestScan) argumentHead(buf []byte) (n, from int, err error) {
 	if n, from, ok := head(buf, s.pos, '$'); ok {
 		s.seen = 0

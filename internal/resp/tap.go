@@ -5,7 +5,8 @@ import (
 	"net"
 )
 
-// Tap is a connection that passes its bytes to functions, which run in the goroutines that write and read. Either may be nil.
+// Tap is a connection that passes its bytes to functions, which run in the goroutines that write
+// and read. Either may be nil.
 type Tap struct {
 	net.Conn
 	Out func(p []byte) // what is about to be written
@@ -29,7 +30,8 @@ func (t *Tap) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// EachRequest returns a function that takes a stream in pieces and calls do with each request, which is valid until do returns.
+// EachRequest returns a function that takes a stream in pieces and calls do with each request,
+// which is valid until do returns.
 func EachRequest(do func(Request)) func(p []byte) {
 	var stream Requests
 	return func(p []byte) {
@@ -40,8 +42,8 @@ func EachRequest(do func(Request)) func(p []byte) {
 	}
 }
 
-// Bound returns a connection for a client that allocates what the server announces: Read fails at a reply beyond the limits of this package, before the
-// client has seen the end of its head.
+// Bound returns a connection for a client that allocates what the server announces: Read fails at a
+// reply beyond the limits of this package, before the client has seen the end of its head.
 func Bound(c net.Conn) net.Conn { return &bounded{Conn: c} }
 
 type bounded struct {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Requests are shown whole, wherever their bytes are cut, and the bytes of both directions pass unchanged.
+// Requests are shown whole, wherever their bytes are cut, and the bytes of both directions pass
+// unchanged.
 func TestTapShowsWhatPasses(t *testing.T) {
 	client, server := net.Pipe()
 	var names []string

@@ -5,7 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns b as text for a log: cut to size bytes, to which "…" is added, and with Go's escapes where it is not printable UTF-8.
+// Text returns b as text for a log: cut to size bytes, to which "…" is added, and with Go's escapes
+// where it is not printable UTF-8.
 func Text(b []byte, size int) string {
 	cut := ""
 	if len(b) > size {
@@ -41,8 +42,9 @@ func printable(b []byte) bool {
 	return true
 }
 
-// Line returns the reply as one line: OK, (nil), 1, "value", -ERR …, true, [1, "a", (nil)]. Text is cut to size bytes. A longer aggregate is [900 items], or
-// [1, … 900 items] if it begins with a number, which may be the result of a script.
+// Line returns the reply as one line: OK, (nil), 1, "value", -ERR …, true, [1, "a", (nil)]. Text is
+// cut to size bytes. A longer aggregate is [900 items], or [1, … 900 items] if it begins with a
+// number, which may be the result of a script.
 func (r Reply) Line(size int) string {
 	if r.opaque {
 		return "(not RESP)"
@@ -79,7 +81,8 @@ func (v value) line(size int) string {
 
 const maxListDepth = 8
 
-// list appends the element at the start of b and returns the rest; false if the element is too long, too deep or of unknown length.
+// list appends the element at the start of b and returns the rest; false if the element is too
+// long, too deep or of unknown length.
 func list(to, b []byte, size, depth int) (text, rest []byte, ok bool) {
 	v := read(b)
 	if v.size == 0 || v.kind == '|' || v.streamed || depth > maxListDepth || len(to) > size {
@@ -101,7 +104,8 @@ func list(to, b []byte, size, depth int) (text, rest []byte, ok bool) {
 	return append(to, ']'), rest, true
 }
 
-// firstNumber returns the first number of an array, in the form of Line; "" if it does not begin with a number.
+// firstNumber returns the first number of an array, in the form of Line; "" if it does not begin
+// with a number.
 func (r Reply) firstNumber() string {
 	v := r.value()
 	if at := r.body + v.size; v.kind == '*' && v.count > 0 && r.Raw[at] == ':' {
@@ -120,7 +124,8 @@ func (v value) items() int {
 
 func quote(b []byte, size int) string { return `"` + Text(b, size) + `"` }
 
-// IsErrorText reports whether text, a reply as [Reply.Line] writes it, is an error and no negative number.
+// IsErrorText reports whether text, a reply as [Reply.Line] writes it, is an error and no negative
+// number.
 func IsErrorText(text string) bool {
 	return len(text) > 1 && text[0] == '-' && (text[1] < '0' || text[1] > '9') && text != "-inf"
 }

@@ -15,7 +15,8 @@ func Check(t *testing.T, schemaText, document []byte) []string {
 	if err := json.Unmarshal(schemaText, &schema); err != nil {
 		t.Fatal(err)
 	}
-	rules, err := schema.Resolve(&jsonschema.ResolveOptions{BaseURI: "https://lockbench.invalid/"}) // their $id are relative
+	// their $id are relative
+	rules, err := schema.Resolve(&jsonschema.ResolveOptions{BaseURI: "https://lockbench.invalid/"})
 	if err != nil {
 		t.Fatal(err)
 	}

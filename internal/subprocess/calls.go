@@ -2,7 +2,8 @@ package subprocess
 
 import "sync"
 
-// Calls matches replies to requests by number. The zero value is ready for use; its methods may be called from several goroutines.
+// Calls matches replies to requests by number. The zero value is ready for use; its methods may be
+// called from several goroutines.
 type Calls[R any] struct {
 	mu   sync.Mutex // protects what follows
 	last int64

@@ -57,7 +57,8 @@ func NewReader(in io.Reader, limit int) *Reader {
 	return &Reader{in: bufio.NewReaderSize(in, 64<<10), max: limit}
 }
 
-// next reads a line without white space around it, valid until the next call. At the end the error is io.EOF, or io.ErrUnexpectedEOF with a last text.
+// next reads a line without white space around it, valid until the next call. At the end the error
+// is io.EOF, or io.ErrUnexpectedEOF with a last text.
 func (r *Reader) next() ([]byte, error) {
 	r.line = r.line[:0]
 	for {
@@ -75,7 +76,8 @@ func (r *Reader) next() ([]byte, error) {
 	}
 }
 
-// Receive reads a line of JSON into v. It skips empty lines; the last line needs no newline. At the end of the input the error is io.EOF.
+// Receive reads a line of JSON into v. It skips empty lines; the last line needs no newline. At the
+// end of the input the error is io.EOF.
 func (r *Reader) Receive(v any) error {
 	for {
 		line, err := r.next()

@@ -1,11 +1,14 @@
 //go:build unix
 
-// Package subprocess starts, reads, stops and ends the processes of lockbench: clients of a run, locks in another process, workers of a search, and servers.
+// Package subprocess starts, reads, stops and ends the processes of lockbench: clients of a run,
+// locks in another process, workers of a search, and servers.
 //
-// Processes read lines of JSON from standard input and write them to standard output, one object a line. A process must exit at the end of its input, and
-// is killed at the end of its output. The end of its standard error is kept, see [Process.LastWords].
+// Processes read lines of JSON from standard input and write them to standard output, one object a
+// line. A process must exit at the end of its input, and is killed at the end of its output. The
+// end of its standard error is kept, see [Process.LastWords].
 //
-// A process leads its own group: its children are stopped and killed with it. When this program ends, it is killed on Linux; elsewhere its input ends.
+// A process leads its own group: its children are stopped and killed with it. When this program
+// ends, it is killed on Linux; elsewhere its input ends.
 package subprocess
 
 import (
@@ -33,12 +36,16 @@ type Process struct {
 
 // Listener receives the output of a process. One goroutine calls its functions.
 type Listener struct {
-	Line func(n int, line []byte) error // receives the n-th line, from 1, whose storage is reused; an error ends the process
-	End  func(err error)                // called after the last line, with nil at the end of the output, or the error that ended reading; may be nil
-	Max  int                            // bytes of a line; 0 means 16 MiB
+	// receives the n-th line, from 1, whose storage is reused; an error ends the process
+	Line func(n int, line []byte) error
+	// called after the last line, with nil at the end of the output, or the error that ended
+	// reading; may be nil
+	End func(err error)
+	Max int // bytes of a line; 0 means 16 MiB
 }
 
-// New returns a process for a command. With l.Line it uses the command's input and output, and End must be called after Start; without, Kill.
+// New returns a process for a command. With l.Line it uses the command's input and output, and End
+// must be called after Start; without, Kill.
 func New(cmd *exec.Cmd, l Listener) *Process {
 	return &Process{cmd: cmd, listener: l, gone: make(chan struct{}), ended: make(chan struct{})}
 }
@@ -71,7 +78,8 @@ const (
 	stateLimit = 5 * time.Second // until a process is stopped or dead
 )
 
-// start starts the process from a goroutine that waits for it and keeps its thread: on Linux a process dies with the thread that started it.
+// start starts the process from a goroutine that waits for it and keeps its thread: on Linux a
+// process dies with the thread that started it.
 func (p *Process) start() error {
 	started := make(chan error)
 	go func() { // ends with the process
@@ -135,7 +143,8 @@ func (p *Process) Killed() bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// LastWords returns the end of the process's standard error, up to 4 KiB. If a Go program crashed, it begins with the reason.
+// LastWords returns the end of the process's standard error, up to 4 KiB. If a Go program crashed,
+// it begins with the reason.
 func (p *Process) LastWords() string { return p.stderr.String() }
 
 // Note adds a line to the last words.
@@ -144,7 +153,8 @@ func (p *Process) Note(line []byte) { _, _ = p.stderr.Write(append(line, '\n')) 
 // CloseInput closes the input of the process.
 func (p *Process) CloseInput() { _ = p.input.Close() } // closing it twice does no harm
 
-// End closes the input of the process, and kills it if it does not exit within grace. It returns after the process was waited for.
+// End closes the input of the process, and kills it if it does not exit within grace. It returns
+// after the process was waited for.
 func (p *Process) End(grace time.Duration) {
 	p.CloseInput()
 	t := time.NewTimer(grace)
@@ -176,7 +186,8 @@ func (p *Process) Continue() error {
 	})
 }
 
-// Kill kills the process with SIGKILL, and returns when it is dead. It returns nil for a process that has ended.
+// Kill kills the process with SIGKILL, and returns when it is dead. It returns nil for a process
+// that has ended.
 func (p *Process) Kill() error {
 	if err := p.signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -184,7 +195,8 @@ func (p *Process) Kill() error {
 	return p.await("die", func() (bool, error) { return isDead(p.PID()), nil })
 }
 
-// signal sends a signal to the process and its child processes. It returns os.ErrProcessDone if the process has ended.
+// signal sends a signal to the process and its child processes. It returns os.ErrProcessDone if the
+// process has ended.
 func (p *Process) signal(s syscall.Signal) error {
 	select {
 	case <-p.ended:

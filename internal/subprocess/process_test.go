@@ -149,7 +149,8 @@ func TestStopContinueKill(t *testing.T) {
 	}
 }
 
-// seen waits until a condition holds: a signal to a group reaches its processes one after the other.
+// seen waits until a condition holds: a signal to a group reaches its processes one after the
+// other.
 func seen(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(stateLimit); !is(); time.Sleep(time.Millisecond) {

@@ -8,12 +8,14 @@ import (
 	"syscall"
 )
 
-// ownGroup gives a process its own group: no interrupt of the terminal reaches it, signals reach its children. It dies with the thread that began it.
+// ownGroup gives a process its own group: no interrupt of the terminal reaches it, signals reach
+// its children. It dies with the thread that began it.
 func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// isStopped reports whether every thread of a process is stopped; os.ErrProcessDone if it has ended.
+// isStopped reports whether every thread of a process is stopped; os.ErrProcessDone if it has
+// ended.
 func isStopped(pid int) (bool, error) {
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	if err != nil || len(files) == 0 {
@@ -37,7 +39,8 @@ func isDead(pid int) bool {
 	return s == 0 || s == 'Z' || s == 'X'
 }
 
-// state returns the letter of the state in a stat file, which follows the last parenthesis; 0 if there is no file.
+// state returns the letter of the state in a stat file, which follows the last parenthesis; 0 if
+// there is no file.
 func state(file string) byte {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"syscall"
 )
 
-// ownGroup puts a process into its own group, so that an interrupt from the terminal does not reach it and a signal reaches its child processes.
+// ownGroup puts a process into its own group, so that an interrupt from the terminal does not reach
+// it and a signal reaches its child processes.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // isStopped reports whether a process is stopped; os.ErrProcessDone if it has ended.

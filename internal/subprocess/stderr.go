@@ -14,7 +14,8 @@ const maxWords = 4 << 10 // bytes of standard error that are kept
 // crash matches the first line of a Go program's crash report, which the goroutines follow.
 var crash = regexp.MustCompile(`(?m)^(panic|fatal error|runtime): `)
 
-// stderrTail keeps the end of what is written to it or, if a Go program crashes, the beginning of the crash report.
+// stderrTail keeps the end of what is written to it or, if a Go program crashes, the beginning of
+// the crash report.
 type stderrTail struct {
 	mu      sync.Mutex // protects what follows
 	kept    []byte

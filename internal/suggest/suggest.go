@@ -1,4 +1,5 @@
-// Package suggest finds the known word that a person probably meant by an unknown one, for error messages.
+// Package suggest finds the known word that a person probably meant by an unknown one, for error
+// messages.
 package suggest
 
 import (
@@ -8,8 +9,9 @@ import (
 	"strings"
 )
 
-// near returns the known word nearest to an unknown one, at a distance of at most one plus a third of the letters of either and less than half of the
-// longer, or else the first whose beginning is as near: "pause-client" for "puase"; "" if there is none.
+// near returns the known word nearest to an unknown one, at a distance of at most one plus a third
+// of the letters of either and less than half of the longer, or else the first whose beginning is
+// as near: "pause-client" for "puase"; "" if there is none.
 func near(word string, known []string) string {
 	if best := nearest(word, known, strings.Clone); best != "" || word == "" {
 		return best
@@ -43,7 +45,8 @@ func Hint(word string, known []string) string {
 	return ""
 }
 
-// Unknown returns the error for a word that is not one of the known: "unknown workload "conter"; did you mean "counter"?".
+// Unknown returns the error for a word that is not one of the known: "unknown workload "conter";
+// did you mean "counter"?".
 func Unknown(what, word string, known []string) string {
 	if word == "" {
 		return "is missing; known are " + List(known)

@@ -1,5 +1,5 @@
-// Package testneeds gives tests what they need of the machine. A test that lacks it is skipped, or fails where the environment variable
-// LOCKBENCH_REQUIRE, a list with commas, names it.
+// Package testneeds gives tests what they need of the machine. A test that lacks it is skipped, or
+// fails where the environment variable LOCKBENCH_REQUIRE, a list with commas, names it.
 package testneeds
 
 import (
@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// Need ends the test if err says that the machine lacks something, by its word in LOCKBENCH_REQUIRE.
+// Need ends the test if err says that the machine lacks something, by its word in
+// LOCKBENCH_REQUIRE.
 func Need(t testing.TB, what string, err error) {
 	t.Helper()
 	if err == nil {
@@ -35,7 +36,8 @@ func RedisBinary(t testing.TB) string {
 	return path
 }
 
-// RedisServer starts a redis-server without persistence on a free port, with more options, and stops it when the test ends. It returns the address.
+// RedisServer starts a redis-server without persistence on a free port, with more options, and
+// stops it when the test ends. It returns the address.
 func RedisServer(t testing.TB, options ...string) (addr string) {
 	t.Helper()
 	path := RedisBinary(t)

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Labelled returns the stacks of the goroutines that carry the labels, given as names and values: one for each group that does the same, as lines of
-// "function file:line". Goroutines inherit the labels of those that start them.
+// Labelled returns the stacks of the goroutines that carry the labels, given as names and values:
+// one for each group that does the same, as lines of "function file:line". Goroutines inherit the
+// labels of those that start them.
 func Labelled(labels ...string) (stacks []string) {
 	var all bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&all, 1); err != nil {
@@ -50,7 +51,8 @@ func frames(group string) string {
 // ShownFrames is how many lines of a stack a message shows.
 const ShownFrames = 10
 
-// MutexOf returns who keeps the mutex for which the first stack waits: lock, unless the waiting call is a library's, of the client or of the server.
+// MutexOf returns who keeps the mutex for which the first stack waits: lock, unless the waiting
+// call is a library's, of the client or of the server.
 func MutexOf(lock, stack string) string {
 	for line := range strings.SplitSeq(stack, "\n") {
 		name, _, _ := strings.Cut(strings.TrimSpace(line), " ")

@@ -6,15 +6,17 @@ import (
 	"sync"
 )
 
-// stackRoom is how many bytes of stack the goroutine of a request needs, including the Redis client and node below it.
+// stackRoom is how many bytes of stack the goroutine of a request needs, including the Redis client
+// and node below it.
 const stackRoom = 12 << 10
 
 // parked is the number of goroutines with that much: many compared with those of a schedule.
 const parked = 256
 
-// LargeStacks makes goroutines start with stacks large enough for a request, until back is called. The runtime starts a goroutine with the average stack
-// size at the last garbage collection, and copies a stack each time it grows; a schedule has hundreds of goroutines. So LargeStacks parks goroutines with
-// large stacks, which take 4 MiB. It is for processes that only run schedules.
+// LargeStacks makes goroutines start with stacks large enough for a request, until back is called.
+// The runtime starts a goroutine with the average stack size at the last garbage collection, and
+// copies a stack each time it grows; a schedule has hundreds of goroutines. So LargeStacks parks
+// goroutines with large stacks, which take 4 MiB. It is for processes that only run schedules.
 func LargeStacks() (back func()) {
 	done := make(chan struct{})
 	var begun, ended sync.WaitGroup

@@ -9,8 +9,9 @@ import (
 	"github.com/lockbench/lockbench/internal/upstream"
 )
 
-// moves reports whether the stack of a new goroutine is copied when it calls a function that needs 8 KiB. It tries several goroutines, because the runtime
-// reuses the stacks of ended ones, and returns the result of the last.
+// moves reports whether the stack of a new goroutine is copied when it calls a function that needs
+// 8 KiB. It tries several goroutines, because the runtime reuses the stacks of ended ones, and
+// returns the result of the last.
 func moves() (last bool) {
 	moved := make(chan bool)
 	for range 100 {

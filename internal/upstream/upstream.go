@@ -1,6 +1,7 @@
-// Package upstream collects the undocumented behaviour of Go's runtime and of the Redis clients on which lockbench depends: the format of a goroutine dump,
-// the timers in the heap profile, the commands that open a connection, and the pool size at which no caller waits. A test in this package fails if a new
-// version changes it.
+// Package upstream collects the undocumented behaviour of Go's runtime and of the Redis clients on
+// which lockbench depends: the format of a goroutine dump, the timers in the heap profile, the
+// commands that open a connection, and the pool size at which no caller waits. A test in this
+// package fails if a new version changes it.
 package upstream
 
 import (
@@ -12,7 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Handshake reports whether Redis clients send a command to open and maintain a connection. No lock depends on its timing, and schedules omit it.
+// Handshake reports whether Redis clients send a command to open and maintain a connection. No lock
+// depends on its timing, and schedules omit it.
 func Handshake(command string) bool {
 	switch command {
 	case "HELLO", "AUTH", "CLIENT", "SELECT", "READONLY", "PING", "COMMAND", "QUIT", "CLUSTER":
@@ -26,9 +28,10 @@ func Opening(command string) bool {
 	return Handshake(command) && command != "PING" && command != "QUIT" && command != "READONLY"
 }
 
-// NobodyWaits returns a pool size that no lock exhausts; a lock on several masters needs more, because it leaves a request without a reply on each in every
-// round. A go-redis client that waits for a connection takes a timer from a pool, and using a timer of another testing/synctest bubble would crash the
-// program.
+// NobodyWaits returns a pool size that no lock exhausts; a lock on several masters needs more,
+// because it leaves a request without a reply on each in every round. A go-redis client that waits
+// for a connection takes a timer from a pool, and using a timer of another testing/synctest bubble
+// would crash the program.
 func NobodyWaits(severalMasters bool) int {
 	if severalMasters {
 		return 1024
@@ -36,7 +39,8 @@ func NobodyWaits(severalMasters bool) int {
 	return 64
 }
 
-// SilenceRedisLog silences the log of go-redis. That is global state, so it is for processes that only simulate.
+// SilenceRedisLog silences the log of go-redis. That is global state, so it is for processes that
+// only simulate.
 func SilenceRedisLog() { redis.SetLogger(silence{}) }
 
 type silence struct{}
@@ -44,7 +48,8 @@ type silence struct{}
 // Printf drops the message.
 func (silence) Printf(context.Context, string, ...any) {}
 
-// Goroutine is a goroutine in a dump: its numbers, its state, and its frames as the runtime prints them.
+// Goroutine is a goroutine in a dump: its numbers, its state, and its frames as the runtime prints
+// them.
 type Goroutine struct{ Number, Bubble, Parent, State, Frames string }
 
 // Goroutines parses a dump of all goroutines, in the runtime's order.
@@ -59,14 +64,16 @@ func Goroutines(dump string) (all []Goroutine) {
 	return all
 }
 
-// stateOf returns the state in the header of a goroutine's stack: "goroutine 7 [select (durable), 2 minutes, synctest bubble 1]:".
+// stateOf returns the state in the header of a goroutine's stack: "goroutine 7 [select (durable), 2
+// minutes, synctest bubble 1]:".
 func stateOf(head string) string {
 	_, state, _ := strings.Cut(head, "[")
 	state, _, _ = strings.Cut(state, ",")
 	return strings.TrimSuffix(state, "]:")
 }
 
-// bubbleOf returns the number of the bubble in the header of a goroutine's stack; "" if it is in none.
+// bubbleOf returns the number of the bubble in the header of a goroutine's stack; "" if it is in
+// none.
 func bubbleOf(head string) string {
 	_, number, _ := strings.Cut(head, "synctest bubble ")
 	number, _, _ = strings.Cut(number, "]")
@@ -107,8 +114,8 @@ func Dump() string {
 	}
 }
 
-// WatchTimers makes the heap profile record every allocation, so that pending can find the live timers created since. restore undoes that. It is for
-// processes that run one schedule at a time.
+// WatchTimers makes the heap profile record every allocation, so that pending can find the live
+// timers created since. restore undoes that. It is for processes that run one schedule at a time.
 func WatchTimers() (pending func(of func(frames []string) bool) bool, restore func()) {
 	rate := runtime.MemProfileRate
 	before := timers()
@@ -123,7 +130,8 @@ func WatchTimers() (pending func(of func(frames []string) bool) bool, restore fu
 	}, func() { runtime.MemProfileRate = rate }
 }
 
-// timers counts the live timers by the stack that created them, one function a line, innermost first. The runtime keeps running timers alive.
+// timers counts the live timers by the stack that created them, one function a line, innermost
+// first. The runtime keeps running timers alive.
 func timers() map[string]int64 {
 	runtime.GC()
 	runtime.GC() // the profile is that of the collection before the last
@@ -138,7 +146,8 @@ func timers() map[string]int64 {
 	for _, r := range records {
 		names := functions(r.Stack())
 		i := slices.IndexFunc(names, makesTimer)
-		if i >= 0 && r.InUseObjects() > 0 && !slices.Contains(names[:i], "runtime.growslice") { // the runtime's table of timers grew
+		// the runtime's table of timers grew
+		if i >= 0 && r.InUseObjects() > 0 && !slices.Contains(names[:i], "runtime.growslice") {
 			all[strings.Join(names[i:], "\n")] += r.InUseObjects()
 		}
 	}

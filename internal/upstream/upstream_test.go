@@ -22,7 +22,8 @@ import (
 	"github.com/lockbench/lockbench/internal/upstream"
 )
 
-// TestDumpOfGoroutines: a dump has the state, the bubble and the parent of a goroutine where this package expects them.
+// TestDumpOfGoroutines: a dump has the state, the bubble and the parent of a goroutine where this
+// package expects them.
 func TestDumpOfGoroutines(t *testing.T) {
 	var mutex sync.Mutex
 	var rw sync.RWMutex
@@ -166,8 +167,9 @@ func (c *commands) add(r resp.Request) {
 // poolEnv makes the test binary use one connection in two bubbles.
 const poolEnv = "LOCKBENCH_TEST_POOL"
 
-// TestWaitersOfAPoolShareTimers: the next waiter for a connection reuses the timer of an earlier one, which crashes the process if that was in another
-// bubble. If this fails, go-redis no longer pools timers, and NobodyWaits is not needed.
+// TestWaitersOfAPoolShareTimers: the next waiter for a connection reuses the timer of an earlier
+// one, which crashes the process if that was in another bubble. If this fails, go-redis no longer
+// pools timers, and NobodyWaits is not needed.
 func TestWaitersOfAPoolShareTimers(t *testing.T) {
 	if commands := len(os.Getenv(poolEnv)); commands > 0 {
 		for range 2 {
@@ -175,7 +177,8 @@ func TestWaitersOfAPoolShareTimers(t *testing.T) {
 		}
 		return
 	}
-	for commands, ends := range map[string]bool{"1": false, "11": true} { // number of commands; a single one never waits
+	// number of commands; a single one never waits
+	for commands, ends := range map[string]bool{"1": false, "11": true} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestWaitersOfAPoolShareTimers$")
 		cmd.Env = append(os.Environ(), poolEnv+"="+commands, "GOMAXPROCS=1")
 		out, err := cmd.CombinedOutput()

@@ -15,7 +15,8 @@ type Exceptions struct {
 	// Virtual are broken in virtual time alone, where two calls can be in the same millisecond and
 	// a server can answer with errors.
 	Virtual map[string][]string
-	May     map[string][]string // by a race, or by a waiting time of a library's that may or may not fit into a rule's limit
+	// by a race, or by a waiting time of a library's that may or may not fit into a rule's limit
+	May map[string][]string
 }
 
 // Run checks every rule that applies to a variant, in virtual time. Variants that need replicas
@@ -41,7 +42,8 @@ func OnRedis(t *testing.T, all []impls.Variant, e Exceptions) {
 		t.Run(v.Name, func(t *testing.T) {
 			t.Parallel()
 			more := []locktest.Option{locktest.OnlyReal()}
-			if v.Topology == impls.Replicated { // the other rules have no patience for a replica that reports once a second
+			// the other rules have no patience for a replica that reports once a second
+			if v.Topology == impls.Replicated {
 				more = append(more, locktest.Only("replica-missing"))
 			}
 			locktest.Run(t, nil, e.options(v, more)...)

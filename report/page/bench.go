@@ -68,7 +68,8 @@ func Bench(w io.Writer, b results.Bench) error {
 	return write(w, "Bench on "+b.Server, "bench", v, d)
 }
 
-// suite arranges what the suite that is kept found of the locks, for the scenarios that people ask about.
+// suite arranges what the suite that is kept found of the locks, for the scenarios that people ask
+// about.
 func (v *benchView) suite() {
 	m := &matrixView{Class: "asked", Heads: report.Questions()}
 	for _, lock := range v.Bench.Plan.Locks {
@@ -219,7 +220,8 @@ func (v *benchView) add(d data, f figure, c chart) {
 	v.Charts = append(v.Charts, f)
 }
 
-// byClients draws a metric by the number of clients; settings that differ otherwise have charts of their own.
+// byClients draws a metric by the number of clients; settings that differ otherwise have charts of
+// their own.
 func (v *benchView) byClients(d data, settings [][]results.BenchCell, metric, title, format string) {
 	type group struct {
 		keys int
@@ -276,7 +278,8 @@ func (v *benchView) spectrum(d data, id string, cells []results.BenchCell) {
 	v.add(d, figure{ID: id, Title: "Wait for the lock by percentile, " + cells[0].Setting.String(), About: "A line for each lock, as far as ten samples lie above."}, c)
 }
 
-// over draws the wait over the measured time, where each part has the samples that its percentile needs.
+// over draws the wait over the measured time, where each part has the samples that its percentile
+// needs.
 func (v *benchView) over(d data, id string, cells []results.BenchCell) {
 	c := chart{X: "linear", Y: "log", XFormat: "time", YFormat: "span"}
 	which := "p99"

@@ -17,7 +17,8 @@ import (
 	"github.com/lockbench/lockbench/internal/testneeds"
 )
 
-// browser is a headless Chromium for all pages of a test, controlled over the DevTools pipe: JSON messages, each ended by a zero byte.
+// browser is a headless Chromium for all pages of a test, controlled over the DevTools pipe: JSON
+// messages, each ended by a zero byte.
 type browser struct {
 	process  *exec.Cmd
 	kill     context.CancelFunc
@@ -38,7 +39,8 @@ type message struct {
 	Error   json.RawMessage `json:"error,omitempty"`
 }
 
-// startBrowser starts Chromium for a test. It skips the test if Chromium is not installed, unless LOCKBENCH_REQUIRE names it.
+// startBrowser starts Chromium for a test. It skips the test if Chromium is not installed, unless
+// LOCKBENCH_REQUIRE names it.
 func startBrowser(t *testing.T) *browser {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
@@ -195,7 +197,8 @@ func (p *tab) complaints() (errs, requests []string) {
 		case "Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded":
 			errs = append(errs, string(text))
 		case "Network.requestWillBeSent":
-			if !strings.Contains(string(text), `"type":"Document"`) && !strings.Contains(string(text), `"url":"data:`) { // a picture inside the page is none
+			// a picture inside the page is none
+			if !strings.Contains(string(text), `"type":"Document"`) && !strings.Contains(string(text), `"url":"data:`) {
 				requests = append(requests, string(text))
 			}
 		}

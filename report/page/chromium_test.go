@@ -57,8 +57,9 @@ func render(t testing.TB, write func(io.Writer) error) string {
 // widths of windows: a phone, a tablet, a laptop, and the widest that the pages are made for.
 var widths = []int{390, 768, 1280, 1600}
 
-// TestPagesInABrowser: at every width a page has no errors, no requests, no overlapping texts and nothing outside the window; keys zoom and step through
-// the picture. LOCKBENCH_PICTURES names a directory for screenshots.
+// TestPagesInABrowser: at every width a page has no errors, no requests, no overlapping texts and
+// nothing outside the window; keys zoom and step through the picture. LOCKBENCH_PICTURES names a
+// directory for screenshots.
 func TestPagesInABrowser(t *testing.T) {
 	browser := startBrowser(t)
 	run, suite, bench := aRun(t, "", 200), aSuite(""), aBench("")
@@ -182,8 +183,8 @@ func TestNothingIsRaw(t *testing.T) {
 	}
 }
 
-// TestPagesStaySmall: the size of a page does not grow with the run. LOCKBENCH_SOAK is the number of rounds of the long run; 3,000,000 are ten million
-// operations.
+// TestPagesStaySmall: the size of a page does not grow with the run. LOCKBENCH_SOAK is the number
+// of rounds of the long run; 3,000,000 are ten million operations.
 func TestPagesStaySmall(t *testing.T) {
 	long := 30_000
 	if n, err := strconv.Atoi(os.Getenv("LOCKBENCH_SOAK")); err == nil && n > long {
@@ -214,7 +215,8 @@ func TestPageOfARunWithoutAResult(t *testing.T) {
 	}
 }
 
-// TestTheMatrixIsWhole: a laptop shows every scenario of a suite; a narrower window says that its table scrolls.
+// TestTheMatrixIsWhole: a laptop shows every scenario of a suite; a narrower window says that its
+// table scrolls.
 func TestTheMatrixIsWhole(t *testing.T) {
 	browser := startBrowser(t)
 	suite := aSuite("")
@@ -237,8 +239,8 @@ func TestTheMatrixIsWhole(t *testing.T) {
 	}
 }
 
-// TestSuiteShowsHowACellBroke: the link of a cell that broke shows its story and its timeline on the
-// same page, and a name from a record does no harm there.
+// TestSuiteShowsHowACellBroke: the link of a cell that broke shows its story and its timeline on
+// the same page, and a name from a record does no harm there.
 func TestSuiteShowsHowACellBroke(t *testing.T) {
 	v := checker.Violation{Property: verdicts.MutualExclusion, Cause: verdicts.MisUnlock, At: 30 * ms, Clients: []string{"c1", "c2"}, Key: hostile, Story: []string{"both held " + hostile}}
 	grant := func(id uint64, client string, at int64) history.Operation {

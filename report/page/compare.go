@@ -33,7 +33,8 @@ const (
 	farEdge = 1.0
 )
 
-// Comparison writes the page of a comparison: what changed, first of verdicts, then of figures, each with its change as a bar.
+// Comparison writes the page of a comparison: what changed, first of verdicts, then of figures,
+// each with its change as a bar.
 func Comparison(w io.Writer, c results.Comparison) error {
 	c = report.Clean(c)
 	v := comparisonView{Comparison: c, Edge: 2 * c.Threshold}

@@ -8,7 +8,8 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// aComparison has a lock that broke, a figure that is worse, one that may be noise, and one without a change.
+// aComparison has a lock that broke, a figure that is worse, one that may be noise, and one without
+// a change.
 func aComparison(prefix string) results.Comparison {
 	row := func(metric string, delta float64, mark string) results.ComparisonRow {
 		now := 100 * (1 + delta)
@@ -22,7 +23,8 @@ func aComparison(prefix string) results.Comparison {
 		Rows:    []results.ComparisonRow{row("throughput", -.4, results.MarkWorse), row("requests", .03, results.MarkNone), row("acquire.p50", 7, results.MarkWorse), none}}
 }
 
-// TestComparisonBars: a bar begins in the middle and goes to the side of its change, to the edge at most.
+// TestComparisonBars: a bar begins in the middle and goes to the side of its change, to the edge at
+// most.
 func TestComparisonBars(t *testing.T) {
 	page := render(t, func(w io.Writer) error { return Comparison(w, aComparison("")) })
 	for what, want := range map[string]string{

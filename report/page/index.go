@@ -53,7 +53,8 @@ func (e Entry) Link() string {
 	return (&url.URL{Path: e.Name() + "/" + file}).EscapedPath()
 }
 
-// index is what the template of the list shows: the entries, and the words by which they can be chosen.
+// index is what the template of the list shows: the entries, and the words by which they can be
+// chosen.
 type index struct {
 	Entries                    []Entry
 	Locks, Scenarios, Verdicts []string

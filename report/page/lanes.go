@@ -19,7 +19,8 @@ const (
 	maxFaultRows = 10
 )
 
-// lanes is the picture of holds: the calls of each client and their outcomes. Times are nanoseconds since the start of the run.
+// lanes is the picture of holds: the calls of each client and their outcomes. Times are nanoseconds
+// since the start of the run.
 type lanes struct {
 	From  int64    `json:"from"`
 	To    int64    `json:"to"`
@@ -216,7 +217,8 @@ func (d *drawing) clientRows(holds []checker.Hold) {
 	}
 }
 
-// everywhere returns the intervals in which a fault that hits no particular client was active, with overlapping ones joined.
+// everywhere returns the intervals in which a fault that hits no particular client was active, with
+// overlapping ones joined.
 func (d *drawing) everywhere() (out []item) {
 	all := slices.DeleteFunc(slices.Clone(d.g.faults), func(f history.Window) bool { return f.Client != "" || f.Start > d.To || f.Last() < d.From })
 	slices.SortFunc(all, func(a, b history.Window) int { return cmp.Compare(a.Start, b.Start) })

@@ -46,7 +46,8 @@ type chart struct {
 	Marks   []mark      `json:"marks,omitempty"` // violations
 }
 
-// series is one line: points of x, y, and the interval of y if there is one. Cls is its colour and dash in the style sheet.
+// series is one line: points of x, y, and the interval of y if there is one. Cls is its colour and
+// dash in the style sheet.
 type series struct {
 	Name   string      `json:"name"`
 	Cls    string      `json:"cls"`
@@ -63,7 +64,8 @@ type mark [2]any
 // classes are the styles of lines, by colour and dash.
 var classes = []string{"s-blue", "s-orange dash", "s-pink dots", "s-grey", "s-blue dash", "s-orange", "s-pink", "s-grey dash"}
 
-// write writes a page: the body from a template, the data for the script, and a policy that forbids everything else.
+// write writes a page: the body from a template, the data for the script, and a policy that forbids
+// everything else.
 func write(w io.Writer, title, body string, view any, d data) error {
 	t, err := template.New("").Funcs(functions).ParseFS(templates, "assets/*.html")
 	if err != nil {

@@ -67,7 +67,8 @@ type (
 	}
 )
 
-// Run writes the page of a run from its directory. files is the path from the page to the directory: "." for a page in it, "" for no links to files.
+// Run writes the page of a run from its directory. files is the path from the page to the
+// directory: "." for a page in it, "" for no links to files.
 func Run(w io.Writer, d *results.Dir, files string) error {
 	run, err := d.LoadRun()
 	if err != nil {
@@ -93,7 +94,8 @@ func Run(w io.Writer, d *results.Dir, files string) error {
 
 // linked lists the files of a directory under a prefix.
 func linked(dir, prefix string) (out []string) {
-	_ = filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error { // files that cannot be listed are not linked
+	// files that cannot be listed are not linked
+	_ = filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), ".") {
 			return nil
 		}

@@ -67,7 +67,8 @@ func (v *runView) charts(result *results.Result, g *digest) {
 	}
 }
 
-// chart adds a figure to the page, with the fault windows and the first violations, unless it has no points.
+// chart adds a figure to the page, with the fault windows and the first violations, unless it has
+// no points.
 func (v *runView) chart(f figure, g *digest, result *results.Result, c chart) {
 	c.Series = slices.DeleteFunc(c.Series, func(s series) bool { return len(s.Points) == 0 })
 	if len(c.Series) == 0 {
@@ -111,7 +112,8 @@ func (v *runView) spectrum(op string, g *digest) {
 	v.Spectra = append(v.Spectra, figure{ID: id, Title: op, About: "Latency by percentile.", Legend: c.Series})
 }
 
-// spectrumOf returns points of 1/(1-p) and the value at p, up to the percentile with one sample above it.
+// spectrumOf returns points of 1/(1-p) and the value at p, up to the percentile with one sample
+// above it.
 func spectrumOf(h *hdr.Histogram) [][]float64 {
 	points, most := [][]float64{}, float64(h.TotalCount())
 	for _, b := range h.CumulativeDistributionWithTicks(5) {

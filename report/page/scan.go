@@ -58,7 +58,8 @@ type commandCount struct {
 	trips *hdr.Histogram // nanoseconds
 }
 
-// scan reads the record of a run once. It skips missing files, because a run may have been killed at any time.
+// scan reads the record of a run once. It skips missing files, because a run may have been killed
+// at any time.
 func scan(d *results.Dir, result *results.Result) (*digest, error) {
 	out := &digest{time: newTimeline(), window: newWindow(focus(result)), clients: map[string]*client{}, byCommand: map[string]*commandCount{}}
 	var err error

@@ -148,8 +148,8 @@ func JoinScenes(w io.Writer, paths []string) error {
 // sceneID names a cell in links and in the data of a page.
 func sceneID(lock, scenario string) string { return lock + "/" + scenario }
 
-// packed returns scenes as the script of a page unpacks them: JSON, compressed, in base64. Many cells
-// tell much the same, so that a suite's page stays small.
+// packed returns scenes as the script of a page unpacks them: JSON, compressed, in base64. Many
+// cells tell much the same, so that a suite's page stays small.
 func packed(scenes map[string]json.RawMessage) (string, error) {
 	if len(scenes) == 0 {
 		return "", nil

@@ -49,7 +49,8 @@ type matrixCell struct {
 	Caught            string // of a planted bug
 }
 
-// Suite writes the page of a suite in a directory. files is the path from the page to that directory; "" for no links to runs.
+// Suite writes the page of a suite in a directory. files is the path from the page to that
+// directory; "" for no links to runs.
 func Suite(w io.Writer, s results.Suite, dir, files string) error {
 	scenes, err := readScenes(filepath.Join(dir, results.ScenesFile))
 	if err != nil {
@@ -91,7 +92,8 @@ const few = 8
 // inView is how many scenarios stand side by side in a laptop's window.
 const inView = 29
 
-// arrange builds the tables, in the order of the cells, and lists the cells that are not as expected.
+// arrange builds the tables, in the order of the cells, and lists the cells that are not as
+// expected.
 func (v *suiteView) arrange(links []string, scenes map[string]json.RawMessage) {
 	locks := map[string]int{} // by scenario
 	var names []string

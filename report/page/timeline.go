@@ -13,7 +13,8 @@ import (
 // maxBuckets is the most points of a line over time.
 const maxBuckets = 240
 
-// timeline counts operations over time in buckets whose width grows with the run: beyond maxBuckets, it joins them in pairs.
+// timeline counts operations over time in buckets whose width grows with the run: beyond
+// maxBuckets, it joins them in pairs.
 type timeline struct {
 	width   int64 // nanoseconds
 	buckets map[int64]*bucket
@@ -62,7 +63,8 @@ func (t *timeline) double() {
 	}
 }
 
-// The buckets have enough grants, on average, to show a rate and percentiles, unless the line would have fewer than leastBuckets points.
+// The buckets have enough grants, on average, to show a rate and percentiles, unless the line would
+// have fewer than leastBuckets points.
 const (
 	enough       = 20
 	leastBuckets = 24
@@ -123,7 +125,8 @@ func sample(h *hdr.Histogram, op *history.Operation) *hdr.Histogram {
 	if h == nil {
 		h = hdr.New(latency.Lowest, latency.Highest, 2)
 	}
-	_ = h.RecordValue(min(op.Return-op.Call, latency.Highest)) // clamped, so in range; the decoder rejects negative ones
+	// clamped, so in range; the decoder rejects negative ones
+	_ = h.RecordValue(min(op.Return-op.Call, latency.Highest))
 	return h
 }
 

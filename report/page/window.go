@@ -14,7 +14,8 @@ const (
 	maxCommands = 6000
 )
 
-// window keeps the operations near the instants of interest. If there are too many, it keeps the nearest.
+// window keeps the operations near the instants of interest. If there are too many, it keeps the
+// nearest.
 type window struct {
 	key   string  // "" until the first operation, when no violation names one
 	at    []int64 // instants of interest, in order; empty: the beginning of the record
@@ -25,7 +26,8 @@ type window struct {
 	other int64 // operations of other keys
 }
 
-// inForce is the state of a client before the window; finish derives from it whether the client held the lock at the window's start.
+// inForce is the state of a client before the window; finish derives from it whether the client
+// held the lock at the window's start.
 type inForce struct {
 	acquire, extend history.Operation // the last that were granted before it
 	released        int64             // call of the last release before it; math.MinInt64: none
@@ -35,7 +37,8 @@ func newWindow(key string, at []int64) *window {
 	return &window{key: key, at: slices.Sorted(slices.Values(at)), reach: math.MaxInt64, held: map[string]*inForce{}}
 }
 
-// distance returns the time between an operation and the nearest instant of interest; 0 if it was under way then.
+// distance returns the time between an operation and the nearest instant of interest; 0 if it was
+// under way then.
 func (w *window) distance(op *history.Operation) int64 {
 	if len(w.at) == 0 {
 		return max(op.Call, 0)
@@ -84,7 +87,8 @@ func (w *window) shrink() {
 	w.ops = kept
 }
 
-// leave drops an operation, and records what finish needs to know whether its client held the lock at the window's start.
+// leave drops an operation, and records what finish needs to know whether its client held the lock
+// at the window's start.
 func (w *window) leave(op *history.Operation) {
 	w.left++
 	if len(w.at) == 0 || op.Return > w.at[0] {
@@ -105,7 +109,8 @@ func (w *window) leave(op *history.Operation) {
 	}
 }
 
-// finish returns the operations in order of their calls, with the grants of the holds that were open at the window's start.
+// finish returns the operations in order of their calls, with the grants of the holds that were
+// open at the window's start.
 func (w *window) finish() []history.Operation {
 	if len(w.ops) > maxDrawn {
 		w.shrink()

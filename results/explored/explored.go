@@ -1,5 +1,5 @@
-// Package explored defines the record of a search through schedules. It is separate from package results so that the tests of libraries do not
-// import the packages that only records of runs need.
+// Package explored defines the record of a search through schedules. It is separate from package
+// results so that the tests of libraries do not import the packages that only records of runs need.
 package explored
 
 import (
@@ -21,30 +21,36 @@ const Exhaustive = "exhaustive"
 
 // Exploration is the result of a search through the schedules of a lock.
 type Exploration struct {
-	Schema       string         `json:"schema"`
-	Lock         string         `json:"lock"`
-	Verdict      checker.Result `json:"verdict"`          // pass or fail; inconclusive when less was run than requested
-	Reason       string         `json:"reason,omitempty"` // why it is inconclusive
-	Schedules    int            `json:"schedules"`
-	Exhausted    bool           `json:"exhausted"` // every schedule within the bounds was run or shown to be equal to one that was
-	Strategy     string         `json:"strategy"`
-	Shard        string         `json:"shard,omitempty"` // "2/8": the second of eight searches that share the schedules; Exhausted is of its share
-	Bounds       Bounds         `json:"bounds"`
-	Seconds      float64        `json:"seconds"`
-	Virtual      float64        `json:"virtual_seconds"` // virtual time of the same schedules
-	States       int            `json:"states,omitempty"`
-	Unhashed     int            `json:"unhashed_states,omitempty"` // states that could not be pruned: a connection watched keys
-	Steps        int            `json:"events"`
-	Violated     map[string]int `json:"violated,omitempty"`      // schedules by "property/cause"
-	Excepted     map[string]int `json:"excepted,omitempty"`      // schedules with violations that no lock with a lease can prevent when its client stalls
-	NeverReached []string       `json:"never_reached,omitempty"` // faults and moments that no schedule reached: of them the search shows nothing
-	First        *Finding       `json:"first,omitempty"`
-	Warnings     []string       `json:"warnings,omitempty"`
-	Seed         uint64         `json:"seed"`
-	GoTest       string         `json:"go_test,omitempty"` // replays the shrunk tape
-	Replay       string         `json:"replay,omitempty"`  // the command that runs the tape again; "" is lockbench replay TAPE
-	Rerun        string         `json:"rerun"`
-	Live         bool           `json:"live,omitempty"` // of real processes, in real time
+	Schema    string         `json:"schema"`
+	Lock      string         `json:"lock"`
+	Verdict   checker.Result `json:"verdict"`          // pass or fail; inconclusive when less was run than requested
+	Reason    string         `json:"reason,omitempty"` // why it is inconclusive
+	Schedules int            `json:"schedules"`
+	// every schedule within the bounds was run or shown to be equal to one that was
+	Exhausted bool   `json:"exhausted"`
+	Strategy  string `json:"strategy"`
+	// "2/8": the second of eight searches that share the schedules; Exhausted is of its share
+	Shard   string  `json:"shard,omitempty"`
+	Bounds  Bounds  `json:"bounds"`
+	Seconds float64 `json:"seconds"`
+	Virtual float64 `json:"virtual_seconds"` // virtual time of the same schedules
+	States  int     `json:"states,omitempty"`
+	// states that could not be pruned: a connection watched keys
+	Unhashed int            `json:"unhashed_states,omitempty"`
+	Steps    int            `json:"events"`
+	Violated map[string]int `json:"violated,omitempty"` // schedules by "property/cause"
+	// schedules with violations that no lock with a lease can prevent when its client stalls
+	Excepted map[string]int `json:"excepted,omitempty"`
+	// faults and moments that no schedule reached: of them the search shows nothing
+	NeverReached []string `json:"never_reached,omitempty"`
+	First        *Finding `json:"first,omitempty"`
+	Warnings     []string `json:"warnings,omitempty"`
+	Seed         uint64   `json:"seed"`
+	GoTest       string   `json:"go_test,omitempty"` // replays the shrunk tape
+	// the command that runs the tape again; "" is lockbench replay TAPE
+	Replay string `json:"replay,omitempty"`
+	Rerun  string `json:"rerun"`
+	Live   bool   `json:"live,omitempty"` // of real processes, in real time
 }
 
 // Finding is the first violation that an exploration found.
@@ -61,14 +67,16 @@ type Finding struct {
 
 // Bounds limits what a search may do besides ordering messages.
 type Bounds struct {
-	Faults    []string      `json:"faults,omitempty"`     // names of the faults it may place
-	MaxFaults int           `json:"max_faults"`           // in one schedule
-	MaxWaits  int           `json:"max_waits"`            // how often time may pass while messages are under way
-	MaxDelay  time.Duration `json:"max_delay,omitempty"`  // longest such time, nanoseconds; 0 means a twentieth of the lease
-	MaxSteps  int           `json:"max_steps,omitempty"`  // after which the default is always chosen; 0 means 2,000
-	Clients   int           `json:"clients,omitempty"`    // of the program, for the reader
-	Ops       int           `json:"operations,omitempty"` // rounds of each client, for the reader
-	Instant   bool          `json:"instant,omitempty"`    // events take no time, as in an exhaustive search, instead of a microsecond each
+	Faults    []string `json:"faults,omitempty"` // names of the faults it may place
+	MaxFaults int      `json:"max_faults"`       // in one schedule
+	MaxWaits  int      `json:"max_waits"`        // how often time may pass while messages are under way
+	// longest such time, nanoseconds; 0 means a twentieth of the lease
+	MaxDelay time.Duration `json:"max_delay,omitempty"`
+	MaxSteps int           `json:"max_steps,omitempty"`  // after which the default is always chosen; 0 means 2,000
+	Clients  int           `json:"clients,omitempty"`    // of the program, for the reader
+	Ops      int           `json:"operations,omitempty"` // rounds of each client, for the reader
+	// events take no time, as in an exhaustive search, instead of a microsecond each
+	Instant bool `json:"instant,omitempty"`
 }
 
 // Exceptions lists the violations that are not findings, with the reason; "" if there are none.

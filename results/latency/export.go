@@ -12,7 +12,8 @@ import (
 // millisecond is the unit of .hgrm files and of the log's maximum column.
 const millisecond = 1e6
 
-// String returns the tag in the .hlog: the operation, ".service" if from the call, and ".inside" if inside fault windows.
+// String returns the tag in the .hlog: the operation, ".service" if from the call, and ".inside" if
+// inside fault windows.
 func (t Tag) String() string {
 	name := t.Op
 	if t.Basis == Service {
@@ -24,7 +25,8 @@ func (t Tag) String() string {
 	return name
 }
 
-// WriteLog writes an HdrHistogram log, version 2 encoding, one tagged line per series of a run from start to end.
+// WriteLog writes an HdrHistogram log, version 2 encoding, one tagged line per series of a run from
+// start to end.
 func (s *Set) WriteLog(w io.Writer, start, end time.Time) error {
 	log := hdr.NewHistogramLogWriter(w)
 	log.SetBaseTime(0)
@@ -61,7 +63,8 @@ func (s *Set) tags() []Tag {
 	return out
 }
 
-// WriteSpectrum writes an operation's percentiles from its intended start, in milliseconds, as HdrHistogram plotters read them; nothing without samples.
+// WriteSpectrum writes an operation's percentiles from its intended start, in milliseconds, as
+// HdrHistogram plotters read them; nothing without samples.
 func (s *Set) WriteSpectrum(w io.Writer, op string) error {
 	all := s.Both(op, Response)
 	if all == nil {

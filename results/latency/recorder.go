@@ -16,14 +16,15 @@ const (
 	HandOver = "hand-over" // from the call of a release to the return of the next grant of a waiting client
 )
 
-// Recorder collects the samples of one client. It is safe for concurrent use by the client and its lock's background goroutines.
+// Recorder collects the samples of one client. It is safe for concurrent use by the client and its
+// lock's background goroutines.
 type Recorder struct {
 	mu   sync.Mutex // the client's goroutine against its watchdog's
 	ops  []string   // names by their number in packed
 	live []*Rough   // by the same number
 	last int64      // return of the latest sample
-	// packed has, for each sample, as varints: op number, return - previous return, return - intended start, call - intended start. Chunks
-	// avoid copies.
+	// packed has, for each sample, as varints: op number, return - previous return, return -
+	// intended start, call - intended start. Chunks avoid copies.
 	packed [][]byte
 }
 
@@ -35,7 +36,8 @@ const (
 // NewRecorder returns the recorder of one client.
 func NewRecorder() *Recorder { return &Recorder{} }
 
-// Record adds a sample: intended start, call and return of an operation. In a closed loop intended equals call.
+// Record adds a sample: intended start, call and return of an operation. In a closed loop intended
+// equals call.
 func (r *Recorder) Record(op string, intended, call, ret int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -30,8 +30,9 @@ func within(got, want int64) bool {
 	return math.Abs(float64(got-want)) <= math.Max(float64(want)/1000, 1024)
 }
 
-// TestStallCountsFromTheIntendedStart is the coordinated-omission test: a client that should start every millisecond stalls for one second in its
-// tenth operation. Everything due meanwhile starts late, which only the response latency shows.
+// TestStallCountsFromTheIntendedStart is the coordinated-omission test: a client that should start
+// every millisecond stalls for one second in its tenth operation. Everything due meanwhile starts
+// late, which only the response latency shows.
 func TestStallCountsFromTheIntendedStart(t *testing.T) {
 	r := latency.NewRecorder()
 	now := int64(0)
@@ -58,7 +59,8 @@ func TestStallCountsFromTheIntendedStart(t *testing.T) {
 	}
 }
 
-// TestOutOfRangeIsCounted: values above 3 s, which redis-benchmark clamps, are recorded, and values out of range are counted.
+// TestOutOfRangeIsCounted: values above 3 s, which redis-benchmark clamps, are recorded, and values
+// out of range are counted.
 func TestOutOfRangeIsCounted(t *testing.T) {
 	tests := []struct {
 		name    string

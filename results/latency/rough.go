@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Rough is a distribution for live display, precise to one eighth, which costs a client one addition. Final results come from the samples.
+// Rough is a distribution for live display, precise to one eighth, which costs a client one
+// addition. Final results come from the samples.
 type Rough struct {
 	counts [roughSteps]uint32
 	total  uint64
@@ -52,7 +53,8 @@ func (r *Rough) Quantile(q float64) time.Duration {
 	return 0
 }
 
-// Live returns the distribution of one operation so far, from its intended start. It may be called while clients record.
+// Live returns the distribution of one operation so far, from its intended start. It may be called
+// while clients record.
 func Live(op string, recorders ...*Recorder) *Rough {
 	all := &Rough{}
 	for _, r := range recorders {

@@ -11,7 +11,8 @@ import (
 	"github.com/lockbench/lockbench/results/latency"
 )
 
-// TestRoughQuantilesAreWithinAnEighth compares the live figures with the sorted samples, of two clients and of one operation among two.
+// TestRoughQuantilesAreWithinAnEighth compares the live figures with the sorted samples, of two
+// clients and of one operation among two.
 func TestRoughQuantilesAreWithinAnEighth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := rapid.SliceOfN(rapid.Int64Range(0, math.MaxInt64/2), 1, 200).Draw(t, "samples")

@@ -48,7 +48,8 @@ func (s *Series) merge(o *Series) {
 // Basis is the start of a latency.
 type Basis string
 
-// The bases. Response includes late starts of the generator and the queue before the call; Service is the call alone.
+// The bases. Response includes late starts of the generator and the queue before the call; Service
+// is the call alone.
 const (
 	Response Basis = "response" // from the intended start
 	Service  Basis = "service"  // from the call

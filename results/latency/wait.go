@@ -9,9 +9,10 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Wait splits the time of the granted acquires, in nanoseconds, summed over all of them. The four parts add up to the time from
-// intended start to return. At each instant the first that applies counts: the generator was late; another client held the lock; a command
-// of this client was under way; the client slept between attempts or missed a notification.
+// Wait splits the time of the granted acquires, in nanoseconds, summed over all of them. The four
+// parts add up to the time from intended start to return. At each instant the first that applies
+// counts: the generator was late; another client held the lock; a command of this client was under
+// way; the client slept between attempts or missed a notification.
 type Wait struct {
 	Acquires     int64 `json:"acquires"`      // number of granted acquires
 	GeneratorLag int64 `json:"generator_lag"` // from the intended start to the call
@@ -23,7 +24,8 @@ type Wait struct {
 // Total returns the sum of the parts.
 func (w Wait) Total() int64 { return w.GeneratorLag + w.BehindHolder + w.RoundTrips + w.RetrySleep }
 
-// SplitWait splits the waiting for exclusive locks. lease ends a hold never released; 0: never. A history does not have lag, the generator's part.
+// SplitWait splits the waiting for exclusive locks. lease ends a hold never released; 0: never. A
+// history does not have lag, the generator's part.
 func SplitWait(ops []history.Operation, commands []history.Command, lease, lag int64) Wait {
 	held, flights := holdsByKey(ops, lease), flightsByClient(commands)
 	w := Wait{GeneratorLag: lag}
@@ -46,7 +48,8 @@ func SplitWait(ops []history.Operation, commands []history.Command, lease, lag i
 // Pair is a release and the next grant, of a waiting client.
 type Pair struct{ Release, Grant *history.Operation }
 
-// Pairs returns the hand-overs: each successful release with the next grant of its key, if that is to another client that had called before.
+// Pairs returns the hand-overs: each successful release with the next grant of its key, if that is
+// to another client that had called before.
 func Pairs(ops []history.Operation) (out []Pair) {
 	grants := map[string][]*history.Operation{}
 	for i := range ops {
@@ -71,7 +74,8 @@ func Pairs(ops []history.Operation) (out []Pair) {
 	return out
 }
 
-// HandOvers records the hand-overs of a history, from the call of the release to the return of the grant.
+// HandOvers records the hand-overs of a history, from the call of the release to the return of the
+// grant.
 func HandOvers(r *Recorder, ops []history.Operation) {
 	for _, h := range Pairs(ops) {
 		r.Record(HandOver, h.Release.Call, h.Release.Call, h.Grant.Return)
@@ -90,7 +94,8 @@ type holdings struct {
 	reach []int64
 }
 
-// holdsByKey returns the holds by key: from the return of a grant to that of its release, at most a lease after the last grant or extend.
+// holdsByKey returns the holds by key: from the return of a grant to that of its release, at most a
+// lease after the last grant or extend.
 func holdsByKey(ops []history.Operation, lease int64) map[string]holdings {
 	byActor := map[[2]string][]*history.Operation{}
 	for i := range ops {
@@ -207,7 +212,8 @@ type spans []span
 
 type span struct{ from, to int64 }
 
-// newSpans returns the union of the confirmed fault windows. An unconfirmed fault may have had no effect, so its samples belong outside.
+// newSpans returns the union of the confirmed fault windows. An unconfirmed fault may have had no
+// effect, so its samples belong outside.
 func newSpans(windows []history.Window) spans {
 	var all spans
 	for _, w := range windows {

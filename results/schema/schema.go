@@ -1,4 +1,5 @@
-// Package schema holds the JSON Schemas of the files that lockbench writes, for programs that read them. It validates nothing.
+// Package schema holds the JSON Schemas of the files that lockbench writes, for programs that read
+// them. It validates nothing.
 package schema
 
 import _ "embed"

@@ -1,5 +1,5 @@
-// Package tapefuzz_test fuzzes the reader of tapes. It is apart from the tests of package sim, whose locks and servers a build for fuzzing would have
-// to instrument as well.
+// Package tapefuzz_test fuzzes the reader of tapes. It is apart from the tests of package sim,
+// whose locks and servers a build for fuzzing would have to instrument as well.
 package tapefuzz_test
 
 import (
@@ -10,7 +10,8 @@ import (
 	"github.com/lockbench/lockbench/sim"
 )
 
-// FuzzReadTape: a tape of any contents is read or refused; what is read is written and read back the same.
+// FuzzReadTape: a tape of any contents is read or refused; what is read is written and read back
+// the same.
 func FuzzReadTape(f *testing.F) {
 	f.Add([]byte(`{"schema":"lockbench/tape/v2","program":{"lock":"token"},"choices":[],"property":"progress","cause":"unknown"}`))
 	f.Add([]byte(`{"schema":"lockbench/tape/v2","choices":[null],"schedule":[{}],"property":"progress","cause":"unknown"}`))

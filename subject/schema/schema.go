@@ -1,4 +1,5 @@
-// Package schema has the JSON Schemas of what is said between lockbench and a child, see package subject: each describes one line.
+// Package schema has the JSON Schemas of what is said between lockbench and a child, see package
+// subject: each describes one line.
 package schema
 
 import _ "embed"

@@ -1,4 +1,5 @@
-// Command child serves a lock of another server to lockbench: lockbench run --exec 'child etcd-mutex 127.0.0.1:2379 NAME'. NAME separates runs.
+// Command child serves a lock of another server to lockbench: lockbench run --exec 'child
+// etcd-mutex 127.0.0.1:2379 NAME'. NAME separates runs.
 package main
 
 import (

@@ -1,5 +1,6 @@
-// Command table measures the locks of other servers beside three of Redis', and prints a Markdown table: table LOCKBENCH CHILD. It takes some five minutes
-// on two cores. LOCKBENCH and CHILD are the programs, as built by go build ./cmd/lockbench and go build ./examples/beside/child.
+// Command table measures the locks of other servers beside three of Redis', and prints a Markdown
+// table: table LOCKBENCH CHILD. It takes some five minutes on two cores. LOCKBENCH and CHILD are
+// the programs, as built by go build ./cmd/lockbench and go build ./examples/beside/child.
 package main
 
 import (
@@ -21,7 +22,8 @@ import (
 // lease is that of every run: etcd has none below two seconds.
 const lease = "3s"
 
-// scenarios are the columns that lockbench's own faults make. pause-after-grant is not among them: it stalls a client by the reply of Redis.
+// scenarios are the columns that lockbench's own faults make. pause-after-grant is not among them:
+// it stalls a client by the reply of Redis.
 var scenarios = []string{"crash-holder", "pause-holder", "slow-work", "contended"}
 
 type row struct{ lock, server string } // "" is Redis
@@ -140,7 +142,8 @@ func (m *measurer) verdict(r row, options ...string) string {
 	return result.Verdict
 }
 
-// away runs a lock while its server is killed, and back a second later, or stopped for two leases. Redis persists every write, as the others do.
+// away runs a lock while its server is killed, and back a second later, or stopped for two leases.
+// Redis persists every write, as the others do.
 func (m *measurer) away(r row, kind string) string {
 	if r.server == "" {
 		if kind == "kill" {
@@ -177,7 +180,8 @@ func (m *measurer) away(r row, kind string) string {
 	return word
 }
 
-// cost returns the median times of an acquire and a release of one client or, of several, how many holds they have in a second.
+// cost returns the median times of an acquire and a release of one client or, of several, how many
+// holds they have in a second.
 func (m *measurer) cost(r row, clients int) string {
 	name := m.subject(r)
 	if r.server == "" {

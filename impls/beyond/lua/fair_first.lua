@@ -1,5 +1,5 @@
--- The common part of all scripts of fair, inserted at their line "-- include": the server's time, and the first of the queue. It first removes
--- heads whose place has ended.
+-- The common part of all scripts of fair, inserted at their line "-- include": the server's time,
+-- and the first of the queue. It first removes heads whose place has ended.
 -- KEYS[3] the queue: tokens by ticket; KEYS[4] the places: tokens by their end in ms
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)

@@ -1,10 +1,12 @@
 -- name: fair_take.lua
--- Takes the lock in order of arrival: if it is free and no other token is earlier in the queue. A waiting client gets a place in the queue, which
--- ends after a lease by the server's clock; each call renews it for a full lease, so delays do not add up. A head whose place has ended is removed.
--- Called again with the same token it grants again.
+-- Takes the lock in order of arrival: if it is free and no other token is earlier in the queue. A
+-- waiting client gets a place in the queue, which ends after a lease by the server's clock; each
+-- call renews it for a full lease, so delays do not add up. A head whose place has ended is
+-- removed. Called again with the same token it grants again.
 -- KEYS[1] the holder's token; KEYS[2] the counter of fences and tickets, which never expires
 -- KEYS[3] the queue: tokens by ticket; KEYS[4] the places: tokens by their end in ms
--- ARGV[1] token; ARGV[2] lease in ms, of a hold and of a place; ARGV[3] channel of a waiter, without its token
+-- ARGV[1] token; ARGV[2] lease in ms, of a hold and of a place; ARGV[3] channel of a waiter,
+--   without its token
 -- ARGV[4] 1 if the client will wait, else 0
 -- Replies {1, fence} when granted, {0, ms after which another call can succeed} when not.
 -- include fair_first.lua

@@ -1,5 +1,6 @@
 -- name: fair_withdraw.lua
--- Deletes a token's hold and its place in the queue. If the lock is then free, wakes the first of the queue.
+-- Deletes a token's hold and its place in the queue. If the lock is then free, wakes the first of
+-- the queue.
 -- KEYS[1] the holder's token; KEYS[2] the counter of fences and tickets, which never expires
 -- KEYS[3] the queue: tokens by ticket; KEYS[4] the places: tokens by their end in ms
 -- ARGV[1] token; ARGV[3] channel of a waiter, without its token

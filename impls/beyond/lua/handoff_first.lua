@@ -1,16 +1,18 @@
--- The common part of all scripts of handoff, inserted at their line "-- include": the server's time, and the grant to the first of the queue. It
--- first removes heads whose place has ended.
+-- The common part of all scripts of handoff, inserted at their line "-- include": the server's
+-- time, and the grant to the first of the queue. It first removes heads whose place has ended.
 -- KEYS[3] the queue: tokens by ticket; KEYS[4] the places: tokens by their end in ms
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 
--- Removes a token from the queue, and deletes its list. The caller cannot declare that list as a key, but it is in the lock's slot.
+-- Removes a token from the queue, and deletes its list. The caller cannot declare that list as a
+-- key, but it is in the lock's slot.
 local function strike(token)
 	return redis.call('ZREM', KEYS[3], token) + redis.call('ZREM', KEYS[4], token) + redis.call('DEL', ARGV[3] .. token)
 end
 
--- Grants a free lock to the first whose place has not ended, until the place ends, and pushes the fence to the list on which the waiter blocks. The
--- place began with the waiter's last call, so the waiter knows when the hold ends.
+-- Grants a free lock to the first whose place has not ended, until the place ends, and pushes the
+-- fence to the list on which the waiter blocks. The place began with the waiter's last call, so the
+-- waiter knows when the hold ends.
 local function hand()
 	while true do
 		local token = redis.call('ZRANGE', KEYS[3], 0, 0)[1]

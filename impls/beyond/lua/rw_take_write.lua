@@ -1,8 +1,10 @@
 -- name: rw_take_write.lua
--- Takes the lock for writing if there is no reader and no other writer. A waiting writer leaves a claim, which refuses new readers and expires by
--- the server's clock. Called again with the same token it grants again.
+-- Takes the lock for writing if there is no reader and no other writer. A waiting writer leaves a
+-- claim, which refuses new readers and expires by the server's clock. Called again with the same
+-- token it grants again.
 -- KEYS[1] the writer's token; KEYS[2] the fence counter, which never expires
--- KEYS[3] readers' tokens by the end of their lease in ms; KEYS[4] waiting writers' tokens by the end of their claim in ms
+-- KEYS[3] readers' tokens by the end of their lease in ms; KEYS[4] waiting writers' tokens by the
+--   end of their claim in ms
 -- ARGV[1] token; ARGV[2] lease in ms; ARGV[4] 1 if the client will wait, else 0
 -- Replies {1, fence} when granted, {0, ms after which another call can succeed} when not.
 local t = redis.call('TIME')

@@ -1,6 +1,6 @@
 -- name: semaphore_take.lua
--- Takes one of n permits, after removing those whose lease has ended by the server's clock. Called again with the same token it restarts that
--- token's lease.
+-- Takes one of n permits, after removing those whose lease has ended by the server's clock. Called
+-- again with the same token it restarts that token's lease.
 -- KEYS[1] sorted set of tokens by the end of their lease in ms
 -- ARGV[1] token; ARGV[2] lease in ms; ARGV[5] number of permits
 -- Replies {1, 0} when granted, {0, ms until the first lease ends} when not.

@@ -17,8 +17,8 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// Client is one client of a server. Before, LoseReply and LoseRequest apply once, to the client's first request that contains the text, in lower
-// case ("setnx").
+// Client is one client of a server. Before, LoseReply and LoseRequest apply once, to the client's
+// first request that contains the text, in lower case ("setnx").
 type Client struct {
 	Redis  redis.UniversalClient
 	server *Server
@@ -38,7 +38,8 @@ func (c *Client) Before(text string, do func()) { c.add(rule{text: text, do: do}
 // LoseReply cuts the connection after the request was executed and before its reply arrives.
 func (c *Client) LoseReply(text string) { c.add(rule{text: text, lose: "reply"}) }
 
-// LoseRequest cuts the connection before the request reaches the server; the client cannot tell it from LoseReply.
+// LoseRequest cuts the connection before the request reaches the server; the client cannot tell it
+// from LoseReply.
 func (c *Client) LoseRequest(text string) { c.add(rule{text: text, lose: "request"}) }
 
 func (c *Client) add(r rule) {
@@ -73,8 +74,8 @@ func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return &wire{Conn: conn, client: c}, nil
 }
 
-// Env is an environment for a lock of this client on a key derived from the test's name, with a lease and a
-// source of randomness that depends on the owner alone.
+// Env is an environment for a lock of this client on a key derived from the test's name, with a
+// lease and a source of randomness that depends on the owner alone.
 func (c *Client) Env(t testing.TB, owner string, lease time.Duration) impls.Env {
 	t.Helper()
 	return impls.Env{
