@@ -10,7 +10,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
-	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/judge"
 )
 
 // corpus reads testdata/corpus.txt: cases in the form of parse, each under a heading "== cause/what
@@ -70,10 +70,10 @@ func catalogueScripts(t *testing.T) map[string]string {
 	return all
 }
 
-func newServer() (*sim.Server, error) { return sim.NewServer() }
+func newServer() (*judge.Server, error) { return judge.NewServer() }
 
 // server returns an embedded server.
-func server(t *testing.T) *sim.Server {
+func server(t *testing.T) *judge.Server {
 	t.Helper()
 	srv, err := newServer()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/lockbench/lockbench/sim"
 )
 
-// Live lets a search run schedules with real children and servers ([sim.ExploreIn]). Each has its
+// Live lets a search run schedules with real children and servers (package search). Each has its
 // own keys; all but killed children are reused.
 type Live struct {
 	Experiment

@@ -14,6 +14,7 @@ import (
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/sim/search"
 )
 
 // What the simulator finds also occurs on a real Redis: a run on real servers that replays the
@@ -111,12 +112,12 @@ func shrunk(t *testing.T, lock, breaks string, may []string, topology impls.Topo
 	if may == nil {
 		may = sim.DefaultFaults(v)
 	}
-	found, err := s.Explore(t.Context(), sim.ExploreConfig{Program: program, Seed: 1, Schedules: 4000, Seek: []string{breaks},
-		Bounds: sim.Bounds{Faults: may, MaxFaults: min(2, len(may)), MaxWaits: 2}})
+	found, err := search.Here(t.Context(), search.Config{Program: program, Seed: 1, Schedules: 4000, Seek: []string{breaks}, Known: catalogue.Known{},
+		Bounds: sim.Bounds{Faults: may, MaxFaults: min(2, len(may)), MaxWaits: 2}}, []sim.Runner{s}, nil)
 	if err != nil || found.First == nil {
 		t.Fatalf("no tape: %v", err)
 	}
-	tape, err := s.Shrink(t.Context(), found.Tape)
+	tape, err := search.Shrink(t.Context(), s, found.Tape, search.Tries)
 	if err != nil {
 		t.Fatal(err)
 	}

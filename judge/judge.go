@@ -16,7 +16,6 @@ import (
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
-	"github.com/lockbench/lockbench/sim"
 )
 
 // Record is what a run left, in memory.
@@ -28,16 +27,11 @@ type Record struct {
 	Effects []history.Executed
 }
 
-// Check judges the properties of a record, and finds the causes and stories of its violations.
-// Errors are of a record that contradicts itself, of miniredis, and of ctx; none is a verdict.
+// Check is Explainer.Check for a single record.
 func Check(ctx context.Context, rec Record, opt checker.Options) (*checker.Verdict, explain.Findings, error) {
-	opt.Store = rec.Store
-	v, err := checker.Check(ctx, checker.Input{Header: rec.Header, Ops: history.NewSlice(rec.Ops), Commands: rec.Commands, Faults: rec.Windows, Effects: rec.Effects}, opt)
-	if err != nil || len(v.Violations) == 0 {
-		return v, explain.Findings{}, err
-	}
-	found, err := sim.Explain(ctx, v, explain.Record{Header: rec.Header, Ops: rec.Ops, Commands: rec.Commands, Scripts: rec.Scripts, Faults: rec.Windows, Effects: rec.Effects})
-	return v, found, err
+	var x Explainer
+	defer x.Close()
+	return x.Check(ctx, rec, opt)
 }
 
 // Interrupted is the reason for doubt of a run that was ended early.

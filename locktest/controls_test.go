@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/sim/search"
 )
 
 // checked runs the rules in this process, in real time as often as Run does, and returns their
@@ -30,7 +31,7 @@ func checked(t *testing.T, newLock factory, w world, options ...Option) map[stri
 }
 
 // searched looks for a schedule that breaks the lock, in this process.
-func searched(t *testing.T, newLock factory, schedules int, options ...Option) sim.ExploreResult {
+func searched(t *testing.T, newLock factory, schedules int, options ...Option) search.Result {
 	t.Helper()
 	cfg := configure(options)
 	cfg.known(t)
@@ -38,7 +39,7 @@ func searched(t *testing.T, newLock factory, schedules int, options ...Option) s
 	p, b := cfg.program(t, v)
 	s := sim.New(only{v})
 	defer s.Close()
-	r, err := s.Explore(t.Context(), sim.ExploreConfig{Program: p, Bounds: b, Schedules: schedules})
+	r, err := search.Here(t.Context(), search.Config{Program: p, Bounds: b, Schedules: schedules, Known: only{v}}, []sim.Runner{s}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

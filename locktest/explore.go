@@ -13,6 +13,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/internal/infile"
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/sim/search"
 	"github.com/lockbench/lockbench/workloads"
 )
 
@@ -73,7 +74,7 @@ func Explore(t *testing.T, newLock func(Config) (any, error), options ...Option)
 		case j == nil:
 			cfg.search(t, newLock)
 		case j.Test == t.Name():
-			sim.WorkerMain(os.Stdin, os.Stdout, only{cfg.subject(t, newLock)})
+			search.WorkerMain(os.Stdin, os.Stdout, only{cfg.subject(t, newLock)})
 		}
 	})
 }
@@ -160,13 +161,13 @@ func (cfg config) program(t *testing.T, v impls.Variant) (sim.Program, sim.Bound
 func (cfg config) search(t *testing.T, newLock factory) {
 	v := cfg.subject(t, newLock)
 	p, b := cfg.program(t, v)
-	c := sim.ExploreConfig{Program: p, Bounds: b, Schedules: cfg.explore.schedules, Known: only{v},
+	c := search.Config{Program: p, Bounds: b, Schedules: cfg.explore.schedules, Known: only{v},
 		Command: append([]string{os.Args[0], "-test.run=" + pattern(t.Name()), "-test.timeout=0", "-test.count=1"}, ownFlags()...),
 		Env:     []string{fmt.Sprintf(`%s={"test":%q,"explore":true}`, jobEnv, t.Name())}}
 	if c.Schedules == 0 {
 		c.Schedules, c.Budget = exploreSchedules, exploreBudget
 	}
-	r, err := sim.Explore(t.Context(), c, nil)
+	r, err := search.Explore(t.Context(), c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,12 +175,12 @@ func (cfg config) search(t *testing.T, newLock factory) {
 }
 
 // enough reports whether a search that ran out of time has run enough schedules to be conclusive.
-func (x exploration) enough(r sim.ExploreResult) bool {
+func (x exploration) enough(r search.Result) bool {
 	return x.schedules == 0 && r.Schedules >= leastSchedules && r.Seconds >= exploreBudget.Seconds()
 }
 
 // report fails the test with the violation found.
-func (cfg config) report(t *testing.T, r sim.ExploreResult) {
+func (cfg config) report(t *testing.T, r search.Result) {
 	t.Helper()
 	for _, w := range r.Warnings {
 		t.Log(w)
@@ -232,7 +233,7 @@ func (cfg config) replay(t *testing.T, newLock factory) {
 	}
 	s := sim.New(only{cfg.subject(t, newLock)})
 	defer s.Close()
-	broken, story, err := s.Breaks(t.Context(), tape)
+	broken, story, err := search.Breaks(t.Context(), s, tape)
 	switch {
 	case err != nil:
 		t.Fatal(err)

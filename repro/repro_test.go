@@ -22,6 +22,7 @@ import (
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/sim/search"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -40,7 +41,14 @@ func config(t *testing.T) repro.Config {
 		}
 	})
 	base := harness.Experiment{Provider: provider, Now: time.Now, Random: bytes.NewReader(bytes.Repeat([]byte{1}, 1<<12))}
-	return repro.Config{Base: base, Seed: 1, Run: harness.Run, Explore: one.Explore, Breaks: one.Breaks}
+	return repro.Config{Base: base, Seed: 1, Run: harness.Run,
+		Explore: func(ctx context.Context, c search.Config) (search.Result, error) {
+			c.Known = catalogue.Known{}
+			return search.Here(ctx, c, []sim.Runner{one}, nil)
+		},
+		Breaks: func(ctx context.Context, tape sim.Tape) (bool, []string, error) {
+			return search.Breaks(ctx, one, tape)
+		}}
 }
 
 // TestEveryBugIsReproduced runs the whole list.

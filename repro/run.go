@@ -15,6 +15,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/sim/search"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -29,10 +30,10 @@ type Config struct {
 	Seed uint64
 	// Run makes one run, such as harness.Run.
 	Run func(context.Context, harness.Experiment) (*harness.Outcome, error)
-	// Explore searches, such as sim.Explore.
-	Explore func(context.Context, sim.ExploreConfig) (sim.ExploreResult, error)
+	// Explore searches, such as search.Explore.
+	Explore func(context.Context, search.Config) (search.Result, error)
 	// Breaks reports whether a tape still shows its violation, and returns the story; such as
-	// (*sim.Simulator).Breaks.
+	// search.Breaks.
 	Breaks func(context.Context, sim.Tape) (bool, []string, error)
 	// Budget bounds a search in real time; 0 means 30 seconds.
 	Budget time.Duration
@@ -57,7 +58,7 @@ func Run(ctx context.Context, b Bug, cfg Config) (results.Repro, error) {
 	var err error
 	switch {
 	case b.Searches():
-		err = search(ctx, b, cfg, &r)
+		err = explore(ctx, b, cfg, &r)
 	case b.Tape != "" && harness.Simulates(cfg.Base.Provider):
 		err = follow(ctx, b, cfg, &r)
 	default:
@@ -67,8 +68,8 @@ func Run(ctx context.Context, b Bug, cfg Config) (results.Repro, error) {
 	return r, err
 }
 
-// search searches for the bug in the default setting for the lock's kind.
-func search(ctx context.Context, b Bug, cfg Config, r *results.Repro) error {
+// explore searches for the bug in the default setting for the lock's kind.
+func explore(ctx context.Context, b Bug, cfg Config, r *results.Repro) error {
 	if !harness.Simulates(cfg.Base.Provider) {
 		return fmt.Errorf("%s on %s: %w", b.Name, r.Server, ErrSimOnly)
 	}
@@ -76,7 +77,7 @@ func search(ctx context.Context, b Bug, cfg Config, r *results.Repro) error {
 	if !ok {
 		return fmt.Errorf("%s: no lock is called %q", b.Name, b.Lock)
 	}
-	found, err := cfg.Explore(ctx, sim.ExploreConfig{
+	found, err := cfg.Explore(ctx, search.Config{
 		Program: sim.DefaultProgram(v), Bounds: sim.Bounds{Faults: sim.DefaultFaults(v), MaxFaults: 2, MaxWaits: 2},
 		Seed: cfg.Seed, Budget: cmp.Or(cfg.Budget, defaultBudget), Seek: b.Shows,
 	})

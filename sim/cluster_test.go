@@ -42,7 +42,7 @@ func onCluster(t *testing.T, lock string) Program {
 // TestEveryLockOnACluster runs every lock that supports a cluster: it is granted, no client is
 // refused a slot, and the same seed gives the same trace.
 func TestEveryLockOnACluster(t *testing.T) {
-	one, two := newTestHost(t), newTestHost(t)
+	one, two := newSimulator(t), newSimulator(t)
 	for _, v := range catalogue.Locks() {
 		if want := v.Expect["cluster-slots"]; want.NA != "" {
 			continue
@@ -51,7 +51,7 @@ func TestEveryLockOnACluster(t *testing.T) {
 			for seed := range uint64(3) {
 				p := onCluster(t, v.Name)
 				p.Seed = seed
-				first := simulate(t, one, p, newRandom(seed, Bounds{}, 0), Bounds{})
+				first := simulate(t, one, p, NewRandom(seed, Bounds{}, 0), Bounds{})
 				if first.Left != "" || len(first.Errors) > 0 {
 					t.Fatalf("left %q, errors %v", first.Left, first.Errors)
 				}
@@ -63,7 +63,7 @@ func TestEveryLockOnACluster(t *testing.T) {
 						t.Fatalf("%s %v answers %s", c.Name, c.Args, c.Reply)
 					}
 				}
-				if again := simulate(t, two, p, newRandom(seed, Bounds{}, 0), Bounds{}); fingerprint(again) != fingerprint(first) {
+				if again := simulate(t, two, p, NewRandom(seed, Bounds{}, 0), Bounds{}); fingerprint(again) != fingerprint(first) {
 					t.Errorf("seed %d: two traces", seed)
 				}
 			}
@@ -95,14 +95,14 @@ func TestClusterPublishes(t *testing.T) {
 func TestClusterClientRepeatsNothing(t *testing.T) {
 	p := onCluster(t, "token")
 	p.Faults = []faults.Spec{{Fault: faults.LoseReply, When: faults.Trigger{Reply: "acquire SET"}}}
-	out := simulate(t, newTestHost(t), p, newRandom(1, Bounds{}, 0), Bounds{})
+	out := simulate(t, newSimulator(t), p, NewRandom(1, Bounds{}, 0), Bounds{})
 	if len(out.Windows) != 1 {
 		t.Fatalf("windows %+v, want one", out.Windows)
 	}
 	seen := map[string]bool{}
 	for _, c := range out.Commands {
 		said := c.Client + strings.Join(c.Args, " ")
-		if c.Name == "SET" && c.Node != storeNode && seen[said] {
+		if c.Name == "SET" && c.Node != StoreNode && seen[said] {
 			t.Errorf("%s says twice SET %q", c.Client, c.Args)
 		}
 		seen[said] = true
@@ -112,12 +112,12 @@ func TestClusterClientRepeatsNothing(t *testing.T) {
 // TestClusterUnderFaults: whatever faults there are, a schedule on a cluster ends and leaves
 // nothing behind.
 func TestClusterUnderFaults(t *testing.T) {
-	h, bounds := newTestHost(t), Bounds{Faults: everyFault, MaxFaults: 2, MaxWaits: 3}
+	h, bounds := newSimulator(t), Bounds{Faults: everyFault, MaxFaults: 2, MaxWaits: 3}
 	for _, lock := range []string{"token", "fair", "redisson"} {
 		for seed := range uint64(20) {
 			p := onCluster(t, lock)
 			p.Seed = seed
-			if out := simulate(t, h, p, newRandom(seed, bounds, 40), bounds); out.Left != "" {
+			if out := simulate(t, h, p, NewRandom(seed, bounds, 40), bounds); out.Left != "" {
 				t.Errorf("%s, seed %d: left %s", lock, seed, out.Left)
 			}
 		}

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
@@ -39,6 +38,20 @@ func TestSubscribedConnections(t *testing.T) {
 	})
 }
 
+// acts is a lock that grants everything, and does something before.
+type acts struct{ do func() }
+
+func (l acts) Try(ctx context.Context, mode history.Mode) (impls.Grant, error) {
+	return l.Acquire(ctx, mode)
+}
+func (l acts) Acquire(context.Context, history.Mode) (impls.Grant, error) {
+	l.do()
+	return impls.Grant{}, nil
+}
+func (acts) Extend(context.Context) (impls.Grant, error) { return impls.Grant{}, impls.ErrUnsupported }
+func (acts) Release(context.Context) error               { return nil }
+func (acts) Close() error                                { return nil }
+
 // TestUnsimulatedCommandIsRefusedByName: the search reports it, and blames no lock, whether a lock
 // sends it, queues it or a script calls it.
 func TestUnsimulatedCommandIsRefusedByName(t *testing.T) {
@@ -66,7 +79,7 @@ func TestUnsimulatedCommandIsRefusedByName(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.send, func(t *testing.T) {
 			v := impls.Variant{Name: "lock", Kind: history.Mutex, Topology: impls.Standalone, New: func(env impls.Env) (impls.Lock, error) {
-				return badLock{harm: func() {
+				return acts{func() {
 					command, queued := strings.CutPrefix(row.send, "MULTI ")
 					var words []any
 					for word := range strings.FieldsSeq(command) {
@@ -81,12 +94,12 @@ func TestUnsimulatedCommandIsRefusedByName(t *testing.T) {
 					env.Redis().Do(context.Background(), words...)
 				}}, nil
 			}}
-			r, err := s.Explore(t.Context(), ExploreConfig{Program: DefaultProgram(v), Schedules: 10})
+			out, err := s.Run(DefaultProgram(v), 0)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := "not explorable: lock sends " + row.name + ", which the simulator does not do as Redis does"; r.Verdict != "inconclusive" || r.Reason != want {
-				t.Errorf("%s, %q; want inconclusive, %q", r.Verdict, r.Reason, want)
+			if want := "lock sends " + row.name + ", which the simulator does not do as Redis does"; !out.Unexplorable || !strings.HasPrefix(out.Crash, want) {
+				t.Errorf("%v, %q; want %q", out.Unexplorable, out.Crash, want)
 			}
 		})
 	}
@@ -94,7 +107,7 @@ func TestUnsimulatedCommandIsRefusedByName(t *testing.T) {
 
 // TestWhatALockDoesWithoutIsSaid: the simulator has no client-side caching. A lock that requests it
 // polls, so the lost wake-up that bench --greedy shows on a real server cannot occur: no client
-// waits for a message. A search without a finding is inconclusive.
+// waits for a message.
 func TestWhatALockDoesWithoutIsSaid(t *testing.T) {
 	s := New(catalogue.Known{})
 	defer s.Close()
@@ -106,10 +119,6 @@ func TestWhatALockDoesWithoutIsSaid(t *testing.T) {
 		if err != nil || out.Lacking != lacking {
 			t.Errorf("%s does without %q, %v; want %q", lock, out.Lacking, err, lacking)
 		}
-		r, err := s.Explore(t.Context(), ExploreConfig{Program: p, Schedules: 1})
-		if err != nil || (r.Verdict == checker.Inconclusive) != (lacking != "") || strings.Contains(r.Reason, "asks for CLIENT TRACKING") != (lacking != "") {
-			t.Errorf("%s: %v, %s, %q", lock, err, r.Verdict, r.Reason)
-		}
 		if lacking == "" {
 			continue
 		}
@@ -119,7 +128,7 @@ func TestWhatALockDoesWithoutIsSaid(t *testing.T) {
 		}
 		for i, c := range refused[:max(len(refused)-1, 0)] {
 			if next := refused[i+1]; next.Client == c.Client && time.Duration(next.Sent-c.Replied) > 25*time.Millisecond {
-				t.Errorf("%s: a waiter does not ask from %v to %v, want a poll every 20 ms:\n%s", lock, time.Duration(c.Replied), time.Duration(next.Sent), strings.Join(out.story(next.Sent), "\n"))
+				t.Errorf("%s: a waiter does not ask from %v to %v, want a poll every 20 ms", lock, time.Duration(c.Replied), time.Duration(next.Sent))
 			}
 		}
 	}

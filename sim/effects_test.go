@@ -26,31 +26,26 @@ func TestEffectsAddUp(t *testing.T) {
 	seen := map[string]int{} // kinds of effects and of values
 	for _, v := range append(catalogue.Locks(), catalogue.Planted()...) {
 		t.Run(v.Name, func(t *testing.T) {
-			j := searchJob{Program: DefaultProgram(v), Strategy: Mixed, Bounds: Bounds{MaxFaults: 3, MaxWaits: 3,
-				Faults: append(DefaultFaults(v), faults.JumpClock, faults.KillServer, faults.DeleteKey, faults.EvictKeys)}}
+			bounds := Bounds{MaxFaults: 3, MaxWaits: 3, Faults: append(DefaultFaults(v), faults.JumpClock, faults.KillServer, faults.DeleteKey, faults.EvictKeys)}
 			if v.Topology == impls.Replicated {
-				j.Bounds.Faults = append(j.Bounds.Faults, faults.Failover)
+				bounds.Faults = append(bounds.Faults, faults.Failover)
 			}
-			h := newTestHost(t)
-			s, err := newSearch(j, h)
-			if err != nil {
-				t.Fatal(err)
-			}
-			draw := func(n int) schedule {
-				c := s.job.draw(n, 40)
+			h := newSimulator(t)
+			run := func(n int) Outcome {
+				p, order, bounds := scheduleOf(v, bounds, n)
 				if n%2 == 1 {
-					c.program.Persistence = impls.PersistEverySec
+					p.Persistence = impls.PersistEverySec
 				}
 				if n%3 == 2 {
 					fast := faults.Spec{Fault: faults.DriftClock, Node: 1, Rate: 1.5, For: faults.Span{Leases: 2}}
-					c.program.Faults = append(slices.Clone(c.program.Faults), fast)
+					p.Faults = append(p.Faults, fast)
 				}
-				return c
+				return addsUp(t, h, p, order, bounds, seen)
 			}
 			for n := range 12 {
-				out := addsUp(t, h, draw(n), seen)
+				out := run(n)
 				if n%4 == 0 {
-					if diff := cmp.Diff(out.Effects, addsUp(t, h, draw(n), seen).Effects); diff != "" {
+					if diff := cmp.Diff(out.Effects, run(n).Effects); diff != "" {
 						t.Errorf("the same schedule has other effects:\n%s", diff)
 					}
 				}
@@ -65,13 +60,13 @@ func TestEffectsAddUp(t *testing.T) {
 	}
 }
 
-func addsUp(t *testing.T, h *host, c schedule, seen map[string]int) Outcome {
+func addsUp(t *testing.T, h *Simulator, p Program, s Strategy, b Bounds, seen map[string]int) Outcome {
 	t.Helper()
-	p, err := c.program.resolve(h.known)
+	p, err := p.Resolve(h.known)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := h.newWorld(p, c.strategy, c.bounds)
+	w, err := h.newWorld(p, s, b)
 	if err != nil {
 		t.Fatal(err)
 	}

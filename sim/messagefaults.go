@@ -52,7 +52,7 @@ func (w *world) lose(q *request) {
 // target returns the number of the node to which a connection leads.
 func (cn *conn) target() int {
 	if cn.node == cn.world.storeIndex() {
-		return storeNode
+		return StoreNode
 	}
 	return cn.node
 }

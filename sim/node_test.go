@@ -38,7 +38,7 @@ func asked(n *node, t time.Time, lines ...string) []string {
 // inWorld runs body in a world of nodes without clients.
 func inWorld(t *testing.T, p Program, body func(w *world)) {
 	t.Helper()
-	h := newTestHost(t)
+	h := newSimulator(t)
 	nodes, err := h.nodesFor(max(p.Nodes, 2))
 	if err != nil {
 		t.Fatal(err)

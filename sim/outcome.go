@@ -26,7 +26,7 @@ type Outcome struct {
 	Hash     uint64          // of the trace
 	Trace    []string        // if requested
 	Schedule faults.Schedule // if requested
-	program  Program         // that was run
+	Program  Program         // that was run, resolved
 	tape     []deviation
 	Missed   int      // choices of a tape that were not possible
 	Pruned   bool     // abandoned early: its state was known
@@ -37,14 +37,14 @@ type Outcome struct {
 	Lacking string // what the lock's connections requested and the simulator lacks, such as CLIENT TRACKING
 	// the lock holds a mutex during a request, as Crash says: not a finding, but it ends the search
 	Unexplorable bool
-	Loop         []string // what a client repeats without end: its name, and commands
+	Loop         *Loop
 	endless      bool     // a goroutine goes on for ever while no time passes, as Crash says
 	Errors       []string // of the workloads, by client, except for placed crashes
 }
 
 func (w *world) outcome() Outcome {
 	p, out := w.program, w.out
-	out.program = p
+	out.Program = p
 	out.Header, out.Scripts, out.Windows = p.Variant.Header(int64(p.Config.Lease), p.Topology, len(w.lockNodes())), w.sources, w.director.Windows()
 	out.Steps, out.Hash, out.Trace = w.step, w.trace.hash, w.trace.lines
 	out.Header.Permits, out.Header.Epoch = p.Permits, w.start.UnixNano()
@@ -115,4 +115,10 @@ func (w *world) audit() map[string]checker.StoreEnds {
 		}
 	}
 	return ends
+}
+
+// Without says that a lock did without something that it requested; see [Outcome.Lacking]. That is
+// no evidence of how it behaves with it.
+func Without(lock, lacking string) string {
+	return lock + " asks for " + lacking + ", which the simulator does not have: it was run as it goes on without"
 }

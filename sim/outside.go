@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	"github.com/lockbench/lockbench/faults"
-	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/impls"
 )
 
 // World is a world outside the simulator, such as processes on real servers, in which a search
@@ -17,80 +15,43 @@ type World interface {
 	Run(ctx context.Context, p Program, lead *Lead) (Outcome, error)
 }
 
+// In returns what runs schedules in a world outside the simulator, until ctx ends. It keeps no
+// trace.
+func In(ctx context.Context, w World, known Catalogue) Runner { return worldRunner{ctx, w, known} }
+
 type worldRunner struct {
 	ctx   context.Context // of the search
 	world World
 	known Catalogue
 }
 
-var _ runner = worldRunner{}
+// Catalogue returns the locks that programs name.
+func (o worldRunner) Catalogue() Catalogue { return o.known }
 
-func (o worldRunner) catalogue() Catalogue { return o.known }
-
-func (o worldRunner) run(p Program, s chooser, b Bounds, _ bool) (Outcome, error) {
-	p, err := p.resolve(o.known)
+// Schedule runs a program once in the world.
+func (o worldRunner) Schedule(p Program, s Strategy, b Bounds, _ bool) (Outcome, error) {
+	p, err := p.Resolve(o.known)
 	if err != nil {
 		return Outcome{}, err
 	}
-	l := &Lead{chooser: s, program: p, bounds: b.withDefaults(p)}
+	l := &Lead{strategy: s, program: p, bounds: b.WithDefaults(p)}
 	out, err := o.world.Run(o.ctx, p, l)
-	out.program, out.tape = p, l.tape
+	out.Program, out.tape = p, l.tape
 	if f, ok := s.(*follow); ok {
 		out.Missed = f.missed + len(f.choices)
 	}
 	return out, err
 }
 
-// Unshown returns the story of a violation by v of the tape's property that the operations of a
-// record do not show; nil: none. Errors are miniredis'.
-func (t Tape) Unshown(v impls.Variant, rec history.Recorded, windows []history.Window) ([]string, error) {
-	p := t.Program
-	p.Variant = v
-	var x explainer
-	defer x.close()
-	all, err := x.livenessFindings(Outcome{Recorded: rec, Windows: windows, program: p})
-	for _, b := range all {
-		if b.Property == t.Property {
-			return b.Story, err
-		}
-	}
-	return nil, err
-}
-
-// ExploreIn is Explore in equivalent worlds outside the simulator, which share the schedules.
-// cfg.Known must be set.
-func ExploreIn(ctx context.Context, cfg ExploreConfig, worlds []World, progress func(Stats)) (ExploreResult, error) {
-	var runners []runner
-	for _, w := range worlds {
-		runners = append(runners, worldRunner{context.WithoutCancel(ctx), w, cfg.Known})
-	}
-	return exploreHere(ctx, cfg, runners, progress)
-}
-
-// triesOutside is how many schedules of a smaller program are tried in real time.
-const triesOutside = 12
-
-// ReplayIn is Replay in a world outside the simulator: the order is that of the tape as far as it
-// is possible, and a trace is not kept.
-func ReplayIn(ctx context.Context, w World, known Catalogue, t Tape) (Outcome, error) {
-	return worldRunner{context.WithoutCancel(ctx), w, known}.run(t.Program, t.follow(), t.Bounds, false)
-}
-
-// ShrinkIn is Shrink in a world outside the simulator.
-func ShrinkIn(ctx context.Context, w World, known Catalogue, t Tape) (Tape, error) {
-	h := &shrinker{host: worldRunner{context.WithoutCancel(ctx), w, known}, ctx: ctx, best: t, tries: triesOutside}
-	return h.shrink()
-}
-
 // Lead applies a strategy to one schedule of a world outside the simulator. It chooses what happens
 // next, and keeps the tape.
 type Lead struct {
-	chooser chooser
-	program Program
-	bounds  Bounds
-	waits   int // so far
-	placed  int // number of faults so far
-	tape    []deviation
+	strategy Strategy
+	program  Program
+	bounds   Bounds
+	waits    int // so far
+	placed   int // number of faults so far
+	tape     []deviation
 }
 
 // Scene describes what could happen next in a world outside the simulator.
@@ -108,10 +69,10 @@ func (l *Lead) Next(s Scene, last bool) (faults.Turn, bool) {
 	if s.Step >= l.bounds.MaxSteps {
 		return faults.Turn{Held: v.index(usual.held)}, true
 	}
-	if f, ok := l.chooser.(*follow); ok && !last && f.misses(s.Step, v.options) {
+	if f, ok := l.strategy.(*follow); ok && !last && f.misses(s.Step, v.options) {
 		return faults.Turn{}, false
 	}
-	o := l.chooser.choose(moves{step: s.Step, options: v.options, wait: l.waits < l.bounds.MaxWaits, view: v})
+	o := l.strategy.choose(moves{step: s.Step, options: v.options, wait: l.waits < l.bounds.MaxWaits, view: v})
 	if o != usual {
 		l.tape = append(l.tape, deviation{named: &Choice{At: s.Step, Do: o.event().name()}})
 	}
@@ -149,7 +110,7 @@ func (f *follow) misses(step int, options []option) bool {
 	if i < 0 {
 		return false
 	}
-	if _, placed := f.choices[i].fault(); placed || f.choices[i].Do == (option{kind: waitForTime}).event().name() {
+	if _, placed := f.choices[i].Fault(); placed || f.choices[i].Do == (option{kind: waitForTime}).event().name() {
 		return false
 	}
 	return !slices.ContainsFunc(options, func(o option) bool { return o.event().name() == f.choices[i].Do })
@@ -179,7 +140,7 @@ func (v *sceneView) faults() (out []option) {
 			faultsOfClient(fault, c, true, long, add) // any of them may have an acquire under way
 		}
 		if fault == faults.FlushScripts || fault == faults.DeleteKey {
-			add(faults.Spec{Fault: fault, Node: 1}, nodeName(0), option{})
+			add(faults.Spec{Fault: fault, Node: 1}, NodeName(0), option{})
 		}
 		for _, o := range v.options {
 			faultsOfMessage(fault, o, long, add)

@@ -91,9 +91,11 @@ type empty struct{}
 func (empty) Find(string) (impls.Variant, bool) { return impls.Variant{}, false }
 func (empty) ScriptNames() map[string]string    { return map[string]string{} }
 
-func (p Program) resolve(known Catalogue) (Program, error) {
+// Resolve returns the program with its lock and workload, by name if it does not carry them, and
+// with what it leaves open.
+func (p Program) Resolve(known Catalogue) (Program, error) {
 	if p.Variant.New == nil {
-		v, ok := known.Find(p.Lock)
+		v, ok := cmp.Or[Catalogue](known, empty{}).Find(p.Lock)
 		if !ok {
 			return p, fmt.Errorf("program: no lock is called %q", p.Lock)
 		}

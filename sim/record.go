@@ -59,8 +59,8 @@ func (w *world) noteFault(f *faults.Fault) {
 	f.ID = w.note(faults.Step{Kind: faults.StepBegin, Client: at.Client, Node: at.Node, Fault: spec})
 }
 
-// storeNode is the node number of the guarded store, which is not one of the lock's nodes.
-const storeNode = -1
+// StoreNode is the node number of the guarded store, which is not one of the lock's nodes.
+const StoreNode = -1
 
 func commandOf(q *request) history.Command {
 	w, args := q.conn.world, q.args[1:]

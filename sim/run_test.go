@@ -33,18 +33,18 @@ func program(t testing.TB, lock, workload string, ops int) Program {
 	}}
 }
 
-// newTestHost is a host that ends with the test.
-func newTestHost(t testing.TB) *host {
+// newSimulator is a host that ends with the test.
+func newSimulator(t testing.TB) *Simulator {
 	t.Helper()
-	h := newHost(catalogue.Known{})
-	t.Cleanup(h.close)
+	h := New(catalogue.Known{})
+	t.Cleanup(h.Close)
 	return h
 }
 
 // simulate runs one schedule and fails the test when it cannot.
-func simulate(t *testing.T, h *host, p Program, s chooser, b Bounds) Outcome {
+func simulate(t *testing.T, h *Simulator, p Program, s Strategy, b Bounds) Outcome {
 	t.Helper()
-	out, err := h.run(p, s, b, true)
+	out, err := h.Schedule(p, s, b, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func count(out Outcome, op history.Op, outcome history.Outcome) int {
 }
 
 func TestTwoClientsTakeTurnsByDefault(t *testing.T) {
-	out := simulate(t, newTestHost(t), program(t, "token", "counter", 2), byDefault{}, Bounds{})
+	out := simulate(t, newSimulator(t), program(t, "token", "counter", 2), ByDefault{}, Bounds{})
 	if got := count(out, history.Acquire, history.OK); got != 4 {
 		t.Errorf("%d acquires granted, want 4", got)
 	}
@@ -91,7 +91,7 @@ func TestTwoClientsTakeTurnsByDefault(t *testing.T) {
 }
 
 func TestCommandsAreRecordedWithScriptNames(t *testing.T) {
-	out := simulate(t, newTestHost(t), program(t, "token", "hot", 1), byDefault{}, Bounds{})
+	out := simulate(t, newSimulator(t), program(t, "token", "hot", 1), ByDefault{}, Bounds{})
 	var names []string
 	for _, c := range out.Commands {
 		if c.Client != "c1" {
@@ -159,7 +159,7 @@ func TestSameSeedSameTrace(t *testing.T) {
 func TestDialsGoOnInTurn(t *testing.T) {
 	all := catalogue.Planted()
 	at := slices.IndexFunc(all, func(v impls.Variant) bool { return v.Name == "bug-outlives-release" })
-	h, prints := newTestHost(t), map[uint64]int{}
+	h, prints := newSimulator(t), map[uint64]int{}
 	for range 60 {
 		prints[fingerprint(seeded(t, h, all[at], 926))]++
 	}
@@ -170,7 +170,7 @@ func TestDialsGoOnInTurn(t *testing.T) {
 
 // repeats runs n seeds of a lock twice and returns how many differ. It shows the first.
 func repeats(t *testing.T, v impls.Variant, n int) (different int) {
-	one, two := newTestHost(t), newTestHost(t)
+	one, two := newSimulator(t), newSimulator(t)
 	prints := make([]uint64, n)
 	for seed := range n {
 		prints[seed] = fingerprint(seeded(t, one, v, seed))
@@ -190,14 +190,34 @@ func repeats(t *testing.T, v impls.Variant, n int) (different int) {
 }
 
 // seeded runs one seed of a lock, in the setting of an exploration.
-func seeded(t *testing.T, h *host, v impls.Variant, seed int) Outcome {
+func seeded(t *testing.T, h *Simulator, v impls.Variant, seed int) Outcome {
 	t.Helper()
 	bounds := Bounds{Faults: DefaultFaults(v), MaxFaults: 2, MaxWaits: 2}
 	if seed%4 >= 2 { // random and PCT schedules take turns
 		bounds.Faults = slices.Compact(slices.Sorted(slices.Values(append(bounds.Faults, everyFault...))))
 	}
-	s := searchJob{Program: DefaultProgram(v), Bounds: bounds, Strategy: Mixed}.draw(seed, 60)
-	return simulate(t, h, s.program, s.strategy, s.bounds)
+	p, order, bounds := scheduleOf(v, bounds, seed)
+	return simulate(t, h, p, order, bounds)
+}
+
+// scheduleOf returns schedule n of a lock within bounds: random and PCT take turns, and so do some
+// faults that are there from the start.
+func scheduleOf(v impls.Variant, b Bounds, n int) (Program, Strategy, Bounds) {
+	p := DefaultProgram(v)
+	p.Seed = uint64(n) + 1
+	b.Faults = slices.DeleteFunc(slices.Clone(b.Faults), IsStanding)
+	switch n % 5 {
+	case 2:
+		p.Faults = append(p.Faults, faults.Spec{Fault: faults.SlowWork, Client: 1, For: faults.Span{Leases: 1.5}})
+	case 3:
+		p.Faults = append(p.Faults, faults.Spec{Fault: faults.SkewClient, Client: 2, By: faults.Span{Fixed: 2 * time.Second}})
+	case 4:
+		p.Faults = append(p.Faults, faults.Spec{Fault: faults.CollideOwners})
+	}
+	if n%4 < 2 {
+		return p, NewPCT(p.Seed, b, p.Clients, 60), b
+	}
+	return p, NewRandom(p.Seed, b, 60), b
 }
 
 // fingerprint returns a hash of everything that a schedule shows.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lockbench/lockbench/faults"
 )
 
 // writes lets the client write requests to its connection, one line each, all at once.
@@ -199,5 +201,32 @@ func TestTokensAreNamed(t *testing.T) {
 	if _, text := named(1, "2f1acc6c3a606b082e5eef5e54414ffb", "return redis.call('GET',\n KEYS[1])", "946684801000"); text[0] != "2f1acc6c3a606b082e5eef5e54414ffb" ||
 		!strings.HasPrefix(text[1], "return") || text[2] != "946684801000" {
 		t.Errorf("text is renamed: %q", text)
+	}
+}
+
+// TestInjectionComesTooLate: a client closes a connection after a fault of its message was chosen
+// and before it is injected. The fault has no effect.
+func TestInjectionComesTooLate(t *testing.T) {
+	for _, fault := range []string{faults.LoseRequest, faults.DelayRequest, faults.LoseReply, faults.DelayReply} {
+		t.Run(fault, func(t *testing.T) {
+			inWorld(t, Program{}, func(w *world) {
+				cn := w.sendsTo(w.nodes[0])
+				cn.writes(t, "SET a 1")
+				w.settleInstant()
+				if fault == faults.LoseReply || fault == faults.DelayReply {
+					w.apply(oldest(w.options()))
+				}
+				w.possible = w.options()
+				var late []*placeableFault
+				w.messageFaults(fault, time.Second, func(s faults.Spec, _ string, of option) { late = append(late, placeable(s, "", of).fault) })
+				cn.requests, cn.replies = nil, nil
+				for _, p := range late {
+					w.place(p)
+				}
+				if windows := w.director.Windows(); len(late) == 0 || len(windows) > 0 {
+					t.Errorf("%d injections, windows %v; want some, and no windows", len(late), windows)
+				}
+			})
+		})
 	}
 }

@@ -1,14 +1,13 @@
 package sim
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
-	"github.com/lockbench/lockbench/verdicts"
+	"github.com/lockbench/lockbench/workloads"
 )
 
 // ErrDiverged is returned if a replay does not reproduce the trace of its tape. The program, the
@@ -16,29 +15,111 @@ import (
 // source or a goroutine order of its own.
 var ErrDiverged = errors.New("the replay diverged from the tape")
 
-// Simulator runs single schedules in this process, one at a time. Locks must be known to behave:
-// one that panics in its own goroutine or spins takes the process with it. [Explore] isolates that
-// in worker processes.
-type Simulator struct{ host *host }
+// Runner runs one schedule of a program: a [Simulator], or a world outside; see [In].
+type Runner interface {
+	// Schedule runs a program within bounds; the strategy chooses. It keeps the trace and the
+	// schedule if asked to. An error means that the program is invalid.
+	Schedule(p Program, s Strategy, b Bounds, keepTrace bool) (Outcome, error)
+	// Catalogue has the locks that programs name.
+	Catalogue() Catalogue
+}
+
+// Simulator runs single schedules in this process, one at a time; its nodes outlive them. Locks
+// must be known to behave: one that panics in its own goroutine or spins takes the process with it.
+// A search isolates that in worker processes; see package search.
+type Simulator struct {
+	sent         int // commands in the last schedule: about as many as in the next
+	nodes        []*node
+	known        Catalogue
+	scripts      map[string]string // names of scripts by digest
+	sources      map[string]string // sources of the scripts that clients of any schedule sent, by digest
+	watch        Watch
+	endlessAfter time.Duration // see the constant; tests do not wait so long
+}
+
+var _ Runner = (*Simulator)(nil)
+
+// Watch is called while schedules run. Each field may be nil.
+type Watch struct {
+	Chosen func(Choice)       // with every choice that is not the default, as it is made
+	Slow   func(where string) // with what the goroutines of a schedule that takes long do, again and again
+	Again  func()             // when a schedule is repeated
+}
 
 // New returns a simulator of programs whose locks are in the catalogue; nil is for programs that
 // carry their Variant. The caller closes it.
-func New(known Catalogue) *Simulator { return &Simulator{newHost(known)} }
+func New(known Catalogue) *Simulator {
+	known = cmp.Or[Catalogue](known, empty{})
+	return &Simulator{known: known, scripts: workloads.NameScripts(known.ScriptNames()), sources: map[string]string{}, endlessAfter: endlessAfter}
+}
+
+// Watch sets what later schedules call.
+func (h *Simulator) Watch(w Watch) { h.watch = w }
+
+// Catalogue returns the locks that programs name.
+func (h *Simulator) Catalogue() Catalogue { return h.known }
 
 // Close closes the nodes.
-func (s *Simulator) Close() { s.host.close() }
+func (h *Simulator) Close() {
+	for _, n := range h.nodes {
+		n.Close()
+	}
+}
+
+// nodesFor returns n nodes. It must be called outside bubbles.
+func (h *Simulator) nodesFor(n int) ([]*node, error) {
+	for len(h.nodes) < n {
+		one, err := newNode(len(h.nodes))
+		if err != nil {
+			return nil, err
+		}
+		h.nodes = append(h.nodes, one)
+	}
+	return h.nodes[:n], nil
+}
+
+// Schedule runs a program once; see [Runner].
+func (h *Simulator) Schedule(p Program, s Strategy, b Bounds, keepTrace bool) (out Outcome, err error) {
+	p, err = p.Resolve(h.known)
+	if err != nil {
+		return Outcome{}, err
+	}
+	w, err := h.newWorld(p, s, b)
+	if err != nil {
+		return Outcome{}, err
+	}
+	w.echo, w.trace.keep, w.expected = h.watch.Chosen, keepTrace, h.sent
+	if !w.run(h) {
+		h.nodes = nil // they are the abandoned bubble's
+		out = w.outcome()
+		if out.Unexplorable || out.endless {
+			return out, nil
+		}
+		return out, h.lookForTimers(p, b, &out)
+	}
+	out = w.outcome()
+	out.Store = w.audit()
+	h.sent = len(out.Commands)
+	return out, nil
+}
+
+// newWorld must be called outside bubbles.
+func (h *Simulator) newWorld(p Program, s Strategy, b Bounds) (*world, error) {
+	nodes, err := h.nodesFor(p.Nodes + 1)
+	return &world{program: p, strategy: s, bounds: b.WithDefaults(p), nodes: nodes, names: h.scripts, sources: h.sources, trace: trace{hash: hashStart}}, err
+}
 
 // Run runs a program once. Its only faults are the program's; the order of messages is drawn from
 // the seed, and so is how long they take: up to delay at once, but no longer than a search lets
 // them by default; 0 means no time. An error means that the program is invalid.
-func (s *Simulator) Run(p Program, delay time.Duration) (Outcome, error) {
+func (h *Simulator) Run(p Program, delay time.Duration) (Outcome, error) {
 	b := Bounds{MaxDelay: min(delay, p.Config.Lease/delaysPerLease)}
 	if b.MaxDelay > 0 {
 		b.MaxWaits = math.MaxInt
 	}
 	order := newRandom(p.Seed, b, 0)
 	order.waits = usualWaits
-	return s.host.run(p, order, b, false)
+	return h.Schedule(p, order, b, false)
 }
 
 // usualWaits is the chance with which Run lets time pass at a step while messages are on their way.
@@ -46,8 +127,8 @@ const usualWaits = 0.1
 
 // Replay runs a tape and keeps the trace, and the schedule, whose Playable form real servers can
 // replay. It returns ErrDiverged if the trace is not the tape's.
-func (s *Simulator) Replay(t Tape) (Outcome, error) {
-	out, err := s.host.run(t.Program, t.follow(), t.Bounds, true)
+func (h *Simulator) Replay(t Tape) (Outcome, error) {
+	out, err := h.Schedule(t.Program, t.Follow(), t.Bounds, true)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -55,50 +136,4 @@ func (s *Simulator) Replay(t Tape) (Outcome, error) {
 		return out, fmt.Errorf("%w: trace %s, want %s; %d choices were not possible", ErrDiverged, got, t.Hash, out.Missed)
 	}
 	return out, nil
-}
-
-// Breaks runs a tape and reports whether its violation still occurs, with the story, even if the
-// run has diverged because the lock was changed.
-func (s *Simulator) Breaks(ctx context.Context, t Tape) (bool, []string, error) {
-	all, err := s.judged(ctx, t)
-	b, ok := withKey(all, t.key())
-	return ok, b.Story, err
-}
-
-// BreaksElse runs a tape and returns the first violation besides the tape's for which the lock is
-// to blame, with its story; zero if there is none.
-func (s *Simulator) BreaksElse(ctx context.Context, t Tape) (verdicts.Break, []string, error) {
-	all, err := s.judged(ctx, t)
-	i := slices.IndexFunc(all, func(b broken) bool { return b.key() != t.key() && !b.Excepted })
-	if i < 0 {
-		return verdicts.Break{}, nil, err
-	}
-	return verdicts.Break{Property: all[i].Property, Cause: all[i].Cause}, all[i].Story, err
-}
-
-// judged runs a tape and returns its violations, with their stories.
-func (s *Simulator) judged(ctx context.Context, t Tape) ([]broken, error) {
-	out, err := s.host.run(t.Program, t.follow(), t.Bounds, false)
-	if err != nil {
-		return nil, err
-	}
-	var x explainer
-	defer x.close()
-	return x.judge(ctx, out, true)
-}
-
-// Shrink minimizes a failing tape: it searches smaller programs, with fewer clients, rounds, faults
-// and polls, for the same violation and cause, then leaves out choices one by one. If ctx ends, it
-// returns the smallest so far; a tape whose lock kills its process is returned unchanged.
-func (s *Simulator) Shrink(ctx context.Context, t Tape) (Tape, error) {
-	h := &shrinker{host: s.host, ctx: ctx, best: t, tries: tries}
-	defer h.causes.close()
-	return h.shrink()
-}
-
-// Explore searches in this process, on one core: for tests of a lock that the test defines. A lock
-// that crashes its process crashes the test.
-func (s *Simulator) Explore(ctx context.Context, cfg ExploreConfig) (ExploreResult, error) {
-	cfg.Known = s.host.known
-	return exploreHere(ctx, cfg, []runner{s.host}, nil)
 }

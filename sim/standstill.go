@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lockbench/lockbench/internal/cputime"
 	"github.com/lockbench/lockbench/internal/upstream"
 )
 
@@ -33,15 +34,18 @@ const (
 	looks     = 4
 )
 
+// LongSilence is how long a worker process may say nothing, unless its search sets its own.
+const LongSilence = 5 * time.Second
+
 // endlessAfter is the processor time in which the driver of a bubble must make a turn: what clients
 // do between two takes microseconds. It is longer than a worker may be silent, so that a worker in
 // an endless loop is ended and not abandoned.
-const endlessAfter = 4 * longSilence
+const endlessAfter = 4 * LongSilence
 
 // run runs the world in its own bubble, and abandons one that cannot end. synctest.Test needs a
 // *testing.T only to report failures, and this one never fails, so an empty one will do. At each
-// inspection the host learns what the goroutines of an unfinished bubble do.
-func (w *world) run(h *host) (settled bool) {
+// inspection the watch learns what the goroutines of an unfinished bubble do.
+func (w *world) run(h *Simulator) (settled bool) {
 	ended := make(chan struct{})
 	go func() { // ends with the bubble, or never if that never settles
 		defer close(ended)
@@ -76,14 +80,17 @@ func (w *world) run(h *host) (settled bool) {
 			still = 0
 		}
 		if ran == nil || now.turns != before.turns {
-			ran = stopwatch()
+			ran = cputime.Stopwatch()
 		}
-		now.endless = ran() >= h.endlessAfter
+		// A goroutine leaves its bubble while it helps to collect garbage: the next inspection sees it.
+		now.endless = now.restless && ran() >= h.endlessAfter
 		if before = now; still == looks || now.endless {
 			w.abandon(now)
 			return false
 		}
-		h.reportSlow(now.where)
+		if h.watch.Slow != nil {
+			h.watch.Slow(now.where)
+		}
 	}
 }
 
@@ -114,12 +121,14 @@ func (w *world) abandon(s standstillReport) {
 // lookForTimers repeats a schedule that ended in a deadlock, along its choices, to see whether the
 // lock had set a timer: the timer might unlock the mutex, and time does not pass. Such a lock
 // cannot be explored, and the result is unknown.
-func (h *host) lookForTimers(p Program, b Bounds, out *Outcome) error {
-	w, err := h.newWorld(p, &follow{choices: out.choices(), commands: out.commandNames()}, b)
+func (h *Simulator) lookForTimers(p Program, b Bounds, out *Outcome) error {
+	w, err := h.newWorld(p, out.Tape(b).Follow(), b)
 	if err != nil {
 		return err
 	}
-	h.again()
+	if h.watch.Again != nil {
+		h.watch.Again()
+	}
 	pending, restore := upstream.WatchTimers()
 	defer restore()
 	if w.run(h) {
@@ -148,6 +157,8 @@ func ofLock(frames []string) bool {
 type standstillReport struct {
 	where string // what its goroutines do; those that keep it from settling come first
 	stuck bool   // no goroutine can go on: all wait, and at least one for a mutex
+	// some goroutine keeps the bubble from settling
+	restless bool
 	// while a goroutine waits for a mutex, another of its client waits for the network or for time,
 	// and may hold it
 	kept  bool
@@ -182,7 +193,8 @@ func lookAtBubble(stacks, bubble string) standstillReport {
 		s.kept = s.kept || busy[client] || busy[""] || client == "" && some
 		s.shared = s.shared || some
 	}
-	s.stuck = s.stuck && len(restless) > 0
+	s.restless = len(restless) > 0
+	s.stuck = s.stuck && s.restless
 	listed := append(restless, waiting...)
 	s.where = strings.Join(listed[:min(len(listed), shownGoroutines)], "\n")
 	return s

@@ -17,7 +17,8 @@ const defaultMaxSteps = 2000
 // otherwise.
 const delaysPerLease = 20
 
-func (b Bounds) withDefaults(p Program) Bounds {
+// WithDefaults returns the bounds for a program, with what they leave open.
+func (b Bounds) WithDefaults(p Program) Bounds {
 	b.MaxDelay = cmp.Or(b.MaxDelay, p.Config.Lease/delaysPerLease)
 	b.MaxSteps = cmp.Or(b.MaxSteps, defaultMaxSteps)
 	if len(b.Faults) == 0 {
@@ -43,8 +44,8 @@ type view interface {
 	traceHash() uint64             // hash of what has happened so far
 }
 
-// chooser picks what happens next.
-type chooser interface {
+// Strategy picks what happens next in a schedule. Each runs one schedule.
+type Strategy interface {
 	choose(m moves) option
 }
 
@@ -60,10 +61,10 @@ func oldest(options []option) option {
 	return best
 }
 
-// byDefault always takes the oldest.
-type byDefault struct{}
+// ByDefault always takes the oldest.
+type ByDefault struct{}
 
-func (byDefault) choose(m moves) option { return oldest(m.options) }
+func (ByDefault) choose(m moves) option { return oldest(m.options) }
 
 // chance is what a strategy does at random besides ordering messages. The steps at which its faults
 // are injected are drawn before the schedule begins, over its expected length: drawn step by step,
@@ -91,7 +92,9 @@ type random struct {
 	calm float64 // chance of taking the default at a step
 }
 
-// newRandom draws a random schedule. length is the expected number of steps.
+// NewRandom returns a strategy that chooses uniformly. length is the expected number of steps.
+func NewRandom(seed uint64, b Bounds, length int) Strategy { return newRandom(seed, b, length) }
+
 func newRandom(seed uint64, b Bounds, length int) *random {
 	r := rand.New(rand.NewPCG(seed, 1))
 	waits := []float64{0, 0, 0.03, 0.15}
@@ -139,7 +142,9 @@ type pct struct {
 // depth is the number of ordering constraints that PCT aims at.
 const depth = 3
 
-func newPCT(seed uint64, b Bounds, clients, length int) *pct {
+// NewPCT returns a strategy of probabilistic concurrency testing. length is the expected number of
+// steps.
+func NewPCT(seed uint64, b Bounds, clients, length int) Strategy {
 	r := rand.New(rand.NewPCG(seed, 2))
 	s := &pct{chance: chance{rand: r, waits: []float64{0, 0.05}[r.IntN(2)]}, rank: map[int]int{}}
 	s.faults = faultSteps(r, b, length)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/lockbench/lockbench/faults"
@@ -14,6 +15,7 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
+// tapeSchema is the schema of tapes.
 const tapeSchema = "lockbench/tape/v2"
 
 // tapeSchemaV1 names choices by their positions, which change when a client sends one more command.
@@ -38,7 +40,8 @@ type Tape struct {
 	Steps    []string          `json:"steps,omitempty"` // the story, for people
 }
 
-func (t Tape) key() string { return broken{Property: t.Property, Cause: t.Cause}.key() }
+// Key returns "property/cause" of the tape's violation.
+func (t Tape) Key() string { return verdicts.Break{Property: t.Property, Cause: t.Cause}.String() }
 
 // ReadTape reads a tape from JSON, of at most [infile.MaxDocument] bytes. A word that is not known,
 // and a value that cannot be, is an error.
@@ -118,6 +121,13 @@ func (o Outcome) commandNames() (names []string) {
 	return slices.Compact(names)
 }
 
+// Tape returns the tape of a schedule within bounds, which names no violation.
+func (o Outcome) Tape(b Bounds) Tape {
+	return Tape{Schema: tapeSchema, Program: o.Program, Bounds: b, Commands: o.commandNames(), Choices: o.choices(), Hash: hashText(o.Hash), Schedule: o.Schedule}
+}
+
+func hashText(h uint64) string { return strconv.FormatUint(h, 16) }
+
 func (o Outcome) choices() []Choice {
 	all := make([]Choice, len(o.tape))
 	for i, d := range o.tape {
@@ -126,8 +136,8 @@ func (o Outcome) choices() []Choice {
 	return all
 }
 
-// fault returns the name of the fault that a choice placed, if any.
-func (c Choice) fault() (string, bool) {
+// Fault returns the name of the fault that a choice placed, if any.
+func (c Choice) Fault() (string, bool) {
 	name, _, _ := strings.Cut(c.Do, " ")
 	kind, _ := faults.FindKind(name)
 	return name, kind.Placed != faults.NotPlaced
@@ -142,7 +152,8 @@ type follow struct {
 	missed   int
 }
 
-func (t Tape) follow() *follow { return &follow{choices: t.Choices, commands: t.Commands} }
+// Follow returns the strategy that replays the tape's choices.
+func (t Tape) Follow() Strategy { return &follow{choices: t.Choices, commands: t.Commands} }
 
 func (f *follow) choose(m moves) option {
 	usual := oldest(m.options)
@@ -189,11 +200,11 @@ func (t Tape) GoTest() string {
 		return r
 	}, t.Program.Lock+"_"+string(t.Property))
 	t.Steps = nil
-	fmt.Fprintf(&b, "// needs: strings, testing, github.com/lockbench/lockbench/sim, github.com/lockbench/lockbench/impls/catalogue\nfunc Test_%s(t *testing.T) {\n", name)
+	fmt.Fprintf(&b, "// needs: strings, testing, github.com/lockbench/lockbench/sim, github.com/lockbench/lockbench/sim/search, github.com/lockbench/lockbench/impls/catalogue\nfunc Test_%s(t *testing.T) {\n", name)
 	fmt.Fprintf(&b, "\tconst text = `%s`\n", strings.ReplaceAll(t.String(), "`", "` + \"`\" + `"))
 	b.WriteString("\ttape, err := sim.ReadTape(strings.NewReader(text))\n\tif err != nil {\n\t\tt.Fatal(err)\n\t}\n")
 	b.WriteString("\ts := sim.New(catalogue.Known{})\n\tdefer s.Close()\n")
-	b.WriteString("\tbroken, story, err := s.Breaks(t.Context(), tape)\n\tif err != nil {\n\t\tt.Fatal(err)\n\t}\n")
+	b.WriteString("\tbroken, story, err := search.Breaks(t.Context(), s, tape)\n\tif err != nil {\n\t\tt.Fatal(err)\n\t}\n")
 	b.WriteString("\tif broken {\n\t\tt.Errorf(\"%s/%s:\\n%s\", tape.Property, tape.Cause, strings.Join(story, \"\\n\"))\n\t}\n}\n")
 	return b.String()
 }

@@ -48,6 +48,16 @@ func TestStoredTapesReplay(t *testing.T) {
 	}
 }
 
+// TestReplayOfAnotherTraceDiverges: the replay checks the hash.
+func TestReplayOfAnotherTraceDiverges(t *testing.T) {
+	s := New(catalogue.Known{})
+	defer s.Close()
+	tape := Tape{Schema: tapeSchema, Program: program(t, "token", "hot", 1), Hash: "1"}
+	if _, err := s.Replay(tape); err == nil || !strings.Contains(err.Error(), "diverged") {
+		t.Errorf("error %v, want ErrDiverged", err)
+	}
+}
+
 // TestTapesOfOtherSchemasAreRefused: the error for a tape of the first version differs from that
 // for other files.
 func TestTapesOfOtherSchemasAreRefused(t *testing.T) {
@@ -108,13 +118,13 @@ func greets(v impls.Variant, command string) impls.Variant {
 // command on every connection through the same schedule, whether or not that command is a known
 // handshake.
 func TestTapeOutlivesHandshakes(t *testing.T) {
-	h := newTestHost(t)
+	h := newSimulator(t)
 	for _, lock := range []string{"token", "setnx-expire", "redlock"} {
 		for seed := range uint64(20) {
 			p := program(t, lock, "hot", 2)
 			p.Seed = seed
 			b := Bounds{Faults: []string{"lose-reply", "delay-request", "pause-client"}, MaxFaults: 1, MaxWaits: 1}
-			recorded := simulate(t, h, p, newRandom(seed, b, 30), b)
+			recorded := simulate(t, h, p, NewRandom(seed, b, 30), b)
 			for _, command := range []string{"PING", "ECHO"} {
 				other := p
 				other.Variant = greets(p.Variant, map[string]string{"PING": "*1\r\n$4\r\nPING\r\n", "ECHO": "*2\r\n$4\r\nECHO\r\n$2\r\nhi\r\n"}[command])

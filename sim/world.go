@@ -13,12 +13,9 @@
 // interchangeable, requests sent together arrive together, and what a library draws from the
 // process's random source is replaced by names that follow from the seed.
 //
-// A Program and a strategy give an [Outcome] (history, commands, fault windows, tape, trace), which
-// package checker judges. Not every violation is a finding: those of a client that outlived its
-// lease, or whose own messages were delayed, are excused. [Explore] repeats this over many
-// schedules in worker processes, so that a crash, a deadlock or an endless loop of the lock under
-// test is a finding and does not end lockbench; [Simulator.Shrink] minimizes a failing tape;
-// [Simulator.Replay] runs a tape again.
+// A Program and a strategy give an [Outcome]: history, commands, effects, fault windows, tape and
+// trace. [Simulator.Replay] runs a tape again. This package judges nothing; package search repeats
+// schedules, judges them, and shrinks what breaks.
 //
 // A bubble settles only when nobody in it waits for a mutex. A lock that deadlocks on one, or holds
 // one while it waits for time or the network and another of its goroutines needs it, would stop a
@@ -33,19 +30,17 @@
 //
 // Where to look:
 //
-//   - one run: program (what is run), host (what outlives a run), run (its beginning and its end),
-//     outcome, world, driver (one event at a time), settle (what happens at one instant), time,
-//     standstill (bubbles that never settle);
-//   - what may happen next: scheduler, event, strategy, placeable (faults that a search may place);
+//   - one run: program (what is run), simulator (what outlives a run), run (its beginning and its
+//     end), outcome, world, driver (one event at a time), settle (what happens at one instant),
+//     time, standstill (bubbles that never settle), loop (clients that repeat something for ever);
+//   - what may happen next: scheduler, event, strategy, walk and state (all schedules, each state
+//     once), placeable (faults that a search may place);
 //   - clients and the network: client, tokens, network, batch, alias;
 //   - nodes, which are those of package fakeredis: node, execute, blocking, replication, effects
-//     (what changed data), and server, a node for explanations;
+//     (what changed data);
 //   - faults: faults, messagefaults, serverfaults;
 //   - what is kept of a run: record, trace, tape and validate (which checks a tape that is read);
-//   - searches: search (one after the other), draw (what a schedule draws), exhaust and state (all
-//     of them), explore and worker (in processes), outside (in another world), shrink, simulator
-//     (single schedules);
-//   - what was found: judge, liveness, story.
+//   - a world outside, in which strategies of this package order the messages: outside.
 package sim
 
 import (
@@ -62,7 +57,7 @@ import (
 // event at a time.
 type world struct {
 	program  Program
-	strategy chooser
+	strategy Strategy
 	bounds   Bounds
 	nodes    []*node // the lock's, replicas included; then the guarded store's
 	addrs    []string
@@ -72,7 +67,7 @@ type world struct {
 	turns    atomic.Uint64          // of the driver, to see from outside that it goes on
 	names    map[string]string      // of scripts, by digest
 	sources  map[string]string      // of scripts that clients sent, by digest
-	echo     func(Choice)           // see host
+	echo     func(Choice)           // see Watch
 	expected int                    // about how many commands all clients will send
 
 	mu sync.Mutex // guards the fields below, clients and conns; the driver holds it while it works

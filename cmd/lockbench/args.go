@@ -10,7 +10,7 @@ import (
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/internal/suggest"
 	"github.com/lockbench/lockbench/results"
-	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/sim/search"
 )
 
 // exactly requires one argument for each name.
@@ -137,11 +137,11 @@ func (f *shardFlag) String() string {
 }
 
 // ofSchedules returns the shard of a search; the zero value without --shard.
-func (f *shardFlag) ofSchedules() sim.Shard {
+func (f *shardFlag) ofSchedules() search.Shard {
 	if f.given == nil {
-		return sim.Shard{}
+		return search.Shard{}
 	}
-	return sim.Shard{Index: f.given.Index, Count: f.given.Count}
+	return search.Shard{Index: f.given.Index, Count: f.given.Count}
 }
 
 // Type names the value in help texts.

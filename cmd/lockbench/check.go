@@ -24,7 +24,6 @@ import (
 	"github.com/lockbench/lockbench/judge"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
-	"github.com/lockbench/lockbench/sim"
 	"github.com/lockbench/lockbench/workloads"
 )
 
@@ -194,7 +193,9 @@ func why(ctx context.Context, v *checker.Verdict, h openedHistory, in checker.In
 			history.LinkCommands(rec.Ops, rec.Commands)
 		}
 	}
-	if _, err = sim.Explain(ctx, v, rec); ctx.Err() != nil {
+	var x judge.Explainer
+	defer x.Close()
+	if _, err = x.Explain(ctx, v, rec); ctx.Err() != nil {
 		return errInterrupted
 	}
 	return err

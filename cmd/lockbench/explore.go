@@ -20,6 +20,7 @@ import (
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/sim/search"
 )
 
 // The default search.
@@ -49,7 +50,7 @@ type exploreFlags struct {
 }
 
 func newExplore(a *app) *cobra.Command {
-	f := exploreFlags{strategy: newChoice(sim.Mixed, sim.Exhaustive, sim.Random, sim.PCT, sim.Mixed)}
+	f := exploreFlags{strategy: newChoice(search.Mixed, search.Exhaustive, search.Random, search.PCT, search.Mixed)}
 	c := &cobra.Command{
 		Use:   "explore {--lock NAME | --exec COMMAND} [flags]",
 		Short: "Search the schedules of a lock for one that breaks it",
@@ -94,18 +95,18 @@ func (f *exploreFlags) register(a *app, c *cobra.Command) {
 }
 
 // config turns flags into a search. It starts nothing.
-func (f *exploreFlags) config(ctx context.Context, flags *pflag.FlagSet) (sim.ExploreConfig, error) {
+func (f *exploreFlags) config(ctx context.Context, flags *pflag.FlagSet) (search.Config, error) {
 	if err := f.inRange(flags); err != nil {
-		return sim.ExploreConfig{}, err
+		return search.Config{}, err
 	}
 	v, err := f.subject(ctx, flags)
 	if err != nil {
-		return sim.ExploreConfig{}, err
+		return search.Config{}, err
 	}
 	p := sim.DefaultProgram(v)
 	b := sim.Bounds{MaxFaults: f.maxFaults, MaxWaits: f.maxWaits}
 	budget := f.budget
-	if f.strategy.value == sim.Exhaustive {
+	if f.strategy.value == search.Exhaustive {
 		p.Config.Ops = 1
 		b.MaxFaults, b.MaxWaits = given(flags, "max-faults", f.maxFaults, 1), given(flags, "max-waits", f.maxWaits, 0)
 		budget = given(flags, "budget", f.budget, 0)
@@ -115,9 +116,9 @@ func (f *exploreFlags) config(ctx context.Context, flags *pflag.FlagSet) (sim.Ex
 	}
 	p.Clients, p.Config.Ops = given(flags, "clients", f.clients, p.Clients), given(flags, "ops", f.ops, p.Config.Ops)
 	if b.Faults, err = f.placed(v, flags.Changed("faults")); err != nil {
-		return sim.ExploreConfig{}, err
+		return search.Config{}, err
 	}
-	cfg := sim.ExploreConfig{Program: p, Bounds: b, Known: catalogue.Known{}, Strategy: f.strategy.value, Seed: f.seed, Schedules: f.schedules, Budget: budget,
+	cfg := search.Config{Program: p, Bounds: b, Known: catalogue.Known{}, Strategy: f.strategy.value, Seed: f.seed, Schedules: f.schedules, Budget: budget,
 		Shard: f.shard.ofSchedules()}
 	if f.exec.given() {
 		cfg.Program.Rests = true // a child need not say that it renews by itself
@@ -180,7 +181,7 @@ func (f exploreFlags) inRange(flags *pflag.FlagSet) error {
 // placed returns the faults that a schedule may have: the named ones, or those that a lock of this
 // kind must survive.
 func (f exploreFlags) placed(v impls.Variant, named bool) ([]string, error) {
-	exhaustive := f.strategy.value == sim.Exhaustive
+	exhaustive := f.strategy.value == search.Exhaustive
 	if !named {
 		return slices.DeleteFunc(sim.DefaultFaults(v), func(name string) bool { return exhaustive && sim.IsStanding(name) }), nil
 	}
@@ -204,9 +205,9 @@ func (a *app) explore(ctx context.Context, f exploreFlags, flags *pflag.FlagSet)
 		return err
 	}
 	var rec *found
-	search := a.explorer
+	explore := a.explorer
 	if f.exec.given() {
-		search = func(ctx context.Context, cfg sim.ExploreConfig, tell func(sim.Stats)) (r sim.ExploreResult, err error) {
+		explore = func(ctx context.Context, cfg search.Config, tell func(search.Stats)) (r search.Result, err error) {
 			r, rec, err = a.exploreLive(ctx, &f, cfg, tell)
 			return r, err
 		}
@@ -214,7 +215,7 @@ func (a *app) explore(ctx context.Context, f exploreFlags, flags *pflag.FlagSet)
 		a.say("virtual time: no latency figures")
 	}
 	ctx, interrupts := a.listen(ctx)
-	r, err := search(interrupts.stop, cfg, func(s sim.Stats) { a.line.show(exploreProgress(cfg, s)) })
+	r, err := explore(interrupts.stop, cfg, func(s search.Stats) { a.line.show(exploreProgress(cfg, s)) })
 	if r.Schema == "" {
 		return errors.Join(err, interrupts.end())
 	}
@@ -239,7 +240,7 @@ func (a *app) explore(ctx context.Context, f exploreFlags, flags *pflag.FlagSet)
 // keepFinding saves the tape of a finding, shrinks it, and saves the result in its place, with the
 // record of its schedule: rec, or that of the simulator. What cannot be saved is shrunk and shown
 // all the same. about says how the lock works.
-func (a *app) keepFinding(ctx context.Context, f exploreFlags, r *sim.ExploreResult, about string, rec *found) error {
+func (a *app) keepFinding(ctx context.Context, f exploreFlags, r *search.Result, about string, rec *found) error {
 	d, run, err := a.createExploration(f, r.Lock)
 	err = errors.Join(err, saveTape(d, r))
 	if r.Tape.Hash != "" && !f.exec.given() { // without a trace, the lock crashed its process, and would crash this one
@@ -285,12 +286,12 @@ func (a *app) createExploration(f exploreFlags, lock string) (*results.Dir, resu
 }
 
 // shrinkFinding shrinks the tape of a finding, in this process.
-func shrinkFinding(ctx context.Context, r *sim.ExploreResult) error {
+func shrinkFinding(ctx context.Context, r *search.Result) error {
 	ctx, cancel := context.WithTimeout(ctx, shrinkBudget)
 	defer cancel()
 	s := sim.New(catalogue.Known{})
 	defer s.Close()
-	small, err := s.Shrink(ctx, r.Tape)
+	small, err := search.Shrink(ctx, s, r.Tape, search.Tries)
 	if len(small.Steps) > 0 {
 		r.Keep(small)
 	}
@@ -298,7 +299,7 @@ func shrinkFinding(ctx context.Context, r *sim.ExploreResult) error {
 }
 
 // saveTape saves the tape of a finding, unless there is no directory for it.
-func saveTape(d *results.Dir, r *sim.ExploreResult) error {
+func saveTape(d *results.Dir, r *search.Result) error {
 	if d == nil {
 		return nil
 	}
@@ -313,7 +314,7 @@ func saveTape(d *results.Dir, r *sim.ExploreResult) error {
 }
 
 // exploreProgress returns the status line of a search.
-func exploreProgress(cfg sim.ExploreConfig, s sim.Stats) string {
+func exploreProgress(cfg search.Config, s search.Stats) string {
 	rate := ""
 	if s.Elapsed > 0 {
 		rate = fmt.Sprintf("%.0f/s", float64(s.Schedules)/s.Elapsed.Seconds())

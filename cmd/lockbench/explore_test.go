@@ -11,29 +11,29 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/results/explored"
-	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/sim/search"
 )
 
 func TestExploreEnds(t *testing.T) {
-	result := func(verdict checker.Result, schedules int) sim.ExploreResult {
-		return sim.ExploreResult{Exploration: explored.Exploration{Schema: explored.ExploreSchema, Lock: "token", Verdict: verdict, Schedules: schedules, Strategy: sim.Mixed}}
+	result := func(verdict checker.Result, schedules int) search.Result {
+		return search.Result{Exploration: explored.Exploration{Schema: explored.ExploreSchema, Lock: "token", Verdict: verdict, Schedules: schedules, Strategy: search.Mixed}}
 	}
 	broken := errors.New("a worker could not be started")
 	tests := []struct {
 		name string
-		r    sim.ExploreResult
+		r    search.Result
 		err  error
 		want int
 	}{
 		{"nothing found", result("pass", 100), nil, 0},
 		{"nothing run", result("inconclusive", 0), nil, 3},
-		{"the search broke before it began", sim.ExploreResult{}, broken, 70},
+		{"the search broke before it began", search.Result{}, broken, 70},
 		{"the search broke on its way", result("pass", 10), broken, 70},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld("")
-			w.explorer = func(context.Context, sim.ExploreConfig, func(sim.Stats)) (sim.ExploreResult, error) {
+			w.explorer = func(context.Context, search.Config, func(search.Stats)) (search.Result, error) {
 				return tt.r, tt.err
 			}
 			if got := w.call(t, "explore", "--lock", "token"); got != tt.want {
@@ -53,10 +53,10 @@ func TestExploreInterrupted(t *testing.T) {
 		{"inconclusive", "the search ended early", "INCONCLUSIVE  token: interrupted: the search ended early"},
 	} {
 		w := newWorld("")
-		w.explorer = func(ctx context.Context, _ sim.ExploreConfig, _ func(sim.Stats)) (sim.ExploreResult, error) {
+		w.explorer = func(ctx context.Context, _ search.Config, _ func(search.Stats)) (search.Result, error) {
 			w.signals <- os.Interrupt
 			<-ctx.Done()
-			return sim.ExploreResult{Exploration: explored.Exploration{Schema: explored.ExploreSchema, Lock: "token", Verdict: tt.verdict, Reason: tt.reason, Schedules: 12, Strategy: sim.Exhaustive}}, nil
+			return search.Result{Exploration: explored.Exploration{Schema: explored.ExploreSchema, Lock: "token", Verdict: tt.verdict, Reason: tt.reason, Schedules: 12, Strategy: search.Exhaustive}}, nil
 		}
 		if got := w.call(t, "explore", "--lock", "token", "--strategy", "exhaustive"); got != 130 {
 			t.Errorf("exit code %d, want 130", got)
@@ -67,12 +67,12 @@ func TestExploreInterrupted(t *testing.T) {
 
 // What is searched when little is said.
 func TestExploreDefaults(t *testing.T) {
-	ask := func(args ...string) sim.ExploreConfig {
-		var got sim.ExploreConfig
+	ask := func(args ...string) search.Config {
+		var got search.Config
 		w := newWorld("")
-		w.explorer = func(_ context.Context, cfg sim.ExploreConfig, _ func(sim.Stats)) (sim.ExploreResult, error) {
+		w.explorer = func(_ context.Context, cfg search.Config, _ func(search.Stats)) (search.Result, error) {
 			got = cfg
-			return sim.ExploreResult{}, nil
+			return search.Result{}, nil
 		}
 		if code := w.call(t, append([]string{"explore", "--lock", "token"}, args...)...); code != 0 {
 			t.Fatalf("%v: exit code %d\n%s", args, code, w.err)

@@ -15,6 +15,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/sim/search"
 )
 
 // The search through schedules of real processes.
@@ -38,7 +39,7 @@ func madeByChild(impls.Env) (impls.Lock, error) { return nil, impls.ErrUnsupport
 // fitsProcesses rejects searches that real processes cannot do.
 func (f exploreFlags) fitsProcesses() error {
 	switch {
-	case f.strategy.value == sim.Exhaustive:
+	case f.strategy.value == search.Exhaustive:
 		return fmt.Errorf("%w: --exec --strategy exhaustive: what a process keeps cannot be seen, so that no schedule is known to be equal to another", errUsage)
 	case f.lease < 10*time.Millisecond:
 		return fmt.Errorf("%w: --lease %v: time is real, and less than 10ms passes by itself", errUsage, f.lease)
@@ -47,7 +48,7 @@ func (f exploreFlags) fitsProcesses() error {
 }
 
 // live adapts a search to a command: real time, and faults that can be done to processes.
-func (f exploreFlags) live(cfg *sim.ExploreConfig, v impls.Variant) error {
+func (f exploreFlags) live(cfg *search.Config, v impls.Variant) error {
 	placed := harness.LiveFaults(cfg.Bounds.Faults, f.exec.fleet.About.CanCancel())
 	if len(f.faults) > 0 && len(placed) < len(cfg.Bounds.Faults) {
 		refused := slices.DeleteFunc(slices.Clone(cfg.Bounds.Faults), func(n string) bool { return slices.Contains(placed, n) })
@@ -59,7 +60,7 @@ func (f exploreFlags) live(cfg *sim.ExploreConfig, v impls.Variant) error {
 }
 
 // worlds starts a world of real processes for each lane. end ends them.
-func (a *app) worlds(ctx context.Context, f *exploreFlags, cfg sim.ExploreConfig) (all []sim.World, end func() error, err error) {
+func (a *app) worlds(ctx context.Context, f *exploreFlags, cfg search.Config) (all []sim.World, end func() error, err error) {
 	e := harness.Experiment{Variant: cfg.Program.Variant, Subject: f.exec.fleet, Now: a.now, Random: a.random, Argv: a.argv,
 		Scenario: scenarios.Scenario{Name: "explore", Clients: cfg.Program.Clients, Topology: cfg.Program.Topology, Lease: faults.Span{Fixed: f.lease}}}
 	if e.Provider, e.Chosen, err = a.provider(ctx, f.server, f.exec.providers(a.providers())); err != nil {
@@ -100,22 +101,27 @@ func (a *app) worlds(ctx context.Context, f *exploreFlags, cfg sim.ExploreConfig
 
 // exploreLive searches schedules of real processes, and shrinks a finding and records it while they
 // run.
-func (a *app) exploreLive(ctx context.Context, f *exploreFlags, cfg sim.ExploreConfig, progress func(sim.Stats)) (r sim.ExploreResult, rec *found, err error) {
+func (a *app) exploreLive(ctx context.Context, f *exploreFlags, cfg search.Config, progress func(search.Stats)) (r search.Result, rec *found, err error) {
 	worlds, end, err := a.worlds(ctx, f, cfg)
 	if err != nil {
 		return r, nil, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	if r, err = sim.ExploreIn(ctx, cfg, worlds, progress); err != nil || r.First == nil {
+	// a schedule that has begun is run to its end
+	var runners []sim.Runner
+	for _, w := range worlds {
+		runners = append(runners, sim.In(context.WithoutCancel(ctx), w, cfg.Known))
+	}
+	if r, err = search.Here(ctx, cfg, runners, progress); err != nil || r.First == nil {
 		return r, nil, err
 	}
 	a.line.show("shrinking the tape")
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), liveShrinkBudget)
 	defer cancel()
-	small, err := sim.ShrinkIn(ctx, worlds[0], cfg.Known, r.Tape)
+	small, err := search.Shrink(ctx, runners[0], r.Tape, search.TriesRealTime)
 	if len(small.Steps) > 0 {
 		r.Keep(small)
 	}
-	rec, again := replayFindingIn(ctx, worlds[0], cfg.Known, r.Tape)
+	rec, again := replayFindingIn(ctx, runners[0], r.Tape)
 	return r, rec, errors.Join(err, again)
 }

@@ -23,10 +23,10 @@ const aboutSearch = "A search chose the schedule: which message comes next, when
 const againLive = 5
 
 // replayFindingIn runs the tape of a finding of real processes again, for its record.
-func replayFindingIn(ctx context.Context, w sim.World, known sim.Catalogue, t sim.Tape) (f *found, err error) {
+func replayFindingIn(ctx context.Context, r sim.Runner, t sim.Tape) (f *found, err error) {
 	for i := 0; i < againLive && f == nil && err == nil && ctx.Err() == nil; i++ {
 		var out sim.Outcome
-		if out, err = sim.ReplayIn(ctx, w, known, t); err == nil {
+		if out, err = r.Schedule(t.Program, t.Follow(), t.Bounds, false); err == nil {
 			f, err = judgeFinding(ctx, t, out)
 		}
 	}

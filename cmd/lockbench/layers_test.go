@@ -17,7 +17,7 @@ const module = "github.com/lockbench/lockbench/"
 // layers are the top folders, lowest first: the packages of one import those below it, and each
 // other.
 var layers = []string{
-	"internal", "verdicts", "history", "impls", "fakeredis", "effects", "subject", "servers", "faults", "workloads", "checker", "explain", "story", "results", "sim", "scenarios", "judge", "harness", "bench",
+	"internal", "verdicts", "history", "impls", "fakeredis", "effects", "subject", "servers", "faults", "workloads", "checker", "explain", "story", "results", "scenarios", "judge", "sim", "harness", "bench",
 	"repro", "report", "locktest", "cmd", "examples",
 }
 

@@ -22,7 +22,7 @@ import (
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/results"
-	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/sim/search"
 )
 
 func main() { os.Exit(realMain()) }
@@ -33,15 +33,15 @@ func realMain() int {
 	if lock := os.Getenv(harness.ClientVariable); lock != "" {
 		return clientMain(lock)
 	}
-	if sim.IsWorker() {
-		return sim.WorkerMain(os.Stdin, os.Stdout, catalogue.Known{})
+	if search.IsWorker() {
+		return search.WorkerMain(os.Stdin, os.Stdout, catalogue.Known{})
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	columns, _, _ := term.GetSize(int(os.Stderr.Fd())) // 0 when it is no terminal
 	return execute(ctx, os.Args, world{
 		out: os.Stdout, err: os.Stderr, now: time.Now, random: rand.Reader, env: os.Getenv, notify: notify, quit: os.Exit,
-		providers: providers, runner: harness.Run, suiteRunner: harness.Suite, explorer: sim.Explore,
+		providers: providers, runner: harness.Run, suiteRunner: harness.Suite, explorer: search.Explore,
 		outTerminal: term.IsTerminal(int(os.Stdout.Fd())), errTerminal: term.IsTerminal(int(os.Stderr.Fd())), columns: columns,
 	})
 }

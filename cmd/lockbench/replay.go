@@ -21,6 +21,7 @@ import (
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/sim/search"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -208,13 +209,13 @@ func (a *app) inSim(ctx context.Context, t sim.Tape, f replayFlags, r *results.R
 	if f.trace {
 		r.Trace = out.Trace
 	}
-	broken, story, err := s.Breaks(ctx, t)
+	broken, story, err := search.Breaks(ctx, s, t)
 	if err != nil {
 		return asInput(err)
 	}
 	r.Story = story
 	if !broken {
-		b, other, err := s.BreaksElse(ctx, t)
+		b, other, err := search.BreaksElse(ctx, s, t)
 		if err != nil {
 			return asInput(err)
 		}
@@ -280,7 +281,7 @@ func sameViolation(t sim.Tape, v impls.Variant, out *harness.Outcome) ([]string,
 			return x.Story, nil
 		}
 	}
-	return t.Unshown(v, out.Record, out.Windows)
+	return search.Unshown(t, v, out.Record, out.Windows)
 }
 
 // ofTape returns the experiment of a tape's program and schedule. It is validated like a scenario

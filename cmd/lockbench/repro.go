@@ -17,6 +17,7 @@ import (
 	"github.com/lockbench/lockbench/repro"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/sim/search"
 )
 
 // reproSeed is the default seed: a reproduction shows the same every day.
@@ -146,8 +147,8 @@ func (a *app) reproConfig(ctx context.Context, f reproFlags) (repro.Config, erro
 		}
 		base.Subject = f.exec.fleet
 	}
-	return repro.Config{Base: base, Seed: f.seed, Run: a.kept, Explore: func(ctx context.Context, c sim.ExploreConfig) (sim.ExploreResult, error) {
-		return a.explorer(ctx, c, func(s sim.Stats) { a.line.show(exploreProgress(c, s)) })
+	return repro.Config{Base: base, Seed: f.seed, Run: a.kept, Explore: func(ctx context.Context, c search.Config) (search.Result, error) {
+		return a.explorer(ctx, c, func(s search.Stats) { a.line.show(exploreProgress(c, s)) })
 	}, Breaks: breaks}, nil
 }
 
@@ -155,7 +156,7 @@ func (a *app) reproConfig(ctx context.Context, f reproFlags) (repro.Config, erro
 func breaks(ctx context.Context, t sim.Tape) (bool, []string, error) {
 	s := sim.New(catalogue.Known{})
 	defer s.Close() // never fails
-	return s.Breaks(ctx, t)
+	return search.Breaks(ctx, s, t)
 }
 
 // kept makes a run and saves its reports.

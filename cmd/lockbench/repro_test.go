@@ -11,13 +11,14 @@ import (
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/results/explored"
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/sim/search"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
 // foundIn is a search that found something, whose tape breaks nothing in a correct lock.
-func foundIn() sim.ExploreResult {
+func foundIn() search.Result {
 	v, _ := catalogue.Find("token")
-	return sim.ExploreResult{
+	return search.Result{
 		Exploration: explored.Exploration{Schema: explored.ExploreSchema, First: &explored.Finding{Property: verdicts.MutualExclusion, Cause: verdicts.MisUnlock}},
 		Tape:        sim.Tape{Program: sim.DefaultProgram(v), Property: verdicts.MutualExclusion, Cause: verdicts.MisUnlock}}
 }
@@ -28,17 +29,17 @@ func TestReproExitCodes(t *testing.T) {
 		name    string
 		bug     string
 		verdict checker.Result // of every run
-		search  sim.ExploreResult
+		search  search.Result
 		err     error // of every run and search
 		want    int
 	}{
-		{"seen", "plain-del-mis-unlock", checker.Fail, sim.ExploreResult{}, nil, 0},
-		{"not seen", "plain-del-mis-unlock", checker.Pass, sim.ExploreResult{}, nil, 1},
-		{"seen, but by another name", "setnx-no-expiry", checker.Fail, sim.ExploreResult{}, nil, 1},
-		{"the run broke", "plain-del-mis-unlock", checker.Pass, sim.ExploreResult{}, errors.New("no file"), 70},
+		{"seen", "plain-del-mis-unlock", checker.Fail, search.Result{}, nil, 0},
+		{"not seen", "plain-del-mis-unlock", checker.Pass, search.Result{}, nil, 1},
+		{"seen, but by another name", "setnx-no-expiry", checker.Fail, search.Result{}, nil, 1},
+		{"the run broke", "plain-del-mis-unlock", checker.Pass, search.Result{}, errors.New("no file"), 70},
 		{"found", "blind-release", checker.Pass, found, nil, 0},
-		{"not found", "blind-release", checker.Pass, sim.ExploreResult{Exploration: explored.Exploration{Schema: explored.ExploreSchema, Schedules: 9}}, nil, 1},
-		{"the search broke", "blind-release", checker.Pass, sim.ExploreResult{}, errors.New("no worker"), 70},
+		{"not found", "blind-release", checker.Pass, search.Result{Exploration: explored.Exploration{Schema: explored.ExploreSchema, Schedules: 9}}, nil, 1},
+		{"the search broke", "blind-release", checker.Pass, search.Result{}, errors.New("no worker"), 70},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -46,7 +47,7 @@ func TestReproExitCodes(t *testing.T) {
 			w.runner = func(_ context.Context, e harness.Experiment) (*harness.Outcome, error) {
 				return outcome(e, tt.verdict), tt.err
 			}
-			w.explorer = func(context.Context, sim.ExploreConfig, func(sim.Stats)) (sim.ExploreResult, error) {
+			w.explorer = func(context.Context, search.Config, func(search.Stats)) (search.Result, error) {
 				return tt.search, tt.err
 			}
 			if got := w.call(t, "repro", tt.bug); got != tt.want {
@@ -59,7 +60,7 @@ func TestReproExitCodes(t *testing.T) {
 // One bug of a list that does not show is enough for 1, and the others are shown all the same.
 func TestReproAll(t *testing.T) {
 	w := newWorld(checker.Fail)
-	w.explorer = func(context.Context, sim.ExploreConfig, func(sim.Stats)) (sim.ExploreResult, error) {
+	w.explorer = func(context.Context, search.Config, func(search.Stats)) (search.Result, error) {
 		return foundIn(), nil
 	}
 	if got := w.call(t, "repro", "all"); got != 1 {

@@ -23,7 +23,7 @@ import (
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/servers"
-	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/sim/search"
 )
 
 // world is what the program uses of its process. Tests make their own.
@@ -41,7 +41,7 @@ type world struct {
 	providers   func() []servers.Provider
 	runner      func(context.Context, harness.Experiment) (*harness.Outcome, error)
 	suiteRunner func(context.Context, harness.SuiteConfig) (results.Suite, error)
-	explorer    func(context.Context, sim.ExploreConfig, func(sim.Stats)) (sim.ExploreResult, error)
+	explorer    func(context.Context, search.Config, func(search.Stats)) (search.Result, error)
 }
 
 // app is one execution of the program.

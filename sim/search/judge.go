@@ -1,4 +1,4 @@
-package sim
+package search
 
 import (
 	"cmp"
@@ -8,13 +8,17 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/story"
+	"github.com/lockbench/lockbench/judge"
+	"github.com/lockbench/lockbench/sim"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
+// explainer judges schedules, on one node for explanations: a start takes as long as a schedule.
+type explainer struct{ judge.Explainer }
+
+// broken is a violation of a schedule.
 type broken struct {
 	Property verdicts.Property `json:"property"`
 	Cause    verdicts.Cause    `json:"cause"`
@@ -30,12 +34,12 @@ type broken struct {
 }
 
 // key returns "property/cause".
-func (b broken) key() string { return string(b.Property) + "/" + string(b.Cause) }
+func (b broken) key() string { return verdicts.Break{Property: b.Property, Cause: b.Cause}.String() }
 
 // judge returns the violations of an outcome. A panic and a client that does not end violate
 // progress; goroutines left behind violate hygiene. stories asks for the stories, which take longer
 // than the schedule itself, so they are made only for findings.
-func (x *explainer) judge(ctx context.Context, out Outcome, stories bool) ([]broken, error) {
+func (x *explainer) judge(ctx context.Context, out sim.Outcome, stories bool) ([]broken, error) {
 	switch {
 	case out.Unexplorable:
 		return nil, nil
@@ -44,15 +48,15 @@ func (x *explainer) judge(ctx context.Context, out Outcome, stories bool) ([]bro
 	case out.Left != "":
 		return []broken{{Property: verdicts.Hygiene, Cause: verdicts.Orphan, Story: []string{"goroutines are left behind: " + out.Left}}}, nil
 	case out.Loop != nil:
-		return []broken{{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, Story: out.Loop}}, nil
+		return []broken{{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, Story: endless(*out.Loop)}}, nil
 	}
-	opt := checker.Options{MaxViolations: 1, Bare: !stories, Unsearched: !stories, HandOver: int64(handOver(out)), Store: out.Store}
-	v, _, err := x.check(ctx, out, opt)
+	opt := checker.Options{MaxViolations: 1, Bare: !stories, Unsearched: !stories, HandOver: int64(handOver(out))}
+	v, _, err := x.Check(ctx, record(out), opt)
 	if err != nil {
 		return nil, fmt.Errorf("judge a schedule: %w", err)
 	}
 	var all []broken
-	traits := out.program.Variant.Traits
+	traits := out.Program.Variant.Traits
 	for _, x := range v.Violations {
 		all = append(all, broken{Property: x.Property, Cause: x.Cause, Story: x.Story, client: cmp.Or(x.Clients...), at: x.At + x.Lasted,
 			stopped: traits.NotifiesLoss && x.Cause == verdicts.Overbelief && stopped(out.Windows, x),
@@ -118,27 +122,19 @@ func except(all []broken, windows []history.Window, fenced bool) []broken {
 	return all
 }
 
-func (x *explainer) check(ctx context.Context, o Outcome, opt checker.Options) (*checker.Verdict, explain.Findings, error) {
-	v, err := checker.Check(ctx, checker.Input{Header: o.Header, Ops: history.NewSlice(o.Ops), Commands: o.Commands, Faults: o.Windows, Effects: o.Effects}, opt)
-	if err != nil || len(v.Violations) == 0 {
-		return v, explain.Findings{}, err
-	}
-	found, err := x.explain(ctx, v, o.record())
-	return v, found, err
-}
-
-func (o Outcome) record() explain.Record {
-	return explain.Record{Header: o.Header, Ops: o.Ops, Commands: o.Commands, Scripts: o.Scripts, Faults: o.Windows, Effects: o.Effects}
+// record returns what a schedule left, to be judged.
+func record(o sim.Outcome) judge.Record {
+	return judge.Record{Recorded: o.Recorded, Windows: o.Windows, Store: o.Store, Effects: o.Effects}
 }
 
 // handOver returns how soon a waiter must get a lock that was released, if the lock promises it:
 // half the polling interval, for a lock that wakes its waiters, in a schedule without faults, plus
 // the time that the search let pass. 0 means no promise.
-func handOver(out Outcome) time.Duration {
-	if !out.program.Variant.Traits.Wakeups || len(out.Windows) > 0 {
+func handOver(out sim.Outcome) time.Duration {
+	if !out.Program.Variant.Traits.Wakeups || len(out.Windows) > 0 {
 		return 0
 	}
-	return out.Waited + out.program.Poll/2
+	return out.Waited + out.Program.Poll/2
 }
 
 // grantedAfterExpiry reports whether, in an overlap of uses, the last grant of one client had
@@ -163,43 +159,4 @@ func lastGrant(ops []history.Operation, client string, at int64) (last *history.
 		}
 	}
 	return last
-}
-
-// Explain finds, on a simulated node, the causes of a verdict's violations, and adds their stories
-// unless the check was bare. Errors are miniredis' and the context's.
-func Explain(ctx context.Context, v *checker.Verdict, rec explain.Record) (explain.Findings, error) {
-	var x explainer
-	defer x.close()
-	return x.explain(ctx, v, rec)
-}
-
-// explainer explains violations on one simulated node, which it starts when first needed: a start
-// takes as long as a schedule.
-type explainer struct{ server *Server }
-
-func (x *explainer) explain(ctx context.Context, v *checker.Verdict, rec explain.Record) (found explain.Findings, err error) {
-	if len(v.Violations) == 0 {
-		return explain.Findings{}, nil
-	}
-	if err := x.start(); err != nil {
-		return found, err
-	}
-	if found, err = explain.Verdict(ctx, v, rec, x.server); err != nil {
-		return found, err
-	}
-	story.Tell(v, found, rec.Commands)
-	return found, nil
-}
-
-func (x *explainer) start() (err error) {
-	if x.server == nil {
-		x.server, err = NewServer()
-	}
-	return err
-}
-
-func (x *explainer) close() {
-	if x.server != nil {
-		x.server.Close()
-	}
 }

@@ -1,4 +1,4 @@
-package sim
+package search
 
 import (
 	"context"
@@ -14,12 +14,14 @@ import (
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/verdicts"
 	"github.com/lockbench/lockbench/workloads"
+
+	"github.com/lockbench/lockbench/sim"
 )
 
-// judge judges one outcome.
-func judge(ctx context.Context, out Outcome, stories bool) ([]broken, error) {
+// judgeOne judges one outcome.
+func judgeOne(ctx context.Context, out sim.Outcome, stories bool) ([]broken, error) {
 	var x explainer
-	defer x.close()
+	defer x.Close()
 	return x.judge(ctx, out, stories)
 }
 
@@ -38,10 +40,10 @@ func TestWhatNoOperationShowsIsFound(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.lock, func(t *testing.T) {
 			v, _ := withBad{}.Find(c.lock)
-			s := New(withBad{})
+			s := sim.New(withBad{})
 			defer s.Close()
-			r, err := s.Explore(t.Context(), ExploreConfig{Program: DefaultProgram(v), Schedules: 1000, Seek: []string{c.broken},
-				Bounds: Bounds{Faults: []string{faults.CrashClient, faults.CancelClient, faults.LoseReply}, MaxFaults: 1, MaxWaits: 1}})
+			r, err := Here(t.Context(), Config{Program: sim.DefaultProgram(v), Schedules: 1000, Seek: []string{c.broken},
+				Bounds: sim.Bounds{Faults: []string{faults.CrashClient, faults.CancelClient, faults.LoseReply}, MaxFaults: 1, MaxWaits: 1}}, []sim.Runner{s}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,7 +72,7 @@ func TestNotExplorable(t *testing.T) {
 	} {
 		t.Run(row.lock, func(t *testing.T) {
 			v, _ := withBad{}.Find(row.lock)
-			r, err := Explore(t.Context(), ExploreConfig{Program: DefaultProgram(v), Schedules: 1000, Workers: 2, Known: withBad{}, Bounds: Bounds{MaxWaits: 2}}, nil)
+			r, err := Explore(t.Context(), Config{Program: sim.DefaultProgram(v), Schedules: 1000, Workers: 2, Known: withBad{}, Bounds: sim.Bounds{MaxWaits: 2}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -270,8 +272,8 @@ func TestWhoRenewsWithoutAHold(t *testing.T) {
 		for i := range rec.Ops {
 			rec.Ops[i].ID = uint64(i + 1)
 		}
-		tape := Tape{Program: Program{Config: workloads.Config{Lease: lease}}, Property: verdicts.Progress}
-		story, err := tape.Unshown(impls.Variant{Kind: history.Mutex}, rec, nil)
+		tape := sim.Tape{Program: sim.Program{Config: workloads.Config{Lease: lease}}, Property: verdicts.Progress}
+		story, err := Unshown(tape, impls.Variant{Kind: history.Mutex}, rec, nil)
 		if found := len(story) > 0; err != nil || found != row.found {
 			t.Errorf("%s: %q %v, want found: %v", row.name, story, err, row.found)
 		}

@@ -1,6 +1,7 @@
-package sim
+package search
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -18,6 +19,8 @@ import (
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/verdicts"
+
+	"github.com/lockbench/lockbench/sim"
 )
 
 // kept lists the locks with a defect that these settings do not show, and why.
@@ -31,13 +34,13 @@ var kept = map[string]string{
 const longest = 13
 
 // hunt explores a lock in its default setting.
-func hunt(t *testing.T, v impls.Variant, schedules int) ExploreResult {
+func hunt(t *testing.T, v impls.Variant, schedules int) Result {
 	t.Helper()
-	s := New(catalogue.Known{})
+	s := sim.New(catalogue.Known{})
 	defer s.Close()
-	r, err := s.Explore(t.Context(), ExploreConfig{
-		Program: DefaultProgram(v), Bounds: Bounds{Faults: DefaultFaults(v), MaxFaults: 2, MaxWaits: 2}, Schedules: schedules,
-	})
+	r, err := Here(t.Context(), Config{
+		Program: sim.DefaultProgram(v), Bounds: sim.Bounds{Faults: sim.DefaultFaults(v), MaxFaults: 2, MaxWaits: 2}, Schedules: schedules,
+	}, []sim.Runner{s}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,17 +84,17 @@ func TestEveryDefectIsFound(t *testing.T) {
 // shrinking is how long the test shrinks one tape. The tape is valid whenever that ends.
 const shrinking = 300 * time.Millisecond
 
-func smaller(t *testing.T, tape Tape) Tape {
+func smaller(t *testing.T, tape sim.Tape) sim.Tape {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), shrinking)
 	defer cancel()
-	s := New(catalogue.Known{})
+	s := sim.New(catalogue.Known{})
 	defer s.Close()
-	small, err := s.Shrink(ctx, tape)
+	small, err := Shrink(ctx, s, tape, Tries)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if broken, _, err := s.Breaks(t.Context(), small); err != nil || !broken {
+	if broken, _, err := Breaks(t.Context(), s, small); err != nil || !broken {
 		t.Errorf("the smaller tape breaks %s/%s: %v, %v", tape.Property, tape.Cause, broken, err)
 	}
 	return small
@@ -134,13 +137,34 @@ func TestOutlivedLeaseIsTheCause(t *testing.T) {
 	}
 }
 
+// stored returns the tapes of known findings, which are stored with the reproductions.
+func stored(t *testing.T) (all []sim.Tape) {
+	t.Helper()
+	names, err := filepath.Glob("../../repro/tapes/*.tape")
+	if err != nil || len(names) == 0 {
+		t.Fatal("no tapes", err)
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tape, err := sim.ReadTape(bytes.NewReader(text))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		all = append(all, tape)
+	}
+	return all
+}
+
 // falseAlarm fails the test for a finding in a correct lock that no stored tape of the lock shows,
 // and for a search that was cut short.
-func falseAlarm(t *testing.T, r ExploreResult) {
+func falseAlarm(t *testing.T, r Result) {
 	t.Helper()
 	f := r.First
 	switch {
-	case f != nil && slices.ContainsFunc(stored(t), func(s Tape) bool {
+	case f != nil && slices.ContainsFunc(stored(t), func(s sim.Tape) bool {
 		return s.Program.Lock == r.Lock && s.Property == f.Property && s.Cause == f.Cause
 	}): // docs/findings.md argues it; once in 1,000,000 schedules of ten locks, a soak meets one
 		t.Logf("%s: %s/%s in schedule %d, as on a stored tape", r.Lock, f.Property, f.Cause, f.Schedule)
@@ -178,10 +202,10 @@ func TestNoFalseAlarmInMany(t *testing.T) {
 		name := slices.MinFunc(correct, func(a, b string) int { return cmp.Compare(turns[a], turns[b]) })
 		v, _ := catalogue.Find(name)
 		turns[name]++
-		s := New(catalogue.Known{})
-		r, err := s.Explore(t.Context(), ExploreConfig{
-			Program: DefaultProgram(v), Bounds: Bounds{Faults: DefaultFaults(v), MaxFaults: 2, MaxWaits: 2}, Schedules: 1000, Seed: turns[name],
-		})
+		s := sim.New(catalogue.Known{})
+		r, err := Here(t.Context(), Config{
+			Program: sim.DefaultProgram(v), Bounds: sim.Bounds{Faults: sim.DefaultFaults(v), MaxFaults: 2, MaxWaits: 2}, Schedules: 1000, Seed: turns[name],
+		}, []sim.Runner{s}, nil)
 		s.Close()
 		if err != nil {
 			t.Fatal(err)

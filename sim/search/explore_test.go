@@ -1,4 +1,4 @@
-package sim
+package search
 
 import (
 	"bytes"
@@ -12,6 +12,8 @@ import (
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/verdicts"
+
+	"github.com/lockbench/lockbench/sim"
 )
 
 // TestExploreSurvivesBadLocks: what a lock does to its process is a finding, and does not end the
@@ -25,8 +27,8 @@ func TestExploreSurvivesBadLocks(t *testing.T) {
 		{"panics", "the lock is broken", verdicts.Progress},                 // in the client's own goroutine
 		{"crashes", "a goroutine of the lock is broken", verdicts.Progress}, // in one of its own: the process dies
 		{"spins", "endless loop", verdicts.Progress},                        // time never passes
-		{"spins", "sim.spin (bad_test.go", verdicts.Progress},               // the finding says where
-		{"locks", "sim.lockTwice (bad_test.go", verdicts.Progress},          // time never passes, and no goroutine runs
+		{"spins", "search.spin (bad_test.go", verdicts.Progress},            // the finding says where
+		{"locks", "search.lockTwice (bad_test.go", verdicts.Progress},       // time never passes, and no goroutine runs
 		{"leaves", "left behind", verdicts.Hygiene},                         // a goroutine that nothing ends
 		{"deadlock", "do not end", verdicts.Progress},                       // the client itself
 	}
@@ -36,7 +38,7 @@ func TestExploreSurvivesBadLocks(t *testing.T) {
 			p := program(t, "token", "hot", 1)
 			p.Lock = row.lock
 			p.Variant, _ = withBad{}.Find(row.lock)
-			r, err := Explore(t.Context(), ExploreConfig{Program: p, Schedules: 4, Workers: 1, Known: withBad{}, Silence: time.Second}, nil)
+			r, err := Explore(t.Context(), Config{Program: p, Schedules: 4, Workers: 1, Known: withBad{}, Silence: time.Second}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -59,7 +61,7 @@ func TestSearchGoesOnBehindWhatNeverEnds(t *testing.T) {
 			p := program(t, "token", "hot", 1)
 			p.Lock = lock
 			p.Variant, _ = withBad{}.Find(lock)
-			e, err := newExploration(ExploreConfig{Program: p, Strategy: Random, Schedules: 2, Workers: 1, All: true, Known: withBad{},
+			e, err := newExploration(Config{Program: p, Strategy: Random, Schedules: 2, Workers: 1, All: true, Known: withBad{},
 				Silence: time.Second}, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -89,8 +91,8 @@ func TestStarvedWorkerIsNoFinding(t *testing.T) {
 			p := program(t, "token", "hot", 1)
 			p.Lock, p.Clients = "starves", 1
 			p.Variant, _ = withBad{}.Find("starves")
-			r, err := Explore(t.Context(), ExploreConfig{
-				Program: p, Bounds: Bounds{MaxWaits: 1}, Strategy: strategy, Schedules: 9, Workers: 2, Known: withBad{}, Silence: time.Second,
+			r, err := Explore(t.Context(), Config{
+				Program: p, Bounds: sim.Bounds{MaxWaits: 1}, Strategy: strategy, Schedules: 9, Workers: 2, Known: withBad{}, Silence: time.Second,
 				Env: []string{onceEnv + "=" + filepath.Join(t.TempDir(), "done")},
 			}, nil)
 			if err != nil {
@@ -112,7 +114,7 @@ func TestWorkerThatDoesNotRunIsWaitedFor(t *testing.T) {
 	p := program(t, "token", "hot", 1)
 	p.Lock, p.Clients = "idles", 1
 	p.Variant, _ = withBad{}.Find("idles")
-	r, err := Explore(t.Context(), ExploreConfig{Program: p, Schedules: 2, Workers: 1, Known: withBad{}, Silence: 300 * time.Millisecond,
+	r, err := Explore(t.Context(), Config{Program: p, Schedules: 2, Workers: 1, Known: withBad{}, Silence: 300 * time.Millisecond,
 		Env: []string{onceEnv + "=" + filepath.Join(t.TempDir(), "done")}}, nil)
 	if err != nil || r.Verdict != "pass" || len(r.Warnings) > 0 {
 		t.Errorf("%+v, %v; want a pass without notes", r, err)
@@ -124,8 +126,8 @@ func TestWorkerThatDoesNotRunIsWaitedFor(t *testing.T) {
 func TestExploreFindsShrinksAndReplays(t *testing.T) {
 	v, _ := catalogue.Find("setnx-expire")
 	var told int
-	r, err := Explore(t.Context(), ExploreConfig{
-		Program: DefaultProgram(v), Bounds: Bounds{Faults: DefaultFaults(v), MaxFaults: 2, MaxWaits: 2}, Workers: 2, Budget: 20 * time.Second,
+	r, err := Explore(t.Context(), Config{
+		Program: sim.DefaultProgram(v), Bounds: sim.Bounds{Faults: sim.DefaultFaults(v), MaxFaults: 2, MaxWaits: 2}, Workers: 2, Budget: 20 * time.Second,
 	}, func(Stats) { told++ })
 	if err != nil {
 		t.Fatal(err)
@@ -133,12 +135,12 @@ func TestExploreFindsShrinksAndReplays(t *testing.T) {
 	if r.First == nil {
 		t.Fatalf("nothing found: %+v", r)
 	}
-	s := New(catalogue.Known{})
+	s := sim.New(catalogue.Known{})
 	defer s.Close()
 	if _, err := s.Replay(r.Tape); err != nil {
 		t.Fatal(err)
 	}
-	small, err := s.Shrink(t.Context(), r.Tape)
+	small, err := Shrink(t.Context(), s, r.Tape, Tries)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +154,7 @@ func TestExploreFindsShrinksAndReplays(t *testing.T) {
 	if _, err := small.WriteTo(&file); err != nil {
 		t.Fatal(err)
 	}
-	read, err := ReadTape(&file)
+	read, err := sim.ReadTape(&file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,24 +172,14 @@ const maxStory = 12
 
 // TestExhaustedIsSaidOfAllWorkers: a walk within its bounds ends, and reports that it is exhausted.
 func TestExhaustedIsSaidOfAllWorkers(t *testing.T) {
-	r, err := Explore(t.Context(), ExploreConfig{
-		Program: program(t, "token", "hot", 1), Bounds: Bounds{Faults: []string{faults.PauseClient}, MaxFaults: 1}, Strategy: Exhaustive, Workers: 2,
+	r, err := Explore(t.Context(), Config{
+		Program: program(t, "token", "hot", 1), Bounds: sim.Bounds{Faults: []string{faults.PauseClient}, MaxFaults: 1}, Strategy: Exhaustive, Workers: 2,
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !r.Exhausted || r.Verdict != "pass" || r.Schedules < 100 {
 		t.Errorf("%+v, want an exhausted walk that passes", r)
-	}
-}
-
-// TestReplayOfAnotherTraceDiverges: the replay checks the hash.
-func TestReplayOfAnotherTraceDiverges(t *testing.T) {
-	s := New(catalogue.Known{})
-	defer s.Close()
-	tape := Tape{Schema: tapeSchema, Program: program(t, "token", "hot", 1), Hash: "1"}
-	if _, err := s.Replay(tape); err == nil || !strings.Contains(err.Error(), "diverged") {
-		t.Errorf("error %v, want ErrDiverged", err)
 	}
 }
 
@@ -221,10 +213,10 @@ func TestSearchEndsBehindItsFirstFinding(t *testing.T) {
 }
 
 // searched explores a defective lock beyond its first finding, and returns what was found.
-func searched(t *testing.T, strategy string, workers int, shard Shard) ExploreResult {
+func searched(t *testing.T, strategy string, workers int, shard Shard) Result {
 	t.Helper()
 	v, _ := catalogue.Find("set-nx-ex")
-	cfg := ExploreConfig{Program: DefaultProgram(v), Bounds: Bounds{Faults: []string{faults.PauseClient}, MaxFaults: 1}, Strategy: strategy,
+	cfg := Config{Program: sim.DefaultProgram(v), Bounds: sim.Bounds{Faults: []string{faults.PauseClient}, MaxFaults: 1}, Strategy: strategy,
 		Workers: workers, Schedules: 50, All: true, Shard: shard, Known: catalogue.Known{}}
 	if strategy == Exhaustive {
 		cfg.Schedules, cfg.Program.Config.Ops, cfg.Program.Clients = 0, 1, 2

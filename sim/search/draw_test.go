@@ -1,17 +1,19 @@
-package sim
+package search
 
 import (
 	"testing"
 	"time"
 
 	"github.com/lockbench/lockbench/workloads"
+
+	"github.com/lockbench/lockbench/sim"
 )
 
 // TestManyTries: some schedules have waiters with more tries than any lock's constant, one in eight
 // and, where time is real, a try takes 30 ms, and leases are short, one in 32.
 func TestManyTries(t *testing.T) {
 	for lease, try := range map[time.Duration]time.Duration{time.Second: 0, 100 * time.Millisecond: 30 * time.Millisecond} {
-		j := searchJob{Program: Program{Clients: 2, Config: workloads.Config{Ops: 3, Lease: lease, Think: lease / 5, Pause: lease / 50, AcquireWait: 3 * lease}}}
+		j := searchJob{Program: sim.Program{Clients: 2, Config: workloads.Config{Ops: 3, Lease: lease, Think: lease / 5, Pause: lease / 50, AcquireWait: 3 * lease}}}
 		many := 0
 		for n := range 400 {
 			c := j.draw(n, 100).program

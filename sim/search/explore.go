@@ -1,4 +1,4 @@
-package sim
+package search
 
 import (
 	"cmp"
@@ -14,12 +14,14 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/results/explored"
+
+	"github.com/lockbench/lockbench/sim"
 )
 
-// ExploreConfig configures a search through the schedules of a program.
-type ExploreConfig struct {
-	Program   Program
-	Bounds    Bounds
+// Config configures a search through the schedules of a program.
+type Config struct {
+	Program   sim.Program
+	Bounds    sim.Bounds
 	Strategy  string // "" means Mixed
 	Seed      uint64 // of the search
 	Schedules int    // at most; 0 means no limit
@@ -43,7 +45,7 @@ type ExploreConfig struct {
 	Env []string
 	// Known finds the variant in this process; nil for a program that carries it. A worker has its
 	// own; see WorkerMain.
-	Known Catalogue
+	Known sim.Catalogue
 }
 
 // Stats is the progress of an exploration.
@@ -65,33 +67,33 @@ type Shard struct{ Index, Count int }
 // number Index-1.
 func (s Shard) of(n int) int { return (n - s.Index + s.Count) / s.Count }
 
-// ExploreResult is the result of an exploration: what is saved of it, and the tape of its finding.
-type ExploreResult struct {
+// Result is the result of an exploration: what is saved of it, and the tape of its finding.
+type Result struct {
 	explored.Exploration
-	Tape Tape // of First
+	Tape sim.Tape // of First
 	// why the simulator could not go on with this lock, which is no evidence of anything; "" if it
 	// could
 	NotExplorable string
 }
 
 // Keep stores a tape as the finding's.
-func (r *ExploreResult) Keep(t Tape) {
+func (r *Result) Keep(t sim.Tape) {
 	r.Tape, r.First.Steps, r.First.Clients, r.First.Ops = t, t.Steps, t.Program.Clients, t.Program.Config.Ops
 }
 
 // Explore searches with worker processes until the bounds are exhausted, there is a finding, the
 // limits are reached or ctx ends. The end of ctx is no error: the result is what was found by then.
 // progress, which may be nil, is called from one goroutine.
-func Explore(ctx context.Context, cfg ExploreConfig, progress func(Stats)) (ExploreResult, error) {
+func Explore(ctx context.Context, cfg Config, progress func(Stats)) (Result, error) {
 	e, err := newExploration(cfg, progress)
 	if err != nil {
-		return ExploreResult{}, err
+		return Result{}, err
 	}
 	return e.search(ctx, e.drive)
 }
 
 // search searches in all workers, each by do, within the time allowed.
-func (e *exploration) search(ctx context.Context, do func(ctx context.Context, worker int)) (ExploreResult, error) {
+func (e *exploration) search(ctx context.Context, do func(ctx context.Context, worker int)) (Result, error) {
 	if e.cfg.Budget > 0 {
 		limited, cancel := context.WithTimeout(ctx, e.cfg.Budget)
 		defer cancel()
@@ -111,7 +113,7 @@ func (e *exploration) search(ctx context.Context, do func(ctx context.Context, w
 }
 
 type exploration struct {
-	cfg     ExploreConfig
+	cfg     Config
 	job     searchJob
 	workers int
 	shard   Shard
@@ -129,9 +131,8 @@ type exploration struct {
 	warnings []string
 }
 
-func newExploration(cfg ExploreConfig, report func(Stats)) (*exploration, error) {
-	cfg.Known = cmp.Or[Catalogue](cfg.Known, empty{})
-	p, err := cfg.Program.resolve(cfg.Known)
+func newExploration(cfg Config, report func(Stats)) (*exploration, error) {
+	p, err := cfg.Program.Resolve(cfg.Known)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +140,7 @@ func newExploration(cfg ExploreConfig, report func(Stats)) (*exploration, error)
 	if report == nil {
 		report = func(Stats) {}
 	}
-	j := searchJob{Program: p, Bounds: cfg.Bounds.withDefaults(p), Strategy: cmp.Or(cfg.Strategy, Mixed), Seed: cfg.Seed, Parts: workers * shard.Count, All: cfg.All, Seek: cfg.Seek,
+	j := searchJob{Program: p, Bounds: cfg.Bounds.WithDefaults(p), Strategy: cmp.Or(cfg.Strategy, Mixed), Seed: cfg.Seed, Parts: workers * shard.Count, All: cfg.All, Seek: cfg.Seek,
 		Schedules: cfg.Schedules}
 	j.Bounds.Instant = j.Bounds.Instant || j.Strategy == Exhaustive
 	return &exploration{cfg: cfg, job: j, workers: workers, shard: shard, started: time.Now(), report: report, parts: make([]progress, workers),
@@ -281,9 +282,9 @@ func (e *exploration) sum() progress {
 	return all
 }
 
-func (e *exploration) result() (ExploreResult, error) {
+func (e *exploration) result() (Result, error) {
 	sum := e.sum()
-	r := ExploreResult{Exploration: explored.Exploration{
+	r := Result{Exploration: explored.Exploration{
 		Schema: explored.ExploreSchema, Lock: e.job.Program.Lock, Verdict: checker.Pass, Schedules: sum.Schedules, Exhausted: sum.Exhausted,
 		Strategy: e.job.Strategy, Bounds: explored.Bounds(e.job.Bounds), Seconds: time.Since(e.started).Seconds(), Virtual: sum.Virtual.Seconds(),
 		States: sum.States, Unhashed: sum.Unhashed, Steps: sum.Steps, Violated: sum.Violated, Excepted: sum.Excepted, Warnings: e.warnings,
@@ -298,7 +299,7 @@ func (e *exploration) result() (ExploreResult, error) {
 		r.NotExplorable = r.Reason
 	}
 	if sum.Lacking != "" && e.first != nil {
-		r.Warnings = append(r.Warnings, Without(e.job.Program.Lock, sum.Lacking))
+		r.Warnings = append(r.Warnings, sim.Without(e.job.Program.Lock, sum.Lacking))
 	}
 	if sum.Unexplorable != "" {
 		r.Warnings = append(r.Warnings, firstLines(sum.Unexplorable, 12))
@@ -323,7 +324,7 @@ func (e *exploration) short(sum progress) string {
 	case sum.Unexplorable != "":
 		return firstLines(sum.Unexplorable, 1)
 	case sum.Lacking != "":
-		return Without(e.job.Program.Lock, sum.Lacking)
+		return sim.Without(e.job.Program.Lock, sum.Lacking)
 	case sum.Exhausted:
 		return ""
 	case sum.Schedules == 0 && (e.job.Schedules == 0 || share > 0):
@@ -338,18 +339,14 @@ func (e *exploration) short(sum progress) string {
 	return ""
 }
 
-// Without says that a lock did without something that it requested; see [Outcome.Lacking]. That is
-// no evidence of how it behaves with it.
-func Without(lock, lacking string) string {
-	return lock + " asks for " + lacking + ", which the simulator does not have: it was run as it goes on without"
-}
-
-// exploreHere searches in this process, with a goroutine for each runner.
-func exploreHere(ctx context.Context, cfg ExploreConfig, runners []runner, report func(Stats)) (ExploreResult, error) {
+// Here searches in this process, with a goroutine for each runner, which share the schedules:
+// simulators, for tests of a lock that the test defines (one that crashes its process crashes the
+// test), or equivalent worlds outside. cfg.Known must be the runners' catalogue.
+func Here(ctx context.Context, cfg Config, runners []sim.Runner, report func(Stats)) (Result, error) {
 	cfg.Workers = len(runners)
 	e, err := newExploration(cfg, report)
 	if err != nil {
-		return ExploreResult{}, err
+		return Result{}, err
 	}
 	return e.search(ctx, func(ctx context.Context, part int) {
 		if err := e.here(ctx, part, runners[part]); err != nil {
@@ -359,7 +356,7 @@ func exploreHere(ctx context.Context, cfg ExploreConfig, runners []runner, repor
 }
 
 // here does one worker's part in this process.
-func (e *exploration) here(ctx context.Context, part int, r runner) error {
+func (e *exploration) here(ctx context.Context, part int, r sim.Runner) error {
 	j, some := e.jobOf(part, e.begins(part))
 	if !some {
 		return nil

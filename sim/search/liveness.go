@@ -1,4 +1,4 @@
-package sim
+package search
 
 import (
 	"context"
@@ -7,11 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/resp"
 	"github.com/lockbench/lockbench/verdicts"
+
+	"github.com/lockbench/lockbench/sim"
 )
 
 // What a lock does outside its client's operations shows on the wire and on the clock.
@@ -22,16 +23,16 @@ const idleMargin = 100
 
 // wasIdle reports whether a client had neither a hold nor an operation under way at an instant, nor
 // shortly before.
-func (o Outcome) wasIdle(client string, at int64) bool {
+func wasIdle(o sim.Outcome, client string, at int64) bool {
 	holds := 0
 	for _, op := range o.Ops {
 		switch {
 		case op.Client != client || op.Call > at:
-		case op.Return+int64(o.program.Config.Lease)/idleMargin >= at && op.Op != history.Extend:
+		case op.Return+int64(o.Program.Config.Lease)/idleMargin >= at && op.Op != history.Extend:
 			return false
 		case op.Op == history.Acquire && op.Outcome == history.OK:
 			holds++
-		case op.Op == history.Release && !mayStillHold(o.program.Variant.Kind, op):
+		case op.Op == history.Release && !mayStillHold(o.Program.Variant.Kind, op):
 			holds = max(holds-1, 0)
 		}
 	}
@@ -48,19 +49,18 @@ func mayStillHold(kind history.Kind, op history.Operation) bool {
 // renewed returns the commands of clients with neither a hold nor an operation under way by which
 // data expires later than before. A node that executes the recorded commands again shows what they
 // did; it is needed only if one of them may have renewed something.
-func (x *explainer) renewed(out Outcome) (found []history.Command, err error) {
+func (x *explainer) renewed(out sim.Outcome) (found []history.Command, err error) {
 	suspect := func(c history.Command) bool {
-		return c.Node != storeNode && resp.IsWrite(c.Name) && (c.Replied != 0 || c.Ran != 0) && out.wasIdle(c.Client, c.Sent)
+		return c.Node != sim.StoreNode && resp.IsWrite(c.Name) && (c.Replied != 0 || c.Ran != 0) && wasIdle(out, c.Client, c.Sent)
 	}
 	if !slices.ContainsFunc(out.Commands, suspect) {
 		return nil, nil
 	}
 	executed := out.Effects
 	if executed == nil {
-		if err := x.start(); err != nil {
+		if executed, err = x.Derive(context.Background(), record(out)); err != nil {
 			return nil, err
 		}
-		executed = explain.Derive(context.Background(), out.record(), x.server)
 	}
 	for _, e := range executed {
 		if !slices.ContainsFunc(e.Changes, prolongs) {
@@ -99,55 +99,33 @@ func prolongs(c history.DataChange) bool {
 	return false
 }
 
-// loopAfter is how many commands, in one operation and within a lease divided by idleMargin, make a
-// client count as looping: one that polls sends few.
-const loopAfter = 500
-
-// countBurst counts a command, and ends the schedule if its client loops.
-func (w *world) countBurst(c *client) {
-	if w.now() > c.burstBegan+w.program.Config.Lease/idleMargin {
-		c.commandsSince, c.burstBegan = 0, w.now()
+// endless returns the story of a client that loops.
+func endless(l sim.Loop) []string {
+	lines := []string{fmt.Sprintf("%s sends %d commands in %v without end:", l.Client, l.Sent, l.In.Round(time.Microsecond))}
+	for _, c := range l.Commands {
+		lines = append(lines, commandLine(c).text)
 	}
-	if c.commandsSince++; c.commandsSince < loopAfter || w.out.Loop != nil {
-		return
-	}
-	w.out.Loop = []string{fmt.Sprintf("%s sends %d commands in %v without end:", c.name, loopAfter, (w.now() - c.burstBegan).Round(time.Microsecond))}
-	for _, c := range period(c.commands) {
-		w.out.Loop = append(w.out.Loop, commandLine(c).text)
-	}
-}
-
-// period returns the shortest sequence that the last commands repeat.
-func period(all []history.Command) []history.Command {
-	same := func(a, b history.Command) bool { return a.Name == b.Name && a.Script == b.Script && a.Node == b.Node }
-	all = all[max(0, len(all)-loopAfter):]
-	for n := 1; n <= len(all)/3; n++ {
-		last, before := all[len(all)-n:], all[len(all)-2*n:len(all)-n]
-		if slices.EqualFunc(last, before, same) {
-			return before // the earlier ones have their replies
-		}
-	}
-	return all[max(0, len(all)-10):]
+	return lines
 }
 
 // livenessFindings returns the violations of progress that no operation shows: of a context that is
 // ignored, a client without end, a needless renewal.
-func (x *explainer) livenessFindings(out Outcome) (all []broken, err error) {
+func (x *explainer) livenessFindings(out sim.Outcome) (all []broken, err error) {
 	for _, op := range out.Ops {
-		if b, ok := out.ignoresContext(op); ok {
+		if b, ok := ignoresContext(out, op); ok {
 			all = append(all, b)
 			break
 		}
 	}
 	for _, name := range out.Stuck {
-		if b, ok := out.clientStuck(name); ok {
+		if b, ok := clientStuck(out, name); ok {
 			all = append(all, b)
 		}
 	}
 	renewals, err := x.renewed(out)
 	if len(renewals) > 0 {
 		c := renewals[0]
-		b := out.stalled(c.Client, c.Ran, "%s has no hold and asks for none, and this made a hold last longer: %s %s", c.Client, c.Name, strings.Join(c.Args, " "))
+		b := stalled(out, c.Client, c.Ran, "%s has no hold and asks for none, and this made a hold last longer: %s %s", c.Client, c.Name, strings.Join(c.Args, " "))
 		b.Cause = verdicts.Orphan
 		all = append(all, b)
 	}
@@ -156,8 +134,8 @@ func (x *explainer) livenessFindings(out Outcome) (all []broken, err error) {
 
 // stalled returns a violation of progress by a client, with the last lines of its story and what it
 // shows.
-func (o Outcome) stalled(client string, at int64, format string, args ...any) broken {
-	lines := o.story(at)
+func stalled(o sim.Outcome, client string, at int64, format string, args ...any) broken {
+	lines := story(o, at)
 	lines = append(lines[max(0, len(lines)-10):], fmt.Sprintf(format, args...))
 	return broken{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, client: client, at: at, final: true, Story: lines}
 }
@@ -166,8 +144,8 @@ func (o Outcome) stalled(client string, at int64, format string, args ...any) br
 // the schedule for the client to count as stuck.
 const stuckMargin = 10
 
-func (o Outcome) clientStuck(name string) (broken, bool) {
-	since := int64(o.Virtual) - stuckMargin*int64(o.program.Config.Lease)
+func clientStuck(o sim.Outcome, name string) (broken, bool) {
+	since := int64(o.Virtual) - stuckMargin*int64(o.Program.Config.Lease)
 	if slices.ContainsFunc(o.Windows, func(w history.Window) bool { return hinders(w, name) && (w.End == 0 || w.End > since) }) {
 		return broken{}, false
 	}
@@ -177,26 +155,26 @@ func (o Outcome) clientStuck(name string) (broken, bool) {
 			doing = fmt.Sprintf("has called %s at %v, and it has not returned", op.Op, time.Duration(op.Call).Round(time.Microsecond))
 		}
 	}
-	return o.stalled(name, int64(o.Virtual), "%s %s, %v after the start", name, doing, o.Virtual.Round(time.Millisecond)), true
+	return stalled(o, name, int64(o.Virtual), "%s %s, %v after the start", name, doing, o.Virtual.Round(time.Millisecond)), true
 }
 
 // ignoresContext reports an acquire that returned long after its context had ended. It allows for a
 // request under way, and for a check once a second.
-func (o Outcome) ignoresContext(op history.Operation) (broken, bool) {
+func ignoresContext(o sim.Outcome, op history.Operation) (broken, bool) {
 	if op.Op != history.Acquire || op.Return >= int64(o.Virtual) || slices.ContainsFunc(o.Windows, func(w history.Window) bool {
 		return w.Fault == faults.CrashClient && w.Client == op.Client || hinders(w, op.Client) && w.Start <= op.Return && (w.End == 0 || w.End >= op.Call)
 	}) {
 		return broken{}, false
 	}
-	end := op.Call + int64(o.program.Config.AcquireWait)
+	end := op.Call + int64(o.Program.Config.AcquireWait)
 	for _, w := range o.Windows {
 		if w.Fault == faults.CancelClient && w.Confirmed && w.Client == op.Client && w.Start >= op.Call && w.Start < end {
 			end = w.Start
 		}
 	}
-	if op.Return <= end+int64(max(o.program.Config.Lease, time.Second)+o.Waited) {
+	if op.Return <= end+int64(max(o.Program.Config.Lease, time.Second)+o.Waited) {
 		return broken{}, false
 	}
-	return o.stalled(op.Client, op.Return, "%s: the context of its acquire ended at %v, and it returned at %v",
+	return stalled(o, op.Client, op.Return, "%s: the context of its acquire ended at %v, and it returned at %v",
 		op.Client, time.Duration(end), time.Duration(op.Return)), true
 }

@@ -1,4 +1,4 @@
-package sim
+package search
 
 import (
 	"context"
@@ -7,18 +7,36 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/verdicts"
+
+	"github.com/lockbench/lockbench/sim"
 )
 
+// How many schedules of a smaller program Shrink tries: simulated ones take a millisecond, those in
+// real time seconds.
+const (
+	Tries         = 400
+	TriesRealTime = 12
+)
+
+// Shrink minimizes a failing tape: it searches smaller programs, with fewer clients, rounds, faults
+// and polls, for the same violation and cause, then leaves out choices one by one. If ctx ends, it
+// returns the smallest so far; a tape whose lock kills its process is returned unchanged.
+func Shrink(ctx context.Context, r sim.Runner, t sim.Tape, tries int) (sim.Tape, error) {
+	h := &shrinker{host: r, ctx: ctx, best: t, tries: tries}
+	defer h.causes.Close()
+	return h.shrink()
+}
+
 type shrinker struct {
-	host  runner
+	host  sim.Runner
 	ctx   context.Context
-	best  Tape
+	best  sim.Tape
 	tries int // how many schedules of a smaller program are searched for the violation
 
 	causes explainer
 }
 
-func (h *shrinker) shrink() (Tape, error) {
+func (h *shrinker) shrink() (sim.Tape, error) {
 	for _, smaller := range []func() error{h.program, h.choices, h.waits, h.choices} {
 		if err := smaller(); err != nil {
 			return h.best, err
@@ -26,9 +44,6 @@ func (h *shrinker) shrink() (Tape, error) {
 	}
 	return h.best, nil
 }
-
-// tries is how many schedules of a smaller program the simulator searches.
-const tries = 400
 
 // program searches smaller programs, the smallest first, for the same violation.
 func (h *shrinker) program() error {
@@ -44,8 +59,8 @@ func (h *shrinker) program() error {
 	return nil
 }
 
-func (h *shrinker) smaller() []Program {
-	var out []Program
+func (h *shrinker) smaller() []sim.Program {
+	var out []sim.Program
 	best := h.best.Program
 	for _, load := range h.loads() {
 		for clients := min(2, best.Clients); clients <= best.Clients; clients++ {
@@ -59,7 +74,7 @@ func (h *shrinker) smaller() []Program {
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Program) int { return a.Clients*a.Config.Ops - b.Clients*b.Config.Ops })
+	slices.SortStableFunc(out, func(a, b sim.Program) int { return a.Clients*a.Config.Ops - b.Clients*b.Config.Ops })
 	return out
 }
 
@@ -74,7 +89,7 @@ func (h *shrinker) loads() []string {
 }
 
 // search looks for the violation in a smaller program, with no more faults than the tape had.
-func (h *shrinker) search(p Program) (bool, error) {
+func (h *shrinker) search(p sim.Program) (bool, error) {
 	p.Faults = slices.DeleteFunc(slices.Clone(p.Faults), func(f faults.Spec) bool { return f.Client > p.Clients })
 	b := h.best.Bounds
 	b.Faults, b.MaxFaults = h.placed()
@@ -85,7 +100,7 @@ func (h *shrinker) search(p Program) (bool, error) {
 	}
 	found := false
 	s.found = func(f finding) { h.best, found = f.Tape, true }
-	s.only = func(b broken) bool { return b.key() == h.best.key() }
+	s.only = func(b broken) bool { return b.key() == h.best.Key() }
 	err = s.run(h.ctx)
 	return found, err
 }
@@ -93,7 +108,7 @@ func (h *shrinker) search(p Program) (bool, error) {
 // placed returns the faults that the tape's choices placed, by name, and their number.
 func (h *shrinker) placed() (names []string, n int) {
 	for _, c := range h.best.Choices {
-		if f, ok := c.fault(); ok {
+		if f, ok := c.Fault(); ok {
 			names = append(names, f)
 		}
 	}
@@ -132,13 +147,13 @@ func (h *shrinker) waits() error {
 
 // try runs a program along choices; if the violation is still there, the result is the best so far,
 // without the choices that were not possible.
-func (h *shrinker) try(p Program, choices []Choice) (bool, error) {
-	out, err := h.host.run(p, &follow{choices: slices.Clone(choices)}, h.best.Bounds, false)
+func (h *shrinker) try(p sim.Program, choices []sim.Choice) (bool, error) {
+	out, err := h.host.Schedule(p, sim.Tape{Choices: slices.Clone(choices)}.Follow(), h.best.Bounds, false)
 	if err != nil {
 		return false, err
 	}
 	all, err := h.causes.judge(context.WithoutCancel(h.ctx), out, true)
-	b, ok := withKey(all, h.best.key())
+	b, ok := withKey(all, h.best.Key())
 	if err != nil || !ok {
 		return false, err
 	}

@@ -1,4 +1,4 @@
-package sim
+package search
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
+
+	"github.com/lockbench/lockbench/sim"
 )
 
 // cpu returns the processor time that this process has used. Comparing schedules by it excludes the
@@ -25,7 +27,7 @@ func cpu(b *testing.B) time.Duration {
 // benchmarkJob is the search of a benchmark: the lock's default setting with at most two of its
 // default faults.
 func benchmarkJob(v impls.Variant, strategy string) searchJob {
-	return searchJob{Program: DefaultProgram(v), Bounds: Bounds{Faults: DefaultFaults(v), MaxFaults: 2, MaxWaits: 2}, Strategy: strategy, All: true}
+	return searchJob{Program: sim.DefaultProgram(v), Bounds: sim.Bounds{Faults: sim.DefaultFaults(v), MaxFaults: 2, MaxWaits: 2}, Strategy: strategy, All: true}
 }
 
 // soundLocks lists the locks searched at length, in which nothing is found.
@@ -49,9 +51,9 @@ func BenchmarkSchedule(b *testing.B) {
 	for _, v := range soundLocks(b) {
 		b.Run(v.Name, func(b *testing.B) {
 			defer dedicateProcess()()
-			h, begun, schedules := newTestHost(b), false, 0
+			h, begun, schedules := newSimulator(b), false, 0
 			bare, judged := newBenchmarkSearch(b, h, v), newBenchmarkSearch(b, h, v)
-			bare.judge = func(context.Context, Outcome, bool) ([]broken, error) { return nil, nil }
+			bare.judge = func(context.Context, sim.Outcome, bool) ([]broken, error) { return nil, nil }
 			var used [2]time.Duration
 			for b.Loop() {
 				for i, s := range []*search{bare, judged} {
@@ -79,13 +81,13 @@ func BenchmarkSchedule(b *testing.B) {
 	}
 }
 
-func newBenchmarkSearch(b *testing.B, h *host, v impls.Variant) *search {
+func newBenchmarkSearch(b *testing.B, h *sim.Simulator, v impls.Variant) *search {
 	b.Helper()
 	s, err := newSearch(benchmarkJob(v, Mixed), h)
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(s.causes.close)
+	b.Cleanup(s.causes.Close)
 	s.length = 60
 	return s
 }
@@ -96,9 +98,9 @@ func BenchmarkWalk(b *testing.B) {
 		b.Run(v.Name, func(b *testing.B) {
 			defer dedicateProcess()()
 			j := benchmarkJob(v, Exhaustive)
-			j.Bounds.Faults = slices.DeleteFunc(j.Bounds.Faults, IsStanding)
+			j.Bounds.Faults = slices.DeleteFunc(j.Bounds.Faults, sim.IsStanding)
 			j.Bounds.MaxFaults, j.Schedules = 1, b.N
-			s, err := newSearch(j, newTestHost(b))
+			s, err := newSearch(j, newSimulator(b))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -113,14 +115,14 @@ func BenchmarkWalk(b *testing.B) {
 
 // BenchmarkJudge measures the judgement of one clean schedule.
 func BenchmarkJudge(b *testing.B) {
-	h := newTestHost(b)
+	h := newSimulator(b)
 	p := program(b, "token", "counter", 2)
-	out, err := h.run(p, byDefault{}, Bounds{}, false)
+	out, err := h.Schedule(p, sim.ByDefault{}, sim.Bounds{}, false)
 	if err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		all, err := judge(b.Context(), out, false)
+		all, err := judgeOne(b.Context(), out, false)
 		if err != nil || len(all) > 0 {
 			b.Fatal(all, err)
 		}

@@ -1,4 +1,4 @@
-package sim
+package search
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/history"
+
+	"github.com/lockbench/lockbench/sim"
 )
 
 type storyLine struct {
@@ -18,7 +20,7 @@ type storyLine struct {
 
 // story returns the commands with their replies, faults and entries of clients up to an instant, as
 // numbered lines; repeated refusals are one.
-func (o Outcome) story(until int64) []string {
+func story(o sim.Outcome, until int64) []string {
 	var lines []storyLine
 	for _, c := range o.Commands {
 		lines = append(lines, commandLine(c))
@@ -60,7 +62,7 @@ func short(s string) string {
 func windowLines(w history.Window) []storyLine {
 	who := w.Client
 	if who == "" && w.Node >= 0 {
-		who = nodeName(w.Node)
+		who = sim.NodeName(w.Node)
 	}
 	begin := storyLine{at: w.Start, text: strings.TrimSpace(who + " " + w.Fault)}
 	if w.End <= w.Start {

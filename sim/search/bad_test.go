@@ -1,9 +1,8 @@
-package sim
+package search
 
 import (
 	"context"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -26,11 +25,6 @@ func (withBad) Find(name string) (impls.Variant, bool) {
 	if slices.Contains(servants, name) {
 		return impls.Variant{Name: name, Kind: history.Mutex, Topology: impls.Standalone,
 			Traits: impls.Traits{SelfRenewing: strings.HasPrefix(name, "renews")}, New: newServant(name)}, true
-	}
-	if name == redialing {
-		return impls.Variant{Name: name, Kind: history.Mutex, Topology: impls.Standalone, New: func(env impls.Env) (impls.Lock, error) {
-			return redials{env: env}, nil
-		}}, true
 	}
 	if harm, ok := harms[name]; ok {
 		return impls.Variant{Name: name, Kind: history.Mutex, Topology: impls.Standalone, New: func(impls.Env) (impls.Lock, error) {
@@ -121,61 +115,10 @@ func (badLock) Extend(context.Context) (impls.Grant, error) {
 func (badLock) Release(context.Context) error { return nil }
 func (badLock) Close() error                  { return nil }
 
-const redialing = "redials"
-
-// redials dials again and again without waiting.
-type redials struct {
-	badLock
-	env impls.Env
-}
-
-func (l redials) Acquire(ctx context.Context, _ history.Mode) (impls.Grant, error) {
-	for {
-		if c, err := l.env.Dial(ctx, "tcp", l.env.Addrs[0]); err == nil {
-			_ = c.Close() // a simulated connection
-		}
-	}
-}
-
-// leavesEnv marks a process of tests that leaves goroutines behind.
-const leavesEnv = "LOCKBENCH_TEST_LEAVES"
-
-// TestEndlessLoop: a simulation that has no process of its own ends, though a client dials without
-// end and virtual time stands still.
-func TestEndlessLoop(t *testing.T) {
-	if os.Getenv(leavesEnv) == "" {
-		child := exec.Command(os.Args[0], "-test.run=^TestEndlessLoop$")
-		child.Env = append(os.Environ(), leavesEnv+"=1")
-		if out, err := child.CombinedOutput(); err != nil {
-			t.Errorf("%v: %s", err, out)
-		}
-		return
-	}
-	h := newHost(withBad{})
-	t.Cleanup(h.close)
-	h.endlessAfter = 300 * time.Millisecond
-	v, _ := withBad{}.Find(redialing)
-	out, err := h.run(DefaultProgram(v), byDefault{}, Bounds{}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"an endless loop in which no virtual time passes", "sim.redials.Acquire (bad_test.go"} {
-		if !strings.Contains(out.Crash, want) {
-			t.Errorf("%q is not in %s", want, out.Crash)
-		}
-	}
-	if out.Unexplorable {
-		t.Error("counts as not explorable")
-	}
-}
-
 func TestMain(m *testing.M) {
 	if IsWorker() {
 		os.Exit(WorkerMain(os.Stdin, os.Stdout, withBad{}))
 	}
 	upstream.SilenceRedisLog()
-	if os.Getenv(leavesEnv) != "" {
-		os.Exit(m.Run())
-	}
 	goleak.VerifyTestMain(m)
 }

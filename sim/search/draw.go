@@ -1,4 +1,4 @@
-package sim
+package search
 
 import (
 	"math/rand/v2"
@@ -7,13 +7,15 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/workloads"
+
+	"github.com/lockbench/lockbench/sim"
 )
 
 // schedule is one schedule of a job, determined by the job's seed and its number.
 type schedule struct {
-	program  Program
-	bounds   Bounds
-	strategy chooser
+	program  sim.Program
+	bounds   sim.Bounds
+	strategy sim.Strategy
 }
 
 // draw returns schedule n of a job of random or PCT schedules. length is the number of steps that
@@ -26,9 +28,9 @@ func (j searchJob) draw(n, length int) schedule {
 	p, b = drawVariation(p, b, r)
 	p = drawPoll(n, p, rand.New(rand.NewPCG(seed, 5)))
 	if j.Strategy == PCT || (j.Strategy != Random && n%2 == 1) {
-		return schedule{p, b, newPCT(seed, b, p.Clients, length)}
+		return schedule{p, b, sim.NewPCT(seed, b, p.Clients, length)}
 	}
-	return schedule{p, b, newRandom(seed, b, length)}
+	return schedule{p, b, sim.NewRandom(seed, b, length)}
 }
 
 // manyTries is how many tries of a waiter that polls often fit into a lease. Leases of a search in
@@ -43,7 +45,7 @@ const (
 // a lock may have a constant for. In real time a try takes some milliseconds, or tens on a busy
 // machine: in every 32nd schedule, short leases grow, and holders use most of them, for one round.
 // (More would cost the search its pace, and a tape of hundreds of steps is hard to follow.)
-func drawPoll(n int, p Program, r *rand.Rand) Program {
+func drawPoll(n int, p sim.Program, r *rand.Rand) sim.Program {
 	many := r.IntN(8) == 0
 	if p.Config.Lease < simulated {
 		many = n%32 == 31
@@ -61,11 +63,11 @@ func drawPoll(n int, p Program, r *rand.Rand) Program {
 
 // drawVariation draws the workload of a schedule, and its standing faults, which count towards the
 // number of faults allowed.
-func drawVariation(p Program, b Bounds, r *rand.Rand) (Program, Bounds) {
+func drawVariation(p sim.Program, b sim.Bounds, r *rand.Rand) (sim.Program, sim.Bounds) {
 	p = drawPacing(drawWorkload(p, r), r)
 	var injected []string
 	for _, f := range b.Faults {
-		if !IsStanding(f) {
+		if !sim.IsStanding(f) {
 			injected = append(injected, f)
 			continue
 		}
@@ -79,7 +81,7 @@ func drawVariation(p Program, b Bounds, r *rand.Rand) (Program, Bounds) {
 }
 
 // drawWorkload draws one of a program's workloads uniformly.
-func drawWorkload(p Program, r *rand.Rand) Program {
+func drawWorkload(p sim.Program, r *rand.Rand) sim.Program {
 	also := p.Also
 	p.Also = nil
 	if len(also) == 0 {
@@ -95,7 +97,7 @@ func drawWorkload(p Program, r *rand.Rand) Program {
 
 // drawPacing draws how the clients of a schedule pace their rounds. See Program.Hasty and
 // Program.Rests.
-func drawPacing(p Program, r *rand.Rand) Program {
+func drawPacing(p sim.Program, r *rand.Rand) sim.Program {
 	if p.Hasty && r.IntN(3) == 0 {
 		p.Config.AcquireWait, p.Config.Pause = 0, 2*p.Config.Lease/3
 		p.Config.Ops *= 2
@@ -107,7 +109,7 @@ func drawPacing(p Program, r *rand.Rand) Program {
 	return p
 }
 
-func standingFault(fault string, p Program, r *rand.Rand) faults.Spec {
+func standingFault(fault string, p sim.Program, r *rand.Rand) faults.Spec {
 	s := faults.Spec{Fault: fault, Client: 1 + r.IntN(p.Clients)}
 	switch fault {
 	case faults.SkewClient:

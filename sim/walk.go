@@ -1,21 +1,21 @@
 package sim
 
-// exhaust walks all schedules within its bounds, depth first, by running the program again for each
+// Walk is the strategy that walks all schedules within its bounds, depth first, by running the program again for each
 // with a longer prefix of choices. It does not explore a known state again (see state below). A
 // state that cannot be hashed is always explored.
 //
 // Workers divide the walk by its first decisions: each explores only its own part.
-type exhaust struct {
-	path    []branch // the current schedule, with the remaining ways at each decision
-	at      int      // decisions taken so far
-	seen    map[uint64]struct{}
-	part    int // of parts
-	parts   int
-	pruned  int
-	unknown int  // number of states that could not be hashed
-	whole   bool // nothing is pruned
-	begun   bool
-	broken  bool // a prefix led elsewhere than before: the program is not deterministic
+type Walk struct {
+	path     []branch // the current schedule, with the remaining ways at each decision
+	at       int      // decisions taken so far
+	seen     map[uint64]struct{}
+	part     int // of parts
+	parts    int
+	Pruned   int  // schedules that were given up, because their state was known
+	Unhashed int  // number of states that could not be hashed
+	Whole    bool // nothing is pruned
+	begun    bool
+	Broken   bool // a prefix led elsewhere than before: the program is not deterministic
 }
 
 // branch is one decision: the way taken last, the number of ways, and a hash of what had happened
@@ -28,17 +28,17 @@ type branch struct {
 // shared is how many decisions deep the walk is divided among workers.
 const shared = 3
 
-// newExhaust starts a walk; with a prefix, it walks only that schedule.
-func newExhaust(part, parts int, prefix []int) *exhaust {
-	e := &exhaust{seen: map[uint64]struct{}{}, part: part, parts: max(parts, 1)}
+// NewWalk returns a walk; with a prefix, it walks only that schedule.
+func NewWalk(part, parts int, prefix []int) *Walk {
+	e := &Walk{seen: map[uint64]struct{}{}, part: part, parts: max(parts, 1)}
 	for _, taken := range prefix {
 		e.path = append(e.path, branch{taken: taken, ways: taken})
 	}
 	return e
 }
 
-// next prepares the next schedule; it returns false when all have been walked.
-func (e *exhaust) next() bool {
+// Next prepares the next schedule; it returns false when all have been walked.
+func (e *Walk) Next() bool {
 	e.at = 0
 	if !e.begun {
 		e.begun = true
@@ -57,7 +57,7 @@ func (e *exhaust) next() bool {
 
 // choose takes the decision of the path, or opens a new one. A step with one option is not a
 // decision.
-func (e *exhaust) choose(m moves) option {
+func (e *Walk) choose(m moves) option {
 	ways := m.options
 	ways = append(ways[:len(ways):len(ways)], m.faults()...)
 	if m.wait {
@@ -74,7 +74,7 @@ func (e *exhaust) choose(m moves) option {
 	}
 	e.at++
 	if b := e.path[e.at-1]; b.taken >= len(ways) || b.traceHash != 0 && b.traceHash != m.traceHash() {
-		e.broken = true
+		e.Broken = true
 		return option{kind: giveUp}
 	}
 	if e.at == shared && !e.mine() {
@@ -85,25 +85,28 @@ func (e *exhaust) choose(m moves) option {
 
 // known reports whether a state was explored before, and records it. The decisions that divide the
 // walk are not pruned.
-func (e *exhaust) known(m moves) bool {
-	if e.at < shared || e.whole {
+func (e *Walk) known(m moves) bool {
+	if e.at < shared || e.Whole {
 		return false
 	}
 	state, ok := m.state()
 	if !ok {
-		e.unknown++
+		e.Unhashed++
 		return false
 	}
 	if _, ok := e.seen[state]; ok {
-		e.pruned++
+		e.Pruned++
 		return true
 	}
 	e.seen[state] = struct{}{}
 	return false
 }
 
+// States returns the number of distinct states seen.
+func (e *Walk) States() int { return len(e.seen) }
+
 // mine reports whether the first decisions belong to this worker.
-func (e *exhaust) mine() bool {
+func (e *Walk) mine() bool {
 	h := uint64(hashStart)
 	for _, b := range e.path[:shared] {
 		h = mix(h, uint64(b.taken))
@@ -111,7 +114,8 @@ func (e *exhaust) mine() bool {
 	return int(h>>8%uint64(e.parts)) == e.part
 }
 
-func (e *exhaust) prefix() []int {
+// Prefix returns the decisions of the current schedule, as NewWalk takes them.
+func (e *Walk) Prefix() []int {
 	taken := make([]int, len(e.path))
 	for i, b := range e.path {
 		taken[i] = b.taken

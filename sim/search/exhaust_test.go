@@ -1,4 +1,4 @@
-package sim
+package search
 
 import (
 	"cmp"
@@ -18,6 +18,8 @@ import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
+
+	"github.com/lockbench/lockbench/sim"
 )
 
 // small is a program whose schedules can all be run, one by one.
@@ -32,20 +34,20 @@ type small struct {
 // shape is what a program has besides a lock and clients that do not wait.
 type shape struct {
 	name   string
-	change func(*Program)
+	change func(*sim.Program)
 }
 
 var (
-	plain      = shape{"nobody waits", func(*Program) {}}
-	waiting    = shape{"who is refused waits", func(p *Program) { p.Config.AcquireWait, p.Poll = p.Config.Lease, p.Config.Lease*3/5 }}
-	replicated = shape{"a pair", func(p *Program) { p.Topology = impls.Replicated }}
-	oneMaster  = shape{"one master", func(p *Program) { p.Nodes, p.Topology = 1, impls.Independent }}
-	twoMasters = shape{"two masters", func(p *Program) { p.Nodes, p.Topology = 2, impls.Independent }}
+	plain      = shape{"nobody waits", func(*sim.Program) {}}
+	waiting    = shape{"who is refused waits", func(p *sim.Program) { p.Config.AcquireWait, p.Poll = p.Config.Lease, p.Config.Lease*3/5 }}
+	replicated = shape{"a pair", func(p *sim.Program) { p.Topology = impls.Replicated }}
+	oneMaster  = shape{"one master", func(p *sim.Program) { p.Nodes, p.Topology = 1, impls.Independent }}
+	twoMasters = shape{"two masters", func(p *sim.Program) { p.Nodes, p.Topology = 2, impls.Independent }}
 )
 
 // scripted is a shape with a fault placed by the program, not by the walk.
 func scripted(name string, s faults.Spec) shape {
-	return shape{name, func(p *Program) { waiting.change(p); p.Faults = []faults.Spec{s} }}
+	return shape{name, func(p *sim.Program) { waiting.change(p); p.Faults = []faults.Spec{s} }}
 }
 
 func (s small) name() string {
@@ -59,7 +61,7 @@ func (s small) job(t *testing.T) searchJob {
 	p := program(t, s.lock, "hot", 1)
 	p.Clients, p.Config.AcquireWait = s.clients, 0
 	s.shape.change(&p)
-	b := Bounds{MaxWaits: s.waits}
+	b := sim.Bounds{MaxWaits: s.waits}
 	if s.fault != "" {
 		b.Faults, b.MaxFaults = []string{s.fault}, 1
 	}
@@ -111,21 +113,21 @@ func smalls() []small {
 }
 
 // placed are the faults that a walk can place.
-func placed() []string { return slices.DeleteFunc(Placeable(), IsStanding) }
+func placed() []string { return slices.DeleteFunc(sim.Placeable(), sim.IsStanding) }
 
 // reach walks a program and returns every end of a schedule: the violations, what each client did
 // and received, and the data of the nodes.
-func reach(t *testing.T, h *host, j searchJob, whole bool) (ends map[string]int, p progress) {
+func reach(t *testing.T, h *sim.Simulator, j searchJob, whole bool) (ends map[string]int, p progress) {
 	t.Helper()
 	s, err := newSearch(j, h)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.walk.whole = whole
+	s.walk.Whole = whole
 	ends = map[string]int{}
-	s.judge = func(ctx context.Context, out Outcome, _ bool) ([]broken, error) {
-		all, err := judge(ctx, out, false)
-		ends[end(h, out, all)]++
+	s.judge = func(ctx context.Context, out sim.Outcome, _ bool) ([]broken, error) {
+		all, err := judgeOne(ctx, out, false)
+		ends[end(out, all)]++
 		return nil, err
 	}
 	if err := s.run(t.Context()); err != nil {
@@ -139,7 +141,7 @@ func reach(t *testing.T, h *host, j searchJob, whole bool) (ends map[string]int,
 
 // end describes an outcome. Instants are the bubble's: of the order of events within one, only the
 // verdict counts.
-func end(h *host, out Outcome, all []broken) string {
+func end(out sim.Outcome, all []broken) string {
 	var b strings.Builder
 	for _, x := range all {
 		fmt.Fprintf(&b, "%s excepted %v\n", x.key(), x.Excepted)
@@ -152,8 +154,16 @@ func end(h *host, out Outcome, all []broken) string {
 	for _, c := range out.Commands {
 		fmt.Fprintf(&b, "%s n%d %s %s\n", c.Client, c.Node+1, c.Name, c.Reply)
 	}
-	for _, n := range h.nodes {
-		fmt.Fprintf(&b, "%x %v ", digest(n.Copy(time.Now())), n.down)
+	data := map[string]*history.Datum{} // by node and key
+	for _, e := range out.Effects {
+		for _, c := range e.Changes {
+			data[fmt.Sprintf("n%d %s", e.Node+1, c.Key)] = c.After
+		}
+	}
+	for _, at := range slices.Sorted(maps.Keys(data)) {
+		if d := data[at]; d != nil {
+			fmt.Fprintf(&b, "%s = %v until %d\n", at, d.Value, d.Until/1000)
+		}
 	}
 	return b.String() + strings.Join(out.Stuck, " ")
 }
@@ -161,7 +171,7 @@ func end(h *host, out Outcome, all []broken) string {
 // TestPruningLosesNothing compares the pruning walk with the enumeration of every schedule: both
 // reach the same ends.
 func TestPruningLosesNothing(t *testing.T) {
-	h, saved := newTestHost(t), 0
+	h, saved := newSimulator(t), 0
 	for _, s := range smalls() {
 		t.Run(s.name(), func(t *testing.T) {
 			begun := time.Now()
@@ -203,66 +213,6 @@ func TestEveryFaultIsEnumerated(t *testing.T) {
 	}
 }
 
-// probe follows choices and hashes the state after the last one.
-type probe struct {
-	follow
-	state uint64
-	known bool
-}
-
-func (p *probe) choose(m moves) option {
-	if len(p.choices) == 0 && !p.known {
-		p.state, p.known = m.state()
-	}
-	return p.follow.choose(m)
-}
-
-// TestStatesApart: a difference in one thing alone makes two states.
-func TestStatesApart(t *testing.T) {
-	cases := []struct {
-		lock  string
-		shape shape
-		a, b  string
-	}{
-		{"redlock", twoMasters, "partition-nodes n1 1.5s", "partition-nodes n2 1.5s"},
-		{"redlock", twoMasters, "kill-server n1 100ms", "kill-server n2 100ms"},
-		{"redlock", twoMasters, "pause-server n1 1.5s", "pause-server n2 1.5s"},
-		{"redlock", twoMasters, "jump-clock n1 2s", "jump-clock n2 2s"},
-		{"redlock", twoMasters, "lose-request c1-n1 SET#1", "lose-request c1-n2 SET#1"},
-		{"redlock", twoMasters, "delay-request c1-n1 SET#1 1.5s", "delay-request c1-n2 SET#1 1.5s"},
-		{"redlock", twoMasters, "request c1-n1 SET#1", "request c1-n2 SET#1"},
-		{"token", plain, "pause-client c1 1.5s", "pause-client c2 1.5s"},
-		{"token", plain, "blackhole-client c1 1.5s", "blackhole-client c2 1.5s"},
-		{"token", plain, "crash-client c1", "crash-client c2"},
-		{"token", plain, "cancel-client c1", "cancel-client c2"},
-		{"token", plain, "pause-client c1 1.5s", "pause-client c1 until other-entered"},
-		{"token", plain, "flush-scripts n1", "delete-key n1"},
-		{"token", plain, "wait", "request c1-n1 SET#1"},
-	}
-	h := newTestHost(t)
-	for _, c := range cases {
-		t.Run(c.a+" and "+c.b, func(t *testing.T) {
-			var states []uint64
-			for _, do := range []string{c.a, c.b, c.a} {
-				p := program(t, c.lock, "hot", 1)
-				c.shape.change(&p)
-				s := &probe{follow: follow{choices: []Choice{{Do: do}}}}
-				out := simulate(t, h, p, s, Bounds{Faults: placed(), MaxFaults: 1, MaxWaits: 1, Instant: true})
-				if s.missed > 0 || !s.known {
-					t.Fatalf("%q could not be chosen; it sends %v", do, out.commandNames())
-				}
-				states = append(states, s.state)
-			}
-			if states[0] == states[1] {
-				t.Error("one state")
-			}
-			if states[0] != states[2] {
-				t.Error("the same schedule gives two states")
-			}
-		})
-	}
-}
-
 // watcher is a lock that looks at its key and sets it in a transaction that watches it.
 type watcher struct {
 	badLock
@@ -289,7 +239,7 @@ func (l watcher) Release(ctx context.Context) error { return l.env.Redis().Del(c
 // keys, so nothing is pruned then; the walk reports the number of such states, and reaches the ends
 // of the enumeration.
 func TestNothingIsPrunedWhileKeysAreWatched(t *testing.T) {
-	h := newTestHost(t)
+	h := newSimulator(t)
 	j := small{"token", 1, faults.PauseClient, 0, plain}.job(t)
 	j.Program.Variant = impls.Variant{Name: "watcher", Kind: history.Mutex, Topology: impls.Standalone,
 		New: func(env impls.Env) (impls.Lock, error) { return watcher{env: env}, nil }}
@@ -328,9 +278,9 @@ func TestChanceIsNotExhausted(t *testing.T) {
 	p := small{"token", 1, "", 1, plain}.job(t).Program
 	p.Variant = impls.Variant{Name: "chancy", Kind: history.Mutex, Topology: impls.Standalone,
 		New: func(env impls.Env) (impls.Lock, error) { return chancy{watcher{env: env}}, nil }}
-	s := New(nil)
+	s := sim.New(nil)
 	defer s.Close()
-	r, err := s.Explore(t.Context(), ExploreConfig{Program: p, Strategy: Exhaustive, Bounds: Bounds{}, Seek: []string{"linearizability"}})
+	r, err := Here(t.Context(), Config{Program: p, Strategy: Exhaustive, Bounds: sim.Bounds{}, Seek: []string{"linearizability"}}, []sim.Runner{s}, nil)
 	if err != nil || r.Exhausted || r.Reason != notDeterministic {
 		t.Errorf("exhausted %v, %q, %v; want %q", r.Exhausted, r.Reason, err, notDeterministic)
 	}
@@ -354,22 +304,22 @@ func crashes(impls.Variant) []string { return []string{faults.PauseClient, fault
 // injected returns the faults that a lock of its kind must survive, as far as a walk can place
 // them.
 func injected(v impls.Variant) (all []string) {
-	for _, f := range DefaultFaults(v) {
-		if !IsStanding(f) {
+	for _, f := range sim.DefaultFaults(v) {
+		if !sim.IsStanding(f) {
 			all = append(all, f)
 		}
 	}
 	return all
 }
 
-func (b bound) config(v impls.Variant) ExploreConfig {
-	p := DefaultProgram(v)
+func (b bound) config(v impls.Variant) Config {
+	p := sim.DefaultProgram(v)
 	p.Clients, p.Config.Ops = b.clients, b.ops
-	bounds := Bounds{MaxFaults: b.faults, MaxWaits: b.waits}
+	bounds := sim.Bounds{MaxFaults: b.faults, MaxWaits: b.waits}
 	if b.of != nil {
 		bounds.Faults = b.of(v)
 	}
-	return ExploreConfig{Program: p, Bounds: bounds, Strategy: Exhaustive, Known: catalogue.Known{}}
+	return Config{Program: p, Bounds: bounds, Strategy: Exhaustive, Known: catalogue.Known{}}
 }
 
 // TestLargestBoundsExhausted walks ever larger bounds of each correct lock for as long as

@@ -1,4 +1,4 @@
-package sim
+package search
 
 import (
 	"bytes"
@@ -20,6 +20,8 @@ import (
 	"github.com/lockbench/lockbench/internal/subprocess"
 	"github.com/lockbench/lockbench/internal/upstream"
 	"github.com/lockbench/lockbench/verdicts"
+
+	"github.com/lockbench/lockbench/sim"
 )
 
 // workerEnv marks a worker process: the same program, started again.
@@ -32,21 +34,21 @@ func IsWorker() bool { return os.Getenv(workerEnv) != "" }
 // line is one line of a worker's output. A schedule is announced before it runs, so that one that
 // kills the process is known.
 type line struct {
-	Begin    *int      `json:"begin,omitempty"`
-	Prefix   []int     `json:"prefix,omitempty"`
-	Choice   *Choice   `json:"choice,omitempty"`
-	Where    string    `json:"where,omitempty"` // of a schedule that takes long: what its goroutines do
-	Ran      int64     `json:"ran,omitempty"`   // and for how many nanoseconds of processor time it has run
-	Finding  *finding  `json:"finding,omitempty"`
-	Progress *progress `json:"progress,omitempty"`
-	Done     bool      `json:"done,omitempty"`
-	Error    string    `json:"error,omitempty"`
+	Begin    *int        `json:"begin,omitempty"`
+	Prefix   []int       `json:"prefix,omitempty"`
+	Choice   *sim.Choice `json:"choice,omitempty"`
+	Where    string      `json:"where,omitempty"` // of a schedule that takes long: what its goroutines do
+	Ran      int64       `json:"ran,omitempty"`   // and for how many nanoseconds of processor time it has run
+	Finding  *finding    `json:"finding,omitempty"`
+	Progress *progress   `json:"progress,omitempty"`
+	Done     bool        `json:"done,omitempty"`
+	Error    string      `json:"error,omitempty"`
 }
 
 // WorkerMain runs a worker for variants of the catalogue: it reads one job from in, searches, and
 // writes its results to out, one JSON object per line. It returns when the job is done or in ends.
 // The result is the exit code of the process.
-func WorkerMain(in io.Reader, out io.Writer, known Catalogue) int {
+func WorkerMain(in io.Reader, out io.Writer, known sim.Catalogue) int {
 	upstream.SilenceRedisLog()
 	dedicateProcess()
 	var j searchJob
@@ -84,24 +86,27 @@ func dedicateProcess() (back func()) {
 // by the live data, of which schedules leave none.
 const gcPercent = 1600
 
-func work(ctx context.Context, j searchJob, out *subprocess.Writer, known Catalogue) error {
-	h := newHost(known)
-	defer h.close()
+func work(ctx context.Context, j searchJob, out *subprocess.Writer, known sim.Catalogue) error {
+	h := sim.New(known)
+	defer h.Close()
 	s, err := newSearch(j, h)
 	if err != nil {
 		return err
 	}
 	say := func(l line) { _ = out.Send(l) } // when the reader is gone, stdin has ended, too
-	if j.Echo {
-		h.echo = func(c Choice) { say(line{Choice: &c}) }
+	ran := cputime.Stopwatch()
+	watch := sim.Watch{
+		Slow:  func(where string) { say(line{Where: where, Ran: int64(ran())}) },
+		Again: func() { say(line{Progress: &s.progress}) },
 	}
-	ran := stopwatch()
-	h.reportSlow = func(where string) { say(line{Where: where, Ran: int64(ran())}) }
-	h.again = func() { say(line{Progress: &s.progress}) }
+	if j.Echo {
+		watch.Chosen = func(c sim.Choice) { say(line{Choice: &c}) }
+	}
+	h.Watch(watch)
 	announce := announcer(out)
 	s.begin = func(n int, prefix []int) {
 		announce(n, prefix)
-		ran = stopwatch()
+		ran = cputime.Stopwatch()
 	}
 	s.found = func(f finding) { say(line{Finding: &f}) }
 	last := time.Now()
@@ -115,19 +120,6 @@ func work(ctx context.Context, j searchJob, out *subprocess.Writer, known Catalo
 		return err
 	}
 	return out.Send(line{Progress: &s.progress, Done: true})
-}
-
-// stopwatch returns a function that returns the processor time used since: on a busy machine less
-// than the time that has passed.
-func stopwatch() func() time.Duration {
-	begun := time.Now()
-	from, known := cputime.Used()
-	return func() time.Duration {
-		if to, ok := cputime.Used(); ok && known {
-			return to - from
-		}
-		return time.Since(begun)
-	}
 }
 
 const reportEvery = 100 * time.Millisecond
@@ -151,23 +143,22 @@ type death struct {
 	prefix   []int
 	why      string
 	silent   bool          // it was alive but sent nothing
-	choices  []Choice      // of the schedule, if they were echoed
+	choices  []sim.Choice  // of the schedule, if they were echoed
 	where    string        // what its goroutines did at the last inspection
 	ran      time.Duration // processor time used by then in the schedule
 }
 
-// A worker that sends nothing for longSilence, twice, counts as being in an endless loop: a
+// A worker that sends nothing for sim.LongSilence, twice, counts as being in an endless loop: a
 // schedule takes milliseconds.
 const (
-	longSilence = 5 * time.Second // unless the search sets its own
-	secondTime  = 3               // factor of the silence allowed to the second run
+	secondTime = 3 // factor of the silence allowed to the second run
 	// factor of the silence allowed to a worker that got less than half of the processor time
 	starved     = 12
 	graceToStop = 5 * time.Second
 )
 
 // silence is how long a worker may send nothing.
-func (e *exploration) silence() time.Duration { return cmp.Or(e.cfg.Silence, longSilence) }
+func (e *exploration) silence() time.Duration { return cmp.Or(e.cfg.Silence, sim.LongSilence) }
 
 // runWorker runs a worker on a job and passes on what it says. died is not nil if the lock under
 // test killed it, or if it was silent for the limit.
@@ -318,7 +309,8 @@ func (e *exploration) rerun(ctx context.Context, j searchJob, d death) (f findin
 	second, err := e.runWorker(context.WithoutCancel(ctx), j, secondTime*e.silence(), func(line) {})
 	b := broken{Property: verdicts.Progress, Cause: verdicts.CauseUnknown,
 		Story: []string{"the lock under test took its process down", firstLines(d.why, 12)}}
-	t := Tape{Schema: tapeSchema, Program: j.Program, Bounds: j.Bounds, Property: b.Property, Cause: b.Cause, Steps: b.Story}
+	t := sim.Outcome{Program: j.Program}.Tape(j.Bounds)
+	t.Property, t.Cause, t.Steps = b.Property, b.Cause, b.Story
 	again = err == nil && second != nil
 	if again {
 		t.Choices = second.choices

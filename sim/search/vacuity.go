@@ -1,9 +1,11 @@
-package sim
+package search
 
 import (
 	"slices"
 
 	"github.com/lockbench/lockbench/history"
+
+	"github.com/lockbench/lockbench/sim"
 )
 
 // A search shows nothing about what it never reached: a fault that struck nothing, an answer that
@@ -23,7 +25,7 @@ const (
 )
 
 // reachable lists what a search of a program within bounds could reach.
-func reachable(p Program, b Bounds) []string {
+func reachable(p sim.Program, b sim.Bounds) []string {
 	t := p.Variant.Traits
 	all := slices.Concat(b.Faults, []string{momentHandOver, momentRefused})
 	if p.Config.AcquireWait > 0 {
@@ -50,7 +52,7 @@ func reachable(p Program, b Bounds) []string {
 }
 
 // neverReached lists what no schedule of a search reached.
-func neverReached(p Program, b Bounds, reached map[string]int) (never []string) {
+func neverReached(p sim.Program, b sim.Bounds, reached map[string]int) (never []string) {
 	for _, what := range reachable(p, b) {
 		if reached[what] == 0 {
 			never = append(never, what)
@@ -60,21 +62,21 @@ func neverReached(p Program, b Bounds, reached map[string]int) (never []string) 
 }
 
 // reached returns what a schedule reached.
-func (o Outcome) reached() map[string]bool {
+func reached(o sim.Outcome) map[string]bool {
 	all := map[string]bool{}
 	for _, w := range o.Windows {
 		if w.Confirmed {
 			all[w.Fault] = true
 		}
 	}
-	lease, last := int64(o.program.Config.Lease), map[string]history.Operation{} // by key: the last hold
+	lease, last := int64(o.Program.Config.Lease), map[string]history.Operation{} // by key: the last hold
 	reading := map[string]bool{}
 	for _, op := range o.Ops {
 		all[momentUnknown] = all[momentUnknown] || op.Outcome == history.Unknown
 		switch op.Op {
 		case history.Acquire:
 			all[momentRefusal] = all[momentRefusal] || op.Outcome == history.Busy
-			all[momentWait] = all[momentWait] || op.Outcome == history.OK && op.Return-op.Call > int64(o.program.Poll)/2
+			all[momentWait] = all[momentWait] || op.Outcome == history.OK && op.Return-op.Call > int64(o.Program.Poll)/2
 			if before := last[op.Key]; op.Outcome == history.OK {
 				all[momentHandOver] = all[momentHandOver] || before.Client != "" && before.Client != op.Client
 				last[op.Key] = op
@@ -91,7 +93,7 @@ func (o Outcome) reached() map[string]bool {
 		}
 	}
 	for _, c := range o.Commands {
-		all[momentExtend] = all[momentExtend] || c.Op == 0 && c.Node != storeNode // a watchdog's, outside any operation
+		all[momentExtend] = all[momentExtend] || c.Op == 0 && c.Node != sim.StoreNode // a watchdog's, outside any operation
 	}
 	all[momentReader] = len(reading) > 1
 	for what, did := range all {

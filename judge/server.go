@@ -1,4 +1,4 @@
-package sim
+package judge
 
 import (
 	"maps"

@@ -1,22 +1,36 @@
-package sim
+// Package search looks for schedules in which a lock breaks: it runs many schedules of a program
+// (package sim), judges each (package judge, and what no operation shows: goroutines left behind,
+// clients that never end, renewals without a hold), and shrinks the tape of one that breaks.
+//
+// Not every violation is a finding: those of a client that outlived its lease, or whose own
+// messages were delayed, are excused. [Explore] searches in worker processes, so that a crash, a
+// deadlock or an endless loop of the lock under test is a finding and does not end lockbench;
+// [Here] searches in this process, also in worlds outside the simulator; [Shrink] minimizes a
+// failing tape. It reports no latencies, because time is virtual.
+//
+// Where to look: search (one schedule after the other), draw (what a schedule draws), explore and
+// worker (several searches that share the schedules), shrink, tape (one tape again); what was
+// found: judge, liveness, story, vacuity.
+package search
 
 import (
 	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/results/explored"
 	"github.com/lockbench/lockbench/verdicts"
 	"github.com/lockbench/lockbench/workloads"
+
+	"github.com/lockbench/lockbench/sim"
 )
 
 type finding struct {
-	Schedule int    `json:"schedule"`
-	Broken   broken `json:"broken"`
-	Tape     Tape   `json:"tape"`
+	Schedule int      `json:"schedule"`
+	Broken   broken   `json:"broken"`
+	Tape     sim.Tape `json:"tape"`
 }
 
 // progress is what a worker tells of its part of a search.
@@ -39,10 +53,10 @@ type progress struct {
 // search runs the schedules of a job in this process, one after the other.
 type search struct {
 	job    searchJob
-	host   runner
+	host   sim.Runner
 	length int // number of steps of the default schedule
-	walk   *exhaust
-	judge  func(ctx context.Context, out Outcome, stories bool) ([]broken, error)
+	walk   *sim.Walk
+	judge  func(ctx context.Context, out sim.Outcome, stories bool) ([]broken, error)
 	causes explainer
 	only   func(broken) bool // selects the findings
 
@@ -53,13 +67,13 @@ type search struct {
 	every    func(progress)            // called with the progress, after each schedule
 }
 
-func newSearch(j searchJob, h runner) (*search, error) {
-	p, err := j.Program.resolve(h.catalogue())
+func newSearch(j searchJob, h sim.Runner) (*search, error) {
+	p, err := j.Program.Resolve(h.Catalogue())
 	if err != nil {
 		return nil, err
 	}
 	j.Program = p
-	j.Bounds = j.Bounds.withDefaults(p)
+	j.Bounds = j.Bounds.WithDefaults(p)
 	if err := j.check(); err != nil {
 		return nil, err
 	}
@@ -68,16 +82,16 @@ func newSearch(j searchJob, h runner) (*search, error) {
 	s.progress.Violated, s.progress.Excepted, s.progress.Reached = map[string]int{}, map[string]int{}, map[string]int{}
 	if j.Strategy == Exhaustive {
 		s.job.Bounds.Instant = true
-		s.walk = newExhaust(j.Part, j.Parts, j.Prefix)
+		s.walk = sim.NewWalk(j.Part, j.Parts, j.Prefix)
 	}
 	return s, nil
 }
 
 // run searches until the job is done, a finding ends it, or ctx ends.
 func (s *search) run(ctx context.Context) error {
-	defer s.causes.close()
+	defer s.causes.Close()
 	if s.walk == nil {
-		out, err := s.host.run(s.job.Program, byDefault{}, Bounds{}, false)
+		out, err := s.host.Schedule(s.job.Program, sim.ByDefault{}, sim.Bounds{}, false)
 		if err != nil {
 			return err
 		}
@@ -89,8 +103,8 @@ func (s *search) run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if s.walk != nil && !s.walk.next() {
-			if s.walk.broken {
+		if s.walk != nil && !s.walk.Next() {
+			if s.walk.Broken {
 				s.progress.Why = notDeterministic
 			}
 			s.progress.Exhausted = s.progress.Why == ""
@@ -111,9 +125,9 @@ func (s *search) one(ctx context.Context, n int) (done bool, err error) {
 		s.begin(n, nil)
 		c = s.job.draw(n, s.length)
 	} else {
-		s.begin(n, s.walk.prefix())
+		s.begin(n, s.walk.Prefix())
 	}
-	out, err := s.host.run(c.program, c.strategy, c.bounds, false)
+	out, err := s.host.Schedule(c.program, c.strategy, c.bounds, false)
 	if err != nil {
 		return true, err
 	}
@@ -142,9 +156,9 @@ const againEvery = 8
 // again runs the walk's current schedule a second time. If it does not end as before, the walk
 // cannot have covered everything: what a lock's goroutines do at one instant is not a decision of
 // the walk, and may be the runtime's, such as which of two ready cases a select takes.
-func (s *search) again(c schedule, before Outcome) error {
-	c.strategy = newExhaust(s.job.Part, s.job.Parts, s.walk.prefix())
-	out, err := s.host.run(c.program, c.strategy, c.bounds, false)
+func (s *search) again(c schedule, before sim.Outcome) error {
+	c.strategy = sim.NewWalk(s.job.Part, s.job.Parts, s.walk.Prefix())
+	out, err := s.host.Schedule(c.program, c.strategy, c.bounds, false)
 	if err == nil && out.Hash != before.Hash {
 		s.progress.Why = notDeterministic
 	}
@@ -156,15 +170,15 @@ const notDeterministic = "the same choices did not always lead to the same: the 
 
 // unexplorable reports whether an outcome says that the lock cannot be explored, which ends the
 // search, and records why.
-func (s *search) unexplorable(out Outcome) bool {
+func (s *search) unexplorable(out sim.Outcome) bool {
 	if out.Unexplorable {
 		s.progress.Unexplorable = "not explorable: " + out.Crash
 	}
 	return out.Unexplorable
 }
 
-func (s *search) count(out Outcome) {
-	for what := range out.reached() {
+func (s *search) count(out sim.Outcome) {
+	for what := range reached(out) {
 		s.progress.Reached[what]++
 	}
 	s.progress.Schedules++
@@ -172,14 +186,14 @@ func (s *search) count(out Outcome) {
 	s.progress.Virtual += out.Virtual
 	s.progress.Lacking = cmp.Or(s.progress.Lacking, out.Lacking)
 	if s.walk != nil {
-		s.progress.States, s.progress.Pruned, s.progress.Unhashed = len(s.walk.seen), s.walk.pruned, s.walk.unknown
+		s.progress.States, s.progress.Pruned, s.progress.Unhashed = s.walk.States(), s.walk.Pruned, s.walk.Unhashed
 		if out.Steps > s.job.Bounds.MaxSteps {
 			s.progress.Why = fmt.Sprintf("a schedule has more than %d events, behind which one order was run", s.job.Bounds.MaxSteps)
 		}
 	}
 }
 
-func (s *search) note(ctx context.Context, n int, bounds Bounds, out Outcome, all []broken) (done bool, err error) {
+func (s *search) note(ctx context.Context, n int, bounds sim.Bounds, out sim.Outcome, all []broken) (done bool, err error) {
 	seen := map[string]bool{}
 	for _, b := range all {
 		if seen[b.key()] {
@@ -224,14 +238,11 @@ func strongest(all []broken, only func(broken) bool) int {
 
 const maxFindings = 20
 
-func newTape(out Outcome, bounds Bounds, b broken) Tape {
-	return Tape{
-		Schema: tapeSchema, Program: out.program, Bounds: bounds, Commands: out.commandNames(), Choices: out.choices(), Hash: hashText(out.Hash),
-		Property: b.Property, Cause: b.Cause, Steps: b.Story, Schedule: out.Schedule,
-	}
+func newTape(out sim.Outcome, bounds sim.Bounds, b broken) sim.Tape {
+	t := out.Tape(bounds)
+	t.Property, t.Cause, t.Steps = b.Property, b.Cause, b.Story
+	return t
 }
-
-func hashText(h uint64) string { return strconv.FormatUint(h, 16) }
 
 // Strategies by name.
 const (
@@ -242,15 +253,15 @@ const (
 )
 
 type searchJob struct {
-	Program   Program `json:"program"`
-	Bounds    Bounds  `json:"bounds"`
-	Strategy  string  `json:"strategy"`
-	Seed      uint64  `json:"seed"`
-	Part      int     `json:"part"`  // this worker's number, from 0
-	Parts     int     `json:"parts"` // number of workers
-	Schedules int     `json:"schedules,omitempty"`
-	First     int     `json:"first,omitempty"`  // number of the first schedule; later ones are Parts apart
-	Prefix    []int   `json:"prefix,omitempty"` // of an exhaustive schedule to repeat
+	Program   sim.Program `json:"program"`
+	Bounds    sim.Bounds  `json:"bounds"`
+	Strategy  string      `json:"strategy"`
+	Seed      uint64      `json:"seed"`
+	Part      int         `json:"part"`  // this worker's number, from 0
+	Parts     int         `json:"parts"` // number of workers
+	Schedules int         `json:"schedules,omitempty"`
+	First     int         `json:"first,omitempty"`  // number of the first schedule; later ones are Parts apart
+	Prefix    []int       `json:"prefix,omitempty"` // of an exhaustive schedule to repeat
 	// report every choice as it is made, to get the tape of a schedule that kills its process
 	Echo bool     `json:"echo,omitempty"`
 	All  bool     `json:"all,omitempty"`  // go on after a finding
@@ -278,7 +289,7 @@ func (j searchJob) check() error {
 	for _, f := range j.Bounds.Faults {
 		switch kind, _ := faults.FindKind(f); {
 		case kind.Placed == faults.NotPlaced:
-			return fmt.Errorf("explore: a search cannot place %q; it can place %v", f, Placeable())
+			return fmt.Errorf("explore: a search cannot place %q; it can place %v", f, sim.Placeable())
 		case kind.Placed == faults.BeforeSearch && j.Strategy == Exhaustive:
 			return fmt.Errorf("explore: an exhaustive search cannot place %q, which is there from the start", f)
 		}

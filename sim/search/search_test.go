@@ -1,17 +1,18 @@
-package sim
+package search
 
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
+
+	"github.com/lockbench/lockbench/sim"
 )
 
 // overlaps is a judge that considers beliefs only.
-func overlaps(_ context.Context, out Outcome, _ bool) ([]broken, error) {
+func overlaps(_ context.Context, out sim.Outcome, _ bool) ([]broken, error) {
 	type belief struct{ from, to int64 }
 	var all []belief
 	for i, o := range out.Ops {
@@ -41,7 +42,7 @@ func overlaps(_ context.Context, out Outcome, _ bool) ([]broken, error) {
 func searchFor(t *testing.T, j searchJob, n int) ([]finding, progress) {
 	t.Helper()
 	j.Schedules = n
-	s, err := newSearch(j, newTestHost(t))
+	s, err := newSearch(j, newSimulator(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +56,7 @@ func searchFor(t *testing.T, j searchJob, n int) ([]finding, progress) {
 }
 
 func TestSearchFindsTheMisUnlockAndSparesTheToken(t *testing.T) {
-	bounds := Bounds{Faults: []string{faults.PauseClient}, MaxFaults: 1}
+	bounds := sim.Bounds{Faults: []string{faults.PauseClient}, MaxFaults: 1}
 	for _, strategy := range []string{Random, PCT, Mixed} {
 		if found, p := searchFor(t, searchJob{Program: program(t, "set-nx-ex", "hot", 2), Bounds: bounds, Strategy: strategy}, 1000); len(found) == 0 {
 			t.Errorf("%s: nothing found in set-nx-ex within %d schedules", strategy, p.Schedules)
@@ -68,7 +69,7 @@ func TestSearchFindsTheMisUnlockAndSparesTheToken(t *testing.T) {
 
 // TestExhaustiveWalkIsSharedByWorkers: the workers together walk what one walks alone.
 func TestExhaustiveWalkIsSharedByWorkers(t *testing.T) {
-	j := searchJob{Program: program(t, "token", "hot", 1), Bounds: Bounds{Faults: []string{faults.PauseClient}, MaxFaults: 1}, Strategy: Exhaustive, Parts: 1}
+	j := searchJob{Program: program(t, "token", "hot", 1), Bounds: sim.Bounds{Faults: []string{faults.PauseClient}, MaxFaults: 1}, Strategy: Exhaustive, Parts: 1}
 	_, alone := searchFor(t, j, 0)
 	if !alone.Exhausted || alone.Schedules < 100 || alone.Pruned == 0 {
 		t.Fatalf("alone: %+v, want an exhausted walk of over 100 schedules, some of them pruned", alone)
@@ -84,32 +85,5 @@ func TestExhaustiveWalkIsSharedByWorkers(t *testing.T) {
 	}
 	if whole < alone.States {
 		t.Errorf("two workers saw %d states, one alone %d", whole, alone.States)
-	}
-}
-
-// TestInjectionComesTooLate: a client closes a connection after a fault of its message was chosen
-// and before it is injected. The fault has no effect.
-func TestInjectionComesTooLate(t *testing.T) {
-	for _, fault := range []string{faults.LoseRequest, faults.DelayRequest, faults.LoseReply, faults.DelayReply} {
-		t.Run(fault, func(t *testing.T) {
-			inWorld(t, Program{}, func(w *world) {
-				cn := w.sendsTo(w.nodes[0])
-				cn.writes(t, "SET a 1")
-				w.settleInstant()
-				if fault == faults.LoseReply || fault == faults.DelayReply {
-					w.apply(oldest(w.options()))
-				}
-				w.possible = w.options()
-				var late []*placeableFault
-				w.messageFaults(fault, time.Second, func(s faults.Spec, _ string, of option) { late = append(late, placeable(s, "", of).fault) })
-				cn.requests, cn.replies = nil, nil
-				for _, p := range late {
-					w.place(p)
-				}
-				if windows := w.director.Windows(); len(late) == 0 || len(windows) > 0 {
-					t.Errorf("%d injections, windows %v; want some, and no windows", len(late), windows)
-				}
-			})
-		})
 	}
 }
