@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/history/reach"
 	"github.com/lockbench/lockbench/results/explored"
 	"github.com/lockbench/lockbench/verdicts"
 	"github.com/lockbench/lockbench/workloads"
@@ -21,12 +22,11 @@ type finding struct {
 
 // progress is what a worker tells of its part of a search.
 type progress struct {
-	Stats                   // without Elapsed and Findings, which its owner knows
-	Pruned   int            `json:"pruned"`
-	Violated map[string]int `json:"violated,omitempty"` // number of schedules by violation, "property/cause"
-	Excepted map[string]int `json:"excepted,omitempty"` // the same, of those that no lease can prevent
-	// number of schedules by what could happen and did: see reachable
-	Reached   map[string]int `json:"reached,omitempty"`
+	Stats                    // without Elapsed and Findings, which its owner knows
+	Pruned    int            `json:"pruned"`
+	Violated  map[string]int `json:"violated,omitempty"` // number of schedules by violation, "property/cause"
+	Excepted  map[string]int `json:"excepted,omitempty"` // the same, of those that no lease can prevent
+	Reached   reach.Counts   `json:"reached,omitempty"`  // schedules by what each reached
 	Exhausted bool           `json:"exhausted,omitempty"`
 	// states of a walk that could not be pruned: a connection watched keys
 	Unhashed int    `json:"unhashed,omitempty"`
@@ -65,7 +65,7 @@ func newSearch(j searchJob, h runner) (*search, error) {
 	}
 	s := &search{job: j, host: h, only: j.seeks, begin: func(int, []int) {}, found: func(finding) {}, every: func(progress) {}}
 	s.judge = s.causes.judge
-	s.progress.Violated, s.progress.Excepted, s.progress.Reached = map[string]int{}, map[string]int{}, map[string]int{}
+	s.progress.Violated, s.progress.Excepted, s.progress.Reached = map[string]int{}, map[string]int{}, reach.Counts{}
 	if j.Strategy == Exhaustive {
 		s.job.Bounds.Instant = true
 		s.walk = newExhaust(j.Part, j.Parts, j.Prefix)
@@ -164,9 +164,7 @@ func (s *search) unexplorable(out Outcome) bool {
 }
 
 func (s *search) count(out Outcome) {
-	for what := range out.reached() {
-		s.progress.Reached[what]++
-	}
+	s.progress.Reached.Add(out.reached(s.job.Bounds))
 	s.progress.Schedules++
 	s.progress.Steps += out.Steps
 	s.progress.Virtual += out.Virtual
