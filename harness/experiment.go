@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/history/reach"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
@@ -168,6 +169,16 @@ func (e Experiment) config() workloads.Config {
 		Ops: s.Ops, Lease: lease, Think: s.Think.Of(lease), Pause: s.Pause.Of(lease),
 		AcquireWait: s.Wait.Of(lease), Keys: s.Keys, Readers: s.Readers, Amounts: s.Amounts,
 	}
+}
+
+// reachable is what the run has in store for the lock.
+func (e Experiment) reachable() reach.Plan {
+	lease := e.lease()
+	p := reach.Plan{Waits: e.Scenario.Wait.Of(lease) > 0, Poll: int64(e.Scenario.Poll.Of(lease)), Extends: e.Variant.Traits.Extends, TellsLosses: e.Variant.Traits.NotifiesLoss}
+	for _, f := range e.faults() {
+		p.Faults = append(p.Faults, f.Fault)
+	}
+	return p
 }
 
 // OpenLoop returns the load of a scenario with a rate.

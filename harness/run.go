@@ -22,6 +22,7 @@ import (
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/history/reach"
 	"github.com/lockbench/lockbench/judge"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
@@ -58,6 +59,7 @@ type driver interface {
 type record struct {
 	judge.Record
 	errors    results.Errors
+	reached   reach.Counts // by all schedules of a simulated run
 	failovers *results.Failovers
 	source    string        // where the effects come from
 	order     *faults.Order // of a run that replayed a schedule
@@ -142,7 +144,7 @@ func (e Experiment) check(ctx context.Context, d driver, save *saver, rec *recor
 	}
 	v.Notes = append(v.Notes, rec.notes...)
 	r := results.NewResult(save.run, *v)
-	r.Rerun, r.Failovers = e.Rerun, rec.failovers
+	r.Rerun, r.Failovers, r.Reached = e.Rerun, rec.failovers, rec.reached.Add(judge.Opportunities(v))
 	set := d.measure(&r, rec)
 	judge.Conclude(&r, v, judge.Ending{Doubts: []string{r.Load.RateReason(rec.Windows), rec.errors.Reason()}, Interrupted: save.run.Interrupted, Gates: e.gates()})
 	out.Verdict, out.Result = v, r

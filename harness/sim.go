@@ -12,6 +12,7 @@ import (
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/history/reach"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/judge"
 	"github.com/lockbench/lockbench/results"
@@ -145,6 +146,7 @@ type scheduled struct {
 	sim.Outcome
 	verdict *checker.Verdict
 	found   explain.Findings
+	reached reach.Counts
 }
 
 func (d *simDriver) schedule(ctx context.Context, seed uint64) (scheduled, error) {
@@ -162,7 +164,7 @@ func (d *simDriver) schedule(ctx context.Context, seed uint64) (scheduled, error
 		return scheduled{}, fmt.Errorf("check the history: %w", err)
 	}
 	judge.Doubt(v, d.Scenario, out.Windows)
-	return scheduled{out, v, found}, nil
+	return scheduled{out, v, found, reach.Of(out.Recorded, out.Windows, d.reachable())}, nil
 }
 
 // judge returns the sum of the verdicts, with the first violations of the kept schedule.
@@ -205,6 +207,7 @@ type tally struct {
 	runs      int
 	commands  int
 	errors    results.Errors
+	reached   reach.Counts
 	failovers *results.Failovers
 	kept      scheduled // the first with a violation, or else the last
 	verdict   *checker.Verdict
@@ -213,6 +216,7 @@ type tally struct {
 func (t *tally) add(s scheduled) {
 	t.runs++
 	t.commands += len(s.Commands)
+	t.reached = t.reached.Add(s.reached)
 	t.errors = t.errors.Add(results.CountAllErrors(s.Ops, s.Windows))
 	t.failovers = results.SumFailovers(t.failovers, results.CountFailovers(s.Windows))
 	if t.verdict == nil {
@@ -236,7 +240,7 @@ func (t *tally) record() *record {
 		notes = append(notes, sim.Without(out.Header.Lock, out.Lacking))
 	}
 	out.Scripts = maps.Clone(out.Scripts)
-	return &record{Record: judge.Record{Recorded: out.Recorded, Windows: out.Windows, Store: out.Store, Effects: out.Effects}, source: history.Simulated, errors: t.errors, failovers: t.failovers, schedules: t.runs,
+	return &record{Record: judge.Record{Recorded: out.Recorded, Windows: out.Windows, Store: out.Store, Effects: out.Effects}, source: history.Simulated, errors: t.errors, reached: t.reached, failovers: t.failovers, schedules: t.runs,
 		ended: int64(out.Virtual), notes: notes}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history/reach"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
@@ -40,7 +41,7 @@ func Suite(ctx context.Context, cfg SuiteConfig) (results.Suite, error) {
 	start := cfg.Now()
 	pairs, notes := cfg.pairs()
 	pairs, shard := cfg.sharded(pairs)
-	s := &suite{cfg: cfg, pairs: pairs, cells: make([]results.Cell, len(pairs)), portTaken: make([]bool, len(pairs)), products: make([]string, len(pairs)), work: make(chan int)}
+	s := &suite{cfg: cfg, pairs: pairs, cells: make([]results.Cell, len(pairs)), portTaken: make([]bool, len(pairs)), products: make([]string, len(pairs)), reached: make([]reach.Counts, len(pairs)), work: make(chan int)}
 	var workers sync.WaitGroup
 	for range max(cfg.Side, 1) {
 		workers.Go(func() { s.worker(ctx) })
@@ -52,6 +53,11 @@ func Suite(ctx context.Context, cfg SuiteConfig) (results.Suite, error) {
 		Start: start.UTC(), Shard: shard, Missing: len(s.cells) - asked}
 	if out.Missing > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("interrupted after %d of %d cells", asked, len(s.cells)))
+	}
+	for i, reached := range s.reached {
+		if p := pairs[i]; p.variant.Planted == nil {
+			out.Reach(p.variant.Name, reached)
+		}
 	}
 	out.Judge()
 	return out, ctx.Err()
@@ -102,7 +108,8 @@ type suite struct {
 	cells []results.Cell // each written by the worker that received its index
 	work  chan int
 
-	products []string // by cell, written likewise: the make and version of its servers
+	reached  []reach.Counts // by cell, written likewise
+	products []string       // by cell, written likewise: the make and version of its servers
 	// by cell, written likewise: its last run ended because another process took the port of a
 	// server that was down
 	portTaken []bool
@@ -172,7 +179,7 @@ func (s *suite) cell(ctx context.Context, i int) (c results.Cell) {
 		return results.NACell(p.variant.Name, p.scenario.Name, want.NA)
 	}
 	r, dir, err := s.cfg.Cell(ctx, p.variant, p.scenario)
-	s.products[i] = r.Product
+	s.products[i], s.reached[i] = r.Product, r.Reached
 	s.portTaken[i] = errors.Is(err, servers.ErrPortTaken)
 	switch {
 	case errors.Is(err, ErrNotApplicable), errors.Is(err, impls.ErrUnsupported):

@@ -15,6 +15,7 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/history/reach"
 	"github.com/lockbench/lockbench/results"
 )
 
@@ -32,6 +33,17 @@ func Check(ctx context.Context, rec Record, opt checker.Options) (*checker.Verdi
 	var x Explainer
 	defer x.Close()
 	return x.Check(ctx, rec, opt)
+}
+
+// Opportunities counts what was judged of each property that the lock promises.
+func Opportunities(v *checker.Verdict) reach.Counts {
+	c := reach.Counts{}
+	for _, p := range v.Properties {
+		if promised := p.Verdict != checker.NotApplicable || p.Note == ""; promised {
+			c[string(p.Name)] = p.Judged
+		}
+	}
+	return c
 }
 
 // Interrupted is the reason for doubt of a run that was ended early.

@@ -93,6 +93,7 @@ func isRun(path string) bool {
 // comparisons.
 func StoreSuite(path string, s Suite) error {
 	s.Duration, s.Agreement, s.Baseline, s.Changes, s.Notes = 0, nil, "", nil, nil
+	s.Reached, s.NeverReached = nil, nil
 	s.Start, s.Environment = time.Time{}, nil
 	s.Sensitivity.Median = 0
 	s.Cells = slices.Clone(s.Cells)

@@ -124,6 +124,9 @@ func joinedSuite(parts []Suite, rerun string, notes []string) Suite {
 	for _, p := range parts {
 		cells = append(cells, p.Cells)
 		out.Missing += p.Missing
+		for lock, reached := range p.Reached {
+			out.Reach(lock, reached)
+		}
 		if p.Start.Before(out.Start) {
 			out.Start = p.Start
 		}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history/reach"
 	"github.com/lockbench/lockbench/results"
 )
 
@@ -81,6 +82,8 @@ func TestMergeOfAnInterruptedShard(t *testing.T) {
 	first := results.Suite{Shard: &results.Shard{Index: 1, Count: 2, Of: 5}, Cells: []results.Cell{cell("0"), cell("2"), cell("4")}, Start: at, Duration: time.Second}
 	second := results.Suite{Shard: &results.Shard{Index: 2, Count: 2, Of: 5}, Cells: []results.Cell{cell("1")}, Missing: 1, Start: at.Add(time.Second), Duration: 5 * time.Second,
 		Notes: []string{"stopped after 1 of 2 cells"}}
+	first.Reach("0", reach.Counts{"a wait": 0, "readers at once": 0})
+	second.Reach("0", reach.Counts{"a wait": 3})
 	got, err := results.MergeSuites([]results.Suite{second, first})
 	if err != nil {
 		t.Fatal(err)
@@ -91,6 +94,9 @@ func TestMergeOfAnInterruptedShard(t *testing.T) {
 	}
 	if locks != "0124" || got.Missing != 1 || got.Verdict != checker.Inconclusive || got.Duration != 6*time.Second || got.Shard != nil {
 		t.Errorf("%q %+v", locks, got)
+	}
+	if len(got.NeverReached) != 1 || !slices.Equal(got.NeverReached["0"], []string{"readers at once"}) {
+		t.Errorf("never reached %v, want what no shard reached", got.NeverReached)
 	}
 	if len(got.Notes) != 1 || !strings.HasPrefix(got.Notes[0], "shard 2/2: ") {
 		t.Errorf("notes %q", got.Notes)

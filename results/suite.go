@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history/reach"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -16,17 +17,21 @@ const SuiteSchema = "lockbench/suite/v1"
 
 // Suite is the result of every lock in every scenario.
 type Suite struct {
-	Schema      string         `json:"schema"`
-	Verdict     checker.Result `json:"verdict"`
-	Server      string         `json:"server"`
-	Product     string         `json:"product,omitempty"` // the servers' make and version; see Result
-	Seed        uint64         `json:"seed"`
-	Duration    time.Duration  `json:"duration"` // nanoseconds
-	Cells       []Cell         `json:"cells"`
-	Sensitivity Sensitivity    `json:"sensitivity"`
-	Agreement   *Agreement     `json:"agreement,omitempty"` // with a stored suite, if any
-	Notes       []string       `json:"notes,omitempty"`     // warnings that must be shown
-	Start       time.Time      `json:"start,omitzero"`      // UTC
+	Schema   string         `json:"schema"`
+	Verdict  checker.Result `json:"verdict"`
+	Server   string         `json:"server"`
+	Product  string         `json:"product,omitempty"` // the servers' make and version; see Result
+	Seed     uint64         `json:"seed"`
+	Duration time.Duration  `json:"duration"` // nanoseconds
+	Cells    []Cell         `json:"cells"`
+	// by lock, what all its cells reached; see Result. Not of planted bugs, whose cells end early
+	Reached map[string]reach.Counts `json:"reached,omitempty"`
+	// by lock: what no cell of it reached, so that the suite shows nothing about it
+	NeverReached map[string][]string `json:"never_reached,omitempty"`
+	Sensitivity  Sensitivity         `json:"sensitivity"`
+	Agreement    *Agreement          `json:"agreement,omitempty"` // with a stored suite, if any
+	Notes        []string            `json:"notes,omitempty"`     // warnings that must be shown
+	Start        time.Time           `json:"start,omitzero"`      // UTC
 	// planned cells that were not run because the suite was interrupted
 	Missing     int          `json:"missing,omitempty"`
 	Shard       *Shard       `json:"shard,omitempty"`       // nil: the whole plan
@@ -203,12 +208,29 @@ func (s *Suite) Judge() {
 	has := func(v checker.Result) bool {
 		return slices.ContainsFunc(s.Cells, func(c Cell) bool { return c.Verdict == v })
 	}
+	s.NeverReached = map[string][]string{}
+	for lock, reached := range s.Reached {
+		if never := reached.Never(); len(never) > 0 {
+			s.NeverReached[lock] = never
+		}
+	}
 	switch {
 	case has(checker.Fail) || len(s.Sensitivity.Missed) > 0:
 		s.Verdict = checker.Fail
 	case has(checker.Inconclusive) || !has(checker.Pass) || s.Missing > 0:
 		s.Verdict = checker.Inconclusive
 	}
+}
+
+// Reach adds what a cell of a lock reached.
+func (s *Suite) Reach(lock string, reached reach.Counts) {
+	if len(reached) == 0 { // it was not run
+		return
+	}
+	if s.Reached == nil {
+		s.Reached = map[string]reach.Counts{}
+	}
+	s.Reached[lock] = s.Reached[lock].Add(reached)
 }
 
 // Sensitivity is how many planted bugs were caught. A bug is caught if one of its cells showed all

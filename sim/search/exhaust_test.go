@@ -117,7 +117,7 @@ func placed() []string { return slices.DeleteFunc(sim.Placeable(), sim.IsStandin
 
 // reach walks a program and returns every end of a schedule: the violations, what each client did
 // and received, and the data of the nodes.
-func reach(t *testing.T, h *sim.Simulator, j searchJob, whole bool) (ends map[string]int, p progress) {
+func ends(t *testing.T, h *sim.Simulator, j searchJob, whole bool) (ends map[string]int, p progress) {
 	t.Helper()
 	s, err := newSearch(j, h)
 	if err != nil {
@@ -175,9 +175,9 @@ func TestPruningLosesNothing(t *testing.T) {
 	for _, s := range smalls() {
 		t.Run(s.name(), func(t *testing.T) {
 			begun := time.Now()
-			whole, all := reach(t, h, s.job(t), true)
+			whole, all := ends(t, h, s.job(t), true)
 			took := time.Since(begun)
-			pruned, some := reach(t, h, s.job(t), false)
+			pruned, some := ends(t, h, s.job(t), false)
 			saved += some.Pruned
 			for e, times := range whole {
 				if pruned[e] == 0 {
@@ -243,8 +243,8 @@ func TestNothingIsPrunedWhileKeysAreWatched(t *testing.T) {
 	j := small{"token", 1, faults.PauseClient, 0, plain}.job(t)
 	j.Program.Variant = impls.Variant{Name: "watcher", Kind: history.Mutex, Topology: impls.Standalone,
 		New: func(env impls.Env) (impls.Lock, error) { return watcher{env: env}, nil }}
-	all, _ := reach(t, h, j, true)
-	some, p := reach(t, h, j, false)
+	all, _ := ends(t, h, j, true)
+	some, p := ends(t, h, j, false)
 	if p.Unhashed == 0 || p.Pruned == 0 {
 		t.Errorf("%d states could not be told apart, %d schedules were pruned; want some of each", p.Unhashed, p.Pruned)
 	}

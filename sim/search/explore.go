@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history/reach"
 	"github.com/lockbench/lockbench/results/explored"
 
 	"github.com/lockbench/lockbench/sim"
@@ -257,7 +258,7 @@ func (e *exploration) record(part int, p progress) {
 }
 
 func (e *exploration) sum() progress {
-	all := progress{Violated: map[string]int{}, Excepted: map[string]int{}, Reached: map[string]int{}, Exhausted: true}
+	all := progress{Violated: map[string]int{}, Excepted: map[string]int{}, Reached: reach.Counts{}, Exhausted: true}
 	for _, p := range slices.Concat(e.parts, e.ended) {
 		all.Schedules += p.Schedules
 		all.Steps += p.Steps
@@ -275,9 +276,7 @@ func (e *exploration) sum() progress {
 		for k, n := range p.Excepted {
 			all.Excepted[k] += n
 		}
-		for k, n := range p.Reached {
-			all.Reached[k] += n
-		}
+		all.Reached.Add(p.Reached)
 	}
 	return all
 }
@@ -305,7 +304,7 @@ func (e *exploration) result() (Result, error) {
 		r.Warnings = append(r.Warnings, firstLines(sum.Unexplorable, 12))
 	}
 	if e.first == nil {
-		r.NeverReached = neverReached(e.job.Program, e.job.Bounds, sum.Reached)
+		r.NeverReached = sum.Reached.Never()
 	}
 	if f := e.first; f != nil {
 		r.Verdict, r.Exhausted = checker.Fail, false

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/history/reach"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/verdicts"
 
@@ -286,7 +287,7 @@ func TestShareOfAShard(t *testing.T) {
 // the totals of all are read.
 func TestTotalsAreOfOneMoment(t *testing.T) {
 	e := &exploration{parts: make([]progress, 1), report: func(Stats) {}}
-	p := progress{Violated: map[string]int{}, Excepted: map[string]int{}, Reached: map[string]int{}}
+	p := progress{Violated: map[string]int{}, Excepted: map[string]int{}, Reached: reach.Counts{}}
 	e.record(0, p)
 	p.Violated["exclusive-use"]++
 	p.Excepted["exclusive-use"]++

@@ -10,7 +10,7 @@
 //
 // Where to look: search (one schedule after the other), draw (what a schedule draws), explore and
 // worker (several searches that share the schedules), shrink, tape (one tape again); what was
-// found: judge, liveness, story, vacuity.
+// found: judge, liveness, story, reached.
 package search
 
 import (
@@ -20,6 +20,7 @@ import (
 	"slices"
 
 	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/history/reach"
 	"github.com/lockbench/lockbench/results/explored"
 	"github.com/lockbench/lockbench/verdicts"
 	"github.com/lockbench/lockbench/workloads"
@@ -35,12 +36,11 @@ type finding struct {
 
 // progress is what a worker tells of its part of a search.
 type progress struct {
-	Stats                   // without Elapsed and Findings, which its owner knows
-	Pruned   int            `json:"pruned"`
-	Violated map[string]int `json:"violated,omitempty"` // number of schedules by violation, "property/cause"
-	Excepted map[string]int `json:"excepted,omitempty"` // the same, of those that no lease can prevent
-	// number of schedules by what could happen and did: see reachable
-	Reached   map[string]int `json:"reached,omitempty"`
+	Stats                    // without Elapsed and Findings, which its owner knows
+	Pruned    int            `json:"pruned"`
+	Violated  map[string]int `json:"violated,omitempty"` // number of schedules by violation, "property/cause"
+	Excepted  map[string]int `json:"excepted,omitempty"` // the same, of those that no lease can prevent
+	Reached   reach.Counts   `json:"reached,omitempty"`  // schedules by what each reached
 	Exhausted bool           `json:"exhausted,omitempty"`
 	// states of a walk that could not be pruned: a connection watched keys
 	Unhashed int    `json:"unhashed,omitempty"`
@@ -79,7 +79,7 @@ func newSearch(j searchJob, h sim.Runner) (*search, error) {
 	}
 	s := &search{job: j, host: h, only: j.seeks, begin: func(int, []int) {}, found: func(finding) {}, every: func(progress) {}}
 	s.judge = s.causes.judge
-	s.progress.Violated, s.progress.Excepted, s.progress.Reached = map[string]int{}, map[string]int{}, map[string]int{}
+	s.progress.Violated, s.progress.Excepted, s.progress.Reached = map[string]int{}, map[string]int{}, reach.Counts{}
 	if j.Strategy == Exhaustive {
 		s.job.Bounds.Instant = true
 		s.walk = sim.NewWalk(j.Part, j.Parts, j.Prefix)
@@ -178,9 +178,7 @@ func (s *search) unexplorable(out sim.Outcome) bool {
 }
 
 func (s *search) count(out sim.Outcome) {
-	for what := range reached(out) {
-		s.progress.Reached[what]++
-	}
+	s.progress.Reached.Add(reached(out, s.job.Bounds))
 	s.progress.Schedules++
 	s.progress.Steps += out.Steps
 	s.progress.Virtual += out.Virtual
