@@ -140,7 +140,7 @@ func (x *executor) does(c *candidate, d *data, after fakeredis.Data, at, slack i
 		return false
 	}
 	x.runs++
-	now := time.Unix(0, d.epoch+d.clock.at(at))
+	now := time.Unix(0, d.epoch+d.clock.At(at))
 	before := d.values(append(c.keys, keysOf(after)...))
 	x.server.SetData(now, before)
 	touched := map[string]bool{}

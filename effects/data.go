@@ -18,7 +18,7 @@ import (
 type data struct {
 	server *fakeredis.Server // has the same
 	epoch  int64             // wall-clock time of the run's base
-	clock  clock
+	clock  history.Clock
 	keys   map[string]entry
 }
 
@@ -26,30 +26,6 @@ type data struct {
 type entry struct {
 	value *fakeredis.Entry
 	datum *history.Datum
-}
-
-// clock is how a node's clock differs from the run's: by offset at since, and by ppm millionths of
-// what passed since then.
-type clock struct{ offset, since, ppm int64 }
-
-// at returns what a node's clock shows at an instant of the run, both from the run's base.
-func (c clock) at(t int64) int64 { return t + c.offset + (t-c.since)*c.ppm/1_000_000 }
-
-// when returns the instant of the run at which a node's clock shows own.
-func (c clock) when(own int64) int64 {
-	passed := own - c.offset - c.since
-	return c.since + passed - int64(float64(passed)*float64(c.ppm)/float64(1_000_000+c.ppm))
-}
-
-// set returns the clock after a fault.
-func (c clock) set(e history.Effect) clock {
-	switch e.What {
-	case history.ClockSet:
-		c.offset += e.By
-	case history.ClockRate:
-		c = clock{offset: c.at(e.At) - e.At, since: e.At, ppm: e.PPM}
-	}
-	return c
 }
 
 // never is a time at which no lease has ended.
@@ -102,7 +78,7 @@ func (d *data) put(key string, v *fakeredis.Entry) (c history.DataChange, change
 func (d *data) datum(v *fakeredis.Entry) *history.Datum {
 	out := &history.Datum{Value: v.Value}
 	if v.Expires != 0 {
-		out.Until = d.clock.when(v.Expires - d.epoch)
+		out.Until = d.clock.When(v.Expires - d.epoch)
 	}
 	return out
 }
@@ -110,7 +86,7 @@ func (d *data) datum(v *fakeredis.Entry) *history.Datum {
 // ended reports whether the lease of a key is over at an instant of the run.
 func (d *data) ended(key string, at int64) bool {
 	v := d.keys[key].value
-	return v != nil && v.Expires != 0 && v.Expires-d.epoch <= d.clock.at(at)
+	return v != nil && v.Expires != 0 && v.Expires-d.epoch <= d.clock.At(at)
 }
 
 // replace replaces all data by those that commands make.
@@ -136,7 +112,7 @@ func (d *data) replace(commands [][]string) (changes []history.DataChange) {
 }
 
 // retime sets the clock, and returns the leases that end at another time now.
-func (d *data) retime(c clock) (changes []history.DataChange) {
+func (d *data) retime(c history.Clock) (changes []history.DataChange) {
 	d.clock = c
 	for key, e := range d.keys {
 		if now := d.datum(e.value); now.Until != e.datum.Until {

@@ -189,7 +189,7 @@ func (j *join) lapsed(words []string, at, later int64) bool {
 		if e.At > at+later {
 			break
 		}
-		if j.data.clock = j.data.clock.set(e); j.data.ended(words[1], at) {
+		if j.data.clock = j.data.clock.After(&e); j.data.ended(words[1], at) {
 			return true
 		}
 	}
@@ -449,7 +449,7 @@ func (j *join) fault(s *history.Logged) {
 		e.Changes = j.data.replace(s.Log)
 	}
 	if s.Effect == history.Promoted {
-		j.data.retime(clock{}) // another machine
+		j.data.retime(history.Clock{}) // another machine
 	}
 	j.put(e, s.At)
 }
@@ -459,7 +459,7 @@ func (j *join) tellTime(until int64) {
 	for len(j.clocks) > 0 && j.clocks[0].At <= until {
 		e := j.clocks[0]
 		j.clocks = j.clocks[1:]
-		j.put(history.Executed{Effect: e.What, At: e.At, Changes: j.data.retime(j.data.clock.set(e))}, e.At)
+		j.put(history.Executed{Effect: e.What, At: e.At, Changes: j.data.retime(j.data.clock.After(&e))}, e.At)
 	}
 }
 

@@ -237,7 +237,7 @@ func (p *pair) besides(f *fate, cause verdicts.Cause) statement {
 	}
 	switch cause {
 	case verdicts.ClockJump, verdicts.ClockSkew:
-		return sentence(": it came early by the node's clock")
+		return sentence(": the node's clock was wrong")
 	case verdicts.Resurrection:
 		return sentence("; ", f.node.words(p.again(f), f.key), " then created it again")
 	case verdicts.MisUnlock:

@@ -21,7 +21,17 @@ func (r *run) ask(q *query, back []fate, without []part, ahead int64) (reply str
 }
 
 // ahead returns how far a node's clock was ahead at an instant.
-func (r *run) ahead(n *node, at int64) int64 { return r.clockAt(n.index, at).ahead(at) }
+func (r *run) ahead(n *node, at int64) int64 { return r.clockAt(n.index, at).Ahead(at) }
+
+// clockAt returns a node's clock at an instant.
+func (rec *Record) clockAt(node int, at int64) (c history.Clock) {
+	for _, e := range rec.effectsOn(node) {
+		if e.At <= at {
+			c = c.After(e)
+		}
+	}
+	return c
+}
 
 // state returns a node's data before a request, with parts put back without an end, and without
 // others.
@@ -34,11 +44,11 @@ func (r *run) state(q *query, back []fate, without []part, ahead int64) map[stri
 		}
 		v := valueOf(d)
 		if d.Until != 0 {
-			since := ahead
+			until := d.Until + ahead
 			if by >= 0 {
-				since = r.ahead(q.node, q.node.events[by].At)
+				until = r.clockAt(q.node.index, q.node.events[by].At).At(d.Until)
 			}
-			v.Expires = max(d.Until+since, q.at+ahead+1_000_000) + r.Header.Epoch
+			v.Expires = max(until, q.at+ahead+1_000_000) + r.Header.Epoch
 		}
 		values[key] = v
 	}
@@ -163,7 +173,7 @@ func (q *query) grants() bool {
 func sets(changes []change, e *event) bool {
 	again := map[part]bool{}
 	for _, c := range changes {
-		d := history.DataChange{Key: c.key, Before: datum(c.before, 0), After: datum(c.after, 0)}
+		d := history.DataChange{Key: c.key, Before: datum(c.before), After: datum(c.after)}
 		for p := range set(&d) {
 			again[p] = true
 		}

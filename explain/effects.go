@@ -69,7 +69,7 @@ type state struct {
 	past    []map[string]*Value // the data after each event that changed something, with
 	pastAt  []stamp             // its turn and time
 	effects []*history.Effect   // those still to come
-	clock   clock
+	clock   history.Clock
 }
 
 type stamp struct {
@@ -181,10 +181,10 @@ func (d *deriver) midpoint(c *history.Command) (at int64, arrived bool) {
 // execute executes a command and reports whether it was replied as recorded.
 func (d *deriver) execute(c *history.Command, at int64) bool {
 	d.expire(at)
-	before, own := d.m.values, d.clock.ahead(at)
+	before, own := d.m.values, d.clock.Ahead(at)
 	ask := d.asks.of(c)
 	if ask == nil || c.Failed() {
-		d.add(c, at, own, nil)
+		d.add(c, at, nil)
 		return true
 	}
 	same := func(reply string) bool {
@@ -203,7 +203,7 @@ func (d *deriver) execute(c *history.Command, at int64) bool {
 		d.m.values = before
 		return false
 	}
-	d.add(c, at, own, changes)
+	d.add(c, at, changes)
 	return true
 }
 
@@ -230,9 +230,9 @@ func (d *deriver) about(values map[string]*Value, at, own, left int64) map[strin
 	return out
 }
 
-func (d *deriver) add(c *history.Command, at, own int64, changes []change) {
+func (d *deriver) add(c *history.Command, at int64, changes []change) {
 	e := history.Executed{Node: d.node, At: at, Client: c.Client, Conn: c.Conn, Op: c.Op, Name: c.Name, Script: c.Script, Args: c.Args, Reply: c.Reply}
-	d.push(e, own, changes)
+	d.push(e, changes)
 	d.note(c.Turn, at)
 }
 
@@ -243,9 +243,15 @@ func (d *deriver) note(turn uint64, at int64) {
 	}
 }
 
-func (d *deriver) push(e history.Executed, own int64, changes []change) {
+func (d *deriver) push(e history.Executed, changes []change) {
 	for _, c := range changes {
-		e.Changes = append(e.Changes, history.DataChange{Key: c.key, Before: datum(c.before, d.m.epoch+own), After: datum(c.after, d.m.epoch+own)})
+		change := history.DataChange{Key: c.key, Before: datum(c.before), After: datum(c.after)}
+		for _, v := range []*history.Datum{change.Before, change.After} {
+			if v != nil && v.Until != 0 {
+				v.Until = d.clock.When(v.Until - d.m.epoch)
+			}
+		}
+		e.Changes = append(e.Changes, change)
 	}
 	d.events = append(d.events, e)
 }
@@ -255,14 +261,13 @@ func (d *deriver) push(e history.Executed, own int64, changes []change) {
 func (d *deriver) expire(by int64) {
 	for {
 		var first string
-		at, own := int64(math.MaxInt64), int64(0)
+		at := int64(math.MaxInt64)
 		for key, v := range d.m.values {
 			if v.Expires == 0 {
 				continue
 			}
-			ahead := d.clock.ahead(min(by, v.Expires-d.m.epoch))
-			if end := v.Expires - d.m.epoch - ahead; end < at || end == at && key < first {
-				first, at, own = key, end, ahead
+			if end := d.clock.When(v.Expires - d.m.epoch); end < at || end == at && key < first {
+				first, at = key, end
 			}
 		}
 		if first == "" || at > by || by == math.MaxInt64 && at > d.end() {
@@ -274,7 +279,7 @@ func (d *deriver) expire(by int64) {
 		gone := change{first, d.m.values[first], nil}
 		d.m.values = maps.Clone(d.m.values)
 		delete(d.m.values, first)
-		d.push(history.Executed{Node: d.node, At: at, Effect: history.Expired}, own, []change{gone})
+		d.push(history.Executed{Node: d.node, At: at, Effect: history.Expired}, []change{gone})
 	}
 }
 
@@ -290,8 +295,7 @@ func (d *deriver) end() (end int64) {
 func (d *deriver) suffer(e *history.Effect) {
 	d.effects = d.effects[1:]
 	d.expire(e.At)
-	d.clock = d.clock.after(e)
-	own := d.clock.ahead(e.At)
+	d.clock = d.clock.After(e)
 	before := d.m.values
 	d.m.values = maps.Clone(before)
 	switch e.What {
@@ -304,7 +308,7 @@ func (d *deriver) suffer(e *history.Effect) {
 			d.m.values = kept
 		}
 	}
-	d.push(history.Executed{Node: d.node, At: e.At, Effect: e.What}, own, difference(before, d.m.values))
+	d.push(history.Executed{Node: d.node, At: e.At, Effect: e.What}, difference(before, d.m.values))
 	d.note(e.Turn, e.At)
 }
 

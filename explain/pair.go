@@ -215,43 +215,78 @@ func (p *pair) outvoted(gone []fate) Answer {
 
 // The conditions of the table.
 
-// early reports whether a mark ended before its lease could by a clock that runs right, because the
-// node's was set.
+// early reports whether a mark ended before it would have by a right clock, because the node's was
+// set.
 func (p *pair) early(f *fate) bool { return p.clockEffect(f) == history.ClockSet }
 
+// drifted is early for a node whose clock ran at a wrong rate.
 func (p *pair) drifted(f *fate) bool { return p.clockEffect(f) == history.ClockRate }
 
-// clockEffect returns what was done to a node's clock between the first's last renewal and the end
-// of a mark that was not due; "": nothing.
+// clockEffect returns what was done to a node's clock, by which a mark ended before the second's
+// grant, or was never kept; "": by a right clock it would have, too.
 func (p *pair) clockEffect(f *fate) string {
-	set := p.first.granted
-	for _, i := range f.node.byKey[f.key] {
-		if e := &f.node.events[i]; i < f.at && e.At > set && e.Client == p.first.op.Client && e.Effect == "" && f.node.change(i, f.key).After != nil {
-			set = e.At
+	if f.by == never {
+		for _, q := range p.run.try(p.first.op, math.MaxInt64) {
+			if _, changes := p.ask(&q, nil, nil, 0); p.ahead(q.node, q.at) != 0 && setsMore(changes, nil) {
+				return p.clockSet(q.node, q.at, q.at)
+			}
 		}
-	}
-	if set+p.lease(f)-grain <= p.at {
 		return ""
 	}
-	for i := range p.Faults {
-		for j := range p.Faults[i].Effects { // it was seen at its instant, and happened since the fault began
-			e := &p.Faults[i].Effects[j]
-			if e.Node == f.node.index && (e.What == history.ClockSet || e.What == history.ClockRate) && (e.What == history.ClockRate || e.At >= set) && min(e.At, p.Faults[i].Start) <= f.time() {
-				return e.What
+	given := p.first.granted
+	due := given + p.Header.Lease
+	for _, i := range f.node.byKey[f.key] {
+		e, c := &f.node.events[i], f.node.change(i, f.key)
+		if i >= f.at || e.Effect != "" || c.After == nil {
+			continue
+		}
+		if e.At > given && e.Client == p.first.op.Client {
+			given = e.At
+		}
+		if c.After.Until != 0 && (c.Before == nil || c.Before.Until != c.After.Until) {
+			due = p.dueOf(f.node, e, c)
+		}
+	}
+	if due-grain <= p.at {
+		return ""
+	}
+	return p.clockSet(f.node, given, f.time())
+}
+
+// dueOf returns when a lease that a command gave would have ended by a right clock.
+func (p *pair) dueOf(n *node, e *event, c *history.DataChange) int64 {
+	if e.cmd != nil && p.ahead(n, e.At) != 0 {
+		q := p.queryOf(e.cmd)
+		_, changes := p.ask(&q, nil, nil, 0)
+		for _, its := range changes {
+			if its.key == c.Key && its.after != nil && its.after.Expires != 0 {
+				return its.after.Expires - p.Header.Epoch
 			}
 		}
 	}
-	return ""
+	return e.At + p.clockAt(n.index, e.At).Shows(c.After.Until-e.At)
 }
 
-// lease returns how long a mark had to last.
-func (p *pair) lease(f *fate) int64 {
-	for _, i := range slices.Backward(f.node.byKey[f.key]) {
-		if c := f.node.change(i, f.key); i < f.at && c.After != nil && c.After.Until != 0 && (c.Before == nil || c.Before.Until != c.After.Until) && f.node.events[i].Effect == "" {
-			return c.After.Until - f.node.events[i].At
+// clockSet returns the last that was done to a node's clock by an instant, if that was after a
+// lease was given or the clock was still wrong then. It was seen at its instant, and happened since
+// the fault began, or its end.
+func (p *pair) clockSet(n *node, given, by int64) (what string) {
+	last := int64(math.MinInt64)
+	for i := range p.Faults {
+		w := &p.Faults[i]
+		for j := range w.Effects {
+			e := &w.Effects[j]
+			since := w.Start
+			if w.Ending != 0 && e.At >= w.Ending {
+				since = w.Ending
+			}
+			if clock := e.What == history.ClockSet || e.What == history.ClockRate; clock && e.Node == n.index && min(e.At, since) <= by && e.At > last &&
+				(e.At >= given || p.ahead(n, given) != 0) {
+				what, last = e.What, e.At
+			}
 		}
 	}
-	return p.Header.Lease
+	return what
 }
 
 // madeAgain reports whether the first's client believed again because of a renewal that made its
@@ -321,19 +356,6 @@ func (p *pair) hindered(from, to int64) bool {
 		return w.Confirmed && w.Does.Any(history.Hinders|history.Kills) && w.Start <= to && w.Last() >= from &&
 			(w.Client == p.first.op.Client || w.Client == "" && asked)
 	})
-}
-
-// unkept reports whether the first's grant was gone at once because its node's clock had been set.
-func (p *pair) unkept(*fate) bool {
-	for _, q := range p.run.try(p.first.op, math.MaxInt64) {
-		if p.ahead(q.node, q.at) == 0 {
-			continue
-		}
-		if _, changes := p.ask(&q, nil, nil, 0); setsMore(changes, nil) {
-			return true
-		}
-	}
-	return false
 }
 
 // unasked reports whether the second was granted without a request.

@@ -33,12 +33,12 @@ type Value struct {
 	Expires int64 // by the server's own clock, in nanoseconds since 1970; 0 = never
 }
 
-// datum describes a value by a clock whose zero is at an instant since 1970; nil for none.
-func datum(v *Value, zero int64) *history.Datum {
+// datum describes a value, with its end by the server's own clock; nil for none.
+func datum(v *Value) *history.Datum {
 	if v == nil {
 		return nil
 	}
-	d := &history.Datum{Value: v.Text}
+	d := &history.Datum{Value: v.Text, Until: v.Expires}
 	switch {
 	case v.Fields != nil:
 		d.Value = v.Fields
@@ -52,9 +52,6 @@ func datum(v *Value, zero int64) *history.Datum {
 		d.Value = v.Items
 	case v.Scores != nil:
 		d.Value = v.Scores
-	}
-	if v.Expires != 0 {
-		d.Until = v.Expires - zero
 	}
 	return d
 }

@@ -46,7 +46,8 @@ var table = []row{
 	{taken, (*pair).mistimed, verdicts.ClockSkew},
 	{taken, nil, verdicts.DoubleGrant},
 
-	{never, (*pair).unkept, verdicts.ClockJump},
+	{never, (*pair).early, verdicts.ClockJump},
+	{never, (*pair).drifted, verdicts.ClockSkew},
 	{never, (*pair).eroded, verdicts.QuorumErosion},
 	{never, nil, verdicts.DoubleGrant},
 

@@ -221,7 +221,7 @@ func setsMore(changes, than []change) bool {
 	of := func(changes []change) map[part]bool {
 		out := map[part]bool{}
 		for _, c := range changes {
-			d := history.DataChange{Key: c.key, Before: datum(c.before, 0), After: datum(c.after, 0)}
+			d := history.DataChange{Key: c.key, Before: datum(c.before), After: datum(c.after)}
 			for p := range set(&d) {
 				out[p] = true
 			}

@@ -59,7 +59,7 @@ func Scenarios() []string {
 		"crash-waiter", "cancel-acquire", "client-clock-skew", "owner-collision",
 		"lost-reply-acquire", "lost-reply-release", "lost-request", "slow-network", "blackhole-client",
 		"partition-minority", "pubsub-cut",
-		"kill-server", "restart-delayed", "pause-server", "failover", "clock-jump", "script-flush", "key-deleted",
-		"eviction", "cluster-slots", "sentinel-failover", "sentinel-partition",
+		"kill-server", "restart-delayed", "pause-server", "failover", "clock-jump", "drift-clock", "script-flush",
+		"key-deleted", "eviction", "cluster-slots", "sentinel-failover", "sentinel-partition",
 	}
 }

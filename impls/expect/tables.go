@@ -15,6 +15,7 @@ const (
 	nobodyWakes = "waiters poll: there is no subscription to cut"
 	noScript    = "sends no script"
 	nothingHeld = "is never granted: there is no hold that a replica could lack"
+	noLeaseRuns = "is never granted: there is no lease that could end early"
 )
 
 // Leased is a mutex on one node whose key has a lease and is deleted only by the client that wrote
@@ -48,6 +49,7 @@ func Leased() Table {
 		"pause-server":    verdicts.Safe().Or(Overrun()...),
 		"failover":        twoHolders("failover-loss"),
 		"clock-jump":      twoHolders("clock-jump"),
+		"drift-clock":     twoHolders("clock-skew"),
 		"script-flush":    verdicts.Safe(),
 		"key-deleted":     twoHolders(KeyDeleted),
 		"eviction":        twoHolders(Evicted),
@@ -70,7 +72,7 @@ func Blind() Table {
 	late := verdicts.Breaks(slices.Concat(misUnlock(), Overrun())...).Or(misUnlockDamage()...)
 	return Leased().
 		Luck(AnyMisUnlock(), "slow-work", "pause-after-grant", "blackhole-client", "kill-server", "restart-delayed",
-			"pause-server", "failover", "clock-jump", "key-deleted", "eviction", "sentinel-failover", "sentinel-partition").
+			"pause-server", "failover", "clock-jump", "drift-clock", "key-deleted", "eviction", "sentinel-failover", "sentinel-partition").
 		With(Table{
 			"pause-holder":         late,
 			"pause-before-release": LateRelease(),
@@ -99,6 +101,7 @@ func Unleased() Table {
 		"restart-delayed":      verdicts.Safe().Or(slices.Concat(TwoHolders("restart-loss"), AnyMisUnlock())...),
 		"pause-server":         perhaps,
 		"clock-jump":           verdicts.Safe(),
+		"drift-clock":          verdicts.Safe(),
 		"sentinel-failover":    primaries,
 		"sentinel-partition":   primaries,
 	})
@@ -115,6 +118,7 @@ func Never() Table {
 	for _, name := range []string{"failover", "sentinel-failover", "sentinel-partition"} {
 		t[name] = verdicts.NotApplicable(nothingHeld)
 	}
+	t["drift-clock"] = verdicts.NotApplicable(noLeaseRuns)
 	return t
 }
 

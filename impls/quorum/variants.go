@@ -53,6 +53,7 @@ func expectRedlock() expect.Table {
 		"pause-server":       verdicts.Safe(),
 		"failover":           verdicts.NotApplicable("the masters have no replicas"),
 		"clock-jump":         verdicts.Safe().Or(slices.Concat(expect.TwoHolders("clock-jump"), expect.TwoHolders("quorum-erosion"))...),
+		"drift-clock":        verdicts.Safe(),
 		"eviction":           verdicts.Safe().Or(slices.Concat(expect.TwoHolders(expect.Evicted), expect.TwoHolders("quorum-erosion"))...),
 		// A name lies on one master, whose failover is that of a lock on one server.
 		"cluster-failover":   expect.Behind(),

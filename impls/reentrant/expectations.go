@@ -38,7 +38,8 @@ func expectTimer() expect.Table {
 		"renewal/lease-overrun"}
 	return expectHash().
 		With(expect.Table{
-			"slow-work": verdicts.Safe(),
+			"slow-work":   verdicts.Safe(),
+			"drift-clock": verdicts.Safe(), // it renews in time
 			// The client learns of its loss when it resumes, and usually leaves without writing.
 			"pause-holder": verdicts.Breaks("exclusive-use/lease-overrun").Or("store-integrity/lease-overrun"),
 			// The watchdog of a hold that has ended finds the field of a later hold of the same
@@ -78,6 +79,7 @@ func expectBounded() expect.Table {
 			// A renewal that comes just after the key has gone tells the client of its loss: then
 			// it works on without believing.
 			"clock-jump":  usesOn("clock-jump"),
+			"drift-clock": usesOn("clock-skew"),
 			"key-deleted": usesOn(expect.KeyDeleted),
 			"eviction":    usesOn(expect.Evicted),
 			"kill-server": usesOn("restart-loss"),

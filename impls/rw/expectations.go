@@ -54,6 +54,7 @@ func expectOwnerFixed() expect.Table {
 		"pause-server":       perhaps,
 		"restart-delayed":    verdicts.Safe().Or(expect.TwoHolders("restart-loss")...),
 		"clock-jump":         verdicts.Safe(),
+		"drift-clock":        verdicts.Safe(),
 		"cluster-slots":      verdicts.NotApplicable("unsupported, CROSSSLOT: its scripts make the names of keys in other slots"),
 		"sentinel-failover":  primaries,
 		"sentinel-partition": primaries,
@@ -78,7 +79,8 @@ func expectHash() expect.Table {
 		With(expect.Table{
 			"client-clock-skew": verdicts.Breaks("mutual-exclusion/clock-skew").
 				Or(append(expect.Damage("clock-skew"), "refusal/clock-skew", "progress/clock-skew")...),
-			"clock-jump": verdicts.Safe().Or(expect.TwoHolders("clock-jump")...),
+			"clock-jump":  verdicts.Safe().Or(expect.TwoHolders("clock-jump")...),
+			"drift-clock": verdicts.Safe(), // its key lasts three times as long as a hold
 		}).
 		Luck(slices.Concat(evicted(), expect.Overrun()))
 }
