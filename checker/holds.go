@@ -41,6 +41,7 @@ type pass struct {
 	k       *keyLog
 	ev      *evidence
 	clients map[uint32]*client
+	spare   []*openHold
 }
 
 // client is the state of one client on the key.
@@ -245,7 +246,12 @@ func (p *pass) nest(c *client) []*openHold {
 func (p *pass) begin(c *client, o *op, n uint32) *openHold {
 	d := p.k.holds.At(n)
 	d.began = o.place
-	h := &openHold{n: n, began: *o, mode: o.mode, token: d.token, renewed: o.ret, owned: o.ret, gone: never}
+	if len(p.spare) == 0 {
+		p.spare = append(p.spare, &openHold{})
+	}
+	h := p.spare[len(p.spare)-1]
+	p.spare = p.spare[:len(p.spare)-1]
+	*h = openHold{n: n, began: *o, mode: o.mode, token: d.token, renewed: o.ret, owned: o.ret, gone: never}
 	c.open = append(c.open, h)
 	return h
 }
@@ -262,6 +268,7 @@ func (p *pass) forget(c *client, now int64) {
 			kept = append(kept, h)
 		} else {
 			p.close(h)
+			p.spare = append(p.spare, h)
 		}
 	}
 	clear(c.open[len(kept):])
@@ -563,7 +570,7 @@ func (p *pass) close(h *openHold) {
 // crash notes what a crashed client may have been asking for: that was not recorded, but its
 // commands show that it did something.
 func (p *pass) crash(n uint32, c *client) {
-	name := p.a.clients.Text(n)
+	name := p.a.clients[n]
 	for _, at := range p.ev.crashes(name) {
 		if len(p.ev.commandsOf(name, c.last.ret, at)) > 0 {
 			p.k.ghosts = append(p.k.ghosts, ghost{client: n, mode: history.Exclusive, from: min(c.last.ret, at), to: kept(p.a.header, at), died: at})
