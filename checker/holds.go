@@ -33,7 +33,7 @@ type found struct {
 
 type haunting struct {
 	unknown int64
-	failed  lastTries
+	failed  latest
 }
 
 type pass struct {
@@ -97,10 +97,12 @@ func (a *archive) findHolds(k *keyLog, ev *evidence) error {
 
 func (p *pass) orderGhosts() {
 	slices.SortStableFunc(p.k.ghosts, func(a, b ghost) int { return cmp.Compare(a.from, b.from) })
-	last := [2]haunting{{math.MinInt64, noTries()}, {math.MinInt64, noTries()}}
+	last := [2]haunting{{math.MinInt64, latest{most: 2}}, {math.MinInt64, latest{most: 2}}}
 	for _, g := range p.k.ghosts {
 		if g.failed {
-			last[g.mode].failed.add(g.client, g.to)
+			failed := &last[g.mode].failed
+			failed.list = slices.Clone(failed.list)
+			failed.add(interval{owner: g.client, end: g.to})
 		} else {
 			last[g.mode].unknown = max(last[g.mode].unknown, g.to)
 		}
