@@ -1,10 +1,13 @@
 package checker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"sync"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/compact"
@@ -18,8 +21,9 @@ var errAssumption = errors.New("broken assumption about the record")
 // archive is a history in compact form, by key.
 type archive struct {
 	header  history.Header
-	file    string // "" = not read from a file
-	clients compact.Strings
+	file    string            // "" = not read from a file
+	numbers map[string]uint32 // of clients
+	clients []string          // by number, from 1; in order once all are read
 	tokens  compact.Strings
 	grantee compact.List[uint32] // by token: number+1 of the key on which it was granted last
 	keys    []*keyLog
@@ -31,31 +35,65 @@ type archive struct {
 // load reads the operations to their end. It needs 24 bytes of memory for each operation, 48 more
 // for each grant, and the bytes of the distinct clients, keys and tokens.
 func load(ctx context.Context, in Input) (*archive, error) {
-	a := &archive{header: in.Header, file: in.File, byName: map[string]*keyLog{}}
-	var op history.Operation
-	for {
-		if a.lines%4096 == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		err := in.Ops.Next(&op)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err == nil {
-			err = a.add(&op)
-		}
-		if err != nil {
-			return nil, err
-		}
+	a := &archive{header: in.Header, file: in.File, numbers: map[string]uint32{}, clients: []string{""}, byName: map[string]*keyLog{}}
+	if err := a.read(ctx, in.Ops); err != nil {
+		return nil, err
 	}
-	if a.clients.Len() > maxClients {
-		return nil, fmt.Errorf("%d clients, at most %d are possible: %w", a.clients.Len(), maxClients, errAssumption)
+	if len(a.clients) > maxClients {
+		return nil, fmt.Errorf("%d clients, at most %d are possible: %w", len(a.clients), maxClients, errAssumption)
 	}
-	rank := a.clients.Sort()
+	a.tokens.Seal()
+	slices.Sort(a.clients[1:])
+	rank := make([]uint32, len(a.clients))
+	for i, name := range a.clients[1:] {
+		rank[a.numbers[name]] = uint32(i) + 1
+	}
 	for _, k := range a.keys {
 		k.finish(a, rank)
 	}
 	return a, nil
+}
+
+// read adds the operations of a source. Of a long one, a batch is read while the one before it is
+// added.
+func (a *archive) read(ctx context.Context, src Source) error {
+	const short, batch = 4096, 1024
+	var op history.Operation
+	var end, wrong error
+	for ; a.lines < short; wrong = a.add(&op) {
+		if wrong != nil {
+			return wrong
+		}
+		if end = src.Next(&op); end != nil {
+			return unlessEnd(end)
+		}
+	}
+	now, next := make([]history.Operation, 0, batch), make([]history.Operation, 0, batch)
+	for ; end == nil || len(now) > 0; now, next = next, now[:0] {
+		var adding sync.WaitGroup
+		adding.Go(func() {
+			for i := 0; i < len(now) && wrong == nil; i++ {
+				wrong = a.add(&now[i])
+			}
+		})
+		for end == nil && len(next) < batch {
+			if end = src.Next(&op); end == nil {
+				next = append(next, op)
+			}
+		}
+		adding.Wait()
+		if wrong = cmp.Or(wrong, ctx.Err()); wrong != nil {
+			return wrong
+		}
+	}
+	return unlessEnd(end)
+}
+
+func unlessEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
 
 func (a *archive) add(in *history.Operation) error {
@@ -67,7 +105,7 @@ func (a *archive) add(in *history.Operation) error {
 		return a.broken(a.lines, "return %d is before call %d", in.Return, in.Call)
 	}
 	k := a.key(in.Key)
-	o := op{call: in.Call, ret: in.Return, client: a.clients.Number(in.Client), line: a.lines,
+	o := op{call: in.Call, ret: in.Return, client: a.number(in.Client), line: a.lines,
 		kind: in.Op, outcome: in.Outcome, mode: in.Mode, stated: statedMode(in)}
 	if in.Token != "" {
 		o.token = a.tokens.Number(in.Token)
@@ -114,6 +152,17 @@ func (a *archive) id(line uint32) uint64 {
 	return uint64(line)
 }
 
+// number returns the number of a client.
+func (a *archive) number(name string) uint32 {
+	n, known := a.numbers[name]
+	if !known {
+		n = uint32(len(a.clients))
+		a.numbers[name] = n
+		a.clients = append(a.clients, name)
+	}
+	return n
+}
+
 func (a *archive) key(name string) *keyLog {
 	k := a.byName[name]
 	if k == nil {
@@ -158,7 +207,7 @@ func (a *archive) broken(line uint32, format string, args ...any) error {
 }
 
 // client returns the name of an operation's client.
-func (a *archive) client(o *op) string { return a.clients.Text(o.client) }
+func (a *archive) client(o *op) string { return a.clients[o.client] }
 
 // operation restores an operation, except error texts, which are not kept.
 func (a *archive) operation(k *keyLog, o *op) history.Operation {

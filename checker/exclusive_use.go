@@ -14,12 +14,12 @@ import (
 // is an entry.
 type exclusiveUse struct {
 	tally
-	over *overlaps
+	over overlaps
 }
 
 func newExclusiveUse(d *keyInput) *exclusiveUse {
 	n := d.k.count(history.Use, history.None, history.OK, history.Fail, history.Unknown)
-	return &exclusiveUse{tally: d.tallyOf(verdicts.ExclusiveUse, n > 0, "no critical sections were recorded"), over: newOverlaps(d.a.header)}
+	return &exclusiveUse{tally: d.tallyOf(verdicts.ExclusiveUse, n > 0, "no critical sections were recorded"), over: d.newOverlaps()}
 }
 
 func (u *exclusiveUse) called(o *op) {
@@ -30,9 +30,9 @@ func (u *exclusiveUse) called(o *op) {
 	if hold == 0 {
 		hold = ^o.line
 	}
-	i := interval{*o, hold, o.call, o.ret}
-	if with, lasted, _ := u.over.add(i); len(with) > 0 && u.d.uses("use-overlap") {
-		u.found(u.d.overlap(i, with, lasted))
+	i := interval{start: o.call, end: o.ret}
+	if with, lasted, _ := u.over.add(o, hold, i); len(with) > 0 && u.d.uses("use-overlap") {
+		u.over.report(&u.tally, o, i, with, lasted)
 		return
 	}
 	u.opportunity(o.call, o.ret)

@@ -33,7 +33,7 @@ type found struct {
 
 type haunting struct {
 	unknown int64
-	failed  lastTries
+	failed  latest
 }
 
 type pass struct {
@@ -41,6 +41,7 @@ type pass struct {
 	k       *keyLog
 	ev      *evidence
 	clients map[uint32]*client
+	spare   []*openHold
 }
 
 // client is the state of one client on the key.
@@ -96,10 +97,12 @@ func (a *archive) findHolds(k *keyLog, ev *evidence) error {
 
 func (p *pass) orderGhosts() {
 	slices.SortStableFunc(p.k.ghosts, func(a, b ghost) int { return cmp.Compare(a.from, b.from) })
-	last := [2]haunting{{math.MinInt64, noTries()}, {math.MinInt64, noTries()}}
+	last := [2]haunting{{math.MinInt64, latest{most: 2}}, {math.MinInt64, latest{most: 2}}}
 	for _, g := range p.k.ghosts {
 		if g.failed {
-			last[g.mode].failed.add(g.client, g.to)
+			failed := &last[g.mode].failed
+			failed.list = slices.Clone(failed.list)
+			failed.add(interval{owner: g.client, end: g.to})
 		} else {
 			last[g.mode].unknown = max(last[g.mode].unknown, g.to)
 		}
@@ -245,7 +248,12 @@ func (p *pass) nest(c *client) []*openHold {
 func (p *pass) begin(c *client, o *op, n uint32) *openHold {
 	d := p.k.holds.At(n)
 	d.began = o.place
-	h := &openHold{n: n, began: *o, mode: o.mode, token: d.token, renewed: o.ret, owned: o.ret, gone: never}
+	if len(p.spare) == 0 {
+		p.spare = append(p.spare, &openHold{})
+	}
+	h := p.spare[len(p.spare)-1]
+	p.spare = p.spare[:len(p.spare)-1]
+	*h = openHold{n: n, began: *o, mode: o.mode, token: d.token, renewed: o.ret, owned: o.ret, gone: never}
 	c.open = append(c.open, h)
 	return h
 }
@@ -262,6 +270,7 @@ func (p *pass) forget(c *client, now int64) {
 			kept = append(kept, h)
 		} else {
 			p.close(h)
+			p.spare = append(p.spare, h)
 		}
 	}
 	clear(c.open[len(kept):])
@@ -563,7 +572,7 @@ func (p *pass) close(h *openHold) {
 // crash notes what a crashed client may have been asking for: that was not recorded, but its
 // commands show that it did something.
 func (p *pass) crash(n uint32, c *client) {
-	name := p.a.clients.Text(n)
+	name := p.a.clients[n]
 	for _, at := range p.ev.crashes(name) {
 		if len(p.ev.commandsOf(name, c.last.ret, at)) > 0 {
 			p.k.ghosts = append(p.k.ghosts, ghost{client: n, mode: history.Exclusive, from: min(c.last.ret, at), to: kept(p.a.header, at), died: at})

@@ -1,6 +1,8 @@
 package checker
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/lockbench/lockbench/history"
@@ -71,7 +73,8 @@ func (m *marks) apply(e *history.Executed) {
 	for i := range e.Changes {
 		c := &e.Changes[i]
 		before, after := c.Before.Parts(), c.After.Parts()
-		for field, was := range before {
+		for _, field := range slices.Sorted(maps.Keys(before)) {
+			was := before[field]
 			if now, still := after[field]; still && now == was {
 				continue
 			}
@@ -86,7 +89,8 @@ func (m *marks) apply(e *history.Executed) {
 				m.blame(e, by, hold, false)
 			}
 		}
-		for field, now := range after {
+		for _, field := range slices.Sorted(maps.Keys(after)) {
+			now := after[field]
 			if was, known := before[field]; !known || was != now {
 				m.write(e, &by, part{e.Node, c.Key, field}, now)
 			}

@@ -18,14 +18,14 @@ import (
 // Needed by: planted bug "exists-set" and every lock that two clients held.
 type mutualExclusion struct {
 	tally
-	over  *overlaps
+	over  overlaps
 	last  int64            // return of the latest grant
 	until map[uint32]int64 // re-entrant: the latest end of each client's beliefs so far
 }
 
 func newMutualExclusion(d *keyInput) *mutualExclusion {
 	n := d.k.count(history.Acquire, history.OK, history.Busy, history.Fail, history.Unknown)
-	return &mutualExclusion{tally: d.tallyOf(verdicts.MutualExclusion, n > 0, "nobody asked for it"), over: newOverlaps(d.a.header),
+	return &mutualExclusion{tally: d.tallyOf(verdicts.MutualExclusion, n > 0, "nobody asked for it"), over: d.newOverlaps(),
 		until: map[uint32]int64{}}
 }
 
@@ -37,8 +37,8 @@ func (m *mutualExclusion) returned(o *op) {
 	if !starts {
 		return
 	}
-	i := interval{*o, o.hold, o.ret, end}
-	with, lasted, meets := m.over.add(i)
+	i := interval{start: o.ret, end: end}
+	with, lasted, meets := m.over.add(o, o.hold, i)
 	if m.within(o, end) {
 		return
 	}
@@ -46,7 +46,7 @@ func (m *mutualExclusion) returned(o *op) {
 	m.last = o.ret
 	switch meets = meets && o.granted(); {
 	case len(with) > 0 && m.d.uses("belief-overlap"):
-		m.found(m.d.overlap(i, with, lasted))
+		m.over.report(&m.tally, o, i, with, lasted)
 	case !meets:
 	case end <= o.ret:
 		m.unjudged(1, overWhenGranted)

@@ -1,6 +1,8 @@
 package checker
 
 import (
+	"cmp"
+	"math"
 	"slices"
 
 	"github.com/lockbench/lockbench/history"
@@ -8,139 +10,109 @@ import (
 
 // interval is a belief or a use.
 type interval struct {
-	o          op
-	hold       uint32 // number of its hold
+	owner      uint32 // see overlaps
+	place      uint32 // of the operation that began it
 	start, end int64
 }
 
-// overlaps finds conflicting intervals that arrive by start: see Conflict.
+// latest keeps the intervals that end last, one of each owner.
+type latest struct {
+	most int
+	list []interval // the last to end first
+}
+
+func (l *latest) add(i interval) {
+	if at := slices.IndexFunc(l.list, func(x interval) bool { return x.owner == i.owner }); at >= 0 {
+		if l.list[at].end > i.end {
+			return
+		}
+		l.list = slices.Delete(l.list, at, at+1)
+	}
+	at := 0
+	for at < len(l.list) && l.list[at].end > i.end {
+		at++
+	}
+	l.list = slices.Insert(l.list, at, i)
+	l.list = l.list[:min(len(l.list), l.most)]
+}
+
+// others returns when the last of other owners ends.
+func (l *latest) others(owner uint32) int64 {
+	for _, i := range l.list {
+		if i.owner != owner {
+			return i.end
+		}
+	}
+	return math.MinInt64
+}
+
+// overlaps finds conflicting intervals that arrive by start: see Conflict. Their owners are holds;
+// clients, where a client does not keep out itself.
 //
-// Two intervals conflict if one starts before the other ends, and of those that started earlier the
-// one that ends last overlaps the longest. So the largest end among the intervals with which a new
-// one would conflict is enough: of other holds for a mutex, of other clients for a re-entrant or
-// shared lock. The largest end of all but one owner follows from the two largest of different
-// owners. Permits: at the start of an interval, all that have not ended are in force together.
+// An interval conflicts if, when it starts, as many of other owners have not ended as may be in
+// force at once. Of those that started earlier the ones that end last overlap it the longest. So
+// the latest ends of different owners are enough, one more than may be in force.
 //
 // Touching intervals do not overlap, and an empty interval overlaps nothing.
 type overlaps struct {
-	kind    history.Kind
-	permits int
-	all     ends // by hold for a mutex, else by client; only exclusive ones of a shared lock
-	shared  ends // by client
-
-	inForce []interval // of a semaphore
-	first   []uint32   // the first holds, no more than there are permits
-	since   int64      // since when more than permits are in force, if they are
+	d      *keyInput
+	most   int       // in force at once
+	by     [2]latest // by mode
+	others []interval
 }
 
-func newOverlaps(h history.Header) *overlaps {
-	return &overlaps{kind: h.Kind, permits: Permits(h)}
+func (d *keyInput) newOverlaps() overlaps {
+	most := Permits(d.a.header)
+	return overlaps{d: d, most: most, by: [2]latest{{most: most + 1}, {most: most + 1}}}
 }
 
-// add adds the next interval. It returns those with which it conflicts and for how long it does
-// without a gap; met reports whether intervals began before it with which it would conflict if they
-// had not ended.
-func (o *overlaps) add(i interval) (with []interval, lasted int64, met bool) {
-	if o.kind == history.Semaphore {
-		return o.addPermit(i)
+// add adds an interval of a hold, or none, that o began. It returns those with which it conflicts
+// and for how long it does; met reports whether intervals began before it with which it would
+// conflict if they had not ended.
+func (v *overlaps) add(o *op, hold uint32, i interval) (with []interval, lasted int64, met bool) {
+	kind := v.d.a.header.Kind
+	i.owner, i.place = hold, o.place
+	if kind == history.Reentrant || kind == history.RW {
+		i.owner = o.client
 	}
-	owner := i.o.client
-	if o.kind == history.Mutex {
-		owner = i.hold
-	}
-	isShared := o.kind == history.RW && i.o.mode == history.Shared
-	longest := o.all.longestBut(owner)
-	if o.kind == history.RW && !isShared {
-		if s := o.shared.longestBut(owner); s.hold != 0 && (longest.hold == 0 || s.end > longest.end) {
-			longest = s
+	v.others = v.others[:0]
+	for mode := range v.by {
+		if !Conflict(kind, false, history.Mode(mode), o.mode) {
+			continue
+		}
+		for _, x := range v.by[mode].list {
+			if x.owner != i.owner {
+				v.others = append(v.others, x)
+			}
 		}
 	}
-	switch {
-	case i.end <= i.start:
-	case isShared:
-		o.shared.add(i, owner)
-	default:
-		o.all.add(i, owner)
+	if i.end > i.start {
+		v.by[o.mode].add(i)
 	}
-	if longest.hold == 0 || min(longest.end, i.end) <= i.start {
-		return nil, 0, longest.hold != 0
+	if len(v.others) < v.most {
+		return nil, 0, false
 	}
-	return []interval{longest}, min(longest.end, i.end) - i.start, true
+	if len(v.by[history.Shared].list) > 0 {
+		slices.SortStableFunc(v.others, func(x, y interval) int { return cmp.Compare(y.end, x.end) })
+	}
+	lasted = min(v.others[v.most-1].end, i.end) - i.start
+	if lasted <= 0 {
+		return nil, 0, true
+	}
+	return v.others[:v.most], lasted, true
 }
 
-// addPermit counts intervals in force. Intervals of one hold are one permit. Those that end when i
-// starts are kept until then: as long as one takes the place of another, too many are in force
-// without a gap.
-func (o *overlaps) addPermit(i interval) (with []interval, lasted int64, met bool) {
-	met = len(o.first) == o.permits
-	if i.end <= i.start {
-		return nil, 0, met
+// report reports an interval that o began while others were in force.
+func (v *overlaps) report(t *tally, o *op, i interval, with []interval, lasted int64) {
+	slices.SortStableFunc(with, func(x, y interval) int { return cmp.Compare(x.start, y.start) })
+	var of []op
+	for _, w := range with {
+		of = append(of, v.d.k.op(w.place))
 	}
-	if !met && !slices.Contains(o.first, i.hold) {
-		o.first = append(o.first, i.hold)
+	of = append(of, *o)
+	x := Violation{At: i.start, Lasted: lasted, WithinClockError: lasted <= v.d.a.header.ClockError}
+	for i := range of {
+		x.Clients = append(x.Clients, v.d.a.client(&of[i]))
 	}
-	o.inForce = slices.DeleteFunc(o.inForce, func(other interval) bool { return other.end < i.start })
-	if len(o.inForce) <= o.permits {
-		o.since = i.start
-	}
-	if at := slices.IndexFunc(o.inForce, func(other interval) bool { return other.hold == i.hold }); at >= 0 {
-		o.inForce[at].end = max(o.inForce[at].end, i.end)
-	} else {
-		o.inForce = append(o.inForce, i)
-	}
-	var endings []int64
-	for _, other := range o.inForce {
-		if other.end > i.start {
-			endings = append(endings, other.end)
-		}
-		if other.end > i.start && other.hold != i.hold {
-			with = append(with, other)
-		}
-	}
-	if len(endings) <= o.permits {
-		return nil, 0, met
-	}
-	slices.Sort(endings)
-	return with, endings[len(endings)-1-o.permits] - o.since, met
-}
-
-// ends keeps the two intervals with the largest ends of different owners.
-type ends struct {
-	first, second interval
-	firstOwner    uint32
-}
-
-func (e *ends) add(i interval, owner uint32) {
-	switch {
-	case e.first.hold == 0 || i.end >= e.first.end:
-		if e.first.hold != 0 && e.firstOwner != owner {
-			e.second = e.first
-		}
-		e.first, e.firstOwner = i, owner
-	case owner != e.firstOwner && (e.second.hold == 0 || i.end > e.second.end):
-		e.second = i
-	}
-}
-
-// longestBut returns the interval with the largest end among those of other owners.
-func (e *ends) longestBut(owner uint32) interval {
-	if e.first.hold != 0 && e.firstOwner == owner {
-		return e.second
-	}
-	return e.first
-}
-
-// overlap describes interval i, which began while others were in force.
-func (d *keyInput) overlap(i interval, with []interval, lasted int64) (v Violation, shown func() Witness) {
-	v = Violation{At: i.start, Lasted: lasted, WithinClockError: lasted <= d.a.header.ClockError}
-	for _, w := range append(with, i) {
-		v.Clients = append(v.Clients, d.a.client(&w.o))
-	}
-	return v, func() Witness {
-		var of []op
-		for _, w := range append(with, i) {
-			of = append(of, w.o)
-		}
-		return d.witness(of)
-	}
+	t.found(x, func() Witness { return v.d.witness(of) })
 }

@@ -32,6 +32,7 @@ type progress struct {
 
 // wait is a wait under way.
 type wait struct {
+	on          bool
 	first, last op
 	between     []Span // its calls, of a lock that wakes its waiters
 	excused     bool   // it was too long, but for a fault
@@ -65,14 +66,16 @@ func (p *progress) returned(o *op) {
 		return
 	}
 	w := p.waits[o.client]
-	if w != nil && !w.goesOn(o) {
+	if w == nil {
+		w = &wait{}
+		p.waits[o.client] = w
+	}
+	if w.on && !w.goesOn(o) {
 		p.end(w)
-		w = nil
 	}
 	switch {
-	case w == nil:
-		w = &wait{first: *o}
-		p.waits[o.client] = w
+	case !w.on:
+		*w = wait{first: *o, on: true}
 	case p.d.a.header.Wakeups && o.call > w.last.ret:
 		w.between = append(w.between, Span{w.last.ret, o.call})
 	}
@@ -82,7 +85,6 @@ func (p *progress) returned(o *op) {
 	}
 	if o.outcome == history.OK || o.outcome == history.Unknown { // which may have been granted
 		p.end(w)
-		delete(p.waits, o.client)
 	}
 }
 
@@ -94,13 +96,16 @@ func (w *wait) goesOn(o *op) bool {
 
 func (p *progress) done() {
 	for _, w := range p.waits {
-		p.end(w)
+		if w.on {
+			p.end(w)
+		}
 	}
 	slices.SortStableFunc(p.kept, byTime)
 }
 
 // end counts a wait.
 func (p *progress) end(w *wait) {
+	w.on = false
 	switch {
 	case w.broken:
 	case w.excused:

@@ -23,7 +23,7 @@ type refusal struct {
 	pending []possible // grants called and not returned
 	until   [2]int64   // one permit: by mode, until when the holds that were granted are possible
 	held    []possible // several permits: holds that were granted
-	tries   lastTries
+	tries   latest
 	asking  []int64 // several permits: calls of the tries under way, in order
 }
 
@@ -34,15 +34,9 @@ type possible struct {
 	from, to int64
 }
 
-// lastTries are the two clients, or others, whose instants are the latest.
-type lastTries struct {
-	client [2]uint32
-	to     [2]int64
-}
-
 func newRefusal(d *keyInput) *refusal {
 	return &refusal{tally: d.tallyOf(verdicts.Refusal, d.k.count(history.Acquire, history.Busy) > 0, "nobody was refused"),
-		until: [2]int64{math.MinInt64, math.MinInt64}, tries: noTries()}
+		until: [2]int64{math.MinInt64, math.MinInt64}, tries: latest{most: 2}}
 }
 
 func (r *refusal) called(o *op) {
@@ -54,7 +48,7 @@ func (r *refusal) called(o *op) {
 		if h.Votes {
 			to = kept(h, o.ret)
 		}
-		r.tries.add(o.client, to)
+		r.tries.add(interval{owner: o.client, end: to})
 	}
 	if o.granted() {
 		h := r.d.k.holds.At(o.hold)
@@ -63,28 +57,6 @@ func (r *refusal) called(o *op) {
 	if Permits(r.d.a.header) > 1 {
 		r.asking = append(r.asking, o.call)
 	}
-}
-
-func noTries() lastTries { return lastTries{to: [2]int64{math.MinInt64, math.MinInt64}} }
-
-func (t *lastTries) add(client uint32, to int64) {
-	switch {
-	case to <= t.to[0] && client == t.client[0]:
-	case to > t.to[0] && client == t.client[0]:
-		t.to[0] = to
-	case to > t.to[0]:
-		t.client, t.to = [2]uint32{client, t.client[0]}, [2]int64{to, t.to[0]}
-	case to > t.to[1]:
-		t.client[1], t.to[1] = client, to
-	}
-}
-
-// others returns the latest instant of another client.
-func (t *lastTries) others(client uint32) int64 {
-	if t.client[0] == client {
-		return t.to[1]
-	}
-	return t.to[0]
 }
 
 func (r *refusal) returned(o *op) {

@@ -33,16 +33,16 @@ type releaseSafety struct {
 	wrongs   map[uint32]wrong // by line of the operation: the first
 	there    []op             // what began the holds that may be there
 	pending  int              // grants that were called and have not returned
-	grants   lastTries        // by client: latest return of a grant
-	releases lastTries        // by client: latest return of a release
-	until    lastTries        // by hold: until when it is possible
+	grants   latest           // by client: latest return of a grant
+	releases latest           // by client: latest return of a release
+	until    latest           // by hold: until when it is possible
 	useless  op               // an accepted release that changed nothing, and no grant since
 }
 
 func newReleaseSafety(d *keyInput) *releaseSafety {
 	n := d.k.count(history.Release, history.OK, history.NotHeld, history.LostHold, history.Fail) + d.k.count(history.Extend, history.OK)
 	s := &releaseSafety{tally: d.tallyOf(verdicts.ReleaseSafety, n > 0 || d.ev.effects != nil, "nothing was released or extended"),
-		marks: d.follow(), wrongs: map[uint32]wrong{}, grants: noTries(), releases: noTries(), until: noTries()}
+		marks: d.follow(), wrongs: map[uint32]wrong{}, grants: latest{most: 2}, releases: latest{most: 2}, until: latest{most: 2}}
 	if s.marks == nil {
 		return s
 	}
@@ -64,7 +64,7 @@ func (s *releaseSafety) returned(o *op) {
 	switch o.kind {
 	case history.Release:
 		s.release(o)
-		s.releases.add(o.client, o.ret)
+		s.releases.add(interval{owner: o.client, end: o.ret})
 	case history.Extend:
 		s.extend(o)
 	case history.Acquire:
@@ -84,8 +84,8 @@ func (s *releaseSafety) begin(o *op) {
 		}
 	}
 	s.there = append(kept, *o)
-	s.grants.add(o.client, o.ret)
-	s.until.add(o.hold, s.d.k.holds.At(o.hold).possible)
+	s.grants.add(interval{owner: o.client, end: o.ret})
+	s.until.add(interval{owner: o.hold, end: s.d.k.holds.At(o.hold).possible})
 	s.useless = op{}
 }
 

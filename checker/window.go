@@ -18,6 +18,12 @@ type window struct {
 	odd   []op   // the first whose beliefs conflict; nil: none do
 }
 
+// belief is what began a belief, and when that ends.
+type belief struct {
+	o   op
+	end int64
+}
+
 func has(list []op, o *op) bool {
 	return slices.ContainsFunc(list, func(x op) bool { return x.line == o.line })
 }
@@ -49,7 +55,7 @@ const (
 // refusals that something else than holds may explain, see refusal.
 type cutting struct {
 	now    window
-	belief []interval       // beliefs that have started and may still be in force
+	belief []belief         // that have started and may still be in force
 	flying []op             // called and not returned, in the window
 	fence  uint64           // highest of the grants that have returned
 	cover  int64            // until when a hold is possible
@@ -108,7 +114,7 @@ func (l *linearizability) returned(o *op) {
 func (l *linearizability) full(o *op, t int64) bool {
 	n := 0
 	for i := range l.belief {
-		if b := &l.belief[i]; b.start <= t && t <= b.end && mayRefuse(l.d.a.header.Kind, b.o.mode, o.mode) {
+		if b := &l.belief[i]; b.o.ret <= t && t <= b.end && mayRefuse(l.d.a.header.Kind, b.o.mode, o.mode) {
 			n++
 		}
 	}
@@ -138,13 +144,13 @@ func (l *linearizability) start(o *op) {
 	if o.mode == history.Exclusive && o.granted() {
 		l.fence = max(l.fence, l.d.k.fence(o))
 	}
-	l.belief = slices.DeleteFunc(l.belief, func(b interval) bool { return b.end <= o.ret })
+	l.belief = slices.DeleteFunc(l.belief, func(b belief) bool { return b.end <= o.ret })
 	if o.mode == history.Exclusive && Permits(h) == 1 && !lingers && len(l.belief) == 0 {
 		l.cover = min(l.cover, o.ret) // what was possible before has ended
 	}
 	l.conflict(o)
 	l.cover = max(l.cover, gone, end)
-	l.belief = append(l.belief, interval{*o, o.hold, o.ret, end})
+	l.belief = append(l.belief, belief{*o, end})
 	l.settle(o.ret)
 	full := !lingers && end > o.ret && len(l.belief) == Permits(h) && (o.mode == history.Exclusive || h.Kind != history.RW)
 	// Pending operations are carried over: with twice as many finished, carrying costs less than

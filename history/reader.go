@@ -54,8 +54,10 @@ func (r *Reader) readHeader() error {
 		return emptyFile(r.lines.file, operationsSchema, err)
 	}
 	r.scan.reset(line)
-	r.header = r.scan.header()
-	return r.lines.syntax(r.scan)
+	if r.header = r.scan.header(); r.scan.msg != "" {
+		return r.lines.syntax(r.scan)
+	}
+	return nil
 }
 
 // Header returns the header line.
@@ -101,16 +103,18 @@ func (l *lines) decode(scan *scanner, parse func()) error {
 	}
 	scan.reset(line)
 	parse()
-	err = l.syntax(scan)
-	var syntax *SyntaxError
-	if errors.As(err, &syntax) && l.open && line[len(line)-1] != '}' {
+	if scan.msg == "" {
+		return nil
+	}
+	wrong := l.syntax(scan)
+	if l.open && line[len(line)-1] != '}' {
 		if l.salvage {
 			l.cut = true
 			return io.EOF
 		}
-		syntax.Err = ErrTruncated
+		wrong.Err = ErrTruncated
 	}
-	return err
+	return wrong
 }
 
 // emptyLine skips empty lines at the end of the text.
@@ -127,10 +131,7 @@ func (l *lines) emptyLine() error {
 	}
 }
 
-// syntax turns the scanner's error, if any, into a *SyntaxError.
-func (l *lines) syntax(scan *scanner) error {
-	if scan.msg == "" {
-		return nil
-	}
+// syntax returns the scanner's error.
+func (l *lines) syntax(scan *scanner) *SyntaxError {
 	return &SyntaxError{File: l.file, Line: l.line, Col: scan.col, Msg: scan.msg}
 }

@@ -146,7 +146,8 @@ func (s *scanner) number() (digits []byte, start int) {
 	for i < len(s.line) && (s.line[i]-'0' < 10 || s.line[i] == '-') {
 		i++
 	}
-	if i == start || i < len(s.line) && (s.line[i] == '.' || s.line[i]|0x20 == 'e') {
+	leading := i > start+1 && s.line[start] == '0'
+	if i == start || leading || i < len(s.line) && (s.line[i] == '.' || s.line[i]|0x20 == 'e') {
 		s.fail(start, "expected an integer, found %s", s.found())
 		return nil, start
 	}
@@ -154,20 +155,27 @@ func (s *scanner) number() (digits []byte, start int) {
 	return s.line[start:i], start
 }
 
-// integer reads a signed integer.
-func (s *scanner) integer() int64 {
-	digits, start := s.number()
-	var n int64
-	for i, c := range digits {
-		if c < '0' || i > 17 {
-			return s.longInteger(digits, start)
+// short returns the value of up to 18 digits; -1 for others.
+func short(digits []byte) (n int64) {
+	if len(digits) > 18 {
+		return -1
+	}
+	for _, c := range digits {
+		if c < '0' {
+			return -1
 		}
 		n = n*10 + int64(c-'0')
 	}
-	if len(digits) > 1 && digits[0] == '0' {
-		return s.longInteger(nil, start)
-	}
 	return n
+}
+
+// integer reads a signed integer.
+func (s *scanner) integer() int64 {
+	digits, start := s.number()
+	if n := short(digits); n >= 0 {
+		return n
+	}
+	return s.longInteger(digits, start)
 }
 
 // longInteger parses an integer that has a sign or might overflow.
@@ -183,8 +191,8 @@ func (s *scanner) longInteger(digits []byte, start int) int64 {
 // unsigned reads an integer of at least 0.
 func (s *scanner) unsigned() uint64 {
 	digits, start := s.number()
-	if s.msg != "" {
-		return 0
+	if n := short(digits); n >= 0 {
+		return uint64(n)
 	}
 	n, err := strconv.ParseUint(string(digits), 10, 64)
 	if err != nil {

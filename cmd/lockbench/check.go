@@ -226,14 +226,14 @@ type openedHistory struct {
 	scripts   map[string]string // likewise
 }
 
-// limitHeap lets the heap grow by a fifth between two collections instead of to its double, unless
+// limitHeap lets the heap grow by a tenth between two collections instead of to its double, unless
 // the user has set GOGC: nearly all of it is the compact history, which has no pointers, so that a
 // collection costs milliseconds. restore restores the setting.
 func (a *app) limitHeap() (restore func()) {
 	if a.env("GOGC") != "" {
 		return func() {}
 	}
-	before := debug.SetGCPercent(20)
+	before := debug.SetGCPercent(10)
 	return func() { debug.SetGCPercent(before) }
 }
 

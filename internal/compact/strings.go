@@ -1,10 +1,8 @@
 package compact
 
 import (
-	"bytes"
 	"encoding/binary"
 	"hash/maphash"
-	"slices"
 )
 
 // Strings numbers distinct strings. A map of ten million tokens takes almost a gigabyte; here a
@@ -38,25 +36,8 @@ func (n *Strings) Number(s string) uint32 {
 	return number
 }
 
-// Sort renumbers the strings in sorted order and returns the new numbers by the old. After it,
-// Number must not be called.
-func (n *Strings) Sort() []uint32 {
-	byText := make([]uint32, n.where.n)
-	for i := range byText {
-		byText[i] = uint32(i) + 1
-	}
-	slices.SortFunc(byText, func(a, b uint32) int { return bytes.Compare(n.bytes(a), n.bytes(b)) })
-	var where List[uint64]
-	rank := make([]uint32, len(byText)+1)
-	for _, old := range byText {
-		rank[old] = where.Add(*n.where.At(old))
-	}
-	n.where, n.table = where, nil
-	return rank
-}
-
-// Len returns the number of strings.
-func (n *Strings) Len() uint32 { return n.where.n }
+// Seal frees what Number needs, which must not be called after it.
+func (n *Strings) Seal() { n.table = nil }
 
 // slot returns where the search for a string starts.
 func (n *Strings) slot(hash uint32) int { return int(hash) & (len(n.table) - 1) }
