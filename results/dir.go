@@ -15,7 +15,6 @@ import (
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/infile"
-	"github.com/lockbench/lockbench/internal/jsonat"
 )
 
 // The files of a run directory. ViolationsPath and LatencyFolder are folders.
@@ -324,7 +323,7 @@ func loadJSON(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	if err := jsonat.Unmarshal(data, v); err != nil {
+	if err := infile.Unmarshal(data, v); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil

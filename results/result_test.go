@@ -13,7 +13,6 @@ import (
 	"github.com/lockbench/lockbench/internal/schematest"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
-	"github.com/lockbench/lockbench/results/schema"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -74,7 +73,7 @@ func TestResultFitsItsSchema(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, problem := range schematest.Check(t, schema.Result, data) {
+			for _, problem := range schematest.Check(t, "schema/result.schema.json", data) {
 				t.Error(problem)
 			}
 			if !strings.Contains(string(data), tt.has) {
@@ -98,7 +97,7 @@ func TestSchemaCanFail(t *testing.T) {
 		if doc == string(good) {
 			t.Errorf("no %s to break", old)
 		}
-		if errs := schematest.Check(t, schema.Result, []byte(doc)); len(errs) == 0 {
+		if errs := schematest.Check(t, "schema/result.schema.json", []byte(doc)); len(errs) == 0 {
 			t.Errorf("%s was accepted", broken)
 		}
 	}

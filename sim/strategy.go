@@ -5,11 +5,11 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/lockbench/lockbench/results/explored"
+	"github.com/lockbench/lockbench/results"
 )
 
 // Bounds limits what a search may do besides ordering messages.
-type Bounds explored.Bounds
+type Bounds results.Bounds
 
 const defaultMaxSteps = 2000
 

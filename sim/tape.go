@@ -11,7 +11,6 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/internal/infile"
-	"github.com/lockbench/lockbench/internal/jsonat"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -52,7 +51,7 @@ func ReadTape(r io.Reader) (Tape, error) {
 		err = fmt.Errorf("larger than %d bytes", infile.MaxDocument)
 	}
 	if err == nil {
-		err = jsonat.Unmarshal(text, &t)
+		err = infile.Unmarshal(text, &t)
 	}
 	switch {
 	case err != nil:

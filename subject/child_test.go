@@ -20,15 +20,19 @@ import (
 	"github.com/lockbench/lockbench/subject"
 )
 
-// childVariable makes the test program a child whose lock is in memory.
+// childVariable makes the test program a child whose lock is in memory, or a toy.
 const childVariable = "SUBJECT_TEST_CHILD"
 
 // awayVariable is set once the factory has failed to reach a server.
 const awayVariable = "SUBJECT_TEST_AWAY"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(childVariable) != "" {
-		if err := subject.Serve(newMemory); err != nil {
+	if of := os.Getenv(childVariable); of != "" {
+		lock := newMemory
+		if of == "toy" {
+			lock = newToy
+		}
+		if err := subject.Serve(lock); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

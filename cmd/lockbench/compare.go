@@ -13,7 +13,6 @@ import (
 
 	"github.com/lockbench/lockbench/bench"
 	"github.com/lockbench/lockbench/internal/infile"
-	"github.com/lockbench/lockbench/internal/jsonat"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/report/page"
 	"github.com/lockbench/lockbench/results"
@@ -163,7 +162,7 @@ func schemaOf(path string) (string, error) {
 		return "", asInput(err)
 	}
 	var head struct{ Schema string }
-	if err := jsonat.Unmarshal(data, &head); err != nil {
+	if err := infile.Unmarshal(data, &head); err != nil {
 		if first, _, _ := bytes.Cut(data, []byte("\n")); json.Unmarshal(first, &head) == nil && head.Schema != "" {
 			return head.Schema, nil
 		}

@@ -18,7 +18,6 @@ import (
 
 	"github.com/lockbench/lockbench/internal/schematest"
 	"github.com/lockbench/lockbench/internal/testneeds"
-	"github.com/lockbench/lockbench/subject/schema"
 )
 
 // child is one of the folder's programs.
@@ -52,15 +51,15 @@ func TestChildrenKeepToTheSchema(t *testing.T) {
 			dir := t.TempDir()
 			c.command = fmt.Sprintf("tee -a %s/requests | %s | tee -a %s/replies", dir, c.command, dir)
 			c.ends(t, program, "--scenario", "contended", "--lease", "1s", "--duration", "2s", "--seed", "1")
-			validate(t, schema.Request, filepath.Join(dir, "requests"))
-			validate(t, schema.Reply, filepath.Join(dir, "replies"))
+			validate(t, "../../subject/schema/child-request-v1.schema.json", filepath.Join(dir, "requests"))
+			validate(t, "../../subject/schema/child-reply-v1.schema.json", filepath.Join(dir, "replies"))
 		})
 	}
 }
 
 // validate checks every line of a file against a schema. Clients share the file, so it skips lines
 // in which the output of two is mixed.
-func validate(t *testing.T, rule []byte, file string) {
+func validate(t *testing.T, rule, file string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {

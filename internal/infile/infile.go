@@ -1,6 +1,6 @@
 // Package infile opens files that somebody else has written. A named pipe or a device, which could
 // block its reader or never end, is refused at once, and so is a file that is too large to be read
-// whole. Errors are a *fs.PathError.
+// whole; errors are a *fs.PathError. It decodes JSON with the position in errors.
 package infile
 
 import (

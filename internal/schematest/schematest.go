@@ -3,14 +3,19 @@ package schematest
 
 import (
 	"encoding/json"
+	"os"
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Check returns the first mismatch of a document, if there is one.
-func Check(t *testing.T, schemaText, document []byte) []string {
+// Check returns the first mismatch of a document with the schema in a file, if there is one.
+func Check(t *testing.T, file string, document []byte) []string {
 	t.Helper()
+	schemaText, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var schema jsonschema.Schema
 	if err := json.Unmarshal(schemaText, &schema); err != nil {
 		t.Fatal(err)

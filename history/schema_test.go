@@ -1,4 +1,4 @@
-package schema_test
+package history_test
 
 import (
 	"bytes"
@@ -9,7 +9,6 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/history/schema"
 	"github.com/lockbench/lockbench/internal/schematest"
 )
 
@@ -41,10 +40,13 @@ func TestSchemasDescribeWhatIsWritten(t *testing.T) {
 	_ = cw.Write(&c)
 	_ = cw.Close()
 	_ = history.WriteWindows(&faults, []history.Window{w})
-	for name, file := range map[string]struct{ text, rule []byte }{
-		"history": {ops.Bytes(), schema.History}, "commands": {commands.Bytes(), schema.Commands}, "faults": {faults.Bytes(), schema.Faults},
+	for name, file := range map[string]struct {
+		text   []byte
+		schema string
+	}{
+		"history": {ops.Bytes(), "schema/history-v1.schema.json"}, "commands": {commands.Bytes(), "schema/commands-v2.schema.json"}, "faults": {faults.Bytes(), "schema/faults-v1.schema.json"},
 	} {
-		if n := validate(t, name, file.rule, file.text); n < 2 {
+		if n := validate(t, name, file.schema, file.text); n < 2 {
 			t.Errorf("%s: %d lines, want a header and more", name, n)
 		}
 	}
@@ -69,16 +71,16 @@ func TestServerSchemaDescribesWhatIsWritten(t *testing.T) {
 	}
 	defer r.Close()
 	text, err := io.ReadAll(r)
-	if n := validate(t, "server", schema.Server, text); err != nil || n != 3 {
+	if n := validate(t, "server", "schema/server-v1.schema.json", text); err != nil || n != 3 {
 		t.Errorf("%d lines, want a header and two events: %v", n, err)
 	}
 }
 
-func validate(t *testing.T, name string, rule, text []byte) (n int) {
+func validate(t *testing.T, name, schema string, text []byte) (n int) {
 	t.Helper()
 	for line := range strings.Lines(string(text)) {
 		n++
-		for _, problem := range schematest.Check(t, rule, []byte(line)) {
+		for _, problem := range schematest.Check(t, schema, []byte(line)) {
 			t.Errorf("%s:%d: %s", name, n, problem)
 		}
 	}
@@ -102,7 +104,7 @@ func TestReaderRefusesWhatTheSchemaRefuses(t *testing.T) {
 		"negative fence":   `{"client":"c","op":"acquire","key":"k","call":1,"return":2,"outcome":"ok","fence":-1}`,
 		"negative horizon": `{"client":"c","op":"acquire","key":"k","call":1,"return":2,"outcome":"ok","valid_until":-1}`,
 	} {
-		if len(schematest.Check(t, schema.History, []byte(line))) == 0 {
+		if len(schematest.Check(t, "schema/history-v1.schema.json", []byte(line))) == 0 {
 			t.Errorf("%s: the schema accepts %s", name, line)
 		}
 		r, err := history.NewReader(strings.NewReader(header + line + "\n"))

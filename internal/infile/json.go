@@ -1,5 +1,4 @@
-// Package jsonat decodes JSON like encoding/json, with the position in errors.
-package jsonat
+package infile
 
 import (
 	"bytes"

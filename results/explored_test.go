@@ -1,4 +1,4 @@
-package explored
+package results
 
 import "testing"
 

@@ -1,4 +1,6 @@
-package schema_test
+//go:build unix
+
+package subject_test
 
 import (
 	"bytes"
@@ -14,22 +16,7 @@ import (
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/internal/schematest"
 	"github.com/lockbench/lockbench/subject"
-	"github.com/lockbench/lockbench/subject/schema"
 )
-
-// serving makes the test binary a child.
-const serving = "LOCKBENCH_TEST_SERVE"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(serving) != "" {
-		if err := subject.Serve(newToy); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	os.Exit(m.Run())
-}
 
 // toy is a lock with every optional method; an Extend loses it.
 type toy struct{ lost chan struct{} }
@@ -54,7 +41,7 @@ func (l *toy) TryLock(context.Context) (bool, error) {
 func TestBothSidesKeepToTheSchemas(t *testing.T) {
 	dir := t.TempDir()
 	asked, said := filepath.Join(dir, "asked"), filepath.Join(dir, "said")
-	child, err := subject.Start(t.Context(), subject.Command{Exec: fmt.Sprintf("tee %s | %s=1 %s | tee %s", asked, serving, os.Args[0], said)}, subject.Options{Client: "c1"})
+	child, err := subject.Start(t.Context(), subject.Command{Exec: fmt.Sprintf("tee %s | %s=toy %s | tee %s", asked, childVariable, os.Args[0], said)}, subject.Options{Client: "c1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,8 +49,8 @@ func TestBothSidesKeepToTheSchemas(t *testing.T) {
 	if err := child.Close(); err != nil {
 		t.Fatal(err)
 	}
-	check(t, schema.Request, asked, `"describe"`, `"new"`, `"try"`, `"acquire"`, `"extend"`, `"release"`, `"close"`, `"cancel"`, `"shared"`)
-	check(t, schema.Reply, said, `"token"`, `"fence"`, `"valid_ms"`, `"lost"`, `"can"`, `"error"`)
+	check(t, "schema/child-request-v1.schema.json", asked, `"describe"`, `"new"`, `"try"`, `"acquire"`, `"extend"`, `"release"`, `"close"`, `"cancel"`, `"shared"`)
+	check(t, "schema/child-reply-v1.schema.json", said, `"token"`, `"fence"`, `"valid_ms"`, `"lost"`, `"can"`, `"error"`)
 }
 
 // use sends the child every kind of request.
@@ -107,7 +94,7 @@ func use(t *testing.T, child *subject.Child) {
 }
 
 // check validates every line of a file against a schema, and requires certain words.
-func check(t *testing.T, rule []byte, file string, words ...string) {
+func check(t *testing.T, rule, file string, words ...string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -128,17 +115,17 @@ func check(t *testing.T, rule []byte, file string, words ...string) {
 func TestSchemasRefuse(t *testing.T) {
 	for _, row := range []struct {
 		why  string
-		rule []byte
+		rule string
 		line string
 	}{
-		{"a request that there is not", schema.Request, `{"id":1,"op":"steal","key":"k"}`},
-		{"a new without servers", schema.Request, `{"id":1,"op":"new","key":"k","client":"c1","owner":"c1","lease_ms":1,"poll_ms":1}`},
-		{"a try of nothing", schema.Request, `{"id":1,"op":"try"}`},
-		{"a cancel of nothing", schema.Request, `{"id":1,"op":"cancel","key":"k"}`},
-		{"an answer to nobody", schema.Reply, `{"ok":true}`},
-		{"neither yes nor no", schema.Reply, `{"id":1}`},
-		{"no", schema.Reply, `{"id":1,"ok":false}`},
-		{"a word that there is not", schema.Reply, `{"id":1,"ok":true,"can":["fly"]}`},
+		{"a request that there is not", "schema/child-request-v1.schema.json", `{"id":1,"op":"steal","key":"k"}`},
+		{"a new without servers", "schema/child-request-v1.schema.json", `{"id":1,"op":"new","key":"k","client":"c1","owner":"c1","lease_ms":1,"poll_ms":1}`},
+		{"a try of nothing", "schema/child-request-v1.schema.json", `{"id":1,"op":"try"}`},
+		{"a cancel of nothing", "schema/child-request-v1.schema.json", `{"id":1,"op":"cancel","key":"k"}`},
+		{"an answer to nobody", "schema/child-reply-v1.schema.json", `{"ok":true}`},
+		{"neither yes nor no", "schema/child-reply-v1.schema.json", `{"id":1}`},
+		{"no", "schema/child-reply-v1.schema.json", `{"id":1,"ok":false}`},
+		{"a word that there is not", "schema/child-reply-v1.schema.json", `{"id":1,"ok":true,"can":["fly"]}`},
 	} {
 		if slices.Equal(schematest.Check(t, row.rule, []byte(row.line)), nil) {
 			t.Errorf("%s passes: %s", row.why, row.line)

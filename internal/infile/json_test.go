@@ -1,4 +1,4 @@
-package jsonat
+package infile
 
 import (
 	"encoding/json"
