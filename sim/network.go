@@ -104,7 +104,7 @@ func (cn *conn) String() string {
 	if cn.node == cn.world.storeIndex() {
 		return cn.client.name + "-store"
 	}
-	return cn.client.name + "-" + NodeName(cn.node)
+	return cn.client.name + "-" + nodeName(cn.node)
 }
 
 // Write accepts requests. It never blocks: a slow network delays delivery, not acceptance.
@@ -332,7 +332,8 @@ type simAddr string
 func (simAddr) Network() string  { return "sim" }
 func (a simAddr) String() string { return string(a) }
 
-func NodeName(i int) string { return "n" + strconv.Itoa(i+1) }
+// nodeName returns the name of a node in tapes and traces.
+func nodeName(i int) string { return "n" + strconv.Itoa(i+1) }
 
 // nodeAddr returns the address of a node for clients: an IP literal, because a host name would
 // start a resolver.

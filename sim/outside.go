@@ -140,7 +140,7 @@ func (v *sceneView) faults() (out []option) {
 			faultsOfClient(fault, c, true, long, add) // any of them may have an acquire under way
 		}
 		if fault == faults.FlushScripts || fault == faults.DeleteKey {
-			add(faults.Spec{Fault: fault, Node: 1}, NodeName(0), option{})
+			add(faults.Spec{Fault: fault, Node: 1}, nodeName(0), option{})
 		}
 		for _, o := range v.options {
 			faultsOfMessage(fault, o, long, add)

@@ -154,7 +154,7 @@ func (w *world) nodeFaults(fault string, long, short time.Duration, add placer) 
 		if n.down {
 			continue
 		}
-		s, name := faults.Spec{Fault: fault, Node: i + 1}, NodeName(i)
+		s, name := faults.Spec{Fault: fault, Node: i + 1}, nodeName(i)
 		switch fault {
 		case faults.KillServer:
 			add(lasting(s, short), name, option{})

@@ -62,7 +62,7 @@ func short(s string) string {
 func windowLines(w history.Window) []storyLine {
 	who := w.Client
 	if who == "" && w.Node >= 0 {
-		who = sim.NodeName(w.Node)
+		who = history.Node(w.Node).String()
 	}
 	begin := storyLine{at: w.Start, text: strings.TrimSpace(who + " " + w.Fault)}
 	if w.End <= w.Start {
