@@ -143,7 +143,7 @@ func (d *Director) Begin(ctx context.Context, s Spec, where string, m Message) *
 	if d.cfg.Began != nil {
 		d.cfg.Began(f)
 	}
-	if f.kind.Name == CrashClient {
+	if f.kind.In == InClient && f.kind.Does.Any(history.Kills) {
 		d.Left(s.Client)
 	}
 	e, err := f.kind.do(ctx, actionAt{d.cfg.World, d, f})
@@ -194,7 +194,7 @@ func (f *Fault) node() int {
 		return f.message.Node()
 	case f.kind.In == InMessage:
 		return f.Node - 1
-	case f.kind.On == OneNode, f.kind.Name == Failover:
+	case f.kind.On == OneNode, f.kind.Promotes():
 		return max(f.Node, 1) - 1
 	case f.kind.On == allNodes:
 		return f.Node - 1

@@ -82,10 +82,11 @@ func (s Schedule) Playable() Schedule {
 	var out Schedule
 	last := 0 // where the writes that the replica missed begin
 	for _, step := range s {
+		kind, _ := FindKind(step.Fault.Fault)
 		switch {
 		case step.Kind == StepReplicate:
 			last = len(out)
-		case step.Kind == StepBegin && step.Fault.Fault == Failover:
+		case step.Kind == StepBegin && kind.Promotes():
 			at := int64(0)
 			if last > 0 {
 				at = out[last-1].At

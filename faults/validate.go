@@ -44,28 +44,28 @@ func (f Spec) Validate(s Setting, bad Problems) {
 	if f.Times < 0 {
 		bad("times", "must not be negative")
 	}
-	if why := kind.Refusal("", s.Topology); why != "" && s.Topology != "" {
+	if why := kind.Refusal(false, s.Topology); why != "" && s.Topology != "" {
 		bad("fault", "%s on topology %s: %s", f.Fault, s.Topology, why)
 	}
 	if s.Topology == impls.Cluster {
-		validateOnCluster(f, s.Nodes, bad)
+		validateOnCluster(f, kind, s.Nodes, bad)
 	}
 	validateUses(f, kind, s, bad)
 	validateTrigger(f.When, kind, s, func(path, format string, args ...any) {
 		bad(strings.TrimSuffix("when."+path, "."), format, args...)
 	})
-	validateRepeats(f, bad)
+	validateRepeats(f, kind, bad)
 }
 
 // validateOnCluster: a master is replaced by its replica if it has one, and is not without.
-func validateOnCluster(f Spec, nodes int, bad Problems) {
+func validateOnCluster(f Spec, kind Kind, nodes int, bad Problems) {
 	masters := impls.Cluster.Primaries(nodes)
-	switch stops := f.Fault == KillServer || f.Fault == PauseServer; {
-	case f.Fault == Failover && nodes == masters:
+	switch {
+	case kind.Promotes() && nodes == masters:
 		bad("fault", "failover on topology cluster: %s; with nodes: %d each master has one", notPair, 2*masters)
-	case f.Fault == Failover && f.Node > masters:
+	case kind.Promotes() && f.Node > masters:
 		bad("node", "is a replica: name the master that it replaces")
-	case stops && nodes > masters:
+	case kind.Away && nodes > masters:
 		bad("fault", "%s on a cluster with replicas: a replica would replace the node; that is failover", f.Fault)
 	}
 }
@@ -90,12 +90,12 @@ func notNegative(bad Problems, path string, span Span, s Setting) {
 }
 
 // validateRepeats reports counts of events that happen once.
-func validateRepeats(f Spec, bad Problems) {
+func validateRepeats(f Spec, kind Kind, bad Problems) {
 	t := f.When
 	if t.Nth != 0 && t.Moment+t.Request+t.Reply == "" {
 		bad("when.nth", "there is no moment, request or reply to count")
 	}
-	if f.Times > 1 && f.Fault == Failover {
+	if f.Times > 1 && kind.Promotes() {
 		bad("times", "a pair fails over once: the old primary does not return")
 	}
 	if f.Times > 1 && t == (Trigger{}) {
@@ -118,7 +118,7 @@ func validateUses(f Spec, kind Kind, s Setting, bad Problems) {
 			bad(field.name, "%s needs it", f.Fault)
 		}
 	}
-	validateSizes(f, s, bad)
+	validateSizes(f, kind, s, bad)
 	if f.Until != "" {
 		oneOf(bad, "until", f.Until, []string{OtherEntered})
 	}
@@ -127,15 +127,15 @@ func validateUses(f Spec, kind Kind, s Setting, bad Problems) {
 	}
 }
 
-func validateSizes(f Spec, s Setting, bad Problems) {
+func validateSizes(f Spec, kind Kind, s Setting, bad Problems) {
 	notNegative(bad, "for", f.For, s)
-	if f.Fault == SlowNetwork {
+	if kind.In == inNetwork {
 		notNegative(bad, "by", f.By, s)
 	}
 	if f.Rate < 0 {
 		bad("rate", "must not be negative")
 	}
-	if f.Fault == DriftClock && f.Rate != 0 && (f.Rate < SlowestClock || f.Rate > FastestClock) {
+	if kind.Clock && f.Rate != 0 && (f.Rate < SlowestClock || f.Rate > FastestClock) {
 		bad("rate", "must be between %v and %v", SlowestClock, FastestClock)
 	}
 }

@@ -89,7 +89,7 @@ func agreements(t *testing.T) (all []scenarios.Scenario) {
 	early := faults.Span{Fixed: 500 * time.Millisecond}
 	triggers := []faults.Trigger{{}, {After: early}, {Within: early}, {Moment: string(history.Entered)}, {Request: "acquire *w"}, {Reply: "acquire *w"}}
 	for _, k := range faults.Kinds() {
-		if k.Refusal("sim", "") != "" { // whatever the topology
+		if k.Refusal(false, impls.Replicated) != "" { // whatever the topology
 			continue
 		}
 		if k.In == faults.InMessage { // the lock is free after the loss of either message
@@ -170,23 +170,29 @@ func windowsOf(ctx context.Context, p servers.Provider, s scenarios.Scenario) (g
 	return got, nil
 }
 
-// A fault that is impossible in a world is refused, with the reason, before anything is started.
-func TestWhatAWorldCannotDoIsRefused(t *testing.T) {
+// A fault that is impossible on a topology, or on servers of a user, is refused, with the reason,
+// before anything is started.
+func TestAFaultThatIsImpossibleIsRefused(t *testing.T) {
 	v, _ := catalogue.Find("token")
 	for _, k := range faults.Kinds() {
-		for _, l := range k.Not {
-			s := scenarios.Scenario{Name: "refused", Workload: "counter", Topology: cmp.Or(l.Topology, impls.Standalone), Clients: 1, Faults: []faults.Spec{{Fault: k.Name}}}
-			world := cmp.Or(l.World, "sim")
-			if l.World == "" && k.Refusal("sim", "") != "" {
-				world = "process"
+		for _, topology := range append(impls.Topologies(), "guest") {
+			var p servers.Provider = renamed{&Sim{}, "process"}
+			if topology == "guest" {
+				topology, p = impls.Standalone, guest{p}
 			}
-			e := Experiment{Variant: v, Scenario: s, Provider: renamed{&Sim{}, world}}
-			if err := e.Validate(); err == nil || !bytes.Contains([]byte(err.Error()), []byte(l.Why)) {
-				t.Errorf("%s on %s, %s: %v, want %q", k.Name, l.World, l.Topology, err, l.Why)
+			why := k.Refusal(p.Guest(), topology)
+			s := scenarios.Scenario{Name: "refused", Workload: "counter", Topology: topology, Clients: 1, Faults: []faults.Spec{{Fault: k.Name}}}
+			if err := (Experiment{Variant: v, Scenario: s, Provider: p}).Validate(); why != "" && (err == nil || !bytes.Contains([]byte(err.Error()), []byte(why))) {
+				t.Errorf("%s on %s: %v, want %q", k.Name, topology, err, why)
 			}
 		}
 	}
 }
+
+// guest is servers of a user.
+type guest struct{ servers.Provider }
+
+func (guest) Guest() bool { return true }
 
 // A scenario that leaves the topology to the lock may name a node that the lock does not have.
 func TestAFaultOfNoNodeIsRefused(t *testing.T) {

@@ -271,9 +271,9 @@ func (e Experiment) validateSubject() error {
 		return nil
 	case e.topology() == impls.Cluster:
 		return fmt.Errorf("%s: %w: a cluster tells its clients addresses past the proxy", e.Scenario.Name, ErrNotApplicable)
-	case e.has(named(faults.SkewClient)) && e.As != Processes:
+	case e.has(does(history.SkewsClient)) && e.As != Processes:
 		return fmt.Errorf("%s: %w: the clock of a child is its machine's", e.Scenario.Name, ErrNotApplicable)
-	case e.has(named(faults.CancelClient)) && !e.Subject.About.CanCancel():
+	case e.has(does(history.CancelsCall)) && !e.Subject.About.CanCancel():
 		return fmt.Errorf("%s: %w: the child cannot cancel an acquire", e.Scenario.Name, ErrNotApplicable)
 	}
 	return nil

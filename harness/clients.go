@@ -88,7 +88,7 @@ func (d *serverDriver) join(ctx context.Context, index int) *goroutineClient {
 	client, closeClient := workloads.Connect(access, setup)
 	client.Relay = d.relay
 	client.Observe, client.Stop, client.Pace = rec.observe, d.Stop, d.OpenLoop().Starts(index)
-	if d.has(named(faults.CancelClient)) {
+	if d.has(does(history.CancelsCall)) {
 		client.Scope = body.Scope
 	}
 	return &goroutineClient{client, func() error {

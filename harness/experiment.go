@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/history/reach"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/results"
@@ -143,7 +144,7 @@ func (e Experiment) Validate() error {
 // refused returns an error if a fault is impossible in the experiment's world.
 func (e Experiment) refused(f faults.Spec) error {
 	kind, _ := faults.FindKind(f.Fault)
-	if why := kind.Refusal(e.Provider.Name(), e.topology()); why != "" {
+	if why := kind.Refusal(e.Provider.Guest(), e.topology()); why != "" {
 		return fmt.Errorf("%s of the scenario %s is %w on %s, %s: %s", f.Fault, e.Scenario.Name, servers.ErrRefused, e.Provider.Name(), e.topology(), why)
 	}
 	return nil
@@ -199,6 +200,6 @@ func (e Experiment) has(is func(faults.Kind) bool) bool {
 	})
 }
 
-func named(name string) func(faults.Kind) bool {
-	return func(k faults.Kind) bool { return k.Name == name }
+func does(what history.Does) func(faults.Kind) bool {
+	return func(k faults.Kind) bool { return k.Does.Any(what) }
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/faults/inject"
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/sim"
 )
@@ -129,14 +130,12 @@ func (d *serverDriver) next(lead *sim.Lead) inject.Next {
 // LiveFaults returns those of the faults that a search can place with children.
 func LiveFaults(names []string, canCancel bool) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		switch name {
-		case faults.FlushScripts, faults.DeleteKey, faults.SlowWork, faults.BlackholeClient:
-			return false
-		case faults.CancelClient:
-			return !canCancel
-		}
 		kind, _ := faults.FindKind(name)
-		return kind.In != faults.InMessage && name != faults.PauseClient && name != faults.CrashClient
+		switch {
+		case kind.Does.Any(history.SkewsClient), kind.Does.Any(history.CancelsCall) && !canCancel:
+			return true
+		}
+		return kind.On != faults.OneClient && (kind.Harms || !kind.OnNode())
 	})
 }
 

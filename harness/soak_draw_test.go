@@ -59,7 +59,7 @@ func (d draw) scenario(v impls.Variant) scenarios.Scenario {
 	kinds := faults.Kinds()
 	for len(s.Faults) < 1+d.IntN(3) {
 		k := kinds[d.IntN(len(kinds))]
-		if k.Refusal("sim", "") == "" && (k.Name != faults.Failover || s.Topology == impls.Replicated) {
+		if k.Refusal(false, impls.Replicated) == "" && (k.Name != faults.Failover || s.Topology == impls.Replicated) {
 			s.Faults = append(s.Faults, d.fault(k))
 		}
 	}

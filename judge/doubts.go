@@ -50,8 +50,8 @@ func neverReplaced(s scenarios.Scenario, windows []history.Window) (by *history.
 		if slices.ContainsFunc(w.Effects, func(e history.Effect) bool { return e.What == history.Promoted }) {
 			return nil
 		}
-		takes := w.Fault == faults.KillServer || w.Fault == faults.PauseServer || w.Fault == faults.IsolateServer
-		if s.Topology == impls.Sentinel && takes && w.Node == 0 && w.Confirmed && w.Last()-w.Start > away {
+		kind, _ := faults.FindKind(w.Fault)
+		if s.Topology == impls.Sentinel && kind.Away && w.Node == 0 && w.Confirmed && w.Last()-w.Start > away {
 			by = w
 		}
 	}

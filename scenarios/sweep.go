@@ -31,30 +31,19 @@ type Sweep struct {
 
 // swept is a parameter of a fault.
 type swept struct {
-	name     string
-	fault    string
-	positive bool // a size of 0 means forever
-	set      func(f *faults.Spec, size faults.Span)
+	faults.Kind
 }
 
-// setLength sets how long a fault lasts, and removes Until, which could prolong it.
-func setLength(f *faults.Spec, size faults.Span) { f.For, f.Until = size, "" }
+// positive reports whether it is a length, of which 0 means forever.
+func (s swept) positive() bool { return !s.Needs("by") }
 
-func setBy(f *faults.Spec, size faults.Span) { f.By = size }
-
-func parameters() []swept {
-	return []swept{
-		{"pause", faults.PauseClient, true, setLength},
-		{"work", faults.SlowWork, true, setLength},
-		{"reply-delay", faults.DelayReply, true, setLength},
-		{"request-delay", faults.DelayRequest, true, setLength},
-		{"server-pause", faults.PauseServer, true, setLength},
-		{"restart-delay", faults.KillServer, true, setLength},
-		{"failover-lag", faults.Failover, true, setLength},
-		{"clock-jump", faults.JumpClock, false, setBy},
-		{"clock-skew", faults.SkewClient, false, setBy},
-		{"network-delay", faults.SlowNetwork, false, setBy},
+// set sets the size: By, or the length, without Until, which could prolong it.
+func (s swept) set(f *faults.Spec, size faults.Span) {
+	if s.Needs("by") {
+		f.By = size
+		return
 	}
+	f.For, f.Until = size, ""
 }
 
 const inLeases = "/lease"
@@ -68,12 +57,12 @@ func ParseSweep(text string) (Sweep, error) {
 		return Sweep{}, fmt.Errorf("%w %q: want NAME=FROM..TO, such as pause/lease=0.2..3.0", errSweep, text)
 	}
 	plain, leases := strings.CutSuffix(name, inLeases)
-	all := parameters()
-	i := slices.IndexFunc(all, func(p swept) bool { return p.name == plain })
+	all := slices.DeleteFunc(faults.Kinds(), func(k faults.Kind) bool { return k.Sweep == "" })
+	i := slices.IndexFunc(all, func(k faults.Kind) bool { return k.Sweep == plain })
 	if i < 0 {
 		var names []string
-		for _, p := range all {
-			names = append(names, p.name)
+		for _, k := range all {
+			names = append(names, k.Sweep)
 		}
 		known := cmp.Or(suggest.Hint(plain, names), fmt.Sprintf("; known are %s, each with or without %s", strings.Join(names, ", "), inLeases))
 		return Sweep{}, fmt.Errorf("%w %q: unknown parameter %q%s", errSweep, text, plain, known)
@@ -82,10 +71,10 @@ func ParseSweep(text string) (Sweep, error) {
 	if err != nil {
 		return Sweep{}, fmt.Errorf("%w %q: %w", errSweep, text, err)
 	}
-	if least := from; all[i].positive && (least.Fixed < 0 || least.Leases < 0 || least == (faults.Span{})) {
+	if least := from; (swept{all[i]}).positive() && (least.Fixed < 0 || least.Leases < 0 || least == (faults.Span{})) {
 		return Sweep{}, fmt.Errorf("%w %q: FROM must be more than 0", errSweep, text)
 	}
-	return Sweep{Parameter: name, Points: spread(from, to, n), swept: all[i]}, nil
+	return Sweep{Parameter: name, Points: spread(from, to, n), swept: swept{all[i]}}, nil
 }
 
 // sizesOf parses FROM..TO and, after a slash, the number of points.
@@ -152,13 +141,13 @@ func (s Scenario) At(sweep Sweep, size faults.Span) (Scenario, error) {
 	s.Faults = slices.Clone(s.Faults)
 	found := false
 	for i := range s.Faults {
-		if s.Faults[i].Fault == sweep.swept.fault {
+		if s.Faults[i].Fault == sweep.swept.Name {
 			sweep.swept.set(&s.Faults[i], size)
 			found = true
 		}
 	}
 	if !found {
-		return s, fmt.Errorf("%w %s: scenario %s has no %s", errSweep, sweep.Parameter, s.Name, sweep.swept.fault)
+		return s, fmt.Errorf("%w %s: scenario %s has no %s", errSweep, sweep.Parameter, s.Name, sweep.swept.Name)
 	}
 	return s, nil
 }

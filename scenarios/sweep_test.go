@@ -38,7 +38,7 @@ func TestParseSweep(t *testing.T) {
 func TestParseSweepRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"pause/lease":               "want NAME=FROM..TO",
-		"rain=1s..2s":               `unknown parameter "rain"; known are pause, work`,
+		"rain=1s..2s":               `unknown parameter "rain"; known are pause, clock-skew, work`,
 		"pause/lease=0.2":           `"0.2": want FROM..TO`,
 		"pause/lease=a..2":          `FROM: "a": want a number of leases`,
 		"pause/lease=0.2..300ms":    `TO: "300ms": want a number of leases`,

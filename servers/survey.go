@@ -3,20 +3,14 @@ package servers
 import (
 	"context"
 	"errors"
-	"slices"
 
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
 )
 
-// Abilities of providers, besides the topologies of impls. Faults have their usual names.
-const (
-	CanServe      = "serve" // start or reach servers; Detail says what was found
-	CanKill       = "kill-server"
-	canJumpClock  = "jump-clock"
-	canDriftClock = "drift-clock"
-	canFlush      = "flush-scripts"
-	canDelete     = "delete-key"
-)
+// CanServe is the ability to start or reach servers; the others are the topologies of impls, what
+// Abilities adds, and the faults of servers.
+const CanServe = "serve"
 
 // Capability is one ability that a provider has or lacks on this machine.
 type Capability struct {
@@ -41,10 +35,12 @@ type describer interface{ Describe() string }
 
 // Abilities returns the abilities in the order of Survey's result.
 func Abilities() []string {
-	return []string{
-		CanServe, string(impls.Standalone), string(impls.Replicated), string(impls.Independent), string(impls.Cluster), string(impls.Sentinel),
-		"persistence", "max-memory", CanKill, "pause-server", "failover", canJumpClock, canDriftClock, canFlush, canDelete, "evict-keys",
+	all := []string{CanServe}
+	for _, t := range impls.Topologies() {
+		all = append(all, string(t))
 	}
+	all = append(all, "persistence", "max-memory")
+	return append(all, faults.Names(func(k faults.Kind) bool { return k.In == faults.InServer })...)
 }
 
 // Survey checks every ability of each provider. It starts no server and downloads nothing.
@@ -91,12 +87,8 @@ func capability(p Provider, name, detail string, err error) Capability {
 	return c
 }
 
-func isClock(name string) bool { return name == canJumpClock || name == canDriftClock }
-
-// only refuses every ability except able.
-func (r refuser) only(name string, able ...string) error {
-	if slices.Contains(able, name) {
-		return nil
-	}
-	return r.refuse(name)
+// isClock reports whether an ability is a fault of clocks.
+func isClock(name string) bool {
+	kind, _ := faults.FindKind(name)
+	return kind.Clock
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/internal/resp"
 )
@@ -84,7 +85,10 @@ func (u *URL) ability(_ context.Context, name string) error {
 	if len(u.targets) > 1 {
 		topology = string(impls.Independent)
 	}
-	return u.refuser().only(name, topology, canDelete)
+	if kind, fault := faults.FindKind(name); name == topology || fault && !kind.Own {
+		return nil
+	}
+	return u.refuser().refuse(name)
 }
 
 // Start sends PING to every server. The servers need not be empty.

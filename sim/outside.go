@@ -139,7 +139,7 @@ func (v *sceneView) faults() (out []option) {
 		for _, c := range v.scene.Clients {
 			faultsOfClient(fault, c, true, long, add) // any of them may have an acquire under way
 		}
-		if fault == faults.FlushScripts || fault == faults.DeleteKey {
+		if kind, _ := faults.FindKind(fault); kind.OnNode() {
 			add(faults.Spec{Fault: fault, Node: 1}, nodeName(0), option{})
 		}
 		for _, o := range v.options {

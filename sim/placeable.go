@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 )
 
@@ -89,18 +90,16 @@ type placer func(s faults.Spec, target string, of option)
 // acquire under way.
 func faultsOfClient(fault string, client int, asks bool, long time.Duration, add placer) {
 	s, name := faults.Spec{Fault: fault, Client: client}, faults.ClientName(client)
-	switch fault {
-	case faults.PauseClient:
+	kind, _ := faults.FindKind(fault)
+	switch {
+	case kind.On != faults.OneClient, kind.In == faults.InMessage, kind.Placed == faults.BeforeSearch:
+	case kind.Needs("for"):
 		add(lasting(s, long), name, option{})
-		add(untilOthers(s), name, option{})
-	case faults.CrashClient:
-		add(s, name, option{})
-	case faults.CancelClient:
-		if asks {
-			add(s, name, option{})
+		if kind.In == faults.InClient {
+			add(untilOthers(s), name, option{})
 		}
-	case faults.BlackholeClient:
-		add(lasting(s, long), name, option{})
+	case asks || !kind.Does.Any(history.CancelsCall):
+		add(s, name, option{})
 	}
 }
 
@@ -130,7 +129,7 @@ func faultsOfMessage(fault string, o option, long time.Duration, add placer) {
 		return
 	}
 	s := faults.Spec{Fault: fault, Client: o.owner() + 1}
-	if fault == faults.LoseRequest || fault == faults.LoseReply {
+	if !kind.Needs("for") {
 		add(s, "", o)
 		return
 	}
@@ -150,28 +149,27 @@ func (o option) messageNow() faults.Message {
 }
 
 func (w *world) nodeFaults(fault string, long, short time.Duration, add placer) {
+	kind, _ := faults.FindKind(fault)
 	for i, n := range w.lockNodes() {
-		if n.down {
-			continue
-		}
 		s, name := faults.Spec{Fault: fault, Node: i + 1}, nodeName(i)
-		switch fault {
-		case faults.KillServer:
+		switch {
+		case n.down, !kind.OnNode(), kind.Promotes():
+		case kind.Does.Any(history.Kills):
 			add(lasting(s, short), name, option{})
-		case faults.PauseServer, faults.PartitionNodes:
+		case kind.Does.Any(history.HoldsRequests):
 			add(lasting(s, long), name, option{})
-		case faults.JumpClock:
+		case kind.Needs("by"):
 			s.By = faults.Span{Fixed: 2 * w.program.Config.Lease}
 			add(s, name, option{})
-		case faults.FlushScripts, faults.DeleteKey, faults.EvictKeys:
+		default:
 			s.Node = w.role(i) + 1
 			add(s, name, option{})
 		}
 	}
 	switch {
-	case fault == faults.Failover && len(w.addrs) == 1 && len(w.links) > 0 && w.links[0].replica.index == 1:
+	case kind.Promotes() && len(w.addrs) == 1 && len(w.links) > 0 && w.links[0].replica.index == 1:
 		add(faults.Spec{Fault: fault}, "", option{})
-	case fault == faults.CutPubSub && slices.ContainsFunc(w.conns, func(cn *conn) bool { return cn.server.Subscribed(cn) }):
+	case kind.Does.Any(history.CutsSubscriptions) && slices.ContainsFunc(w.conns, func(cn *conn) bool { return cn.server.Subscribed(cn) }):
 		add(faults.Spec{Fault: fault}, "", option{})
 	}
 }

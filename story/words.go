@@ -1,6 +1,7 @@
 package story
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -231,22 +232,8 @@ func (t *narrator) fault(w *history.Window) string {
 	if !w.Confirmed {
 		seen = "not confirmed"
 	}
-	what := faultVerbs[w.Fault]
-	if what == "" {
-		what = "was hit by " + shortened(w.Fault)
-	}
+	what := cmp.Or(kind.Did, "was hit by "+shortened(w.Fault))
 	return fmt.Sprintf("%s %s %s (%s, %s)%s", whom, what, t.during(w), shortened(w.Fault), seen, t.effects(w))
-}
-
-// faultVerbs describes what each fault did to the client or node that it hit.
-var faultVerbs = map[string]string{
-	faults.PauseClient: "was paused", faults.CrashClient: "crashed", faults.SkewClient: "had a wrong clock", faults.SlowWork: "was slow at its work",
-	faults.CancelClient: "had its call cancelled", faults.CollideOwners: "had the owner id of another client", faults.BlackholeClient: "was cut off from all nodes",
-	faults.LoseRequest: "lost a request", faults.LoseReply: "lost a reply", faults.DelayRequest: "had a request delayed", faults.DelayReply: "had a reply delayed",
-	faults.SlowNetwork: "was slow", faults.PartitionNodes: "was cut off from all clients", faults.IsolateServer: "was cut off from the other servers", faults.CutPubSub: "had its subscriptions cut",
-	faults.KillServer: "was killed and down", faults.PauseServer: "was paused", faults.Failover: "was killed and its replica promoted",
-	faults.JumpClock: "had its clock set", faults.DriftClock: "had a clock that ran at a wrong rate", faults.DeleteKey: "had its keys deleted by an operator",
-	faults.EvictKeys: "ran out of memory", faults.FlushScripts: "lost all scripts",
 }
 
 // lostBy returns the keys that effects of a fault like its first removed, each once.
@@ -307,7 +294,7 @@ func (t *narrator) during(w *history.Window) string {
 		return "throughout"
 	case w.Start < t.base:
 		return "until " + t.ms(w.End)
-	case w.Fault == faults.CrashClient, w.End != 0 && t.ms(w.End) == t.ms(w.Start):
+	case w.Client != "" && w.Does.Any(history.Kills), w.End != 0 && t.ms(w.End) == t.ms(w.Start):
 		return "at " + t.ms(w.Start)
 	case w.End == 0:
 		return "from " + t.ms(w.Start) + " on"

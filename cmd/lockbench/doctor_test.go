@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/internal/testneeds"
 	"github.com/lockbench/lockbench/servers"
 )
@@ -53,7 +54,7 @@ func TestDoctorJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(w.out.String()), &d); err != nil || d.Auto != "process" || d.Environment.Go == "" {
 		t.Errorf("%v: %s", err, w.out)
 	}
-	if !slices.ContainsFunc(d.Capabilities, func(c servers.Capability) bool { return c.Ability == servers.CanKill && !c.OK && c.Reason != "" }) {
+	if !slices.ContainsFunc(d.Capabilities, func(c servers.Capability) bool { return c.Ability == faults.KillServer && !c.OK && c.Reason != "" }) {
 		t.Error("nothing says that a user's Redis is not killed")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
+	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/repro"
@@ -210,8 +211,13 @@ func fieldsTable(*testing.T) string {
 // refusals lists the worlds and topologies that cannot have a fault.
 func refusals(k faults.Kind) string {
 	var where []string
-	for _, l := range k.Not {
-		where = append(where, cmp.Or(string(l.World), string(l.Topology)))
+	if k.Own {
+		where = append(where, "url")
+	}
+	for _, t := range impls.Topologies() {
+		if k.Not[t] != "" {
+			where = append(where, string(t))
+		}
 	}
 	return cmp.Or(strings.Join(where, ", "), "–")
 }

@@ -137,7 +137,7 @@ func (c *Replayer) fault(ctx context.Context, s faults.Step, due int64) (left st
 		c.director.End(c.begun[s.Of])
 	} else {
 		spec := s.Fault
-		if spec.Fault == faults.Failover {
+		if kind, _ := faults.FindKind(spec.Fault); kind.Promotes() {
 			spec.Until = faults.OtherEntered // give it a length: it ends with the step that promotes the replica
 		}
 		c.begun[s.ID] = c.director.Begin(ctx, spec, "as on the tape", nil)

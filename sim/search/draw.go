@@ -111,15 +111,16 @@ func drawPacing(p sim.Program, r *rand.Rand) sim.Program {
 
 func standingFault(fault string, p sim.Program, r *rand.Rand) faults.Spec {
 	s := faults.Spec{Fault: fault, Client: 1 + r.IntN(p.Clients)}
-	switch fault {
-	case faults.SkewClient:
+	kind, _ := faults.FindKind(fault)
+	switch {
+	case kind.Needs("by"):
 		s.By = faults.Span{Leases: 2, Fixed: 2 * time.Second}
 		if r.IntN(2) == 0 {
 			s.By = faults.Span{Leases: -2, Fixed: -2 * time.Second}
 		}
-	case faults.SlowWork:
+	case kind.Needs("for"):
 		s.Client, s.For = 1, faults.Span{Leases: 1.5}
-	case faults.CollideOwners:
+	case kind.On != faults.OneClient:
 		s.Client = 0
 	}
 	return s

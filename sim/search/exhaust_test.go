@@ -207,7 +207,7 @@ func TestEveryFaultIsEnumerated(t *testing.T) {
 		}
 	}
 	for _, k := range faults.Kinds() {
-		if !compared[k.Name] && k.Refusal("sim", "") == "" {
+		if !compared[k.Name] && k.Refusal(false, impls.Replicated) == "" {
 			t.Errorf("no program of TestPruningLosesNothing has %s", k.Name)
 		}
 	}

@@ -92,7 +92,7 @@ const awakes = int64(time.Millisecond)
 // of its loss when it runs again.
 func stopped(windows []history.Window, x checker.Violation) bool {
 	return slices.ContainsFunc(windows, func(w history.Window) bool {
-		return w.Fault == faults.PauseClient && slices.Contains(x.Clients, w.Client) && w.Start <= x.At && w.Last()+awakes >= x.At+x.Lasted
+		return w.Does.Any(history.Stops) && !w.Does.Any(history.Kills) && slices.Contains(x.Clients, w.Client) && w.Start <= x.At && w.Last()+awakes >= x.At+x.Lasted
 	})
 }
 

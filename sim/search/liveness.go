@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/resp"
 	"github.com/lockbench/lockbench/verdicts"
@@ -162,13 +161,13 @@ func clientStuck(o sim.Outcome, name string) (broken, bool) {
 // request under way, and for a check once a second.
 func ignoresContext(o sim.Outcome, op history.Operation) (broken, bool) {
 	if op.Op != history.Acquire || op.Return >= int64(o.Virtual) || slices.ContainsFunc(o.Windows, func(w history.Window) bool {
-		return w.Fault == faults.CrashClient && w.Client == op.Client || hinders(w, op.Client) && w.Start <= op.Return && (w.End == 0 || w.End >= op.Call)
+		return w.Does.Any(history.Kills) && w.Client == op.Client || hinders(w, op.Client) && w.Start <= op.Return && (w.End == 0 || w.End >= op.Call)
 	}) {
 		return broken{}, false
 	}
 	end := op.Call + int64(o.Program.Config.AcquireWait)
 	for _, w := range o.Windows {
-		if w.Fault == faults.CancelClient && w.Confirmed && w.Client == op.Client && w.Start >= op.Call && w.Start < end {
+		if w.Does.Any(history.CancelsCall) && w.Confirmed && w.Client == op.Client && w.Start >= op.Call && w.Start < end {
 			end = w.Start
 		}
 	}
