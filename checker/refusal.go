@@ -163,25 +163,3 @@ func (r *refusal) full(o *op, from, to int64) bool {
 	}
 	return false
 }
-
-// ghostFor reports whether a hold without a reply may have refused a try; the client's own may as
-// any other, but that a try was refused is no excuse for the same client.
-func (d *keyInput) ghostFor(o *op) bool {
-	by := plus(o.ret, d.a.header.ClockError)
-	n, _ := slices.BinarySearchFunc(d.k.ghosts, by, func(g ghost, t int64) int {
-		if g.from <= t {
-			return -1
-		}
-		return 1
-	})
-	if n == 0 {
-		return false
-	}
-	for mode := range d.k.haunted[n-1] {
-		by := &d.k.haunted[n-1][mode]
-		if mayRefuse(d.a.header.Kind, history.Mode(mode), o.mode) && max(by.unknown, by.failed.others(o.client)) >= o.call-d.a.header.ClockError {
-			return true
-		}
-	}
-	return false
-}
