@@ -123,6 +123,5 @@ func (f *fairness) lapses(w *op, until int64) bool {
 
 func (f *fairness) report(w, o *op) {
 	v := Violation{At: o.ret, Lasted: w.ret - o.ret, Clients: f.d.names(w, o)}
-	first, second := *w, *o
-	f.found(v, func() Witness { return f.d.witness(nil, first, second) })
+	f.found(v, nil, *w, *o)
 }

@@ -99,6 +99,5 @@ func (f *fencingOrder) remember(o *op, fence uint64) {
 // report reports a grant whose fence is too small.
 func (f *fencingOrder) report(earlier, o *op, within bool) {
 	v := Violation{At: o.ret, Clients: f.d.names(earlier, o), WithinClockError: within}
-	first, second := *earlier, *o
-	f.found(v, func() Witness { return f.d.witness([]op{first, second}) })
+	f.found(v, []op{*earlier, *o})
 }

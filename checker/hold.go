@@ -33,6 +33,15 @@ func (h *Hold) Start() int64 { return h.Acquire.Return }
 // End returns when the client's belief ended for good.
 func (h *Hold) End() int64 { return h.Belief[len(h.Belief)-1].To }
 
+// lastSeen returns the end of the belief, or of the client's last operation in the hold.
+func (h *Hold) lastSeen() int64 {
+	last := h.End()
+	for _, o := range h.Operations() {
+		last = max(last, o.Return)
+	}
+	return last
+}
+
 // Operations returns all operations of the hold, by call.
 func (h *Hold) Operations() []history.Operation {
 	all := slices.Concat([]history.Operation{h.Acquire}, h.Extends, h.Uses)

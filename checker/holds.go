@@ -1,9 +1,7 @@
 package checker
 
 import (
-	"cmp"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/lockbench/lockbench/history"
@@ -31,11 +29,6 @@ type found struct {
 	fenced bool
 }
 
-type haunting struct {
-	unknown int64
-	failed  latest
-}
-
 type pass struct {
 	a       *archive
 	k       *keyLog
@@ -52,25 +45,6 @@ type client struct {
 	ghosts  []int       // its ghosts that may be there, as indices of found.ghosts
 	asked   int         // how many of them come from before the last answer of the server
 	crashes []int64     // instants of its confirmed crashes, ascending
-}
-
-// openHold is a hold to which further operations may belong.
-type openHold struct {
-	n        uint32 // number of the hold
-	began    op
-	mode     history.Mode
-	token    uint32
-	belief   uint32 // number of the extend with which the current belief began; 0: the hold
-	until    int64  // the current belief lasts until then
-	over     bool   // the belief has ended for good
-	lost     bool   // because its client learnt that it is gone
-	released bool   // a release was called
-	closed   bool   // and answered
-	renewed  int64  // the latest instant of a grant or renewal
-	unsure   bool   // an operation of unknown outcome may renew it until its client's next answer
-	owned    int64  // the same, of those called before the release
-	certain  int64
-	gone     int64 // first return of an answer that it is gone, or of its ok release
 }
 
 func (a *archive) findHolds(k *keyLog, ev *evidence) error {
@@ -93,21 +67,6 @@ func (a *archive) findHolds(k *keyLog, ev *evidence) error {
 	}
 	p.orderGhosts()
 	return nil
-}
-
-func (p *pass) orderGhosts() {
-	slices.SortStableFunc(p.k.ghosts, func(a, b ghost) int { return cmp.Compare(a.from, b.from) })
-	last := [2]haunting{{math.MinInt64, latest{most: 2}}, {math.MinInt64, latest{most: 2}}}
-	for _, g := range p.k.ghosts {
-		if g.failed {
-			failed := &last[g.mode].failed
-			failed.list = slices.Clone(failed.list)
-			failed.add(interval{owner: g.client, end: g.to})
-		} else {
-			last[g.mode].unknown = max(last[g.mode].unknown, g.to)
-		}
-		p.k.haunted = append(p.k.haunted, last)
-	}
 }
 
 func (p *pass) step(o *op) error {
@@ -282,11 +241,7 @@ func (p *pass) forget(c *client, now int64) {
 func (p *pass) find(c *client, o *op) (best *openHold, err error) {
 	several, level := 0, -1
 	for _, h := range slices.Backward(c.open) {
-		if h.closed || !o.stated.fits(h.mode) || o.token != 0 && h.token != 0 && o.token != h.token {
-			continue
-		}
-		// a watchdog may extend before its acquire returns
-		if h.began.ret > o.call && (o.kind != history.Extend || o.token == 0) {
+		if h.closed || h.began.ret > o.call || !o.stated.fits(h.mode) || o.token != 0 && h.token != 0 && o.token != h.token {
 			continue
 		}
 		its := 0 // how well it fits
@@ -343,14 +298,6 @@ func (p *pass) late(c *client, h *openHold, o *op) {
 	}
 }
 
-// haunted reports whether a ghost of a client may be there at an instant.
-func (p *pass) haunted(c *client, now int64) bool {
-	n := len(c.ghosts)
-	c.ghosts = slices.DeleteFunc(c.ghosts, func(i int) bool { return p.k.ghosts[i].to < now })
-	c.asked = max(0, c.asked-(n-len(c.ghosts)))
-	return len(c.ghosts) > 0
-}
-
 func (p *pass) returned(c *client, o *op) {
 	if o.kind == history.Acquire || o.kind == history.Extend || o.kind == history.Release {
 		p.answered(c, o)
@@ -363,38 +310,10 @@ func (p *pass) returned(c *client, o *op) {
 	case history.Extend:
 		if h := c.holdOf(o); h != nil {
 			p.extended(c, h, o)
-		} else if o.hold == 0 && o.renewed() {
-			p.early(c, o)
 		}
 	case history.Release:
 		if h := c.holdOf(o); h != nil {
 			p.left(c, h, o)
-		}
-	}
-}
-
-// answered ends the ghosts of a client: what the server has answered came after them. A release
-// that can mean no hold means them.
-func (p *pass) answered(c *client, o *op) {
-	if o.outcome == history.Unknown || o.outcome == history.Fail {
-		return
-	}
-	for n, i := range c.ghosts {
-		g := &p.k.ghosts[i]
-		switch {
-		case o.kind == history.Release && (o.hold == 0 && !p.a.wasGranted(p.k, o.token) || o.saysGone() && p.a.header.Kind == history.Reentrant):
-			g.to = min(g.to, o.ret)
-		case n >= c.asked:
-			g.to = kept(p.a.header, o.ret)
-		case p.a.header.Kind == history.Reentrant && o.outcome == history.OK && g.to >= o.call: // it renews it
-			g.to = kept(p.a.header, o.ret)
-		}
-	}
-	c.asked = len(c.ghosts)
-	for _, h := range c.open {
-		if h.unsure {
-			h.unsure = false
-			h.renewed = max(h.renewed, min(kept(p.a.header, h.renewed), o.ret))
 		}
 	}
 }
@@ -407,175 +326,4 @@ func (c *client) holdOf(o *op) *openHold {
 		}
 	}
 	return nil
-}
-
-// reenter lets a grant renew the holds around it.
-func (p *pass) reenter(c *client, o *op) {
-	for _, h := range p.nest(c) {
-		if h.n == o.hold || h.closed {
-			continue
-		}
-		p.renew(h, o)
-		if h.certain >= o.ret { // it had not ended in between
-			h.certain = max(h.certain, lease(p.a.header, p.k.asked(o)))
-		}
-		if !h.over && h.until >= o.ret {
-			h.until = max(h.until, p.k.believedUntil(p.a.header, o))
-		}
-	}
-}
-
-// renew notes that a hold was renewed, or may have been, by an operation. What is called when the
-// server cannot have it any more renews nothing, unless it was accepted.
-func (p *pass) renew(h *openHold, o *op) {
-	its := o.hold == h.n && o.outcome == history.OK
-	if h.closed || !its && p.possible(h, o.call) < o.call {
-		return
-	}
-	h.renewed = max(h.renewed, o.ret)
-	h.unsure = h.unsure || o.outcome == history.Unknown
-	if !h.released {
-		h.owned = h.renewed
-	}
-}
-
-// extended applies the answer to an extend to its hold, or for a re-entrant lock to all of its
-// client's.
-func (p *pass) extended(c *client, h *openHold, o *op) {
-	all := []*openHold{h}
-	if nest := p.nest(c); nest != nil {
-		all = nest
-	}
-	switch {
-	case o.renewed() && h.over && h.lost && !h.released:
-		p.again(c, h, o)
-	case o.renewed():
-		for _, x := range all {
-			p.believe(x, o, x == h)
-		}
-	case o.outcome == history.Unknown:
-		for _, x := range all {
-			p.renew(x, o)
-		}
-	case o.saysGone():
-		h.gone = min(h.gone, o.ret)
-		h.certain = min(h.certain, o.ret)
-		h.lost = h.lost || !h.over
-		p.end(h, o.ret)
-	}
-}
-
-// believe prolongs the belief in a hold by an ok extend, or begins another after a gap.
-func (p *pass) believe(h *openHold, o *op, its bool) {
-	p.renew(h, o)
-	if its || h.certain >= o.ret {
-		h.certain = max(h.certain, lease(p.a.header, o.call))
-	}
-	until := p.k.believedUntil(p.a.header, o)
-	switch {
-	case h.over:
-	case o.ret <= max(h.until, h.began.ret):
-		h.until = max(h.until, until)
-	case its:
-		p.finish(h)
-		h.belief, h.until = o.detail, until
-	}
-}
-
-// again begins a hold with an ok extend after a loss, in the place of the one before.
-func (p *pass) again(c *client, h *openHold, o *op) {
-	n := p.k.holds.Add(hold{token: h.token})
-	p.k.assign(o, n, h.mode)
-	next := p.begin(c, o, n)
-	next.mode, next.until, next.certain = h.mode, p.k.believedUntil(p.a.header, o), lease(p.a.header, o.call)
-	h.closed = true
-	p.k.late[o.line] = p.k.late[o.line] || h.gone < o.call
-}
-
-// early lets an extend whose token is that of a pending acquire belong to its hold.
-func (p *pass) early(c *client, o *op) {
-	for _, h := range c.open {
-		if o.token != 0 && o.token == h.token && h.began.ret > o.call {
-			delete(p.k.late, o.line)
-			p.k.assign(o, h.n, h.mode)
-			p.extended(c, h, o)
-			return
-		}
-	}
-}
-
-// left applies the answer to a release.
-func (p *pass) left(c *client, h *openHold, o *op) {
-	switch {
-	case o.outcome == history.OK || o.saysGone():
-		h.gone, h.closed = min(h.gone, o.ret), true
-		if o.saysGone() {
-			h.certain = min(h.certain, o.ret)
-		}
-	}
-	for _, x := range p.nest(c) {
-		if x != h && (o.outcome == history.OK || o.outcome == history.Unknown) {
-			p.renew(x, o)
-		}
-	}
-}
-
-// end ends the belief in a hold for good.
-func (p *pass) end(h *openHold, t int64) {
-	if !h.over {
-		h.until = min(h.until, t)
-		p.finish(h)
-		h.over = true
-	}
-}
-
-// finish stores the end of the current belief.
-func (p *pass) finish(h *openHold) {
-	if h.belief == 0 {
-		p.k.holds.At(h.n).belief = h.until
-	} else {
-		p.k.extends.At(h.belief).end = h.until
-	}
-}
-
-// renewedBehind returns the latest instant by which a hold was renewed, by requests that its client
-// sent before an instant, those of its watchdog too.
-func (p *pass) renewedBehind(h *openHold, before int64) int64 {
-	return max(h.renewed, p.ev.renewedInBackground(p.a.client(&h.began), &h.began, h.renewed, before))
-}
-
-// possible returns until when the server can have a hold, by what was called before an instant.
-func (p *pass) possible(h *openHold, before int64) int64 {
-	end := kept(p.a.header, p.renewedBehind(h, before))
-	if h.unsure {
-		end = kept(p.a.header, end)
-	}
-	return min(h.gone, end)
-}
-
-// close stores a hold to which no further operation can belong.
-func (p *pass) close(h *openHold) {
-	p.end(h, never)
-	d := p.k.holds.At(h.n)
-	before := never
-	if h.released {
-		before = p.k.at(d.release).call
-	}
-	name := p.a.client(&h.began)
-	d.certain = min(h.certain, p.ev.loses(name, h.began.call))
-	d.possible = p.possible(h, never)
-	if owned := kept(p.a.header, max(h.owned, p.ev.renewedInBackground(name, &h.began, h.owned, before))); owned < d.possible {
-		p.k.rareOf(h.n).owned = owned
-	}
-}
-
-// crash notes what a crashed client may have been asking for: that was not recorded, but its
-// commands show that it did something.
-func (p *pass) crash(n uint32, c *client) {
-	name := p.a.clients[n]
-	for _, at := range p.ev.crashes(name) {
-		if len(p.ev.commandsOf(name, c.last.ret, at)) > 0 {
-			p.k.ghosts = append(p.k.ghosts, ghost{client: n, mode: history.Exclusive, from: min(c.last.ret, at), to: kept(p.a.header, at), died: at})
-		}
-	}
 }

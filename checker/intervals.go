@@ -154,16 +154,3 @@ func (k *keyLog) certainUntil(h *hold) int64 {
 	}
 	return h.certain
 }
-
-// ghost is a hold that may have begun although no reply says so: by an acquire of unknown outcome,
-// or one that failed and that a fault met, or by what a client was doing when it crashed. It is
-// possible, never certain. It ends a lease and the slack after the client's next answer of the
-// server; one of unknown outcome without such an answer never does.
-type ghost struct {
-	client   uint32
-	mode     history.Mode
-	from, to int64
-	// died is when the client that may have it is known to have given up, or died.
-	died   int64
-	failed bool // it was answered, and is not possible for its own client
-}

@@ -102,8 +102,8 @@ func increased(counts map[string]int, name string, n int) map[string]int {
 }
 
 // found counts an opportunity, and in it a violation, which it keeps if there is room; one within
-// the clock error decides nothing. shown makes its witness.
-func (t *tally) found(v Violation, shown func() Witness) {
+// the clock error decides nothing. The holds of some operations show it, and others by themselves.
+func (t *tally) found(v Violation, of []op, others ...op) {
 	v.Property, v.Key, v.Cause = t.property, t.d.k.name, verdicts.CauseUnknown
 	if v.WithinClockError {
 		t.within++
@@ -113,7 +113,7 @@ func (t *tally) found(v Violation, shown func() Witness) {
 		t.opportunity(v.At, plus(v.At, v.Lasted))
 	}
 	if len(t.kept) < t.d.opt.MaxViolations || !v.WithinClockError && t.broken == 1 {
-		v.Witness = shown()
+		v.of, v.others = of, others
 		t.kept = append(t.kept, v)
 	}
 }

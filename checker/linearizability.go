@@ -101,7 +101,7 @@ func (l *linearizability) judge(w *window) {
 func (l *linearizability) report(w *window) {
 	of := w.odd
 	if of == nil {
-		of = slices.Concat(w.held, w.ops[:min(len(w.ops), maxOfHold)])
+		of = slices.Concat(w.held, w.ops[:min(len(w.ops), minWindow)])
 	}
 	v := Violation{At: w.ops[0].call, Lasted: w.ops[len(w.ops)-1].ret - w.ops[0].call, WithinClockError: l.d.a.header.ClockError > 0}
 	if w.odd != nil {
@@ -118,7 +118,7 @@ func (l *linearizability) report(w *window) {
 			v.Clients = append(v.Clients, name)
 		}
 	}
-	l.found(v, func() Witness { return l.d.witness(of) })
+	l.found(v, of)
 }
 
 func (l *linearizability) done() {

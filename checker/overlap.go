@@ -114,5 +114,5 @@ func (v *overlaps) report(t *tally, o *op, i interval, with []interval, lasted i
 	for i := range of {
 		x.Clients = append(x.Clients, v.d.a.client(&of[i]))
 	}
-	t.found(x, func() Witness { return v.d.witness(of) })
+	t.found(x, of)
 }

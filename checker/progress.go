@@ -132,9 +132,8 @@ func (p *progress) judge(w *wait) {
 				continue
 			}
 			w.broken = true
-			first, last := w.first, w.last
-			v := Violation{At: part.From, Lasted: part.To - part.From, Clients: []string{client}, WithinClockError: late < 2*p.d.a.header.ClockError}
-			p.found(v, func() Witness { return p.d.witness(p.d.grantBefore(&last, part.From), first, last) })
+			v := Violation{At: part.From, Lasted: part.To - part.From, Clients: []string{client}, WithinClockError: late < 2*p.d.a.header.ClockError, grantBy: part.From}
+			p.found(v, nil, w.first, w.last)
 			return
 		}
 		w.excused = w.excused || s.To-s.From >= p.limitOf(w, s)

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/compact"
@@ -275,40 +274,13 @@ func (a *archive) order(k *keyLog, x, y *record) int {
 	if by := cmp.Compare(k.ret(x), k.ret(y)); by != 0 {
 		return by
 	}
-	const sort = 1<<statedShift - 1
-	by := cmp.Or(cmp.Compare(rank[x.bits&7], rank[y.bits&7]), cmp.Compare(x.bits&sort, y.bits&sort),
-		cmp.Compare(x.bits>>clientShift, y.bits>>clientShift))
-	if by != 0 {
-		return by
-	}
-	return cmp.Or(strings.Compare(a.tokenText(k, x), a.tokenText(k, y)), cmp.Compare(a.id(x.line), a.id(y.line)))
+	const outcomes = 1<<statedShift - 1
+	return cmp.Or(cmp.Compare(rank[x.bits&7], rank[y.bits&7]), cmp.Compare(x.bits&outcomes, y.bits&outcomes),
+		cmp.Compare(x.bits>>clientShift, y.bits>>clientShift), cmp.Compare(a.id(x.line), a.id(y.line)))
 }
 
 // rank is the order of operations with the same call and return.
 var rank = [...]int{history.Acquire: 1, history.Use: 2, history.Write: 3, history.Extend: 4, history.Lost: 5, history.Release: 6, 7: 7}
-
-// tokenText returns the token of a record.
-func (a *archive) tokenText(k *keyLog, r *record) string {
-	token := r.ref
-	switch o := history.Op(r.bits & 7); {
-	case o == history.Write:
-		return ""
-	case r.bits&belongs != 0:
-		token = 0
-		if r.bits&named != 0 {
-			token = k.holds.At(r.ref).token
-		}
-	case history.Outcome(r.bits>>outcomeShift&7) != history.OK:
-	case o == history.Acquire:
-		token = k.holds.At(r.ref).token
-	case o == history.Extend:
-		token = k.extends.At(r.ref).token
-	}
-	if token == 0 {
-		return ""
-	}
-	return a.tokens.Text(token)
-}
 
 // walk yields the places of a key's records by call.
 func (a *archive) walk(k *keyLog) iter.Seq[uint32] {

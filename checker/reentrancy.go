@@ -65,9 +65,8 @@ func (e *reentrancy) judge(o *op, excused bool) {
 		return
 	}
 	if o.hold != 0 {
-		e.found(e.d.deniedBy(o))
+		e.denied(o)
 		return
 	}
-	reply := *o
-	e.found(Violation{At: o.ret, Clients: e.d.names(o)}, func() Witness { return e.d.witness(nil, reply) })
+	e.found(Violation{At: o.ret, Clients: e.d.names(o)}, nil, *o)
 }

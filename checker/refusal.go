@@ -108,8 +108,7 @@ func (r *refusal) judge(o *op) {
 	case r.tries.others(o.client) >= o.call-r.d.a.header.ClockError:
 		r.unjudged(1, othersTry)
 	case r.d.uses("busy-witness"):
-		b := *o
-		r.found(Violation{At: o.ret, Clients: r.d.names(o)}, func() Witness { return r.d.witness(r.d.grantBefore(&b, b.call), b) })
+		r.found(Violation{At: o.ret, Clients: r.d.names(o), grantBy: o.call}, nil, *o)
 	}
 }
 
@@ -158,28 +157,6 @@ func (r *refusal) full(o *op, from, to int64) bool {
 			}
 		}
 		if n >= Permits(r.d.a.header) {
-			return true
-		}
-	}
-	return false
-}
-
-// ghostFor reports whether a hold without a reply may have refused a try; the client's own may as
-// any other, but that a try was refused is no excuse for the same client.
-func (d *keyInput) ghostFor(o *op) bool {
-	by := plus(o.ret, d.a.header.ClockError)
-	n, _ := slices.BinarySearchFunc(d.k.ghosts, by, func(g ghost, t int64) int {
-		if g.from <= t {
-			return -1
-		}
-		return 1
-	})
-	if n == 0 {
-		return false
-	}
-	for mode := range d.k.haunted[n-1] {
-		by := &d.k.haunted[n-1][mode]
-		if mayRefuse(d.a.header.Kind, history.Mode(mode), o.mode) && max(by.unknown, by.failed.others(o.client)) >= o.call-d.a.header.ClockError {
 			return true
 		}
 	}

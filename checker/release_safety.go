@@ -99,10 +99,7 @@ func (s *releaseSafety) asked(o *op) {
 		return
 	}
 	s.useless = op{}
-	refused := *o
-	s.found(Violation{At: u.call, Lasted: u.ret - u.call, Clients: s.d.names(o, &u)}, func() Witness {
-		return s.d.witness([]op{u}, u, refused)
-	})
+	s.found(Violation{At: u.call, Lasted: u.ret - u.call, Clients: s.d.names(o, &u)}, []op{u}, u, *o)
 }
 
 // othersMayHold reports whether a try after a release may have met a hold other than the release's.
@@ -136,8 +133,7 @@ func (s *releaseSafety) extend(o *op) {
 	case s.d.k.late[o.line] && s.restored(o):
 		s.unjudged(1, metAFault)
 	case s.d.k.late[o.line] && s.d.uses("late-extend"):
-		last := *o
-		s.found(Violation{At: o.call, Clients: s.d.names(o)}, func() Witness { return s.d.witness([]op{last}, last) })
+		s.found(Violation{At: o.call, Clients: s.d.names(o)}, []op{*o}, *o)
 	default:
 		s.opportunity(o.call, o.ret)
 	}
@@ -188,7 +184,7 @@ func (s *releaseSafety) refused(o *op) {
 	case o.outcome == history.Fail && !s.sent(o):
 	case !s.still(o):
 	case s.d.uses("refused-release"):
-		s.found(s.d.deniedBy(o))
+		s.denied(o)
 	}
 }
 
@@ -260,17 +256,15 @@ func (s *releaseSafety) report(w wrong) {
 	began := s.d.k.op(s.d.k.holds.At(w.victim).began)
 	v := Violation{At: w.at, Clients: []string{s.d.a.client(&began), w.client}}
 	if w.by.line == 0 {
-		s.found(v, func() Witness { return s.d.witness([]op{began}) })
+		s.found(v, []op{began})
 		return
 	}
 	v.At = w.by.call
-	s.found(v, func() Witness {
-		of := []op{began}
-		if w.by.hold != 0 {
-			of = append(of, s.d.k.op(s.d.k.holds.At(w.by.hold).began))
-		}
-		return s.d.witness(of, w.by)
-	})
+	of := []op{began}
+	if w.by.hold != 0 {
+		of = append(of, s.d.k.op(s.d.k.holds.At(w.by.hold).began))
+	}
+	s.found(v, of, w.by)
 }
 
 func (s *releaseSafety) done() {

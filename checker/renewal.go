@@ -30,7 +30,7 @@ func (w *renewal) returned(o *op) {
 	case denied && w.d.excusedHold(o):
 		w.unjudged(1, metAFault)
 	case denied && w.d.wasCertain(o) && w.d.uses("healthy-lost"):
-		w.found(w.d.deniedBy(o))
+		w.denied(o)
 	default:
 		w.opportunity(o.call, o.ret)
 	}
@@ -58,10 +58,7 @@ func (d *keyInput) excusedHold(o *op) bool {
 	return d.ev.excused(d.a.client(o), from, o.ret)
 }
 
-// deniedBy describes a reply that a hold is gone.
-func (d *keyInput) deniedBy(o *op) (Violation, func() Witness) {
-	reply := *o
-	return Violation{At: o.ret, Clients: d.names(o)}, func() Witness {
-		return d.witness([]op{d.k.op(d.k.holds.At(reply.hold).began)}, reply)
-	}
+// denied reports a reply that a hold is gone, or that its owner is refused.
+func (t *tally) denied(o *op) {
+	t.found(Violation{At: o.ret, Clients: t.d.names(o)}, []op{t.d.k.op(t.d.k.holds.At(o.hold).began)}, *o)
 }

@@ -173,9 +173,8 @@ func (s *storeIntegrity) judge(o *op, certain, likely *prefix) {
 	if read, known := s.readBy(o); known && certain.reader[read].line != 0 { // a stale write may lose one, too
 		s.lost.LostUpdates++
 	}
-	last := *o
 	v := Violation{At: o.call, Lasted: o.ret - o.call, Clients: s.d.names(&earlier, o), Write: flaw, WithinClockError: within}
-	s.found(v, func() Witness { return s.d.witness([]op{earlier, last}, earlier, last) })
+	s.found(v, []op{earlier, *o}, earlier, *o)
 }
 
 // flaw returns what is wrong with a write after others, and after which.

@@ -84,6 +84,9 @@ type Violation struct {
 	Write            writeFlaw     `json:"-"`
 	WithinClockError bool          `json:"within_clock_error,omitempty"`
 	Around           *Surroundings `json:"-"` // what its picture shows; nil if it does not come from a check
+
+	of, others []op  // the operations whose holds show it, and those that do by themselves
+	grantBy    int64 // so does the last grant that returned by then; 0: none
 }
 
 // writeFlaw is what is wrong with a write to the guarded store.
@@ -233,10 +236,10 @@ func (a *archive) verdict(tallies []tally, damage *Damage, ev *evidence, opt Opt
 		}
 	}
 	slices.SortStableFunc(v.Violations, byTime)
+	for i := range v.Violations {
+		a.show(&v.Violations[i], ev, opt.Bare)
+	}
 	if !opt.Bare {
-		for i := range v.Violations {
-			v.Violations[i].Around = a.surroundings(&v.Violations[i], ev)
-		}
 		v.Estimate()
 	}
 	v.CountCauses()

@@ -13,6 +13,18 @@ type Witness struct {
 	Operations []history.Operation // other operations that show it, by call: the refusal, the write, the release
 }
 
+// Surroundings are the record around a violation, on its key: what its story and its picture show.
+type Surroundings struct {
+	Header history.Header
+	Holds  []Hold // by start; those that meet the operations
+	// by call: those of the witness, at most nearby before the violation and nearby after it
+	Operations []history.Operation
+	Faults     []history.Window // by start; those that meet the operations
+}
+
+// nearby is how many operations on either side of a violation are shown.
+const nearby = 50
+
 // All returns the operations of a witness, including those of its holds, by call without
 // duplicates.
 func (w *Witness) All() []history.Operation {
@@ -23,61 +35,90 @@ func (w *Witness) All() []history.Operation {
 	return inOrder(all)
 }
 
-// witness returns the holds that the given operations began or belong to, and the others as
-// operations. An operation without a hold is one of the others.
-func (d *keyInput) witness(of []op, others ...op) (w Witness) {
-	var seen []uint32
-	for _, o := range of {
-		switch {
-		case o.hold == 0:
-			others = append(others, o)
-		case !slices.Contains(seen, o.hold):
-			seen = append(seen, o.hold)
-			w.Holds = append(w.Holds, d.a.holds(d.k, d.operationsOf(o.hold, of))...)
+// show fills in what shows a violation, and unless it is to be bare, what is around it.
+func (a *archive) show(v *Violation, ev *evidence, bare bool) {
+	k := a.byName[v.Key]
+	if v.grantBy != 0 {
+		v.of = k.grantBefore(v.grantBy)
+	}
+	near := a.around(k, v)
+	v.Witness = a.witness(k, v, near)
+	if !bare {
+		v.Around = a.surroundings(k, v, near, ev.all)
+	}
+	v.of, v.others = nil, nil
+}
+
+// witness returns the holds and operations that show a violation. An operation without a hold shows
+// it by itself.
+func (a *archive) witness(k *keyLog, v *Violation, near []op) (w Witness) {
+	its := map[uint32]bool{}
+	for i := range v.of {
+		if its[v.of[i].hold] = true; v.of[i].hold == 0 {
+			v.others = append(v.others, v.of[i])
 		}
 	}
-	slices.SortStableFunc(w.Holds, byStart)
-	for i := range others {
-		w.Operations = append(w.Operations, d.a.operation(d.k, &others[i]))
+	w.Holds = a.holds(k, slices.DeleteFunc(slices.Clone(near), func(o op) bool { return !its[o.hold] }))
+	for i := range v.others {
+		w.Operations = append(w.Operations, a.operation(k, &v.others[i]))
 	}
 	w.Operations = inOrder(w.Operations)
 	return w
 }
 
-// maxOfHold bounds the operations of one hold that a violation carries.
-const maxOfHold = 32
+// surroundings collects the record around a violation.
+func (a *archive) surroundings(k *keyLog, v *Violation, near []op, faults []history.Window) *Surroundings {
+	at, _ := slices.BinarySearchFunc(near, v.At, func(o op, at int64) int { return cmp.Compare(o.call, at) })
+	s := &Surroundings{Header: a.header, Operations: v.Witness.All()}
+	for i := max(0, at-nearby); i < min(len(near), at+nearby); i++ {
+		s.Operations = append(s.Operations, a.operation(k, &near[i]))
+	}
+	s.Operations = inOrder(s.Operations)
+	first, last := s.Operations[0].Call, v.At
+	for _, o := range s.Operations {
+		last = max(last, o.Return)
+	}
+	s.Holds = slices.DeleteFunc(a.holds(k, near), func(h Hold) bool {
+		return h.Start() > last || h.lastSeen() < first
+	})
+	for _, w := range faults {
+		if w.Start <= last && w.Last() >= first {
+			s.Faults = append(s.Faults, w)
+		}
+	}
+	return s
+}
 
-// operationsOf returns the first operations of a hold, from the one that began it up to its release
-// or its client's next grant, and those of the given ones that belong to it, by call.
-func (d *keyInput) operationsOf(n uint32, of []op) []op {
-	began := d.k.op(d.k.holds.At(n).began)
-	found := []op{began}
-	end := never // of the search
-	for span := int64(1_000_000); end == never; span = plus(span, 3*span) {
-		found = found[:1]
-		for o := range d.k.overlapping(began.call, plus(began.ret, span)) {
-			if o.hold == n && o.line != began.line {
-				found = append(found, o)
-			}
-			next := o.client == began.client && o.granted() && o.call >= began.ret && d.a.header.Kind != history.Reentrant
-			if o.hold == n && o.kind == history.Release || next {
-				end = min(end, o.call)
-			}
-		}
-		if plus(began.ret, span) >= d.k.last() || len(found) >= maxOfHold {
-			break
+// maxContext bounds how many operations around one violation are read, so that an illegal history
+// costs little more than a legal one: a lease of seconds may span a million operations.
+const maxContext = 4096
+
+// around returns the operations that show a violation, and those within some leases of it and of
+// them, by call; if these are too many, those closer to it.
+func (a *archive) around(k *keyLog, v *Violation) []op {
+	shown := slices.Concat(v.of, v.others)
+	for i := range v.of {
+		if n := v.of[i].hold; n != 0 {
+			shown = append(shown, k.op(k.holds.At(n).began))
 		}
 	}
-	sortOps(found)
-	found = slices.DeleteFunc(found, func(o op) bool { return o.call > end })
-	found = found[:min(len(found), maxOfHold)]
-	for _, o := range of {
-		if o.hold == n && !slices.ContainsFunc(found, func(x op) bool { return x.line == o.line }) {
-			found = append(found, o)
+	margin := max(4*a.header.Lease, 2_000_000_000)
+	before, after := margin, plus(v.Lasted, margin)
+	for _, o := range shown {
+		before, after = max(before, v.At-o.call+margin), max(after, o.call-v.At+margin)
+	}
+	for ; ; before, after = before/4, after/4 {
+		found := slices.Clone(shown)
+		for o := range k.overlapping(v.At-before, plus(v.At, after)) {
+			if found = append(found, o); len(found) > maxContext {
+				break
+			}
+		}
+		if len(found) <= maxContext || before+after == 0 {
+			sortOps(found)
+			return slices.CompactFunc(found, func(x, y op) bool { return x.line == y.line })
 		}
 	}
-	sortOps(found)
-	return found
 }
 
 // sortOps sorts operations by call, an acquire before what may be done under it.
@@ -87,13 +128,13 @@ func sortOps(list []op) {
 	})
 }
 
-// grantBefore returns the last grant other than o to return by t; nothing if there is none.
-func (d *keyInput) grantBefore(o *op, t int64) []op {
-	first := d.k.first()
+// grantBefore returns the last grant to return by an instant; nothing if there is none.
+func (k *keyLog) grantBefore(t int64) []op {
+	first := k.first()
 	for span := int64(1_000_000); ; span = plus(span, 3*span) {
 		var last []op
-		for g := range d.k.overlapping(t-span, t) {
-			if g.line != o.line && g.granted() && g.ret <= t && (last == nil || cmp.Or(cmp.Compare(last[0].ret, g.ret), cmp.Compare(last[0].call, g.call), cmp.Compare(last[0].line, g.line)) < 0) {
+		for g := range k.overlapping(t-span, t) {
+			if g.granted() && g.ret <= t && (last == nil || cmp.Or(cmp.Compare(last[0].ret, g.ret), cmp.Compare(last[0].call, g.call), cmp.Compare(last[0].line, g.line)) < 0) {
 				last = []op{g}
 			}
 		}

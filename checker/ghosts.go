@@ -1,0 +1,109 @@
+package checker
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/lockbench/lockbench/history"
+)
+
+// ghost is a hold that may have begun although no reply says so: by an acquire of unknown outcome,
+// or one that failed and that a fault met, or by what a client was doing when it crashed. It is
+// possible, never certain. It ends a lease and the slack after the client's next answer of the
+// server; one of unknown outcome without such an answer never does.
+type ghost struct {
+	client   uint32
+	mode     history.Mode
+	from, to int64
+	// died is when the client that may have it is known to have given up, or died.
+	died   int64
+	failed bool // it was answered, and is not possible for its own client
+}
+
+type haunting struct {
+	unknown int64
+	failed  latest
+}
+
+// answered ends the ghosts of a client: what the server has answered came after them. A release
+// that can mean no hold means them.
+func (p *pass) answered(c *client, o *op) {
+	if o.outcome == history.Unknown || o.outcome == history.Fail {
+		return
+	}
+	for n, i := range c.ghosts {
+		g := &p.k.ghosts[i]
+		switch {
+		case o.kind == history.Release && (o.hold == 0 && !p.a.wasGranted(p.k, o.token) || o.saysGone() && p.a.header.Kind == history.Reentrant):
+			g.to = min(g.to, o.ret)
+		case n >= c.asked:
+			g.to = kept(p.a.header, o.ret)
+		case p.a.header.Kind == history.Reentrant && o.outcome == history.OK && g.to >= o.call: // it renews it
+			g.to = kept(p.a.header, o.ret)
+		}
+	}
+	c.asked = len(c.ghosts)
+	for _, h := range c.open {
+		if h.unsure {
+			h.unsure = false
+			h.renewed = max(h.renewed, min(kept(p.a.header, h.renewed), o.ret))
+		}
+	}
+}
+
+// haunted reports whether a ghost of a client may be there at an instant.
+func (p *pass) haunted(c *client, now int64) bool {
+	n := len(c.ghosts)
+	c.ghosts = slices.DeleteFunc(c.ghosts, func(i int) bool { return p.k.ghosts[i].to < now })
+	c.asked = max(0, c.asked-(n-len(c.ghosts)))
+	return len(c.ghosts) > 0
+}
+
+// crash notes what a crashed client may have been asking for: that was not recorded, but its
+// commands show that it did something.
+func (p *pass) crash(n uint32, c *client) {
+	name := p.a.clients[n]
+	for _, at := range p.ev.crashes(name) {
+		if len(p.ev.commandsOf(name, c.last.ret, at)) > 0 {
+			p.k.ghosts = append(p.k.ghosts, ghost{client: n, mode: history.Exclusive, from: min(c.last.ret, at), to: kept(p.a.header, at), died: at})
+		}
+	}
+}
+
+func (p *pass) orderGhosts() {
+	slices.SortStableFunc(p.k.ghosts, func(a, b ghost) int { return cmp.Compare(a.from, b.from) })
+	last := [2]haunting{{math.MinInt64, latest{most: 2}}, {math.MinInt64, latest{most: 2}}}
+	for _, g := range p.k.ghosts {
+		if g.failed {
+			failed := &last[g.mode].failed
+			failed.list = slices.Clone(failed.list)
+			failed.add(interval{owner: g.client, end: g.to})
+		} else {
+			last[g.mode].unknown = max(last[g.mode].unknown, g.to)
+		}
+		p.k.haunted = append(p.k.haunted, last)
+	}
+}
+
+// ghostFor reports whether a hold without a reply may have refused a try; the client's own may as
+// any other, but that a try was refused is no excuse for the same client.
+func (d *keyInput) ghostFor(o *op) bool {
+	by := plus(o.ret, d.a.header.ClockError)
+	n, _ := slices.BinarySearchFunc(d.k.ghosts, by, func(g ghost, t int64) int {
+		if g.from <= t {
+			return -1
+		}
+		return 1
+	})
+	if n == 0 {
+		return false
+	}
+	for mode := range d.k.haunted[n-1] {
+		by := &d.k.haunted[n-1][mode]
+		if mayRefuse(d.a.header.Kind, history.Mode(mode), o.mode) && max(by.unknown, by.failed.others(o.client)) >= o.call-d.a.header.ClockError {
+			return true
+		}
+	}
+	return false
+}
