@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockbench/lockbench/history/reach"
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/suggest"
 )
 
@@ -83,7 +83,7 @@ func (cfg config) judgeAll(t *testing.T, newLock factory, w world) {
 // neverReached lists the rules that had nothing to check, with the reason, and the faults that
 // struck under no rule.
 func (s *supervisor) neverReached() (never []string) {
-	reached, why := reach.Counts{}, map[string][]string{}
+	reached, why := history.Reach{}, map[string][]string{}
 	for _, r := range s.cfg.rules() {
 		res := s.result(r.name)
 		if reason := cmp.Or(res.Skip, res.Unjudged); reason != "" {

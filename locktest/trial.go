@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/history/reach"
 	"github.com/lockbench/lockbench/impls"
 )
 
@@ -42,7 +41,7 @@ type trial struct {
 	unjudged string
 	clients  []*client
 	cleared  int // how often the kit has deleted keys
-	reached  reach.Counts
+	reached  history.Reach
 
 	cast    map[who]*client // the clients of the steps
 	story   []string        // what the steps have done
@@ -62,7 +61,7 @@ type giveUp struct{}
 // keys from being a prefix of another's.
 func newTrial(test string, mk maker, cfg config, nodes []*node) *trial {
 	return &trial{id: test, make: mk, cfg: cfg, nodes: nodes, ttl: cfg.lease, lease: cfg.kept(cfg.lease), log: newRequestLog(),
-		key: keyName, cast: map[who]*client{}, reached: reach.Counts{aGrant: 0}}
+		key: keyName, cast: map[who]*client{}, reached: history.Reach{aGrant: 0}}
 }
 
 // keyName is the lock's name; on a shared server a number is appended, because channels belong to

@@ -1,13 +1,13 @@
 package sim
 
-import "github.com/lockbench/lockbench/history/reach"
+import "github.com/lockbench/lockbench/history"
 
 // reached counts what a schedule reached of what it could have reached within bounds.
-func (o Outcome) reached(b Bounds) reach.Counts {
+func (o Outcome) reached(b Bounds) history.Reach {
 	p := o.program
-	plan := reach.Plan{Waits: p.Config.AcquireWait > 0, Poll: int64(p.Poll), Extends: p.Variant.Traits.Extends, TellsLosses: p.Variant.Traits.NotifiesLoss}
+	plan := history.Prospect{Waits: p.Config.AcquireWait > 0, Poll: int64(p.Poll), Extends: p.Variant.Traits.Extends, TellsLosses: p.Variant.Traits.NotifiesLoss}
 	if b.MaxFaults > 0 {
 		plan.Faults = b.Faults
 	}
-	return reach.Of(o.Recorded, o.Windows, plan)
+	return history.Reached(o.Recorded, o.Windows, plan)
 }
