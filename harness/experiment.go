@@ -11,7 +11,6 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/history/reach"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
@@ -173,9 +172,9 @@ func (e Experiment) config() workloads.Config {
 }
 
 // reachable is what the run has in store for the lock.
-func (e Experiment) reachable() reach.Plan {
+func (e Experiment) reachable() history.Prospect {
 	lease := e.lease()
-	p := reach.Plan{Waits: e.Scenario.Wait.Of(lease) > 0, Poll: int64(e.Scenario.Poll.Of(lease)), Extends: e.Variant.Traits.Extends, TellsLosses: e.Variant.Traits.NotifiesLoss}
+	p := history.Prospect{Waits: e.Scenario.Wait.Of(lease) > 0, Poll: int64(e.Scenario.Poll.Of(lease)), Extends: e.Variant.Traits.Extends, TellsLosses: e.Variant.Traits.NotifiesLoss}
 	for _, f := range e.faults() {
 		p.Faults = append(p.Faults, f.Fault)
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/faults/inject"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/history/reach"
 	"github.com/lockbench/lockbench/judge"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
@@ -141,7 +140,7 @@ func (d *serverDriver) record(ctx context.Context, recording *blocks) (rec *reco
 		order := d.replayer.Order()
 		rec.order = &order
 	}
-	rec.reached = reach.Of(rec.Recorded, rec.Windows, d.reachable())
+	rec.reached = history.Reached(rec.Recorded, rec.Windows, d.reachable())
 	d.effects(ctx, rec)
 	return rec, nil
 }

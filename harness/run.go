@@ -22,7 +22,6 @@ import (
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/history/reach"
 	"github.com/lockbench/lockbench/judge"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
@@ -59,7 +58,7 @@ type driver interface {
 type record struct {
 	judge.Record
 	errors    results.Errors
-	reached   reach.Counts // by all schedules of a simulated run
+	reached   history.Reach // by all schedules of a simulated run
 	failovers *results.Failovers
 	source    string        // where the effects come from
 	order     *faults.Order // of a run that replayed a schedule

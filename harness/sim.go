@@ -12,7 +12,6 @@ import (
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/history/reach"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/judge"
 	"github.com/lockbench/lockbench/results"
@@ -146,7 +145,7 @@ type scheduled struct {
 	sim.Outcome
 	verdict *checker.Verdict
 	found   explain.Findings
-	reached reach.Counts
+	reached history.Reach
 }
 
 func (d *simDriver) schedule(ctx context.Context, seed uint64) (scheduled, error) {
@@ -164,7 +163,7 @@ func (d *simDriver) schedule(ctx context.Context, seed uint64) (scheduled, error
 		return scheduled{}, fmt.Errorf("check the history: %w", err)
 	}
 	judge.Doubt(v, d.Scenario, out.Windows)
-	return scheduled{out, v, found, reach.Of(out.Recorded, out.Windows, d.reachable())}, nil
+	return scheduled{out, v, found, history.Reached(out.Recorded, out.Windows, d.reachable())}, nil
 }
 
 // judge returns the sum of the verdicts, with the first violations of the kept schedule.
@@ -207,7 +206,7 @@ type tally struct {
 	runs      int
 	commands  int
 	errors    results.Errors
-	reached   reach.Counts
+	reached   history.Reach
 	failovers *results.Failovers
 	kept      scheduled // the first with a violation, or else the last
 	verdict   *checker.Verdict

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/history/reach"
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
@@ -41,7 +41,7 @@ func Suite(ctx context.Context, cfg SuiteConfig) (results.Suite, error) {
 	start := cfg.Now()
 	pairs, notes := cfg.pairs()
 	pairs, shard := cfg.sharded(pairs)
-	s := &suite{cfg: cfg, pairs: pairs, cells: make([]results.Cell, len(pairs)), portTaken: make([]bool, len(pairs)), products: make([]string, len(pairs)), reached: make([]reach.Counts, len(pairs)), work: make(chan int)}
+	s := &suite{cfg: cfg, pairs: pairs, cells: make([]results.Cell, len(pairs)), portTaken: make([]bool, len(pairs)), products: make([]string, len(pairs)), reached: make([]history.Reach, len(pairs)), work: make(chan int)}
 	var workers sync.WaitGroup
 	for range max(cfg.Side, 1) {
 		workers.Go(func() { s.worker(ctx) })
@@ -108,8 +108,8 @@ type suite struct {
 	cells []results.Cell // each written by the worker that received its index
 	work  chan int
 
-	reached  []reach.Counts // by cell, written likewise
-	products []string       // by cell, written likewise: the make and version of its servers
+	reached  []history.Reach // by cell, written likewise
+	products []string        // by cell, written likewise: the make and version of its servers
 	// by cell, written likewise: its last run ended because another process took the port of a
 	// server that was down
 	portTaken []bool

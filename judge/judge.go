@@ -15,7 +15,6 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/history/reach"
 	"github.com/lockbench/lockbench/results"
 )
 
@@ -36,8 +35,8 @@ func Check(ctx context.Context, rec Record, opt checker.Options) (*checker.Verdi
 }
 
 // Opportunities counts what was judged of each property that the lock promises.
-func Opportunities(v *checker.Verdict) reach.Counts {
-	c := reach.Counts{}
+func Opportunities(v *checker.Verdict) history.Reach {
+	c := history.Reach{}
 	for _, p := range v.Properties {
 		if promised := p.Verdict != checker.NotApplicable || p.Note == ""; promised {
 			c[string(p.Name)] = p.Judged

@@ -87,6 +87,9 @@ func (c *trial) prepare(name string, changes ...func(*impls.Env)) *client {
 // fresh gives the client a new object for the same lock.
 func (cl *client) fresh() (err error) {
 	cl.do("constructor", func() { cl.lock, cl.exact, err = cl.c.make(cl.env) })
+	if err != nil { // a refusal of such an environment, after which no grant is to be expected
+		cl.c.did(aGrant)
+	}
 	return err
 }
 
@@ -123,6 +126,7 @@ func (cl *client) holdsSince(asked asking, mode history.Mode) {
 	cl.held++
 	cl.asked, cl.granted = asked, mode
 	cl.c.log.granted(cl.name)
+	cl.c.did(aGrant)
 }
 
 // leaves records that the client calls a release: from here on nothing is certain of its hold. The

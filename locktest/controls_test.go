@@ -18,6 +18,9 @@ func checked(t *testing.T, newLock factory, w world, options ...Option) map[stri
 	cfg := configure(options)
 	cfg.known(t)
 	s := &supervisor{cfg: cfg, t: t, newLock: newLock, here: true, results: map[string]result{}}
+	if w == redisServer {
+		s.servers = startServers(t, cfg)
+	}
 	s.supervise(w)
 	for n, res := range s.results {
 		for looks := 0; looks < looksAlone && w != virtual && len(res.Problems) > 0; looks++ {
@@ -144,6 +147,20 @@ func TestCorrectLocksPass(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			passes(t, checked(t, c.make, virtual, c.options...))
+		})
+	}
+}
+
+// TestWildLocksPassOnRedis: those in which a false alarm was raised from outside raise none on
+// redis-server.
+func TestWildLocksPassOnRedis(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute, most of which it waits")
+	}
+	for _, c := range wildControls() {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			passes(t, checked(t, c.make, redisServer, c.options...))
 		})
 	}
 }

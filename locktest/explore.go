@@ -204,9 +204,7 @@ func (cfg config) report(t *testing.T, r search.Result) {
 		t.Errorf("%s: %s; %d schedules were run", r.Verdict, r.Reason, r.Schedules)
 	default:
 		t.Logf("%d schedules, no violation; not counted: %s", r.Schedules, r.Exceptions())
-		if len(r.NeverReached) > 0 {
-			t.Logf("never reached, so nothing is shown about it: %s", strings.Join(r.NeverReached, ", "))
-		}
+		tellNever(t, r.NeverReached)
 	}
 }
 

@@ -302,8 +302,11 @@ func noAnswer(c *trial) {
 	}
 	for _, how := range []ailment{hanging, down} {
 		for i, call := range calls {
-			if c.play(anew(), a.holds()); i == 0 {
-				c.play(a.releases())
+			switch c.play(anew()); {
+			case i > 0:
+				c.play(a.holds())
+			case how == hanging: // where the servers are down, it has no connection that could break
+				c.play(a.holds(), a.releases())
 			}
 			c.unanswering(how, call.name, call.call)
 		}

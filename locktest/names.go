@@ -285,6 +285,9 @@ func (l namedLock) try() (err error) {
 	p := l.client.callContext()
 	l.client.do(l.client.named("TryLock"), func() { _, err = l.lock.Try(p, exclusive) })
 	keep(p, err)
+	if err == nil {
+		l.client.c.did(aGrant)
+	}
 	return err
 }
 

@@ -1,10 +1,14 @@
 package locktest
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/suggest"
 )
 
@@ -73,6 +77,35 @@ func (cfg config) judgeAll(t *testing.T, newLock factory, w world) {
 			cfg.judge(t, r, res)
 		})
 	}
+	tellNever(t, s.neverReached())
+}
+
+// neverReached lists the rules that had nothing to check, with the reason, and the faults that
+// struck under no rule.
+func (s *supervisor) neverReached() (never []string) {
+	reached, why := history.Reach{}, map[string][]string{}
+	for _, r := range s.cfg.rules() {
+		res := s.result(r.name)
+		if reason := cmp.Or(res.Skip, res.Unjudged); reason != "" {
+			why[reason] = append(why[reason], r.name)
+		} else {
+			reached.Add(res.Reached)
+		}
+	}
+	for _, reason := range slices.Sorted(maps.Keys(why)) {
+		never = append(never, fmt.Sprintf("%s (%s)", strings.Join(why[reason], ", "), reason))
+	}
+	return append(reached.Never(), never...)
+}
+
+// tellNever says what a test never reached; go test -json has it as an attribute.
+func tellNever(t *testing.T, never []string) {
+	t.Helper()
+	if len(never) == 0 {
+		return
+	}
+	t.Logf("never reached, so nothing is shown about it:\n\t%s", strings.Join(never, "\n\t"))
+	t.Attr("never_reached", strings.Join(strings.Fields(strings.Join(never, "; ")), " ")) // on one line
 }
 
 // expected reports whether a rule had the result that the options announced.

@@ -1,9 +1,11 @@
 package locktest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -39,6 +41,7 @@ type trial struct {
 	unjudged string
 	clients  []*client
 	cleared  int // how often the kit has deleted keys
+	reached  history.Reach
 
 	cast    map[who]*client // the clients of the steps
 	story   []string        // what the steps have done
@@ -58,7 +61,7 @@ type giveUp struct{}
 // keys from being a prefix of another's.
 func newTrial(test string, mk maker, cfg config, nodes []*node) *trial {
 	return &trial{id: test, make: mk, cfg: cfg, nodes: nodes, ttl: cfg.lease, lease: cfg.kept(cfg.lease), log: newRequestLog(),
-		key: keyName, cast: map[who]*client{}}
+		key: keyName, cast: map[who]*client{}, reached: history.Reach{aGrant: 0}}
 }
 
 // keyName is the lock's name; on a shared server a number is appended, because channels belong to
@@ -69,7 +72,10 @@ const keyName = "job"
 // lock can prevent that.
 func (c *trial) run(r rule, ended func(result)) {
 	c.catchPanics(func() { r.check(c) })
-	res := result{Rule: r.name, Problems: fewOfEach(c.problems), Notes: fewOfEach(c.notes), Unjudged: c.unjudged, Hangs: c.hangs}
+	res := result{Rule: r.name, Problems: fewOfEach(c.problems), Notes: fewOfEach(c.notes), Unjudged: c.unjudged, Hangs: c.hangs, Reached: maps.Clone(c.reached)}
+	if never := c.reached.Never(); len(never) > 0 && len(c.problems) == 0 {
+		res.Unjudged = cmp.Or(res.Unjudged, "under it there was never "+strings.Join(never, ", "))
+	}
 	if len(c.problems) > 0 {
 		res.Log = c.log.tail(shownRequests)
 	}
@@ -164,6 +170,22 @@ func (c *trial) cannotJudge(format string, args ...any) {
 // holders returns the clients but one that hold the lock, as far as the kit knows.
 func (c *trial) holders(but *client) []*client {
 	return slices.DeleteFunc(c.all(), func(cl *client) bool { return cl == but || !cl.holds() })
+}
+
+// aGrant is what every rule must reach: one under which no client is granted the lock is kept by a
+// lock that does nothing. A constructor that refuses counts as well.
+const aGrant = "a grant"
+
+func (c *trial) could(fault string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reached.Could(fault)
+}
+
+func (c *trial) did(thing string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reached.Did(thing)
 }
 
 // keyEvents says what happened to the holders' keys.

@@ -55,10 +55,29 @@ const spinLimit = 1000
 
 var errDead = &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("the client is dead")}
 
+// Faults of a client's connections, as package reach counts them.
+const (
+	lostRequest = "a lost request"
+	lostReply   = "a lost reply"
+	slowedReply = "a slow reply"
+	cutConn     = "a cut connection"
+	lastRequest = "a client that dies with a request"
+	between     = "an event between a request and its reply"
+	illNode     = "a node that is " // with its ailment
+)
+
 func (w *wires) set(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	change()
+}
+
+// arm sets or ends a fault.
+func (w *wires) arm(fault string, comes bool, change func()) {
+	if comes {
+		w.c.could(fault)
+	}
+	w.set(change)
 }
 
 // cut cuts some of the connections that are open; the client may make others.
@@ -68,6 +87,7 @@ func (w *wires) cut(which func(*wire) bool) {
 			if !which(c) {
 				return false
 			}
+			w.c.did(cutConn)
 			_ = c.Conn.Close()
 			return true
 		})
@@ -77,10 +97,10 @@ func (w *wires) cut(which func(*wire) bool) {
 func anyWire(*wire) bool              { return true }
 func subscribedWire(c *wire) bool     { return c.subscribed.Load() }
 func (w *wires) cutAll()              { w.set(func() { w.dead = true }); w.cut(anyWire) }
-func (w *wires) cutAfter(n int)       { w.set(func() { w.countTo = n }) }
-func (w *wires) loseReplies(n int)    { w.set(func() { w.loseNext = n }) }
-func (w *wires) dropRequests(n int)   { w.set(func() { w.loseRequests = n }) }
-func (w *wires) slow(d time.Duration) { w.set(func() { w.delay = d }) } // replies that arrive together stay together
+func (w *wires) cutAfter(n int)       { w.arm(lastRequest, n > 0, func() { w.countTo = n }) }
+func (w *wires) loseReplies(n int)    { w.arm(lostReply, n > 0, func() { w.loseNext = n }) }
+func (w *wires) dropRequests(n int)   { w.arm(lostRequest, n > 0, func() { w.loseRequests = n }) }
+func (w *wires) slow(d time.Duration) { w.arm(slowedReply, d > 0, func() { w.delay = d }) } // replies that arrive together stay together
 
 // count returns how many connections are open.
 func (w *wires) count(which func(*wire) bool) (n int) {
@@ -96,7 +116,9 @@ func (w *wires) count(which func(*wire) bool) (n int) {
 
 // whenAnswered calls f once, when the server has executed the n-th request from now on and before
 // the client gets the reply; 0 means never.
-func (w *wires) whenAnswered(n int, f func()) { w.set(func() { w.toReply, w.onReply = n, f }) }
+func (w *wires) whenAnswered(n int, f func()) {
+	w.arm(between, n > 0, func() { w.toReply, w.onReply = n, f })
+}
 
 // requests returns the number of requests sent since its last call.
 func (w *wires) requests() (n int) {
@@ -113,8 +135,11 @@ func (w *wires) afflict(how ailment, nodes []*node) {
 	for _, n := range nodes {
 		ill[n] = how
 	}
-	w.set(func() { w.ill = ill })
-	w.cut(func(c *wire) bool { return ill[c.node] == down })
+	w.arm(illNode+string(how), how != well && len(nodes) > 0, func() { w.ill = ill })
+	w.cut(func(c *wire) bool {
+		w.sick(c.node, down) // it sees that its connection breaks
+		return ill[c.node] == down
+	})
 }
 
 func (w *wires) dial(ctx context.Context, n *node) (net.Conn, error) {
@@ -124,6 +149,7 @@ func (w *wires) dial(ctx context.Context, n *node) (net.Conn, error) {
 	var dead, spins bool
 	w.set(func() {
 		dead = w.dead || w.ill[n] == down
+		w.sick(n, down)
 		spins = dead && w.spins()
 	})
 	if spins {
@@ -158,19 +184,31 @@ func (w *wires) next(n *node) (f handling) {
 	w.sent++
 	if w.loseRequests > 0 {
 		w.loseRequests--
+		w.c.did(lostRequest)
 		f.loseRequest = true
 	} else if w.loseNext > 0 {
 		w.loseNext--
+		w.c.did(lostReply)
 		f.loseReply = true
 	}
 	if w.countTo > 0 {
 		w.countTo--
-		f.last = w.countTo == 0
+		if f.last = w.countTo == 0; f.last {
+			w.c.did(lastRequest)
+		}
 	}
+	w.sick(n, hanging, losing)
 	f.hang = w.ill[n] == hanging
 	f.loseReply = f.loseReply || w.ill[n] == losing
 	f.spins = w.spins()
 	return f
+}
+
+// sick counts that a client has met an ailment of a node. The caller holds w.mu.
+func (w *wires) sick(n *node, with ...ailment) {
+	if slices.Contains(with, w.ill[n]) {
+		w.c.did(illNode + string(w.ill[n]))
+	}
 }
 
 // spins reports whether so many requests were sent at one instant that the lock would never stop.
@@ -321,9 +359,11 @@ func (c *wire) deliver() {
 			}
 		})
 		if tell != nil {
+			c.all.c.did(between)
 			tell()
 		}
 		if delay > 0 && !r.end {
+			c.all.c.did(slowedReply)
 			time.Sleep(time.Until(r.at.Add(delay)))
 		}
 		if len(r.data) > 0 { // a pipe keeps a writer of nothing as well until somebody reads

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/upstream"
 )
 
@@ -38,15 +39,16 @@ type job struct {
 
 // result is the result of one rule.
 type result struct {
-	Rule     string   `json:"rule"`
-	Skip     string   `json:"skip,omitempty"`
-	Problems []string `json:"problems,omitempty"`
-	Notes    []string `json:"notes,omitempty"`
-	Unjudged string   `json:"unjudged,omitempty"`
-	Log      []string `json:"log,omitempty"`
-	Hangs    string   `json:"hangs,omitempty"` // the call that did not return: that is no race, and is not tried again
-	Stack    string   `json:"stack,omitempty"` // of a rule that does not end
-	Spins    bool     `json:"spins,omitempty"` // and in which the lock computes without end
+	Rule     string        `json:"rule"`
+	Skip     string        `json:"skip,omitempty"`
+	Problems []string      `json:"problems,omitempty"`
+	Notes    []string      `json:"notes,omitempty"`
+	Unjudged string        `json:"unjudged,omitempty"`
+	Log      []string      `json:"log,omitempty"`
+	Reached  history.Reach `json:"reached,omitempty"`
+	Hangs    string        `json:"hangs,omitempty"` // the call that did not return: that is no race, and is not tried again
+	Stack    string        `json:"stack,omitempty"` // of a rule that does not end
+	Spins    bool          `json:"spins,omitempty"` // and in which the lock computes without end
 
 	realTime bool
 }

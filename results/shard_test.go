@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/history/reach"
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
 )
 
@@ -82,8 +82,8 @@ func TestMergeOfAnInterruptedShard(t *testing.T) {
 	first := results.Suite{Shard: &results.Shard{Index: 1, Count: 2, Of: 5}, Cells: []results.Cell{cell("0"), cell("2"), cell("4")}, Start: at, Duration: time.Second}
 	second := results.Suite{Shard: &results.Shard{Index: 2, Count: 2, Of: 5}, Cells: []results.Cell{cell("1")}, Missing: 1, Start: at.Add(time.Second), Duration: 5 * time.Second,
 		Notes: []string{"stopped after 1 of 2 cells"}}
-	first.Reach("0", reach.Counts{"a wait": 0, "readers at once": 0})
-	second.Reach("0", reach.Counts{"a wait": 3})
+	first.Reach("0", history.Reach{"a wait": 0, "readers at once": 0})
+	second.Reach("0", history.Reach{"a wait": 3})
 	got, err := results.MergeSuites([]results.Suite{second, first})
 	if err != nil {
 		t.Fatal(err)

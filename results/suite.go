@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/history/reach"
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -25,7 +25,7 @@ type Suite struct {
 	Duration time.Duration  `json:"duration"` // nanoseconds
 	Cells    []Cell         `json:"cells"`
 	// by lock, what all its cells reached; see Result. Not of planted bugs, whose cells end early
-	Reached map[string]reach.Counts `json:"reached,omitempty"`
+	Reached map[string]history.Reach `json:"reached,omitempty"`
 	// by lock: what no cell of it reached, so that the suite shows nothing about it
 	NeverReached map[string][]string `json:"never_reached,omitempty"`
 	Sensitivity  Sensitivity         `json:"sensitivity"`
@@ -223,12 +223,12 @@ func (s *Suite) Judge() {
 }
 
 // Reach adds what a cell of a lock reached.
-func (s *Suite) Reach(lock string, reached reach.Counts) {
+func (s *Suite) Reach(lock string, reached history.Reach) {
 	if len(reached) == 0 { // it was not run
 		return
 	}
 	if s.Reached == nil {
-		s.Reached = map[string]reach.Counts{}
+		s.Reached = map[string]history.Reach{}
 	}
 	s.Reached[lock] = s.Reached[lock].Add(reached)
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
-
 	"github.com/lockbench/lockbench/sim"
 )
 

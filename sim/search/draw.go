@@ -6,9 +6,8 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
-	"github.com/lockbench/lockbench/workloads"
-
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/workloads"
 )
 
 // schedule is one schedule of a job, determined by the job's seed and its number.

@@ -4,9 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockbench/lockbench/workloads"
-
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/workloads"
 )
 
 // TestManyTries: some schedules have waiters with more tries than any lock's constant, one in eight

@@ -18,7 +18,6 @@ import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
-
 	"github.com/lockbench/lockbench/sim"
 )
 

@@ -13,9 +13,8 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/history/reach"
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
-
 	"github.com/lockbench/lockbench/sim"
 )
 
@@ -258,7 +257,7 @@ func (e *exploration) record(part int, p progress) {
 }
 
 func (e *exploration) sum() progress {
-	all := progress{Violated: map[string]int{}, Excepted: map[string]int{}, Reached: reach.Counts{}, Exhausted: true}
+	all := progress{Violated: map[string]int{}, Excepted: map[string]int{}, Reached: history.Reach{}, Exhausted: true}
 	for _, p := range slices.Concat(e.parts, e.ended) {
 		all.Schedules += p.Schedules
 		all.Steps += p.Steps

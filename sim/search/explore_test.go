@@ -10,11 +10,10 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
-	"github.com/lockbench/lockbench/history/reach"
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls/catalogue"
-	"github.com/lockbench/lockbench/verdicts"
-
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // TestExploreSurvivesBadLocks: what a lock does to its process is a finding, and does not end the
@@ -287,7 +286,7 @@ func TestShareOfAShard(t *testing.T) {
 // the totals of all are read.
 func TestTotalsAreOfOneMoment(t *testing.T) {
 	e := &exploration{parts: make([]progress, 1), report: func(Stats) {}}
-	p := progress{Violated: map[string]int{}, Excepted: map[string]int{}, Reached: reach.Counts{}}
+	p := progress{Violated: map[string]int{}, Excepted: map[string]int{}, Reached: history.Reach{}}
 	e.record(0, p)
 	p.Violated["exclusive-use"]++
 	p.Excepted["exclusive-use"]++

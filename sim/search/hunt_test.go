@@ -18,9 +18,8 @@ import (
 
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
-	"github.com/lockbench/lockbench/verdicts"
-
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // kept lists the locks with a defect that these settings do not show, and why.

@@ -12,10 +12,9 @@ import (
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/sim"
 	"github.com/lockbench/lockbench/verdicts"
 	"github.com/lockbench/lockbench/workloads"
-
-	"github.com/lockbench/lockbench/sim"
 )
 
 // judgeOne judges one outcome.

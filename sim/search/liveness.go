@@ -9,9 +9,8 @@ import (
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/resp"
-	"github.com/lockbench/lockbench/verdicts"
-
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // What a lock does outside its client's operations shows on the wire and on the clock.

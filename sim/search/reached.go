@@ -1,16 +1,16 @@
 package search
 
 import (
-	"github.com/lockbench/lockbench/history/reach"
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/sim"
 )
 
 // reached counts what a schedule reached of what it could have reached within bounds.
-func reached(o sim.Outcome, b sim.Bounds) reach.Counts {
+func reached(o sim.Outcome, b sim.Bounds) history.Reach {
 	p := o.Program
-	plan := reach.Plan{Waits: p.Config.AcquireWait > 0, Poll: int64(p.Poll), Extends: p.Variant.Traits.Extends, TellsLosses: p.Variant.Traits.NotifiesLoss}
+	plan := history.Prospect{Waits: p.Config.AcquireWait > 0, Poll: int64(p.Poll), Extends: p.Variant.Traits.Extends, TellsLosses: p.Variant.Traits.NotifiesLoss}
 	if b.MaxFaults > 0 {
 		plan.Faults = b.Faults
 	}
-	return reach.Of(o.Recorded, o.Windows, plan)
+	return history.Reached(o.Recorded, o.Windows, plan)
 }

@@ -20,12 +20,11 @@ import (
 	"slices"
 
 	"github.com/lockbench/lockbench/faults"
-	"github.com/lockbench/lockbench/history/reach"
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/sim"
 	"github.com/lockbench/lockbench/verdicts"
 	"github.com/lockbench/lockbench/workloads"
-
-	"github.com/lockbench/lockbench/sim"
 )
 
 type finding struct {
@@ -40,7 +39,7 @@ type progress struct {
 	Pruned    int            `json:"pruned"`
 	Violated  map[string]int `json:"violated,omitempty"` // number of schedules by violation, "property/cause"
 	Excepted  map[string]int `json:"excepted,omitempty"` // the same, of those that no lease can prevent
-	Reached   reach.Counts   `json:"reached,omitempty"`  // schedules by what each reached
+	Reached   history.Reach  `json:"reached,omitempty"`  // schedules by what each reached
 	Exhausted bool           `json:"exhausted,omitempty"`
 	// states of a walk that could not be pruned: a connection watched keys
 	Unhashed int    `json:"unhashed,omitempty"`
@@ -79,7 +78,7 @@ func newSearch(j searchJob, h sim.Runner) (*search, error) {
 	}
 	s := &search{job: j, host: h, only: j.seeks, begin: func(int, []int) {}, found: func(finding) {}, every: func(progress) {}}
 	s.judge = s.causes.judge
-	s.progress.Violated, s.progress.Excepted, s.progress.Reached = map[string]int{}, map[string]int{}, reach.Counts{}
+	s.progress.Violated, s.progress.Excepted, s.progress.Reached = map[string]int{}, map[string]int{}, history.Reach{}
 	if j.Strategy == Exhaustive {
 		s.job.Bounds.Instant = true
 		s.walk = sim.NewWalk(j.Part, j.Parts, j.Prefix)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/history"
-
 	"github.com/lockbench/lockbench/sim"
 )
 

@@ -19,9 +19,8 @@ import (
 	"github.com/lockbench/lockbench/internal/cputime"
 	"github.com/lockbench/lockbench/internal/subprocess"
 	"github.com/lockbench/lockbench/internal/upstream"
-	"github.com/lockbench/lockbench/verdicts"
-
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // workerEnv marks a worker process: the same program, started again.
