@@ -195,7 +195,7 @@ func (s *releaseSafety) sent(o *op) bool {
 
 // still reports whether the hold of a release was there, as far as others are concerned.
 func (s *releaseSafety) still(o *op) bool {
-	began := s.d.k.op(s.d.k.holds.At(o.hold).began)
+	began := s.d.k.began(o.hold)
 	if s.marks != nil && len(s.marks.parts[o.hold]) > 0 {
 		gone, known := s.marks.gone[o.hold]
 		return !known || gone > o.ret
@@ -253,7 +253,7 @@ func (s *releaseSafety) endsEarly(v, release *op) bool {
 
 // report reports an operation, or a background command, that changed what another holds.
 func (s *releaseSafety) report(w wrong) {
-	began := s.d.k.op(s.d.k.holds.At(w.victim).began)
+	began := s.d.k.began(w.victim)
 	v := Violation{At: w.at, Clients: []string{s.d.a.client(&began), w.client}}
 	if w.by.line == 0 {
 		s.found(v, []op{began})
@@ -262,7 +262,7 @@ func (s *releaseSafety) report(w wrong) {
 	v.At = w.by.call
 	of := []op{began}
 	if w.by.hold != 0 {
-		of = append(of, s.d.k.op(s.d.k.holds.At(w.by.hold).began))
+		of = append(of, s.d.k.began(w.by.hold))
 	}
 	s.found(v, of, w.by)
 }

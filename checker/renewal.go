@@ -60,5 +60,5 @@ func (d *keyInput) excusedHold(o *op) bool {
 
 // denied reports a reply that a hold is gone, or that its owner is refused.
 func (t *tally) denied(o *op) {
-	t.found(Violation{At: o.ret, Clients: t.d.names(o)}, []op{t.d.k.op(t.d.k.holds.At(o.hold).began)}, *o)
+	t.found(Violation{At: o.ret, Clients: t.d.names(o)}, []op{t.d.k.began(o.hold)}, *o)
 }

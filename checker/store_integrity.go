@@ -112,13 +112,13 @@ func (s *storeIntegrity) readBy(o *op) (read uint64, known bool) {
 
 // askedFor returns the earliest instant at which the hold of a write can have been granted.
 func (s *storeIntegrity) askedFor(o *op) int64 {
-	began := s.d.k.op(s.d.k.holds.At(o.hold).began)
+	began := s.d.k.began(o.hold)
 	return s.d.k.asked(&began)
 }
 
 // several reports whether a write is under a hold of which several may exist at once.
 func (s *storeIntegrity) several(o *op) bool {
-	return o.hold != 0 && manyMayHold(s.d.a.header, s.d.k.op(s.d.k.holds.At(o.hold).began).mode)
+	return o.hold != 0 && manyMayHold(s.d.a.header, s.d.k.began(o.hold).mode)
 }
 
 // judge judges a write by those that came before it.
