@@ -40,19 +40,16 @@ type wait struct {
 }
 
 // grace is how much longer than a lease a free lock may stay free, in nanoseconds; a lock with a
-// longer lease, another lease.
+// longer lease, another lease. A lock that wakes its waiters may be free and wanted for as long: a
+// message and a request take far less, and even a busy machine runs a ready process sooner.
 const grace = 1_000_000_000
-
-// promptly is for how many nanoseconds a lock that wakes its waiters may be free and wanted. A
-// message and a request take far less; even a busy machine runs a ready process sooner.
-const promptly = 1_000_000_000
 
 func newProgress(d *keyInput) *progress {
 	n := d.k.count(history.Acquire, history.OK, history.Busy, history.Fail)
 	h := d.a.header
 	p := &progress{tally: d.tallyOf(verdicts.Progress, n > 0, "nobody asked for it"), limit: plus(h.Lease, max(h.Lease, grace)), waits: map[uint32]*wait{}}
 	if p.least = p.limit; h.Wakeups {
-		p.least = min(p.limit, cmp.Or(d.opt.HandOver, promptly))
+		p.least = min(p.limit, cmp.Or(d.opt.HandOver, grace))
 	}
 	p.free[history.Exclusive] = d.stretches(p.least, history.Exclusive)
 	if p.free[history.Shared] = p.free[history.Exclusive]; h.Kind == history.RW {
@@ -150,7 +147,7 @@ func (p *progress) limitOf(w *wait, s Span) int64 {
 	limit := p.least
 	if p.d.opt.HandOver == 0 {
 		asked := p.d.ev.commandsOf(p.d.a.client(&w.last), s.From-p.limit, s.To)
-		limit = promptly + history.UnderWay(asked, s.From, s.To)
+		limit = grace + history.UnderWay(asked, s.From, s.To)
 	}
 	for _, b := range w.between {
 		limit += max(0, min(b.To, s.To)-max(b.From, s.From))

@@ -206,11 +206,7 @@ func (s *releaseSafety) still(o *op) bool {
 // restored reports whether a fault since the hold of an operation began may have kept or restored
 // it: a server's; a client's only if votes count, as a lost message leaves nodes that disagree.
 func (s *releaseSafety) restored(o *op) bool {
-	from := o.call
-	if o.hold != 0 {
-		from = s.d.k.at(s.d.k.holds.At(o.hold).began).call
-	}
-	client := s.d.a.client(o)
+	client, from := s.d.a.client(o), s.d.since(o)
 	return s.d.ev.loses(client, from) <= o.ret || s.d.a.header.Votes && s.d.ev.excused(client, from, o.ret)
 }
 
