@@ -137,20 +137,3 @@ func (p *progress) judge(w *wait) {
 		w.excused = w.excused || tooLong
 	}
 }
-
-// limitOf returns for how long the lock may be free and wanted by a waiter in a stretch.
-func (p *progress) limitOf(w *wait, s Span) int64 {
-	h := p.d.a.header
-	if !h.Wakeups || p.d.ev.anyFault(s.From-h.Lease, s.To) {
-		return p.limit
-	}
-	limit := p.least
-	if p.d.opt.HandOver == 0 {
-		asked := p.d.ev.commandsOf(p.d.a.client(&w.last), s.From-p.limit, s.To)
-		limit = grace + history.UnderWay(asked, s.From, s.To)
-	}
-	for _, b := range w.between {
-		limit += max(0, min(b.To, s.To)-max(b.From, s.From))
-	}
-	return min(p.limit, limit)
-}

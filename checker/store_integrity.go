@@ -73,33 +73,6 @@ func (s *storeIntegrity) done() {
 // of returns what a write has beside its record.
 func (s *storeIntegrity) of(o *op) *write { return s.d.k.writes.At(o.detail) }
 
-// prefix has what is needed of the writes before another.
-type prefix struct {
-	s      *storeIntegrity
-	fence  op            // that with the highest fence
-	newest op            // that whose hold was asked for last
-	reader map[uint64]op // by what they read: those under an exclusive hold or none
-}
-
-func (p *prefix) add(o *op) {
-	s := p.s
-	if f := s.of(o).fence; f != 0 && (p.fence.line == 0 || f > s.of(&p.fence).fence) {
-		p.fence = *o
-	}
-	if o.hold != 0 && (p.newest.line == 0 || s.askedFor(o) > s.askedFor(&p.newest)) {
-		p.newest = *o
-	}
-}
-
-// read notes what a write has read.
-func (p *prefix) read(o *op) {
-	if read, known := p.s.readBy(o); known && !p.s.several(o) {
-		if _, again := p.reader[read]; !again {
-			p.reader[read] = *o
-		}
-	}
-}
-
 // readBy returns what a write has read, as a version or a value; known is false if that does not
 // tell which write it followed.
 func (s *storeIntegrity) readBy(o *op) (read uint64, known bool) {
