@@ -14,16 +14,14 @@ import (
 // An opportunity is an exclusive grant with a fence.
 type fencingOrder struct {
 	tally
-	recent  []fenced // by return
-	before  fenced   // of those dropped from recent, the one with the highest fence so far
-	longest int64    // the longest time that a grant took, so far
+	highest []fenced // by return
 }
 
 // fenced is the grant with the highest fence of those that returned by an instant.
 type fenced struct {
-	ret     int64
-	highest op
-	fence   uint64 // of highest; 0: none
+	ret   int64
+	fence uint64 // 0: none
+	place uint32
 }
 
 func newFencingOrder(d *keyInput) *fencingOrder {
@@ -39,65 +37,46 @@ func (f *fencingOrder) returned(o *op) {
 		return
 	}
 	asked := f.d.k.asked(o)
-	certain, earlier := f.highestBefore(asked-f.d.a.header.ClockError), f.highestBefore(asked)
+	certain, earlier := f.before(asked-f.d.a.header.ClockError), f.before(asked)
 	switch {
-	case f.breaks(o, fence, &certain):
-		f.report(&certain.highest, o, false)
-	case f.breaks(o, fence, &earlier):
-		f.report(&earlier.highest, o, earlier.highest.client != o.client)
+	case f.breaks(o, fence, certain):
+		f.report(f.d.k.op(certain.place), o, false)
+	case f.breaks(o, fence, earlier):
+		e := f.d.k.op(earlier.place)
+		f.report(e, o, e.client != o.client)
 	default:
 		f.opportunity(o.call, o.ret)
 	}
-	f.remember(o, fence)
+	next := fenced{o.ret, fence, o.place}
+	if last := f.before(never); last.fence > fence {
+		next.fence, next.place = last.fence, last.place
+	}
+	f.highest = append(f.highest, next)
 }
 
 // breaks reports whether a grant has a fence that is too small after another.
-func (f *fencingOrder) breaks(o *op, fence uint64, earlier *fenced) bool {
-	h := &earlier.highest
-	again := fence == earlier.fence && h.client == o.client && f.d.k.nested(o)
-	return earlier.fence != 0 && fence <= earlier.fence && !again && f.d.uses("fence-order")
+func (f *fencingOrder) breaks(o *op, fence uint64, earlier fenced) bool {
+	if fence > earlier.fence || !f.d.uses("fence-order") {
+		return false
+	}
+	return fence < earlier.fence || !f.d.k.nested(o) || f.d.k.op(earlier.place).client != o.client
 }
 
-// highestBefore returns the grant with the highest fence among those that returned before an
-// instant.
-func (f *fencingOrder) highestBefore(t int64) fenced {
-	n, _ := slices.BinarySearchFunc(f.recent, t, func(e fenced, t int64) int {
+// before returns the grant with the highest fence among those that returned before an instant.
+func (f *fencingOrder) before(t int64) fenced {
+	n, _ := slices.BinarySearchFunc(f.highest, t, func(e fenced, t int64) int {
 		if e.ret < t {
 			return -1
 		}
 		return 1
 	})
-	switch {
-	case n > 0:
-		return f.recent[n-1]
-	case f.before.ret < t:
-		return f.before
+	if n == 0 {
+		return fenced{}
 	}
-	return fenced{}
-}
-
-func (f *fencingOrder) remember(o *op, fence uint64) {
-	next := fenced{ret: o.ret, highest: *o, fence: fence}
-	last := f.before
-	if n := len(f.recent); n > 0 {
-		last = f.recent[n-1]
-	}
-	if last.fence > fence {
-		next.highest, next.fence = last.highest, last.fence
-	}
-	f.recent = append(f.recent, next)
-	// Half of the list is dropped at a time, to spread the cost. An instant before which all is
-	// dropped lies too far back for any grant that has been seen; a longer one is compared with
-	// fewer.
-	f.longest = max(f.longest, o.ret-o.call)
-	if n := len(f.recent) / 2; n > 512 && f.recent[n].ret < o.ret-2*f.longest-f.d.a.header.ClockError {
-		f.before = f.recent[n-1]
-		f.recent = append(f.recent[:0], f.recent[n:]...)
-	}
+	return f.highest[n-1]
 }
 
 // report reports a grant whose fence is too small.
-func (f *fencingOrder) report(earlier, o *op, within bool) {
-	v := Violation{At: o.ret, Clients: f.d.names(earlier, o), WithinClockError: within}
-	f.found(v, []op{*earlier, *o})
+func (f *fencingOrder) report(earlier op, o *op, within bool) {
+	f.found(Violation{At: o.ret, Clients: f.d.names(&earlier, o), WithinClockError: within}, []op{earlier, *o})
 }

@@ -137,7 +137,7 @@ func (m *marks) excludes(hold uint32) bool {
 			return false
 		}
 	}
-	began := m.d.k.op(m.d.k.holds.At(hold).began)
+	began := m.d.k.began(hold)
 	return !manyMayHold(m.d.a.header, began.mode)
 }
 

@@ -17,8 +17,8 @@ import (
 //
 // A writer that waits may keep readers out. A hold counts until its lease ends or it is released;
 // where nothing expires, until its client has given up: tried to release, or crashed. What renews
-// it after that renews it for nobody. A stretch ends when a fault of the waiter, or of a node that
-// its commands went to, begins, and another begins when that is over.
+// it after that renews it for nobody. A stretch begins anew when a fault of the waiter, or
+// of a node that its commands went to, is over.
 //
 // An opportunity is a wait. Limits: how long a client wanted the lock between two tries is not
 // seen; one that waits at the end of the record is judged by what it had asked until then.
@@ -40,19 +40,16 @@ type wait struct {
 }
 
 // grace is how much longer than a lease a free lock may stay free, in nanoseconds; a lock with a
-// longer lease, another lease.
+// longer lease, another lease. A lock that wakes its waiters may be free and wanted for as long: a
+// message and a request take far less, and even a busy machine runs a ready process sooner.
 const grace = 1_000_000_000
-
-// promptly is for how many nanoseconds a lock that wakes its waiters may be free and wanted. A
-// message and a request take far less; even a busy machine runs a ready process sooner.
-const promptly = 1_000_000_000
 
 func newProgress(d *keyInput) *progress {
 	n := d.k.count(history.Acquire, history.OK, history.Busy, history.Fail)
 	h := d.a.header
 	p := &progress{tally: d.tallyOf(verdicts.Progress, n > 0, "nobody asked for it"), limit: plus(h.Lease, max(h.Lease, grace)), waits: map[uint32]*wait{}}
 	if p.least = p.limit; h.Wakeups {
-		p.least = min(p.limit, cmp.Or(d.opt.HandOver, promptly))
+		p.least = min(p.limit, cmp.Or(d.opt.HandOver, grace))
 	}
 	p.free[history.Exclusive] = d.stretches(p.least, history.Exclusive)
 	if p.free[history.Shared] = p.free[history.Exclusive]; h.Kind == history.RW {
@@ -126,173 +123,17 @@ func (p *progress) judge(w *wait) {
 		if s.To-s.From < p.least {
 			continue
 		}
-		for _, part := range p.served(client, s) {
-			late := part.To - part.From - p.limitOf(w, part)
-			if late < 0 || !p.d.uses("free-but-refused") {
-				continue
-			}
+		tooLong := s.To-s.From >= p.limitOf(w, s)
+		for _, fault := range p.d.ev.excusing(client, s.From, s.To) {
+			s.From = max(s.From, fault.Last())
+		}
+		late := s.To - s.From - p.limitOf(w, s)
+		if late >= 0 && p.d.uses("free-but-refused") {
 			w.broken = true
-			v := Violation{At: part.From, Lasted: part.To - part.From, Clients: []string{client}, WithinClockError: late < 2*p.d.a.header.ClockError, grantBy: part.From}
+			v := Violation{At: s.From, Lasted: s.To - s.From, Clients: []string{client}, WithinClockError: late < 2*p.d.a.header.ClockError, grantBy: s.From}
 			p.found(v, nil, w.first, w.last)
 			return
 		}
-		w.excused = w.excused || s.To-s.From >= p.limitOf(w, s)
+		w.excused = w.excused || tooLong
 	}
-}
-
-// served returns the parts of a stretch in which no fault kept a client from being served.
-func (p *progress) served(client string, s Span) (parts []Span) {
-	for _, w := range p.d.ev.excusing(client, s.From, s.To) {
-		if w.Start > s.From {
-			parts = append(parts, Span{s.From, min(w.Start, s.To)})
-		}
-		s.From = max(s.From, w.Last())
-	}
-	if s.From < s.To {
-		parts = append(parts, s)
-	}
-	return parts
-}
-
-// limitOf returns for how long the lock may be free and wanted by a waiter in a stretch.
-func (p *progress) limitOf(w *wait, s Span) int64 {
-	h := p.d.a.header
-	if !h.Wakeups || p.d.ev.anyFault(s.From-h.Lease, s.To) {
-		return p.limit
-	}
-	limit := p.least
-	if p.d.opt.HandOver == 0 {
-		asked := p.d.ev.commandsOf(p.d.a.client(&w.last), s.From-p.limit, s.To)
-		limit = promptly + history.UnderWay(asked, s.From, s.To)
-	}
-	for _, b := range w.between {
-		limit += max(0, min(b.To, s.To)-max(b.From, s.From))
-	}
-	return min(p.limit, limit)
-}
-
-// stretches returns the stretches of some length or more, from the first call to the last return,
-// in which too few holds were possible to refuse a mode. Holds closer to each other than that are
-// taken together, so that few are kept.
-func (d *keyInput) stretches(least int64, asked history.Mode) []Span {
-	var taken cover
-	taken.least = least
-	if n := Permits(d.a.header); n > 1 {
-		d.eachHold(asked, func(s Span) { taken.spans = append(taken.spans, s) })
-		taken = cover{least: least, spans: atOnce(taken.spans, n)}
-	} else {
-		d.eachHold(asked, taken.add)
-	}
-	return taken.gaps(Span{d.k.first(), d.k.last()})
-}
-
-// eachHold calls each with the spans in which holds may refuse a mode, for as long as they count.
-func (d *keyInput) eachHold(asked history.Mode, each func(Span)) {
-	for place := range d.a.walk(d.k) {
-		o := d.k.op(place)
-		if d.a.header.Kind == history.RW && asked == history.Shared && o.kind == history.Acquire && o.mode == history.Exclusive {
-			each(Span{o.call, o.ret})
-		}
-		its := o.hold != 0 && d.k.holds.At(o.hold).began == place
-		if !its || !mayRefuse(d.a.header.Kind, o.mode, asked) {
-			continue
-		}
-		each(Span{d.countsFrom(&o), d.counts(&o)})
-	}
-	for _, g := range d.k.ghosts {
-		if mayRefuse(d.a.header.Kind, g.mode, asked) {
-			each(Span{g.from, plus(g.died, d.a.header.Lease+slack(d.a.header))})
-		}
-	}
-}
-
-// countsFrom returns the earliest instant at which a hold can have begun: asked; if that is not
-// recorded, when the last request of the acquire was sent, or executed.
-func (d *keyInput) countsFrom(o *op) int64 {
-	from := d.k.asked(o)
-	if sent := d.ev.commandsOf(d.a.client(o), o.call, o.ret); from == o.call && len(sent) > 0 {
-		from = max(from, sent[len(sent)-1].Sent, sent[len(sent)-1].Ran)
-	}
-	return from
-}
-
-// counts returns until when a hold, given by what began it, counts.
-func (d *keyInput) counts(o *op) int64 {
-	h := d.k.holds.At(o.hold)
-	end := h.possible
-	if h.rare != 0 {
-		if owned := d.k.rares.At(h.rare).owned; owned != 0 {
-			end = min(end, owned)
-		}
-	}
-	if end < never {
-		return end
-	}
-	if h.release != 0 {
-		release := d.k.op(h.release)
-		end = release.ret
-	}
-	for _, at := range d.ev.crashes(d.a.client(o)) {
-		if at >= o.ret {
-			end = min(end, plus(at, d.a.header.Lease+slack(d.a.header)))
-		}
-	}
-	return end
-}
-
-// cover is a set of spans, in order, with gaps of some length or more between them.
-type cover struct {
-	least int64
-	spans []Span
-}
-
-// add adds a span.
-func (c *cover) add(s Span) {
-	first, _ := slices.BinarySearchFunc(c.spans, s.From-c.least, func(x Span, t int64) int { return cmp.Compare(x.To, t) })
-	last := first
-	for last < len(c.spans) && c.spans[last].From <= plus(s.To, c.least) {
-		s = Span{min(s.From, c.spans[last].From), max(s.To, c.spans[last].To)}
-		last++
-	}
-	c.spans = slices.Replace(c.spans, first, last, s)
-}
-
-// gaps returns what the spans leave of a stretch.
-func (c *cover) gaps(of Span) (out []Span) {
-	for _, s := range c.spans {
-		if s.From-of.From >= c.least {
-			out = append(out, Span{of.From, s.From})
-		}
-		of.From = max(of.From, s.To)
-	}
-	if of.To-of.From >= c.least {
-		out = append(out, of)
-	}
-	return out
-}
-
-// atOnce returns the spans in which some number of the given ones lie at once.
-func atOnce(spans []Span, n int) (out []Span) {
-	var starts, ends []int64
-	for _, s := range spans {
-		starts, ends = append(starts, s.From), append(ends, s.To)
-	}
-	slices.Sort(starts)
-	slices.Sort(ends)
-	open, from := 0, int64(0)
-	for i, j := 0, 0; j < len(ends); {
-		if i < len(starts) && starts[i] <= ends[j] {
-			if open++; open == n {
-				from = starts[i]
-			}
-			i++
-			continue
-		}
-		if open == n {
-			out = append(out, Span{from, ends[j]})
-		}
-		open--
-		j++
-	}
-	return out
 }

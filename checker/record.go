@@ -177,6 +177,9 @@ func (k *keyLog) op(place uint32) (o op) {
 	return o
 }
 
+// began unpacks the record of what began a hold.
+func (k *keyLog) began(hold uint32) op { return k.op(k.holds.At(hold).began) }
+
 func (k *keyLog) unpack(o *op, place uint32) {
 	r := k.at(place)
 	*o = op{call: r.call, ret: k.ret(r), place: place, line: r.line, client: r.bits >> clientShift,

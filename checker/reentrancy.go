@@ -32,16 +32,16 @@ func (e *reentrancy) returned(o *op) {
 		if n := e.certain(o); n != 0 && e.d.uses("owner-refused") {
 			own := *o
 			own.hold = n
-			e.judge(&own, e.d.ev.excused(e.d.a.client(o), e.d.k.at(e.d.k.holds.At(n).began).call, o.ret))
+			e.judge(&own)
 		}
 	case o.kind == history.Release && o.saysGone() && e.d.wasCertain(o) && e.d.uses("owner-not-held"):
-		e.judge(o, e.d.excusedHold(o))
+		e.judge(o)
 	case o.kind == history.Release && o.outcome == history.OK && o.hold == 0 && e.d.uses("release-of-nothing"):
 		if !e.d.k.late[o.line] {
 			e.unjudged(1, unknownOutcomes)
 			break
 		}
-		e.judge(o, e.d.excusedHold(o))
+		e.judge(o)
 	case o.kind == history.Release && (o.outcome == history.OK || o.saysGone()):
 		e.opportunity(o.call, o.ret)
 	}
@@ -59,14 +59,10 @@ func (e *reentrancy) certain(o *op) (n uint32) {
 }
 
 // judge reports a violation by a reply, unless a fault explains it.
-func (e *reentrancy) judge(o *op, excused bool) {
-	if excused {
+func (e *reentrancy) judge(o *op) {
+	if e.d.excusedHold(o) {
 		e.unjudged(1, metAFault)
 		return
 	}
-	if o.hold != 0 {
-		e.denied(o)
-		return
-	}
-	e.found(Violation{At: o.ret, Clients: e.d.names(o)}, nil, *o)
+	e.denied(o)
 }

@@ -51,8 +51,7 @@ func (r *refusal) called(o *op) {
 		r.tries.add(interval{owner: o.client, end: to})
 	}
 	if o.granted() {
-		h := r.d.k.holds.At(o.hold)
-		r.pending = append(r.pending, possible{o.line, o.mode, r.d.k.asked(o), h.possible})
+		r.pending = append(r.pending, possible{o.line, o.mode, r.d.k.asked(o), r.d.k.holds.At(o.hold).possible})
 	}
 	if Permits(r.d.a.header) > 1 {
 		r.asking = append(r.asking, o.call)
@@ -79,22 +78,16 @@ func (r *refusal) returned(o *op) {
 
 // forget drops a try, and what was over before each that is still under way.
 func (r *refusal) forget(at int) {
-	if r.asking = slices.Delete(r.asking, at, at+1); at > 0 {
-		return
+	if r.asking = slices.Delete(r.asking, at, at+1); at == 0 && len(r.asking) > 0 {
+		since := r.asking[0] - r.d.a.header.ClockError
+		r.held = slices.DeleteFunc(r.held, func(p possible) bool { return p.to < since })
 	}
-	now := never
-	if len(r.asking) > 0 {
-		now = r.asking[0] - r.d.a.header.ClockError
-	}
-	r.held = slices.DeleteFunc(r.held, func(p possible) bool { return p.to < now && now < never })
 }
 
 func (r *refusal) start(p possible) {
-	if Permits(r.d.a.header) > 1 {
+	if r.until[p.mode] = max(r.until[p.mode], p.to); Permits(r.d.a.header) > 1 {
 		r.held = append(r.held, p)
-		return
 	}
-	r.until[p.mode] = max(r.until[p.mode], p.to)
 }
 
 func (r *refusal) judge(o *op) {
@@ -123,12 +116,7 @@ func (r *refusal) explained(o *op) bool {
 	if r.until[history.Exclusive] >= from || o.mode == history.Exclusive && r.until[history.Shared] >= from {
 		return true
 	}
-	for _, p := range r.soon(o, to) {
-		if p.from <= to && mayRefuse(h.Kind, p.mode, o.mode) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.soon(o, to), func(p possible) bool { return p.from <= to && mayRefuse(h.Kind, p.mode, o.mode) })
 }
 
 // soon returns the grants that are under way, and those that were called within the clock error.

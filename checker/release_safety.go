@@ -1,8 +1,9 @@
 package checker
 
 import (
+	"slices"
+
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/internal/resp"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -35,14 +36,13 @@ type releaseSafety struct {
 	pending  int              // grants that were called and have not returned
 	grants   latest           // by client: latest return of a grant
 	releases latest           // by client: latest return of a release
-	until    latest           // by hold: until when it is possible
 	useless  op               // an accepted release that changed nothing, and no grant since
 }
 
 func newReleaseSafety(d *keyInput) *releaseSafety {
 	n := d.k.count(history.Release, history.OK, history.NotHeld, history.LostHold, history.Fail) + d.k.count(history.Extend, history.OK)
 	s := &releaseSafety{tally: d.tallyOf(verdicts.ReleaseSafety, n > 0 || d.ev.effects != nil, "nothing was released or extended"),
-		marks: d.follow(), wrongs: map[uint32]wrong{}, grants: latest{most: 2}, releases: latest{most: 2}, until: latest{most: 2}}
+		marks: d.follow(), wrongs: map[uint32]wrong{}, grants: latest{most: 2}, releases: latest{most: 2}}
 	if s.marks == nil {
 		return s
 	}
@@ -77,52 +77,10 @@ func (s *releaseSafety) returned(o *op) {
 
 // begin notes a hold that began.
 func (s *releaseSafety) begin(o *op) {
-	kept := s.there[:0]
-	for _, c := range s.there {
-		if s.d.k.holds.At(c.hold).possible > o.call {
-			kept = append(kept, c)
-		}
-	}
-	s.there = append(kept, *o)
+	s.there = slices.DeleteFunc(s.there, func(c op) bool { return s.d.k.holds.At(c.hold).possible <= o.call })
+	s.there = append(s.there, *o)
 	s.grants.add(interval{owner: o.client, end: o.ret})
-	s.until.add(interval{owner: o.hold, end: s.d.k.holds.At(o.hold).possible})
 	s.useless = op{}
-}
-
-// asked looks for the release that left its mark, where a try is refused.
-func (s *releaseSafety) asked(o *op) {
-	if o.granted() {
-		s.pending--
-	}
-	u := s.useless
-	if u.line == 0 || o.client == u.client || !s.marks.excludes(u.hold) && s.othersMayHold(o, &u) || s.d.ghostFor(o) || !s.keptOut(o, &u) {
-		return
-	}
-	s.useless = op{}
-	s.found(Violation{At: u.call, Lasted: u.ret - u.call, Clients: s.d.names(o, &u)}, []op{u}, u, *o)
-}
-
-// othersMayHold reports whether a try after a release may have met a hold other than the release's.
-func (s *releaseSafety) othersMayHold(o, release *op) bool {
-	return s.pending > 0 || s.until.others(release.hold) >= max(o.call, release.ret)
-}
-
-// keptOut reports whether an attempt of an acquire, which began after a release, was refused while
-// the mark of the release's hold was there.
-func (s *releaseSafety) keptOut(o, release *op) bool {
-	gone, known := s.marks.gone[release.hold]
-	if o.outcome == history.Busy {
-		return o.call >= release.ret && (!known || gone > o.ret)
-	}
-	if !known || !o.granted() || s.d.k.asked(o) < gone {
-		return false
-	}
-	for _, c := range s.d.ev.commandsOf(s.d.a.client(o), max(o.call, release.ret), gone) {
-		if c.Op == s.d.a.id(o.line) && resp.IsWrite(c.Name) && c.Replied != 0 && c.Replied < gone {
-			return true
-		}
-	}
-	return false
 }
 
 func (s *releaseSafety) extend(o *op) {
@@ -157,103 +115,16 @@ func (s *releaseSafety) release(o *op) {
 	}
 }
 
-// left reports whether an accepted release changed nothing of its hold's mark, which was there when
-// it returned, and its client has no other hold that may need it.
-func (s *releaseSafety) left(o *op) bool {
-	gone, known := s.marks.gone[o.hold]
-	sole := s.marks.carries[o.hold] || len(s.marks.parts[o.hold]) > 0 && s.d.a.header.Kind == history.Mutex && s.d.k.holds.At(o.hold).token == 0
-	return sole && !s.marks.did[o.line] && (!known || gone > o.ret) && !(s.d.a.header.Kind == history.Reentrant && s.nests(o))
-}
-
-// nests reports whether a client has another hold that may be there.
-func (s *releaseSafety) nests(o *op) bool {
-	for _, c := range s.there {
-		if h := s.d.k.holds.At(c.hold); c.client == o.client && c.hold != o.hold && h.possible >= o.call {
-			return true
-		}
-	}
-	return false
-}
-
-// refused judges a release that was refused or failed.
-func (s *releaseSafety) refused(o *op) {
-	switch {
-	case !s.d.wasCertain(o), o.saysGone() && s.d.a.header.Kind == history.Reentrant:
-	case s.d.excusedHold(o):
-		s.unjudged(1, metAFault)
-	case o.outcome == history.Fail && !s.sent(o):
-	case !s.still(o):
-	case s.d.uses("refused-release"):
-		s.denied(o)
-	}
-}
-
-// sent reports whether requests of an operation were recorded.
-func (s *releaseSafety) sent(o *op) bool {
-	return len(s.d.ev.commandsOf(s.d.a.client(o), o.call, o.ret)) > 0
-}
-
-// still reports whether the hold of a release was there, as far as others are concerned.
-func (s *releaseSafety) still(o *op) bool {
-	began := s.d.k.op(s.d.k.holds.At(o.hold).began)
-	if s.marks != nil && len(s.marks.parts[o.hold]) > 0 {
-		gone, known := s.marks.gone[o.hold]
-		return !known || gone > o.ret
-	}
-	return s.releases.others(o.client) < began.call && (Permits(s.d.a.header) > 1 || s.grants.others(o.client) < began.call)
-}
-
 // restored reports whether a fault since the hold of an operation began may have kept or restored
 // it: a server's; a client's only if votes count, as a lost message leaves nodes that disagree.
 func (s *releaseSafety) restored(o *op) bool {
-	from := o.call
-	if o.hold != 0 {
-		from = s.d.k.at(s.d.k.holds.At(o.hold).began).call
-	}
-	client := s.d.a.client(o)
+	client, from := s.d.a.client(o), s.d.since(o)
 	return s.d.ev.loses(client, from) <= o.ret || s.d.a.header.Votes && s.d.ev.excused(client, from, o.ret)
-}
-
-// late judges an accepted release whose hold was not possible, of a record without effects.
-func (s *releaseSafety) late(o *op) {
-	if s.restored(o) {
-		s.unjudged(1, metAFault)
-		return
-	}
-	for _, c := range s.there {
-		if h := s.d.k.holds.At(c.hold); c.hold != o.hold && !(h.token != 0 && h.token == o.token) && c.ret <= o.call && h.certain >= o.ret && s.endsEarly(&c, o) {
-			if s.d.uses("mis-unlock") {
-				s.report(wrong{c.hold, s.d.a.client(o), o.call, *o})
-				return
-			}
-		}
-	}
-	s.opportunity(o.call, o.ret)
-}
-
-// endsEarly reports whether a hold that was certain during a release is shown to be gone before its
-// certain end.
-func (s *releaseSafety) endsEarly(v, release *op) bool {
-	h := s.d.k.holds.At(v.hold)
-	reply, taken := never, never // first answer to an operation of it, first conflicting grant
-	gone := false
-	for o := range s.d.k.overlapping(release.call, h.certain) {
-		switch {
-		case o.call < release.call || o.line == v.line || o.line == release.line:
-		case o.hold == v.hold && (o.kind == history.Release || o.kind == history.Extend) && o.ret < reply:
-			reply, gone = o.ret, o.saysGone() && o.ret <= h.certain
-		case o.granted() && Permits(s.d.a.header) == 1 && Conflict(s.d.a.header.Kind, o.client == v.client, v.mode, o.mode):
-			if by := plus(o.ret, s.d.a.header.ClockError); by < s.d.k.certainUntil(h) {
-				taken = min(taken, by)
-			}
-		}
-	}
-	return gone || taken < reply
 }
 
 // report reports an operation, or a background command, that changed what another holds.
 func (s *releaseSafety) report(w wrong) {
-	began := s.d.k.op(s.d.k.holds.At(w.victim).began)
+	began := s.d.k.began(w.victim)
 	v := Violation{At: w.at, Clients: []string{s.d.a.client(&began), w.client}}
 	if w.by.line == 0 {
 		s.found(v, []op{began})
@@ -262,7 +133,7 @@ func (s *releaseSafety) report(w wrong) {
 	v.At = w.by.call
 	of := []op{began}
 	if w.by.hold != 0 {
-		of = append(of, s.d.k.op(s.d.k.holds.At(w.by.hold).began))
+		of = append(of, s.d.k.began(w.by.hold))
 	}
 	s.found(v, of, w.by)
 }

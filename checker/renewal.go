@@ -51,14 +51,22 @@ func (d *keyInput) wasCertain(o *op) bool {
 
 // excusedHold reports whether a fault met the hold of an operation.
 func (d *keyInput) excusedHold(o *op) bool {
-	from := o.call
-	if o.hold != 0 {
-		from = d.k.at(d.k.holds.At(o.hold).began).call
-	}
-	return d.ev.excused(d.a.client(o), from, o.ret)
+	return d.ev.excused(d.a.client(o), d.since(o), o.ret)
 }
 
-// denied reports a reply that a hold is gone, or that its owner is refused.
+// since returns when the hold of an operation was asked for; the call of one without.
+func (d *keyInput) since(o *op) int64 {
+	if o.hold == 0 {
+		return o.call
+	}
+	return d.k.at(d.k.holds.At(o.hold).began).call
+}
+
+// denied reports a reply that denies a hold, or that accepts a release without one.
 func (t *tally) denied(o *op) {
-	t.found(Violation{At: o.ret, Clients: t.d.names(o)}, []op{t.d.k.op(t.d.k.holds.At(o.hold).began)}, *o)
+	var of []op
+	if o.hold != 0 {
+		of = append(of, t.d.k.began(o.hold))
+	}
+	t.found(Violation{At: o.ret, Clients: t.d.names(o)}, of, *o)
 }

@@ -194,22 +194,15 @@ func (t *tally) join(other *tally, most int) {
 		t.notJudged = increased(t.notJudged, why, n)
 	}
 	t.kept = append(t.kept, other.kept...)
-	slices.SortStableFunc(t.kept, func(x, y Violation) int {
-		return cmp.Or(boolOrder(x.WithinClockError, y.WithinClockError), byTime(x, y))
-	})
+	within := func(v Violation) int {
+		if v.WithinClockError {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(t.kept, func(x, y Violation) int { return cmp.Or(cmp.Compare(within(x), within(y)), byTime(x, y)) })
 	t.kept = t.kept[:min(len(t.kept), most)]
 	slices.SortStableFunc(t.kept, byTime)
-}
-
-// boolOrder puts false first.
-func boolOrder(x, y bool) int {
-	switch {
-	case x == y:
-		return 0
-	case y:
-		return -1
-	}
-	return 1
 }
 
 func byTime(x, y Violation) int { return cmp.Compare(x.At, y.At) }

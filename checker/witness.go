@@ -99,7 +99,7 @@ func (a *archive) around(k *keyLog, v *Violation) []op {
 	shown := slices.Concat(v.of, v.others)
 	for i := range v.of {
 		if n := v.of[i].hold; n != 0 {
-			shown = append(shown, k.op(k.holds.At(n).began))
+			shown = append(shown, k.began(n))
 		}
 	}
 	margin := max(4*a.header.Lease, 2_000_000_000)

@@ -1,0 +1,84 @@
+package checker
+
+import (
+	"slices"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/resp"
+)
+
+// The rules of release-safety about a release that leaves its hold: one that was accepted, and one
+// that was refused or failed.
+
+// asked looks for the release that left its mark, where a try is refused.
+func (s *releaseSafety) asked(o *op) {
+	if o.granted() {
+		s.pending--
+	}
+	u := s.useless
+	if u.line == 0 || o.client == u.client || !s.marks.excludes(u.hold) && s.othersMayHold(o, &u) || s.d.ghostFor(o) || !s.keptOut(o, &u) {
+		return
+	}
+	s.useless = op{}
+	s.found(Violation{At: u.call, Lasted: u.ret - u.call, Clients: s.d.names(o, &u)}, []op{u}, u, *o)
+}
+
+// othersMayHold reports whether a try after a release may have met a hold other than the release's.
+func (s *releaseSafety) othersMayHold(o, release *op) bool {
+	return s.pending > 0 || s.mayHold(max(o.call, release.ret), func(c *op) bool { return c.hold != release.hold })
+}
+
+// keptOut reports whether an attempt of an acquire, which began after a release, was refused while
+// the mark of the release's hold was there.
+func (s *releaseSafety) keptOut(o, release *op) bool {
+	gone, known := s.marks.gone[release.hold]
+	if o.outcome == history.Busy {
+		return o.call >= release.ret && (!known || gone > o.ret)
+	}
+	if !known || !o.granted() || s.d.k.asked(o) < gone {
+		return false
+	}
+	for _, c := range s.d.ev.commandsOf(s.d.a.client(o), max(o.call, release.ret), gone) {
+		if c.Op == s.d.a.id(o.line) && resp.IsWrite(c.Name) && c.Replied != 0 && c.Replied < gone {
+			return true
+		}
+	}
+	return false
+}
+
+// left reports whether an accepted release changed nothing of its hold's mark, which was there when
+// it returned, and its client has no other hold that may need it.
+func (s *releaseSafety) left(o *op) bool {
+	gone, known := s.marks.gone[o.hold]
+	sole := s.marks.carries[o.hold] || len(s.marks.parts[o.hold]) > 0 && s.d.a.header.Kind == history.Mutex && s.d.k.holds.At(o.hold).token == 0
+	nested := s.d.a.header.Kind == history.Reentrant && s.mayHold(o.call, func(c *op) bool { return c.client == o.client && c.hold != o.hold })
+	return sole && !s.marks.did[o.line] && (!known || gone > o.ret) && !nested
+}
+
+// mayHold reports whether any of some holds may be there at an instant.
+func (s *releaseSafety) mayHold(at int64, of func(began *op) bool) bool {
+	return slices.ContainsFunc(s.there, func(c op) bool { return of(&c) && s.d.k.holds.At(c.hold).possible >= at })
+}
+
+// refused judges a release that was refused or failed.
+func (s *releaseSafety) refused(o *op) {
+	switch {
+	case !s.d.wasCertain(o), o.saysGone() && s.d.a.header.Kind == history.Reentrant:
+	case s.d.excusedHold(o):
+		s.unjudged(1, metAFault)
+	case o.outcome == history.Fail && len(s.d.ev.commandsOf(s.d.a.client(o), o.call, o.ret)) == 0: // it sent none
+	case !s.still(o):
+	case s.d.uses("refused-release"):
+		s.denied(o)
+	}
+}
+
+// still reports whether the hold of a release was there, as far as others are concerned.
+func (s *releaseSafety) still(o *op) bool {
+	began := s.d.k.began(o.hold)
+	if s.marks != nil && len(s.marks.parts[o.hold]) > 0 {
+		gone, known := s.marks.gone[o.hold]
+		return !known || gone > o.ret
+	}
+	return s.releases.others(o.client) < began.call && (Permits(s.d.a.header) > 1 || s.grants.others(o.client) < began.call)
+}
