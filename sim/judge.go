@@ -9,6 +9,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
+	"github.com/lockbench/lockbench/fakeredis"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/story"
@@ -175,7 +176,7 @@ func Explain(ctx context.Context, v *checker.Verdict, rec explain.Record) (expla
 
 // explainer explains violations on one simulated node, which it starts when first needed: a start
 // takes as long as a schedule.
-type explainer struct{ server *Server }
+type explainer struct{ server *fakeredis.Server }
 
 func (x *explainer) explain(ctx context.Context, v *checker.Verdict, rec explain.Record) (found explain.Findings, err error) {
 	if len(v.Violations) == 0 {
@@ -193,7 +194,7 @@ func (x *explainer) explain(ctx context.Context, v *checker.Verdict, rec explain
 
 func (x *explainer) start() (err error) {
 	if x.server == nil {
-		x.server, err = NewServer()
+		x.server, err = fakeredis.New()
 	}
 	return err
 }
