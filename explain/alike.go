@@ -18,13 +18,13 @@ type lease struct {
 }
 
 // leases returns those of the keys that the last command named, which was executed at an instant.
-func (d *deriver) leases(values map[string]*Value, at, own int64) (out []lease) {
+func (d *deriver) leases(data values, own int64) (out []lease) {
 	for _, key := range d.m.srv.Touched() {
-		v := values[key]
-		if v == nil || v.Expires == 0 {
+		v := data[key]
+		if v == nil || v.Until == 0 {
 			continue
 		}
-		l := lease{left: float64(v.Expires-d.m.epoch-own-at) / 1e6}
+		l := lease{left: float64(v.Until-own) / 1e6}
 		for i := range slices.Backward(d.events) {
 			e := &d.events[i]
 			if !slices.ContainsFunc(e.Changes, func(c history.DataChange) bool { return c.Key == key }) {

@@ -9,19 +9,18 @@ import (
 )
 
 // ask executes a request once more, with parts put back into the data just before it, and returns
-// its reply and its changes. ahead is how far the node's clock is ahead.
-func (r *run) ask(q *query, back []fate, without []part, ahead int64) (reply string, changes []change) {
+// its reply and its changes. own is what the node's clock shows.
+func (r *run) ask(q *query, back []fate, without []part, own int64) (reply string, changes []history.DataChange) {
 	ask := r.asks.of(q.cmd)
 	if ask == nil || r.srv == nil {
 		return q.cmd.Reply, nil
 	}
-	m := machine{srv: r.srv, epoch: r.Header.Epoch, values: r.state(q, back, without, ahead)}
-	reply, changes = m.do(ask, q.at, ahead)
-	return reply, changes
+	m := machine{srv: r.srv, epoch: r.Header.Epoch, values: r.state(q, back, without, own)}
+	return m.do(ask, own)
 }
 
-// ahead returns how far a node's clock was ahead at an instant.
-func (r *run) ahead(n *node, at int64) int64 { return r.clockAt(n.index, at).Ahead(at) }
+// own returns what a node's clock shows at an instant.
+func (r *run) own(n *node, at int64) int64 { return r.clockAt(n.index, at).At(at) }
 
 // clockAt returns a node's clock at an instant.
 func (rec *Record) clockAt(node int, at int64) (c history.Clock) {
@@ -35,74 +34,76 @@ func (rec *Record) clockAt(node int, at int64) (c history.Clock) {
 
 // state returns a node's data before a request, with parts put back without an end, and without
 // others.
-func (r *run) state(q *query, back []fate, without []part, ahead int64) map[string]*Value {
-	values := map[string]*Value{}
+func (r *run) state(q *query, back []fate, without []part, own int64) values {
+	state := values{}
 	for key := range q.node.byKey {
 		d, by := q.node.value(key, q.pos)
-		if d == nil {
-			continue
-		}
-		v := valueOf(d)
-		if d.Until != 0 {
-			until := d.Until + ahead
+		if d != nil && d.Until != 0 {
+			until := d.Until + own - q.at
 			if by >= 0 {
 				until = r.clockAt(q.node.index, q.node.events[by].At).At(d.Until)
 			}
-			v.Expires = max(until, q.at+ahead+1_000_000) + r.Header.Epoch
+			d = &history.Datum{Value: d.Value, Until: max(until, own+1_000_000)}
 		}
-		values[key] = v
+		if d != nil {
+			state[key] = d
+		}
 	}
 	for _, f := range back {
-		if v := withPart(values[f.key], f); v != nil {
-			values[f.key] = v
+		if v := withPart(state[f.key], f); v != nil {
+			state[f.key] = v
 		}
 	}
 	for _, p := range without {
-		if v := withoutPart(values[p.key], p.name); v == nil {
-			delete(values, p.key)
-		} else {
-			values[p.key] = v
+		if state[p.key] = withoutPart(state[p.key], p.name); state[p.key] == nil {
+			delete(state, p.key)
 		}
 	}
-	return values
+	return state
 }
 
 // withPart returns a value with a part as it was.
-func withPart(v *Value, f fate) *Value {
+func withPart(v *history.Datum, f fate) *history.Datum {
 	d := f.node.lastWith(f)
 	if d == nil {
 		return v
 	}
-	was := valueOf(d)
-	if v == nil || v.Kind != was.Kind || v.Kind == "string" {
-		v = &Value{Kind: was.Kind}
+	switch was := d.Value.(type) {
+	case map[string]string:
+		return &history.Datum{Value: with(v, f.name, f.text)}
+	case map[string]bool:
+		return &history.Datum{Value: with(v, f.name, true)}
+	case map[string]float64:
+		score, err := strconv.ParseFloat(f.text, 64)
+		if err != nil {
+			score = was[f.name]
+		}
+		return &history.Datum{Value: with(v, f.name, score)}
+	case []string:
+		var items []string
+		if v != nil {
+			items, _ = v.Value.([]string)
+		}
+		if !slices.Contains(items, f.name) {
+			items = append([]string{f.name}, items...)
+		}
+		return &history.Datum{Value: items}
 	}
-	o := *v
-	o.Expires = 0
-	switch was.Kind {
-	case "string":
-		o.Text = f.text
-	case "hash":
-		o.Fields = maps.Clone(v.Fields)
-		if o.Fields == nil {
-			o.Fields = map[string]string{}
-		}
-		o.Fields[f.name] = f.text
-	case "list", "set":
-		if !slices.Contains(v.Items, f.name) {
-			o.Items = append([]string{f.name}, v.Items...)
-		}
-	case "zset":
-		o.Scores = maps.Clone(v.Scores)
-		if o.Scores == nil {
-			o.Scores = map[string]float64{}
-		}
-		o.Scores[f.name] = was.Scores[f.name]
-		if score, err := strconv.ParseFloat(f.text, 64); err == nil {
-			o.Scores[f.name] = score
+	return &history.Datum{Value: f.text}
+}
+
+// with returns the parts of a value, if it is of that type, and one more.
+func with[T any](v *history.Datum, name string, text T) map[string]T {
+	out := map[string]T{name: text}
+	if v != nil {
+		had, _ := v.Value.(map[string]T)
+		for n, t := range had {
+			if n != name {
+				out[n] = t
+			}
 		}
 	}
-	return &o
+	return out
 }
 
 // lastWith returns the value of a part's key before the event that ended it.
@@ -118,19 +119,28 @@ func (n *node) lastWith(f fate) *history.Datum {
 }
 
 // withoutPart returns a value without a part; nil: nothing is left.
-func withoutPart(v *Value, name string) *Value {
-	if v == nil || v.Kind == "string" {
+func withoutPart(v *history.Datum, name string) *history.Datum {
+	if v == nil || len(v.Parts()) < 2 {
 		return nil
 	}
-	o := *v
-	o.Fields, o.Scores = maps.Clone(v.Fields), maps.Clone(v.Scores)
-	delete(o.Fields, name)
-	delete(o.Scores, name)
-	o.Items = slices.DeleteFunc(slices.Clone(v.Items), func(item string) bool { return item == name })
-	if len(o.Fields)+len(o.Scores)+len(o.Items) == 0 {
-		return nil
+	var left any
+	switch had := v.Value.(type) {
+	case map[string]string:
+		left = without(had, name)
+	case map[string]bool:
+		left = without(had, name)
+	case map[string]float64:
+		left = without(had, name)
+	case []string:
+		left = slices.DeleteFunc(slices.Clone(had), func(item string) bool { return item == name })
 	}
-	return &o
+	return &history.Datum{Value: left, Until: v.Until}
+}
+
+func without[T any](parts map[string]T, name string) map[string]T {
+	parts = maps.Clone(parts)
+	delete(parts, name)
+	return parts
 }
 
 // refused reports whether a try would not have been granted with parts put back. A request that
@@ -146,18 +156,18 @@ func (p *pair) refused(try []query, back []fate, clockBack bool) bool {
 		if len(its) == 0 {
 			continue
 		}
-		ahead := p.ahead(q.node, q.at)
+		own := p.own(q.node, q.at)
 		if clockBack {
-			ahead = p.ahead(q.node, p.first.granted) - (q.at - p.first.granted)
+			own = p.own(q.node, p.first.granted)
 		}
-		reply, changes := p.ask(q, its, nil, ahead)
+		reply, changes := p.ask(q, its, nil, own)
 		if q.grants() {
 			if !sets(changes, q.event) {
 				return true
 			}
 			continue
 		}
-		if plain, _ := p.ask(q, nil, nil, ahead); reply != plain {
+		if plain, _ := p.ask(q, nil, nil, own); reply != plain {
 			return true
 		}
 	}
@@ -170,11 +180,10 @@ func (q *query) grants() bool {
 }
 
 // sets reports whether changes set all parts that an event set.
-func sets(changes []change, e *event) bool {
+func sets(changes []history.DataChange, e *event) bool {
 	again := map[part]bool{}
-	for _, c := range changes {
-		d := history.DataChange{Key: c.key, Before: datum(c.before), After: datum(c.after)}
-		for p := range set(&d) {
+	for i := range changes {
+		for p := range set(&changes[i]) {
 			again[p] = true
 		}
 	}

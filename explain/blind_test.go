@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
+	"github.com/lockbench/lockbench/fakeredis"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
@@ -101,7 +102,7 @@ func TestBlindSet(t *testing.T) {
 
 // BenchmarkCause measures one violation, without the reading of its record.
 func BenchmarkCause(b *testing.B) {
-	srv, err := newServer()
+	srv, err := fakeredis.New()
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
-	"github.com/lockbench/lockbench/judge"
+	"github.com/lockbench/lockbench/fakeredis"
 )
 
 // corpus reads testdata/corpus.txt: cases in the form of parse, each under a heading "== cause/what
@@ -70,12 +70,10 @@ func catalogueScripts(t *testing.T) map[string]string {
 	return all
 }
 
-func newServer() (*judge.Server, error) { return judge.NewServer() }
-
 // server returns an embedded server.
-func server(t *testing.T) *judge.Server {
+func server(t *testing.T) *fakeredis.Server {
 	t.Helper()
-	srv, err := newServer()
+	srv, err := fakeredis.New()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +82,7 @@ func server(t *testing.T) *judge.Server {
 }
 
 // answered returns the violations of a case with their causes, and the answers.
-func answered(t *testing.T, s *story, rec explain.Record, srv explain.Server) ([]checker.Violation, []explain.Answer) {
+func answered(t *testing.T, s *story, rec explain.Record, srv *fakeredis.Server) ([]checker.Violation, []explain.Answer) {
 	t.Helper()
 	v := &checker.Verdict{Operations: s.counted(), Violations: slices.Clone(s.violations)}
 	found, err := explain.Verdict(t.Context(), v, rec, srv)

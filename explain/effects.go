@@ -5,10 +5,12 @@ import (
 	"context"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/lockbench/lockbench/fakeredis"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/resp"
 )
@@ -18,7 +20,7 @@ import (
 // recorded, of the midpoints between request and reply; where a reply differs, one of two commands
 // that overlap in time is moved past the other. If no such move gives the recorded replies, the
 // node has no effects from there on.
-func Derive(ctx context.Context, rec Record, srv Server) []history.Executed {
+func Derive(ctx context.Context, rec Record, srv *fakeredis.Server) []history.Executed {
 	asks := newRequests(&rec)
 	events, _ := derive(ctx, rec, asks, srv)
 	return events
@@ -30,13 +32,13 @@ const mostDerived = 100_000
 
 // derive also returns the nodes with a reply that differs, and when it was. When ctx ends, it
 // returns what it has.
-func derive(ctx context.Context, rec Record, asks *requests, srv Server) (all []history.Executed, broken map[int]int64) {
+func derive(ctx context.Context, rec Record, asks *requests, srv *fakeredis.Server) (all []history.Executed, broken map[int]int64) {
 	broken = map[int]int64{}
 	if len(rec.Commands) > mostDerived {
 		return nil, broken
 	}
 	for _, node := range rec.nodes() {
-		d := deriver{Record: rec, asks: asks, node: node, state: state{m: machine{srv: srv, epoch: rec.Header.Epoch, values: map[string]*Value{}}}}
+		d := deriver{Record: rec, asks: asks, node: node, state: state{m: machine{srv: srv, epoch: rec.Header.Epoch, values: values{}}}}
 		all = append(all, d.run(ctx)...)
 		if d.broken {
 			broken[node] = d.brokenAt
@@ -66,9 +68,9 @@ type deriver struct {
 type state struct {
 	m       machine
 	events  []history.Executed
-	past    []map[string]*Value // the data after each event that changed something, with
-	pastAt  []stamp             // its turn and time
-	effects []*history.Effect   // those still to come
+	past    []values          // the data after each event that changed something, with
+	pastAt  []stamp           // its turn and time
+	effects []*history.Effect // those still to come
 	clock   history.Clock
 }
 
@@ -181,20 +183,20 @@ func (d *deriver) midpoint(c *history.Command) (at int64, arrived bool) {
 // execute executes a command and reports whether it was replied as recorded.
 func (d *deriver) execute(c *history.Command, at int64) bool {
 	d.expire(at)
-	before, own := d.m.values, d.clock.Ahead(at)
+	before, own := d.m.values, d.clock.At(at)
 	ask := d.asks.of(c)
 	if ask == nil || c.Failed() {
 		d.add(c, at, nil)
 		return true
 	}
 	same := func(reply string) bool {
-		return c.Replied == 0 && c.Turn == 0 || c.Reply == "" || alike(c, reply, near(c, func() []lease { return d.leases(before, at, own) }))
+		return c.Replied == 0 && c.Turn == 0 || c.Reply == "" || alike(c, reply, near(c, func() []lease { return d.leases(before, own) }))
 	}
-	reply, changes := d.m.do(ask, at, own)
+	reply, changes := d.m.do(ask, own)
 	if !same(reply) && c.Turn == 0 { // a lease that ends about now may have ended just before, or not yet
 		for left := int64(-1e6 / 2); left < grain; left += 1e6 { // replies tell what is left in milliseconds
 			d.m.values = d.about(before, at, own, left)
-			if reply, changes = d.m.do(ask, at, own); same(reply) {
+			if reply, changes = d.m.do(ask, own); same(reply) {
 				break
 			}
 		}
@@ -209,10 +211,10 @@ func (d *deriver) execute(c *history.Command, at int64) bool {
 
 // about returns data with what ended within grain before an instant, which still has some time left
 // or, if that is negative, without what ends within grain.
-func (d *deriver) about(values map[string]*Value, at, own, left int64) map[string]*Value {
-	out := maps.Clone(values)
-	for key, v := range values {
-		if left < 0 && v.Expires != 0 && v.Expires-d.m.epoch-own <= at+grain {
+func (d *deriver) about(data values, at, own, left int64) values {
+	out := maps.Clone(data)
+	for key, v := range data {
+		if left < 0 && v.Until != 0 && v.Until <= own+grain {
 			delete(out, key)
 		}
 	}
@@ -220,9 +222,7 @@ func (d *deriver) about(values map[string]*Value, at, own, left int64) map[strin
 		if e := &d.events[i]; e.Effect == history.Expired {
 			for _, c := range e.Changes {
 				if out[c.Key] == nil {
-					v := valueOf(c.Before)
-					v.Expires = d.m.epoch + own + at + left
-					out[c.Key] = v
+					out[c.Key] = &history.Datum{Value: c.Before.Value, Until: own + left}
 				}
 			}
 		}
@@ -230,7 +230,7 @@ func (d *deriver) about(values map[string]*Value, at, own, left int64) map[strin
 	return out
 }
 
-func (d *deriver) add(c *history.Command, at int64, changes []change) {
+func (d *deriver) add(c *history.Command, at int64, changes []history.DataChange) {
 	e := history.Executed{Node: d.node, At: at, Client: c.Client, Conn: c.Conn, Op: c.Op, Name: c.Name, Script: c.Script, Args: c.Args, Reply: c.Reply}
 	d.push(e, changes)
 	d.note(c.Turn, at)
@@ -243,17 +243,19 @@ func (d *deriver) note(turn uint64, at int64) {
 	}
 }
 
-func (d *deriver) push(e history.Executed, changes []change) {
+func (d *deriver) push(e history.Executed, changes []history.DataChange) {
 	for _, c := range changes {
-		change := history.DataChange{Key: c.key, Before: datum(c.before), After: datum(c.after)}
-		for _, v := range []*history.Datum{change.Before, change.After} {
-			if v != nil && v.Until != 0 {
-				v.Until = d.clock.When(v.Until - d.m.epoch)
-			}
-		}
-		e.Changes = append(e.Changes, change)
+		e.Changes = append(e.Changes, history.DataChange{Key: c.Key, Before: d.timed(c.Before), After: d.timed(c.After)})
 	}
 	d.events = append(d.events, e)
+}
+
+// timed returns a value with its end by true time.
+func (d *deriver) timed(v *history.Datum) *history.Datum {
+	if v == nil || v.Until == 0 {
+		return v
+	}
+	return &history.Datum{Value: v.Value, Until: d.clock.When(v.Until)}
 }
 
 // expire adds the ends of leases up to an instant. The clock may have been set since a lease was
@@ -263,10 +265,10 @@ func (d *deriver) expire(by int64) {
 		var first string
 		at := int64(math.MaxInt64)
 		for key, v := range d.m.values {
-			if v.Expires == 0 {
+			if v.Until == 0 {
 				continue
 			}
-			if end := d.clock.When(v.Expires - d.m.epoch); end < at || end == at && key < first {
+			if end := d.clock.When(v.Until); end < at || end == at && key < first {
 				first, at = key, end
 			}
 		}
@@ -276,10 +278,10 @@ func (d *deriver) expire(by int64) {
 		if n := len(d.events); n > 0 {
 			at = max(at, d.events[n-1].At)
 		}
-		gone := change{first, d.m.values[first], nil}
+		gone := history.DataChange{Key: first, Before: d.m.values[first]}
 		d.m.values = maps.Clone(d.m.values)
 		delete(d.m.values, first)
-		d.push(history.Executed{Node: d.node, At: at, Effect: history.Expired}, []change{gone})
+		d.push(history.Executed{Node: d.node, At: at, Effect: history.Expired}, []history.DataChange{gone})
 	}
 }
 
@@ -304,9 +306,7 @@ func (d *deriver) suffer(e *history.Effect) {
 			delete(d.m.values, key)
 		}
 	case history.Restarted, history.Promoted:
-		if kept, known := d.kept(e); known {
-			d.m.values = kept
-		}
+		d.m.values = d.kept(e)
 	}
 	d.push(history.Executed{Node: d.node, At: e.At, Effect: e.What}, difference(before, d.m.values))
 	d.note(e.Turn, e.At)
@@ -314,88 +314,68 @@ func (d *deriver) suffer(e *history.Effect) {
 
 // kept returns the data that a restart or a promotion kept: those after a turn or, if that is not
 // known, the latest of the keys recorded as kept.
-func (d *deriver) kept(e *history.Effect) (values map[string]*Value, known bool) {
+func (d *deriver) kept(e *history.Effect) (kept values) {
+	kept = values{}
 	if e.Known {
-		values = map[string]*Value{}
 		for i, s := range d.pastAt {
 			if s.turn <= e.Turn && s.turn != 0 {
-				values = d.past[i]
+				kept = d.past[i]
 			}
 		}
-		return maps.Clone(values), true
+		return kept
 	}
-	values = maps.Clone(d.m.values)
-	if len(e.Kept) == 0 {
-		clear(values)
+	if len(e.Kept) > 0 {
+		kept = maps.Clone(d.m.values)
 	}
 	for _, key := range e.Lost {
-		delete(values, key)
+		delete(kept, key)
 	}
-	return values, true
+	return kept
 }
+
+// values are a node's data by key, with ends by its own clock.
+type values map[string]*history.Datum
 
 // machine is a node's data, and the server that executes commands on them.
 type machine struct {
-	srv    Server
+	srv    *fakeredis.Server
 	epoch  int64
-	values map[string]*Value // replaced, never changed
+	values values // replaced, never changed
 }
 
-// change is what a command did to one key.
-type change struct {
-	key           string
-	before, after *Value
-}
-
-// do executes a request at an instant, by a clock that is ahead of true time, and returns its reply
-// and its changes.
-func (m *machine) do(r request, at, ahead int64) (reply string, changes []change) {
-	now := time.Unix(0, m.epoch+at+ahead)
-	m.srv.Load(now, m.values)
+// do executes a request at an instant of the node's own clock, and returns its reply and its
+// changes.
+func (m *machine) do(r request, own int64) (reply string, changes []history.DataChange) {
+	base := time.Unix(0, m.epoch)
+	now := base.Add(time.Duration(own))
+	m.srv.Load(now, base, m.values)
 	var raw []byte
 	for _, args := range r {
 		raw = m.srv.Do(now, args)
 	}
 	got, _ := resp.ParseReply(raw)
-	touched := m.srv.Touched()
-	// FLUSHALL names no key
-	if len(touched) == 0 && slices.ContainsFunc(r, func(args []string) bool { return resp.IsWrite(args[0]) }) {
-		touched = slices.Collect(maps.Keys(m.values))
-	}
-	after := maps.Clone(m.values)
-	for _, key := range slices.Compact(slices.Sorted(slices.Values(touched))) {
-		was, is := m.values[key], m.srv.Value(key)
-		if !same(was, is) {
-			changes = append(changes, change{key, was, is})
-		}
-		if delete(after, key); is != nil {
-			after[key] = is
+	m.values = maps.Clone(m.values)
+	changes = m.srv.Changed()
+	for _, c := range changes {
+		if m.values[c.Key] = c.After; c.After == nil {
+			delete(m.values, c.Key)
 		}
 	}
-	m.values = after
 	return got.Line(history.MaxReply), changes
 }
 
 // difference returns what changed between two states, by key.
-func difference(before, after map[string]*Value) (changes []change) {
+func difference(before, after values) (changes []history.DataChange) {
 	for key, v := range before {
-		if !same(v, after[key]) {
-			changes = append(changes, change{key, v, after[key]})
+		if now := after[key]; !reflect.DeepEqual(v, now) {
+			changes = append(changes, history.DataChange{Key: key, Before: v, After: now})
 		}
 	}
 	for key, v := range after {
 		if before[key] == nil {
-			changes = append(changes, change{key, nil, v})
+			changes = append(changes, history.DataChange{Key: key, After: v})
 		}
 	}
-	slices.SortFunc(changes, func(a, b change) int { return strings.Compare(a.key, b.key) })
+	slices.SortFunc(changes, func(a, b history.DataChange) int { return strings.Compare(a.Key, b.Key) })
 	return changes
-}
-
-// same reports whether two values are the same, with their ends; nil is no value.
-func same(a, b *Value) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.Expires == b.Expires && a.Kind == b.Kind && a.Text == b.Text && maps.Equal(a.Fields, b.Fields) && slices.Equal(a.Items, b.Items) && maps.Equal(a.Scores, b.Scores)
 }

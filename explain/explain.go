@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/fakeredis"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
 )
@@ -17,7 +18,7 @@ type Findings struct {
 }
 
 // Verdict finds the causes of a verdict's violations.
-func Verdict(ctx context.Context, v *checker.Verdict, rec Record, srv Server) (Findings, error) {
+func Verdict(ctx context.Context, v *checker.Verdict, rec Record, srv *fakeredis.Server) (Findings, error) {
 	if len(v.Violations) == 0 || ctx.Err() != nil {
 		return Findings{}, ctx.Err()
 	}

@@ -227,7 +227,7 @@ func (p *pair) drifted(f *fate) bool { return p.clockEffect(f) == history.ClockR
 func (p *pair) clockEffect(f *fate) string {
 	if f.by == never {
 		for _, q := range p.run.try(p.first.op, math.MaxInt64) {
-			if _, changes := p.ask(&q, nil, nil, 0); p.ahead(q.node, q.at) != 0 && setsMore(changes, nil) {
+			if _, changes := p.ask(&q, nil, nil, q.at); p.own(q.node, q.at) != q.at && setsMore(changes, nil) {
 				return p.clockSet(q.node, q.at, q.at)
 			}
 		}
@@ -255,12 +255,12 @@ func (p *pair) clockEffect(f *fate) string {
 
 // dueOf returns when a lease that a command gave would have ended by a right clock.
 func (p *pair) dueOf(n *node, e *event, c *history.DataChange) int64 {
-	if e.cmd != nil && p.ahead(n, e.At) != 0 {
+	if e.cmd != nil && p.own(n, e.At) != e.At {
 		q := p.queryOf(e.cmd)
-		_, changes := p.ask(&q, nil, nil, 0)
+		_, changes := p.ask(&q, nil, nil, q.at)
 		for _, its := range changes {
-			if its.key == c.Key && its.after != nil && its.after.Expires != 0 {
-				return its.after.Expires - p.Header.Epoch
+			if its.Key == c.Key && its.After != nil && its.After.Until != 0 {
+				return its.After.Until
 			}
 		}
 	}
@@ -281,7 +281,7 @@ func (p *pair) clockSet(n *node, given, by int64) (what string) {
 				since = w.Ending
 			}
 			if clock := e.What == history.ClockSet || e.What == history.ClockRate; clock && e.Node == n.index && min(e.At, since) <= by && e.At > last &&
-				(e.At >= given || p.ahead(n, given) != 0) {
+				(e.At >= given || p.own(n, given) != given) {
 				what, last = e.What, e.At
 			}
 		}

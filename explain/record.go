@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/lockbench/lockbench/fakeredis"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/resp"
 )
@@ -48,7 +49,7 @@ func (rec *Record) effectsOn(node int) (out []*history.Effect) {
 // run is a record with its indexes.
 type run struct {
 	Record
-	srv    Server
+	srv    *fakeredis.Server
 	asks   *requests
 	ops    map[uint64]*history.Operation
 	sent   map[uint64][]*history.Command // by operation, as sent
@@ -76,7 +77,7 @@ type event struct {
 	cmd *history.Command   // nil: not a recorded command
 }
 
-func newRun(ctx context.Context, rec Record, srv Server) *run {
+func newRun(ctx context.Context, rec Record, srv *fakeredis.Server) *run {
 	r := &run{Record: rec, srv: srv, ops: map[uint64]*history.Operation{}, sent: map[uint64][]*history.Command{}, nodes: map[int]*node{}, releases: map[string]bool{}, clocks: map[argument]int64{}}
 	r.asks = newRequests(&r.Record)
 	for i := range r.Ops {

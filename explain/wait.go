@@ -41,7 +41,7 @@ func (r *run) stuck(v *checker.Violation) Answer {
 		for i := range try {
 			q := try[i]
 			q.pos, q.at, q.event = q.node.by(asleep), asleep, nil
-			if reply, _ := w.ask(&q, nil, nil, w.ahead(q.node, q.at)); alike(q.cmd, reply, anyTimes) {
+			if reply, _ := w.ask(&q, nil, nil, w.own(q.node, q.at)); alike(q.cmd, reply, anyTimes) {
 				try[i], from = q, to // it would still have been refused
 			}
 		}
@@ -189,13 +189,13 @@ func (w *wait) quiet() (from, to int64) {
 // blocked asks a refused request again without each part of the data, and answers by the part that
 // is in the way.
 func (w *wait) blocked(q *query) Answer {
-	ahead := w.ahead(q.node, q.at)
-	plain, did := w.ask(q, nil, nil, ahead)
+	own := w.own(q.node, q.at)
+	plain, did := w.ask(q, nil, nil, own)
 	if !alike(q.cmd, plain, anyTimes) {
 		return Answer{}
 	}
 	decides := func(without []part) bool {
-		reply, changes := w.ask(q, nil, without, ahead)
+		reply, changes := w.ask(q, nil, without, own)
 		return reply != plain && !alike(q.cmd, reply, anyTimes) && (q.grants() || setsMore(changes, did) || len(changes) == 0)
 	}
 	parts := w.partsAt(q)
@@ -217,12 +217,11 @@ func (w *wait) blocked(q *query) Answer {
 }
 
 // setsMore reports whether changes set parts that others did not.
-func setsMore(changes, than []change) bool {
-	of := func(changes []change) map[part]bool {
+func setsMore(changes, than []history.DataChange) bool {
+	of := func(changes []history.DataChange) map[part]bool {
 		out := map[part]bool{}
-		for _, c := range changes {
-			d := history.DataChange{Key: c.key, Before: datum(c.before), After: datum(c.after)}
-			for p := range set(&d) {
+		for i := range changes {
+			for p := range set(&changes[i]) {
 				out[p] = true
 			}
 		}

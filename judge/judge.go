@@ -16,6 +16,7 @@ import (
 	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/story"
 )
 
 // Record is what a run left, in memory.
@@ -27,11 +28,18 @@ type Record struct {
 	Effects []history.Executed
 }
 
-// Check is Explainer.Check for a single record.
+// Check judges the properties of a record, and finds the causes and stories of its violations.
+// Errors are of a record that contradicts itself, of miniredis, and of ctx; none is a verdict.
 func Check(ctx context.Context, rec Record, opt checker.Options) (*checker.Verdict, explain.Findings, error) {
-	var x Explainer
+	opt.Store = rec.Store
+	v, err := checker.Check(ctx, checker.Input{Header: rec.Header, Ops: history.NewSlice(rec.Ops), Commands: rec.Commands, Faults: rec.Windows, Effects: rec.Effects}, opt)
+	if err != nil {
+		return v, explain.Findings{}, err
+	}
+	var x story.Explainer
 	defer x.Close()
-	return x.Check(ctx, rec, opt)
+	found, err := x.Explain(ctx, v, explain.Record{Header: rec.Header, Ops: rec.Ops, Commands: rec.Commands, Scripts: rec.Scripts, Faults: rec.Windows, Effects: rec.Effects})
+	return v, found, err
 }
 
 // Opportunities counts what was judged of each property that the lock promises.

@@ -8,17 +8,17 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/internal/plain"
-	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/results/explored"
 )
 
 // Explore writes the result of a search: the verdict, its extent, and the story of the first
 // violation with its Go test.
-func Explore(w io.Writer, x results.Exploration, s Style) error {
+func Explore(w io.Writer, x explored.Exploration, s Style) error {
 	notes, test := x.Warnings, cleanCode(x.GoTest) // of several lines
 	x = Clean(x)
 	lines := append([]string{s.verdict(x.Verdict, Headline(x.Verdict)) + "  " + exploreSummary(x), ""}, wrapped("looked at    ", lookedAt(x))...)
 	lines = append(lines, wrapped("within       ", within(x.Bounds))...)
-	if x.Strategy == results.Exhaustive {
+	if x.Strategy == explored.Exhaustive {
 		lines = append(lines, wrapped("exhausted    ", exhausted(x))...)
 	}
 	if len(x.NeverReached) > 0 {
@@ -40,7 +40,7 @@ func Explore(w io.Writer, x results.Exploration, s Style) error {
 	return write(w, append(lines, again("again        ", x.Rerun)...))
 }
 
-func exploreSummary(x results.Exploration) string {
+func exploreSummary(x explored.Exploration) string {
 	switch {
 	case x.First != nil:
 		return fmt.Sprintf("%s: %s broken by %s in schedule %s", x.Lock, x.First.Property, x.First.Cause, count(x.First.Schedule))
@@ -50,7 +50,7 @@ func exploreSummary(x results.Exploration) string {
 	return fmt.Sprintf("%s: no violation in %s", x.Lock, Plural(x.Schedules, "schedule"))
 }
 
-func lookedAt(x results.Exploration) string {
+func lookedAt(x explored.Exploration) string {
 	text := fmt.Sprintf("%s (%s, seed %d) in %s", Plural(x.Schedules, "schedule"), x.Strategy, x.Seed, Span(seconds(x.Seconds)))
 	if x.Seconds > 0 && x.Schedules > 0 {
 		text += fmt.Sprintf(", %s/s", count(int(float64(x.Schedules)/x.Seconds)))
@@ -69,7 +69,7 @@ func lookedAt(x results.Exploration) string {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-func within(b results.Bounds) string {
+func within(b explored.Bounds) string {
 	text := fmt.Sprintf("%s × %s, ", Plural(b.Clients, "client"), Plural(b.Ops, "operation"))
 	if b.MaxFaults == 0 {
 		return text + "no fault"
@@ -78,7 +78,7 @@ func within(b results.Bounds) string {
 }
 
 // exhausted reports whether every schedule within the bounds was searched.
-func exhausted(x results.Exploration) string {
+func exhausted(x explored.Exploration) string {
 	switch {
 	case x.Exhausted:
 		whole := ""
@@ -106,7 +106,7 @@ func cleanCode(text string) (lines []string) {
 	return lines
 }
 
-func finding(x results.Exploration, test []string) []string {
+func finding(x explored.Exploration, test []string) []string {
 	f := x.First
 	lines := []string{"", fmt.Sprintf("the story, in %s of %s × %s", Plural(len(f.Steps), "step"), Plural(f.Clients, "client"),
 		Plural(f.Ops, "operation"))}

@@ -10,6 +10,7 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/results/explored"
 )
 
 // hostile is a name that does harm if it is printed raw.
@@ -112,7 +113,7 @@ func TestHostileNames(t *testing.T) {
 		"bench.csv": func(b *strings.Builder) error { return report.BenchCSV(b, bench) },
 		"bench.gha": func(b *strings.Builder) error { return report.GitHubBenchmark(b, report.BenchMeasures(bench)) },
 		"compare":   func(b *strings.Builder) error { return report.Comparison(b, filled[results.Comparison](), plain) },
-		"explore":   func(b *strings.Builder) error { return report.Explore(b, filled[results.Exploration](), plain) },
+		"explore":   func(b *strings.Builder) error { return report.Explore(b, filled[explored.Exploration](), plain) },
 		"replay":    func(b *strings.Builder) error { return report.Replayed(b, filled[results.Replay](), plain) },
 		"repro":     func(b *strings.Builder) error { return report.Repro(b, filled[results.Repro](), plain) },
 		"sweep":     func(b *strings.Builder) error { return report.Sweep(b, filled[results.Sweep](), plain) },

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/results/explored"
 )
 
 // TestAgain: a command to be pasted is broken between words of the shell, and nowhere within
@@ -53,8 +54,8 @@ func TestResultsOfSearchesFit(t *testing.T) {
 	long := strings.Repeat("some words of a note, ", 12)
 	faults := []string{"cancel-client", "crash-client", "delay-reply", "delay-request", "flush-scripts", "lose-reply", "pause-client", "slow-work"}
 	var b strings.Builder
-	x := results.Exploration{Lock: "set-nx-ex", Strategy: results.Exhaustive, Exhausted: true, Schedules: 12345, States: 99, Unhashed: 3, Shard: "3/8", Seconds: 2, Virtual: 3,
-		Bounds: results.Bounds{Clients: 2, Ops: 3, MaxFaults: 2, Faults: faults}, Warnings: []string{long}, Rerun: "lockbench explore --lock set-nx-ex --faults " + strings.Join(faults[:3], ",") + " --out a-directory --seed 12345"}
+	x := explored.Exploration{Lock: "set-nx-ex", Strategy: explored.Exhaustive, Exhausted: true, Schedules: 12345, States: 99, Unhashed: 3, Shard: "3/8", Seconds: 2, Virtual: 3,
+		Bounds: explored.Bounds{Clients: 2, Ops: 3, MaxFaults: 2, Faults: faults}, Warnings: []string{long}, Rerun: "lockbench explore --lock set-nx-ex --faults " + strings.Join(faults[:3], ",") + " --out a-directory --seed 12345"}
 	if err := Explore(&b, x, Style{}); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,7 @@ func TestResultsOfSearchesFit(t *testing.T) {
 // TestTheGoTestKeepsItsLines: the Go test compiles when pasted into a file, whatever names it has.
 func TestTheGoTestKeepsItsLines(t *testing.T) {
 	var b strings.Builder
-	x := results.Exploration{First: &results.Finding{}, GoTest: "func Test(t *testing.T) {\n\tconst text = `a\x1b[2J\u202eb`\n}\n"}
+	x := explored.Exploration{First: &explored.Finding{}, GoTest: "func Test(t *testing.T) {\n\tconst text = `a\x1b[2J\u202eb`\n}\n"}
 	if err := Explore(&b, x, Style{}); err != nil {
 		t.Fatal(err)
 	}

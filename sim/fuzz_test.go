@@ -15,7 +15,6 @@ import (
 
 	"github.com/lockbench/lockbench/fakeredis"
 	"github.com/lockbench/lockbench/impls/catalogue"
-	"github.com/lockbench/lockbench/judge"
 	"github.com/lockbench/lockbench/servers"
 )
 
@@ -84,7 +83,7 @@ func drawCommand(r *rand.Rand) []string {
 type answers func(args []string) string
 
 // both returns the two.
-func both(t *testing.T) (simulated, real answers, one *judge.Server) {
+func both(t *testing.T) (simulated, real answers, one *fakeredis.Server) {
 	t.Helper()
 	d := deployed(t, servers.Spec{})
 	conn, err := d.Dial(t.Context(), 0)
@@ -93,7 +92,7 @@ func both(t *testing.T) (simulated, real answers, one *judge.Server) {
 	}
 	t.Cleanup(func() { _ = conn.Close() })
 	nodes := &realNodes{t: t, conns: []net.Conn{conn}, addrs: strings.NewReplacer()}
-	if one, err = judge.NewServer(); err != nil {
+	if one, err = fakeredis.New(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(one.Close)
@@ -385,7 +384,7 @@ func TestFormsAnswerAsRedisDoes(t *testing.T) {
 
 // formsDiffer sends a sequence of requests, and returns the story up to the first reply that
 // differs, and that request's name. It ends at a request that the simulator refuses.
-func formsDiffer(seed int, all []string, simulated, real answers, one *judge.Server, refusals map[string]int) (story, name string) {
+func formsDiffer(seed int, all []string, simulated, real answers, one *fakeredis.Server, refusals map[string]int) (story, name string) {
 	r := rand.New(rand.NewPCG(uint64(seed), 3))
 	for _, line := range append([]string{"DISCARD", "UNWATCH", "SELECT 0"}, dataOf...) {
 		simulated(strings.Fields(line))

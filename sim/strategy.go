@@ -5,11 +5,11 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/results/explored"
 )
 
 // Bounds limits what a search may do besides ordering messages.
-type Bounds results.Bounds
+type Bounds explored.Bounds
 
 const defaultMaxSteps = 2000
 

@@ -19,6 +19,7 @@ import (
 	"github.com/lockbench/lockbench/judge"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/story"
 )
 
 func newCheck(a *app) *cobra.Command {
@@ -187,7 +188,7 @@ func why(ctx context.Context, v *checker.Verdict, h openedHistory, in checker.In
 			history.LinkCommands(rec.Ops, rec.Commands)
 		}
 	}
-	var x judge.Explainer
+	var x story.Explainer
 	defer x.Close()
 	if _, err = x.Explain(ctx, v, rec); ctx.Err() != nil {
 		return errInterrupted

@@ -10,13 +10,13 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
-	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/results/explored"
 	"github.com/lockbench/lockbench/sim/search"
 )
 
 func TestExploreEnds(t *testing.T) {
 	result := func(verdict checker.Result, schedules int) search.Result {
-		return search.Result{Exploration: results.Exploration{Schema: results.ExploreSchema, Lock: "token", Verdict: verdict, Schedules: schedules, Strategy: search.Mixed}}
+		return search.Result{Exploration: explored.Exploration{Schema: explored.ExploreSchema, Lock: "token", Verdict: verdict, Schedules: schedules, Strategy: search.Mixed}}
 	}
 	broken := errors.New("a worker could not be started")
 	tests := []struct {
@@ -56,7 +56,7 @@ func TestExploreInterrupted(t *testing.T) {
 		w.explorer = func(ctx context.Context, _ search.Config, _ func(search.Stats)) (search.Result, error) {
 			w.signals <- os.Interrupt
 			<-ctx.Done()
-			return search.Result{Exploration: results.Exploration{Schema: results.ExploreSchema, Lock: "token", Verdict: tt.verdict, Reason: tt.reason, Schedules: 12, Strategy: search.Exhaustive}}, nil
+			return search.Result{Exploration: explored.Exploration{Schema: explored.ExploreSchema, Lock: "token", Verdict: tt.verdict, Reason: tt.reason, Schedules: 12, Strategy: search.Exhaustive}}, nil
 		}
 		if got := w.call(t, "explore", "--lock", "token", "--strategy", "exhaustive"); got != 130 {
 			t.Errorf("exit code %d, want 130", got)

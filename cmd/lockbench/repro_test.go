@@ -9,7 +9,7 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls/catalogue"
-	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/results/explored"
 	"github.com/lockbench/lockbench/sim"
 	"github.com/lockbench/lockbench/sim/search"
 	"github.com/lockbench/lockbench/verdicts"
@@ -19,7 +19,7 @@ import (
 func foundIn() search.Result {
 	v, _ := catalogue.Find("token")
 	return search.Result{
-		Exploration: results.Exploration{Schema: results.ExploreSchema, First: &results.Finding{Property: verdicts.MutualExclusion, Cause: verdicts.MisUnlock}},
+		Exploration: explored.Exploration{Schema: explored.ExploreSchema, First: &explored.Finding{Property: verdicts.MutualExclusion, Cause: verdicts.MisUnlock}},
 		Tape:        sim.Tape{Program: sim.DefaultProgram(v), Property: verdicts.MutualExclusion, Cause: verdicts.MisUnlock}}
 }
 
@@ -38,7 +38,7 @@ func TestReproExitCodes(t *testing.T) {
 		{"seen, but by another name", "setnx-no-expiry", checker.Fail, search.Result{}, nil, 1},
 		{"the run broke", "plain-del-mis-unlock", checker.Pass, search.Result{}, errors.New("no file"), 70},
 		{"found", "blind-release", checker.Pass, found, nil, 0},
-		{"not found", "blind-release", checker.Pass, search.Result{Exploration: results.Exploration{Schema: results.ExploreSchema, Schedules: 9}}, nil, 1},
+		{"not found", "blind-release", checker.Pass, search.Result{Exploration: explored.Exploration{Schema: explored.ExploreSchema, Schedules: 9}}, nil, 1},
 		{"the search broke", "blind-release", checker.Pass, search.Result{}, errors.New("no worker"), 70},
 	}
 	for _, tt := range tests {

@@ -15,9 +15,9 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/lockbench/lockbench/fakeredis"
 	"github.com/lockbench/lockbench/impls/internal/redistest"
 	"github.com/lockbench/lockbench/internal/resp"
-	"github.com/lockbench/lockbench/judge"
 )
 
 // party is one implementation of Redis.
@@ -54,7 +54,7 @@ func connect(t *testing.T, addr string, dial func(context.Context, string, strin
 // simulated dials a node of the simulator. Each connection has a goroutine, which ends with it.
 func simulated(t *testing.T) func(context.Context, string, string) (net.Conn, error) {
 	t.Helper()
-	node, err := judge.NewServer()
+	node, err := fakeredis.New()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func simulated(t *testing.T) func(context.Context, string, string) (net.Conn, er
 	}
 }
 
-func serve(c net.Conn, node *judge.Server) {
+func serve(c net.Conn, node *fakeredis.Server) {
 	defer c.Close()
 	var requests resp.Requests
 	buf := make([]byte, 1<<16)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/results/explored"
 	"github.com/lockbench/lockbench/sim"
 )
 
@@ -69,7 +69,7 @@ func (s Shard) of(n int) int { return (n - s.Index + s.Count) / s.Count }
 
 // Result is the result of an exploration: what is saved of it, and the tape of its finding.
 type Result struct {
-	results.Exploration
+	explored.Exploration
 	Tape sim.Tape // of First
 	// why the simulator could not go on with this lock, which is no evidence of anything; "" if it
 	// could
@@ -282,9 +282,9 @@ func (e *exploration) sum() progress {
 
 func (e *exploration) result() (Result, error) {
 	sum := e.sum()
-	r := Result{Exploration: results.Exploration{
-		Schema: results.ExploreSchema, Lock: e.job.Program.Lock, Verdict: checker.Pass, Schedules: sum.Schedules, Exhausted: sum.Exhausted,
-		Strategy: e.job.Strategy, Bounds: results.Bounds(e.job.Bounds), Seconds: time.Since(e.started).Seconds(), Virtual: sum.Virtual.Seconds(),
+	r := Result{Exploration: explored.Exploration{
+		Schema: explored.ExploreSchema, Lock: e.job.Program.Lock, Verdict: checker.Pass, Schedules: sum.Schedules, Exhausted: sum.Exhausted,
+		Strategy: e.job.Strategy, Bounds: explored.Bounds(e.job.Bounds), Seconds: time.Since(e.started).Seconds(), Virtual: sum.Virtual.Seconds(),
 		States: sum.States, Unhashed: sum.Unhashed, Steps: sum.Steps, Violated: sum.Violated, Excepted: sum.Excepted, Warnings: e.warnings,
 	}}
 	if e.shard.Count > 1 {
@@ -307,7 +307,7 @@ func (e *exploration) result() (Result, error) {
 	}
 	if f := e.first; f != nil {
 		r.Verdict, r.Exhausted = checker.Fail, false
-		r.First = &results.Finding{Schedule: f.Schedule, Property: f.Broken.Property, Cause: f.Broken.Cause}
+		r.First = &explored.Finding{Schedule: f.Schedule, Property: f.Broken.Property, Cause: f.Broken.Cause}
 		r.Keep(f.Tape)
 	}
 	return r, errors.Join(e.errs...)

@@ -8,15 +8,16 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/judge"
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/story"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
 // explainer judges schedules, on one node for explanations: a start takes as long as a schedule.
-type explainer struct{ judge.Explainer }
+type explainer struct{ story.Explainer }
 
 // broken is a violation of a schedule.
 type broken struct {
@@ -50,8 +51,8 @@ func (x *explainer) judge(ctx context.Context, out sim.Outcome, stories bool) ([
 	case out.Loop != nil:
 		return []broken{{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, Story: endless(*out.Loop)}}, nil
 	}
-	opt := checker.Options{MaxViolations: 1, Bare: !stories, Unsearched: !stories, HandOver: int64(handOver(out))}
-	v, _, err := x.Check(ctx, record(out), opt)
+	opt := checker.Options{MaxViolations: 1, Bare: !stories, Unsearched: !stories, HandOver: int64(handOver(out)), Store: out.Store}
+	v, err := x.check(ctx, out, opt)
 	if err != nil {
 		return nil, fmt.Errorf("judge a schedule: %w", err)
 	}
@@ -122,9 +123,17 @@ func except(all []broken, windows []history.Window, fenced bool) []broken {
 	return all
 }
 
-// record returns what a schedule left, to be judged.
-func record(o sim.Outcome) judge.Record {
-	return judge.Record{Recorded: o.Recorded, Windows: o.Windows, Store: o.Store, Effects: o.Effects}
+// check judges the properties of a schedule's record, and finds the causes of what broke.
+func (x *explainer) check(ctx context.Context, o sim.Outcome, opt checker.Options) (*checker.Verdict, error) {
+	v, err := checker.Check(ctx, checker.Input{Header: o.Header, Ops: history.NewSlice(o.Ops), Commands: o.Commands, Faults: o.Windows, Effects: o.Effects}, opt)
+	if err == nil {
+		_, err = x.Explain(ctx, v, record(o))
+	}
+	return v, err
+}
+
+func record(o sim.Outcome) explain.Record {
+	return explain.Record{Header: o.Header, Ops: o.Ops, Commands: o.Commands, Scripts: o.Scripts, Faults: o.Windows, Effects: o.Effects}
 }
 
 // handOver returns how soon a waiter must get a lock that was released, if the lock promises it:

@@ -133,7 +133,7 @@ func (x *explainer) livenessFindings(out sim.Outcome) (all []broken, err error) 
 // stalled returns a violation of progress by a client, with the last lines of its story and what it
 // shows.
 func stalled(o sim.Outcome, client string, at int64, format string, args ...any) broken {
-	lines := story(o, at)
+	lines := eventsUntil(o, at)
 	lines = append(lines[max(0, len(lines)-10):], fmt.Sprintf(format, args...))
 	return broken{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, client: client, at: at, final: true, Story: lines}
 }

@@ -21,7 +21,7 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/results/explored"
 	"github.com/lockbench/lockbench/sim"
 	"github.com/lockbench/lockbench/verdicts"
 	"github.com/lockbench/lockbench/workloads"
@@ -243,7 +243,7 @@ func newTape(out sim.Outcome, bounds sim.Bounds, b broken) sim.Tape {
 
 // Strategies by name.
 const (
-	Exhaustive = results.Exhaustive // every schedule within the bounds
+	Exhaustive = explored.Exhaustive // every schedule within the bounds
 	Random     = "random"           // uniform choices
 	PCT        = "pct"              // priorities with a few changes
 	Mixed      = "mixed"            // random and PCT alternately

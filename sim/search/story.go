@@ -17,9 +17,9 @@ type storyLine struct {
 	times int
 }
 
-// story returns the commands with their replies, faults and entries of clients up to an instant, as
+// eventsUntil returns the commands with their replies, faults and entries of clients up to an instant, as
 // numbered lines; repeated refusals are one.
-func story(o sim.Outcome, until int64) []string {
+func eventsUntil(o sim.Outcome, until int64) []string {
 	var lines []storyLine
 	for _, c := range o.Commands {
 		lines = append(lines, commandLine(c))

@@ -1,4 +1,6 @@
-package results
+// Package explored defines the record of a search through schedules. It is separate from package
+// results so that the tests of libraries do not import the packages that only records of runs need.
+package explored
 
 import (
 	"fmt"
