@@ -37,6 +37,7 @@ func outsideBugs() []plantedBug {
 		caught("a Close deletes the key", wrap(func(l *lock) any { return deletingClose{l} }), "closes", "b's key job was deleted by a.Close (DEL job)"),
 		caught("a release hands over what is left of its lease", by(handing(), inLine), "lease-lasts", "w had waited"),
 		caught("fences are counted after the grant", func(c Config) (any, error) { return &twoStep{plain: plain{owned{Config: c}}}, nil }, "fences-late", "came a lease late; b was granted fence"),
+		caught("who gives up leaves the note that it waits", wrap(func(l *lock) any { return notingLock{l} }), "clean", "waiter:w is left"),
 	}
 }
 
@@ -89,6 +90,20 @@ func (deafClose) Close() error { return nil }
 type deletingClose struct{ *lock }
 
 func (l deletingClose) Close() error { return l.Redis.Del(context.Background(), l.key()).Err() }
+
+// notingLock has a note of each waiter, which only a grant takes away.
+type notingLock struct{ *lock }
+
+func (l notingLock) Lock(ctx context.Context) error {
+	note := l.key() + ":waiter:" + l.Owner
+	if err := l.Redis.Set(ctx, note, "waits", 0).Err(); err != nil {
+		return err
+	}
+	if err := polls(ctx, l.Poll, l.TryLock); err != nil {
+		return err
+	}
+	return l.Redis.Del(ctx, note).Err()
+}
 
 // byName is a lock whose watchdog is stopped by whoever releases a lock of its name.
 type byName struct {

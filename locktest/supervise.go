@@ -149,15 +149,9 @@ func (s *supervisor) saw() *seen {
 	return s.seen
 }
 
-// crossed reports whether a process ended because something that was made in one bubble was used in
-// another, or outside: a lock may keep a channel or a timer for all its objects.
+// crossed reports whether an error is of a process that ended as upstream.Crossed says.
 func crossed(err error) bool {
-	if err == nil {
-		return false
-	}
-	_, said, _ := strings.Cut(err.Error(), "fatal error: ")
-	said, _, _ = strings.Cut(said, "\n")
-	return strings.Contains(said, "synctest")
+	return err != nil && upstream.Crossed(err.Error())
 }
 
 // going reports whether another worker is of use.

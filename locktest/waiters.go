@@ -34,7 +34,7 @@ func waiters() []rule {
 		{"bounded-requests", "An acquire, its release and a waiter send a bounded number of requests.", nil, boundedRequests},
 		{"no-stale-signals", "Wake-ups that no waiter consumed do not make a later waiter spin.", waitsItself, noSpinAfterSignals},
 		{"nothing-running", "When everything is released and closed, no goroutine is left.", nil, leavesNothingRunning},
-		{"clean", "When all clients are done, no subscription and no key but a counter is left.", nil, clean},
+		{"clean", "When all clients are done, also those that were refused or gave up, no subscription and no key but a counter is left.", nil, clean},
 		{"one-slot", "All keys of one lock are in one hash slot.", onCluster, oneSlot},
 	}
 }
@@ -277,7 +277,7 @@ func fifo(c *trial) {
 // clean compares what two rounds of use have left: a count may outlive all holds, and then grows.
 func clean(c *trial) {
 	use := func() map[string]map[string]int64 {
-		c.play(a.holds(), b.waits(), pass(1, 5), a.releases(), b.isGranted(), b.releases())
+		c.play(a.holds(), other.asks(), w.givesUp(exclusive, 1, 5), b.waits(), pass(1, 5), a.releases(), b.isGranted(), b.releases())
 		return c.leftOver()
 	}
 	before, after := use(), use()

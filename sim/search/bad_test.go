@@ -46,7 +46,15 @@ var harms = map[string]func(){
 	"locks":    lockTwice,
 	"queues":   queue,
 	"selects":  selects,
+	"registry": func() { <-ofTheProcess() },
 }
+
+// ofTheProcess returns a channel that the first caller of a process makes, in its bubble.
+var ofTheProcess = sync.OnceValue(func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+})
 
 // lockTwice deadlocks on its own mutex.
 func lockTwice() {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/upstream"
 	"github.com/lockbench/lockbench/results/explored"
 	"github.com/lockbench/lockbench/sim"
 )
@@ -176,6 +177,10 @@ func (e *exploration) drive(ctx context.Context, part int) {
 			e.fail(err)
 		}
 		if died == nil {
+			return
+		}
+		if upstream.Crossed(died.why) {
+			e.record(part, progress{Unexplorable: "not explorable: the lock keeps in its process, for all schedules, what belongs to one: " + firstLines(died.why, 12)})
 			return
 		}
 		f, again := e.rerun(ctx, j, *died)

@@ -52,6 +52,18 @@ func TestExploreSurvivesBadLocks(t *testing.T) {
 	}
 }
 
+// TestALockOfTheProcess: a lock that keeps a channel for all its objects, which must not be used in
+// another bubble than its own, is not broken.
+func TestALockOfTheProcess(t *testing.T) {
+	p := program(t, "token", "hot", 1)
+	p.Lock = "registry"
+	p.Variant, _ = withBad{}.Find(p.Lock)
+	r, err := Explore(t.Context(), ExploreConfig{Program: p, Schedules: 8, Workers: 1, Known: withBad{}}, nil)
+	if err != nil || r.First != nil || !strings.Contains(r.NotExplorable, "keeps in its process") {
+		t.Errorf("%v %+v", err, r)
+	}
+}
+
 // TestSearchGoesOnBehindWhatNeverEnds: each of two schedules that never end is a finding; one whose
 // goroutines only wait also has a tape.
 func TestSearchGoesOnBehindWhatNeverEnds(t *testing.T) {
