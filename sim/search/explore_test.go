@@ -58,7 +58,7 @@ func TestALockOfTheProcess(t *testing.T) {
 	p := program(t, "token", "hot", 1)
 	p.Lock = "registry"
 	p.Variant, _ = withBad{}.Find(p.Lock)
-	r, err := Explore(t.Context(), ExploreConfig{Program: p, Schedules: 8, Workers: 1, Known: withBad{}}, nil)
+	r, err := Explore(t.Context(), Config{Program: p, Schedules: 8, Workers: 1, Known: withBad{}}, nil)
 	if err != nil || r.First != nil || !strings.Contains(r.NotExplorable, "keeps in its process") {
 		t.Errorf("%v %+v", err, r)
 	}
