@@ -18,8 +18,8 @@ import (
 
 const scanCount = 1000
 
-func to(d Deployment, i int) dialer {
-	return func(ctx context.Context) (net.Conn, error) { return d.Dial(ctx, i) }
+func to(n Network, node int) dialer {
+	return func(ctx context.Context) (net.Conn, error) { return n.Dial(ctx, node) }
 }
 
 func scanKeys(ctx context.Context, dial dialer, prefix string) ([]string, error) {
