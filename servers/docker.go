@@ -93,8 +93,8 @@ func (d *Docker) found(ctx context.Context) (string, error) {
 
 // ability refuses clock faults if there is no compiler or the engine is on another machine; all
 // else is possible.
-func (d *Docker) ability(ctx context.Context, name string) error {
-	if !isClock(name) {
+func (d *Docker) ability(ctx context.Context, a Ability) error {
+	if !a.Clock {
 		return nil
 	}
 	e, err := newEngine(ctx)

@@ -72,8 +72,8 @@ func (p *Process) found(ctx context.Context) (string, error) {
 }
 
 // ability refuses clock faults if there is no compiler; all else is possible.
-func (p *Process) ability(ctx context.Context, name string) error {
-	if !isClock(name) {
+func (p *Process) ability(ctx context.Context, a Ability) error {
+	if !a.Clock {
 		return nil
 	}
 	return p.shim.try(ctx)

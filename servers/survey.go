@@ -4,13 +4,18 @@ import (
 	"context"
 	"errors"
 
-	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
 )
 
-// CanServe is the ability to start or reach servers; the others are the topologies of impls, what
-// Abilities adds, and the faults of servers.
+// CanServe is the ability to start or reach servers.
 const CanServe = "serve"
+
+// Ability is something that scenarios ask of a provider.
+type Ability struct {
+	Name  string
+	Clock bool // it takes servers whose clocks can be set
+	Own   bool // it would harm a Redis that is not the run's own
+}
 
 // Capability is one ability that a provider has or lacks on this machine.
 type Capability struct {
@@ -28,23 +33,24 @@ type surveyor interface {
 	// found describes the servers, or returns what is missing, without changing the machine.
 	found(ctx context.Context) (string, error)
 	// ability returns why reachable servers lack an ability; nil if they have it.
-	ability(ctx context.Context, name string) error
+	ability(ctx context.Context, a Ability) error
 }
 
 type describer interface{ Describe() string }
 
-// Abilities returns the abilities in the order of Survey's result.
-func Abilities() []string {
-	all := []string{CanServe}
+// abilities returns the abilities in the order of Survey's result.
+func abilities(faults []Ability) []Ability {
+	all := []Ability{{Name: CanServe}}
 	for _, t := range impls.Topologies() {
-		all = append(all, string(t))
+		all = append(all, Ability{Name: string(t), Own: t != impls.Standalone && t != impls.Independent})
 	}
-	all = append(all, "persistence", "max-memory")
-	return append(all, faults.Names(func(k faults.Kind) bool { return k.In == faults.InServer })...)
+	all = append(all, Ability{Name: "persistence", Own: true}, Ability{Name: "max-memory", Own: true})
+	return append(all, faults...)
 }
 
-// Survey checks every ability of each provider. It starts no server and downloads nothing.
-func Survey(ctx context.Context, providers ...Provider) []Capability {
+// Survey checks every ability of each provider: to serve, the topologies, the settings of servers,
+// and their faults. It starts no server and downloads nothing.
+func Survey(ctx context.Context, faults []Ability, providers ...Provider) []Capability {
 	var all []Capability
 	for _, p := range providers {
 		s, ok := p.(surveyor)
@@ -57,23 +63,23 @@ func Survey(ctx context.Context, providers ...Provider) []Capability {
 			all = append(all, capability(p, CanServe, detail, err))
 			continue
 		}
-		all = append(all, survey(ctx, s)...)
+		all = append(all, survey(ctx, s, faults)...)
 	}
 	return all
 }
 
 // survey checks one provider. One that cannot serve lacks the other abilities for the same reason.
-func survey(ctx context.Context, s surveyor) []Capability {
+func survey(ctx context.Context, s surveyor, faults []Ability) []Capability {
 	detail, missing := s.found(ctx)
 	var all []Capability
-	for _, name := range Abilities() {
+	for _, a := range abilities(faults) {
 		switch {
-		case name == CanServe:
-			all = append(all, capability(s, name, detail, missing))
+		case a.Name == CanServe:
+			all = append(all, capability(s, a.Name, detail, missing))
 		case missing != nil:
-			all = append(all, capability(s, name, "", missing))
+			all = append(all, capability(s, a.Name, "", missing))
 		default:
-			all = append(all, capability(s, name, "", s.ability(ctx, name)))
+			all = append(all, capability(s, a.Name, "", s.ability(ctx, a)))
 		}
 	}
 	return all
@@ -85,10 +91,4 @@ func capability(p Provider, name, detail string, err error) Capability {
 		c.Reason, c.Refused = err.Error(), errors.Is(err, ErrRefused)
 	}
 	return c
-}
-
-// isClock reports whether an ability is a fault of clocks.
-func isClock(name string) bool {
-	kind, _ := faults.FindKind(name)
-	return kind.Clock
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/internal/resp"
 )
@@ -80,15 +79,16 @@ func (u *URL) refuser() refuser {
 
 func (u *URL) found(ctx context.Context) (string, error) { return u.String(), u.Available(ctx) }
 
-func (u *URL) ability(_ context.Context, name string) error {
-	topology := string(impls.Standalone)
+// ability refuses what would harm a user's server, and another topology than that of the URLs.
+func (u *URL) ability(_ context.Context, a Ability) error {
+	other := string(impls.Independent)
 	if len(u.targets) > 1 {
-		topology = string(impls.Independent)
+		other = string(impls.Standalone)
 	}
-	if kind, fault := faults.FindKind(name); name == topology || fault && !kind.Own {
-		return nil
+	if a.Own || a.Name == other {
+		return u.refuser().refuse(a.Name)
 	}
-	return u.refuser().refuse(name)
+	return nil
 }
 
 // Start sends PING to every server. The servers need not be empty.

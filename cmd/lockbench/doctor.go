@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/servers"
 )
@@ -35,7 +36,7 @@ func newDoctor(a *app) *cobra.Command {
 
 func (a *app) doctor(ctx context.Context) error {
 	d := diagnosis{Schema: "lockbench/doctor/v1", Environment: results.CaptureEnvironment(ctx, thisMachine()),
-		Capabilities: servers.Survey(ctx, a.providers()...)}
+		Capabilities: servers.Survey(ctx, serverFaults(), a.providers()...)}
 	p, _, err := automatic(ctx, a.providers())
 	if err == nil {
 		d.Auto = p.Name()
@@ -45,6 +46,16 @@ func (a *app) doctor(ctx context.Context) error {
 		show = func() error { return a.writeJSON(d) }
 	}
 	return errors.Join(show(), err)
+}
+
+// serverFaults returns what the faults of servers ask of a provider.
+func serverFaults() (all []servers.Ability) {
+	for _, k := range faults.Kinds() {
+		if k.In == faults.InServer {
+			all = append(all, servers.Ability{Name: k.Name, Clock: k.Clock, Own: k.Own})
+		}
+	}
+	return all
 }
 
 // rows returns a line about the machine, then for each provider a line and what it cannot do and
