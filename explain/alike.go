@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -25,18 +24,11 @@ func (d *deriver) leases(data values, own int64) (out []lease) {
 			continue
 		}
 		l := lease{left: float64(v.Until-own) / 1e6}
-		for i := range slices.Backward(d.events) {
-			e := &d.events[i]
-			if !slices.ContainsFunc(e.Changes, func(c history.DataChange) bool { return c.Key == key }) {
-				continue
+		for _, e := range slices.Backward(d.events[:d.n]) {
+			if slices.ContainsFunc(e.Changes, func(c history.DataChange) bool { return c.Key == key }) {
+				l.open = max(0, e.open)
+				break
 			}
-			by, _ := slices.BinarySearchFunc(d.todo, e.At, func(c timed, at int64) int { return cmp.Compare(c.at, at) })
-			for ; by < len(d.todo) && d.todo[by].at == e.At; by++ {
-				if c := d.todo[by]; c.Op == e.Op && c.Name == e.Name {
-					l.open = max(l.open, c.Replied-c.Sent)
-				}
-			}
-			break
 		}
 		out = append(out, l)
 	}

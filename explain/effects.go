@@ -56,22 +56,30 @@ type deriver struct {
 	Record
 	asks   *requests
 	node   int
-	todo   []timed // its commands, in the order of execution
-	states []state // before each that was executed
+	todo   []timed // its commands, by their instants
+	done   []bool
+	events []derived
 	state
 
 	broken   bool
 	brokenAt int64
 }
 
-// state is how far a derivation is. Its slices grow only at their ends.
+// derived is an event, and how long its command was under way.
+type derived struct {
+	history.Executed
+	open int64
+}
+
+// state is how far a derivation is.
 type state struct {
 	m       machine
-	events  []history.Executed
-	past    []values          // the data after each event that changed something, with
-	pastAt  []stamp           // its turn and time
+	at      int64
+	n       int               // events
 	effects []*history.Effect // those still to come
 	clock   history.Clock
+	past    []values // the data after each event, with
+	pastAt  []stamp  // its turn and time; they are kept where the order is known
 }
 
 type stamp struct {
@@ -79,42 +87,31 @@ type stamp struct {
 	at   int64
 }
 
-func (d *deriver) run(ctx context.Context) []history.Executed {
+func (d *deriver) run(ctx context.Context) (out []history.Executed) {
 	d.effects = d.effectsOn(d.node)
 	d.todo = d.order()
-	for i := 0; i < len(d.todo); i++ {
-		if ctx.Err() != nil {
-			return d.events
+	d.done = make([]bool, len(d.todo))
+	d.at = math.MinInt64
+	if d.search(ctx) {
+		for len(d.effects) > 0 {
+			d.suffer(d.effects[0])
 		}
-		if d.step(i) {
-			continue
-		}
-		next, found := d.reorder(ctx, i)
-		if !found {
-			d.broken, d.brokenAt = true, d.todo[i].at
-			return d.events
-		}
-		i = next - 1
+		d.expire(math.MaxInt64)
 	}
-	for len(d.effects) > 0 {
-		d.suffer(d.effects[0])
+	for _, e := range d.events[:d.n] {
+		out = append(out, e.Executed)
 	}
-	d.expire(math.MaxInt64)
-	return d.events
+	return out
 }
 
-// step executes the i-th command, after the effects of faults that come first, and reports whether
-// it was replied as recorded.
-func (d *deriver) step(i int) bool {
-	d.states = append(d.states[:i], d.state)
-	c := &d.todo[i]
-	if i > 0 {
-		c.at = max(c.at, d.todo[i-1].at)
-	}
-	for len(d.effects) > 0 && d.comesFirst(d.effects[0], c.Command, c.at) {
+// step executes a command, after the effects of faults that come first, and reports whether it was
+// replied as recorded.
+func (d *deriver) step(c timed) bool {
+	d.at = max(d.at, c.at)
+	for len(d.effects) > 0 && d.comesFirst(d.effects[0], c.Command, d.at) {
 		d.suffer(d.effects[0])
 	}
-	return d.execute(c.Command, c.at)
+	return d.execute(c.Command, d.at)
 }
 
 // comesFirst reports whether an effect precedes a command.
@@ -218,7 +215,7 @@ func (d *deriver) about(data values, at, own, left int64) values {
 			delete(out, key)
 		}
 	}
-	for i := len(d.events) - 1; left >= 0 && i >= 0 && d.events[i].At > at-grain; i-- {
+	for i := d.n - 1; left >= 0 && i >= 0 && d.events[i].At > at-grain; i-- {
 		if e := &d.events[i]; e.Effect == history.Expired {
 			for _, c := range e.Changes {
 				if out[c.Key] == nil {
@@ -232,7 +229,7 @@ func (d *deriver) about(data values, at, own, left int64) values {
 
 func (d *deriver) add(c *history.Command, at int64, changes []history.DataChange) {
 	e := history.Executed{Node: d.node, At: at, Client: c.Client, Conn: c.Conn, Op: c.Op, Name: c.Name, Script: c.Script, Args: c.Args, Reply: c.Reply}
-	d.push(e, changes)
+	d.push(e, c.Replied-c.Sent, changes)
 	d.note(c.Turn, at)
 }
 
@@ -243,11 +240,11 @@ func (d *deriver) note(turn uint64, at int64) {
 	}
 }
 
-func (d *deriver) push(e history.Executed, changes []history.DataChange) {
+func (d *deriver) push(e history.Executed, open int64, changes []history.DataChange) {
 	for _, c := range changes {
 		e.Changes = append(e.Changes, history.DataChange{Key: c.Key, Before: d.timed(c.Before), After: d.timed(c.After)})
 	}
-	d.events = append(d.events, e)
+	d.events, d.n = append(d.events[:d.n], derived{e, open}), d.n+1
 }
 
 // timed returns a value with its end by true time.
@@ -275,13 +272,13 @@ func (d *deriver) expire(by int64) {
 		if first == "" || at > by || by == math.MaxInt64 && at > d.end() {
 			return
 		}
-		if n := len(d.events); n > 0 {
-			at = max(at, d.events[n-1].At)
+		if d.n > 0 {
+			at = max(at, d.events[d.n-1].At)
 		}
 		gone := history.DataChange{Key: first, Before: d.m.values[first]}
 		d.m.values = maps.Clone(d.m.values)
 		delete(d.m.values, first)
-		d.push(history.Executed{Node: d.node, At: at, Effect: history.Expired}, []history.DataChange{gone})
+		d.push(history.Executed{Node: d.node, At: at, Effect: history.Expired}, 0, []history.DataChange{gone})
 	}
 }
 
@@ -308,7 +305,7 @@ func (d *deriver) suffer(e *history.Effect) {
 	case history.Restarted, history.Promoted:
 		d.m.values = d.kept(e)
 	}
-	d.push(history.Executed{Node: d.node, At: e.At, Effect: e.What}, difference(before, d.m.values))
+	d.push(history.Executed{Node: d.node, At: e.At, Effect: e.What}, 0, difference(before, d.m.values))
 	d.note(e.Turn, e.At)
 }
 

@@ -2,146 +2,122 @@ package explain
 
 import (
 	"context"
-	"math"
+	"fmt"
+	"maps"
 	"slices"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// reach is how many commands before and after one whose reply differs may be moved past it.
-const reach = 32
+// reach is how many commands are looked at for the next one.
+const reach = 64
 
-// reorder looks for an order near the i-th command, whose reply differs, in which all replies are
-// as recorded: at another instant or, of two commands that overlap in time, one is moved past the
-// other. The command itself comes first, then those before it, of which a reply may tell the order
-// only now. It returns the command to go on with. What it tried in vain leaves the derivation as it
-// was.
-func (d *deriver) reorder(ctx context.Context, i int) (next int, found bool) {
-	if d.todo[i].Turn != 0 {
-		return 0, false
-	}
-	if d.shift(i) {
-		return i + 1, true
-	}
-	for away := 1; away <= reach; away++ {
-		for _, pair := range [][2]int{{i - away, i}, {i, i + away}} {
-			if next, found := d.swap(pair[0], pair[1], i); found {
-				return next, true
-			}
-		}
-	}
-	for first := i - 2; first >= max(0, i-reach) && ctx.Err() == nil; first-- {
-		for last := first + 1; last < i; last++ {
-			if next, found := d.swap(first, last, i); found {
-				return next, true
-			}
-		}
-	}
-	return 0, false
+// patience is how many wrong choices are taken back before a node's order is given up.
+const patience = 2000
+
+// choice is what could be executed next at a point of the search, and what has been tried.
+type choice struct {
+	state
+	open  []timed // the commands, by their instants
+	is    []int   // their places
+	next  int
+	point string // which commands were executed, and the data, whatever the ends of leases
 }
 
-// shift executes the i-th command at other instants between its request and its reply, which may
-// tell how long a lease still runs.
-func (d *deriver) shift(i int) bool {
-	from, to := d.todo[i].Sent, int64(math.MaxInt64)
-	if i > 0 {
-		from = max(from, d.todo[i-1].at)
-	}
-	for _, c := range d.todo[i:min(i+reach, len(d.todo))] {
-		if c.Replied != 0 {
-			to = min(to, c.Replied)
+// search executes the commands in an order in which all are replied as recorded, and reports
+// whether it found one. Two commands may change places if they overlap in time. The nearest order
+// to that of the instants comes first; where no command is replied as recorded, the last choice was
+// wrong.
+func (d *deriver) search(ctx context.Context) bool {
+	var taken []choice
+	dead := map[string]bool{} // points from which no order goes on
+	first, farthest, vain := 0, 0, 0
+	for {
+		for first < len(d.todo) && d.done[first] {
+			first++
 		}
-	}
-	const parts = 8
-	for k := range int64(parts + 1) {
-		c := d.todo[i]
-		c.at = from + (to-from)/parts*k
-		if c.Replied == 0 || to < from {
-			return false
+		if first > farthest {
+			farthest, vain = first, 0
 		}
-		if _, found := d.try(i, []timed{c}, i); found {
+		if first == len(d.todo) || ctx.Err() != nil {
+			return true
+		}
+		c := d.choice(first)
+		if dead[c.point] {
+			c.next = len(c.open)
+		}
+		for !d.proceed(&c) {
+			dead[c.point] = true
+			if vain++; len(taken) == 0 || vain > patience {
+				d.broken, d.brokenAt = true, d.todo[first].at
+				return false
+			}
+			c, taken = taken[len(taken)-1], taken[:len(taken)-1]
+			d.done[c.is[c.next-1]] = false
+			first = min(first, c.is[c.next-1])
+		}
+		taken = append(taken, c)
+	}
+}
+
+// proceed executes the next of a choice that is replied as recorded. One that changes nothing
+// wherever it has this reply may as well come now as later: then no other is worth a try.
+func (d *deriver) proceed(c *choice) bool {
+	for c.next < len(c.open) {
+		d.state = c.state
+		c.next++
+		if d.step(c.open[c.next-1]) {
+			d.done[c.is[c.next-1]] = true
+			if t := c.open[c.next-1]; !resp.IsWrite(t.Name) || t.Script == "" && t.Replied != 0 && !t.Accepted() {
+				c.open = c.open[:c.next]
+			}
 			return true
 		}
 	}
 	return false
 }
 
-// swap moves one of two commands past the other and executes all from there on, also the i-th. If a
-// reply differs again, it takes everything back.
-func (d *deriver) swap(first, last, i int) (next int, found bool) {
-	if first < 0 || last >= len(d.todo) {
-		return 0, false
-	}
-	a, b := d.todo[first], d.todo[last]
-	if a.Replied != 0 && a.Replied < b.Sent || a.Conn != 0 && a.Conn == b.Conn {
-		return 0, false
-	}
-	segment, n := slices.Clone(d.todo[first:last+1]), last-first
-	for _, order := range [][]timed{
-		slices.Concat(segment[n:], segment[:n]),
-		slices.Concat(segment[1:], segment[:1]),
-	} {
-		if next, found := d.try(first, order, max(last, i)); found {
-			return next, true
+// choice returns the commands that may be next: those that no other was replied before, and that are
+// first on their connections. The first is the one whose place is given.
+func (d *deriver) choice(first int) choice {
+	c := choice{state: d.state}
+	by := d.todo[first].Replied
+	ahead := d.todo[first:min(first+reach, len(d.todo))]
+	for i := range ahead {
+		if t := &ahead[i]; !d.done[first+i] && t.Replied != 0 && (by == 0 || t.Replied < by) {
+			by = t.Replied
 		}
 	}
-	return 0, false
+	var conns []uint64
+	for i, t := range ahead {
+		if d.done[first+i] || t.Turn != 0 && i > 0 {
+			continue
+		}
+		waits := t.Conn != 0 && slices.Contains(conns, t.Conn)
+		conns = append(conns, t.Conn)
+		if waits || by != 0 && t.Sent > by {
+			continue
+		}
+		if by != 0 {
+			t.at = min(t.at, by)
+		}
+		t.at = max(t.at, t.Sent)
+		// of several that are alike, the one that was replied first may as well come first
+		if twin := slices.IndexFunc(c.open, func(o timed) bool { return twins(o.Command, t.Command) }); twin < 0 {
+			c.open, c.is = append(c.open, t), append(c.is, first+i)
+		} else if t.Replied < c.open[twin].Replied {
+			c.open[twin], c.is[twin] = t, first+i
+		}
+	}
+	c.point = fmt.Sprint(first, d.done[first:first+len(ahead)])
+	for _, key := range slices.Sorted(maps.Keys(d.m.values)) {
+		c.point += fmt.Sprint(" ", key, d.m.values[key].Value)
+	}
+	return c
 }
 
-// try executes the commands from one up to another, those in order first.
-func (d *deriver) try(first int, order []timed, last int) (next int, found bool) {
-	before := int64(math.MinInt64)
-	if first > 0 {
-		before = d.todo[first-1].at
-	}
-	order = append(order, d.todo[first+len(order):last+1]...)
-	if !fit(order, before) {
-		return 0, false
-	}
-	restore := d.rewind(first, len(order))
-	copy(d.todo[first:], order)
-	for next = first; next <= last; next++ {
-		if !d.step(next) {
-			restore()
-			return 0, false
-		}
-	}
-	return next, true
-}
-
-// rewind goes back to before the first of n commands, and returns what takes that back.
-func (d *deriver) rewind(first, n int) (restore func()) {
-	to, was := d.states[first], d.state
-	todo, states := slices.Clone(d.todo[first:first+n]), slices.Clone(d.states[first:])
-	events := slices.Clone(d.events[len(to.events):])
-	past, pastAt := slices.Clone(d.past[len(to.past):]), slices.Clone(d.pastAt[len(to.past):])
-	d.state = to
-	return func() {
-		d.state = was
-		copy(d.todo[first:], todo)
-		d.states = append(d.states[:first], states...)
-		copy(d.events[len(to.events):], events)
-		copy(d.past[len(to.past):], past)
-		copy(d.pastAt[len(to.past):], pastAt)
-	}
-}
-
-// fit gives commands instants that rise from one on and lie between request and reply, near to
-// those they have, and reports whether there are such.
-func fit(order []timed, before int64) bool {
-	latest := make([]int64, len(order))
-	by := int64(math.MaxInt64)
-	for i, c := range slices.Backward(order) {
-		if c.Replied != 0 {
-			by = min(by, c.Replied)
-		}
-		latest[i] = by
-	}
-	for i := range order {
-		c := &order[i]
-		c.at = max(before, c.Sent, min(c.at, latest[i]))
-		if c.at > latest[i] {
-			return false
-		}
-		before = c.at
-	}
-	return true
+// twins reports whether two commands differ in nothing but their clients and times.
+func twins(a, b *history.Command) bool {
+	return a.Replied != 0 && b.Replied != 0 && a.Name == b.Name && a.Reply == b.Reply && a.Script == b.Script && slices.Equal(a.Args, b.Args)
 }
