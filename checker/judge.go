@@ -159,13 +159,7 @@ func (d *keyInput) sweep(judges []judge) {
 		for _, j := range calls {
 			j.called(&o)
 		}
-		at, _ := slices.BinarySearchFunc(open, o.ret, func(w op, t int64) int {
-			if w.ret <= t {
-				return -1
-			}
-			return 1
-		})
-		open = slices.Insert(open, at, o)
+		open = insert(open, &o)
 	}
 	returns(len(open))
 	for _, j := range judges {

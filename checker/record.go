@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/lockbench/lockbench/history"
@@ -81,6 +82,11 @@ func (o *op) saysGone() bool {
 // extend, a notice.
 func (o *op) spans() bool {
 	return o.kind == history.Use || o.kind == history.Extend || o.kind == history.Lost
+}
+
+// insert puts an operation into a list of those that have not returned, by return.
+func insert(open []op, o *op) []op {
+	return slices.Insert(open, sort.Search(len(open), func(i int) bool { return open[i].ret > o.ret }), *o)
 }
 
 // extend is what a successful extend has beside its record.
@@ -346,12 +352,7 @@ func (k *keyLog) overlapping(from, to int64) iter.Seq[op] {
 			if c.last < from {
 				continue
 			}
-			n, _ := slices.BinarySearchFunc(c.records, to, func(r record, t int64) int {
-				if r.call <= t {
-					return -1
-				}
-				return 1
-			})
+			n := sort.Search(len(c.records), func(i int) bool { return c.records[i].call > to })
 			for n--; n >= 0; n-- {
 				r := &c.records[n]
 				if r.call < from && from-r.call > c.longest {
