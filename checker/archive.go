@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 
 	"github.com/lockbench/lockbench/history"
@@ -23,7 +22,7 @@ type archive struct {
 	header  history.Header
 	file    string            // "" = not read from a file
 	numbers map[string]uint32 // of clients
-	clients []string          // by number, from 1; in order once all are read
+	clients []string          // by number, from 1
 	tokens  compact.Strings
 	grantee compact.List[uint32] // by token: number+1 of the key on which it was granted last
 	keys    []*keyLog
@@ -43,13 +42,8 @@ func load(ctx context.Context, in Input) (*archive, error) {
 		return nil, fmt.Errorf("%d clients, at most %d are possible: %w", len(a.clients), maxClients, errAssumption)
 	}
 	a.tokens.Seal()
-	slices.Sort(a.clients[1:])
-	rank := make([]uint32, len(a.clients))
-	for i, name := range a.clients[1:] {
-		rank[a.numbers[name]] = uint32(i) + 1
-	}
 	for _, k := range a.keys {
-		k.finish(a, rank)
+		k.sort(a)
 	}
 	return a, nil
 }
@@ -128,7 +122,7 @@ func (a *archive) add(in *history.Operation) error {
 			readVersion: in.ReadVersion, version: in.Version, known: in.Versioned})
 	}
 	a.keepID(in.ID)
-	k.add(&o)
+	k.add(a, &o)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/lockbench/lockbench/history"
@@ -61,12 +62,8 @@ func newEvidence(in Input) *evidence {
 // commandsOf returns the commands that client sent in [from, to], by time sent.
 func (e *evidence) commandsOf(client string, from, to int64) []history.Command {
 	list := e.commands[client]
-	lo, _ := slices.BinarySearchFunc(list, from, func(c history.Command, t int64) int { return cmp.Compare(c.Sent, t) })
-	hi := lo
-	for hi < len(list) && list[hi].Sent <= to {
-		hi++
-	}
-	return list[lo:hi]
+	list = list[sort.Search(len(list), func(i int) bool { return list[i].Sent >= from }):]
+	return list[:sort.Search(len(list), func(i int) bool { return list[i].Sent > to })]
 }
 
 // renewedInBackground returns the last instant by which a client may have renewed a hold by
@@ -81,7 +78,7 @@ func (e *evidence) renewedInBackground(client string, began *op, from, before in
 	for _, c := range e.commandsOf(client, began.call, began.ret) {
 		keys = append(keys, c.Keys()...)
 	}
-	at, _ := slices.BinarySearchFunc(list, began.ret, func(c history.Command, t int64) int { return cmp.Compare(c.Sent, t) })
+	at := sort.Search(len(list), func(i int) bool { return list[i].Sent >= began.ret })
 	for _, c := range list[at:] {
 		if c.Sent > before || c.Sent > kept(e.header, from) {
 			break
@@ -116,12 +113,7 @@ func (e *evidence) meets(w *history.Window, from, to int64) bool {
 
 // metFault reports whether any confirmed fault meets [from, to]; it excuses nothing.
 func (e *evidence) metFault(from, to int64) bool {
-	n, _ := slices.BinarySearchFunc(e.faults, to, func(w history.Window, t int64) int {
-		if w.Start <= t {
-			return -1
-		}
-		return 1
-	})
+	n := sort.Search(len(e.faults), func(i int) bool { return e.faults[i].Start > to })
 	return n > 0 && e.last[n-1] >= from
 }
 

@@ -1,7 +1,7 @@
 package checker
 
 import (
-	"slices"
+	"sort"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
@@ -64,12 +64,7 @@ func (f *fencingOrder) breaks(o *op, fence uint64, earlier fenced) bool {
 
 // before returns the grant with the highest fence among those that returned before an instant.
 func (f *fencingOrder) before(t int64) fenced {
-	n, _ := slices.BinarySearchFunc(f.highest, t, func(e fenced, t int64) int {
-		if e.ret < t {
-			return -1
-		}
-		return 1
-	})
+	n := sort.Search(len(f.highest), func(i int) bool { return f.highest[i].ret >= t })
 	if n == 0 {
 		return fenced{}
 	}

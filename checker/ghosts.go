@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/lockbench/lockbench/history"
 )
@@ -90,12 +91,7 @@ func (p *pass) orderGhosts() {
 // any other, but that a try was refused is no excuse for the same client.
 func (d *keyInput) ghostFor(o *op) bool {
 	by := plus(o.ret, d.a.header.ClockError)
-	n, _ := slices.BinarySearchFunc(d.k.ghosts, by, func(g ghost, t int64) int {
-		if g.from <= t {
-			return -1
-		}
-		return 1
-	})
+	n := sort.Search(len(d.k.ghosts), func(i int) bool { return d.k.ghosts[i].from > by })
 	if n == 0 {
 		return false
 	}

@@ -86,13 +86,7 @@ func (p *pass) step(o *op) error {
 	if err := p.called(c, o); err != nil {
 		return err
 	}
-	at, _ := slices.BinarySearchFunc(c.waiting, o.ret, func(w op, t int64) int {
-		if w.ret <= t {
-			return -1
-		}
-		return 1
-	})
-	c.waiting = slices.Insert(c.waiting, at, *o)
+	c.waiting = insert(c.waiting, o)
 	if o.call == o.ret {
 		p.settle(c, o.ret)
 	}

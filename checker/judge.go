@@ -12,15 +12,18 @@ import (
 )
 
 // judge checks one property of one key while the key's operations pass twice, at their call and at
-// their return, in order of time. All calls up to an instant come before the returns at that
-// instant. An operation is valid during the call only: judges copy what they keep. They read the
-// holds, and nothing of each other.
+// their return, in order of time; it hears of what it has a method for. All calls up to an instant
+// come before the returns at that instant. An operation is valid during the call only: judges copy
+// what they keep. They read the holds, and nothing of each other.
 type judge interface {
-	called(o *op)
-	returned(o *op)
 	done()
 	result() *tally
 }
+
+type (
+	atCall   interface{ called(o *op) }
+	atReturn interface{ returned(o *op) }
+)
 
 // keyInput is what the judges of one key share. They change nothing of it.
 type keyInput struct {
@@ -46,11 +49,7 @@ type tally struct {
 	kept      []Violation
 }
 
-// These methods of judge do nothing: a judge has those of its own that it needs.
-
-func (t *tally) called(*op)     {}
-func (t *tally) returned(*op)   {}
-func (t *tally) done()          {}
+func (t *tally) done()          {} // a judge may have its own
 func (t *tally) result() *tally { return t }
 
 // tallyOf returns an empty tally. otherwise says why, if the property does not apply.
@@ -131,9 +130,19 @@ func (d *keyInput) names(of ...*op) (names []string) {
 // sweep feeds the operations of the key to the judges.
 func (d *keyInput) sweep(judges []judge) {
 	var open []op // called and not returned, by return
+	var calls []atCall
+	var returning []atReturn
+	for _, j := range judges {
+		if c, hears := j.(atCall); hears {
+			calls = append(calls, c)
+		}
+		if r, hears := j.(atReturn); hears {
+			returning = append(returning, r)
+		}
+	}
 	returns := func(n int) {
 		for i := range open[:n] {
-			for _, j := range judges {
+			for _, j := range returning {
 				j.returned(&open[i])
 			}
 		}
@@ -147,16 +156,10 @@ func (d *keyInput) sweep(judges []judge) {
 			over++
 		}
 		returns(over)
-		for _, j := range judges {
+		for _, j := range calls {
 			j.called(&o)
 		}
-		at, _ := slices.BinarySearchFunc(open, o.ret, func(w op, t int64) int {
-			if w.ret <= t {
-				return -1
-			}
-			return 1
-		})
-		open = slices.Insert(open, at, o)
+		open = insert(open, &o)
 	}
 	returns(len(open))
 	for _, j := range judges {

@@ -3,6 +3,7 @@ package checker
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,8 +14,8 @@ var kinds = []history.Kind{history.Mutex, history.Reentrant, history.RW, history
 
 // histories is how many are drawn of a kind.
 func histories(ordinary int) uint64 {
-	if os.Getenv("LOCKBENCH_SOAK") != "" {
-		return 100_000
+	if n, err := strconv.ParseUint(os.Getenv("LOCKBENCH_SOAK"), 10, 64); err == nil {
+		return n
 	}
 	if testing.Short() {
 		return uint64(ordinary) / 10

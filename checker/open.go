@@ -103,7 +103,6 @@ func (p *pass) again(c *client, h *openHold, o *op) {
 	next := p.begin(c, o, n)
 	next.mode, next.until, next.certain = h.mode, p.k.believedUntil(p.a.header, o), lease(p.a.header, o.call)
 	h.closed = true
-	p.k.late[o.line] = p.k.late[o.line] || h.gone < o.call
 }
 
 // left applies the answer to a release.

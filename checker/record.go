@@ -6,6 +6,8 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"sort"
+	"strings"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/compact"
@@ -82,6 +84,11 @@ func (o *op) spans() bool {
 	return o.kind == history.Use || o.kind == history.Extend || o.kind == history.Lost
 }
 
+// insert puts an operation into a list of those that have not returned, by return.
+func insert(open []op, o *op) []op {
+	return slices.Insert(open, sort.Search(len(open), func(i int) bool { return open[i].ret > o.ret }), *o)
+}
+
 // extend is what a successful extend has beside its record.
 type extend struct {
 	token, hold uint32 // numbers
@@ -104,7 +111,7 @@ func (w *write) versioned() bool { return w.known && w.version != 0 }
 // chunkSize is how many records are sorted at once. 1.5 MiB of them fit a processor's cache.
 const chunkSize = 1 << 16
 
-// chunk is a run of records, sorted by call once all are read.
+// chunk is a run of records, sorted by call once it is full, or all are read.
 type chunk struct {
 	records []record
 	last    int64 // latest return
@@ -127,13 +134,13 @@ type keyLog struct {
 }
 
 // add appends an operation; only its own fields are set.
-func (k *keyLog) add(o *op) {
-	if n := len(k.chunks); n == 0 || len(k.chunks[n-1].records) == chunkSize {
-		c := chunk{}
-		if n > 0 {
-			c.records = make([]record, 0, chunkSize)
-		}
-		k.chunks = append(k.chunks, c)
+func (k *keyLog) add(a *archive, o *op) {
+	switch n := len(k.chunks); {
+	case n == 0:
+		k.chunks = append(k.chunks, chunk{})
+	case len(k.chunks[n-1].records) == chunkSize:
+		k.sort(a)
+		k.chunks = append(k.chunks, chunk{records: make([]record, 0, chunkSize)})
 	}
 	r := record{call: o.call, line: o.line, ref: o.token,
 		bits: o.client<<clientShift | uint32(o.stated)<<statedShift | uint32(o.mode)<<modeShift | uint32(o.outcome)<<outcomeShift | uint32(o.kind)}
@@ -252,17 +259,12 @@ func (k *keyLog) last() (t int64) {
 	return t
 }
 
-// finish sorts the records, after the last add, and renumbers the clients.
-func (k *keyLog) finish(a *archive, clients []uint32) {
+// sort sorts the last chunk, to which nothing is added any more.
+func (k *keyLog) sort(a *archive) {
+	records := k.chunks[len(k.chunks)-1].records
 	inOrder := func(x, y record) int { return a.order(k, &x, &y) }
-	for _, c := range k.chunks {
-		for i := range c.records {
-			r := &c.records[i]
-			r.bits = r.bits&(1<<clientShift-1) | clients[r.bits>>clientShift]<<clientShift
-		}
-		if !slices.IsSortedFunc(c.records, inOrder) {
-			slices.SortFunc(c.records, inOrder)
-		}
+	if !slices.IsSortedFunc(records, inOrder) {
+		slices.SortFunc(records, inOrder)
 	}
 }
 
@@ -279,7 +281,7 @@ func (a *archive) order(k *keyLog, x, y *record) int {
 	}
 	const outcomes = 1<<statedShift - 1
 	return cmp.Or(cmp.Compare(rank[x.bits&7], rank[y.bits&7]), cmp.Compare(x.bits&outcomes, y.bits&outcomes),
-		cmp.Compare(x.bits>>clientShift, y.bits>>clientShift), cmp.Compare(a.id(x.line), a.id(y.line)))
+		strings.Compare(a.clients[x.bits>>clientShift], a.clients[y.bits>>clientShift]), cmp.Compare(a.id(x.line), a.id(y.line)))
 }
 
 // rank is the order of operations with the same call and return.
@@ -350,12 +352,7 @@ func (k *keyLog) overlapping(from, to int64) iter.Seq[op] {
 			if c.last < from {
 				continue
 			}
-			n, _ := slices.BinarySearchFunc(c.records, to, func(r record, t int64) int {
-				if r.call <= t {
-					return -1
-				}
-				return 1
-			})
+			n := sort.Search(len(c.records), func(i int) bool { return c.records[i].call > to })
 			for n--; n >= 0; n-- {
 				r := &c.records[n]
 				if r.call < from && from-r.call > c.longest {

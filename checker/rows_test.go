@@ -71,6 +71,7 @@ func TestRules(t *testing.T) {
 			a write 204 205 ok readversion=1 version=2`, want: "store-integrity"},
 
 		{name: "an extend of what is gone", head: leased, ops: "a acquire 0 1 ok\na extend 300 301 ok", want: "release-safety"},
+		{name: "but an acquire of unknown outcome may have begun it", head: reentrant, ops: "a acquire 0 1 ok token=x\na extend 150 151 lost token=x\na acquire 155 156 unknown\na extend 157 158 ok token=x"},
 		{name: "an extend after the release", head: leased, ops: "a acquire 0 1 ok token=x\na release 2 3 ok token=x\na extend 4 5 ok token=x", want: "release-safety"},
 		{name: "a release of what is gone harms nobody", head: leased, ops: "a acquire 0 1 ok\na release 300 301 ok"},
 		{name: "but it ended another's", head: leased, ops: "a acquire 0 1 ok token=x\nb acquire 290 291 ok token=y\na release 300 301 ok token=x\nb release 310 311 not_held token=y", want: "release-safety"},
