@@ -65,7 +65,7 @@ func (s *Sim) Available(context.Context) error { return nil }
 
 // Describe describes the simulator in a sentence.
 func (s *Sim) Describe() string {
-	return "in this process, in virtual time: every topology, every fault"
+	return "in this process, in virtual time: every topology but sentinel, every fault that needs no sentinels"
 }
 
 // Start returns an error: the simulator's nodes exist only within a schedule.
