@@ -22,7 +22,7 @@ import (
 // node has no effects from there on.
 func Derive(ctx context.Context, rec Record, srv *fakeredis.Server) []history.Executed {
 	asks := newRequests(&rec)
-	events, _ := derive(ctx, rec, asks, srv)
+	events, _ := derive(ctx, rec, asks, srv, false)
 	return events
 }
 
@@ -32,13 +32,13 @@ const mostDerived = 100_000
 
 // derive also returns the nodes with a reply that differs, and when it was. When ctx ends, it
 // returns what it has.
-func derive(ctx context.Context, rec Record, asks *requests, srv *fakeredis.Server) (all []history.Executed, broken map[int]int64) {
+func derive(ctx context.Context, rec Record, asks *requests, srv *fakeredis.Server, late bool) (all []history.Executed, broken map[int]int64) {
 	broken = map[int]int64{}
 	if len(rec.Commands) > mostDerived {
 		return nil, broken
 	}
 	for _, node := range rec.nodes() {
-		d := deriver{Record: rec, asks: asks, node: node, state: state{m: machine{srv: srv, epoch: rec.Header.Epoch, values: values{}}}}
+		d := deriver{Record: rec, late: late, asks: asks, node: node, state: state{m: machine{srv: srv, epoch: rec.Header.Epoch, values: values{}}}}
 		all = append(all, d.run(ctx)...)
 		if d.broken {
 			broken[node] = d.brokenAt
@@ -57,6 +57,7 @@ type deriver struct {
 	asks   *requests
 	node   int
 	todo   []timed // its commands, by their instants
+	late   bool    // of those that may be next, the last comes first
 	done   []bool
 	events []derived
 	state

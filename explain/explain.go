@@ -22,14 +22,23 @@ func Verdict(ctx context.Context, v *checker.Verdict, rec Record, srv *fakeredis
 	if len(v.Violations) == 0 || ctx.Err() != nil {
 		return Findings{}, ctx.Err()
 	}
-	r := newRun(ctx, rec, srv)
+	r := newRun(ctx, rec, srv, false)
 	granted := v.Operations[history.Acquire.String()]
 	r.nobody = granted[history.OK.String()] == 0 && granted[history.Unknown.String()] == 0
+	other := r
+	if rec.Effects == nil && srv != nil {
+		other = newRun(ctx, rec, srv, true)
+		other.nobody = r.nobody
+	}
 	answers := make([]Answer, len(v.Violations))
 	for i := range v.Violations {
-		answers[i] = r.answer(&v.Violations[i])
-		if a := &answers[i]; a.Cause == "" || a.Cause == verdicts.CauseUnknown {
+		a := &answers[i]
+		*a = r.answer(&v.Violations[i])
+		switch {
+		case a.Cause == "" || a.Cause == verdicts.CauseUnknown:
 			*a = Answer{Cause: verdicts.CauseUnknown, Says: r.unknown()}
+		case other != r && other.answer(&v.Violations[i]).Cause != a.Cause:
+			*a = Answer{Cause: verdicts.CauseUnknown, Says: sentence("the cause is not known: it depends on the order of commands, which their replies leave open")}
 		}
 		v.Violations[i].Cause = answers[i].Cause
 	}

@@ -94,8 +94,14 @@ func (q *query) wrote() map[part]bool {
 	out := map[part]bool{}
 	if q.event != nil {
 		for i := range q.event.Changes {
-			for p := range set(&q.event.Changes[i]) {
-				out[p] = true
+			c := &q.event.Changes[i]
+			for p := range set(c) {
+				before, had := data(c.Before, p.name)
+				after, _ := data(c.After, p.name)
+				// of a key that several share, only the end moved: what it does not name is others'
+				if others := had && before == after && len(c.After.Parts()) > 1; !others || slices.Contains(q.cmd.Args, p.name) {
+					out[p] = true
+				}
 			}
 		}
 	}

@@ -28,7 +28,7 @@ func (r *run) wrongfulEnd(v *checker.Violation) Answer {
 	return r.ownHold(v, client)
 }
 
-// freesNothing explains a release, answered by the nodes, that left its hold's mark there.
+// freesNothing explains a release, answered by the nodes, that left its hold's whole mark there.
 func (r *run) freesNothing(v *checker.Violation) Answer {
 	for _, o := range v.Witness.All() {
 		op := r.ops[o.ID]
@@ -39,12 +39,16 @@ func (r *run) freesNothing(v *checker.Violation) Answer {
 		if h == nil {
 			continue
 		}
+		var left []Key
+		gone := false
 		for _, m := range r.marks(h) {
 			for part := range m.parts {
-				if f := r.pair(h, op, op.Return).fateOf(m, part, m.node.by(op.Return)); f.at < 0 {
-					return Answer{Cause: verdicts.NoUnlock, Says: sentence("the release of ", Name(op.Client), " left ", Key(part.key), " there")}
-				}
+				f := r.pair(h, op, op.Return).fateOf(m, part, m.node.by(op.Return))
+				gone, left = gone || f.at >= 0, append(left, Key(part.key))
 			}
+		}
+		if !gone && len(left) > 0 {
+			return Answer{Cause: verdicts.NoUnlock, Says: sentence("the release of ", Name(op.Client), " left ", slices.Min(left), " there")}
 		}
 	}
 	return Answer{}

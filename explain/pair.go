@@ -335,6 +335,13 @@ func (p *pair) outlived(f *fate) bool { return f.lapsed }
 
 func (p *pair) shared(*fate) bool { return p.first.op.Mode == history.Shared }
 
+// crowdedOut reports whether another reader's acquire, which was not in question, took a reader's
+// mark.
+func (p *pair) crowdedOut(f *fate) bool {
+	op := f.node.events[f.at].op
+	return p.shared(f) && op.Mode == history.Shared && op != p.second
+}
+
 // late reports whether a command had been sent before the first's own request.
 func (p *pair) late(f *fate) bool {
 	e := &f.node.events[f.at]

@@ -77,7 +77,9 @@ type event struct {
 	cmd *history.Command   // nil: not a recorded command
 }
 
-func newRun(ctx context.Context, rec Record, srv *fakeredis.Server) *run {
+// newRun indexes a record. Where its effects are derived from commands whose order is open, the late
+// ones are preferred or the early ones.
+func newRun(ctx context.Context, rec Record, srv *fakeredis.Server, late bool) *run {
 	r := &run{Record: rec, srv: srv, ops: map[uint64]*history.Operation{}, sent: map[uint64][]*history.Command{}, nodes: map[int]*node{}, releases: map[string]bool{}, clocks: map[argument]int64{}}
 	r.asks = newRequests(&r.Record)
 	for i := range r.Ops {
@@ -96,7 +98,7 @@ func newRun(ctx context.Context, rec Record, srv *fakeredis.Server) *run {
 		slices.SortStableFunc(list, func(a, b *history.Command) int { return cmp.Compare(a.Sent, b.Sent) })
 	}
 	if r.Effects == nil && srv != nil {
-		r.Effects, r.broken = derive(ctx, r.Record, r.asks, srv)
+		r.Effects, r.broken = derive(ctx, r.Record, r.asks, srv, late)
 	}
 	for i := range r.Effects {
 		r.add(&r.Effects[i])

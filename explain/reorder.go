@@ -22,7 +22,7 @@ type choice struct {
 	open  []timed // the commands, by their instants
 	is    []int   // their places
 	next  int
-	point string // which commands were executed, and the data, whatever the ends of leases
+	point string // of several: which commands were executed, and the data, whatever the ends of leases
 }
 
 // search executes the commands in an order in which all are replied as recorded, and reports
@@ -48,7 +48,7 @@ func (d *deriver) search(ctx context.Context) bool {
 			c.next = len(c.open)
 		}
 		for !d.proceed(&c) {
-			dead[c.point] = true
+			dead[c.point] = c.point != ""
 			if vain++; len(taken) == 0 || vain > patience {
 				d.broken, d.brokenAt = true, d.todo[first].at
 				return false
@@ -110,9 +110,15 @@ func (d *deriver) choice(first int) choice {
 			c.open[twin], c.is[twin] = t, first+i
 		}
 	}
-	c.point = fmt.Sprint(first, d.done[first:first+len(ahead)])
-	for _, key := range slices.Sorted(maps.Keys(d.m.values)) {
-		c.point += fmt.Sprint(" ", key, d.m.values[key].Value)
+	if d.late {
+		slices.Reverse(c.open)
+		slices.Reverse(c.is)
+	}
+	if len(c.open) > 1 {
+		c.point = fmt.Sprint(first, d.done[first:first+len(ahead)])
+		for _, key := range slices.Sorted(maps.Keys(d.m.values)) {
+			c.point += fmt.Sprint(" ", key, d.m.values[key].Value)
+		}
 	}
 	return c
 }

@@ -44,6 +44,7 @@ var table = []row{
 	{taken, (*pair).drifted, verdicts.ClockSkew},
 	{taken, (*pair).ended, verdicts.LeaseOverrun},
 	{taken, (*pair).mistimed, verdicts.ClockSkew},
+	{taken, (*pair).crowdedOut, verdicts.ReaderEvicted},
 	{taken, nil, verdicts.DoubleGrant},
 
 	{never, (*pair).early, verdicts.ClockJump},

@@ -89,7 +89,7 @@ func rwLeaseBugs() []mutant {
 		},
 		{
 			name: "ten-readers", report: "wolph/portalocker#138",
-			in: "crowd-of-readers", shows: "mutual-exclusion/double-grant",
+			in: "crowd-of-readers", shows: "mutual-exclusion/reader-evicted",
 			bug: "Ten readers count: the eleventh puts another out of the set.",
 			edits: []edit{{"rw_take_read.lua", "redis.call('ZADD', KEYS[3], now + ARGV[2], ARGV[1])",
 				"redis.call('ZADD', KEYS[3], now + ARGV[2], ARGV[1])\nredis.call('ZREMRANGEBYRANK', KEYS[3], 0, -11)"}},
