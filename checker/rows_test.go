@@ -70,6 +70,14 @@ func TestRules(t *testing.T) {
 			b write 202 203 ok readversion=0 version=1
 			a write 204 205 ok readversion=1 version=2`, want: "store-integrity"},
 
+		{name: "a later hold of the same owner does not conflict", head: reentrant, ops: `
+			a acquire 0 1 ok token=x
+			a acquire 2 3 ok token=x
+			a write 4 5 ok readversion=0 version=1
+			a release 6 7 ok token=x
+			a acquire 200 201 unknown
+			a write 204 205 ok readversion=1 version=2`},
+
 		{name: "an extend of what is gone", head: leased, ops: "a acquire 0 1 ok\na extend 300 301 ok", want: "release-safety"},
 		{name: "but an acquire of unknown outcome may have begun it", head: reentrant, ops: "a acquire 0 1 ok token=x\na extend 150 151 lost token=x\na acquire 155 156 unknown\na extend 157 158 ok token=x"},
 		{name: "an extend after the release", head: leased, ops: "a acquire 0 1 ok token=x\na release 2 3 ok token=x\na extend 4 5 ok token=x", want: "release-safety"},

@@ -56,7 +56,7 @@ type mine struct {
 type held struct {
 	client, token string
 	mode          history.Mode
-	ends          int64
+	began, ends   int64
 }
 
 const tick = int64(1_000_000) // a millisecond
@@ -296,7 +296,7 @@ func (s *server) grant(u *user, at int64, op *history.Operation) *mine {
 			op.ValidUntil = 0
 		}
 	}
-	s.holds = append(s.holds, held{u.name, got.token, op.Mode, ends})
+	s.holds = append(s.holds, held{u.name, got.token, op.Mode, at, ends})
 	op.Token, op.Fence = got.token, got.fence
 	return got
 }
@@ -419,7 +419,8 @@ func (s *server) release(u *user) {
 	inside := false
 	done := s.do(u, history.Operation{Op: history.Release, Token: m.token}, func(at int64, op *history.Operation) {
 		i := s.at(u, m)
-		inside = i >= 0 || s.breaks("outlived-lease") && len(s.holds) > 0 && s.others(u) && s.broken(true)
+		lasted := i >= 0 && s.holds[i].began <= m.began // it is not one that a lost reply began anew
+		inside = lasted || s.breaks("outlived-lease") && len(s.holds) > 0 && s.others(u) && s.broken(true)
 		if i < 0 {
 			op.Outcome = history.NotHeld
 			if s.breaks("ends-anothers") && len(s.holds) == 1 && s.holds[0].client != u.name && op.Call > m.ends(s)+s.h.Drift+2*tick && s.broken(true) {

@@ -12,8 +12,8 @@ import (
 // is broken if
 //
 //   - it was accepted with a fence below that of an earlier one,
-//   - its hold was not possible when it was called, and an earlier write is of a hold that was
-//     asked for after its own was granted, or
+//   - its hold was not possible when it was called, and an earlier write is of a hold that
+//     conflicts with it and was asked for after its own was granted, or
 //   - it read the same version of the store as an earlier one: what that wrote is lost.
 //
 // Earlier is the one that made a lower version of the store; where the store counts none, the one
@@ -127,7 +127,8 @@ func (s *storeIntegrity) flaw(o *op, before *prefix) (earlier op, flaw writeFlaw
 	switch {
 	case fence != 0 && before.fence.line != 0 && fence < s.of(&before.fence).fence && s.d.uses("stale-fence"):
 		return before.fence, StaleFence
-	case o.hold != 0 && n.line != 0 && s.d.k.holds.At(o.hold).possible < o.call && s.askedFor(&n) > s.granted(o) && s.d.uses("stale-write"):
+	case o.hold != 0 && n.line != 0 && s.d.k.holds.At(o.hold).possible < o.call && s.askedFor(&n) > s.granted(o) &&
+		Conflict(s.d.a.header.Kind, n.client == o.client, n.mode, o.mode) && s.d.uses("stale-write"):
 		return n, StaleHold
 	case earlier.line != 0 && s.d.uses("lost-update"):
 		return earlier, LostUpdate
