@@ -107,7 +107,7 @@ func (a *app) exploreLive(ctx context.Context, f *exploreFlags, cfg sim.ExploreC
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	if r, err = sim.ExploreIn(ctx, cfg, worlds, progress); err != nil || r.First == nil {
-		return r, nil, err
+		return r, nil, harness.BlameChild(f.exec.fleet, err)
 	}
 	a.line.show("shrinking the tape")
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), liveShrinkBudget)
