@@ -12,10 +12,10 @@ import (
 	"github.com/lockbench/lockbench/internal/compact"
 )
 
-// errAssumption: a record breaks an assumption on which every judgement rests. A client did two
-// things at once, a token was granted twice, an interval ends before it starts, or a release may
-// mean two holds.
-var errAssumption = errors.New("broken assumption about the record")
+// ErrAssumption means that a record breaks an assumption on which every judgement rests. A client
+// did two things at once, a token was granted twice, an interval ends before it starts, or a release
+// may mean two holds.
+var ErrAssumption = errors.New("broken assumption about the record")
 
 // archive is a history in compact form, by key.
 type archive struct {
@@ -39,7 +39,7 @@ func load(ctx context.Context, in Input) (*archive, error) {
 		return nil, err
 	}
 	if len(a.clients) > maxClients {
-		return nil, fmt.Errorf("%d clients, at most %d are possible: %w", len(a.clients), maxClients, errAssumption)
+		return nil, fmt.Errorf("%d clients, at most %d are possible: %w", len(a.clients), maxClients, ErrAssumption)
 	}
 	a.tokens.Seal()
 	for _, k := range a.keys {
@@ -195,9 +195,9 @@ func (a *archive) wasGranted(k *keyLog, token uint32) bool {
 func (a *archive) broken(line uint32, format string, args ...any) error {
 	msg := fmt.Sprintf(format, args...)
 	if a.file != "" {
-		return &history.SyntaxError{File: a.file, Line: int(line) + 1, Msg: msg, Err: errAssumption}
+		return &history.SyntaxError{File: a.file, Line: int(line) + 1, Msg: msg, Err: ErrAssumption}
 	}
-	return fmt.Errorf("operation %d: %s: %w", line, msg, errAssumption)
+	return fmt.Errorf("operation %d: %s: %w", line, msg, ErrAssumption)
 }
 
 // client returns the name of an operation's client.

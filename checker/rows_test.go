@@ -120,7 +120,7 @@ func TestOddInputIsRefused(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			_, err := Check(t.Context(), Input{Header: leased, File: "h.jsonl", Ops: history.NewSlice(parse(t, row.ops))}, Options{})
 			var syntax *history.SyntaxError
-			if !errors.As(err, &syntax) || !strings.Contains(err.Error(), row.line) || !errors.Is(err, errAssumption) {
+			if !errors.As(err, &syntax) || !strings.Contains(err.Error(), row.line) || !errors.Is(err, ErrAssumption) {
 				t.Errorf("%v, want a line with %q", err, row.line)
 			}
 		})

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/faults/inject"
 	"github.com/lockbench/lockbench/history"
@@ -277,4 +278,13 @@ func (e Experiment) validateSubject() error {
 		return fmt.Errorf("%s: %w: the child cannot cancel an acquire", e.Scenario.Name, ErrNotApplicable)
 	}
 	return nil
+}
+
+// BlameChild says that a record which contradicts itself is the fault of the children, if there are
+// any: they said what is in it, such as a token that was granted before.
+func BlameChild(f subject.Fleet, err error) error {
+	if f.Exec != "" && errors.Is(err, checker.ErrAssumption) {
+		return fmt.Errorf("%w: %w", subject.ErrProtocol, err)
+	}
+	return err
 }

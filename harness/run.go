@@ -139,7 +139,7 @@ func (e Experiment) check(ctx context.Context, d driver, save *saver, rec *recor
 	e.report(Progress{Phase: "checking", Elapsed: time.Duration(rec.ended)})
 	v, found, err := d.judge(ctx, rec)
 	if err != nil {
-		return fmt.Errorf("check the history: %w", err)
+		return fmt.Errorf("check the history: %w", BlameChild(e.Subject, err))
 	}
 	v.Notes = append(v.Notes, rec.notes...)
 	r := results.NewResult(save.run, *v)

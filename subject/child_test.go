@@ -235,6 +235,7 @@ func TestBadChildren(t *testing.T) {
 		{"it describes what there is not", `read q; echo '{"id":1,"ok":true,"can":["fly"]}'; cat`, subject.ErrProtocol, []string{`can "fly"`, "extend"}},
 		{"it prints for people", `echo loading...; cat`, subject.ErrProtocol, []string{"line 1", `"loading..."`, "JSON"}},
 		{"it answers without an id", answering + `echo '{"ok":true}'; cat`, subject.ErrProtocol, []string{"line 3", `"id"`}},
+		{"its token is too long", answering + `printf '{"id":2,"ok":true,"token":"%05000d"}\n' 1; cat`, subject.ErrProtocol, []string{"a token of 5000 bytes"}},
 		{"it answers what nobody asked", answering + `echo '{"id":77,"ok":true}'; cat`, subject.ErrProtocol, []string{"no request 77"}},
 		{"it answers neither yes nor no", answering + `echo '{"id":3}'; cat`, subject.ErrProtocol, []string{`"ok":true or an "error"`}},
 		{"it writes without end", answering + `cat /dev/zero`, subject.ErrProtocol, []string{"longer than 1048576 bytes"}},

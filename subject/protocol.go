@@ -175,6 +175,9 @@ func errorList() string {
 	return strings.Join(all, ", ")
 }
 
+// maxToken bounds a token, which every operation on its hold has: a record has room for it.
+const maxToken = 4096
+
 // decodeReply reads one line. Unknown fields are ignored.
 func decodeReply(line []byte) (Reply, error) {
 	var r Reply
@@ -188,6 +191,8 @@ func decodeReply(line []byte) (Reply, error) {
 		return r, errors.New(`want the "id" of the request, or "lost"`)
 	case !r.OK && r.Error == "":
 		return r, errors.New(`want "ok":true or an "error"`)
+	case len(r.Token) > maxToken:
+		return r, fmt.Errorf("a token of %d bytes, want %d at the most", len(r.Token), maxToken)
 	}
 	return r, nil
 }

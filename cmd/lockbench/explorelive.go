@@ -113,7 +113,7 @@ func (a *app) exploreLive(ctx context.Context, f *exploreFlags, cfg search.Confi
 		runners = append(runners, sim.In(context.WithoutCancel(ctx), w, cfg.Known))
 	}
 	if r, err = search.Here(ctx, cfg, runners, progress); err != nil || r.First == nil {
-		return r, nil, err
+		return r, nil, harness.BlameChild(f.exec.fleet, err)
 	}
 	a.line.show("shrinking the tape")
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), liveShrinkBudget)

@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // Limits of a hostile input. The address space is more than what may be used: the runtime reserves
@@ -178,6 +180,18 @@ func hostileFiles(t *testing.T, dir string) {
 		}
 		pipe("pipes/" + name + "/" + name)
 	}
+	// a log of more histograms than memory has room for
+	text, err := hdr.New(1, 3_600_000_000_000, 3).Encode(hdr.V2CompressedEncodingCookieBase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tags []string
+	for i := range 15_000 {
+		tags = append(tags, fmt.Sprintf("Tag=t%d,0.0,1.0,1.0,%s\n", i, text))
+	}
+	put("many-latencies/run.json", run)
+	put("many-latencies/history.jsonl", hostileHeader, held("c1", 1, 10, 20))
+	put("many-latencies/latency.hlog", tags...)
 	put("bomb/run.json", run)
 	put("bomb/history.jsonl.zst", string(compressed(t, hostileHeader+held("c1", 1, 10, 20))))
 	command := `{"client":"c1","node":0,"conn":1,"sent":1,"replied":2,"name":"SET","args":["a","b"],"reply":"OK"}` + "\n"

@@ -1,8 +1,10 @@
 package page
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -221,7 +223,7 @@ func (g *digest) command(c *history.Command) {
 
 // loadSpectra reads the histograms of a latency log by their tags.
 func loadSpectra(path string) (map[string]*hdr.Histogram, error) {
-	f, err := infile.Open(path)
+	text, err := infile.Read(path, maxLatencyLog)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -229,15 +231,24 @@ func loadSpectra(path string) (map[string]*hdr.Histogram, error) {
 		return nil, err
 	}
 	out := map[string]*hdr.Histogram{}
-	reader := hdr.NewHistogramLogReader(f)
+	reader := hdr.NewHistogramLogReader(bytes.NewReader(text))
 	for {
 		h, err := reader.NextIntervalHistogram()
 		if err != nil {
-			return nil, errors.Join(err, f.Close())
+			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		if h == nil {
-			return out, f.Close()
+			return out, nil
 		}
-		out[h.Tag()] = joinHistograms(out[h.Tag()], h)
+		if out[h.Tag()] = joinHistograms(out[h.Tag()], h); len(out) > maxSpectra {
+			return nil, fmt.Errorf("%s: more than %d histograms", path, maxSpectra)
+		}
 	}
 }
+
+// Limits of a log of latencies: ours have some tens of histograms, of a few kilobytes each, which
+// take half a megabyte in memory.
+const (
+	maxLatencyLog = 4 << 20
+	maxSpectra    = 200
+)
