@@ -102,7 +102,7 @@ func (f *fairness) cameFirst(a, b *op) bool {
 	case len(second) == 0:
 		return first[0].Replied < b.call-slack
 	case slack == 0 || first[0].Turn != 0 && second[0].Turn != 0:
-		return second[0].Follows(&first[0], true)
+		return second[0].Follows(&first[0])
 	default:
 		return first[0].Replied < second[0].Sent-slack
 	}
