@@ -184,7 +184,12 @@ func (p *pair) conclude(f fate, all []fate) Answer {
 	a := Answer{Cause: name(p, &f)}
 	first, second := Name(p.first.op.Client), Name(p.second.Client)
 	if f.at >= 0 {
-		a.Events = append(a.Events, p.report(f.node, f.at, f.key, p.first.op.Client))
+		ended := p.report(f.node, f.at, f.key, p.first.op.Client)
+		// what it has instead may be older
+		if back := f.by == history.Promoted || f.by == history.Restarted; back && !slices.Contains(ended.Lost, f.key) {
+			ended.Lost = append(ended.Lost, f.key)
+		}
+		a.Events = append(a.Events, ended)
 	}
 	if len(p.try) == 0 {
 		a.Events = append(a.Events, Event{At: p.second.Return, Op: p.second, NoCommand: true})

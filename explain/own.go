@@ -42,7 +42,11 @@ func (r *run) freesNothing(v *checker.Violation) Answer {
 		var left []Key
 		gone := false
 		for _, m := range r.marks(h) {
-			for part := range m.parts {
+			for part, w := range m.parts {
+				v, _ := m.node.value(part.key, w.from-1)
+				if was, _ := data(v, part.name); counts(was, w.text) { // a fence stays
+					continue
+				}
 				f := r.pair(h, op, op.Return).fateOf(m, part, m.node.by(op.Return))
 				gone, left = gone || f.at >= 0, append(left, Key(part.key))
 			}
@@ -128,7 +132,8 @@ func (r *run) victim(n *node, p part, i int) *hold {
 func (r *run) ownHold(v *checker.Violation, client string) Answer {
 	for _, o := range slices.Backward(v.Witness.All()) {
 		op := r.ops[o.ID]
-		if op == nil || op.Client != client || op.Op == history.Use || op.Op == history.Write || op.Op == history.Lost {
+		if op == nil || op.Client != client || op.Op == history.Use || op.Op == history.Write || op.Op == history.Lost ||
+			op.Op == history.Acquire && r.Header.Kind != history.Reentrant {
 			continue
 		}
 		if a := r.taken(op); a.Cause != "" {
