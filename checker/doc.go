@@ -8,21 +8,23 @@
 //
 // # How a history flows through
 //
-//  1. load (archive.go) reads the source once: 24 bytes for each operation, 48 more for each grant,
-//     strings as numbers, sorted in chunks by call. Operations may come in any order.
-//  2. findHolds (holds.go) goes over the operations of a key by call, finds its holds, and of each
-//     the three intervals on which all rules rest: belief, certain, possible (intervals.go). It
-//     refuses a client that does two things at once, and a release that may mean two holds.
+//  1. load (archive.go) reads the source once, a batch while the one before it is added: 24 bytes
+//     for each operation (record.go), 48 more for each grant, strings as numbers, sorted in chunks
+//     by call. Operations may come in any order.
+//  2. findHolds (holds.go, open.go) goes over the operations of a key by call, finds its holds, and
+//     of each the three intervals on which all rules rest: belief, certain, possible
+//     (intervals.go), and the holds that may be there without a reply (ghosts.go). It refuses a
+//     client that does two things at once, and a release that may mean two holds.
 //  3. sweep (judge.go) goes over them again and shows each to the judges, at its call and at its
 //     return. Each judge checks one property, in the file with its name, whose comment is the
-//     definition. It reads the holds, the evidence (commands and faults) and the marks (what the
-//     nodes executed), and changes none of them. What the intervals leave open is not judged, and
-//     counted with its reason.
+//     definition. It reads the holds, the evidence (commands and faults, evidence.go) and the marks
+//     (what the nodes executed, marks.go), and changes none of them. What the intervals leave open
+//     is not judged, and counted with its reason.
 //  4. linearizability.go cuts the key into windows (window.go) and asks Porcupine (model.go)
 //     whether the answers in them have a common order.
 //  5. verdict.go adds up the keys. A violation has a Witness, the holds and operations that show
-//     it, and its surroundings in the record. Package explain finds its cause, package story tells
-//     it.
+//     it, and its surroundings in the record (witness.go). Package explain finds its cause, package
+//     story tells it.
 //
 // Keys are judged concurrently. Time and memory grow linearly with the history, legal or not;
 // BenchmarkCheck measures both beside plain Porcupine.

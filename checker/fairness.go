@@ -122,6 +122,6 @@ func (f *fairness) lapses(w *op, until int64) bool {
 }
 
 func (f *fairness) report(w, o *op) {
-	v := Violation{At: o.ret, Lasted: w.ret - o.ret, Clients: f.d.names(w, o)}
+	v := Violation{At: o.ret, Lasted: w.ret - o.ret, Clients: f.d.names(*w, *o)}
 	f.found(v, nil, *w, *o)
 }

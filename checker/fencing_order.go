@@ -73,5 +73,5 @@ func (f *fencingOrder) before(t int64) fenced {
 
 // report reports a grant whose fence is too small.
 func (f *fencingOrder) report(earlier op, o *op, within bool) {
-	f.found(Violation{At: o.ret, Clients: f.d.names(&earlier, o), WithinClockError: within}, []op{earlier, *o})
+	f.found(Violation{At: o.ret, Clients: f.d.names(earlier, *o), WithinClockError: within}, []op{earlier, *o})
 }

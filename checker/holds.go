@@ -240,12 +240,9 @@ func (p *pass) find(c *client, o *op) (best *openHold, err error) {
 		}
 		its := 0 // how well it fits
 		if o.token != 0 && o.token == h.token {
-			its += 4
-		}
-		if !h.released || o.kind != history.Release { // the next release rather means the hold around it
 			its += 2
 		}
-		if h.began.call < o.call || o.kind != history.Release { // of one instant
+		if !h.released || o.kind != history.Release { // the next release rather means the hold around it
 			its++
 		}
 		if o.token == 0 && !h.over && h.until > o.call && h.began.ret < o.call {

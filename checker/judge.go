@@ -92,9 +92,9 @@ func (t *tally) unjudged(n int, why string) {
 }
 
 // increased adds n to a count in a map that may be nil.
-func increased(counts map[string]int, name string, n int) map[string]int {
+func increased[K comparable](counts map[K]int, name K, n int) map[K]int {
 	if counts == nil {
-		counts = map[string]int{}
+		counts = map[K]int{}
 	}
 	counts[name] += n
 	return counts
@@ -117,10 +117,10 @@ func (t *tally) found(v Violation, of []op, others ...op) {
 	}
 }
 
-// clients returns the names of operations' clients.
-func (d *keyInput) names(of ...*op) (names []string) {
-	for _, o := range of {
-		if name := d.a.client(o); !slices.Contains(names, name) {
+// names returns the names of operations' clients.
+func (d *keyInput) names(of ...op) (names []string) {
+	for i := range of {
+		if name := d.a.client(&of[i]); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

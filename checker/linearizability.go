@@ -103,7 +103,7 @@ func (l *linearizability) report(w *window) {
 	if of == nil {
 		of = slices.Concat(w.held, w.ops[:min(len(w.ops), minWindow)])
 	}
-	v := Violation{At: w.ops[0].call, Lasted: w.ops[len(w.ops)-1].ret - w.ops[0].call, WithinClockError: l.d.a.header.ClockError > 0}
+	v := Violation{At: w.ops[0].call, Lasted: w.ops[len(w.ops)-1].ret - w.ops[0].call, WithinClockError: l.d.a.header.ClockError > 0, Clients: l.d.names(of...)}
 	if w.odd != nil {
 		last := &of[len(of)-1]
 		end, _ := l.d.k.beliefEnd(last)
@@ -111,11 +111,6 @@ func (l *linearizability) report(w *window) {
 		for i := range of[:len(of)-1] {
 			until, _ := l.d.k.beliefEnd(&of[i])
 			v.Lasted = max(v.Lasted, min(end, until)-last.ret)
-		}
-	}
-	for i := range of {
-		if name := l.d.a.client(&of[i]); !slices.Contains(v.Clients, name) {
-			v.Clients = append(v.Clients, name)
 		}
 	}
 	l.found(v, of)

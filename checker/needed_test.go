@@ -36,6 +36,8 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 		{"free-but-refused", "bug-no-wake", "long-lease", verdicts.Progress, false},
 		{"overtaken", "bug-barging", "contended", verdicts.Fairness, false},
 		{"search", "exists-set", "contended", verdicts.Linearizability, false},
+		{"mis-unlock", "set-nx-ex", "slow-work", verdicts.ReleaseSafety, true},
+		{"useless-release", "bug-names-count-together", "many-names", verdicts.ReleaseSafety, false},
 	} {
 		t.Run(row.rule, func(t *testing.T) {
 			v, ok := catalogue.Find(row.lock)

@@ -101,7 +101,7 @@ func (r *refusal) judge(o *op) {
 	case r.tries.others(o.client) >= o.call-r.d.a.header.ClockError:
 		r.unjudged(1, othersTry)
 	case r.d.uses("busy-witness"):
-		r.found(Violation{At: o.ret, Clients: r.d.names(o), grantBy: o.call}, nil, *o)
+		r.found(Violation{At: o.ret, Clients: r.d.names(*o), grantBy: o.call}, nil, *o)
 	}
 }
 

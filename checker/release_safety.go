@@ -91,7 +91,7 @@ func (s *releaseSafety) extend(o *op) {
 	case s.d.k.late[o.line] && s.restored(o):
 		s.unjudged(1, metAFault)
 	case s.d.k.late[o.line] && s.d.uses("late-extend"):
-		s.found(Violation{At: o.call, Clients: s.d.names(o)}, []op{*o}, *o)
+		s.found(Violation{At: o.call, Clients: s.d.names(*o)}, []op{*o}, *o)
 	default:
 		s.opportunity(o.call, o.ret)
 	}

@@ -68,5 +68,5 @@ func (t *tally) denied(o *op) {
 	if o.hold != 0 {
 		of = append(of, t.d.k.began(o.hold))
 	}
-	t.found(Violation{At: o.ret, Clients: t.d.names(o)}, of, *o)
+	t.found(Violation{At: o.ret, Clients: t.d.names(*o)}, of, *o)
 }

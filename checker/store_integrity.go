@@ -114,7 +114,7 @@ func (s *storeIntegrity) judge(o *op, before *prefix) {
 	if known && before.reader[read].line != 0 { // a stale write may lose one, too
 		s.lost.LostUpdates++
 	}
-	v := Violation{At: o.call, Lasted: o.ret - o.call, Clients: s.d.names(&earlier, o), Write: flaw}
+	v := Violation{At: o.call, Lasted: o.ret - o.call, Clients: s.d.names(earlier, *o), Write: flaw}
 	s.found(v, []op{earlier, *o}, earlier, *o)
 }
 

@@ -3,8 +3,6 @@ package checker
 import (
 	"maps"
 	"slices"
-
-	"github.com/lockbench/lockbench/verdicts"
 )
 
 // Sum adds up the verdicts of two histories of the same lock in the same setting, as if they had
@@ -54,12 +52,9 @@ func sumProperty(a, b Property) Property {
 		out.NotJudged = increased(out.NotJudged, why, n)
 	}
 	out.MetFault += b.MetFault
-	if a.Causes != nil || b.Causes != nil {
-		out.Causes = map[verdicts.Cause]int{}
-		maps.Copy(out.Causes, a.Causes)
-		for cause, n := range b.Causes {
-			out.Causes[cause] += n
-		}
+	out.Causes = maps.Clone(a.Causes)
+	for cause, n := range b.Causes {
+		out.Causes = increased(out.Causes, cause, n)
 	}
 	if out.First == nil {
 		out.First = b.First

@@ -20,7 +20,7 @@ func (s *releaseSafety) asked(o *op) {
 		return
 	}
 	s.useless = op{}
-	s.found(Violation{At: u.call, Lasted: u.ret - u.call, Clients: s.d.names(o, &u)}, []op{u}, u, *o)
+	s.found(Violation{At: u.call, Lasted: u.ret - u.call, Clients: s.d.names(*o, u)}, []op{u}, u, *o)
 }
 
 // othersMayHold reports whether a try after a release may have met a hold other than the release's.

@@ -140,17 +140,9 @@ func (v *Verdict) CountCauses() {
 				first := *found
 				p.First = &first
 			}
-			p.Causes = counted(p.Causes, found.Cause)
+			p.Causes = increased(p.Causes, found.Cause, 1)
 		}
 	}
-}
-
-func counted(causes map[verdicts.Cause]int, c verdicts.Cause) map[verdicts.Cause]int {
-	if causes == nil {
-		causes = map[verdicts.Cause]int{}
-	}
-	causes[c]++
-	return causes
 }
 
 // join adds up the judgements of all keys.
