@@ -29,7 +29,7 @@ type broken struct {
 	// the grant of a client inside had expired when it was returned, though the lock promises not
 	// to return such grants
 	expired bool
-	stopped bool   // the client could not be told that its hold was lost, because it was paused
+	stopped bool   // the client could not be told in time that its hold was lost: see stopped
 	client  string // the first client affected
 	at      int64
 }
@@ -86,13 +86,13 @@ func hinders(w history.Window, client string) bool {
 	return (w.Client == client || w.Client == "") && kind.Does.Any(history.Hinders)
 }
 
-// awakes is how soon after a pause a client has been told of a loss.
+// awakes is how soon after a pause, or the end of a lease, a client has been told of a loss.
 const awakes = int64(time.Millisecond)
 
 // stopped reports whether a client was paused for as long as it believed beside another: it learns
-// of its loss when it runs again.
+// of its loss when it runs again. Nor does a notice at the end of a lease come in no time.
 func stopped(windows []history.Window, x checker.Violation) bool {
-	return slices.ContainsFunc(windows, func(w history.Window) bool {
+	return x.Lasted <= awakes || slices.ContainsFunc(windows, func(w history.Window) bool {
 		return w.Does.Any(history.Stops) && !w.Does.Any(history.Kills) && slices.Contains(x.Clients, w.Client) && w.Start <= x.At && w.Last()+awakes >= x.At+x.Lasted
 	})
 }

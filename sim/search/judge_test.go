@@ -238,6 +238,12 @@ func TestAStoppedClientCannotBeTold(t *testing.T) {
 			t.Errorf("%s: %v, want %v", row.name, got, row.want)
 		}
 	}
+	for lasted, want := range map[int64]bool{ms: true, ms + 1: false} { // nobody was paused
+		both.Lasted = lasted
+		if got := stopped(nil, both); got != want {
+			t.Errorf("told %d ns late: %v, want %v", lasted, got, want)
+		}
+	}
 }
 
 // TestWhoRenewsWithoutAHold: of the commands that were recorded outside the simulator, those count
