@@ -234,6 +234,8 @@ func TestAStoppedClientCannotBeTold(t *testing.T) {
 		{"somebody else was paused", history.Window{Fault: faults.PauseClient, Client: "c3", Start: 10 * ms, End: 1500 * ms}, false},
 		{"it met another fault", history.Window{Fault: faults.DelayReply, Client: "c2", Start: 10 * ms, End: 1500 * ms}, false},
 	} {
+		kind, _ := faults.FindKind(row.window.Fault)
+		row.window.Does = kind.Does
 		if got := stopped([]history.Window{row.window}, both); got != row.want {
 			t.Errorf("%s: %v, want %v", row.name, got, row.want)
 		}
