@@ -162,7 +162,8 @@ func (p *pair) refused(try []query, back []fate, clockBack bool) bool {
 		}
 		reply, changes := p.ask(q, its, nil, own)
 		if q.grants() {
-			if !sets(changes, q.event) {
+			again := q.cmd.Script == "" && reply == q.cmd.Reply // it sets what is there
+			if !again && !sets(changes, q.event) {
 				return true
 			}
 			continue

@@ -4,8 +4,8 @@
 // It reads that from what the nodes executed, and asks one question: with the mark put back into
 // the data just before the second's request, is that refused? The table in table.go has the causes;
 // what fits no row is unknown. Nothing here knows the name of a lock, a script or a client,
-// searches for another order of the commands, or reads what other rules found. A record without
-// effects gets those of its commands, executed once in their order.
+// or reads what other rules found. A record without effects gets those of its commands, executed in
+// an order that gives their replies; a cause then counts if two such orders have it.
 //
 // Data flow: [Record] → run (the nodes' events, by key and by operation) → holds → marks → fates →
 // ask again → table → [Answer].

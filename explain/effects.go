@@ -17,9 +17,8 @@ import (
 
 // Derive returns what the nodes of a record executed, for a record without effects: each node's
 // commands, executed on an embedded server in the order of their turns or, where those are not
-// recorded, of the midpoints between request and reply; where a reply differs, one of two commands
-// that overlap in time is moved past the other. If no such move gives the recorded replies, the
-// node has no effects from there on.
+// recorded, in the order nearest to that of the midpoints between request and reply in which all are
+// replied as recorded. If none is found, the node has no effects from there on.
 func Derive(ctx context.Context, rec Record, srv *fakeredis.Server) []history.Executed {
 	asks := newRequests(&rec)
 	events, _ := derive(ctx, rec, asks, srv, false)
