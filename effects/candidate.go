@@ -113,6 +113,11 @@ func (c *candidate) didNothing() bool {
 	return c.command.Failed() && !c.command.IsScript()
 }
 
+// surelyDid reports whether a plain command changed something, by its reply.
+func (c *candidate) surelyDid() bool {
+	return c.command.Replied != 0 && c.command.Accepted() && len(c.request) == 1 && !c.command.IsScript() && c.command.Name != "EXEC"
+}
+
 // says reports whether a step of the log is the candidate's in its own words: the same command, or
 // a SET of the same value.
 func (c *candidate) says(step [][]string) bool {

@@ -326,7 +326,8 @@ func (j *join) timed(commands [][]string) bool {
 }
 
 // open returns the candidates that name a key of a step and were under way, as they were replied;
-// those without a reply come last.
+// those without a reply come last. Behind all others come those that were sent after the reply to
+// one that surely has a step of its own, which is still to be found.
 func (j *join) open(commands [][]string, read int64) (open []*candidate) {
 	j.asked++
 	for _, words := range commands {
@@ -349,7 +350,18 @@ func (j *join) open(commands [][]string, read int64) (open []*candidate) {
 			}
 		}
 	}
-	slices.SortStableFunc(open, func(a, b *candidate) int { return cmp.Compare(a.replied(), b.replied()) })
+	turn := int64(math.MaxInt64)
+	for _, c := range open {
+		if c.surelyDid() {
+			turn = min(turn, c.replied())
+		}
+	}
+	slices.SortStableFunc(open, func(a, b *candidate) int {
+		if early := a.command.Sent <= turn; early != (b.command.Sent <= turn) {
+			return map[bool]int{true: -1, false: 1}[early]
+		}
+		return cmp.Compare(a.replied(), b.replied())
+	})
 	return open
 }
 

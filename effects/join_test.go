@@ -97,6 +97,14 @@ func TestJoin(t *testing.T) {
 			sent("c1", 3, 3, 5, "0", "EVALSHA release 1 k t1"),
 		}, nil, []history.Logged{logged(10, "SET k t1 PXAT @1001"), logged(10, "DEL k")},
 			[]string{"c1 SET k t1 PX 1000 NX op=1 | k: none -> t1 until 1001", "c2 EVALSHA blind 1 k t2 op=2 | k: t1 until 1001 -> none"}},
+		{"a release whose reply comes late is before a grant that came sooner, and that grant's own release", []history.Command{
+			sent("c1", 1, 1, 2, "OK", "SET k v PX 1000 NX"),
+			sent("c1", 2, 3, 20, "1", "DEL k"),
+			sent("c3", 3, 4, 5, "OK", "SET k v PX 1000 NX"),
+			sent("c3", 4, 6, 7, "1", "DEL k"),
+		}, nil, []history.Logged{logged(10, "SET k v PXAT @1001"), logged(10, "DEL k"), logged(10, "SET k v PXAT @1005"), logged(10, "DEL k")},
+			[]string{"c1 SET k v PX 1000 NX op=1 | k: none -> v until 1001", "c1 DEL k op=2 | k: v until 1001 -> none",
+				"c3 SET k v PX 1000 NX op=3 | k: none -> v until 1005", "c3 DEL k op=4 | k: v until 1005 -> none"}},
 		{"a watchdog's command has a client and no operation", []history.Command{
 			sent("c1", 1, 1, 2, "OK", "SET k t1 PX 1000 NX"),
 			sent("c2", 0, 500, 501, "1", "PEXPIRE k 1000"),
