@@ -17,8 +17,8 @@ import (
 //
 // A writer that waits may keep readers out. A hold counts until its lease ends or it is released;
 // where nothing expires, until its client has given up: tried to release, or crashed. What renews
-// it after that renews it for nobody. A stretch begins anew when a fault of the waiter, or
-// of a node that its commands went to, is over.
+// it after that renews it for nobody. A stretch ends when a fault of the waiter, or of a node that
+// its commands went to, begins, and another begins when that is over.
 //
 // An opportunity is a wait. Limits: how long a client wanted the lock between two tries is not
 // seen; one that waits at the end of the record is judged by what it had asked until then.
@@ -123,17 +123,30 @@ func (p *progress) judge(w *wait) {
 		if s.To-s.From < p.least {
 			continue
 		}
-		tooLong := s.To-s.From >= p.limitOf(w, s)
-		for _, fault := range p.d.ev.excusing(client, s.From, s.To) {
-			s.From = max(s.From, fault.Last())
-		}
-		late := s.To - s.From - p.limitOf(w, s)
-		if late >= 0 && p.d.uses("free-but-refused") {
+		for _, part := range p.served(client, s) {
+			late := part.To - part.From - p.limitOf(w, part)
+			if late < 0 || !p.d.uses("free-but-refused") {
+				continue
+			}
 			w.broken = true
-			v := Violation{At: s.From, Lasted: s.To - s.From, Clients: []string{client}, WithinClockError: late < 2*p.d.a.header.ClockError, grantBy: s.From}
+			v := Violation{At: part.From, Lasted: part.To - part.From, Clients: []string{client}, WithinClockError: late < 2*p.d.a.header.ClockError, grantBy: part.From}
 			p.found(v, nil, w.first, w.last)
 			return
 		}
-		w.excused = w.excused || tooLong
+		w.excused = w.excused || s.To-s.From >= p.limitOf(w, s)
 	}
+}
+
+// served returns the parts of a stretch in which no fault kept a client from being served.
+func (p *progress) served(client string, s Span) (parts []Span) {
+	for _, w := range p.d.ev.excusing(client, s.From, s.To) {
+		if w.Start > s.From {
+			parts = append(parts, Span{s.From, min(w.Start, s.To)})
+		}
+		s.From = max(s.From, w.Last())
+	}
+	if s.From < s.To {
+		parts = append(parts, s)
+	}
+	return parts
 }
