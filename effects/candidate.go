@@ -182,6 +182,31 @@ func (x *executor) does(c *candidate, d *data, after fakeredis.Data, at, slack i
 	return agree(replies[0], c.command.Reply, slack+int64(grain))
 }
 
+// idles reports whether the candidate, executed with the data at an instant, replies what was
+// recorded and changes nothing; true for one that cannot be executed.
+func (x *executor) idles(c *candidate, d *data, at int64) bool {
+	if c.request == nil {
+		return true
+	}
+	x.runs++
+	now := time.Unix(0, d.epoch+d.clock.At(at))
+	before := d.values(c.keys)
+	x.server.SetData(now, before)
+	var reply string
+	for i, words := range c.request {
+		raw, _ := resp.ParseReply(x.server.Do(now, words))
+		if i == 0 {
+			reply = raw.Line(history.MaxReply)
+		}
+		for _, key := range x.server.Touched() {
+			if !same(x.server.Entry(key), living(before[key], now)) {
+				return false
+			}
+		}
+	}
+	return agree(reply, c.command.Reply, int64(grain))
+}
+
 // living returns a value, nil if its lease is over.
 func living(v *fakeredis.Entry, now time.Time) *fakeredis.Entry {
 	if v != nil && v.Expires != 0 && v.Expires <= now.UnixNano() {

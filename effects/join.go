@@ -238,8 +238,14 @@ func (j *join) sender(commands [][]string, read int64) *candidate {
 	its := func(c *candidate) bool { // and was sent before the lease of what it removed was over
 		return c.says(commands) && !j.lapsed(commands[0], max(j.low, c.command.Sent)-int64(grain), 0)
 	}
-	if i := slices.IndexFunc(open, its); i >= 0 {
-		return open[i]
+	var fit []*candidate
+	for _, c := range open {
+		if its(c) {
+			fit = append(fit, c)
+		}
+	}
+	if len(fit) > 0 {
+		return j.first(fit, open)
 	}
 	if c := j.executed(open, commands, read); c != nil {
 		return c
@@ -250,6 +256,19 @@ func (j *join) sender(commands [][]string, read int64) *candidate {
 		return named[0]
 	}
 	return nil
+}
+
+// first returns the first of the candidates that fit a step for which all has been found that was
+// replied before it was sent, else the first.
+func (j *join) first(fit, open []*candidate) *candidate {
+	for _, c := range fit {
+		if len(fit) == 1 || !slices.ContainsFunc(open, func(o *candidate) bool {
+			return o.replied() < c.command.Sent && (o.surelyDid() || o.command.IsScript() && !j.trial.idles(o, j.data, max(j.low, o.command.Sent)))
+		}) {
+			return c
+		}
+	}
+	return fit[0]
 }
 
 // mostTried is how many candidates are executed for one step. A lock that tries without a pause

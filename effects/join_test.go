@@ -105,6 +105,14 @@ func TestJoin(t *testing.T) {
 		}, nil, []history.Logged{logged(10, "SET k v PXAT @1001"), logged(10, "DEL k"), logged(10, "SET k v PXAT @1005"), logged(10, "DEL k")},
 			[]string{"c1 SET k v PX 1000 NX op=1 | k: none -> v until 1001", "c1 DEL k op=2 | k: v until 1001 -> none",
 				"c3 SET k v PX 1000 NX op=3 | k: none -> v until 1005", "c3 DEL k op=4 | k: v until 1005 -> none"}},
+		{"the same, of grants by a script", []history.Command{
+			sent("c1", 1, 1, 2, "1", "EVALSHA try 1 k v 1000"),
+			sent("c1", 2, 3, 20, "1", "DEL k"),
+			sent("c3", 3, 4, 5, "1", "EVALSHA try 1 k v 1000"),
+			sent("c3", 4, 6, 7, "1", "DEL k"),
+		}, nil, []history.Logged{logged(10, "SET k v PXAT @1001"), logged(10, "DEL k"), logged(10, "SET k v PXAT @1005"), logged(10, "DEL k")},
+			[]string{"c1 EVALSHA try 1 k v 1000 op=1 | k: none -> v until 1001", "c1 DEL k op=2 | k: v until 1001 -> none",
+				"c3 EVALSHA try 1 k v 1000 op=3 | k: none -> v until 1005", "c3 DEL k op=4 | k: v until 1005 -> none"}},
 		{"a watchdog's command has a client and no operation", []history.Command{
 			sent("c1", 1, 1, 2, "OK", "SET k t1 PX 1000 NX"),
 			sent("c2", 0, 500, 501, "1", "PEXPIRE k 1000"),
