@@ -244,9 +244,9 @@ func newTape(out sim.Outcome, bounds sim.Bounds, b broken) sim.Tape {
 // Strategies by name.
 const (
 	Exhaustive = explored.Exhaustive // every schedule within the bounds
-	Random     = "random"           // uniform choices
-	PCT        = "pct"              // priorities with a few changes
-	Mixed      = "mixed"            // random and PCT alternately
+	Random     = "random"            // uniform choices
+	PCT        = "pct"               // priorities with a few changes
+	Mixed      = "mixed"             // random and PCT alternately
 )
 
 type searchJob struct {
