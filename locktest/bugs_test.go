@@ -134,7 +134,7 @@ func bugs() []plantedBug {
 		}, "late-entry", "a.TryLock succeeded while b held", Promises("reentrant")),
 		caught("a writer that leaves late clears the readers", byModes(readersWriters(clears), modeWaiting), "late-release", "{job}:r was deleted by a.Unlock"),
 		caught("all readers have the lease of the first", byModes(countedReaders(luaCountFirst), modeWaiting), "reader-lasts", "9/10 of a lease have passed"),
-		caught("a waiter that gave up takes a wake-up along", func(c Config) (any, error) { return &wakeLock{owned: owned{Config: c}, deaf: true}, nil }, "woken", "b waits, and gives up; a releases", Promises("wakes")),
+		caught("a waiter that gave up takes a wake-up along", func(c Config) (any, error) { return &wakeLock{owned: owned{Config: c}, deaf: true}, nil }, "woken", "waits, and gives up; ", Promises("wakes")),
 		caught("a downgrade leaves a gap", byModes(readersWriters(gap), modeWaiting), "downgrade", "r does not wait"),
 	}
 }

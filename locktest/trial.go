@@ -72,8 +72,11 @@ const keyName = "job"
 // lock can prevent that.
 func (c *trial) run(r rule, ended func(result)) {
 	c.catchPanics(func() { r.check(c) })
-	res := result{Rule: r.name, Problems: fewOfEach(c.problems), Notes: fewOfEach(c.notes), Unjudged: c.unjudged, Hangs: c.hangs, Reached: maps.Clone(c.reached)}
-	if never := c.reached.Never(); len(never) > 0 && len(c.problems) == 0 {
+	c.mu.Lock() // connections of the lock may still deliver
+	reached := maps.Clone(c.reached)
+	c.mu.Unlock()
+	res := result{Rule: r.name, Problems: fewOfEach(c.problems), Notes: fewOfEach(c.notes), Unjudged: c.unjudged, Hangs: c.hangs, Reached: reached}
+	if never := reached.Never(); len(never) > 0 && len(c.problems) == 0 {
 		res.Unjudged = cmp.Or(res.Unjudged, "under it there was never "+strings.Join(never, ", "))
 	}
 	if len(c.problems) > 0 {
