@@ -112,7 +112,7 @@ func shrunk(t *testing.T, lock, breaks string, may []string, topology impls.Topo
 	if may == nil {
 		may = sim.DefaultFaults(v)
 	}
-	found, err := search.Here(t.Context(), search.Config{Program: program, Seed: 1, Schedules: 4000, Seek: []string{breaks}, Known: catalogue.Known{},
+	found, err := search.Here(t.Context(), search.Config{Program: program, Seed: 1, Schedules: 4000, Seek: []string{breaks},
 		Bounds: sim.Bounds{Faults: may, MaxFaults: min(2, len(may)), MaxWaits: 2}}, []sim.Runner{s}, nil)
 	if err != nil || found.First == nil {
 		t.Fatalf("no tape: %v", err)

@@ -42,7 +42,7 @@ func searched(t *testing.T, newLock factory, schedules int, options ...Option) s
 	p, b := cfg.program(t, v)
 	s := sim.New(only{v})
 	defer s.Close()
-	r, err := search.Here(t.Context(), search.Config{Program: p, Bounds: b, Schedules: schedules, Known: only{v}}, []sim.Runner{s}, nil)
+	r, err := search.Here(t.Context(), search.Config{Program: p, Bounds: b, Schedules: schedules}, []sim.Runner{s}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,6 @@ func config(t *testing.T) repro.Config {
 	base := harness.Experiment{Provider: provider, Now: time.Now, Random: bytes.NewReader(bytes.Repeat([]byte{1}, 1<<12))}
 	return repro.Config{Base: base, Seed: 1, Run: harness.Run,
 		Explore: func(ctx context.Context, c search.Config) (search.Result, error) {
-			c.Known = catalogue.Known{}
 			return search.Here(ctx, c, []sim.Runner{one}, nil)
 		},
 		Breaks: func(ctx context.Context, tape sim.Tape) (bool, []string, error) {

@@ -15,16 +15,16 @@ type Loop struct {
 	Commands []history.Command
 }
 
-// loopAfter is how many commands, in one operation and within a lease divided by idleMargin, make a
+// loopAfter is how many commands, in one operation and within a lease divided by loopShare, make a
 // client count as looping: one that polls sends few.
 const (
-	loopAfter  = 500
-	idleMargin = 100
+	loopAfter = 500
+	loopShare = 100
 )
 
 // countBurst counts a command, and ends the schedule if its client loops.
 func (w *world) countBurst(c *client) {
-	if w.now() > c.burstBegan+w.program.Config.Lease/idleMargin {
+	if w.now() > c.burstBegan+w.program.Config.Lease/loopShare {
 		c.commandsSince, c.burstBegan = 0, w.now()
 	}
 	if c.commandsSince++; c.commandsSince < loopAfter || w.out.Loop != nil {

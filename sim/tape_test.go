@@ -1,12 +1,9 @@
 package sim
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,38 +12,6 @@ import (
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
 )
-
-// stored returns the tapes of known findings, which are stored with the reproductions.
-func stored(t *testing.T) (all []Tape) {
-	t.Helper()
-	names, err := filepath.Glob("../repro/tapes/*.tape")
-	if err != nil || len(names) == 0 {
-		t.Fatal("no tapes", err)
-	}
-	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tape, err := ReadTape(bytes.NewReader(text))
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		all = append(all, tape)
-	}
-	return all
-}
-
-// TestStoredTapesReplay: the stored tapes reproduce their traces.
-func TestStoredTapesReplay(t *testing.T) {
-	s := New(catalogue.Known{})
-	defer s.Close()
-	for _, tape := range stored(t) {
-		if out, err := s.Replay(tape); err != nil {
-			t.Errorf("%s: %v\n%s", tape.Program.Lock, err, strings.Join(out.Trace, "\n"))
-		}
-	}
-}
 
 // TestReplayOfAnotherTraceDiverges: the replay checks the hash.
 func TestReplayOfAnotherTraceDiverges(t *testing.T) {

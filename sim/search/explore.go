@@ -344,9 +344,9 @@ func (e *exploration) short(sum progress) string {
 
 // Here searches in this process, with a goroutine for each runner, which share the schedules:
 // simulators, for tests of a lock that the test defines (one that crashes its process crashes the
-// test), or equivalent worlds outside. cfg.Known must be the runners' catalogue.
+// test), or equivalent worlds outside. The catalogue is theirs.
 func Here(ctx context.Context, cfg Config, runners []sim.Runner, report func(Stats)) (Result, error) {
-	cfg.Workers = len(runners)
+	cfg.Workers, cfg.Known = len(runners), runners[0].Catalogue()
 	e, err := newExploration(cfg, report)
 	if err != nil {
 		return Result{}, err

@@ -2,6 +2,7 @@ package search
 
 import (
 	"bytes"
+	"context"
 	"math"
 	"path/filepath"
 	"slices"
@@ -9,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/sim"
 	"github.com/lockbench/lockbench/verdicts"
@@ -192,6 +195,28 @@ func TestExhaustedIsSaidOfAllWorkers(t *testing.T) {
 	}
 	if !r.Exhausted || r.Verdict != "pass" || r.Schedules < 100 {
 		t.Errorf("%+v, want an exhausted walk that passes", r)
+	}
+}
+
+// TestSearchesThatShowNothing: a lock that sends what the simulator does not do as Redis does cannot
+// be explored, and a search of one that does without something is inconclusive if it finds nothing.
+func TestSearchesThatShowNothing(t *testing.T) {
+	s := newSimulator(t)
+	streams := sim.DefaultProgram(impls.Variant{Name: "lock", Kind: history.Mutex, Topology: impls.Standalone, New: func(env impls.Env) (impls.Lock, error) {
+		return badLock{func() { env.Redis().Do(context.Background(), "XADD", "k", "*", "f", "v") }}, nil
+	}})
+	r, err := Here(t.Context(), Config{Program: streams, Schedules: 10}, []sim.Runner{s}, nil)
+	if want := "not explorable: lock sends XADD, which the simulator does not do as Redis does"; err != nil || r.Verdict != checker.Inconclusive || r.Reason != want {
+		t.Errorf("%v, %s, %q; want inconclusive, %q", err, r.Verdict, r.Reason, want)
+	}
+	for lock, lacks := range map[string]bool{"rueidislock": true, "rueidislock-normalised": true, "token": false, "redsync": false} {
+		v, _ := catalogue.Find(lock)
+		p := sim.DefaultProgram(v)
+		p.Load, p.Config.Pause, p.Config.Ops = "hot", 0, 2
+		r, err := Here(t.Context(), Config{Program: p, Schedules: 1}, []sim.Runner{s}, nil)
+		if err != nil || (r.Verdict == checker.Inconclusive) != lacks || strings.Contains(r.Reason, "asks for CLIENT TRACKING") != lacks {
+			t.Errorf("%s: %v, %s, %q", lock, err, r.Verdict, r.Reason)
+		}
 	}
 }
 

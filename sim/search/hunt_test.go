@@ -157,6 +157,17 @@ func stored(t *testing.T) (all []sim.Tape) {
 	return all
 }
 
+// TestStoredTapesReplay: the stored tapes reproduce their traces.
+func TestStoredTapesReplay(t *testing.T) {
+	s := sim.New(catalogue.Known{})
+	defer s.Close()
+	for _, tape := range stored(t) {
+		if out, err := s.Replay(tape); err != nil {
+			t.Errorf("%s: %v\n%s", tape.Program.Lock, err, strings.Join(out.Trace, "\n"))
+		}
+	}
+}
+
 // falseAlarm fails the test for a finding in a correct lock that no stored tape of the lock shows,
 // and for a search that was cut short.
 func falseAlarm(t *testing.T, r Result) {
