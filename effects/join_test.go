@@ -226,11 +226,11 @@ func TestJoin(t *testing.T) {
 		}, nil, []history.Logged{logged(50, "SET k 1"), logged(50, "SET k 1"), logged(50, "DEL k"), logged(50, "SET k 1")},
 			[]string{"c1 SET k 1 op=1 | k: none -> 1", "c1 DEL k op=2 | k: 1 -> none", "c2 SET k 1 op=5 | k: none -> 1"}},
 		{"of two grants of the same value, their leases tell which came first", []history.Command{
-			sent("c1", 1, 1, 100, "OK", "SET k v PX 1000 NX"),
-			sent("c2", 2, 1, 60, "OK", "SET k v PX 1000 NX"),
-			sent("c3", 3, 3, 4, "1", "DEL k"),
-		}, nil, []history.Logged{logged(200, "SET k v PXAT @1002"), logged(200, "DEL k"), logged(200, "SET k v PXAT @1080")},
-			[]string{"c1 SET k v PX 1000 NX op=1 | k: none -> v until 1002", "c3 DEL k op=3 | k: v until 1002 -> none", "c2 SET k v PX 1000 NX op=2 | k: none -> v until 1080"}},
+			sent("c1", 1, 1, 70, "OK", "SET k v PX 1000 NX"),
+			sent("c2", 2, 12, 50, "OK", "SET k v PX 1000 NX"),
+			sent("c3", 3, 13, 14, "1", "DEL k"),
+		}, nil, []history.Logged{logged(200, "SET k v PXAT @1002"), logged(200, "DEL k"), logged(200, "SET k v PXAT @1045")},
+			[]string{"c1 SET k v PX 1000 NX op=1 | k: none -> v until 1002", "c3 DEL k op=3 | k: v until 1002 -> none", "c2 SET k v PX 1000 NX op=2 | k: none -> v until 1045"}},
 		{"a command whose reply cannot be right is passed over", []history.Command{
 			sent("c1", 1, 1, 2, "OK", "SET k t1 NX"),
 			sent("c2", 2, 3, 4, "t9", "GET k"),
