@@ -20,8 +20,7 @@ type data struct {
 	server *fakeredis.Server
 	epoch  int64 // wall-clock time of the run's base
 	keys   map[string]*fakeredis.Entry
-	held   bool     // the server has the same
-	ran    *outcome // of the log, which the server executed last; nil: something else
+	held   time.Time // the server has the same since then; zero: it has others
 }
 
 // put is a key's value before and after an event; nil: none. seen is what it had been, if the event
@@ -41,10 +40,10 @@ func (d *data) shown(own int64) time.Time { return time.Unix(0, d.epoch+own) }
 // it changed; the node's data stay.
 func (d *data) try(r Request, now time.Time, on fakeredis.Data) (reply string, changed []put) {
 	own := on == nil
-	if d.ran = nil; own {
+	if own {
 		on = d.near(r)
 	}
-	if !own || !d.held {
+	if passed := now.Sub(d.held); !own || d.held.IsZero() || passed < 0 || passed > time.Minute {
 		d.server.SetData(now, on)
 	}
 	var raw []byte
@@ -58,7 +57,9 @@ func (d *data) try(r Request, now time.Time, on fakeredis.Data) (reply string, c
 			changed[i].now = d.server.Entry(c.Key)
 		}
 	}
-	d.held = own && len(changed) == 0 && len(d.keys) <= few
+	if d.held = (time.Time{}); own && len(changed) == 0 && len(d.keys) <= few {
+		d.held = now
+	}
 	got, _ := resp.ParseReply(raw)
 	return got.Line(history.MaxReply), slices.DeleteFunc(changed, func(p put) bool { return same(p.was, p.now) })
 }
@@ -96,7 +97,7 @@ func bare(key string) string {
 
 // set applies or takes back what an event did.
 func (d *data) set(key string, v *fakeredis.Entry) {
-	d.held = false
+	d.held = time.Time{}
 	if v == nil {
 		delete(d.keys, key)
 		return

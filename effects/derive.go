@@ -202,7 +202,7 @@ func (d *deriver) midpoint(c *history.Command) (t timed, arrived bool) {
 		}
 		switch {
 		// the proxy saw it when it lost it
-		case w.Does.Any(history.LosesRequests) && c.Replied == 0 && c.Sent <= w.Start && w.Start < c.Sent+int64(time.Second):
+		case d.log == nil && w.Does.Any(history.LosesRequests) && c.Replied == 0 && c.Sent <= w.Start && w.Start < c.Sent+int64(time.Second):
 			return t, false
 		case w.Held(c, grain):
 			from = max(from, w.Ending)

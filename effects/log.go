@@ -93,7 +93,7 @@ func (d *deriver) outcome() *outcome {
 	if o.commands != nil && !o.known {
 		var reply string
 		reply, o.puts = d.try(o.commands, always, nil)
-		o.known, o.unknown, d.ran = true, strings.HasPrefix(reply, "-"), o
+		o.known, o.unknown = true, strings.HasPrefix(reply, "-")
 	}
 	return o
 }
@@ -101,7 +101,7 @@ func (d *deriver) outcome() *outcome {
 // take adds an event that executed what comes next in the log, or so many commands of it.
 func (d *deriver) take(at, to int64, e derived, commands int) {
 	o := d.outcome()
-	puts, held := o.puts, d.ran == o && commands == len(o.commands) && len(d.keys) < few
+	puts := o.puts
 	if d.off += commands; commands == len(o.commands) {
 		d.place = place{step: d.step + 1}
 	} else {
@@ -111,7 +111,6 @@ func (d *deriver) take(at, to int64, e derived, commands int) {
 	if e.Open = e.Open || o.unknown; len(puts) > 0 || e.Open {
 		d.push(at, e, puts)
 	}
-	d.held = d.held || held
 }
 
 // follow executes a command, and reports whether it may come now: it is replied as recorded, and
@@ -126,28 +125,35 @@ func (d *deriver) follow(t timed, by int64) bool {
 	to = max(from, to)
 	ask := d.asks.Of(t.Command)
 	if ask == nil || t.Failed() {
-		if o := d.following(); (ask == nil || t.IsScript()) && t.Sent <= o.read && shares(t.Command, o.commands) {
+		if o := d.following(); !t.Failed() && t.Sent <= o.read && shares(t.Command, o.commands) {
 			d.sent(t.Command, from+(to-from)/2)
 		}
-		d.at = max(d.at, t.from)
 		return true
 	}
 	instants := []int64{min(max(t.at, from), to)}
 	if t.Script != "" { // which may ask for the time
 		instants = append(instants, from, to)
 	}
+	best := no
 	for _, at := range instants {
-		switch d.fits(t, ask, at, to-from) {
-		case idle:
-			d.at = from
-			return true
-		case does:
+		fit := d.fits(t, ask, at, to-from)
+		if fit == does {
 			d.at = from
 			d.sent(t.Command, at)
 			return true
 		}
+		if best = max(best, fit); best == idle && !d.slight(to-from) {
+			break
+		}
 	}
-	return false
+	return best == idle // what the log says next may have come before it
+}
+
+// slight reports whether what comes next in the log moves ends of leases by less than is known of
+// when a command was executed: at another instant, it may have moved them, too.
+func (d *deriver) slight(slack int64) bool {
+	o := d.outcome()
+	return len(o.puts) > 0 && !slices.ContainsFunc(o.puts, func(p put) bool { return !about(p.was, p.now, slack+grain) })
 }
 
 // fit is what a command, executed now, has to do with the log.
@@ -246,24 +252,30 @@ func (d *deriver) move(which int, by int64) (took int) {
 }
 
 // mostTried is how many commands without a reply are executed for one step. A lock that tries
-// without a pause while its server is away leaves thousands; those that name the token in question
-// come first.
+// without a pause while its server is away leaves thousands; those that name the token that the step
+// writes, or that was there, come first.
 const mostTried = 50
 
 // unanswered explains a step by a command without a reply.
 func (d *deriver) unanswered(o *outcome, by int64) (took int) {
 	tried := 0
+	held := [][]string{{""}}
+	for _, p := range o.puts {
+		for name, text := range datum(p.was).Parts() {
+			held[0] = append(held[0], name, text)
+		}
+	}
 	for _, named := range []bool{true, false} {
 		for i, t := range d.loose {
-			at := max(d.at, t.at)
-			if at > by || t.Sent > o.read {
+			at := max(d.at, min(t.at, by))
+			if t.Sent > min(by, o.read) {
 				break
 			}
-			if tried == mostTried || d.done[len(d.todo)+i] || shares(t.Command, o.commands) != named {
+			if tried == mostTried || d.done[len(d.todo)+i] || (shares(t.Command, o.commands) || shares(t.Command, held)) != named {
 				continue
 			}
 			tried++
-			if ask := d.asks.Of(t.Command); ask == nil && named || ask != nil && d.fits(t, ask, at, min(by, o.read)-at) == does {
+			if ask := d.asks.Of(t.Command); ask == nil && shares(t.Command, o.commands) || ask != nil && d.fits(t, ask, at, min(by, o.read)-at) == does {
 				d.sent(t.Command, at)
 				d.done[len(d.todo)+i] = true
 				return len(d.todo) + i
