@@ -32,7 +32,9 @@
 //
 //   - one run: program (what is run), simulator (what outlives a run), run (its beginning and its
 //     end), outcome, world, driver (one event at a time), settle (what happens at one instant),
-//     time, standstill (bubbles that never settle), loop (clients that repeat something for ever);
+//     standstill (bubbles that never settle), loop (clients that repeat something for ever);
+//   - the parts of a world that know no other: time, topology (which node is whose primary),
+//     obstacles (of the network), scripts;
 //   - what may happen next: scheduler, event, strategy, walk and state (all schedules, each state
 //     once), placeable (faults that a search may place);
 //   - clients and the network: client, tokens, network, batch, alias;
