@@ -208,6 +208,12 @@ func (w *wait) blocked(q *query) Answer {
 			return w.left(q, p)
 		}
 	}
+	var all []part // each of several is enough
+	for _, p := range parts {
+		if all = append(all, p); decides(all) {
+			return w.left(q, p)
+		}
+	}
 	return Answer{}
 }
 
