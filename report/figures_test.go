@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,46 +38,43 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// A name that is too long is cut between characters, and keeps its mark and the width of its
-// column.
-func TestLockCell(t *testing.T) {
-	for _, row := range []struct {
-		lock    string
-		verdict checker.Result
-		want    string
-	}{
-		{"token", checker.Pass, "token     "},       // filled up
-		{"token", checker.Fail, "token !   "},       // marked
-		{"rueidislock", checker.Pass, "rueidislo…"}, // cut
-		{"rueidislock", checker.Fail, "rueidis… !"}, // the mark is what must be seen
-	} {
-		if got := lockCell(results.BenchCell{Lock: row.lock, Verdict: row.verdict}, 10); got != row.want {
-			t.Errorf("%s, %s: %q, want %q", row.lock, row.verdict, got, row.want)
+// A name that is too long is cut between characters, and keeps its mark; what was not measured has
+// its reason in place of figures, and a head that is too long a line of its own.
+func TestBenchTables(t *testing.T) {
+	cells := []results.BenchCell{
+		{Lock: "token", Verdict: checker.Pass}, {Lock: "token", Verdict: checker.Fail}, // marked
+		{Lock: "rueidislock-normalised-too", Verdict: checker.Pass}, // cut
+		{Lock: "rueidislock-normalised-too", Verdict: checker.Fail}, // the mark is what must be seen
+		{Lock: "redlock", Verdict: checker.NotApplicable, Why: "it needs several servers\nand more"},
+	}
+	table := costTable(cells, "bare")
+	names := []string{"token", "token !", "rueidislock-normalise…", "rueidislock-normali… !", "redlock"}
+	for i, row := range table.rows {
+		if row[0] != names[i] {
+			t.Errorf("row %d: %q, want %q", i, row[0], names[i])
 		}
+	}
+	table.heads[0] = "32 clients, 5ms hold, 4 keys"
+	want := []string{
+		"32 clients, 5ms hold, 4 keys",
+		"                        holds/s  ±  vs bare  wait p50  wait p99  reqs  cpu",
+		"token                         –  –                  –         –     –    –",
+		"token !                       –  –                  –         –     –    –",
+		"rueidislock-normalise…        –  –                  –         –     –    –",
+		"rueidislock-normali… !        –  –                  –         –     –    –",
+		"redlock                 it needs several servers",
+	}
+	if got := table.text(Style{}); !slices.Equal(got, want) {
+		t.Errorf("got\n%s", strings.Join(got, "\n"))
 	}
 }
 
-// Runs of a lock are one row; the second line has the widths of the intervals, where there are any.
-func TestRunsTogether(t *testing.T) {
-	v, low, high := 100.0, 90.0, 120.0
-	rows := []RunsRow{
-		{Lock: "token", Runs: 6, Verdicts: map[checker.Result]int{checker.Pass: 5, checker.Fail: 1},
-			Figures: map[string]results.Figure{"throughput": {Unit: results.PerSecond, Value: &v, Low: &low, High: &high}}},
-		{Lock: "fair", Runs: 1, Verdicts: map[checker.Result]int{checker.Inconclusive: 1},
-			Figures: map[string]results.Figure{"throughput": {Unit: results.PerSecond, Value: &v}}},
-	}
+// Several runs end in how many had which verdict, the worst first.
+func TestVerdicts(t *testing.T) {
 	var b strings.Builder
-	if err := Runs(&b, rows, Style{}); err != nil {
-		t.Fatal(err)
-	}
-	want := `
-together               verdicts         holds/s   wait p50   wait p99     errors
-token                  1 FAIL 5 pass        100          –          –          –
-                                          ± 20%
-fair                   1 ????               100          –          –          –
-`
-	if b.String() != want {
-		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	all := []results.Result{{Verdict: checker.Pass}, {Verdict: checker.Fail}, {Verdict: checker.Pass}}
+	if err := Verdicts(&b, all, Style{}); err != nil || b.String() != "\ntogether  1 fail, 2 pass\n" {
+		t.Errorf("%v, %q", err, b.String())
 	}
 }
 

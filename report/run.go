@@ -53,6 +53,21 @@ func Run(w io.Writer, r results.Result, kept Kept, s Style) error {
 	return write(w, head, story, tail)
 }
 
+// Verdicts counts the verdicts of several runs.
+func Verdicts(w io.Writer, all []results.Result, s Style) error {
+	n := map[checker.Result]int{}
+	for _, r := range all {
+		n[r.Verdict]++
+	}
+	var words []string
+	for _, v := range []checker.Result{checker.Fail, checker.Inconclusive, checker.Pass} {
+		if n[v] > 0 {
+			words = append(words, s.verdict(v, fmt.Sprintf("%d %s", n[v], v)))
+		}
+	}
+	return write(w, []string{"", "together  " + strings.Join(words, ", ")})
+}
+
 // History writes the verdict on a stored history.
 func History(w io.Writer, r results.Result, s Style) error {
 	r = Clean(r)
@@ -126,7 +141,7 @@ func listed(verdict checker.Result, names []string, s Style) []string {
 func failed(p checker.Property, s Style) []string {
 	lines := judged(p, failure(p), s)
 	if len(lines) > 1 {
-		lines = append(judged(p, frequency(p), s), wrapped(strings.Repeat(" ", 25), Causes(p.Causes))...)
+		lines = append(judged(p, frequency(p), s), wrapped(strings.Repeat(" ", 25), PropertyCauses(p))...)
 	}
 	return lines
 }
@@ -168,7 +183,9 @@ func OtherWorkload(name string) string {
 // scenario's.
 func scenarioOf(r results.Result) string { return r.Scenario + OtherWorkload(r.Workload) }
 
-func failure(p checker.Property) string { return frequency(p) + notJudged(p) + "  " + Causes(p.Causes) }
+func failure(p checker.Property) string {
+	return frequency(p) + notJudged(p) + "  " + PropertyCauses(p)
+}
 
 func frequency(p checker.Property) string {
 	if p.Opportunities == 0 {
@@ -185,6 +202,19 @@ func Causes(all map[verdicts.Cause]int) string {
 		words = append(words, fmt.Sprintf("%s %s", c, count(all[c])))
 	}
 	return strings.Join(words, ", ")
+}
+
+// PropertyCauses formats the causes of a property's violations, of which a run traces the first of
+// many.
+func PropertyCauses(p checker.Property) string {
+	left := p.Violations
+	for _, n := range p.Causes {
+		left -= n
+	}
+	if left > 0 && len(p.Causes) > 0 {
+		return Causes(p.Causes) + ", not traced " + count(left)
+	}
+	return Causes(p.Causes)
 }
 
 // firstViolation returns the violation that came first in time, which is file 001; the more severe

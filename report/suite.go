@@ -64,7 +64,6 @@ func Suite(w io.Writer, suite results.Suite, page string, s Style) error {
 	lines = append(lines, changeLines(suite, s)...)
 	lines = append(append(lines, ""), wrapped("sensitivity  ", sensitivityText(suite.Sensitivity))...)
 	lines = append(lines, neverReached(suite)...)
-	lines = append(lines, agreementLines(suite.Agreement, s)...)
 	for _, n := range suite.Notes {
 		lines = append(lines, noted(13, n, s)...)
 	}
@@ -157,31 +156,6 @@ func neverReached(suite results.Suite) (lines []string) {
 		lines = append(lines, wrapped("not reached  ", of+": "+strings.Join(things[of], ", "))...)
 	}
 	return lines
-}
-
-// agreementLines describes the agreement with another suite, and lists the cells that differ.
-func agreementLines(a *results.Agreement, s Style) []string {
-	if a == nil {
-		return nil
-	}
-	lines := wrapped("agreement    ", agreementText(*a))
-	for _, d := range a.Differences {
-		head := labelled("differ", 8, fmt.Sprintf("%s × %s, expected %s", d.Lock, d.Scenario, d.Expected), s)
-		lines = append(append(append(append(lines, ""), head...), wrapped("        there  ", d.First)...), wrapped("        here   ", d.Second)...)
-	}
-	if len(a.Differences) > 0 {
-		lines = append(lines, "")
-	}
-	return lines
-}
-
-func agreementText(a results.Agreement) string {
-	text := fmt.Sprintf("with the suite on %s: %s in both, %s hold in both or break in both, %s of them by the same properties and causes", a.With,
-		Plural(a.Cells, "cell"), count(a.Agree), count(a.Alike))
-	if n := len(a.Differences); n > 0 {
-		text += fmt.Sprintf("; %s", Plural(n, "difference"))
-	}
-	return text
 }
 
 // locksAndPlanted separates the cells of locks from those of planted bugs.

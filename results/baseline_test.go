@@ -75,7 +75,7 @@ func TestAgainstABaseline(t *testing.T) {
 // A stored suite omits what differs from day to day, and the original is not modified.
 func TestStoreSuite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mine.json")
-	s := results.Suite{Duration: time.Second, Baseline: "old.json", Changes: []results.Change{{Lock: "token"}}, Notes: []string{"slow"}, Agreement: &results.Agreement{},
+	s := results.Suite{Duration: time.Second, Baseline: "old.json", Changes: []results.Change{{Lock: "token"}}, Notes: []string{"slow"},
 		Cells: []results.Cell{{Lock: "token", Scenario: "steady", Observed: "safe", Verdict: checker.Pass, Run: "runs/1", Rerun: "again", Duration: time.Second,
 			Properties: map[verdicts.Property]checker.Result{verdicts.Progress: checker.Pass}}}, Start: time.Unix(1, 0), Environment: &results.Environment{}}
 	s.Judge()

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/report/page"
 	"github.com/lockbench/lockbench/results"
@@ -104,44 +103,16 @@ func storedIn(base string) ([]page.Entry, error) {
 
 // storedAt describes the record in a directory; false if there is none.
 func storedAt(dir string) (page.Entry, bool) {
-	var r page.Entry
-	var err error
-	switch {
-	case exists(filepath.Join(dir, results.SuiteFile)):
-		var s results.Suite
-		s, err = results.LoadSuite(dir)
-		r = page.Entry{Kind: "suite", When: s.Start, What: report.Plural(len(s.Cells), "cell"), Server: s.Server, Verdict: s.Verdict}
-	case exists(filepath.Join(dir, results.BenchFile)):
-		var b results.Bench
-		b, err = results.LoadBench(dir)
-		r = page.Entry{Kind: "bench", When: b.Start, What: strings.Join(b.Plan.Locks, ", "), Server: b.Server, Verdict: b.Verdict}
-	case exists(filepath.Join(dir, results.RunFile)):
-		r, err = runAt(dir)
-	default:
-		return r, false
+	if !slices.ContainsFunc([]string{results.SuiteFile, results.BenchFile, results.RunFile}, func(name string) bool { return exists(filepath.Join(dir, name)) }) {
+		return page.Entry{}, false
 	}
-	if err != nil {
-		r = page.Entry{Kind: cmp.Or(r.Kind, "run"), When: modified(dir), What: "of which a file is damaged", Problem: err.Error()}
+	r, err := openRecord(dir)
+	e := r.entry
+	if err != nil && !errors.Is(err, errFinding) {
+		e = page.Entry{Kind: cmp.Or(e.Kind, "run"), When: modified(dir), What: "of which a file is damaged", Problem: err.Error()}
 	}
-	r.Dir, r.Busy = dir, results.Held(dir)
-	return r, true
-}
-
-// runAt describes the run in a directory, or the finding of a search: it keeps no directory without
-// one.
-func runAt(dir string) (page.Entry, error) {
-	d, run, result, err := results.Load(dir)
-	if err != nil {
-		return page.Entry{}, err
-	}
-	r := page.Entry{Kind: "run", When: run.Start, What: fmt.Sprintf("%s × %s", run.Lock, run.Scenario), Lock: run.Lock, Scenario: run.Scenario, Server: run.Server}
-	switch {
-	case d.Tape(run) != "":
-		r.Kind, r.What, r.Scenario, r.Verdict, r.Story = "explore", run.Lock, "", checker.Fail, result == nil
-	case result != nil:
-		r.Verdict = result.Verdict
-	}
-	return r, nil
+	e.Dir, e.Busy = dir, results.Held(dir)
+	return e, true
 }
 
 // modified returns when a directory was last changed, of a record that does not say when it began.

@@ -15,17 +15,52 @@ import (
 
 // Entry is a run, a suite, a bench or the finding of a search in a list.
 type Entry struct {
-	Kind     string         `json:"kind"`               // run, suite, bench, explore
-	When     time.Time      `json:"when"`               // UTC
-	What     string         `json:"what"`               // lock × scenario, and how many cells or locks
-	Lock     string         `json:"lock,omitempty"`     // of a run or a search
-	Scenario string         `json:"scenario,omitempty"` // of a run
-	Server   string         `json:"server"`
-	Verdict  checker.Result `json:"verdict"` // "" if it was not judged
-	Dir      string         `json:"dir"`
-	Busy     bool           `json:"in_progress,omitempty"` // a process that lives writes it
-	Problem  string         `json:"problem,omitempty"`     // why it cannot be read
-	Story    bool           `json:"-"`                     // of a search: it has no page, but a story
+	Kind     string          `json:"kind"`               // run, suite, bench, explore
+	When     time.Time       `json:"when"`               // UTC
+	What     string          `json:"what"`               // lock × scenario, and how many cells or locks
+	Lock     string          `json:"lock,omitempty"`     // of a run or a search
+	Scenario string          `json:"scenario,omitempty"` // of a run
+	Server   string          `json:"server"`
+	Verdict  checker.Result  `json:"verdict"` // "" if it was not judged
+	Dir      string          `json:"dir"`
+	Busy     bool            `json:"in_progress,omitempty"` // a process that lives writes it
+	Problem  string          `json:"problem,omitempty"`     // why it cannot be read
+	Story    bool            `json:"-"`                     // of a search: it has no page, but a story
+	Result   *results.Result `json:"-"`                     // of a run that was judged
+}
+
+// bar is a part of a thumbnail: what a client, or a fault, did for some time.
+type bar struct {
+	X, Y, Width, Height int
+	Class               string
+}
+
+// Thumbnail draws the first violation of a run small, from its drawing in characters.
+func (e Entry) Thumbnail() (bars []bar) {
+	all := firsts(e.Result)
+	if len(all) == 0 || len(all[0].Lanes) < 2 {
+		return nil
+	}
+	lines := all[0].Lanes
+	left := len(lines[0]) - len(strings.TrimLeft(lines[0], " ")) // the names end there
+	for y, line := range lines[1:] {
+		if strings.HasPrefix(line, " ") || len(line) < left { // the mark of the violation, after which the legend comes
+			break
+		}
+		for x, c := range line[left:] {
+			class := map[rune]string{'[': "f-blue", '=': "f-blue", '#': "f-blue", ']': "f-blue", '!': "f-pink", '~': "f-orange", '.': "f-grey"}[c]
+			height := 7
+			if c == '.' {
+				height = 1
+			}
+			if n := len(bars); n > 0 && bars[n-1].Class == class && bars[n-1].Y == 9*y && bars[n-1].X+bars[n-1].Width == 2*x {
+				bars[n-1].Width += 2
+			} else if class != "" {
+				bars = append(bars, bar{2 * x, 9 * y, 2, height, class})
+			}
+		}
+	}
+	return bars
 }
 
 // Name returns the name of its directory.

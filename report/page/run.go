@@ -35,6 +35,8 @@ type runView struct {
 	Drawn, Marked         bool
 	Key, LanesAbout, Left string
 	Properties            []checker.Property
+	Absent                string // the properties that do not apply, and why
+	Open                  bool   // the load was an open loop
 	Gates                 []results.GateResult
 	Outcomes              []string
 	Operations            checker.Operations
@@ -139,7 +141,14 @@ func (v *runView) judged(r results.Result) {
 	}
 	v.Damage = report.DamageText(r)
 	v.Inherent, v.Then = report.Inherent(r)
-	v.Properties, v.Gates, v.Operations = r.Properties, r.Gates, r.Operations
+	v.Properties, v.Gates, v.Operations, v.Open = r.Properties, r.Gates, r.Operations, r.Load.Open
+	var absent []string
+	for _, p := range r.Properties {
+		if p.Verdict == checker.NotApplicable {
+			absent = append(absent, strings.TrimSuffix(fmt.Sprintf("%s (%s)", p.Name, p.Note), " ()"))
+		}
+	}
+	v.Absent = strings.Join(absent, "; ")
 	v.outcomes()
 	v.load(r)
 	v.latencies(r)
@@ -187,7 +196,11 @@ var shownOps = []string{latency.Acquire, latency.HandOver, latency.Release, late
 func (v *runView) latencies(r results.Result) {
 	for _, op := range shownOps {
 		for _, p := range report.Places(r.Latency[op]) {
-			v.Latency = append(v.Latency, append([]string{op, p.Name, report.Count(p.Response.Count)}, report.Percentiles(p.Split)...))
+			cells := report.Percentiles(p.Split)
+			if !v.Open { // every call is sent when it is due
+				cells = cells[:len(cells)-1]
+			}
+			v.Latency = append(v.Latency, append([]string{op, p.Name, report.Count(p.Response.Count)}, cells...))
 		}
 	}
 }

@@ -98,8 +98,11 @@ func (v *runView) spectrum(op string, g *digest) {
 		outside = ", outside faults"
 	}
 	for _, one := range []struct{ tag, name, class string }{
-		{op, "from the intended start" + outside, classes[0]}, {op + ".inside", "inside faults", classes[1]}, {op + ".service", "from the call" + outside, classes[3] + " dots"},
+		{op, "from the planned start" + outside, classes[0]}, {op + ".inside", "inside faults", classes[1]}, {op + ".service", "from the call" + outside, classes[3] + " dots"},
 	} {
+		if !v.Open && one.tag == op+".service" { // the same
+			continue
+		}
 		if h := g.spectra[one.tag]; h != nil && h.TotalCount() > 0 {
 			c.Series = append(c.Series, series{Name: one.name, Cls: one.class, Points: spectrumOf(h)})
 		}
