@@ -11,25 +11,16 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// letters stand for the endings where a matrix has too many columns for words.
-var letters = map[results.Ending]string{
-	results.Holds: ".", results.Late: "l", results.LateSafe: "s", results.Two: "2", results.Stuck: "#", results.Broke: "x",
-	results.NotRun: "-", results.Unclear: "?",
-}
-
 // differs marks a cell that is not as expected.
 const differs = "!"
 
-// legend explains the words of a matrix, or its letters; only those that it has, the worst first.
-func legend(cells []results.Cell, abbreviated bool, s Style) (lines []string) {
+// legend explains the words of a matrix; only those that it has, the worst first.
+func legend(cells []results.Cell, s Style) (lines []string) {
 	for _, e := range results.Endings() {
 		if !slices.ContainsFunc(cells, func(c results.Cell) bool { return c.Ending() == e }) {
 			continue
 		}
 		word := string(e)
-		if abbreviated {
-			word = fmt.Sprintf("%s %-10s", letters[e], e)
-		}
 		for i, line := range wrapped(fmt.Sprintf("%-14s", word), e.About()) {
 			if i == 0 {
 				line = s.ending(e, word) + strings.TrimPrefix(line, word)

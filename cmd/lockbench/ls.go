@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,21 +20,24 @@ import (
 
 func newLs(a *app) *cobra.Command {
 	var base string
+	var index bool
 	only := chosen{verdict: newChoice("", "pass", "fail", "inconclusive", "not judged", "in progress", "unreadable")}
 	c := &cobra.Command{
 		Use:   "ls",
 		Short: "List the runs, suites and benches that were kept",
 		Long: "ls lists the runs, suites, benches and findings of explore in a folder, the latest first, each with its time, servers and verdict.\n" +
-			"One that a process is still writing is in progress; one whose files are damaged is unreadable.",
-		Example: "  lockbench ls\n  lockbench ls --lock token --verdict fail\n  lockbench ls -o json",
+			"One that a process is still writing is in progress; one whose files are damaged is unreadable.\n\n" +
+			"--index also writes the list into the folder as index.html, a page that links the reports and loads nothing.",
+		Example: "  lockbench ls\n  lockbench ls --lock token --verdict fail\n  lockbench ls --index\n  lockbench ls -o json",
 		Args:    nothing,
-		RunE:    func(*cobra.Command, []string) error { return a.ls(base, only) },
+		RunE:    func(*cobra.Command, []string) error { return a.ls(base, only, index) },
 	}
 	s := c.Flags()
 	s.StringVar(&base, "out", results.DefaultBase, "the folder of runs")
 	s.StringVar(&only.lock, "lock", "", "only runs of this lock")
 	s.StringVar(&only.scenario, "scenario", "", "only runs of this scenario")
 	s.Var(&only.verdict, "verdict", "only those with this verdict")
+	s.BoolVar(&index, "index", false, "also write the list as index.html, with links to the reports")
 	complete(c, "verdict", words(only.verdict.allowed...))
 	return c
 }
@@ -48,13 +52,20 @@ func (c chosen) omits(e page.Entry) bool {
 	return c.lock != "" && c.lock != e.Lock || c.scenario != "" && c.scenario != e.Scenario || c.verdict.value != "" && c.verdict.value != e.State()
 }
 
-func (a *app) ls(base string, only chosen) error {
+func (a *app) ls(base string, only chosen, index bool) error {
 	all, err := storedIn(base)
 	if err != nil {
 		return err
 	}
 	kept := len(all)
 	all = slices.DeleteFunc(all, only.omits)
+	if index {
+		file := filepath.Join(base, "index.html")
+		if err := results.SaveFile(file, func(w io.Writer) error { return page.Index(w, all) }); err != nil {
+			return err
+		}
+		a.say("index: %s", file)
+	}
 	if a.json() {
 		return a.writeJSON(all)
 	}
