@@ -134,12 +134,13 @@ func TestSuiteDirectory(t *testing.T) {
 	base := t.TempDir()
 	var folders []string
 	for _, id := range []string{"a", "b"} { // within one second
-		folder, err := results.CreateOf(base, "suite", time.Unix(100, 0), id)
+		suite, err := results.Create(base, results.Name(time.Unix(100, 0), id, "suite"), false)
 		if err != nil {
 			t.Fatal(err)
 		}
+		folder := suite.Path()
 		folders = append(folders, folder)
-		d, err := results.Create(folder, "steady", "token", time.Unix(100, 0), id, false)
+		d, err := results.Create(folder, results.Name(time.Unix(100, 0), id, "steady", "token"), false)
 		if err != nil {
 			t.Fatal(err)
 		}

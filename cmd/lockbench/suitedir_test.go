@@ -23,7 +23,7 @@ func withDirs(t *testing.T, verdicts map[string]checker.Result) func(context.Con
 		i := <-n
 		n <- i + 1
 		out, err := cells(verdicts)(ctx, e)
-		d, createErr := results.Create(e.Base, e.Scenario.Name, e.Variant.Name, e.Now(), string(rune('a'+i)), false)
+		d, createErr := results.Create(e.Base, results.Name(e.Now(), string(rune('a'+i)), e.Scenario.Name, e.Variant.Name), false)
 		if createErr != nil {
 			t.Error(createErr)
 			return out, err
