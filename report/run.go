@@ -14,10 +14,10 @@ import (
 )
 
 // MaxLines is the most lines that Run writes.
-const MaxLines = 40
+const MaxLines = 35
 
 // minStory is the number of a story's lines that are shown even if the text exceeds MaxLines.
-const minStory = 13
+const minStory = 8
 
 // Kept has the paths of a record: its directory and its page. A part is "" if there is none.
 type Kept struct{ Dir, Page string }

@@ -29,21 +29,28 @@ type Entry struct {
 	Result   *results.Result `json:"-"`                     // of a run that was judged
 }
 
-// bar is a part of a thumbnail: what a client, or a fault, did for some time.
+// thumbnail is a small picture: bars of a client, or of a fault, over time.
+type thumbnail struct {
+	Height int
+	Bars   []bar
+}
+
 type bar struct {
 	X, Y, Width, Height int
 	Class               string
 }
 
-// Thumbnail draws the first violation of a run small, from its drawing in characters.
-func (e Entry) Thumbnail() (bars []bar) {
+// Thumbnail draws the first violation of a run small, from its drawing in characters; nil: there is
+// none.
+func (e Entry) Thumbnail() *thumbnail {
 	all := firsts(e.Result)
 	if len(all) == 0 || len(all[0].Lanes) < 2 {
 		return nil
 	}
+	var t thumbnail
 	lines := all[0].Lanes
 	left := len(lines[0]) - len(strings.TrimLeft(lines[0], " ")) // the names end there
-	for y, line := range lines[1:] {
+	for _, line := range lines[1:] {
 		if strings.HasPrefix(line, " ") || len(line) < left { // the mark of the violation, after which the legend comes
 			break
 		}
@@ -53,14 +60,15 @@ func (e Entry) Thumbnail() (bars []bar) {
 			if c == '.' {
 				height = 1
 			}
-			if n := len(bars); n > 0 && bars[n-1].Class == class && bars[n-1].Y == 9*y && bars[n-1].X+bars[n-1].Width == 2*x {
-				bars[n-1].Width += 2
+			if n := len(t.Bars); n > 0 && t.Bars[n-1] == (bar{t.Bars[n-1].X, t.Height, 2*x - t.Bars[n-1].X, height, class}) {
+				t.Bars[n-1].Width += 2
 			} else if class != "" {
-				bars = append(bars, bar{2 * x, 9 * y, 2, height, class})
+				t.Bars = append(t.Bars, bar{2 * x, t.Height, 2, height, class})
 			}
 		}
+		t.Height += 9
 	}
-	return bars
+	return &t
 }
 
 // Name returns the name of its directory.
