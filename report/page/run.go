@@ -227,7 +227,10 @@ func (v *runView) commands(g *digest) {
 		return
 	}
 	per := func(n int64) string { return fmt.Sprintf("%.2f", float64(n)/float64(granted)) }
-	v.PerHold = fmt.Sprintf("%s commands for %s: %s per hold, including those while waiting.", report.Count(g.requests), report.Plural(granted, "hold"), per(g.requests))
+	if v.Run.Schedules > 1 {
+		v.PerHold = "In the schedule that is kept: "
+	}
+	v.PerHold += fmt.Sprintf("%s commands for %s: %s per hold, including those while waiting.", report.Count(g.requests), report.Plural(granted, "hold"), per(g.requests))
 	all := slices.SortedFunc(maps.Values(g.byCommand), func(a, b *commandCount) int {
 		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.name, b.name))
 	})
