@@ -269,8 +269,8 @@ func (c *trial) del(keys map[*node][]string) (deleted int) {
 // keysOf returns the keys of the rule's lock on a node: all that exist, whatever their names,
 // because no other rule uses the database.
 func (c *trial) keysOf(n *node) []string {
-	if n.mini != nil {
-		return n.mini.Keys()
+	if n.fake != nil {
+		return slices.Sorted(maps.Keys(n.fake.Left()))
 	}
 	return n.admin.Keys(context.Background(), "*").Val()
 }
@@ -322,7 +322,7 @@ func (c *trial) pttl(n *node, key string) time.Duration {
 
 // ofLock reports whether a channel belongs to the rule's lock.
 func (c *trial) ofLock(name string) bool {
-	return c.nodes[0].mini != nil || strings.Contains(strings.NewReplacer("{", "", "}", "").Replace(name), c.key)
+	return c.nodes[0].fake != nil || strings.Contains(strings.NewReplacer("{", "", "}", "").Replace(name), c.key)
 }
 
 func say(err error) string {
