@@ -5,9 +5,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 func TestFigures(t *testing.T) {
@@ -93,5 +95,45 @@ func TestDamageSaysOfWhich(t *testing.T) {
 		if got := DamageText(r); got != want {
 			t.Errorf("%d schedules: %s, want %s", schedules, got, want)
 		}
+	}
+}
+
+// TestPropertyCauses: violations whose cause was not looked for are counted, too.
+func TestPropertyCauses(t *testing.T) {
+	p := checker.Property{Violations: 9, Causes: map[verdicts.Cause]int{verdicts.MisUnlock: 5, verdicts.DoubleGrant: 1}}
+	if got := PropertyCauses(p); got != "mis-unlock 5, double-grant 1, not traced 3" {
+		t.Error(got)
+	}
+	if p.Violations = 6; PropertyCauses(p) != "mis-unlock 5, double-grant 1" {
+		t.Error(PropertyCauses(p))
+	}
+}
+
+// TestManyScenarios: where a matrix in words is too wide, the screen has the scenarios that people
+// ask about, and where each lock breaks; of many locks, what people ask about alone.
+func TestManyScenarios(t *testing.T) {
+	var cells []results.Cell
+	for i := range mostTold + 1 {
+		lock := "rueidislock-normalised"[:12+i]
+		for _, scenario := range []string{"steady", "crash-holder", "pause-holder", "pause-before-release", "lost-reply-acquire", "kill-server", "failover"} {
+			cells = append(cells, results.Cell{Lock: lock, Scenario: scenario, Verdict: checker.Pass, Expected: "safe", Observed: "safe"})
+		}
+	}
+	for i, observed := range map[int]string{2: "exclusive-use/lease-overrun", 5: "mutual-exclusion/restart-loss", 6: "mutual-exclusion/failover-loss"} {
+		cells[i].Observed = observed
+	}
+	all := strings.Join(matrixLines(cells, Style{}), "\n")
+	few := strings.Join(matrixLines(cells[:14], Style{}), "\n")
+	for _, line := range strings.Split(all+"\n"+few, "\n") {
+		if n := utf8.RuneCountInString(line); n > 80 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	const told = "rueidislock-  two: kill-server, failover; late: pause-holder; holds in 4\nrueidislock-n holds in 7\n"
+	if !strings.Contains(few, "every scenario\n"+told) || strings.Contains(all, "every scenario") {
+		t.Errorf("two locks:\n%s\n\neleven locks:\n%s", few, all)
+	}
+	if !strings.Contains(all, " crash stall reply data loss failover\n") {
+		t.Errorf("the questions are missing:\n%s", all)
 	}
 }
