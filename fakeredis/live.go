@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
@@ -65,6 +66,24 @@ func (l *Live) Fail(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.failure = text
+}
+
+// Do runs a command outside every connection, and returns its reply as one line.
+func (l *Live) Do(args ...string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	r, _ := resp.ParseReply(l.node.Execute(l.node.NewSession(nil), args, now))
+	line := r.Line(history.MaxReply)
+	l.serve(now)
+	return line
+}
+
+// Jump moves the server's clock.
+func (l *Live) Jump(by time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.node.Jump(time.Now(), by)
 }
 
 // Left returns how long each key lasts; 0 is for ever.

@@ -79,7 +79,12 @@ func (c *trial) run(r rule, ended func(result)) {
 	if never := reached.Never(); len(never) > 0 && len(c.problems) == 0 {
 		res.Unjudged = cmp.Or(res.Unjudged, "under it there was never "+strings.Join(never, ", "))
 	}
-	if len(c.problems) > 0 {
+	for _, n := range c.nodes {
+		if what := n.refused(); what != "" {
+			res.Problems, res.Unjudged = nil, "the lock sends "+what+", which the embedded server does not have"
+		}
+	}
+	if len(res.Problems) > 0 {
 		res.Log = c.log.tail(shownRequests)
 	}
 	ended(res)

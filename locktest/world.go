@@ -47,6 +47,14 @@ func virtualNodes(t *testing.T, n int) []*node {
 	return out
 }
 
+// refused returns a command that the node was sent and does not have; "" for none.
+func (n *node) refused() string {
+	if n.fake == nil {
+		return ""
+	}
+	return n.fake.Refused()
+}
+
 // startServers starts redis-servers without persistence on free ports, with their replicas, and
 // stops them when the test ends. It returns the addresses: for each node its own, followed by those
 // of its replicas.
