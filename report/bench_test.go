@@ -53,7 +53,7 @@ func TestBenchGolden(t *testing.T) {
 		},
 		"bench.md":       func(w *strings.Builder) error { return report.BenchSummary(w, b) },
 		"bench.xml":      func(w *strings.Builder) error { return report.BenchJUnit(w, b) },
-		"bench.csv":      func(w *strings.Builder) error { return report.CSV(w, report.BenchMeasures(b)) },
+		"bench.csv":      func(w *strings.Builder) error { return report.BenchCSV(w, b) },
 		"bench.gha.json": func(w *strings.Builder) error { return report.GitHubBenchmark(w, report.BenchMeasures(b)) },
 		"bench.bmf.json": func(w *strings.Builder) error { return report.Bencher(w, report.BenchMeasures(b)) },
 	} {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/lockbench/lockbench/checker"
@@ -32,6 +33,31 @@ func BenchMeasures(b results.Bench) []Measure {
 		}
 	}
 	return out
+}
+
+// BenchCSV writes a row for each figure of a bench.
+func BenchCSV(w io.Writer, b results.Bench) error {
+	b = Clean(b)
+	number := func(v *float64) string {
+		if v == nil {
+			return ""
+		}
+		return strconv.FormatFloat(*v, 'g', -1, 64)
+	}
+	rows := [][]string{{"lock", "clients", "keys", "hold_ns", "rate", "crash", "verdict", "metric", "unit", "value", "low", "high", "samples", "ratio"}}
+	for _, c := range b.Cells {
+		s := c.Setting
+		for _, name := range slices.Sorted(maps.Keys(c.Figures)) {
+			f := c.Figures[name]
+			ratio := ""
+			if f.Ratio != nil {
+				ratio = strconv.FormatFloat(f.Ratio.Value, 'g', -1, 64)
+			}
+			rows = append(rows, []string{c.Lock, strconv.Itoa(s.Clients), strconv.Itoa(s.Keys), strconv.FormatInt(int64(s.Hold), 10), strconv.FormatFloat(s.Rate, 'g', -1, 64),
+				strconv.FormatBool(s.Crash), string(c.Verdict), name, string(f.Unit), number(f.Value), number(f.Low), number(f.High), strconv.FormatInt(f.Samples, 10), ratio})
+		}
+	}
+	return writeCSV(w, rows)
 }
 
 // BenchJUnit writes a case for the safety of each lock in each setting, and one for each gate.

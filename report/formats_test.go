@@ -26,7 +26,7 @@ func TestJUnitGolden(t *testing.T) {
 }
 
 func TestFormatsGolden(t *testing.T) {
-	golden(t, "run-fail.csv", text(t, func(b *strings.Builder) error { return report.CSV(b, report.RunMeasures(failing(5))) }))
+	golden(t, "run-fail.csv", text(t, func(b *strings.Builder) error { return report.RunCSV(b, failing(5)) }))
 	golden(t, "suite.csv", text(t, func(b *strings.Builder) error { return report.SuiteCSV(b, aSuite()) }))
 	golden(t, "run-fail.gha.json", text(t, func(b *strings.Builder) error { return report.GitHubBenchmark(b, report.RunMeasures(failing(5))) }))
 	golden(t, "run-fail.bmf.json", text(t, func(b *strings.Builder) error { return report.Bencher(b, report.RunMeasures(failing(5))) }))
@@ -39,7 +39,7 @@ func TestWorkloadIsNamed(t *testing.T) {
 	run.Workload, result.Workload = "hot", "hot"
 	for form, write := range map[string]func(*strings.Builder) error{
 		"junit": func(b *strings.Builder) error { return report.RunJUnit(b, run, &result) },
-		"csv":   func(b *strings.Builder) error { return report.CSV(b, report.RunMeasures(result)) },
+		"csv":   func(b *strings.Builder) error { return report.RunCSV(b, result) },
 		"gha":   func(b *strings.Builder) error { return report.GitHubBenchmark(b, report.RunMeasures(result)) },
 	} {
 		got := strings.ReplaceAll(text(t, write), "%2C", ",")

@@ -102,7 +102,7 @@ func TestHostileNames(t *testing.T) {
 		},
 		"bench.md":  func(b *strings.Builder) error { return report.BenchSummary(b, bench) },
 		"bench.xml": func(b *strings.Builder) error { return report.BenchJUnit(b, bench) },
-		"bench.csv": func(b *strings.Builder) error { return report.CSV(b, report.BenchMeasures(bench)) },
+		"bench.csv": func(b *strings.Builder) error { return report.BenchCSV(b, bench) },
 		"bench.gha": func(b *strings.Builder) error { return report.GitHubBenchmark(b, report.BenchMeasures(bench)) },
 		"compare":   func(b *strings.Builder) error { return report.Comparison(b, filled[results.Comparison](), plain) },
 		"explore":   func(b *strings.Builder) error { return report.Explore(b, filled[explored.Exploration](), plain) },

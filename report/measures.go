@@ -117,16 +117,23 @@ func writeIndented(w io.Writer, v any) error {
 	return err
 }
 
-// CSV writes measures, one per row.
-func CSV(w io.Writer, measures []Measure) error {
-	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-	rows := [][]string{{"of", "name", "unit", "value", "low", "high"}}
-	for _, m := range measures {
-		row := []string{m.Of, m.Name, m.Unit, number(m.Value), "", ""}
-		if m.HasCI {
-			row[4], row[5] = number(m.Low), number(m.High)
+// RunCSV writes a run's properties and figures, one per row.
+func RunCSV(w io.Writer, r results.Result) error {
+	r = Clean(r)
+	rows := [][]string{{"lock", "scenario", "what", "name", "value", "unit"}}
+	add := func(what, name, value, unit string) {
+		rows = append(rows, []string{r.Lock, scenarioOf(r), what, name, value, unit})
+	}
+	add("verdict", "run", string(r.Verdict), "")
+	for _, p := range r.Properties {
+		add("property", string(p.Name), string(p.Verdict), "")
+		if p.Verdict == checker.Pass || p.Verdict == checker.Fail {
+			add("violations", string(p.Name), strconv.Itoa(p.Violations), "")
+			add("opportunities", string(p.Name), strconv.Itoa(p.Opportunities), "")
 		}
-		rows = append(rows, row)
+	}
+	for _, m := range RunMeasures(r) {
+		add("measure", m.Name, strconv.FormatFloat(m.Value, 'g', -1, 64), m.Unit)
 	}
 	return writeCSV(w, rows)
 }

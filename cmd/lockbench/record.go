@@ -33,8 +33,8 @@ type record struct {
 
 // writers are what writes the forms of one kind of record.
 type writers[T any] struct {
-	md, junit func(io.Writer, T) error
-	measures  func(T) []report.Measure
+	md, junit, csv func(io.Writer, T) error
+	measures       func(T) []report.Measure
 }
 
 // of returns the forms of a record.
@@ -43,22 +43,19 @@ func (w writers[T]) of(v T) map[string]func(io.Writer) error {
 		return func(out io.Writer) error { return write(out, v) }
 	}
 	return map[string]func(io.Writer) error{
-		"md": bind(w.md), "junit": bind(w.junit),
-		"csv": func(out io.Writer) error { return report.CSV(out, w.measures(v)) },
+		"md": bind(w.md), "junit": bind(w.junit), "csv": bind(w.csv),
 		"gha": func(out io.Writer) error { return report.GitHubBenchmark(out, w.measures(v)) },
 		"bmf": func(out io.Writer) error { return report.Bencher(out, w.measures(v)) },
 	}
 }
 
 func suiteRecord(s results.Suite, dir string) record {
-	r := record{dir: dir, value: s, entry: page.Entry{Kind: "suite", When: s.Start, What: suiteWhat(s), Server: s.Server, Verdict: s.Verdict},
+	return record{dir: dir, value: s, entry: page.Entry{Kind: "suite", When: s.Start, What: suiteWhat(s), Server: s.Server, Verdict: s.Verdict},
 		html: func(w io.Writer, base string) error { return page.Suite(w, s, dir, base) },
 		text: func(w io.Writer, style report.Style) error {
 			return report.Suite(w, s, keptIn(dir).Page, style)
 		},
-		forms: writers[results.Suite]{report.SuiteMarkdown, report.SuiteJUnit, report.SuiteMeasures}.of(s)}
-	r.forms["csv"] = func(w io.Writer) error { return report.SuiteCSV(w, s) } // a row for each cell
-	return r
+		forms: writers[results.Suite]{report.SuiteMarkdown, report.SuiteJUnit, report.SuiteCSV, report.SuiteMeasures}.of(s)}
 }
 
 // suiteWhat says how many locks and scenarios a suite has.
@@ -74,7 +71,7 @@ func benchRecord(b results.Bench, dir string) record {
 	return record{dir: dir, value: b, entry: page.Entry{Kind: "bench", When: b.Start, What: strings.Join(b.Plan.Locks, ", "), Server: b.Server, Verdict: b.Verdict},
 		html:  func(w io.Writer, _ string) error { return page.Bench(w, b) },
 		text:  func(w io.Writer, style report.Style) error { return report.Bench(w, b, keptIn(dir), style) },
-		forms: writers[results.Bench]{report.BenchSummary, report.BenchJUnit, report.BenchMeasures}.of(b)}
+		forms: writers[results.Bench]{report.BenchSummary, report.BenchJUnit, report.BenchCSV, report.BenchMeasures}.of(b)}
 }
 
 // keptIn says where the record in a directory is kept. It has no page if that could not be written.
@@ -103,7 +100,7 @@ func runRecord(dir string, run results.Run, result *results.Result) record {
 	}
 	r.value = *result
 	r.text = func(w io.Writer, s report.Style) error { return report.Run(w, *result, keptIn(r.dir), s) }
-	r.forms = writers[results.Result]{md: report.RunMarkdown, measures: report.RunMeasures}.of(*result)
+	r.forms = writers[results.Result]{md: report.RunMarkdown, csv: report.RunCSV, measures: report.RunMeasures}.of(*result)
 	r.forms["junit"] = junit
 	return r
 }
