@@ -89,7 +89,7 @@ func TestHostileNames(t *testing.T) {
 		"run.md":     func(b *strings.Builder) error { return report.RunMarkdown(b, result) },
 		"run.xml":    func(b *strings.Builder) error { return report.RunJUnit(b, run, &result) },
 		"failed.xml": func(b *strings.Builder) error { return report.RunJUnit(b, run, nil) },
-		"run.csv":    func(b *strings.Builder) error { return report.CSV(b, report.RunMeasures(result)) },
+		"run.csv":    func(b *strings.Builder) error { return report.RunCSV(b, result) },
 		"run.gha":    func(b *strings.Builder) error { return report.GitHubBenchmark(b, report.RunMeasures(result)) },
 		"run.bmf":    func(b *strings.Builder) error { return report.Bencher(b, report.RunMeasures(result)) },
 		"suite":      func(b *strings.Builder) error { return report.Suite(b, suite, hostile, plain) },
