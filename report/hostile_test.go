@@ -136,9 +136,10 @@ func TestHostileNames(t *testing.T) {
 // TestCellsAreNoFormulas: a name that a spreadsheet would run as a formula is shown as text;
 // numbers stay numbers.
 func TestCellsAreNoFormulas(t *testing.T) {
-	measures := []report.Measure{{Of: "=HYPERLINK(1)", Name: "-1+cmd", Unit: "@SUM(A1)", Value: -3}}
-	want := "of,name,unit,value,low,high\n'=HYPERLINK(1),'-1+cmd,'@SUM(A1),-3,,\n"
-	if got := text(t, func(b *strings.Builder) error { return report.CSV(b, measures) }); got != want {
+	r := results.Result{Lock: "=HYPERLINK(1)", Scenario: "@SUM(A1)", Properties: []checker.Property{{Name: "-1+cmd", Verdict: checker.Pass, Violations: -3}}}
+	want := strings.Join([]string{"lock,scenario,what,name,value,unit", "'=HYPERLINK(1),'@SUM(A1),verdict,run,,", "'=HYPERLINK(1),'@SUM(A1),property,'-1+cmd,pass,",
+		"'=HYPERLINK(1),'@SUM(A1),violations,'-1+cmd,-3,", "'=HYPERLINK(1),'@SUM(A1),opportunities,'-1+cmd,0,", ""}, "\n")
+	if got := text(t, func(b *strings.Builder) error { return report.RunCSV(b, r) }); !strings.HasPrefix(got, want) {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }
