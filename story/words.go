@@ -22,11 +22,6 @@ const (
 	second int64 = 1000 * milli
 )
 
-// timeBase returns the line that relates the story's times to those of the run.
-func (t *narrator) timeBase() string {
-	return fmt.Sprintf("times count from %.3f s into the run", float64(t.base)/float64(second))
-}
-
 // ms formats an instant as the time since the start of the story.
 func (t *narrator) ms(at int64) string { return span(at - t.base) }
 
@@ -46,9 +41,14 @@ func span(ns int64) string {
 	return strconv.FormatFloat(float64(ns)/1000, 'f', 0, 64) + " µs"
 }
 
-// headline returns the violated property, what broke it, and the cause.
+// headline returns the violated property, what broke it, the cause, and what relates the story's
+// times to those of the run.
 func (t *narrator) headline() string {
-	return fmt.Sprintf("%s broken: %s (%s)", t.v.Property, t.broken(), t.v.Cause)
+	from := ""
+	if t.base >= milli {
+		from = fmt.Sprintf("; times count from %.3f s", float64(t.base)/float64(second))
+	}
+	return fmt.Sprintf("%s broken: %s (%s)%s", t.v.Property, t.broken(), t.v.Cause, from)
 }
 
 // broken returns what broke the property.
