@@ -151,7 +151,7 @@ func ofLock(frames []string) bool {
 	}
 	maker := frames[i]
 	return !strings.HasPrefix(maker, "context.") && !strings.Contains(maker, "/redis/go-redis/") &&
-		!strings.Contains(maker, "/sim.(*world).") && !strings.Contains(maker, "/sim.(*conn).") && !strings.Contains(maker, "/sim.(*client).")
+		!strings.Contains(maker, "/sim.(*world).") && !strings.Contains(maker, "/sim.(*virtual).") && !strings.Contains(maker, "/sim.(*conn).") && !strings.Contains(maker, "/sim.(*client).")
 }
 
 type standstillReport struct {
