@@ -139,7 +139,7 @@ func (cfg config) program(t *testing.T, v impls.Variant) (sim.Program, sim.Bound
 		}
 		p.Config.Think, p.Config.Pause, p.Config.AcquireWait, p.Config.Lease = scale(p.Config.Think), scale(p.Config.Pause), scale(p.Config.AcquireWait), kept
 	}
-	p.Rests = p.Rests || !cfg.Variant // methods don't show whether a lock renews by itself
+	p.Renews = p.Renews || !cfg.Variant // methods don't show whether a lock renews by itself
 	if cfg.nodes > 1 {
 		p.Nodes = cfg.nodes
 	}
