@@ -45,7 +45,7 @@ func leaseLasts(c *trial) {
 	if c.slack > 0 || !c.cfg.Tries {
 		return // an attempt may take longer than what is left
 	}
-	c.sleep(time.Until(c.mark.Add(c.lease - grain)))
+	c.sleep(time.Until(c.mark.Add(c.least - grain)))
 	c.say("all of a's lease has passed but %v", grain)
 	c.play(b.isRefused())
 	if !c.cfg.Waits || c.cfg.Traits.FromAsking {

@@ -75,7 +75,7 @@ func readerLasts(c *trial) {
 		if c.play(short.reads()); leaves {
 			c.play(short.releases())
 		}
-		c.sleep(c.cfg.kept(twice)*9/10 - time.Since(begin) - c.slack)
+		c.sleep(c.cfg.least(twice)*9/10 - time.Since(begin) - c.slack)
 		c.say("nine tenths of twice the lease have passed")
 		c.play(w.isRefused(), anew())
 	}

@@ -275,7 +275,7 @@ func pass(n, d time.Duration) step {
 // until lets time pass until n/d of a lease have passed since the mark, or nearly, where requests
 // take time.
 func until(n, d time.Duration) step {
-	return happens(fmt.Sprintf("%d/%d of a lease have passed", n, d), func(c *trial) { c.sleep(time.Until(c.mark.Add(c.lease*n/d)) - c.slack) })
+	return happens(fmt.Sprintf("%d/%d of a lease have passed", n, d), func(c *trial) { c.sleep(time.Until(c.mark.Add(c.least*n/d)) - c.slack) })
 }
 
 func fraction(n, d time.Duration, passed string) string {

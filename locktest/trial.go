@@ -29,7 +29,8 @@ type trial struct {
 	cfg   config
 	nodes []*node
 	ttl   time.Duration // the lease requested from the lock
-	lease time.Duration // the lease that the server keeps: see ServerLease
+	lease time.Duration // the longest that the server keeps a hold: see ServerLease
+	least time.Duration // the shortest
 	slack time.Duration // how late something may be; 0 in virtual time
 	key   string
 	log   *requestLog
@@ -60,7 +61,7 @@ type giveUp struct{}
 // newTrial makes a world whose lock is named after the test. The dot at the end keeps one test's
 // keys from being a prefix of another's.
 func newTrial(test string, mk maker, cfg config, nodes []*node) *trial {
-	return &trial{id: test, make: mk, cfg: cfg, nodes: nodes, ttl: cfg.lease, lease: cfg.kept(cfg.lease), log: newRequestLog(),
+	return &trial{id: test, make: mk, cfg: cfg, nodes: nodes, ttl: cfg.lease, lease: cfg.kept(cfg.lease), least: cfg.least(cfg.lease), log: newRequestLog(),
 		key: keyName, cast: map[who]*client{}, reached: history.Reach{aGrant: 0}}
 }
 

@@ -21,7 +21,8 @@ import (
 func judgeOne(ctx context.Context, out sim.Outcome, stories bool) ([]broken, error) {
 	var x explainer
 	defer x.Close()
-	return x.judge(ctx, out, stories)
+	all, _, err := x.judge(ctx, out, stories)
+	return all, err
 }
 
 // TestWhatNoOperationShowsIsFound: a stuck waiter, one that ignores its context, one that sends

@@ -18,11 +18,14 @@ import (
 // ending returns for how long after its last operation a client counts as active: goroutines of the
 // lock may still be ending. In real time a thread does so when the machine comes to it.
 func ending(o sim.Outcome) int64 {
-	if o.Schedule != nil {
+	if inRealTime(o) {
 		return int64(o.Program.Config.Lease) / 2
 	}
 	return int64(o.Program.Config.Lease) / 100
 }
+
+// inRealTime reports whether a schedule was run by processes, whose calls cannot be timed exactly.
+func inRealTime(o sim.Outcome) bool { return o.Header.ClockError > 0 }
 
 // wasIdle reports whether a client had neither a hold nor an operation under way at an instant, nor
 // shortly before.
