@@ -157,7 +157,7 @@ func downgrade(c *trial) {
 	c.say("a writes and reads")
 	c.play(w.isRefused(), r.waitsFor(shared), pass(1, 10), r.stillWaits(), fromNow(), a.leaves(exclusive))
 	c.say("a has left the write side and reads on, and r must be woken")
-	c.at(r).pending.mustBeGranted(c.mark, limit)
+	c.at(r).pending.mustBeGranted(c.due(), limit)
 	c.play(w.isRefused(), a.triesToLeave(shared), r.lets(), w.holds())
 }
 

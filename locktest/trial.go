@@ -46,7 +46,8 @@ type trial struct {
 
 	cast    map[who]*client // the clients of the steps
 	story   []string        // what the steps have done
-	mark    time.Time       // from which limits count
+	mark    time.Time       // from which limits count, see due
+	last    time.Time       // the end of what was last done
 	resends int             // how often the Redis clients made from here on repeat a request
 	hangs   string          // the call that did not return
 }
