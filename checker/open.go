@@ -18,7 +18,7 @@ type openHold struct {
 	closed   bool   // and answered
 	renewed  int64  // the latest instant of a grant or renewal
 	unsure   bool   // an operation of unknown outcome may renew it until its client's next answer
-	owned    int64  // the same, of those called before the release
+	owned    int64  // the same, of those called before the release, or for another hold of its client
 	certain  int64
 	gone     int64 // first return of an answer that it is gone, or of its ok release
 }
@@ -48,7 +48,7 @@ func (p *pass) renew(h *openHold, o *op) {
 	}
 	h.renewed = max(h.renewed, o.ret)
 	h.unsure = h.unsure || o.outcome == history.Unknown
-	if !h.released {
+	if !h.released || o.hold != h.n {
 		h.owned = h.renewed
 	}
 }
