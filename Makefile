@@ -45,10 +45,12 @@ bench:
 	./lockbench bench --locks $(BENCHED) --clients 1,8,32 --duration 4s --server process --seed 1 --store results/baseline/bench.json || test $$? = 1 # a lock broke meanwhile
 	go test ./cmd/lockbench -run Readme -update
 
-# Released libraries before the kit, in a module of their own.
+# Released libraries before the kit, and locks beside Redis, in modules of their own. RUN=-exec=true
+# builds the tests and runs none.
+RUN ?=
 examples:
-	cd examples/libraries && go mod tidy -diff && go vet ./... && go test ./...
-	cd examples/beside && go mod tidy -diff && go vet ./... && go test ./...
+	cd examples/libraries && go mod tidy -diff && go vet ./... && go test $(RUN) ./...
+	cd examples/beside && go mod tidy -diff && go vet ./... && go test $(RUN) ./...
 
 # The table of docs/choosing.md of locks beside Redis (five minutes; needs Debian's etcd-server,
 # postgresql, zookeeper and redis-server).

@@ -70,7 +70,7 @@ func (n *Node) refusal(name string, args []string, w wording) string {
 	switch {
 	case words == 0:
 		return w.of(w.unknown, name)
-	case !exact[name] && !(n.replays && near[name]):
+	case !exact[name] && !n.serves && !(n.replays && near[name]):
 		return n.refuse(strings.Replace(name, "|", " ", 1))
 	case words > 0 && len(args) != words, len(args) < -words:
 		return w.of(w.words, name)

@@ -87,7 +87,8 @@ func (n *Node) Ended() []history.DataChange {
 
 // sync brings the mirror up to date after a command that ran at bubble time t.
 func (n *Node) sync(t time.Time) {
-	if len(n.wrote) == 0 {
+	if len(n.wrote) == 0 || n.serves {
+		n.wrote = n.wrote[:0]
 		return
 	}
 	db, own := n.redis.DB(0), n.clock.Now(t)

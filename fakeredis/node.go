@@ -38,6 +38,8 @@ type Node struct {
 	// touched lists the keys that commands have named, if the node replays a record.
 	replays bool
 	touched []string
+	// serves: it also executes what was not compared with Redis, and no one asks what changed
+	serves bool
 }
 
 // Clock converts true time to the node's: it may have an offset and another rate.

@@ -17,10 +17,10 @@
 // requests and replies, and it records the requests, so that a message says what happened, after
 // which steps: "other.TryLock succeeded while b held the lock (a holds; a is paused for a lease; b
 // holds; a calls a release); b's key job was deleted by a.Unlock (DEL job)". By default a server is
-// a miniredis inside a testing/synctest bubble, where waiting costs no real time and leases end to
-// the millisecond; [OnRedisServer] runs the rules on redis-server from PATH as well, in real time.
-// A lock that keeps a mutex while it waits, or that can't be given connections, is tested in real
-// time only.
+// embedded (package fakeredis) in a testing/synctest bubble, where waiting costs no real time and
+// leases end to the millisecond; [OnRedisServer] runs the rules on redis-server from PATH as well,
+// in real time. A lock that keeps a mutex while it waits, or that can't be given connections, is
+// tested in real time only.
 //
 // [Run] tries each situation a few times; [Explore] searches the schedules of messages and faults
 // in the simulator. Both run in separate processes: a panic, an endless loop or a call that never

@@ -23,7 +23,7 @@ func (c *trial) troubles(most int) []trouble {
 			trouble{wereLost(n, "request", "requests"), func(cl *client) { cl.wires.dropRequests(n) }, func(cl *client) { cl.wires.dropRequests(0) }},
 			trouble{wereLost(n, "reply", "replies"), func(cl *client) { cl.wires.loseReplies(n) }, func(cl *client) { cl.wires.loseReplies(0) }})
 	}
-	if c.nodes[0].mini != nil {
+	if c.nodes[0].fake != nil {
 		all = append(all, trouble{"the server answered with an error", func(*client) { c.answer(serverError) }, func(*client) { c.answer("") }})
 	}
 	return all
@@ -64,7 +64,7 @@ const serverError = "OOM command not allowed when used memory > 'maxmemory'."
 // answer makes the simulated servers answer every request with an error, or with "" as usual.
 func (c *trial) answer(err string) {
 	for _, n := range c.nodes {
-		n.mini.SetError(err)
+		n.fake.Fail(err)
 	}
 }
 

@@ -154,19 +154,19 @@ func (l *requestLog) answered(e *entry, n *node, line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e.reply = line
-	if n.mini == nil || l.crowded[n] || !e.write && e.words[0] != "EXEC" {
+	if n.fake == nil || l.crowded[n] || !e.write && e.words[0] != "EXEC" {
 		return
 	}
 	now := map[string]time.Time{}
-	all := n.mini.Keys()
+	all := n.fake.Left()
 	if len(all) > keysKnown { // asking after each reply would take more time than the rule
 		l.crowded[n] = true
 		delete(l.keys, n)
 		return
 	}
-	for _, k := range all {
+	for k, left := range all {
 		now[k] = time.Time{}
-		if left := n.mini.TTL(k); left > 0 {
+		if left > 0 {
 			now[k] = time.Now().Add(left)
 		}
 	}

@@ -95,7 +95,7 @@ func namesApart(c *trial) {
 
 // holdSeparated lets one client hold the first name of every pair, and another the second; both
 // hold each name once. Nothing is released: for a release by a pattern some of these names would
-// end miniredis.
+// end the server.
 func (c *trial) holdSeparated(a, b *client) {
 	held := map[string]bool{}
 	hold := func(cl *client, name, other, how string) {

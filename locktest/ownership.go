@@ -226,7 +226,7 @@ func busyIsBusy(c *trial) {
 	if _, err := b.try(exclusive); err == nil || b.saysBusy(err) {
 		c.errorf("b.%s: %s, and no server can be reached, want an error", b.named("TryLock"), b.outcome(err))
 	}
-	if c.nodes[0].mini == nil {
+	if c.nodes[0].fake == nil {
 		return // a server of its own would be needed, which has no room left
 	}
 	next := c.client("next")

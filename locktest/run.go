@@ -44,7 +44,7 @@ func Run(t *testing.T, newLock func(Config) (any, error), options ...Option) {
 			}
 		})
 	}
-	if cfg.replicas == 0 && !cfg.noVirtual { // miniredis has no replicas
+	if cfg.replicas == 0 && !cfg.noVirtual { // the embedded server has no replicas
 		in(virtual)
 	}
 	if cfg.onRedis {

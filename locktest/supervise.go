@@ -78,9 +78,9 @@ func (s *supervisor) fallBack(names []string) {
 	case s.fatal != "" || len(rest) == 0:
 		return
 	case s.real != "":
-		s.remarks = append(s.remarks, fmt.Sprintf("%d rules are checked in real time, on miniredis: %s", len(rest), s.real))
+		s.remarks = append(s.remarks, fmt.Sprintf("%d rules are checked in real time, on the embedded server: %s", len(rest), s.real))
 	default:
-		s.remarks = append(s.remarks, fmt.Sprintf("%q did not end in virtual time and are checked in real time, on miniredis: %s", s.hung, why(stacks, s.hung)))
+		s.remarks = append(s.remarks, fmt.Sprintf("%q did not end in virtual time and are checked in real time, on the embedded server: %s", s.hung, why(stacks, s.hung)))
 	}
 	s.seen = nil // what virtual time showed may be little
 	s.drive(wall, rest)

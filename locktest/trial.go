@@ -81,7 +81,12 @@ func (c *trial) run(r rule, ended func(result)) {
 	if never := reached.Never(); len(never) > 0 && len(c.problems) == 0 {
 		res.Unjudged = cmp.Or(res.Unjudged, "under it there was never "+strings.Join(never, ", "))
 	}
-	if len(c.problems) > 0 {
+	for _, n := range c.nodes {
+		if what := n.refused(); what != "" {
+			res.Problems, res.Unjudged = nil, "the lock sends "+what+", which the embedded server does not have"
+		}
+	}
+	if len(res.Problems) > 0 {
 		res.Log = c.log.tail(shownRequests)
 	}
 	ended(res)
@@ -271,8 +276,8 @@ func (c *trial) del(keys map[*node][]string) (deleted int) {
 // keysOf returns the keys of the rule's lock on a node: all that exist, whatever their names,
 // because no other rule uses the database.
 func (c *trial) keysOf(n *node) []string {
-	if n.mini != nil {
-		return n.mini.Keys()
+	if n.fake != nil {
+		return slices.Sorted(maps.Keys(n.fake.Left()))
 	}
 	return n.admin.Keys(context.Background(), "*").Val()
 }
@@ -324,7 +329,7 @@ func (c *trial) pttl(n *node, key string) time.Duration {
 
 // ofLock reports whether a channel belongs to the rule's lock.
 func (c *trial) ofLock(name string) bool {
-	return c.nodes[0].mini != nil || strings.Contains(strings.NewReplacer("{", "", "}", "").Replace(name), c.key)
+	return c.nodes[0].fake != nil || strings.Contains(strings.NewReplacer("{", "", "}", "").Replace(name), c.key)
 }
 
 func say(err error) string {

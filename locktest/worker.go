@@ -22,8 +22,8 @@ import (
 type world string
 
 const (
-	virtual     world = "virtual"      // miniredis in a testing/synctest bubble
-	wall        world = "wall"         // miniredis in real time
+	virtual     world = "virtual"      // embedded servers in a testing/synctest bubble
+	wall        world = "wall"         // embedded servers in real time
 	redisServer world = "redis-server" // redis-server in real time
 )
 
@@ -317,8 +317,8 @@ func (in *inspector) together(all []rule) {
 // disturbing are rules that make a server forget what other rules' clients rely on.
 var disturbing = map[string]bool{"scripts-forgotten": true, "release-frees": true}
 
-// inRealTime runs a rule within the time limit: on miniredis of its own, or in its own database of
-// the job's redis-servers.
+// inRealTime runs a rule within the time limit: on embedded servers of its own, or in its own
+// database of the job's redis-servers.
 func (in *inspector) inRealTime(r rule, db int, ended func(result)) {
 	c := newTrial(in.id(r), in.make, in.cfg, nil)
 	c.slack = realSlack

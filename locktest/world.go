@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/lockbench/lockbench/fakeredis"
 	"github.com/lockbench/lockbench/internal/resp"
 	"github.com/lockbench/lockbench/internal/testneeds"
 	"github.com/lockbench/lockbench/internal/upstream"
@@ -21,7 +21,7 @@ import (
 // node is one Redis. admin bypasses every fault.
 type node struct {
 	addr  string
-	mini  *miniredis.Miniredis // nil for a real server
+	fake  *fakeredis.Live // nil for a real server
 	dial  func(ctx context.Context) (net.Conn, error)
 	admin *redis.Client
 	// replicas replicate it; only their admin is used.
@@ -31,18 +31,28 @@ type node struct {
 // realSlack is how late something may be in real time.
 const realSlack = 60 * time.Millisecond
 
-// virtualNodes makes n miniredis: in the current bubble, or in real time.
+// virtualNodes makes n embedded servers: in the current bubble, or in real time.
 func virtualNodes(t *testing.T, n int) []*node {
 	t.Helper()
 	out := make([]*node, n)
 	for i := range out {
-		m := miniredis.NewMiniRedis()
-		m.ClockTTL(true)
-		t.Cleanup(m.Close)
-		out[i] = &node{addr: fmt.Sprintf("127.0.0.1:%d", i+1), mini: m, dial: func(context.Context) (net.Conn, error) { return m.Dial() }}
+		f, err := fakeredis.NewLive()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(f.Close)
+		out[i] = &node{addr: fmt.Sprintf("127.0.0.1:%d", i+1), fake: f, dial: func(context.Context) (net.Conn, error) { return f.Dial(), nil }}
 		out[i].open(t)
 	}
 	return out
+}
+
+// refused returns a command that the node was sent and does not have; "" for none.
+func (n *node) refused() string {
+	if n.fake == nil {
+		return ""
+	}
+	return n.fake.Refused()
 }
 
 // startServers starts redis-servers without persistence on free ports, with their replicas, and

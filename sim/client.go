@@ -147,7 +147,9 @@ func (c *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 		select {
 		case <-wait:
 		case <-ctx.Done():
+			c.world.mu.Lock()
 			c.world.forgetDial(wait)
+			c.world.mu.Unlock()
 			time.Sleep(lateness(c.index, i, 0)) // goroutines that wait only for the context come first
 			return nil, &net.OpError{Op: "dial", Net: "sim", Addr: simAddr(addr), Err: ctx.Err()}
 		}
@@ -165,9 +167,7 @@ func (c *client) connect(node int) (*conn, <-chan struct{}, error) {
 	case c.crashed, w.gone:
 		return nil, nil, impls.ErrCrashed
 	case w.cut[cutKey{c.index, server.index}]:
-		turn := make(chan struct{})
-		w.dials = append(w.dials, waitingDial{w.now(), c.index, node, turn})
-		return nil, turn, nil
+		return nil, w.waitToDial(w.now(), c.index, node), nil
 	}
 	c.observe(uint64(node), bits(server.down))
 	if server.down {
@@ -177,13 +177,6 @@ func (c *client) connect(node int) (*conn, <-chan struct{}, error) {
 	cn.session = server.NewSession(cn)
 	w.addConn(cn)
 	return cn, nil, nil
-}
-
-// waitingDial is a goroutine that waits to dial again.
-type waitingDial struct {
-	since        time.Duration
-	client, node int
-	turn         chan struct{}
 }
 
 // retryDials lets the waiting dials try again, one after the other: those of one client would
@@ -196,12 +189,6 @@ func (w *world) retryDials() {
 		w.after(0, func() { close(d.turn) })
 	}
 	w.dials = nil
-}
-
-func (w *world) forgetDial(turn <-chan struct{}) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.dials = slices.DeleteFunc(w.dials, func(d waitingDial) bool { return d.turn == turn })
 }
 
 // at announces a moment: faults placed there are injected, and a stopped client waits.
@@ -243,6 +230,26 @@ func (c *client) Sleep(ctx context.Context, d time.Duration) error {
 		return err
 	}
 	return ctx.Err()
+}
+
+// beginSleep records that a goroutine of the client sleeps for about d, and returns until when.
+func (c *client) beginSleep(d time.Duration) (end time.Time) {
+	w := c.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for end = time.Now().Add(c.ownInstant(d)); slices.Contains(w.sleeps, end); {
+		end = end.Add(sleepers)
+	}
+	c.asleep++
+	w.sleeps = append(w.sleeps, end)
+	return end
+}
+
+// endSleep is called, under w.mu, when that sleep is over.
+func (c *client) endSleep(end time.Time) {
+	c.asleep--
+	i := slices.Index(c.world.sleeps, end)
+	c.world.sleeps = slices.Delete(c.world.sleeps, i, i+1)
 }
 
 // The reserved instants repeat every sleepers nanoseconds. The number is prime, so that equal

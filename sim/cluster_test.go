@@ -27,7 +27,9 @@ func testCluster(t *testing.T, start time.Time) []*node {
 	for i := range nodes {
 		nodes[i] = testNode(t, start)
 	}
-	(&world{nodes: append(slices.Clone(nodes), nil)}).join()
+	all := topology{nodes: append(slices.Clone(nodes), nil)}
+	all.giveRoles(nodes, len(nodes))
+	all.join()
 	return nodes
 }
 
@@ -75,7 +77,7 @@ func TestEveryLockOnACluster(t *testing.T) {
 // the number of those at its own node.
 func TestClusterPublishes(t *testing.T) {
 	inWorld(t, Program{}, func(w *world) {
-		(&world{nodes: append(slices.Clone(w.nodes), nil)}).join()
+		(&topology{nodes: append(slices.Clone(w.nodes), nil), addrs: w.addrs}).join()
 		here, there := w.sendsTo(w.nodes[0]), w.sendsTo(w.nodes[1])
 		here.sends("SUBSCRIBE ch")
 		there.sends("SUBSCRIBE ch")

@@ -87,3 +87,14 @@ func (w *world) traceHash() uint64 { return w.trace.hash | 1 }
 func (w *world) over() bool {
 	return !slices.ContainsFunc(w.clients, func(c *client) bool { return !c.done })
 }
+
+// waitForActivity lets time pass until something happens; it returns false if the horizon is
+// reached first.
+func (w *world) waitForActivity() bool {
+	left := w.program.Horizon - w.now()
+	if left <= 0 {
+		return false
+	}
+	w.waitAtMost(left)
+	return true
+}

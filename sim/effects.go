@@ -13,13 +13,6 @@ type effect struct {
 	turn uint64 // of the command; 0: there is none, or it has no record
 }
 
-// numberOf returns the number by which clients know a node of the lock; false for the guarded store
-// and for a replica.
-func (w *world) numberOf(n *node) (number int, addressed bool) {
-	number = slices.Index(w.roles, n.index)
-	return number, number >= 0 && number < len(w.addrs)
-}
-
 // executed records what a request did to the data of its node.
 func (w *world) executed(q *request, reply []byte) {
 	n := q.conn.server

@@ -171,31 +171,13 @@ func (w *world) Slow(_ context.Context, delay time.Duration, bytesPerSecond floa
 	return func(context.Context) error { w.slow = before; return nil }, nil
 }
 
-// slowness is the effect of a slow network on messages. Only one is in force at a time; see
-// [faults.Director].
-type slowness struct {
-	delay time.Duration
-	rate  float64 // bytes per second; 0 means unlimited
-}
-
 // onItsWay returns when a message arrives at the earliest, and schedules a check then; zero if the
 // network is not slow. The link is idle from free.
 func (w *world) onItsWay(bytes int, free *time.Time) (held time.Time) {
-	if w.slow == (slowness{}) {
-		return time.Time{}
+	if w.slow != (slowness{}) {
+		held = w.slow.arrival(w.clock(), bytes, free)
+		w.after(held.Sub(w.clock()), func() {})
 	}
-	now := w.clock()
-	held = now.Add(w.slow.delay)
-	if w.slow.rate > 0 {
-		if free.Before(now) {
-			*free = now
-		}
-		*free = free.Add(time.Duration(float64(bytes) / w.slow.rate * float64(time.Second)))
-		if free.After(held) {
-			held = *free
-		}
-	}
-	w.after(held.Sub(now), func() {})
 	return held
 }
 

@@ -2,12 +2,10 @@ package sim
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -262,6 +260,19 @@ func (cn *conn) wake() {
 	}
 }
 
+// expireReads wakes the readers whose deadline has come, and expects the next.
+func (w *world) expireReads(now time.Time) {
+	for _, cn := range w.conns {
+		switch {
+		case !cn.waiting || cn.expires.IsZero():
+		case cn.expires.After(now):
+			w.expect(cn.expires)
+		default:
+			cn.wake()
+		}
+	}
+}
+
 // arrive passes bytes to the reader.
 func (cn *conn) arrive(b []byte) {
 	if cn.shut {
@@ -331,29 +342,6 @@ type simAddr string
 
 func (simAddr) Network() string  { return "sim" }
 func (a simAddr) String() string { return string(a) }
-
-// nodeName returns the name of a node in tapes and traces.
-func nodeName(i int) string { return "n" + strconv.Itoa(i+1) }
-
-// nodeAddr returns the address of a node for clients: an IP literal, because a host name would
-// start a resolver.
-func nodeAddr(i int) string { return nodeNet + strconv.Itoa(i+1) + nodePort }
-
-const (
-	nodeNet  = "127.0.0."
-	nodePort = ":6379"
-)
-
-// nodeOf returns the node to which an address leads.
-func nodeOf(addr string) (int, error) {
-	number, ok := strings.CutPrefix(addr, nodeNet)
-	number, of := strings.CutSuffix(number, nodePort)
-	i, err := strconv.Atoi(number)
-	if !ok || !of || err != nil {
-		return 0, fmt.Errorf("address %s is not one of this world", addr)
-	}
-	return i - 1, nil
-}
 
 // The error of a broken connection at the client: the network cut it, or the node is gone.
 const errCut = syscall.ECONNRESET

@@ -1,8 +1,11 @@
 package sim
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/lockbench/lockbench/fakeredis"
@@ -55,4 +58,27 @@ func (d dataset) lostTo(later dataset) (kept, lost []string) {
 		}
 	}
 	return kept, lost
+}
+
+// nodeName returns the name of a node in tapes and traces.
+func nodeName(i int) string { return "n" + strconv.Itoa(i+1) }
+
+// nodeAddr returns the address of a node for clients: an IP literal, because a host name would
+// start a resolver.
+func nodeAddr(i int) string { return nodeNet + strconv.Itoa(i+1) + nodePort }
+
+const (
+	nodeNet  = "127.0.0."
+	nodePort = ":6379"
+)
+
+// nodeOf returns the node to which an address leads.
+func nodeOf(addr string) (int, error) {
+	number, ok := strings.CutPrefix(addr, nodeNet)
+	number, of := strings.CutSuffix(number, nodePort)
+	i, err := strconv.Atoi(number)
+	if !ok || !of || err != nil {
+		return 0, fmt.Errorf("address %s is not one of this world", addr)
+	}
+	return i - 1, nil
 }

@@ -44,13 +44,14 @@ func inWorld(t *testing.T, p Program, body func(w *world)) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(*testing.T) {
-		w := &world{program: p, nodes: nodes, sources: map[string]string{}, start: time.Now(),
-			trace: trace{hash: hashStart}, activity: make(chan struct{}, 1), past: map[uint64]*past{}}
+		w := &world{program: p, topology: topology{nodes: nodes}, luaScripts: luaScripts{sources: map[string]string{}, digest: nodes[0].Digest},
+			trace: trace{hash: hashStart}, past: map[uint64]*past{}}
+		w.virtual.begin()
 		for i, n := range nodes {
 			n.index = i
 			n.reset(w.start)
 		}
-		w.giveRoles(nodes)
+		w.giveRoles(nodes, p.Topology.Primaries(len(nodes)))
 		w.director = w.newDirector()
 		w.mu.Lock() // as the driver does while it works
 		defer w.mu.Unlock()

@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/lockbench/lockbench/fakeredis"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/workloads"
@@ -38,10 +37,8 @@ func (w *world) runBubble() {
 
 // begin sets up the world; it runs inside the bubble, to which its channels must belong.
 func (w *world) begin() {
-	w.start = time.Now()
-	w.activity, w.sooner, w.stop = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{})
-	w.timer = time.NewTimer(0)
-	w.timer.Stop()
+	w.virtual.begin()
+	w.still, w.expire, w.stop = w.bounds.Instant, w.expireReads, make(chan struct{})
 	w.cut, w.past = map[cutKey]bool{}, map[uint64]*past{}
 	w.budget = w.bounds.MaxFaults
 	w.beginNodes()
@@ -67,33 +64,10 @@ func (w *world) beginNodes() {
 		n.reset(w.start)
 		n.Seed(int32(w.program.Seed) + int32(i))
 	}
-	w.giveRoles(w.lockNodes())
+	w.giveRoles(w.lockNodes(), w.program.Topology.Primaries(w.storeIndex()))
 	if w.program.Topology == impls.Cluster {
 		w.join()
 	}
-}
-
-// giveRoles gives the lock's nodes their roles: primaries, with addresses, and their replicas.
-func (w *world) giveRoles(nodes []*node) {
-	primaries := w.program.Topology.Primaries(len(nodes))
-	for i, n := range nodes {
-		w.roles = append(w.roles, i)
-		if i < primaries {
-			w.addrs = append(w.addrs, nodeAddr(i))
-		} else {
-			w.links = append(w.links, link{primary: nodes[i%primaries], replica: n})
-		}
-	}
-}
-
-// join makes the lock's masters a cluster.
-func (w *world) join() {
-	var nodes []*fakeredis.Node
-	var addrs []string
-	for i, n := range w.lockNodes()[:w.program.Topology.Primaries(w.storeIndex())] {
-		nodes, addrs = append(nodes, n.Node), append(addrs, nodeAddr(i))
-	}
-	fakeredis.Join(nodes, addrs)
 }
 
 func (w *world) newClient(index int) *client {

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/lockbench/lockbench/fakeredis"
@@ -11,25 +10,6 @@ import (
 )
 
 func (w *world) Nodes() int { return len(w.lockNodes()) }
-
-func (w *world) lockNodes() []*node { return w.nodes[:w.storeIndex()] }
-
-func (w *world) up(node int) (*node, error) {
-	n := w.nodes[node]
-	if n.down {
-		return n, fmt.Errorf("node %d is down", node+1)
-	}
-	return n, nil
-}
-
-// role returns the node that a number means where connections follow the roles of replicated nodes:
-// those with addresses are the primaries.
-func (w *world) role(node int) int {
-	if node < len(w.roles) {
-		return w.roles[node]
-	}
-	return node
-}
 
 func (w *world) KillServer(_ context.Context, node int) error {
 	n, err := w.up(node)

@@ -106,7 +106,11 @@ func (h *Simulator) Schedule(p Program, s Strategy, b Bounds, keepTrace bool) (o
 // newWorld must be called outside bubbles.
 func (h *Simulator) newWorld(p Program, s Strategy, b Bounds) (*world, error) {
 	nodes, err := h.nodesFor(p.Nodes + 1)
-	return &world{program: p, strategy: s, bounds: b.WithDefaults(p), nodes: nodes, names: h.scripts, sources: h.sources, trace: trace{hash: hashStart}}, err
+	if err != nil {
+		return nil, err
+	}
+	return &world{program: p, strategy: s, bounds: b.WithDefaults(p), topology: topology{nodes: nodes},
+		luaScripts: luaScripts{names: h.scripts, sources: h.sources, digest: nodes[0].Digest}, trace: trace{hash: hashStart}}, nil
 }
 
 // Run runs a program once. Its only faults are the program's; the order of messages is drawn from

@@ -2,6 +2,8 @@ package sim
 
 import (
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing/synctest"
 	"time"
 )
@@ -16,41 +18,70 @@ type timer struct {
 	do func()
 }
 
-// clock returns the driver's time: the bubble's and what has passed since.
-func (w *world) clock() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
+// virtual is the time of a world: the bubble's and the driver's.
+type virtual struct {
+	mu     sync.Mutex // the world's; the driver holds it while it works and lets it go while time passes
+	start  time.Time
+	timer  *time.Timer  // the driver's own; set whenever it waits
+	timers []timer      // scheduled calls by the driver, soonest first
+	ahead  atomic.Int64 // nanoseconds that have passed for the driver and not yet in the bubble; see drive
 
-func (w *world) now() time.Duration { return w.clock().Sub(w.start) }
+	still    bool          // events take no time
+	stamp    atomic.Int64  // the least time that the timeline may show then,
+	instant  time.Duration // the present instant, and
+	instants []int64       // where each instant begins on the timeline, but for the first
+
+	activity chan struct{}       // cap 1: signals the driver
+	sleeps   []time.Time         // when the clients' sleeps end
+	expiry   time.Time           // no waiting reader gives up earlier; zero if there is none
+	expire   func(now time.Time) // gives up the readers that are due, and expects the next
+	wakes    time.Time           // when the driver, which waits, goes on by itself; zero if it does not wait
+	sooner   chan struct{}       // cap 1: signals it that a reader gives up earlier
+}
+
+// begin starts the time. It runs inside the bubble, to which its channels must belong.
+func (v *virtual) begin() {
+	v.start = time.Now()
+	v.activity, v.sooner = make(chan struct{}, 1), make(chan struct{}, 1)
+	v.timer = time.NewTimer(0)
+	v.timer.Stop()
+}
+
+// clock returns the driver's time: the bubble's and what has passed since.
+func (v *virtual) clock() time.Time { return time.Now().Add(time.Duration(v.ahead.Load())) }
+
+func (v *virtual) now() time.Duration { return v.clock().Sub(v.start) }
 
 // timeline returns nanoseconds since the world began. If events take no time, each is a nanosecond
 // later, so that the record has an order.
-func (w *world) timeline() int64 { return max(int64(w.now()), w.stamp.Load()) }
+func (v *virtual) timeline() int64 { return max(int64(v.now()), v.stamp.Load()) }
 
 // spendTick advances time by one event. Timers due by then run first.
-func (w *world) spendTick() {
-	if w.bounds.Instant {
-		if now := w.now(); now != w.instant {
-			w.instant, w.instants = now, append(w.instants, w.timeline())
+func (v *virtual) spendTick() {
+	if v.still {
+		if now := v.now(); now != v.instant {
+			v.instant, v.instants = now, append(v.instants, v.timeline())
 		}
-		w.stamp.Store(w.timeline() + 1)
-		w.timer.Reset(0)
-		<-w.timer.C
+		v.stamp.Store(v.timeline() + 1)
+		v.timer.Reset(0)
+		<-v.timer.C
 		synctest.Wait()
 		return
 	}
-	w.pass(tick, nil)
+	v.pass(tick, nil)
 }
 
 // pass lets time pass until d is over, or until the channel yields something, and reports whether
 // it did. Goroutines with timers due by then run first; readers whose deadline comes are woken.
-func (w *world) pass(d time.Duration, until <-chan struct{}) (yielded bool) {
-	end := w.clock().Add(d)
-	w.ahead.Store(0)
+func (v *virtual) pass(d time.Duration, until <-chan struct{}) (yielded bool) {
+	end := v.clock().Add(d)
+	v.ahead.Store(0)
 	for {
-		if w.sleepUntil(end, until) {
+		if v.sleepUntil(end, until) {
 			return true
 		}
 		synctest.Wait()
-		w.endReads()
+		v.endReads()
 		if !time.Now().Before(end) {
 			return false
 		}
@@ -59,121 +90,82 @@ func (w *world) pass(d time.Duration, until <-chan struct{}) (yielded bool) {
 
 // sleepUntil waits for an instant, at most until the expiry, or for the channel, and reports
 // whether that yielded something.
-func (w *world) sleepUntil(t time.Time, until <-chan struct{}) (yielded bool) {
-	w.mu.Lock()
-	if !w.expiry.IsZero() && w.expiry.Before(t) {
-		t = w.expiry
+func (v *virtual) sleepUntil(t time.Time, until <-chan struct{}) (yielded bool) {
+	v.mu.Lock()
+	if !v.expiry.IsZero() && v.expiry.Before(t) {
+		t = v.expiry
 	}
 	d := time.Until(t)
 	if d <= tick && until == nil {
-		w.mu.Unlock()
+		v.mu.Unlock()
 		time.Sleep(d) // takes less time than a timer
 		return false
 	}
-	w.wakes = t
-	w.mu.Unlock()
-	w.timer.Reset(d)
+	v.wakes = t
+	v.mu.Unlock()
+	v.timer.Reset(d)
 	select {
 	case <-until:
 		yielded = true
-	case <-w.sooner:
-	case <-w.timer.C:
+	case <-v.sooner:
+	case <-v.timer.C:
 	}
-	w.timer.Stop()
-	w.mu.Lock()
-	w.wakes = time.Time{}
-	clearSignal(w.sooner)
-	w.mu.Unlock()
+	v.timer.Stop()
+	v.mu.Lock()
+	v.wakes = time.Time{}
+	clearSignal(v.sooner)
+	v.mu.Unlock()
 	return yielded
 }
 
 // endReads wakes the readers whose deadline has come.
-func (w *world) endReads() {
+func (v *virtual) endReads() {
 	now := time.Now()
-	w.mu.Lock()
-	if w.expiry.IsZero() || now.Before(w.expiry) {
-		w.mu.Unlock()
-		return
+	v.mu.Lock()
+	due := !v.expiry.IsZero() && !now.Before(v.expiry)
+	if due {
+		v.expiry = time.Time{}
+		v.expire(now)
 	}
-	w.expiry = time.Time{}
-	for _, cn := range w.conns {
-		if !cn.waiting || cn.expires.IsZero() {
-			continue
-		}
-		if cn.expires.After(now) {
-			w.expect(cn.expires)
-			continue
-		}
-		cn.wake()
+	v.mu.Unlock()
+	if due {
+		synctest.Wait()
 	}
-	w.mu.Unlock()
-	synctest.Wait()
 }
 
 // expect records that a reader gives up at an instant.
-func (w *world) expect(at time.Time) {
-	if !w.expiry.IsZero() && !at.Before(w.expiry) {
+func (v *virtual) expect(at time.Time) {
+	if !v.expiry.IsZero() && !at.Before(v.expiry) {
 		return
 	}
-	w.expiry = at
-	if at.Before(w.wakes) {
-		signal(w.sooner)
+	v.expiry = at
+	if at.Before(v.wakes) {
+		signal(v.sooner)
 	}
-}
-
-// beginSleep records that a goroutine of the client sleeps for about d, and returns until when.
-func (c *client) beginSleep(d time.Duration) (end time.Time) {
-	w := c.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for end = time.Now().Add(c.ownInstant(d)); slices.Contains(w.sleeps, end); {
-		end = end.Add(sleepers)
-	}
-	c.asleep++
-	w.sleeps = append(w.sleeps, end)
-	return end
-}
-
-// endSleep is called, under w.mu, when that sleep is over.
-func (c *client) endSleep(end time.Time) {
-	c.asleep--
-	i := slices.Index(c.world.sleeps, end)
-	c.world.sleeps = slices.Delete(c.world.sleeps, i, i+1)
 }
 
 // after schedules a call by the driver after d.
-func (w *world) after(d time.Duration, do func()) {
-	t := timer{w.clock().Add(d), do}
-	i := len(w.timers)
-	for i > 0 && w.timers[i-1].at.After(t.at) {
+func (v *virtual) after(d time.Duration, do func()) {
+	t := timer{v.clock().Add(d), do}
+	i := len(v.timers)
+	for i > 0 && v.timers[i-1].at.After(t.at) {
 		i--
 	}
-	w.timers = slices.Insert(w.timers, i, t)
-}
-
-// waitForActivity lets time pass until something happens; it returns false if the horizon is
-// reached first.
-func (w *world) waitForActivity() bool {
-	left := w.program.Horizon - w.now()
-	if left <= 0 {
-		return false
-	}
-	w.waitAtMost(left)
-	return true
+	v.timers = slices.Insert(v.timers, i, t)
 }
 
 // waitAtMost lets time pass until something happens, a timer is due, or d is over.
-func (w *world) waitAtMost(d time.Duration) {
-	w.mu.Lock()
-	clearSignal(w.activity)
-	if len(w.timers) > 0 {
-		d = min(d, w.timers[0].at.Sub(w.clock()))
+func (v *virtual) waitAtMost(d time.Duration) {
+	v.mu.Lock()
+	clearSignal(v.activity)
+	if len(v.timers) > 0 {
+		d = min(d, v.timers[0].at.Sub(v.clock()))
 	}
-	w.mu.Unlock()
-	w.pass(max(d, 0), w.activity)
+	v.mu.Unlock()
+	v.pass(max(d, 0), v.activity)
 }
 
-func (w *world) wakeDriver() { signal(w.activity) }
+func (v *virtual) wakeDriver() { signal(v.activity) }
 
 // signal makes sure that a channel of capacity 1 holds a signal.
 func signal(to chan<- struct{}) {

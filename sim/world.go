@@ -32,7 +32,9 @@
 //
 //   - one run: program (what is run), simulator (what outlives a run), run (its beginning and its
 //     end), outcome, world, driver (one event at a time), settle (what happens at one instant),
-//     time, standstill (bubbles that never settle), loop (clients that repeat something for ever);
+//     standstill (bubbles that never settle), loop (clients that repeat something for ever);
+//   - the parts of a world that know no other: time, topology (which node is whose primary),
+//     obstacles (of the network), scripts;
 //   - what may happen next: scheduler, event, strategy, walk and state (all schedules, each state
 //     once), placeable (faults that a search may place);
 //   - clients and the network: client, tokens, network, batch, alias;
@@ -44,11 +46,7 @@
 package sim
 
 import (
-	"cmp"
-	"strings"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/lockbench/lockbench/faults"
 )
@@ -59,18 +57,15 @@ type world struct {
 	program  Program
 	strategy Strategy
 	bounds   Bounds
-	nodes    []*node // the lock's, replicas included; then the guarded store's
-	addrs    []string
-	start    time.Time
+	virtual  // time, and the mutex that guards the fields below, clients and conns
+	topology // of the nodes
+	obstacles
+	luaScripts
 	stop     chan struct{}          // closed when no new round may begin
 	bubble   atomic.Pointer[string] // the runtime's number of the bubble; nil until known
 	turns    atomic.Uint64          // of the driver, to see from outside that it goes on
-	names    map[string]string      // of scripts, by digest
-	sources  map[string]string      // of scripts that clients sent, by digest
 	echo     func(Choice)           // see Watch
 	expected int                    // about how many commands all clients will send
-
-	mu sync.Mutex // guards the fields below, clients and conns; the driver holds it while it works
 
 	clients    []*client
 	gone       bool // all clients have ended
@@ -80,30 +75,12 @@ type world struct {
 	past  map[uint64]*past // of the connections, by place
 	fresh []*request       // sent, not yet seen by the driver
 	sent  int              // commands, by all clients
-	roles []int            // by the number of a node of the lock, where its address leads; a failover exchanges two
-	links []link
 
-	director      *faults.Director
-	cut           map[cutKey]bool
-	dials         []waitingDial // that wait for the end of a cut
-	slow          slowness      // of the network
-	noSubscribers int           // number of faults in force that forbid subscribing
+	director *faults.Director
 
 	step   int // of the schedule
 	waits  int // how often the strategy has let time pass
 	budget int // faults that the strategy may still place
-
-	activity chan struct{} // cap 1: signals the driver
-	timer    *time.Timer   // the driver's own; set whenever it waits
-	timers   []timer       // scheduled calls by the driver, soonest first
-	ahead    atomic.Int64  // nanoseconds that have passed for the driver and not yet in the bubble; see drive
-	stamp    atomic.Int64  // the least time that the timeline may show, when events take no time
-	instant  time.Duration // the present instant then, and
-	instants []int64       // where each instant begins on the timeline, but for the first
-	sleeps   []time.Time   // when the clients' sleeps end
-	expiry   time.Time     // no waiting reader gives up earlier; zero if there is none
-	wakes    time.Time     // when the driver, which waits, goes on by itself; zero if it does not wait
-	sooner   chan struct{} // cap 1: signals it that a reader gives up earlier
 
 	trace    trace
 	effects  []effect // of the lock's nodes
@@ -113,14 +90,6 @@ type world struct {
 	possible  []option // reused by options
 	placeable []option // reused by faults
 	content   []byte   // reused for the content of requests
-}
-
-type cutKey struct{ client, node int }
-
-func (w *world) storeIndex() int { return len(w.nodes) - 1 }
-
-func (w *world) serverAt(address int) *node {
-	return w.nodes[w.role(address)]
 }
 
 func (w *world) enqueue(q *request) {
@@ -141,24 +110,4 @@ func (w *world) enqueueReply(r *reply) {
 	r.ready = w.step
 	r.held = w.onItsWay(len(r.bytes), &r.conn.givenUntil)
 	r.conn.replies = append(r.conn.replies, r)
-}
-
-// script returns the digest of the script that a command runs, and its name if known, else the
-// digest again.
-func (w *world) script(command, arg string) (digest, name string) {
-	if strings.HasPrefix(command, "EVALSHA") {
-		digest = strings.ToLower(arg)
-	} else {
-		digest = w.source(arg)
-	}
-	return digest, cmp.Or(w.names[digest], digest)
-}
-
-// source keeps the source of a script and returns its digest.
-func (w *world) source(text string) (digest string) {
-	digest = w.nodes[0].Digest(text)
-	if _, known := w.sources[digest]; !known {
-		w.sources[digest] = strings.Clone(text)
-	}
-	return digest
 }

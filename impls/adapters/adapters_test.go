@@ -143,10 +143,10 @@ func TestRedsyncReleasedByOneNode(t *testing.T) {
 		a := redistest.Open(t, impls.Variant{Name: "redsync", New: openRedsync}, env)
 		_, err := a.Try(t.Context(), history.Exclusive)
 		redistest.WantErr(t, "acquire", err, nil)
-		servers[1].Mini.FlushAll()
-		servers[2].Mini.SetError("LOADING Redis is loading the dataset in memory")
+		servers[1].Live.Do("FLUSHALL")
+		servers[2].Live.Fail("LOADING Redis is loading the dataset in memory")
 		redistest.WantErr(t, "release", a.Release(t.Context()), impls.ErrUnknownOutcome)
-		if servers[0].Mini.Exists(env.Key) {
+		if servers[0].Live.Do("EXISTS", env.Key) == "1" {
 			t.Error("the first node still has the key")
 		}
 	})

@@ -3,6 +3,7 @@ package beyond
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -40,7 +41,7 @@ func TestAReleaseHandsOver(t *testing.T) {
 			t.Error("the grant has no fence")
 		}
 		b.Leaves(t, "waiter", nil)
-		for _, k := range s.Mini.Keys() {
+		for _, k := range slices.Sorted(maps.Keys(s.Live.Left())) {
 			if !strings.HasSuffix(k, fenceKey) {
 				t.Errorf("%s is left behind", k)
 			}
@@ -103,12 +104,12 @@ func TestACancelledWaitHandsOn(t *testing.T) {
 func TestAWaitThatIsNotWithdrawn(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		a, c, got, cancel := held(t, s)
-		s.Mini.SetError("LOADING Redis is loading the dataset in memory")
+		s.Live.Fail("LOADING Redis is loading the dataset in memory")
 		cancel()
 		o := <-got
 		redistest.WantErr(t, "cancelled waiter", o.err, impls.ErrCancelled)
 		redistest.WantErr(t, "cancelled waiter", o.err, impls.ErrUnknownOutcome)
-		s.Mini.SetError("")
+		s.Live.Fail("")
 		a.Leaves(t, "holder", nil)
 		c.Asks(t, "it was handed over", write, impls.ErrBusy)
 	})
@@ -152,7 +153,7 @@ func TestAListIsKnownFromTheAsking(t *testing.T) {
 		}
 		lists := call(how.take[write], "waiter", "1")
 		call(how.end[write], "holder", "0")
-		if left := slices.DeleteFunc(s.Mini.Keys(), func(k string) bool { return slices.Contains(n.keys, k) }); !slices.Equal(left, lists) {
+		if left := slices.DeleteFunc(slices.Sorted(maps.Keys(s.Live.Left())), func(k string) bool { return slices.Contains(n.keys, k) }); !slices.Equal(left, lists) {
 			t.Errorf("the release made %q, the call returned %q", left, lists)
 		}
 	})

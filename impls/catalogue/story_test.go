@@ -35,7 +35,7 @@ func story(t *testing.T, v impls.Variant, lease time.Duration) [][]any {
 			act(t, a, mode)
 			act(t, b, history.Exclusive)
 			for _, n := range servers {
-				n.Mini.FlushAll()
+				n.Live.Do("FLUSHALL")
 			}
 			sent.Mark("flushall")
 			_, _ = a.Extend(t.Context())

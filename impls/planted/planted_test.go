@@ -16,7 +16,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const lease = 300 * time.Millisecond
+// lease lasts: a quorum gives a node a twentieth of it to answer.
+const lease = 10 * time.Second
 
 // A mutant differs from a correct lock in one thing, so that it passes what everybody tries first:
 // take, be refused, give back, take.

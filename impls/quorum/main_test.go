@@ -60,7 +60,7 @@ func (p party) keys(t *testing.T, servers []*redistest.Server) []bool {
 	t.Helper()
 	out := make([]bool, len(servers))
 	for i, s := range servers {
-		out[i] = s.Mini.Exists(p.In.Key)
+		out[i] = s.Live.Do("EXISTS", p.In.Key) == "1"
 	}
 	return out
 }

@@ -59,9 +59,9 @@ func checkMask(t *testing.T, n int, mask uint, down bool) {
 		switch {
 		case mask>>i&1 == 0:
 		case down:
-			s.Mini.SetError("LOADING the dataset")
+			s.Live.Fail("LOADING the dataset")
 		default:
-			_ = s.Mini.Set(a.In.Key, "somebody")
+			s.Live.Do("SET", a.In.Key, "somebody")
 		}
 	}
 	_, err := a.Ask(t)
@@ -201,7 +201,7 @@ func TestARefusedTryLeavesNothingUnderWay(t *testing.T) {
 		b := join(t, servers, "b")
 		for i, s := range servers {
 			if i < 3 {
-				_ = s.Mini.Set(b.In.Key, "somebody")
+				s.Live.Do("SET", b.In.Key, "somebody")
 			} else {
 				b.to[i].Before("\nset\r", func() { time.Sleep(slow) })
 			}
@@ -262,8 +262,8 @@ func TestReleaseWithoutAMajorityIsUnknown(t *testing.T) {
 // of its other three loses its data (K4) or ends the lease early (K3).
 func TestQuorumErosion(t *testing.T) {
 	for name, erode := range map[string]func(s *redistest.Server){
-		"restart without data": func(s *redistest.Server) { s.Mini.FlushAll() },
-		"clock jump":           func(s *redistest.Server) { s.Mini.SetTime(time.Now().Add(2 * lease)) },
+		"restart without data": func(s *redistest.Server) { s.Live.Do("FLUSHALL") },
+		"clock jump":           func(s *redistest.Server) { s.Live.Jump(2 * lease) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			servers := nodes(t, 5)

@@ -8,10 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
+	"github.com/lockbench/lockbench/fakeredis"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/wake"
 )
@@ -20,9 +20,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const retry = 50 * time.Millisecond
 
-// world is one miniredis and a client whose connections can be cut.
+// world is one server and a client whose connections can be cut.
 type world struct {
-	server *miniredis.Miniredis
+	server *fakeredis.Live
 	client *redis.Client
 	mu     sync.Mutex
 	conns  []net.Conn
@@ -30,7 +30,11 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{server: miniredis.NewMiniRedis()}
+	server, err := fakeredis.NewLive()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{server: server}
 	w.client = redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", Dialer: w.dial, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true})
 	t.Cleanup(w.server.Close)
 	t.Cleanup(func() { _ = w.client.Close() })
@@ -46,9 +50,9 @@ func (w *world) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	if w.refuse {
 		return nil, &net.OpError{Op: "dial", Err: net.ErrClosed}
 	}
-	c, err := w.server.Dial()
+	c := w.server.Dial()
 	w.conns = append(w.conns, c)
-	return c, err
+	return c, nil
 }
 
 // cut closes every connection, and refuses new ones while refuse is true.
@@ -92,11 +96,11 @@ func TestAPublicationEndsTheSleep(t *testing.T) {
 		w := newWorld(t)
 		l := w.listen(t)
 		slept(t, l)
-		time.AfterFunc(7*time.Second, func() { w.server.Publish("bell", "") })
+		time.AfterFunc(7*time.Second, func() { w.server.Do("PUBLISH", "bell", "") })
 		if d := slept(t, l); d != 7*time.Second {
 			t.Errorf("slept %v, want 7s", d)
 		}
-		w.server.Publish("bell", "")
+		w.server.Do("PUBLISH", "bell", "")
 		synctest.Wait()
 		if d := slept(t, l); d != 0 {
 			t.Errorf("slept %v over a publication that came between two sleeps", d)
@@ -122,7 +126,7 @@ func TestALostConnectionWakesAndIsTriedAgain(t *testing.T) {
 		w.cut(false)
 		for slept(t, l) < time.Minute {
 		}
-		time.AfterFunc(time.Second, func() { w.server.Publish("bell", "") })
+		time.AfterFunc(time.Second, func() { w.server.Do("PUBLISH", "bell", "") })
 		if d := slept(t, l); d != time.Second {
 			t.Errorf("slept %v after the connection came back, want 1s", d)
 		}
@@ -154,8 +158,8 @@ func TestCloseAtAnyTime(t *testing.T) {
 				time.Sleep(delay)
 				l.Close()
 				synctest.Wait() // the server notices
-				if n := len(w.server.PubSubChannels("*")); n != 0 {
-					t.Errorf("%d channels are still subscribed to", n)
+				if left := w.server.Do("PUBSUB", "CHANNELS"); left != "[]" {
+					t.Errorf("still subscribed to: %s", left)
 				}
 			})
 		}

@@ -8,18 +8,19 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
-	"github.com/lockbench/lockbench/internal/testneeds"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/lockbench/lockbench/fakeredis"
+	"github.com/lockbench/lockbench/internal/testneeds"
 )
 
 // Server is one node.
 type Server struct {
 	// Addr is an IP literal and a port; of a virtual server only the first is real.
 	Addr string
-	// Mini is the virtual server, nil for a real one.
-	Mini *miniredis.Miniredis
+	// Live is the embedded server, nil for a real one.
+	Live *fakeredis.Live
 	dial func(ctx context.Context) (net.Conn, error)
 }
 
@@ -30,19 +31,21 @@ func Both(t *testing.T, test func(t *testing.T, s *Server)) {
 	t.Run("real", func(t *testing.T) { Real(t, test) })
 }
 
-// Virtual runs the test in a bubble with a miniredis whose keys expire as the bubble's clock runs.
+// Virtual runs the test in a bubble with a server whose keys expire as the bubble's clock runs.
 func Virtual(t *testing.T, test func(t *testing.T, s *Server)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { test(t, NewVirtual(t)) })
 }
 
-// NewVirtual makes a miniredis for the present bubble.
+// NewVirtual makes an embedded server for the present bubble.
 func NewVirtual(t *testing.T) *Server {
 	t.Helper()
-	m := miniredis.NewMiniRedis()
-	m.ClockTTL(true)
-	t.Cleanup(m.Close)
-	return &Server{Addr: "127.0.0.1:1", Mini: m, dial: func(context.Context) (net.Conn, error) { return m.Dial() }}
+	l, err := fakeredis.NewLive()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	return &Server{Addr: "127.0.0.1:1", Live: l, dial: func(context.Context) (net.Conn, error) { return l.Dial(), nil }}
 }
 
 // Real runs the test on a redis-server of its own.
@@ -81,8 +84,8 @@ func (s *Server) Client(t testing.TB) *Client {
 
 // String names the server for messages.
 func (s *Server) String() string {
-	if s.Mini != nil {
-		return "miniredis"
+	if s.Live != nil {
+		return "the embedded server"
 	}
 	return fmt.Sprintf("redis-server at %s", s.Addr)
 }
