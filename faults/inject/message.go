@@ -26,7 +26,7 @@ type Message struct {
 	operation faults.Operation
 	step      int // ID of the request's step in the schedule; 0 = none
 	lost      bool
-	met       faults.Stage // the last at which the faults placed at it were applied
+	met       faults.Stage    // the last at which the faults placed at it were applied
 	gone      <-chan struct{} // closed when its connection has ended
 }
 
