@@ -97,6 +97,18 @@ func TestRules(t *testing.T) {
 		{name: "while a fault of the server lasted", head: leased, ops: "b acquire 1000 3000 fail", faults: []history.Window{{Fault: "kill-server", Does: history.Kills | history.LosesData, Node: 0, Start: 900 * msec, End: 2500 * msec, Confirmed: true}}},
 		{name: "one of another client excuses nothing", head: leased, ops: "a acquire 0 1 ok\na release 2 3 ok\nb acquire 1000 3000 fail", faults: []history.Window{crash("a", 1500*msec)}, want: "progress"},
 		{name: "nothing expires, and the holder has died", head: forever, ops: "a acquire 0 1 ok\nb acquire 2 2000 fail", faults: []history.Window{crash("a", 3*msec)}, want: "progress"},
+		// by Redisson: an inner release was lost, and the entry lasts a lease longer than the others
+		{name: "an entry whose release was lost, renewed with the others", head: history.Header{Kind: history.Reentrant, Lease: 1000 * msec, Wakeups: true}, ops: `
+			a acquire 0 1 ok token=x
+			a acquire 2 3 ok token=x
+			a extend 600 601 ok token=x
+			a release 750 751 unknown token=x
+			a extend 1400 1401 ok token=x
+			a extend 2200 2201 ok token=x
+			a extend 3000 3001 ok token=x
+			a extend 3800 3801 ok token=x
+			a release 4500 4501 ok token=x
+			b acquire 3000 5512 ok token=y asked=5510`},
 		{name: "a lock that wakes its waiters", head: history.Header{Kind: history.Mutex, Lease: 60_000 * msec, Wakeups: true}, ops: "a acquire 0 1 ok\na release 2 3 ok\nb acquire 1 1500 ok asked=1490", want: "progress"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
