@@ -11,129 +11,126 @@ import (
 
 	"github.com/lockbench/lockbench/fakeredis"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// data is what one node holds, as its log has made it. Keys stay until the log removes them,
-// whatever the time.
+// data is what one node holds. Entries are never changed; with a log, keys stay until it removes
+// them, whatever the time.
 type data struct {
-	server *fakeredis.Server // has the same
-	epoch  int64             // wall-clock time of the run's base
-	clock  history.Clock
-	keys   map[string]entry
+	server *fakeredis.Server
+	epoch  int64 // wall-clock time of the run's base
+	keys   map[string]*fakeredis.Entry
+	held   time.Time // the server has the same since then; zero: it has others
 }
 
-// entry is the value of a key, also as records have it.
-type entry struct {
-	value *fakeredis.Entry
-	datum *history.Datum
+// put is a key's value before and after an event; nil: none. seen is what it had been, if the event
+// found what had just ended.
+type put struct {
+	key            string
+	was, now, seen *fakeredis.Entry
 }
 
-// never is a time at which no lease has ended.
-var never = time.Unix(1, 0)
+// always is a time at which no lease has ended.
+var always = time.Unix(1, 0)
 
-func newData(server *fakeredis.Server, epoch int64) *data {
-	server.SetData(never, nil)
-	return &data{server: server, epoch: epoch, keys: map[string]entry{}}
-}
+// shown returns what the clock of the node shows, from an instant by it that is counted from the base.
+func (d *data) shown(own int64) time.Time { return time.Unix(0, d.epoch+own) }
 
-// apply executes a command of the log, and returns what it changed; false if the embedded server
-// does not know the command.
-func (d *data) apply(words []string) (changes []history.DataChange, ok bool) {
-	reply := d.server.Do(never, words)
-	if len(reply) > 0 && reply[0] == '-' {
-		return nil, false
+// try executes a request on some data, nil for the node's, and returns its reply and the keys that
+// it changed; the node's data stay.
+func (d *data) try(r Request, now time.Time, on fakeredis.Data) (reply string, changed []put) {
+	own := on == nil
+	if own {
+		on = d.near(r)
 	}
-	touched := d.server.Touched()
-	if len(touched) == 0 { // FLUSHALL names no key
-		touched = slices.Sorted(maps.Keys(d.keys))
+	if passed := now.Sub(d.held); !own || d.held.IsZero() || passed < 0 || passed > time.Minute {
+		d.server.SetData(now, on)
 	}
-	for i, key := range touched {
-		if slices.Contains(touched[:i], key) {
-			continue
+	var raw []byte
+	for _, words := range r {
+		raw = d.server.Do(now, words)
+		for _, c := range d.server.Changed() {
+			i := slices.IndexFunc(changed, func(p put) bool { return p.key == c.Key })
+			if i < 0 {
+				i, changed = len(changed), append(changed, put{key: c.Key, was: d.keys[c.Key]})
+			}
+			changed[i].now = d.server.Entry(c.Key)
 		}
-		if c, changed := d.put(key, d.server.Entry(key)); changed {
-			changes = append(changes, c)
+	}
+	if d.held = (time.Time{}); own && len(changed) == 0 && len(d.keys) <= few {
+		d.held = now
+	}
+	got, _ := resp.ParseReply(raw)
+	return got.Line(history.MaxReply), slices.DeleteFunc(changed, func(p put) bool { return same(p.was, p.now) })
+}
+
+// few is how many keys are given to the server for any request.
+const few = 64
+
+// near returns the data for a request: all, or of many keys those that may concern it.
+func (d *data) near(r Request) fakeredis.Data {
+	if len(d.keys) <= few {
+		return d.keys
+	}
+	var named []string
+	for _, words := range r {
+		for _, key := range resp.Keys(words) {
+			named = append(named, bare(key))
 		}
 	}
-	return changes, true
-}
-
-// put sets a key; nil removes it.
-func (d *data) put(key string, v *fakeredis.Entry) (c history.DataChange, changed bool) {
-	was := d.keys[key]
-	if same(was.value, v) {
-		return c, false
-	}
-	c = history.DataChange{Key: key, Before: was.datum}
-	if v == nil {
-		delete(d.keys, key)
-		return c, true
-	}
-	now := entry{v, d.datum(v)}
-	d.keys[key], c.After = now, now.datum
-	return c, true
-}
-
-// datum returns a value as records have it.
-func (d *data) datum(v *fakeredis.Entry) *history.Datum {
-	out := &history.Datum{Value: v.Value}
-	if v.Expires != 0 {
-		out.Until = d.clock.When(v.Expires - d.epoch)
+	out := fakeredis.Data{}
+	for key, v := range d.keys {
+		if slices.ContainsFunc(named, func(k string) bool { return strings.Contains(key, k) }) {
+			out[key] = v
+		}
 	}
 	return out
 }
 
-// ended reports whether the lease of a key is over at an instant of the run.
-func (d *data) ended(key string, at int64) bool {
-	v := d.keys[key].value
-	return v != nil && v.Expires != 0 && v.Expires-d.epoch <= d.clock.At(at)
+// bare returns a key, or what is between its braces: keys that are made from it have it in their
+// names.
+func bare(key string) string {
+	_, within, _ := strings.Cut(key, "{")
+	within, _, _ = strings.Cut(within, "}")
+	return cmp.Or(within, key)
 }
 
-// replace replaces all data by those that commands make.
-func (d *data) replace(commands [][]string) (changes []history.DataChange) {
-	before := d.keys
-	d.server.SetData(never, nil)
-	d.keys = map[string]entry{}
-	for _, words := range commands {
-		d.apply(words)
+// set applies or takes back what an event did.
+func (d *data) set(key string, v *fakeredis.Entry) {
+	d.held = time.Time{}
+	if v == nil {
+		delete(d.keys, key)
+		return
 	}
-	for key, was := range before {
-		if now := d.keys[key]; !same(was.value, now.value) {
-			changes = append(changes, history.DataChange{Key: key, Before: was.datum, After: now.datum})
-		}
-	}
-	for key, now := range d.keys {
-		if _, had := before[key]; !had {
-			changes = append(changes, history.DataChange{Key: key, After: now.datum})
-		}
-	}
-	sortChanges(changes)
-	return changes
+	d.keys[key] = v
 }
 
-// retime sets the clock, and returns the leases that end at another time now.
-func (d *data) retime(c history.Clock) (changes []history.DataChange) {
-	d.clock = c
-	for key, e := range d.keys {
-		if now := d.datum(e.value); now.Until != e.datum.Until {
-			changes = append(changes, history.DataChange{Key: key, Before: e.datum, After: now})
-			d.keys[key] = entry{e.value, now}
-		}
+// timed returns a value with the end of its lease by true time.
+func (d *data) timed(v *fakeredis.Entry, c history.Clock) *fakeredis.Entry {
+	until := int64(0)
+	if v != nil && v.Expires != 0 {
+		until = c.When(v.Expires - d.epoch)
 	}
-	sortChanges(changes)
-	return changes
+	if v == nil || v.Until == until {
+		return v
+	}
+	return &fakeredis.Entry{Datum: history.Datum{Value: v.Value, Until: until}, Expires: v.Expires}
 }
 
-func sortChanges(changes []history.DataChange) {
-	slices.SortFunc(changes, func(a, b history.DataChange) int { return strings.Compare(a.Key, b.Key) })
+// datum returns a value as records have it.
+func datum(v *fakeredis.Entry) *history.Datum {
+	if v == nil {
+		return nil
+	}
+	return &v.Datum
 }
 
 // same reports whether two values are equal; nil is no value.
-func same(a, b *fakeredis.Entry) bool { return alike(a, b, 0) }
+func same(a, b *fakeredis.Entry) bool { return about(a, b, 0) }
 
-// alike is same for leases that end at times that differ by at most so much.
-func alike(a, b *fakeredis.Entry, most int64) bool {
-	if a == nil || b == nil {
+// about is same for leases that end at times that differ by at most so much.
+func about(a, b *fakeredis.Entry, most int64) bool {
+	if a == nil || b == nil || a == b {
 		return a == b
 	}
 	leases := (a.Expires == 0) == (b.Expires == 0) && max(a.Expires, b.Expires)-min(a.Expires, b.Expires) <= most
@@ -148,25 +145,4 @@ func scored(a, b *fakeredis.Entry, most int64) bool {
 	return isX && isY && maps.EqualFunc(x, y, func(s, t float64) bool {
 		return s == t || min(s, t) > 1e9 && math.Abs(s-t) <= float64(most)/1e6+1
 	})
-}
-
-// values returns the data for the embedded server: all, or of many keys those that may concern a
-// command of some keys.
-func (d *data) values(keys []string) fakeredis.Data {
-	const few = 64
-	out := make(fakeredis.Data, min(len(d.keys), few))
-	for key, e := range d.keys {
-		if len(d.keys) <= few || slices.ContainsFunc(keys, func(k string) bool { return strings.Contains(key, bare(k)) }) {
-			out[key] = e.value
-		}
-	}
-	return out
-}
-
-// bare returns a key, or what is between its braces: keys that are made from it have it in their
-// names.
-func bare(key string) string {
-	_, within, _ := strings.Cut(key, "{")
-	within, _, _ = strings.Cut(within, "}")
-	return cmp.Or(within, key)
 }

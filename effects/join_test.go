@@ -217,13 +217,40 @@ func TestJoin(t *testing.T) {
 			sent("c2", 2, 300, 1500, "OK", "SET k t2 PX 1000 NX"),
 		}, nil, []history.Logged{logged(10, "SET k t1 PXAT @1001"), logged(1600, "DEL k", "SET k t2 PXAT @2490")},
 			[]string{"c1 SET k t1 PX 1000 NX op=1 | k: none -> t1 until 1001", "expired | k: t1 until 1001 -> none", "c2 SET k t2 PX 1000 NX op=2 | k: none -> t2 until 2490"}},
+		{"a release that found nothing came before the next grant of the same value", []history.Command{
+			sent("c1", 1, 1, 2, "OK", "SET k 1"),
+			sent("c1", 2, 3, 30, "1", "DEL k"),
+			sent("c3", 3, 1, 19, "OK", "SET k 1"),
+			sent("c4", 4, 13, 14, "0", "DEL k"),
+			sent("c2", 5, 15, 18, "OK", "SET k 1"),
+		}, nil, []history.Logged{logged(50, "SET k 1"), logged(50, "SET k 1"), logged(50, "DEL k"), logged(50, "SET k 1")},
+			[]string{"c1 SET k 1 op=1 | k: none -> 1", "c1 DEL k op=2 | k: 1 -> none", "c2 SET k 1 op=5 | k: none -> 1"}},
+		{"of two grants of the same value, their leases tell which came first", []history.Command{
+			sent("c1", 1, 1, 70, "OK", "SET k v PX 1000 NX"),
+			sent("c2", 2, 12, 50, "OK", "SET k v PX 1000 NX"),
+			sent("c3", 3, 13, 14, "1", "DEL k"),
+		}, nil, []history.Logged{logged(200, "SET k v PXAT @1002"), logged(200, "DEL k"), logged(200, "SET k v PXAT @1045")},
+			[]string{"c1 SET k v PX 1000 NX op=1 | k: none -> v until 1002", "c3 DEL k op=3 | k: v until 1002 -> none", "c2 SET k v PX 1000 NX op=2 | k: none -> v until 1045"}},
+		{"a command whose reply cannot be right is passed over", []history.Command{
+			sent("c1", 1, 1, 2, "OK", "SET k t1 NX"),
+			sent("c2", 2, 3, 4, "t9", "GET k"),
+			sent("c1", 3, 5, 6, "1", "DEL k"),
+		}, nil, []history.Logged{logged(10, "SET k t1"), logged(10, "DEL k")},
+			[]string{"c1 SET k t1 NX op=1 | k: none -> t1", "c1 DEL k op=3 | k: t1 -> none"}},
+		{"a grant that nobody recorded, between commands that were", []history.Command{
+			sent("c1", 1, 1, 2, "OK", "SET k t1 NX"),
+			sent("c1", 2, 3, 4, "1", "DEL k"),
+			sent("c2", 3, 6, 7, "(nil)", "SET k t2 NX"),
+			sent("c2", 4, 8, 9, "0", "DEL l"),
+		}, nil, []history.Logged{logged(10, "SET k t1"), logged(10, "DEL k"), logged(10, "SET k t3"), logged(10, "SET l t3")},
+			[]string{"c1 SET k t1 NX op=1 | k: none -> t1", "c1 DEL k op=2 | k: t1 -> none", "SET k t3 | k: none -> t3", "SET l t3 | l: none -> t3"}},
 		{"a queue, whose entries come from time-outs", []history.Command{sent("c1", 1, 1, 2, "1", "LPUSH q a"), sent("c2", 2, 1, 6, `["q", "a"]`, "BRPOP q 1")}, nil,
 			[]history.Logged{logged(10, "LPUSH q a"), logged(10, "RPOP q")},
 			[]string{"c1 LPUSH q a op=1 | q: none -> [a]", "c2 BRPOP q 1 op=2 | q: [a] -> none"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			rec := effects.Record{Header: history.Header{Epoch: epoch * ms}, Commands: row.commands, Scripts: scripts, Faults: row.faults}
-			events, err := effects.Join(t.Context(), rec, row.log)
+			rec := effects.Record{Header: history.Header{Epoch: epoch * ms}, Commands: row.commands, Scripts: scripts, Faults: row.faults, Logs: row.log}
+			events, err := effects.Join(t.Context(), rec)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,19 +4,28 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/resp"
 )
 
 // ask executes a request once more, with parts put back into the data just before it, and returns
 // its reply and its changes. own is what the node's clock shows.
 func (r *run) ask(q *query, back []fate, without []part, own int64) (reply string, changes []history.DataChange) {
-	ask := r.asks.of(q.cmd)
+	ask := r.asks.Of(q.cmd)
 	if ask == nil || r.srv == nil {
 		return q.cmd.Reply, nil
 	}
-	m := machine{srv: r.srv, epoch: r.Header.Epoch, values: r.state(q, back, without, own)}
-	return m.do(ask, own)
+	base := time.Unix(0, r.Header.Epoch)
+	now := base.Add(time.Duration(own))
+	r.srv.Load(now, base, r.state(q, back, without, own))
+	var raw []byte
+	for _, words := range ask {
+		raw = r.srv.Do(now, words)
+	}
+	got, _ := resp.ParseReply(raw)
+	return got.Line(history.MaxReply), r.srv.Changed()
 }
 
 // own returns what a node's clock shows at an instant.
@@ -34,8 +43,8 @@ func (rec *Record) clockAt(node int, at int64) (c history.Clock) {
 
 // state returns a node's data before a request, with parts put back without an end, and without
 // others.
-func (r *run) state(q *query, back []fate, without []part, own int64) values {
-	state := values{}
+func (r *run) state(q *query, back []fate, without []part, own int64) map[string]*history.Datum {
+	state := map[string]*history.Datum{}
 	for key := range q.node.byKey {
 		d, by := q.node.value(key, q.pos)
 		if d != nil && d.Until != 0 {

@@ -155,7 +155,7 @@ func (r *run) try(op *history.Operation, by int64) (all []query) {
 	sent := r.sent[op.ID]
 	for i := len(sent) - 1; i >= 0; i-- {
 		c := sent[i]
-		if c.Sent > by || c.Sent > op.Return || c.Failed() || r.asks.of(c) == nil {
+		if c.Sent > by || c.Sent > op.Return || c.Failed() || r.asks.Of(c) == nil {
 			continue
 		}
 		late := max(grain, r.Header.ClockError) // a child tells it by its own clock

@@ -92,7 +92,8 @@ func (r *run) hitsAnother(op *history.Operation) Answer {
 // hits answers for a change by which a command removed, or renewed, what was another client's.
 func (r *run) hits(n *node, i int, c *history.DataChange) Answer {
 	for name, text := range c.Before.Parts() {
-		if now, kept := data(c.After, name); kept && (counts(text, now) && r.shares() || now == text && (c.After.Until == c.Before.Until)) {
+		now, kept := data(c.After, name)
+		if kept && (counts(text, now) && r.shares() || now == text && (c.After.Until == c.Before.Until)) {
 			continue
 		}
 		h := r.victim(n, part{c.Key, name}, i)
@@ -100,11 +101,14 @@ func (r *run) hits(n *node, i int, c *history.DataChange) Answer {
 			continue
 		}
 		cause := verdicts.MisUnlock
-		if h.op.Mode == history.Shared {
+		if h.op.Mode == history.Shared && !kept { // who is renewed by another is not evicted
 			cause = verdicts.ReaderEvicted
 		}
-		return Answer{Cause: cause, Events: []Event{r.report(n, i, c.Key, h.op.Client)},
-			Says: sentence("without ", n.words(i, c.Key), ", ", Key(c.Key), " would have stayed ", Name(h.op.Client), "'s")}
+		would := sentence(Key(c.Key), " would have stayed ", Name(h.op.Client), "'s")
+		if kept {
+			would = sentence("what ", Name(h.op.Client), " had in ", Key(c.Key), " would have stayed as it was")
+		}
+		return Answer{Cause: cause, Events: []Event{r.report(n, i, c.Key, h.op.Client)}, Says: sentence("without ", n.words(i, c.Key), ", ", would)}
 	}
 	return Answer{}
 }

@@ -78,14 +78,8 @@ func (p *pair) answer() Answer {
 			return p.conclude(group[0], group)
 		}
 	}
-	if p.refused(p.try, gone, false) {
-		return p.conclude(gone[0], gone)
-	}
 	if its := slices.IndexFunc(gone, func(f fate) bool { return f.by == taken }); its >= 0 {
 		return p.conclude(gone[its], gone)
-	}
-	if still := slices.IndexFunc(ends, func(f fate) bool { return f.at < 0 }); still >= 0 {
-		return p.conclude(ends[still], ends)
 	}
 	// it had looked before the first was granted, and would not have been refused after it
 	if len(p.try) > 1 && p.try[0].at < p.first.granted {

@@ -3,9 +3,9 @@ package explain
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 
+	"github.com/lockbench/lockbench/effects"
 	"github.com/lockbench/lockbench/fakeredis"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/resp"
@@ -21,17 +21,18 @@ type Record struct {
 	Effects  []history.Executed // what each node executed, in its order; nil: not recorded
 }
 
-// nodes returns the lock's nodes.
-func (rec *Record) nodes() []int {
-	seen := map[int]bool{}
-	for i := range rec.Commands {
-		seen[rec.Commands[i].Node] = true
+// events returns what the effects of a record are derived from.
+func (rec *Record) events() effects.Record {
+	out := effects.Record{Header: rec.Header, Commands: rec.Commands, Scripts: rec.Scripts, Faults: rec.Faults}
+	for i := range rec.Ops {
+		out.End = max(out.End, rec.Ops[i].Return)
 	}
-	for i := range rec.Effects {
-		seen[rec.Effects[i].Node] = true
-	}
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(seen)), func(n int) bool { return n < 0 })
+	return out
 }
+
+// grain is how exactly, in nanoseconds, the end of a lease is known where the instant of a command
+// lies between its request and its reply.
+const grain = 3_000_000
 
 // effectsOn returns what faults did to a node, by time.
 func (rec *Record) effectsOn(node int) (out []*history.Effect) {
@@ -50,7 +51,7 @@ func (rec *Record) effectsOn(node int) (out []*history.Effect) {
 type run struct {
 	Record
 	srv    *fakeredis.Server
-	asks   *requests
+	asks   *effects.Requests
 	ops    map[uint64]*history.Operation
 	sent   map[uint64][]*history.Command // by operation, as sent
 	nodes  map[int]*node
@@ -81,7 +82,10 @@ type event struct {
 // ones are preferred or the early ones.
 func newRun(ctx context.Context, rec Record, srv *fakeredis.Server, late bool) *run {
 	r := &run{Record: rec, srv: srv, ops: map[uint64]*history.Operation{}, sent: map[uint64][]*history.Command{}, nodes: map[int]*node{}, releases: map[string]bool{}, clocks: map[argument]int64{}}
-	r.asks = newRequests(&r.Record)
+	if rec.Effects == nil && srv != nil {
+		r.Effects, r.broken = effects.Derive(ctx, rec.events(), srv, late)
+	}
+	r.asks, r.Commands = effects.NewRequests(rec.Commands, rec.Scripts)
 	for i := range r.Ops {
 		r.ops[r.Ops[i].ID] = &r.Ops[i]
 	}
@@ -96,9 +100,6 @@ func newRun(ctx context.Context, rec Record, srv *fakeredis.Server, late bool) *
 	}
 	for _, list := range r.sent {
 		slices.SortStableFunc(list, func(a, b *history.Command) int { return cmp.Compare(a.Sent, b.Sent) })
-	}
-	if r.Effects == nil && srv != nil {
-		r.Effects, r.broken = derive(ctx, r.Record, r.asks, srv, late)
 	}
 	for i := range r.Effects {
 		r.add(&r.Effects[i])
@@ -196,3 +197,9 @@ func data(d *history.Datum, name string) (text string, there bool) {
 // kindOf names a kind of command: the script that it runs, sent by its source or its digest, or
 // else its name.
 func kindOf(name, script string) string { return cmp.Or(script, name) }
+
+// Derive works out what the nodes of a record executed, from its commands.
+func Derive(ctx context.Context, rec Record, srv *fakeredis.Server) []history.Executed {
+	all, _ := effects.Derive(ctx, rec.events(), srv, false)
+	return all
+}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/effects"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/upstream"
 	"github.com/lockbench/lockbench/verdicts"
@@ -41,7 +42,7 @@ func (r *run) stuck(v *checker.Violation) Answer {
 		for i := range try {
 			q := try[i]
 			q.pos, q.at, q.event = q.node.by(asleep), asleep, nil
-			if reply, _ := w.ask(&q, nil, nil, w.own(q.node, q.at)); alike(q.cmd, reply, anyTimes) {
+			if reply, _ := w.ask(&q, nil, nil, w.own(q.node, q.at)); effects.Alike(q.cmd, reply) {
 				try[i], from = q, to // it would still have been refused
 			}
 		}
@@ -191,12 +192,12 @@ func (w *wait) quiet() (from, to int64) {
 func (w *wait) blocked(q *query) Answer {
 	own := w.own(q.node, q.at)
 	plain, did := w.ask(q, nil, nil, own)
-	if !alike(q.cmd, plain, anyTimes) {
+	if !effects.Alike(q.cmd, plain) {
 		return Answer{}
 	}
 	decides := func(without []part) bool {
 		reply, changes := w.ask(q, nil, without, own)
-		return reply != plain && !alike(q.cmd, reply, anyTimes) && (q.grants() || setsMore(changes, did) || len(changes) == 0)
+		return reply != plain && !effects.Alike(q.cmd, reply) && (q.grants() || setsMore(changes, did) || len(changes) == 0)
 	}
 	parts := w.partsAt(q)
 	if !decides(parts) {

@@ -8,7 +8,6 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
@@ -39,7 +38,7 @@ func Succeed(old, heir *Node) {
 
 // slots returns the range of slots of a node, both ends included.
 func (s *shard) slots(index int) (first, last int) {
-	return index * impls.Slots / len(s.nodes), (index+1)*impls.Slots/len(s.nodes) - 1
+	return index * resp.Slots / len(s.nodes), (index+1)*resp.Slots/len(s.nodes) - 1
 }
 
 func (s *shard) owner(slot int) int {
@@ -61,9 +60,9 @@ func (n *Node) misplaced(args []string) string {
 	if len(keys) == 0 {
 		return ""
 	}
-	slot := impls.Slot(keys[0])
+	slot := resp.Slot(keys[0])
 	for _, key := range keys[1:] {
-		if impls.Slot(key) != slot {
+		if resp.Slot(key) != slot {
 			return "CROSSSLOT Keys in request don't hash to the same slot"
 		}
 	}
@@ -91,7 +90,7 @@ func (n *Node) cluster(s *Session, args []string) {
 	case strings.EqualFold(args[0], "SLOTS"):
 		s.peer.Block(n.shard.writeSlots)
 	default:
-		s.peer.WriteInt(impls.Slot(args[1]))
+		s.peer.WriteInt(resp.Slot(args[1]))
 	}
 }
 

@@ -19,7 +19,7 @@ const (
 var clientKinds = []Kind{
 	{Name: PauseClient, About: "everything of the client stops for a while, its watchdog included", Did: "was paused",
 		InSim: "none of its events is released", OnServers: "a goroutine is stopped at its connections, clock and steps; a process gets SIGSTOP",
-		Sweep: "pause", On: OneClient, In: InClient, At: atEvent,
+		On: OneClient, In: InClient, At: atEvent,
 		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Placed: atStep, Does: history.Hinders | history.Stops | history.HoldsReplies, do: pauseClient},
 	{Name: CrashClient, About: "the client dies and its connections are closed", Did: "crashed",
 		InSim: "its connections break, and its calls return an error", OnServers: "the same for a goroutine; a process gets SIGKILL",
@@ -31,7 +31,7 @@ var clientKinds = []Kind{
 		instant: true, Placed: atStep, Does: history.CancelsCall, do: cancelClient},
 	{Name: SkewClient, About: "the client's wall clock is off", Did: "had a wrong clock",
 		InSim: "the clock that the lock is given is off", OnServers: "the same",
-		Sweep: "clock-skew", On: OneClient, In: InClient, At: AtStart,
+		On: OneClient, In: InClient, At: AtStart,
 		Uses: []Uses{mustBy}, Placed: BeforeSearch, Does: history.SkewsClient, do: skewClient},
 	{Name: CollideOwners, About: "all clients share one owner id", Did: "had the owner id of another client",
 		InSim: "the lock is given the same owner id for each", OnServers: "the same",
@@ -39,7 +39,7 @@ var clientKinds = []Kind{
 		Placed: BeforeSearch, Does: history.SharesOwner, do: collideOwners},
 	{Name: SlowWork, About: "the work inside a critical section takes long", Did: "was slow at its work",
 		InSim: "the client sleeps inside, in virtual time", OnServers: "the client sleeps inside",
-		Sweep: "work", On: OneClient, In: InClient, At: AtStart | AtMoment,
+		On: OneClient, In: InClient, At: AtStart | AtMoment,
 		Uses: []Uses{mustFor}, Placed: BeforeSearch, Does: history.SlowsWork, do: slowWork},
 }
 

@@ -76,7 +76,6 @@ type Kind struct {
 	Own     bool         // it would harm a Redis that is not the run's own
 	Away    bool         // the other servers and the sentinels miss the node
 	Clock   bool         // the servers must be started with clocks that can be set
-	Sweep   string       // what a sweep calls its size: its length or, where it must have that, By; "": no sweep
 	Placed  placing
 	Not     map[impls.Topology]string // where it is impossible, and why
 

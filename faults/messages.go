@@ -25,11 +25,11 @@ var messageKinds = []Kind{
 		instant: true, Placed: atStep, Does: history.Hinders | history.LosesReplies, do: loseMessage},
 	{Name: DelayRequest, About: "a request is held back", Did: "had a request delayed",
 		InSim: "the message is delivered later", OnServers: "the proxy holds it",
-		Sweep: "request-delay", On: OneClient, In: InMessage, At: AtRequest,
+		On: OneClient, In: InMessage, At: AtRequest,
 		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Placed: atStep, Does: history.Hinders | history.HoldsRequests, do: holdMessage},
 	{Name: DelayReply, About: "a reply is held back", Did: "had a reply delayed",
 		InSim: "the message is delivered later", OnServers: "the proxy holds it",
-		Sweep: "reply-delay", On: OneClient, In: InMessage, At: AtReply,
+		On: OneClient, In: InMessage, At: AtReply,
 		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Placed: atStep, Does: history.Hinders | history.HoldsReplies, do: holdMessage},
 }
 

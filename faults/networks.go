@@ -23,7 +23,7 @@ const noOthers = "there are no other servers that would replace it"
 var networkKinds = []Kind{
 	{Name: SlowNetwork, About: "every request and reply of all clients is delayed, or the links are narrow", Did: "was slow",
 		InSim: "each message is delivered later", OnServers: "the proxy delays each message, or limits the bytes per second",
-		Sweep: "network-delay", On: allClients, In: inNetwork, At: AtStart | atEvent,
+		On: allClients, In: inNetwork, At: AtStart | atEvent,
 		Uses: []Uses{mustBy, mayRate, mayFor}, mustEnd: true, Does: history.Delays, do: slowNetwork},
 	{Name: BlackholeClient, About: "nothing passes between the client and any node", Did: "was cut off from all nodes",
 		InSim: "no message is delivered; connections stay open", OnServers: "the proxy passes nothing and keeps connections open",

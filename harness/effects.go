@@ -32,7 +32,7 @@ type stepsOf struct {
 // newSteps returns the reader of the lock's servers; nil if they keep no log.
 func (d *serverDriver) newSteps() *stepsOf {
 	if log := d.servers.lock.Log(); log != nil {
-		return &stepsOf{log: log, now: d.timeline}
+		return &stepsOf{log: log, now: d.timeline, steps: []history.Logged{}}
 	}
 	return nil
 }
@@ -98,13 +98,9 @@ func (d *serverDriver) effects(ctx context.Context, rec *record) {
 		return
 	}
 	var err error
-	rec.Effects, err = effects.Join(context.WithoutCancel(ctx), d.effectsRecord(rec), s.steps)
+	rec.Effects, err = effects.Join(context.WithoutCancel(ctx), effects.Record{Header: rec.Header, Commands: rec.Commands, Scripts: rec.Scripts, Faults: rec.Windows, Logs: s.steps, Skip: workloads.IsStore})
 	if rec.source = history.AppendOnly; err != nil {
 		rec.Effects = nil
 		rec.notes = append(rec.notes, fmt.Sprintf("what the servers executed is not known: %v", err))
 	}
-}
-
-func (d *serverDriver) effectsRecord(rec *record) effects.Record {
-	return effects.Record{Header: rec.Header, Commands: rec.Commands, Scripts: rec.Scripts, Faults: rec.Windows, Skip: workloads.IsStore}
 }

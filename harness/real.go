@@ -135,7 +135,7 @@ func (d *serverDriver) record(ctx context.Context, recording *blocks) (rec *reco
 		rec.spooled = recording.file.Name()
 	}
 	rec.Header = d.header()
-	rec.errors, rec.failovers = results.CountAllErrors(rec.Ops, rec.Windows), results.CountFailovers(rec.Windows)
+	rec.errors = results.CountAllErrors(rec.Ops, rec.Windows)
 	if d.replayer != nil {
 		order := d.replayer.Order()
 		rec.order = &order

@@ -59,7 +59,6 @@ type record struct {
 	judge.Record
 	errors    results.Errors
 	reached   history.Reach // by all schedules of a simulated run
-	failovers *results.Failovers
 	source    string        // where the effects come from
 	order     *faults.Order // of a run that replayed a schedule
 	schedules int           // of a simulated run, of which this is the record of one
@@ -143,7 +142,7 @@ func (e Experiment) check(ctx context.Context, d driver, save *saver, rec *recor
 	}
 	v.Notes = append(v.Notes, rec.notes...)
 	r := results.NewResult(save.run, *v)
-	r.Rerun, r.Failovers, r.Reached = e.Rerun, rec.failovers, rec.reached.Add(judge.Opportunities(v))
+	r.Rerun, r.Reached = e.Rerun, rec.reached.Add(judge.Opportunities(v))
 	set := d.measure(&r, rec)
 	judge.Conclude(&r, v, judge.Ending{Doubts: []string{r.Load.RateReason(rec.Windows), rec.errors.Reason()}, Interrupted: save.run.Interrupted, Gates: e.gates()})
 	out.Verdict, out.Result = v, r

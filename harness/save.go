@@ -49,7 +49,7 @@ func (e Experiment) open(ctx context.Context) (*saver, error) {
 		return s, nil
 	}
 	s.run.Environment = e.environment(ctx)
-	if s.dir, err = results.Create(e.Base, e.Scenario.Name, e.Variant.Name, e.Now(), id, e.Aside); err != nil {
+	if s.dir, err = results.Create(e.Base, results.Name(e.Now(), id, e.Scenario.Name, e.Variant.Name), e.Aside); err != nil {
 		return nil, err
 	}
 	text, err := e.Scenario.YAML()

@@ -203,13 +203,12 @@ func (d *simDriver) program(seed uint64) sim.Program {
 }
 
 type tally struct {
-	runs      int
-	commands  int
-	errors    results.Errors
-	reached   history.Reach
-	failovers *results.Failovers
-	kept      scheduled // the first with a violation, or else the last
-	verdict   *checker.Verdict
+	runs     int
+	commands int
+	errors   results.Errors
+	reached  history.Reach
+	kept     scheduled // the first with a violation, or else the last
+	verdict  *checker.Verdict
 }
 
 func (t *tally) add(s scheduled) {
@@ -217,7 +216,6 @@ func (t *tally) add(s scheduled) {
 	t.commands += len(s.Commands)
 	t.reached = t.reached.Add(s.reached)
 	t.errors = t.errors.Add(results.CountAllErrors(s.Ops, s.Windows))
-	t.failovers = results.SumFailovers(t.failovers, results.CountFailovers(s.Windows))
 	if t.verdict == nil {
 		t.kept, t.verdict = s, s.verdict
 		return
@@ -239,7 +237,7 @@ func (t *tally) record() *record {
 		notes = append(notes, sim.Without(out.Header.Lock, out.Lacking))
 	}
 	out.Scripts = maps.Clone(out.Scripts)
-	return &record{Record: judge.Record{Recorded: out.Recorded, Windows: out.Windows, Store: out.Store, Effects: out.Effects}, source: history.Simulated, errors: t.errors, reached: t.reached, failovers: t.failovers, schedules: t.runs,
+	return &record{Record: judge.Record{Recorded: out.Recorded, Windows: out.Windows, Store: out.Store, Effects: out.Effects}, source: history.Simulated, errors: t.errors, reached: t.reached, schedules: t.runs,
 		ended: int64(out.Virtual), notes: notes}
 }
 

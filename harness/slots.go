@@ -58,8 +58,8 @@ func scattered(c *history.Command, derives impls.Deriver) string {
 	}
 	several, places := false, make([]string, len(keys))
 	for i, key := range keys {
-		several = several || impls.Slot(key) != impls.Slot(keys[0])
-		places[i] = fmt.Sprintf("%s (slot %d)", key, impls.Slot(key))
+		several = several || resp.Slot(key) != resp.Slot(keys[0])
+		places[i] = fmt.Sprintf("%s (slot %d)", key, resp.Slot(key))
 	}
 	if !several {
 		return ""

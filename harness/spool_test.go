@@ -26,7 +26,7 @@ func (oneNode) Sentinels() *servers.Sentinels { return nil }
 
 // A killed run leaves what was written last: every record, and every fault window that had ended.
 func TestWhatIsWrittenWhileClientsRun(t *testing.T) {
-	dir, err := results.Create(t.TempDir(), "pause-holder", "token", time.Unix(0, 0), "x", false)
+	dir, err := results.Create(t.TempDir(), results.Name(time.Unix(0, 0), "x", "pause-holder", "token"), false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/resp"
 )
 
 // waiters are the rules of what waiters can rely on.
@@ -323,7 +324,7 @@ func oneSlot(c *trial) {
 	look := happens("", func(c *trial) {
 		for _, n := range c.nodes {
 			for _, k := range c.keysOf(n) {
-				slots[impls.Slot(k)] = k
+				slots[resp.Slot(k)] = k
 			}
 		}
 	})

@@ -13,31 +13,16 @@ import (
 )
 
 // Bench writes a bench: verdict and gates, then the costs and hand-overs for each setting, the
-// violations, and the command to run it again. With details it lists every figure with its
-// interval. It fits 80 columns.
-func Bench(w io.Writer, b results.Bench, kept Kept, details bool, s Style) error {
+// violations, and the command to run it again. It fits 80 columns.
+func Bench(w io.Writer, b results.Bench, kept Kept, s Style) error {
 	b, kept = Clean(b), Clean(kept)
 	lines := benchHead(b, s)
 	lines = append(lines, gateLines(b.Gates, s)...)
-	for _, cells := range BySetting(b.Cells) {
+	for _, tables := range benchTables(b) {
 		lines = append(lines, "")
-		switch {
-		case details:
-			lines = append(lines, detailLines(cells)...)
-		case len(b.Knees) > 0:
-			lines = lines[:len(lines)-1]
-		case cells[0].Setting.Crash:
-			lines = append(lines, crashTable(cells, s)...)
-		case cells[0].Setting.Rate > 0:
-			lines = append(lines, openTable(cells, s)...)
-		default:
-			lines = append(lines, costTable(cells, b.Plan.Reference, s)...)
-			lines = append(lines, handOverTable(cells, s)...)
+		for _, t := range tables {
+			lines = append(lines, t.text(s)...)
 		}
-		lines = append(lines, faultTable(cells)...)
-	}
-	if len(b.Knees) > 0 {
-		lines = append(lines, kneeTable(b.Knees)...)
 	}
 	lines = append(lines, breakLines(b.Cells, s)...)
 	lines = append(lines, benchFeet(b)...)
@@ -211,7 +196,9 @@ func benchFeet(b results.Bench) []string {
 		}
 		lines = append(lines, wrapped("–  ", "too few samples: "+text)...)
 	}
-	lines = append(lines, columnFeet(b)...)
+	for _, foot := range columnFeet(b) {
+		lines = append(lines, wrapped("", foot)...)
+	}
 	if len(lines) > 0 {
 		lines = append([]string{""}, lines...)
 	}
@@ -226,12 +213,12 @@ func columnFeet(b results.Bench) (lines []string) {
 	if len(b.Knees) > 0 {
 		return nil
 	}
-	lines = append(lines, wrapped("reqs   ", "requests per hold; cpu: processor time per hold, of clients and servers")...)
+	lines = append(lines, "reqs: requests per hold; cpu: processor time per hold, of clients and servers")
 	if has(func(s results.BenchSetting) bool { return s.Clients > 1 && s.Rate == 0 }) {
-		lines = append(lines, wrapped("trips  ", "round trips from a release to the next grant; even: 1 if all clients get the same share (Jain's index); ahead: grants that overtook a client which had waited longer")...)
+		lines = append(lines, "trips: round trips from a release to the next grant; even: 1 if all clients get the same share (Jain's index); ahead: grants that overtook a client which had waited longer")
 	}
 	if has(func(s results.BenchSetting) bool { return s.Rate > 0 }) {
-		lines = append(lines, wrapped("late   ", "rounds that began more than 1 ms after their planned time; p50 and p99 count from that time, p99 sent from the call")...)
+		lines = append(lines, "late: rounds that began more than 1 ms after their planned time; p50 and p99 count from that time, p99 sent from the call")
 	}
 	return lines
 }

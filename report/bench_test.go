@@ -49,14 +49,13 @@ func TestBenchGolden(t *testing.T) {
 	b := aBench()
 	for name, write := range map[string]func(*strings.Builder) error{
 		"bench.txt": func(w *strings.Builder) error {
-			return report.Bench(w, b, report.Kept{Dir: "results/runs/bench-x", Page: "results/runs/bench-x/report.html"}, false, report.Style{})
+			return report.Bench(w, b, report.Kept{Dir: "results/runs/bench-x", Page: "results/runs/bench-x/report.html"}, report.Style{})
 		},
-		"bench.md":          func(w *strings.Builder) error { return report.BenchSummary(w, b) },
-		"bench.xml":         func(w *strings.Builder) error { return report.BenchJUnit(w, b) },
-		"bench.csv":         func(w *strings.Builder) error { return report.BenchCSV(w, b) },
-		"bench.gha.json":    func(w *strings.Builder) error { return report.GitHubBenchmark(w, report.BenchMeasures(b)) },
-		"bench.bmf.json":    func(w *strings.Builder) error { return report.Bencher(w, report.BenchMeasures(b)) },
-		"bench.annotations": func(w *strings.Builder) error { return report.BenchAnnotations(w, b) },
+		"bench.md":       func(w *strings.Builder) error { return report.BenchSummary(w, b) },
+		"bench.xml":      func(w *strings.Builder) error { return report.BenchJUnit(w, b) },
+		"bench.csv":      func(w *strings.Builder) error { return report.BenchCSV(w, b) },
+		"bench.gha.json": func(w *strings.Builder) error { return report.GitHubBenchmark(w, report.BenchMeasures(b)) },
+		"bench.bmf.json": func(w *strings.Builder) error { return report.Bencher(w, report.BenchMeasures(b)) },
 	} {
 		golden(t, name, text(t, write))
 	}
@@ -72,7 +71,7 @@ func TestBenchHeadFits(t *testing.T) {
 	run := passing()
 	run.Gates = []results.GateResult{{Gate: "acquire.p99 <= 1ns", Why: why, Verdict: checker.Inconclusive}}
 	for name, shown := range map[string]string{
-		"bench": text(t, func(w *strings.Builder) error { return report.Bench(w, b, report.Kept{}, false, report.Style{}) }),
+		"bench": text(t, func(w *strings.Builder) error { return report.Bench(w, b, report.Kept{}, report.Style{}) }),
 		"run":   text(t, func(w *strings.Builder) error { return report.Run(w, run, report.Kept{}, report.Style{}) }),
 	} {
 		for line := range strings.Lines(shown) {
@@ -84,7 +83,7 @@ func TestBenchHeadFits(t *testing.T) {
 			t.Errorf("%s does not say why:\n%s", name, shown)
 		}
 	}
-	if shown := text(t, func(w *strings.Builder) error { return report.Bench(w, b, report.Kept{}, false, report.Style{}) }); !strings.HasPrefix(shown, "INCONCLUSIVE  2 locks and the bare loop × 1 setting") {
+	if shown := text(t, func(w *strings.Builder) error { return report.Bench(w, b, report.Kept{}, report.Style{}) }); !strings.HasPrefix(shown, "INCONCLUSIVE  2 locks and the bare loop × 1 setting") {
 		t.Errorf("%s", shown)
 	}
 }

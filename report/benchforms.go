@@ -82,16 +82,20 @@ func BenchJUnit(w io.Writer, b results.Bench) error {
 	return writeJUnit(w, s)
 }
 
-// benchColumns are the figures of a summary.
-var benchColumns = []string{"throughput", "acquire.p50", "acquire.p99", "hand-over.p50", "hand-over.trips.p50", "requests", "jain"}
-
-// BenchSummary writes the main figures of a bench as Markdown, a table per setting.
+// BenchSummary writes a bench as Markdown, with the tables that the terminal shows.
 func BenchSummary(w io.Writer, b results.Bench) error {
 	b = Clean(b)
 	lines := []string{fmt.Sprintf("## Bench on %s: %s", md(b.Server), Headline(b.Verdict)), "",
 		fmt.Sprintf("%s of %s, interleaved; seed %d", Plural(b.Plan.Repetitions, "repetition"), Span(b.Plan.Measure), b.Seed)}
 	lines = append(lines, gatesMarkdown(b.Gates)...)
-	lines = append(lines, benchTables(b)...)
+	for _, tables := range benchTables(b) {
+		for _, t := range tables {
+			lines = append(append(lines, ""), t.markdown()...)
+		}
+	}
+	for _, foot := range columnFeet(b) {
+		lines = append(lines, "", md(foot))
+	}
 	if b.Baseline != nil {
 		lines = append(lines, comparisonMarkdown(*b.Baseline)...)
 	}
@@ -99,26 +103,6 @@ func BenchSummary(w io.Writer, b results.Bench) error {
 		lines = append(lines, "", "> "+md(n))
 	}
 	return write(w, append(lines, "", "Run again: "+code(b.Rerun)))
-}
-
-// BenchTables writes the tables of BenchSummary alone.
-func BenchTables(w io.Writer, b results.Bench) error { return write(w, benchTables(Clean(b))) }
-
-func benchTables(b results.Bench) (lines []string) {
-	var setting string
-	for _, c := range b.Cells {
-		if s := c.Setting.String(); s != setting {
-			setting = s
-			lines = append(lines, "", "### "+s, "", "| lock | safe | vs "+md(b.Plan.Reference)+" | "+strings.Join(benchColumns, " | ")+" |",
-				"|---|---|--:|"+strings.Repeat("--:|", len(benchColumns)))
-		}
-		row := fmt.Sprintf("| %s | %s | %s ", md(c.Lock), md(string(c.Verdict)), versus(c, c.Figures["throughput"]))
-		for _, name := range benchColumns {
-			row += "| " + figureText(c.Figures[name]) + " "
-		}
-		lines = append(lines, row+"|")
-	}
-	return lines
 }
 
 // figureText formats a figure with half the width of its interval.

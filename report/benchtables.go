@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -9,42 +8,63 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// lockColumn is the width of the column of lock names.
-const lockColumn = 23
+// lockColumn is the most characters of a lock's name in a table.
+const lockColumn = 22
 
-// lockCell returns a lock's name in width characters, with a mark if a property was violated.
-func lockCell(c results.BenchCell, width int) string {
-	mark := ""
-	if c.Verdict == checker.Fail {
-		mark = " !"
+// benchTables returns the tables of a bench, those of one setting together: what holds cost and how
+// they are handed over, or the rates that were searched for.
+func benchTables(b results.Bench) (all [][]table) {
+	if len(b.Knees) > 0 {
+		return [][]table{{kneeTable(b.Knees)}}
 	}
-	return fmt.Sprintf("%-*s", width, Short(c.Lock, width-len(mark))+mark)
+	for _, cells := range BySetting(b.Cells) {
+		switch s := cells[0].Setting; {
+		case s.Crash:
+			all = append(all, []table{recoveryTable(cells)})
+		case s.Rate > 0:
+			all = append(all, []table{openTable(cells)})
+		case s.Clients < 2:
+			all = append(all, []table{costTable(cells, b.Plan.Reference)})
+		default:
+			all = append(all, []table{costTable(cells, b.Plan.Reference), handOverTable(cells)})
+		}
+		if slices.ContainsFunc(cells, func(c results.BenchCell) bool {
+			return c.Figures["fault.throughput"].Samples+c.Figures["fault.recovery"].Samples > 0
+		}) {
+			all[len(all)-1] = append(all[len(all)-1], faultTable(cells))
+		}
+	}
+	return all
 }
 
-// titled returns a setting's name before the heads of its columns, or on a line of its own if it is
-// too long.
-func titled(cells []results.BenchCell, heads string, s Style) []string {
-	title := cells[0].Setting.String()
-	if len(title) < lockColumn {
-		return []string{s.paint(bold, fmt.Sprintf("%-*s", lockColumn, title)+heads)}
+// tableOf makes a table of the locks that were measured, with the figures of each.
+func tableOf(cells []results.BenchCell, heads []string, figures func(results.BenchCell) []string) table {
+	t := table{heads: heads}
+	for _, c := range cells {
+		name := Short(c.Lock, lockColumn)
+		if c.Verdict == checker.Fail { // a property was violated
+			name = Short(c.Lock, lockColumn-2) + " !"
+		}
+		if c.Verdict != checker.NotApplicable {
+			t.rows = append(t.rows, append([]string{name}, figures(c)...))
+		}
 	}
-	return []string{s.paint(bold, title), s.paint(bold, strings.Repeat(" ", lockColumn)+heads)}
+	return t
 }
 
-// costTable shows the cost of a hold.
-func costTable(cells []results.BenchCell, reference string, s Style) []string {
-	lines := titled(cells, fmt.Sprintf("%9s%6s%9s%10s%10s%6s%7s", "holds/s", "±", "vs "+Short(reference, 5), "wait p50", "wait p99", "reqs", "cpu"), s)
+func costTable(cells []results.BenchCell, reference string) table {
+	heads := []string{cells[0].Setting.String(), "holds/s", "±", "vs " + Short(reference, 5), "wait p50", "wait p99", "reqs", "cpu"}
+	t := tableOf(cells, heads, func(c results.BenchCell) []string {
+		f := c.Figures
+		return []string{Figure(f["throughput"]), spread(f["throughput"]), versus(c, f["throughput"]), Figure(f["acquire.p50"]), Figure(f["acquire.p99"]), Figure(f["requests"]), cpuCell(f)}
+	})
 	for _, c := range cells {
 		if c.Verdict == checker.NotApplicable {
 			why, _, _ := strings.Cut(c.Why, "\n")
-			lines = append(lines, lockCell(c, lockColumn)+"  "+Short(why, 78-lockColumn))
-			continue
+			t.rows = append(t.rows, []string{Short(c.Lock, lockColumn), why})
 		}
-		f := c.Figures
-		lines = append(lines, lockCell(c, lockColumn)+fmt.Sprintf("%9s%6s%9s%10s%10s%6s%7s", Figure(f["throughput"]), spread(f["throughput"]), versus(c, f["throughput"]),
-			Figure(f["acquire.p50"]), Figure(f["acquire.p99"]), Figure(f["requests"]), cpuCell(f)))
 	}
-	return lines
+	return t
 }
 
 // cpuCell returns the CPU time per hold, of this process and of the servers.
@@ -61,61 +81,36 @@ func cpuCell(f map[string]results.Figure) string {
 }
 
 // handOverTable shows hand-overs and fairness.
-func handOverTable(cells []results.BenchCell, s Style) []string {
-	if cells[0].Setting.Clients < 2 {
-		return nil
-	}
-	lines := []string{s.paint(bold, fmt.Sprintf("  %-*s%9s%9s%9s%8s%8s%11s", lockColumn-2, "hand-over", "p50", "p99", "trips", "even", "ahead", "longest"))}
-	for _, c := range cells {
-		if c.Verdict == checker.NotApplicable {
-			continue
-		}
+func handOverTable(cells []results.BenchCell) table {
+	return tableOf(cells, []string{"hand-over", "p50", "p99", "trips", "even", "ahead", "longest"}, func(c results.BenchCell) []string {
 		f := c.Figures
-		lines = append(lines, "  "+lockCell(c, lockColumn-2)+fmt.Sprintf("%9s%9s%9s%8s%8s%11s", Figure(f["hand-over.p50"]), Figure(f["hand-over.p99"]),
-			Figure(f["hand-over.trips.p50"]), Figure(f["jain"]), Figure(f["bypasses"]), longest(f["longest-wait"])))
-	}
-	return lines
-}
-
-func longest(f results.Figure) string {
-	if f.Value == nil {
-		return "–"
-	}
-	return Span(int64(f.Highest))
+		longest := "–"
+		if f["longest-wait"].Value != nil {
+			longest = Span(int64(f["longest-wait"].Highest))
+		}
+		return []string{Figure(f["hand-over.p50"]), Figure(f["hand-over.p99"]), Figure(f["hand-over.trips.p50"]), Figure(f["jain"]), Figure(f["bypasses"]), longest}
+	})
 }
 
 // openTable shows the offered and the achieved rate.
-func openTable(cells []results.BenchCell, s Style) []string {
-	lines := titled(cells, fmt.Sprintf("%9s%8s%8s%8s%8s%9s%7s", "achieved", "share", "late", "p50", "p99", "p99 sent", "cpu"), s)
-	for _, c := range cells {
+func openTable(cells []results.BenchCell) table {
+	return tableOf(cells, []string{cells[0].Setting.String(), "achieved", "share", "late", "p50", "p99", "p99 sent", "cpu"}, func(c results.BenchCell) []string {
 		f := c.Figures
-		lines = append(lines, lockCell(c, lockColumn)+fmt.Sprintf("%9s%8s%8s%8s%8s%9s%7s", Figure(f["throughput"]), Figure(f["achieved"]), Figure(f["late"]),
-			Figure(f["acquire.p50"]), Figure(f["acquire.p99"]), Figure(f["acquire.service.p99"]), cpuCell(f)))
-	}
-	return lines
+		return []string{Figure(f["throughput"]), Figure(f["achieved"]), Figure(f["late"]), Figure(f["acquire.p50"]), Figure(f["acquire.p99"]), Figure(f["acquire.service.p99"]), cpuCell(f)}
+	})
 }
 
-func crashTable(cells []results.BenchCell, s Style) []string {
-	lines := []string{s.paint(bold, fmt.Sprintf("%-*s%12s%8s", lockColumn+12, cells[0].Setting.String(), "recovery", "±"))}
-	for _, c := range cells {
-		f := c.Figures["recovery"]
-		lines = append(lines, fmt.Sprintf("%-*s%12s%8s", lockColumn+12, strings.TrimSpace(lockCell(c, lockColumn)), Figure(f), spread(f)))
-	}
-	return lines
+func recoveryTable(cells []results.BenchCell) table {
+	return tableOf(cells, []string{cells[0].Setting.String(), "recovery", "±"}, func(c results.BenchCell) []string {
+		return []string{Figure(c.Figures["recovery"]), spread(c.Figures["recovery"])}
+	})
 }
 
 // faultTable shows throughput and recovery inside the scenario's fault windows.
-func faultTable(cells []results.BenchCell) []string {
-	if !slices.ContainsFunc(cells, func(c results.BenchCell) bool {
-		return c.Figures["fault.throughput"].Samples+c.Figures["fault.recovery"].Samples > 0
-	}) {
-		return nil
-	}
-	lines := []string{fmt.Sprintf("  %-*s%12s%14s", lockColumn-2, "inside faults", "holds/s", "recovery")}
-	for _, c := range cells {
-		lines = append(lines, "  "+lockCell(c, lockColumn-2)+fmt.Sprintf("%12s%14s", Figure(c.Figures["fault.throughput"]), Figure(c.Figures["fault.recovery"])))
-	}
-	return lines
+func faultTable(cells []results.BenchCell) table {
+	return tableOf(cells, []string{"inside faults", "holds/s", "recovery"}, func(c results.BenchCell) []string {
+		return []string{Figure(c.Figures["fault.throughput"]), Figure(c.Figures["fault.recovery"])}
+	})
 }
 
 // KneeNote describes a search without a highest rate: the first rate missed the limit, or none did.
@@ -129,36 +124,16 @@ func KneeNote(k results.Knee) string {
 	return ""
 }
 
-func kneeTable(knees []results.Knee) []string {
-	lines := []string{"", fmt.Sprintf("%-*s%-16s%12s%8s  %s", lockColumn, "highest rate with", knees[0].Limit, "holds/s", "±", "")}
+func kneeTable(knees []results.Knee) table {
+	t := table{heads: []string{"highest rate with " + knees[0].Limit, "holds/s", "±", ""}}
 	for _, k := range knees {
-		rate, note := Figure(k.Rate), KneeNote(k)
+		rate := Figure(k.Rate)
 		if k.Rate.Value != nil && *k.Rate.Value == 0 {
 			rate = "none"
 		}
-		lines = append(lines, strings.TrimRight(fmt.Sprintf("%-*s%-16s%12s%8s  %s", lockColumn, k.Lock, k.Setting.String(), rate, spread(k.Rate), note), " "))
+		t.rows = append(t.rows, []string{Short(k.Lock, lockColumn) + ", " + k.Setting.String(), rate, spread(k.Rate), KneeNote(k)})
 	}
-	return lines
-}
-
-func detailLines(cells []results.BenchCell) []string {
-	var lines []string
-	for _, c := range cells {
-		lines = append(lines, c.Lock+" × "+c.Setting.String())
-		lines = append(lines, fmt.Sprintf("  %-22s%10s  %-23s%9s%11s", "metric", "median", "95 % interval", "ratio", "samples"))
-		for _, m := range results.Metrics() {
-			f, known := c.Figures[m.Name]
-			if !known {
-				continue
-			}
-			interval := "–"
-			if f.Low != nil {
-				interval = value(f.Low, f.Unit) + " to " + value(f.High, f.Unit)
-			}
-			lines = append(lines, fmt.Sprintf("  %-22s%10s  %-23s%9s%11s", m.Name, Figure(f), interval, versus(c, f), count(f.Samples)))
-		}
-	}
-	return lines
+	return t
 }
 
 // versus returns a figure's ratio to the reference; "~" if the difference is not significant.

@@ -7,14 +7,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockbench/lockbench/internal/plain"
 	"github.com/lockbench/lockbench/results/explored"
 )
 
 // Explore writes the result of a search: the verdict, its extent, and the story of the first
-// violation with its Go test.
+// violation.
 func Explore(w io.Writer, x explored.Exploration, s Style) error {
-	notes, test := x.Warnings, cleanCode(x.GoTest) // of several lines
+	notes := x.Warnings // of several lines
 	x = Clean(x)
 	lines := append([]string{s.verdict(x.Verdict, Headline(x.Verdict)) + "  " + exploreSummary(x), ""}, wrapped("looked at    ", lookedAt(x))...)
 	lines = append(lines, wrapped("within       ", within(x.Bounds))...)
@@ -35,7 +34,7 @@ func Explore(w io.Writer, x explored.Exploration, s Style) error {
 		}
 	}
 	if x.First != nil {
-		lines = append(lines, finding(x, test)...)
+		lines = append(lines, finding(x)...)
 	}
 	return write(w, append(lines, again("again        ", x.Rerun)...))
 }
@@ -97,29 +96,20 @@ func exhausted(x explored.Exploration) string {
 	return "no: the search ended before all schedules were run"
 }
 
-// cleanCode escapes the unprintable characters of a Go program except newlines and indents.
-func cleanCode(text string) (lines []string) {
-	for line := range strings.Lines(text) {
-		body := strings.TrimLeft(line, "\t")
-		lines = append(lines, line[:len(line)-len(body)]+plain.Text(strings.TrimSuffix(body, "\n")))
-	}
-	return lines
-}
-
-func finding(x explored.Exploration, test []string) []string {
+func finding(x explored.Exploration) []string {
 	f := x.First
 	lines := []string{"", fmt.Sprintf("the story, in %s of %s × %s", Plural(len(f.Steps), "step"), Plural(f.Clients, "client"),
 		Plural(f.Ops, "operation"))}
 	lines = append(lines, folded(f.Steps)...)
-	if len(test) > 0 {
-		lines = append(append(lines, "", "as a Go test"), test...)
-	}
 	if f.TapeFile == "" { // it could not be saved
 		return append(lines, "")
 	}
 	lines = append(lines, "")
 	if f.Page != "" {
 		lines = append(lines, "report       "+f.Page)
+	}
+	if x.GoTest != "" {
+		lines = append(lines, "Go test      "+strings.TrimSuffix(f.TapeFile, ".tape")+"_test.go.txt")
 	}
 	return append(lines, "tape         "+f.TapeFile, "replay       "+cmp.Or(x.Replay, "lockbench replay "+f.TapeFile))
 }

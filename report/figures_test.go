@@ -1,12 +1,15 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 func TestFigures(t *testing.T) {
@@ -37,46 +40,43 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// A name that is too long is cut between characters, and keeps its mark and the width of its
-// column.
-func TestLockCell(t *testing.T) {
-	for _, row := range []struct {
-		lock    string
-		verdict checker.Result
-		want    string
-	}{
-		{"token", checker.Pass, "token     "},       // filled up
-		{"token", checker.Fail, "token !   "},       // marked
-		{"rueidislock", checker.Pass, "rueidislo…"}, // cut
-		{"rueidislock", checker.Fail, "rueidis… !"}, // the mark is what must be seen
-	} {
-		if got := lockCell(results.BenchCell{Lock: row.lock, Verdict: row.verdict}, 10); got != row.want {
-			t.Errorf("%s, %s: %q, want %q", row.lock, row.verdict, got, row.want)
+// A name that is too long is cut between characters, and keeps its mark; what was not measured has
+// its reason in place of figures, and a head that is too long a line of its own.
+func TestBenchTables(t *testing.T) {
+	cells := []results.BenchCell{
+		{Lock: "token", Verdict: checker.Pass}, {Lock: "token", Verdict: checker.Fail}, // marked
+		{Lock: "rueidislock-normalised-too", Verdict: checker.Pass}, // cut
+		{Lock: "rueidislock-normalised-too", Verdict: checker.Fail}, // the mark is what must be seen
+		{Lock: "redlock", Verdict: checker.NotApplicable, Why: "it needs several servers\nand more"},
+	}
+	table := costTable(cells, "bare")
+	names := []string{"token", "token !", "rueidislock-normalise…", "rueidislock-normali… !", "redlock"}
+	for i, row := range table.rows {
+		if row[0] != names[i] {
+			t.Errorf("row %d: %q, want %q", i, row[0], names[i])
 		}
+	}
+	table.heads[0] = "32 clients, 5ms hold, 4 keys"
+	want := []string{
+		"32 clients, 5ms hold, 4 keys",
+		"                        holds/s  ±  vs bare  wait p50  wait p99  reqs  cpu",
+		"token                         –  –                  –         –     –    –",
+		"token !                       –  –                  –         –     –    –",
+		"rueidislock-normalise…        –  –                  –         –     –    –",
+		"rueidislock-normali… !        –  –                  –         –     –    –",
+		"redlock                 it needs several servers",
+	}
+	if got := table.text(Style{}); !slices.Equal(got, want) {
+		t.Errorf("got\n%s", strings.Join(got, "\n"))
 	}
 }
 
-// Runs of a lock are one row; the second line has the widths of the intervals, where there are any.
-func TestRunsTogether(t *testing.T) {
-	v, low, high := 100.0, 90.0, 120.0
-	rows := []RunsRow{
-		{Lock: "token", Runs: 6, Verdicts: map[checker.Result]int{checker.Pass: 5, checker.Fail: 1},
-			Figures: map[string]results.Figure{"throughput": {Unit: results.PerSecond, Value: &v, Low: &low, High: &high}}},
-		{Lock: "fair", Runs: 1, Verdicts: map[checker.Result]int{checker.Inconclusive: 1},
-			Figures: map[string]results.Figure{"throughput": {Unit: results.PerSecond, Value: &v}}},
-	}
+// Several runs end in how many had which verdict, the worst first.
+func TestVerdicts(t *testing.T) {
 	var b strings.Builder
-	if err := Runs(&b, rows, Style{}); err != nil {
-		t.Fatal(err)
-	}
-	want := `
-together               verdicts         holds/s   wait p50   wait p99     errors
-token                  1 FAIL 5 pass        100          –          –          –
-                                          ± 20%
-fair                   1 ????               100          –          –          –
-`
-	if b.String() != want {
-		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	all := []results.Result{{Verdict: checker.Pass}, {Verdict: checker.Fail}, {Verdict: checker.Pass}}
+	if err := Verdicts(&b, all, Style{}); err != nil || b.String() != "\ntogether  1 fail, 2 pass\n" {
+		t.Errorf("%v, %q", err, b.String())
 	}
 }
 
@@ -95,5 +95,45 @@ func TestDamageSaysOfWhich(t *testing.T) {
 		if got := DamageText(r); got != want {
 			t.Errorf("%d schedules: %s, want %s", schedules, got, want)
 		}
+	}
+}
+
+// TestPropertyCauses: violations whose cause was not looked for are counted, too.
+func TestPropertyCauses(t *testing.T) {
+	p := checker.Property{Violations: 9, Causes: map[verdicts.Cause]int{verdicts.MisUnlock: 5, verdicts.DoubleGrant: 1}}
+	if got := PropertyCauses(p); got != "mis-unlock 5, double-grant 1, not traced 3" {
+		t.Error(got)
+	}
+	if p.Violations = 6; PropertyCauses(p) != "mis-unlock 5, double-grant 1" {
+		t.Error(PropertyCauses(p))
+	}
+}
+
+// TestManyScenarios: where a matrix in words is too wide, the screen has the scenarios that people
+// ask about, and where each lock breaks; of many locks, what people ask about alone.
+func TestManyScenarios(t *testing.T) {
+	var cells []results.Cell
+	for i := range mostTold + 1 {
+		lock := "rueidislock-normalised"[:12+i]
+		for _, scenario := range []string{"steady", "crash-holder", "pause-holder", "pause-before-release", "lost-reply-acquire", "kill-server", "failover"} {
+			cells = append(cells, results.Cell{Lock: lock, Scenario: scenario, Verdict: checker.Pass, Expected: "safe", Observed: "safe"})
+		}
+	}
+	for i, observed := range map[int]string{2: "exclusive-use/lease-overrun", 5: "mutual-exclusion/restart-loss", 6: "mutual-exclusion/failover-loss"} {
+		cells[i].Observed = observed
+	}
+	all := strings.Join(matrixLines(cells, Style{}), "\n")
+	few := strings.Join(matrixLines(cells[:14], Style{}), "\n")
+	for _, line := range strings.Split(all+"\n"+few, "\n") {
+		if n := utf8.RuneCountInString(line); n > 80 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	const told = "rueidislock-  two: kill-server, failover; late: pause-holder; holds in 4\nrueidislock-n holds in 7\n"
+	if !strings.Contains(few, "every scenario\n"+told) || strings.Contains(all, "every scenario") {
+		t.Errorf("two locks:\n%s\n\neleven locks:\n%s", few, all)
+	}
+	if !strings.Contains(all, " crash stall reply data loss failover\n") {
+		t.Errorf("the questions are missing:\n%s", all)
 	}
 }

@@ -30,12 +30,6 @@ func TestFormatsGolden(t *testing.T) {
 	golden(t, "suite.csv", text(t, func(b *strings.Builder) error { return report.SuiteCSV(b, aSuite()) }))
 	golden(t, "run-fail.gha.json", text(t, func(b *strings.Builder) error { return report.GitHubBenchmark(b, report.RunMeasures(failing(5))) }))
 	golden(t, "run-fail.bmf.json", text(t, func(b *strings.Builder) error { return report.Bencher(b, report.RunMeasures(failing(5))) }))
-	golden(t, "annotations.txt", text(t, func(b *strings.Builder) error {
-		if err := report.RunAnnotations(b, failing(5)); err != nil {
-			return err
-		}
-		return report.SuiteAnnotations(b, aSuite())
-	}))
 }
 
 // TestWorkloadIsNamed: a workload that replaced the scenario's stands behind the scenario in every
@@ -44,10 +38,9 @@ func TestWorkloadIsNamed(t *testing.T) {
 	run, result := aRun(), failing(5)
 	run.Workload, result.Workload = "hot", "hot"
 	for form, write := range map[string]func(*strings.Builder) error{
-		"junit":       func(b *strings.Builder) error { return report.RunJUnit(b, run, &result) },
-		"csv":         func(b *strings.Builder) error { return report.RunCSV(b, result) },
-		"annotations": func(b *strings.Builder) error { return report.RunAnnotations(b, result) },
-		"gha":         func(b *strings.Builder) error { return report.GitHubBenchmark(b, report.RunMeasures(result)) },
+		"junit": func(b *strings.Builder) error { return report.RunJUnit(b, run, &result) },
+		"csv":   func(b *strings.Builder) error { return report.RunCSV(b, result) },
+		"gha":   func(b *strings.Builder) error { return report.GitHubBenchmark(b, report.RunMeasures(result)) },
 	} {
 		got := strings.ReplaceAll(text(t, write), "%2C", ",")
 		if !strings.Contains(got, "pause-holder, workload hot") {

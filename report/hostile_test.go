@@ -86,37 +86,28 @@ func TestHostileNames(t *testing.T) {
 		"violation": func(b *strings.Builder) error {
 			return report.Violation(b, *filled[results.Result]().Properties[0].First)
 		},
-		"runs":        func(b *strings.Builder) error { return report.Runs(b, filled[[]report.RunsRow](), plain) },
-		"run.md":      func(b *strings.Builder) error { return report.RunMarkdown(b, result) },
-		"run.xml":     func(b *strings.Builder) error { return report.RunJUnit(b, run, &result) },
-		"failed.xml":  func(b *strings.Builder) error { return report.RunJUnit(b, run, nil) },
-		"run.csv":     func(b *strings.Builder) error { return report.RunCSV(b, result) },
-		"run.gha":     func(b *strings.Builder) error { return report.GitHubBenchmark(b, report.RunMeasures(result)) },
-		"run.bmf":     func(b *strings.Builder) error { return report.Bencher(b, report.RunMeasures(result)) },
-		"annotations": func(b *strings.Builder) error { return report.RunAnnotations(b, result) },
-		"suite":       func(b *strings.Builder) error { return report.Suite(b, suite, hostile, plain) },
-		"suite.md":    func(b *strings.Builder) error { return report.SuiteMarkdown(b, suite) },
-		"suite.xml":   func(b *strings.Builder) error { return report.SuiteJUnit(b, suite) },
-		"suite.csv":   func(b *strings.Builder) error { return report.SuiteCSV(b, suite) },
-		"suite.gha":   func(b *strings.Builder) error { return report.SuiteAnnotations(b, suite) },
-		"suite.bmf":   func(b *strings.Builder) error { return report.Bencher(b, report.SuiteMeasures(suite)) },
+		"run.md":     func(b *strings.Builder) error { return report.RunMarkdown(b, result) },
+		"run.xml":    func(b *strings.Builder) error { return report.RunJUnit(b, run, &result) },
+		"failed.xml": func(b *strings.Builder) error { return report.RunJUnit(b, run, nil) },
+		"run.csv":    func(b *strings.Builder) error { return report.RunCSV(b, result) },
+		"run.gha":    func(b *strings.Builder) error { return report.GitHubBenchmark(b, report.RunMeasures(result)) },
+		"run.bmf":    func(b *strings.Builder) error { return report.Bencher(b, report.RunMeasures(result)) },
+		"suite":      func(b *strings.Builder) error { return report.Suite(b, suite, hostile, plain) },
+		"suite.md":   func(b *strings.Builder) error { return report.SuiteMarkdown(b, suite) },
+		"suite.xml":  func(b *strings.Builder) error { return report.SuiteJUnit(b, suite) },
+		"suite.csv":  func(b *strings.Builder) error { return report.SuiteCSV(b, suite) },
+		"suite.bmf":  func(b *strings.Builder) error { return report.Bencher(b, report.SuiteMeasures(suite)) },
 		"bench": func(b *strings.Builder) error {
-			return report.Bench(b, bench, report.Kept{Dir: hostile, Page: hostile}, false, plain)
-		},
-		"details": func(b *strings.Builder) error {
-			return report.Bench(b, bench, report.Kept{Dir: hostile, Page: hostile}, true, plain)
+			return report.Bench(b, bench, report.Kept{Dir: hostile, Page: hostile}, plain)
 		},
 		"bench.md":  func(b *strings.Builder) error { return report.BenchSummary(b, bench) },
-		"tables.md": func(b *strings.Builder) error { return report.BenchTables(b, bench) },
 		"bench.xml": func(b *strings.Builder) error { return report.BenchJUnit(b, bench) },
-		"bench.ann": func(b *strings.Builder) error { return report.BenchAnnotations(b, bench) },
 		"bench.csv": func(b *strings.Builder) error { return report.BenchCSV(b, bench) },
 		"bench.gha": func(b *strings.Builder) error { return report.GitHubBenchmark(b, report.BenchMeasures(bench)) },
 		"compare":   func(b *strings.Builder) error { return report.Comparison(b, filled[results.Comparison](), plain) },
 		"explore":   func(b *strings.Builder) error { return report.Explore(b, filled[explored.Exploration](), plain) },
 		"replay":    func(b *strings.Builder) error { return report.Replayed(b, filled[results.Replay](), plain) },
 		"repro":     func(b *strings.Builder) error { return report.Repro(b, filled[results.Repro](), plain) },
-		"sweep":     func(b *strings.Builder) error { return report.Sweep(b, filled[results.Sweep](), plain) },
 	}
 	for name, write := range writers {
 		t.Run(name, func(t *testing.T) {

@@ -18,7 +18,7 @@ func RunMarkdown(w io.Writer, r results.Result) error {
 	if then != "" {
 		lines = append(lines, then, "")
 	}
-	lines = append(lines, fmt.Sprintf("on %s, seed %d", md(serverOf(r.Server, r.Product)), r.Seed), "", "| property | verdict | violations | of | 95 % | causes |", "|---|---|--:|--:|--:|---|")
+	lines = append(lines, fmt.Sprintf("on %s, seed %d", md(serverOf(r.Server, r.Product)), r.Seed), "", "| property | verdict | violations | of | 95 % interval | causes |", "|---|---|--:|--:|--:|---|")
 	for _, p := range r.Properties {
 		lines = append(lines, propertyRow(p))
 	}
@@ -55,25 +55,21 @@ func propertyRow(p checker.Property) string {
 		return mdRow(string(p.Name), string(p.Verdict), "", "", "", p.Note)
 	}
 	return mdRow(string(p.Name), string(p.Verdict), count(p.Violations), count(p.Opportunities),
-		Percent(p.CI95[0])+" – "+Percent(p.CI95[1]), Causes(p.Causes))
+		Percent(p.CI95[0])+" – "+Percent(p.CI95[1]), PropertyCauses(p))
 }
 
 func latencyMarkdown(r results.Result) []string {
 	if r.NoLatency != "" {
 		return []string{"", md(r.NoLatency)}
 	}
-	var rows []string
-	for _, op := range latencyOrder {
-		for _, p := range Places(r.Latency[op]) {
-			cells := []string{strings.TrimSpace(op + " " + p.Name), count(p.Response.Count)}
-			rows = append(rows, mdRow(append(cells, Percentiles(p.Split)...)...))
-		}
-	}
-	if len(rows) == 0 {
+	t := latencyTable(r, len(latencyOrder))
+	switch {
+	case len(t.rows) == 0:
 		return nil
+	case r.Load.Open:
+		return append(append([]string{""}, t.markdown()...), "", openFoot)
 	}
-	return append([]string{"", "| latency from the intended start | count | p50 | p90 | p99 | p99.9 | max | p99 from the call |",
-		"|---|--:|--:|--:|--:|--:|--:|--:|"}, rows...)
+	return append([]string{""}, t.markdown()...)
 }
 
 // SuiteMarkdown writes the matrix of a suite, the planted bugs, and the cells that are not as
@@ -99,12 +95,6 @@ func SuiteMarkdown(w io.Writer, suite results.Suite) error {
 		}
 	}
 	lines = append(lines, "", "Sensitivity: "+md(sensitivityText(suite.Sensitivity))+".")
-	if a := suite.Agreement; a != nil {
-		lines = append(lines, "", "Agreement "+md(agreementText(*a))+".")
-		for _, d := range a.Differences {
-			lines = append(lines, fmt.Sprintf("- **%s × %s**: %s there, %s here.", md(d.Lock), md(d.Scenario), code(d.First), code(d.Second)))
-		}
-	}
 	return write(w, append(lines, "", "Run again: "+code(suite.Rerun)))
 }
 

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -30,8 +29,12 @@ func newMatrix(cells []results.Cell) matrix {
 	return m
 }
 
-// matrixLines shows the cells of locks: in words where they fit; otherwise the questions of the
-// README in words, and every scenario in letters.
+// mostTold is the most locks of which the screen tells in which scenarios they break; of more the
+// page does.
+const mostTold = 10
+
+// matrixLines shows the cells of locks in words: all of them where they fit; otherwise those of the
+// README's questions, and where each lock breaks.
 func matrixLines(locks []results.Cell, s Style) []string {
 	if len(locks) == 0 {
 		return nil
@@ -43,16 +46,44 @@ func matrixLines(locks []results.Cell, s Style) []string {
 	}
 	lines := m.words(all, s)
 	if lines != nil {
-		return append(append(append([]string{""}, lines...), ""), legend(locks, false, s)...)
+		return append(append(append([]string{""}, lines...), ""), legend(locks, s)...)
 	}
 	if lines = m.words(Asked(locks), s); lines != nil {
 		lines = append([]string{"", "the faults that people ask about"}, lines...)
-		lines = append(lines, "", "every scenario")
 	}
-	lines = append(lines, m.text(s)...)
-	lines = append(append(lines, ""), legend(locks, true, s)...)
-	return append(append(lines, ""), m.columnNames()...)
+	if len(m.locks) <= mostTold {
+		lines = append(append(lines, "", "every scenario"), m.endings()...)
+	}
+	return append(append(lines, ""), legend(locks, s)...)
 }
+
+// endings lists for each lock the scenarios that end otherwise than well, the worst first, and
+// counts the others.
+func (m matrix) endings() (lines []string) {
+	width := m.lockWidth()
+	for _, lock := range m.locks {
+		by := map[results.Ending][]string{}
+		for _, name := range m.scenarios {
+			if c, ok := m.cells[[2]string{lock, name}]; ok {
+				by[c.Ending()] = append(by[c.Ending()], marked(c, name))
+			}
+		}
+		var words []string
+		for _, e := range results.Endings() {
+			switch n := len(by[e]); {
+			case n > 0 && e == results.Holds:
+				words = append(words, fmt.Sprintf("%s in %d", e, n))
+			case n > 0 && e != results.NotRun:
+				words = append(words, fmt.Sprintf("%s: %s", e, strings.Join(by[e], ", ")))
+			}
+		}
+		lines = append(lines, wrapped(fmt.Sprintf("%-*s ", width, lock), strings.Join(words, "; "))...)
+	}
+	return lines
+}
+
+// leastOfName is how many characters of a lock's name are kept for the sake of a matrix.
+const leastOfName = 18
 
 // words returns the matrix of the given columns in words; nil if it is wider than the screen.
 func (m matrix) words(columns []Question, s Style) (lines []string) {
@@ -71,12 +102,15 @@ func (m matrix) words(columns []Question, s Style) (lines []string) {
 		}
 		total, head = total+1+widths[i], head+fmt.Sprintf(" %-*s", widths[i], q.Head)
 	}
-	if total > screen {
-		return nil
+	if cut := total - screen; cut > 0 {
+		if width -= cut; width < leastOfName {
+			return nil
+		}
+		head = head[cut:]
 	}
 	lines = []string{strings.TrimRight(head, " ")}
 	for _, lock := range m.locks {
-		line, pad := fmt.Sprintf("%-*s", width, lock), 1
+		line, pad := padded(Short(lock, width), width), 1
 		for i, q := range columns {
 			c, ok := m.cells[[2]string{lock, q.Scenario}]
 			word := ""
@@ -107,77 +141,4 @@ func (m matrix) lockWidth() (width int) {
 		width = max(width, utf8.RuneCountInString(lock))
 	}
 	return width
-}
-
-// markWidth is the width of a scenario's column of letters.
-const markWidth = 2
-
-// text returns a row per lock under numbered columns, in as many blocks as the screen requires; a
-// block has the locks with a cell in it.
-func (m matrix) text(s Style) (lines []string) {
-	width := m.lockWidth()
-	columns := max(1, (screen-width)/markWidth)
-	for from := 0; from < len(m.scenarios); from += columns {
-		if from > 0 {
-			lines = append(lines, "")
-		}
-		lines = append(lines, m.block(from, min(from+columns, len(m.scenarios)), width, s)...)
-	}
-	return lines
-}
-
-// block returns the matrix of the scenarios in [from, to). Column numbers are upright: tens above
-// ones.
-func (m matrix) block(from, to, width int, s Style) []string {
-	tens, ones := strings.Repeat(" ", width), strings.Repeat(" ", width)
-	for i := from + 1; i <= to; i++ {
-		ten := " "
-		if i >= 10 {
-			ten = strconv.Itoa(i / 10 % 10)
-		}
-		tens, ones = tens+" "+ten, ones+" "+strconv.Itoa(i%10)
-	}
-	lines := []string{tens, ones}
-	if to < 10 {
-		lines = lines[1:]
-	}
-	for _, lock := range m.locks {
-		if row := m.row(lock, m.scenarios[from:to], s); row != "" {
-			lines = append(lines, fmt.Sprintf("%-*s", width, lock)+row)
-		}
-	}
-	return lines
-}
-
-// row returns a lock's marks; "" if it has none.
-func (m matrix) row(lock string, scenarios []string, s Style) (line string) {
-	for _, scenario := range scenarios {
-		mark := " "
-		if c, ok := m.cells[[2]string{lock, scenario}]; ok {
-			mark = s.ending(c.Ending(), letters[c.Ending()])
-			if marked(c, "") != "" {
-				mark = s.verdict(c.Verdict, differs)
-			}
-		}
-		line += " " + mark
-	}
-	return strings.TrimRight(line, " ")
-}
-
-// columnNames lists the scenarios by number.
-func (m matrix) columnNames() []string {
-	width := 0
-	for _, name := range m.scenarios {
-		width = max(width, utf8.RuneCountInString(name))
-	}
-	width += len("12 ") + 1
-	perLine := max(1, (screen+1)/width)
-	var lines []string
-	for i, name := range m.scenarios {
-		if i%perLine == 0 {
-			lines = append(lines, "")
-		}
-		lines[len(lines)-1] += fmt.Sprintf("%-*s", width, fmt.Sprintf("%2d %s", i+1, name))
-	}
-	return lines
 }

@@ -76,7 +76,6 @@ func failing(story int) results.Result {
 			"acquire":   {Response: spread(1, 2, 412), Outside: splits(900*time.Microsecond, 7*time.Millisecond, 398), Inside: splits(1100*time.Microsecond, 2310*time.Millisecond, 14)},
 			"hand-over": {Response: spread(1, 2, 10), Outside: splits(2*time.Millisecond, 30*time.Millisecond, 10), Inside: &results.Split{}},
 			"release":   {Response: spread(1, 2, 411), Outside: splits(300*time.Microsecond, 4*time.Millisecond, 411), Inside: &results.Split{}}},
-		Failovers: &results.Failovers{Count: 20, Had: 13, CI95: [2]float64{0.408, 0.846}},
 
 		Load:   results.Throughput{Clients: 8, Open: true, Offered: 500, Achieved: 212.4, Duration: 20 * time.Second, WarmUp: time.Second, Excluded: 12},
 		Wait:   &latency.Wait{Acquires: 412, BehindHolder: 820, RoundTrips: 110, RetrySleep: 60, GeneratorLag: 10},
@@ -181,8 +180,6 @@ func aSuite() results.Suite {
 	lone.Properties = lone.Properties[:1]
 	lone.Properties[0].Causes = map[verdicts.Cause]int{verdicts.MisUnlock: 3}
 	s := results.Suite{Server: "process", Seed: 7, Duration: 41_300 * time.Millisecond, Rerun: "lockbench suite --server process --seed 7",
-		Agreement: &results.Agreement{With: "sim, seed 1", Cells: 4, Agree: 3, Alike: 2, Differences: []results.Difference{
-			{Lock: "token", Scenario: "pause-holder", Expected: "safe", First: "safe", Second: "mutual-exclusion/mis-unlock"}}},
 		Notes: []string{"2 scenarios need Docker and were left out"},
 		Cells: []results.Cell{
 			cell(as(passing(), "set-nx-ex", "steady"), safe, false), cell(as(lone, "set-nx-ex", "pause-holder"), broken, false),

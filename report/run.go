@@ -14,10 +14,10 @@ import (
 )
 
 // MaxLines is the most lines that Run writes.
-const MaxLines = 40
+const MaxLines = 35
 
 // minStory is the number of a story's lines that are shown even if the text exceeds MaxLines.
-const minStory = 13
+const minStory = 8
 
 // Kept has the paths of a record: its directory and its page. A part is "" if there is none.
 type Kept struct{ Dir, Page string }
@@ -51,6 +51,21 @@ func Run(w io.Writer, r results.Result, kept Kept, s Style) error {
 		story = storyLines(first, MaxLines-len(head)-len(tail), kept.Dir)
 	}
 	return write(w, head, story, tail)
+}
+
+// Verdicts counts the verdicts of several runs.
+func Verdicts(w io.Writer, all []results.Result, s Style) error {
+	n := map[checker.Result]int{}
+	for _, r := range all {
+		n[r.Verdict]++
+	}
+	var words []string
+	for _, v := range []checker.Result{checker.Fail, checker.Inconclusive, checker.Pass} {
+		if n[v] > 0 {
+			words = append(words, s.verdict(v, fmt.Sprintf("%d %s", n[v], v)))
+		}
+	}
+	return write(w, []string{"", "together  " + strings.Join(words, ", ")})
 }
 
 // History writes the verdict on a stored history.
@@ -126,7 +141,7 @@ func listed(verdict checker.Result, names []string, s Style) []string {
 func failed(p checker.Property, s Style) []string {
 	lines := judged(p, failure(p), s)
 	if len(lines) > 1 {
-		lines = append(judged(p, frequency(p), s), wrapped(strings.Repeat(" ", 25), Causes(p.Causes))...)
+		lines = append(judged(p, frequency(p), s), wrapped(strings.Repeat(" ", 25), PropertyCauses(p))...)
 	}
 	return lines
 }
@@ -168,7 +183,9 @@ func OtherWorkload(name string) string {
 // scenario's.
 func scenarioOf(r results.Result) string { return r.Scenario + OtherWorkload(r.Workload) }
 
-func failure(p checker.Property) string { return frequency(p) + notJudged(p) + "  " + Causes(p.Causes) }
+func failure(p checker.Property) string {
+	return frequency(p) + notJudged(p) + "  " + PropertyCauses(p)
+}
 
 func frequency(p checker.Property) string {
 	if p.Opportunities == 0 {
@@ -185,6 +202,19 @@ func Causes(all map[verdicts.Cause]int) string {
 		words = append(words, fmt.Sprintf("%s %s", c, count(all[c])))
 	}
 	return strings.Join(words, ", ")
+}
+
+// PropertyCauses formats the causes of a property's violations, of which a run traces the first of
+// many.
+func PropertyCauses(p checker.Property) string {
+	left := p.Violations
+	for _, n := range p.Causes {
+		left -= n
+	}
+	if left > 0 && len(p.Causes) > 0 {
+		return Causes(p.Causes) + ", not traced " + count(left)
+	}
+	return Causes(p.Causes)
 }
 
 // firstViolation returns the violation that came first in time, which is file 001; the more severe

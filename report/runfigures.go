@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -16,7 +15,7 @@ import (
 // figureLines returns everything below the story, with the latencies of the first ops operations of
 // latencyOrder.
 func figureLines(r results.Result, kept Kept, s Style, ops int) []string {
-	lines := slices.Concat(strengthLines(r), damageLines(r), failoverLines(r.Failovers), latencyLines(r, ops), loadLines(r), healthLines(r, s),
+	lines := slices.Concat(strengthLines(r), damageLines(r), latencyLines(r, ops), loadLines(r), healthLines(r, s),
 		noteLines(r.Notes, maxNotes, s))
 	return slices.Concat(lines, kept.lines("run"), again("again     ", r.Rerun))
 }
@@ -113,28 +112,34 @@ func latencyLines(r results.Result, ops int) []string {
 	if r.NoLatency != "" {
 		return []string{"latency   " + r.NoLatency}
 	}
-	var rows []string
-	for _, op := range latencyOrder[:ops] {
-		rows = append(rows, latencyRows(op, r.Latency[op])...)
-	}
-	if len(rows) == 0 {
+	t := latencyTable(r, ops)
+	switch {
+	case len(t.rows) == 0:
 		return []string{"latency   no samples"}
+	case r.Load.Open:
+		return append(t.text(Style{}), wrapped("          ", openFoot)...)
 	}
-	header := fmt.Sprintf("%-24s%7s%8s%8s%8s%8s%8s%9s", "latency from the plan", "count", "p50", "p90", "p99", "p99.9", "max", "p99 sent")
-	return append([]string{header}, rows...)
+	return t.text(Style{})
 }
 
-// latencyRows returns one row, or two if fault windows split the samples.
-func latencyRows(op string, o results.Operation) []string {
-	var rows []string
-	for _, p := range Places(o) {
-		row := fmt.Sprintf("%-10s%-14s%7s", op, p.Name, count(p.Response.Count))
-		for i, v := range Percentiles(p.Split) {
-			row += fmt.Sprintf("%*s", 8+i/5, v) // the last column is wider
-		}
-		rows, op = append(rows, row), ""
+// openFoot explains the last column of latencies.
+const openFoot = "each counts from the planned start, p99 sent from the call"
+
+// latencyTable has a row for each operation, or two if fault windows split its samples. In a closed
+// loop every call is sent when it is due.
+func latencyTable(r results.Result, ops int) table {
+	columns := 7
+	if r.Load.Open {
+		columns++
 	}
-	return rows
+	t := table{heads: []string{"latency", "count", "p50", "p90", "p99", "p99.9", "max", "p99 sent"}[:columns]}
+	for _, op := range latencyOrder[:ops] {
+		for _, p := range Places(r.Latency[op]) {
+			row := append([]string{strings.TrimSpace(op + " " + p.Name), count(p.Response.Count)}, Percentiles(p.Split)...)
+			t.rows = append(t.rows, row[:columns])
+		}
+	}
+	return t
 }
 
 // Place has the samples of one operation outside or inside the fault windows.
@@ -183,7 +188,7 @@ func loadLines(r results.Result) []string {
 	}
 	if w := r.Wait; w != nil && w.Total() > 0 && r.NoLatency == "" {
 		share := func(part int64) string { return Percent(float64(part) / float64(w.Total())) }
-		lines = append(lines, wrapped("waiting   ", fmt.Sprintf("%s behind holders, %s round trips, %s between tries, %s late",
+		lines = append(lines, wrapped("waiting   ", fmt.Sprintf("%s behind holders, %s round trips, %s asleep, %s late starts",
 			share(w.BehindHolder), share(w.RoundTrips), share(w.RetrySleep), share(w.GeneratorLag)))...)
 	}
 	if unknown := unknowns(r.Operations); unknown != "" {
@@ -250,21 +255,4 @@ func lateShare(h results.Health) string {
 		return count(h.LateStarts)
 	}
 	return Percent(float64(h.LateStarts) / float64(h.Starts))
-}
-
-// Failovers writes how often the promoted replicas of several runs had the lock's key; nothing
-// without a failover.
-func Failovers(w io.Writer, f *results.Failovers) error {
-	if f == nil {
-		return nil
-	}
-	return write(w, append([]string{""}, failoverLines(f)...))
-}
-
-func failoverLines(f *results.Failovers) []string {
-	if f == nil {
-		return nil
-	}
-	return []string{fmt.Sprintf("failovers %s, replica had the key in %s (%s; 95 %%: %s to %s)", count(f.Count), count(f.Had), Percent(f.Share()),
-		Percent(f.CI95[0]), Percent(f.CI95[1]))}
 }

@@ -11,25 +11,16 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// letters stand for the endings where a matrix has too many columns for words.
-var letters = map[results.Ending]string{
-	results.Holds: ".", results.Late: "l", results.LateSafe: "s", results.Two: "2", results.Stuck: "#", results.Broke: "x",
-	results.NotRun: "-", results.Unclear: "?",
-}
-
 // differs marks a cell that is not as expected.
 const differs = "!"
 
-// legend explains the words of a matrix, or its letters; only those that it has, the worst first.
-func legend(cells []results.Cell, abbreviated bool, s Style) (lines []string) {
+// legend explains the words of a matrix; only those that it has, the worst first.
+func legend(cells []results.Cell, s Style) (lines []string) {
 	for _, e := range results.Endings() {
 		if !slices.ContainsFunc(cells, func(c results.Cell) bool { return c.Ending() == e }) {
 			continue
 		}
 		word := string(e)
-		if abbreviated {
-			word = fmt.Sprintf("%s %-10s", letters[e], e)
-		}
 		for i, line := range wrapped(fmt.Sprintf("%-14s", word), e.About()) {
 			if i == 0 {
 				line = s.ending(e, word) + strings.TrimPrefix(line, word)
@@ -64,7 +55,6 @@ func Suite(w io.Writer, suite results.Suite, page string, s Style) error {
 	lines = append(lines, changeLines(suite, s)...)
 	lines = append(append(lines, ""), wrapped("sensitivity  ", sensitivityText(suite.Sensitivity))...)
 	lines = append(lines, neverReached(suite)...)
-	lines = append(lines, agreementLines(suite.Agreement, s)...)
 	for _, n := range suite.Notes {
 		lines = append(lines, noted(13, n, s)...)
 	}
@@ -157,31 +147,6 @@ func neverReached(suite results.Suite) (lines []string) {
 		lines = append(lines, wrapped("not reached  ", of+": "+strings.Join(things[of], ", "))...)
 	}
 	return lines
-}
-
-// agreementLines describes the agreement with another suite, and lists the cells that differ.
-func agreementLines(a *results.Agreement, s Style) []string {
-	if a == nil {
-		return nil
-	}
-	lines := wrapped("agreement    ", agreementText(*a))
-	for _, d := range a.Differences {
-		head := labelled("differ", 8, fmt.Sprintf("%s × %s, expected %s", d.Lock, d.Scenario, d.Expected), s)
-		lines = append(append(append(append(lines, ""), head...), wrapped("        there  ", d.First)...), wrapped("        here   ", d.Second)...)
-	}
-	if len(a.Differences) > 0 {
-		lines = append(lines, "")
-	}
-	return lines
-}
-
-func agreementText(a results.Agreement) string {
-	text := fmt.Sprintf("with the suite on %s: %s in both, %s hold in both or break in both, %s of them by the same properties and causes", a.With,
-		Plural(a.Cells, "cell"), count(a.Agree), count(a.Alike))
-	if n := len(a.Differences); n > 0 {
-		text += fmt.Sprintf("; %s", Plural(n, "difference"))
-	}
-	return text
 }
 
 // locksAndPlanted separates the cells of locks from those of planted bugs.

@@ -11,7 +11,7 @@ import (
 func CauseAbout(c verdicts.Cause) string {
 	return map[verdicts.Cause]string{
 		verdicts.LeaseOverrun:   "a client worked on after its lease had ended; every lease without fences has this",
-		verdicts.MisUnlock:      "a release or renewal removed another client's hold",
+		verdicts.MisUnlock:      "a release or renewal removed or changed another client's hold",
 		verdicts.DoubleGrant:    "the lock granted a second hold while the first was there",
 		verdicts.ReaderEvicted:  "a release or renewal removed what other holders shared",
 		verdicts.StaleReentry:   "the client entered by its own memory, without asking the server",

@@ -49,7 +49,7 @@ func FuzzShellWords(f *testing.F) {
 }
 
 // TestResultsOfSearchesFit: the text of a search or a reproduction fits a terminal of 80 columns,
-// but for the story, paths and the Go test.
+// but for the story and paths.
 func TestResultsOfSearchesFit(t *testing.T) {
 	long := strings.Repeat("some words of a note, ", 12)
 	faults := []string{"cancel-client", "crash-client", "delay-reply", "delay-request", "flush-scripts", "lose-reply", "pause-client", "slow-work"}
@@ -71,17 +71,5 @@ func TestResultsOfSearchesFit(t *testing.T) {
 	}
 	if !strings.Contains(b.String(), "shard 3/8") || !strings.Contains(b.String(), "slow-work") {
 		t.Errorf("something is missing:\n%s", b.String())
-	}
-}
-
-// TestTheGoTestKeepsItsLines: the Go test compiles when pasted into a file, whatever names it has.
-func TestTheGoTestKeepsItsLines(t *testing.T) {
-	var b strings.Builder
-	x := explored.Exploration{First: &explored.Finding{}, GoTest: "func Test(t *testing.T) {\n\tconst text = `a\x1b[2J\u202eb`\n}\n"}
-	if err := Explore(&b, x, Style{}); err != nil {
-		t.Fatal(err)
-	}
-	if want := "as a Go test\nfunc Test(t *testing.T) {\n\tconst text = `a\\x1b[2J\\u202eb`\n}\n"; !strings.Contains(b.String(), want) {
-		t.Errorf("want %q in\n%q", want, b.String())
 	}
 }

@@ -75,7 +75,7 @@ func TestAgainstABaseline(t *testing.T) {
 // A stored suite omits what differs from day to day, and the original is not modified.
 func TestStoreSuite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mine.json")
-	s := results.Suite{Duration: time.Second, Baseline: "old.json", Changes: []results.Change{{Lock: "token"}}, Notes: []string{"slow"}, Agreement: &results.Agreement{},
+	s := results.Suite{Duration: time.Second, Baseline: "old.json", Changes: []results.Change{{Lock: "token"}}, Notes: []string{"slow"},
 		Cells: []results.Cell{{Lock: "token", Scenario: "steady", Observed: "safe", Verdict: checker.Pass, Run: "runs/1", Rerun: "again", Duration: time.Second,
 			Properties: map[verdicts.Property]checker.Result{verdicts.Progress: checker.Pass}}}, Start: time.Unix(1, 0), Environment: &results.Environment{}}
 	s.Judge()
@@ -134,12 +134,13 @@ func TestSuiteDirectory(t *testing.T) {
 	base := t.TempDir()
 	var folders []string
 	for _, id := range []string{"a", "b"} { // within one second
-		folder, err := results.CreateOf(base, "suite", time.Unix(100, 0), id)
+		suite, err := results.Create(base, results.Name(time.Unix(100, 0), id, "suite"), false)
 		if err != nil {
 			t.Fatal(err)
 		}
+		folder := suite.Path()
 		folders = append(folders, folder)
-		d, err := results.Create(folder, "steady", "token", time.Unix(100, 0), id, false)
+		d, err := results.Create(folder, results.Name(time.Unix(100, 0), id, "steady", "token"), false)
 		if err != nil {
 			t.Fatal(err)
 		}

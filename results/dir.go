@@ -55,39 +55,30 @@ func NewID(r io.Reader) (string, error) {
 	return hex.EncodeToString(b[:]), nil
 }
 
-// Create creates base/<scenario>-<lock>-<UTC time>-<id>, which must not exist, and links
-// base/latest to it, unless the run stands aside.
-func Create(base, scenario, lock string, at time.Time, id string, aside bool) (*Dir, error) {
-	path, err := create(base, plain(scenario)+"-"+plain(lock), at, id)
-	if err == nil && !aside {
-		err = linkLatest(base, filepath.Base(path))
+// Name names the directory of what was done: <scenario>-<lock>-<UTC time>-<id> of a run,
+// <kind>-<UTC time>-<id> of a suite or a bench.
+func Name(at time.Time, id string, of ...string) string {
+	name := ""
+	for _, word := range of {
+		name += plain(word) + "-"
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &Dir{path: path}, nil
+	return name + at.UTC().Format("20060102T150405Z") + "-" + plain(id)
 }
 
-// CreateOf creates base/<kind>-<UTC time>-<id>, which must not exist, for a suite with its runs or
-// for a bench, and links base/latest to it.
-func CreateOf(base, kind string, at time.Time, id string) (string, error) {
-	path, err := create(base, kind, at, id)
-	if err != nil {
-		return "", err
-	}
-	return path, linkLatest(base, filepath.Base(path))
-}
-
-func create(base, kind string, at time.Time, id string) (string, error) {
-	name := fmt.Sprintf("%s-%s-%s", kind, at.UTC().Format("20060102T150405Z"), plain(id))
+// Create creates a directory in base, which must not have it, and links base/latest to it, unless
+// it stands aside.
+func Create(base, name string, aside bool) (*Dir, error) {
 	if err := os.MkdirAll(base, 0o755); err != nil {
-		return "", fmt.Errorf("run directory: %w", err)
+		return nil, fmt.Errorf("run directory: %w", err)
 	}
-	path := filepath.Join(base, name)
-	if err := os.Mkdir(path, 0o755); err != nil {
-		return "", fmt.Errorf("run directory: %w", err)
+	d := &Dir{path: filepath.Join(base, name)}
+	if err := os.Mkdir(d.path, 0o755); err != nil {
+		return nil, fmt.Errorf("run directory: %w", err)
 	}
-	return path, nil
+	if aside {
+		return d, nil
+	}
+	return d, linkLatest(base, name)
 }
 
 // plain replaces characters that are not safe in file names.

@@ -22,7 +22,7 @@ var noon = time.Date(2026, 3, 1, 13, 0, 0, 0, time.FixedZone("one hour east", 36
 
 func create(t *testing.T, base, id string) *results.Dir {
 	t.Helper()
-	d, err := results.Create(base, "pause-holder", "set-nx-ex", noon, id, false)
+	d, err := results.Create(base, results.Name(noon, id, "pause-holder", "set-nx-ex"), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestLatestFollowsTheNewestRun(t *testing.T) {
 			t.Errorf("latest links to %q (%v), want the run %s, relative", target, err, id)
 		}
 	}
-	if _, err := results.Create(base, "pause-holder", "set-nx-ex", noon, "bbb", false); !errors.Is(err, os.ErrExist) {
+	if _, err := results.Create(base, results.Name(noon, "bbb", "pause-holder", "set-nx-ex"), false); !errors.Is(err, os.ErrExist) {
 		t.Errorf("same directory again: %v, want ErrExist", err)
 	}
 	left, err := filepath.Glob(filepath.Join(base, ".*"))
@@ -90,7 +90,7 @@ func TestLatestDoesNotReplaceAFile(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(base, "latest"), []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := results.Create(base, "s", "l", noon, "x", false); err == nil || !strings.Contains(err.Error(), "move it away") {
+	if _, err := results.Create(base, results.Name(noon, "x", "s", "l"), false); err == nil || !strings.Contains(err.Error(), "move it away") {
 		t.Errorf("error %v, want one that says what to do", err)
 	}
 	if data, _ := os.ReadFile(filepath.Join(base, "latest")); string(data) != "mine" {
@@ -100,7 +100,7 @@ func TestLatestDoesNotReplaceAFile(t *testing.T) {
 
 func TestNamesCannotLeaveTheBase(t *testing.T) {
 	base := t.TempDir()
-	d, err := results.Create(base, "../../etc/passwd", "a/b c", noon, "x", false)
+	d, err := results.Create(base, results.Name(noon, "x", "../../etc/passwd", "a/b c"), false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
 // Package results reads and writes run directories, with the run record and the result, and the
-// results of suites, benches and sweeps.
+// results of suites and benches.
 //
 // A run is saved when it starts, when its clients are done and before it is checked, and after the
 // check. Each save writes a temporary file, syncs it and renames it, so that a directory is

@@ -46,12 +46,11 @@ type Result struct {
 	Wait       *latency.Wait        `json:"wait,omitempty"` // what the time of all acquires was spent on
 	// how often the run reached what it could have reached: faults, moments, opportunities of
 	// properties; of those with 0 it shows nothing
-	Reached   history.Reach `json:"reached,omitempty"`
-	Failovers *Failovers    `json:"failovers,omitempty"` // whether promoted replicas had the lock's key
-	Gates     []GateResult  `json:"gates,omitempty"`     // the scenario's limits, and those of --max and --min
-	Health    Health        `json:"health"`
-	Notes     []string      `json:"notes,omitempty"` // warnings that must be shown
-	Rerun     string        `json:"rerun"`
+	Reached history.Reach `json:"reached,omitempty"`
+	Gates   []GateResult  `json:"gates,omitempty"` // the scenario's limits, and those of --max and --min
+	Health  Health        `json:"health"`
+	Notes   []string      `json:"notes,omitempty"` // warnings that must be shown
+	Rerun   string        `json:"rerun"`
 }
 
 // Throughput is the offered and the achieved load.

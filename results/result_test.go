@@ -49,7 +49,6 @@ func TestResultFitsItsSchema(t *testing.T) {
 	full.SetLatency(aSet(history.Window{Start: 50 * ms, End: 500 * ms, Confirmed: true}), "")
 	full.Damage = &checker.Damage{LostUpdates: 2, Expected: 100, Final: 98, Missing: 2}
 	full.Wait = &latency.Wait{Acquires: 2}
-	full.Failovers = &results.Failovers{Count: 20, Had: 13, CI95: [2]float64{0.41, 0.85}}
 	full.Notes = []string{"a note"}
 	empty := results.NewResult(aRun(), checker.Verdict{Verdict: checker.Inconclusive})
 	empty.SetLatency(latency.NewSet(), "")

@@ -29,9 +29,8 @@ type Suite struct {
 	// by lock: what no cell of it reached, so that the suite shows nothing about it
 	NeverReached map[string][]string `json:"never_reached,omitempty"`
 	Sensitivity  Sensitivity         `json:"sensitivity"`
-	Agreement    *Agreement          `json:"agreement,omitempty"` // with a stored suite, if any
-	Notes        []string            `json:"notes,omitempty"`     // warnings that must be shown
-	Start        time.Time           `json:"start,omitzero"`      // UTC
+	Notes        []string            `json:"notes,omitempty"` // warnings that must be shown
+	Start        time.Time           `json:"start,omitzero"`  // UTC
 	// planned cells that were not run because the suite was interrupted
 	Missing     int          `json:"missing,omitempty"`
 	Shard       *Shard       `json:"shard,omitempty"`       // nil: the whole plan

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/resp"
 )
 
 // formCluster assigns the slots, introduces the nodes and waits until all serve, for two seconds:
@@ -49,7 +50,7 @@ func (f *fleet) assignSlots(ctx context.Context, i int) error {
 	if i >= total {
 		return nil // a replica
 	}
-	first, last := i*impls.Slots/total, (i+1)*impls.Slots/total-1
+	first, last := i*resp.Slots/total, (i+1)*resp.Slots/total-1
 	if _, err := n.do(ctx, "CLUSTER", "ADDSLOTSRANGE", first, last); err != nil {
 		return fmt.Errorf("%w (three masters need Redis 7.0 or later)", err)
 	}
@@ -86,7 +87,7 @@ func (n *node) waitServing(ctx context.Context) error {
 		}
 		info := fmt.Sprint(reply)
 		return strings.Contains(info, "cluster_state:ok\r\n") &&
-			strings.Contains(info, fmt.Sprintf("cluster_slots_assigned:%d\r\n", impls.Slots)) &&
+			strings.Contains(info, fmt.Sprintf("cluster_slots_assigned:%d\r\n", resp.Slots)) &&
 			strings.Contains(info, fmt.Sprintf("cluster_size:%d\r\n", impls.ClusterMasters)), nil
 	})
 }

@@ -150,7 +150,7 @@ var clusterRequests = []string{
 // keysOfNode finds two keys for each node, in two slots.
 func keysOfNode(node int) (keys [2]string) {
 	for found, letter := 0, 'a'; found < len(keys); letter++ {
-		if key := strings.Repeat(string(letter), 1+node); ownerOf(impls.Slot(key)) == node {
+		if key := strings.Repeat(string(letter), 1+node); ownerOf(resp.Slot(key)) == node {
 			keys[found] = key
 			found++
 		}
@@ -160,7 +160,7 @@ func keysOfNode(node int) (keys [2]string) {
 
 // ownerOf returns the node of a slot: they share the slots in order.
 func ownerOf(slot int) (node int) {
-	for slot >= (node+1)*impls.Slots/impls.ClusterMasters {
+	for slot >= (node+1)*resp.Slots/impls.ClusterMasters {
 		node++
 	}
 	return node

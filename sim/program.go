@@ -26,7 +26,7 @@ type Program struct {
 	Hasty bool `json:"hasty,omitempty"`
 	// it may renew by itself: in a third of those, clients idle five leases after each round, to
 	// expose leaked holds; in another they work four leases for one, to expose renewals that end
-	Renews   bool               `json:"renews,omitempty"`
+	Renews   bool               `json:"rests,omitempty"`
 	Variant  impls.Variant      `json:"-"`
 	Workload workloads.Workload `json:"-"`
 	Config   workloads.Config   `json:"config"`

@@ -20,21 +20,24 @@ func (t *narrator) narrate() {
 		t.sayEvent(&t.answer.Events[i])
 	}
 	t.sayFaults()
-	if t.v.Property == verdicts.MutualExclusion || t.v.Property == verdicts.Linearizability {
-		t.sayMeeting()
-	}
 	for i := range t.shown {
 		t.sayOperation(&t.shown[i])
 	}
 }
 
-// sayHold adds a grant, the end of the client's belief, a loss notice, the release and the extends.
+// sayHold adds a grant, with the end of the client's belief and whom it met, a loss notice, the
+// release and the extends.
 func (t *narrator) sayHold(h *checker.Hold) {
 	if t.began(h) > t.to {
 		return
 	}
-	t.say(t.began(h), 1, true, t.grant(h))
-	t.sayEnds(h)
+	text := t.grant(h) + t.meeting(h)
+	if end := t.heldUntil(h, 0); len(h.Belief) == 1 && end != "" {
+		text += ", and " + end
+	} else {
+		t.sayEnds(h)
+	}
+	t.say(t.began(h), 1, true, text)
 	if h.Lost != 0 && h.Lost <= t.to {
 		t.say(h.Lost, 3, false, t.loss(h.Client, h.Lost))
 	}
@@ -59,18 +62,30 @@ func (t *narrator) grant(h *checker.Hold) string {
 	return fmt.Sprintf("%s %s %s at %s%s (%s)", client, verb, key, at, t.means(h), t.terms(h))
 }
 
-// sayEnds adds the ends of a client's belief before the violation, if leases end it.
+// heldUntil tells how one of a client's beliefs ended before the violation; "" if something else
+// than its lease ended it, or if it never began.
+func (t *narrator) heldUntil(h *checker.Hold, i int) string {
+	b := h.Belief[i]
+	switch {
+	case b.To > t.known() || b.To <= b.From || t.endedBy(h, b.To):
+		return ""
+	case told(h, b.To):
+		return "held until " + t.ms(b.To) + ", as the lock had told it"
+	case i == len(h.Belief)-1 || h.Acquire.WasAsked(): // else it is not known when the granted request was sent
+		return "held until " + t.ms(b.To) + ", counting its lease from its request"
+	}
+	return ""
+}
+
+// sayEnds adds the ends of a client's beliefs before the violation, if leases end them.
 func (t *narrator) sayEnds(h *checker.Hold) {
 	for i, b := range h.Belief {
-		last := i == len(h.Belief)-1
+		text := t.heldUntil(h, i)
 		switch {
-		case b.To > t.known() || t.endedBy(h, b.To):
-		case b.To > b.From && told(h, b.To):
-			t.say(b.To, 2, true, fmt.Sprintf("%s held until %s, as the lock had told it", shortened(h.Client), t.ms(b.To)))
-		case b.To > b.From && (last || h.Acquire.WasAsked()):
-			t.say(b.To, 2, true, fmt.Sprintf("%s held until %s, counting its lease from its request", shortened(h.Client), t.ms(b.To)))
-		case b.To > b.From: // when the granted request was sent is not known
-		case i == 0 && h.Acquire.WasAsked(): // else the end is not known
+		case text != "":
+			t.say(b.To, 2, true, shortened(h.Client)+" "+text)
+		// what was over when its client was told, if its end is known
+		case i == 0 && b.To <= b.From && b.To <= t.known() && !t.endedBy(h, b.To) && h.Acquire.WasAsked():
 			why := ", counting its lease from its request"
 			if h.Acquire.ValidUntil != 0 {
 				why = ", by the end that the lock told it"
@@ -242,14 +257,14 @@ func (t *narrator) clients() (out []string) {
 	return out
 }
 
-// sayMeeting adds the clients that still believed in their holds when the last belief began, and
-// until when.
-func (t *narrator) sayMeeting() {
+// meeting tells which clients believed in their holds when the belief in this one, the last of the
+// violation, began.
+func (t *narrator) meeting(h *checker.Hold) (text string) {
 	w, at := t.v.Witness.Holds, t.v.At
-	if !slices.ContainsFunc(w, func(h checker.Hold) bool {
-		return slices.ContainsFunc(h.Belief, func(b checker.Span) bool { return b.From == at })
-	}) {
-		return
+	mine := slices.ContainsFunc(w, func(o checker.Hold) bool { return same(&o.Acquire, &h.Acquire) }) &&
+		slices.ContainsFunc(h.Belief, func(b checker.Span) bool { return b.From == at })
+	if !mine || t.v.Property != verdicts.MutualExclusion && t.v.Property != verdicts.Linearizability {
+		return ""
 	}
 	for i := range w {
 		for _, b := range w[i].Belief {
@@ -260,9 +275,10 @@ func (t *narrator) sayMeeting() {
 			case b.To != math.MaxInt64:
 				until = "until " + t.ms(b.To)
 			}
-			t.say(at, 6, true, fmt.Sprintf("at %s %s believed it held %s too, %s", t.ms(at), shortened(w[i].Client), quoted(t.v.Key), until))
+			text += fmt.Sprintf(", while %s believed that it held, %s", shortened(w[i].Client), until)
 		}
 	}
+	return text
 }
 
 // uses returns the critical sections that were open when the violation began.
@@ -353,13 +369,4 @@ func (t *narrator) commandsOf(op *history.Operation) string {
 		}
 	}
 	return " (" + count + last + ")"
-}
-
-// about describes the lock, for a story with few events.
-func (t *narrator) about() string {
-	lease := "has no lease"
-	if t.around.Header.Lease > 0 {
-		lease = "has a lease of " + span(t.around.Header.Lease)
-	}
-	return fmt.Sprintf("the lock %s (%s) %s", quoted(t.around.Header.Lock), t.around.Header.Kind, lease)
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// Bounds on the lines of a story: it shows what led to the violation, not everything that happened.
+// Bounds on the events of a story: it shows what led to the violation, not everything that happened.
 const (
-	fewest = 5
-	most   = 13
+	enough = 4  // beyond, only what the story needs
+	most   = 10 // at all
 )
 
 // Tell writes the stories and drawings of a verdict's violations, whose causes were found. A
@@ -193,29 +193,25 @@ func (t *narrator) stuck() bool {
 	return t.v.Property == verdicts.Progress || t.v.Property == verdicts.Refusal
 }
 
-// lines returns the story: the headline, the base of its times, the events in order, and the cause.
+// lines returns the story: the headline, the events in order, and the cause.
 func (t *narrator) lines() []string {
 	slices.SortStableFunc(t.events, func(a, b event) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rank, b.rank)) })
 	events := slices.CompactFunc(t.events, func(a, b event) bool { return a.text == b.text })
-	events = trim(events, most-3)
-	out := []string{t.headline(), t.timeBase()}
-	for _, e := range events {
+	out := []string{t.headline()}
+	for _, e := range trim(events) {
 		out = append(out, e.text)
-	}
-	if len(out)+1 < fewest {
-		out = append(out, t.about())
 	}
 	return append(out, t.answer.Says.Text(t.part))
 }
 
-// trim removes optional events, the last first, until n are left.
-func trim(events []event, n int) []event {
-	for i := len(events) - 1; i >= 0 && len(events) > n; i-- {
+// trim removes optional events, the last first, until there are few enough.
+func trim(events []event) []event {
+	for i := len(events) - 1; i >= 0 && len(events) > enough; i-- {
 		if !events[i].needed {
 			events = slices.Delete(events, i, i+1)
 		}
 	}
-	return events[:min(len(events), n)]
+	return events[:min(len(events), most)]
 }
 
 func (t *narrator) say(at int64, rank int, needed bool, text string) {

@@ -22,11 +22,6 @@ const (
 	second int64 = 1000 * milli
 )
 
-// timeBase returns the line that relates the story's times to those of the run.
-func (t *narrator) timeBase() string {
-	return fmt.Sprintf("times count from %.3f s into the run", float64(t.base)/float64(second))
-}
-
 // ms formats an instant as the time since the start of the story.
 func (t *narrator) ms(at int64) string { return span(at - t.base) }
 
@@ -46,9 +41,14 @@ func span(ns int64) string {
 	return strconv.FormatFloat(float64(ns)/1000, 'f', 0, 64) + " µs"
 }
 
-// headline returns the violated property, what broke it, and the cause.
+// headline returns the violated property, what broke it, the cause, and what relates the story's
+// times to those of the run.
 func (t *narrator) headline() string {
-	return fmt.Sprintf("%s broken: %s (%s)", t.v.Property, t.broken(), t.v.Cause)
+	from := ""
+	if t.base >= milli {
+		from = fmt.Sprintf("; times count from %.3f s", float64(t.base)/float64(second))
+	}
+	return fmt.Sprintf("%s broken: %s (%s)%s", t.v.Property, t.broken(), t.v.Cause, from)
 }
 
 // broken returns what broke the property.
@@ -100,8 +100,8 @@ func (t *narrator) misanswered() string {
 		return fmt.Sprintf("the release of %s by %s freed nothing", key, shortened(op.Client))
 	case op.Op == history.Acquire:
 		return fmt.Sprintf("%s was refused a re-entry of %s, which it held", who, key)
-	case op.Op == history.Extend && op.Outcome == history.OK && t.mayHold(who, op.Call):
-		return fmt.Sprintf("%s was told that it had renewed its hold on %s, though by the other replies that had ended", who, key)
+	case op.Op == history.Extend && len(t.v.Clients) > 1:
+		return fmt.Sprintf("the renewal of %s by %s changed the hold of %s", key, who, t.victim())
 	case op.Op == history.Extend && op.Outcome == history.OK:
 		return fmt.Sprintf("%s was told that it had renewed its hold on %s, which had ended", who, key)
 	case op.Op == history.Extend || op.Op == history.Lost || op.Outcome != history.OK:
@@ -126,14 +126,6 @@ func (t *narrator) victim() string {
 		}
 	}
 	return t.first()
-}
-
-// mayHold reports whether the server may still have kept a hold of the client that shows the
-// violation.
-func (t *narrator) mayHold(client string, at int64) bool {
-	return slices.ContainsFunc(t.v.Witness.Holds, func(h checker.Hold) bool {
-		return shortened(h.Client) == client && h.Possible.From <= at && h.Possible.To >= at
-	})
 }
 
 // miswritten returns what is wrong with a write.

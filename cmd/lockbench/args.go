@@ -81,19 +81,6 @@ func oneOfFlags(c *cobra.Command, names ...string) {
 	})
 }
 
-// allOfFlags says that these flags need each other.
-func allOfFlags(c *cobra.Command, names ...string) {
-	c.MarkFlagsRequiredTogether(names...)
-	before(c, func(c *cobra.Command) error {
-		given := changed(c, names)
-		if len(given) == 0 || len(given) == len(names) {
-			return nil
-		}
-		missing := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(given, n) })
-		return fmt.Errorf("%w: %s needs %s, which is missing", errUsage, joined(given, "and"), joined(missing, "and"))
-	})
-}
-
 // before adds a check to those that a command makes before its verb begins.
 func before(c *cobra.Command, check func(*cobra.Command) error) {
 	earlier := c.PreRunE

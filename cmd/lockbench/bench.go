@@ -93,7 +93,7 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	out.Gates = out.CheckGates(limits)
 	against(&out, base, f.baseline, f.options)
 	out.Judge()
-	return errors.Join(a.endBench(out, dir, f.store, f.details), benchError(out), lacks.errors(), interrupts.end())
+	return errors.Join(a.endBench(out, dir, f.store), benchError(out), lacks.errors(), interrupts.end())
 }
 
 // settled reports whether a comparison with the base is settled: noise hides nothing, and a
@@ -128,12 +128,12 @@ func benchError(b results.Bench) error {
 }
 
 // endBench saves a bench and its reports in its directory, and shows it.
-func (a *app) endBench(b results.Bench, dir, store string, details bool) error {
+func (a *app) endBench(b results.Bench, dir, store string) error {
 	var err error
 	if b.Suite, err = keptEndings(b.Plan.Locks); err != nil {
 		return err
 	}
-	r := benchRecord(b, dir, details)
+	r := benchRecord(b, dir)
 	err = errors.Join(results.StoreBench(filepath.Join(dir, results.BenchFile), b), r.save())
 	switch {
 	case store != "" && b.Interrupted:
@@ -141,7 +141,7 @@ func (a *app) endBench(b results.Bench, dir, store string, details bool) error {
 	case store != "":
 		err = errors.Join(err, results.StoreBench(store, b))
 	}
-	return errors.Join(err, a.show(r), a.tellGitHub(r))
+	return errors.Join(err, a.show(r), a.summarize(r.forms["md"]))
 }
 
 // keptEndings is what the suite that is kept with this version found of some locks, by scenario.

@@ -28,7 +28,6 @@ type benchFlags struct {
 	pace                 choice
 	rates, findRate      string
 	server, scenario     string
-	details              bool
 	max, min             []string
 	baseline, store, out string
 	shard                shardFlag
@@ -55,7 +54,6 @@ func (f *benchFlags) register(a *app, c *cobra.Command) {
 	s.StringVar(&f.scenario, "scenario", "", "a scenario whose faults happen in every repetition, with its lease and without warm-up unless these are given")
 	s.BoolVar(&f.Crash, "crash", false, "also crash a holder, and measure how soon its lock is granted again")
 	s.BoolVar(&f.Greedy, "greedy", false, "a client that released may acquire again at once")
-	s.BoolVar(&f.details, "details", false, "list every figure with its interval")
 	s.StringArrayVar(&f.max, "max", nil, "METRIC=LIMIT: exit 2 when a lock's figure is above it")
 	s.StringArrayVar(&f.min, "min", nil, "METRIC=LIMIT: exit 2 when a lock's figure is below it")
 	s.StringVar(&f.baseline, "baseline", "", "a stored bench to compare with: exit 2 when a lock became slower; where noise hides that, up to three times the repetitions are taken")

@@ -19,7 +19,7 @@ func aFolder(t *testing.T) string {
 	t.Helper()
 	top := t.TempDir()
 	base := filepath.Join(top, "runs")
-	d, err := results.Create(base, "steady", "token", time.Unix(100, 0), "a", false)
+	d, err := results.Create(base, results.Name(time.Unix(100, 0), "a", "steady", "token"), false)
 	if err != nil {
 		t.Fatal(err)
 	}

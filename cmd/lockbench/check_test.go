@@ -45,7 +45,7 @@ func TestCheckKnowsWhatTheStoreHeld(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			d, err := results.Create(t.TempDir(), "steady", "token", time.Unix(0, 0), "x", false)
+			d, err := results.Create(t.TempDir(), results.Name(time.Unix(0, 0), "x", "steady", "token"), false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,7 +127,7 @@ func TestDerivedEffectsAreNoRecord(t *testing.T) {
 		history.Derived: 0, history.AppendOnly: 1,
 		"derived: the recorded commands in their order, executed once; a node's end where a reply differs": 0, // as before
 	} {
-		d, err := results.Create(t.TempDir(), "steady", "token", time.Unix(0, 0), "x", false)
+		d, err := results.Create(t.TempDir(), results.Name(time.Unix(0, 0), "x", "steady", "token"), false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -113,45 +113,26 @@ func (c comparable) what() string {
 	return "a run"
 }
 
-// loadCompared loads what is at a path: a file by its schema, a directory by its files.
+// loadCompared loads what is at a path: a suite, a bench, a run, or all runs of a folder.
 func loadCompared(path string) (c comparable, err error) {
-	info, err := os.Stat(path)
+	r, err := openRecord(path)
+	switch v := r.value.(type) {
+	case results.Suite:
+		return comparable{suite: &v}, err
+	case results.Bench:
+		return comparable{bench: &v}, err
+	}
+	if info, noFile := os.Stat(path); noFile == nil && info.IsDir() {
+		if c.runs, err = loadRuns(path); err == nil && len(c.runs) == 0 {
+			err = fmt.Errorf("%s: no run, bench or suite in it", path)
+		}
+	} else if err == nil {
+		c.runs, err = loadRuns(r.dir)
+	}
 	if err != nil {
 		return c, asInput(err)
-	}
-	if !info.IsDir() {
-		return loadComparedFile(path)
-	}
-	for _, name := range []string{results.BenchFile, results.SuiteFile} {
-		if file, ok := results.Stored(path, name); ok {
-			return loadComparedFile(file)
-		}
-	}
-	if c.runs, err = loadRuns(path); err != nil {
-		return c, asInput(err)
-	}
-	if len(c.runs) == 0 {
-		return c, fmt.Errorf("%w: %s: no run, bench or suite in it", errUsage, path)
 	}
 	return c, nil
-}
-
-func loadComparedFile(path string) (c comparable, err error) {
-	schema, err := schemaOf(path)
-	if err != nil {
-		return c, err
-	}
-	switch schema {
-	case results.BenchSchema:
-		b, err := stored(path, results.LoadBench)
-		return comparable{bench: b}, err
-	case results.SuiteSchema:
-		s, err := stored(path, results.LoadSuite)
-		return comparable{suite: s}, err
-	case results.RunSchema, results.ResultSchema:
-		return loadCompared(filepath.Dir(path))
-	}
-	return c, fmt.Errorf("%w: %s: its schema is %q, want %s, %s or %s", errUsage, path, schema, results.BenchSchema, results.SuiteSchema, results.RunSchema)
 }
 
 // schemaOf returns the schema of a file of JSON, or of one whose first line is a header, such as a

@@ -278,7 +278,7 @@ func (a *app) createExploration(f exploreFlags, lock string) (*results.Dir, resu
 		return nil, results.Run{}, err
 	}
 	run := results.Run{ID: id, Argv: a.argv, Seed: f.seed, Lock: lock, Scenario: "explore", Server: cmp.Or(f.server, "sim"), Start: a.now().UTC(), Phase: results.Started}
-	d, err := results.Create(f.out, run.Scenario, lock, a.now(), id, false)
+	d, err := results.Create(f.out, results.Name(a.now(), id, run.Scenario, lock), false)
 	if err != nil {
 		return nil, run, err
 	}

@@ -28,9 +28,9 @@ var flagGroups = []struct {
 }{
 	{"What to run", nil},
 	{"Load", []string{"clients", "clients-as", "duration", "ops", "rate", "rates", "find-rate", "pace", "lease", "keys", "hold", "warmup", "reps", "workload", "poll", "greedy", "budget", "schedules", "side-by-side", "crash", "tries"}},
-	{"Faults", []string{"set", "sweep", "faults", "max-faults", "max-waits", "strategy"}},
+	{"Faults", []string{"set", "faults", "max-faults", "max-waits", "strategy"}},
 	{"Servers", []string{"server", "binary", "image", "launch", "hosts", "listen", "nodes", "topology"}},
-	{"Output, gates and baselines", []string{"out", "max", "min", "metrics-addr", "baseline", "exact", "store", "against", "keep-all", "shard", "details", "threshold", "raw", "allow-env-diff", "trace"}},
+	{"Output, gates and baselines", []string{"out", "max", "min", "metrics-addr", "baseline", "exact", "store", "keep-all", "shard", "threshold", "raw", "allow-env-diff", "trace"}},
 	{"TLS and passwords", []string{"password-file", "tls-ca", "tls-cert", "tls-key"}},
 }
 

@@ -17,7 +17,7 @@ const module = "github.com/lockbench/lockbench/"
 // layers are the top folders, lowest first: the packages of one import those below it, and each
 // other.
 var layers = []string{
-	"internal", "verdicts", "history", "impls", "fakeredis", "effects", "subject", "servers", "faults", "workloads", "checker", "explain", "story", "results", "scenarios", "judge", "sim", "harness", "bench",
+	"internal", "verdicts", "history", "fakeredis", "impls", "effects", "subject", "servers", "faults", "workloads", "checker", "explain", "story", "results", "scenarios", "judge", "sim", "harness", "bench",
 	"repro", "report", "locktest", "cmd", "examples",
 }
 
@@ -27,8 +27,8 @@ var barred = map[string][]string{
 	// The records and their judgement need no lock, no server and no network.
 	"history": {"net", "github.com/redis/", module + "verdicts"},
 	"checker": {"net", "github.com/redis/", module + "impls", module + "servers", module + "faults", module + "workloads"},
-	// A server knows nothing of the locks that use it; impls counts the slots of a cluster.
-	"fakeredis": {module + "impls/catalogue", "github.com/redis/"},
+	// A server knows nothing of the locks that use it.
+	"fakeredis": {module + "impls", "github.com/redis/"},
 	// What clients do is the same whatever faults there are.
 	"workloads": {module + "servers", module + "faults"},
 	// What is written for people is made from the record of a run, not from the run.

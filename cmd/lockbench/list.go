@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -38,9 +39,9 @@ func listings() []listing {
 		listOf("workloads", "what clients do", []string{"WORKLOAD", "WHAT CLIENTS DO"}, workloads.All(), func(w workloads.Workload) (any, []string) {
 			return namedItem{w.Name(), w.About()}, []string{w.Name(), w.About()}
 		}),
-		listOf("faults", "what can go wrong", []string{"FAULT", "WHAT HAPPENS"}, faults.Kinds(), func(k faults.Kind) (any, []string) {
-			return namedItem{k.Name, k.About}, []string{k.Name, k.About}
-		}),
+		listOf("faults", "what can go wrong", []string{"FAULT", "WHAT HAPPENS"}, faults.Kinds(), listedFault),
+		listOf("fields", "the fields of a scenario file", []string{"FIELD", "WHAT IT SAYS"}, scenarios.Fields(), listedField),
+		listOf("claims", "what the sources of the locks claim, and whether it holds", []string{"LOCK", "HOLDS", "CLAIM"}, claims(), listedClaim),
 		listOf("planted", "the planted bugs with which the tester is tested", []string{"PLANTED", "OF", "BUG"}, catalogue.Planted(), listedBug),
 	}
 }
@@ -49,9 +50,9 @@ func newList(a *app) *cobra.Command {
 	all := listings()
 	names := namesOf(all, func(l listing) string { return l.name })
 	return &cobra.Command{
-		Use:       "list [locks|scenarios|workloads|faults|planted]",
-		Short:     "List locks, scenarios, workloads, faults or planted bugs",
-		Long:      "list shows locks, scenarios, workloads, faults and planted bugs. Without an argument it shows everything.",
+		Use:       "list [WHAT]",
+		Short:     "List locks, scenarios, faults, planted bugs and more",
+		Long:      "list shows locks, scenarios and the fields of their files, workloads, faults, what the sources of the locks claim, and planted bugs. Without an argument it shows everything.",
 		Example:   "  lockbench list locks\n  lockbench list scenarios -o json",
 		Args:      oneOf(names),
 		ValidArgs: names,
@@ -144,6 +145,66 @@ func listedScenario(s scenarios.Scenario) (any, []string) {
 		item.Faults = append(item.Faults, f.Fault)
 	}
 	return item, []string{s.Name, s.Workload, s.About}
+}
+
+type faultItem struct {
+	Name    string   `json:"name"`
+	About   string   `json:"about"`
+	InSim   string   `json:"in_simulator"`
+	Servers string   `json:"on_servers"`
+	Refused []string `json:"refused"` // servers and topologies that cannot have it
+}
+
+func listedFault(k faults.Kind) (any, []string) {
+	item := faultItem{k.Name, k.About, k.InSim, k.OnServers, []string{}}
+	if k.Own {
+		item.Refused = append(item.Refused, "url")
+	}
+	for _, t := range impls.Topologies() {
+		if k.Not[t] != "" {
+			item.Refused = append(item.Refused, string(t))
+		}
+	}
+	text := fmt.Sprintf("%s. In the simulator: %s. On servers: %s.", k.About, k.InSim, k.OnServers)
+	if len(item.Refused) > 0 {
+		text += " Not on: " + strings.Join(item.Refused, ", ") + "."
+	}
+	return item, []string{k.Name, text}
+}
+
+type fieldItem struct {
+	Field   string `json:"field"`
+	Type    string `json:"type"`
+	Default string `json:"default,omitempty"` // none for one that must be given
+	About   string `json:"about"`
+}
+
+func listedField(f scenarios.Field) (any, []string) {
+	otherwise := "must be given"
+	if f.Default != "" {
+		otherwise = "default " + f.Default
+	}
+	return fieldItem{f.Path, f.Type, f.Default, f.About}, []string{f.Path, fmt.Sprintf("%s (%s; %s)", f.About, f.Type, otherwise)}
+}
+
+// claimOf is a claim and the lock that it is about.
+type claimOf struct {
+	Lock   string `json:"lock"`
+	Source string `json:"source"`
+	claimItem
+}
+
+func claims() (all []claimOf) {
+	for _, v := range catalogue.Locks() {
+		for _, c := range v.Claims {
+			all = append(all, claimOf{v.Name, v.Source.Article, claimItem(c)})
+		}
+	}
+	return all
+}
+
+func listedClaim(c claimOf) (any, []string) {
+	return c, []string{c.Lock, map[bool]string{true: "yes", false: "NO"}[c.Holds], fmt.Sprintf("%s (%s; %s)", c.Text, c.Source, c.Command)}
 }
 
 type namedItem struct {

@@ -111,7 +111,7 @@ func scenarioNamesOf(scenarios, notRun []string) string {
 }
 
 // mostNamed is how many scenarios of one ending a card names one by one.
-const mostNamed = 4
+const mostNamed = 3
 
 // protocol lists what two clients of a lock send: the first acquires, the second tries meanwhile,
 // the first releases. What a client repeats is listed once.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/report/page"
 	"github.com/lockbench/lockbench/results"
@@ -20,21 +20,24 @@ import (
 
 func newLs(a *app) *cobra.Command {
 	var base string
+	var index bool
 	only := chosen{verdict: newChoice("", "pass", "fail", "inconclusive", "not judged", "in progress", "unreadable")}
 	c := &cobra.Command{
 		Use:   "ls",
 		Short: "List the runs, suites and benches that were kept",
 		Long: "ls lists the runs, suites, benches and findings of explore in a folder, the latest first, each with its time, servers and verdict.\n" +
-			"One that a process is still writing is in progress; one whose files are damaged is unreadable.",
-		Example: "  lockbench ls\n  lockbench ls --lock token --verdict fail\n  lockbench ls -o json",
+			"One that a process is still writing is in progress; one whose files are damaged is unreadable.\n\n" +
+			"--index also writes the list into the folder as index.html, a page that links the reports and loads nothing.",
+		Example: "  lockbench ls\n  lockbench ls --lock token --verdict fail\n  lockbench ls --index\n  lockbench ls -o json",
 		Args:    nothing,
-		RunE:    func(*cobra.Command, []string) error { return a.ls(base, only) },
+		RunE:    func(*cobra.Command, []string) error { return a.ls(base, only, index) },
 	}
 	s := c.Flags()
 	s.StringVar(&base, "out", results.DefaultBase, "the folder of runs")
 	s.StringVar(&only.lock, "lock", "", "only runs of this lock")
 	s.StringVar(&only.scenario, "scenario", "", "only runs of this scenario")
 	s.Var(&only.verdict, "verdict", "only those with this verdict")
+	s.BoolVar(&index, "index", false, "also write the list as index.html, with links to the reports")
 	complete(c, "verdict", words(only.verdict.allowed...))
 	return c
 }
@@ -49,13 +52,20 @@ func (c chosen) omits(e page.Entry) bool {
 	return c.lock != "" && c.lock != e.Lock || c.scenario != "" && c.scenario != e.Scenario || c.verdict.value != "" && c.verdict.value != e.State()
 }
 
-func (a *app) ls(base string, only chosen) error {
+func (a *app) ls(base string, only chosen, index bool) error {
 	all, err := storedIn(base)
 	if err != nil {
 		return err
 	}
 	kept := len(all)
 	all = slices.DeleteFunc(all, only.omits)
+	if index {
+		file := filepath.Join(base, "index.html")
+		if err := results.SaveFile(file, func(w io.Writer) error { return page.Index(w, all) }); err != nil {
+			return err
+		}
+		a.say("index: %s", file)
+	}
 	if a.json() {
 		return a.writeJSON(all)
 	}
@@ -104,44 +114,16 @@ func storedIn(base string) ([]page.Entry, error) {
 
 // storedAt describes the record in a directory; false if there is none.
 func storedAt(dir string) (page.Entry, bool) {
-	var r page.Entry
-	var err error
-	switch {
-	case exists(filepath.Join(dir, results.SuiteFile)):
-		var s results.Suite
-		s, err = results.LoadSuite(dir)
-		r = page.Entry{Kind: "suite", When: s.Start, What: report.Plural(len(s.Cells), "cell"), Server: s.Server, Verdict: s.Verdict}
-	case exists(filepath.Join(dir, results.BenchFile)):
-		var b results.Bench
-		b, err = results.LoadBench(dir)
-		r = page.Entry{Kind: "bench", When: b.Start, What: strings.Join(b.Plan.Locks, ", "), Server: b.Server, Verdict: b.Verdict}
-	case exists(filepath.Join(dir, results.RunFile)):
-		r, err = runAt(dir)
-	default:
-		return r, false
+	if !slices.ContainsFunc([]string{results.SuiteFile, results.BenchFile, results.RunFile}, func(name string) bool { return exists(filepath.Join(dir, name)) }) {
+		return page.Entry{}, false
 	}
-	if err != nil {
-		r = page.Entry{Kind: cmp.Or(r.Kind, "run"), When: modified(dir), What: "of which a file is damaged", Problem: err.Error()}
+	r, err := openRecord(dir)
+	e := r.entry
+	if err != nil && !errors.Is(err, errFinding) {
+		e = page.Entry{Kind: cmp.Or(e.Kind, "run"), When: modified(dir), What: "of which a file is damaged", Problem: err.Error()}
 	}
-	r.Dir, r.Busy = dir, results.Held(dir)
-	return r, true
-}
-
-// runAt describes the run in a directory, or the finding of a search: it keeps no directory without
-// one.
-func runAt(dir string) (page.Entry, error) {
-	d, run, result, err := results.Load(dir)
-	if err != nil {
-		return page.Entry{}, err
-	}
-	r := page.Entry{Kind: "run", When: run.Start, What: fmt.Sprintf("%s × %s", run.Lock, run.Scenario), Lock: run.Lock, Scenario: run.Scenario, Server: run.Server}
-	switch {
-	case d.Tape(run) != "":
-		r.Kind, r.What, r.Scenario, r.Verdict, r.Story = "explore", run.Lock, "", checker.Fail, result == nil
-	case result != nil:
-		r.Verdict = result.Verdict
-	}
-	return r, nil
+	e.Dir, e.Busy = dir, results.Held(dir)
+	return e, true
 }
 
 // modified returns when a directory was last changed, of a record that does not say when it began.

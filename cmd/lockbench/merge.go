@@ -108,5 +108,5 @@ func (a *app) mergeBenches(paths []string, f mergeFlags) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(a.endBench(whole, dir, f.store, false), benchError(whole))
+	return errors.Join(a.endBench(whole, dir, f.store), benchError(whole))
 }

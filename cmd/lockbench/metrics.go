@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,34 +26,17 @@ import (
 type metrics struct {
 	labels string // of every figure of the call, without braces
 
-	mu   sync.Mutex // protects what follows between the run and those who read
-	all  []*series  // in the order of their first runs
-	runs *series    // of the lock that runs; nil before the first
-}
-
-type series struct {
-	lock     string
-	ended    map[string]int64 // acquires by outcome
-	faults   int64            // of the runs that ended
+	mu       sync.Mutex       // protects what follows between the run and those who read
+	ended    map[string]int64 // acquires by outcome, of the runs that ended
+	faults   int64            // likewise
 	now      harness.Progress // of the run under way, while its clients run
 	runs     map[string]int64 // by verdict
 	violated map[string]int64 // by property
 }
 
 func newMetrics(e harness.Experiment) *metrics {
-	return &metrics{labels: fmt.Sprintf("scenario=%s,server=%s", label(e.Scenario.Name), label(e.Provider.Name()))}
-}
-
-// begin says whose run is next.
-func (m *metrics) begin(lock string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	at := slices.IndexFunc(m.all, func(s *series) bool { return s.lock == lock })
-	if at < 0 {
-		at = len(m.all)
-		m.all = append(m.all, &series{lock: lock, ended: map[string]int64{}, runs: map[string]int64{}, violated: map[string]int64{}})
-	}
-	m.runs = m.all[at]
+	return &metrics{labels: fmt.Sprintf("lock=%s,scenario=%s,server=%s", label(e.Variant.Name), label(e.Scenario.Name), label(e.Provider.Name())),
+		ended: map[string]int64{}, runs: map[string]int64{}, violated: map[string]int64{}}
 }
 
 // progress takes how far the run has come. The other phases tell no counts: the last of the
@@ -65,7 +47,7 @@ func (m *metrics) progress(p harness.Progress) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.runs.now = p
+	m.now = p
 }
 
 // end puts the result of a run in place of its progress. Without one, because the run failed, its
@@ -73,112 +55,61 @@ func (m *metrics) progress(p harness.Progress) {
 func (m *metrics) end(r *results.Result) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := m.runs
-	acquires := live(s.now)
-	if r != nil {
-		acquires = recorded(r)
-		s.runs[string(r.Verdict)]++
+	m.faults += int64(m.now.Faults) // results do not list fault windows
+	if r == nil {
+		m.ended = m.acquires()
+	} else {
+		m.runs[string(r.Verdict)]++
+		for outcome, n := range r.Operations["acquire"] {
+			name, known := map[string]string{"ok": "granted", "unknown": "unknown"}[outcome]
+			if !known {
+				name = "refused"
+			}
+			m.ended[name] += int64(n)
+		}
 		for _, p := range r.Properties {
-			s.violated[string(p.Name)] += int64(p.Violations)
+			m.violated[string(p.Name)] += int64(p.Violations)
 		}
 	}
-	sum(s.ended, acquires)
-	s.faults += int64(s.now.Faults) // results do not list fault windows
-	s.now.Rounds, s.now.Refused, s.now.Failed, s.now.Unknown, s.now.Faults = 0, 0, 0, 0, 0
+	m.now.Rounds, m.now.Refused, m.now.Failed, m.now.Unknown, m.now.Faults = 0, 0, 0, 0, 0
 }
 
-func live(p harness.Progress) map[string]int64 {
-	return map[string]int64{"granted": p.Rounds, "refused": p.Refused + p.Failed, "unknown": p.Unknown}
-}
-
-// recorded counts the acquires of a result by outcome.
-func recorded(r *results.Result) map[string]int64 {
-	counts := map[string]int64{}
-	for outcome, n := range r.Operations["acquire"] {
-		counts[cmp.Or(map[string]string{"ok": "granted", "unknown": "unknown"}[outcome], "refused")] += int64(n)
-	}
-	return counts
-}
-
-func sum(into, more map[string]int64) {
-	for name, n := range more {
-		into[name] += n
-	}
-}
-
-// family is a figure and what it is of a lock.
-type family struct {
-	name, kind, help string
-	of               func(*series, sampler)
-}
-
-// families are the figures in the order in which they are written.
-func families() []family {
-	return []family{
-		{"lockbench_acquires_total", "counter", "Acquires that ended, by outcome.", func(s *series, add sampler) {
-			acquires := live(s.now)
-			sum(acquires, s.ended)
-			addAll(acquires, "outcome", add)
-		}},
-		{"lockbench_fault_windows_total", "counter", "Faults that began.", func(s *series, add sampler) {
-			add(float64(s.faults + int64(s.now.Faults)))
-		}},
-		{"lockbench_acquire_seconds", "gauge", "Quantiles of the time to a grant from the intended start, in the latest run so far, to within an eighth.",
-			func(s *series, add sampler) {
-				if s.now.P99 > 0 {
-					add(s.now.P50.Seconds(), "quantile", "0.5")
-					add(s.now.P99.Seconds(), "quantile", "0.99")
-				}
-			}},
-		{"lockbench_run_seconds", "gauge", "How long the clients of the latest run have run.", func(s *series, add sampler) {
-			add(s.now.Elapsed.Seconds())
-		}},
-		{"lockbench_runs_total", "counter", "Runs that were judged, by verdict.", func(s *series, add sampler) { addAll(s.runs, "verdict", add) }},
-		{"lockbench_violations_total", "counter", "Violations in runs that were judged, by property.", func(s *series, add sampler) {
-			addAll(s.violated, "property", add)
-		}},
-	}
-}
-
-// sampler adds a value; more are pairs of a label's name and value.
-type sampler func(value float64, more ...string)
-
-func addAll(counts map[string]int64, by string, add sampler) {
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		add(float64(counts[name]), by, name)
-	}
+// acquires counts those of the runs that ended and of the run under way, by outcome.
+func (m *metrics) acquires() map[string]int64 {
+	return map[string]int64{"granted": m.ended["granted"] + m.now.Rounds, "refused": m.ended["refused"] + m.now.Refused + m.now.Failed,
+		"unknown": m.ended["unknown"] + m.now.Unknown}
 }
 
 // write returns the figures in Prometheus' text format, version 0.0.4.
 func (m *metrics) write(w io.Writer) error {
-	var x exposition
-	x.family("lockbench_build_info", "gauge", "The version of lockbench; always 1.")
-	x.sample("lockbench_build_info", "go="+label(runtime.Version()), 1, "version", linkedVersion(version, thisMachine().Build))
-	m.mu.Lock()
-	for _, f := range families() {
-		x.family(f.name, f.kind, f.help)
-		for _, s := range m.all {
-			f.of(s, func(value float64, more ...string) {
-				x.sample(f.name, "lock="+label(s.lock)+","+m.labels, value, more...)
-			})
+	var b strings.Builder
+	family := func(name, kind, help string) func(labels string, value float64) {
+		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
+		return func(labels string, value float64) {
+			fmt.Fprintf(&b, "%s{%s} %s\n", name, labels, strconv.FormatFloat(value, 'g', -1, 64))
 		}
 	}
-	m.mu.Unlock()
-	_, err := io.WriteString(w, x.String())
-	return err
-}
-
-type exposition struct{ strings.Builder }
-
-func (x *exposition) family(name, kind, help string) {
-	fmt.Fprintf(x, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
-}
-
-func (x *exposition) sample(name, labels string, value float64, more ...string) {
-	for i := 0; i < len(more); i += 2 {
-		labels += "," + more[i] + "=" + label(more[i+1])
+	counts := func(name, by, help string, all map[string]int64) {
+		add := family(name, "counter", help)
+		for _, key := range slices.Sorted(maps.Keys(all)) {
+			add(m.labels+","+by+"="+label(key), float64(all[key]))
+		}
 	}
-	fmt.Fprintf(x, "%s{%s} %s\n", name, labels, strconv.FormatFloat(value, 'g', -1, 64))
+	m.mu.Lock()
+	family("lockbench_build_info", "gauge", "The version of lockbench; always 1.")("go="+label(runtime.Version())+",version="+label(linkedVersion(version, thisMachine().Build)), 1)
+	counts("lockbench_acquires_total", "outcome", "Acquires that ended, by outcome.", m.acquires())
+	family("lockbench_fault_windows_total", "counter", "Faults that began.")(m.labels, float64(m.faults+int64(m.now.Faults)))
+	add := family("lockbench_acquire_seconds", "gauge", "Quantiles of the time to a grant from the intended start, in the latest run so far, to within an eighth.")
+	if m.now.P99 > 0 {
+		add(m.labels+`,quantile="0.5"`, m.now.P50.Seconds())
+		add(m.labels+`,quantile="0.99"`, m.now.P99.Seconds())
+	}
+	family("lockbench_run_seconds", "gauge", "How long the clients of the latest run have run.")(m.labels, m.now.Elapsed.Seconds())
+	counts("lockbench_runs_total", "verdict", "Runs that were judged, by verdict.", m.runs)
+	counts("lockbench_violations_total", "property", "Violations in runs that were judged, by property.", m.violated)
+	m.mu.Unlock()
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // label quotes a label's value: a backslash, a quote and a line's end are escaped, and nothing else
@@ -206,15 +137,20 @@ func (a *app) serveMetrics(ctx context.Context, addr string, m *metrics) (stop f
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 		_ = m.write(w) // whoever asked has gone
 	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second}
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(l) }() // ends with stop
 	a.say("metrics at http://%s/metrics", l.Addr())
+	return serving(&http.Server{Handler: mux}, l), nil
+}
+
+// serving answers requests until stop is called, which must be.
+func serving(s *http.Server, l net.Listener) (stop func() error) {
+	s.ReadHeaderTimeout, s.ReadTimeout = 10*time.Second, 30*time.Second
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(l) }() // ends with stop
 	return func() error {
-		err := server.Close()
+		err := s.Close()
 		if served := <-done; !errors.Is(served, http.ErrServerClosed) {
 			err = errors.Join(err, served)
 		}
 		return err
-	}, nil
+	}
 }

@@ -162,11 +162,9 @@ func TestMetricsOfARealRun(t *testing.T) {
 
 func TestMetricsLabelsAreEscaped(t *testing.T) {
 	var e harness.Experiment
-	e.Scenario.Name, e.Provider = "steady", fakeProvider{name: "process"}
+	e.Variant.Name, e.Scenario.Name, e.Provider = "a\"b\\c\nd", "steady", fakeProvider{name: "process"}
 	var text strings.Builder
 	m := newMetrics(e)
-	m.begin("token")
-	m.begin("a\"b\\c\nd")
 	m.end(&results.Result{Properties: []checker.Property{{Name: verdicts.MutualExclusion, Violations: 2}}})
 	if err := m.write(&text); err != nil {
 		t.Fatal(err)

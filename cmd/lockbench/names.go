@@ -49,7 +49,7 @@ func variant(name string, groups ...string) (impls.Variant, error) {
 		return impls.Variant{}, fmt.Errorf("%w: --lock is missing; 'lockbench list locks' shows them", errUsage)
 	}
 	if strings.Contains(name, ",") {
-		return impls.Variant{}, fmt.Errorf("%w: --lock takes one lock, got %q; for several, --locks %s: run has it, suite (every scenario) and bench (what they cost)",
+		return impls.Variant{}, fmt.Errorf("%w: --lock takes one lock, got %q; for several, --locks %s of suite (every scenario) or bench (what they cost)",
 			errUsage, name, name)
 	}
 	v, ok := catalogue.Find(name)

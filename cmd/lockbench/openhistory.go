@@ -173,7 +173,7 @@ func effectsBeside(ctx context.Context, h openedHistory, in checker.Input, scrip
 	case err != nil:
 		return nil, present(err)
 	case log.Raw != nil:
-		return effects.Join(ctx, effects.Record{Header: h.header, Commands: in.Commands, Scripts: scripts, Faults: in.Faults, Skip: workloads.IsStore}, log.Raw)
+		return effects.Join(ctx, effects.Record{Header: h.header, Commands: in.Commands, Scripts: scripts, Faults: in.Faults, Logs: log.Raw, Skip: workloads.IsStore})
 	case log.Cut, history.IsDerived(log.Source):
 		return nil, nil // the record has not more in it than the commands
 	}

@@ -35,6 +35,7 @@ func TestPagesNameWhatThereIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	root := newRoot(&app{world: newWorld("").world, line: &statusLine{}})
+	root.InitDefaultHelpCmd()
 	found := map[string]int{}
 	for _, page := range pages(t) {
 		text := code(readPage(t, page))

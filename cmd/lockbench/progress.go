@@ -51,10 +51,10 @@ func (s *statusLine) clear() {
 	}
 }
 
-// print prints a text above the line, escaped and wrapped on a terminal; in a pipe each line stays
-// whole, for programs that search it.
+// print prints a text above the line, escaped. Each line stays whole, for programs that search it
+// and people who copy a command.
 func (s *statusLine) print(text string) {
-	line := strings.Join(report.Message(s.wide, text), "\n")
+	line := strings.Join(report.Message(text), "\n")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.text == "" {

@@ -37,6 +37,8 @@ func providers() []servers.Provider {
 // provider returns the provider that --server names, and for auto also why it was chosen.
 func (a *app) provider(ctx context.Context, word string, all []servers.Provider) (p servers.Provider, why string, err error) {
 	switch {
+	case (a.access.cert == "") != (a.access.key == ""):
+		return nil, "", fmt.Errorf("%w: --tls-cert and --tls-key need each other: one is missing", errUsage)
 	case strings.Contains(word, "://") && a.program.given() != "":
 		return nil, "", fmt.Errorf("%w: --%s is for servers that lockbench starts, and not for a Redis that --server gives by URL", errUsage, a.program.given())
 	case strings.Contains(word, "://"):
@@ -150,7 +152,6 @@ func (f *accessFlags) register(c *cobra.Command) {
 	s.StringVar(&f.ca, "tls-ca", "", "file of the authority that signed a rediss:// server's certificate, in PEM (default: the system's)")
 	s.StringVar(&f.cert, "tls-cert", "", "file of the certificate to show to a rediss:// server, in PEM; with --tls-key")
 	s.StringVar(&f.key, "tls-key", "", "file of the certificate's key, in PEM")
-	allOfFlags(c, "tls-cert", "tls-key")
 }
 
 // given names a flag that was given; "" for none.

@@ -13,7 +13,7 @@ import (
 func TestPruneSparesWhatIsInProgress(t *testing.T) {
 	base := t.TempDir()
 	w := newWorld("")
-	d, err := results.Create(base, "steady", "token", w.now(), "aaa", false)
+	d, err := results.Create(base, results.Name(w.now(), "aaa", "steady", "token"), false)
 	if err != nil {
 		t.Fatal(err)
 	}

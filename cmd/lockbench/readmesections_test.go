@@ -1,40 +1,24 @@
 package main
 
 import (
-	"cmp"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/lockbench/lockbench/faults"
-	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/report"
-	"github.com/lockbench/lockbench/repro"
 	"github.com/lockbench/lockbench/results"
-	"github.com/lockbench/lockbench/scenarios"
-	"github.com/lockbench/lockbench/workloads"
 )
 
 // sections are the parts of the pages that are made from the catalogue, the scenarios or the stored
 // suite.
 var sections = map[string]func(*testing.T) string{
-	"choose":    chooseTable,
-	"survives":  survivesTable,
-	"matrix":    matrix,
-	"claims":    claimsTable,
-	"repros":    reprosTable,
-	"faults":    faultsTable,
-	"fields":    fieldsTable,
-	"scenarios": scenariosTable,
-	"workloads": workloadsTable,
-	"locks":     lockPages,
-	"picture":   picture,
-	"costs":     costTables,
+	"choose":   chooseTable,
+	"survives": survivesTable,
+	"locks":    lockPages,
+	"picture":  picture,
 }
 
 // baselineSuite is the suite that the repository keeps.
@@ -61,18 +45,6 @@ func baselineBench(t *testing.T) results.Bench {
 		t.Fatal(err)
 	}
 	return b
-}
-
-// costTables are the figures of the bench that the repository keeps, and the command that made it.
-func costTables(t *testing.T) string {
-	t.Helper()
-	b := baselineBench(t)
-	var out strings.Builder
-	fmt.Fprintf(&out, "Redis %s, %d processors of an %s, %s:\n\n    %s\n", b.Nodes[0].Version, b.Environment.CPUs, b.Environment.CPU, b.Duration.Round(time.Second), b.Rerun)
-	if err := report.BenchTables(&out, b); err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimRight(out.String(), "\n") + "\n"
 }
 
 // ending is what a cell comes to in words; what does harm is bold.
@@ -169,90 +141,6 @@ func table(rows [][]string) string {
 		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
 	}
 	return b.String()
-}
-
-func claimsTable(*testing.T) string {
-	rows := [][]string{{"lock", "source", "claim", "holds", "command"}, {"---", "---", "---", "---", "---"}}
-	for _, v := range catalogue.Locks() {
-		for _, c := range v.Claims {
-			rows = append(rows, []string{"`" + v.Name + "`", v.Source.Article, c.Text,
-				map[bool]string{true: "yes", false: "**no**"}[c.Holds], "`" + c.Command + "`"})
-		}
-	}
-	return table(rows)
-}
-
-func reprosTable(*testing.T) string {
-	rows := [][]string{{"bug", "what happens", "source", "command"}, {"---", "---", "---", "---"}}
-	for _, r := range repro.Bugs() {
-		rows = append(rows, []string{r.Name, r.What, r.Source, "`lockbench repro " + r.Name + "`"})
-	}
-	return table(rows)
-}
-
-// faultsTable says of each fault what it does in each world, and where it is refused.
-func faultsTable(*testing.T) string {
-	rows := [][]string{{"fault", "what happens", "in the simulator", "on real servers", "refused"}, {"---", "---", "---", "---", "---"}}
-	for _, k := range faults.Kinds() {
-		rows = append(rows, []string{"`" + k.Name + "`", k.About, k.InSim, k.OnServers, refusals(k)})
-	}
-	return table(rows)
-}
-
-// fieldsTable lists the fields of a scenario file.
-func fieldsTable(*testing.T) string {
-	rows := [][]string{{"field", "type", "default", "meaning"}, {"---", "---", "---", "---"}}
-	for _, f := range scenarios.Fields() {
-		rows = append(rows, []string{"`" + f.Path + "`", f.Type, cmp.Or(f.Default, "**must be given**"), f.About})
-	}
-	return table(rows)
-}
-
-// refusals lists the worlds and topologies that cannot have a fault.
-func refusals(k faults.Kind) string {
-	var where []string
-	if k.Own {
-		where = append(where, "url")
-	}
-	for _, t := range impls.Topologies() {
-		if k.Not[t] != "" {
-			where = append(where, string(t))
-		}
-	}
-	return cmp.Or(strings.Join(where, ", "), "–")
-}
-
-func scenariosTable(*testing.T) string {
-	rows := [][]string{{"scenario", "workload", "what is done"}, {"---", "---", "---"}}
-	for _, s := range scenarios.Builtin() {
-		rows = append(rows, []string{"`" + s.Name + "`", s.Workload, strings.TrimSpace(s.About)})
-	}
-	return table(rows)
-}
-
-func workloadsTable(*testing.T) string {
-	rows := [][]string{{"workload", "what clients do"}, {"---", "---"}}
-	for _, w := range workloads.All() {
-		rows = append(rows, []string{"`" + w.Name() + "`", w.About()})
-	}
-	return table(rows)
-}
-
-// matrix is the stored suite as people see it, but for the list of planted bugs, of which the last
-// line gives the sum.
-func matrix(t *testing.T) string {
-	t.Helper()
-	var b strings.Builder
-	if err := report.Suite(&b, baselineSuite(t), "", report.Style{}); err != nil {
-		t.Fatal(err)
-	}
-	cells, rest, _ := strings.Cut(b.String(), "\nplanted bugs")
-	_, sum, _ := strings.Cut(rest, "\nsensitivity")
-	sum, _, ok := strings.Cut(sum, ", median")
-	if !ok {
-		t.Fatalf("the stored suite shows no sensitivity:\n%s", b.String())
-	}
-	return "```text\n" + cells + "\nsensitivity" + sum + "\n```"
 }
 
 // picture is the story and the drawing of the first violation of the README's example.

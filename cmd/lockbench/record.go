@@ -6,7 +6,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/internal/infile"
 	"github.com/lockbench/lockbench/internal/plain"
@@ -19,6 +21,7 @@ import (
 // or serves one goes through it.
 type record struct {
 	dir   string
+	entry page.Entry                                  // what a list says of it
 	value any                                         // the result, for JSON
 	file  string                                      // has it, as it was stored
 	html  func(w io.Writer, base string) error        // base is the path from the output's place to dir, "" for none
@@ -28,13 +31,10 @@ type record struct {
 	unjudged error
 }
 
-// annotations is the form that GitHub's runner reads from stderr.
-const annotations = "annotations"
-
 // writers are what writes the forms of one kind of record.
 type writers[T any] struct {
-	md, junit, csv, annotations func(io.Writer, T) error
-	measures                    func(T) []report.Measure
+	md, junit, csv func(io.Writer, T) error
+	measures       func(T) []report.Measure
 }
 
 // of returns the forms of a record.
@@ -43,26 +43,35 @@ func (w writers[T]) of(v T) map[string]func(io.Writer) error {
 		return func(out io.Writer) error { return write(out, v) }
 	}
 	return map[string]func(io.Writer) error{
-		"md": bind(w.md), "junit": bind(w.junit), "csv": bind(w.csv), annotations: bind(w.annotations),
+		"md": bind(w.md), "junit": bind(w.junit), "csv": bind(w.csv),
 		"gha": func(out io.Writer) error { return report.GitHubBenchmark(out, w.measures(v)) },
 		"bmf": func(out io.Writer) error { return report.Bencher(out, w.measures(v)) },
 	}
 }
 
 func suiteRecord(s results.Suite, dir string) record {
-	return record{dir: dir, value: s,
+	return record{dir: dir, value: s, entry: page.Entry{Kind: "suite", When: s.Start, What: suiteWhat(s), Server: s.Server, Verdict: s.Verdict},
 		html: func(w io.Writer, base string) error { return page.Suite(w, s, dir, base) },
 		text: func(w io.Writer, style report.Style) error {
 			return report.Suite(w, s, keptIn(dir).Page, style)
 		},
-		forms: writers[results.Suite]{report.SuiteMarkdown, report.SuiteJUnit, report.SuiteCSV, report.SuiteAnnotations, report.SuiteMeasures}.of(s)}
+		forms: writers[results.Suite]{report.SuiteMarkdown, report.SuiteJUnit, report.SuiteCSV, report.SuiteMeasures}.of(s)}
 }
 
-func benchRecord(b results.Bench, dir string, details bool) record {
-	return record{dir: dir, value: b,
+// suiteWhat says how many locks and scenarios a suite has.
+func suiteWhat(s results.Suite) string {
+	locks, scenarios := map[string]bool{}, map[string]bool{}
+	for _, c := range s.Cells {
+		locks[c.Lock], scenarios[c.Scenario] = true, true
+	}
+	return report.Plural(len(locks), "lock") + " × " + report.Plural(len(scenarios), "scenario")
+}
+
+func benchRecord(b results.Bench, dir string) record {
+	return record{dir: dir, value: b, entry: page.Entry{Kind: "bench", When: b.Start, What: strings.Join(b.Plan.Locks, ", "), Server: b.Server, Verdict: b.Verdict},
 		html:  func(w io.Writer, _ string) error { return page.Bench(w, b) },
-		text:  func(w io.Writer, style report.Style) error { return report.Bench(w, b, keptIn(dir), details, style) },
-		forms: writers[results.Bench]{report.BenchSummary, report.BenchJUnit, report.BenchCSV, report.BenchAnnotations, report.BenchMeasures}.of(b)}
+		text:  func(w io.Writer, style report.Style) error { return report.Bench(w, b, keptIn(dir), style) },
+		forms: writers[results.Bench]{report.BenchSummary, report.BenchJUnit, report.BenchCSV, report.BenchMeasures}.of(b)}
 }
 
 // keptIn says where the record in a directory is kept. It has no page if that could not be written.
@@ -76,7 +85,7 @@ func keptIn(dir string) report.Kept {
 
 // runRecord is the record of a run; result is nil if it was not judged.
 func runRecord(dir string, run results.Run, result *results.Result) record {
-	r := record{dir: dir, file: filepath.Join(dir, results.ResultFile), html: func(w io.Writer, base string) error {
+	r := record{dir: dir, file: filepath.Join(dir, results.ResultFile), entry: runEntry(run, result), html: func(w io.Writer, base string) error {
 		d, err := results.Open(dir)
 		if err != nil {
 			return err
@@ -91,9 +100,17 @@ func runRecord(dir string, run results.Run, result *results.Result) record {
 	}
 	r.value = *result
 	r.text = func(w io.Writer, s report.Style) error { return report.Run(w, *result, keptIn(r.dir), s) }
-	r.forms = writers[results.Result]{md: report.RunMarkdown, csv: report.RunCSV, annotations: report.RunAnnotations, measures: report.RunMeasures}.of(*result)
+	r.forms = writers[results.Result]{md: report.RunMarkdown, csv: report.RunCSV, measures: report.RunMeasures}.of(*result)
 	r.forms["junit"] = junit
 	return r
+}
+
+func runEntry(run results.Run, result *results.Result) page.Entry {
+	e := page.Entry{Kind: "run", When: run.Start, What: run.Lock + " × " + run.Scenario, Lock: run.Lock, Scenario: run.Scenario, Server: run.Server}
+	if e.Result = result; result != nil {
+		e.Verdict = result.Verdict
+	}
+	return e
 }
 
 // write writes the record in a form that report -f names.
@@ -131,17 +148,6 @@ func (a *app) show(r record) error {
 	return r.text(a.out, a.style())
 }
 
-// tellGitHub puts a record on the page of the GitHub job in which the program runs, if any, and its
-// annotations on stderr.
-func (a *app) tellGitHub(r record) error {
-	err := a.summarize(r.forms["md"])
-	if a.env("GITHUB_ACTIONS") != "true" {
-		return err
-	}
-	a.line.clear()
-	return errors.Join(err, r.forms[annotations](a.err))
-}
-
 // summarize appends a summary to the page of a GitHub job, if there is one.
 func (a *app) summarize(summary func(io.Writer) error) error {
 	path := a.env("GITHUB_STEP_SUMMARY")
@@ -156,27 +162,37 @@ func (a *app) summarize(summary func(io.Writer) error) error {
 }
 
 // openRecord opens the suite, bench or run at a path.
-func openRecord(path string) (record, error) {
+func openRecord(path string) (r record, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return record{}, err
+		return r, err
 	}
-	if !info.IsDir() && filepath.Ext(path) == ".json" {
-		if _, err := schemaOf(path); err != nil {
-			return record{}, err
+	file, schema := path, ""
+	for name, of := range map[string]string{results.SuiteFile: results.SuiteSchema, results.BenchFile: results.BenchSchema} {
+		if found, ok := results.Stored(path, name); ok {
+			file, schema = found, of
 		}
 	}
-	if s, file, err := openStored(path, results.SuiteFile, results.LoadSuite); !errors.Is(err, errAbsent) {
-		r := suiteRecord(s, filepath.Dir(file))
-		r.file = file
+	if !info.IsDir() {
+		if schema, err = schemaOf(path); err != nil && filepath.Ext(path) == ".json" {
+			return r, err
+		}
+	}
+	switch schema {
+	case results.SuiteSchema:
+		s, loadErr := results.LoadSuite(file)
+		r, err = suiteRecord(s, filepath.Dir(file)), loadErr
+	case results.BenchSchema:
+		b, loadErr := results.LoadBench(file)
+		r, err = benchRecord(b, filepath.Dir(file)), loadErr
+	default:
+		if r, err = openRun(path); err != nil && schema != "" && r.dir == "" && !errors.Is(err, errFinding) {
+			err = fmt.Errorf("%s: its schema is %q, want %s, %s or %s", path, schema, results.BenchSchema, results.SuiteSchema, results.RunSchema)
+		}
 		return r, err
 	}
-	if b, file, err := openStored(path, results.BenchFile, results.LoadBench); !errors.Is(err, errAbsent) {
-		r := benchRecord(b, filepath.Dir(file), false)
-		r.file = file
-		return r, err
-	}
-	return openRun(path)
+	r.file = file
+	return r, err
 }
 
 func openRun(path string) (record, error) {
@@ -185,10 +201,17 @@ func openRun(path string) (record, error) {
 		return record{}, fmt.Errorf("%s: neither a run, a bench nor a suite: no %s, %s or %s there", path, results.RunFile, results.BenchFile, results.SuiteFile)
 	}
 	_, run, result, err := results.Load(d.Path())
-	if tape := d.Tape(run); tape != "" && result == nil {
-		return record{}, fmt.Errorf("%s: %w; '%s' runs it again", d.Path(), errFinding, replayOf(tape, run))
+	if err != nil {
+		return record{dir: d.Path()}, err
 	}
-	return runRecord(d.Path(), run, result), err
+	r := runRecord(d.Path(), run, result)
+	if tape := d.Tape(run); tape != "" {
+		r.entry.Kind, r.entry.What, r.entry.Scenario, r.entry.Verdict, r.entry.Story = "explore", run.Lock, "", checker.Fail, result == nil
+		if result == nil {
+			return record{entry: r.entry}, fmt.Errorf("%s: %w; '%s' runs it again", d.Path(), errFinding, replayOf(tape, run))
+		}
+	}
+	return r, nil
 }
 
 // errFinding is the error for the directory of a search, which has nothing to be judged or shown as
@@ -201,22 +224,6 @@ func replayOf(tape string, run results.Run) string {
 		again = append(again, "--exec", "COMMAND")
 	}
 	return results.CommandLine(again)
-}
-
-// errAbsent means that a path has another kind of record.
-var errAbsent = errors.New("not there")
-
-// openStored loads the record with a file name in a directory, or a file of any name in JSON. The
-// error is errAbsent if there is none.
-func openStored[T any](path, name string, load func(string) (T, error)) (v T, file string, err error) {
-	file, named := results.Stored(path, name)
-	if !named && filepath.Ext(path) != ".json" {
-		return v, file, errAbsent
-	}
-	if v, err = load(file); err != nil && !named {
-		err = errAbsent
-	}
-	return v, file, err
 }
 
 // saveViews writes the reports into the run directory. A run that failed before it was judged has

@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/lockbench/lockbench/bench"
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/harness"
@@ -25,16 +23,15 @@ import (
 
 // runFlags are the flags of run, as they were given.
 type runFlags struct {
-	lock, scenario, workload, server, out, sweep, metricsAddr string
-	clients, ops, reps                                        int
-	clientsAs                                                 choice
-	duration, lease                                           time.Duration
-	rate                                                      float64
-	pace                                                      choice
-	locks, max, min                                           []string
-	set                                                       []string
-	seed                                                      uint64
-	exec                                                      execFlags
+	lock, scenario, workload, server, out, metricsAddr string
+	clients, ops, reps                                 int
+	clientsAs                                          choice
+	duration, lease                                    time.Duration
+	rate                                               float64
+	pace                                               choice
+	max, min, set                                      []string
+	seed                                               uint64
+	exec                                               execFlags
 }
 
 func newRun(a *app) *cobra.Command {
@@ -48,13 +45,9 @@ func newRun(a *app) *cobra.Command {
 			"--max and --min add limits for figures to those of the scenario (slo).",
 		Example: "  lockbench run --lock token\n  lockbench run --lock set-nx-ex --scenario pause-holder --seed 8341\n" +
 			"  lockbench run --lock token --workload hot --duration 10s --rate 500 -o json\n" +
-			"  lockbench run --lock token --scenario pause-holder --sweep pause/lease=0.2..3\n" +
 			"  lockbench run --exec 'python3 mylock.py' --scenario pause-holder",
 		Args: nothing,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if f.sweep != "" {
-				return a.sweep(c.Context(), f, c.Flags())
-			}
 			return a.run(c.Context(), f, c.Flags())
 		},
 	}
@@ -65,7 +58,6 @@ func newRun(a *app) *cobra.Command {
 func (f *runFlags) register(a *app, c *cobra.Command) {
 	s := c.Flags()
 	s.StringVar(&f.lock, "lock", "", "the lock to run; 'lockbench list locks' shows them")
-	s.StringSliceVar(&f.locks, "locks", nil, "several locks, in turn within each repetition")
 	s.StringVar(&f.scenario, "scenario", "steady", "name of a built-in scenario, or a YAML file")
 	s.StringVar(&f.workload, "workload", "", "what clients do, in place of the scenario's")
 	a.serverFlag(c, &f.server, "auto", "")
@@ -82,15 +74,9 @@ func (f *runFlags) register(a *app, c *cobra.Command) {
 	s.Uint64Var(&f.seed, "seed", 0, "random seed (default: random, printed)")
 	s.IntVar(&f.reps, "reps", 1, "how often, each time with the next seed")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
-	s.StringVar(&f.sweep, "sweep", "", sweepHelp)
 	s.StringVar(&f.metricsAddr, "metrics-addr", "", "serve figures for Prometheus at this address while it runs, such as 127.0.0.1:0 (port 0: any that is free)")
 	f.exec.register(s)
 	oneOfFlags(c, "duration", "ops")
-	oneOfFlags(c, "sweep", "metrics-addr")
-	oneOfFlags(c, "lock", "locks")
-	oneOfFlags(c, "locks", "exec")
-	oneOfFlags(c, "locks", "sweep")
-	complete(c, "locks", lockNames)
 	complete(c, "clients-as", words(f.clientsAs.allowed...))
 	complete(c, "lock", lockNames)
 	complete(c, "pace", words(f.pace.allowed...))
@@ -108,16 +94,9 @@ func drawSeed(r io.Reader) (uint64, error) {
 }
 
 func (a *app) run(ctx context.Context, f runFlags, flags *pflag.FlagSet) (err error) {
-	variants, err := f.variants()
-	if err != nil {
-		return err
-	}
 	e, err := a.experiment(ctx, &f, flags)
 	if err != nil {
 		return err
-	}
-	if len(variants) == 0 {
-		variants = []impls.Variant{e.Variant}
 	}
 	figures := newMetrics(e)
 	if f.metricsAddr != "" {
@@ -129,14 +108,12 @@ func (a *app) run(ctx context.Context, f runFlags, flags *pflag.FlagSet) (err er
 	}
 	ctx, interrupts := a.listen(ctx)
 	e.Stop, e.Progress = interrupts.stop.Done(), func(p harness.Progress) { figures.progress(p); a.line.show(runProgress(e, p)) }
-	var all []results.Result
-	for i := range f.reps * len(variants) {
+	all := []results.Result{}
+	for i := range f.reps {
 		if interrupts.stop.Err() != nil {
 			break
 		}
-		e.Variant = variants[i%len(variants)]
-		figures.begin(e.Variant.Name)
-		r, runErr := a.once(ctx, e, f.seed+uint64(i/len(variants)), flags)
+		r, runErr := a.once(ctx, e, f.seed+uint64(i), flags)
 		err = errors.Join(err, runErr)
 		figures.end(r)
 		if r != nil {
@@ -144,21 +121,14 @@ func (a *app) run(ctx context.Context, f runFlags, flags *pflag.FlagSet) (err er
 		}
 	}
 	switch {
-	case a.json() && len(all) > 0 && f.reps*len(variants) == 1:
+	case a.json() && len(all) > 0 && f.reps == 1:
 		err = errors.Join(err, a.writeJSON(all[0]))
 	case a.json() && len(all) > 0:
 		err = errors.Join(err, a.writeJSON(all))
 	case len(all) > 1:
-		err = errors.Join(err, report.Runs(a.out, together(all), a.style()), report.Failovers(a.out, failoversOf(all)))
+		err = errors.Join(err, report.Verdicts(a.out, all, a.style()))
 	}
 	return errors.Join(err, interrupts.end())
-}
-
-func failoversOf(all []results.Result) (sum *results.Failovers) {
-	for _, r := range all {
-		sum = results.SumFailovers(sum, r.Failovers)
-	}
-	return sum
 }
 
 // experiment turns flags into an experiment. It starts nothing.
@@ -196,13 +166,6 @@ func (a *app) experiment(ctx context.Context, f *runFlags, flags *pflag.FlagSet)
 	return e, nil
 }
 
-func (f *runFlags) variants() ([]impls.Variant, error) {
-	if len(f.locks) > 0 {
-		f.lock = f.locks[0]
-	}
-	return loadEach(f.locks, func(name string) (impls.Variant, error) { return variant(name) })
-}
-
 // lockOrCommand returns the named lock, or the one that --exec describes.
 func (a *app) lockOrCommand(ctx context.Context, f *runFlags, flags *pflag.FlagSet) (impls.Variant, error) {
 	if err := f.exec.check(flags, "lock"); err != nil {
@@ -218,9 +181,6 @@ func (a *app) lockOrCommand(ctx context.Context, f *runFlags, flags *pflag.FlagS
 func (a *app) once(ctx context.Context, e harness.Experiment, seed uint64, flags *pflag.FlagSet) (*results.Result, error) {
 	e.Seed, e.Scenario = seed, e.Scenario.Resolve(seed, e.Variant.Topology)
 	e.Rerun = rerun(flags, "run", e.Provider, seed)
-	if flags.Changed("locks") {
-		e.Rerun = strings.Replace(e.Rerun, "--locks "+values(flags.Lookup("locks"))[0], "--lock "+e.Variant.Name, 1)
-	}
 	out, err := a.runner(ctx, e)
 	a.line.clear()
 	if out == nil {
@@ -241,7 +201,7 @@ func (a *app) once(ctx context.Context, e harness.Experiment, seed uint64, flags
 	if !a.json() {
 		err = errors.Join(err, a.show(r))
 	}
-	return &out.Result, errors.Join(err, a.tellGitHub(r))
+	return &out.Result, errors.Join(err, a.summarize(r.forms["md"]))
 }
 
 // runError returns the error for a run's verdict; nil if it is inconclusive only because it was
@@ -256,36 +216,4 @@ func runError(out *harness.Outcome) error {
 		return errGate
 	}
 	return verdictError(r.Verdict)
-}
-
-// together summarizes the runs of each lock, in the order of their first run: the median of each
-// figure, with its interval if there are enough.
-func together(all []results.Result) (rows []report.RunsRow) {
-	byLock := map[string][]results.Result{}
-	for _, r := range all {
-		if byLock[r.Lock] == nil {
-			rows = append(rows, report.RunsRow{Lock: r.Lock, Figures: map[string]results.Figure{}})
-		}
-		byLock[r.Lock] = append(byLock[r.Lock], r)
-	}
-	for i := range rows {
-		row, runs := &rows[i], byLock[rows[i].Lock]
-		row.Runs, row.Verdicts = len(runs), map[checker.Result]int{}
-		values := map[string][]float64{}
-		for _, r := range runs {
-			row.Verdicts[r.Verdict]++
-			for name, m := range r.Values() {
-				if m.Value != nil {
-					values[name] = append(values[name], *m.Value)
-				}
-			}
-		}
-		for name, of := range values {
-			m, _ := results.FindMetric(name)
-			f := results.Figure{Unit: m.Unit}
-			f.Value, f.Low, f.High = bench.Summary(of)
-			row.Figures[name] = f
-		}
-	}
-	return rows
 }

@@ -166,7 +166,7 @@ func TestRunKeepsItsViews(t *testing.T) {
 	w := newWorld(checker.Fail)
 	w.runner = func(_ context.Context, e harness.Experiment) (*harness.Outcome, error) {
 		out := outcome(e, checker.Fail)
-		d, err := results.Create(base, "s", "l", e.Now(), "x", false)
+		d, err := results.Create(base, results.Name(e.Now(), "x", "s", "l"), false)
 		if err != nil {
 			return nil, err
 		}

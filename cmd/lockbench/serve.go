@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -41,27 +40,13 @@ func (a *app) serve(ctx context.Context, base, addr string) error {
 	if err != nil {
 		return errors.Join(asInput(err), l.Close())
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second}
+	stop := serving(&http.Server{Handler: handler}, l)
 	ctx, end := a.interruptible(ctx) // an interrupt is how serving ends, and no failure
 	defer end()
-	done := make(chan error, 1)
-	go func() { done <- server.Serve(l) }() // ends with Shutdown below, which is waited for
-	if _, err := fmt.Fprintf(a.out, "http://%s/\n", l.Addr()); err != nil {
-		return errors.Join(err, server.Close(), handler.Close())
+	if _, err = fmt.Fprintf(a.out, "http://%s/\n", l.Addr()); err == nil {
+		<-ctx.Done()
 	}
-	select {
-	case err = <-done:
-	case <-ctx.Done():
-	}
-	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-	defer cancel()
-	if shutErr := server.Shutdown(stopping); shutErr != nil {
-		err = errors.Join(err, server.Close())
-	}
-	if errors.Is(err, http.ErrServerClosed) {
-		err = nil
-	}
-	return errors.Join(err, handler.Close())
+	return errors.Join(err, stop(), handler.Close())
 }
 
 // listenLoopback listens on an address of this machine's loopback, and on no other.

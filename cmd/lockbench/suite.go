@@ -39,7 +39,6 @@ type suiteFlags struct {
 	baseline         string
 	exact            bool   // every change since baseline fails
 	store            string // where the suite is kept to compare with
-	against          string // a stored suite to agree with
 	seed             uint64
 	side             int
 	clientsAs        choice
@@ -57,7 +56,7 @@ func newSuite(a *app) *cobra.Command {
 			"catalogue expects of it: that the lock holds, or that it breaks in a known way. Scenarios of which it expects nothing are left out. It ends in a matrix. Beside the locks it runs\n" +
 			"the planted bugs, each where it must show, and prints how many it caught; a suite that misses one fails.",
 		Example: "  lockbench suite\n  lockbench suite --locks token,set-nx-ex --scenarios steady,pause-holder\n  lockbench suite --locks planted -o json\n" +
-			"  lockbench suite --server process --against results/baseline/suite-sim.json",
+			"  lockbench suite --server process --baseline results/baseline/suite-sim.json",
 		Args: nothing,
 		RunE: func(c *cobra.Command, _ []string) error { return a.suite(c.Context(), f, c.Flags()) },
 	}
@@ -70,7 +69,6 @@ func newSuite(a *app) *cobra.Command {
 	s.BoolVar(&f.exact, "exact", false, "with --baseline: exit 1 when a cell changed at all, as none does in the simulator unless the code did")
 	s.StringVar(&f.store, "store", "", "a file to write the suite to, without times and paths, for a later --baseline")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
-	s.StringVar(&f.against, "against", "", "a stored suite, such as the simulator's: counts the cells that agree, and lists the others")
 	s.IntVar(&f.side, "side-by-side", 0, "how many cells run at once; 0: one for each processor in the simulator, four on real servers, which mostly wait")
 	s.Var(&f.clientsAs, "clients-as", clientsAsUsage)
 	s.BoolVar(&f.keepAll, "keep-all", false, "keep the run directory of every cell, not only of those that are not as expected")
@@ -175,16 +173,22 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 	if err != nil {
 		return errors.Join(err, a.dropEmpty(f.out, dir.path), interrupts.end())
 	}
-	f.compare(&suite, in)
+	if in.base != nil {
+		suite.Baseline = f.baseline
+		suite.Against(*in.base, len(f.locks)+len(f.scenarios) == 0 && f.shard.given == nil)
+		if f.exact {
+			suite.Exact()
+		}
+	}
 	suite.Environment = &environment
 	return errors.Join(a.endSuite(dir, suite), a.storeSuite(f.store, suite), verdictOf(suite), lacks.errors(), interrupts.end())
 }
 
-// suiteInputs are what a suite runs, and the stored suites that it is compared with; nil: none.
+// suiteInputs are what a suite runs, and the stored suite that it is compared with; nil: none.
 type suiteInputs struct {
-	variants    []impls.Variant
-	plan        []scenarios.Scenario
-	base, other *results.Suite // of --baseline and --against
+	variants []impls.Variant
+	plan     []scenarios.Scenario
+	base     *results.Suite
 }
 
 func (f *suiteFlags) inputs(ctx context.Context) (in suiteInputs, err error) {
@@ -197,32 +201,14 @@ func (f *suiteFlags) inputs(ctx context.Context) (in suiteInputs, err error) {
 	if f.exact && f.baseline == "" {
 		return in, fmt.Errorf("%w: --exact needs --baseline", errUsage)
 	}
-	if in.base, err = stored(f.baseline, results.LoadSuite); err != nil {
-		return in, err
-	}
-	in.other, err = stored(f.against, results.LoadSuite)
+	in.base, err = stored(f.baseline, results.LoadSuite)
 	return in, err
-}
-
-// compare sets what has changed since the stored suites.
-func (f *suiteFlags) compare(suite *results.Suite, in suiteInputs) {
-	if in.base != nil {
-		suite.Baseline = f.baseline
-		suite.Against(*in.base, len(f.locks)+len(f.scenarios) == 0 && f.shard.given == nil)
-		if f.exact {
-			suite.Exact()
-		}
-	}
-	if in.other != nil {
-		agreement := results.Agree(*in.other, *suite)
-		suite.Agreement = &agreement
-	}
 }
 
 func (a *app) endSuite(dir *suiteDir, suite results.Suite) error {
 	err := errors.Join(dir.saveScenes(suite), dir.settle(&suite))
 	r := suiteRecord(suite, dir.path)
-	return errors.Join(err, results.SaveSuite(dir.path, suite), r.save(), a.show(r), a.tellGitHub(r))
+	return errors.Join(err, results.SaveSuite(dir.path, suite), r.save(), a.show(r), a.summarize(r.forms["md"]))
 }
 
 // stored loads the suite or bench to compare with; nil if none was named.

@@ -147,42 +147,15 @@ func TestSuiteJSON(t *testing.T) {
 	}
 }
 
-// TestSuiteAgainstAnother: what a suite wrote can be compared with; the comparison changes no
-// verdict.
-func TestSuiteAgainstAnother(t *testing.T) {
-	args := []string{"suite", "--locks", "token,setnx", "--scenarios", "steady"}
-	stored := filepath.Join(t.TempDir(), "sim.json")
-	first := newWorld(checker.Pass)
-	first.call(t, append(args, "-o", "json")...)
-	if err := os.WriteFile(stored, []byte(first.out.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	tests := []struct {
-		name     string
-		verdicts map[string]checker.Result
-		code     int
-		parts    []string
-	}{
-		{"they agree", nil, 0, []string{"agreement    with the suite on sim, seed 1: 2 cells in both, 2 hold in both or"}},
-		{"they differ", map[string]checker.Result{"setnx steady": checker.Fail}, 1,
-			[]string{"2 cells in both, 1 hold", "difference", "differ  setnx × steady, expected safe", "there  safe", "here   mutual-exclusion/mis-unlock"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(checker.Pass)
-			w.runner = cells(tt.verdicts)
-			if got := w.call(t, append(args, "--server", "process", "--against", stored)...); got != tt.code {
-				t.Errorf("exit code %d, want %d\n%s", got, tt.code, w.err)
-			}
-			want(t, "stdout", w.out.String(), tt.parts...)
-		})
-	}
+// TestSuiteBaselineMustBeASuite: what is no stored suite is refused before anything runs.
+func TestSuiteBaselineMustBeASuite(t *testing.T) {
 	for name, text := range map[string]string{"nothing.json": "", "run.json": `{"schema":"lockbench/run/v1"}`} {
 		file := filepath.Join(t.TempDir(), name)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := newWorld(checker.Pass).call(t, append(args, "--against", file)...); got != 4 {
+		w := newWorld(checker.Pass)
+		if got := w.call(t, "suite", "--locks", "token", "--scenarios", "steady", "--baseline", file); got != 4 || len(w.ran) > 0 {
 			t.Errorf("against %s: exit code %d, want 4", name, got)
 		}
 	}

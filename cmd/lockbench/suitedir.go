@@ -86,7 +86,11 @@ func (a *app) createFor(store, base, kind string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return results.CreateOf(base, kind, a.now(), id)
+	d, err := results.Create(base, results.Name(a.now(), id, kind), false)
+	if err != nil {
+		return "", err
+	}
+	return d.Path(), nil
 }
 
 // canStore returns an error if a file of --store cannot be written; "" is none.

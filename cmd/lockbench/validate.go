@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -85,71 +84,32 @@ func (a *app) validated(ctx context.Context, path string) (kind, what string, er
 		return a.validHistory(ctx, path)
 	}
 	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return "", "", asInput(err)
-	case info.IsDir():
-		return a.validFolder(ctx, path)
-	}
-	schema, err := schemaOf(path)
 	if err != nil {
-		return "", "", err
+		return "", "", asInput(err)
 	}
-	switch {
-	case schema == results.SuiteSchema:
-		return validSuite(path)
-	case schema == results.BenchSchema:
-		return validBench(path)
-	case schema == results.RunSchema, schema == results.ResultSchema:
-		return a.validFolder(ctx, filepath.Dir(path))
-	case strings.HasPrefix(schema, "lockbench/history/"):
-		return a.validHistory(ctx, path)
-	case strings.HasPrefix(schema, "lockbench/tape/"):
-		t, err := readTape(path)
-		if err != nil {
-			return "", "", asInput(err)
+	if !info.IsDir() {
+		schema, err := schemaOf(path)
+		switch {
+		case err != nil:
+			return "", "", err
+		case strings.HasPrefix(schema, "lockbench/history/"):
+			return a.validHistory(ctx, path)
+		case strings.HasPrefix(schema, "lockbench/tape/"):
+			t, err := readTape(path)
+			if err != nil {
+				return "", "", asInput(err)
+			}
+			return "tape", fmt.Sprintf("of %s, which shows %s by %s", t.Program.Lock, t.Property, t.Cause), nil
 		}
-		return "tape", fmt.Sprintf("of %s, which shows %s by %s", t.Program.Lock, t.Property, t.Cause), nil
 	}
-	return "", "", fmt.Errorf("%w: %s: schema %q: want that of a history, suite, bench, run or tape of lockbench, or a scenario, whose name ends in .yaml", errUsage, path, schema)
-}
-
-// validFolder says what is in the directory of a suite, a bench or a run.
-func (a *app) validFolder(ctx context.Context, path string) (kind, what string, err error) {
 	r, err := openRecord(path)
 	if err != nil {
 		return "", "", asInput(err)
 	}
-	switch r.value.(type) {
-	case results.Suite:
-		return validSuite(r.file)
-	case results.Bench:
-		return validBench(r.file)
+	if what = r.entry.What + " on " + r.entry.Server; r.entry.Kind == "run" || r.entry.Kind == "explore" {
+		_, what, err = a.validHistory(ctx, r.dir)
 	}
-	if _, what, err = a.validHistory(ctx, r.dir); err != nil {
-		return "", "", err
-	}
-	return "run", what, nil
-}
-
-func validSuite(path string) (kind, what string, err error) {
-	s, err := results.LoadSuite(path)
-	if err != nil {
-		return "", "", asInput(err)
-	}
-	var locks []string
-	for _, c := range s.Cells {
-		locks = append(locks, c.Lock)
-	}
-	return "suite", fmt.Sprintf("%s of %s on %s", report.Plural(len(s.Cells), "cell"), report.Plural(len(slices.Compact(slices.Sorted(slices.Values(locks)))), "lock"), s.Server), nil
-}
-
-func validBench(path string) (kind, what string, err error) {
-	b, err := results.LoadBench(path)
-	if err != nil {
-		return "", "", asInput(err)
-	}
-	return "bench", fmt.Sprintf("%s, %s on %s", strings.Join(b.Plan.Locks, ", "), report.Plural(len(b.Cells), "cell"), b.Server), nil
+	return r.entry.Kind, what, err
 }
 
 // validHistory reads a history with what lies beside it, as check does. One that is cut off can be

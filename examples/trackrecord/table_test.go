@@ -13,10 +13,10 @@ import (
 var update = flag.Bool("update", false, "write the table of docs/findings.md")
 
 const (
-	findings = "../../docs/findings.md"
-	data     = "../../docs/data.md"
-	begin    = "<!-- trackrecord: written by go test ./examples/trackrecord -update -->\n"
-	end      = "<!-- end of trackrecord -->"
+	findings  = "../../docs/findings.md"
+	libraries = "libraries.md"
+	begin     = "<!-- trackrecord: written by go test ./examples/trackrecord -update -->\n"
+	end       = "<!-- end of trackrecord -->"
 )
 
 // TestFindingsHaveTheTable: docs/findings.md has the table of record.json.
@@ -77,13 +77,13 @@ func TestWhatNoLeasePrevents(t *testing.T) {
 }
 
 // TestEveryLibraryIsDescribed: docs/findings.md has a section or an item for each library, and
-// docs/data.md a row that says its version, source, promise, reports and command.
+// libraries.md a row that says its version, source, promise, reports and command.
 func TestEveryLibraryIsDescribed(t *testing.T) {
 	text, err := os.ReadFile(findings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := os.ReadFile(data)
+	rows, err := os.ReadFile(libraries)
 	if err != nil {
 		t.Fatal(err)
 	}

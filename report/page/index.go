@@ -15,17 +15,60 @@ import (
 
 // Entry is a run, a suite, a bench or the finding of a search in a list.
 type Entry struct {
-	Kind     string         `json:"kind"`               // run, suite, bench, explore
-	When     time.Time      `json:"when"`               // UTC
-	What     string         `json:"what"`               // lock × scenario, and how many cells or locks
-	Lock     string         `json:"lock,omitempty"`     // of a run or a search
-	Scenario string         `json:"scenario,omitempty"` // of a run
-	Server   string         `json:"server"`
-	Verdict  checker.Result `json:"verdict"` // "" if it was not judged
-	Dir      string         `json:"dir"`
-	Busy     bool           `json:"in_progress,omitempty"` // a process that lives writes it
-	Problem  string         `json:"problem,omitempty"`     // why it cannot be read
-	Story    bool           `json:"-"`                     // of a search: it has no page, but a story
+	Kind     string          `json:"kind"`               // run, suite, bench, explore
+	When     time.Time       `json:"when"`               // UTC
+	What     string          `json:"what"`               // lock × scenario, and how many cells or locks
+	Lock     string          `json:"lock,omitempty"`     // of a run or a search
+	Scenario string          `json:"scenario,omitempty"` // of a run
+	Server   string          `json:"server"`
+	Verdict  checker.Result  `json:"verdict"` // "" if it was not judged
+	Dir      string          `json:"dir"`
+	Busy     bool            `json:"in_progress,omitempty"` // a process that lives writes it
+	Problem  string          `json:"problem,omitempty"`     // why it cannot be read
+	Story    bool            `json:"-"`                     // of a search: it has no page, but a story
+	Result   *results.Result `json:"-"`                     // of a run that was judged
+}
+
+// thumbnail is a small picture: bars of a client, or of a fault, over time.
+type thumbnail struct {
+	Height int
+	Bars   []bar
+}
+
+type bar struct {
+	X, Y, Width, Height int
+	Class               string
+}
+
+// Thumbnail draws the first violation of a run small, from its drawing in characters; nil: there is
+// none.
+func (e Entry) Thumbnail() *thumbnail {
+	all := firsts(e.Result)
+	if len(all) == 0 || len(all[0].Lanes) < 2 {
+		return nil
+	}
+	var t thumbnail
+	lines := all[0].Lanes
+	left := len(lines[0]) - len(strings.TrimLeft(lines[0], " ")) // the names end there
+	for _, line := range lines[1:] {
+		if strings.HasPrefix(line, " ") || len(line) < left { // the mark of the violation, after which the legend comes
+			break
+		}
+		for x, c := range line[left:] {
+			class := map[rune]string{'[': "f-blue", '=': "f-blue", '#': "f-blue", ']': "f-blue", '!': "f-pink", '~': "f-orange", '.': "f-grey"}[c]
+			height := 7
+			if c == '.' {
+				height = 1
+			}
+			if n := len(t.Bars); n > 0 && t.Bars[n-1] == (bar{t.Bars[n-1].X, t.Height, 2*x - t.Bars[n-1].X, height, class}) {
+				t.Bars[n-1].Width += 2
+			} else if class != "" {
+				t.Bars = append(t.Bars, bar{2 * x, t.Height, 2, height, class})
+			}
+		}
+		t.Height += 9
+	}
+	return &t
 }
 
 // Name returns the name of its directory.

@@ -114,7 +114,7 @@ var functions = template.FuncMap{
 	"dur": func(d time.Duration) string { return report.Span(d) }, "count": report.Count,
 	"percent": report.Percent, "lines": func(lines []string) string { return strings.Join(lines, "\n") },
 	"when": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }, "secs": report.Instant,
-	"value": valueText, "unit": unitName, "figure": report.Figure, "delta": report.Delta, "breaks": breaksText, "knee": kneeText, "causes": report.Causes, "locks": report.LocksOf, "cause": report.CauseAbout, "metric": report.MetricName, "property": report.PropertyAbout,
+	"value": valueText, "unit": unitName, "figure": report.Figure, "delta": report.Delta, "breaks": breaksText, "knee": kneeText, "causes": report.PropertyCauses, "locks": report.LocksOf, "cause": report.CauseAbout, "metric": report.MetricName, "property": report.PropertyAbout,
 }
 
 // verdictClass returns the style class of a verdict.

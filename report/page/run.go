@@ -35,6 +35,8 @@ type runView struct {
 	Drawn, Marked         bool
 	Key, LanesAbout, Left string
 	Properties            []checker.Property
+	Absent                string // the properties that do not apply, and why
+	Open                  bool   // the load was an open loop
 	Gates                 []results.GateResult
 	Outcomes              []string
 	Operations            checker.Operations
@@ -44,8 +46,7 @@ type runView struct {
 	Charts, Spectra       []figure
 	Faulty                bool // there were faults, so that spectra are of two kinds
 	Wait                  []waitRow
-	Fairness, PerHold     string
-	Clients               []*client
+	PerHold               string
 	Commands              []commandRow
 	Again, Scenario       string
 	Facts                 [][2]string
@@ -123,7 +124,6 @@ func newRunView(run results.Run, result *results.Result, g *digest) *runView {
 	}
 	v.picture(result, g)
 	v.charts(result, g)
-	v.fairness(g)
 	v.commands(g)
 	v.environment()
 	v.data = report.Clean(v.data)
@@ -139,7 +139,14 @@ func (v *runView) judged(r results.Result) {
 	}
 	v.Damage = report.DamageText(r)
 	v.Inherent, v.Then = report.Inherent(r)
-	v.Properties, v.Gates, v.Operations = r.Properties, r.Gates, r.Operations
+	v.Properties, v.Gates, v.Operations, v.Open = r.Properties, r.Gates, r.Operations, r.Load.Open
+	var absent []string
+	for _, p := range r.Properties {
+		if p.Verdict == checker.NotApplicable {
+			absent = append(absent, strings.TrimSuffix(fmt.Sprintf("%s (%s)", p.Name, p.Note), " ()"))
+		}
+	}
+	v.Absent = strings.Join(absent, "; ")
 	v.outcomes()
 	v.load(r)
 	v.latencies(r)
@@ -187,7 +194,11 @@ var shownOps = []string{latency.Acquire, latency.HandOver, latency.Release, late
 func (v *runView) latencies(r results.Result) {
 	for _, op := range shownOps {
 		for _, p := range report.Places(r.Latency[op]) {
-			v.Latency = append(v.Latency, append([]string{op, p.Name, report.Count(p.Response.Count)}, report.Percentiles(p.Split)...))
+			cells := report.Percentiles(p.Split)
+			if !v.Open { // every call is sent when it is due
+				cells = cells[:len(cells)-1]
+			}
+			v.Latency = append(v.Latency, append([]string{op, p.Name, report.Count(p.Response.Count)}, cells...))
 		}
 	}
 }
@@ -210,46 +221,16 @@ func (v *runView) waits(w latency.Wait) {
 // maxRows is the most rows of a table.
 const maxRows = 40
 
-func (v *runView) fairness(g *digest) {
-	all := slices.SortedFunc(maps.Values(g.clients), func(a, b *client) int { return natural(a.Name, b.Name) })
-	if len(all) == 0 {
-		return
-	}
-	var most, sum int64
-	var squares float64
-	longest := all[0]
-	for _, c := range all {
-		most, sum, squares = max(most, c.Granted), sum+c.Granted, squares+float64(c.Granted)*float64(c.Granted)
-		if c.Longest > longest.Longest {
-			longest = c
-		}
-	}
-	if sum > 0 {
-		v.Fairness = fmt.Sprintf("The share of the grants is even to %.3f (Jain's index: 1 if all %s get the same, %.3f if one gets all).", float64(sum)*float64(sum)/(squares*float64(len(all))),
-			report.Plural(len(all), "client"), 1/float64(len(all)))
-		if v.NoLatency == "" {
-			v.Fairness += fmt.Sprintf(" The longest wait, %s, was %s's.", report.Span(longest.Longest), longest.Name)
-		}
-	}
-	if len(all) > maxRows {
-		v.Fairness += fmt.Sprintf(" The first %d of %d clients are listed.", maxRows, len(all))
-	}
-	for _, c := range all {
-		c.Width = c.Granted * 120 / max(most, 1)
-	}
-	v.Clients, v.Fairness = report.Clean(all[:min(len(all), maxRows)]), report.Clean(v.Fairness)
-}
-
 func (v *runView) commands(g *digest) {
-	var granted int64
-	for _, c := range g.clients {
-		granted += c.Granted
-	}
+	granted := g.granted
 	if g.requests == 0 || granted == 0 {
 		return
 	}
 	per := func(n int64) string { return fmt.Sprintf("%.2f", float64(n)/float64(granted)) }
-	v.PerHold = fmt.Sprintf("%s commands for %s: %s per hold, including those while waiting.", report.Count(g.requests), report.Plural(granted, "hold"), per(g.requests))
+	if v.Run.Schedules > 1 {
+		v.PerHold = "In the schedule that is kept: "
+	}
+	v.PerHold += fmt.Sprintf("%s commands for %s: %s per hold, including those while waiting.", report.Count(g.requests), report.Plural(granted, "hold"), per(g.requests))
 	all := slices.SortedFunc(maps.Values(g.byCommand), func(a, b *commandCount) int {
 		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.name, b.name))
 	})
@@ -275,6 +256,6 @@ func (v *runView) sections() {
 	add(len(v.Properties) > 0, "properties", "what was checked")
 	add(len(v.Operations) > 0, "operations", "operations")
 	add(true, "latency", "latency and throughput")
-	add(len(v.Wait)+len(v.Clients)+len(v.Commands) > 0, "cost", "time and requests")
+	add(len(v.Wait)+len(v.Commands) > 0, "cost", "time and requests")
 	add(true, "environment", "environment")
 }

@@ -43,14 +43,10 @@ func (v *runView) charts(result *results.Result, g *digest) {
 		return
 	}
 	t := g.time
-	acquire, release := func(b *bucket) *hdr.Histogram { return b.acquire }, func(b *bucket) *hdr.Histogram { return b.release }
-	over := func(of func(*bucket) *hdr.Histogram) []series {
-		return []series{t.line("p50", classes[0], quantile(of, 50)), t.line("p99", classes[1], quantile(of, 99)), t.line("max", classes[2], quantile(of, 100))}
-	}
+	acquire := func(b *bucket) *hdr.Histogram { return b.acquire }
 	v.chart(figure{ID: "acquire", Title: "Wait for the lock over time", About: "From the call to the grant: p50, p99 and the longest."}, g, result,
-		chart{X: "linear", Y: "log", XFormat: "time", YFormat: "span", Gap: 3 * float64(t.width), Series: over(acquire)})
-	v.chart(figure{ID: "release", Title: "Release over time", About: "From the call to the reply."}, g, result,
-		chart{X: "linear", Y: "log", XFormat: "time", YFormat: "span", Gap: 3 * float64(t.width), Series: over(release)})
+		chart{X: "linear", Y: "log", XFormat: "time", YFormat: "span", Gap: 3 * float64(t.width),
+			Series: []series{t.line("p50", classes[0], quantile(acquire, 50)), t.line("p99", classes[1], quantile(acquire, 99)), t.line("max", classes[2], quantile(acquire, 100))}})
 	rates := []series{t.line("granted", classes[0], t.rate(func(b *bucket) int64 { return b.granted }))}
 	for _, other := range []struct {
 		name string
@@ -98,8 +94,11 @@ func (v *runView) spectrum(op string, g *digest) {
 		outside = ", outside faults"
 	}
 	for _, one := range []struct{ tag, name, class string }{
-		{op, "from the intended start" + outside, classes[0]}, {op + ".inside", "inside faults", classes[1]}, {op + ".service", "from the call" + outside, classes[3] + " dots"},
+		{op, "from the planned start" + outside, classes[0]}, {op + ".inside", "inside faults", classes[1]}, {op + ".service", "from the call" + outside, classes[3] + " dots"},
 	} {
+		if !v.Open && one.tag == op+".service" { // the same
+			continue
+		}
 		if h := g.spectra[one.tag]; h != nil && h.TotalCount() > 0 {
 			c.Series = append(c.Series, series{Name: one.name, Cls: one.class, Points: spectrumOf(h)})
 		}

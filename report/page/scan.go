@@ -15,7 +15,6 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/infile"
-	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
 )
@@ -28,29 +27,13 @@ type digest struct {
 	time      *timeline
 	window    *window
 	drawn     []history.Operation // of the window, by call
-	clients   map[string]*client
+	granted   int64
 	commands  []history.Command // in the window
 	byCommand map[string]*commandCount
 	requests  int64
 	faults    []history.Window
 	spectra   map[string]*hdr.Histogram // of the latency log, by tag
 	cut       bool                      // the end of the history is missing
-}
-
-// client sums up one client.
-type client struct {
-	Name                      string
-	Granted, Refused, Unknown int64
-	Waited, Longest           int64 // nanoseconds, of granted acquires
-	Width                     int64 // of its bar: 120 is the most grants of a client
-}
-
-// Mean returns the mean wait; "" without a grant.
-func (c client) Mean() string {
-	if c.Granted == 0 {
-		return ""
-	}
-	return report.Span(c.Waited / c.Granted)
 }
 
 // commandCount is how often one command was sent.
@@ -63,7 +46,7 @@ type commandCount struct {
 // scan reads the record of a run once. It skips missing files, because a run may have been killed
 // at any time.
 func scan(d *results.Dir, result *results.Result) (*digest, error) {
-	out := &digest{time: newTimeline(), window: newWindow(focus(result)), clients: map[string]*client{}, byCommand: map[string]*commandCount{}}
+	out := &digest{time: newTimeline(), window: newWindow(focus(result)), byCommand: map[string]*commandCount{}}
 	var err error
 	out.faults, err = d.LoadWindows()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -167,22 +150,8 @@ func (g *digest) take(op *history.Operation) {
 	g.last = max(g.last, op.Return)
 	g.time.take(op)
 	g.window.take(op)
-	if op.Op != history.Acquire {
-		return
-	}
-	c := g.clients[op.Client]
-	if c == nil {
-		c = &client{Name: op.Client}
-		g.clients[op.Client] = c
-	}
-	switch op.Outcome {
-	case history.OK:
-		c.Granted++
-		c.Waited, c.Longest = c.Waited+op.Return-op.Call, max(c.Longest, op.Return-op.Call)
-	case history.Unknown:
-		c.Unknown++
-	default:
-		c.Refused++
+	if op.Op == history.Acquire && op.Outcome == history.OK {
+		g.granted++
 	}
 }
 

@@ -22,7 +22,7 @@ const hostile = "evil\x1b[2J</script><script>document.title='pwned'</script><img
 // aRun returns the directory of a run of several clients with a fault and a violation. Names begin with prefix.
 func aRun(t testing.TB, prefix string, rounds int) *results.Dir {
 	t.Helper()
-	d, err := results.Create(t.TempDir(), "pause-holder", "set-nx-ex", time.Unix(1e9, 0), "abcdef", false)
+	d, err := results.Create(t.TempDir(), results.Name(time.Unix(1e9, 0), "abcdef", "pause-holder", "set-nx-ex"), false)
 	must(t, err)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	header := history.Header{Lock: prefix + "set-nx-ex", Kind: history.Mutex, Lease: 300 * ms, Permits: 1}

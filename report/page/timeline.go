@@ -25,7 +25,7 @@ type timeline struct {
 // bucket counts the operations that ended in one interval.
 type bucket struct {
 	granted, refused, failed, unknown int64
-	acquire, release                  *hdr.Histogram // nil: none; nanoseconds from the call
+	acquire                           *hdr.Histogram // nil: none; nanoseconds from the call
 }
 
 func newTimeline() *timeline { return &timeline{width: 1 << 20, buckets: map[int64]*bucket{}} }
@@ -86,7 +86,7 @@ func floorDiv(a, b int64) int64 { return int64(math.Floor(float64(a) / float64(b
 func (b *bucket) add(o *bucket) {
 	b.granted, b.refused = b.granted+o.granted, b.refused+o.refused
 	b.failed, b.unknown = b.failed+o.failed, b.unknown+o.unknown
-	b.acquire, b.release = joinHistograms(b.acquire, o.acquire), joinHistograms(b.release, o.release)
+	b.acquire = joinHistograms(b.acquire, o.acquire)
 }
 
 func joinHistograms(a, b *hdr.Histogram) *hdr.Histogram {
@@ -115,8 +115,6 @@ func (t *timeline) take(op *history.Operation) {
 		b.acquire = sample(b.acquire, op)
 	case op.Op == history.Acquire:
 		b.refused++
-	case op.Op == history.Release && op.Outcome == history.OK:
-		b.release = sample(b.release, op)
 	}
 }
 

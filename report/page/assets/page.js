@@ -382,6 +382,13 @@ document.querySelectorAll("[data-tell]").forEach(b => {
   b.addEventListener('pointerenter', tell);
 });
 
+// In a narrow window a row of a table is a block, with the head of the column beside each cell.
+for (const table of document.querySelectorAll('.scroll > table:not(.matrix)')) {
+  const heads = [...table.querySelectorAll('thead th')].map(h => h.textContent);
+  table.classList.add('stack');
+  for (const row of table.querySelectorAll('tbody tr')) [...row.children].forEach((cell, i) => { if (i && heads[i] && cell.textContent + cell.innerHTML) cell.dataset.head = heads[i]; });
+}
+
 // A row of the list of runs is shown if it fits every choice.
 const choices = [...document.querySelectorAll('select[data-choose]')];
 choices.forEach(c => c.addEventListener('change', () => document.querySelectorAll('tr[data-verdict]').forEach(r => {

@@ -1,4 +1,4 @@
-package explain
+package effects
 
 import (
 	"math"
@@ -17,13 +17,13 @@ type lease struct {
 }
 
 // leases returns those of the keys that the last command named, which was executed at an instant.
-func (d *deriver) leases(data values, own int64) (out []lease) {
-	for _, key := range d.m.srv.Touched() {
-		v := data[key]
-		if v == nil || v.Until == 0 {
+func (d *deriver) leases(own int64) (out []lease) {
+	for _, key := range d.server.Touched() {
+		v := d.keys[key]
+		if v == nil || v.Expires == 0 {
 			continue
 		}
-		l := lease{left: float64(v.Until-own) / 1e6}
+		l := lease{left: float64(v.Expires-d.epoch-own) / 1e6}
 		for _, e := range slices.Backward(d.events[:d.n]) {
 			if slices.ContainsFunc(e.Changes, func(c history.DataChange) bool { return c.Key == key }) {
 				l.open = max(0, e.open)
@@ -53,6 +53,9 @@ func alike(c *history.Command, reply string, times func(was, is string) bool) bo
 	return true
 }
 
+// Alike is the same for a command that was executed at quite another time.
+func Alike(c *history.Command, reply string) bool { return alike(c, reply, anyTimes) }
+
 // anyTimes takes two numbers of several digits for times.
 func anyTimes(was, is string) bool {
 	_, ok := timeOf(was)
@@ -60,10 +63,10 @@ func anyTimes(was, is string) bool {
 	return ok && also && min(len(was), len(is)) > 1
 }
 
-// near returns whether two numbers are times that differ by no more than is open about when a node
+// times returns whether two numbers are times that differ by no more than is open about when a node
 // executed a command and those that gave the leases of its keys. A number of one digit is a time if
 // it is what is left of a lease.
-func near(c *history.Command, leases func() []lease) (times func(was, is string) bool) {
+func times(c *history.Command, leases func() []lease) (is func(was, is string) bool) {
 	leases = sync.OnceValue(leases)
 	return func(a, b string) bool {
 		was, ok := timeOf(a)

@@ -1,4 +1,4 @@
-package explain
+package effects
 
 import (
 	"slices"
@@ -8,22 +8,22 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// request is what a node executes as one step: a command, with its name, or those from MULTI to
+// Request is what a node executes as one step: a command, with its name, or those from MULTI to
 // EXEC.
-type request [][]string
+type Request [][]string
 
-// requests turns recorded commands into requests to the embedded server.
-type requests struct {
+// Requests turns recorded commands into requests to the embedded server.
+type Requests struct {
 	scripts      map[string]string // sources by digest
 	transactions map[*history.Command][]*history.Command
 }
 
-// newRequests replaces each transaction in a record by one command, MULTI, which the node executed
-// when it received the EXEC.
-func newRequests(rec *Record) *requests {
-	q := &requests{scripts: rec.Scripts, transactions: map[*history.Command][]*history.Command{}}
-	if !slices.ContainsFunc(rec.Commands, func(c history.Command) bool { return c.Name == "MULTI" }) {
-		return q
+// NewRequests also returns the commands with each transaction replaced by one command, MULTI, which
+// the node executed when it received the EXEC.
+func NewRequests(commands []history.Command, scripts map[string]string) (*Requests, []history.Command) {
+	q := &Requests{scripts: scripts, transactions: map[*history.Command][]*history.Command{}}
+	if !slices.ContainsFunc(commands, func(c history.Command) bool { return c.Name == "MULTI" }) {
+		return q, commands
 	}
 	type connection struct {
 		client string
@@ -31,9 +31,9 @@ func newRequests(rec *Record) *requests {
 		number uint64
 	}
 	begun := map[connection][]*history.Command{} // MULTI and what was queued since
-	all := make([]history.Command, 0, len(rec.Commands))
-	for i := range rec.Commands {
-		c := &rec.Commands[i]
+	all := make([]history.Command, 0, len(commands))
+	for i := range commands {
+		c := &commands[i]
 		on := connection{c.Client, c.Node, c.Conn}
 		queued, within := begun[on]
 		switch {
@@ -49,8 +49,7 @@ func newRequests(rec *Record) *requests {
 			begun[on] = append(queued, c)
 		}
 	}
-	rec.Commands = all
-	return q
+	return q, all
 }
 
 // transaction returns the command that replaces a transaction: its name is MULTI, the rest is that
@@ -66,16 +65,16 @@ func transaction(queued []*history.Command, end *history.Command) history.Comman
 	return whole
 }
 
-// of returns the request to execute on the embedded server; nil if it uses no key or cannot be
+// Of returns the request to execute on the embedded server; nil if it uses no key or cannot be
 // executed again.
-func (q *requests) of(c *history.Command) (r request) {
+func (q *Requests) Of(c *history.Command) (r Request) {
 	queued, several := q.transactions[c]
 	switch {
 	case c.Cut:
 		return nil
 	case !several:
 		if args := q.one(c); args != nil {
-			r = request{args}
+			r = Request{args}
 		}
 		return r
 	case c.Args[len(c.Args)-1] == "DISCARD":
@@ -83,7 +82,7 @@ func (q *requests) of(c *history.Command) (r request) {
 	case aborted(c):
 		return looksAt(queued)
 	}
-	r = request{{"MULTI"}}
+	r = Request{{"MULTI"}}
 	for _, c := range queued {
 		args := q.one(c)
 		if args == nil {
@@ -100,7 +99,7 @@ func aborted(c *history.Command) bool { return c.Name == "MULTI" && c.Reply == "
 
 // looksAt returns a request that names the keys of some commands and changes nothing; nil: they
 // name none.
-func looksAt(commands []*history.Command) request {
+func looksAt(commands []*history.Command) Request {
 	look := []string{"EXISTS"}
 	for _, c := range commands {
 		look = append(look, resp.Keys(append([]string{c.Name}, c.Args...))...)
@@ -108,11 +107,11 @@ func looksAt(commands []*history.Command) request {
 	if len(look) == 1 {
 		return nil
 	}
-	return request{look}
+	return Request{look}
 }
 
 // one returns a single command to execute; nil if it uses no key or cannot be executed again.
-func (q *requests) one(c *history.Command) []string {
+func (q *Requests) one(c *history.Command) []string {
 	args := append([]string{c.Name}, c.Args...)
 	switch c.Name {
 	case "EVAL", "EVALSHA", "EVAL_RO", "EVALSHA_RO":
@@ -131,7 +130,7 @@ func (q *requests) one(c *history.Command) []string {
 
 // scriptOf returns the source of the script that a command ran. A record of another tool may have
 // the source, or its digest, only as the first argument.
-func (q *requests) scriptOf(c *history.Command) (source string, ok bool) {
+func (q *Requests) scriptOf(c *history.Command) (source string, ok bool) {
 	if c.Script == "" && len(c.Args) > 0 {
 		if strings.HasPrefix(c.Name, "EVALSHA") {
 			source, ok = q.scripts[strings.ToLower(c.Args[0])]

@@ -1,0 +1,142 @@
+package effects
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/lockbench/lockbench/fakeredis"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/resp"
+)
+
+// This file compares a command with what comes next in the log.
+
+// follow executes a command, and reports whether it may come now: it is replied as recorded, and
+// does what comes next in the log, or nothing. by is when the next reply came.
+func (d *deriver) follow(t timed, by int64) bool {
+	to := t.Replied
+	if by != 0 {
+		to = min(to, by)
+	}
+	d.tellTime(max(d.at, t.Sent))
+	from := max(d.at, t.from)
+	to = max(from, to)
+	ask := d.asks.Of(t.Command)
+	if ask == nil || t.Failed() {
+		if o := d.following(); !t.Failed() && t.Sent <= o.read && shares(t.Command, o.commands) {
+			d.sent(t.Command, from+(to-from)/2)
+		}
+		return true
+	}
+	instants := []int64{min(max(t.at, from), to)}
+	if t.Script != "" { // which may ask for the time
+		instants = append(instants, from, to)
+	}
+	best := no
+	for _, at := range instants {
+		is := d.fits(t, ask, at, to-from)
+		if is == does {
+			d.at = from
+			d.sent(t.Command, at)
+			return true
+		}
+		if best = max(best, is); best == idle && !d.slight(to-from) {
+			break
+		}
+	}
+	return best == idle // what the log says next may have come before it
+}
+
+// slight reports whether what comes next in the log moves ends of leases by less than is known of
+// when a command was executed: at another instant, it may have moved them, too.
+func (d *deriver) slight(slack int64) bool {
+	o := d.outcome()
+	return len(o.puts) > 0 && !slices.ContainsFunc(o.puts, func(p put) bool { return !about(p.was, p.now, slack+grain) })
+}
+
+// fit is what a command, executed now, has to do with the log.
+type fit int
+
+const (
+	no   fit = iota
+	idle     // it changes nothing, and is not in the log
+	does     // what comes next
+)
+
+// fits executes a command at an instant, which is uncertain by so much.
+func (d *deriver) fits(t timed, ask Request, at, slack int64) fit {
+	own := d.clock.At(at)
+	now := d.shown(own)
+	over := func(key string) bool { // a node ends a lease before it looks at its key
+		v := d.keys[key]
+		return v != nil && v.Expires != 0 && v.Expires < now.UnixNano()-slack-grain
+	}
+	var data fakeredis.Data
+	for key, v := range d.near(ask) { // what has ended is there until the log says so
+		if v.Expires != 0 && v.Expires <= now.UnixNano() {
+			if data == nil {
+				data = maps.Clone(d.near(ask))
+			}
+			data[key] = &fakeredis.Entry{Datum: v.Datum, Expires: now.UnixNano() + 1e6}
+		}
+	}
+	reply, changed := d.try(ask, now, data)
+	if slices.ContainsFunc(d.server.Touched(), over) {
+		return no
+	}
+	if t.Replied != 0 && !alike(t.Command, reply, times(t.Command, func() []lease { return d.leases(own) })) {
+		return no
+	}
+	if len(changed) == 0 && (t.Name != "SET" || !t.Accepted() || t.Replied == 0) {
+		return idle
+	}
+	o := d.outcome()
+	if o.commands == nil || t.Sent > o.read || len(changed) == 0 && (len(o.puts) > 0 || !says(t.Command, o.commands)) {
+		return no
+	}
+	for _, p := range o.puts {
+		i := slices.IndexFunc(changed, func(c put) bool { return c.key == p.key })
+		if i < 0 && !about(d.keys[p.key], p.now, slack+grain) || i >= 0 && !about(changed[i].now, p.now, slack+grain) {
+			return no
+		}
+	}
+	for _, c := range changed {
+		if !slices.ContainsFunc(o.puts, func(p put) bool { return p.key == c.key }) && !about(c.was, c.now, slack+grain) {
+			return no
+		}
+	}
+	return does
+}
+
+// sent adds the event of a command that did what comes next in the log.
+func (d *deriver) sent(c *history.Command, at int64) {
+	to := c.Replied
+	if to == 0 {
+		to = math.MaxInt64
+	}
+	d.take(at, to, derived{Executed: d.executed(c)}, len(d.following().commands))
+}
+
+// shares reports whether commands of a log write something that is an argument of a command and no
+// key, such as a token.
+func shares(c *history.Command, commands [][]string) bool {
+	for _, words := range commands {
+		keys := resp.Keys(words)
+		for _, word := range words[1:] {
+			if len(word) >= 8 && !slices.Contains(keys, word) && slices.Contains(c.Args, word) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// says reports whether commands of a log are a command in its own words, or a SET of the same value.
+func says(c *history.Command, commands [][]string) bool {
+	if len(commands) != 1 || c.Script != "" || commands[0][0] != c.Name {
+		return false
+	}
+	did := commands[0][1:]
+	return slices.Equal(did, c.Args) || c.Name == "SET" && len(did) >= 2 && len(c.Args) >= 2 && did[0] == c.Args[0] && did[1] == c.Args[1]
+}

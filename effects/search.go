@@ -1,0 +1,216 @@
+package effects
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/resp"
+)
+
+// reach is how many commands are looked at for the next one.
+const reach = 64
+
+// patience is how many wrong choices are taken back before a place is given up; without a log, the
+// whole node is. With a log, mostTaken is how many are in all. The last of those kept can be.
+const (
+	patience  = 2000
+	mostTaken = 50_000
+	kept      = 500
+)
+
+// choice is what could be executed next at a point of the search, and what has been tried.
+type choice struct {
+	state
+	open []timed // the commands, by their instants
+	is   []int   // their places
+	by   int64   // when the first of those that are left was replied; 0: none was
+	next int     // then the log's own moves
+	took int     // the place of the command that was executed; -1: none
+	last bool    // no other is worth a try
+}
+
+// search executes the commands in an order in which all are replied as recorded, and reports
+// whether it found one. Two commands may change places if they overlap in time. The nearest order
+// to that of the instants comes first; where no command is replied as recorded, the last choice was
+// wrong. With a log, what changes the data is what the log says next; where nothing goes on, it
+// goes on from the farthest point.
+func (d *deriver) search(ctx context.Context) bool {
+	var taken []choice
+	var best attempt
+	dead := map[string]bool{} // points from which no order goes on
+	first, vain, all := 0, 0, 0
+	for {
+		for first < len(d.todo) && d.done[first] {
+			first++
+		}
+		if first == len(d.todo) && d.ends() || ctx.Err() != nil {
+			return true
+		}
+		c := d.choice(first)
+		c.last = len(dead) > 0 && len(c.open) > 1 && dead[d.pointOf(first)]
+		for !d.proceed(&c) {
+			if len(c.open) > 1 {
+				dead[d.pointOf(first)] = true
+			}
+			if d.n+d.step+first > best.far {
+				best, vain = d.attempt(first, taken, c), 0
+			}
+			vain, all = vain+1, all+1
+			if len(taken) == 0 || vain > patience || all > mostTaken {
+				if c = d.resume(best, taken); d.log == nil {
+					d.broken, d.brokenAt = true, d.todo[best.first].at
+					return false
+				}
+				d.force(&c)
+				taken, first, best, vain = nil, best.first, attempt{}, 0
+				clear(dead)
+				break
+			}
+			c, taken = taken[len(taken)-1], taken[:len(taken)-1]
+			if c.took >= 0 {
+				d.done[c.took] = false
+				if c.took < len(d.todo) {
+					first = min(first, c.took)
+				}
+			}
+		}
+		if taken = append(taken, c); len(taken) > 2*kept && d.n+d.step+first > best.far {
+			taken = slices.Delete(taken, 0, kept)
+		}
+	}
+}
+
+// proceed executes the next of a choice that is replied as recorded. One that changes nothing
+// wherever it has this reply may as well come now as later: then no other is worth a try.
+func (d *deriver) proceed(c *choice) bool {
+	for moves := d.moves(); c.next < len(c.open)+moves && !c.last; {
+		d.back(c.state)
+		c.next++
+		if i := c.next - 1; i >= len(c.open) {
+			if c.took = d.move(i-len(c.open), c.by); c.took != nothing {
+				return true
+			}
+			continue
+		}
+		t := c.open[c.next-1]
+		if d.log == nil && d.execute(t) || d.log != nil && d.follow(t, c.by) {
+			c.took = c.is[c.next-1]
+			d.done[c.took] = true
+			c.last = !resp.IsWrite(t.Name) || t.Script == "" && t.Replied != 0 && !t.Accepted()
+			return true
+		}
+	}
+	d.back(c.state)
+	return false
+}
+
+// choice returns the commands that may be next: those that no other was replied before, and that are
+// first on their connections. The first is the one whose place is given.
+func (d *deriver) choice(first int) choice {
+	c := choice{state: d.state, took: -1}
+	ahead := d.todo[first:min(first+reach, len(d.todo))]
+	for i := range ahead {
+		if t := &ahead[i]; !d.done[first+i] && t.Replied != 0 && (c.by == 0 || t.Replied < c.by) {
+			c.by = t.Replied
+		}
+	}
+	d.conns = d.conns[:0]
+	for i, t := range ahead {
+		if d.done[first+i] || t.Turn != 0 && i > 0 {
+			continue
+		}
+		waits := t.Conn != 0 && slices.Contains(d.conns, t.Conn)
+		d.conns = append(d.conns, t.Conn)
+		if waits || c.by != 0 && t.Sent > c.by {
+			continue
+		}
+		if c.by != 0 {
+			t.at = min(t.at, c.by)
+		}
+		t.at = max(t.at, t.Sent)
+		// of several that are alike, the one that was replied first may as well come first, if
+		// nothing tells when they came
+		if twin := slices.IndexFunc(c.open, func(o timed) bool { return !d.dated && twins(o.Command, t.Command) }); twin < 0 {
+			c.open, c.is = append(c.open, t), append(c.is, first+i)
+		} else if t.Replied < c.open[twin].Replied {
+			c.open[twin], c.is[twin] = t, first+i
+		}
+	}
+	if d.late {
+		slices.Reverse(c.open)
+		slices.Reverse(c.is)
+	}
+	return c
+}
+
+// pointOf names a point of the search: which commands were executed, and the data, whatever the ends
+// of leases.
+func (d *deriver) pointOf(first int) string {
+	b := strconv.AppendInt(nil, int64(first), 10)
+	for _, done := range d.done[first:min(first+reach, len(d.todo))] {
+		b = strconv.AppendBool(append(b, ' '), done)
+	}
+	if d.log != nil { // which has the data
+		return string(strconv.AppendInt(strconv.AppendInt(append(b, '@'), int64(d.step), 10), int64(-d.off), 10))
+	}
+	for _, key := range slices.Sorted(maps.Keys(d.keys)) {
+		b = fmt.Append(b, " ", key, d.keys[key].Value)
+	}
+	return string(b)
+}
+
+// twins reports whether two commands differ in nothing but their clients and times.
+func twins(a, b *history.Command) bool {
+	return a.Replied != 0 && b.Replied != 0 && a.Name == b.Name && a.Reply == b.Reply && a.Script == b.Script && slices.Equal(a.Args, b.Args)
+}
+
+// attempt is the farthest that a search has come, and the choice at which it could not go on.
+type attempt struct {
+	far    int // 0: none
+	first  int
+	stuck  choice
+	taken  []choice
+	events []derived
+}
+
+func (d *deriver) attempt(first int, taken []choice, stuck choice) attempt {
+	a := attempt{far: d.n + d.step + first, first: first, stuck: stuck}
+	from := stuck.n
+	if a.taken = slices.Clone(taken); len(taken) > 0 {
+		from = taken[0].n
+	}
+	a.events = slices.Clone(d.events[from:stuck.n])
+	return a
+}
+
+// resume goes back to the farthest point of a search.
+func (d *deriver) resume(a attempt, taken []choice) choice {
+	for _, c := range taken {
+		if c.took >= 0 {
+			d.done[c.took] = false
+		}
+	}
+	root := a.stuck
+	if len(a.taken) > 0 {
+		root = a.taken[0]
+	}
+	d.back(root.state)
+	for _, e := range a.events {
+		for _, p := range e.puts {
+			d.set(p.key, p.now)
+		}
+		d.events = append(d.events[:d.n], e)
+		d.n++
+	}
+	for _, c := range a.taken {
+		if c.took >= 0 {
+			d.done[c.took] = true
+		}
+	}
+	d.state = a.stuck.state
+	return a.stuck
+}
