@@ -261,7 +261,8 @@ func (l *Live) execute(c *liveConn, args []string) (reply []byte, waits bool, mo
 		return Failure(l.failure), false, 0
 	case !Blocks(name) && name != "WAIT", c.session.InTransaction():
 		reply = slices.Clone(l.node.Execute(c.session, args, now))
-		if bytes.HasPrefix(reply, []byte("-ERR unknown command")) && resp.Words(name) != 0 {
+		// a library that asks for CLIENT SETINFO and the like goes on without
+		if bytes.HasPrefix(reply, []byte("-ERR unknown command")) && resp.Words(name) != 0 && !containers[name] {
 			l.node.refused = name
 		}
 		l.serve(now)

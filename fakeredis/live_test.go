@@ -140,6 +140,10 @@ func TestLive(t *testing.T) {
 		if got := l.Refused(); got != "" {
 			t.Errorf("refused %s", got)
 		}
+		c.asks("CLIENT SETINFO lib-name x")
+		if got := l.Refused(); !strings.HasPrefix(c.gets(), "-ERR unknown command") || got != "" {
+			t.Errorf("refused %q: a client goes on without", got)
+		}
 		c.asks("LCS a b")
 		if got := l.Refused(); !strings.HasPrefix(c.gets(), "-ERR unknown command") || got != "LCS" {
 			t.Errorf("refused %q, want LCS", got)
