@@ -76,9 +76,9 @@ func Derive(ctx context.Context, rec Record, server *fakeredis.Server, late bool
 	return all, broken
 }
 
-// grain is how exactly, in nanoseconds, the end of a lease is known where the instant of a command
+// Grain is how exactly, in nanoseconds, the end of a lease is known where the instant of a command
 // lies between its request and its reply.
-const grain = 3_000_000
+const Grain = 3_000_000
 
 // deriver finds what one node executed.
 type deriver struct {
@@ -131,7 +131,7 @@ type state struct {
 }
 
 func (d *deriver) run(ctx context.Context) (out []history.Executed) {
-	d.effects = effectsOn(d.Faults, d.node)
+	d.effects = OfFaults(d.Faults, d.node)
 	if d.Logs != nil {
 		d.readLog()
 	}
@@ -152,8 +152,8 @@ func (d *deriver) run(ctx context.Context) (out []history.Executed) {
 	return out
 }
 
-// effectsOn returns what faults did to a node, by time.
-func effectsOn(faults []history.Window, node int) (out []*history.Effect) {
+// OfFaults returns what faults did to a node, by time.
+func OfFaults(faults []history.Window, node int) (out []*history.Effect) {
 	for i := range faults {
 		for j := range faults[i].Effects {
 			if e := &faults[i].Effects[j]; e.Node == node {
@@ -204,13 +204,13 @@ func (d *deriver) midpoint(c *history.Command) (t timed, arrived bool) {
 		// the proxy saw it when it lost it
 		case d.log == nil && w.Does.Any(history.LosesRequests) && c.Replied == 0 && c.Sent <= w.Start && w.Start < c.Sent+int64(time.Second):
 			return t, false
-		case w.Held(c, grain):
+		case w.Held(c, Grain):
 			from = max(from, w.Ending)
 		}
 	}
 	switch {
 	case c.Replied == 0:
-		return timed{c, from + grain/10, from}, true
+		return timed{c, from + Grain/10, from}, true
 	case c.Waits(): // it was executed when there was data
 		return timed{c, c.Replied, from}, true
 	}
@@ -238,7 +238,7 @@ func (d *deriver) execute(c timed) bool {
 	data := d.near(ask)
 	reply, changed := d.try(ask, d.shown(own), nil)
 	for left := int64(-1e6 / 2); !agrees(reply); left += 1e6 { // replies tell what is left in milliseconds
-		if left >= grain || c.Turn != 0 {
+		if left >= Grain || c.Turn != 0 {
 			return false
 		}
 		data = maps.Clone(d.near(ask))
@@ -251,7 +251,7 @@ func (d *deriver) execute(c timed) bool {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(d.keys)) {
-		if v := d.keys[key]; data[key] == nil && v.Expires != 0 && v.Expires-d.epoch <= own+grain { // it found it no more
+		if v := d.keys[key]; data[key] == nil && v.Expires != 0 && v.Expires-d.epoch <= own+Grain { // it found it no more
 			d.push(d.at, derived{Executed: history.Executed{Effect: history.Expired}}, []put{{key: key}})
 		}
 	}
@@ -267,15 +267,15 @@ func (d *deriver) comesFirst(e *history.Effect, c *history.Command) bool {
 	return e.At <= d.at
 }
 
-// about changes data by the leases that end about now: those that ended within grain still have
-// some time left or, if that is negative, those that end within grain have ended.
+// about changes data by the leases that end about now: those that ended within Grain still have
+// some time left or, if that is negative, those that end within Grain have ended.
 func (d *deriver) about(data fakeredis.Data, own, left int64) {
 	for key, v := range data {
-		if left < 0 && v.Expires != 0 && v.Expires-d.epoch <= own+grain {
+		if left < 0 && v.Expires != 0 && v.Expires-d.epoch <= own+Grain {
 			delete(data, key)
 		}
 	}
-	for i := d.n - 1; left >= 0 && i >= 0 && d.events[i].At > d.at-grain; i-- {
+	for i := d.n - 1; left >= 0 && i >= 0 && d.events[i].At > d.at-Grain; i-- {
 		if e := &d.events[i]; e.Effect == history.Expired && data[e.puts[0].key] == nil {
 			was := *e.puts[0].was
 			was.Expires = d.epoch + own + left

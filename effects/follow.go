@@ -52,7 +52,7 @@ func (d *deriver) follow(t timed, by int64) bool {
 // when a command was executed: at another instant, it may have moved them, too.
 func (d *deriver) slight(slack int64) bool {
 	o := d.outcome()
-	return len(o.puts) > 0 && !slices.ContainsFunc(o.puts, func(p put) bool { return !about(p.was, p.now, slack+grain) })
+	return len(o.puts) > 0 && !slices.ContainsFunc(o.puts, func(p put) bool { return !about(p.was, p.now, slack+Grain) })
 }
 
 // fit is what a command, executed now, has to do with the log.
@@ -70,7 +70,7 @@ func (d *deriver) fits(t timed, ask Request, at, slack int64) fit {
 	now := d.shown(own)
 	over := func(key string) bool { // a node ends a lease before it looks at its key
 		v := d.keys[key]
-		return v != nil && v.Expires != 0 && v.Expires < now.UnixNano()-slack-grain
+		return v != nil && v.Expires != 0 && v.Expires < now.UnixNano()-slack-Grain
 	}
 	var data fakeredis.Data
 	for key, v := range d.near(ask) { // what has ended is there until the log says so
@@ -97,12 +97,12 @@ func (d *deriver) fits(t timed, ask Request, at, slack int64) fit {
 	}
 	for _, p := range o.puts {
 		i := slices.IndexFunc(changed, func(c put) bool { return c.key == p.key })
-		if i < 0 && !about(d.keys[p.key], p.now, slack+grain) || i >= 0 && !about(changed[i].now, p.now, slack+grain) {
+		if i < 0 && !about(d.keys[p.key], p.now, slack+Grain) || i >= 0 && !about(changed[i].now, p.now, slack+Grain) {
 			return no
 		}
 	}
 	for _, c := range changed {
-		if !slices.ContainsFunc(o.puts, func(p put) bool { return p.key == c.key }) && !about(c.was, c.now, slack+grain) {
+		if !slices.ContainsFunc(o.puts, func(p put) bool { return p.key == c.key }) && !about(c.was, c.now, slack+Grain) {
 			return no
 		}
 	}

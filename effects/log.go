@@ -200,7 +200,7 @@ func (d *deriver) lapse(o *outcome, by int64) bool {
 	if !ok || d.keys[key] == nil || d.keys[key].Expires == 0 {
 		return false
 	}
-	for !d.ended(key, d.clock, latest+grain) {
+	for !d.ended(key, d.clock, latest+Grain) {
 		if len(d.effects) == 0 || d.effects[0].At > latest+apart {
 			return false
 		}

@@ -74,7 +74,7 @@ func times(c *history.Command, leases func() []lease) (is func(was, is string) b
 		if !ok || !also {
 			return false
 		}
-		open, ends := 3*grain+max(0, c.Replied-c.Sent), false
+		open, ends := 3*Grain+max(0, c.Replied-c.Sent), false
 		for _, l := range leases() {
 			open += l.open
 			ends = ends || math.Abs(l.left-is) <= 1

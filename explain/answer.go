@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/lockbench/lockbench/effects"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/resp"
 	"github.com/lockbench/lockbench/verdicts"
@@ -97,7 +98,7 @@ func (r *run) effectOf(e *event) (found *history.Effect) {
 	if e.Effect == "" || e.Effect == history.Expired {
 		return nil
 	}
-	for _, x := range r.effectsOn(e.Node) {
+	for _, x := range effects.OfFaults(r.Faults, e.Node) {
 		if away := max(x.At-e.At, e.At-x.At); x.What == e.Effect && (found == nil || away < max(found.At-e.At, e.At-found.At)) {
 			found = x
 		}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/lockbench/lockbench/effects"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/resp"
 )
@@ -33,7 +34,7 @@ func (r *run) own(n *node, at int64) int64 { return r.clockAt(n.index, at).At(at
 
 // clockAt returns a node's clock at an instant.
 func (rec *Record) clockAt(node int, at int64) (c history.Clock) {
-	for _, e := range rec.effectsOn(node) {
+	for _, e := range effects.OfFaults(rec.Faults, node) {
 		if e.At <= at {
 			c = c.After(e)
 		}

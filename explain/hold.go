@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/lockbench/lockbench/effects"
 	"github.com/lockbench/lockbench/history"
 )
 
@@ -158,7 +159,7 @@ func (r *run) try(op *history.Operation, by int64) (all []query) {
 		if c.Sent > by || c.Sent > op.Return || c.Failed() || r.asks.Of(c) == nil {
 			continue
 		}
-		late := max(grain, r.Header.ClockError) // a child tells it by its own clock
+		late := max(effects.Grain, r.Header.ClockError) // a child tells it by its own clock
 		if op.Op == history.Acquire && op.Outcome == history.OK && op.WasAsked() && by >= op.Asked && c.Sent < op.Asked-late {
 			break
 		}

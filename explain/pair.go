@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/lockbench/lockbench/effects"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
 )
@@ -241,7 +242,7 @@ func (p *pair) clockEffect(f *fate) string {
 			due = p.dueOf(f.node, e, c)
 		}
 	}
-	if due-grain <= p.at {
+	if due-effects.Grain <= p.at {
 		return ""
 	}
 	return p.clockSet(f.node, given, f.time())
@@ -318,7 +319,7 @@ func (p *pair) believed(f *fate) bool {
 	if lost := p.first.lost; lost != 0 && lost <= p.at {
 		then = min(then, lost)
 	}
-	return then > max(p.at, f.time()+grain) || p.told(p.first, p.seen) > max(p.at, p.seen)
+	return then > max(p.at, f.time()+effects.Grain) || p.told(p.first, p.seen) > max(p.at, p.seen)
 }
 
 // ended reports whether the first's client had been told that its hold was over.

@@ -30,23 +30,6 @@ func (rec *Record) events() effects.Record {
 	return out
 }
 
-// grain is how exactly, in nanoseconds, the end of a lease is known where the instant of a command
-// lies between its request and its reply.
-const grain = 3_000_000
-
-// effectsOn returns what faults did to a node, by time.
-func (rec *Record) effectsOn(node int) (out []*history.Effect) {
-	for i := range rec.Faults {
-		for j := range rec.Faults[i].Effects {
-			if e := &rec.Faults[i].Effects[j]; e.Node == node {
-				out = append(out, e)
-			}
-		}
-	}
-	slices.SortStableFunc(out, func(a, b *history.Effect) int { return cmp.Compare(a.At, b.At) })
-	return out
-}
-
 // run is a record with its indexes.
 type run struct {
 	Record

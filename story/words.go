@@ -102,6 +102,8 @@ func (t *narrator) misanswered() string {
 		return fmt.Sprintf("%s was refused a re-entry of %s, which it held", who, key)
 	case op.Op == history.Extend && len(t.v.Clients) > 1:
 		return fmt.Sprintf("the renewal of %s by %s changed the hold of %s", key, who, t.victim())
+	case op.Op == history.Extend && op.Outcome == history.OK && t.mayHold(who, op.Call):
+		return fmt.Sprintf("%s was told that it had renewed its hold on %s, though by the other replies that had ended", who, key)
 	case op.Op == history.Extend && op.Outcome == history.OK:
 		return fmt.Sprintf("%s was told that it had renewed its hold on %s, which had ended", who, key)
 	case op.Op == history.Extend || op.Op == history.Lost || op.Outcome != history.OK:
@@ -126,6 +128,14 @@ func (t *narrator) victim() string {
 		}
 	}
 	return t.first()
+}
+
+// mayHold reports whether the server may still have kept a hold of the client that shows the
+// violation.
+func (t *narrator) mayHold(client string, at int64) bool {
+	return slices.ContainsFunc(t.v.Witness.Holds, func(h checker.Hold) bool {
+		return shortened(h.Client) == client && h.Possible.From <= at && h.Possible.To >= at
+	})
 }
 
 // miswritten returns what is wrong with a write.

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
 )
 
@@ -43,5 +44,27 @@ func TestKeysThatAFaultRemoved(t *testing.T) {
 	w := history.Window{Effects: []history.Effect{{What: history.Evicted, Lost: []string{"a"}}, {What: history.Evicted, Lost: []string{"b", "a"}}}}
 	if got := new(narrator).effects(&w); !strings.Contains(got, `evicted "a" and 1 more`) {
 		t.Errorf("effects are told as %s", got)
+	}
+}
+
+// TestRenewalsAreTold: whether what a client renewed had ended, ended by other replies alone, or was
+// another's.
+func TestRenewalsAreTold(t *testing.T) {
+	extend := history.Operation{Client: "c1", Op: history.Extend, Outcome: history.OK, Call: 10}
+	for _, row := range []struct {
+		clients []string
+		until   int64 // by which the server may have kept the client's hold
+		says    string
+	}{
+		{[]string{"c1"}, 5, `c1 was told that it had renewed its hold on "job", which had ended`},
+		{[]string{"c1"}, 20, `c1 was told that it had renewed its hold on "job", though by the other replies that had ended`},
+		{[]string{"c2", "c1"}, 20, `the renewal of "job" by c1 changed the hold of c2`},
+	} {
+		v := &checker.Violation{Key: "job", At: extend.Call, Clients: row.clients}
+		v.Witness.Operations = []history.Operation{extend}
+		v.Witness.Holds = []checker.Hold{{Client: "c1", Possible: checker.Span{To: row.until}}, {Client: "c2"}}
+		if got := (&narrator{v: v}).misanswered(); got != row.says {
+			t.Errorf("%v: %s, want %s", row.clients, got, row.says)
+		}
 	}
 }
