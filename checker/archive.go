@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/internal/compact"
 )
 
 // ErrAssumption means that a record breaks an assumption on which every judgement rests. A client
@@ -23,8 +22,8 @@ type archive struct {
 	file    string            // "" = not read from a file
 	numbers map[string]uint32 // of clients
 	clients []string          // by number, from 1
-	tokens  compact.Strings
-	grantee compact.List[uint32] // by token: number+1 of the key on which it was granted last
+	tokens  numbered
+	grantee paged[uint32] // by token: number+1 of the key on which it was granted last
 	keys    []*keyLog
 	byName  map[string]*keyLog
 	lines   uint32
@@ -41,7 +40,7 @@ func load(ctx context.Context, in Input) (*archive, error) {
 	if len(a.clients) > maxClients {
 		return nil, fmt.Errorf("%d clients, at most %d are possible: %w", len(a.clients), maxClients, ErrAssumption)
 	}
-	a.tokens.Seal()
+	a.tokens.seal()
 	for _, k := range a.keys {
 		k.sort(a)
 	}
@@ -102,7 +101,7 @@ func (a *archive) add(in *history.Operation) error {
 	o := op{call: in.Call, ret: in.Return, client: a.number(in.Client), line: a.lines,
 		kind: in.Op, outcome: in.Outcome, mode: in.Mode, stated: statedMode(in)}
 	if in.Token != "" {
-		o.token = a.tokens.Number(in.Token)
+		o.token = a.tokens.number(in.Token)
 	}
 	switch {
 	case o.granted():
@@ -111,14 +110,14 @@ func (a *archive) add(in *history.Operation) error {
 		}
 		h := hold{token: o.token, told: in.ValidUntil}
 		if in.WasAsked() || in.Fence != 0 {
-			h.rare = k.rares.Add(rare{asked: in.Asked, known: in.WasAsked(), fence: in.Fence})
+			h.rare = k.rares.add(rare{asked: in.Asked, known: in.WasAsked(), fence: in.Fence})
 		}
-		o.hold = k.holds.Add(h)
+		o.hold = k.holds.add(h)
 		k.fenced = k.fenced || in.Fence != 0
 	case o.renewed():
-		o.detail = k.extends.Add(extend{token: o.token, told: in.ValidUntil})
+		o.detail = k.extends.add(extend{token: o.token, told: in.ValidUntil})
 	case in.Op == history.Write:
-		o.detail = k.writes.Add(write{fence: in.Fence, read: in.Read, wrote: in.Wrote, valued: in.HasValue,
+		o.detail = k.writes.add(write{fence: in.Fence, read: in.Read, wrote: in.Wrote, valued: in.HasValue,
 			readVersion: in.ReadVersion, version: in.Version, known: in.Versioned})
 	}
 	a.keepID(in.ID)
@@ -173,10 +172,10 @@ func (a *archive) checkToken(k *keyLog, o *op, in *history.Operation) error {
 	if o.token == 0 || a.header.Kind == history.Reentrant {
 		return nil
 	}
-	for a.grantee.Len() < o.token {
-		a.grantee.Add(0)
+	for a.grantee.len() < o.token {
+		a.grantee.add(0)
 	}
-	last := a.grantee.At(o.token)
+	last := a.grantee.at(o.token)
 	if *last == uint32(k.number)+1 {
 		return a.broken(a.lines, "token %q is granted a second time on key %q; a token names one grant", in.Token, in.Key)
 	}
@@ -187,7 +186,7 @@ func (a *archive) checkToken(k *keyLog, o *op, in *history.Operation) error {
 // wasGranted reports whether a grant on a key returned a token: what has it means no other hold.
 // Not for re-entrant locks, whose owner is granted again under it.
 func (a *archive) wasGranted(k *keyLog, token uint32) bool {
-	return token != 0 && token <= a.grantee.Len() && *a.grantee.At(token) == uint32(k.number)+1
+	return token != 0 && token <= a.grantee.len() && *a.grantee.at(token) == uint32(k.number)+1
 }
 
 // broken returns the error for an operation, given by position, that breaks an assumption.
@@ -208,7 +207,7 @@ func (a *archive) operation(k *keyLog, o *op) history.Operation {
 	out := history.Operation{ID: a.id(o.line), Client: a.client(o), Op: o.kind, Key: k.name, Mode: o.mode,
 		Call: o.call, Return: o.ret, Outcome: o.outcome}
 	if o.token != 0 {
-		out.Token = a.tokens.Text(o.token)
+		out.Token = a.tokens.text(o.token)
 	}
 	if o.stated != 0 && o.kind != history.Acquire {
 		out.Mode = history.Mode(o.stated - 1)
@@ -216,19 +215,19 @@ func (a *archive) operation(k *keyLog, o *op) history.Operation {
 	}
 	switch {
 	case o.granted():
-		h := k.holds.At(o.hold)
+		h := k.holds.at(o.hold)
 		out.ValidUntil = h.told
 		if h.rare != 0 {
-			x := k.rares.At(h.rare)
+			x := k.rares.at(h.rare)
 			out.Fence = x.fence
 			if x.known {
 				out.SetAsked(x.asked)
 			}
 		}
 	case o.renewed():
-		out.ValidUntil = k.extends.At(o.detail).told
+		out.ValidUntil = k.extends.at(o.detail).told
 	case o.kind == history.Write:
-		w := k.writes.At(o.detail)
+		w := k.writes.at(o.detail)
 		out.Fence, out.HasValue, out.Read, out.Wrote = w.fence, w.valued, w.read, w.wrote
 		out.Versioned, out.ReadVersion, out.Version = w.known, w.readVersion, w.version
 	}

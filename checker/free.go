@@ -42,7 +42,7 @@ func (d *keyInput) stretches(least int64, asked history.Mode) []Span {
 // eachHold calls each with the spans in which holds may refuse a mode, for as long as they count.
 func (d *keyInput) eachHold(asked history.Mode, each func(Span)) {
 	kind := d.a.header.Kind
-	for n := uint32(1); n <= d.k.holds.Len(); n++ {
+	for n := uint32(1); n <= d.k.holds.len(); n++ {
 		if o := d.k.began(n); mayRefuse(kind, o.mode, asked) {
 			each(Span{d.countsFrom(&o), d.counts(&o)})
 		}
@@ -73,10 +73,10 @@ func (d *keyInput) countsFrom(o *op) int64 {
 
 // counts returns until when a hold, given by what began it, counts.
 func (d *keyInput) counts(o *op) int64 {
-	h := d.k.holds.At(o.hold)
+	h := d.k.holds.at(o.hold)
 	end := h.possible
 	if h.rare != 0 {
-		if owned := d.k.rares.At(h.rare).owned; owned != 0 {
+		if owned := d.k.rares.at(h.rare).owned; owned != 0 {
 			end = min(end, owned)
 		}
 	}

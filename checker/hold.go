@@ -107,7 +107,7 @@ func (a *archive) holds(k *keyLog, of []op) (out []Hold) {
 
 // hold returns hold number n as the pass found it, without its operations.
 func (a *archive) hold(k *keyLog, n uint32) Hold {
-	d := k.holds.At(n)
+	d := k.holds.at(n)
 	o := k.op(d.began)
 	began := a.operation(k, &o)
 	h := Hold{Client: began.Client, Token: began.Token, Mode: began.Mode, Fence: began.Fence, Reentry: k.nested(&o), Acquire: began,
@@ -128,7 +128,7 @@ func (a *archive) fill(h *Hold, k *keyLog, o *op) {
 	case history.Lost:
 		h.Lost = cmp.Or(h.Lost, o.call)
 	case history.Extend:
-		if k.holds.At(o.hold).began == o.place {
+		if k.holds.at(o.hold).began == o.place {
 			return
 		}
 		h.Extends = append(h.Extends, a.operation(k, o))

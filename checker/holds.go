@@ -132,7 +132,7 @@ func (p *pass) called(c *client, o *op) error {
 			p.end(h, o.call)
 			if !h.released {
 				h.released = true
-				p.k.holds.At(h.n).release = o.place
+				p.k.holds.at(h.n).release = o.place
 			}
 		}
 	case history.Lost:
@@ -199,7 +199,7 @@ func (p *pass) nest(c *client) []*openHold {
 
 // begin opens a hold.
 func (p *pass) begin(c *client, o *op, n uint32) *openHold {
-	d := p.k.holds.At(n)
+	d := p.k.holds.at(n)
 	d.began = o.place
 	if len(p.spare) == 0 {
 		p.spare = append(p.spare, &openHold{})

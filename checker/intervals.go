@@ -85,8 +85,8 @@ func kept(h history.Header, by int64) int64 {
 // asked returns the earliest instant at which an acquire can have taken effect.
 func (k *keyLog) asked(o *op) int64 {
 	if o.granted() {
-		if n := k.holds.At(o.hold).rare; n != 0 && k.rares.At(n).known {
-			return max(o.call, k.rares.At(n).asked)
+		if n := k.holds.at(o.hold).rare; n != 0 && k.rares.at(n).known {
+			return max(o.call, k.rares.at(n).asked)
 		}
 	}
 	return o.call
@@ -94,34 +94,34 @@ func (k *keyLog) asked(o *op) int64 {
 
 // fence returns the fence of a grant; 0: none.
 func (k *keyLog) fence(o *op) uint64 {
-	if n := k.holds.At(o.hold).rare; n != 0 && o.granted() {
-		return k.rares.At(n).fence
+	if n := k.holds.at(o.hold).rare; n != 0 && o.granted() {
+		return k.rares.at(n).fence
 	}
 	return 0
 }
 
 // nested reports whether a grant may re-enter a hold of its client.
 func (k *keyLog) nested(o *op) bool {
-	n := k.holds.At(o.hold).rare
-	return n != 0 && k.rares.At(n).nested
+	n := k.holds.at(o.hold).rare
+	return n != 0 && k.rares.at(n).nested
 }
 
 // rareOf returns the rare fields of a hold, and adds them if it has none.
 func (k *keyLog) rareOf(hold uint32) *rare {
-	h := k.holds.At(hold)
+	h := k.holds.at(hold)
 	if h.rare == 0 {
-		h.rare = k.rares.Add(rare{})
+		h.rare = k.rares.add(rare{})
 	}
-	return k.rares.At(h.rare)
+	return k.rares.at(h.rare)
 }
 
 // believedUntil returns until when the reply to a grant or an extend lets its client believe.
 func (k *keyLog) believedUntil(h history.Header, o *op) int64 {
 	told := int64(0)
 	if o.granted() {
-		told = k.holds.At(o.hold).told
+		told = k.holds.at(o.hold).told
 	} else {
-		told = k.extends.At(o.detail).told
+		told = k.extends.at(o.detail).told
 	}
 	switch {
 	case told != 0:
@@ -137,11 +137,11 @@ func (k *keyLog) believedUntil(h history.Header, o *op) int64 {
 func (k *keyLog) beliefEnd(o *op) (end int64, ok bool) {
 	switch {
 	case o.granted():
-		return k.holds.At(o.hold).belief, true
-	case o.renewed() && o.hold != 0 && k.holds.At(o.hold).began == o.place:
-		return k.holds.At(o.hold).belief, true
+		return k.holds.at(o.hold).belief, true
+	case o.renewed() && o.hold != 0 && k.holds.at(o.hold).began == o.place:
+		return k.holds.at(o.hold).belief, true
 	case o.renewed():
-		end = k.extends.At(o.detail).end
+		end = k.extends.at(o.detail).end
 		return end, end != 0
 	}
 	return 0, false

@@ -154,7 +154,7 @@ func (m *marks) marked(hold uint32) bool {
 // blame notes that a release, an extend or a background command changed the mark of a live hold
 // that is not its client's, or not of its token.
 func (m *marks) blame(e *history.Executed, by op, hold uint32, overwritten bool) {
-	h := m.d.k.holds.At(hold)
+	h := m.d.k.holds.at(hold)
 	began := m.d.k.op(h.began)
 	background := e.Op == 0 && e.Client != ""
 	switch {
@@ -177,8 +177,8 @@ func (m *marks) write(e *history.Executed, by *op, p part, value string) {
 		return
 	}
 	token := ""
-	if t := m.d.k.holds.At(by.hold).token; t != 0 {
-		token = m.d.a.tokens.Text(t)
+	if t := m.d.k.holds.at(by.hold).token; t != 0 {
+		token = m.d.a.tokens.text(t)
 	}
 	carries := token != "" && (strings.Contains(p.field, token) || strings.Contains(value, token))
 	switch {

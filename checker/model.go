@@ -175,7 +175,7 @@ func (w *window) endOf(d *keyInput, o *op, in move) porcupine.Operation {
 	if end == never {
 		end-- // Porcupine sorts calls before returns; an end that never comes comes after everything
 	}
-	return porcupine.Operation{ClientId: int(o.client), Input: in, Call: end, Return: max(d.k.holds.At(o.hold).possible, end)}
+	return porcupine.Operation{ClientId: int(o.client), Input: in, Call: end, Return: max(d.k.holds.at(o.hold).possible, end)}
 }
 
 // plainly is for how long Porcupine may search a whole history; windows are given up earlier, by

@@ -98,7 +98,7 @@ func (p *pass) believe(h *openHold, o *op, its bool) {
 
 // again begins a hold with an ok extend after a loss, in the place of the one before.
 func (p *pass) again(c *client, h *openHold, o *op) {
-	n := p.k.holds.Add(hold{token: h.token})
+	n := p.k.holds.add(hold{token: h.token})
 	p.k.assign(o, n, h.mode)
 	next := p.begin(c, o, n)
 	next.mode, next.until, next.certain = h.mode, p.k.believedUntil(p.a.header, o), lease(p.a.header, o.call)
@@ -133,9 +133,9 @@ func (p *pass) end(h *openHold, t int64) {
 // finish stores the end of the current belief.
 func (p *pass) finish(h *openHold) {
 	if h.belief == 0 {
-		p.k.holds.At(h.n).belief = h.until
+		p.k.holds.at(h.n).belief = h.until
 	} else {
-		p.k.extends.At(h.belief).end = h.until
+		p.k.extends.at(h.belief).end = h.until
 	}
 }
 
@@ -157,7 +157,7 @@ func (p *pass) possible(h *openHold, before int64) int64 {
 // close stores a hold to which no further operation can belong.
 func (p *pass) close(h *openHold) {
 	p.end(h, never)
-	d := p.k.holds.At(h.n)
+	d := p.k.holds.at(h.n)
 	before := never
 	if h.released {
 		before = p.k.at(d.release).call

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/internal/compact"
 )
 
 // record is an operation in 24 bytes without pointers: a history of ten million must fit into
@@ -124,10 +123,10 @@ type keyLog struct {
 	number  int
 	chunks  []chunk
 	long    map[uint32]int64 // by line: the return of operations that took too long for a record
-	holds   compact.List[hold]
-	extends compact.List[extend]
-	writes  compact.List[write]
-	rares   compact.List[rare]
+	holds   paged[hold]
+	extends paged[extend]
+	writes  paged[write]
+	rares   paged[rare]
 	counts  [history.Lost + 1][history.Unknown + 1]int
 
 	found
@@ -185,7 +184,7 @@ func (k *keyLog) op(place uint32) (o op) {
 }
 
 // began unpacks the record of what began a hold.
-func (k *keyLog) began(hold uint32) op { return k.op(k.holds.At(hold).began) }
+func (k *keyLog) began(hold uint32) op { return k.op(k.holds.at(hold).began) }
 
 func (k *keyLog) unpack(o *op, place uint32) {
 	r := k.at(place)
@@ -195,18 +194,18 @@ func (k *keyLog) unpack(o *op, place uint32) {
 	switch {
 	case o.granted():
 		o.hold = r.ref
-		o.token = k.holds.At(r.ref).token
+		o.token = k.holds.at(r.ref).token
 	case o.renewed():
-		x := k.extends.At(r.ref)
+		x := k.extends.at(r.ref)
 		o.detail, o.hold, o.token = r.ref, x.hold, x.token
 	case o.kind == history.Write:
-		o.detail, o.hold = r.ref, k.writes.At(r.ref).hold
+		o.detail, o.hold = r.ref, k.writes.at(r.ref).hold
 	case r.bits&belongs == 0:
 		o.token = r.ref
 	default:
 		o.hold = r.ref
 		if r.bits&named != 0 {
-			o.token = k.holds.At(r.ref).token
+			o.token = k.holds.at(r.ref).token
 		}
 	}
 }
@@ -222,10 +221,10 @@ func (k *keyLog) assign(o *op, hold uint32, mode history.Mode) {
 	}
 	switch {
 	case o.renewed():
-		k.extends.At(o.detail).hold = hold
+		k.extends.at(o.detail).hold = hold
 	case o.kind == history.Write:
-		k.writes.At(o.detail).hold = hold
-	case o.token != 0 && o.token != k.holds.At(hold).token: // it belongs by default: keep its own token
+		k.writes.at(o.detail).hold = hold
+	case o.token != 0 && o.token != k.holds.at(hold).token: // it belongs by default: keep its own token
 	default:
 		if o.token != 0 {
 			r.bits |= named

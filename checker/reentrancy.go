@@ -50,7 +50,7 @@ func (e *reentrancy) returned(o *op) {
 // certain returns the latest hold of a client that was certain throughout its refused try.
 func (e *reentrancy) certain(o *op) (n uint32) {
 	for _, n := range e.owned[o.client] {
-		h := e.d.k.holds.At(n)
+		h := e.d.k.holds.at(n)
 		if e.d.k.ret(e.d.k.at(h.began)) <= o.call && e.d.k.certainUntil(h) >= o.ret {
 			return n
 		}

@@ -51,7 +51,7 @@ func (r *refusal) called(o *op) {
 		r.tries.add(interval{owner: o.client, end: to})
 	}
 	if o.granted() {
-		r.pending = append(r.pending, possible{o.line, o.mode, r.d.k.asked(o), r.d.k.holds.At(o.hold).possible})
+		r.pending = append(r.pending, possible{o.line, o.mode, r.d.k.asked(o), r.d.k.holds.at(o.hold).possible})
 	}
 	if Permits(r.d.a.header) > 1 {
 		r.asking = append(r.asking, o.call)
@@ -68,7 +68,7 @@ func (r *refusal) returned(o *op) {
 		r.start(r.pending[at])
 		r.pending = slices.Delete(r.pending, at, at+1)
 	case o.renewed() && o.hold != 0:
-		if h := r.d.k.holds.At(o.hold); h.began == o.place {
+		if h := r.d.k.holds.at(o.hold); h.began == o.place {
 			r.start(possible{o.line, o.mode, o.call, h.possible})
 		}
 	case o.kind == history.Acquire && o.outcome == history.Busy:
@@ -127,7 +127,7 @@ func (r *refusal) soon(o *op, to int64) []possible {
 	all := slices.Clone(r.pending)
 	for g := range r.d.k.overlapping(o.ret, to) {
 		if g.granted() && g.call > o.ret {
-			all = append(all, possible{g.line, g.mode, r.d.k.asked(&g), r.d.k.holds.At(g.hold).possible})
+			all = append(all, possible{g.line, g.mode, r.d.k.asked(&g), r.d.k.holds.at(g.hold).possible})
 		}
 	}
 	return all

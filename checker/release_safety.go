@@ -70,14 +70,14 @@ func (s *releaseSafety) returned(o *op) {
 	case history.Acquire:
 		s.asked(o)
 	}
-	if _, began := s.d.k.beliefEnd(o); began && s.d.k.holds.At(o.hold).began == o.place {
+	if _, began := s.d.k.beliefEnd(o); began && s.d.k.holds.at(o.hold).began == o.place {
 		s.begin(o)
 	}
 }
 
 // begin notes a hold that began.
 func (s *releaseSafety) begin(o *op) {
-	s.there = slices.DeleteFunc(s.there, func(c op) bool { return s.d.k.holds.At(c.hold).possible <= o.call })
+	s.there = slices.DeleteFunc(s.there, func(c op) bool { return s.d.k.holds.at(c.hold).possible <= o.call })
 	s.there = append(s.there, *o)
 	s.grants.add(interval{owner: o.client, end: o.ret})
 	s.useless = op{}

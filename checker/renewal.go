@@ -41,7 +41,7 @@ func (d *keyInput) wasCertain(o *op) bool {
 	if o.hold == 0 {
 		return false
 	}
-	h := d.k.holds.At(o.hold)
+	h := d.k.holds.at(o.hold)
 	if h.release != 0 && h.release != o.place && d.k.at(h.release).call < o.ret {
 		return false
 	}
@@ -59,7 +59,7 @@ func (d *keyInput) since(o *op) int64 {
 	if o.hold == 0 {
 		return o.call
 	}
-	return d.k.at(d.k.holds.At(o.hold).began).call
+	return d.k.at(d.k.holds.at(o.hold).began).call
 }
 
 // denied reports a reply that denies a hold, or that accepts a release without one.

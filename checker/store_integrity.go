@@ -71,7 +71,7 @@ func (s *storeIntegrity) done() {
 }
 
 // of returns what a write has beside its record.
-func (s *storeIntegrity) of(o *op) *write { return s.d.k.writes.At(o.detail) }
+func (s *storeIntegrity) of(o *op) *write { return s.d.k.writes.at(o.detail) }
 
 // readBy returns what a write has read, as a version or a value; known is false if that does not
 // tell which write it followed.
@@ -127,7 +127,7 @@ func (s *storeIntegrity) flaw(o *op, before *prefix) (earlier op, flaw writeFlaw
 	switch {
 	case fence != 0 && before.fence.line != 0 && fence < s.of(&before.fence).fence && s.d.uses("stale-fence"):
 		return before.fence, StaleFence
-	case o.hold != 0 && n.line != 0 && s.d.k.holds.At(o.hold).possible < o.call && s.askedFor(&n) > s.granted(o) &&
+	case o.hold != 0 && n.line != 0 && s.d.k.holds.at(o.hold).possible < o.call && s.askedFor(&n) > s.granted(o) &&
 		Conflict(s.d.a.header.Kind, n.client == o.client, n.mode, o.mode) && s.d.uses("stale-write"):
 		return n, StaleHold
 	case earlier.line != 0 && s.d.uses("lost-update"):
@@ -138,5 +138,5 @@ func (s *storeIntegrity) flaw(o *op, before *prefix) (earlier op, flaw writeFlaw
 
 // granted returns when the hold of a write began.
 func (s *storeIntegrity) granted(o *op) int64 {
-	return s.d.k.ret(s.d.k.at(s.d.k.holds.At(o.hold).began))
+	return s.d.k.ret(s.d.k.at(s.d.k.holds.at(o.hold).began))
 }

@@ -50,14 +50,14 @@ func (s *releaseSafety) keptOut(o, release *op) bool {
 // it returned, and its client has no other hold that may need it.
 func (s *releaseSafety) left(o *op) bool {
 	gone, known := s.marks.gone[o.hold]
-	sole := s.marks.carries[o.hold] || len(s.marks.parts[o.hold]) > 0 && s.d.a.header.Kind == history.Mutex && s.d.k.holds.At(o.hold).token == 0
+	sole := s.marks.carries[o.hold] || len(s.marks.parts[o.hold]) > 0 && s.d.a.header.Kind == history.Mutex && s.d.k.holds.at(o.hold).token == 0
 	nested := s.d.a.header.Kind == history.Reentrant && s.mayHold(o.call, func(c *op) bool { return c.client == o.client && c.hold != o.hold })
 	return sole && !s.marks.did[o.line] && (!known || gone > o.ret) && !nested
 }
 
 // mayHold reports whether any of some holds may be there at an instant.
 func (s *releaseSafety) mayHold(at int64, of func(began *op) bool) bool {
-	return slices.ContainsFunc(s.there, func(c op) bool { return of(&c) && s.d.k.holds.At(c.hold).possible >= at })
+	return slices.ContainsFunc(s.there, func(c op) bool { return of(&c) && s.d.k.holds.at(c.hold).possible >= at })
 }
 
 // refused judges a release that was refused or failed.

@@ -65,8 +65,8 @@ type cutting struct {
 }
 
 func (l *linearizability) called(o *op) {
-	if o.granted() && l.d.k.holds.At(o.hold).belief < o.ret {
-		l.empty = max(l.empty, l.d.k.holds.At(o.hold).possible)
+	if o.granted() && l.d.k.holds.at(o.hold).belief < o.ret {
+		l.empty = max(l.empty, l.d.k.holds.at(o.hold).possible)
 	}
 	if !l.matters(o) || o.outcome == history.Busy && l.full(o, o.call) {
 		return
@@ -135,7 +135,7 @@ func (l *linearizability) settle(t int64) {
 func (l *linearizability) start(o *op) {
 	h := l.d.a.header
 	end, _ := l.d.k.beliefEnd(o)
-	gone := l.d.k.holds.At(o.hold).possible
+	gone := l.d.k.holds.at(o.hold).possible
 	lingers := false
 	if h.Kind == history.RW || h.Kind == history.Reentrant { // its own holds may stand beside it
 		lingers = l.own[o.client] > o.ret

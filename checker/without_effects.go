@@ -11,7 +11,7 @@ func (s *releaseSafety) late(o *op) {
 		return
 	}
 	for _, c := range s.there {
-		if h := s.d.k.holds.At(c.hold); c.hold != o.hold && !(h.token != 0 && h.token == o.token) && c.ret <= o.call && h.certain >= o.ret && s.endsEarly(&c, o) {
+		if h := s.d.k.holds.at(c.hold); c.hold != o.hold && !(h.token != 0 && h.token == o.token) && c.ret <= o.call && h.certain >= o.ret && s.endsEarly(&c, o) {
 			if s.d.uses("mis-unlock") {
 				s.report(wrong{c.hold, s.d.a.client(o), o.call, *o})
 				return
@@ -24,7 +24,7 @@ func (s *releaseSafety) late(o *op) {
 // endsEarly reports whether a hold that was certain during a release is shown to be gone before its
 // certain end.
 func (s *releaseSafety) endsEarly(v, release *op) bool {
-	h := s.d.k.holds.At(v.hold)
+	h := s.d.k.holds.at(v.hold)
 	reply, taken := never, never // first answer to an operation of it, first conflicting grant
 	gone := false
 	for o := range s.d.k.overlapping(release.call, h.certain) {

@@ -1,15 +1,15 @@
-package compact
+package checker
 
 import (
 	"encoding/binary"
 	"hash/maphash"
 )
 
-// Strings numbers distinct strings. A map of ten million tokens takes almost a gigabyte; here a
+// numbered numbers distinct strings. A map of ten million tokens takes almost a gigabyte; here a
 // token takes its bytes and about 25 more.
-type Strings struct {
-	blocks [][]byte     // each string as its length (uvarint) and its bytes; blocks never move
-	where  List[uint64] // block<<32 | offset
+type numbered struct {
+	blocks [][]byte      // each string as its length (uvarint) and its bytes; blocks never move
+	where  paged[uint64] // block<<32 | offset
 	// open addressing: high half of the hash << 32 | number; 0 = empty; its length is a power of
 	// two
 	table []uint64
@@ -18,8 +18,8 @@ type Strings struct {
 
 const nameBlock = 1 << 18
 
-// Number returns the number of s.
-func (n *Strings) Number(s string) uint32 {
+// number returns the number of s.
+func (n *numbered) number(s string) uint32 {
 	if 4*int(n.where.n) >= 3*len(n.table) {
 		n.grow()
 	}
@@ -31,28 +31,28 @@ func (n *Strings) Number(s string) uint32 {
 			return uint32(e)
 		}
 	}
-	number := n.where.Add(n.store(s))
+	number := n.where.add(n.store(s))
 	n.table[slot] = h>>32<<32 | uint64(number)
 	return number
 }
 
-// Seal frees what Number needs, which must not be called after it.
-func (n *Strings) Seal() { n.table = nil }
+// seal frees what number needs, which must not be called after it.
+func (n *numbered) seal() { n.table = nil }
 
 // slot returns where the search for a string starts.
-func (n *Strings) slot(hash uint32) int { return int(hash) & (len(n.table) - 1) }
+func (n *numbered) slot(hash uint32) int { return int(hash) & (len(n.table) - 1) }
 
-// Text returns the string with a number.
-func (n *Strings) Text(id uint32) string { return string(n.bytes(id)) }
+// text returns the string with a number.
+func (n *numbered) text(id uint32) string { return string(n.bytes(id)) }
 
-func (n *Strings) bytes(id uint32) []byte {
-	at := *n.where.At(id)
+func (n *numbered) bytes(id uint32) []byte {
+	at := *n.where.at(id)
 	b := n.blocks[at>>32][uint32(at):]
 	size, w := binary.Uvarint(b)
 	return b[w : w+int(size)]
 }
 
-func (n *Strings) store(s string) uint64 {
+func (n *numbered) store(s string) uint64 {
 	last := len(n.blocks) - 1
 	if last < 0 || len(n.blocks[last])+len(s)+binary.MaxVarintLen32 > cap(n.blocks[last]) {
 		size := nameBlock
@@ -67,7 +67,7 @@ func (n *Strings) store(s string) uint64 {
 	return at
 }
 
-func (n *Strings) grow() {
+func (n *numbered) grow() {
 	old := n.table
 	if old == nil {
 		n.seed = maphash.MakeSeed()
