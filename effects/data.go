@@ -33,7 +33,8 @@ type put struct {
 // always is a time at which no lease has ended.
 var always = time.Unix(1, 0)
 
-// shown returns what the clock of the node shows, from an instant by it that is counted from the base.
+// shown returns what the clock of the node shows, from an instant by it that is counted from the
+// base.
 func (d *data) shown(own int64) time.Time { return time.Unix(0, d.epoch+own) }
 
 // try executes a request on some data, nil for the node's, and returns its reply and the keys that

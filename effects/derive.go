@@ -41,7 +41,7 @@ func Join(ctx context.Context, rec Record) ([]history.Executed, error) {
 	return all, ctx.Err()
 }
 
-// mostDerived is the number of commands that are worth to be executed once more without a log.
+// mostDerived is how many commands are worth executing once more without a log.
 const mostDerived = 100_000
 
 // Derive returns what the nodes of a record executed, each node's in its order. Where replies leave
@@ -110,8 +110,8 @@ type timed struct {
 	at, from int64
 }
 
-// derived is an event with what it did, how long its command was under way, and its turn. From a log
-// its time is only known to be from one instant to another.
+// derived is an event with what it did, how long its command was under way, and its turn. From a
+// log its time is only known to be from one instant to another.
 type derived struct {
 	history.Executed
 	puts     []put
@@ -217,8 +217,8 @@ func (d *deriver) midpoint(c *history.Command) (t timed, arrived bool) {
 	return timed{c, from + (c.Replied-from)/2, from}, true
 }
 
-// execute executes a command, after the effects of faults that come first, and reports whether it was
-// replied as recorded.
+// execute executes a command, after the effects of faults that come first, and reports whether it
+// was replied as recorded.
 func (d *deriver) execute(c timed) bool {
 	d.at = max(d.at, c.at)
 	for len(d.effects) > 0 && d.comesFirst(d.effects[0], c.Command) {

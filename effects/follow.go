@@ -132,7 +132,8 @@ func shares(c *history.Command, commands [][]string) bool {
 	return false
 }
 
-// says reports whether commands of a log are a command in its own words, or a SET of the same value.
+// says reports whether commands of a log are a command in its own words, or a SET of the same
+// value.
 func says(c *history.Command, commands [][]string) bool {
 	if len(commands) != 1 || c.Script != "" || commands[0][0] != c.Name {
 		return false

@@ -145,8 +145,8 @@ func (d *deriver) move(which int, by int64) (took int) {
 }
 
 // mostTried is how many commands without a reply are executed for one step. A lock that tries
-// without a pause while its server is away leaves thousands; those that name the token that the step
-// writes, or that was there, come first.
+// without a pause while its server is away leaves thousands; those that name the token that the
+// step writes, or that was there, come first.
 const mostTried = 50
 
 // unanswered explains a step by a command without a reply.

@@ -108,8 +108,8 @@ func (d *deriver) proceed(c *choice) bool {
 	return false
 }
 
-// choice returns the commands that may be next: those that no other was replied before, and that are
-// first on their connections. The first is the one whose place is given.
+// choice returns the commands that may be next: those that no other was replied before, and that
+// are first on their connections. The first is the one whose place is given.
 func (d *deriver) choice(first int) choice {
 	c := choice{state: d.state, took: -1}
 	ahead := d.todo[first:min(first+reach, len(d.todo))]
@@ -147,8 +147,8 @@ func (d *deriver) choice(first int) choice {
 	return c
 }
 
-// pointOf names a point of the search: which commands were executed, and the data, whatever the ends
-// of leases.
+// pointOf names a point of the search: which commands were executed, and the data, whatever the
+// ends of leases.
 func (d *deriver) pointOf(first int) string {
 	b := strconv.AppendInt(nil, int64(first), 10)
 	for _, done := range d.done[first:min(first+reach, len(d.todo))] {

@@ -61,8 +61,8 @@ type event struct {
 	cmd *history.Command   // nil: not a recorded command
 }
 
-// newRun indexes a record. Where its effects are derived from commands whose order is open, the late
-// ones are preferred or the early ones.
+// newRun indexes a record. Where its effects are derived from commands whose order is open, the
+// late ones are preferred or the early ones.
 func newRun(ctx context.Context, rec Record, srv *fakeredis.Server, late bool) *run {
 	r := &run{Record: rec, srv: srv, ops: map[uint64]*history.Operation{}, sent: map[uint64][]*history.Command{}, nodes: map[int]*node{}, releases: map[string]bool{}, clocks: map[argument]int64{}}
 	if rec.Effects == nil && srv != nil {

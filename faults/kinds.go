@@ -55,8 +55,8 @@ const (
 	BeforeSearch placing = "before the run"
 )
 
-// Kind describes one kind of fault: what it is, and how it acts. It stands in the file of its layer.
-// Nothing outside that names it: who must know what it does asks for its traits.
+// Kind describes one kind of fault: what it is, and how it acts. It stands in the file of its
+// layer. Nothing outside that names it: who must know what it does asks for its traits.
 type Kind struct {
 	Name             string
 	About            string // one sentence

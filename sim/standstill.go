@@ -82,7 +82,8 @@ func (w *world) run(h *Simulator) (settled bool) {
 		if ran == nil || now.turns != before.turns {
 			ran = cputime.Stopwatch()
 		}
-		// A goroutine leaves its bubble while it helps to collect garbage: the next inspection sees it.
+		// A goroutine leaves its bubble while it helps to collect garbage: the next inspection sees
+		// it.
 		now.endless = now.restless && ran() >= h.endlessAfter
 		if before = now; still == looks || now.endless {
 			w.abandon(now)

@@ -3,7 +3,8 @@
 //
 // It derives nothing. The holds and the operations that show the violation are the checker's
 // witness. The commands and faults that led to it are those of the experiment's answer, which is
-// also the last line. Times count from the first event; the headline says where that is in the run. Grants and commands are told at the instants at which the servers executed them, so that a
-// story has one order. Names and arguments are printed as recorded, shortened only at their ends,
-// with control characters escaped.
+// also the last line. Times count from the first event; the headline says where that is in the run.
+// Grants and commands are told at the instants at which the servers executed them, so that a story
+// has one order. Names and arguments are printed as recorded, shortened only at their ends, with
+// control characters escaped.
 package story

@@ -12,7 +12,8 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// Bounds on the events of a story: it shows what led to the violation, not everything that happened.
+// Bounds on the events of a story: it shows what led to the violation, not everything that
+// happened.
 const (
 	enough = 4  // beyond, only what the story needs
 	most   = 10 // at all

@@ -47,8 +47,8 @@ func TestKeysThatAFaultRemoved(t *testing.T) {
 	}
 }
 
-// TestRenewalsAreTold: whether what a client renewed had ended, ended by other replies alone, or was
-// another's.
+// TestRenewalsAreTold: whether what a client renewed had ended, ended by other replies alone, or
+// was another's.
 func TestRenewalsAreTold(t *testing.T) {
 	extend := history.Operation{Client: "c1", Op: history.Extend, Outcome: history.OK, Call: 10}
 	for _, row := range []struct {

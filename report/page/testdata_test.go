@@ -19,7 +19,8 @@ const ms = int64(time.Millisecond)
 // hostile is a name that does harm if it is printed raw.
 const hostile = "evil\x1b[2J</script><script>document.title='pwned'</script><img src=http://192.0.2.1/x onerror=alert(1)>\u202e\n'\"`"
 
-// aRun returns the directory of a run of several clients with a fault and a violation. Names begin with prefix.
+// aRun returns the directory of a run of several clients with a fault and a violation. Names begin
+// with prefix.
 func aRun(t testing.TB, prefix string, rounds int) *results.Dir {
 	t.Helper()
 	d, err := results.Create(t.TempDir(), results.Name(time.Unix(1e9, 0), "abcdef", "pause-holder", "set-nx-ex"), false)

@@ -198,8 +198,9 @@ func TestExhaustedIsSaidOfAllWorkers(t *testing.T) {
 	}
 }
 
-// TestSearchesThatShowNothing: a lock that sends what the simulator does not do as Redis does cannot
-// be explored, and a search of one that does without something is inconclusive if it finds nothing.
+// TestSearchesThatShowNothing: a lock that sends what the simulator does not do as Redis does
+// cannot be explored, and a search of one that does without something is inconclusive if it finds
+// nothing.
 func TestSearchesThatShowNothing(t *testing.T) {
 	s := newSimulator(t)
 	streams := sim.DefaultProgram(impls.Variant{Name: "lock", Kind: history.Mutex, Topology: impls.Standalone, New: func(env impls.Env) (impls.Lock, error) {
