@@ -9,8 +9,8 @@
 // # How a history flows through
 //
 //  1. load (archive.go) reads the source once, a batch while the one before it is added: 24 bytes
-//     for each operation (record.go), 48 more for each grant, strings as numbers, sorted in chunks
-//     by call. Operations may come in any order.
+//     for each operation (record.go, paged.go), 48 more for each grant, strings as numbers
+//     (numbered.go), sorted in chunks by call. Operations may come in any order.
 //  2. findHolds (holds.go, open.go) goes over the operations of a key by call, finds its holds, and
 //     of each the three intervals on which all rules rest: belief, certain, possible
 //     (intervals.go), and the holds that may be there without a reply (ghosts.go). It refuses a
