@@ -10,8 +10,9 @@ import (
 // keep this promise if a client stalls for longer than the lease: the sections then overlap
 // although the beliefs do not. That is inherent, and the reason for fencing.
 //
-// A use counts as its hold does; a use outside any hold counts as a hold of its own. An opportunity
-// is an entry.
+// A use counts as its hold does; a use outside any hold counts as a hold of its own. It ends at the
+// latest when a confirmed crash of its client began: the client is seen dead a little later than it
+// dies, and a lock that its connection holds is free by then. An opportunity is an entry.
 type exclusiveUse struct {
 	tally
 	over overlaps
@@ -31,6 +32,11 @@ func (u *exclusiveUse) called(o *op) {
 		hold = ^o.line
 	}
 	i := interval{start: o.call, end: o.ret}
+	for _, at := range u.d.ev.crashes(u.d.a.client(o)) {
+		if at >= o.call {
+			i.end = min(i.end, at)
+		}
+	}
 	if with, lasted, _ := u.over.add(o, hold, i); len(with) > 0 && u.d.uses("use-overlap") {
 		u.over.report(&u.tally, o, i, with, lasted)
 		return

@@ -45,6 +45,10 @@ func TestRules(t *testing.T) {
 		{name: "more than permits", head: history.Header{Kind: history.Semaphore, Permits: 2, Lease: 100 * msec}, ops: "a acquire 0 1 ok token=x\na acquire 2 3 ok token=y\nb acquire 4 5 ok token=z", want: "mutual-exclusion linearizability"},
 
 		{name: "two were inside", head: leased, ops: "a acquire 0 1 ok until=10\nb acquire 20 21 ok\na use 1 30\nb use 21 25", want: "exclusive-use"},
+		// PostgreSQL frees an advisory lock when its client's connection ends, before the client is seen
+		// dead: examples/beside, pg-advisory × crash-holder.
+		{name: "the first was seen dead a little later", head: forever, ops: "a acquire 0 1 ok\nb acquire 2 20 ok\na use 1 21\nb use 20 25", faults: []history.Window{crash("a", 18*msec)}},
+		{name: "it had crashed earlier", head: leased, ops: "a acquire 10 11 ok until=20\nb acquire 30 31 ok\na use 11 50\nb use 31 40", faults: []history.Window{crash("a", 5*msec)}, want: "exclusive-use"},
 
 		{name: "a free lock was refused", head: leased, ops: "a acquire 0 1 ok\na release 2 3 ok\nb acquire 4 5 busy", want: "linearizability refusal"},
 		{name: "one that was being released", head: leased, ops: "a acquire 0 1 ok\na release 2 5 ok\nb acquire 4 5 busy"},

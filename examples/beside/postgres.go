@@ -24,7 +24,8 @@ func (p *postgres) open(ctx context.Context) (*pgx.Conn, error) {
 		return nil, err
 	}
 	p.conn = conn
-	_, err = conn.Exec(ctx, `CREATE SEQUENCE IF NOT EXISTS fences; CREATE TABLE IF NOT EXISTS locks (key text PRIMARY KEY)`)
+	// one client creates them: two that do at once fail, in spite of IF NOT EXISTS
+	_, err = conn.Exec(ctx, `SELECT pg_advisory_xact_lock(0); CREATE SEQUENCE IF NOT EXISTS fences; CREATE TABLE IF NOT EXISTS locks (key text PRIMARY KEY)`)
 	return conn, err
 }
 
