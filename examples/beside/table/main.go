@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -131,13 +132,15 @@ func (m *measurer) verdict(r row, options ...string) string {
 	}
 	switch {
 	case is["mutual-exclusion"] == "fail":
-		return "two" + safe
+		return "**two**" + safe
 	case is["exclusive-use"] == "fail":
 		return "late" + safe
 	case is["progress"] == "fail":
 		return "stuck"
 	case result.Verdict == "pass":
 		return "holds"
+	case result.Verdict == "inconclusive":
+		return "?"
 	}
 	return result.Verdict
 }
@@ -217,7 +220,7 @@ func (m *measurer) cost(r row, clients int) string {
 			}
 		}
 		if sum > 0 {
-			return sum.Round(10 * time.Microsecond).String()
+			return regexp.MustCompile(`\d(\D+)$`).ReplaceAllStringFunc(sum.Round(10*time.Microsecond).String(), func(end string) string { return end[:1] + " " + end[1:] })
 		}
 	}
 	return "–"
