@@ -2,61 +2,11 @@ package checker
 
 import (
 	"context"
-
-	"github.com/lockbench/lockbench/history"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
 )
-
-// Source returns the operations of a history, in any order. Next fills op and returns io.EOF after
-// the last. *history.Reader is one.
-type Source interface {
-	Next(op *history.Operation) error
-}
-
-// Input is a recorded run.
-type Input struct {
-	Header history.Header
-	Ops    Source
-	// File is the file that Ops are read from, one in each line after the header, for error
-	// messages; "" means that they come from elsewhere.
-	File     string
-	Commands []history.Command // may be empty; those to the guarded store (Node < 0) are ignored
-	Faults   []history.Window
-	// Effects are what the nodes executed, each node's in its order; nil means not recorded: then
-	// no rule that needs them judges.
-	Effects []history.Executed
-}
-
-// Options configure a check; each zero value is the documented default.
-type Options struct {
-	Plain         bool   // search with Porcupine without windows, for comparison
-	Seed          uint64 // of the random sample of windows
-	MaxViolations int    // violations kept with their story, per property; 0 means 20
-	// HandOver is the time in nanoseconds within which a waiter must be granted a released lock, if
-	// the lock promises to wake its waiters; 0 means one second.
-	HandOver int64
-	Store    map[string]StoreEnds // values of the guarded store before and after, by key
-	// Bare leaves out the surroundings of violations and the confidence intervals, which take most
-	// of the time for a small history.
-	Bare bool
-	// Unsearched leaves linearizability out: Porcupine is not run.
-	Unsearched bool
-
-	without string // a rule that is switched off, for the test which shows what each is needed for
-}
-
-// StoreEnds are the values of one guarded key; nil means unknown.
-type StoreEnds struct {
-	Initial *int64 `json:"initial,omitempty"`
-	Final   *int64 `json:"final,omitempty"`
-}
-
-// withDefaults sets the zero fields to their defaults.
-func (o Options) withDefaults() Options {
-	if o.MaxViolations == 0 {
-		o.MaxViolations = 20
-	}
-	return o
-}
 
 // Check judges a history. An error means that the record breaks an assumption in a line
 // (*history.SyntaxError) or as a whole, or comes from the context; it is never a verdict.
@@ -79,4 +29,72 @@ func Check(ctx context.Context, in Input, opt Options) (*Verdict, error) {
 		return nil, err
 	}
 	return a.verdict(tallies, damage, ev, opt), nil
+}
+
+// judgements is the result for one key.
+type judgements struct {
+	tallies []tally
+	damage  *Damage // nil: no value of the store is known
+	err     error
+}
+
+// judgeAll judges every key, concurrently on all processors.
+func (a *archive) judgeAll(ctx context.Context, ev *evidence, opt Options) ([]tally, *Damage, error) {
+	all := make([]judgements, len(a.keys))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(a.keys)) {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(a.keys)); i = next.Add(1) - 1 {
+				all[i] = a.judgeKey(ctx, a.keys[i], ev, opt)
+			}
+		})
+	}
+	workers.Wait()
+	return join(all, opt)
+}
+
+func (a *archive) judgeKey(ctx context.Context, k *keyLog, ev *evidence, opt Options) (f judgements) {
+	if f.err = ctx.Err(); f.err != nil {
+		return f
+	}
+	if f.err = a.findHolds(k, ev); f.err != nil {
+		return f
+	}
+	d := &keyInput{a: a, k: k, ev: ev, opt: opt}
+	store := newStoreIntegrity(d)
+	judges := []judge{
+		newMutualExclusion(d), newExclusiveUse(d), store, newReleaseSafety(d), newFencingOrder(d),
+		newProgress(d), newRefusal(d), newReentrancy(d), newRenewal(d), newFairness(d), newLinearizability(d),
+	}
+	d.sweep(slices.DeleteFunc(slices.Clone(judges), func(j judge) bool { return !j.result().applies }))
+	for _, j := range judges {
+		f.tallies = append(f.tallies, *j.result())
+	}
+	f.damage = store.damage()
+	return f
+}
+
+// join adds up the judgements of all keys.
+func join(all []judgements, opt Options) ([]tally, *Damage, error) {
+	var total []tally
+	var damage *Damage
+	for _, f := range all {
+		if f.err != nil {
+			return nil, nil, f.err
+		}
+		if total == nil {
+			total = make([]tally, len(f.tallies))
+		}
+		for i := range f.tallies {
+			total[i].join(&f.tallies[i], opt.MaxViolations)
+		}
+		switch {
+		case damage == nil:
+			damage = f.damage
+		case f.damage != nil:
+			damage.add(*f.damage)
+		}
+	}
+	return total, damage, nil
 }

@@ -8,9 +8,9 @@
 //
 // # How a history flows through
 //
-//  1. load (archive.go) reads the source once, a batch while the one before it is added: 24 bytes
-//     for each operation (record.go, paged.go), 48 more for each grant, strings as numbers
-//     (numbered.go), sorted in chunks by call. Operations may come in any order.
+//  1. load (load.go) reads the source once, a batch while the one before it is added: 24 bytes for
+//     each operation (record.go, paged.go), 48 more for each grant, strings as numbers
+//     (numbered.go), sorted in chunks by call (walk.go). Operations may come in any order.
 //  2. findHolds (holds.go, open.go) goes over the operations of a key by call, finds its holds, and
 //     of each the three intervals on which all rules rest: belief, certain, possible
 //     (intervals.go), and the holds that may be there without a reply (ghosts.go). It refuses a
@@ -26,9 +26,11 @@
 //     it, and its surroundings in the record (witness.go). Package explain finds its cause, package
 //     story tells it.
 //
+// check.go is on top; no file uses what stands above it.
+//
 // Keys are judged concurrently. Time and memory grow linearly with the history, legal or not;
 // BenchmarkCheck measures both beside plain Porcupine.
 //
 // A property is added in three places: its name in package verdicts, a file here with its judge,
-// which judgeKey lists, and docs/verdicts.md.
+// which judgeKey (check.go) lists, and docs/verdicts.md.
 package checker

@@ -7,23 +7,6 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// limitOf returns for how long the lock may be free and wanted by a waiter in a stretch.
-func (p *progress) limitOf(w *wait, s Span) int64 {
-	h := p.d.a.header
-	if !h.Wakeups || p.d.ev.anyFault(s.From-h.Lease, s.To) {
-		return p.limit
-	}
-	limit := p.least
-	if p.d.opt.HandOver == 0 {
-		asked := p.d.ev.commandsOf(p.d.a.client(&w.last), s.From-p.limit, s.To)
-		limit = grace + history.UnderWay(asked, s.From, s.To)
-	}
-	for _, b := range w.between {
-		limit += max(0, min(b.To, s.To)-max(b.From, s.From))
-	}
-	return min(p.limit, limit)
-}
-
 // stretches returns the stretches of some length or more, from the first call to the last return,
 // in which too few holds were possible to refuse a mode. Holds closer to each other than that are
 // taken together, so that few are kept.
@@ -92,6 +75,20 @@ func (d *keyInput) counts(o *op) int64 {
 		}
 	}
 	return end
+}
+
+// served returns the parts of a stretch in which no fault kept a client from being served.
+func (d *keyInput) served(client string, s Span) (parts []Span) {
+	for _, w := range d.ev.excusing(client, s.From, s.To) {
+		if w.Start > s.From {
+			parts = append(parts, Span{s.From, min(w.Start, s.To)})
+		}
+		s.From = max(s.From, w.Last())
+	}
+	if s.From < s.To {
+		parts = append(parts, s)
+	}
+	return parts
 }
 
 // cover is a set of spans, in order, with gaps of some length or more between them.

@@ -9,24 +9,6 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// ghost is a hold that may have begun although no reply says so: by an acquire of unknown outcome,
-// or one that failed and that a fault met, or by what a client was doing when it crashed. It is
-// possible, never certain. It ends a lease and the slack after the client's next answer of the
-// server; one of unknown outcome without such an answer never does.
-type ghost struct {
-	client   uint32
-	mode     history.Mode
-	from, to int64
-	// died is when the client that may have it is known to have given up, or died.
-	died   int64
-	failed bool // it was answered, and is not possible for its own client
-}
-
-type haunting struct {
-	unknown int64
-	failed  latest
-}
-
 // answered ends the ghosts of a client: what the server has answered came after them. A release
 // that can mean no hold means them.
 func (p *pass) answered(c *client, o *op) {

@@ -16,37 +16,6 @@ import (
 // one of unknown outcome, the next release of a re-entrant client rather means the hold around it.
 // What matches no hold ends and extends nothing. A use or write lies in the innermost open hold.
 
-// found is what the pass finds in a key.
-type found struct {
-	ghosts []ghost // by from
-	// haunted is, by mode, until when any of ghosts[:i+1] of unknown outcome is possible, and those
-	// that failed, for other clients.
-	haunted [][2]haunting
-	// late are the accepted releases and extends, by line, whose hold was not possible when they
-	// were called.
-	late map[uint32]bool
-	// fenced: a grant had a fence.
-	fenced bool
-}
-
-type pass struct {
-	a       *archive
-	k       *keyLog
-	ev      *evidence
-	clients map[uint32]*client
-	spare   []*openHold
-}
-
-// client is the state of one client on the key.
-type client struct {
-	last    op          // its last operation that does not span others
-	open    []*openHold // in the order of their acquires
-	waiting []op        // called and not returned, by return
-	ghosts  []int       // its ghosts that may be there, as indices of found.ghosts
-	asked   int         // how many of them come from before the last answer of the server
-	crashes []int64     // instants of its confirmed crashes, ascending
-}
-
 func (a *archive) findHolds(k *keyLog, ev *evidence) error {
 	k.late = map[uint32]bool{}
 	p := &pass{a: a, k: k, ev: ev, clients: map[uint32]*client{}}
@@ -187,28 +156,6 @@ func (p *pass) ask(c *client, o *op) {
 		h.until = p.k.believedUntil(p.a.header, o)
 		h.certain = lease(p.a.header, asked)
 	}
-}
-
-// nest returns the open holds of a re-entrant client, which are one at the server.
-func (p *pass) nest(c *client) []*openHold {
-	if p.a.header.Kind != history.Reentrant {
-		return nil
-	}
-	return c.open
-}
-
-// begin opens a hold.
-func (p *pass) begin(c *client, o *op, n uint32) *openHold {
-	d := p.k.holds.at(n)
-	d.began = o.place
-	if len(p.spare) == 0 {
-		p.spare = append(p.spare, &openHold{})
-	}
-	h := p.spare[len(p.spare)-1]
-	p.spare = p.spare[:len(p.spare)-1]
-	*h = openHold{n: n, began: *o, mode: o.mode, token: d.token, renewed: o.ret, owned: o.ret, gone: never}
-	c.open = append(c.open, h)
-	return h
 }
 
 // maxOpen is how many unreleased holds of one client are kept: only an operation with the token of

@@ -26,32 +26,6 @@ import (
 // A re-entry renews all holds of the client, as an extend does. An inner release may: it prolongs
 // what is possible and nothing that is certain or told.
 
-// hold is what the pass found of one hold, in 48 bytes without pointers.
-type hold struct {
-	began    uint32 // place of the operation that began it: a grant, or an extend after a loss
-	release  uint32 // place of its first release; 0 = none
-	token    uint32 // number
-	rare     uint32 // number of what few holds have
-	told     int64  // valid-until of the acquire; 0 = none
-	belief   int64  // end of the first belief
-	certain  int64  // end, but for the call of the release
-	possible int64  // end
-}
-
-// rare is what few holds have.
-type rare struct {
-	asked  int64
-	known  bool // asked is
-	nested bool // it may re-enter another hold of its client
-	fence  uint64
-	// owned is the end of what is possible without the renewals that were called after the release:
-	// they renew it for nobody. 0: there were none.
-	owned int64
-}
-
-// never stands for an end that does not come.
-const never int64 = math.MaxInt64
-
 // plus adds without overflow.
 func plus(t, d int64) int64 {
 	if d > 0 && t > math.MaxInt64-d {

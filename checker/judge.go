@@ -1,13 +1,9 @@
 package checker
 
 import (
-	"context"
-	"runtime"
+	"cmp"
 	"slices"
-	"sync"
-	"sync/atomic"
 
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -24,14 +20,6 @@ type (
 	atCall   interface{ called(o *op) }
 	atReturn interface{ returned(o *op) }
 )
-
-// keyInput is what the judges of one key share. They change nothing of it.
-type keyInput struct {
-	a   *archive
-	k   *keyLog
-	ev  *evidence
-	opt Options
-}
 
 // tally is the result of a judge, which embeds it.
 type tally struct {
@@ -60,10 +48,6 @@ func (d *keyInput) tallyOf(p verdicts.Property, applies bool, otherwise string) 
 	return tally{d: d, property: p, applies: applies, note: otherwise}
 }
 
-// uses reports whether a rule is in use. A test switches single rules off, to show what each is
-// needed for.
-func (d *keyInput) uses(rule string) bool { return d.opt.without != rule }
-
 // The reasons why an opportunity isn't judged.
 const (
 	withinClockError = "within the clock error"
@@ -91,15 +75,6 @@ func (t *tally) unjudged(n int, why string) {
 	}
 }
 
-// increased adds n to a count in a map that may be nil.
-func increased[K comparable](counts map[K]int, name K, n int) map[K]int {
-	if counts == nil {
-		counts = map[K]int{}
-	}
-	counts[name] += n
-	return counts
-}
-
 // found counts an opportunity, and in it a violation, which it keeps if there is room; one within
 // the clock error decides nothing. The holds of some operations show it, and others by themselves.
 func (t *tally) found(v Violation, of []op, others ...op) {
@@ -115,16 +90,6 @@ func (t *tally) found(v Violation, of []op, others ...op) {
 		v.of, v.others = of, others
 		t.kept = append(t.kept, v)
 	}
-}
-
-// names returns the names of operations' clients.
-func (d *keyInput) names(of ...op) (names []string) {
-	for i := range of {
-		if name := d.a.client(&of[i]); !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // sweep feeds the operations of the key to the judges.
@@ -167,76 +132,39 @@ func (d *keyInput) sweep(judges []judge) {
 	}
 }
 
-// judgements is the result for one key.
-type judgements struct {
-	tallies []tally
-	damage  *Damage // nil: no value of the store is known
-	err     error
+func (t *tally) join(other *tally, most int) {
+	t.property = other.property
+	// why it does not apply to another key matters to none
+	if other.applies && !t.applies || other.applies == t.applies && t.note == "" {
+		t.note = other.note
+	}
+	t.applies = t.applies || other.applies
+	t.judged += other.judged
+	t.met += other.met
+	t.broken += other.broken
+	t.within += other.within
+	t.windows += other.windows
+	t.skipped += other.skipped
+	for why, n := range other.notJudged {
+		t.notJudged = increased(t.notJudged, why, n)
+	}
+	t.kept = append(t.kept, other.kept...)
+	within := func(v Violation) int {
+		if v.WithinClockError {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(t.kept, func(x, y Violation) int { return cmp.Or(cmp.Compare(within(x), within(y)), byTime(x, y)) })
+	t.kept = t.kept[:min(len(t.kept), most)]
+	slices.SortStableFunc(t.kept, byTime)
 }
 
-// judgeAll judges every key, concurrently on all processors.
-func (a *archive) judgeAll(ctx context.Context, ev *evidence, opt Options) ([]tally, *Damage, error) {
-	all := make([]judgements, len(a.keys))
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(a.keys)) {
-		workers.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(a.keys)); i = next.Add(1) - 1 {
-				all[i] = a.judgeKey(ctx, a.keys[i], ev, opt)
-			}
-		})
+// increased adds n to a count in a map that may be nil.
+func increased[K comparable](counts map[K]int, name K, n int) map[K]int {
+	if counts == nil {
+		counts = map[K]int{}
 	}
-	workers.Wait()
-	return join(all, opt)
-}
-
-func (a *archive) judgeKey(ctx context.Context, k *keyLog, ev *evidence, opt Options) (f judgements) {
-	if f.err = ctx.Err(); f.err != nil {
-		return f
-	}
-	if f.err = a.findHolds(k, ev); f.err != nil {
-		return f
-	}
-	d := &keyInput{a: a, k: k, ev: ev, opt: opt}
-	store := newStoreIntegrity(d)
-	judges := []judge{
-		newMutualExclusion(d), newExclusiveUse(d), store, newReleaseSafety(d), newFencingOrder(d),
-		newProgress(d), newRefusal(d), newReentrancy(d), newRenewal(d), newFairness(d), newLinearizability(d),
-	}
-	d.sweep(slices.DeleteFunc(slices.Clone(judges), func(j judge) bool { return !j.result().applies }))
-	for _, j := range judges {
-		f.tallies = append(f.tallies, *j.result())
-	}
-	f.damage = store.damage()
-	return f
-}
-
-// Permits returns how many holds that conflict may be in force at once.
-func Permits(h history.Header) int {
-	if h.Kind == history.Semaphore {
-		return max(h.Permits, 1)
-	}
-	return 1
-}
-
-// Conflict reports whether two holds, of the same client or of two, exclude each other.
-func Conflict(kind history.Kind, same bool, a, b history.Mode) bool {
-	switch {
-	case kind == history.Reentrant:
-		return !same
-	case kind == history.RW:
-		return !same && (a == history.Exclusive || b == history.Exclusive)
-	}
-	return true
-}
-
-// mayRefuse reports whether a hold may refuse an acquire. A client's own may as any other: whether
-// a re-entrant lock may refuse its owner is judged as reentrancy.
-func mayRefuse(kind history.Kind, held, asked history.Mode) bool {
-	return kind != history.RW || held == history.Exclusive || asked == history.Exclusive
-}
-
-// manyMayHold reports whether a hold of the mode may be one of several.
-func manyMayHold(h history.Header, m history.Mode) bool {
-	return h.Kind == history.RW && m == history.Shared || Permits(h) > 1
+	counts[name] += n
+	return counts
 }

@@ -25,9 +25,8 @@ type linearizability struct {
 	cutting
 	moves int64 // moves left
 	rand  *rand.Rand
-	plain int   // windows of no interest so far
-	odd   int   // windows with conflicting beliefs that were searched
-	empty int64 // until when a grant may hold that was over when its reply came, which no window contains
+	plain int // windows of no interest so far
+	odd   int // windows with conflicting beliefs that were searched
 }
 
 // Bounds on the search.
@@ -39,25 +38,22 @@ const (
 )
 
 func newLinearizability(d *keyInput) *linearizability {
-	l := &linearizability{tally: d.tallyOf(verdicts.Linearizability, !d.opt.Unsearched, "not asked for"), cutting: newCutting(),
-		moves: maxMoves / int64(len(d.a.keys)), rand: rand.New(rand.NewPCG(d.opt.Seed, uint64(d.k.number))), empty: math.MinInt64}
+	l := &linearizability{tally: d.tallyOf(verdicts.Linearizability, !d.opt.Unsearched, "not asked for"), cutting: newCutting(d),
+		moves: maxMoves / int64(len(d.a.keys)), rand: rand.New(rand.NewPCG(d.opt.Seed, uint64(d.k.number)))}
+	l.search = l.choose
 	if l.applies && d.k.count(history.Acquire, history.OK, history.Busy) == 0 {
 		l.applies, l.note = false, "nothing was granted or refused"
 	}
 	return l
 }
 
-// excused reports whether something else than holds may explain a refusal: what refusal leaves
-// unjudged, or a grant that no window contains.
-func (l *linearizability) excused(o *op) bool {
-	h := l.d.a.header
-	return h.Votes || h.FIFO || l.empty >= o.call || l.d.ghostFor(o) || l.d.ev.excusedAnswer(l.d.a.client(o), o.call, o.ret)
-}
-
-// search has a window searched if it is of interest, or drawn.
-func (l *linearizability) search(w *window) {
+// choose has a window searched if it is of interest, or drawn.
+func (l *linearizability) choose(w *window) {
 	few := max(1, samples/len(l.d.a.keys))
 	switch {
+	case w.lost:
+		l.skip(w)
+		return
 	case w.open || l.d.opt.Plain:
 	case w.odd != nil && l.odd < suspects:
 		l.odd++

@@ -4,6 +4,25 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
+// pass follows the operations of a key by call and finds its holds, see findHolds.
+type pass struct {
+	a       *archive
+	k       *keyLog
+	ev      *evidence
+	clients map[uint32]*client
+	spare   []*openHold
+}
+
+// client is the state of one client on the key.
+type client struct {
+	last    op          // its last operation that does not span others
+	open    []*openHold // in the order of their acquires
+	waiting []op        // called and not returned, by return
+	ghosts  []int       // its ghosts that may be there, as indices of found.ghosts
+	asked   int         // how many of them come from before the last answer of the server
+	crashes []int64     // instants of its confirmed crashes, ascending
+}
+
 // openHold is a hold to which further operations may belong.
 type openHold struct {
 	n        uint32 // number of the hold
@@ -21,6 +40,28 @@ type openHold struct {
 	owned    int64  // the same, of those called before the release
 	certain  int64
 	gone     int64 // first return of an answer that it is gone, or of its ok release
+}
+
+// nest returns the open holds of a re-entrant client, which are one at the server.
+func (p *pass) nest(c *client) []*openHold {
+	if p.a.header.Kind != history.Reentrant {
+		return nil
+	}
+	return c.open
+}
+
+// begin opens a hold.
+func (p *pass) begin(c *client, o *op, n uint32) *openHold {
+	d := p.k.holds.at(n)
+	d.began = o.place
+	if len(p.spare) == 0 {
+		p.spare = append(p.spare, &openHold{})
+	}
+	h := p.spare[len(p.spare)-1]
+	p.spare = p.spare[:len(p.spare)-1]
+	*h = openHold{n: n, began: *o, mode: o.mode, token: d.token, renewed: o.ret, owned: o.ret, gone: never}
+	c.open = append(c.open, h)
+	return h
 }
 
 // reenter lets a grant renew the holds around it.

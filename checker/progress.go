@@ -123,7 +123,7 @@ func (p *progress) judge(w *wait) {
 		if s.To-s.From < p.least {
 			continue
 		}
-		for _, part := range p.served(client, s) {
+		for _, part := range p.d.served(client, s) {
 			late := part.To - part.From - p.limitOf(w, part)
 			if late < 0 || !p.d.uses("free-but-refused") {
 				continue
@@ -137,16 +137,19 @@ func (p *progress) judge(w *wait) {
 	}
 }
 
-// served returns the parts of a stretch in which no fault kept a client from being served.
-func (p *progress) served(client string, s Span) (parts []Span) {
-	for _, w := range p.d.ev.excusing(client, s.From, s.To) {
-		if w.Start > s.From {
-			parts = append(parts, Span{s.From, min(w.Start, s.To)})
-		}
-		s.From = max(s.From, w.Last())
+// limitOf returns for how long the lock may be free and wanted by a waiter in a stretch.
+func (p *progress) limitOf(w *wait, s Span) int64 {
+	h := p.d.a.header
+	if !h.Wakeups || p.d.ev.anyFault(s.From-h.Lease, s.To) {
+		return p.limit
 	}
-	if s.From < s.To {
-		parts = append(parts, s)
+	limit := p.least
+	if p.d.opt.HandOver == 0 {
+		asked := p.d.ev.commandsOf(p.d.a.client(&w.last), s.From-p.limit, s.To)
+		limit = grace + history.UnderWay(asked, s.From, s.To)
 	}
-	return parts
+	for _, b := range w.between {
+		limit += max(0, min(b.To, s.To)-max(b.From, s.From))
+	}
+	return min(p.limit, limit)
 }

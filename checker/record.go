@@ -1,13 +1,9 @@
 package checker
 
 import (
-	"cmp"
-	"container/heap"
-	"iter"
 	"math"
 	"slices"
 	"sort"
-	"strings"
 
 	"github.com/lockbench/lockbench/history"
 )
@@ -88,6 +84,32 @@ func insert(open []op, o *op) []op {
 	return slices.Insert(open, sort.Search(len(open), func(i int) bool { return open[i].ret > o.ret }), *o)
 }
 
+// never stands for an end that does not come.
+const never int64 = math.MaxInt64
+
+// hold is what the pass found of one hold, in 48 bytes without pointers.
+type hold struct {
+	began    uint32 // place of the operation that began it: a grant, or an extend after a loss
+	release  uint32 // place of its first release; 0 = none
+	token    uint32 // number
+	rare     uint32 // number of what few holds have
+	told     int64  // valid-until of the acquire; 0 = none
+	belief   int64  // end of the first belief
+	certain  int64  // end, but for the call of the release
+	possible int64  // end
+}
+
+// rare is what few holds have.
+type rare struct {
+	asked  int64
+	known  bool // asked is
+	nested bool // it may re-enter another hold of its client
+	fence  uint64
+	// owned is the end of what is possible without the renewals that were called after the release:
+	// they renew it for nobody. 0: there were none.
+	owned int64
+}
+
 // extend is what a successful extend has beside its record.
 type extend struct {
 	token, hold uint32 // numbers
@@ -106,6 +128,37 @@ type write struct {
 
 // versioned reports whether the store counted the versions that a write read and made.
 func (w *write) versioned() bool { return w.known && w.version != 0 }
+
+// ghost is a hold that may have begun although no reply says so: by an acquire of unknown outcome,
+// or one that failed and that a fault met, or by what a client was doing when it crashed. It is
+// possible, never certain. It ends a lease and the slack after the client's next answer of the
+// server; one of unknown outcome without such an answer never does.
+type ghost struct {
+	client   uint32
+	mode     history.Mode
+	from, to int64
+	// died is when the client that may have it is known to have given up, or died.
+	died   int64
+	failed bool // it was answered, and is not possible for its own client
+}
+
+type haunting struct {
+	unknown int64
+	failed  latest
+}
+
+// found is what the pass finds in a key.
+type found struct {
+	ghosts []ghost // by from
+	// haunted is, by mode, until when any of ghosts[:i+1] of unknown outcome is possible, and those
+	// that failed, for other clients.
+	haunted [][2]haunting
+	// late are the accepted releases and extends, by line, whose hold was not possible when they
+	// were called.
+	late map[uint32]bool
+	// fenced: a grant had a fence.
+	fenced bool
+}
 
 // chunkSize is how many records are sorted at once. 1.5 MiB of them fit a processor's cache.
 const chunkSize = 1 << 16
@@ -130,38 +183,6 @@ type keyLog struct {
 	counts  [history.Lost + 1][history.Unknown + 1]int
 
 	found
-}
-
-// add appends an operation; only its own fields are set.
-func (k *keyLog) add(a *archive, o *op) {
-	switch n := len(k.chunks); {
-	case n == 0:
-		k.chunks = append(k.chunks, chunk{})
-	case len(k.chunks[n-1].records) == chunkSize:
-		k.sort(a)
-		k.chunks = append(k.chunks, chunk{records: make([]record, 0, chunkSize)})
-	}
-	r := record{call: o.call, line: o.line, ref: o.token,
-		bits: o.client<<clientShift | uint32(o.stated)<<statedShift | uint32(o.mode)<<modeShift | uint32(o.outcome)<<outcomeShift | uint32(o.kind)}
-	switch {
-	case o.granted():
-		r.ref = o.hold
-	case o.detail != 0:
-		r.ref = o.detail
-	}
-	r.took = tooLong
-	if took := uint64(o.ret) - uint64(o.call); took < tooLong {
-		r.took = uint32(took)
-	} else {
-		if k.long == nil {
-			k.long = map[uint32]int64{}
-		}
-		k.long[o.line] = o.ret
-	}
-	c := &k.chunks[len(k.chunks)-1]
-	c.records = append(c.records, r)
-	c.last, c.longest = max(c.last, o.ret), max(c.longest, o.ret-o.call)
-	k.counts[o.kind][o.outcome]++
 }
 
 // at returns the record at a place.
@@ -256,111 +277,4 @@ func (k *keyLog) last() (t int64) {
 		t = max(t, k.chunks[i].last)
 	}
 	return t
-}
-
-// sort sorts the last chunk, to which nothing is added any more.
-func (k *keyLog) sort(a *archive) {
-	records := k.chunks[len(k.chunks)-1].records
-	inOrder := func(x, y record) int { return a.order(k, &x, &y) }
-	if !slices.IsSortedFunc(records, inOrder) {
-		slices.SortFunc(records, inOrder)
-	}
-}
-
-// order is the order of two records of a key: by call; of those with one call, as happens in
-// virtual time, the one that returned first, and of those that returned together an acquire before
-// what may be done under it and the release after that. The rest makes the order the same whatever
-// the order of lines.
-func (a *archive) order(k *keyLog, x, y *record) int {
-	if x.call != y.call {
-		return cmp.Compare(x.call, y.call)
-	}
-	if by := cmp.Compare(k.ret(x), k.ret(y)); by != 0 {
-		return by
-	}
-	const outcomes = 1<<statedShift - 1
-	return cmp.Or(cmp.Compare(rank[x.bits&7], rank[y.bits&7]), cmp.Compare(x.bits&outcomes, y.bits&outcomes),
-		strings.Compare(a.clients[x.bits>>clientShift], a.clients[y.bits>>clientShift]), cmp.Compare(a.id(x.line), a.id(y.line)))
-}
-
-// rank is the order of operations with the same call and return.
-var rank = [...]int{history.Acquire: 1, history.Use: 2, history.Write: 3, history.Extend: 4, history.Lost: 5, history.Release: 6, 7: 7}
-
-// walk yields the places of a key's records by call.
-func (a *archive) walk(k *keyLog) iter.Seq[uint32] {
-	return func(yield func(uint32) bool) {
-		c := cursor{a: a, k: k}
-		for i := range k.chunks {
-			c.waiting = append(c.waiting, run{uint32(i*chunkSize) + 1, uint32(i*chunkSize + len(k.chunks[i].records))})
-		}
-		slices.SortFunc(c.waiting, c.compare)
-		for place := c.next(); place != 0 && yield(place); place = c.next() {
-		}
-	}
-}
-
-// run is the places of the rest of a chunk.
-type run struct{ next, last uint32 }
-
-// cursor merges the sorted chunks of a key. A chunk joins the merge when time reaches it, so that a
-// history which is nearly in order costs little.
-type cursor struct {
-	a       *archive
-	k       *keyLog
-	waiting []run // by first record, not reached yet
-	active  []run // heap by first record
-}
-
-func (c *cursor) compare(x, y run) int { return c.a.order(c.k, c.k.at(x.next), c.k.at(y.next)) }
-
-// next returns the place of the next record, 0 after the last.
-func (c *cursor) next() uint32 {
-	for len(c.waiting) > 0 && (len(c.active) == 0 || c.compare(c.waiting[0], c.active[0]) < 0) {
-		c.active = append(c.active, c.waiting[0])
-		c.waiting = c.waiting[1:]
-		heap.Fix(c, len(c.active)-1)
-	}
-	if len(c.active) == 0 {
-		return 0
-	}
-	place := c.active[0].next
-	if c.active[0].next++; place == c.active[0].last {
-		n := len(c.active) - 1
-		c.active[0] = c.active[n]
-		c.active = c.active[:n]
-	}
-	if len(c.active) > 1 {
-		heap.Fix(c, 0)
-	}
-	return place
-}
-
-// Len, Less and Swap are for package heap; runs are added and removed by hand, which boxes none.
-func (c *cursor) Len() int           { return len(c.active) }
-func (c *cursor) Less(i, j int) bool { return c.compare(c.active[i], c.active[j]) < 0 }
-func (c *cursor) Swap(i, j int)      { c.active[i], c.active[j] = c.active[j], c.active[i] }
-func (*cursor) Push(any)             {}
-func (*cursor) Pop() any             { return nil }
-
-// overlapping yields the operations whose interval overlaps [from, to], the latest first within a
-// chunk.
-func (k *keyLog) overlapping(from, to int64) iter.Seq[op] {
-	return func(yield func(op) bool) {
-		for i := len(k.chunks) - 1; i >= 0; i-- {
-			c := &k.chunks[i]
-			if c.last < from {
-				continue
-			}
-			n := sort.Search(len(c.records), func(i int) bool { return c.records[i].call > to })
-			for n--; n >= 0; n-- {
-				r := &c.records[n]
-				if r.call < from && from-r.call > c.longest {
-					break
-				}
-				if k.ret(r) >= from && !yield(k.op(uint32(i*chunkSize+n)+1)) {
-					return
-				}
-			}
-		}
-	}
 }

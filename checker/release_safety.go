@@ -29,20 +29,14 @@ import (
 // it, the fourth where a fault met the hold. An opportunity is an accepted release or extend, one
 // of those that were refused or failed and are judged, or a background command that changed a mark.
 type releaseSafety struct {
-	tally
-	marks    *marks
-	wrongs   map[uint32]wrong // by line of the operation: the first
-	there    []op             // what began the holds that may be there
-	pending  int              // grants that were called and have not returned
-	grants   latest           // by client: latest return of a grant
-	releases latest           // by client: latest return of a release
-	useless  op               // an accepted release that changed nothing, and no grant since
+	releases
+	wrongs map[uint32]wrong // by line of the operation: the first
 }
 
 func newReleaseSafety(d *keyInput) *releaseSafety {
 	n := d.k.count(history.Release, history.OK, history.NotHeld, history.LostHold, history.Fail) + d.k.count(history.Extend, history.OK)
-	s := &releaseSafety{tally: d.tallyOf(verdicts.ReleaseSafety, n > 0 || d.ev.effects != nil, "nothing was released or extended"),
-		marks: d.follow(), wrongs: map[uint32]wrong{}, grants: latest{most: 2}, releases: latest{most: 2}}
+	s := &releaseSafety{wrongs: map[uint32]wrong{}, releases: releases{marks: d.follow(), grants: latest{most: 2}, answers: latest{most: 2},
+		tally: d.tallyOf(verdicts.ReleaseSafety, n > 0 || d.ev.effects != nil, "nothing was released or extended")}}
 	if s.marks == nil {
 		return s
 	}
@@ -64,7 +58,7 @@ func (s *releaseSafety) returned(o *op) {
 	switch o.kind {
 	case history.Release:
 		s.release(o)
-		s.releases.add(interval{owner: o.client, end: o.ret})
+		s.answers.add(interval{owner: o.client, end: o.ret})
 	case history.Extend:
 		s.extend(o)
 	case history.Acquire:
@@ -105,37 +99,15 @@ func (s *releaseSafety) release(o *op) {
 	case o.saysGone() || o.outcome == history.Fail:
 		s.refused(o)
 	case o.outcome != history.OK:
-	case s.marks == nil && s.d.k.late[o.line]:
-		s.late(o)
+	case s.marks == nil && s.d.k.late[o.line] && s.restored(o):
+		s.unjudged(1, metAFault)
+	case s.marks == nil && s.d.k.late[o.line] && s.late(o):
 	default:
 		s.opportunity(o.call, o.ret)
 		if s.marks != nil && o.hold != 0 && s.left(o) && s.d.uses("useless-release") {
 			s.useless = *o
 		}
 	}
-}
-
-// restored reports whether a fault since the hold of an operation began may have kept or restored
-// it: a server's; a client's only if votes count, as a lost message leaves nodes that disagree.
-func (s *releaseSafety) restored(o *op) bool {
-	client, from := s.d.a.client(o), s.d.since(o)
-	return s.d.ev.loses(client, from) <= o.ret || s.d.a.header.Votes && s.d.ev.excused(client, from, o.ret)
-}
-
-// report reports an operation, or a background command, that changed what another holds.
-func (s *releaseSafety) report(w wrong) {
-	began := s.d.k.began(w.victim)
-	v := Violation{At: w.at, Clients: []string{s.d.a.client(&began), w.client}}
-	if w.by.line == 0 {
-		s.found(v, []op{began})
-		return
-	}
-	v.At = w.by.call
-	of := []op{began}
-	if w.by.hold != 0 {
-		of = append(of, s.d.k.began(w.by.hold))
-	}
-	s.found(v, of, w.by)
 }
 
 func (s *releaseSafety) done() {

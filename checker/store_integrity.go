@@ -24,28 +24,27 @@ import (
 // An opportunity is an accepted write under an exclusive hold or under none.
 type storeIntegrity struct {
 	tally
-	writes []op          // accepted ones, and those of unknown outcome
-	wrote  map[int64]int // by value: how often it was written, for all that is known
-	lost   damaged
+	writes
 }
 
 func newStoreIntegrity(d *keyInput) *storeIntegrity {
 	n := d.k.count(history.Write, history.OK)
-	return &storeIntegrity{tally: d.tallyOf(verdicts.StoreIntegrity, n > 0, "no accepted writes to a guarded store were recorded"), wrote: map[int64]int{}}
+	return &storeIntegrity{tally: d.tallyOf(verdicts.StoreIntegrity, n > 0, "no accepted writes to a guarded store were recorded"),
+		writes: writes{in: d, wrote: map[int64]int{}}}
 }
 
 func (s *storeIntegrity) called(o *op) {
 	if o.kind != history.Write || o.outcome != history.OK && o.outcome != history.Unknown {
 		return
 	}
-	s.writes = append(s.writes, *o)
+	s.all = append(s.all, *o)
 	if w := s.of(o); w.valued {
 		s.wrote[w.wrote]++
 	}
 }
 
 func (s *storeIntegrity) done() {
-	accepted := slices.DeleteFunc(slices.Clone(s.writes), func(o op) bool { return o.outcome != history.OK })
+	accepted := slices.DeleteFunc(slices.Clone(s.all), func(o op) bool { return o.outcome != history.OK })
 	versioned := !slices.ContainsFunc(accepted, func(o op) bool { return !s.of(&o).versioned() })
 	order := slices.Clone(accepted) // in which they are earlier than others
 	slices.SortStableFunc(order, func(x, y op) int {
@@ -57,7 +56,7 @@ func (s *storeIntegrity) done() {
 	if versioned {
 		accepted = order
 	}
-	before, n := &prefix{s: s, reader: map[uint64]op{}}, 0
+	before, n := &prefix{s: &s.writes, reader: map[uint64]op{}}, 0
 	for i := range accepted {
 		o := &accepted[i]
 		for ; n < len(order) && (versioned && n < i || !versioned && order[n].ret < o.call-s.d.a.header.ClockError); n++ {
@@ -68,30 +67,6 @@ func (s *storeIntegrity) done() {
 	}
 	slices.SortStableFunc(s.kept, byTime)
 	s.sum(accepted)
-}
-
-// of returns what a write has beside its record.
-func (s *storeIntegrity) of(o *op) *write { return s.d.k.writes.at(o.detail) }
-
-// readBy returns what a write has read, as a version or a value; known is false if that does not
-// tell which write it followed.
-func (s *storeIntegrity) readBy(o *op) (read uint64, known bool) {
-	w := s.of(o)
-	if w.versioned() {
-		return w.readVersion, true
-	}
-	return uint64(w.read), w.valued && s.wrote[w.read] <= 1
-}
-
-// askedFor returns the earliest instant at which the hold of a write can have been granted.
-func (s *storeIntegrity) askedFor(o *op) int64 {
-	began := s.d.k.began(o.hold)
-	return s.d.k.asked(&began)
-}
-
-// several reports whether a write is under a hold of which several may exist at once.
-func (s *storeIntegrity) several(o *op) bool {
-	return o.hold != 0 && manyMayHold(s.d.a.header, s.d.k.began(o.hold).mode)
 }
 
 // judge judges a write by those that came before it.
@@ -134,9 +109,4 @@ func (s *storeIntegrity) flaw(o *op, before *prefix) (earlier op, flaw writeFlaw
 		return earlier, LostUpdate
 	}
 	return earlier, NoFlaw
-}
-
-// granted returns when the hold of a write began.
-func (s *storeIntegrity) granted(o *op) int64 {
-	return s.d.k.ret(s.d.k.at(s.d.k.holds.at(o.hold).began))
 }

@@ -12,18 +12,6 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// Result is the outcome of a judgement: pass, fail or inconclusive, or n/a if the property does not
-// apply.
-type Result string
-
-// The results.
-const (
-	Pass          Result = "pass"
-	Fail          Result = "fail"
-	Inconclusive  Result = "inconclusive"
-	NotApplicable Result = "n/a"
-)
-
 // Verdict is the judgement of a history.
 type Verdict struct {
 	Verdict     Result      `json:"verdict"`
@@ -68,55 +56,6 @@ type Property struct {
 	Note   string                 `json:"note,omitempty"` // why n/a or inconclusive
 }
 
-// Violation is one violation of a property.
-type Violation struct {
-	Property verdicts.Property `json:"property"`
-	Cause    verdicts.Cause    `json:"cause"`
-	At       int64             `json:"at"` // nanoseconds on the run's base
-	// how long what shows it took, from At: an overlap, a wait, a call, a window
-	Lasted  int64    `json:"lasted"`
-	Clients []string `json:"clients"` // the wronged client first
-	Key     string   `json:"key"`
-	Story   []string `json:"story"`           // five to thirteen lines
-	Lanes   []string `json:"lanes,omitempty"` // ASCII drawing
-	Witness Witness  `json:"-"`               // the holds and operations that show it; filled in
-	// store-integrity: what is wrong with the last client's write
-	Write            writeFlaw     `json:"-"`
-	WithinClockError bool          `json:"within_clock_error,omitempty"`
-	Around           *Surroundings `json:"-"` // what its picture shows; nil if it does not come from a check
-
-	of, others []op  // the operations whose holds show it, and those that do by themselves
-	grantBy    int64 // so does the last grant that returned by then; 0: none
-}
-
-// writeFlaw is what is wrong with a write to the guarded store.
-type writeFlaw uint8
-
-// What may be wrong with a write.
-const (
-	NoFlaw     writeFlaw = iota
-	StaleFence           // its fence is below one already written
-	StaleHold            // its hold was gone, and under a later one had been written
-	LostUpdate           // it read what another had read, and so overwrote what that wrote
-)
-
-// Damage is what the guarded store lost.
-type Damage struct {
-	LostUpdates int   `json:"lost_updates"`
-	StaleWrites int   `json:"stale_writes"`
-	Expected    int64 `json:"expected"` // the value that the store would hold without lost writes
-	Final       int64 `json:"final"`    // the value it holds
-	Missing     int64 `json:"missing"`  // expected - final
-}
-
-func (d *Damage) add(other Damage) {
-	d.LostUpdates += other.LostUpdates
-	d.StaleWrites += other.StaleWrites
-	d.Expected += other.Expected
-	d.Final += other.Final
-	d.Missing += other.Missing
-}
-
 // Estimate sets the confidence interval of each property's rate.
 func (v *Verdict) Estimate() {
 	for i := range v.Properties {
@@ -144,60 +83,6 @@ func (v *Verdict) CountCauses() {
 		}
 	}
 }
-
-// join adds up the judgements of all keys.
-func join(all []judgements, opt Options) ([]tally, *Damage, error) {
-	var total []tally
-	var damage *Damage
-	for _, f := range all {
-		if f.err != nil {
-			return nil, nil, f.err
-		}
-		if total == nil {
-			total = make([]tally, len(f.tallies))
-		}
-		for i := range f.tallies {
-			total[i].join(&f.tallies[i], opt.MaxViolations)
-		}
-		switch {
-		case damage == nil:
-			damage = f.damage
-		case f.damage != nil:
-			damage.add(*f.damage)
-		}
-	}
-	return total, damage, nil
-}
-
-func (t *tally) join(other *tally, most int) {
-	t.property = other.property
-	// why it does not apply to another key matters to none
-	if other.applies && !t.applies || other.applies == t.applies && t.note == "" {
-		t.note = other.note
-	}
-	t.applies = t.applies || other.applies
-	t.judged += other.judged
-	t.met += other.met
-	t.broken += other.broken
-	t.within += other.within
-	t.windows += other.windows
-	t.skipped += other.skipped
-	for why, n := range other.notJudged {
-		t.notJudged = increased(t.notJudged, why, n)
-	}
-	t.kept = append(t.kept, other.kept...)
-	within := func(v Violation) int {
-		if v.WithinClockError {
-			return 1
-		}
-		return 0
-	}
-	slices.SortStableFunc(t.kept, func(x, y Violation) int { return cmp.Or(cmp.Compare(within(x), within(y)), byTime(x, y)) })
-	t.kept = t.kept[:min(len(t.kept), most)]
-	slices.SortStableFunc(t.kept, byTime)
-}
-
-func byTime(x, y Violation) int { return cmp.Compare(x.At, y.At) }
 
 // notRecorded is why hygiene is never judged here.
 const notRecorded = "a history does not show what is left behind: lockbench explore looks for goroutines, the conformance kit for keys and connections"

@@ -16,6 +16,7 @@ type window struct {
 	stay  []op   // grants still in force at the end of the window, which the next one ends
 	open  bool   // it has a refusal that no single hold decides
 	odd   []op   // the first whose beliefs conflict; nil: none do
+	lost  bool   // it is too long, and its operations were dropped
 }
 
 // belief is what began a belief, and when that ends.
@@ -60,150 +61,155 @@ type cutting struct {
 	fence  uint64           // highest of the grants that have returned
 	cover  int64            // until when a hold is possible
 	own    map[uint32]int64 // by client: until when its own holds may last, which no grant to it ends
-	lost   bool             // the window is too long and was dropped
-	total  int
+	empty  int64            // until when a grant may hold that was over when its reply came, which no window contains
+	total  int              // windows so far
+
+	in     *keyInput
+	search func(w *window) // whose operations are overwritten later
 }
 
-func (l *linearizability) called(o *op) {
-	if o.granted() && l.d.k.holds.at(o.hold).belief < o.ret {
-		l.empty = max(l.empty, l.d.k.holds.at(o.hold).possible)
+func newCutting(d *keyInput) cutting {
+	return cutting{in: d, cover: math.MinInt64, empty: math.MinInt64, now: window{from: math.MinInt64}, own: map[uint32]int64{}}
+}
+
+func (c *cutting) called(o *op) {
+	if o.granted() && c.in.k.holds.at(o.hold).belief < o.ret {
+		c.empty = max(c.empty, c.in.k.holds.at(o.hold).possible)
 	}
-	if !l.matters(o) || o.outcome == history.Busy && l.full(o, o.call) {
+	if !c.matters(o) || o.outcome == history.Busy && c.full(o, o.call) {
 		return
 	}
-	if len(l.flying) == 0 && l.cover < o.call && !l.d.opt.Plain {
-		l.cut(o.call, nil)
+	if len(c.flying) == 0 && c.cover < o.call && !c.in.opt.Plain {
+		c.cut(o.call, nil)
 	}
-	l.flying = append(l.flying, *o)
-	if len(l.now.ops) >= maxWindow && !l.d.opt.Plain {
-		l.now.ops, l.lost = l.now.ops[:0], true
+	c.flying = append(c.flying, *o)
+	if len(c.now.ops) >= maxWindow && !c.in.opt.Plain {
+		c.now.ops, c.now.lost = c.now.ops[:0], true
 	}
-	l.now.ops = append(l.now.ops, *o)
+	c.now.ops = append(c.now.ops, *o)
 }
 
 // matters reports whether an operation belongs in a window.
-func (l *linearizability) matters(o *op) bool {
+func (c *cutting) matters(o *op) bool {
 	if o.kind == history.Acquire && o.outcome == history.Busy {
 		return true
 	}
 	end, starts := int64(0), false
 	if o.kind == history.Acquire || o.kind == history.Extend {
-		end, starts = l.d.k.beliefEnd(o)
+		end, starts = c.in.k.beliefEnd(o)
 	}
 	return starts && end >= o.ret
 }
 
-func (l *linearizability) returned(o *op) {
-	if !l.matters(o) || !has(l.flying, o) { // a refusal that met a full lock has left
+func (c *cutting) returned(o *op) {
+	if !c.matters(o) || !has(c.flying, o) { // a refusal that met a full lock has left
 		return
 	}
-	l.flying = drop(l.flying, o)
+	c.flying = drop(c.flying, o)
 	if o.outcome == history.Busy {
-		if l.excused(o) {
-			l.now.ops = drop(l.now.ops, o)
+		if c.excused(o) {
+			c.now.ops = drop(c.now.ops, o)
 		} else {
-			l.now.open = l.now.open || l.d.a.header.Kind != history.Mutex
+			c.now.open = c.now.open || c.in.a.header.Kind != history.Mutex
 		}
-		l.cover = max(l.cover, o.ret)
+		c.cover = max(c.cover, o.ret)
 		return
 	}
-	l.start(o)
+	c.start(o)
 }
 
 // full reports whether the beliefs at time t refuse o in any order.
-func (l *linearizability) full(o *op, t int64) bool {
+func (c *cutting) full(o *op, t int64) bool {
 	n := 0
-	for i := range l.belief {
-		if b := &l.belief[i]; b.o.ret <= t && t <= b.end && mayRefuse(l.d.a.header.Kind, b.o.mode, o.mode) {
+	for i := range c.belief {
+		if b := &c.belief[i]; b.o.ret <= t && t <= b.end && mayRefuse(c.in.a.header.Kind, b.o.mode, o.mode) {
 			n++
 		}
 	}
-	return n >= Permits(l.d.a.header)
+	return n >= Permits(c.in.a.header)
 }
 
 // settle leaves out the pending refusals that meet a full lock at time t.
-func (l *linearizability) settle(t int64) {
-	l.flying = slices.DeleteFunc(l.flying, func(o op) bool {
-		idle := o.outcome == history.Busy && l.full(&o, t)
+func (c *cutting) settle(t int64) {
+	c.flying = slices.DeleteFunc(c.flying, func(o op) bool {
+		idle := o.outcome == history.Busy && c.full(&o, t)
 		if idle {
-			l.now.ops = drop(l.now.ops, &o)
+			c.now.ops = drop(c.now.ops, &o)
 		}
 		return idle
 	})
 }
 
-func (l *linearizability) start(o *op) {
-	h := l.d.a.header
-	end, _ := l.d.k.beliefEnd(o)
-	gone := l.d.k.holds.at(o.hold).possible
+func (c *cutting) start(o *op) {
+	h := c.in.a.header
+	end, _ := c.in.k.beliefEnd(o)
+	gone := c.in.k.holds.at(o.hold).possible
 	lingers := false
 	if h.Kind == history.RW || h.Kind == history.Reentrant { // its own holds may stand beside it
-		lingers = l.own[o.client] > o.ret
-		l.own[o.client] = max(l.own[o.client], gone)
+		lingers = c.own[o.client] > o.ret
+		c.own[o.client] = max(c.own[o.client], gone)
 	}
 	if o.mode == history.Exclusive && o.granted() {
-		l.fence = max(l.fence, l.d.k.fence(o))
+		c.fence = max(c.fence, c.in.k.fence(o))
 	}
-	l.belief = slices.DeleteFunc(l.belief, func(b belief) bool { return b.end <= o.ret })
-	if o.mode == history.Exclusive && Permits(h) == 1 && !lingers && len(l.belief) == 0 {
-		l.cover = min(l.cover, o.ret) // what was possible before has ended
+	c.belief = slices.DeleteFunc(c.belief, func(b belief) bool { return b.end <= o.ret })
+	if o.mode == history.Exclusive && Permits(h) == 1 && !lingers && len(c.belief) == 0 {
+		c.cover = min(c.cover, o.ret) // what was possible before has ended
 	}
-	l.conflict(o)
-	l.cover = max(l.cover, gone, end)
-	l.belief = append(l.belief, belief{*o, end})
-	l.settle(o.ret)
-	full := !lingers && end > o.ret && len(l.belief) == Permits(h) && (o.mode == history.Exclusive || h.Kind != history.RW)
+	c.conflict(o)
+	c.cover = max(c.cover, gone, end)
+	c.belief = append(c.belief, belief{*o, end})
+	c.settle(o.ret)
+	full := !lingers && end > o.ret && len(c.belief) == Permits(h) && (o.mode == history.Exclusive || h.Kind != history.RW)
 	// Pending operations are carried over: with twice as many finished, carrying costs less than
 	// searching.
-	if full && len(l.now.ops) >= minWindow+2*len(l.flying) && !l.d.opt.Plain {
+	if full && len(c.now.ops) >= minWindow+2*len(c.flying) && !c.in.opt.Plain {
 		var held []op
-		for _, b := range l.belief {
+		for _, b := range c.belief {
 			held = append(held, b.o)
 		}
-		l.cut(o.ret, held)
+		c.cut(o.ret, held)
 	}
 }
 
 // conflict notes with which beliefs a new one conflicts, the first time in a window.
-func (l *linearizability) conflict(o *op) {
+func (c *cutting) conflict(o *op) {
 	var with []op
-	for _, b := range l.belief {
-		if Conflict(l.d.a.header.Kind, b.o.client == o.client, b.o.mode, o.mode) {
+	for _, b := range c.belief {
+		if Conflict(c.in.a.header.Kind, b.o.client == o.client, b.o.mode, o.mode) {
 			with = append(with, b.o)
 		}
 	}
-	if l.now.odd == nil && len(with) >= Permits(l.d.a.header) {
-		l.now.odd = append(with, *o)
+	if c.now.odd == nil && len(with) >= Permits(c.in.a.header) {
+		c.now.odd = append(with, *o)
 	}
 }
 
 // cut ends the window at an instant at which held are in force, and begins the next.
-func (l *linearizability) cut(t int64, held []op) {
-	done := l.now
+func (c *cutting) cut(t int64, held []op) {
+	done := c.now
 	done.stay = held
-	done.ops = slices.DeleteFunc(done.ops, func(o op) bool { return has(l.flying, &o) })
-	l.close(&done)
-	l.now = window{from: t, held: held, fence: l.fence, ops: done.ops[:0]}
-	for _, o := range l.flying {
+	done.ops = slices.DeleteFunc(done.ops, func(o op) bool { return has(c.flying, &o) })
+	c.close(&done)
+	c.now = window{from: t, held: held, fence: c.fence, ops: done.ops[:0]}
+	for _, o := range c.flying {
 		if o.outcome == history.OK { // a refusal has found the lock full
-			l.now.ops = append(l.now.ops, o)
+			c.now.ops = append(c.now.ops, o)
 		}
 	}
-	l.lost = false
 }
 
 // close ends a window. Its operations are overwritten later.
-func (l *linearizability) close(done *window) {
-	switch {
-	case l.lost:
-		l.total++
-		l.skip(done)
-	case len(done.ops) > 0:
-		l.total++
-		l.search(done)
+func (c *cutting) close(done *window) {
+	if done.lost || len(done.ops) > 0 {
+		c.total++
+		c.search(done)
 	}
 }
 
-func newCutting() cutting {
-	return cutting{cover: math.MinInt64, now: window{from: math.MinInt64}, own: map[uint32]int64{}}
+// excused reports whether something else than holds may explain a refusal: what refusal leaves
+// unjudged, or a grant that no window contains.
+func (c *cutting) excused(o *op) bool {
+	h := c.in.a.header
+	return h.Votes || h.FIFO || c.empty >= o.call || c.in.ghostFor(o) || c.in.ev.excusedAnswer(c.in.a.client(o), o.call, o.ret)
 }

@@ -4,26 +4,23 @@ import "github.com/lockbench/lockbench/history"
 
 // The rule of release-safety about another's hold, for a record without effects.
 
-// late judges an accepted release whose hold was not possible, of a record without effects.
-func (s *releaseSafety) late(o *op) {
-	if s.restored(o) {
-		s.unjudged(1, metAFault)
-		return
-	}
+// late reports whether an accepted release whose hold was not possible, of a record without effects,
+// is shown to have ended another's hold, and reports it.
+func (s *releases) late(o *op) bool {
 	for _, c := range s.there {
 		if h := s.d.k.holds.at(c.hold); c.hold != o.hold && !(h.token != 0 && h.token == o.token) && c.ret <= o.call && h.certain >= o.ret && s.endsEarly(&c, o) {
 			if s.d.uses("mis-unlock") {
 				s.report(wrong{c.hold, s.d.a.client(o), o.call, *o})
-				return
+				return true
 			}
 		}
 	}
-	s.opportunity(o.call, o.ret)
+	return false
 }
 
 // endsEarly reports whether a hold that was certain during a release is shown to be gone before its
 // certain end.
-func (s *releaseSafety) endsEarly(v, release *op) bool {
+func (s *releases) endsEarly(v, release *op) bool {
 	h := s.d.k.holds.at(v.hold)
 	reply, taken := never, never // first answer to an operation of it, first conflicting grant
 	gone := false

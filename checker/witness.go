@@ -7,33 +7,8 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Witness is what shows a violation.
-type Witness struct {
-	Holds      []Hold              // by start; the last conflicts with those before it
-	Operations []history.Operation // other operations that show it, by call: the refusal, the write, the release
-}
-
-// Surroundings are the record around a violation, on its key: what its story and its picture show.
-type Surroundings struct {
-	Header history.Header
-	Holds  []Hold // by start; those that meet the operations
-	// by call: those of the witness, at most nearby before the violation and nearby after it
-	Operations []history.Operation
-	Faults     []history.Window // by start; those that meet the operations
-}
-
 // nearby is how many operations on either side of a violation are shown.
 const nearby = 50
-
-// All returns the operations of a witness, including those of its holds, by call without
-// duplicates.
-func (w *Witness) All() []history.Operation {
-	all := slices.Clone(w.Operations)
-	for i := range w.Holds {
-		all = append(all, w.Holds[i].Operations()...)
-	}
-	return inOrder(all)
-}
 
 // show fills in what shows a violation, and unless it is to be bare, what is around it.
 func (a *archive) show(v *Violation, ev *evidence, bare bool) {

@@ -2,9 +2,46 @@ package checker
 
 import "github.com/lockbench/lockbench/history"
 
+// writes are the writes to a key's guarded store.
+type writes struct {
+	in    *keyInput
+	all   []op          // accepted ones, and those of unknown outcome
+	wrote map[int64]int // by value: how often it was written, for all that is known
+	lost  damaged
+}
+
+// of returns what a write has beside its record.
+func (s *writes) of(o *op) *write { return s.in.k.writes.at(o.detail) }
+
+// readBy returns what a write has read, as a version or a value; known is false if that does not
+// tell which write it followed.
+func (s *writes) readBy(o *op) (read uint64, known bool) {
+	w := s.of(o)
+	if w.versioned() {
+		return w.readVersion, true
+	}
+	return uint64(w.read), w.valued && s.wrote[w.read] <= 1
+}
+
+// askedFor returns the earliest instant at which the hold of a write can have been granted.
+func (s *writes) askedFor(o *op) int64 {
+	began := s.in.k.began(o.hold)
+	return s.in.k.asked(&began)
+}
+
+// several reports whether a write is under a hold of which several may exist at once.
+func (s *writes) several(o *op) bool {
+	return o.hold != 0 && manyMayHold(s.in.a.header, s.in.k.began(o.hold).mode)
+}
+
+// granted returns when the hold of a write began.
+func (s *writes) granted(o *op) int64 {
+	return s.in.k.ret(s.in.k.at(s.in.k.holds.at(o.hold).began))
+}
+
 // prefix has what is needed of the writes before another.
 type prefix struct {
-	s      *storeIntegrity
+	s      *writes
 	fence  op            // that with the highest fence
 	newest op            // that whose hold was asked for last
 	reader map[uint64]op // by what they read: those under an exclusive hold or none
@@ -36,8 +73,8 @@ type damaged struct {
 
 // sum adds up what the store should hold. A write of unknown outcome counts if what it wrote was
 // read, or is there at the end, and no other wrote it.
-func (s *storeIntegrity) sum(accepted []op) {
-	ends := s.d.opt.Store[s.d.k.name]
+func (s *writes) sum(accepted []op) {
+	ends := s.in.opt.Store[s.in.k.name]
 	reads := map[int64]bool{}
 	if ends.Final != nil {
 		reads[*ends.Final] = true
@@ -46,9 +83,9 @@ func (s *storeIntegrity) sum(accepted []op) {
 		reads[s.of(&accepted[i]).read] = true
 	}
 	d := &s.lost
-	for i := range s.writes {
-		w := s.of(&s.writes[i])
-		if !w.valued || s.writes[i].outcome == history.Unknown && (!reads[w.wrote] || s.wrote[w.wrote] > 1) {
+	for i := range s.all {
+		w := s.of(&s.all[i])
+		if !w.valued || s.all[i].outcome == history.Unknown && (!reads[w.wrote] || s.wrote[w.wrote] > 1) {
 			continue
 		}
 		if !d.known {
@@ -56,8 +93,8 @@ func (s *storeIntegrity) sum(accepted []op) {
 		}
 		d.Expected += w.wrote - w.read
 	}
-	if ends.Initial != nil && d.known && len(s.writes) > 0 {
-		d.Expected += *ends.Initial - s.of(&s.writes[0]).read
+	if ends.Initial != nil && d.known && len(s.all) > 0 {
+		d.Expected += *ends.Initial - s.of(&s.all[0]).read
 	}
 	if len(accepted) > 0 {
 		d.Final = s.of(&accepted[len(accepted)-1]).wrote
@@ -69,7 +106,7 @@ func (s *storeIntegrity) sum(accepted []op) {
 }
 
 // damage returns what the store lost; nil if that is not known.
-func (s *storeIntegrity) damage() *Damage {
+func (s *writes) damage() *Damage {
 	if !s.lost.known {
 		return nil
 	}

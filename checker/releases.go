@@ -10,8 +10,42 @@ import (
 // The rules of release-safety about a release that leaves its hold: one that was accepted, and one
 // that was refused or failed.
 
+// releases is what is known of the holds and releases of a key so far.
+type releases struct {
+	tally
+	marks   *marks
+	there   []op   // what began the holds that may be there
+	pending int    // grants that were called and have not returned
+	grants  latest // by client: latest return of a grant
+	answers latest // by client: latest return of a release
+	useless op     // an accepted release that changed nothing, and no grant since
+}
+
+// restored reports whether a fault since the hold of an operation began may have kept or restored
+// it: a server's; a client's only if votes count, as a lost message leaves nodes that disagree.
+func (s *releases) restored(o *op) bool {
+	client, from := s.d.a.client(o), s.d.since(o)
+	return s.d.ev.loses(client, from) <= o.ret || s.d.a.header.Votes && s.d.ev.excused(client, from, o.ret)
+}
+
+// report reports an operation, or a background command, that changed what another holds.
+func (s *releases) report(w wrong) {
+	began := s.d.k.began(w.victim)
+	v := Violation{At: w.at, Clients: []string{s.d.a.client(&began), w.client}}
+	if w.by.line == 0 {
+		s.found(v, []op{began})
+		return
+	}
+	v.At = w.by.call
+	of := []op{began}
+	if w.by.hold != 0 {
+		of = append(of, s.d.k.began(w.by.hold))
+	}
+	s.found(v, of, w.by)
+}
+
 // asked looks for the release that left its mark, where a try is refused.
-func (s *releaseSafety) asked(o *op) {
+func (s *releases) asked(o *op) {
 	if o.granted() {
 		s.pending--
 	}
@@ -24,13 +58,13 @@ func (s *releaseSafety) asked(o *op) {
 }
 
 // othersMayHold reports whether a try after a release may have met a hold other than the release's.
-func (s *releaseSafety) othersMayHold(o, release *op) bool {
+func (s *releases) othersMayHold(o, release *op) bool {
 	return s.pending > 0 || s.mayHold(max(o.call, release.ret), func(c *op) bool { return c.hold != release.hold })
 }
 
 // keptOut reports whether an attempt of an acquire, which began after a release, was refused while
 // the mark of the release's hold was there.
-func (s *releaseSafety) keptOut(o, release *op) bool {
+func (s *releases) keptOut(o, release *op) bool {
 	gone, known := s.marks.gone[release.hold]
 	if o.outcome == history.Busy {
 		return o.call >= release.ret && (!known || gone > o.ret)
@@ -48,7 +82,7 @@ func (s *releaseSafety) keptOut(o, release *op) bool {
 
 // left reports whether an accepted release changed nothing of its hold's mark, which was there when
 // it returned, and its client has no other hold that may need it.
-func (s *releaseSafety) left(o *op) bool {
+func (s *releases) left(o *op) bool {
 	gone, known := s.marks.gone[o.hold]
 	sole := s.marks.carries[o.hold] || len(s.marks.parts[o.hold]) > 0 && s.d.a.header.Kind == history.Mutex && s.d.k.holds.at(o.hold).token == 0
 	nested := s.d.a.header.Kind == history.Reentrant && s.mayHold(o.call, func(c *op) bool { return c.client == o.client && c.hold != o.hold })
@@ -56,12 +90,12 @@ func (s *releaseSafety) left(o *op) bool {
 }
 
 // mayHold reports whether any of some holds may be there at an instant.
-func (s *releaseSafety) mayHold(at int64, of func(began *op) bool) bool {
+func (s *releases) mayHold(at int64, of func(began *op) bool) bool {
 	return slices.ContainsFunc(s.there, func(c op) bool { return of(&c) && s.d.k.holds.at(c.hold).possible >= at })
 }
 
 // refused judges a release that was refused or failed.
-func (s *releaseSafety) refused(o *op) {
+func (s *releases) refused(o *op) {
 	switch {
 	case !s.d.wasCertain(o), o.saysGone() && s.d.a.header.Kind == history.Reentrant:
 	case s.d.excusedHold(o):
@@ -74,11 +108,11 @@ func (s *releaseSafety) refused(o *op) {
 }
 
 // still reports whether the hold of a release was there, as far as others are concerned.
-func (s *releaseSafety) still(o *op) bool {
+func (s *releases) still(o *op) bool {
 	began := s.d.k.began(o.hold)
 	if s.marks != nil && len(s.marks.parts[o.hold]) > 0 {
 		gone, known := s.marks.gone[o.hold]
 		return !known || gone > o.ret
 	}
-	return s.releases.others(o.client) < began.call && (Permits(s.d.a.header) > 1 || s.grants.others(o.client) < began.call)
+	return s.answers.others(o.client) < began.call && (Permits(s.d.a.header) > 1 || s.grants.others(o.client) < began.call)
 }
