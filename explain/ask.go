@@ -184,26 +184,3 @@ func (p *pair) refused(try []query, back []fate, clockBack bool) bool {
 	}
 	return false
 }
-
-// grants reports whether a request set something.
-func (q *query) grants() bool {
-	return q.event != nil && slices.ContainsFunc(q.event.Changes, func(c history.DataChange) bool { return len(set(&c)) > 0 })
-}
-
-// sets reports whether changes set all parts that an event set.
-func sets(changes []history.DataChange, e *event) bool {
-	again := map[part]bool{}
-	for i := range changes {
-		for p := range set(&changes[i]) {
-			again[p] = true
-		}
-	}
-	for i := range e.Changes {
-		for p := range set(&e.Changes[i]) {
-			if !again[p] {
-				return false
-			}
-		}
-	}
-	return true
-}

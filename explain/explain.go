@@ -1,9 +1,7 @@
 package explain
 
 import (
-	"cmp"
 	"context"
-	"slices"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/fakeredis"
@@ -125,83 +123,4 @@ func (r *run) noOrder(v *checker.Violation) Answer {
 		}
 	}
 	return r.overlap(v)
-}
-
-// apart reports whether a hold was over, by what its client knew, when another was granted.
-func (r *run) apart(a, b *hold) bool {
-	over := r.told(a, b.granted)
-	if a.release != nil {
-		over = min(over, a.release.Call)
-	}
-	return over <= b.granted
-}
-
-// overlap explains a violation by the holds that show it: the last to be granted with each before
-// it, and so on.
-func (r *run) overlap(v *checker.Violation) Answer {
-	given := func(a, b *hold) bool { // up, before the other was granted
-		return a.release != nil && a.release.Outcome == history.OK && a.release.Return <= b.granted && (a.outer == nil || r.Header.Kind != history.Reentrant)
-	}
-	if a := r.overlapOf(v, given); a.Cause != "" {
-		return a
-	}
-	return r.overlapOf(v, func(_, _ *hold) bool { return false })
-}
-
-func (r *run) overlapOf(v *checker.Violation, skip func(a, b *hold) bool) (best Answer) {
-	holds := r.shown(v)
-	for j := len(holds) - 1; j > 0; j-- {
-		for i := j - 1; i >= 0; i-- {
-			a, b := holds[i], holds[j]
-			if !r.conflict(a.op, b.op) || skip(a, b) {
-				continue
-			}
-			// a re-entry is granted by its own mark
-			for r.Header.Kind == history.Reentrant && b.outer != nil && b.outer.granted > a.granted && len(r.sent[b.op.ID]) > 0 {
-				b = b.outer
-			}
-			p := r.pair(a, b.op, v.At)
-			if checker.Permits(r.Header) > 1 {
-				p.beside = slices.DeleteFunc(slices.Clone(holds[:j]), func(h *hold) bool { return h == a })
-			}
-			answer := p.answer()
-			if answer.Cause != "" && answer.Cause != verdicts.DoubleGrant {
-				return answer
-			}
-			if best.Cause == "" {
-				best = answer
-			}
-		}
-	}
-	return best
-}
-
-func (r *run) conflict(a, b *history.Operation) bool {
-	return checker.Conflict(r.Header.Kind, a.Client == b.Client, a.Mode, b.Mode)
-}
-
-// shown returns the holds that show a violation, by grant.
-func (r *run) shown(v *checker.Violation) (out []*hold) {
-	add := func(h *hold) {
-		if h != nil && !slices.Contains(out, h) {
-			out = append(out, h)
-		}
-	}
-	for i := range v.Witness.Holds {
-		if op := r.ops[v.Witness.Holds[i].Acquire.ID]; op != nil {
-			add(r.holdOf(op))
-		}
-	}
-	for _, op := range v.Witness.Operations {
-		switch op.Op {
-		case history.Use, history.Write:
-			add(r.heldAt(op.Client, op.Key, op.Call))
-		default:
-			if op := r.ops[op.ID]; op != nil {
-				add(r.holdOf(op))
-			}
-		}
-	}
-	slices.SortFunc(out, func(a, b *hold) int { return cmp.Compare(a.granted, b.granted) })
-	return out
 }

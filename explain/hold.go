@@ -9,16 +9,6 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// hold is a granted acquire with what became of it, by what its client was told.
-type hold struct {
-	op      *history.Operation
-	extends []*history.Operation
-	release *history.Operation // the first; nil: none
-	lost    int64              // when its client was told that it had lost it; 0: never
-	outer   *hold              // of the same client, within which it re-entered
-	granted int64              // at the nodes
-}
-
 // findHolds pairs the operations of each client on each key.
 func (r *run) findHolds() {
 	type who struct{ client, key string }

@@ -116,24 +116,6 @@ func (q *query) wrote() map[part]bool {
 	return out
 }
 
-// set returns the parts that a change set, or whose end it moved.
-func set(c *history.DataChange) map[part]bool {
-	out := map[part]bool{}
-	before, after := c.Before.Parts(), c.After.Parts()
-	only := len(before) == len(after) // a change of the end alone is one of all parts
-	for name, text := range after {
-		if was, there := before[name]; !there || was != text {
-			out[part{c.Key, name}], only = true, false
-		}
-	}
-	for name := range after {
-		if only {
-			out[part{c.Key, name}] = true
-		}
-	}
-	return out
-}
-
 // fate is what became of a part of a mark before an event of its node.
 type fate struct {
 	part
@@ -204,19 +186,6 @@ func (p *pair) holds(m *mark, its part, before int) bool {
 	v, by := m.node.value(its.key, before)
 	text, there := data(v, its.name)
 	return there && text == m.parts[its].text && by >= 0 && m.node.events[by].Client == p.first.op.Client
-}
-
-// granter returns the node that granted the second, or else that it asked last; nil: it asked none.
-func (p *pair) granter() *node {
-	for _, q := range slices.Backward(p.try) {
-		if q.grants() {
-			return q.node
-		}
-	}
-	if len(p.try) > 0 {
-		return p.try[len(p.try)-1].node
-	}
-	return nil
 }
 
 // copyOn returns the mark as another node should have copied it, if the nodes are copies of one.
@@ -314,4 +283,12 @@ func (m *mark) addTokens(token string) {
 			}
 		}
 	}
+}
+
+// time returns when a mark ended; those that did not come last.
+func (f *fate) time() int64 {
+	if f.at < 0 {
+		return math.MaxInt64
+	}
+	return f.node.events[f.at].At
 }

@@ -113,9 +113,6 @@ func (r *run) hits(n *node, i int, c *history.DataChange) Answer {
 	return Answer{}
 }
 
-// shares reports whether several may hold at once, so that they may count in one part.
-func (r *run) shares() bool { return r.Header.Kind == history.RW || r.Header.Kind == history.Semaphore }
-
 // victim returns the hold of another client whose mark a part was, just before an event; nil: none.
 func (r *run) victim(n *node, p part, i int) *hold {
 	e := &n.events[i]

@@ -2,7 +2,6 @@ package explain
 
 import (
 	"cmp"
-	"context"
 	"slices"
 
 	"github.com/lockbench/lockbench/effects"
@@ -19,15 +18,6 @@ type Record struct {
 	Scripts  map[string]string   // sources by digest
 	Faults   []history.Window
 	Effects  []history.Executed // what each node executed, in its order; nil: not recorded
-}
-
-// events returns what the effects of a record are derived from.
-func (rec *Record) events() effects.Record {
-	out := effects.Record{Header: rec.Header, Commands: rec.Commands, Scripts: rec.Scripts, Faults: rec.Faults}
-	for i := range rec.Ops {
-		out.End = max(out.End, rec.Ops[i].Return)
-	}
-	return out
 }
 
 // run is a record with its indexes.
@@ -61,82 +51,6 @@ type event struct {
 	cmd *history.Command   // nil: not a recorded command
 }
 
-// newRun indexes a record. Where its effects are derived from commands whose order is open, the
-// late ones are preferred or the early ones.
-func newRun(ctx context.Context, rec Record, srv *fakeredis.Server, late bool) *run {
-	r := &run{Record: rec, srv: srv, ops: map[uint64]*history.Operation{}, sent: map[uint64][]*history.Command{}, nodes: map[int]*node{}, releases: map[string]bool{}, clocks: map[argument]int64{}}
-	if rec.Effects == nil && srv != nil {
-		r.Effects, r.broken = effects.Derive(ctx, rec.events(), srv, late)
-	}
-	r.asks, r.Commands = effects.NewRequests(rec.Commands, rec.Scripts)
-	for i := range r.Ops {
-		r.ops[r.Ops[i].ID] = &r.Ops[i]
-	}
-	for i := range r.Commands {
-		if c := &r.Commands[i]; c.Node >= 0 {
-			r.sent[c.Op] = append(r.sent[c.Op], c)
-			r.readClock(c)
-			if op := r.ops[c.Op]; op != nil && op.Op == history.Release && resp.IsWrite(c.Name) {
-				r.releases[kindOf(c.Name, c.Script)] = true
-			}
-		}
-	}
-	for _, list := range r.sent {
-		slices.SortStableFunc(list, func(a, b *history.Command) int { return cmp.Compare(a.Sent, b.Sent) })
-	}
-	for i := range r.Effects {
-		r.add(&r.Effects[i])
-	}
-	r.findHolds()
-	return r
-}
-
-// add appends an event to its node.
-func (r *run) add(x *history.Executed) {
-	n := r.nodes[x.Node]
-	if n == nil {
-		n = &node{index: x.Node, byKey: map[string][]int{}, byOp: map[uint64][]int{}}
-		r.nodes[x.Node] = n
-	}
-	e, i := event{Executed: x}, len(n.events)
-	if x.Effect == "" {
-		e.op, e.cmd = r.ops[x.Op], r.commandOf(x)
-		n.byOp[x.Op] = append(n.byOp[x.Op], i)
-	}
-	n.events = append(n.events, e)
-	for _, c := range x.Changes {
-		n.byKey[c.Key] = append(n.byKey[c.Key], i)
-	}
-}
-
-// commandOf returns the recorded command that a node executed; nil: none.
-func (r *run) commandOf(x *history.Executed) (found *history.Command) {
-	sent := r.sent[x.Op]
-	after, _ := slices.BinarySearchFunc(sent, x.At+1, func(c *history.Command, at int64) int { return cmp.Compare(c.Sent, at) })
-	for _, c := range slices.Backward(sent[:after]) {
-		whole := c.Name == "MULTI" && x.Name == "EXEC"
-		if c.Node != x.Node || c.Client != x.Client || x.Conn != 0 && c.Conn != x.Conn || !whole && (c.Name != x.Name || !slices.Equal(c.Args, x.Args)) {
-			continue
-		}
-		if c.Ran == x.At || c.Ran == 0 && (c.Replied == 0 || c.Replied >= x.At) {
-			return c
-		}
-	}
-	return nil
-}
-
-// known reports whether the effects around some requests are known.
-func (r *run) known(tries ...[]query) bool {
-	for _, try := range tries {
-		for i := range try {
-			if at, is := r.broken[try[i].node.index]; is && try[i].at >= at {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 // by returns how many events a node had executed up to an instant.
 func (n *node) by(at int64) int {
 	i, _ := slices.BinarySearchFunc(n.events, at, func(e event, at int64) int {
@@ -168,21 +82,29 @@ func (n *node) change(i int, key string) *history.DataChange {
 	return &all[slices.IndexFunc(all, func(c history.DataChange) bool { return c.Key == key })]
 }
 
-// part names a part of a key: a field, a member, an item, or "" for a string.
-type part struct{ key, name string }
-
-// data returns what a value has in a part.
-func data(d *history.Datum, name string) (text string, there bool) {
-	text, there = d.Parts()[name]
-	return text, there
-}
-
 // kindOf names a kind of command: the script that it runs, sent by its source or its digest, or
 // else its name.
 func kindOf(name, script string) string { return cmp.Or(script, name) }
 
-// Derive works out what the nodes of a record executed, from its commands.
-func Derive(ctx context.Context, rec Record, srv *fakeredis.Server) []history.Executed {
-	all, _ := effects.Derive(ctx, rec.events(), srv, false)
-	return all
+// hold is a granted acquire with what became of it, by what its client was told.
+type hold struct {
+	op      *history.Operation
+	extends []*history.Operation
+	release *history.Operation // the first; nil: none
+	lost    int64              // when its client was told that it had lost it; 0: never
+	outer   *hold              // of the same client, within which it re-entered
+	granted int64              // at the nodes
+}
+
+// argument is a place in a client's requests of one kind.
+type argument struct {
+	client, kind string
+	index        int
+}
+
+func firstKey(c *history.Command) string {
+	if keys := resp.Keys(append([]string{c.Name}, c.Args...)); len(keys) > 0 {
+		return keys[0]
+	}
+	return ""
 }

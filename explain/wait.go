@@ -217,26 +217,6 @@ func (w *wait) blocked(q *query) Answer {
 	return Answer{}
 }
 
-// setsMore reports whether changes set parts that others did not.
-func setsMore(changes, than []history.DataChange) bool {
-	of := func(changes []history.DataChange) map[part]bool {
-		out := map[part]bool{}
-		for i := range changes {
-			for p := range set(&changes[i]) {
-				out[p] = true
-			}
-		}
-		return out
-	}
-	was := of(than)
-	for p := range of(changes) {
-		if !was[p] {
-			return true
-		}
-	}
-	return false
-}
-
 // partsAt returns the parts of the data before a request, in order.
 func (w *wait) partsAt(q *query) (out []part) {
 	for key := range q.node.byKey {

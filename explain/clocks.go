@@ -5,17 +5,10 @@ import (
 	"strconv"
 
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// This file asks a request again with the times of a right clock in place of those that a client
-// had read from a wrong one.
-
-// argument is a place in a client's requests of one kind.
-type argument struct {
-	client, kind string
-	index        int
-}
+// This file finds the times in requests that a client had read from a wrong clock, and what a right
+// one would have shown.
 
 // units are the units of the times in requests.
 var units = [...]int64{1_000_000_000, 1_000_000, 1_000, 1}
@@ -92,52 +85,4 @@ func (r *run) righted(c *history.Command) (args []string, instead map[string]str
 		}
 	}
 	return args, instead
-}
-
-// mistimed reports whether the request that took a mark, or the one that made it, had times of a
-// wrong clock.
-func (p *pair) mistimed(f *fate) bool {
-	wrong := func(c *history.Command) bool {
-		_, instead := p.righted(c)
-		return len(instead) > 0
-	}
-	e := &f.node.events[f.at]
-	return e.cmd != nil && wrong(e.cmd) || slices.ContainsFunc(p.run.try(p.first.op, p.seen), func(q query) bool { return wrong(q.cmd) })
-}
-
-// skewed reports whether a fault had set the clock of one of the two clients wrong, and with right
-// times, in the first's mark and in the second's request, that request is refused; or the second
-// decided by its wrong clock itself, from what it had read.
-func (p *pair) skewed(*fate) bool {
-	words := map[string]string{}
-	for _, q := range p.run.try(p.first.op, p.seen) {
-		_, instead := p.righted(q.cmd)
-		for was, is := range instead {
-			words[was] = is
-		}
-	}
-	changed := len(words) > 0
-	var back []fate
-	for _, m := range p.marks(p.first) {
-		for at, w := range m.parts {
-			text := w.text
-			if right, wrong := words[text]; wrong {
-				text = right
-			}
-			back = append(back, fate{part: at, text: text, node: m.node, at: -1, by: there})
-		}
-	}
-	try := slices.Clone(p.try)
-	for i := range try {
-		args, instead := p.righted(try[i].cmd)
-		if len(instead) > 0 && try[i].grants() && slices.ContainsFunc(try, func(q query) bool { return !resp.IsWrite(q.cmd.Name) && q.cmd.Script == "" }) {
-			return true
-		}
-		if len(instead) > 0 {
-			c := *try[i].cmd
-			c.Args, changed = args, true
-			try[i].cmd = &c
-		}
-	}
-	return changed && p.refused(try, back, false)
 }

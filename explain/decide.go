@@ -1,0 +1,135 @@
+package explain
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/lockbench/lockbench/verdicts"
+)
+
+// answer asks the question.
+func (p *pair) answer() Answer {
+	switch {
+	case len(p.try) == 0 && (len(p.sent) == 0 || len(p.sent[p.second.ID]) > 0):
+		return Answer{}
+	case !p.known(p.try, p.run.try(p.first.op, math.MaxInt64)):
+		return Answer{}
+	case len(p.try) == 0:
+		return p.conclude(fate{at: -1, by: there}, nil)
+	}
+	marks := p.marks(p.first)
+	if len(marks) == 0 {
+		return p.conclude(fate{at: -1, by: never}, nil)
+	}
+	var ends []fate
+	handed := p.handed()
+	granter := p.granter()
+	for _, m := range marks {
+		m = p.copyOn(granter, m)
+		to := p.before(m.node)
+		if handed != nil {
+			to = m.node.by(handed.At)
+		}
+		for part := range m.parts {
+			ends = append(ends, p.fateOf(m, part, to))
+		}
+	}
+	slices.SortFunc(ends, func(a, b fate) int {
+		return cmp.Or(cmp.Compare(a.time(), b.time()), cmp.Compare(a.node.index, b.node.index), cmp.Compare(a.key, b.key), cmp.Compare(a.name, b.name))
+	})
+	gone := slices.DeleteFunc(slices.Clone(ends), func(f fate) bool { return f.at < 0 })
+	if len(gone) == 0 {
+		if i := slices.IndexFunc(ends, func(f fate) bool { return f.by == apart }); i >= 0 {
+			return p.conclude(ends[i], ends)
+		}
+		return p.conclude(ends[0], ends)
+	}
+	if p.quorum() > 1 {
+		return p.outvoted(gone)
+	}
+	if handed != nil { // the second asked nothing then
+		return p.conclude(gone[0], gone)
+	}
+	others := p.goneBeside()
+	for _, group := range byEvent(gone) {
+		all := slices.Concat(group, others)
+		if p.refused(p.try, all, false) {
+			return p.conclude(group[0], group)
+		}
+		if p.refused(p.try, all, true) {
+			group[0].lapsed = true
+			return p.conclude(group[0], group)
+		}
+	}
+	if its := slices.IndexFunc(gone, func(f fate) bool { return f.by == taken }); its >= 0 {
+		return p.conclude(gone[its], gone)
+	}
+	// it had looked before the first was granted, and would not have been refused after it
+	if len(p.try) > 1 && p.try[0].at < p.first.granted {
+		return p.conclude(fate{part: ends[0].part, node: ends[0].node, at: -1, by: there}, ends)
+	}
+	return Answer{}
+}
+
+// goneBeside returns what ended the marks of those that held permits beside the first: with one
+// permit less, the second may not have been refused.
+func (p *pair) goneBeside() (ends []fate) {
+	for _, h := range p.beside {
+		for _, m := range p.marks(h) {
+			for part := range m.parts {
+				if f := p.run.pair(h, p.second, p.seen).fateOf(m, part, p.before(m.node)); f.at >= 0 {
+					ends = append(ends, f)
+				}
+			}
+		}
+	}
+	return ends
+}
+
+// byEvent groups ends by their event, in order.
+func byEvent(ends []fate) (groups [][]fate) {
+	for _, f := range ends {
+		if i := slices.IndexFunc(groups, func(g []fate) bool { return g[0].node == f.node && g[0].at == f.at }); i >= 0 {
+			groups[i] = append(groups[i], f)
+			continue
+		}
+		groups = append(groups, []fate{f})
+	}
+	return groups
+}
+
+// outvoted names the end that cost the first the votes by which the second got its majority.
+func (p *pair) outvoted(gone []fate) Answer {
+	votes := map[int]bool{}
+	for i := range p.try {
+		if q := &p.try[i]; q.grants() {
+			votes[q.node.index] = true
+		}
+	}
+	if len(votes) < p.quorum() {
+		return p.conclude(fate{at: -1, by: there}, nil)
+	}
+	var causes []verdicts.Cause
+	by := map[verdicts.Cause][]fate{}
+	for _, f := range gone {
+		if !votes[f.node.index] {
+			continue
+		}
+		c := name(p, &f)
+		if by[c] == nil {
+			causes = append(causes, c)
+		}
+		by[c] = append(by[c], f)
+	}
+	for _, c := range causes {
+		cost := map[int]bool{}
+		for _, f := range by[c] {
+			cost[f.node.index] = true
+		}
+		if len(votes)-len(cost) < p.quorum() && p.refused(p.try, by[c], false) {
+			return p.conclude(by[c][0], by[c])
+		}
+	}
+	return Answer{}
+}
