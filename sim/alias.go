@@ -48,12 +48,6 @@ func (cn *conn) place() uint64 { return cn.number >> placeShift << placeShift }
 // first 65,535 share the last.
 const placeShift = 16
 
-// past is what remains to be known of the connections between a client and a node.
-type past struct {
-	opened  uint64       // those that are left, too
-	aliases map[int]bool // of those that ended before their replies came
-}
-
 // ended reports whether a connection has no further effect: the client has closed it, and nothing
 // is on its way. Replies to it are dropped.
 func (cn *conn) ended() bool {

@@ -2,14 +2,6 @@ package sim
 
 import "slices"
 
-// batch holds the requests that goroutines of a client sent over one connection at one instant.
-// Their order is the runtime's, so they reach the node in order of content, and their replies are
-// delivered together, in the order in which the client wrote them.
-type batch struct {
-	written []*request // handshakes in between included
-	replies []*reply   // to these, as far as they have come
-}
-
 // batchRequests makes a batch of a connection's new requests, which are in order of content, if
 // there are several.
 func (cn *conn) batchRequests(fresh []*request) {
@@ -67,5 +59,22 @@ func (cn *conn) giveReply(r *reply) {
 			continue
 		}
 		cn.arrive(r.bytes)
+	}
+}
+
+// arrive passes bytes to the reader.
+func (cn *conn) arrive(b []byte) {
+	if cn.shut {
+		return
+	}
+	cn.arrived = append(cn.arrived, b...)
+	cn.wake()
+}
+
+// wake makes a waiting reader check again.
+func (cn *conn) wake() {
+	if cn.waiting {
+		cn.waiting = false
+		signal(cn.changed)
 	}
 }

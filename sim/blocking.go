@@ -3,29 +3,7 @@ package sim
 import (
 	"slices"
 	"time"
-
-	"github.com/lockbench/lockbench/fakeredis"
-	"github.com/lockbench/lockbench/internal/resp"
 )
-
-// blockingPop runs a command that waits for data. It takes what is there at once; while it waits,
-// it ignores a key that gets another type.
-func (w *world) blockingPop(q *request) ([]byte, bool) {
-	if text := q.conn.server.Check(q.args); text != "" {
-		return fakeredis.Failure(text), true
-	}
-	d, text := fakeredis.Timeout(q.args)
-	if text != "" {
-		return fakeredis.Failure(text), true
-	}
-	return w.park(q, d, func(force bool) ([]byte, bool) {
-		reply, ok := w.takes(q, q.args)
-		if r, _ := resp.ParseReply(reply); ok && r.IsError() && q.conn.parked == q {
-			return q.conn.session.Null(), force
-		}
-		return reply, ok || force
-	})
-}
 
 // park keeps a request at the server until it can be answered, or until d is over; d 0 means for
 // ever.

@@ -15,43 +15,6 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// client is one client of a world: its goroutine, clock, connections and record. world.mu guards
-// the fields that change once the goroutine runs.
-type client struct {
-	world    *world
-	index    int
-	name     string
-	standing faults.Standing
-	cancel   context.CancelFunc // of its last acquire; nil before the first
-
-	paused        bool
-	crashed       bool
-	recordClosed  bool // its record is closed
-	done          bool
-	tokens        *tokens       // nil for a lock whose randomness comes from the seed
-	dead          chan struct{} // closed when the client dies
-	momentHolds   int           // number of faults that hold it at its moment
-	blockedMoment chan struct{} // closed when it may go on from there; nil when nothing holds it
-	// of goroutines that wait for the end of a pause, in order of arrival; closed one by one
-	waitingForResume []chan struct{}
-	moments          []*reachedMoment // moments that the driver has not looked at
-	err              error            // what the workload returned
-	sent             int              // number of commands so far
-	asleep           int              // number of its goroutines that sleep by its clock
-	messages         map[int]int      // number of messages to its subscribers so far, by node
-
-	open          []history.Operation // begun, not yet added; innermost last
-	ops           []history.Operation
-	commands      []history.Command
-	traced        int // how many of ops are in the trace
-	commandsSince int // commands sent since its last operation returned, or since burstBegan
-	burstBegan    time.Duration
-
-	observed, observedNow uint64 // hashes of all that the client has received, and when: before an event, and at it
-	observedStep          int    // that event's step
-	order                 uint64 // hash of which operations of others had returned when its own were called
-}
-
 func (c *client) access() workloads.Access {
 	w := c.world
 	return workloads.Access{
@@ -328,3 +291,69 @@ func (w *world) setup(index int) workloads.Setup {
 
 // keyPrefix begins every key of a simulated run.
 const keyPrefix = "lb:"
+
+// lastRound lets clients finish their rounds, and begin no others.
+func (w *world) lastRound() {
+	if !w.lastRounds {
+		close(w.stop)
+	}
+	w.lastRounds = true
+}
+
+// leaveMoment releases a client that was held at a moment.
+func (c *client) leaveMoment() {
+	if c.blockedMoment != nil {
+		close(c.blockedMoment)
+	}
+	c.blockedMoment = nil
+}
+
+// scope returns the context under which the client's next acquire runs, so that a fault can cancel
+// it and nothing else.
+func (c *client) scope(ctx context.Context) (context.Context, context.CancelFunc) {
+	scoped, cancel := context.WithCancel(ctx)
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	c.cancel = cancel
+	return scoped, cancel
+}
+
+// reachMoment queues a moment for the driver, and returns the channel to wait on; nil if no fault
+// may be injected there.
+func (w *world) reachMoment(c *client, m history.Moment) chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c.recordClosed {
+		return nil
+	}
+	w.director.Reach(c.index+1, m)
+	e := faults.Event{Kind: faults.Moment, Client: c.index + 1, Moment: m}
+	watched := w.director.Plan().Watches(e)
+	if !watched && !w.trace.keep {
+		return nil
+	}
+	h := &reachedMoment{Event: e}
+	c.moments = append(c.moments, h)
+	if watched {
+		h.pass = make(chan struct{})
+		w.wakeDriver()
+	}
+	return h.pass
+}
+
+// closeRecord records the client's pending operations as unfinished, and closes its record.
+func (c *client) closeRecord(why string) {
+	for _, op := range slices.Backward(c.open) {
+		op.Return = c.world.timeline()
+		if op.Op != history.Use {
+			op.Outcome, op.Err = history.Unknown, why
+		}
+		c.record(op)
+	}
+	c.open = nil
+	c.recordClosed = true
+}
+
+func (c *client) asks() bool {
+	return slices.ContainsFunc(c.open, func(op history.Operation) bool { return op.Op == history.Acquire })
+}

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slices"
 	"testing/synctest"
 )
 
@@ -83,10 +82,6 @@ func (w *world) choose(options []option) option {
 
 // traceHash returns the hash of the trace, never 0.
 func (w *world) traceHash() uint64 { return w.trace.hash | 1 }
-
-func (w *world) over() bool {
-	return !slices.ContainsFunc(w.clients, func(c *client) bool { return !c.done })
-}
 
 // waitForActivity lets time pass until something happens; it returns false if the horizon is
 // reached first.

@@ -6,13 +6,6 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// effect is what a node did, as the world records it: the rest of a command's line is in its
-// record.
-type effect struct {
-	history.Executed
-	turn uint64 // of the command; 0: there is none, or it has no record
-}
-
 // executed records what a request did to the data of its node.
 func (w *world) executed(q *request, reply []byte) {
 	n := q.conn.server
@@ -92,4 +85,15 @@ func linked(effects []effect, commands []history.Command) []history.Executed {
 		slices.SortStableFunc(out, byTime) // the end of a lease is noticed late
 	}
 	return out
+}
+
+// ran records when a node executed a command, its position, and what it changed.
+func (w *world) ran(q *request, reply []byte) {
+	if !q.handshake {
+		n := q.conn.server
+		n.turn++
+		c := &q.conn.client.commands[q.command]
+		c.Turn, c.Ran = n.turn, w.timeline()
+	}
+	w.executed(q, reply)
 }

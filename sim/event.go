@@ -6,44 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-
-	"github.com/lockbench/lockbench/faults"
+	"strings"
 )
-
-// optionKind is the kind of an option.
-type optionKind uint8
-
-const (
-	deliverRequest optionKind = iota // a request reaches its node and is executed
-	deliverReply                     // a reply reaches its client
-	replicate                        // the replica applies what the primary has written
-	waitForTime                      // time passes without an arrival
-	placeFault                       // a fault
-	arranged                         // a timer of the driver is due
-	giveUp                           // none: the rest of this schedule is known
-)
-
-// option is one thing that could happen next.
-type option struct {
-	kind  optionKind
-	conn  *conn
-	fault *placeableFault
-	ready int // the step at which it became possible; the default is the oldest
-	rank  int // among the options of its kind between one client and one node, by content
-	// its message in a world outside, where an event is named only by its step; nil in the
-	// simulator
-	held    *faults.Held
-	replica int // that takes over a write
-	nth     int // number of the write that is replicated; in an event also of a message to a subscriber
-}
-
-// event identifies an option as tapes name it: by client, node, command, and the number of that
-// command among the client's to that node. It includes neither the time nor the connection: the
-// runtime decides which of a client's goroutines gets which connection of a pool.
-type event struct {
-	option
-	request *request // that is delivered or answered; nil for a message to a subscriber
-}
 
 // event returns the option's event, valid until the next step.
 func (o option) event() event {
@@ -186,4 +150,33 @@ func (r *reply) String() string {
 		return fmt.Sprintf("%s message %s", r.conn, replyText(r.bytes))
 	}
 	return fmt.Sprintf("%s %s: %s", r.conn, r.request.name, replyText(r.bytes))
+}
+
+// name makes the name: fault, target, length. Few of the placeable faults need it. message formats
+// the event of a message.
+func (p *placeableFault) name(message func(event) string) string {
+	words, s := []string{p.spec.Fault}, p.spec
+	switch {
+	case p.event != (event{}):
+		words = append(words, message(p.event))
+	case p.target != "":
+		words = append(words, p.target)
+	}
+	switch {
+	case s.Until != "":
+		words = append(words, "until "+s.Until)
+	case s.For.Fixed > 0:
+		words = append(words, s.For.Fixed.String())
+	case s.By.Fixed > 0:
+		words = append(words, s.By.Fixed.String())
+	}
+	return strings.Join(words, " ")
+}
+
+// String identifies a connection by client and node.
+func (cn *conn) String() string {
+	if cn.node == cn.world.storeIndex() {
+		return cn.client.name + "-store"
+	}
+	return cn.client.name + "-" + nodeName(cn.node)
 }

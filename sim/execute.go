@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"strconv"
+
 	"github.com/lockbench/lockbench/fakeredis"
 	"github.com/lockbench/lockbench/internal/resp"
 )
@@ -36,27 +38,45 @@ func (w *world) execute(q *request) (reply []byte, answered bool) {
 	return reply, true
 }
 
-// endRefused ends the schedule if a node was sent a command that it refused by name.
-func (w *world) endRefused(n *node) {
-	if refused := n.Refused(); refused != "" && w.out.Crash == "" {
-		w.out.Unexplorable = true
-		w.out.Crash = w.program.Variant.Name + " sends " + refused + ", which the simulator does not do as Redis does"
-	}
-}
-
 // changed informs the replica and blocked requests that a request may have changed data.
 func (w *world) changed(q *request) {
 	w.written(q.conn.server)
 	w.retryParked(q.conn.server)
 }
 
-// ran records when a node executed a command, its position, and what it changed.
-func (w *world) ran(q *request, reply []byte) {
-	if !q.handshake {
-		n := q.conn.server
-		n.turn++
-		c := &q.conn.client.commands[q.command]
-		c.Turn, c.Ran = n.turn, w.timeline()
+// blockingPop runs a command that waits for data. It takes what is there at once; while it waits,
+// it ignores a key that gets another type.
+func (w *world) blockingPop(q *request) ([]byte, bool) {
+	if text := q.conn.server.Check(q.args); text != "" {
+		return fakeredis.Failure(text), true
 	}
-	w.executed(q, reply)
+	d, text := fakeredis.Timeout(q.args)
+	if text != "" {
+		return fakeredis.Failure(text), true
+	}
+	return w.park(q, d, func(force bool) ([]byte, bool) {
+		reply, ok := w.takes(q, q.args)
+		if r, _ := resp.ParseReply(reply); ok && r.IsError() && q.conn.parked == q {
+			return q.conn.session.Null(), force
+		}
+		return reply, ok || force
+	})
+}
+
+// wait implements WAIT numreplicas timeout for all writes up to the last command of the same
+// connection, whichever client made them.
+func (w *world) wait(q *request) ([]byte, bool) {
+	if text := q.conn.server.Check(q.args); text != "" {
+		return fakeredis.Failure(text), true
+	}
+	want, most, text := fakeredis.WaitsFor(q.args)
+	if text != "" {
+		return fakeredis.Failure(text), true
+	}
+	q.upTo = q.conn.seen
+	answer := func(force bool) ([]byte, bool) {
+		got := w.replicas(q.conn.server, q.upTo)
+		return []byte(":" + strconv.Itoa(got) + "\r\n"), force || got >= want
+	}
+	return w.park(q, most, answer)
 }

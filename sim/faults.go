@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 )
 
@@ -110,20 +109,6 @@ func (c *client) Cancel(context.Context) error {
 	return nil
 }
 
-func (c *client) asks() bool {
-	return slices.ContainsFunc(c.open, func(op history.Operation) bool { return op.Op == history.Acquire })
-}
-
-// scope returns the context under which the client's next acquire runs, so that a fault can cancel
-// it and nothing else.
-func (c *client) scope(ctx context.Context) (context.Context, context.CancelFunc) {
-	scoped, cancel := context.WithCancel(ctx)
-	c.world.mu.Lock()
-	defer c.world.mu.Unlock()
-	c.cancel = cancel
-	return scoped, cancel
-}
-
 func (c *client) Hold() faults.Undo {
 	c.momentHolds++
 	return func(context.Context) error {
@@ -132,14 +117,6 @@ func (c *client) Hold() faults.Undo {
 		}
 		return nil
 	}
-}
-
-// leaveMoment releases a client that was held at a moment.
-func (c *client) leaveMoment() {
-	if c.blockedMoment != nil {
-		close(c.blockedMoment)
-	}
-	c.blockedMoment = nil
 }
 
 func (w *world) Block(_ context.Context, client, node int) (faults.Undo, error) {
@@ -171,24 +148,6 @@ func (w *world) Slow(_ context.Context, delay time.Duration, bytesPerSecond floa
 	return func(context.Context) error { w.slow = before; return nil }, nil
 }
 
-// onItsWay returns when a message arrives at the earliest, and schedules a check then; zero if the
-// network is not slow. The link is idle from free.
-func (w *world) onItsWay(bytes int, free *time.Time) (held time.Time) {
-	if w.slow != (slowness{}) {
-		held = w.slow.arrival(w.clock(), bytes, free)
-		w.after(held.Sub(w.clock()), func() {})
-	}
-	return held
-}
-
-// sizeOf returns the approximate size of a request on the wire, in bytes.
-func sizeOf(args []string) (n int) {
-	for _, a := range args {
-		n += len(a) + len("$00\r\n\r\n")
-	}
-	return n
-}
-
 func (w *world) CutSubscribers(_ context.Context, stay bool) (cut int, undo faults.Undo, err error) {
 	listening := slices.DeleteFunc(slices.Clone(w.conns), func(cn *conn) bool { return !cn.server.Subscribed(cn) })
 	w.inTurn(listening, w.cutConn)
@@ -197,9 +156,4 @@ func (w *world) CutSubscribers(_ context.Context, stay bool) (cut int, undo faul
 		undo = func(context.Context) error { w.noSubscribers--; return nil }
 	}
 	return len(listening), undo, nil
-}
-
-func (w *world) cutConn(cn *conn) {
-	cn.requests = nil
-	cn.fail(errCut)
 }

@@ -2,18 +2,9 @@ package sim
 
 import (
 	"slices"
-	"time"
 
 	"github.com/lockbench/lockbench/history"
 )
-
-// Loop is what a client repeats without end in one operation.
-type Loop struct {
-	Client   string
-	Sent     int           // commands
-	In       time.Duration // which they took
-	Commands []history.Command
-}
 
 // loopAfter is how many commands, in one operation and within a lease divided by loopShare, make a
 // client count as looping: one that polls sends few.

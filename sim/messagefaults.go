@@ -49,14 +49,6 @@ func (w *world) lose(q *request) {
 	w.cutConn(q.conn)
 }
 
-// target returns the number of the node to which a connection leads.
-func (cn *conn) target() int {
-	if cn.node == cn.world.storeIndex() {
-		return StoreNode
-	}
-	return cn.node
-}
-
 // onSend applies the faults placed before a request leaves its client, and then those on its way,
 // and reports whether there were any. A client that was stopped or killed by then does not send it.
 func (w *world) onSend(q *request) (injected bool) {
@@ -97,4 +89,17 @@ func (w *world) onReply(r *reply) (lost bool) {
 			Write: resp.IsWrite(r.request.name)}, onReply(r))
 	}
 	return r.lost
+}
+
+// answered makes the reply to a request an event, unless its connection is gone or the reply is
+// lost.
+func (w *world) answered(q *request, bytes []byte) {
+	cn := q.conn
+	if cn.shut || cn.lost != nil || cn.client.crashed {
+		return
+	}
+	r := &reply{conn: cn, request: q, bytes: append([]byte(nil), bytes...)}
+	if !w.onReply(r) {
+		w.enqueueReply(r)
+	}
 }

@@ -11,99 +11,15 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/fakeredis"
-	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/internal/resp"
 	"github.com/lockbench/lockbench/internal/upstream"
 )
 
-// conn is both ends of one simulated connection: the client's end is the net.Conn, the server's end
-// is a session of a node; between them lie the requests and replies that the scheduler has not
-// released. Nothing moves by itself, except the handshakes of Redis clients, which do not matter to
-// locks.
-//
-// world.mu guards all fields: the client's goroutines read and write, the driver moves bytes.
-type conn struct {
-	world   *world
-	client  *client
-	node    int    // index of the address that was dialled
-	number  uint64 // from client, node, and how many connections that client had to that node before
-	server  *node  // the server that answered the dial
-	session *fakeredis.Session
-	frames  resp.Requests
-
-	requests []*request // sent, not yet at the server
-	replies  []*reply   // not yet at the client
-	parked   *request   // at the server, which will answer later (WAIT, BLPOP)
-	arrived  []byte     // at the client, not yet read
-
-	opened  bool  // a command was sent that is not a handshake
-	shut    bool  // closed by the client
-	lost    error // why the connection broke; read once arrived is empty
-	readBy  time.Time
-	writeBy time.Time
-	waiting bool          // a reader waits for bytes
-	expires time.Time     // when it gives up; zero means never
-	changed chan struct{} // cap 1: signals a change to a waiting reader
-	alias   int           // of its requests in the record
-	inUse   int           // requests without a reply; while there are any, the alias is taken
-	last    uint64        // hash of the last request
-	history uint64        // hash of the requests that the node received over it; see state
-	watches bool          // the node watches keys for it
-	seen    int           // number of the primary's writes at the connection's last command
-
-	sentUntil, givenUntil time.Time // when a limited connection has passed what is on it, each way
-}
-
 var (
 	_ net.Conn       = (*conn)(nil)
 	_ fakeredis.Peer = (*conn)(nil)
 )
-
-// request is one command on its way.
-type request struct {
-	conn    *conn
-	name    string
-	args    []string
-	op      faults.Operation // for which it was sent
-	sent    int64            // on the timeline
-	ready   int              // the step at which it became pending
-	held    time.Time
-	command int // index into the client's commands
-	noted   int // its step in the schedule; 0 = none
-
-	batch     *batch // nil for a request that was sent alone
-	handshake bool   // a handshake, which is not an event
-	withheld  bool   // the client was stopped before it left
-	kept      bool   // held back until a fault ends
-	doomed    bool   // it will be lost
-
-	reply string // as text, if the request changed data
-
-	answer   func(force bool) ([]byte, bool) // of a parked request
-	parkedAt int64                           // on the timeline
-	upTo     int                             // the write that a WAIT waits for
-}
-
-// reply is the reply to a request, or a message to a subscriber, whose request is nil.
-type reply struct {
-	conn    *conn
-	request *request
-	nth     int // of a message to a subscriber: its number among those that the client has had from the node
-	bytes   []byte
-	ready   int
-	held    time.Time
-	kept    bool // held back until a fault ends
-	lost    bool // a fault has lost it
-}
-
-// String identifies a connection by client and node.
-func (cn *conn) String() string {
-	if cn.node == cn.world.storeIndex() {
-		return cn.client.name + "-store"
-	}
-	return cn.client.name + "-" + nodeName(cn.node)
-}
 
 // Write accepts requests. It never blocks: a slow network delays delivery, not acceptance.
 func (cn *conn) Write(b []byte) (int, error) {
@@ -252,14 +168,6 @@ func (cn *conn) Close() error {
 	return nil
 }
 
-// wake makes a waiting reader check again.
-func (cn *conn) wake() {
-	if cn.waiting {
-		cn.waiting = false
-		signal(cn.changed)
-	}
-}
-
 // expireReads wakes the readers whose deadline has come, and expects the next.
 func (w *world) expireReads(now time.Time) {
 	for _, cn := range w.conns {
@@ -271,15 +179,6 @@ func (w *world) expireReads(now time.Time) {
 			cn.wake()
 		}
 	}
-}
-
-// arrive passes bytes to the reader.
-func (cn *conn) arrive(b []byte) {
-	if cn.shut {
-		return
-	}
-	cn.arrived = append(cn.arrived, b...)
-	cn.wake()
 }
 
 // fail breaks the connection from the network's side. Replies on their way are dropped.
@@ -338,12 +237,116 @@ func (cn *conn) giveUp(now time.Time) {
 	cn.requests = slices.DeleteFunc(cn.requests, func(q *request) bool { return q.withheld })
 }
 
-type simAddr string
-
-func (simAddr) Network() string  { return "sim" }
-func (a simAddr) String() string { return string(a) }
-
 // The error of a broken connection at the client: the network cut it, or the node is gone.
 const errCut = syscall.ECONNRESET
 
 var errGone = io.EOF
+
+func (w *world) enqueue(q *request) {
+	c := q.conn.client
+	c.sent++
+	q.op, q.sent, q.ready = w.director.Plan().Operation(c.index+1, q.conn.target() < 0), w.timeline(), w.step
+	q.command = len(c.commands)
+	c.commands = append(c.commands, commandOf(q))
+	q.conn.requests = append(q.conn.requests, q)
+	q.withheld = c.paused
+	q.held = w.onItsWay(sizeOf(q.args), &q.conn.sentUntil)
+	w.fresh = append(w.fresh, q)
+	w.wakeDriver()
+}
+
+// enqueueReply makes a reply or a message an event. The driver calls it.
+func (w *world) enqueueReply(r *reply) {
+	r.ready = w.step
+	r.held = w.onItsWay(len(r.bytes), &r.conn.givenUntil)
+	r.conn.replies = append(r.conn.replies, r)
+}
+
+// onItsWay returns when a message arrives at the earliest, and schedules a check then; zero if the
+// network is not slow. The link is idle from free.
+func (w *world) onItsWay(bytes int, free *time.Time) (held time.Time) {
+	if w.slow != (slowness{}) {
+		held = w.slow.arrival(w.clock(), bytes, free)
+		w.after(held.Sub(w.clock()), func() {})
+	}
+	return held
+}
+
+// sizeOf returns the approximate size of a request on the wire, in bytes.
+func sizeOf(args []string) (n int) {
+	for _, a := range args {
+		n += len(a) + len("$00\r\n\r\n")
+	}
+	return n
+}
+
+// takeFirst removes the first item of a queue and moves the others up: queues are short, and
+// reslicing would allocate for every message.
+func takeFirst[T any](queue *[]T) T {
+	first := (*queue)[0]
+	*queue = slices.Delete(*queue, 0, 1)
+	return first
+}
+
+// free reports whether nothing holds the request back.
+func (q *request) free() bool {
+	return !q.kept && q.conn.world.arrivesBy(q.held) && !(q.withheld && q.conn.client.paused)
+}
+
+func (r *reply) free() bool { return !r.kept && r.conn.world.arrivesBy(r.held) }
+
+// arrivesBy reports whether a message that is held until an instant, if any, may arrive.
+func (w *world) arrivesBy(held time.Time) bool { return held.IsZero() || !held.After(w.clock()) }
+
+// canReach reports whether a request on the connection can be delivered now. Requests of a stopped
+// client left before it stopped.
+func (w *world) canReach(cn *conn) bool {
+	return cn.lost == nil && !cn.server.paused && !cn.server.down && cn.parked == nil && w.reachable(cn)
+}
+
+// canAnswer reports whether a reply on the connection can be delivered now.
+func (w *world) canAnswer(cn *conn) bool {
+	return cn.lost == nil && !cn.client.paused && w.reachable(cn)
+}
+
+// reachable reports whether the network connects the two ends of a connection.
+func (w *world) reachable(cn *conn) bool {
+	return !w.cut[cutKey{cn.client.index, cn.server.index}]
+}
+
+func (w *world) cutConn(cn *conn) {
+	cn.requests = nil
+	cn.fail(errCut)
+}
+
+// answerHandshakes answers the handshakes of a connection whose turn has come; it reports whether
+// the client received something.
+func (cn *conn) answerHandshakes() (did bool) {
+	w := cn.world
+	for len(cn.requests) > 0 && cn.requests[0].handshake && w.canReach(cn) {
+		q := takeFirst(&cn.requests)
+		answer := w.perform(cn, q.args)
+		w.executed(q, answer)
+		cn.seen = cn.server.writes
+		if len(cn.replies) == 0 && q.batch == nil && w.canAnswer(cn) {
+			cn.client.observe(cn.place(), mixText(hashArgs(q.args), answer))
+			cn.arrive(answer)
+			did = true
+			continue
+		}
+		cn.replies = append(cn.replies, &reply{conn: cn, request: q, bytes: slices.Clone(answer)})
+	}
+	for len(cn.replies) > 0 && cn.replies[0].ofHandshake() && w.canAnswer(cn) {
+		cn.giveReply(takeFirst(&cn.replies))
+		did = true
+	}
+	return did
+}
+
+// handshakeDue reports whether it is the turn of a handshake, or of the reply to one.
+func (cn *conn) handshakeDue() bool {
+	return len(cn.requests) > 0 && cn.requests[0].handshake && cn.world.canReach(cn) ||
+		len(cn.replies) > 0 && cn.replies[0].ofHandshake() && cn.world.canAnswer(cn)
+}
+
+func (r *reply) ofHandshake() bool { return r.request != nil && r.request.handshake }

@@ -11,22 +11,6 @@ import (
 	"github.com/lockbench/lockbench/fakeredis"
 )
 
-// node is a server of a world: what a network and faults do to it, beside its data. The host reuses
-// it. Only the driver calls a node.
-type node struct {
-	*fakeredis.Node
-	index    int
-	turn     uint64     // commands executed so far, handshakes excepted
-	down     bool       // killed: connections are refused
-	paused   bool       // nothing is answered
-	kept     dataset    // of a killed node: the data with which it restarts
-	had      dataset    // of a killed node: its data when it was killed
-	waiting  []*request // blocked requests, the longest waiting first; some may be gone
-	writes   int        // of a primary and those before it, so far
-	changes  uint64     // hash of the commands that changed data, in order; used by states only
-	recorded int64      // when the last recorded effect was
-}
-
 // newNode makes a node. It must be called outside every bubble.
 func newNode(index int) (*node, error) {
 	n, err := fakeredis.NewNode()
@@ -37,12 +21,6 @@ func newNode(index int) (*node, error) {
 func (n *node) reset(t time.Time) {
 	n.Reset(t)
 	*n = node{Node: n.Node, index: n.index, kept: n.kept, had: n.had}
-}
-
-// dataset is a copy of all data of a node.
-type dataset struct {
-	data fakeredis.Data
-	turn uint64 // of the last command or deletion that the node had executed
 }
 
 // copy returns all data of the node at bubble time t.
@@ -82,3 +60,9 @@ func nodeOf(addr string) (int, error) {
 	}
 	return i - 1, nil
 }
+
+type simAddr string
+
+func (simAddr) Network() string { return "sim" }
+
+func (a simAddr) String() string { return string(a) }

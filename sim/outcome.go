@@ -5,42 +5,14 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/workloads"
 )
-
-// Outcome is the result of one schedule.
-type Outcome struct {
-	history.Recorded // a caller that keeps its Scripts copies them
-	Windows          []history.Window
-	Effects          []history.Executed           // what changed data at the lock's nodes, by time
-	Store            map[string]checker.StoreEnds // the guarded store before and after, by key
-	Steps            int                          // events that the scheduler released
-	Virtual          time.Duration                // duration in virtual time
-	// of that, what the strategy let pass while messages were on their way
-	Waited   time.Duration
-	Hash     uint64          // of the trace
-	Trace    []string        // if requested
-	Schedule faults.Schedule // if requested
-	Program  Program         // that was run, resolved
-	tape     []deviation
-	Missed   int      // choices of a tape that were not possible
-	Pruned   bool     // abandoned early: its state was known
-	Stuck    []string // clients that had not ended at the horizon
-	Crash    string   // a panic of a client, or clients that never end, with the stack
-	Left     string   // goroutines that the lock left behind for ever
-
-	Lacking string // what the lock's connections requested and the simulator lacks, such as CLIENT TRACKING
-	// the lock holds a mutex during a request, as Crash says: not a finding, but it ends the search
-	Unexplorable bool
-	Loop         *Loop
-	endless      bool     // a goroutine goes on for ever while no time passes, as Crash says
-	Errors       []string // of the workloads, by client, except for placed crashes
-}
 
 func (w *world) outcome() Outcome {
 	p, out := w.program, w.out
@@ -115,6 +87,26 @@ func (w *world) audit() map[string]checker.StoreEnds {
 		}
 	}
 	return ends
+}
+
+// directStore accesses the guarded store without the network, for filling and auditing it.
+type directStore struct{ node *node }
+
+func (s directStore) name(key string) string { return workloads.StorePrefix(keyPrefix) + key }
+
+// Read returns the value of a key, which has no version unless a client wrote it.
+func (s directStore) Read(_ context.Context, key string, _ uint64) (out workloads.Stored, err error) {
+	text := s.node.Field(s.name(key), "value")
+	if text == "" { // a missing key is the value 0
+		return out, nil
+	}
+	out.Value, err = strconv.ParseInt(text, 10, 64)
+	return out, err
+}
+
+func (s directStore) Write(_ context.Context, key string, value int64, _ uint64) (uint64, error) {
+	s.node.SetField(s.name(key), "value", strconv.FormatInt(value, 10), time.Now())
+	return 0, nil
 }
 
 // Without says that a lock did without something that it requested; see [Outcome.Lacking]. That is

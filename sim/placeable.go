@@ -3,20 +3,11 @@ package sim
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/impls"
 )
-
-// placeableFault is a fault that a strategy may place now.
-type placeableFault struct {
-	spec   faults.Spec
-	target string // a client or a node; "" for a message, and for the only target
-	event  event  // of the message that it affects; zero for other faults
-}
 
 // placeable returns the option to place a fault of a target, or of the message that an option
 // delivers.
@@ -26,27 +17,6 @@ func placeable(s faults.Spec, target string, of option) option {
 		p.event = of.event()
 	}
 	return option{kind: placeFault, fault: p}
-}
-
-// name makes the name: fault, target, length. Few of the placeable faults need it. message formats
-// the event of a message.
-func (p *placeableFault) name(message func(event) string) string {
-	words, s := []string{p.spec.Fault}, p.spec
-	switch {
-	case p.event != (event{}):
-		words = append(words, message(p.event))
-	case p.target != "":
-		words = append(words, p.target)
-	}
-	switch {
-	case s.Until != "":
-		words = append(words, "until "+s.Until)
-	case s.For.Fixed > 0:
-		words = append(words, s.For.Fixed.String())
-	case s.By.Fixed > 0:
-		words = append(words, s.By.Fixed.String())
-	}
-	return strings.Join(words, " ")
 }
 
 // faults lists the faults that may be placed now, by name of fault, then client, then node; none if
@@ -172,42 +142,4 @@ func (w *world) nodeFaults(fault string, long, short time.Duration, add placer) 
 	case kind.Does.Any(history.CutsSubscriptions) && slices.ContainsFunc(w.conns, func(cn *conn) bool { return cn.server.Subscribed(cn) }):
 		add(faults.Spec{Fault: fault}, "", option{})
 	}
-}
-
-// Placeable lists the faults that a search can place, by name.
-func Placeable() []string {
-	return slices.Sorted(slices.Values(faults.Names(func(k faults.Kind) bool { return k.Placed != faults.NotPlaced })))
-}
-
-// IsStanding reports whether a fault is in force from the start of a run. A random or PCT search
-// draws it in advance; an exhaustive one cannot.
-func IsStanding(fault string) bool {
-	kind, _ := faults.FindKind(fault)
-	return kind.Placed == faults.BeforeSearch
-}
-
-// DefaultFaults returns the faults that a lock with these traits must survive: any fault of its
-// clients and messages, and of a minority of its nodes or the primary of a pair. Faults that no
-// such lock survives, such as the loss of a single server's data, must be requested.
-func DefaultFaults(v impls.Variant) []string {
-	out := []string{
-		faults.PauseClient, faults.CrashClient, faults.CancelClient, faults.LoseRequest, faults.LoseReply,
-		faults.DelayRequest, faults.DelayReply, faults.SlowWork, faults.FlushScripts,
-	}
-	if v.Traits.ClientClock {
-		out = append(out, faults.SkewClient)
-	}
-	if v.Traits.LocalOwner {
-		out = append(out, faults.CollideOwners)
-	}
-	if v.Topology == impls.Independent {
-		out = append(out, faults.PartitionNodes)
-	}
-	if v.Traits.Wakeups {
-		out = append(out, faults.CutPubSub)
-	}
-	if v.Topology == impls.Replicated { // a lock that uses a pair must survive the loss of its primary
-		out = append(out, faults.Failover)
-	}
-	return out
 }

@@ -3,12 +3,14 @@ package sim
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/internal/suggest"
+	"github.com/lockbench/lockbench/results/explored"
 	"github.com/lockbench/lockbench/workloads"
 )
 
@@ -195,4 +197,63 @@ func inRange(path string, f faults.Spec, in faults.Setting) error {
 		return fmt.Errorf("%s: node %d: must be between 0 and %d", path, f.Node, in.Nodes)
 	}
 	return nil
+}
+
+// Placeable lists the faults that a search can place, by name.
+func Placeable() []string {
+	return slices.Sorted(slices.Values(faults.Names(func(k faults.Kind) bool { return k.Placed != faults.NotPlaced })))
+}
+
+// IsStanding reports whether a fault is in force from the start of a run. A random or PCT search
+// draws it in advance; an exhaustive one cannot.
+func IsStanding(fault string) bool {
+	kind, _ := faults.FindKind(fault)
+	return kind.Placed == faults.BeforeSearch
+}
+
+// DefaultFaults returns the faults that a lock with these traits must survive: any fault of its
+// clients and messages, and of a minority of its nodes or the primary of a pair. Faults that no
+// such lock survives, such as the loss of a single server's data, must be requested.
+func DefaultFaults(v impls.Variant) []string {
+	out := []string{
+		faults.PauseClient, faults.CrashClient, faults.CancelClient, faults.LoseRequest, faults.LoseReply,
+		faults.DelayRequest, faults.DelayReply, faults.SlowWork, faults.FlushScripts,
+	}
+	if v.Traits.ClientClock {
+		out = append(out, faults.SkewClient)
+	}
+	if v.Traits.LocalOwner {
+		out = append(out, faults.CollideOwners)
+	}
+	if v.Topology == impls.Independent {
+		out = append(out, faults.PartitionNodes)
+	}
+	if v.Traits.Wakeups {
+		out = append(out, faults.CutPubSub)
+	}
+	if v.Topology == impls.Replicated { // a lock that uses a pair must survive the loss of its primary
+		out = append(out, faults.Failover)
+	}
+	return out
+}
+
+// Bounds limits what a search may do besides ordering messages.
+type Bounds explored.Bounds
+
+const defaultMaxSteps = 2000
+
+// delaysPerLease is how many of the longest delays of a search fit into a lease, unless it says
+// otherwise.
+const delaysPerLease = 20
+
+// WithDefaults returns the bounds for a program, with what they leave open.
+func (b Bounds) WithDefaults(p Program) Bounds {
+	b.MaxDelay = cmp.Or(b.MaxDelay, p.Config.Lease/delaysPerLease)
+	b.MaxSteps = cmp.Or(b.MaxSteps, defaultMaxSteps)
+	if len(b.Faults) == 0 {
+		b.MaxFaults = 0
+	}
+	b.Faults = slices.Sorted(slices.Values(b.Faults))
+	b.Clients, b.Ops = p.Clients, p.Config.Ops
+	return b
 }

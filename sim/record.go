@@ -87,3 +87,11 @@ func replyText(b []byte) string {
 	}
 	return r.Line(history.MaxReply)
 }
+
+// target returns the number of the node to which a connection leads.
+func (cn *conn) target() int {
+	if cn.node == cn.world.storeIndex() {
+		return StoreNode
+	}
+	return cn.node
+}

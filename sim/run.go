@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"runtime/pprof"
-	"slices"
-	"strconv"
 	"sync"
 	"testing/synctest"
 	"time"
@@ -79,14 +77,6 @@ func (w *world) newClient(index int) *client {
 	return c
 }
 
-// lastRound lets clients finish their rounds, and begin no others.
-func (w *world) lastRound() {
-	if !w.lastRounds {
-		close(w.stop)
-	}
-	w.lastRounds = true
-}
-
 // usualOps is the number of operations for which a client's record has room at first.
 const usualOps = 16
 
@@ -151,19 +141,6 @@ func (w *world) settleBackground() {
 // settling exceeds every default time-out of a Redis client.
 const settling = time.Minute
 
-// closeRecord records the client's pending operations as unfinished, and closes its record.
-func (c *client) closeRecord(why string) {
-	for _, op := range slices.Backward(c.open) {
-		op.Return = c.world.timeline()
-		if op.Op != history.Use {
-			op.Outcome, op.Err = history.Unknown, why
-		}
-		c.record(op)
-	}
-	c.open = nil
-	c.recordClosed = true
-}
-
 func (c *client) abort() {
 	c.closeRecord("")
 	c.die()
@@ -173,24 +150,4 @@ func (c *client) abort() {
 		}
 	}
 	c.moments = nil
-}
-
-// directStore accesses the guarded store without the network, for filling and auditing it.
-type directStore struct{ node *node }
-
-func (s directStore) name(key string) string { return workloads.StorePrefix(keyPrefix) + key }
-
-// Read returns the value of a key, which has no version unless a client wrote it.
-func (s directStore) Read(_ context.Context, key string, _ uint64) (out workloads.Stored, err error) {
-	text := s.node.Field(s.name(key), "value")
-	if text == "" { // a missing key is the value 0
-		return out, nil
-	}
-	out.Value, err = strconv.ParseInt(text, 10, 64)
-	return out, err
-}
-
-func (s directStore) Write(_ context.Context, key string, value int64, _ uint64) (uint64, error) {
-	s.node.SetField(s.name(key), "value", strconv.FormatInt(value, 10), time.Now())
-	return 0, nil
 }

@@ -34,22 +34,6 @@ func (w *world) options() []option {
 	return out
 }
 
-// reachable reports whether the network connects the two ends of a connection.
-func (w *world) reachable(cn *conn) bool {
-	return !w.cut[cutKey{cn.client.index, cn.server.index}]
-}
-
-// canReach reports whether a request on the connection can be delivered now. Requests of a stopped
-// client left before it stopped.
-func (w *world) canReach(cn *conn) bool {
-	return cn.lost == nil && !cn.server.paused && !cn.server.down && cn.parked == nil && w.reachable(cn)
-}
-
-// canAnswer reports whether a reply on the connection can be delivered now.
-func (w *world) canAnswer(cn *conn) bool {
-	return cn.lost == nil && !cn.client.paused && w.reachable(cn)
-}
-
 // apply performs the chosen option, if it still can: a timer that fired within the last tick may
 // have closed the connection.
 func (w *world) apply(o option) {
@@ -115,14 +99,6 @@ func (c *client) mayHaveTimer() bool {
 		!slices.ContainsFunc(c.world.conns, func(cn *conn) bool { return cn.client == c && cn.inUse > 0 && !cn.shut })
 }
 
-// takeFirst removes the first item of a queue and moves the others up: queues are short, and
-// reslicing would allocate for every message.
-func takeFirst[T any](queue *[]T) T {
-	first := (*queue)[0]
-	*queue = slices.Delete(*queue, 0, 1)
-	return first
-}
-
 func (w *world) event(kind optionKind, cn *conn, content []byte, what func() string) {
 	number := uint64(0)
 	if cn != nil {
@@ -145,25 +121,11 @@ func (w *world) executeNow(q *request) {
 	}
 }
 
-// answered makes the reply to a request an event, unless its connection is gone or the reply is
-// lost.
-func (w *world) answered(q *request, bytes []byte) {
-	cn := q.conn
-	if cn.shut || cn.lost != nil || cn.client.crashed {
-		return
-	}
-	r := &reply{conn: cn, request: q, bytes: append([]byte(nil), bytes...)}
-	if !w.onReply(r) {
-		w.enqueueReply(r)
-	}
+func (w *world) replicateOne(l *link) {
+	u := takeFirst(&l.stream)
+	l.applied, l.turn, l.ready = u.write, u.turn, w.step
+	l.taken++
+	l.apart = l.apart && !u.whole
+	l.replica.Load(u.data, w.clock())
+	w.retryParked(l.primary)
 }
-
-// free reports whether nothing holds the request back.
-func (q *request) free() bool {
-	return !q.kept && q.conn.world.arrivesBy(q.held) && !(q.withheld && q.conn.client.paused)
-}
-
-func (r *reply) free() bool { return !r.kept && r.conn.world.arrivesBy(r.held) }
-
-// arrivesBy reports whether a message that is held until an instant, if any, may arrive.
-func (w *world) arrivesBy(held time.Time) bool { return held.IsZero() || !held.After(w.clock()) }

@@ -2,6 +2,8 @@ package sim
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/lockbench/lockbench/fakeredis"
@@ -143,4 +145,44 @@ func (w *world) saved(n *node) dataset {
 		return dataset{}
 	}
 	return n.copy(w.clock())
+}
+
+// CutReplication ends the replication to the first replica: as the new primary it lacks the writes
+// between the cut and the failover.
+func (w *world) CutReplication(_ context.Context, node int) error {
+	l, err := w.heir(node)
+	if err == nil {
+		l.cut, l.apart = true, true
+	}
+	return err
+}
+
+// Failover kills a primary and promotes its first replica, with the writes that reached it. The
+// others copy all its data.
+func (w *world) Failover(ctx context.Context, node int) (had string, e history.Effect, err error) {
+	l, err := w.heir(node)
+	if err != nil {
+		return "", e, err
+	}
+	old, promoted := l.primary, l.replica
+	if promoted.down || promoted.paused { // the primary is killed all the same, as on real servers
+		return "", e, errors.Join(fmt.Errorf("node %d, the replica, does not answer", promoted.index+1), w.KillServer(ctx, old.index))
+	}
+	w.endLeases(old)
+	lock, has := old.copy(w.clock()), promoted.copy(w.clock())
+	if len(lock.data) > 0 {
+		had = history.ReplicaHad(lock.data.SameValues(has.data))
+	}
+	e = history.Effect{What: history.Promoted, Turn: l.turn, Known: true}
+	e.Kept, e.Lost = lock.lostTo(has)
+	old.down = true
+	w.dropConns(old)
+	w.succeed(old, promoted)
+	promoted.turn, promoted.recorded, promoted.writes = old.turn, old.recorded, old.writes
+	promoted.Ended() // its leases were not those of the node that clients knew
+	promoted.ForgetScripts()
+	w.disconnected(promoted)
+	w.reconnected(promoted)
+	w.suffered(promoted, history.Promoted, fakeredis.Difference(lock.data, has.data))
+	return had, e, nil
 }

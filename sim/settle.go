@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing/synctest"
-	"time"
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
@@ -51,34 +50,6 @@ func (w *world) runTimers() (did bool) {
 		w.runGoroutines()
 	}
 	return did
-}
-
-type reachedMoment struct {
-	faults.Event
-	pass chan struct{} // closed when the client may go on; nil if nothing is placed at the moment
-}
-
-// reachMoment queues a moment for the driver, and returns the channel to wait on; nil if no fault
-// may be injected there.
-func (w *world) reachMoment(c *client, m history.Moment) chan struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if c.recordClosed {
-		return nil
-	}
-	w.director.Reach(c.index+1, m)
-	e := faults.Event{Kind: faults.Moment, Client: c.index + 1, Moment: m}
-	watched := w.director.Plan().Watches(e)
-	if !watched && !w.trace.keep {
-		return nil
-	}
-	h := &reachedMoment{Event: e}
-	c.moments = append(c.moments, h)
-	if watched {
-		h.pass = make(chan struct{})
-		w.wakeDriver()
-	}
-	return h.pass
 }
 
 // passMoments applies the faults placed at the moments that clients have reached, client by client,
@@ -148,38 +119,6 @@ func (w *world) answerHandshakes() (did bool) {
 	return false
 }
 
-// handshakeDue reports whether it is the turn of a handshake, or of the reply to one.
-func (cn *conn) handshakeDue() bool {
-	return len(cn.requests) > 0 && cn.requests[0].handshake && cn.world.canReach(cn) ||
-		len(cn.replies) > 0 && cn.replies[0].ofHandshake() && cn.world.canAnswer(cn)
-}
-
-// answerHandshakes answers the handshakes of a connection whose turn has come; it reports whether
-// the client received something.
-func (cn *conn) answerHandshakes() (did bool) {
-	w := cn.world
-	for len(cn.requests) > 0 && cn.requests[0].handshake && w.canReach(cn) {
-		q := takeFirst(&cn.requests)
-		answer := w.perform(cn, q.args)
-		w.executed(q, answer)
-		cn.seen = cn.server.writes
-		if len(cn.replies) == 0 && q.batch == nil && w.canAnswer(cn) {
-			cn.client.observe(cn.place(), mixText(hashArgs(q.args), answer))
-			cn.arrive(answer)
-			did = true
-			continue
-		}
-		cn.replies = append(cn.replies, &reply{conn: cn, request: q, bytes: slices.Clone(answer)})
-	}
-	for len(cn.replies) > 0 && cn.replies[0].ofHandshake() && w.canAnswer(cn) {
-		cn.giveReply(takeFirst(&cn.replies))
-		did = true
-	}
-	return did
-}
-
-func (r *reply) ofHandshake() bool { return r.request != nil && r.request.handshake }
-
 // traceOps numbers the operations recorded since the last event and adds them to the trace, ordered
 // by client, time and content.
 func (w *world) traceOps() {
@@ -208,14 +147,4 @@ func (w *world) inTurn(conns []*conn, do func(*conn)) {
 		w.after(0, func() { do(cn) })
 	}
 	w.wakeDriver()
-}
-
-// latest is the greatest lateness of a time-out: a context that ends at that instant comes first,
-// and no two connections of a client time out at once.
-const latest = 50 * time.Microsecond
-
-// lateness returns how late a time-out is on a client's connection to a node, given the last
-// request.
-func lateness(client, node int, last uint64) time.Duration {
-	return 1 + time.Duration(mix(hashStart, uint64(client), uint64(node), last)%uint64(latest))
 }

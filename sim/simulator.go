@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/lockbench/lockbench/internal/upstream"
 	"github.com/lockbench/lockbench/workloads"
 )
 
@@ -38,13 +39,6 @@ type Simulator struct {
 }
 
 var _ Runner = (*Simulator)(nil)
-
-// Watch is called while schedules run. Each field may be nil.
-type Watch struct {
-	Chosen func(Choice)       // with every choice that is not the default, as it is made
-	Slow   func(where string) // with what the goroutines of a schedule that takes long do, again and again
-	Again  func()             // when a schedule is repeated
-}
 
 // New returns a simulator of programs whose locks are in the catalogue; nil is for programs that
 // carry their Variant. The caller closes it.
@@ -89,7 +83,7 @@ func (h *Simulator) Schedule(p Program, s Strategy, b Bounds, keepTrace bool) (o
 		return Outcome{}, err
 	}
 	w.echo, w.trace.keep, w.expected = h.watch.Chosen, keepTrace, h.sent
-	if !w.run(h) {
+	if !w.run(h.watch, h.endlessAfter) {
 		h.nodes = nil // they are the abandoned bubble's
 		out = w.outcome()
 		if out.Unexplorable || out.endless {
@@ -101,16 +95,6 @@ func (h *Simulator) Schedule(p Program, s Strategy, b Bounds, keepTrace bool) (o
 	out.Store = w.audit()
 	h.sent = len(out.Commands)
 	return out, nil
-}
-
-// newWorld must be called outside bubbles.
-func (h *Simulator) newWorld(p Program, s Strategy, b Bounds) (*world, error) {
-	nodes, err := h.nodesFor(p.Nodes + 1)
-	if err != nil {
-		return nil, err
-	}
-	return &world{program: p, strategy: s, bounds: b.WithDefaults(p), topology: topology{nodes: nodes},
-		luaScripts: luaScripts{names: h.scripts, sources: h.sources, digest: nodes[0].Digest}, trace: trace{hash: hashStart}}, nil
 }
 
 // Run runs a program once. Its only faults are the program's; the order of messages is drawn from
@@ -140,4 +124,38 @@ func (h *Simulator) Replay(t Tape) (Outcome, error) {
 		return out, fmt.Errorf("%w: trace %s, want %s; %d choices were not possible", ErrDiverged, got, t.Hash, out.Missed)
 	}
 	return out, nil
+}
+
+// lookForTimers repeats a schedule that ended in a deadlock, along its choices, to see whether the
+// lock had set a timer: the timer might unlock the mutex, and time does not pass. Such a lock
+// cannot be explored, and the result is unknown.
+func (h *Simulator) lookForTimers(p Program, b Bounds, out *Outcome) error {
+	w, err := h.newWorld(p, out.Tape(b).Follow(), b)
+	if err != nil {
+		return err
+	}
+	if h.watch.Again != nil {
+		h.watch.Again()
+	}
+	pending, restore := upstream.WatchTimers()
+	defer restore()
+	if w.run(h.watch, h.endlessAfter) {
+		return nil // the deadlock does not recur every time
+	}
+	h.nodes = nil
+	if pending(ofLock) {
+		out.Unexplorable = true
+		out.Crash = p.Variant.Name + " waits for a mutex and has arranged something for later, which may unlock it\nin the simulator time goes on only when nobody waits for a mutex\n" + out.Crash
+	}
+	return nil
+}
+
+// newWorld must be called outside bubbles.
+func (h *Simulator) newWorld(p Program, s Strategy, b Bounds) (*world, error) {
+	nodes, err := h.nodesFor(p.Nodes + 1)
+	if err != nil {
+		return nil, err
+	}
+	return &world{program: p, strategy: s, bounds: b.WithDefaults(p), topology: topology{nodes: nodes},
+		luaScripts: luaScripts{names: h.scripts, sources: h.sources, digest: nodes[0].Digest}, trace: trace{hash: hashStart}}, nil
 }

@@ -45,7 +45,7 @@ const endlessAfter = 4 * LongSilence
 // run runs the world in its own bubble, and abandons one that cannot end. synctest.Test needs a
 // *testing.T only to report failures, and this one never fails, so an empty one will do. At each
 // inspection the watch learns what the goroutines of an unfinished bubble do.
-func (w *world) run(h *Simulator) (settled bool) {
+func (w *world) run(watch Watch, endless time.Duration) (settled bool) {
 	ended := make(chan struct{})
 	go func() { // ends with the bubble, or never if that never settles
 		defer close(ended)
@@ -84,13 +84,13 @@ func (w *world) run(h *Simulator) (settled bool) {
 		}
 		// A goroutine leaves its bubble while it helps to collect garbage: the next inspection sees
 		// it.
-		now.endless = now.restless && ran() >= h.endlessAfter
+		now.endless = now.restless && ran() >= endless
 		if before = now; still == looks || now.endless {
 			w.abandon(now)
 			return false
 		}
-		if h.watch.Slow != nil {
-			h.watch.Slow(now.where)
+		if watch.Slow != nil {
+			watch.Slow(now.where)
 		}
 	}
 }
@@ -117,30 +117,6 @@ func (w *world) abandon(s standstillReport) {
 		return
 	}
 	w.out.Crash = "a goroutine waits for a mutex that stays locked, and none of its client's waits for the network or for time: a deadlock\n" + s.where
-}
-
-// lookForTimers repeats a schedule that ended in a deadlock, along its choices, to see whether the
-// lock had set a timer: the timer might unlock the mutex, and time does not pass. Such a lock
-// cannot be explored, and the result is unknown.
-func (h *Simulator) lookForTimers(p Program, b Bounds, out *Outcome) error {
-	w, err := h.newWorld(p, out.Tape(b).Follow(), b)
-	if err != nil {
-		return err
-	}
-	if h.watch.Again != nil {
-		h.watch.Again()
-	}
-	pending, restore := upstream.WatchTimers()
-	defer restore()
-	if w.run(h) {
-		return nil // the deadlock does not recur every time
-	}
-	h.nodes = nil
-	if pending(ofLock) {
-		out.Unexplorable = true
-		out.Crash = p.Variant.Name + " waits for a mutex and has arranged something for later, which may unlock it\nin the simulator time goes on only when nobody waits for a mutex\n" + out.Crash
-	}
-	return nil
 }
 
 // ofLock reports whether a timer created at a stack is the lock's: not the simulator's, the Redis
@@ -250,4 +226,11 @@ func calls(frames string) string {
 		listed++
 	}
 	return b.String()
+}
+
+// Watch is called while schedules run. Each field may be nil.
+type Watch struct {
+	Chosen func(Choice)       // with every choice that is not the default, as it is made
+	Slow   func(where string) // with what the goroutines of a schedule that takes long do, again and again
+	Again  func()             // when a schedule is repeated
 }

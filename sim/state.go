@@ -294,3 +294,11 @@ func boolInt(b bool) int {
 	}
 	return 0
 }
+
+// endRefused ends the schedule if a node was sent a command that it refused by name.
+func (w *world) endRefused(n *node) {
+	if refused := n.Refused(); refused != "" && w.out.Crash == "" {
+		w.out.Unexplorable = true
+		w.out.Crash = w.program.Variant.Name + " sends " + refused + ", which the simulator does not do as Redis does"
+	}
+}

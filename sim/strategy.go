@@ -1,53 +1,9 @@
 package sim
 
 import (
-	"cmp"
 	"math/rand/v2"
 	"slices"
-
-	"github.com/lockbench/lockbench/results/explored"
 )
-
-// Bounds limits what a search may do besides ordering messages.
-type Bounds explored.Bounds
-
-const defaultMaxSteps = 2000
-
-// delaysPerLease is how many of the longest delays of a search fit into a lease, unless it says
-// otherwise.
-const delaysPerLease = 20
-
-// WithDefaults returns the bounds for a program, with what they leave open.
-func (b Bounds) WithDefaults(p Program) Bounds {
-	b.MaxDelay = cmp.Or(b.MaxDelay, p.Config.Lease/delaysPerLease)
-	b.MaxSteps = cmp.Or(b.MaxSteps, defaultMaxSteps)
-	if len(b.Faults) == 0 {
-		b.MaxFaults = 0
-	}
-	b.Faults = slices.Sorted(slices.Values(b.Faults))
-	b.Clients, b.Ops = p.Clients, p.Config.Ops
-	return b
-}
-
-// moves is what could happen at one step.
-type moves struct {
-	step    int
-	options []option // at least one; requests, replies, replication
-	wait    bool     // time may pass instead
-	view
-}
-
-// view has what a strategy requests only when it needs it.
-type view interface {
-	faults() []option              // those that may be injected instead; empty when no more are allowed
-	state() (hash uint64, ok bool) // of the world; ok is false if it cannot be hashed
-	traceHash() uint64             // hash of what has happened so far
-}
-
-// Strategy picks what happens next in a schedule. Each runs one schedule.
-type Strategy interface {
-	choose(m moves) option
-}
 
 // oldest is the default choice: what has been possible for the longest time, ordered by name among
 // equals.

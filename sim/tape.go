@@ -2,7 +2,6 @@ package sim
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -10,18 +9,11 @@ import (
 	"strings"
 
 	"github.com/lockbench/lockbench/faults"
-	"github.com/lockbench/lockbench/internal/infile"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
 // tapeSchema is the schema of tapes.
 const tapeSchema = "lockbench/tape/v2"
-
-// tapeSchemaV1 names choices by their positions, which change when a client sends one more command.
-const tapeSchemaV1 = "lockbench/tape/v1"
-
-// errOldTape is returned for a tape of the first version, which is no longer supported.
-var errOldTape = errors.New("its choices are positions, which are not followed any more; explore the lock again")
 
 // Tape is a schedule to be replayed: the program, the bounds, and every choice other than the
 // default. It always gives the same trace, byte for byte.
@@ -42,32 +34,6 @@ type Tape struct {
 // Key returns "property/cause" of the tape's violation.
 func (t Tape) Key() string { return verdicts.Break{Property: t.Property, Cause: t.Cause}.String() }
 
-// ReadTape reads a tape from JSON, of at most [infile.MaxDocument] bytes. A word that is not known,
-// and a value that cannot be, is an error.
-func ReadTape(r io.Reader) (Tape, error) {
-	var t Tape
-	text, err := io.ReadAll(io.LimitReader(r, infile.MaxDocument+1))
-	if err == nil && len(text) > infile.MaxDocument {
-		err = fmt.Errorf("larger than %d bytes", infile.MaxDocument)
-	}
-	if err == nil {
-		err = infile.Unmarshal(text, &t)
-	}
-	switch {
-	case err != nil:
-	case t.Schema == tapeSchema:
-		err = t.validate()
-	case t.Schema == tapeSchemaV1:
-		err = fmt.Errorf("schema %q, want %q: %w", t.Schema, tapeSchema, errOldTape)
-	default:
-		err = fmt.Errorf("schema %q, want %q", t.Schema, tapeSchema)
-	}
-	if err != nil {
-		return Tape{}, fmt.Errorf("tape: %w", err)
-	}
-	return t, nil
-}
-
 // WriteTo writes the tape as JSON.
 func (t Tape) WriteTo(w io.Writer) (int64, error) {
 	b, err := json.MarshalIndent(t, "", "  ")
@@ -85,23 +51,6 @@ func (t Tape) String() string {
 		return "" // unreachable: every tape can be marshalled
 	}
 	return string(b)
-}
-
-// Choice is a choice other than the default. It names events, not positions: it stays valid when
-// something else happens besides, as one more handshake.
-type Choice struct {
-	// the event that the default would have chosen, such as "request c1-n1 SET#2"
-	Before string `json:"before,omitempty"`
-	// the event that was chosen, named alike, or a fault, such as "pause-client c1 1.5s"
-	Do string `json:"do"`
-	// in a tape of a world outside the simulator, instead of Before: the step, from 0
-	At int `json:"at,omitempty"`
-}
-
-// deviation is a choice whose names are made when needed.
-type deviation struct {
-	usual, chosen event
-	named         *Choice // set in a world outside, where it is named by its step at once
 }
 
 func (d deviation) choice() Choice {

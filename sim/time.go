@@ -182,3 +182,13 @@ func clearSignal(from <-chan struct{}) {
 	default:
 	}
 }
+
+// lateness returns how late a time-out is on a client's connection to a node, given the last
+// request.
+func lateness(client, node int, last uint64) time.Duration {
+	return 1 + time.Duration(mix(hashStart, uint64(client), uint64(node), last)%uint64(latest))
+}
+
+// latest is the greatest lateness of a time-out: a context that ends at that instant comes first,
+// and no two connections of a client time out at once.
+const latest = 50 * time.Microsecond

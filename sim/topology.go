@@ -8,35 +8,6 @@ import (
 	"github.com/lockbench/lockbench/faults"
 )
 
-// topology is the nodes of a world, and which is whose primary.
-type topology struct {
-	nodes []*node // the lock's, replicas included; then the guarded store's
-	addrs []string
-	roles []int // by the number of a node of the lock, where its address leads; a failover exchanges two
-	links []link
-}
-
-// link is the stream from a primary to a replica, which copies all data anew, even none, whenever
-// one of the two has restarted. Of several links of a primary, a failover promotes the replica of
-// the first.
-type link struct {
-	primary *node
-	replica *node
-	stream  []update // on its way, oldest first
-	ready   int
-	applied int    // how many of the primary's writes the replica has
-	taken   int    // how many updates it has applied
-	turn    uint64 // the last command whose effect the replica has
-	apart   bool   // one of the two was killed, and the replica has not copied everything since: WAIT does not count it
-	cut     bool   // a failover is under way: the replica receives nothing more
-}
-
-type update struct {
-	dataset
-	write int
-	whole bool // applying it brings a reconnected replica into sync
-}
-
 func (t *topology) storeIndex() int { return len(t.nodes) - 1 }
 
 func (t *topology) lockNodes() []*node { return t.nodes[:t.storeIndex()] }

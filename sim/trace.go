@@ -66,3 +66,16 @@ func hashArgs(args []string) uint64 {
 	}
 	return h
 }
+
+const (
+	deliverRequest optionKind = iota // a request reaches its node and is executed
+	deliverReply                     // a reply reaches its client
+	replicate                        // the replica applies what the primary has written
+	waitForTime                      // time passes without an arrival
+	placeFault                       // a fault
+	arranged                         // a timer of the driver is due
+	giveUp                           // none: the rest of this schedule is known
+)
+
+// optionKind is the kind of an option.
+type optionKind uint8

@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/internal/infile"
 	"github.com/lockbench/lockbench/internal/suggest"
 	"github.com/lockbench/lockbench/verdicts"
 	"github.com/lockbench/lockbench/workloads"
@@ -108,3 +110,35 @@ func (t Tape) validateFaults() (err error) {
 	}
 	return err
 }
+
+// ReadTape reads a tape from JSON, of at most [infile.MaxDocument] bytes. A word that is not known,
+// and a value that cannot be, is an error.
+func ReadTape(r io.Reader) (Tape, error) {
+	var t Tape
+	text, err := io.ReadAll(io.LimitReader(r, infile.MaxDocument+1))
+	if err == nil && len(text) > infile.MaxDocument {
+		err = fmt.Errorf("larger than %d bytes", infile.MaxDocument)
+	}
+	if err == nil {
+		err = infile.Unmarshal(text, &t)
+	}
+	switch {
+	case err != nil:
+	case t.Schema == tapeSchema:
+		err = t.validate()
+	case t.Schema == tapeSchemaV1:
+		err = fmt.Errorf("schema %q, want %q: %w", t.Schema, tapeSchema, errOldTape)
+	default:
+		err = fmt.Errorf("schema %q, want %q", t.Schema, tapeSchema)
+	}
+	if err != nil {
+		return Tape{}, fmt.Errorf("tape: %w", err)
+	}
+	return t, nil
+}
+
+// tapeSchemaV1 names choices by their positions, which change when a client sends one more command.
+const tapeSchemaV1 = "lockbench/tape/v1"
+
+// errOldTape is returned for a tape of the first version, which is no longer supported.
+var errOldTape = errors.New("its choices are positions, which are not followed any more; explore the lock again")
