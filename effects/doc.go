@@ -9,6 +9,8 @@
 // them. A step that no command explains is the end of a lease if the lease was over, what a fault
 // did if one struck the key, or else a command of a client that was not recorded.
 //
+// derive.go is on top; no file uses what stands above it.
+//
 // Data flow: commands → order by midpoints → search → events; a log → steps → the search's
 // constraint.
 package effects

@@ -3,35 +3,13 @@ package effects
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/lockbench/lockbench/fakeredis"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/internal/resp"
 )
 
 // This file is about a node with a log: it has what changed the data, in the node's order, and not
 // who sent it.
-
-// place is how far the log has been explained: the step, and of its commands how many.
-type place struct{ step, off int }
-
-// strike is what a fault did to a key, or to the node, until a step of the log was found to be it.
-type strike struct {
-	*history.Effect
-	key   string
-	found bool
-}
-
-// outcome is what the next commands of the log do to the data.
-type outcome struct {
-	place
-	commands [][]string // nil: the log has ended
-	read     int64
-	known    bool // what follows is
-	puts     []put
-	unknown  bool // the embedded server does not know one of them
-}
 
 // apart is by how much the clock of a measured effect and the time of a step may differ.
 const apart = int64(250e6)
@@ -58,57 +36,6 @@ func (d *deriver) readLog() {
 				d.strikes = append(d.strikes, &strike{Effect: e, key: key})
 			}
 		}
-	}
-}
-
-func (d *deriver) skips(commands [][]string) bool {
-	return d.Skip != nil && !slices.ContainsFunc(commands, func(words []string) bool {
-		keys := resp.Keys(words)
-		return len(keys) == 0 || slices.ContainsFunc(keys, func(key string) bool { return !d.Skip(key) })
-	})
-}
-
-// ends reports whether the whole log has been explained.
-func (d *deriver) ends() bool { return d.step == len(d.log) }
-
-// following returns what comes next in the log.
-func (d *deriver) following() *outcome {
-	if d.ahead != nil && d.ahead.place == d.place {
-		return d.ahead
-	}
-	d.ahead = &outcome{place: d.place, read: math.MaxInt64}
-	if !d.ends() {
-		s := d.log[d.step]
-		if d.ahead.read = s.At; s.Effect == "" {
-			d.ahead.commands = s.Log[d.off:]
-		}
-	}
-	return d.ahead
-}
-
-// outcome executes what comes next in the log, if that has not been done.
-func (d *deriver) outcome() *outcome {
-	o := d.following()
-	if o.commands != nil && !o.known {
-		var reply string
-		reply, o.puts = d.try(o.commands, always, nil)
-		o.known, o.unknown = true, strings.HasPrefix(reply, "-")
-	}
-	return o
-}
-
-// take adds an event that executed what comes next in the log, or so many commands of it.
-func (d *deriver) take(at, to int64, e derived, commands int) {
-	o := d.outcome()
-	puts := o.puts
-	if d.off += commands; commands == len(o.commands) {
-		d.place = place{step: d.step + 1}
-	} else {
-		_, puts = d.try(o.commands[:commands], always, nil)
-	}
-	e.to = min(to, o.read)
-	if e.Open = e.Open || o.unknown; len(puts) > 0 || e.Open {
-		d.push(at, e, puts)
 	}
 }
 
@@ -329,12 +256,5 @@ func (d *deriver) inOrder() {
 		e := &events[i]
 		last = max(last, min(max(e.At, e.from), max(e.to, e.from)))
 		e.At = last
-	}
-}
-
-// tellTime adds the changes of the node's clock up to a time.
-func (d *deriver) tellTime(until int64) {
-	for len(d.effects) > 0 && d.effects[0].At <= until {
-		d.suffer(d.effects[0])
 	}
 }

@@ -22,17 +22,6 @@ const (
 	kept      = 500
 )
 
-// choice is what could be executed next at a point of the search, and what has been tried.
-type choice struct {
-	state
-	open []timed // the commands, by their instants
-	is   []int   // their places
-	by   int64   // when the first of those that are left was replied; 0: none was
-	next int     // then the log's own moves
-	took int     // the place of the command that was executed; -1: none
-	last bool    // no other is worth a try
-}
-
 // search executes the commands in an order in which all are replied as recorded, and reports
 // whether it found one. Two commands may change places if they overlap in time. The nearest order
 // to that of the instants comes first; where no command is replied as recorded, the last choice was
@@ -213,4 +202,46 @@ func (d *deriver) resume(a attempt, taken []choice) choice {
 	}
 	d.state = a.stuck.state
 	return a.stuck
+}
+
+// execute executes a command, after the effects of faults that come first, and reports whether it
+// was replied as recorded.
+func (d *deriver) execute(c timed) bool {
+	d.at = max(d.at, c.at)
+	for len(d.effects) > 0 && d.comesFirst(d.effects[0], c.Command) {
+		d.suffer(d.effects[0])
+	}
+	d.expire(d.at)
+	ask := d.asks.Of(c.Command)
+	if ask == nil || c.Failed() {
+		d.push(d.at, derived{Executed: d.executed(c.Command), open: c.Replied - c.Sent, turn: c.Turn}, nil)
+		return true
+	}
+	own := d.clock.At(d.at)
+	leases := func() []lease { return d.leases(own) }
+	agrees := func(reply string) bool {
+		return c.Replied == 0 && c.Turn == 0 || c.Reply == "" || alike(c.Command, reply, times(c.Command, leases))
+	}
+	data := d.near(ask)
+	reply, changed := d.try(ask, d.shown(own), nil)
+	for left := int64(-1e6 / 2); !agrees(reply); left += 1e6 { // replies tell what is left in milliseconds
+		if left >= Grain || c.Turn != 0 {
+			return false
+		}
+		data = maps.Clone(d.near(ask))
+		d.about(data, own, left)
+		reply, changed = d.try(ask, d.shown(own), data)
+	}
+	for i := range changed { // it found it, shortly after its lease had ended
+		if p := &changed[i]; d.keys[p.key] == nil {
+			p.seen = data[p.key]
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(d.keys)) {
+		if v := d.keys[key]; data[key] == nil && v.Expires != 0 && v.Expires-d.epoch <= own+Grain { // it found it no more
+			d.push(d.at, derived{Executed: history.Executed{Effect: history.Expired}}, []put{{key: key}})
+		}
+	}
+	d.push(d.at, derived{Executed: d.executed(c.Command), open: c.Replied - c.Sent, turn: c.Turn}, changed)
+	return true
 }

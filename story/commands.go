@@ -2,7 +2,6 @@ package story
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/lockbench/lockbench/explain"
@@ -55,17 +54,6 @@ func (t *narrator) sayAsked(e *explain.Event) {
 // late is how many nanoseconds after it was sent a command is executed at the earliest for its
 // story to say so.
 const late = 20_000_000
-
-// ends reports whether an event is the last command of an operation with a line of its own, which
-// tells it.
-func (t *narrator) ends(e *explain.Event) bool {
-	return e.Op != nil && slices.ContainsFunc(t.shown, func(op history.Operation) bool { return same(&op, e.Op) }) && t.isLast(e.Command)
-}
-
-func (t *narrator) isLast(c *history.Command) bool {
-	sent := t.sent[c.Op]
-	return len(sent) > 0 && sent[len(sent)-1].Sent == c.Sent && sent[len(sent)-1].Client == c.Client
-}
 
 // hit returns what a command did to a key, and whose key it was.
 func hit(e *explain.Event) string {

@@ -7,4 +7,6 @@
 // Grants and commands are told at the instants at which the servers executed them, so that a story
 // has one order. Names and arguments are printed as recorded, shortened only at their ends, with
 // control characters escaped.
+//
+// story.go is on top; no file uses what stands above it.
 package story

@@ -100,15 +100,6 @@ func told(h *checker.Hold, end int64) bool {
 	return slices.ContainsFunc(h.Operations(), func(op history.Operation) bool { return op.ValidUntil == end })
 }
 
-// known returns the instant up to which a story tells what clients knew: that of the violation, or
-// the return of a write that overwrote.
-func (t *narrator) known() int64 {
-	if t.v.Property == verdicts.StoreIntegrity {
-		return t.v.At + t.v.Lasted
-	}
-	return t.v.At
-}
-
 // endedBy reports whether something other than the lease ended the client's belief at an instant: a
 // crash, its release, a loss notice, a refused extend.
 func (t *narrator) endedBy(h *checker.Hold, end int64) bool {
@@ -120,25 +111,6 @@ func (t *narrator) endedBy(h *checker.Hold, end int64) bool {
 // unasked reports whether, by the answer, a hold was granted without a request to a server.
 func (t *narrator) unasked(h *checker.Hold) bool {
 	return slices.ContainsFunc(t.answer.Events, func(e explain.Event) bool { return e.NoCommand && same(e.Op, &h.Acquire) })
-}
-
-// same reports whether two records are of one operation. It does not compare IDs, which need not be
-// unique in a foreign file.
-func same(a, b *history.Operation) bool {
-	return a.Client == b.Client && a.Op == b.Op && a.Call == b.Call && a.Return == b.Return
-}
-
-// covered reports whether a line for a command of the answer already shows an operation. An acquire
-// may send many.
-func (t *narrator) covered(op *history.Operation) bool {
-	return op.Op != history.Acquire && slices.ContainsFunc(t.answer.Events, func(e explain.Event) bool { return e.Command != nil && e.Op != nil && same(e.Op, op) })
-}
-
-// grants reports whether an event is the grant of its operation, which the line of the hold shows,
-// and changed nothing of another's.
-func (t *narrator) grants(e *explain.Event) bool {
-	return e.Op != nil && e.Op.Granted() && !e.HitAnothers() && e.At == t.when(e.Op) &&
-		slices.ContainsFunc(t.around.Holds, func(h checker.Hold) bool { return same(&h.Acquire, e.Op) })
 }
 
 // means returns how a hold was granted, if the answer depends on that.
@@ -217,44 +189,6 @@ func (t *narrator) sayFaults() {
 			t.say(max(w.Start, t.base), 2, w.Client != "" || t.did(w) != nil, t.fault(w))
 		}
 	}
-}
-
-// did returns the effect of a fault that the answer names; nil: none.
-func (t *narrator) did(w *history.Window) *explain.Event {
-	for i := range t.answer.Events {
-		e := &t.answer.Events[i]
-		if e.Effect != nil && slices.ContainsFunc(w.Effects, func(o history.Effect) bool {
-			return o.At == e.Effect.At && o.What == e.Effect.What && o.Node == e.Effect.Node
-		}) {
-			return e
-		}
-	}
-	return nil
-}
-
-func (t *narrator) matters(w *history.Window) bool {
-	return w.Client == "" || slices.Contains(t.clients(), w.Client)
-}
-
-// clients returns the clients of the story in order of appearance.
-func (t *narrator) clients() (out []string) {
-	add := func(c string) {
-		if c != "" && !slices.Contains(out, c) {
-			out = append(out, c)
-		}
-	}
-	for _, h := range t.holds {
-		add(h.Client)
-	}
-	for _, e := range t.answer.Events {
-		if e.Command != nil {
-			add(e.Command.Client)
-		}
-	}
-	for _, c := range t.v.Clients {
-		add(c)
-	}
-	return out
 }
 
 // meeting tells which clients believed in their holds when the belief in this one, the last of the

@@ -2,7 +2,6 @@ package story
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/lockbench/lockbench/checker"
@@ -59,29 +58,6 @@ func sentIn(v *checker.Verdict, commands []history.Command) map[uint64][]*histor
 	return sent
 }
 
-// narrator assembles a story.
-type narrator struct {
-	v      *checker.Violation
-	around *checker.Surroundings
-	answer explain.Answer
-	when   func(*history.Operation) int64 // the servers granted it
-	sent   map[uint64][]*history.Command  // by operation
-
-	holds  []checker.Hold      // of the story, by grant
-	base   int64               // the first instant of the story, from which its times count
-	to     int64               // the last instant
-	shown  []history.Operation // that get lines of their own
-	events []event
-}
-
-// event is one line of the story.
-type event struct {
-	at     int64
-	rank   int // orders events of one instant
-	text   string
-	needed bool // never left out for lack of room
-}
-
 func (t *narrator) write() {
 	t.choose()
 	t.span()
@@ -119,30 +95,6 @@ func (t *narrator) add(h *checker.Hold) {
 		t.holds = append(t.holds, *h)
 	}
 }
-
-// lastHold returns a client's latest hold at an instant; nil: none.
-func (t *narrator) lastHold(client string, at int64) (last *checker.Hold) {
-	for i := range t.around.Holds {
-		if h := &t.around.Holds[i]; h.Client == client && t.began(h) <= at {
-			last = h
-		}
-	}
-	return last
-}
-
-// outermost returns the first hold of a client within which it called a re-entry; nil: none.
-func (t *narrator) outermost(op *history.Operation) *checker.Hold {
-	at := slices.IndexFunc(t.around.Holds, func(h checker.Hold) bool {
-		return h.Client == op.Client && !same(&h.Acquire, op) && h.Start() <= op.Call && (h.Release == nil || h.Release.Call >= op.Return)
-	})
-	if at < 0 {
-		return nil
-	}
-	return &t.around.Holds[at]
-}
-
-// began returns when the servers granted a hold: a story has one order, theirs.
-func (t *narrator) began(h *checker.Hold) int64 { return t.when(&h.Acquire) }
 
 // span finds the first and the last instant of the story.
 func (t *narrator) span() {
@@ -186,14 +138,6 @@ func (t *narrator) listed() []history.Operation {
 	return t.answers()
 }
 
-// endless reports whether the violation has no end, such as an overlap of holds without leases.
-func (t *narrator) endless() bool { return t.v.At+t.v.Lasted == math.MaxInt64 }
-
-// stuck reports whether the violation is that the lock was unavailable.
-func (t *narrator) stuck() bool {
-	return t.v.Property == verdicts.Progress || t.v.Property == verdicts.Refusal
-}
-
 // lines returns the story: the headline, the events in order, and the cause.
 func (t *narrator) lines() []string {
 	slices.SortStableFunc(t.events, func(a, b event) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rank, b.rank)) })
@@ -213,8 +157,4 @@ func trim(events []event) []event {
 		}
 	}
 	return events[:min(len(events), most)]
-}
-
-func (t *narrator) say(at int64, rank int, needed bool, text string) {
-	t.events = append(t.events, event{at: at, rank: rank, needed: needed, text: text})
 }

@@ -1,9 +1,17 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/importer"
 	"go/parser"
 	"go/token"
+	"go/types"
+	"io"
 	"io/fs"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -168,5 +176,94 @@ func TestPackagesSayWhatTheyAreFor(t *testing.T) {
 		if !said {
 			t.Errorf("%s has no package comment", dir)
 		}
+	}
+}
+
+// oneWay are the packages whose files depend one way only.
+var oneWay = []string{"checker", "effects", "explain", "story", "sim"}
+
+// TestFilesPointDown: no file of these packages uses, by any way round, what a file that uses it
+// declares.
+func TestFilesPointDown(t *testing.T) {
+	for _, name := range oneWay {
+		uses := filesUsed(t, name)
+		for len(uses) > 0 {
+			ground := ""
+			for file, used := range uses {
+				if len(used) == 0 {
+					ground = file
+				}
+			}
+			if ground == "" {
+				t.Errorf("%s: each of these files uses one of them: %v", name, uses)
+				break
+			}
+			delete(uses, ground)
+			for _, used := range uses {
+				delete(used, ground)
+			}
+		}
+	}
+}
+
+// filesUsed returns of which files each file of a package uses declarations, methods and fields.
+func filesUsed(t *testing.T, name string) map[string]map[string]bool {
+	t.Helper()
+	fset := token.NewFileSet()
+	paths, err := filepath.Glob(filepath.Join("..", "..", name, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []*ast.File
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(fset, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	info := types.Info{Uses: map[*ast.Ident]types.Object{}}
+	pkg, err := (&types.Config{Importer: importer.ForCompiler(fset, "gc", compiled(t, module+name))}).Check(module+name, fset, files, &info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := func(at token.Pos) string { return filepath.Base(fset.Position(at).Filename) }
+	uses := map[string]map[string]bool{}
+	for _, f := range files {
+		uses[in(f.Pos())] = map[string]bool{}
+	}
+	for id, used := range info.Uses {
+		if f, generic := used.(*types.Func); generic {
+			used = f.Origin()
+		}
+		local := used.Parent() != nil && used.Parent() != pkg.Scope()
+		if from, to := in(id.Pos()), in(used.Pos()); used.Pkg() == pkg && !local && from != to {
+			uses[from][to] = true
+		}
+	}
+	return uses
+}
+
+// compiled returns what opens the export data of the packages that a package imports.
+func compiled(t *testing.T, name string) func(path string) (io.ReadCloser, error) {
+	t.Helper()
+	list := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", name)
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	exports := map[string]string{}
+	for line := range bytes.Lines(out) {
+		path, file, _ := strings.Cut(strings.TrimSpace(string(line)), " ")
+		exports[path] = file
+	}
+	return func(path string) (io.ReadCloser, error) {
+		if exports[path] == "" {
+			return nil, fmt.Errorf("%s was not compiled", path)
+		}
+		return os.Open(exports[path])
 	}
 }
