@@ -3,9 +3,11 @@ package history
 import (
 	"crypto/sha1"
 	"fmt"
-	"math"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/lockbench/lockbench/internal/resp"
 )
 
 // Command is one request that a client sent to a node, with its reply. Commands show which request
@@ -70,103 +72,48 @@ func UnderWay(commands []Command, from, to int64) (total int64) {
 	return total
 }
 
-// Window is the measured time in which an injected fault was active, with all that a reader needs
-// to know of the fault.
-type Window struct {
-	Fault     string `json:"fault"`                         // name from the fault vocabulary, e.g. pause-client
-	Client    string `json:"client,omitempty"`              // client that it hit
-	Node      int    `json:"node" is:"node"`                // node that it hit; -1 = none
-	Start     int64  `json:"start" is:"instant"`            // nanoseconds on the run's base
-	Ending    int64  `json:"ending,omitempty" is:"instant"` // when healing began; 0 = never
-	End       int64  `json:"end,omitempty" is:"instant"`    // when it was healed; 0 = never in this run
-	Confirmed bool   `json:"confirmed"`                     // a measurement showed its effect
-	Moment    string `json:"moment,omitempty"`              // where it was placed, for people
-	Note      string `json:"note,omitempty"`                // what was measured, or why it is not confirmed
-	Does      Does   `json:"does,omitempty"`                // what a fault of this kind does
-	// Replica is set for failovers: HadKey or LackedKey says whether the replica had the lock's key
-	// when it was promoted; "" = not known, or there was no key.
-	Replica string `json:"replica,omitempty"`
-	// Effects are its changes to the nodes' data and clocks, in order, as far as they were
-	// measured.
-	Effects []Effect `json:"effects,omitempty"`
+// IsScript reports whether the command runs a script or a function, whose effects do not follow
+// from its name.
+func (c *Command) IsScript() bool {
+	return strings.HasPrefix(c.Name, "EVAL") || strings.HasPrefix(c.Name, "FCALL")
 }
 
-// Effect is one change that a fault made to a node's data or clock.
-type Effect struct {
-	Node int    `json:"node" is:"node"`  // as in Command
-	At   int64  `json:"at" is:"instant"` // nanoseconds on the run's base
-	What string `json:"what"`            // Restarted, Promoted, …
-	// By is how far the clock was set forward, in nanoseconds.
-	By int64 `json:"by,omitempty"`
-	// PPM is how much faster than true the clock runs from now on, in millionths; 0 = true.
-	PPM int64 `json:"ppm,omitempty"`
-	// Known reports whether Turn is known.
-	Known bool `json:"known,omitempty"`
-	// Turn is the position, as in Command, of the last command or deletion that the node executed
-	// before; of a restart or promotion, of the last in the data; of a deletion or eviction, its
-	// own. 0 = none.
-	Turn uint64 `json:"turn,omitempty"`
-	// Kept and Lost are the keys that survived the fault, and those that did not. What a promoted
-	// replica kept may have an older value.
-	Kept []string `json:"kept,omitempty"`
-	Lost []string `json:"lost,omitempty"`
+// Waits reports whether the node may keep the command until there is data or replicas have caught
+// up.
+func (c *Command) Waits() bool { return resp.Waits(c.Name) }
+
+// Failed reports whether the reply is an error: the node did not run the command, or a script ended
+// early.
+func (c *Command) Failed() bool { return resp.IsErrorText(c.Reply) }
+
+// Accepted reports whether the reply is OK or a number above zero.
+func (c *Command) Accepted() bool {
+	n, err := strconv.ParseInt(c.Reply, 10, 64)
+	return c.Reply == "OK" || err == nil && n > 0
 }
 
-// Kinds of effects.
-const (
-	Restarted = "restarted" // the node came back with the data on its disk
-	Promoted  = "promoted"  // a replica took its place, with the data replicated so far
-	Demoted   = "demoted"   // the primary, or a replica, copied the data of another primary
-	ClockSet  = "clock-set"
-	ClockRate = "clock-rate"
-	Deleted   = "deleted" // an operator deleted keys
-	Evicted   = "evicted" // keys were evicted because memory was full
-)
-
-// Values of Window.Replica.
-const (
-	HadKey    = "had-key"
-	LackedKey = "lacked-key"
-)
-
-// ReplicaHad returns HadKey or LackedKey.
-func ReplicaHad(key bool) string {
-	if key {
-		return HadKey
+// Follows reports whether the node must have executed the command after another with a reply.
+func (c *Command) Follows(o *Command) bool {
+	if c.Node == o.Node && c.Turn != 0 && o.Turn != 0 {
+		return c.Turn > o.Turn
 	}
-	return LackedKey
+	return c.Sent > o.Replied
 }
 
-// Last returns when the fault ended; math.MaxInt64 if it was never healed.
-func (w Window) Last() int64 {
-	if w.End == 0 {
-		return math.MaxInt64
+// MayRenew reports whether the command may have changed when a key expires.
+func (c *Command) MayRenew() bool {
+	switch c.Name {
+	case "EXPIRE", "PEXPIRE", "EXPIREAT", "PEXPIREAT", "GETEX", "SET", "SETEX", "PSETEX", "PERSIST":
+		return true
 	}
-	return w.End
+	return c.IsScript()
 }
 
-// Held reports whether a command, if the fault concerns it, cannot have been executed before
-// Ending: it was sent while the fault held requests back, or up to early nanoseconds before, and
-// not replied until then.
-func (w Window) Held(c *Command, early int64) bool {
-	return w.Does.Any(HoldsRequests) && c.Sent >= w.Start-early && c.Sent < w.Ending && (c.Replied == 0 || c.Replied >= w.Ending)
-}
-
-// Doubt says that a fault was not confirmed, and why; "" for one that was.
-func (w Window) Doubt() string {
-	if w.Confirmed {
-		return ""
+// Keys returns the keys that the command names. A script that declares none counts as naming all
+// its arguments.
+func (c *Command) Keys() []string {
+	if c.IsScript() && len(c.Args) >= 2 && c.Args[1] == "0" {
+		return c.Args[2:]
 	}
-	return strings.TrimSuffix(w.Label()+" was not confirmed: "+w.Note, ": ")
-}
-
-// Label names a fault and what it hit: "pause-client c1", "kill-server node 1".
-func (w Window) Label() string {
-	switch {
-	case w.Client != "":
-		return w.Fault + " " + w.Client
-	case w.Node >= 0:
-		return w.Fault + " " + Node(w.Node).String()
-	}
-	return w.Fault
+	return resp.Keys(append([]string{c.Name}, c.Args...))
 }

@@ -101,24 +101,6 @@ func (s *scanner) operationDetail(op *Operation, name []byte) int {
 	return 0
 }
 
-// word reads a string that must be one of words and returns its index.
-func (s *scanner) word(words []string, what string) int {
-	s.peek()
-	start := s.at
-	text := s.text()
-	if s.msg != "" {
-		return 0
-	}
-	for i, w := range words {
-		if w == string(text) && w != "" {
-			return i
-		}
-	}
-	s.at = start
-	s.fail(start, "expected %s, found %s", what, s.found())
-	return 0
-}
-
 // outcomesOf returns the outcomes that an operation can have, also as text for messages.
 func outcomesOf(op Op) (allowed []Outcome, what string) {
 	switch op {
@@ -174,21 +156,6 @@ func (s *scanner) checkOperation(op *Operation, has int) {
 	}
 }
 
-// once records an error unless a field has not come before: JSON does not say which of two counts.
-func (s *scanner) once(first bool, name []byte) {
-	if !first {
-		s.failLine("the field %q is given twice", name)
-	}
-}
-
-// failLine records an error of the whole line.
-func (s *scanner) failLine(format string, args ...any) {
-	if s.msg == "" {
-		s.fail(0, format, args...)
-		s.col = 0
-	}
-}
-
 // header reads the header line of a history.
 func (s *scanner) header() (h Header) {
 	s.headerLine(operationsSchema, s.fields(&h))
@@ -224,9 +191,6 @@ func (s *scanner) headerLine(schema string, field func(name []byte)) {
 		s.failLine("expected a header line with \"schema\":%q first", schema)
 	}
 }
-
-// previous maps a schema to the version before it, which the same code reads.
-var previous = map[string]string{commandsSchema: "lockbench/commands/v1", recordingSchema: "lockbench/recording/v1"}
 
 func (s *scanner) schema(want string) {
 	s.peek()

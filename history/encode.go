@@ -1,6 +1,8 @@
 package history
 
 import (
+	"bytes"
+	"encoding/json"
 	"strconv"
 	"unicode/utf8"
 )
@@ -139,4 +141,17 @@ func appendEscaped(b []byte, s string) []byte {
 		}
 	}
 	return b
+}
+
+// appendTagged appends a struct as one line of JSON by its tags, newline included.
+func appendTagged(b []byte, v any) []byte {
+	to := bytes.NewBuffer(b)
+	out := json.NewEncoder(to)
+	out.SetEscapeHTML(false)
+	_ = out.Encode(v) // it has texts and numbers only
+	return to.Bytes()
+}
+
+func sidecarHeader(schema string) []byte {
+	return append(appendText(nil, `{"schema":`, schema), '}', '\n')
 }

@@ -11,9 +11,6 @@ import (
 	"strings"
 )
 
-// serverSchema is the schema name of a file of [Executed] events.
-const serverSchema = "lockbench/server/v1"
-
 // Executed is one thing that a node did: it executed a command, suffered the effect of a fault, or
 // ended a lease.
 type Executed struct {

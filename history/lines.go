@@ -158,3 +158,55 @@ func (e *SyntaxError) Error() string {
 
 // Unwrap returns Err.
 func (e *SyntaxError) Unwrap() error { return e.Err }
+
+// emptyFile turns an io.EOF before the header line into a *SyntaxError.
+func emptyFile(file, schema string, err error) error {
+	if !errors.Is(err, io.EOF) {
+		return err
+	}
+	return &SyntaxError{File: file, Line: 1, Msg: "expected a header line with \"schema\":\"" + schema + "\", found an empty file"}
+}
+
+// decode reads the next line into the scanner and calls parse.
+func (l *lines) decode(scan *scanner, parse func()) error {
+	line, err := l.next()
+	if err != nil {
+		return err
+	}
+	if len(line) == 0 {
+		return l.emptyLine()
+	}
+	scan.reset(line)
+	parse()
+	if scan.msg == "" {
+		return nil
+	}
+	wrong := l.syntax(scan)
+	if l.open && line[len(line)-1] != '}' {
+		if l.salvage {
+			l.cut = true
+			return io.EOF
+		}
+		wrong.Err = ErrTruncated
+	}
+	return wrong
+}
+
+// emptyLine skips empty lines at the end of the text.
+func (l *lines) emptyLine() error {
+	at := l.line
+	for {
+		line, err := l.next()
+		if err != nil {
+			return err
+		}
+		if len(line) > 0 {
+			return &SyntaxError{File: l.file, Line: at, Msg: "an empty line; expected one object per line"}
+		}
+	}
+}
+
+// syntax returns the scanner's error.
+func (l *lines) syntax(scan *scanner) *SyntaxError {
+	return &SyntaxError{File: l.file, Line: l.line, Col: scan.col, Msg: scan.msg}
+}

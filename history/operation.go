@@ -1,8 +1,5 @@
 package history
 
-// operationsSchema is the schema name in the header line of a history file.
-const operationsSchema = "lockbench/history/v1"
-
 // Kind is the kind of a lock; it decides which overlapping holds conflict.
 type Kind string
 

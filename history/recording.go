@@ -12,11 +12,6 @@ import (
 	"github.com/lockbench/lockbench/internal/infile"
 )
 
-// recordingSchema is the schema of a recording: the packed operations and commands of all clients
-// while the run is under way. It costs a client a fraction of JSON, and becomes a history and a
-// commands file at the end of the run.
-const recordingSchema = "lockbench/recording/v3"
-
 // RecordingHead returns the first two lines of a recording: its schema and the history's header.
 // Blocks follow: the size of the block and of the client's name as little-endian uint32, the name,
 // and packed records. A block without a name is a mark: an instant as a little-endian int64, up to
@@ -79,17 +74,6 @@ func readBlock(in io.Reader) (client string, records []byte, err error) {
 		return "", nil, io.ErrUnexpectedEOF
 	}
 	return string(block[:name]), block[name:], nil
-}
-
-// Recorded is a recording in memory.
-type Recorded struct {
-	Header   Header
-	Ops      []Operation // numbered from 1, each client's in the order of their returns
-	Commands []Command
-	Scripts  map[string]string // sources of the scripts that clients sent, by digest; not nil
-	// Truncated reports that something is behind the last mark, as when the run was killed while it
-	// wrote, or that even the head is incomplete; then all else is zero.
-	Truncated bool
 }
 
 // LoadRecording reads a recording up to its last mark. Errors name the file.

@@ -320,3 +320,42 @@ func (p *textPool) of(b []byte) string {
 	}
 	return *slot
 }
+
+// tag is a field of a struct that is read from JSON.
+type tag struct {
+	name, is string
+	index    int
+}
+
+// once records an error unless a field has not come before: JSON does not say which of two counts.
+func (s *scanner) once(first bool, name []byte) {
+	if !first {
+		s.failLine("the field %q is given twice", name)
+	}
+}
+
+// word reads a string that must be one of words and returns its index.
+func (s *scanner) word(words []string, what string) int {
+	s.peek()
+	start := s.at
+	text := s.text()
+	if s.msg != "" {
+		return 0
+	}
+	for i, w := range words {
+		if w == string(text) && w != "" {
+			return i
+		}
+	}
+	s.at = start
+	s.fail(start, "expected %s, found %s", what, s.found())
+	return 0
+}
+
+// failLine records an error of the whole line.
+func (s *scanner) failLine(format string, args ...any) {
+	if s.msg == "" {
+		s.fail(0, format, args...)
+		s.col = 0
+	}
+}

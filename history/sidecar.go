@@ -11,13 +11,6 @@ import (
 	"github.com/lockbench/lockbench/internal/infile"
 )
 
-// The schemas of the files beside a history. Their header line has the schema alone.
-const (
-	// v1 lacks op, turn, script, cut and sources, and truncates arguments at 128 bytes
-	commandsSchema = "lockbench/commands/v2"
-	faultsSchema   = "lockbench/faults/v1"
-)
-
 // CommandWriter writes a commands file.
 type CommandWriter struct{ LineWriter[Command] }
 
@@ -33,10 +26,6 @@ func NewCommandWriter(w io.Writer, compress bool) (*CommandWriter, error) {
 
 // WriteScript adds the source of a script.
 func (w *CommandWriter) WriteScript(s Script) error { return w.out.line(appendScript(w.out.text, s)) }
-
-func sidecarHeader(schema string) []byte {
-	return append(appendText(nil, `{"schema":`, schema), '}', '\n')
-}
 
 // ReadCommands calls each with every command of a commands file, plain or zstd, and source, if not
 // nil, with every script. Both may retain their arguments.
@@ -192,12 +181,4 @@ func readSidecar(r io.Reader, file, schema string, parse func(s *scanner) func()
 			return err
 		}
 	}
-}
-
-// emptyFile turns an io.EOF before the header line into a *SyntaxError.
-func emptyFile(file, schema string, err error) error {
-	if !errors.Is(err, io.EOF) {
-		return err
-	}
-	return &SyntaxError{File: file, Line: 1, Msg: "expected a header line with \"schema\":\"" + schema + "\", found an empty file"}
 }

@@ -1,8 +1,6 @@
 package history
 
 import (
-	"bytes"
-	"encoding/json"
 	"reflect"
 	"slices"
 	"strings"
@@ -11,12 +9,6 @@ import (
 // Headers, fault windows and their effects are read and written by the tags of their structs: json
 // names a field, and is gives the range of its numbers. Operations and commands have code of their
 // own, for speed.
-
-// tag is a field of a struct that is read from JSON.
-type tag struct {
-	name, is string
-	index    int
-}
 
 // tagsOf returns the tagged fields of a struct type.
 func (s *scanner) tagsOf(of reflect.Type) []tag {
@@ -101,12 +93,3 @@ func (s *scanner) whole(is string) int64 {
 
 // node reads the number of a node; -1 means none.
 func (s *scanner) node() int64 { return s.within(-1, 1<<20, "the number of a node") }
-
-// appendTagged appends a struct as one line of JSON by its tags, newline included.
-func appendTagged(b []byte, v any) []byte {
-	to := bytes.NewBuffer(b)
-	out := json.NewEncoder(to)
-	out.SetEscapeHTML(false)
-	_ = out.Encode(v) // it has texts and numbers only
-	return to.Bytes()
-}

@@ -152,3 +152,14 @@ func (u *unpacker) fail(format string, args ...any) {
 	}
 	u.buf = nil
 }
+
+// Recorded is a recording in memory.
+type Recorded struct {
+	Header   Header
+	Ops      []Operation // numbered from 1, each client's in the order of their returns
+	Commands []Command
+	Scripts  map[string]string // sources of the scripts that clients sent, by digest; not nil
+	// Truncated reports that something is behind the last mark, as when the run was killed while it
+	// wrote, or that even the head is incomplete; then all else is zero.
+	Truncated bool
+}

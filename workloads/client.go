@@ -14,6 +14,7 @@ import (
 	"cmp"
 	"context"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/lockbench/lockbench/history"
@@ -81,4 +82,36 @@ type Config struct {
 // think returns how long the client works inside its critical section.
 func (c *Client) think() time.Duration {
 	return cmp.Or(c.config.Slow, c.config.Think)
+}
+
+// handle is the client's lock on one key. It records what it does.
+type handle struct {
+	client  *Client
+	key     string
+	lock    impls.Lock
+	mu      sync.Mutex // a notice of a loss comes from another goroutine
+	grants  []held     // innermost last; more than one only after re-entry
+	watches []*lossWatch
+}
+
+type held struct {
+	impls.Grant
+	mode history.Mode
+}
+
+// lossWatch is the goroutine that records the notice of a loss.
+type lossWatch struct {
+	of   <-chan struct{}
+	stop chan struct{}
+	done sync.WaitGroup
+}
+
+// intendedStart returns when an operation was to start. Only a round's first acquire differs from
+// its call; renewals come from other goroutines.
+func (c *Client) intendedStart(op *history.Operation) int64 {
+	if op.Op != history.Acquire || !c.due {
+		return op.Call
+	}
+	c.due = false
+	return c.intended
 }

@@ -32,20 +32,6 @@ var readMostly = workload{
 	round:   func(ctx context.Context, c *Client, n int) error { return c.guardedRound(ctx, c.readOrWrite(n)) },
 }
 
-// longReads: a reader that crashed must not keep its hold because other readers extend theirs.
-var longReads = workload{
-	name:    "long-reads",
-	about:   "three rounds in four read for two leases under a shared hold that is extended by hand, one writes",
-	guarded: oneCounter,
-	round: func(ctx context.Context, c *Client, n int) error {
-		g := c.readOrWrite(n)
-		if g.mode == history.Shared {
-			g.while = (*handle).keepExtending
-		}
-		return c.guardedRound(ctx, g)
-	},
-}
-
 // writeEvery: one round in so many writes; the clients write in different rounds.
 const writeEvery = 4
 

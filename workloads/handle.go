@@ -6,27 +6,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 )
-
-// handle is the client's lock on one key. It records what it does.
-type handle struct {
-	client  *Client
-	key     string
-	lock    impls.Lock
-	mu      sync.Mutex // a notice of a loss comes from another goroutine
-	grants  []held     // innermost last; more than one only after re-entry
-	watches []*lossWatch
-}
-
-type held struct {
-	impls.Grant
-	mode history.Mode
-}
 
 // handle returns the client's handle on a key. It opens it on first use.
 func (c *Client) handle(key string) (*handle, error) {
@@ -182,13 +166,6 @@ func (h *handle) fence() uint64 {
 		return 0
 	}
 	return h.grants[len(h.grants)-1].Fence
-}
-
-// lossWatch is the goroutine that records the notice of a loss.
-type lossWatch struct {
-	of   <-chan struct{}
-	stop chan struct{}
-	done sync.WaitGroup
 }
 
 // watchLoss records a notice for each token that it ends: the entries of a nest share a channel, or

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 )
 
@@ -41,4 +42,18 @@ func (h *handle) keepExtending(ctx context.Context) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// longReads: a reader that crashed must not keep its hold because other readers extend theirs.
+var longReads = workload{
+	name:    "long-reads",
+	about:   "three rounds in four read for two leases under a shared hold that is extended by hand, one writes",
+	guarded: oneCounter,
+	round: func(ctx context.Context, c *Client, n int) error {
+		g := c.readOrWrite(n)
+		if g.mode == history.Shared {
+			g.while = (*handle).keepExtending
+		}
+		return c.guardedRound(ctx, g)
+	},
 }

@@ -25,19 +25,6 @@ type Workload interface {
 	Guarded(cfg Config) map[string]int64
 }
 
-// All returns the workloads in the order of the documentation.
-func All() []Workload {
-	return []Workload{counter, transfer, lottery, hot, spread, readMostly, nested, handoff, longHold, longReads, names}
-}
-
-// Names returns the names of all workloads, in that order.
-func Names() (names []string) {
-	for _, w := range All() {
-		names = append(names, w.Name())
-	}
-	return names
-}
-
 // workload is a Workload in parts.
 type workload struct {
 	name, about string
@@ -69,16 +56,6 @@ func (w workload) Run(ctx context.Context, c *Client) error {
 		return c.rounds(ctx, w.rounds(c))
 	}
 	return c.rounds(ctx, func(ctx context.Context, n int) error { return w.round(ctx, c, n) })
-}
-
-// Find returns a workload by name.
-func Find(name string) (Workload, bool) {
-	for _, w := range All() {
-		if w.Name() == name {
-			return w, true
-		}
-	}
-	return nil, false
 }
 
 // rounds runs a client's rounds, each at its intended start, with a pause between them.
@@ -151,16 +128,6 @@ func (c *Client) awaitTurn(ctx context.Context, n int) error {
 	}
 	c.due, c.intended = true, c.Pace(n)
 	return c.clock.Sleep(ctx, time.Duration(c.intended-c.timeline()))
-}
-
-// intendedStart returns when an operation was to start. Only a round's first acquire differs from
-// its call; renewals come from other goroutines.
-func (c *Client) intendedStart(op *history.Operation) int64 {
-	if op.Op != history.Acquire || !c.due {
-		return op.Call
-	}
-	c.due = false
-	return c.intended
 }
 
 // guarded is a round that updates a stored value under the lock: acquire, read, think, write back,
