@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/netip"
 	"os"
-	"strings"
 	"sync"
 
 	"github.com/moby/moby/client"
@@ -51,12 +51,20 @@ func newEngine(ctx context.Context) (*engine, error) {
 		return nil, errors.Join(missing(err), e.Close())
 	}
 	name, err := p.DaemonHost(ctx)
+	if name == "localhost" {
+		name = "127.0.0.1"
+	}
+	var there []netip.Addr
 	if err == nil {
-		e.host, err = resolve(ctx, name)
+		if e.host, err = netip.ParseAddr(name); err == nil {
+			return e, nil
+		}
+		there, err = net.DefaultResolver.LookupNetIP(ctx, "ip4", name)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("address of the Docker engine: %w", err), e.Close())
 	}
+	e.host = there[0]
 	return e, nil
 }
 
@@ -103,17 +111,4 @@ func (e *engine) needImage(ctx context.Context, image string) error {
 		return noImage(image, err)
 	}
 	return nil
-}
-
-// imageDigest returns an image with its digest, or with its id if it never was in a registry.
-func (e *engine) imageDigest(ctx context.Context, image string) (string, error) {
-	i, err := e.api.ImageInspect(ctx, image)
-	if err != nil {
-		return "", fmt.Errorf("image %s: %w", image, err)
-	}
-	if len(i.RepoDigests) > 0 {
-		_, digest, _ := strings.Cut(i.RepoDigests[0], "@")
-		return image + "@" + digest, nil
-	}
-	return image + "@" + i.ID, nil
 }

@@ -10,19 +10,15 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// beginLogs prepares the logs of the nodes, before the servers start.
-func (f *fleet) beginLogs() error {
-	if !f.spec.Log {
-		return nil
+// beginLogs prepares the logs of the nodes, before the servers start. Those of servers with
+// sentinels begin when the replicas have copied the primary.
+func (f *fleet) beginLogs() {
+	if !f.spec.Log || f.sentinels != nil {
+		return
 	}
-	nodes := f.nodes
-	if f.sentinels != nil {
-		return nil // they begin when the replicas have copied the primary
-	}
-	for _, n := range nodes[:f.spec.Topology.Primaries(len(nodes))] {
+	for _, n := range f.nodes[:f.spec.Topology.Primaries(len(f.nodes))] {
 		f.logs = append(f.logs, &nodeLog{parts: []logPart{{dir: n.logDir(), to: -1}}})
 	}
-	return nil
 }
 
 // beginReplicaLogs begins the logs of servers that replicate to each other, each its own.

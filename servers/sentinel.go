@@ -29,8 +29,6 @@ const (
 	sentinelFile     = "sentinel.conf"
 )
 
-func (s Spec) hasSentinels() bool { return s.Topology == impls.Sentinel }
-
 // Promotion is a replica that became the primary.
 type Promotion struct {
 	Node int
@@ -41,8 +39,8 @@ type Promotion struct {
 // down. The servers and the sentinels reach a server by an address of its own, which the sentinels
 // tell clients, too.
 type Sentinels struct {
-	nodes    []*node // the sentinels
-	barriers *[sentinelNodes]*barrier
+	nodes    []*node    // the sentinels
+	barriers []*barrier // by node
 	fleet    *fleet
 
 	stop  context.CancelFunc
@@ -144,13 +142,11 @@ func (s *Sentinels) Balance(ctx context.Context, client int, dial func(ctx conte
 	return conn, nil
 }
 
-// sentinelConfig writes the configuration of a sentinel, which the sentinel rewrites, into its
-// directory. It is in another place for a container.
-func (s Spec) sentinelConfig(dir, inside string, port int) (file string, err error) {
-	host, primary, err := net.SplitHostPort(s.barriers[0].addr())
-	if err != nil {
-		return "", err
-	}
+// sentinelArgs returns the arguments of a sentinel that watches a primary by its address. It writes
+// the sentinel's configuration, which the sentinel rewrites, into its directory; a container has
+// that elsewhere, inside.
+func (s Spec) sentinelArgs(dir, inside string, port int, watched string) ([]string, error) {
+	host, primary, _ := strings.Cut(watched, ":")
 	text := fmt.Sprintf(`port %d
 bind 127.0.0.1
 protected-mode no
@@ -163,9 +159,9 @@ sentinel parallel-syncs %[3]s 1
 `, port, inside, impls.MasterName, host, primary, sentinelVotes)
 	path := filepath.Join(dir, sentinelFile)
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		return "", err
+		return nil, err
 	}
-	return filepath.Join(inside, sentinelFile), os.Chmod(path, 0o666)
+	return []string{filepath.Join(inside, sentinelFile), "--sentinel"}, os.Chmod(path, 0o666)
 }
 
 // formSentinels makes all nodes but the first its replicas, starts the sentinels, and waits until
@@ -307,7 +303,10 @@ func (s *Sentinels) close() error {
 		n.state = closed
 		errs = append(errs, n.close())
 	}
-	return errors.Join(append(errs, closeBarriers(s.barriers))...)
+	for _, b := range s.barriers {
+		errs = append(errs, b.close())
+	}
+	return errors.Join(errs...)
 }
 
 // knownAs returns the address by which other servers reach a node.

@@ -43,15 +43,13 @@ type Spec struct {
 	Nodes       int
 	Persistence impls.Persistence // "" means impls.PersistNone
 	MaxMemory   int64             // bytes with allkeys-lru eviction; 0 means unlimited
-	ClockFaults bool              // the server's clock must be settable (SetClock, DriftClock)
+	ClockFaults bool              // the server's clock must be settable (Clocks)
 	Log         bool              // the servers record what they execute, see Deployment.Log
 	MinReplicas int               // min-replicas-to-write, with a lag of a second at most; 0: none
 	DownAfter   time.Duration     // of a topology with sentinels, see DefaultDownAfter; 0 means that
 	Name        string            // for directories and container names; letters, digits, hyphens; "" means redis
 	Prefix      string            // of the run's keys; on a user's Redis, no others are deleted
 	Derives     impls.Deriver     // finds keys that the lock's scripts make without naming them; nil: none
-
-	barriers *[sentinelNodes]*barrier // of a topology with sentinels, one for each node
 }
 
 // NodeInfo describes one node, for the run record.
@@ -138,10 +136,12 @@ type Replication interface {
 
 // Clocks changes the clocks of servers.
 type Clocks interface {
-	// SetClock sets the offset of the server's clock from the machine's, and its rate to 1.
-	SetClock(ctx context.Context, node int, offset time.Duration) error
+	// JumpClock moves the server's clock from what it shows now. Its rate stays.
+	JumpClock(ctx context.Context, node int, by time.Duration) error
 	// DriftClock sets the rate of the server's clock from now on (0.01 to 100; 1 = true).
 	DriftClock(ctx context.Context, node int, rate float64) error
+	// SetClockRight sets the server's clock to the machine's, and returns how far it was ahead.
+	SetClockRight(ctx context.Context, node int) (was time.Duration, err error)
 }
 
 // Scripts forgets scripts.

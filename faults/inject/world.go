@@ -30,8 +30,7 @@ type World struct {
 
 	mu      sync.Mutex // guards the fields below
 	clients map[int]faults.Client
-	clocks  map[int]setting // of each node's clock
-	cut     bool            // the replication was cut
+	cut     bool // the replication was cut
 }
 
 // Config configures a World.
@@ -47,7 +46,7 @@ var _ faults.World = (*World)(nil)
 // NewWorld returns a World without clients.
 func NewWorld(cfg Config) *World {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &World{cfg: cfg, ctx: ctx, cancel: cancel, clients: map[int]faults.Client{}, clocks: map[int]setting{}}
+	return &World{cfg: cfg, ctx: ctx, cancel: cancel, clients: map[int]faults.Client{}}
 }
 
 // Enlist adds a client under its number, from 1.
