@@ -13,7 +13,7 @@ import (
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/internal/cputime"
+	"github.com/lockbench/lockbench/internal/subprocess"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/servers"
@@ -295,7 +295,7 @@ func (m *meter) mark(bool) {
 	if k == nil || m.seen == len(m.marks) {
 		return
 	}
-	used, _ := cputime.Used()
+	used := subprocess.UsedCPU()
 	m.marks[m.seen] = mark{process: used, bytes: m.held.bytes.Load(), server: k.cpu(m.ctx)}
 	m.seen++
 }

@@ -48,12 +48,7 @@ func (f *fleet) Restart(ctx context.Context, i int) error {
 	if err := f.on(i, "restart", restart, dead); err != nil {
 		return err
 	}
-	return f.rejoin(ctx, i)
-}
-
-// rejoin restores the topology after a restart, as the server's address may have changed.
-func (f *fleet) rejoin(ctx context.Context, i int) error {
-	switch f.spec.Topology {
+	switch f.spec.Topology { // the server's address may have changed
 	case impls.Replicated:
 		return f.rejoinReplicas(ctx)
 	case impls.Cluster:

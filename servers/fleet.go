@@ -44,7 +44,14 @@ func launch(ctx context.Context, spec Spec, workspace io.Closer, newMachine make
 		err = f.each(func(n *node) error { return n.up(ctx) })
 	}
 	if err == nil {
-		err = f.form(ctx)
+		switch spec.Topology {
+		case impls.Replicated:
+			err = f.followAll(ctx, 0)
+		case impls.Cluster:
+			err = f.formCluster(ctx)
+		case impls.Sentinel:
+			err = f.formSentinels(ctx)
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -97,24 +104,6 @@ func (f *fleet) each(do func(*node) error) error {
 	}
 	all.Wait()
 	return errors.Join(errs...)
-}
-
-func (f *fleet) form(ctx context.Context) error {
-	switch f.spec.Topology {
-	case impls.Replicated:
-		return f.followAll(ctx, 0)
-	case impls.Cluster:
-		return f.formCluster(ctx)
-	case impls.Sentinel:
-		if err := f.formSentinels(ctx); err != nil {
-			return err
-		}
-		if err := f.beginReplicaLogs(); err != nil {
-			return err
-		}
-		f.sentinels.watch()
-	}
-	return nil
 }
 
 func (f *fleet) Topology() impls.Topology { return f.spec.Topology }
@@ -179,11 +168,27 @@ func (f *fleet) Info(ctx context.Context) ([]NodeInfo, error) {
 	return infos, errors.Join(errs...)
 }
 
-func (f *fleet) FlushScripts(ctx context.Context, i int) error { return flushScripts(ctx, to(f, i)) }
-
-func (f *fleet) Keys(ctx context.Context, i int, prefix string) ([]string, error) {
-	return scanKeys(ctx, to(f, i), prefix)
+func (f *fleet) FlushScripts(ctx context.Context, i int) error {
+	_, err := do(ctx, to(f, i), "SCRIPT", "FLUSH")
+	return err
 }
+
+func (f *fleet) Keys(ctx context.Context, i int, prefix string) (keys []string, err error) {
+	a, err := Admin(ctx, f, i)
+	if err != nil {
+		return nil, err
+	}
+	defer a.Close()
+	scan := a.Scan(ctx, 0, "*"+prefix+"*", scanCount).Iterator()
+	for scan.Next(ctx) {
+		if impls.Under(prefix, scan.Val()) {
+			keys = append(keys, scan.Val())
+		}
+	}
+	return keys, scan.Err()
+}
+
+const scanCount = 1000
 
 func (f *fleet) DeleteKeys(ctx context.Context, i int, keys ...string) error {
 	return deleteKeys(ctx, to(f, i), keys)

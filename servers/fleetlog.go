@@ -46,8 +46,14 @@ func (f *fleet) restartLog(n *node, log *nodeLog) error {
 	}
 	dir, kept := n.logDir(), f.spec.Persistence != impls.PersistNone
 	if !kept {
-		away, err := moveAway(dir)
-		if err != nil {
+		away := dir
+		for number := 1; ; number++ {
+			away = fmt.Sprintf("%s.%d", dir, number)
+			if _, err := os.Stat(away); err != nil {
+				break
+			}
+		}
+		if err := os.Rename(dir, away); err != nil {
 			return err
 		}
 		if log != nil {
@@ -58,16 +64,6 @@ func (f *fleet) restartLog(n *node, log *nodeLog) error {
 		return nil
 	}
 	return log.begin(logPart{effect: history.Restarted, kept: kept, dir: dir})
-}
-
-// moveAway gives a directory another name.
-func moveAway(dir string) (away string, err error) {
-	for number := 1; ; number++ {
-		away = fmt.Sprintf("%s.%d", dir, number)
-		if _, err := os.Stat(away); err != nil {
-			return away, os.Rename(dir, away)
-		}
-	}
 }
 
 // logOf returns the log of the node that a machine is for clients; nil for a replica, and if there
@@ -90,11 +86,15 @@ func (f *fleet) promoteLog(number int, n *node) error {
 	if f.logs == nil {
 		return nil
 	}
-	part, err := promotion(n.logDir())
+	files, err := openLog(n.logDir())
 	if err != nil {
 		return err
 	}
-	return f.logs[number].begin(part)
+	info, err := files[len(files)-1].Stat()
+	if err != nil {
+		return err
+	}
+	return f.logs[number].begin(logPart{effect: history.Promoted, dir: n.logDir(), before: files, from: info.Size()})
 }
 
 func (f *fleet) Log() *Log {

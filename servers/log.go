@@ -262,7 +262,19 @@ func (n *nodeLog) rest(p logPart, each func(Entry)) error {
 		n.at += int64(size)
 		n.words.Feed(want[:size])
 		for r, ok := n.words.Next(); ok; r, ok = n.words.Next() {
-			n.take(wordsOf(r), each)
+			switch words := wordsOf(r); {
+			case words[0] == "SELECT":
+			case words[0] == "MULTI":
+				n.multi = [][]string{}
+			case words[0] == "EXEC":
+				each(Entry{Commands: n.multi})
+				n.multi = nil
+			case len(words) > 1 && strings.HasPrefix(words[1], fillerPrefix): // ours, see EvictKeys
+			case n.multi != nil:
+				n.multi = append(n.multi, words)
+			default:
+				each(Entry{Commands: [][]string{words}})
+			}
 		}
 		switch {
 		case errors.Is(err, io.EOF), len(want) == 0:
@@ -270,23 +282,6 @@ func (n *nodeLog) rest(p logPart, each func(Entry)) error {
 		case err != nil:
 			return err
 		}
-	}
-}
-
-// take adds a command to the transaction under way, or passes it on.
-func (n *nodeLog) take(words []string, each func(Entry)) {
-	switch {
-	case words[0] == "SELECT":
-	case words[0] == "MULTI":
-		n.multi = [][]string{}
-	case words[0] == "EXEC":
-		each(Entry{Commands: n.multi})
-		n.multi = nil
-	case len(words) > 1 && strings.HasPrefix(words[1], fillerPrefix): // ours, see EvictKeys
-	case n.multi != nil:
-		n.multi = append(n.multi, words)
-	default:
-		each(Entry{Commands: [][]string{words}})
 	}
 }
 
@@ -314,20 +309,6 @@ func commandsIn(files []*os.File, size int64) (commands [][]string, err error) {
 		}
 	}
 	return commands, nil
-}
-
-// promotion returns the part that begins when the server with the append-only file in a directory,
-// a replica until now, is the node.
-func promotion(dir string) (logPart, error) {
-	files, err := openLog(dir)
-	if err != nil {
-		return logPart{}, err
-	}
-	info, err := files[len(files)-1].Stat()
-	if err != nil {
-		return logPart{}, err
-	}
-	return logPart{effect: history.Promoted, dir: dir, before: files, from: info.Size()}, nil
 }
 
 func openLog(dir string) ([]*os.File, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/lockbench/lockbench/impls"
@@ -100,7 +101,12 @@ func (f *fleet) followAll(ctx context.Context, node int) error {
 // follow makes one server the replica of another and waits until it is in sync and so many replicas
 // confirm writes.
 func (f *fleet) follow(ctx context.Context, replica, primary int, confirm int64) error {
-	host, port := f.knownAs(primary)
+	host, port := f.nodes[primary].peer()
+	if f.sentinels != nil { // by the address that the sentinels have, too
+		var text string
+		host, text, _ = strings.Cut(f.sentinels.Known(primary), ":")
+		port, _ = strconv.Atoi(text) // it is that of a listener
+	}
 	words := []any{"REPLICAOF", host, port}
 	if f.spec.Topology == impls.Cluster {
 		id, err := f.nodes[primary].do(ctx, "CLUSTER", "MYID")

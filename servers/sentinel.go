@@ -188,13 +188,26 @@ func (f *fleet) formSentinels(ctx context.Context) error {
 		hasten(ctx, n, 100*time.Millisecond, 500*time.Millisecond)
 	}
 	for _, n := range s.nodes {
-		if err := n.poll(ctx, "know the replicas and the other sentinels", func() (bool, error) { return n.complete(ctx, len(f.nodes)-1) }); err != nil {
+		err := n.poll(ctx, "know the replicas and the other sentinels", func() (bool, error) {
+			fields, err := n.watched(ctx)
+			return fields["flags"] == "master" && fields["num-slaves"] == strconv.Itoa(len(f.nodes)-1) &&
+				fields["num-other-sentinels"] == strconv.Itoa(sentinelCount-1), err
+		})
+		if err != nil {
 			return err
 		}
 		hasten(ctx, n, publishPeriod, infoPeriod)
 		if _, err := n.do(ctx, "SENTINEL", "SET", impls.MasterName, "down-after-milliseconds", f.spec.DownAfter.Milliseconds()); err != nil {
 			return err
 		}
+	}
+	if err := f.beginReplicaLogs(); err != nil {
+		return err
+	}
+	// The sentinels change roles by themselves: every server is looked at until close.
+	ctx, s.stop = context.WithCancel(context.Background())
+	for i, n := range f.nodes {
+		s.looks.Go(func() { s.look(ctx, i, n) })
 	}
 	return nil
 }
@@ -212,27 +225,15 @@ func hasten(ctx context.Context, n *node, publish, info time.Duration) {
 	_, _ = do(ctx, n.dial, "SENTINEL", "DEBUG", "publish-period", publish.Milliseconds(), "info-period", info.Milliseconds())
 }
 
-// complete reports whether a sentinel sees the primary, so many replicas and the other sentinels.
-func (n *node) complete(ctx context.Context, replicas int) (bool, error) {
+// watched returns what a sentinel says of the primary.
+func (n *node) watched(ctx context.Context) (map[string]string, error) {
 	reply, err := do(ctx, n.dial, "SENTINEL", "MASTER", impls.MasterName)
-	if err != nil {
-		return false, err
-	}
 	words, _ := reply.([]any)
 	fields := map[string]string{}
 	for i := 0; i+1 < len(words); i += 2 {
 		fields[fmt.Sprint(words[i])] = fmt.Sprint(words[i+1])
 	}
-	return fields["flags"] == "master" && fields["num-slaves"] == strconv.Itoa(replicas) && fields["num-other-sentinels"] == strconv.Itoa(sentinelCount-1), nil
-}
-
-// watch looks at the role of every server until close: the sentinels change it by themselves.
-func (s *Sentinels) watch() {
-	var ctx context.Context
-	ctx, s.stop = context.WithCancel(context.Background())
-	for i, n := range s.fleet.nodes {
-		s.looks.Go(func() { s.look(ctx, i, n) })
-	}
+	return fields, err
 }
 
 // look notes the promotions of one server.
@@ -260,25 +261,18 @@ func (s *Sentinels) look(ctx context.Context, i int, n *node) {
 				continue
 			}
 		}
-		now, err := roleOf(ctx, asker)
-		if err != nil { // it died, or has a new role, with which it ends its connections
+		reply, err := asker.Do(ctx, "ROLE").Slice()
+		if err != nil || len(reply) == 0 { // it died, or has a new role, with which it ends its connections
 			_ = asker.Close()
 			asker = nil
 			continue
 		}
+		now := fmt.Sprint(reply[0])
 		if role == "slave" && now == "master" {
 			s.promoted(i, n)
 		}
 		role = now
 	}
-}
-
-func roleOf(ctx context.Context, c *redis.Client) (string, error) {
-	reply, err := c.Do(ctx, "ROLE").Slice()
-	if err != nil || len(reply) == 0 {
-		return "", errors.Join(err, errors.New("ROLE: no reply"))
-	}
-	return fmt.Sprint(reply[0]), nil
 }
 
 // promoted notes a promotion, and begins a part of the node's log.
@@ -307,14 +301,4 @@ func (s *Sentinels) close() error {
 		errs = append(errs, b.close())
 	}
 	return errors.Join(errs...)
-}
-
-// knownAs returns the address by which other servers reach a node.
-func (f *fleet) knownAs(i int) (host string, port int) {
-	if f.sentinels == nil {
-		return f.nodes[i].peer()
-	}
-	host, text, _ := strings.Cut(f.sentinels.Known(i), ":")
-	port, _ = strconv.Atoi(text) // it is that of a listener
-	return host, port
 }

@@ -8,7 +8,8 @@
 // end of its standard error is kept, see [Process.LastWords].
 //
 // A process leads its own group: its children are stopped and killed with it. When this program
-// ends, it is killed on Linux; elsewhere its input ends.
+// ends, it is killed on Linux; elsewhere its input ends. The package also measures the processor
+// time of this process.
 package subprocess
 
 import (
