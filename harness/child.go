@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -107,15 +109,6 @@ func (all childProcesses) watch(ctx context.Context, client int) (over func()) {
 	}
 }
 
-// err returns why a client's child has ended by itself; nil while it runs, and for a client without
-// one.
-func (all childProcesses) err(client int) error {
-	if client >= len(all) {
-		return nil
-	}
-	return all[client].Err()
-}
-
 // watchChild records the commands of a client's child and applies the faults placed at them, as own
 // does for the client's own commands.
 func (d *serverDriver) watchChild(index int, own *inject.Wire, rec clientRecord) {
@@ -148,14 +141,7 @@ func (c *child) note(cmd history.Command) {
 	c.sent[cmd.Node] = cmd.Sent
 }
 
-// body returns what faults act on: the gate of an in-process client, and its child if it has one.
-func (all childProcesses) body(client int, own *inject.Goroutine) faults.Client {
-	if client >= len(all) {
-		return own
-	}
-	return childBody{own, all[client].Child}
-}
-
+// childBody is what faults act on of a client that has a child.
 type childBody struct {
 	*inject.Goroutine
 	child *subject.Child
@@ -225,26 +211,15 @@ func (l *childLock) Try(ctx context.Context, mode history.Mode) (impls.Grant, er
 func (l *childLock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	g, err := l.Lock.Acquire(ctx, mode)
 	if err == nil && g.Asked.IsZero() && g.ValidUntil.IsZero() && !l.child.SameClock {
-		g.Asked = l.asked()
-	}
-	return g, l.answer(err)
-}
-
-// asked returns an instant that is not later than that request, whatever passes between two
-// readings of the clocks.
-func (l *childLock) asked() time.Time {
-	l.child.mu.Lock()
-	defer l.child.mu.Unlock()
-	now, first := l.env.Clock.Now(), int64(0)
-	for _, at := range l.child.sent {
-		if first == 0 || at < first {
-			first = at
+		l.child.mu.Lock()
+		sent := slices.Collect(maps.Values(l.child.sent))
+		l.child.mu.Unlock()
+		if len(sent) > 0 { // not later than that request, whatever passes between two readings of the clocks
+			now := l.env.Clock.Now()
+			g.Asked = now.Add(-time.Duration(l.timeline() - slices.Min(sent)))
 		}
 	}
-	if first == 0 {
-		return time.Time{}
-	}
-	return now.Add(-time.Duration(l.timeline() - first))
+	return g, l.answer(err)
 }
 
 func (l *childLock) Extend(ctx context.Context) (impls.Grant, error) {

@@ -13,20 +13,26 @@ import (
 	"github.com/lockbench/lockbench/faults/inject"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/impls/catalogue"
+
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
 	"github.com/lockbench/lockbench/workloads"
 )
 
-func (d *serverDriver) runGoroutines(ctx context.Context) error {
+func (d *serverDriver) runClients(ctx context.Context) error {
+	if d.overlaps != nil {
+		d.overlaps.slack = d.clockError
+	}
 	d.relay = workloads.NewRelay(d.Scenario.Clients)
 	clients := make([]*goroutineClient, d.Scenario.Clients)
 	for i := range clients {
 		clients[i] = d.join(ctx, i)
 	}
 	w, _ := workloads.Find(d.Scenario.Workload)
-	d.startLeader(ctx)
+	leading, end := context.WithCancel(ctx)
+	if d.lead = end; d.leader != nil {
+		d.leading.Go(func() { d.leader.Run(leading, d.director) })
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	ended := make(chan struct{})
 	context.AfterFunc(ctx, func() { // an abandoned run does not wait for stopped clients; disarm reports the error
@@ -52,8 +58,10 @@ func (d *serverDriver) runClient(ctx context.Context, w workloads.Workload, m *g
 	end()
 	over()
 	d.director.Left(m.client.Index + 1)
-	if gone := d.children.err(m.client.Index); gone != nil {
-		return gone
+	if m.client.Index < len(d.children) {
+		if gone := d.children[m.client.Index].Err(); gone != nil { // its child has ended by itself
+			return gone
+		}
 	}
 	if err == nil || errors.Is(err, impls.ErrCrashed) {
 		return nil
@@ -70,9 +78,13 @@ type goroutineClient struct {
 // join makes the client with an index: its gate, its wires, its recorders.
 func (d *serverDriver) join(ctx context.Context, index int) *goroutineClient {
 	body, rec := inject.NewGoroutine(), d.newRecord(index)
-	d.world.Enlist(index+1, d.children.body(index, body))
+	var both faults.Client = body
+	if index < len(d.children) {
+		both = childBody{body, d.children[index].Child}
+	}
+	d.world.Enlist(index+1, both)
 	wire := &inject.Wire{Gate: body.Gate, Client: index + 1, Done: rec.AddCommand, Timeline: d.timeline,
-		Names: d.names, Source: rec.AddScript, Scripts: d.scripts, First: firstConnection(index), Dial: d.dialer(index), Node: d.servers.recorded,
+		Names: d.names, Source: rec.AddScript, Scripts: d.scripts, First: uint64(index+1) << 32, Dial: d.dialer(index), Node: d.servers.recorded,
 		Plan: d.director.Plan(), Watch: func(e faults.Event) error {
 			d.director.Event(ctx, e, nil)
 			return body.Rest(ctx)
@@ -98,9 +110,6 @@ func (d *serverDriver) join(ctx context.Context, index int) *goroutineClient {
 		return nil // the errors of a dead client mean nothing
 	}}
 }
-
-// firstConnection separates the connection numbers of different clients.
-func firstConnection(index int) uint64 { return uint64(index+1) << 32 }
 
 // moments returns the function for a client's moments: it applies the faults there and waits.
 // Without faults and a leader, clients share nothing there.
@@ -140,17 +149,6 @@ func (d *serverDriver) setup(index int) workloads.Setup {
 // enough for a run to end.
 func replyTimeout(lease time.Duration) time.Duration { return max(2*lease, time.Second) }
 
-// usedScripts returns what makes clients send the sources of scripts that a user's server may know
-// from before; nil on a server of the run's own.
-func usedScripts(users bool) *inject.Scripts {
-	if !users {
-		return nil
-	}
-	return new(inject.Scripts)
-}
-
-func scriptNames() map[string]string { return workloads.NameScripts(catalogue.ScriptNames()) }
-
 // clientRecord records what one client does: its history, its latencies, and the counts for the
 // progress line.
 type clientRecord struct {
@@ -178,15 +176,6 @@ type lag struct {
 	starts, late, latest, total int64
 }
 
-func (l *lag) add(by int64) {
-	l.starts++
-	l.total += max(by, 0)
-	l.latest = max(l.latest, by)
-	if by > results.LateBy {
-		l.late++
-	}
-}
-
 // counts holds the number of one client's acquires by outcome, for the progress line.
 type counts [history.Unknown + 1]atomic.Int64
 
@@ -209,7 +198,13 @@ func (r clientRecord) observe(op history.Op, outcome history.Outcome, intended, 
 		return
 	}
 	if op == history.Acquire {
-		r.lag.add(call - intended)
+		by := call - intended
+		r.lag.starts++
+		r.lag.total += max(by, 0)
+		r.lag.latest = max(r.lag.latest, by)
+		if by > results.LateBy {
+			r.lag.late++
+		}
 	}
 	if outcome == history.OK {
 		r.latency.Record(op.String(), intended, call, ret)

@@ -5,23 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/faults/inject"
 	"github.com/lockbench/lockbench/workloads"
 )
-
-type injection struct {
-	world    *inject.World
-	director *faults.Director
-	network  *network // nil if not needed; see needsNetwork
-
-	leader   inject.Leader    // nil: messages pass as they come
-	replayer *inject.Replayer // the leader of a run that replays a schedule
-	stop     context.CancelFunc
-	replays  sync.WaitGroup
-}
 
 // arm prepares the faults of the plan and applies those that hold from the start. It runs before
 // clients connect.
@@ -45,20 +33,13 @@ func (d *serverDriver) arm(ctx context.Context) (err error) {
 		traffic = inject.Watched{Context: ctx, Director: d.director}
 	}
 	if d.needsNetwork() {
-		if d.network, err = d.openNetwork(traffic); err != nil {
+		if err = d.openNetwork(traffic); err != nil {
 			return err
 		}
-		d.world.SetProxy(d.network.proxy)
+		d.world.SetProxy(d.proxy)
 	}
 	d.director.Start(ctx)
 	return nil
-}
-
-func (d *serverDriver) startLeader(ctx context.Context) {
-	ctx, d.stop = context.WithCancel(ctx)
-	if d.leader != nil {
-		d.replays.Go(func() { d.leader.Run(ctx, d.director) })
-	}
 }
 
 // needsNetwork reports whether clients dial through a proxy: if network faults are placed, and if
@@ -70,18 +51,18 @@ func (d *serverDriver) needsNetwork() bool {
 
 // endFaults ends every fault that has a length or must not outlive the run.
 func (d *serverDriver) endFaults() error {
-	if d.stop != nil {
-		d.stop()
+	if d.lead != nil {
+		d.lead()
 	}
-	d.replays.Wait()
+	d.leading.Wait()
 	d.world.Stop()
 	return d.director.Close()
 }
 
 func (d *serverDriver) disarm() error {
 	err := d.endFaults()
-	if d.network != nil {
-		err = errors.Join(err, d.network.proxy.Close())
+	if d.proxy != nil {
+		err = errors.Join(err, d.proxy.Close())
 	}
 	return err
 }

@@ -12,12 +12,6 @@ import (
 	"github.com/lockbench/lockbench/results/latency"
 )
 
-func (d *serverDriver) latencies(ops []history.Operation) []*latency.Recorder {
-	handOvers := latency.NewRecorder()
-	latency.HandOvers(handOvers, ops)
-	return append(d.latency, handOvers)
-}
-
 // measure fills in the load and the health of the run and returns its latencies.
 func (d *serverDriver) measure(r *results.Result, rec *record) *latency.Set {
 	lag := int64(0)
@@ -27,12 +21,14 @@ func (d *serverDriver) measure(r *results.Result, rec *record) *latency.Set {
 		r.Health.LateStarts += l.late
 		r.Health.MaxLag = max(r.Health.MaxLag, time.Duration(l.latest))
 	}
-	set := latency.Merge(rec.Windows, d.latencies(rec.Ops)...)
+	handOvers := latency.NewRecorder()
+	latency.HandOvers(handOvers, rec.Ops)
+	set := latency.Merge(rec.Windows, append(d.latency, handOvers)...)
 	wait := latency.SplitWait(rec.Ops, rec.Commands, d.header().Lease, lag)
 	r.Wait = &wait
 	r.SetLatency(set, "")
 	r.Load = d.load(rec.Ops)
-	r.Health.GCMax = longestCollection(d.base.start)
+	r.Health.GCMax = longestCollection(d.base)
 	r.Health.MaxStall = max(d.stall, slowestReply(rec.Commands, rec.Windows))
 	r.Health.Stalled = r.Health.MaxStall > d.lease()/stallShare || len(judge.LateServers(d.Scenario, rec.Windows)) > 0
 	for _, w := range rec.Windows {
@@ -47,8 +43,18 @@ func (d *serverDriver) load(ops []history.Operation) results.Throughput {
 	l := results.Throughput{Clients: d.Scenario.Clients, Open: d.Scenario.Rate > 0,
 		Duration: time.Duration(max(min(d.measuredUntil(), d.ended)-d.warm(), 1)), WarmUp: time.Duration(d.warm())}
 	l.Offered = d.OpenLoop().Offered(d.warm(), d.warm()+int64(l.Duration))
-	within, before := d.grants(ops)
-	l.Achieved, l.Excluded = float64(within)/l.Duration.Seconds(), before
+	within, end := 0, d.measuredUntil()
+	for i := range ops {
+		op := &ops[i]
+		switch {
+		case op.Op != history.Acquire || op.Outcome != history.OK || op.Return >= end:
+		case op.Return < d.warm():
+			l.Excluded++
+		default:
+			within++
+		}
+	}
+	l.Achieved = float64(within) / l.Duration.Seconds()
 	return l
 }
 

@@ -89,7 +89,10 @@ func Run(ctx context.Context, e Experiment) (*Outcome, error) {
 	if err != nil {
 		err = errors.Join(err, save.failed(err, e.Now()))
 	}
-	return out, errors.Join(err, save.close())
+	if save.use != nil {
+		err = errors.Join(err, save.use.Close())
+	}
+	return out, err
 }
 
 func (e Experiment) driver() driver {
@@ -146,7 +149,7 @@ func (e Experiment) check(ctx context.Context, d driver, save *saver, rec *recor
 	set := d.measure(&r, rec)
 	judge.Conclude(&r, v, judge.Ending{Doubts: []string{r.Load.RateReason(rec.Windows), rec.errors.Reason()}, Interrupted: save.run.Interrupted, Gates: e.gates()})
 	out.Verdict, out.Result = v, r
-	err = errors.Join(save.executed(rec, found), save.checked(out, set, rec.ended, e.Now()))
+	err = save.checked(out, rec, found, set, e.Now())
 	out.Run = save.run
 	return err
 }

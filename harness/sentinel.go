@@ -95,7 +95,7 @@ func (d *serverDriver) childAddrs(client, nodes int) (addrs []string, sentinels 
 		}
 	}
 	for link := from; link < to; link++ {
-		addrs = append(addrs, d.network.routes[client][link].Addr())
+		addrs = append(addrs, d.routes[client][link].Addr())
 	}
 	return addrs, sentinels
 }

@@ -130,8 +130,20 @@ func (d *simDriver) drive(ctx context.Context, _ *saver) (*record, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.total.add(run)
-		if d.Enough != nil && d.Enough(*d.total.verdict) {
+		t := &d.total
+		t.runs++
+		t.commands += len(run.Commands)
+		t.reached = t.reached.Add(run.reached)
+		t.errors = t.errors.Add(results.CountAllErrors(run.Ops, run.Windows))
+		if t.verdict == nil || t.kept.verdict.Verdict != checker.Fail {
+			t.kept = run
+		}
+		if t.verdict == nil {
+			t.verdict = run.verdict
+		} else {
+			t.verdict = checker.Sum(t.verdict, run.verdict)
+		}
+		if d.Enough != nil && d.Enough(*t.verdict) {
 			break
 		}
 	}
@@ -209,21 +221,6 @@ type tally struct {
 	reached  history.Reach
 	kept     scheduled // the first with a violation, or else the last
 	verdict  *checker.Verdict
-}
-
-func (t *tally) add(s scheduled) {
-	t.runs++
-	t.commands += len(s.Commands)
-	t.reached = t.reached.Add(s.reached)
-	t.errors = t.errors.Add(results.CountAllErrors(s.Ops, s.Windows))
-	if t.verdict == nil {
-		t.kept, t.verdict = s, s.verdict
-		return
-	}
-	if t.kept.verdict.Verdict != checker.Fail {
-		t.kept = s
-	}
-	t.verdict = checker.Sum(t.verdict, s.verdict)
 }
 
 // record returns the kept schedule's record, with the counts of all schedules.

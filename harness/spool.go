@@ -45,7 +45,19 @@ func startSpool(d *serverDriver, dir *results.Dir) *spool {
 	if dir != nil && d.steps != nil {
 		s.err = errors.Join(s.err, d.steps.saveTo(dir))
 	}
-	s.done.Go(s.loop)
+	s.done.Go(func() {
+		tick := time.NewTicker(spoolEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-s.quit:
+				return
+			case <-tick.C:
+				s.write(d.timeline() - pipeDelay)
+				d.report(d.progress())
+			}
+		}
+	})
 	return s
 }
 
@@ -65,21 +77,8 @@ func (s *spool) begin(dir *results.Dir) (err error) {
 	return dir.SaveFunc(results.HistoryFile, func(w io.Writer) error { return history.WriteHistory(w, header, nil) })
 }
 
-func (s *spool) loop() {
-	tick := time.NewTicker(spoolEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-s.quit:
-			return
-		case <-tick.C:
-			s.write(s.driver.timeline() - pipeDelay)
-			s.driver.report(s.driver.progress())
-		}
-	}
-}
-
-// write writes what was recorded. All that had returned by an instant is there.
+// write writes what was recorded, and the windows measured since the last call, with a single
+// write. All that had returned by an instant is there.
 func (s *spool) write(by int64) {
 	if s.driver.steps != nil {
 		s.driver.steps.read()
@@ -87,26 +86,19 @@ func (s *spool) write(by int64) {
 	if s.file != nil {
 		_ = s.driver.recorder.Spill(s.file, by) // s.file keeps in memory what it cannot save
 	}
-	if s.faults != nil && s.err == nil {
-		s.err = s.writeWindows()
+	if s.faults == nil || s.err != nil {
+		return
 	}
-}
-
-// writeWindows appends the fault windows measured since the last call, with a single write.
-func (s *spool) writeWindows() error {
 	measured := s.driver.director.Complete()
 	var text []byte
 	for i := s.windows; i < len(measured); i++ {
 		text = history.AppendWindow(text, &measured[i])
 	}
-	if len(text) == 0 {
-		return nil
+	if s.windows = len(measured); len(text) > 0 {
+		if _, err := s.faults.Write(text); err != nil {
+			s.err = fmt.Errorf("save faults: %w", err)
+		}
 	}
-	s.windows = len(measured)
-	if _, err := s.faults.Write(text); err != nil {
-		return fmt.Errorf("save faults: %w", err)
-	}
-	return nil
 }
 
 // end writes the rest and closes the files. It returns the recording, nil if there is none, and the
@@ -186,7 +178,7 @@ func (d *serverDriver) progress() Progress {
 
 func (d *serverDriver) header() history.Header {
 	h := d.Variant.Header(int64(d.lease()), d.topology(), d.servers.lock.Len())
-	h.Permits, h.ClockError, h.Epoch = max(d.Scenario.Permits, 1), d.clockError, d.base.wall()
+	h.Permits, h.ClockError, h.Epoch = max(d.Scenario.Permits, 1), d.clockError, d.base.UnixNano()
 	h.Copies = d.servers.lock.Sentinels() != nil
 	return h
 }

@@ -127,23 +127,28 @@ func (d *Docker) Start(ctx context.Context, spec Spec) (Deployment, error) {
 	spec.Log = spec.Log && e.host.IsLoopback() // the files are read on this machine
 	return launch(ctx, spec, site, func(i int, known string) (machine, error) {
 		m, err := site.machine(spec, i, known)
-		if err != nil || !spec.ClockFaults {
-			return m, err
+		if err == nil && spec.ClockFaults {
+			err = d.shiftable(ctx, m, i)
 		}
-		if err := e.needLocal("clock faults"); err != nil {
-			return m, err
-		}
-		dir, err := site.workspace.subdir(fmt.Sprintf("node-%d", i))
-		if err != nil {
-			return m, err
-		}
-		var object string
-		object, m.clock, err = d.shim.install(ctx, dir)
-		const inside = "/lockbench-"
-		m.binds = append(m.binds, object+":"+inside+clockObject+":ro", m.clock+":"+inside+clockFile+":ro")
-		m.env = map[string]string{"LD_PRELOAD": inside + clockObject, clockEnv: inside + clockFile}
 		return m, err
 	})
+}
+
+// shiftable gives a container a clock that can be set.
+func (d *Docker) shiftable(ctx context.Context, m *dockerMachine, i int) error {
+	if err := m.site.engine.needLocal("clock faults"); err != nil {
+		return err
+	}
+	dir, err := m.site.workspace.subdir(fmt.Sprintf("node-%d", i))
+	if err != nil {
+		return err
+	}
+	object, clock, err := d.shim.install(ctx, dir)
+	const inside = "/lockbench-"
+	m.clock = clock
+	m.binds = append(m.binds, object+":"+inside+clockObject+":ro", clock+":"+inside+clockFile+":ro")
+	m.env = map[string]string{"LD_PRELOAD": inside + clockObject, clockEnv: inside + clockFile}
+	return err
 }
 
 // site is what the containers of one deployment share.
