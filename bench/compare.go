@@ -40,21 +40,15 @@ func CompareBenches(base, now results.Bench, o CompareOptions) results.Compariso
 	}
 	if relative {
 		c.Notes = append(c.Notes, "times and rates are compared by their ratio to "+base.Plan.Reference+" in the same repetition")
-		c.Notes = append(c.Notes, referenceDrift(base.Plan.Reference, before, after)...)
+		for _, setting := range slices.Sorted(maps.Keys(before.speed)) {
+			if d := drift(before, after, setting); d > DefaultThreshold || d < -DefaultThreshold { // so did the machine or the server
+				c.Notes = append(c.Notes, fmt.Sprintf("%s × %s itself went from %.0f to %.0f holds/s: the machine or its load differs",
+					base.Plan.Reference, setting, before.speed[setting], after.speed[setting]))
+			}
+		}
 	}
 	settle(&c, o)
 	return c
-}
-
-// referenceDrift returns a note for each setting in which the reference itself changed, which means
-// that the machine or the server did.
-func referenceDrift(reference string, base, now side) (notes []string) {
-	for _, setting := range slices.Sorted(maps.Keys(base.speed)) {
-		if d := drift(base, now, setting); d > DefaultThreshold || d < -DefaultThreshold {
-			notes = append(notes, fmt.Sprintf("%s × %s itself went from %.0f to %.0f holds/s: the machine or its load differs", reference, setting, base.speed[setting], now.speed[setting]))
-		}
-	}
-	return notes
 }
 
 // drift returns the relative change of the reference's throughput in a setting; 0 if one side has
@@ -96,13 +90,24 @@ func compareSides(base, now side, o CompareOptions) results.Comparison {
 	for _, at := range now.places {
 		was, known := base.verdicts[at]
 		is := now.verdicts[at]
-		if kind := verdictChange(was, is); known && kind != "" {
-			c.Changes = append(c.Changes, results.Change{Lock: at.lock, Scenario: at.setting, Change: kind, Was: string(was), Is: string(is)})
+		change := results.Change{Lock: at.lock, Scenario: at.setting, Was: string(was), Is: string(is)}
+		switch {
+		case was != checker.Fail && is == checker.Fail:
+			change.Change = results.Broken
+		case was == checker.Fail && is == checker.Pass:
+			change.Change = results.Fixed
+		}
+		if known && change.Change != "" {
+			c.Changes = append(c.Changes, change)
 		}
 	}
-	gated := 0
+	gated, metrics := 0, slices.DeleteFunc(results.Metrics(), func(m results.Metric) bool { return m.Role == results.Uncompared })
 	for _, at := range base.places {
-		gated += gatedRows(base.samples[at], now.samples[at], now.open[at])
+		for _, m := range metrics {
+			if m.Gated(now.open[at]) && base.samples[at][m.Name].figure.Value != nil && now.samples[at][m.Name].figure.Value != nil {
+				gated++
+			}
+		}
 	}
 	c.Alpha = familyAlpha / float64(max(gated, 1))
 	for _, at := range base.places {
@@ -110,7 +115,7 @@ func compareSides(base, now side, o CompareOptions) results.Comparison {
 			c.Changes = append(c.Changes, results.Change{Lock: at.lock, Scenario: at.setting, Change: results.Gone, Was: string(base.verdicts[at])})
 			continue
 		}
-		for _, m := range compared() {
+		for _, m := range metrics {
 			if r, ok := row(at, m, base.samples[at], now.samples[at], limits{c.Threshold, c.Alpha}); ok {
 				r.Gated, r.Relative = m.Gated(now.open[at]), base.relative && (r.Unit == results.Nanoseconds || r.Unit == results.PerSecond)
 				if r.Relative && r.Decided() {
@@ -121,30 +126,6 @@ func compareSides(base, now side, o CompareOptions) results.Comparison {
 		}
 	}
 	return c
-}
-
-func verdictChange(was, is checker.Result) results.ChangeKind {
-	switch {
-	case was != checker.Fail && is == checker.Fail:
-		return results.Broken
-	case was == checker.Fail && is == checker.Pass:
-		return results.Fixed
-	}
-	return ""
-}
-
-// compared returns the metrics that comparisons show.
-func compared() []results.Metric {
-	return slices.DeleteFunc(results.Metrics(), func(m results.Metric) bool { return m.Role == results.Uncompared })
-}
-
-func gatedRows(base, now map[string]sample, open bool) (n int) {
-	for _, m := range compared() {
-		if m.Gated(open) && base[m.Name].figure.Value != nil && now[m.Name].figure.Value != nil {
-			n++
-		}
-	}
-	return n
 }
 
 // machine is where figures were measured.

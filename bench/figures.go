@@ -207,14 +207,14 @@ func (m *measuring) holds() {
 // handOvers measures the time from the call of a release, and in round trips from when the server
 // freed the lock, to the next client's grant.
 func (m *measuring) handOvers() {
-	commands := indexCommands(m.Commands)
+	commands := sentBy(m.Commands)
 	var total, unheld []int64
 	for _, h := range latency.Pairs(m.Ops) {
 		if !m.within(h.Release.Call) {
 			continue
 		}
 		total = append(total, h.Grant.Return-h.Release.Call)
-		if at, ok := commands.effect(h.Release); ok && h.Grant.Return > at {
+		if at, ok := freedAt(h.Release, commands[h.Release.Client]); ok && h.Grant.Return > at {
 			unheld = append(unheld, h.Grant.Return-at)
 		}
 	}
@@ -253,7 +253,11 @@ func (m *measuring) faults() {
 		start, end := max(w.Start, m.From), min(w.Last(), m.To)
 		if w.Confirmed && end > start {
 			lasted += end - start
-			inside += m.grantsBetween(start, end)
+			for i := range m.Ops {
+				if op := &m.Ops[i]; op.Granted() && op.Return >= start && op.Return < end {
+					inside++
+				}
+			}
 		}
 		if w.Fault == crashClient {
 			m.soonest("recovery", w.Start, w.Client)
@@ -264,15 +268,6 @@ func (m *measuring) faults() {
 	if lasted > 0 && !m.Setting.Crash {
 		m.set("fault.throughput", float64(inside)/(float64(lasted)/1e9), inside)
 	}
-}
-
-func (m *measuring) grantsBetween(from, to int64) (n int64) {
-	for i := range m.Ops {
-		if op := &m.Ops[i]; op.Granted() && op.Return >= from && op.Return < to {
-			n++
-		}
-	}
-	return n
 }
 
 // soonest sets the time from an instant to the next grant of another client; over several instants,

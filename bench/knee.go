@@ -103,7 +103,11 @@ func (b *bench) find(ctx context.Context, t turn, tried func(results.KneeStep)) 
 		at := t
 		at.Setting.Rate = s.rate
 		done := b.take(ctx, at)
-		step := b.step(at, done)
+		step := results.KneeStep{Repetition: t.Repetition, Offered: s.rate, Value: done.Figures[b.Find.Metric.Name].Value}
+		if v := done.Figures["throughput"].Value; v != nil {
+			step.Achieved = *v
+		}
+		step.Within = b.Find.Check(step.Value, "").Verdict == checker.Pass && step.Achieved >= leastMet*step.Offered
 		tried(step)
 		done.Setting.Rate, done.Figures = 0, map[string]figureSample{"throughput": done.Figures["throughput"]}
 		b.taken = append(b.taken, done) // so that its verdict counts
@@ -113,17 +117,6 @@ func (b *bench) find(ctx context.Context, t turn, tried func(results.KneeStep)) 
 		}
 	}
 	return s
-}
-
-// step compares the measurement at one rate with the limit.
-func (b *bench) step(t turn, done taken) results.KneeStep {
-	k := results.KneeStep{Repetition: t.Repetition, Offered: t.Setting.Rate}
-	if v := done.Figures["throughput"].Value; v != nil {
-		k.Achieved = *v
-	}
-	k.Value = done.Figures[b.Find.Metric.Name].Value
-	k.Within = b.Find.Check(k.Value, "").Verdict == checker.Pass && k.Achieved >= leastMet*k.Offered
-	return k
 }
 
 // SearchRange returns the first rate of a search and the highest that it tries, 0 for no bound:

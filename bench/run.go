@@ -87,12 +87,6 @@ const (
 	leastCrowd  = 2 // another client must wait for the dead holder's lock
 )
 
-// crashSetting returns the setting with crashes: with the greatest number of clients in the bench.
-func (c Config) crashSetting() results.BenchSetting {
-	most := slices.Max(append([]int{leastCrowd}, c.Clients...))
-	return results.BenchSetting{Clients: most, Keys: 1, Hold: 10 * time.Millisecond, Crash: true}
-}
-
 // acquireWait is how long a client waits for the lock before it counts an error and tries again.
 const acquireWait = 10 * time.Second
 
@@ -106,7 +100,7 @@ func Run(ctx context.Context, c Config) (results.Bench, error) {
 	if c.Reference == "" {
 		c.Reference, c.Locks = bareName, append([]impls.Variant{bareVariant()}, c.Locks...)
 	}
-	b := &bench{Config: c, servers: hold(c.Provider), begun: c.Now()}
+	b := &bench{Config: c, servers: &reused{Provider: c.Provider}, begun: c.Now()}
 	err := b.all(ctx)
 	if err == nil && len(b.taken) > 0 && !slices.ContainsFunc(b.taken, func(t taken) bool { return t.Err == nil }) {
 		err = b.taken[0].Err // no turn could be run
