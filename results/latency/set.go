@@ -112,16 +112,9 @@ func (s *Set) Ops() []string {
 func (s *Set) Dropped() int64 {
 	var n int64
 	for _, op := range s.Ops() {
-		n += max(dropped(s.Both(op, Response)), dropped(s.Both(op, Service)))
+		n += max(s.Both(op, Response).Dropped, s.Both(op, Service).Dropped) // both have every sample
 	}
 	return n
-}
-
-func dropped(s *Series) int64 {
-	if s == nil {
-		return 0
-	}
-	return s.Dropped
 }
 
 func (s *Set) add(op string, one sample, faults spans) {
