@@ -151,7 +151,8 @@ func (p *Plan) matches(f *placed, e Event) bool {
 		next := time.Duration(max(f.Times, 1)-f.left+1) * f.When.After.Of(p.lease)
 		return f.form == AtTime && next <= e.At
 	}
-	if f.Client != e.Client && (f.Client != 0 || p.taken(f, e.Client)) {
+	taken := func(o *placed) bool { return o != f && o.Fault == f.Fault && o.Client == e.Client }
+	if f.Client != e.Client && (f.Client != 0 || slices.ContainsFunc(p.placed, taken)) {
 		return false
 	}
 	if e.Kind == Moment {
@@ -166,11 +167,6 @@ func (p *Plan) matches(f *placed, e Event) bool {
 		return false // the operation is over: a quorum was reached without this reply
 	}
 	return f.on.matchesReply(e.Operation, e.Command, e.Write, p.nilGrants)
-}
-
-// taken reports whether another fault of the same name affects a client. mu must be held.
-func (p *Plan) taken(f *placed, client int) bool {
-	return slices.ContainsFunc(p.placed, func(o *placed) bool { return o != f && o.Fault == f.Fault && o.Client == client })
 }
 
 func (f *placed) stage() Stage {

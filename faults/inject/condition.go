@@ -59,22 +59,19 @@ func (p *Proxy) refresh() {
 	for _, l := range p.links {
 		s := &linkState{changed: make(chan struct{})}
 		for _, c := range p.conditions {
-			if c.concerns(l) {
-				s.add(c)
+			if !c.concerns(l) {
+				continue
+			}
+			s.blocked = s.blocked || c.Block
+			s.delay += c.Delay
+			s.noSubscribers = s.noSubscribers || c.NoSubscribers
+			if c.Rate > 0 && (s.rate == 0 || c.Rate < s.rate) {
+				s.rate = c.Rate
 			}
 		}
 		if old := l.state.Swap(s); old != nil {
 			close(old.changed)
 		}
-	}
-}
-
-func (s *linkState) add(c *condition) {
-	s.blocked = s.blocked || c.Block
-	s.delay += c.Delay
-	s.noSubscribers = s.noSubscribers || c.NoSubscribers
-	if c.Rate > 0 && (s.rate == 0 || c.Rate < s.rate) {
-		s.rate = c.Rate
 	}
 }
 

@@ -30,7 +30,15 @@ func (h *Holds) Hold() (release faults.Undo) {
 // Each hold holds one Wait: at a moment it stops the client, and not the background of the client's
 // lock.
 func (h *Holds) Wait(done, gone <-chan struct{}) bool {
-	for _, hold := range h.take() {
+	if !h.some.Load() {
+		return true
+	}
+	h.mu.Lock()
+	all := h.all
+	h.all = nil
+	h.some.Store(false)
+	h.mu.Unlock()
+	for _, hold := range all {
 		select {
 		case <-hold:
 		case <-done:
@@ -40,18 +48,6 @@ func (h *Holds) Wait(done, gone <-chan struct{}) bool {
 		}
 	}
 	return true
-}
-
-func (h *Holds) take() []chan struct{} {
-	if !h.some.Load() {
-		return nil
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	all := h.all
-	h.all = nil
-	h.some.Store(false)
-	return all
 }
 
 // free reports whether a Wait would not wait.
