@@ -169,8 +169,13 @@ func (d *serverDriver) dialFromClient(ctx context.Context, client, node int) (ne
 	switch {
 	case node == storeNode:
 		return d.servers.store.Dial(ctx, 0)
-	case node >= d.servers.lock.Len():
-		return d.dialAside(ctx, client, node)
+	case d.servers.isBalancer(node):
+		return d.servers.lock.Sentinels().Balance(ctx, client+1, func(ctx context.Context, node int) (net.Conn, error) {
+			return d.dialFromClient(ctx, client, node)
+		})
+	case node >= d.servers.lock.Len(): // a sentinel
+		var dialer net.Dialer
+		return dialer.DialContext(ctx, "tcp", d.servers.lock.Sentinels().Addrs()[node-d.servers.lock.Len()])
 	case client < len(d.children):
 		return d.children[client].wire.Load().Open(ctx, "tcp", nodeAddr(node))
 	}

@@ -71,16 +71,6 @@ func longestCollection(since time.Time) (longest time.Duration) {
 	return longest
 }
 
-// gates returns the scenario's limits, which [scenarios.Scenario.Validate] has parsed.
-func (e Experiment) gates() (gates []results.Gate) {
-	for _, text := range e.Scenario.SLO {
-		if g, err := results.ParseGate(text); err == nil {
-			gates = append(gates, g)
-		}
-	}
-	return gates
-}
-
 // stallTick is short beside every lease and costs a five-hundredth of one processor.
 const stallTick = 2 * time.Millisecond
 

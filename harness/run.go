@@ -85,21 +85,22 @@ func Run(ctx context.Context, e Experiment) (*Outcome, error) {
 	if e.Prefix == "" && e.Provider.Guest() {
 		e.Prefix = "lockbench:" + save.run.ID + ":" // keeps the run away from the user's own keys
 	}
-	out, err := e.run(ctx, e.driver(), save)
+	var d driver
+	if s, ok := e.Provider.(*Sim); ok {
+		d = &simDriver{Experiment: e, pool: s}
+	} else {
+		d = newServerDriver(e)
+	}
+	out, err := e.run(ctx, d, save)
 	if err != nil {
-		err = errors.Join(err, save.failed(err, e.Now()))
+		save.run.Failure = err.Error()
+		save.logf(e.Now(), "failed: %s", err)
+		err = errors.Join(err, save.phase(save.run.Phase, e.Now()))
 	}
 	if save.use != nil {
 		err = errors.Join(err, save.use.Close())
 	}
 	return out, err
-}
-
-func (e Experiment) driver() driver {
-	if s, ok := e.Provider.(*Sim); ok {
-		return &simDriver{Experiment: e, pool: s}
-	}
-	return newServerDriver(e)
 }
 
 func (e Experiment) run(ctx context.Context, d driver, save *saver) (out *Outcome, err error) {
@@ -147,7 +148,13 @@ func (e Experiment) check(ctx context.Context, d driver, save *saver, rec *recor
 	r := results.NewResult(save.run, *v)
 	r.Rerun, r.Reached = e.Rerun, rec.reached.Add(judge.Opportunities(v))
 	set := d.measure(&r, rec)
-	judge.Conclude(&r, v, judge.Ending{Doubts: []string{r.Load.RateReason(rec.Windows), rec.errors.Reason()}, Interrupted: save.run.Interrupted, Gates: e.gates()})
+	var gates []results.Gate
+	for _, text := range e.Scenario.SLO {
+		if g, err := results.ParseGate(text); err == nil { // [scenarios.Scenario.Validate] has parsed it
+			gates = append(gates, g)
+		}
+	}
+	judge.Conclude(&r, v, judge.Ending{Doubts: []string{r.Load.RateReason(rec.Windows), rec.errors.Reason()}, Interrupted: save.run.Interrupted, Gates: gates})
 	out.Verdict, out.Result = v, r
 	err = save.checked(out, rec, found, set, e.Now())
 	out.Run = save.run

@@ -134,12 +134,6 @@ func (s *saver) checked(out *Outcome, rec *record, found explain.Findings, set *
 	return errors.Join(append(errs, s.dir.SaveResult(out.Result), s.phase(results.Checked, now))...)
 }
 
-func (s *saver) failed(cause error, now time.Time) error {
-	s.run.Failure = cause.Error()
-	s.logf(now, "failed: %s", cause)
-	return s.phase(s.run.Phase, now)
-}
-
 func (s *saver) phase(p results.Phase, now time.Time) error {
 	s.run.Phase, s.run.Duration = p, now.Sub(s.run.Start)
 	if s.dir == nil {

@@ -74,16 +74,6 @@ func dialTold(dial func(ctx context.Context, network, addr string) (net.Conn, er
 	}
 }
 
-// dialAside connects a client to a sentinel, or through its balancer to the primary.
-func (d *serverDriver) dialAside(ctx context.Context, client, link int) (net.Conn, error) {
-	watched := d.servers.lock.Sentinels()
-	if d.servers.isBalancer(link) {
-		return watched.Balance(ctx, client+1, func(ctx context.Context, node int) (net.Conn, error) { return d.dialFromClient(ctx, client, node) })
-	}
-	var dialer net.Dialer
-	return dialer.DialContext(ctx, "tcp", watched.Addrs()[link-d.servers.lock.Len()])
-}
-
 // childAddrs returns the addresses for a client's child: of its links to the sentinels if it knows
 // these, or else to the balancer.
 func (d *serverDriver) childAddrs(client, nodes int) (addrs []string, sentinels bool) {

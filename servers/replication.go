@@ -71,17 +71,6 @@ func (f *fleet) SetReplication(ctx context.Context, number int, flowing bool) er
 	return f.on(f.roles[heir], "cut replication of", func(n *node) error { return n.detach(ctx, f.spec.Topology) }, running)
 }
 
-// rejoinReplicas makes the replicas of a lone primary follow again after a restart of a server,
-// unless replication is cut.
-func (f *fleet) rejoinReplicas(ctx context.Context) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.flowing || !f.nodes[f.roles[0]].isRunning() {
-		return nil
-	}
-	return f.followAll(ctx, 0)
-}
-
 // followAll makes the servers that run the replicas of their primary, and waits until all confirm
 // its writes.
 func (f *fleet) followAll(ctx context.Context, node int) error {

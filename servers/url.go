@@ -75,7 +75,16 @@ func (u *URL) Available(ctx context.Context) error {
 	defer cancel()
 	for _, t := range u.targets {
 		if _, err := do(ctx, t.dial, "PING"); err != nil {
-			return fmt.Errorf("%s: %w: %w%s", t, ErrMissing, err, t.hint(err))
+			hint, closed := "", errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+			switch {
+			case strings.Contains(err.Error(), "NOAUTH"):
+				hint = " (give the password by --password-file, LOCKBENCH_REDIS_PASSWORD or in the URL)"
+			case t.tls == nil && closed:
+				hint = " (does the server speak TLS? then its address begins with rediss://)"
+			case t.tls != nil && errors.Is(err, context.DeadlineExceeded):
+				hint = " (does the server speak TLS? without, its address begins with redis://)"
+			}
+			return fmt.Errorf("%s: %w: %w%s", t, ErrMissing, err, hint)
 		}
 	}
 	return nil
@@ -254,19 +263,6 @@ type target struct {
 	login    func() (user, password string)
 	database int
 	tls      *tls.Config
-}
-
-func (t target) hint(err error) string {
-	closed := errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
-	switch {
-	case strings.Contains(err.Error(), "NOAUTH"):
-		return " (give the password by --password-file, LOCKBENCH_REDIS_PASSWORD or in the URL)"
-	case t.tls == nil && closed:
-		return " (does the server speak TLS? then its address begins with rediss://)"
-	case t.tls != nil && errors.Is(err, context.DeadlineExceeded):
-		return " (does the server speak TLS? without, its address begins with redis://)"
-	}
-	return ""
 }
 
 // parseTarget returns errors without the address, which may have a password.

@@ -50,7 +50,15 @@ func serveOn(in io.Reader, out io.Writer, f Factory, about func() Description) e
 	}
 	cancel()
 	s.work.Wait()
-	return errors.Join(err, s.close())
+	errs := []error{err}
+	for _, l := range s.locks {
+		l.unwatch()
+		errs = append(errs, l.Close())
+	}
+	for _, n := range s.nodes {
+		errs = append(errs, n.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // server answers the requests of one client.
@@ -284,15 +292,3 @@ func (s *server) describe() Description {
 
 // Describer is a lock that describes itself beyond what its methods show.
 type Describer interface{ Describe() Description }
-
-func (s *server) close() error {
-	var errs []error
-	for _, l := range s.locks {
-		l.unwatch()
-		errs = append(errs, l.Close())
-	}
-	for _, n := range s.nodes {
-		errs = append(errs, n.Close())
-	}
-	return errors.Join(errs...)
-}

@@ -78,10 +78,7 @@ func (p *Proxy) refresh() {
 // settled waits for the writes that began before the last condition, after which nothing passes
 // that it forbids. It returns false if ctx ends first.
 func (p *Proxy) settled(ctx context.Context) bool {
-	p.mu.Lock()
-	links := slices.Clone(p.links)
-	p.mu.Unlock()
-	for _, l := range links {
+	for _, l := range p.present() {
 		for l.passing.Load() > 0 {
 			if !sleep(ctx.Done(), settlePause) {
 				return false

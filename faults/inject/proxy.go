@@ -218,6 +218,12 @@ func (l *Link) present() []*connection {
 	return slices.Collect(maps.Keys(l.connections))
 }
 
+func (p *Proxy) present() []*Link {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.links)
+}
+
 // Close ends all links and their connections, and waits for their goroutines.
 func (p *Proxy) Close() error {
 	p.mu.Lock()
@@ -245,11 +251,8 @@ func (p *Proxy) Close() error {
 
 // cutSubscribed cuts the connections that subscribe or have asked to, and returns their number.
 func (p *Proxy) cutSubscribed() int {
-	p.mu.Lock()
-	links := slices.Clone(p.links)
-	p.mu.Unlock()
 	n := 0
-	for _, l := range links {
+	for _, l := range p.present() {
 		for _, c := range l.present() {
 			if c.pairs.Subscribes() {
 				c.end()

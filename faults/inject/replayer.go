@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -78,19 +79,22 @@ func (c *Replayer) Run(ctx context.Context, director *faults.Director) {
 		}
 	}()
 	for i, s := range c.schedule {
-		if left := c.step(ctx, i, s); left != "" {
-			c.leave(i, left)
+		left := c.step(ctx, i, s)
+		c.mu.Lock()
+		if left == "" {
+			c.order.Passed++
+		} else {
+			c.order.Left = fmt.Sprintf("the real run left the tape at step %d of %d: expected %s, saw %s%s", i+1, len(c.schedule), s, c.saw(), left)
+		}
+		c.mu.Unlock()
+		if left != "" {
 			return
 		}
-		c.mu.Lock()
-		c.order.Passed++
-		c.mu.Unlock()
 	}
 }
 
-func (c *Replayer) leave(step int, why string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// saw describes what waits for its turn. mu must be held.
+func (c *Replayer) saw() string {
 	var saw []string
 	for _, all := range c.waiting {
 		for _, a := range all {
@@ -98,11 +102,7 @@ func (c *Replayer) leave(step int, why string) {
 		}
 	}
 	slices.Sort(saw)
-	if len(saw) == 0 {
-		saw = []string{"nothing"}
-	}
-	c.order.Left = fmt.Sprintf("the real run left the tape at step %d of %d: expected %s, saw %s%s",
-		step+1, len(c.schedule), c.schedule[step], strings.Join(saw, " and "), why)
+	return cmp.Or(strings.Join(saw, " and "), "nothing")
 }
 
 // step performs one step; left says why the run diverged, phrased to follow what was expected and

@@ -180,20 +180,12 @@ func (c *Sequencer) free() (all []*held) {
 			}
 		}
 	}
+	direction := map[bool]int{true: 1} // requests come first
 	slices.SortFunc(all, func(a, b *held) int {
-		return cmp.Or(cmp.Compare(a.Client, b.Client), cmp.Compare(a.Node, b.Node), boolCompare(a.Reply, b.Reply), cmp.Compare(a.sent, b.sent))
+		return cmp.Or(cmp.Compare(a.Client, b.Client), cmp.Compare(a.Node, b.Node), cmp.Compare(direction[a.Reply], direction[b.Reply]),
+			cmp.Compare(a.sent, b.sent))
 	})
 	return all
-}
-
-func boolCompare(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }
 
 // pass lets a message pass; after a request it waits for the node's reply.

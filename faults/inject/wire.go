@@ -129,7 +129,7 @@ func (c *wired) note(p []byte) (packet []byte, err error) {
 		if err := c.request(c.known.add(req, cmd)); err != nil {
 			return nil, err
 		}
-		if cmd.Name == "EVALSHA" && c.node >= 0 && c.wire.Scripts.ask(cmd.Script) {
+		if cmd.Name == "EVALSHA" && c.node >= 0 && c.wire.Scripts.see(cmd.Script) {
 			packet = unknownScript(packet, cmd.Script)
 		}
 	}
@@ -193,7 +193,7 @@ func (c *wired) sourceOf(raw []byte) string {
 	source := string(raw)
 	digest := history.ScriptDigest(source)
 	c.digests[source] = digest
-	c.wire.Scripts.sent(digest)
+	c.wire.Scripts.see(digest)
 	if c.wire.Source != nil {
 		c.wire.Source(history.Script{Digest: digest, Source: source})
 	}
