@@ -94,7 +94,7 @@ func newFigure(name string, turns []taken, repetitions int) results.Figure {
 		pool = append(pool, s.Raw...)
 	}
 	if len(values) == len(turns) || len(values) >= leastForInterval {
-		f.Value, f.Low, f.High = Summary(values)
+		f.Value, f.Low, f.High = summary(values)
 		return f
 	}
 	f.Values, f.Highest = nil, 0

@@ -136,7 +136,7 @@ func equal(a, b []float64) bool {
 }
 
 func median(values []float64) float64 {
-	v, _, _ := Summary(values)
+	v, _, _ := summary(values)
 	if v == nil {
 		return 0
 	}

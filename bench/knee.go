@@ -89,7 +89,7 @@ func (b *bench) findAll(ctx context.Context, settings []results.BenchSetting) er
 			place := turn{Lock: l, Setting: s}
 			k := results.Knee{Lock: v.Name, Setting: s, Limit: b.Find.Text, Open: len(found[place]) > 0 && !bounded[place], Steps: rates[place],
 				Rate: results.Figure{Unit: results.PerSecond, Samples: int64(len(found[place]))}}
-			k.Rate.Value, k.Rate.Low, k.Rate.High = Summary(found[place])
+			k.Rate.Value, k.Rate.Low, k.Rate.High = summary(found[place])
 			b.knees = append(b.knees, k)
 		}
 	}

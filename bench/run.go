@@ -343,7 +343,7 @@ func (b *bench) result() results.Bench {
 		Plan: results.BenchPlan{Locks: names, Reference: b.Reference, Settings: settings, Repetitions: b.Repetitions,
 			Measure: b.measure(), WarmUp: b.warmUp(), Lease: b.Lease, Relay: b.workload(results.BenchSetting{Keys: 1}) == "handoff", Scenario: b.Scenario, Pace: string(b.Pace)}}
 	out.RoundTrip = results.Figure{Unit: results.Nanoseconds, Samples: int64(len(b.trips) * pings)}
-	out.RoundTrip.Value, out.RoundTrip.Low, out.RoundTrip.High = Summary(b.trips)
+	out.RoundTrip.Value, out.RoundTrip.Low, out.RoundTrip.High = summary(b.trips)
 	out.Cells = aggregate(b.taken, names, out.Plan)
 	if s := out.Shard; s != nil && len(settings) == 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("shard %s has no setting: the plan has %d", s, s.Of))

@@ -22,8 +22,8 @@ const (
 	anyWrite     = "*w"
 )
 
-// Operations lists the operations that Trigger.Request and Trigger.Reply may name.
-func Operations() []string {
+// operations lists the operations that Trigger.Request and Trigger.Reply may name.
+func operations() []string {
 	return []string{string(inAcquire), string(inExtend), string(inUse), string(inRelease), anyOperation}
 }
 

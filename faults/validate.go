@@ -120,8 +120,8 @@ func validateUses(f Spec, kind Kind, s Setting, bad Problems) {
 	if f.Rate < 0 {
 		bad("rate", "must not be negative")
 	}
-	if kind.Clock && f.Rate != 0 && (f.Rate < SlowestClock || f.Rate > FastestClock) {
-		bad("rate", "must be between %v and %v", SlowestClock, FastestClock)
+	if kind.Clock && f.Rate != 0 && (f.Rate < slowestClock || f.Rate > fastestClock) {
+		bad("rate", "must be between %v and %v", slowestClock, fastestClock)
 	}
 	if f.Until != "" {
 		oneOf(bad, "until", f.Until, []string{OtherEntered})
@@ -177,8 +177,8 @@ func validatePattern(bad Problems, path, text string) {
 		return
 	}
 	op, command, both := strings.Cut(text, " ")
-	if !slices.Contains(Operations(), op) {
-		bad(path, "unknown operation %q; known are %s", op, suggest.List(Operations()))
+	if !slices.Contains(operations(), op) {
+		bad(path, "unknown operation %q; known are %s", op, suggest.List(operations()))
 	}
 	if both && !commandForm.MatchString(command) {
 		bad(path, "%q: after the operation comes one command, or *w for all that write", command)

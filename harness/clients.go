@@ -166,7 +166,7 @@ func (d *serverDriver) newRecord(index int) clientRecord {
 	r := clientRecord{d.recorder.Client(name), name, latency.NewRecorder(), &counts{}, &lag{}, d.warm(), d.overlaps}
 	d.joining.Lock()
 	defer d.joining.Unlock()
-	d.latency, d.lags, d.counts = append(d.latency, r.latency), append(d.lags, r.lag), append(d.counts, r.counts)
+	d.records = append(d.records, r)
 	return r
 }
 

@@ -15,15 +15,16 @@ import (
 // measure fills in the load and the health of the run and returns its latencies.
 func (d *serverDriver) measure(r *results.Result, rec *record) *latency.Set {
 	lag := int64(0)
-	for _, l := range d.lags {
-		lag += l.total
-		r.Health.Starts += l.starts
-		r.Health.LateStarts += l.late
-		r.Health.MaxLag = max(r.Health.MaxLag, time.Duration(l.latest))
+	recorders := []*latency.Recorder{latency.NewRecorder()}
+	latency.HandOvers(recorders[0], rec.Ops)
+	for _, c := range d.records {
+		recorders = append(recorders, c.latency)
+		lag += c.lag.total
+		r.Health.Starts += c.lag.starts
+		r.Health.LateStarts += c.lag.late
+		r.Health.MaxLag = max(r.Health.MaxLag, time.Duration(c.lag.latest))
 	}
-	handOvers := latency.NewRecorder()
-	latency.HandOvers(handOvers, rec.Ops)
-	set := latency.Merge(rec.Windows, append(d.latency, handOvers)...)
+	set := latency.Merge(rec.Windows, recorders...)
 	wait := latency.SplitWait(rec.Ops, rec.Commands, d.header().Lease, lag)
 	r.Wait = &wait
 	r.SetLatency(set, "")

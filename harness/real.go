@@ -16,7 +16,6 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 	"github.com/lockbench/lockbench/judge"
 	"github.com/lockbench/lockbench/results"
-	"github.com/lockbench/lockbench/results/latency"
 	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/workloads"
 )
@@ -31,10 +30,8 @@ type serverDriver struct {
 	timeline   func() int64 // nanoseconds since base
 	clockError int64        // nanoseconds by which the processes' clocks may disagree
 	recorder   *history.Recorder
-	joining    sync.Mutex // guards latency, lags and counts while clients join
-	latency    []*latency.Recorder
-	lags       []*lag
-	counts     []*counts
+	joining    sync.Mutex // guards records while clients join
+	records    []clientRecord
 	overlaps   *overlaps // nil for a lock that admits several holders
 	world      *inject.World
 	director   *faults.Director

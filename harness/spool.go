@@ -163,15 +163,17 @@ func (d *serverDriver) progress() Progress {
 	}
 	p.Faults, p.Current = len(d.director.Complete()), d.director.Current()
 	d.joining.Lock()
-	joined, all := slices.Clone(d.latency), slices.Clone(d.counts)
+	joined := slices.Clone(d.records)
 	d.joining.Unlock()
-	for _, c := range all {
-		p.Rounds += c[history.OK].Load()
-		p.Refused += c[history.Busy].Load()
-		p.Failed += c[history.Fail].Load()
-		p.Unknown += c[history.Unknown].Load()
+	var recorders []*latency.Recorder
+	for _, c := range joined {
+		p.Rounds += c.counts[history.OK].Load()
+		p.Refused += c.counts[history.Busy].Load()
+		p.Failed += c.counts[history.Fail].Load()
+		p.Unknown += c.counts[history.Unknown].Load()
+		recorders = append(recorders, c.latency)
 	}
-	waits := latency.Live(latency.Acquire, joined...)
+	waits := latency.Live(latency.Acquire, recorders...)
 	p.P50, p.P99 = waits.Quantile(0.5), waits.Quantile(0.99)
 	return p
 }

@@ -3,7 +3,7 @@
 //
 // Faults of a client in this process go through its [Gate], those of messages and the network
 // through a [Proxy] between clients and nodes, those of servers to a servers.Deployment. What stops
-// a client at its moment, or a message on its way, until it is released, is a [Holds]. A [Wire]
+// a client at its moment, or a message on its way, until it is released, is a [holds]. A [Wire]
 // records a client's commands. A [Replayer] lets messages pass in a tape's order, a [Sequencer] one
 // by one.
 package inject
