@@ -1,8 +1,6 @@
 package bench
 
 import (
-	"cmp"
-	"slices"
 	"sort"
 
 	"github.com/lockbench/lockbench/history"
@@ -22,8 +20,8 @@ func jain(got []int64) float64 {
 	return sum * sum / (float64(len(got)) * squares)
 }
 
-// bypasses counts the grants to a client that called acquire after another one that was still
-// waiting for the key when the grant returned.
+// bypasses counts, in operations by call, the grants to a client that called acquire after another
+// one that was still waiting for the key when the grant returned.
 func bypasses(ops []history.Operation, from, to int64) (n int64) {
 	// by key, by client, in the order of the calls: a client has one at a time on a key
 	waits := map[string]map[string][]*history.Operation{}
@@ -37,11 +35,7 @@ func bypasses(ops []history.Operation, from, to int64) (n int64) {
 		}
 		waits[op.Key][op.Client] = append(waits[op.Key][op.Client], op)
 	}
-	for _, clients := range waits {
-		for _, all := range clients {
-			slices.SortFunc(all, func(a, b *history.Operation) int { return cmp.Compare(a.Call, b.Call) })
-		}
-	}
+
 	for i := range ops {
 		if g := &ops[i]; g.Granted() && g.Return >= from && g.Return < to && overtook(g, waits[g.Key]) {
 			n++

@@ -1,7 +1,7 @@
 package bench
 
 import (
-	"cmp"
+	"iter"
 	"slices"
 	"time"
 
@@ -51,7 +51,7 @@ type measuring struct {
 }
 
 // within reports whether an instant is in the measured time.
-func (m *measuring) within(at int64) bool { return at >= m.From && at < m.To }
+func (s *slice) within(at int64) bool { return at >= s.From && at < s.To }
 
 func (m *measuring) set(name string, value float64, count int64) {
 	m.out[name] = figureSample{Value: &value, Count: count}
@@ -117,23 +117,37 @@ func (m *measuring) rounds() {
 	}
 }
 
-// waits measures the acquires whose intended start is in the measured time.
+// acquires yields the acquires whose intended start is in the measured time, each with that start:
+// in an open loop a client's n-th acquire starts at the n-th instant of its pace, else with its
+// call.
+func (s *slice) acquires() iter.Seq2[*history.Operation, int64] {
+	return func(yield func(*history.Operation, int64) bool) {
+		paces, turns := map[string]func(n int) int64{}, map[string]int{}
+		for i := range s.Ops {
+			op := &s.Ops[i]
+			if op.Op != history.Acquire {
+				continue
+			}
+			start := op.Call
+			if s.Open.Rate > 0 {
+				if paces[op.Client] == nil {
+					paces[op.Client] = s.Open.Starts(workloads.ClientIndex(op.Client))
+				}
+				start = paces[op.Client](turns[op.Client])
+				turns[op.Client]++
+			}
+			if s.within(start) && !yield(op, start) {
+				return
+			}
+		}
+	}
+}
+
+// waits measures the waits for the lock.
 func (m *measuring) waits() {
 	var response, service []int64
 	var late, starts, longest int64
-	intended := m.intendedStarts()
-	for i := range m.Ops {
-		op := &m.Ops[i]
-		if op.Op != history.Acquire {
-			continue
-		}
-		start := op.Call
-		if at, known := intended[op]; known {
-			start = at
-		}
-		if !m.within(start) {
-			continue
-		}
+	for op, start := range m.acquires() {
 		starts++
 		if op.Call-start > results.LateBy {
 			late++
@@ -151,29 +165,6 @@ func (m *measuring) waits() {
 	if starts > 0 && m.Open.Rate > 0 {
 		m.set("late", float64(late)/float64(starts), starts)
 	}
-}
-
-// intendedStarts returns the intended start of each acquire of an open loop: a client's n-th
-// acquire starts at the n-th instant of its pace.
-func (m *measuring) intendedStarts() map[*history.Operation]int64 {
-	if m.Open.Rate == 0 {
-		return nil
-	}
-	byClient := map[string][]*history.Operation{}
-	for i := range m.Ops {
-		if op := &m.Ops[i]; op.Op == history.Acquire {
-			byClient[op.Client] = append(byClient[op.Client], op)
-		}
-	}
-	out := map[*history.Operation]int64{}
-	for client, all := range byClient {
-		slices.SortFunc(all, func(a, b *history.Operation) int { return cmp.Compare(a.Call, b.Call) })
-		start := m.Open.Starts(workloads.ClientIndex(client))
-		for n, op := range all {
-			out[op] = start(n)
-		}
-	}
-	return out
 }
 
 // holds measures the times from grant to release, the releases, and the extends.

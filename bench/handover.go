@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"sort"
@@ -10,7 +9,8 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// sentBy returns the commands of each client by the time at which they were sent.
+// sentBy returns the answered commands of each client, in their order: by the time at which they
+// were sent.
 func sentBy(commands []history.Command) map[string][]*history.Command {
 	out := map[string][]*history.Command{}
 	for i := range commands {
@@ -18,9 +18,7 @@ func sentBy(commands []history.Command) map[string][]*history.Command {
 			out[c.Client] = append(out[c.Client], c)
 		}
 	}
-	for _, all := range out {
-		slices.SortStableFunc(all, func(a, b *history.Command) int { return cmp.Compare(a.Sent, b.Sent) })
-	}
+
 	return out
 }
 

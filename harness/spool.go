@@ -29,6 +29,7 @@ type spool struct {
 	driver  *serverDriver
 	file    *blocks  // the recording; nil: not saved
 	faults  *os.File // nil: not saved
+	server  *os.File // of the steps; nil: not saved
 	windows int      // number of windows written to faults
 	quit    chan struct{}
 	done    sync.WaitGroup
@@ -42,9 +43,7 @@ func startSpool(d *serverDriver, dir *results.Dir) *spool {
 	if dir != nil {
 		s.err = s.begin(dir)
 	}
-	if dir != nil && d.steps != nil {
-		s.err = errors.Join(s.err, d.steps.saveTo(dir))
-	}
+
 	s.done.Go(func() {
 		tick := time.NewTicker(spoolEvery)
 		defer tick.Stop()
@@ -74,7 +73,16 @@ func (s *spool) begin(dir *results.Dir) (err error) {
 	if s.faults, err = dir.Begin(results.FaultsFile, history.FaultsHead()); err != nil {
 		return err
 	}
-	return dir.SaveFunc(results.HistoryFile, func(w io.Writer) error { return history.WriteHistory(w, header, nil) })
+	err = dir.SaveFunc(results.HistoryFile, func(w io.Writer) error { return history.WriteHistory(w, header, nil) })
+	if steps := s.driver.steps; err == nil && steps != nil { // their file survives this process, too
+		if head, err = history.LoggedHead(history.AppendOnly + ", as read while the clients ran"); err != nil {
+			return err
+		}
+		if s.server, err = dir.Begin(results.ServerFile, head); err == nil {
+			steps.file, err = history.NewLoggedWriter(s.server)
+		}
+	}
+	return err
 }
 
 // write writes what was recorded, and the windows measured since the last call, with a single
@@ -108,8 +116,14 @@ func (s *spool) end() (*blocks, error) {
 	s.done.Wait()
 	s.write(math.MaxInt64)
 	err := s.err
-	if s.driver.steps != nil {
-		err = errors.Join(err, s.driver.steps.end())
+	if steps := s.driver.steps; steps != nil {
+		if steps.file != nil {
+			err = errors.Join(err, steps.save, steps.file.Close())
+		}
+		err = errors.Join(err, steps.log.Close())
+	}
+	if s.server != nil {
+		err = errors.Join(err, s.server.Close())
 	}
 	if s.faults != nil {
 		err = errors.Join(err, s.faults.Close())

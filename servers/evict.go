@@ -147,38 +147,32 @@ func (e evictor) set(ctx context.Context, settings ...string) error {
 
 // fill writes fillers until each of the keys has been missing once, and returns how many.
 func (e evictor) fill(ctx context.Context, keys []string) (fillers int, err error) {
-	missing := map[string]bool{}
+	missing, filling := map[string]bool{}, make([]byte, fillerSize)
 	for len(missing) < len(keys) {
 		if fillers >= mostFillers {
 			return fillers, fmt.Errorf("%d of %d keys are still there after %d bytes", len(keys)-len(missing), len(keys), mostFillers*fillerSize)
 		}
-		fillers += fillerBatch
-		if err := e.batch(ctx, fillers-fillerBatch, keys, missing); err != nil {
+		there := map[*redis.IntCmd]string{} // after each filler: the server evicts before it runs the next command
+		_, err := e.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for range fillerBatch {
+				p.Set(ctx, filler(fillers), filling, 0)
+				fillers++
+				for _, key := range keys {
+					there[p.Exists(ctx, key)] = key
+				}
+			}
+			return nil
+		})
+		if err != nil {
 			return fillers, fmt.Errorf("fill the memory: %w", err)
+		}
+		for reply, key := range there {
+			if reply.Val() == 0 {
+				missing[key] = true
+			}
 		}
 	}
 	return fillers, nil
 }
 
 func filler(i int) string { return fillerPrefix + strconv.Itoa(i) }
-
-// batch writes some fillers, from one on, and records which keys are missing after each. The server
-// evicts before it runs the next command.
-func (e evictor) batch(ctx context.Context, from int, keys []string, missing map[string]bool) error {
-	filling, there := make([]byte, fillerSize), map[*redis.IntCmd]string{}
-	_, err := e.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for i := range fillerBatch {
-			p.Set(ctx, filler(from+i), filling, 0)
-			for _, key := range keys {
-				there[p.Exists(ctx, key)] = key
-			}
-		}
-		return nil
-	})
-	for reply, key := range there {
-		if err == nil && reply.Val() == 0 {
-			missing[key] = true
-		}
-	}
-	return err
-}
