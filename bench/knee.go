@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/results"
@@ -62,27 +61,19 @@ const leastMet = 0.95
 
 // findAll searches for the knee of every lock in every setting, in every repetition.
 func (b *bench) findAll(ctx context.Context, settings []results.BenchSetting) error {
-	order := rand.New(rand.NewPCG(b.Seed, orderStream))
 	b.of = b.Repetitions * len(settings) * len(b.Locks) * typicalSteps
 	rates := map[turn][]results.KneeStep{}
 	found := map[turn][]float64{}
 	bounded := map[turn]bool{} // in some repetition
-	for r := range b.Repetitions {
-		for _, s := range settings {
-			for _, l := range order.Perm(len(b.Locks)) {
-				if b.over(ctx) {
-					break
-				}
-				place := turn{Lock: l, Setting: s}
-				if b.hopeless(place) {
-					continue
-				}
-				search := b.find(ctx, turn{Repetition: r + 1, Lock: l, Setting: s}, func(k results.KneeStep) { rates[place] = append(rates[place], k) })
-				rate, unbounded := search.found()
-				found[place] = append(found[place], rate)
-				bounded[place] = bounded[place] || !unbounded
-			}
+	for _, t := range planTurns(b.Seed, b.Repetitions, len(b.Locks), settings) {
+		place := turn{Lock: t.Lock, Setting: t.Setting}
+		if b.over(ctx) || b.hopeless(place) {
+			continue
 		}
+		search := b.find(ctx, t, func(k results.KneeStep) { rates[place] = append(rates[place], k) })
+		rate, unbounded := search.found()
+		found[place] = append(found[place], rate)
+		bounded[place] = bounded[place] || !unbounded
 	}
 	for _, s := range settings {
 		for l, v := range b.Locks {
