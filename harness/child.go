@@ -111,7 +111,7 @@ func (all childProcesses) watch(ctx context.Context, client int) (over func()) {
 
 // watchChild records the commands of a client's child and applies the faults placed at them, as own
 // does for the client's own commands.
-func (d *serverDriver) watchChild(index int, own *inject.Wire, rec clientRecord) {
+func (d *serverDriver) watchChild(index int, own *inject.Wire, rec *clientRecord) {
 	if index >= len(d.children) {
 		return
 	}

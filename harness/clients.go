@@ -155,34 +155,27 @@ type clientRecord struct {
 	*history.ClientRecorder
 	name     string
 	latency  *latency.Recorder
-	counts   *counts
-	lag      *lag
 	warm     int64 // operations with an earlier intended start are not measured
 	overlaps *overlaps
+	counts   [history.Unknown + 1]atomic.Int64 // of its acquires by outcome, for the progress line
+
+	// How late its rounds began. Only the client's own goroutine uses it during the run.
+	starts, late, latest, lag int64
 }
 
-func (d *serverDriver) newRecord(index int) clientRecord {
+func (d *serverDriver) newRecord(index int) *clientRecord {
 	name := workloads.ClientName(index)
-	r := clientRecord{d.recorder.Client(name), name, latency.NewRecorder(), &counts{}, &lag{}, d.warm(), d.overlaps}
+	r := &clientRecord{ClientRecorder: d.recorder.Client(name), name: name, latency: latency.NewRecorder(), warm: d.warm(), overlaps: d.overlaps}
 	d.joining.Lock()
 	defer d.joining.Unlock()
 	d.records = append(d.records, r)
 	return r
 }
 
-// lag is how late one client's rounds began. Only the client's own goroutine uses it during the
-// run.
-type lag struct {
-	starts, late, latest, total int64
-}
-
-// counts holds the number of one client's acquires by outcome, for the progress line.
-type counts [history.Unknown + 1]atomic.Int64
-
 // Begin does nothing for a client in this process: even when it dies, its calls return.
-func (r clientRecord) Begin(history.Operation) {}
+func (r *clientRecord) Begin(history.Operation) {}
 
-func (r clientRecord) Add(op history.Operation) {
+func (r *clientRecord) Add(op history.Operation) {
 	r.ClientRecorder.Add(op)
 	if op.Op == history.Use {
 		r.overlaps.add(r.name, op)
@@ -193,17 +186,17 @@ func (r clientRecord) Add(op history.Operation) {
 }
 
 // observe records the latency of an operation with a definite outcome.
-func (r clientRecord) observe(op history.Op, outcome history.Outcome, intended, call, ret int64) {
+func (r *clientRecord) observe(op history.Op, outcome history.Outcome, intended, call, ret int64) {
 	if intended < r.warm {
 		return
 	}
 	if op == history.Acquire {
 		by := call - intended
-		r.lag.starts++
-		r.lag.total += max(by, 0)
-		r.lag.latest = max(r.lag.latest, by)
+		r.starts++
+		r.lag += max(by, 0)
+		r.latest = max(r.latest, by)
 		if by > results.LateBy {
-			r.lag.late++
+			r.late++
 		}
 	}
 	if outcome == history.OK {

@@ -19,10 +19,10 @@ func (d *serverDriver) measure(r *results.Result, rec *record) *latency.Set {
 	latency.HandOvers(recorders[0], rec.Ops)
 	for _, c := range d.records {
 		recorders = append(recorders, c.latency)
-		lag += c.lag.total
-		r.Health.Starts += c.lag.starts
-		r.Health.LateStarts += c.lag.late
-		r.Health.MaxLag = max(r.Health.MaxLag, time.Duration(c.lag.latest))
+		lag += c.lag
+		r.Health.Starts += c.starts
+		r.Health.LateStarts += c.late
+		r.Health.MaxLag = max(r.Health.MaxLag, time.Duration(c.latest))
 	}
 	set := latency.Merge(rec.Windows, recorders...)
 	wait := latency.SplitWait(rec.Ops, rec.Commands, d.header().Lease, lag)

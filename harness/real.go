@@ -31,7 +31,7 @@ type serverDriver struct {
 	clockError int64        // nanoseconds by which the processes' clocks may disagree
 	recorder   *history.Recorder
 	joining    sync.Mutex // guards records while clients join
-	records    []clientRecord
+	records    []*clientRecord
 	overlaps   *overlaps // nil for a lock that admits several holders
 	world      *inject.World
 	director   *faults.Director
