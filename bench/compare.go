@@ -168,7 +168,15 @@ func settle(c *results.Comparison, o CompareOptions) {
 	case len(c.Environment) > 0 && !o.AllowEnvironments:
 		unclear("the environments differ, so the figures do not compare the locks; --allow-env-diff compares them anyway")
 	case c.Has(results.MarkFewer) || c.Kind != "suites" && !slices.ContainsFunc(c.Rows, func(r results.ComparisonRow) bool { return r.Gated && r.Decided() }):
-		unclear(fewNote(c.Rows))
+		need := 0
+		for _, r := range c.Rows {
+			need = max(need, r.Need)
+		}
+		if need == 0 {
+			unclear("there is no figure to compare on both sides")
+		} else {
+			unclear(fmt.Sprintf("too few samples to show a difference: %d on each side are needed (bench --reps %d, run --reps %d)", need, need, need))
+		}
 	case changed(results.Gone):
 		unclear("a cell or figure of the base is missing")
 	case c.Has(results.MarkWorse):
@@ -188,15 +196,4 @@ func noisyNote(c results.Comparison) string {
 	}
 	return fmt.Sprintf("too noisy to pass: %s of %s with %s may be %.0f %% worse, and less than %.0f %% has to be shown; more repetitions or a quieter machine show it",
 		most.Metric, most.Lock, most.Setting, 100**most.Worst, 100*hiding*c.Threshold)
-}
-
-func fewNote(rows []results.ComparisonRow) string {
-	need := 0
-	for _, r := range rows {
-		need = max(need, r.Need)
-	}
-	if need == 0 {
-		return "there is no figure to compare on both sides"
-	}
-	return fmt.Sprintf("too few samples to show a difference: %d on each side are needed (bench --reps %d, run --reps %d)", need, need, need)
 }

@@ -92,23 +92,6 @@ func (all childProcesses) close() error {
 	return errors.Join(errs...)
 }
 
-// watch kills a client's child when ctx ends, until over is called.
-func (all childProcesses) watch(ctx context.Context, client int) (over func()) {
-	if client >= len(all) {
-		return func() {}
-	}
-	done := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(done)
-		all[client].Kill()
-	})
-	return func() {
-		if !stop() {
-			<-done
-		}
-	}
-}
-
 // watchChild records the commands of a client's child and applies the faults placed at them, as own
 // does for the client's own commands.
 func (d *serverDriver) watchChild(index int, own *inject.Wire, rec *clientRecord) {
@@ -119,27 +102,22 @@ func (d *serverDriver) watchChild(index int, own *inject.Wire, rec *clientRecord
 	c.wire.Store(&inject.Wire{Gate: own.Gate, Client: own.Client, Plan: own.Plan, Watch: own.Watch, Timeline: own.Timeline, Names: own.Names,
 		Source: own.Source, Scripts: own.Scripts, First: own.First | childConnections, Dial: d.servers.dial, Node: own.Node,
 		Done: func(cmd history.Command) {
-			c.note(cmd)
 			rec.AddCommand(cmd)
+			if cmd.Replied == 0 || !resp.IsWrite(cmd.Name) {
+				return
+			}
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if c.single {
+				clear(c.sent)
+			}
+			c.sent[cmd.Node] = cmd.Sent // it may have been granted
 		}})
 }
 
 // childConnections separates the numbers of a child's connections from those of its client to the
 // guarded store.
 const childConnections = 1 << 31
-
-// note records when the child sent the last command that writes, which may have been granted.
-func (c *child) note(cmd history.Command) {
-	if cmd.Replied == 0 || !resp.IsWrite(cmd.Name) {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.single {
-		clear(c.sent)
-	}
-	c.sent[cmd.Node] = cmd.Sent
-}
 
 // childBody is what faults act on of a client that has a child.
 type childBody struct {

@@ -52,7 +52,19 @@ func (d *serverDriver) runClients(ctx context.Context) error {
 
 // runClient drives one client. A client killed by its plan ends without an error.
 func (d *serverDriver) runClient(ctx context.Context, w workloads.Workload, m *goroutineClient) error {
-	over := d.children.watch(ctx, m.client.Index)
+	over := func() {}
+	if m.client.Index < len(d.children) { // its child is killed when ctx ends before it is done
+		killed := make(chan struct{})
+		stop := context.AfterFunc(ctx, func() {
+			defer close(killed)
+			d.children[m.client.Index].Kill()
+		})
+		over = func() {
+			if !stop() {
+				<-killed
+			}
+		}
+	}
 	own, end := context.WithCancel(ctx) // the deadlines of its acquires must not affect other clients
 	err := w.Run(own, m.client)
 	end()

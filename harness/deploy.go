@@ -183,13 +183,20 @@ func (d *serverDriver) dialFromClient(ctx context.Context, client, node int) (ne
 }
 
 func (d *serverDriver) dialer(index int) func(ctx context.Context, network, addr string) (net.Conn, error) {
-	return dialTold(func(ctx context.Context, network, addr string) (net.Conn, error) {
+	known := d.servers.known()
+	return func(ctx context.Context, network, addr string) (conn net.Conn, err error) {
 		node := d.servers.node(addr)
 		if d.proxy == nil || node == storeNode && addr != storeAddr { // an address that no node of the cluster has any more
-			return d.servers.dial(ctx, network, addr)
+			conn, err = d.servers.dial(ctx, network, addr)
+		} else {
+			conn, err = d.routes[index][node].Dial(ctx)
 		}
-		return d.routes[index][node].Dial(ctx)
-	}, d.servers.known())
+		if err != nil || !slices.Contains(known, addr) {
+			return conn, err
+		}
+		told, err := net.ResolveTCPAddr(network, addr)
+		return toldOf{conn, told}, err
+	}
 }
 
 // openStore opens the guarded store for the harness itself, without proxy and faults.

@@ -115,8 +115,13 @@ func (e Experiment) run(ctx context.Context, d driver, save *saver) (out *Outcom
 	if err != nil {
 		return nil, err
 	}
-	if err := save.started(nodes, e.Now()); err != nil {
-		return nil, err
+	if save.run.Nodes = nodes; nodes != nil {
+		for _, n := range nodes {
+			save.logf(e.Now(), "server %s: %s", n.Name, n.Product())
+		}
+		if err := save.phase(results.Started, e.Now()); err != nil {
+			return nil, err
+		}
 	}
 	rec, err := d.drive(ctx, save)
 	if rec == nil {

@@ -68,16 +68,6 @@ func (e Experiment) open(ctx context.Context) (*saver, error) {
 	return s, err
 }
 
-func (s *saver) started(nodes []results.Node, now time.Time) error {
-	if s.run.Nodes = nodes; nodes == nil {
-		return nil
-	}
-	for _, n := range nodes {
-		s.logf(now, "server %s: %s", n.Name, n.Product())
-	}
-	return s.phase(results.Started, now)
-}
-
 // driven saves what the clients did, writing the files concurrently. It runs after the clients,
 // because it would take processor time from them.
 func (s *saver) driven(rec *record, now time.Time) error {

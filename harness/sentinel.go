@@ -3,7 +3,6 @@ package harness
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"fmt"
 	"net"
 	"slices"
@@ -58,21 +57,6 @@ type toldOf struct {
 }
 
 func (c toldOf) RemoteAddr() net.Addr { return c.addr }
-
-// dialTold returns a dialer whose connections to the known addresses have these.
-func dialTold(dial func(ctx context.Context, network, addr string) (net.Conn, error), known []string) func(ctx context.Context, network, addr string) (net.Conn, error) {
-	if len(known) == 0 {
-		return dial
-	}
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := dial(ctx, network, addr)
-		if err != nil || !slices.Contains(known, addr) {
-			return conn, err
-		}
-		told, err := net.ResolveTCPAddr(network, addr)
-		return toldOf{conn, told}, err
-	}
-}
 
 // childAddrs returns the addresses for a client's child: of its links to the sentinels if it knows
 // these, or else to the balancer.

@@ -105,26 +105,16 @@ func controlGroup(root fs.FS) (cores float64, bytes int64) {
 	if limit == "" {
 		limit = firstLine(root, "sys/fs/cgroup/memory/memory.limit_in_bytes")
 	}
-	return ratio(quota, period), size(limit)
-}
-
-// ratio returns 0 for "max", -1 and anything else that means no limit.
-func ratio(quota, period string) float64 {
 	q, err1 := strconv.ParseFloat(quota, 64)
 	p, err2 := strconv.ParseFloat(period, 64)
-	if err1 != nil || err2 != nil || q <= 0 || p <= 0 {
-		return 0
+	if err1 == nil && err2 == nil && q > 0 && p > 0 { // else it is "max" or -1: no limit
+		cores = q / p
 	}
-	return q / p
-}
-
-// size returns 0 for "max" and for the huge number that cgroup v1 uses instead.
-func size(limit string) int64 {
 	n, err := strconv.ParseInt(limit, 10, 64)
-	if err != nil || n >= 1<<60 {
-		return 0
+	if err == nil && n < 1<<60 { // else it is "max", or the huge number that cgroup v1 uses instead
+		bytes = n
 	}
-	return n
+	return cores, bytes
 }
 
 func read(root fs.FS, name string) string {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"github.com/lockbench/lockbench/impls"
 )
 
 // refuser refuses every server fault, for deployments that lockbench does not control.
@@ -28,17 +26,4 @@ func (refuser) Sentinels() *Sentinels { return nil }
 func (refuser) Log() *Log             { return nil }
 func (r refuser) EvictKeys(context.Context, int, ...string) ([]Eviction, error) {
 	return nil, r.refuse("evict keys")
-}
-
-// checkSpec refuses the parts of a spec that only servers started by lockbench can have.
-func (r refuser) checkSpec(spec Spec) error {
-	switch {
-	case spec.ClockFaults:
-		return r.refuse("clock faults")
-	case spec.MaxMemory > 0:
-		return r.refuse("a memory limit")
-	case spec.Persistence != impls.PersistNone:
-		return r.refuse(fmt.Sprintf("persistence %s", spec.Persistence))
-	}
-	return nil
 }

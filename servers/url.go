@@ -121,10 +121,14 @@ func (u *URL) Start(ctx context.Context, spec Spec) (Deployment, error) {
 	for range u.targets {
 		d.named = append(d.named, &named{prefix: spec.Prefix, derives: spec.Derives, keys: map[string]struct{}{}})
 	}
-	if err := d.checkSpec(spec); err != nil {
-		return nil, err
-	}
-	if spec.Topology != impls.Standalone && spec.Topology != impls.Independent {
+	switch { // what only servers started by lockbench can have
+	case spec.ClockFaults:
+		return nil, d.refuse("clock faults")
+	case spec.MaxMemory > 0:
+		return nil, d.refuse("a memory limit")
+	case spec.Persistence != impls.PersistNone:
+		return nil, d.refuse(fmt.Sprintf("persistence %s", spec.Persistence))
+	case spec.Topology != impls.Standalone && spec.Topology != impls.Independent:
 		return nil, d.refuse(string(spec.Topology) + " topology")
 	}
 	if spec.Nodes != len(u.targets) {
