@@ -9,7 +9,6 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// taken is a turn and its result.
 type taken struct {
 	turn
 	Figures map[string]figureSample

@@ -84,7 +84,6 @@ func CompareSuites(base, now results.Suite, o CompareOptions) results.Comparison
 	return c
 }
 
-// compareSides compares verdicts and figures.
 func compareSides(base, now side, o CompareOptions) results.Comparison {
 	c := results.Comparison{Schema: results.CompareSchema, Threshold: cmp.Or(o.Threshold, DefaultThreshold), Changes: []results.Change{}, Rows: []results.ComparisonRow{}}
 	for _, at := range now.places {
@@ -128,7 +127,6 @@ func compareSides(base, now side, o CompareOptions) results.Comparison {
 	return c
 }
 
-// machine is where figures were measured.
 type machine struct {
 	results.Environment
 	server, version string

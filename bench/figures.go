@@ -25,7 +25,6 @@ type slice struct {
 	Bytes     int64              // to and from the lock's servers
 }
 
-// figureSample is one metric of one turn.
 type figureSample struct {
 	Value *float64  // nil: too few samples
 	Count int64     // samples
@@ -78,7 +77,6 @@ func (m *measuring) spread(name string, values []int64, scale float64) {
 	}
 }
 
-// rounds counts the offered and the completed rounds.
 func (m *measuring) rounds() {
 	var asked, errors int64
 	perClient := make([]int64, m.Setting.Clients)
@@ -143,7 +141,6 @@ func (s *slice) acquires() iter.Seq2[*history.Operation, int64] {
 	}
 }
 
-// waits measures the waits for the lock.
 func (m *measuring) waits() {
 	var response, service []int64
 	var late, starts, longest int64

@@ -94,7 +94,6 @@ func (h *reused) current() *kept {
 	return h.lock
 }
 
-// end closes all servers.
 func (h *reused) end() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

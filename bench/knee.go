@@ -19,7 +19,6 @@ type rateSearch struct {
 	done   bool
 }
 
-// precision is the largest ratio of the two rates around a knee.
 const precision = 1.1
 
 // record reports to the search whether its rate stayed within the limit.

@@ -101,7 +101,6 @@ func (s *deployment) addrs() []string {
 	return out
 }
 
-// dial connects to the server for which an address stands.
 func (s *deployment) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	switch node := s.node(addr); {
 	case addr == storeAddr:
@@ -227,7 +226,6 @@ func (d *serverDriver) afterwards(ctx context.Context) (context.Context, context
 	return context.WithTimeout(context.WithoutCancel(ctx), limit)
 }
 
-// audit reads the guarded store after all clients are done.
 func (d *serverDriver) audit(ctx context.Context, rec *record) error {
 	ctx, cancel := d.afterwards(ctx)
 	defer cancel()

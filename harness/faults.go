@@ -51,7 +51,6 @@ func (d *serverDriver) arm(ctx context.Context) (err error) {
 	return nil
 }
 
-// endFaults ends every fault that has a length or must not outlive the run.
 func (d *serverDriver) endFaults() error {
 	if d.lead != nil {
 		d.lead()

@@ -33,7 +33,6 @@ func newBarrier() (*barrier, error) {
 
 func (b *barrier) addr() string { return b.listener.Addr().String() }
 
-// serve begins to accept connections for a server.
 func (b *barrier) serve(target dialer) {
 	b.target = target
 	b.work.Go(func() {
@@ -131,7 +130,6 @@ func (b *barrier) leave(c net.Conn) {
 	delete(b.ends, c)
 }
 
-// close ends its connections and waits for them.
 func (b *barrier) close() error {
 	err := b.listener.Close()
 	b.mu.Lock()

@@ -85,7 +85,6 @@ func (e *engine) hasImage(ctx context.Context, image string) (bool, error) {
 	return false, nil
 }
 
-// noImage returns an error that says how to get an image.
 func noImage(image string, err error) error {
 	return fmt.Errorf("%w: image %s is missing and cannot be pulled (%w): name another in %s, or make one from this machine's redis-server with scripts/redis-image.sh",
 		ErrMissing, image, err, ImageEnv)

@@ -54,7 +54,6 @@ func (n *named) note(r resp.Request) {
 	}
 }
 
-// all returns the names in order.
 func (n *named) all() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -130,7 +130,6 @@ func (n *nodeLog) current() (p logPart, ok bool) {
 	return p, ok
 }
 
-// read reads to the present end.
 func (n *nodeLog) read(each func(Entry)) error {
 	for p, ok := n.current(); ok; p, ok = n.current() {
 		if n.file == nil {
@@ -159,7 +158,6 @@ func (n *nodeLog) read(each func(Entry)) error {
 	return nil
 }
 
-// open opens the file of a part where it begins.
 func (n *nodeLog) open(p logPart, each func(Entry)) (err error) {
 	files := p.before
 	if len(files) == 0 {

@@ -38,7 +38,6 @@ const (
 	closed  state = "closed" // for good
 )
 
-// node is a machine with a name and a state.
 type node struct {
 	machine
 	name string

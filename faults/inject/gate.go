@@ -58,7 +58,6 @@ func (g *Gate) set(shut bool) {
 	g.moved.Broadcast()
 }
 
-// crash kills the client. It cannot be undone.
 func (g *Gate) crash() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
