@@ -153,7 +153,6 @@ func (n *nodeLog) read(each func(Entry)) error {
 			return err
 		}
 		n.file, n.part = nil, n.part+1
-		n.words, n.multi = resp.Requests{}, nil // a killed server did not execute what it had not written whole
 	}
 	return nil
 }
@@ -165,7 +164,6 @@ func (n *nodeLog) open(p logPart, each func(Entry)) (err error) {
 			return err
 		}
 	}
-	last := len(files) - 1
 	if p.effect != "" {
 		start := Entry{Effect: p.effect, Kept: p.kept}
 		if p.effect == history.Promoted && !p.kept {
@@ -173,24 +171,28 @@ func (n *nodeLog) open(p logPart, each func(Entry)) (err error) {
 		}
 		each(start)
 	}
-	if n.copies && p.effect == history.Restarted && !p.kept { // it may have copied its primary by now
-		if err := copied(files[:last], each); err != nil {
+	copied := n.copies && p.effect == history.Restarted && !p.kept // it may have copied its primary by now
+	return errors.Join(err, n.enter(files, p.from, copied, each))
+}
+
+// enter goes on in the last of the files, at an offset. Those before have what the server has
+// copied, if it has.
+func (n *nodeLog) enter(files []*os.File, at int64, copied bool, each func(Entry)) (err error) {
+	last := len(files) - 1
+	if copied {
+		commands, err := commandsIn(files[:last], math.MaxInt64)
+		if err != nil {
 			return err
+		}
+		if len(commands) > 0 {
+			each(Entry{Effect: history.Demoted, Commands: commands})
 		}
 	}
 	for _, f := range files[:last] {
 		err = errors.Join(err, f.Close())
 	}
-	n.file, n.at = files[last], p.from
-	return err
-}
-
-// copied passes on that a server has copied the data in files.
-func copied(files []*os.File, each func(Entry)) error {
-	commands, err := commandsIn(files, math.MaxInt64)
-	if err == nil && len(commands) > 0 {
-		each(Entry{Effect: history.Demoted, Commands: commands})
-	}
+	n.file, n.at = files[last], at
+	n.words, n.multi = resp.Requests{}, nil // a killed server did not execute what it had not written whole
 	return err
 }
 
@@ -218,13 +220,7 @@ func (n *nodeLog) follow(p logPart, each func(Entry)) (switched bool, err error)
 	if err != nil {
 		return false, err
 	}
-	last := len(files) - 1
-	err = errors.Join(n.file.Close(), copied(files[:last], each))
-	for _, f := range files[:last] {
-		err = errors.Join(err, f.Close())
-	}
-	n.file, n.at, n.words, n.multi = files[last], 0, resp.Requests{}, nil
-	return true, err
+	return true, errors.Join(n.file.Close(), n.enter(files, 0, true, each))
 }
 
 // in reports whether a file is the one that is read, perhaps in a directory that has another name
