@@ -83,16 +83,13 @@ func watchStalls(now func() time.Time) (end func() time.Duration) {
 	var watching sync.WaitGroup
 	quit := make(chan struct{})
 	watching.Go(func() {
-		t := time.NewTimer(stallTick)
-		defer t.Stop()
 		for asked := now(); ; asked = now() {
 			select {
 			case <-quit:
 				return
-			case <-t.C:
+			case <-time.After(stallTick):
+				longest = max(longest, now().Sub(asked)-stallTick)
 			}
-			longest = max(longest, now().Sub(asked)-stallTick)
-			t.Reset(stallTick)
 		}
 	})
 	return func() time.Duration {

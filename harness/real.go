@@ -203,16 +203,13 @@ func (d *serverDriver) stopping() (stop <-chan struct{}, release func()) {
 		return d.Stop, func() {}
 	}
 	asked, warm := d.Stop, d.warm()
-	over := warm + d.length()
 	ch, quit := make(chan struct{}), make(chan struct{})
 	var done sync.WaitGroup
 	done.Go(func() {
 		defer close(ch)
-		for _, at := range []int64{warm, over} {
-			t := time.NewTimer(time.Duration(at - d.timeline()))
-			defer t.Stop()
+		for _, at := range []int64{warm, warm + d.length()} {
 			select {
-			case <-t.C:
+			case <-time.After(time.Duration(at - d.timeline())):
 				if d.Measure != nil {
 					d.Measure(at > warm)
 				}

@@ -128,12 +128,10 @@ func (c *Child) over(err error, hello chan<- error) {
 }
 
 func (c *Child) await(ctx context.Context, hello <-chan error) error {
-	t := time.NewTimer(c.patience)
-	defer t.Stop()
 	select {
 	case err := <-hello:
 		return err
-	case <-t.C:
+	case <-time.After(c.patience):
 		return fmt.Errorf("it did not start within %v", c.patience)
 	case <-ctx.Done():
 		return ctx.Err()

@@ -152,11 +152,9 @@ func (p *Process) CloseInput() { _ = p.input.Close() } // closing it twice does 
 // after the process was waited for.
 func (p *Process) End(grace time.Duration) {
 	p.CloseInput()
-	t := time.NewTimer(grace)
-	defer t.Stop()
 	select {
 	case <-p.gone:
-	case <-t.C:
+	case <-time.After(grace):
 		_ = p.signal(syscall.SIGKILL) // it may have ended already
 	}
 	<-p.ended
