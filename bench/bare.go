@@ -37,7 +37,8 @@ func bareVariant() impls.Variant {
 		Traits: impls.Traits{UniqueToken: true},
 		New: func(env impls.Env) (impls.Lock, error) {
 			queue, _ := queues.LoadOrStore(env.Key, make(chan struct{}, 1))
-			return &bare{redis: env.Redis(), rand: env.Rand, key: env.Key, turn: queue.(chan struct{}), ms: env.Lease.Milliseconds()}, nil
+			turn, ms := queue.(chan struct{}), env.Lease.Milliseconds()
+			return &bare{redis: env.Redis(), rand: env.Rand, key: env.Key, turn: turn, ms: ms}, nil
 		},
 	}
 }

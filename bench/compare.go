@@ -41,7 +41,8 @@ func CompareBenches(base, now results.Bench, o CompareOptions) results.Compariso
 	if relative {
 		c.Notes = append(c.Notes, "times and rates are compared by their ratio to "+base.Plan.Reference+" in the same repetition")
 		for _, setting := range slices.Sorted(maps.Keys(before.speed)) {
-			if d := drift(before, after, setting); d > DefaultThreshold || d < -DefaultThreshold { // so did the machine or the server
+			// Where the reference itself changed, so did the machine or the server.
+			if d := drift(before, after, setting); d > DefaultThreshold || d < -DefaultThreshold {
 				c.Notes = append(c.Notes, fmt.Sprintf("%s × %s itself went from %.0f to %.0f holds/s: the machine or its load differs",
 					base.Plan.Reference, setting, before.speed[setting], after.speed[setting]))
 			}
@@ -100,10 +101,12 @@ func compareSides(base, now side, o CompareOptions) results.Comparison {
 			c.Changes = append(c.Changes, change)
 		}
 	}
-	gated, metrics := 0, slices.DeleteFunc(results.Metrics(), func(m results.Metric) bool { return m.Role == results.Uncompared })
+	uncompared := func(m results.Metric) bool { return m.Role == results.Uncompared }
+	gated, metrics := 0, slices.DeleteFunc(results.Metrics(), uncompared)
 	for _, at := range base.places {
 		for _, m := range metrics {
-			if m.Gated(now.open[at]) && base.samples[at][m.Name].figure.Value != nil && now.samples[at][m.Name].figure.Value != nil {
+			was, is := base.samples[at][m.Name], now.samples[at][m.Name]
+			if m.Gated(now.open[at]) && was.figure.Value != nil && is.figure.Value != nil {
 				gated++
 			}
 		}

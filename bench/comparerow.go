@@ -16,7 +16,8 @@ func row(at place, m results.Metric, base, now map[string]sample, over limits) (
 	if !hasA && !hasZ {
 		return r, false
 	}
-	r = results.ComparisonRow{Lock: at.lock, Setting: at.setting, Metric: m.Name, Unit: m.Unit, Base: a.figure, New: z.figure, N1: len(a.values), N2: len(z.values)}
+	r = results.ComparisonRow{Lock: at.lock, Setting: at.setting, Metric: m.Name, Unit: m.Unit,
+		Base: a.figure, New: z.figure, N1: len(a.values), N2: len(z.values)}
 	r.Base.Values, r.Base.Ratio, r.New.Values, r.New.Ratio = nil, nil, nil, nil // a row does not show them
 	switch {
 	case a.figure.Value == nil && z.figure.Value == nil:

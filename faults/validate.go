@@ -156,7 +156,8 @@ func validateTrigger(t Trigger, kind Kind, s Setting, bad Problems) {
 	}
 	if t.Moment != "" {
 		var announced []string // by workloads
-		for _, m := range []history.Moment{history.Calling, history.Granted, history.Refused, history.Entered, history.BeforeRelease, history.Released} {
+		for _, m := range []history.Moment{history.Calling, history.Granted, history.Refused, history.Entered,
+			history.BeforeRelease, history.Released} {
 			announced = append(announced, string(m))
 		}
 		oneOf(bad, "moment", t.Moment, announced)

@@ -177,7 +177,8 @@ type clientRecord struct {
 
 func (d *serverDriver) newRecord(index int) *clientRecord {
 	name := workloads.ClientName(index)
-	r := &clientRecord{ClientRecorder: d.recorder.Client(name), name: name, latency: latency.NewRecorder(), warm: d.warm(), overlaps: d.overlaps}
+	r := &clientRecord{ClientRecorder: d.recorder.Client(name), name: name, latency: latency.NewRecorder(),
+		warm: d.warm(), overlaps: d.overlaps}
 	d.joining.Lock()
 	defer d.joining.Unlock()
 	d.records = append(d.records, r)

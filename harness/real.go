@@ -35,7 +35,7 @@ type serverDriver struct {
 	overlaps   *overlaps // nil for a lock that admits several holders
 	world      *inject.World
 	director   *faults.Director
-	proxy      *inject.Proxy          // between all clients and all servers, the guarded store's included; nil: none is needed
+	proxy      *inject.Proxy          // between all clients and all servers, the guarded store's included; nil: none
 	routes     []map[int]*inject.Link // by client, by node; storeNode is the store
 	leader     inject.Leader          // nil: messages pass as they come
 	replayer   *inject.Replayer       // the leader of a run that replays a schedule

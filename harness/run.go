@@ -159,7 +159,8 @@ func (e Experiment) check(ctx context.Context, d driver, save *saver, rec *recor
 			gates = append(gates, g)
 		}
 	}
-	judge.Conclude(&r, v, judge.Ending{Doubts: []string{r.Load.RateReason(rec.Windows), rec.errors.Reason()}, Interrupted: save.run.Interrupted, Gates: gates})
+	judge.Conclude(&r, v, judge.Ending{Doubts: []string{r.Load.RateReason(rec.Windows), rec.errors.Reason()},
+		Interrupted: save.run.Interrupted, Gates: gates})
 	out.Verdict, out.Result = v, r
 	err = save.checked(out, rec, found, set, e.Now())
 	out.Run = save.run

@@ -52,7 +52,8 @@ func (e Experiment) open(ctx context.Context) (*saver, error) {
 		s.run.Environment = *e.Environment
 	} else {
 		build, _ := debug.ReadBuildInfo()
-		s.run.Environment = results.CaptureEnvironment(ctx, results.Machine{Root: os.DirFS("/"), Build: build, Dir: e.Checkout})
+		here := results.Machine{Root: os.DirFS("/"), Build: build, Dir: e.Checkout}
+		s.run.Environment = results.CaptureEnvironment(ctx, here)
 	}
 	if s.dir, err = results.Create(e.Base, results.Name(e.Now(), id, e.Scenario.Name, e.Variant.Name), e.Aside); err != nil {
 		return nil, err
@@ -118,7 +119,9 @@ func (s *saver) checked(out *Outcome, rec *record, found explain.Findings, set *
 	}
 	if rec.Effects == nil {
 		if events := found.Effects(); len(events) > 0 {
-			errs = append(errs, s.dir.SaveFunc(results.ServerFile, func(w io.Writer) error { return history.WriteServer(w, history.Derived, events) }))
+			errs = append(errs, s.dir.SaveFunc(results.ServerFile, func(w io.Writer) error {
+				return history.WriteServer(w, history.Derived, events)
+			}))
 		}
 	}
 	return errors.Join(append(errs, s.dir.SaveResult(out.Result), s.phase(results.Checked, now))...)

@@ -219,7 +219,8 @@ func (d *simDriver) record() *record {
 		notes = append(notes, sim.Without(out.Header.Lock, out.Lacking))
 	}
 	out.Scripts = maps.Clone(out.Scripts)
-	return &record{Record: judge.Record{Recorded: out.Recorded, Windows: out.Windows, Store: out.Store, Effects: out.Effects}, source: history.Simulated, errors: d.errors, reached: d.reached, schedules: d.runs,
+	return &record{Record: judge.Record{Recorded: out.Recorded, Windows: out.Windows, Store: out.Store, Effects: out.Effects},
+		source: history.Simulated, errors: d.errors, reached: d.reached, schedules: d.runs,
 		ended: int64(out.Virtual), notes: notes}
 }
 

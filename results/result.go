@@ -187,7 +187,8 @@ func (r *Result) SetLatency(set *latency.Set, why string) {
 }
 
 func split(set *latency.Set, op string, inside bool) *Split {
-	return &Split{Response: spread(set.Get(latency.Tag{Op: op, Inside: inside})), Service: spread(set.Get(latency.Tag{Op: op, Service: true, Inside: inside}))}
+	response, service := latency.Tag{Op: op, Inside: inside}, latency.Tag{Op: op, Service: true, Inside: inside}
+	return &Split{Response: spread(set.Get(response)), Service: spread(set.Get(service))}
 }
 
 func spread(s *latency.Series) Spread {

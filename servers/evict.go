@@ -99,7 +99,8 @@ func (e evictor) evict(ctx context.Context, listener *redis.Client, keys []strin
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), adminTimeout) // restore even after a cancelled run
 	defer cancel()
-	err = errors.Join(err, e.set(ctx, memoryPolicy, before[memoryPolicy], memoryLimit, before[memoryLimit], notifications, before[notifications]))
+	err = errors.Join(err, e.set(ctx, memoryPolicy, before[memoryPolicy], memoryLimit, before[memoryLimit],
+		notifications, before[notifications]))
 	if fillers > 0 {
 		names := make([]string, fillers) // some of them are left
 		for i := range names {

@@ -87,7 +87,8 @@ func (f *fleet) makeMachines(newMachine maker) error {
 		if err != nil {
 			return err
 		}
-		f.sentinels.nodes = append(f.sentinels.nodes, &node{machine: m, name: fmt.Sprintf("%s-sentinel-%d", f.spec.Name, i), state: dead})
+		n := &node{machine: m, name: fmt.Sprintf("%s-sentinel-%d", f.spec.Name, i), state: dead}
+		f.sentinels.nodes = append(f.sentinels.nodes, n)
 	}
 	return nil
 }

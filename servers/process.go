@@ -121,7 +121,8 @@ func newProcessMachine(spec Spec, workspace *workspace, binary string, i int, kn
 		m.args, err = spec.sentinelArgs(dir, dir, m.port, known)
 		return m, err
 	}
-	m.args = append(spec.args(known), "--bind", "127.0.0.1", "--port", fmt.Sprint(m.port), "--dir", dir, "--pidfile", dir+"/redis.pid")
+	m.args = append(spec.args(known), "--bind", "127.0.0.1", "--port", fmt.Sprint(m.port),
+		"--dir", dir, "--pidfile", dir+"/redis.pid")
 	if spec.Topology == impls.Cluster {
 		m.args = append(m.args, "--cluster-announce-ip", "127.0.0.1")
 	}

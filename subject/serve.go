@@ -40,7 +40,8 @@ func ServeAs(about Description, f Factory) error {
 
 func serveOn(in io.Reader, out io.Writer, f Factory, about func() Description) error {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &server{factory: f, about: about, out: subprocess.NewWriter(out), locks: map[string]*served{}, asking: map[int64]context.CancelFunc{}}
+	s := &server{factory: f, about: about, out: subprocess.NewWriter(out),
+		locks: map[string]*served{}, asking: map[int64]context.CancelFunc{}}
 	if about == nil {
 		s.about = sync.OnceValue(s.describe)
 	}

@@ -83,7 +83,8 @@ func (d *direction) request(req resp.Request) bool {
 			return false
 		}
 		cmd := history.Command{Client: faults.ClientName(d.link.Client), Node: d.link.Node, Name: req.Name()}
-		m = &Message{Command: cmd, Write: req.IsWrite(), Label: label(req, d.link.proxy.cfg.Names), client: d.link.Client, gone: d.gone}
+		m = &Message{Command: cmd, Write: req.IsWrite(), Label: label(req, d.link.proxy.cfg.Names),
+			client: d.link.Client, gone: d.gone}
 		if !t.Request(m) {
 			d.end()
 			return false

@@ -84,7 +84,8 @@ func (c *Replayer) Run(ctx context.Context, director *faults.Director) {
 		if left == "" {
 			c.order.Passed++
 		} else {
-			c.order.Left = fmt.Sprintf("the real run left the tape at step %d of %d: expected %s, saw %s%s", i+1, len(c.schedule), s, c.saw(), left)
+			c.order.Left = fmt.Sprintf("the real run left the tape at step %d of %d: expected %s, saw %s%s",
+				i+1, len(c.schedule), s, c.saw(), left)
 		}
 		c.mu.Unlock()
 		if left != "" {
