@@ -14,9 +14,7 @@ import (
 )
 
 func (w *World) CutReplication(ctx context.Context, node int) error {
-	w.mu.Lock()
-	w.cut = true
-	w.mu.Unlock()
+	w.cut.Store(true)
 	return w.cfg.Servers.SetReplication(ctx, node, false)
 }
 
@@ -26,9 +24,7 @@ func (w *World) CutReplication(ctx context.Context, node int) error {
 // grant of a run, a key on the replica belongs to that grant.
 func (w *World) Failover(ctx context.Context, node int) (had string, e history.Effect, err error) {
 	all := w.cfg.Servers
-	w.mu.Lock()
-	cut := w.cut
-	w.mu.Unlock()
+	cut := w.cut.Load()
 	var lock map[string]string
 	var unread error
 	if cut {

@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
@@ -26,11 +27,11 @@ type World struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup // what After has started
 
-	evicting sync.Mutex // one eviction at a time: each sets the server's memory limit and restores it
+	evicting sync.Mutex  // one eviction at a time: each sets the server's memory limit and restores it
+	cut      atomic.Bool // the replication was cut
 
-	mu      sync.Mutex // guards the fields below
+	mu      sync.Mutex // guards clients
 	clients map[int]faults.Client
-	cut     bool // the replication was cut
 }
 
 // Config configures a World.
