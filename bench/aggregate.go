@@ -9,7 +9,6 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// taken is a turn and its result.
 type taken struct {
 	turn
 	Figures map[string]figureSample
@@ -21,7 +20,7 @@ type taken struct {
 
 // aggregate returns a cell for every lock in every setting of a plan. names are the locks' names by
 // index; the reference's cell comes first in its setting, and the ratios of the others are to it.
-func aggregate(taken []taken, names []string, p results.BenchPlan) []results.BenchCell {
+func aggregate(all []taken, names []string, p results.BenchPlan) []results.BenchCell {
 	var cells []results.BenchCell
 	for _, s := range p.Settings {
 		var row []results.BenchCell
@@ -29,7 +28,7 @@ func aggregate(taken []taken, names []string, p results.BenchPlan) []results.Ben
 			if s.Crash && name == bareName {
 				continue
 			}
-			turns := turnsOf(taken, lock, s)
+			turns := slices.DeleteFunc(slices.Clone(all), func(t taken) bool { return t.Lock != lock || t.Setting != s })
 			c := newCell(name, s, turns, p.Repetitions)
 			addShapes(&c, turns, int64(p.Measure))
 			if c.Reference = name == p.Reference; c.Reference {
@@ -38,14 +37,15 @@ func aggregate(taken []taken, names []string, p results.BenchPlan) []results.Ben
 			}
 			row = append(row, c)
 		}
-		addRatios(row)
+		for i := 1; i < len(row) && row[0].Reference; i++ {
+			for name, f := range row[i].Figures {
+				f.Ratio = ratio(f.Values, row[0].Figures[name].Values)
+				row[i].Figures[name] = f
+			}
+		}
 		cells = append(cells, row...)
 	}
 	return cells
-}
-
-func turnsOf(all []taken, lock int, s results.BenchSetting) []taken {
-	return slices.DeleteFunc(slices.Clone(all), func(t taken) bool { return t.Lock != lock || t.Setting != s })
 }
 
 func newCell(lock string, s results.BenchSetting, turns []taken, repetitions int) results.BenchCell {
@@ -93,7 +93,7 @@ func newFigure(name string, turns []taken, repetitions int) results.Figure {
 		pool = append(pool, s.Raw...)
 	}
 	if len(values) == len(turns) || len(values) >= leastForInterval {
-		f.Value, f.Low, f.High = Summary(values)
+		f.Value, f.Low, f.High = summary(values)
 		return f
 	}
 	f.Values, f.Highest = nil, 0
@@ -130,20 +130,6 @@ func addBreaks(c *results.BenchCell, v *checker.Verdict) {
 		}
 		if p.First != nil && len(b.Story) == 0 {
 			b.Story = p.First.Story
-		}
-	}
-}
-
-// addRatios sets the ratios of one setting's cells to its reference.
-func addRatios(row []results.BenchCell) {
-	if len(row) == 0 || !row[0].Reference {
-		return
-	}
-	for i := range row[1:] {
-		c := &row[i+1]
-		for name, f := range c.Figures {
-			f.Ratio = ratio(f.Values, row[0].Figures[name].Values)
-			c.Figures[name] = f
 		}
 	}
 }

@@ -23,37 +23,22 @@ var bareReleaseSource string
 // bareRelease is a script of go-redis, as in a program without a lock library.
 var bareRelease = redis.NewScript(bareReleaseSource)
 
-// turnstile replaces a lock's waiting in the reference: it admits the clients of one process one at
-// a time per key, first come, first served, without sending a request.
-type turnstile struct {
-	mu   sync.Mutex // guards keys
-	keys map[string]chan struct{}
-}
-
-// of returns the queue of a key: a channel with room for one, to which blocked senders send in
-// order of arrival.
-func (t *turnstile) of(key string) chan struct{} {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	c, ok := t.keys[key]
-	if !ok {
-		c = make(chan struct{}, 1)
-		t.keys[key] = c
-	}
-	return c
-}
-
 // bareVariant returns the reference: the commands of a token lock, SET NX PX and a
 // compare-and-delete script, sent by a plain go-redis client without a lock library. Its waiting
 // costs nothing, so any additional time is the lock's own cost. The variant is for the clients of
 // one turn.
 func bareVariant() impls.Variant {
-	t := &turnstile{keys: map[string]chan struct{}{}}
+	// Instead of a lock's waiting, the clients of this process are admitted one at a time per key,
+	// first come, first served, without a request: by a channel with room for one, to which blocked
+	// senders send in order of arrival.
+	var queues sync.Map
 	return impls.Variant{
 		Name: bareName, Summary: "The commands of a token lock on a plain client; waiting is free.", Kind: history.Mutex, Topology: impls.Standalone,
 		Traits: impls.Traits{UniqueToken: true},
 		New: func(env impls.Env) (impls.Lock, error) {
-			return &bare{redis: env.Redis(), rand: env.Rand, key: env.Key, turn: t.of(env.Key), ms: env.Lease.Milliseconds()}, nil
+			queue, _ := queues.LoadOrStore(env.Key, make(chan struct{}, 1))
+			turn, ms := queue.(chan struct{}), env.Lease.Milliseconds()
+			return &bare{redis: env.Redis(), rand: env.Rand, key: env.Key, turn: turn, ms: ms}, nil
 		},
 	}
 }

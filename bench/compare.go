@@ -40,21 +40,16 @@ func CompareBenches(base, now results.Bench, o CompareOptions) results.Compariso
 	}
 	if relative {
 		c.Notes = append(c.Notes, "times and rates are compared by their ratio to "+base.Plan.Reference+" in the same repetition")
-		c.Notes = append(c.Notes, referenceDrift(base.Plan.Reference, before, after)...)
+		for _, setting := range slices.Sorted(maps.Keys(before.speed)) {
+			// Where the reference itself changed, so did the machine or the server.
+			if d := drift(before, after, setting); d > DefaultThreshold || d < -DefaultThreshold {
+				c.Notes = append(c.Notes, fmt.Sprintf("%s × %s itself went from %.0f to %.0f holds/s: the machine or its load differs",
+					base.Plan.Reference, setting, before.speed[setting], after.speed[setting]))
+			}
+		}
 	}
 	settle(&c, o)
 	return c
-}
-
-// referenceDrift returns a note for each setting in which the reference itself changed, which means
-// that the machine or the server did.
-func referenceDrift(reference string, base, now side) (notes []string) {
-	for _, setting := range slices.Sorted(maps.Keys(base.speed)) {
-		if d := drift(base, now, setting); d > DefaultThreshold || d < -DefaultThreshold {
-			notes = append(notes, fmt.Sprintf("%s × %s itself went from %.0f to %.0f holds/s: the machine or its load differs", reference, setting, base.speed[setting], now.speed[setting]))
-		}
-	}
-	return notes
 }
 
 // drift returns the relative change of the reference's throughput in a setting; 0 if one side has
@@ -90,19 +85,31 @@ func CompareSuites(base, now results.Suite, o CompareOptions) results.Comparison
 	return c
 }
 
-// compareSides compares verdicts and figures.
 func compareSides(base, now side, o CompareOptions) results.Comparison {
 	c := results.Comparison{Schema: results.CompareSchema, Threshold: cmp.Or(o.Threshold, DefaultThreshold), Changes: []results.Change{}, Rows: []results.ComparisonRow{}}
 	for _, at := range now.places {
 		was, known := base.verdicts[at]
 		is := now.verdicts[at]
-		if kind := verdictChange(was, is); known && kind != "" {
-			c.Changes = append(c.Changes, results.Change{Lock: at.lock, Scenario: at.setting, Change: kind, Was: string(was), Is: string(is)})
+		change := results.Change{Lock: at.lock, Scenario: at.setting, Was: string(was), Is: string(is)}
+		switch {
+		case was != checker.Fail && is == checker.Fail:
+			change.Change = results.Broken
+		case was == checker.Fail && is == checker.Pass:
+			change.Change = results.Fixed
+		}
+		if known && change.Change != "" {
+			c.Changes = append(c.Changes, change)
 		}
 	}
-	gated := 0
+	uncompared := func(m results.Metric) bool { return m.Role == results.Uncompared }
+	gated, metrics := 0, slices.DeleteFunc(results.Metrics(), uncompared)
 	for _, at := range base.places {
-		gated += gatedRows(base.samples[at], now.samples[at], now.open[at])
+		for _, m := range metrics {
+			was, is := base.samples[at][m.Name], now.samples[at][m.Name]
+			if m.Gated(now.open[at]) && was.figure.Value != nil && is.figure.Value != nil {
+				gated++
+			}
+		}
 	}
 	c.Alpha = familyAlpha / float64(max(gated, 1))
 	for _, at := range base.places {
@@ -110,7 +117,7 @@ func compareSides(base, now side, o CompareOptions) results.Comparison {
 			c.Changes = append(c.Changes, results.Change{Lock: at.lock, Scenario: at.setting, Change: results.Gone, Was: string(base.verdicts[at])})
 			continue
 		}
-		for _, m := range compared() {
+		for _, m := range metrics {
 			if r, ok := row(at, m, base.samples[at], now.samples[at], limits{c.Threshold, c.Alpha}); ok {
 				r.Gated, r.Relative = m.Gated(now.open[at]), base.relative && (r.Unit == results.Nanoseconds || r.Unit == results.PerSecond)
 				if r.Relative && r.Decided() {
@@ -123,31 +130,6 @@ func compareSides(base, now side, o CompareOptions) results.Comparison {
 	return c
 }
 
-func verdictChange(was, is checker.Result) results.ChangeKind {
-	switch {
-	case was != checker.Fail && is == checker.Fail:
-		return results.Broken
-	case was == checker.Fail && is == checker.Pass:
-		return results.Fixed
-	}
-	return ""
-}
-
-// compared returns the metrics that comparisons show.
-func compared() []results.Metric {
-	return slices.DeleteFunc(results.Metrics(), func(m results.Metric) bool { return m.Role == results.Uncompared })
-}
-
-func gatedRows(base, now map[string]sample, open bool) (n int) {
-	for _, m := range compared() {
-		if m.Gated(open) && base[m.Name].figure.Value != nil && now[m.Name].figure.Value != nil {
-			n++
-		}
-	}
-	return n
-}
-
-// machine is where figures were measured.
 type machine struct {
 	results.Environment
 	server, version string
@@ -187,7 +169,15 @@ func settle(c *results.Comparison, o CompareOptions) {
 	case len(c.Environment) > 0 && !o.AllowEnvironments:
 		unclear("the environments differ, so the figures do not compare the locks; --allow-env-diff compares them anyway")
 	case c.Has(results.MarkFewer) || c.Kind != "suites" && !slices.ContainsFunc(c.Rows, func(r results.ComparisonRow) bool { return r.Gated && r.Decided() }):
-		unclear(fewNote(c.Rows))
+		need := 0
+		for _, r := range c.Rows {
+			need = max(need, r.Need)
+		}
+		if need == 0 {
+			unclear("there is no figure to compare on both sides")
+		} else {
+			unclear(fmt.Sprintf("too few samples to show a difference: %d on each side are needed (bench --reps %d, run --reps %d)", need, need, need))
+		}
 	case changed(results.Gone):
 		unclear("a cell or figure of the base is missing")
 	case c.Has(results.MarkWorse):
@@ -207,15 +197,4 @@ func noisyNote(c results.Comparison) string {
 	}
 	return fmt.Sprintf("too noisy to pass: %s of %s with %s may be %.0f %% worse, and less than %.0f %% has to be shown; more repetitions or a quieter machine show it",
 		most.Metric, most.Lock, most.Setting, 100**most.Worst, 100*hiding*c.Threshold)
-}
-
-func fewNote(rows []results.ComparisonRow) string {
-	need := 0
-	for _, r := range rows {
-		need = max(need, r.Need)
-	}
-	if need == 0 {
-		return "there is no figure to compare on both sides"
-	}
-	return fmt.Sprintf("too few samples to show a difference: %d on each side are needed (bench --reps %d, run --reps %d)", need, need, need)
 }

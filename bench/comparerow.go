@@ -16,7 +16,9 @@ func row(at place, m results.Metric, base, now map[string]sample, over limits) (
 	if !hasA && !hasZ {
 		return r, false
 	}
-	r = results.ComparisonRow{Lock: at.lock, Setting: at.setting, Metric: m.Name, Unit: m.Unit, Base: bareFigure(a.figure), New: bareFigure(z.figure), N1: len(a.values), N2: len(z.values)}
+	r = results.ComparisonRow{Lock: at.lock, Setting: at.setting, Metric: m.Name, Unit: m.Unit,
+		Base: a.figure, New: z.figure, N1: len(a.values), N2: len(z.values)}
+	r.Base.Values, r.Base.Ratio, r.New.Values, r.New.Ratio = nil, nil, nil, nil // a row does not show them
 	switch {
 	case a.figure.Value == nil && z.figure.Value == nil:
 		return r, false
@@ -135,15 +137,9 @@ func equal(a, b []float64) bool {
 }
 
 func median(values []float64) float64 {
-	v, _, _ := Summary(values)
+	v, _, _ := summary(values)
 	if v == nil {
 		return 0
 	}
 	return *v
-}
-
-// bareFigure removes the parts of a figure that a row does not show.
-func bareFigure(f results.Figure) results.Figure {
-	f.Values, f.Ratio = nil, nil
-	return f
 }

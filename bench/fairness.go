@@ -1,8 +1,6 @@
 package bench
 
 import (
-	"cmp"
-	"slices"
 	"sort"
 
 	"github.com/lockbench/lockbench/history"
@@ -22,46 +20,33 @@ func jain(got []int64) float64 {
 	return sum * sum / (float64(len(got)) * squares)
 }
 
-// bypasses counts the grants to a client that called acquire after another one that was still
-// waiting for the key when the grant returned.
+// bypasses counts, in operations by call, the grants to a client that called acquire after another
+// one that was still waiting for the key when the grant returned.
 func bypasses(ops []history.Operation, from, to int64) (n int64) {
-	waits := waitsByClient(ops)
+	// by key, by client, in the order of the calls: a client has one at a time on a key
+	waits := map[string]map[string][]*history.Operation{}
 	for i := range ops {
-		g := &ops[i]
-		if g.Granted() && g.Return >= from && g.Return < to && waits.overtaken(g) {
+		op := &ops[i]
+		if op.Op != history.Acquire {
+			continue
+		}
+		if waits[op.Key] == nil {
+			waits[op.Key] = map[string][]*history.Operation{}
+		}
+		waits[op.Key][op.Client] = append(waits[op.Key][op.Client], op)
+	}
+
+	for i := range ops {
+		if g := &ops[i]; g.Granted() && g.Return >= from && g.Return < to && overtook(g, waits[g.Key]) {
 			n++
 		}
 	}
 	return n
 }
 
-// waiting holds the acquires of one key, by client, in the order of their calls. A client has one
-// call at a time on a key.
-type waiting map[string]map[string][]*history.Operation
-
-func waitsByClient(ops []history.Operation) waiting {
-	out := waiting{}
-	for i := range ops {
-		op := &ops[i]
-		if op.Op != history.Acquire {
-			continue
-		}
-		if out[op.Key] == nil {
-			out[op.Key] = map[string][]*history.Operation{}
-		}
-		out[op.Key][op.Client] = append(out[op.Key][op.Client], op)
-	}
-	for _, clients := range out {
-		for _, all := range clients {
-			slices.SortFunc(all, func(a, b *history.Operation) int { return cmp.Compare(a.Call, b.Call) })
-		}
-	}
-	return out
-}
-
-// overtaken reports whether a client that had been waiting longer was still waiting at a grant.
-func (w waiting) overtaken(g *history.Operation) bool {
-	for client, all := range w[g.Key] {
+// overtook reports whether a client that had been waiting longer was still waiting at a grant.
+func overtook(g *history.Operation, waits map[string][]*history.Operation) bool {
+	for client, all := range waits {
 		if client == g.Client {
 			continue
 		}

@@ -1,7 +1,7 @@
 package bench
 
 import (
-	"cmp"
+	"iter"
 	"slices"
 	"time"
 
@@ -25,7 +25,6 @@ type slice struct {
 	Bytes     int64              // to and from the lock's servers
 }
 
-// figureSample is one metric of one turn.
 type figureSample struct {
 	Value *float64  // nil: too few samples
 	Count int64     // samples
@@ -51,7 +50,7 @@ type measuring struct {
 }
 
 // within reports whether an instant is in the measured time.
-func (m *measuring) within(at int64) bool { return at >= m.From && at < m.To }
+func (s *slice) within(at int64) bool { return at >= s.From && at < s.To }
 
 func (m *measuring) set(name string, value float64, count int64) {
 	m.out[name] = figureSample{Value: &value, Count: count}
@@ -78,7 +77,6 @@ func (m *measuring) spread(name string, values []int64, scale float64) {
 	}
 }
 
-// rounds counts the offered and the completed rounds.
 func (m *measuring) rounds() {
 	var asked, errors int64
 	perClient := make([]int64, m.Setting.Clients)
@@ -117,23 +115,36 @@ func (m *measuring) rounds() {
 	}
 }
 
-// waits measures the acquires whose intended start is in the measured time.
+// acquires yields the acquires whose intended start is in the measured time, each with that start:
+// in an open loop a client's n-th acquire starts at the n-th instant of its pace, else with its
+// call.
+func (s *slice) acquires() iter.Seq2[*history.Operation, int64] {
+	return func(yield func(*history.Operation, int64) bool) {
+		paces, turns := map[string]func(n int) int64{}, map[string]int{}
+		for i := range s.Ops {
+			op := &s.Ops[i]
+			if op.Op != history.Acquire {
+				continue
+			}
+			start := op.Call
+			if s.Open.Rate > 0 {
+				if paces[op.Client] == nil {
+					paces[op.Client] = s.Open.Starts(workloads.ClientIndex(op.Client))
+				}
+				start = paces[op.Client](turns[op.Client])
+				turns[op.Client]++
+			}
+			if s.within(start) && !yield(op, start) {
+				return
+			}
+		}
+	}
+}
+
 func (m *measuring) waits() {
 	var response, service []int64
 	var late, starts, longest int64
-	intended := m.intendedStarts()
-	for i := range m.Ops {
-		op := &m.Ops[i]
-		if op.Op != history.Acquire {
-			continue
-		}
-		start := op.Call
-		if at, known := intended[op]; known {
-			start = at
-		}
-		if !m.within(start) {
-			continue
-		}
+	for op, start := range m.acquires() {
 		starts++
 		if op.Call-start > results.LateBy {
 			late++
@@ -151,29 +162,6 @@ func (m *measuring) waits() {
 	if starts > 0 && m.Open.Rate > 0 {
 		m.set("late", float64(late)/float64(starts), starts)
 	}
-}
-
-// intendedStarts returns the intended start of each acquire of an open loop: a client's n-th
-// acquire starts at the n-th instant of its pace.
-func (m *measuring) intendedStarts() map[*history.Operation]int64 {
-	if m.Open.Rate == 0 {
-		return nil
-	}
-	byClient := map[string][]*history.Operation{}
-	for i := range m.Ops {
-		if op := &m.Ops[i]; op.Op == history.Acquire {
-			byClient[op.Client] = append(byClient[op.Client], op)
-		}
-	}
-	out := map[*history.Operation]int64{}
-	for client, all := range byClient {
-		slices.SortFunc(all, func(a, b *history.Operation) int { return cmp.Compare(a.Call, b.Call) })
-		start := m.Open.Starts(workloads.ClientIndex(client))
-		for n, op := range all {
-			out[op] = start(n)
-		}
-	}
-	return out
 }
 
 // holds measures the times from grant to release, the releases, and the extends.
@@ -207,14 +195,14 @@ func (m *measuring) holds() {
 // handOvers measures the time from the call of a release, and in round trips from when the server
 // freed the lock, to the next client's grant.
 func (m *measuring) handOvers() {
-	commands := indexCommands(m.Commands)
+	commands := sentBy(m.Commands)
 	var total, unheld []int64
 	for _, h := range latency.Pairs(m.Ops) {
 		if !m.within(h.Release.Call) {
 			continue
 		}
 		total = append(total, h.Grant.Return-h.Release.Call)
-		if at, ok := commands.effect(h.Release); ok && h.Grant.Return > at {
+		if at, ok := freedAt(h.Release, commands[h.Release.Client]); ok && h.Grant.Return > at {
 			unheld = append(unheld, h.Grant.Return-at)
 		}
 	}
@@ -253,7 +241,11 @@ func (m *measuring) faults() {
 		start, end := max(w.Start, m.From), min(w.Last(), m.To)
 		if w.Confirmed && end > start {
 			lasted += end - start
-			inside += m.grantsBetween(start, end)
+			for i := range m.Ops {
+				if op := &m.Ops[i]; op.Granted() && op.Return >= start && op.Return < end {
+					inside++
+				}
+			}
 		}
 		if w.Fault == crashClient {
 			m.soonest("recovery", w.Start, w.Client)
@@ -264,15 +256,6 @@ func (m *measuring) faults() {
 	if lasted > 0 && !m.Setting.Crash {
 		m.set("fault.throughput", float64(inside)/(float64(lasted)/1e9), inside)
 	}
-}
-
-func (m *measuring) grantsBetween(from, to int64) (n int64) {
-	for i := range m.Ops {
-		if op := &m.Ops[i]; op.Granted() && op.Return >= from && op.Return < to {
-			n++
-		}
-	}
-	return n
 }
 
 // soonest sets the time from an instant to the next grant of another client; over several instants,

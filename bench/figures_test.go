@@ -144,7 +144,7 @@ func TestEffectOfARelease(t *testing.T) {
 		{"another server", []history.Command{command("DEL", -1, 110, 120)}, 0, false},
 	}
 	for _, tt := range tests {
-		at, ok := indexCommands(tt.sent).effect(&release)
+		at, ok := freedAt(&release, sentBy(tt.sent)["c1"])
 		if at != tt.want || ok != tt.ok {
 			t.Errorf("%s: %d, %v, want %d, %v", tt.name, at, ok, tt.want, tt.ok)
 		}

@@ -1,42 +1,38 @@
 package bench
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"sort"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// sentBy indexes the commands of each client by the time at which they were sent.
-type sentBy map[string][]*history.Command
-
-func indexCommands(commands []history.Command) sentBy {
-	out := sentBy{}
+// sentBy returns the answered commands of each client, in their order: by the time at which they
+// were sent.
+func sentBy(commands []history.Command) map[string][]*history.Command {
+	out := map[string][]*history.Command{}
 	for i := range commands {
 		if c := &commands[i]; c.Node >= 0 && c.Replied > 0 {
 			out[c.Client] = append(out[c.Client], c)
 		}
 	}
-	for _, all := range out {
-		slices.SortStableFunc(all, func(a, b *history.Command) int { return cmp.Compare(a.Sent, b.Sent) })
-	}
+
 	return out
 }
 
-// effect estimates when the server executed the command that freed the lock, as the middle between
+// freedAt estimates when the server executed the command that freed the lock, as the middle between
 // sending it and its reply: the release's last on each node that changes data, and of several
-// nodes, when a majority has. ok is false if the release sent none.
-func (s sentBy) effect(release *history.Operation) (at int64, ok bool) {
-	all := s[release.Client]
+// nodes, when a majority has. all are its client's commands; ok is false if the release sent none.
+func freedAt(release *history.Operation, all []*history.Command) (at int64, ok bool) {
 	first := sort.Search(len(all), func(i int) bool { return all[i].Sent >= release.Call })
 	freed := map[int]int64{}
 	for _, c := range all[first:] {
 		if c.Sent > release.Return {
 			break
 		}
-		if changes(c.Name) {
+		if resp.IsWrite(c.Name) && c.Name != "PUBLISH" && c.Name != "SPUBLISH" {
 			freed[c.Node] = c.Sent + (c.Replied-c.Sent)/2
 		}
 	}
@@ -45,16 +41,4 @@ func (s sentBy) effect(release *history.Operation) (at int64, ok bool) {
 	}
 	middles := slices.Sorted(maps.Values(freed))
 	return middles[len(middles)/2], true
-}
-
-// changes reports whether a command can free a lock: it does more than read, announce, or prepare a
-// connection.
-func changes(name string) bool {
-	switch name {
-	case "GET", "MGET", "EXISTS", "HGET", "HEXISTS", "HLEN", "TTL", "PTTL", "TIME", "PING", "WATCH", "UNWATCH", "MULTI",
-		"PUBLISH", "SPUBLISH", "SUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "SUNSUBSCRIBE", "PSUBSCRIBE", "PUNSUBSCRIBE",
-		"HELLO", "AUTH", "SELECT", "CLIENT", "INFO", "SCRIPT", "CLUSTER", "WAIT", "ZRANGE", "ZCARD", "ZCOUNT", "ZSCORE", "LRANGE", "LLEN", "LINDEX":
-		return false
-	}
-	return true
 }

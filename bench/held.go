@@ -24,7 +24,7 @@ import (
 // on a user's Redis, where each turn has its own prefix, by name.
 type reused struct {
 	servers.Provider
-	bytes *atomic.Int64
+	bytes atomic.Int64
 
 	mu   sync.Mutex // guards the fields below
 	up   []*kept
@@ -42,8 +42,6 @@ type kept struct {
 
 var _ servers.Provider = (*reused)(nil)
 
-func hold(p servers.Provider) *reused { return &reused{Provider: p, bytes: &atomic.Int64{}} }
-
 // Start returns the servers of an earlier turn with the same needs, or starts new ones.
 func (h *reused) Start(ctx context.Context, spec servers.Spec) (servers.Deployment, error) {
 	own := !h.Guest()
@@ -58,13 +56,14 @@ func (h *reused) Start(ctx context.Context, spec servers.Spec) (servers.Deployme
 		}
 	}
 	if i := slices.IndexFunc(h.up, func(k *kept) bool { return k.spec == spec }); i >= 0 {
-		return h.use(h.up[i]), nil
+		h.use(h.up[i])
+		return h.up[i], nil
 	}
 	d, err := h.Provider.Start(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
-	k := &kept{Deployment: d, spec: spec, bytes: h.bytes, own: own}
+	k := &kept{Deployment: d, spec: spec, bytes: &h.bytes, own: own}
 	for i := range d.Len() {
 		dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 			c, err := d.Dial(ctx, i)
@@ -76,19 +75,17 @@ func (h *reused) Start(ctx context.Context, spec servers.Spec) (servers.Deployme
 		k.admin = append(k.admin, redis.NewClient(workloads.ClientOptions(workloads.Access{Dial: dial, Pool: 1}, "127.0.0.1:1")))
 	}
 	h.up = append(h.up, k)
-	return h.use(k), nil
+	h.use(k)
+	return k, nil
 }
 
-// use records the lock's servers of a turn; it ignores the guarded store's.
-func (h *reused) use(k *kept) *kept {
-	if k.spec.Name == lockServers {
+// use records the lock's servers of a turn, by the harness's name for them; it ignores the guarded
+// store's.
+func (h *reused) use(k *kept) {
+	if k.spec.Name == "lock" {
 		h.lock = k
 	}
-	return k
 }
-
-// lockServers is the harness's name for the lock's servers.
-const lockServers = "lock"
 
 // current returns the lock's servers in the current turn; nil before the first.
 func (h *reused) current() *kept {
@@ -97,7 +94,6 @@ func (h *reused) current() *kept {
 	return h.lock
 }
 
-// end closes all servers.
 func (h *reused) end() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

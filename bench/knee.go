@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/results"
@@ -20,7 +19,6 @@ type rateSearch struct {
 	done   bool
 }
 
-// precision is the largest ratio of the two rates around a knee.
 const precision = 1.1
 
 // record reports to the search whether its rate stayed within the limit.
@@ -62,34 +60,26 @@ const leastMet = 0.95
 
 // findAll searches for the knee of every lock in every setting, in every repetition.
 func (b *bench) findAll(ctx context.Context, settings []results.BenchSetting) error {
-	order := rand.New(rand.NewPCG(b.Seed, orderStream))
 	b.of = b.Repetitions * len(settings) * len(b.Locks) * typicalSteps
 	rates := map[turn][]results.KneeStep{}
 	found := map[turn][]float64{}
 	bounded := map[turn]bool{} // in some repetition
-	for r := range b.Repetitions {
-		for _, s := range settings {
-			for _, l := range order.Perm(len(b.Locks)) {
-				if b.over(ctx) {
-					break
-				}
-				place := turn{Lock: l, Setting: s}
-				if b.hopeless(place) {
-					continue
-				}
-				search := b.find(ctx, turn{Repetition: r + 1, Lock: l, Setting: s}, func(k results.KneeStep) { rates[place] = append(rates[place], k) })
-				rate, unbounded := search.found()
-				found[place] = append(found[place], rate)
-				bounded[place] = bounded[place] || !unbounded
-			}
+	for _, t := range planTurns(b.Seed, b.Repetitions, len(b.Locks), settings) {
+		place := turn{Lock: t.Lock, Setting: t.Setting}
+		if b.over(ctx) || b.hopeless(place) {
+			continue
 		}
+		search := b.find(ctx, t, func(k results.KneeStep) { rates[place] = append(rates[place], k) })
+		rate, unbounded := search.found()
+		found[place] = append(found[place], rate)
+		bounded[place] = bounded[place] || !unbounded
 	}
 	for _, s := range settings {
 		for l, v := range b.Locks {
 			place := turn{Lock: l, Setting: s}
 			k := results.Knee{Lock: v.Name, Setting: s, Limit: b.Find.Text, Open: len(found[place]) > 0 && !bounded[place], Steps: rates[place],
 				Rate: results.Figure{Unit: results.PerSecond, Samples: int64(len(found[place]))}}
-			k.Rate.Value, k.Rate.Low, k.Rate.High = Summary(found[place])
+			k.Rate.Value, k.Rate.Low, k.Rate.High = summary(found[place])
 			b.knees = append(b.knees, k)
 		}
 	}
@@ -103,7 +93,11 @@ func (b *bench) find(ctx context.Context, t turn, tried func(results.KneeStep)) 
 		at := t
 		at.Setting.Rate = s.rate
 		done := b.take(ctx, at)
-		step := b.step(at, done)
+		step := results.KneeStep{Repetition: t.Repetition, Offered: s.rate, Value: done.Figures[b.Find.Metric.Name].Value}
+		if v := done.Figures["throughput"].Value; v != nil {
+			step.Achieved = *v
+		}
+		step.Within = b.Find.Check(step.Value, "").Verdict == checker.Pass && step.Achieved >= leastMet*step.Offered
 		tried(step)
 		done.Setting.Rate, done.Figures = 0, map[string]figureSample{"throughput": done.Figures["throughput"]}
 		b.taken = append(b.taken, done) // so that its verdict counts
@@ -113,17 +107,6 @@ func (b *bench) find(ctx context.Context, t turn, tried func(results.KneeStep)) 
 		}
 	}
 	return s
-}
-
-// step compares the measurement at one rate with the limit.
-func (b *bench) step(t turn, done taken) results.KneeStep {
-	k := results.KneeStep{Repetition: t.Repetition, Offered: t.Setting.Rate}
-	if v := done.Figures["throughput"].Value; v != nil {
-		k.Achieved = *v
-	}
-	k.Value = done.Figures[b.Find.Metric.Name].Value
-	k.Within = b.Find.Check(k.Value, "").Verdict == checker.Pass && k.Achieved >= leastMet*k.Offered
-	return k
 }
 
 // SearchRange returns the first rate of a search and the highest that it tries, 0 for no bound:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/lockbench/lockbench/results"
@@ -52,7 +53,8 @@ func (c Config) plan() (all []results.BenchSetting) {
 		}
 	}
 	if c.Crash && c.Find == nil {
-		all = append(all, c.crashSetting())
+		most := slices.Max(append([]int{leastCrowd}, c.Clients...))
+		all = append(all, results.BenchSetting{Clients: most, Keys: 1, Hold: 10 * time.Millisecond, Crash: true})
 	}
 	return all
 }

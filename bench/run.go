@@ -13,7 +13,7 @@ import (
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/internal/cputime"
+	"github.com/lockbench/lockbench/internal/subprocess"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/servers"
@@ -87,12 +87,6 @@ const (
 	leastCrowd  = 2 // another client must wait for the dead holder's lock
 )
 
-// crashSetting returns the setting with crashes: with the greatest number of clients in the bench.
-func (c Config) crashSetting() results.BenchSetting {
-	most := slices.Max(append([]int{leastCrowd}, c.Clients...))
-	return results.BenchSetting{Clients: most, Keys: 1, Hold: 10 * time.Millisecond, Crash: true}
-}
-
 // acquireWait is how long a client waits for the lock before it counts an error and tries again.
 const acquireWait = 10 * time.Second
 
@@ -106,7 +100,7 @@ func Run(ctx context.Context, c Config) (results.Bench, error) {
 	if c.Reference == "" {
 		c.Reference, c.Locks = bareName, append([]impls.Variant{bareVariant()}, c.Locks...)
 	}
-	b := &bench{Config: c, servers: hold(c.Provider), begun: c.Now()}
+	b := &bench{Config: c, servers: &reused{Provider: c.Provider}, begun: c.Now()}
 	err := b.all(ctx)
 	if err == nil && len(b.taken) > 0 && !slices.ContainsFunc(b.taken, func(t taken) bool { return t.Err == nil }) {
 		err = b.taken[0].Err // no turn could be run
@@ -295,7 +289,7 @@ func (m *meter) mark(bool) {
 	if k == nil || m.seen == len(m.marks) {
 		return
 	}
-	used, _ := cputime.Used()
+	used := subprocess.UsedCPU()
 	m.marks[m.seen] = mark{process: used, bytes: m.held.bytes.Load(), server: k.cpu(m.ctx)}
 	m.seen++
 }
@@ -349,7 +343,7 @@ func (b *bench) result() results.Bench {
 		Plan: results.BenchPlan{Locks: names, Reference: b.Reference, Settings: settings, Repetitions: b.Repetitions,
 			Measure: b.measure(), WarmUp: b.warmUp(), Lease: b.Lease, Relay: b.workload(results.BenchSetting{Keys: 1}) == "handoff", Scenario: b.Scenario, Pace: string(b.Pace)}}
 	out.RoundTrip = results.Figure{Unit: results.Nanoseconds, Samples: int64(len(b.trips) * pings)}
-	out.RoundTrip.Value, out.RoundTrip.Low, out.RoundTrip.High = Summary(b.trips)
+	out.RoundTrip.Value, out.RoundTrip.Low, out.RoundTrip.High = summary(b.trips)
 	out.Cells = aggregate(b.taken, names, out.Plan)
 	if s := out.Shard; s != nil && len(settings) == 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("shard %s has no setting: the plan has %d", s, s.Of))

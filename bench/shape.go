@@ -5,7 +5,6 @@ import (
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
-	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
 )
@@ -23,19 +22,12 @@ type shape struct {
 
 // shapeOf collects the waits of one turn from their intended start, as [measuring.waits] does.
 func shapeOf(s slice) *shape {
-	m := measuring{slice: s}
 	if s.To <= s.From {
 		return nil
 	}
 	out := &shape{waits: newHistogram()}
-	intended := m.intendedStarts()
-	for i := range s.Ops {
-		op := &s.Ops[i]
-		start := op.Call
-		if at, known := intended[op]; known {
-			start = at
-		}
-		if op.Op != history.Acquire || !op.Granted() || !m.within(start) {
+	for op, start := range s.acquires() {
+		if !op.Granted() {
 			continue
 		}
 		wait := min(op.Return-start, latency.Highest)

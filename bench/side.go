@@ -128,7 +128,7 @@ func runSide(all []Ran) side {
 				continue
 			}
 			f := results.Figure{Unit: m.Unit, Samples: int64(len(all))}
-			f.Value, f.Low, f.High = Summary(all)
+			f.Value, f.Low, f.High = summary(all)
 			s.samples[at][name] = sample{f, all}
 		}
 	}

@@ -21,10 +21,10 @@ func threeDigits(v float64) float64 {
 	return math.Round(v/unit) * unit
 }
 
-// Summary is the median of the values with its 95 % interval, both from their order alone
+// summary is the median of the values with its 95 % interval, both from their order alone
 // (benchmath.AssumeNothing: no distribution is assumed). low and high are nil when there are too
 // few values for an interval, fewer than six; value is nil without any.
-func Summary(values []float64) (value, low, high *float64) {
+func summary(values []float64) (value, low, high *float64) {
 	if len(values) == 0 {
 		return nil, nil, nil
 	}
@@ -47,7 +47,7 @@ func ratio(values, reference []*float64) *results.Ratio {
 			ratios = append(ratios, *values[i] / *reference[i])
 		}
 	}
-	center, low, high := Summary(ratios)
+	center, low, high := summary(ratios)
 	if center == nil {
 		return nil
 	}

@@ -9,13 +9,13 @@ import (
 )
 
 func TestSummary(t *testing.T) {
-	if v, low, high := Summary([]float64{3, 1, 2}); *v != 2 || low != nil || high != nil {
+	if v, low, high := summary([]float64{3, 1, 2}); *v != 2 || low != nil || high != nil {
 		t.Errorf("three values: %v, %v, %v, want the median and no interval", *v, low, high)
 	}
-	if v, low, high := Summary([]float64{6, 1, 2, 3, 4, 5}); *v != 3.5 || *low != 1 || *high != 6 {
+	if v, low, high := summary([]float64{6, 1, 2, 3, 4, 5}); *v != 3.5 || *low != 1 || *high != 6 {
 		t.Errorf("six values: %v, %v to %v", *v, *low, *high)
 	}
-	if v, _, _ := Summary(nil); v != nil {
+	if v, _, _ := summary(nil); v != nil {
 		t.Errorf("of nothing: %v", *v)
 	}
 }
@@ -117,7 +117,7 @@ func aCell(lock string, reference bool, values ...float64) results.BenchCell {
 	for _, v := range values {
 		f.Values = append(f.Values, &v)
 	}
-	f.Value, f.Low, f.High = Summary(values)
+	f.Value, f.Low, f.High = summary(values)
 	c.Figures["throughput"] = f
 	return c
 }
@@ -210,7 +210,7 @@ func TestWaitIsGatedInAnOpenLoop(t *testing.T) {
 			for _, v := range waits {
 				f.Values = append(f.Values, &v)
 			}
-			f.Value, f.Low, f.High = Summary(waits)
+			f.Value, f.Low, f.High = summary(waits)
 			b.Cells[i].Figures["acquire.p50"] = f
 		}
 		return b

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/internal/binomial"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -60,7 +59,7 @@ type Property struct {
 func (v *Verdict) Estimate() {
 	for i := range v.Properties {
 		p := &v.Properties[i]
-		p.CI95 = binomial.Interval(p.Violations, p.Opportunities)
+		p.CI95 = rateInterval(p.Violations, p.Opportunities)
 	}
 }
 

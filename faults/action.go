@@ -56,7 +56,6 @@ func (at actionAt) nodes() []int {
 	return all
 }
 
-// until returns the effect with its undo, or err.
 func until(err error, undo Undo) (effect, error) {
 	if err != nil {
 		return effect{}, err

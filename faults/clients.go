@@ -20,15 +20,18 @@ var clientKinds = []Kind{
 	{Name: PauseClient, About: "everything of the client stops for a while, its watchdog included", Did: "was paused",
 		InSim: "none of its events is released", OnServers: "a goroutine is stopped at its connections, clock and steps; a process gets SIGSTOP",
 		On: OneClient, In: InClient, At: atEvent,
-		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Placed: atStep, Does: history.Hinders | history.Stops | history.HoldsReplies, do: pauseClient},
+		Uses: []Uses{mustFor, mayUntil}, mustEnd: true, Placed: atStep, Does: history.Hinders | history.Stops | history.HoldsReplies,
+		do: onClient(Client.Pause)},
 	{Name: CrashClient, About: "the client dies and its connections are closed", Did: "crashed",
 		InSim: "its connections break, and its calls return an error", OnServers: "the same for a goroutine; a process gets SIGKILL",
 		On: OneClient, In: InClient, At: atEvent,
-		Placed: atStep, Does: history.Stops | history.Kills | history.LosesReplies, do: crashClient},
+		Placed: atStep, Does: history.Stops | history.Kills | history.LosesReplies,
+		do: onClient(func(c Client, ctx context.Context) (Undo, error) { return nil, c.Crash(ctx) })},
 	{Name: CancelClient, About: "the context of the client's call is cancelled", Did: "had its call cancelled",
 		InSim: "the context of its acquire is cancelled", OnServers: "the same",
 		On: OneClient, In: InClient, At: atEvent,
-		instant: true, Placed: atStep, Does: history.CancelsCall, do: cancelClient},
+		instant: true, Placed: atStep, Does: history.CancelsCall,
+		do: onClient(func(c Client, ctx context.Context) (Undo, error) { return nil, c.Cancel(ctx) })},
 	{Name: SkewClient, About: "the client's wall clock is off", Did: "had a wrong clock",
 		InSim: "the clock that the lock is given is off", OnServers: "the same",
 		On: OneClient, In: InClient, At: AtStart,
@@ -43,25 +46,15 @@ var clientKinds = []Kind{
 		Uses: []Uses{mustFor}, Placed: BeforeSearch, Does: history.SlowsWork, do: slowWork},
 }
 
-// client does something to the client that the fault affects.
-func (at actionAt) client(do func(Client) (Undo, error)) (e effect, err error) {
-	c, err := at.Client(at.fault.Client)
-	if err == nil {
-		e.undo, err = do(c)
+// onClient does something to the client that the fault affects.
+func onClient(do func(Client, context.Context) (Undo, error)) action {
+	return func(ctx context.Context, at actionAt) (e effect, err error) {
+		c, err := at.Client(at.fault.Client)
+		if err == nil {
+			e.undo, err = do(c, ctx)
+		}
+		return e, err
 	}
-	return e, err
-}
-
-func pauseClient(ctx context.Context, at actionAt) (effect, error) {
-	return at.client(func(c Client) (Undo, error) { return c.Pause(ctx) })
-}
-
-func crashClient(ctx context.Context, at actionAt) (effect, error) {
-	return at.client(func(c Client) (Undo, error) { return nil, c.Crash(ctx) })
-}
-
-func cancelClient(ctx context.Context, at actionAt) (effect, error) {
-	return at.client(func(c Client) (Undo, error) { return nil, c.Cancel(ctx) })
 }
 
 func skewClient(_ context.Context, at actionAt) (effect, error) {
@@ -81,11 +74,11 @@ const sharedOwner = "thread-1"
 
 // slowWork, in force from the start, makes every critical section of the client take For; at a
 // moment, it lengthens that one section by For.
-func slowWork(_ context.Context, at actionAt) (effect, error) {
+func slowWork(ctx context.Context, at actionAt) (effect, error) {
 	if at.fault.When.Form() == AtStart {
 		work := at.fault.For.Of(at.lease())
 		at.director.standing[at.fault.Client-1].Work = work
 		return effect{note: "work of " + work.String()}, nil
 	}
-	return at.client(func(c Client) (Undo, error) { return c.Hold(), nil })
+	return onClient(func(c Client, _ context.Context) (Undo, error) { return c.Hold(), nil })(ctx, at)
 }

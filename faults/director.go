@@ -165,16 +165,14 @@ func (d *Director) add(f *Fault) bool {
 		return false
 	}
 	once := f.kind.instant && !f.lasts() // it may be applied again while it is under way
-	if f.kind.In != InMessage && !once && slices.ContainsFunc(d.faults, f.repeats) {
+	same := func(other *Fault) bool {    // the same effect on the same target
+		return other.Fault == f.Fault && other.window.Client == f.window.Client && other.window.Node == f.window.Node && !other.over
+	}
+	if f.kind.In != InMessage && !once && slices.ContainsFunc(d.faults, same) {
 		return false
 	}
 	d.faults = append(d.faults, f)
 	return true
-}
-
-// repeats reports whether another fault has the same effect on the same target, and has not ended.
-func (f *Fault) repeats(other *Fault) bool {
-	return other.Fault == f.Fault && other.window.Client == f.window.Client && other.window.Node == f.window.Node && !other.over
 }
 
 func (f *Fault) client() string {
@@ -213,18 +211,16 @@ func (d *Director) arrangeEnd(f *Fault) {
 		d.cfg.World.After(length, end)
 		return
 	}
-	d.cfg.World.After(length, func() { d.awaitOther(f) })
+	d.cfg.World.After(length, func() {
+		d.mu.Lock()
+		f.waiting = true
+		alone := d.alone(f)
+		d.mu.Unlock()
+		if alone {
+			d.cfg.World.After(settleTime, end)
+		}
+	})
 	d.cfg.World.After(length+untilLeases*d.cfg.Lease, end)
-}
-
-func (d *Director) awaitOther(f *Fault) {
-	d.mu.Lock()
-	f.waiting = true
-	alone := d.alone(f)
-	d.mu.Unlock()
-	if alone {
-		d.cfg.World.After(settleTime, func() { d.End(f) })
-	}
 }
 
 // Reach reports that a client has reached a moment: another operation may begin, and faults end
@@ -311,28 +307,21 @@ func (d *Director) End(f *Fault) {
 		defer cancel()
 		err = f.undo(ctx)
 	}
-	d.ended(f, asked, err)
-	d.record(f)
-	if d.cfg.Ended != nil {
-		d.cfg.Ended(f)
-	}
-}
-
-// ended records when the fault ended. A fault that stays has no end, though it is undone with the
-// run.
-func (d *Director) ended(f *Fault, asked int64, err error) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	if err != nil {
 		f.err = err
 		f.window.Confirmed, f.window.Note = false, "not healed: "+err.Error()
 	}
-	if f.recorded {
-		return
+	if !f.recorded { // one that stays has no end, though it is undone with the run
+		f.window.End = max(d.cfg.World.Now(), 1) // 0 would mean never
+		if f.undo != nil {
+			f.window.Ending = asked
+		}
 	}
-	f.window.End = max(d.cfg.World.Now(), 1) // 0 would mean never
-	if f.undo != nil {
-		f.window.Ending = asked
+	d.mu.Unlock()
+	d.record(f)
+	if d.cfg.Ended != nil {
+		d.cfg.Ended(f)
 	}
 }
 
@@ -401,16 +390,11 @@ func (d *Director) Close() error {
 			d.End(f)
 		}
 		d.record(f)
-		errs = append(errs, d.unended(f))
+		d.mu.Lock()
+		if f.over && f.err != nil && f.undo != nil && !errors.Is(f.err, ErrNothing) {
+			errs = append(errs, fmt.Errorf("%s: %w", f.Fault, f.err))
+		}
+		d.mu.Unlock()
 	}
 	return errors.Join(errs...)
-}
-
-func (d *Director) unended(f *Fault) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if f.over && f.err != nil && f.undo != nil && !errors.Is(f.err, ErrNothing) {
-		return fmt.Errorf("%s: %w", f.Fault, f.err)
-	}
-	return nil
 }

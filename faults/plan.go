@@ -31,8 +31,9 @@ type Event struct {
 	Write     bool             `json:"write,omitempty"`     // the command writes
 }
 
-// due is a fault to be injected now. Its Client is the one that came, where the plan names none.
-type due struct {
+// dueFault is a fault to be injected now. Its Client is the one that came, where the plan names
+// none.
+type dueFault struct {
 	Spec
 	Where string // the moment, for people
 }
@@ -73,7 +74,7 @@ func NewPlan(specs []Spec, lease time.Duration, nilGrants bool) *Plan {
 func (p *Plan) Empty() bool { return len(p.placed) == 0 }
 
 // next counts an event and returns the faults to be injected at it, in the order of the plan.
-func (p *Plan) next(e Event) (due []due) {
+func (p *Plan) next(e Event) (due []dueFault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, f := range p.placed {
@@ -87,7 +88,7 @@ func (p *Plan) next(e Event) (due []due) {
 			f.Client = e.Client
 		}
 		f.left--
-		due = append(due, f.due(e))
+		due = append(due, dueFault{f.Spec, e.moment()})
 	}
 	return due
 }
@@ -151,7 +152,8 @@ func (p *Plan) matches(f *placed, e Event) bool {
 		next := time.Duration(max(f.Times, 1)-f.left+1) * f.When.After.Of(p.lease)
 		return f.form == AtTime && next <= e.At
 	}
-	if f.Client != e.Client && (f.Client != 0 || p.taken(f, e.Client)) {
+	taken := func(o *placed) bool { return o != f && o.Fault == f.Fault && o.Client == e.Client }
+	if f.Client != e.Client && (f.Client != 0 || slices.ContainsFunc(p.placed, taken)) {
 		return false
 	}
 	if e.Kind == Moment {
@@ -168,11 +170,6 @@ func (p *Plan) matches(f *placed, e Event) bool {
 	return f.on.matchesReply(e.Operation, e.Command, e.Write, p.nilGrants)
 }
 
-// taken reports whether another fault of the same name affects a client. mu must be held.
-func (p *Plan) taken(f *placed, client int) bool {
-	return slices.ContainsFunc(p.placed, func(o *placed) bool { return o != f && o.Fault == f.Fault && o.Client == client })
-}
-
 func (f *placed) stage() Stage {
 	switch onTheWay := f.kind.In == InMessage; {
 	case f.form == AtRequest && onTheWay:
@@ -185,22 +182,19 @@ func (f *placed) stage() Stage {
 	return Returning
 }
 
-// due returns the fault as it begins at an event.
-func (f *placed) due(e Event) due {
-	d := due{Spec: f.Spec}
+// moment describes the event for people.
+func (e Event) moment() string {
 	switch {
 	case e.Kind == Start:
-		d.Where = "from the start"
+		return "from the start"
 	case e.Kind == Time:
-		d.Where = "at " + e.At.String()
+		return "at " + e.At.String()
 	case e.Kind == Moment:
-		d.Where = string(e.Moment)
+		return string(e.Moment)
 	case e.Stage == Leaving:
-		d.Where = "before " + e.Command.Name
+		return "before " + e.Command.Name
 	case e.Stage == Underway:
-		d.Where = "before " + e.Command.Name + " reached the node"
-	default:
-		d.Where = "after " + e.Command.Name + " was applied, before its reply was seen"
+		return "before " + e.Command.Name + " reached the node"
 	}
-	return d
+	return "after " + e.Command.Name + " was applied, before its reply was seen"
 }

@@ -27,8 +27,8 @@ const maxLeases = 1e6
 
 var durationForm = regexp.MustCompile(`^[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)$`)
 
-// ParseSpan reads "250ms", "1.5 lease", "1 lease + 20ms" or "-2 lease".
-func ParseSpan(text string) (Span, error) {
+// parseSpan reads "250ms", "1.5 lease", "1 lease + 20ms" or "-2 lease".
+func parseSpan(text string) (Span, error) {
 	var s Span
 	for part := range strings.SplitSeq(text, "+") {
 		part = strings.TrimSpace(part)
@@ -57,7 +57,7 @@ func ParseSpan(text string) (Span, error) {
 	return s, nil
 }
 
-// String returns the text that ParseSpan reads back.
+// String returns the text that parseSpan reads back.
 func (s Span) String() string {
 	switch {
 	case s.Leases == 0:
@@ -70,7 +70,7 @@ func (s Span) String() string {
 
 // UnmarshalText reads the text form.
 func (s *Span) UnmarshalText(text []byte) (err error) {
-	*s, err = ParseSpan(string(text))
+	*s, err = parseSpan(string(text))
 	return err
 }
 

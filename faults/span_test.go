@@ -25,7 +25,7 @@ func TestParseSpan(t *testing.T) {
 		{text: "", bad: true},
 		{text: "1", bad: true}, // without a unit
 	} {
-		got, err := ParseSpan(row.text)
+		got, err := parseSpan(row.text)
 		if got != row.want || (err != nil) != row.bad {
 			t.Errorf("ParseSpan(%q) = %+v, %v", row.text, got, err)
 		}
@@ -37,11 +37,11 @@ func FuzzParseSpan(f *testing.F) {
 	f.Add("1e5lease+-3lease")
 	f.Add("1e6 lease") // an exponent with a plus could not be parsed
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := ParseSpan(text)
+		s, err := parseSpan(text)
 		if err != nil {
 			return
 		}
-		if back, err := ParseSpan(s.String()); err != nil || back != s {
+		if back, err := parseSpan(s.String()); err != nil || back != s {
 			t.Errorf("%q is %+v, written as %q and read back as %+v, %v", text, s, s, back, err)
 		}
 	})

@@ -4,8 +4,8 @@ import "strings"
 
 // The range of a drifting clock's rate.
 const (
-	SlowestClock = 0.01
-	FastestClock = 100.0
+	slowestClock = 0.01
+	fastestClock = 100.0
 )
 
 // Spec is one fault of a plan: what is done, to whom, at which moment, and for how long, in every
@@ -32,7 +32,7 @@ type Spec struct {
 	Until string `yaml:"until,omitempty" json:"until,omitempty"`
 	// By is the size of a clock fault, a delay or a limit, depending on the fault.
 	By Span `yaml:"by,omitempty" json:"by,omitzero"`
-	// Rate is the speed of a drifting clock (1 = true; SlowestClock to FastestClock), or bytes per
+	// Rate is the speed of a drifting clock (1 = true; 0.01 to 100), or bytes per
 	// second of a limited link.
 	Rate float64 `yaml:"rate,omitempty" json:"rate,omitempty"`
 	// Times is how often it is repeated at the same trigger; 0 means once.
@@ -52,7 +52,7 @@ type Trigger struct {
 	// released.
 	Moment string `yaml:"moment,omitempty" json:"moment,omitempty"`
 	// Request injects it before a request leaves the client; Reply, when the node has replied and
-	// the client has not seen it. Both name an operation (see [Operations]) and may name a command:
+	// the client has not seen it. Both name an operation (acquire, extend, use, release, any) and may name a command:
 	// "acquire", "acquire SET", "release EVALSHA". "acquire *w" matches commands that write.
 	Request string `yaml:"request,omitempty" json:"request,omitempty"`
 	Reply   string `yaml:"reply,omitempty" json:"reply,omitempty"`

@@ -22,8 +22,8 @@ const (
 	anyWrite     = "*w"
 )
 
-// Operations lists the operations that Trigger.Request and Trigger.Reply may name.
-func Operations() []string {
+// operations lists the operations that Trigger.Request and Trigger.Reply may name.
+func operations() []string {
 	return []string{string(inAcquire), string(inExtend), string(inUse), string(inRelease), anyOperation}
 }
 
@@ -79,20 +79,14 @@ func (p pattern) matches(op Operation, command string, write bool) bool {
 // have written, which a refused SET NX has not. A script that replies several values says so in the
 // first. nilGrants reverses the meaning of an acquire script's nil.
 func (p pattern) matchesReply(op Operation, cmd *history.Command, write, nilGrants bool) bool {
-	return p.matches(op, cmd.Name, write) && (p.command != anyWrite ||
-		tookEffect(cmd, nilGrants && op == inAcquire) || op == inRelease && nilScript(cmd))
-}
-
-// tookEffect reports, from the reply, whether a writing command wrote.
-func tookEffect(cmd *history.Command, nilGrants bool) bool {
-	if script := strings.HasPrefix(cmd.Name, "EVAL"); script && nilGrants {
+	if !p.matches(op, cmd.Name, write) || p.command != anyWrite {
+		return p.matches(op, cmd.Name, write)
+	}
+	switch script := strings.HasPrefix(cmd.Name, "EVAL"); {
+	case script && op == inRelease && cmd.Reply == "(nil)": // a release script may reply so whether or not it released
+		return true
+	case script && nilGrants && op == inAcquire:
 		return cmd.Reply == "(nil)"
 	}
 	return cmd.Reply != "(nil)" && cmd.Reply != "0" && !strings.HasPrefix(cmd.Reply, "[0, ") && cmd.Reply != "[0]" && !strings.HasPrefix(cmd.Reply, "-")
-}
-
-// nilScript reports whether a script replied nil. A release script may do so whether or not it
-// released.
-func nilScript(cmd *history.Command) bool {
-	return strings.HasPrefix(cmd.Name, "EVAL") && cmd.Reply == "(nil)"
 }

@@ -47,27 +47,22 @@ func (f Spec) Validate(s Setting, bad Problems) {
 	if why := kind.Refusal(false, s.Topology); why != "" && s.Topology != "" {
 		bad("fault", "%s on topology %s: %s", f.Fault, s.Topology, why)
 	}
-	if s.Topology == impls.Cluster {
-		validateOnCluster(f, kind, s.Nodes, bad)
+	if masters := impls.Cluster.Primaries(s.Nodes); s.Topology == impls.Cluster {
+		// A master is replaced by its replica if it has one, and is not without.
+		switch {
+		case kind.Promotes() && s.Nodes == masters:
+			bad("fault", "failover on topology cluster: %s; with nodes: %d each master has one", notPair, 2*masters)
+		case kind.Promotes() && f.Node > masters:
+			bad("node", "is a replica: name the master that it replaces")
+		case kind.Away && s.Nodes > masters:
+			bad("fault", "%s on a cluster with replicas: a replica would replace the node; that is failover", f.Fault)
+		}
 	}
 	validateUses(f, kind, s, bad)
 	validateTrigger(f.When, kind, s, func(path, format string, args ...any) {
 		bad(strings.TrimSuffix("when."+path, "."), format, args...)
 	})
 	validateRepeats(f, kind, bad)
-}
-
-// validateOnCluster: a master is replaced by its replica if it has one, and is not without.
-func validateOnCluster(f Spec, kind Kind, nodes int, bad Problems) {
-	masters := impls.Cluster.Primaries(nodes)
-	switch {
-	case kind.Promotes() && nodes == masters:
-		bad("fault", "failover on topology cluster: %s; with nodes: %d each master has one", notPair, 2*masters)
-	case kind.Promotes() && f.Node > masters:
-		bad("node", "is a replica: name the master that it replaces")
-	case kind.Away && nodes > masters:
-		bad("fault", "%s on a cluster with replicas: a replica would replace the node; that is failover", f.Fault)
-	}
 }
 
 // oneOf reports a word that is not known.
@@ -118,16 +113,6 @@ func validateUses(f Spec, kind Kind, s Setting, bad Problems) {
 			bad(field.name, "%s needs it", f.Fault)
 		}
 	}
-	validateSizes(f, kind, s, bad)
-	if f.Until != "" {
-		oneOf(bad, "until", f.Until, []string{OtherEntered})
-	}
-	if f.Until == OtherEntered && s.Clients == 1 {
-		bad("until", "there is no other client")
-	}
-}
-
-func validateSizes(f Spec, kind Kind, s Setting, bad Problems) {
 	notNegative(bad, "for", f.For, s)
 	if kind.In == inNetwork {
 		notNegative(bad, "by", f.By, s)
@@ -135,14 +120,15 @@ func validateSizes(f Spec, kind Kind, s Setting, bad Problems) {
 	if f.Rate < 0 {
 		bad("rate", "must not be negative")
 	}
-	if kind.Clock && f.Rate != 0 && (f.Rate < SlowestClock || f.Rate > FastestClock) {
-		bad("rate", "must be between %v and %v", SlowestClock, FastestClock)
+	if kind.Clock && f.Rate != 0 && (f.Rate < slowestClock || f.Rate > fastestClock) {
+		bad("rate", "must be between %v and %v", slowestClock, fastestClock)
 	}
-}
-
-// moments lists what workloads announce.
-func moments() []string {
-	return []string{string(history.Calling), string(history.Granted), string(history.Refused), string(history.Entered), string(history.BeforeRelease), string(history.Released)}
+	if f.Until != "" {
+		oneOf(bad, "until", f.Until, []string{OtherEntered})
+	}
+	if f.Until == OtherEntered && s.Clients == 1 {
+		bad("until", "there is no other client")
+	}
 }
 
 func validateTrigger(t Trigger, kind Kind, s Setting, bad Problems) {
@@ -169,7 +155,12 @@ func validateTrigger(t Trigger, kind Kind, s Setting, bad Problems) {
 		bad("", "%s is triggered at %s, not at %s", kind.Name, kind.At, form)
 	}
 	if t.Moment != "" {
-		oneOf(bad, "moment", t.Moment, moments())
+		var announced []string // by workloads
+		for _, m := range []history.Moment{history.Calling, history.Granted, history.Refused, history.Entered,
+			history.BeforeRelease, history.Released} {
+			announced = append(announced, string(m))
+		}
+		oneOf(bad, "moment", t.Moment, announced)
 	}
 	validatePattern(bad, "request", t.Request)
 	validatePattern(bad, "reply", t.Reply)
@@ -187,8 +178,8 @@ func validatePattern(bad Problems, path, text string) {
 		return
 	}
 	op, command, both := strings.Cut(text, " ")
-	if !slices.Contains(Operations(), op) {
-		bad(path, "unknown operation %q; known are %s", op, suggest.List(Operations()))
+	if !slices.Contains(operations(), op) {
+		bad(path, "unknown operation %q; known are %s", op, suggest.List(operations()))
 	}
 	if both && !commandForm.MatchString(command) {
 		bad(path, "%q: after the operation comes one command, or *w for all that write", command)

@@ -26,24 +26,8 @@ type World interface {
 	// Client returns the client with a number. The error is ErrNothing if it has not joined.
 	Client(number int) (Client, error)
 
-	Network
-	Servers
-}
+	// The links between clients and nodes.
 
-// Client is a client that faults can stop, crash or cancel.
-type Client interface {
-	Pause(ctx context.Context) (resume Undo, err error) // stops everything of it, its lock's watchdog included
-	// kills it: its connections are closed, and its calls return impls.ErrCrashed
-	Crash(ctx context.Context) error
-	Cancel(ctx context.Context) error // cancels the context of its acquire
-	Hold() (release Undo)             // stops it at its moment; its lock's background goes on
-}
-
-// All stands for every client, or every node, of a World's network.
-const All = -1
-
-// Network is the faults of the links between clients and nodes.
-type Network interface {
 	// no message passes; what was sent arrives afterwards
 	Block(ctx context.Context, client, node int) (Undo, error)
 	// each way; rate 0 means unlimited
@@ -53,16 +37,10 @@ type Network interface {
 	Isolate(ctx context.Context, node, client int) (Undo, error)
 	// with stay, new subscribers are cut too until undo
 	CutSubscribers(ctx context.Context, stay bool) (cut int, undo Undo, err error)
-}
 
-// Subscribes reports whether a command asks for what [Network.CutSubscribers] forbids.
-func Subscribes(command string) bool {
-	return command == "SUBSCRIBE" || command == "PSUBSCRIBE" || command == "SSUBSCRIBE"
-}
+	// The lock's nodes. An Effect is what was observed of a node's data or clock; the Director adds
+	// node and time.
 
-// Servers is the faults of the lock's nodes. An Effect is what was observed of a node's data or
-// clock; the Director adds node and time.
-type Servers interface {
 	Nodes() int
 	KillServer(ctx context.Context, node int) error
 	RestartServer(ctx context.Context, node int) (history.Effect, error)
@@ -78,6 +56,23 @@ type Servers interface {
 	FlushScripts(ctx context.Context, node int) error
 	DeleteKeys(ctx context.Context, node int) (history.Effect, error)  // the lock's keys; a replica deletes none
 	EvictKeys(ctx context.Context, node int) ([]history.Effect, error) // the lock's keys; an effect for each eviction
+}
+
+// Client is a client that faults can stop, crash or cancel.
+type Client interface {
+	Pause(ctx context.Context) (resume Undo, err error) // stops everything of it, its lock's watchdog included
+	// kills it: its connections are closed, and its calls return impls.ErrCrashed
+	Crash(ctx context.Context) error
+	Cancel(ctx context.Context) error // cancels the context of its acquire
+	Hold() (release Undo)             // stops it at its moment; its lock's background goes on
+}
+
+// All stands for every client, or every node, of a World's network.
+const All = -1
+
+// Subscribes reports whether a command asks for what [World.CutSubscribers] forbids.
+func Subscribes(command string) bool {
+	return command == "SUBSCRIBE" || command == "PSUBSCRIBE" || command == "SSUBSCRIBE"
 }
 
 // Message is a request or a reply on its way.

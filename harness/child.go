@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -90,35 +92,9 @@ func (all childProcesses) close() error {
 	return errors.Join(errs...)
 }
 
-// watch kills a client's child when ctx ends, until over is called.
-func (all childProcesses) watch(ctx context.Context, client int) (over func()) {
-	if client >= len(all) {
-		return func() {}
-	}
-	done := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(done)
-		all[client].Kill()
-	})
-	return func() {
-		if !stop() {
-			<-done
-		}
-	}
-}
-
-// err returns why a client's child has ended by itself; nil while it runs, and for a client without
-// one.
-func (all childProcesses) err(client int) error {
-	if client >= len(all) {
-		return nil
-	}
-	return all[client].Err()
-}
-
 // watchChild records the commands of a client's child and applies the faults placed at them, as own
 // does for the client's own commands.
-func (d *serverDriver) watchChild(index int, own *inject.Wire, rec clientRecord) {
+func (d *serverDriver) watchChild(index int, own *inject.Wire, rec *clientRecord) {
 	if index >= len(d.children) {
 		return
 	}
@@ -126,8 +102,16 @@ func (d *serverDriver) watchChild(index int, own *inject.Wire, rec clientRecord)
 	c.wire.Store(&inject.Wire{Gate: own.Gate, Client: own.Client, Plan: own.Plan, Watch: own.Watch, Timeline: own.Timeline, Names: own.Names,
 		Source: own.Source, Scripts: own.Scripts, First: own.First | childConnections, Dial: d.servers.dial, Node: own.Node,
 		Done: func(cmd history.Command) {
-			c.note(cmd)
 			rec.AddCommand(cmd)
+			if cmd.Replied == 0 || !resp.IsWrite(cmd.Name) {
+				return
+			}
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if c.single {
+				clear(c.sent)
+			}
+			c.sent[cmd.Node] = cmd.Sent // it may have been granted
 		}})
 }
 
@@ -135,27 +119,7 @@ func (d *serverDriver) watchChild(index int, own *inject.Wire, rec clientRecord)
 // guarded store.
 const childConnections = 1 << 31
 
-// note records when the child sent the last command that writes, which may have been granted.
-func (c *child) note(cmd history.Command) {
-	if cmd.Replied == 0 || !resp.IsWrite(cmd.Name) {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.single {
-		clear(c.sent)
-	}
-	c.sent[cmd.Node] = cmd.Sent
-}
-
-// body returns what faults act on: the gate of an in-process client, and its child if it has one.
-func (all childProcesses) body(client int, own *inject.Goroutine) faults.Client {
-	if client >= len(all) {
-		return own
-	}
-	return childBody{own, all[client].Child}
-}
-
+// childBody is what faults act on of a client that has a child.
 type childBody struct {
 	*inject.Goroutine
 	child *subject.Child
@@ -225,26 +189,15 @@ func (l *childLock) Try(ctx context.Context, mode history.Mode) (impls.Grant, er
 func (l *childLock) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 	g, err := l.Lock.Acquire(ctx, mode)
 	if err == nil && g.Asked.IsZero() && g.ValidUntil.IsZero() && !l.child.SameClock {
-		g.Asked = l.asked()
-	}
-	return g, l.answer(err)
-}
-
-// asked returns an instant that is not later than that request, whatever passes between two
-// readings of the clocks.
-func (l *childLock) asked() time.Time {
-	l.child.mu.Lock()
-	defer l.child.mu.Unlock()
-	now, first := l.env.Clock.Now(), int64(0)
-	for _, at := range l.child.sent {
-		if first == 0 || at < first {
-			first = at
+		l.child.mu.Lock()
+		sent := slices.Collect(maps.Values(l.child.sent))
+		l.child.mu.Unlock()
+		if len(sent) > 0 { // not later than that request, whatever passes between two readings of the clocks
+			now := l.env.Clock.Now()
+			g.Asked = now.Add(-time.Duration(l.timeline() - slices.Min(sent)))
 		}
 	}
-	if first == 0 {
-		return time.Time{}
-	}
-	return now.Add(-time.Duration(l.timeline() - first))
+	return g, l.answer(err)
 }
 
 func (l *childLock) Extend(ctx context.Context) (impls.Grant, error) {

@@ -13,20 +13,26 @@ import (
 	"github.com/lockbench/lockbench/faults/inject"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/impls/catalogue"
+
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
 	"github.com/lockbench/lockbench/workloads"
 )
 
-func (d *serverDriver) runGoroutines(ctx context.Context) error {
+func (d *serverDriver) runClients(ctx context.Context) error {
+	if d.overlaps != nil {
+		d.overlaps.slack = d.clockError
+	}
 	d.relay = workloads.NewRelay(d.Scenario.Clients)
 	clients := make([]*goroutineClient, d.Scenario.Clients)
 	for i := range clients {
 		clients[i] = d.join(ctx, i)
 	}
 	w, _ := workloads.Find(d.Scenario.Workload)
-	d.startLeader(ctx)
+	leading, end := context.WithCancel(ctx)
+	if d.lead = end; d.leader != nil {
+		d.leading.Go(func() { d.leader.Run(leading, d.director) })
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	ended := make(chan struct{})
 	context.AfterFunc(ctx, func() { // an abandoned run does not wait for stopped clients; disarm reports the error
@@ -46,14 +52,28 @@ func (d *serverDriver) runGoroutines(ctx context.Context) error {
 
 // runClient drives one client. A client killed by its plan ends without an error.
 func (d *serverDriver) runClient(ctx context.Context, w workloads.Workload, m *goroutineClient) error {
-	over := d.children.watch(ctx, m.client.Index)
+	over := func() {}
+	if m.client.Index < len(d.children) { // its child is killed when ctx ends before it is done
+		killed := make(chan struct{})
+		stop := context.AfterFunc(ctx, func() {
+			defer close(killed)
+			d.children[m.client.Index].Kill()
+		})
+		over = func() {
+			if !stop() {
+				<-killed
+			}
+		}
+	}
 	own, end := context.WithCancel(ctx) // the deadlines of its acquires must not affect other clients
 	err := w.Run(own, m.client)
 	end()
 	over()
 	d.director.Left(m.client.Index + 1)
-	if gone := d.children.err(m.client.Index); gone != nil {
-		return gone
+	if m.client.Index < len(d.children) {
+		if gone := d.children[m.client.Index].Err(); gone != nil { // its child has ended by itself
+			return gone
+		}
 	}
 	if err == nil || errors.Is(err, impls.ErrCrashed) {
 		return nil
@@ -70,9 +90,13 @@ type goroutineClient struct {
 // join makes the client with an index: its gate, its wires, its recorders.
 func (d *serverDriver) join(ctx context.Context, index int) *goroutineClient {
 	body, rec := inject.NewGoroutine(), d.newRecord(index)
-	d.world.Enlist(index+1, d.children.body(index, body))
+	var both faults.Client = body
+	if index < len(d.children) {
+		both = childBody{body, d.children[index].Child}
+	}
+	d.world.Enlist(index+1, both)
 	wire := &inject.Wire{Gate: body.Gate, Client: index + 1, Done: rec.AddCommand, Timeline: d.timeline,
-		Names: d.names, Source: rec.AddScript, Scripts: d.scripts, First: firstConnection(index), Dial: d.dialer(index), Node: d.servers.recorded,
+		Names: d.names, Source: rec.AddScript, Scripts: d.scripts, First: uint64(index+1) << 32, Dial: d.dialer(index), Node: d.servers.recorded,
 		Plan: d.director.Plan(), Watch: func(e faults.Event) error {
 			d.director.Event(ctx, e, nil)
 			return body.Rest(ctx)
@@ -98,9 +122,6 @@ func (d *serverDriver) join(ctx context.Context, index int) *goroutineClient {
 		return nil // the errors of a dead client mean nothing
 	}}
 }
-
-// firstConnection separates the connection numbers of different clients.
-func firstConnection(index int) uint64 { return uint64(index+1) << 32 }
 
 // moments returns the function for a client's moments: it applies the faults there and waits.
 // Without faults and a leader, clients share nothing there.
@@ -140,60 +161,34 @@ func (d *serverDriver) setup(index int) workloads.Setup {
 // enough for a run to end.
 func replyTimeout(lease time.Duration) time.Duration { return max(2*lease, time.Second) }
 
-// usedScripts returns what makes clients send the sources of scripts that a user's server may know
-// from before; nil on a server of the run's own.
-func usedScripts(users bool) *inject.Scripts {
-	if !users {
-		return nil
-	}
-	return new(inject.Scripts)
-}
-
-func scriptNames() map[string]string { return workloads.NameScripts(catalogue.ScriptNames()) }
-
 // clientRecord records what one client does: its history, its latencies, and the counts for the
 // progress line.
 type clientRecord struct {
 	*history.ClientRecorder
 	name     string
 	latency  *latency.Recorder
-	counts   *counts
-	lag      *lag
 	warm     int64 // operations with an earlier intended start are not measured
 	overlaps *overlaps
+	counts   [history.Unknown + 1]atomic.Int64 // of its acquires by outcome, for the progress line
+
+	// How late its rounds began. Only the client's own goroutine uses it during the run.
+	starts, late, latest, lag int64
 }
 
-func (d *serverDriver) newRecord(index int) clientRecord {
+func (d *serverDriver) newRecord(index int) *clientRecord {
 	name := workloads.ClientName(index)
-	r := clientRecord{d.recorder.Client(name), name, latency.NewRecorder(), &counts{}, &lag{}, d.warm(), d.overlaps}
+	r := &clientRecord{ClientRecorder: d.recorder.Client(name), name: name, latency: latency.NewRecorder(),
+		warm: d.warm(), overlaps: d.overlaps}
 	d.joining.Lock()
 	defer d.joining.Unlock()
-	d.latency, d.lags, d.counts = append(d.latency, r.latency), append(d.lags, r.lag), append(d.counts, r.counts)
+	d.records = append(d.records, r)
 	return r
 }
 
-// lag is how late one client's rounds began. Only the client's own goroutine uses it during the
-// run.
-type lag struct {
-	starts, late, latest, total int64
-}
-
-func (l *lag) add(by int64) {
-	l.starts++
-	l.total += max(by, 0)
-	l.latest = max(l.latest, by)
-	if by > results.LateBy {
-		l.late++
-	}
-}
-
-// counts holds the number of one client's acquires by outcome, for the progress line.
-type counts [history.Unknown + 1]atomic.Int64
-
 // Begin does nothing for a client in this process: even when it dies, its calls return.
-func (r clientRecord) Begin(history.Operation) {}
+func (r *clientRecord) Begin(history.Operation) {}
 
-func (r clientRecord) Add(op history.Operation) {
+func (r *clientRecord) Add(op history.Operation) {
 	r.ClientRecorder.Add(op)
 	if op.Op == history.Use {
 		r.overlaps.add(r.name, op)
@@ -204,12 +199,18 @@ func (r clientRecord) Add(op history.Operation) {
 }
 
 // observe records the latency of an operation with a definite outcome.
-func (r clientRecord) observe(op history.Op, outcome history.Outcome, intended, call, ret int64) {
+func (r *clientRecord) observe(op history.Op, outcome history.Outcome, intended, call, ret int64) {
 	if intended < r.warm {
 		return
 	}
 	if op == history.Acquire {
-		r.lag.add(call - intended)
+		by := call - intended
+		r.starts++
+		r.lag += max(by, 0)
+		r.latest = max(r.latest, by)
+		if by > results.LateBy {
+			r.late++
+		}
 	}
 	if outcome == history.OK {
 		r.latency.Record(op.String(), intended, call, ret)

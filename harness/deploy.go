@@ -14,7 +14,6 @@ import (
 	"github.com/lockbench/lockbench/faults/inject"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/internal/resp"
-	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/workloads"
 )
@@ -75,28 +74,6 @@ func (s *deployment) close() error {
 	return errors.Join(s.lock.Close(), s.store.Close())
 }
 
-func (s *deployment) answers(ctx context.Context, node int) error {
-	c, err := s.lock.Dial(ctx, node)
-	if err != nil {
-		return err
-	}
-	end, _ := ctx.Deadline()
-	err = c.SetDeadline(end)
-	if err == nil {
-		_, err = resp.Ask(c, "PING")
-	}
-	return errors.Join(err, c.Close())
-}
-
-func (s *deployment) describe(ctx context.Context) ([]results.Node, error) {
-	infos, err := s.lock.Info(ctx)
-	nodes := make([]results.Node, len(infos))
-	for i := range infos {
-		nodes[i] = results.Node(infos[i])
-	}
-	return nodes, err
-}
-
 // Clients use fixed addresses that stand for nodes, whatever ports those use at the moment:
 // 127.0.0.1 with port 1 + node, and 999 for the store. dial maps them to current addresses. A
 // cluster announces its own addresses; those, and any other, are dialled as they are.
@@ -124,7 +101,6 @@ func (s *deployment) addrs() []string {
 	return out
 }
 
-// dial connects to the server for which an address stands.
 func (s *deployment) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	switch node := s.node(addr); {
 	case addr == storeAddr:
@@ -161,17 +137,10 @@ func (s *deployment) node(addr string) int {
 	return -1
 }
 
-// network holds the proxy between all clients and all servers of a run, the guarded store's
-// included.
-type network struct {
-	proxy  *inject.Proxy
-	routes []map[int]*inject.Link // by client, by node; storeNode is the store
-}
-
 const storeNode = -1
 
-func (d *serverDriver) openNetwork(traffic inject.Traffic) (*network, error) {
-	n := &network{proxy: inject.NewProxy(inject.ProxyConfig{Names: d.names, Traffic: traffic, Host: d.Subject.Listen})}
+func (d *serverDriver) openNetwork(traffic inject.Traffic) error {
+	d.proxy = inject.NewProxy(inject.ProxyConfig{Names: d.names, Traffic: traffic, Host: d.Subject.Listen})
 	for client := range d.Scenario.Clients {
 		links := map[int]*inject.Link{}
 		for node := storeNode; node < d.servers.links(); node++ {
@@ -183,15 +152,15 @@ func (d *serverDriver) openNetwork(traffic inject.Traffic) (*network, error) {
 			if cfg.Balancer {
 				cfg.Aside = false // it leads to a node
 			}
-			link, err := n.proxy.Open(cfg)
+			link, err := d.proxy.Open(cfg)
 			if err != nil {
-				return nil, errors.Join(err, n.proxy.Close())
+				return err
 			}
 			links[node] = link
 		}
-		n.routes = append(n.routes, links)
+		d.routes = append(d.routes, links)
 	}
-	return n, nil
+	return nil
 }
 
 // dialFromClient connects a client to a server, watching the traffic of a child.
@@ -199,8 +168,13 @@ func (d *serverDriver) dialFromClient(ctx context.Context, client, node int) (ne
 	switch {
 	case node == storeNode:
 		return d.servers.store.Dial(ctx, 0)
-	case node >= d.servers.lock.Len():
-		return d.dialAside(ctx, client, node)
+	case d.servers.isBalancer(node):
+		return d.servers.lock.Sentinels().Balance(ctx, client+1, func(ctx context.Context, node int) (net.Conn, error) {
+			return d.dialFromClient(ctx, client, node)
+		})
+	case node >= d.servers.lock.Len(): // a sentinel
+		var dialer net.Dialer
+		return dialer.DialContext(ctx, "tcp", d.servers.lock.Sentinels().Addrs()[node-d.servers.lock.Len()])
 	case client < len(d.children):
 		return d.children[client].wire.Load().Open(ctx, "tcp", nodeAddr(node))
 	}
@@ -208,24 +182,20 @@ func (d *serverDriver) dialFromClient(ctx context.Context, client, node int) (ne
 }
 
 func (d *serverDriver) dialer(index int) func(ctx context.Context, network, addr string) (net.Conn, error) {
-	return dialTold(func(ctx context.Context, network, addr string) (net.Conn, error) {
-		if link := d.route(index, addr); link != nil {
-			return link.Dial(ctx)
+	known := d.servers.known()
+	return func(ctx context.Context, network, addr string) (conn net.Conn, err error) {
+		node := d.servers.node(addr)
+		if d.proxy == nil || node == storeNode && addr != storeAddr { // an address that no node of the cluster has any more
+			conn, err = d.servers.dial(ctx, network, addr)
+		} else {
+			conn, err = d.routes[index][node].Dial(ctx)
 		}
-		return d.servers.dial(ctx, network, addr)
-	}, d.servers.known())
-}
-
-// route returns a client's link to an address; nil if there is none.
-func (d *serverDriver) route(index int, addr string) *inject.Link {
-	if d.network == nil {
-		return nil
+		if err != nil || !slices.Contains(known, addr) {
+			return conn, err
+		}
+		told, err := net.ResolveTCPAddr(network, addr)
+		return toldOf{conn, told}, err
 	}
-	node := d.servers.node(addr)
-	if node == storeNode && addr != storeAddr {
-		return nil // an address that no node of the cluster has any more
-	}
-	return d.network.routes[index][node]
 }
 
 // openStore opens the guarded store for the harness itself, without proxy and faults.
@@ -256,7 +226,6 @@ func (d *serverDriver) afterwards(ctx context.Context) (context.Context, context
 	return context.WithTimeout(context.WithoutCancel(ctx), limit)
 }
 
-// audit reads the guarded store after all clients are done.
 func (d *serverDriver) audit(ctx context.Context, rec *record) error {
 	ctx, cancel := d.afterwards(ctx)
 	defer cancel()

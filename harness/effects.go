@@ -7,7 +7,6 @@ import (
 
 	"github.com/lockbench/lockbench/effects"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/workloads"
 )
@@ -19,10 +18,10 @@ const mostSteps = 500_000
 // stepsOf reads the logs of a deployment while clients run, and keeps the steps, also in a file
 // that survives this process.
 type stepsOf struct {
-	log   *servers.Log
-	now   func() int64
-	file  *history.LoggedWriter // nil: not saved
-	close func() error          // of the file
+	log  *servers.Log
+	now  func() int64
+	file *history.LoggedWriter // nil: not saved
+
 	steps []history.Logged
 	many  bool  // there were more than mostSteps
 	err   error // of the last read
@@ -34,23 +33,6 @@ func (d *serverDriver) newSteps() *stepsOf {
 	if log := d.servers.lock.Log(); log != nil {
 		return &stepsOf{log: log, now: d.timeline, steps: []history.Logged{}}
 	}
-	return nil
-}
-
-// saveTo also writes the steps to the run's directory.
-func (s *stepsOf) saveTo(dir *results.Dir) error {
-	head, err := history.LoggedHead(history.AppendOnly + ", as read while the clients ran")
-	if err != nil {
-		return err
-	}
-	file, err := dir.Begin(results.ServerFile, head)
-	if err != nil {
-		return err
-	}
-	if s.file, err = history.NewLoggedWriter(file); err != nil {
-		return errors.Join(err, file.Close())
-	}
-	s.close = func() error { return errors.Join(s.file.Close(), file.Close()) }
 	return nil
 }
 
@@ -73,15 +55,6 @@ func (s *stepsOf) read() {
 	if s.file != nil && s.save == nil {
 		s.save = s.file.Flush()
 	}
-}
-
-// end reads the rest and closes the files.
-func (s *stepsOf) end() error {
-	s.read()
-	if s.close != nil {
-		s.save = errors.Join(s.save, s.close())
-	}
-	return errors.Join(s.save, s.log.Close())
 }
 
 // effects joins the steps to the commands of a record. Without them the record says why.

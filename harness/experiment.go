@@ -124,7 +124,7 @@ func (e Experiment) Validate() error {
 		return err
 	}
 	for _, f := range e.faults() {
-		if err := cmp.Or(e.refused(f), e.misdirected(f)); err != nil {
+		if err := e.validateFault(f); err != nil {
 			return err
 		}
 	}
@@ -140,18 +140,13 @@ func (e Experiment) Validate() error {
 	return e.slots()
 }
 
-// refused returns an error if a fault is impossible in the experiment's world.
-func (e Experiment) refused(f faults.Spec) error {
+// validateFault returns an error if a fault is impossible in the experiment's world, or names a
+// node that the lock does not have: a scenario that leaves the topology to the lock may name one.
+func (e Experiment) validateFault(f faults.Spec) error {
 	kind, _ := faults.FindKind(f.Fault)
 	if why := kind.Refusal(e.Provider.Guest(), e.topology()); why != "" {
 		return fmt.Errorf("%s of the scenario %s is %w on %s, %s: %s", f.Fault, e.Scenario.Name, servers.ErrRefused, e.Provider.Name(), e.topology(), why)
 	}
-	return nil
-}
-
-// misdirected returns an error if a fault names a node that the lock does not have. A scenario that
-// leaves the topology to the lock may name one.
-func (e Experiment) misdirected(f faults.Spec) error {
 	s := e.Scenario
 	s.Topology = e.topology()
 	if most := s.NodeCount(); f.Node > most {

@@ -5,28 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/faults/inject"
 	"github.com/lockbench/lockbench/workloads"
 )
 
-type injection struct {
-	world    *inject.World
-	director *faults.Director
-	network  *network // nil if not needed; see needsNetwork
-
-	leader   inject.Leader    // nil: messages pass as they come
-	replayer *inject.Replayer // the leader of a run that replays a schedule
-	stop     context.CancelFunc
-	replays  sync.WaitGroup
-}
-
 // arm prepares the faults of the plan and applies those that hold from the start. It runs before
 // clients connect.
 func (d *serverDriver) arm(ctx context.Context) (err error) {
-	d.world = inject.NewWorld(inject.Config{Timeline: d.timeline, Servers: d.servers.lock, Keys: d.lockKeys})
+	d.world = inject.NewWorld(inject.Config{Timeline: d.timeline, Servers: d.servers.lock,
+		Keys: func(ctx context.Context, node int) ([]string, error) { // with the run's prefix, and not the guarded store's
+			keys, err := d.servers.lock.Keys(ctx, node, d.prefix)
+			if err != nil {
+				return nil, fmt.Errorf("list the run's keys on node %d: %w", node+1, err)
+			}
+			return slices.DeleteFunc(keys, workloads.IsStore), nil
+		}})
 	plan := faults.NewPlan(d.Scenario.Faults, d.lease(), d.Variant.Traits.NilGrants)
 	cfg := faults.DirectorConfig{World: d.world, Topology: d.servers.lock.Topology(), Lease: d.lease(), Clients: d.Scenario.Clients}
 	if c, ok := d.leader.(*inject.Sequencer); ok {
@@ -44,54 +39,31 @@ func (d *serverDriver) arm(ctx context.Context) (err error) {
 	case plan.WatchesMessages(0, faults.Underway, faults.Answered):
 		traffic = inject.Watched{Context: ctx, Director: d.director}
 	}
-	if d.needsNetwork() {
-		if d.network, err = d.openNetwork(traffic); err != nil {
+	// Clients dial through a proxy if network faults are placed, and if locks are children, which
+	// dial it. Otherwise there is none, so that it does not add to latencies.
+	if d.Schedule != nil || d.Subject.Exec != "" || d.has(faults.Kind.NeedsProxy) {
+		if err = d.openNetwork(traffic); err != nil {
 			return err
 		}
-		d.world.SetProxy(d.network.proxy)
+		d.world.SetProxy(d.proxy)
 	}
 	d.director.Start(ctx)
 	return nil
 }
 
-func (d *serverDriver) startLeader(ctx context.Context) {
-	ctx, d.stop = context.WithCancel(ctx)
-	if d.leader != nil {
-		d.replays.Go(func() { d.leader.Run(ctx, d.director) })
-	}
-}
-
-// needsNetwork reports whether clients dial through a proxy: if network faults are placed, and if
-// locks are children, which dial it. Otherwise there is no proxy, so that it does not add to
-// latencies.
-func (d *serverDriver) needsNetwork() bool {
-	return d.Schedule != nil || d.Subject.Exec != "" || d.has(faults.Kind.NeedsProxy)
-}
-
-// endFaults ends every fault that has a length or must not outlive the run.
 func (d *serverDriver) endFaults() error {
-	if d.stop != nil {
-		d.stop()
+	if d.lead != nil {
+		d.lead()
 	}
-	d.replays.Wait()
+	d.leading.Wait()
 	d.world.Stop()
 	return d.director.Close()
 }
 
 func (d *serverDriver) disarm() error {
 	err := d.endFaults()
-	if d.network != nil {
-		err = errors.Join(err, d.network.proxy.Close())
+	if d.proxy != nil {
+		err = errors.Join(err, d.proxy.Close())
 	}
 	return err
-}
-
-// lockKeys lists the lock's keys on a node: those with the run's prefix that are not the guarded
-// store's.
-func (d *serverDriver) lockKeys(ctx context.Context, node int) ([]string, error) {
-	keys, err := d.servers.lock.Keys(ctx, node, d.prefix)
-	if err != nil {
-		return nil, fmt.Errorf("list the run's keys on node %d: %w", node+1, err)
-	}
-	return slices.DeleteFunc(keys, workloads.IsStore), nil
 }

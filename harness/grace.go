@@ -21,10 +21,8 @@ func Grace(parent context.Context, stop <-chan struct{}, after time.Duration) (c
 		case <-ctx.Done():
 			return
 		}
-		t := time.NewTimer(after)
-		defer t.Stop()
 		select {
-		case <-t.C:
+		case <-time.After(after):
 			cancel()
 		case <-ctx.Done():
 		}

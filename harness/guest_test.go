@@ -136,7 +136,7 @@ func TestAStoppedChildMayBeKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = all.close() }()
-	body := all.body(0, inject.NewGoroutine())
+	body := childBody{inject.NewGoroutine(), all[0].Child}
 	resume, err := body.Pause(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -12,27 +12,24 @@ import (
 	"github.com/lockbench/lockbench/results/latency"
 )
 
-func (d *serverDriver) latencies(ops []history.Operation) []*latency.Recorder {
-	handOvers := latency.NewRecorder()
-	latency.HandOvers(handOvers, ops)
-	return append(d.latency, handOvers)
-}
-
 // measure fills in the load and the health of the run and returns its latencies.
 func (d *serverDriver) measure(r *results.Result, rec *record) *latency.Set {
 	lag := int64(0)
-	for _, l := range d.lags {
-		lag += l.total
-		r.Health.Starts += l.starts
-		r.Health.LateStarts += l.late
-		r.Health.MaxLag = max(r.Health.MaxLag, time.Duration(l.latest))
+	recorders := []*latency.Recorder{latency.NewRecorder()}
+	latency.HandOvers(recorders[0], rec.Ops)
+	for _, c := range d.records {
+		recorders = append(recorders, c.latency)
+		lag += c.lag
+		r.Health.Starts += c.starts
+		r.Health.LateStarts += c.late
+		r.Health.MaxLag = max(r.Health.MaxLag, time.Duration(c.latest))
 	}
-	set := latency.Merge(rec.Windows, d.latencies(rec.Ops)...)
+	set := latency.Merge(rec.Windows, recorders...)
 	wait := latency.SplitWait(rec.Ops, rec.Commands, d.header().Lease, lag)
 	r.Wait = &wait
 	r.SetLatency(set, "")
 	r.Load = d.load(rec.Ops)
-	r.Health.GCMax = longestCollection(d.base.start)
+	r.Health.GCMax = longestCollection(d.base)
 	r.Health.MaxStall = max(d.stall, slowestReply(rec.Commands, rec.Windows))
 	r.Health.Stalled = r.Health.MaxStall > d.lease()/stallShare || len(judge.LateServers(d.Scenario, rec.Windows)) > 0
 	for _, w := range rec.Windows {
@@ -47,8 +44,18 @@ func (d *serverDriver) load(ops []history.Operation) results.Throughput {
 	l := results.Throughput{Clients: d.Scenario.Clients, Open: d.Scenario.Rate > 0,
 		Duration: time.Duration(max(min(d.measuredUntil(), d.ended)-d.warm(), 1)), WarmUp: time.Duration(d.warm())}
 	l.Offered = d.OpenLoop().Offered(d.warm(), d.warm()+int64(l.Duration))
-	within, before := d.grants(ops)
-	l.Achieved, l.Excluded = float64(within)/l.Duration.Seconds(), before
+	within, end := 0, d.measuredUntil()
+	for i := range ops {
+		op := &ops[i]
+		switch {
+		case op.Op != history.Acquire || op.Outcome != history.OK || op.Return >= end:
+		case op.Return < d.warm():
+			l.Excluded++
+		default:
+			within++
+		}
+	}
+	l.Achieved = float64(within) / l.Duration.Seconds()
 	return l
 }
 
@@ -65,16 +72,6 @@ func longestCollection(since time.Time) (longest time.Duration) {
 	return longest
 }
 
-// gates returns the scenario's limits, which [scenarios.Scenario.Validate] has parsed.
-func (e Experiment) gates() (gates []results.Gate) {
-	for _, text := range e.Scenario.SLO {
-		if g, err := results.ParseGate(text); err == nil {
-			gates = append(gates, g)
-		}
-	}
-	return gates
-}
-
 // stallTick is short beside every lease and costs a five-hundredth of one processor.
 const stallTick = 2 * time.Millisecond
 
@@ -86,16 +83,13 @@ func watchStalls(now func() time.Time) (end func() time.Duration) {
 	var watching sync.WaitGroup
 	quit := make(chan struct{})
 	watching.Go(func() {
-		t := time.NewTimer(stallTick)
-		defer t.Stop()
 		for asked := now(); ; asked = now() {
 			select {
 			case <-quit:
 				return
-			case <-t.C:
+			case <-time.After(stallTick):
+				longest = max(longest, now().Sub(asked)-stallTick)
 			}
-			longest = max(longest, now().Sub(asked)-stallTick)
-			t.Reset(stallTick)
 		}
 	})
 	return func() time.Duration {

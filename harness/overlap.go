@@ -53,21 +53,17 @@ func (l *latestUses) of(client string) int64 {
 	return l.end
 }
 
-func (o *overlaps) of(key string) *keyUses {
-	k, known := o.keys.Load(key)
-	if !known {
-		k, _ = o.keys.LoadOrStore(key, new(keyUses))
-	}
-	return k.(*keyUses)
-}
-
 // add records a use that has ended. Uses arrive in the order of their ends, so each is compared
 // with those that ended before.
 func (o *overlaps) add(client string, use history.Operation) {
 	if o == nil {
 		return
 	}
-	k := o.of(use.Key)
+	found, known := o.keys.Load(use.Key)
+	if !known {
+		found, _ = o.keys.LoadOrStore(use.Key, new(keyUses))
+	}
+	k := found.(*keyUses)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	met := k.exclusive.of(client)

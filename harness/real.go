@@ -9,11 +9,13 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/faults/inject"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/internal/resp"
 	"github.com/lockbench/lockbench/judge"
 	"github.com/lockbench/lockbench/results"
-	"github.com/lockbench/lockbench/results/latency"
 	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/workloads"
 )
@@ -24,16 +26,22 @@ type serverDriver struct {
 	Experiment
 	servers    *deployment // nil before deploy
 	prefix     string
-	base       timebase
+	base       time.Time    // of the run's timeline
 	timeline   func() int64 // nanoseconds since base
 	clockError int64        // nanoseconds by which the processes' clocks may disagree
 	recorder   *history.Recorder
-	joining    sync.Mutex // guards latency, lags and counts while clients join
-	latency    []*latency.Recorder
-	lags       []*lag
-	counts     []*counts
+	joining    sync.Mutex // guards records while clients join
+	records    []*clientRecord
 	overlaps   *overlaps // nil for a lock that admits several holders
-	injection
+	world      *inject.World
+	director   *faults.Director
+	proxy      *inject.Proxy          // between all clients and all servers, the guarded store's included; nil: none
+	routes     []map[int]*inject.Link // by client, by node; storeNode is the store
+	leader     inject.Leader          // nil: messages pass as they come
+	replayer   *inject.Replayer       // the leader of a run that replays a schedule
+	lead       context.CancelFunc     // ends the leader
+	leading    sync.WaitGroup
+
 	steps    *stepsOf          // of the servers' logs; nil: they keep none
 	children childProcesses    // of a subject; empty for a lock of this process
 	names    map[string]string // of scripts, by digest
@@ -47,15 +55,24 @@ type serverDriver struct {
 var _ driver = (*serverDriver)(nil)
 
 func newServerDriver(e Experiment) *serverDriver {
-	return &serverDriver{Experiment: e, asked: e.Stop, prefix: e.Prefix, recorder: history.NewRecorder(), names: scriptNames(), scripts: usedScripts(e.Provider.Guest()), overlaps: newOverlaps(e.Variant.Kind)}
+	d := &serverDriver{Experiment: e, asked: e.Stop, prefix: e.Prefix, recorder: history.NewRecorder(),
+		names: workloads.NameScripts(catalogue.ScriptNames()), overlaps: newOverlaps(e.Variant.Kind)}
+	if e.Provider.Guest() {
+		d.scripts = new(inject.Scripts)
+	}
+	return d
 }
 
 func (d *serverDriver) deploy(ctx context.Context) (nodes []results.Node, err error) {
 	if d.servers, err = d.startServers(ctx); err != nil {
 		return nil, err
 	}
-	if nodes, err = d.servers.describe(ctx); err != nil {
+	infos, err := d.servers.lock.Info(ctx)
+	if err != nil {
 		return nil, fmt.Errorf("ask the servers who they are: %w", err)
+	}
+	for _, info := range infos {
+		nodes = append(nodes, results.Node(info))
 	}
 	return nodes, nil
 }
@@ -116,7 +133,15 @@ func (d *serverDriver) answering(ctx context.Context) error {
 	ctx, cancel := d.afterwards(ctx)
 	defer cancel()
 	for node := range d.servers.lock.Len() {
-		if err := d.servers.answers(ctx, node); err != nil {
+		c, err := d.servers.lock.Dial(ctx, node)
+		if err == nil {
+			end, _ := ctx.Deadline()
+			if err = c.SetDeadline(end); err == nil {
+				_, err = resp.Ask(c, "PING")
+			}
+			err = errors.Join(err, c.Close())
+		}
+		if err != nil {
 			return fmt.Errorf("node %d: %w: %w", node+1, servers.ErrLost, err)
 		}
 	}
@@ -160,8 +185,8 @@ func (d *serverDriver) judge(ctx context.Context, rec *record) (*checker.Verdict
 // prepare sets the run's base of time, prepares the guarded store, and makes what the clients
 // share.
 func (d *serverDriver) prepare(ctx context.Context) error {
-	d.base = newTimebase()
-	d.timeline = d.base.now
+	d.base = time.Now()
+	d.timeline = func() int64 { return int64(time.Since(d.base)) }
 	w, _ := workloads.Find(d.Scenario.Workload)
 	store, end := d.openStore()
 	err := w.Prepare(ctx, store, d.config())
@@ -171,13 +196,6 @@ func (d *serverDriver) prepare(ctx context.Context) error {
 	return err
 }
 
-func (d *serverDriver) runClients(ctx context.Context) error {
-	if d.overlaps != nil {
-		d.overlaps.slack = d.clockError
-	}
-	return d.runGoroutines(ctx)
-}
-
 // stopping returns a channel that is closed when the run's length is over or Stop is closed,
 // whichever is first.
 func (d *serverDriver) stopping() (stop <-chan struct{}, release func()) {
@@ -185,16 +203,13 @@ func (d *serverDriver) stopping() (stop <-chan struct{}, release func()) {
 		return d.Stop, func() {}
 	}
 	asked, warm := d.Stop, d.warm()
-	over := warm + d.length()
 	ch, quit := make(chan struct{}), make(chan struct{})
 	var done sync.WaitGroup
 	done.Go(func() {
 		defer close(ch)
-		for _, at := range []int64{warm, over} {
-			t := time.NewTimer(time.Duration(at - d.timeline()))
-			defer t.Stop()
+		for _, at := range []int64{warm, warm + d.length()} {
 			select {
-			case <-t.C:
+			case <-time.After(time.Duration(at - d.timeline())):
 				if d.Measure != nil {
 					d.Measure(at > warm)
 				}
@@ -214,22 +229,6 @@ func (d *serverDriver) warm() int64 { return int64(d.Scenario.WarmUp.Of(d.lease(
 // length returns for how many nanoseconds after the warm-up clients begin rounds; 0: until their
 // rounds are done.
 func (d *serverDriver) length() int64 { return int64(d.Scenario.Length.Of(d.lease())) }
-
-// grants counts the grants that returned within the measured time, and those before it.
-func (d *serverDriver) grants(ops []history.Operation) (within, before int64) {
-	end := d.measuredUntil()
-	for i := range ops {
-		op := &ops[i]
-		switch {
-		case op.Op != history.Acquire || op.Outcome != history.OK || op.Return >= end:
-		case op.Return < d.warm():
-			before++
-		default:
-			within++
-		}
-	}
-	return within, before
-}
 
 // measuredUntil returns when measuring ended: with the length, or with the clients.
 func (d *serverDriver) measuredUntil() int64 {

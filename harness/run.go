@@ -85,18 +85,22 @@ func Run(ctx context.Context, e Experiment) (*Outcome, error) {
 	if e.Prefix == "" && e.Provider.Guest() {
 		e.Prefix = "lockbench:" + save.run.ID + ":" // keeps the run away from the user's own keys
 	}
-	out, err := e.run(ctx, e.driver(), save)
-	if err != nil {
-		err = errors.Join(err, save.failed(err, e.Now()))
-	}
-	return out, errors.Join(err, save.close())
-}
-
-func (e Experiment) driver() driver {
+	var d driver
 	if s, ok := e.Provider.(*Sim); ok {
-		return &simDriver{Experiment: e, pool: s}
+		d = &simDriver{Experiment: e, pool: s}
+	} else {
+		d = newServerDriver(e)
 	}
-	return newServerDriver(e)
+	out, err := e.run(ctx, d, save)
+	if err != nil {
+		save.run.Failure = err.Error()
+		save.logf(e.Now(), "failed: %s", err)
+		err = errors.Join(err, save.phase(save.run.Phase, e.Now()))
+	}
+	if save.use != nil {
+		err = errors.Join(err, save.use.Close())
+	}
+	return out, err
 }
 
 func (e Experiment) run(ctx context.Context, d driver, save *saver) (out *Outcome, err error) {
@@ -111,8 +115,13 @@ func (e Experiment) run(ctx context.Context, d driver, save *saver) (out *Outcom
 	if err != nil {
 		return nil, err
 	}
-	if err := save.started(nodes, e.Now()); err != nil {
-		return nil, err
+	if save.run.Nodes = nodes; nodes != nil {
+		for _, n := range nodes {
+			save.logf(e.Now(), "server %s: %s", n.Name, n.Product())
+		}
+		if err := save.phase(results.Started, e.Now()); err != nil {
+			return nil, err
+		}
 	}
 	rec, err := d.drive(ctx, save)
 	if rec == nil {
@@ -144,9 +153,16 @@ func (e Experiment) check(ctx context.Context, d driver, save *saver, rec *recor
 	r := results.NewResult(save.run, *v)
 	r.Rerun, r.Reached = e.Rerun, rec.reached.Add(judge.Opportunities(v))
 	set := d.measure(&r, rec)
-	judge.Conclude(&r, v, judge.Ending{Doubts: []string{r.Load.RateReason(rec.Windows), rec.errors.Reason()}, Interrupted: save.run.Interrupted, Gates: e.gates()})
+	var gates []results.Gate
+	for _, text := range e.Scenario.SLO {
+		if g, err := results.ParseGate(text); err == nil { // [scenarios.Scenario.Validate] has parsed it
+			gates = append(gates, g)
+		}
+	}
+	judge.Conclude(&r, v, judge.Ending{Doubts: []string{r.Load.RateReason(rec.Windows), rec.errors.Reason()},
+		Interrupted: save.run.Interrupted, Gates: gates})
 	out.Verdict, out.Result = v, r
-	err = errors.Join(save.executed(rec, found), save.checked(out, set, rec.ended, e.Now()))
+	err = save.checked(out, rec, found, set, e.Now())
 	out.Run = save.run
 	return err
 }

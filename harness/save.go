@@ -48,7 +48,13 @@ func (e Experiment) open(ctx context.Context) (*saver, error) {
 	if e.Base == "" {
 		return s, nil
 	}
-	s.run.Environment = e.environment(ctx)
+	if e.Environment != nil {
+		s.run.Environment = *e.Environment
+	} else {
+		build, _ := debug.ReadBuildInfo()
+		here := results.Machine{Root: os.DirFS("/"), Build: build, Dir: e.Checkout}
+		s.run.Environment = results.CaptureEnvironment(ctx, here)
+	}
 	if s.dir, err = results.Create(e.Base, results.Name(e.Now(), id, e.Scenario.Name, e.Variant.Name), e.Aside); err != nil {
 		return nil, err
 	}
@@ -61,32 +67,6 @@ func (e Experiment) open(ctx context.Context) (*saver, error) {
 		s.use, err = s.dir.Hold()
 	}
 	return s, err
-}
-
-// close ends the use of the directory.
-func (s *saver) close() error {
-	if s.use == nil {
-		return nil
-	}
-	return s.use.Close()
-}
-
-func (e Experiment) environment(ctx context.Context) results.Environment {
-	if e.Environment != nil {
-		return *e.Environment
-	}
-	build, _ := debug.ReadBuildInfo()
-	return results.CaptureEnvironment(ctx, results.Machine{Root: os.DirFS("/"), Build: build, Dir: e.Checkout})
-}
-
-func (s *saver) started(nodes []results.Node, now time.Time) error {
-	if s.run.Nodes = nodes; nodes == nil {
-		return nil
-	}
-	for _, n := range nodes {
-		s.logf(now, "server %s: %s", n.Name, n.Product())
-	}
-	return s.phase(results.Started, now)
 }
 
 // driven saves what the clients did, writing the files concurrently. It runs after the clients,
@@ -117,9 +97,10 @@ func (s *saver) driven(rec *record, now time.Time) error {
 	return errors.Join(err, s.phase(results.Driven, now))
 }
 
-// checked saves the latencies and the result. Reports for people are derived from these files
-// later.
-func (s *saver) checked(out *Outcome, set *latency.Set, ended int64, now time.Time) error {
+// checked saves the latencies, the result, and, unless it was recorded, what each node executed as
+// the causes of the violations were derived from it. Reports for people are derived from these
+// files later.
+func (s *saver) checked(out *Outcome, rec *record, found explain.Findings, set *latency.Set, now time.Time) error {
 	if s.dir == nil {
 		return s.phase(results.Checked, now)
 	}
@@ -129,31 +110,21 @@ func (s *saver) checked(out *Outcome, set *latency.Set, ended int64, now time.Ti
 	}
 	var errs []error
 	if set != nil {
-		errs = append(errs, s.dir.SaveFunc(results.LatencyLog, func(w io.Writer) error { return set.WriteLog(w, s.run.Start, s.run.Start.Add(time.Duration(ended))) }))
+		errs = append(errs, s.dir.SaveFunc(results.LatencyLog, func(w io.Writer) error {
+			return set.WriteLog(w, s.run.Start, s.run.Start.Add(time.Duration(rec.ended)))
+		}))
 		for _, op := range set.Ops() {
 			errs = append(errs, s.dir.SaveFunc(results.LatencyFolder+"/"+op+".hgrm", func(w io.Writer) error { return set.WriteSpectrum(w, op) }))
 		}
 	}
+	if rec.Effects == nil {
+		if events := found.Effects(); len(events) > 0 {
+			errs = append(errs, s.dir.SaveFunc(results.ServerFile, func(w io.Writer) error {
+				return history.WriteServer(w, history.Derived, events)
+			}))
+		}
+	}
 	return errors.Join(append(errs, s.dir.SaveResult(out.Result), s.phase(results.Checked, now))...)
-}
-
-// executed saves what each node executed, as the causes of the violations were derived from it,
-// unless it was recorded.
-func (s *saver) executed(rec *record, found explain.Findings) error {
-	if s.dir == nil || rec.Effects != nil {
-		return nil
-	}
-	events := found.Effects()
-	if len(events) == 0 {
-		return nil
-	}
-	return s.dir.SaveFunc(results.ServerFile, func(w io.Writer) error { return history.WriteServer(w, history.Derived, events) })
-}
-
-func (s *saver) failed(cause error, now time.Time) error {
-	s.run.Failure = cause.Error()
-	s.logf(now, "failed: %s", cause)
-	return s.phase(s.run.Phase, now)
 }
 
 func (s *saver) phase(p results.Phase, now time.Time) error {

@@ -3,7 +3,6 @@ package harness
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"fmt"
 	"net"
 	"slices"
@@ -59,31 +58,6 @@ type toldOf struct {
 
 func (c toldOf) RemoteAddr() net.Addr { return c.addr }
 
-// dialTold returns a dialer whose connections to the known addresses have these.
-func dialTold(dial func(ctx context.Context, network, addr string) (net.Conn, error), known []string) func(ctx context.Context, network, addr string) (net.Conn, error) {
-	if len(known) == 0 {
-		return dial
-	}
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := dial(ctx, network, addr)
-		if err != nil || !slices.Contains(known, addr) {
-			return conn, err
-		}
-		told, err := net.ResolveTCPAddr(network, addr)
-		return toldOf{conn, told}, err
-	}
-}
-
-// dialAside connects a client to a sentinel, or through its balancer to the primary.
-func (d *serverDriver) dialAside(ctx context.Context, client, link int) (net.Conn, error) {
-	watched := d.servers.lock.Sentinels()
-	if d.servers.isBalancer(link) {
-		return watched.Balance(ctx, client+1, func(ctx context.Context, node int) (net.Conn, error) { return d.dialFromClient(ctx, client, node) })
-	}
-	var dialer net.Dialer
-	return dialer.DialContext(ctx, "tcp", watched.Addrs()[link-d.servers.lock.Len()])
-}
-
 // childAddrs returns the addresses for a client's child: of its links to the sentinels if it knows
 // these, or else to the balancer.
 func (d *serverDriver) childAddrs(client, nodes int) (addrs []string, sentinels bool) {
@@ -95,7 +69,7 @@ func (d *serverDriver) childAddrs(client, nodes int) (addrs []string, sentinels 
 		}
 	}
 	for link := from; link < to; link++ {
-		addrs = append(addrs, d.network.routes[client][link].Addr())
+		addrs = append(addrs, d.routes[client][link].Addr())
 	}
 	return addrs, sentinels
 }

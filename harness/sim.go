@@ -84,61 +84,68 @@ func (s *Sim) Close() error {
 	return nil
 }
 
-// borrow returns an unused simulator; bring returns it to the pool.
-func (s *Sim) borrow() *sim.Simulator {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n := len(s.idle); n > 0 {
-		one := s.idle[n-1]
-		s.idle = s.idle[:n-1]
-		return one
-	}
-	return sim.New(catalogue.Known{})
-}
-
-func (s *Sim) bring(one *sim.Simulator) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.idle = append(s.idle, one)
-}
-
 type simDriver struct {
 	Experiment
-	pool  *Sim
-	one   *sim.Simulator // nil before deploy
-	total tally
+	pool *Sim
+	one  *sim.Simulator // nil before deploy
+
+	// The sum of the schedules so far.
+	runs, commands int
+	errors         results.Errors
+	reached        history.Reach
+	verdict        *checker.Verdict
+	kept           scheduled // the first with a violation, or else the last
 }
 
 var _ driver = (*simDriver)(nil)
 
 // deploy borrows a simulator. Its nodes exist only within a schedule.
 func (d *simDriver) deploy(context.Context) ([]results.Node, error) {
-	d.one = d.pool.borrow()
+	d.pool.mu.Lock()
+	defer d.pool.mu.Unlock()
+	if n := len(d.pool.idle); n > 0 {
+		d.one, d.pool.idle = d.pool.idle[n-1], d.pool.idle[:n-1]
+	} else {
+		d.one = sim.New(catalogue.Known{})
+	}
 	return nil, nil
 }
 
 func (d *simDriver) close() error {
-	d.pool.bring(d.one)
+	d.pool.mu.Lock()
+	defer d.pool.mu.Unlock()
+	d.pool.idle = append(d.pool.idle, d.one)
 	return nil
 }
 
 // drive runs the schedules and checks each; the sum so far decides whether another one runs.
 func (d *simDriver) drive(ctx context.Context, _ *saver) (*record, error) {
 	n := cmp.Or(d.pool.Schedules, defaultSchedules)
-	for i := 0; i < n && d.total.commands < enoughCommands && !closed(d.Stop) && ctx.Err() == nil; i++ {
+	for i := 0; i < n && d.commands < enoughCommands && !closed(d.Stop) && ctx.Err() == nil; i++ {
 		run, err := d.schedule(ctx, d.Seed+uint64(i))
 		if err != nil {
 			return nil, err
 		}
-		d.total.add(run)
-		if d.Enough != nil && d.Enough(*d.total.verdict) {
+		d.runs++
+		d.commands += len(run.Commands)
+		d.reached = d.reached.Add(run.reached)
+		d.errors = d.errors.Add(results.CountAllErrors(run.Ops, run.Windows))
+		if d.verdict == nil || d.kept.verdict.Verdict != checker.Fail {
+			d.kept = run
+		}
+		if d.verdict == nil {
+			d.verdict = run.verdict
+		} else {
+			d.verdict = checker.Sum(d.verdict, run.verdict)
+		}
+		if d.Enough != nil && d.Enough(*d.verdict) {
 			break
 		}
 	}
-	if d.total.runs == 0 {
+	if d.runs == 0 {
 		return nil, context.Canceled
 	}
-	return d.total.record(), nil
+	return d.record(), nil
 }
 
 type scheduled struct {
@@ -157,7 +164,7 @@ func (d *simDriver) schedule(ctx context.Context, seed uint64) (scheduled, error
 		return scheduled{}, fmt.Errorf("simulate %s × %s, seed %d: %s", d.Variant.Name, d.Scenario.Name, seed, out.Crash)
 	}
 	// the record that is kept is of the first with a violation
-	bare := d.total.verdict != nil && d.total.verdict.Verdict == checker.Fail
+	bare := d.verdict != nil && d.verdict.Verdict == checker.Fail
 	v, found, err := judge.Check(ctx, judge.Record{Recorded: out.Recorded, Windows: out.Windows, Store: out.Store, Effects: out.Effects}, checker.Options{Seed: seed, Bare: bare})
 	if err != nil {
 		return scheduled{}, fmt.Errorf("check the history: %w", err)
@@ -168,17 +175,16 @@ func (d *simDriver) schedule(ctx context.Context, seed uint64) (scheduled, error
 
 // judge returns the sum of the verdicts, with the first violations of the kept schedule.
 func (d *simDriver) judge(context.Context, *record) (*checker.Verdict, explain.Findings, error) {
-	kept := d.total.kept
-	sum := *d.total.verdict
+	sum := *d.verdict
 	sum.Estimate()
 	sum.Violations = nil
 	shown := map[verdicts.Property]int{}
-	for _, v := range kept.verdict.Violations {
+	for _, v := range d.kept.verdict.Violations {
 		if shown[v.Property]++; shown[v.Property] <= keptViolations {
 			sum.Violations = append(sum.Violations, v)
 		}
 	}
-	return &sum, kept.found, nil
+	return &sum, d.kept.found, nil
 }
 
 // keptViolations is the number of violations per property that are reported of a simulated
@@ -202,42 +208,19 @@ func (d *simDriver) program(seed uint64) sim.Program {
 	}
 }
 
-type tally struct {
-	runs     int
-	commands int
-	errors   results.Errors
-	reached  history.Reach
-	kept     scheduled // the first with a violation, or else the last
-	verdict  *checker.Verdict
-}
-
-func (t *tally) add(s scheduled) {
-	t.runs++
-	t.commands += len(s.Commands)
-	t.reached = t.reached.Add(s.reached)
-	t.errors = t.errors.Add(results.CountAllErrors(s.Ops, s.Windows))
-	if t.verdict == nil {
-		t.kept, t.verdict = s, s.verdict
-		return
-	}
-	if t.kept.verdict.Verdict != checker.Fail {
-		t.kept = s
-	}
-	t.verdict = checker.Sum(t.verdict, s.verdict)
-}
-
 // record returns the kept schedule's record, with the counts of all schedules.
-func (t *tally) record() *record {
-	out := t.kept.Outcome
+func (d *simDriver) record() *record {
+	out := d.kept.Outcome
 	var notes []string
-	if t.runs > 1 {
-		notes = append(notes, fmt.Sprintf("schedules simulated: %d; the record kept is of one of them", t.runs))
+	if d.runs > 1 {
+		notes = append(notes, fmt.Sprintf("schedules simulated: %d; the record kept is of one of them", d.runs))
 	}
 	if out.Lacking != "" {
 		notes = append(notes, sim.Without(out.Header.Lock, out.Lacking))
 	}
 	out.Scripts = maps.Clone(out.Scripts)
-	return &record{Record: judge.Record{Recorded: out.Recorded, Windows: out.Windows, Store: out.Store, Effects: out.Effects}, source: history.Simulated, errors: t.errors, reached: t.reached, schedules: t.runs,
+	return &record{Record: judge.Record{Recorded: out.Recorded, Windows: out.Windows, Store: out.Store, Effects: out.Effects},
+		source: history.Simulated, errors: d.errors, reached: d.reached, schedules: d.runs,
 		ended: int64(out.Virtual), notes: notes}
 }
 

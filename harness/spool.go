@@ -29,6 +29,7 @@ type spool struct {
 	driver  *serverDriver
 	file    *blocks  // the recording; nil: not saved
 	faults  *os.File // nil: not saved
+	server  *os.File // of the steps; nil: not saved
 	windows int      // number of windows written to faults
 	quit    chan struct{}
 	done    sync.WaitGroup
@@ -42,10 +43,20 @@ func startSpool(d *serverDriver, dir *results.Dir) *spool {
 	if dir != nil {
 		s.err = s.begin(dir)
 	}
-	if dir != nil && d.steps != nil {
-		s.err = errors.Join(s.err, d.steps.saveTo(dir))
-	}
-	s.done.Go(s.loop)
+
+	s.done.Go(func() {
+		tick := time.NewTicker(spoolEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-s.quit:
+				return
+			case <-tick.C:
+				s.write(d.timeline() - pipeDelay)
+				d.report(d.progress())
+			}
+		}
+	})
 	return s
 }
 
@@ -62,24 +73,20 @@ func (s *spool) begin(dir *results.Dir) (err error) {
 	if s.faults, err = dir.Begin(results.FaultsFile, history.FaultsHead()); err != nil {
 		return err
 	}
-	return dir.SaveFunc(results.HistoryFile, func(w io.Writer) error { return history.WriteHistory(w, header, nil) })
-}
-
-func (s *spool) loop() {
-	tick := time.NewTicker(spoolEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-s.quit:
-			return
-		case <-tick.C:
-			s.write(s.driver.timeline() - pipeDelay)
-			s.driver.report(s.driver.progress())
+	err = dir.SaveFunc(results.HistoryFile, func(w io.Writer) error { return history.WriteHistory(w, header, nil) })
+	if steps := s.driver.steps; err == nil && steps != nil { // their file survives this process, too
+		if head, err = history.LoggedHead(history.AppendOnly + ", as read while the clients ran"); err != nil {
+			return err
+		}
+		if s.server, err = dir.Begin(results.ServerFile, head); err == nil {
+			steps.file, err = history.NewLoggedWriter(s.server)
 		}
 	}
+	return err
 }
 
-// write writes what was recorded. All that had returned by an instant is there.
+// write writes what was recorded, and the windows measured since the last call, with a single
+// write. All that had returned by an instant is there.
 func (s *spool) write(by int64) {
 	if s.driver.steps != nil {
 		s.driver.steps.read()
@@ -87,26 +94,19 @@ func (s *spool) write(by int64) {
 	if s.file != nil {
 		_ = s.driver.recorder.Spill(s.file, by) // s.file keeps in memory what it cannot save
 	}
-	if s.faults != nil && s.err == nil {
-		s.err = s.writeWindows()
+	if s.faults == nil || s.err != nil {
+		return
 	}
-}
-
-// writeWindows appends the fault windows measured since the last call, with a single write.
-func (s *spool) writeWindows() error {
 	measured := s.driver.director.Complete()
 	var text []byte
 	for i := s.windows; i < len(measured); i++ {
 		text = history.AppendWindow(text, &measured[i])
 	}
-	if len(text) == 0 {
-		return nil
+	if s.windows = len(measured); len(text) > 0 {
+		if _, err := s.faults.Write(text); err != nil {
+			s.err = fmt.Errorf("save faults: %w", err)
+		}
 	}
-	s.windows = len(measured)
-	if _, err := s.faults.Write(text); err != nil {
-		return fmt.Errorf("save faults: %w", err)
-	}
-	return nil
 }
 
 // end writes the rest and closes the files. It returns the recording, nil if there is none, and the
@@ -116,8 +116,14 @@ func (s *spool) end() (*blocks, error) {
 	s.done.Wait()
 	s.write(math.MaxInt64)
 	err := s.err
-	if s.driver.steps != nil {
-		err = errors.Join(err, s.driver.steps.end())
+	if steps := s.driver.steps; steps != nil {
+		if steps.file != nil {
+			err = errors.Join(err, steps.save, steps.file.Close())
+		}
+		err = errors.Join(err, steps.log.Close())
+	}
+	if s.server != nil {
+		err = errors.Join(err, s.server.Close())
 	}
 	if s.faults != nil {
 		err = errors.Join(err, s.faults.Close())
@@ -171,22 +177,24 @@ func (d *serverDriver) progress() Progress {
 	}
 	p.Faults, p.Current = len(d.director.Complete()), d.director.Current()
 	d.joining.Lock()
-	joined, all := slices.Clone(d.latency), slices.Clone(d.counts)
+	joined := slices.Clone(d.records)
 	d.joining.Unlock()
-	for _, c := range all {
-		p.Rounds += c[history.OK].Load()
-		p.Refused += c[history.Busy].Load()
-		p.Failed += c[history.Fail].Load()
-		p.Unknown += c[history.Unknown].Load()
+	var recorders []*latency.Recorder
+	for _, c := range joined {
+		p.Rounds += c.counts[history.OK].Load()
+		p.Refused += c.counts[history.Busy].Load()
+		p.Failed += c.counts[history.Fail].Load()
+		p.Unknown += c.counts[history.Unknown].Load()
+		recorders = append(recorders, c.latency)
 	}
-	waits := latency.Live(latency.Acquire, joined...)
+	waits := latency.Live(latency.Acquire, recorders...)
 	p.P50, p.P99 = waits.Quantile(0.5), waits.Quantile(0.99)
 	return p
 }
 
 func (d *serverDriver) header() history.Header {
 	h := d.Variant.Header(int64(d.lease()), d.topology(), d.servers.lock.Len())
-	h.Permits, h.ClockError, h.Epoch = max(d.Scenario.Permits, 1), d.clockError, d.base.wall()
+	h.Permits, h.ClockError, h.Epoch = max(d.Scenario.Permits, 1), d.clockError, d.base.UnixNano()
 	h.Copies = d.servers.lock.Sentinels() != nil
 	return h
 }

@@ -44,11 +44,24 @@ func Suite(ctx context.Context, cfg SuiteConfig) (results.Suite, error) {
 	s := &suite{cfg: cfg, pairs: pairs, cells: make([]results.Cell, len(pairs)), portTaken: make([]bool, len(pairs)), products: make([]string, len(pairs)), reached: make([]history.Reach, len(pairs)), work: make(chan int)}
 	var workers sync.WaitGroup
 	for range max(cfg.Side, 1) {
-		workers.Go(func() { s.worker(ctx) })
+		workers.Go(func() {
+			for i := range s.work {
+				s.cells[i] = s.cell(ctx, i)
+				s.mu.Lock()
+				s.done++
+				s.report(s.cells[i])
+				s.mu.Unlock()
+			}
+		})
 	}
 	asked := s.feed(ctx)
 	workers.Wait()
-	s.again(ctx, asked)
+	for i := range s.cells[:asked] { // those without a verdict again, one at a time
+		for n := 1; n < attempts && s.unclear(ctx, i); n++ {
+			s.cells[i] = s.cell(ctx, i)
+			s.report(s.cells[i])
+		}
+	}
 	out := results.Suite{Server: cfg.Server, Product: slices.Max(append(s.products, "")), Seed: cfg.Seed, Duration: cfg.Now().Sub(start), Cells: s.cells[:asked], Notes: notes, Rerun: cfg.Rerun,
 		Start: start.UTC(), Shard: shard, Missing: len(s.cells) - asked}
 	if out.Missing > 0 {
@@ -133,16 +146,6 @@ func (s *suite) feed(ctx context.Context) int {
 	return len(s.cells)
 }
 
-func (s *suite) worker(ctx context.Context) {
-	for i := range s.work {
-		s.cells[i] = s.cell(ctx, i)
-		s.mu.Lock()
-		s.done++
-		s.report(s.cells[i])
-		s.mu.Unlock()
-	}
-}
-
 func (s *suite) report(c results.Cell) {
 	if s.cfg.Each != nil {
 		s.cfg.Each(s.done, len(s.cells), c)
@@ -152,16 +155,6 @@ func (s *suite) report(c results.Cell) {
 // attempts is how often a cell without a verdict is run, alongside others and then alone: a busy
 // machine may miss a moment or stall a client.
 const attempts = 4
-
-// again repeats the cells without a verdict, one at a time.
-func (s *suite) again(ctx context.Context, asked int) {
-	for i := range s.cells[:asked] {
-		for n := 1; n < attempts && s.unclear(ctx, i); n++ {
-			s.cells[i] = s.cell(ctx, i)
-			s.report(s.cells[i])
-		}
-	}
-}
 
 // unclear reports whether another run of a cell may help: it has no verdict, unless for an error
 // other than a taken port, or missed a planted bug.

@@ -3,7 +3,6 @@ package repro
 import (
 	"strings"
 
-	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
 )
 
@@ -42,19 +41,13 @@ func reports() []Bug {
 		if property, ok := known[v.Name]; ok {
 			b.Shows = []string{property}
 		} else {
-			b.Scenario, b.Shows = inScenario(v)
+			for name, e := range v.Expect { // the one scenario that must show it
+				for _, broken := range e.Breaks {
+					b.Scenario, b.Shows = name, append(b.Shows, broken.String())
+				}
+			}
 		}
 		out = append(out, b)
 	}
 	return out
-}
-
-// inScenario returns the one scenario that must show a planted bug, and what it must break.
-func inScenario(v impls.Variant) (scenario string, shows []string) {
-	for name, e := range v.Expect {
-		for _, b := range e.Breaks {
-			scenario, shows = name, append(shows, b.String())
-		}
-	}
-	return scenario, shows
 }

@@ -91,12 +91,7 @@ func explore(ctx context.Context, b Bug, cfg Config, r *results.Repro) error {
 	}
 	r.Observed = append(r.Observed, fmt.Sprintf("%s/%s", found.First.Property, found.First.Cause))
 	r.Story = found.First.Steps
-	return controlTape(ctx, b, cfg, found.Tape, r)
-}
-
-// controlTape replays the tape of a search with the control. If the control breaks too, the
-// violation was not the bug.
-func controlTape(ctx context.Context, b Bug, cfg Config, t sim.Tape, r *results.Repro) error {
+	t := found.Tape // with the control: if it breaks too, the violation was not the bug
 	t.Program.Lock, t.Program.Variant = b.Control, impls.Variant{}
 	broken, _, err := cfg.Breaks(ctx, t)
 	if err != nil {
@@ -156,10 +151,22 @@ func control(ctx context.Context, b Bug, cfg Config, seed uint64, r *results.Rep
 
 // one runs a lock once in the bug's scenario and returns its violations.
 func one(ctx context.Context, b Bug, lock string, cfg Config, seed uint64) (*harness.Outcome, []string, error) {
-	e, err := experiment(b, lock, cfg, seed)
+	e := cfg.Base
+	v, ok := catalogue.Find(lock)
+	if e.Subject.Exec != "" { // the command replaces the lock
+		v, ok = e.Variant, true
+	}
+	if !ok {
+		return nil, nil, fmt.Errorf("%s: no lock is called %q", b.Name, lock)
+	}
+	s, err := scenarios.Load(b.Scenario)
+	if err == nil {
+		s, err = s.With(b.Set)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", b.Name, err)
 	}
+	e.Variant, e.Seed, e.Scenario = v, seed, s.Resolve(seed, v.Topology)
 	out, err := cfg.Run(ctx, e)
 	if err != nil {
 		return out, nil, fmt.Errorf("%s: %w", b.Name, err)
@@ -171,44 +178,22 @@ func one(ctx context.Context, b Bug, lock string, cfg Config, seed uint64) (*har
 	return out, seen, nil
 }
 
-func experiment(b Bug, lock string, cfg Config, seed uint64) (harness.Experiment, error) {
-	e := cfg.Base
-	v, ok := catalogue.Find(lock)
-	if e.Subject.Exec != "" { // the command replaces the lock
-		v, ok = e.Variant, true
-	}
-	if !ok {
-		return e, fmt.Errorf("no lock is called %q", lock)
-	}
-	s, err := scenarios.Load(b.Scenario)
-	if err != nil {
-		return e, err
-	}
-	if s, err = s.With(b.Set); err != nil {
-		return e, err
-	}
-	e.Variant, e.Seed, e.Scenario = v, seed, s.Resolve(seed, v.Topology)
-	return e, nil
-}
-
 // story returns the story of the first violation that the bug is expected to show. A simulated run
 // has stories for only one of its schedules; if the bug was observed in another, the story is that
 // of a violation of the same property.
 func story(b Bug, out *harness.Outcome) []string {
 	var beside []string
+	about := func(p verdicts.Property) bool { // whatever the cause
+		return slices.ContainsFunc(b.Shows, func(s string) bool { return s == string(p) || strings.HasPrefix(s, string(p)+"/") })
+	}
 	for _, v := range out.Verdict.Violations {
 		switch {
 		case len(v.Story) == 0:
 		case len(b.shown([]string{string(v.Property) + "/" + string(v.Cause)})) > 0:
 			return v.Story
-		case beside == nil && b.about(v.Property):
+		case beside == nil && about(v.Property):
 			beside = v.Story
 		}
 	}
 	return beside
-}
-
-// about reports whether the bug is expected to break a property, whatever the cause.
-func (b Bug) about(p verdicts.Property) bool {
-	return slices.ContainsFunc(b.Shows, func(s string) bool { return s == string(p) || strings.HasPrefix(s, string(p)+"/") })
 }

@@ -50,8 +50,13 @@ func LoadSuite(path string) (Suite, error) {
 	if err := loadStored(path, &s, &s.Schema, SuiteSchema, ErrBaseline); err != nil {
 		return Suite{}, err
 	}
-	if err := s.validate(); err != nil {
-		return Suite{}, fmt.Errorf("%s: %w: %w", path, ErrBaseline, err)
+	// A misspelt verdict would count as none. A cell needs one.
+	known := []string{string(checker.Pass), string(checker.Fail), string(checker.Inconclusive), string(checker.NotApplicable)}
+	for _, c := range append([]Cell{{Lock: "the suite", Verdict: cmp.Or(s.Verdict, checker.Pass)}}, s.Cells...) {
+		if !slices.Contains(known, string(c.Verdict)) {
+			return Suite{}, fmt.Errorf("%s: %w: %s: %s", path, ErrBaseline, strings.TrimSpace(c.Lock+" "+c.Scenario),
+				suggest.Unknown("verdict", string(c.Verdict), known))
+		}
 	}
 	for i, c := range s.Cells {
 		if beside := filepath.Join(filepath.Dir(path), c.Run); c.Run != "" && isRun(beside) {
@@ -59,18 +64,6 @@ func LoadSuite(path string) (Suite, error) {
 		}
 	}
 	return s, nil
-}
-
-// validate checks the verdicts: a misspelt one would count as none.
-func (s Suite) validate() error {
-	known := []string{string(checker.Pass), string(checker.Fail), string(checker.Inconclusive), string(checker.NotApplicable)}
-	// a cell needs one
-	for _, c := range append([]Cell{{Lock: "the suite", Verdict: cmp.Or(s.Verdict, checker.Pass)}}, s.Cells...) {
-		if !slices.Contains(known, string(c.Verdict)) {
-			return fmt.Errorf("%s: %s", strings.TrimSpace(c.Lock+" "+c.Scenario), suggest.Unknown("verdict", string(c.Verdict), known))
-		}
-	}
-	return nil
 }
 
 // Stored finds a file by its name in the directory path, in the latest one below it, or as path
@@ -119,7 +112,10 @@ func SaveSuite(folder string, s Suite) error {
 // counts only if whole: every cell was to run; otherwise a note says how many are missing.
 func (s *Suite) Against(base Suite, whole bool) {
 	s.Changes = []Change{}
-	before := byPlace(base.Cells)
+	before := map[[2]string]Cell{}
+	for _, c := range base.Cells {
+		before[place(c)] = c
+	}
 	for _, c := range s.Cells {
 		was, known := before[place(c)]
 		delete(before, place(c))
@@ -129,7 +125,7 @@ func (s *Suite) Against(base Suite, whole bool) {
 	}
 	left := 0
 	for _, was := range base.Cells {
-		if _, missing := before[place(was)]; !missing || !decided(was) {
+		if _, missing := before[place(was)]; !missing || standing(was) == unknown {
 			continue
 		}
 		if left++; whole {
@@ -147,14 +143,6 @@ func (s *Suite) Against(base Suite, whole bool) {
 }
 
 func place(c Cell) [2]string { return [2]string{c.Lock, c.Scenario} }
-
-func byPlace(cells []Cell) map[[2]string]Cell {
-	out := map[[2]string]Cell{}
-	for _, c := range cells {
-		out[place(c)] = c
-	}
-	return out
-}
 
 // Exact fails the suite if a cell changed in any way, which one repeated in the simulator does not.
 func (s *Suite) Exact() {
@@ -203,5 +191,3 @@ func standing(c Cell) int {
 	}
 	return breaks
 }
-
-func decided(c Cell) bool { return standing(c) > unknown }

@@ -78,7 +78,18 @@ func Create(base, name string, aside bool) (*Dir, error) {
 	if aside {
 		return d, nil
 	}
-	return d, linkLatest(base, name)
+	link := filepath.Join(base, latest)
+	if info, err := os.Lstat(link); err == nil && info.Mode()&fs.ModeSymlink == 0 {
+		return d, fmt.Errorf("%s exists and is not a link; move it away", link)
+	}
+	beside := filepath.Join(base, "."+latest+"-"+name)
+	if err := os.Symlink(name, beside); err != nil {
+		return d, nil // the file system has no links, and this one is a convenience
+	}
+	if err := os.Rename(beside, link); err != nil {
+		return d, errors.Join(fmt.Errorf("link %s: %w", link, err), os.Remove(beside))
+	}
+	return d, nil
 }
 
 // plain replaces characters that are not safe in file names.
@@ -91,23 +102,6 @@ func plain(name string) string {
 		return '_'
 	}, name)
 	return strings.TrimLeft(name, ".")
-}
-
-// linkLatest replaces the link base/latest, atomically. It makes no link on a file system without
-// links, and does not replace a real file.
-func linkLatest(base, name string) error {
-	link := filepath.Join(base, latest)
-	if info, err := os.Lstat(link); err == nil && info.Mode()&fs.ModeSymlink == 0 {
-		return fmt.Errorf("%s exists and is not a link; move it away", link)
-	}
-	beside := filepath.Join(base, "."+latest+"-"+name)
-	if err := os.Symlink(name, beside); err != nil {
-		return nil // the link is a convenience
-	}
-	if err := os.Rename(beside, link); err != nil {
-		return errors.Join(fmt.Errorf("link %s: %w", link, err), os.Remove(beside))
-	}
-	return nil
 }
 
 // Open finds an existing run: a run directory, a base directory with a latest run, or a file inside
@@ -169,7 +163,15 @@ func (d *Dir) SaveFunc(name string, write func(io.Writer) error) error {
 // SaveFile replaces a file atomically with the data that write writes. It creates folders as
 // needed, follows links, and writes into what is no regular file, such as a device or a named pipe.
 func SaveFile(path string, write func(io.Writer) error) error {
-	err := saveAt(path, write)
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().IsRegular() || info.IsDir() {
+		err = replace(linked(path), write)
+	} else {
+		var f *os.File
+		if f, err = os.OpenFile(path, os.O_WRONLY, 0); err == nil {
+			err = errors.Join(write(f), f.Close())
+		}
+	}
 	var at *fs.PathError
 	switch {
 	case errors.As(err, &at): // of a temporary file
@@ -194,18 +196,6 @@ func (d *Dir) Begin(name string, head []byte) (*os.File, error) {
 		return nil, err
 	}
 	return os.OpenFile(d.File(name), os.O_WRONLY|os.O_APPEND, 0)
-}
-
-func saveAt(path string, write func(io.Writer) error) error {
-	info, err := os.Stat(path)
-	if err != nil || info.Mode().IsRegular() || info.IsDir() {
-		return replace(linked(path), write)
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(f), f.Close())
 }
 
 // linked follows the links at a path, also to a file that does not exist yet.
@@ -248,12 +238,7 @@ func replace(path string, write func(io.Writer) error) (err error) {
 	if err := os.Rename(f.Name(), path); err != nil {
 		return err
 	}
-	return syncFolder(folder)
-}
-
-// syncFolder makes a rename durable.
-func syncFolder(path string) error {
-	d, err := os.Open(path)
+	d, err := os.Open(folder) // its sync makes the rename durable
 	if err != nil {
 		return err
 	}

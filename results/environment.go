@@ -7,7 +7,6 @@ import (
 	"path"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -43,10 +42,21 @@ func CaptureEnvironment(ctx context.Context, m Machine) Environment {
 		GOMAXPROCS: runtime.GOMAXPROCS(0), CPUs: runtime.NumCPU()}
 	e.build(m.Build)
 	if m.Root != nil {
-		e.machine(m.Root)
+		for line := range strings.SplitSeq(read(m.Root, "proc/cpuinfo"), "\n") {
+			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+				e.CPU = strings.TrimSpace(value)
+				break
+			}
+		}
+		e.Kernel = firstLine(m.Root, "proc/sys/kernel/osrelease")
+		e.ClockSource = firstLine(m.Root, "sys/devices/system/clocksource/clocksource0/current_clocksource")
+		e.CPUQuota, e.MemoryLimit = controlGroup(m.Root)
 	}
-	if m.Dir != "" {
-		e.checkout(ctx, m.Dir)
+	if m.Dir != "" { // "go run" puts no revision into the binary
+		if head, err := git(ctx, m.Dir, "rev-parse", "HEAD"); err == nil {
+			status, err := git(ctx, m.Dir, "status", "--porcelain", "--untracked-files=no")
+			e.Git, e.Dirty = head, err != nil || status != ""
+		}
 	}
 	return e
 }
@@ -61,8 +71,10 @@ func (e *Environment) build(info *debug.BuildInfo) {
 		if dep.Replace != nil {
 			dep = dep.Replace
 		}
-		if relevant(dep.Path) {
-			e.Modules[dep.Path] = dep.Version
+		for _, part := range []string{"redis", "redsync", "redislock", "rueidis", "porcupine", "hdrhistogram", "testcontainers"} {
+			if strings.Contains(strings.ToLower(dep.Path), part) {
+				e.Modules[dep.Path] = dep.Version
+			}
 		}
 	}
 	for _, s := range info.Settings {
@@ -73,27 +85,6 @@ func (e *Environment) build(info *debug.BuildInfo) {
 			e.Dirty = s.Value == "true"
 		}
 	}
-}
-
-func relevant(module string) bool {
-	parts := []string{"redis", "redsync", "redislock", "rueidis", "porcupine", "hdrhistogram", "testcontainers"}
-	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(strings.ToLower(module), part) })
-}
-
-func (e *Environment) machine(root fs.FS) {
-	e.CPU = cpuModel(root)
-	e.Kernel = firstLine(root, "proc/sys/kernel/osrelease")
-	e.ClockSource = firstLine(root, "sys/devices/system/clocksource/clocksource0/current_clocksource")
-	e.CPUQuota, e.MemoryLimit = controlGroup(root)
-}
-
-func cpuModel(root fs.FS) string {
-	for line := range strings.SplitSeq(read(root, "proc/cpuinfo"), "\n") {
-		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
 }
 
 // controlGroup reads the limits of the process's cgroup (v2) or of the root cgroup (v1).
@@ -114,26 +105,16 @@ func controlGroup(root fs.FS) (cores float64, bytes int64) {
 	if limit == "" {
 		limit = firstLine(root, "sys/fs/cgroup/memory/memory.limit_in_bytes")
 	}
-	return ratio(quota, period), size(limit)
-}
-
-// ratio returns 0 for "max", -1 and anything else that means no limit.
-func ratio(quota, period string) float64 {
 	q, err1 := strconv.ParseFloat(quota, 64)
 	p, err2 := strconv.ParseFloat(period, 64)
-	if err1 != nil || err2 != nil || q <= 0 || p <= 0 {
-		return 0
+	if err1 == nil && err2 == nil && q > 0 && p > 0 { // else it is "max" or -1: no limit
+		cores = q / p
 	}
-	return q / p
-}
-
-// size returns 0 for "max" and for the huge number that cgroup v1 uses instead.
-func size(limit string) int64 {
 	n, err := strconv.ParseInt(limit, 10, 64)
-	if err != nil || n >= 1<<60 {
-		return 0
+	if err == nil && n < 1<<60 { // else it is "max", or the huge number that cgroup v1 uses instead
+		bytes = n
 	}
-	return n
+	return cores, bytes
 }
 
 func read(root fs.FS, name string) string {
@@ -147,17 +128,6 @@ func read(root fs.FS, name string) string {
 func firstLine(root fs.FS, name string) string {
 	line, _, _ := strings.Cut(read(root, name), "\n")
 	return strings.TrimSpace(line)
-}
-
-// checkout gets the commit of the working directory from git, because "go run" puts no revision
-// into the binary.
-func (e *Environment) checkout(ctx context.Context, dir string) {
-	head, err := git(ctx, dir, "rev-parse", "HEAD")
-	if err != nil {
-		return
-	}
-	status, err := git(ctx, dir, "status", "--porcelain", "--untracked-files=no")
-	e.Git, e.Dirty = head, err != nil || status != ""
 }
 
 func git(ctx context.Context, dir string, args ...string) (string, error) {

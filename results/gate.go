@@ -38,7 +38,7 @@ type GateResult struct {
 func ParseGate(text string) (Gate, error) {
 	for _, op := range []string{"<=", ">=", "<", ">"} {
 		if name, limit, ok := strings.Cut(text, op); ok {
-			return newGate(strings.TrimSpace(name), strings.TrimSpace(limit), op[0] == '>', inGate)
+			return newGate(strings.TrimSpace(name), strings.TrimSpace(limit), op[0] == '>', "%s<=%s", "%s>=%s")
 		}
 	}
 	return Gate{}, errors.New("want a metric, <= or >=, and a limit, such as acquire.p99<=20ms")
@@ -50,27 +50,12 @@ func ParseBound(text string, least bool) (Gate, error) {
 	if !ok {
 		return Gate{}, errors.New("want METRIC=LIMIT, such as --max acquire.p99=20ms or --min throughput=500")
 	}
-	return newGate(strings.TrimSpace(name), strings.TrimSpace(limit), least, inFlag)
+	return newGate(strings.TrimSpace(name), strings.TrimSpace(limit), least, "--max %s=%s", "--min %s=%s")
 }
 
-// form writes a limit on a metric as a user would.
-type form func(metric string, least bool, limit string) string
-
-func inGate(metric string, least bool, limit string) string {
-	if least {
-		return metric + ">=" + limit
-	}
-	return metric + "<=" + limit
-}
-
-func inFlag(metric string, least bool, limit string) string {
-	if least {
-		return "--min " + metric + "=" + limit
-	}
-	return "--max " + metric + "=" + limit
-}
-
-func newGate(name, limit string, least bool, write form) (Gate, error) {
+// newGate parses a limit. most and fewest are the forms in which a user writes a maximum and a
+// minimum, of a metric and its limit.
+func newGate(name, limit string, least bool, most, fewest string) (Gate, error) {
 	m, err := FindMetric(name)
 	if err != nil {
 		return Gate{}, err
@@ -80,7 +65,11 @@ func newGate(name, limit string, least bool, write form) (Gate, error) {
 		return Gate{}, err
 	}
 	if m.Higher != least {
-		return Gate{}, fmt.Errorf("of %s %s is better: want %s", m.Name, map[bool]string{true: "more", false: "less"}[m.Higher], write(m.Name, m.Higher, limit))
+		better, form := "less", most
+		if m.Higher {
+			better, form = "more", fewest
+		}
+		return Gate{}, fmt.Errorf("of %s %s is better: want %s", m.Name, better, fmt.Sprintf(form, m.Name, limit))
 	}
 	sign := "<="
 	if least {

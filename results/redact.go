@@ -10,24 +10,20 @@ import (
 func redact(argv []string) []string {
 	out := make([]string, len(argv))
 	for i, arg := range argv {
-		out[i] = redactArg(arg)
+		if out[i] = arg; !strings.Contains(arg, "://") {
+			continue
+		}
+		flag, value := "", arg
+		if name, rest, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(arg, "-") {
+			flag, value = name+"=", rest
+		}
+		parts := strings.Split(value, ",")
+		for i, part := range parts {
+			parts[i] = redactURL(part)
+		}
+		out[i] = flag + strings.Join(parts, ",")
 	}
 	return out
-}
-
-func redactArg(arg string) string {
-	if !strings.Contains(arg, "://") {
-		return arg
-	}
-	flag, value := "", arg
-	if name, rest, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(arg, "-") {
-		flag, value = name+"=", rest
-	}
-	parts := strings.Split(value, ",")
-	for i, part := range parts {
-		parts[i] = redactURL(part)
-	}
-	return flag + strings.Join(parts, ",")
 }
 
 func redactURL(text string) string {

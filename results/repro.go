@@ -2,6 +2,7 @@ package results
 
 import (
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -18,19 +19,12 @@ type Replay struct {
 	Cause     verdicts.Cause    `json:"cause,omitempty"`
 	Instead   string            `json:"instead,omitempty"` // property/cause that was broken when the tape's was not
 	// on real servers: the tape's faults and where they were placed
-	Placed []string `json:"placed,omitempty"`
-	Order  *Order   `json:"order,omitempty"` // on real servers: how far the last run followed the tape
-	Story  []string `json:"story,omitempty"`
-	Trace  []string `json:"trace,omitempty"`
-	Runs   []string `json:"runs,omitempty"`
-	Notes  []string `json:"notes,omitempty"`
-}
-
-// Order is how far a run on real servers followed a schedule.
-type Order struct {
-	Passed int    `json:"passed"` // steps that happened in order
-	Steps  int    `json:"steps"`
-	Left   string `json:"left,omitempty"` // where and how the run diverged; "" = it did not
+	Placed []string      `json:"placed,omitempty"`
+	Order  *faults.Order `json:"order,omitempty"` // on real servers: how far the last run followed the tape
+	Story  []string      `json:"story,omitempty"`
+	Trace  []string      `json:"trace,omitempty"`
+	Runs   []string      `json:"runs,omitempty"`
+	Notes  []string      `json:"notes,omitempty"`
 }
 
 // ReproSchema is the schema name of a reproduction's result.

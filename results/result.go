@@ -175,25 +175,20 @@ func (r *Result) SetLatency(set *latency.Set, why string) {
 	}
 	r.NoLatency, r.Health.Dropped = "", set.Dropped()
 	faulty := slices.ContainsFunc(set.Ops(), func(op string) bool {
-		_, ok := set.Get(latency.Tag{Op: op, Basis: latency.Service, Place: latency.Inside})
-		return ok
+		return set.Get(latency.Tag{Op: op, Service: true, Inside: true}) != nil
 	})
 	for _, op := range set.Ops() {
-		one := Operation{Response: spread(set.Both(op, latency.Response)), Service: spread(set.Both(op, latency.Service))}
+		one := Operation{Response: spread(set.Both(op, false)), Service: spread(set.Both(op, true))}
 		if faulty {
-			outside, inside := split(set, op, latency.Outside), split(set, op, latency.Inside)
-			one.Outside, one.Inside = &outside, &inside
+			one.Outside, one.Inside = split(set, op, false), split(set, op, true)
 		}
 		r.Latency[op] = one
 	}
 }
 
-func split(set *latency.Set, op string, place latency.Place) Split {
-	get := func(b latency.Basis) Spread {
-		s, _ := set.Get(latency.Tag{Op: op, Basis: b, Place: place})
-		return spread(s)
-	}
-	return Split{Response: get(latency.Response), Service: get(latency.Service)}
+func split(set *latency.Set, op string, inside bool) *Split {
+	response, service := latency.Tag{Op: op, Inside: inside}, latency.Tag{Op: op, Service: true, Inside: inside}
+	return &Split{Response: spread(set.Get(response)), Service: spread(set.Get(service))}
 }
 
 func spread(s *latency.Series) Spread {

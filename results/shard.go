@@ -44,9 +44,6 @@ func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Count) }
 // Has reports whether the shard has item i of the plan, from 0.
 func (s Shard) Has(i int) bool { return i%s.Count == s.Index-1 }
 
-// Size returns how many items the shard has.
-func (s Shard) Size() int { return (s.Of - s.Index + s.Count) / s.Count }
-
 // PlanDigest identifies a plan by its items, in their order.
 func PlanDigest(items []string) string {
 	plan := sha256.New()

@@ -70,7 +70,8 @@ func NewCell(r Result, want verdicts.Expectation) Cell {
 	c.Fences = judged && fencing != checker.NotApplicable
 	seen := Observed(r)
 	c.Observed = breaksText(seen)
-	missing, extra := without(want.Breaks, seen), slices.DeleteFunc(seen, allowed(want))
+	missing := slices.DeleteFunc(slices.Clone(want.Breaks), func(b verdicts.Break) bool { return slices.Contains(seen, b) })
+	extra := slices.DeleteFunc(seen, allowed(want))
 	switch {
 	case want.NA != "":
 		c.Verdict, c.Why = checker.NotApplicable, want.NA
@@ -157,8 +158,11 @@ func Observed(r Result) []verdicts.Break {
 		if p.Verdict != checker.Fail || p.Name == verdicts.Linearizability && noOrder {
 			continue
 		}
-		for _, cause := range sortedCauses(p.Causes) {
+		for _, cause := range slices.Sorted(maps.Keys(p.Causes)) {
 			out = append(out, verdicts.Break{Property: p.Name, Cause: cause})
+		}
+		if len(p.Causes) == 0 {
+			out = append(out, verdicts.Break{Property: p.Name, Cause: verdicts.CauseUnknown})
 		}
 	}
 	return out
@@ -168,14 +172,6 @@ func Observed(r Result) []verdicts.Break {
 // linearization includes.
 func ofOrder(p verdicts.Property) bool {
 	return slices.Contains([]verdicts.Property{verdicts.MutualExclusion, verdicts.ReleaseSafety, verdicts.Refusal, verdicts.FencingOrder}, p)
-}
-
-// sortedCauses returns the causes sorted by name; CauseUnknown if there are none.
-func sortedCauses(causes map[verdicts.Cause]int) []verdicts.Cause {
-	if len(causes) == 0 {
-		return []verdicts.Cause{verdicts.CauseUnknown}
-	}
-	return slices.Sorted(maps.Keys(causes))
 }
 
 func inconclusive(r Result) string {
@@ -189,10 +185,6 @@ func inconclusive(r Result) string {
 		}
 	}
 	return strings.Join(append(out, r.Notes...), "; ")
-}
-
-func without(all, some []verdicts.Break) []verdicts.Break {
-	return slices.DeleteFunc(slices.Clone(all), func(b verdicts.Break) bool { return slices.Contains(some, b) })
 }
 
 func breaksText(breaks []verdicts.Break) string { return verdicts.Expectation{Breaks: breaks}.String() }
@@ -260,15 +252,9 @@ func sensitivity(cells []Cell) Sensitivity {
 		}
 	}
 	s.Missed = slices.DeleteFunc(s.Missed, func(lock string) bool { return caught[lock] })
-	s.Caught, s.Median = len(took), median(took)
-	return s
-}
-
-// median returns the lower median; 0 of none.
-func median(values []time.Duration) time.Duration {
-	if len(values) == 0 {
-		return 0
+	if s.Caught = len(took); s.Caught > 0 {
+		slices.Sort(took)
+		s.Median = took[(len(took)-1)/2] // the lower one
 	}
-	slices.Sort(values)
-	return values[(len(values)-1)/2]
+	return s
 }

@@ -2,7 +2,6 @@ package results
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/lockbench/lockbench/checker"
 )
@@ -67,8 +66,14 @@ func spreadValues(out map[string]Measured, name string, s Spread) {
 func (r Result) CheckGates(gates []Gate) (out []GateResult) {
 	values := r.Values()
 	for _, g := range gates {
-		m := values[g.Metric.Name]
-		out = append(out, g.Check(m.Value, noFigure(m, g.Metric, r.NoLatency)))
+		m, why := values[g.Metric.Name], "it was not measured"
+		switch {
+		case r.NoLatency != "" && g.Metric.Unit == Nanoseconds:
+			why = r.NoLatency
+		case m.Samples > 0:
+			why = fmt.Sprintf("%d of %d samples needed", m.Samples, g.Metric.Need)
+		}
+		out = append(out, g.Check(m.Value, why))
 	}
 	return out
 }
@@ -91,15 +96,4 @@ func (b Bench) CheckGates(gates []Gate) (out []GateResult) {
 		}
 	}
 	return out
-}
-
-// noFigure returns why a metric has no value.
-func noFigure(m Measured, of Metric, absent string) string {
-	switch {
-	case absent != "" && strings.Contains(string(of.Unit), "ns"):
-		return absent
-	case m.Samples > 0:
-		return fmt.Sprintf("%d of %d samples needed", m.Samples, of.Need)
-	}
-	return "it was not measured"
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
@@ -58,16 +57,14 @@ func (e *Errors) Count(op *history.Operation, windows []history.Window) {
 	intended := slices.ContainsFunc(windows, func(w history.Window) bool {
 		return checker.Excuses(&w) && w.Start <= op.Return && (w.Client == "" || w.Client == op.Client && op.Call <= w.Last())
 	})
-	if !intended && (op.Outcome == history.Fail || op.Outcome == history.Unknown) && op.Err != "" && !ownWait(op.Err) {
+	if !intended && (op.Outcome == history.Fail || op.Outcome == history.Unknown) && op.Err != "" && !ownWait.MatchString(op.Err) {
 		e.Failed[failure{op.Op, op.Err}]++
 	}
 }
 
-// ownWait reports whether text says that the acquire's context had ended; what came of a request
+// ownWait matches an error which says that the acquire's context had ended; what came of a request
 // under way then may follow.
-func ownWait(text string) bool {
-	return strings.Contains(text, "cancelled: ") || strings.Contains(text, "context deadline exceeded") || strings.Contains(text, "context canceled")
-}
+var ownWait = regexp.MustCompile(`cancelled: |context deadline exceeded|context canceled`)
 
 // Add returns the sum of two counts.
 func (e Errors) Add(other Errors) Errors {

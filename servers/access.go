@@ -21,20 +21,6 @@ type Access struct {
 // ErrNoTLS is returned for a certificate together with a redis:// URL, which has no TLS.
 var ErrNoTLS = errors.New("certificates are for rediss:// addresses")
 
-// open adds the credentials that a target's URL does not have.
-func (a Access) open(t target) (target, error) {
-	if t.tls == nil && (a.CA != nil || len(a.Own) > 0) {
-		return t, fmt.Errorf("%s: %w", t, ErrNoTLS)
-	}
-	if t.tls != nil {
-		t.tls.RootCAs, t.tls.Certificates = a.CA, a.Own
-	}
-	if _, password := t.login(); password == "" && a.Login != nil {
-		t.login = a.Login
-	}
-	return t, nil
-}
-
 // maxSecret is the limit, in bytes, of a file of certificates or a password.
 const maxSecret = 1 << 20
 

@@ -3,6 +3,7 @@ package servers
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"sync"
 )
@@ -20,39 +21,18 @@ type barrier struct {
 	closed bool
 }
 
-// newBarriers returns one for each server of a topology with sentinels; none for others.
-func newBarriers(spec Spec) (all *[sentinelNodes]*barrier, err error) {
-	if !spec.hasSentinels() {
-		return nil, nil
+func newBarrier() (*barrier, error) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
 	}
-	all = new([sentinelNodes]*barrier)
-	for i := range all {
-		l, err := net.Listen("tcp4", "127.0.0.1:0")
-		if err != nil {
-			return nil, errors.Join(err, closeBarriers(all))
-		}
-		b := &barrier{listener: l, open: make(chan struct{}), ends: map[net.Conn]struct{}{}}
-		close(b.open)
-		all[i] = b
-	}
-	return all, nil
-}
-
-func closeBarriers(all *[sentinelNodes]*barrier) (err error) {
-	if all == nil {
-		return nil
-	}
-	for _, b := range all {
-		if b != nil {
-			err = errors.Join(err, b.close())
-		}
-	}
-	return err
+	b := &barrier{listener: l, open: make(chan struct{}), ends: map[net.Conn]struct{}{}}
+	close(b.open)
+	return b, nil
 }
 
 func (b *barrier) addr() string { return b.listener.Addr().String() }
 
-// serve begins to accept connections for a server.
 func (b *barrier) serve(target dialer) {
 	b.target = target
 	b.work.Go(func() {
@@ -68,45 +48,41 @@ func (b *barrier) serve(target dialer) {
 
 // join carries what either side of a connection sends until one ends it.
 func (b *barrier) join(from net.Conn) {
-	defer from.Close()
+	defer b.leave(from)
 	if !b.enter(from) || !b.pass() {
 		return
 	}
-	defer b.leave(from)
 	to, err := b.target(context.Background())
 	if err != nil {
 		return
 	}
-	defer to.Close()
+	defer b.leave(to)
 	if !b.enter(to) {
 		return
 	}
-	defer b.leave(to)
+	carry := func(to, from net.Conn) {
+		defer to.Close() // either side ends both
+		defer from.Close()
+		_, _ = io.Copy(to, passing{from, b})
+	}
 	var back sync.WaitGroup
-	back.Go(func() { b.carry(from, to) })
-	b.carry(to, from)
+	back.Go(func() { carry(from, to) })
+	carry(to, from)
 	back.Wait()
 }
 
-// carry copies until either side ends, and then ends both.
-func (b *barrier) carry(to, from net.Conn) {
-	defer to.Close()
-	defer from.Close()
-	buf := make([]byte, 16<<10)
-	for {
-		n, err := from.Read(buf)
-		if !b.pass() {
-			return
-		}
-		if n > 0 {
-			if _, werr := to.Write(buf[:n]); werr != nil {
-				return
-			}
-		}
-		if err != nil {
-			return
-		}
+// passing reads from a connection what may pass the barrier.
+type passing struct {
+	io.Reader
+	barrier *barrier
+}
+
+func (p passing) Read(buf []byte) (int, error) {
+	n, err := p.Reader.Read(buf)
+	if !p.barrier.pass() {
+		return 0, net.ErrClosed
 	}
+	return n, err
 }
 
 // pass waits until the barrier is up; false if it is closed.
@@ -148,12 +124,12 @@ func (b *barrier) enter(c net.Conn) bool {
 }
 
 func (b *barrier) leave(c net.Conn) {
+	_ = c.Close()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.ends, c)
 }
 
-// close ends its connections and waits for them.
 func (b *barrier) close() error {
 	err := b.listener.Close()
 	b.mu.Lock()

@@ -26,11 +26,22 @@ func (s shift) at(t time.Time) time.Time {
 
 // drifting returns a clock that shows the same now and then runs at another rate.
 func (s shift) drifting(now time.Time, rate float64) shift {
-	return shift{since: now, offset: s.at(now).Sub(now), drift: rate - 1}
+	return shift{now, s.off(now), rate - 1}
 }
 
-func (f *fleet) SetClock(ctx context.Context, i int, offset time.Duration) error {
-	return f.shiftClock(ctx, i, func(_ shift, now time.Time) shift { return shift{since: now, offset: offset} })
+// off returns how far the clock is ahead of the machine's at t.
+func (s shift) off(t time.Time) time.Duration { return s.at(t).Sub(t) }
+
+func (f *fleet) JumpClock(ctx context.Context, i int, by time.Duration) error {
+	return f.shiftClock(ctx, i, func(s shift, now time.Time) shift { return shift{now, s.off(now) + by, s.drift} })
+}
+
+func (f *fleet) SetClockRight(ctx context.Context, i int) (was time.Duration, err error) {
+	err = f.shiftClock(ctx, i, func(s shift, now time.Time) shift {
+		was = s.off(now)
+		return shift{since: now}
+	})
+	return was, err
 }
 
 func (f *fleet) DriftClock(ctx context.Context, i int, rate float64) error {

@@ -33,22 +33,26 @@ func TestClockJump(t *testing.T) {
 		near(t, "before", offset(t, d, 0), 0)
 		set(t, d, 0, "lease", 5*time.Second)
 		set(t, d, 1, "lease", 5*time.Second)
-		must(t, d.SetClock(ctx, 0, 10*time.Second))
+		must(t, d.JumpClock(ctx, 0, 10*time.Second))
 		near(t, "after a jump forward", offset(t, d, 0), 10*time.Second)
 		if has(t, d, 0, "lease") || !has(t, d, 1, "lease") {
 			t.Error("the lease must end on node 0 only")
 		}
 		set(t, d, 0, "lease", 5*time.Second)
-		must(t, d.SetClock(ctx, 0, -time.Hour))
+		must(t, d.JumpClock(ctx, 0, -time.Hour-10*time.Second))
 		near(t, "after a jump back", offset(t, d, 0), -time.Hour)
 		ttl, err := client(t, d, 0).PTTL(ctx, "lease").Result()
 		must(t, err)
 		near(t, "lease after a jump back", ttl, time.Hour+15*time.Second)
 
 		must(t, d.Kill(ctx, 0))
-		wantErr(t, "clock of a dead node", d.SetClock(ctx, 0, 0), servers.ErrState)
+		wantErr(t, "clock of a dead node", d.JumpClock(ctx, 0, 0), servers.ErrState)
 		must(t, d.Restart(ctx, 0))
 		near(t, "after a restart", offset(t, d, 0), -time.Hour)
+		was, err := d.SetClockRight(ctx, 0)
+		must(t, err)
+		near(t, "when it was set right", was, -time.Hour)
+		near(t, "set right", offset(t, d, 0), 0)
 	})
 }
 
@@ -56,7 +60,7 @@ func TestClockJump(t *testing.T) {
 func TestClockDrift(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
 		d, ctx := start(t, p, servers.Spec{ClockFaults: true}), t.Context()
-		must(t, d.SetClock(ctx, 0, time.Minute))
+		must(t, d.JumpClock(ctx, 0, time.Minute))
 		must(t, d.DriftClock(ctx, 0, 10))
 		begin := time.Now()
 		set(t, d, 0, "lease", 2*time.Second)
@@ -65,6 +69,9 @@ func TestClockDrift(t *testing.T) {
 		if lasted < 150*time.Millisecond || lasted > time.Second {
 			t.Errorf("a lease of 2s on a tenfold clock lasted %s, want about 200ms", lasted)
 		}
+		must(t, d.JumpClock(ctx, 0, -time.Minute))
+		was, shown := offset(t, d, 0), time.Now()
+		eventually(t, "a jump leaves the rate", func() bool { return offset(t, d, 0)-was > 5*time.Since(shown) })
 		for _, rate := range []float64{0, -1, math.Inf(1), math.NaN()} {
 			if d.DriftClock(ctx, 0, rate) == nil {
 				t.Errorf("rate %v was accepted", rate)

@@ -13,9 +13,20 @@ import (
 // formCluster assigns the slots, introduces the nodes and waits until all serve, for two seconds:
 // Redis lets no master serve sooner after its start.
 func (f *fleet) formCluster(ctx context.Context) error {
-	for i := range f.nodes {
-		if err := f.assignSlots(ctx, i); err != nil {
+	for i, n := range f.nodes {
+		if err := n.announce(ctx); err != nil {
 			return err
+		}
+		// Distinct epochs, so that the nodes need not resolve equal ones.
+		if _, err := n.do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1); err != nil {
+			return err
+		}
+		if i >= impls.ClusterMasters {
+			continue // a replica
+		}
+		first, last := i*resp.Slots/impls.ClusterMasters, (i+1)*resp.Slots/impls.ClusterMasters-1
+		if _, err := n.do(ctx, "CLUSTER", "ADDSLOTSRANGE", first, last); err != nil {
+			return fmt.Errorf("%w (three masters need Redis 7.0 or later)", err)
 		}
 	}
 	for _, n := range f.nodes[1:] {
@@ -33,26 +44,6 @@ func (f *fleet) formCluster(ctx context.Context) error {
 		if err := f.followAll(ctx, i); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// assignSlots assigns master i its share of the slots and a distinct epoch, so that the nodes need
-// not resolve equal epochs.
-func (f *fleet) assignSlots(ctx context.Context, i int) error {
-	n, total := f.nodes[i], impls.ClusterMasters
-	if err := n.announce(ctx); err != nil {
-		return err
-	}
-	if _, err := n.do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1); err != nil {
-		return err
-	}
-	if i >= total {
-		return nil // a replica
-	}
-	first, last := i*resp.Slots/total, (i+1)*resp.Slots/total-1
-	if _, err := n.do(ctx, "CLUSTER", "ADDSLOTSRANGE", first, last); err != nil {
-		return fmt.Errorf("%w (three masters need Redis 7.0 or later)", err)
 	}
 	return nil
 }
@@ -110,27 +101,19 @@ func (f *fleet) rejoinCluster(ctx context.Context, i int) error {
 		if other == n || !other.isRunning() {
 			continue
 		}
-		if err := other.waitConnected(ctx, fmt.Sprint(id)); err != nil {
+		err := other.poll(ctx, "rejoin a restarted node", func() (bool, error) {
+			reply, err := do(ctx, other.dial, "CLUSTER", "NODES")
+			for line := range strings.Lines(fmt.Sprint(reply)) {
+				// id address flags primary ping pong epoch link-state slots...
+				if fields := strings.Fields(line); len(fields) >= 8 && fields[0] == id {
+					return !strings.Contains(fields[2], "fail") && fields[7] == "connected", err
+				}
+			}
+			return false, err
+		})
+		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// waitConnected waits until this node is connected to the one with the id and does not consider it
-// failed.
-func (n *node) waitConnected(ctx context.Context, id string) error {
-	return n.poll(ctx, "rejoin a restarted node", func() (bool, error) {
-		reply, err := do(ctx, n.dial, "CLUSTER", "NODES")
-		if err != nil {
-			return false, err
-		}
-		for line := range strings.Lines(fmt.Sprint(reply)) {
-			// id address flags primary ping pong epoch link-state slots...
-			if fields := strings.Fields(line); len(fields) >= 8 && fields[0] == id {
-				return !strings.Contains(fields[2], "fail") && fields[7] == "connected", nil
-			}
-		}
-		return false, nil
-	})
 }

@@ -1,5 +1,3 @@
-//go:build unix
-
 package servers
 
 import (
@@ -9,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/moby/moby/client"
@@ -126,25 +125,30 @@ func (d *Docker) Start(ctx context.Context, spec Spec) (Deployment, error) {
 		return nil, errors.Join(err, e.Close())
 	}
 	spec.Log = spec.Log && e.host.IsLoopback() // the files are read on this machine
-	undo := func(err error) error { return errors.Join(err, closeBarriers(spec.barriers), site.Close()) }
-	if spec.barriers, err = newBarriers(spec); err != nil {
-		return nil, undo(err)
-	}
-	machines := make([]*dockerMachine, spec.machines())
-	for i := range machines {
-		if machines[i], err = site.machine(spec, i); err != nil {
-			return nil, undo(err)
+	return launch(ctx, spec, site, func(i int, known string) (machine, error) {
+		m, err := site.machine(spec, i, known)
+		if err == nil && spec.ClockFaults {
+			err = d.shiftable(ctx, m, i)
 		}
+		return m, err
+	})
+}
+
+// shiftable gives a container a clock that can be set.
+func (d *Docker) shiftable(ctx context.Context, m *dockerMachine, i int) error {
+	if err := m.site.engine.needLocal("clock faults"); err != nil {
+		return err
 	}
-	if spec.ClockFaults {
-		if err := errors.Join(e.needLocal("clock faults"), d.shim.preloadContainers(ctx, site.workspace, machines)); err != nil {
-			return nil, undo(err)
-		}
+	dir, err := m.site.workspace.subdir(fmt.Sprintf("node-%d", i))
+	if err != nil {
+		return err
 	}
-	if err := site.shareData(machines); err != nil {
-		return nil, undo(err)
-	}
-	return launch(ctx, spec, site, machines)
+	object, clock, err := d.shim.install(ctx, dir)
+	const inside = "/lockbench-"
+	m.clock = clock
+	m.binds = append(m.binds, object+":"+inside+clockObject+":ro", clock+":"+inside+clockFile+":ro")
+	m.env = map[string]string{"LD_PRELOAD": inside + clockObject, clockEnv: inside + clockFile}
+	return err
 }
 
 // site is what the containers of one deployment share.
@@ -158,9 +162,14 @@ type site struct {
 
 // newSite removes leftovers of dead runs and makes a directory.
 func (e *engine) newSite(ctx context.Context, options DockerOptions) (*site, error) {
-	digest, err := e.imageDigest(ctx, options.Image)
+	image, err := e.api.ImageInspect(ctx, options.Image)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("image %s: %w", options.Image, err)
+	}
+	digest := options.Image + "@" + image.ID // it never was in a registry
+	if len(image.RepoDigests) > 0 {
+		_, id, _ := strings.Cut(image.RepoDigests[0], "@")
+		digest = options.Image + "@" + id
 	}
 	machine, err := os.Hostname()
 	if err != nil {
@@ -181,40 +190,30 @@ func (e *engine) newSite(ctx context.Context, options DockerOptions) (*site, err
 
 // machine returns the container of a server or a sentinel. With sentinels, containers share the
 // network of this machine, since sentinels tell clients by which address the servers know each
-// other.
-func (s *site) machine(spec Spec, i int) (m *dockerMachine, err error) {
-	m = &dockerMachine{site: s, spec: spec, number: i}
-	if !spec.hasSentinels() {
-		return m, nil
-	}
-	if err := s.engine.needLocal("sentinels"); err != nil {
-		return nil, err
-	}
-	if m.port, err = freePort(); err != nil || i < spec.Nodes {
-		return m, err
-	}
-	if m.data, err = s.workspace.subdir(fmt.Sprintf("data-%d", i)); err != nil {
-		return nil, err
-	}
-	m.binds = append(m.binds, m.data+":"+dataInside)
-	file, err := spec.sentinelConfig(m.data, dataInside, m.port)
-	m.words = []string{file, "--sentinel"}
-	return m, err
-}
-
-// shareData mounts a directory of this machine into each container whose append-only file is to be
-// read.
-func (s *site) shareData(machines []*dockerMachine) (err error) {
-	for i, m := range machines {
-		if !m.spec.Log || m.data != "" {
-			continue
+// other. The directory of a sentinel, and of a server whose append-only file is to be read, is on
+// this machine.
+func (s *site) machine(spec Spec, i int, known string) (m *dockerMachine, err error) {
+	m = &dockerMachine{site: s, args: spec.args(known)}
+	if known != "" {
+		if err := s.engine.needLocal("sentinels"); err != nil {
+			return nil, err
 		}
+		if m.port, err = freePort(); err != nil {
+			return nil, err
+		}
+		m.args = append(m.args, "--bind", "127.0.0.1", "--port", fmt.Sprint(m.port))
+	}
+	sentinel := i >= spec.Nodes
+	if sentinel || spec.Log {
 		if m.data, err = s.workspace.subdir(fmt.Sprintf("data-%d", i)); err != nil {
-			return err
+			return nil, err
 		}
-		m.binds = append(m.binds, m.data+":"+dataInside)
+		m.args, m.binds = append(m.args, "--dir", dataInside), append(m.binds, m.data+":"+dataInside)
 	}
-	return nil
+	if sentinel {
+		m.args, err = spec.sentinelArgs(m.data, dataInside, m.port, known)
+	}
+	return m, err
 }
 
 // sweep removes containers of this machine whose directory has no owner. It ignores errors: the

@@ -1,5 +1,3 @@
-//go:build unix
-
 package servers
 
 import (
@@ -29,15 +27,13 @@ const (
 
 // dockerMachine is one container. It keeps the container when its server is killed.
 type dockerMachine struct {
-	site   *site
-	spec   Spec
-	number int
-	clock  string   // file of the shifted clock on the host; "" without one
-	data   string   // the server's directory on the host; "": in the container
-	binds  []string // files for the container
-	env    map[string]string
-	port   int      // on this machine's network; 0: the container has its own, and its port is published
-	words  []string // arguments of a sentinel; nil: of a server
+	site  *site
+	args  []string
+	clock string   // file of the shifted clock on the host; "" without one
+	data  string   // the server's directory on the host; "": in the container
+	binds []string // files for the container
+	env   map[string]string
+	port  int // on this machine's network; 0: the container has its own, and its port is published
 
 	container *testcontainers.DockerContainer // nil until created
 
@@ -46,51 +42,28 @@ type dockerMachine struct {
 	inside    string     // address for the other containers
 }
 
-func (m *dockerMachine) start(ctx context.Context) error {
-	if m.container == nil {
-		if err := m.create(ctx); err != nil {
-			return err
+func (m *dockerMachine) start(ctx context.Context) (err error) {
+	if m.container != nil {
+		err = m.container.Start(ctx)
+	} else {
+		var exposed []string
+		if m.port == 0 {
+			exposed = []string{fmt.Sprintf("%d/tcp", redisPort)}
 		}
-	} else if err := m.container.Start(ctx); err != nil {
+		// A container that did not start is kept, so that close removes it.
+		m.container, err = testcontainers.Run(ctx, m.site.image,
+			testcontainers.WithLogger(tclog.NewNoopLogger()),
+			testcontainers.WithExposedPorts(exposed...),
+			testcontainers.WithLabels(m.site.labels),
+			testcontainers.WithEnv(m.env),
+			testcontainers.WithCmd(append([]string{"redis-server"}, m.args...)...),
+			testcontainers.WithHostConfigModifier(m.configure),
+		)
+	}
+	if err != nil {
 		return err
 	}
 	return poll(ctx, "publish its port", func() (bool, error) { return m.lookUp(ctx) })
-}
-
-// create creates and starts the container. It keeps a container that did not start, so that close
-// removes it.
-func (m *dockerMachine) create(ctx context.Context) error {
-	c, err := testcontainers.Run(ctx, m.site.image,
-		testcontainers.WithLogger(tclog.NewNoopLogger()),
-		m.exposed(),
-		testcontainers.WithLabels(m.site.labels),
-		testcontainers.WithEnv(m.env),
-		testcontainers.WithCmd(append([]string{"redis-server"}, m.args()...)...),
-		testcontainers.WithHostConfigModifier(m.configure),
-	)
-	m.container = c
-	return err
-}
-
-func (m *dockerMachine) exposed() testcontainers.CustomizeRequestOption {
-	if m.port != 0 {
-		return testcontainers.WithExposedPorts()
-	}
-	return testcontainers.WithExposedPorts(fmt.Sprintf("%d/tcp", redisPort))
-}
-
-func (m *dockerMachine) args() []string {
-	if m.words != nil {
-		return m.words
-	}
-	args := m.spec.args(m.number)
-	if m.port != 0 {
-		args = append(args, "--bind", "127.0.0.1", "--port", fmt.Sprint(m.port))
-	}
-	if m.data != "" {
-		args = append(args, "--dir", dataInside)
-	}
-	return args
 }
 
 // configure publishes the port on the loopback address if the engine is local: the server has no
@@ -222,18 +195,4 @@ func (m *dockerMachine) close() error {
 		return fmt.Errorf("remove container %s: %w", m.container.ID[:12], err)
 	}
 	return nil
-}
-
-func resolve(ctx context.Context, name string) (netip.Addr, error) {
-	if name == "localhost" {
-		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), nil
-	}
-	if a, err := netip.ParseAddr(name); err == nil {
-		return a, nil
-	}
-	all, err := net.DefaultResolver.LookupNetIP(ctx, "ip4", name)
-	if err != nil {
-		return netip.Addr{}, err
-	}
-	return all[0], nil
 }

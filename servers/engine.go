@@ -1,5 +1,3 @@
-//go:build unix
-
 package servers
 
 import (
@@ -7,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/netip"
 	"os"
-	"strings"
 	"sync"
 
 	"github.com/moby/moby/client"
@@ -51,12 +49,20 @@ func newEngine(ctx context.Context) (*engine, error) {
 		return nil, errors.Join(missing(err), e.Close())
 	}
 	name, err := p.DaemonHost(ctx)
+	if name == "localhost" {
+		name = "127.0.0.1"
+	}
+	var there []netip.Addr
 	if err == nil {
-		e.host, err = resolve(ctx, name)
+		if e.host, err = netip.ParseAddr(name); err == nil {
+			return e, nil
+		}
+		there, err = net.DefaultResolver.LookupNetIP(ctx, "ip4", name)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("address of the Docker engine: %w", err), e.Close())
 	}
+	e.host = there[0]
 	return e, nil
 }
 
@@ -79,7 +85,6 @@ func (e *engine) hasImage(ctx context.Context, image string) (bool, error) {
 	return false, nil
 }
 
-// noImage returns an error that says how to get an image.
 func noImage(image string, err error) error {
 	return fmt.Errorf("%w: image %s is missing and cannot be pulled (%w): name another in %s, or make one from this machine's redis-server with scripts/redis-image.sh",
 		ErrMissing, image, err, ImageEnv)
@@ -103,17 +108,4 @@ func (e *engine) needImage(ctx context.Context, image string) error {
 		return noImage(image, err)
 	}
 	return nil
-}
-
-// imageDigest returns an image with its digest, or with its id if it never was in a registry.
-func (e *engine) imageDigest(ctx context.Context, image string) (string, error) {
-	i, err := e.api.ImageInspect(ctx, image)
-	if err != nil {
-		return "", fmt.Errorf("image %s: %w", image, err)
-	}
-	if len(i.RepoDigests) > 0 {
-		_, digest, _ := strings.Cut(i.RepoDigests[0], "@")
-		return image + "@" + digest, nil
-	}
-	return image + "@" + i.ID, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -55,9 +56,11 @@ func (f *fleet) EvictKeys(ctx context.Context, i int, keys ...string) ([]Evictio
 
 type evictor struct{ *redis.Conn }
 
-// What an evictor listens to.
+// What an evictor changes and listens to.
 const (
 	notifications = "notify-keyspace-events"
+	memoryPolicy  = "maxmemory-policy"
+	memoryLimit   = "maxmemory"
 	evictedKeys   = "__keyevent@*__:evicted"
 	allEvicted    = "lockbench-evicted" // our message after the last eviction
 )
@@ -65,7 +68,7 @@ const (
 // evict limits the server's memory, fills it, and restores the settings. It returns the evictions
 // of all keys but its own: clients may write more.
 func (e evictor) evict(ctx context.Context, listener *redis.Client, keys []string) ([]Eviction, error) {
-	before, err := e.memory(ctx)
+	used, before, err := e.memory(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -77,122 +80,100 @@ func (e evictor) evict(ctx context.Context, listener *redis.Client, keys []strin
 		}
 	}
 	heard := make(chan []Eviction, 1)
-	go func() { heard <- evictions(messages) }()
+	go func() {
+		var all []Eviction // of all keys but the fillers, until the message that ends them, or messages is closed
+		for m := range messages.Channel() {
+			if m.Channel == allEvicted {
+				break
+			}
+			if !strings.HasPrefix(m.Payload, fillerPrefix) {
+				all = append(all, Eviction{m.Payload, time.Now()})
+			}
+		}
+		heard <- all
+	}()
 	var fillers int
-	err = errors.Join(e.set(ctx, notifications, "Ee"), e.limit(ctx, before.used+fillerRoom, evictionPolicy))
+	err = e.set(ctx, notifications, "Ee", memoryPolicy, evictionPolicy, memoryLimit, strconv.FormatInt(used+fillerRoom, 10))
 	if err == nil {
 		fillers, err = e.fill(ctx, keys)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), adminTimeout) // restore even after a cancelled run
 	defer cancel()
-	err = errors.Join(err, e.limit(ctx, before.limit, before.policy), e.set(ctx, notifications, before.notifies), e.deleteFillers(ctx, fillers))
+	err = errors.Join(err, e.set(ctx, memoryPolicy, before[memoryPolicy], memoryLimit, before[memoryLimit],
+		notifications, before[notifications]))
+	if fillers > 0 {
+		names := make([]string, fillers) // some of them are left
+		for i := range names {
+			names[i] = filler(i)
+		}
+		err = errors.Join(err, e.Del(ctx, names...).Err())
+	}
 	if end := e.Publish(ctx, allEvicted, "").Err(); end != nil {
-		messages.Close() // ends evictions
+		messages.Close() // ends the listening
 		err = errors.Join(err, fmt.Errorf("PUBLISH: %w", end))
 	}
 	return <-heard, err
 }
 
-// evictions reads the evictions of all keys but the fillers until the message that ends them, or
-// until the subscription is closed.
-func evictions(messages *redis.PubSub) (all []Eviction) {
-	for m := range messages.Channel() {
-		if m.Channel == allEvicted {
-			break
-		}
-		if !strings.HasPrefix(m.Payload, fillerPrefix) {
-			all = append(all, Eviction{m.Payload, time.Now()})
-		}
-	}
-	return all
-}
-
-type memory struct {
-	used     int64 // bytes
-	limit    int64 // maxmemory, bytes; 0 = none
-	policy   string
-	notifies string // notify-keyspace-events
-}
-
-func (e evictor) memory(ctx context.Context) (memory, error) {
+// memory returns the bytes of memory that are used, and the settings that an evictor changes.
+func (e evictor) memory(ctx context.Context) (used int64, settings map[string]string, err error) {
 	text, err := e.Info(ctx, "memory").Result()
+	if err == nil {
+		used, err = strconv.ParseInt(infoLines(text)["used_memory"], 10, 64)
+	}
 	if err != nil {
-		return memory{}, fmt.Errorf("INFO memory: %w", err)
+		return 0, nil, fmt.Errorf("INFO memory: %w", err)
 	}
-	fields := infoLines(text)
-	m := memory{policy: fields["maxmemory_policy"]}
-	for name, into := range map[string]*int64{"used_memory": &m.used, "maxmemory": &m.limit} {
-		n, nerr := strconv.ParseInt(fields[name], 10, 64)
-		if nerr != nil {
-			err = errors.Join(err, fmt.Errorf("INFO %s: %w", name, nerr))
+	settings = map[string]string{}
+	for _, name := range []string{notifications, memoryPolicy, memoryLimit} {
+		got, err := e.ConfigGet(ctx, name).Result()
+		if err != nil {
+			return 0, nil, fmt.Errorf("CONFIG GET %s: %w", name, err)
 		}
-		*into = n
+		settings[name] = got[name]
 	}
-	notifies, nerr := e.ConfigGet(ctx, notifications).Result()
-	if nerr != nil {
-		err = errors.Join(err, fmt.Errorf("CONFIG GET %s: %w", notifications, nerr))
-	}
-	m.notifies = notifies[notifications]
-	return m, err
+	return used, settings, nil
 }
 
-func (e evictor) limit(ctx context.Context, bytes int64, policy string) error {
-	return errors.Join(e.set(ctx, "maxmemory-policy", policy), e.set(ctx, "maxmemory", strconv.FormatInt(bytes, 10)))
-}
-
-func (e evictor) set(ctx context.Context, name, value string) error {
-	if err := e.ConfigSet(ctx, name, value).Err(); err != nil {
-		return fmt.Errorf("CONFIG SET %s %s: %w", name, value, err)
+// set changes settings, given by name and value, in this order, and goes on after an error.
+func (e evictor) set(ctx context.Context, settings ...string) error {
+	var errs []error
+	for pair := range slices.Chunk(settings, 2) {
+		if err := e.ConfigSet(ctx, pair[0], pair[1]).Err(); err != nil {
+			errs = append(errs, fmt.Errorf("CONFIG SET %s %s: %w", pair[0], pair[1], err))
+		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // fill writes fillers until each of the keys has been missing once, and returns how many.
 func (e evictor) fill(ctx context.Context, keys []string) (fillers int, err error) {
-	missing := map[string]bool{}
+	missing, filling := map[string]bool{}, make([]byte, fillerSize)
 	for len(missing) < len(keys) {
 		if fillers >= mostFillers {
 			return fillers, fmt.Errorf("%d of %d keys are still there after %d bytes", len(keys)-len(missing), len(keys), mostFillers*fillerSize)
 		}
-		fillers += fillerBatch
-		if err := e.batch(ctx, fillers-fillerBatch, keys, missing); err != nil {
+		there := map[*redis.IntCmd]string{} // after each filler: the server evicts before it runs the next command
+		_, err := e.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for range fillerBatch {
+				p.Set(ctx, filler(fillers), filling, 0)
+				fillers++
+				for _, key := range keys {
+					there[p.Exists(ctx, key)] = key
+				}
+			}
+			return nil
+		})
+		if err != nil {
 			return fillers, fmt.Errorf("fill the memory: %w", err)
+		}
+		for reply, key := range there {
+			if reply.Val() == 0 {
+				missing[key] = true
+			}
 		}
 	}
 	return fillers, nil
 }
 
 func filler(i int) string { return fillerPrefix + strconv.Itoa(i) }
-
-// batch writes some fillers, from one on, and records which keys are missing after each. The server
-// evicts before it runs the next command.
-func (e evictor) batch(ctx context.Context, from int, keys []string, missing map[string]bool) error {
-	filling, there := make([]byte, fillerSize), map[*redis.IntCmd]string{}
-	_, err := e.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for i := range fillerBatch {
-			p.Set(ctx, filler(from+i), filling, 0)
-			for _, key := range keys {
-				there[p.Exists(ctx, key)] = key
-			}
-		}
-		return nil
-	})
-	for reply, key := range there {
-		if err == nil && reply.Val() == 0 {
-			missing[key] = true
-		}
-	}
-	return err
-}
-
-// deleteFillers deletes the first n fillers, those that are left.
-func (e evictor) deleteFillers(ctx context.Context, n int) error {
-	if n == 0 {
-		return nil
-	}
-	names := make([]string, n)
-	for i := range names {
-		names[i] = filler(i)
-	}
-	return e.Del(ctx, names...).Err()
-}

@@ -48,14 +48,13 @@ func (f *fleet) Restart(ctx context.Context, i int) error {
 	if err := f.on(i, "restart", restart, dead); err != nil {
 		return err
 	}
-	return f.rejoin(ctx, i)
-}
-
-// rejoin restores the topology after a restart, as the server's address may have changed.
-func (f *fleet) rejoin(ctx context.Context, i int) error {
-	switch f.spec.Topology {
+	switch f.spec.Topology { // the server's address may have changed
 	case impls.Replicated:
-		return f.rejoinReplicas(ctx)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.flowing && f.nodes[f.roles[0]].isRunning() { // else replication is cut, or its source down
+			return f.followAll(ctx, 0)
+		}
 	case impls.Cluster:
 		return f.rejoinCluster(ctx, i)
 	}

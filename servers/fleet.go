@@ -30,34 +30,67 @@ type fleet struct {
 
 var _ Deployment = (*fleet)(nil)
 
-// launch starts all machines concurrently and forms the topology. It closes everything if that
-// fails. The machines after the nodes are sentinels.
-func launch[M machine](ctx context.Context, spec Spec, workspace io.Closer, machines []M) (Deployment, error) {
+// maker makes machine i of a deployment: a server, or with a number after the servers' a sentinel.
+// known is the address by which the others know it, and of a sentinel that of the first primary; ""
+// in a topology without sentinels.
+type maker func(i int, known string) (machine, error)
+
+// launch makes the machines of a deployment, starts all concurrently and forms the topology. It
+// closes everything if that fails.
+func launch(ctx context.Context, spec Spec, workspace io.Closer, newMachine maker) (_ Deployment, err error) {
 	f := &fleet{spec: spec, workspace: workspace, flowing: true}
-	for i, m := range machines[:spec.Nodes] {
-		f.nodes = append(f.nodes, &node{machine: m, name: fmt.Sprintf("%s-%d", spec.Name, i), state: dead})
-		f.roles = append(f.roles, i)
-	}
-	if spec.hasSentinels() {
-		f.sentinels = &Sentinels{barriers: spec.barriers, fleet: f, apart: map[int]int{}, balanced: map[net.Conn]balanced{}}
-		for i, n := range f.nodes {
-			spec.barriers[i].serve(n.dial)
-		}
-		for i, m := range machines[spec.Nodes:] {
-			f.sentinels.nodes = append(f.sentinels.nodes, &node{machine: m, name: fmt.Sprintf("%s-sentinel-%d", spec.Name, i), state: dead})
-		}
-	}
-	err := f.beginLogs()
-	if err == nil {
+	if err = f.makeMachines(newMachine); err == nil {
+		f.beginLogs()
 		err = f.each(func(n *node) error { return n.up(ctx) })
 	}
 	if err == nil {
-		err = f.form(ctx)
+		switch spec.Topology {
+		case impls.Replicated:
+			err = f.followAll(ctx, 0)
+		case impls.Cluster:
+			err = f.formCluster(ctx)
+		case impls.Sentinel:
+			err = f.formSentinels(ctx)
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+func (f *fleet) makeMachines(newMachine maker) error {
+	if f.spec.Topology == impls.Sentinel {
+		f.sentinels = &Sentinels{fleet: f, apart: map[int]int{}, balanced: map[net.Conn]balanced{}}
+	}
+	for i := range f.spec.Nodes {
+		known := ""
+		if f.sentinels != nil {
+			b, err := newBarrier()
+			if err != nil {
+				return err
+			}
+			f.sentinels.barriers, known = append(f.sentinels.barriers, b), b.addr()
+		}
+		m, err := newMachine(i, known)
+		if err != nil {
+			return err
+		}
+		n := &node{machine: m, name: fmt.Sprintf("%s-%d", f.spec.Name, i), state: dead}
+		f.nodes, f.roles = append(f.nodes, n), append(f.roles, i)
+		if f.sentinels != nil {
+			f.sentinels.barriers[i].serve(n.dial)
+		}
+	}
+	for i := 0; f.sentinels != nil && i < sentinelCount; i++ {
+		m, err := newMachine(f.spec.Nodes+i, f.sentinels.Known(0))
+		if err != nil {
+			return err
+		}
+		n := &node{machine: m, name: fmt.Sprintf("%s-sentinel-%d", f.spec.Name, i), state: dead}
+		f.sentinels.nodes = append(f.sentinels.nodes, n)
+	}
+	return nil
 }
 
 func (f *fleet) each(do func(*node) error) error {
@@ -72,24 +105,6 @@ func (f *fleet) each(do func(*node) error) error {
 	}
 	all.Wait()
 	return errors.Join(errs...)
-}
-
-func (f *fleet) form(ctx context.Context) error {
-	switch f.spec.Topology {
-	case impls.Replicated:
-		return f.followAll(ctx, 0)
-	case impls.Cluster:
-		return f.formCluster(ctx)
-	case impls.Sentinel:
-		if err := f.formSentinels(ctx); err != nil {
-			return err
-		}
-		if err := f.beginReplicaLogs(); err != nil {
-			return err
-		}
-		f.sentinels.watch()
-	}
-	return nil
 }
 
 func (f *fleet) Topology() impls.Topology { return f.spec.Topology }
@@ -154,11 +169,27 @@ func (f *fleet) Info(ctx context.Context) ([]NodeInfo, error) {
 	return infos, errors.Join(errs...)
 }
 
-func (f *fleet) FlushScripts(ctx context.Context, i int) error { return flushScripts(ctx, to(f, i)) }
-
-func (f *fleet) Keys(ctx context.Context, i int, prefix string) ([]string, error) {
-	return scanKeys(ctx, to(f, i), prefix)
+func (f *fleet) FlushScripts(ctx context.Context, i int) error {
+	_, err := do(ctx, to(f, i), "SCRIPT", "FLUSH")
+	return err
 }
+
+func (f *fleet) Keys(ctx context.Context, i int, prefix string) (keys []string, err error) {
+	a, err := Admin(ctx, f, i)
+	if err != nil {
+		return nil, err
+	}
+	defer a.Close()
+	scan := a.Scan(ctx, 0, "*"+prefix+"*", scanCount).Iterator()
+	for scan.Next(ctx) {
+		if impls.Under(prefix, scan.Val()) {
+			keys = append(keys, scan.Val())
+		}
+	}
+	return keys, scan.Err()
+}
+
+const scanCount = 1000
 
 func (f *fleet) DeleteKeys(ctx context.Context, i int, keys ...string) error {
 	return deleteKeys(ctx, to(f, i), keys)

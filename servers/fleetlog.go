@@ -10,19 +10,15 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// beginLogs prepares the logs of the nodes, before the servers start.
-func (f *fleet) beginLogs() error {
-	if !f.spec.Log {
-		return nil
+// beginLogs prepares the logs of the nodes, before the servers start. Those of servers with
+// sentinels begin when the replicas have copied the primary.
+func (f *fleet) beginLogs() {
+	if !f.spec.Log || f.sentinels != nil {
+		return
 	}
-	nodes := f.nodes
-	if f.sentinels != nil {
-		return nil // they begin when the replicas have copied the primary
-	}
-	for _, n := range nodes[:f.spec.Topology.Primaries(len(nodes))] {
+	for _, n := range f.nodes[:f.spec.Topology.Primaries(len(f.nodes))] {
 		f.logs = append(f.logs, &nodeLog{parts: []logPart{{dir: n.logDir(), to: -1}}})
 	}
-	return nil
 }
 
 // beginReplicaLogs begins the logs of servers that replicate to each other, each its own.
@@ -50,8 +46,14 @@ func (f *fleet) restartLog(n *node, log *nodeLog) error {
 	}
 	dir, kept := n.logDir(), f.spec.Persistence != impls.PersistNone
 	if !kept {
-		away, err := moveAway(dir)
-		if err != nil {
+		away := dir
+		for number := 1; ; number++ {
+			away = fmt.Sprintf("%s.%d", dir, number)
+			if _, err := os.Stat(away); err != nil {
+				break
+			}
+		}
+		if err := os.Rename(dir, away); err != nil {
 			return err
 		}
 		if log != nil {
@@ -62,16 +64,6 @@ func (f *fleet) restartLog(n *node, log *nodeLog) error {
 		return nil
 	}
 	return log.begin(logPart{effect: history.Restarted, kept: kept, dir: dir})
-}
-
-// moveAway gives a directory another name.
-func moveAway(dir string) (away string, err error) {
-	for number := 1; ; number++ {
-		away = fmt.Sprintf("%s.%d", dir, number)
-		if _, err := os.Stat(away); err != nil {
-			return away, os.Rename(dir, away)
-		}
-	}
 }
 
 // logOf returns the log of the node that a machine is for clients; nil for a replica, and if there
@@ -94,11 +86,15 @@ func (f *fleet) promoteLog(number int, n *node) error {
 	if f.logs == nil {
 		return nil
 	}
-	part, err := promotion(n.logDir())
+	files, err := openLog(n.logDir())
 	if err != nil {
 		return err
 	}
-	return f.logs[number].begin(part)
+	info, err := files[len(files)-1].Stat()
+	if err != nil {
+		return err
+	}
+	return f.logs[number].begin(logPart{effect: history.Promoted, dir: n.logDir(), before: files, from: info.Size()})
 }
 
 func (f *fleet) Log() *Log {

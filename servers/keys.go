@@ -16,26 +16,8 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-const scanCount = 1000
-
 func to(n Network, node int) dialer {
 	return func(ctx context.Context) (net.Conn, error) { return n.Dial(ctx, node) }
-}
-
-func scanKeys(ctx context.Context, dial dialer, prefix string) ([]string, error) {
-	a, err := newAdmin(ctx, dial)
-	if err != nil {
-		return nil, err
-	}
-	defer a.Close()
-	var keys []string
-	scan := a.Scan(ctx, 0, "*"+prefix+"*", scanCount).Iterator()
-	for scan.Next(ctx) {
-		if impls.Under(prefix, scan.Val()) {
-			keys = append(keys, scan.Val())
-		}
-	}
-	return keys, scan.Err()
 }
 
 // named records the run's keys in requests to one server. A guest deletes its keys by these names
@@ -72,37 +54,16 @@ func (n *named) note(r resp.Request) {
 	}
 }
 
-// all returns the names in order.
 func (n *named) all() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Sorted(maps.Keys(n.keys))
 }
 
-func present(ctx context.Context, dial dialer, keys []string) ([]string, error) {
-	found := make([]*redis.IntCmd, len(keys))
-	err := eachKey(ctx, dial, keys, func(p redis.Pipeliner, i int) { found[i] = p.Exists(ctx, keys[i]) })
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	for i, key := range keys {
-		if found[i].Val() > 0 {
-			out = append(out, key)
-		}
-	}
-	return out, nil
-}
-
 // deleteKeys deletes one key per command, because the keys of a cluster's node may have different
 // slots.
 func deleteKeys(ctx context.Context, dial dialer, keys []string) error {
 	return eachKey(ctx, dial, keys, func(p redis.Pipeliner, i int) { p.Del(ctx, keys[i]) })
-}
-
-func flushScripts(ctx context.Context, dial dialer) error {
-	_, err := do(ctx, dial, "SCRIPT", "FLUSH")
-	return err
 }
 
 const keyBatch = 500

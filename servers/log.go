@@ -130,7 +130,6 @@ func (n *nodeLog) current() (p logPart, ok bool) {
 	return p, ok
 }
 
-// read reads to the present end.
 func (n *nodeLog) read(each func(Entry)) error {
 	for p, ok := n.current(); ok; p, ok = n.current() {
 		if n.file == nil {
@@ -154,12 +153,10 @@ func (n *nodeLog) read(each func(Entry)) error {
 			return err
 		}
 		n.file, n.part = nil, n.part+1
-		n.words, n.multi = resp.Requests{}, nil // a killed server did not execute what it had not written whole
 	}
 	return nil
 }
 
-// open opens the file of a part where it begins.
 func (n *nodeLog) open(p logPart, each func(Entry)) (err error) {
 	files := p.before
 	if len(files) == 0 {
@@ -167,7 +164,6 @@ func (n *nodeLog) open(p logPart, each func(Entry)) (err error) {
 			return err
 		}
 	}
-	last := len(files) - 1
 	if p.effect != "" {
 		start := Entry{Effect: p.effect, Kept: p.kept}
 		if p.effect == history.Promoted && !p.kept {
@@ -175,24 +171,28 @@ func (n *nodeLog) open(p logPart, each func(Entry)) (err error) {
 		}
 		each(start)
 	}
-	if n.copies && p.effect == history.Restarted && !p.kept { // it may have copied its primary by now
-		if err := copied(files[:last], each); err != nil {
+	copied := n.copies && p.effect == history.Restarted && !p.kept // it may have copied its primary by now
+	return errors.Join(err, n.enter(files, p.from, copied, each))
+}
+
+// enter goes on in the last of the files, at an offset. Those before have what the server has
+// copied, if it has.
+func (n *nodeLog) enter(files []*os.File, at int64, copied bool, each func(Entry)) (err error) {
+	last := len(files) - 1
+	if copied {
+		commands, err := commandsIn(files[:last], math.MaxInt64)
+		if err != nil {
 			return err
+		}
+		if len(commands) > 0 {
+			each(Entry{Effect: history.Demoted, Commands: commands})
 		}
 	}
 	for _, f := range files[:last] {
 		err = errors.Join(err, f.Close())
 	}
-	n.file, n.at = files[last], p.from
-	return err
-}
-
-// copied passes on that a server has copied the data in files.
-func copied(files []*os.File, each func(Entry)) error {
-	commands, err := commandsIn(files, math.MaxInt64)
-	if err == nil && len(commands) > 0 {
-		each(Entry{Effect: history.Demoted, Commands: commands})
-	}
+	n.file, n.at = files[last], at
+	n.words, n.multi = resp.Requests{}, nil // a killed server did not execute what it had not written whole
 	return err
 }
 
@@ -220,13 +220,7 @@ func (n *nodeLog) follow(p logPart, each func(Entry)) (switched bool, err error)
 	if err != nil {
 		return false, err
 	}
-	last := len(files) - 1
-	err = errors.Join(n.file.Close(), copied(files[:last], each))
-	for _, f := range files[:last] {
-		err = errors.Join(err, f.Close())
-	}
-	n.file, n.at, n.words, n.multi = files[last], 0, resp.Requests{}, nil
-	return true, err
+	return true, errors.Join(n.file.Close(), n.enter(files, 0, true, each))
 }
 
 // in reports whether a file is the one that is read, perhaps in a directory that has another name
@@ -262,7 +256,19 @@ func (n *nodeLog) rest(p logPart, each func(Entry)) error {
 		n.at += int64(size)
 		n.words.Feed(want[:size])
 		for r, ok := n.words.Next(); ok; r, ok = n.words.Next() {
-			n.take(wordsOf(r), each)
+			switch words := wordsOf(r); {
+			case words[0] == "SELECT":
+			case words[0] == "MULTI":
+				n.multi = [][]string{}
+			case words[0] == "EXEC":
+				each(Entry{Commands: n.multi})
+				n.multi = nil
+			case len(words) > 1 && strings.HasPrefix(words[1], fillerPrefix): // ours, see EvictKeys
+			case n.multi != nil:
+				n.multi = append(n.multi, words)
+			default:
+				each(Entry{Commands: [][]string{words}})
+			}
 		}
 		switch {
 		case errors.Is(err, io.EOF), len(want) == 0:
@@ -270,23 +276,6 @@ func (n *nodeLog) rest(p logPart, each func(Entry)) error {
 		case err != nil:
 			return err
 		}
-	}
-}
-
-// take adds a command to the transaction under way, or passes it on.
-func (n *nodeLog) take(words []string, each func(Entry)) {
-	switch {
-	case words[0] == "SELECT":
-	case words[0] == "MULTI":
-		n.multi = [][]string{}
-	case words[0] == "EXEC":
-		each(Entry{Commands: n.multi})
-		n.multi = nil
-	case len(words) > 1 && strings.HasPrefix(words[1], fillerPrefix): // ours, see EvictKeys
-	case n.multi != nil:
-		n.multi = append(n.multi, words)
-	default:
-		each(Entry{Commands: [][]string{words}})
 	}
 }
 
@@ -314,20 +303,6 @@ func commandsIn(files []*os.File, size int64) (commands [][]string, err error) {
 		}
 	}
 	return commands, nil
-}
-
-// promotion returns the part that begins when the server with the append-only file in a directory,
-// a replica until now, is the node.
-func promotion(dir string) (logPart, error) {
-	files, err := openLog(dir)
-	if err != nil {
-		return logPart{}, err
-	}
-	info, err := files[len(files)-1].Stat()
-	if err != nil {
-		return logPart{}, err
-	}
-	return logPart{effect: history.Promoted, dir: dir, before: files, from: info.Size()}, nil
 }
 
 func openLog(dir string) ([]*os.File, error) {

@@ -38,7 +38,6 @@ const (
 	closed  state = "closed" // for good
 )
 
-// node is a machine with a name and a state.
 type node struct {
 	machine
 	name string
@@ -73,29 +72,12 @@ func (n *node) isRunning() bool {
 	return n.state == running
 }
 
+// up starts the server, and waits until it answers and has loaded its data.
 func (n *node) up(ctx context.Context) error {
 	if err := n.start(ctx); err != nil {
 		return fmt.Errorf("start %s: %w", n.name, err)
 	}
-	if err := n.waitAnswering(ctx); err != nil {
-		return fmt.Errorf("start %s: %w", n.name, err)
-	}
-	n.state = running
-	return nil
-}
-
-// poll is poll, with the node's name in the error.
-func (n *node) poll(ctx context.Context, what string, done func() (bool, error)) error {
-	if err := poll(ctx, what, done); err != nil {
-		return fmt.Errorf("%s: %w", n.name, err)
-	}
-	return nil
-}
-
-// waitAnswering waits until the server answers and has loaded its data. It checks that it is the
-// server that was started.
-func (n *node) waitAnswering(ctx context.Context) error {
-	return poll(ctx, "answer", func() (bool, error) {
+	err := poll(ctx, "answer", func() (bool, error) {
 		if err := n.alive(ctx); err != nil {
 			return false, err
 		}
@@ -110,6 +92,19 @@ func (n *node) waitAnswering(ctx context.Context) error {
 		err = n.alive(ctx) // one that ended meanwhile, for want of the port, has no process to compare with
 		return err == nil, err
 	})
+	if err != nil {
+		return fmt.Errorf("start %s: %w", n.name, err)
+	}
+	n.state = running
+	return nil
+}
+
+// poll is poll, with the node's name in the error.
+func (n *node) poll(ctx context.Context, what string, done func() (bool, error)) error {
+	if err := poll(ctx, what, done); err != nil {
+		return fmt.Errorf("%s: %w", n.name, err)
+	}
+	return nil
 }
 
 const (

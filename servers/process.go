@@ -1,5 +1,3 @@
-//go:build unix
-
 package servers
 
 import (
@@ -90,53 +88,43 @@ func (p *Process) Start(ctx context.Context, spec Spec) (Deployment, error) {
 		return nil, err
 	}
 	for attempt := 1; ; attempt++ {
-		d, err := p.start(ctx, spec, binary)
+		workspace, err := newWorkspace(p.options.TempDir)
+		if err != nil {
+			return nil, err
+		}
+		d, err := launch(ctx, spec, workspace, func(i int, known string) (machine, error) {
+			m, err := newProcessMachine(spec, workspace, binary, i, known)
+			if err != nil || !spec.ClockFaults {
+				return m, err
+			}
+			var object string
+			object, m.clock, err = p.shim.install(ctx, m.dir)
+			m.env = []string{"LD_PRELOAD=" + object, clockEnv + "=" + m.clock}
+			return m, err
+		})
 		if err == nil || attempt == startAttempts || !errors.Is(err, ErrPortTaken) {
 			return d, err
 		}
 	}
 }
 
-// start is one attempt. It fails with ErrPortTaken if a port was taken meanwhile.
-func (p *Process) start(ctx context.Context, spec Spec, binary string) (Deployment, error) {
-	workspace, err := newWorkspace(p.options.TempDir)
-	if err != nil {
-		return nil, err
-	}
-	if spec.barriers, err = newBarriers(spec); err != nil {
-		return nil, errors.Join(err, workspace.Close())
-	}
-	undo := func(err error) error { return errors.Join(err, closeBarriers(spec.barriers), workspace.Close()) }
-	machines := make([]*processMachine, spec.machines())
-	for i := range machines {
-		if machines[i], err = newProcessMachine(spec, workspace, binary, i); err != nil {
-			return nil, undo(err)
-		}
-	}
-	if spec.ClockFaults {
-		if err := p.shim.preload(ctx, workspace, machines); err != nil {
-			return nil, undo(err)
-		}
-	}
-	return launch(ctx, spec, workspace, machines)
-}
-
-func newProcessMachine(spec Spec, workspace *workspace, binary string, i int) (*processMachine, error) {
+func newProcessMachine(spec Spec, workspace *workspace, binary string, i int, known string) (*processMachine, error) {
 	dir, err := workspace.subdir(fmt.Sprintf("node-%d", i))
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort()
-	if err != nil {
+	m := &processMachine{binary: binary, dir: dir}
+	if m.port, err = freePort(); err != nil {
 		return nil, err
 	}
-	if spec.hasSentinels() && i >= spec.Nodes {
-		file, err := spec.sentinelConfig(dir, dir, port)
-		return &processMachine{binary: binary, args: []string{file, "--sentinel"}, dir: dir, port: port}, err
+	if i >= spec.Nodes {
+		m.args, err = spec.sentinelArgs(dir, dir, m.port, known)
+		return m, err
 	}
-	args := append(spec.args(i), "--bind", "127.0.0.1", "--port", fmt.Sprint(port), "--dir", dir, "--pidfile", dir+"/redis.pid")
+	m.args = append(spec.args(known), "--bind", "127.0.0.1", "--port", fmt.Sprint(m.port),
+		"--dir", dir, "--pidfile", dir+"/redis.pid")
 	if spec.Topology == impls.Cluster {
-		args = append(args, "--cluster-announce-ip", "127.0.0.1")
+		m.args = append(m.args, "--cluster-announce-ip", "127.0.0.1")
 	}
-	return &processMachine{binary: binary, args: args, dir: dir, port: port}, nil
+	return m, nil
 }

@@ -1,5 +1,3 @@
-//go:build unix
-
 package servers
 
 import (
@@ -28,10 +26,10 @@ func machines(t *testing.T) (one, two *processMachine) {
 		}
 	})
 	spec, _ := Spec{Topology: impls.Standalone}.fill()
-	if one, err = newProcessMachine(spec, workspace, binary, 0); err != nil {
+	if one, err = newProcessMachine(spec, workspace, binary, 0, ""); err != nil {
 		t.Fatal(err)
 	}
-	if two, err = newProcessMachine(spec, workspace, binary, 1); err != nil {
+	if two, err = newProcessMachine(spec, workspace, binary, 1, ""); err != nil {
 		t.Fatal(err)
 	}
 	return one, two

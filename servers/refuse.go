@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"github.com/lockbench/lockbench/impls"
 )
 
 // refuser refuses every server fault, for deployments that lockbench does not control.
@@ -13,29 +11,19 @@ type refuser struct{ why string }
 
 func (r refuser) refuse(what string) error { return fmt.Errorf("%s: %s: %w", what, r.why, ErrRefused) }
 
-func (r refuser) Kill(context.Context, int) error                    { return r.refuse("kill") }
-func (r refuser) Restart(context.Context, int) error                 { return r.refuse("restart") }
-func (r refuser) Pause(context.Context, int) error                   { return r.refuse("pause") }
-func (r refuser) Resume(context.Context, int) error                  { return r.refuse("resume") }
-func (r refuser) Promote(context.Context, int) error                 { return r.refuse("promote") }
-func (r refuser) SetReplication(context.Context, int, bool) error    { return r.refuse("set replication") }
-func (r refuser) SetClock(context.Context, int, time.Duration) error { return r.refuse("set clock") }
-func (r refuser) DriftClock(context.Context, int, float64) error     { return r.refuse("drift clock") }
-func (refuser) Sentinels() *Sentinels                                { return nil }
-func (refuser) Log() *Log                                            { return nil }
+func (r refuser) Kill(context.Context, int) error                     { return r.refuse("kill") }
+func (r refuser) Restart(context.Context, int) error                  { return r.refuse("restart") }
+func (r refuser) Pause(context.Context, int) error                    { return r.refuse("pause") }
+func (r refuser) Resume(context.Context, int) error                   { return r.refuse("resume") }
+func (r refuser) Promote(context.Context, int) error                  { return r.refuse("promote") }
+func (r refuser) SetReplication(context.Context, int, bool) error     { return r.refuse("set replication") }
+func (r refuser) JumpClock(context.Context, int, time.Duration) error { return r.refuse("jump clock") }
+func (r refuser) DriftClock(context.Context, int, float64) error      { return r.refuse("drift clock") }
+func (r refuser) SetClockRight(context.Context, int) (time.Duration, error) {
+	return 0, r.refuse("set clock right")
+}
+func (refuser) Sentinels() *Sentinels { return nil }
+func (refuser) Log() *Log             { return nil }
 func (r refuser) EvictKeys(context.Context, int, ...string) ([]Eviction, error) {
 	return nil, r.refuse("evict keys")
-}
-
-// checkSpec refuses the parts of a spec that only servers started by lockbench can have.
-func (r refuser) checkSpec(spec Spec) error {
-	switch {
-	case spec.ClockFaults:
-		return r.refuse("clock faults")
-	case spec.MaxMemory > 0:
-		return r.refuse("a memory limit")
-	case spec.Persistence != impls.PersistNone:
-		return r.refuse(fmt.Sprintf("persistence %s", spec.Persistence))
-	}
-	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/lockbench/lockbench/impls"
@@ -70,17 +71,6 @@ func (f *fleet) SetReplication(ctx context.Context, number int, flowing bool) er
 	return f.on(f.roles[heir], "cut replication of", func(n *node) error { return n.detach(ctx, f.spec.Topology) }, running)
 }
 
-// rejoinReplicas makes the replicas of a lone primary follow again after a restart of a server,
-// unless replication is cut.
-func (f *fleet) rejoinReplicas(ctx context.Context) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.flowing || !f.nodes[f.roles[0]].isRunning() {
-		return nil
-	}
-	return f.followAll(ctx, 0)
-}
-
 // followAll makes the servers that run the replicas of their primary, and waits until all confirm
 // its writes.
 func (f *fleet) followAll(ctx context.Context, node int) error {
@@ -100,7 +90,12 @@ func (f *fleet) followAll(ctx context.Context, node int) error {
 // follow makes one server the replica of another and waits until it is in sync and so many replicas
 // confirm writes.
 func (f *fleet) follow(ctx context.Context, replica, primary int, confirm int64) error {
-	host, port := f.knownAs(primary)
+	host, port := f.nodes[primary].peer()
+	if f.sentinels != nil { // by the address that the sentinels have, too
+		var text string
+		host, text, _ = strings.Cut(f.sentinels.Known(primary), ":")
+		port, _ = strconv.Atoi(text) // it is that of a listener
+	}
 	words := []any{"REPLICAOF", host, port}
 	if f.spec.Topology == impls.Cluster {
 		id, err := f.nodes[primary].do(ctx, "CLUSTER", "MYID")

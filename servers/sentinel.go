@@ -29,8 +29,6 @@ const (
 	sentinelFile     = "sentinel.conf"
 )
 
-func (s Spec) hasSentinels() bool { return s.Topology == impls.Sentinel }
-
 // Promotion is a replica that became the primary.
 type Promotion struct {
 	Node int
@@ -41,8 +39,8 @@ type Promotion struct {
 // down. The servers and the sentinels reach a server by an address of its own, which the sentinels
 // tell clients, too.
 type Sentinels struct {
-	nodes    []*node // the sentinels
-	barriers *[sentinelNodes]*barrier
+	nodes    []*node    // the sentinels
+	barriers []*barrier // by node
 	fleet    *fleet
 
 	stop  context.CancelFunc
@@ -144,13 +142,11 @@ func (s *Sentinels) Balance(ctx context.Context, client int, dial func(ctx conte
 	return conn, nil
 }
 
-// sentinelConfig writes the configuration of a sentinel, which the sentinel rewrites, into its
-// directory. It is in another place for a container.
-func (s Spec) sentinelConfig(dir, inside string, port int) (file string, err error) {
-	host, primary, err := net.SplitHostPort(s.barriers[0].addr())
-	if err != nil {
-		return "", err
-	}
+// sentinelArgs returns the arguments of a sentinel that watches a primary by its address. It writes
+// the sentinel's configuration, which the sentinel rewrites, into its directory; a container has
+// that elsewhere, inside.
+func (s Spec) sentinelArgs(dir, inside string, port int, watched string) ([]string, error) {
+	host, primary, _ := strings.Cut(watched, ":")
 	text := fmt.Sprintf(`port %d
 bind 127.0.0.1
 protected-mode no
@@ -163,9 +159,9 @@ sentinel parallel-syncs %[3]s 1
 `, port, inside, impls.MasterName, host, primary, sentinelVotes)
 	path := filepath.Join(dir, sentinelFile)
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		return "", err
+		return nil, err
 	}
-	return filepath.Join(inside, sentinelFile), os.Chmod(path, 0o666)
+	return []string{filepath.Join(inside, sentinelFile), "--sentinel"}, os.Chmod(path, 0o666)
 }
 
 // formSentinels makes all nodes but the first its replicas, starts the sentinels, and waits until
@@ -192,13 +188,26 @@ func (f *fleet) formSentinels(ctx context.Context) error {
 		hasten(ctx, n, 100*time.Millisecond, 500*time.Millisecond)
 	}
 	for _, n := range s.nodes {
-		if err := n.poll(ctx, "know the replicas and the other sentinels", func() (bool, error) { return n.complete(ctx, len(f.nodes)-1) }); err != nil {
+		err := n.poll(ctx, "know the replicas and the other sentinels", func() (bool, error) {
+			fields, err := n.watched(ctx)
+			return fields["flags"] == "master" && fields["num-slaves"] == strconv.Itoa(len(f.nodes)-1) &&
+				fields["num-other-sentinels"] == strconv.Itoa(sentinelCount-1), err
+		})
+		if err != nil {
 			return err
 		}
 		hasten(ctx, n, publishPeriod, infoPeriod)
 		if _, err := n.do(ctx, "SENTINEL", "SET", impls.MasterName, "down-after-milliseconds", f.spec.DownAfter.Milliseconds()); err != nil {
 			return err
 		}
+	}
+	if err := f.beginReplicaLogs(); err != nil {
+		return err
+	}
+	// The sentinels change roles by themselves: every server is looked at until close.
+	ctx, s.stop = context.WithCancel(context.Background())
+	for i, n := range f.nodes {
+		s.looks.Go(func() { s.look(ctx, i, n) })
 	}
 	return nil
 }
@@ -216,27 +225,15 @@ func hasten(ctx context.Context, n *node, publish, info time.Duration) {
 	_, _ = do(ctx, n.dial, "SENTINEL", "DEBUG", "publish-period", publish.Milliseconds(), "info-period", info.Milliseconds())
 }
 
-// complete reports whether a sentinel sees the primary, so many replicas and the other sentinels.
-func (n *node) complete(ctx context.Context, replicas int) (bool, error) {
+// watched returns what a sentinel says of the primary.
+func (n *node) watched(ctx context.Context) (map[string]string, error) {
 	reply, err := do(ctx, n.dial, "SENTINEL", "MASTER", impls.MasterName)
-	if err != nil {
-		return false, err
-	}
 	words, _ := reply.([]any)
 	fields := map[string]string{}
 	for i := 0; i+1 < len(words); i += 2 {
 		fields[fmt.Sprint(words[i])] = fmt.Sprint(words[i+1])
 	}
-	return fields["flags"] == "master" && fields["num-slaves"] == strconv.Itoa(replicas) && fields["num-other-sentinels"] == strconv.Itoa(sentinelCount-1), nil
-}
-
-// watch looks at the role of every server until close: the sentinels change it by themselves.
-func (s *Sentinels) watch() {
-	var ctx context.Context
-	ctx, s.stop = context.WithCancel(context.Background())
-	for i, n := range s.fleet.nodes {
-		s.looks.Go(func() { s.look(ctx, i, n) })
-	}
+	return fields, err
 }
 
 // look notes the promotions of one server.
@@ -264,25 +261,18 @@ func (s *Sentinels) look(ctx context.Context, i int, n *node) {
 				continue
 			}
 		}
-		now, err := roleOf(ctx, asker)
-		if err != nil { // it died, or has a new role, with which it ends its connections
+		reply, err := asker.Do(ctx, "ROLE").Slice()
+		if err != nil || len(reply) == 0 { // it died, or has a new role, with which it ends its connections
 			_ = asker.Close()
 			asker = nil
 			continue
 		}
+		now := fmt.Sprint(reply[0])
 		if role == "slave" && now == "master" {
 			s.promoted(i, n)
 		}
 		role = now
 	}
-}
-
-func roleOf(ctx context.Context, c *redis.Client) (string, error) {
-	reply, err := c.Do(ctx, "ROLE").Slice()
-	if err != nil || len(reply) == 0 {
-		return "", errors.Join(err, errors.New("ROLE: no reply"))
-	}
-	return fmt.Sprint(reply[0]), nil
 }
 
 // promoted notes a promotion, and begins a part of the node's log.
@@ -307,15 +297,8 @@ func (s *Sentinels) close() error {
 		n.state = closed
 		errs = append(errs, n.close())
 	}
-	return errors.Join(append(errs, closeBarriers(s.barriers))...)
-}
-
-// knownAs returns the address by which other servers reach a node.
-func (f *fleet) knownAs(i int) (host string, port int) {
-	if f.sentinels == nil {
-		return f.nodes[i].peer()
+	for _, b := range s.barriers {
+		errs = append(errs, b.close())
 	}
-	host, text, _ := strings.Cut(f.sentinels.Known(i), ":")
-	port, _ = strconv.Atoi(text) // it is that of a listener
-	return host, port
+	return errors.Join(errs...)
 }

@@ -43,15 +43,13 @@ type Spec struct {
 	Nodes       int
 	Persistence impls.Persistence // "" means impls.PersistNone
 	MaxMemory   int64             // bytes with allkeys-lru eviction; 0 means unlimited
-	ClockFaults bool              // the server's clock must be settable (SetClock, DriftClock)
+	ClockFaults bool              // the server's clock must be settable
 	Log         bool              // the servers record what they execute, see Deployment.Log
 	MinReplicas int               // min-replicas-to-write, with a lag of a second at most; 0: none
 	DownAfter   time.Duration     // of a topology with sentinels, see DefaultDownAfter; 0 means that
 	Name        string            // for directories and container names; letters, digits, hyphens; "" means redis
 	Prefix      string            // of the run's keys; on a user's Redis, no others are deleted
 	Derives     impls.Deriver     // finds keys that the lock's scripts make without naming them; nil: none
-
-	barriers *[sentinelNodes]*barrier // of a topology with sentinels, one for each node
 }
 
 // NodeInfo describes one node, for the run record.
@@ -76,18 +74,45 @@ type Provider interface {
 // Deployment is a set of nodes, numbered from 0, for concurrent use. A server fault returns once
 // confirmed, or ErrRefused, ErrMissing or ErrState.
 //
-// Of replicated nodes, a [Network], [Scripts] and [Data] follow the roles: node 0, and of a cluster
-// nodes 0 to 2, are the current primaries. [Processes], [Pauses], [Clocks] and Info name the
-// machine: node 0 is the initial primary, whatever its role is now. With sentinels, all name it.
+// Of replicated nodes, a [Network], FlushScripts and the methods of keys follow the roles: node 0,
+// and of a cluster nodes 0 to 2, are the current primaries. The faults of processes and clocks, and
+// Info, name the machine: node 0 is the initial primary, whatever its role is now. With sentinels,
+// all name it.
 type Deployment interface {
-	Nodes
+	Topology() impls.Topology
+	Len() int
+	Info(ctx context.Context) ([]NodeInfo, error) // for the run record; a node that is down has only its name
 	Network
-	Processes
-	Pauses
-	Replication
-	Clocks
-	Scripts
-	Data
+
+	Kill(ctx context.Context, node int) error    // SIGKILL, confirmed dead
+	Restart(ctx context.Context, node int) error // start a killed node again, confirmed answering
+	Pause(ctx context.Context, node int) error   // stop without killing, confirmed stopped
+	Resume(ctx context.Context, node int) error  // confirmed running; no effect on a running node
+
+	// Promote makes the first replica of a primary the primary, to which Dial(node) then connects;
+	// it does not stop the other.
+	Promote(ctx context.Context, node int) error
+	// SetReplication cuts the replication of a primary to its first replica, or makes all that are
+	// not the current primary replicas of it again.
+	SetReplication(ctx context.Context, node int, flowing bool) error
+
+	// JumpClock moves the server's clock from what it shows now. Its rate stays.
+	JumpClock(ctx context.Context, node int, by time.Duration) error
+	// DriftClock sets the rate of the server's clock from now on (0.01 to 100; 1 = true).
+	DriftClock(ctx context.Context, node int, rate float64) error
+	// SetClockRight sets the server's clock to the machine's, and returns how far it was ahead.
+	SetClockRight(ctx context.Context, node int) (was time.Duration, err error)
+
+	FlushScripts(ctx context.Context, node int) error // SCRIPT FLUSH
+	// Keys returns the keys under a prefix. On a user's Redis it considers only keys named by
+	// requests over connections from Dial.
+	Keys(ctx context.Context, node int, prefix string) ([]string, error)
+	DeleteKeys(ctx context.Context, node int, keys ...string) error // DEL, by an operator
+	// EvictKeys fills the server's memory, under a policy that may evict any key, until each of the
+	// keys is gone, and restores the settings. It returns the evictions, also those of other keys:
+	// several of a key that was written again meanwhile, none of a key that was deleted otherwise.
+	EvictKeys(ctx context.Context, node int, keys ...string) ([]Eviction, error)
+
 	// Log returns what the nodes execute; nil if it is not recorded. The caller closes it.
 	Log() *Log
 	// Sentinels returns what watches the servers; nil in a topology without sentinels.
@@ -95,13 +120,6 @@ type Deployment interface {
 	// Close ends and removes everything that was started; on a user's Redis, it deletes the run's
 	// keys.
 	Close() error
-}
-
-// Nodes describes the servers.
-type Nodes interface {
-	Topology() impls.Topology
-	Len() int
-	Info(ctx context.Context) ([]NodeInfo, error) // for the run record; a node that is down has only its name
 }
 
 // Network finds and reaches the servers.
@@ -112,51 +130,4 @@ type Network interface {
 	// Dial makes a new connection to the node's present address, logged in and in the right
 	// database.
 	Dial(ctx context.Context, node int) (net.Conn, error)
-}
-
-// Processes ends and starts servers.
-type Processes interface {
-	Kill(ctx context.Context, node int) error    // SIGKILL, confirmed dead
-	Restart(ctx context.Context, node int) error // start a killed node again, confirmed answering
-}
-
-// Pauses stops servers for a while.
-type Pauses interface {
-	Pause(ctx context.Context, node int) error  // stop without killing, confirmed stopped
-	Resume(ctx context.Context, node int) error // confirmed running; no effect on a running node
-}
-
-// Replication changes who follows whom.
-type Replication interface {
-	// Promote makes the first replica of a primary the primary, to which Dial(node) then connects;
-	// it does not stop the other.
-	Promote(ctx context.Context, node int) error
-	// SetReplication cuts the replication of a primary to its first replica, or makes all that are
-	// not the current primary replicas of it again.
-	SetReplication(ctx context.Context, node int, flowing bool) error
-}
-
-// Clocks changes the clocks of servers.
-type Clocks interface {
-	// SetClock sets the offset of the server's clock from the machine's, and its rate to 1.
-	SetClock(ctx context.Context, node int, offset time.Duration) error
-	// DriftClock sets the rate of the server's clock from now on (0.01 to 100; 1 = true).
-	DriftClock(ctx context.Context, node int, rate float64) error
-}
-
-// Scripts forgets scripts.
-type Scripts interface {
-	FlushScripts(ctx context.Context, node int) error // SCRIPT FLUSH
-}
-
-// Data lists and removes keys.
-type Data interface {
-	// Keys returns the keys under a prefix. On a user's Redis it considers only keys named by
-	// requests over connections from Dial.
-	Keys(ctx context.Context, node int, prefix string) ([]string, error)
-	DeleteKeys(ctx context.Context, node int, keys ...string) error // DEL, by an operator
-	// EvictKeys fills the server's memory, under a policy that may evict any key, until each of the
-	// keys is gone, and restores the settings. It returns the evictions, also those of other keys:
-	// several of a key that was written again meanwhile, none of a key that was deleted otherwise.
-	EvictKeys(ctx context.Context, node int, keys ...string) ([]Eviction, error)
 }

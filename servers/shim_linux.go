@@ -31,15 +31,6 @@ type clockPage struct {
 	drift    float64
 }
 
-func compiler() (string, error) {
-	for _, name := range []string{os.Getenv("CC"), "cc", "gcc", "clang"} {
-		if path, err := exec.LookPath(name); name != "" && err == nil {
-			return path, nil
-		}
-	}
-	return "", fmt.Errorf("%w: clock faults need a C compiler: apt-get install gcc libc6-dev", ErrMissing)
-}
-
 // shim is the preload object, compiled once for all deployments of a provider. The zero value is
 // ready for use.
 type shim struct {
@@ -47,26 +38,31 @@ type shim struct {
 	object []byte // nil until compiled
 }
 
-// write writes the object into a directory and returns its path.
-func (s *shim) write(ctx context.Context, dir string) (string, error) {
+// install writes the object, and the file of a true clock, into a directory, and returns their
+// paths.
+func (s *shim) install(ctx context.Context, dir string) (object, clock string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.object == nil {
-		object, err := compileShim(ctx, dir)
-		if err != nil {
-			return "", err
+		if s.object, err = compileShim(ctx, dir); err != nil {
+			return "", "", err
 		}
-		s.object = object
 	}
-	path := filepath.Join(dir, clockObject)
+	object, clock = filepath.Join(dir, clockObject), filepath.Join(dir, clockFile)
 	// A container's redis has another user id: it needs these rights, whatever the umask.
-	return path, errors.Join(os.WriteFile(path, s.object, 0o755), os.Chmod(path, 0o755))
+	return object, clock, errors.Join(os.WriteFile(object, s.object, 0o755), os.Chmod(object, 0o755),
+		os.WriteFile(clock, make([]byte, unsafe.Sizeof(clockPage{})), 0o644), os.Chmod(clock, 0o644))
 }
 
 func compileShim(ctx context.Context, dir string) ([]byte, error) {
-	cc, err := compiler()
-	if err != nil {
-		return nil, err
+	var cc string
+	for _, name := range []string{os.Getenv("CC"), "cc", "gcc", "clang"} {
+		if path, err := exec.LookPath(name); cc == "" && name != "" && err == nil {
+			cc = path
+		}
+	}
+	if cc == "" {
+		return nil, fmt.Errorf("%w: clock faults need a C compiler: apt-get install gcc libc6-dev", ErrMissing)
 	}
 	source, object := filepath.Join(dir, "clock.c"), filepath.Join(dir, clockObject)
 	if err := os.WriteFile(source, clockSource, 0o600); err != nil {
@@ -85,15 +81,8 @@ func (s *shim) try(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.write(ctx, dir)
+	_, _, err = s.install(ctx, dir)
 	return errors.Join(err, os.RemoveAll(dir))
-}
-
-// newClockFile makes the file of a true clock.
-func newClockFile(dir string) (string, error) {
-	path := filepath.Join(dir, clockFile)
-	err := os.WriteFile(path, make([]byte, unsafe.Sizeof(clockPage{})), 0o644)
-	return path, errors.Join(err, os.Chmod(path, 0o644)) // whatever the umask
 }
 
 // writeShift changes the clock under a sequence count, so that readers see whole changes.
@@ -112,40 +101,4 @@ func writeShift(path string, s shift) error {
 	page.since, page.offset, page.drift = s.since.UnixNano(), int64(s.offset), s.drift
 	atomic.AddUint64(&page.sequence, 1)
 	return syscall.Munmap(bytes)
-}
-
-// preload gives each process its own clock.
-func (s *shim) preload(ctx context.Context, workspace *workspace, machines []*processMachine) error {
-	object, err := s.write(ctx, workspace.dir)
-	if err != nil {
-		return err
-	}
-	for _, m := range machines {
-		if m.clock, err = newClockFile(m.dir); err != nil {
-			return err
-		}
-		m.env = []string{"LD_PRELOAD=" + object, clockEnv + "=" + m.clock}
-	}
-	return nil
-}
-
-// preloadContainers mounts the object and a clock into each container.
-func (s *shim) preloadContainers(ctx context.Context, workspace *workspace, machines []*dockerMachine) error {
-	object, err := s.write(ctx, workspace.dir)
-	if err != nil {
-		return err
-	}
-	const inside = "/lockbench-"
-	for i, m := range machines {
-		dir, err := workspace.subdir(fmt.Sprintf("node-%d", i))
-		if err != nil {
-			return err
-		}
-		if m.clock, err = newClockFile(dir); err != nil {
-			return err
-		}
-		m.binds = []string{object + ":" + inside + clockObject + ":ro", m.clock + ":" + inside + clockFile + ":ro"}
-		m.env = map[string]string{"LD_PRELOAD": inside + clockObject, clockEnv: inside + clockFile}
-	}
-	return nil
 }

@@ -15,10 +15,10 @@ func errNoShim() error {
 // shim is the preload object, which is unavailable here.
 type shim struct{}
 
-func (*shim) try(context.Context) error                                    { return errNoShim() }
-func (*shim) preload(context.Context, *workspace, []*processMachine) error { return errNoShim() }
-func (*shim) preloadContainers(context.Context, *workspace, []*dockerMachine) error {
-	return errNoShim()
+func (*shim) try(context.Context) error { return errNoShim() }
+
+func (*shim) install(context.Context, string) (object, clock string, err error) {
+	return "", "", errNoShim()
 }
 
 func writeShift(string, shift) error { return errNoShim() }

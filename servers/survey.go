@@ -36,59 +36,39 @@ type surveyor interface {
 	ability(ctx context.Context, a Ability) error
 }
 
-type describer interface{ Describe() string }
-
-// abilities returns the abilities in the order of Survey's result.
-func abilities(faults []Ability) []Ability {
-	all := []Ability{{Name: CanServe}}
-	for _, t := range impls.Topologies() {
-		all = append(all, Ability{Name: string(t), Own: t != impls.Standalone && t != impls.Independent})
-	}
-	all = append(all, Ability{Name: "persistence", Own: true}, Ability{Name: "max-memory", Own: true})
-	return append(all, faults...)
-}
-
 // Survey checks every ability of each provider: to serve, the topologies, the settings of servers,
 // and their faults. It starts no server and downloads nothing.
-func Survey(ctx context.Context, faults []Ability, providers ...Provider) []Capability {
-	var all []Capability
+func Survey(ctx context.Context, faults []Ability, providers ...Provider) (all []Capability) {
+	var abilities []Ability
+	for _, t := range impls.Topologies() {
+		abilities = append(abilities, Ability{Name: string(t), Own: t != impls.Standalone && t != impls.Independent})
+	}
+	abilities = append(abilities, Ability{Name: "persistence", Own: true}, Ability{Name: "max-memory", Own: true})
+	abilities = append(abilities, faults...)
 	for _, p := range providers {
-		s, ok := p.(surveyor)
-		if !ok {
-			err := p.Available(ctx)
-			detail := ""
-			if d, ok := p.(describer); ok {
-				detail = d.Describe()
+		add := func(name, detail string, err error) {
+			c := Capability{Provider: p.Name(), Ability: name, OK: err == nil, Detail: detail}
+			if err != nil {
+				c.Reason, c.Refused = err.Error(), errors.Is(err, ErrRefused)
 			}
-			all = append(all, capability(p, CanServe, detail, err))
-			continue
+			all = append(all, c)
 		}
-		all = append(all, survey(ctx, s, faults)...)
-	}
-	return all
-}
-
-// survey checks one provider. One that cannot serve lacks the other abilities for the same reason.
-func survey(ctx context.Context, s surveyor, faults []Ability) []Capability {
-	detail, missing := s.found(ctx)
-	var all []Capability
-	for _, a := range abilities(faults) {
-		switch {
-		case a.Name == CanServe:
-			all = append(all, capability(s, a.Name, detail, missing))
-		case missing != nil:
-			all = append(all, capability(s, a.Name, "", missing))
+		switch s := p.(type) {
+		case surveyor:
+			detail, missing := s.found(ctx)
+			add(CanServe, detail, missing)
+			for _, a := range abilities {
+				err := missing // one that cannot serve lacks the other abilities for the same reason
+				if err == nil {
+					err = s.ability(ctx, a)
+				}
+				add(a.Name, "", err)
+			}
+		case interface{ Describe() string }:
+			add(CanServe, s.Describe(), p.Available(ctx))
 		default:
-			all = append(all, capability(s, a.Name, "", s.ability(ctx, a)))
+			add(CanServe, "", p.Available(ctx))
 		}
 	}
 	return all
-}
-
-func capability(p Provider, name, detail string, err error) Capability {
-	c := Capability{Provider: p.Name(), Ability: name, OK: err == nil, Detail: detail}
-	if err != nil {
-		c.Reason, c.Refused = err.Error(), errors.Is(err, ErrRefused)
-	}
-	return c
 }

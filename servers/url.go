@@ -35,8 +35,16 @@ func NewURL(access Access, addresses ...string) (*URL, error) {
 	u := &URL{}
 	for i, address := range addresses {
 		t, err := parseTarget(address)
-		if err == nil {
-			t, err = access.open(t)
+		if err == nil && t.tls == nil && (access.CA != nil || len(access.Own) > 0) {
+			err = fmt.Errorf("%s: %w", t, ErrNoTLS)
+		}
+		if t.tls != nil {
+			t.tls.RootCAs, t.tls.Certificates = access.CA, access.Own
+		}
+		if t.login != nil && access.Login != nil {
+			if _, password := t.login(); password == "" {
+				t.login = access.Login
+			}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("server URL %d: %w", i+1, err)
@@ -67,7 +75,16 @@ func (u *URL) Available(ctx context.Context) error {
 	defer cancel()
 	for _, t := range u.targets {
 		if _, err := do(ctx, t.dial, "PING"); err != nil {
-			return fmt.Errorf("%s: %w: %w%s", t, ErrMissing, err, t.hint(err))
+			hint, closed := "", errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+			switch {
+			case strings.Contains(err.Error(), "NOAUTH"):
+				hint = " (give the password by --password-file, LOCKBENCH_REDIS_PASSWORD or in the URL)"
+			case t.tls == nil && closed:
+				hint = " (does the server speak TLS? then its address begins with rediss://)"
+			case t.tls != nil && errors.Is(err, context.DeadlineExceeded):
+				hint = " (does the server speak TLS? without, its address begins with redis://)"
+			}
+			return fmt.Errorf("%s: %w: %w%s", t, ErrMissing, err, hint)
 		}
 	}
 	return nil
@@ -104,37 +121,36 @@ func (u *URL) Start(ctx context.Context, spec Spec) (Deployment, error) {
 	for range u.targets {
 		d.named = append(d.named, &named{prefix: spec.Prefix, derives: spec.Derives, keys: map[string]struct{}{}})
 	}
-	if err := d.checkSpec(spec); err != nil {
-		return nil, err
-	}
-	if spec.Topology != impls.Standalone && spec.Topology != impls.Independent {
+	switch { // what only servers started by lockbench can have
+	case spec.ClockFaults:
+		return nil, d.refuse("clock faults")
+	case spec.MaxMemory > 0:
+		return nil, d.refuse("a memory limit")
+	case spec.Persistence != impls.PersistNone:
+		return nil, d.refuse(fmt.Sprintf("persistence %s", spec.Persistence))
+	case spec.Topology != impls.Standalone && spec.Topology != impls.Independent:
 		return nil, d.refuse(string(spec.Topology) + " topology")
 	}
 	if spec.Nodes != len(u.targets) {
-		give := "one"
+		wants, give := "one server", "one"
 		if spec.Nodes > 1 {
-			give = fmt.Sprintf("%d, separated by commas", spec.Nodes)
+			wants, give = fmt.Sprintf("%d independent masters", spec.Nodes), fmt.Sprintf("%d, separated by commas", spec.Nodes)
 		}
-		return nil, fmt.Errorf("%w: the lock is for %s, and there are %d; give %s", ErrAddresses, masters(spec.Nodes), len(u.targets), give)
+		return nil, fmt.Errorf("%w: the lock is for %s, and there are %d; give %s", ErrAddresses, wants, len(u.targets), give)
 	}
 	if err := u.Available(ctx); err != nil {
 		return nil, err
 	}
-	return d, d.permitted(ctx)
-}
-
-// permitted finds out, before anything is written, whether the user may delete the run's keys. It
-// deletes one that nobody has made.
-func (d *guest) permitted(ctx context.Context) error {
-	if d.spec.Prefix == "" {
-		return nil
+	if spec.Prefix == "" {
+		return d, nil
 	}
 	for i, t := range d.targets {
-		if err := deleteKeys(ctx, to(d, i), []string{d.spec.Prefix + "permitted"}); err != nil {
-			return fmt.Errorf("%s: the run deletes its keys at the end: %w: %w", t, ErrRefused, err)
+		// Before anything is written: may the user delete the run's keys? Nobody has made this one.
+		if err := deleteKeys(ctx, to(d, i), []string{spec.Prefix + "permitted"}); err != nil {
+			return d, fmt.Errorf("%s: the run deletes its keys at the end: %w: %w", t, ErrRefused, err)
 		}
 	}
-	return nil
+	return d, nil
 }
 
 type wrongAddresses struct{}
@@ -142,13 +158,6 @@ type wrongAddresses struct{}
 func (wrongAddresses) Error() string { return "wrong number of Redis URLs" }
 
 func (wrongAddresses) Unwrap() error { return ErrRefused }
-
-func masters(n int) string {
-	if n == 1 {
-		return "one server"
-	}
-	return fmt.Sprintf("%d independent masters", n)
-}
 
 type guest struct {
 	refuser
@@ -185,7 +194,18 @@ func (d *guest) Keys(ctx context.Context, i int, prefix string) ([]string, error
 		return nil, err
 	}
 	keys := slices.DeleteFunc(d.named[i].all(), func(key string) bool { return !impls.Under(prefix, key) })
-	return present(ctx, d.targets[i].dial, keys)
+	found := make([]*redis.IntCmd, len(keys))
+	err := eachKey(ctx, d.targets[i].dial, keys, func(p redis.Pipeliner, i int) { found[i] = p.Exists(ctx, keys[i]) })
+	if err != nil {
+		return nil, err
+	}
+	var there []string
+	for i, key := range keys {
+		if found[i].Val() > 0 {
+			there = append(there, key)
+		}
+	}
+	return there, nil
 }
 
 // Info sends INFO and not CONFIG.
@@ -249,19 +269,6 @@ type target struct {
 	tls      *tls.Config
 }
 
-func (t target) hint(err error) string {
-	closed := errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
-	switch {
-	case strings.Contains(err.Error(), "NOAUTH"):
-		return " (give the password by --password-file, LOCKBENCH_REDIS_PASSWORD or in the URL)"
-	case t.tls == nil && closed:
-		return " (does the server speak TLS? then its address begins with rediss://)"
-	case t.tls != nil && errors.Is(err, context.DeadlineExceeded):
-		return " (does the server speak TLS? without, its address begins with redis://)"
-	}
-	return ""
-}
-
 // parseTarget returns errors without the address, which may have a password.
 func parseTarget(address string) (target, error) {
 	scheme, _, _ := strings.Cut(address, "://")
@@ -288,4 +295,50 @@ func (t target) String() string {
 		scheme = "rediss"
 	}
 	return fmt.Sprintf("%s://%s/%d", scheme, t.addr, t.database)
+}
+
+// dial returns a connection that is logged in, so that lock clients, proxies and child processes
+// need not know the password.
+func (t target) dial(ctx context.Context) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	dial := new(net.Dialer).DialContext
+	if t.tls != nil {
+		dial = (&tls.Dialer{Config: t.tls}).DialContext
+	}
+	conn, err := dial(ctx, "tcp", t.addr)
+	if err != nil {
+		return nil, err
+	}
+	deadline, _ := ctx.Deadline()
+	err = conn.SetDeadline(deadline)
+	user, password := t.login()
+	switch {
+	case err != nil || password == "":
+	case user == "":
+		err = exchange(conn, "AUTH", password)
+	default:
+		err = exchange(conn, "AUTH", user, password)
+	}
+	if err == nil && t.database != 0 {
+		err = exchange(conn, "SELECT", strconv.Itoa(t.database))
+	}
+	if err = errors.Join(err, conn.SetDeadline(time.Time{})); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
+// exchange sends a command, whose reply must be OK. Of an error reply only the first word is shown:
+// the rest may repeat arguments.
+func exchange(conn net.Conn, words ...string) error {
+	line, err := resp.Ask(conn, words...)
+	if err != nil {
+		return fmt.Errorf("%s: %w", words[0], err)
+	}
+	if !strings.HasPrefix(line, "+OK") {
+		code, _, _ := strings.Cut(strings.TrimPrefix(line, "-"), " ")
+		return fmt.Errorf("%s refused by the server (%s)", words[0], code)
+	}
+	return nil
 }

@@ -1,5 +1,3 @@
-//go:build unix
-
 package servers
 
 import (
@@ -55,27 +53,20 @@ func newWorkspace(base string, env ...string) (*workspace, error) {
 	if e.lock, err = holdLock(filepath.Join(dir, lockFile)); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
-	if err := e.startReaper(env); err != nil {
-		return nil, errors.Join(err, e.Close())
-	}
-	return e, nil
-}
-
-// startReaper starts the reaper in its own session, so that signals to the terminal or process
-// group do not reach it.
-func (e *workspace) startReaper(env []string) error {
-	cmd := exec.Command("/bin/sh", "-c", reaperScript, "lockbench-reaper", e.dir)
+	cmd := exec.Command("/bin/sh", "-c", reaperScript, "lockbench-reaper", dir)
+	// a session of its own: signals to the terminal or process group do not reach it
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Env = append(os.Environ(), env...)
-	orders, err := cmd.StdinPipe()
+	if e.orders, err = cmd.StdinPipe(); err == nil {
+		if err = cmd.Start(); err != nil {
+			err = errors.Join(err, e.orders.Close())
+		}
+	}
 	if err != nil {
-		return fmt.Errorf("reaper: %w", err)
+		return nil, errors.Join(fmt.Errorf("reaper: %w", err), e.Close())
 	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("reaper: %w", errors.Join(err, orders.Close()))
-	}
-	e.reaper, e.orders = cmd, orders
-	return nil
+	e.reaper = cmd
+	return e, nil
 }
 
 func (e *workspace) subdir(name string) (string, error) {

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/lockbench/lockbench/internal/cputime"
+	"github.com/lockbench/lockbench/internal/subprocess"
 	"github.com/lockbench/lockbench/internal/upstream"
 )
 
@@ -80,7 +80,7 @@ func (w *world) run(watch Watch, endless time.Duration) (settled bool) {
 			still = 0
 		}
 		if ran == nil || now.turns != before.turns {
-			ran = cputime.Stopwatch()
+			ran = subprocess.Stopwatch()
 		}
 		// A goroutine leaves its bubble while it helps to collect garbage: the next inspection sees
 		// it.

@@ -113,17 +113,14 @@ func (a *adapted) Acquire(ctx context.Context, mode history.Mode) (impls.Grant, 
 	env := impls.Env{Key: a.cfg.Key, Poll: a.cfg.Poll, Clock: impls.SystemClock{}}
 	return impls.PollUntilGranted(ctx, env, mode, func(ctx context.Context, mode history.Mode) (impls.Grant, error) {
 		ok, err := s.try(ctx)
-		if err == nil && !ok || isOwnError(err) {
+		// A lock's own error, such as "already locked", is busy for an acquire that waits, and unknown
+		// for a single attempt.
+		own := err != nil && !network(err) && errors.Is(impls.Classify("try", err), impls.ErrUnknownOutcome)
+		if err == nil && !ok || own {
 			err = impls.ErrBusy
 		}
 		return a.granted(ctx, "try", mode, err)
 	})
-}
-
-// isOwnError reports whether an error is a lock's own, such as "already locked": busy, for an
-// acquire that waits, and unknown for a single attempt.
-func isOwnError(err error) bool {
-	return err != nil && !network(err) && errors.Is(impls.Classify("try", err), impls.ErrUnknownOutcome)
 }
 
 // granted turns the result of a lock's method into a grant or a classified error.
@@ -243,3 +240,32 @@ func network(err error) bool {
 	return impls.ConnectionFailed(err) || errors.Is(err, impls.ErrUnknownOutcome) || errors.Is(err, context.Canceled) ||
 		errors.Is(err, context.DeadlineExceeded)
 }
+
+// side is one mode of a lock.
+type side struct {
+	wait   func(context.Context) error         // nil: it can't wait
+	try    func(context.Context) (bool, error) // nil: it can only wait
+	unlock func(context.Context) error         // nil: the lock lacks the mode
+}
+
+func exclusiveSide(lock any) (s side) {
+	if l, ok := lock.(Locker); ok {
+		s.wait, s.unlock = l.Lock, l.Unlock
+	}
+	if l, ok := lock.(TryLocker); ok {
+		s.try, s.unlock = l.TryLock, l.Unlock
+	}
+	return s
+}
+
+func sharedSide(lock any) (s side) {
+	if l, ok := lock.(SharedLocker); ok {
+		s.wait, s.unlock = l.RLock, l.RUnlock
+	}
+	if l, ok := lock.(SharedTryLocker); ok {
+		s.try, s.unlock = l.TryRLock, l.RUnlock
+	}
+	return s
+}
+
+func (s side) exists() bool { return s.unlock != nil }

@@ -84,8 +84,14 @@ func Start(ctx context.Context, command Command, o Options) (*Child, error) {
 	if _, err = io.WriteString(c.local, command.opening()); err == nil {
 		err = c.await(ctx, hello)
 	}
-	if err == nil {
-		err = c.describe(ctx)
+	var about Reply
+	if err == nil { // a child that does not know the request has no special features
+		about, err = c.call(ctx, Request{Op: opDescribe})
+	}
+	if c.about = about.Description; err == nil {
+		if _, err = c.about.Variant(); err != nil {
+			err = fmt.Errorf("%w: %w", ErrProtocol, err)
+		}
 	}
 	if err != nil {
 		c.fail(fmt.Errorf("%w: %w", ErrGone, err))
@@ -122,12 +128,10 @@ func (c *Child) over(err error, hello chan<- error) {
 }
 
 func (c *Child) await(ctx context.Context, hello <-chan error) error {
-	t := time.NewTimer(c.patience)
-	defer t.Stop()
 	select {
 	case err := <-hello:
 		return err
-	case <-t.C:
+	case <-time.After(c.patience):
 		return fmt.Errorf("it did not start within %v", c.patience)
 	case <-ctx.Done():
 		return ctx.Err()
@@ -204,20 +208,6 @@ func (c *Child) explain() error {
 	return fmt.Errorf("%s %s: %w; %s", c.client, c.command, err, words)
 }
 
-// describe asks the child what it can do. A child that does not know the request has no special
-// features.
-func (c *Child) describe(ctx context.Context) error {
-	r, err := c.call(ctx, Request{Op: opDescribe})
-	if err != nil {
-		return err
-	}
-	c.about = r.Description
-	if _, err := c.about.variant(); err != nil {
-		return fmt.Errorf("%w: %w", ErrProtocol, err)
-	}
-	return nil
-}
-
 // About returns the child's description of its lock.
 func (c *Child) About() Description { return c.about }
 
@@ -274,7 +264,7 @@ func (c *Child) call(ctx context.Context, q Request) (Reply, error) {
 			}
 			return r, nil
 		case <-c.local.Gone():
-			return Reply{}, c.lastWords(q)
+			return Reply{}, cmp.Or(c.explain(), fmt.Errorf("%s %s: %w", q.Op, q.Key, impls.ErrCrashed))
 		case <-done:
 			done = nil
 			if q.Op == opAcquire && c.about.CanCancel() {
@@ -301,13 +291,6 @@ func (c *Child) excused() time.Duration {
 		return c.patience
 	}
 	return c.patience - time.Since(c.moved)
-}
-
-func (c *Child) lastWords(q Request) error {
-	if err := c.explain(); err != nil {
-		return err
-	}
-	return fmt.Errorf("%s %s: %w", q.Op, q.Key, impls.ErrCrashed)
 }
 
 // Stop stops the child and the processes that it has started with SIGSTOP, and reports whether they

@@ -135,7 +135,7 @@ func TestHandleWhoseServersAreAway(t *testing.T) {
 
 func TestChildOfAGoLock(t *testing.T) {
 	child := start(t, self())
-	v := child.Variant()
+	v, _ := child.About().Variant()
 	want := impls.Traits{Extends: true, UniqueToken: true, Fenced: true, NotifiesLoss: true, Wakeups: true}
 	if v.Kind != history.Mutex || v.Traits != want || !child.About().CanCancel() {
 		t.Errorf("it describes itself as %v, %+v", v.Kind, v.Traits)

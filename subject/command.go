@@ -39,10 +39,8 @@ func (c Command) shell() string { return strings.TrimSpace("exec " + c.prefix() 
 
 // opening returns what that shell reads: it prints its process id and becomes the child.
 func (c Command) opening() string {
-	return fmt.Sprintf(`printf '{"pid":%%d}\n' "$$"; exec sh -c %s`+"\n", quote(c.Exec))
+	return fmt.Sprintf(`printf '{"pid":%%d}\n' "$$"; exec sh -c %s`+"\n", "'"+strings.ReplaceAll(c.Exec, "'", `'\''`)+"'")
 }
-
-func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // signalling returns what a shell reads to signal the child's process group, or else the child.
 // After STOP it fails unless the child is seen stopped.

@@ -28,8 +28,8 @@ func (f *Fleet) Probe(ctx context.Context) (impls.Variant, error) {
 		return impls.Variant{}, err
 	}
 	f.About = c.About()
-	v := c.Variant()
-	v.Name = f.name()
+	v, _ := f.About.Variant() // Start has rejected an invalid description
+	v.Name, v.Summary = f.name(), "a lock in another process: "+f.Command(0).String()
 	return v, c.Close()
 }
 

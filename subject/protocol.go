@@ -163,16 +163,12 @@ func (r Reply) checkWord() error {
 	if _, ok := meaning(r.Error); ok || r.Error == "" {
 		return nil
 	}
-	return fmt.Errorf(`line %d of its output: the error %q has no meaning: want one of %s; what else there is to say belongs in "text"`, r.line, r.Error, errorList())
-}
-
-// errorList has the words of an error, for messages.
-func errorList() string {
 	all := make([]string, len(errorWords))
 	for i, e := range errorWords {
 		all[i] = e.word
 	}
-	return strings.Join(all, ", ")
+	return fmt.Errorf(`line %d of its output: the error %q has no meaning: want one of %s; what else there is to say belongs in "text"`,
+		r.line, r.Error, strings.Join(all, ", "))
 }
 
 // maxToken bounds a token, which every operation on its hold has: a record has room for it.

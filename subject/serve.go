@@ -40,7 +40,8 @@ func ServeAs(about Description, f Factory) error {
 
 func serveOn(in io.Reader, out io.Writer, f Factory, about func() Description) error {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &server{factory: f, about: about, out: subprocess.NewWriter(out), locks: map[string]*served{}, acquires: map[int64]context.CancelFunc{}}
+	s := &server{factory: f, about: about, out: subprocess.NewWriter(out),
+		locks: map[string]*served{}, asking: map[int64]context.CancelFunc{}}
 	if about == nil {
 		s.about = sync.OnceValue(s.describe)
 	}
@@ -50,7 +51,15 @@ func serveOn(in io.Reader, out io.Writer, f Factory, about func() Description) e
 	}
 	cancel()
 	s.work.Wait()
-	return errors.Join(err, s.close())
+	errs := []error{err}
+	for _, l := range s.locks {
+		l.unwatch()
+		errs = append(errs, l.Close())
+	}
+	for _, n := range s.nodes {
+		errs = append(errs, n.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // server answers the requests of one client.
@@ -61,10 +70,10 @@ type server struct {
 	out     *subprocess.Writer
 	skew    atomic.Int64 // of the clock by which the lock counts, in nanoseconds
 
-	mu       sync.Mutex // protects what follows
-	locks    map[string]*served
-	acquires map[int64]context.CancelFunc // under way, by ID
-	nodes    []redis.UniversalClient      // nil before the first new
+	mu     sync.Mutex // protects what follows
+	locks  map[string]*served
+	asking map[int64]context.CancelFunc // the requests under way, by ID
+	nodes  []redis.UniversalClient      // nil before the first new
 }
 
 type served struct {
@@ -81,45 +90,30 @@ func (s *server) read(ctx context.Context, in io.Reader) error {
 			return err
 		}
 		if q.Op == opCancel {
-			s.cancel(q.Of)
+			s.mu.Lock()
+			if end, open := s.asking[q.Of]; open {
+				end()
+			}
+			s.mu.Unlock()
 			continue
 		}
-		asking, end := s.begin(ctx, q)
+		asking, end := context.WithCancel(ctx)
+		if q.Wait > 0 {
+			asking, end = context.WithTimeout(ctx, duration(q.Wait))
+		}
+		s.mu.Lock()
+		s.asking[q.ID] = end
+		s.mu.Unlock()
 		s.work.Go(func() {
-			defer end()
-			s.answer(q.ID, s.do(asking, q))
+			r := s.do(asking, q)
+			r.ID = q.ID
+			_ = s.out.Send(r) // if the pipe is gone nobody reads the reply; the end of the input ends the child
+			end()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(s.asking, q.ID)
 		})
 	}
-}
-
-// begin returns the context of a request, which a cancel request may end.
-func (s *server) begin(ctx context.Context, q Request) (context.Context, func()) {
-	asking, cancel := context.WithCancel(ctx)
-	if q.Wait > 0 {
-		asking, cancel = context.WithTimeout(ctx, duration(q.Wait))
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.acquires[q.ID] = cancel
-	return asking, func() {
-		cancel()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.acquires, q.ID)
-	}
-}
-
-func (s *server) cancel(id int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if cancel, ok := s.acquires[id]; ok {
-		cancel()
-	}
-}
-
-func (s *server) answer(id int64, r Reply) {
-	r.ID = id
-	_ = s.out.Send(r) // if the pipe is gone nobody reads the reply; the end of the input ends the child
 }
 
 func (s *server) do(ctx context.Context, q Request) Reply {
@@ -213,8 +207,9 @@ func (s *server) open(q Request) Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.nodes == nil {
-		if q.Sentinel != "" {
-			s.nodes = []redis.UniversalClient{connectBySentinels(q.Sentinel, q.Servers)}
+		if q.Sentinel != "" { // connected to the primary that they name
+			s.nodes = []redis.UniversalClient{redis.NewFailoverClient(&redis.FailoverOptions{MasterName: q.Sentinel, SentinelAddrs: q.Servers,
+				MaxRetries: -1, ContextTimeoutEnabled: true, DisableIdentity: true})}
 		} else {
 			for _, addr := range q.Servers {
 				s.nodes = append(s.nodes, connect(addr))
@@ -222,7 +217,17 @@ func (s *server) open(q Request) Reply {
 		}
 	}
 	s.skew.Store(int64(duration(q.Skew)))
-	lock, err := s.make(q, s.nodes)
+	cfg := Config{Nodes: s.nodes, Addrs: q.Servers, Master: q.Sentinel, Dial: new(net.Dialer).DialContext, Key: q.Key, TTL: duration(q.Lease),
+		Poll: duration(q.Poll), Owner: q.Owner, Permits: max(q.Permits, 1), Skew: duration(q.Skew),
+		Renewed: func(r impls.Renewal) { s.renewed(q.Key, r) }}
+	if len(s.nodes) > 0 {
+		cfg.Redis = s.nodes[0]
+	}
+	made, err := s.factory(cfg)
+	var lock impls.Lock
+	if err == nil {
+		lock, err = Adapt(made, cfg)
+	}
 	if err != nil {
 		if impls.ConnectionFailed(err) { // nothing was asked of the lock yet
 			err = fmt.Errorf("%w: %w", impls.ErrUnavailable, err)
@@ -235,19 +240,6 @@ func (s *server) open(q Request) Reply {
 	}
 	s.locks[q.Key] = &served{Lock: lock}
 	return Reply{OK: true}
-}
-
-func (s *server) make(q Request, nodes []redis.UniversalClient) (impls.Lock, error) {
-	cfg := Config{Nodes: nodes, Addrs: q.Servers, Master: q.Sentinel, Dial: new(net.Dialer).DialContext, Key: q.Key, TTL: duration(q.Lease), Poll: duration(q.Poll), Owner: q.Owner, Permits: max(q.Permits, 1), Skew: duration(q.Skew)}
-	if len(nodes) > 0 {
-		cfg.Redis = nodes[0]
-	}
-	cfg.Renewed = func(r impls.Renewal) { s.renewed(q.Key, r) }
-	lock, err := s.factory(cfg)
-	if err != nil {
-		return nil, err
-	}
-	return Adapt(lock, cfg)
 }
 
 // renewed tells of an extend that the lock did by itself.
@@ -264,11 +256,6 @@ func (s *server) renewed(key string, r impls.Renewal) {
 func connect(addr string) redis.UniversalClient {
 	return redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true, DisableIdentity: true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}})
-}
-
-// connectBySentinels is connect to the primary that sentinels name.
-func connectBySentinels(primary string, sentinels []string) redis.UniversalClient {
-	return redis.NewFailoverClient(&redis.FailoverOptions{MasterName: primary, SentinelAddrs: sentinels, MaxRetries: -1, ContextTimeoutEnabled: true, DisableIdentity: true})
 }
 
 // nowhere is an unreachable address, for a lock that is only inspected.
@@ -288,38 +275,21 @@ func (s *server) describe() Description {
 	if c, ok := lock.(io.Closer); ok {
 		defer c.Close()
 	}
-	about.fill(lock)
+	t := TraitsOf(lock)
+	for word, trait := range canWords() {
+		if *trait(&t) {
+			about.Can = append(about.Can, word)
+		}
+	}
+	if t.Shared {
+		about.Kind = string(history.RW)
+	}
+	if l, ok := lock.(Describer); ok {
+		more := l.Describe()
+		about.Name, about.Kind, about.Can = more.Name, more.Kind, append(about.Can, more.Can...)
+	}
 	return about
 }
 
 // Describer is a lock that describes itself beyond what its methods show.
 type Describer interface{ Describe() Description }
-
-// fill adds what the methods of a lock show, and its own description.
-func (d *Description) fill(lock any) {
-	t := TraitsOf(lock)
-	for word, trait := range canWords() {
-		if *trait(&t) {
-			d.Can = append(d.Can, word)
-		}
-	}
-	if t.Shared {
-		d.Kind = string(history.RW)
-	}
-	if l, ok := lock.(Describer); ok {
-		more := l.Describe()
-		d.Name, d.Kind, d.Can = more.Name, more.Kind, append(d.Can, more.Can...)
-	}
-}
-
-func (s *server) close() error {
-	var errs []error
-	for _, l := range s.locks {
-		l.unwatch()
-		errs = append(errs, l.Close())
-	}
-	for _, n := range s.nodes {
-		errs = append(errs, n.Close())
-	}
-	return errors.Join(errs...)
-}

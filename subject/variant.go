@@ -10,17 +10,10 @@ import (
 	"github.com/lockbench/lockbench/impls"
 )
 
-// Variant returns a catalogue entry for the child's description: kind, features and servers. The
-// caller sets Name and New.
-func (c *Child) Variant() impls.Variant {
-	v, _ := c.about.variant() // Start has rejected an invalid description
-	v.Summary = "a lock in another process: " + c.command.String()
-	return v
-}
-
-// variant rejects words that are not in the protocol: a feature with a misspelt name would never be
-// tested.
-func (d Description) variant() (impls.Variant, error) {
+// Variant returns a catalogue entry for the description: kind, features and servers. The caller
+// sets the rest. It rejects words that are not in the protocol: a feature with a misspelt name
+// would never be tested.
+func (d Description) Variant() (impls.Variant, error) {
 	v := impls.Variant{Kind: history.Mutex, Topology: impls.Standalone, Quorum: d.Quorum}
 	if d.Quorum < 0 {
 		return v, fmt.Errorf("describe: quorum %d: want at least 0", d.Quorum)

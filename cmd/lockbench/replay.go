@@ -247,7 +247,7 @@ func (a *app) onReal(ctx context.Context, t sim.Tape, v impls.Variant, f replayF
 			return err
 		}
 		r.Runs = append(r.Runs, filepath.Clean(out.Dir))
-		r.Server, r.Order = out.Run.Server, (*results.Order)(out.Order)
+		r.Server, r.Order = out.Run.Server, out.Order
 		seen, e := sameViolation(t, v, out)
 		if err = errors.Join(err, e); seen != nil {
 			r.Verdict, r.Instead, r.Story = checker.Fail, "", seen

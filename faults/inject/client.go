@@ -11,7 +11,7 @@ import (
 // Goroutine is a client that runs in this process, behind a Gate.
 type Goroutine struct {
 	*Gate
-	Holds // at its moment
+	holds // at its moment
 
 	mu     sync.Mutex         // guards cancel
 	cancel context.CancelFunc // of the acquire under way; nil when there is none

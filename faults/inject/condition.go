@@ -59,8 +59,14 @@ func (p *Proxy) refresh() {
 	for _, l := range p.links {
 		s := &linkState{changed: make(chan struct{})}
 		for _, c := range p.conditions {
-			if c.concerns(l) {
-				s.add(c)
+			if !c.concerns(l) {
+				continue
+			}
+			s.blocked = s.blocked || c.Block
+			s.delay += c.Delay
+			s.noSubscribers = s.noSubscribers || c.NoSubscribers
+			if c.Rate > 0 && (s.rate == 0 || c.Rate < s.rate) {
+				s.rate = c.Rate
 			}
 		}
 		if old := l.state.Swap(s); old != nil {
@@ -69,22 +75,10 @@ func (p *Proxy) refresh() {
 	}
 }
 
-func (s *linkState) add(c *condition) {
-	s.blocked = s.blocked || c.Block
-	s.delay += c.Delay
-	s.noSubscribers = s.noSubscribers || c.NoSubscribers
-	if c.Rate > 0 && (s.rate == 0 || c.Rate < s.rate) {
-		s.rate = c.Rate
-	}
-}
-
 // settled waits for the writes that began before the last condition, after which nothing passes
 // that it forbids. It returns false if ctx ends first.
 func (p *Proxy) settled(ctx context.Context) bool {
-	p.mu.Lock()
-	links := slices.Clone(p.links)
-	p.mu.Unlock()
-	for _, l := range links {
+	for _, l := range p.present() {
 		for l.passing.Load() > 0 {
 			if !sleep(ctx.Done(), settlePause) {
 				return false
@@ -101,10 +95,8 @@ func sleep(done <-chan struct{}, d time.Duration) bool {
 	if d <= 0 {
 		return true
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 		return true
 	case <-done:
 		return false

@@ -82,7 +82,10 @@ func (d *direction) request(req resp.Request) bool {
 		if !d.flush() { // earlier requests must not wait with it
 			return false
 		}
-		if m = d.message(req); !t.Request(m) {
+		cmd := history.Command{Client: faults.ClientName(d.link.Client), Node: d.link.Node, Name: req.Name()}
+		m = &Message{Command: cmd, Write: req.IsWrite(), Label: label(req, d.link.proxy.cfg.Names),
+			client: d.link.Client, gone: d.gone}
+		if !t.Request(m) {
 			d.end()
 			return false
 		}
@@ -90,11 +93,6 @@ func (d *direction) request(req resp.Request) bool {
 	d.pairs.Expect(req, m)
 	d.out = append(d.out, req.Raw...)
 	return m == nil || d.flush()
-}
-
-func (d *direction) message(req resp.Request) *Message {
-	cmd := history.Command{Client: faults.ClientName(d.link.Client), Node: d.link.Node, Name: req.Name()}
-	return &Message{Command: cmd, Write: req.IsWrite(), Label: label(req, d.link.proxy.cfg.Names), client: d.link.Client, gone: d.gone}
 }
 
 // label returns the name by which a step of a schedule identifies a request: its command, and for a
@@ -136,12 +134,28 @@ func (d *direction) reply(reply resp.Reply) bool {
 }
 
 // flush writes the queue once no condition blocks it; it returns false if the connection has ended.
+// Its write counts as passing.
 func (d *direction) flush() bool {
 	if len(d.out) == 0 {
 		return true
 	}
-	if !d.clear() {
-		return false
+	for {
+		d.link.passing.Add(1)
+		s := d.link.state.Load()
+		if !s.blocked && (s.delay == 0 && s.rate == 0 || d.due(s) <= 0) {
+			break
+		}
+		d.link.passing.Add(-1)
+		var due <-chan time.Time
+		if !s.blocked {
+			due = time.After(d.due(s))
+		}
+		select {
+		case <-due:
+		case <-s.changed:
+		case <-d.gone:
+			return false
+		}
 	}
 	defer d.link.passing.Add(-1)
 	_, err := d.to.Write(d.out)
@@ -154,22 +168,6 @@ func (d *direction) flush() bool {
 
 // maxIdleBuffer is the largest buffer, in bytes, that a direction keeps after a large frame.
 const maxIdleBuffer = 1 << 20
-
-// clear waits until the queue may be written, and counts the write as passing; it returns false if
-// the connection has ended.
-func (d *direction) clear() bool {
-	for {
-		d.link.passing.Add(1)
-		s := d.link.state.Load()
-		if !s.blocked && (s.delay == 0 && s.rate == 0 || d.due(s) <= 0) {
-			return true
-		}
-		d.link.passing.Add(-1)
-		if !d.wait(s) {
-			return false
-		}
-	}
-}
 
 // due returns how long the queue must still wait for its delay and its share of the bandwidth.
 func (d *direction) due(s *linkState) time.Duration {
@@ -188,22 +186,4 @@ func (d *direction) due(s *linkState) time.Duration {
 	}
 	d.free = ready
 	return 0
-}
-
-// wait waits until the queue is due or the conditions change; it returns false if the connection
-// has ended.
-func (d *direction) wait(s *linkState) bool {
-	var timer <-chan time.Time
-	if !s.blocked {
-		t := time.NewTimer(d.due(s))
-		defer t.Stop()
-		timer = t.C
-	}
-	select {
-	case <-timer:
-	case <-s.changed:
-	case <-d.gone:
-		return false
-	}
-	return true
 }

@@ -14,58 +14,41 @@ import (
 )
 
 func (w *World) CutReplication(ctx context.Context, node int) error {
-	w.mu.Lock()
-	w.cut = true
-	w.mu.Unlock()
+	w.cut.Store(true)
 	return w.cfg.Servers.SetReplication(ctx, node, false)
 }
 
+// Failover first compares the data of the two nodes if replication was cut: then only clients of the
+// primary can still change them. While it flows, any read of the primary would give the replica
+// time to catch up, and the primary's data are not known; if the fault is injected at the first
+// grant of a run, a key on the replica belongs to that grant.
 func (w *World) Failover(ctx context.Context, node int) (had string, e history.Effect, err error) {
-	w.mu.Lock()
-	cut := w.cut
-	w.mu.Unlock()
+	all := w.cfg.Servers
+	cut := w.cut.Load()
+	var lock map[string]string
+	var unread error
 	if cut {
-		return w.afterCut(ctx, node)
+		lock, unread = w.contents(ctx, node)
 	}
-	return w.atOnce(ctx, node)
-}
-
-// heir returns the number of the replica that is promoted in place of a primary.
-func (w *World) heir(node int) int {
-	return node + w.cfg.Servers.Topology().Primaries(w.cfg.Servers.Len())
-}
-
-// atOnce kills the primary without reading it first, since any read would give the replica time to
-// catch up. The primary's data are then unknown. If the fault is injected at the first grant of a
-// run, a key on the replica belongs to that grant.
-func (w *World) atOnce(ctx context.Context, node int) (had string, e history.Effect, err error) {
-	if err := w.cfg.Servers.Kill(ctx, node); err != nil {
+	if err := all.Kill(ctx, node); err != nil {
 		return "", e, err
 	}
-	if err := w.cfg.Servers.SetReplication(ctx, node, false); err != nil {
-		return "", e, err
+	if !cut {
+		if err := all.SetReplication(ctx, node, false); err != nil {
+			return "", e, err
+		}
 	}
-	if has, err := w.contents(ctx, w.heir(node)); err == nil {
+	heir := node + all.Topology().Primaries(all.Len())
+	switch has, err := w.contents(ctx, heir); {
+	case unread != nil || err != nil:
+	case !cut:
 		had, e = history.ReplicaHad(len(has) > 0), promoted(has, has)
-	}
-	err = w.cfg.Servers.Promote(ctx, node)
-	return had, e, err
-}
-
-// afterCut compares the data of the two nodes, which only clients of the primary can still change,
-// and then kills the primary.
-func (w *World) afterCut(ctx context.Context, node int) (had string, e history.Effect, err error) {
-	lock, err := w.contents(ctx, node)
-	if kerr := w.cfg.Servers.Kill(ctx, node); kerr != nil {
-		return "", e, kerr
-	}
-	if has, rerr := w.contents(ctx, w.heir(node)); err == nil && rerr == nil {
+	default:
 		if e = promoted(lock, has); len(lock) > 0 {
 			had = history.ReplicaHad(maps.Equal(lock, has))
 		}
 	}
-	err = w.cfg.Servers.Promote(ctx, node)
-	return had, e, err
+	return had, e, all.Promote(ctx, node)
 }
 
 // promoted returns the effect on the lock's keys when a primary that held lock was replaced by a

@@ -58,7 +58,6 @@ func (g *Gate) set(shut bool) {
 	g.moved.Broadcast()
 }
 
-// crash kills the client. It cannot be undone.
 func (g *Gate) crash() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -133,10 +132,8 @@ func (c gatedClock) Now() time.Time { return impls.SystemClock{}.Now().Add(c.ske
 
 func (c gatedClock) Sleep(ctx context.Context, d time.Duration) error {
 	if d > 0 {
-		t := time.NewTimer(d)
-		defer t.Stop()
 		select {
-		case <-t.C:
+		case <-time.After(d):
 		case <-ctx.Done():
 		case <-c.gate.dead:
 		}

@@ -8,16 +8,16 @@ import (
 	"github.com/lockbench/lockbench/faults"
 )
 
-// Holds is what holds a client at its moment, or a message on its way, until it is released. The
+// holds is what holds a client at its moment, or a message on its way, until it is released. The
 // zero value holds nothing.
-type Holds struct {
+type holds struct {
 	some atomic.Bool     // the fast path of Wait: there may be holds
 	mu   sync.Mutex      // guards all
 	all  []chan struct{} // closed when released; those that no Wait has taken
 }
 
 // Hold begins to hold, until release is called, once.
-func (h *Holds) Hold() (release faults.Undo) {
+func (h *holds) Hold() (release faults.Undo) {
 	hold := make(chan struct{})
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -29,8 +29,16 @@ func (h *Holds) Hold() (release faults.Undo) {
 // Wait waits for the release of what holds now; it returns false if done or gone is closed first.
 // Each hold holds one Wait: at a moment it stops the client, and not the background of the client's
 // lock.
-func (h *Holds) Wait(done, gone <-chan struct{}) bool {
-	for _, hold := range h.take() {
+func (h *holds) Wait(done, gone <-chan struct{}) bool {
+	if !h.some.Load() {
+		return true
+	}
+	h.mu.Lock()
+	all := h.all
+	h.all = nil
+	h.some.Store(false)
+	h.mu.Unlock()
+	for _, hold := range all {
 		select {
 		case <-hold:
 		case <-done:
@@ -42,20 +50,8 @@ func (h *Holds) Wait(done, gone <-chan struct{}) bool {
 	return true
 }
 
-func (h *Holds) take() []chan struct{} {
-	if !h.some.Load() {
-		return nil
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	all := h.all
-	h.all = nil
-	h.some.Store(false)
-	return all
-}
-
 // free reports whether a Wait would not wait.
-func (h *Holds) free() bool {
+func (h *holds) free() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, hold := range h.all {

@@ -20,7 +20,7 @@ type Message struct {
 	Command history.Command // without its arguments; with its reply once that has arrived
 	Write   bool            // the command writes
 	Label   string          // the name by which a step of a schedule identifies it
-	Holds
+	holds
 
 	client    int
 	operation faults.Operation

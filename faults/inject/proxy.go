@@ -91,7 +91,15 @@ func (p *Proxy) Open(cfg LinkConfig) (*Link, error) {
 	}
 	p.links = append(p.links, l)
 	p.refresh()
-	p.work.Go(l.accept)
+	p.work.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			p.work.Go(func() { l.serve(client) })
+		}
+	})
 	return l, nil
 }
 
@@ -163,21 +171,20 @@ func (l *Link) open(ctx context.Context) error {
 	}
 }
 
-func (l *Link) accept() {
-	for {
-		client, err := l.listener.Accept()
+func (l *Link) serve(client net.Conn) {
+	node := l.takeReady()
+	if node == nil {
+		err := l.open(l.proxy.ctx)
+		if err == nil {
+			node, err = l.LinkConfig.Dial(l.proxy.ctx)
+		}
 		if err != nil {
+			if tcp, ok := client.(*net.TCPConn); ok {
+				_ = tcp.SetLinger(0) // a reset, as of an absent node
+			}
+			_ = client.Close()
 			return
 		}
-		l.proxy.work.Go(func() { l.serve(client) })
-	}
-}
-
-func (l *Link) serve(client net.Conn) {
-	node, err := l.reach()
-	if err != nil {
-		reset(client)
-		return
 	}
 	c := &connection{link: l, client: client, node: node, gone: make(chan struct{})}
 	if !l.enter(c) {
@@ -188,25 +195,6 @@ func (l *Link) serve(client net.Conn) {
 		carry(&direction{connection: c, to: client}, node, &resp.Replies{}, (*direction).reply)
 	})
 	carry(&direction{connection: c, to: node}, client, &resp.Requests{}, (*direction).request)
-}
-
-// reach returns a connection to the node for an accepted client.
-func (l *Link) reach() (net.Conn, error) {
-	if node := l.takeReady(); node != nil {
-		return node, nil
-	}
-	if err := l.open(l.proxy.ctx); err != nil {
-		return nil, err
-	}
-	return l.LinkConfig.Dial(l.proxy.ctx)
-}
-
-// reset closes a connection with a reset, as an absent node would.
-func reset(conn net.Conn) {
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // an error does not matter: Close follows
-	}
-	_ = conn.Close()
 }
 
 func (l *Link) enter(c *connection) bool {
@@ -230,19 +218,10 @@ func (l *Link) present() []*connection {
 	return slices.Collect(maps.Keys(l.connections))
 }
 
-func (l *Link) close() error {
-	err := l.listener.Close()
-	l.mu.Lock()
-	l.closed = true
-	for _, node := range l.ready {
-		err = errors.Join(err, node.Close())
-	}
-	l.ready = nil
-	l.mu.Unlock()
-	for _, c := range l.present() {
-		c.end()
-	}
-	return err
+func (p *Proxy) present() []*Link {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.links)
 }
 
 // Close ends all links and their connections, and waits for their goroutines.
@@ -254,7 +233,17 @@ func (p *Proxy) Close() error {
 	p.mu.Unlock()
 	var errs []error
 	for _, l := range links {
-		errs = append(errs, l.close())
+		errs = append(errs, l.listener.Close())
+		l.mu.Lock()
+		l.closed = true
+		for _, node := range l.ready {
+			errs = append(errs, node.Close())
+		}
+		l.ready = nil
+		l.mu.Unlock()
+		for _, c := range l.present() {
+			c.end()
+		}
 	}
 	p.work.Wait()
 	return errors.Join(errs...)
@@ -262,11 +251,8 @@ func (p *Proxy) Close() error {
 
 // cutSubscribed cuts the connections that subscribe or have asked to, and returns their number.
 func (p *Proxy) cutSubscribed() int {
-	p.mu.Lock()
-	links := slices.Clone(p.links)
-	p.mu.Unlock()
 	n := 0
-	for _, l := range links {
+	for _, l := range p.present() {
 		for _, c := range l.present() {
 			if c.pairs.Subscribes() {
 				c.end()

@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -70,21 +71,31 @@ func (c *Replayer) turnOf(s faults.Step, gone <-chan struct{}) turn {
 func (c *Replayer) Run(ctx context.Context, director *faults.Director) {
 	c.director = director
 	defer c.release()
-	defer c.endAll()
+	defer func() { // no step will end these, and a client that stays paused never finishes
+		for _, f := range c.begun {
+			if f != nil && f.MustEnd() {
+				director.End(f)
+			}
+		}
+	}()
 	for i, s := range c.schedule {
-		if left := c.step(ctx, i, s); left != "" {
-			c.leave(i, left)
+		left := c.step(ctx, i, s)
+		c.mu.Lock()
+		if left == "" {
+			c.order.Passed++
+		} else {
+			c.order.Left = fmt.Sprintf("the real run left the tape at step %d of %d: expected %s, saw %s%s",
+				i+1, len(c.schedule), s, c.saw(), left)
+		}
+		c.mu.Unlock()
+		if left != "" {
 			return
 		}
-		c.mu.Lock()
-		c.order.Passed++
-		c.mu.Unlock()
 	}
 }
 
-func (c *Replayer) leave(step int, why string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// saw describes what waits for its turn. mu must be held.
+func (c *Replayer) saw() string {
 	var saw []string
 	for _, all := range c.waiting {
 		for _, a := range all {
@@ -92,11 +103,7 @@ func (c *Replayer) leave(step int, why string) {
 		}
 	}
 	slices.Sort(saw)
-	if len(saw) == 0 {
-		saw = []string{"nothing"}
-	}
-	c.order.Left = fmt.Sprintf("the real run left the tape at step %d of %d: expected %s, saw %s%s",
-		step+1, len(c.schedule), c.schedule[step], strings.Join(saw, " and "), why)
+	return cmp.Or(strings.Join(saw, " and "), "nothing")
 }
 
 // step performs one step; left says why the run diverged, phrased to follow what was expected and
@@ -108,7 +115,13 @@ func (c *Replayer) step(ctx context.Context, i int, s faults.Step) (left string)
 	}
 	switch s.Kind {
 	case faults.StepBegin:
-		c.rest(ctx, i, s)
+		// Clients have sent what they had sent when the fault was injected in the schedule.
+		for _, later := range c.schedule[i+1:] {
+			if later.Kind == faults.StepRequest && later.Sent <= s.At {
+				c.await(ctx, later.Key(), applyPatience)
+			}
+		}
+		sleep(ctx.Done(), settlePace)
 		return c.fault(ctx, s, due)
 	case faults.StepEnd:
 		return c.fault(ctx, s, due)
@@ -146,16 +159,6 @@ func (c *Replayer) fault(ctx context.Context, s faults.Step, due int64) (left st
 	return ""
 }
 
-// endAll ends the faults that must end when no step will: a client that stays paused never
-// finishes.
-func (c *Replayer) endAll() {
-	for _, f := range c.begun {
-		if f != nil && f.MustEnd() {
-			c.director.End(f)
-		}
-	}
-}
-
 func (c *Replayer) why(ctx context.Context) string {
 	if ctx.Err() != nil {
 		return ", and then its end"
@@ -166,15 +169,4 @@ func (c *Replayer) why(ctx context.Context) string {
 // until waits for an instant of the run; it returns false if ctx ends first.
 func (c *Replayer) until(ctx context.Context, at int64) bool {
 	return sleep(ctx.Done(), time.Duration(at-c.timeline())) && ctx.Err() == nil
-}
-
-// rest waits until clients have sent what they had sent when the fault was injected in the
-// schedule.
-func (c *Replayer) rest(ctx context.Context, i int, s faults.Step) {
-	for _, later := range c.schedule[i+1:] {
-		if later.Kind == faults.StepRequest && later.Sent <= s.At {
-			c.await(ctx, later.Key(), applyPatience)
-		}
-	}
-	sleep(ctx.Done(), settlePace)
 }

@@ -15,20 +15,13 @@ type Scripts struct {
 	known sync.Map // by digest
 }
 
-// ask reports whether a call of a script by its digest should fail: nobody has sent its source yet,
-// and no other call was made to fail.
-func (s *Scripts) ask(digest string) bool {
+// see notes a digest, and reports whether it was not known.
+func (s *Scripts) see(digest string) bool {
 	if s == nil {
 		return false
 	}
 	_, known := s.known.LoadOrStore(digest, true)
 	return !known
-}
-
-func (s *Scripts) sent(digest string) {
-	if s != nil {
-		s.known.Store(digest, true)
-	}
 }
 
 // unknownScript returns a packet with a digest that no script has in place of the given one.

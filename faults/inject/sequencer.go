@@ -110,8 +110,12 @@ func (c *Sequencer) Run(ctx context.Context, director *faults.Director) {
 		}
 		c.steps.Add(1)
 		switch {
-		case t.Fault.Fault != "":
-			c.place(ctx, director, t.Fault, h)
+		case t.Fault.Fault != "" && h == nil:
+			director.Place(ctx, t.Fault, faults.BySearch, nil)
+		case t.Fault.Fault != "": // a message that it loses is dropped at once
+			if director.Place(ctx, t.Fault, faults.BySearch, h.message); h.message.lost {
+				c.pass(ctx, h)
+			}
 		case h != nil:
 			c.pass(ctx, h)
 		default:
@@ -176,31 +180,12 @@ func (c *Sequencer) free() (all []*held) {
 			}
 		}
 	}
+	direction := map[bool]int{true: 1} // requests come first
 	slices.SortFunc(all, func(a, b *held) int {
-		return cmp.Or(cmp.Compare(a.Client, b.Client), cmp.Compare(a.Node, b.Node), boolCompare(a.Reply, b.Reply), cmp.Compare(a.sent, b.sent))
+		return cmp.Or(cmp.Compare(a.Client, b.Client), cmp.Compare(a.Node, b.Node), cmp.Compare(direction[a.Reply], direction[b.Reply]),
+			cmp.Compare(a.sent, b.sent))
 	})
 	return all
-}
-
-func boolCompare(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
-}
-
-// place applies a fault, of a message if h is not nil. A message that it loses is dropped at once.
-func (c *Sequencer) place(ctx context.Context, director *faults.Director, s faults.Spec, h *held) {
-	if h == nil {
-		director.Place(ctx, s, faults.BySearch, nil)
-		return
-	}
-	if director.Place(ctx, s, faults.BySearch, h.message); h.message.lost {
-		c.pass(ctx, h)
-	}
 }
 
 // pass lets a message pass; after a request it waits for the node's reply.

@@ -38,40 +38,8 @@ func elsewhere(err error) error {
 	return err
 }
 
-// setting is how a node's clock was set: ahead of the machine's by offset at the time since, and by
-// drift more for each second after.
-type setting struct {
-	offset time.Duration
-	since  time.Time
-	drift  float64
-}
-
-func (s setting) off(now time.Time) time.Duration {
-	return s.offset + time.Duration(float64(now.Sub(s.since))*s.drift)
-}
-
-// moved notes that a node's clock jumps, and runs at another rate if rate is not 0, and returns the
-// new setting.
-func (w *World) moved(node int, by time.Duration, rate float64) setting {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	now := time.Now()
-	s := setting{offset: w.clocks[node].off(now) + by, since: now, drift: w.clocks[node].drift}
-	if rate != 0 {
-		s.drift = rate - 1
-	}
-	w.clocks[node] = s
-	return s
-}
-
-// JumpClock moves a node's clock by a duration, on top of earlier jumps. A drift goes on.
 func (w *World) JumpClock(ctx context.Context, node int, by time.Duration) (e history.Effect, err error) {
-	s := w.moved(node, by, 0)
-	err = w.cfg.Servers.SetClock(ctx, node, s.offset)
-	if err == nil && s.drift != 0 {
-		err = w.cfg.Servers.DriftClock(ctx, node, 1+s.drift)
-	}
-	if err != nil {
+	if err := w.cfg.Servers.JumpClock(ctx, node, by); err != nil {
 		return e, err
 	}
 	return history.Effect{What: history.ClockSet, By: int64(by)}, nil
@@ -81,7 +49,6 @@ func (w *World) DriftClock(ctx context.Context, node int, rate float64) (e histo
 	if err := w.cfg.Servers.DriftClock(ctx, node, rate); err != nil {
 		return e, err
 	}
-	w.moved(node, 0, rate)
 	return history.Effect{What: history.ClockRate, PPM: int64((rate - 1) * 1e6)}, nil
 }
 
@@ -94,16 +61,15 @@ const (
 
 // SetClockRight sets a node's clock to the machine's.
 func (w *World) SetClockRight(ctx context.Context, node int) ([]history.Effect, error) {
-	w.mu.Lock()
-	was := w.clocks[node]
-	delete(w.clocks, node)
-	w.mu.Unlock()
 	patience, cancel := context.WithTimeout(ctx, clockPatience)
 	defer cancel()
 	for {
-		err := w.cfg.Servers.SetClock(ctx, node, 0)
-		if !errors.Is(err, servers.ErrState) || !sleep(patience.Done(), clockRetry) {
-			return []history.Effect{{What: history.ClockRate}, {What: history.ClockSet, By: -int64(was.off(time.Now()))}}, elsewhere(err)
+		was, err := w.cfg.Servers.SetClockRight(ctx, node)
+		switch {
+		case err == nil:
+			return []history.Effect{{What: history.ClockRate}, {What: history.ClockSet, By: -int64(was)}}, nil
+		case !errors.Is(err, servers.ErrState) || !sleep(patience.Done(), clockRetry):
+			return nil, elsewhere(err)
 		}
 	}
 }

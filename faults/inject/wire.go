@@ -116,11 +116,20 @@ func (c *wired) note(p []byte) (packet []byte, err error) {
 	packet = p
 	c.requests.Feed(p)
 	for req, ok := c.requests.Next(); ok; req, ok = c.requests.Next() {
-		cmd := c.describe(req)
+		cmd := history.Command{Node: c.node, Conn: c.id, Name: req.Name(), Cut: req.Len()-1 > history.MaxArgs}
+		for i := range min(req.Len()-1, history.MaxArgs) {
+			raw := req.Arg(i + 1)
+			text, ok := c.script(&cmd, i, raw)
+			if !ok {
+				cmd.Cut = cmd.Cut || len(raw) > history.MaxArg
+				text = c.known.text(raw)
+			}
+			cmd.Args = append(cmd.Args, text)
+		}
 		if err := c.request(c.known.add(req, cmd)); err != nil {
 			return nil, err
 		}
-		if cmd.Name == "EVALSHA" && c.node >= 0 && c.wire.Scripts.ask(cmd.Script) {
+		if cmd.Name == "EVALSHA" && c.node >= 0 && c.wire.Scripts.see(cmd.Script) {
 			packet = unknownScript(packet, cmd.Script)
 		}
 	}
@@ -151,20 +160,6 @@ func (c *wired) request(k *known) error {
 
 func (c *wired) watch(s *sent, at faults.Stage) error {
 	return c.wire.Watch(faults.Event{Kind: faults.Messages, Client: c.wire.Client, Stage: at, Operation: s.operation, Command: &s.cmd, Write: s.write})
-}
-
-func (c *wired) describe(req resp.Request) history.Command {
-	cmd := history.Command{Node: c.node, Conn: c.id, Name: req.Name(), Cut: req.Len()-1 > history.MaxArgs}
-	for i := range min(req.Len()-1, history.MaxArgs) {
-		raw := req.Arg(i + 1)
-		text, ok := c.script(&cmd, i, raw)
-		if !ok {
-			cmd.Cut = cmd.Cut || len(raw) > history.MaxArg
-			text = c.known.text(raw)
-		}
-		cmd.Args = append(cmd.Args, text)
-	}
-	return cmd
 }
 
 // script sets cmd.Script to the digest of the command's script. It returns the script's name, or
@@ -198,7 +193,7 @@ func (c *wired) sourceOf(raw []byte) string {
 	source := string(raw)
 	digest := history.ScriptDigest(source)
 	c.digests[source] = digest
-	c.wire.Scripts.sent(digest)
+	c.wire.Scripts.see(digest)
 	if c.wire.Source != nil {
 		c.wire.Source(history.Script{Digest: digest, Source: source})
 	}

@@ -3,7 +3,7 @@
 //
 // Faults of a client in this process go through its [Gate], those of messages and the network
 // through a [Proxy] between clients and nodes, those of servers to a servers.Deployment. What stops
-// a client at its moment, or a message on its way, until it is released, is a [Holds]. A [Wire]
+// a client at its moment, or a message on its way, until it is released, is a [holds]. A [Wire]
 // records a client's commands. A [Replayer] lets messages pass in a tape's order, a [Sequencer] one
 // by one.
 package inject
@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lockbench/lockbench/faults"
@@ -26,12 +27,11 @@ type World struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup // what After has started
 
-	evicting sync.Mutex // one eviction at a time: each sets the server's memory limit and restores it
+	evicting sync.Mutex  // one eviction at a time: each sets the server's memory limit and restores it
+	cut      atomic.Bool // the replication was cut
 
-	mu      sync.Mutex // guards the fields below
+	mu      sync.Mutex // guards clients
 	clients map[int]faults.Client
-	clocks  map[int]setting // of each node's clock
-	cut     bool            // the replication was cut
 }
 
 // Config configures a World.
@@ -47,7 +47,7 @@ var _ faults.World = (*World)(nil)
 // NewWorld returns a World without clients.
 func NewWorld(cfg Config) *World {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &World{cfg: cfg, ctx: ctx, cancel: cancel, clients: map[int]faults.Client{}, clocks: map[int]setting{}}
+	return &World{cfg: cfg, ctx: ctx, cancel: cancel, clients: map[int]faults.Client{}}
 }
 
 // Enlist adds a client under its number, from 1.

@@ -21,22 +21,18 @@ func Open(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if mode := info.Mode(); !mode.IsRegular() {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("want a regular file, got %s", kind(mode))}
-	}
-	return os.Open(path)
-}
-
-func kind(mode fs.FileMode) string {
-	switch {
+	kind := "a socket"
+	switch mode := info.Mode(); {
+	case mode.IsRegular():
+		return os.Open(path)
 	case mode.IsDir():
-		return "a directory"
+		kind = "a directory"
 	case mode&fs.ModeNamedPipe != 0:
-		return "a named pipe"
+		kind = "a named pipe"
 	case mode&fs.ModeDevice != 0:
-		return "a device"
+		kind = "a device"
 	}
-	return "a socket"
+	return nil, &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("want a regular file, got %s", kind)}
 }
 
 // MaxDocument is the limit, in bytes, of a file of JSON that is decoded whole: the decoded values

@@ -47,7 +47,17 @@ func (f *feed) frame(scan func([]byte) (int, error)) (raw []byte, opaque bool) {
 	if f.err != nil && len(f.data) > 0 {
 		return f.take(len(f.data)), true
 	}
-	f.keep()
+	// What is left is copied, so that the owner of the slice last added can reuse it.
+	switch {
+	case len(f.data) == 0:
+		f.data = nil
+		if cap(f.kept) > maxIdle {
+			f.kept = nil
+		}
+	case len(f.kept) == 0 || &f.kept[0] != &f.data[0]:
+		f.kept = append(f.kept[:0], f.data...)
+		f.data = f.kept
+	}
 	return nil, false
 }
 
@@ -55,22 +65,6 @@ func (f *feed) take(n int) []byte {
 	frame := f.data[:n:n]
 	f.data = f.data[n:]
 	return frame
-}
-
-// keep copies what is left, so that the owner of the slice last added can reuse it.
-func (f *feed) keep() {
-	if len(f.data) == 0 {
-		f.data = nil
-		if cap(f.kept) > maxIdle {
-			f.kept = nil
-		}
-		return
-	}
-	if len(f.kept) > 0 && &f.kept[0] == &f.data[0] {
-		return
-	}
-	f.kept = append(f.kept[:0], f.data...)
-	f.data = f.kept
 }
 
 // maxIdle is how much storage an idle feed keeps after a large frame.

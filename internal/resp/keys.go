@@ -11,7 +11,13 @@ import (
 func Keys(args []string) (keys []string) {
 	c := commands[strings.ToUpper(args[0])]
 	if c.count > 0 {
-		keys = counted(args, c.count)
+		if len(args) <= c.count {
+			return nil
+		}
+		n, err := strconv.Atoi(args[c.count])
+		if first := c.count + 1; err == nil && n > 0 && n <= len(args)-first {
+			keys = args[first : first+n]
+		}
 		if c.key > 0 && keys != nil { // the key of the result comes first
 			keys = append([]string{args[c.key]}, keys...)
 		}
@@ -31,18 +37,6 @@ func Keys(args []string) (keys []string) {
 		keys = append(keys, args[i])
 	}
 	return keys
-}
-
-// counted returns the keys that follow their count, which is the argument at.
-func counted(args []string, at int) []string {
-	if len(args) <= at {
-		return nil
-	}
-	n, err := strconv.Atoi(args[at])
-	if err != nil || n < 1 || n > len(args)-at-1 {
-		return nil
-	}
-	return args[at+1 : at+1+n]
 }
 
 // ScriptCall returns the keys and the other arguments of an EVAL or EVALSHA; nil if its count of

@@ -39,7 +39,11 @@ func (p *Pairing[T]) Expect(r Request, value T) bool {
 		return false
 	}
 	if p.len == len(p.ring) {
-		p.grow()
+		ring := make([]entry[T], max(8, 2*len(p.ring)))
+		for i := range p.len {
+			ring[i] = p.ring[(p.first+i)%len(p.ring)]
+		}
+		p.ring, p.first = ring, 0
 	}
 	e := &p.ring[(p.first+p.len)%len(p.ring)]
 	p.len++
@@ -70,32 +74,35 @@ func (p *Pairing[T]) Answer(r Reply) (value T, last bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	kind := p.confirmation(r)
-	if kind == "" && (r.opaque || r.isPush() || p.message(r)) {
+	if kind == "" && (r.opaque || r.kind() == '>' || p.message(r)) {
 		return value, false
 	}
-	p.settle(kind)
 	if p.len == 0 {
 		return value, false
+	}
+	// A frame that does not confirm an unsubscription from everything ends that.
+	if e := p.ring[p.first]; e.left == anyNumber && e.seen && kind != e.sub {
+		if p.drop(); p.len == 0 {
+			return value, false
+		}
 	}
 	e := &p.ring[p.first]
 	if kind != "" && kind != e.sub {
 		return value, false
 	}
-	if kind != "" && p.goesOn(e) {
-		return e.value, false
+	if kind != "" {
+		e.seen = true
+		more := p.subscribed > 0
+		if e.left != anyNumber {
+			e.left--
+			more = e.left > 0
+		}
+		if more {
+			return e.value, false
+		}
 	}
 	p.drop()
 	return e.value, true
-}
-
-// goesOn counts a confirmation and reports whether more will come.
-func (p *Pairing[T]) goesOn(e *entry[T]) bool {
-	e.seen = true
-	if e.left == anyNumber {
-		return p.subscribed > 0
-	}
-	e.left--
-	return e.left > 0
 }
 
 // Abandon removes and returns the T of the oldest request without a reply, for a connection that
@@ -111,27 +118,9 @@ func (p *Pairing[T]) Abandon() (value T, ok bool) {
 	return e.value, true
 }
 
-// settle drops an unsubscription from everything when a frame comes that does not confirm it.
-func (p *Pairing[T]) settle(kind string) {
-	if p.len == 0 {
-		return
-	}
-	if e := p.ring[p.first]; e.left == anyNumber && e.seen && kind != e.sub {
-		p.drop()
-	}
-}
-
 func (p *Pairing[T]) drop() {
 	p.first = (p.first + 1) % len(p.ring)
 	p.len--
-}
-
-func (p *Pairing[T]) grow() {
-	ring := make([]entry[T], max(8, 2*len(p.ring)))
-	for i := range p.len {
-		ring[i] = p.ring[(p.first+i)%len(p.ring)]
-	}
-	p.ring, p.first = ring, 0
 }
 
 // unanswered reports whether the node does not reply to a request because of CLIENT REPLY.

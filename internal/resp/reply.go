@@ -43,10 +43,6 @@ func (r Reply) kind() byte {
 // IsError reports whether the reply is an error.
 func (r Reply) IsError() bool { return r.kind() == '-' || r.kind() == '!' }
 
-// isPush reports whether this is a RESP3 push. A message in RESP2 looks like any array; [Pairing]
-// recognizes it.
-func (r Reply) isPush() bool { return r.kind() == '>' }
-
 // IsNil reports whether the reply is a null of any type.
 func (r Reply) IsNil() bool {
 	v := r.value()

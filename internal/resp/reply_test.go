@@ -116,8 +116,8 @@ func TestRepliesBroken(t *testing.T) {
 
 func TestReplyParts(t *testing.T) {
 	r, ok := ParseReply([]byte("|1\r\n+a\r\n+b\r\n>3\r\n$7\r\nmessage\r\n*1\r\n:1\r\n$-1\r\n"))
-	if !ok || r.kind() != '>' || !r.isPush() || r.IsError() || r.IsNil() {
-		t.Fatalf("ok %v type %q push %v", ok, r.kind(), r.isPush())
+	if !ok || r.kind() != '>' || r.IsError() || r.IsNil() {
+		t.Fatalf("ok %v type %q", ok, r.kind())
 	}
 	got := []string{string(r.elem(0)), string(r.elem(1)), string(r.elem(2)), string(r.elem(3))}
 	if diff := cmp.Diff([]string{"message", "", "", ""}, got); diff != "" || r.Str() != nil {

@@ -47,8 +47,11 @@ type replyScan struct {
 func (s *replyScan) next(buf []byte) (int, error) {
 	for {
 		done, err := s.element(buf)
-		if err != nil || s.pos > maxFrame {
-			return 0, s.limit(err)
+		if err == nil && s.pos > maxFrame {
+			err = fmt.Errorf("%w: a reply of more than %d bytes", errLimit, maxFrame)
+		}
+		if err != nil {
+			return 0, err
 		}
 		if !done.moved {
 			return 0, nil
@@ -60,13 +63,6 @@ func (s *replyScan) next(buf []byte) (int, error) {
 			return n, nil
 		}
 	}
-}
-
-func (s *replyScan) limit(err error) error {
-	if err != nil {
-		return err
-	}
-	return fmt.Errorf("%w: a reply of more than %d bytes", errLimit, maxFrame)
 }
 
 // step is the result of reading one element.

@@ -19,7 +19,11 @@ func (s *Requests) Next() (Request, bool) {
 	if opaque || raw == nil {
 		return Request{Raw: raw, opaque: opaque}, opaque
 	}
-	return s.scan.request(raw), true
+	r := Request{Raw: raw, text: raw, args: s.scan.args}
+	if s.scan.text != nil {
+		r.text = s.scan.text
+	}
+	return r, true
 }
 
 // Between reports whether the next byte begins a request.
@@ -116,9 +120,15 @@ func (s *requestScan) next(buf []byte) (int, error) {
 		return s.inline(buf)
 	}
 	if !s.begun {
-		if err := s.begin(buf); err != nil || !s.begun {
+		text, next, err := s.line(buf)
+		if text == nil || err != nil {
 			return 0, err
 		}
+		n, err := length(text[1:], maxItems)
+		if err != nil {
+			return 0, err
+		}
+		s.pos, s.want, s.begun, s.args, s.text = next, n, true, s.args[:0], nil
 	}
 	for s.want > 0 {
 		if done, err := s.argument(buf); err != nil || !done {
@@ -128,19 +138,6 @@ func (s *requestScan) next(buf []byte) (int, error) {
 	n := s.pos
 	s.cursor, s.begun = cursor{}, false
 	return n, nil
-}
-
-func (s *requestScan) begin(buf []byte) error {
-	text, next, err := s.line(buf)
-	if text == nil || err != nil {
-		return err
-	}
-	n, err := length(text[1:], maxItems)
-	if err != nil {
-		return err
-	}
-	s.pos, s.want, s.begun, s.args, s.text = next, n, true, s.args[:0], nil
-	return nil
 }
 
 // argument reads one bulk string; false if it is incomplete.
@@ -176,11 +173,4 @@ func (s *requestScan) argumentHead(buf []byte) (n, from int, err error) {
 		err = fmt.Errorf("%w: an argument is null", errSyntax)
 	}
 	return n, from, err
-}
-
-func (s *requestScan) request(raw []byte) Request {
-	if s.text != nil {
-		return Request{Raw: raw, text: s.text, args: s.args}
-	}
-	return Request{Raw: raw, text: raw, args: s.args}
 }

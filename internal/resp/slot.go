@@ -7,8 +7,14 @@ const Slots = 16384
 
 // Slot returns the hash slot of a key in a cluster: CRC16 (XMODEM) of its hash tag modulo Slots.
 func Slot(key string) int {
+	// The tag is the part between the first { and the next }, unless that is empty.
+	if _, rest, found := strings.Cut(key, "{"); found {
+		if tag, _, closed := strings.Cut(rest, "}"); closed && tag != "" {
+			key = tag
+		}
+	}
 	var crc uint16
-	for _, b := range []byte(hashTag(key)) {
+	for _, b := range []byte(key) {
 		crc ^= uint16(b) << 8
 		for range 8 {
 			carry := crc&0x8000 != 0
@@ -19,18 +25,4 @@ func Slot(key string) int {
 		}
 	}
 	return int(crc) % Slots
-}
-
-// hashTag returns the part of a key that determines its slot: between the first { and the next },
-// unless that is empty.
-func hashTag(key string) string {
-	_, rest, found := strings.Cut(key, "{")
-	if !found {
-		return key
-	}
-	tag, _, closed := strings.Cut(rest, "}")
-	if !closed || tag == "" {
-		return key
-	}
-	return tag
 }

@@ -10,23 +10,17 @@ import (
 func Text(b []byte, size int) string {
 	cut := ""
 	if len(b) > size {
-		b, cut = b[:runeStart(b, size)], "…"
+		end := size
+		for end > max(0, size-utf8.UTFMax) && !utf8.RuneStart(b[end]) { // no rune is split
+			end--
+		}
+		b, cut = b[:end], "…"
 	}
 	if printable(b) {
 		return string(b) + cut
 	}
 	q := strconv.Quote(string(b))
 	return q[1:len(q)-1] + cut
-}
-
-// runeStart returns the last place at or before n that does not split a rune.
-func runeStart(b []byte, n int) int {
-	for i := n; i > max(0, n-utf8.UTFMax); i-- {
-		if utf8.RuneStart(b[i]) {
-			return i
-		}
-	}
-	return n
 }
 
 func printable(b []byte) bool {
@@ -59,7 +53,14 @@ func (r Reply) Line(size int) string {
 	if text, _, ok := list(nil, r.Raw[r.body:], size, 0); ok && len(text) <= size+2 {
 		return string(text)
 	}
-	return "[" + r.firstNumber() + strconv.Itoa(v.items()) + " items]"
+	first := ""
+	if at := r.body + v.size; v.kind == '*' && v.count > 0 && r.Raw[at] == ':' {
+		first = string(read(r.Raw[at:]).text) + ", … "
+	}
+	if v.kind == '%' { // pairs count once
+		v.count /= 2
+	}
+	return "[" + first + strconv.Itoa(v.count) + " items]"
 }
 
 // line is Line for a scalar.
@@ -102,24 +103,6 @@ func list(to, b []byte, size, depth int) (text, rest []byte, ok bool) {
 		}
 	}
 	return append(to, ']'), rest, true
-}
-
-// firstNumber returns the first number of an array, in the form of Line; "" if it does not begin
-// with a number.
-func (r Reply) firstNumber() string {
-	v := r.value()
-	if at := r.body + v.size; v.kind == '*' && v.count > 0 && r.Raw[at] == ':' {
-		return string(read(r.Raw[at:]).text) + ", … "
-	}
-	return ""
-}
-
-// items returns the number of elements; pairs count once.
-func (v value) items() int {
-	if v.kind == '%' {
-		return v.count / 2
-	}
-	return v.count
 }
 
 func quote(b []byte, size int) string { return `"` + Text(b, size) + `"` }

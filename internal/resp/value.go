@@ -24,39 +24,29 @@ func read(b []byte) value {
 	v := value{kind: head[0], text: head[1:], size: next}
 	switch shapes[v.kind] {
 	case bulk, chunk:
-		v.readBulk(b, next)
+		if v.streamed = isStreamed(v.text); v.streamed {
+			if chunk := read(b[next:]); chunk.kind == ';' {
+				v.text = chunk.text
+			}
+			return v
+		}
+		n, _ := length(v.text, maxFrame)
+		if v.null = n < 0; v.null || next+n > len(b) {
+			v.text = nil
+			return v
+		}
+		v.text, v.size = b[next:next+n], next+n+2
 	case aggregate, pairs, attribute:
-		v.readAggregate(head[1:])
+		if v.streamed = isStreamed(v.text); v.streamed {
+			return v
+		}
+		n, _ := length(v.text, maxItems)
+		v.null, v.count = n < 0, max(n, 0)
+		if shapes[v.kind] != aggregate {
+			v.count *= 2
+		}
 	}
 	return v
-}
-
-func (v *value) readBulk(b []byte, from int) {
-	if v.streamed = isStreamed(v.text); v.streamed {
-		if chunk := read(b[from:]); chunk.kind == ';' {
-			v.text = chunk.text
-		}
-		return
-	}
-	n, _ := length(v.text, maxFrame)
-	if v.null = n < 0; v.null || from+n > len(b) {
-		v.text = nil
-		return
-	}
-	v.text, v.size = b[from:from+n], from+n+2
-}
-
-func (v *value) readAggregate(head []byte) {
-	if v.streamed = isStreamed(head); v.streamed {
-		return
-	}
-	v.count, _ = length(head, maxItems)
-	if v.null = v.count < 0; v.null {
-		v.count = 0
-	}
-	if shapes[v.kind] != aggregate {
-		v.count *= 2
-	}
 }
 
 func isStreamed(head []byte) bool { return len(head) == 1 && head[0] == '?' }

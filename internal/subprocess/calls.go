@@ -42,10 +42,3 @@ func (c *Calls[R]) Answer(number int64, r R) bool {
 	}
 	return waits
 }
-
-// Forget closes a request whose reply is no longer awaited.
-func (c *Calls[R]) Forget(number int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.open, number)
-}

@@ -8,7 +8,8 @@
 // end of its standard error is kept, see [Process.LastWords].
 //
 // A process leads its own group: its children are stopped and killed with it. When this program
-// ends, it is killed on Linux; elsewhere its input ends.
+// ends, it is killed on Linux; elsewhere its input ends. The package also measures the processor
+// time of this process.
 package subprocess
 
 import (
@@ -98,7 +99,13 @@ func (p *Process) start() error {
 
 func (p *Process) listen(out io.Reader) {
 	defer close(p.gone)
-	err := each(NewReader(out, p.listener.Max), p.listener.Line)
+	var err error
+	for in, n := NewReader(out, p.listener.Max), 1; err == nil; n++ {
+		var line []byte
+		if line, err = in.next(); err == nil {
+			err = p.listener.Line(n, line)
+		}
+	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrClosed) {
 		err = nil // a killed process may end in the middle of a line
 	}
@@ -107,18 +114,6 @@ func (p *Process) listen(out io.Reader) {
 	}
 	_ = p.signal(syscall.SIGKILL) // also its child processes
 	_, _ = io.Copy(io.Discard, out)
-}
-
-func each(r *Reader, line func(int, []byte) error) error {
-	for n := 1; ; n++ {
-		text, err := r.next()
-		if err == nil {
-			err = line(n, text)
-		}
-		if err != nil {
-			return err
-		}
-	}
 }
 
 // Gone returns a channel that is closed when the process's output has ended.
@@ -157,11 +152,9 @@ func (p *Process) CloseInput() { _ = p.input.Close() } // closing it twice does 
 // after the process was waited for.
 func (p *Process) End(grace time.Duration) {
 	p.CloseInput()
-	t := time.NewTimer(grace)
-	defer t.Stop()
 	select {
 	case <-p.gone:
-	case <-t.C:
+	case <-time.After(grace):
 		_ = p.signal(syscall.SIGKILL) // it may have ended already
 	}
 	<-p.ended

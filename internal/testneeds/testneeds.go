@@ -41,7 +41,12 @@ func RedisBinary(t testing.TB) string {
 func RedisServer(t testing.TB, options ...string) (addr string) {
 	t.Helper()
 	path := RedisBinary(t)
-	addr = freeAddr(t)
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr = free.Addr().String()
+	_ = free.Close()
 	_, port, _ := net.SplitHostPort(addr)
 	cmd := exec.Command(path, append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
 		"--repl-diskless-sync-delay", "0", "--dir", t.TempDir()}, options...)...)
@@ -60,14 +65,4 @@ func RedisServer(t testing.TB, options ...string) (addr string) {
 	}
 	t.Fatalf("redis-server on %s ended before it was ready", addr)
 	return ""
-}
-
-func freeAddr(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

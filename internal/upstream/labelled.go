@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"runtime/pprof"
+	"slices"
 	"strings"
 )
 
@@ -16,21 +17,15 @@ func Labelled(labels ...string) (stacks []string) {
 		return []string{fmt.Sprintf("(no stacks: %v)", err)}
 	}
 	for group := range strings.SplitSeq(all.String(), "\n\n") {
-		if carries(group, labels) {
+		carries := true
+		for label := range slices.Chunk(labels, 2) {
+			carries = carries && strings.Contains(group, fmt.Sprintf("%q:%q", label[0], label[1]))
+		}
+		if carries {
 			stacks = append(stacks, frames(group))
 		}
 	}
 	return stacks
-}
-
-// carries reports whether a group of goroutines in a profile has the labels.
-func carries(group string, labels []string) bool {
-	for i := 0; i+1 < len(labels); i += 2 {
-		if !strings.Contains(group, fmt.Sprintf("%q:%q", labels[i], labels[i+1])) {
-			return false
-		}
-	}
-	return true
 }
 
 // frames formats a group of a profile.

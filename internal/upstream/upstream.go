@@ -59,17 +59,12 @@ func Goroutines(dump string) (all []Goroutine) {
 		number, _, _ := strings.Cut(strings.TrimPrefix(head, "goroutine "), " ")
 		_, parent, _ := strings.Cut(frames, " in goroutine ")
 		parent, _, _ = strings.Cut(parent, "\n")
-		all = append(all, Goroutine{Number: number, Bubble: bubbleOf(head), Parent: parent, State: stateOf(head), Frames: frames})
+		// the head is "goroutine 7 [select (durable), 2 minutes, synctest bubble 1]:"
+		_, state, _ := strings.Cut(head, "[")
+		state, _, _ = strings.Cut(state, ",")
+		all = append(all, Goroutine{Number: number, Bubble: bubbleOf(head), Parent: parent, State: strings.TrimSuffix(state, "]:"), Frames: frames})
 	}
 	return all
-}
-
-// stateOf returns the state in the header of a goroutine's stack: "goroutine 7 [select (durable), 2
-// minutes, synctest bubble 1]:".
-func stateOf(head string) string {
-	_, state, _ := strings.Cut(head, "[")
-	state, _, _ = strings.Cut(state, ",")
-	return strings.TrimSuffix(state, "]:")
 }
 
 // bubbleOf returns the number of the bubble in the header of a goroutine's stack; "" if it is in
@@ -144,8 +139,13 @@ func timers() map[string]int64 {
 	}
 	all := map[string]int64{}
 	for _, r := range records {
-		names := functions(r.Stack())
-		i := slices.IndexFunc(names, makesTimer)
+		var names []string
+		for frames, more := runtime.CallersFrames(r.Stack()), true; more; {
+			var f runtime.Frame
+			f, more = frames.Next()
+			names = append(names, f.Function)
+		}
+		i := slices.IndexFunc(names, func(name string) bool { return slices.Contains(makeTimers, name) })
 		// the runtime's table of timers grew
 		if i >= 0 && r.InUseObjects() > 0 && !slices.Contains(names[:i], "runtime.growslice") {
 			all[strings.Join(names[i:], "\n")] += r.InUseObjects()
@@ -154,21 +154,5 @@ func timers() map[string]int64 {
 	return all
 }
 
-func makesTimer(function string) bool {
-	switch function {
-	case "time.AfterFunc", "time.NewTimer", "time.NewTicker", "time.After", "time.Tick", "context.AfterFunc":
-		return true
-	}
-	return false
-}
-
-func functions(stack []uintptr) (names []string) {
-	frames := runtime.CallersFrames(stack)
-	for {
-		f, more := frames.Next()
-		names = append(names, f.Function)
-		if !more {
-			return names
-		}
-	}
-}
+// makeTimers are the functions that make a timer.
+var makeTimers = []string{"time.AfterFunc", "time.NewTimer", "time.NewTicker", "time.After", "time.Tick", "context.AfterFunc"}

@@ -1,9 +1,12 @@
 package latency
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
@@ -16,10 +19,10 @@ const millisecond = 1e6
 // inside fault windows.
 func (t Tag) String() string {
 	name := t.Op
-	if t.Basis == Service {
+	if t.Service {
 		name += ".service"
 	}
-	if t.Place == Inside {
+	if t.Inside {
 		name += ".inside"
 	}
 	return name
@@ -36,7 +39,8 @@ func (s *Set) WriteLog(w io.Writer, start, end time.Time) error {
 	if err != nil {
 		return fmt.Errorf("latency log: %w", err)
 	}
-	for _, t := range s.tags() {
+	byName := func(a, b Tag) int { return cmp.Compare(a.String(), b.String()) }
+	for _, t := range slices.SortedFunc(maps.Keys(s.series), byName) {
 		h := s.series[t].Hist.Clone()
 		h.SetTag(t.String())
 		h.SetStartTimeMs(start.UnixMilli())
@@ -48,25 +52,10 @@ func (s *Set) WriteLog(w io.Writer, start, end time.Time) error {
 	return nil
 }
 
-// tags returns the series in a fixed order.
-func (s *Set) tags() []Tag {
-	var out []Tag
-	for _, op := range s.Ops() {
-		for _, basis := range []Basis{Response, Service} {
-			for _, place := range []Place{Outside, Inside} {
-				if t := (Tag{op, basis, place}); s.series[t] != nil {
-					out = append(out, t)
-				}
-			}
-		}
-	}
-	return out
-}
-
 // WriteSpectrum writes an operation's percentiles from its intended start, in milliseconds, as
 // HdrHistogram plotters read them; nothing without samples.
 func (s *Set) WriteSpectrum(w io.Writer, op string) error {
-	all := s.Both(op, Response)
+	all := s.Both(op, false)
 	if all == nil {
 		return nil
 	}

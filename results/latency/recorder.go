@@ -47,15 +47,11 @@ func (r *Recorder) Record(op string, intended, call, ret int64) {
 		r.ops, r.live = append(r.ops, op), append(r.live, &Rough{})
 	}
 	r.live[n].add(ret - intended)
-	r.put(uint64(n), intended, call, ret)
-}
-
-func (r *Recorder) put(op uint64, intended, call, ret int64) {
-	if n := len(r.packed); n == 0 || cap(r.packed[n-1])-len(r.packed[n-1]) < maxSample {
+	if last := len(r.packed) - 1; last < 0 || cap(r.packed[last])-len(r.packed[last]) < maxSample {
 		r.packed = append(r.packed, make([]byte, 0, chunkSize))
 	}
 	end := &r.packed[len(r.packed)-1]
-	b := binary.AppendUvarint(*end, op)
+	b := binary.AppendUvarint(*end, uint64(n))
 	b = binary.AppendVarint(b, ret-r.last)
 	b = binary.AppendVarint(b, ret-intended)
 	b = binary.AppendVarint(b, call-intended)
@@ -84,19 +80,23 @@ func each(packed [][]byte, do func(op uint64, s sample)) {
 	}
 }
 
-// Merge returns the histograms of all samples, and empties the recorders.
+// Merge returns the histograms of all samples, and empties the recorders. It has one set for all:
+// each is several megabytes. An unconfirmed fault may have had no effect, so its samples belong
+// outside.
 func Merge(windows []history.Window, recorders ...*Recorder) *Set {
-	all, faults := NewSet(), newSpans(windows)
+	var faults spans
+	for _, w := range windows {
+		if w.Confirmed {
+			faults = append(faults, span{w.Start, w.Last()})
+		}
+	}
+	all := NewSet()
+	faults = faults.union()
 	for _, r := range recorders {
-		all.take(r, faults)
+		r.mu.Lock()
+		each(r.packed, func(op uint64, one sample) { all.add(r.ops[op], one, faults) })
+		r.packed, r.last = nil, 0
+		r.mu.Unlock()
 	}
 	return all
-}
-
-// take adds samples directly to s: a set per client would be several megabytes each.
-func (s *Set) take(r *Recorder, faults spans) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	each(r.packed, func(op uint64, one sample) { s.add(r.ops[op], one, faults) })
-	r.packed, r.last = nil, 0
 }

@@ -18,8 +18,8 @@ const ms = int64(time.Millisecond)
 
 func hist(t *testing.T, s *latency.Set, tag latency.Tag) *hdr.Histogram {
 	t.Helper()
-	one, ok := s.Get(tag)
-	if !ok {
+	one := s.Get(tag)
+	if one == nil {
 		t.Fatalf("no series %s", tag)
 	}
 	return one.Hist
@@ -46,8 +46,8 @@ func TestStallCountsFromTheIntendedStart(t *testing.T) {
 		r.Record(latency.Acquire, intended, call, now)
 	}
 	set := latency.Merge(nil, r)
-	service := hist(t, set, latency.Tag{Op: latency.Acquire, Basis: latency.Service, Place: latency.Outside})
-	response := hist(t, set, latency.Tag{Op: latency.Acquire, Basis: latency.Response, Place: latency.Outside})
+	service := hist(t, set, latency.Tag{Op: latency.Acquire, Service: true})
+	response := hist(t, set, latency.Tag{Op: latency.Acquire})
 	if got := service.ValueAtPercentile(99); !within(got, ms/10) {
 		t.Errorf("service p99 = %d ns, want 100 µs: the call itself was quick", got)
 	}
@@ -80,7 +80,7 @@ func TestOutOfRangeIsCounted(t *testing.T) {
 			r := latency.NewRecorder()
 			r.Record(latency.Acquire, 100, 100, 100+tt.value)
 			set := latency.Merge(nil, r)
-			all := set.Both(latency.Acquire, latency.Response)
+			all := set.Both(latency.Acquire, false)
 			if all.Dropped != tt.dropped || all.Worst != tt.worst || set.Dropped() != tt.dropped {
 				t.Errorf("dropped %d (set: %d), worst %d; want %d, %d", all.Dropped, set.Dropped(), all.Worst, tt.dropped, tt.worst)
 			}
@@ -102,26 +102,26 @@ func TestFaultWindowsSplitTheSamples(t *testing.T) {
 		name           string
 		intended, call int64
 		ret            int64
-		want           latency.Place
+		want           bool // it counts as inside
 	}{
-		{"before the first", 10, 10, 99, latency.Outside},
-		{"touches its start", 10, 10, 100, latency.Inside},
-		{"within the overlap of two", 160, 160, 170, latency.Inside},
-		{"touches the end of the second", 300, 300, 310, latency.Inside},
-		{"between", 301, 301, 899, latency.Outside},
-		{"spans one", 50, 50, 400, latency.Inside},
-		{"intended in one, called after it", 290, 305, 310, latency.Inside},
-		{"in the one that never ends", 5000, 5000, 5001, latency.Inside},
+		{"before the first", 10, 10, 99, false},
+		{"touches its start", 10, 10, 100, true},
+		{"within the overlap of two", 160, 160, 170, true},
+		{"touches the end of the second", 300, 300, 310, true},
+		{"between", 301, 301, 899, false},
+		{"spans one", 50, 50, 400, true},
+		{"intended in one, called after it", 290, 305, 310, true},
+		{"in the one that never ends", 5000, 5000, 5001, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := latency.NewRecorder()
 			r.Record(latency.Acquire, tt.intended, tt.call, tt.ret)
 			set := latency.Merge(windows, r)
-			for _, place := range []latency.Place{latency.Outside, latency.Inside} {
-				_, got := set.Get(latency.Tag{Op: latency.Acquire, Basis: latency.Response, Place: place})
-				if got != (place == tt.want) {
-					t.Errorf("%s: %v, want %v", place, got, place == tt.want)
+			for _, inside := range []bool{false, true} {
+				got := set.Get(latency.Tag{Op: latency.Acquire, Inside: inside}) != nil
+				if got != (inside == tt.want) {
+					t.Errorf("inside %v: %v, want %v", inside, got, inside == tt.want)
 				}
 			}
 		})
@@ -141,7 +141,7 @@ func TestRecorderServesTheWatchdogToo(t *testing.T) {
 	wg.Wait()
 	set := latency.Merge(nil, r)
 	for _, op := range set.Ops() {
-		if n := set.Both(op, latency.Service).Hist.TotalCount(); n != 1000 {
+		if n := set.Both(op, true).Hist.TotalCount(); n != 1000 {
 			t.Errorf("%s: %d samples, want 1000", op, n)
 		}
 	}

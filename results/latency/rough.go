@@ -34,13 +34,6 @@ func roughFloor(step int) uint64 {
 	return uint64(step-shift<<roughBits) << shift
 }
 
-func (r *Rough) merge(o *Rough) {
-	for i, n := range o.counts {
-		r.counts[i] += n
-	}
-	r.total += o.total
-}
-
 // Quantile returns the value that a share q of the samples does not exceed; 0 without samples.
 func (r *Rough) Quantile(q float64) time.Duration {
 	rank := uint64(q * float64(r.total))
@@ -60,9 +53,13 @@ func Live(op string, recorders ...*Recorder) *Rough {
 	for _, r := range recorders {
 		r.mu.Lock()
 		for n, name := range r.ops {
-			if name == op {
-				all.merge(r.live[n])
+			if name != op {
+				continue
 			}
+			for i, count := range r.live[n].counts {
+				all.counts[i] += count
+			}
+			all.total += r.live[n].total
 		}
 		r.mu.Unlock()
 	}

@@ -1,6 +1,7 @@
 package latency
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -45,30 +46,13 @@ func (s *Series) merge(o *Series) {
 	}
 }
 
-// Basis is the start of a latency.
-type Basis string
-
-// The bases. Response includes late starts of the generator and the queue before the call; Service
-// is the call alone.
-const (
-	Response Basis = "response" // from the intended start
-	Service  Basis = "service"  // from the call
-)
-
-// Place is whether [intended start, return] of a series' samples overlaps a fault window.
-type Place string
-
-// The places.
-const (
-	Outside Place = "outside"
-	Inside  Place = "inside"
-)
-
 // Tag names one series of a set.
 type Tag struct {
-	Op    string
-	Basis Basis
-	Place Place
+	Op string
+	// Service latencies are of the call alone. Others, the responses, count from the intended
+	// start, with late starts of the generator and the queue before the call.
+	Service bool
+	Inside  bool // [intended start, return] overlaps a fault window
 }
 
 // Set is all series of a run that have samples.
@@ -77,25 +61,18 @@ type Set struct{ series map[Tag]*Series }
 // NewSet returns an empty set.
 func NewSet() *Set { return &Set{series: map[Tag]*Series{}} }
 
-// Get returns a series.
-func (s *Set) Get(t Tag) (*Series, bool) {
-	one, ok := s.series[t]
-	return one, ok
-}
+// Get returns a series; nil if it has no samples.
+func (s *Set) Get(t Tag) *Series { return s.series[t] }
 
 // Both returns the samples outside and inside the fault windows; nil if there are none.
-func (s *Set) Both(op string, basis Basis) *Series {
-	var all *Series
-	for _, place := range []Place{Outside, Inside} {
-		one, ok := s.series[Tag{op, basis, place}]
-		if !ok {
-			continue
-		}
-		if all == nil {
-			all = newSeries()
-		}
-		all.merge(one)
+func (s *Set) Both(op string, service bool) *Series {
+	outside, inside := s.Get(Tag{op, service, false}), s.Get(Tag{op, service, true})
+	if outside == nil || inside == nil {
+		return cmp.Or(outside, inside)
 	}
+	all := newSeries()
+	all.merge(outside)
+	all.merge(inside)
 	return all
 }
 
@@ -112,25 +89,15 @@ func (s *Set) Ops() []string {
 func (s *Set) Dropped() int64 {
 	var n int64
 	for _, op := range s.Ops() {
-		n += max(dropped(s.Both(op, Response)), dropped(s.Both(op, Service)))
+		n += max(s.Both(op, false).Dropped, s.Both(op, true).Dropped) // both have every sample
 	}
 	return n
 }
 
-func dropped(s *Series) int64 {
-	if s == nil {
-		return 0
-	}
-	return s.Dropped
-}
-
 func (s *Set) add(op string, one sample, faults spans) {
-	place := Outside
-	if faults.meet(min(one.intended, one.call), one.ret) {
-		place = Inside
-	}
-	s.at(Tag{op, Response, place}).add(one.ret - one.intended)
-	s.at(Tag{op, Service, place}).add(one.ret - one.call)
+	inside := faults.meet(min(one.intended, one.call), one.ret)
+	s.at(Tag{op, false, inside}).add(one.ret - one.intended)
+	s.at(Tag{op, true, inside}).add(one.ret - one.call)
 }
 
 func (s *Set) at(t Tag) *Series {

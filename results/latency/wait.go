@@ -27,7 +27,15 @@ func (w Wait) Total() int64 { return w.GeneratorLag + w.BehindHolder + w.RoundTr
 // SplitWait splits the waiting for exclusive locks. lease ends a hold never released; 0: never. A
 // history does not have lag, the generator's part.
 func SplitWait(ops []history.Operation, commands []history.Command, lease, lag int64) Wait {
-	held, flights := holdsByKey(ops, lease), flightsByClient(commands)
+	held, flights := holdsByKey(ops, lease), map[string]spans{} // when each client had a command under way
+	for _, c := range commands {
+		if c.Replied > 0 {
+			flights[c.Client] = append(flights[c.Client], span{c.Sent, c.Replied})
+		}
+	}
+	for client, all := range flights {
+		flights[client] = all.union()
+	}
 	w := Wait{GeneratorLag: lag}
 	for i := range ops {
 		op := &ops[i]
@@ -113,7 +121,13 @@ func holdsByKey(ops []history.Operation, lease int64) map[string]holdings {
 		out[actor[0]] = h
 	}
 	for key, h := range out {
-		out[key] = h.index()
+		slices.SortFunc(h.holds, func(a, b hold) int { return cmp.Compare(a.from, b.from) })
+		latest := int64(math.MinInt64)
+		for _, one := range h.holds {
+			latest = max(latest, one.to)
+			h.reach = append(h.reach, latest)
+		}
+		out[key] = h
 	}
 	return out
 }
@@ -141,17 +155,6 @@ func holdsOf(client string, ops []*history.Operation, lease int64) []hold {
 	return out
 }
 
-func (h holdings) index() holdings {
-	slices.SortFunc(h.holds, func(a, b hold) int { return cmp.Compare(a.from, b.from) })
-	h.reach = make([]int64, len(h.holds))
-	latest := int64(math.MinInt64)
-	for i, one := range h.holds {
-		latest = max(latest, one.to)
-		h.reach[i] = latest
-	}
-	return h
-}
-
 // freeFor returns the parts of an interval in which no other client held the key.
 func (h holdings) freeFor(client string, in span) spans {
 	var free spans
@@ -173,20 +176,6 @@ func (h holdings) freeFor(client string, in span) spans {
 		free = append(free, span{at, in.to})
 	}
 	return free
-}
-
-// flightsByClient returns when each client had a command under way.
-func flightsByClient(commands []history.Command) map[string]spans {
-	out := map[string]spans{}
-	for _, c := range commands {
-		if c.Replied > 0 {
-			out[c.Client] = append(out[c.Client], span{c.Sent, c.Replied})
-		}
-	}
-	for client, all := range out {
-		out[client] = all.union()
-	}
-	return out
 }
 
 func (all spans) length() (n int64) {
@@ -211,19 +200,6 @@ func (all spans) common(other spans) (n int64) {
 type spans []span
 
 type span struct{ from, to int64 }
-
-// newSpans returns the union of the confirmed fault windows. An unconfirmed fault may have had no
-// effect, so its samples belong outside.
-func newSpans(windows []history.Window) spans {
-	var all spans
-	for _, w := range windows {
-		if !w.Confirmed {
-			continue
-		}
-		all = append(all, span{w.Start, w.Last()})
-	}
-	return all.union()
-}
 
 func (all spans) union() spans {
 	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.from, b.from) })

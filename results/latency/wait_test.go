@@ -101,7 +101,7 @@ func TestHandOvers(t *testing.T) {
 			}
 			r := latency.NewRecorder()
 			latency.HandOvers(r, tt.ops)
-			got := latency.Merge(nil, r).Both(latency.HandOver, latency.Service)
+			got := latency.Merge(nil, r).Both(latency.HandOver, true)
 			if got == nil {
 				if len(tt.want) > 0 {
 					t.Fatalf("none, want %v", tt.want)

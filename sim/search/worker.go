@@ -16,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockbench/lockbench/internal/cputime"
 	"github.com/lockbench/lockbench/internal/subprocess"
 	"github.com/lockbench/lockbench/internal/upstream"
 	"github.com/lockbench/lockbench/sim"
@@ -93,7 +92,7 @@ func work(ctx context.Context, j searchJob, out *subprocess.Writer, known sim.Ca
 		return err
 	}
 	say := func(l line) { _ = out.Send(l) } // when the reader is gone, stdin has ended, too
-	ran := cputime.Stopwatch()
+	ran := subprocess.Stopwatch()
 	watch := sim.Watch{
 		Slow:  func(where string) { say(line{Where: where, Ran: int64(ran())}) },
 		Again: func() { say(line{Progress: &s.progress}) },
@@ -105,7 +104,7 @@ func work(ctx context.Context, j searchJob, out *subprocess.Writer, known sim.Ca
 	announce := announcer(out)
 	s.begin = func(n int, prefix []int) {
 		announce(n, prefix)
-		ran = cputime.Stopwatch()
+		ran = subprocess.Stopwatch()
 	}
 	s.found = func(f finding) { say(line{Finding: &f}) }
 	last := time.Now()

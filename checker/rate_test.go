@@ -1,11 +1,11 @@
-package binomial
+package checker
 
 import (
 	"math"
 	"testing"
 )
 
-func TestInterval(t *testing.T) {
+func TestRateInterval(t *testing.T) {
 	rows := []struct {
 		k, n int
 		want [2]float64
@@ -19,7 +19,7 @@ func TestInterval(t *testing.T) {
 		{7, 3, [2]float64{math.Exp(math.Log(.05) / 3), 1}}, // more violations than opportunities count as all
 	}
 	for _, r := range rows {
-		got := Interval(r.k, r.n)
+		got := rateInterval(r.k, r.n)
 		for i := range got {
 			if math.Abs(got[i]-r.want[i]) > 2e-4*max(r.want[i], 1e-9) {
 				t.Errorf("%d of %d: got %v, want %v", r.k, r.n, got, r.want)
@@ -34,7 +34,7 @@ func TestInterval(t *testing.T) {
 func TestLargeCounts(t *testing.T) {
 	for _, n := range []int{100_000, 10_000_000, 1_000_000_000} {
 		rate := 0.25
-		got := Interval(int(rate*float64(n)), n)
+		got := rateInterval(int(rate*float64(n)), n)
 		side := 1.959964 * math.Sqrt(rate*(1-rate)/float64(n))
 		for i, want := range [2]float64{rate - side, rate + side} {
 			if math.Abs(got[i]-want) > 0.01*side+1/float64(n) {

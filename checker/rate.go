@@ -1,13 +1,12 @@
-// Package binomial computes confidence intervals for rates that were counted.
-package binomial
+package checker
 
 import "math"
 
-// Interval returns the 95 % Clopper–Pearson interval of a rate, for k violations in n
+// rateInterval returns the 95 % Clopper–Pearson interval of a rate, for k violations in n
 // opportunities: at its bounds, k or more and k or fewer violations have a probability of 2.5 %.
 // For k = 0 and k = n the interval is one-sided, at 5 %; for k = 0 the upper bound is about 3/n. C.
 // J. Clopper, E. S. Pearson: The use of confidence or fiducial limits, Biometrika 26 (1934).
-func Interval(k, n int) [2]float64 {
+func rateInterval(k, n int) [2]float64 {
 	k = min(k, n)
 	switch {
 	case n == 0:
