@@ -32,3 +32,10 @@ func Asked(cells []results.Cell) []Question {
 		return !slices.ContainsFunc(cells, func(c results.Cell) bool { return c.Scenario == q.Scenario })
 	})
 }
+
+// EndingsOf returns how some cells ended, the worst first.
+func EndingsOf(cells []results.Cell) []results.Ending {
+	return slices.DeleteFunc(results.Endings(), func(e results.Ending) bool {
+		return !slices.ContainsFunc(cells, func(c results.Cell) bool { return c.Ending() == e })
+	})
+}

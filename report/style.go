@@ -32,6 +32,13 @@ func (s Style) paint(colour, text string) string {
 	return colour + text + off
 }
 
+func (s Style) paintAll(colour string, lines []string) []string {
+	for i := range lines {
+		lines[i] = s.paint(colour, lines[i])
+	}
+	return lines
+}
+
 // word returns a verdict in four letters.
 func word(v checker.Result) string {
 	return cmp.Or(map[checker.Result]string{checker.Pass: "pass", checker.Fail: "FAIL", checker.NotApplicable: "n/a "}[v], "????")

@@ -16,17 +16,11 @@ const differs = "!"
 
 // legend explains the words of a matrix; only those that it has, the worst first.
 func legend(cells []results.Cell, s Style) (lines []string) {
-	for _, e := range results.Endings() {
-		if !slices.ContainsFunc(cells, func(c results.Cell) bool { return c.Ending() == e }) {
-			continue
-		}
+	for _, e := range EndingsOf(cells) {
 		word := string(e)
-		for i, line := range wrapped(fmt.Sprintf("%-14s", word), e.About()) {
-			if i == 0 {
-				line = s.ending(e, word) + strings.TrimPrefix(line, word)
-			}
-			lines = append(lines, line)
-		}
+		about := wrapped(fmt.Sprintf("%-14s", word), e.About())
+		about[0] = s.ending(e, word) + strings.TrimPrefix(about[0], word)
+		lines = append(lines, about...)
 	}
 	if slices.ContainsFunc(cells, func(c results.Cell) bool { return marked(c, "") != "" }) {
 		lines = append(lines, fmt.Sprintf("%-14snot as the catalogue expects; listed below", differs))
@@ -49,14 +43,11 @@ func Suite(w io.Writer, suite results.Suite, page string, s Style) error {
 	if meaning := SuiteMeaning(suite); meaning != "" {
 		lines = append(lines, wrapped("", meaning)...)
 	}
-	lines = append(lines, matrixLines(locks, s)...)
-	lines = append(lines, plantedLines(planted, s)...)
-	lines = append(lines, oddCells(suite.Cells, s)...)
-	lines = append(lines, changeLines(suite, s)...)
+	lines = slices.Concat(lines, matrixLines(locks, s), plantedLines(planted, s), oddCells(suite.Cells, s), changeLines(suite, s))
 	lines = append(append(lines, ""), wrapped("sensitivity  ", sensitivityText(suite.Sensitivity))...)
 	lines = append(lines, neverReached(suite)...)
 	for _, n := range suite.Notes {
-		lines = append(lines, noted(13, n, s)...)
+		lines = append(lines, labelled("note", 13, n, s)...)
 	}
 	if page != "" {
 		lines = append(lines, "report       "+page)
@@ -109,20 +100,18 @@ func SuiteMeaning(suite results.Suite) string {
 
 // oddCells lists the cells that are not as expected, and those that do not apply when no other was
 // run.
-func oddCells(cells []results.Cell, s Style) []string {
-	var lines []string
+func oddCells(cells []results.Cell, s Style) (lines []string) {
 	ran := slices.ContainsFunc(cells, func(c results.Cell) bool { return c.Verdict != checker.NotApplicable })
 	for _, c := range cells {
-		if c.Verdict == checker.NotApplicable && !ran {
-			lines = append(append(lines, ""), wrapped("n/a   ", fmt.Sprintf("%s × %s: %s", c.Lock, c.Scenario, c.Why))...)
+		if ran && !Unexpected(c) {
 			continue
 		}
-		if c.Verdict != checker.Fail && c.Verdict != checker.Inconclusive {
+		lines = append(lines, "")
+		lines = append(lines, s.verdictWord(c.Verdict, wrapped(word(c.Verdict)+"  ", fmt.Sprintf("%s × %s: %s", c.Lock, c.Scenario, c.Why)))...)
+		if !Unexpected(c) {
 			continue
 		}
-		head := s.verdictWord(c.Verdict, wrapped(word(c.Verdict)+"  ", fmt.Sprintf("%s × %s: %s", c.Lock, c.Scenario, c.Why)))
-		lines = append(append(append(append(lines, ""), head...), wrapped("      expected  ", c.Expected)...),
-			wrapped("      observed  ", c.Observed)...)
+		lines = append(append(lines, wrapped("      expected  ", c.Expected)...), wrapped("      observed  ", c.Observed)...)
 		if c.Run != "" {
 			lines = append(lines, "      run       "+c.Run)
 		}

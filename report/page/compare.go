@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 )
@@ -12,10 +13,11 @@ import (
 // comparisonView is what the template of a comparison shows.
 type comparisonView struct {
 	results.Comparison
-	Class, Headline string
-	Told, OneSided  []results.Change // of what both sides have; of what one has alone
-	Rows            []changeRow
-	Edge            float64 // change at the edges of the chart, as a share
+	Headline       string
+	Class          checker.Result   // the verdict that it comes to
+	Told, OneSided []results.Change // of what both sides have; of what one has alone
+	Rows           []changeRow
+	Edge           float64 // change at the edges of the chart, as a share
 }
 
 // changeRow is a gated figure: its change is a bar from the middle of a chart of 200 × 16 pixels.
@@ -69,5 +71,5 @@ func Comparison(w io.Writer, c results.Comparison) error {
 		}
 		v.Rows = append(v.Rows, row)
 	}
-	return write(w, fmt.Sprintf("%s compared: %s", c.Kind, v.Headline), "compare", v, data{Charts: map[string]chart{}})
+	return write(w, fmt.Sprintf("%s compared: %s", c.Kind, v.Headline), "compare", v, data{})
 }
