@@ -40,7 +40,7 @@ func benchHead(b results.Bench, s Style) []string {
 	if utf8.RuneCountInString(lines[0]) > screen {
 		lines = wrapped(head, what)
 	}
-	lines[0] = s.verdict(b.Verdict, Headline(b.Verdict)) + strings.TrimPrefix(lines[0], Headline(b.Verdict))
+	lines = s.first(b.Verdict, Headline(b.Verdict), lines)
 	var facts []string
 	if b.RoundTrip.Value != nil {
 		facts = append(facts, "round trip "+Figure(b.RoundTrip))

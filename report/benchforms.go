@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/results"
@@ -64,7 +65,7 @@ func BenchCSV(w io.Writer, b results.Bench) error {
 // BenchJUnit writes a case for the safety of each lock in each setting, and one for each gate.
 func BenchJUnit(w io.Writer, b results.Bench) error {
 	b = Clean(b)
-	s := newJUnitSuite("bench", b.Server, b.Duration)
+	s := newJUnitSuite("bench", b.Server, b.Duration, time.Time{})
 	for _, c := range b.Cells {
 		one := junitCase{Name: c.Lock + ", " + c.Setting.String()}
 		switch c.Verdict {

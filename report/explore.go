@@ -28,7 +28,7 @@ func Explore(w io.Writer, x explored.Exploration, s Style) error {
 	}
 	for _, note := range notes {
 		text := Lines(note)
-		lines = append(lines, noted(13, text[0], s)...)
+		lines = append(lines, labelled("note", 13, text[0], s)...)
 		for _, more := range text[1:] {
 			lines = append(lines, strings.Repeat(" ", 13)+more)
 		}

@@ -17,7 +17,7 @@ func Replayed(w io.Writer, r results.Replay, s Style) error {
 		lines = append(lines, "placed       "+p)
 	}
 	for _, n := range r.Notes {
-		lines = append(lines, noted(13, n, s)...)
+		lines = append(lines, labelled("note", 13, n, s)...)
 	}
 	for _, dir := range r.Runs {
 		lines = append(lines, "run          "+dir)

@@ -12,20 +12,26 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// figureLines returns everything below the story, with the latencies of the first ops operations of
-// latencyOrder.
-func figureLines(r results.Result, kept Kept, s Style, ops int) []string {
-	latencies := latencyTable(r, ops)
+// mostDetail is the detail of figureLines that has all figures.
+const mostDetail = 3 + len(latencyOrder)
+
+// figureLines returns everything below the story. Every detail less leaves out one thing that the
+// page has as well: the latencies but for the acquires', what the waiting was spent on, that the
+// harness was well, the load, and all latencies.
+func figureLines(r results.Result, kept Kept, s Style, detail int) []string {
+	latencies := latencyTable(r, min(max(detail-3, 1), len(latencyOrder)))
 	lines := latencies.text(Style{})
 	switch {
 	case r.NoLatency != "":
 		lines = []string{"latency   " + r.NoLatency}
+	case detail == 0:
+		lines = nil
 	case len(latencies.Rows) == 0:
 		lines = []string{"latency   no samples"}
 	case r.Load.Open:
 		lines = append(lines, wrapped("          ", openFoot)...)
 	}
-	return slices.Concat(strengthLines(r), damageLines(r), lines, loadLines(r), healthLines(r, s), noteLines(r.Notes, maxNotes, s),
+	return slices.Concat(strengthLines(r), damageLines(r), lines, loadLines(r, detail), healthLines(r, s, detail > 2), noteLines(r.Notes, maxNotes, s),
 		kept.lines("run"), again("again     ", r.Rerun))
 }
 
@@ -40,22 +46,15 @@ func noteLines(notes []string, most int, s Style) []string {
 			n = fmt.Sprintf("%s more in %s", count(len(notes)-i), results.ResultFile)
 		}
 		if i < most {
-			lines = append(lines, noted(10, n, s)...)
+			lines = append(lines, labelled("note", 10, n, s)...)
 		}
 	}
 	return lines
 }
 
-// noted wraps a note behind the word, in a column of its own.
-func noted(column int, text string, s Style) []string {
-	return labelled("note", column, text, s)
-}
-
 // labelled wraps a text behind a magenta word, in a column of its own.
 func labelled(word string, column int, text string, s Style) []string {
-	lines := wrapped(fmt.Sprintf("%-*s", column, word), text)
-	lines[0] = s.paint(magenta, word) + strings.TrimPrefix(lines[0], word)
-	return lines
+	return s.first(checker.Inconclusive, word, wrapped(fmt.Sprintf("%-*s", column, word), text))
 }
 
 // strengthLines returns the strength of a pass of mutual exclusion.
@@ -158,12 +157,11 @@ func latencyTable(r results.Result, ops int) Table {
 }
 
 // loadLines describes the load, what the waiting was spent on, and the unknown outcomes.
-func loadLines(r results.Result) []string {
-	var lines []string
-	if text := LoadText(r); text != "" {
+func loadLines(r results.Result, detail int) (lines []string) {
+	if text := LoadText(r); text != "" && detail > 1 {
 		lines = append(lines, wrapped("load      ", text)...)
 	}
-	if w := r.Wait; w != nil && w.Total() > 0 && r.NoLatency == "" {
+	if w := r.Wait; w != nil && w.Total() > 0 && r.NoLatency == "" && detail > 3 {
 		share := func(part int64) string { return Percent(float64(part) / float64(w.Total())) }
 		lines = append(lines, wrapped("waiting   ", fmt.Sprintf("%s behind holders, %s round trips, %s asleep, %s late starts",
 			share(w.BehindHolder), share(w.RoundTrips), share(w.RetrySleep), share(w.GeneratorLag)))...)
@@ -199,10 +197,11 @@ func LoadText(r results.Result) string {
 // virtual reports whether a run had virtual time, so that its rates and delays mean nothing.
 func virtual(r results.Result) bool { return r.NoLatency == results.NoLatency }
 
-// healthLines describes the harness's health, with problems in colour.
-func healthLines(r results.Result, s Style) (lines []string) {
+// healthLines describes the harness's health: how it kept time, if that is asked for, and problems
+// in colour.
+func healthLines(r results.Result, s Style, timing bool) (lines []string) {
 	h := r.Health
-	if !virtual(r) {
+	if timing && !virtual(r) {
 		late := "no round began late"
 		if h.LateStarts > 0 {
 			share := count(h.LateStarts)

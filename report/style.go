@@ -61,8 +61,8 @@ func (s Style) ending(e results.Ending, text string) string {
 	return s.paint(colours[e], text)
 }
 
-// verdictWord paints the word of a verdict at the start of lines.
-func (s Style) verdictWord(v checker.Result, lines []string) []string {
-	lines[0] = s.verdict(v, word(v)) + strings.TrimPrefix(lines[0], word(v))
+// first paints the word at the start of lines as a verdict.
+func (s Style) first(v checker.Result, word string, lines []string) []string {
+	lines[0] = s.verdict(v, word) + strings.TrimPrefix(lines[0], word)
 	return lines
 }

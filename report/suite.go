@@ -38,8 +38,7 @@ func Unexpected(c results.Cell) bool {
 func Suite(w io.Writer, suite results.Suite, page string, s Style) error {
 	suite, page = Clean(suite), Clean(page)
 	locks, planted := locksAndPlanted(suite.Cells)
-	lines := wrapped(Headline(suite.Verdict)+"  ", SuiteSummary(suite))
-	lines[0] = s.verdict(suite.Verdict, Headline(suite.Verdict)) + strings.TrimPrefix(lines[0], Headline(suite.Verdict))
+	lines := s.first(suite.Verdict, Headline(suite.Verdict), wrapped(Headline(suite.Verdict)+"  ", SuiteSummary(suite)))
 	if meaning := SuiteMeaning(suite); meaning != "" {
 		lines = append(lines, wrapped("", meaning)...)
 	}
@@ -107,7 +106,7 @@ func oddCells(cells []results.Cell, s Style) (lines []string) {
 			continue
 		}
 		lines = append(lines, "")
-		lines = append(lines, s.verdictWord(c.Verdict, wrapped(word(c.Verdict)+"  ", fmt.Sprintf("%s × %s: %s", c.Lock, c.Scenario, c.Why)))...)
+		lines = append(lines, s.first(c.Verdict, word(c.Verdict), wrapped(word(c.Verdict)+"  ", fmt.Sprintf("%s × %s: %s", c.Lock, c.Scenario, c.Why)))...)
 		if !Unexpected(c) {
 			continue
 		}
