@@ -64,7 +64,7 @@ func Verdicts(w io.Writer, all []results.Result, s Style) error {
 // History writes the verdict on a stored history.
 func History(w io.Writer, r results.Result, s Style) error {
 	r = Clean(r)
-	tail := slices.Concat(strengthLines(r), damageLines(r), noteLines(r.Notes, len(r.Notes), s), again("again     ", r.Rerun))
+	tail := slices.Concat(safetyLines(r), noteLines(r.Notes, len(r.Notes), s), again("again     ", r.Rerun))
 	return write(w, verdictLines(r, s), cutStory(storyLines(r), MaxLines, ""), tail)
 }
 

@@ -31,7 +31,7 @@ func figureLines(r results.Result, kept Kept, s Style, detail int) []string {
 	case r.Load.Open:
 		lines = append(lines, wrapped("          ", openFoot)...)
 	}
-	return slices.Concat(strengthLines(r), damageLines(r), lines, loadLines(r, detail), healthLines(r, s, detail > 2), noteLines(r.Notes, maxNotes, s),
+	return slices.Concat(safetyLines(r), lines, loadLines(r, detail), healthLines(r, s, detail > 2), noteLines(r.Notes, maxNotes, s),
 		kept.lines("run"), again("again     ", r.Rerun))
 }
 
@@ -57,24 +57,20 @@ func labelled(word string, column int, text string, s Style) []string {
 	return s.first(checker.Inconclusive, word, wrapped(fmt.Sprintf("%-*s", column, word), text))
 }
 
-// strengthLines returns the strength of a pass of mutual exclusion.
-func strengthLines(r results.Result) []string {
+// strengthOf describes how strong a pass of mutual exclusion is: the number of opportunities, how
+// many of them met a fault, and the upper bound of the violation rate with 95 % confidence; "" if
+// it is none.
+func strengthOf(r results.Result) string {
 	for _, p := range r.Properties {
 		if p.Name == verdicts.MutualExclusion && p.Verdict == checker.Pass {
-			return wrapped("strength  ", Strength(p))
+			text := fmt.Sprintf("%s of %s, upper bound %s", count(p.Violations), Plural(p.Opportunities, opportunity(p.Name)), Percent(p.CI95[1]))
+			if p.MetFault > 0 {
+				text += fmt.Sprintf("; %s met a fault", count(p.MetFault))
+			}
+			return text + notJudged(p)
 		}
 	}
-	return nil
-}
-
-// Strength describes how strong a pass is: the number of opportunities, how many of them met a
-// fault, and the upper bound of the violation rate with 95 % confidence.
-func Strength(p checker.Property) string {
-	text := fmt.Sprintf("%s of %s, upper bound %s", count(p.Violations), Plural(p.Opportunities, opportunity(p.Name)), Percent(p.CI95[1]))
-	if p.MetFault > 0 {
-		text += fmt.Sprintf("; %s met a fault", count(p.MetFault))
-	}
-	return text + notJudged(p)
+	return ""
 }
 
 // notJudged lists the opportunities that were not judged.
@@ -85,11 +81,15 @@ func notJudged(p checker.Property) string {
 	return "; not judged: " + checker.NotJudgedText(p.NotJudged)
 }
 
-func damageLines(r results.Result) []string {
-	if text := DamageText(r); text != "" {
-		return wrapped("damage    ", text)
+// safetyLines returns the strength of a pass, and the damage.
+func safetyLines(r results.Result) (lines []string) {
+	if text := strengthOf(r); text != "" {
+		lines = wrapped("strength  ", text)
 	}
-	return nil
+	if text := DamageText(r); text != "" {
+		lines = append(lines, wrapped("damage    ", text)...)
+	}
+	return lines
 }
 
 // DamageText describes the damage to the guarded store; "" if there is none. Of several simulated

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -25,49 +24,31 @@ func RunSentence(r results.Result, schedules int, injected []string) string {
 	if schedules > 1 {
 		text += fmt.Sprintf(" in %s simulated schedules", count(schedules))
 	}
-	switch injected = unique(injected); {
-	case len(injected) > 0:
-		text += ", under " + joined(injected)
-	default:
-		text += ", without faults"
+	if len(injected) == 0 {
+		return text + ", without faults: " + happened(r) + "."
 	}
-	return text + ": " + happened(r) + "."
+	injected = slices.Compact(slices.Sorted(slices.Values(injected)))
+	return text + ", under " + joined(injected) + ": " + happened(r) + "."
 }
 
 // happened is the end of the sentence: what became of the lock.
 func happened(r results.Result) string {
+	if r.Verdict == checker.Inconclusive {
+		return "nothing is decided" + strings.TrimSuffix(", because "+r.Reason, ", because ")
+	}
 	c := results.NewCell(r, verdicts.Safe())
 	p, cause := c.Worst()
-	switch {
-	case r.Verdict == checker.Inconclusive:
-		return "nothing is decided" + strings.TrimSuffix(", because "+r.Reason, ", because ")
-	case p == "":
-		for _, one := range r.Properties {
-			if one.Name == verdicts.MutualExclusion && one.Verdict == checker.Pass {
-				return "nothing broke (" + Strength(one) + ")"
-			}
-		}
-		return "nothing broke"
+	if p == "" {
+		return "nothing broke" + strings.TrimSuffix(" ("+strengthOf(r)+")", " ()")
 	}
 	text := c.Ending().About()
 	if c.Ending() == results.Broke {
 		text = properties[p].broken
 	}
-	for _, one := range r.Properties {
-		if one.Name == p {
-			text += fmt.Sprintf(", at %s of %s", count(one.Violations), Plural(one.Opportunities, opportunity(p)))
-		}
-	}
+	i := slices.IndexFunc(r.Properties, func(one checker.Property) bool { return one.Name == p })
+	text += fmt.Sprintf(", at %s of %s", count(r.Properties[i].Violations), Plural(r.Properties[i].Opportunities, opportunity(p)))
 	if about := CauseAbout(cause); about != "" {
 		text += ". The cause: " + strings.TrimSuffix(about, ".")
 	}
 	return text
-}
-
-func unique(words []string) []string {
-	seen := map[string]bool{}
-	for _, w := range words {
-		seen[w] = true
-	}
-	return slices.Sorted(maps.Keys(seen))
 }
