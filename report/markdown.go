@@ -27,7 +27,8 @@ func RunMarkdown(w io.Writer, r results.Result) error {
 		lines = append(lines, mdRow(append([]string{string(p.Name), string(p.Verdict)}, row...)...))
 	}
 	lines = append(lines, gatesMarkdown(r.Gates)...)
-	if first := firstViolation(r); first != nil {
+	if firsts := Firsts(&r); len(firsts) > 0 {
+		first := firsts[0]
 		lines = append(lines, "", fmt.Sprintf("First violation, at %s: %s by %s", Instant(first.At), md(string(first.Property)), md(string(first.Cause))), "", fence+"text")
 		for _, line := range slices.Concat(first.Story, first.Lanes) {
 			lines = append(lines, strings.ReplaceAll(line, fence, "'''"))

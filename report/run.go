@@ -181,32 +181,40 @@ func PropertyCauses(p checker.Property) string {
 	return Causes(p.Causes)
 }
 
-// firstViolation returns the violation that came first in time, which is file 001; the more severe
-// property if two came at once. One without a story is of a schedule that was not kept. A search
-// told of what it found.
-func firstViolation(r results.Result) (first *checker.Violation) {
+// Firsts lists the first violation of each property, in the order of time; what a search found, and
+// those with a story, go before the others: one without is of a schedule that was not kept. The
+// first one is told, and is file 001.
+func Firsts(r *results.Result) (out []*checker.Violation) {
+	if r == nil {
+		return nil
+	}
 	for _, p := range r.Properties {
-		v := p.First
-		if v == nil {
-			continue
-		}
-		if p.Name == r.Finding {
-			return v
-		}
-		told, earlier := first != nil && len(first.Story) > 0, first != nil && v.At < first.At
-		if first == nil || len(v.Story) > 0 && !told || earlier && (len(v.Story) > 0) == told {
-			first = v
+		if p.First != nil && p.Verdict == checker.Fail {
+			out = append(out, p.First)
 		}
 	}
-	return first
+	rank := func(v *checker.Violation) int {
+		switch {
+		case r.Finding != "" && v.Property == r.Finding:
+			return 0
+		case len(v.Story) > 0:
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(out, func(a, b *checker.Violation) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.At, b.At))
+	})
+	return out
 }
 
 // storyLines tells the first violation; nothing broke if there are none.
 func storyLines(r results.Result) []string {
-	v := firstViolation(r)
-	if v == nil {
+	firsts := Firsts(&r)
+	if len(firsts) == 0 {
 		return nil
 	}
+	v := firsts[0]
 	story := v.Story
 	if len(story) == 0 {
 		clients := make([]string, len(v.Clients))

@@ -43,7 +43,7 @@ type bar struct {
 // Thumbnail draws the first violation of a run small, from its drawing in characters; nil: there is
 // none.
 func (e Entry) Thumbnail() *thumbnail {
-	all := firsts(e.Result)
+	all := report.Firsts(e.Result)
 	if len(all) == 0 || len(all[0].Lanes) < 2 {
 		return nil
 	}

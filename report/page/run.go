@@ -109,7 +109,7 @@ func linked(dir, prefix string) (out []string) {
 }
 
 func (v *runView) judged(r results.Result, g *digest) {
-	v.Result, v.Verdict, v.Notes, v.Again, v.Broken = r, r.Verdict, r.Notes, r.Rerun, firsts(&r)
+	v.Result, v.Verdict, v.Notes, v.Again, v.Broken = r, r.Verdict, r.Notes, r.Rerun, report.Firsts(&r)
 	v.Inherent, v.Then = report.Inherent(r)
 	var injected []string // the faults that took effect
 	for _, w := range g.faults {

@@ -28,8 +28,6 @@ type bucket struct {
 	acquire                           *hdr.Histogram // nil: none; nanoseconds from the call
 }
 
-func newTimeline() *timeline { return &timeline{width: 1 << 20, buckets: map[int64]*bucket{}} }
-
 // at returns the bucket of an instant. It joins buckets as long as there are more than maxBuckets.
 func (t *timeline) at(when int64) *bucket {
 	n := floorDiv(when, t.width)
