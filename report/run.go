@@ -17,7 +17,7 @@ import (
 const MaxLines = 25
 
 // minStory is the number of a story's lines that are shown even if the text exceeds MaxLines.
-const minStory = 7
+const minStory = 6
 
 // Kept has the paths of a record: its directory and its page. A part is "" if there is none.
 type Kept struct{ Dir, Page string }
@@ -122,8 +122,7 @@ func Inherent(r results.Result) (why, then string) {
 		return "", ""
 	}
 	return "(as every lease without fences: a client outlived its lease)",
-		"No lock with a lease prevents this. Give every write the fence of its hold, and let the store refuse lower ones (as with the lock fenced); " +
-			"work that ends well within the lease, or renews it, makes it rarer."
+		"No lease prevents this. Let each write carry the fence of its hold, and the store refuse lower ones (as with fenced); short work makes it rarer."
 }
 
 // mostOfName is how many characters of a name are shown where it shares a line with other words.

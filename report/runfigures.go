@@ -17,17 +17,21 @@ const mostDetail = 3 + len(latencyOrder)
 
 // figureLines returns everything below the story. Every detail less leaves out one thing that the
 // page has as well: the latencies but for the acquires', what the waiting was spent on, that the
-// harness was well, the load, and all latencies.
+// harness was well, the load, and but the medians.
 func figureLines(r results.Result, kept Kept, s Style, detail int) []string {
 	latencies := latencyTable(r, min(max(detail-3, 1), len(latencyOrder)))
 	lines := latencies.text(Style{})
 	switch {
 	case r.NoLatency != "":
 		lines = []string{"latency   " + r.NoLatency}
-	case detail == 0:
-		lines = nil
 	case len(latencies.Rows) == 0:
 		lines = []string{"latency   no samples"}
+	case detail == 0:
+		var medians []string
+		for _, row := range latencies.Rows {
+			medians = append(medians, row[0]+" p50 "+row[2])
+		}
+		lines = wrapped("latency   ", strings.Join(medians, ", "))
 	case r.Load.Open:
 		lines = append(lines, wrapped("          ", openFoot)...)
 	}

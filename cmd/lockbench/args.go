@@ -10,26 +10,15 @@ import (
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/internal/suggest"
 	"github.com/lockbench/lockbench/results"
-	"github.com/lockbench/lockbench/sim/search"
 )
 
-// exactly requires one argument for each name.
-func exactly(names ...string) cobra.PositionalArgs {
+// takes requires some number of arguments, which want tells.
+func takes(want string, least, most int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
-		if len(args) == len(names) {
+		if least <= len(args) && len(args) <= most {
 			return nil
 		}
-		return wrongArgs(c, "needs "+strings.Join(names, " and "), args)
-	}
-}
-
-// atMostOne allows one argument, which messages call what.
-func atMostOne(what string) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) < 2 {
-			return nil
-		}
-		return wrongArgs(c, "takes one "+what, args)
+		return wrongArgs(c, want, args)
 	}
 }
 
@@ -74,7 +63,8 @@ func newClientsAs() choice {
 func oneOfFlags(c *cobra.Command, names ...string) {
 	c.MarkFlagsMutuallyExclusive(names...)
 	before(c, func(c *cobra.Command) error {
-		if given := changed(c, names); len(given) > 1 {
+		given := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !c.Flags().Changed(n) })
+		if len(given) > 1 {
 			return fmt.Errorf("%w: %s cannot be given together: leave %s out", errUsage, joined(given, "and"), joined(given, "or"))
 		}
 		return nil
@@ -94,22 +84,9 @@ func before(c *cobra.Command, check func(*cobra.Command) error) {
 	}
 }
 
-// changed returns which of the flags were given.
-func changed(c *cobra.Command, names []string) (given []string) {
-	for _, n := range names {
-		if c.Flags().Changed(n) {
-			given = append(given, n)
-		}
-	}
-	return given
-}
-
-// joined lists flags: "--a, --b and --c".
+// joined lists several flags: "--a, --b and --c".
 func joined(names []string, word string) string {
 	last := len(names) - 1
-	if last == 0 {
-		return "--" + names[0]
-	}
 	return "--" + strings.Join(names[:last], ", --") + " " + word + " --" + names[last]
 }
 
@@ -121,14 +98,6 @@ func (f *shardFlag) String() string {
 		return ""
 	}
 	return f.given.String()
-}
-
-// ofSchedules returns the shard of a search; the zero value without --shard.
-func (f *shardFlag) ofSchedules() search.Shard {
-	if f.given == nil {
-		return search.Shard{}
-	}
-	return search.Shard{Index: f.given.Index, Count: f.given.Count}
 }
 
 // Type names the value in help texts.

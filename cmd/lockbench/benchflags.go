@@ -63,9 +63,6 @@ func (f *benchFlags) register(a *app, c *cobra.Command) {
 	s.Uint64Var(&f.Seed, "seed", 0, "random seed (default: random, printed)")
 	s.Var(&f.shard, "shard", "measure only this share of the settings, such as 1/3; 'lockbench merge' joins the shards")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where the bench's directory is made")
-	complete(c, "locks", lockNames)
-	complete(c, "scenario", scenarioNames)
-	complete(c, "pace", words(f.pace.allowed...))
 	oneOfFlags(c, "rate", "rates")
 	oneOfFlags(c, "rate", "find-rate")
 }

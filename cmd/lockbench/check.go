@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -32,13 +33,8 @@ func newCheck(a *app) *cobra.Command {
 			"commands.jsonl (or .zst) and faults.jsonl beside history.jsonl (or .zst). Without commands a cause is often unknown.\n" +
 			"Of several files each is judged by itself, in the order given; the exit code is that of the worst. With -o json each of several gives one line.",
 		Example: "  lockbench check results/runs/latest\n  lockbench check history.jsonl.zst -o json\n  lockbench check --plain history.jsonl",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return nil
-			}
-			return exactly("HISTORY")(c, args)
-		},
-		RunE: func(c *cobra.Command, args []string) error { return a.checkAll(c.Context(), args, plain) },
+		Args:    takes("needs HISTORY", 1, math.MaxInt),
+		RunE:    func(c *cobra.Command, args []string) error { return a.checkAll(c.Context(), args, plain) },
 	}
 	c.Flags().BoolVar(&plain, "plain", false, "search the whole history at once with Porcupine, for comparison")
 	return c

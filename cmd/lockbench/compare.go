@@ -34,7 +34,7 @@ func newCompare(a *app) *cobra.Command {
 			"samples.\n\n" +
 			"-f md is a summary for a pull request, -f html a page with a chart that loads nothing; both go to stdout, or to the file of -O.",
 		Example: "  lockbench compare base.json new.json\n  lockbench compare results/main results/branch\n  lockbench compare base.json new.json -f html -O changes.html",
-		Args:    exactly("BASE", "NEW"),
+		Args:    takes("needs BASE and NEW", 2, 2),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.compare(args[0], args[1], o, f) },
 	}
 	f.register(a, c)

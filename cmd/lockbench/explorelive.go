@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -23,6 +22,7 @@ const (
 	liveLease        = 100 * time.Millisecond
 	liveLanes        = 16 // schedules at a time: one mostly waits for leases
 	liveShrinkBudget = 15 * time.Second
+	againLive        = 5 // how often a finding is run again for its record
 )
 
 type oneLock struct{ v impls.Variant }
@@ -32,32 +32,6 @@ func (o oneLock) Find(name string) (impls.Variant, bool) { return o.v, name == o
 
 // ScriptNames knows none.
 func (oneLock) ScriptNames() map[string]string { return map[string]string{} }
-
-// madeByChild is the constructor of a lock that child processes make.
-func madeByChild(impls.Env) (impls.Lock, error) { return nil, impls.ErrUnsupported }
-
-// fitsProcesses rejects searches that real processes cannot do.
-func (f exploreFlags) fitsProcesses() error {
-	switch {
-	case f.strategy.value == search.Exhaustive:
-		return fmt.Errorf("%w: --exec --strategy exhaustive: what a process keeps cannot be seen, so that no schedule is known to be equal to another", errUsage)
-	case f.lease < 10*time.Millisecond:
-		return fmt.Errorf("%w: --lease %v: time is real, and less than 10ms passes by itself", errUsage, f.lease)
-	}
-	return nil
-}
-
-// live adapts a search to a command: real time, and faults that can be done to processes.
-func (f exploreFlags) live(cfg *search.Config, v impls.Variant) error {
-	placed := harness.LiveFaults(cfg.Bounds.Faults, f.exec.fleet.About.CanCancel())
-	if len(f.faults) > 0 && len(placed) < len(cfg.Bounds.Faults) {
-		refused := slices.DeleteFunc(slices.Clone(cfg.Bounds.Faults), func(n string) bool { return slices.Contains(placed, n) })
-		return fmt.Errorf("%w: --exec --faults %s: a search cannot do that to a process", errUsage, strings.Join(refused, ","))
-	}
-	cfg.Bounds.Faults, cfg.Known = placed, oneLock{v}
-	cfg.Program = harness.LiveProgram(cfg.Program, f.lease)
-	return nil
-}
 
 // worlds starts a world of real processes for each lane. end ends them.
 func (a *app) worlds(ctx context.Context, f *exploreFlags, cfg search.Config) (all []sim.World, end func() error, err error) {
@@ -69,32 +43,33 @@ func (a *app) worlds(ctx context.Context, f *exploreFlags, cfg search.Config) (a
 	a.announce(e.Provider, e.Chosen)
 	f.server = e.Provider.Name()
 	began := a.now().UnixNano()
-	lanes := make([]*harness.Live, liveLanes)
-	var starting errgroup.Group
-	for i := range lanes {
-		starting.Go(func() (err error) {
+	var mu sync.Mutex // protects all
+	var starting, ending errgroup.Group
+	for i := range liveLanes {
+		starting.Go(func() error {
 			e := e
 			if e.Provider.Guest() {
 				e.Prefix = fmt.Sprintf("lockbench:explore-%d-%d:", began, i)
 			}
-			lanes[i], err = harness.OpenLive(ctx, e)
-			return err
+			lane, err := harness.OpenLive(ctx, e)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, lane)
+			return nil
 		})
 	}
 	err = starting.Wait()
-	lanes = slices.DeleteFunc(lanes, func(l *harness.Live) bool { return l == nil })
 	end = func() error {
-		var ending errgroup.Group
-		for _, l := range lanes {
-			ending.Go(l.Close)
+		for _, w := range all {
+			ending.Go(w.(*harness.Live).Close)
 		}
 		return ending.Wait()
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, end())
-	}
-	for _, l := range lanes {
-		all = append(all, l)
 	}
 	return all, end, nil
 }
@@ -107,9 +82,8 @@ func (a *app) exploreLive(ctx context.Context, f *exploreFlags, cfg search.Confi
 		return r, nil, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	// a schedule that has begun is run to its end
 	var runners []sim.Runner
-	for _, w := range worlds {
+	for _, w := range worlds { // a schedule that has begun is run to its end
 		runners = append(runners, sim.In(context.WithoutCancel(ctx), w, cfg.Known))
 	}
 	if r, err = search.Here(ctx, cfg, runners, progress); err != nil || r.First == nil {
@@ -118,10 +92,13 @@ func (a *app) exploreLive(ctx context.Context, f *exploreFlags, cfg search.Confi
 	a.line.show("shrinking the tape")
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), liveShrinkBudget)
 	defer cancel()
-	small, err := search.Shrink(ctx, runners[0], r.Tape, search.TriesRealTime)
-	if len(small.Steps) > 0 {
-		r.Keep(small)
+	err = shrink(ctx, runners[0], &r, search.TriesRealTime)
+	// the time of processes is real, so that a schedule need not break at once again
+	for i := 0; i < againLive && rec == nil && err == nil && ctx.Err() == nil; i++ {
+		var out sim.Outcome
+		if out, err = runners[0].Schedule(r.Tape.Program, r.Tape.Follow(), r.Tape.Bounds, false); err == nil {
+			rec, err = judgeFinding(ctx, r.Tape, out)
+		}
 	}
-	rec, again := replayFindingIn(ctx, runners[0], r.Tape)
-	return r, rec, errors.Join(err, again)
+	return r, rec, err
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/judge"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/sim"
@@ -17,21 +16,6 @@ import (
 
 // aboutSearch is what the page of a finding says of its scenario.
 const aboutSearch = "A search chose the schedule: which message comes next, when time passes, and which faults strike. It was shrunk to the least that still breaks."
-
-// againLive is how often a finding of real processes is run again for its record: their time is
-// real.
-const againLive = 5
-
-// replayFindingIn runs the tape of a finding of real processes again, for its record.
-func replayFindingIn(ctx context.Context, r sim.Runner, t sim.Tape) (f *found, err error) {
-	for i := 0; i < againLive && f == nil && err == nil && ctx.Err() == nil; i++ {
-		var out sim.Outcome
-		if out, err = r.Schedule(t.Program, t.Follow(), t.Bounds, false); err == nil {
-			f, err = judgeFinding(ctx, t, out)
-		}
-	}
-	return f, err
-}
 
 // found is the record of a finding's schedule, judged as a run is.
 type found struct {
@@ -60,17 +44,6 @@ func judgeFinding(ctx context.Context, t sim.Tape, out sim.Outcome) (*found, err
 		return 1
 	})
 	return &found{out, v}, nil
-}
-
-// replayFinding runs the tape of a finding once more in the simulator, for its record.
-func replayFinding(ctx context.Context, t sim.Tape) (*found, error) {
-	s := sim.New(catalogue.Known{})
-	defer s.Close() // never fails
-	out, err := s.Replay(t)
-	if err != nil || out.Crash != "" {
-		return nil, err
-	}
-	return judgeFinding(ctx, t, out)
 }
 
 // keepRecord saves the record of a finding as that of a run, with its pages.

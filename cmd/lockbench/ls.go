@@ -38,7 +38,6 @@ func newLs(a *app) *cobra.Command {
 	s.StringVar(&only.scenario, "scenario", "", "only runs of this scenario")
 	s.Var(&only.verdict, "verdict", "only those with this verdict")
 	s.BoolVar(&index, "index", false, "also write the list as index.html, with links to the reports")
-	complete(c, "verdict", words(only.verdict.allowed...))
 	return c
 }
 

@@ -21,7 +21,6 @@ var serverWords = [...]string{"auto", "process", "docker", "sim"}
 // describes it.
 func (a *app) serverFlag(c *cobra.Command, word *string, value, otherwise string) {
 	c.Flags().StringVar(word, "server", value, strings.Join(serverWords[:], ", ")+", or redis:// URLs separated by commas"+otherwise)
-	complete(c, "server", words(serverWords[:]...))
 	a.program.register(c)
 	a.access.register(c)
 }

@@ -46,7 +46,7 @@ func newReplay(a *app) *cobra.Command {
 			"A run directory is run again from its scenario and its seed, on the kind of server that it ran on.",
 		Example: "  lockbench replay results/runs/latest\n  lockbench replay results/runs/latest/violations/001.tape\n" +
 			"  lockbench replay results/runs/latest/violations/001.tape --server process",
-		Args: exactly("TAPE|RUN"),
+		Args: takes("needs TAPE|RUN", 1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			f.again = results.CommandLine(append([]string{"lockbench", "replay", lasting(args[0])}, givenFlags(c.Flags())...))
 			return a.replay(c.Context(), args[0], f)

@@ -33,7 +33,7 @@ func newReport(a *app) *cobra.Command {
 			"  bmf    Bencher Metric Format\n\n" +
 			"html goes to a file in the directory, the others to stdout; -O FILE names a file, -O - is stdout. The path of a written file is printed. It exits 0 whatever the verdict was.",
 		Example: "  lockbench report results/runs/latest\n  lockbench report results/runs/latest -f md\n  lockbench report results/runs/latest -f junit -O junit.xml",
-		Args:    exactly("a directory"),
+		Args:    takes("needs a directory", 1, 1),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.report(args[0], f) },
 	}
 	f.register(a, c)
@@ -51,7 +51,6 @@ func (f *reportFlags) register(a *app, c *cobra.Command) {
 	s := c.Flags()
 	s.VarP(&f.form, "format", "f", "what to write")
 	s.StringVarP(&f.file, "out-file", "O", "", "where to write it; - for stdout")
-	complete(c, "format", words(f.form.allowed...))
 }
 
 func (a *app) report(path string, f reportFlags) error {

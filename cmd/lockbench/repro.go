@@ -43,7 +43,7 @@ func newRepro(a *app) *cobra.Command {
 			"Without a name it lists them; 'all' runs every one that the server can show.\n\n" +
 			"Bugs with a scenario run on real servers as well; those that are found by searching need the simulator.",
 		Example: "  lockbench repro\n  lockbench repro plain-del-mis-unlock\n  lockbench repro K5 --server process\n  lockbench repro all -o json",
-		Args:    atMostOne("NAME or all"),
+		Args:    takes("takes one NAME or all", 0, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return a.listBugs()

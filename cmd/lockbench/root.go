@@ -23,6 +23,7 @@ import (
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/servers"
+	"github.com/lockbench/lockbench/sim"
 	"github.com/lockbench/lockbench/sim/search"
 )
 
@@ -132,13 +133,11 @@ func onceFull(err error) (left int, kept error) {
 	return max(full-1, 0), errors.Join(all...)
 }
 
-func separate(err error) []error {
+func separate(err error) (all []error) {
 	if !isJoin(err) {
 		return []error{err}
 	}
-	join, _ := err.(interface{ Unwrap() []error })
-	var all []error
-	for _, one := range join.Unwrap() {
+	for _, one := range err.(interface{ Unwrap() []error }).Unwrap() {
 		all = append(all, separate(one)...)
 	}
 	return all
@@ -168,10 +167,11 @@ func newRoot(a *app) *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.VarP(&a.format, "output", "o", "form of the result: text or json")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print only errors to stderr")
-	complete(root, "output", words(a.format.allowed...))
+	completions(root, flags)
 	for _, c := range []*cobra.Command{newRun(a), newSuite(a), newExplore(a), newBench(a), newCompare(a), newReplay(a), newRepro(a), newCheck(a), newList(a), newDoctor(a),
 		newValidate(a), newReport(a), newLs(a), newPrune(a), newServe(a), newMerge(a)} {
 		c.RunE = a.begin(c.RunE)
+		completions(c, c.Flags())
 		groupFlags(c)
 		root.AddCommand(c)
 	}
@@ -308,16 +308,24 @@ func noEmptyLists(flags *pflag.FlagSet) (err error) {
 	return err
 }
 
-// complete registers the words that shells complete for a flag.
-func complete(c *cobra.Command, flag string, known func() []string) {
-	// The only error is a flag that does not exist, which the tests of the command would show
-	// first.
-	_ = c.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return known(), cobra.ShellCompDirectiveNoFileComp
+// completions registers the words that shells complete for a command's flags.
+func completions(c *cobra.Command, flags *pflag.FlagSet) {
+	byName := map[string]func() []string{
+		"lock": lockNames, "locks": func() []string { return append(lockNames(), planted) }, "workload": workloadNames,
+		"scenario": scenarioNames, "scenarios": scenarioNames, "faults": sim.Placeable, "server": func() []string { return serverWords[:] },
+	}
+	flags.VisitAll(func(f *pflag.Flag) {
+		known := byName[f.Name]
+		if one, ok := f.Value.(*choice); ok {
+			known = func() []string { return one.allowed }
+		}
+		if known != nil { // the only error is a flag that does not exist
+			_ = c.RegisterFlagCompletionFunc(f.Name, func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+				return known(), cobra.ShellCompDirectiveNoFileComp
+			})
+		}
 	})
 }
-
-func words(known ...string) func() []string { return func() []string { return known } }
 
 // choice is a flag that takes one of several words.
 type choice struct {
@@ -347,10 +355,10 @@ func (c *choice) Set(word string) error {
 
 func (a *app) json() bool { return a.format.value == "json" }
 
-func (a *app) style() report.Style { return report.Style{Colour: a.outTerminal && a.colours()} }
-
-// colours follows https://no-color.org.
-func (a *app) colours() bool { return a.env("NO_COLOR") == "" && a.env("TERM") != "dumb" }
+// style follows https://no-color.org.
+func (a *app) style() report.Style {
+	return report.Style{Colour: a.outTerminal && a.env("NO_COLOR") == "" && a.env("TERM") != "dumb"}
+}
 
 // say prints a line to stderr, unless -q is given.
 func (a *app) say(format string, args ...any) {

@@ -77,11 +77,6 @@ func (f *runFlags) register(a *app, c *cobra.Command) {
 	s.StringVar(&f.metricsAddr, "metrics-addr", "", "serve figures for Prometheus at this address while it runs, such as 127.0.0.1:0 (port 0: any that is free)")
 	f.exec.register(s)
 	oneOfFlags(c, "duration", "ops")
-	complete(c, "clients-as", words(f.clientsAs.allowed...))
-	complete(c, "lock", lockNames)
-	complete(c, "pace", words(f.pace.allowed...))
-	complete(c, "scenario", scenarioNames)
-	complete(c, "workload", workloadNames)
 }
 
 // drawSeed draws a seed that is short enough to type.

@@ -74,9 +74,6 @@ func newSuite(a *app) *cobra.Command {
 	s.BoolVar(&f.keepAll, "keep-all", false, "keep the run directory of every cell, not only of those that are not as expected")
 	s.Var(&f.shard, "shard", "i/n: run the i-th of n equal parts; 'lockbench merge' joins them")
 	f.exec.register(s)
-	complete(c, "clients-as", words(f.clientsAs.allowed...))
-	complete(c, "locks", func() []string { return append(lockNames(), planted) })
-	complete(c, "scenarios", scenarioNames)
 	return c
 }
 

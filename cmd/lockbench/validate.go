@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,13 +24,8 @@ func newValidate(a *app) *cobra.Command {
 			"directories as the commands do that take them. It says what each is, or where it is wrong: file, line, column, and what was expected.\n" +
 			"It exits 0 if every file is good, else 4, and judges nothing: 'lockbench check' gives the verdict of a history.",
 		Example: "  lockbench validate mine.yaml\n  lockbench validate history.jsonl suite.json results/runs/latest",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return nil
-			}
-			return exactly("FILE")(c, args)
-		},
-		RunE: func(c *cobra.Command, args []string) error { return a.validate(c.Context(), args) },
+		Args:    takes("needs FILE", 1, math.MaxInt),
+		RunE:    func(c *cobra.Command, args []string) error { return a.validate(c.Context(), args) },
 	}
 }
 
