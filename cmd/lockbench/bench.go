@@ -13,11 +13,9 @@ import (
 
 	"github.com/lockbench/lockbench/bench"
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
-	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/workloads"
 )
 
@@ -62,13 +60,14 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	if err != nil {
 		return err
 	}
-	if !flags.Changed("seed") {
-		if c.Seed, err = drawSeed(a.random); err != nil {
-			return err
-		}
-	}
-	if c.Provider, err = a.realServers(ctx, f.server); err != nil {
+	if err := a.drawSeed(flags, &c.Seed); err != nil {
 		return err
+	}
+	if f.server == "sim" {
+		return fmt.Errorf("%w: --server %s: a bench measures real time on a real Redis", errUsage, f.server)
+	}
+	if c.Provider, _, err = a.provider(ctx, f.server, true); err != nil {
+		return fmt.Errorf("bench needs a real Redis: %w", err)
 	}
 	c.Environment = results.CaptureEnvironment(ctx, thisMachine())
 	c.Random, c.Now, c.Rerun, c.Runner = a.random, a.now, rerun(flags, "bench", c.Provider, c.Seed), a.runner
@@ -79,11 +78,19 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	if err != nil {
 		return err
 	}
-	a.say("%s", benchPlan(c))
+	locks := report.Plural(len(c.Locks), "lock")
+	if c.Reference == "" {
+		locks += " and the bare loop"
+	}
+	a.say("plan: %s, %s of %v: about %v, seed %d", locks, report.Plural(c.Repetitions, "repetition"), (c.Duration / time.Duration(c.Repetitions)).Round(time.Millisecond),
+		c.Estimate().Round(time.Second), c.Seed)
 	ctx, interrupts := a.listen(ctx)
 	c.Stop = interrupts.stop.Done()
-	if base != nil {
-		c.Enough = func(b results.Bench) bool { return settled(*base, b, f.Repetitions, f.options) }
+	if base != nil { // enough is when noise hides nothing, and a slowdown was shown by more repetitions than planned
+		c.Enough = func(b results.Bench) bool {
+			c := bench.CompareBenches(*base, b, f.options)
+			return !c.Noisy() && (c.Verdict != results.CompareSlower || b.Plan.Repetitions > f.Repetitions)
+		}
 	}
 	out, err := bench.Run(ctx, c)
 	a.line.clear()
@@ -94,13 +101,6 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	against(&out, base, f.baseline, f.options)
 	out.Judge()
 	return errors.Join(a.endBench(out, dir, f.store), benchError(out), lacks.errors(), interrupts.end())
-}
-
-// settled reports whether a comparison with the base is settled: noise hides nothing, and a
-// slowdown was shown by more repetitions than planned.
-func settled(base, b results.Bench, planned int, o bench.CompareOptions) bool {
-	c := bench.CompareBenches(base, b, o)
-	return !c.Noisy() && (c.Verdict != results.CompareSlower || b.Plan.Repetitions > planned)
 }
 
 // against compares a bench with a stored one, if there is one.
@@ -162,32 +162,6 @@ func keptEndings(locks []string) (map[string]map[string]results.Ending, error) {
 		out[c.Lock][c.Scenario] = c.Ending()
 	}
 	return out, nil
-}
-
-// realServers finds a provider of real servers.
-func (a *app) realServers(ctx context.Context, word string) (servers.Provider, error) {
-	p, why, err := a.provider(ctx, word, a.providers())
-	if err != nil {
-		return nil, err
-	}
-	if harness.Simulates(p) && word != "auto" {
-		return nil, fmt.Errorf("%w: --server %s: a bench measures real time on a real Redis", errUsage, word)
-	}
-	if harness.Simulates(p) {
-		return nil, fmt.Errorf("bench needs a real Redis: %w: %s", servers.ErrMissing, why)
-	}
-	a.announce(p, why)
-	return p, nil
-}
-
-// benchPlan prints, before anything runs, what will run and how long it takes.
-func benchPlan(c bench.Config) string {
-	locks := report.Plural(len(c.Locks), "lock")
-	if c.Reference == "" {
-		locks += " and the bare loop"
-	}
-	return fmt.Sprintf("plan: %s, %s of %v: about %v, seed %d", locks, report.Plural(c.Repetitions, "repetition"), (c.Duration / time.Duration(c.Repetitions)).Round(time.Millisecond),
-		c.Estimate().Round(time.Second), c.Seed)
 }
 
 // benchProgress shows the turn under way on a terminal, and elsewhere one line for each repetition.

@@ -46,8 +46,8 @@ func newCompare(a *app) *cobra.Command {
 }
 
 func (a *app) compare(base, now string, o bench.CompareOptions, f reportFlags) error {
-	if !(o.Threshold > 0 && o.Threshold < 10) {
-		return fmt.Errorf("%w: --threshold %v: want a share such as 0.1", errUsage, o.Threshold)
+	if err := checkThreshold(o); err != nil {
+		return err
 	}
 	before, err := loadCompared(base)
 	if err != nil {
@@ -69,7 +69,8 @@ func (a *app) compare(base, now string, o bench.CompareOptions, f reportFlags) e
 		return fmt.Errorf("%w: %s is %s and %s is %s: both must be the same", errUsage, base, before.what(), now, after.what())
 	}
 	c.Base, c.New = base, now
-	return errors.Join(a.showComparison(c, f), a.summarize(func(w io.Writer) error { return report.ComparisonMarkdown(w, c) }), compareError(c))
+	return errors.Join(a.showComparison(c, f), a.summarize(func(w io.Writer) error { return report.ComparisonMarkdown(w, c) }),
+		map[results.CompareVerdict]error{results.CompareUnsafe: errViolated, results.CompareInconclusive: errInconclusive, results.CompareSlower: errGate}[c.Verdict])
 }
 
 // showComparison writes a comparison in the form that was asked for, to its file or to stdout.
@@ -77,23 +78,23 @@ func (a *app) showComparison(c results.Comparison, f reportFlags) error {
 	if a.json() {
 		return a.writeJSON(c)
 	}
-	style := a.style()
-	if f.file != "" && f.file != "-" {
-		style = report.Style{}
+	toFile := f.file != "" && f.file != "-"
+	write := func(w io.Writer) error {
+		switch style := a.style(); {
+		case f.form.value == "md":
+			return report.ComparisonMarkdown(w, c)
+		case f.form.value == "html":
+			return page.Comparison(w, c)
+		case toFile:
+			return report.Comparison(w, c, report.Style{})
+		default:
+			return report.Comparison(w, c, style)
+		}
 	}
-	write := map[string]func(io.Writer) error{
-		"text": func(w io.Writer) error { return report.Comparison(w, c, style) },
-		"md":   func(w io.Writer) error { return report.ComparisonMarkdown(w, c) },
-		"html": func(w io.Writer) error { return page.Comparison(w, c) },
-	}[f.form.value]
-	if f.file == "" || f.file == "-" {
-		return write(a.out)
+	if toFile {
+		return results.SaveFile(f.file, write)
 	}
-	return results.SaveFile(f.file, write)
-}
-
-func compareError(c results.Comparison) error {
-	return map[results.CompareVerdict]error{results.CompareUnsafe: errViolated, results.CompareInconclusive: errInconclusive, results.CompareSlower: errGate}[c.Verdict]
+	return write(a.out)
 }
 
 // comparable is one side: one of the three is set.
@@ -154,20 +155,21 @@ func schemaOf(path string) (string, error) {
 
 // loadRuns reads the run of a directory, or all runs in it.
 func loadRuns(path string) (out []bench.Ran, err error) {
-	if exists(filepath.Join(path, results.RunFile)) {
-		_, run, r, err := results.Load(path)
-		return []bench.Ran{{Run: run, Result: r}}, err
-	}
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range entries {
-		inside := filepath.Join(path, e.Name())
-		if !e.IsDir() || !exists(filepath.Join(inside, results.RunFile)) {
-			continue
+	dirs := []string{path}
+	if !exists(filepath.Join(path, results.RunFile)) {
+		entries, err := os.ReadDir(path)
+		if err != nil {
+			return nil, err
 		}
-		_, run, r, err := results.Load(inside)
+		dirs = nil
+		for _, e := range entries {
+			if dir := filepath.Join(path, e.Name()); e.IsDir() && exists(filepath.Join(dir, results.RunFile)) {
+				dirs = append(dirs, dir)
+			}
+		}
+	}
+	for _, dir := range dirs {
+		_, run, r, err := results.Load(dir)
 		if err != nil {
 			return nil, err
 		}

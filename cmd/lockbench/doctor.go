@@ -35,27 +35,21 @@ func newDoctor(a *app) *cobra.Command {
 }
 
 func (a *app) doctor(ctx context.Context) error {
-	d := diagnosis{Schema: "lockbench/doctor/v1", Environment: results.CaptureEnvironment(ctx, thisMachine()),
-		Capabilities: servers.Survey(ctx, serverFaults(), a.providers()...)}
+	var asked []servers.Ability // what the faults of servers ask of a provider
+	for _, k := range faults.Kinds() {
+		if k.In == faults.InServer {
+			asked = append(asked, servers.Ability{Name: k.Name, Clock: k.Clock, Own: k.Own})
+		}
+	}
+	d := diagnosis{Schema: "lockbench/doctor/v1", Environment: results.CaptureEnvironment(ctx, thisMachine()), Capabilities: servers.Survey(ctx, asked, a.providers()...)}
 	p, _, err := automatic(ctx, a.providers())
 	if err == nil {
 		d.Auto = p.Name()
 	}
-	show := func() error { return a.table(d.rows()...) }
 	if a.json() {
-		show = func() error { return a.writeJSON(d) }
+		return errors.Join(a.writeJSON(d), err)
 	}
-	return errors.Join(show(), err)
-}
-
-// serverFaults returns what the faults of servers ask of a provider.
-func serverFaults() (all []servers.Ability) {
-	for _, k := range faults.Kinds() {
-		if k.In == faults.InServer {
-			all = append(all, servers.Ability{Name: k.Name, Clock: k.Clock, Own: k.Own})
-		}
-	}
-	return all
+	return errors.Join(a.table(d.rows()...), err)
 }
 
 // rows returns a line about the machine, then for each provider a line and what it cannot do and
@@ -68,54 +62,36 @@ func (d diagnosis) rows() [][]string {
 		{"auto", "takes " + cmp.Or(d.Auto, "nothing: no server is available")},
 	}
 	for _, name := range slices.Compact(namesOf(d.Capabilities, func(c servers.Capability) string { return c.Provider })) {
-		rows = append(rows, nil, d.summary(name))
-		rows = append(rows, d.shortcomings(name)...)
+		rows = append(append(rows, nil), d.about(name)...)
 	}
 	return rows
 }
 
-// summary returns what a provider can do, and its version.
-func (d diagnosis) summary(name string) []string {
-	var able []string
-	detail := ""
+// about returns what a provider can do, and its version; then the reasons why it cannot do more,
+// each with everything that it rules out. A provider without a server has one reason.
+func (d diagnosis) about(name string) [][]string {
+	var able, reasons []string
+	detail, lost, serves := "", map[string][]string{}, true
 	for _, c := range d.Capabilities {
 		switch {
-		case c.Provider != name || !c.OK:
-		case c.Ability == servers.CanServe:
+		case c.Provider != name || !serves:
+		case c.OK && c.Ability == servers.CanServe:
 			detail = c.Detail
-		default:
+		case c.OK:
 			able = append(able, c.Ability)
+		default:
+			reason := strings.TrimPrefix(strings.TrimPrefix(c.Reason, c.Ability+": "), "not available: ")
+			if !slices.Contains(reasons, reason) {
+				reasons = append(reasons, reason)
+			}
+			lost[reason] = append(lost[reason], c.Ability)
+			if serves = c.Ability != servers.CanServe; !serves { // all, which the first row says
+				lost[reason] = nil
+			}
 		}
 	}
-	if detail == "" && len(able) == 0 {
-		return []string{name, "not available"}
-	}
-	if detail != "" && len(able) > 0 {
-		detail += ": "
-	}
-	return []string{name, detail + strings.Join(able, ", ")}
-}
-
-// shortcomings returns the reasons, each with everything that it rules out. A provider without a
-// server has one reason.
-func (d diagnosis) shortcomings(name string) [][]string {
-	var reasons []string
-	lost := map[string][]string{}
-	for _, c := range d.Capabilities {
-		if c.Provider != name || c.OK {
-			continue
-		}
-		reason := strings.TrimPrefix(strings.TrimPrefix(c.Reason, c.Ability+": "), "not available: ")
-		if !slices.Contains(reasons, reason) {
-			reasons = append(reasons, reason)
-		}
-		lost[reason] = append(lost[reason], c.Ability)
-		if c.Ability == servers.CanServe {
-			lost[reason] = nil // all, which the summary says
-			break
-		}
-	}
-	var rows [][]string
+	texts := slices.DeleteFunc([]string{detail, strings.Join(able, ", ")}, func(text string) bool { return text == "" })
+	rows := [][]string{{name, cmp.Or(strings.Join(texts, ": "), "not available")}}
 	for _, r := range reasons {
 		if len(lost[r]) > 0 {
 			rows = append(rows, []string{"", "no " + strings.Join(lost[r], ", ")})

@@ -67,8 +67,8 @@ func TestReasonsAreGrouped(t *testing.T) {
 		{Provider: "p", Ability: "drift-clock", Reason: "drift-clock: a C compiler is missing\napt install gcc"},
 		{Provider: "p", Ability: "failover", OK: true}, {Provider: "q", Ability: servers.CanServe, Reason: "gone"},
 	}}
-	got := fmt.Sprint(d.summary("p"), d.shortcomings("p"), d.shortcomings("q"))
-	const want = "[p redis 7: failover] [[ no jump-clock, drift-clock] [   a C compiler is missing] [   apt install gcc]] [[   gone]]"
+	got := fmt.Sprint(d.about("p"), d.about("q"))
+	const want = "[[p redis 7: failover] [ no jump-clock, drift-clock] [   a C compiler is missing] [   apt install gcc]] [[q not available] [   gone]]"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -35,13 +35,14 @@ func (oneLock) ScriptNames() map[string]string { return map[string]string{} }
 
 // worlds starts a world of real processes for each lane. end ends them.
 func (a *app) worlds(ctx context.Context, f *exploreFlags, cfg search.Config) (all []sim.World, end func() error, err error) {
-	e := harness.Experiment{Variant: cfg.Program.Variant, Subject: f.exec.fleet, Now: a.now, Random: a.random, Argv: a.argv,
-		Scenario: scenarios.Scenario{Name: "explore", Clients: cfg.Program.Clients, Topology: cfg.Program.Topology, Lease: faults.Span{Fixed: f.lease}}}
-	if e.Provider, e.Chosen, err = a.provider(ctx, f.server, f.exec.providers(a.providers())); err != nil {
+	p, why, err := a.provider(ctx, f.server, true)
+	if err != nil {
 		return nil, nil, err
 	}
-	a.announce(e.Provider, e.Chosen)
-	f.server = e.Provider.Name()
+	f.server = p.Name()
+	e := a.experiment(p, why, "")
+	e.Variant, e.Subject = cfg.Program.Variant, f.exec.fleet
+	e.Scenario = scenarios.Scenario{Name: "explore", Clients: cfg.Program.Clients, Topology: cfg.Program.Topology, Lease: faults.Span{Fixed: f.lease}}
 	began := a.now().UnixNano()
 	var mu sync.Mutex // protects all
 	var starting, ending errgroup.Group

@@ -1,16 +1,11 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
-
-	"github.com/lockbench/lockbench/impls"
-	"github.com/lockbench/lockbench/results"
-	"github.com/lockbench/lockbench/scenarios"
 )
 
 // lacking collects the errors of turns or cells for which this machine or its servers lacked
@@ -33,34 +28,16 @@ func (l *lacking) note(what string, err error) {
 	}
 }
 
-// mostLacking is how many errors are shown in full.
-const mostLacking = 3
-
-// errors returns what is lacking.
+// errors returns what is lacking, and of more than three errors how many there are.
 func (l *lacking) errors() (all error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, what := range slices.Sorted(maps.Keys(l.of)) {
-		if i == mostLacking {
-			return errors.Join(all, fmt.Errorf("%d more: %s: %w", len(l.of)-i, what, l.of[what]))
+		one := fmt.Errorf("%s: %w", what, l.of[what])
+		if i == 3 {
+			return errors.Join(all, fmt.Errorf("%d more: %w", len(l.of)-i, one))
 		}
-		all = errors.Join(all, fmt.Errorf("%s: %w", what, l.of[what]))
+		all = errors.Join(all, one)
 	}
 	return all
-}
-
-// watch notes the errors of a suite's cells.
-func (l *lacking) watch(run cellRunner) cellRunner {
-	return func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (results.Result, string, error) {
-		r, dir, err := run(ctx, v, s)
-		l.note(v.Name+" × "+s.Name, err)
-		return r, dir, err
-	}
-}
-
-// ended forgets the error of a cell that has a verdict, or to which its scenario does not apply.
-func (l *lacking) ended(c results.Cell) {
-	if c.Observed != results.NothingObserved {
-		l.note(c.Lock+" × "+c.Scenario, nil)
-	}
 }

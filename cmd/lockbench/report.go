@@ -62,24 +62,22 @@ func (a *app) report(path string, f reportFlags) error {
 	if err != nil {
 		return asInput(err)
 	}
-	file := f.file
+	file, base, style := f.file, "", report.Style{}
 	if file == "" && form == "html" {
 		file = filepath.Join(r.dir, results.ReportFile)
 	}
-	var b bytes.Buffer // whole or not at all
 	if file == "" || file == "-" {
-		if err := r.write(&b, form, "", a.style()); err != nil {
-			return asInput(err)
-		}
-		_, err := b.WriteTo(a.out)
-		return err
-	}
-	base, err := filepath.Rel(filepath.Dir(file), r.dir)
-	if err != nil {
+		file, style = "", a.style()
+	} else if base, err = filepath.Rel(filepath.Dir(file), r.dir); err != nil {
 		base = ""
 	}
-	if err := r.write(&b, form, base, report.Style{}); err != nil {
+	var b bytes.Buffer // whole or not at all
+	if err := r.write(&b, form, base, style); err != nil {
 		return asInput(err)
+	}
+	if file == "" {
+		_, err := b.WriteTo(a.out)
+		return err
 	}
 	if err := results.SaveFile(file, func(w io.Writer) error { _, err := b.WriteTo(w); return err }); err != nil {
 		return err

@@ -14,7 +14,6 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/harness"
-	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/judge"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
@@ -79,17 +78,21 @@ func (f *runFlags) register(a *app, c *cobra.Command) {
 	oneOfFlags(c, "duration", "ops")
 }
 
-// drawSeed draws a seed that is short enough to type.
-func drawSeed(r io.Reader) (uint64, error) {
-	var b [4]byte
-	if _, err := io.ReadFull(r, b[:]); err != nil {
-		return 0, fmt.Errorf("seed: %w", err)
+// drawSeed draws a seed that is short enough to type, unless one was given.
+func (a *app) drawSeed(flags *pflag.FlagSet, seed *uint64) error {
+	if flags.Changed("seed") {
+		return nil
 	}
-	return uint64(binary.LittleEndian.Uint32(b[:]))%1_000_000 + 1, nil
+	var b [4]byte
+	if _, err := io.ReadFull(a.random, b[:]); err != nil {
+		return fmt.Errorf("seed: %w", err)
+	}
+	*seed = uint64(binary.LittleEndian.Uint32(b[:]))%1_000_000 + 1
+	return nil
 }
 
 func (a *app) run(ctx context.Context, f runFlags, flags *pflag.FlagSet) (err error) {
-	e, err := a.experiment(ctx, &f, flags)
+	e, err := a.runExperiment(ctx, &f, flags)
 	if err != nil {
 		return err
 	}
@@ -126,50 +129,41 @@ func (a *app) run(ctx context.Context, f runFlags, flags *pflag.FlagSet) (err er
 	return errors.Join(err, interrupts.end())
 }
 
-// experiment turns flags into an experiment. It starts nothing.
-func (a *app) experiment(ctx context.Context, f *runFlags, flags *pflag.FlagSet) (e harness.Experiment, err error) {
+// runExperiment turns flags into an experiment. It starts nothing but the command of --exec, once.
+func (a *app) runExperiment(ctx context.Context, f *runFlags, flags *pflag.FlagSet) (e harness.Experiment, err error) {
 	if f.reps < 1 {
 		return e, fmt.Errorf("%w: --reps %d: must be at least 1", errUsage, f.reps)
 	}
 	if f.server, err = f.exec.server(f.server, flags); err != nil {
 		return e, err
 	}
-	if e.Variant, err = a.lockOrCommand(ctx, f, flags); err != nil {
+	if err := f.exec.check(flags, "lock"); err != nil {
 		return e, err
 	}
-	e.Subject = f.exec.fleet
-	if e.Scenario, err = f.scenarioOf(flags, e.Variant.Topology); err != nil {
+	v, err := f.exec.lock(ctx, f.lock)
+	if err != nil {
 		return e, err
 	}
-	if !flags.Changed("seed") {
-		if f.seed, err = drawSeed(a.random); err != nil {
-			return e, err
-		}
-	}
-	if e.Provider, e.Chosen, err = a.provider(ctx, f.server, f.exec.providers(a.providers())); err != nil {
+	s, err := f.scenarioOf(flags, v.Topology)
+	if err != nil {
 		return e, err
 	}
-	a.announce(e.Provider, e.Chosen)
-	if !harness.Simulates(e.Provider) && f.leavesLength(flags) {
-		s := &e.Scenario
+	if err := a.drawSeed(flags, &f.seed); err != nil {
+		return e, err
+	}
+	p, why, err := a.provider(ctx, f.server, f.exec.given())
+	if err != nil {
+		return e, err
+	}
+	if !harness.Simulates(p) && f.leavesLength(flags) { // long enough for latencies
 		s.Length, s.WarmUp, s.Ops = faults.Span{Fixed: 10 * time.Second}, faults.Span{Fixed: time.Second}, 0
 		if err := s.Validate(); err != nil {
 			return e, err
 		}
 	}
-	e.As, e.Base, e.Argv, e.Now, e.Random, e.Checkout = harness.ClientsAs(f.clientsAs.value), f.out, a.argv, a.now, a.random, "."
+	e = a.experiment(p, why, f.out)
+	e.Variant, e.Scenario, e.Subject, e.As = v, s, f.exec.fleet, harness.ClientsAs(f.clientsAs.value)
 	return e, nil
-}
-
-// lockOrCommand returns the named lock, or the one that --exec describes.
-func (a *app) lockOrCommand(ctx context.Context, f *runFlags, flags *pflag.FlagSet) (impls.Variant, error) {
-	if err := f.exec.check(flags, "lock"); err != nil {
-		return impls.Variant{}, err
-	}
-	if f.exec.given() {
-		return f.exec.probe(ctx)
-	}
-	return variant(f.lock)
 }
 
 // once makes one run and shows it. The result is nil if the run was not judged.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -16,7 +15,8 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-// scenarioOf loads the scenario, for a lock of this topology, and applies the flags that change it.
+// scenarioOf loads the scenario, for a lock of this topology, and applies the flags that change it,
+// one after the other. A length by time and one by rounds take each other's place.
 func (f runFlags) scenarioOf(flags *pflag.FlagSet, own impls.Topology) (s scenarios.Scenario, err error) {
 	if len(f.set) > 0 {
 		own = "" // they may change the topology, and the node of a fault
@@ -24,12 +24,27 @@ func (f runFlags) scenarioOf(flags *pflag.FlagSet, own impls.Topology) (s scenar
 	if s, err = scenarios.LoadOn(f.scenario, own); err != nil {
 		return s, asInput(err)
 	}
-	for _, c := range f.changes() {
-		flag := flags.Lookup(c.flag)
+	for _, name := range []string{"workload", "clients", "lease", "rate", "duration", "ops", "pace"} {
+		flag := flags.Lookup(name)
 		if !flag.Changed {
 			continue
 		}
-		c.set(&s)
+		switch name {
+		case "workload":
+			s.Workload = f.workload
+		case "clients":
+			s.Clients = f.clients
+		case "lease":
+			s.Lease = faults.Span{Fixed: f.lease}
+		case "rate":
+			s.Rate = f.rate
+		case "duration":
+			s.Length, s.Ops = faults.Span{Fixed: f.duration}, 0
+		case "ops":
+			s.Ops, s.Length = f.ops, faults.Span{}
+		case "pace":
+			s.Pace = workloads.Pace(f.pace.value)
+		}
 		if err := s.Validate(); err != nil {
 			return s, asInput(blame(flag, err))
 		}
@@ -56,27 +71,6 @@ func blame(flag *pflag.Flag, err error) error {
 		return fmt.Errorf("--%s: %s", flag.Name, wrong.Message)
 	}
 	return fmt.Errorf("--%s %s: %s", flag.Name, value, wrong.Message)
-}
-
-// change is what a flag sets in a scenario.
-type change struct {
-	flag string
-	set  func(*scenarios.Scenario)
-}
-
-// changes lists the flags that change a scenario, in the order in which they do. A length by time
-// and one by rounds take each other's place.
-func (f runFlags) changes() []change {
-	fixed := func(d time.Duration) faults.Span { return faults.Span{Fixed: d} }
-	return []change{
-		{"workload", func(s *scenarios.Scenario) { s.Workload = f.workload }},
-		{"clients", func(s *scenarios.Scenario) { s.Clients = f.clients }},
-		{"lease", func(s *scenarios.Scenario) { s.Lease = fixed(f.lease) }},
-		{"rate", func(s *scenarios.Scenario) { s.Rate = f.rate }},
-		{"duration", func(s *scenarios.Scenario) { s.Length, s.Ops = fixed(f.duration), 0 }},
-		{"ops", func(s *scenarios.Scenario) { s.Ops, s.Length = f.ops, faults.Span{} }},
-		{"pace", func(s *scenarios.Scenario) { s.Pace = workloads.Pace(f.pace.value) }},
-	}
 }
 
 // leavesLength reports whether neither a scenario nor a length is given. On real servers such a run

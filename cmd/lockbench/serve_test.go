@@ -64,7 +64,7 @@ func TestServe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer b.Close()
+	defer b.root.Close()
 	const run = "/steady-token-19700101T000140Z-a/"
 	tests := []struct {
 		name, method, host, path string
