@@ -135,9 +135,9 @@ func TestDerivedEffectsAreNoRecord(t *testing.T) {
 		if err := d.SaveFunc(results.ServerFile, func(w io.Writer) error { return history.WriteServer(w, source, events) }); err != nil {
 			t.Fatal(err)
 		}
-		got, err := effectsBeside(t.Context(), openedHistory{path: d.File(results.HistoryFile)}, checker.Input{}, nil)
-		if err != nil || len(got) != want {
-			t.Errorf("%s: %d effects, %v; want %d", source, len(got), err, want)
+		rec, err := beside(t.Context(), openedHistory{path: d.File(results.HistoryFile)})
+		if err != nil || len(rec.Effects) != want {
+			t.Errorf("%s: %d effects, %v; want %d", source, len(rec.Effects), err, want)
 		}
 	}
 }

@@ -142,16 +142,6 @@ func verdictError(v checker.Result) error {
 	return errInconclusive
 }
 
-// alreadyShown reports whether an error needs no message on stderr: stdout shows verdicts, and an
-// interrupt was reported when it came.
-func alreadyShown(err error) bool {
-	switch err {
-	case nil, errViolated, errGate, errInconclusive, errInterrupted:
-		return true
-	}
-	return errors.Is(err, context.Canceled)
-}
-
 const exitCodesHelp = `lockbench exits with
 
   0    every property held and every gate passed

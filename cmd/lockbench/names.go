@@ -10,17 +10,12 @@ import (
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/internal/suggest"
 	"github.com/lockbench/lockbench/scenarios"
-	"github.com/lockbench/lockbench/workloads"
 )
 
-func lockNames() []string    { return namesOf(catalogue.Locks(), variantName) }
-func plantedNames() []string { return namesOf(catalogue.Planted(), variantName) }
-
+func lockNames() []string { return namesOf(catalogue.Locks(), variantName) }
 func scenarioNames() []string {
 	return namesOf(scenarios.Builtin(), func(s scenarios.Scenario) string { return s.Name })
 }
-
-func workloadNames() []string { return namesOf(workloads.All(), workloads.Workload.Name) }
 
 func variantName(v impls.Variant) string { return v.Name }
 
@@ -55,7 +50,7 @@ func variant(name string, groups ...string) (impls.Variant, error) {
 	v, ok := catalogue.Find(name)
 	if !ok {
 		return impls.Variant{}, fmt.Errorf("%w: unknown lock %q%s", errUsage, name,
-			cmp.Or(suggest.Hint(name, slices.Concat(lockNames(), plantedNames(), groups)), "; 'lockbench list locks' shows them"))
+			cmp.Or(suggest.Hint(name, slices.Concat(lockNames(), namesOf(catalogue.Planted(), variantName), groups)), "; 'lockbench list locks' shows them"))
 	}
 	return v, nil
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/sim"
 	"github.com/lockbench/lockbench/sim/search"
+	"github.com/lockbench/lockbench/workloads"
 )
 
 // world is what the program uses of its process. Tests make their own.
@@ -97,13 +98,15 @@ func (r *remembering) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// complain prints errors to stderr, a line each and each once, except results, which stdout shows.
+// complain prints errors to stderr, a line each and each once, except results, which stdout shows
+// already, and an interrupt, which was reported when it came.
 func (a *app) complain(err error) {
 	a.line.clear()
 	said := map[string]bool{}
 	unsaved, shown := onceFull(err)
 	for _, one := range separate(shown) {
-		if one == nil || alreadyShown(one) || said[one.Error()] {
+		switch {
+		case one == nil, one == errViolated, one == errGate, one == errInconclusive, one == errInterrupted, errors.Is(one, context.Canceled), said[one.Error()]:
 			continue
 		}
 		said[one.Error()] = true
@@ -168,8 +171,9 @@ func newRoot(a *app) *cobra.Command {
 	flags.VarP(&a.format, "output", "o", "form of the result: text or json")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print only errors to stderr")
 	completions(root, flags)
-	for _, c := range []*cobra.Command{newRun(a), newSuite(a), newExplore(a), newBench(a), newCompare(a), newReplay(a), newRepro(a), newCheck(a), newList(a), newDoctor(a),
-		newValidate(a), newReport(a), newLs(a), newPrune(a), newServe(a), newMerge(a)} {
+	for _, verb := range []func(*app) *cobra.Command{newRun, newSuite, newExplore, newBench, newCompare, newReplay, newRepro, newCheck, newList, newDoctor,
+		newValidate, newReport, newLs, newPrune, newServe, newMerge} {
+		c := verb(a)
 		c.RunE = a.begin(c.RunE)
 		completions(c, c.Flags())
 		groupFlags(c)
@@ -177,24 +181,23 @@ func newRoot(a *app) *cobra.Command {
 	}
 	root.AddCommand(&cobra.Command{Use: "exit-codes", Short: "What each exit code means", Long: exitCodesHelp},
 		&cobra.Command{Use: "metrics", Short: "What --max, --min, --find-rate and slo can limit", Long: metricsHelp()})
-	strictCompletion(root)
+	root.InitDefaultCompletionCmd()
+	if c, _, err := root.Find([]string{"completion"}); err == nil { // which shows its help, and exits 0, for a shell that it does not know
+		c.Args = oneOf(commandNames(c))
+		c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	}
 	narrow := strings.NewReplacer("Flags.FlagUsages", "Flags.FlagUsagesWrapped "+strconv.Itoa(columns), "for more information about a command", "for more about a command")
 	root.SetUsageTemplate(narrow.Replace(root.UsageTemplate()))
 	for _, c := range append(root.Commands(), root) {
-		c.Long = fold(c.Long)
+		paragraphs := strings.Split(c.Long, "\n\n") // lines that begin with a space stay as they are
+		for i, p := range paragraphs {
+			if !strings.HasPrefix(p, " ") {
+				paragraphs[i] = strings.Join(report.Wrap(columns, "", p), "\n")
+			}
+		}
+		c.Long = strings.Join(paragraphs, "\n\n")
 	}
 	return root
-}
-
-// fold wraps the paragraphs of a text at [columns]; lines that begin with a space stay as they are.
-func fold(text string) string {
-	paragraphs := strings.Split(text, "\n\n")
-	for i, p := range paragraphs {
-		if !strings.HasPrefix(p, " ") {
-			paragraphs[i] = strings.Join(report.Wrap(columns, "", p), "\n")
-		}
-	}
-	return strings.Join(paragraphs, "\n\n")
 }
 
 // newHelp makes "help COMMAND". Cobra's own exits 0 for a command that does not exist.
@@ -217,18 +220,6 @@ func newHelp(a *app) *cobra.Command {
 	}
 }
 
-// strictCompletion makes cobra's command refuse a shell that it does not know. Cobra's own shows
-// its help and exits 0.
-func strictCompletion(root *cobra.Command) {
-	root.InitDefaultCompletionCmd()
-	c, _, err := root.Find([]string{"completion"})
-	if err != nil {
-		return // cobra has none any more
-	}
-	c.Args = oneOf(commandNames(c))
-	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
-}
-
 func commandNames(root *cobra.Command) []string {
 	return namesOf(root.Commands(), (*cobra.Command).Name)
 }
@@ -247,12 +238,6 @@ func suggestCommand(root *cobra.Command, args []string) string {
 	return ""
 }
 
-// wanted describes, by the type of a flag, the values that it takes.
-var wanted = map[string]string{
-	"int": "a whole number", "uint64": "a whole number, 0 or more", "float64": "a number", "bool": "true or false",
-	"duration": "a time with its unit, such as 10s", "intSlice": "whole numbers separated by commas", "durationSlice": "times with their units, such as 0,2ms",
-}
-
 // flagError says what is wrong with a flag: it does not exist, has no value, or has one that it
 // cannot take.
 func flagError(c *cobra.Command, err error) error {
@@ -260,7 +245,10 @@ func flagError(c *cobra.Command, err error) error {
 	var missing *pflag.NotExistError
 	switch {
 	case errors.As(err, &value):
-		want, known := wanted[value.GetFlag().Value.Type()]
+		want, known := map[string]string{ // by the type of a flag
+			"int": "a whole number", "uint64": "a whole number, 0 or more", "float64": "a number", "bool": "true or false", "duration": "a time with its unit, such as 10s",
+			"intSlice": "whole numbers separated by commas", "durationSlice": "times with their units, such as 0,2ms",
+		}[value.GetFlag().Value.Type()]
 		if !known {
 			return fmt.Errorf("%w: --%s %s: %w", errUsage, value.GetFlag().Name, value.GetValue(), errors.Unwrap(err))
 		}
@@ -275,13 +263,20 @@ func flagError(c *cobra.Command, err error) error {
 
 // begin wraps a verb. Errors from then on are none of usage: cobra has parsed flags and arguments.
 func (a *app) begin(verb func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
-	return func(c *cobra.Command, args []string) error {
+	return func(c *cobra.Command, args []string) (err error) {
 		a.ran = true
 		a.line.live = a.errTerminal && !a.quiet && a.env("TERM") != "dumb"
 		if f := c.Flags().Lookup(helpAll); f != nil && f.Changed {
 			return c.Help()
 		}
-		if err := noEmptyLists(c.Flags()); err != nil {
+		// without a list that is given and empty, such as --locks "$LOCKS" with an unset variable, the
+		// default would apply
+		c.Flags().Visit(func(f *pflag.Flag) {
+			if list, ok := f.Value.(pflag.SliceValue); ok && len(list.GetSlice()) == 0 {
+				err = errors.Join(err, fmt.Errorf("%w: --%s is empty", errUsage, f.Name))
+			}
+		})
+		if err != nil {
 			return err
 		}
 		from, ignore := a.notify()
@@ -297,21 +292,10 @@ func (a *app) begin(verb func(*cobra.Command, []string) error) func(*cobra.Comma
 	}
 }
 
-// noEmptyLists rejects a list that was given and is empty, such as --locks "$LOCKS" with an unset
-// variable: without it the default would apply.
-func noEmptyLists(flags *pflag.FlagSet) (err error) {
-	flags.Visit(func(f *pflag.Flag) {
-		if list, ok := f.Value.(pflag.SliceValue); ok && len(list.GetSlice()) == 0 {
-			err = errors.Join(err, fmt.Errorf("%w: --%s is empty", errUsage, f.Name))
-		}
-	})
-	return err
-}
-
 // completions registers the words that shells complete for a command's flags.
 func completions(c *cobra.Command, flags *pflag.FlagSet) {
 	byName := map[string]func() []string{
-		"lock": lockNames, "locks": func() []string { return append(lockNames(), planted) }, "workload": workloadNames,
+		"lock": lockNames, "locks": func() []string { return append(lockNames(), planted) }, "workload": func() []string { return namesOf(workloads.All(), workloads.Workload.Name) },
 		"scenario": scenarioNames, "scenarios": scenarioNames, "faults": sim.Placeable, "server": func() []string { return serverWords[:] },
 	}
 	flags.VisitAll(func(f *pflag.Flag) {

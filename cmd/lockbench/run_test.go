@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -383,8 +384,9 @@ func TestRunProgress(t *testing.T) {
 		{"a narrow terminal", 200, 20, harness.Progress{Phase: "clients", Elapsed: 2 * time.Second, Total: 10 * time.Second, Rounds: 300}, "clients 2.0s/10.0s "},
 	} {
 		e.Scenario.Rate = row.rate
-		if got := (&statusLine{wide: row.wide}).fit(runProgress(e, row.p)); got != row.want {
-			t.Errorf("%s: %q, want %q", row.why, got, row.want)
+		line := &statusLine{w: io.Discard, live: true, wide: row.wide}
+		if line.show(runProgress(e, row.p)); line.text != row.want {
+			t.Errorf("%s: %q, want %q", row.why, line.text, row.want)
 		}
 	}
 }
