@@ -57,16 +57,17 @@ func (a *app) compare(base, now string, o bench.CompareOptions, f reportFlags) e
 	if err != nil {
 		return err
 	}
+	if kindOf(before) != kindOf(after) {
+		return fmt.Errorf("%w: %s is %s and %s is %s: both must be the same", errUsage, base, kindOf(before), now, kindOf(after))
+	}
 	var c results.Comparison
-	switch {
-	case before.bench != nil && after.bench != nil:
-		c = bench.CompareBenches(*before.bench, *after.bench, o)
-	case before.suite != nil && after.suite != nil:
-		c = bench.CompareSuites(*before.suite, *after.suite, o)
-	case before.runs != nil && after.runs != nil:
-		c = bench.CompareRuns(before.runs, after.runs, o)
-	default:
-		return fmt.Errorf("%w: %s is %s and %s is %s: both must be the same", errUsage, base, before.what(), now, after.what())
+	switch b := before.(type) {
+	case results.Bench:
+		c = bench.CompareBenches(b, after.(results.Bench), o)
+	case results.Suite:
+		c = bench.CompareSuites(b, after.(results.Suite), o)
+	case []bench.Ran:
+		c = bench.CompareRuns(b, after.([]bench.Ran), o)
 	}
 	c.Base, c.New = base, now
 	return errors.Join(a.showComparison(c, f), a.summarize(func(w io.Writer) error { return report.ComparisonMarkdown(w, c) }),
@@ -97,43 +98,35 @@ func (a *app) showComparison(c results.Comparison, f reportFlags) error {
 	return write(a.out)
 }
 
-// comparable is one side: one of the three is set.
-type comparable struct {
-	bench *results.Bench
-	suite *results.Suite
-	runs  []bench.Ran
-}
-
-func (c comparable) what() string {
-	switch {
-	case c.bench != nil:
-		return "a bench"
-	case c.suite != nil:
-		return "a suite"
-	}
-	return "a run"
-}
-
-// loadCompared loads what is at a path: a suite, a bench, a run, or all runs of a folder.
-func loadCompared(path string) (c comparable, err error) {
+// loadCompared loads what is at a path: a suite, a bench, or runs: one, or all of a folder.
+func loadCompared(path string) (any, error) {
 	r, err := openRecord(path)
-	switch v := r.value.(type) {
-	case results.Suite:
-		return comparable{suite: &v}, err
-	case results.Bench:
-		return comparable{bench: &v}, err
+	switch r.value.(type) {
+	case results.Suite, results.Bench:
+		return r.value, err
 	}
+	var runs []bench.Ran
 	if info, noFile := os.Stat(path); noFile == nil && info.IsDir() {
-		if c.runs, err = loadRuns(path); err == nil && len(c.runs) == 0 {
+		if runs, err = loadRuns(path); err == nil && len(runs) == 0 {
 			err = fmt.Errorf("%s: no run, bench or suite in it", path)
 		}
 	} else if err == nil {
-		c.runs, err = loadRuns(r.dir)
+		runs, err = loadRuns(r.dir)
 	}
 	if err != nil {
-		return c, asInput(err)
+		return nil, asInput(err)
 	}
-	return c, nil
+	return runs, nil
+}
+
+func kindOf(compared any) string {
+	switch compared.(type) {
+	case results.Bench:
+		return "a bench"
+	case results.Suite:
+		return "a suite"
+	}
+	return "a run"
 }
 
 // schemaOf returns the schema of a file of JSON, or of one whose first line is a header, such as a

@@ -39,15 +39,16 @@ func (a *app) merge(paths []string, f mergeFlags) error {
 		return fmt.Errorf("%w: merge needs the directories or files of the shards", errUsage)
 	}
 	first, err := loadCompared(paths[0])
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case first.suite != nil:
+	}
+	switch first.(type) {
+	case results.Suite:
 		return a.mergeSuites(paths, f)
-	case first.bench != nil:
+	case results.Bench:
 		return a.mergeBenches(paths, f)
 	}
-	return fmt.Errorf("%w: %s is %s: only suites and benches have shards", errUsage, paths[0], first.what())
+	return fmt.Errorf("%w: %s is %s: only suites and benches have shards", errUsage, paths[0], kindOf(first))
 }
 
 // mergeAll joins the shards at the paths, and loads the baseline if there is one.
