@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"path/filepath"
@@ -138,7 +139,17 @@ func (a *app) checkOnce(ctx context.Context, path string, plain, known bool) (j 
 	if in.Ops = read; known {
 		in.Ops = history.NewCut(read)
 	}
-	j.run = describe(h, plain)
+	argv := []string{"lockbench", "check", lasting(h.path)}
+	if plain {
+		argv = append(argv, "--plain")
+	}
+	if h.run != nil {
+		j.run = *h.run
+	} else { // the header and the name tell of lock and scenario
+		name, _, _ := strings.Cut(filepath.Base(h.path), ".")
+		j.run = results.Run{Lock: h.header.Lock, Scenario: name}
+	}
+	j.run.Argv = argv
 	v, err := checker.Check(ctx, in, checker.Options{Plain: plain, Seed: j.run.Seed, Store: j.run.Store})
 	if ctx.Err() != nil {
 		return j, errInterrupted
@@ -192,9 +203,18 @@ func why(ctx context.Context, v *checker.Verdict, path string, rec explain.Recor
 		if err != nil {
 			return asInput(err)
 		}
-		defer func() { err = errors.Join(err, again.close()) }()
-		if rec.Ops, err = operations(again.ops); err != nil {
-			return asInput(err)
+		for err == nil {
+			var op history.Operation
+			if err = again.ops.Next(&op); err == nil {
+				rec.Ops = append(rec.Ops, op)
+			}
+		}
+		closed := again.close()
+		if !errors.Is(err, io.EOF) {
+			return asInput(errors.Join(err, closed))
+		}
+		if closed != nil {
+			return closed
 		}
 		if !history.Linked(rec.Commands) { // the tool that recorded them does not say which operation sent a command
 			history.LinkCommands(rec.Ops, rec.Commands)
@@ -218,20 +238,4 @@ func asInput(err error) error {
 		err = fmt.Errorf("%s: %w", at.Path, at.Err)
 	}
 	return fmt.Errorf("%w: %w", errUsage, err)
-}
-
-// describe names the lock and scenario of a history, from the run record beside it or from its
-// header and name.
-func describe(h openedHistory, plain bool) results.Run {
-	argv := []string{"lockbench", "check", lasting(h.path)}
-	if plain {
-		argv = append(argv, "--plain")
-	}
-	if h.run != nil {
-		run := *h.run
-		run.Argv = argv
-		return run
-	}
-	name, _, _ := strings.Cut(filepath.Base(h.path), ".")
-	return results.Run{Lock: h.header.Lock, Scenario: name, Argv: argv}
 }

@@ -49,12 +49,6 @@ func (a *app) doctor(ctx context.Context) error {
 	if a.json() {
 		return errors.Join(a.writeJSON(d), err)
 	}
-	return errors.Join(a.table(d.rows()...), err)
-}
-
-// rows returns a line about the machine, then for each provider a line and what it cannot do and
-// why.
-func (d diagnosis) rows() [][]string {
 	e := d.Environment
 	rows := [][]string{
 		{"machine", fmt.Sprintf("%s, %d CPUs, %s, kernel %s, clock %s", e.Platform, e.CPUs, cmp.Or(e.CPU, "unknown"), cmp.Or(e.Kernel, "unknown"), cmp.Or(e.ClockSource, "unknown"))},
@@ -64,7 +58,7 @@ func (d diagnosis) rows() [][]string {
 	for _, name := range slices.Compact(namesOf(d.Capabilities, func(c servers.Capability) string { return c.Provider })) {
 		rows = append(append(rows, nil), d.about(name)...)
 	}
-	return rows
+	return errors.Join(a.table(rows...), err)
 }
 
 // about returns what a provider can do, and its version; then the reasons why it cannot do more,

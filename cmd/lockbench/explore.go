@@ -68,11 +68,6 @@ func newExplore(a *app) *cobra.Command {
 		Args: nothing,
 		RunE: func(c *cobra.Command, _ []string) error { return a.explore(c.Context(), f, c.Flags()) },
 	}
-	f.register(a, c)
-	return c
-}
-
-func (f *exploreFlags) register(a *app, c *cobra.Command) {
 	s := c.Flags()
 	s.StringVar(&f.lock, "lock", "", "the lock to explore; 'lockbench list locks' and 'lockbench list planted' show them")
 	s.IntVar(&f.clients, "clients", 0, "how many clients (default: by the lock's kind)")
@@ -90,6 +85,7 @@ func (f *exploreFlags) register(a *app, c *cobra.Command) {
 	a.serverFlag(c, &f.server, "", " (of --exec alone; default: auto)")
 	s.DurationVar(&f.lease, "lease", liveLease, "the lease of --exec")
 	oneOfFlags(c, "budget", "schedules")
+	return c
 }
 
 // config turns flags into a search. It starts nothing.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,19 +19,6 @@ import (
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/workloads"
 )
-
-func operations(src checker.Source) (all []history.Operation, err error) {
-	for {
-		var op history.Operation
-		switch err := src.Next(&op); {
-		case errors.Is(err, io.EOF):
-			return all, nil
-		case err != nil:
-			return nil, err
-		}
-		all = append(all, op)
-	}
-}
 
 type openedHistory struct {
 	path      string

@@ -144,13 +144,10 @@ const (
 
 // given names a flag that was given; "" for none.
 func (f accessFlags) given() string {
-	switch {
-	case f.passwordFile != "":
-		return "password-file"
-	case f.ca != "":
-		return "tls-ca"
-	case f.cert != "":
-		return "tls-cert"
+	for _, flag := range [][2]string{{"password-file", f.passwordFile}, {"tls-ca", f.ca}, {"tls-cert", f.cert}} {
+		if flag[1] != "" {
+			return flag[0]
+		}
 	}
 	return ""
 }

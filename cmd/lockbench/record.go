@@ -31,21 +31,14 @@ type record struct {
 	unjudged error
 }
 
-// writers are what writes the forms of one kind of record.
-type writers[T any] struct {
-	md, junit, csv func(io.Writer, T) error
-	measures       func(T) []report.Measure
-}
-
-// of returns the forms of a record.
-func (w writers[T]) of(v T) map[string]func(io.Writer) error {
-	bind := func(write func(io.Writer, T) error) func(io.Writer) error {
-		return func(out io.Writer) error { return write(out, v) }
-	}
+// forms returns what writes the forms of one kind of record.
+func forms[T any](v T, md, junit, csv func(io.Writer, T) error, measures func(T) []report.Measure) map[string]func(io.Writer) error {
 	return map[string]func(io.Writer) error{
-		"md": bind(w.md), "junit": bind(w.junit), "csv": bind(w.csv),
-		"gha": func(out io.Writer) error { return report.GitHubBenchmark(out, w.measures(v)) },
-		"bmf": func(out io.Writer) error { return report.Bencher(out, w.measures(v)) },
+		"md":    func(w io.Writer) error { return md(w, v) },
+		"junit": func(w io.Writer) error { return junit(w, v) },
+		"csv":   func(w io.Writer) error { return csv(w, v) },
+		"gha":   func(w io.Writer) error { return report.GitHubBenchmark(w, measures(v)) },
+		"bmf":   func(w io.Writer) error { return report.Bencher(w, measures(v)) },
 	}
 }
 
@@ -58,14 +51,14 @@ func suiteRecord(s results.Suite, dir string) record {
 	return record{dir: dir, value: s, entry: page.Entry{Kind: "suite", When: s.Start, What: what, Server: s.Server, Verdict: s.Verdict},
 		html:  func(w io.Writer, base string) error { return page.Suite(w, s, dir, base) },
 		text:  func(w io.Writer, style report.Style) error { return report.Suite(w, s, keptIn(dir).Page, style) },
-		forms: writers[results.Suite]{report.SuiteMarkdown, report.SuiteJUnit, report.SuiteCSV, report.SuiteMeasures}.of(s)}
+		forms: forms(s, report.SuiteMarkdown, report.SuiteJUnit, report.SuiteCSV, report.SuiteMeasures)}
 }
 
 func benchRecord(b results.Bench, dir string) record {
 	return record{dir: dir, value: b, entry: page.Entry{Kind: "bench", When: b.Start, What: strings.Join(b.Plan.Locks, ", "), Server: b.Server, Verdict: b.Verdict},
 		html:  func(w io.Writer, _ string) error { return page.Bench(w, b) },
 		text:  func(w io.Writer, style report.Style) error { return report.Bench(w, b, keptIn(dir), style) },
-		forms: writers[results.Bench]{report.BenchSummary, report.BenchJUnit, report.BenchCSV, report.BenchMeasures}.of(b)}
+		forms: forms(b, report.BenchSummary, report.BenchJUnit, report.BenchCSV, report.BenchMeasures)}
 }
 
 // keptIn says where the record in a directory is kept. It has no page if that could not be written.
@@ -94,7 +87,7 @@ func runRecord(dir string, run results.Run, result *results.Result) record {
 	} else {
 		r.value, r.entry.Verdict = *result, result.Verdict
 		r.text = func(w io.Writer, s report.Style) error { return report.Run(w, *result, keptIn(dir), s) }
-		r.forms = writers[results.Result]{md: report.RunMarkdown, csv: report.RunCSV, measures: report.RunMeasures}.of(*result)
+		r.forms = forms(*result, report.RunMarkdown, nil, report.RunCSV, report.RunMeasures)
 	}
 	r.forms["junit"] = func(w io.Writer) error { return report.RunJUnit(w, run, result) }
 	return r

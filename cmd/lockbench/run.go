@@ -55,11 +55,6 @@ func newRun(a *app) *cobra.Command {
 			return a.run(c.Context(), f, c.Flags())
 		},
 	}
-	f.register(a, c)
-	return c
-}
-
-func (f *runFlags) register(a *app, c *cobra.Command) {
 	s := c.Flags()
 	s.StringVar(&f.lock, "lock", "", "the lock to run; 'lockbench list locks' shows them")
 	s.StringVar(&f.scenario, "scenario", "steady", "name of a built-in scenario, or a YAML file")
@@ -81,6 +76,7 @@ func (f *runFlags) register(a *app, c *cobra.Command) {
 	s.StringVar(&f.metricsAddr, "metrics-addr", "", "serve figures for Prometheus at this address while it runs, such as 127.0.0.1:0 (port 0: any that is free)")
 	f.exec.register(s)
 	oneOfFlags(c, "duration", "ops")
+	return c
 }
 
 // drawSeed draws a seed that is short enough to type, unless one was given.

@@ -109,19 +109,15 @@ func (b *browser) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.Set("Allow", "GET, HEAD")
 		http.Error(w, "only to be read", http.StatusMethodNotAllowed)
 	case r.URL.Path == "/":
-		b.index(w)
+		all, err := storedIn(b.base)
+		if err != nil {
+			http.Error(w, "the folder of runs cannot be read", http.StatusInternalServerError)
+			return
+		}
+		b.html(w, "the index cannot be made", func(text io.Writer) error { return page.Index(text, all) })
 	default:
 		b.file(w, r)
 	}
-}
-
-func (b *browser) index(w http.ResponseWriter) {
-	all, err := storedIn(b.base)
-	if err != nil {
-		http.Error(w, "the folder of runs cannot be read", http.StatusInternalServerError)
-		return
-	}
-	b.html(w, "the index cannot be made", func(text io.Writer) error { return page.Index(text, all) })
 }
 
 // html serves a page that write writes, whole or not at all.
