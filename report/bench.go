@@ -70,17 +70,15 @@ func LocksOf(p results.BenchPlan) string {
 }
 
 // gateLines shows each gate with the measured value.
-func gateLines(gates []results.GateResult, s Style) []string {
-	var lines []string
+func gateLines(gates []results.GateResult, s Style) (lines []string) {
 	for _, g := range gates {
-		head := fmt.Sprintf("  %-30s %12s", g.Gate, value(g.Value, g.Unit))
+		head := fmt.Sprintf("%s  %-30s %12s", word(g.Verdict), g.Gate, value(g.Value, g.Unit))
 		rest := strings.TrimSuffix(gatePlace(g)+"  "+g.Why, "  ")
-		verdict := s.verdict(g.Verdict, word(g.Verdict))
-		if utf8.RuneCountInString(word(g.Verdict)+head+"  "+rest) <= screen {
-			lines = append(lines, verdict+head+"  "+rest)
-			continue
+		rows := []string{head + "  " + rest}
+		if utf8.RuneCountInString(rows[0]) > screen {
+			rows = append([]string{head}, wrapped(strings.Repeat(" ", len(word(g.Verdict))+2), rest)...)
 		}
-		lines = append(append(lines, verdict+head), wrapped(strings.Repeat(" ", len(word(g.Verdict))+2), rest)...)
+		lines = append(lines, s.first(g.Verdict, word(g.Verdict), rows)...)
 	}
 	return lines
 }

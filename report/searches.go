@@ -124,8 +124,19 @@ func Replayed(w io.Writer, r results.Replay, s Style) error {
 	default:
 		what += " not reproduced: the replay diverged from the tape"
 	}
+	like := Plural(len(r.Runs), "run")
+	switch o := r.Order; {
+	case r.Identical:
+		like = "identical to the tape"
+	case r.Server == results.Simulator:
+		like = "differs from the tape"
+	case o != nil && o.Left == "":
+		like = fmt.Sprintf("all %d steps in the order of the tape, %s", o.Steps, like)
+	case o != nil:
+		like = fmt.Sprintf("%d of %d steps in the order of the tape, %s; %s", o.Passed, o.Steps, like, o.Left)
+	}
 	lines := []string{s.verdict(r.Verdict, Headline(r.Verdict)) + "  " + r.Lock + ": " + what, "",
-		"tape         " + r.Tape, "where        " + r.Server + ", " + likeTheTape(r)}
+		"tape         " + r.Tape, "where        " + r.Server + ", " + like}
 	for _, p := range r.Placed {
 		lines = append(lines, "placed       "+p)
 	}
@@ -142,20 +153,6 @@ func Replayed(w io.Writer, r results.Replay, s Style) error {
 		lines = append(append(lines, "", "the trace"), r.Trace...)
 	}
 	return write(w, lines)
-}
-
-func likeTheTape(r results.Replay) string {
-	switch {
-	case r.Identical:
-		return "identical to the tape"
-	case r.Server == results.Simulator:
-		return "differs from the tape"
-	case r.Order != nil && r.Order.Left == "":
-		return fmt.Sprintf("all %d steps in the order of the tape, %s", r.Order.Steps, Plural(len(r.Runs), "run"))
-	case r.Order != nil:
-		return fmt.Sprintf("%d of %d steps in the order of the tape, %s; %s", r.Order.Passed, r.Order.Steps, Plural(len(r.Runs), "run"), r.Order.Left)
-	}
-	return Plural(len(r.Runs), "run")
 }
 
 // Repro writes the result of reproducing a named bug: whether it was observed, and its story.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -168,31 +169,26 @@ func plantedLines(planted []results.Cell, s Style) []string {
 	return lines
 }
 
-// Caught says by which of the expected causes a planted bug was caught.
+// Caught says by which of the expected causes a planted bug was caught; of a break without a cause,
+// by its property.
 func Caught(c results.Cell) string {
 	switch c.Verdict {
 	case checker.Pass:
-		return "caught by " + strings.Join(expectedOf(c), ", ")
 	case checker.NotApplicable:
 		return "not run: " + c.Why
+	default:
+		return "missed"
 	}
-	return "missed"
-}
-
-// expectedOf returns the causes of the observed breaks that were expected; of a break without a
-// cause, its property.
-func expectedOf(c results.Cell) (causes []string) {
 	must, _ := pairs(c.Expected)
+	var causes []string
 	for _, o := range strings.Fields(c.Observed) {
-		property, cause, ok := strings.Cut(o, "/")
-		if !ok {
-			cause = property
-		}
+		property, cause, _ := strings.Cut(o, "/")
+		cause = cmp.Or(cause, property)
 		if !slices.Contains(causes, cause) && slices.ContainsFunc(must, func(want string) bool { return covers(want, o) }) {
 			causes = append(causes, cause)
 		}
 	}
-	return causes
+	return "caught by " + strings.Join(causes, ", ")
 }
 
 func sensitivityText(x results.Sensitivity) string {
