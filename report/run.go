@@ -38,10 +38,10 @@ func (k Kept) lines(word string) (lines []string) {
 // What the page has as well makes room for the story.
 func Run(w io.Writer, r results.Result, kept Kept, s Style) error {
 	r, kept = Clean(r), Clean(kept)
-	head, story := verdictLines(r, s), storyLines(r)
-	tail := figureLines(r, kept, s, mostDetail)
-	for detail := mostDetail - 1; detail >= 0 && len(head)+len(story)+len(tail) > MaxLines; detail-- {
-		tail = figureLines(r, kept, s, detail)
+	story := storyLines(r)
+	var head, tail []string
+	for detail := mostDetail; detail == mostDetail || detail >= 0 && len(head)+len(story)+len(tail) > MaxLines; detail-- {
+		head, tail = verdictLines(r, s, detail > 0), figureLines(r, kept, s, detail)
 	}
 	return write(w, head, cutStory(story, MaxLines-len(head)-len(tail), kept.Dir), tail)
 }
@@ -64,8 +64,8 @@ func Verdicts(w io.Writer, all []results.Result, s Style) error {
 // History writes the verdict on a stored history.
 func History(w io.Writer, r results.Result, s Style) error {
 	r = Clean(r)
-	tail := slices.Concat(safetyLines(r), noteLines(r.Notes, len(r.Notes), s), again("again     ", r.Rerun))
-	return write(w, verdictLines(r, s), cutStory(storyLines(r), MaxLines, ""), tail)
+	tail := slices.Concat(safetyLines(r, true), noteLines(r.Notes, len(r.Notes), s), again("again     ", r.Rerun))
+	return write(w, verdictLines(r, s, true), cutStory(storyLines(r), MaxLines, ""), tail)
 }
 
 func write(w io.Writer, parts ...[]string) error {
@@ -80,8 +80,8 @@ func write(w io.Writer, parts ...[]string) error {
 }
 
 // verdictLines returns the headline, a line per violated or inconclusive property, and one line
-// each for those that passed or do not apply.
-func verdictLines(r results.Result, s Style) []string {
+// each for those that passed and, if absent, for those that do not apply.
+func verdictLines(r results.Result, s Style, absent bool) []string {
 	lines := []string{s.verdict(r.Verdict, Headline(r.Verdict)) + "  " + title(r)}
 	if why, then := Inherent(r); why != "" {
 		lines = append([]string{s.verdict(r.Verdict, Headline(r.Verdict)) + " " + why, "      " + title(r)}, wrapped("      ", then)...)
@@ -108,7 +108,7 @@ func verdictLines(r results.Result, s Style) []string {
 		}
 	}
 	for _, v := range []checker.Result{checker.Pass, checker.NotApplicable} {
-		if len(names[v]) > 0 {
+		if len(names[v]) > 0 && (absent || v == checker.Pass) {
 			add(v, "", strings.Join(names[v], " · "))
 		}
 	}

@@ -19,13 +19,15 @@ const mostDetail = 3 + len(latencyOrder)
 
 // figureLines returns everything below the story. Every detail less leaves out one thing that the
 // page has as well: the latencies but for the acquires', what the waiting was spent on, that the
-// harness was well, the load, and but the medians.
+// harness was well, the load, and all of the latencies but medians.
 func figureLines(r results.Result, kept Kept, s Style, detail int) []string {
 	latencies := latencyTable(r, min(max(detail-3, 1), len(latencyOrder)))
 	lines := latencies.text(Style{})
 	switch {
-	case r.NoLatency != "":
+	case r.NoLatency != "" && detail > 0:
 		lines = []string{"latency   " + r.NoLatency}
+	case r.NoLatency != "":
+		lines = nil
 	case len(latencies.Rows) == 0:
 		lines = []string{"latency   no samples"}
 	case detail == 0:
@@ -37,7 +39,7 @@ func figureLines(r results.Result, kept Kept, s Style, detail int) []string {
 	case r.Load.Open:
 		lines = append(lines, wrapped("          ", openFoot)...)
 	}
-	return slices.Concat(safetyLines(r), lines, loadLines(r, detail), healthLines(r, s, detail > 2), noteLines(r.Notes, maxNotes, s),
+	return slices.Concat(safetyLines(r, detail > 0 || r.Verdict != checker.Fail), lines, loadLines(r, detail), healthLines(r, s, detail > 2), noteLines(r.Notes, maxNotes, s),
 		kept.lines("run"), again("again     ", r.Rerun))
 }
 
@@ -87,9 +89,9 @@ func notJudged(p checker.Property) string {
 	return "; not judged: " + checker.NotJudgedText(p.NotJudged)
 }
 
-// safetyLines returns the strength of a pass, and the damage.
-func safetyLines(r results.Result) (lines []string) {
-	if text := strengthOf(r); text != "" {
+// safetyLines returns the strength of a pass of mutual exclusion, if it is asked for, and the damage.
+func safetyLines(r results.Result, strength bool) (lines []string) {
+	if text := strengthOf(r); text != "" && strength {
 		lines = wrapped("strength  ", text)
 	}
 	if text := DamageText(r); text != "" {
