@@ -102,7 +102,16 @@ func happened(r results.Result) string {
 	c := results.NewCell(r, verdicts.Safe())
 	p, cause := c.Worst()
 	if p == "" {
-		return "nothing broke" + strings.TrimSuffix(" ("+strengthOf(r)+")", " ()")
+		i := slices.IndexFunc(r.Properties, func(p checker.Property) bool { return p.Name == verdicts.MutualExclusion && p.Verdict == checker.Pass })
+		if i < 0 {
+			return "nothing broke"
+		}
+		me := r.Properties[i]
+		text := fmt.Sprintf("nothing broke in %s, so that with 95 %% confidence at most %s of them break", Plural(me.Opportunities, "hand-over"), Percent(me.CI95[1]))
+		if me.MetFault > 0 {
+			text += fmt.Sprintf("; %s met a fault", count(me.MetFault))
+		}
+		return text + notJudged(me)
 	}
 	text := c.Ending().About()
 	if c.Ending() == results.Broke {

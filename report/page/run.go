@@ -17,6 +17,7 @@ import (
 	"github.com/lockbench/lockbench/internal/infile"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // runView is what the template of a run shows: its files, and what is made of them.
@@ -25,8 +26,9 @@ type runView struct {
 	Run              results.Run
 	Result           results.Result // the zero value if it was not judged
 	Verdict          checker.Result
-	Sentence         string // what was tried, and what happened
-	Inherent, Then   string // see report.Inherent
+	Sentence         string            // what was tried, and what happened
+	Worst            verdicts.Property // of which it tells
+	Inherent, Then   string            // see report.Inherent
 	Notes            []string
 	Broken           []*checker.Violation // the first of each property; the one that heads the page has its story and picture
 	Key              string               // of the picture, as are the next two
@@ -111,6 +113,7 @@ func linked(dir, prefix string) (out []string) {
 func (v *runView) judged(r results.Result, g *digest) {
 	v.Result, v.Verdict, v.Notes, v.Again, v.Broken = r, r.Verdict, r.Notes, r.Rerun, report.Firsts(&r)
 	v.Inherent, v.Then = report.Inherent(r)
+	v.Worst, _ = results.NewCell(r, verdicts.Safe()).Worst()
 	var injected []string // the faults that took effect
 	for _, w := range g.faults {
 		if w.Confirmed {

@@ -88,9 +88,13 @@ func (v *runView) spectrum(op string, g *digest) {
 			c.Series = append(c.Series, series{Name: name, Cls: class, Points: spectrumOf(h)})
 		}
 	}
-	add(op, "from the planned start"+outside, classes[0])
+	from := "from the call" // which is planned for then in a closed loop
+	if v.Result.Load.Open {
+		from = "from the planned start"
+	}
+	add(op, from+outside, classes[0])
 	add(op+".inside", "inside faults", classes[1])
-	if v.Result.Load.Open { // in a closed loop it is the same
+	if v.Result.Load.Open {
 		add(op+".service", "from the call"+outside, classes[3]+" dots")
 	}
 	if len(c.Series) > 0 {
