@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -18,7 +19,8 @@ import (
 type diagnosis struct {
 	Schema       string               `json:"schema"`
 	Environment  results.Environment  `json:"environment"`
-	Auto         string               `json:"auto"` // the provider that --server auto takes; "" = none
+	OpenFiles    int                  `json:"open_files,omitempty"` // how many files and connections this process may have open; 0 = not known
+	Auto         string               `json:"auto"`                 // the provider that --server auto takes; "" = none
 	Capabilities []servers.Capability `json:"capabilities"`
 }
 
@@ -42,6 +44,10 @@ func (a *app) doctor(ctx context.Context) error {
 		}
 	}
 	d := diagnosis{Schema: "lockbench/doctor/v1", Environment: results.CaptureEnvironment(ctx, thisMachine()), Capabilities: servers.Survey(ctx, asked, a.providers()...)}
+	if limits, err := os.ReadFile("/proc/self/limits"); err == nil { // Linux alone has it
+		_, after, _ := strings.Cut(string(limits), "Max open files")
+		_, _ = fmt.Sscan(after, &d.OpenFiles) // "unlimited" leaves 0
+	}
 	p, _, err := automatic(ctx, a.providers())
 	if err == nil {
 		d.Auto = p.Name()
@@ -53,8 +59,14 @@ func (a *app) doctor(ctx context.Context) error {
 	rows := [][]string{
 		{"machine", fmt.Sprintf("%s, %d CPUs, %s, kernel %s, clock %s", e.Platform, e.CPUs, cmp.Or(e.CPU, "unknown"), cmp.Or(e.Kernel, "unknown"), cmp.Or(e.ClockSource, "unknown"))},
 		{"go", e.Go},
-		{"auto", "takes " + cmp.Or(d.Auto, "nothing: no server is available")},
 	}
+	if e.CPUQuota > 0 || e.MemoryLimit > 0 {
+		rows = append(rows, []string{"limits", fmt.Sprintf("of the control group: %.2g cores, %d MiB of memory (0: none)", e.CPUQuota, e.MemoryLimit>>20)})
+	}
+	if d.OpenFiles > 0 {
+		rows = append(rows, []string{"files", fmt.Sprintf("%d may be open at once, connections included; raise it with ulimit -n", d.OpenFiles)})
+	}
+	rows = append(rows, []string{"auto", "takes " + cmp.Or(d.Auto, "nothing: no server is available")})
 	for _, name := range slices.Compact(namesOf(d.Capabilities, func(c servers.Capability) string { return c.Provider })) {
 		rows = append(append(rows, nil), d.about(name)...)
 	}

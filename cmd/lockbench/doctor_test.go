@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 
@@ -53,6 +54,9 @@ func TestDoctorJSON(t *testing.T) {
 	var d diagnosis
 	if err := json.Unmarshal([]byte(w.out.String()), &d); err != nil || d.Auto != "process" || d.Environment.Go == "" {
 		t.Errorf("%v: %s", err, w.out)
+	}
+	if _, err := os.Stat("/proc/self/limits"); err == nil && d.OpenFiles < 1 {
+		t.Error("nothing says how many connections there may be")
 	}
 	if !slices.ContainsFunc(d.Capabilities, func(c servers.Capability) bool { return c.Ability == faults.KillServer && !c.OK && c.Reason != "" }) {
 		t.Error("nothing says that a user's Redis is not killed")
