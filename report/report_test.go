@@ -136,10 +136,12 @@ func TestGoldens(t *testing.T) {
 		"run-fail.bmf.json": func(w *strings.Builder) error { return report.Bencher(w, report.RunMeasures(fail)) },
 		"history-fail.txt":  func(w *strings.Builder) error { return report.History(w, stored, plain) },
 		"violation.txt":     func(w *strings.Builder) error { return report.Violation(w, *misUnlock(6)) },
-		"suite.txt":         func(w *strings.Builder) error { return report.Suite(w, suite, "results/runs/suite-1/report.html", plain) },
-		"suite.md":          func(w *strings.Builder) error { return report.SuiteMarkdown(w, suite) },
-		"suite.xml":         func(w *strings.Builder) error { return report.SuiteJUnit(w, suite) },
-		"suite.csv":         func(w *strings.Builder) error { return report.SuiteCSV(w, suite) },
+		"suite.txt": func(w *strings.Builder) error {
+			return report.Suite(w, suite, "results/runs/suite-1/report.html", plain)
+		},
+		"suite.md":  func(w *strings.Builder) error { return report.SuiteMarkdown(w, suite) },
+		"suite.xml": func(w *strings.Builder) error { return report.SuiteJUnit(w, suite) },
+		"suite.csv": func(w *strings.Builder) error { return report.SuiteCSV(w, suite) },
 		"bench.txt": func(w *strings.Builder) error {
 			return report.Bench(w, bench, report.Kept{Dir: "results/runs/bench-x", Page: "results/runs/bench-x/report.html"}, plain)
 		},

@@ -43,9 +43,7 @@ func TestCheckAgreesWithTheRun(t *testing.T) {
 				t.Errorf("what repeats it names the latest run, which is another tomorrow:\n%s", w.out)
 			}
 			var r results.Result
-			if err := json.Unmarshal([]byte(w.out.String()), &r); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal([]byte(w.out.String()), &r))
 			if said := strings.Join(r.Notes, "\n"); !strings.Contains(said, "the record is of one of the ") {
 				t.Errorf("check says of the record of one schedule %q", said)
 			}
@@ -72,16 +70,12 @@ func TestCheckAgreesWithTheRun(t *testing.T) {
 func causesTold(t *testing.T, dir string) map[string]map[verdicts.Cause]bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	head := regexp.MustCompile(`^(\S+) broken by (\S+)`)
 	told := map[string]map[verdicts.Cause]bool{}
 	for _, f := range files {
 		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		m := head.FindSubmatch(text)
 		if m == nil {
 			t.Fatalf("%s does not begin with what is broken: %s", f, text)

@@ -18,9 +18,7 @@ func TestCheckOfSeveralFiles(t *testing.T) {
 	const first = `{"client":"a","op":"acquire","key":"k","call":0,"return":1,"outcome":"ok"}` + "\n"
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name+".jsonl")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	pass := file("pass", header+first+`{"client":"a","op":"release","key":"k","call":2,"return":3,"outcome":"ok"}`+"\n"+

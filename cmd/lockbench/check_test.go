@@ -46,19 +46,13 @@ func TestCheckKnowsWhatTheStoreHeld(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			d, err := results.Create(t.TempDir(), results.Name(time.Unix(0, 0), "x", "steady", "token"), false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			run := results.Run{Lock: "token", Scenario: "steady", Phase: results.Driven}
 			if tt.final != nil {
 				run.Store = map[string]checker.StoreEnds{"job": {Initial: &zero, Final: tt.final}}
 			}
-			if err := d.SaveRun(run); err != nil {
-				t.Fatal(err)
-			}
-			if err := tt.save(d, history.Header{Lock: "token", Kind: history.Mutex, Lease: 1000, Permits: 1}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, d.SaveRun(run))
+			must(t, tt.save(d, history.Header{Lock: "token", Kind: history.Mutex, Lease: 1000, Permits: 1}))
 			for _, path := range []string{d.Path(), d.File(results.HistoryFile)} {
 				w := newWorld(checker.Pass)
 				if got := w.call(t, "check", path); got != tt.code {
@@ -128,13 +122,9 @@ func TestDerivedEffectsAreNoRecord(t *testing.T) {
 		"derived: the recorded commands in their order, executed once; a node's end where a reply differs": 0, // as before
 	} {
 		d, err := results.Create(t.TempDir(), results.Name(time.Unix(0, 0), "x", "steady", "token"), false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		events := []history.Executed{{At: 5, Effect: history.Expired, Changes: []history.DataChange{{Key: "job", Before: &history.Datum{Value: "a"}}}}}
-		if err := d.SaveFunc(results.ServerFile, func(w io.Writer) error { return history.WriteServer(w, source, events) }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.SaveFunc(results.ServerFile, func(w io.Writer) error { return history.WriteServer(w, source, events) }))
 		rec, err := beside(t.Context(), openedHistory{path: d.File(results.HistoryFile)})
 		if err != nil || len(rec.Effects) != want {
 			t.Errorf("%s: %d effects, %v; want %d", source, len(rec.Effects), err, want)

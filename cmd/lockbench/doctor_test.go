@@ -41,9 +41,7 @@ func TestDoctor(t *testing.T) {
 func TestDoctorJSON(t *testing.T) {
 	testneeds.RedisBinary(t)
 	url, err := servers.NewURL(servers.Access{}, "redis://127.0.0.1:1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w := newWorld(checker.Pass)
 	w.providers = func() []servers.Provider {
 		return []servers.Provider{servers.NewProcess(servers.ProcessOptions{}), url}

@@ -32,9 +32,7 @@ func manyClients(n int64) string {
 func compressed(t *testing.T, text string) []byte {
 	t.Helper()
 	w, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return w.EncodeAll([]byte(text), nil)
 }
 
@@ -63,9 +61,7 @@ func TestHostileHistories(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "history")
-			if err := os.WriteFile(path, row.file, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, row.file, 0o600))
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			w := newWorld("")

@@ -14,16 +14,10 @@ func TestPruneSparesWhatIsInProgress(t *testing.T) {
 	base := t.TempDir()
 	w := newWorld("")
 	d, err := results.Create(base, results.Name(w.now(), "aaa", "steady", "token"), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.SaveRun(results.Run{ID: "aaa", Lock: "token", Scenario: "steady", Server: "sim", Start: w.now(), Phase: results.Started}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, d.SaveRun(results.Run{ID: "aaa", Lock: "token", Scenario: "steady", Server: "sim", Start: w.now(), Phase: results.Started}))
 	use, err := d.Hold()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, row := range []struct {
 		args []string
 		says string
@@ -37,9 +31,7 @@ func TestPruneSparesWhatIsInProgress(t *testing.T) {
 			t.Errorf("%v exits %d and says %q, want %q", row.args, code, w.out, row.says)
 		}
 	}
-	if err := use.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, use.Close())
 	if code := execute(t.Context(), []string{"lockbench", "prune", "--keep", "0", "--out", base}, w.world); code != exitOK {
 		t.Errorf("exit %d", code)
 	}

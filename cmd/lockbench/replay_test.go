@@ -32,9 +32,7 @@ func TestReplaySaysWhatBrokeInstead(t *testing.T) {
 			r.Verdict = checker.Fail
 		}
 		var out strings.Builder
-		if err := report.Replayed(&out, r, report.Style{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, report.Replayed(&out, r, report.Style{}))
 		if first, _, _ := strings.Cut(out.String(), "\n"); !strings.HasSuffix(first, c.want) || !strings.Contains(out.String(), c.story) {
 			t.Errorf("got %q, want %q with %q", out.String(), c.want, c.story)
 		}

@@ -308,9 +308,7 @@ func TestTheStepsToTheEnd(t *testing.T) {
 // TestCheckIsInterrupted: the first signal ends a check.
 func TestCheckIsInterrupted(t *testing.T) {
 	file := t.TempDir() + "/history.jsonl"
-	if err := os.WriteFile(file, []byte(manyClients(1000)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(manyClients(1000)), 0o600))
 	w := newWorld(checker.Pass)
 	a := &app{world: w.world, line: &statusLine{w: w.err}}
 	ctx, end := a.interruptible(t.Context())
@@ -429,8 +427,6 @@ func TestPanicIsAnInternalError(t *testing.T) {
 func planOf(t *testing.T, e harness.Experiment) string {
 	t.Helper()
 	digest, err := e.Scenario.Hash(e.Seed, e.Variant.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return digest
 }

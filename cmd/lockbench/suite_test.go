@@ -101,9 +101,7 @@ func TestSuiteAgainstABaseline(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "base.json")
 	text := `{"schema":"lockbench/suite/v1","cells":[{"lock":"token","scenario":"steady","expected":"safe","observed":"safe","verdict":"pass"},
 		{"lock":"set-nx-ex","scenario":"pause-before-release","expected":"safe","observed":"safe","verdict":"pass"}]}`
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(text), 0o600))
 	w := newWorld(checker.Pass)
 	if got := w.call(t, "suite", "--locks", "token", "--scenarios", "steady", "--baseline", file); got != 0 {
 		t.Errorf("nothing changed: exit code %d\n%s", got, w.out)
@@ -116,9 +114,7 @@ func TestSuiteAgainstABaseline(t *testing.T) {
 	}
 	want(t, "stdout", w.out.String(), "1 of 1 cell as expected", "newly broken  set-nx-ex × pause-before-release: was safe, is mutual-exclusion/mis-unlock")
 	other := filepath.Join(t.TempDir(), "other.json")
-	if err := os.WriteFile(other, []byte(strings.ReplaceAll(text, `"observed":"safe"`, `"observed":"progress/unknown"`)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(other, []byte(strings.ReplaceAll(text, `"observed":"safe"`, `"observed":"progress/unknown"`)), 0o600))
 	w = newWorld(checker.Pass)
 	flags := []string{"suite", "--locks", "token", "--scenarios", "steady", "--baseline", other}
 	if got := w.call(t, flags...); got != 0 {
@@ -151,9 +147,7 @@ func TestSuiteJSON(t *testing.T) {
 func TestSuiteBaselineMustBeASuite(t *testing.T) {
 	for name, text := range map[string]string{"nothing.json": "", "run.json": `{"schema":"lockbench/run/v1"}`} {
 		file := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(text), 0o600))
 		w := newWorld(checker.Pass)
 		if got := w.call(t, "suite", "--locks", "token", "--scenarios", "steady", "--baseline", file); got != 4 || len(w.ran) > 0 {
 			t.Errorf("against %s: exit code %d, want 4", name, got)

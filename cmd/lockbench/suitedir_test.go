@@ -39,9 +39,7 @@ func withDirs(t *testing.T, verdicts map[string]checker.Result) func(context.Con
 func names(t *testing.T, dir string) (out []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range entries {
 		out = append(out, e.Name())
 	}
@@ -86,9 +84,7 @@ func TestSuiteKeepsWhatDiffers(t *testing.T) {
 					t.Errorf("%s has %v, want %v", dir, runs, tt.want)
 				}
 				s, err := results.LoadSuite(dir)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				for _, c := range s.Cells {
 					if _, err := os.Stat(filepath.Join(c.Run, results.RunFile)); c.Run != "" && err != nil {
 						t.Errorf("%s × %s: %v", c.Lock, c.Scenario, err)
@@ -106,9 +102,7 @@ func TestSuiteKeepsWhatDiffers(t *testing.T) {
 // change.
 func TestSuiteTellsGitHub(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "summary")
-	if err := os.WriteFile(page, []byte("before\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(page, []byte("before\n"), 0o600))
 	w := newWorld(checker.Pass)
 	w.runner = cells(map[string]checker.Result{"setnx steady": checker.Fail})
 	w.env = func(name string) string {
@@ -116,9 +110,7 @@ func TestSuiteTellsGitHub(t *testing.T) {
 	}
 	w.call(t, "suite", "--locks", "token,setnx", "--scenarios", "steady")
 	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want(t, "summary", string(text), "before\n## FAIL: 1 of 2 cells as expected", "| setnx | **two**! |")
 }
 
@@ -130,9 +122,7 @@ func TestSuiteShards(t *testing.T) {
 		if got := w.call(t, append(args, more...)...); got != 0 {
 			t.Fatalf("%v: exit code %d\n%s", more, got, w.err)
 		}
-		if err := json.Unmarshal([]byte(w.out.String()), &s); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(w.out.String()), &s))
 		return s
 	}
 	whole := suiteOf()
@@ -141,9 +131,7 @@ func TestSuiteShards(t *testing.T) {
 		parts = append(parts, suiteOf("--shard", shard))
 	}
 	got, err := results.MergeSuites(parts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var a, b []string
 	for i := range whole.Cells {
 		a, b = append(a, whole.Cells[i].Lock+whole.Cells[i].Scenario), append(b, got.Cells[i].Lock+got.Cells[i].Scenario)

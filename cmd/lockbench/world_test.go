@@ -115,3 +115,10 @@ func want(t *testing.T, what, got string, parts ...string) {
 		}
 	}
 }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
