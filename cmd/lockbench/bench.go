@@ -78,19 +78,11 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	if err != nil {
 		return err
 	}
-	locks := report.Plural(len(c.Locks), "lock")
-	if c.Reference == "" {
-		locks += " and the bare loop"
-	}
-	a.say("plan: %s, %s of %v: about %v, seed %d", locks, report.Plural(c.Repetitions, "repetition"), (c.Duration / time.Duration(c.Repetitions)).Round(time.Millisecond),
-		c.Estimate().Round(time.Second), c.Seed)
+	a.say("%s", benchPlan(c))
 	ctx, interrupts := a.listen(ctx)
 	c.Stop = interrupts.stop.Done()
-	if base != nil { // enough is when noise hides nothing, and a slowdown was shown by more repetitions than planned
-		c.Enough = func(b results.Bench) bool {
-			c := bench.CompareBenches(*base, b, f.options)
-			return !c.Noisy() && (c.Verdict != results.CompareSlower || b.Plan.Repetitions > f.Repetitions)
-		}
+	if base != nil {
+		c.Enough = func(b results.Bench) bool { return settled(*base, b, f) }
 	}
 	out, err := bench.Run(ctx, c)
 	a.line.clear()
@@ -101,6 +93,23 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	against(&out, base, f.baseline, f.options)
 	out.Judge()
 	return errors.Join(a.endBench(out, dir, f.store), benchError(out), lacks.errors(), interrupts.end())
+}
+
+// benchPlan says, before anything runs, what will run and how long it takes.
+func benchPlan(c bench.Config) string {
+	locks := report.Plural(len(c.Locks), "lock")
+	if c.Reference == "" {
+		locks += " and the bare loop"
+	}
+	return fmt.Sprintf("plan: %s, %s of %v: about %v, seed %d", locks, report.Plural(c.Repetitions, "repetition"), (c.Duration / time.Duration(c.Repetitions)).Round(time.Millisecond),
+		c.Estimate().Round(time.Second), c.Seed)
+}
+
+// settled reports whether a comparison with the base is settled: noise hides nothing, and a
+// slowdown was shown by more repetitions than planned.
+func settled(base, b results.Bench, f benchFlags) bool {
+	c := bench.CompareBenches(base, b, f.options)
+	return !c.Noisy() && (c.Verdict != results.CompareSlower || b.Plan.Repetitions > f.Repetitions)
 }
 
 // against compares a bench with a stored one, if there is one.

@@ -69,10 +69,7 @@ func (a *app) mergeSuites(paths []string, f mergeFlags) error {
 	if err != nil {
 		return err
 	}
-	if base != nil {
-		whole.Baseline = f.baseline
-		whole.Against(*base, whole.Missing == 0)
-	}
+	suiteAgainst(&whole, base, f.baseline, whole.Missing == 0)
 	path, err := a.createFor(f.store, f.out, "suite")
 	if err != nil {
 		return err

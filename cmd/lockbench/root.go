@@ -189,15 +189,20 @@ func newRoot(a *app) *cobra.Command {
 	narrow := strings.NewReplacer("Flags.FlagUsages", "Flags.FlagUsagesWrapped "+strconv.Itoa(columns), "for more information about a command", "for more about a command")
 	root.SetUsageTemplate(narrow.Replace(root.UsageTemplate()))
 	for _, c := range append(root.Commands(), root) {
-		paragraphs := strings.Split(c.Long, "\n\n") // lines that begin with a space stay as they are
-		for i, p := range paragraphs {
-			if !strings.HasPrefix(p, " ") {
-				paragraphs[i] = strings.Join(report.Wrap(columns, "", p), "\n")
-			}
-		}
-		c.Long = strings.Join(paragraphs, "\n\n")
+		c.Long = fold(c.Long)
 	}
 	return root
+}
+
+// fold wraps the paragraphs of a text at [columns]; those that begin with a space stay as they are.
+func fold(text string) string {
+	paragraphs := strings.Split(text, "\n\n")
+	for i, p := range paragraphs {
+		if !strings.HasPrefix(p, " ") {
+			paragraphs[i] = strings.Join(report.Wrap(columns, "", p), "\n")
+		}
+	}
+	return strings.Join(paragraphs, "\n\n")
 }
 
 // newHelp makes "help COMMAND". Cobra's own exits 0 for a command that does not exist.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,9 +121,12 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 	if err != nil {
 		return err
 	}
+	perCPU := 4 // cells on real servers mostly wait
 	if harness.Simulates(p) {
+		perCPU = 1
 		defer debug.SetGCPercent(debug.SetGCPercent(collectLate))
 	}
+	c.Side = cmp.Or(c.Side, perCPU*runtime.GOMAXPROCS(0))
 	environment := results.CaptureEnvironment(ctx, thisMachine())
 	path, err := a.createFor(f.store, f.out, "suite")
 	if err != nil {
@@ -133,12 +137,7 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 	e.As, e.Environment, e.Subject, e.Checkout = harness.ClientsAs(f.clientsAs.value), &environment, f.exec.fleet, ""
 	ctx, interrupts := a.listen(ctx)
 	c.Server, c.Rerun, c.Stop, c.Now = p.Name(), rerun(flags, "suite", p, f.seed), interrupts.stop.Done(), a.now
-	if c.Side == 0 {
-		c.Side = 4 * runtime.GOMAXPROCS(0)
-		if harness.Simulates(p) {
-			c.Side = runtime.GOMAXPROCS(0)
-		}
-	}
+
 	c.Cell = func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (results.Result, string, error) {
 		return a.cell(ctx, e, f, v, s, dir)
 	}
@@ -154,12 +153,9 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 	if err != nil {
 		return errors.Join(err, a.dropEmpty(f.out, dir.path), interrupts.end())
 	}
-	if base != nil {
-		suite.Baseline = f.baseline
-		suite.Against(*base, len(f.locks)+len(f.scenarios) == 0 && f.shard.given == nil)
-		if f.exact {
-			suite.Exact()
-		}
+	suiteAgainst(&suite, base, f.baseline, len(f.locks)+len(f.scenarios) == 0 && f.shard.given == nil)
+	if f.exact {
+		suite.Exact()
 	}
 	suite.Environment = &environment
 	return errors.Join(a.endSuite(dir, suite), a.storeSuite(f.store, suite), verdictOf(suite), dir.lacks.errors(), interrupts.end())
@@ -188,6 +184,15 @@ func (f *suiteFlags) config(ctx context.Context, flags *pflag.FlagSet) (c harnes
 	}
 	base, err = stored(f.baseline, results.LoadSuite)
 	return c, base, err
+}
+
+// suiteAgainst compares a suite with a stored one, if there is one; whole: it lacks no cell by
+// choice.
+func suiteAgainst(s *results.Suite, base *results.Suite, path string, whole bool) {
+	if base != nil {
+		s.Baseline = path
+		s.Against(*base, whole)
+	}
 }
 
 func (a *app) endSuite(dir *suiteDir, suite results.Suite) error {

@@ -194,13 +194,7 @@ func (d *drawing) clientRows(holds []checker.Hold) {
 		return rows[name]
 	}
 	for i := range d.g.drawn {
-		switch op, r := &d.g.drawn[i], get(d.g.drawn[i].Client); op.Op {
-		case history.Acquire:
-			text := fmt.Sprintf("%s called acquire at %s: %s (%s)", op.Client, report.Instant(op.Call), outcome(op), report.Span(op.Return-op.Call))
-			r.Waits = append(r.Waits, item{op.Call, op.Return, text, op.Outcome.String()})
-		case history.Lost:
-			r.Lost = append(r.Lost, item{op.Call, fmt.Sprintf("the lock reported to %s at %s that its hold was lost", op.Client, report.Instant(op.Call))})
-		}
+		get(d.g.drawn[i].Client).take(&d.g.drawn[i])
 	}
 	for _, h := range holds {
 		if h.Acquire.Call <= d.To && (end(h) >= d.From || h.Possible.To >= d.From) {
@@ -233,6 +227,16 @@ func (d *drawing) clientRows(holds []checker.Hold) {
 			}
 		}
 		d.Rows = append(d.Rows, *r)
+	}
+}
+
+func (r *row) take(op *history.Operation) {
+	switch op.Op {
+	case history.Acquire:
+		text := fmt.Sprintf("%s called acquire at %s: %s (%s)", op.Client, report.Instant(op.Call), outcome(op), report.Span(op.Return-op.Call))
+		r.Waits = append(r.Waits, item{op.Call, op.Return, text, op.Outcome.String()})
+	case history.Lost:
+		r.Lost = append(r.Lost, item{op.Call, fmt.Sprintf("the lock reported to %s at %s that its hold was lost", op.Client, report.Instant(op.Call))})
 	}
 }
 
