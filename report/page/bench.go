@@ -14,12 +14,13 @@ import (
 // benchView is what the template of a bench shows.
 type benchView struct {
 	data
-	Bench   results.Bench
-	Servers string // by make and version
-	Suite   *matrixView
-	Legend  []legendRow
-	Unsafe  []results.BenchCell // in which properties were violated
-	Facts   [][2]string
+	Bench    results.Bench
+	Servers  string // by make and version
+	Suite    *matrixView
+	Baseline *comparisonView
+	Legend   []legendRow
+	Unsafe   []results.BenchCell // in which properties were violated
+	Facts    [][2]string
 }
 
 // Bench writes the page of a bench.
@@ -30,6 +31,9 @@ func Bench(w io.Writer, b results.Bench) error {
 		v.Servers = b.Nodes[0].Product()
 	}
 	v.Unsafe = slices.DeleteFunc(slices.Clone(b.Cells), func(c results.BenchCell) bool { return len(c.Breaks) == 0 })
+	if b.Baseline != nil {
+		v.Baseline = newComparison(*b.Baseline)
+	}
 	v.suite()
 	settings := report.BySetting(b.Cells)
 	v.byClients(settings, "throughput", "Holds per second, by clients", "count")

@@ -35,11 +35,16 @@ const (
 	farEdge = 1.0
 )
 
-// Comparison writes the page of a comparison: what changed, first of verdicts, then of figures,
-// each with its change as a bar.
+// Comparison writes the page of a comparison.
 func Comparison(w io.Writer, c results.Comparison) error {
-	c = report.Clean(c)
-	v := comparisonView{Comparison: c, Edge: 2 * c.Threshold}
+	v := newComparison(report.Clean(c))
+	return write(w, fmt.Sprintf("%s compared: %s", c.Kind, v.Headline), "compare", v, data{})
+}
+
+// newComparison shows what changed, first of verdicts, then of figures, each with its change as a
+// bar.
+func newComparison(c results.Comparison) *comparisonView {
+	v := &comparisonView{Comparison: c, Edge: 2 * c.Threshold}
 	v.Headline, v.Class = report.ComparisonHeadline(c)
 	for _, r := range c.Rows {
 		if r.Gated && r.Delta != nil {
@@ -71,5 +76,5 @@ func Comparison(w io.Writer, c results.Comparison) error {
 		}
 		v.Rows = append(v.Rows, row)
 	}
-	return write(w, fmt.Sprintf("%s compared: %s", c.Kind, v.Headline), "compare", v, data{})
+	return v
 }
