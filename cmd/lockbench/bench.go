@@ -66,8 +66,10 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	if f.server == "sim" {
 		return fmt.Errorf("%w: --server %s: a bench measures real time on a real Redis", errUsage, f.server)
 	}
-	if c.Provider, _, err = a.provider(ctx, f.server, true); err != nil {
+	if c.Provider, _, err = a.provider(ctx, f.server, true); err != nil && f.server == "auto" {
 		return fmt.Errorf("bench needs a real Redis: %w", err)
+	} else if err != nil {
+		return err
 	}
 	c.Environment = results.CaptureEnvironment(ctx, thisMachine())
 	c.Random, c.Now, c.Rerun, c.Runner = a.random, a.now, rerun(flags, "bench", c.Provider, c.Seed), a.runner
