@@ -155,14 +155,18 @@ func TestGoldens(t *testing.T) {
 	}
 }
 
-// TestRunFitsTheScreen: a long story is cut, says so, and says where the rest is.
+// TestRunFitsTheScreen: a long story is cut, says so, and says where the rest is; one of ordinary
+// length is whole, also where much else must be told.
 func TestRunFitsTheScreen(t *testing.T) {
 	for _, n := range []int{0, 5, 7, 12, 200} {
-		out := runText(t, failing(n), "results/runs/x", report.Style{})
+		crowded, ordinary := failing(n), failing(n)
+		ordinary.Notes, ordinary.Health = nil, results.Health{}
+		out := runText(t, ordinary, "results/runs/x", report.Style{})
 		if lines := strings.Count(out, "\n"); lines > report.MaxLines {
 			t.Errorf("story of %d lines: %d lines, want at most %d\n%s", n, lines, report.MaxLines, out)
 		}
-		if told := strings.Count(out, "line of the story"); told < min(n, 4) || n == 200 && !strings.Contains(out, "more lines in results/runs/x/violations") {
+		out = runText(t, crowded, "results/runs/x", report.Style{})
+		if told := strings.Count(out, "line of the story"); told < min(n, 8) || n == 200 && !strings.Contains(out, "more lines in results/runs/x/violations") {
 			t.Errorf("story of %d lines: %d told\n%s", n, told, out)
 		}
 	}
