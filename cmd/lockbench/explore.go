@@ -28,9 +28,9 @@ import (
 const (
 	exploreSeed   = 1
 	exploreBudget = 10 * time.Second
-	exploreFaults = 2 // in one schedule; one in an exhaustive search
-	exploreWaits  = 2 // none in an exhaustive search: each multiplies the schedules
-	shrinkBudget  = 10 * time.Second
+	exploreFaults = 2                // in one schedule; one in an exhaustive search
+	exploreWaits  = 2                // none in an exhaustive search: each multiplies the schedules
+	shrinkBudget  = 30 * time.Second // on a busy machine; else a second or two
 )
 
 // noFaults is the word that stands for an empty list of faults.
