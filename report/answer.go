@@ -40,19 +40,21 @@ func BenchAnswer(b results.Bench) string {
 			continue
 		}
 		text := fmt.Sprintf(metric.phrase, digits(factor), o.Lock)
-		if cost, ok := requestsRatio(best.Figures["requests"], o.Figures["requests"]); ok {
-			text += fmt.Sprintf(" at %s× the requests", digits(cost))
+		// requests do not vary from one repetition to the next
+		if mine, its := best.Figures["requests"].Value, o.Figures["requests"].Value; mine != nil && its != nil && *its != 0 {
+			text += fmt.Sprintf(" at %s× the requests", digits(*mine / *its))
 		}
 		faster = append(faster, text)
 	}
 	sentence := "With " + cells[0].Setting.String() + ", "
-	switch {
-	case len(faster) == 0:
+	if len(faster) == 0 {
 		return sentence + "the repetitions show no difference between " + joined(append([]string{best.Lock}, alike...)) + "."
-	case len(alike) > 0:
-		return sentence + best.Lock + " " + metric.verb + " " + joined(faster) + "; no difference from " + joined(alike) + " is shown."
 	}
-	return sentence + best.Lock + " " + metric.verb + " " + joined(faster) + "."
+	sentence += best.Lock + " " + metric.verb + " " + joined(faster)
+	if len(alike) > 0 {
+		sentence += "; no difference from " + joined(alike) + " is shown"
+	}
+	return sentence + "."
 }
 
 // answerMetric is what a bench is about: the hand-over where clients compete, else the throughput.
@@ -105,14 +107,6 @@ func times(slow, fast results.Figure, more bool) (factor float64, shown bool) {
 	}
 	s := benchmath.AssumeNothing.Summary(benchmath.NewSample(ratios, &benchmath.DefaultThresholds), .95)
 	return s.Center, !math.IsInf(s.Lo, 0) && !math.IsInf(s.Hi, 0) && s.Lo > 1
-}
-
-// requestsRatio is the ratio of two figures that do not vary.
-func requestsRatio(a, b results.Figure) (float64, bool) {
-	if a.Value == nil || b.Value == nil || *b.Value == 0 {
-		return 0, false
-	}
-	return *a.Value / *b.Value, true
 }
 
 // joined lists words as a sentence does.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -16,24 +15,18 @@ import (
 // violations, and the command to run it again. It fits 80 columns.
 func Bench(w io.Writer, b results.Bench, kept Kept, s Style) error {
 	b, kept = Clean(b), Clean(kept)
-	lines := benchHead(b, s)
-	lines = append(lines, gateLines(b.Gates, s)...)
+	lines := append(benchHead(b, s), gateLines(b.Gates, s)...)
 	for _, tables := range benchTables(b) {
 		lines = append(lines, "")
 		for _, t := range tables {
 			lines = append(lines, t.text(s)...)
 		}
 	}
-	lines = append(lines, breakLines(b.Cells, s)...)
-	lines = append(lines, benchFeet(b)...)
-	err := write(w, lines, noteLines(b.Notes, len(b.Notes), s), kept.lines("bench"), again("again     ", b.Rerun))
-	if err != nil || b.Baseline == nil {
-		return err
+	lines = slices.Concat(lines, breakLines(b.Cells, s), benchFeet(b), noteLines(b.Notes, len(b.Notes), s), kept.lines("bench"), again("again     ", b.Rerun))
+	if b.Baseline != nil {
+		lines = append(append(lines, ""), comparisonLines(Clean(*b.Baseline), s)...)
 	}
-	if _, err = io.WriteString(w, "\n"); err != nil {
-		return err
-	}
-	return Comparison(w, *b.Baseline, s)
+	return write(w, lines)
 }
 
 func benchHead(b results.Bench, s Style) []string {
@@ -42,9 +35,15 @@ func benchHead(b results.Bench, s Style) []string {
 	if b.Shard != nil {
 		what += ", shard " + b.Shard.String()
 	}
-	facts := []string{}
+	head := Headline(b.Verdict) + "  "
+	lines := []string{head + what}
+	if utf8.RuneCountInString(lines[0]) > screen {
+		lines = wrapped(head, what)
+	}
+	lines = s.first(b.Verdict, Headline(b.Verdict), lines)
+	var facts []string
 	if b.RoundTrip.Value != nil {
-		facts = append(facts, "round trip "+Span(int64(*b.RoundTrip.Value)))
+		facts = append(facts, "round trip "+Figure(b.RoundTrip))
 	}
 	if len(b.Nodes) > 0 && b.Nodes[0].Version != "" {
 		facts = append(facts, b.Nodes[0].Product())
@@ -52,14 +51,7 @@ func benchHead(b results.Bench, s Style) []string {
 	if b.Environment.CPUs > 0 {
 		facts = append(facts, Plural(b.Environment.CPUs, "CPU"))
 	}
-	facts = append(facts, "lease "+Span(b.Plan.Lease), "took "+Span(b.Duration))
-	head := Headline(b.Verdict) + "  "
-	lines := []string{head + what}
-	if utf8.RuneCountInString(lines[0]) > screen {
-		lines = wrapped(head, what)
-	}
-	lines[0] = s.verdict(b.Verdict, Headline(b.Verdict)) + strings.TrimPrefix(lines[0], Headline(b.Verdict))
-	lines = append(lines, strings.Join(facts, "   "))
+	lines = append(lines, strings.Join(append(facts, "lease "+Span(b.Plan.Lease), "took "+Span(b.Duration)), "   "))
 	if answer := BenchAnswer(b); answer != "" {
 		lines = append(lines, wrapped("", answer)...)
 	}
@@ -78,17 +70,15 @@ func LocksOf(p results.BenchPlan) string {
 }
 
 // gateLines shows each gate with the measured value.
-func gateLines(gates []results.GateResult, s Style) []string {
-	var lines []string
+func gateLines(gates []results.GateResult, s Style) (lines []string) {
 	for _, g := range gates {
-		head := fmt.Sprintf("  %-30s %12s", g.Gate, value(g.Value, g.Unit))
+		head := fmt.Sprintf("%s  %-30s %12s", word(g.Verdict), g.Gate, value(g.Value, g.Unit))
 		rest := strings.TrimSuffix(gatePlace(g)+"  "+g.Why, "  ")
-		verdict := s.verdict(g.Verdict, word(g.Verdict))
-		if utf8.RuneCountInString(word(g.Verdict)+head+"  "+rest) <= screen {
-			lines = append(lines, verdict+head+"  "+rest)
-			continue
+		rows := []string{head + "  " + rest}
+		if utf8.RuneCountInString(rows[0]) > screen {
+			rows = append([]string{head}, wrapped(strings.Repeat(" ", len(word(g.Verdict))+2), rest)...)
 		}
-		lines = append(append(lines, verdict+head), wrapped(strings.Repeat(" ", len(word(g.Verdict))+2), rest)...)
+		lines = append(lines, s.first(g.Verdict, word(g.Verdict), rows)...)
 	}
 	return lines
 }
@@ -110,24 +100,6 @@ func BySetting(cells []results.BenchCell) (out [][]results.BenchCell) {
 	return out
 }
 
-// Figure formats a figure's value in its unit; "–" if there is none.
-func Figure(f results.Figure) string { return value(f.Value, f.Unit) }
-
-// value formats a value in a metric's unit; "–" for nil.
-func value(v *float64, unit results.Unit) string {
-	switch {
-	case v == nil:
-		return "–"
-	case unit == results.Nanoseconds:
-		return Span(int64(math.Round(*v)))
-	case unit == results.Share:
-		return Percent(*v)
-	case *v >= 1000:
-		return count(int64(math.Round(*v)))
-	}
-	return digits(math.Round(*v*100) / 100)
-}
-
 // spread formats half of a figure's interval as a percentage of its value; "–" if there is no
 // interval.
 func spread(f results.Figure) string {
@@ -138,48 +110,45 @@ func spread(f results.Figure) string {
 	return fmt.Sprintf("%.0f%%", 100*half)
 }
 
-// breakLines lists the violations and errors during the measurement.
+// breakLines lists the violations and errors during the measurement, each setting's first with the
+// first four lines of its story.
 func breakLines(cells []results.BenchCell, s Style) []string {
-	var lines []string
+	lines := []string{""}
 	for _, c := range cells {
 		for i, b := range c.Breaks {
 			text := fmt.Sprintf("%s × %s: %s, %s: %s", c.Lock, c.Setting, b.Property, Plural(b.Violations, "violation"), Causes(b.Causes))
-			for _, l := range wrapped("! ", strings.TrimSuffix(text, ": ")) {
-				lines = append(lines, s.paint(red, l))
-			}
-			if i == 0 {
-				lines = append(lines, storyStart(b.Story)...)
+			lines = append(lines, s.paintAll(red, wrapped("! ", strings.TrimSuffix(text, ": ")))...)
+			for n := 0; i == 0 && n < min(len(b.Story), 4); n++ {
+				lines = append(lines, "    "+Short(b.Story[n], 76))
 			}
 		}
 		if len(c.Errors) > 0 {
 			e := c.Errors[0]
-			for _, l := range wrapped("! ", fmt.Sprintf("%s × %s: %s ended in an error: %s", c.Lock, c.Setting, Plural(e.Count, e.Op), e.Error)) {
-				lines = append(lines, s.paint(magenta, l))
-			}
+			text := fmt.Sprintf("%s × %s: %s ended in an error: %s", c.Lock, c.Setting, Plural(e.Count, e.Op), e.Error)
+			lines = append(lines, s.paintAll(magenta, wrapped("! ", text))...)
 		}
 	}
-	if len(lines) > 0 {
-		lines = append([]string{""}, lines...)
-	}
-	return lines
+	return unlessAlone(lines)
 }
 
-// storyStart returns the first four lines of a story.
-func storyStart(story []string) (lines []string) {
-	for _, l := range story[:min(len(story), 4)] {
-		lines = append(lines, "    "+Short(l, 76))
+// unlessAlone drops the head of a part that has nothing below it.
+func unlessAlone(lines []string) []string {
+	if len(lines) == 1 {
+		return nil
 	}
 	return lines
 }
 
 // benchFeet explains the marks that replace figures.
 func benchFeet(b results.Bench) []string {
-	var lines []string
+	lines := []string{""}
 	notShown, fewer := false, map[string]bool{}
+	inTables := []string{"acquire.p50", "acquire.p99", "hand-over.p50", "hand-over.p99", "hand-over.trips.p50"}
 	for _, c := range b.Cells {
+		r := c.Figures["throughput"].Ratio
+		notShown = notShown || r != nil && !r.Differs && r.Low != nil
 		for name, f := range c.Figures {
-			notShown = notShown || f.Ratio != nil && !f.Ratio.Differs && f.Ratio.Low != nil && name == "throughput"
-			if f.Value == nil && shown(name) {
+			if f.Value == nil && slices.Contains(inTables, name) {
 				m, _ := results.FindMetric(name)
 				fewer[fmt.Sprintf("%s of %s × %s: %s; each of %s needs %s", name, c.Lock, c.Setting, Plural(f.Samples, "sample"),
 					Plural(b.Plan.Repetitions, "repetition"), count(max(m.Need, 1)))] = true
@@ -199,33 +168,27 @@ func benchFeet(b results.Bench) []string {
 	for _, foot := range columnFeet(b) {
 		lines = append(lines, wrapped("", foot)...)
 	}
-	if len(lines) > 0 {
-		lines = append([]string{""}, lines...)
-	}
-	return lines
+	return unlessAlone(lines)
 }
 
 // columnFeet explains the heads of columns that are no plain words.
-func columnFeet(b results.Bench) (lines []string) {
-	has := func(of func(results.BenchSetting) bool) bool {
-		return slices.ContainsFunc(b.Cells, func(c results.BenchCell) bool { return !c.Setting.Crash && of(c.Setting) })
-	}
+func columnFeet(b results.Bench) []string {
 	if len(b.Knees) > 0 {
 		return nil
 	}
-	lines = append(lines, "reqs: requests per hold; cpu: processor time per hold, of clients and servers")
-	if has(func(s results.BenchSetting) bool { return s.Clients > 1 && s.Rate == 0 }) {
+	contended, open := false, false
+	for _, c := range b.Cells {
+		contended = contended || !c.Setting.Crash && c.Setting.Rate == 0 && c.Setting.Clients > 1
+		open = open || !c.Setting.Crash && c.Setting.Rate > 0
+	}
+	lines := []string{"reqs: requests per hold; cpu: processor time per hold, of clients and servers"}
+	if contended {
 		lines = append(lines, "trips: round trips from a release to the next grant; even: 1 if all clients get the same share (Jain's index); ahead: grants that overtook a client which had waited longer")
 	}
-	if has(func(s results.BenchSetting) bool { return s.Rate > 0 }) {
+	if open {
 		lines = append(lines, "late: rounds that began more than 1 ms after their planned time; p50 and p99 count from that time, p99 sent from the call")
 	}
 	return lines
-}
-
-// shown reports whether a metric is in the tables.
-func shown(metric string) bool {
-	return slices.Contains([]string{"acquire.p50", "acquire.p99", "hand-over.p50", "hand-over.p99", "hand-over.trips.p50"}, metric)
 }
 
 // Short cuts a text that has more than most characters at its end.

@@ -45,22 +45,6 @@ func aBench() results.Bench {
 	return b
 }
 
-func TestBenchGolden(t *testing.T) {
-	b := aBench()
-	for name, write := range map[string]func(*strings.Builder) error{
-		"bench.txt": func(w *strings.Builder) error {
-			return report.Bench(w, b, report.Kept{Dir: "results/runs/bench-x", Page: "results/runs/bench-x/report.html"}, report.Style{})
-		},
-		"bench.md":       func(w *strings.Builder) error { return report.BenchSummary(w, b) },
-		"bench.xml":      func(w *strings.Builder) error { return report.BenchJUnit(w, b) },
-		"bench.csv":      func(w *strings.Builder) error { return report.BenchCSV(w, b) },
-		"bench.gha.json": func(w *strings.Builder) error { return report.GitHubBenchmark(w, report.BenchMeasures(b)) },
-		"bench.bmf.json": func(w *strings.Builder) error { return report.Bencher(w, report.BenchMeasures(b)) },
-	} {
-		golden(t, name, text(t, write))
-	}
-}
-
 // TestBenchHeadFits: the head and the gates of a bench, and the gates of a run, fit a terminal of
 // 80 columns.
 func TestBenchHeadFits(t *testing.T) {

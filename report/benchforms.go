@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/results"
@@ -38,11 +39,12 @@ func BenchMeasures(b results.Bench) []Measure {
 // BenchCSV writes a row for each figure of a bench.
 func BenchCSV(w io.Writer, b results.Bench) error {
 	b = Clean(b)
+	exact := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	number := func(v *float64) string {
 		if v == nil {
 			return ""
 		}
-		return strconv.FormatFloat(*v, 'g', -1, 64)
+		return exact(*v)
 	}
 	rows := [][]string{{"lock", "clients", "keys", "hold_ns", "rate", "crash", "verdict", "metric", "unit", "value", "low", "high", "samples", "ratio"}}
 	for _, c := range b.Cells {
@@ -51,10 +53,10 @@ func BenchCSV(w io.Writer, b results.Bench) error {
 			f := c.Figures[name]
 			ratio := ""
 			if f.Ratio != nil {
-				ratio = strconv.FormatFloat(f.Ratio.Value, 'g', -1, 64)
+				ratio = exact(f.Ratio.Value)
 			}
-			rows = append(rows, []string{c.Lock, strconv.Itoa(s.Clients), strconv.Itoa(s.Keys), strconv.FormatInt(int64(s.Hold), 10), strconv.FormatFloat(s.Rate, 'g', -1, 64),
-				strconv.FormatBool(s.Crash), string(c.Verdict), name, string(f.Unit), number(f.Value), number(f.Low), number(f.High), strconv.FormatInt(f.Samples, 10), ratio})
+			rows = append(rows, []string{c.Lock, fmt.Sprint(s.Clients), fmt.Sprint(s.Keys), fmt.Sprint(int64(s.Hold)), exact(s.Rate), fmt.Sprint(s.Crash),
+				string(c.Verdict), name, string(f.Unit), number(f.Value), number(f.Low), number(f.High), fmt.Sprint(f.Samples), ratio})
 		}
 	}
 	return writeCSV(w, rows)
@@ -63,7 +65,7 @@ func BenchCSV(w io.Writer, b results.Bench) error {
 // BenchJUnit writes a case for the safety of each lock in each setting, and one for each gate.
 func BenchJUnit(w io.Writer, b results.Bench) error {
 	b = Clean(b)
-	s := newJUnitSuite("bench", b.Server, b.Duration)
+	s := newJUnitSuite("bench", b.Server, b.Duration, time.Time{})
 	for _, c := range b.Cells {
 		one := junitCase{Name: c.Lock + ", " + c.Setting.String()}
 		switch c.Verdict {
@@ -88,10 +90,8 @@ func BenchSummary(w io.Writer, b results.Bench) error {
 	lines := []string{fmt.Sprintf("## Bench on %s: %s", md(b.Server), Headline(b.Verdict)), "",
 		fmt.Sprintf("%s of %s, interleaved; seed %d", Plural(b.Plan.Repetitions, "repetition"), Span(b.Plan.Measure), b.Seed)}
 	lines = append(lines, gatesMarkdown(b.Gates)...)
-	for _, tables := range benchTables(b) {
-		for _, t := range tables {
-			lines = append(append(lines, ""), t.markdown()...)
-		}
+	for _, t := range slices.Concat(benchTables(b)...) {
+		lines = append(append(lines, ""), t.markdown()...)
 	}
 	for _, foot := range columnFeet(b) {
 		lines = append(lines, "", md(foot))
@@ -99,30 +99,6 @@ func BenchSummary(w io.Writer, b results.Bench) error {
 	if b.Baseline != nil {
 		lines = append(lines, comparisonMarkdown(*b.Baseline)...)
 	}
-	for _, n := range b.Notes {
-		lines = append(lines, "", "> "+md(n))
-	}
+	lines = append(lines, notesMarkdown(b.Notes)...)
 	return write(w, append(lines, "", "Run again: "+code(b.Rerun)))
-}
-
-// figureText formats a figure with half the width of its interval.
-func figureText(f results.Figure) string {
-	if f.Value == nil {
-		return "–"
-	}
-	show := func(v float64) string {
-		switch f.Unit {
-		case results.Nanoseconds:
-			return Span(int64(v))
-		case results.PerSecond:
-			return Rate(v)
-		case results.Share:
-			return Percent(v)
-		}
-		return digits(v)
-	}
-	if f.Low == nil || f.High == nil {
-		return show(*f.Value)
-	}
-	return show(*f.Value) + " ± " + show((*f.High-*f.Low)/2)
 }

@@ -13,104 +13,102 @@ const lockColumn = 22
 
 // benchTables returns the tables of a bench, those of one setting together: what holds cost and how
 // they are handed over, or the rates that were searched for.
-func benchTables(b results.Bench) (all [][]table) {
+func benchTables(b results.Bench) (all [][]Table) {
 	if len(b.Knees) > 0 {
-		return [][]table{{kneeTable(b.Knees)}}
+		return [][]Table{{kneeTable(b.Knees)}}
 	}
 	for _, cells := range BySetting(b.Cells) {
+		var tables []Table
+		add := func(heads []string, figures func(results.BenchCell) []string) {
+			tables = append(tables, tableOf(cells, heads, figures))
+		}
 		switch s := cells[0].Setting; {
 		case s.Crash:
-			all = append(all, []table{recoveryTable(cells)})
-		case s.Rate > 0:
-			all = append(all, []table{openTable(cells)})
-		case s.Clients < 2:
-			all = append(all, []table{costTable(cells, b.Plan.Reference)})
+			add([]string{s.String(), "recovery", "±"}, func(c results.BenchCell) []string {
+				return append(figuresOf(c, "recovery"), spread(c.Figures["recovery"]))
+			})
+		case s.Rate > 0: // the offered and the achieved rate
+			add([]string{s.String(), "achieved", "share", "late", "p50", "p99", "p99 sent", "cpu"}, func(c results.BenchCell) []string {
+				return figuresOf(c, "throughput", "achieved", "late", "acquire.p50", "acquire.p99", "acquire.service.p99", "cpu")
+			})
 		default:
-			all = append(all, []table{costTable(cells, b.Plan.Reference), handOverTable(cells)})
+			tables = append(tables, costTable(cells, b.Plan.Reference))
+			if s.Clients < 2 {
+				break
+			}
+			add([]string{"hand-over", "p50", "p99", "trips", "even", "ahead", "longest"}, func(c results.BenchCell) []string {
+				longest := c.Figures["longest-wait"]
+				if longest.Value != nil {
+					longest.Value = &longest.Highest
+				}
+				return append(figuresOf(c, "hand-over.p50", "hand-over.p99", "hand-over.trips.p50", "jain", "bypasses"), Figure(longest))
+			})
 		}
 		if slices.ContainsFunc(cells, func(c results.BenchCell) bool {
 			return c.Figures["fault.throughput"].Samples+c.Figures["fault.recovery"].Samples > 0
 		}) {
-			all[len(all)-1] = append(all[len(all)-1], faultTable(cells))
+			add([]string{"inside faults", "holds/s", "recovery"}, func(c results.BenchCell) []string {
+				return figuresOf(c, "fault.throughput", "fault.recovery")
+			})
 		}
+		all = append(all, tables)
 	}
 	return all
 }
 
+// figuresOf formats figures of a cell. "cpu" is the processor time per hold, of clients and servers.
+func figuresOf(c results.BenchCell, names ...string) (texts []string) {
+	for _, name := range names {
+		f := c.Figures[name]
+		if name == "cpu" {
+			f = c.Figures["client-cpu"]
+			if server := c.Figures["server-cpu"].Value; f.Value != nil && server != nil {
+				sum := *f.Value + *server
+				f.Value = &sum
+			}
+		}
+		texts = append(texts, Figure(f))
+	}
+	return texts
+}
+
 // tableOf makes a table of the locks that were measured, with the figures of each.
-func tableOf(cells []results.BenchCell, heads []string, figures func(results.BenchCell) []string) table {
-	t := table{heads: heads}
+func tableOf(cells []results.BenchCell, heads []string, figures func(results.BenchCell) []string) Table {
+	t := Table{Heads: heads}
 	for _, c := range cells {
 		name := Short(c.Lock, lockColumn)
 		if c.Verdict == checker.Fail { // a property was violated
 			name = Short(c.Lock, lockColumn-2) + " !"
 		}
 		if c.Verdict != checker.NotApplicable {
-			t.rows = append(t.rows, append([]string{name}, figures(c)...))
+			t.Rows = append(t.Rows, append([]string{name}, figures(c)...))
 		}
 	}
 	return t
 }
 
-func costTable(cells []results.BenchCell, reference string) table {
+func costTable(cells []results.BenchCell, reference string) Table {
 	heads := []string{cells[0].Setting.String(), "holds/s", "±", "vs " + Short(reference, 5), "wait p50", "wait p99", "reqs", "cpu"}
 	t := tableOf(cells, heads, func(c results.BenchCell) []string {
-		f := c.Figures
-		return []string{Figure(f["throughput"]), spread(f["throughput"]), versus(c, f["throughput"]), Figure(f["acquire.p50"]), Figure(f["acquire.p99"]), Figure(f["requests"]), cpuCell(f)}
+		f, versus := c.Figures["throughput"], ""
+		switch r := f.Ratio; {
+		case c.Reference || r == nil:
+		case r.Low == nil:
+			versus = digits(r.Value) + "?"
+		case !r.Differs: // no difference is shown
+			versus = "~"
+		default:
+			versus = digits(r.Value)
+		}
+		return append([]string{Figure(f), spread(f), versus}, figuresOf(c, "acquire.p50", "acquire.p99", "requests", "cpu")...)
 	})
 	for _, c := range cells {
 		if c.Verdict == checker.NotApplicable {
 			why, _, _ := strings.Cut(c.Why, "\n")
-			t.rows = append(t.rows, []string{Short(c.Lock, lockColumn), why})
+			t.Rows = append(t.Rows, []string{Short(c.Lock, lockColumn), why})
 		}
 	}
 	return t
-}
-
-// cpuCell returns the CPU time per hold, of this process and of the servers.
-func cpuCell(f map[string]results.Figure) string {
-	client, server := f["client-cpu"].Value, f["server-cpu"].Value
-	if client == nil {
-		return "–"
-	}
-	sum := *client
-	if server != nil {
-		sum += *server
-	}
-	return Span(int64(sum))
-}
-
-// handOverTable shows hand-overs and fairness.
-func handOverTable(cells []results.BenchCell) table {
-	return tableOf(cells, []string{"hand-over", "p50", "p99", "trips", "even", "ahead", "longest"}, func(c results.BenchCell) []string {
-		f := c.Figures
-		longest := "–"
-		if f["longest-wait"].Value != nil {
-			longest = Span(int64(f["longest-wait"].Highest))
-		}
-		return []string{Figure(f["hand-over.p50"]), Figure(f["hand-over.p99"]), Figure(f["hand-over.trips.p50"]), Figure(f["jain"]), Figure(f["bypasses"]), longest}
-	})
-}
-
-// openTable shows the offered and the achieved rate.
-func openTable(cells []results.BenchCell) table {
-	return tableOf(cells, []string{cells[0].Setting.String(), "achieved", "share", "late", "p50", "p99", "p99 sent", "cpu"}, func(c results.BenchCell) []string {
-		f := c.Figures
-		return []string{Figure(f["throughput"]), Figure(f["achieved"]), Figure(f["late"]), Figure(f["acquire.p50"]), Figure(f["acquire.p99"]), Figure(f["acquire.service.p99"]), cpuCell(f)}
-	})
-}
-
-func recoveryTable(cells []results.BenchCell) table {
-	return tableOf(cells, []string{cells[0].Setting.String(), "recovery", "±"}, func(c results.BenchCell) []string {
-		return []string{Figure(c.Figures["recovery"]), spread(c.Figures["recovery"])}
-	})
-}
-
-// faultTable shows throughput and recovery inside the scenario's fault windows.
-func faultTable(cells []results.BenchCell) table {
-	return tableOf(cells, []string{"inside faults", "holds/s", "recovery"}, func(c results.BenchCell) []string {
-		return []string{Figure(c.Figures["fault.throughput"]), Figure(c.Figures["fault.recovery"])}
-	})
 }
 
 // KneeNote describes a search without a highest rate: the first rate missed the limit, or none did.
@@ -124,27 +122,14 @@ func KneeNote(k results.Knee) string {
 	return ""
 }
 
-func kneeTable(knees []results.Knee) table {
-	t := table{heads: []string{"highest rate with " + knees[0].Limit, "holds/s", "±", ""}}
+func kneeTable(knees []results.Knee) Table {
+	t := Table{Heads: []string{"highest rate with " + knees[0].Limit, "holds/s", "±", ""}}
 	for _, k := range knees {
 		rate := Figure(k.Rate)
 		if k.Rate.Value != nil && *k.Rate.Value == 0 {
 			rate = "none"
 		}
-		t.rows = append(t.rows, []string{Short(k.Lock, lockColumn) + ", " + k.Setting.String(), rate, spread(k.Rate), KneeNote(k)})
+		t.Rows = append(t.Rows, []string{Short(k.Lock, lockColumn) + ", " + k.Setting.String(), rate, spread(k.Rate), KneeNote(k)})
 	}
 	return t
-}
-
-// versus returns a figure's ratio to the reference; "~" if the difference is not significant.
-func versus(c results.BenchCell, f results.Figure) string {
-	switch {
-	case c.Reference || f.Ratio == nil:
-		return ""
-	case f.Ratio.Low == nil:
-		return digits(f.Ratio.Value) + "?"
-	case !f.Ratio.Differs:
-		return "~"
-	}
-	return digits(f.Ratio.Value)
 }

@@ -7,13 +7,17 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/results"
 )
 
 // Comparison writes the changes: verdicts first, then the figures like benchstat. It fits 80
 // columns.
 func Comparison(w io.Writer, c results.Comparison, s Style) error {
-	c = Clean(c)
+	return write(w, comparisonLines(Clean(c), s))
+}
+
+func comparisonLines(c results.Comparison, s Style) []string {
 	lines, others := []string{compareHead(c, s)}, 0
 	for _, e := range c.Environment {
 		lines = append(lines, s.paint(magenta, "differs")+fmt.Sprintf("   %s: %s → %s", e.Field, Short(e.Base, 30), Short(e.New, 30)))
@@ -38,9 +42,23 @@ func Comparison(w io.Writer, c results.Comparison, s Style) error {
 			last = at
 			lines = append(lines, "", s.paint(bold, at), s.paint(bold, fmt.Sprintf("%-21s%10s%5s%10s%5s  %s", "", "base", "±", "new", "±", "vs base")))
 		}
-		lines = append(lines, compareRow(r, s))
+		name := "  " + r.Metric
+		if r.Gated {
+			name = "* " + r.Metric
+		}
+		lines = append(lines, fmt.Sprintf("%-21s%10s%5s%10s%5s  ", Short(name, 21), Figure(r.Base), spread(r.Base), Figure(r.New), spread(r.New))+deltaCell(r, s))
 	}
-	return write(w, lines, compareFeet(c))
+	if len(c.Rows) > 0 {
+		lines = append(lines, "", fmt.Sprintf("*  gated; ~ no significant difference (Mann-Whitney U, p > %s);", small(c.Alpha)),
+			fmt.Sprintf("   ≈ significant, but less than %s; ± is half of the 95 %% interval", Percent(c.Threshold)))
+		if c.Noisy() {
+			lines = append(lines, "   ? nothing shown, but the noise could hide a change as large as it says")
+		}
+	}
+	for _, n := range c.Notes {
+		lines = append(lines, wrapped("note      ", n)...)
+	}
+	return lines
 }
 
 // ComparisonMarkdown writes a comparison as Markdown: what changed, and the gated figures.
@@ -56,50 +74,50 @@ func comparisonMarkdown(c results.Comparison) []string {
 	for _, x := range c.Changes {
 		lines = append(lines, fmt.Sprintf("- **%s**: %s × %s: %s → %s", md(string(x.Change)), md(x.Lock), md(x.Scenario), md(x.Was), md(x.Is)))
 	}
-	head := false
+	rows := []string{"", "| lock | setting | metric | base | new | vs base |", "|---|---|---|--:|--:|--:|"}
 	for _, r := range c.Rows {
-		if !r.Gated {
-			continue
+		if r.Gated {
+			rows = append(rows, mdRow(r.Lock, r.Setting, r.Metric, figureText(r.Base), figureText(r.New), Delta(r)))
 		}
-		if !head {
-			lines, head = append(lines, "", "| lock | setting | metric | base | new | vs base |", "|---|---|---|--:|--:|--:|"), true
-		}
-		lines = append(lines, mdRow(r.Lock, r.Setting, r.Metric, figureText(r.Base), figureText(r.New), Delta(r)))
 	}
-	for _, n := range c.Notes {
-		lines = append(lines, "", "> "+md(n))
+	if len(rows) > 3 {
+		lines = append(lines, rows...)
 	}
-	return lines
+	return append(lines, notesMarkdown(c.Notes)...)
+}
+
+// figureText formats a figure with half the width of its interval.
+func figureText(f results.Figure) string {
+	text := Quantity(f.Value, f.Unit)
+	if f.Value == nil || f.Low == nil || f.High == nil {
+		return text
+	}
+	half := (*f.High - *f.Low) / 2
+	return text + " ± " + Quantity(&half, f.Unit)
 }
 
 // ComparisonHeadline says in a word or two what a comparison came to, and of which class of verdict
 // that is.
-func ComparisonHeadline(c results.Comparison) (text, class string) {
+func ComparisonHeadline(c results.Comparison) (text string, class checker.Result) {
 	switch c.Verdict {
 	case results.CompareUnsafe:
-		return "a lock that held breaks now", "fail"
+		return "a lock that held breaks now", checker.Fail
 	case results.CompareSlower:
-		return "SLOWER", "fail"
+		return "SLOWER", checker.Fail
 	case results.CompareInconclusive:
-		return "INCONCLUSIVE", "inconclusive"
+		return Headline(checker.Inconclusive), checker.Inconclusive
 	}
-	return "nothing got worse", "pass"
+	return "nothing got worse", checker.Pass
 }
 
 func compareHead(c results.Comparison, s Style) string {
-	words := map[results.CompareVerdict]string{results.CompareUnsafe: s.paint(red, "FAIL") + "  a lock that held breaks now",
-		results.CompareSlower:       s.paint(red, "SLOWER"),
-		results.CompareInconclusive: s.paint(magenta, "INCONCLUSIVE"), results.ComparePass: s.paint(blue, "PASS") + "  nothing got worse"}
-	return words[c.Verdict] + fmt.Sprintf("  %s: %s → %s", c.Kind, c.Base, c.New)
-}
-
-func compareRow(r results.ComparisonRow, s Style) string {
-	name := "  " + r.Metric
-	if r.Gated {
-		name = "* " + r.Metric
+	text, class := ComparisonHeadline(c)
+	if strings.ToUpper(text) == text { // one word, which is the verdict
+		text = s.verdict(class, text)
+	} else {
+		text = s.verdict(class, Headline(class)) + "  " + text
 	}
-	text := fmt.Sprintf("%-21s%10s%5s%10s%5s  ", Short(name, 21), Figure(r.Base), spread(r.Base), Figure(r.New), spread(r.New))
-	return text + deltaCell(r, s)
+	return text + fmt.Sprintf("  %s: %s → %s", c.Kind, c.Base, c.New)
 }
 
 // deltaCell formats a change ("~" if it is not significant, "≈" before one below the threshold),
@@ -148,21 +166,6 @@ func chance(r results.ComparisonRow) string {
 
 // Delta formats the change of a row's figure and its significance.
 func Delta(r results.ComparisonRow) string { return deltaCell(r, Style{}) }
-
-func compareFeet(c results.Comparison) []string {
-	var lines []string
-	if len(c.Rows) > 0 {
-		lines = append(lines, "", fmt.Sprintf("*  gated; ~ no significant difference (Mann-Whitney U, p > %s);", small(c.Alpha)),
-			fmt.Sprintf("   ≈ significant, but less than %s; ± is half of the 95 %% interval", Percent(c.Threshold)))
-		if c.Noisy() {
-			lines = append(lines, "   ? nothing shown, but the noise could hide a change as large as it says")
-		}
-	}
-	for _, n := range c.Notes {
-		lines = append(lines, wrapped("note      ", n)...)
-	}
-	return lines
-}
 
 // othersListed is how many changes are listed of those that are neither better nor worse: on real
 // servers they are many.

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/lockbench/lockbench/results"
 )
 
 // count formats an integer with commas: 48,213.
@@ -67,12 +69,33 @@ func small(v float64) string {
 }
 
 // Rate formats a number per second.
-func Rate(v float64) string {
-	if v >= 100 {
-		return count(int64(math.Round(v))) + "/s"
+func Rate(v float64) string { return Quantity(&v, results.PerSecond) }
+
+// Quantity formats a value in a metric's unit, a rate with "/s"; "–" for nil.
+func Quantity(v *float64, unit results.Unit) string {
+	if v != nil && unit == results.PerSecond {
+		return value(v, unit) + "/s"
 	}
-	return digits(math.Round(v*100)/100) + "/s"
+	return value(v, unit)
 }
+
+// value is Quantity without the "/s", for columns whose head says it.
+func value(v *float64, unit results.Unit) string {
+	switch {
+	case v == nil:
+		return "–"
+	case unit == results.Nanoseconds:
+		return Span(int64(math.Round(*v)))
+	case unit == results.Share:
+		return Percent(*v)
+	case *v >= 1000:
+		return count(int64(math.Round(*v)))
+	}
+	return digits(math.Round(*v*100) / 100)
+}
+
+// Figure formats a figure's value; "–" if there is none.
+func Figure(f results.Figure) string { return value(f.Value, f.Unit) }
 
 // Plural formats a number and a noun: 1 hand-over, 2 hand-overs.
 func Plural[T ~int | ~int64](n T, noun string) string {

@@ -51,12 +51,12 @@ func TestBenchTables(t *testing.T) {
 	}
 	table := costTable(cells, "bare")
 	names := []string{"token", "token !", "rueidislock-normalise…", "rueidislock-normali… !", "redlock"}
-	for i, row := range table.rows {
+	for i, row := range table.Rows {
 		if row[0] != names[i] {
 			t.Errorf("row %d: %q, want %q", i, row[0], names[i])
 		}
 	}
-	table.heads[0] = "32 clients, 5ms hold, 4 keys"
+	table.Heads[0] = "32 clients, 5ms hold, 4 keys"
 	want := []string{
 		"32 clients, 5ms hold, 4 keys",
 		"                        holds/s  ±  vs bare  wait p50  wait p99  reqs  cpu",

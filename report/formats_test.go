@@ -18,20 +18,6 @@ func aRun() results.Run {
 		Start: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Argv: []string{"lockbench", "run"}}
 }
 
-func TestJUnitGolden(t *testing.T) {
-	fail, pass := failing(5), passing()
-	golden(t, "run-fail.xml", text(t, func(b *strings.Builder) error { return report.RunJUnit(b, aRun(), &fail) }))
-	golden(t, "run-pass.xml", text(t, func(b *strings.Builder) error { return report.RunJUnit(b, aRun(), &pass) }))
-	golden(t, "suite.xml", text(t, func(b *strings.Builder) error { return report.SuiteJUnit(b, aSuite()) }))
-}
-
-func TestFormatsGolden(t *testing.T) {
-	golden(t, "run-fail.csv", text(t, func(b *strings.Builder) error { return report.RunCSV(b, failing(5)) }))
-	golden(t, "suite.csv", text(t, func(b *strings.Builder) error { return report.SuiteCSV(b, aSuite()) }))
-	golden(t, "run-fail.gha.json", text(t, func(b *strings.Builder) error { return report.GitHubBenchmark(b, report.RunMeasures(failing(5))) }))
-	golden(t, "run-fail.bmf.json", text(t, func(b *strings.Builder) error { return report.Bencher(b, report.RunMeasures(failing(5))) }))
-}
-
 // TestWorkloadIsNamed: a workload that replaced the scenario's stands behind the scenario in every
 // form for tools.
 func TestWorkloadIsNamed(t *testing.T) {

@@ -45,14 +45,6 @@ type junitCounts struct {
 	Time     junitSeconds `xml:"time,attr"`
 }
 
-func (c *junitCounts) plus(more junitCounts) {
-	c.Tests += more.Tests
-	c.Failures += more.Failures
-	c.Errors += more.Errors
-	c.Skipped += more.Skipped
-	c.Time += more.Time
-}
-
 // junitSeconds is a duration as JUnit writes it.
 type junitSeconds time.Duration
 
@@ -82,16 +74,31 @@ type junitMessage struct {
 // RunJUnit writes a run as one JUnit suite. result is nil if the run was not checked.
 func RunJUnit(w io.Writer, run results.Run, result *results.Result) error {
 	run, result = Clean(run), Clean(result)
-	s := newJUnitSuite(run.Lock, run.Scenario+OtherWorkload(run.Workload), run.Duration)
-	s.Timestamp = run.Start.UTC().Format("2006-01-02T15:04:05")
+	s := newJUnitSuite(run.Lock, run.Scenario+OtherWorkload(run.Workload), run.Duration, run.Start)
 	s.Properties = []junitProperty{{"server", run.Server}, {"seed", fmt.Sprint(run.Seed)}, {"again", results.CommandLine(run.Argv)}}
 	if result == nil {
 		s.add(junitCase{Name: "run", Error: &junitMessage{Message: "no verdict: " + cmp.Or(run.Failure, "the run was not checked")}})
-	} else {
-		s.Properties[2].Value = result.Rerun
-		s.judged(*result)
-		s.gates(result.Gates)
+		return writeJUnit(w, s)
 	}
+	s.Properties[2].Value = result.Rerun
+	listed := false
+	for _, p := range result.Properties {
+		often := Plural(p.Violations, "violation")
+		if p.Opportunities > 0 {
+			often = fmt.Sprintf("%s of %s (%s; 95 %%: %s to %s)", count(p.Violations), Plural(p.Opportunities, opportunity(p.Name)), Percent(p.Rate),
+				Percent(p.CI95[0]), Percent(p.CI95[1]))
+		}
+		failure := junitMessage{Message: often + notJudged(p) + "  " + PropertyCauses(p), Type: Causes(p.Causes)}
+		if p.First != nil {
+			failure.Text = strings.Join(slices.Concat(p.First.Story, p.First.Lanes), "\n")
+		}
+		s.add(decided(string(p.Name), p.Verdict, failure, p.Note))
+		listed = listed || p.Verdict == checker.Fail || p.Verdict == checker.Inconclusive
+	}
+	if result.Verdict == checker.Inconclusive && !listed { // for another reason than a property
+		s.add(junitCase{Name: "run", Skipped: &junitMessage{Message: "inconclusive: " + strings.Join(result.Notes, "; ")}})
+	}
+	s.gates(result.Gates)
 	return writeJUnit(w, s)
 }
 
@@ -100,18 +107,20 @@ func SuiteJUnit(w io.Writer, suite results.Suite) error {
 	suite = Clean(suite)
 	all := make([]junitSuite, len(suite.Cells))
 	for i, c := range suite.Cells {
-		all[i] = newJUnitSuite(c.Lock, c.Scenario, c.Duration)
-		if !suite.Start.IsZero() {
-			all[i].Timestamp = suite.Start.Format("2006-01-02T15:04:05")
-		}
+		all[i] = newJUnitSuite(c.Lock, c.Scenario, c.Duration, suite.Start)
 		all[i].Properties = []junitProperty{{"server", suite.Server}, {"seed", fmt.Sprint(suite.Seed)}, {"expected", c.Expected}, {"observed", c.Observed}}
 		all[i].cell(c)
 	}
 	return writeJUnit(w, all...)
 }
 
-func newJUnitSuite(lock, scenario string, took time.Duration) junitSuite {
-	return junitSuite{Name: lock + " × " + scenario, junitCounts: junitCounts{Time: junitSeconds(took)}}
+// newJUnitSuite makes a suite without cases. A stored suite has no start.
+func newJUnitSuite(lock, scenario string, took time.Duration, start time.Time) junitSuite {
+	s := junitSuite{Name: lock + " × " + scenario, junitCounts: junitCounts{Time: junitSeconds(took)}}
+	if !start.IsZero() {
+		s.Timestamp = start.UTC().Format("2006-01-02T15:04:05")
+	}
+	return s
 }
 
 func junitTime(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
@@ -153,27 +162,6 @@ func decided(name string, v checker.Result, failure junitMessage, why string) ju
 	return c
 }
 
-// judged adds a case per property of a run, and the case "run" if the run is inconclusive for
-// another reason.
-func (s *junitSuite) judged(r results.Result) {
-	listed := false
-	for _, p := range r.Properties {
-		s.add(decided(string(p.Name), p.Verdict, violated(p), p.Note))
-		listed = listed || p.Verdict == checker.Fail || p.Verdict == checker.Inconclusive
-	}
-	if r.Verdict == checker.Inconclusive && !listed {
-		s.add(junitCase{Name: "run", Skipped: &junitMessage{Message: "inconclusive: " + strings.Join(r.Notes, "; ")}})
-	}
-}
-
-func violated(p checker.Property) junitMessage {
-	m := junitMessage{Message: failure(p), Type: Causes(p.Causes)}
-	if p.First != nil {
-		m.Text = strings.Join(slices.Concat(p.First.Story, p.First.Lanes), "\n")
-	}
-	return m
-}
-
 // cell adds a case per property of a cell, and the case "expectation" if no property explains the
 // verdict.
 func (s *junitSuite) cell(c results.Cell) {
@@ -211,14 +199,18 @@ func unlike(c results.Cell) map[verdicts.Property]string {
 	must, may := pairs(c.Expected)
 	seen, _ := pairs(c.Observed)
 	out := map[verdicts.Property]string{}
+	differs := func(pair, how string) {
+		name, _, _ := strings.Cut(pair, "/")
+		out[verdicts.Property(name)] = pair + how
+	}
 	for _, want := range must {
 		if !slices.ContainsFunc(seen, func(o string) bool { return covers(want, o) }) {
-			out[propertyOf(want)] = want + " was expected and not observed"
+			differs(want, " was expected and not observed")
 		}
 	}
 	for _, o := range seen {
 		if !c.Planted && !slices.ContainsFunc(slices.Concat(must, may), func(want string) bool { return covers(want, o) }) {
-			out[propertyOf(o)] = o + " is not expected"
+			differs(o, " is not expected")
 		}
 	}
 	return out
@@ -242,15 +234,11 @@ func covers(want, observed string) bool {
 	return observed == want || strings.HasPrefix(observed, want+"/")
 }
 
-func propertyOf(pair string) verdicts.Property {
-	name, _, _ := strings.Cut(pair, "/")
-	return verdicts.Property(name)
-}
-
 func writeJUnit(w io.Writer, suites ...junitSuite) error {
 	root := junitRoot{Name: "lockbench", Suites: suites}
 	for _, s := range suites {
-		root.plus(s.junitCounts)
+		root.Tests, root.Failures, root.Errors = root.Tests+s.Tests, root.Failures+s.Failures, root.Errors+s.Errors
+		root.Skipped, root.Time = root.Skipped+s.Skipped, root.Time+s.Time
 	}
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err

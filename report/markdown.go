@@ -20,10 +20,15 @@ func RunMarkdown(w io.Writer, r results.Result) error {
 	}
 	lines = append(lines, fmt.Sprintf("on %s, seed %d", md(serverOf(r.Server, r.Product)), r.Seed), "", "| property | verdict | violations | of | 95 % interval | causes |", "|---|---|--:|--:|--:|---|")
 	for _, p := range r.Properties {
-		lines = append(lines, propertyRow(p))
+		row := []string{"", "", "", p.Note}
+		if p.Verdict == checker.Pass || p.Verdict == checker.Fail {
+			row = []string{count(p.Violations), count(p.Opportunities), Percent(p.CI95[0]) + " – " + Percent(p.CI95[1]), PropertyCauses(p)}
+		}
+		lines = append(lines, mdRow(append([]string{string(p.Name), string(p.Verdict)}, row...)...))
 	}
 	lines = append(lines, gatesMarkdown(r.Gates)...)
-	if first := firstViolation(r); first != nil {
+	if firsts := Firsts(&r); len(firsts) > 0 {
+		first := firsts[0]
 		lines = append(lines, "", fmt.Sprintf("First violation, at %s: %s by %s", Instant(first.At), md(string(first.Property)), md(string(first.Cause))), "", fence+"text")
 		for _, line := range slices.Concat(first.Story, first.Lanes) {
 			lines = append(lines, strings.ReplaceAll(line, fence, "'''"))
@@ -33,11 +38,23 @@ func RunMarkdown(w io.Writer, r results.Result) error {
 	if text := DamageText(r); text != "" {
 		lines = append(lines, "", text)
 	}
-	lines = append(lines, latencyMarkdown(r)...)
-	for _, n := range r.Notes {
+	t := LatencyTable(r)
+	switch {
+	case r.NoLatency != "":
+		lines = append(lines, "", md(r.NoLatency))
+	case len(t.Rows) > 0:
+		if lines = append(append(lines, ""), t.markdown()...); r.Load.Open {
+			lines = append(lines, "", openFoot)
+		}
+	}
+	return write(w, append(append(lines, notesMarkdown(r.Notes)...), "", "Run again: "+code(r.Rerun)))
+}
+
+func notesMarkdown(notes []string) (lines []string) {
+	for _, n := range notes {
 		lines = append(lines, "", "> "+md(n))
 	}
-	return write(w, append(lines, "", "Run again: "+code(r.Rerun)))
+	return lines
 }
 
 func gatesMarkdown(gates []results.GateResult) (lines []string) {
@@ -50,28 +67,6 @@ func gatesMarkdown(gates []results.GateResult) (lines []string) {
 	return lines
 }
 
-func propertyRow(p checker.Property) string {
-	if p.Verdict == checker.NotApplicable || p.Verdict == checker.Inconclusive {
-		return mdRow(string(p.Name), string(p.Verdict), "", "", "", p.Note)
-	}
-	return mdRow(string(p.Name), string(p.Verdict), count(p.Violations), count(p.Opportunities),
-		Percent(p.CI95[0])+" – "+Percent(p.CI95[1]), PropertyCauses(p))
-}
-
-func latencyMarkdown(r results.Result) []string {
-	if r.NoLatency != "" {
-		return []string{"", md(r.NoLatency)}
-	}
-	t := latencyTable(r, len(latencyOrder))
-	switch {
-	case len(t.rows) == 0:
-		return nil
-	case r.Load.Open:
-		return append(append([]string{""}, t.markdown()...), "", openFoot)
-	}
-	return append([]string{""}, t.markdown()...)
-}
-
 // SuiteMarkdown writes the matrix of a suite, the planted bugs, and the cells that are not as
 // expected.
 func SuiteMarkdown(w io.Writer, suite results.Suite) error {
@@ -79,39 +74,37 @@ func SuiteMarkdown(w io.Writer, suite results.Suite) error {
 	locks, planted := locksAndPlanted(suite.Cells)
 	lines := []string{"## " + Headline(suite.Verdict) + ": " + md(SuiteSummary(suite))}
 	if len(locks) > 0 {
-		lines = append(append(lines, ""), newMatrix(locks).markdown()...)
-		lines = append(lines, "")
-		for _, e := range results.Endings() {
-			if slices.ContainsFunc(locks, func(c results.Cell) bool { return c.Ending() == e }) {
-				lines = append(lines, fmt.Sprintf("- %s: %s", ending(e), e.About()))
+		m := newMatrix(locks)
+		lines = append(lines, "", mdRow(append([]string{""}, m.scenarios...)...), "|---"+strings.Repeat("|:-:", len(m.scenarios))+"|")
+		for _, lock := range m.locks {
+			row := []string{lock}
+			for _, scenario := range m.scenarios {
+				mark := " "
+				if c, ok := m.cells[[2]string{lock, scenario}]; ok {
+					mark = marked(c, ending(c.Ending()))
+				}
+				row = append(row, mark)
 			}
+			lines = append(lines, mdRow(row...))
+		}
+		lines = append(lines, "")
+		for _, e := range EndingsOf(locks) {
+			lines = append(lines, fmt.Sprintf("- %s: %s", ending(e), e.About()))
 		}
 	}
-	lines = append(lines, plantedMarkdown(planted)...)
+	for i, c := range planted {
+		if i == 0 {
+			lines = append(lines, "", "| planted bug | scenario | |", "|---|---|---|")
+		}
+		lines = append(lines, mdRow(c.Lock, c.Scenario, Caught(c)))
+	}
 	for _, c := range suite.Cells {
-		if c.Verdict == checker.Fail || c.Verdict == checker.Inconclusive {
+		if Unexpected(c) {
 			lines = append(lines, "", fmt.Sprintf("- **%s × %s** (%s): %s. Expected %s, observed %s.", md(c.Lock), md(c.Scenario), md(string(c.Verdict)),
 				md(strings.TrimSuffix(c.Why, ".")), code(c.Expected), code(c.Observed)))
 		}
 	}
-	lines = append(lines, "", "Sensitivity: "+md(sensitivityText(suite.Sensitivity))+".")
-	return write(w, append(lines, "", "Run again: "+code(suite.Rerun)))
-}
-
-func (m matrix) markdown() []string {
-	lines := []string{mdRow(append([]string{""}, m.scenarios...)...), "|---" + strings.Repeat("|:-:", len(m.scenarios)) + "|"}
-	for _, lock := range m.locks {
-		row := []string{lock}
-		for _, scenario := range m.scenarios {
-			mark := " "
-			if c, ok := m.cells[[2]string{lock, scenario}]; ok {
-				mark = marked(c, ending(c.Ending()))
-			}
-			row = append(row, mark)
-		}
-		lines = append(lines, mdRow(row...))
-	}
-	return lines
+	return write(w, append(lines, "", "Sensitivity: "+md(sensitivityText(suite.Sensitivity))+".", "", "Run again: "+code(suite.Rerun)))
 }
 
 // ending sets an ending that harms in bold.
@@ -120,17 +113,6 @@ func ending(e results.Ending) string {
 		return "**" + string(e) + "**"
 	}
 	return string(e)
-}
-
-func plantedMarkdown(planted []results.Cell) []string {
-	if len(planted) == 0 {
-		return nil
-	}
-	lines := []string{"", "| planted bug | scenario | |", "|---|---|---|"}
-	for _, c := range planted {
-		lines = append(lines, mdRow(c.Lock, c.Scenario, Caught(c)))
-	}
-	return lines
 }
 
 // fence encloses a story, from which fences are removed.

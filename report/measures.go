@@ -58,7 +58,7 @@ func GitHubBenchmark(w io.Writer, measures []Measure) error {
 	out := []entry{}
 	for _, m := range measures {
 		switch {
-		case m.Bigger && !m.rate():
+		case m.Bigger && m.Unit != string(results.PerSecond):
 			m.Name, m.Value, m.Low, m.High = m.Name+", short of 1", 1-m.Value, 1-m.High, 1-m.Low
 		case m.Bigger && m.Value <= 0:
 			continue
@@ -73,8 +73,6 @@ func GitHubBenchmark(w io.Writer, measures []Measure) error {
 	}
 	return writeIndented(w, out)
 }
-
-func (m Measure) rate() bool { return m.Unit == string(results.PerSecond) }
 
 func perOne(rate float64) float64 {
 	if rate <= 0 {

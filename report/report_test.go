@@ -113,31 +113,60 @@ func runText(t *testing.T, r results.Result, path string, s report.Style) string
 	return text(t, func(b *strings.Builder) error { return report.Run(b, r, kept, s) })
 }
 
-func TestRunGolden(t *testing.T) {
-	tests := []struct {
-		name   string
-		result results.Result
-		path   string
-	}{
-		{"run-fail.txt", failing(9), "results/runs/latest"},
-		{"run-pass.txt", passing(), ""},
-		{"run-empty.txt", results.Result{Verdict: checker.Inconclusive, Lock: "token", Scenario: "steady", Server: "process",
-			Properties: []checker.Property{{Name: verdicts.MutualExclusion, Verdict: checker.Inconclusive, Note: "no hand-over took place"}},
-			Rerun:      "lockbench run"}, "results/runs/x"},
+// TestGoldens: every form of every record is as it was.
+func TestGoldens(t *testing.T) {
+	fail, pass, suite, bench, plain := failing(5), passing(), aSuite(), aBench(), report.Style{}
+	stored := failing(12)
+	stored.Server, stored.Rerun = "", "lockbench check history.jsonl"
+	empty := results.Result{Verdict: checker.Inconclusive, Lock: "token", Scenario: "steady", Server: "process", Rerun: "lockbench run",
+		Properties: []checker.Property{{Name: verdicts.MutualExclusion, Verdict: checker.Inconclusive, Note: "no hand-over took place"}}}
+	run := func(r results.Result, path string) func(*strings.Builder) error {
+		return func(w *strings.Builder) error { _, err := w.WriteString(runText(t, r, path, plain)); return err }
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) { golden(t, tt.name, runText(t, tt.result, tt.path, report.Style{})) })
+	for name, write := range map[string]func(*strings.Builder) error{
+		"run-fail.txt":      run(failing(9), "results/runs/latest"),
+		"run-pass.txt":      run(pass, ""),
+		"run-empty.txt":     run(empty, "results/runs/x"),
+		"run-fail.md":       func(w *strings.Builder) error { return report.RunMarkdown(w, failing(6)) },
+		"run-pass.md":       func(w *strings.Builder) error { return report.RunMarkdown(w, pass) },
+		"run-fail.xml":      func(w *strings.Builder) error { return report.RunJUnit(w, aRun(), &fail) },
+		"run-pass.xml":      func(w *strings.Builder) error { return report.RunJUnit(w, aRun(), &pass) },
+		"run-fail.csv":      func(w *strings.Builder) error { return report.RunCSV(w, fail) },
+		"run-fail.gha.json": func(w *strings.Builder) error { return report.GitHubBenchmark(w, report.RunMeasures(fail)) },
+		"run-fail.bmf.json": func(w *strings.Builder) error { return report.Bencher(w, report.RunMeasures(fail)) },
+		"history-fail.txt":  func(w *strings.Builder) error { return report.History(w, stored, plain) },
+		"violation.txt":     func(w *strings.Builder) error { return report.Violation(w, *misUnlock(6)) },
+		"suite.txt": func(w *strings.Builder) error {
+			return report.Suite(w, suite, "results/runs/suite-1/report.html", plain)
+		},
+		"suite.md":  func(w *strings.Builder) error { return report.SuiteMarkdown(w, suite) },
+		"suite.xml": func(w *strings.Builder) error { return report.SuiteJUnit(w, suite) },
+		"suite.csv": func(w *strings.Builder) error { return report.SuiteCSV(w, suite) },
+		"bench.txt": func(w *strings.Builder) error {
+			return report.Bench(w, bench, report.Kept{Dir: "results/runs/bench-x", Page: "results/runs/bench-x/report.html"}, plain)
+		},
+		"bench.md":       func(w *strings.Builder) error { return report.BenchSummary(w, bench) },
+		"bench.xml":      func(w *strings.Builder) error { return report.BenchJUnit(w, bench) },
+		"bench.csv":      func(w *strings.Builder) error { return report.BenchCSV(w, bench) },
+		"bench.gha.json": func(w *strings.Builder) error { return report.GitHubBenchmark(w, report.BenchMeasures(bench)) },
+		"bench.bmf.json": func(w *strings.Builder) error { return report.Bencher(w, report.BenchMeasures(bench)) },
+	} {
+		t.Run(name, func(t *testing.T) { golden(t, name, text(t, write)) })
 	}
 }
 
-// TestRunFitsTheScreen: a long story is cut, says so, and says where the rest is.
+// TestRunFitsTheScreen: a long story is cut, says so, and says where the rest is; one of ordinary
+// length is whole, also where much else must be told.
 func TestRunFitsTheScreen(t *testing.T) {
 	for _, n := range []int{0, 5, 7, 12, 200} {
-		out := runText(t, failing(n), "results/runs/x", report.Style{})
+		crowded, ordinary := failing(n), failing(n)
+		ordinary.Notes, ordinary.Health = nil, results.Health{}
+		out := runText(t, ordinary, "results/runs/x", report.Style{})
 		if lines := strings.Count(out, "\n"); lines > report.MaxLines {
 			t.Errorf("story of %d lines: %d lines, want at most %d\n%s", n, lines, report.MaxLines, out)
 		}
-		if told := strings.Count(out, "line of the story"); told < min(n, 4) || n == 200 && !strings.Contains(out, "more lines in results/runs/x/violations") {
+		out = runText(t, crowded, "results/runs/x", report.Style{})
+		if told := strings.Count(out, "line of the story"); told < min(n, 8) || n == 200 && !strings.Contains(out, "more lines in results/runs/x/violations") {
 			t.Errorf("story of %d lines: %d told\n%s", n, told, out)
 		}
 	}
@@ -192,28 +221,10 @@ func aSuite() results.Suite {
 	return s
 }
 
-func TestSuiteGolden(t *testing.T) {
-	golden(t, "suite.txt", text(t, func(b *strings.Builder) error {
-		return report.Suite(b, aSuite(), "results/runs/suite-1/report.html", report.Style{})
-	}))
-	golden(t, "suite.md", text(t, func(b *strings.Builder) error { return report.SuiteMarkdown(b, aSuite()) }))
-}
-
-func TestMarkdownGolden(t *testing.T) {
-	golden(t, "run-fail.md", text(t, func(b *strings.Builder) error { return report.RunMarkdown(b, failing(6)) }))
-	golden(t, "run-pass.md", text(t, func(b *strings.Builder) error { return report.RunMarkdown(b, passing()) }))
-}
-
-func TestHistoryGolden(t *testing.T) {
-	r := failing(12)
-	r.Server, r.Rerun = "", "lockbench check history.jsonl"
-	golden(t, "history-fail.txt", text(t, func(b *strings.Builder) error { return report.History(b, r, report.Style{}) }))
-}
-
-func TestViolationGolden(t *testing.T) {
-	golden(t, "violation.txt", text(t, func(b *strings.Builder) error { return report.Violation(b, *misUnlock(6)) }))
+// TestWrongWritesDoNotLast: the write took 81 ms, and nothing else did.
+func TestWrongWritesDoNotLast(t *testing.T) {
 	wrong := *misUnlock(6)
-	wrong.Property = verdicts.StoreIntegrity // the write took 81 ms, and nothing else did
+	wrong.Property = verdicts.StoreIntegrity
 	if got := text(t, func(b *strings.Builder) error { return report.Violation(b, wrong) }); strings.Contains(got, "lasted") {
 		t.Error(got)
 	}

@@ -13,11 +13,12 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// MaxLines is the most lines that Run writes.
-const MaxLines = 35
+// MaxLines is the most lines that Run writes in ordinary cases.
+const MaxLines = 25
 
-// minStory is the number of a story's lines that are shown even if the text exceeds MaxLines.
-const minStory = 8
+// minStory is the number of a story's lines that are shown even if the text exceeds MaxLines: where the
+// machine stalled or notes are many, the story of how it broke is still whole.
+const minStory = 10
 
 // Kept has the paths of a record: its directory and its page. A part is "" if there is none.
 type Kept struct{ Dir, Page string }
@@ -35,22 +36,15 @@ func (k Kept) lines(word string) (lines []string) {
 
 // Run writes the end of a run: the verdict, the story of the first violation, the strength of a
 // pass, damage, latencies, the harness's health, where it is kept, and the command to run it again.
+// What the page has as well makes room for the story.
 func Run(w io.Writer, r results.Result, kept Kept, s Style) error {
 	r, kept = Clean(r), Clean(kept)
-	first := firstViolation(r)
-	need := 0
-	if first != nil {
-		need = min(minStory, len(first.Story)+1)
+	story := storyLines(r)
+	var head, tail []string
+	for detail := mostDetail; detail == mostDetail || detail >= 0 && len(head)+len(story)+len(tail) > MaxLines; detail-- {
+		head, tail = verdictLines(r, s, detail > 0), figureLines(r, kept, s, detail)
 	}
-	head, tail := verdictLines(r, s), figureLines(r, kept, s, len(latencyOrder))
-	for ops := len(latencyOrder) - 1; ops > 0 && len(head)+need+len(tail) > MaxLines; ops-- {
-		tail = figureLines(r, kept, s, ops) // result.json has the rest
-	}
-	var story []string
-	if first != nil {
-		story = storyLines(first, MaxLines-len(head)-len(tail), kept.Dir)
-	}
-	return write(w, head, story, tail)
+	return write(w, head, cutStory(story, MaxLines-len(head)-len(tail), kept.Dir), tail)
 }
 
 // Verdicts counts the verdicts of several runs.
@@ -71,12 +65,8 @@ func Verdicts(w io.Writer, all []results.Result, s Style) error {
 // History writes the verdict on a stored history.
 func History(w io.Writer, r results.Result, s Style) error {
 	r = Clean(r)
-	var story []string
-	if first := firstViolation(r); first != nil {
-		story = storyLines(first, MaxLines, "")
-	}
-	tail := slices.Concat(strengthLines(r), damageLines(r), noteLines(r.Notes, len(r.Notes), s))
-	return write(w, verdictLines(r, s), story, append(tail, again("again     ", r.Rerun)...))
+	tail := slices.Concat(safetyLines(r, true), noteLines(r.Notes, len(r.Notes), s), again("again     ", r.Rerun))
+	return write(w, verdictLines(r, s, true), cutStory(storyLines(r), MaxLines, ""), tail)
 }
 
 func write(w io.Writer, parts ...[]string) error {
@@ -91,30 +81,39 @@ func write(w io.Writer, parts ...[]string) error {
 }
 
 // verdictLines returns the headline, a line per violated or inconclusive property, and one line
-// each for those that passed or do not apply.
-func verdictLines(r results.Result, s Style) []string {
+// each for those that passed and, if absent, for those that do not apply.
+func verdictLines(r results.Result, s Style, absent bool) []string {
 	lines := []string{s.verdict(r.Verdict, Headline(r.Verdict)) + "  " + title(r)}
 	if why, then := Inherent(r); why != "" {
 		lines = append([]string{s.verdict(r.Verdict, Headline(r.Verdict)) + " " + why, "      " + title(r)}, wrapped("      ", then)...)
 	}
+	add := func(v checker.Result, head, text string) {
+		lines = append(lines, s.first(v, word(v), wrapped(fmt.Sprintf("%-6s%s", word(v), head), text))...)
+	}
 	if r.Reason != "" {
-		lines = append(lines, s.verdictWord(checker.Inconclusive, wrapped(fmt.Sprintf("%-6s", word(checker.Inconclusive)), r.Reason))...)
+		add(checker.Inconclusive, "", r.Reason)
 	}
 	lines = append(lines, gateLines(r.Gates, s)...)
-	var passed, not []string
+	names := map[checker.Result][]string{}
 	for _, p := range r.Properties {
-		switch p.Verdict {
-		case checker.Fail:
-			lines = append(lines, failed(p, s)...)
+		names[p.Verdict] = append(names[p.Verdict], string(p.Name))
+		switch head := fmt.Sprintf("%-18s ", p.Name); p.Verdict {
+		case checker.Fail: // the page has the interval of the rate
+			text := Plural(p.Violations, "violation")
+			if p.Opportunities > 0 {
+				text = fmt.Sprintf("%s of %s (%s)", count(p.Violations), Plural(p.Opportunities, opportunity(p.Name)), Percent(p.Rate))
+			}
+			add(p.Verdict, head, strings.TrimSuffix(text+notJudged(p)+": "+PropertyCauses(p), ": "))
 		case checker.Inconclusive:
-			lines = append(lines, judged(p, p.Note, s)...)
-		case checker.Pass:
-			passed = append(passed, string(p.Name))
-		case checker.NotApplicable:
-			not = append(not, string(p.Name))
+			add(p.Verdict, head, p.Note)
 		}
 	}
-	return append(append(lines, listed(checker.Pass, passed, s)...), listed(checker.NotApplicable, not, s)...)
+	for _, v := range []checker.Result{checker.Pass, checker.NotApplicable} {
+		if len(names[v]) > 0 && (absent || v == checker.Pass) {
+			add(v, "", strings.Join(names[v], " · "))
+		}
+	}
+	return lines
 }
 
 // Inherent says of a run that broke only what every lease without fences breaks when a client
@@ -124,30 +123,7 @@ func Inherent(r results.Result) (why, then string) {
 		return "", ""
 	}
 	return "(as every lease without fences: a client outlived its lease)",
-		"No lock with a lease prevents this. Give every write the fence of its hold, and let the store refuse lower ones (as with the lock fenced); " +
-			"work that ends well within the lease, or renews it, makes it rarer."
-}
-
-// listed returns a verdict and the properties that have it.
-func listed(verdict checker.Result, names []string, s Style) []string {
-	if len(names) == 0 {
-		return nil
-	}
-	return s.verdictWord(verdict, wrapped(fmt.Sprintf("%-6s", word(verdict)), strings.Join(names, " · ")))
-}
-
-// failed describes a violated property: how often, and by which causes, on separate lines if they
-// do not fit one.
-func failed(p checker.Property, s Style) []string {
-	lines := judged(p, failure(p), s)
-	if len(lines) > 1 {
-		lines = append(judged(p, frequency(p), s), wrapped(strings.Repeat(" ", 25), PropertyCauses(p))...)
-	}
-	return lines
-}
-
-func judged(p checker.Property, text string, s Style) []string {
-	return s.verdictWord(p.Verdict, wrapped(fmt.Sprintf("%-6s%-18s ", word(p.Verdict), p.Name), text))
+		"No lease prevents this. Let each write carry the fence of its hold, and the store refuse lower ones (as with fenced); short work makes it rarer."
 }
 
 // mostOfName is how many characters of a name are shown where it shares a line with other words.
@@ -183,18 +159,6 @@ func OtherWorkload(name string) string {
 // scenario's.
 func scenarioOf(r results.Result) string { return r.Scenario + OtherWorkload(r.Workload) }
 
-func failure(p checker.Property) string {
-	return frequency(p) + notJudged(p) + "  " + PropertyCauses(p)
-}
-
-func frequency(p checker.Property) string {
-	if p.Opportunities == 0 {
-		return Plural(p.Violations, "violation")
-	}
-	return fmt.Sprintf("%s of %s (%s; 95 %%: %s to %s)", count(p.Violations), Plural(p.Opportunities, opportunity(p.Name)), Percent(p.Rate),
-		Percent(p.CI95[0]), Percent(p.CI95[1]))
-}
-
 // Causes formats causes, the most frequent first.
 func Causes(all map[verdicts.Cause]int) string {
 	var words []string
@@ -217,52 +181,63 @@ func PropertyCauses(p checker.Property) string {
 	return Causes(p.Causes)
 }
 
-// firstViolation returns the violation that came first in time, which is file 001; the more severe
-// property if two came at once. One without a story is of a schedule that was not kept. A search
-// told of what it found.
-func firstViolation(r results.Result) (first *checker.Violation) {
+// Firsts lists the first violation of each property, in the order of time; what a search found, and
+// those with a story, go before the others: one without is of a schedule that was not kept. The
+// first one is told, and is file 001.
+func Firsts(r *results.Result) (out []*checker.Violation) {
+	if r == nil {
+		return nil
+	}
 	for _, p := range r.Properties {
-		v := p.First
-		if v == nil {
-			continue
-		}
-		if p.Name == r.Finding {
-			return v
-		}
-		told, earlier := first != nil && len(first.Story) > 0, first != nil && v.At < first.At
-		if first == nil || len(v.Story) > 0 && !told || earlier && (len(v.Story) > 0) == told {
-			first = v
+		if p.First != nil && p.Verdict == checker.Fail {
+			out = append(out, p.First)
 		}
 	}
-	return first
+	rank := func(v *checker.Violation) int {
+		switch {
+		case r.Finding != "" && v.Property == r.Finding:
+			return 0
+		case len(v.Story) > 0:
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(out, func(a, b *checker.Violation) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.At, b.At))
+	})
+	return out
 }
 
-// storyLines tells a violation in at most max(room, minStory) lines.
-func storyLines(v *checker.Violation, room int, path string) []string {
-	head, rest := briefly(v), v.Story
-	if len(rest) > 0 {
-		head, rest = rest[0], rest[1:]
+// storyLines tells the first violation; nothing broke if there are none.
+func storyLines(r results.Result) []string {
+	firsts := Firsts(&r)
+	if len(firsts) == 0 {
+		return nil
 	}
-	lines := []string{fmt.Sprintf("first, at %s: %s", Instant(v.At), head)}
-	for _, line := range rest {
+	v := firsts[0]
+	story := v.Story
+	if len(story) == 0 {
+		clients := make([]string, len(v.Clients))
+		for i, c := range v.Clients {
+			clients[i] = Short(c, mostOfName)
+		}
+		story = []string{fmt.Sprintf("%s by %s of %s on \"%s\"", v.Property, v.Cause, strings.Join(clients, " and "), Short(v.Key, mostOfName))}
+	}
+	lines := []string{fmt.Sprintf("first, at %s: %s", Instant(v.At), story[0])}
+	for _, line := range story[1:] {
 		lines = append(lines, "  "+line)
 	}
-	lines = folded(lines)
-	if room = max(room, minStory); len(lines) > room {
-		more := Plural(len(lines)-room+1, "more line")
-		if path != "" {
-			more += " in " + path + "/" + results.ViolationsPath
-		}
-		lines = append(lines[:room-1], "  … "+more)
-	}
-	return lines
+	return folded(lines)
 }
 
-// briefly describes a violation without a story.
-func briefly(v *checker.Violation) string {
-	clients := make([]string, len(v.Clients))
-	for i, c := range v.Clients {
-		clients[i] = Short(c, mostOfName)
+// cutStory cuts a story to max(room, minStory) lines, of which the last says where the others are.
+func cutStory(lines []string, room int, dir string) []string {
+	if room = max(room, minStory); len(lines) <= room {
+		return lines
 	}
-	return fmt.Sprintf("%s by %s of %s on \"%s\"", v.Property, v.Cause, strings.Join(clients, " and "), Short(v.Key, mostOfName))
+	more := Plural(len(lines)-room+1, "more line")
+	if dir != "" {
+		more += " in " + dir + "/" + results.ViolationsPath
+	}
+	return append(lines[:room-1], "  … "+more)
 }

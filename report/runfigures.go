@@ -2,7 +2,9 @@ package report
 
 import (
 	"fmt"
+	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -12,12 +14,33 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// figureLines returns everything below the story, with the latencies of the first ops operations of
-// latencyOrder.
-func figureLines(r results.Result, kept Kept, s Style, ops int) []string {
-	lines := slices.Concat(strengthLines(r), damageLines(r), latencyLines(r, ops), loadLines(r), healthLines(r, s),
-		noteLines(r.Notes, maxNotes, s))
-	return slices.Concat(lines, kept.lines("run"), again("again     ", r.Rerun))
+// mostDetail is the detail of figureLines that has all figures.
+const mostDetail = 3 + len(latencyOrder)
+
+// figureLines returns everything below the story. Every detail less leaves out one thing that the
+// page has as well: the latencies but for the acquires', what the waiting was spent on, that the
+// harness was well, the load, and all of the latencies but medians.
+func figureLines(r results.Result, kept Kept, s Style, detail int) []string {
+	latencies := latencyTable(r, min(max(detail-3, 1), len(latencyOrder)))
+	lines := latencies.text(Style{})
+	switch {
+	case r.NoLatency != "" && detail > 0:
+		lines = []string{"latency   " + r.NoLatency}
+	case r.NoLatency != "":
+		lines = nil
+	case len(latencies.Rows) == 0:
+		lines = []string{"latency   no samples"}
+	case detail == 0:
+		var medians []string
+		for _, row := range latencies.Rows {
+			medians = append(medians, row[0]+" p50 "+row[2])
+		}
+		lines = wrapped("latency   ", strings.Join(medians, ", "))
+	case r.Load.Open:
+		lines = append(lines, wrapped("          ", openFoot)...)
+	}
+	return slices.Concat(safetyLines(r, detail > 0 || r.Verdict != checker.Fail), lines, loadLines(r, detail), healthLines(r, s, detail > 2), noteLines(r.Notes, maxNotes, s),
+		kept.lines("run"), again("again     ", r.Rerun))
 }
 
 // maxNotes is the most warnings that Run shows.
@@ -31,42 +54,31 @@ func noteLines(notes []string, most int, s Style) []string {
 			n = fmt.Sprintf("%s more in %s", count(len(notes)-i), results.ResultFile)
 		}
 		if i < most {
-			lines = append(lines, noted(10, n, s)...)
+			lines = append(lines, labelled("note", 10, n, s)...)
 		}
 	}
 	return lines
-}
-
-// noted wraps a note behind the word, in a column of its own.
-func noted(column int, text string, s Style) []string {
-	return labelled("note", column, text, s)
 }
 
 // labelled wraps a text behind a magenta word, in a column of its own.
 func labelled(word string, column int, text string, s Style) []string {
-	lines := wrapped(fmt.Sprintf("%-*s", column, word), text)
-	lines[0] = s.paint(magenta, word) + strings.TrimPrefix(lines[0], word)
-	return lines
+	return s.first(checker.Inconclusive, word, wrapped(fmt.Sprintf("%-*s", column, word), text))
 }
 
-// strengthLines returns the strength of a pass of mutual exclusion.
-func strengthLines(r results.Result) []string {
+// strengthOf describes how strong a pass of mutual exclusion is: the number of opportunities, how
+// many of them met a fault, and the upper bound of the violation rate with 95 % confidence; "" if
+// it is none.
+func strengthOf(r results.Result) string {
 	for _, p := range r.Properties {
 		if p.Name == verdicts.MutualExclusion && p.Verdict == checker.Pass {
-			return wrapped("strength  ", Strength(p))
+			text := fmt.Sprintf("%s of %s, upper bound %s", count(p.Violations), Plural(p.Opportunities, opportunity(p.Name)), Percent(p.CI95[1]))
+			if p.MetFault > 0 {
+				text += fmt.Sprintf("; %s met a fault", count(p.MetFault))
+			}
+			return text + notJudged(p)
 		}
 	}
-	return nil
-}
-
-// Strength describes how strong a pass is: the number of opportunities, how many of them met a
-// fault, and the upper bound of the violation rate with 95 % confidence.
-func Strength(p checker.Property) string {
-	text := fmt.Sprintf("%s of %s, upper bound %s", count(p.Violations), Plural(p.Opportunities, opportunity(p.Name)), Percent(p.CI95[1]))
-	if p.MetFault > 0 {
-		text += fmt.Sprintf("; %s met a fault", count(p.MetFault))
-	}
-	return text + notJudged(p)
+	return ""
 }
 
 // notJudged lists the opportunities that were not judged.
@@ -77,11 +89,15 @@ func notJudged(p checker.Property) string {
 	return "; not judged: " + checker.NotJudgedText(p.NotJudged)
 }
 
-func damageLines(r results.Result) []string {
-	if text := DamageText(r); text != "" {
-		return wrapped("damage    ", text)
+// safetyLines returns the strength of a pass of mutual exclusion, if it is asked for, and the damage.
+func safetyLines(r results.Result, strength bool) (lines []string) {
+	if text := strengthOf(r); text != "" && strength {
+		lines = wrapped("strength  ", text)
 	}
-	return nil
+	if text := DamageText(r); text != "" {
+		lines = append(lines, wrapped("damage    ", text)...)
+	}
+	return lines
 }
 
 // DamageText describes the damage to the guarded store; "" if there is none. Of several simulated
@@ -108,128 +124,103 @@ func DamageText(r results.Result) string {
 // latencyOrder is the order of the table's rows. Other operations are only in result.json.
 var latencyOrder = [...]string{"acquire", "hand-over", "release", "extend"}
 
-func latencyLines(r results.Result, ops int) []string {
-	if r.NoLatency != "" {
-		return []string{"latency   " + r.NoLatency}
-	}
-	t := latencyTable(r, ops)
-	switch {
-	case len(t.rows) == 0:
-		return []string{"latency   no samples"}
-	case r.Load.Open:
-		return append(t.text(Style{}), wrapped("          ", openFoot)...)
-	}
-	return t.text(Style{})
-}
-
 // openFoot explains the last column of latencies.
 const openFoot = "each counts from the planned start, p99 sent from the call"
 
-// latencyTable has a row for each operation, or two if fault windows split its samples. In a closed
+// LatencyTable has a row for each operation, or two if fault windows split its samples. In a closed
 // loop every call is sent when it is due.
-func latencyTable(r results.Result, ops int) table {
-	columns := 7
-	if r.Load.Open {
-		columns++
-	}
-	t := table{heads: []string{"latency", "count", "p50", "p90", "p99", "p99.9", "max", "p99 sent"}[:columns]}
+func LatencyTable(r results.Result) Table { return latencyTable(r, len(latencyOrder)) }
+
+// latencyTable has the first ops operations of latencyOrder.
+func latencyTable(r results.Result, ops int) Table {
+	t := Table{Heads: []string{"latency", "count", "p50", "p90", "p99", "p99.9", "max", "p99 sent"}}
 	for _, op := range latencyOrder[:ops] {
-		for _, p := range Places(r.Latency[op]) {
-			row := append([]string{strings.TrimSpace(op + " " + p.Name), count(p.Response.Count)}, Percentiles(p.Split)...)
-			t.rows = append(t.rows, row[:columns])
+		o := r.Latency[op]
+		places, splits := []string{op}, []results.Split{{Response: o.Response, Service: o.Service}}
+		if o.Outside != nil && o.Inside != nil {
+			places, splits = []string{op + " outside faults", op + " inside faults"}, []results.Split{*o.Outside, *o.Inside}
+		}
+		for i, s := range splits {
+			if s.Response.Count == 0 {
+				continue
+			}
+			row := []string{places[i], count(s.Response.Count)}
+			for i, v := range []int64{s.Response.P50, s.Response.P90, s.Response.P99, s.Response.P999, s.Response.Max, s.Service.P99} {
+				cell := Span(v)
+				if _, need, _ := results.Quantile(strings.TrimSuffix(t.Heads[i+2], " sent")); s.Response.Count < need {
+					cell = "–" // too few samples
+				}
+				row = append(row, cell)
+			}
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	if !r.Load.Open {
+		t.Heads = t.Heads[:7]
+		for i := range t.Rows {
+			t.Rows[i] = t.Rows[i][:7]
 		}
 	}
 	return t
 }
 
-// Place has the samples of one operation outside or inside the fault windows.
-type Place struct {
-	Name string
-	results.Split
-}
-
-// Places returns the places that have samples; without fault windows, one without a name.
-func Places(o results.Operation) []Place {
-	all := []Place{{"", results.Split{Response: o.Response, Service: o.Service}}}
-	if o.Outside != nil && o.Inside != nil {
-		all = []Place{{"outside faults", *o.Outside}, {"inside faults", *o.Inside}}
-	}
-	return slices.DeleteFunc(all, func(p Place) bool { return p.Response.Count == 0 })
-}
-
-// Percentiles formats p50, p90, p99, p99.9, the maximum, and p99 from the call; "–" if there are
-// too few samples.
-func Percentiles(s results.Split) (cells []string) {
-	cell := func(name string, v int64) {
-		if _, need, _ := results.Quantile(name); s.Response.Count < need {
-			cells = append(cells, "–")
-			return
-		}
-		cells = append(cells, Span(v))
-	}
-	cell("p50", s.Response.P50)
-	cell("p90", s.Response.P90)
-	cell("p99", s.Response.P99)
-	cell("p99.9", s.Response.P999)
-	cell("", s.Response.Max)
-	cell("p99", s.Service.P99)
-	return cells
-}
-
 // loadLines describes the load, what the waiting was spent on, and the unknown outcomes.
-func loadLines(r results.Result) []string {
-	var lines []string
-	if l := r.Load; l.Duration > 0 && !virtual(r) {
-		text := fmt.Sprintf("load      %s, closed loop: %s for %s", Plural(l.Clients, "client"), Rate(l.Achieved), Span(l.Duration))
-		if l.Open {
-			text = fmt.Sprintf("load      %s, open loop: %s offered, %s achieved for %s", Plural(l.Clients, "client"), Rate(l.Offered), Rate(l.Achieved), Span(l.Duration))
-		}
-		lines = append(lines, wrapped(text[:10], text[10:]+WarmUpText(l))...)
+func loadLines(r results.Result, detail int) (lines []string) {
+	if text := LoadText(r); text != "" && detail > 1 {
+		lines = append(lines, wrapped("load      ", text)...)
 	}
-	if w := r.Wait; w != nil && w.Total() > 0 && r.NoLatency == "" {
+	if w := r.Wait; w != nil && w.Total() > 0 && r.NoLatency == "" && detail > 3 {
 		share := func(part int64) string { return Percent(float64(part) / float64(w.Total())) }
 		lines = append(lines, wrapped("waiting   ", fmt.Sprintf("%s behind holders, %s round trips, %s asleep, %s late starts",
 			share(w.BehindHolder), share(w.RoundTrips), share(w.RetrySleep), share(w.GeneratorLag)))...)
 	}
-	if unknown := unknowns(r.Operations); unknown != "" {
-		lines = append(lines, "unknown   "+unknown+": no reply came, each may have taken effect")
+	var unknown []string
+	for _, op := range slices.Sorted(maps.Keys(r.Operations)) {
+		if n := r.Operations[op][history.Unknown.String()]; n > 0 {
+			unknown = append(unknown, Plural(n, op))
+		}
+	}
+	if len(unknown) > 0 {
+		lines = append(lines, "unknown   "+strings.Join(unknown, ", ")+": no reply came, each may have taken effect")
 	}
 	return lines
 }
 
-// WarmUpText says what of a load was left out: "; not counted: 1s of warm-up, 212 rounds"; "" if
-// nothing was.
-func WarmUpText(l results.Throughput) string {
-	if l.WarmUp == 0 {
+// LoadText describes the load on servers, and what of it was left out; "" if there is none to tell.
+func LoadText(r results.Result) string {
+	l := r.Load
+	if l.Duration <= 0 || virtual(r) {
 		return ""
 	}
-	return fmt.Sprintf("; not counted: %s of warm-up, %s", Span(l.WarmUp), Plural(int(l.Excluded), "round"))
-}
-
-func unknowns(ops checker.Operations) string {
-	var words []string
-	for _, op := range slices.Sorted(maps.Keys(ops)) {
-		if n := ops[op][history.Unknown.String()]; n > 0 {
-			words = append(words, Plural(n, op))
-		}
+	text := fmt.Sprintf("%s, closed loop: %s for %s", Plural(l.Clients, "client"), Rate(l.Achieved), Span(l.Duration))
+	if l.Open {
+		text = fmt.Sprintf("%s, open loop: %s offered, %s achieved for %s", Plural(l.Clients, "client"), Rate(l.Offered), Rate(l.Achieved), Span(l.Duration))
 	}
-	return strings.Join(words, ", ")
+	if l.WarmUp > 0 {
+		text += fmt.Sprintf("; not counted: %s of warm-up, %s", Span(l.WarmUp), Plural(int(l.Excluded), "round"))
+	}
+	return text
 }
 
 // virtual reports whether a run had virtual time, so that its rates and delays mean nothing.
 func virtual(r results.Result) bool { return r.NoLatency == results.NoLatency }
 
-// healthLines describes the harness's health, with problems in colour.
-func healthLines(r results.Result, s Style) []string {
+// healthLines describes the harness's health: how it kept time, if that is asked for, and problems
+// in colour.
+func healthLines(r results.Result, s Style, timing bool) (lines []string) {
 	h := r.Health
-	var lines, bad []string
-	if !virtual(r) {
+	if timing && !virtual(r) {
 		late := "no round began late"
 		if h.LateStarts > 0 {
-			late = fmt.Sprintf("%s of rounds began late, by %s at most", lateShare(h), Span(h.MaxLag))
+			share := count(h.LateStarts)
+			if h.Starts > 0 {
+				share = Percent(float64(h.LateStarts) / float64(h.Starts))
+			}
+			late = fmt.Sprintf("%s of rounds began late, by %s at most", share, Span(h.MaxLag))
 		}
-		lines = append(lines, wrapped("harness   ", fmt.Sprintf("%s; longest GC pause %s", late, Span(h.GCMax)))...)
+		lines = wrapped("harness   ", fmt.Sprintf("%s; longest GC pause %s", late, Span(h.GCMax)))
 	}
+	var bad []string
 	if h.Dropped > 0 {
 		bad = append(bad, Plural(h.Dropped, "sample")+" out of the histograms' range")
 	}
@@ -242,17 +233,42 @@ func healthLines(r results.Result, s Style) []string {
 	if h.Stalled {
 		bad = append(bad, "unplanned stall of the host for "+Span(h.MaxStall))
 	}
-	if len(bad) > 0 {
-		for _, line := range wrapped("harness   ", strings.Join(bad, ", ")) {
-			lines = append(lines, s.paint(magenta, line))
-		}
+	if len(bad) == 0 {
+		return lines
 	}
-	return lines
+	return append(lines, s.paintAll(magenta, wrapped("harness   ", strings.Join(bad, ", ")))...)
 }
 
-func lateShare(h results.Health) string {
-	if h.Starts == 0 {
-		return count(h.LateStarts)
+// Violation writes one violation in full: property, cause, story, drawing, and operations.
+func Violation(w io.Writer, v checker.Violation) error {
+	v = Clean(v)
+	lines := []string{fmt.Sprintf("%s broken by %s", v.Property, v.Cause),
+		fmt.Sprintf("at %s, clients %s, key \"%s\"", Instant(v.At), strings.Join(v.Clients, ", "), v.Key)}
+	switch v.Property {
+	case verdicts.MutualExclusion, verdicts.ExclusiveUse, verdicts.Progress, verdicts.Fairness: // the others are one wrong reply or value
+		if v.Lasted > 0 && v.Lasted < math.MaxInt64-v.At {
+			lines = append(lines, "lasted "+Span(v.Lasted))
+		}
 	}
-	return Percent(float64(h.LateStarts) / float64(h.Starts))
+	if v.WithinClockError {
+		lines = append(lines, "shorter than the clock error")
+	}
+	lines = append(append(lines, ""), v.Story...)
+	if len(v.Lanes) > 0 {
+		lines = append(append(lines, ""), v.Lanes...)
+	}
+	for i, op := range v.Witness.All() {
+		if i == 0 {
+			lines = append(lines, "", "operations (call to return, nanoseconds on the run's base)")
+		}
+		var detail []string
+		if op.Token != "" {
+			detail = append(detail, "token "+op.Token)
+		}
+		if op.Fence > 0 {
+			detail = append(detail, fmt.Sprintf("fence %d", op.Fence))
+		}
+		lines = append(lines, fmt.Sprintf("%16d %16d  %-4s %-8s %-9s %s", op.Call, op.Return, op.Client, op.Op, op.Outcome, strings.Join(detail, ", ")))
+	}
+	return write(w, lines)
 }

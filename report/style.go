@@ -32,6 +32,13 @@ func (s Style) paint(colour, text string) string {
 	return colour + text + off
 }
 
+func (s Style) paintAll(colour string, lines []string) []string {
+	for i := range lines {
+		lines[i] = s.paint(colour, lines[i])
+	}
+	return lines
+}
+
 // word returns a verdict in four letters.
 func word(v checker.Result) string {
 	return cmp.Or(map[checker.Result]string{checker.Pass: "pass", checker.Fail: "FAIL", checker.NotApplicable: "n/a "}[v], "????")
@@ -54,8 +61,8 @@ func (s Style) ending(e results.Ending, text string) string {
 	return s.paint(colours[e], text)
 }
 
-// verdictWord paints the word of a verdict at the start of lines.
-func (s Style) verdictWord(v checker.Result, lines []string) []string {
-	lines[0] = s.verdict(v, word(v)) + strings.TrimPrefix(lines[0], word(v))
+// first paints the word at the start of lines as a verdict.
+func (s Style) first(v checker.Result, word string, lines []string) []string {
+	lines[0] = s.verdict(v, word) + strings.TrimPrefix(lines[0], word)
 	return lines
 }

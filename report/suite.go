@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -16,17 +17,11 @@ const differs = "!"
 
 // legend explains the words of a matrix; only those that it has, the worst first.
 func legend(cells []results.Cell, s Style) (lines []string) {
-	for _, e := range results.Endings() {
-		if !slices.ContainsFunc(cells, func(c results.Cell) bool { return c.Ending() == e }) {
-			continue
-		}
+	for _, e := range EndingsOf(cells) {
 		word := string(e)
-		for i, line := range wrapped(fmt.Sprintf("%-14s", word), e.About()) {
-			if i == 0 {
-				line = s.ending(e, word) + strings.TrimPrefix(line, word)
-			}
-			lines = append(lines, line)
-		}
+		about := wrapped(fmt.Sprintf("%-14s", word), e.About())
+		about[0] = s.ending(e, word) + strings.TrimPrefix(about[0], word)
+		lines = append(lines, about...)
 	}
 	if slices.ContainsFunc(cells, func(c results.Cell) bool { return marked(c, "") != "" }) {
 		lines = append(lines, fmt.Sprintf("%-14snot as the catalogue expects; listed below", differs))
@@ -44,19 +39,15 @@ func Unexpected(c results.Cell) bool {
 func Suite(w io.Writer, suite results.Suite, page string, s Style) error {
 	suite, page = Clean(suite), Clean(page)
 	locks, planted := locksAndPlanted(suite.Cells)
-	lines := wrapped(Headline(suite.Verdict)+"  ", SuiteSummary(suite))
-	lines[0] = s.verdict(suite.Verdict, Headline(suite.Verdict)) + strings.TrimPrefix(lines[0], Headline(suite.Verdict))
+	lines := s.first(suite.Verdict, Headline(suite.Verdict), wrapped(Headline(suite.Verdict)+"  ", SuiteSummary(suite)))
 	if meaning := SuiteMeaning(suite); meaning != "" {
 		lines = append(lines, wrapped("", meaning)...)
 	}
-	lines = append(lines, matrixLines(locks, s)...)
-	lines = append(lines, plantedLines(planted, s)...)
-	lines = append(lines, oddCells(suite.Cells, s)...)
-	lines = append(lines, changeLines(suite, s)...)
+	lines = slices.Concat(lines, matrixLines(locks, s), plantedLines(planted, s), oddCells(suite.Cells, s), changeLines(suite, s))
 	lines = append(append(lines, ""), wrapped("sensitivity  ", sensitivityText(suite.Sensitivity))...)
 	lines = append(lines, neverReached(suite)...)
 	for _, n := range suite.Notes {
-		lines = append(lines, noted(13, n, s)...)
+		lines = append(lines, labelled("note", 13, n, s)...)
 	}
 	if page != "" {
 		lines = append(lines, "report       "+page)
@@ -109,20 +100,18 @@ func SuiteMeaning(suite results.Suite) string {
 
 // oddCells lists the cells that are not as expected, and those that do not apply when no other was
 // run.
-func oddCells(cells []results.Cell, s Style) []string {
-	var lines []string
+func oddCells(cells []results.Cell, s Style) (lines []string) {
 	ran := slices.ContainsFunc(cells, func(c results.Cell) bool { return c.Verdict != checker.NotApplicable })
 	for _, c := range cells {
-		if c.Verdict == checker.NotApplicable && !ran {
-			lines = append(append(lines, ""), wrapped("n/a   ", fmt.Sprintf("%s × %s: %s", c.Lock, c.Scenario, c.Why))...)
+		if ran && !Unexpected(c) {
 			continue
 		}
-		if c.Verdict != checker.Fail && c.Verdict != checker.Inconclusive {
+		lines = append(lines, "")
+		lines = append(lines, s.first(c.Verdict, word(c.Verdict), wrapped(word(c.Verdict)+"  ", fmt.Sprintf("%s × %s: %s", c.Lock, c.Scenario, c.Why)))...)
+		if !Unexpected(c) {
 			continue
 		}
-		head := s.verdictWord(c.Verdict, wrapped(word(c.Verdict)+"  ", fmt.Sprintf("%s × %s: %s", c.Lock, c.Scenario, c.Why)))
-		lines = append(append(append(append(lines, ""), head...), wrapped("      expected  ", c.Expected)...),
-			wrapped("      observed  ", c.Observed)...)
+		lines = append(append(lines, wrapped("      expected  ", c.Expected)...), wrapped("      observed  ", c.Observed)...)
 		if c.Run != "" {
 			lines = append(lines, "      run       "+c.Run)
 		}
@@ -180,31 +169,26 @@ func plantedLines(planted []results.Cell, s Style) []string {
 	return lines
 }
 
-// Caught says by which of the expected causes a planted bug was caught.
+// Caught says by which of the expected causes a planted bug was caught; of a break without a cause,
+// by its property.
 func Caught(c results.Cell) string {
 	switch c.Verdict {
 	case checker.Pass:
-		return "caught by " + strings.Join(expectedOf(c), ", ")
 	case checker.NotApplicable:
 		return "not run: " + c.Why
+	default:
+		return "missed"
 	}
-	return "missed"
-}
-
-// expectedOf returns the causes of the observed breaks that were expected; of a break without a
-// cause, its property.
-func expectedOf(c results.Cell) (causes []string) {
 	must, _ := pairs(c.Expected)
+	var causes []string
 	for _, o := range strings.Fields(c.Observed) {
-		property, cause, ok := strings.Cut(o, "/")
-		if !ok {
-			cause = property
-		}
+		property, cause, _ := strings.Cut(o, "/")
+		cause = cmp.Or(cause, property)
 		if !slices.Contains(causes, cause) && slices.ContainsFunc(must, func(want string) bool { return covers(want, o) }) {
 			causes = append(causes, cause)
 		}
 	}
-	return causes
+	return "caught by " + strings.Join(causes, ", ")
 }
 
 func sensitivityText(x results.Sensitivity) string {

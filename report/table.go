@@ -5,19 +5,19 @@ import (
 	"unicode/utf8"
 )
 
-// table has figures in columns: the first is a name, the others stand to the right. A row of two
+// Table has figures in columns: the first is a name, the others stand to the right. A row of two
 // cells has a text in place of figures.
-type table struct {
-	heads []string
-	rows  [][]string
+type Table struct {
+	Heads []string
+	Rows  [][]string
 }
 
 // text returns the lines of a table for a terminal. A head that is longer than all names has a line
 // of its own.
-func (t table) text(s Style) (lines []string) {
-	heads := append([]string{}, t.heads...)
+func (t Table) text(s Style) (lines []string) {
+	heads := append([]string{}, t.Heads...)
 	widths := make([]int, len(heads))
-	for i, row := range append([][]string{heads}, t.rows...) {
+	for i, row := range append([][]string{heads}, t.Rows...) {
 		for j, cell := range row {
 			if (i > 0 || j > 0) && (j == 0 || len(row) > 2) {
 				widths[j] = max(widths[j], utf8.RuneCountInString(cell))
@@ -39,7 +39,7 @@ func (t table) text(s Style) (lines []string) {
 		return text
 	}
 	lines = append(lines, s.paint(bold, line(heads)))
-	for _, row := range t.rows {
+	for _, row := range t.Rows {
 		lines = append(lines, line(row))
 	}
 	return lines
@@ -51,10 +51,10 @@ func padded(text string, width int) string {
 }
 
 // markdown returns the lines of a table in Markdown.
-func (t table) markdown() []string {
-	lines := []string{mdRow(t.heads...), "|---" + strings.Repeat("|--:", len(t.heads)-1) + "|"}
-	for _, row := range t.rows {
-		lines = append(lines, mdRow(append(row, make([]string, len(t.heads)-len(row))...)...))
+func (t Table) markdown() []string {
+	lines := []string{mdRow(t.Heads...), "|---" + strings.Repeat("|--:", len(t.Heads)-1) + "|"}
+	for _, row := range t.Rows {
+		lines = append(lines, mdRow(append(row, make([]string, len(t.Heads)-len(row))...)...))
 	}
 	return lines
 }

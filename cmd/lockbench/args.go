@@ -1,35 +1,31 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/lockbench/lockbench/harness"
+	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/internal/suggest"
 	"github.com/lockbench/lockbench/results"
-	"github.com/lockbench/lockbench/sim/search"
+	"github.com/lockbench/lockbench/scenarios"
+	"github.com/lockbench/lockbench/servers"
 )
 
-// exactly requires one argument for each name.
-func exactly(names ...string) cobra.PositionalArgs {
+// takes requires some number of arguments, which want tells.
+func takes(want string, least, most int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
-		if len(args) == len(names) {
+		if least <= len(args) && len(args) <= most {
 			return nil
 		}
-		return wrongArgs(c, "needs "+strings.Join(names, " and "), args)
-	}
-}
-
-// atMostOne allows one argument, which messages call what.
-func atMostOne(what string) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) < 2 {
-			return nil
-		}
-		return wrongArgs(c, "takes one "+what, args)
+		return wrongArgs(c, want, args)
 	}
 }
 
@@ -74,7 +70,8 @@ func newClientsAs() choice {
 func oneOfFlags(c *cobra.Command, names ...string) {
 	c.MarkFlagsMutuallyExclusive(names...)
 	before(c, func(c *cobra.Command) error {
-		if given := changed(c, names); len(given) > 1 {
+		given := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !c.Flags().Changed(n) })
+		if len(given) > 1 {
 			return fmt.Errorf("%w: %s cannot be given together: leave %s out", errUsage, joined(given, "and"), joined(given, "or"))
 		}
 		return nil
@@ -94,22 +91,9 @@ func before(c *cobra.Command, check func(*cobra.Command) error) {
 	}
 }
 
-// changed returns which of the flags were given.
-func changed(c *cobra.Command, names []string) (given []string) {
-	for _, n := range names {
-		if c.Flags().Changed(n) {
-			given = append(given, n)
-		}
-	}
-	return given
-}
-
-// joined lists flags: "--a, --b and --c".
+// joined lists several flags: "--a, --b and --c".
 func joined(names []string, word string) string {
 	last := len(names) - 1
-	if last == 0 {
-		return "--" + names[0]
-	}
 	return "--" + strings.Join(names[:last], ", --") + " " + word + " --" + names[last]
 }
 
@@ -123,14 +107,6 @@ func (f *shardFlag) String() string {
 	return f.given.String()
 }
 
-// ofSchedules returns the shard of a search; the zero value without --shard.
-func (f *shardFlag) ofSchedules() search.Shard {
-	if f.given == nil {
-		return search.Shard{}
-	}
-	return search.Shard{Index: f.given.Index, Count: f.given.Count}
-}
-
 // Type names the value in help texts.
 func (f *shardFlag) Type() string { return "i/n" }
 
@@ -141,4 +117,96 @@ func (f *shardFlag) Set(text string) error {
 		f.given = &s
 	}
 	return err
+}
+
+func lockNames() []string { return namesOf(catalogue.Locks(), variantName) }
+func scenarioNames() []string {
+	return namesOf(scenarios.Builtin(), func(s scenarios.Scenario) string { return s.Name })
+}
+
+func variantName(v impls.Variant) string { return v.Name }
+
+func namesOf[T any](all []T, name func(T) string) (names []string) {
+	for _, v := range all {
+		names = append(names, name(v))
+	}
+	return names
+}
+
+// loadEach loads what each name, path or size stands for.
+func loadEach[N, T any](names []N, load func(N) (T, error)) (all []T, err error) {
+	for _, name := range names {
+		one, err := load(name)
+		if err != nil {
+			return nil, asInput(err)
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// variant finds a lock or a planted bug. groups are other words that the caller accepts.
+func variant(name string, groups ...string) (impls.Variant, error) {
+	if name == "" {
+		return impls.Variant{}, fmt.Errorf("%w: --lock is missing; 'lockbench list locks' shows them", errUsage)
+	}
+	if strings.Contains(name, ",") {
+		return impls.Variant{}, fmt.Errorf("%w: --lock takes one lock, got %q; for several, --locks %s of suite (every scenario) or bench (what they cost)",
+			errUsage, name, name)
+	}
+	v, ok := catalogue.Find(name)
+	if !ok {
+		return impls.Variant{}, fmt.Errorf("%w: unknown lock %q%s", errUsage, name,
+			cmp.Or(suggest.Hint(name, slices.Concat(lockNames(), namesOf(catalogue.Planted(), variantName), groups)), "; 'lockbench list locks' shows them"))
+	}
+	return v, nil
+}
+
+// rerun returns the command that repeats a run: the given flags, the server used, the seed.
+func rerun(flags *pflag.FlagSet, verb string, p servers.Provider, seed uint64) string {
+	name := p.Name()
+	if p.Guest() {
+		name = ""
+	}
+	return again(flags, verb, name, seed)
+}
+
+// again is rerun with the name of the server; "" keeps the flag as given.
+func again(flags *pflag.FlagSet, verb, server string, seed uint64) string {
+	except := []string{"seed"}
+	if verb == "run" { // each repetition has a seed of its own
+		except = append(except, "reps")
+	}
+	if server != "" {
+		except = append(except, "server")
+	}
+	words := append([]string{"lockbench", verb}, givenFlags(flags, except...)...)
+	if server != "" {
+		words = append(words, "--server", server)
+	}
+	return results.CommandLine(append(words, "--seed", strconv.FormatUint(seed, 10)))
+}
+
+// givenFlags returns the flags that were given, as words, but not those that say where and how
+// results are kept and shown: to run again replaces no file. A list is one value, except for flags
+// that are repeated.
+func givenFlags(flags *pflag.FlagSet, except ...string) (words []string) {
+	except = append(except, "out", "output", "quiet", "keep-all", "metrics-addr", "store")
+	flags.Visit(func(flag *pflag.Flag) {
+		list, _ := flag.Value.(pflag.SliceValue)
+		switch kind := flag.Value.Type(); {
+		case slices.Contains(except, flag.Name):
+		case kind == "bool": // its value would be taken for an argument
+			words = append(words, strings.TrimSuffix("--"+flag.Name+"="+flag.Value.String(), "=true"))
+		case kind == "stringArray":
+			for _, v := range list.GetSlice() {
+				words = append(words, "--"+flag.Name, v)
+			}
+		case list != nil:
+			words = append(words, "--"+flag.Name, strings.Join(list.GetSlice(), ","))
+		default:
+			words = append(words, "--"+flag.Name, flag.Value.String())
+		}
+	})
+	return words
 }

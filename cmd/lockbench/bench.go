@@ -13,11 +13,9 @@ import (
 
 	"github.com/lockbench/lockbench/bench"
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
-	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/workloads"
 )
 
@@ -62,12 +60,15 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	if err != nil {
 		return err
 	}
-	if !flags.Changed("seed") {
-		if c.Seed, err = drawSeed(a.random); err != nil {
-			return err
-		}
+	if err := a.drawSeed(flags, &c.Seed); err != nil {
+		return err
 	}
-	if c.Provider, err = a.realServers(ctx, f.server); err != nil {
+	if f.server == "sim" {
+		return fmt.Errorf("%w: --server %s: a bench measures real time on a real Redis", errUsage, f.server)
+	}
+	if c.Provider, _, err = a.provider(ctx, f.server, true); err != nil && f.server == "auto" {
+		return fmt.Errorf("bench needs a real Redis: %w", err)
+	} else if err != nil {
 		return err
 	}
 	c.Environment = results.CaptureEnvironment(ctx, thisMachine())
@@ -83,7 +84,7 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	ctx, interrupts := a.listen(ctx)
 	c.Stop = interrupts.stop.Done()
 	if base != nil {
-		c.Enough = func(b results.Bench) bool { return settled(*base, b, f.Repetitions, f.options) }
+		c.Enough = func(b results.Bench) bool { return settled(*base, b, f) }
 	}
 	out, err := bench.Run(ctx, c)
 	a.line.clear()
@@ -96,11 +97,21 @@ func (a *app) bench(ctx context.Context, f benchFlags, flags *pflag.FlagSet) err
 	return errors.Join(a.endBench(out, dir, f.store), benchError(out), lacks.errors(), interrupts.end())
 }
 
+// benchPlan says, before anything runs, what will run and how long it takes.
+func benchPlan(c bench.Config) string {
+	locks := report.Plural(len(c.Locks), "lock")
+	if c.Reference == "" {
+		locks += " and the bare loop"
+	}
+	return fmt.Sprintf("plan: %s, %s of %v: about %v, seed %d", locks, report.Plural(c.Repetitions, "repetition"), (c.Duration / time.Duration(c.Repetitions)).Round(time.Millisecond),
+		c.Estimate().Round(time.Second), c.Seed)
+}
+
 // settled reports whether a comparison with the base is settled: noise hides nothing, and a
 // slowdown was shown by more repetitions than planned.
-func settled(base, b results.Bench, planned int, o bench.CompareOptions) bool {
-	c := bench.CompareBenches(base, b, o)
-	return !c.Noisy() && (c.Verdict != results.CompareSlower || b.Plan.Repetitions > planned)
+func settled(base, b results.Bench, f benchFlags) bool {
+	c := bench.CompareBenches(base, b, f.options)
+	return !c.Noisy() && (c.Verdict != results.CompareSlower || b.Plan.Repetitions > f.Repetitions)
 }
 
 // against compares a bench with a stored one, if there is one.
@@ -162,32 +173,6 @@ func keptEndings(locks []string) (map[string]map[string]results.Ending, error) {
 		out[c.Lock][c.Scenario] = c.Ending()
 	}
 	return out, nil
-}
-
-// realServers finds a provider of real servers.
-func (a *app) realServers(ctx context.Context, word string) (servers.Provider, error) {
-	p, why, err := a.provider(ctx, word, a.providers())
-	if err != nil {
-		return nil, err
-	}
-	if harness.Simulates(p) && word != "auto" {
-		return nil, fmt.Errorf("%w: --server %s: a bench measures real time on a real Redis", errUsage, word)
-	}
-	if harness.Simulates(p) {
-		return nil, fmt.Errorf("bench needs a real Redis: %w: %s", servers.ErrMissing, why)
-	}
-	a.announce(p, why)
-	return p, nil
-}
-
-// benchPlan prints, before anything runs, what will run and how long it takes.
-func benchPlan(c bench.Config) string {
-	locks := report.Plural(len(c.Locks), "lock")
-	if c.Reference == "" {
-		locks += " and the bare loop"
-	}
-	return fmt.Sprintf("plan: %s, %s of %v: about %v, seed %d", locks, report.Plural(c.Repetitions, "repetition"), (c.Duration / time.Duration(c.Repetitions)).Round(time.Millisecond),
-		c.Estimate().Round(time.Second), c.Seed)
 }
 
 // benchProgress shows the turn under way on a terminal, and elsewhere one line for each repetition.

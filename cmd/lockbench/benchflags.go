@@ -63,9 +63,6 @@ func (f *benchFlags) register(a *app, c *cobra.Command) {
 	s.Uint64Var(&f.Seed, "seed", 0, "random seed (default: random, printed)")
 	s.Var(&f.shard, "shard", "measure only this share of the settings, such as 1/3; 'lockbench merge' joins the shards")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where the bench's directory is made")
-	complete(c, "locks", lockNames)
-	complete(c, "scenario", scenarioNames)
-	complete(c, "pace", words(f.pace.allowed...))
 	oneOfFlags(c, "rate", "rates")
 	oneOfFlags(c, "rate", "find-rate")
 }
@@ -95,88 +92,73 @@ func parseRates(text string) ([]float64, error) {
 	return bench.Steps(out[0], out[1], rateSteps), nil
 }
 
-// config turns flags into a plan. It starts nothing.
+// config turns flags into a plan. It starts nothing but the command of --exec, once.
 func (f *benchFlags) config(ctx context.Context, flags *pflag.FlagSet) (c bench.Config, err error) {
 	if err := f.check(flags); err != nil {
 		return c, err
 	}
 	c = f.Config
-	if c.Locks, err = f.named(); err != nil {
-		return c, err
-	}
-	if err := f.load(&c); err != nil {
-		return c, err
-	}
-	if err := f.withScenario(&c, flags); err != nil {
-		return c, err
-	}
-	c.Pace, c.Shard = f.paceOf(), f.shard.given
-	if c.Find != nil {
-		if _, _, err := c.SearchRange(); err != nil {
-			return c, fmt.Errorf("%w: --find-rate: %w", errUsage, err)
-		}
-	}
-	if f.exec.given() {
-		if err := f.child(ctx, &c); err != nil {
-			return c, err
-		}
-	}
-	if c.Reference != "" && !slices.ContainsFunc(c.Locks, func(v impls.Variant) bool { return v.Name == c.Reference }) {
-		return c, fmt.Errorf("%w: --reference %s is not among the locks that are measured", errUsage, c.Reference)
-	}
-	return c, nil
-}
-
-// check rejects flags that don't go together, and numbers out of range.
-func (f *benchFlags) check(flags *pflag.FlagSet) error {
-	if len(f.locks) == 0 && !f.exec.given() {
-		return fmt.Errorf("%w: --locks is missing; 'lockbench list locks' shows them", errUsage)
-	}
-	if err := f.exec.check(flags, ""); err != nil {
-		return err
-	}
-	if err := f.positive(); err != nil {
-		return err
-	}
-	if flags.Changed("pace") && f.paceOf() == "" {
-		return fmt.Errorf("%w: --pace is of --rate, --rates or --find-rate, and none is given", errUsage)
-	}
-	return nil
-}
-
-// named returns the locks of --locks.
-func (f *benchFlags) named() (all []impls.Variant, err error) {
-	for _, name := range f.locks {
-		v, err := variant(name)
-		if err != nil {
-			return nil, err
-		}
-		if slices.ContainsFunc(all, func(o impls.Variant) bool { return o.Name == v.Name }) {
-			return nil, fmt.Errorf("%w: --locks names %s twice", errUsage, v.Name)
-		}
-		all = append(all, v)
-	}
-	return all, nil
-}
-
-// load sets the offered rates, or the limit that a rate has to keep.
-func (f *benchFlags) load(c *bench.Config) (err error) {
+	c.Shard = f.shard.given
 	if f.rate > 0 {
 		c.Rates = []float64{f.rate}
 	}
 	if f.rates != "" {
 		if c.Rates, err = parseRates(f.rates); err != nil {
-			return err
+			return c, err
 		}
 	}
 	if f.findRate != "" {
 		g, err := results.ParseGate(f.findRate)
 		if err != nil {
-			return fmt.Errorf("%w: --find-rate %s: %w", errUsage, f.findRate, err)
+			return c, fmt.Errorf("%w: --find-rate %s: %w", errUsage, f.findRate, err)
 		}
 		c.Find = &g
+		if _, _, err := c.SearchRange(); err != nil {
+			return c, fmt.Errorf("%w: --find-rate: %w", errUsage, err)
+		}
 	}
-	return nil
+	if len(c.Rates) > 0 || c.Find != nil { // a closed loop has no pace
+		c.Pace = workloads.Pace(f.pace.value)
+	} else if flags.Changed("pace") {
+		return c, fmt.Errorf("%w: --pace is of --rate, --rates or --find-rate, and none is given", errUsage)
+	}
+	if err := f.withScenario(&c, flags); err != nil {
+		return c, err
+	}
+	if c.Locks, err = f.variants(ctx); err != nil {
+		return c, err
+	}
+	c.Subject = f.exec.fleet
+	if c.Reference != "" && !slices.ContainsFunc(c.Locks, named(c.Reference)) {
+		return c, fmt.Errorf("%w: --reference %s is not among the locks that are measured", errUsage, c.Reference)
+	}
+	return c, nil
+}
+
+func named(name string) func(impls.Variant) bool {
+	return func(v impls.Variant) bool { return v.Name == name }
+}
+
+// variants returns the locks of --locks, and that of --exec.
+func (f *benchFlags) variants(ctx context.Context) (all []impls.Variant, err error) {
+	for _, name := range f.locks {
+		v, err := variant(name)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(all, named(v.Name)) {
+			return nil, fmt.Errorf("%w: --locks names %s twice", errUsage, v.Name)
+		}
+		all = append(all, v)
+	}
+	if !f.exec.given() {
+		return all, nil
+	}
+	v, err := f.exec.probe(ctx)
+	if err == nil && slices.ContainsFunc(all, named(v.Name)) {
+		err = fmt.Errorf("%w: --exec calls itself %s, as a lock of --locks does", errUsage, v.Name)
+	}
+	return append(all, v), err
 }
 
 // withScenario takes the faults, the topology and, unless flags set them, the times from the
@@ -199,29 +181,14 @@ func (f *benchFlags) withScenario(c *bench.Config, flags *pflag.FlagSet) error {
 	return nil
 }
 
-// paceOf is the pace of an open loop; a closed one has none.
-func (f *benchFlags) paceOf() workloads.Pace {
-	if f.rate == 0 && f.rates == "" && f.findRate == "" {
-		return ""
+// check rejects flags that don't go together, and numbers out of range.
+func (f benchFlags) check(flags *pflag.FlagSet) error {
+	if len(f.locks) == 0 && !f.exec.given() {
+		return fmt.Errorf("%w: --locks is missing; 'lockbench list locks' shows them", errUsage)
 	}
-	return workloads.Pace(f.pace.value)
-}
-
-// child adds the lock of --exec to those of --locks.
-func (f *benchFlags) child(ctx context.Context, c *bench.Config) error {
-	v, err := f.exec.probe(ctx)
-	if err != nil {
+	if err := f.exec.check(flags, ""); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(c.Locks, func(o impls.Variant) bool { return o.Name == v.Name }) {
-		return fmt.Errorf("%w: --exec calls itself %s, as a lock of --locks does", errUsage, v.Name)
-	}
-	c.Locks, c.Subject = append(c.Locks, v), f.exec.fleet
-	return nil
-}
-
-// positive rejects numbers out of range.
-func (f benchFlags) positive() error {
 	for _, n := range f.Clients {
 		if n < 1 || n > 1024 {
 			return fmt.Errorf("%w: --clients %d: must be 1 to 1024", errUsage, n)
@@ -248,8 +215,13 @@ func (f benchFlags) positive() error {
 		return fmt.Errorf("%w: --lease %v: must be %v to %v", errUsage, f.Lease, scenarios.MinLease, faults.MaxFixed)
 	case !(f.rate >= 0 && f.rate <= 1e9):
 		return fmt.Errorf("%w: --rate %v: must be 0 to 1e9", errUsage, f.rate)
-	case !(f.options.Threshold > 0 && f.options.Threshold < 10):
-		return fmt.Errorf("%w: --threshold %v: want a share such as 0.1", errUsage, f.options.Threshold)
+	}
+	return checkThreshold(f.options)
+}
+
+func checkThreshold(o bench.CompareOptions) error {
+	if !(o.Threshold > 0 && o.Threshold < 10) {
+		return fmt.Errorf("%w: --threshold %v: want a share such as 0.1", errUsage, o.Threshold)
 	}
 	return nil
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -32,13 +34,8 @@ func newCheck(a *app) *cobra.Command {
 			"commands.jsonl (or .zst) and faults.jsonl beside history.jsonl (or .zst). Without commands a cause is often unknown.\n" +
 			"Of several files each is judged by itself, in the order given; the exit code is that of the worst. With -o json each of several gives one line.",
 		Example: "  lockbench check results/runs/latest\n  lockbench check history.jsonl.zst -o json\n  lockbench check --plain history.jsonl",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return nil
-			}
-			return exactly("HISTORY")(c, args)
-		},
-		RunE: func(c *cobra.Command, args []string) error { return a.checkAll(c.Context(), args, plain) },
+		Args:    takes("needs HISTORY", 1, math.MaxInt),
+		RunE:    func(c *cobra.Command, args []string) error { return a.checkAll(c.Context(), args, plain) },
 	}
 	c.Flags().BoolVar(&plain, "plain", false, "search the whole history at once with Porcupine, for comparison")
 	return c
@@ -69,29 +66,52 @@ func (a *app) checkAll(ctx context.Context, paths []string, plain bool) (err err
 	return err
 }
 
-// check judges one history. Only at its end is a file known to be cut off; it is then read again as
-// a truncated record, which a recording always is.
+// check judges one history, and shows it.
 func (a *app) check(ctx context.Context, path string, plain bool, write func(any) error) error {
-	defer a.limitHeap()()
-	if err := hasHistory(path); err != nil {
-		return err
-	}
-	path = historyIn(path)
-	known := filepath.Base(path) == results.RecordingFile
-	j, err := a.checkOnce(ctx, path, plain, known)
-	if err == nil && j.cut && !known {
-		j, err = a.checkOnce(ctx, path, plain, true)
-	}
+	j, err := a.judged(ctx, path, plain)
 	if err != nil {
 		return err
 	}
-	if j.cut {
-		noteCut(j.verdict)
+	if j.cut { // which makes a pass inconclusive
+		note := "the end of the history is cut off; what stands before the cut was judged, and what clients may have done next counted as unknown"
+		if len(j.verdict.Operations) == 0 {
+			note = "the history is cut off before its first operation: the run was ended before anything that its clients did was recorded"
+		}
+		j.verdict.Doubt(note)
 	}
 	if n := j.run.Schedules; n > 1 {
 		j.verdict.Notes = append(j.verdict.Notes, fmt.Sprintf("the record is of one of the %d schedules that the run simulated; the run's own verdict is of all of them", n))
 	}
-	return a.showCheck(j, write)
+	r := results.NewResult(j.run, *j.verdict)
+	r.SetLatency(nil, "not measured by check")
+	judge.Conclude(&r, j.verdict, judge.Ending{Doubts: []string{j.errors.Reason()}})
+	if a.json() {
+		err = write(r)
+	} else {
+		err = report.History(a.out, r, a.style())
+	}
+	return errors.Join(err, verdictError(r.Verdict))
+}
+
+// judged reads the history at a path, or in a run directory, and judges it. Only at its end is a
+// file known to be cut off; it is then read again as a truncated record, which a recording always
+// is.
+func (a *app) judged(ctx context.Context, path string, plain bool) (j judgement, err error) {
+	if a.env("GOGC") == "" {
+		// let the heap grow by a tenth between two collections instead of to its double: nearly all of it
+		// is the compact history, which has no pointers, so that a collection costs milliseconds
+		defer debug.SetGCPercent(debug.SetGCPercent(10))
+	}
+	if err := hasHistory(path); err != nil {
+		return j, err
+	}
+	path = historyIn(path)
+	known := filepath.Base(path) == results.RecordingFile
+	j, err = a.checkOnce(ctx, path, plain, known)
+	if err == nil && j.cut && !known {
+		j, err = a.checkOnce(ctx, path, plain, true)
+	}
+	return j, err
 }
 
 // judgement is what check finds out about a history.
@@ -110,19 +130,26 @@ func (a *app) checkOnce(ctx context.Context, path string, plain, known bool) (j 
 		return j, asInput(err)
 	}
 	defer func() { err = errors.Join(err, h.close()) }()
-	in := checker.Input{Header: h.header, File: h.file}
-	var scripts map[string]string
-	if in.Commands, scripts, in.Faults, err = sidecars(h); err != nil {
+	rec, err := beside(ctx, h)
+	if err != nil {
 		return j, asInput(err)
 	}
-	if in.Effects, err = effectsBeside(ctx, h, in, scripts); err != nil {
-		return j, asInput(err)
-	}
+	in := checker.Input{Header: h.header, File: h.file, Commands: rec.Commands, Faults: rec.Faults, Effects: rec.Effects}
 	read := &counting{Source: h.ops, windows: in.Faults, errors: &j.errors}
 	if in.Ops = read; known {
 		in.Ops = history.NewCut(read)
 	}
-	j.run = describe(h, plain)
+	argv := []string{"lockbench", "check", lasting(h.path)}
+	if plain {
+		argv = append(argv, "--plain")
+	}
+	if h.run != nil {
+		j.run = *h.run
+	} else { // the header and the name tell of lock and scenario
+		name, _, _ := strings.Cut(filepath.Base(h.path), ".")
+		j.run = results.Run{Lock: h.header.Lock, Scenario: name}
+	}
+	j.run.Argv = argv
 	v, err := checker.Check(ctx, in, checker.Options{Plain: plain, Seed: j.run.Seed, Store: j.run.Store})
 	if ctx.Err() != nil {
 		return j, errInterrupted
@@ -131,10 +158,10 @@ func (a *app) checkOnce(ctx context.Context, path string, plain, known bool) (j 
 		return j, asInput(err)
 	}
 	v.Notes = append(v.Notes, faultNotes(in.Faults)...)
-	if j.verdict, j.cut = v, h.truncated(); j.cut && !known {
+	if j.verdict, j.cut = v, h.truncated(); len(v.Violations) == 0 || j.cut && !known {
 		return j, nil
 	}
-	return j, why(ctx, v, h, in, scripts)
+	return j, why(ctx, v, path, rec)
 }
 
 // faultNotes says which faults were not confirmed, and which names of faults are unknown: they may
@@ -170,19 +197,24 @@ func (c *counting) Next(op *history.Operation) error {
 }
 
 // why finds the causes of violations, for which it reads the operations again.
-func why(ctx context.Context, v *checker.Verdict, h openedHistory, in checker.Input, scripts map[string]string) (err error) {
-	if len(v.Violations) == 0 {
-		return nil
-	}
-	rec := explain.Record{Header: h.header, Commands: in.Commands, Scripts: scripts, Faults: in.Faults, Effects: in.Effects}
-	if len(in.Commands) > 0 {
-		again, err := openHistory(h.path)
+func why(ctx context.Context, v *checker.Verdict, path string, rec explain.Record) (err error) {
+	if len(rec.Commands) > 0 {
+		again, err := openHistory(path)
 		if err != nil {
 			return asInput(err)
 		}
-		defer func() { err = errors.Join(err, again.close()) }()
-		if rec.Ops, err = operations(again.ops); err != nil {
-			return asInput(err)
+		for err == nil {
+			var op history.Operation
+			if err = again.ops.Next(&op); err == nil {
+				rec.Ops = append(rec.Ops, op)
+			}
+		}
+		closed := again.close()
+		if !errors.Is(err, io.EOF) {
+			return asInput(errors.Join(err, closed))
+		}
+		if closed != nil {
+			return closed
 		}
 		if !history.Linked(rec.Commands) { // the tool that recorded them does not say which operation sent a command
 			history.LinkCommands(rec.Ops, rec.Commands)
@@ -196,65 +228,14 @@ func why(ctx context.Context, v *checker.Verdict, h openedHistory, in checker.In
 	return err
 }
 
-// limitHeap lets the heap grow by a tenth between two collections instead of to its double, unless
-// the user has set GOGC: nearly all of it is the compact history, which has no pointers, so that a
-// collection costs milliseconds. restore restores the setting.
-func (a *app) limitHeap() (restore func()) {
-	if a.env("GOGC") != "" {
-		return func() {}
-	}
-	before := debug.SetGCPercent(10)
-	return func() { debug.SetGCPercent(before) }
-}
-
-// asInput marks an error as one of the input: a file that is missing, unreadable or invalid.
+// asInput marks an error as one of the input: a file that is missing, unreadable or invalid. It
+// leaves out which system call failed on a path.
 func asInput(err error) error {
 	if errors.Is(err, errUsage) {
 		return err // it says so already
 	}
-	return fmt.Errorf("%w: %w", errUsage, inWords(err))
-}
-
-// inWords leaves out which system call failed on a path.
-func inWords(err error) error {
 	if at, ok := err.(*fs.PathError); ok {
-		return fmt.Errorf("%s: %w", at.Path, at.Err)
+		err = fmt.Errorf("%s: %w", at.Path, at.Err)
 	}
-	return err
-}
-
-// noteCut makes a pass inconclusive when the end of the history is missing.
-func noteCut(v *checker.Verdict) {
-	note := "the end of the history is cut off; what stands before the cut was judged, and what clients may have done next counted as unknown"
-	if len(v.Operations) == 0 {
-		note = "the history is cut off before its first operation: the run was ended before anything that its clients did was recorded"
-	}
-	v.Doubt(note)
-}
-
-// describe names the lock and scenario of a history, from the run record beside it or from its
-// header and name.
-func describe(h openedHistory, plain bool) results.Run {
-	argv := []string{"lockbench", "check", lasting(h.path)}
-	if plain {
-		argv = append(argv, "--plain")
-	}
-	if h.run != nil {
-		run := *h.run
-		run.Argv = argv
-		return run
-	}
-	name, _, _ := strings.Cut(filepath.Base(h.path), ".")
-	return results.Run{Lock: h.header.Lock, Scenario: name, Argv: argv}
-}
-
-func (a *app) showCheck(j judgement, write func(any) error) error {
-	r := results.NewResult(j.run, *j.verdict)
-	r.SetLatency(nil, "not measured by check")
-	judge.Conclude(&r, j.verdict, judge.Ending{Doubts: []string{j.errors.Reason()}})
-	show := func() error { return report.History(a.out, r, a.style()) }
-	if a.json() {
-		show = func() error { return write(r) }
-	}
-	return errors.Join(show(), verdictError(r.Verdict))
+	return fmt.Errorf("%w: %w", errUsage, err)
 }

@@ -34,7 +34,7 @@ func newCompare(a *app) *cobra.Command {
 			"samples.\n\n" +
 			"-f md is a summary for a pull request, -f html a page with a chart that loads nothing; both go to stdout, or to the file of -O.",
 		Example: "  lockbench compare base.json new.json\n  lockbench compare results/main results/branch\n  lockbench compare base.json new.json -f html -O changes.html",
-		Args:    exactly("BASE", "NEW"),
+		Args:    takes("needs BASE and NEW", 2, 2),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.compare(args[0], args[1], o, f) },
 	}
 	f.register(a, c)
@@ -46,8 +46,8 @@ func newCompare(a *app) *cobra.Command {
 }
 
 func (a *app) compare(base, now string, o bench.CompareOptions, f reportFlags) error {
-	if !(o.Threshold > 0 && o.Threshold < 10) {
-		return fmt.Errorf("%w: --threshold %v: want a share such as 0.1", errUsage, o.Threshold)
+	if err := checkThreshold(o); err != nil {
+		return err
 	}
 	before, err := loadCompared(base)
 	if err != nil {
@@ -57,19 +57,21 @@ func (a *app) compare(base, now string, o bench.CompareOptions, f reportFlags) e
 	if err != nil {
 		return err
 	}
+	if kindOf(before) != kindOf(after) {
+		return fmt.Errorf("%w: %s is %s and %s is %s: both must be the same", errUsage, base, kindOf(before), now, kindOf(after))
+	}
 	var c results.Comparison
-	switch {
-	case before.bench != nil && after.bench != nil:
-		c = bench.CompareBenches(*before.bench, *after.bench, o)
-	case before.suite != nil && after.suite != nil:
-		c = bench.CompareSuites(*before.suite, *after.suite, o)
-	case before.runs != nil && after.runs != nil:
-		c = bench.CompareRuns(before.runs, after.runs, o)
-	default:
-		return fmt.Errorf("%w: %s is %s and %s is %s: both must be the same", errUsage, base, before.what(), now, after.what())
+	switch b := before.(type) {
+	case results.Bench:
+		c = bench.CompareBenches(b, after.(results.Bench), o)
+	case results.Suite:
+		c = bench.CompareSuites(b, after.(results.Suite), o)
+	case []bench.Ran:
+		c = bench.CompareRuns(b, after.([]bench.Ran), o)
 	}
 	c.Base, c.New = base, now
-	return errors.Join(a.showComparison(c, f), a.summarize(func(w io.Writer) error { return report.ComparisonMarkdown(w, c) }), compareError(c))
+	return errors.Join(a.showComparison(c, f), a.summarize(func(w io.Writer) error { return report.ComparisonMarkdown(w, c) }),
+		map[results.CompareVerdict]error{results.CompareUnsafe: errViolated, results.CompareInconclusive: errInconclusive, results.CompareSlower: errGate}[c.Verdict])
 }
 
 // showComparison writes a comparison in the form that was asked for, to its file or to stdout.
@@ -77,62 +79,54 @@ func (a *app) showComparison(c results.Comparison, f reportFlags) error {
 	if a.json() {
 		return a.writeJSON(c)
 	}
-	style := a.style()
-	if f.file != "" && f.file != "-" {
-		style = report.Style{}
+	toFile := f.file != "" && f.file != "-"
+	write := func(w io.Writer) error {
+		switch style := a.style(); {
+		case f.form.value == "md":
+			return report.ComparisonMarkdown(w, c)
+		case f.form.value == "html":
+			return page.Comparison(w, c)
+		case toFile:
+			return report.Comparison(w, c, report.Style{})
+		default:
+			return report.Comparison(w, c, style)
+		}
 	}
-	write := map[string]func(io.Writer) error{
-		"text": func(w io.Writer) error { return report.Comparison(w, c, style) },
-		"md":   func(w io.Writer) error { return report.ComparisonMarkdown(w, c) },
-		"html": func(w io.Writer) error { return page.Comparison(w, c) },
-	}[f.form.value]
-	if f.file == "" || f.file == "-" {
-		return write(a.out)
+	if toFile {
+		return results.SaveFile(f.file, write)
 	}
-	return results.SaveFile(f.file, write)
+	return write(a.out)
 }
 
-func compareError(c results.Comparison) error {
-	return map[results.CompareVerdict]error{results.CompareUnsafe: errViolated, results.CompareInconclusive: errInconclusive, results.CompareSlower: errGate}[c.Verdict]
-}
-
-// comparable is one side: one of the three is set.
-type comparable struct {
-	bench *results.Bench
-	suite *results.Suite
-	runs  []bench.Ran
-}
-
-func (c comparable) what() string {
-	switch {
-	case c.bench != nil:
-		return "a bench"
-	case c.suite != nil:
-		return "a suite"
-	}
-	return "a run"
-}
-
-// loadCompared loads what is at a path: a suite, a bench, a run, or all runs of a folder.
-func loadCompared(path string) (c comparable, err error) {
+// loadCompared loads what is at a path: a suite, a bench, or runs: one, or all of a folder.
+func loadCompared(path string) (any, error) {
 	r, err := openRecord(path)
-	switch v := r.value.(type) {
-	case results.Suite:
-		return comparable{suite: &v}, err
-	case results.Bench:
-		return comparable{bench: &v}, err
+	switch r.value.(type) {
+	case results.Suite, results.Bench:
+		return r.value, err
 	}
+	var runs []bench.Ran
 	if info, noFile := os.Stat(path); noFile == nil && info.IsDir() {
-		if c.runs, err = loadRuns(path); err == nil && len(c.runs) == 0 {
+		if runs, err = loadRuns(path); err == nil && len(runs) == 0 {
 			err = fmt.Errorf("%s: no run, bench or suite in it", path)
 		}
 	} else if err == nil {
-		c.runs, err = loadRuns(r.dir)
+		runs, err = loadRuns(r.dir)
 	}
 	if err != nil {
-		return c, asInput(err)
+		return nil, asInput(err)
 	}
-	return c, nil
+	return runs, nil
+}
+
+func kindOf(compared any) string {
+	switch compared.(type) {
+	case results.Bench:
+		return "a bench"
+	case results.Suite:
+		return "a suite"
+	}
+	return "a run"
 }
 
 // schemaOf returns the schema of a file of JSON, or of one whose first line is a header, such as a
@@ -154,20 +148,21 @@ func schemaOf(path string) (string, error) {
 
 // loadRuns reads the run of a directory, or all runs in it.
 func loadRuns(path string) (out []bench.Ran, err error) {
-	if exists(filepath.Join(path, results.RunFile)) {
-		_, run, r, err := results.Load(path)
-		return []bench.Ran{{Run: run, Result: r}}, err
-	}
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range entries {
-		inside := filepath.Join(path, e.Name())
-		if !e.IsDir() || !exists(filepath.Join(inside, results.RunFile)) {
-			continue
+	dirs := []string{path}
+	if !exists(filepath.Join(path, results.RunFile)) {
+		entries, err := os.ReadDir(path)
+		if err != nil {
+			return nil, err
 		}
-		_, run, r, err := results.Load(inside)
+		dirs = nil
+		for _, e := range entries {
+			if dir := filepath.Join(path, e.Name()); e.IsDir() && exists(filepath.Join(dir, results.RunFile)) {
+				dirs = append(dirs, dir)
+			}
+		}
+	}
+	for _, dir := range dirs {
+		_, run, r, err := results.Load(dir)
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -18,7 +19,8 @@ import (
 type diagnosis struct {
 	Schema       string               `json:"schema"`
 	Environment  results.Environment  `json:"environment"`
-	Auto         string               `json:"auto"` // the provider that --server auto takes; "" = none
+	OpenFiles    int                  `json:"open_files,omitempty"` // how many files and connections this process may have open; 0 = not known
+	Auto         string               `json:"auto"`                 // the provider that --server auto takes; "" = none
 	Capabilities []servers.Capability `json:"capabilities"`
 }
 
@@ -35,87 +37,67 @@ func newDoctor(a *app) *cobra.Command {
 }
 
 func (a *app) doctor(ctx context.Context) error {
-	d := diagnosis{Schema: "lockbench/doctor/v1", Environment: results.CaptureEnvironment(ctx, thisMachine()),
-		Capabilities: servers.Survey(ctx, serverFaults(), a.providers()...)}
+	var asked []servers.Ability // what the faults of servers ask of a provider
+	for _, k := range faults.Kinds() {
+		if k.In == faults.InServer {
+			asked = append(asked, servers.Ability{Name: k.Name, Clock: k.Clock, Own: k.Own})
+		}
+	}
+	d := diagnosis{Schema: "lockbench/doctor/v1", Environment: results.CaptureEnvironment(ctx, thisMachine()), Capabilities: servers.Survey(ctx, asked, a.providers()...)}
+	if limits, err := os.ReadFile("/proc/self/limits"); err == nil { // Linux alone has it
+		_, after, _ := strings.Cut(string(limits), "Max open files")
+		_, _ = fmt.Sscan(after, &d.OpenFiles) // "unlimited" leaves 0
+	}
 	p, _, err := automatic(ctx, a.providers())
 	if err == nil {
 		d.Auto = p.Name()
 	}
-	show := func() error { return a.table(d.rows()...) }
 	if a.json() {
-		show = func() error { return a.writeJSON(d) }
+		return errors.Join(a.writeJSON(d), err)
 	}
-	return errors.Join(show(), err)
-}
-
-// serverFaults returns what the faults of servers ask of a provider.
-func serverFaults() (all []servers.Ability) {
-	for _, k := range faults.Kinds() {
-		if k.In == faults.InServer {
-			all = append(all, servers.Ability{Name: k.Name, Clock: k.Clock, Own: k.Own})
-		}
-	}
-	return all
-}
-
-// rows returns a line about the machine, then for each provider a line and what it cannot do and
-// why.
-func (d diagnosis) rows() [][]string {
 	e := d.Environment
 	rows := [][]string{
 		{"machine", fmt.Sprintf("%s, %d CPUs, %s, kernel %s, clock %s", e.Platform, e.CPUs, cmp.Or(e.CPU, "unknown"), cmp.Or(e.Kernel, "unknown"), cmp.Or(e.ClockSource, "unknown"))},
 		{"go", e.Go},
-		{"auto", "takes " + cmp.Or(d.Auto, "nothing: no server is available")},
 	}
+	if e.CPUQuota > 0 || e.MemoryLimit > 0 {
+		rows = append(rows, []string{"limits", fmt.Sprintf("of the control group: %.2g cores, %d MiB of memory (0: none)", e.CPUQuota, e.MemoryLimit>>20)})
+	}
+	if d.OpenFiles > 0 {
+		rows = append(rows, []string{"files", fmt.Sprintf("%d may be open at once, connections included; raise it with ulimit -n", d.OpenFiles)})
+	}
+	rows = append(rows, []string{"auto", "takes " + cmp.Or(d.Auto, "nothing: no server is available")})
 	for _, name := range slices.Compact(namesOf(d.Capabilities, func(c servers.Capability) string { return c.Provider })) {
-		rows = append(rows, nil, d.summary(name))
-		rows = append(rows, d.shortcomings(name)...)
+		rows = append(append(rows, nil), d.about(name)...)
 	}
-	return rows
+	return errors.Join(a.table(rows...), err)
 }
 
-// summary returns what a provider can do, and its version.
-func (d diagnosis) summary(name string) []string {
-	var able []string
-	detail := ""
+// about returns what a provider can do, and its version; then the reasons why it cannot do more,
+// each with everything that it rules out. A provider without a server has one reason.
+func (d diagnosis) about(name string) [][]string {
+	var able, reasons []string
+	detail, lost, serves := "", map[string][]string{}, true
 	for _, c := range d.Capabilities {
 		switch {
-		case c.Provider != name || !c.OK:
-		case c.Ability == servers.CanServe:
+		case c.Provider != name || !serves:
+		case c.OK && c.Ability == servers.CanServe:
 			detail = c.Detail
-		default:
+		case c.OK:
 			able = append(able, c.Ability)
+		default:
+			reason := strings.TrimPrefix(strings.TrimPrefix(c.Reason, c.Ability+": "), "not available: ")
+			if !slices.Contains(reasons, reason) {
+				reasons = append(reasons, reason)
+			}
+			lost[reason] = append(lost[reason], c.Ability)
+			if serves = c.Ability != servers.CanServe; !serves { // all, which the first row says
+				lost[reason] = nil
+			}
 		}
 	}
-	if detail == "" && len(able) == 0 {
-		return []string{name, "not available"}
-	}
-	if detail != "" && len(able) > 0 {
-		detail += ": "
-	}
-	return []string{name, detail + strings.Join(able, ", ")}
-}
-
-// shortcomings returns the reasons, each with everything that it rules out. A provider without a
-// server has one reason.
-func (d diagnosis) shortcomings(name string) [][]string {
-	var reasons []string
-	lost := map[string][]string{}
-	for _, c := range d.Capabilities {
-		if c.Provider != name || c.OK {
-			continue
-		}
-		reason := strings.TrimPrefix(strings.TrimPrefix(c.Reason, c.Ability+": "), "not available: ")
-		if !slices.Contains(reasons, reason) {
-			reasons = append(reasons, reason)
-		}
-		lost[reason] = append(lost[reason], c.Ability)
-		if c.Ability == servers.CanServe {
-			lost[reason] = nil // all, which the summary says
-			break
-		}
-	}
-	var rows [][]string
+	texts := slices.DeleteFunc([]string{detail, strings.Join(able, ", ")}, func(text string) bool { return text == "" })
+	rows := [][]string{{name, cmp.Or(strings.Join(texts, ": "), "not available")}}
 	for _, r := range reasons {
 		if len(lost[r]) > 0 {
 			rows = append(rows, []string{"", "no " + strings.Join(lost[r], ", ")})

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 
@@ -40,9 +41,7 @@ func TestDoctor(t *testing.T) {
 func TestDoctorJSON(t *testing.T) {
 	testneeds.RedisBinary(t)
 	url, err := servers.NewURL(servers.Access{}, "redis://127.0.0.1:1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w := newWorld(checker.Pass)
 	w.providers = func() []servers.Provider {
 		return []servers.Provider{servers.NewProcess(servers.ProcessOptions{}), url}
@@ -53,6 +52,9 @@ func TestDoctorJSON(t *testing.T) {
 	var d diagnosis
 	if err := json.Unmarshal([]byte(w.out.String()), &d); err != nil || d.Auto != "process" || d.Environment.Go == "" {
 		t.Errorf("%v: %s", err, w.out)
+	}
+	if _, err := os.Stat("/proc/self/limits"); err == nil && d.OpenFiles < 1 {
+		t.Error("nothing says how many connections there may be")
 	}
 	if !slices.ContainsFunc(d.Capabilities, func(c servers.Capability) bool { return c.Ability == faults.KillServer && !c.OK && c.Reason != "" }) {
 		t.Error("nothing says that a user's Redis is not killed")
@@ -67,8 +69,8 @@ func TestReasonsAreGrouped(t *testing.T) {
 		{Provider: "p", Ability: "drift-clock", Reason: "drift-clock: a C compiler is missing\napt install gcc"},
 		{Provider: "p", Ability: "failover", OK: true}, {Provider: "q", Ability: servers.CanServe, Reason: "gone"},
 	}}
-	got := fmt.Sprint(d.summary("p"), d.shortcomings("p"), d.shortcomings("q"))
-	const want = "[p redis 7: failover] [[ no jump-clock, drift-clock] [   a C compiler is missing] [   apt install gcc]] [[   gone]]"
+	got := fmt.Sprint(d.about("p"), d.about("q"))
+	const want = "[[p redis 7: failover] [ no jump-clock, drift-clock] [   a C compiler is missing] [   apt install gcc]] [[q not available] [   gone]]"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -3,15 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
-	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/expect"
-	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/subject"
 )
 
@@ -44,7 +41,14 @@ func (f execFlags) check(flags *pflag.FlagSet, named string) error {
 	return nil
 }
 
-// probe starts the command once and returns the variant that it describes.
+// lock returns the named lock, or the variant that the command describes, which is started once.
+func (f *execFlags) lock(ctx context.Context, name string) (impls.Variant, error) {
+	if f.given() {
+		return f.probe(ctx)
+	}
+	return variant(name)
+}
+
 func (f *execFlags) probe(ctx context.Context) (impls.Variant, error) {
 	v, err := f.fleet.Probe(ctx)
 	if err == nil {
@@ -74,12 +78,4 @@ func (f execFlags) words() (words []string) {
 		}
 	}
 	return words
-}
-
-// providers returns the providers on which a command can run.
-func (f execFlags) providers(all []servers.Provider) []servers.Provider {
-	if !f.given() {
-		return all
-	}
-	return slices.DeleteFunc(slices.Clone(all), func(p servers.Provider) bool { return harness.Simulates(p) })
 }

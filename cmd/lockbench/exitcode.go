@@ -3,10 +3,14 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/redis/go-redis/v9"
@@ -142,16 +146,6 @@ func verdictError(v checker.Result) error {
 	return errInconclusive
 }
 
-// alreadyShown reports whether an error needs no message on stderr: stdout shows verdicts, and an
-// interrupt was reported when it came.
-func alreadyShown(err error) bool {
-	switch err {
-	case nil, errViolated, errGate, errInconclusive, errInterrupted:
-		return true
-	}
-	return errors.Is(err, context.Canceled)
-}
-
 const exitCodesHelp = `lockbench exits with
 
   0    every property held and every gate passed
@@ -171,3 +165,37 @@ const exitCodesHelp = `lockbench exits with
        found still exits 1
 
 When several apply, the first of 1, 70, 4, 5, 3, 2, 130, 0 is taken.`
+
+// lacking collects the errors of turns or cells for which this machine or its servers lacked
+// something, the last of each.
+type lacking struct {
+	mu sync.Mutex // cells run side by side
+	of map[string]error
+}
+
+// note keeps the error of what, if it is one of the environment, in place of the one before; nil
+// forgets it.
+func (l *lacking) note(what string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch exitCode(err) {
+	case exitOK:
+		delete(l.of, what)
+	case exitEnvironment:
+		l.of[what] = err
+	}
+}
+
+// errors returns what is lacking, and of more than three errors how many there are.
+func (l *lacking) errors() (all error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, what := range slices.Sorted(maps.Keys(l.of)) {
+		one := fmt.Errorf("%s: %w", what, l.of[what])
+		if i == 3 {
+			return errors.Join(all, fmt.Errorf("%d more: %w", len(l.of)-i, one))
+		}
+		all = errors.Join(all, one)
+	}
+	return all
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/internal/suggest"
@@ -27,9 +28,9 @@ import (
 const (
 	exploreSeed   = 1
 	exploreBudget = 10 * time.Second
-	exploreFaults = 2 // in one schedule; one in an exhaustive search
-	exploreWaits  = 2 // none in an exhaustive search: each multiplies the schedules
-	shrinkBudget  = 10 * time.Second
+	exploreFaults = 2                // in one schedule; one in an exhaustive search
+	exploreWaits  = 2                // none in an exhaustive search: each multiplies the schedules
+	shrinkBudget  = 30 * time.Second // on a busy machine; else a second or two
 )
 
 // noFaults is the word that stands for an empty list of faults.
@@ -67,11 +68,6 @@ func newExplore(a *app) *cobra.Command {
 		Args: nothing,
 		RunE: func(c *cobra.Command, _ []string) error { return a.explore(c.Context(), f, c.Flags()) },
 	}
-	f.register(a, c)
-	return c
-}
-
-func (f *exploreFlags) register(a *app, c *cobra.Command) {
 	s := c.Flags()
 	s.StringVar(&f.lock, "lock", "", "the lock to explore; 'lockbench list locks' and 'lockbench list planted' show them")
 	s.IntVar(&f.clients, "clients", 0, "how many clients (default: by the lock's kind)")
@@ -89,40 +85,47 @@ func (f *exploreFlags) register(a *app, c *cobra.Command) {
 	a.serverFlag(c, &f.server, "", " (of --exec alone; default: auto)")
 	s.DurationVar(&f.lease, "lease", liveLease, "the lease of --exec")
 	oneOfFlags(c, "budget", "schedules")
-	complete(c, "lock", lockNames)
-	complete(c, "strategy", words(f.strategy.allowed...))
-	complete(c, "faults", sim.Placeable)
+	return c
 }
 
 // config turns flags into a search. It starts nothing.
-func (f *exploreFlags) config(ctx context.Context, flags *pflag.FlagSet) (search.Config, error) {
+func (f *exploreFlags) config(ctx context.Context, flags *pflag.FlagSet) (cfg search.Config, err error) {
 	if err := f.inRange(flags); err != nil {
-		return search.Config{}, err
+		return cfg, err
 	}
 	v, err := f.subject(ctx, flags)
 	if err != nil {
-		return search.Config{}, err
+		return cfg, err
 	}
 	p := sim.DefaultProgram(v)
 	b := sim.Bounds{MaxFaults: f.maxFaults, MaxWaits: f.maxWaits}
 	budget := f.budget
+	otherwise := func(name string, value, least int) int {
+		if flags.Changed(name) {
+			return value
+		}
+		return least
+	}
 	if f.strategy.value == search.Exhaustive {
-		p.Config.Ops = 1
-		b.MaxFaults, b.MaxWaits = given(flags, "max-faults", f.maxFaults, 1), given(flags, "max-waits", f.maxWaits, 0)
-		budget = given(flags, "budget", f.budget, 0)
+		p.Config.Ops, b.MaxFaults, b.MaxWaits = 1, otherwise("max-faults", f.maxFaults, 1), otherwise("max-waits", f.maxWaits, 0)
+		if !flags.Changed("budget") {
+			budget = 0
+		}
 	}
 	if flags.Changed("schedules") {
 		budget = 0
 	}
-	p.Clients, p.Config.Ops = given(flags, "clients", f.clients, p.Clients), given(flags, "ops", f.ops, p.Config.Ops)
+	p.Clients, p.Config.Ops = cmp.Or(f.clients, p.Clients), cmp.Or(f.ops, p.Config.Ops)
 	if b.Faults, err = f.placed(v, flags.Changed("faults")); err != nil {
-		return search.Config{}, err
+		return cfg, err
 	}
-	cfg := search.Config{Program: p, Bounds: b, Known: catalogue.Known{}, Strategy: f.strategy.value, Seed: f.seed, Schedules: f.schedules, Budget: budget,
-		Shard: f.shard.ofSchedules()}
-	if f.exec.given() {
-		cfg.Program.Rests = true // a child need not say that it renews by itself
-		return cfg, f.live(&cfg, v)
+	cfg = search.Config{Program: p, Bounds: b, Known: catalogue.Known{}, Strategy: f.strategy.value, Seed: f.seed, Schedules: f.schedules, Budget: budget}
+	if s := f.shard.given; s != nil {
+		cfg.Shard = search.Shard{Index: s.Index, Count: s.Count}
+	}
+	if f.exec.given() { // time is real, and a child need not say that it renews by itself
+		p.Rests = true
+		cfg.Program, cfg.Known = harness.LiveProgram(p, f.lease), oneLock{v}
 	}
 	return cfg, nil
 }
@@ -132,31 +135,25 @@ func (f *exploreFlags) subject(ctx context.Context, flags *pflag.FlagSet) (v imp
 	if err = f.exec.check(flags, "lock"); err != nil {
 		return v, err
 	}
-	if f.exec.given() {
-		if err = f.fitsProcesses(); err != nil {
-			return v, err
+	if !f.exec.given() {
+		for _, name := range []string{"server", "binary", "image", "lease", "password-file", "tls-ca", "tls-cert"} {
+			if flags.Changed(name) {
+				return v, fmt.Errorf("%w: --%s is for --exec: a lock of the catalogue is explored in the simulator, in virtual time", errUsage, name)
+			}
 		}
-		if f.server, err = f.exec.server(f.server, flags); err == nil {
-			v, err = f.exec.probe(ctx)
-		}
-		v.New = madeByChild
-		return v, err
+		return variant(f.lock)
 	}
-	for _, name := range []string{"server", "binary", "image", "lease", "password-file", "tls-ca", "tls-cert"} {
-		if flags.Changed(name) {
-			return v, fmt.Errorf("%w: --%s is for --exec: a lock of the catalogue is explored in the simulator, in virtual time", errUsage, name)
-		}
+	switch {
+	case f.strategy.value == search.Exhaustive:
+		return v, fmt.Errorf("%w: --exec --strategy exhaustive: what a process keeps cannot be seen, so that no schedule is known to be equal to another", errUsage)
+	case f.lease < 10*time.Millisecond:
+		return v, fmt.Errorf("%w: --lease %v: time is real, and less than 10ms passes by itself", errUsage, f.lease)
 	}
-	return variant(f.lock)
-}
-
-// given returns a flag's value if it was given, and otherwise a default that depends on other
-// flags.
-func given[T any](flags *pflag.FlagSet, name string, value, otherwise T) T {
-	if flags.Changed(name) {
-		return value
+	if f.server, err = f.exec.server(f.server, flags); err == nil {
+		v, err = f.exec.probe(ctx)
 	}
-	return otherwise
+	v.New = func(impls.Env) (impls.Lock, error) { return nil, impls.ErrUnsupported } // child processes make it
+	return v, err
 }
 
 // inRange checks the numbers that were given.
@@ -179,11 +176,17 @@ func (f exploreFlags) inRange(flags *pflag.FlagSet) error {
 }
 
 // placed returns the faults that a schedule may have: the named ones, or those that a lock of this
-// kind must survive.
+// kind must survive and, of a process, that can be done to one.
 func (f exploreFlags) placed(v impls.Variant, named bool) ([]string, error) {
 	exhaustive := f.strategy.value == search.Exhaustive
+	live := func(names []string) []string {
+		if !f.exec.given() {
+			return names
+		}
+		return harness.LiveFaults(names, f.exec.fleet.About.CanCancel())
+	}
 	if !named {
-		return slices.DeleteFunc(sim.DefaultFaults(v), func(name string) bool { return exhaustive && sim.IsStanding(name) }), nil
+		return live(slices.DeleteFunc(sim.DefaultFaults(v), func(name string) bool { return exhaustive && sim.IsStanding(name) })), nil
 	}
 	if slices.Equal(f.faults, []string{noFaults}) {
 		return nil, nil
@@ -194,6 +197,8 @@ func (f exploreFlags) placed(v impls.Variant, named bool) ([]string, error) {
 			return nil, fmt.Errorf("%w: --faults: unknown fault %q%s", errUsage, name, cmp.Or(suggest.Hint(name, sim.Placeable()), "; 'lockbench list faults' shows them, and "+noFaults+" means none"))
 		case exhaustive && sim.IsStanding(name):
 			return nil, fmt.Errorf("%w: --faults %s: an exhaustive search cannot place what is there from the start", errUsage, name)
+		case len(live([]string{name})) == 0:
+			return nil, fmt.Errorf("%w: --exec --faults %s: a search cannot do that to a process", errUsage, name)
 		}
 	}
 	return f.faults, nil
@@ -245,23 +250,30 @@ func (a *app) keepFinding(ctx context.Context, f exploreFlags, r *search.Result,
 	err = errors.Join(err, saveTape(d, r))
 	if r.Tape.Hash != "" && !f.exec.given() { // without a trace, the lock crashed its process, and would crash this one
 		a.line.show("shrinking the tape")
-		err = errors.Join(err, shrinkFinding(ctx, r), saveTape(d, r))
-		var again error
-		if rec, again = replayFinding(ctx, r.Tape); again != nil {
+		limited, cancel := context.WithTimeout(ctx, shrinkBudget)
+		defer cancel()
+		s := sim.New(catalogue.Known{})
+		defer s.Close() // never fails
+		err = errors.Join(err, shrink(limited, s, r, search.Tries), saveTape(d, r))
+		out, again := s.Replay(r.Tape)
+		if again == nil && out.Crash == "" {
+			rec, again = judgeFinding(ctx, r.Tape, out)
+		}
+		if again != nil {
 			a.say("the record of the finding: %v", again)
 		}
 	}
-	switch {
-	case !f.exec.given():
+	if !f.exec.given() {
 		r.GoTest = r.Tape.GoTest()
-	case r.First.TapeFile != "":
-		r.Replay = results.CommandLine(append([]string{"lockbench", "replay", r.First.TapeFile}, f.exec.words()...))
 	}
 	if d == nil {
 		return err
 	}
-	if r.GoTest != "" {
+	switch {
+	case r.GoTest != "":
 		err = errors.Join(err, d.Save(results.ViolationsPath+"/001_test.go.txt", []byte(r.GoTest)))
+	case f.exec.given() && r.First.TapeFile != "":
+		r.Replay = results.CommandLine(append([]string{"lockbench", "replay", r.First.TapeFile}, f.exec.words()...))
 	}
 	took := time.Duration(r.Seconds*float64(time.Second)) + a.now().Sub(run.Start)
 	run.Phase, run.Duration, run.LockAbout, run.ScenarioAbout = results.Driven, took, about, aboutSearch
@@ -285,15 +297,11 @@ func (a *app) createExploration(f exploreFlags, lock string) (*results.Dir, resu
 	return d, run, d.SaveRun(run)
 }
 
-// shrinkFinding shrinks the tape of a finding, in this process.
-func shrinkFinding(ctx context.Context, r *search.Result) error {
-	ctx, cancel := context.WithTimeout(ctx, shrinkBudget)
-	defer cancel()
-	s := sim.New(catalogue.Known{})
-	defer s.Close()
-	small, err := search.Shrink(ctx, s, r.Tape, search.Tries)
+// shrink shrinks the tape of a finding, until ctx ends.
+func shrink(ctx context.Context, r sim.Runner, found *search.Result, tries int) error {
+	small, err := search.Shrink(ctx, r, found.Tape, tries)
 	if len(small.Steps) > 0 {
-		r.Keep(small)
+		found.Keep(small)
 	}
 	return err
 }

@@ -4,15 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
-	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/harness"
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/judge"
+	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/sim"
 	"github.com/lockbench/lockbench/sim/search"
@@ -23,78 +28,56 @@ const (
 	liveLease        = 100 * time.Millisecond
 	liveLanes        = 16 // schedules at a time: one mostly waits for leases
 	liveShrinkBudget = 15 * time.Second
+	againLive        = 5 // how often a finding is run again for its record
 )
 
+// oneLock is the catalogue of a command: the lock alone, under its own name.
 type oneLock struct{ v impls.Variant }
 
-// Find returns the lock under its own name.
+// Find returns the lock.
 func (o oneLock) Find(name string) (impls.Variant, bool) { return o.v, name == o.v.Name }
 
 // ScriptNames knows none.
 func (oneLock) ScriptNames() map[string]string { return map[string]string{} }
 
-// madeByChild is the constructor of a lock that child processes make.
-func madeByChild(impls.Env) (impls.Lock, error) { return nil, impls.ErrUnsupported }
-
-// fitsProcesses rejects searches that real processes cannot do.
-func (f exploreFlags) fitsProcesses() error {
-	switch {
-	case f.strategy.value == search.Exhaustive:
-		return fmt.Errorf("%w: --exec --strategy exhaustive: what a process keeps cannot be seen, so that no schedule is known to be equal to another", errUsage)
-	case f.lease < 10*time.Millisecond:
-		return fmt.Errorf("%w: --lease %v: time is real, and less than 10ms passes by itself", errUsage, f.lease)
-	}
-	return nil
-}
-
-// live adapts a search to a command: real time, and faults that can be done to processes.
-func (f exploreFlags) live(cfg *search.Config, v impls.Variant) error {
-	placed := harness.LiveFaults(cfg.Bounds.Faults, f.exec.fleet.About.CanCancel())
-	if len(f.faults) > 0 && len(placed) < len(cfg.Bounds.Faults) {
-		refused := slices.DeleteFunc(slices.Clone(cfg.Bounds.Faults), func(n string) bool { return slices.Contains(placed, n) })
-		return fmt.Errorf("%w: --exec --faults %s: a search cannot do that to a process", errUsage, strings.Join(refused, ","))
-	}
-	cfg.Bounds.Faults, cfg.Known = placed, oneLock{v}
-	cfg.Program = harness.LiveProgram(cfg.Program, f.lease)
-	return nil
-}
-
 // worlds starts a world of real processes for each lane. end ends them.
 func (a *app) worlds(ctx context.Context, f *exploreFlags, cfg search.Config) (all []sim.World, end func() error, err error) {
-	e := harness.Experiment{Variant: cfg.Program.Variant, Subject: f.exec.fleet, Now: a.now, Random: a.random, Argv: a.argv,
-		Scenario: scenarios.Scenario{Name: "explore", Clients: cfg.Program.Clients, Topology: cfg.Program.Topology, Lease: faults.Span{Fixed: f.lease}}}
-	if e.Provider, e.Chosen, err = a.provider(ctx, f.server, f.exec.providers(a.providers())); err != nil {
+	p, why, err := a.provider(ctx, f.server, true)
+	if err != nil {
 		return nil, nil, err
 	}
-	a.announce(e.Provider, e.Chosen)
-	f.server = e.Provider.Name()
+	f.server = p.Name()
+	e := a.experiment(p, why, "")
+	e.Variant, e.Subject = cfg.Program.Variant, f.exec.fleet
+	e.Scenario = scenarios.Scenario{Name: "explore", Clients: cfg.Program.Clients, Topology: cfg.Program.Topology, Lease: faults.Span{Fixed: f.lease}}
 	began := a.now().UnixNano()
-	lanes := make([]*harness.Live, liveLanes)
-	var starting errgroup.Group
-	for i := range lanes {
-		starting.Go(func() (err error) {
+	var mu sync.Mutex // protects all
+	var starting, ending errgroup.Group
+	for i := range liveLanes {
+		starting.Go(func() error {
 			e := e
 			if e.Provider.Guest() {
 				e.Prefix = fmt.Sprintf("lockbench:explore-%d-%d:", began, i)
 			}
-			lanes[i], err = harness.OpenLive(ctx, e)
-			return err
+			lane, err := harness.OpenLive(ctx, e)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, lane)
+			return nil
 		})
 	}
 	err = starting.Wait()
-	lanes = slices.DeleteFunc(lanes, func(l *harness.Live) bool { return l == nil })
 	end = func() error {
-		var ending errgroup.Group
-		for _, l := range lanes {
-			ending.Go(l.Close)
+		for _, w := range all {
+			ending.Go(w.(*harness.Live).Close)
 		}
 		return ending.Wait()
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, end())
-	}
-	for _, l := range lanes {
-		all = append(all, l)
 	}
 	return all, end, nil
 }
@@ -107,9 +90,8 @@ func (a *app) exploreLive(ctx context.Context, f *exploreFlags, cfg search.Confi
 		return r, nil, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	// a schedule that has begun is run to its end
 	var runners []sim.Runner
-	for _, w := range worlds {
+	for _, w := range worlds { // a schedule that has begun is run to its end
 		runners = append(runners, sim.In(context.WithoutCancel(ctx), w, cfg.Known))
 	}
 	if r, err = search.Here(ctx, cfg, runners, progress); err != nil || r.First == nil {
@@ -118,10 +100,67 @@ func (a *app) exploreLive(ctx context.Context, f *exploreFlags, cfg search.Confi
 	a.line.show("shrinking the tape")
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), liveShrinkBudget)
 	defer cancel()
-	small, err := search.Shrink(ctx, runners[0], r.Tape, search.TriesRealTime)
-	if len(small.Steps) > 0 {
-		r.Keep(small)
+	err = shrink(ctx, runners[0], &r, search.TriesRealTime)
+	// the time of processes is real, so that a schedule need not break at once again
+	for i := 0; i < againLive && rec == nil && err == nil && ctx.Err() == nil; i++ {
+		var out sim.Outcome
+		if out, err = runners[0].Schedule(r.Tape.Program, r.Tape.Follow(), r.Tape.Bounds, false); err == nil {
+			rec, err = judgeFinding(ctx, r.Tape, out)
+		}
 	}
-	rec, again := replayFindingIn(ctx, runners[0], r.Tape)
-	return r, rec, errors.Join(err, again)
+	return r, rec, err
+}
+
+// aboutSearch is what the page of a finding says of its scenario.
+const aboutSearch = "A search chose the schedule: which message comes next, when time passes, and which faults strike. It was shrunk to the least that still breaks."
+
+// found is the record of a finding's schedule, judged as a run is.
+type found struct {
+	sim.Outcome
+	verdict *checker.Verdict
+}
+
+// judgeFinding judges the schedule of a tape; nil if its operations do not show the tape's
+// violation, such as a client that never ends.
+func judgeFinding(ctx context.Context, t sim.Tape, out sim.Outcome) (*found, error) {
+	v, _, err := judge.Check(ctx, judge.Record{Recorded: out.Recorded, Windows: out.Windows, Store: out.Store, Effects: out.Effects}, checker.Options{Seed: t.Program.Seed})
+	if err != nil {
+		return nil, err
+	}
+	sought := func(x checker.Violation) bool { return x.Property == t.Property && x.Cause == t.Cause }
+	if !slices.ContainsFunc(v.Violations, sought) {
+		return nil, nil
+	}
+	slices.SortStableFunc(v.Violations, func(a, b checker.Violation) int { // file 001 tells of the finding
+		switch {
+		case sought(a) == sought(b):
+			return 0
+		case sought(a):
+			return -1
+		}
+		return 1
+	})
+	return &found{out, v}, nil
+}
+
+// keepRecord saves the record of a finding as that of a run, with its pages.
+func (a *app) keepRecord(d *results.Dir, run results.Run, t sim.Tape, f *found) error {
+	run.Store, run.Schedules, run.Phase = f.Store, 1, results.Checked
+	r := results.NewResult(run, *f.verdict)
+	r.Finding, r.Load.Clients, r.Rerun = t.Property, t.Program.Clients, replayOf(d.File(results.TapePath), run)
+	source, why := history.Simulated, results.NoLatency
+	if run.Server != results.Simulator {
+		source, why = history.AppendOnly, "not measured by a search"
+	}
+	r.SetLatency(nil, why)
+	judge.Conclude(&r, f.verdict, judge.Ending{})
+	out := &harness.Outcome{Run: run, Windows: f.Windows, Record: f.Recorded, Verdict: f.verdict, Result: r, Dir: d.Path()}
+	err := errors.Join(
+		d.SaveFunc(results.HistoryFile, func(w io.Writer) error { return history.WriteHistory(w, f.Header, f.Ops) }),
+		d.SaveFunc(results.CommandsFile, func(w io.Writer) error { return history.WriteCommands(w, f.Commands, f.Scripts) }),
+		d.SaveFunc(results.FaultsFile, func(w io.Writer) error { return history.WriteWindows(w, f.Windows) }),
+		d.SaveFunc(results.ServerFile, func(w io.Writer) error { return history.WriteServer(w, source, f.Effects) }),
+		d.SaveResult(r), d.SaveRun(run))
+	a.saveScenes(out)
+	return errors.Join(err, saveViews(out))
 }

@@ -51,39 +51,35 @@ func groupFlags(c *cobra.Command) {
 func usage(c *cobra.Command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage:\n  %s\n\nExamples:\n%s\n", c.UseLine(), c.Example)
-	if c.Flags().Changed(helpAll) {
-		for i, g := range flagGroups {
-			set := pflag.NewFlagSet(g.head, pflag.ContinueOnError)
-			c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-				if f.Name != "help" && f.Name != helpAll && groupOf(f.Name) == i {
-					set.AddFlag(f)
-				}
-			})
-			if set.HasFlags() {
-				fmt.Fprintf(&b, "\n%s:\n%s", g.head, set.FlagUsagesWrapped(columns))
-			}
-		}
-	} else {
-		set := pflag.NewFlagSet("needed", pflag.ContinueOnError)
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	if !c.Flags().Changed(helpAll) {
 		set.SortFlags = false
 		for _, name := range needed[c.Name()] {
-			if f := c.Flags().Lookup(name); f != nil {
-				set.AddFlag(f)
-			}
+			set.AddFlag(c.Flags().Lookup(name))
 		}
 		fmt.Fprintf(&b, "\nFlags that most people need:\n%s\nAll flags, in groups: lockbench %s --%s\n", set.FlagUsagesWrapped(columns), c.Name(), helpAll)
 		return b.String()
 	}
+	groups := make([]*pflag.FlagSet, len(flagGroups))
+	for i := range groups {
+		groups[i] = pflag.NewFlagSet("", pflag.ContinueOnError)
+	}
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		group := 0
+		for i, g := range flagGroups {
+			if slices.Contains(g.flags, f.Name) {
+				group = i
+			}
+		}
+		if f.Name != "help" && f.Name != helpAll {
+			groups[group].AddFlag(f)
+		}
+	})
+	for i, set := range groups {
+		if set.HasFlags() {
+			fmt.Fprintf(&b, "\n%s:\n%s", flagGroups[i].head, set.FlagUsagesWrapped(columns))
+		}
+	}
 	fmt.Fprintf(&b, "\nOf every command:\n%s", c.InheritedFlags().FlagUsagesWrapped(columns))
 	return b.String()
-}
-
-// groupOf returns the group of a flag.
-func groupOf(flag string) int {
-	return max(slices.IndexFunc(flagGroups, func(g struct {
-		head  string
-		flags []string
-	}) bool {
-		return slices.Contains(g.flags, flag)
-	}), 0)
 }

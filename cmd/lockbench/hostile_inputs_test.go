@@ -36,9 +36,7 @@ const (
 // out of memory, or never.
 func TestHostileInputs(t *testing.T) {
 	text, err := os.ReadFile("testdata/hostile.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	hostileFiles(t, dir)
 	names := hostileServers(t)
@@ -73,9 +71,7 @@ func runHostile(t *testing.T, dir, command string, want []string) {
 	cmd := exec.Command("sh", "-c", fmt.Sprintf("ulimit -v %d; exec lockbench %s", hostileSpace, command))
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = dir, &out, &out, time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	limit, interrupted := hostileTime, time.Time{}
 	if after > 0 {
 		// a busy machine starts it late, and what it started may keep its output open
@@ -112,22 +108,16 @@ func hostileFiles(t *testing.T, dir string) {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	put := func(name string, parts ...string) {
 		t.Helper()
-		if err := errors.Join(os.MkdirAll(filepath.Dir(in(name)), 0o755), os.WriteFile(in(name), []byte(strings.Join(parts, "")), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.MkdirAll(filepath.Dir(in(name)), 0o755), os.WriteFile(in(name), []byte(strings.Join(parts, "")), 0o644)))
 	}
 	pipe := func(name string) {
 		t.Helper()
-		if err := errors.Join(os.MkdirAll(filepath.Dir(in(name)), 0o755), syscall.Mkfifo(in(name), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.MkdirAll(filepath.Dir(in(name)), 0o755), syscall.Mkfifo(in(name), 0o644)))
 	}
 	many := func(s string, n int) string { return strings.Repeat(s, n) }
 	pipe("pipe")
 	put("dir/file", "x")
-	if err := os.Symlink("loop", in("loop")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink("loop", in("loop")))
 	put("zeros.zst", string(compressed(t, many("\x00", 64<<20))))
 	put("deep.jsonl", hostileHeader, many(`{"a":`, 200_000), "\n")
 	put("deep.edn", many("[", 1_000_000))
@@ -182,9 +172,7 @@ func hostileFiles(t *testing.T, dir string) {
 	}
 	// a log of more histograms than memory has room for
 	text, err := hdr.New(1, 3_600_000_000_000, 3).Encode(hdr.V2CompressedEncodingCookieBase)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var tags []string
 	for i := range 15_000 {
 		tags = append(tags, fmt.Sprintf("Tag=t%d,0.0,1.0,1.0,%s\n", i, text))
@@ -236,9 +224,7 @@ func hostileServers(t *testing.T) *strings.Replacer {
 func hostileServer(t *testing.T, polite bool, reply func(io.Writer) error) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {

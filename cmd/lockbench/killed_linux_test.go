@@ -83,16 +83,12 @@ func (v *victim) recordings(t *testing.T) []string {
 func (v *victim) kill(t *testing.T, as harness.ClientsAs, wait func()) int {
 	t.Helper()
 	temp := filepath.Join(v.dir, "tmp")
-	if err := os.Mkdir(temp, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(temp, 0o700))
 	cmd := exec.Command(v.program, "run", "--lock", "token", "--scenario", "pause-holder", "--server", "process", "--duration", "1m",
 		"--clients-as", string(as), "--out", v.out())
 	cmd.Env = append(os.Environ(), v.mark, "TMPDIR="+temp)
 	start := time.Now()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	wait()
 	after := time.Since(start)
 	_ = cmd.Process.Signal(syscall.SIGKILL)
@@ -148,8 +144,6 @@ func (v *victim) alive(t *testing.T) (commands []string) {
 func glob(t *testing.T, parts ...string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(parts...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return found
 }

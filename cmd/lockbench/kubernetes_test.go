@@ -35,9 +35,7 @@ type manifest struct {
 func manifests(t *testing.T, file string) (all []manifest) {
 	t.Helper()
 	f, err := os.Open(moduleRoot + "examples/kubernetes/" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	for d := yaml.NewDecoder(f); ; {
 		var m manifest

@@ -33,16 +33,29 @@ func listOf[T any](name, about string, header []string, all []T, each func(T) (i
 
 // listings returns the lists in the order of "lockbench list".
 func listings() []listing {
+	type named struct {
+		Name  string `json:"name"`
+		About string `json:"about"`
+	}
+	type planted struct {
+		Name   string `json:"name"`
+		Of     string `json:"of"`
+		Bug    string `json:"bug"`
+		Report string `json:"report"`
+	}
 	return []listing{
 		listOf("locks", "the locks that can be run", []string{"LOCK", "KIND", "SERVERS", "HOW IT WORKS"}, catalogue.Locks(), listedLock),
 		listOf("scenarios", "what is done to them", []string{"SCENARIO", "WORKLOAD", "WHAT IS DONE"}, scenarios.Builtin(), listedScenario),
 		listOf("workloads", "what clients do", []string{"WORKLOAD", "WHAT CLIENTS DO"}, workloads.All(), func(w workloads.Workload) (any, []string) {
-			return namedItem{w.Name(), w.About()}, []string{w.Name(), w.About()}
+			return named{w.Name(), w.About()}, []string{w.Name(), w.About()}
 		}),
 		listOf("faults", "what can go wrong", []string{"FAULT", "WHAT HAPPENS"}, faults.Kinds(), listedFault),
 		listOf("fields", "the fields of a scenario file", []string{"FIELD", "WHAT IT SAYS"}, scenarios.Fields(), listedField),
-		listOf("claims", "what the sources of the locks claim, and whether it holds", []string{"LOCK", "HOLDS", "CLAIM"}, claims(), listedClaim),
-		listOf("planted", "the planted bugs with which the tester is tested", []string{"PLANTED", "OF", "BUG"}, catalogue.Planted(), listedBug),
+		claims(),
+		listOf("planted", "the planted bugs with which the tester is tested", []string{"PLANTED", "OF", "BUG"}, catalogue.Planted(), func(v impls.Variant) (any, []string) {
+			p := v.Planted
+			return planted{v.Name, p.Of, p.Bug, p.Report}, []string{v.Name, p.Of, p.Bug + " (" + p.Report + ")"}
+		}),
 	}
 }
 
@@ -73,90 +86,73 @@ func (a *app) list(l listing) error {
 }
 
 func (a *app) listAll(all []listing) error {
-	if a.json() {
-		out := map[string]any{}
-		for _, l := range all {
-			out[l.name] = l.items
-		}
-		return a.writeJSON(out)
-	}
+	items := map[string]any{}
 	for i, l := range all {
-		var rows [][]string
-		if i > 0 {
-			rows = append(rows, nil)
+		if items[l.name] = l.items; a.json() {
+			continue
 		}
-		if err := a.table(append(rows, []string{l.name + ": " + l.about})...); err != nil {
+		head := [][]string{{l.name + ": " + l.about}}
+		if i > 0 {
+			head = [][]string{nil, head[0]}
+		}
+		if err := a.table(head...); err != nil {
 			return err
 		}
 		if err := a.list(l); err != nil {
 			return err
 		}
 	}
+	if a.json() {
+		return a.writeJSON(items)
+	}
 	return nil
 }
 
-type lockItem struct {
-	Name     string         `json:"name"`
-	Kind     string         `json:"kind"`
-	Source   string         `json:"source"`
-	Topology impls.Topology `json:"topology"`
-	Claims   []claimItem    `json:"claims"`
-	Summary  string         `json:"summary"`
-}
-
+// claimItem is what a source claims of its lock.
 type claimItem struct {
 	Text    string `json:"text"`
 	Holds   bool   `json:"holds"` // whether the measurements bear it out
 	Command string `json:"command,omitempty"`
 }
 
+func source(s impls.Source) string { return strings.TrimSuffix(s.Article+", "+s.Where, ", ") }
+
 func listedLock(v impls.Variant) (any, []string) {
-	item := lockItem{v.Name, string(v.Kind), source(v.Source), v.Topology, []claimItem{}, v.Summary}
+	item := struct {
+		Name     string         `json:"name"`
+		Kind     string         `json:"kind"`
+		Source   string         `json:"source"`
+		Topology impls.Topology `json:"topology"`
+		Claims   []claimItem    `json:"claims"`
+		Summary  string         `json:"summary"`
+	}{v.Name, string(v.Kind), source(v.Source), v.Topology, []claimItem{}, v.Summary}
 	for _, c := range v.Claims {
 		item.Claims = append(item.Claims, claimItem(c))
 	}
 	return item, []string{v.Name, string(v.Kind), string(v.Topology), v.Summary}
 }
 
-func source(s impls.Source) string { return strings.TrimSuffix(s.Article+", "+s.Where, ", ") }
-
-type plantedItem struct {
-	Name   string `json:"name"`
-	Of     string `json:"of"`
-	Bug    string `json:"bug"`
-	Report string `json:"report"`
-}
-
-func listedBug(v impls.Variant) (any, []string) {
-	p := v.Planted
-	return plantedItem{v.Name, p.Of, p.Bug, p.Report}, []string{v.Name, p.Of, p.Bug + " (" + p.Report + ")"}
-}
-
-type scenarioItem struct {
-	Name     string   `json:"name"`
-	About    string   `json:"about"`
-	Workload string   `json:"workload"`
-	Faults   []string `json:"faults"`
-}
-
 func listedScenario(s scenarios.Scenario) (any, []string) {
-	item := scenarioItem{s.Name, s.About, s.Workload, []string{}}
+	item := struct {
+		Name     string   `json:"name"`
+		About    string   `json:"about"`
+		Workload string   `json:"workload"`
+		Faults   []string `json:"faults"`
+	}{s.Name, s.About, s.Workload, []string{}}
 	for _, f := range s.Faults {
 		item.Faults = append(item.Faults, f.Fault)
 	}
 	return item, []string{s.Name, s.Workload, s.About}
 }
 
-type faultItem struct {
-	Name    string   `json:"name"`
-	About   string   `json:"about"`
-	InSim   string   `json:"in_simulator"`
-	Servers string   `json:"on_servers"`
-	Refused []string `json:"refused"` // servers and topologies that cannot have it
-}
-
 func listedFault(k faults.Kind) (any, []string) {
-	item := faultItem{k.Name, k.About, k.InSim, k.OnServers, []string{}}
+	item := struct {
+		Name    string   `json:"name"`
+		About   string   `json:"about"`
+		InSim   string   `json:"in_simulator"`
+		Servers string   `json:"on_servers"`
+		Refused []string `json:"refused"` // servers and topologies that cannot have it
+	}{k.Name, k.About, k.InSim, k.OnServers, []string{}}
 	if k.Own {
 		item.Refused = append(item.Refused, "url")
 	}
@@ -172,42 +168,32 @@ func listedFault(k faults.Kind) (any, []string) {
 	return item, []string{k.Name, text}
 }
 
-type fieldItem struct {
-	Field   string `json:"field"`
-	Type    string `json:"type"`
-	Default string `json:"default,omitempty"` // none for one that must be given
-	About   string `json:"about"`
-}
-
 func listedField(f scenarios.Field) (any, []string) {
 	otherwise := "must be given"
 	if f.Default != "" {
 		otherwise = "default " + f.Default
 	}
-	return fieldItem{f.Path, f.Type, f.Default, f.About}, []string{f.Path, fmt.Sprintf("%s (%s; %s)", f.About, f.Type, otherwise)}
+	return struct {
+		Field   string `json:"field"`
+		Type    string `json:"type"`
+		Default string `json:"default,omitempty"` // none for one that must be given
+		About   string `json:"about"`
+	}{f.Path, f.Type, f.Default, f.About}, []string{f.Path, fmt.Sprintf("%s (%s; %s)", f.About, f.Type, otherwise)}
 }
 
-// claimOf is a claim and the lock that it is about.
-type claimOf struct {
-	Lock   string `json:"lock"`
-	Source string `json:"source"`
-	claimItem
-}
-
-func claims() (all []claimOf) {
+func claims() listing {
+	type claim struct {
+		Lock   string `json:"lock"`
+		Source string `json:"source"`
+		claimItem
+	}
+	var all []claim
 	for _, v := range catalogue.Locks() {
 		for _, c := range v.Claims {
-			all = append(all, claimOf{v.Name, v.Source.Article, claimItem(c)})
+			all = append(all, claim{v.Name, v.Source.Article, claimItem(c)})
 		}
 	}
-	return all
-}
-
-func listedClaim(c claimOf) (any, []string) {
-	return c, []string{c.Lock, map[bool]string{true: "yes", false: "NO"}[c.Holds], fmt.Sprintf("%s (%s; %s)", c.Text, c.Source, c.Command)}
-}
-
-type namedItem struct {
-	Name  string `json:"name"`
-	About string `json:"about"`
+	return listOf("claims", "what the sources of the locks claim, and whether it holds", []string{"LOCK", "HOLDS", "CLAIM"}, all, func(c claim) (any, []string) {
+		return c, []string{c.Lock, map[bool]string{true: "yes", false: "NO"}[c.Holds], fmt.Sprintf("%s (%s; %s)", c.Text, c.Source, c.Command)}
+	})
 }

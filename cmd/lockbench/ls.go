@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,9 +18,9 @@ import (
 )
 
 func newLs(a *app) *cobra.Command {
-	var base string
+	var base, lock, scenario string
 	var index bool
-	only := chosen{verdict: newChoice("", "pass", "fail", "inconclusive", "not judged", "in progress", "unreadable")}
+	verdict := newChoice("", "pass", "fail", "inconclusive", "not judged", "in progress", "unreadable")
 	c := &cobra.Command{
 		Use:   "ls",
 		Short: "List the runs, suites and benches that were kept",
@@ -30,35 +29,28 @@ func newLs(a *app) *cobra.Command {
 			"--index also writes the list into the folder as index.html, a page that links the reports and loads nothing.",
 		Example: "  lockbench ls\n  lockbench ls --lock token --verdict fail\n  lockbench ls --index\n  lockbench ls -o json",
 		Args:    nothing,
-		RunE:    func(*cobra.Command, []string) error { return a.ls(base, only, index) },
+		RunE: func(*cobra.Command, []string) error {
+			return a.ls(base, index, func(e page.Entry) bool {
+				return lock != "" && lock != e.Lock || scenario != "" && scenario != e.Scenario || verdict.value != "" && verdict.value != e.State()
+			})
+		},
 	}
 	s := c.Flags()
 	s.StringVar(&base, "out", results.DefaultBase, "the folder of runs")
-	s.StringVar(&only.lock, "lock", "", "only runs of this lock")
-	s.StringVar(&only.scenario, "scenario", "", "only runs of this scenario")
-	s.Var(&only.verdict, "verdict", "only those with this verdict")
+	s.StringVar(&lock, "lock", "", "only runs of this lock")
+	s.StringVar(&scenario, "scenario", "", "only runs of this scenario")
+	s.Var(&verdict, "verdict", "only those with this verdict")
 	s.BoolVar(&index, "index", false, "also write the list as index.html, with links to the reports")
-	complete(c, "verdict", words(only.verdict.allowed...))
 	return c
 }
 
-// chosen says which records are listed; what is empty leaves none out.
-type chosen struct {
-	lock, scenario string
-	verdict        choice
-}
-
-func (c chosen) omits(e page.Entry) bool {
-	return c.lock != "" && c.lock != e.Lock || c.scenario != "" && c.scenario != e.Scenario || c.verdict.value != "" && c.verdict.value != e.State()
-}
-
-func (a *app) ls(base string, only chosen, index bool) error {
+func (a *app) ls(base string, index bool, omitted func(page.Entry) bool) error {
 	all, err := storedIn(base)
 	if err != nil {
 		return err
 	}
 	kept := len(all)
-	all = slices.DeleteFunc(all, only.omits)
+	all = slices.DeleteFunc(all, omitted)
 	if index {
 		file := filepath.Join(base, "index.html")
 		if err := results.SaveFile(file, func(w io.Writer) error { return page.Index(w, all) }); err != nil {
@@ -66,14 +58,13 @@ func (a *app) ls(base string, only chosen, index bool) error {
 		}
 		a.say("index: %s", file)
 	}
-	if a.json() {
+	switch {
+	case a.json():
 		return a.writeJSON(all)
-	}
-	if len(all) == 0 && kept > 0 {
+	case len(all) == 0 && kept > 0:
 		a.say("none of %s in %s is such a run", report.Plural(kept, "record"), base)
 		return nil
-	}
-	if len(all) == 0 {
+	case len(all) == 0:
 		a.say("no runs in %s", base)
 		return nil
 	}
@@ -112,7 +103,8 @@ func storedIn(base string) ([]page.Entry, error) {
 	return all, nil
 }
 
-// storedAt describes the record in a directory; false if there is none.
+// storedAt describes the record in a directory; false if there is none. One that cannot be read
+// does not say when it began: its time is that of its last change.
 func storedAt(dir string) (page.Entry, bool) {
 	if !slices.ContainsFunc([]string{results.SuiteFile, results.BenchFile, results.RunFile}, func(name string) bool { return exists(filepath.Join(dir, name)) }) {
 		return page.Entry{}, false
@@ -120,17 +112,11 @@ func storedAt(dir string) (page.Entry, bool) {
 	r, err := openRecord(dir)
 	e := r.entry
 	if err != nil && !errors.Is(err, errFinding) {
-		e = page.Entry{Kind: cmp.Or(e.Kind, "run"), When: modified(dir), What: "of which a file is damaged", Problem: err.Error()}
+		e = page.Entry{Kind: cmp.Or(e.Kind, "run"), What: "of which a file is damaged", Problem: err.Error()}
+		if info, err := os.Stat(dir); err == nil {
+			e.When = info.ModTime().UTC()
+		}
 	}
 	e.Dir, e.Busy = dir, results.Held(dir)
 	return e, true
-}
-
-// modified returns when a directory was last changed, of a record that does not say when it began.
-func modified(dir string) time.Time {
-	info, err := os.Stat(dir)
-	if err != nil {
-		return time.Time{}
-	}
-	return info.ModTime().UTC()
 }

@@ -39,66 +39,52 @@ func (a *app) merge(paths []string, f mergeFlags) error {
 		return fmt.Errorf("%w: merge needs the directories or files of the shards", errUsage)
 	}
 	first, err := loadCompared(paths[0])
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case first.suite != nil:
+	}
+	switch first.(type) {
+	case results.Suite:
 		return a.mergeSuites(paths, f)
-	case first.bench != nil:
+	case results.Bench:
 		return a.mergeBenches(paths, f)
 	}
-	return fmt.Errorf("%w: %s is %s: only suites and benches have shards", errUsage, paths[0], first.what())
+	return fmt.Errorf("%w: %s is %s: only suites and benches have shards", errUsage, paths[0], kindOf(first))
 }
 
-// mergeAll loads the shards at the paths and joins them.
-func mergeAll[T any](paths []string, load func(string) (T, error), merge func([]T) (T, error)) (whole T, err error) {
+// mergeAll joins the shards at the paths, and loads the baseline if there is one.
+func mergeAll[T any](paths []string, baseline string, load func(string) (T, error), merge func([]T) (T, error)) (whole T, base *T, err error) {
 	parts, err := loadEach(paths, load)
 	if err != nil {
-		return whole, err
+		return whole, nil, err
 	}
 	if whole, err = merge(parts); err != nil {
-		err = asInput(err)
+		return whole, nil, asInput(err)
 	}
-	return whole, err
+	base, err = stored(baseline, load)
+	return whole, base, err
 }
 
 func (a *app) mergeSuites(paths []string, f mergeFlags) error {
-	whole, err := mergeAll(paths, results.LoadSuite, results.MergeSuites)
+	whole, base, err := mergeAll(paths, f.baseline, results.LoadSuite, results.MergeSuites)
 	if err != nil {
 		return err
 	}
-	base, err := stored(f.baseline, results.LoadSuite)
-	if err != nil {
-		return err
-	}
-	if base != nil {
-		whole.Baseline = f.baseline
-		whole.Against(*base, whole.Missing == 0)
-	}
+	suiteAgainst(&whole, base, f.baseline, whole.Missing == 0)
 	path, err := a.createFor(f.store, f.out, "suite")
 	if err != nil {
 		return err
 	}
-	err = results.SaveFile(filepath.Join(path, results.ScenesFile), func(w io.Writer) error { return page.JoinScenes(w, scenesOf(paths)) })
+	scenes := make([]string, len(paths)) // where the violations of the shards lie
+	for i, shard := range paths {
+		file, _ := results.Stored(shard, results.SuiteFile)
+		scenes[i] = filepath.Join(filepath.Dir(file), results.ScenesFile)
+	}
+	err = results.SaveFile(filepath.Join(path, results.ScenesFile), func(w io.Writer) error { return page.JoinScenes(w, scenes) })
 	return errors.Join(err, a.endSuite(&suiteDir{path: path, all: true}, whole), a.storeSuite(f.store, whole), verdictError(whole.Verdict))
 }
 
-// scenesOf returns where the violations of shards lie.
-func scenesOf(shards []string) []string {
-	files := make([]string, len(shards))
-	for i, shard := range shards {
-		file, _ := results.Stored(shard, results.SuiteFile)
-		files[i] = filepath.Join(filepath.Dir(file), results.ScenesFile)
-	}
-	return files
-}
-
 func (a *app) mergeBenches(paths []string, f mergeFlags) error {
-	whole, err := mergeAll(paths, results.LoadBench, results.MergeBenches)
-	if err != nil {
-		return err
-	}
-	base, err := stored(f.baseline, results.LoadBench)
+	whole, base, err := mergeAll(paths, f.baseline, results.LoadBench, results.MergeBenches)
 	if err != nil {
 		return err
 	}

@@ -29,9 +29,7 @@ func scrape(t *testing.T, w *testWorld) map[string]float64 {
 		t.Fatalf("no address of metrics in\n%s", w.err)
 	}
 	answer, err := http.Get(at[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != http.StatusOK || !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/plain; version=0.0.4") {
@@ -166,9 +164,7 @@ func TestMetricsLabelsAreEscaped(t *testing.T) {
 	var text strings.Builder
 	m := newMetrics(e)
 	m.end(&results.Result{Properties: []checker.Property{{Name: verdicts.MutualExclusion, Violations: 2}}})
-	if err := m.write(&text); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.write(&text))
 	name := `lockbench_violations_total{lock="a\"b\\c\nd",scenario="steady",server="process",property="mutual-exclusion"}`
 	wantMetrics(t, "a hostile name", parseMetrics(t, text.String()), map[string]float64{name: 2})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,25 +12,13 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/effects"
+	"github.com/lockbench/lockbench/explain"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/history/edn"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/workloads"
 )
-
-func operations(src checker.Source) (all []history.Operation, err error) {
-	for {
-		var op history.Operation
-		switch err := src.Next(&op); {
-		case errors.Is(err, io.EOF):
-			return all, nil
-		case err != nil:
-			return nil, err
-		}
-		all = append(all, op)
-	}
-}
 
 type openedHistory struct {
 	path      string
@@ -45,44 +32,39 @@ type openedHistory struct {
 	scripts   map[string]string // likewise
 }
 
-// openHistory opens a history with the record of its run, if any lies beside it. A run that ended
-// before its clients began has an empty history.
-func openHistory(path string) (openedHistory, error) {
-	run, err := recordBeside(path)
-	if err != nil {
-		return openedHistory{}, err
+// openHistory opens a history of ours, or one of Jepsen's by its name, with the record of its run,
+// if any lies beside it. A run that ended before its clients began has an empty history.
+func openHistory(path string) (h openedHistory, err error) {
+	if d, noRun := results.Open(path); noRun == nil && isRunHistory(path) {
+		run, err := d.LoadRun()
+		if err != nil {
+			return h, err
+		}
+		h.run = &run
 	}
-	h, err := openOperations(path)
-	if run != nil && errors.Is(err, fs.ErrNotExist) {
-		h, err = openedHistory{ops: history.NewSlice(nil), close: nothingToClose, truncated: always}, nil
-	}
-	h.path, h.run = path, run
-	return h, err
-}
-
-// openOperations opens a history of ours, or one of Jepsen's by its name.
-func openOperations(path string) (openedHistory, error) {
+	h.path, h.close, h.truncated = path, func() error { return nil }, func() bool { return true }
 	switch {
 	case filepath.Ext(path) == ".edn":
 		header, ops, err := edn.Open(path)
-		return openedHistory{header: header, ops: ops, close: ops.Close, truncated: never}, err
+		h.header, h.ops, h.close, h.truncated = header, ops, ops.Close, func() bool { return false }
+		return h, err
 	case filepath.Base(path) == results.RecordingFile:
 		r, err := history.LoadRecording(path)
-		return openedHistory{header: r.Header, ops: history.NewSlice(r.Ops), close: nothingToClose, truncated: always, commands: r.Commands, scripts: r.Scripts}, err
+		h.header, h.ops, h.commands, h.scripts = r.Header, history.NewSlice(r.Ops), r.Commands, r.Scripts
+		return h, err
 	}
 	r, err := history.Open(path)
-	if err != nil {
-		return openedHistory{}, err
+	switch {
+	case h.run != nil && errors.Is(err, fs.ErrNotExist):
+		h.ops = history.NewSlice(nil)
+	case err != nil:
+		return h, err
+	default:
+		r.Salvage()
+		h.file, h.header, h.ops, h.close, h.truncated = path, r.Header(), r, r.Close, r.Truncated
 	}
-	r.Salvage()
-	return openedHistory{file: path, header: r.Header(), ops: r, close: r.Close, truncated: r.Truncated}, nil
+	return h, nil
 }
-
-func always() bool { return true }
-
-func never() bool { return false }
-
-func nothingToClose() error { return nil }
 
 // historyIn finds the history in a run directory: the recording if the run was killed. Any other
 // path is the history itself.
@@ -148,36 +130,33 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// sidecars loads the commands and fault windows beside a run's history, if any.
-func sidecars(h openedHistory) (commands []history.Command, scripts map[string]string, windows []history.Window, err error) {
+// beside loads what lies beside a run's history, if anything: commands, fault windows, and what the
+// servers executed. Of a run that was killed that has not been joined to the commands yet.
+func beside(ctx context.Context, h openedHistory) (rec explain.Record, err error) {
+	rec.Header = h.header
 	if !isRunHistory(h.path) {
-		return nil, nil, nil, nil
+		return rec, nil
 	}
 	dir := filepath.Dir(h.path)
-	if commands, scripts = h.commands, h.scripts; filepath.Base(h.path) != results.RecordingFile {
-		commands, scripts, err = history.LoadCommands(unpacked(filepath.Join(dir, results.CommandsFile)))
+	if rec.Commands, rec.Scripts = h.commands, h.scripts; filepath.Base(h.path) != results.RecordingFile {
+		rec.Commands, rec.Scripts, err = history.LoadCommands(unpacked(filepath.Join(dir, results.CommandsFile)))
 	}
 	windows, windowsErr := history.LoadWindows(filepath.Join(dir, results.FaultsFile))
 	faults.Describe(windows)
-	return commands, scripts, windows, errors.Join(present(err), present(windowsErr))
-}
-
-// effectsBeside returns what the servers executed, if a file beside a history says so; nil: it is
-// not known. That of a run that was killed has not been joined to the commands yet.
-func effectsBeside(ctx context.Context, h openedHistory, in checker.Input, scripts map[string]string) ([]history.Executed, error) {
-	if !isRunHistory(h.path) {
-		return nil, nil
+	rec.Faults = windows
+	if err = errors.Join(present(err), present(windowsErr)); err != nil {
+		return rec, err
 	}
-	log, err := history.LoadServer(unpacked(filepath.Join(filepath.Dir(h.path), results.ServerFile)))
+	log, err := history.LoadServer(unpacked(filepath.Join(dir, results.ServerFile)))
 	switch {
 	case err != nil:
-		return nil, present(err)
+		return rec, present(err)
 	case log.Raw != nil:
-		return effects.Join(ctx, effects.Record{Header: h.header, Commands: in.Commands, Scripts: scripts, Faults: in.Faults, Logs: log.Raw, Skip: workloads.IsStore})
-	case log.Cut, history.IsDerived(log.Source):
-		return nil, nil // the record has not more in it than the commands
+		rec.Effects, err = effects.Join(ctx, effects.Record{Header: h.header, Commands: rec.Commands, Scripts: rec.Scripts, Faults: windows, Logs: log.Raw, Skip: workloads.IsStore})
+	case !log.Cut && !history.IsDerived(log.Source): // else it has no more in it than the commands
+		rec.Effects = log.Events
 	}
-	return log.Events, nil
+	return rec, err
 }
 
 // present ignores the error of a missing file.
@@ -186,16 +165,6 @@ func present(err error) error {
 		return nil
 	}
 	return err
-}
-
-// recordBeside loads the run record of a history in its run directory; nil if there is none.
-func recordBeside(path string) (*results.Run, error) {
-	d, err := results.Open(path)
-	if err != nil || !isRunHistory(path) {
-		return nil, nil
-	}
-	run, err := d.LoadRun()
-	return &run, err
 }
 
 // isRunHistory reports whether a history has the path that a run gives it, and not that of another

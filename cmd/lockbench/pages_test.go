@@ -31,9 +31,7 @@ func code(text string) string {
 // behind a prompt.
 func TestPagesNameWhatThereIs(t *testing.T) {
 	targets, err := os.ReadFile(moduleRoot + "Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	root := newRoot(&app{world: newWorld("").world, line: &statusLine{}})
 	root.InitDefaultHelpCmd()
 	found := map[string]int{}
@@ -81,9 +79,7 @@ func TestPagesNameWhatThereIs(t *testing.T) {
 // chooses.
 func pathsOf(t *testing.T, text string) (out []string) {
 	entries, err := os.ReadDir(moduleRoot)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, m := range regexp.MustCompile("`([\\w.-]+)(/[\\w./*-]*)`").FindAllStringSubmatch(text, -1) {
 		folder := slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.IsDir() && e.Name() == m[1] })
 		if folder && !strings.Contains(m[2], "NAME") && (m[1] != "results" || strings.HasPrefix(m[2], "/baseline")) {
@@ -132,9 +128,7 @@ func noSuchTest(t *testing.T, command string) string {
 	var names []string
 	for _, path := range files {
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, m := range testName.FindAllStringSubmatch(string(data), -1) {
 			names = append(names, m[1])
 		}

@@ -24,22 +24,19 @@ type statusLine struct {
 
 const eraseLine = "\r\x1b[K"
 
+// show redraws the line, cut to the terminal's width: nothing would erase a second line.
 func (s *statusLine) show(text string) {
 	if !s.live {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.text = s.fit(report.Clean(text))
-	io.WriteString(s.w, eraseLine+s.text)
-}
-
-// fit cuts a line to the terminal's width: nothing would erase a second line.
-func (s *statusLine) fit(text string) string {
-	if cut := []rune(text); s.wide > 0 && len(cut) >= s.wide {
-		return string(cut[:s.wide-1])
+	cut := []rune(report.Clean(text))
+	if s.wide > 0 {
+		cut = cut[:min(len(cut), s.wide-1)]
 	}
-	return text
+	s.text = string(cut)
+	io.WriteString(s.w, eraseLine+s.text)
 }
 
 func (s *statusLine) clear() {
@@ -80,42 +77,28 @@ func number[T ~int | ~int64](n T, noun string) string {
 }
 
 // runProgress returns the status line of a run, most important first, because a narrow terminal
-// cuts the rest.
+// cuts the rest: beside the rate of grants the offered one, if there is one.
 func runProgress(e harness.Experiment, p harness.Progress) string {
-	parts := []string{elapsed(p), pace(e.Scenario.Rate, p), number(p.Overlaps, "overlapping uses")}
+	elapsed, pace, now, waits := p.Phase+" "+seconds(p.Elapsed), "", "", ""
+	if p.Total > 0 {
+		elapsed += "/" + seconds(p.Total)
+	}
+	if p.Elapsed > 0 && p.Rounds > 0 {
+		pace = fmt.Sprintf("%.0f/s", float64(p.Rounds)/p.Elapsed.Seconds())
+		if e.Scenario.Rate > 0 {
+			pace = fmt.Sprintf("%s of %g/s", strings.TrimSuffix(pace, "/s"), e.Scenario.Rate)
+		}
+	}
 	if p.Current != "" {
-		parts = append(parts, "now: "+p.Current)
+		now = "now: " + p.Current
 	}
 	if p.P99 > 0 {
-		parts = append(parts, "p50 "+report.Span(p.P50)+" p99 "+report.Span(p.P99))
+		waits = "p50 " + report.Span(p.P50) + " p99 " + report.Span(p.P99)
 	}
-	parts = append(parts, granted(p), number(p.Refused, "refused"), number(p.Failed, "failed"), number(p.Unknown, "unknown"), number(p.Faults, "faults"))
-	return facts(append(parts, e.Variant.Name+" × "+e.Scenario.Name)...)
-}
-
-func elapsed(p harness.Progress) string {
-	text := p.Phase + " " + seconds(p.Elapsed)
-	if p.Total > 0 {
-		text += "/" + seconds(p.Total)
-	}
-	return text
-}
-
-// pace formats the rate of grants, and the offered rate if there is one.
-func pace(offered float64, p harness.Progress) string {
-	if p.Elapsed <= 0 || p.Rounds == 0 {
-		return ""
-	}
-	achieved := fmt.Sprintf("%.0f", float64(p.Rounds)/p.Elapsed.Seconds())
-	if offered > 0 {
-		return fmt.Sprintf("%s of %g/s", achieved, offered)
-	}
-	return achieved + "/s"
-}
-
-func granted(p harness.Progress) string {
+	granted := number(p.Rounds, "granted")
 	if p.Rounds > 0 && p.Expected > 0 {
-		return fmt.Sprintf("%d/%d granted", p.Rounds, p.Expected)
+		granted = fmt.Sprintf("%d/%d granted", p.Rounds, p.Expected)
 	}
-	return number(p.Rounds, "granted")
+	return facts(elapsed, pace, number(p.Overlaps, "overlapping uses"), now, waits, granted, number(p.Refused, "refused"), number(p.Failed, "failed"),
+		number(p.Unknown, "unknown"), number(p.Faults, "faults"), e.Variant.Name+" × "+e.Scenario.Name)
 }

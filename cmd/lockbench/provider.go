@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,57 +18,80 @@ import (
 // serverWords are the values of --server besides URLs.
 var serverWords = [...]string{"auto", "process", "docker", "sim"}
 
-// serverFlag declares --server. If the default depends on other flags, value is "" and otherwise
-// describes it.
+// serverFlag declares --server, and what says how to reach or to start one. If the default depends
+// on other flags, value is "" and otherwise describes it.
 func (a *app) serverFlag(c *cobra.Command, word *string, value, otherwise string) {
-	c.Flags().StringVar(word, "server", value, strings.Join(serverWords[:], ", ")+", or redis:// URLs separated by commas"+otherwise)
-	complete(c, "server", words(serverWords[:]...))
-	a.program.register(c)
-	a.access.register(c)
+	s := c.Flags()
+	s.StringVar(word, "server", value, strings.Join(serverWords[:], ", ")+", or redis:// URLs separated by commas"+otherwise)
+	s.StringVar(&a.program.binary, "binary", "", "program to start for --server process, such as valkey-server; a path, or a name on PATH (default redis-server)")
+	s.StringVar(&a.program.image, "image", "", "image to start for --server docker; it must have redis-server (default "+servers.ImageEnv+", or else redis:7.4)")
+	c.MarkFlagsMutuallyExclusive("binary", "image")
+	s.StringVar(&a.access.passwordFile, "password-file", "", "file whose first line is the password for a redis:// URL without one; or set "+passwordVariable+", and "+userVariable+" for a user")
+	s.StringVar(&a.access.ca, "tls-ca", "", "file of the authority that signed a rediss:// server's certificate, in PEM (default: the system's)")
+	s.StringVar(&a.access.cert, "tls-cert", "", "file of the certificate to show to a rediss:// server, in PEM; with --tls-key")
+	s.StringVar(&a.access.key, "tls-key", "", "file of the certificate's key, in PEM")
 }
 
 // providers returns the sources of servers in the order in which auto tries them. The last one is
 // always available.
 func providers() []servers.Provider {
-	return []servers.Provider{
-		servers.NewProcess(servers.ProcessOptions{}), servers.NewDocker(servers.DockerOptions{}), &harness.Sim{},
-	}
+	return []servers.Provider{servers.NewProcess(servers.ProcessOptions{}), servers.NewDocker(servers.DockerOptions{}), &harness.Sim{}}
 }
 
-// provider returns the provider that --server names, and for auto also why it was chosen.
-func (a *app) provider(ctx context.Context, word string, all []servers.Provider) (p servers.Provider, why string, err error) {
+// provider returns the provider that --server names, and for auto also why it was chosen, and says
+// so. real leaves the simulator out.
+func (a *app) provider(ctx context.Context, word string, real bool) (p servers.Provider, why string, err error) {
+	all := a.providers()
+	if real {
+		all = slices.DeleteFunc(all, harness.Simulates)
+	}
+	program, access := a.program.given(), a.access.given()
 	switch {
 	case (a.access.cert == "") != (a.access.key == ""):
 		return nil, "", fmt.Errorf("%w: --tls-cert and --tls-key need each other: one is missing", errUsage)
-	case strings.Contains(word, "://") && a.program.given() != "":
-		return nil, "", fmt.Errorf("%w: --%s is for servers that lockbench starts, and not for a Redis that --server gives by URL", errUsage, a.program.given())
+	case strings.Contains(word, "://") && program != "":
+		return nil, "", fmt.Errorf("%w: --%s is for servers that lockbench starts, and not for a Redis that --server gives by URL", errUsage, program)
 	case strings.Contains(word, "://"):
-		access, err := a.access.access(a.env)
+		login, err := a.access.access(a.env)
 		if err != nil {
 			return nil, "", err
 		}
-		url, err := servers.NewURL(access, strings.Split(word, ",")...)
+		url, err := servers.NewURL(login, strings.Split(word, ",")...)
 		if err != nil {
 			return nil, "", asInput(err)
 		}
 		return url, "", nil
-	case a.access.given() != "":
-		return nil, "", fmt.Errorf("%w: --%s is for a Redis that --server gives by URL, and not for --server %s", errUsage, a.access.given(), word)
-	case a.program.given() != "":
-		p, err := a.program.provider(word)
-		if err != nil {
-			return nil, "", err
+	case access != "":
+		return nil, "", fmt.Errorf("%w: --%s is for a Redis that --server gives by URL, and not for --server %s", errUsage, access, word)
+	case program != "":
+		p = servers.NewProcess(servers.ProcessOptions{Binary: a.program.binary})
+		if program == "image" {
+			p = servers.NewDocker(servers.DockerOptions{Image: a.program.image})
+		}
+		if word != "auto" && word != p.Name() { // auto is whichever it is for
+			return nil, "", fmt.Errorf("%w: --%s is for --server %s, and not for --server %s", errUsage, program, p.Name(), word)
 		}
 		return p, "", p.Available(ctx)
 	case word == "auto":
-		return automatic(ctx, all)
-	}
-	for _, p := range all {
-		if p.Name() == word {
-			return p, "", p.Available(ctx)
+		if p, why, err = automatic(ctx, all); err == nil {
+			a.say("server: %s (%s)", p.Name(), why)
 		}
+	default:
+		i := slices.IndexFunc(all, func(p servers.Provider) bool { return p.Name() == word })
+		if i < 0 {
+			return nil, "", fmt.Errorf("%w: --server %s: must be one of %s, or redis:// URLs separated by commas%s", errUsage, word, strings.Join(serverWords[:], ", "), suggest.Hint(word, serverWords[:]))
+		}
+		p, err = all[i], all[i].Available(ctx)
 	}
-	return nil, "", fmt.Errorf("%w: --server %s: must be one of %s, or redis:// URLs separated by commas%s", errUsage, word, strings.Join(serverWords[:], ", "), suggest.Hint(word, serverWords[:]))
+	if err == nil && harness.Simulates(p) {
+		a.say("virtual time: no latency figures")
+	}
+	return p, why, err
+}
+
+// experiment has what every run on a provider's servers has in common; base is the folder of runs.
+func (a *app) experiment(p servers.Provider, why, base string) harness.Experiment {
+	return harness.Experiment{Provider: p, Chosen: why, Base: base, Argv: a.argv, Now: a.now, Random: a.random, Checkout: "."}
 }
 
 // automatic returns the first available provider.
@@ -86,25 +110,9 @@ func automatic(ctx context.Context, all []servers.Provider) (servers.Provider, s
 	return nil, "", errors.Join(missing...)
 }
 
-func (a *app) announce(p servers.Provider, why string) {
-	if why != "" {
-		a.say("server: %s (%s)", p.Name(), why)
-	}
-	if harness.Simulates(p) {
-		a.say("virtual time: no latency figures")
-	}
-}
-
 // programFlags name the server that lockbench starts: another make or version of Redis than the
 // machine's own.
 type programFlags struct{ binary, image string }
-
-func (f *programFlags) register(c *cobra.Command) {
-	s := c.Flags()
-	s.StringVar(&f.binary, "binary", "", "program to start for --server process, such as valkey-server; a path, or a name on PATH (default redis-server)")
-	s.StringVar(&f.image, "image", "", "image to start for --server docker; it must have redis-server (default "+servers.ImageEnv+", or else redis:7.4)")
-	c.MarkFlagsMutuallyExclusive("binary", "image")
-}
 
 // given names the flag that was given; "" for none.
 func (f programFlags) given() string {
@@ -125,18 +133,6 @@ func (f programFlags) words() []string {
 	return []string{"--" + f.given(), f.binary + f.image}
 }
 
-// provider returns the provider that starts the program; auto is whichever it is for.
-func (f programFlags) provider(word string) (servers.Provider, error) {
-	var p servers.Provider = servers.NewProcess(servers.ProcessOptions{Binary: f.binary})
-	if f.image != "" {
-		p = servers.NewDocker(servers.DockerOptions{Image: f.image})
-	}
-	if word != "auto" && word != p.Name() {
-		return nil, fmt.Errorf("%w: --%s is for --server %s, and not for --server %s", errUsage, f.given(), p.Name(), word)
-	}
-	return p, nil
-}
-
 // accessFlags are the credentials for a Redis that --server gives by URL.
 type accessFlags struct{ passwordFile, ca, cert, key string }
 
@@ -146,23 +142,12 @@ const (
 	passwordVariable = "LOCKBENCH_REDIS_PASSWORD"
 )
 
-func (f *accessFlags) register(c *cobra.Command) {
-	s := c.Flags()
-	s.StringVar(&f.passwordFile, "password-file", "", "file whose first line is the password for a redis:// URL without one; or set "+passwordVariable+", and "+userVariable+" for a user")
-	s.StringVar(&f.ca, "tls-ca", "", "file of the authority that signed a rediss:// server's certificate, in PEM (default: the system's)")
-	s.StringVar(&f.cert, "tls-cert", "", "file of the certificate to show to a rediss:// server, in PEM; with --tls-key")
-	s.StringVar(&f.key, "tls-key", "", "file of the certificate's key, in PEM")
-}
-
 // given names a flag that was given; "" for none.
 func (f accessFlags) given() string {
-	switch {
-	case f.passwordFile != "":
-		return "password-file"
-	case f.ca != "":
-		return "tls-ca"
-	case f.cert != "":
-		return "tls-cert"
+	for _, flag := range [][2]string{{"password-file", f.passwordFile}, {"tls-ca", f.ca}, {"tls-cert", f.cert}} {
+		if flag[1] != "" {
+			return flag[0]
+		}
 	}
 	return ""
 }
@@ -171,24 +156,20 @@ func (f accessFlags) given() string {
 func (f accessFlags) access(env func(string) string) (a servers.Access, err error) {
 	user, password := env(userVariable), env(passwordVariable)
 	if f.passwordFile != "" {
-		if password, err = servers.ReadPassword(f.passwordFile); err != nil {
-			return a, asInput(err)
-		}
+		password, err = servers.ReadPassword(f.passwordFile)
 	}
 	if password != "" {
 		a.Login = func() (string, string) { return user, password }
 	}
-	if f.ca != "" {
-		if a.CA, err = servers.ReadCA(f.ca); err != nil {
-			return a, asInput(err)
-		}
+	if f.ca != "" && err == nil {
+		a.CA, err = servers.ReadCA(f.ca)
 	}
-	if f.cert != "" {
-		pair, err := servers.ReadKeyPair(f.cert, f.key)
-		if err != nil {
-			return a, asInput(err)
-		}
-		a.Own = []tls.Certificate{pair}
+	if f.cert != "" && err == nil {
+		pair, pairErr := servers.ReadKeyPair(f.cert, f.key)
+		a.Own, err = []tls.Certificate{pair}, pairErr
 	}
-	return a, nil
+	if err != nil {
+		err = asInput(err)
+	}
+	return a, err
 }

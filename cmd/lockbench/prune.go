@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -61,13 +62,13 @@ func (a *app) prune(base string, keep int, dry bool) error {
 			out.Spared = append(out.Spared, spared{r.Dir, cmp.Or(r.Problem, r.State())})
 			continue
 		}
+		var failed error
 		if !dry {
-			if rmErr := os.RemoveAll(r.Dir); rmErr != nil {
-				err = errors.Join(err, rmErr)
-				continue
-			}
+			failed = os.RemoveAll(r.Dir)
 		}
-		out.Deleted = append(out.Deleted, r.Dir)
+		if err = errors.Join(err, failed); failed == nil {
+			out.Deleted = append(out.Deleted, r.Dir)
+		}
 	}
 	if !dry {
 		err = errors.Join(err, dropDangling(filepath.Join(base, "latest")))
@@ -102,16 +103,13 @@ func (a *app) showPruned(p pruned) error {
 	if p.DryRun {
 		verb = "would delete"
 	}
+	var b strings.Builder
 	for _, dir := range p.Deleted {
-		if _, err := fmt.Fprintln(a.out, verb, report.Clean(dir)); err != nil {
-			return err
-		}
+		fmt.Fprintln(&b, verb, report.Clean(dir))
 	}
 	for _, s := range p.Spared {
-		if _, err := fmt.Fprintf(a.out, "left alone %s: %s\n", report.Clean(s.Dir), report.Clean(s.Why)); err != nil {
-			return err
-		}
+		fmt.Fprintf(&b, "left alone %s: %s\n", report.Clean(s.Dir), report.Clean(s.Why))
 	}
-	_, err := fmt.Fprintf(a.out, "%s %d, kept %d\n", verb, len(p.Deleted), p.Kept+len(p.Spared))
+	_, err := fmt.Fprintf(a.out, "%s%s %d, kept %d\n", &b, verb, len(p.Deleted), p.Kept+len(p.Spared))
 	return err
 }

@@ -36,9 +36,7 @@ func pages(t *testing.T) []string {
 func readPage(t *testing.T, page string) string {
 	t.Helper()
 	data, err := os.ReadFile(moduleRoot + page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(data)
 }
 
@@ -49,9 +47,7 @@ func keep(t *testing.T, page, is, want string) {
 		return
 	}
 	if *update {
-		if err := os.WriteFile(moduleRoot+page, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(moduleRoot+page, []byte(want), 0o644))
 		return
 	}
 	t.Errorf("%s is not what -update would write (- is, + would be):\n%s", page, cmp.Diff(is, want))

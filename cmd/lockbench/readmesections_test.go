@@ -25,9 +25,7 @@ var sections = map[string]func(*testing.T) string{
 func baselineSuite(t *testing.T) results.Suite {
 	t.Helper()
 	suite, err := results.LoadSuite(moduleRoot + "results/baseline/suite-sim.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, c := range suite.Cells { // a stored suite has no verdicts of properties, from which a cell would know
 		v, _ := catalogue.Find(c.Lock)
 		suite.Cells[i].Fences = v.Traits.Fenced
@@ -41,9 +39,7 @@ const storedBenchFile = moduleRoot + "results/baseline/bench.json"
 func baselineBench(t *testing.T) results.Bench {
 	t.Helper()
 	b, err := results.LoadBench(storedBenchFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 
@@ -149,9 +145,7 @@ func picture(t *testing.T) string {
 	dir := t.TempDir()
 	runCommand(t, dir, "run --lock set-nx-ex --scenario pause-before-release --server sim --seed 1 # exit 1")
 	data, err := os.ReadFile(filepath.Join(dir, "results/runs/latest", results.ViolationsPath, "001.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, story, _ := strings.Cut(string(data), "\n\n")
 	story, _, ok := strings.Cut(story, "\n\noperations")
 	if !ok {

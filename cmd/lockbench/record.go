@@ -31,47 +31,34 @@ type record struct {
 	unjudged error
 }
 
-// writers are what writes the forms of one kind of record.
-type writers[T any] struct {
-	md, junit, csv func(io.Writer, T) error
-	measures       func(T) []report.Measure
-}
-
-// of returns the forms of a record.
-func (w writers[T]) of(v T) map[string]func(io.Writer) error {
-	bind := func(write func(io.Writer, T) error) func(io.Writer) error {
-		return func(out io.Writer) error { return write(out, v) }
-	}
+// forms returns what writes the forms of one kind of record.
+func forms[T any](v T, md, junit, csv func(io.Writer, T) error, measures func(T) []report.Measure) map[string]func(io.Writer) error {
 	return map[string]func(io.Writer) error{
-		"md": bind(w.md), "junit": bind(w.junit), "csv": bind(w.csv),
-		"gha": func(out io.Writer) error { return report.GitHubBenchmark(out, w.measures(v)) },
-		"bmf": func(out io.Writer) error { return report.Bencher(out, w.measures(v)) },
+		"md":    func(w io.Writer) error { return md(w, v) },
+		"junit": func(w io.Writer) error { return junit(w, v) },
+		"csv":   func(w io.Writer) error { return csv(w, v) },
+		"gha":   func(w io.Writer) error { return report.GitHubBenchmark(w, measures(v)) },
+		"bmf":   func(w io.Writer) error { return report.Bencher(w, measures(v)) },
 	}
 }
 
 func suiteRecord(s results.Suite, dir string) record {
-	return record{dir: dir, value: s, entry: page.Entry{Kind: "suite", When: s.Start, What: suiteWhat(s), Server: s.Server, Verdict: s.Verdict},
-		html: func(w io.Writer, base string) error { return page.Suite(w, s, dir, base) },
-		text: func(w io.Writer, style report.Style) error {
-			return report.Suite(w, s, keptIn(dir).Page, style)
-		},
-		forms: writers[results.Suite]{report.SuiteMarkdown, report.SuiteJUnit, report.SuiteCSV, report.SuiteMeasures}.of(s)}
-}
-
-// suiteWhat says how many locks and scenarios a suite has.
-func suiteWhat(s results.Suite) string {
 	locks, scenarios := map[string]bool{}, map[string]bool{}
 	for _, c := range s.Cells {
 		locks[c.Lock], scenarios[c.Scenario] = true, true
 	}
-	return report.Plural(len(locks), "lock") + " × " + report.Plural(len(scenarios), "scenario")
+	what := report.Plural(len(locks), "lock") + " × " + report.Plural(len(scenarios), "scenario")
+	return record{dir: dir, value: s, entry: page.Entry{Kind: "suite", When: s.Start, What: what, Server: s.Server, Verdict: s.Verdict},
+		html:  func(w io.Writer, base string) error { return page.Suite(w, s, dir, base) },
+		text:  func(w io.Writer, style report.Style) error { return report.Suite(w, s, keptIn(dir).Page, style) },
+		forms: forms(s, report.SuiteMarkdown, report.SuiteJUnit, report.SuiteCSV, report.SuiteMeasures)}
 }
 
 func benchRecord(b results.Bench, dir string) record {
 	return record{dir: dir, value: b, entry: page.Entry{Kind: "bench", When: b.Start, What: strings.Join(b.Plan.Locks, ", "), Server: b.Server, Verdict: b.Verdict},
 		html:  func(w io.Writer, _ string) error { return page.Bench(w, b) },
 		text:  func(w io.Writer, style report.Style) error { return report.Bench(w, b, keptIn(dir), style) },
-		forms: writers[results.Bench]{report.BenchSummary, report.BenchJUnit, report.BenchCSV, report.BenchMeasures}.of(b)}
+		forms: forms(b, report.BenchSummary, report.BenchJUnit, report.BenchCSV, report.BenchMeasures)}
 }
 
 // keptIn says where the record in a directory is kept. It has no page if that could not be written.
@@ -85,32 +72,25 @@ func keptIn(dir string) report.Kept {
 
 // runRecord is the record of a run; result is nil if it was not judged.
 func runRecord(dir string, run results.Run, result *results.Result) record {
-	r := record{dir: dir, file: filepath.Join(dir, results.ResultFile), entry: runEntry(run, result), html: func(w io.Writer, base string) error {
-		d, err := results.Open(dir)
-		if err != nil {
-			return err
-		}
-		return page.Run(w, d, base)
-	}}
-	junit := func(w io.Writer) error { return report.RunJUnit(w, run, result) }
+	r := record{dir: dir, file: filepath.Join(dir, results.ResultFile),
+		entry: page.Entry{Kind: "run", When: run.Start, What: run.Lock + " × " + run.Scenario, Lock: run.Lock, Scenario: run.Scenario, Server: run.Server, Result: result},
+		html: func(w io.Writer, base string) error {
+			d, err := results.Open(dir)
+			if err != nil {
+				return err
+			}
+			return page.Run(w, d, base)
+		},
+		forms: map[string]func(io.Writer) error{}}
 	if result == nil {
-		r.forms = map[string]func(io.Writer) error{"junit": junit}
-		r.unjudged = fmt.Errorf("%s: the run was not judged: it has no %s; 'lockbench check %s' judges what was recorded", r.dir, results.ResultFile, r.dir)
-		return r
+		r.unjudged = fmt.Errorf("%s: the run was not judged: it has no %s; 'lockbench check %s' judges what was recorded", dir, results.ResultFile, dir)
+	} else {
+		r.value, r.entry.Verdict = *result, result.Verdict
+		r.text = func(w io.Writer, s report.Style) error { return report.Run(w, *result, keptIn(dir), s) }
+		r.forms = forms(*result, report.RunMarkdown, nil, report.RunCSV, report.RunMeasures)
 	}
-	r.value = *result
-	r.text = func(w io.Writer, s report.Style) error { return report.Run(w, *result, keptIn(r.dir), s) }
-	r.forms = writers[results.Result]{md: report.RunMarkdown, csv: report.RunCSV, measures: report.RunMeasures}.of(*result)
-	r.forms["junit"] = junit
+	r.forms["junit"] = func(w io.Writer) error { return report.RunJUnit(w, run, result) }
 	return r
-}
-
-func runEntry(run results.Run, result *results.Result) page.Entry {
-	e := page.Entry{Kind: "run", When: run.Start, What: run.Lock + " × " + run.Scenario, Lock: run.Lock, Scenario: run.Scenario, Server: run.Server}
-	if e.Result = result; result != nil {
-		e.Verdict = result.Verdict
-	}
-	return e
 }
 
 // write writes the record in a form that report -f names.

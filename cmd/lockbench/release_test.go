@@ -50,9 +50,7 @@ func TestRelease(t *testing.T) {
 	output(t, "make", "-C", moduleRoot, "release", "PLATFORMS=linux/"+runtime.GOARCH, "VERSION=v9.9.9-test", "TRIM=", "DIST="+dist)
 	program := filepath.Join(dist, name)
 	binary, err := os.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sum := sha256.Sum256(binary)
 	sums, err := os.ReadFile(filepath.Join(dist, "SHA256SUMS"))
 	if line := hex.EncodeToString(sum[:]) + "  " + name + "\n"; err != nil || string(sums) != line {

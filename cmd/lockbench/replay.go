@@ -46,7 +46,7 @@ func newReplay(a *app) *cobra.Command {
 			"A run directory is run again from its scenario and its seed, on the kind of server that it ran on.",
 		Example: "  lockbench replay results/runs/latest\n  lockbench replay results/runs/latest/violations/001.tape\n" +
 			"  lockbench replay results/runs/latest/violations/001.tape --server process",
-		Args: exactly("TAPE|RUN"),
+		Args: takes("needs TAPE|RUN", 1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			f.again = results.CommandLine(append([]string{"lockbench", "replay", lasting(args[0])}, givenFlags(c.Flags())...))
 			return a.replay(c.Context(), args[0], f)
@@ -98,17 +98,17 @@ func (a *app) replayRun(ctx context.Context, d *results.Dir, f replayFlags) erro
 		return asInput(err)
 	}
 	e := harness.Experiment{Seed: run.Seed}
-	if e.Variant, err = a.storedLock(ctx, run.Lock, &f.exec); err != nil {
+	if e.Variant, err = storedLock(ctx, run.Lock, &f.exec); err != nil {
 		return err
 	}
-	e.Subject = f.exec.fleet
 	if e.Scenario, err = scenarios.Load(d.File(results.ScenarioFile)); err != nil {
 		return asInput(err)
 	}
 	if run.Server == results.Guest && f.server == "" {
 		return fmt.Errorf("%w: the run was on a Redis given by URL; give it again with --server", errUsage)
 	}
-	out, err := a.onServers(ctx, e, cmp.Or(f.server, run.Server), f)
+	f.server = cmp.Or(f.server, run.Server)
+	out, err := a.onServers(ctx, e, f)
 	if out == nil || out.Result.Schema == "" {
 		return err
 	}
@@ -117,28 +117,24 @@ func (a *app) replayRun(ctx context.Context, d *results.Dir, f replayFlags) erro
 
 // storedLock returns the lock of a stored run. A command must be given again: none is read from a
 // file and started.
-func (a *app) storedLock(ctx context.Context, name string, f *execFlags) (impls.Variant, error) {
-	if f.given() {
-		return f.probe(ctx)
-	}
-	v, err := variant(name)
-	if err != nil {
+func storedLock(ctx context.Context, name string, f *execFlags) (impls.Variant, error) {
+	v, err := f.lock(ctx, name)
+	if err != nil && !f.given() {
 		err = fmt.Errorf("%w; one that was a command is given again by --exec", err)
 	}
 	return v, err
 }
 
-// onServers makes one run on the servers that word names.
-func (a *app) onServers(ctx context.Context, e harness.Experiment, word string, f replayFlags) (out *harness.Outcome, err error) {
-	p, why, err := a.provider(ctx, word, a.providers())
+// onServers makes one run of a variant, a scenario and a seed on the servers of --server.
+func (a *app) onServers(ctx context.Context, of harness.Experiment, f replayFlags) (out *harness.Outcome, err error) {
+	p, why, err := a.provider(ctx, f.server, false)
 	if err != nil {
 		return nil, err
 	}
-	a.announce(p, why)
+	e := a.experiment(p, why, f.out)
+	e.Variant, e.Scenario, e.Schedule, e.Seed, e.Subject, e.Rerun = of.Variant, of.Scenario, of.Schedule, of.Seed, f.exec.fleet, f.again
 	ctx, interrupts := a.listen(ctx)
 	e.Stop, e.Progress = interrupts.stop.Done(), func(p harness.Progress) { a.line.show(runProgress(e, p)) }
-	e.Provider, e.Chosen, e.Base, e.Argv, e.Now, e.Random, e.Checkout = p, why, f.out, a.argv, a.now, a.random, "."
-	e.Rerun = f.again
 	out, err = a.kept(ctx, e)
 	a.line.clear()
 	return out, errors.Join(err, interrupts.end())
@@ -156,7 +152,7 @@ func (a *app) replayTape(ctx context.Context, path string, f replayFlags) error 
 	case !live && f.exec.given():
 		return fmt.Errorf("%w: %s is of the simulator, of which no process knows the order: leave --exec out", errUsage, path)
 	}
-	v, err := a.storedLock(ctx, t.Program.Lock, &f.exec)
+	v, err := storedLock(ctx, t.Program.Lock, &f.exec)
 	if err != nil {
 		return err
 	}
@@ -164,17 +160,11 @@ func (a *app) replayTape(ctx context.Context, path string, f replayFlags) error 
 		return fmt.Errorf("%w: %s: along this tape the lock takes its process down; 'lockbench explore' shows it in a process of its own", errUsage, path)
 	}
 	r := results.Replay{Schema: "lockbench/replay/v1", Tape: path, Lock: t.Program.Lock, Property: t.Property, Cause: t.Cause, Server: cmp.Or(f.server, results.Simulator)}
-	switch {
-	case live:
+	if live || r.Server != results.Simulator {
 		f.server = cmp.Or(f.server, "auto")
 		err = a.onReal(ctx, t, v, f, &r)
-	case r.Server == results.Simulator:
-		if _, _, err := a.provider(ctx, r.Server, a.providers()); err != nil {
-			return err // of a flag that is for other servers
-		}
+	} else if _, _, err = a.provider(ctx, r.Server, false); err == nil { // an error is of a flag that is for other servers
 		err = a.inSim(ctx, t, f, &r)
-	default:
-		err = a.onReal(ctx, t, v, f, &r)
 	}
 	if r.Verdict == "" {
 		return err
@@ -199,29 +189,24 @@ func (a *app) inSim(ctx context.Context, t sim.Tape, f replayFlags, r *results.R
 	s := sim.New(catalogue.Known{})
 	defer s.Close() // never fails
 	out, err := s.Replay(t)
-	r.Identical = err == nil
 	if err != nil && !errors.Is(err, sim.ErrDiverged) {
 		return asInput(fmt.Errorf("%s: %w", r.Tape, err))
 	}
-	if err != nil {
+	if r.Identical = err == nil; !r.Identical {
 		r.Notes = append(r.Notes, err.Error(), "the lock, its workload or lockbench is not what it was when the tape was made, or the lock is not deterministic")
 	}
 	if f.trace {
 		r.Trace = out.Trace
 	}
 	broken, story, err := search.Breaks(ctx, s, t)
-	if err != nil {
-		return asInput(err)
-	}
-	r.Story = story
-	if !broken {
-		b, other, err := search.BreaksElse(ctx, s, t)
-		if err != nil {
-			return asInput(err)
-		}
-		r.Instead, r.Story = b.String(), other
+	if r.Story = story; err == nil && !broken {
+		var other verdicts.Break
+		other, r.Story, err = search.BreaksElse(ctx, s, t)
+		r.Instead = other.String()
 	}
 	switch {
+	case err != nil:
+		return asInput(err)
 	case broken, r.Instead != "":
 		r.Verdict = checker.Fail
 	case r.Identical:
@@ -239,26 +224,30 @@ func (a *app) onReal(ctx context.Context, t sim.Tape, v impls.Variant, f replayF
 	if err != nil {
 		return err
 	}
-	e.Subject = f.exec.fleet
 	r.Placed = faults.Placements(e.Scenario.Faults, e.Schedule)
-	for range f.tries {
+	for try := 0; try < f.tries && err == nil; try++ {
 		var out *harness.Outcome
-		if out, err = a.onServers(ctx, e, f.server, f); out == nil || out.Verdict == nil {
+		if out, err = a.onServers(ctx, e, f); out == nil || out.Verdict == nil {
 			return err
 		}
 		r.Runs = append(r.Runs, filepath.Clean(out.Dir))
 		r.Server, r.Order = out.Run.Server, out.Order
-		seen, e := sameViolation(t, v, out)
-		if err = errors.Join(err, e); seen != nil {
+		all := out.Verdict.Violations
+		var seen []string // the story of a violation of the tape's property
+		if i := slices.IndexFunc(all, func(x checker.Violation) bool { return x.Property == t.Property }); i >= 0 {
+			seen = all[i].Story
+		} else {
+			var unshown error
+			seen, unshown = search.Unshown(t, v, out.Record, out.Windows)
+			err = errors.Join(err, unshown)
+		}
+		if seen != nil {
 			r.Verdict, r.Instead, r.Story = checker.Fail, "", seen
 			return err
 		}
 		if r.Verdict != checker.Fail {
 			r.Verdict = out.Verdict.Verdict
-			r.Instead, r.Story = insteadOf(t, out.Verdict.Violations)
-		}
-		if err != nil {
-			break
+			r.Instead, r.Story = insteadOf(t, all)
 		}
 	}
 	return err
@@ -272,16 +261,6 @@ func insteadOf(t sim.Tape, all []checker.Violation) (string, []string) {
 	}
 	i := max(0, slices.IndexFunc(all, func(x checker.Violation) bool { return x.Cause == t.Cause }))
 	return verdicts.Break{Property: all[i].Property, Cause: all[i].Cause}.String(), all[i].Story
-}
-
-// sameViolation returns the story of a violation of the tape's property; nil if there is none.
-func sameViolation(t sim.Tape, v impls.Variant, out *harness.Outcome) ([]string, error) {
-	for _, x := range out.Verdict.Violations {
-		if x.Property == t.Property {
-			return x.Story, nil
-		}
-	}
-	return search.Unshown(t, v, out.Record, out.Windows)
 }
 
 // ofTape returns the experiment of a tape's program and schedule. It is validated like a scenario

@@ -33,7 +33,7 @@ func newReport(a *app) *cobra.Command {
 			"  bmf    Bencher Metric Format\n\n" +
 			"html goes to a file in the directory, the others to stdout; -O FILE names a file, -O - is stdout. The path of a written file is printed. It exits 0 whatever the verdict was.",
 		Example: "  lockbench report results/runs/latest\n  lockbench report results/runs/latest -f md\n  lockbench report results/runs/latest -f junit -O junit.xml",
-		Args:    exactly("a directory"),
+		Args:    takes("needs a directory", 1, 1),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.report(args[0], f) },
 	}
 	f.register(a, c)
@@ -51,7 +51,6 @@ func (f *reportFlags) register(a *app, c *cobra.Command) {
 	s := c.Flags()
 	s.VarP(&f.form, "format", "f", "what to write")
 	s.StringVarP(&f.file, "out-file", "O", "", "where to write it; - for stdout")
-	complete(c, "format", words(f.form.allowed...))
 }
 
 func (a *app) report(path string, f reportFlags) error {
@@ -63,24 +62,22 @@ func (a *app) report(path string, f reportFlags) error {
 	if err != nil {
 		return asInput(err)
 	}
-	file := f.file
+	file, base, style := f.file, "", report.Style{}
 	if file == "" && form == "html" {
 		file = filepath.Join(r.dir, results.ReportFile)
 	}
-	var b bytes.Buffer // whole or not at all
 	if file == "" || file == "-" {
-		if err := r.write(&b, form, "", a.style()); err != nil {
-			return asInput(err)
-		}
-		_, err := b.WriteTo(a.out)
-		return err
-	}
-	base, err := filepath.Rel(filepath.Dir(file), r.dir)
-	if err != nil {
+		file, style = "", a.style()
+	} else if base, err = filepath.Rel(filepath.Dir(file), r.dir); err != nil {
 		base = ""
 	}
-	if err := r.write(&b, form, base, report.Style{}); err != nil {
+	var b bytes.Buffer // whole or not at all
+	if err := r.write(&b, form, base, style); err != nil {
 		return asInput(err)
+	}
+	if file == "" {
+		_, err := b.WriteTo(a.out)
+		return err
 	}
 	if err := results.SaveFile(file, func(w io.Writer) error { _, err := b.WriteTo(w); return err }); err != nil {
 		return err

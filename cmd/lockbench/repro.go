@@ -30,7 +30,6 @@ type reproFlags struct {
 	server, out string
 	seed        uint64
 	exec        execFlags
-	again       string // the command that does it again
 }
 
 func newRepro(a *app) *cobra.Command {
@@ -43,10 +42,12 @@ func newRepro(a *app) *cobra.Command {
 			"Without a name it lists them; 'all' runs every one that the server can show.\n\n" +
 			"Bugs with a scenario run on real servers as well; those that are found by searching need the simulator.",
 		Example: "  lockbench repro\n  lockbench repro plain-del-mis-unlock\n  lockbench repro K5 --server process\n  lockbench repro all -o json",
-		Args:    atMostOne("NAME or all"),
+		Args:    takes("takes one NAME or all", 0, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return a.listBugs()
+				return a.list(listOf("bugs", "", []string{"BUG", "WHAT HAPPENS"}, repro.Bugs(), func(b repro.Bug) (any, []string) {
+					return bugItem{b.Name, b.What, b.Source, b.Lock, b.Scenario, b.Shows, b.Control, b.Command()}, []string{b.Name, b.What + " (" + b.Source + ")"}
+				}))
 			}
 			return a.repro(c.Context(), args[0], f, c.Flags())
 		},
@@ -75,36 +76,19 @@ type bugItem struct {
 	Command  string   `json:"command"`
 }
 
-func (a *app) listBugs() error {
-	return a.list(listOf("bugs", "", []string{"BUG", "WHAT HAPPENS"}, repro.Bugs(), func(b repro.Bug) (any, []string) {
-		return bugItem{b.Name, b.What, b.Source, b.Lock, b.Scenario, b.Shows, b.Control, b.Command()}, []string{b.Name, b.What + " (" + b.Source + ")"}
-	}))
-}
-
-func bugs(name string) ([]repro.Bug, error) {
-	if name == everyBug {
-		return repro.Bugs(), nil
-	}
-	b, ok := repro.Find(name)
-	if !ok {
-		return nil, fmt.Errorf("%w: unknown bug %q%s", errUsage, name, cmp.Or(suggest.Hint(name, bugNames()), "; 'lockbench repro' lists them"))
-	}
-	return []repro.Bug{b}, nil
-}
-
 func (a *app) repro(ctx context.Context, name string, f reproFlags, flags *pflag.FlagSet) error {
 	if err := f.exec.check(flags, ""); err != nil {
 		return err
 	}
-	wanted, err := bugs(name)
-	if err != nil {
-		return err
+	wanted := repro.Bugs()
+	if name != everyBug {
+		b, ok := repro.Find(name)
+		if !ok {
+			return fmt.Errorf("%w: unknown bug %q%s", errUsage, name, cmp.Or(suggest.Hint(name, bugNames()), "; 'lockbench repro' lists them"))
+		}
+		wanted = []repro.Bug{b}
 	}
-	if f.server, err = f.exec.server(f.server, flags); err != nil {
-		return err
-	}
-	f.again = results.CommandLine(append([]string{"lockbench", "repro", name}, givenFlags(flags)...))
-	cfg, err := a.reproConfig(ctx, f)
+	cfg, err := a.reproConfig(ctx, name, f, flags)
 	if err != nil {
 		return err
 	}
@@ -119,44 +103,45 @@ func (a *app) repro(ctx context.Context, name string, f reproFlags, flags *pflag
 		if errors.Is(runErr, repro.ErrSimOnly) {
 			runErr = asInput(runErr)
 		}
-		err = errors.Join(err, runErr)
-		if runErr == nil {
-			if f.exec.given() { // the bug's own command runs the lock of the catalogue
-				r.Command = f.again
-			}
-			all = append(all, r)
-			if !r.Reproduced {
-				err = errors.Join(err, errViolated)
-			}
+		if err = errors.Join(err, runErr); runErr != nil {
+			continue
+		}
+		if f.exec.given() { // the bug's own command runs the lock of the catalogue
+			r.Command = cfg.Base.Rerun
+		}
+		if all = append(all, r); !r.Reproduced {
+			err = errors.Join(err, errViolated)
 		}
 	}
 	a.line.clear()
 	return errors.Join(err, a.showRepro(all, name == everyBug), interrupts.end())
 }
 
-func (a *app) reproConfig(ctx context.Context, f reproFlags) (repro.Config, error) {
-	p, why, err := a.provider(ctx, f.server, f.exec.providers(a.providers()))
-	if err != nil {
-		return repro.Config{}, err
+func (a *app) reproConfig(ctx context.Context, name string, f reproFlags, flags *pflag.FlagSet) (c repro.Config, err error) {
+	if f.server, err = f.exec.server(f.server, flags); err != nil {
+		return c, err
 	}
-	a.announce(p, why)
-	base := harness.Experiment{Provider: p, Chosen: why, Base: f.out, Argv: a.argv, Now: a.now, Random: a.random, Checkout: ".", Rerun: f.again}
+	p, why, err := a.provider(ctx, f.server, f.exec.given())
+	if err != nil {
+		return c, err
+	}
+	base := a.experiment(p, why, f.out)
+	base.Rerun = results.CommandLine(append([]string{"lockbench", "repro", name}, givenFlags(flags)...))
 	if f.exec.given() {
 		if base.Variant, err = f.exec.probe(ctx); err != nil {
-			return repro.Config{}, err
+			return c, err
 		}
 		base.Subject = f.exec.fleet
 	}
-	return repro.Config{Base: base, Seed: f.seed, Run: a.kept, Explore: func(ctx context.Context, c search.Config) (search.Result, error) {
-		return a.explorer(ctx, c, func(s search.Stats) { a.line.show(exploreProgress(c, s)) })
-	}, Breaks: breaks}, nil
-}
-
-// breaks replays a tape in a new simulator.
-func breaks(ctx context.Context, t sim.Tape) (bool, []string, error) {
-	s := sim.New(catalogue.Known{})
-	defer s.Close() // never fails
-	return search.Breaks(ctx, s, t)
+	return repro.Config{Base: base, Seed: f.seed, Run: a.kept,
+		Explore: func(ctx context.Context, c search.Config) (search.Result, error) {
+			return a.explorer(ctx, c, func(s search.Stats) { a.line.show(exploreProgress(c, s)) })
+		},
+		Breaks: func(ctx context.Context, t sim.Tape) (bool, []string, error) {
+			s := sim.New(catalogue.Known{})
+			defer s.Close() // never fails
+			return search.Breaks(ctx, s, t)
+		}}, nil
 }
 
 // kept makes a run and saves its reports.
@@ -178,15 +163,9 @@ func (a *app) showRepro(all []results.Repro, table bool) error {
 		return a.writeJSON(append([]results.Repro{}, all...))
 	case len(all) == 0:
 		return nil
-	case a.json():
-		return a.writeJSON(all[0])
-	case table:
-		return a.reproTable(all)
+	case !table:
+		return show(a, all[0], report.Repro)
 	}
-	return report.Repro(a.out, all[0], a.style())
-}
-
-func (a *app) reproTable(all []results.Repro) error {
 	rows, reproduced := [][]string{{"BUG", "REPRODUCED", "IN", "OBSERVED"}}, 0
 	for _, r := range all {
 		verdict, observed := "NO", strings.Join(r.Observed, " ")

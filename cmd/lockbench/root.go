@@ -23,7 +23,9 @@ import (
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/servers"
+	"github.com/lockbench/lockbench/sim"
 	"github.com/lockbench/lockbench/sim/search"
+	"github.com/lockbench/lockbench/workloads"
 )
 
 // world is what the program uses of its process. Tests make their own.
@@ -96,13 +98,15 @@ func (r *remembering) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// complain prints errors to stderr, a line each and each once, except results, which stdout shows.
+// complain prints errors to stderr, a line each and each once, except results, which stdout shows
+// already, and an interrupt, which was reported when it came.
 func (a *app) complain(err error) {
 	a.line.clear()
 	said := map[string]bool{}
 	unsaved, shown := onceFull(err)
 	for _, one := range separate(shown) {
-		if one == nil || alreadyShown(one) || said[one.Error()] {
+		switch {
+		case one == nil, one == errViolated, one == errGate, one == errInconclusive, one == errInterrupted, errors.Is(one, context.Canceled), said[one.Error()]:
 			continue
 		}
 		said[one.Error()] = true
@@ -132,13 +136,11 @@ func onceFull(err error) (left int, kept error) {
 	return max(full-1, 0), errors.Join(all...)
 }
 
-func separate(err error) []error {
+func separate(err error) (all []error) {
 	if !isJoin(err) {
 		return []error{err}
 	}
-	join, _ := err.(interface{ Unwrap() []error })
-	var all []error
-	for _, one := range join.Unwrap() {
+	for _, one := range err.(interface{ Unwrap() []error }).Unwrap() {
 		all = append(all, separate(one)...)
 	}
 	return all
@@ -168,16 +170,22 @@ func newRoot(a *app) *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.VarP(&a.format, "output", "o", "form of the result: text or json")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print only errors to stderr")
-	complete(root, "output", words(a.format.allowed...))
-	for _, c := range []*cobra.Command{newRun(a), newSuite(a), newExplore(a), newBench(a), newCompare(a), newReplay(a), newRepro(a), newCheck(a), newList(a), newDoctor(a),
-		newValidate(a), newReport(a), newLs(a), newPrune(a), newServe(a), newMerge(a)} {
+	completions(root, flags)
+	for _, verb := range []func(*app) *cobra.Command{newRun, newSuite, newExplore, newBench, newCompare, newReplay, newRepro, newCheck, newList, newDoctor,
+		newValidate, newReport, newLs, newPrune, newServe, newMerge} {
+		c := verb(a)
 		c.RunE = a.begin(c.RunE)
+		completions(c, c.Flags())
 		groupFlags(c)
 		root.AddCommand(c)
 	}
 	root.AddCommand(&cobra.Command{Use: "exit-codes", Short: "What each exit code means", Long: exitCodesHelp},
 		&cobra.Command{Use: "metrics", Short: "What --max, --min, --find-rate and slo can limit", Long: metricsHelp()})
-	strictCompletion(root)
+	root.InitDefaultCompletionCmd()
+	if c, _, err := root.Find([]string{"completion"}); err == nil { // which shows its help, and exits 0, for a shell that it does not know
+		c.Args = oneOf(commandNames(c))
+		c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	}
 	narrow := strings.NewReplacer("Flags.FlagUsages", "Flags.FlagUsagesWrapped "+strconv.Itoa(columns), "for more information about a command", "for more about a command")
 	root.SetUsageTemplate(narrow.Replace(root.UsageTemplate()))
 	for _, c := range append(root.Commands(), root) {
@@ -186,7 +194,7 @@ func newRoot(a *app) *cobra.Command {
 	return root
 }
 
-// fold wraps the paragraphs of a text at [columns]; lines that begin with a space stay as they are.
+// fold wraps the paragraphs of a text at [columns]; those that begin with a space stay as they are.
 func fold(text string) string {
 	paragraphs := strings.Split(text, "\n\n")
 	for i, p := range paragraphs {
@@ -217,18 +225,6 @@ func newHelp(a *app) *cobra.Command {
 	}
 }
 
-// strictCompletion makes cobra's command refuse a shell that it does not know. Cobra's own shows
-// its help and exits 0.
-func strictCompletion(root *cobra.Command) {
-	root.InitDefaultCompletionCmd()
-	c, _, err := root.Find([]string{"completion"})
-	if err != nil {
-		return // cobra has none any more
-	}
-	c.Args = oneOf(commandNames(c))
-	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
-}
-
 func commandNames(root *cobra.Command) []string {
 	return namesOf(root.Commands(), (*cobra.Command).Name)
 }
@@ -247,12 +243,6 @@ func suggestCommand(root *cobra.Command, args []string) string {
 	return ""
 }
 
-// wanted describes, by the type of a flag, the values that it takes.
-var wanted = map[string]string{
-	"int": "a whole number", "uint64": "a whole number, 0 or more", "float64": "a number", "bool": "true or false",
-	"duration": "a time with its unit, such as 10s", "intSlice": "whole numbers separated by commas", "durationSlice": "times with their units, such as 0,2ms",
-}
-
 // flagError says what is wrong with a flag: it does not exist, has no value, or has one that it
 // cannot take.
 func flagError(c *cobra.Command, err error) error {
@@ -260,7 +250,10 @@ func flagError(c *cobra.Command, err error) error {
 	var missing *pflag.NotExistError
 	switch {
 	case errors.As(err, &value):
-		want, known := wanted[value.GetFlag().Value.Type()]
+		want, known := map[string]string{ // by the type of a flag
+			"int": "a whole number", "uint64": "a whole number, 0 or more", "float64": "a number", "bool": "true or false", "duration": "a time with its unit, such as 10s",
+			"intSlice": "whole numbers separated by commas", "durationSlice": "times with their units, such as 0,2ms",
+		}[value.GetFlag().Value.Type()]
 		if !known {
 			return fmt.Errorf("%w: --%s %s: %w", errUsage, value.GetFlag().Name, value.GetValue(), errors.Unwrap(err))
 		}
@@ -275,13 +268,20 @@ func flagError(c *cobra.Command, err error) error {
 
 // begin wraps a verb. Errors from then on are none of usage: cobra has parsed flags and arguments.
 func (a *app) begin(verb func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
-	return func(c *cobra.Command, args []string) error {
+	return func(c *cobra.Command, args []string) (err error) {
 		a.ran = true
 		a.line.live = a.errTerminal && !a.quiet && a.env("TERM") != "dumb"
 		if f := c.Flags().Lookup(helpAll); f != nil && f.Changed {
 			return c.Help()
 		}
-		if err := noEmptyLists(c.Flags()); err != nil {
+		// without a list that is given and empty, such as --locks "$LOCKS" with an unset variable, the
+		// default would apply
+		c.Flags().Visit(func(f *pflag.Flag) {
+			if list, ok := f.Value.(pflag.SliceValue); ok && len(list.GetSlice()) == 0 {
+				err = errors.Join(err, fmt.Errorf("%w: --%s is empty", errUsage, f.Name))
+			}
+		})
+		if err != nil {
 			return err
 		}
 		from, ignore := a.notify()
@@ -297,27 +297,24 @@ func (a *app) begin(verb func(*cobra.Command, []string) error) func(*cobra.Comma
 	}
 }
 
-// noEmptyLists rejects a list that was given and is empty, such as --locks "$LOCKS" with an unset
-// variable: without it the default would apply.
-func noEmptyLists(flags *pflag.FlagSet) (err error) {
-	flags.Visit(func(f *pflag.Flag) {
-		if list, ok := f.Value.(pflag.SliceValue); ok && len(list.GetSlice()) == 0 {
-			err = errors.Join(err, fmt.Errorf("%w: --%s is empty", errUsage, f.Name))
+// completions registers the words that shells complete for a command's flags.
+func completions(c *cobra.Command, flags *pflag.FlagSet) {
+	byName := map[string]func() []string{
+		"lock": lockNames, "locks": func() []string { return append(lockNames(), planted) }, "workload": func() []string { return namesOf(workloads.All(), workloads.Workload.Name) },
+		"scenario": scenarioNames, "scenarios": scenarioNames, "faults": sim.Placeable, "server": func() []string { return serverWords[:] },
+	}
+	flags.VisitAll(func(f *pflag.Flag) {
+		known := byName[f.Name]
+		if one, ok := f.Value.(*choice); ok {
+			known = func() []string { return one.allowed }
+		}
+		if known != nil { // the only error is a flag that does not exist
+			_ = c.RegisterFlagCompletionFunc(f.Name, func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+				return known(), cobra.ShellCompDirectiveNoFileComp
+			})
 		}
 	})
-	return err
 }
-
-// complete registers the words that shells complete for a flag.
-func complete(c *cobra.Command, flag string, known func() []string) {
-	// The only error is a flag that does not exist, which the tests of the command would show
-	// first.
-	_ = c.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return known(), cobra.ShellCompDirectiveNoFileComp
-	})
-}
-
-func words(known ...string) func() []string { return func() []string { return known } }
 
 // choice is a flag that takes one of several words.
 type choice struct {
@@ -347,10 +344,10 @@ func (c *choice) Set(word string) error {
 
 func (a *app) json() bool { return a.format.value == "json" }
 
-func (a *app) style() report.Style { return report.Style{Colour: a.outTerminal && a.colours()} }
-
-// colours follows https://no-color.org.
-func (a *app) colours() bool { return a.env("NO_COLOR") == "" && a.env("TERM") != "dumb" }
+// style follows https://no-color.org.
+func (a *app) style() report.Style {
+	return report.Style{Colour: a.outTerminal && a.env("NO_COLOR") == "" && a.env("TERM") != "dumb"}
+}
 
 // say prints a line to stderr, unless -q is given.
 func (a *app) say(format string, args ...any) {

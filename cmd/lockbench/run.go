@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +21,7 @@ import (
 	"github.com/lockbench/lockbench/judge"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/scenarios"
 	"github.com/lockbench/lockbench/workloads"
 )
 
@@ -51,11 +55,6 @@ func newRun(a *app) *cobra.Command {
 			return a.run(c.Context(), f, c.Flags())
 		},
 	}
-	f.register(a, c)
-	return c
-}
-
-func (f *runFlags) register(a *app, c *cobra.Command) {
 	s := c.Flags()
 	s.StringVar(&f.lock, "lock", "", "the lock to run; 'lockbench list locks' shows them")
 	s.StringVar(&f.scenario, "scenario", "steady", "name of a built-in scenario, or a YAML file")
@@ -77,24 +76,24 @@ func (f *runFlags) register(a *app, c *cobra.Command) {
 	s.StringVar(&f.metricsAddr, "metrics-addr", "", "serve figures for Prometheus at this address while it runs, such as 127.0.0.1:0 (port 0: any that is free)")
 	f.exec.register(s)
 	oneOfFlags(c, "duration", "ops")
-	complete(c, "clients-as", words(f.clientsAs.allowed...))
-	complete(c, "lock", lockNames)
-	complete(c, "pace", words(f.pace.allowed...))
-	complete(c, "scenario", scenarioNames)
-	complete(c, "workload", workloadNames)
+	return c
 }
 
-// drawSeed draws a seed that is short enough to type.
-func drawSeed(r io.Reader) (uint64, error) {
-	var b [4]byte
-	if _, err := io.ReadFull(r, b[:]); err != nil {
-		return 0, fmt.Errorf("seed: %w", err)
+// drawSeed draws a seed that is short enough to type, unless one was given.
+func (a *app) drawSeed(flags *pflag.FlagSet, seed *uint64) error {
+	if flags.Changed("seed") {
+		return nil
 	}
-	return uint64(binary.LittleEndian.Uint32(b[:]))%1_000_000 + 1, nil
+	var b [4]byte
+	if _, err := io.ReadFull(a.random, b[:]); err != nil {
+		return fmt.Errorf("seed: %w", err)
+	}
+	*seed = uint64(binary.LittleEndian.Uint32(b[:]))%1_000_000 + 1
+	return nil
 }
 
 func (a *app) run(ctx context.Context, f runFlags, flags *pflag.FlagSet) (err error) {
-	e, err := a.experiment(ctx, &f, flags)
+	e, err := a.runExperiment(ctx, &f, flags)
 	if err != nil {
 		return err
 	}
@@ -131,50 +130,41 @@ func (a *app) run(ctx context.Context, f runFlags, flags *pflag.FlagSet) (err er
 	return errors.Join(err, interrupts.end())
 }
 
-// experiment turns flags into an experiment. It starts nothing.
-func (a *app) experiment(ctx context.Context, f *runFlags, flags *pflag.FlagSet) (e harness.Experiment, err error) {
+// runExperiment turns flags into an experiment. It starts nothing but the command of --exec, once.
+func (a *app) runExperiment(ctx context.Context, f *runFlags, flags *pflag.FlagSet) (e harness.Experiment, err error) {
 	if f.reps < 1 {
 		return e, fmt.Errorf("%w: --reps %d: must be at least 1", errUsage, f.reps)
 	}
 	if f.server, err = f.exec.server(f.server, flags); err != nil {
 		return e, err
 	}
-	if e.Variant, err = a.lockOrCommand(ctx, f, flags); err != nil {
+	if err := f.exec.check(flags, "lock"); err != nil {
 		return e, err
 	}
-	e.Subject = f.exec.fleet
-	if e.Scenario, err = f.scenarioOf(flags, e.Variant.Topology); err != nil {
+	v, err := f.exec.lock(ctx, f.lock)
+	if err != nil {
 		return e, err
 	}
-	if !flags.Changed("seed") {
-		if f.seed, err = drawSeed(a.random); err != nil {
-			return e, err
-		}
-	}
-	if e.Provider, e.Chosen, err = a.provider(ctx, f.server, f.exec.providers(a.providers())); err != nil {
+	s, err := f.scenarioOf(flags, v.Topology)
+	if err != nil {
 		return e, err
 	}
-	a.announce(e.Provider, e.Chosen)
-	if !harness.Simulates(e.Provider) && f.leavesLength(flags) {
-		s := &e.Scenario
+	if err := a.drawSeed(flags, &f.seed); err != nil {
+		return e, err
+	}
+	p, why, err := a.provider(ctx, f.server, f.exec.given())
+	if err != nil {
+		return e, err
+	}
+	if !harness.Simulates(p) && f.leavesLength(flags) { // long enough for latencies
 		s.Length, s.WarmUp, s.Ops = faults.Span{Fixed: 10 * time.Second}, faults.Span{Fixed: time.Second}, 0
 		if err := s.Validate(); err != nil {
 			return e, err
 		}
 	}
-	e.As, e.Base, e.Argv, e.Now, e.Random, e.Checkout = harness.ClientsAs(f.clientsAs.value), f.out, a.argv, a.now, a.random, "."
+	e = a.experiment(p, why, f.out)
+	e.Variant, e.Scenario, e.Subject, e.As = v, s, f.exec.fleet, harness.ClientsAs(f.clientsAs.value)
 	return e, nil
-}
-
-// lockOrCommand returns the named lock, or the one that --exec describes.
-func (a *app) lockOrCommand(ctx context.Context, f *runFlags, flags *pflag.FlagSet) (impls.Variant, error) {
-	if err := f.exec.check(flags, "lock"); err != nil {
-		return impls.Variant{}, err
-	}
-	if f.exec.given() {
-		return f.exec.probe(ctx)
-	}
-	return variant(f.lock)
 }
 
 // once makes one run and shows it. The result is nil if the run was not judged.
@@ -216,4 +206,72 @@ func runError(out *harness.Outcome) error {
 		return errGate
 	}
 	return verdictError(r.Verdict)
+}
+
+// scenarioOf loads the scenario, for a lock of this topology, and applies the flags that change it,
+// one after the other. A length by time and one by rounds take each other's place.
+func (f runFlags) scenarioOf(flags *pflag.FlagSet, own impls.Topology) (s scenarios.Scenario, err error) {
+	if len(f.set) > 0 {
+		own = "" // they may change the topology, and the node of a fault
+	}
+	if s, err = scenarios.LoadOn(f.scenario, own); err != nil {
+		return s, asInput(err)
+	}
+	for _, name := range []string{"workload", "clients", "lease", "rate", "duration", "ops", "pace"} {
+		flag := flags.Lookup(name)
+		if !flag.Changed {
+			continue
+		}
+		switch name {
+		case "workload":
+			s.Workload = f.workload
+		case "clients":
+			s.Clients = f.clients
+		case "lease":
+			s.Lease = faults.Span{Fixed: f.lease}
+		case "rate":
+			s.Rate = f.rate
+		case "duration":
+			s.Length, s.Ops = faults.Span{Fixed: f.duration}, 0
+		case "ops":
+			s.Ops, s.Length = f.ops, faults.Span{}
+		case "pace":
+			s.Pace = workloads.Pace(f.pace.value)
+		}
+		if err := s.Validate(); err != nil {
+			return s, asInput(blame(flag, err))
+		}
+	}
+	if s, err = s.With(f.set); err != nil {
+		return s, asInput(err)
+	}
+	limits, err := gates(f.max, f.min)
+	for _, g := range limits {
+		s.SLO = append(slices.Clip(s.SLO), g.Text)
+	}
+	return s, err
+}
+
+// blame names the flag, and its value if the message does not, in the error of a scenario that it
+// changed.
+func blame(flag *pflag.Flag, err error) error {
+	var wrong *scenarios.Error
+	value := flag.Value.String()
+	switch {
+	case !errors.As(err, &wrong):
+		return err
+	case strings.Contains(wrong.Message, strconv.Quote(value)):
+		return fmt.Errorf("--%s: %s", flag.Name, wrong.Message)
+	}
+	return fmt.Errorf("--%s %s: %s", flag.Name, value, wrong.Message)
+}
+
+// leavesLength reports whether neither a scenario nor a length is given. On real servers such a run
+// is long enough for latencies.
+func (f runFlags) leavesLength(flags *pflag.FlagSet) bool {
+	set := func(s string) bool {
+		name, _, _ := strings.Cut(s, "=")
+		return name == "ops" || name == "duration" || name == "warmup"
+	}
+	return !flags.Changed("scenario") && !flags.Changed("ops") && !flags.Changed("duration") && !slices.ContainsFunc(f.set, set)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -307,9 +308,7 @@ func TestTheStepsToTheEnd(t *testing.T) {
 // TestCheckIsInterrupted: the first signal ends a check.
 func TestCheckIsInterrupted(t *testing.T) {
 	file := t.TempDir() + "/history.jsonl"
-	if err := os.WriteFile(file, []byte(manyClients(1000)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(manyClients(1000)), 0o600))
 	w := newWorld(checker.Pass)
 	a := &app{world: w.world, line: &statusLine{w: w.err}}
 	ctx, end := a.interruptible(t.Context())
@@ -383,8 +382,9 @@ func TestRunProgress(t *testing.T) {
 		{"a narrow terminal", 200, 20, harness.Progress{Phase: "clients", Elapsed: 2 * time.Second, Total: 10 * time.Second, Rounds: 300}, "clients 2.0s/10.0s "},
 	} {
 		e.Scenario.Rate = row.rate
-		if got := (&statusLine{wide: row.wide}).fit(runProgress(e, row.p)); got != row.want {
-			t.Errorf("%s: %q, want %q", row.why, got, row.want)
+		line := &statusLine{w: io.Discard, live: true, wide: row.wide}
+		if line.show(runProgress(e, row.p)); line.text != row.want {
+			t.Errorf("%s: %q, want %q", row.why, line.text, row.want)
 		}
 	}
 }
@@ -427,8 +427,6 @@ func TestPanicIsAnInternalError(t *testing.T) {
 func planOf(t *testing.T, e harness.Experiment) string {
 	t.Helper()
 	digest, err := e.Scenario.Hash(e.Seed, e.Variant.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return digest
 }

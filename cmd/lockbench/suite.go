@@ -1,13 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,7 +19,6 @@ import (
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
-	"github.com/lockbench/lockbench/servers"
 )
 
 // planted is the word for all planted bugs in --locks.
@@ -74,33 +73,18 @@ func newSuite(a *app) *cobra.Command {
 	s.BoolVar(&f.keepAll, "keep-all", false, "keep the run directory of every cell, not only of those that are not as expected")
 	s.Var(&f.shard, "shard", "i/n: run the i-th of n equal parts; 'lockbench merge' joins them")
 	f.exec.register(s)
-	complete(c, "clients-as", words(f.clientsAs.allowed...))
-	complete(c, "locks", func() []string { return append(lockNames(), planted) })
-	complete(c, "scenarios", scenarioNames)
 	return c
 }
 
-// sideBySide returns how many cells run at once.
-func (f suiteFlags) sideBySide(p servers.Provider) int {
-	switch {
-	case f.side > 0:
-		return f.side
-	case harness.Simulates(p):
-		return runtime.GOMAXPROCS(0)
-	}
-	return 4 * runtime.GOMAXPROCS(0)
-}
-
 // variants returns the named locks, or all.
-func (f *suiteFlags) variants(ctx context.Context) ([]impls.Variant, error) {
-	if f.exec.given() {
+func (f *suiteFlags) variants(ctx context.Context) (out []impls.Variant, err error) {
+	switch {
+	case f.exec.given():
 		v, err := f.exec.probe(ctx)
 		return []impls.Variant{v}, err
-	}
-	if len(f.locks) == 0 {
+	case len(f.locks) == 0:
 		return slices.Concat(catalogue.Locks(), catalogue.Planted()), nil
 	}
-	var out []impls.Variant
 	for _, name := range f.locks {
 		if name == planted {
 			out = append(out, catalogue.Planted()...)
@@ -112,97 +96,103 @@ func (f *suiteFlags) variants(ctx context.Context) ([]impls.Variant, error) {
 		}
 		out = append(out, v)
 	}
-	if len(out) == 0 {
-		return nil, fmt.Errorf("%w: --locks %s: there are none", errUsage, strings.Join(f.locks, ","))
-	}
 	return out, nil
 }
 
 // plan returns the named scenarios, or all for which the catalogue has expectations.
 func (f suiteFlags) plan(variants []impls.Variant) ([]scenarios.Scenario, error) {
-	if len(f.scenarios) == 0 {
-		return slices.DeleteFunc(scenarios.Builtin(), func(s scenarios.Scenario) bool { return !expected(s.Name, variants) }), nil
+	if len(f.scenarios) > 0 {
+		return loadEach(f.scenarios, scenarios.Load)
 	}
-	return loadEach(f.scenarios, scenarios.Load)
-}
-
-func expected(scenario string, variants []impls.Variant) bool {
-	return slices.ContainsFunc(variants, func(v impls.Variant) bool {
-		_, ok := v.Expect[scenario]
-		return ok
-	})
+	return slices.DeleteFunc(scenarios.Builtin(), func(s scenarios.Scenario) bool {
+		return !slices.ContainsFunc(variants, func(v impls.Variant) bool {
+			_, expected := v.Expect[s.Name]
+			return expected
+		})
+	}), nil
 }
 
 func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) error {
-	if err := f.exec.check(flags, "locks"); err != nil {
-		return err
-	}
-	if f.side < 0 {
-		return fmt.Errorf("%w: --side-by-side %d: must not be negative", errUsage, f.side)
-	}
-	word, err := f.exec.server(f.server, flags)
+	c, base, err := f.config(ctx, flags)
 	if err != nil {
 		return err
 	}
-	in, err := f.inputs(ctx)
+	p, why, err := a.provider(ctx, f.server, f.exec.given())
 	if err != nil {
 		return err
 	}
-	p, why, err := a.provider(ctx, word, f.exec.providers(a.providers()))
-	if err != nil {
-		return err
-	}
-	a.announce(p, why)
+	perCPU := 4 // cells on real servers mostly wait
 	if harness.Simulates(p) {
+		perCPU = 1
 		defer debug.SetGCPercent(debug.SetGCPercent(collectLate))
 	}
+	c.Side = cmp.Or(c.Side, perCPU*runtime.GOMAXPROCS(0))
 	environment := results.CaptureEnvironment(ctx, thisMachine())
 	path, err := a.createFor(f.store, f.out, "suite")
 	if err != nil {
 		return err
 	}
-	dir := &suiteDir{path: path, all: f.keepAll}
-	lacks := lacking{of: map[string]error{}}
+	dir := &suiteDir{path: path, all: f.keepAll, lacks: lacking{of: map[string]error{}}}
+	e := a.experiment(p, why, path)
+	e.As, e.Environment, e.Subject, e.Checkout = harness.ClientsAs(f.clientsAs.value), &environment, f.exec.fleet, ""
 	ctx, interrupts := a.listen(ctx)
-	suite, err := a.suiteRunner(ctx, harness.SuiteConfig{
-		Variants: in.variants, Scenarios: in.plan, Server: p.Name(), Seed: f.seed, Side: f.sideBySide(p), Rerun: rerun(flags, "suite", p, f.seed),
-		Cell: lacks.watch(a.cell(p, why, f, dir, &environment)), Stop: interrupts.stop.Done(), Now: a.now, Shard: f.shard.given,
-		Each: func(done, all int, c results.Cell) { dir.done(c); lacks.ended(c); a.suiteProgress(done, all, c) },
-	})
+	c.Server, c.Rerun, c.Stop, c.Now = p.Name(), rerun(flags, "suite", p, f.seed), interrupts.stop.Done(), a.now
+
+	c.Cell = func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (results.Result, string, error) {
+		return a.cell(ctx, e, f, v, s, dir)
+	}
+	c.Each = func(done, all int, c results.Cell) {
+		dir.done(c)
+		if report.Unexpected(c) {
+			a.say("%s × %s: %s: %s", c.Lock, c.Scenario, c.Verdict, c.Why)
+		}
+		a.line.show(fmt.Sprintf("%d of %d cells  %s × %s", done, all, c.Lock, c.Scenario))
+	}
+	suite, err := a.suiteRunner(ctx, c)
 	a.line.clear()
 	if err != nil {
 		return errors.Join(err, a.dropEmpty(f.out, dir.path), interrupts.end())
 	}
-	if in.base != nil {
-		suite.Baseline = f.baseline
-		suite.Against(*in.base, len(f.locks)+len(f.scenarios) == 0 && f.shard.given == nil)
-		if f.exact {
-			suite.Exact()
-		}
+	suiteAgainst(&suite, base, f.baseline, len(f.locks)+len(f.scenarios) == 0 && f.shard.given == nil)
+	if f.exact {
+		suite.Exact()
 	}
 	suite.Environment = &environment
-	return errors.Join(a.endSuite(dir, suite), a.storeSuite(f.store, suite), verdictOf(suite), lacks.errors(), interrupts.end())
+	return errors.Join(a.endSuite(dir, suite), a.storeSuite(f.store, suite), verdictOf(suite), dir.lacks.errors(), interrupts.end())
 }
 
-// suiteInputs are what a suite runs, and the stored suite that it is compared with; nil: none.
-type suiteInputs struct {
-	variants []impls.Variant
-	plan     []scenarios.Scenario
-	base     *results.Suite
+// config returns what a suite runs, and the stored suite that it is compared with; nil: none.
+func (f *suiteFlags) config(ctx context.Context, flags *pflag.FlagSet) (c harness.SuiteConfig, base *results.Suite, err error) {
+	if err := f.exec.check(flags, "locks"); err != nil {
+		return c, nil, err
+	}
+	switch {
+	case f.side < 0:
+		return c, nil, fmt.Errorf("%w: --side-by-side %d: must not be negative", errUsage, f.side)
+	case f.exact && f.baseline == "":
+		return c, nil, fmt.Errorf("%w: --exact needs --baseline", errUsage)
+	}
+	if f.server, err = f.exec.server(f.server, flags); err != nil {
+		return c, nil, err
+	}
+	c = harness.SuiteConfig{Seed: f.seed, Side: f.side, Shard: f.shard.given}
+	if c.Variants, err = f.variants(ctx); err != nil {
+		return c, nil, err
+	}
+	if c.Scenarios, err = f.plan(c.Variants); err != nil {
+		return c, nil, err
+	}
+	base, err = stored(f.baseline, results.LoadSuite)
+	return c, base, err
 }
 
-func (f *suiteFlags) inputs(ctx context.Context) (in suiteInputs, err error) {
-	if in.variants, err = f.variants(ctx); err != nil {
-		return in, err
+// suiteAgainst compares a suite with a stored one, if there is one; whole: it lacks no cell by
+// choice.
+func suiteAgainst(s *results.Suite, base *results.Suite, path string, whole bool) {
+	if base != nil {
+		s.Baseline = path
+		s.Against(*base, whole)
 	}
-	if in.plan, err = f.plan(in.variants); err != nil {
-		return in, err
-	}
-	if f.exact && f.baseline == "" {
-		return in, fmt.Errorf("%w: --exact needs --baseline", errUsage)
-	}
-	in.base, err = stored(f.baseline, results.LoadSuite)
-	return in, err
 }
 
 func (a *app) endSuite(dir *suiteDir, suite results.Suite) error {
@@ -236,59 +226,33 @@ func (a *app) storeSuite(path string, s results.Suite) error {
 	return results.StoreSuite(path, s)
 }
 
-// cellRunner makes one run of a suite and returns its result and directory.
-type cellRunner = func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (results.Result, string, error)
-
-func (a *app) cell(p servers.Provider, why string, f suiteFlags, dir *suiteDir, environment *results.Environment) cellRunner {
-	return func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (results.Result, string, error) {
-		e := harness.Experiment{Variant: v, Scenario: s.Resolve(f.seed, v.Topology), Provider: p, Chosen: why, Seed: f.seed, Base: dir.path, As: harness.ClientsAs(f.clientsAs.value),
-			Argv: a.argv, Now: a.now, Random: a.random, Environment: environment}
-		e.Rerun = results.CommandLine(f.rerunCell(v.Name, s.Name, p, a.program))
-		e.Enough, e.Subject = enough(v, s), f.exec.fleet
-		out, err := a.runner(ctx, e)
-		if out == nil {
-			_, err = onceFull(err)
-			return results.Result{}, "", err
+// cell makes one run of a suite as e, and returns its result and directory.
+func (a *app) cell(ctx context.Context, e harness.Experiment, f suiteFlags, v impls.Variant, s scenarios.Scenario, dir *suiteDir) (results.Result, string, error) {
+	e.Variant, e.Scenario, e.Seed = v, s.Resolve(f.seed, v.Topology), f.seed
+	again := append([]string{"lockbench", "run"}, f.exec.words()...)
+	if !f.exec.given() {
+		again = append(again, "--lock", v.Name)
+	}
+	again = append(again, "--scenario", s.Name, "--server", e.Provider.Name(), "--seed", fmt.Sprint(f.seed))
+	if e.As == harness.Processes {
+		again = append(again, "--clients-as", f.clientsAs.value)
+	}
+	e.Rerun = results.CommandLine(append(again, a.program.words()...))
+	if want := v.Expect[s.Name]; v.Planted != nil { // ends when all expected breaks were observed; of a lock, every schedule counts
+		e.Enough = func(seen checker.Verdict) bool {
+			return results.Shows(results.Result{Properties: seen.Properties}, want)
 		}
-		dir.show(cellOf(v, s.Name, out.Result), out)
-		if err != nil || dir.keepsRun(v, s.Name, out.Result) {
+	}
+	out, err := a.runner(ctx, e)
+	r, path := results.Result{}, ""
+	if out != nil {
+		r, path = out.Result, out.Dir
+		c := cellOf(v, s.Name, r)
+		if dir.show(c, out); err != nil || dir.keeps(c) {
 			err = errors.Join(err, saveViews(out))
 		}
-		_, err = onceFull(err)
-		return out.Result, out.Dir, err
 	}
-}
-
-// rerunCell returns the command that repeats one cell.
-func (f suiteFlags) rerunCell(lock, scenario string, p servers.Provider, program programFlags) []string {
-	which := []string{"--lock", lock}
-	if f.exec.given() {
-		which = f.exec.words()
-	}
-	words := append([]string{"lockbench", "run"}, append(which, "--scenario", scenario, "--server", p.Name(), "--seed", fmt.Sprint(f.seed))...)
-	if f.clientsAs.value == string(harness.Processes) {
-		words = append(words, "--clients-as", f.clientsAs.value)
-	}
-	return append(words, program.words()...)
-}
-
-// enough returns what ends the cell of a planted bug early: all expected breaks were observed. It
-// is nil for a lock, of which every schedule counts.
-func enough(v impls.Variant, s scenarios.Scenario) func(checker.Verdict) bool {
-	if v.Planted == nil {
-		return nil
-	}
-	want := v.Expect[s.Name]
-	return func(seen checker.Verdict) bool {
-		return results.Shows(results.Result{Properties: seen.Properties}, want)
-	}
-}
-
-// suiteProgress updates the status line, and prints cells that differ from their expectation above
-// it.
-func (a *app) suiteProgress(done, all int, c results.Cell) {
-	if c.Verdict == "fail" || c.Verdict == "inconclusive" {
-		a.say("%s × %s: %s: %s", c.Lock, c.Scenario, c.Verdict, c.Why)
-	}
-	a.line.show(fmt.Sprintf("%d of %d cells  %s × %s", done, all, c.Lock, c.Scenario))
+	_, err = onceFull(err)
+	dir.lacks.note(v.Name+" × "+s.Name, err)
+	return r, path, err
 }

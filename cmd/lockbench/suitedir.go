@@ -14,16 +14,17 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/report/page"
 	"github.com/lockbench/lockbench/results"
-	"github.com/lockbench/lockbench/verdicts"
 )
 
 // suiteDir is the directory of a suite in progress. It keeps the runs that do not end as expected;
 // with --keep-all, all.
 type suiteDir struct {
-	path string
-	all  bool // --keep-all
+	path  string
+	all   bool // --keep-all
+	lacks lacking
 
 	mu     sync.Mutex // cells run side by side; protects errs and scenes
 	errs   []error
@@ -37,9 +38,17 @@ func (d *suiteDir) show(c results.Cell, out *harness.Outcome) {
 		return
 	}
 	property, _ := c.Worst()
-	all := out.Verdict.Violations
-	best := slices.MinFunc(all, func(a, b checker.Violation) int {
-		return cmp.Or(cmp.Compare(rank(a, property), rank(b, property)), cmp.Compare(len(a.Story), len(b.Story)), cmp.Compare(a.At, b.At))
+	rank := func(v checker.Violation) int {
+		switch {
+		case len(v.Story) == 0:
+			return 2
+		case v.Property != property:
+			return 1
+		}
+		return 0
+	}
+	best := slices.MinFunc(out.Verdict.Violations, func(a, b checker.Violation) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(len(a.Story), len(b.Story)), cmp.Compare(a.At, b.At))
 	})
 	s := page.NewScene(&best, c.Lock, c.Scenario, out.Record.Commands)
 	d.mu.Lock()
@@ -48,18 +57,6 @@ func (d *suiteDir) show(c results.Cell, out *harness.Outcome) {
 		d.scenes = map[[2]string]page.Scene{}
 	}
 	d.scenes[[2]string{c.Lock, c.Scenario}] = s
-}
-
-// rank puts the violations of a property before others, and those with a story before those
-// without.
-func rank(v checker.Violation, p verdicts.Property) int {
-	switch {
-	case len(v.Story) == 0:
-		return 2
-	case v.Property != p:
-		return 1
-	}
-	return 0
 }
 
 // saveScenes writes the violations of the cells, in the order of the cells.
@@ -115,14 +112,7 @@ func canStore(path string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-func (d *suiteDir) keeps(c results.Cell) bool {
-	return d.all || c.Verdict == checker.Fail || c.Verdict == checker.Inconclusive
-}
-
-// keepsRun reports whether a run that has just ended is kept.
-func (d *suiteDir) keepsRun(v impls.Variant, scenario string, r results.Result) bool {
-	return d.keeps(cellOf(v, scenario, r))
-}
+func (d *suiteDir) keeps(c results.Cell) bool { return d.all || report.Unexpected(c) }
 
 // cellOf returns the cell of a run.
 func cellOf(v impls.Variant, scenario string, r results.Result) results.Cell {
@@ -132,8 +122,12 @@ func cellOf(v impls.Variant, scenario string, r results.Result) results.Cell {
 	return results.NewCell(r, v.Expect[scenario])
 }
 
-// done deletes the run of a cell that is not kept.
+// done deletes the run of a cell that is not kept, and forgets the error of one that has a verdict,
+// or to which its scenario does not apply.
 func (d *suiteDir) done(c results.Cell) {
+	if c.Observed != results.NothingObserved {
+		d.lacks.note(c.Lock+" × "+c.Scenario, nil)
+	}
 	if c.Run == "" || d.keeps(c) {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lockbench/lockbench/report"
-	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/scenarios"
 )
 
@@ -23,13 +23,8 @@ func newValidate(a *app) *cobra.Command {
 			"directories as the commands do that take them. It says what each is, or where it is wrong: file, line, column, and what was expected.\n" +
 			"It exits 0 if every file is good, else 4, and judges nothing: 'lockbench check' gives the verdict of a history.",
 		Example: "  lockbench validate mine.yaml\n  lockbench validate history.jsonl suite.json results/runs/latest",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return nil
-			}
-			return exactly("FILE")(c, args)
-		},
-		RunE: func(c *cobra.Command, args []string) error { return a.validate(c.Context(), args) },
+		Args:    takes("needs FILE", 1, math.MaxInt),
+		RunE:    func(c *cobra.Command, args []string) error { return a.validate(c.Context(), args) },
 	}
 }
 
@@ -49,20 +44,19 @@ func (a *app) validate(ctx context.Context, paths []string) (err error) {
 	all := []validation{}
 	for _, path := range paths {
 		kind, what, wrong := a.validated(ctx, path)
-		if errors.Is(wrong, errInterrupted) {
+		switch {
+		case errors.Is(wrong, errInterrupted):
 			return errors.Join(err, wrong)
-		}
-		v := validation{File: path, State: "good", Kind: kind, What: what}
-		if wrong != nil {
-			v = validation{File: path, State: "wrong", Error: inPlain(wrong)}
+		case wrong != nil:
+			all = append(all, validation{File: path, State: "wrong", Error: inPlain(wrong)})
 			err = errors.Join(err, wrong)
+			continue
 		}
-		all = append(all, v)
-		if wrong == nil && !a.json() {
-			for _, line := range report.Wrap(columns, "good  ", report.Clean(fmt.Sprintf("%s: a %s: %s", path, kind, what))) {
-				_, printed := fmt.Fprintln(a.out, line)
-				err = errors.Join(err, printed)
-			}
+		all = append(all, validation{File: path, State: "good", Kind: kind, What: what})
+		if !a.json() {
+			good := report.Wrap(columns, "good  ", report.Clean(fmt.Sprintf("%s: a %s: %s", path, kind, what)))
+			_, printed := fmt.Fprintln(a.out, strings.Join(good, "\n"))
+			err = errors.Join(err, printed)
 		}
 	}
 	if a.json() {
@@ -115,13 +109,7 @@ func (a *app) validated(ctx context.Context, path string) (kind, what string, er
 // validHistory reads a history with what lies beside it, as check does. One that is cut off can be
 // judged.
 func (a *app) validHistory(ctx context.Context, path string) (kind, what string, err error) {
-	defer a.limitHeap()()
-	if err := hasHistory(path); err != nil {
-		return "", "", err
-	}
-	path = historyIn(path)
-	known := filepath.Base(path) == results.RecordingFile
-	j, err := a.checkOnce(ctx, path, false, known)
+	j, err := a.judged(ctx, path, false)
 	if err != nil {
 		return "", "", err
 	}

@@ -39,13 +39,9 @@ type runner struct {
 func newRunner(t *testing.T) *runner {
 	t.Helper()
 	text, err := os.ReadFile(moduleRoot + "examples/ci/lockbench.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := &runner{dir: t.TempDir()}
-	if err := yaml.Unmarshal(text, &r.workflow); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal(text, &r.workflow))
 	for name, value := range map[string]string{"LOCKS": "token", "SCENARIOS": "steady,pause-holder", "SCHEDULES": "80",
 		"BENCH": "--clients 1 --duration 900ms --warmup 100ms --reps 6"} {
 		if r.Env[name] == "" {
@@ -53,9 +49,7 @@ func newRunner(t *testing.T) *runner {
 		}
 		r.Env[name] = value // small
 	}
-	if err := os.Mkdir(filepath.Join(r.dir, ".lockbench"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(r.dir, ".lockbench"), 0o755))
 	return r
 }
 

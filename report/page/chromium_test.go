@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/verdicts"
 )
@@ -215,26 +216,47 @@ func TestPageOfARunWithoutAResult(t *testing.T) {
 	}
 }
 
-// TestTheMatrixIsWhole: a laptop shows every scenario of a suite; a narrower window says that its
-// table scrolls.
+// TestTheMatrixIsWhole: a laptop shows every scenario of a suite, and a phone those that people ask
+// about; a narrower window says that its table scrolls.
 func TestTheMatrixIsWhole(t *testing.T) {
 	browser := startBrowser(t)
 	suite := aSuite("")
+	for _, q := range report.Questions() {
+		suite.Cells = append(suite.Cells, results.Cell{Lock: "rueidislock-normalised", Scenario: q.Scenario, Observed: "safe", Verdict: checker.Pass})
+	}
 	p := browser.open(t, saved(t, render(t, func(w io.Writer) error { return Suite(w, suite, ".", ".") })))
 	defer p.close()
 	for _, row := range []struct {
 		width   int
+		class   string
 		scrolls bool
-	}{{1280, false}, {1600, false}, {800, true}} {
+	}{{1280, "all", false}, {1600, "all", false}, {800, "all", true}, {390, "asked", false}} {
 		var got struct {
 			Hidden int
 			Hint   bool
 		}
 		p.resize(row.width, "light")
-		p.ask(`({Hidden: document.querySelector('.matrix').scrollWidth - document.querySelector('.matrix').parentElement.clientWidth,
-			Hint: getComputedStyle(document.querySelector('.hint')).display !== 'none'})`, &got)
+		p.ask(fmt.Sprintf(`({Hidden: document.querySelector('.matrix.%[1]s').scrollWidth - document.querySelector('.matrix.%[1]s').parentElement.clientWidth,
+			Hint: [...document.querySelectorAll('.hint.%[1]s')].some(h => getComputedStyle(h).display !== 'none')})`, row.class), &got)
 		if got.Hidden > 0 != row.scrolls || got.Hint != row.scrolls {
-			t.Errorf("%d pixels wide: %d are out of sight, told: %v; want that it scrolls: %v", row.width, got.Hidden, got.Hint, row.scrolls)
+			t.Errorf("%d pixels wide, %s: %d are out of sight, told: %v; want that it scrolls: %v", row.width, row.class, got.Hidden, got.Hint, row.scrolls)
+		}
+	}
+}
+
+// TestTheWorstIsOpen: where the first sentence tells of another violation than the first one, its
+// story is open.
+func TestTheWorstIsOpen(t *testing.T) {
+	d := aRun(t, "", 30)
+	r, err := d.LoadResult()
+	must(t, err)
+	r.Properties[1].Verdict, r.Properties[1].Violations = checker.Fail, 1 // mutual exclusion
+	r.Properties[1].First = &checker.Violation{Property: verdicts.MutualExclusion, Cause: verdicts.MisUnlock, At: 1 << 40, Story: []string{"both held it"}}
+	must(t, d.SaveResult(*r))
+	page := render(t, func(w io.Writer) error { return Run(w, d, "") })
+	for _, want := range []string{"How it broke first", "<details open><summary>mutual-exclusion broken by mis-unlock", "the lock told two clients at once"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q", want)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 )
@@ -12,10 +13,11 @@ import (
 // comparisonView is what the template of a comparison shows.
 type comparisonView struct {
 	results.Comparison
-	Class, Headline string
-	Told, OneSided  []results.Change // of what both sides have; of what one has alone
-	Rows            []changeRow
-	Edge            float64 // change at the edges of the chart, as a share
+	Headline       string
+	Class          checker.Result   // the verdict that it comes to
+	Told, OneSided []results.Change // of what both sides have; of what one has alone
+	Rows           []changeRow
+	Edge           float64 // change at the edges of the chart, as a share
 }
 
 // changeRow is a gated figure: its change is a bar from the middle of a chart of 200 × 16 pixels.
@@ -33,11 +35,16 @@ const (
 	farEdge = 1.0
 )
 
-// Comparison writes the page of a comparison: what changed, first of verdicts, then of figures,
-// each with its change as a bar.
+// Comparison writes the page of a comparison.
 func Comparison(w io.Writer, c results.Comparison) error {
-	c = report.Clean(c)
-	v := comparisonView{Comparison: c, Edge: 2 * c.Threshold}
+	v := newComparison(report.Clean(c))
+	return write(w, fmt.Sprintf("%s compared: %s", c.Kind, v.Headline), "compare", v, data{})
+}
+
+// newComparison shows what changed, first of verdicts, then of figures, each with its change as a
+// bar.
+func newComparison(c results.Comparison) *comparisonView {
+	v := &comparisonView{Comparison: c, Edge: 2 * c.Threshold}
 	v.Headline, v.Class = report.ComparisonHeadline(c)
 	for _, r := range c.Rows {
 		if r.Gated && r.Delta != nil {
@@ -69,5 +76,5 @@ func Comparison(w io.Writer, c results.Comparison) error {
 		}
 		v.Rows = append(v.Rows, row)
 	}
-	return write(w, fmt.Sprintf("%s compared: %s", c.Kind, v.Headline), "compare", v, data{Charts: map[string]chart{}})
+	return v
 }

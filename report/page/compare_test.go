@@ -40,7 +40,10 @@ func TestComparisonBars(t *testing.T) {
 			t.Errorf("%s: no %s", what, want)
 		}
 	}
-	if n := strings.Count(page, `<svg class="bar"`); n != 3 {
-		t.Errorf("%d bars, want none of a figure without a change", n)
+	bench := render(t, func(w io.Writer) error { return Bench(w, aBench("")) }) // with the same comparison
+	for of, page := range map[string]string{"compare": page, "bench": bench} {
+		if n := strings.Count(page, `<svg class="bar"`); n != 3 {
+			t.Errorf("%s: %d bars, want none of a figure without a change", of, n)
+		}
 	}
 }

@@ -43,7 +43,7 @@ type bar struct {
 // Thumbnail draws the first violation of a run small, from its drawing in characters; nil: there is
 // none.
 func (e Entry) Thumbnail() *thumbnail {
-	all := firsts(e.Result)
+	all := report.Firsts(e.Result)
 	if len(all) == 0 || len(all[0].Lanes) < 2 {
 		return nil
 	}
@@ -96,14 +96,8 @@ func (e Entry) Link() string {
 	return (&url.URL{Path: e.Name() + "/" + file}).EscapedPath()
 }
 
-// index is what the template of the list shows: the entries, and the words by which they can be
+// Index writes a page that lists runs, suites and benches, and the words by which they can be
 // chosen.
-type index struct {
-	Entries                    []Entry
-	Locks, Scenarios, Verdicts []string
-}
-
-// Index writes a page that lists runs, suites and benches.
 func Index(w io.Writer, entries []Entry) error {
 	entries = report.Clean(entries)
 	words := func(of func(Entry) string) (out []string) {
@@ -115,6 +109,9 @@ func Index(w io.Writer, entries []Entry) error {
 		slices.Sort(out)
 		return slices.Compact(out)
 	}
-	view := index{entries, words(func(e Entry) string { return e.Lock }), words(func(e Entry) string { return e.Scenario }), words(Entry.State)}
-	return write(w, "lockbench runs", "index", view, data{Charts: map[string]chart{}})
+	view := struct {
+		Entries                    []Entry
+		Locks, Scenarios, Verdicts []string
+	}{entries, words(func(e Entry) string { return e.Lock }), words(func(e Entry) string { return e.Scenario }), words(Entry.State)}
+	return write(w, "lockbench runs", "index", view, data{})
 }

@@ -69,7 +69,8 @@ func newLanes(g *digest, holds []checker.Hold, violations []*checker.Violation) 
 	if from > to {
 		return nil
 	}
-	d := &drawing{lanes: &lanes{From: from, To: to, Marks: []mark{}}, g: g, first: map[string]bool{}}
+	pad := max((to-from)/100, 1000)
+	d := &drawing{lanes: &lanes{From: from - pad, To: to + pad, Marks: []mark{}}, g: g, first: map[string]bool{}}
 	for _, v := range violations {
 		if v.Key == g.window.key {
 			d.Marks = append(d.Marks, mark{v.At, fmt.Sprintf("%s broken by %s at %s: %s", v.Property, v.Cause, report.Instant(v.At), strings.Join(v.Clients, ", "))})
@@ -79,12 +80,19 @@ func newLanes(g *digest, holds []checker.Hold, violations []*checker.Violation) 
 		}
 	}
 	slices.SortFunc(d.Marks, func(a, b mark) int { return cmp.Compare(a[0].(int64), b[0].(int64)) })
-	pad := max((to-from)/100, 1000)
-	d.From, d.To = from-pad, to+pad
 	d.setFocus(holds, violations)
 	d.faultRows()
 	d.clientRows(holds)
-	d.listOmitted()
+	omitted := func(n int64, what string) {
+		if n > 0 {
+			d.left = append(d.left, report.Count(n)+what)
+		}
+	}
+	omitted(g.window.left, " operations on the same key further away")
+	omitted(g.window.other, " operations on other keys")
+	if len(g.commands) == maxCommands {
+		d.left = append(d.left, "commands beyond the first "+report.Count(maxCommands)+" in the picture")
+	}
 	return d.lanes
 }
 
@@ -129,27 +137,30 @@ func end(h checker.Hold) int64 {
 
 // faultRows adds a row for each fault and the client or node that it hit.
 func (d *drawing) faultRows() {
-	rows, left := map[string]int{}, 0
+	left := 0
 	for _, f := range d.g.faults {
 		if f.Start > d.To || f.Last() < d.From {
 			continue
 		}
-		name := f.Label()
-		i, ok := rows[name]
-		if !ok && len(rows) == maxFaultRows {
+		i := slices.IndexFunc(d.Rows, func(r row) bool { return r.Name == f.Label() })
+		if i < 0 && len(d.Rows) == maxFaultRows {
 			left++
 			continue
 		}
-		if !ok {
+		if i < 0 {
 			i = len(d.Rows)
-			rows[name] = i
-			d.Rows = append(d.Rows, row{Kind: "fault", Name: name})
+			d.Rows = append(d.Rows, row{Kind: "fault", Name: f.Label()})
 		}
-		d.Rows[i].Spans = append(d.Rows[i].Spans, item{f.Start, d.within(f.Last()), faultText(f), f.Confirmed})
+		d.Rows[i].Spans = append(d.Rows[i].Spans, append(d.shade(f, ""), f.Confirmed))
 	}
 	if left > 0 {
 		d.left = append(d.left, fmt.Sprintf("%d more fault windows", left))
 	}
+}
+
+// shade is the interval of a fault in the picture, with what is told of it behind a word.
+func (d *drawing) shade(f history.Window, word string) item {
+	return item{f.Start, d.within(f.Last()), word + faultText(f)}
 }
 
 func faultText(f history.Window) string {
@@ -175,17 +186,15 @@ func (d *drawing) within(at int64) int64 { return min(max(at, d.From), d.To) }
 
 // clientRows adds a row for each client with operations, and for the clients of violations.
 func (d *drawing) clientRows(holds []checker.Hold) {
-	byClient := map[string]*row{}
+	rows := map[string]*row{}
 	get := func(name string) *row {
-		r := byClient[name]
-		if r == nil {
-			r = &row{Kind: "client", Name: name}
-			byClient[name] = r
+		if rows[name] == nil {
+			rows[name] = &row{Kind: "client", Name: name}
 		}
-		return r
+		return rows[name]
 	}
 	for i := range d.g.drawn {
-		d.operation(get(d.g.drawn[i].Client), &d.g.drawn[i])
+		get(d.g.drawn[i].Client).take(&d.g.drawn[i])
 	}
 	for _, h := range holds {
 		if h.Acquire.Call <= d.To && (end(h) >= d.From || h.Possible.To >= d.From) {
@@ -193,7 +202,11 @@ func (d *drawing) clientRows(holds []checker.Hold) {
 			r.Holds = append(r.Holds, d.hold(h))
 		}
 	}
-	names := slices.SortedFunc(maps.Keys(byClient), d.order)
+	names := slices.SortedFunc(maps.Keys(rows), natural)
+	slices.SortStableFunc(names, func(a, b string) int { // the clients of violations first
+		rank := map[bool]int{true: -1}
+		return rank[d.first[a]] - rank[d.first[b]]
+	})
 	if n := len(names) - maxClients; n > 0 {
 		names = names[:maxClients]
 		d.left = append(d.left, fmt.Sprintf("%d more clients", n))
@@ -201,11 +214,11 @@ func (d *drawing) clientRows(holds []checker.Hold) {
 	slices.SortFunc(names, natural)
 	everywhere := d.everywhere()
 	for _, name := range names {
-		r := byClient[name]
+		r := rows[name]
 		r.Shade = slices.Clone(everywhere)
 		for _, f := range d.g.faults {
 			if f.Client == name {
-				r.Shade = append(r.Shade, item{f.Start, d.within(f.Last()), faultText(f)})
+				r.Shade = append(r.Shade, d.shade(f, ""))
 			}
 		}
 		for i := range d.g.commands {
@@ -214,6 +227,16 @@ func (d *drawing) clientRows(holds []checker.Hold) {
 			}
 		}
 		d.Rows = append(d.Rows, *r)
+	}
+}
+
+func (r *row) take(op *history.Operation) {
+	switch op.Op {
+	case history.Acquire:
+		text := fmt.Sprintf("%s called acquire at %s: %s (%s)", op.Client, report.Instant(op.Call), outcome(op), report.Span(op.Return-op.Call))
+		r.Waits = append(r.Waits, item{op.Call, op.Return, text, op.Outcome.String()})
+	case history.Lost:
+		r.Lost = append(r.Lost, item{op.Call, fmt.Sprintf("the lock reported to %s at %s that its hold was lost", op.Client, report.Instant(op.Call))})
 	}
 }
 
@@ -227,35 +250,13 @@ func (d *drawing) everywhere() (out []item) {
 			out[n-1][1] = max(out[n-1][1].(int64), d.within(f.Last()))
 			continue
 		}
-		out = append(out, item{f.Start, d.within(f.Last()), "active: " + faultText(f)})
+		out = append(out, d.shade(f, "active: "))
 	}
 	return out
 }
 
-// order puts the clients of violations first.
-func (d *drawing) order(a, b string) int {
-	if d.first[a] != d.first[b] {
-		if d.first[a] {
-			return -1
-		}
-		return 1
-	}
-	return natural(a, b)
-}
-
 // natural orders names so that c2 comes before c10.
 func natural(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
-
-func (d *drawing) operation(r *row, op *history.Operation) {
-	took := " (" + report.Span(op.Return-op.Call) + ")"
-	switch op.Op {
-	case history.Acquire:
-		text := fmt.Sprintf("%s called acquire at %s: %s%s", op.Client, report.Instant(op.Call), outcome(op), took)
-		r.Waits = append(r.Waits, item{op.Call, op.Return, text, op.Outcome.String()})
-	case history.Lost:
-		r.Lost = append(r.Lost, item{op.Call, fmt.Sprintf("the lock reported to %s at %s that its hold was lost", op.Client, report.Instant(op.Call))})
-	}
-}
 
 func outcome(op *history.Operation) string {
 	words := map[history.Outcome]string{history.OK: "granted", history.Busy: "refused, held by another", history.Unknown: "no reply; it may have taken effect",
@@ -333,18 +334,4 @@ func (d *drawing) command(c *history.Command) item {
 		short = report.Short(c.Args[0], 24)
 	}
 	return item{c.Sent, ends, text, c.Replied == 0 || c.Failed(), short + " → " + report.Short(reply, 12)}
-}
-
-// listOmitted describes what is not in the picture.
-func (d *drawing) listOmitted() {
-	w := d.g.window
-	if w.left > 0 {
-		d.left = append(d.left, fmt.Sprintf("%s operations on the same key further away", report.Count(w.left)))
-	}
-	if w.other > 0 {
-		d.left = append(d.left, fmt.Sprintf("%s operations on other keys", report.Count(w.other)))
-	}
-	if len(d.g.commands) == maxCommands {
-		d.left = append(d.left, fmt.Sprintf("commands beyond the first %s in the picture", report.Count(maxCommands)))
-	}
 }

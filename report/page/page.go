@@ -10,6 +10,7 @@ import (
 	"html"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,15 +27,18 @@ var script string
 //go:embed assets/*.html
 var templates embed.FS
 
-// data is the input of the script.
+// data is the input of the script, and what the template of a page with charts shows of them.
 type data struct {
-	Charts map[string]chart `json:"charts"`
-	Lanes  *lanes           `json:"lanes,omitempty"`
-	Scenes string           `json:"scenes,omitempty"` // see packed
+	Charts []chart `json:"charts"`
+	Lanes  *lanes  `json:"lanes,omitempty"`
+	Scenes string  `json:"scenes,omitempty"` // see packed
 }
 
 // chart has lines over one axis.
 type chart struct {
+	ID      string      `json:"id"`
+	Title   string      `json:"-"`
+	About   string      `json:"-"` // for who cannot see it
 	X       string      `json:"x"` // linear or log
 	Y       string      `json:"y"`
 	XFormat string      `json:"xformat"` // time, span, count, percentile, number
@@ -44,6 +48,14 @@ type chart struct {
 	Series  []series    `json:"series"`
 	Bands   []band      `json:"bands,omitempty"` // fault windows
 	Marks   []mark      `json:"marks,omitempty"` // violations
+}
+
+// chart adds a chart to the page, unless it has no points.
+func (d *data) chart(c chart) {
+	c.Series = slices.DeleteFunc(c.Series, func(s series) bool { return len(s.Points) == 0 })
+	if len(c.Series) > 0 {
+		d.Charts = append(d.Charts, c)
+	}
 }
 
 // series is one line: points of x, y, and the interval of y if there is one. Cls is its colour and
@@ -110,17 +122,15 @@ type chooser struct {
 
 var functions = template.FuncMap{
 	"choose":  func(name string, words []string) chooser { return chooser{name, words} },
-	"verdict": verdictClass, "headline": report.Headline, "span": func(ns int64) string { return report.Span(ns) },
-	"dur": func(d time.Duration) string { return report.Span(d) }, "count": report.Count,
-	"percent": report.Percent, "lines": func(lines []string) string { return strings.Join(lines, "\n") },
-	"when": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }, "secs": report.Instant,
-	"value": valueText, "unit": unitName, "figure": report.Figure, "delta": report.Delta, "breaks": breaksText, "knee": kneeText, "causes": report.PropertyCauses, "locks": report.LocksOf, "cause": report.CauseAbout, "metric": report.MetricName, "property": report.PropertyAbout,
+	"verdict": verdictClass, "headline": report.Headline, "dur": func(d time.Duration) string { return report.Span(d) },
+	"count": report.Count, "percent": report.Percent, "secs": report.Instant, "value": report.Quantity, "figure": report.Figure, "delta": report.Delta,
+	"lines":    func(lines []string) string { return strings.Join(lines, "\n") },
+	"when":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+	"workload": report.OtherWorkload, "damage": report.DamageText, "load": report.LoadText, "causes": report.PropertyCauses,
+	"cause": report.CauseAbout, "property": report.PropertyAbout, "metric": report.MetricName,
+	"answer": report.BenchAnswer, "locks": report.LocksOf, "settings": report.BySetting, "safety": report.SafetyText, "shown": shown,
+	"breaks": breaksText, "knee": kneeText, "summary": report.SuiteSummary, "meaning": report.SuiteMeaning,
 }
 
 // verdictClass returns the style class of a verdict.
-func verdictClass(v checker.Result) string {
-	if v == checker.NotApplicable {
-		return "na"
-	}
-	return string(v)
-}
+func verdictClass(v checker.Result) string { return strings.ReplaceAll(string(v), "/", "") }

@@ -12,9 +12,9 @@ import (
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
-	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/infile"
+	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
 )
@@ -43,65 +43,41 @@ type commandCount struct {
 	trips *hdr.Histogram // nanoseconds
 }
 
-// scan reads the record of a run once. It skips missing files, because a run may have been killed
-// at any time.
+// scan reads the record of a run once: most of what is drawn lies near the violations of one key,
+// the first violation's. It skips missing files, because a run may have been killed at any time.
 func scan(d *results.Dir, result *results.Result) (*digest, error) {
-	out := &digest{time: newTimeline(), window: newWindow(focus(result)), byCommand: map[string]*commandCount{}}
+	out := &digest{time: &timeline{width: 1 << 20, buckets: map[int64]*bucket{}}, byCommand: map[string]*commandCount{}}
 	var err error
 	out.faults, err = d.LoadWindows()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	first := slices.IndexFunc(out.faults, func(f history.Window) bool { return f.Confirmed && f.Start > 0 })
-	if len(out.window.at) == 0 && first >= 0 { // a run without violations
-		out.window.at = []int64{out.faults[first].Start}
+	key, at := "", []int64{}
+	for _, v := range report.Firsts(result) {
+		if key = cmp.Or(key, v.Key); v.Key == key {
+			at = append(at, v.At)
+		}
 	}
+	first := slices.IndexFunc(out.faults, func(f history.Window) bool { return f.Confirmed && f.Start > 0 })
+	if len(at) == 0 && first >= 0 { // a run without violations
+		at = []int64{out.faults[first].Start}
+	}
+	out.window = newWindow(key, at)
 	if err := out.read(d); err != nil {
 		return nil, err
 	}
 	out.time.widen()
 	out.drawn = out.window.finish()
-	if err := out.readCommands(d); err != nil {
+	if f, err := infile.Open(d.File(results.CommandsFile)); err == nil {
+		err = errors.Join(history.ReadCommands(f, func(c history.Command) error { out.command(&c); return nil }, nil), f.Close())
+		if err != nil {
+			return nil, err
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	out.spectra, err = loadSpectra(d.File(results.LatencyLog))
 	return out, err
-}
-
-// focus returns the key and the instants of the violations; of several keys, the first violation's.
-func focus(r *results.Result) (key string, at []int64) {
-	for i, v := range firsts(r) {
-		if i == 0 {
-			key = v.Key
-		}
-		if v.Key == key {
-			at = append(at, v.At)
-		}
-	}
-	return key, at
-}
-
-// firsts lists the first violation of each property, in the order of time; what a search found, and
-// those with a story, go before the others. The first one heads the page.
-func firsts(r *results.Result) (out []*checker.Violation) {
-	if r == nil {
-		return nil
-	}
-	for _, p := range r.Properties {
-		if p.First != nil && p.Verdict == checker.Fail {
-			out = append(out, p.First)
-		}
-	}
-	slices.SortStableFunc(out, func(a, b *checker.Violation) int {
-		if found := a.Property == r.Finding; found != (b.Property == r.Finding) {
-			return map[bool]int{true: -1, false: 1}[found]
-		}
-		if told := len(a.Story) > 0; told != (len(b.Story) > 0) {
-			return map[bool]int{true: -1, false: 1}[told]
-		}
-		return cmp.Compare(a.At, b.At)
-	})
-	return out
 }
 
 // read reads every operation from the history, or from the recording if the run was killed.
@@ -153,18 +129,6 @@ func (g *digest) take(op *history.Operation) {
 	if op.Op == history.Acquire && op.Outcome == history.OK {
 		g.granted++
 	}
-}
-
-// readCommands counts the commands and keeps those of the window.
-func (g *digest) readCommands(d *results.Dir) error {
-	f, err := infile.Open(d.File(results.CommandsFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(history.ReadCommands(f, func(c history.Command) error { g.command(&c); return nil }, nil), f.Close())
 }
 
 func (g *digest) command(c *history.Command) {

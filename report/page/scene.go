@@ -55,33 +55,25 @@ func NewScene(v *checker.Violation, lock, scenario string, commands []history.Co
 			g.commands = append(g.commands, *c)
 		}
 	}
-	nearest(g.commands, v.At)
+	distance := func(c history.Command) int64 { return max(v.At-max(c.Replied, c.Sent), c.Sent-v.At, 0) }
+	slices.SortStableFunc(g.commands, func(a, b history.Command) int { return cmp.Compare(distance(a), distance(b)) })
 	g.commands = g.commands[:min(len(g.commands), most)]
 	slices.SortStableFunc(g.commands, func(a, b history.Command) int { return cmp.Compare(a.Sent, b.Sent) })
 	s.Lanes = newLanes(g, v.Around.Holds, []*checker.Violation{v})
 	return report.Clean(s)
 }
 
-// nearest sorts commands by their distance to an instant.
-func nearest(commands []history.Command, at int64) {
-	distance := func(c *history.Command) int64 { return max(at-max(c.Replied, c.Sent), c.Sent-at, 0) }
-	slices.SortStableFunc(commands, func(a, b history.Command) int { return cmp.Compare(distance(&a), distance(&b)) })
-}
-
-// sceneView is what the template of a scene's page shows.
-type sceneView struct {
-	Scene
-	Back string // path of the run's page
-}
-
 // Violation writes the page of one violation. back is the path from it to the page of its run.
 func Violation(w io.Writer, s Scene, back string) error {
-	title := fmt.Sprintf("%s broken: %s × %s", s.Property, s.Lock, s.Scenario)
-	return write(w, title, "violation", sceneView{s, back}, data{Charts: map[string]chart{}, Lanes: s.Lanes})
+	view := struct {
+		Scene
+		Back string
+	}{s, back}
+	return write(w, fmt.Sprintf("%s broken: %s × %s", s.Property, s.Lock, s.Scenario), "violation", view, data{Lanes: s.Lanes})
 }
 
 // WriteScenes writes scenes, one a line, compressed.
-func WriteScenes(w io.Writer, all []Scene) error {
+func WriteScenes[T any](w io.Writer, all []T) error {
 	z, err := zstd.NewWriter(w)
 	if err != nil {
 		return err
@@ -128,21 +120,17 @@ func readScenes(path string) (map[string]json.RawMessage, error) {
 
 // JoinScenes writes the scenes of several files as one. A file that is not there has none.
 func JoinScenes(w io.Writer, paths []string) error {
-	z, err := zstd.NewWriter(w)
-	if err != nil {
-		return err
-	}
-	lines := json.NewEncoder(z)
+	var all []json.RawMessage
 	for _, path := range paths {
 		scenes, err := readScenes(path)
-		for _, id := range slices.Sorted(maps.Keys(scenes)) {
-			err = errors.Join(err, lines.Encode(scenes[id]))
-		}
 		if err != nil {
-			return errors.Join(err, z.Close())
+			return err
+		}
+		for _, id := range slices.Sorted(maps.Keys(scenes)) {
+			all = append(all, scenes[id])
 		}
 	}
-	return z.Close()
+	return WriteScenes(w, all)
 }
 
 // sceneID names a cell in links and in the data of a page.

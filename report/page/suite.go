@@ -1,7 +1,6 @@
 package page
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/url"
@@ -16,18 +15,22 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
+// suiteView is what the template of a suite shows.
 type suiteView struct {
-	Suite            results.Suite
-	Summary, Meaning string
-	Legend           []legendRow
-	Asked            *matrixView   // the scenarios that people ask about
-	Matrix           []*matrixView // all scenarios: those of many locks, and those of few
-	Planted, Odd     []matrixCell
-	Scenes           bool
-	Facts            [][2]string
+	data
+	Suite        results.Suite
+	Legend       []legendRow
+	Asked        *matrixView   // the scenarios that people ask about
+	Matrix       []*matrixView // all scenarios: those of many locks, and those of few
+	Planted, Odd []matrixCell
+	Facts        [][2]string
 }
 
-type legendRow struct{ Word, Class, About string }
+// legendRow explains an ending.
+type legendRow struct {
+	Word  results.Ending
+	Class string
+}
 
 type matrixView struct {
 	Class string
@@ -43,10 +46,11 @@ type matrixRow struct {
 // matrixCell is one cell of the matrix; Word is "" if the suite has no such cell.
 type matrixCell struct {
 	results.Cell
-	Word, Class, Tell string
-	Link              string // of its run, if that was kept
-	Scene             string // link to its violation on this page, if there is one
-	Caught            string // of a planted bug
+	Word        results.Ending
+	Class, Tell string
+	Link        string // of its run, if that was kept
+	Scene       string // link to its violation on this page, if there is one
+	Caught      string // of a planted bug
 }
 
 // Suite writes the page of a suite in a directory. files is the path from the page to that
@@ -56,21 +60,27 @@ func Suite(w io.Writer, s results.Suite, dir, files string) error {
 	if err != nil {
 		return err
 	}
-	v := &suiteView{Summary: report.Clean(report.SuiteSummary(s)), Meaning: report.SuiteMeaning(s), Scenes: len(scenes) > 0, Facts: [][2]string{}}
-	if s.Environment != nil {
-		v.Facts = environmentFacts(report.Clean(*s.Environment))
-	}
-	links := make([]string, len(s.Cells))
-	for i, c := range s.Cells {
-		links[i] = linkTo(c, dir, files)
-	}
-	v.Suite = report.Clean(s)
-	v.arrange(links, scenes)
-	d := data{Charts: map[string]chart{}}
-	if d.Scenes, err = packed(scenes); err != nil {
+	v := &suiteView{Suite: report.Clean(s)}
+	if v.Scenes, err = packed(scenes); err != nil {
 		return err
 	}
-	return write(w, report.Headline(s.Verdict)+": suite on "+v.Suite.Server, "suite", v, d)
+	if v.Suite.Environment != nil {
+		v.Facts = environmentFacts(*v.Suite.Environment, nil)
+	}
+	cells := make([]matrixCell, len(s.Cells))
+	for i, c := range v.Suite.Cells {
+		e := c.Ending()
+		m := matrixCell{Cell: c, Word: e, Class: endingClass(e), Tell: tell(c), Caught: report.Caught(c), Link: linkTo(s.Cells[i], dir, files)}
+		if report.Unexpected(c) {
+			m.Class += " c-differs"
+		}
+		if id := sceneID(c.Lock, c.Scenario); scenes[id] != nil {
+			m.Scene = "#" + url.PathEscape(id)
+		}
+		cells[i] = m
+	}
+	v.arrange(cells)
+	return write(w, report.Headline(s.Verdict)+": suite on "+v.Suite.Server, "suite", v, v.data)
 }
 
 // linkTo returns the path of the page of a cell's run relative to the suite's page.
@@ -94,20 +104,19 @@ const inView = 29
 
 // arrange builds the tables, in the order of the cells, and lists the cells that are not as
 // expected.
-func (v *suiteView) arrange(links []string, scenes map[string]json.RawMessage) {
+func (v *suiteView) arrange(all []matrixCell) {
 	locks := map[string]int{} // by scenario
 	var names []string
 	var cells []matrixCell
-	for i, c := range v.Suite.Cells {
-		cell := newMatrixCell(c, links[i], scenes)
-		if report.Unexpected(c) {
-			v.Odd = append(v.Odd, cell)
+	for _, c := range all {
+		if report.Unexpected(c.Cell) {
+			v.Odd = append(v.Odd, c)
 		}
 		if c.Planted {
-			v.Planted = append(v.Planted, cell)
+			v.Planted = append(v.Planted, c)
 			continue
 		}
-		cells = append(cells, cell)
+		cells = append(cells, c)
 		if locks[c.Scenario]++; locks[c.Scenario] == 1 {
 			names = append(names, c.Scenario)
 		}
@@ -128,11 +137,17 @@ func (v *suiteView) arrange(links []string, scenes map[string]json.RawMessage) {
 			v.Matrix = append(v.Matrix, newMatrixView("all", heads, cells))
 		}
 	}
+	v.Legend = legendOf(cells)
+}
+
+// legendOf explains the endings of some cells, the worst first.
+func legendOf(cells []matrixCell) (rows []legendRow) {
 	for _, e := range results.Endings() {
-		if slices.ContainsFunc(cells, func(c matrixCell) bool { return c.Ending() == e }) {
-			v.Legend = append(v.Legend, legendRow{string(e), endingClass(e), e.About()})
+		if slices.ContainsFunc(cells, func(c matrixCell) bool { return c.Word == e }) {
+			rows = append(rows, legendRow{e, endingClass(e)})
 		}
 	}
+	return rows
 }
 
 // newMatrixView returns the table of some scenarios, with the locks that have a cell in it.
@@ -149,17 +164,6 @@ func newMatrixView(class string, heads []report.Question, cells []matrixCell) *m
 			m.Rows = append(m.Rows, matrixRow{Lock: c.Lock, Cells: make([]matrixCell, len(heads))})
 		}
 		m.Rows[n].Cells[at] = c
-	}
-	return m
-}
-
-func newMatrixCell(c results.Cell, link string, scenes map[string]json.RawMessage) matrixCell {
-	m := matrixCell{Cell: c, Word: string(c.Ending()), Class: endingClass(c.Ending()), Link: link, Tell: tell(c), Caught: report.Caught(c)}
-	if report.Unexpected(c) {
-		m.Class += " c-differs"
-	}
-	if id := sceneID(c.Lock, c.Scenario); scenes[id] != nil {
-		m.Scene = "#" + url.PathEscape(id)
 	}
 	return m
 }

@@ -99,6 +99,7 @@ func aSuite(prefix string) results.Suite {
 		}
 	}
 	s.Cells = append(s.Cells, results.Cell{Lock: prefix + "bug", Scenario: "steady", Planted: true, Verdict: checker.Pass, Observed: "mutual-exclusion/mis-unlock"})
+	s.Baseline, s.Changes = prefix+"base.json", aComparison(prefix).Changes
 	s.Judge()
 	return s
 }
@@ -128,6 +129,8 @@ func aBench(prefix string) results.Bench {
 		}
 	}
 	b.Gates = []results.GateResult{{Gate: "acquire.p99 <= 20ms", Lock: "token", Verdict: checker.Fail, Value: b.Cells[0].Figures["acquire.p99"].Value, Unit: results.Nanoseconds}}
+	base := aComparison(prefix)
+	b.Baseline = &base
 	b.Knees = []results.Knee{{Lock: "token", Setting: b.Cells[0].Setting, Limit: "acquire.p99 <= 20ms", Rate: f(results.PerSecond, 4000, true)}}
 	return b
 }

@@ -28,8 +28,6 @@ type bucket struct {
 	acquire                           *hdr.Histogram // nil: none; nanoseconds from the call
 }
 
-func newTimeline() *timeline { return &timeline{width: 1 << 20, buckets: map[int64]*bucket{}} }
-
 // at returns the bucket of an instant. It joins buckets as long as there are more than maxBuckets.
 func (t *timeline) at(when int64) *bucket {
 	n := floorDiv(when, t.width)
@@ -55,11 +53,14 @@ func (t *timeline) double() {
 	t.buckets = make(map[int64]*bucket, len(old))
 	t.low, t.high = floorDiv(t.low, 2), floorDiv(t.high, 2)
 	for n, b := range old {
-		if one := t.buckets[floorDiv(n, 2)]; one != nil {
-			one.add(b)
-		} else {
+		one := t.buckets[floorDiv(n, 2)]
+		if one == nil {
 			t.buckets[floorDiv(n, 2)] = b
+			continue
 		}
+		one.granted, one.refused = one.granted+b.granted, one.refused+b.refused
+		one.failed, one.unknown = one.failed+b.failed, one.unknown+b.unknown
+		one.acquire = joinHistograms(one.acquire, b.acquire)
 	}
 }
 
@@ -82,12 +83,6 @@ func (t *timeline) widen() {
 }
 
 func floorDiv(a, b int64) int64 { return int64(math.Floor(float64(a) / float64(b))) }
-
-func (b *bucket) add(o *bucket) {
-	b.granted, b.refused = b.granted+o.granted, b.refused+o.refused
-	b.failed, b.unknown = b.failed+o.failed, b.unknown+o.unknown
-	b.acquire = joinHistograms(b.acquire, o.acquire)
-}
 
 func joinHistograms(a, b *hdr.Histogram) *hdr.Histogram {
 	if a == nil {
@@ -112,20 +107,14 @@ func (t *timeline) take(op *history.Operation) {
 		b.failed++
 	case op.Op == history.Acquire && op.Outcome == history.OK:
 		b.granted++
-		b.acquire = sample(b.acquire, op)
+		if b.acquire == nil { // two digits are enough for a line, and keep a bucket small
+			b.acquire = hdr.New(latency.Lowest, latency.Highest, 2)
+		}
+		// clamped, so in range; the decoder rejects negative ones
+		_ = b.acquire.RecordValue(min(op.Return-op.Call, latency.Highest))
 	case op.Op == history.Acquire:
 		b.refused++
 	}
-}
-
-// sample records a latency. Two digits are enough for a line, and keep a bucket small.
-func sample(h *hdr.Histogram, op *history.Operation) *hdr.Histogram {
-	if h == nil {
-		h = hdr.New(latency.Lowest, latency.Highest, 2)
-	}
-	// clamped, so in range; the decoder rejects negative ones
-	_ = h.RecordValue(min(op.Return-op.Call, latency.Highest))
-	return h
 }
 
 // line returns the points of a line, in order of time.
@@ -139,14 +128,13 @@ func (t *timeline) line(name, class string, value func(*bucket) (float64, bool))
 	return s
 }
 
-// quantile returns a percentile of a bucket's histogram; the largest value for 100.
-func quantile(of func(*bucket) *hdr.Histogram, percentile float64) func(*bucket) (float64, bool) {
+// quantile returns a percentile of the waits in a bucket; the longest for 100.
+func quantile(percentile float64) func(*bucket) (float64, bool) {
 	return func(b *bucket) (float64, bool) {
-		h := of(b)
-		if h == nil {
+		if b.acquire == nil {
 			return 0, false
 		}
-		return float64(h.ValueAtPercentile(percentile)), true
+		return float64(b.acquire.ValueAtPercentile(percentile)), true
 	}
 }
 

@@ -19,7 +19,7 @@ func TestLinesHaveEnoughGrants(t *testing.T) {
 		{"about twenty for each of leastBuckets points", 1000, leastBuckets, 1000 / enough},
 		{"many", 100_000, maxBuckets / 2, maxBuckets},
 	} {
-		l := newTimeline()
+		l := &timeline{width: 1 << 20, buckets: map[int64]*bucket{}}
 		for i := range row.grants {
 			end := int64(i+1) * int64(3*time.Second) / int64(row.grants)
 			l.take(&history.Operation{Op: history.Acquire, Outcome: history.OK, Call: end - 1000, Return: end})

@@ -373,7 +373,7 @@ function lanes(figure, spec) {
   watch(plot, W => { width = W; draw(); });
 }
 
-document.querySelectorAll('figure[data-chart]').forEach(f => chart(f, data.charts[f.dataset.chart]));
+document.querySelectorAll('figure[data-chart]').forEach(f => chart(f, data.charts.find(c => c.id === f.dataset.chart)));
 document.querySelectorAll('figure[data-lanes]').forEach(f => lanes(f, data.lanes));
 document.querySelectorAll("[data-tell]").forEach(b => {
   const tell = () => { document.getElementById('cell').textContent = b.dataset.tell; };

@@ -10,33 +10,8 @@ import (
 	"github.com/lockbench/lockbench/results"
 )
 
-// environment lists the machine, the build and the servers of the run.
-func (v *runView) environment() {
-	v.Facts = environmentFacts(v.Run.Environment)
-	if v.Run.Chosen != "" {
-		v.Facts = append(v.Facts, [2]string{"server", v.Run.Server + ": " + v.Run.Chosen})
-	}
-	for _, n := range v.Run.Nodes {
-		v.Facts = append(v.Facts, nodeFact(n))
-	}
-	if v.Run.PlanHash != "" {
-		v.Facts = append(v.Facts, [2]string{"plan", v.Run.PlanHash})
-	}
-	v.Facts = append(v.Facts, [2]string{"run", v.Run.ID + ", phase " + string(v.Run.Phase)})
-}
-
-func nodeFact(n results.Node) [2]string {
-	text := n.Product()
-	for _, k := range slices.Sorted(maps.Keys(n.Config)) {
-		text += fmt.Sprintf(", %s %q", k, n.Config[k])
-	}
-	if n.Image != "" {
-		text += ", " + n.Image
-	}
-	return [2]string{"node " + n.Name, text}
-}
-
-func environmentFacts(e results.Environment) (out [][2]string) {
+// environmentFacts lists a machine, a build and servers.
+func environmentFacts(e results.Environment, nodes []results.Node) (out [][2]string) {
 	add := func(name, text string) {
 		if text != "" {
 			out = append(out, [2]string{name, text})
@@ -61,5 +36,15 @@ func environmentFacts(e results.Environment) (out [][2]string) {
 		modules = append(modules, m+" "+e.Modules[m])
 	}
 	add("modules", strings.Join(modules, ", "))
+	for _, n := range nodes {
+		text := n.Product()
+		for _, k := range slices.Sorted(maps.Keys(n.Config)) {
+			text += fmt.Sprintf(", %s %q", k, n.Config[k])
+		}
+		if n.Image != "" {
+			text += ", " + n.Image
+		}
+		out = append(out, [2]string{"node " + n.Name, text})
+	}
 	return out
 }

@@ -20,12 +20,8 @@ func aFolder(t *testing.T) string {
 	top := t.TempDir()
 	base := filepath.Join(top, "runs")
 	d, err := results.Create(base, results.Name(time.Unix(100, 0), "a", "steady", "token"), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.SaveRun(results.Run{Lock: "token", Scenario: "steady", Server: "sim", Phase: results.Started, Failure: "it was killed"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, d.SaveRun(results.Run{Lock: "token", Scenario: "steady", Server: "sim", Phase: results.Started, Failure: "it was killed"}))
 	for name, err := range map[string]error{
 		"secret": os.WriteFile(filepath.Join(top, "secret"), []byte("the secret"), 0o600), "link": os.Symlink(filepath.Join(top, "secret"), filepath.Join(d.Path(), "link.txt")),
 		"page": d.Save("violations/001.txt", []byte("a story <b>")), "hidden": os.WriteFile(filepath.Join(d.Path(), ".partial"), []byte("half"), 0o600),
@@ -44,9 +40,7 @@ func TestFoldersWithHostileNames(t *testing.T) {
 	if err != nil || len(runs) != 1 {
 		t.Fatal(runs, err)
 	}
-	if err := os.Rename(runs[0], base+"/evil\x1b[31m\u202e"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(runs[0], base+"/evil\x1b[31m\u202e"))
 	for _, args := range [][]string{{"ls"}, {"prune", "--keep", "0", "--dry-run"}, {"report", base + "/evil\x1b[31m\u202e", "-f", "junit"}, {"prune", "--keep", "0"}} {
 		w := newWorld("")
 		if args[0] != "report" {
@@ -61,10 +55,8 @@ func TestFoldersWithHostileNames(t *testing.T) {
 
 func TestServe(t *testing.T) {
 	b, err := newBrowser(aFolder(t), 8080)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
+	must(t, err)
+	defer b.root.Close()
 	const run = "/steady-token-19700101T000140Z-a/"
 	tests := []struct {
 		name, method, host, path string
@@ -131,14 +123,10 @@ func TestServeUntilInterrupted(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	answer, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	body, err := io.ReadAll(answer.Body)
 	if answer.Body.Close() != nil || err != nil || !strings.Contains(string(body), "token × steady") {
 		t.Errorf("%v\n%s", err, body)
@@ -146,5 +134,37 @@ func TestServeUntilInterrupted(t *testing.T) {
 	w.signals <- os.Interrupt
 	if code := <-ended; code != 0 || strings.Contains(w.err.String(), "judging") { // there is nothing to judge
 		t.Errorf("exit code %d\n%s", code, w.err)
+	}
+}
+
+// TestPruneSparesWhatIsInProgress: a run that a process writes is not deleted, and one that ended
+// is, however it ended.
+func TestPruneSparesWhatIsInProgress(t *testing.T) {
+	base := t.TempDir()
+	w := newWorld("")
+	d, err := results.Create(base, results.Name(w.now(), "aaa", "steady", "token"), false)
+	must(t, err)
+	must(t, d.SaveRun(results.Run{ID: "aaa", Lock: "token", Scenario: "steady", Server: "sim", Start: w.now(), Phase: results.Started}))
+	use, err := d.Hold()
+	must(t, err)
+	for _, row := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"ls"}, "in progress"},
+		{[]string{"prune", "--keep", "0"}, "left alone " + d.Path() + ": in progress\ndeleted 0, kept 1\n"},
+		{[]string{"prune", "--keep", "0", "-o", "json"}, `"why": "in progress"`},
+	} {
+		w := newWorld("")
+		if code := execute(t.Context(), append(append([]string{"lockbench"}, row.args...), "--out", base), w.world); code != exitOK || !strings.Contains(w.out.String(), row.says) {
+			t.Errorf("%v exits %d and says %q, want %q", row.args, code, w.out, row.says)
+		}
+	}
+	must(t, use.Close())
+	if code := execute(t.Context(), []string{"lockbench", "prune", "--keep", "0", "--out", base}, w.world); code != exitOK {
+		t.Errorf("exit %d", code)
+	}
+	if _, err := os.Stat(d.Path()); err == nil {
+		t.Error("a run that has ended was not deleted")
 	}
 }
