@@ -121,7 +121,7 @@ func (f *exploreFlags) config(ctx context.Context, flags *pflag.FlagSet) (search
 	cfg := search.Config{Program: p, Bounds: b, Known: catalogue.Known{}, Strategy: f.strategy.value, Seed: f.seed, Schedules: f.schedules, Budget: budget,
 		Shard: f.shard.ofSchedules()}
 	if f.exec.given() {
-		cfg.Program.Rests = true // a child need not say that it renews by itself
+		cfg.Program.Renews = true // a child need not say that it renews by itself
 		return cfg, f.live(&cfg, v)
 	}
 	return cfg, nil

@@ -158,8 +158,10 @@ func TestExplore(t *testing.T) {
 }
 
 // TestExploreSeesWhatIsDone: the search reads what a child did from its commands. It finds a
-// release that frees nothing, whatever the child reports of it, and a thread that renews after the
-// release whoever holds, though the child reports no renewals; and nothing in a thread that stops.
+// release that frees nothing, whatever the child reports of it, a thread that renews after the
+// release whoever holds, though the child reports no renewals, and what a child does after a
+// connection error: renew no more, or repeat a release by DEL; and nothing in a thread that goes on
+// until the release.
 func TestExploreSeesWhatIsDone(t *testing.T) {
 	program := build(t)
 	need(t, "python", exec.Command("python3", "--version"))
@@ -171,8 +173,10 @@ func TestExploreSeesWhatIsDone(t *testing.T) {
 		{"denies", "EVAL", []string{"release-safety/no-unlock"}},
 		// of the next holder's key, or of one that nobody has
 		{"stays", "PEXPIRE", []string{"release-safety/mis-unlock", "progress/orphan", "refusal/orphan"}},
+		{"dies", "renews no more", []string{"renewal/renewal-gap"}},
+		{"insists", "DEL", []string{"release-safety/mis-unlock", "mutual-exclusion/mis-unlock"}},
 	} {
-		found := finds(t, program, "python3 rawlock.py "+row.mode, 100)
+		found := finds(t, program, "python3 rawlock.py "+row.mode, 400)
 		if got := found.Property + "/" + found.Cause; !slices.Contains(row.causes, got) {
 			t.Errorf("%s: found %s, want one of %s:\n%s", row.mode, got, row.causes, strings.Join(found.Steps, "\n"))
 		}
@@ -180,7 +184,7 @@ func TestExploreSeesWhatIsDone(t *testing.T) {
 	}
 	out, code := ends(t, program, "explore", "--exec", "python3 rawlock.py renews", "--schedules", "60", "--out", t.TempDir())
 	if code != 0 {
-		t.Errorf("the thread that stops: exit code %d, want 0\n%s", code, out)
+		t.Errorf("the thread that goes on until the release: exit code %d, want 0\n%s", code, out)
 	}
 }
 

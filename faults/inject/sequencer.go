@@ -112,8 +112,9 @@ func (c *Sequencer) Run(ctx context.Context, director *faults.Director) {
 		switch {
 		case t.Fault.Fault != "":
 			c.place(ctx, director, t.Fault, h)
-		case h != nil:
+		case h != nil && c.meets(ctx, director, h):
 			c.pass(ctx, h)
+		case h != nil: // a fault holds it
 		default:
 			sleep(ctx.Done(), t.Wait)
 		}
@@ -190,6 +191,22 @@ func boolCompare(a, b bool) int {
 		return -1
 	}
 	return 1
+}
+
+// meets applies the faults that the program places at a message, whose turn has come; it reports
+// whether the message may go on.
+func (c *Sequencer) meets(ctx context.Context, director *faults.Director, h *held) bool {
+	m, stage := h.message, faults.Underway
+	if h.Reply {
+		stage = faults.Answered
+	}
+	if m.met < stage {
+		if !h.Reply {
+			m.operation = director.Plan().Operation(m.client, m.Node() < 0)
+		}
+		m.meet(ctx, director, stage)
+	}
+	return m.lost || m.free()
 }
 
 // place applies a fault, of a message if h is not nil. A message that it loses is dropped at once.

@@ -29,7 +29,9 @@ type broken struct {
 	// the grant of a client inside had expired when it was returned, though the lock promises not
 	// to return such grants
 	expired bool
-	stopped bool   // the client could not be told in time that its hold was lost: see stopped
+	// the client could not be told in time that its hold was lost (see stopped), or no server's clock
+	// is fine enough to tell that it met another
+	stopped bool
 	client  string // the first client affected
 	at      int64
 }
@@ -38,37 +40,38 @@ type broken struct {
 func (b broken) key() string { return verdicts.Break{Property: b.Property, Cause: b.Cause}.String() }
 
 // judge returns the violations of an outcome. A panic and a client that does not end violate
-// progress; goroutines left behind violate hygiene. stories asks for the stories, which take longer
-// than the schedule itself, so they are made only for findings.
-func (x *explainer) judge(ctx context.Context, out sim.Outcome, stories bool) ([]broken, error) {
+// progress; goroutines left behind violate hygiene. It also returns which of the properties had
+// something to judge. stories asks for the stories, which take longer than the schedule itself, so
+// they are made only for findings.
+func (x *explainer) judge(ctx context.Context, out sim.Outcome, stories bool) ([]broken, history.Reach, error) {
 	switch {
 	case out.Unexplorable:
-		return nil, nil
+		return nil, nil, nil
 	case out.Crash != "":
-		return []broken{{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, Story: []string{out.Crash}}}, nil
+		return []broken{{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, Story: []string{out.Crash}}}, nil, nil
 	case out.Left != "":
-		return []broken{{Property: verdicts.Hygiene, Cause: verdicts.Orphan, Story: []string{"goroutines are left behind: " + out.Left}}}, nil
+		return []broken{{Property: verdicts.Hygiene, Cause: verdicts.Orphan, Story: []string{"goroutines are left behind: " + out.Left}}}, nil, nil
 	case out.Loop != nil:
-		return []broken{{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, Story: endless(*out.Loop)}}, nil
+		return []broken{{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, Story: endless(*out.Loop)}}, nil, nil
 	}
 	opt := checker.Options{MaxViolations: 1, Bare: !stories, Unsearched: !stories, HandOver: int64(handOver(out)), Store: out.Store}
 	v, err := x.check(ctx, out, opt)
 	if err != nil {
-		return nil, fmt.Errorf("judge a schedule: %w", err)
+		return nil, nil, fmt.Errorf("judge a schedule: %w", err)
 	}
 	var all []broken
 	traits := out.Program.Variant.Traits
 	for _, x := range v.Violations {
 		all = append(all, broken{Property: x.Property, Cause: x.Cause, Story: x.Story, client: cmp.Or(x.Clients...), at: x.At + x.Lasted,
-			stopped: traits.NotifiesLoss && x.Cause == verdicts.Overbelief && stopped(out.Windows, x),
+			stopped: traits.NotifiesLoss && x.Cause == verdicts.Overbelief && stopped(out.Windows, x) || x.Property == verdicts.MutualExclusion && x.Lasted <= grain,
 			expired: traits.LooksTwice && x.Property == verdicts.ExclusiveUse && grantedAfterExpiry(out.Ops, x)})
 	}
 	unshown, err := x.livenessFindings(out)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	all = append(all, unshown...)
-	return except(all, out.Windows, traits.Fenced), nil
+	return except(all, out), judged(v, traits), nil
 }
 
 // withKey returns the first violation with a key; false if there is none.
@@ -86,26 +89,30 @@ func hinders(w history.Window, client string) bool {
 	return (w.Client == client || w.Client == "") && kind.Does.Any(history.Hinders)
 }
 
-// awakes is how soon after a pause, or the end of a lease, a client has been told of a loss.
-const awakes = int64(time.Millisecond)
+// grain is that of a server's clock, by whose milliseconds a lease may end early, and how soon
+// after a pause, or the end of a lease, a client has been told of a loss.
+const grain = int64(time.Millisecond)
 
 // stopped reports whether a client was paused for as long as it believed beside another: it learns
 // of its loss when it runs again. Nor does a notice at the end of a lease come in no time.
 func stopped(windows []history.Window, x checker.Violation) bool {
-	return x.Lasted <= awakes || slices.ContainsFunc(windows, func(w history.Window) bool {
-		return w.Does.Any(history.Stops) && !w.Does.Any(history.Kills) && slices.Contains(x.Clients, w.Client) && w.Start <= x.At && w.Last()+awakes >= x.At+x.Lasted
+	return x.Lasted <= grain || slices.ContainsFunc(windows, func(w history.Window) bool {
+		return w.Does.Any(history.Stops) && !w.Does.Any(history.Kills) && slices.Contains(x.Clients, w.Client) && w.Start <= x.At && w.Last()+grain >= x.At+x.Lasted
 	})
 }
 
 // except marks the violations for which the lock is not to blame: two clients were inside, or the
 // store was damaged, although no two beliefs overlapped and no release ended another's hold: a
-// client outlived its lease. This excuses neither what another's request did nor a grant that had
-// expired when it was returned, and a lock with fences must protect the store all the same. Nor is
-// the lock to blame if it reports a loss and its client was paused, or if a client whose own
-// messages are delayed does not get it.
-func except(all []broken, windows []history.Window, fenced bool) []broken {
+// client outlived its lease. This excuses neither what another's request did, nor a grant that had
+// expired when it was returned, nor a lease that the lock promised to renew and could have (in real
+// time its thread may be late), and a lock with fences must protect the store all the same. Nor is
+// the lock to blame if two beliefs overlap for no longer than the grain of a server's clock, if it
+// reports a loss and its client was paused, or if a client whose own messages are delayed does not
+// get it.
+func except(all []broken, out sim.Outcome) []broken {
+	fenced := out.Program.Variant.Traits.Fenced
 	for i, b := range all {
-		hindered := slices.ContainsFunc(windows, func(w history.Window) bool { return hinders(w, b.client) })
+		hindered := slices.ContainsFunc(out.Windows, func(w history.Window) bool { return hinders(w, b.client) })
 		all[i].Excepted = !b.final && b.Property == verdicts.Progress && b.Cause == verdicts.CauseUnknown && hindered
 	}
 	for _, b := range all {
@@ -116,7 +123,8 @@ func except(all []broken, windows []history.Window, fenced bool) []broken {
 	for i, b := range all {
 		outlived := b.Property == verdicts.ExclusiveUse && !b.expired || b.Property == verdicts.StoreIntegrity && !fenced
 		endedByAnother := b.Cause == verdicts.MisUnlock || b.Cause == verdicts.ReaderEvicted
-		if b.stopped || outlived && !endedByAnother {
+		unrenewed := b.Cause == verdicts.RenewalGap && !inRealTime(out)
+		if b.stopped || outlived && !endedByAnother && !unrenewed {
 			all[i].Excepted = true
 		}
 	}
