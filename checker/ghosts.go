@@ -17,7 +17,8 @@ type ghost struct {
 	client   uint32
 	mode     history.Mode
 	from, to int64
-	// died is when the client that may have it is known to have given up, or died.
+	// died is when the client that may have it is known to have given up, or died, or has last
+	// renewed it with another hold.
 	died   int64
 	failed bool // it was answered, and is not possible for its own client
 }
@@ -42,6 +43,9 @@ func (p *pass) answered(c *client, o *op) {
 			g.to = kept(p.a.header, o.ret)
 		case p.a.header.Kind == history.Reentrant && o.outcome == history.OK && g.to >= o.call: // it renews it
 			g.to = kept(p.a.header, o.ret)
+			if !p.forNobody(o) {
+				g.died = o.ret
+			}
 		}
 	}
 	c.asked = len(c.ghosts)

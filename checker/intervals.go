@@ -44,8 +44,7 @@ type rare struct {
 	known  bool // asked is
 	nested bool // it may re-enter another hold of its client
 	fence  uint64
-	// owned is the end of what is possible without the renewals that were called after the release:
-	// they renew it for nobody. 0: there were none.
+	// owned is the end of what is possible without the renewals for nobody. 0: there were none.
 	owned int64
 }
 

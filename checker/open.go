@@ -18,7 +18,7 @@ type openHold struct {
 	closed   bool   // and answered
 	renewed  int64  // the latest instant of a grant or renewal
 	unsure   bool   // an operation of unknown outcome may renew it until its client's next answer
-	owned    int64  // the same, of those called before the release
+	owned    int64  // the same, but for renewals for nobody
 	certain  int64
 	gone     int64 // first return of an answer that it is gone, or of its ok release
 }
@@ -48,9 +48,19 @@ func (p *pass) renew(h *openHold, o *op) {
 	}
 	h.renewed = max(h.renewed, o.ret)
 	h.unsure = h.unsure || o.outcome == history.Unknown
-	if !h.released {
+	if !h.released || !p.forNobody(o) {
 		h.owned = h.renewed
 	}
+}
+
+// forNobody reports whether a renewal was called when its client had released what it belongs to.
+// Any other is lawful, and renews with its hold what a re-entrant client lost count of.
+func (p *pass) forNobody(o *op) bool {
+	if o.hold == 0 {
+		return true
+	}
+	release := p.k.holds.at(o.hold).release
+	return release != 0 && p.k.at(release).call < o.call
 }
 
 // extended applies the answer to an extend to its hold, or for a re-entrant lock to all of its
