@@ -1,7 +1,7 @@
 """A child of lockbench without a Redis library: SET NX PX and a release script that compares the token. The argument "blind" releases with a
 plain DEL, "keeps" by a script that is sent another name and frees nothing, and "denies" likewise, and says so. "counts" takes the lock for its own after 64
 tries in vain. "renews" starts a thread that renews the lease until the release, "stays" one that renews it for ever, whoever has it, and "dies" one that
-ends with the first connection error. "insists" repeats a release by plain DEL after a connection error.
+ends with the first connection error.
 lockbench explore --exec 'python3 rawlock.py blind'"""
 import json, socket, sys, threading, time, uuid
 
@@ -66,12 +66,7 @@ class Lock:
             return self.call("DEL", self.key)
         if MODE in ("keeps", "denies"):
             return self.call("EVAL", RELEASE, 1, "app:" + self.key, self.token) or MODE == "keeps"
-        try:
-            return self.call("EVAL", RELEASE, 1, self.key, self.token)
-        except OSError:
-            if MODE == "insists":
-                return self.call("DEL", self.key)
-            raise
+        return self.call("EVAL", RELEASE, 1, self.key, self.token)
 
 
 locks = {}
