@@ -53,14 +53,14 @@ func (p *pass) renew(h *openHold, o *op) {
 	}
 }
 
-// forNobody reports whether a renewal was called when its client had released what it belongs to.
+// forNobody reports whether a renewal was called when a release of what it belongs to had returned.
 // Any other is lawful, and renews with its hold what a re-entrant client lost count of.
 func (p *pass) forNobody(o *op) bool {
 	if o.hold == 0 {
 		return true
 	}
 	release := p.k.holds.at(o.hold).release
-	return release != 0 && p.k.at(release).call < o.call
+	return release != 0 && p.k.ret(p.k.at(release)) < o.call
 }
 
 // extended applies the answer to an extend to its hold, or for a re-entrant lock to all of its
@@ -170,7 +170,7 @@ func (p *pass) close(h *openHold) {
 	d := p.k.holds.at(h.n)
 	before := never
 	if h.released {
-		before = p.k.at(d.release).call
+		before = p.k.ret(p.k.at(d.release))
 	}
 	name := p.a.client(&h.began)
 	d.certain = min(h.certain, p.ev.loses(name, h.began.call))

@@ -29,9 +29,7 @@ type broken struct {
 	// the grant of a client inside had expired when it was returned, though the lock promises not
 	// to return such grants
 	expired bool
-	// the client could not be told in time that its hold was lost (see stopped), or no server's clock
-	// is fine enough to tell that it met another
-	stopped bool
+	stopped bool   // the client could not be told in time that its hold was lost: see stopped
 	client  string // the first client affected
 	at      int64
 }
@@ -63,7 +61,7 @@ func (x *explainer) judge(ctx context.Context, out sim.Outcome, stories bool) ([
 	traits := out.Program.Variant.Traits
 	for _, x := range v.Violations {
 		all = append(all, broken{Property: x.Property, Cause: x.Cause, Story: x.Story, client: cmp.Or(x.Clients...), at: x.At + x.Lasted,
-			stopped: traits.NotifiesLoss && x.Cause == verdicts.Overbelief && stopped(out.Windows, x) || x.Property == verdicts.MutualExclusion && x.Lasted <= grain,
+			stopped: traits.NotifiesLoss && x.Cause == verdicts.Overbelief && stopped(out.Windows, x),
 			expired: traits.LooksTwice && x.Property == verdicts.ExclusiveUse && grantedAfterExpiry(out.Ops, x)})
 	}
 	unshown, err := x.livenessFindings(out)
@@ -89,15 +87,14 @@ func hinders(w history.Window, client string) bool {
 	return (w.Client == client || w.Client == "") && kind.Does.Any(history.Hinders)
 }
 
-// grain is that of a server's clock, by whose milliseconds a lease may end early, and how soon
-// after a pause, or the end of a lease, a client has been told of a loss.
-const grain = int64(time.Millisecond)
+// awakes is how soon after a pause, or the end of a lease, a client has been told of a loss.
+const awakes = int64(time.Millisecond)
 
 // stopped reports whether a client was paused for as long as it believed beside another: it learns
 // of its loss when it runs again. Nor does a notice at the end of a lease come in no time.
 func stopped(windows []history.Window, x checker.Violation) bool {
-	return x.Lasted <= grain || slices.ContainsFunc(windows, func(w history.Window) bool {
-		return w.Does.Any(history.Stops) && !w.Does.Any(history.Kills) && slices.Contains(x.Clients, w.Client) && w.Start <= x.At && w.Last()+grain >= x.At+x.Lasted
+	return x.Lasted <= awakes || slices.ContainsFunc(windows, func(w history.Window) bool {
+		return w.Does.Any(history.Stops) && !w.Does.Any(history.Kills) && slices.Contains(x.Clients, w.Client) && w.Start <= x.At && w.Last()+awakes >= x.At+x.Lasted
 	})
 }
 
@@ -106,9 +103,8 @@ func stopped(windows []history.Window, x checker.Violation) bool {
 // client outlived its lease. This excuses neither what another's request did, nor a grant that had
 // expired when it was returned, nor a lease that the lock promised to renew and could have (in real
 // time its thread may be late), and a lock with fences must protect the store all the same. Nor is
-// the lock to blame if two beliefs overlap for no longer than the grain of a server's clock, if it
-// reports a loss and its client was paused, or if a client whose own messages are delayed does not
-// get it.
+// the lock to blame if it reports a loss and its client was paused, or if a client whose own
+// messages are delayed does not get it.
 func except(all []broken, out sim.Outcome) []broken {
 	fenced := out.Program.Variant.Traits.Fenced
 	for i, b := range all {
