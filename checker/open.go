@@ -117,6 +117,13 @@ func (p *pass) again(c *client, h *openHold, o *op) {
 
 // left applies the answer to a release.
 func (p *pass) left(c *client, h *openHold, o *op) {
+	if p.possible(h, o.call) >= o.call { // a watchdog may have gone on until then
+		for _, s := range p.ev.commandsOf(p.a.client(o), o.call, o.ret) {
+			if by := max(s.Sent, min(s.Ran, o.ret)); s.MayRenew() {
+				h.renewed, h.owned = max(h.renewed, by), max(h.owned, by)
+			}
+		}
+	}
 	switch {
 	case o.outcome == history.OK || o.saysGone():
 		h.gone, h.closed = min(h.gone, o.ret), true

@@ -123,6 +123,12 @@ func TestRules(t *testing.T) {
 			a extend 2200 2201 ok
 			b acquire 10 2900 fail`,
 			commands: []history.Command{{Client: "a", Op: 1, Sent: 0, Ran: 2 * msec, Replied: 5 * msec}, {Client: "a", Op: 2, Sent: 5 * msec, Ran: 2999 * msec, Replied: 3000 * msec}}},
+		{name: "its watchdog went on until the release was answered", head: reentrant, ops: `
+			a acquire 0 1 ok
+			a release 90 2400 unknown
+			b acquire 2 2500 ok asked=2490`,
+			commands: []history.Command{{Client: "a", Op: 2, Sent: 90 * msec, Name: "EVALSHA"}, {Client: "a", Op: 2, Sent: 180 * msec, Ran: 181 * msec, Name: "EVALSHA"},
+				{Client: "a", Op: 2, Sent: 2380 * msec, Ran: 2381 * msec, Name: "EVALSHA"}}},
 		{name: "a lock that wakes its waiters", head: history.Header{Kind: history.Mutex, Lease: 60_000 * msec, Wakeups: true}, ops: "a acquire 0 1 ok\na release 2 3 ok\nb acquire 1 1500 ok asked=1490", want: "progress"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
