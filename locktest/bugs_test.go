@@ -176,7 +176,7 @@ func alsoExplored() map[string]string {
 		"wakes before it is free":                      "progress/lost-wakeup",
 		"the count of fences ends with the lease":      "fencing-order/count-expired",
 		"an acquire without an answer deletes the key": "mutual-exclusion/double-grant",
-		"a second entry is counted as the first":       "reentrancy/own-release",
+		"a second entry is counted as the first":       "mutual-exclusion/own-release",
 		"releases by a pattern":                        "release-safety/mis-unlock",
 		// no cause has the name of a request that fails; the story says that it did
 		"NOSCRIPT is a refusal":                                               "progress/unknown",
