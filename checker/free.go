@@ -45,11 +45,17 @@ func (d *keyInput) eachHold(asked history.Mode, each func(Span)) {
 }
 
 // countsFrom returns the earliest instant at which a hold can have begun: asked; if that is not
-// recorded, when the last request of the acquire was sent, or executed.
+// recorded, when the last request of the acquire was sent, or executed. What was executed after it
+// returned is another operation's.
 func (d *keyInput) countsFrom(o *op) int64 {
 	from := d.k.asked(o)
-	if sent := d.ev.commandsOf(d.a.client(o), o.call, o.ret); from == o.call && len(sent) > 0 {
-		from = max(from, sent[len(sent)-1].Sent, sent[len(sent)-1].Ran)
+	if from > o.call {
+		return from
+	}
+	for _, c := range d.ev.commandsOf(d.a.client(o), o.call, o.ret) {
+		if ran := max(c.Sent, c.Ran); ran < o.ret {
+			from = max(from, ran)
+		}
 	}
 	return from
 }

@@ -24,6 +24,9 @@ func (p *pass) answered(c *client, o *op) {
 			g.to = kept(p.a.header, o.ret)
 		case p.a.header.Kind == history.Reentrant && o.outcome == history.OK && g.to >= o.call: // it renews it
 			g.to = kept(p.a.header, o.ret)
+			if !p.forNobody(o) {
+				g.died = o.ret
+			}
 		}
 	}
 	c.asked = len(c.ghosts)

@@ -37,7 +37,7 @@ type openHold struct {
 	closed   bool   // and answered
 	renewed  int64  // the latest instant of a grant or renewal
 	unsure   bool   // an operation of unknown outcome may renew it until its client's next answer
-	owned    int64  // the same, of those called before the release
+	owned    int64  // the same, but for renewals for nobody
 	certain  int64
 	gone     int64 // first return of an answer that it is gone, or of its ok release
 }
@@ -89,9 +89,19 @@ func (p *pass) renew(h *openHold, o *op) {
 	}
 	h.renewed = max(h.renewed, o.ret)
 	h.unsure = h.unsure || o.outcome == history.Unknown
-	if !h.released {
+	if !h.released || !p.forNobody(o) {
 		h.owned = h.renewed
 	}
+}
+
+// forNobody reports whether a renewal was called when a release of what it belongs to had returned.
+// Any other is lawful, and renews with its hold what a re-entrant client lost count of.
+func (p *pass) forNobody(o *op) bool {
+	if o.hold == 0 {
+		return true
+	}
+	release := p.k.holds.at(o.hold).release
+	return release != 0 && p.k.ret(p.k.at(release)) < o.call
 }
 
 // extended applies the answer to an extend to its hold, or for a re-entrant lock to all of its
@@ -148,6 +158,13 @@ func (p *pass) again(c *client, h *openHold, o *op) {
 
 // left applies the answer to a release.
 func (p *pass) left(c *client, h *openHold, o *op) {
+	if p.possible(h, o.call) >= o.call { // a watchdog may have gone on until then
+		for _, s := range p.ev.commandsOf(p.a.client(o), o.call, o.ret) {
+			if by := max(s.Sent, min(s.Ran, o.ret)); s.MayRenew() {
+				h.renewed, h.owned = max(h.renewed, by), max(h.owned, by)
+			}
+		}
+	}
 	switch {
 	case o.outcome == history.OK || o.saysGone():
 		h.gone, h.closed = min(h.gone, o.ret), true
@@ -201,7 +218,7 @@ func (p *pass) close(h *openHold) {
 	d := p.k.holds.at(h.n)
 	before := never
 	if h.released {
-		before = p.k.at(d.release).call
+		before = p.k.ret(p.k.at(d.release))
 	}
 	name := p.a.client(&h.began)
 	d.certain = min(h.certain, p.ev.loses(name, h.began.call))

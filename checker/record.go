@@ -105,8 +105,7 @@ type rare struct {
 	known  bool // asked is
 	nested bool // it may re-enter another hold of its client
 	fence  uint64
-	// owned is the end of what is possible without the renewals that were called after the release:
-	// they renew it for nobody. 0: there were none.
+	// owned is the end of what is possible without the renewals for nobody. 0: there were none.
 	owned int64
 }
 
@@ -137,7 +136,8 @@ type ghost struct {
 	client   uint32
 	mode     history.Mode
 	from, to int64
-	// died is when the client that may have it is known to have given up, or died.
+	// died is when the client that may have it is known to have given up, or died, or has last
+	// renewed it with another hold.
 	died   int64
 	failed bool // it was answered, and is not possible for its own client
 }

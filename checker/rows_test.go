@@ -16,6 +16,7 @@ var (
 	leased    = history.Header{Kind: history.Mutex, Lease: 100 * msec}
 	forever   = history.Header{Kind: history.Mutex}
 	reentrant = history.Header{Kind: history.Reentrant, Lease: 100 * msec}
+	woken     = history.Header{Kind: history.Reentrant, Lease: 1000 * msec, Wakeups: true}
 )
 
 // crash is a confirmed crash of a client.
@@ -31,6 +32,7 @@ func TestRules(t *testing.T) {
 		head       history.Header
 		ops        string
 		faults     []history.Window
+		commands   []history.Command
 	}{
 		{name: "two were told", head: leased, ops: "a acquire 0 1 ok\nb acquire 2 3 ok", want: "mutual-exclusion linearizability"},
 		{name: "by no more than the clock error", head: history.Header{Kind: history.Mutex, Lease: 100 * msec, ClockError: 99 * msec}, ops: "a acquire 0 1 ok\nb acquire 2 3 ok"},
@@ -101,10 +103,40 @@ func TestRules(t *testing.T) {
 		{name: "while a fault of the server lasted", head: leased, ops: "b acquire 1000 3000 fail", faults: []history.Window{{Fault: "kill-server", Does: history.Kills | history.LosesData, Node: 0, Start: 900 * msec, End: 2500 * msec, Confirmed: true}}},
 		{name: "one of another client excuses nothing", head: leased, ops: "a acquire 0 1 ok\na release 2 3 ok\nb acquire 1000 3000 fail", faults: []history.Window{crash("a", 1500*msec)}, want: "progress"},
 		{name: "nothing expires, and the holder has died", head: forever, ops: "a acquire 0 1 ok\nb acquire 2 2000 fail", faults: []history.Window{crash("a", 3*msec)}, want: "progress"},
+		// three by Redisson
+		{name: "an inner release was lost: the entry is renewed with the others", head: woken, ops: `
+			a acquire 0 1 ok
+			a acquire 2 3 ok
+			a extend 600 601 ok
+			a release 750 751 unknown
+			a extend 1400 1401 ok
+			a extend 2200 2201 ok
+			a release 3000 3001 ok
+			b acquire 1500 4012 ok asked=4010`},
+		{name: "so is that of a lost grant", head: woken, ops: `
+			a acquire 0 1 unknown
+			a acquire 2 3 ok
+			a extend 600 601 ok
+			a release 1500 1501 ok
+			b acquire 3 2510 ok asked=2502`},
+		{name: "a re-entry is under way, long after the grant", head: woken, ops: `
+			a acquire 0 5 ok
+			a acquire 5 3000 ok
+			a extend 600 601 ok
+			a extend 1400 1401 ok
+			a extend 2200 2201 ok
+			b acquire 10 2900 fail`,
+			commands: []history.Command{{Client: "a", Op: 1, Sent: 0, Ran: 2 * msec, Replied: 5 * msec}, {Client: "a", Op: 2, Sent: 5 * msec, Ran: 2999 * msec, Replied: 3000 * msec}}},
+		{name: "its watchdog went on until the release was answered", head: reentrant, ops: `
+			a acquire 0 1 ok
+			a release 90 2400 unknown
+			b acquire 2 2500 ok asked=2490`,
+			commands: []history.Command{{Client: "a", Op: 2, Sent: 90 * msec, Name: "EVALSHA"}, {Client: "a", Op: 2, Sent: 180 * msec, Ran: 181 * msec, Name: "EVALSHA"},
+				{Client: "a", Op: 2, Sent: 2380 * msec, Ran: 2381 * msec, Name: "EVALSHA"}}},
 		{name: "a lock that wakes its waiters", head: history.Header{Kind: history.Mutex, Lease: 60_000 * msec, Wakeups: true}, ops: "a acquire 0 1 ok\na release 2 3 ok\nb acquire 1 1500 ok asked=1490", want: "progress"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			v := verdictOf(t, Input{Header: row.head, Faults: row.faults}, parse(t, row.ops), Options{})
+			v := verdictOf(t, Input{Header: row.head, Faults: row.faults, Commands: row.commands}, parse(t, row.ops), Options{})
 			if got := broken(v); got != row.want {
 				t.Errorf("%q fail, want %q: %+v", got, row.want, v.Properties)
 			}

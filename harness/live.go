@@ -57,7 +57,9 @@ func (l *Live) Close() error {
 // Run runs a program once, in the order that lead chooses.
 func (l *Live) Run(ctx context.Context, p sim.Program, lead *sim.Lead) (out sim.Outcome, err error) {
 	e := l.Experiment
-	e.Scenario, e.Seed = OfTape(sim.Tape{Program: p}).Resolve(p.Seed, p.Topology), p.Seed
+	s := OfTape(sim.Tape{Program: p})
+	s.Faults = p.Faults
+	e.Scenario, e.Seed = s.Resolve(p.Seed, p.Topology), p.Seed
 	l.runs++
 	e.Prefix += fmt.Sprintf("s%d:", l.runs)
 	d := newServerDriver(e)

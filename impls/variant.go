@@ -2,6 +2,7 @@ package impls
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
@@ -26,6 +27,8 @@ type Variant struct {
 	Derives Deriver
 	// Quorum is the number of independent nodes that must grant the lock; 0 means a majority.
 	Quorum int
+	// Drift is for how much longer than its lease a server may keep a hold.
+	Drift time.Duration
 	// New returns one client's handle.
 	New func(Env) (Lock, error)
 }
@@ -145,7 +148,7 @@ func (v Variant) Header(lease int64, on Topology, nodes int) history.Header {
 		quorum = cmp.Or(v.Quorum, nodes/2+1)
 	}
 	return history.Header{Lock: v.Name, Kind: v.Kind, Lease: lease, Permits: 1, Votes: v.Votes(), Wakeups: v.Traits.Wakeups, FIFO: v.Traits.FIFO,
-		LeaseFromAsking: v.Traits.FromAsking, NeedsReplica: v.Traits.NeedsReplica, Quorum: quorum, Renews: v.Traits.SelfRenewing}
+		Drift: min(int64(v.Drift), lease), LeaseFromAsking: v.Traits.FromAsking, NeedsReplica: v.Traits.NeedsReplica, Quorum: quorum, Renews: v.Traits.SelfRenewing}
 }
 
 // Planted describes a planted bug.

@@ -179,15 +179,17 @@ func alsoExplored() map[string]string {
 		"a second entry is counted as the first":       "mutual-exclusion/own-release",
 		"releases by a pattern":                        "release-safety/mis-unlock",
 		// no cause has the name of a request that fails; the story says that it did
-		"NOSCRIPT is a refusal":                         "progress/unknown",
-		"a release compares and then deletes":           "release-safety/mis-unlock",
-		"an extend compares and then extends":           "release-safety/mis-unlock",
-		"a key without a lease is taken for none":       "mutual-exclusion/double-grant",
-		"a script that is not known is replaced by DEL": "release-safety/mis-unlock",
-		"a release that failed is repeated by DEL":      "release-safety/mis-unlock",
-		"a loss is told after six failures":             "mutual-exclusion/overbelief",
-		"a holder enters again after its lease":         "mutual-exclusion/stale-reentry",
-		"TryRLock grants always":                        "mutual-exclusion/double-grant",
+		"NOSCRIPT is a refusal":                                               "progress/unknown",
+		"a release compares and then deletes":                                 "release-safety/mis-unlock",
+		"an extend compares and then extends":                                 "release-safety/mis-unlock",
+		"a key without a lease is taken for none":                             "mutual-exclusion/double-grant",
+		"a script that is not known is replaced by DEL":                       "release-safety/mis-unlock",
+		"a release that failed is repeated by DEL":                            "release-safety/mis-unlock",
+		"the watchdog ends at the first error":                                "renewal/renewal-gap",
+		"a loss is told after six failures":                                   "mutual-exclusion/overbelief",
+		"an acquire without an answer is taken back when the next is granted": "mutual-exclusion/own-release",
+		"a holder enters again after its lease":                               "mutual-exclusion/stale-reentry",
+		"TryRLock grants always":                                              "mutual-exclusion/double-grant",
 	}
 }
 

@@ -152,7 +152,7 @@ func lostEntry(c *trial) {
 // together checks that all waiters are granted the lock within a limit after the mark, without a
 // release.
 func (c *trial) together(limit time.Duration, everybody ...who) {
-	begin := c.mark
+	begin := c.due()
 	c.say("all that waited must get in together")
 	for _, p := range everybody {
 		c.at(p).pending.mustBeGranted(begin, limit)

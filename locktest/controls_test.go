@@ -85,6 +85,8 @@ func controls() []control {
 		{name: "renews until the context of the acquire ends", make: newTestLock(func(l *lock) { l.renew, l.bindCtx = true, true })},
 		{name: "waits, and renews until the context of the acquire ends", make: newWaiting(func(l *lock) { l.renew, l.bindCtx = true, true })},
 		{name: "asks for half a second more than it was given", make: newTestLock(func(l *lock) { l.pad = 500 * time.Millisecond }), options: []Option{padded}},
+		{name: "asks for up to a fifth more than it was given", make: newTestLock(func(l *lock) { l.jitter = true }),
+			options: []Option{ServerLease(func(d time.Duration) time.Duration { return d + d/5 })}},
 		{name: "counts in whole seconds", make: newTestLock(func(l *lock) { l.seconds = true })},
 		{name: "counts in whole seconds, and says so", make: newTestLock(func(l *lock) { l.seconds = true }), options: []Option{seconds}},
 		{name: "releases by WATCH and MULTI", make: newTestLock(func(l *lock) { l.transact = true })},

@@ -107,7 +107,7 @@ func (cfg config) subject(t *testing.T, newLock factory) impls.Variant {
 		cfg = shaped
 	}
 	mk := cfg.maker(newLock)
-	v := impls.Variant{Name: t.Name(), Kind: cfg.kind, Traits: cfg.Traits, Topology: cfg.topology}
+	v := impls.Variant{Name: t.Name(), Kind: cfg.kind, Traits: cfg.Traits, Topology: cfg.topology, Drift: cfg.kept(cfg.lease) - cfg.least(cfg.lease)}
 	switch {
 	case v.Kind != history.Mutex:
 	case v.Traits.Shared:
@@ -116,7 +116,7 @@ func (cfg config) subject(t *testing.T, newLock factory) impls.Variant {
 		v.Kind = history.Reentrant
 	}
 	v.New = func(env impls.Env) (impls.Lock, error) {
-		if cfg.kept(cfg.lease) != cfg.lease { // the program uses the server's lease, the lock the one to request
+		if cfg.least(cfg.lease) != cfg.lease { // the program uses the shortest that the server keeps
 			env.Lease = cfg.lease
 		}
 		l, _, err := mk(env)
@@ -133,13 +133,8 @@ func (cfg config) program(t *testing.T, v impls.Variant) (sim.Program, sim.Bound
 	if x.clients > 0 {
 		p.Clients = x.clients
 	}
-	if kept := cfg.kept(cfg.lease); kept != p.Config.Lease {
-		scale := func(d time.Duration) time.Duration {
-			return time.Duration(float64(d) * float64(kept) / float64(p.Config.Lease))
-		}
-		p.Config.Think, p.Config.Pause, p.Config.AcquireWait, p.Config.Lease = scale(p.Config.Think), scale(p.Config.Pause), scale(p.Config.AcquireWait), kept
-	}
-	p.Rests = p.Rests || !cfg.Variant // methods don't show whether a lock renews by itself
+	p = p.WithLease(cfg.least(cfg.lease))
+	p.Renews = p.Renews || !cfg.Variant // methods don't show whether a lock renews by itself
 	if cfg.nodes > 1 {
 		p.Nodes = cfg.nodes
 	}

@@ -257,7 +257,7 @@ func boundedRequests(c *trial) {
 	cl.wires.requests()
 	waiter.wires.requests()
 	w := waiter.waits(exclusive)
-	wait := c.lease * 9 / 10
+	wait := c.least * 9 / 10
 	if c.cfg.Traits.SelfRenewing { // a renewal may set off what does not end
 		wait = 3 * c.lease
 	}

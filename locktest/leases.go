@@ -45,7 +45,7 @@ func leaseLasts(c *trial) {
 	if c.slack > 0 || !c.cfg.Tries {
 		return // an attempt may take longer than what is left
 	}
-	c.sleep(time.Until(c.mark.Add(c.lease - grain)))
+	c.sleep(time.Until(c.mark.Add(c.least - grain)))
 	c.say("all of a's lease has passed but %v", grain)
 	c.play(b.isRefused())
 	if !c.cfg.Waits || c.cfg.Traits.FromAsking {
@@ -192,7 +192,7 @@ func lostRelease(c *trial) {
 // mustGetIn polls until the lock is granted, at most a lease after the mark. It does not depend on
 // the poll interval of the lock's own waiters.
 func (c *trial) mustGetIn(cl *client) {
-	took, err := c.getsIn(cl, c.mark, 10*c.lease)
+	took, err := c.getsIn(cl, c.due(), 10*c.lease)
 	if err != nil {
 		c.fatalf("%s is not granted the lock within ten leases (%s): %v%s", cl.name, c.sofar(), err, c.stillThere())
 	}
@@ -217,8 +217,7 @@ func diedOnTheWay(c *trial) {
 		c.leave()
 		c.at(a).wires.cutAfter(n)
 		c.say("a died after its request no. %d", n)
-		// from the end of the call: on a busy machine its requests may leave it late
-		c.play(a.asks(), fromNow(), a.dies(), b.getsIn(), b.releases())
+		c.play(fromNow(), a.asks(), a.dies(), b.getsIn(), b.releases())
 	}
 }
 

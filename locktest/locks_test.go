@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	mrand "math/rand/v2"
 	"os"
 	"sync"
 	"time"
@@ -41,6 +42,7 @@ type lock struct {
 	ownerToken bool
 	transact   bool // WATCH and MULTI instead of a script
 	pad        time.Duration
+	jitter     bool
 	seconds    bool // rounds up to whole seconds
 	renew      bool
 	bindCtx    bool // the watchdog ends with the context of the acquire
@@ -126,6 +128,9 @@ func (l *lock) key() string { return l.name(l.Key) }
 
 func (l *lock) ttl() time.Duration {
 	d := l.TTL + l.pad
+	if l.jitter {
+		d += time.Duration(mrand.Int64N(int64(l.TTL/5) + 1))
+	}
 	switch {
 	case l.narrowLease:
 		d = time.Duration(uint32(d.Milliseconds())&(1<<31-1)) * time.Millisecond

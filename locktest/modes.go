@@ -75,7 +75,7 @@ func readerLasts(c *trial) {
 		if c.play(short.reads()); leaves {
 			c.play(short.releases())
 		}
-		c.sleep(c.cfg.kept(twice)*9/10 - time.Since(begin) - c.slack)
+		c.sleep(c.cfg.least(twice)*9/10 - time.Since(begin) - c.slack)
 		c.say("nine tenths of twice the lease have passed")
 		c.play(w.isRefused(), anew())
 	}
@@ -157,7 +157,7 @@ func downgrade(c *trial) {
 	c.say("a writes and reads")
 	c.play(w.isRefused(), r.waitsFor(shared), pass(1, 10), r.stillWaits(), fromNow(), a.leaves(exclusive))
 	c.say("a has left the write side and reads on, and r must be woken")
-	c.at(r).pending.mustBeGranted(c.mark, limit)
+	c.at(r).pending.mustBeGranted(c.due(), limit)
 	c.play(w.isRefused(), a.triesToLeave(shared), r.lets(), w.holds())
 }
 

@@ -76,7 +76,7 @@ func (c *trial) oddExtend(d time.Duration) {
 	c.leave()
 	a := c.at(a, withLease(d))
 	a.mustHold(exclusive)
-	c.sleep(c.cfg.kept(d) / 2)
+	c.sleep(c.cfg.least(d) / 2)
 	begin := time.Now()
 	if _, err := a.extend(); err != nil {
 		c.errorf("a holds with a lease of %v, of which half has passed, and a.Extend: %v", d, err)
@@ -93,7 +93,7 @@ const grain = 2 * time.Millisecond
 
 // mustEnd waits for the end of a dead client's hold, whose lease of d began with a call.
 func (c *trial) mustEnd(a *client, d time.Duration, begin time.Time, call string) {
-	kept := c.cfg.kept(d)
+	least, kept := c.cfg.least(d), c.cfg.kept(d)
 	b := c.client("b")
 	defer b.dies()
 	const unit = 8 // a Lock that waits gets a tenth of its lease per try
@@ -101,7 +101,7 @@ func (c *trial) mustEnd(a *client, d time.Duration, begin time.Time, call string
 	switch {
 	case err != nil:
 		c.errorf(a.name+".%s succeeded with a lease of %v, and died; b.%s %v later: %s%s", call, d, b.named("TryLock"), took, b.outcome(err), c.stillThere())
-	case took < kept-kept/20-grain-c.slack:
+	case took < least-least/20-grain-c.slack:
 		c.errorf(a.name+".%s succeeded with a lease of %v, and the server keeps it for %v: b was granted the lock then", call, d, took)
 	case c.late(took, wholeSeconds(kept)+kept/10+c.ttl/unit+grain):
 		c.errorf(a.name+".%s succeeded with a lease of %v, and the server keeps it for %v: see ServerLease", call, d, took)
@@ -116,19 +116,19 @@ func wholeSeconds(d time.Duration) time.Duration {
 // mustShowEnd looks for a key that expires with the lease. Other keys of the lock may last longer,
 // or for ever; if all do, a value may hold the expiry.
 func (c *trial) mustShowEnd(a *client, d time.Duration) {
-	kept := c.cfg.kept(d)
+	least, kept := c.cfg.least(d), c.cfg.kept(d)
 	ends := c.ends()
 	if c.slack == 0 { // a key with that expiry may not be what keeps others out
 		c.mustEndThen(a, d)
 		return
 	}
 	for _, left := range ends {
-		if left >= kept-kept/20-grain-c.slack && left <= kept+kept/10+grain+c.slack {
+		if left >= least-least/20-grain-c.slack && left <= kept+kept/10+grain+c.slack {
 			return
 		}
 	}
 	switch {
-	case len(ends) > 0 && slices.Max(ends) < kept:
+	case len(ends) > 0 && slices.Max(ends) < least:
 		c.errorf("a.%s succeeded with a lease of %v, and the server keeps it for %v", a.named("TryLock"), d, slices.Max(ends))
 	default:
 		c.note("a.%s with a lease of %v: no key of the lock ends with it, and the lease is too long to wait for", a.named("TryLock"), d)
@@ -138,10 +138,10 @@ func (c *trial) mustShowEnd(a *client, d time.Duration) {
 // mustEndThen lets virtual time pass until a dead client's hold has nearly ended, and until it must
 // have ended.
 func (c *trial) mustEndThen(a *client, d time.Duration) {
-	kept := c.cfg.kept(d)
+	least, kept := c.cfg.least(d), c.cfg.kept(d)
 	begin := time.Now()
 	a.dies()
-	c.sleep(kept - kept/20 - grain)
+	c.sleep(least - least/20 - grain)
 	b := c.client("b")
 	c.story = nil
 	c.say("a died with a lease of %v, of which 19 twentieths have passed", d)

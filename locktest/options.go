@@ -108,8 +108,8 @@ func TTL(d time.Duration) Option { return func(c *config) { c.lease = d } }
 // seconds needs whole seconds.
 func RealLease(d time.Duration) Option { return func(c *config) { c.real = d } }
 
-// ServerLease gives the lease that the server keeps for a lock that pads or rounds the lease
-// requested: the rules then expect the hold to end there.
+// ServerLease gives the longest lease that the server keeps for a lock that pads, rounds or varies
+// the lease requested: the rules then expect a hold to end by that, and no sooner than requested.
 func ServerLease(kept func(asked time.Duration) time.Duration) Option {
 	return func(c *config) { c.kept = kept }
 }
@@ -139,6 +139,9 @@ const (
 	virtualLease = time.Second
 	realLease    = 400 * time.Millisecond
 )
+
+// least returns the shortest time that the server keeps a hold for a lease requested.
+func (cfg config) least(asked time.Duration) time.Duration { return min(asked, cfg.kept(asked)) }
 
 func add(set map[string]bool, names []string) {
 	for _, n := range names {

@@ -245,7 +245,11 @@ func (l extendingLock) Extend(ctx context.Context) error {
 	if l.pretends && l.reads != "" {
 		return nil
 	}
-	return released(l.run(ctx, luaExtendRead, l.ends, l.reads, l.TTL.Milliseconds(), l.token))
+	written := l.token
+	if l.reads != "" { // what a lost release of the write side left must not last with it
+		written = "-"
+	}
+	return released(l.run(ctx, luaExtendRead, l.ends, l.reads, l.TTL.Milliseconds(), written))
 }
 
 // nestedLock is re-entrant: a hash of owners and their entries. The first entry starts its

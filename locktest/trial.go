@@ -29,7 +29,8 @@ type trial struct {
 	cfg   config
 	nodes []*node
 	ttl   time.Duration // the lease requested from the lock
-	lease time.Duration // the lease that the server keeps: see ServerLease
+	lease time.Duration // the longest that the server keeps a hold: see ServerLease
+	least time.Duration // the shortest
 	slack time.Duration // how late something may be; 0 in virtual time
 	key   string
 	log   *requestLog
@@ -45,7 +46,8 @@ type trial struct {
 
 	cast    map[who]*client // the clients of the steps
 	story   []string        // what the steps have done
-	mark    time.Time       // from which limits count
+	mark    time.Time       // from which limits count, see due
+	last    time.Time       // the end of what was last done
 	resends int             // how often the Redis clients made from here on repeat a request
 	hangs   string          // the call that did not return
 }
@@ -60,7 +62,7 @@ type giveUp struct{}
 // newTrial makes a world whose lock is named after the test. The dot at the end keeps one test's
 // keys from being a prefix of another's.
 func newTrial(test string, mk maker, cfg config, nodes []*node) *trial {
-	return &trial{id: test, make: mk, cfg: cfg, nodes: nodes, ttl: cfg.lease, lease: cfg.kept(cfg.lease), log: newRequestLog(),
+	return &trial{id: test, make: mk, cfg: cfg, nodes: nodes, ttl: cfg.lease, lease: cfg.kept(cfg.lease), least: cfg.least(cfg.lease), log: newRequestLog(),
 		key: keyName, cast: map[who]*client{}, reached: history.Reach{aGrant: 0}}
 }
 

@@ -160,7 +160,7 @@ func (c *trial) noSubscription() {
 func deadWaiter(c *trial) {
 	look := c.pollInterval(exclusive)
 	c.play(a.holds(), dead.waits(), pass(1, 5), fromNow(), dead.isCut())
-	died := c.mark
+	died := c.due()
 	_ = c.at(dead).pending.end()
 	c.play(next.waits(), pass(1, 10), a.releases())
 	c.at(next).pending.mustBeGranted(died, c.lease+max(c.lease/10, look))
@@ -192,7 +192,7 @@ func deadWaiter(c *trial) {
 func keysDeleted(c *trial) {
 	look := c.pollInterval(exclusive)
 	c.play(a.holds(), b.waits(), pass(1, 5), pass(1, 150), fromNow(), deleted(), where(extends, a.cannotExtend(impls.ErrLost)))
-	c.at(b).pending.mustBeGranted(c.mark, max(c.lease, 2*look))
+	c.at(b).pending.mustBeGranted(c.due(), max(c.lease, 2*look))
 }
 
 // waiterRequests is after how many of a waiter's first requests a release is tried: a try, a
@@ -218,7 +218,7 @@ func releasedBetween(c *trial) {
 		c.say("reply no. %d was on its way to b", n)
 		c.play(a.releases())
 		close(goOn)
-		w.mustBeGranted(c.mark, limit)
+		w.mustBeGranted(c.due(), limit)
 		b.mustRelease()
 	}
 }

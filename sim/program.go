@@ -26,8 +26,9 @@ type Program struct {
 	Also []string `json:"also,omitempty"` // workloads that a schedule of a random search may run instead
 	// in a third of those, clients use Try, to expose refusals without reason
 	Hasty bool `json:"hasty,omitempty"`
-	// in a third of those, clients idle five leases after each round, to expose leaked holds
-	Rests    bool               `json:"rests,omitempty"`
+	// it may renew by itself: in a third of those, clients idle five leases after each round, to
+	// expose leaked holds; in another they work four leases for one, to expose renewals that end
+	Renews   bool               `json:"renews,omitempty"`
 	Variant  impls.Variant      `json:"-"`
 	Workload workloads.Workload `json:"-"`
 	Config   workloads.Config   `json:"config"`
@@ -147,8 +148,8 @@ func (p Program) WithLease(lease time.Duration) Program {
 // DefaultProgram returns a small program for a lock of this kind: two clients, three rounds each, a
 // lease of a second, work of a fifth of it, and polls soon after the lease ends. A lock that can
 // extend is also held for longer than its lease, by readers if it has them, and tried without
-// waiting; one that renews itself also rests; a queue has three clients, so that one can wait
-// behind another.
+// waiting; one that renews itself also rests, or works for several leases; a queue has three
+// clients, so that one can wait behind another.
 func DefaultProgram(v impls.Variant) Program {
 	lease := time.Second
 	p := Program{Lock: v.Name, Load: "counter", Variant: v, Clients: 2, Config: workloads.Config{
@@ -168,7 +169,7 @@ func DefaultProgram(v impls.Variant) Program {
 	if v.Traits.Extends && v.Kind == history.RW {
 		p.Also, p.Hasty = []string{"long-reads"}, true
 	}
-	p.Rests = v.Traits.SelfRenewing
+	p.Renews = v.Traits.SelfRenewing
 	if v.Traits.FIFO {
 		p.Clients = 3
 	}

@@ -96,7 +96,7 @@ func (a *adapted) Try(ctx context.Context, mode history.Mode) (impls.Grant, erro
 	}
 	short.Cancel()
 	if errors.Is(err, impls.ErrCancelled) && !impls.Ended(ctx) {
-		err = fmt.Errorf("try %s: %w", a.cfg.Key, impls.ErrBusy)
+		err = fmt.Errorf("try %s: %w: %w", a.cfg.Key, impls.ErrBusy, err)
 	}
 	return g, err
 }

@@ -124,7 +124,7 @@ func (f *exploreFlags) config(ctx context.Context, flags *pflag.FlagSet) (cfg se
 		cfg.Shard = search.Shard{Index: s.Index, Count: s.Count}
 	}
 	if f.exec.given() { // time is real, and a child need not say that it renews by itself
-		p.Rests = true
+		p.Renews = true
 		cfg.Program, cfg.Known = harness.LiveProgram(p, f.lease), oneLock{v}
 	}
 	return cfg, nil

@@ -147,7 +147,7 @@ func TestExplore(t *testing.T) {
 	program := build(t)
 	need(t, "python", exec.Command("python3", "--version"))
 	const right, blind = "python3 rawlock.py", "python3 rawlock.py blind"
-	found := finds(t, program, blind, 400)
+	found := finds(t, program, blind, "--schedules", "400")
 	if found.Cause != "mis-unlock" || len(found.Steps) > 15 {
 		t.Errorf("found %s by %s in %d steps, want mis-unlock in 15 at the most: %s", found.Property, found.Cause, len(found.Steps), found.Steps)
 	}
@@ -158,30 +158,42 @@ func TestExplore(t *testing.T) {
 }
 
 // TestExploreSeesWhatIsDone: the search reads what a child did from its commands. It finds a
-// release that frees nothing, whatever the child reports of it, and a thread that renews after the
-// release whoever holds, though the child reports no renewals; and nothing in a thread that stops.
+// release that frees nothing, whatever the child reports of it, a thread that renews after the
+// release whoever holds, though the child reports no renewals, and one that renews no more after a
+// connection error; and nothing in a thread that goes on until the release.
 func TestExploreSeesWhatIsDone(t *testing.T) {
 	program := build(t)
 	need(t, "python", exec.Command("python3", "--version"))
 	for _, row := range []struct {
 		mode, says string
+		faults     string
 		causes     []string // each shows the defect
 	}{
-		{"keeps", "EVAL", []string{"release-safety/no-unlock", "progress/no-unlock", "refusal/no-unlock"}},
-		{"denies", "EVAL", []string{"release-safety/no-unlock"}},
+		{"keeps", "EVAL", "", []string{"release-safety/no-unlock", "progress/no-unlock", "refusal/no-unlock"}},
+		{"denies", "EVAL", "", []string{"release-safety/no-unlock"}},
 		// of the next holder's key, or of one that nobody has
-		{"stays", "PEXPIRE", []string{"release-safety/mis-unlock", "progress/orphan", "refusal/orphan"}},
+		{"stays", "PEXPIRE", "", []string{"release-safety/mis-unlock", "progress/orphan", "refusal/orphan"}},
+		{"dies", "renews no more", "lose-reply,lose-request", []string{"renewal/renewal-gap"}},
 	} {
-		found := finds(t, program, "python3 rawlock.py "+row.mode, 100)
-		if got := found.Property + "/" + found.Cause; !slices.Contains(row.causes, got) {
-			t.Errorf("%s: found %s, want one of %s:\n%s", row.mode, got, row.causes, strings.Join(found.Steps, "\n"))
+		t.Run(row.mode, func(t *testing.T) {
+			t.Parallel()
+			args := []string{"--schedules", "200"}
+			if row.faults != "" {
+				args = append(args, "--faults", row.faults)
+			}
+			found := finds(t, program, "python3 rawlock.py "+row.mode, args...)
+			if got := found.Property + "/" + found.Cause; !slices.Contains(row.causes, got) {
+				t.Errorf("found %s, want one of %s:\n%s", got, row.causes, strings.Join(found.Steps, "\n"))
+			}
+			says(t, strings.Join(found.Steps, "\n"), row.says)
+		})
+	}
+	t.Run("renews", func(t *testing.T) {
+		t.Parallel()
+		if out, code := ends(t, program, "explore", "--exec", "python3 rawlock.py renews", "--schedules", "60", "--out", t.TempDir()); code != 0 {
+			t.Errorf("the thread that goes on until the release: exit code %d, want 0\n%s", code, out)
 		}
-		says(t, strings.Join(found.Steps, "\n"), row.says)
-	}
-	out, code := ends(t, program, "explore", "--exec", "python3 rawlock.py renews", "--schedules", "60", "--out", t.TempDir())
-	if code != 0 {
-		t.Errorf("the thread that stops: exit code %d, want 0\n%s", code, out)
-	}
+	})
 }
 
 // TestSuiteSeesWhatIsDone: so does a suite. A stall of a busy machine makes a cell inconclusive;
@@ -208,9 +220,9 @@ type finding struct {
 
 // finds searches the schedules of a child for a violation, which the replay of its tape must show
 // again.
-func finds(t *testing.T, program, child string, schedules int) finding {
+func finds(t *testing.T, program, child string, args ...string) finding {
 	t.Helper()
-	out, code := ends(t, program, "explore", "--exec", child, "--schedules", strconv.Itoa(schedules), "--out", t.TempDir(), "-o", "json")
+	out, code := ends(t, program, append(args, "explore", "--exec", child, "--out", t.TempDir(), "-o", "json")...)
 	if code != 1 {
 		t.Fatalf("exit code %d, want 1\n%s", code, out)
 	}

@@ -1,7 +1,7 @@
 """A child of lockbench without a Redis library: SET NX PX and a release script that compares the token. The argument "blind" releases with a
 plain DEL, "keeps" by a script that is sent another name and frees nothing, and "denies" likewise, and says so. "counts" takes the lock for its own after 64
-tries in vain. "renews" starts a thread that
-renews the lease until the release, and "stays" one that renews it for ever, whoever has it.
+tries in vain. "renews" starts a thread that renews the lease until the release, "stays" one that renews it for ever, whoever has it, and "dies" one that
+ends with the first connection error.
 lockbench explore --exec 'python3 rawlock.py blind'"""
 import json, socket, sys, threading, time, uuid
 
@@ -39,7 +39,7 @@ class Lock:
             tries += 1
             self.token = uuid.uuid4().hex
             if self.call("SET", self.key, self.token, "NX", "PX", self.lease):
-                if MODE in ("renews", "stays"):
+                if MODE in ("renews", "stays", "dies"):
                     self.done = threading.Event()
                     threading.Thread(target=Lock(self.request).renew, args=(self.token, self.done), daemon=True).start()
                 return True
@@ -53,10 +53,11 @@ class Lock:
             try:
                 self.call("PEXPIRE", self.key, self.lease) if MODE == "stays" else self.call("EVAL", RENEW, 1, self.key, token, self.lease)
             except OSError:
-                pass
+                if MODE == "dies":
+                    return
 
     def close(self):
-        if MODE == "renews":
+        if MODE in ("renews", "dies"):
             self.done.set()
 
     def release(self):

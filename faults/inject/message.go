@@ -26,6 +26,7 @@ type Message struct {
 	operation faults.Operation
 	step      int // ID of the request's step in the schedule; 0 = none
 	lost      bool
+	met       faults.Stage    // the last at which the faults placed at it were applied
 	gone      <-chan struct{} // closed when its connection has ended
 }
 
@@ -39,6 +40,12 @@ func (m *Message) Node() int { return m.Command.Node }
 
 // Lose drops the message.
 func (m *Message) Lose() { m.lost = true }
+
+// meet applies the faults placed at a message.
+func (m *Message) meet(ctx context.Context, d *faults.Director, s faults.Stage) {
+	m.met = s
+	d.Event(ctx, faults.Event{Kind: faults.Messages, Client: m.client, Stage: s, Operation: m.operation, Command: &m.Command, Write: m.Write}, m)
+}
 
 // Watched is the Traffic of a run whose Director has faults of single messages.
 type Watched struct {
@@ -58,7 +65,7 @@ func (w Watched) Request(m *Message) bool {
 func (w Watched) Reply(m *Message) bool { return w.apply(m, faults.Answered) }
 
 func (w Watched) apply(m *Message, s faults.Stage) bool {
-	w.Director.Event(w.Context, faults.Event{Kind: faults.Messages, Client: m.client, Stage: s, Operation: m.operation, Command: &m.Command, Write: m.Write}, m)
+	m.meet(w.Context, w.Director, s)
 	if !m.Wait(nil, m.gone) {
 		w.Director.Release(m)
 		return false

@@ -116,8 +116,9 @@ func (c *Sequencer) Run(ctx context.Context, director *faults.Director) {
 			if director.Place(ctx, t.Fault, faults.BySearch, h.message); h.message.lost {
 				c.pass(ctx, h)
 			}
-		case h != nil:
+		case h != nil && c.meets(ctx, director, h):
 			c.pass(ctx, h)
+		case h != nil: // a fault holds it
 		default:
 			sleep(ctx.Done(), t.Wait)
 		}
@@ -186,6 +187,22 @@ func (c *Sequencer) free() (all []*held) {
 			cmp.Compare(a.sent, b.sent))
 	})
 	return all
+}
+
+// meets applies the faults that the program places at a message, whose turn has come; it reports
+// whether the message may go on.
+func (c *Sequencer) meets(ctx context.Context, director *faults.Director, h *held) bool {
+	m, stage := h.message, faults.Underway
+	if h.Reply {
+		stage = faults.Answered
+	}
+	if m.met < stage {
+		if !h.Reply {
+			m.operation = director.Plan().Operation(m.client, m.Node() < 0)
+		}
+		m.meet(ctx, director, stage)
+	}
+	return m.lost || m.free()
 }
 
 // pass lets a message pass; after a request it waits for the node's reply.

@@ -41,7 +41,7 @@ type Exploration struct {
 	Violated map[string]int `json:"violated,omitempty"` // schedules by "property/cause"
 	// schedules with violations that no lock with a lease can prevent when its client stalls
 	Excepted map[string]int `json:"excepted,omitempty"`
-	// faults and moments that no schedule reached: of them the search shows nothing
+	// faults, moments and properties that no schedule reached: of them the search shows nothing
 	NeverReached []string `json:"never_reached,omitempty"`
 	First        *Finding `json:"first,omitempty"`
 	Warnings     []string `json:"warnings,omitempty"`

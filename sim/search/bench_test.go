@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"github.com/lockbench/lockbench/history"
 	"slices"
 	"syscall"
 	"testing"
@@ -52,7 +53,7 @@ func BenchmarkSchedule(b *testing.B) {
 			defer dedicateProcess()()
 			h, begun, schedules := newSimulator(b), false, 0
 			bare, judged := newBenchmarkSearch(b, h, v), newBenchmarkSearch(b, h, v)
-			bare.judge = func(context.Context, sim.Outcome, bool) ([]broken, error) { return nil, nil }
+			bare.judge = func(context.Context, sim.Outcome, bool) ([]broken, history.Reach, error) { return nil, nil, nil }
 			var used [2]time.Duration
 			for b.Loop() {
 				for i, s := range []*search{bare, judged} {

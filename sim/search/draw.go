@@ -76,6 +76,29 @@ func drawVariation(p sim.Program, b sim.Bounds, r *rand.Rand) (sim.Program, sim.
 		}
 	}
 	b.Faults = injected
+	return drawLoss(p, b, r)
+}
+
+// drawLoss lets one schedule in four lose a certain message of an operation, or of the renewals
+// while its client is inside, and in half of those another client enters before the next message of
+// the same: what a lock does after a connection error is seen only where it meets another's hold.
+// Drawn among all steps, both seldom meet.
+func drawLoss(p sim.Program, b sim.Bounds, r *rand.Rand) (sim.Program, sim.Bounds) {
+	losses := slices.DeleteFunc(slices.Clone(b.Faults), func(f string) bool { return f != faults.LoseRequest && f != faults.LoseReply })
+	if b.MaxFaults == 0 || len(losses) == 0 || r.IntN(4) > 0 {
+		return p, b
+	}
+	of := []string{"release", "extend", "acquire"}[r.IntN(3)]
+	s := faults.Spec{Fault: losses[r.IntN(len(losses))], Client: 1 + r.IntN(p.Clients), When: faults.Trigger{Request: of, Nth: 1 + r.IntN(2)}}
+	if s.Fault == faults.LoseReply {
+		s.When.Request, s.When.Reply = "", of
+	}
+	p.Faults = append(slices.Clone(p.Faults), s)
+	if b.MaxFaults--; b.MaxFaults > 0 && slices.Contains(b.Faults, faults.DelayRequest) && r.IntN(2) == 0 {
+		p.Faults = append(p.Faults, faults.Spec{Fault: faults.DelayRequest, Client: s.Client, Until: faults.OtherEntered,
+			For: faults.Span{Leases: 1.5}, When: faults.Trigger{Request: of, Nth: s.When.Nth + 1}})
+		b.MaxFaults--
+	}
 	return p, b
 }
 
@@ -95,16 +118,21 @@ func drawWorkload(p sim.Program, r *rand.Rand) sim.Program {
 }
 
 // drawPacing draws how the clients of a schedule pace their rounds. See Program.Hasty and
-// Program.Rests.
+// Program.Renews.
 func drawPacing(p sim.Program, r *rand.Rand) sim.Program {
 	if p.Hasty && r.IntN(3) == 0 {
 		p.Config.AcquireWait, p.Config.Pause = 0, 2*p.Config.Lease/3
 		p.Config.Ops *= 2
 	}
-	if p.Rests && r.IntN(3) == 0 {
-		p.Config.Pause = 5 * p.Config.Lease
+	if p.Renews {
+		switch r.IntN(3) {
+		case 0:
+			p.Config.Pause = 5 * p.Config.Lease
+		case 1:
+			p.Config.Think, p.Config.Ops = 4*p.Config.Lease, 1
+		}
 	}
-	p.Hasty, p.Rests = false, false
+	p.Hasty, p.Renews = false, false
 	return p
 }
 

@@ -124,10 +124,10 @@ func ends(t *testing.T, h *sim.Simulator, j searchJob, whole bool) (ends map[str
 	}
 	s.walk.Whole = whole
 	ends = map[string]int{}
-	s.judge = func(ctx context.Context, out sim.Outcome, _ bool) ([]broken, error) {
+	s.judge = func(ctx context.Context, out sim.Outcome, _ bool) ([]broken, history.Reach, error) {
 		all, err := judgeOne(ctx, out, false)
 		ends[end(out, all)]++
-		return nil, err
+		return nil, nil, err
 	}
 	if err := s.run(t.Context()); err != nil {
 		t.Fatal(err)

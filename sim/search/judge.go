@@ -38,23 +38,24 @@ type broken struct {
 func (b broken) key() string { return verdicts.Break{Property: b.Property, Cause: b.Cause}.String() }
 
 // judge returns the violations of an outcome. A panic and a client that does not end violate
-// progress; goroutines left behind violate hygiene. stories asks for the stories, which take longer
-// than the schedule itself, so they are made only for findings.
-func (x *explainer) judge(ctx context.Context, out sim.Outcome, stories bool) ([]broken, error) {
+// progress; goroutines left behind violate hygiene. It also returns which of the properties had
+// something to judge. stories asks for the stories, which take longer than the schedule itself, so
+// they are made only for findings.
+func (x *explainer) judge(ctx context.Context, out sim.Outcome, stories bool) ([]broken, history.Reach, error) {
 	switch {
 	case out.Unexplorable:
-		return nil, nil
+		return nil, nil, nil
 	case out.Crash != "":
-		return []broken{{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, Story: []string{out.Crash}}}, nil
+		return []broken{{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, Story: []string{out.Crash}}}, nil, nil
 	case out.Left != "":
-		return []broken{{Property: verdicts.Hygiene, Cause: verdicts.Orphan, Story: []string{"goroutines are left behind: " + out.Left}}}, nil
+		return []broken{{Property: verdicts.Hygiene, Cause: verdicts.Orphan, Story: []string{"goroutines are left behind: " + out.Left}}}, nil, nil
 	case out.Loop != nil:
-		return []broken{{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, Story: endless(*out.Loop)}}, nil
+		return []broken{{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, Story: endless(*out.Loop)}}, nil, nil
 	}
 	opt := checker.Options{MaxViolations: 1, Bare: !stories, Unsearched: !stories, HandOver: int64(handOver(out)), Store: out.Store}
 	v, err := x.check(ctx, out, opt)
 	if err != nil {
-		return nil, fmt.Errorf("judge a schedule: %w", err)
+		return nil, nil, fmt.Errorf("judge a schedule: %w", err)
 	}
 	var all []broken
 	traits := out.Program.Variant.Traits
@@ -65,10 +66,10 @@ func (x *explainer) judge(ctx context.Context, out sim.Outcome, stories bool) ([
 	}
 	unshown, err := x.livenessFindings(out)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	all = append(all, unshown...)
-	return except(all, out.Windows, traits.Fenced), nil
+	return except(all, out), judged(v, traits), nil
 }
 
 // withKey returns the first violation with a key; false if there is none.
@@ -99,13 +100,15 @@ func stopped(windows []history.Window, x checker.Violation) bool {
 
 // except marks the violations for which the lock is not to blame: two clients were inside, or the
 // store was damaged, although no two beliefs overlapped and no release ended another's hold: a
-// client outlived its lease. This excuses neither what another's request did nor a grant that had
-// expired when it was returned, and a lock with fences must protect the store all the same. Nor is
+// client outlived its lease. This excuses neither what another's request did, nor a grant that had
+// expired when it was returned, nor a lease that the lock promised to renew and could have (in real
+// time its thread may be late), and a lock with fences must protect the store all the same. Nor is
 // the lock to blame if it reports a loss and its client was paused, or if a client whose own
 // messages are delayed does not get it.
-func except(all []broken, windows []history.Window, fenced bool) []broken {
+func except(all []broken, out sim.Outcome) []broken {
+	fenced := out.Program.Variant.Traits.Fenced
 	for i, b := range all {
-		hindered := slices.ContainsFunc(windows, func(w history.Window) bool { return hinders(w, b.client) })
+		hindered := slices.ContainsFunc(out.Windows, func(w history.Window) bool { return hinders(w, b.client) })
 		all[i].Excepted = !b.final && b.Property == verdicts.Progress && b.Cause == verdicts.CauseUnknown && hindered
 	}
 	for _, b := range all {
@@ -116,7 +119,8 @@ func except(all []broken, windows []history.Window, fenced bool) []broken {
 	for i, b := range all {
 		outlived := b.Property == verdicts.ExclusiveUse && !b.expired || b.Property == verdicts.StoreIntegrity && !fenced
 		endedByAnother := b.Cause == verdicts.MisUnlock || b.Cause == verdicts.ReaderEvicted
-		if b.stopped || outlived && !endedByAnother {
+		unrenewed := b.Cause == verdicts.RenewalGap && !inRealTime(out)
+		if b.stopped || outlived && !endedByAnother && !unrenewed {
 			all[i].Excepted = true
 		}
 	}

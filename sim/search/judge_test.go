@@ -12,6 +12,7 @@ import (
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/sim"
 	"github.com/lockbench/lockbench/verdicts"
 	"github.com/lockbench/lockbench/workloads"
@@ -21,12 +22,13 @@ import (
 func judgeOne(ctx context.Context, out sim.Outcome, stories bool) ([]broken, error) {
 	var x explainer
 	defer x.Close()
-	return x.judge(ctx, out, stories)
+	all, _, err := x.judge(ctx, out, stories)
+	return all, err
 }
 
 // TestWhatNoOperationShowsIsFound: a stuck waiter, one that ignores its context, one that sends
-// requests endlessly at one instant, or every microsecond, and a watchdog that outlives the hold,
-// whether or not it reports its renewals.
+// requests endlessly at one instant, or every microsecond, a watchdog that outlives the hold, whether
+// or not it reports its renewals, and one that a lost reply ends.
 func TestWhatNoOperationShowsIsFound(t *testing.T) {
 	cases := []struct{ lock, broken, says string }{
 		{"blocks", "progress/unknown", "has called acquire"},
@@ -35,6 +37,7 @@ func TestWhatNoOperationShowsIsFound(t *testing.T) {
 		{"polls", "progress/unknown", "sends 500 commands in "},
 		{"renews", "progress/orphan", "this made a hold last longer: PEXPIRE"},
 		{"renews-and-tells", "progress/orphan", "this made a hold last longer: PEXPIRE"},
+		{"renews-until-an-error", "renewal/renewal-gap", "and renews no more: it sends nothing until it leaves"},
 	}
 	for _, c := range cases {
 		t.Run(c.lock, func(t *testing.T) {
@@ -54,6 +57,24 @@ func TestWhatNoOperationShowsIsFound(t *testing.T) {
 			}
 			t.Logf("%s/%s in schedule %d:\n%s", r.First.Property, r.First.Cause, r.First.Schedule, strings.Join(r.First.Steps, "\n"))
 		})
+	}
+}
+
+// TestASearchSaysWhatHadNothingToJudge: a property that a lock promises and that no schedule asked
+// for is named, and none of another lock's.
+func TestASearchSaysWhatHadNothingToJudge(t *testing.T) {
+	v, _ := catalogue.Find("token")
+	s := sim.New(catalogue.Known{})
+	defer s.Close()
+	p := sim.DefaultProgram(v)
+	p.Load, p.Also = "hot", nil // nobody extends
+	r, err := Here(t.Context(), Config{Program: p, Schedules: 10}, []sim.Runner{s}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	never := strings.Join(r.NeverReached, ", ")
+	if !strings.Contains(never, "something to judge by renewal") || strings.Contains(never, "by exclusive-use") || strings.Contains(never, "by fencing-order") {
+		t.Errorf("never reached: %s; want renewal alone of the properties", never)
 	}
 }
 
@@ -97,7 +118,7 @@ type servant struct {
 var ofProcess sync.Mutex
 
 // servants lists the ways.
-var servants = []string{"keeps", "shares", "gate", "blocks", "ignores", "asks", "polls", "renews", "renews-and-tells"}
+var servants = []string{"keeps", "shares", "gate", "blocks", "ignores", "asks", "polls", "renews", "renews-and-tells", "renews-until-an-error"}
 
 func newServant(way string) func(impls.Env) (impls.Lock, error) {
 	return func(env impls.Env) (impls.Lock, error) { return &servant{env: env, way: way}, nil }
@@ -183,6 +204,9 @@ func (l *servant) watch() {
 				l.env.OnRenew(r)
 			}
 			l.mu.Unlock()
+			if l.way == "renews-until-an-error" && r.Err != nil {
+				return
+			}
 		}
 	})
 }

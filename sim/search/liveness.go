@@ -15,9 +15,17 @@ import (
 
 // What a lock does outside its client's operations shows on the wire and on the clock.
 
-// A client counts as active until a lease divided by idleMargin after its last operation:
-// goroutines of the lock may still be ending.
-const idleMargin = 100
+// ending returns for how long after its last operation a client counts as active: goroutines of the
+// lock may still be ending. In real time a thread does so when the machine comes to it.
+func ending(o sim.Outcome) int64 {
+	if inRealTime(o) {
+		return int64(o.Program.Config.Lease) / 2
+	}
+	return int64(o.Program.Config.Lease) / 100
+}
+
+// inRealTime reports whether a schedule was run by processes, whose calls cannot be timed exactly.
+func inRealTime(o sim.Outcome) bool { return o.Header.ClockError > 0 }
 
 // wasIdle reports whether a client had neither a hold nor an operation under way at an instant, nor
 // shortly before.
@@ -26,7 +34,7 @@ func wasIdle(o sim.Outcome, client string, at int64) bool {
 	for _, op := range o.Ops {
 		switch {
 		case op.Client != client || op.Call > at:
-		case op.Return+int64(o.Program.Config.Lease)/idleMargin >= at && op.Op != history.Extend:
+		case op.Return+ending(o) >= at && op.Op != history.Extend:
 			return false
 		case op.Op == history.Acquire && op.Outcome == history.OK:
 			holds++
@@ -127,7 +135,57 @@ func (x *explainer) livenessFindings(out sim.Outcome) (all []broken, err error) 
 		b.Cause = verdicts.Orphan
 		all = append(all, b)
 	}
+	if b, ok := renewsNoMore(out); ok {
+		all = append(all, b)
+	}
 	return all, err
+}
+
+// renewsNoMore reports a loss of a message after which a client sent nothing more, though it was
+// inside for two leases after it, its lock renews in the background, and neither another fault nor a
+// notice of a loss kept the lock from trying again.
+func renewsNoMore(o sim.Outcome) (broken, bool) {
+	lease := int64(o.Program.Config.Lease)
+	renews := o.Header.Renews || slices.ContainsFunc(o.Commands, func(c history.Command) bool {
+		return c.Op == 0 && c.Node != sim.StoreNode && resp.IsWrite(c.Name)
+	})
+	for _, use := range o.Ops {
+		if !renews || use.Op != history.Use || use.Return-use.Call < 2*lease {
+			continue
+		}
+		for _, w := range o.Windows {
+			lost := w.Client == use.Client && w.Does.Any(history.LosesRequests|history.LosesReplies) && w.Start > use.Call && w.Start+2*lease <= use.Return
+			if lost && silentSince(o, use, w.Start) {
+				b := stalled(o, use.Client, use.Return, "%s lost a message at %v, and renews no more: it sends nothing until it leaves its critical section at %v",
+					use.Client, time.Duration(w.Start).Round(time.Millisecond), time.Duration(use.Return).Round(time.Millisecond))
+				b.Property, b.Cause = verdicts.Renewal, verdicts.RenewalGap
+				return b, true
+			}
+		}
+	}
+	return broken{}, false
+}
+
+// silentSince reports whether a client sends nothing from an instant until it leaves its critical
+// section, though it could and had a lease to save.
+func silentSince(o sim.Outcome, use history.Operation, from int64) bool {
+	answered := int64(0)
+	for _, c := range o.Commands {
+		switch {
+		case c.Client != use.Client || c.Node == sim.StoreNode:
+		case c.Sent > from && c.Sent < use.Return:
+			return false
+		case c.Replied != 0 && c.Sent < from:
+			answered = max(answered, c.Sent)
+		}
+	}
+	told := slices.ContainsFunc(o.Ops, func(op history.Operation) bool {
+		return op.Op == history.Lost && op.Client == use.Client && use.Call <= op.Call && op.Call <= use.Return
+	})
+	hindered := slices.ContainsFunc(o.Windows, func(w history.Window) bool {
+		return hinders(w, use.Client) && w.Last() > from && w.Start < use.Return && !w.Does.Any(history.LosesRequests|history.LosesReplies)
+	})
+	return !told && !hindered && from < answered+int64(o.Program.Config.Lease)*4/5
 }
 
 // stalled returns a violation of progress by a client, with the last lines of its story and what it

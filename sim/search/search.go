@@ -55,7 +55,7 @@ type search struct {
 	host   sim.Runner
 	length int // number of steps of the default schedule
 	walk   *sim.Walk
-	judge  func(ctx context.Context, out sim.Outcome, stories bool) ([]broken, error)
+	judge  func(ctx context.Context, out sim.Outcome, stories bool) ([]broken, history.Reach, error)
 	causes explainer
 	only   func(broken) bool // selects the findings
 
@@ -138,10 +138,11 @@ func (s *search) one(ctx context.Context, n int) (done bool, err error) {
 		s.every(s.progress)
 		return false, nil
 	}
-	all, err := s.judge(context.WithoutCancel(ctx), out, false)
+	all, judged, err := s.judge(context.WithoutCancel(ctx), out, false)
 	if err != nil {
 		return true, err
 	}
+	s.progress.Reached.Add(judged)
 	if done, err = s.note(ctx, n, c.bounds, out, all); err == nil && s.walk != nil && n/max(s.job.Parts, 1)%againEvery == 0 {
 		err = s.again(c, out)
 	}
@@ -212,7 +213,7 @@ func (s *search) note(ctx context.Context, n int, bounds sim.Bounds, out sim.Out
 		return false, nil
 	}
 	b := all[i]
-	told, err := s.judge(context.WithoutCancel(ctx), out, true) // again, for the story
+	told, _, err := s.judge(context.WithoutCancel(ctx), out, true) // again, for the story
 	if x, ok := withKey(told, b.key()); ok {
 		b = x
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // overlaps is a judge that considers beliefs only.
-func overlaps(_ context.Context, out sim.Outcome, _ bool) ([]broken, error) {
+func overlaps(_ context.Context, out sim.Outcome, _ bool) ([]broken, history.Reach, error) {
 	type belief struct{ from, to int64 }
 	var all []belief
 	for i, o := range out.Ops {
@@ -30,11 +30,11 @@ func overlaps(_ context.Context, out sim.Outcome, _ bool) ([]broken, error) {
 	for i, a := range all {
 		for _, b := range all[:i] {
 			if max(a.from, b.from) < min(a.to, b.to) {
-				return []broken{{Property: verdicts.MutualExclusion}}, nil
+				return []broken{{Property: verdicts.MutualExclusion}}, nil, nil
 			}
 		}
 	}
-	return nil, nil
+	return nil, nil, nil
 }
 
 // searchFor runs a search of at most n schedules with a judge that considers beliefs only.

@@ -151,7 +151,7 @@ func (h *shrinker) try(p sim.Program, choices []sim.Choice) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	all, err := h.causes.judge(context.WithoutCancel(h.ctx), out, true)
+	all, _, err := h.causes.judge(context.WithoutCancel(h.ctx), out, true)
 	b, ok := withKey(all, h.best.Key())
 	if err != nil || !ok {
 		return false, err

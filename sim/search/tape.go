@@ -13,7 +13,7 @@ import (
 // Breaks runs a tape and reports whether its violation still occurs, with the story, even if the
 // run has diverged because the lock was changed.
 func Breaks(ctx context.Context, r sim.Runner, t sim.Tape) (bool, []string, error) {
-	all, err := judged(ctx, r, t)
+	all, err := replayed(ctx, r, t)
 	b, ok := withKey(all, t.Key())
 	return ok, b.Story, err
 }
@@ -21,7 +21,7 @@ func Breaks(ctx context.Context, r sim.Runner, t sim.Tape) (bool, []string, erro
 // BreaksElse runs a tape and returns the first violation besides the tape's for which the lock is
 // to blame, with its story; zero if there is none.
 func BreaksElse(ctx context.Context, r sim.Runner, t sim.Tape) (verdicts.Break, []string, error) {
-	all, err := judged(ctx, r, t)
+	all, err := replayed(ctx, r, t)
 	i := slices.IndexFunc(all, func(b broken) bool { return b.key() != t.Key() && !b.Excepted })
 	if i < 0 {
 		return verdicts.Break{}, nil, err
@@ -29,15 +29,16 @@ func BreaksElse(ctx context.Context, r sim.Runner, t sim.Tape) (verdicts.Break, 
 	return verdicts.Break{Property: all[i].Property, Cause: all[i].Cause}, all[i].Story, err
 }
 
-// judged runs a tape and returns its violations, with their stories.
-func judged(ctx context.Context, r sim.Runner, t sim.Tape) ([]broken, error) {
+// replayed runs a tape and returns its violations, with their stories.
+func replayed(ctx context.Context, r sim.Runner, t sim.Tape) ([]broken, error) {
 	out, err := r.Schedule(t.Program, t.Follow(), t.Bounds, false)
 	if err != nil {
 		return nil, err
 	}
 	var x explainer
 	defer x.Close()
-	return x.judge(ctx, out, true)
+	all, _, err := x.judge(ctx, out, true)
+	return all, err
 }
 
 // Unshown returns the story of a violation of a tape's property that the operations of a record by
