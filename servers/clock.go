@@ -7,6 +7,14 @@ import (
 	"time"
 )
 
+// The names of the shifted clock's file, of the object that is preloaded, and of the environment
+// variable that tells it the file.
+const (
+	clockFile   = "clock"
+	clockObject = "clock.so"
+	clockEnv    = "LOCKBENCH_CLOCK"
+)
+
 // clockSlack is the tolerated difference of a server's clock from its setting, besides the round
 // trip.
 const clockSlack = time.Millisecond

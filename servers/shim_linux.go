@@ -17,12 +17,6 @@ import (
 //go:embed shim/clock.c
 var clockSource []byte
 
-const (
-	clockFile   = "clock"
-	clockObject = "clock.so"
-	clockEnv    = "LOCKBENCH_CLOCK"
-)
-
 // clockPage is the layout of struct shift in shim/clock.c.
 type clockPage struct {
 	sequence uint64

@@ -8,34 +8,10 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
-	"github.com/lockbench/lockbench/explain"
-	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/sim"
-	"github.com/lockbench/lockbench/story"
 	"github.com/lockbench/lockbench/verdicts"
 )
-
-// explainer judges schedules, on one node for explanations: a start takes as long as a schedule.
-type explainer struct{ story.Explainer }
-
-// broken is a violation of a schedule.
-type broken struct {
-	Property verdicts.Property `json:"property"`
-	Cause    verdicts.Cause    `json:"cause"`
-	Story    []string          `json:"story,omitempty"`
-	Excepted bool              `json:"excepted,omitempty"` // no lock with a lease can prevent it when its client stalls
-	final    bool              // no fault excuses it
-	// the grant of a client inside had expired when it was returned, though the lock promises not
-	// to return such grants
-	expired bool
-	stopped bool   // the client could not be told in time that its hold was lost: see stopped
-	client  string // the first client affected
-	at      int64
-}
-
-// key returns "property/cause".
-func (b broken) key() string { return verdicts.Break{Property: b.Property, Cause: b.Cause}.String() }
 
 // judge returns the violations of an outcome. A panic and a client that does not end violate
 // progress; goroutines left behind violate hygiene. It also returns which of the properties had
@@ -70,21 +46,6 @@ func (x *explainer) judge(ctx context.Context, out sim.Outcome, stories bool) ([
 	}
 	all = append(all, unshown...)
 	return except(all, out), judged(v, traits), nil
-}
-
-// withKey returns the first violation with a key; false if there is none.
-func withKey(all []broken, key string) (broken, bool) {
-	for _, b := range all {
-		if b.key() == key {
-			return b, true
-		}
-	}
-	return broken{}, false
-}
-
-func hinders(w history.Window, client string) bool {
-	kind, _ := faults.FindKind(w.Fault)
-	return (w.Client == client || w.Client == "") && kind.Does.Any(history.Hinders)
 }
 
 // awakes is how soon after a pause, or the end of a lease, a client has been told of a loss.
@@ -134,10 +95,6 @@ func (x *explainer) check(ctx context.Context, o sim.Outcome, opt checker.Option
 		_, err = x.Explain(ctx, v, record(o))
 	}
 	return v, err
-}
-
-func record(o sim.Outcome) explain.Record {
-	return explain.Record{Header: o.Header, Ops: o.Ops, Commands: o.Commands, Scripts: o.Scripts, Faults: o.Windows, Effects: o.Effects}
 }
 
 // handOver returns how soon a waiter must get a lock that was released, if the lock promises it:

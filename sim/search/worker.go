@@ -329,8 +329,3 @@ func (e *exploration) warn(d death) {
 	defer e.mu.Unlock()
 	e.warnings = append(e.warnings, fmt.Sprintf("schedule %d %s", d.schedule, what))
 }
-
-func firstLines(s string, n int) string {
-	lines := strings.Split(s, "\n")
-	return strings.Join(lines[:min(n, len(lines))], "\n")
-}

@@ -1,0 +1,260 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/results/explored"
+	"github.com/lockbench/lockbench/sim"
+)
+
+// Config configures a search through the schedules of a program.
+type Config struct {
+	Program   sim.Program
+	Bounds    sim.Bounds
+	Strategy  string // "" means Mixed
+	Seed      uint64 // of the search
+	Schedules int    // at most; 0 means no limit
+	// of real time; 0 means no limit. Without limits a random search that finds nothing runs until
+	// its context ends
+	Budget  time.Duration
+	Workers int // processes; 0 means one per core
+	// one of several searches, on different machines, that divide the schedules; zero: the only one
+	Shard Shard
+	All   bool // go on after a finding, to count
+	// "property" or "property/cause": other violations are counted but are no findings; nil means
+	// all are
+	Seek []string
+	// Silence is how long a worker may send nothing before it counts as being in an endless loop; 0
+	// means five seconds.
+	Silence time.Duration
+	// Command starts a worker; nil means this program again, which must call WorkerMain when
+	// IsWorker says so.
+	Command []string
+	// Env is appended to a worker's environment.
+	Env []string
+	// Known finds the variant in this process; nil for a program that carries it. A worker has its
+	// own; see WorkerMain.
+	Known sim.Catalogue
+}
+
+// Shard is one of Count searches with the same settings and seed that divide the schedules. Index
+// counts from 1. It is a type of this package, since whoever tests a lock compiles what this
+// package imports.
+type Shard struct{ Index, Count int }
+
+// of returns how many of the first n schedules belong to the shard: every Count-th, beginning with
+// number Index-1.
+func (s Shard) of(n int) int { return (n - s.Index + s.Count) / s.Count }
+
+// Result is the result of an exploration: what is saved of it, and the tape of its finding.
+type Result struct {
+	explored.Exploration
+	Tape sim.Tape // of First
+	// why the simulator could not go on with this lock, which is no evidence of anything; "" if it
+	// could
+	NotExplorable string
+}
+
+// Keep stores a tape as the finding's.
+func (r *Result) Keep(t sim.Tape) {
+	r.Tape, r.First.Steps, r.First.Clients, r.First.Ops = t, t.Steps, t.Program.Clients, t.Program.Config.Ops
+}
+
+type exploration struct {
+	cfg     Config
+	job     searchJob
+	workers int
+	shard   Shard
+	started time.Time
+	cancel  context.CancelFunc
+	report  func(Stats)
+
+	mu       sync.Mutex // guards the fields below against the goroutines that read from workers
+	parts    []progress // by worker
+	at       []int      // by worker: the schedule that it has begun
+	ended    []progress // of workers that were replaced
+	first    *finding
+	findings int
+	errs     []error
+	warnings []string
+}
+
+func newExploration(cfg Config, report func(Stats)) (*exploration, error) {
+	p, err := cfg.Program.Resolve(cfg.Known)
+	if err != nil {
+		return nil, err
+	}
+	workers, shard := cmp.Or(cfg.Workers, runtime.NumCPU()), cmp.Or(cfg.Shard, Shard{Index: 1, Count: 1})
+	if report == nil {
+		report = func(Stats) {}
+	}
+	j := searchJob{Program: p, Bounds: cfg.Bounds.WithDefaults(p), Strategy: cmp.Or(cfg.Strategy, Mixed), Seed: cfg.Seed, Parts: workers * shard.Count, All: cfg.All, Seek: cfg.Seek,
+		Schedules: cfg.Schedules}
+	j.Bounds.Instant = j.Bounds.Instant || j.Strategy == Exhaustive
+	return &exploration{cfg: cfg, job: j, workers: workers, shard: shard, started: time.Now(), report: report, parts: make([]progress, workers),
+		at: slices.Repeat([]int{-1}, workers)}, j.check()
+}
+
+// begins returns a worker's number among those of all shards, and that of its first schedule. A
+// shard has every Count-th, whatever its workers.
+func (e *exploration) begins(worker int) int { return e.shard.Index - 1 + e.shard.Count*worker }
+
+// jobOf returns a worker's part of the search, from its schedule first on; some is false if none is
+// left.
+func (e *exploration) jobOf(worker, first int) (j searchJob, some bool) {
+	j = e.job
+	j.Part, j.First = e.begins(worker), first
+	if j.Schedules > 0 {
+		j.Schedules -= first
+		return j, j.Schedules > 0
+	}
+	return j, true
+}
+
+func (e *exploration) fail(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.errs = append(e.errs, err)
+	e.cancel()
+}
+
+// begun records which schedule a worker has reached; math.MaxInt when it is done.
+func (e *exploration) begun(part, schedule int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.at[part] = schedule
+	e.stopBehindFirst()
+}
+
+// stopBehindFirst ends a search once every worker is past its finding: the same seed reports the
+// same one. A walk's numbers do not order its schedules.
+func (e *exploration) stopBehindFirst() {
+	if e.first == nil || e.cfg.All {
+		return
+	}
+	if e.job.Strategy == Exhaustive || slices.Min(e.at) >= e.first.Schedule {
+		e.cancel()
+	}
+}
+
+// found records a finding; the one with the lowest number is reported.
+func (e *exploration) found(f finding) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.findings++
+	if e.first == nil || f.Schedule < e.first.Schedule {
+		e.first = &f
+	}
+	e.stopBehindFirst()
+}
+
+func (e *exploration) record(part int, p progress) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	// the search goes on counting
+	p.Violated, p.Excepted, p.Reached = maps.Clone(p.Violated), maps.Clone(p.Excepted), maps.Clone(p.Reached)
+	e.parts[part] = p
+	if p.Unexplorable != "" {
+		e.cancel()
+	}
+	s := e.sum().Stats
+	s.Elapsed, s.Findings = time.Since(e.started), e.findings
+	e.report(s)
+}
+
+func (e *exploration) sum() progress {
+	all := progress{Violated: map[string]int{}, Excepted: map[string]int{}, Reached: history.Reach{}, Exhausted: true}
+	for _, p := range slices.Concat(e.parts, e.ended) {
+		all.Schedules += p.Schedules
+		all.Steps += p.Steps
+		all.States += p.States
+		all.Pruned += p.Pruned
+		all.Virtual += p.Virtual
+		all.Unhashed += p.Unhashed
+		all.Lacking = cmp.Or(all.Lacking, p.Lacking)
+		all.Unexplorable = cmp.Or(all.Unexplorable, p.Unexplorable)
+		all.Why = cmp.Or(all.Why, p.Why)
+		all.Exhausted = all.Exhausted && p.Exhausted
+		for k, n := range p.Violated {
+			all.Violated[k] += n
+		}
+		for k, n := range p.Excepted {
+			all.Excepted[k] += n
+		}
+		all.Reached.Add(p.Reached)
+	}
+	return all
+}
+
+func (e *exploration) result() (Result, error) {
+	sum := e.sum()
+	r := Result{Exploration: explored.Exploration{
+		Schema: explored.ExploreSchema, Lock: e.job.Program.Lock, Verdict: checker.Pass, Schedules: sum.Schedules, Exhausted: sum.Exhausted,
+		Strategy: e.job.Strategy, Bounds: explored.Bounds(e.job.Bounds), Seconds: time.Since(e.started).Seconds(), Virtual: sum.Virtual.Seconds(),
+		States: sum.States, Unhashed: sum.Unhashed, Steps: sum.Steps, Violated: sum.Violated, Excepted: sum.Excepted, Warnings: e.warnings,
+	}}
+	if e.shard.Count > 1 {
+		r.Shard = fmt.Sprintf("%d/%d", e.shard.Index, e.shard.Count)
+	}
+	if r.Reason = e.short(sum); r.Reason != "" {
+		r.Verdict = checker.Inconclusive
+	}
+	if sum.Unexplorable != "" || sum.Lacking != "" {
+		r.NotExplorable = r.Reason
+	}
+	if sum.Lacking != "" && e.first != nil {
+		r.Warnings = append(r.Warnings, sim.Without(e.job.Program.Lock, sum.Lacking))
+	}
+	if sum.Unexplorable != "" {
+		r.Warnings = append(r.Warnings, firstLines(sum.Unexplorable, 12))
+	}
+	if e.first == nil {
+		r.NeverReached = sum.Reached.Never()
+	}
+	if f := e.first; f != nil {
+		r.Verdict, r.Exhausted = checker.Fail, false
+		r.First = &explored.Finding{Schedule: f.Schedule, Property: f.Broken.Property, Cause: f.Broken.Cause}
+		r.Keep(f.Tape)
+	}
+	return r, errors.Join(e.errs...)
+}
+
+// short returns why the search covered less than requested; "" if it did not, or found something.
+func (e *exploration) short(sum progress) string {
+	elapsed, share := time.Since(e.started), e.shard.of(e.job.Schedules)
+	switch {
+	case e.first != nil:
+		return ""
+	case sum.Unexplorable != "":
+		return firstLines(sum.Unexplorable, 1)
+	case sum.Lacking != "":
+		return sim.Without(e.job.Program.Lock, sum.Lacking)
+	case sum.Exhausted:
+		return ""
+	case sum.Schedules == 0 && (e.job.Schedules == 0 || share > 0):
+		return "no schedule was run"
+	case e.job.Schedules > 0 && sum.Schedules < share:
+		return fmt.Sprintf("the search ended after %d of %d schedules", sum.Schedules, share)
+	case e.job.Schedules == 0 && elapsed < e.cfg.Budget:
+		return cmp.Or(sum.Why, fmt.Sprintf("the search ended after %v of %v", elapsed.Round(time.Millisecond), e.cfg.Budget))
+	case e.job.Schedules == 0 && e.cfg.Budget == 0 && e.job.Strategy == Exhaustive:
+		return cmp.Or(sum.Why, "the search ended before all schedules were run")
+	}
+	return ""
+}
+
+func firstLines(s string, n int) string {
+	lines := strings.Split(s, "\n")
+	return strings.Join(lines[:min(n, len(lines))], "\n")
+}
