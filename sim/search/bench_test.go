@@ -2,12 +2,12 @@ package search
 
 import (
 	"context"
-	"github.com/lockbench/lockbench/history"
 	"slices"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/sim"
