@@ -24,7 +24,7 @@ func (p *pass) answered(c *client, o *op) {
 			g.to = kept(p.a.header, o.ret)
 		case p.a.header.Kind == history.Reentrant && o.outcome == history.OK && g.to >= o.call: // it renews it
 			g.to = kept(p.a.header, o.ret)
-			if !p.forNobody(o) {
+			if !p.forNobody(c, o) && kept(p.a.header, g.died) >= o.call {
 				g.died = o.ret
 			}
 		}

@@ -139,7 +139,7 @@ func (p *pass) ask(c *client, o *op) {
 		c.ghosts = append(c.ghosts, len(p.k.ghosts))
 		p.k.ghosts = append(p.k.ghosts, ghost{client: o.client, mode: o.mode, from: o.call, to: never, died: o.ret})
 		for _, h := range p.nest(c) {
-			p.renew(h, o)
+			p.renew(c, h, o)
 		}
 	case o.granted():
 		p.forget(c, o.call)

@@ -1,6 +1,8 @@
 package checker
 
 import (
+	"slices"
+
 	"github.com/lockbench/lockbench/history"
 )
 
@@ -70,7 +72,7 @@ func (p *pass) reenter(c *client, o *op) {
 		if h.n == o.hold || h.closed {
 			continue
 		}
-		p.renew(h, o)
+		p.renew(c, h, o)
 		if h.certain >= o.ret { // it had not ended in between
 			h.certain = max(h.certain, lease(p.a.header, p.k.asked(o)))
 		}
@@ -82,26 +84,26 @@ func (p *pass) reenter(c *client, o *op) {
 
 // renew notes that a hold was renewed, or may have been, by an operation. What is called when the
 // server cannot have it any more renews nothing, unless it was accepted.
-func (p *pass) renew(h *openHold, o *op) {
+func (p *pass) renew(c *client, h *openHold, o *op) {
 	its := o.hold == h.n && o.outcome == history.OK
 	if h.closed || !its && p.possible(h, o.call) < o.call {
 		return
 	}
 	h.renewed = max(h.renewed, o.ret)
 	h.unsure = h.unsure || o.outcome == history.Unknown
-	if !h.released || !p.forNobody(o) {
+	if !h.released || !p.forNobody(c, o) && kept(p.a.header, h.owned) >= o.call {
 		h.owned = h.renewed
 	}
 }
 
-// forNobody reports whether a renewal was called when a release of what it belongs to had returned.
-// Any other is lawful, and renews with its hold what a re-entrant client lost count of.
-func (p *pass) forNobody(o *op) bool {
-	if o.hold == 0 {
-		return true
-	}
-	release := p.k.holds.at(o.hold).release
-	return release != 0 && p.k.ret(p.k.at(release)) < o.call
+// forNobody reports whether a renewal was called when every release of its client's holds had
+// returned. Any other is lawful, and renews what a re-entrant client lost count of, if that was not
+// renewed for nobody in between.
+func (p *pass) forNobody(c *client, o *op) bool {
+	return !slices.ContainsFunc(c.open, func(h *openHold) bool {
+		release := p.k.holds.at(h.n).release
+		return release == 0 || p.k.ret(p.k.at(release)) >= o.call
+	})
 }
 
 // extended applies the answer to an extend to its hold, or for a re-entrant lock to all of its
@@ -116,11 +118,11 @@ func (p *pass) extended(c *client, h *openHold, o *op) {
 		p.again(c, h, o)
 	case o.renewed():
 		for _, x := range all {
-			p.believe(x, o, x == h)
+			p.believe(c, x, o, x == h)
 		}
 	case o.outcome == history.Unknown:
 		for _, x := range all {
-			p.renew(x, o)
+			p.renew(c, x, o)
 		}
 	case o.saysGone():
 		h.gone = min(h.gone, o.ret)
@@ -131,8 +133,8 @@ func (p *pass) extended(c *client, h *openHold, o *op) {
 }
 
 // believe prolongs the belief in a hold by an ok extend, or begins another after a gap.
-func (p *pass) believe(h *openHold, o *op, its bool) {
-	p.renew(h, o)
+func (p *pass) believe(c *client, h *openHold, o *op, its bool) {
+	p.renew(c, h, o)
 	if its || h.certain >= o.ret {
 		h.certain = max(h.certain, lease(p.a.header, o.call))
 	}
@@ -158,7 +160,7 @@ func (p *pass) again(c *client, h *openHold, o *op) {
 
 // left applies the answer to a release.
 func (p *pass) left(c *client, h *openHold, o *op) {
-	if p.possible(h, o.call) >= o.call { // a watchdog may have gone on until then
+	if kept(p.a.header, h.owned) >= o.call { // a watchdog may have gone on until then
 		for _, s := range p.ev.commandsOf(p.a.client(o), o.call, o.ret) {
 			if by := max(s.Sent, min(s.Ran, o.ret)); s.MayRenew() {
 				h.renewed, h.owned = max(h.renewed, by), max(h.owned, by)
@@ -174,7 +176,7 @@ func (p *pass) left(c *client, h *openHold, o *op) {
 	}
 	for _, x := range p.nest(c) {
 		if x != h && (o.outcome == history.OK || o.outcome == history.Unknown) {
-			p.renew(x, o)
+			p.renew(c, x, o)
 		}
 	}
 }
