@@ -222,7 +222,7 @@ type finding struct {
 // again.
 func finds(t *testing.T, program, child string, args ...string) finding {
 	t.Helper()
-	out, code := ends(t, program, append(args, "explore", "--exec", child, "--out", t.TempDir(), "-o", "json")...)
+	out, code := ends(t, program, append([]string{"explore", "--exec", child, "--out", t.TempDir(), "-o", "json"}, args...)...)
 	if code != 1 {
 		t.Fatalf("exit code %d, want 1\n%s", code, out)
 	}
