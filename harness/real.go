@@ -202,12 +202,12 @@ func (d *serverDriver) stopping() (stop <-chan struct{}, release func()) {
 	if d.length() == 0 {
 		return d.Stop, func() {}
 	}
-	asked, warm := d.Stop, d.warm()
+	asked, warm, over := d.Stop, d.warm(), d.warm()+d.length() // read here: Stop is replaced
 	ch, quit := make(chan struct{}), make(chan struct{})
 	var done sync.WaitGroup
 	done.Go(func() {
 		defer close(ch)
-		for _, at := range []int64{warm, warm + d.length()} {
+		for _, at := range []int64{warm, over} {
 			select {
 			case <-time.After(time.Duration(at - d.timeline())):
 				if d.Measure != nil {
