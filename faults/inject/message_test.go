@@ -3,6 +3,7 @@ package inject
 import (
 	"errors"
 	"io"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,10 +14,10 @@ import (
 func TestProxyLosesReply(t *testing.T) {
 	r := newRig(t)
 	c := r.client(t, 3)
-	sets := 0
+	var sets atomic.Int32 // on two connections
 	r.decides(func(m *Message, reply bool) {
 		if reply && m.Command.Name == "SET" {
-			if sets++; sets == 2 {
+			if sets.Add(1) == 2 {
 				m.Lose()
 			}
 		}
