@@ -103,6 +103,8 @@ func (p *Plan) Watches(e Event) bool {
 // WatchesMessages reports whether a fault is placed at a message of the client in one of the
 // stages; client 0 means any client.
 func (p *Plan) WatchesMessages(client int, stages ...Stage) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	return slices.ContainsFunc(p.placed, func(f *placed) bool {
 		return f.form&(AtRequest|AtReply) != 0 && slices.Contains(stages, f.stage()) && (client == 0 || f.Client == 0 || f.Client == client)
 	})
