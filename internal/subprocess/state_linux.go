@@ -17,18 +17,19 @@ func ownGroup() *syscall.SysProcAttr {
 // isStopped reports whether every thread of a process is stopped; os.ErrProcessDone if it has
 // ended.
 func isStopped(pid int) (bool, error) {
-	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
-	if err != nil || len(files) == 0 {
-		return false, fmt.Errorf("process %d: %w", pid, os.ErrProcessDone)
-	}
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid)) // the pattern is well-formed
+	stopped := 0
 	for _, file := range files {
 		switch state(file) {
-		case 0, 'T', 't': // 0: the thread ended since the listing
-		case 'Z', 'X':
-			return false, fmt.Errorf("process %d: %w", pid, os.ErrProcessDone)
+		case 0, 'Z', 'X': // the thread has ended, perhaps since the listing
+		case 'T', 't':
+			stopped++
 		default:
 			return false, nil
 		}
+	}
+	if stopped == 0 {
+		return false, fmt.Errorf("process %d: %w", pid, os.ErrProcessDone)
 	}
 	return true, nil
 }
