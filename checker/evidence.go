@@ -21,6 +21,7 @@ type evidence struct {
 	all      []history.Window             // by start
 	faults   []history.Window             // those of them that are confirmed
 	last     []int64                      // the latest end of faults[:i+1]
+	crashes  map[string][]int64           // by client: the instants of its confirmed crashes, ascending
 	effects  []history.Executed
 }
 
@@ -28,7 +29,7 @@ type evidence struct {
 // of the effects.
 func newEvidence(in Input) *evidence {
 	ev := &evidence{header: in.Header, commands: map[string][]history.Command{}, renewals: map[string][]history.Command{},
-		nodes: map[string]map[int]bool{}, effects: in.Effects}
+		nodes: map[string]map[int]bool{}, crashes: map[string][]int64{}, effects: in.Effects}
 	linked := history.Linked(in.Commands)
 	for _, c := range in.Commands {
 		if c.Node < 0 {
@@ -53,8 +54,12 @@ func newEvidence(in Input) *evidence {
 	ev.faults = slices.DeleteFunc(slices.Clone(ev.all), func(w history.Window) bool { return !w.Confirmed })
 	end := int64(math.MinInt64)
 	for i := range ev.faults {
-		end = max(end, ev.faults[i].Last())
+		w := &ev.faults[i]
+		end = max(end, w.Last())
 		ev.last = append(ev.last, end)
+		if w.Client != "" && w.Does.Any(history.Kills) {
+			ev.crashes[w.Client] = append(ev.crashes[w.Client], w.Start)
+		}
 	}
 	return ev
 }
@@ -170,14 +175,4 @@ func (e *evidence) loses(client string, from int64) int64 {
 // losing reports whether a fault may have changed a server's data or clock.
 func losing(w *history.Window) bool {
 	return w.Client == "" && w.Does.Any(history.LosesData|history.MovesClock) && w.Replica != history.HadKey
-}
-
-// crashes returns the instants of a client's confirmed crashes, ascending.
-func (e *evidence) crashes(client string) (at []int64) {
-	for i := range e.faults {
-		if w := &e.faults[i]; w.Client == client && w.Does.Any(history.Kills) {
-			at = append(at, w.Start)
-		}
-	}
-	return at
 }

@@ -32,7 +32,7 @@ func (u *exclusiveUse) called(o *op) {
 		hold = ^o.line
 	}
 	i := interval{start: o.call, end: o.ret}
-	for _, at := range u.d.ev.crashes(u.d.a.client(o)) {
+	for _, at := range u.d.ev.crashes[u.d.a.client(o)] {
 		if at >= o.call {
 			i.end = min(i.end, at)
 		}

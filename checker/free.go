@@ -75,7 +75,7 @@ func (d *keyInput) counts(o *op) int64 {
 	if h.release != 0 {
 		end = d.k.ret(d.k.at(h.release))
 	}
-	for _, at := range d.ev.crashes(d.a.client(o)) {
+	for _, at := range d.ev.crashes[d.a.client(o)] {
 		if at >= o.ret {
 			end = min(end, plus(at, d.a.header.Lease+slack(d.a.header)))
 		}

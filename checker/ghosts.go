@@ -50,7 +50,7 @@ func (p *pass) haunted(c *client, now int64) bool {
 // commands show that it did something.
 func (p *pass) crash(n uint32, c *client) {
 	name := p.a.clients[n]
-	for _, at := range p.ev.crashes(name) {
+	for _, at := range p.ev.crashes[name] {
 		if len(p.ev.commandsOf(name, c.last.ret, at)) > 0 {
 			p.k.ghosts = append(p.k.ghosts, ghost{client: n, mode: history.Exclusive, from: min(c.last.ret, at), to: kept(p.a.header, at), died: at})
 		}

@@ -41,7 +41,7 @@ func (a *archive) findHolds(k *keyLog, ev *evidence) error {
 func (p *pass) step(o *op) error {
 	c := p.clients[o.client]
 	if c == nil {
-		c = &client{crashes: p.ev.crashes(p.a.client(o))}
+		c = &client{crashes: p.ev.crashes[p.a.client(o)]}
 		p.clients[o.client] = c
 	}
 	if !o.spans() {

@@ -4,8 +4,8 @@ import "github.com/lockbench/lockbench/history"
 
 // The rule of release-safety about another's hold, for a record without effects.
 
-// late reports whether an accepted release whose hold was not possible, of a record without effects,
-// is shown to have ended another's hold, and reports it.
+// late reports an accepted release whose hold was not possible, of a record without effects, if it
+// is shown to have ended another's hold.
 func (s *releases) late(o *op) bool {
 	for _, c := range s.there {
 		if h := s.d.k.holds.at(c.hold); c.hold != o.hold && !(h.token != 0 && h.token == o.token) && c.ret <= o.call && h.certain >= o.ret && s.endsEarly(&c, o) {

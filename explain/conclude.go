@@ -29,7 +29,7 @@ func (p *pair) conclude(f fate, all []fate) Answer {
 	granting, at := p.granting()
 	switch {
 	case f.at < 0 && a.Cause == verdicts.QuorumErosion:
-		a.Says = sentence(second, " was granted it by ", strconv.Itoa(p.votes()), " nodes; a quorum is ", strconv.Itoa(p.quorum()))
+		a.Says = sentence(second, " was granted it by ", strconv.Itoa(len(p.votes())), " nodes; a quorum is ", strconv.Itoa(p.quorum()))
 		return a
 	case f.by == never:
 		a.Says = sentence("the grant of ", first, " left nothing at a server that could refuse ", granting, " at ", Instant(at))

@@ -166,7 +166,7 @@ func (p *pair) unasked(*fate) bool { return len(p.try) == 0 }
 
 // eroded reports whether fewer nodes than a quorum granted the second.
 func (p *pair) eroded(*fate) bool {
-	return p.quorum() > 1 && p.votes() < p.quorum()
+	return p.quorum() > 1 && len(p.votes()) < p.quorum()
 }
 
 // mistimed reports whether the request that took a mark, or the one that made it, had times of a

@@ -101,12 +101,7 @@ func byEvent(ends []fate) (groups [][]fate) {
 
 // outvoted names the end that cost the first the votes by which the second got its majority.
 func (p *pair) outvoted(gone []fate) Answer {
-	votes := map[int]bool{}
-	for i := range p.try {
-		if q := &p.try[i]; q.grants() {
-			votes[q.node.index] = true
-		}
-	}
+	votes := p.votes()
 	if len(votes) < p.quorum() {
 		return p.conclude(fate{at: -1, by: there}, nil)
 	}

@@ -7,8 +7,8 @@
 // or reads what other rules found. A record without effects gets those of its commands, executed in
 // an order that gives their replies; a cause then counts if two such orders have it.
 //
-// Data flow: [Record] → run (the nodes' events, by key and by operation; run.go) → holds (hold.go) →
-// a pair of them (pair.go) → marks and fates (mark.go) → ask again (ask.go) → the table and its
+// Data flow: [Record] → run (the nodes' events, by key and by operation; run.go) → holds (hold.go)
+// → a pair of them (pair.go) → marks and fates (mark.go) → ask again (ask.go) → the table and its
 // conditions (table.go, conditions.go) → [Answer] (conclude.go). explain.go is on top; no file uses
 // what stands above it.
 package explain

@@ -47,15 +47,15 @@ func (p *pair) homeOf() int {
 	return try[len(try)-1].node.index
 }
 
-// votes returns how many nodes granted the second.
-func (p *pair) votes() int {
+// votes returns the nodes that granted the second.
+func (p *pair) votes() map[int]bool {
 	nodes := map[int]bool{}
 	for i := range p.try {
 		if q := &p.try[i]; q.grants() {
 			nodes[q.node.index] = true
 		}
 	}
-	return len(nodes)
+	return nodes
 }
 
 // granting names the request that granted the second, and when it was executed.

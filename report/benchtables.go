@@ -56,7 +56,7 @@ func benchTables(b results.Bench) (all [][]Table) {
 	return all
 }
 
-// figuresOf formats figures of a cell. "cpu" is the processor time per hold, of clients and servers.
+// figuresOf formats figures of a cell. "cpu" is the processor time of clients and servers per hold.
 func figuresOf(c results.BenchCell, names ...string) (texts []string) {
 	for _, name := range names {
 		f := c.Figures[name]

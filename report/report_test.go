@@ -166,6 +166,9 @@ func TestRunFitsTheScreen(t *testing.T) {
 			t.Errorf("story of %d lines: %d lines, want at most %d\n%s", n, lines, report.MaxLines, out)
 		}
 		out = runText(t, crowded, "results/runs/x", report.Style{})
+		if lines := strings.Count(out, "\n"); lines > 35 {
+			t.Errorf("story of %d lines, and much else: %d lines, want at most 35\n%s", n, lines, out)
+		}
 		if told := strings.Count(out, "line of the story"); told < min(n, 8) || n == 200 && !strings.Contains(out, "more lines in results/runs/x/violations") {
 			t.Errorf("story of %d lines: %d told\n%s", n, told, out)
 		}

@@ -16,8 +16,8 @@ import (
 // MaxLines is the most lines that Run writes in ordinary cases.
 const MaxLines = 25
 
-// minStory is the number of a story's lines that are shown even if the text exceeds MaxLines: where the
-// machine stalled or notes are many, the story of how it broke is still whole.
+// minStory is the number of a story's lines that are shown even if the text exceeds MaxLines: where
+// the machine stalled or notes are many, the story of how it broke is still whole.
 const minStory = 10
 
 // Kept has the paths of a record: its directory and its page. A part is "" if there is none.

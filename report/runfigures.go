@@ -89,7 +89,7 @@ func notJudged(p checker.Property) string {
 	return "; not judged: " + checker.NotJudgedText(p.NotJudged)
 }
 
-// safetyLines returns the strength of a pass of mutual exclusion, if it is asked for, and the damage.
+// safetyLines returns the strength of a pass of mutual exclusion, if asked for, and the damage.
 func safetyLines(r results.Result, strength bool) (lines []string) {
 	if text := strengthOf(r); text != "" && strength {
 		lines = wrapped("strength  ", text)

@@ -357,3 +357,7 @@ func (c *client) closeRecord(why string) {
 func (c *client) asks() bool {
 	return slices.ContainsFunc(c.open, func(op history.Operation) bool { return op.Op == history.Acquire })
 }
+
+func (w *world) over() bool {
+	return !slices.ContainsFunc(w.clients, func(c *client) bool { return !c.done })
+}

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -344,8 +343,4 @@ type Outcome struct {
 	Loop         *Loop
 	endless      bool     // a goroutine goes on for ever while no time passes, as Crash says
 	Errors       []string // of the workloads, by client, except for placed crashes
-}
-
-func (w *world) over() bool {
-	return !slices.ContainsFunc(w.clients, func(c *client) bool { return !c.done })
 }

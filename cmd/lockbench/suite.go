@@ -139,7 +139,9 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 	c.Server, c.Rerun, c.Stop, c.Now = p.Name(), rerun(flags, "suite", p, f.seed), interrupts.stop.Done(), a.now
 
 	c.Cell = func(ctx context.Context, v impls.Variant, s scenarios.Scenario) (results.Result, string, error) {
-		return a.cell(ctx, e, f, v, s, dir)
+		of := e
+		of.Variant, of.Scenario, of.Seed = v, s.Resolve(f.seed, v.Topology), f.seed
+		return a.cell(ctx, of, f, dir)
 	}
 	c.Each = func(done, all int, c results.Cell) {
 		dir.done(c)
@@ -226,9 +228,9 @@ func (a *app) storeSuite(path string, s results.Suite) error {
 	return results.StoreSuite(path, s)
 }
 
-// cell makes one run of a suite as e, and returns its result and directory.
-func (a *app) cell(ctx context.Context, e harness.Experiment, f suiteFlags, v impls.Variant, s scenarios.Scenario, dir *suiteDir) (results.Result, string, error) {
-	e.Variant, e.Scenario, e.Seed = v, s.Resolve(f.seed, v.Topology), f.seed
+// cell makes one run of a suite, and returns its result and directory.
+func (a *app) cell(ctx context.Context, e harness.Experiment, f suiteFlags, dir *suiteDir) (results.Result, string, error) {
+	v, s := e.Variant, e.Scenario
 	again := append([]string{"lockbench", "run"}, f.exec.words()...)
 	if !f.exec.given() {
 		again = append(again, "--lock", v.Name)

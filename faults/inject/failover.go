@@ -18,8 +18,8 @@ func (w *World) CutReplication(ctx context.Context, node int) error {
 	return w.cfg.Servers.SetReplication(ctx, node, false)
 }
 
-// Failover first compares the data of the two nodes if replication was cut: then only clients of the
-// primary can still change them. While it flows, any read of the primary would give the replica
+// Failover first compares the data of the two nodes if replication was cut: then only clients of
+// the primary can still change them. While it flows, any read of the primary would give the replica
 // time to catch up, and the primary's data are not known; if the fault is injected at the first
 // grant of a run, a key on the replica belongs to that grant.
 func (w *World) Failover(ctx context.Context, node int) (had string, e history.Effect, err error) {

@@ -34,7 +34,7 @@ func (v *runView) picture(g *digest) {
 	}
 }
 
-// charts adds the lines over time, with the fault windows and the first violations, and the spectra.
+// charts adds the lines over time, with the fault windows and first violations, and the spectra.
 func (v *runView) charts(g *digest) {
 	if g.total == 0 || v.Result.NoLatency != "" {
 		return

@@ -142,8 +142,8 @@ func (x *explainer) livenessFindings(out sim.Outcome) (all []broken, err error) 
 }
 
 // renewsNoMore reports a loss of a message after which a client sent nothing more, though it was
-// inside for two leases after it, its lock renews in the background, and neither another fault nor a
-// notice of a loss kept the lock from trying again.
+// inside for two leases after it, its lock renews in the background, and neither another fault nor
+// a notice of a loss kept the lock from trying again.
 func renewsNoMore(o sim.Outcome) (broken, bool) {
 	lease := int64(o.Program.Config.Lease)
 	renews := o.Header.Renews || slices.ContainsFunc(o.Commands, func(c history.Command) bool {

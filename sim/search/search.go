@@ -8,9 +8,10 @@
 // [Here] searches in this process, also in worlds outside the simulator; [Shrink] minimizes a
 // failing tape. It reports no latencies, because time is virtual.
 //
-// Where to look: search (one schedule after the other), job and draw (what a schedule draws), explore,
-// exploration and worker (several searches that share the schedules), shrink, tape (one tape again);
-// what was found: broken, judge, liveness, story, reached. No file uses what stands above it.
+// Where to look: search (one schedule after the other), job and draw (what a schedule draws),
+// explore, exploration and worker (several searches that share the schedules), shrink, tape (one
+// tape again); what was found: broken, judge, liveness, story, reached. No file uses what stands
+// above it.
 package search
 
 import (
