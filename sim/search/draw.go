@@ -25,38 +25,35 @@ func (j searchJob) draw(n, length int) schedule {
 	p, b := j.Program, j.Bounds
 	p.Seed = seed
 	p, b = drawVariation(p, b, r)
-	p = drawPoll(n, p, rand.New(rand.NewPCG(seed, 5)))
+	p = drawPoll(n, p)
 	if j.Strategy == PCT || (j.Strategy != Random && n%2 == 1) {
 		return schedule{p, b, sim.NewPCT(seed, b, p.Clients, length)}
 	}
 	return schedule{p, b, sim.NewRandom(seed, b, length)}
 }
 
-// manyTries is how many tries of a waiter that polls often fit into a lease. Leases of a search in
-// real time are shorter than simulated ones; these grow to longEnough.
+// In one schedule of many, a waiter polls so often, and its holder works for so long, that a wait has
+// more tries than a lock may have a constant for: manyTries in a simulated lease. In real time a try
+// takes some milliseconds, or tens on a busy machine, and leases are short: they grow to longEnough.
 const (
+	many       = 33 // odd: of random and of PCT schedules alike
 	manyTries  = 100
 	simulated  = time.Second
 	longEnough = 3 * time.Second
 )
 
-// drawPoll lets the waiters of one schedule in eight poll so often that a wait has more tries than
-// a lock may have a constant for. In real time a try takes some milliseconds, or tens on a busy
-// machine: in every 32nd schedule, short leases grow, and holders use most of them, for one round.
-// (More would cost the search its pace, and a tape of hundreds of steps is hard to follow.)
-func drawPoll(n int, p sim.Program, r *rand.Rand) sim.Program {
-	many := r.IntN(8) == 0
-	if p.Config.Lease < simulated {
-		many = n%32 == 31
-	}
-	if !many {
+// drawPoll draws the polls of schedule n. A schedule of many tries has one round: more would cost
+// the search its pace, and a tape of hundreds of steps is hard to follow.
+func drawPoll(n int, p sim.Program) sim.Program {
+	if n%many != many-1 {
 		return p
 	}
-	p.Poll = max(p.Config.Lease/manyTries, time.Millisecond)
+	p.Poll = p.Config.Lease / manyTries
 	if p.Config.Lease < simulated {
 		p = p.WithLease(longEnough)
-		p.Config.Think, p.Config.Ops, p.Poll = longEnough*4/5, 1, 5*time.Millisecond
+		p.Poll = 5 * time.Millisecond
 	}
+	p.Config.Think, p.Config.Ops = p.Config.Lease*4/5, 1
 	return p
 }
 
