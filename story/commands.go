@@ -15,7 +15,12 @@ func (t *narrator) sayEvent(e *explain.Event) {
 	}
 	t.sayAsked(e)
 	if e.Command.Sent != 0 && e.At-e.Command.Sent > late {
-		t.say(e.At, 3, true, fmt.Sprintf("at %s %s's late %s%s", t.ms(e.At), shortened(e.Command.Client), command(e.Command), hit(e)))
+		by := ""
+		if e.Op != nil && e.Op.Op == history.Acquire {
+			by = " by an acquire"
+		}
+		t.say(e.At, 3, true, fmt.Sprintf("at %s %s's late %s, sent%s at %s%s",
+			t.ms(e.At), shortened(e.Command.Client), command(e.Command), by, t.ms(e.Command.Sent), hit(e)))
 		return
 	}
 	verb := "sent, in the background,"
