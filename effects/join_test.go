@@ -2,6 +2,7 @@ package effects_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -124,6 +125,13 @@ func TestJoin(t *testing.T) {
 		}, nil, []history.Logged{logged(2000, "SET k t1 PXAT @1001"), logged(2000, "DEL k", "SET k t2 PXAT @2100")},
 			[]string{"c1 SET k t1 PX 1000 NX op=1 | k: none -> t1 until 1001", "expired | k: t1 until 1001 -> none",
 				"c2 SET k t2 PX 1000 NX op=2 | k: none -> t2 until 2100"}},
+		{"copies of a primary, however many, come before the first command of a node that took over", []history.Command{
+			sent("c1", 1, 500, 501, "OK", "SET k t1 PX 1000 NX"),
+			sent("c1", 2, 510, 511, "1", "EVALSHA release 1 k t1"),
+		}, nil, append(slices.Repeat([]history.Logged{logged(200, "SET k t0 PXAT @1001"), logged(200, "DEL k")}, 10),
+			logged(600, "SET k t1 PXAT @1500"), logged(600, "DEL k")),
+			append(slices.Repeat([]string{"SET k t0 PXAT 1700000001001 | k: none -> t0 until 1001", "DEL k | k: t0 until 1001 -> none"}, 10),
+				"c1 SET k t1 PX 1000 NX op=1 | k: none -> t1 until 1500", "c1 EVALSHA release 1 k t1 op=2 | k: t1 until 1500 -> none")},
 		{"the end of a lease while a release comes too late", []history.Command{
 			sent("c1", 1, 1, 2, "OK", "SET k t1 PX 1000 NX"),
 			sent("c1", 2, 1100, 1101, "0", "EVALSHA release 1 k t1"),

@@ -51,8 +51,10 @@ func (d *deriver) moves() int {
 const nothing = -2
 
 // move explains what comes next in the log by a command without a reply, whose place it returns, or
-// by none (-1). by is when the next reply came.
-func (d *deriver) move(which int, by int64) (took int) {
+// by none (-1). What was read before any of the commands that may be next was sent is nobody's: a
+// node that took over had it from its primary.
+func (d *deriver) move(which int, c *choice) (took int) {
+	by := c.by
 	if by == 0 {
 		by = math.MaxInt64
 	}
@@ -65,8 +67,11 @@ func (d *deriver) move(which int, by int64) (took int) {
 		d.fault()
 	case len(o.puts) == 0 && !o.unknown:
 		d.place = place{step: d.step + 1}
-	case !d.struck(o) && !d.lapse(o, by):
+	case d.struck(o) || d.lapse(o, by):
+	case slices.ContainsFunc(c.open, func(t timed) bool { return t.Sent <= o.read }):
 		return nothing
+	default:
+		d.nobodys(by)
 	}
 	return -1
 }

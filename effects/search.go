@@ -80,7 +80,7 @@ func (d *deriver) proceed(c *choice) bool {
 		d.back(c.state)
 		c.next++
 		if i := c.next - 1; i >= len(c.open) {
-			if c.took = d.move(i-len(c.open), c.by); c.took != nothing {
+			if c.took = d.move(i-len(c.open), c); c.took != nothing {
 				return true
 			}
 			continue
