@@ -96,7 +96,7 @@ func answered(t *testing.T, s *story, rec explain.Record, srv *fakeredis.Server)
 func TestCorpus(t *testing.T) {
 	srv, right := server(t), 0
 	for _, s := range corpus(t) {
-		violations, answers := answered(t, s, s.recorded(), srv)
+		violations, answers := answered(t, s, s.recorded(t.Context(), srv), srv)
 		for i, v := range violations {
 			if v.Cause != s.want[i] {
 				t.Errorf("%s: %s between %v: %s, want %s (%s)", s.name, v.Property, v.Clients, v.Cause, s.want[i], said(answers[i]))

@@ -190,5 +190,34 @@ func (r *run) queryOf(c *history.Command) query {
 	for c.Turn != 0 && q.pos > 0 && n.events[q.pos-1].cmd != nil && n.events[q.pos-1].cmd.Turn > c.Turn {
 		q.pos--
 	}
+	if c.Turn == 0 && c.Replied != 0 {
+		r.fit(&q)
+	}
 	return q
+}
+
+const mostPlaces = 64
+
+// fit moves a command that changed nothing, and whose turn is not known, to the nearest place
+// between its request and its reply at which it is replied as recorded, if one of mostPlaces is.
+func (r *run) fit(q *query) {
+	first, last := q.node.by(q.cmd.Sent), q.node.by(q.cmd.Replied)
+	for off := 0; first < last && off <= min(last-first, mostPlaces/2); off++ {
+		for _, pos := range []int{q.pos - off, q.pos + off} {
+			if pos < first || pos > last {
+				continue
+			}
+			at := *q
+			if at.pos = pos; pos > first {
+				at.at = max(at.at, q.node.events[pos-1].At)
+			}
+			if pos < last {
+				at.at = min(at.at, q.node.events[pos].At)
+			}
+			if reply, _ := r.ask(&at, nil, nil, r.own(at.node, at.at)); reply == q.cmd.Reply {
+				*q = at
+				return
+			}
+		}
+	}
 }

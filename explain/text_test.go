@@ -1,6 +1,7 @@
 package explain_test
 
 import (
+	"context"
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
+	"github.com/lockbench/lockbench/fakeredis"
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
@@ -20,6 +22,7 @@ type story struct {
 	explain.Record
 	name       string
 	turns      bool              // the nodes executed the commands in the order in which they were sent
+	logged     bool              // what changed the data is known from a log
 	digests    map[string]string // of scripts, by the name in the text
 	violations []checker.Violation
 	want       []verdicts.Cause
@@ -41,7 +44,7 @@ type story struct {
 // n2:SET goes to node 2, n2+a:SET over another connection of the client. A reply of ? was lost. An
 // effect belongs to the fault above it on its node, or without a node. The run begins at
 // 946684800000, in milliseconds since 1970. A script that is not in the text is the catalogue's of
-// that name.
+// that name. With "logged" the record has effects, as an append-only file has them.
 func newStory(name string) *story {
 	return &story{name: name, Record: explain.Record{Scripts: map[string]string{}}, digests: map[string]string{}}
 }
@@ -119,6 +122,8 @@ func (s *story) addHeader(words []string) (err error) {
 			s.Header.Renews = true
 		case "turns":
 			s.turns = true
+		case "logged":
+			s.logged = true
 		case "clocks":
 			s.Header.ClockError, err = millis(value)
 		}
@@ -312,10 +317,15 @@ func (s *story) counted() checker.Operations {
 	return out
 }
 
-// recorded returns the record, with the order of the commands if that is known.
-func (s *story) recorded() explain.Record {
-	if s.turns {
+// recorded returns the record, with the order of the commands or of the changes, if it is known.
+func (s *story) recorded(ctx context.Context, srv *fakeredis.Server) explain.Record {
+	switch {
+	case s.turns:
 		return s.dispatched()
+	case s.logged:
+		rec := s.Record
+		rec.Effects = slices.DeleteFunc(explain.Derive(ctx, rec, srv), func(e history.Executed) bool { return len(e.Changes) == 0 })
+		return rec
 	}
 	return s.Record
 }
