@@ -85,8 +85,8 @@ func (d *deriver) run(ctx context.Context) (out []history.Executed) {
 	return out
 }
 
-// order finds the commands that the node executed, in the order of their turns or else of the
-// midpoints between request and reply.
+// order finds the commands that the node executed, in the order of their turns or else in that in
+// which they were sent.
 func (d *deriver) order() {
 	turns := d.log == nil && !slices.ContainsFunc(d.Commands, func(c history.Command) bool { return c.Node == d.node && c.Turn == 0 && c.Replied != 0 })
 	for i := range d.Commands {
@@ -107,7 +107,7 @@ func (d *deriver) order() {
 		if turns {
 			return cmp.Compare(a.Turn, b.Turn)
 		}
-		return cmp.Compare(a.at, b.at)
+		return cmp.Compare(a.Sent, b.Sent)
 	})
 	slices.SortStableFunc(d.loose, func(a, b timed) int { return cmp.Compare(a.at, b.at) })
 }

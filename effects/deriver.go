@@ -34,7 +34,7 @@ type deriver struct {
 	node   int
 	asks   *Requests
 	late   bool
-	todo   []timed  // its commands, by their instants; of a node with a log, those that were replied
+	todo   []timed  // its commands, as they were sent or by turns; of a node with a log, those that were replied
 	loose  []timed  // the others of a node with a log
 	done   []bool   // of both
 	conns  []uint64 // of those that choice has looked at
@@ -79,12 +79,18 @@ type state struct {
 // choice is what could be executed next at a point of the search, and what has been tried.
 type choice struct {
 	state
-	open []timed // the commands, by their instants
-	is   []int   // their places
-	by   int64   // when the first of those that are left was replied; 0: none was
-	next int     // then the log's own moves
-	took int     // the place of the command that was executed; -1: none
-	last bool    // no other is worth a try
+	open  []open // the commands, by their instants
+	by    int64  // when the first of those that are left was replied; 0: none was
+	first int64  // when the first of them was executed
+	next  int    // then the log's own moves
+	took  int    // the place of the command that was executed; -1: none
+	last  bool   // no other is worth a try
+}
+
+// open is a command that may be next, and its place.
+type open struct {
+	timed
+	is int
 }
 
 // outcome is what the next commands of the log do to the data.

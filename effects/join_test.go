@@ -48,6 +48,14 @@ func logged(at int64, commands ...string) history.Logged {
 	return l
 }
 
+// refused makes tries of a client that were refused, one every 4 ms.
+func refused(n int64) (all []history.Command) {
+	for i := range n {
+		all = append(all, sent("c2", 2, 3+4*i, 4+4*i, "(nil)", "SET k t2 PX 1000 NX"))
+	}
+	return all
+}
+
 // line says what an event was.
 func line(e history.Executed) string {
 	out := strings.TrimSpace(fmt.Sprintf("%s %s %s", e.Client, e.Effect, strings.Join(append([]string{e.Name}, e.Args...), " ")))
@@ -125,6 +133,12 @@ func TestJoin(t *testing.T) {
 		}, nil, []history.Logged{logged(2000, "SET k t1 PXAT @1001"), logged(2000, "DEL k", "SET k t2 PXAT @2100")},
 			[]string{"c1 SET k t1 PX 1000 NX op=1 | k: none -> t1 until 1001", "expired | k: t1 until 1001 -> none",
 				"c2 SET k t2 PX 1000 NX op=2 | k: none -> t2 until 2100"}},
+		{"a grant whose reply came after hundreds of refusals", append([]history.Command{
+			sent("c1", 1, 1, 3000, "OK", "SET k t1 PX 1000 NX"),
+			sent("c2", 3, 2990, 2991, "OK", "SET k t2 PX 1000 NX"),
+		}, refused(200)...), nil, []history.Logged{logged(3001, "SET k t1 PXAT @1002"), logged(3001, "DEL k", "SET k t2 PXAT @3990")},
+			[]string{"c1 SET k t1 PX 1000 NX op=1 | k: none -> t1 until 1002", "expired | k: t1 until 1002 -> none",
+				"c2 SET k t2 PX 1000 NX op=3 | k: none -> t2 until 3990"}},
 		{"copies of a primary, however many, come before the first command of a node that took over", []history.Command{
 			sent("c1", 1, 500, 501, "OK", "SET k t1 PX 1000 NX"),
 			sent("c1", 2, 510, 511, "1", "EVALSHA release 1 k t1"),

@@ -68,7 +68,7 @@ func (d *deriver) move(which int, c *choice) (took int) {
 	case len(o.puts) == 0 && !o.unknown:
 		d.place = place{step: d.step + 1}
 	case d.struck(o) || d.lapse(o, by):
-	case slices.ContainsFunc(c.open, func(t timed) bool { return t.Sent <= o.read }):
+	case slices.ContainsFunc(c.open, func(t open) bool { return t.Sent <= o.read }):
 		return nothing
 	default:
 		d.nobodys(by)
@@ -211,11 +211,11 @@ func (d *deriver) force(c *choice) {
 		by = math.MaxInt64
 	}
 	if o := d.following(); o.commands != nil {
-		for i, t := range c.open {
+		for _, t := range c.open {
 			if t.Sent <= o.read && (shares(t.Command, o.commands) || says(t.Command, o.commands)) {
 				d.at = max(d.at, t.from)
 				d.sent(t.Command, max(d.at, t.at))
-				c.took = c.is[i]
+				c.took = t.is
 				d.done[c.took] = true
 				return
 			}
@@ -228,18 +228,18 @@ func (d *deriver) force(c *choice) {
 		}
 		d.nobodys(by)
 		after := d.state
-		fits := slices.ContainsFunc(c.open, func(t timed) bool {
+		fits := slices.ContainsFunc(c.open, func(t open) bool {
 			defer d.back(after)
-			return d.follow(t, c.by)
+			return d.follow(t.timed, c.by)
 		})
 		if fits || len(c.open) == 0 {
 			return
 		}
 	}
 	d.back(before)
-	for i, t := range c.open {
+	for _, t := range c.open {
 		if t.Replied == c.by {
-			c.took = c.is[i]
+			c.took = t.is
 		}
 	}
 	if c.took < 0 {

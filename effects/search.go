@@ -1,9 +1,11 @@
 package effects
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 
@@ -11,7 +13,7 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// reach is how many commands are looked at for the next one.
+// reach is how many commands that are left are looked at for the next one.
 const reach = 64
 
 // patience is how many wrong choices are taken back before a place is given up; without a log, the
@@ -31,7 +33,7 @@ func (d *deriver) search(ctx context.Context) bool {
 	var taken []choice
 	var best attempt
 	dead := map[string]bool{} // points from which no order goes on
-	first, vain, all := 0, 0, 0
+	first, done, vain, all := 0, 0, 0, 0
 	for {
 		for first < len(d.todo) && d.done[first] {
 			first++
@@ -45,29 +47,33 @@ func (d *deriver) search(ctx context.Context) bool {
 			if len(c.open) > 1 {
 				dead[d.pointOf(first)] = true
 			}
-			if d.n+d.step+first > best.far {
-				best, vain = d.attempt(first, taken, c), 0
+			if done+d.step > best.far {
+				best, vain = d.attempt(done, first, taken, c), 0
 			}
 			vain, all = vain+1, all+1
 			if len(taken) == 0 || vain > patience || all > mostTaken {
 				if c = d.resume(best, taken); d.log == nil {
-					d.broken, d.brokenAt = true, d.todo[best.first].at
+					d.broken, d.brokenAt = true, c.first
 					return false
 				}
 				d.force(&c)
-				taken, first, best, vain = nil, best.first, attempt{}, 0
+				taken, first, done, best, vain = nil, best.first, best.done, attempt{}, 0
 				clear(dead)
 				break
 			}
 			c, taken = taken[len(taken)-1], taken[:len(taken)-1]
 			if c.took >= 0 {
 				d.done[c.took] = false
+				done--
 				if c.took < len(d.todo) {
 					first = min(first, c.took)
 				}
 			}
 		}
-		if taken = append(taken, c); len(taken) > 2*kept && d.n+d.step+first > best.far {
+		if c.took >= 0 {
+			done++
+		}
+		if taken = append(taken, c); len(taken) > 2*kept && done+d.step > best.far {
 			taken = slices.Delete(taken, 0, kept)
 		}
 	}
@@ -86,8 +92,8 @@ func (d *deriver) proceed(c *choice) bool {
 			continue
 		}
 		t := c.open[c.next-1]
-		if d.log == nil && d.execute(t) || d.log != nil && d.follow(t, c.by) {
-			c.took = c.is[c.next-1]
+		if d.log == nil && d.execute(t.timed) || d.log != nil && d.follow(t.timed, c.by) {
+			c.took = t.is
 			d.done[c.took] = true
 			c.last = !resp.IsWrite(t.Name) || t.Script == "" && t.Replied != 0 && !t.Accepted()
 			return true
@@ -97,52 +103,65 @@ func (d *deriver) proceed(c *choice) bool {
 	return false
 }
 
-// choice returns the commands that may be next: those that no other was replied before, and that
-// are first on their connections. The first is the one whose place is given.
-func (d *deriver) choice(first int) choice {
-	c := choice{state: d.state, took: -1}
-	ahead := d.todo[first:min(first+reach, len(d.todo))]
-	for i := range ahead {
-		if t := &ahead[i]; !d.done[first+i] && t.Replied != 0 && (c.by == 0 || t.Replied < c.by) {
-			c.by = t.Replied
+// left returns the places of the commands that are left and may have been sent before any of them
+// was replied, in the order in which they were sent, and when the first of them was replied; 0: none
+// was.
+func (d *deriver) left(first int) (left []int, by int64) {
+	for i := first; i < len(d.todo) && len(left) < reach; i++ {
+		t := &d.todo[i]
+		if by != 0 && t.Sent > by {
+			break
+		}
+		if d.done[i] || t.Turn != 0 && len(left) > 0 {
+			continue
+		}
+		left = append(left, i)
+		if t.Replied != 0 && (by == 0 || t.Replied < by) {
+			by = t.Replied
 		}
 	}
+	return left, by
+}
+
+// choice returns the commands that may be next: those that no other was replied before, and that
+// are first on their connections. No command that is left comes before the given place.
+func (d *deriver) choice(first int) choice {
+	c := choice{state: d.state, took: -1, first: math.MaxInt64}
+	left, by := d.left(first)
+	c.by = by
 	d.conns = d.conns[:0]
-	for i, t := range ahead {
-		if d.done[first+i] || t.Turn != 0 && i > 0 {
-			continue
-		}
+	for _, i := range left {
+		t := d.todo[i]
+		c.first = min(c.first, t.at)
 		waits := t.Conn != 0 && slices.Contains(d.conns, t.Conn)
 		d.conns = append(d.conns, t.Conn)
-		if waits || c.by != 0 && t.Sent > c.by {
+		if waits || by != 0 && t.Sent > by {
 			continue
 		}
-		if c.by != 0 {
-			t.at = min(t.at, c.by)
+		if by != 0 {
+			t.at = min(t.at, by)
 		}
 		t.at = max(t.at, t.Sent)
 		// of several that are alike, the one that was replied first may as well come first, if
 		// nothing tells when they came
-		if twin := slices.IndexFunc(c.open, func(o timed) bool { return !d.dated && twins(o.Command, t.Command) }); twin < 0 {
-			c.open, c.is = append(c.open, t), append(c.is, first+i)
+		if twin := slices.IndexFunc(c.open, func(o open) bool { return !d.dated && twins(o.Command, t.Command) }); twin < 0 {
+			c.open = append(c.open, open{t, i})
 		} else if t.Replied < c.open[twin].Replied {
-			c.open[twin], c.is[twin] = t, first+i
+			c.open[twin] = open{t, i}
 		}
 	}
+	slices.SortStableFunc(c.open, func(a, b open) int { return cmp.Compare(d.todo[a.is].at, d.todo[b.is].at) })
 	if d.late {
 		slices.Reverse(c.open)
-		slices.Reverse(c.is)
 	}
 	return c
 }
 
-// pointOf names a point of the search: which commands were executed, and the data, whatever the
-// ends of leases.
+// pointOf names a point of the search: which commands are left, and the data, whatever the ends of
+// leases.
 func (d *deriver) pointOf(first int) string {
-	b := strconv.AppendInt(nil, int64(first), 10)
-	for _, done := range d.done[first:min(first+reach, len(d.todo))] {
-		b = strconv.AppendBool(append(b, ' '), done)
-	}
+	left, _ := d.left(first)
+	b := fmt.Append(nil, left)
 	if d.log != nil { // which has the data
 		return string(strconv.AppendInt(strconv.AppendInt(append(b, '@'), int64(d.step), 10), int64(-d.off), 10))
 	}
@@ -160,14 +179,15 @@ func twins(a, b *history.Command) bool {
 // attempt is the farthest that a search has come, and the choice at which it could not go on.
 type attempt struct {
 	far    int // 0: none
+	done   int // commands
 	first  int
 	stuck  choice
 	taken  []choice
 	events []derived
 }
 
-func (d *deriver) attempt(first int, taken []choice, stuck choice) attempt {
-	a := attempt{far: d.n + d.step + first, first: first, stuck: stuck}
+func (d *deriver) attempt(done, first int, taken []choice, stuck choice) attempt {
+	a := attempt{far: done + d.step, done: done, first: first, stuck: stuck}
 	from := stuck.n
 	if a.taken = slices.Clone(taken); len(taken) > 0 {
 		from = taken[0].n
