@@ -106,11 +106,13 @@ func (w *wait) calls() (all []*history.Operation) {
 // lastTry returns the last requests of the wait that were answered.
 func (w *wait) lastTry() []query {
 	for _, op := range slices.Backward(w.calls()) {
-		try := slices.DeleteFunc(w.try(op, w.until), func(q query) bool {
-			return q.cmd.Replied == 0 || q.cmd.Failed() || op != w.op && q.cmd.Sent < w.from
-		})
-		if len(try) > 0 {
-			return try
+		for all := w.try(op, w.until); len(all) > 0; all = w.try(op, all[0].cmd.Sent-1) {
+			try := slices.DeleteFunc(slices.Clone(all), func(q query) bool {
+				return q.cmd.Replied == 0 || op != w.op && q.cmd.Sent < w.from
+			})
+			if len(try) > 0 {
+				return try
+			}
 		}
 	}
 	return nil
