@@ -2,6 +2,7 @@ package effects_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -177,6 +178,11 @@ func TestJoin(t *testing.T) {
 				"c2 SET k t2 PX 1000 NX op=2 | k: none -> t2 until 2008", "evicted | k: t2 until 2008 -> none"}},
 		{"somebody who was not recorded", nil, nil, []history.Logged{logged(10, "SET k t1 PXAT @1001"), logged(10, "DEL k")},
 			[]string{"SET k t1 PXAT 1700000001001 | k: none -> t1 until 1001", "DEL k | k: t1 until 1001 -> none"}},
+		{"copies of another's, which came before all that was sent to the node", []history.Command{
+			sent("c1", 1, 100, 101, "OK", "SET k t1 NX"), sent("c2", 2, 102, 103, "(nil)", "SET k t2 NX"), sent("c1", 3, 104, 105, "1", "DEL k"),
+		}, nil, slices.Concat(slices.Repeat([]history.Logged{logged(10, "SET k 1"), logged(10, "DEL k")}, 6), []history.Logged{logged(110, "SET k t1"), logged(110, "DEL k")}),
+			slices.Concat(slices.Repeat([]string{"SET k 1 | k: none -> 1", "DEL k | k: 1 -> none"}, 6),
+				[]string{"c1 SET k t1 NX op=1 | k: none -> t1", "c1 DEL k op=3 | k: t1 -> none"})},
 		{"a restart that loses the data", []history.Command{sent("c1", 1, 1, 2, "OK", "SET k t1 PX 1000 NX"), sent("c2", 2, 20, 21, "OK", "SET k t2 PX 1000 NX")},
 			[]history.Window{{Fault: "kill-server", Effects: []history.Effect{{At: 15 * ms, What: history.Restarted}}}},
 			[]history.Logged{logged(10, "SET k t1 PXAT @1001"), {At: 18 * ms, Effect: history.Restarted}, logged(30, "SET k t2 PXAT @1020")},

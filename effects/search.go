@@ -97,8 +97,9 @@ func (d *deriver) proceed(c *choice) bool {
 	return false
 }
 
-// choice returns the commands that may be next: those that no other was replied before, and that
-// are first on their connections. The first is the one whose place is given.
+// choice returns the commands that may be next: those that no other was replied before, that are
+// first on their connections, and that were sent before the next step of the log was read. The first
+// is the one whose place is given.
 func (d *deriver) choice(first int) choice {
 	c := choice{state: d.state, took: -1}
 	ahead := d.todo[first:min(first+reach, len(d.todo))]
@@ -114,7 +115,7 @@ func (d *deriver) choice(first int) choice {
 		}
 		waits := t.Conn != 0 && slices.Contains(d.conns, t.Conn)
 		d.conns = append(d.conns, t.Conn)
-		if waits || c.by != 0 && t.Sent > c.by {
+		if waits || c.by != 0 && t.Sent > c.by || d.log != nil && t.Sent > d.following().read {
 			continue
 		}
 		if c.by != 0 {
