@@ -161,7 +161,7 @@ func (e Experiment) lease() time.Duration { return e.Scenario.Lease.Of(0) }
 func (e Experiment) config() workloads.Config {
 	s, lease := e.Scenario, e.lease()
 	return workloads.Config{
-		Ops: s.Ops, Lease: lease, Think: s.Think.Of(lease), Pause: s.Pause.Of(lease),
+		Ops: s.Ops, Lease: lease, Think: s.Think.Of(lease), Pause: s.Pause.Of(lease), Keep: s.Keep.Of(lease),
 		AcquireWait: s.Wait.Of(lease), Keys: s.Keys, Readers: s.Readers, Amounts: s.Amounts,
 	}
 }

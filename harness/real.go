@@ -159,6 +159,7 @@ func (d *serverDriver) record(ctx context.Context, recording *blocks) (rec *reco
 	} else {
 		rec.spooled = recording.file.Name()
 	}
+	rec.notes = failovers(rec)
 	rec.Header = d.header()
 	rec.errors = results.CountAllErrors(rec.Ops, rec.Windows)
 	if d.replayer != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/impls/catalogue"
@@ -100,6 +101,24 @@ func TestVerdictsOnContainers(t *testing.T) {
 	}
 	for i, out := range sideBySide(t, all) {
 		t.Run(firstLocks[i].lock+" "+firstLocks[i].scenario, func(t *testing.T) { expectVerdict(t, out, firstLocks[i].breaks, firstLocks[i].holds) })
+	}
+}
+
+// A job is done once per tick only if the client that did it keeps the lock until all have asked:
+// whatever the lock, its release lets the next one in.
+func TestATickIsDoneOnceIfTheLockIsKept(t *testing.T) {
+	t.Parallel()
+	for _, world := range []string{"sim", "process"} {
+		var p servers.Provider = &Sim{Schedules: 1}
+		if world != "sim" {
+			p = provider(t, world)
+		}
+		for _, lock := range []string{"token", "fenced", "redisson"} {
+			e := experiment(t, lock, "once-per-tick", p, Goroutines)
+			expectVerdict(t, conclusive(t, e), []string{"store-integrity/own-release"}, []verdicts.Property{verdicts.MutualExclusion, verdicts.ExclusiveUse})
+			e.Scenario.Keep = faults.Span{Fixed: 150 * time.Millisecond}
+			expectVerdict(t, conclusive(t, e), nil, []verdicts.Property{verdicts.StoreIntegrity})
+		}
 	}
 }
 

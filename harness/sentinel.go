@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"math"
 	"net"
 	"slices"
 	"strconv"
@@ -136,4 +137,35 @@ func (d *serverDriver) promotions(windows []history.Window) {
 			slices.SortStableFunc(windows[last].Effects, func(a, b history.Effect) int { return cmp.Compare(a.At, b.At) })
 		}
 	}
+}
+
+// failovers says of each node that replaced another when it took over, and when a client was first
+// granted the lock by it: until then, clients that could not reach the old primary had none.
+func failovers(rec *record) (notes []string) {
+	granted := map[uint64]int64{}
+	for _, op := range rec.Ops {
+		if op.Op == history.Acquire && op.Outcome == history.OK {
+			granted[op.ID] = op.Return
+		}
+	}
+	for _, w := range rec.Windows {
+		for _, e := range w.Effects {
+			if e.What != history.Promoted || e.Node == w.Node {
+				continue
+			}
+			after := func(at int64) string { return time.Duration(at - w.Start).Round(10 * time.Millisecond).String() }
+			first := int64(math.MaxInt64)
+			for _, c := range rec.Commands {
+				if at := granted[c.Op]; c.Node == e.Node && at > e.At {
+					first = min(first, at)
+				}
+			}
+			then := "never granted the lock"
+			if first < math.MaxInt64 {
+				then = "first granted the lock after " + after(first)
+			}
+			notes = append(notes, fmt.Sprintf("%s took over %s after the fault of %s, and %s", history.Node(e.Node), after(e.At), history.Node(w.Node), then))
+		}
+	}
+	return notes
 }

@@ -44,10 +44,18 @@ func TestPartitionMakesTwoPrimaries(t *testing.T) {
 			if !promoted {
 				t.Fatalf("no replica was promoted: %+v", out.Windows)
 			}
+			if !slices.ContainsFunc(out.Result.Notes, func(n string) bool {
+				return strings.Contains(n, "after the fault of node 1, and first granted the lock after")
+			}) {
+				t.Errorf("the notes do not say when a replica took over: %q", out.Result.Notes)
+			}
 			i := slices.IndexFunc(out.Verdict.Properties, func(p checker.Property) bool { return p.Name == verdicts.MutualExclusion })
 			me := out.Verdict.Properties[i]
 			if row.want == "" && me.Violations > 0 || row.want != "" && me.Causes[row.want] == 0 {
 				t.Errorf("mutual-exclusion: %d violations, %v; want %q", me.Violations, me.Causes, row.want)
+			}
+			if n := me.Causes[verdicts.DoubleGrant]; n > 0 {
+				t.Errorf("%d violations are %s: each primary granted it once", n, verdicts.DoubleGrant)
 			}
 		})
 	}

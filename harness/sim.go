@@ -231,7 +231,7 @@ func OfTape(t sim.Tape) scenarios.Scenario {
 	s := scenarios.Scenario{
 		Name: "tape", About: "The program of a tape.", Workload: p.Load, Topology: p.Topology, Nodes: p.Nodes,
 		Clients: cmp.Or(p.Clients, 2), Ops: p.Config.Ops, Length: faults.Span{Fixed: p.Length}, Lease: faults.Span{Fixed: p.Config.Lease},
-		Think: faults.Span{Fixed: p.Config.Think}, Pause: faults.Span{Fixed: p.Config.Pause}, Wait: faults.Span{Fixed: p.Config.AcquireWait},
+		Think: faults.Span{Fixed: p.Config.Think}, Pause: faults.Span{Fixed: p.Config.Pause}, Keep: faults.Span{Fixed: p.Config.Keep}, Wait: faults.Span{Fixed: p.Config.AcquireWait},
 		Poll: faults.Span{Fixed: cmp.Or(p.Poll, p.Config.Lease/sim.PollsPerLease)}, Keys: p.Config.Keys, Readers: p.Config.Readers, Permits: p.Permits, Amounts: p.Config.Amounts,
 		Persistence: p.Persistence,
 	}

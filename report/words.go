@@ -37,7 +37,7 @@ func CauseAbout(c verdicts.Cause) string {
 		verdicts.Eviction:       "the server was out of memory and evicted the key",
 		verdicts.Overbelief:     "the lock told its client a longer lease than the server kept",
 		verdicts.LateRequest:    "an earlier request of the client arrived late",
-		verdicts.OwnRelease:     "the client released before it had finished",
+		verdicts.OwnRelease:     "the client itself had released it",
 		verdicts.CountExpired:   "the key that counts the fences expired",
 		verdicts.FenceReused:    "two grants had the same fence",
 		verdicts.Barging:        "a newcomer was granted before a client that waited",

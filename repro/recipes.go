@@ -57,6 +57,8 @@ func recipes() []Bug {
 			What: "A payment that takes 2.1 s under a lease of 2.0 s overwrites a remittance made in between."},
 		{Name: "lottery-twice", Source: "Redis series 13", Lock: "exists-set", Scenario: "lottery", Shows: []string{"mutual-exclusion/double-grant", "store-integrity/double-grant"},
 			What: "Many instances that start a draw at the same time draw more than once."},
+		{Name: "tick-twice", Source: "go-co-op/gocron#841", Lock: "token", Scenario: "once-per-tick", Shows: []string{"store-integrity/own-release"},
+			What: "A client that releases the lock of a tick when its job is done lets one that hears of the tick later run the job again."},
 		{Name: "fence-reset", Source: "lockbench", Lock: "fenced", Scenario: "kill-server", Shows: []string{"fencing-order/restart-loss", "mutual-exclusion/restart-loss"},
 			What: "A fence counter on the lock's server is lost with the server's data."},
 	}

@@ -23,6 +23,7 @@ func Fields() []Field {
 		{"lease", "span, not in leases", "", "the lock's lease, more than 0"},
 		{"think", "span", "0s", "the work inside the critical section"},
 		{"pause", "span", "0s", "between two rounds of a client"},
+		{"keep", "span", "0s", "for the workload ticks: how long a client keeps the lock when its job is done"},
 		{"wait", "span", "0s: one try", "how long an acquire waits"},
 		{"poll", "span", "10ms", "between two tries of a waiter, for locks that poll"},
 		{"rate", "number", "closed loop", "rounds per second of all clients together"},

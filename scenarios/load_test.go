@@ -28,7 +28,7 @@ faults:
 func TestParseErrors(t *testing.T) {
 	for _, tt := range []struct{ name, old, new, want string }{
 		{"an unknown field", "lease:", "leese:", "f.yaml:6:1: unknown field \"leese\"; did you mean \"lease\"?\n  6 | leese: 300ms\n    | ^"},
-		{"an unknown field without a similar name", "about:", "zzzzzzzzzz:", "f.yaml:2:1: unknown field \"zzzzzzzzzz\"; known are about, amounts, clients, downafter, duration, faults, keys, lease, maxmemory, minreplicas, name, nodes, ops, pace, pause, permits, persistence, poll, rate, readers, slo, think, topology, wait, warmup, workload\n  2 | zzzzzzzzzz: for tests\n    | ^"},
+		{"an unknown field without a similar name", "about:", "zzzzzzzzzz:", "f.yaml:2:1: unknown field \"zzzzzzzzzz\"; known are about, amounts, clients, downafter, duration, faults, keep, keys, lease, maxmemory, minreplicas, name, nodes, ops, pace, pause, permits, persistence, poll, rate, readers, slo, think, topology, wait, warmup, workload\n  2 | zzzzzzzzzz: for tests\n    | ^"},
 		{"an unknown field of a fault", "for:", "four:", "f.yaml:10:3: unknown field \"four\"; did you mean \"for\"?\n  10 |   four: 1.5 lease\n     |   ^"},
 		{"an invalid span", "300ms", "300 parsec", "f.yaml:6:8: \"300 parsec\": a span looks like \"250ms\", \"1.5 lease\" or \"1 lease + 20ms\"\n  6 | lease: 300 parsec\n    |        ^"},
 		{"a lease in leases", "300ms", "2 lease", "f.yaml:6:8: 2 lease: the lease itself is not given in leases\n  6 | lease: 2 lease\n    |        ^"},

@@ -21,7 +21,7 @@ func (s Scenario) Resolve(seed uint64, topology impls.Topology) Scenario {
 	s.Keys, s.Permits = max(s.Keys, 1), max(s.Permits, 1)
 	s.Persistence = cmp.Or(s.Persistence, impls.PersistNone)
 	lease := s.Lease.Fixed
-	for _, span := range []*faults.Span{&s.Length, &s.WarmUp, &s.Think, &s.Pause, &s.Wait, &s.Poll, &s.DownAfter} {
+	for _, span := range []*faults.Span{&s.Length, &s.WarmUp, &s.Think, &s.Pause, &s.Keep, &s.Wait, &s.Poll, &s.DownAfter} {
 		fix(span, lease)
 	}
 	if s.Poll.Fixed == 0 {

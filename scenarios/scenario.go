@@ -39,6 +39,7 @@ type Scenario struct {
 	Lease  faults.Span `yaml:"lease" json:"lease"`                          // not in leases
 	Think  faults.Span `yaml:"think,omitempty" json:"think,omitzero"`       // inside the critical section
 	Pause  faults.Span `yaml:"pause,omitempty" json:"pause,omitzero"`       // between rounds
+	Keep   faults.Span `yaml:"keep,omitempty" json:"keep,omitzero"`         // ticks: between work and release
 	// deadline of an acquire; 0 means do not wait
 	Wait faults.Span `yaml:"wait,omitempty" json:"wait,omitzero"`
 	Poll faults.Span `yaml:"poll,omitempty" json:"poll,omitzero"` // interval of waiters that poll

@@ -157,7 +157,7 @@ func (s Scenario) validateSpans(bad problems) {
 	for _, p := range []struct {
 		path string
 		span faults.Span
-	}{{"lease", s.Lease}, {"duration", s.Length}, {"warmup", s.WarmUp}, {"think", s.Think}, {"pause", s.Pause}, {"wait", s.Wait}, {"poll", s.Poll}, {"downafter", s.DownAfter}} {
+	}{{"lease", s.Lease}, {"duration", s.Length}, {"warmup", s.WarmUp}, {"think", s.Think}, {"pause", s.Pause}, {"keep", s.Keep}, {"wait", s.Wait}, {"poll", s.Poll}, {"downafter", s.DownAfter}} {
 		switch leases := p.span.Leases * float64(s.Lease.Fixed); {
 		case p.span.Fixed < 0 || leases < 0:
 			bad(p.path, "must not be negative")

@@ -70,7 +70,7 @@ func (t Tape) validateNumbers() error {
 		{"clients", int64(p.Clients), MaxClients}, {"nodes", int64(p.Nodes), faults.MaxNodes}, {"permits", int64(p.Permits), maxCount}, {"poll", int64(p.Poll), maxTime},
 		{"timeout", int64(p.Timeout), maxTime}, {"length", int64(p.Length), maxTime}, {"enough", int64(p.Enough), 1e9}, {"horizon", int64(p.Horizon), maxTime},
 		{"config.Ops", int64(p.Config.Ops), maxCount}, {"config.Lease", int64(p.Config.Lease), maxTime}, {"config.Think", int64(p.Config.Think), maxTime},
-		{"config.Slow", int64(p.Config.Slow), maxTime}, {"config.Pause", int64(p.Config.Pause), maxTime}, {"config.AcquireWait", int64(p.Config.AcquireWait), maxTime},
+		{"config.Slow", int64(p.Config.Slow), maxTime}, {"config.Pause", int64(p.Config.Pause), maxTime}, {"config.Keep", int64(p.Config.Keep), maxTime}, {"config.AcquireWait", int64(p.Config.AcquireWait), maxTime},
 		{"config.Keys", int64(p.Config.Keys), maxCount}, {"config.Readers", int64(p.Config.Readers), MaxClients}, {"bounds.max_faults", int64(b.MaxFaults), maxCount}, {"bounds.max_waits", int64(b.MaxWaits), maxCount},
 		{"bounds.max_delay", int64(b.MaxDelay), maxTime}, {"bounds.max_steps", int64(b.MaxSteps), maxCount},
 	} {

@@ -262,6 +262,9 @@ func (t *narrator) effects(w *history.Window) string {
 		history.ClockRate: rate(e.PPM), history.Deleted: "nothing was there", history.Evicted: "nothing was evicted"}[e.What]
 	if e.What == history.Promoted && e.Node != w.Node {
 		text = fmt.Sprintf("%s took over at %s", history.Node(e.Node), t.ms(e.At))
+		if e.At < t.base {
+			text = fmt.Sprintf("%s had taken over %s before", history.Node(e.Node), span(t.base-e.At))
+		}
 	}
 	switch {
 	case len(lost) > 0 && (e.What == history.Deleted || e.What == history.Evicted):

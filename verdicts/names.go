@@ -57,7 +57,7 @@ const (
 	Eviction       Cause = "eviction"      // the server was out of memory
 	Overbelief     Cause = "overbelief"    // the lock claimed a longer validity than the server kept the key
 	LateRequest    Cause = "late-request"  // a request of an earlier attempt of the client arrived late
-	OwnRelease     Cause = "own-release"   // the client released before it had finished its work
+	OwnRelease     Cause = "own-release"   // the client itself had released it
 	CountExpired   Cause = "count-expired" // the key that counts the fences expired
 	FenceReused    Cause = "fence-reused"  // a grant did not count, so that the next had the same fence
 	NoUnlock       Cause = "no-unlock"     // a release reached the server and left the hold's mark there

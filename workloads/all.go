@@ -2,7 +2,7 @@ package workloads
 
 // All returns the workloads in the order of the documentation.
 func All() []Workload {
-	return []Workload{counter, transfer, lottery, hot, spread, readMostly, nested, handoff, longHold, longReads, names}
+	return []Workload{counter, transfer, lottery, ticks, hot, spread, readMostly, nested, handoff, longHold, longReads, names}
 }
 
 // Names returns the names of all workloads, in that order.

@@ -72,6 +72,7 @@ type Config struct {
 	Think       time.Duration // inside the critical section, between read and write back
 	Slow        time.Duration // replaces Think for this client; 0 means Think
 	Pause       time.Duration // between rounds
+	Keep        time.Duration `json:",omitempty"` // between the work of a tick and the release
 	AcquireWait time.Duration // deadline of a waiting acquire; 0 means Try instead of Acquire
 	Keys        int           // for workloads with many keys; 0 means 1
 	// clients, the first, that only read, while the others only write; 0: each does both

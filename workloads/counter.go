@@ -3,6 +3,7 @@ package workloads
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/lockbench/lockbench/history"
 )
@@ -60,6 +61,44 @@ var lottery = workload{
 		return c.guardedRound(ctx, guarded{key: fmt.Sprintf("draw-%d", n), think: c.think(),
 			update: func(drawn int64) (int64, bool) { return drawn + winners, drawn == 0 }})
 	},
+}
+
+// ticks: a job that must run once per tick. A client that is a little late asks for the lock when
+// another has done the job, and is refused only if that one keeps the lock.
+var ticks = workload{
+	name:    "ticks",
+	about:   "at each tick, one every lease, read what is to do, and do it unless another client holds the lock; doing it twice is a lost update",
+	guarded: oneCounter,
+	round: func(ctx context.Context, c *Client, n int) error {
+		tick := time.Duration(n) * c.config.Lease
+		if err := c.sleepUntil(ctx, tick); err != nil {
+			return err
+		}
+		todo, err := c.store.Read(ctx, counterKey, 0)
+		if err != nil {
+			return survivable(err)
+		}
+		late := time.Duration(c.rand.IntN(lateness)*jobsApart) * c.think()
+		if err := c.sleepUntil(ctx, tick+late); err != nil {
+			return err
+		}
+		_, err = c.holding(ctx, counterKey, history.Exclusive, func(h *handle) error {
+			if err := h.section(ctx, guarded{key: counterKey, read: &todo, think: c.think(), update: increment}); err != nil {
+				return err
+			}
+			return survivable(c.clock.Sleep(ctx, c.config.Keep))
+		})
+		return err
+	},
+}
+
+const (
+	jobsApart = 3 // how long after another, if not with it, a client asks for the lock, in jobs
+	lateness  = 3 // how many different moments there are
+)
+
+func (c *Client) sleepUntil(ctx context.Context, at time.Duration) error {
+	return c.clock.Sleep(ctx, at-time.Duration(c.timeline()))
 }
 
 // zeros returns n keys, at least one, of a format, each with the value 0.

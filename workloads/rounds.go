@@ -137,6 +137,7 @@ type guarded struct {
 	mode   history.Mode
 	think  time.Duration
 	update func(read int64) (wrote int64, write bool)
+	read   *Stored // what it read before it had the lock; nil: it reads under the lock
 	// while, if set, replaces thinking. It reports whether the client still holds as far as it
 	// knows.
 	while func(h *handle, ctx context.Context) (holds bool, err error)
@@ -182,9 +183,12 @@ func (h *handle) using(mode history.Mode, work func() error) error {
 
 func (h *handle) work(ctx context.Context, g guarded) error {
 	c := h.client
-	read, err := c.store.Read(ctx, g.key, h.fence())
-	if err != nil {
-		return survivable(err)
+	if g.read == nil {
+		read, err := c.store.Read(ctx, g.key, h.fence())
+		if err != nil {
+			return survivable(err)
+		}
+		g.read = &read
 	}
 	if err := c.at(ctx, history.Entered, g.key); err != nil {
 		return err
@@ -193,11 +197,11 @@ func (h *handle) work(ctx context.Context, g guarded) error {
 	if err != nil || !holds {
 		return survivable(err)
 	}
-	wrote, write := g.update(read.Value)
+	wrote, write := g.update(g.read.Value)
 	if !write || h.lost() {
 		return nil
 	}
-	return h.write(ctx, read, wrote)
+	return h.write(ctx, *g.read, wrote)
 }
 
 // think is the work between read and write back.

@@ -107,6 +107,8 @@ func TestRoundsAreRecorded(t *testing.T) {
 		{"transfer", "token", "acquire:ok write:ok use release:ok acquire:ok write:ok use release:ok", []int64{900, 800}},
 		// a new draw each round
 		{"lottery", "token", "acquire:ok write:ok use release:ok acquire:ok write:ok use release:ok", []int64{10, 10}},
+		// a tick, a second
+		{"ticks", "token", "acquire:ok write:ok use release:ok acquire:ok write:ok use release:ok", []int64{1, 2}},
 		// nothing is stored
 		{"hot", "token", "acquire:ok use release:ok acquire:ok use release:ok", nil},
 		{"long-hold", "token", "acquire:ok extend:ok extend:ok extend:ok extend:ok extend:ok extend:ok write:ok use release:ok", []int64{1}},
