@@ -58,6 +58,7 @@ const (
 	valuesRepeat     = "the value was written more than once"
 	notAnswered      = "not answered"
 	notSearched      = "not searched"
+	withoutHold      = "no open hold"
 )
 
 // opportunity counts something that could have gone wrong in [from, to] and was judged.

@@ -37,6 +37,11 @@ func TestEveryRuleIsNeeded(t *testing.T) {
 		{"overtaken", "bug-barging", "contended", verdicts.Fairness, false},
 		{"search", "exists-set", "contended", verdicts.Linearizability, false},
 		{"mis-unlock", "set-nx-ex", "slow-work", verdicts.ReleaseSafety, true},
+		{"owner-refused", "bug-refuses-owner", "nested", verdicts.Reentrancy, false},
+		{"owner-not-held", "bug-inner-release", "nested", verdicts.Reentrancy, false},
+		{"refused-release", "bug-packed-release", "contended", verdicts.ReleaseSafety, false},
+		{"refused-release", "bug-packed-release", "contended", verdicts.ReleaseSafety, true},
+		{"stale-write", "getset-timestamp", "late-outer-grant", verdicts.StoreIntegrity, false},
 		{"useless-release", "bug-names-count-together", "many-names", verdicts.ReleaseSafety, false},
 	} {
 		t.Run(row.rule, func(t *testing.T) {

@@ -5,12 +5,12 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// reentrancy: the owner of a re-entrant lock may acquire it again, must release it as often as it
-// acquired it, and holds until the last of these releases. It is broken if the owner is refused
-// while a hold of its own was certain throughout; if a release is refused while its hold was; or if
-// a release succeeds of a client that has no hold, open or without a reply. An opportunity is a
-// re-entry or a release; it is not judged if a fault met the hold. An inner release that frees the
-// lock shows as a refused outer one, or in mutual-exclusion.
+// reentrancy: the owner of a re-entrant lock may acquire it again, and holds until it has released
+// as often as it acquired. It is broken if the owner is refused, or waits in vain for longer than
+// the grace, while a hold of its own was certain throughout; or if a release is refused while its
+// hold was. An opportunity is a re-entry or a release; it is not judged if a fault met the hold, or
+// if the release has none. An inner release that frees the lock shows as a refused outer one, or in
+// mutual-exclusion.
 type reentrancy struct {
 	tally
 	owned map[uint32][]uint32 // by client: its latest holds
@@ -28,7 +28,7 @@ func (e *reentrancy) returned(o *op) {
 		}
 		of := e.owned[o.client]
 		e.owned[o.client] = append(of[max(0, len(of)+1-maxOpen):], o.hold)
-	case o.kind == history.Acquire && o.outcome == history.Busy:
+	case o.kind == history.Acquire && (o.outcome == history.Busy || o.outcome == history.Fail && o.ret-o.call > grace):
 		if n := e.certain(o); n != 0 && e.d.uses("owner-refused") {
 			own := *o
 			own.hold = n
@@ -36,12 +36,8 @@ func (e *reentrancy) returned(o *op) {
 		}
 	case o.kind == history.Release && o.saysGone() && e.d.wasCertain(o) && e.d.uses("owner-not-held"):
 		e.judge(o)
-	case o.kind == history.Release && o.outcome == history.OK && o.hold == 0 && e.d.uses("release-of-nothing"):
-		if !e.d.k.late[o.line] {
-			e.unjudged(1, unknownOutcomes)
-			break
-		}
-		e.judge(o)
+	case o.kind == history.Release && o.outcome == history.OK && o.hold == 0:
+		e.unjudged(1, withoutHold)
 	case o.kind == history.Release && (o.outcome == history.OK || o.saysGone()):
 		e.opportunity(o.call, o.ret)
 	}

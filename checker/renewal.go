@@ -62,11 +62,7 @@ func (d *keyInput) since(o *op) int64 {
 	return d.k.at(d.k.holds.at(o.hold).began).call
 }
 
-// denied reports a reply that denies a hold, or that accepts a release without one.
+// denied reports a reply that denies a hold.
 func (t *tally) denied(o *op) {
-	var of []op
-	if o.hold != 0 {
-		of = append(of, t.d.k.began(o.hold))
-	}
-	t.found(Violation{At: o.ret, Clients: t.d.names(*o)}, of, *o)
+	t.found(Violation{At: o.ret, Clients: t.d.names(*o)}, []op{t.d.k.began(o.hold)}, *o)
 }

@@ -129,7 +129,8 @@ func (r *run) victim(n *node, p part, i int) *hold {
 	return nil
 }
 
-// ownHold explains a reply that a client's hold was gone: by what ended its mark before that.
+// ownHold explains a reply that a client's hold was gone: by what ended its mark before that; or an
+// owner who was refused: nobody else's mark is in the way.
 func (r *run) ownHold(v *checker.Violation, client string) Answer {
 	for _, o := range slices.Backward(v.Witness.All()) {
 		op := r.ops[o.ID]
@@ -139,6 +140,9 @@ func (r *run) ownHold(v *checker.Violation, client string) Answer {
 		}
 		if a := r.taken(op); a.Cause != "" {
 			return a
+		}
+		if op.Op == history.Acquire && op.Outcome != history.OK && !slices.ContainsFunc(r.holds, func(h *hold) bool { return h.outer != nil }) {
+			return Answer{Cause: verdicts.NeverGranted, Says: sentence("no re-entry was granted in the whole run")}
 		}
 	}
 	return Answer{}

@@ -108,8 +108,6 @@ func (t *narrator) misanswered() string {
 		return fmt.Sprintf("%s was told that it had renewed its hold on %s, which had ended", who, key)
 	case op.Op == history.Extend || op.Op == history.Lost || op.Outcome != history.OK:
 		return fmt.Sprintf("%s was told that its hold on %s was gone, while its lease ran", who, key)
-	case t.v.Property == verdicts.Reentrancy:
-		return fmt.Sprintf("%s released %s more often than it had acquired it", who, key)
 	case len(t.v.Clients) < 2:
 		return fmt.Sprintf("the release of %s by %s was accepted, though its hold had ended", key, who)
 	case t.v.Cause == verdicts.MisUnlock || t.v.Cause == verdicts.ReaderEvicted:
@@ -141,11 +139,7 @@ func (t *narrator) mayHold(client string, at int64) bool {
 // miswritten returns what is wrong with a write.
 func (t *narrator) miswritten() string {
 	who, by, data := t.last(), t.first(), "data guarded by "+quoted(t.v.Key)
-	switch t.v.Write {
-	case checker.StaleFence:
-		before, late := t.fences()
-		return fmt.Sprintf("the %s was written with fence %d by %s, after it had been written with fence %d", data, late, who, before)
-	case checker.StaleHold:
+	if t.v.Stale {
 		return fmt.Sprintf("%s wrote to the %s after its hold had ended and %s had written under a later one", who, data, by)
 	}
 	if len(t.v.Clients) < 2 {
@@ -156,30 +150,13 @@ func (t *narrator) miswritten() string {
 
 // misfenced returns which fence is too small, and what that does to the data that it should guard.
 func (t *narrator) misfenced() string {
-	before, after := t.fences()
+	holds := t.v.Witness.Holds
+	before, after := holds[0].Fence, holds[len(holds)-1].Fence
 	harm := fmt.Sprintf("a store that has seen fence %d rejects the writes of %s", before, t.last())
 	if before == after {
 		harm = "a store cannot tell their writes apart"
 	}
 	return fmt.Sprintf("%s was granted %s with fence %d, after %s with fence %d: %s", t.last(), quoted(t.v.Key), after, t.first(), before, harm)
-}
-
-// fences returns the fences of the two grants, or of the two writes, that show a violation.
-func (t *narrator) fences() (before, after uint64) {
-	var all []uint64
-	for _, h := range t.v.Witness.Holds {
-		all = append(all, h.Fence)
-	}
-	if t.v.Property == verdicts.StoreIntegrity {
-		all = nil
-		for _, op := range t.v.Witness.Operations {
-			all = append(all, op.Fence)
-		}
-	}
-	if len(all) < 2 {
-		return 0, 0
-	}
-	return all[0], all[len(all)-1]
 }
 
 // first and last return the first and the last client of a violation.

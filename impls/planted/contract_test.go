@@ -10,6 +10,7 @@ import (
 // slow-reply as it does.
 var caughtBy = map[string][]string{
 	"bug-blind-release":        {"late-release", "lost-release", "loss-returns", "slow-reply"},
+	"bug-packed-release":       {"excludes", "release-needs-a-hold", "release-once", "no-lost-update", "asked-again", "late-release", "late-extend", "late-entry", "between-requests", "names-apart", "reserved-words", "reuse", "release-frees", "context-ended", "closes", "busy-is-busy", "unique-tokens", "lease-lasts", "valid-until", "slow-reply", "lost-grant", "second-attempt", "unanswered", "lost-release", "lost-extend", "died-on-the-way", "skewed-clock", "odd-leases", "cancelled-request", "no-answer", "scripts-forgotten", "waits", "deadline", "dead-waiter", "waits-long", "two-waits", "released-between", "bounded-requests", "no-stale-signals", "nothing-running", "clean", "released-at-once"},
 	"bug-expire-apart":         {"died-on-the-way", "lost-grant", "slow-reply", "cancelled-request", "second-attempt"},
 	"bug-same-token":           {"late-extend", "late-release", "lost-release", "loss-returns", "slow-reply", "between-requests"},
 	"bug-extend-always-yes":    {"keys-deleted", "late-extend", "release-needs-a-hold", "slow-reply", "no-answer", "context-ended"},
@@ -36,6 +37,7 @@ var caughtBy = map[string][]string{
 	"bug-over-release":         {"clean", "deadline", "late-release", "lost-release"},
 	"bug-one-too-many":         {"closes", "busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins", "permits", "release-needs-a-hold", "release-once", "skewed-clock", "waits", "reuse", "loss-returns", "odd-leases", "unanswered", "late-entry", "between-requests", "second-attempt", "bounded-requests", "clean", "connections-cut", "dead-waiter", "keys-deleted", "names-apart", "no-stale-signals", "nothing-running", "one-slot", "released-between", "reserved-words", "subscription-cut", "valid-until", "waits-long", "woken"},
 	"bug-inner-release":        {"counts-entries", "inner-release"},
+	"bug-refuses-owner":        {"counts-entries", "inner-release", "one-watchdog", "renewed-again"},
 	"bug-renews-anothers":      {"late-extend", "renews-own", "between-requests"},
 	"bug-loss-ignored":         {"keys-deleted", "late-extend", "renews-own"},
 	"bug-resurrects":           {"keys-deleted", "late-extend", "renews-own"},

@@ -19,6 +19,12 @@ func redissonBugs(of impls.Variant) []mutant {
 	const mine = "redis.call('hexists', KEYS[1], ARGV[1]) == 1"
 	return []mutant{
 		{
+			name: "refuses-owner", report: "redisson/redisson#758",
+			in: "nested", shows: "reentrancy/never-granted",
+			bug:   "The owner is refused like anybody else, and waits for itself.",
+			edits: []edit{{"redisson_acquire.lua", " or " + mine, ""}},
+		},
+		{
 			name: "renews-anothers", report: "redisson/redisson#597",
 			in: "pause-holder", shows: "mutual-exclusion/mis-unlock",
 			bug:   "The watchdog renews the key whoever holds it.",

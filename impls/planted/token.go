@@ -13,6 +13,12 @@ func tokenBugs() []mutant {
 			edits: []edit{{"token_release.lua", "redis.call('get', KEYS[1]) == ARGV[1]", "true"}},
 		},
 		{
+			name: "packed-release", report: "laravel/framework#36337",
+			in: "contended", shows: "release-safety/no-unlock",
+			bug:   "The release compares the key with the token packed in quotes, which the acquire does not write: it frees nothing.",
+			edits: []edit{{"token_release.lua", "== ARGV[1]", "== '\"' .. ARGV[1] .. '\"'"}},
+		},
+		{
 			name: "expire-apart", report: "redis/redis-py#818",
 			in: "crash-mid-acquire", shows: "progress/no-expiry",
 			bug:    "The lease is given in a second command, which a client that dies in between never sends.",
