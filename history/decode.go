@@ -171,11 +171,6 @@ func (s *scanner) header() (h Header) {
 	return h
 }
 
-// sidecarHeader reads the header line of a commands or faults file.
-func (s *scanner) sidecarHeader(schema string) {
-	s.headerLine(schema, func([]byte) { s.skip(0) })
-}
-
 // headerLine reads a header line: its schema, and with field the fields besides.
 func (s *scanner) headerLine(schema string, field func(name []byte)) {
 	found := false
