@@ -13,6 +13,7 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // suiteView is what the template of a suite shows.
@@ -178,11 +179,11 @@ func endingClass(e results.Ending) string {
 func tell(c results.Cell) string {
 	e := c.Ending()
 	words := fmt.Sprintf("%s × %s: %s: %s", c.Lock, c.Scenario, e, e.About())
-	switch p, cause := c.Worst(); {
+	switch worst := c.Worst(); {
 	case c.Verdict == checker.NotApplicable:
 		words += ": " + c.Why
-	case p != "":
-		words += fmt.Sprintf(" (%s broken by %s)", p, cause)
+	case worst != verdicts.Break{}:
+		words += fmt.Sprintf(" (%s broken by %s)", worst.Property, worst.Cause)
 	}
 	if report.Unexpected(c) {
 		words += fmt.Sprintf(". %s: %s; expected %s, observed %s", c.Verdict, c.Why, c.Expected, c.Observed)
