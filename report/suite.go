@@ -18,7 +18,7 @@ const differs = "!"
 
 // legend explains the words of a matrix; only those that it has, the worst first.
 func legend(cells []results.Cell, s Style) (lines []string) {
-	for _, e := range EndingsOf(cells) {
+	for _, e := range endingsOf(cells) {
 		word := string(e)
 		about := wrapped(fmt.Sprintf("%-14s", word), e.About())
 		about[0] = s.ending(e, word) + strings.TrimPrefix(about[0], word)

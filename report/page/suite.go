@@ -20,17 +20,11 @@ import (
 type suiteView struct {
 	data
 	Suite        results.Suite
-	Legend       []legendRow
+	Legend       []results.Ending
 	Asked        *matrixView   // the scenarios that people ask about
 	Matrix       []*matrixView // all scenarios: those of many locks, and those of few
 	Planted, Odd []matrixCell
 	Facts        [][2]string
-}
-
-// legendRow explains an ending.
-type legendRow struct {
-	Word  results.Ending
-	Class string
 }
 
 type matrixView struct {
@@ -141,14 +135,11 @@ func (v *suiteView) arrange(all []matrixCell) {
 	v.Legend = legendOf(cells)
 }
 
-// legendOf explains the endings of some cells, the worst first.
-func legendOf(cells []matrixCell) (rows []legendRow) {
-	for _, e := range results.Endings() {
-		if slices.ContainsFunc(cells, func(c matrixCell) bool { return c.Word == e }) {
-			rows = append(rows, legendRow{e, endingClass(e)})
-		}
-	}
-	return rows
+// legendOf returns the endings of some cells, the worst first.
+func legendOf(cells []matrixCell) []results.Ending {
+	return slices.DeleteFunc(results.Endings(), func(e results.Ending) bool {
+		return !slices.ContainsFunc(cells, func(c matrixCell) bool { return c.Word == e })
+	})
 }
 
 // newMatrixView returns the table of some scenarios, with the locks that have a cell in it.
