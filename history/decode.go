@@ -66,12 +66,6 @@ func (s *scanner) operationField(op *Operation, name []byte) int {
 	case "outcome":
 		op.Outcome = Outcome(s.word(outcomeNames[:], "one of ok, busy, not_held, lost, rejected, fail, unknown"))
 		return hasOutcome
-	}
-	return s.operationDetail(op, name)
-}
-
-func (s *scanner) operationDetail(op *Operation, name []byte) int {
-	switch string(name) {
 	case "token":
 		op.Token = s.pool.of(s.text())
 		return hasToken

@@ -26,10 +26,6 @@ func AppendOperation(b []byte, op *Operation) []byte {
 	if op.Outcome != None {
 		b = appendText(b, `,"outcome":`, op.Outcome.String())
 	}
-	return append(appendDetails(b, op), '}', '\n')
-}
-
-func appendDetails(b []byte, op *Operation) []byte {
 	if op.Token != "" {
 		b = appendText(b, `,"token":`, op.Token)
 	}
@@ -52,7 +48,7 @@ func appendDetails(b []byte, op *Operation) []byte {
 	if op.Err != "" {
 		b = appendText(b, `,"err":`, op.Err)
 	}
-	return b
+	return append(b, '}', '\n')
 }
 
 // appendHeader appends the header line of a history file, newline included.
