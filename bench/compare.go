@@ -34,7 +34,7 @@ func CompareBenches(base, now results.Bench, o CompareOptions) results.Compariso
 	before, after := benchSide(base, relative), benchSide(now, relative)
 	c := compareSides(before, after, o)
 	c.Kind = "benches"
-	c.Environment = environmentDiff(machine{base.Environment, base.Server, version(base.Nodes)}, machine{now.Environment, now.Server, version(now.Nodes)})
+	c.Environment = environmentDiff(machine(base.Environment, base.Server, base.Nodes), machine(now.Environment, now.Server, now.Nodes))
 	if was, is := planText(base.Plan), planText(now.Plan); was != is {
 		c.Environment = append(c.Environment, results.EnvDifference{Field: "plan", Base: was, New: is})
 	}
@@ -68,7 +68,7 @@ func CompareRuns(base, now []Ran, o CompareOptions) results.Comparison {
 	c.Kind = "runs"
 	if len(base) > 0 && len(now) > 0 {
 		a, z := base[0].Run, now[0].Run
-		c.Environment = environmentDiff(machine{a.Environment, a.Server, version(a.Nodes)}, machine{z.Environment, z.Server, version(z.Nodes)})
+		c.Environment = environmentDiff(machine(a.Environment, a.Server, a.Nodes), machine(z.Environment, z.Server, z.Nodes))
 	}
 	settle(&c, o)
 	return c
@@ -130,19 +130,18 @@ func compareSides(base, now side, o CompareOptions) results.Comparison {
 	return c
 }
 
-type machine struct {
-	results.Environment
-	server, version string
+// machine returns what of an environment affects figures. It leaves out versions of Go, of the kernel
+// and of modules, because users may want to compare those.
+func machine(e results.Environment, server string, nodes []results.Node) map[string]string {
+	version := ""
+	if len(nodes) > 0 {
+		version = nodes[0].Version
+	}
+	return map[string]string{"server": server, "redis": version, "platform": e.Platform, "cpu": e.CPU, "cpus": fmt.Sprint(e.CPUs),
+		"gomaxprocs": fmt.Sprint(e.GOMAXPROCS), "cpu quota": fmt.Sprint(e.CPUQuota), "memory limit": fmt.Sprint(e.MemoryLimit)}
 }
 
-// environmentDiff lists the differences that affect figures. It leaves out versions of Go, of the
-// kernel and of modules, because users may want to compare those.
-func environmentDiff(a, b machine) []results.EnvDifference {
-	text := func(e machine) map[string]string {
-		return map[string]string{"server": e.server, "redis": e.version, "platform": e.Platform, "cpu": e.CPU, "cpus": fmt.Sprint(e.CPUs),
-			"gomaxprocs": fmt.Sprint(e.GOMAXPROCS), "cpu quota": fmt.Sprint(e.CPUQuota), "memory limit": fmt.Sprint(e.MemoryLimit)}
-	}
-	before, after := text(a), text(b)
+func environmentDiff(before, after map[string]string) []results.EnvDifference {
 	var out []results.EnvDifference
 	for _, field := range slices.Sorted(maps.Keys(before)) {
 		if before[field] != after[field] {

@@ -97,7 +97,7 @@ func (b *bench) find(ctx context.Context, t turn, tried func(results.KneeStep)) 
 		if v := done.Figures["throughput"].Value; v != nil {
 			step.Achieved = *v
 		}
-		step.Within = b.Find.Check(step.Value, "").Verdict == checker.Pass && step.Achieved >= leastMet*step.Offered
+		step.Within = b.Find.Check(results.Figure{Value: step.Value}).Verdict == checker.Pass && step.Achieved >= leastMet*step.Offered
 		tried(step)
 		done.Setting.Rate, done.Figures = 0, map[string]figureSample{"throughput": done.Figures["throughput"]}
 		b.taken = append(b.taken, done) // so that its verdict counts

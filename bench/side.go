@@ -87,13 +87,6 @@ func hasReference(b results.Bench) bool {
 	return slices.ContainsFunc(b.Cells, func(c results.BenchCell) bool { return c.Reference && c.Figures["throughput"].Value != nil })
 }
 
-func version(nodes []results.Node) string {
-	if len(nodes) == 0 {
-		return ""
-	}
-	return nodes[0].Version
-}
-
 // Ran is a run to compare: its record, and its result, nil if it has none.
 type Ran struct {
 	Run    results.Run

@@ -7,15 +7,13 @@ import (
 	"os"
 	"strings"
 	"testing"
-
-	"github.com/lockbench/lockbench/history/synth"
 )
 
 var tableFile = flag.String("table", "", "file for the figures of BenchmarkCheck as a table in Markdown; - for standard output")
 
 // tableRow is one history, judged by us and by plain Porcupine.
 type tableRow struct {
-	config      synth.Config
+	config      synthetic
 	ours, plain figure
 }
 

@@ -14,7 +14,6 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/history/synth"
 )
 
 // BenchmarkCheck judges histories of one key and 64 clients from a zstd file in memory, and prints
@@ -28,7 +27,7 @@ func BenchmarkCheck(b *testing.B) {
 	}
 	var t table
 	for _, n := range sizes {
-		for _, c := range []synth.Config{{}, {Refusals: true}, {Illegal: true}, {Refusals: true, Illegal: true}} {
+		for _, c := range []synthetic{{}, {Refusals: true}, {Illegal: true}, {Refusals: true, Illegal: true}} {
 			c.Ops = n
 			r := tableRow{config: c}
 			b.Run(label(c)+"/lockbench", func(b *testing.B) { r.ours = benchCheck(b, c) })
@@ -44,7 +43,7 @@ func BenchmarkCheck(b *testing.B) {
 	t.write(b)
 }
 
-func label(c synth.Config) string {
+func label(c synthetic) string {
 	legal, busy := "legal", "queueing"
 	if c.Illegal {
 		legal = "illegal"
@@ -56,9 +55,9 @@ func label(c synth.Config) string {
 }
 
 // stored makes the compressed file of a history.
-func stored(b testing.TB, c synth.Config) []byte {
+func stored(b testing.TB, c synthetic) []byte {
 	b.Helper()
-	src := synth.New(c)
+	src := newGenerated(c)
 	var file bytes.Buffer
 	w, err := history.NewZstdWriter(&file, src.Header())
 	if err != nil {
@@ -79,7 +78,7 @@ func stored(b testing.TB, c synth.Config) []byte {
 	return file.Bytes()
 }
 
-func benchCheck(b *testing.B, c synth.Config) figure {
+func benchCheck(b *testing.B, c synthetic) figure {
 	file := stored(b, c)
 	return measure(b, c.Ops, func() {
 		in, err := history.NewReader(bytes.NewReader(file))
@@ -121,7 +120,7 @@ func measure(b *testing.B, ops int, f func()) figure {
 }
 
 // benchPorcupine returns the same history, unwindowed, to an owner-aware mutex.
-func benchPorcupine(b *testing.B, c synth.Config, limit time.Duration) figure {
+func benchPorcupine(b *testing.B, c synthetic, limit time.Duration) figure {
 	type input struct {
 		client  string
 		op      history.Op
@@ -143,7 +142,7 @@ func benchPorcupine(b *testing.B, c synth.Config, limit time.Duration) figure {
 	}
 	clients := map[string]int{}
 	var ops []porcupine.Operation
-	src := synth.New(c)
+	src := newGenerated(c)
 	var op history.Operation
 	for src.Next(&op) == nil {
 		if _, ok := clients[op.Client]; !ok {

@@ -188,7 +188,7 @@ func (d *serverDriver) progress() Progress {
 		recorders = append(recorders, c.latency)
 	}
 	waits := latency.Live(latency.Acquire, recorders...)
-	p.P50, p.P99 = waits.Quantile(0.5), waits.Quantile(0.99)
+	p.P50, p.P99 = time.Duration(waits.ValueAtPercentile(50)), time.Duration(waits.ValueAtPercentile(99))
 	return p
 }
 

@@ -19,20 +19,20 @@ import (
 // is always the digest, and a [Script] has the source.
 type Command struct {
 	Client  string `json:"client"`
-	Node    int    `json:"node"`         // of the lock, from 0; negative = the guarded store
-	Conn    uint64 `json:"conn"`         // connection, unique within the run
-	Op      uint64 `json:"op,omitempty"` // operation that sent it; 0 = background
-	Sent    int64  `json:"sent"`         // nanoseconds on the run's base
-	Replied int64  `json:"replied"`      // 0 = no reply
+	Node    int    `json:"node" is:"node"`                 // of the lock, from 0; negative = the guarded store
+	Conn    uint64 `json:"conn"`                           // connection, unique within the run
+	Op      uint64 `json:"op,omitempty"`                   // operation that sent it; 0 = background
+	Sent    int64  `json:"sent" is:"instant"`              // nanoseconds on the run's base
+	Replied int64  `json:"replied,omitempty" is:"instant"` // 0 = no reply
 	// position, from 1, among the commands and deletions (Effect) that the node executed; 0 = not
 	// executed or not known
 	Turn   uint64   `json:"turn,omitempty"`
-	Ran    int64    `json:"ran,omitempty"`    // when the node executed it, if Turn is set
-	Name   string   `json:"name"`             // upper case: SET, DEL, EVALSHA
-	Script string   `json:"script,omitempty"` // digest of the script that it ran
-	Args   []string `json:"args,omitempty"`   // without the name
-	Reply  string   `json:"reply,omitempty"`  // one line: OK, (nil), 1, "value", -ERR …, [1, "a"], [1, … 900 items]
-	Cut    bool     `json:"cut,omitempty"`    // an argument or the reply was truncated
+	Ran    int64    `json:"ran,omitempty" is:"instant"` // when the node executed it, if Turn is set
+	Name   string   `json:"name"`                       // upper case: SET, DEL, EVALSHA
+	Script string   `json:"script,omitempty"`           // digest of the script that it ran
+	Args   []string `json:"args,omitempty"`             // without the name
+	Reply  string   `json:"reply,omitempty"`            // one line: OK, (nil), 1, "value", -ERR …, [1, "a"], [1, … 900 items]
+	Cut    bool     `json:"cut,omitempty"`              // an argument or the reply was truncated
 }
 
 // Limits of a recorded command.
@@ -117,3 +117,9 @@ func (c *Command) Keys() []string {
 	}
 	return resp.Keys(append([]string{c.Name}, c.Args...))
 }
+
+// Node is the number of a node in a record, from 0. People count nodes from 1.
+type Node int
+
+// String returns the name that scenarios, stories and pages use: "node 1" is the first.
+func (n Node) String() string { return "node " + strconv.Itoa(int(n)+1) }

@@ -66,12 +66,6 @@ func (s *scanner) operationField(op *Operation, name []byte) int {
 	case "outcome":
 		op.Outcome = Outcome(s.word(outcomeNames[:], "one of ok, busy, not_held, lost, rejected, fail, unknown"))
 		return hasOutcome
-	}
-	return s.operationDetail(op, name)
-}
-
-func (s *scanner) operationDetail(op *Operation, name []byte) int {
-	switch string(name) {
 	case "token":
 		op.Token = s.pool.of(s.text())
 		return hasToken
@@ -169,11 +163,6 @@ func (s *scanner) header() (h Header) {
 		s.failLine("drift %d is more than the lease %d", h.Drift, h.Lease)
 	}
 	return h
-}
-
-// sidecarHeader reads the header line of a commands or faults file.
-func (s *scanner) sidecarHeader(schema string) {
-	s.headerLine(schema, func([]byte) { s.skip(0) })
 }
 
 // headerLine reads a header line: its schema, and with field the fields besides.

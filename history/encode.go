@@ -26,10 +26,6 @@ func AppendOperation(b []byte, op *Operation) []byte {
 	if op.Outcome != None {
 		b = appendText(b, `,"outcome":`, op.Outcome.String())
 	}
-	return append(appendDetails(b, op), '}', '\n')
-}
-
-func appendDetails(b []byte, op *Operation) []byte {
 	if op.Token != "" {
 		b = appendText(b, `,"token":`, op.Token)
 	}
@@ -52,62 +48,15 @@ func appendDetails(b []byte, op *Operation) []byte {
 	if op.Err != "" {
 		b = appendText(b, `,"err":`, op.Err)
 	}
-	return b
+	return append(b, '}', '\n')
 }
 
 // appendHeader appends the header line of a history file, newline included.
 func appendHeader(b []byte, h Header) []byte {
-	return appendTagged(b, struct {
+	return appendTagged(b, &struct {
 		Schema string `json:"schema"`
 		Header
 	}{operationsSchema, h})
-}
-
-// appendCommand appends the command as one line of the commands schema, newline included.
-func appendCommand(b []byte, c *Command) []byte {
-	b = appendText(b, `{"client":`, c.Client)
-	b = appendInt(b, `,"node":`, int64(c.Node))
-	b = strconv.AppendUint(append(b, `,"conn":`...), c.Conn, 10)
-	if c.Op != 0 {
-		b = strconv.AppendUint(append(b, `,"op":`...), c.Op, 10)
-	}
-	b = appendInt(b, `,"sent":`, c.Sent)
-	if c.Replied != 0 {
-		b = appendInt(b, `,"replied":`, c.Replied)
-	}
-	if c.Turn != 0 {
-		b = strconv.AppendUint(append(b, `,"turn":`...), c.Turn, 10)
-		b = appendInt(b, `,"ran":`, c.Ran)
-	}
-	b = appendText(b, `,"name":`, c.Name)
-	if c.Script != "" {
-		b = appendText(b, `,"script":`, c.Script)
-	}
-	for i, arg := range c.Args {
-		b = appendText(b, separator(i, `,"args":[`), arg)
-	}
-	if len(c.Args) > 0 {
-		b = append(b, ']')
-	}
-	if c.Reply != "" {
-		b = appendText(b, `,"reply":`, c.Reply)
-	}
-	if c.Cut {
-		b = append(b, `,"cut":true`...)
-	}
-	return append(b, '}', '\n')
-}
-
-// appendScript appends the source of a script as one line of the commands schema, newline included.
-func appendScript(b []byte, s Script) []byte {
-	return append(appendText(appendText(b, `{"digest":`, s.Digest), `,"source":`, s.Source), '}', '\n')
-}
-
-func separator(i int, first string) string {
-	if i == 0 {
-		return first
-	}
-	return ","
 }
 
 // AppendWindow appends the fault window as one line of the faults schema, newline included.
@@ -148,7 +97,7 @@ func appendTagged(b []byte, v any) []byte {
 	to := bytes.NewBuffer(b)
 	out := json.NewEncoder(to)
 	out.SetEscapeHTML(false)
-	_ = out.Encode(v) // it has texts and numbers only
+	_ = out.Encode(v) // it has texts and finite numbers only
 	return to.Bytes()
 }
 

@@ -3,7 +3,6 @@ package history
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"reflect"
 	"slices"
@@ -127,27 +126,3 @@ func (d *Datum) UnmarshalJSON(text []byte) error {
 	}
 	return fmt.Errorf("value %.40s: want a string, a list, or an object of strings, of scores or of true", raw.Value)
 }
-
-// WriteServer writes what the nodes executed, each node's events in their order, as JSON Lines
-// compressed with zstd. source says where the order comes from.
-func WriteServer(w io.Writer, source string, events []Executed) error {
-	out, err := newFrames(w, true)
-	if err != nil {
-		return err
-	}
-	out.text = append(appendText(appendText(nil, `{"schema":`, serverSchema), `,"source":`, source), '}', '\n')
-	return writeAll(executedWriter{out}, events)
-}
-
-// executedWriter writes the lines of a server file.
-type executedWriter struct{ out *frames }
-
-func (w executedWriter) Write(e *Executed) error {
-	line, err := json.Marshal(e)
-	if err != nil {
-		return err
-	}
-	return w.out.line(append(append(w.out.text, line...), '\n'))
-}
-
-func (w executedWriter) Close() error { return w.out.close() }

@@ -2,12 +2,12 @@ package history
 
 import "io"
 
-var (
-	AppendHeader  = appendHeader
-	AppendCommand = appendCommand
-)
+var AppendHeader = appendHeader
 
 func ReadWindows(r io.Reader) (out []Window, err error) {
-	err = readSidecar(r, "", faultsSchema, collectWindows(&out))
+	_, err = readSidecar(r, "", faultsSchema, unbounded, &struct{}{}, windowLines(&out))
 	return out, err
 }
+
+// AppendCommand appends the command as one line of the commands schema, newline included.
+func AppendCommand(b []byte, c *Command) []byte { return appendTagged(b, c) }

@@ -3,12 +3,7 @@ package history
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
-	"strings"
-
-	"github.com/lockbench/lockbench/internal/infile"
 )
 
 // Logged is one step in the log of a server, as it was read while the clients ran: before the end
@@ -35,115 +30,80 @@ type ServerLog struct {
 }
 
 // LoggedWriter writes a server file while clients run.
-type LoggedWriter struct {
-	out *frames
-	err error
+type LoggedWriter struct{ out *frames }
+
+// serverHead is the header of a server file. Raw: its lines are Logged steps.
+type serverHead struct {
+	Schema string `json:"schema"`
+	Source string `json:"source"`
+	Raw    bool   `json:"raw,omitempty"`
+}
+
+func (h serverHead) text() []byte { return appendTagged(nil, h) }
+
+// WriteServer writes what the nodes executed, each node's events in their order, as JSON Lines
+// compressed with zstd. source says where the order comes from.
+func WriteServer(w io.Writer, source string, events []Executed) error {
+	out, err := newFrames(w, serverHead{Schema: serverSchema, Source: source}.text())
+	if err != nil {
+		return err
+	}
+	for i := range events {
+		_ = out.line(appendTagged(out.text, &events[i])) // as closing says
+	}
+	return out.close()
 }
 
 // LoggedHead returns the header of a server file that a LoggedWriter continues. source says where
 // the lines come from.
 func LoggedHead(source string) ([]byte, error) {
 	var head bytes.Buffer
-	out, err := newFrames(&head, true)
+	out, err := newFrames(&head, serverHead{serverSchema, source, true}.text())
 	if err != nil {
 		return nil, err
 	}
-	out.text = append(appendText(appendText(nil, `{"schema":`, serverSchema), `,"source":`, source), ",\"raw\":true}\n"...)
 	err = out.close()
 	return head.Bytes(), err
 }
 
 // NewLoggedWriter appends to a file that begins with [LoggedHead]. Flush writes what was added.
 func NewLoggedWriter(w io.Writer) (*LoggedWriter, error) {
-	out, err := newFrames(w, true)
-	return &LoggedWriter{out: out}, err
+	out, err := newFrames(w, nil)
+	return &LoggedWriter{out}, err
 }
 
 // Add adds a step.
-func (w *LoggedWriter) Add(l *Logged) {
-	b := appendInt(append(w.out.text, `{"node":`...), "", int64(l.Node))
-	b = appendInt(b, `,"at":`, l.At)
-	if l.Effect != "" {
-		b = appendText(b, `,"effect":`, l.Effect)
-	}
-	if l.Kept {
-		b = append(b, `,"kept":true`...)
-	}
-	b = append(b, `,"log":[`...)
-	for i, command := range l.Log {
-		b = append(b, separator(i, "")...)
-		for j, word := range command {
-			b = appendText(b, separator(j, "["), word)
-		}
-		b = append(b, ']')
-	}
-	w.err = errors.Join(w.err, w.out.line(append(b, ']', '}', '\n')))
-}
+func (w *LoggedWriter) Add(l *Logged) { _ = w.out.line(appendTagged(w.out.text, l)) } // as Flush says
 
 // Flush writes what was added as a frame of its own, which can be read whatever happens to
 // lockbench after it.
-func (w *LoggedWriter) Flush() error { return errors.Join(w.err, w.out.flush()) }
+func (w *LoggedWriter) Flush() error { return w.out.flush() }
 
 // Close flushes, and releases what the writer uses.
-func (w *LoggedWriter) Close() error { return errors.Join(w.err, w.out.close()) }
+func (w *LoggedWriter) Close() error { return w.out.close() }
 
 // LoadServer reads a server file, plain or zstd. A file that was cut off is read up to there.
 func LoadServer(path string) (log ServerLog, err error) {
-	f, err := infile.Open(path)
-	if err != nil {
-		return log, err
-	}
-	log, err = readServer(f, path)
-	return log, errors.Join(err, f.Close())
-}
-
-func readServer(r io.Reader, file string) (log ServerLog, err error) {
 	log.Events = []Executed{}
-	l, err := newLines(r, file)
-	if err != nil {
-		return log, err
-	}
-	defer l.close()
-	l.salvage = true
-	var head struct {
-		Schema, Source string
-		Raw            bool
-	}
-	for {
-		text, err := l.next()
+	var head serverHead
+	log.Cut, err = loadSidecar(path, serverSchema, &head, func(s *scanner) {
+		var raw Logged
+		var event Executed
+		var err error
+		if head.Raw {
+			err = json.Unmarshal(s.line, &raw)
+			log.Raw = append(log.Raw, raw)
+		} else {
+			err = json.Unmarshal(s.line, &event)
+			log.Events = append(log.Events, event)
+		}
 		switch {
-		case errors.Is(err, io.EOF) && l.line == 1 && !l.cut:
-			return log, emptyFile(file, serverSchema, err)
-		case errors.Is(err, io.EOF):
-			log.Cut = l.cut
-			return log, nil
 		case err != nil:
-			return log, err
-		case l.line == 1:
-			err = json.Unmarshal(text, &head)
-			if err == nil && head.Schema != serverSchema {
-				err = fmt.Errorf("expected a header line with \"schema\":%q first", serverSchema)
-			}
-			log.Source = head.Source
-		case strings.TrimSpace(string(text)) == "":
-		case head.Raw:
-			var one Logged
-			err = json.Unmarshal(text, &one)
-			log.Raw = append(log.Raw, one)
-		default:
-			var one Executed
-			err = json.Unmarshal(text, &one)
-			if err == nil && one.Node < 0 {
-				err = fmt.Errorf("expected a node of at least 0, found %d", one.Node)
-			}
-			log.Events = append(log.Events, one)
+			s.failLine("%v", err)
+		case event.Node < 0:
+			s.failLine("expected a node of at least 0, found %d", event.Node)
 		}
-		if err != nil {
-			if l.open { // the last line, which was not written whole
-				log.Cut = true
-				return log, nil
-			}
-			return log, &SyntaxError{File: file, Line: l.line, Msg: err.Error()}
-		}
-	}
+	})
+	log.Source = head.Source
+	return log, err
 }

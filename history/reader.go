@@ -42,22 +42,10 @@ func newReader(in io.Reader, file string) (*Reader, error) {
 		return nil, err
 	}
 	r := &Reader{lines: l, scan: new(scanner)}
-	if err := r.readHeader(); err != nil {
-		return nil, errors.Join(err, l.close())
+	if err := l.decode(r.scan, func() { r.header = r.scan.header() }); err != nil {
+		return nil, errors.Join(emptyFile(file, operationsSchema, err), l.close())
 	}
 	return r, nil
-}
-
-func (r *Reader) readHeader() error {
-	line, err := r.lines.next()
-	if err != nil {
-		return emptyFile(r.lines.file, operationsSchema, err)
-	}
-	r.scan.reset(line)
-	if r.header = r.scan.header(); r.scan.msg != "" {
-		return r.lines.syntax(r.scan)
-	}
-	return nil
 }
 
 // Header returns the header line.

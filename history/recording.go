@@ -137,7 +137,7 @@ func truncatedHead(in *bufio.Reader) bool {
 // recordingHeader reads the two lines before the blocks.
 func recordingHeader(in *bufio.Reader, file string) (h Header, err error) {
 	l, scan := &lines{file: file, in: in}, new(scanner)
-	if err := l.decode(scan, func() { scan.sidecarHeader(recordingSchema) }); err != nil {
+	if err := l.decode(scan, func() { scan.headerLine(recordingSchema, scan.fields(&struct{}{})) }); err != nil {
 		return h, err
 	}
 	return h, l.decode(scan, func() { h = scan.header() })

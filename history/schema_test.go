@@ -32,19 +32,15 @@ func TestSchemasDescribeWhatIsWritten(t *testing.T) {
 	hw := history.NewWriter(&ops, h)
 	_ = hw.Write(&op) // a bytes.Buffer does not fail
 	_ = hw.Close()
-	cw, err := history.NewCommandWriter(&commands, false)
-	if err != nil {
+	if err := history.WriteCommands(&commands, []history.Command{c}, map[string]string{"abc": "return 1"}); err != nil {
 		t.Fatal(err)
 	}
-	_ = cw.WriteScript(history.Script{Digest: "abc", Source: "return 1"})
-	_ = cw.Write(&c)
-	_ = cw.Close()
 	_ = history.WriteWindows(&faults, []history.Window{w})
 	for name, file := range map[string]struct {
 		text   []byte
 		schema string
 	}{
-		"history": {ops.Bytes(), "schema/history-v1.schema.json"}, "commands": {commands.Bytes(), "schema/commands-v2.schema.json"}, "faults": {faults.Bytes(), "schema/faults-v1.schema.json"},
+		"history": {ops.Bytes(), "schema/history-v1.schema.json"}, "commands": {unpacked(t, &commands), "schema/commands-v2.schema.json"}, "faults": {faults.Bytes(), "schema/faults-v1.schema.json"},
 	} {
 		if n := validate(t, name, file.schema, file.text); n < 2 {
 			t.Errorf("%s: %d lines, want a header and more", name, n)
@@ -65,15 +61,23 @@ func TestServerSchemaDescribesWhatIsWritten(t *testing.T) {
 	if err := history.WriteServer(&packed, "a test", events); err != nil {
 		t.Fatal(err)
 	}
-	r, err := zstd.NewReader(&packed)
+	if n := validate(t, "server", "schema/server-v1.schema.json", unpacked(t, &packed)); n != 3 {
+		t.Errorf("%d lines, want a header and two events", n)
+	}
+}
+
+func unpacked(t *testing.T, packed io.Reader) []byte {
+	t.Helper()
+	r, err := zstd.NewReader(packed)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
 	text, err := io.ReadAll(r)
-	if n := validate(t, "server", "schema/server-v1.schema.json", text); err != nil || n != 3 {
-		t.Errorf("%d lines, want a header and two events: %v", n, err)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return text
 }
 
 func validate(t *testing.T, name, schema string, text []byte) (n int) {

@@ -5,74 +5,74 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
+	"math"
 	"slices"
 
 	"github.com/lockbench/lockbench/internal/infile"
 )
 
-// CommandWriter writes a commands file.
-type CommandWriter struct{ LineWriter[Command] }
-
-// NewCommandWriter returns a CommandWriter to w; compress selects zstd.
-func NewCommandWriter(w io.Writer, compress bool) (*CommandWriter, error) {
-	f, err := newFrames(w, compress)
+// WriteCommands writes a commands file, compressed with zstd: the scripts' sources by digest, then
+// the commands.
+func WriteCommands(w io.Writer, commands []Command, scripts map[string]string) error {
+	out, err := newFrames(w, sidecarHeader(commandsSchema))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	f.text = sidecarHeader(commandsSchema)
-	return &CommandWriter{LineWriter[Command]{f, appendCommand}}, nil
+	for _, digest := range slices.Sorted(maps.Keys(scripts)) {
+		_ = out.line(appendTagged(out.text, &Script{digest, scripts[digest]})) // as closing says
+	}
+	for i := range commands {
+		_ = out.line(appendTagged(out.text, &commands[i]))
+	}
+	return out.close()
 }
 
-// WriteScript adds the source of a script.
-func (w *CommandWriter) WriteScript(s Script) error { return w.out.line(appendScript(w.out.text, s)) }
-
-// ReadCommands calls each with every command of a commands file, plain or zstd, and source, if not
-// nil, with every script. Both may retain their arguments.
-func ReadCommands(r io.Reader, each func(Command) error, source func(Script)) error {
-	return readSidecar(r, "", commandsSchema, commandLines(each, source))
-}
-
-// commandLines parses the lines of a commands file.
-func commandLines(each func(Command) error, source func(Script)) func(s *scanner) func() error {
-	return func(s *scanner) func() error {
-		var c Command
-		var script Script
-		s.command(&c, &script)
-		return func() error {
-			if script.Digest == "" {
-				return each(c)
-			}
-			if source != nil {
-				source(script)
-			}
-			return nil
-		}
-	}
+// ReadCommands calls each with every command of a commands file, plain or zstd. It may retain its
+// argument.
+func ReadCommands(r io.Reader, each func(Command)) error {
+	_, err := readSidecar(r, "", commandsSchema, unbounded, &struct{}{}, commandLines(each, func(Script) {}))
+	return err
 }
 
 // LoadCommands reads a commands file, plain or zstd: its commands, and the sources of its scripts
 // by digest.
 func LoadCommands(path string) (out []Command, scripts map[string]string, err error) {
 	scripts = map[string]string{}
-	err = loadSidecar(path, commandsSchema, commandLines(
-		func(c Command) error { out = append(out, c); return nil }, func(s Script) { scripts[s.Digest] = s.Source }))
+	_, err = loadSidecar(path, commandsSchema, &struct{}{}, commandLines(
+		func(c Command) { out = append(out, c) }, func(s Script) { scripts[s.Digest] = s.Source }))
 	return out, scripts, err
 }
 
-// WriteCommands writes a commands file, compressed with zstd: the scripts' sources by digest, then
-// the commands.
-func WriteCommands(w io.Writer, commands []Command, scripts map[string]string) error {
-	out, err := NewCommandWriter(w, true)
-	if err != nil {
-		return err
-	}
-	for _, digest := range slices.Sorted(maps.Keys(scripts)) {
-		if err := out.WriteScript(Script{digest, scripts[digest]}); err != nil {
-			return err
+// commandLines reads the lines of a commands file; a line is a script if it has a digest.
+func commandLines(each func(Command), source func(Script)) func(s *scanner) {
+	return func(s *scanner) {
+		var c Command
+		var script Script
+		ofCommand, ofScript := s.fields(&c), s.fields(&script)
+		s.record("a command", func(name []byte) {
+			switch string(name) {
+			case "digest", "source":
+				ofScript(name)
+			default:
+				ofCommand(name)
+			}
+		})
+		c.Args = c.Args[:min(len(c.Args), MaxArgs)]
+		switch {
+		case script.Digest != "":
+		case c.Name == "":
+			s.failLine("expected the field \"name\": the command in upper case")
+		case c.Replied != 0 && c.Replied < c.Sent:
+			s.failLine("replied %d is before sent %d", c.Replied, c.Sent)
+		}
+		switch {
+		case s.msg != "":
+		case script.Digest != "":
+			source(script)
+		default:
+			each(c)
 		}
 	}
-	return writeAll(out, commands)
 }
 
 // FaultsHead returns the header line of a faults file. AppendWindow appends a window.
@@ -90,35 +90,25 @@ func WriteWindows(w io.Writer, windows []Window) error {
 
 // LoadWindows reads a faults file, plain or zstd.
 func LoadWindows(path string) (out []Window, err error) {
-	err = loadSidecar(path, faultsSchema, collectWindows(&out))
+	_, err = loadSidecar(path, faultsSchema, &struct{}{}, windowLines(&out))
 	return out, err
 }
 
-func collectWindows(out *[]Window) func(s *scanner) func() error {
-	return func(s *scanner) func() error {
-		var w Window
-		s.window(&w)
-		return func() error { *out = append(*out, w); return nil }
-	}
-}
-
-func loadSidecar(path, schema string, parse func(s *scanner) func() error) error {
-	f, err := infile.Open(path)
-	if err != nil {
-		return err
-	}
-	room, err := newSidecarRoom(f)
-	if err != nil {
-		return errors.Join(err, f.Close())
-	}
-	bounded := func(s *scanner) func() error {
-		take := parse(s)
-		if full := room.take(len(s.line)); full != nil {
-			return func() error { return full }
+// windowLines reads the lines of a faults file.
+func windowLines(out *[]Window) func(s *scanner) {
+	return func(s *scanner) {
+		w := Window{Node: -1}
+		s.record("a fault window", s.fields(&w))
+		if w.Fault == "" {
+			s.failLine("expected the field \"fault\": a name such as pause-client")
 		}
-		return take
+		if w.End != 0 && w.End < w.Start {
+			s.failLine("end %d is before start %d", w.End, w.Start)
+		}
+		if s.msg == "" {
+			*out = append(*out, w)
+		}
 	}
-	return errors.Join(readSidecar(f, path, schema, bounded), f.Close())
 }
 
 // A sidecar is kept in memory, where a record takes sidecarLine bytes and its text. What a run has
@@ -127,58 +117,47 @@ func loadSidecar(path, schema string, parse func(s *scanner) func() error) error
 const (
 	sidecarRoom  = 256 << 20 // bytes
 	sidecarRatio = 40
-	sidecarLine  = 200 // bytes
+	sidecarLine  = 200                              // bytes
+	unbounded    = math.MaxInt64 / sidecarRatio / 2 // the size of a file that is not kept
 )
 
-// room is what is left of the memory for a sidecar.
-type room struct {
-	file       string
-	size, left int64 // bytes
-}
-
-func newSidecarRoom(f *os.File) (*room, error) {
-	info, err := f.Stat()
+func loadSidecar(path, schema string, head any, parse func(s *scanner)) (cut bool, err error) {
+	f, err := infile.Open(path)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	return &room{f.Name(), info.Size(), sidecarRoom + sidecarRatio*info.Size()}, nil
+	info, err := f.Stat()
+	if err == nil {
+		cut, err = readSidecar(f, path, schema, info.Size(), head, parse)
+	}
+	return cut, errors.Join(err, f.Close())
 }
 
-// take makes room for a record that was a line of so many bytes.
-func (r *room) take(line int) error {
-	if r.left -= int64(line) + sidecarLine; r.left < 0 {
-		return &SyntaxError{File: r.file, Msg: fmt.Sprintf("its %d bytes unpack to more than would fit in memory", r.size)}
-	}
-	return nil
-}
-
-// readSidecar parses each line after the header, and then calls the function that parse returned. A
-// truncated file ends before the damage, without an error: less evidence is better than none.
-func readSidecar(r io.Reader, file, schema string, parse func(s *scanner) func() error) error {
+// readSidecar reads the fields of the header into the struct that head points to, and has parse
+// read each line after it. size is that of the file. A truncated file ends before the damage,
+// without an error, and is reported as cut: less evidence is better than none.
+func readSidecar(r io.Reader, file, schema string, size int64, head any, parse func(s *scanner)) (cut bool, err error) {
 	l, err := newLines(r, file)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer l.close()
 	l.salvage = true
 	scan := new(scanner)
-	if err := l.decode(scan, func() { scan.sidecarHeader(schema) }); err != nil {
-		if l.cut {
-			return nil
-		}
-		return emptyFile(file, schema, err)
+	err = l.decode(scan, func() { scan.headerLine(schema, scan.fields(head)) })
+	if err != nil && !l.cut {
+		return false, emptyFile(file, schema, err)
 	}
-	for {
-		var take func() error
-		err := l.decode(scan, func() { take = parse(scan) })
-		if errors.Is(err, io.EOF) {
-			return nil
+	for left := sidecarRoom + sidecarRatio*size; err == nil; {
+		if err = l.decode(scan, func() { parse(scan) }); err != nil {
+			break
 		}
-		if err != nil {
-			return err
-		}
-		if err := take(); err != nil {
-			return err
+		if left -= int64(len(scan.line)) + sidecarLine; left < 0 {
+			err = &SyntaxError{File: file, Msg: fmt.Sprintf("its %d bytes unpack to more than would fit in memory", size)}
 		}
 	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return l.cut, err
 }

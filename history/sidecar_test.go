@@ -3,7 +3,6 @@ package history_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -41,20 +40,11 @@ func TestCommandsAreReadBack(t *testing.T) {
 			return c
 		}), 1, 20).Draw(t, "commands")
 		var file bytes.Buffer
-		w, err := history.NewCommandWriter(&file, rapid.Bool().Draw(t, "zstd"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range commands {
-			if err := w.Write(&commands[i]); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := w.Close(); err != nil {
+		if err := history.WriteCommands(&file, commands, nil); err != nil {
 			t.Fatal(err)
 		}
 		var got []history.Command
-		if err := history.ReadCommands(&file, func(c history.Command) error { got = append(got, c); return nil }, nil); err != nil {
+		if err := history.ReadCommands(&file, func(c history.Command) { got = append(got, c) }); err != nil {
 			t.Fatal(err)
 		}
 		if !cmp.Equal(commands, got) {
@@ -114,35 +104,31 @@ func TestBadSidecars(t *testing.T) {
 // compressed one.
 func TestSidecarCutOffInItsHeader(t *testing.T) {
 	var file bytes.Buffer
-	w, err := history.NewCommandWriter(&file, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(w.Write(&history.Command{Client: "c1", Name: "SET"}), w.Close()); err != nil {
+	if err := history.WriteCommands(&file, []history.Command{{Client: "c1", Name: "SET"}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{file.String()[:file.Len()/2], `{"schema":"lockbench/com`} {
 		read := 0
-		if err := history.ReadCommands(strings.NewReader(text), func(history.Command) error { read++; return nil }, nil); err != nil || read > 0 {
+		if err := history.ReadCommands(strings.NewReader(text), func(history.Command) { read++ }); err != nil || read > 0 {
 			t.Errorf("%q: %d commands, %v", text, read, err)
 		}
 	}
 }
 
-// BenchmarkCommands writes commands without compression and reads them back.
+// BenchmarkCommands writes commands and reads them back.
 func BenchmarkCommands(b *testing.B) {
 	const n = 50_000
+	var commands []history.Command
+	for i := range int64(n) {
+		commands = append(commands, history.Command{Client: "c1", Conn: 3, Op: uint64(i), Sent: i * 1000, Replied: i*1000 + 500, Turn: uint64(i) + 1, Ran: i*1000 + 200,
+			Name: "SET", Args: []string{"lock:job", "token", "NX", "PX", "2000"}, Reply: "OK"})
+	}
 	b.ReportAllocs()
 	for b.Loop() {
 		var file bytes.Buffer
-		w, _ := history.NewCommandWriter(&file, false)
-		for i := range int64(n) {
-			_ = w.Write(&history.Command{Client: "c1", Conn: 3, Op: uint64(i), Sent: i * 1000, Replied: i*1000 + 500, Turn: uint64(i) + 1, Ran: i*1000 + 200,
-				Name: "SET", Args: []string{"lock:job", "token", "NX", "PX", "2000"}, Reply: "OK"})
-		}
-		_ = w.Close() // a bytes.Buffer does not fail
+		_ = history.WriteCommands(&file, commands, nil) // a bytes.Buffer does not fail
 		read := 0
-		if err := history.ReadCommands(&file, func(history.Command) error { read++; return nil }, nil); err != nil || read != n {
+		if err := history.ReadCommands(&file, func(history.Command) { read++ }); err != nil || read != n {
 			b.Fatal(read, err)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Headers, fault windows and their effects are read and written by the tags of their structs: json
-// names a field, and is gives the range of its numbers. Operations and commands have code of their
+// Headers, commands, fault windows and their effects are read and written by the tags of their
+// structs: json names a field, and is gives the range of its numbers. Operations have code of their
 // own, for speed.
 
 // tagsOf returns the tagged fields of a struct type.

@@ -22,14 +22,10 @@ type frames struct {
 	err    error // the first; later writes are dropped
 }
 
-func newFrames(w io.Writer, compress bool) (*frames, error) {
-	f := &frames{w: w}
-	if !compress {
-		return f, nil
-	}
-	var err error
-	f.zip, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(frameSize))
-	return f, err
+// newFrames returns frames that are compressed, and begin with a text.
+func newFrames(w io.Writer, head []byte) (*frames, error) {
+	zip, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(frameSize))
+	return &frames{w: w, zip: zip, text: head}, err
 }
 
 // line replaces text by the caller's copy, to which a line was appended.
@@ -64,38 +60,28 @@ func (f *frames) close() error {
 	return err
 }
 
-// LineWriter writes the records of a file, a line each. It is used by one goroutine at a time.
-type LineWriter[T any] struct {
-	out    *frames
-	append func(text []byte, record *T) []byte
-}
-
-// Write adds a record. It reaches the file at the next Flush or earlier.
-func (w *LineWriter[T]) Write(record *T) error { return w.out.line(w.append(w.out.text, record)) }
-
-// Flush writes the buffered lines as one complete frame, with a single write.
-func (w *LineWriter[T]) Flush() error { return w.out.flush() }
-
-// Close flushes; it does not close the underlying writer.
-func (w *LineWriter[T]) Close() error { return w.out.close() }
-
-// Writer writes a history file.
-type Writer = LineWriter[Operation]
+// Writer writes a history file. It is used by one goroutine at a time.
+type Writer struct{ out *frames }
 
 // NewWriter returns a Writer of plain JSON Lines; the header is written with the first frame.
 func NewWriter(w io.Writer, h Header) *Writer {
-	return &Writer{&frames{w: w, text: appendHeader(nil, h)}, AppendOperation}
+	return &Writer{&frames{w: w, text: appendHeader(nil, h)}}
 }
 
 // NewZstdWriter returns a Writer of JSON Lines compressed with zstd.
 func NewZstdWriter(w io.Writer, h Header) (*Writer, error) {
-	f, err := newFrames(w, true)
-	if err != nil {
-		return nil, err
-	}
-	f.text = appendHeader(nil, h)
-	return &Writer{f, AppendOperation}, nil
+	out, err := newFrames(w, appendHeader(nil, h))
+	return &Writer{out}, err
 }
+
+// Write adds an operation. It reaches the file at the next Flush or earlier.
+func (w *Writer) Write(op *Operation) error { return w.out.line(AppendOperation(w.out.text, op)) }
+
+// Flush writes the buffered lines as one complete frame, with a single write.
+func (w *Writer) Flush() error { return w.out.flush() }
+
+// Close flushes; it does not close the underlying writer.
+func (w *Writer) Close() error { return w.out.close() }
 
 // WriteHistory writes a history, compressed with zstd, in the order of the returns: if the file
 // loses its end, it still shows what all clients did up to a moment, and not what some of them did
@@ -116,17 +102,4 @@ func WriteHistory(w io.Writer, h Header, ops []Operation) error {
 		}
 	}
 	return errors.Join(err, out.Close())
-}
-
-// writeAll writes records and closes the writer in any case.
-func writeAll[T any](w interface {
-	Write(*T) error
-	Close() error
-}, all []T) (err error) {
-	for i := range all {
-		if err = w.Write(&all[i]); err != nil {
-			break
-		}
-	}
-	return errors.Join(err, w.Close())
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -83,4 +84,60 @@ func NewToken(r io.Reader) (string, error) {
 		return "", fmt.Errorf("token: %w", err)
 	}
 	return hex.EncodeToString(b[:]), nil
+}
+
+// Clock is a client's own clock. A skewed client has a skewed Clock; a stalled client's Sleep does
+// not return.
+type Clock interface {
+	// Now returns the client's wall clock time.
+	Now() time.Time
+	// Sleep returns nil after d, or ctx.Err() if ctx ends first. d <= 0 returns at once.
+	Sleep(ctx context.Context, d time.Duration) error
+}
+
+// SystemClock is the machine's clock (the bubble's, inside testing/synctest).
+type SystemClock struct{}
+
+var _ Clock = SystemClock{}
+
+// Now returns time.Now.
+func (SystemClock) Now() time.Time { return time.Now() }
+
+// Sleep waits for d or the end of ctx.
+func (SystemClock) Sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Shared is state shared by the handles of one client, for locks whose source keeps one object for
+// all keys. The zero value is ready to use; it is safe for concurrent use.
+type Shared struct {
+	mu     sync.Mutex // protects values
+	values map[string]any
+}
+
+// Get returns the value under a name, made by make on the first call. A nil Shared makes a new
+// value on every call.
+func (s *Shared) Get(name string, make func() any) any {
+	if s == nil {
+		return make()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.values == nil {
+		s.values = map[string]any{}
+	}
+	if _, ok := s.values[name]; !ok {
+		s.values[name] = make()
+	}
+	return s.values[name]
 }

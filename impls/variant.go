@@ -118,9 +118,9 @@ type Traits struct {
 
 // Claim is a statement of the source about a lock, and whether measurements confirm it.
 type Claim struct {
-	Text    string
-	Holds   bool
-	Command string // the lockbench command that shows it
+	Text    string `json:"text"`
+	Holds   bool   `json:"holds"`
+	Command string `json:"command,omitempty"` // the lockbench command that shows it
 }
 
 // Command returns the command that runs a lock in a scenario.
@@ -153,12 +153,12 @@ func (v Variant) Header(lease int64, on Topology, nodes int) history.Header {
 
 // Planted describes a planted bug.
 type Planted struct {
-	Of     string // the correct lock
-	Bug    string // what was changed, in one sentence
-	Report string // the public report it follows, e.g. "redis/redis-py#1031"
+	Of     string `json:"of"`     // the correct lock
+	Bug    string `json:"bug"`    // what was changed, in one sentence
+	Report string `json:"report"` // the public report it follows, e.g. "redis/redis-py#1031"
 	// LooseStore reports that the guarded store has the bug: it does not compare fences and write
 	// atomically.
-	LooseStore bool
+	LooseStore bool `json:"-"`
 }
 
 // Persistence is the data that a server keeps when it is killed and restarted.

@@ -196,42 +196,19 @@ func (s *junitSuite) cell(c results.Cell) {
 // unlike returns how a cell's properties differ from the expectation. A planted bug may break more
 // than expected.
 func unlike(c results.Cell) map[verdicts.Property]string {
-	must, may := pairs(c.Expected)
-	seen, _ := pairs(c.Observed)
+	want, seen := verdicts.ParseExpectation(c.Expected), c.Breaks()
 	out := map[verdicts.Property]string{}
-	differs := func(pair, how string) {
-		name, _, _ := strings.Cut(pair, "/")
-		out[verdicts.Property(name)] = pair + how
-	}
-	for _, want := range must {
-		if !slices.ContainsFunc(seen, func(o string) bool { return covers(want, o) }) {
-			differs(want, " was expected and not observed")
+	for _, w := range want.Breaks {
+		if !slices.ContainsFunc(seen, w.Covers) {
+			out[w.Property] = w.String() + " was expected and not observed"
 		}
 	}
 	for _, o := range seen {
-		if !c.Planted && !slices.ContainsFunc(slices.Concat(must, may), func(want string) bool { return covers(want, o) }) {
-			differs(o, " is not expected")
+		if !c.Planted && !slices.ContainsFunc(slices.Concat(want.Breaks, want.May), func(w verdicts.Break) bool { return w.Covers(o) }) {
+			out[o.Property] = o.String() + " is not expected"
 		}
 	}
 	return out
-}
-
-// pairs parses the text of an expectation or observation into required and optional property/cause
-// pairs.
-func pairs(text string) (must, may []string) {
-	for _, word := range strings.Fields(text) {
-		if optional, ok := strings.CutPrefix(word, "("); ok {
-			may = append(may, strings.TrimSuffix(optional, ")"))
-		} else if word != "safe" {
-			must = append(must, word)
-		}
-	}
-	return must, may
-}
-
-// covers reports whether an observed pair matches want, which may omit the cause.
-func covers(want, observed string) bool {
-	return observed == want || strings.HasPrefix(observed, want+"/")
 }
 
 func writeJUnit(w io.Writer, suites ...junitSuite) error {

@@ -88,7 +88,7 @@ func SuiteMarkdown(w io.Writer, suite results.Suite) error {
 			lines = append(lines, mdRow(row...))
 		}
 		lines = append(lines, "")
-		for _, e := range EndingsOf(locks) {
+		for _, e := range endingsOf(locks) {
 			lines = append(lines, fmt.Sprintf("- %s: %s", ending(e), e.About()))
 		}
 	}

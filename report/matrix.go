@@ -170,8 +170,8 @@ func Asked(cells []results.Cell) []Question {
 	})
 }
 
-// EndingsOf returns how some cells ended, the worst first.
-func EndingsOf(cells []results.Cell) []results.Ending {
+// endingsOf returns how some cells ended, the worst first.
+func endingsOf(cells []results.Cell) []results.Ending {
 	return slices.DeleteFunc(results.Endings(), func(e results.Ending) bool {
 		return !slices.ContainsFunc(cells, func(c results.Cell) bool { return c.Ending() == e })
 	})

@@ -73,9 +73,9 @@ func failing(story int) results.Result {
 		Operations: checker.Operations{"acquire": {"ok": 412, "busy": 9120, "unknown": 14}, "release": {"ok": 410, "unknown": 1}},
 		Damage:     &checker.Damage{LostUpdates: 3, StaleWrites: 1, Expected: 45_678, Final: 45_378, Missing: 300},
 		Latency: map[string]results.Operation{
-			"acquire":   {Response: spread(1, 2, 412), Outside: splits(900*time.Microsecond, 7*time.Millisecond, 398), Inside: splits(1100*time.Microsecond, 2310*time.Millisecond, 14)},
-			"hand-over": {Response: spread(1, 2, 10), Outside: splits(2*time.Millisecond, 30*time.Millisecond, 10), Inside: &results.Split{}},
-			"release":   {Response: spread(1, 2, 411), Outside: splits(300*time.Microsecond, 4*time.Millisecond, 411), Inside: &results.Split{}}},
+			"acquire":   {Split: results.Split{Response: spread(1, 2, 412)}, Outside: splits(900*time.Microsecond, 7*time.Millisecond, 398), Inside: splits(1100*time.Microsecond, 2310*time.Millisecond, 14)},
+			"hand-over": {Split: results.Split{Response: spread(1, 2, 10)}, Outside: splits(2*time.Millisecond, 30*time.Millisecond, 10), Inside: &results.Split{}},
+			"release":   {Split: results.Split{Response: spread(1, 2, 411)}, Outside: splits(300*time.Microsecond, 4*time.Millisecond, 411), Inside: &results.Split{}}},
 
 		Load:   results.Throughput{Clients: 8, Open: true, Offered: 500, Achieved: 212.4, Duration: 20 * time.Second, WarmUp: time.Second, Excluded: 12},
 		Wait:   &latency.Wait{Acquires: 412, BehindHolder: 820, RoundTrips: 110, RetrySleep: 60, GeneratorLag: 10},

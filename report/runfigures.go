@@ -136,7 +136,7 @@ func latencyTable(r results.Result, ops int) Table {
 	t := Table{Heads: []string{"latency", "count", "p50", "p90", "p99", "p99.9", "max", "p99 sent"}}
 	for _, op := range latencyOrder[:ops] {
 		o := r.Latency[op]
-		places, splits := []string{op}, []results.Split{{Response: o.Response, Service: o.Service}}
+		places, splits := []string{op}, []results.Split{o.Split}
 		if o.Outside != nil && o.Inside != nil {
 			places, splits = []string{op + " outside faults", op + " inside faults"}, []results.Split{*o.Outside, *o.Inside}
 		}

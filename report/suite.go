@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // differs marks a cell that is not as expected.
@@ -17,7 +18,7 @@ const differs = "!"
 
 // legend explains the words of a matrix; only those that it has, the worst first.
 func legend(cells []results.Cell, s Style) (lines []string) {
-	for _, e := range EndingsOf(cells) {
+	for _, e := range endingsOf(cells) {
 		word := string(e)
 		about := wrapped(fmt.Sprintf("%-14s", word), e.About())
 		about[0] = s.ending(e, word) + strings.TrimPrefix(about[0], word)
@@ -179,12 +180,11 @@ func Caught(c results.Cell) string {
 	default:
 		return "missed"
 	}
-	must, _ := pairs(c.Expected)
+	want := verdicts.ParseExpectation(c.Expected).Breaks
 	var causes []string
-	for _, o := range strings.Fields(c.Observed) {
-		property, cause, _ := strings.Cut(o, "/")
-		cause = cmp.Or(cause, property)
-		if !slices.Contains(causes, cause) && slices.ContainsFunc(must, func(want string) bool { return covers(want, o) }) {
+	for _, o := range c.Breaks() {
+		cause := cmp.Or(string(o.Cause), string(o.Property))
+		if !slices.Contains(causes, cause) && slices.ContainsFunc(want, func(w verdicts.Break) bool { return w.Covers(o) }) {
 			causes = append(causes, cause)
 		}
 	}

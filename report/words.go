@@ -100,7 +100,7 @@ func happened(r results.Result) string {
 		return "nothing is decided" + strings.TrimSuffix(", because "+r.Reason, ", because ")
 	}
 	c := results.NewCell(r, verdicts.Safe())
-	p, cause := c.Worst()
+	p, cause := c.Worst().Property, c.Worst().Cause
 	if p == "" {
 		i := slices.IndexFunc(r.Properties, func(p checker.Property) bool { return p.Name == verdicts.MutualExclusion && p.Verdict == checker.Pass })
 		if i < 0 {

@@ -18,23 +18,23 @@ import (
 
 // Bug is one named bug.
 type Bug struct {
-	Name   string
-	What   string // one sentence
-	Source string // article, paper or public report
-	Lock   string // name of the variant
+	Name   string `json:"name"`
+	What   string `json:"what"`   // one sentence
+	Source string `json:"source"` // article, paper or public report
+	Lock   string `json:"lock"`   // name of the variant
 	// Scenario shows the bug; Set changes its values, as --set does. "" means a search of
 	// schedules, which needs the simulator.
-	Scenario string
-	Set      []string
+	Scenario string   `json:"scenario,omitempty"`
+	Set      []string `json:"-"`
 	// Tape is the embedded tape of a schedule that shows the bug. The simulator replays it in place
 	// of the scenario. "": none.
-	Tape string
+	Tape string `json:"-"`
 	// Shows lists "property/cause", or "property" where the cause may be any; one of them must be
 	// observed.
-	Shows []string
+	Shows []string `json:"shows"`
 	// Control is a lock without the bug, which must break none of Shows in the same scenario, or
 	// along the tape of a search. "": none. A search always has one.
-	Control string
+	Control string `json:"spares,omitempty"`
 }
 
 // Bugs returns all bugs.

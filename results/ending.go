@@ -1,7 +1,7 @@
 package results
 
 import (
-	"strings"
+	"slices"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/verdicts"
@@ -51,14 +51,12 @@ func (c Cell) Ending() Ending {
 	case c.Observed == safeObserved:
 		return Holds
 	}
-	if _, p := c.worst(); p != "" {
-		for _, row := range endingOf {
-			if row.property == p {
-				if row.ending == LateSafe && !c.Fences {
-					return Late
-				}
-				return row.ending
+	for _, row := range endingOf {
+		if row.property == c.Worst().Property {
+			if row.ending == LateSafe && !c.Fences {
+				return Late
 			}
+			return row.ending
 		}
 	}
 	return Broke
@@ -75,26 +73,25 @@ var endingOf = []struct {
 	{verdicts.ExclusiveUse, LateSafe},
 }
 
-// worst returns the first observed break of the property that decides the ending; of a cell that
-// broke otherwise, its first break. It is "" for a cell that broke nothing.
-func (c Cell) worst() (observed string, p verdicts.Property) {
-	breaks := strings.Fields(c.Observed)
-	for _, row := range endingOf {
-		for _, b := range breaks {
-			if strings.HasPrefix(b, string(row.property)+"/") {
-				return b, row.property
-			}
-		}
+// Breaks returns what the run of the cell broke; none if it was not run or has no verdict.
+func (c Cell) Breaks() []verdicts.Break {
+	if c.Observed == notObserved || c.Observed == NothingObserved {
+		return nil
 	}
-	if name, _, ok := strings.Cut(c.Observed, "/"); ok {
-		return breaks[0], verdicts.Property(name)
-	}
-	return "", ""
+	return verdicts.ParseExpectation(c.Observed).Breaks
 }
 
-// Worst returns the property that decides the ending, and its cause; "" if nothing broke.
-func (c Cell) Worst() (verdicts.Property, verdicts.Cause) {
-	observed, p := c.worst()
-	_, cause, _ := strings.Cut(observed, "/")
-	return p, verdicts.Cause(cause)
+// Worst returns the first observed break of the property that decides the ending; of a cell that
+// broke otherwise, its first break; the zero value if nothing broke.
+func (c Cell) Worst() (worst verdicts.Break) {
+	breaks := c.Breaks()
+	for _, row := range endingOf {
+		if i := slices.IndexFunc(breaks, func(b verdicts.Break) bool { return b.Property == row.property }); i >= 0 {
+			return breaks[i]
+		}
+	}
+	if len(breaks) > 0 {
+		worst = breaks[0]
+	}
+	return worst
 }

@@ -99,13 +99,15 @@ func parseLimit(text string, m Metric) (float64, error) {
 	return v, nil
 }
 
-// Check compares a measured value with the gate. nil means that there is no value because of why.
-func (g Gate) Check(value *float64, why string) GateResult {
-	r := GateResult{Gate: g.Text, Metric: g.Metric.Name, Limit: g.Limit, Value: value, Unit: g.Metric.Unit, Verdict: checker.Pass}
+// Check compares a figure of the gate's metric with the gate.
+func (g Gate) Check(f Figure) GateResult {
+	r := GateResult{Gate: g.Text, Metric: g.Metric.Name, Limit: g.Limit, Value: f.Value, Unit: g.Metric.Unit, Verdict: checker.Pass}
 	switch {
-	case value == nil:
-		r.Verdict, r.Why = checker.Inconclusive, why
-	case g.Least && *value < g.Limit, !g.Least && *value > g.Limit:
+	case f.Value == nil && f.Need > 0:
+		r.Verdict, r.Why = checker.Inconclusive, fmt.Sprintf("%d of %d samples needed", f.Samples, f.Need)
+	case f.Value == nil:
+		r.Verdict, r.Why = checker.Inconclusive, "it was not measured"
+	case g.Least && *f.Value < g.Limit, !g.Least && *f.Value > g.Limit:
 		r.Verdict = checker.Fail
 	}
 	return r

@@ -74,7 +74,7 @@ func TestGateCheck(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := g.Check(tt.value, "too few"); got.Verdict != tt.want || got.Gate != g.Text || tt.value == nil && got.Why != "too few" {
+		if got := g.Check(results.Figure{Value: tt.value, Samples: 3, Need: 5}); got.Verdict != tt.want || got.Gate != g.Text || tt.value == nil && got.Why != "3 of 5 samples needed" {
 			t.Errorf("%s of %v: %+v, want %s", tt.text, tt.value, got, tt.want)
 		}
 	}

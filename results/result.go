@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results/latency"
@@ -80,20 +82,19 @@ type Health struct {
 	Stalled bool `json:"stalled"`
 }
 
-// Operation is the latency of one operation. Response and Service have every sample; Outside and
+// Operation is the latency of one operation. Split has every sample; Outside and
 // Inside split them by whether the operation overlapped a fault window, and are absent if the run
 // had none.
 type Operation struct {
-	Response Spread `json:"response"` // from the intended start
-	Service  Spread `json:"service"`  // from the call
-	Outside  *Split `json:"outside_faults,omitempty"`
-	Inside   *Split `json:"inside_faults,omitempty"`
+	Split
+	Outside *Split `json:"outside_faults,omitempty"`
+	Inside  *Split `json:"inside_faults,omitempty"`
 }
 
-// Split is one side of an operation's samples.
+// Split is an operation's samples, or one side of them.
 type Split struct {
-	Response Spread `json:"response"`
-	Service  Spread `json:"service"`
+	Response Spread `json:"response"` // from the intended start
+	Service  Spread `json:"service"`  // from the call
 }
 
 // Spread is a distribution in nanoseconds. Without samples all fields are 0. A percentile of fewer
@@ -178,24 +179,21 @@ func (r *Result) SetLatency(set *latency.Set, why string) {
 		return set.Get(latency.Tag{Op: op, Service: true, Inside: true}) != nil
 	})
 	for _, op := range set.Ops() {
-		one := Operation{Response: spread(set.Both(op, false)), Service: spread(set.Both(op, true))}
+		one := Operation{Split: Split{spread(set.Both(op, false)), spread(set.Both(op, true))}}
+		side := func(inside bool) *Split {
+			return &Split{spread(set.Get(latency.Tag{Op: op, Inside: inside})), spread(set.Get(latency.Tag{Op: op, Service: true, Inside: inside}))}
+		}
 		if faulty {
-			one.Outside, one.Inside = split(set, op, false), split(set, op, true)
+			one.Outside, one.Inside = side(false), side(true)
 		}
 		r.Latency[op] = one
 	}
 }
 
-func split(set *latency.Set, op string, inside bool) *Split {
-	response, service := latency.Tag{Op: op, Inside: inside}, latency.Tag{Op: op, Service: true, Inside: inside}
-	return &Split{Response: spread(set.Get(response)), Service: spread(set.Get(service))}
-}
-
-func spread(s *latency.Series) Spread {
-	if s == nil || s.Hist.TotalCount() == 0 {
+func spread(h *hdr.Histogram) Spread {
+	if h == nil || h.TotalCount() == 0 {
 		return Spread{}
 	}
-	h := s.Hist
 	return Spread{P50: h.ValueAtPercentile(50), P90: h.ValueAtPercentile(90), P99: h.ValueAtPercentile(99),
 		P999: h.ValueAtPercentile(99.9), Max: h.Max(), Count: h.TotalCount()}
 }

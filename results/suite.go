@@ -1,6 +1,8 @@
 package results
 
 import (
+	_ "embed"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -257,4 +259,17 @@ func sensitivity(cells []Cell) Sensitivity {
 		s.Median = took[(len(took)-1)/2] // the lower one
 	}
 	return s
+}
+
+//go:embed baseline/suite-sim.json
+var keptSuite []byte
+
+// KeptSuite returns the suite that this version keeps: every lock of the catalogue in every
+// scenario, in the simulator. Cells of a stored suite do not know which locks give out fences.
+func KeptSuite() (Suite, error) {
+	var s Suite
+	if err := json.Unmarshal(keptSuite, &s); err != nil {
+		return s, fmt.Errorf("the suite that is kept with lockbench: %w", err)
+	}
+	return s, nil
 }

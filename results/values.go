@@ -1,22 +1,15 @@
 package results
 
-import (
-	"fmt"
+import "github.com/lockbench/lockbench/checker"
 
-	"github.com/lockbench/lockbench/checker"
-)
-
-// Measured is a metric's value in one run, with the number of samples.
-type Measured struct {
-	Value   *float64 // in the metric's unit; nil: too few samples
-	Samples int64
-}
-
-// Values returns the metrics of a run by name. A run in the simulator has only those that need no
+// Values returns the figures of a run by metric. A run in the simulator has only those that need no
 // clock.
-func (r Result) Values() map[string]Measured {
-	out := map[string]Measured{}
-	set := func(name string, v float64, n int64) { out[name] = Measured{&v, n} }
+func (r Result) Values() map[string]Figure {
+	out := map[string]Figure{}
+	set := func(name string, v float64, n int64) {
+		m, _ := FindMetric(name)
+		out[name] = Figure{Unit: m.Unit, Value: &v, Samples: n}
+	}
 	asked, failed := int64(0), int64(0)
 	for outcome, n := range r.Operations["acquire"] {
 		asked += int64(n)
@@ -51,29 +44,27 @@ func (r Result) Values() map[string]Measured {
 	return out
 }
 
-func spreadValues(out map[string]Measured, name string, s Spread) {
+func spreadValues(out map[string]Figure, name string, s Spread) {
 	for p, v := range map[string]int64{"p50": s.P50, "p90": s.P90, "p99": s.P99, "p99.9": s.P999} {
-		m := Measured{Samples: s.Count}
+		m := Figure{Unit: Nanoseconds, Samples: s.Count}
 		if _, need, _ := Quantile(p); s.Count >= need {
-			f := float64(v)
-			m.Value = &f
+			m.Value = new(float64(v))
+		} else if s.Count > 0 {
+			m.Need = need
 		}
 		out[name+"."+p] = m
 	}
 }
 
-// CheckGates checks the run's metrics against gates.
+// CheckGates checks the run's figures against gates.
 func (r Result) CheckGates(gates []Gate) (out []GateResult) {
 	values := r.Values()
 	for _, g := range gates {
-		m, why := values[g.Metric.Name], "it was not measured"
-		switch {
-		case r.NoLatency != "" && g.Metric.Unit == Nanoseconds:
-			why = r.NoLatency
-		case m.Samples > 0:
-			why = fmt.Sprintf("%d of %d samples needed", m.Samples, g.Metric.Need)
+		one := g.Check(values[g.Metric.Name])
+		if r.NoLatency != "" && g.Metric.Unit == Nanoseconds {
+			one.Why = r.NoLatency
 		}
-		out = append(out, g.Check(m.Value, why))
+		out = append(out, one)
 	}
 	return out
 }
@@ -85,12 +76,7 @@ func (b Bench) CheckGates(gates []Gate) (out []GateResult) {
 			continue
 		}
 		for _, g := range gates {
-			f := c.Figures[g.Metric.Name]
-			why := "it was not measured"
-			if f.Need > 0 {
-				why = fmt.Sprintf("%d of %d samples needed", f.Samples, f.Need)
-			}
-			r := g.Check(f.Value, why)
+			r := g.Check(c.Figures[g.Metric.Name])
 			r.Lock, r.Setting = c.Lock, c.Setting.String()
 			out = append(out, r)
 		}

@@ -2,10 +2,10 @@ package scenarios
 
 // Field is a field of a scenario file, as lists show it.
 type Field struct {
-	Path    string // "lease", "faults.for", "faults.when.moment"
-	Type    string
-	Default string // "" for one that must be given
-	About   string
+	Path    string `json:"field"` // "lease", "faults.for", "faults.when.moment"
+	Type    string `json:"type"`
+	Default string `json:"default,omitempty"` // "" for one that must be given
+	About   string `json:"about"`
 }
 
 // Fields lists the fields of a scenario file, in the order in which they are explained.

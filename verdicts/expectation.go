@@ -84,6 +84,21 @@ func (e Expectation) String() string {
 	return strings.Join(words, " ")
 }
 
+// ParseExpectation reads what String has written.
+func ParseExpectation(text string) (e Expectation) {
+	if why, ok := strings.CutPrefix(text, "n/a: "); ok {
+		return NotApplicable(why)
+	}
+	for word := range strings.FieldsSeq(text) {
+		if optional, ok := strings.CutPrefix(word, "("); ok {
+			e.May = append(e.May, parse([]string{strings.TrimSuffix(optional, ")")})...)
+		} else if word != "safe" {
+			e.Breaks = append(e.Breaks, parse([]string{word})...)
+		}
+	}
+	return e
+}
+
 func parse(pairs []string) []Break {
 	out := make([]Break, 0, len(pairs))
 	for _, p := range pairs {

@@ -52,7 +52,7 @@ func (f *execFlags) lock(ctx context.Context, name string) (impls.Variant, error
 func (f *execFlags) probe(ctx context.Context) (impls.Variant, error) {
 	v, err := f.fleet.Probe(ctx)
 	if err == nil {
-		v.Expect = expect.Foreign(v).Map()
+		v.Expect = expect.Foreign(v)
 	}
 	return v, err
 }

@@ -38,10 +38,8 @@ func listings() []listing {
 		About string `json:"about"`
 	}
 	type planted struct {
-		Name   string `json:"name"`
-		Of     string `json:"of"`
-		Bug    string `json:"bug"`
-		Report string `json:"report"`
+		Name string `json:"name"`
+		*impls.Planted
 	}
 	return []listing{
 		listOf("locks", "the locks that can be run", []string{"LOCK", "KIND", "SERVERS", "HOW IT WORKS"}, catalogue.Locks(), listedLock),
@@ -54,7 +52,7 @@ func listings() []listing {
 		claims(),
 		listOf("planted", "the planted bugs with which the tester is tested", []string{"PLANTED", "OF", "BUG"}, catalogue.Planted(), func(v impls.Variant) (any, []string) {
 			p := v.Planted
-			return planted{v.Name, p.Of, p.Bug, p.Report}, []string{v.Name, p.Of, p.Bug + " (" + p.Report + ")"}
+			return planted{v.Name, p}, []string{v.Name, p.Of, p.Bug + " (" + p.Report + ")"}
 		}),
 	}
 }
@@ -108,13 +106,6 @@ func (a *app) listAll(all []listing) error {
 	return nil
 }
 
-// claimItem is what a source claims of its lock.
-type claimItem struct {
-	Text    string `json:"text"`
-	Holds   bool   `json:"holds"` // whether the measurements bear it out
-	Command string `json:"command,omitempty"`
-}
-
 func source(s impls.Source) string { return strings.TrimSuffix(s.Article+", "+s.Where, ", ") }
 
 func listedLock(v impls.Variant) (any, []string) {
@@ -123,12 +114,9 @@ func listedLock(v impls.Variant) (any, []string) {
 		Kind     string         `json:"kind"`
 		Source   string         `json:"source"`
 		Topology impls.Topology `json:"topology"`
-		Claims   []claimItem    `json:"claims"`
+		Claims   []impls.Claim  `json:"claims"`
 		Summary  string         `json:"summary"`
-	}{v.Name, string(v.Kind), source(v.Source), v.Topology, []claimItem{}, v.Summary}
-	for _, c := range v.Claims {
-		item.Claims = append(item.Claims, claimItem(c))
-	}
+	}{v.Name, string(v.Kind), source(v.Source), v.Topology, append([]impls.Claim{}, v.Claims...), v.Summary}
 	return item, []string{v.Name, string(v.Kind), string(v.Topology), v.Summary}
 }
 
@@ -173,24 +161,19 @@ func listedField(f scenarios.Field) (any, []string) {
 	if f.Default != "" {
 		otherwise = "default " + f.Default
 	}
-	return struct {
-		Field   string `json:"field"`
-		Type    string `json:"type"`
-		Default string `json:"default,omitempty"` // none for one that must be given
-		About   string `json:"about"`
-	}{f.Path, f.Type, f.Default, f.About}, []string{f.Path, fmt.Sprintf("%s (%s; %s)", f.About, f.Type, otherwise)}
+	return f, []string{f.Path, fmt.Sprintf("%s (%s; %s)", f.About, f.Type, otherwise)}
 }
 
 func claims() listing {
 	type claim struct {
 		Lock   string `json:"lock"`
 		Source string `json:"source"`
-		claimItem
+		impls.Claim
 	}
 	var all []claim
 	for _, v := range catalogue.Locks() {
 		for _, c := range v.Claims {
-			all = append(all, claim{v.Name, v.Source.Article, claimItem(c)})
+			all = append(all, claim{v.Name, v.Source.Article, c})
 		}
 	}
 	return listOf("claims", "what the sources of the locks claim, and whether it holds", []string{"LOCK", "HOLDS", "CLAIM"}, all, func(c claim) (any, []string) {

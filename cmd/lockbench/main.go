@@ -16,11 +16,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"golang.org/x/term"
 
 	"github.com/lockbench/lockbench/harness"
 	"github.com/lockbench/lockbench/impls/catalogue"
+	"github.com/lockbench/lockbench/internal/upstream"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/sim/search"
 )
@@ -29,7 +29,7 @@ func main() { os.Exit(realMain()) }
 
 // realMain lets deferred calls run before the process exits.
 func realMain() int {
-	redis.SetLogger(silence{}) // global state of that library
+	upstream.SilenceRedisLog()
 	if lock := os.Getenv(harness.ClientVariable); lock != "" {
 		return clientMain(lock)
 	}
@@ -68,13 +68,6 @@ func thisMachine() results.Machine {
 	build, _ := debug.ReadBuildInfo()
 	return results.Machine{Root: os.DirFS("/"), Build: build, Dir: "."}
 }
-
-// silence drops what the Redis client would print on stderr: lost connections are part of most
-// runs, and each is recorded.
-type silence struct{}
-
-// Printf drops the message.
-func (silence) Printf(context.Context, string, ...any) {}
 
 // version is the release's, set by the linker (-X main.version=…, see the Makefile) and by nothing
 // else; "" in any other build.

@@ -46,7 +46,7 @@ func newRepro(a *app) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return a.list(listOf("bugs", "", []string{"BUG", "WHAT HAPPENS"}, repro.Bugs(), func(b repro.Bug) (any, []string) {
-					return bugItem{b.Name, b.What, b.Source, b.Lock, b.Scenario, b.Shows, b.Control, b.Command()}, []string{b.Name, b.What + " (" + b.Source + ")"}
+					return bugItem{b, b.Command()}, []string{b.Name, b.What + " (" + b.Source + ")"}
 				}))
 			}
 			return a.repro(c.Context(), args[0], f, c.Flags())
@@ -61,19 +61,14 @@ func newRepro(a *app) *cobra.Command {
 	return c
 }
 
-func bugNames() []string {
-	return namesOf(repro.Bugs(), func(b repro.Bug) string { return b.Name })
+// bugItem is a bug as JSON.
+type bugItem struct {
+	repro.Bug
+	Command string `json:"command"`
 }
 
-type bugItem struct {
-	Name     string   `json:"name"`
-	What     string   `json:"what"`
-	Source   string   `json:"source"`
-	Lock     string   `json:"lock"`
-	Scenario string   `json:"scenario,omitempty"`
-	Shows    []string `json:"shows"`
-	Control  string   `json:"spares,omitempty"`
-	Command  string   `json:"command"`
+func bugNames() []string {
+	return namesOf(repro.Bugs(), func(b repro.Bug) string { return b.Name })
 }
 
 func (a *app) repro(ctx context.Context, name string, f reproFlags, flags *pflag.FlagSet) error {

@@ -37,7 +37,7 @@ func (d *suiteDir) show(c results.Cell, out *harness.Outcome) {
 	if out.Verdict == nil || len(out.Verdict.Violations) == 0 {
 		return
 	}
-	property, _ := c.Worst()
+	property := c.Worst().Property
 	rank := func(v checker.Violation) int {
 		switch {
 		case len(v.Story) == 0:

@@ -15,12 +15,12 @@ func Variants() []impls.Variant {
 	sync := redsyncVariant()
 	bsm := redislockVariant()
 	waiting := as(bsm, "redislock-normalised", same, openRedislockNormalised)
-	waiting.Expect = expect.Leased().Map()
+	waiting.Expect = expect.Leased()
 	rueidis := rueidislockVariant()
 	oneKey := as(rueidis, "rueidislock-normalised", " One key instead of three.", openRueidislockNormalised)
-	oneKey.Expect = expectRueidislockOnOneKey().Map()
+	oneKey.Expect = expectRueidislockOnOneKey()
 	quorum := as(sync, "redsync-quorum", " On N independent masters, retrying at the poll interval of all other locks.", openRedsyncNormalised)
-	quorum.Topology, quorum.Expect = impls.Independent, expectRedsyncQuorum().Map()
+	quorum.Topology, quorum.Expect = impls.Independent, expectRedsyncQuorum()
 	return []impls.Variant{
 		sync, as(sync, "redsync-normalised", same, openRedsyncNormalised), quorum,
 		bsm, waiting,
@@ -49,7 +49,7 @@ func redsyncVariant() impls.Variant {
 		Claims: []impls.Claim{
 			{Text: "A mutex over one or several Redis nodes: one holder at a time within the validity.", Holds: true, Command: impls.Command(name, "contended")},
 		},
-		Expect: expectRedsync().Map(), New: impls.Leased(openRedsync),
+		Expect: expectRedsync(), New: impls.Leased(openRedsync),
 	}
 }
 
@@ -63,7 +63,7 @@ func redislockVariant() impls.Variant {
 		Claims: []impls.Claim{
 			{Text: "One holder at a time; a release by a client without a hold is refused.", Holds: true, Command: impls.Command(name, "pause-before-release")},
 		},
-		Expect: expectRedislockDefaults().Map(), New: impls.Leased(openRedislock),
+		Expect: expectRedislockDefaults(), New: impls.Leased(openRedislock),
 	}
 }
 
@@ -79,7 +79,7 @@ func rueidislockVariant() impls.Variant {
 			{Text: "The returned context is cancelled at once when the majority of keys is not held any more.",
 				Holds: false, Command: impls.Command(name, "pause-holder")},
 		},
-		Expect: expectRueidislock().Map(), New: impls.Leased(openRueidislock),
+		Expect: expectRueidislock(), New: impls.Leased(openRueidislock),
 	}
 }
 

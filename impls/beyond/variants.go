@@ -22,7 +22,7 @@ func Variants() []impls.Variant {
 				{Text: "No client fault damages a store that compares fences.", Holds: true, Command: impls.Command("fenced", "pause-holder")},
 				{Text: "A server that loses its data keeps the order of fences.", Holds: false, Command: impls.Command("fenced", "kill-server")},
 			},
-			Expect: waking(guarded()).With(expect.Table{"late-write": verdicts.Breaks(overrun)}).Map(),
+			Expect: waking(guarded()).With(expect.Table{"late-write": verdicts.Breaks(overrun)}),
 		}),
 		rwLease().variant(impls.Variant{
 			Name: "rw-lease", Summary: "A lease for every reader in a sorted set by the server's time, a key for the writer, claims of waiting writers that keep new readers out, fences.",
@@ -33,7 +33,7 @@ func Variants() []impls.Variant {
 				{Text: "A steady stream of readers does not keep a writer out.", Holds: true, Command: impls.Command("rw-lease", "steady") + " --workload read-mostly"},
 				{Text: "A steady stream of writers does not keep a reader out.", Holds: false, Command: impls.Command("rw-lease", "contended") + " --workload read-mostly"},
 			},
-			Expect: waking(guarded()).With(expect.Shares()).Map(),
+			Expect: waking(guarded()).With(expect.Shares()),
 		}),
 		fair().variant(impls.Variant{
 			Name: "fair", Summary: "As fenced, with a queue of waiters, each with a lease by the server's time; a release wakes only the first.",
@@ -43,7 +43,7 @@ func Variants() []impls.Variant {
 				{Text: "A dead waiter at the head holds the others up for a lease at the most.", Holds: true, Command: impls.Command("fair", "crash-waiter")},
 				{Text: "A waiter that gives up leaves no place behind.", Holds: true, Command: impls.Command("fair", "cancel-acquire")},
 			},
-			Expect: waking(guarded()).With(expect.Table{"crash-queue": verdicts.Safe()}).Map(),
+			Expect: waking(guarded()).With(expect.Table{"crash-queue": verdicts.Safe()}),
 		}),
 		handoff().variant(impls.Variant{
 			Name: "handoff", Summary: "As fair; the script of a release also grants the lock to the first waiter, and tells it through the list on which it blocks.",
@@ -53,7 +53,7 @@ func Variants() []impls.Variant {
 				{Text: "A dead waiter at the head holds the others up for a lease at the most.", Holds: true, Command: impls.Command("handoff", "crash-waiter")},
 				{Text: "A waiter that gives up leaves no place behind, and no lock that was granted to it meanwhile.", Holds: true, Command: impls.Command("handoff", "cancel-acquire")},
 			},
-			Expect: handoffExpectations().Map(), Derives: waiterLists{},
+			Expect: handoffExpectations(), Derives: waiterLists{},
 		}),
 		semaphore().variant(impls.Variant{
 			Name: "semaphore", Summary: "n permits in a sorted set, each with a lease by the server's time.",
@@ -62,7 +62,7 @@ func Variants() []impls.Variant {
 				{Text: "There are never more holders than permits.", Holds: true, Command: impls.Command("semaphore", "contended")},
 				{Text: "The permit of a dead holder comes back once, after its lease.", Holds: true, Command: impls.Command("semaphore", "crash-holder")},
 			},
-			Expect: waking(counted()).Map(),
+			Expect: waking(counted()),
 		}),
 	}
 }

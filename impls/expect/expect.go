@@ -48,9 +48,6 @@ func (t Table) each(names []string, change func(verdicts.Expectation) verdicts.E
 	return out
 }
 
-// Map returns the table as impls.Variant has it.
-func (t Table) Map() map[string]verdicts.Expectation { return t }
-
 // Scenarios returns the scenarios for which every lock must have an expectation.
 func Scenarios() []string {
 	return []string{

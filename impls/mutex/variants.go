@@ -36,7 +36,7 @@ func blind() []impls.Variant {
 			Claims: []impls.Claim{
 				{Text: "Checking and taking in two commands lets another process in between: the lock is taken twice.", Holds: true, Command: impls.Command("exists-set", "contended")},
 			},
-			Expect: expectExistsSet().Map(), New: existsSet.open,
+			Expect: expectExistsSet(), New: existsSet.open,
 		},
 		{
 			Name: "setnx", Summary: "SETNX; DEL releases; the key never expires.",
@@ -46,7 +46,7 @@ func blind() []impls.Variant {
 				{Text: "SETNX makes checking and taking one step, so one process at a time holds the lock.", Holds: true, Command: impls.Command("setnx", "contended")},
 				{Text: "A process that dies while it holds locks all others out for ever.", Holds: true, Command: impls.Command("setnx", "crash-holder")},
 			},
-			Expect: expect.Unleased().Map(), New: plainSetnx.open,
+			Expect: expect.Unleased(), New: plainSetnx.open,
 		},
 		{
 			Name: "setnx-expire", Summary: "SETNX, then EXPIRE in a command of its own; DEL releases.",
@@ -56,7 +56,7 @@ func blind() []impls.Variant {
 				{Text: "The lease frees the lock of a process that died holding it.", Holds: true, Command: impls.Command("setnx-expire", "crash-holder")},
 				{Text: "A client that dies between SETNX and EXPIRE deadlocks all others for ever.", Holds: true, Command: impls.Command("setnx-expire", "crash-mid-acquire")},
 			},
-			Expect: expectSetnxExpire().Map(), New: setnxExpire.open,
+			Expect: expectSetnxExpire(), New: setnxExpire.open,
 		},
 		{
 			Name:    "getset-timestamp",
@@ -68,7 +68,7 @@ func blind() []impls.Variant {
 				{Text: "A tolerance of one second covers the difference of the clients' clocks.", Holds: false, Command: impls.Command("getset-timestamp", "client-clock-skew")},
 				{Text: "The release has a hole: work that outlasts the lease deletes another client's lock.", Holds: true, Command: impls.Command("getset-timestamp", "pause-holder")},
 			},
-			Expect: expectGetsetTimestamp().Map(), New: getsetTimestamp.open,
+			Expect: expectGetsetTimestamp(), New: getsetTimestamp.open,
 		},
 		{
 			Name: "lua-nil", Summary: "A script that asks whether GET is nil before SETNX and EXPIRE; DEL releases.",
@@ -77,7 +77,7 @@ func blind() []impls.Variant {
 			Claims: []impls.Claim{
 				{Text: "The script takes the lock when the key is missing.", Holds: false, Command: impls.Command("lua-nil", "steady")},
 			},
-			Expect: expect.Never().Map(), New: luaNil.open,
+			Expect: expect.Never(), New: luaNil.open,
 		},
 		{
 			Name: "lua-setnx-expire", Summary: "One script does SETNX and EXPIRE; DEL releases.",
@@ -87,7 +87,7 @@ func blind() []impls.Variant {
 				{Text: "One script leaves no moment in which a crash could leave a key without a lease.", Holds: true, Command: impls.Command("lua-setnx-expire", "crash-holder")},
 				{Text: "A client that outlasts its lease deletes another client's lock.", Holds: true, Command: impls.Command("lua-setnx-expire", "pause-holder")},
 			},
-			Expect: expect.Blind().With(expect.Table{"script-flush": verdicts.Safe()}).Map(), New: luaSetnxExpire.open,
+			Expect: expect.Blind().With(expect.Table{"script-flush": verdicts.Safe()}), New: luaSetnxExpire.open,
 		},
 		{
 			Name: "set-nx-ex", Summary: "SET key 1 EX lease NX; DEL releases.",
@@ -96,7 +96,7 @@ func blind() []impls.Variant {
 				{Text: "The options of SET make taking the lock and giving it a lease one step.", Holds: true, Command: impls.Command("set-nx-ex", "crash-holder")},
 				{Text: "Work that outlasts the lease deletes the lock that another process holds by then.", Holds: true, Command: impls.Command("set-nx-ex", "pause-holder")},
 			},
-			Expect: expect.Blind().Map(), New: setNxEx.open,
+			Expect: expect.Blind(), New: setNxEx.open,
 		},
 	}
 }

@@ -16,7 +16,7 @@ func tokens() []impls.Variant {
 				{Text: "A value of one's own, compared before deleting, prevents deleting another's lock by mistake.", Holds: false, Command: impls.Command("token-get-del", "pause-before-release")},
 				{Text: "Comparing and deleting in two commands is not atomic.", Holds: true, Command: impls.Command("token-get-del", "pause-before-release")},
 			},
-			Expect: expectTokenGetDel().Map(), New: tokenGetDel.open,
+			Expect: expectTokenGetDel(), New: tokenGetDel.open,
 		},
 		{
 			Name: "token", Summary: "SET NX PX with a unique token; a script compares and deletes.",
@@ -28,7 +28,7 @@ func tokens() []impls.Variant {
 				{Text: "Work that outlasts the lease races with the next holder: data may be damaged.", Holds: true, Command: impls.Command("token", "pause-holder")},
 				{Text: "A primary that dies before its replica has the key lets a second client in.", Holds: true, Command: impls.Command("token", "failover")},
 			},
-			Expect: expect.Leased().With(expect.Extends()).With(expect.Confirms()).With(expect.Alone()).Map(), New: token.open,
+			Expect: expect.Leased().With(expect.Extends()).With(expect.Confirms()).With(expect.Alone()), New: token.open,
 		},
 		{
 			Name:    "token-session",
@@ -39,7 +39,7 @@ func tokens() []impls.Variant {
 				{Text: "A value that is unique to the lock object keeps a late client from deleting another's lock.", Holds: true, Command: impls.Command("token-session", "pause-before-release")},
 				{Text: "Whether the lock was really released can be ignored.", Holds: false, Command: impls.Command("token-session", "lost-request")},
 			},
-			Expect: expect.Leased().Map(), New: openSession,
+			Expect: expect.Leased(), New: openSession,
 		},
 	}
 }

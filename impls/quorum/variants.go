@@ -32,7 +32,7 @@ func redlockVariant() impls.Variant {
 			{Text: "Over one cluster it is as safe as over independent masters.", Holds: false, Command: impls.Command("redlock", "cluster-failover")},
 			{Text: "Work that outlasts the validity is protected.", Holds: false, Command: impls.Command("redlock", "pause-holder")},
 		},
-		Expect: expectRedlock().Map(), New: impls.Leased(open),
+		Expect: expectRedlock(), New: impls.Leased(open),
 	}
 }
 

@@ -24,7 +24,7 @@ func Variants() []impls.Variant {
 				{Text: "A release by a client without a hold is refused.", Holds: true, Command: impls.Command("reentrant-hash", "pause-before-release")},
 				{Text: "The field of the hash identifies the holder.", Holds: false, Command: impls.Command("reentrant-hash", "owner-collision")},
 			},
-			Expect: expectHash().With(expect.Reenters()).Map(), New: counted.open,
+			Expect: expectHash().With(expect.Reenters()), New: counted.open,
 		},
 		{
 			Name: "reentrant-local", Summary: "The count is kept in the client; SET NX EX when it is 0, compare and delete when it is 0 again.",
@@ -35,7 +35,7 @@ func Variants() []impls.Variant {
 				{Text: "A client that counts its holds need not ask Redis when it enters again.", Holds: false, Command: impls.Command("reentrant-local", "slow-work") + " --workload nested"},
 				{Text: "Redis alone cannot keep a re-entrant lock, because it cannot tell threads apart.", Holds: false, Command: "lockbench run --lock redisson --workload nested"},
 			},
-			Expect: expectLocal().With(expect.Reenters()).Map(), New: openLocal,
+			Expect: expectLocal().With(expect.Reenters()), New: openLocal,
 		},
 		{
 			Name: "watchdog-timer", Summary: "reentrant-hash and a timer that restarts the lease while the owner's field is there.",
@@ -46,7 +46,7 @@ func Variants() []impls.Variant {
 				{Text: "The lock stays valid until its owner releases it, however long the work takes.", Holds: true, Command: impls.Command("watchdog-timer", "slow-work")},
 				{Text: "Renewal removes the concurrency problem of work that outlasts the lease.", Holds: false, Command: impls.Command("watchdog-timer", "pause-holder")},
 			},
-			Expect: expectTimer().With(expect.Reenters()).With(expect.Renews()).Map(), New: timed.open,
+			Expect: expectTimer().With(expect.Reenters()).With(expect.Renews()), New: timed.open,
 		},
 		{
 			Name:    "watchdog-bounded",
@@ -57,7 +57,7 @@ func Variants() []impls.Variant {
 			Claims: []impls.Claim{
 				{Text: "A background thread goes on extending the lease until the lock is released.", Holds: false, Command: impls.Command("watchdog-bounded", "slow-work")},
 			},
-			Expect: expectBounded().With(expect.Reenters()).Map(), New: openBounded,
+			Expect: expectBounded().With(expect.Reenters()), New: openBounded,
 		},
 		{
 			Name:    "redisson",
@@ -72,7 +72,7 @@ func Variants() []impls.Variant {
 				{Text: "The background thread keeps the lock for as long as the work takes.", Holds: true, Command: impls.Command("redisson", "slow-work")},
 				{Text: "A primary that dies can hand the lock to a second holder.", Holds: true, Command: impls.Command("redisson", "failover")},
 			},
-			Expect: expectRedisson().With(expect.Reenters()).With(expect.Renews()).With(expect.Wakes()).Map(), New: redisson.openUnique,
+			Expect: expectRedisson().With(expect.Reenters()).With(expect.Renews()).With(expect.Wakes()), New: redisson.openUnique,
 		},
 	}
 	for i := range all {

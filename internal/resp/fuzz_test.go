@@ -58,7 +58,7 @@ func FuzzReplies(f *testing.F) {
 	for _, tt := range replyTable {
 		f.Add([]byte(tt.wire), uint8(2))
 	}
-	f.Add([]byte("*2\r\n|1\r\n+a\r\n$?\r\n;1\r\nx\r\n;0\r\n:1\r\n.\r\n"), uint8(1))
+	f.Add([]byte("*2\r\n%1\r\n+a\r\n$1\r\nx\r\n:1\r\n"), uint8(1))
 	f.Fuzz(func(t *testing.T, data []byte, size uint8) {
 		check(t, data, int(size)+1, func(size int) ([]int, []byte, []byte) {
 			var s Replies

@@ -12,13 +12,12 @@ type Replies struct {
 // needed; all bytes once framing has ended.
 func (s *Replies) Next() (Reply, bool) {
 	raw, opaque := s.frame(s.scan.next)
-	return Reply{Raw: raw, body: s.scan.body, opaque: opaque}, raw != nil
+	return Reply{Raw: raw, opaque: opaque}, raw != nil
 }
 
-// Reply is one reply, or one push, with the attributes before it.
+// Reply is one reply, or one push.
 type Reply struct {
 	Raw    []byte // all its bytes, as they came
-	body   int    // offset of the value, after attributes
 	opaque bool
 }
 
@@ -29,15 +28,15 @@ func ParseReply(raw []byte) (Reply, bool) {
 		return Reply{}, false
 	}
 	n, err := s.next(raw)
-	return Reply{Raw: raw, body: s.body}, err == nil && n == len(raw)
+	return Reply{Raw: raw}, err == nil && n == len(raw)
 }
 
 // kind returns the first byte of the value, such as '+', '$' or '>'; 0 for opaque bytes.
 func (r Reply) kind() byte {
-	if r.opaque || r.body >= len(r.Raw) {
+	if r.opaque || len(r.Raw) == 0 {
 		return 0
 	}
-	return r.Raw[r.body]
+	return r.Raw[0]
 }
 
 // IsError reports whether the reply is an error.
@@ -67,10 +66,10 @@ func (r Reply) Items() iter.Seq[Reply] {
 			return
 		}
 		var s replyScan
-		rest := r.Raw[r.body+v.size:]
+		rest := r.Raw[v.size:]
 		for range v.count {
 			n, err := s.next(rest)
-			if n <= 0 || err != nil || !yield(Reply{Raw: rest[:n], body: s.body}) {
+			if n <= 0 || err != nil || !yield(Reply{Raw: rest[:n]}) {
 				return
 			}
 			rest = rest[n:]
@@ -94,5 +93,5 @@ func (r Reply) value() value {
 	if r.kind() == 0 {
 		return value{}
 	}
-	return read(r.Raw[r.body:])
+	return read(r.Raw)
 }

@@ -3,7 +3,9 @@ package resp
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"slices"
+	"strings"
 )
 
 // Requests frames the requests on one connection. The zero value is ready for use.
@@ -19,11 +21,7 @@ func (s *Requests) Next() (Request, bool) {
 	if opaque || raw == nil {
 		return Request{Raw: raw, opaque: opaque}, opaque
 	}
-	r := Request{Raw: raw, text: raw, args: s.scan.args}
-	if s.scan.text != nil {
-		r.text = s.scan.text
-	}
-	return r, true
+	return Request{Raw: raw, args: s.scan.args}, true
 }
 
 // Between reports whether the next byte begins a request.
@@ -32,7 +30,6 @@ func (s *Requests) Between() bool { return s.err == nil && len(s.data) == 0 }
 // Request is one request: an array of bulk strings, or an inline command.
 type Request struct {
 	Raw    []byte // all its bytes, as they came
-	text   []byte // the text of args: Raw, or an inline command without its quotes
 	args   []span
 	opaque bool
 }
@@ -52,7 +49,7 @@ func (r Request) Arg(i int) []byte {
 	if i < 0 || i >= len(r.args) {
 		return nil
 	}
-	return r.text[r.args[i].from:r.args[i].to:r.args[i].to]
+	return r.Raw[r.args[i].from:r.args[i].to:r.args[i].to]
 }
 
 // Array reports whether the request is an array, not an inline command.
@@ -60,11 +57,7 @@ func (r Request) Array() bool { return len(r.Raw) > 0 && r.Raw[0] == '*' && !r.o
 
 // Clone returns the request in storage of its own.
 func (r Request) Clone() Request {
-	own := Request{Raw: bytes.Clone(r.Raw), args: slices.Clone(r.args), opaque: r.opaque}
-	if own.text = own.Raw; !r.Array() {
-		own.text = bytes.Clone(r.text)
-	}
-	return own
+	return Request{Raw: bytes.Clone(r.Raw), args: slices.Clone(r.args), opaque: r.opaque}
 }
 
 // Like reports whether p is a request that differs from r, an array, only in the bytes of the
@@ -111,7 +104,6 @@ type requestScan struct {
 	begun bool
 	want  int // arguments still to come, once begun
 	args  []span
-	text  []byte // of an inline command
 }
 
 // next returns the length of the request at the start of buf; 0 if it is incomplete.
@@ -128,7 +120,7 @@ func (s *requestScan) next(buf []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		s.pos, s.want, s.begun, s.args, s.text = next, n, true, s.args[:0], nil
+		s.pos, s.want, s.begun, s.args = next, n, true, s.args[:0]
 	}
 	for s.want > 0 {
 		if done, err := s.argument(buf); err != nil || !done {
@@ -173,4 +165,45 @@ func (s *requestScan) argumentHead(buf []byte) (n, from int, err error) {
 		err = fmt.Errorf("%w: an argument is null", errSyntax)
 	}
 	return n, from, err
+}
+
+// inline reads a request of one line of words, as typed in a terminal. LF without CR ends it, as on
+// the server. Quotes count as parts of a word: they do not change where the request ends.
+func (s *requestScan) inline(buf []byte) (int, error) {
+	end, err := s.newline(buf)
+	if end < 0 || err != nil {
+		return 0, err
+	}
+	s.args, s.cursor = s.args[:0], cursor{}
+	from := -1 // of the current word; -1: between words
+	for i, c := range buf[:end+1] {
+		switch space := c == ' ' || c == 0 || '\t' <= c && c <= '\r'; {
+		case !space && from < 0:
+			from = i
+		case space && from >= 0:
+			s.args, from = append(s.args, span{from, i}), -1
+		}
+	}
+	return end + 1, nil
+}
+
+// maxReplyLine bounds a reply of one line.
+const maxReplyLine = 512
+
+// Ask sends a request and reads exactly its reply, which must be one line, on a connection that
+// nobody else uses yet.
+func Ask(conn io.ReadWriter, words ...string) (reply string, err error) {
+	if _, err := conn.Write(AppendRequest(nil, words...)); err != nil {
+		return "", err
+	}
+	var line []byte
+	for one := make([]byte, 1); len(line) < maxReplyLine; line = append(line, one[0]) {
+		if _, err := io.ReadFull(conn, one); err != nil {
+			return "", err
+		}
+		if one[0] == '\n' {
+			return strings.TrimSuffix(string(line), "\r"), nil
+		}
+	}
+	return "", fmt.Errorf("reply is longer than %d bytes", maxReplyLine)
 }

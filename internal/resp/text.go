@@ -47,14 +47,11 @@ func (r Reply) Line(size int) string {
 	if !v.aggregate() || v.null {
 		return v.line(size)
 	}
-	if v.streamed {
-		return "[items]"
-	}
-	if text, _, ok := list(nil, r.Raw[r.body:], size, 0); ok && len(text) <= size+2 {
+	if text, _, ok := list(nil, r.Raw, size, 0); ok && len(text) <= size+2 {
 		return string(text)
 	}
 	first := ""
-	if at := r.body + v.size; v.kind == '*' && v.count > 0 && r.Raw[at] == ':' {
+	if at := v.size; v.kind == '*' && v.count > 0 && r.Raw[at] == ':' {
 		first = string(read(r.Raw[at:]).text) + ", … "
 	}
 	if v.kind == '%' { // pairs count once
@@ -83,10 +80,10 @@ func (v value) line(size int) string {
 const maxListDepth = 8
 
 // list appends the element at the start of b and returns the rest; false if the element is too
-// long, too deep or of unknown length.
+// long or too deep.
 func list(to, b []byte, size, depth int) (text, rest []byte, ok bool) {
 	v := read(b)
-	if v.size == 0 || v.kind == '|' || v.streamed || depth > maxListDepth || len(to) > size {
+	if v.size == 0 || depth > maxListDepth || len(to) > size {
 		return to, nil, false
 	}
 	rest = b[min(v.size, len(b)):]

@@ -4,15 +4,14 @@ import "bytes"
 
 // value is the first element of a complete frame: all of a scalar, the head of an aggregate.
 type value struct {
-	kind     byte
-	text     []byte // of a scalar; of a streamed string, its first chunk
-	count    int    // elements of an aggregate, keys and values counted apart
-	null     bool
-	streamed bool
-	size     int // bytes of the scalar, or of the aggregate's head
+	kind  byte
+	text  []byte // of a scalar
+	count int    // elements of an aggregate, keys and values counted apart
+	null  bool
+	size  int // bytes of the scalar, or of the aggregate's head
 }
 
-func (v value) aggregate() bool { return bytes.IndexByte([]byte("*~>%|"), v.kind) >= 0 && v.kind != 0 }
+func (v value) aggregate() bool { return bytes.IndexByte([]byte("*~>%"), v.kind) >= 0 && v.kind != 0 }
 
 // read reads the first element of a frame that is known to be complete.
 func read(b []byte) value {
@@ -23,30 +22,19 @@ func read(b []byte) value {
 	}
 	v := value{kind: head[0], text: head[1:], size: next}
 	switch shapes[v.kind] {
-	case bulk, chunk:
-		if v.streamed = isStreamed(v.text); v.streamed {
-			if chunk := read(b[next:]); chunk.kind == ';' {
-				v.text = chunk.text
-			}
-			return v
-		}
+	case bulk:
 		n, _ := length(v.text, maxFrame)
 		if v.null = n < 0; v.null || next+n > len(b) {
 			v.text = nil
 			return v
 		}
 		v.text, v.size = b[next:next+n], next+n+2
-	case aggregate, pairs, attribute:
-		if v.streamed = isStreamed(v.text); v.streamed {
-			return v
-		}
+	case aggregate, pairs:
 		n, _ := length(v.text, maxItems)
 		v.null, v.count = n < 0, max(n, 0)
-		if shapes[v.kind] != aggregate {
+		if shapes[v.kind] == pairs {
 			v.count *= 2
 		}
 	}
 	return v
 }
-
-func isStreamed(head []byte) bool { return len(head) == 1 && head[0] == '?' }

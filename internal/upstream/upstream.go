@@ -39,8 +39,8 @@ func NobodyWaits(severalMasters bool) int {
 	return 64
 }
 
-// SilenceRedisLog silences the log of go-redis. That is global state, so it is for processes that
-// only simulate.
+// SilenceRedisLog drops what go-redis would print on stderr: lost connections are part of most runs,
+// and each is recorded. The log is global state, so it is for lockbench's own processes.
 func SilenceRedisLog() { redis.SetLogger(silence{}) }
 
 type silence struct{}

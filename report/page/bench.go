@@ -18,7 +18,7 @@ type benchView struct {
 	Servers  string // by make and version
 	Suite    *matrixView
 	Baseline *comparisonView
-	Legend   []legendRow
+	Legend   []results.Ending
 	Unsafe   []results.BenchCell // in which properties were violated
 	Facts    [][2]string
 }

@@ -325,7 +325,11 @@ func (d *drawing) command(c *history.Command) item {
 	if c.Replied == 0 {
 		ends, reply = d.To, "no reply"
 	}
-	text := fmt.Sprintf("%s → node %d at %s: %s → %s", c.Client, c.Node, report.Instant(c.Sent), strings.Join(words, " "), reply)
+	where := "guarded store"
+	if c.Node >= 0 {
+		where = history.Node(c.Node).String()
+	}
+	text := fmt.Sprintf("%s → %s at %s: %s → %s", c.Client, where, report.Instant(c.Sent), strings.Join(words, " "), reply)
 	if c.Replied > 0 {
 		text += " (" + report.Span(c.Replied-c.Sent) + ")"
 	}

@@ -122,7 +122,7 @@ type chooser struct {
 
 var functions = template.FuncMap{
 	"choose":  func(name string, words []string) chooser { return chooser{name, words} },
-	"verdict": verdictClass, "headline": report.Headline, "dur": func(d time.Duration) string { return report.Span(d) },
+	"verdict": verdictClass, "ending": endingClass, "headline": report.Headline, "dur": func(d time.Duration) string { return report.Span(d) },
 	"count": report.Count, "percent": report.Percent, "secs": report.Instant, "value": report.Quantity, "figure": report.Figure, "delta": report.Delta,
 	"lines":    func(lines []string) string { return strings.Join(lines, "\n") },
 	"when":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },

@@ -113,7 +113,7 @@ func linked(dir, prefix string) (out []string) {
 func (v *runView) judged(r results.Result, g *digest) {
 	v.Result, v.Verdict, v.Notes, v.Again, v.Broken = r, r.Verdict, r.Notes, r.Rerun, report.Firsts(&r)
 	v.Inherent, v.Then = report.Inherent(r)
-	v.Worst, _ = results.NewCell(r, verdicts.Safe()).Worst()
+	v.Worst = results.NewCell(r, verdicts.Safe()).Worst().Property
 	var injected []string // the faults that took effect
 	for _, w := range g.faults {
 		if w.Confirmed {

@@ -69,7 +69,7 @@ func scan(d *results.Dir, result *results.Result) (*digest, error) {
 	out.time.widen()
 	out.drawn = out.window.finish()
 	if f, err := infile.Open(d.File(results.CommandsFile)); err == nil {
-		err = errors.Join(history.ReadCommands(f, func(c history.Command) error { out.command(&c); return nil }, nil), f.Close())
+		err = errors.Join(history.ReadCommands(f, func(c history.Command) { out.command(&c) }), f.Close())
 		if err != nil {
 			return nil, err
 		}

@@ -13,23 +13,18 @@ import (
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // suiteView is what the template of a suite shows.
 type suiteView struct {
 	data
 	Suite        results.Suite
-	Legend       []legendRow
+	Legend       []results.Ending
 	Asked        *matrixView   // the scenarios that people ask about
 	Matrix       []*matrixView // all scenarios: those of many locks, and those of few
 	Planted, Odd []matrixCell
 	Facts        [][2]string
-}
-
-// legendRow explains an ending.
-type legendRow struct {
-	Word  results.Ending
-	Class string
 }
 
 type matrixView struct {
@@ -140,14 +135,11 @@ func (v *suiteView) arrange(all []matrixCell) {
 	v.Legend = legendOf(cells)
 }
 
-// legendOf explains the endings of some cells, the worst first.
-func legendOf(cells []matrixCell) (rows []legendRow) {
-	for _, e := range results.Endings() {
-		if slices.ContainsFunc(cells, func(c matrixCell) bool { return c.Word == e }) {
-			rows = append(rows, legendRow{e, endingClass(e)})
-		}
-	}
-	return rows
+// legendOf returns the endings of some cells, the worst first.
+func legendOf(cells []matrixCell) []results.Ending {
+	return slices.DeleteFunc(results.Endings(), func(e results.Ending) bool {
+		return !slices.ContainsFunc(cells, func(c matrixCell) bool { return c.Word == e })
+	})
 }
 
 // newMatrixView returns the table of some scenarios, with the locks that have a cell in it.
@@ -178,11 +170,11 @@ func endingClass(e results.Ending) string {
 func tell(c results.Cell) string {
 	e := c.Ending()
 	words := fmt.Sprintf("%s × %s: %s: %s", c.Lock, c.Scenario, e, e.About())
-	switch p, cause := c.Worst(); {
+	switch worst := c.Worst(); {
 	case c.Verdict == checker.NotApplicable:
 		words += ": " + c.Why
-	case p != "":
-		words += fmt.Sprintf(" (%s broken by %s)", p, cause)
+	case worst != verdicts.Break{}:
+		words += fmt.Sprintf(" (%s broken by %s)", worst.Property, worst.Cause)
 	}
 	if report.Unexpected(c) {
 		words += fmt.Sprintf(". %s: %s; expected %s, observed %s", c.Verdict, c.Why, c.Expected, c.Observed)

@@ -5,8 +5,7 @@
 // packed samples (about 9 bytes each), because whether a sample overlaps a fault is known only
 // after the fault was measured. [Merge] adds all samples to histograms at the end.
 //
-// Samples are not clamped: one outside [0, Highest] is counted as dropped, and the worst is
-// reported.
+// Samples are not clamped: one outside [0, Highest] is counted as dropped.
 //
 // Times are integer nanoseconds on the run's base. The package reads no clock.
 package latency

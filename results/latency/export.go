@@ -41,7 +41,7 @@ func (s *Set) WriteLog(w io.Writer, start, end time.Time) error {
 	}
 	byName := func(a, b Tag) int { return cmp.Compare(a.String(), b.String()) }
 	for _, t := range slices.SortedFunc(maps.Keys(s.series), byName) {
-		h := s.series[t].Hist.Clone()
+		h := s.series[t].Clone()
 		h.SetTag(t.String())
 		h.SetStartTimeMs(start.UnixMilli())
 		h.SetEndTimeMs(end.UnixMilli())
@@ -59,7 +59,7 @@ func (s *Set) WriteSpectrum(w io.Writer, op string) error {
 	if all == nil {
 		return nil
 	}
-	if _, err := all.Hist.PercentilesPrint(w, 5, millisecond); err != nil {
+	if _, err := all.PercentilesPrint(w, 5, millisecond); err != nil {
 		return fmt.Errorf("latency spectrum of %s: %w", op, err)
 	}
 	return nil

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
 	"github.com/lockbench/lockbench/history"
 )
 
@@ -19,10 +21,10 @@ const (
 // Recorder collects the samples of one client. It is safe for concurrent use by the client and its
 // lock's background goroutines.
 type Recorder struct {
-	mu   sync.Mutex // the client's goroutine against its watchdog's
-	ops  []string   // names by their number in packed
-	live []*Rough   // by the same number
-	last int64      // return of the latest sample
+	mu   sync.Mutex       // the client's goroutine against its watchdog's
+	ops  []string         // names by their number in packed
+	live []*hdr.Histogram // by the same number, of response times
+	last int64            // return of the latest sample
 	// packed has, for each sample, as varints: op number, return - previous return, return -
 	// intended start, call - intended start. Chunks avoid copies.
 	packed [][]byte
@@ -44,9 +46,9 @@ func (r *Recorder) Record(op string, intended, call, ret int64) {
 	n := slices.Index(r.ops, op)
 	if n < 0 {
 		n = len(r.ops)
-		r.ops, r.live = append(r.ops, op), append(r.live, &Rough{})
+		r.ops, r.live = append(r.ops, op), append(r.live, hdr.New(Lowest, Highest, liveDigits))
 	}
-	r.live[n].add(ret - intended)
+	_ = r.live[n].RecordValue(min(max(ret-intended, 0), Highest)) // clamped, so in range
 	if last := len(r.packed) - 1; last < 0 || cap(r.packed[last])-len(r.packed[last]) < maxSample {
 		r.packed = append(r.packed, make([]byte, 0, chunkSize))
 	}
@@ -56,6 +58,22 @@ func (r *Recorder) Record(op string, intended, call, ret int64) {
 	b = binary.AppendVarint(b, ret-intended)
 	b = binary.AppendVarint(b, call-intended)
 	*end, r.last = b, ret
+}
+
+// liveDigits is the precision of the live display, to within a tenth. Results come from the samples.
+const liveDigits = 1
+
+// Live returns the response times of one operation so far. It may be called while clients record.
+func Live(op string, recorders ...*Recorder) *hdr.Histogram {
+	all := hdr.New(Lowest, Highest, liveDigits)
+	for _, r := range recorders {
+		r.mu.Lock()
+		if n := slices.Index(r.ops, op); n >= 0 {
+			all.Merge(r.live[n])
+		}
+		r.mu.Unlock()
+	}
+	return all
 }
 
 // sample is one measured call.

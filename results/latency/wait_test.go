@@ -108,8 +108,8 @@ func TestHandOvers(t *testing.T) {
 				}
 				return
 			}
-			if n := got.Hist.TotalCount(); n != int64(len(tt.want)) || !within(got.Hist.Max(), tt.want[0]*ms) {
-				t.Errorf("%d samples, max %d; want %v", n, got.Hist.Max(), tt.want)
+			if n := got.TotalCount(); n != int64(len(tt.want)) || !within(got.Max(), tt.want[0]*ms) {
+				t.Errorf("%d samples, max %d; want %v", n, got.Max(), tt.want)
 			}
 		})
 	}

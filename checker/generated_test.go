@@ -1,19 +1,17 @@
-// Package synth generates histories of any length, for benchmarks and tests: one lock that clients
-// hold in turn, with or without refusals, legal or with periodic violations.
-//
-// It runs no lock. A history depends on the configuration alone, and is generated as it is read, in
-// constant memory.
-package synth
+package checker_test
 
 import (
 	"io"
 	"strconv"
+	"testing"
 
+	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
-// Config describes a history.
-type Config struct {
+// synthetic describes a history of one lock that clients hold in turn.
+type synthetic struct {
 	Ops      int  // number of operations; the last round is completed, so there may be a few more
 	Clients  int  // at least 2; 0 means 64
 	Refusals bool // clients try while one holds, and are refused; otherwise each waits in one long acquire
@@ -34,9 +32,10 @@ const (
 	firstBad = 50
 )
 
-// Source generates a history as it is read. It satisfies the checker's Source.
-type Source struct {
-	config  Config
+// generated generates a history as it is read, in constant memory: no lock is run. It is a
+// checker.Source.
+type generated struct {
+	config  synthetic
 	names   []string
 	made    int
 	rounds  int
@@ -44,12 +43,12 @@ type Source struct {
 	next    int
 }
 
-// New returns a source.
-func New(c Config) *Source {
+// newGenerated returns a source of what is described.
+func newGenerated(c synthetic) *generated {
 	if c.Clients == 0 {
 		c.Clients = 64
 	}
-	s := &Source{config: c}
+	s := &generated{config: c}
 	for i := range c.Clients {
 		s.names = append(s.names, "c"+strconv.Itoa(i+1))
 	}
@@ -57,12 +56,12 @@ func New(c Config) *Source {
 }
 
 // Header returns the header of the history.
-func (s *Source) Header() history.Header {
+func (s *generated) Header() history.Header {
 	return history.Header{Lock: "synthetic", Kind: history.Mutex, Lease: lease, Permits: 1}
 }
 
 // Violations returns how many overlaps of beliefs the operations read so far contain.
-func (s *Source) Violations() int {
+func (s *generated) Violations() int {
 	if !s.config.Illegal || s.rounds <= firstBad {
 		return 0
 	}
@@ -70,7 +69,7 @@ func (s *Source) Violations() int {
 }
 
 // Next generates the next operation; io.EOF after the last.
-func (s *Source) Next(op *history.Operation) error {
+func (s *generated) Next(op *history.Operation) error {
 	if s.next == len(s.pending) {
 		if s.made >= s.config.Ops {
 			return io.EOF
@@ -85,7 +84,7 @@ func (s *Source) Next(op *history.Operation) error {
 }
 
 // makeRound generates one hold and the refusals during it.
-func (s *Source) makeRound() {
+func (s *generated) makeRound() {
 	s.pending, s.next = s.pending[:0], 0
 	at := int64(s.rounds) * round
 	holder := s.names[s.rounds%len(s.names)]
@@ -113,4 +112,33 @@ func (s *Source) makeRound() {
 	s.rounds++
 }
 
-func (s *Source) add(op history.Operation) { s.pending = append(s.pending, op) }
+func (s *generated) add(op history.Operation) { s.pending = append(s.pending, op) }
+
+// TestGeneratedViolations: the checker finds exactly the generated violations.
+func TestGeneratedViolations(t *testing.T) {
+	for _, c := range []synthetic{
+		{Ops: 20_000}, {Ops: 20_000, Refusals: true}, {Ops: 20_000, Illegal: true}, {Ops: 20_000, Refusals: true, Illegal: true},
+		{Ops: 5000, Clients: 3, Refusals: true, Illegal: true},
+	} {
+		src := newGenerated(c)
+		v, err := checker.Check(t.Context(), checker.Input{Header: src.Header(), Ops: src}, checker.Options{})
+		if err != nil {
+			t.Fatalf("%+v: %v", c, err)
+		}
+		for _, p := range v.Properties {
+			want := 0
+			if p.Name == verdicts.MutualExclusion {
+				want = src.Violations()
+			}
+			if p.Name != verdicts.Linearizability && p.Violations != want {
+				t.Errorf("%+v: %s: %d violations, want %d", c, p.Name, p.Violations, want)
+			}
+			if p.Name == verdicts.Linearizability && (p.Violations > 0) != c.Illegal {
+				t.Errorf("%+v: %d windows without an order", c, p.Violations)
+			}
+		}
+		if c.Illegal && src.Violations() == 0 {
+			t.Errorf("%+v: no violation was generated", c)
+		}
+	}
+}
