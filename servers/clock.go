@@ -40,43 +40,45 @@ func (s shift) drifting(now time.Time, rate float64) shift {
 // off returns how far the clock is ahead of the machine's at t.
 func (s shift) off(t time.Time) time.Duration { return s.at(t).Sub(t) }
 
-func (f *fleet) JumpClock(ctx context.Context, i int, by time.Duration) error {
+func (f *fleet) JumpClock(ctx context.Context, i int, by time.Duration) (at time.Time, err error) {
 	return f.shiftClock(ctx, i, func(s shift, now time.Time) shift { return shift{now, s.off(now) + by, s.drift} })
 }
 
-func (f *fleet) SetClockRight(ctx context.Context, i int) (was time.Duration, err error) {
-	err = f.shiftClock(ctx, i, func(s shift, now time.Time) shift {
+func (f *fleet) SetClockRight(ctx context.Context, i int) (was time.Duration, at time.Time, err error) {
+	at, err = f.shiftClock(ctx, i, func(s shift, now time.Time) shift {
 		was = s.off(now)
 		return shift{since: now}
 	})
-	return was, err
+	return was, at, err
 }
 
-func (f *fleet) DriftClock(ctx context.Context, i int, rate float64) error {
+func (f *fleet) DriftClock(ctx context.Context, i int, rate float64) (at time.Time, err error) {
 	if !(rate > 0) || math.IsInf(rate, 1) {
-		return fmt.Errorf("clock rate %v: must be a positive number", rate)
+		return at, fmt.Errorf("clock rate %v: must be a positive number", rate)
 	}
 	return f.shiftClock(ctx, i, func(s shift, now time.Time) shift { return s.drifting(now, rate) })
 }
 
-// shiftClock writes a new shift for the server's clock and confirms it with TIME.
-func (f *fleet) shiftClock(ctx context.Context, i int, next func(shift, time.Time) shift) error {
+// shiftClock writes a new shift for the server's clock, confirms it with TIME, and returns the
+// instant from which it counts.
+func (f *fleet) shiftClock(ctx context.Context, i int, next func(shift, time.Time) shift) (at time.Time, err error) {
 	n, err := f.byNumber(i)
 	if err == nil && n.clockPath() == "" {
 		err = fmt.Errorf("set the clock of %s: the servers were started without clock faults: %w", n.name, ErrRefused)
 	}
 	if err != nil {
-		return err
+		return at, err
 	}
-	return f.on(i, "set the clock of", func(n *node) error {
-		// Round drops the monotonic reading: the server uses the wall clock.
-		s := next(n.clock, time.Now().Round(0))
+	err = f.on(i, "set the clock of", func(n *node) error {
+		at = time.Now()
+		s := next(n.clock, at.Round(0)) // without the monotonic reading: the server uses the wall clock
 		if err := writeShift(n.clockPath(), s); err != nil {
 			return fmt.Errorf("set the clock of %s: %w", n.name, err)
 		}
 		n.clock = s
 		return n.confirmClock(ctx)
 	}, running)
+	return at, err
 }
 
 // confirmClock waits until the server's clock agrees with its setting, within a round trip.

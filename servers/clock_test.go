@@ -18,6 +18,18 @@ func offset(t *testing.T, d servers.Deployment, node int) time.Duration {
 	return time.Until(shown)
 }
 
+// moved returns the instant from which a clock's setting counts.
+func moved(t *testing.T) func(time.Time, error) time.Time {
+	return func(at time.Time, err error) time.Time {
+		t.Helper()
+		must(t, err)
+		return at
+	}
+}
+
+// failed returns why a clock was not set.
+func failed(_ time.Time, err error) error { return err }
+
 func near(t *testing.T, what string, got, want time.Duration) {
 	t.Helper()
 	if (got - want).Abs() > 250*time.Millisecond {
@@ -33,23 +45,23 @@ func TestClockJump(t *testing.T) {
 		near(t, "before", offset(t, d, 0), 0)
 		set(t, d, 0, "lease", 5*time.Second)
 		set(t, d, 1, "lease", 5*time.Second)
-		must(t, d.JumpClock(ctx, 0, 10*time.Second))
+		moved(t)(d.JumpClock(ctx, 0, 10*time.Second))
 		near(t, "after a jump forward", offset(t, d, 0), 10*time.Second)
 		if has(t, d, 0, "lease") || !has(t, d, 1, "lease") {
 			t.Error("the lease must end on node 0 only")
 		}
 		set(t, d, 0, "lease", 5*time.Second)
-		must(t, d.JumpClock(ctx, 0, -time.Hour-10*time.Second))
+		moved(t)(d.JumpClock(ctx, 0, -time.Hour-10*time.Second))
 		near(t, "after a jump back", offset(t, d, 0), -time.Hour)
 		ttl, err := client(t, d, 0).PTTL(ctx, "lease").Result()
 		must(t, err)
 		near(t, "lease after a jump back", ttl, time.Hour+15*time.Second)
 
 		must(t, d.Kill(ctx, 0))
-		wantErr(t, "clock of a dead node", d.JumpClock(ctx, 0, 0), servers.ErrState)
+		wantErr(t, "clock of a dead node", failed(d.JumpClock(ctx, 0, 0)), servers.ErrState)
 		must(t, d.Restart(ctx, 0))
 		near(t, "after a restart", offset(t, d, 0), -time.Hour)
-		was, err := d.SetClockRight(ctx, 0)
+		was, _, err := d.SetClockRight(ctx, 0)
 		must(t, err)
 		near(t, "when it was set right", was, -time.Hour)
 		near(t, "set right", offset(t, d, 0), 0)
@@ -60,8 +72,15 @@ func TestClockJump(t *testing.T) {
 func TestClockDrift(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
 		d, ctx := start(t, p, servers.Spec{ClockFaults: true}), t.Context()
-		must(t, d.JumpClock(ctx, 0, time.Minute))
-		must(t, d.DriftClock(ctx, 0, 10))
+		moved(t)(d.JumpClock(ctx, 0, time.Minute))
+		from := moved(t)(d.DriftClock(ctx, 0, 10))
+		shows := func(at time.Time) time.Time { return at.Round(0).Add(time.Minute + 9*at.Sub(from)) }
+		before := time.Now()
+		now, err := client(t, d, 0).Time(ctx).Result()
+		must(t, err)
+		if low, high := shows(before).Add(-time.Millisecond), shows(time.Now()).Add(time.Millisecond); now.Before(low) || now.After(high) {
+			t.Errorf("the clock shows %v, want %v to %v: the rate counts from the returned instant", now, low, high)
+		}
 		begin := time.Now()
 		set(t, d, 0, "lease", 2*time.Second)
 		eventually(t, "the lease of 2s ends", func() bool { return !has(t, d, 0, "lease") })
@@ -69,11 +88,11 @@ func TestClockDrift(t *testing.T) {
 		if lasted < 150*time.Millisecond || lasted > time.Second {
 			t.Errorf("a lease of 2s on a tenfold clock lasted %s, want about 200ms", lasted)
 		}
-		must(t, d.JumpClock(ctx, 0, -time.Minute))
+		moved(t)(d.JumpClock(ctx, 0, -time.Minute))
 		was, shown := offset(t, d, 0), time.Now()
 		eventually(t, "a jump leaves the rate", func() bool { return offset(t, d, 0)-was > 5*time.Since(shown) })
 		for _, rate := range []float64{0, -1, math.Inf(1), math.NaN()} {
-			if d.DriftClock(ctx, 0, rate) == nil {
+			if failed(d.DriftClock(ctx, 0, rate)) == nil {
 				t.Errorf("rate %v was accepted", rate)
 			}
 		}
@@ -85,7 +104,7 @@ func TestClockDrift(t *testing.T) {
 func TestClockOfTheEventLoopIsTrue(t *testing.T) {
 	onEach(t, func(t *testing.T, p servers.Provider) {
 		d, ctx := start(t, p, servers.Spec{ClockFaults: true}), t.Context()
-		must(t, d.DriftClock(ctx, 0, 0.01))
+		moved(t)(d.DriftClock(ctx, 0, 0.01))
 		c, begin := client(t, d, 0), time.Now()
 		must(t, c.BgSave(ctx).Err())
 		eventually(t, "the save is noticed", func() bool {

@@ -71,7 +71,7 @@ func TestWrongState(t *testing.T) {
 		wantErr(t, "kill a dead node", d.Kill(ctx, 0), servers.ErrState)
 		wantErr(t, "pause a dead node", d.Pause(ctx, 0), servers.ErrState)
 		wantErr(t, "resume a dead node", d.Resume(ctx, 0), servers.ErrState)
-		wantErr(t, "clock without clock faults", d.JumpClock(ctx, 0, time.Second), servers.ErrRefused)
+		wantErr(t, "clock without clock faults", failed(d.JumpClock(ctx, 0, time.Second)), servers.ErrRefused)
 		err := d.Promote(ctx, 0)
 		wantErr(t, "promote without a replica", err, servers.ErrRefused)
 		wantErr(t, "replicate without a replica", d.SetReplication(ctx, 0, true), servers.ErrRefused)

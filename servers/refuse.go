@@ -17,10 +17,14 @@ func (r refuser) Pause(context.Context, int) error                    { return r
 func (r refuser) Resume(context.Context, int) error                   { return r.refuse("resume") }
 func (r refuser) Promote(context.Context, int) error                  { return r.refuse("promote") }
 func (r refuser) SetReplication(context.Context, int, bool) error     { return r.refuse("set replication") }
-func (r refuser) JumpClock(context.Context, int, time.Duration) error { return r.refuse("jump clock") }
-func (r refuser) DriftClock(context.Context, int, float64) error      { return r.refuse("drift clock") }
-func (r refuser) SetClockRight(context.Context, int) (time.Duration, error) {
-	return 0, r.refuse("set clock right")
+func (r refuser) JumpClock(context.Context, int, time.Duration) (at time.Time, err error) {
+	return at, r.refuse("jump clock")
+}
+func (r refuser) DriftClock(context.Context, int, float64) (at time.Time, err error) {
+	return at, r.refuse("drift clock")
+}
+func (r refuser) SetClockRight(context.Context, int) (was time.Duration, at time.Time, err error) {
+	return was, at, r.refuse("set clock right")
 }
 func (refuser) Sentinels() *Sentinels { return nil }
 func (refuser) Log() *Log             { return nil }

@@ -96,12 +96,13 @@ type Deployment interface {
 	// not the current primary replicas of it again.
 	SetReplication(ctx context.Context, node int, flowing bool) error
 
-	// JumpClock moves the server's clock from what it shows now. Its rate stays.
-	JumpClock(ctx context.Context, node int, by time.Duration) error
+	// JumpClock moves the server's clock from what it shows now. Its rate stays. Like the next two,
+	// it returns the instant of the change.
+	JumpClock(ctx context.Context, node int, by time.Duration) (at time.Time, err error)
 	// DriftClock sets the rate of the server's clock from now on (0.01 to 100; 1 = true).
-	DriftClock(ctx context.Context, node int, rate float64) error
+	DriftClock(ctx context.Context, node int, rate float64) (at time.Time, err error)
 	// SetClockRight sets the server's clock to the machine's, and returns how far it was ahead.
-	SetClockRight(ctx context.Context, node int) (was time.Duration, err error)
+	SetClockRight(ctx context.Context, node int) (was time.Duration, at time.Time, err error)
 
 	FlushScripts(ctx context.Context, node int) error // SCRIPT FLUSH
 	// Keys returns the keys under a prefix. On a user's Redis it considers only keys named by

@@ -39,17 +39,22 @@ func elsewhere(err error) error {
 }
 
 func (w *World) JumpClock(ctx context.Context, node int, by time.Duration) (e history.Effect, err error) {
-	if err := w.cfg.Servers.JumpClock(ctx, node, by); err != nil {
+	at, err := w.cfg.Servers.JumpClock(ctx, node, by)
+	if err != nil {
 		return e, err
 	}
-	return history.Effect{What: history.ClockSet, By: int64(by)}, nil
+	return history.Effect{What: history.ClockSet, By: int64(by), At: w.on(at)}, nil
 }
 
+// on returns an instant on the run's base.
+func (w *World) on(at time.Time) int64 { return w.Now() - int64(time.Since(at)) }
+
 func (w *World) DriftClock(ctx context.Context, node int, rate float64) (e history.Effect, err error) {
-	if err := w.cfg.Servers.DriftClock(ctx, node, rate); err != nil {
+	at, err := w.cfg.Servers.DriftClock(ctx, node, rate)
+	if err != nil {
 		return e, err
 	}
-	return history.Effect{What: history.ClockRate, PPM: int64((rate - 1) * 1e6)}, nil
+	return history.Effect{What: history.ClockRate, PPM: int64((rate - 1) * 1e6), At: w.on(at)}, nil
 }
 
 // clockPatience is how long setting a clock right waits for a node that another fault has stopped;
@@ -64,10 +69,10 @@ func (w *World) SetClockRight(ctx context.Context, node int) ([]history.Effect, 
 	patience, cancel := context.WithTimeout(ctx, clockPatience)
 	defer cancel()
 	for {
-		was, err := w.cfg.Servers.SetClockRight(ctx, node)
+		was, at, err := w.cfg.Servers.SetClockRight(ctx, node)
 		switch {
 		case err == nil:
-			return []history.Effect{{What: history.ClockRate}, {What: history.ClockSet, By: -int64(was)}}, nil
+			return []history.Effect{{What: history.ClockRate, At: w.on(at)}, {What: history.ClockSet, By: -int64(was), At: w.on(at)}}, nil
 		case !errors.Is(err, servers.ErrState) || !sleep(patience.Done(), clockRetry):
 			return nil, elsewhere(err)
 		}
@@ -103,8 +108,7 @@ func (w *World) EvictKeys(ctx context.Context, node int) (effects []history.Effe
 	}
 	evictions, err := w.cfg.Servers.EvictKeys(ctx, node, keys...)
 	for _, e := range evictions {
-		effects = append(effects, history.Effect{What: history.Evicted, Lost: []string{e.Key},
-			At: w.Now() - int64(time.Since(e.At))})
+		effects = append(effects, history.Effect{What: history.Evicted, Lost: []string{e.Key}, At: w.on(e.At)})
 	}
 	return effects, err
 }
