@@ -86,6 +86,7 @@ func TestJoin(t *testing.T) {
 			if next == ARGV[1] then redis.call('del', KEYS[2]) else redis.call('set', KEYS[1], next) end return 1`,
 		"score": `local now = redis.call('time') if redis.call('zcard', KEYS[1]) > 0 then return 0 end
 			redis.call('zadd', KEYS[1], now[1] * 1000 + math.floor(now[2] / 1000) + ARGV[2], ARGV[1]) return 1`,
+		"left": `if redis.call('exists', KEYS[1]) == 0 then redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1 end return redis.call('pttl', KEYS[1])`,
 		"try": `if redis.call('exists', KEYS[1]) == 0 then redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1 end return 0`}
 	for _, row := range []struct {
 		name     string
@@ -139,6 +140,16 @@ func TestJoin(t *testing.T) {
 		}, refused(200)...), nil, []history.Logged{logged(3001, "SET k t1 PXAT @1002"), logged(3001, "DEL k", "SET k t2 PXAT @3990")},
 			[]string{"c1 SET k t1 PX 1000 NX op=1 | k: none -> t1 until 1002", "expired | k: t1 until 1002 -> none",
 				"c2 SET k t2 PX 1000 NX op=3 | k: none -> t2 until 3990"}},
+		{"a refusal in the last instant of a lease, which says that nothing is left", []history.Command{
+			sent("c1", 1, 1, 2, "1", "EVALSHA left 1 k v 1000"),
+			sent("c2", 2, 1003, 1004, "0", "EVALSHA left 1 k token-of-c2 1000"),
+			sent("c2", 3, 1005, 1006, "1", "EVALSHA left 1 k token-of-c2 1000"),
+			sent("c2", 4, 1007, 1008, "1", "DEL k"),
+			sent("c3", 5, 1010, 1011, "1", "EVALSHA left 1 k v 1000"),
+		}, nil, []history.Logged{logged(2000, "SET k v PXAT @1001"), logged(2000, "DEL k", "SET k token-of-c2 PXAT @2005"), logged(2000, "DEL k"), logged(2000, "SET k v PXAT @2010")},
+			[]string{"c1 EVALSHA left 1 k v 1000 op=1 | k: none -> v until 1001", "expired | k: v until 1001 -> none",
+				"c2 EVALSHA left 1 k token-of-c2 1000 op=3 | k: none -> token-of-c2 until 2005", "c2 DEL k op=4 | k: token-of-c2 until 2005 -> none",
+				"c3 EVALSHA left 1 k v 1000 op=5 | k: none -> v until 2010"}},
 		{"copies of a primary, however many, come before the first command of a node that took over", []history.Command{
 			sent("c1", 1, 500, 501, "OK", "SET k t1 PX 1000 NX"),
 			sent("c1", 2, 510, 511, "1", "EVALSHA release 1 k t1"),

@@ -23,7 +23,7 @@ func (d *deriver) leases(own int64) (out []lease) {
 		if v == nil || v.Expires == 0 {
 			continue
 		}
-		l := lease{left: float64(v.Expires-d.epoch-own) / 1e6}
+		l := lease{left: max(1, float64(v.Expires-d.epoch-own)/1e6)} // what has ended is there for an instant
 		for _, e := range slices.Backward(d.events[:d.n]) {
 			if slices.ContainsFunc(e.Changes, func(c history.DataChange) bool { return c.Key == key }) {
 				l.open = max(0, e.open)
