@@ -40,8 +40,11 @@ func attribute(all []history.Executed) {
 // did returns what an event did to the data, as text.
 func did(e *history.Executed) (text string) {
 	for _, c := range e.Changes {
-		if text += fmt.Sprintf("%q", c.Key); c.After != nil {
-			text += fmt.Sprint(c.After.Value)
+		text += fmt.Sprintf("%q", c.Key)
+		for _, d := range []*history.Datum{c.Before, c.After} {
+			if text += "|"; d != nil {
+				text += fmt.Sprint(d.Value)
+			}
 		}
 	}
 	return text

@@ -87,7 +87,7 @@ func TestJoin(t *testing.T) {
 		"score": `local now = redis.call('time') if redis.call('zcard', KEYS[1]) > 0 then return 0 end
 			redis.call('zadd', KEYS[1], now[1] * 1000 + math.floor(now[2] / 1000) + ARGV[2], ARGV[1]) return 1`,
 		"left": `if redis.call('exists', KEYS[1]) == 0 then redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1 end return redis.call('pttl', KEYS[1])`,
-		"try": `if redis.call('exists', KEYS[1]) == 0 then redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1 end return 0`}
+		"try":  `if redis.call('exists', KEYS[1]) == 0 then redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1 end return 0`}
 	for _, row := range []struct {
 		name     string
 		commands []history.Command
@@ -300,5 +300,50 @@ func TestJoin(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestCopies: node 2 copies node 1, which took over while node 0 went on. What it deletes is what
+// its primary deleted, though both primaries deleted the key, long after the step before.
+func TestCopies(t *testing.T) {
+	at := func(node int, c history.Command) history.Command { c.Node = node; return c }
+	on := func(node int, steps ...history.Logged) []history.Logged {
+		for i := range steps {
+			steps[i].Node = node
+		}
+		return steps
+	}
+	rec := effects.Record{Header: history.Header{Epoch: epoch * ms, Copies: true},
+		Commands: []history.Command{
+			at(0, sent("c1", 1, 100, 101, "OK", "SET k t0")),
+			at(0, sent("c1", 2, 5010, 5011, "1", "DEL k")),
+			at(1, sent("c2", 3, 5000, 5001, "OK", "SET k t1")),
+			at(1, sent("c2", 4, 5020, 5021, "1", "DEL k")),
+		},
+		Logs: slices.Concat(
+			on(0, logged(200, "SET k t0"), logged(5200, "DEL k")),
+			on(1, logged(200, "SET k t0"), logged(5200, "SET k t1"), logged(5200, "DEL k")),
+			on(2, logged(200, "SET k t0"), logged(5200, "SET k t1"), logged(5200, "DEL k")))}
+	events, err := effects.Join(t.Context(), rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range events {
+		got = append(got, fmt.Sprintf("%d ms, node %d, copied %v: %s", e.At/ms, e.Node, e.Copied, line(e)))
+	}
+	want := []string{
+		"100 ms, node 0, copied false: c1 SET k t0 op=1 | k: none -> t0",
+		"100 ms, node 1, copied true: c1 SET k t0 op=1 | k: none -> t0",
+		"100 ms, node 2, copied true: c1 SET k t0 op=1 | k: none -> t0",
+		"5000 ms, node 1, copied false: c2 SET k t1 op=3 | k: t0 -> t1",
+		"5000 ms, node 2, copied true: c2 SET k t1 op=3 | k: t0 -> t1",
+		"5010 ms, node 0, copied false: c1 DEL k op=2 | k: t0 -> none",
+		"5020 ms, node 1, copied false: c2 DEL k op=4 | k: t1 -> none",
+		"5020 ms, node 2, copied true: c2 DEL k op=4 | k: t1 -> none",
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

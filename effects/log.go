@@ -11,7 +11,8 @@ import (
 // This file is about a node with a log: it has what changed the data, in the node's order, and not
 // who sent it.
 
-// apart is by how much the clock of a measured effect and the time of a step may differ.
+// apart is by how much the clock of a measured effect and the time of a step may differ, and how
+// long before it was read a step was written at most, on a machine that is not busy.
 const apart = int64(250e6)
 
 // readLog keeps the node's steps, and takes the effects that the steps show from those to come.
@@ -188,14 +189,14 @@ func (d *deriver) fault() {
 	d.push(at, e, puts)
 }
 
-// nobodys adds a step that no recorded command explains.
+// nobodys adds a step that no recorded command explains, shortly before it was read.
 func (d *deriver) nobodys(by int64) {
 	o := d.following()
 	e := history.Executed{Name: o.commands[0][0], Args: o.commands[0][1:]}
 	if len(o.commands) > 1 {
 		e.Name, e.Args = "EXEC", nil
 	}
-	from := max(d.at, 0)
+	from := max(d.at, 0, o.read-apart)
 	d.take(from+max(min(by, o.read)-from, 0)/2, o.read, derived{Executed: e}, len(o.commands))
 }
 
