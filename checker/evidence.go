@@ -150,6 +150,20 @@ func (e *evidence) excused(client string, from, to int64) bool {
 	return len(e.excusing(client, from, to)) > 0
 }
 
+// clockOff reports whether a fault has set a clock of a node that a client uses, and not set it
+// right by an instant.
+func (e *evidence) clockOff(client string, at int64) bool {
+	return slices.ContainsFunc(e.faults, func(w history.Window) bool {
+		off := int64(0)
+		for i := range w.Effects {
+			if c := &w.Effects[i]; c.What == history.ClockSet && c.At <= at {
+				off += c.By
+			}
+		}
+		return off != 0 && w.Confirmed && e.concerns(&w, client)
+	})
+}
+
 // excusedAnswer reports whether a fault may excuse a wrong answer that a client got in [from, to]:
 // one of a node; one of the client only if votes count, as lost messages leave nodes that disagree.
 func (e *evidence) excusedAnswer(client string, from, to int64) bool {

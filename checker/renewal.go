@@ -7,8 +7,9 @@ import (
 
 // renewal: a lease that is extended in time goes on. It is broken by a refused extend, or a loss
 // told, while the hold was certain until the reply (see intervals.go). An opportunity is an extend
-// that was answered, or a loss told; it is not judged if a fault met the hold. An extend of what is
-// gone is a matter of release-safety.
+// that was answered, which is not judged if a fault met the hold, or a loss told that no fault
+// excuses. A clock that a fault set goes on to meet holds. An extend of what is gone is a matter of
+// release-safety.
 type renewal struct {
 	tally
 }
@@ -27,8 +28,10 @@ func (w *renewal) returned(o *op) {
 	switch {
 	case o.kind == history.Extend && (o.outcome == history.Unknown || o.outcome == history.Fail):
 		w.unjudged(1, notAnswered)
-	case denied && w.d.excusedHold(o):
-		w.unjudged(1, metAFault)
+	case denied && (w.d.excusedHold(o) || w.d.ev.clockOff(w.d.a.client(o), o.ret)):
+		if o.kind == history.Extend {
+			w.unjudged(1, metAFault)
+		}
 	case denied && w.d.wasCertain(o) && w.d.uses("healthy-lost"):
 		w.denied(o)
 	default:

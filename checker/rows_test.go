@@ -26,6 +26,9 @@ func crash(client string, at int64) history.Window {
 
 // TestRules: what each rule says, in the smallest record that a lock can leave.
 func TestRules(t *testing.T) {
+	// the node's clock was set, and right again at 60
+	jumped := history.Window{Fault: "jump-clock", Does: history.MovesClock, Node: 0, Start: 20 * msec, End: 21 * msec, Confirmed: true,
+		Effects: []history.Effect{{What: history.ClockSet, At: 20 * msec, By: 1000 * msec}, {What: history.ClockSet, At: 60 * msec, By: -1000 * msec}}}
 	server := history.Window{Fault: "kill-server", Does: history.Kills | history.LosesData, Node: 0, Start: 20 * msec, End: 30 * msec, Confirmed: true}
 	for _, row := range []struct {
 		name, want string // properties that fail
@@ -93,6 +96,9 @@ func TestRules(t *testing.T) {
 		{name: "a fault of the server met the hold", head: leased, ops: "a acquire 0 1 ok\na release 40 41 not_held", faults: []history.Window{server}},
 
 		{name: "an extend of a live hold was refused", head: leased, ops: "a acquire 0 1 ok\na extend 10 11 lost", want: "renewal"},
+		// rueidislock × clock-jump: it asks for an instant of its own clock
+		{name: "a fault had set the clock that ended it", head: leased, ops: "a acquire 40 41 ok\na lost 45 45", faults: []history.Window{jumped}},
+		{name: "and had set it right since", head: leased, ops: "a acquire 70 71 ok\na lost 75 75", faults: []history.Window{jumped}, want: "renewal"},
 		{name: "the owner was refused", head: reentrant, ops: "a acquire 0 1 ok\na acquire 10 11 busy", want: "reentrancy"},
 		{name: "a notice of loss ends a nest", head: reentrant, ops: "a acquire 0 1 ok until=told\na acquire 2 3 ok until=told\na lost 200 200\nb acquire 210 211 ok\na release 220 221 not_held\nb release 222 223 ok"},
 		{name: "or waits for itself", head: history.Header{Kind: history.Reentrant, Lease: 5000 * msec}, ops: "a acquire 0 1 ok\na acquire 10 1200 fail", want: "reentrancy"},

@@ -103,12 +103,13 @@ func (w *wait) calls() (all []*history.Operation) {
 	return all
 }
 
-// lastTry returns the last requests of the wait that were answered.
+// lastTry returns the last requests of the wait that were answered, and that no release sends: an
+// acquire that was refused may take back what it set.
 func (w *wait) lastTry() []query {
 	for _, op := range slices.Backward(w.calls()) {
 		for all := w.try(op, w.until); len(all) > 0; all = w.try(op, all[0].cmd.Sent-1) {
 			try := slices.DeleteFunc(slices.Clone(all), func(q query) bool {
-				return q.cmd.Replied == 0 || op != w.op && q.cmd.Sent < w.from
+				return q.cmd.Replied == 0 || w.releases[kindOf(q.cmd.Name, q.cmd.Script)] || op != w.op && q.cmd.Sent < w.from
 			})
 			if len(try) > 0 {
 				return try
