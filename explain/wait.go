@@ -85,8 +85,9 @@ func (r *run) waiter(v *checker.Violation) (w *wait) {
 		}
 	}
 	if w != nil && w.op.Outcome == history.OK { // up to the request that was granted
-		if try := r.try(w.op, math.MaxInt64); len(try) > 0 {
-			w.until = min(w.until, try[0].cmd.Sent-1)
+		try := r.try(w.op, math.MaxInt64)
+		if i := slices.IndexFunc(try, func(q query) bool { return !w.takesBack(&q) }); i >= 0 {
+			w.until = min(w.until, try[i].cmd.Sent-1)
 		}
 	}
 	return w
@@ -103,13 +104,16 @@ func (w *wait) calls() (all []*history.Operation) {
 	return all
 }
 
-// lastTry returns the last requests of the wait that were answered, and that no release sends: an
-// acquire that was refused may take back what it set.
+// takesBack reports whether a request is one that releases send: an acquire that was refused may
+// take back what it set.
+func (w *wait) takesBack(q *query) bool { return w.releases[kindOf(q.cmd.Name, q.cmd.Script)] }
+
+// lastTry returns the last requests of the wait that were answered and that take nothing back.
 func (w *wait) lastTry() []query {
 	for _, op := range slices.Backward(w.calls()) {
 		for all := w.try(op, w.until); len(all) > 0; all = w.try(op, all[0].cmd.Sent-1) {
 			try := slices.DeleteFunc(slices.Clone(all), func(q query) bool {
-				return q.cmd.Replied == 0 || w.releases[kindOf(q.cmd.Name, q.cmd.Script)] || op != w.op && q.cmd.Sent < w.from
+				return q.cmd.Replied == 0 || w.takesBack(&q) || op != w.op && q.cmd.Sent < w.from
 			})
 			if len(try) > 0 {
 				return try
@@ -181,13 +185,27 @@ func (w *wait) quiet() (from, to int64) {
 			continue
 		}
 		until(c.Sent)
-		last = max(last, c.Sent, c.Replied)
-		if c.Replied == 0 || c.Replied > w.until {
-			last = w.until
+		ends := c.Replied
+		if ends == 0 {
+			ends = w.ended(c)
 		}
+		last = max(last, c.Sent, min(ends, w.until))
 	}
 	until(w.until)
 	return from, to
+}
+
+// ended returns when the wait for a reply that did not come was over at the latest: when the node
+// came back.
+func (w *wait) ended(c *history.Command) int64 {
+	if n := w.nodes[c.Node]; n != nil {
+		for i := n.by(c.Sent); i < len(n.events); i++ {
+			if n.events[i].Effect == history.Restarted {
+				return n.events[i].At
+			}
+		}
+	}
+	return w.until
 }
 
 // blocked asks a refused request again without each part of the data, and answers by the part that
