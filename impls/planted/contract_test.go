@@ -12,6 +12,7 @@ var caughtBy = map[string][]string{
 	"bug-blind-release":        {"late-release", "lost-release", "loss-returns", "slow-reply"},
 	"bug-expire-apart":         {"died-on-the-way", "lost-grant", "slow-reply", "cancelled-request", "second-attempt"},
 	"bug-same-token":           {"late-extend", "late-release", "lost-release", "loss-returns", "slow-reply", "between-requests"},
+	"bug-owner-is-token":       {"slow-reply"}, // its owners differ here; restart-same-owner shows it
 	"bug-extend-always-yes":    {"keys-deleted", "late-extend", "release-needs-a-hold", "slow-reply", "no-answer", "context-ended"},
 	"bug-extend-recreates":     {"keys-deleted", "late-extend", "slow-reply", "between-requests"},
 	"bug-busy-is-unavailable":  {"closes", "busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins", "release-needs-a-hold", "release-once", "skewed-clock", "slow-reply", "waits", "reuse", "loss-returns", "odd-leases", "unanswered", "late-entry", "between-requests", "second-attempt", "bounded-requests", "clean", "connections-cut", "dead-waiter", "keys-deleted", "names-apart", "no-stale-signals", "nothing-running", "one-slot", "released-between", "reserved-words", "two-waits", "valid-until", "waits-long"},
