@@ -33,6 +33,8 @@ func (p *pair) conclude(f fate, all []fate) Answer {
 		return a
 	case f.by == never:
 		a.Says = sentence("the grant of ", first, " left nothing at a server that could refuse ", granting, " at ", Instant(at))
+	case f.by == apart && p.second.Op != history.Acquire:
+		a.Says = sentence(history.Node(p.homeOf()).String(), " granted it to ", first, ", and ", history.Node(f.node.index).String(), ", which was asked at ", Instant(at), ", never had it: there were two primaries")
 	case f.by == apart:
 		a.Says = sentence(history.Node(p.homeOf()).String(), " granted it to ", first, ", and ", history.Node(f.node.index).String(), " to ", second, ": there were two primaries")
 	case f.at < 0:

@@ -129,13 +129,14 @@ func (r *run) victim(n *node, p part, i int) *hold {
 	return nil
 }
 
-// ownHold explains a reply that a client's hold was gone: by what ended its mark before that; or an
-// owner who was refused: nobody else's mark is in the way.
+// ownHold explains a reply that a client's hold was gone: by what ended its mark before that. An
+// acquire is such a reply only to a re-entry; if nobody else's mark was in the way of one, it was
+// never granted.
 func (r *run) ownHold(v *checker.Violation, client string) Answer {
 	for _, o := range slices.Backward(v.Witness.All()) {
 		op := r.ops[o.ID]
 		if op == nil || op.Client != client || op.Op == history.Use || op.Op == history.Write || op.Op == history.Lost ||
-			op.Op == history.Acquire && r.Header.Kind != history.Reentrant {
+			op.Op == history.Acquire && v.Property != verdicts.Reentrancy {
 			continue
 		}
 		if a := r.taken(op); a.Cause != "" {
@@ -168,6 +169,7 @@ func (r *run) taken(op *history.Operation) Answer {
 		return p.answer()
 	}
 	for _, m := range p.marks(h) {
+		m = p.copyOn(p.granter(), m)
 		to := -1
 		for i := range p.try {
 			if q := &p.try[i]; q.node == m.node && to < 0 {
@@ -175,7 +177,7 @@ func (r *run) taken(op *history.Operation) Answer {
 			}
 		}
 		for part := range m.parts {
-			if f := p.fateOf(m, part, to); f.at >= 0 {
+			if f := p.fateOf(m, part, to); f.at >= 0 || f.by == apart {
 				return p.conclude(f, []fate{f})
 			}
 		}

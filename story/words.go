@@ -106,7 +106,7 @@ func (t *narrator) misanswered() string {
 		return fmt.Sprintf("%s was told that it had renewed its hold on %s, though by the other replies that had ended", who, key)
 	case op.Op == history.Extend && op.Outcome == history.OK:
 		return fmt.Sprintf("%s was told that it had renewed its hold on %s, which had ended", who, key)
-	case op.Op == history.Extend || op.Op == history.Lost || op.Outcome != history.OK:
+	case op.Op == history.Extend || op.Op == history.Lost || op.Outcome != history.OK && op.Outcome != history.Unknown:
 		return fmt.Sprintf("%s was told that its hold on %s was gone, while its lease ran", who, key)
 	case len(t.v.Clients) < 2:
 		return fmt.Sprintf("the release of %s by %s was accepted, though its hold had ended", key, who)

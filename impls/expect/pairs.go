@@ -33,7 +33,8 @@ func TwoHolders(cause string) []string {
 // TwoPrimaries is what may follow where sentinels replace a primary: it had not replicated a grant,
 // or granted beside its successor.
 func TwoPrimaries() []string {
-	return append(append(TwoHolders("failover-loss"), TwoHolders("split-brain")...), "fencing-order/failover-loss", "fencing-order/split-brain")
+	return append(append(TwoHolders("failover-loss"), TwoHolders("split-brain")...),
+		"fencing-order/failover-loss", "fencing-order/split-brain", "renewal/failover-loss", "renewal/split-brain")
 }
 
 // Stuck is what a key causes that is never deleted.

@@ -23,10 +23,10 @@ func Confirms() Table {
 // Behind is a failover to a replica that lacks what another may have confirmed.
 func Behind() verdicts.Expectation { return twoHolders("failover-loss") }
 
-// Alone is a lock that does not report its own grant as busy after a lost reply, and keeps a state
-// for each name.
+// Alone is a lock that does not report its own grant as busy after a lost reply, keeps a state for
+// each name, and has a token for each hold.
 func Alone() Table {
-	return Table{"lost-reply-alone": verdicts.Safe(), "many-names": verdicts.Safe()}
+	return Table{"lost-reply-alone": verdicts.Safe(), "many-names": verdicts.Safe(), "restart-same-owner": verdicts.Safe()}
 }
 
 // Renews is a lock that extends its lease in the background exactly while it is held.

@@ -99,14 +99,20 @@ func (c oneLook) Now() time.Time {
 func lookOnce(env *impls.Env) { env.Clock = oneLook{env.Clock, new(time.Time)} }
 
 // sameToken makes every client draw the same token.
-func sameToken(env *impls.Env) { env.Rand = zeros{} }
+func sameToken(env *impls.Env) { env.Rand = repeated("0") }
 
-type zeros struct{}
+// ownersToken makes a client draw its owner's id.
+func ownersToken(env *impls.Env) { env.Rand = repeated(env.Owner) }
 
-var _ io.Reader = zeros{}
+// repeated is a source of one text, from its beginning at each call.
+type repeated string
 
-func (zeros) Read(b []byte) (int, error) {
-	clear(b)
+var _ io.Reader = repeated("")
+
+func (r repeated) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = r[i%len(r)]
+	}
 	return len(b), nil
 }
 

@@ -34,6 +34,14 @@ func tokenBugs() []mutant {
 			traits: func(t *impls.Traits) { t.UniqueToken = false },
 		},
 		{
+			name: "owner-is-token", report: "teableio/teable#3238",
+			in: "restart-same-owner", shows: "mutual-exclusion/mis-unlock",
+			bug:    "The token is the owner's id, so that a client that restarts under its id has the token of the one before.",
+			env:    ownersToken,
+			lie:    namelessGrants,
+			traits: func(t *impls.Traits) { t.UniqueToken = false },
+		},
+		{
 			name: "extend-always-yes", report: "go-redsync/redsync#61",
 			in: "pause-extend", shows: "mutual-exclusion/overbelief",
 			bug: "Extend reports success though the hold is gone.",

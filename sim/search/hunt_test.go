@@ -26,6 +26,7 @@ import (
 var kept = map[string]string{
 	"token-session":            "what a lost release leaves behind ends with the lease, which progress allows",
 	"bug-ten-readers":          "it takes eleven readers, as in crowd-of-readers",
+	"bug-owner-is-token":       "it takes clients of one owner id, as in restart-same-owner",
 	"bug-names-count-together": "it takes a client that holds two names, as in many-names",
 }
 
