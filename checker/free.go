@@ -2,6 +2,7 @@ package checker
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"github.com/lockbench/lockbench/history"
@@ -11,37 +12,48 @@ import (
 // in which too few holds were possible to refuse a mode. Holds closer to each other than that are
 // taken together, so that few are kept.
 func (d *keyInput) stretches(least int64, asked history.Mode) []Span {
-	var taken cover
-	taken.least = least
-	if n := Permits(d.a.header); n > 1 {
-		d.eachHold(asked, func(s Span) { taken.spans = append(taken.spans, s) })
-		taken = cover{least: least, spans: atOnce(taken.spans, n)}
-	} else {
-		d.eachHold(asked, taken.add)
-	}
+	counted := d.holdsAgainst(asked, func(began *op) Span { return Span{d.countsFrom(began), d.counts(began)} })
+	taken := d.full(least, func(yield func(Span) bool) {
+		counted(yield)
+		for _, g := range d.k.ghosts {
+			if mayRefuse(d.a.header.Kind, g.mode, asked) {
+				yield(Span{g.from, plus(g.died, d.a.header.Lease+slack(d.a.header))})
+			}
+		}
+		if d.a.header.Kind == history.RW && asked == history.Shared { // a writer that waits may keep readers out
+			for place := range d.a.walk(d.k) {
+				if o := d.k.op(place); o.kind == history.Acquire && o.mode == history.Exclusive {
+					yield(Span{o.call, o.ret})
+				}
+			}
+		}
+	})
 	return taken.gaps(Span{d.k.first(), d.k.last()})
 }
 
-// eachHold calls each with the spans in which holds may refuse a mode, for as long as they count.
-func (d *keyInput) eachHold(asked history.Mode, each func(Span)) {
-	kind := d.a.header.Kind
-	for n := uint32(1); n <= d.k.holds.len(); n++ {
-		if o := d.k.began(n); mayRefuse(kind, o.mode, asked) {
-			each(Span{d.countsFrom(&o), d.counts(&o)})
-		}
-	}
-	if kind == history.RW && asked == history.Shared { // a writer that waits may keep readers out
-		for place := range d.a.walk(d.k) {
-			if o := d.k.op(place); o.kind == history.Acquire && o.mode == history.Exclusive {
-				each(Span{o.call, o.ret})
+// holdsAgainst yields the spans of the holds that may refuse a mode.
+func (d *keyInput) holdsAgainst(asked history.Mode, of func(began *op) Span) iter.Seq[Span] {
+	return func(yield func(Span) bool) {
+		for n := uint32(1); n <= d.k.holds.len(); n++ {
+			if o := d.k.began(n); mayRefuse(d.a.header.Kind, o.mode, asked) {
+				yield(of(&o))
 			}
 		}
 	}
-	for _, g := range d.k.ghosts {
-		if mayRefuse(d.a.header.Kind, g.mode, asked) {
-			each(Span{g.from, plus(g.died, d.a.header.Lease+slack(d.a.header))})
-		}
+}
+
+// full returns where as many of some spans lie at once as there are permits. Those closer to each
+// other than least are taken together.
+func (d *keyInput) full(least int64, all iter.Seq[Span]) cover {
+	c := cover{least: least}
+	if n := Permits(d.a.header); n > 1 {
+		c.spans = atOnce(slices.Collect(all), n)
+		return c
 	}
+	for s := range all {
+		c.add(s)
+	}
+	return c
 }
 
 // countsFrom returns the earliest instant at which a hold can have begun: asked; if that is not
@@ -112,6 +124,12 @@ func (c *cover) add(s Span) {
 		last++
 	}
 	c.spans = slices.Replace(c.spans, first, last, s)
+}
+
+// meets reports whether any of the spans meets [from, to].
+func (c *cover) meets(from, to int64) bool {
+	i, _ := slices.BinarySearchFunc(c.spans, from, func(x Span, t int64) int { return cmp.Compare(x.To, t) })
+	return i < len(c.spans) && c.spans[i].From <= to
 }
 
 // gaps returns what the spans leave of a stretch.
