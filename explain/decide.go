@@ -43,7 +43,10 @@ func (p *pair) answer() Answer {
 		if i := slices.IndexFunc(ends, func(f fate) bool { return f.by == apart }); i >= 0 {
 			return p.conclude(ends[i], ends)
 		}
-		return p.conclude(ends[0], ends)
+		its := slices.IndexFunc(ends, func(f fate) bool {
+			return p.first.op.Token != "" && (f.name == p.first.op.Token || f.text == p.first.op.Token)
+		})
+		return p.conclude(ends[max(its, 0)], ends)
 	}
 	if p.quorum() > 1 {
 		return p.outvoted(gone)
