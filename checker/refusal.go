@@ -23,12 +23,10 @@ type refusal struct {
 
 func newRefusal(d *keyInput) *refusal {
 	r := &refusal{tally: d.tallyOf(verdicts.Refusal, d.k.count(history.Acquire, history.Busy) > 0, "nobody was refused"), tries: latest{most: 2}}
-	for mode := range r.full {
-		if r.applies {
-			r.full[mode] = d.full(0, d.holdsAgainst(history.Mode(mode), func(began *op) Span {
-				return Span{d.k.asked(began), d.k.holds.at(began.hold).possible}
-			}))
-		}
+	if r.applies {
+		r.full = eachMode(d, func(asked history.Mode) cover {
+			return d.full(0, d.holdsAgainst(asked, func(began *op) Span { return Span{d.k.asked(began), d.k.holds.at(began.hold).possible} }))
+		})
 	}
 	return r
 }
