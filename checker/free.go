@@ -1,7 +1,7 @@
 package checker
 
 import (
-	"cmp"
+	"iter"
 	"slices"
 
 	"github.com/lockbench/lockbench/history"
@@ -11,37 +11,57 @@ import (
 // in which too few holds were possible to refuse a mode. Holds closer to each other than that are
 // taken together, so that few are kept.
 func (d *keyInput) stretches(least int64, asked history.Mode) []Span {
-	var taken cover
-	taken.least = least
-	if n := Permits(d.a.header); n > 1 {
-		d.eachHold(asked, func(s Span) { taken.spans = append(taken.spans, s) })
-		taken = cover{least: least, spans: atOnce(taken.spans, n)}
-	} else {
-		d.eachHold(asked, taken.add)
-	}
+	counted := d.holdsAgainst(asked, func(began *op) Span { return Span{d.countsFrom(began), d.counts(began)} })
+	taken := d.full(least, func(yield func(Span) bool) {
+		counted(yield)
+		for _, g := range d.k.ghosts {
+			if mayRefuse(d.a.header.Kind, g.mode, asked) {
+				yield(Span{g.from, plus(g.died, d.a.header.Lease+slack(d.a.header))})
+			}
+		}
+		if d.a.header.Kind == history.RW && asked == history.Shared { // a writer that waits may keep readers out
+			for place := range d.a.walk(d.k) {
+				if o := d.k.op(place); o.kind == history.Acquire && o.mode == history.Exclusive {
+					yield(Span{o.call, o.ret})
+				}
+			}
+		}
+	})
 	return taken.gaps(Span{d.k.first(), d.k.last()})
 }
 
-// eachHold calls each with the spans in which holds may refuse a mode, for as long as they count.
-func (d *keyInput) eachHold(asked history.Mode, each func(Span)) {
-	kind := d.a.header.Kind
-	for n := uint32(1); n <= d.k.holds.len(); n++ {
-		if o := d.k.began(n); mayRefuse(kind, o.mode, asked) {
-			each(Span{d.countsFrom(&o), d.counts(&o)})
-		}
+// eachMode returns what is so for those who ask in either mode: the same, but of a read-write lock.
+func eachMode[T any](d *keyInput, of func(asked history.Mode) T) (out [2]T) {
+	out[history.Exclusive] = of(history.Exclusive)
+	if out[history.Shared] = out[history.Exclusive]; d.a.header.Kind == history.RW {
+		out[history.Shared] = of(history.Shared)
 	}
-	if kind == history.RW && asked == history.Shared { // a writer that waits may keep readers out
-		for place := range d.a.walk(d.k) {
-			if o := d.k.op(place); o.kind == history.Acquire && o.mode == history.Exclusive {
-				each(Span{o.call, o.ret})
+	return out
+}
+
+// holdsAgainst yields the spans of the holds that may refuse a mode.
+func (d *keyInput) holdsAgainst(asked history.Mode, of func(began *op) Span) iter.Seq[Span] {
+	return func(yield func(Span) bool) {
+		for n := uint32(1); n <= d.k.holds.len(); n++ {
+			if o := d.k.began(n); mayRefuse(d.a.header.Kind, o.mode, asked) {
+				yield(of(&o))
 			}
 		}
 	}
-	for _, g := range d.k.ghosts {
-		if mayRefuse(d.a.header.Kind, g.mode, asked) {
-			each(Span{g.from, plus(g.died, d.a.header.Lease+slack(d.a.header))})
-		}
+}
+
+// full returns where as many of some spans lie at once as there are permits. Those closer to each
+// other than least are taken together.
+func (d *keyInput) full(least int64, all iter.Seq[Span]) cover {
+	c := cover{least: least}
+	if n := Permits(d.a.header); n > 1 {
+		c.spans = atOnce(slices.Collect(all), n)
+		return c
 	}
+	for s := range all {
+		c.add(s)
+	}
+	return c
 }
 
 // countsFrom returns the earliest instant at which a hold can have begun: asked; if that is not
@@ -95,61 +115,4 @@ func (d *keyInput) served(client string, s Span) (parts []Span) {
 		parts = append(parts, s)
 	}
 	return parts
-}
-
-// cover is a set of spans, in order, with gaps of some length or more between them.
-type cover struct {
-	least int64
-	spans []Span
-}
-
-// add adds a span.
-func (c *cover) add(s Span) {
-	first, _ := slices.BinarySearchFunc(c.spans, s.From-c.least, func(x Span, t int64) int { return cmp.Compare(x.To, t) })
-	last := first
-	for last < len(c.spans) && c.spans[last].From <= plus(s.To, c.least) {
-		s = Span{min(s.From, c.spans[last].From), max(s.To, c.spans[last].To)}
-		last++
-	}
-	c.spans = slices.Replace(c.spans, first, last, s)
-}
-
-// gaps returns what the spans leave of a stretch.
-func (c *cover) gaps(of Span) (out []Span) {
-	for _, s := range c.spans {
-		if s.From-of.From >= c.least {
-			out = append(out, Span{of.From, s.From})
-		}
-		of.From = max(of.From, s.To)
-	}
-	if of.To-of.From >= c.least {
-		out = append(out, of)
-	}
-	return out
-}
-
-// atOnce returns the spans in which some number of the given ones lie at once.
-func atOnce(spans []Span, n int) (out []Span) {
-	var starts, ends []int64
-	for _, s := range spans {
-		starts, ends = append(starts, s.From), append(ends, s.To)
-	}
-	slices.Sort(starts)
-	slices.Sort(ends)
-	open, from := 0, int64(0)
-	for i, j := 0, 0; j < len(ends); {
-		if i < len(starts) && starts[i] <= ends[j] {
-			if open++; open == n {
-				from = starts[i]
-			}
-			i++
-			continue
-		}
-		if open == n {
-			out = append(out, Span{from, ends[j]})
-		}
-		open--
-		j++
-	}
-	return out
 }

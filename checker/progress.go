@@ -45,16 +45,12 @@ type wait struct {
 const grace = 1_000_000_000
 
 func newProgress(d *keyInput) *progress {
-	n := d.k.count(history.Acquire, history.OK, history.Busy, history.Fail)
-	h := d.a.header
-	p := &progress{tally: d.tallyOf(verdicts.Progress, n > 0, "nobody asked for it"), limit: plus(h.Lease, max(h.Lease, grace)), waits: map[uint32]*wait{}}
+	h, tries := d.a.header, d.k.count(history.Acquire, history.OK, history.Busy, history.Fail)
+	p := &progress{tally: d.tallyOf(verdicts.Progress, tries > 0, "nobody asked for it"), limit: plus(h.Lease, max(h.Lease, grace)), waits: map[uint32]*wait{}}
 	if p.least = p.limit; h.Wakeups {
 		p.least = min(p.limit, cmp.Or(d.opt.HandOver, grace))
 	}
-	p.free[history.Exclusive] = d.stretches(p.least, history.Exclusive)
-	if p.free[history.Shared] = p.free[history.Exclusive]; h.Kind == history.RW {
-		p.free[history.Shared] = d.stretches(p.least, history.Shared)
-	}
+	p.free = eachMode(d, func(asked history.Mode) []Span { return d.stretches(p.least, asked) })
 	return p
 }
 
@@ -97,7 +93,6 @@ func (p *progress) done() {
 			p.end(w)
 		}
 	}
-	slices.SortStableFunc(p.kept, byTime)
 }
 
 // end counts a wait.

@@ -64,7 +64,6 @@ func (s *storeIntegrity) done() {
 		s.judge(o, before)
 		before.read(o)
 	}
-	slices.SortStableFunc(s.kept, byTime)
 	s.sum(accepted)
 }
 

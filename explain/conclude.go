@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,10 +38,13 @@ func (p *pair) conclude(f fate, all []fate) Answer {
 		a.Says = sentence(history.Node(p.homeOf()).String(), " granted it to ", first, ", and ", history.Node(f.node.index).String(), ", which was asked at ", Instant(at), ", never had it: there were two primaries")
 	case f.by == apart:
 		a.Says = sentence(history.Node(p.homeOf()).String(), " granted it to ", first, ", and ", history.Node(f.node.index).String(), " to ", second, ": there were two primaries")
+	case f.at < 0 && len(p.votes()) == 0:
+		a.Says = sentence(first, "'s ", Key(f.key), " was still there when ", second, " was granted it, though ", granting, " at ", Instant(at), " took nothing", p.onNodes(all))
 	case f.at < 0:
 		a.Says = sentence(first, "'s ", Key(f.key), " was still there when ", granting, " was granted at ", Instant(at), p.onNodes(all))
 	case f.by == taken && f.node.events[f.at].Client == p.second.Client && f.node.events[f.at].Op == p.second.ID:
-		a.Says = sentence(f.node.words(f.at, f.key), " overwrote ", Key(f.key), ", which was ", first, "'s", p.onNodes(all))
+		did := map[Hit]string{Freed: " deleted ", Cut: " removed a part of "}[a.Events[0].Hit]
+		a.Says = sentence(f.node.words(f.at, f.key), cmp.Or(did, " overwrote "), Key(f.key), ", which was ", first, "'s", p.onNodes(all))
 	case p.second.Op == history.Acquire:
 		a.Says = sentence("without ", f.node.words(f.at, f.key), p.onNodes(all), ", ", second, " would have been refused")
 	default:

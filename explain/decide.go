@@ -22,33 +22,15 @@ func (p *pair) answer() Answer {
 	if len(marks) == 0 {
 		return p.conclude(fate{at: -1, by: never}, nil)
 	}
-	var ends []fate
 	handed := p.handed()
-	granter := p.granter()
-	for _, m := range marks {
-		m = p.copyOn(granter, m)
-		to := p.before(m.node)
-		if handed != nil {
-			to = m.node.by(handed.At)
-		}
-		for part := range m.parts {
-			ends = append(ends, p.fateOf(m, part, to))
-		}
-	}
-	slices.SortFunc(ends, func(a, b fate) int {
-		return cmp.Or(cmp.Compare(a.time(), b.time()), cmp.Compare(a.node.index, b.node.index), cmp.Compare(a.key, b.key), cmp.Compare(a.name, b.name))
-	})
+	ends := p.ends(marks, handed)
 	gone := slices.DeleteFunc(slices.Clone(ends), func(f fate) bool { return f.at < 0 })
-	if len(gone) == 0 {
-		if i := slices.IndexFunc(ends, func(f fate) bool { return f.by == apart }); i >= 0 {
-			return p.conclude(ends[i], ends)
-		}
-		return p.conclude(ends[0], ends)
-	}
-	if p.quorum() > 1 {
+	switch {
+	case len(gone) == 0:
+		return p.conclude(p.left(ends), ends)
+	case p.quorum() > 1:
 		return p.outvoted(gone)
-	}
-	if handed != nil { // the second asked nothing then
+	case handed != nil: // the second asked nothing then
 		return p.conclude(gone[0], gone)
 	}
 	others := p.goneBeside()
@@ -70,6 +52,36 @@ func (p *pair) answer() Answer {
 		return p.conclude(fate{part: ends[0].part, node: ends[0].node, at: -1, by: there}, ends)
 	}
 	return Answer{}
+}
+
+// ends returns what became of each part of some marks before the second's request, or before
+// another handed it the lock, by time.
+func (p *pair) ends(marks map[int]*mark, handed *event) (ends []fate) {
+	granter := p.granter()
+	for _, m := range marks {
+		m = p.copyOn(granter, m)
+		to := p.before(m.node)
+		if handed != nil {
+			to = m.node.by(handed.At)
+		}
+		for part := range m.parts {
+			ends = append(ends, p.fateOf(m, part, to))
+		}
+	}
+	slices.SortFunc(ends, func(a, b fate) int {
+		return cmp.Or(cmp.Compare(a.time(), b.time()), cmp.Compare(a.node.index, b.node.index), cmp.Compare(a.key, b.key), cmp.Compare(a.name, b.name))
+	})
+	return ends
+}
+
+// left returns which of a mark's parts, of which nothing ended any, an answer names: one that was
+// on another primary, else one that carries the token.
+func (p *pair) left(ends []fate) fate {
+	its := slices.IndexFunc(ends, func(f fate) bool { return f.by == apart })
+	if token := p.first.op.Token; its < 0 && token != "" {
+		its = slices.IndexFunc(ends, func(f fate) bool { return f.name == token || f.text == token })
+	}
+	return ends[max(its, 0)]
 }
 
 // goneBeside returns what ended the marks of those that held permits beside the first: with one

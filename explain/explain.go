@@ -109,7 +109,7 @@ func (r *run) noOrder(v *checker.Violation) Answer {
 			}
 		}
 	}
-	if a := r.fence(v); a.Cause != "" {
+	if a := r.fencesBack(v); a.Cause != "" {
 		return a
 	}
 	if a := r.stuck(v); a.Cause != "" {

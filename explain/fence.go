@@ -21,21 +21,50 @@ func (r *run) fence(v *checker.Violation) Answer {
 		if second.op.Fence == 0 || second.op.Fence > first.op.Fence {
 			continue
 		}
-		p := r.pair(first, second.op, v.At)
-		if a := p.counted(); a.Cause != "" {
+		if a := r.refenced(v, first, second); a.Cause != "" {
 			return a
 		}
-		for _, n := range r.nodes {
-			if a := p.counter(n); a.Cause != "" {
-				return a
+	}
+	return Answer{}
+}
+
+// refenced explains why the second of two grants has a fence that is not larger than the first's.
+func (r *run) refenced(v *checker.Violation, first, second *hold) Answer {
+	p := r.pair(first, second.op, v.At)
+	if a := p.counted(); a.Cause != "" {
+		return a
+	}
+	for _, n := range r.nodes {
+		if a := p.counter(n); a.Cause != "" {
+			return a
+		}
+	}
+	if a := r.overlap(v); a.Cause != "" && a.Cause != verdicts.DoubleGrant && r.over(first, v.At) > p.at {
+		return a
+	}
+	if second.op.Fence == first.op.Fence {
+		return Answer{Cause: verdicts.FenceReused, Says: sentence("the grant of ", Name(first.op.Client), " did not count: ", Name(second.op.Client), " was given the same fence")}
+	}
+	return Answer{}
+}
+
+// fencesBack explains replies that no order explains by the first grant among them whose fence is
+// not larger than that of an earlier one, which may have come before all of them.
+func (r *run) fencesBack(v *checker.Violation) Answer {
+	for _, second := range r.shown(v) {
+		if second.op.Fence == 0 || second.op.Mode == history.Shared {
+			continue
+		}
+		var first *hold
+		for _, h := range r.holds {
+			if h.granted < second.granted && h.op.Key == second.op.Key && h.op.Mode != history.Shared && (first == nil || h.op.Fence >= first.op.Fence) {
+				first = h
 			}
 		}
-		if a := r.overlap(v); a.Cause != "" && a.Cause != verdicts.DoubleGrant && r.over(first, v.At) > p.at {
-			return a
+		if first == nil || first.op.Fence < second.op.Fence || first.op.Fence == second.op.Fence && second.outer != nil {
+			continue
 		}
-		if second.op.Fence == first.op.Fence {
-			return Answer{Cause: verdicts.FenceReused, Says: sentence("the grant of ", Name(first.op.Client), " did not count: ", Name(second.op.Client), " was given the same fence")}
-		}
+		return r.refenced(v, first, second)
 	}
 	return Answer{}
 }

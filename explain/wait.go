@@ -74,7 +74,8 @@ func (r *run) waiter(v *checker.Violation) (w *wait) {
 	until := v.At + v.Lasted
 	for _, o := range v.Witness.All() {
 		op := r.ops[o.ID]
-		if op == nil || op.Op != history.Acquire || !slices.Contains(v.Clients, op.Client) || op.Outcome == history.OK && op.Return <= v.At {
+		if op == nil || op.Op != history.Acquire || !slices.Contains(v.Clients, op.Client) ||
+			op.Outcome == history.OK && (op.Return <= v.At || v.Property == verdicts.Linearizability) {
 			continue
 		}
 		if w == nil || op.Client == v.Clients[0] {

@@ -42,7 +42,7 @@ func (t *narrator) sayAsked(e *explain.Event) {
 	}
 	var asked *history.Command
 	for _, c := range t.sent[e.Op.ID] {
-		if c.Node == e.Command.Node && c.Replied != 0 && c.Replied <= e.Command.Sent && c.Sent < e.Command.Sent {
+		if c.Node == e.Command.Node && c.Replied != 0 && c.Replied <= e.Command.Sent && c.Sent < e.Command.Sent && !c.Failed() {
 			asked = c
 		}
 	}
@@ -56,9 +56,9 @@ func (t *narrator) sayAsked(e *explain.Event) {
 	t.say(asked.Sent, 3, true, text)
 }
 
-// late is how many nanoseconds after it was sent a command is executed at the earliest for its
-// story to say so.
-const late = 20_000_000
+// late is by how many nanoseconds more a command is executed after it was sent, or a client told of
+// its grant, for the story to say so.
+const late = 10 * milli
 
 // hit returns what a command did to a key, and whose key it was.
 func hit(e *explain.Event) string {

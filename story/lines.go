@@ -148,7 +148,6 @@ func (t *narrator) terms(h *checker.Hold) string {
 	if until := h.Acquire.ValidUntil; until != 0 && until < h.Start() && h.End() > h.Start() {
 		text += "; told of an end " + span(h.Start()-until) + " before that"
 	}
-	const late = 10 * milli
 	if by := h.Start() - t.began(h); by > late {
 		text += "; told " + span(by) + " later"
 	}
@@ -209,7 +208,11 @@ func (t *narrator) meeting(h *checker.Hold) (text string) {
 			case b.To != math.MaxInt64:
 				until = "until " + t.ms(b.To)
 			}
-			text += fmt.Sprintf(", while %s believed that it held, %s", shortened(w[i].Client), until)
+			when := "while"
+			if at-t.began(h) > late { // its line is at its grant
+				when = "and when it was told,"
+			}
+			text += fmt.Sprintf(", %s %s believed that it held, %s", when, shortened(w[i].Client), until)
 		}
 	}
 	return text

@@ -107,10 +107,10 @@ func (t *narrator) covered(op *history.Operation) bool {
 	return op.Op != history.Acquire && slices.ContainsFunc(t.answer.Events, func(e explain.Event) bool { return e.Command != nil && e.Op != nil && same(e.Op, op) })
 }
 
-// grants reports whether an event is the grant of its operation, which the line of the hold shows,
-// and changed nothing of another's.
+// grants reports whether an event is the grant of its operation, which the line of the hold shows:
+// it removed nothing, and changed nothing of another's.
 func (t *narrator) grants(e *explain.Event) bool {
-	return e.Op != nil && e.Op.Granted() && !e.HitAnothers() && e.At == t.when(e.Op) &&
+	return e.Op != nil && e.Op.Granted() && !e.HitAnothers() && e.Hit != explain.Freed && e.Hit != explain.Cut && e.At == t.when(e.Op) &&
 		slices.ContainsFunc(t.around.Holds, func(h checker.Hold) bool { return same(&h.Acquire, e.Op) })
 }
 

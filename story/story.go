@@ -3,6 +3,7 @@ package story
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/explain"
@@ -51,7 +52,7 @@ func sentIn(v *checker.Verdict, commands []history.Command) map[uint64][]*histor
 	}
 	for i := range commands {
 		c := &commands[i]
-		if _, wanted := sent[c.Op]; wanted && c.Node >= 0 && !upstream.Handshake(c.Name) {
+		if _, wanted := sent[c.Op]; wanted && c.Node >= 0 && !upstream.Handshake(c.Name) && !strings.HasSuffix(c.Name, "SUBSCRIBE") {
 			sent[c.Op] = append(sent[c.Op], c)
 		}
 	}
