@@ -177,7 +177,7 @@ type clientRecord struct {
 
 func (d *serverDriver) newRecord(index int) *clientRecord {
 	name := workloads.ClientName(index)
-	r := &clientRecord{ClientRecorder: d.recorder.Client(name), name: name, latency: latency.NewRecorder(),
+	r := &clientRecord{ClientRecorder: d.recorder.Client(name), name: name, latency: &latency.Recorder{},
 		warm: d.warm(), overlaps: d.overlaps}
 	d.joining.Lock()
 	defer d.joining.Unlock()

@@ -15,7 +15,7 @@ import (
 // measure fills in the load and the health of the run and returns its latencies.
 func (d *serverDriver) measure(r *results.Result, rec *record) *latency.Set {
 	lag := int64(0)
-	recorders := []*latency.Recorder{latency.NewRecorder()}
+	recorders := []*latency.Recorder{{}}
 	latency.HandOvers(recorders[0], rec.Ops)
 	for _, c := range d.records {
 		recorders = append(recorders, c.latency)

@@ -55,7 +55,7 @@ type serverDriver struct {
 var _ driver = (*serverDriver)(nil)
 
 func newServerDriver(e Experiment) *serverDriver {
-	d := &serverDriver{Experiment: e, asked: e.Stop, prefix: e.Prefix, recorder: history.NewRecorder(),
+	d := &serverDriver{Experiment: e, asked: e.Stop, prefix: e.Prefix, recorder: &history.Recorder{},
 		names: workloads.NameScripts(catalogue.ScriptNames()), overlaps: newOverlaps(e.Variant.Kind)}
 	if e.Provider.Guest() {
 		d.scripts = new(inject.Scripts)

@@ -35,7 +35,7 @@ func TestWhatIsWrittenWhileClientsRun(t *testing.T) {
 	body.Scope(t.Context())
 	world := inject.NewWorld(inject.Config{Timeline: func() int64 { return clock }})
 	world.Enlist(1, body)
-	d := &serverDriver{Experiment: Experiment{Variant: token}, servers: &deployment{lock: oneNode{}}, recorder: history.NewRecorder()}
+	d := &serverDriver{Experiment: Experiment{Variant: token}, servers: &deployment{lock: oneNode{}}, recorder: &history.Recorder{}}
 	d.director = faults.NewDirector(faults.NewPlan(nil, time.Second, false), faults.DirectorConfig{World: world, Clients: 1})
 	s := &spool{driver: d, quit: make(chan struct{})}
 	if err := s.begin(dir); err != nil {
@@ -78,7 +78,7 @@ func TestBlocksOutliveAFullDisk(t *testing.T) {
 	if _, err := file.Write(head); err != nil {
 		t.Fatal(err)
 	}
-	b, r := &blocks{file: file, size: int64(len(head))}, history.NewRecorder()
+	b, r := &blocks{file: file, size: int64(len(head))}, &history.Recorder{}
 	c1 := r.Client("c1")
 	for n := range 4 {
 		if n == 2 { // disk full from here on

@@ -449,7 +449,7 @@ func TestModeNamedAndAskedRoundTrip(t *testing.T) {
 		{ID: 4, Client: "c1", Op: history.Release, Key: "k", Call: 30, Return: 40, Outcome: history.OK},
 	}
 	text := history.AppendHeader(nil, history.Header{Kind: history.RW})
-	recorder := history.NewRecorder()
+	recorder := &history.Recorder{}
 	for i := range want {
 		text = history.AppendOperation(text, &want[i])
 		recorder.Client("c1").Add(want[i])

@@ -10,14 +10,11 @@ import (
 
 // Recorder collects the records of a run's clients, each of which has a ClientRecorder. A run
 // either spills periodically to a recording, which stays readable if the process is killed, or
-// keeps everything in memory.
+// keeps everything in memory. The zero value is ready for use.
 type Recorder struct {
 	mu      sync.Mutex // guards clients, and serializes Spill
 	clients []*ClientRecorder
 }
-
-// NewRecorder returns an empty recorder.
-func NewRecorder() *Recorder { return &Recorder{} }
 
 // Client returns a new recorder for one client. It may be called while other clients record.
 func (r *Recorder) Client(name string) *ClientRecorder {

@@ -31,7 +31,7 @@ type spilled struct {
 
 func newSpilled(t testing.TB) *spilled {
 	t.Helper()
-	s := &spilled{Recorder: history.NewRecorder(), path: filepath.Join(t.TempDir(), "recording")}
+	s := &spilled{Recorder: &history.Recorder{}, path: filepath.Join(t.TempDir(), "recording")}
 	var err error
 	if s.file, err = os.Create(s.path); err != nil {
 		t.Fatal(err)
@@ -191,7 +191,7 @@ func drawCommand(t *rapid.T) history.Command {
 func TestRecordingRoundTrip(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "recording")
 	rapid.Check(t, func(t *rapid.T) {
-		r, out := history.NewRecorder(), bytes.NewBuffer(history.RecordingHead(recordedHeader))
+		r, out := &history.Recorder{}, bytes.NewBuffer(history.RecordingHead(recordedHeader))
 		var err error
 		client := r.Client("c1")
 		want := history.Recorded{Scripts: map[string]string{}}
@@ -296,7 +296,7 @@ func FuzzRecording(f *testing.F) {
 }
 
 func TestOperationsInMemoryAreInCallOrder(t *testing.T) {
-	r := history.NewRecorder()
+	r := &history.Recorder{}
 	a, b := r.Client("a"), r.Client("b")
 	b.Add(history.Operation{Call: 3, Return: 9})
 	b.Add(history.Operation{Call: 12, Return: 13})
@@ -317,7 +317,7 @@ func TestOperationsInMemoryAreInCallOrder(t *testing.T) {
 }
 
 func BenchmarkAdd(b *testing.B) {
-	r := history.NewRecorder()
+	r := &history.Recorder{}
 	c := r.Client("c")
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {

@@ -35,7 +35,7 @@ func aVerdict() checker.Verdict {
 }
 
 func aSet(windows ...history.Window) *latency.Set {
-	r := latency.NewRecorder()
+	r := &latency.Recorder{}
 	r.Record(latency.Acquire, 0, 1*ms, 3*ms)
 	r.Record(latency.Acquire, 100*ms, 100*ms, 2100*ms)
 	r.Record(latency.Acquire, 0, 0, latency.Highest+1)
@@ -51,7 +51,7 @@ func TestResultFitsItsSchema(t *testing.T) {
 	full.Wait = &latency.Wait{Acquires: 2}
 	full.Notes = []string{"a note"}
 	empty := results.NewResult(aRun(), checker.Verdict{Verdict: checker.Inconclusive})
-	empty.SetLatency(latency.NewSet(), "")
+	empty.SetLatency(&latency.Set{}, "")
 	virtual := results.NewResult(aRun(), aVerdict())
 	virtual.SetLatency(nil, results.NoLatency)
 	nan := aVerdict()

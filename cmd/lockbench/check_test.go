@@ -117,7 +117,7 @@ func saveRecording(ops []history.Operation) saving {
 			return err
 		}
 		defer out.Close()
-		r := history.NewRecorder()
+		r := &history.Recorder{}
 		c1, c2 := r.Client("c1"), r.Client("c2")
 		for _, op := range ops {
 			map[string]*history.ClientRecorder{"c1": c1, "c2": c2}[op.Client].Add(op)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -22,7 +23,7 @@ func newMerge(a *app) *cobra.Command {
 			"whole anew and shows it as 'suite' or 'bench' would have. It refuses shards that are missing, that come twice, or that are of\n" +
 			"different plans. Runs stay where they are.",
 		Example: "  lockbench merge shard-1 shard-2 shard-3\n  lockbench merge shards/* --store suite.json",
-		Args:    cobra.ArbitraryArgs,
+		Args:    takes("needs the directories or files of the shards", 1, math.MaxInt),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.merge(args, f) },
 	}
 	s := c.Flags()
@@ -35,9 +36,6 @@ func newMerge(a *app) *cobra.Command {
 type mergeFlags struct{ out, store, baseline string }
 
 func (a *app) merge(paths []string, f mergeFlags) error {
-	if len(paths) == 0 {
-		return fmt.Errorf("%w: merge needs the directories or files of the shards", errUsage)
-	}
 	first, err := loadCompared(paths[0])
 	if err != nil {
 		return err

@@ -170,6 +170,12 @@ func (v *benchView) byClients(settings [][]results.BenchCell, metric, title, for
 	}
 	for i, g := range order {
 		where := strings.TrimPrefix(results.BenchSetting{Clients: 1, Keys: g.keys, Hold: g.hold, Rate: g.rate}.String(), "1 client")
+		missing := slices.DeleteFunc(slices.Clone(v.Bench.Plan.Locks), func(lock string) bool {
+			return slices.ContainsFunc(lines[g], func(l series) bool { return l.Name == lock })
+		})
+		if len(missing) > 0 {
+			where += " (" + strings.Join(missing, ", ") + ": too few samples)"
+		}
 		v.chart(chart{ID: fmt.Sprintf("%s-%d", metric, i), Title: title + where, About: "A line for each lock, a point for each number of clients, with its 95 % interval.",
 			X: "log", Y: "linear", XFormat: "count", YFormat: format, Series: lines[g]})
 	}

@@ -124,7 +124,7 @@ var functions = template.FuncMap{
 	"choose":  func(name string, words []string) chooser { return chooser{name, words} },
 	"verdict": verdictClass, "ending": endingClass, "headline": report.Headline, "dur": func(d time.Duration) string { return report.Span(d) },
 	"count": report.Count, "percent": report.Percent, "secs": report.Instant, "value": report.Quantity, "figure": report.Figure, "delta": report.Delta,
-	"lines":    func(lines []string) string { return strings.Join(lines, "\n") },
+	"outcome":  outcomeAbout,
 	"when":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
 	"workload": report.OtherWorkload, "damage": report.DamageText, "load": report.LoadText, "causes": report.PropertyCauses,
 	"cause": report.CauseAbout, "property": report.PropertyAbout, "metric": report.MetricName,

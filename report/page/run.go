@@ -128,11 +128,14 @@ func (v *runView) judged(r results.Result, g *digest) {
 		}
 	}
 	v.Absent = strings.Join(absent, "; ")
-	for _, by := range r.Operations {
-		v.Outcomes = append(v.Outcomes, slices.Collect(maps.Keys(by))...)
+	for _, o := range []history.Outcome{history.OK, history.Busy, history.NotHeld, history.LostHold, history.Rejected, history.Fail, history.Unknown, history.None} {
+		word := cmp.Or(o.String(), "done")
+		for _, by := range r.Operations {
+			if by[word] > 0 && !slices.Contains(v.Outcomes, word) {
+				v.Outcomes = append(v.Outcomes, word)
+			}
+		}
 	}
-	slices.Sort(v.Outcomes)
-	v.Outcomes = slices.Compact(v.Outcomes)
 	v.Latency = report.LatencyTable(r)
 	if v.Latency.Heads[0] = "from the call"; r.Load.Open {
 		v.Latency.Heads[0], v.Latency.Heads[len(v.Latency.Heads)-1] = "from the planned start", "p99 from the call"
@@ -149,8 +152,17 @@ func (v *runView) judged(r results.Result, g *digest) {
 	}
 }
 
-// Unknown reports whether the outcome of an operation is not known.
-func (v *runView) Unknown() bool { return slices.Contains(v.Outcomes, history.Unknown.String()) }
+// outcomeAbout explains an outcome in a sentence; "" for one that explains itself.
+func outcomeAbout(outcome string) string {
+	return map[string]string{
+		history.Busy.String():     "busy: another client held the lock.",
+		history.NotHeld.String():  "not_held: the client held the lock no more, or never had.",
+		history.LostHold.String(): "lost: the client had been told that its hold was lost.",
+		history.Rejected.String(): "rejected: the store refused the write, because its fence was lower than an earlier one.",
+		history.Fail.String():     "fail: it failed and certainly had no effect.",
+		history.Unknown.String():  "unknown: no reply came. It may have taken effect, then or later, or never; the check allows for each.",
+	}[outcome]
+}
 
 // maxRows is the most rows of a table.
 const maxRows = 40

@@ -29,7 +29,7 @@ func aRun(t testing.TB, prefix string, rounds int) *results.Dir {
 	header := history.Header{Lock: prefix + "set-nx-ex", Kind: history.Mutex, Lease: 300 * ms, Permits: 1}
 	var ops []history.Operation
 	var commands []history.Command
-	rec := latency.NewRecorder()
+	rec := &latency.Recorder{}
 	at := 10 * ms
 	key := prefix + "job"
 	for i := range rounds {

@@ -16,7 +16,7 @@ func TestLiveIsWithinAnEighth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := rapid.SliceOfN(rapid.Int64Range(0, latency.Highest), 1, 200).Draw(t, "samples")
 		percent := rapid.Float64Range(1, 100).Draw(t, "percent")
-		a, b := latency.NewRecorder(), latency.NewRecorder()
+		a, b := &latency.Recorder{}, &latency.Recorder{}
 		for i, v := range all {
 			[]*latency.Recorder{a, b}[i%2].Record(latency.Acquire, 0, 0, v)
 			a.Record(latency.Release, 0, 0, v/3)
@@ -29,7 +29,7 @@ func TestLiveIsWithinAnEighth(t *testing.T) {
 			t.Fatalf("%g %% of %v: %v, want %v to %v, at most an eighth more", percent, all, got, low, high)
 		}
 	})
-	r := latency.NewRecorder()
+	r := &latency.Recorder{}
 	r.Record(latency.Acquire, 10, 0, 0) // a clock that ran backwards
 	if got := latency.Live(latency.Acquire, r).ValueAtPercentile(100); got > latency.Lowest {
 		t.Errorf("of a negative sample: %v", got)

@@ -19,7 +19,7 @@ const (
 )
 
 // Recorder collects the samples of one client. It is safe for concurrent use by the client and its
-// lock's background goroutines.
+// lock's background goroutines. The zero value is ready for use.
 type Recorder struct {
 	mu   sync.Mutex       // the client's goroutine against its watchdog's
 	ops  []string         // names by their number in packed
@@ -34,9 +34,6 @@ const (
 	chunkSize = 64 << 10                  // bytes
 	maxSample = 4 * binary.MaxVarintLen64 // bytes
 )
-
-// NewRecorder returns the recorder of one client.
-func NewRecorder() *Recorder { return &Recorder{} }
 
 // Record adds a sample: intended start, call and return of an operation. In a closed loop intended
 // equals call.
@@ -108,7 +105,7 @@ func Merge(windows []history.Window, recorders ...*Recorder) *Set {
 			faults = append(faults, span{w.Start, w.Last()})
 		}
 	}
-	all := NewSet()
+	all := &Set{series: map[Tag]*hdr.Histogram{}}
 	faults = faults.union()
 	for _, r := range recorders {
 		r.mu.Lock()

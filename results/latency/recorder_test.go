@@ -34,7 +34,7 @@ func within(got, want int64) bool {
 // every millisecond stalls for one second in its tenth operation. Everything due meanwhile starts
 // late, which only the response latency shows.
 func TestStallCountsFromTheIntendedStart(t *testing.T) {
-	r := latency.NewRecorder()
+	r := &latency.Recorder{}
 	now := int64(0)
 	for i := range int64(1000) {
 		intended := i * ms
@@ -76,7 +76,7 @@ func TestOutOfRangeIsCounted(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := latency.NewRecorder()
+			r := &latency.Recorder{}
 			r.Record(latency.Acquire, 100, 100, 100+tt.value)
 			set := latency.Merge(nil, r)
 			all := set.Both(latency.Acquire, false)
@@ -114,7 +114,7 @@ func TestFaultWindowsSplitTheSamples(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := latency.NewRecorder()
+			r := &latency.Recorder{}
 			r.Record(latency.Acquire, tt.intended, tt.call, tt.ret)
 			set := latency.Merge(windows, r)
 			for _, inside := range []bool{false, true} {
@@ -128,7 +128,7 @@ func TestFaultWindowsSplitTheSamples(t *testing.T) {
 }
 
 func TestRecorderServesTheWatchdogToo(t *testing.T) {
-	r := latency.NewRecorder()
+	r := &latency.Recorder{}
 	var wg sync.WaitGroup
 	for _, op := range []string{latency.Acquire, latency.Extend} {
 		wg.Go(func() {
@@ -148,7 +148,7 @@ func TestRecorderServesTheWatchdogToo(t *testing.T) {
 
 // TestLogIsReadByTheReader reads the .hlog back with the library's own reader.
 func TestLogIsReadByTheReader(t *testing.T) {
-	r := latency.NewRecorder()
+	r := &latency.Recorder{}
 	for i := int64(1); i <= 1000; i++ {
 		r.Record(latency.Acquire, i*ms, i*ms+ms/2, i*ms+i*ms)
 	}
@@ -188,7 +188,7 @@ func TestLogIsReadByTheReader(t *testing.T) {
 }
 
 func TestSpectrumIsInMilliseconds(t *testing.T) {
-	r := latency.NewRecorder()
+	r := &latency.Recorder{}
 	for range 10 {
 		r.Record(latency.Acquire, 0, 0, 250*ms)
 	}
@@ -209,7 +209,7 @@ func TestSpectrumIsInMilliseconds(t *testing.T) {
 }
 
 func BenchmarkRecord(b *testing.B) {
-	r := latency.NewRecorder()
+	r := &latency.Recorder{}
 	b.ReportAllocs()
 	for i := range int64(b.N) {
 		r.Record(latency.Acquire, i*ms, i*ms, i*ms+ms/7)

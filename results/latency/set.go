@@ -30,9 +30,6 @@ type Set struct {
 	dropped int64
 }
 
-// NewSet returns an empty set.
-func NewSet() *Set { return &Set{series: map[Tag]*hdr.Histogram{}} }
-
 // Get returns a series; nil if it has no samples.
 func (s *Set) Get(t Tag) *hdr.Histogram { return s.series[t] }
 

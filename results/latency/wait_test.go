@@ -99,7 +99,7 @@ func TestHandOvers(t *testing.T) {
 				tt.ops[i].Call *= ms
 				tt.ops[i].Return *= ms
 			}
-			r := latency.NewRecorder()
+			r := &latency.Recorder{}
 			latency.HandOvers(r, tt.ops)
 			got := latency.Merge(nil, r).Both(latency.HandOver, true)
 			if got == nil {

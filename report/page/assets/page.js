@@ -410,7 +410,11 @@ async function scenes(place) {
     if (!s) return;
     place.querySelector('h2').textContent = s.lock + ' × ' + s.scenario;
     place.querySelector('.about').textContent = s.property + ' broken by ' + s.cause + ', key ' + s.key;
-    place.querySelector('.story').textContent = (s.story || []).join('\n');
+    place.querySelector('.story').replaceChildren(...(s.story || []).map((line) => {
+      const li = document.createElement('li');
+      li.textContent = line;
+      return li;
+    }));
     const inside = place.querySelector('.place');
     inside.replaceChildren();
     if (s.lanes) {
