@@ -2,6 +2,7 @@ package explain
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -10,6 +11,43 @@ import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/resp"
 )
+
+// fate is what became of a part of a mark before an event of its node.
+type fate struct {
+	part
+	text string // what it had been
+	node *node
+	at   int // the event that ended it; -1: it was still there
+	by   end // what kind of event that is
+	// lapsed: the second would have been refused at the time of the first's grant, and not at its
+	// own: the lock ends its leases by itself, and this one's had ended.
+	lapsed bool
+	was    *history.Datum // the value with the part on the node where it was made, of a node that never had it
+}
+
+// end is how a mark ended.
+type end string
+
+// The ends of a mark, beside the effects of faults, which go by their names.
+const (
+	never    end = "never made"
+	there    end = "there"
+	expired  end = history.Expired
+	byItself end = "by its own client"
+	freed    end = "by another's release or renewal"
+	taken    end = "by another's acquire"
+	apart    end = "on another primary"
+
+	strangers end = "by somebody who was not recorded" // which no row names
+)
+
+// time returns when a mark ended; those that did not come last.
+func (f *fate) time() int64 {
+	if f.at < 0 {
+		return math.MaxInt64
+	}
+	return f.node.events[f.at].At
+}
 
 // ask executes a request once more, with parts put back into the data just before it, and returns
 // its reply and its changes. own is what the node's clock shows.
@@ -151,36 +189,4 @@ func without[T any](parts map[string]T, name string) map[string]T {
 	parts = maps.Clone(parts)
 	delete(parts, name)
 	return parts
-}
-
-// refused reports whether a try would not have been granted with parts put back. A request that
-// wrote must write the same parts; one that only read must be replied the same, since its client
-// decided by the reply.
-//
-// With the clock back, the request is executed by the time of the first's grant: a lock may end
-// leases by itself.
-func (p *pair) refused(try []query, back []fate, clockBack bool) bool {
-	for i := range try {
-		q := &try[i]
-		its := slices.DeleteFunc(slices.Clone(back), func(f fate) bool { return f.node != q.node || f.at > q.pos })
-		if len(its) == 0 {
-			continue
-		}
-		own := p.own(q.node, q.at)
-		if clockBack {
-			own = p.own(q.node, p.first.granted)
-		}
-		reply, changes := p.ask(q, its, nil, own)
-		if q.grants() {
-			again := q.cmd.Script == "" && reply == q.cmd.Reply // it sets what is there
-			if !again && !sets(changes, q.event) {
-				return true
-			}
-			continue
-		}
-		if plain, _ := p.ask(q, nil, nil, own); reply != plain {
-			return true
-		}
-	}
-	return false
 }

@@ -126,15 +126,6 @@ func (r *run) toldBy(op *history.Operation) int64 {
 	return asked + r.Header.Lease - r.Header.Drift
 }
 
-// query is a request of a try, and where its node executed it.
-type query struct {
-	cmd   *history.Command
-	event *event // nil: it changed nothing, and is not among the effects
-	node  *node
-	pos   int   // how many events the node had executed before it
-	at    int64 // when it executed it, as far as that is known
-}
-
 // try returns the requests of an operation's last try by an instant, in the order in which they
 // were sent. A request that repeats an earlier one began another try.
 func (r *run) try(op *history.Operation, by int64) (all []query) {

@@ -116,35 +116,6 @@ func (q *query) wrote() map[part]bool {
 	return out
 }
 
-// fate is what became of a part of a mark before an event of its node.
-type fate struct {
-	part
-	text string // what it had been
-	node *node
-	at   int // the event that ended it; -1: it was still there
-	by   end // what kind of event that is
-	// lapsed: the second would have been refused at the time of the first's grant, and not at its
-	// own: the lock ends its leases by itself, and this one's had ended.
-	lapsed bool
-	was    *history.Datum // the value with the part on the node where it was made, of a node that never had it
-}
-
-// end is how a mark ended.
-type end string
-
-// The ends of a mark, beside the effects of faults, which go by their names.
-const (
-	never    end = "never made"
-	there    end = "there"
-	expired  end = history.Expired
-	byItself end = "by its own client"
-	freed    end = "by another's release or renewal"
-	taken    end = "by another's acquire"
-	apart    end = "on another primary"
-
-	strangers end = "by somebody who was not recorded" // which no row names
-)
-
 // fateOf returns the first event from one on, and before another, that removed or overwrote a part,
 // unless its own client set it again after that.
 func (w *pair) fateOf(m *mark, p part, to int) fate {
@@ -283,12 +254,4 @@ func (m *mark) addTokens(token string) {
 			}
 		}
 	}
-}
-
-// time returns when a mark ended; those that did not come last.
-func (f *fate) time() int64 {
-	if f.at < 0 {
-		return math.MaxInt64
-	}
-	return f.node.events[f.at].At
 }

@@ -119,3 +119,35 @@ func (p *pair) grantsOn(n *node) bool {
 func (q *query) grants() bool {
 	return q.event != nil && slices.ContainsFunc(q.event.Changes, func(c history.DataChange) bool { return len(set(&c)) > 0 })
 }
+
+// refused reports whether a try would not have been granted with parts put back. A request that
+// wrote must write the same parts; one that only read must be replied the same, since its client
+// decided by the reply.
+//
+// With the clock back, the request is executed by the time of the first's grant: a lock may end
+// leases by itself.
+func (p *pair) refused(try []query, back []fate, clockBack bool) bool {
+	for i := range try {
+		q := &try[i]
+		its := slices.DeleteFunc(slices.Clone(back), func(f fate) bool { return f.node != q.node || f.at > q.pos })
+		if len(its) == 0 {
+			continue
+		}
+		own := p.own(q.node, q.at)
+		if clockBack {
+			own = p.own(q.node, p.first.granted)
+		}
+		reply, changes := p.ask(q, its, nil, own)
+		if q.grants() {
+			again := q.cmd.Script == "" && reply == q.cmd.Reply // it sets what is there
+			if !again && !sets(changes, q.event) {
+				return true
+			}
+			continue
+		}
+		if plain, _ := p.ask(q, nil, nil, own); reply != plain {
+			return true
+		}
+	}
+	return false
+}

@@ -108,3 +108,12 @@ func firstKey(c *history.Command) string {
 	}
 	return ""
 }
+
+// query is a request of a try, and where its node executed it.
+type query struct {
+	cmd   *history.Command
+	event *event // nil: it changed nothing, and is not among the effects
+	node  *node
+	pos   int   // how many events the node had executed before it
+	at    int64 // when it executed it, as far as that is known
+}
