@@ -6,6 +6,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 func TestRecordedWords(t *testing.T) {
@@ -44,6 +45,26 @@ func TestKeysThatAFaultRemoved(t *testing.T) {
 	w := history.Window{Effects: []history.Effect{{What: history.Evicted, Lost: []string{"a"}}, {What: history.Evicted, Lost: []string{"b", "a"}}}}
 	if got := new(narrator).effects(&w); !strings.Contains(got, `evicted "a" and 1 more`) {
 		t.Errorf("effects are told as %s", got)
+	}
+}
+
+// TestTakeovers: one that came before the story is not told at a time below zero.
+func TestTakeovers(t *testing.T) {
+	for at, want := range map[int64]string{second: ": node 3 had taken over 2000 ms before", 4 * second: ": node 3 took over at 1000 ms"} {
+		w := history.Window{Effects: []history.Effect{{Node: 2, At: at, What: history.Promoted}}}
+		if got := (&narrator{base: 3 * second}).effects(&w); got != want {
+			t.Errorf("told as %q, want %q", got, want)
+		}
+	}
+}
+
+// TestAReleaseWithoutAReplyIsTold: its client was told nothing.
+func TestAReleaseWithoutAReplyIsTold(t *testing.T) {
+	v := &checker.Violation{Property: verdicts.ReleaseSafety, Cause: verdicts.MisUnlock, Key: "job", At: 10, Clients: []string{"c3", "c1"}}
+	v.Witness.Operations = []history.Operation{{ID: 1, Client: "c1", Op: history.Release, Outcome: history.Unknown, Call: 10}}
+	v.Witness.Holds = []checker.Hold{{Client: "c3"}}
+	if got, want := (&narrator{v: v}).misanswered(), `the release of "job" by c1 ended the hold of c3`; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 
