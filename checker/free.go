@@ -30,15 +30,6 @@ func (d *keyInput) stretches(least int64, asked history.Mode) []Span {
 	return taken.gaps(Span{d.k.first(), d.k.last()})
 }
 
-// eachMode returns what is so for those who ask in either mode: the same, but of a read-write lock.
-func eachMode[T any](d *keyInput, of func(asked history.Mode) T) (out [2]T) {
-	out[history.Exclusive] = of(history.Exclusive)
-	if out[history.Shared] = out[history.Exclusive]; d.a.header.Kind == history.RW {
-		out[history.Shared] = of(history.Shared)
-	}
-	return out
-}
-
 // holdsAgainst yields the spans of the holds that may refuse a mode.
 func (d *keyInput) holdsAgainst(asked history.Mode, of func(began *op) Span) iter.Seq[Span] {
 	return func(yield func(Span) bool) {

@@ -50,7 +50,10 @@ func newProgress(d *keyInput) *progress {
 	if p.least = p.limit; h.Wakeups {
 		p.least = min(p.limit, cmp.Or(d.opt.HandOver, grace))
 	}
-	p.free = eachMode(d, func(asked history.Mode) []Span { return d.stretches(p.least, asked) })
+	p.free[history.Exclusive] = d.stretches(p.least, history.Exclusive)
+	if p.free[history.Shared] = p.free[history.Exclusive]; h.Kind == history.RW {
+		p.free[history.Shared] = d.stretches(p.least, history.Shared)
+	}
 	return p
 }
 
@@ -115,12 +118,9 @@ func (p *progress) judge(w *wait) {
 	at, _ := slices.BinarySearchFunc(free, w.first.call, func(s Span, t int64) int { return cmp.Compare(s.To, t) })
 	for ; at < len(free) && free[at].From < w.last.ret; at++ {
 		s := Span{max(free[at].From, w.first.call), min(free[at].To, w.last.ret)}
-		if s.To-s.From < p.least {
-			continue
-		}
 		for _, part := range p.d.served(client, s) {
 			late := part.To - part.From - p.limitOf(w, part)
-			if late < 0 || !p.d.uses("free-but-refused") {
+			if part.To-part.From < p.least || late < 0 || !p.d.uses("free-but-refused") {
 				continue
 			}
 			w.broken = true

@@ -1,6 +1,9 @@
 package checker
 
 import (
+	"math"
+	"slices"
+
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
 )
@@ -17,24 +20,29 @@ import (
 // explain it by itself, but perhaps no order gives all of them theirs: linearizability asks that.
 type refusal struct {
 	tally
-	full  [2]cover // by the mode asked for: when holds were possible that refuse it
-	tries latest
+	full    cover    // several permits: where as many holds were possible
+	until   [2]int64 // one permit: by mode, until when the holds that were granted are possible
+	pending []op     // one permit: grants called and not returned
+	tries   latest
 }
 
 func newRefusal(d *keyInput) *refusal {
-	r := &refusal{tally: d.tallyOf(verdicts.Refusal, d.k.count(history.Acquire, history.Busy) > 0, "nobody was refused"), tries: latest{most: 2}}
-	if r.applies {
-		r.full = eachMode(d, func(asked history.Mode) cover {
-			return d.full(0, d.holdsAgainst(asked, func(began *op) Span { return Span{d.k.asked(began), d.k.holds.at(began.hold).possible} }))
-		})
+	r := &refusal{tally: d.tallyOf(verdicts.Refusal, d.k.count(history.Acquire, history.Busy) > 0, "nobody was refused"),
+		until: [2]int64{math.MinInt64, math.MinInt64}, tries: latest{most: 2}}
+	if r.applies && Permits(d.a.header) > 1 {
+		r.full = d.full(0, d.holdsAgainst(history.Exclusive, func(began *op) Span { return Span{d.k.asked(began), d.k.holds.at(began.hold).possible} }))
 	}
 	return r
 }
 
 func (r *refusal) called(o *op) {
-	h := r.d.a.header
-	switch {
-	case o.kind != history.Acquire:
+	if o.kind != history.Acquire {
+		return
+	}
+	if o.granted() && Permits(r.d.a.header) == 1 {
+		r.pending = append(r.pending, *o)
+	}
+	switch h := r.d.a.header; {
 	case h.Votes:
 		r.tries.add(interval{owner: o.client, end: kept(h, o.ret)})
 	case h.FIFO:
@@ -43,20 +51,46 @@ func (r *refusal) called(o *op) {
 }
 
 func (r *refusal) returned(o *op) {
+	if o.hold != 0 && r.d.k.holds.at(o.hold).began == o.place {
+		r.until[o.mode] = max(r.until[o.mode], r.d.k.holds.at(o.hold).possible)
+		r.pending = slices.DeleteFunc(r.pending, func(p op) bool { return p.line == o.line })
+	}
 	if o.kind != history.Acquire || o.outcome != history.Busy {
 		return
 	}
-	from, to := o.call-r.d.a.header.ClockError, plus(o.ret, r.d.a.header.ClockError)
 	switch {
-	case r.full[o.mode].meets(from, to):
+	case r.explained(o):
 		r.opportunity(o.call, o.ret)
 	case r.d.ghostFor(o):
 		r.unjudged(1, unknownOutcomes)
 	case r.d.ev.excusedAnswer(r.d.a.client(o), o.call, o.ret):
 		r.unjudged(1, metAFault)
-	case r.tries.others(o.client) >= from:
+	case r.tries.others(o.client) >= o.call-r.d.a.header.ClockError:
 		r.unjudged(1, othersTry)
 	case r.d.uses("busy-witness"):
 		r.found(Violation{At: o.ret, Clients: r.d.names(*o), grantBy: o.call}, nil, *o)
 	}
+}
+
+// explained reports whether holds that were possible may have refused a try, as many as there are
+// permits.
+func (r *refusal) explained(o *op) bool {
+	h := r.d.a.header
+	from, to := o.call-h.ClockError, plus(o.ret, h.ClockError)
+	if Permits(h) > 1 {
+		return r.full.meets(from, to)
+	}
+	if r.until[history.Exclusive] >= from || o.mode == history.Exclusive && r.until[history.Shared] >= from {
+		return true
+	}
+	refuses := func(g op) bool { return g.granted() && mayRefuse(h.Kind, g.mode, o.mode) && r.d.k.asked(&g) <= to }
+	if h.ClockError == 0 {
+		return slices.ContainsFunc(r.pending, refuses)
+	}
+	for g := range r.d.k.overlapping(o.ret, to) { // those called within the clock error, too
+		if refuses(g) {
+			return true
+		}
+	}
+	return false
 }

@@ -23,7 +23,6 @@ var table = []row{
 	{history.Evicted, nil, verdicts.Eviction},
 	{history.Deleted, nil, verdicts.KeyDeleted},
 	{history.ClockSet, nil, verdicts.ClockJump},
-	{history.ClockRate, nil, verdicts.ClockSkew},
 
 	{expired, (*pair).early, verdicts.ClockJump},
 	{expired, (*pair).drifted, verdicts.ClockSkew},
@@ -33,15 +32,12 @@ var table = []row{
 	{expired, (*pair).unrenewed, verdicts.RenewalGap},
 	{expired, nil, verdicts.LeaseOverrun},
 
-	{freed, (*pair).outlived, verdicts.LeaseOverrun},
 	{freed, (*pair).shared, verdicts.ReaderEvicted},
 	{freed, nil, verdicts.MisUnlock},
 
 	{byItself, (*pair).late, verdicts.LateRequest},
 	{byItself, nil, verdicts.OwnRelease},
 
-	{taken, (*pair).early, verdicts.ClockJump},
-	{taken, (*pair).drifted, verdicts.ClockSkew},
 	{taken, (*pair).ended, verdicts.LeaseOverrun},
 	{taken, (*pair).mistimed, verdicts.ClockSkew},
 	{taken, (*pair).crowdedOut, verdicts.ReaderEvicted},
@@ -49,7 +45,6 @@ var table = []row{
 
 	{never, (*pair).early, verdicts.ClockJump},
 	{never, (*pair).drifted, verdicts.ClockSkew},
-	{never, (*pair).eroded, verdicts.QuorumErosion},
 	{never, nil, verdicts.DoubleGrant},
 
 	{there, (*pair).unasked, verdicts.StaleReentry},
