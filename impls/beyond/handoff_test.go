@@ -140,20 +140,20 @@ func TestAWaitAfterItsContextEndedSendsNothing(t *testing.T) {
 func TestAListIsKnownFromTheAsking(t *testing.T) {
 	redistest.Virtual(t, func(t *testing.T, s *redistest.Server) {
 		how, client := handoff(), s.Client(t).Env(t, "a", lease).Redis()
-		n := how.names("job")
+		keys, wakes := how.names("job")
 		call := func(script *impls.Script, token string, waits string) []string {
-			args := []string{token, "1000", n.channel, waits}
-			if err := script.Run(t.Context(), client, n.keys, args[0], args[1], args[2], args[3]).Err(); err != nil {
+			args := []string{token, "1000", wakes, waits}
+			if err := script.Run(t.Context(), client, keys, args[0], args[1], args[2], args[3]).Err(); err != nil {
 				t.Fatal(err)
 			}
-			return waiterLists{}.Derived(n.keys, args)
+			return waiterLists{}.Derived(keys, args)
 		}
 		if lists := call(how.take[write], "holder", "0"); len(lists) != 0 {
 			t.Errorf("who does not wait has lists %q", lists)
 		}
 		lists := call(how.take[write], "waiter", "1")
 		call(how.end[write], "holder", "0")
-		if left := slices.DeleteFunc(slices.Sorted(maps.Keys(s.Live.Left())), func(k string) bool { return slices.Contains(n.keys, k) }); !slices.Equal(left, lists) {
+		if left := slices.DeleteFunc(slices.Sorted(maps.Keys(s.Live.Left())), func(k string) bool { return slices.Contains(keys, k) }); !slices.Equal(left, lists) {
 			t.Errorf("the release made %q, the call returned %q", left, lists)
 		}
 	})

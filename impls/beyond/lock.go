@@ -18,8 +18,8 @@ const minLease = 10 * time.Millisecond
 type lock struct {
 	env   impls.Env
 	how   protocol
-	names names
-	args  arguments
+	keys  []string
+	wakes string // the prefix of its channels
 	holds []hold // Extend and Release apply to the last; only a semaphore has more than one
 
 	blocked connection // for waiters that block on a list
@@ -53,9 +53,8 @@ func (p protocol) open(env impls.Env) (impls.Lock, error) {
 	if env.Lease < minLease {
 		return nil, fmt.Errorf("lease %v: want at least %v", env.Lease, minLease)
 	}
-	l := &lock{env: env, how: p, names: p.names(env.Key)}
-	l.args = arguments{lease: env.Lease.Milliseconds(), channel: l.names.channel, permits: max(env.Permits, 1)}
-	return l, nil
+	keys, wakes := p.names(env.Key)
+	return &lock{env: env, how: p, keys: keys, wakes: wakes}, nil
 }
 
 // Try makes one attempt.

@@ -46,18 +46,13 @@ const (
 	wakeSuffix = ":wake:"
 )
 
-// names are the keys of one lock and the prefix of its channels.
-type names struct {
-	keys    []string
-	channel string
-}
-
-func (p protocol) names(key string) names {
-	n := names{keys: []string{key, impls.Derived(key, fenceKey)}, channel: impls.Derived(key, wakeSuffix)}
+// names returns the keys of one lock and the prefix of its channels.
+func (p protocol) names(key string) (keys []string, wakes string) {
+	keys = []string{key, impls.Derived(key, fenceKey)}
 	for _, s := range p.suffixes {
-		n.keys = append(n.keys, impls.Derived(key, s))
+		keys = append(keys, impls.Derived(key, s))
 	}
-	return n
+	return keys, impls.Derived(key, wakeSuffix)
 }
 
 // waiterLists derives the lists on which waiters block; the release script pushes to that of the
@@ -75,9 +70,9 @@ func (waiterLists) Derived(_, args []string) []string {
 // channel returns the channel of the waiter with a token.
 func (l *lock) channel(token string) string {
 	if l.how.turns {
-		return l.names.channel + token
+		return l.wakes + token
 	}
-	return l.names.channel
+	return l.wakes
 }
 
 func (l *lock) take(ctx context.Context, r *request) (reply, error) {
@@ -112,12 +107,9 @@ func (p protocol) scripts() []*impls.Script {
 
 // run calls a script with the lock's arguments.
 func (l *lock) run(ctx context.Context, s *impls.Script, token string, waits bool) *redis.Cmd {
-	args := [...]any{token, l.args.lease, l.args.channel, boolean(waits), l.args.permits}
-	return s.Run(ctx, l.env.Redis(), l.names.keys, args[:l.how.args]...)
+	args := [...]any{token, l.env.Lease.Milliseconds(), l.wakes, boolean(waits), max(l.env.Permits, 1)}
+	return s.Run(ctx, l.env.Redis(), l.keys, args[:l.how.args]...)
 }
-
-// arguments are the constant arguments of a handle, boxed once for the Redis client.
-type arguments struct{ lease, channel, permits any }
 
 func boolean(b bool) any {
 	if b {

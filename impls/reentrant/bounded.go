@@ -2,17 +2,12 @@ package reentrant
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/lockbench/lockbench/impls"
 )
 
 // maxRenewals is how often the source renews one hold.
 const maxRenewals = 4
-
-// object is the state of the source's lock object, one flag for all its keys. Unlocking any key
-// clears it and ends the renewals of all.
-type object struct{ renewing atomic.Bool }
 
 // renewBounded is the source's loop: renew at once, then sleep a whole lease, so that the renewal
 // comes after the lease. It reads the flag only between two sleeps, so a loop may outlive its hold
@@ -21,7 +16,7 @@ type object struct{ renewing atomic.Bool }
 // After a failed renewal the source tries again at once, without end; here it waits for one poll
 // interval.
 func (l *localLock) renewBounded(ctx context.Context, value string) {
-	for n := 0; n < maxRenewals && l.object.renewing.Load(); {
+	for n := 0; n < maxRenewals && l.renewing.Load(); {
 		pause := l.env.PollInterval()
 		if err := l.renewOnce(ctx, value); err == nil {
 			n++

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
@@ -17,11 +18,15 @@ var (
 // localLock counts in the client and uses the server only for the outermost hold: a client with a
 // count re-enters even if the key is gone.
 type localLock struct {
-	env    impls.Env
-	count  int
-	value  string   // of the present hold
-	object *object  // nil: never renews
-	loops  loopPool // the renewals, ended by Close
+	env   impls.Env
+	count int
+	value string // of the present hold
+	// renewing is the state of the source's lock object, one flag for all its keys: unlocking any
+	// key clears it and ends the renewals of all; nil: never renews
+	renewing *atomic.Bool
+	loops    sync.WaitGroup // the renewals, ended by Close
+	ctx      context.Context
+	cancel   context.CancelFunc
 }
 
 var _ impls.Lock = (*localLock)(nil)
@@ -31,13 +36,13 @@ func openLocal(env impls.Env) (impls.Lock, error) { return newLocal(env, nil) }
 
 // openBounded makes handles that renew, at most four times, while their object's flag is up.
 func openBounded(env impls.Env) (impls.Lock, error) {
-	o := env.Shared.Get("watchdog-bounded", func() any { return &object{} }).(*object)
-	return newLocal(env, o)
+	flag := env.Shared.Get("watchdog-bounded", func() any { return &atomic.Bool{} }).(*atomic.Bool)
+	return newLocal(env, flag)
 }
 
-func newLocal(env impls.Env, o *object) (impls.Lock, error) {
-	l := &localLock{env: env, object: o}
-	l.loops.ctx, l.loops.cancel = context.WithCancel(context.Background()) // ended by Close
+func newLocal(env impls.Env, renewing *atomic.Bool) (impls.Lock, error) {
+	l := &localLock{env: env, renewing: renewing}
+	l.ctx, l.cancel = context.WithCancel(context.Background()) // ended by Close
 	return l, nil
 }
 
@@ -69,9 +74,9 @@ func (l *localLock) take(ctx context.Context) error {
 		return impls.ErrBusy
 	}
 	l.value = value
-	if l.object != nil {
-		l.object.renewing.Store(true)
-		l.loops.Go(func() { l.renewBounded(l.loops.ctx, value) })
+	if l.renewing != nil {
+		l.renewing.Store(true)
+		l.loops.Go(func() { l.renewBounded(l.ctx, value) })
 	}
 	return nil
 }
@@ -97,8 +102,8 @@ func (l *localLock) Release(ctx context.Context) error {
 	if l.count > 0 {
 		return nil
 	}
-	if l.object != nil {
-		l.object.renewing.Store(false)
+	if l.renewing != nil {
+		l.renewing.Store(false)
 	}
 	_, err := impls.Yes(localReleaseScript.Run(ctx, l.env.Redis(), []string{l.env.Key}, l.value))
 	return impls.ClassifyIn(ctx, "release "+l.env.Key, err)
@@ -106,14 +111,7 @@ func (l *localLock) Release(ctx context.Context) error {
 
 // Close ends the renewals and waits for them.
 func (l *localLock) Close() error {
-	l.loops.cancel()
+	l.cancel()
 	l.loops.Wait()
 	return nil
-}
-
-// loopPool owns the goroutines of a handle.
-type loopPool struct {
-	sync.WaitGroup
-	ctx    context.Context
-	cancel context.CancelFunc
 }
