@@ -310,3 +310,30 @@ func TestWhoRenewsWithoutAHold(t *testing.T) {
 		}
 	}
 }
+
+// TestRenews: a lock renews that sends, inside a section and in the background, what no release
+// sends. The end of a release that comes in the next section, as of a lock on three masters that
+// waits for two of them, is no renewal.
+func TestRenews(t *testing.T) {
+	ops := []history.Operation{{ID: 1, Client: "c1", Op: history.Release, Call: 10, Return: 11}, {ID: 2, Client: "c1", Op: history.Use, Call: 20, Return: 40}}
+	release := history.Command{Client: "c1", Op: 1, Name: "EVALSHA", Script: "release", Sent: 10}
+	for _, tt := range []struct {
+		name string
+		c    history.Command
+		want bool
+	}{
+		{"the end of a release", history.Command{Client: "c1", Name: "EVALSHA", Script: "release", Sent: 30}, false},
+		{"a renewal", history.Command{Client: "c1", Name: "EVALSHA", Script: "renew", Sent: 30}, true},
+		{"between two sections", history.Command{Client: "c1", Name: "EVALSHA", Script: "renew", Sent: 15}, false},
+		{"a look", history.Command{Client: "c1", Name: "GET", Sent: 30}, false},
+		{"in an operation", history.Command{Client: "c1", Op: 3, Name: "EVALSHA", Script: "renew", Sent: 30}, false},
+		{"another client is inside", history.Command{Client: "c2", Name: "EVALSHA", Script: "renew", Sent: 30}, false},
+	} {
+		if got := renews(sim.Outcome{Recorded: history.Recorded{Ops: ops, Commands: []history.Command{release, tt.c}}}); got != tt.want {
+			t.Errorf("%s: %v", tt.name, got)
+		}
+	}
+	if !renews(sim.Outcome{Recorded: history.Recorded{Header: history.Header{Renews: true}}}) {
+		t.Error("a lock that says so does not renew")
+	}
+}

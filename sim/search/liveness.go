@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -146,16 +147,13 @@ func (x *explainer) livenessFindings(out sim.Outcome) (all []broken, err error) 
 // a notice of a loss kept the lock from trying again.
 func renewsNoMore(o sim.Outcome) (broken, bool) {
 	lease := int64(o.Program.Config.Lease)
-	renews := o.Header.Renews || slices.ContainsFunc(o.Commands, func(c history.Command) bool {
-		return c.Op == 0 && c.Node != sim.StoreNode && resp.IsWrite(c.Name)
-	})
 	for _, use := range o.Ops {
-		if !renews || use.Op != history.Use || use.Return-use.Call < 2*lease {
+		if use.Op != history.Use || use.Return-use.Call < 2*lease {
 			continue
 		}
 		for _, w := range o.Windows {
 			lost := w.Client == use.Client && w.Does.Any(history.LosesRequests|history.LosesReplies) && w.Start > use.Call && w.Start+2*lease <= use.Return
-			if lost && silentSince(o, use, w.Start) {
+			if lost && silentSince(o, use, w.Start) && renews(o) {
 				b := stalled(o, use.Client, use.Return, "%s lost a message at %v, and renews no more: it sends nothing until it leaves its critical section at %v",
 					use.Client, time.Duration(w.Start).Round(time.Millisecond), time.Duration(use.Return).Round(time.Millisecond))
 				b.Property, b.Cause = verdicts.Renewal, verdicts.RenewalGap
@@ -164,6 +162,27 @@ func renewsNoMore(o sim.Outcome) (broken, bool) {
 		}
 	}
 	return broken{}, false
+}
+
+// renews reports whether a lock says that it renews, or sends, in the background of a critical
+// section, what none of its releases sends: the end of a release may come in the next section.
+func renews(o sim.Outcome) bool {
+	kind := func(c *history.Command) string { return cmp.Or(c.Script, c.Name) }
+	ops, ends := map[uint64]history.Op{}, map[string]bool{}
+	for i := range o.Ops {
+		ops[o.Ops[i].ID] = o.Ops[i].Op
+	}
+	for i := range o.Commands {
+		if c := &o.Commands[i]; ops[c.Op] == history.Release {
+			ends[kind(c)] = true
+		}
+	}
+	return o.Header.Renews || slices.ContainsFunc(o.Commands, func(c history.Command) bool {
+		inside := func(op history.Operation) bool {
+			return op.Op == history.Use && op.Client == c.Client && op.Call < c.Sent && c.Sent < op.Return
+		}
+		return c.Op == 0 && c.Node != sim.StoreNode && resp.IsWrite(c.Name) && !ends[kind(&c)] && slices.ContainsFunc(o.Ops, inside)
+	})
 }
 
 // silentSince reports whether a client sends nothing from an instant until it leaves its critical
