@@ -17,9 +17,12 @@ type fate struct {
 	part
 	text string // what it had been
 	node *node
-	at   int            // the event that ended it; -1: it was still there
-	by   end            // what kind of event that is
-	was  *history.Datum // the value with the part on the node where it was made, of a node that never had it
+	at   int // the event that ended it; -1: it was still there
+	by   end // what kind of event that is
+	// lapsed: the second would have been refused at the time of the first's grant, and not at its
+	// own: the lock ends its leases by itself, and this one's had ended.
+	lapsed bool
+	was    *history.Datum // the value with the part on the node where it was made, of a node that never had it
 }
 
 // end is how a mark ended.

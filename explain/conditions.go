@@ -126,6 +126,9 @@ func (p *pair) believed(f *fate) bool {
 // ended reports whether the first's client had been told that its hold was over.
 func (p *pair) ended(*fate) bool { return p.told(p.first, p.seen) <= p.at }
 
+// outlived reports whether a mark had ended by the lock's own reckoning when it was cleared away.
+func (p *pair) outlived(f *fate) bool { return f.lapsed }
+
 func (p *pair) shared(*fate) bool { return p.first.op.Mode == history.Shared }
 
 // crowdedOut reports whether another reader's acquire, which was not in question, took a reader's

@@ -36,7 +36,11 @@ func (p *pair) answer() Answer {
 	others := p.goneBeside()
 	for _, group := range byEvent(gone) {
 		all := slices.Concat(group, others)
-		if p.refused(p.try, all, false) || p.refused(p.try, all, true) {
+		if p.refused(p.try, all, false) {
+			return p.conclude(group[0], group)
+		}
+		if p.refused(p.try, all, true) {
+			group[0].lapsed = true
 			return p.conclude(group[0], group)
 		}
 	}

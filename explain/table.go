@@ -32,12 +32,15 @@ var table = []row{
 	{expired, (*pair).unrenewed, verdicts.RenewalGap},
 	{expired, nil, verdicts.LeaseOverrun},
 
+	{freed, (*pair).outlived, verdicts.LeaseOverrun},
 	{freed, (*pair).shared, verdicts.ReaderEvicted},
 	{freed, nil, verdicts.MisUnlock},
 
 	{byItself, (*pair).late, verdicts.LateRequest},
 	{byItself, nil, verdicts.OwnRelease},
 
+	{taken, (*pair).early, verdicts.ClockJump},
+	{taken, (*pair).drifted, verdicts.ClockSkew},
 	{taken, (*pair).ended, verdicts.LeaseOverrun},
 	{taken, (*pair).mistimed, verdicts.ClockSkew},
 	{taken, (*pair).crowdedOut, verdicts.ReaderEvicted},
