@@ -72,6 +72,7 @@ func TestRules(t *testing.T) {
 		{name: "two writes read one version", head: leased, ops: "a write 0 1 ok readversion=1 version=2 read=7 wrote=8\nb write 0 1 ok readversion=1 version=3 read=7 wrote=8", want: "store-integrity"},
 		{name: "or, without versions, one value", head: leased, ops: "a write 0 1 ok read=7 wrote=8\nb write 0 1 ok read=7 wrote=9", want: "store-integrity"},
 		{name: "a value that was written twice tells nothing", head: leased, ops: "a write 0 1 ok read=7 wrote=8\nb write 2 3 ok read=8 wrote=7\na write 4 5 ok read=7 wrote=8\na write 6 7 ok read=8 wrote=7"},
+		{name: "a fence below that of an earlier version", head: leased, ops: "a write 0 9 ok readversion=1 version=2 fence=5\nb write 0 9 ok readversion=2 version=3 fence=4", want: "store-integrity"},
 		{name: "a write after its hold, and after a later one's", head: leased, ops: `
 			a acquire 0 1 ok token=x
 			b acquire 200 201 ok token=y

@@ -11,6 +11,7 @@ import (
 // storeIntegrity: the guarded store shows no lost update and has accepted no stale write. A write
 // is broken if
 //
+//   - it was accepted with a fence below that of an earlier one,
 //   - its hold was not possible when it was called, and an earlier write is of a hold that
 //     conflicts with it and was asked for after its own was granted, or
 //   - it read the same version of the store as an earlier one: what that wrote is lost.
@@ -72,31 +73,39 @@ func (s *storeIntegrity) judge(o *op, before *prefix) {
 	if s.several(o) {
 		return
 	}
+	earlier, flaw := s.flaw(o, before)
 	read, known := s.readBy(o)
-	earlier := before.reader[read]
-	lost := known && earlier.line != 0 && s.d.uses("lost-update")
-	stale := s.stale(o, &before.newest) && s.d.uses("stale-write")
 	switch {
-	case !lost && !stale && !known && s.of(o).valued:
+	case flaw == NoFlaw && !known && s.of(o).valued:
 		s.unjudged(1, valuesRepeat)
 		return
-	case !lost && !stale:
+	case flaw == NoFlaw:
 		s.opportunity(o.call, o.ret)
 		return
+	case flaw != LostUpdate:
+		s.lost.StaleWrites++
 	}
-	if lost { // a stale write may lose one, too
+	if known && before.reader[read].line != 0 { // a stale write may lose one, too
 		s.lost.LostUpdates++
 	}
-	if stale {
-		s.lost.StaleWrites++
-		earlier = before.newest
-	}
-	v := Violation{At: o.call, Lasted: o.ret - o.call, Clients: s.d.names(earlier, *o), Stale: stale}
+	v := Violation{At: o.call, Lasted: o.ret - o.call, Clients: s.d.names(earlier, *o), Write: flaw}
 	s.found(v, []op{earlier, *o}, earlier, *o)
 }
 
-// stale reports whether the hold of a write was gone, and a write of a later hold came before it.
-func (s *storeIntegrity) stale(o, newest *op) bool {
-	return o.hold != 0 && newest.line != 0 && s.d.k.holds.at(o.hold).possible < o.call && s.askedFor(newest) > s.granted(o) &&
-		Conflict(s.d.a.header.Kind, newest.client == o.client, newest.mode, o.mode)
+// flaw returns what is wrong with a write after others, and after which.
+func (s *storeIntegrity) flaw(o *op, before *prefix) (earlier op, flaw writeFlaw) {
+	fence, n := s.of(o).fence, before.newest
+	if read, known := s.readBy(o); known {
+		earlier = before.reader[read]
+	}
+	switch {
+	case fence != 0 && before.fence.line != 0 && fence < s.of(&before.fence).fence && s.d.uses("stale-fence"):
+		return before.fence, StaleFence
+	case o.hold != 0 && n.line != 0 && s.d.k.holds.at(o.hold).possible < o.call && s.askedFor(&n) > s.granted(o) &&
+		Conflict(s.d.a.header.Kind, n.client == o.client, n.mode, o.mode) && s.d.uses("stale-write"):
+		return n, StaleHold
+	case earlier.line != 0 && s.d.uses("lost-update"):
+		return earlier, LostUpdate
+	}
+	return earlier, NoFlaw
 }

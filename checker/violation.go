@@ -32,14 +32,25 @@ type Violation struct {
 	Story   []string `json:"story"`           // five to thirteen lines
 	Lanes   []string `json:"lanes,omitempty"` // ASCII drawing
 	Witness Witness  `json:"-"`               // the holds and operations that show it; filled in
-	// store-integrity: the hold of the last client's write was gone, and a later one's had written
-	Stale            bool          `json:"-"`
+	// store-integrity: what is wrong with the last client's write
+	Write            writeFlaw     `json:"-"`
 	WithinClockError bool          `json:"within_clock_error,omitempty"`
 	Around           *Surroundings `json:"-"` // what its picture shows; nil if it does not come from a check
 
 	of, others []op  // the operations whose holds show it, and those that do by themselves
 	grantBy    int64 // so does the last grant that returned by then; 0: none
 }
+
+// writeFlaw is what is wrong with a write to the guarded store.
+type writeFlaw uint8
+
+// What may be wrong with a write.
+const (
+	NoFlaw     writeFlaw = iota
+	StaleFence           // its fence is below one already written
+	StaleHold            // its hold was gone, and under a later one had been written
+	LostUpdate           // it read what another had read, and so overwrote what that wrote
+)
 
 // Damage is what the guarded store lost.
 type Damage struct {

@@ -42,12 +42,17 @@ func (s *writes) granted(o *op) int64 {
 // prefix has what is needed of the writes before another.
 type prefix struct {
 	s      *writes
+	fence  op            // that with the highest fence
 	newest op            // that whose hold was asked for last
 	reader map[uint64]op // by what they read: those under an exclusive hold or none
 }
 
 func (p *prefix) add(o *op) {
-	if o.hold != 0 && (p.newest.line == 0 || p.s.askedFor(o) > p.s.askedFor(&p.newest)) {
+	s := p.s
+	if f := s.of(o).fence; f != 0 && (p.fence.line == 0 || f > s.of(&p.fence).fence) {
+		p.fence = *o
+	}
+	if o.hold != 0 && (p.newest.line == 0 || s.askedFor(o) > s.askedFor(&p.newest)) {
 		p.newest = *o
 	}
 }

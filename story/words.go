@@ -139,7 +139,11 @@ func (t *narrator) mayHold(client string, at int64) bool {
 // miswritten returns what is wrong with a write.
 func (t *narrator) miswritten() string {
 	who, by, data := t.last(), t.first(), "data guarded by "+quoted(t.v.Key)
-	if t.v.Stale {
+	switch t.v.Write {
+	case checker.StaleFence:
+		before, late := t.fences()
+		return fmt.Sprintf("the %s was written with fence %d by %s, after it had been written with fence %d", data, late, who, before)
+	case checker.StaleHold:
 		return fmt.Sprintf("%s wrote to the %s after its hold had ended and %s had written under a later one", who, data, by)
 	}
 	if len(t.v.Clients) < 2 {
@@ -150,13 +154,30 @@ func (t *narrator) miswritten() string {
 
 // misfenced returns which fence is too small, and what that does to the data that it should guard.
 func (t *narrator) misfenced() string {
-	holds := t.v.Witness.Holds
-	before, after := holds[0].Fence, holds[len(holds)-1].Fence
+	before, after := t.fences()
 	harm := fmt.Sprintf("a store that has seen fence %d rejects the writes of %s", before, t.last())
 	if before == after {
 		harm = "a store cannot tell their writes apart"
 	}
 	return fmt.Sprintf("%s was granted %s with fence %d, after %s with fence %d: %s", t.last(), quoted(t.v.Key), after, t.first(), before, harm)
+}
+
+// fences returns the fences of the two grants, or of the two writes, that show a violation.
+func (t *narrator) fences() (before, after uint64) {
+	var all []uint64
+	for _, h := range t.v.Witness.Holds {
+		all = append(all, h.Fence)
+	}
+	if t.v.Property == verdicts.StoreIntegrity {
+		all = nil
+		for _, op := range t.v.Witness.Operations {
+			all = append(all, op.Fence)
+		}
+	}
+	if len(all) < 2 {
+		return 0, 0
+	}
+	return all[0], all[len(all)-1]
 }
 
 // first and last return the first and the last client of a violation.
