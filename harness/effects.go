@@ -1,8 +1,6 @@
 package harness
 
 import (
-	"encoding/json"
-	"os"
 	"context"
 	"errors"
 	"fmt"
@@ -72,7 +70,6 @@ func (d *serverDriver) effects(ctx context.Context, rec *record) {
 		rec.notes = append(rec.notes, fmt.Sprintf("what the servers executed was not joined to the commands: it has more than %d steps", mostSteps))
 		return
 	}
-	if b, e := json.Marshal(map[string]any{"Header": rec.Header, "Commands": rec.Commands, "Scripts": rec.Scripts, "Faults": rec.Windows, "Logs": s.steps}); e == nil { os.WriteFile(os.Getenv("JOIN"), b, 0o644) } else { panic(e) }
 	var err error
 	rec.Effects, err = effects.Join(context.WithoutCancel(ctx), effects.Record{Header: rec.Header, Commands: rec.Commands, Scripts: rec.Scripts, Faults: rec.Windows, Logs: s.steps, Skip: workloads.IsStore})
 	if rec.source = history.AppendOnly; err != nil {
