@@ -11,12 +11,12 @@ type refuser struct{ why string }
 
 func (r refuser) refuse(what string) error { return fmt.Errorf("%s: %s: %w", what, r.why, ErrRefused) }
 
-func (r refuser) Kill(context.Context, int) error                     { return r.refuse("kill") }
-func (r refuser) Restart(context.Context, int) error                  { return r.refuse("restart") }
-func (r refuser) Pause(context.Context, int) error                    { return r.refuse("pause") }
-func (r refuser) Resume(context.Context, int) error                   { return r.refuse("resume") }
-func (r refuser) Promote(context.Context, int) error                  { return r.refuse("promote") }
-func (r refuser) SetReplication(context.Context, int, bool) error     { return r.refuse("set replication") }
+func (r refuser) Kill(context.Context, int) error                 { return r.refuse("kill") }
+func (r refuser) Restart(context.Context, int) error              { return r.refuse("restart") }
+func (r refuser) Pause(context.Context, int) error                { return r.refuse("pause") }
+func (r refuser) Resume(context.Context, int) error               { return r.refuse("resume") }
+func (r refuser) Promote(context.Context, int) error              { return r.refuse("promote") }
+func (r refuser) SetReplication(context.Context, int, bool) error { return r.refuse("set replication") }
 func (r refuser) JumpClock(context.Context, int, time.Duration) (at time.Time, err error) {
 	return at, r.refuse("jump clock")
 }
