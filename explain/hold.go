@@ -203,7 +203,7 @@ func (r *run) fit(q *query) {
 				at.at = max(at.at, q.node.events[pos-1].At)
 			}
 			if pos < last {
-				at.at = min(at.at, q.node.events[pos].At)
+				at.at = min(at.at, q.node.events[pos].At-1)
 			}
 			if reply, _ := r.ask(&at, nil, nil, r.own(at.node, at.at)); reply == q.cmd.Reply {
 				*q = at
