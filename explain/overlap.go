@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/lockbench/lockbench/checker"
@@ -75,7 +76,15 @@ func (r *run) shown(v *checker.Violation) (out []*hold) {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b *hold) int { return cmp.Compare(a.granted, b.granted) })
+	place := func(h *hold) int { // two may be granted at one instant
+		if try := r.try(h.op, math.MaxInt64); len(try) > 0 {
+			return try[len(try)-1].pos
+		}
+		return 0
+	}
+	slices.SortStableFunc(out, func(a, b *hold) int {
+		return cmp.Or(cmp.Compare(a.granted, b.granted), cmp.Compare(place(a), place(b)))
+	})
 	return out
 }
 
