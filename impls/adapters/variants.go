@@ -144,7 +144,7 @@ func expectRedsyncQuorum() expect.Table {
 		"pause-server":       verdicts.Safe().Or(expect.Overrun()...),
 		"failover":           verdicts.NotApplicable("the masters have no replicas"),
 		"clock-jump":         verdicts.Safe().Or(erosion...),
-		"drift-clock":        verdicts.Safe(),
+		"drift-clock":        verdicts.Safe().Or(expect.TwoHolders("clock-skew")...),
 		"eviction":           verdicts.Safe().Or(erosion...),
 		"cluster-slots":      verdicts.NotApplicable("runs on masters that know nothing of each other"),
 		"sentinel-failover":  verdicts.NotApplicable("runs on masters, of which sentinels have one"),
