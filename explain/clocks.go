@@ -43,7 +43,7 @@ func (r *run) readClock(c *history.Command) {
 		if unit == 0 {
 			continue
 		}
-		a := argument{c.Client, kindOf(c.Name, c.Script), i}
+		a := argument{c.Client, history.KindOf(c.Name, c.Script), i}
 		if most, known := r.clocks[a]; !known || at-c.Sent > most {
 			r.clocks[a] = at - c.Sent
 		}
@@ -79,7 +79,7 @@ func (r *run) righted(c *history.Command) (args []string, instead map[string]str
 		if unit == 0 {
 			continue
 		}
-		if off := r.off(argument{c.Client, kindOf(c.Name, c.Script), i}); off >= 1_000_000 || off <= -1_000_000 {
+		if off := r.off(argument{c.Client, history.KindOf(c.Name, c.Script), i}); off >= 1_000_000 || off <= -1_000_000 {
 			args[i] = strconv.FormatInt((at-off+r.Header.Epoch)/unit, 10)
 			instead[arg] = args[i]
 		}

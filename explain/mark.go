@@ -211,7 +211,7 @@ func (r *run) endBy(h *hold, e *event) end {
 		return strangers
 	case e.Client == h.op.Client:
 		return byItself
-	case e.op != nil && e.op.Op == history.Acquire && !r.releases[kindOf(e.Name, e.Script)]:
+	case e.op != nil && e.op.Op == history.Acquire && !r.releases[history.KindOf(e.Name, e.Script)]:
 		return taken
 	}
 	return freed

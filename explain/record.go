@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/lockbench/lockbench/effects"
@@ -81,10 +80,6 @@ func (n *node) change(i int, key string) *history.DataChange {
 	all := n.events[i].Changes
 	return &all[slices.IndexFunc(all, func(c history.DataChange) bool { return c.Key == key })]
 }
-
-// kindOf names a kind of command: the script that it runs, sent by its source or its digest, or
-// else its name.
-func kindOf(name, script string) string { return cmp.Or(script, name) }
 
 // hold is a granted acquire with what became of it, by what its client was told.
 type hold struct {

@@ -8,13 +8,12 @@ import (
 	"github.com/lockbench/lockbench/effects"
 	"github.com/lockbench/lockbench/fakeredis"
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/internal/resp"
 )
 
 // newRun indexes a record. Where its effects are derived from commands whose order is open, the
 // late ones are preferred or the early ones.
 func newRun(ctx context.Context, rec Record, srv *fakeredis.Server, late bool) *run {
-	r := &run{Record: rec, srv: srv, ops: map[uint64]*history.Operation{}, sent: map[uint64][]*history.Command{}, nodes: map[int]*node{}, releases: map[string]bool{}, clocks: map[argument]int64{}}
+	r := &run{Record: rec, srv: srv, ops: map[uint64]*history.Operation{}, sent: map[uint64][]*history.Command{}, nodes: map[int]*node{}, clocks: map[argument]int64{}}
 	if rec.Effects == nil && srv != nil {
 		r.Effects, r.broken = effects.Derive(ctx, rec.events(), srv, late)
 	}
@@ -26,11 +25,9 @@ func newRun(ctx context.Context, rec Record, srv *fakeredis.Server, late bool) *
 		if c := &r.Commands[i]; c.Node >= 0 {
 			r.sent[c.Op] = append(r.sent[c.Op], c)
 			r.readClock(c)
-			if op := r.ops[c.Op]; op != nil && op.Op == history.Release && resp.IsWrite(c.Name) {
-				r.releases[kindOf(c.Name, c.Script)] = true
-			}
 		}
 	}
+	r.releases = history.ReleaseKinds(r.Ops, r.Commands)
 	for _, list := range r.sent {
 		slices.SortStableFunc(list, func(a, b *history.Command) int { return cmp.Compare(a.Sent, b.Sent) })
 	}

@@ -107,7 +107,7 @@ func (w *wait) calls() (all []*history.Operation) {
 
 // takesBack reports whether a request is one that releases send: an acquire that was refused may
 // take back what it set.
-func (w *wait) takesBack(q *query) bool { return w.releases[kindOf(q.cmd.Name, q.cmd.Script)] }
+func (w *wait) takesBack(q *query) bool { return w.releases[history.KindOf(q.cmd.Name, q.cmd.Script)] }
 
 // lastTry returns the last requests of the wait that were answered and that take nothing back.
 func (w *wait) lastTry() []query {

@@ -3,6 +3,8 @@ package history
 import (
 	"cmp"
 	"slices"
+
+	"github.com/lockbench/lockbench/internal/resp"
 )
 
 // LinkCommands sets Op of each command that has none to the operation that sent it, among those of
@@ -44,6 +46,28 @@ func LinkCommands(ops []Operation, commands []Command) {
 // background stands for no operation at all, as the sender of a command.
 const background = OpInvalid
 
+// KindOf names a kind of command: the script that it runs, sent by its source or its digest, or
+// else its name.
+func KindOf(name, script string) string { return cmp.Or(script, name) }
+
+// ReleaseKinds returns the kinds of the writes that releases sent to the lock's nodes. One that an
+// acquire, or nobody, sends takes something back.
+func ReleaseKinds(ops []Operation, commands []Command) map[string]bool {
+	releases := map[uint64]bool{}
+	for i := range ops {
+		if ops[i].Op == Release {
+			releases[ops[i].ID] = true
+		}
+	}
+	kinds := map[string]bool{}
+	for i := range commands {
+		if c := &commands[i]; releases[c.Op] && c.Node >= 0 && resp.IsWrite(c.Name) {
+			kinds[KindOf(c.Name, c.Script)] = true
+		}
+	}
+	return kinds
+}
+
 // senders counts the commands that were sent while operations of only one kind were under way, and
 // the nanoseconds in which that was so.
 type senders struct {
@@ -51,18 +75,13 @@ type senders struct {
 	took map[Op]float64
 }
 
-// sending is a kind of operation that sends commands of a name, or with a script.
+// sending is a kind of operation that sends commands of a kind.
 type sending struct {
-	by           Op
-	name, script string
+	by   Op
+	kind string
 }
 
-func sentBy(op Op, c *Command) sending {
-	if c.Script != "" {
-		return sending{by: op, script: c.Script}
-	}
-	return sending{by: op, name: c.Name}
-}
+func sentBy(op Op, c *Command) sending { return sending{op, KindOf(c.Name, c.Script)} }
 
 // time adds the time in which one operation of a client, or none, was under way. The calls are in
 // order.

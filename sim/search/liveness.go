@@ -1,7 +1,6 @@
 package search
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -167,21 +166,12 @@ func renewsNoMore(o sim.Outcome) (broken, bool) {
 // renews reports whether a lock says that it renews, or sends, in the background of a critical
 // section, what none of its releases sends: the end of a release may come in the next section.
 func renews(o sim.Outcome) bool {
-	kind := func(c *history.Command) string { return cmp.Or(c.Script, c.Name) }
-	ops, ends := map[uint64]history.Op{}, map[string]bool{}
-	for i := range o.Ops {
-		ops[o.Ops[i].ID] = o.Ops[i].Op
-	}
-	for i := range o.Commands {
-		if c := &o.Commands[i]; ops[c.Op] == history.Release {
-			ends[kind(c)] = true
-		}
-	}
+	ends := history.ReleaseKinds(o.Ops, o.Commands)
 	return o.Header.Renews || slices.ContainsFunc(o.Commands, func(c history.Command) bool {
 		inside := func(op history.Operation) bool {
 			return op.Op == history.Use && op.Client == c.Client && op.Call < c.Sent && c.Sent < op.Return
 		}
-		return c.Op == 0 && c.Node != sim.StoreNode && resp.IsWrite(c.Name) && !ends[kind(&c)] && slices.ContainsFunc(o.Ops, inside)
+		return c.Op == 0 && c.Node != sim.StoreNode && resp.IsWrite(c.Name) && !ends[history.KindOf(c.Name, c.Script)] && slices.ContainsFunc(o.Ops, inside)
 	})
 }
 
