@@ -79,12 +79,11 @@ type state struct {
 // choice is what could be executed next at a point of the search, and what has been tried.
 type choice struct {
 	state
-	open  []open // the commands, by their instants
-	by    int64  // when the first of those that are left was replied; 0: none was
-	first int64  // when the first of them was executed
-	next  int    // then the log's own moves
-	took  int    // the place of the command that was executed; -1: none
-	last  bool   // no other is worth a try
+	open []open // the commands, by their instants
+	by   int64  // when the first of those that are left was replied; 0: none was
+	next int    // then the log's own moves
+	took int    // the place of the command that was executed; -1: none
+	last bool   // no other is worth a try
 }
 
 // open is a command that may be next, and its place.

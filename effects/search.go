@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 
@@ -47,13 +46,17 @@ func (d *deriver) search(ctx context.Context) bool {
 			if len(c.open) > 1 {
 				dead[d.pointOf(first)] = true
 			}
-			if done+d.step > best.far {
+			if done+d.step > best.far() {
 				best, vain = d.attempt(done, first, taken, c), 0
 			}
 			vain, all = vain+1, all+1
 			if len(taken) == 0 || vain > patience || all > mostTaken {
 				if c = d.resume(best, taken); d.log == nil {
-					d.broken, d.brokenAt = true, c.first
+					left, _ := d.left(best.first)
+					d.broken, d.brokenAt = true, d.todo[left[0]].at
+					for _, i := range left {
+						d.brokenAt = min(d.brokenAt, d.todo[i].at)
+					}
 					return false
 				}
 				d.force(&c)
@@ -73,7 +76,7 @@ func (d *deriver) search(ctx context.Context) bool {
 		if c.took >= 0 {
 			done++
 		}
-		if taken = append(taken, c); len(taken) > 2*kept && done+d.step > best.far {
+		if taken = append(taken, c); len(taken) > 2*kept && done+d.step > best.far() {
 			taken = slices.Delete(taken, 0, kept)
 		}
 	}
@@ -126,13 +129,11 @@ func (d *deriver) left(first int) (left []int, by int64) {
 // choice returns the commands that may be next: those that no other was replied before, and that
 // are first on their connections. No command that is left comes before the given place.
 func (d *deriver) choice(first int) choice {
-	c := choice{state: d.state, took: -1, first: math.MaxInt64}
 	left, by := d.left(first)
-	c.by = by
+	c := choice{state: d.state, took: -1, by: by}
 	d.conns = d.conns[:0]
 	for _, i := range left {
 		t := d.todo[i]
-		c.first = min(c.first, t.at)
 		waits := t.Conn != 0 && slices.Contains(d.conns, t.Conn)
 		d.conns = append(d.conns, t.Conn)
 		if waits || by != 0 && t.Sent > by {
@@ -178,7 +179,6 @@ func twins(a, b *history.Command) bool {
 
 // attempt is the farthest that a search has come, and the choice at which it could not go on.
 type attempt struct {
-	far    int // 0: none
 	done   int // commands
 	first  int
 	stuck  choice
@@ -186,8 +186,11 @@ type attempt struct {
 	events []derived
 }
 
+// far is how far an attempt has come.
+func (a *attempt) far() int { return a.done + a.stuck.step }
+
 func (d *deriver) attempt(done, first int, taken []choice, stuck choice) attempt {
-	a := attempt{far: done + d.step, done: done, first: first, stuck: stuck}
+	a := attempt{done: done, first: first, stuck: stuck}
 	from := stuck.n
 	if a.taken = slices.Clone(taken); len(taken) > 0 {
 		from = taken[0].n
