@@ -134,6 +134,14 @@ func TestJoin(t *testing.T) {
 		}, nil, []history.Logged{logged(2000, "SET k t1 PXAT @1001"), logged(2000, "DEL k", "SET k t2 PXAT @2100")},
 			[]string{"c1 SET k t1 PX 1000 NX op=1 | k: none -> t1 until 1001", "expired | k: t1 until 1001 -> none",
 				"c2 SET k t2 PX 1000 NX op=2 | k: none -> t2 until 2100"}},
+		{"a clock that runs twice as fast from before the first step, which nobody sent", []history.Command{
+			sent("c1", 1, 5, 6, "OK", "SET k t1 PX 1000 NX"),
+			sent("c2", 2, 7, 8, "(nil)", "SET k t2 PX 1000 NX"),
+			sent("c2", 2, 600, 601, "OK", "SET k t2 PX 1000 NX"),
+		}, []history.Window{{Fault: "drift-clock", Effects: []history.Effect{{What: history.ClockRate, PPM: 1_000_000}}}},
+			[]history.Logged{logged(10, "SET z t9"), logged(10, "SET k t1 PXAT @1010"), logged(700, "DEL k", "SET k t2 PXAT @2200")},
+			[]string{"SET z t9 | z: none -> t9", "clock-rate", "c1 SET k t1 PX 1000 NX op=1 | k: none -> t1 until 505", "expired | k: t1 until 505 -> none",
+				"c2 SET k t2 PX 1000 NX op=2 | k: none -> t2 until 1100"}},
 		{"a grant whose reply came after hundreds of refusals", append([]history.Command{
 			sent("c1", 1, 1, 3000, "OK", "SET k t1 PX 1000 NX"),
 			sent("c2", 3, 2990, 2991, "OK", "SET k t2 PX 1000 NX"),

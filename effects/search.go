@@ -30,7 +30,7 @@ const (
 // goes on from the farthest point.
 func (d *deriver) search(ctx context.Context) bool {
 	var taken []choice
-	var best attempt
+	best := attempt{done: -1}
 	dead := map[string]bool{} // points from which no order goes on
 	first, done, vain, all := 0, 0, 0, 0
 	for {
@@ -60,7 +60,7 @@ func (d *deriver) search(ctx context.Context) bool {
 					return false
 				}
 				d.force(&c)
-				taken, first, done, best, vain = nil, best.first, best.done, attempt{}, 0
+				taken, first, done, best, vain = nil, best.first, best.done, attempt{done: -1}, 0
 				clear(dead)
 				break
 			}
@@ -179,7 +179,7 @@ func twins(a, b *history.Command) bool {
 
 // attempt is the farthest that a search has come, and the choice at which it could not go on.
 type attempt struct {
-	done   int // commands
+	done   int // commands; -1: there is none yet
 	first  int
 	stuck  choice
 	taken  []choice
