@@ -18,28 +18,14 @@ func Check(ctx context.Context, in Input, opt Options) (*Verdict, error) {
 	if in.Header.Permits == 0 {
 		in.Header.Permits = 1
 	}
-	opt = opt.withDefaults()
+	if opt.MaxViolations == 0 {
+		opt.MaxViolations = 20
+	}
 	a, err := load(ctx, in)
 	if err != nil {
 		return nil, err
 	}
 	ev := newEvidence(in)
-	tallies, damage, err := a.judgeAll(ctx, ev, opt)
-	if err != nil {
-		return nil, err
-	}
-	return a.verdict(tallies, damage, ev, opt), nil
-}
-
-// judgements is the result for one key.
-type judgements struct {
-	tallies []tally
-	damage  *Damage // nil: no value of the store is known
-	err     error
-}
-
-// judgeAll judges every key, concurrently on all processors.
-func (a *archive) judgeAll(ctx context.Context, ev *evidence, opt Options) ([]tally, *Damage, error) {
 	all := make([]judgements, len(a.keys))
 	var next atomic.Int64
 	var workers sync.WaitGroup
@@ -51,7 +37,18 @@ func (a *archive) judgeAll(ctx context.Context, ev *evidence, opt Options) ([]ta
 		})
 	}
 	workers.Wait()
-	return join(all, opt)
+	tallies, damage, err := join(all, opt)
+	if err != nil {
+		return nil, err
+	}
+	return a.verdict(tallies, damage, ev, opt), nil
+}
+
+// judgements is the result for one key.
+type judgements struct {
+	tallies []tally
+	damage  *Damage // nil: no value of the store is known
+	err     error
 }
 
 func (a *archive) judgeKey(ctx context.Context, k *keyLog, ev *evidence, opt Options) (f judgements) {

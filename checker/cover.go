@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// cover is a set of spans, in order, with gaps of some length or more between them.
+// cover is a set of spans, in order; those closer to each other than least are one.
 type cover struct {
 	least int64
 	spans []Span

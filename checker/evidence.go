@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"strings"
 
 	"github.com/lockbench/lockbench/history"
 )
@@ -71,9 +70,9 @@ func (e *evidence) commandsOf(client string, from, to int64) []history.Command {
 	return list[:sort.Search(len(list), func(i int) bool { return list[i].Sent > to })]
 }
 
-// renewedInBackground returns the last instant by which a client may have renewed a hold by
-// commands of its own accord, a watchdog's, that it sent from one instant to another. They name a
-// key that the acquire named, and were sent while the server could still have it.
+// renewedInBackground returns the last instant by which a client's watchdog may have renewed a hold
+// that was last renewed at from, by commands sent before another instant. Such a command names a
+// key that the acquire named, and was sent while the server could still have the hold.
 func (e *evidence) renewedInBackground(client string, began *op, from, before int64) int64 {
 	list := e.renewals[client]
 	if len(list) == 0 {
@@ -88,25 +87,15 @@ func (e *evidence) renewedInBackground(client string, began *op, from, before in
 		if c.Sent > before || c.Sent > kept(e.header, from) {
 			break
 		}
-		if share(keys, c.Keys()) {
+		if slices.ContainsFunc(keys, func(key string) bool { return slices.Contains(c.Keys(), key) }) {
 			from = max(from, c.Sent, c.Replied, c.Ran)
 		}
 	}
 	return from
 }
 
-// share reports whether two lists have a key in common.
-func share(a, b []string) bool {
-	return slices.ContainsFunc(a, func(key string) bool { return slices.Contains(b, key) })
-}
-
-// names reports whether an argument of the command contains key.
-func names(c history.Command, key string) bool {
-	return slices.ContainsFunc(c.Args, func(arg string) bool { return strings.Contains(arg, key) })
-}
-
-// Excuses reports whether a fault may excuse what meets it: whether it is confirmed, and does not
-// only delay messages, which arrive all the same, or the work inside a critical section.
+// Excuses reports whether a fault may excuse what meets it: it is confirmed, and more than a delay
+// of messages, which arrive all the same, or of the work inside a critical section.
 func Excuses(w *history.Window) bool {
 	return w.Confirmed && !w.Does.Any(history.Delays|history.SlowsWork)
 }
@@ -123,8 +112,8 @@ func (e *evidence) metFault(from, to int64) bool {
 }
 
 // concerns reports whether a fault hit a client, or a node to which its commands went. A fault
-// without a node hit all nodes; without recorded commands every node counts as used. If grants need
-// a replica, every node does.
+// without a node hit all of them. Every node counts as used where no commands were recorded, and
+// where grants need a replica.
 func (e *evidence) concerns(w *history.Window, client string) bool {
 	if w.Client != "" {
 		return w.Client == client
@@ -179,14 +168,11 @@ func (e *evidence) anyFault(from, to int64) bool {
 // the end of its lease.
 func (e *evidence) loses(client string, from int64) int64 {
 	for i := range e.faults {
-		if w := &e.faults[i]; losing(w) && e.meets(w, from, never) && e.concerns(w, client) {
+		w := &e.faults[i]
+		losing := w.Client == "" && w.Does.Any(history.LosesData|history.MovesClock) && w.Replica != history.HadKey
+		if losing && e.meets(w, from, never) && e.concerns(w, client) {
 			return max(w.Start-e.header.ClockError, from)
 		}
 	}
 	return never
-}
-
-// losing reports whether a fault may have changed a server's data or clock.
-func losing(w *history.Window) bool {
-	return w.Client == "" && w.Does.Any(history.LosesData|history.MovesClock) && w.Replica != history.HadKey
 }

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
@@ -9,10 +10,10 @@ import (
 
 // fairness: a lock that grants in order of arrival (header fifo) lets no client overtake another. A
 // client is in the queue once its first request was answered, and keeps its place while it asks
-// again within half a lease. It is broken if another client that sent its first request after that
-// is granted before it: returned first where the holds exclude each other, else before the waiter's
-// granted try was asked. It is not judged where a fault met the waiter. An opportunity is a grant
-// while others wait of which it is known whether they came before; that shows only in commands.
+// again within half a lease. It is broken if another client sent its first request after that and
+// is granted first: its grant returned first where the holds exclude each other, else before the
+// waiter's granted try was asked. It is not judged where a fault met the waiter. An opportunity is
+// a grant while others wait whose place before or behind it is known from their commands.
 type fairness struct {
 	tally
 	waiting []op // grants that were called and have not returned, by call
@@ -47,7 +48,7 @@ func (f *fairness) returned(o *op) {
 		switch why := f.unknown(w, o); {
 		case f.cameFirst(o, w):
 		case why == "" && f.d.uses("overtaken"):
-			f.report(w, o)
+			f.found(Violation{At: o.ret, Lasted: w.ret - o.ret, Clients: f.d.names(*w, *o)}, nil, *w, *o)
 			return
 		case open == "":
 			open = why
@@ -64,31 +65,28 @@ func (f *fairness) returned(o *op) {
 // unknown says why it is not known whether o, which returned first, overtook w, which came first;
 // "" if it did.
 func (f *fairness) unknown(w, o *op) string {
+	h := f.d.a.header
+	granted := f.d.k.asked(w)
+	if Permits(h) == 1 && Conflict(h.Kind, false, w.mode, o.mode) {
+		granted = w.ret
+	}
 	switch {
 	case f.d.ev.excused(f.d.a.client(w), w.call, o.ret):
 		return metAFault
 	case f.lapses(w, o.ret):
 		return "a place in the queue may have been lost"
-	case !f.grantedFirst(o, w):
+	case granted <= o.ret+h.ClockError:
 		return "who was granted first is not known"
 	}
 	return ""
-}
-
-// grantedFirst reports whether o, which returned while w was waiting, was certainly granted first.
-func (f *fairness) grantedFirst(o, w *op) bool {
-	h := f.d.a.header
-	if Permits(h) == 1 && Conflict(h.Kind, false, w.mode, o.mode) {
-		return w.ret > o.ret+h.ClockError
-	}
-	return f.d.k.asked(w) > o.ret+h.ClockError
 }
 
 // requests returns the commands by which a client asked for the lock until an instant, in an
 // acquire.
 func (f *fairness) requests(o *op, until int64) []history.Command {
 	return slices.DeleteFunc(slices.Clone(f.d.ev.commandsOf(f.d.a.client(o), o.call, until)), func(c history.Command) bool {
-		return !names(c, f.d.k.name) || c.Failed()
+		named := slices.ContainsFunc(c.Args, func(arg string) bool { return strings.Contains(arg, f.d.k.name) })
+		return !named || c.Failed()
 	})
 }
 
@@ -119,9 +117,4 @@ func (f *fairness) lapses(w *op, until int64) bool {
 		last = c.Sent
 	}
 	return lease > 0 && until-last > lease/2
-}
-
-func (f *fairness) report(w, o *op) {
-	v := Violation{At: o.ret, Lasted: w.ret - o.ret, Clients: f.d.names(*w, *o)}
-	f.found(v, nil, *w, *o)
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// answered ends the ghosts of a client: what the server has answered came after them. A release
-// that can mean no hold means them.
+// answered limits the ghosts of a client when the server answers it: what may have begun them
+// happened before the answer, so they last a lease longer at most. A release that fits no hold is
+// one of a ghost.
 func (p *pass) answered(c *client, o *op) {
 	if o.outcome == history.Unknown || o.outcome == history.Fail {
 		return
@@ -46,8 +47,8 @@ func (p *pass) haunted(c *client, now int64) bool {
 	return len(c.ghosts) > 0
 }
 
-// crash notes what a crashed client may have been asking for: that was not recorded, but its
-// commands show that it did something.
+// crash adds a ghost for each crash of a client that had sent commands after its last recorded
+// operation: what it was doing was not recorded, and may have been an acquire.
 func (p *pass) crash(n uint32, c *client) {
 	name := p.a.clients[n]
 	for _, at := range p.ev.crashes[name] {
@@ -72,8 +73,8 @@ func (p *pass) orderGhosts() {
 	}
 }
 
-// ghostFor reports whether a hold without a reply may have refused a try; the client's own may as
-// any other, but that a try was refused is no excuse for the same client.
+// ghostFor reports whether a ghost may have refused a try: any but those of the same client's
+// failed acquires.
 func (d *keyInput) ghostFor(o *op) bool {
 	by := plus(o.ret, d.a.header.ClockError)
 	n := sort.Search(len(d.k.ghosts), func(i int) bool { return d.k.ghosts[i].from > by })

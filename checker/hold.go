@@ -11,8 +11,8 @@ import (
 // Span is a period in nanoseconds on the run's base. To is math.MaxInt64 if it has no end.
 type Span struct{ From, To int64 }
 
-// Hold is one hold of one client on one key, as the pass over the record found it: the operations
-// that began, renewed and ended it, and its intervals.
+// Hold is one hold of one client on one key, as a check finds it: the operations that began,
+// renewed and ended it, and its intervals.
 type Hold struct {
 	Client, Token string
 	Mode          history.Mode
@@ -32,15 +32,6 @@ func (h *Hold) Start() int64 { return h.Acquire.Return }
 
 // End returns when the client's belief ended for good.
 func (h *Hold) End() int64 { return h.Belief[len(h.Belief)-1].To }
-
-// lastSeen returns the end of the belief, or of the client's last operation in the hold.
-func (h *Hold) lastSeen() int64 {
-	last := h.End()
-	for _, o := range h.Operations() {
-		last = max(last, o.Return)
-	}
-	return last
-}
 
 // Operations returns all operations of the hold, by call.
 func (h *Hold) Operations() []history.Operation {
@@ -105,7 +96,7 @@ func (a *archive) holds(k *keyLog, of []op) (out []Hold) {
 	return out
 }
 
-// hold returns hold number n as the pass found it, without its operations.
+// hold returns hold number n without its uses and extends.
 func (a *archive) hold(k *keyLog, n uint32) Hold {
 	d := k.holds.at(n)
 	o := k.op(d.began)

@@ -7,8 +7,8 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// The pass over a key's operations by call finds its holds. Each client's operations are followed
-// in their order: what had returned by an instant comes before what is called at it.
+// findHolds goes over a key's operations by call and finds its holds. It follows each client's
+// operations in their order: what returned by an instant comes before what is called at it.
 //
 // A hold begins with a granted acquire, or with an ok extend after its client learnt of the loss.
 // An extend, release or loss belongs to the open hold of its client with its token; if one of the

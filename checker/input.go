@@ -31,8 +31,8 @@ type Options struct {
 	// the lock promises to wake its waiters; 0 means one second.
 	HandOver int64
 	Store    map[string]StoreEnds // values of the guarded store before and after, by key
-	// Bare leaves out the surroundings of violations and the confidence intervals, which take most
-	// of the time for a small history.
+	// Bare leaves out what is around violations, and confidence intervals: for a small history they
+	// take most of the time.
 	Bare bool
 	// Unsearched leaves linearizability out: Porcupine is not run.
 	Unsearched bool
@@ -44,12 +44,4 @@ type Options struct {
 type StoreEnds struct {
 	Initial *int64 `json:"initial,omitempty"`
 	Final   *int64 `json:"final,omitempty"`
-}
-
-// withDefaults sets the zero fields to their defaults.
-func (o Options) withDefaults() Options {
-	if o.MaxViolations == 0 {
-		o.MaxViolations = 20
-	}
-	return o
 }

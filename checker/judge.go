@@ -7,10 +7,10 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// judge checks one property of one key while the key's operations pass twice, at their call and at
-// their return, in order of time; it hears of what it has a method for. All calls up to an instant
-// come before the returns at that instant. An operation is valid during the call only: judges copy
-// what they keep. They read the holds, and nothing of each other.
+// judge checks one property of one key. It sees the key's operations in order of time, at their
+// calls if it is an atCall and at their returns if it is an atReturn; at one instant calls come
+// before returns. An *op is valid until the method returns: judges copy what they keep. They read
+// the holds, and nothing of each other.
 type judge interface {
 	done()
 	result() *tally
@@ -76,8 +76,9 @@ func (t *tally) unjudged(n int, why string) {
 	}
 }
 
-// found counts an opportunity, and in it a violation, which it keeps if there is room; one within
-// the clock error decides nothing. The holds of some operations show it, and others by themselves.
+// found counts a violation as judged and broken, or as not judged if it is within the clock error,
+// and keeps it if there is room. What shows it are the holds of the operations of, and others
+// themselves.
 func (t *tally) found(v Violation, of []op, others ...op) {
 	v.Property, v.Key, v.Cause = t.property, t.d.k.name, verdicts.CauseUnknown
 	if v.WithinClockError {
@@ -135,7 +136,7 @@ func (d *keyInput) sweep(judges []judge) {
 
 func (t *tally) join(other *tally, most int) {
 	t.property = other.property
-	// why it does not apply to another key matters to none
+	// A key to which the property applies says nothing of why it does not apply to others.
 	if other.applies && !t.applies || other.applies == t.applies && t.note == "" {
 		t.note = other.note
 	}

@@ -14,12 +14,11 @@ import (
 // linearizability: Porcupine finds an order of the grants, the ends of holds and the refusals,
 // under the model of model.go. It asks for all of them together what the other rules ask for each.
 //
-// Searched are windows in which beliefs conflict, up to a number for each key, those with a refusal
-// that no single hold decides (of shared and exclusive locks, permits and re-entrant locks, one
-// that met no certain holder), and a random sample of the others. An opportunity is a window that
-// was searched. Those that are too long, or whose search took too many moves, are counted: a window
-// with such a refusal is then not judged. Porcupine knows exact clocks: with a clock error a window
-// without an order decides nothing.
+// It searches the windows in which beliefs conflict, up to a number for each key; those with a
+// refusal that no single hold explains, which mutexes do not have; and a random sample of the
+// others. An opportunity is a window that was searched. Windows that are too long, or whose search
+// took too many moves, are counted, and those of them with such a refusal are not judged. Porcupine
+// takes clocks to be exact: with a clock error, a window without an order decides nothing.
 type linearizability struct {
 	tally
 	cutting

@@ -12,10 +12,10 @@ import (
 // nodes: strings, and fields, members and elements of other keys. marks follows what the nodes
 // executed, in their order, and knows at each instant whose mark a part of their data is.
 //
-// If any of it carries the hold's token, only that is the mark: the rest, such as a counter of
-// fences, is not. If none does, it is nobody's where several may hold at once (readers, permits);
-// where one holds, it is the holder's, but what has another value afterwards counts only for a hold
-// without a token. The lease of a key is that of a hold if all in the key is its mark.
+// If some of what they wrote carries the hold's token, only that is the mark; the rest, such as a
+// counter of fences, is not. If nothing does, all of it is the mark where one client holds, and
+// none where several may (readers, permits); and overwriting it is no harm to a hold that has a
+// token. The lease of a key is that of a hold if everything in the key is its mark.
 
 // part is a string, or a field, member or element of a key, on a node.
 type part struct {
@@ -38,10 +38,10 @@ type marks struct {
 	owner   map[part]uint32   // hold
 	carries map[uint32]bool   // holds of which some part has the token
 	parts   map[uint32][]part // by hold
-	gone    map[uint32]int64  // by hold: when the last of its mark was removed or overwritten
-	did     map[uint32]bool   // by line: a release that changed its own mark
+	gone    map[uint32]int64  // by hold: when the last part of its mark was removed or overwritten
+	did     map[uint32]bool   // by line: releases that changed their own mark
 	wrongs  []wrong
-	behind  int // background commands that changed a key with a mark
+	behind  int // background commands that changed a mark or its lease
 }
 
 // follow returns what the effects of a record show of a key's marks; nil if it has none.
@@ -113,7 +113,7 @@ func (m *marks) sole(node int, key string, parts map[string]string) (hold uint32
 	return hold
 }
 
-// touch removes a part that an event removed or overwrote from its owner's mark.
+// touch takes a part, which an event removed or overwrote, out of its owner's mark.
 func (m *marks) touch(e *history.Executed, by op, p part, overwritten bool) {
 	hold := m.owner[p]
 	if hold == 0 {
@@ -124,13 +124,13 @@ func (m *marks) touch(e *history.Executed, by op, p part, overwritten bool) {
 		m.did[by.line] = true
 	}
 	delete(m.owner, p)
-	if !m.marked(hold) {
+	if !slices.ContainsFunc(m.parts[hold], func(p part) bool { return m.owner[p] == hold }) {
 		m.gone[hold] = e.At
 	}
 }
 
-// excludes reports whether nobody else can hold while the mark of a hold is there: it is on one
-// node, and of a lock that one holds.
+// excludes reports whether nobody else can hold while the mark of a hold is there: one client holds
+// at a time, and the mark is on one node.
 func (m *marks) excludes(hold uint32) bool {
 	for _, p := range m.parts[hold] {
 		if p.node != m.parts[hold][0].node {
@@ -139,16 +139,6 @@ func (m *marks) excludes(hold uint32) bool {
 	}
 	began := m.d.k.began(hold)
 	return !manyMayHold(m.d.a.header, began.mode)
-}
-
-// marked reports whether any part is still the mark of a hold.
-func (m *marks) marked(hold uint32) bool {
-	for _, p := range m.parts[hold] {
-		if m.owner[p] == hold {
-			return true
-		}
-	}
-	return false
 }
 
 // blame notes that a release, an extend or a background command changed the mark of a live hold

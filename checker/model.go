@@ -13,10 +13,8 @@ import (
 )
 
 // The lease model. Porcupine's Step knows no time, so the ends of holds are operations of their
-// own: a hold with belief [acquire.return, end] that the server may have kept until gone ends at
-// some instant of [end, gone]. That is its release, if it was certainly released; its expiry, if it
-// lapsed; and any instant from the release on, if that has no known outcome. The pass over the
-// holds found out which of these it is; only the order is left to search.
+// own: a hold that was believed until one instant, and possible until another, ends between the
+// two. findHolds has decided when these are; only the order is left to search.
 //
 //	acquire(h)  legal when no conflicting hold is in force and its fence is higher than any before, or for a re-entrant lock as high; h is then in force
 //	end(h)      legal when h is in force; it is not any more
@@ -44,20 +42,6 @@ type lockState struct {
 	fence uint64
 }
 
-func (m *modelOf) porcupine(initial lockState) porcupine.Model {
-	return porcupine.Model{
-		Init: func() any { return initial },
-		StepContext: func(ctx context.Context, state, input, _ any) (bool, any) {
-			if ctx.Err() != nil || m.steps.Add(1) > m.most {
-				return false, state
-			}
-			return m.step(state, input.(move))
-		},
-		Equal: func(a, b any) bool { return a.(lockState) == b.(lockState) },
-		Hash:  func(state any) uint64 { return state.(lockState).hash() },
-	}
-}
-
 type modelOf struct {
 	kind     history.Kind
 	permits  int
@@ -67,8 +51,8 @@ type modelOf struct {
 	most  int64        // moves after which the search is given up
 }
 
-// step returns the same state if it does not change: most moves that a search tries are not legal,
-// and a lockState put into an interface is copied to the heap.
+// step returns the state it was given if that does not change: most moves that a search tries are
+// not legal, and to put a lockState into an interface copies it to the heap.
 func (m *modelOf) step(state any, in move) (bool, any) {
 	s := state.(lockState)
 	switch in.act {
@@ -131,7 +115,10 @@ func (s lockState) hash() uint64 {
 func (w *window) operations(d *keyInput) (acquires []move, ops []porcupine.Operation, initial lockState) {
 	initial.fence = w.fence
 	add := func(o *op, began bool) {
-		in := moveOf(d.k, o, uint32(len(acquires)))
+		in := move{act: actAcquire, hold: uint32(len(acquires)), mode: o.mode, client: o.client}
+		if o.mode == history.Exclusive {
+			in.fence = d.k.fence(o)
+		}
 		acquires = append(acquires, in)
 		if began {
 			ops = append(ops, operationOf(o, in, w.from))
@@ -153,14 +140,6 @@ func (w *window) operations(d *keyInput) (acquires []move, ops []porcupine.Opera
 		}
 	}
 	return acquires, ops, initial
-}
-
-func moveOf(k *keyLog, o *op, hold uint32) move {
-	in := move{act: actAcquire, hold: hold, mode: o.mode, client: o.client}
-	if o.mode == history.Exclusive {
-		in.fence = k.fence(o)
-	}
-	return in
 }
 
 func operationOf(o *op, in move, from int64) porcupine.Operation {
@@ -187,7 +166,18 @@ const plainly = 10 * time.Second
 func (w *window) search(d *keyInput, most int64) (porcupine.CheckResult, int64) {
 	acquires, ops, initial := w.operations(d)
 	m := &modelOf{kind: d.a.header.Kind, permits: Permits(d.a.header), acquires: acquires, most: most}
-	found := porcupine.CheckOperationsTimeout(m.porcupine(initial), ops, plainly)
+	model := porcupine.Model{
+		Init: func() any { return initial },
+		StepContext: func(ctx context.Context, state, input, _ any) (bool, any) {
+			if ctx.Err() != nil || m.steps.Add(1) > m.most {
+				return false, state
+			}
+			return m.step(state, input.(move))
+		},
+		Equal: func(a, b any) bool { return a.(lockState) == b.(lockState) },
+		Hash:  func(state any) uint64 { return state.(lockState).hash() },
+	}
+	found := porcupine.CheckOperationsTimeout(model, ops, plainly)
 	tried := m.steps.Load()
 	if found == porcupine.Illegal && tried > most {
 		found = porcupine.Unknown

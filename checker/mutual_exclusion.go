@@ -11,9 +11,8 @@ import (
 //
 // An opportunity is a grant after another that it would conflict with. It is not judged if its
 // belief was over before its client learnt of it. A belief that resumes after a gap or a loss is no
-// grant and counts only if it conflicts. A re-entry is judged with the belief of its client that it
-// lies in; one that outlasts it, because the outer hold was lost or released first, is judged
-// itself.
+// grant and counts only if it conflicts. A re-entry within a belief of its client counts with that;
+// one that outlasts it, because the outer hold was lost or released first, counts itself.
 //
 // Needed by: planted bug "exists-set" and every lock that two clients held.
 type mutualExclusion struct {

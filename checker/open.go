@@ -6,7 +6,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// pass follows the operations of a key by call and finds its holds, see findHolds.
+// pass is the state of findHolds.
 type pass struct {
 	a       *archive
 	k       *keyLog
@@ -39,7 +39,7 @@ type openHold struct {
 	closed   bool   // and answered
 	renewed  int64  // the latest instant of a grant or renewal
 	unsure   bool   // an operation of unknown outcome may renew it until its client's next answer
-	owned    int64  // the same, but for renewals for nobody
+	owned    int64  // as renewed, without renewals for nobody
 	certain  int64
 	gone     int64 // first return of an answer that it is gone, or of its ok release
 }
@@ -82,8 +82,8 @@ func (p *pass) reenter(c *client, o *op) {
 	}
 }
 
-// renew notes that a hold was renewed, or may have been, by an operation. What is called when the
-// server cannot have it any more renews nothing, unless it was accepted.
+// renew notes that an operation renewed a hold, or may have. An operation that was called when the
+// hold was not possible any more renews it only if it was accepted for this hold.
 func (p *pass) renew(c *client, h *openHold, o *op) {
 	its := o.hold == h.n && o.outcome == history.OK
 	if h.closed || !its && p.possible(h, o.call) < o.call {
@@ -96,9 +96,9 @@ func (p *pass) renew(c *client, h *openHold, o *op) {
 	}
 }
 
-// forNobody reports whether a renewal was called when every release of its client's holds had
-// returned. Any other is lawful, and renews what a re-entrant client lost count of, if that was not
-// renewed for nobody in between.
+// forNobody reports whether a renewal was called after all releases of its client's holds had
+// returned: nobody needs what it renews. Any other renewal is lawful, and renews holds of a
+// re-entrant client that were released before, too: the server may count differently.
 func (p *pass) forNobody(c *client, o *op) bool {
 	return !slices.ContainsFunc(c.open, func(h *openHold) bool {
 		release := p.k.holds.at(h.n).release
@@ -114,8 +114,12 @@ func (p *pass) extended(c *client, h *openHold, o *op) {
 		all = nest
 	}
 	switch {
-	case o.renewed() && h.over && h.lost && !h.released:
-		p.again(c, h, o)
+	case o.renewed() && h.over && h.lost && !h.released: // after a loss, another hold takes its place
+		n := p.k.holds.add(hold{token: h.token})
+		p.k.assign(o, n, h.mode)
+		next := p.begin(c, o, n)
+		next.mode, next.until, next.certain = h.mode, p.k.believedUntil(p.a.header, o), lease(p.a.header, o.call)
+		h.closed = true
 	case o.renewed():
 		for _, x := range all {
 			p.believe(c, x, o, x == h)
@@ -147,15 +151,6 @@ func (p *pass) believe(c *client, h *openHold, o *op, its bool) {
 		p.finish(h)
 		h.belief, h.until = o.detail, until
 	}
-}
-
-// again begins a hold with an ok extend after a loss, in the place of the one before.
-func (p *pass) again(c *client, h *openHold, o *op) {
-	n := p.k.holds.add(hold{token: h.token})
-	p.k.assign(o, n, h.mode)
-	next := p.begin(c, o, n)
-	next.mode, next.until, next.certain = h.mode, p.k.believedUntil(p.a.header, o), lease(p.a.header, o.call)
-	h.closed = true
 }
 
 // left applies the answer to a release.
@@ -199,15 +194,11 @@ func (p *pass) finish(h *openHold) {
 	}
 }
 
-// renewedBehind returns the latest instant by which a hold was renewed, by requests that its client
-// sent before an instant, those of its watchdog too.
-func (p *pass) renewedBehind(h *openHold, before int64) int64 {
-	return max(h.renewed, p.ev.renewedInBackground(p.a.client(&h.began), &h.began, h.renewed, before))
-}
-
-// possible returns until when the server can have a hold, by what was called before an instant.
+// possible returns until when the server can have a hold, after what was called, and sent by its
+// client's watchdog, before an instant.
 func (p *pass) possible(h *openHold, before int64) int64 {
-	end := kept(p.a.header, p.renewedBehind(h, before))
+	renewed := max(h.renewed, p.ev.renewedInBackground(p.a.client(&h.began), &h.began, h.renewed, before))
+	end := kept(p.a.header, renewed)
 	if h.unsure {
 		end = kept(p.a.header, end)
 	}

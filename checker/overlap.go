@@ -7,12 +7,12 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// overlaps finds conflicting intervals that arrive by start: see Conflict. Their owners are holds;
-// clients, where a client does not keep out itself.
+// overlaps finds conflicting intervals (see Conflict) that arrive by start. Their owners are holds,
+// or clients where a client does not keep itself out.
 //
-// An interval conflicts if, when it starts, as many of other owners have not ended as may be in
-// force at once. Of those that started earlier the ones that end last overlap it the longest. So
-// the latest ends of different owners are enough, one more than may be in force.
+// An interval conflicts if, when it starts, those of other owners that have not ended are as many
+// as may be in force at once. The ones that end last overlap it the longest, so it is enough to
+// keep those, one more than may be in force, of different owners.
 //
 // Touching intervals do not overlap, and an empty interval overlaps nothing.
 type overlaps struct {

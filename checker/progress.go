@@ -8,20 +8,20 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// progress: a free lock is acquired by a client that wants it. A wait is an acquire, or several of
-// one client in one mode, of which each but the last failed, no more than the grace apart unless
-// both were refused. It is broken if for a stretch longer than a lease and the grace no conflicting
-// hold was possible, and the waiter was not granted. A lock that wakes its waiters (header wakeups)
-// has one second, plus the time that the waiter's own requests took and that between its calls, in
-// which nothing can wake it, if no fault was active in the lease before.
+// progress: a client that wants a free lock gets it. A wait is an acquire, or several failed ones
+// of a client in one mode and the one after them, no more than the grace apart unless both were
+// refused. It is broken if for longer than a lease and the grace no conflicting hold was possible
+// and the waiter was not granted. A lock that wakes its waiters (header wakeups) has one second in
+// place of that, if no fault was active in the lease before; the time of the waiter's own requests,
+// and that between its calls, is added, because nothing can wake it then.
 //
 // A writer that waits may keep readers out. A hold counts until its lease ends or it is released;
-// where nothing expires, until its client has given up: tried to release, or crashed. What renews
-// it after that renews it for nobody. A stretch ends when a fault of the waiter, or of a node that
-// its commands went to, begins, and another begins when that is over.
+// where nothing expires, until its client tried to release it or crashed; renewals after that are
+// for nobody and don't count. A fault of the waiter, or of a node that its commands went to, cuts a
+// stretch in two.
 //
-// An opportunity is a wait. Limits: how long a client wanted the lock between two tries is not
-// seen; one that waits at the end of the record is judged by what it had asked until then.
+// An opportunity is a wait. Limits: whether a client wants the lock between two tries is not seen;
+// one that waits at the end of the record is judged by what it had asked until then.
 type progress struct {
 	tally
 	limit int64            // the longest lawful stretch
@@ -39,9 +39,9 @@ type wait struct {
 	broken      bool
 }
 
-// grace is how much longer than a lease a free lock may stay free, in nanoseconds; a lock with a
-// longer lease, another lease. A lock that wakes its waiters may be free and wanted for as long: a
-// message and a request take far less, and even a busy machine runs a ready process sooner.
+// grace is for how many nanoseconds beyond a lease a wanted lock may stay free; where the lease is
+// longer, another lease. A lock that wakes its waiters has the grace alone: a message and a request
+// take far less, and even a busy machine runs a ready process sooner.
 const grace = 1_000_000_000
 
 func newProgress(d *keyInput) *progress {
@@ -66,7 +66,8 @@ func (p *progress) returned(o *op) {
 		w = &wait{}
 		p.waits[o.client] = w
 	}
-	if w.on && !w.goesOn(o) {
+	refused := o.outcome == history.Busy && w.last.outcome == history.Busy
+	if goesOn := o.mode == w.last.mode && (refused || o.call <= plus(w.last.ret, grace)); w.on && !goesOn {
 		p.end(w)
 	}
 	switch {
@@ -82,12 +83,6 @@ func (p *progress) returned(o *op) {
 	if o.outcome == history.OK || o.outcome == history.Unknown { // which may have been granted
 		p.end(w)
 	}
-}
-
-// goesOn reports whether a try belongs to a wait.
-func (w *wait) goesOn(o *op) bool {
-	refused := o.outcome == history.Busy && w.last.outcome == history.Busy
-	return o.mode == w.last.mode && (refused || o.call <= plus(w.last.ret, grace))
 }
 
 func (p *progress) done() {

@@ -15,8 +15,8 @@ type record struct {
 	took uint32 // nanoseconds from call to return; tooLong: see keyLog.long
 	bits uint32 // client<<clientShift, and the fields below it
 	line uint32 // position among the operations of the history, from 1
-	// ref is the number of the grant's hold, of the extend or of the write, see details; for other
-	// operations of the hold that it belongs to (bit belongs), or else of its token.
+	// ref is a number. A grant has that of its hold, an ok extend or a write that of its entry in
+	// keyLog; any other operation that of its hold if the bit belongs is set, else of its token.
 	ref uint32
 }
 
@@ -48,8 +48,8 @@ type op struct {
 	stated    stated
 }
 
-// stated is the mode that an operation states, plus 1; 0: none. One that states none may mean a
-// hold of any mode.
+// stated is the mode that an operation states, plus 1. 0: it states none, and may mean a hold of
+// any mode.
 type stated uint8
 
 func statedMode(o *history.Operation) stated {
@@ -73,13 +73,13 @@ func (o *op) saysGone() bool {
 	return o.outcome == history.NotHeld || o.outcome == history.LostHold
 }
 
-// spans reports whether it may overlap others of its client: a critical section, a watchdog's
-// extend, a notice.
+// spans reports whether it may overlap other operations of its client: a critical section, an
+// extend (a watchdog's), a notice of loss.
 func (o *op) spans() bool {
 	return o.kind == history.Use || o.kind == history.Extend || o.kind == history.Lost
 }
 
-// insert puts an operation into a list of those that have not returned, by return.
+// insert adds an operation to a list that is ordered by return.
 func insert(open []op, o *op) []op {
 	return slices.Insert(open, sort.Search(len(open), func(i int) bool { return open[i].ret > o.ret }), *o)
 }
@@ -87,33 +87,34 @@ func insert(open []op, o *op) []op {
 // never stands for an end that does not come.
 const never int64 = math.MaxInt64
 
-// hold is what the pass found of one hold, in 48 bytes without pointers.
+// hold is what findHolds found out about one hold, in 48 bytes without pointers.
 type hold struct {
 	began    uint32 // place of the operation that began it: a grant, or an extend after a loss
 	release  uint32 // place of its first release; 0 = none
 	token    uint32 // number
-	rare     uint32 // number of what few holds have
+	rare     uint32 // number of its entry in keyLog.rares; 0 = none
 	told     int64  // valid-until of the acquire; 0 = none
 	belief   int64  // end of the first belief
-	certain  int64  // end, but for the call of the release
-	possible int64  // end
+	certain  int64  // end of certain if it is not released before
+	possible int64  // end of possible
 }
 
 // rare is what few holds have.
 type rare struct {
 	asked  int64
-	known  bool // asked is
+	known  bool // asked was recorded
 	nested bool // it may re-enter another hold of its client
 	fence  uint64
-	// owned is the end of what is possible without the renewals for nobody. 0: there were none.
+	// owned is when the hold is over at the latest if renewals for nobody (see forNobody) are left
+	// out. 0: there were none.
 	owned int64
 }
 
-// extend is what a successful extend has beside its record.
+// extend is what an ok extend has beside its record.
 type extend struct {
 	token, hold uint32 // numbers
 	told        int64  // valid-until; 0 = none
-	end         int64  // if a belief starts when it returns: when that ends; else 0
+	end         int64  // end of the belief that starts when it returns; 0 = none does
 }
 
 // write is what a write has beside its record.
@@ -122,42 +123,41 @@ type write struct {
 	read, wrote          int64
 	readVersion, version uint64 // version: 0 = not recorded
 	hold                 uint32 // in which it lies; 0 = none
-	valued, known        bool   // read and wrote are; readVersion is
+	valued               bool   // read and wrote were recorded
+	known                bool   // readVersion was recorded
 }
 
 // versioned reports whether the store counted the versions that a write read and made.
 func (w *write) versioned() bool { return w.known && w.version != 0 }
 
-// ghost is a hold that may have begun although no reply says so: by an acquire of unknown outcome,
-// or one that failed and that a fault met, or by what a client was doing when it crashed. It is
-// possible, never certain. It ends a lease and the slack after the client's next answer of the
-// server; one of unknown outcome without such an answer never does.
+// ghost is a hold that may exist although no reply says so. An acquire of unknown outcome makes
+// one, an acquire that failed while a fault met it, and a crash of a client that was doing
+// something. A ghost is possible, never certain. It ends a lease and the slack after the next
+// answer that its client got; one of unknown outcome without such an answer never ends.
 type ghost struct {
 	client   uint32
 	mode     history.Mode
 	from, to int64
-	// died is when the client that may have it is known to have given up, or died, or has last
-	// renewed it with another hold.
+	// died is when its client gave up or died, or last renewed it together with another hold.
 	died   int64
-	failed bool // it was answered, and is not possible for its own client
+	failed bool // the acquire was answered: its own client knows that it does not hold
 }
 
+// haunting says until when ghosts are possible.
 type haunting struct {
-	unknown int64
-	failed  latest
+	unknown int64  // those of unknown outcome
+	failed  latest // those that failed, by client
 }
 
-// found is what the pass finds in a key.
+// found is what findHolds finds in a key beside its holds.
 type found struct {
 	ghosts []ghost // by from
-	// haunted is, by mode, until when any of ghosts[:i+1] of unknown outcome is possible, and those
-	// that failed, for other clients.
+	// haunted[i] says, by mode, until when any of ghosts[:i+1] is possible.
 	haunted [][2]haunting
-	// late are the accepted releases and extends, by line, whose hold was not possible when they
-	// were called.
-	late map[uint32]bool
-	// fenced: a grant had a fence.
-	fenced bool
+	// late has the lines of accepted releases and extends whose hold was not possible when they were
+	// called.
+	late   map[uint32]bool
+	fenced bool // a grant had a fence
 }
 
 // chunkSize is how many records are sorted at once. 1.5 MiB of them fit a processor's cache.
@@ -170,7 +170,7 @@ type chunk struct {
 	longest int64 // longest call-to-return
 }
 
-// keyLog is the record of one key, and what the pass over it found.
+// keyLog is the record of one key, and what findHolds found in it.
 type keyLog struct {
 	name    string
 	number  int
@@ -231,8 +231,7 @@ func (k *keyLog) unpack(o *op, place uint32) {
 	}
 }
 
-// assign records to which hold an operation belongs. A section or an extend that states no mode has
-// the hold's.
+// assign records to which hold an operation belongs. One that states no mode gets the hold's.
 func (k *keyLog) assign(o *op, hold uint32, mode history.Mode) {
 	o.hold = hold
 	r := k.at(o.place)

@@ -7,9 +7,9 @@ import (
 
 // reentrancy: the owner of a re-entrant lock may acquire it again, and holds until it has released
 // as often as it acquired. It is broken if the owner is refused, or waits in vain for longer than
-// the grace, while a hold of its own was certain throughout; or if a release is refused while its
-// hold was. An opportunity is a re-entry or a release; it is not judged if a fault met the hold, or
-// if the release has none. An inner release that frees the lock shows as a refused outer one, or in
+// the grace, while it certainly held throughout; or if a release is refused whose hold was certain.
+// An opportunity is a re-entry or a release; it is not judged if a fault met the hold, or if the
+// release has none. An inner release that frees the lock shows as a refused outer one, or in
 // mutual-exclusion.
 type reentrancy struct {
 	tally

@@ -11,13 +11,12 @@ import (
 // refusal: a busy is broken if at no instant of its try a conflicting hold was possible; for
 // permits, as many as there are. Holds are possible for a clock error longer on either side.
 //
-// It is not judged while a hold without a reply is possible (see ghost); where a fault of a node
-// met the try, or with votes one of the client: otherwise a client that was not answered can't know
-// that the lock is held; and while another's try is under way if the header says that one may
-// refuse another: with votes, until a lease after it.
+// It is not judged while a ghost is possible; where a fault of a node met the try, or with votes a
+// fault of the client; and while another's try is under way where one try may refuse another
+// (header fifo; votes, until a lease after it).
 //
-// An opportunity is a refusal. Limits: for shared locks and permits each refusal has holds that
-// explain it by itself, but perhaps no order gives all of them theirs: linearizability asks that.
+// An opportunity is a refusal. Limits: of shared locks and permits each refusal may have holds that
+// explain it although no order explains all of them: linearizability asks that.
 type refusal struct {
 	tally
 	full    cover    // several permits: where as many holds were possible

@@ -9,7 +9,7 @@ import (
 
 // releaseSafety: a release or an extend is about the client's own hold. It is broken if
 //
-//   - with effects: a release, an extend, whatever its reply, or a background command removed,
+//   - with effects: a release or extend, whatever its reply, or a background command removed,
 //     overwrote, shortened or prolonged the mark of a live hold with another token (of a re-entrant
 //     lock: of another client; see marks.go),
 //   - an extend was accepted although its hold was not possible when it was called,
@@ -64,13 +64,9 @@ func (s *releaseSafety) returned(o *op) {
 	case history.Acquire:
 		s.asked(o)
 	}
-	if _, began := s.d.k.beliefEnd(o); began && s.d.k.holds.at(o.hold).began == o.place {
-		s.begin(o)
+	if _, began := s.d.k.beliefEnd(o); !began || s.d.k.holds.at(o.hold).began != o.place {
+		return
 	}
-}
-
-// begin notes a hold that began.
-func (s *releaseSafety) begin(o *op) {
 	s.there = slices.DeleteFunc(s.there, func(c op) bool { return s.d.k.holds.at(c.hold).possible <= o.call })
 	s.there = append(s.there, *o)
 	s.grants.add(interval{owner: o.client, end: o.ret})

@@ -7,8 +7,8 @@ import (
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
-// The rules of release-safety about a release that leaves its hold: one that was accepted, and one
-// that was refused or failed.
+// The rules of release-safety about a release that leaves its own mark: an accepted one that did
+// nothing, and a refused or failed one.
 
 // releases is what is known of the holds and releases of a key so far.
 type releases struct {
@@ -44,22 +44,21 @@ func (s *releases) report(w wrong) {
 	s.found(v, of, w.by)
 }
 
-// asked looks for the release that left its mark, where a try is refused.
+// asked judges the last useless release when another client's try is refused by its mark.
 func (s *releases) asked(o *op) {
 	if o.granted() {
 		s.pending--
 	}
 	u := s.useless
-	if u.line == 0 || o.client == u.client || !s.marks.excludes(u.hold) && s.othersMayHold(o, &u) || s.d.ghostFor(o) || !s.keptOut(o, &u) {
+	if u.line == 0 || o.client == u.client {
+		return
+	}
+	otherHold := s.pending > 0 || s.mayHold(max(o.call, u.ret), func(c *op) bool { return c.hold != u.hold })
+	if !s.marks.excludes(u.hold) && otherHold || s.d.ghostFor(o) || !s.keptOut(o, &u) {
 		return
 	}
 	s.useless = op{}
 	s.found(Violation{At: u.call, Lasted: u.ret - u.call, Clients: s.d.names(*o, u)}, []op{u}, u, *o)
-}
-
-// othersMayHold reports whether a try after a release may have met a hold other than the release's.
-func (s *releases) othersMayHold(o, release *op) bool {
-	return s.pending > 0 || s.mayHold(max(o.call, release.ret), func(c *op) bool { return c.hold != release.hold })
 }
 
 // keptOut reports whether an attempt of an acquire, which began after a release, was refused while
@@ -80,8 +79,8 @@ func (s *releases) keptOut(o, release *op) bool {
 	return false
 }
 
-// left reports whether an accepted release changed nothing of its hold's mark, which was there when
-// it returned, and its client has no other hold that may need it.
+// left reports whether an accepted release did nothing to its hold's mark, which was there when it
+// returned and belongs to no other hold of its client.
 func (s *releases) left(o *op) bool {
 	gone, known := s.marks.gone[o.hold]
 	sole := s.marks.carries[o.hold] || len(s.marks.parts[o.hold]) > 0 && s.d.a.header.Kind == history.Mutex && s.d.k.holds.at(o.hold).token == 0
@@ -107,7 +106,8 @@ func (s *releases) refused(o *op) {
 	}
 }
 
-// still reports whether the hold of a release was there, as far as others are concerned.
+// still reports whether the hold of a release was there: by its mark, or else because nobody else
+// has been granted the lock or released it since.
 func (s *releases) still(o *op) bool {
 	began := s.d.k.began(o.hold)
 	if s.marks != nil && len(s.marks.parts[o.hold]) > 0 {

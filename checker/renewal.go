@@ -6,10 +6,9 @@ import (
 )
 
 // renewal: a lease that is extended in time goes on. It is broken by a refused extend, or a loss
-// told, while the hold was certain until the reply (see intervals.go). An opportunity is an extend
-// that was answered, which is not judged if a fault met the hold, or a loss told that no fault
-// excuses. A clock that a fault set goes on to meet holds. An extend of what is gone is a matter of
-// release-safety.
+// told, while the hold was certain until the reply. An opportunity is an extend that was answered,
+// not judged if a fault met the hold, or a loss told that no fault excuses. A clock that a fault
+// set meets holds until it is set right. An extend of what is gone is a matter of release-safety.
 type renewal struct {
 	tally
 }

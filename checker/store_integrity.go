@@ -16,10 +16,10 @@ import (
 //     conflicts with it and was asked for after its own was granted, or
 //   - it read the same version of the store as an earlier one: what that wrote is lost.
 //
-// Earlier is the one that made a lower version of the store; where the store counts none, the one
-// that had returned before the other was called, beyond the clock error. Without versions the
-// values serve: two writes that read one value, which was written once at most, lost one. Where it
-// was written more often, a lost update is not judged.
+// Of two writes the earlier made the lower version of the store; where no versions were recorded,
+// it had returned before the other was called, beyond the clock error. Then values tell of lost
+// updates: two writes that read the same value, which was written once at most, lost one. If it was
+// written more often, that is not judged.
 //
 // An opportunity is an accepted write under an exclusive hold or under none.
 type storeIntegrity struct {
@@ -101,7 +101,7 @@ func (s *storeIntegrity) flaw(o *op, before *prefix) (earlier op, flaw writeFlaw
 	switch {
 	case fence != 0 && before.fence.line != 0 && fence < s.of(&before.fence).fence && s.d.uses("stale-fence"):
 		return before.fence, StaleFence
-	case o.hold != 0 && n.line != 0 && s.d.k.holds.at(o.hold).possible < o.call && s.askedFor(&n) > s.granted(o) &&
+	case o.hold != 0 && n.line != 0 && s.d.k.holds.at(o.hold).possible < o.call && s.askedFor(&n) > s.d.k.began(o.hold).ret &&
 		Conflict(s.d.a.header.Kind, n.client == o.client, n.mode, o.mode) && s.d.uses("stale-write"):
 		return n, StaleHold
 	case earlier.line != 0 && s.d.uses("lost-update"):

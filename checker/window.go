@@ -14,8 +14,8 @@ type window struct {
 	fence uint64 // highest fence granted before from
 	ops   []op   // grants and refusals
 	stay  []op   // grants still in force at the end of the window, which the next one ends
-	open  bool   // it has a refusal that no single hold decides
-	odd   []op   // the first whose beliefs conflict; nil: none do
+	open  bool   // it has a refusal that no single hold explains
+	odd   []op   // the first operations whose beliefs conflict; nil: none do
 	lost  bool   // it is too long, and its operations were dropped
 }
 
@@ -60,8 +60,8 @@ type cutting struct {
 	flying []op             // called and not returned, in the window
 	fence  uint64           // highest of the grants that have returned
 	cover  int64            // until when a hold is possible
-	own    map[uint32]int64 // by client: until when its own holds may last, which no grant to it ends
-	empty  int64            // until when a grant may hold that was over when its reply came, which no window contains
+	own    map[uint32]int64 // by client: until when its holds are possible; a grant to it ends none of them
+	empty  int64            // until when holds are possible whose belief was over when the reply came; no window has them
 	total  int              // windows so far
 
 	in     *keyInput
@@ -207,8 +207,8 @@ func (c *cutting) close(done *window) {
 	}
 }
 
-// excused reports whether something else than holds may explain a refusal: what refusal leaves
-// unjudged, or a grant that no window contains.
+// excused reports whether something else than the holds in a window may explain a refusal: any
+// reason for which the property refusal does not judge it, or a grant that no window has.
 func (c *cutting) excused(o *op) bool {
 	h := c.in.a.header
 	return h.Votes || h.FIFO || c.empty >= o.call || c.in.ghostFor(o) || c.in.ev.excusedAnswer(c.in.a.client(o), o.call, o.ret)

@@ -54,7 +54,8 @@ func (a *archive) surroundings(k *keyLog, v *Violation, near []op, faults []hist
 		last = max(last, o.Return)
 	}
 	s.Holds = slices.DeleteFunc(a.holds(k, near), func(h Hold) bool {
-		return h.Start() > last || h.lastSeen() < first
+		seen := func(o history.Operation) bool { return o.Return >= first }
+		return h.Start() > last || h.End() < first && !slices.ContainsFunc(h.Operations(), seen)
 	})
 	for _, w := range faults {
 		if w.Start <= last && w.Last() >= first {
@@ -64,12 +65,12 @@ func (a *archive) surroundings(k *keyLog, v *Violation, near []op, faults []hist
 	return s
 }
 
-// maxContext bounds how many operations around one violation are read, so that an illegal history
-// costs little more than a legal one: a lease of seconds may span a million operations.
+// maxContext is how many operations around a violation are read at most: a lease of seconds may
+// span a million, and an illegal history should cost little more than a legal one.
 const maxContext = 4096
 
-// around returns the operations that show a violation, and those within some leases of it and of
-// them, by call; if these are too many, those closer to it.
+// around returns the operations that show a violation and those within four leases of any of these,
+// by call; if they are too many, only those nearer to the violation.
 func (a *archive) around(k *keyLog, v *Violation) []op {
 	shown := slices.Concat(v.of, v.others)
 	for i := range v.of {
@@ -90,17 +91,12 @@ func (a *archive) around(k *keyLog, v *Violation) []op {
 			}
 		}
 		if len(found) <= maxContext || before+after == 0 {
-			sortOps(found)
+			slices.SortFunc(found, func(x, y op) int {
+				return cmp.Or(cmp.Compare(x.call, y.call), cmp.Compare(x.ret, y.ret), cmp.Compare(rank[x.kind], rank[y.kind]), cmp.Compare(x.line, y.line))
+			})
 			return slices.CompactFunc(found, func(x, y op) bool { return x.line == y.line })
 		}
 	}
-}
-
-// sortOps sorts operations by call, an acquire before what may be done under it.
-func sortOps(list []op) {
-	slices.SortFunc(list, func(x, y op) int {
-		return cmp.Or(cmp.Compare(x.call, y.call), cmp.Compare(x.ret, y.ret), cmp.Compare(rank[x.kind], rank[y.kind]), cmp.Compare(x.line, y.line))
-	})
 }
 
 // grantBefore returns the last grant to return by an instant; nothing if there is none.

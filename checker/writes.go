@@ -34,12 +34,7 @@ func (s *writes) several(o *op) bool {
 	return o.hold != 0 && manyMayHold(s.in.a.header, s.in.k.began(o.hold).mode)
 }
 
-// granted returns when the hold of a write began.
-func (s *writes) granted(o *op) int64 {
-	return s.in.k.ret(s.in.k.at(s.in.k.holds.at(o.hold).began))
-}
-
-// prefix has what is needed of the writes before another.
+// prefix sums up the writes that are earlier than another.
 type prefix struct {
 	s      *writes
 	fence  op            // that with the highest fence
