@@ -223,8 +223,8 @@ func (e Experiment) validateSubject() error {
 	switch {
 	case e.Subject.Exec == "":
 		return nil
-	case e.topology() == impls.Cluster:
-		return fmt.Errorf("%s: %w: a command does not run on a cluster, which tells its clients addresses past the proxy; on a primary with replicas it does (replicated, sentinel)", e.Scenario.Name, ErrNotApplicable)
+	case e.topology() == impls.Cluster && !e.Subject.About.KnowsClusters():
+		return fmt.Errorf("%s: %w: the child has no client of a cluster; one that has says so: \"can\": [\"cluster\"]", e.Scenario.Name, ErrNotApplicable)
 	case e.has(does(history.SkewsClient)) && e.As != Processes:
 		return fmt.Errorf("%s: %w: the clock of a child is its machine's", e.Scenario.Name, ErrNotApplicable)
 	case e.has(does(history.CancelsCall)) && !e.Subject.About.CanCancel():

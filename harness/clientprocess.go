@@ -33,8 +33,11 @@ func ClientMain(lock string) error {
 	return subject.ServeAs(describe(v), func(cfg subject.Config) (any, error) {
 		if !slices.Equal(addrs, cfg.Addrs) {
 			topology := impls.Standalone
-			if cfg.Master != "" {
+			switch {
+			case cfg.Master != "":
 				topology = impls.Sentinel
+			case cfg.Cluster:
+				topology = impls.Cluster
 			}
 			addrs = cfg.Addrs
 			nodes, _ = workloads.ConnectNodes(workloads.Access{Addrs: addrs, Dial: cfg.Dial, Timeout: replyTimeout(cfg.TTL)}, topology)
@@ -48,7 +51,7 @@ func ClientMain(lock string) error {
 
 // describe returns what the process of a client says of a lock, which its run knows already.
 func describe(v impls.Variant) subject.Description {
-	about := subject.Description{Name: v.Name, Can: []string{"cancel", "sentinel"}}
+	about := subject.Description{Name: v.Name, Can: []string{"cancel", "sentinel", "cluster"}}
 	if v.Traits.NotifiesLoss {
 		about.Can = append(about.Can, "lost")
 	}

@@ -21,7 +21,7 @@ import (
 // deployment holds the servers of a run: the lock's, and the guarded store's.
 type deployment struct {
 	lock      servers.Deployment
-	announced []string           // of a cluster's servers, at the start
+	announced []string           // the addresses that a cluster or sentinels tell clients, by machine; else none
 	store     servers.Deployment // the same as lock, unless faults hit the servers or there are several
 }
 
@@ -44,8 +44,10 @@ func (e Experiment) startServers(ctx context.Context) (*deployment, error) {
 		return nil, fmt.Errorf("start the lock's servers (%s) on %s: %w", spec.Topology, e.Provider.Name(), err)
 	}
 	s := &deployment{lock: lock, store: lock}
-	if spec.Topology == impls.Cluster {
-		for i := range lock.Len() {
+	for i := range lock.Len() {
+		if watched := lock.Sentinels(); watched != nil {
+			s.announced = append(s.announced, watched.Known(i))
+		} else if spec.Topology == impls.Cluster {
 			s.announced = append(s.announced, lock.Addr(i))
 		}
 	}
@@ -146,11 +148,15 @@ func (d *serverDriver) openNetwork(traffic inject.Traffic) error {
 		for node := storeNode; node < d.servers.links(); node++ {
 			cfg := inject.LinkConfig{Client: client + 1, Node: node, Aside: node >= d.servers.lock.Len(), Balancer: d.servers.isBalancer(node),
 				Dial: func(ctx context.Context) (net.Conn, error) { return d.dialFromClient(ctx, client, node) }}
-			if cfg.Aside && !cfg.Balancer && client < len(d.children) {
-				cfg.Rewrite = d.retelling(links)
-			}
 			if cfg.Balancer {
 				cfg.Aside = false // it leads to a node
+			}
+			onCluster := d.topology() == impls.Cluster && node >= 0
+			if onCluster { // a machine's link leads to the present primary of its slots
+				cfg.Node = node % d.servers.primaries()
+			}
+			if client < len(d.children) && (onCluster || cfg.Aside) {
+				cfg.Rewrite = d.retelling(links)
 			}
 			link, err := d.proxy.Open(cfg)
 			if err != nil {
@@ -176,13 +182,12 @@ func (d *serverDriver) dialFromClient(ctx context.Context, client, node int) (ne
 		var dialer net.Dialer
 		return dialer.DialContext(ctx, "tcp", d.servers.lock.Sentinels().Addrs()[node-d.servers.lock.Len()])
 	case client < len(d.children):
-		return d.children[client].wire.Load().Open(ctx, "tcp", nodeAddr(node))
+		return d.children[client].wire.Load().Open(ctx, "tcp", nodeAddr(node%d.servers.primaries()))
 	}
 	return d.servers.lock.Dial(ctx, node)
 }
 
 func (d *serverDriver) dialer(index int) func(ctx context.Context, network, addr string) (net.Conn, error) {
-	known := d.servers.known()
 	return func(ctx context.Context, network, addr string) (conn net.Conn, err error) {
 		node := d.servers.node(addr)
 		if d.proxy == nil || node == storeNode && addr != storeAddr { // an address that no node of the cluster has any more
@@ -190,7 +195,7 @@ func (d *serverDriver) dialer(index int) func(ctx context.Context, network, addr
 		} else {
 			conn, err = d.routes[index][node].Dial(ctx)
 		}
-		if err != nil || !slices.Contains(known, addr) {
+		if err != nil || d.servers.lock.Sentinels() == nil || !slices.Contains(d.servers.announced, addr) {
 			return conn, err
 		}
 		told, err := net.ResolveTCPAddr(network, addr)

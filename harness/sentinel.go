@@ -1,14 +1,11 @@
 package harness
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"math"
 	"net"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/lockbench/lockbench/faults/inject"
@@ -40,16 +37,6 @@ func (s *deployment) recorded(addr string) int {
 	return inject.Aside
 }
 
-// known returns the addresses by which sentinels tell of the nodes; none without sentinels.
-func (s *deployment) known() (out []string) {
-	if watched := s.lock.Sentinels(); watched != nil {
-		for i := range s.lock.Len() {
-			out = append(out, watched.Known(i))
-		}
-	}
-	return out
-}
-
 // toldOf is a connection by the address that a client was told of: clients compare it with that of
 // a new primary.
 type toldOf struct {
@@ -73,50 +60,6 @@ func (d *serverDriver) childAddrs(client, nodes int) (addrs []string, sentinels 
 		addrs = append(addrs, d.routes[client][link].Addr())
 	}
 	return addrs, sentinels
-}
-
-// retelling returns what replaces the addresses of servers and sentinels in what a sentinel says by
-// those of a client's links.
-func (d *serverDriver) retelling(links map[int]*inject.Link) func([]byte) []byte {
-	return func(reply []byte) []byte {
-		all := append(d.servers.known(), d.servers.lock.Sentinels().Addrs()...)
-		ports, texts := map[string]string{}, []string{}
-		host := ""
-		for i, addr := range all {
-			was, port, _ := net.SplitHostPort(addr)
-			to, now, _ := net.SplitHostPort(links[i].Addr())
-			ports[port], host = now, to
-			texts = append(texts, was+":"+port, to+":"+now, was+" "+port, to+" "+now)
-		}
-		return retold(reply, all[0][:strings.IndexByte(all[0], ':')], host, ports, strings.NewReplacer(texts...))
-	}
-}
-
-// retold replaces addresses in the bulk strings of a reply: a host, a port after a host or the word
-// port, and both in a text.
-func retold(reply []byte, was, host string, ports map[string]string, within *strings.Replacer) (out []byte) {
-	before := ""
-	for len(reply) > 0 {
-		line, rest, _ := bytes.Cut(reply, []byte("\r\n"))
-		size, err := strconv.Atoi(string(line[min(1, len(line)):]))
-		if len(line) == 0 || line[0] != '$' || err != nil || size < 0 || len(rest) < size+2 {
-			out = append(append(out, line...), "\r\n"...)
-			reply = rest
-			continue
-		}
-		text := string(rest[:size])
-		now, isPort := ports[text]
-		switch {
-		case text == was:
-			now = host
-		case isPort && (before == was || before == "port"):
-		default:
-			now = within.Replace(text)
-		}
-		out = fmt.Appendf(out, "$%d\r\n%s\r\n", len(now), now)
-		before, reply = text, rest[size+2:]
-	}
-	return out
 }
 
 // promotions adds the promotions by the sentinels to the fault that was in force, or had been last.

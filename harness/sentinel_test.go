@@ -60,29 +60,3 @@ func TestPartitionMakesTwoPrimaries(t *testing.T) {
 		})
 	}
 }
-
-// What a sentinel says of addresses leads a child to its own links, in every form in which
-// sentinels name them.
-func TestRetold(t *testing.T) {
-	bulk := func(words ...string) string {
-		text := fmt.Sprintf("*%d\r\n", len(words))
-		for _, w := range words {
-			text += fmt.Sprintf("$%d\r\n%s\r\n", len(w), w)
-		}
-		return text
-	}
-	ports := map[string]string{"20001": "7", "20002": "65000"}
-	texts := strings.NewReplacer("127.0.0.1:20001", "10.0.0.9:7", "127.0.0.1 20001", "10.0.0.9 7", "127.0.0.1 20002", "10.0.0.9 65000")
-	for _, row := range []struct{ about, said, want string }{
-		{"the primary", bulk("127.0.0.1", "20001"), bulk("10.0.0.9", "7")},
-		{"fields of a server", bulk("name", "127.0.0.1:20001", "ip", "127.0.0.1", "port", "20001"), bulk("name", "10.0.0.9:7", "ip", "10.0.0.9", "port", "7")},
-		{"a number that is no port", bulk("last-ok-ping-reply", "20001"), bulk("last-ok-ping-reply", "20001")},
-		{"a new primary", bulk("message", "+switch-master", "lockbench 127.0.0.1 20001 127.0.0.1 20002"), bulk("message", "+switch-master", "lockbench 10.0.0.9 7 10.0.0.9 65000")},
-		{"no address", "+PONG\r\n", "+PONG\r\n"},
-		{"nothing", "$-1\r\n", "$-1\r\n"},
-	} {
-		if got := string(retold([]byte(row.said), "127.0.0.1", "10.0.0.9", ports, texts)); got != row.want {
-			t.Errorf("%s: %q, want %q", row.about, got, row.want)
-		}
-	}
-}

@@ -21,7 +21,7 @@ import (
 // slots returns ErrNotApplicable, with the request, its keys and what would mend it, if a lock that
 // is to run on a cluster sends such a request.
 func (e Experiment) slots() error {
-	if e.topology() != impls.Cluster || e.Variant.New == nil || e.Subject.Exec != "" {
+	if e.topology() != impls.Cluster || e.Variant.New == nil {
 		return nil
 	}
 	w, _ := workloads.Find(e.Scenario.Workload)

@@ -66,6 +66,9 @@ func (e Env) Redis() redis.UniversalClient { return e.Nodes[0] }
 
 // OnCluster reports whether Redis is a cluster.
 func (e Env) OnCluster() bool {
+	if len(e.Nodes) == 0 { // a child connects to them
+		return false
+	}
 	_, cluster := e.Redis().(*redis.ClusterClient)
 	return cluster
 }

@@ -60,6 +60,9 @@ func (d Description) CanCancel() bool { return slices.Contains(d.Can, canCancel)
 // KnowsSentinels reports whether a child asks sentinels for the primary.
 func (d Description) KnowsSentinels() bool { return slices.Contains(d.Can, canSentinel) }
 
+// KnowsClusters reports whether a child has a client of a cluster.
+func (d Description) KnowsClusters() bool { return slices.Contains(d.Can, canCluster) }
+
 // Command returns the command for the client with an index from 0.
 func (f Fleet) Command(client int) Command {
 	c := Command{Exec: f.Exec, Launch: f.Launch}

@@ -34,10 +34,13 @@ type Request struct {
 	Servers []string `json:"servers,omitempty"`
 	// Sentinel is the name of the primary if Servers are sentinels, for a child that can
 	// "sentinel"; one that cannot has an address that leads to the primary of the moment.
-	Sentinel string  `json:"sentinel,omitempty"`
-	Lease    float64 `json:"lease_ms,omitempty"`
-	Poll     float64 `json:"poll_ms,omitempty"` // interval at which a waiter polls
-	Permits  int     `json:"permits,omitempty"` // of a semaphore
+	Sentinel string `json:"sentinel,omitempty"`
+	// Cluster reports that Servers are masters of a cluster; only a child that can "cluster" gets
+	// one.
+	Cluster bool    `json:"cluster,omitempty"`
+	Lease   float64 `json:"lease_ms,omitempty"`
+	Poll    float64 `json:"poll_ms,omitempty"` // interval at which a waiter polls
+	Permits int     `json:"permits,omitempty"` // of a semaphore
 	// by which the client\'s clock is off, for a lock that is given its clock
 	Skew float64 `json:"skew_ms,omitempty"`
 
@@ -90,6 +93,7 @@ const (
 	canCancel      = "cancel"      // an acquire can be cancelled
 	canIndependent = "independent" // runs on several masters
 	canSentinel    = "sentinel"    // asks sentinels for the primary
+	canCluster     = "cluster"     // asks a cluster's masters who has a slot, and follows their redirections
 )
 
 // canWords has the trait of each word of Description.Can.
@@ -110,6 +114,7 @@ func canWords() map[string]func(*impls.Traits) *bool {
 		"nil-grants":    func(t *impls.Traits) *bool { return &t.NilGrants },
 		canIndependent:  none,
 		canSentinel:     none,
+		canCluster:      none,
 		canCancel:       none,
 	}
 }

@@ -28,9 +28,10 @@ type remote struct {
 
 var _ impls.Lock = (*remote)(nil)
 
-// Open makes the child's handle on env.Key, with Key, Owner, Lease, Poll, Permits and Addrs of env;
-// Clock and OnRenew are used here. If the child's servers are unavailable, the first request that
-// reaches them makes it; until then each ends with impls.ErrUnavailable.
+// Open makes the child's handle on env.Key, with Key, Owner, Lease, Poll, Permits and Addrs of env,
+// which are a cluster's if Nodes are; Clock and OnRenew are used here. If the child's servers are
+// unavailable, the first request that reaches them makes it; until then each ends with
+// impls.ErrUnavailable.
 func (c *Child) Open(ctx context.Context, env impls.Env) (impls.Lock, error) {
 	l := &remote{child: c, env: env}
 	if err := l.open(ctx); err != nil && !errors.Is(err, impls.ErrUnavailable) {
@@ -48,8 +49,8 @@ func (l *remote) open(ctx context.Context) error {
 		return nil
 	}
 	c, env := l.child, l.env
-	r, err := c.call(ctx, Request{Op: opNew, Key: env.Key, Client: c.client, Owner: env.Owner, Servers: env.Addrs, Sentinel: env.Master, Lease: millis(env.Lease),
-		Poll: millis(env.PollInterval()), Permits: env.Permits, Skew: millis(c.Skew)})
+	r, err := c.call(ctx, Request{Op: opNew, Key: env.Key, Client: c.client, Owner: env.Owner, Servers: env.Addrs, Sentinel: env.Master, Cluster: env.OnCluster(),
+		Lease: millis(env.Lease), Poll: millis(env.PollInterval()), Permits: env.Permits, Skew: millis(c.Skew)})
 	if err != nil {
 		return err
 	}

@@ -207,17 +207,20 @@ func (s *server) open(q Request) Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.nodes == nil {
-		if q.Sentinel != "" { // connected to the primary that they name
-			s.nodes = []redis.UniversalClient{redis.NewFailoverClient(&redis.FailoverOptions{MasterName: q.Sentinel, SentinelAddrs: q.Servers,
-				MaxRetries: -1, ContextTimeoutEnabled: true, DisableIdentity: true})}
-		} else {
+		options := redis.UniversalOptions{Addrs: q.Servers, MasterName: q.Sentinel, MaxRetries: -1, ContextTimeoutEnabled: true, DisableIdentity: true}
+		switch {
+		case q.Sentinel != "": // connected to the primary that they name
+			s.nodes = []redis.UniversalClient{redis.NewFailoverClient(options.Failover())}
+		case q.Cluster:
+			s.nodes = []redis.UniversalClient{redis.NewClusterClient(options.Cluster())}
+		default:
 			for _, addr := range q.Servers {
 				s.nodes = append(s.nodes, connect(addr))
 			}
 		}
 	}
 	s.skew.Store(int64(duration(q.Skew)))
-	cfg := Config{Nodes: s.nodes, Addrs: q.Servers, Master: q.Sentinel, Dial: new(net.Dialer).DialContext, Key: q.Key, TTL: duration(q.Lease),
+	cfg := Config{Nodes: s.nodes, Addrs: q.Servers, Master: q.Sentinel, Cluster: q.Cluster, Dial: new(net.Dialer).DialContext, Key: q.Key, TTL: duration(q.Lease),
 		Poll: duration(q.Poll), Owner: q.Owner, Permits: max(q.Permits, 1), Skew: duration(q.Skew),
 		Renewed: func(r impls.Renewal) { s.renewed(q.Key, r) }}
 	if len(s.nodes) > 0 {
@@ -264,7 +267,7 @@ const nowhere = "127.0.0.1:1"
 // describe returns what the methods of an unconnected lock show; if it cannot be made, only that
 // acquires can be cancelled.
 func (s *server) describe() Description {
-	about := Description{Can: []string{canCancel, canSentinel}}
+	about := Description{Can: []string{canCancel, canSentinel, canCluster}}
 	node := connect(nowhere)
 	defer node.Close()
 	cfg := Config{Redis: node, Nodes: []redis.UniversalClient{node}, Addrs: []string{nowhere}, Key: "describe", TTL: time.Second, Poll: time.Millisecond, Owner: "describe"}

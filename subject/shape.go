@@ -20,6 +20,8 @@ type Config struct {
 	// Master is the name by which sentinels know the primary; "" if Addrs are nodes. Redis is
 	// connected to the primary either way.
 	Master string
+	// Cluster reports whether Addrs are masters of a cluster. Redis is its client then.
+	Cluster bool
 	// Dial opens a connection of this client to one of Addrs. A lock with its own Redis client must
 	// use it if it can; virtual time requires it.
 	Dial  func(ctx context.Context, network, addr string) (net.Conn, error)
