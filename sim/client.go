@@ -111,7 +111,7 @@ func (c *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 		case <-wait:
 		case <-ctx.Done():
 			c.world.mu.Lock()
-			c.world.forgetDial(wait)
+			c.world.dials = slices.DeleteFunc(c.world.dials, func(d waitingDial) bool { return d.turn == wait })
 			c.world.mu.Unlock()
 			time.Sleep(lateness(c.index, i, 0)) // goroutines that wait only for the context come first
 			return nil, &net.OpError{Op: "dial", Net: "sim", Addr: simAddr(addr), Err: ctx.Err()}
@@ -130,7 +130,9 @@ func (c *client) connect(node int) (*conn, <-chan struct{}, error) {
 	case c.crashed, w.gone:
 		return nil, nil, impls.ErrCrashed
 	case w.cut[cutKey{c.index, server.index}]:
-		return nil, w.waitToDial(w.now(), c.index, node), nil
+		turn := make(chan struct{})
+		w.dials = append(w.dials, waitingDial{w.now(), c.index, node, turn})
+		return nil, turn, nil
 	}
 	c.observe(uint64(node), bits(server.down))
 	if server.down {
@@ -175,7 +177,14 @@ func (c *client) Now() time.Time { return time.Now().Add(c.standing.Skew) }
 // client is stopped, a sleep does not return; when it is dead, a sleep returns at once.
 func (c *client) Sleep(ctx context.Context, d time.Duration) error {
 	if d > 0 {
-		end := c.beginSleep(d)
+		c.world.mu.Lock()
+		end := time.Now().Add(c.ownInstant(d))
+		for slices.Contains(c.world.sleeps, end) {
+			end = end.Add(sleepers)
+		}
+		c.asleep++
+		c.world.sleeps = append(c.world.sleeps, end)
+		c.world.mu.Unlock()
 		t := time.NewTimer(time.Until(end))
 		defer t.Stop()
 		select {
@@ -185,7 +194,9 @@ func (c *client) Sleep(ctx context.Context, d time.Duration) error {
 		}
 		c.world.mu.Lock()
 		c.observe(0, uint64(d))
-		c.endSleep(end)
+		c.asleep--
+		i := slices.Index(c.world.sleeps, end)
+		c.world.sleeps = slices.Delete(c.world.sleeps, i, i+1)
 		c.world.wakeDriver()
 		c.world.mu.Unlock()
 	}
@@ -193,26 +204,6 @@ func (c *client) Sleep(ctx context.Context, d time.Duration) error {
 		return err
 	}
 	return ctx.Err()
-}
-
-// beginSleep records that a goroutine of the client sleeps for about d, and returns until when.
-func (c *client) beginSleep(d time.Duration) (end time.Time) {
-	w := c.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for end = time.Now().Add(c.ownInstant(d)); slices.Contains(w.sleeps, end); {
-		end = end.Add(sleepers)
-	}
-	c.asleep++
-	w.sleeps = append(w.sleeps, end)
-	return end
-}
-
-// endSleep is called, under w.mu, when that sleep is over.
-func (c *client) endSleep(end time.Time) {
-	c.asleep--
-	i := slices.Index(c.world.sleeps, end)
-	c.world.sleeps = slices.Delete(c.world.sleeps, i, i+1)
 }
 
 // The reserved instants repeat every sleepers nanoseconds. The number is prime, so that equal
@@ -235,28 +226,19 @@ func (c *client) ownInstant(d time.Duration) time.Duration {
 // waitUntilRunning returns nil once the client is not stopped, and impls.ErrCrashed when it is
 // dead.
 func (c *client) waitUntilRunning() error {
-	for {
-		turn, err := c.pauseTurn()
-		if turn == nil || err != nil {
-			return err
-		}
-		<-turn
-	}
-}
-
-// pauseTurn returns the channel on which a goroutine of a stopped client has to wait.
-func (c *client) pauseTurn() (chan struct{}, error) {
 	c.world.mu.Lock()
 	defer c.world.mu.Unlock()
-	switch {
-	case c.crashed:
-		return nil, impls.ErrCrashed
-	case !c.paused:
-		return nil, nil
+	for c.paused && !c.crashed {
+		turn := make(chan struct{})
+		c.waitingForResume = append(c.waitingForResume, turn)
+		c.world.mu.Unlock()
+		<-turn
+		c.world.mu.Lock()
 	}
-	turn := make(chan struct{})
-	c.waitingForResume = append(c.waitingForResume, turn)
-	return turn, nil
+	if c.crashed {
+		return impls.ErrCrashed
+	}
+	return nil
 }
 
 // die ends everything that the client waits for.

@@ -59,19 +59,21 @@ func (w *world) Isolate(context.Context, int, int) (faults.Undo, error) {
 func (c *client) Pause(context.Context) (faults.Undo, error) {
 	c.paused = true
 	c.world.wakeDriver()
-	return func(context.Context) error { c.resume(); return nil }, nil
+	return c.resume, nil
 }
 
 // resume resumes a paused client. What arrived meanwhile lies in its sockets and is read first.
-func (c *client) resume() {
+func (c *client) resume(context.Context) error {
 	if !c.paused {
-		return
+		return nil
 	}
 	w := c.world
 	c.paused = false
 	conns := slices.DeleteFunc(slices.Clone(w.conns), func(cn *conn) bool { return cn.client != c })
 	w.inTurn(conns, func(cn *conn) {
-		cn.giveUp(w.clock())
+		if !cn.writeBy.IsZero() && !w.clock().Before(cn.writeBy) { // a socket would refuse them
+			cn.requests = slices.DeleteFunc(cn.requests, func(q *request) bool { return q.withheld })
+		}
 		for len(cn.replies) > 0 && w.canAnswer(cn) && cn.replies[0].free() {
 			if r := takeFirst(&cn.replies); r.ofHandshake() {
 				cn.giveReply(r)
@@ -86,6 +88,7 @@ func (c *client) resume() {
 	}
 	c.waitingForResume = nil
 	w.wakeDriver()
+	return nil
 }
 
 func (c *client) Crash(context.Context) error {

@@ -28,11 +28,11 @@ type Program struct {
 	Hasty bool `json:"hasty,omitempty"`
 	// it may renew by itself: in a third of those, clients idle five leases after each round, to
 	// expose leaked holds; in another they work four leases for one, to expose renewals that end
-	Renews   bool               `json:"renews,omitempty"`
-	Variant  impls.Variant      `json:"-"`
-	Workload workloads.Workload `json:"-"`
-	Config   workloads.Config   `json:"config"`
-	Clients  int                `json:"clients"` // 1 to 64; 0 means 2
+	Renews   bool                `json:"renews,omitempty"`
+	Variant  impls.Variant       `json:"-"`
+	Workload *workloads.Workload `json:"-"`
+	Config   workloads.Config    `json:"config"`
+	Clients  int                 `json:"clients"` // 1 to 64; 0 means 2
 
 	Topology impls.Topology `json:"topology,omitempty"` // what the lock runs on; "" means the variant's own
 	// of independent masters, 0 means 5; a primary and its replicas, 0 means 2; a cluster's three

@@ -50,7 +50,10 @@ func (h *handle) acquire(ctx context.Context, mode history.Mode) (ok bool, err e
 	op.Return, op.Outcome = c.timeline(), acquireOutcome(err)
 	if err != nil {
 		h.finish(&op, err)
-		return false, c.refused(ctx, h.key, err)
+		if errors.Is(err, impls.ErrCrashed) || errors.Is(err, impls.ErrUnsupported) { // the client ends
+			return false, err
+		}
+		return false, c.at(ctx, history.Refused, h.key)
 	}
 	op.Token, op.Fence = g.Token, g.Fence
 	c.addTimes(&op, g)
@@ -60,14 +63,6 @@ func (h *handle) acquire(ctx context.Context, mode history.Mode) (ok bool, err e
 	h.mu.Unlock()
 	h.watchLoss(g)
 	return true, c.at(ctx, history.Granted, h.key)
-}
-
-// refused announces that an acquire ended without a grant. It returns err if that ends the client.
-func (c *Client) refused(ctx context.Context, key string, err error) error {
-	if errors.Is(err, impls.ErrCrashed) || errors.Is(err, impls.ErrUnsupported) {
-		return err
-	}
-	return c.at(ctx, history.Refused, key)
 }
 
 func (h *handle) ask(ctx context.Context, mode history.Mode) (impls.Grant, error) {
@@ -133,8 +128,12 @@ func (h *handle) finish(op *history.Operation, err error) {
 		op.Err = err.Error()
 	}
 	h.client.record.Add(*op)
-	if h.client.Observe != nil {
-		h.client.Observe(op.Op, op.Outcome, h.client.intendedStart(op), op.Call, op.Return)
+	c, intended := h.client, op.Call
+	if op.Op == history.Acquire && c.due { // the first of a round; renewals come from other goroutines
+		c.due, intended = false, c.intended
+	}
+	if c.Observe != nil {
+		c.Observe(op.Op, op.Outcome, intended, op.Call, op.Return)
 	}
 }
 
