@@ -20,7 +20,7 @@ const (
 	maxClients = 1024
 	maxName    = 64
 	MaxKeys    = 100_000          // each is read at the end of a run
-	MaxPermits = 100_000          // of a semaphore
+	maxPermits = 100_000          // of a semaphore
 	MinLease   = time.Millisecond // Redis counts leases in milliseconds
 )
 
@@ -98,7 +98,7 @@ func (s Scenario) validateNumbers(bad problems) {
 	between(bad, "minreplicas", s.MinReplicas, 0, 2)
 	between(bad, "keys", s.Keys, 0, MaxKeys)
 	between(bad, "readers", s.Readers, 0, s.Clients)
-	between(bad, "permits", s.Permits, 0, MaxPermits)
+	between(bad, "permits", s.Permits, 0, maxPermits)
 	for _, n := range []struct {
 		path  string
 		value float64
@@ -110,23 +110,17 @@ func (s Scenario) validateNumbers(bad problems) {
 	if !(s.Rate >= 0 && s.Rate <= 1e9) {
 		bad("rate", "must be between 0 and 1e9")
 	}
-	s.validatePace(bad)
+	if s.Pace != "" {
+		oneOf(bad, "pace", s.Pace, workloads.Paces())
+		switch {
+		case s.Rate == 0:
+			bad("pace", "needs a rate: without one each round begins when the last has ended")
+		case s.Pace == workloads.Ramp && s.Length == (faults.Span{}):
+			bad("pace", "a ramp needs a duration, in which it rises")
+		}
+	}
 	if s.Ops == 0 && s.Length == (faults.Span{}) {
 		bad("ops", "ops or duration must be given")
-	}
-}
-
-// validatePace: a closed loop has no pace, and a ramp needs a duration.
-func (s Scenario) validatePace(bad problems) {
-	if s.Pace == "" {
-		return
-	}
-	oneOf(bad, "pace", s.Pace, workloads.Paces())
-	switch {
-	case s.Rate == 0:
-		bad("pace", "needs a rate: without one each round begins when the last has ended")
-	case s.Pace == workloads.Ramp && s.Length == (faults.Span{}):
-		bad("pace", "a ramp needs a duration, in which it rises")
 	}
 }
 
