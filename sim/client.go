@@ -15,14 +15,6 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-func (c *client) access() workloads.Access {
-	w := c.world
-	return workloads.Access{
-		Addrs: w.addrs, StoreAddr: nodeAddr(w.storeIndex()), Dial: c.dial, Clock: c, Timeline: w.timeline,
-		At: c.at, Record: c, Seed: workloads.ClientSeed(w.program.Seed, c.index), Timeout: w.program.Timeout, Buffer: connBuffer, Pool: w.program.pool(),
-	}
-}
-
 // pool returns a size at which no caller waits, yet not a huge one: on several masters every round
 // leaves requests without replies until the time-out.
 func (p Program) pool() int {
@@ -41,18 +33,39 @@ const connBuffer = 1 << 10
 
 // run is the client's goroutine.
 func (c *client) run(ctx context.Context) {
-	driven, closeClient := workloads.Connect(c.access(), c.world.setup(c.index))
-	driven.Stop, driven.Scope = c.world.stop, c.scope
-	err := c.world.program.Workload.Run(ctx, driven)
+	w, p := c.world, c.world.program
+	a := workloads.Access{
+		Addrs: w.addrs, StoreAddr: nodeAddr(w.storeIndex()), Dial: c.dial, Clock: c, Timeline: w.timeline,
+		At: c.at, Record: c, Seed: workloads.ClientSeed(p.Seed, c.index), Timeout: p.Timeout, Buffer: connBuffer, Pool: p.pool(),
+	}
+	v, config := p.Variant, p.Config
+	v.Topology = p.Topology // on a cluster, clients use the cluster client, whatever the lock is made for
+	config.Slow = c.standing.Work
+	driven, closeClient := workloads.Connect(a, workloads.Setup{
+		Variant: v, Config: config, Index: c.index, Owner: c.standing.Owner, Prefix: keyPrefix,
+		Poll: p.Poll, Permits: p.Permits, Replicas: len(w.links) / len(w.addrs),
+	})
+	driven.Stop = w.stop
+	driven.Scope = func(ctx context.Context) (context.Context, context.CancelFunc) {
+		scoped, cancel := context.WithCancel(ctx)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		c.cancel = cancel
+		return scoped, cancel
+	}
+	err := p.Workload.Run(ctx, driven)
 	if e := closeClient(); err == nil && !c.crashed {
 		err = e
 	}
-	c.world.mu.Lock()
-	defer c.world.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	c.done, c.err = true, err
-	c.world.director.Left(c.index + 1)
-	c.world.wakeDriver()
+	w.director.Left(c.index + 1)
+	w.wakeDriver()
 }
+
+// keyPrefix begins every key of a simulated run.
+const keyPrefix = "lb:"
 
 var _ workloads.Recorder = (*client)(nil)
 
@@ -142,18 +155,6 @@ func (c *client) connect(node int) (*conn, <-chan struct{}, error) {
 	cn.session = server.NewSession(cn)
 	w.addConn(cn)
 	return cn, nil, nil
-}
-
-// retryDials lets the waiting dials try again, one after the other: those of one client would
-// otherwise do so in any order.
-func (w *world) retryDials() {
-	slices.SortStableFunc(w.dials, func(a, b waitingDial) int {
-		return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.client, b.client), cmp.Compare(a.node, b.node))
-	})
-	for _, d := range w.dials {
-		w.after(0, func() { close(d.turn) })
-	}
-	w.dials = nil
 }
 
 // at announces a moment: faults placed there are injected, and a stopped client waits.
@@ -259,21 +260,6 @@ func (c *client) die() {
 	}
 }
 
-// setup returns what all clients share, and the client's index.
-func (w *world) setup(index int) workloads.Setup {
-	p, v := w.program, w.program.Variant
-	v.Topology = p.Topology // on a cluster, clients use the cluster client, whatever the lock is made for
-	standing := w.clients[index].standing
-	p.Config.Slow = standing.Work
-	return workloads.Setup{
-		Variant: v, Config: p.Config, Index: index, Owner: standing.Owner, Prefix: keyPrefix,
-		Poll: p.Poll, Permits: p.Permits, Replicas: len(w.links) / len(w.addrs),
-	}
-}
-
-// keyPrefix begins every key of a simulated run.
-const keyPrefix = "lb:"
-
 // lastRound lets clients finish their rounds, and begin no others.
 func (w *world) lastRound() {
 	if !w.lastRounds {
@@ -288,16 +274,6 @@ func (c *client) leaveMoment() {
 		close(c.blockedMoment)
 	}
 	c.blockedMoment = nil
-}
-
-// scope returns the context under which the client's next acquire runs, so that a fault can cancel
-// it and nothing else.
-func (c *client) scope(ctx context.Context) (context.Context, context.CancelFunc) {
-	scoped, cancel := context.WithCancel(ctx)
-	c.world.mu.Lock()
-	defer c.world.mu.Unlock()
-	c.cancel = cancel
-	return scoped, cancel
 }
 
 // reachMoment queues a moment for the driver, and returns the channel to wait on; nil if no fault

@@ -316,7 +316,7 @@ func (cn *conn) answerHandshakes() (did bool) {
 	for len(cn.requests) > 0 && cn.requests[0].handshake && w.canReach(cn) {
 		q := takeFirst(&cn.requests)
 		answer := w.perform(cn, q.args)
-		w.executed(q, answer)
+		w.ran(q, answer)
 		cn.seen = cn.server.writes
 		if len(cn.replies) == 0 && q.batch == nil && w.canAnswer(cn) {
 			cn.client.observe(cn.place(), mixText(hashArgs(q.args), answer))

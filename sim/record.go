@@ -7,7 +7,6 @@ import (
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/resp"
-	"github.com/lockbench/lockbench/workloads"
 )
 
 // note adds a step to the schedule of a run whose trace is kept, and returns its number.
@@ -42,21 +41,6 @@ func (q *request) step(s faults.Step) faults.Step {
 		s.Command += " " + c.Args[0]
 	}
 	return s
-}
-
-// noteFault records that a fault begins. A standing one is in the tape's program, not in the
-// schedule.
-func (w *world) noteFault(f *faults.Fault) {
-	if !w.trace.keep || f.Standing() {
-		return
-	}
-	kind, _ := faults.FindKind(f.Fault)
-	at := f.Window()
-	spec := faults.Spec{Fault: f.Fault, Client: workloads.ClientIndex(at.Client) + 1, By: f.By, Rate: f.Rate}
-	if at.Node >= 0 && (kind.On == faults.OneNode || kind.In == faults.InMessage || f.Node > 0) {
-		spec.Node = at.Node + 1
-	}
-	f.ID = w.note(faults.Step{Kind: faults.StepBegin, Client: at.Client, Node: at.Node, Fault: spec})
 }
 
 // StoreNode is the node number of the guarded store, which is not one of the lock's nodes.

@@ -104,7 +104,14 @@ func (w *world) end(cancel context.CancelFunc, ended <-chan struct{}) {
 	for _, c := range w.clients {
 		if !c.done {
 			w.out.Stuck = append(w.out.Stuck, c.name)
-			c.abort()
+			c.closeRecord("")
+			c.die()
+			for _, h := range c.moments {
+				if h.pass != nil {
+					close(h.pass)
+				}
+			}
+			c.moments = nil
 		}
 	}
 	w.traceOps()
@@ -133,14 +140,3 @@ func (w *world) end(cancel context.CancelFunc, ended <-chan struct{}) {
 
 // settling exceeds every default time-out of a Redis client.
 const settling = time.Minute
-
-func (c *client) abort() {
-	c.closeRecord("")
-	c.die()
-	for _, h := range c.moments {
-		if h.pass != nil {
-			close(h.pass)
-		}
-	}
-	c.moments = nil
-}
