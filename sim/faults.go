@@ -148,8 +148,8 @@ func (w *world) Block(_ context.Context, client, node int) (faults.Undo, error) 
 		for _, k := range keys {
 			delete(w.cut, k)
 		}
-		// the waiting dials try again, one after the other: those of one client would otherwise do so
-		// in any order
+		// the waiting dials try again, one after the other: those of one client would otherwise do
+		// so in any order
 		slices.SortStableFunc(w.dials, func(a, b waitingDial) int {
 			return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.client, b.client), cmp.Compare(a.node, b.node))
 		})

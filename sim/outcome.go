@@ -33,19 +33,8 @@ func (w *world) outcome() Outcome {
 		}
 	}
 	for i := range out.Ops {
-		op := &out.Ops[i]
-		op.ID = uint64(i) + 1
-		// where events take no time, an attempt began at the beginning of its instant, as clocks do
-		// not tell its requests and replies apart
-		if w.bounds.Instant && op.WasAsked() {
-			began := op.Call
-			for _, at := range w.instants {
-				if at <= op.Asked {
-					began = max(began, at)
-				}
-			}
-			op.SetAsked(began)
-		}
+		out.Ops[i].ID = uint64(i) + 1
+		w.askedFirst(&out.Ops[i])
 	}
 	out.Commands = w.commands()
 	history.LinkCommands(out.Ops, out.Commands)
@@ -56,6 +45,21 @@ func (w *world) outcome() Outcome {
 	}
 	history.Settle(out.Ops, out.Commands, effects)
 	return out
+}
+
+// askedFirst corrects when an attempt began where events take no time: at the beginning of its
+// instant, as clocks do not tell its requests and replies apart.
+func (w *world) askedFirst(op *history.Operation) {
+	if !w.bounds.Instant || !op.WasAsked() {
+		return
+	}
+	began := op.Call
+	for _, at := range w.instants {
+		if at <= op.Asked {
+			began = max(began, at)
+		}
+	}
+	op.SetAsked(began)
 }
 
 // commands merges the clients' commands by the time they were sent, those of one instant by client,

@@ -7,21 +7,16 @@ import (
 	"github.com/lockbench/lockbench/faults"
 )
 
-// World is a world outside the simulator, such as processes on real servers, in which a search
-// orders the messages.
-type World interface {
-	// Run runs a program once, one message at a time, in the order that lead chooses. Its outcome
-	// has no tape: lead keeps it.
-	Run(ctx context.Context, p Program, lead *Lead) (Outcome, error)
+// In returns what runs schedules in a world outside the simulator, such as processes on real
+// servers, until ctx ends. It keeps no trace. run runs a program once, one message at a time, in
+// the order that lead chooses; its outcome has no tape: lead keeps it.
+func In(ctx context.Context, run func(ctx context.Context, p Program, lead *Lead) (Outcome, error), known Catalogue) Runner {
+	return worldRunner{ctx, run, known}
 }
-
-// In returns what runs schedules in a world outside the simulator, until ctx ends. It keeps no
-// trace.
-func In(ctx context.Context, w World, known Catalogue) Runner { return worldRunner{ctx, w, known} }
 
 type worldRunner struct {
 	ctx   context.Context // of the search
-	world World
+	run   func(ctx context.Context, p Program, lead *Lead) (Outcome, error)
 	known Catalogue
 }
 
@@ -35,7 +30,7 @@ func (o worldRunner) Schedule(p Program, s Strategy, b Bounds, _ bool) (Outcome,
 		return Outcome{}, err
 	}
 	l := &Lead{strategy: s, program: p, bounds: b.WithDefaults(p)}
-	out, err := o.world.Run(o.ctx, p, l)
+	out, err := o.run(o.ctx, p, l)
 	out.Program, out.tape = p, l.tape
 	if f, ok := s.(*follow); ok {
 		out.Missed = f.missed + len(f.choices)
@@ -51,7 +46,7 @@ type Lead struct {
 	bounds   Bounds
 	waits    int // so far
 	placed   int // number of faults so far
-	tape     []deviation
+	tape     []func() Choice
 
 	scene   Scene // the present one
 	options []option
@@ -79,7 +74,8 @@ func (l *Lead) Next(s Scene, last bool) (faults.Turn, bool) {
 	}
 	o := l.strategy.choose(moves{step: s.Step, options: l.options, wait: l.waits < l.bounds.MaxWaits, view: l})
 	if o != usual {
-		l.tape = append(l.tape, deviation{named: &Choice{At: s.Step, Do: o.event().name()}})
+		choice := Choice{At: s.Step, Do: o.event().name()} // named at once, by its step
+		l.tape = append(l.tape, func() Choice { return choice })
 	}
 	switch o.kind {
 	case waitForTime:

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -52,7 +53,10 @@ func commandOf(q *request) history.Command {
 	c.Args = slices.Clone(args[:min(len(args), history.MaxArgs)])
 	switch {
 	case strings.HasPrefix(q.name, "EVAL") && len(args) > 0:
-		c.Script, c.Args[0] = w.script(q.name, args[0])
+		if c.Script = strings.ToLower(args[0]); !strings.HasPrefix(q.name, "EVALSHA") {
+			c.Script = w.source(args[0])
+		}
+		c.Args[0] = cmp.Or(w.names[c.Script], c.Script)
 	case q.name == "SCRIPT" && len(args) > 1 && strings.EqualFold(args[0], "load"):
 		c.Args[1] = w.source(args[1])
 	}

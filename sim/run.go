@@ -50,7 +50,12 @@ func (w *world) begin() {
 		w.join()
 	}
 	for i := range p.Clients {
-		w.clients = append(w.clients, w.newClient(i))
+		c := &client{world: w, index: i, name: workloads.ClientName(i), dead: make(chan struct{}), messages: map[int]int{},
+			ops: make([]history.Operation, 0, usualOps), commands: make([]history.Command, 0, w.expected/p.Clients)}
+		if p.Variant.Traits.OwnRandom {
+			c.tokens = newTokens(workloads.ClientSeed(p.Seed, i))
+		}
+		w.clients = append(w.clients, c)
 	}
 	if p.Length > 0 {
 		w.after(p.Length, w.lastRound)
@@ -63,15 +68,6 @@ func (w *world) begin() {
 	if err := p.Workload.Prepare(context.Background(), directStore{w.nodes[w.storeIndex()]}); err != nil {
 		w.out.Crash = "prepare the guarded store: " + err.Error()
 	}
-}
-
-func (w *world) newClient(index int) *client {
-	c := &client{world: w, index: index, name: workloads.ClientName(index), dead: make(chan struct{}), messages: map[int]int{},
-		ops: make([]history.Operation, 0, usualOps), commands: make([]history.Command, 0, w.expected/w.program.Clients)}
-	if w.program.Variant.Traits.OwnRandom {
-		c.tokens = newTokens(workloads.ClientSeed(w.program.Seed, index))
-	}
-	return c
 }
 
 // usualOps is the number of operations for which a client's record has room at first.
@@ -104,14 +100,7 @@ func (w *world) end(cancel context.CancelFunc, ended <-chan struct{}) {
 	for _, c := range w.clients {
 		if !c.done {
 			w.out.Stuck = append(w.out.Stuck, c.name)
-			c.closeRecord("")
-			c.die()
-			for _, h := range c.moments {
-				if h.pass != nil {
-					close(h.pass)
-				}
-			}
-			c.moments = nil
+			c.abort()
 		}
 	}
 	w.traceOps()
@@ -140,3 +129,14 @@ func (w *world) end(cancel context.CancelFunc, ended <-chan struct{}) {
 
 // settling exceeds every default time-out of a Redis client.
 const settling = time.Minute
+
+func (c *client) abort() {
+	c.closeRecord("")
+	c.die()
+	for _, h := range c.moments {
+		if h.pass != nil {
+			close(h.pass)
+		}
+	}
+	c.moments = nil
+}

@@ -96,24 +96,18 @@ func Here(ctx context.Context, cfg Config, runners []sim.Runner, report func(Sta
 		return Result{}, err
 	}
 	return e.search(ctx, func(ctx context.Context, part int) {
-		if err := e.here(ctx, part, runners[part]); err != nil {
+		j, some := e.jobOf(part, e.begins(part))
+		if !some {
+			return
+		}
+		one, err := newSearch(j, runners[part])
+		if err == nil {
+			one.tell = e.hears(part)
+			err = one.run(ctx)
+			e.record(part, one.progress) // what ended the search, besides findings
+		}
+		if err != nil {
 			e.fail(err)
 		}
 	})
-}
-
-// here does one worker's part in this process.
-func (e *exploration) here(ctx context.Context, part int, r sim.Runner) error {
-	j, some := e.jobOf(part, e.begins(part))
-	if !some {
-		return nil
-	}
-	one, err := newSearch(j, r)
-	if err != nil {
-		return err
-	}
-	one.tell = e.hears(part)
-	err = one.run(ctx)
-	e.record(part, one.progress) // what ended the search, besides findings
-	return err
 }

@@ -73,7 +73,7 @@ type search struct {
 
 	progress progress
 	findings int
-	tell     func(line)
+	tell     func(line) // called as the search goes on
 }
 
 func newSearch(j searchJob, h sim.Runner) (*search, error) {
