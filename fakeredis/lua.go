@@ -147,26 +147,22 @@ func (h *luaHost) run(out *server.Peer, sha string, f *lua.LFunction, keys, argv
 	h.globals.RawSetString("ARGV", stringTable(l, argv))
 	l.SetTop(0)
 	l.Push(f)
-	if err := l.PCall(0, 1, nil); err != nil {
-		out.WriteError(scriptError(err, sha))
+	err := l.PCall(0, 1, nil)
+	if err == nil {
+		value := l.Get(-1)
+		l.SetTop(0)
+		writeLua(out, value)
 		return
 	}
-	value := l.Get(-1)
-	l.SetTop(0)
-	writeLua(out, value)
-}
-
-// scriptError returns the reply to a script that failed: with the code of the command that failed,
-// or ERR and the Lua message.
-func scriptError(err error, sha string) string {
+	// the reply has the code of the command that failed, or ERR and the Lua message
 	var api *lua.ApiError
 	if !errors.As(err, &api) {
-		return "ERR " + err.Error()
+		out.WriteError("ERR " + err.Error())
+	} else if t, ok := api.Object.(*lua.LTable); ok {
+		out.WriteError(t.RawGetString("err").String() + " script: " + sha + ", on @user_script" + lua.LVAsString(t.RawGetString("line")) + ".")
+	} else {
+		out.WriteError("ERR " + api.Object.String() + " script: " + sha + ", on @user_script.")
 	}
-	if t, ok := api.Object.(*lua.LTable); ok {
-		return t.RawGetString("err").String() + " script: " + sha + ", on @user_script" + lua.LVAsString(t.RawGetString("line")) + "."
-	}
-	return "ERR " + api.Object.String() + " script: " + sha + ", on @user_script."
 }
 
 // call implements redis.call: an error reply ends the script.

@@ -85,7 +85,11 @@ func (h *handle) release(ctx context.Context) error {
 	if err := c.at(ctx, history.BeforeRelease, h.key); err != nil {
 		return err
 	}
-	g := h.pop()
+	h.mu.Lock()
+	last := len(h.grants) - 1
+	g := h.grants[last]
+	h.grants = h.grants[:last]
+	h.mu.Unlock()
 	if len(h.grants) == 0 {
 		h.unwatch()
 	}
@@ -135,15 +139,6 @@ func (h *handle) finish(op *history.Operation, err error) {
 	if c.Observe != nil {
 		c.Observe(op.Op, op.Outcome, intended, op.Call, op.Return)
 	}
-}
-
-func (h *handle) pop() held {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	last := len(h.grants) - 1
-	g := h.grants[last]
-	h.grants = h.grants[:last]
-	return g
 }
 
 // lost reports whether the lock has notified the client of a lost hold.
