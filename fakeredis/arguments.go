@@ -146,19 +146,6 @@ var options = map[string]int{"SET": 3, "GETEX": 2, "LPOS": 3, "LMPOP": 3, "ZRANG
 // counted has the options that a whole number follows, or two.
 var counted = map[string]int{"EX": 1, "PX": 1, "EXAT": 1, "PXAT": 1, "COUNT": 1, "RANK": 1, "MAXLEN": 1, "LIMIT": 2}
 
-// countedIn appends the numbers that follow options, from an argument on.
-func countedIn(at []int, args []string, first int) []int {
-	for i := first; i < len(args); i++ {
-		if len(args[i]) > len("MAXLEN") {
-			continue
-		}
-		for k := range counted[strings.ToUpper(args[i])] {
-			at = append(at, i+1+k)
-		}
-	}
-	return at
-}
-
 // looksFirst has the commands for which Redis looks at the key before it reads a number, with the
 // type that the key must have.
 var looksFirst = map[string]string{"LINDEX": "list", "LSET": "list", "GETEX": "string"}
@@ -171,7 +158,15 @@ func (n *Node) asRedisReads(name string, args []string) []string {
 		at = []int{2, 3}
 	}
 	if first, has := options[name]; has {
-		at = countedIn(slices.Clip(at), args, first)
+		at = slices.Clip(at)
+		for i := first; i < len(args); i++ {
+			if len(args[i]) > len("MAXLEN") {
+				continue
+			}
+			for k := range counted[strings.ToUpper(args[i])] {
+				at = append(at, i+1+k)
+			}
+		}
 	}
 	args = scoresAsRead(name, args)
 	if name == "LREM" && args[2] == strconv.Itoa(math.MinInt64) {
@@ -273,25 +268,19 @@ func (n *Node) setError(options []string) string {
 }
 
 // leaseError returns the error for a lease in seconds or milliseconds that is too long; "" if it is
-// not.
+// not. A time.Duration has 292 years.
 func (n *Node) leaseError(name string, seconds bool, lease string) string {
-	switch {
-	case tooLong(seconds, lease):
+	if tooLong(seconds, lease) {
 		return "ERR invalid expire time in '" + strings.ToLower(name) + "' command"
-	case beyond(seconds, lease):
-		return n.refuse("a lease of 292 years")
 	}
-	return ""
-}
-
-// beyond reports whether a lease is longer than the 292 years that a time.Duration has.
-func beyond(seconds bool, text string) bool {
 	unit := int64(time.Millisecond)
 	if seconds {
 		unit = int64(time.Second)
 	}
-	number, err := strconv.ParseInt(text, 10, 64)
-	return err == nil && number > math.MaxInt64/unit
+	if number, err := strconv.ParseInt(lease, 10, 64); err == nil && number > math.MaxInt64/unit {
+		return n.refuse("a lease of 292 years")
+	}
+	return ""
 }
 
 // tooLong reports whether a lease in seconds or milliseconds ends when Redis can count no more

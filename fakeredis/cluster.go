@@ -41,15 +41,6 @@ func (s *shard) slots(index int) (first, last int) {
 	return index * resp.Slots / len(s.nodes), (index+1)*resp.Slots/len(s.nodes) - 1
 }
 
-func (s *shard) owner(slot int) int {
-	for i := range s.nodes {
-		if _, last := s.slots(i); slot <= last {
-			return i
-		}
-	}
-	return len(s.nodes) - 1
-}
-
 // misplaced returns the error of a node of a cluster for keys in several slots, or in a slot of
 // another node; "" if it may run the request.
 func (n *Node) misplaced(args []string) string {
@@ -66,19 +57,12 @@ func (n *Node) misplaced(args []string) string {
 			return "CROSSSLOT Keys in request don't hash to the same slot"
 		}
 	}
-	if owner := n.shard.owner(slot); owner != n.shard.index {
-		return fmt.Sprintf("MOVED %d %s", slot, n.shard.addrs[owner])
+	for owner, addr := range n.shard.addrs {
+		if first, last := n.shard.slots(owner); first <= slot && slot <= last && owner != n.shard.index {
+			return fmt.Sprintf("MOVED %d %s", slot, addr)
+		}
 	}
 	return ""
-}
-
-// misplacedInScript returns the error for a command in a script on such keys. A script may use all
-// slots of its node, but each command only one.
-func (n *Node) misplacedInScript(args []string) string {
-	if n.misplaced(args) == "" {
-		return ""
-	}
-	return "ERR Script attempted to access a non local key in a cluster node"
 }
 
 // cluster implements CLUSTER SLOTS, with which Redis clients read the map of a cluster, and CLUSTER

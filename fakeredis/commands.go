@@ -49,33 +49,27 @@ func names(text string) map[string]bool {
 	return set
 }
 
-// The errors for commands that are none, or have a wrong number of words, from a connection and
-// from a script.
-var (
-	toConn   = wording{"ERR unknown command '%s'", "ERR wrong number of arguments for '%s' command"}
-	toScript = wording{"ERR Unknown Redis command called from script", "ERR Wrong number of args calling Redis command from script"}
-)
-
-type wording struct{ unknown, words string }
-
-func (w wording) of(text, name string) string {
-	return strings.Replace(text, "%s", strings.ToLower(name), 1)
-}
-
-// refusal returns the error for a command that a node does not do, in the words given; "" if it
-// does. One that only Redis does ends the schedule.
-func (n *Node) refusal(name string, args []string, w wording) string {
+// refusal returns the error for a command that a node does not do, from a connection or a script;
+// "" if it does. One that only Redis does ends the schedule.
+func (n *Node) refusal(name string, args []string, inScript bool) string {
 	name = full(name, args)
 	words := resp.Words(name)
+	wrongNumber := words > 0 && len(args) != words || len(args) < -words
 	switch {
+	case words == 0 && inScript:
+		return "ERR Unknown Redis command called from script"
 	case words == 0:
-		return w.of(w.unknown, name)
+		return "ERR unknown command '" + strings.ToLower(name) + "'"
 	case !exact[name] && !n.serves && !(n.replays && near[name]):
 		return n.refuse(strings.Replace(name, "|", " ", 1))
-	case words > 0 && len(args) != words, len(args) < -words:
-		return w.of(w.words, name)
-	case name == "SELECT" && otherDatabase(args[1]):
-		return n.refuse("SELECT " + args[1])
+	case wrongNumber && inScript:
+		return "ERR Wrong number of args calling Redis command from script"
+	case wrongNumber:
+		return "ERR wrong number of arguments for '" + strings.ToLower(name) + "' command"
+	case name == "SELECT":
+		if number, err := strconv.Atoi(args[1]); err == nil && number > 0 && number < databases {
+			return n.refuse("SELECT " + args[1])
+		}
 	case name == "MULTI" && n.shard != nil:
 		return n.refuse("MULTI to a cluster")
 	}
@@ -92,15 +86,10 @@ func (n *Node) refuse(what string) string {
 // databases is how many databases a Redis server has; nodes have the first.
 const databases = 16
 
-func otherDatabase(text string) bool {
-	number, err := strconv.Atoi(text)
-	return err == nil && number > 0 && number < databases
-}
-
 // Check returns the error text for a command that the node does not execute, without executing it;
 // "" for one that it does.
 func (n *Node) Check(args []string) string {
-	return cmp.Or(n.refusal(args[0], args, toConn), n.misplaced(args))
+	return cmp.Or(n.refusal(args[0], args, false), n.misplaced(args))
 }
 
 // Failure returns the wire form of an error.

@@ -44,14 +44,6 @@ func newLuaHost(n *Node) *luaHost {
 	h := &luaHost{node: n, compiled: map[string]*lua.LFunction{}, digests: map[string]string{}}
 	h.peer = server.NewPeer(h.scratch())
 	h.session = &Session{peer: h.peer}
-	h.open()
-	return h
-}
-
-// scratch returns a writer to the buffer for replies that go to no connection.
-func (h *luaHost) scratch() *bufio.Writer { return bufio.NewWriter(&h.buf) }
-
-func (h *luaHost) open() {
 	l := lua.NewState(lua.Options{SkipOpenLibs: true})
 	libs := []struct {
 		name string
@@ -87,7 +79,11 @@ func (h *luaHost) open() {
 		panic("unreachable: the strict prologue is a constant: " + err.Error())
 	}
 	h.state, h.globals = l, l.Get(lua.GlobalsIndex).(*lua.LTable)
+	return h
 }
+
+// scratch returns a writer to the buffer for replies that go to no connection.
+func (h *luaHost) scratch() *bufio.Writer { return bufio.NewWriter(&h.buf) }
 
 // openJSON opens the library cjson, for a replay: its texts may differ from those of Redis.
 func (h *luaHost) openJSON() {
@@ -111,8 +107,6 @@ func (h *luaHost) refusing(l *lua.LState, t *lua.LTable, lib, lacking string) *l
 	l.SetMetatable(t, meta)
 	return t
 }
-
-func (h *luaHost) close() { h.state.Close() }
 
 // digest returns the digest of a script, computed once.
 func (h *luaHost) digest(source string) string {
@@ -153,26 +147,22 @@ func (h *luaHost) run(out *server.Peer, sha string, f *lua.LFunction, keys, argv
 	h.globals.RawSetString("ARGV", stringTable(l, argv))
 	l.SetTop(0)
 	l.Push(f)
-	if err := l.PCall(0, 1, nil); err != nil {
-		out.WriteError(scriptError(err, sha))
+	err := l.PCall(0, 1, nil)
+	if err == nil {
+		value := l.Get(-1)
+		l.SetTop(0)
+		writeLua(out, value)
 		return
 	}
-	value := l.Get(-1)
-	l.SetTop(0)
-	writeLua(out, value)
-}
-
-// scriptError returns the reply to a script that failed: with the code of the command that failed,
-// or ERR and the Lua message.
-func scriptError(err error, sha string) string {
+	// the reply has the code of the command that failed, or ERR and the Lua message
 	var api *lua.ApiError
 	if !errors.As(err, &api) {
-		return "ERR " + err.Error()
+		out.WriteError("ERR " + err.Error())
+	} else if t, ok := api.Object.(*lua.LTable); ok {
+		out.WriteError(t.RawGetString("err").String() + " script: " + sha + ", on @user_script" + lua.LVAsString(t.RawGetString("line")) + ".")
+	} else {
+		out.WriteError("ERR " + api.Object.String() + " script: " + sha + ", on @user_script.")
 	}
-	if t, ok := api.Object.(*lua.LTable); ok {
-		return t.RawGetString("err").String() + " script: " + sha + ", on @user_script" + lua.LVAsString(t.RawGetString("line")) + "."
-	}
-	return "ERR " + api.Object.String() + " script: " + sha + ", on @user_script."
 }
 
 // call implements redis.call: an error reply ends the script.
@@ -224,7 +214,7 @@ func (h *luaHost) command(l *lua.LState) lua.LValue {
 
 // refusal returns the error for a command that the script must not call; "" for one that it may.
 func (h *luaHost) refusal(name string, args []string) string {
-	text := h.node.refusal(name, args, toScript)
+	text := h.node.refusal(name, args, true)
 	switch {
 	case text != "":
 		return text
@@ -233,7 +223,10 @@ func (h *luaHost) refusal(name string, args []string) string {
 	case h.readOnly && resp.IsWrite(name):
 		return "ERR Write commands are not allowed from read-only scripts."
 	}
-	return h.node.misplacedInScript(args)
+	if h.node.misplaced(args) != "" { // a script may use all slots of its node, but each command only one
+		return "ERR Script attempted to access a non local key in a cluster node"
+	}
+	return ""
 }
 
 func errorReply(l *lua.LState) int {

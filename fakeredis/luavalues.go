@@ -107,27 +107,23 @@ func writeLua(out *server.Peer, v lua.LValue) {
 	case lua.LString:
 		out.WriteBulk(string(v))
 	case *lua.LTable:
-		writeLuaTable(out, v)
+		if e := v.RawGetString("err"); e != lua.LNil {
+			out.WriteError(e.String())
+			return
+		}
+		if s := v.RawGetString("ok"); s != lua.LNil {
+			out.WriteInline(s.String())
+			return
+		}
+		n := 0
+		for v.RawGetInt(n+1) != lua.LNil {
+			n++
+		}
+		out.WriteLen(n)
+		for i := range n {
+			writeLua(out, v.RawGetInt(i+1))
+		}
 	default:
 		out.WriteNull()
-	}
-}
-
-func writeLuaTable(out *server.Peer, t *lua.LTable) {
-	if e := t.RawGetString("err"); e != lua.LNil {
-		out.WriteError(e.String())
-		return
-	}
-	if s := t.RawGetString("ok"); s != lua.LNil {
-		out.WriteInline(s.String())
-		return
-	}
-	n := 0
-	for t.RawGetInt(n+1) != lua.LNil {
-		n++
-	}
-	out.WriteLen(n)
-	for i := range n {
-		writeLua(out, t.RawGetInt(i+1))
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/history"
-	"github.com/lockbench/lockbench/internal/resp"
 )
 
 // A node mirrors its data outside miniredis: after a command it reads the keys that the command may
@@ -22,13 +21,6 @@ type mirror struct {
 	wrote   []string             // keys that the command under way may have changed
 	did     []history.DataChange // by the last command
 	ended   []history.DataChange // leases that ended, in order
-}
-
-// writes notes the keys that a command may change.
-func (n *Node) writes(name string, args []string) {
-	if resp.IsWrite(name) {
-		n.wrote = append(n.wrote, resp.Keys(args)...)
-	}
 }
 
 // removeAll removes all keys, as part of a command.

@@ -75,7 +75,7 @@ func NewNode() (*Node, error) {
 
 // Close ends the node for good.
 func (n *Node) Close() {
-	n.lua.close()
+	n.lua.state.Close()
 	n.redis.Close()
 }
 
@@ -86,7 +86,7 @@ func (n *Node) Reset(t time.Time) {
 	n.clock = Clock{Rate: 1, Since: t}
 	n.redis.SetTime(t)
 	n.base, n.mirror = t, mirror{data: Data{}}
-	n.shard, n.subs, n.refused, n.lacking = nil, newSubscriptions(), "", ""
+	n.shard, n.subs, n.refused, n.lacking = nil, subscriptions{listeners{}, listeners{}}, "", ""
 	clear(n.scripts)
 }
 
@@ -132,26 +132,18 @@ func (n *Node) Tick(t time.Time) {
 func (n *Node) Execute(s *Session, args []string, t time.Time) []byte {
 	n.Tick(t)
 	n.reply.Reset()
-	n.dispatch(s, args)
-	n.sync(t)
-	s.peer.Flush()
-	return n.reply.Bytes()
-}
-
-// dispatch runs the commands of this package and passes the others to miniredis.
-func (n *Node) dispatch(s *Session, args []string) {
 	name := strings.ToUpper(args[0])
-	text := cmp.Or(n.refusal(name, args, toConn), n.misplaced(args), n.listens(s, name))
-	if text != "" {
+	if text := cmp.Or(n.refusal(name, args, false), n.misplaced(args), n.listens(s, name)); text != "" {
 		if s.tx != nil {
 			s.tx.failed = true
 		}
 		s.peer.WriteError(text)
-		return
-	}
-	if !n.inTransaction(s, name, args) {
+	} else if !n.inTransaction(s, name, args) {
 		n.run(s, name, args)
 	}
+	n.sync(t)
+	s.peer.Flush()
+	return n.reply.Bytes()
 }
 
 // run runs a command that is not queued.
@@ -236,7 +228,9 @@ func (n *Node) command(s *Session, name string, args []string) {
 // native runs a command of miniredis, unless Redis would not accept its arguments.
 func (n *Node) native(to *server.Peer, name string, args []string) {
 	args = n.asRedisReads(name, args)
-	n.writes(name, args)
+	if resp.IsWrite(name) {
+		n.wrote = append(n.wrote, resp.Keys(args)...)
+	}
 	if text := n.argumentError(name, args); text != "" {
 		to.WriteError(text)
 		return

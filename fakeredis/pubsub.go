@@ -15,8 +15,6 @@ import (
 // a reply; miniredis would run two goroutines.
 type subscriptions struct{ channels, patterns listeners }
 
-func newSubscriptions() subscriptions { return subscriptions{listeners{}, listeners{}} }
-
 // listeners has the connections that subscribe to a channel or pattern, by its name, in order of
 // subscription.
 type listeners map[string][]Peer
@@ -45,23 +43,19 @@ func (l listeners) of(cn Peer) (names []string) {
 	return names
 }
 
-func (s subscriptions) drop(cn Peer) {
-	for _, l := range []listeners{s.channels, s.patterns} {
-		for _, name := range l.of(cn) {
-			l.remove(name, cn)
+func (s subscriptions) count(cn Peer) int { return len(s.channels.of(cn)) + len(s.patterns.of(cn)) }
+
+// Forget ends all subscriptions of a peer, whose connection is gone.
+func (n *Node) Forget(p Peer) {
+	for _, l := range []listeners{n.subs.channels, n.subs.patterns} {
+		for _, name := range l.of(p) {
+			l.remove(name, p)
 		}
 	}
 }
 
-func (s subscriptions) count(cn Peer) int { return len(s.channels.of(cn)) + len(s.patterns.of(cn)) }
-
-func (s subscriptions) has(cn Peer) bool { return s.count(cn) > 0 }
-
-// Forget ends all subscriptions of a peer, whose connection is gone.
-func (n *Node) Forget(p Peer) { n.subs.drop(p) }
-
 // Subscribed reports whether a peer has a subscription.
-func (n *Node) Subscribed(p Peer) bool { return n.subs.has(p) }
+func (n *Node) Subscribed(p Peer) bool { return n.subs.count(p) > 0 }
 
 // Subscribers returns the peers by channel, and by pattern.
 func (n *Node) Subscribers() []map[string][]Peer {
@@ -141,7 +135,7 @@ func matches(pattern, name string) bool {
 // listens returns the error for a command that a connection must not send while it is subscribed;
 // "" for one that it may.
 func (n *Node) listens(s *Session, name string) string {
-	if s.peer.Resp3 || len(n.subs.channels)+len(n.subs.patterns) == 0 || s.conn == nil || !n.subs.has(s.conn) {
+	if s.peer.Resp3 || len(n.subs.channels)+len(n.subs.patterns) == 0 || s.conn == nil || !n.Subscribed(s.conn) {
 		return ""
 	}
 	switch name {

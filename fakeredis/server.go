@@ -41,7 +41,7 @@ func (s *Server) Do(at time.Time, args []string) []byte {
 		return n.Execute(s.session, args, at)
 	}
 	args = upper(name, args)
-	if text := n.refusal(name, args, toConn); text != "" {
+	if text := n.refusal(name, args, false); text != "" {
 		return Failure(text)
 	}
 	if _, text := Timeout(args); text != "" {

@@ -51,7 +51,7 @@ func (d *serverDriver) runClients(ctx context.Context) error {
 }
 
 // runClient drives one client. A client killed by its plan ends without an error.
-func (d *serverDriver) runClient(ctx context.Context, w workloads.Workload, m *goroutineClient) error {
+func (d *serverDriver) runClient(ctx context.Context, w *workloads.Workload, m *goroutineClient) error {
 	over := func() {}
 	if m.client.Index < len(d.children) { // its child is killed when ctx ends before it is done
 		killed := make(chan struct{})

@@ -25,8 +25,6 @@ type Live struct {
 	runs       int
 }
 
-var _ sim.World = (*Live)(nil)
-
 // OpenLive starts the servers and the children of an experiment with a Subject. Its Scenario sets
 // the topology and the maximum number of clients.
 func OpenLive(ctx context.Context, e Experiment) (l *Live, err error) {

@@ -190,7 +190,7 @@ func (d *serverDriver) prepare(ctx context.Context) error {
 	d.timeline = func() int64 { return int64(time.Since(d.base)) }
 	w, _ := workloads.Find(d.Scenario.Workload)
 	store, end := d.openStore()
-	err := w.Prepare(ctx, store, d.config())
+	err := w.Prepare(ctx, store)
 	if err = errors.Join(err, end()); err != nil {
 		return fmt.Errorf("prepare workload %s: %w", w.Name(), err)
 	}

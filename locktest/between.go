@@ -13,28 +13,23 @@ type lateCall struct {
 	call func(cl *client) // nil: the lock calls it
 }
 
-// lateCalls returns the calls during which a lease can end and another client be granted the lock.
-func (c *trial) lateCalls() []lateCall {
-	if c.cfg.Traits.NoLease {
-		return nil
-	}
-	all := []lateCall{{"a.Unlock", func(cl *client) { _ = cl.release() }}}
-	if c.cfg.Traits.Extends {
-		all = append(all, lateCall{"a.Extend", func(cl *client) { _, _ = cl.extend() }})
-	}
-	if c.cfg.Traits.SelfRenewing {
-		all = append(all, lateCall{"a's watchdog", nil})
-	}
-	return all
-}
-
 // mostRequests is how many replies of one call are held back, one at a time.
 const mostRequests = 4
 
 // betweenRequests holds a reply back for longer than the lease, as a pause of the client does,
 // while the next client is granted the lock.
 func betweenRequests(c *trial) {
-	for _, l := range c.lateCalls() {
+	calls := []lateCall{{"a.Unlock", func(cl *client) { _ = cl.release() }}}
+	if c.cfg.Traits.Extends {
+		calls = append(calls, lateCall{"a.Extend", func(cl *client) { _, _ = cl.extend() }})
+	}
+	if c.cfg.Traits.SelfRenewing {
+		calls = append(calls, lateCall{"a's watchdog", nil})
+	}
+	if c.cfg.Traits.NoLease { // no hold ends during a call
+		calls = nil
+	}
+	for _, l := range calls {
 		for n := 1; n <= mostRequests && c.goesOnLate(l, n); n++ {
 		}
 	}
@@ -100,7 +95,7 @@ func (c *trial) asksLate(n int, held time.Duration) (reached bool) {
 		if c.leave(); c.cfg.Traits.NoLease {
 			c.clear()
 		} else {
-			c.sleep(c.lease + grain + c.slack)
+			time.Sleep(c.lease + grain + c.slack)
 		}
 	}()
 	c.play(a.knows(), b.knows(), fromNow())
@@ -113,7 +108,7 @@ func (c *trial) asksLate(n int, held time.Duration) (reached bool) {
 	defer goOn()
 	between, first := c.at(b).try(exclusive)
 	if first == nil && held > 0 {
-		c.sleep(held)
+		time.Sleep(held)
 		_ = c.at(b).release()
 	}
 	goOn()

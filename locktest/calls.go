@@ -2,7 +2,6 @@ package locktest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"runtime/pprof"
@@ -10,9 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
-	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/internal/upstream"
 )
 
@@ -69,7 +65,14 @@ func stack() string {
 // goroutines returns the stacks of the lock's goroutines that carry the labels, given as names and
 // values; "" if there is none.
 func goroutines(labels ...string) string {
-	all := slices.DeleteFunc(upstream.Labelled(labels...), ofKit)
+	all := slices.DeleteFunc(upstream.Labelled(labels...), func(group string) bool {
+		for _, f := range []string{"locktest.(*client).forwards", "go-redis/v9/internal/pool.", "go-redis/v9/maintnotifications."} {
+			if strings.Contains(group, f) && !strings.Contains(group, ").Process") && !strings.Contains(group, ").process") {
+				return true // it copies bytes or maintains a pool
+			}
+		}
+		return false
+	})
 	if n := len(all); n > shownStacks {
 		all = append(all[:shownStacks], fmt.Sprintf("\t(and %d other stacks)", n-shownStacks))
 	}
@@ -78,21 +81,3 @@ func goroutines(labels ...string) string {
 
 // shownStacks is how many stacks a message shows.
 const shownStacks = 4
-
-// ofKit reports whether a stack belongs to the kit or the Redis client: it copies bytes or
-// maintains a pool.
-func ofKit(group string) bool {
-	for _, f := range []string{"locktest.(*client).forwards", "go-redis/v9/internal/pool.", "go-redis/v9/maintnotifications."} {
-		if strings.Contains(group, f) && !strings.Contains(group, ").Process") && !strings.Contains(group, ").process") {
-			return true
-		}
-	}
-	return false
-}
-
-// network reports whether an error came from a connection, from the Redis client or from the end of
-// a context.
-func network(err error) bool {
-	var reply redis.Error
-	return impls.ConnectionFailed(err) || errors.As(err, &reply) && !errors.Is(err, redis.Nil)
-}

@@ -49,7 +49,7 @@ func fencesGrow(c *trial) {
 		many = 20
 	}
 	c.play(repeat(many, grows(a), a.releases()))
-	c.sleep(time.Second)
+	time.Sleep(time.Second)
 	c.story = nil
 	c.say("a second has passed after %d grants", many)
 	c.play(grows(a), a.releases())
@@ -95,7 +95,7 @@ func (c *trial) outliveCount() bool {
 			c.note("a key ends in %v: whether fences go on then is not tried in real time", left)
 			return false
 		}
-		c.sleep(left + grain + c.slack)
+		time.Sleep(left + grain + c.slack)
 	}
 	return true
 }
@@ -111,7 +111,7 @@ func fencesRace(c *trial) {
 		}
 		last = max(last, g.Fence)
 		guard.Unlock()
-		c.sleep(c.lease / 100)
+		time.Sleep(c.lease / 100)
 	})
 }
 
@@ -127,14 +127,14 @@ func fencesLate(c *trial) {
 		if !reached {
 			return
 		}
-		c.sleep(c.lease + grain + c.slack)
+		time.Sleep(c.lease + grain + c.slack)
 		next, refused := c.at(b).try(exclusive)
 		goOn()
 		if err == nil && refused == nil && got.Fence > next.Fence {
 			c.errorf("reply no. %d to a.%s came a lease late; b was granted fence %d meanwhile, and then a fence %d", n, c.at(a).named("TryLock"), next.Fence, got.Fence)
 		}
 		c.play(a.lets(), b.lets())
-		c.sleep(c.lease + c.slack) // what is left ends by itself: the count of fences stays
+		time.Sleep(c.lease + c.slack) // what is left ends by itself: the count of fences stays
 	}
 }
 

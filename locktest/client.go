@@ -17,7 +17,6 @@ import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/internal/patience"
-	"github.com/lockbench/lockbench/subject"
 )
 
 // client is one client with its handle.
@@ -38,7 +37,7 @@ type client struct {
 	granted history.Mode // of that grant
 	dead    bool
 	ports   []net.Listener // see address
-	others  []impls.Lock   // for locks of other names
+	others  []*client      // the client with locks of other names
 	limits  []*patience.Context
 	pending *waiting // the last wait that a step began
 }
@@ -63,7 +62,11 @@ func (c *trial) prepare(name string, changes ...func(*impls.Env)) *client {
 	cl := &client{c: c, name: name, wires: &wires{c: c, name: name}}
 	cl.env = impls.Env{
 		Key: c.key, Owner: name, Lease: c.ttl, Poll: c.ttl / 40, Permits: 1, NodeTimeout: c.slack, Clock: impls.SystemClock{},
-		Rand: random(name), OnRenew: cl.onRenew, Dial: cl.dial, Shared: &impls.Shared{},
+		Rand: random(name), OnRenew: func(r impls.Renewal) {
+			cl.mu.Lock()
+			defer cl.mu.Unlock()
+			cl.renewed = append(cl.renewed, r)
+		}, Dial: cl.dial, Shared: &impls.Shared{},
 	}
 	for _, n := range c.nodes {
 		options := clientOptions(n.addr, cl.dial)
@@ -105,20 +108,6 @@ func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	return nil, fmt.Errorf("dial %s: no such node", addr)
 }
 
-func (cl *client) onRenew(r impls.Renewal) {
-	cl.mu.Lock()
-	defer cl.mu.Unlock()
-	cl.renewed = append(cl.renewed, r)
-}
-
-// holds reports whether the client was granted the lock and has not released it, as far as it
-// knows.
-func (cl *client) holds() bool {
-	cl.mu.Lock()
-	defer cl.mu.Unlock()
-	return cl.held > 0 && !cl.dead
-}
-
 // holdsSince records a grant.
 func (cl *client) holdsSince(asked asking, mode history.Mode) {
 	cl.mu.Lock()
@@ -145,11 +134,13 @@ func (cl *client) leaves() (left func()) {
 func (cl *client) close() {
 	cl.once.Do(func() {
 		cl.shut()
-		cl.mu.Lock()
-		for _, p := range cl.limits {
-			p.Cancel()
+		for _, o := range append(cl.others, cl) {
+			o.mu.Lock()
+			for _, p := range o.limits {
+				p.Cancel()
+			}
+			o.mu.Unlock()
 		}
-		cl.mu.Unlock()
 		for _, r := range cl.redis {
 			_ = r.Close()
 		}
@@ -165,8 +156,8 @@ func (cl *client) shut() {
 		return
 	}
 	cl.do("Close", func() {
-		for _, l := range append(cl.others, cl.lock) {
-			_ = l.Close()
+		for _, o := range append(cl.others, cl) {
+			_ = o.lock.Close()
 		}
 	})
 }
@@ -259,7 +250,7 @@ func (cl *client) mustBeAlone(mode history.Mode) {
 		o.mu.Unlock()
 		runs := asked.cleared == now.cleared && !asked.at.IsZero() &&
 			(c.cfg.Traits.NoLease || now.at.Sub(asked.at) < min(c.lease, o.env.Lease))
-		if c.slack == 0 && o.env.Permits == 1 && runs && (mode != shared || granted != shared) {
+		if c.slack == 0 && o.env.Key == cl.env.Key && o.env.Permits == 1 && runs && (mode != shared || granted != shared) {
 			c.worstf("%s.%s succeeded while %s held the lock%s", cl.name, cl.namedFor(mode, "Lock"), o.name, c.keyEvents(cl))
 		}
 	}
@@ -312,12 +303,14 @@ func (cl *client) mustBeRefused(mode history.Mode) {
 }
 
 // refusal reports whether an error of a try means that another client holds the lock. A lock with
-// its own errors may use any but those of the Redis client.
+// its own errors may use any but those of the Redis client, of a connection or of a context's end.
 func (cl *client) refusal(err error) bool {
 	if err == nil || errors.Is(err, impls.ErrBusy) {
 		return err != nil
 	}
-	return !cl.exact && !errors.Is(err, impls.ErrUnavailable) && !network(err)
+	var reply redis.Error
+	fromServer := errors.As(err, &reply) && !errors.Is(err, redis.Nil)
+	return !cl.exact && !errors.Is(err, impls.ErrUnavailable) && !impls.ConnectionFailed(err) && !fromServer
 }
 
 // release ends the client's hold.
@@ -366,14 +359,6 @@ func (cl *client) until() (time.Time, bool) {
 		return cl.renewed[n-1].ValidUntil, true
 	}
 	return time.Time{}, false
-}
-
-// token returns the token of the client's hold as the lock states it now.
-func (cl *client) token(g impls.Grant) string {
-	if l, ok := cl.lock.(subject.Tokener); ok {
-		return l.Token()
-	}
-	return g.Token
 }
 
 // saysBusy reports whether a lock states that another client holds it: TryLock returned false, or

@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"os"
@@ -130,9 +131,7 @@ func (cfg config) program(t *testing.T, v impls.Variant) (sim.Program, sim.Bound
 	t.Helper()
 	x := cfg.explore
 	p := sim.DefaultProgram(v)
-	if x.clients > 0 {
-		p.Clients = x.clients
-	}
+	p.Clients = cmp.Or(x.clients, p.Clients)
 	p = p.WithLease(cfg.least(cfg.lease))
 	p.Renews = p.Renews || !cfg.Variant // methods don't show whether a lock renews by itself
 	if cfg.nodes > 1 {
@@ -156,9 +155,8 @@ func (cfg config) program(t *testing.T, v impls.Variant) (sim.Program, sim.Bound
 func (cfg config) search(t *testing.T, newLock factory) {
 	v := cfg.subject(t, newLock)
 	p, b := cfg.program(t, v)
-	c := search.Config{Program: p, Bounds: b, Schedules: cfg.explore.schedules, Known: only{v},
-		Command: append([]string{os.Args[0], "-test.run=" + pattern(t.Name()), "-test.timeout=0", "-test.count=1"}, ownFlags()...),
-		Env:     []string{fmt.Sprintf(`%s={"test":%q,"explore":true}`, jobEnv, t.Name())}}
+	c := search.Config{Program: p, Bounds: b, Schedules: cfg.explore.schedules,
+		Command: sameTest(t.Name()), Env: []string{fmt.Sprintf(`%s={"test":%q}`, jobEnv, t.Name())}}
 	if c.Schedules == 0 {
 		c.Schedules, c.Budget = exploreSchedules, exploreBudget
 	}
@@ -169,17 +167,14 @@ func (cfg config) search(t *testing.T, newLock factory) {
 	cfg.report(t, r)
 }
 
-// enough reports whether a search that ran out of time has run enough schedules to be conclusive.
-func (x exploration) enough(r search.Result) bool {
-	return x.schedules == 0 && r.Schedules >= leastSchedules && r.Seconds >= exploreBudget.Seconds()
-}
-
 // report fails the test with the violation found.
 func (cfg config) report(t *testing.T, r search.Result) {
 	t.Helper()
 	for _, w := range r.Warnings {
 		t.Log(w)
 	}
+	// without a number of schedules, their time may end before they do
+	enough := cfg.explore.schedules == 0 && r.Schedules >= leastSchedules && r.Seconds >= exploreBudget.Seconds()
 	switch {
 	case r.First != nil:
 		again := "the tape cannot be written"
@@ -195,7 +190,7 @@ func (cfg config) report(t *testing.T, r search.Result) {
 		t.Skip(r.NotExplorable)
 	case r.NotExplorable != "":
 		t.Logf("%d schedules, no violation; then the search ended: %s", r.Schedules, r.NotExplorable)
-	case r.Verdict != "pass" && !cfg.explore.enough(r):
+	case r.Verdict != "pass" && !enough:
 		t.Errorf("%s: %s; %d schedules were run", r.Verdict, r.Reason, r.Schedules)
 	default:
 		t.Logf("%d schedules, no violation; not counted: %s", r.Schedules, r.Exceptions())

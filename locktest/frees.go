@@ -71,7 +71,7 @@ func (c *trial) answer(err string) {
 // releaseFrees tries both with and without the Redis client's own retries, and at the end of the
 // lease, which some leave to end by itself.
 func releaseFrees(c *trial) {
-	late := trouble{"nine tenths of its lease had passed", func(*client) { c.sleep(c.lease * 9 / 10) }, nil}
+	late := trouble{"nine tenths of its lease had passed", func(*client) { time.Sleep(c.lease * 9 / 10) }, nil}
 	for _, c.resends = range []int{0, 3} {
 		for _, tr := range append(c.troubles(mostLost), late) {
 			c.play(anew(), a.knows(), a.holds())
@@ -169,7 +169,7 @@ func contextEnded(c *trial) {
 	c.say("the context of a.%s was cancelled when it had returned", cl.named("Lock"))
 	err = cl.release()
 	c.say("a.%s, under one of its own, answered %s", cl.named("Unlock"), say(err))
-	c.sleep(c.lease/10 + c.slack)
+	time.Sleep(c.lease/10 + c.slack)
 	c.play(b.findsFree())
 
 	c.play(anew(), a.knows(), fromNow())
@@ -205,32 +205,28 @@ func contextEnded(c *trial) {
 func leavesNothingRunning(c *trial) {
 	for n := range 3 {
 		c.play(a.holds(), b.givesUp(exclusive, 1, 10), a.releases())
-		c.failAnAcquire(c.at(b), n)
+		// the reply to an acquire is lost, and the next one's context ends before the reply
+		cl := c.at(b)
+		cl.wires.loseReplies(n + 1)
+		_, _ = cl.try(exclusive)
+		cl.wires.loseReplies(0)
+		_ = cl.askTooLate()
+		_ = cl.release()
+		time.Sleep(c.lease + c.lease/20 + c.slack) // for what is left of them
+		if _, err := cl.try(exclusive); err != nil {
+			c.clear() // what stays for longer is a matter of other rules
+			continue
+		}
+		_ = cl.release()
 	}
 	everybody := c.all()
 	c.leave()
-	c.sleep(2*c.lease + poolLinger)
+	time.Sleep(2*c.lease + poolLinger)
 	for _, cl := range everybody {
 		if left := goroutines(labelTrial, c.id, labelClient, cl.name); left != "" {
 			c.errorf("%s has released, everything is closed, and goroutines stay (if the lock has a Close, give it to the kit):\n%s", cl.name, left)
 		}
 	}
-}
-
-// failAnAcquire loses the reply to an acquire, and lets the next one's context end before the
-// reply.
-func (c *trial) failAnAcquire(cl *client, n int) {
-	cl.wires.loseReplies(n + 1)
-	_, _ = cl.try(exclusive)
-	cl.wires.loseReplies(0)
-	_ = cl.askTooLate()
-	_ = cl.release()
-	c.sleep(c.lease + c.lease/20 + c.slack) // for what is left of them
-	if _, err := cl.try(exclusive); err != nil {
-		c.clear() // what stays for longer is a matter of other rules
-		return
-	}
-	_ = cl.release()
 }
 
 // askTooLate asks under a deadline that passes before the reply.
@@ -261,7 +257,7 @@ func boundedRequests(c *trial) {
 	if c.cfg.Traits.SelfRenewing { // a renewal may set off what does not end
 		wait = 3 * c.lease
 	}
-	c.sleep(wait)
+	time.Sleep(wait)
 	renewed, asked := cl.wires.requests(), waiter.wires.requests()
 	_ = w.end()
 	if most := perPoll * int(wait/(c.lease/40)) * len(c.nodes); renewed+asked > most {
@@ -291,7 +287,7 @@ func noSpinAfterSignals(c *trial) {
 	cl := c.at(b)
 	cl.wires.requests()
 	waits := cl.waits(exclusive)
-	c.sleep(c.lease / 20)
+	time.Sleep(c.lease / 20)
 	n := cl.wires.requests()
 	_ = waits.end()
 	if most := 40 * len(c.nodes); n > most {

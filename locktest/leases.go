@@ -23,10 +23,10 @@ func leases() []rule {
 			pass(9, 10), a.dies(), pass(3, 20), settled(), settled(), b.holds())},
 		{"valid-until", "ValidUntil is never later than the end of the lease on the server.", validity, validUntil},
 		{"slow-reply", "An acquire whose reply comes after the end of the lease fails, and leaves no key.", validity, slowReply},
-		{"lost-grant", "An acquire whose reply is lost never returns ErrBusy, and keeps others out for a lease at most.", leased, lostGrant},
+		{"lost-grant", "An acquire whose reply is lost never returns ErrBusy, and keeps others out for a lease at most.", leased, lostGrant(3, 0)},
 		{"second-attempt", "An acquire after one that got no answer gives a hold that lasts.", leased, secondAttempt},
 		{"unanswered", "An acquire that gets no reply while another client holds leaves that hold alone.", nil, unanswered},
-		{"retried-grant", "An acquire that the Redis client repeats by itself never returns ErrBusy while nobody else holds, and its release frees the lock.", repeatable, retriedGrant},
+		{"retried-grant", "An acquire that the Redis client repeats by itself never returns ErrBusy while nobody else holds, and its release frees the lock.", repeatable, lostGrant(1, 2)},
 		{"lost-release", "A release whose reply is lost has freed the lock, and may be repeated.", leased, lostRelease},
 		{"lost-extend", "An extend whose reply is lost leaves the hold alone, and may be repeated.", all(extends, leased), lostExtend},
 		{"died-on-the-way", "A client that dies at any point of an acquire keeps others out for a lease at most.", leased, diedOnTheWay},
@@ -45,7 +45,7 @@ func leaseLasts(c *trial) {
 	if c.slack > 0 || !c.cfg.Tries {
 		return // an attempt may take longer than what is left
 	}
-	c.sleep(time.Until(c.mark.Add(c.least - grain)))
+	time.Sleep(time.Until(c.mark.Add(c.least - grain)))
 	c.say("all of a's lease has passed but %v", grain)
 	c.play(b.isRefused())
 	if !c.cfg.Waits || c.cfg.Traits.FromAsking {
@@ -94,34 +94,28 @@ func slowReply(c *trial) {
 	c.play(b.holds())
 }
 
-// asksInVain loses replies to an acquire of a free lock.
-func (c *trial) asksInVain(n int) {
-	cl := c.at(a)
-	c.play(fromNow(), a.loses(n))
-	_, err := cl.try(exclusive)
-	c.play(a.hears())
-	if cl.saysBusy(err) {
-		c.errorf("a.%s: %s, though nobody else held the lock and only %s", cl.named("TryLock"), cl.outcome(err), wereLost(n, "reply", "replies"))
+// lostGrant loses replies to an acquire of a free lock, up to most of them: a lock may retry by
+// itself. The Redis client repeats a request so many times, too.
+func lostGrant(most, resends int) func(*trial) {
+	return func(c *trial) {
+		c.resends = resends
+		c.play(a.knows())
+		for n := 1; n <= most; n++ {
+			cl := c.at(a)
+			c.play(fromNow(), a.loses(n))
+			_, err := cl.try(exclusive)
+			c.play(a.hears())
+			if cl.saysBusy(err) {
+				c.errorf("a.%s: %s, though nobody else held the lock and only %s", cl.named("TryLock"), cl.outcome(err), wereLost(n, "reply", "replies"))
+			}
+			if begin := c.mark; err == nil {
+				c.say("a was granted the lock all the same")
+				c.play(a.releases())
+				c.mark = begin
+			}
+			c.play(b.getsIn(), b.releases(), settled()) // a lock of several nodes may release some of them in the background
+		}
 	}
-	if begin := c.mark; err == nil {
-		c.say("a was granted the lock all the same")
-		c.play(a.releases())
-		c.mark = begin
-	}
-	c.play(b.getsIn(), b.releases(), settled()) // a lock of several nodes may release some of them in the background
-}
-
-func lostGrant(c *trial) {
-	c.play(a.knows())
-	for n := 1; n <= 3; n++ { // a lock may retry by itself
-		c.asksInVain(n)
-	}
-}
-
-func retriedGrant(c *trial) {
-	c.resends = 2
-	c.play(a.knows())
-	c.asksInVain(1)
 }
 
 // secondAttempt: what a lock sends to take back an attempt without an answer must not meet the hold
@@ -208,7 +202,7 @@ func (c *trial) getsIn(cl *client, begin time.Time, limit time.Duration) (took t
 		if _, err = cl.try(exclusive); err == nil || time.Since(begin) >= limit {
 			return time.Since(begin), err
 		}
-		c.sleep(c.ttl / 40)
+		time.Sleep(c.ttl / 40)
 	}
 }
 
@@ -222,17 +216,17 @@ func diedOnTheWay(c *trial) {
 }
 
 // off is a clock with a constant offset.
-type off struct{ by time.Duration }
+type off struct {
+	impls.SystemClock
+	by time.Duration
+}
 
 func (o off) Now() time.Time { return time.Now().Add(o.by) }
-func (o off) Sleep(ctx context.Context, d time.Duration) error {
-	return impls.SystemClock{}.Sleep(ctx, d)
-}
 
 func skewedClock(c *trial) {
 	for _, leases := range []time.Duration{2, -2} {
 		c.leave()
-		c.at(other, func(e *impls.Env) { e.Clock = off{leases * c.lease} })
+		c.at(other, func(e *impls.Env) { e.Clock = off{by: leases * c.lease} })
 		c.say("the other's clock is %d leases off", leases)
 		// a lock of several nodes may release some of them in the background
 		c.play(a.holds(), other.isRefused(), a.releases(), settled(),

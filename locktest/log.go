@@ -18,25 +18,14 @@ type entry struct {
 	at     time.Duration // since the rule began
 	client string
 	call   string // the method that was running: "Unlock"; "" for requests sent in the background
-	words  []string
+	args   []string
+	words  []string // the first of them, shortened
 	write  bool
 	keys   []string // keys in the request
 	reply  string
 	made   []string
 	gone   []string // keys that it deleted
 	owners []string // the clients whose holds these keys were, in the same order
-}
-
-// effect describes what the request changed: "deleted job".
-func (e entry) effect() string {
-	var out []string
-	for _, k := range e.made {
-		out = append(out, "made "+k)
-	}
-	for _, k := range e.gone {
-		out = append(out, "deleted "+k)
-	}
-	return strings.Join(out, ", ")
 }
 
 // who returns the client and its method: "a.Unlock".
@@ -51,9 +40,16 @@ func (e entry) who() string {
 func (e entry) command() string { return strings.Join(e.words, " ") }
 
 func (e entry) String() string {
+	var changed []string
+	for _, k := range e.made {
+		changed = append(changed, "made "+k)
+	}
+	for _, k := range e.gone {
+		changed = append(changed, "deleted "+k)
+	}
 	s := fmt.Sprintf("%9s  %s: %s -> %s", e.at.Round(time.Microsecond*100), e.who(), e.command(), e.reply)
-	if effect := e.effect(); effect != "" {
-		s += "  (" + effect + ")"
+	if len(changed) > 0 {
+		s += "  (" + strings.Join(changed, ", ") + ")"
 	}
 	return s
 }
@@ -77,7 +73,6 @@ type requestLog struct {
 	crowded map[*node]bool                 // it has had more than keysKnown keys since it was cleared
 	writers map[string]string              // by key: the last client whose request changed it, judged by the replies
 	owners  map[string]string              // by key: the client that was granted the lock after writing it
-	words   map[string]map[string]bool     // of requests, by the clients that sent them; "" stands for a script
 }
 
 func newRequestLog() *requestLog {
@@ -90,59 +85,45 @@ func (l *requestLog) sent(client, call string, r resp.Request) *entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.total.Add(1)
-	e := &entry{at: time.Since(l.begin), client: client, call: call, words: append([]string{r.Name()}, r.Strings(8, wordSize)...),
-		write: r.IsWrite(), reply: noReply}
-	args := make([]string, r.Len())
-	for i := range args {
-		args[i] = string(r.Arg(i))
+	e := &entry{at: time.Since(l.begin), client: client, call: call, args: make([]string, r.Len()),
+		words: append([]string{r.Name()}, r.Strings(8, wordSize)...), write: r.IsWrite(), reply: noReply}
+	for i := range e.args {
+		e.args[i] = string(r.Arg(i))
 	}
-	e.keys = resp.Keys(args)
-	l.learn(client, args)
+	e.keys = resp.Keys(e.args)
 	if len(l.entries) < logLimit {
 		l.entries = append(l.entries, e)
 	}
 	return e
 }
 
-// learn records the words of a request: what a script quotes, and short arguments.
-func (l *requestLog) learn(client string, args []string) {
-	if l.words == nil {
-		l.words = map[string]map[string]bool{}
-	}
-	note := func(word, by string) {
-		if l.words[word] == nil && len(l.words) < wordsKnown {
-			l.words[word] = map[string]bool{}
-		}
-		if l.words[word] != nil {
-			l.words[word][by] = true
-		}
-	}
-	for i, a := range args {
-		switch {
-		case i == 1 && args[0] == "EVAL":
-			for _, m := range quoted.FindAllStringSubmatch(a, -1) {
-				note(cmp.Or(m[1], m[2]), "")
-			}
-		case i > 0 && a != "" && len(a) <= wordSize:
-			note(a, client)
-		}
-	}
-}
-
 // quoted are the strings of a script.
 var quoted = regexp.MustCompile(`'([^'\\]{1,24})'|"([^"\\]{1,24})"`)
 
-// wordsKnown is how many words are recorded.
-const wordsKnown = 1000
-
-// constants returns the words that belong to the lock and to no client: from scripts, or in
-// requests of several clients.
+// constants returns the words that belong to the lock and to no client: those that scripts quote,
+// and short arguments in requests of several clients.
 func (l *requestLog) constants() (all []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for w, by := range l.words {
-		if by[""] || len(by) > 1 {
-			all = append(all, w)
+	senders := map[string]string{} // by word; "" for a script, and for several clients
+	for _, e := range l.entries {
+		for i, a := range e.args {
+			switch first, known := senders[a]; {
+			case i == 1 && e.args[0] == "EVAL":
+				for _, m := range quoted.FindAllStringSubmatch(a, -1) {
+					senders[cmp.Or(m[1], m[2])] = ""
+				}
+			case i == 0 || a == "" || len(a) > wordSize:
+			case known && first != e.client:
+				senders[a] = ""
+			default:
+				senders[a] = e.client
+			}
+		}
+	}
+	for word, client := range senders {
+		if client == "" {
+			all = append(all, word)
 		}
 	}
 	slices.Sort(all)

@@ -75,7 +75,7 @@ func readerLasts(c *trial) {
 		if c.play(short.reads()); leaves {
 			c.play(short.releases())
 		}
-		c.sleep(c.cfg.least(twice)*9/10 - time.Since(begin) - c.slack)
+		time.Sleep(c.cfg.least(twice)*9/10 - time.Since(begin) - c.slack)
 		c.say("nine tenths of twice the lease have passed")
 		c.play(w.isRefused(), anew())
 	}
@@ -101,11 +101,11 @@ func manyReaders(c *trial) {
 	for _, cl := range c.manyRead(n) {
 		cl.dies()
 	}
-	c.sleep(c.lease*6/10 - time.Since(begin))
+	time.Sleep(c.lease*6/10 - time.Since(begin))
 	c.say("%d readers have died", n)
 	came := time.Now()
 	c.play(next.reads())
-	c.sleep(c.lease + c.lease/20 + c.slack - time.Since(begin))
+	time.Sleep(c.lease + c.lease/20 + c.slack - time.Since(begin))
 	c.say("the leases of the dead have ended, and one reads")
 	if time.Since(came) < c.lease*9/10-c.slack {
 		c.play(w.isRefused())

@@ -107,7 +107,7 @@ func (c *trial) holdSeparated(a, b *client) {
 		if err != nil {
 			return
 		}
-		if err := l.try(); cl.saysBusy(err) {
+		if _, err := l.try(exclusive); cl.saysBusy(err) {
 			c.errorf("%s: %s, though nobody held it; another client held %s; the names are the same under %s", l.call("TryLock"), cl.outcome(err), shortened(c.key+other), how)
 		}
 	}
@@ -147,13 +147,13 @@ func (c *trial) holdMany(a, other *client) {
 	if c.slack > 0 || c.cfg.Variant { // an adapter has one Redis client for each
 		n = manyNames / 20
 	}
-	var held []namedLock
+	var held []*client
 	for i := range n {
 		l, err := a.lockOf(fmt.Sprintf("%s%d", c.key, i))
 		if err != nil {
 			break
 		}
-		if err := l.try(); a.saysBusy(err) {
+		if _, err := l.try(exclusive); a.saysBusy(err) {
 			c.errorf("a held %d locks of other names, and %s: %s", i, l.call("TryLock"), a.outcome(err))
 			return
 		} else if err == nil {
@@ -167,11 +167,11 @@ func (c *trial) holdMany(a, other *client) {
 		if c.slack > 0 {
 			continue // their leases may have ended meanwhile
 		}
-		next, made := other.lockOf(l.name)
+		next, made := other.lockOf(l.env.Key)
 		if made != nil {
 			continue
 		}
-		if tried := next.try(); tried != nil {
+		if _, tried := next.try(exclusive); tried != nil {
 			c.errorf("a held %d locks, each of another name, and has released %d of them; %s: %s, and then %s: %s", len(held), i, l.call("Unlock"), say(err),
 				next.call("TryLock"), other.outcome(tried))
 			return
@@ -221,11 +221,11 @@ func (c *trial) lockCalled(word string, a, b *client) {
 	if errors.Join(err, err2) != nil {
 		return
 	}
-	if err := x.try(); err != nil {
+	if _, err := x.try(exclusive); err != nil {
 		c.note("%s, a word that the lock itself uses: %s", x.call("TryLock"), a.outcome(err))
 		return
 	}
-	if err := y.try(); err == nil {
+	if _, err := y.try(exclusive); err == nil {
 		c.errorf("a held %s, a word that the lock itself uses, and %s succeeded", shortened(word), y.call("TryLock"))
 	}
 	if err := x.release(); err != nil {
@@ -235,72 +235,49 @@ func (c *trial) lockCalled(word string, a, b *client) {
 
 // mustBothHold checks that two clients can hold locks of different names at once, and that other is
 // still refused a's lock after b's release. how is what could confuse the names.
-func (c *trial) mustBothHold(a, b, other namedLock, how string) {
-	switch err := a.try(); {
-	case a.client.saysBusy(err):
-		c.errorf("%s: %s, though nobody held it", a.call("TryLock"), a.client.outcome(err))
+func (c *trial) mustBothHold(a, b, other *client, how string) {
+	switch _, err := a.try(exclusive); {
+	case a.saysBusy(err):
+		c.errorf("%s: %s, though nobody held it", a.call("TryLock"), a.outcome(err))
 		return
 	case err != nil:
 		c.note("%s: %v; a name that the lock refuses is not tried further", a.call("TryLock"), err)
 		return
 	}
-	if other.try() == nil { // it excludes nobody, which other rules report
+	if _, err := other.try(exclusive); err == nil { // it excludes nobody, which other rules report
 		_, _ = other.release(), a.release()
 		return
 	}
-	if err := b.try(); err != nil {
-		c.errorf("%s held %s, and %s: %s; the names are the same under %s", a.client.name, shortened(a.name), b.call("TryLock"), b.client.outcome(err), how)
+	if _, err := b.try(exclusive); err != nil {
+		c.errorf("%s held %s, and %s: %s; the names are the same under %s", a.name, shortened(a.env.Key), b.call("TryLock"), b.outcome(err), how)
 	} else if err := b.release(); err != nil {
-		c.errorf("%s held %s, and %s: %v; the names are the same under %s", a.client.name, shortened(a.name), b.call("Unlock"), err, how)
-	} else if other.try() == nil {
-		c.errorf("%s held %s, %s has released %s, and %s succeeded; the names are the same under %s", a.client.name, shortened(a.name), b.client.name, shortened(b.name), other.call("TryLock"), how)
+		c.errorf("%s held %s, and %s: %v; the names are the same under %s", a.name, shortened(a.env.Key), b.call("Unlock"), err, how)
+	} else if _, err := other.try(exclusive); err == nil {
+		c.errorf("%s held %s, %s has released %s, and %s succeeded; the names are the same under %s", a.name, shortened(a.env.Key), b.name, shortened(b.env.Key), other.call("TryLock"), how)
 		_ = other.release()
 	}
 	if err := a.release(); err != nil {
-		c.errorf("%s failed after %s had released %s: %v; the names are the same under %s", a.call("Unlock"), b.client.name, shortened(b.name), err, how)
+		c.errorf("%s failed after %s had released %s: %v; the names are the same under %s", a.call("Unlock"), b.name, shortened(b.env.Key), err, how)
 	}
 }
 
-// namedLock is a client's lock of another name than the rule's.
-type namedLock struct {
-	client *client
-	lock   impls.Lock
-	name   string
-}
-
-// lockOf makes a lock of another name for a client.
-func (cl *client) lockOf(name string) (l namedLock, err error) {
-	env := cl.env
-	env.Key = name
-	env.Rand = random(fmt.Sprintf("%s, object %d", cl.name, len(cl.others)+2)) // objects may be used at once
-	l = namedLock{client: cl, name: name}
-	cl.do("constructor", func() { l.lock, _, err = cl.c.make(env) })
+// lockOf returns the client with a lock of another name than the rule's. The two share their
+// connections, and end together.
+func (cl *client) lockOf(name string) (*client, error) {
+	o := &client{c: cl.c, name: cl.name, exact: cl.exact, wires: cl.wires, env: cl.env}
+	o.env.Key = name
+	o.env.Rand = random(fmt.Sprintf("%s, object %d", cl.name, len(cl.others)+2)) // objects may be used at once
+	var err error
+	cl.do("constructor", func() { o.lock, _, err = cl.c.make(o.env) })
 	if err == nil {
-		cl.others = append(cl.others, l.lock)
+		cl.others = append(cl.others, o)
 	}
-	return l, err
+	return o, err
 }
 
-func (l namedLock) try() (err error) {
-	p := l.client.callContext()
-	l.client.do(l.client.named("TryLock"), func() { _, err = l.lock.Try(p, exclusive) })
-	keep(p, err)
-	if err == nil {
-		l.client.c.did(aGrant)
-	}
-	return err
-}
-
-func (l namedLock) release() (err error) {
-	p := l.client.callContext()
-	defer p.Cancel()
-	l.client.do(l.client.named("Unlock"), func() { err = l.lock.Release(p) })
-	return err
-}
-
-// call is a call for messages: a.TryLock("job").
-func (l namedLock) call(method string) string {
-	return fmt.Sprintf("%s.%s(%s)", l.client.name, l.client.named(method), shortened(l.name))
+// call is a call of a lock with a name, for messages: a.TryLock("job").
+func (cl *client) call(method string) string {
+	return fmt.Sprintf("%s.%s(%s)", cl.name, cl.named(method), shortened(cl.env.Key))
 }
 
 func shortened(name string) string {

@@ -76,7 +76,7 @@ func (c *trial) oddExtend(d time.Duration) {
 	c.leave()
 	a := c.at(a, withLease(d))
 	a.mustHold(exclusive)
-	c.sleep(c.cfg.least(d) / 2)
+	time.Sleep(c.cfg.least(d) / 2)
 	begin := time.Now()
 	if _, err := a.extend(); err != nil {
 		c.errorf("a holds with a lease of %v, of which half has passed, and a.Extend: %v", d, err)
@@ -141,13 +141,13 @@ func (c *trial) mustEndThen(a *client, d time.Duration) {
 	least, kept := c.cfg.least(d), c.cfg.kept(d)
 	begin := time.Now()
 	a.dies()
-	c.sleep(least - least/20 - grain)
+	time.Sleep(least - least/20 - grain)
 	b := c.client("b")
 	c.story = nil
 	c.say("a died with a lease of %v, of which 19 twentieths have passed", d)
 	b.mustBeRefused(exclusive)
 	b.dies()
-	c.sleep(kept + kept/10 + grain - time.Since(begin))
+	time.Sleep(kept + kept/10 + grain - time.Since(begin))
 	next := c.client("next")
 	if _, err := next.try(exclusive); err != nil {
 		c.errorf("a.%s succeeded with a lease of %v, and died; next.%s %v later: %s%s", a.named("TryLock"), d, next.named("TryLock"), time.Since(begin), next.outcome(err), c.stillThere())

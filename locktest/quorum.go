@@ -67,7 +67,7 @@ func (c *trial) tryMask(how ailment, mask int) {
 		c.play(b.isRefused(), a.lets())
 	}
 	wires.afflict(well, nil)
-	c.sleep(c.lease / 5) // for work in the background
+	time.Sleep(c.lease / 5) // for work in the background
 	for _, n := range c.nodes {
 		if left := c.holding(n, idle); len(left) > 0 && (how != taken || !slices.Contains(ill, n)) {
 			c.errorf("%s: %q is left on %s", c.sofar(), left, n.addr)

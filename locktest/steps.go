@@ -239,7 +239,7 @@ func (p who) isGrantedIn(n, d time.Duration) step {
 func (p who) givesUp(mode history.Mode, n, d time.Duration) step {
 	return p.does("waits, and gives up", func(cl *client) {
 		w := cl.waits(mode)
-		cl.c.sleep(cl.c.lease * n / d)
+		time.Sleep(cl.c.lease * n / d)
 		_ = w.end()
 	})
 }
@@ -248,7 +248,7 @@ func (p who) givesUp(mode history.Mode, n, d time.Duration) step {
 func (p who) diesWaiting(n, d time.Duration) step {
 	return p.does("waits, and dies", func(cl *client) {
 		w := cl.waits(exclusive)
-		cl.c.sleep(cl.c.lease*n/d + cl.c.slack/4)
+		time.Sleep(cl.c.lease*n/d + cl.c.slack/4)
 		cl.wires.cutAll()
 		_ = w.end()
 	})
@@ -279,33 +279,30 @@ func fromNow() step { return happens("", func(c *trial) { c.mark = time.Now() })
 
 // pass lets n/d of a lease pass.
 func pass(n, d time.Duration) step {
-	return happens(fraction(n, d, "pass"), func(c *trial) { c.sleep(c.lease * n / d) })
+	said := fmt.Sprintf("%d/%d of a lease pass", n, d)
+	switch {
+	case d == 1:
+		said = fmt.Sprintf("%d leases pass", n)
+	case n == 1:
+		said += "es"
+	}
+	return happens(said, func(c *trial) { time.Sleep(c.lease * n / d) })
 }
 
 // until lets time pass until n/d of a lease have passed since the mark, or nearly, where requests
 // take time.
 func until(n, d time.Duration) step {
-	return happens(fmt.Sprintf("%d/%d of a lease have passed", n, d), func(c *trial) { c.sleep(time.Until(c.mark.Add(c.least*n/d)) - c.slack) })
-}
-
-func fraction(n, d time.Duration, passed string) string {
-	switch {
-	case d == 1:
-		return fmt.Sprintf("%d leases %s", n, passed)
-	case n == 1:
-		passed += "es"
-	}
-	return fmt.Sprintf("%d/%d of a lease %s", n, d, passed)
+	return happens(fmt.Sprintf("%d/%d of a lease have passed", n, d), func(c *trial) { time.Sleep(time.Until(c.mark.Add(c.least*n/d)) - c.slack) })
 }
 
 // apart lets a little time pass, so that clients come one after the other.
 func apart() step {
-	return happens("", func(c *trial) { c.sleep(c.lease/100 + c.slack/4) })
+	return happens("", func(c *trial) { time.Sleep(c.lease/100 + c.slack/4) })
 }
 
 // leaseOver lets a lease pass, and what a server may be late.
 func leaseOver() step {
-	return happens("a lease has passed", func(c *trial) { c.sleep(c.lease + c.lease/20 + 2*c.slack) })
+	return happens("a lease has passed", func(c *trial) { time.Sleep(c.lease + c.lease/20 + 2*c.slack) })
 }
 
 // settled lets requests and replies under way arrive.

@@ -123,7 +123,7 @@ func (s *supervisor) drive(w world, names []string) {
 			for _, n := range suspects {
 				s.drive(w, []string{n})
 			}
-		case !crossed(err):
+		case !upstream.Crossed(err.Error()):
 			s.take(w, message{Result: &result{Rule: suspects[0], Problems: []string{"the lock ended the process: " + err.Error()}}})
 		case len(begun) == 1: // it was alone in its process
 			s.take(w, message{Result: &result{Rule: suspects[0], Stack: err.Error()}})
@@ -147,11 +147,6 @@ func (s *supervisor) saw() *seen {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.seen
-}
-
-// crossed reports whether an error is of a process that ended as upstream.Crossed says.
-func crossed(err error) bool {
-	return err != nil && upstream.Crossed(err.Error())
 }
 
 // going reports whether another worker is of use.
@@ -245,7 +240,8 @@ func (s *supervisor) take(w world, m message) (stop bool) {
 // printed.
 func startWorker(t *testing.T, jobText string, take func(message) bool) (err error) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], append([]string{"-test.run=" + pattern(t.Name()), "-test.timeout=0", "-test.count=1"}, ownFlags()...)...)
+	command := sameTest(t.Name())
+	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = append(os.Environ(), jobEnv+"="+jobText)
 	var p *subprocess.Process
 	var watch *time.Timer
@@ -287,16 +283,18 @@ func firstStack(words string) string {
 	return words
 }
 
-// pattern returns the -test.run value for one subtest.
-func pattern(name string) string {
+// sameTest returns the command that runs this test binary again with one subtest only. Flags that
+// the test defines are needed there, too.
+func sameTest(name string) []string {
 	parts := strings.Split(name, "/")
 	for i, p := range parts {
 		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
 	}
-	return strings.Join(parts, "/")
-}
-
-// ownFlags returns the flags that the test defines, which a worker needs too.
-func ownFlags() []string {
-	return slices.DeleteFunc(slices.Clone(os.Args[1:]), func(a string) bool { return strings.HasPrefix(strings.TrimLeft(a, "-"), "test.") })
+	command := []string{os.Args[0], "-test.run=" + strings.Join(parts, "/"), "-test.timeout=0", "-test.count=1"}
+	for _, a := range os.Args[1:] {
+		if !strings.HasPrefix(strings.TrimLeft(a, "-"), "test.") {
+			command = append(command, a)
+		}
+	}
+	return command
 }

@@ -82,7 +82,8 @@ func (c *trial) run(r rule, ended func(result)) {
 		res.Unjudged = cmp.Or(res.Unjudged, "under it there was never "+strings.Join(never, ", "))
 	}
 	for _, n := range c.nodes {
-		if what := n.refused(); what != "" {
+		if n.fake != nil && n.fake.Refused() != "" {
+			what := n.fake.Refused()
 			res.Problems, res.Unjudged = nil, "the lock sends "+what+", which the embedded server does not have"
 		}
 	}
@@ -177,9 +178,14 @@ func (c *trial) cannotJudge(format string, args ...any) {
 	panic(giveUp{})
 }
 
-// holders returns the clients but one that hold the lock, as far as the kit knows.
+// holders returns the clients but one that were granted the lock and have not released it, as far
+// as they know.
 func (c *trial) holders(but *client) []*client {
-	return slices.DeleteFunc(c.all(), func(cl *client) bool { return cl == but || !cl.holds() })
+	return slices.DeleteFunc(c.all(), func(cl *client) bool {
+		cl.mu.Lock()
+		defer cl.mu.Unlock()
+		return cl == but || cl.held == 0 || cl.dead
+	})
 }
 
 // aGrant is what every rule must reach: one under which no client is granted the lock is kept by a
@@ -212,15 +218,12 @@ func (c *trial) keyEvents(but *client) (out string) {
 	return out
 }
 
-// sleep lets time pass.
-func (c *trial) sleep(d time.Duration) { time.Sleep(d) }
-
 // settle lets requests and replies under way arrive.
 func (c *trial) settle() { time.Sleep(time.Millisecond + c.slack) }
 
 // takeBack lets a client undo, in the background or by a short lease, what an acquire has left that
 // failed or was given up.
-func (c *trial) takeBack() { c.sleep(c.lease/takeBackShare + c.slack) }
+func (c *trial) takeBack() { time.Sleep(c.lease/takeBackShare + c.slack) }
 
 // takeBackShare: a client may take a takeBackShare-th of the lease for that.
 const takeBackShare = 4
@@ -282,15 +285,6 @@ func (c *trial) keysOf(n *node) []string {
 	return n.admin.Keys(context.Background(), "*").Val()
 }
 
-// empty deletes what an earlier check left in the rule's database. The servers are the kit's own.
-func (c *trial) empty() {
-	for _, n := range c.nodes {
-		if err := n.admin.FlushDB(context.Background()).Err(); err != nil {
-			c.note("empty the database of %s: %v", c.key, err)
-		}
-	}
-}
-
 // ends returns the remaining time of each key that has an expiry.
 func (c *trial) ends() (all []time.Duration) {
 	for _, n := range c.nodes {
@@ -325,11 +319,6 @@ func (c *trial) pttl(n *node, key string) time.Duration {
 		return 0
 	}
 	return d
-}
-
-// ofLock reports whether a channel belongs to the rule's lock.
-func (c *trial) ofLock(name string) bool {
-	return c.nodes[0].fake != nil || strings.Contains(strings.NewReplacer("{", "", "}", "").Replace(name), c.key)
 }
 
 func say(err error) string {

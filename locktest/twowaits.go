@@ -1,11 +1,6 @@
 package locktest
 
-import (
-	"context"
-	"time"
-
-	"github.com/lockbench/lockbench/impls"
-)
+import "time"
 
 // twoWaits ends one of a client's two waits, with the lock or without it: the other wait may share
 // its subscription.
@@ -13,21 +8,22 @@ func twoWaits(c *trial) {
 	limit := c.twoPolls(exclusive)
 	for _, granted := range []bool{false, true} {
 		c.play(anew())
-		first, second := c.waitsFor(c.key), c.waitsFor(c.key+"two")
-		c.sleep(c.lease / 10)
+		a1, first := c.waitsFor(c.key)
+		a2, second := c.waitsFor(c.key + "two")
+		time.Sleep(c.lease / 10)
 		if granted {
 			c.say("b waits for two locks and was granted the first")
-			_ = first.holds.release()
+			_ = a1.release()
 		} else {
 			c.say("b waits for two locks and has given up the first")
 			first.cancel()
 		}
 		select {
 		case <-first.done:
-			c.sleep(c.lease / 10)
+			time.Sleep(c.lease / 10)
 			begin := time.Now()
-			if err := second.holds.release(); err != nil {
-				c.errorf("%s: %v, though a held it", second.holds.call("Unlock"), err)
+			if err := a2.release(); err != nil {
+				c.errorf("%s: %v, though a held it", a2.call("Unlock"), err)
 			}
 			c.say("a has released the second")
 			second.mustBeGranted(begin, limit)
@@ -37,28 +33,19 @@ func twoWaits(c *trial) {
 	}
 }
 
-// namedWait is a wait for a lock of another name, which another client holds.
-type namedWait struct {
-	*waiting
-	holds namedLock
-}
-
 // waitsFor lets a hold a lock, and b wait for it.
-func (c *trial) waitsFor(name string) namedWait {
-	held, waiter := c.at(a).mustHoldNamed(name), c.at(b)
-	wanted, err := waiter.lockOf(name)
+func (c *trial) waitsFor(name string) (holder *client, waits *waiting) {
+	holder = c.at(a).mustHoldNamed(name)
+	waiter, err := c.at(b).lockOf(name)
 	c.must(err)
-	return namedWait{waiter.waitsWith(func(ctx context.Context) (g impls.Grant, err error) {
-		waiter.do(waiter.named("Lock"), func() { g, err = wanted.lock.Acquire(ctx, exclusive) })
-		return g, err
-	}), held}
+	return holder, waiter.waits(exclusive)
 }
 
 // mustHoldNamed takes a lock of another name, which nobody holds.
-func (cl *client) mustHoldNamed(name string) namedLock {
+func (cl *client) mustHoldNamed(name string) *client {
 	l, err := cl.lockOf(name)
 	cl.c.must(err)
-	if err := l.try(); err != nil {
+	if _, err := l.try(exclusive); err != nil {
 		cl.c.fatalf("%s, which nobody held: %s", l.call("TryLock"), cl.outcome(err))
 	}
 	return l

@@ -30,7 +30,7 @@ func (c *trial) statements() []stated {
 func (c *trial) grantedAfterWait(cl *client) (impls.Grant, error) {
 	c.play(holder.holds())
 	w := cl.waits(exclusive)
-	c.sleep(c.lease / 3)
+	time.Sleep(c.lease / 3)
 	if w.over() {
 		return impls.Grant{}, errNotWaited
 	}
@@ -86,7 +86,7 @@ func (c *trial) untilFailed() {
 	}
 	c.play(anew(), a.holds())
 	cl, begin, granted := c.at(a), c.mark, time.Now()
-	c.sleep(c.lease / 2)
+	time.Sleep(c.lease / 2)
 	cl.wires.afflict(down, c.nodes)
 	_, err := cl.extend()
 	cl.wires.afflict(well, nil)

@@ -22,11 +22,6 @@ type waiting struct {
 
 // waits acquires in the background.
 func (cl *client) waits(mode history.Mode) *waiting {
-	return cl.waitsWith(func(ctx context.Context) (impls.Grant, error) { return cl.acquire(ctx, mode) })
-}
-
-// waitsWith makes a call in the background that acquires.
-func (cl *client) waitsWith(acquire func(context.Context) (impls.Grant, error)) *waiting {
 	p := cl.callContext()
 	w := &waiting{cl: cl, done: make(chan struct{}), cancel: p.Cancel}
 	go func() {
@@ -37,7 +32,7 @@ func (cl *client) waitsWith(acquire func(context.Context) (impls.Grant, error)) 
 			}
 		}()
 		w.err = errStays
-		g, err := acquire(p)
+		g, err := cl.acquire(p, mode)
 		w.grant, w.err, w.at = g, err, time.Now()
 		w.gaveUp = err != nil && !impls.Ended(p)
 		keep(p, err)

@@ -35,7 +35,7 @@ func secondHold() step { return happens("hold no. 2", func(c *trial) { c.story =
 func keeps(n int) step {
 	return happens("", func(c *trial) {
 		for i := range n {
-			c.sleep(c.lease*3/4 + c.slack/4)
+			time.Sleep(c.lease*3/4 + c.slack/4)
 			c.say("a has worked for %d quarters of a lease", 3*(i+1))
 			c.at(b).mustBeRefused(exclusive)
 		}
@@ -63,7 +63,7 @@ func lastsLong(tenLeases step) step {
 
 // mustBeSilent checks that a client sends nothing in the two leases after an instant.
 func (c *trial) mustBeSilent(cl *client, since time.Time) {
-	c.sleep(2*c.lease + c.slack)
+	time.Sleep(2*c.lease + c.slack)
 	n, last := c.log.count(cl.name, since)
 	if n > 0 {
 		c.errorf("%s sent %d requests in two leases, at last %s, and should have nothing to send (%s)", cl.name, n, last, c.sofar())
@@ -106,7 +106,7 @@ func lossInTime(c *trial) {
 		a, b := c.at(a), c.at(b)
 		asked := time.Now()
 		g := a.mustHold(exclusive)
-		c.sleep(c.lease * 3 / 4)
+		time.Sleep(c.lease * 3 / 4)
 		a.wires.afflict(how, c.nodes)
 		what := fmt.Sprintf("all servers are %s for a", how)
 		begin := time.Now()
@@ -118,7 +118,7 @@ func lossInTime(c *trial) {
 		c.settle() // its notice may come at the same instant
 		if a.believes(asked, g) {
 			for a.believes(asked, g) && time.Since(granted) < 3*c.lease {
-				c.sleep(c.lease / 40)
+				time.Sleep(c.lease / 40)
 			}
 			c.errorf("%s, b was granted the lock %v later, and only %v after that a knew that its hold was lost", what, granted.Sub(begin), time.Since(granted))
 		}
@@ -160,35 +160,29 @@ func slowRenewals(c *trial) {
 	c.story = nil
 	c.say("a has slow replies")
 	for range 24 {
-		c.sleep(c.lease / 8)
+		time.Sleep(c.lease / 8)
 		if ended(g.Lost) {
 			c.note("a's lock reported a loss, though only replies were slow")
 			break
 		}
 		b.mustBeRefused(exclusive)
-		if until, ok := a.until(); ok {
-			c.mustEndBy(until)
+		until, ok := a.until()
+		ends := c.ends()
+		if !ok || len(ends) == 0 {
+			continue
+		}
+		left := slices.Max(ends)
+		if end := time.Now().Add(left + time.Millisecond + c.slack); until.After(end) {
+			c.errorf("a.ValidUntil is %v from now, and the server's lease ends %v from now", time.Until(until), left)
 		}
 	}
 	a.wires.slow(0)
 }
 
-// mustEndBy compares the end of a hold as the lock states it with the server's.
-func (c *trial) mustEndBy(until time.Time) {
-	ends := c.ends()
-	if len(ends) == 0 {
-		return
-	}
-	left := slices.Max(ends)
-	if end := time.Now().Add(left + time.Millisecond + c.slack); until.After(end) {
-		c.errorf("a.ValidUntil is %v from now, and the server's lease ends %v from now", time.Until(until), left)
-	}
-}
-
 func oneWatchdog(c *trial) {
 	count := func() int {
 		begin := time.Now()
-		c.sleep(2*c.lease + c.lease/20)
+		time.Sleep(2*c.lease + c.lease/20)
 		n, _ := c.log.count("a", begin)
 		return n
 	}
@@ -225,13 +219,13 @@ func oneOfTwo(c *trial) {
 		}
 		if i > 1 {
 			c.del(keys)
-			c.say("the keys of %s were deleted", shortened(first.name))
+			c.say("the keys of %s were deleted", shortened(first.env.Key))
 		} else if err := first.release(); err != nil {
 			c.errorf("%s: %v, though a held it", first.call("Unlock"), err)
 		} else {
-			c.say("it has released %s", shortened(first.name))
+			c.say("it has released %s", shortened(first.env.Key))
 		}
-		c.mustStay(second.name)
+		c.mustStay(second.env.Key)
 	}
 }
 
@@ -241,8 +235,8 @@ func (c *trial) mustStay(name string) {
 	l, err := cl.lockOf(name)
 	c.must(err)
 	for i := range 3 {
-		c.sleep(c.lease*3/4 + c.slack/4)
-		if err := l.try(); !cl.refusal(err) {
+		time.Sleep(c.lease*3/4 + c.slack/4)
+		if _, err := l.try(exclusive); !cl.refusal(err) {
 			c.errorf("%s; %d quarters of a lease later %s: %s, want a refusal", c.sofar(), 3*(i+1), l.call("TryLock"), cl.outcome(err))
 			return
 		}

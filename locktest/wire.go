@@ -306,7 +306,7 @@ func (c *wire) note(b []byte) (own bool) {
 	return own
 }
 
-// listen queues the replies until the connection ends.
+// listen records the replies and queues them until the connection ends.
 func (c *wire) listen() {
 	pprof.SetGoroutineLabels(context.Background()) // it is the kit's, not the lock's
 	defer close(c.way)
@@ -314,7 +314,12 @@ func (c *wire) listen() {
 	for {
 		n, err := c.Conn.Read(b)
 		at := time.Now()
-		c.received(b[:n])
+		c.answers.Feed(b[:n])
+		for r, ok := c.answers.Next(); ok; r, ok = c.answers.Next() {
+			if e, _ := c.pairs.Answer(r); e != nil {
+				c.all.c.log.answered(e, c.node, r.Line(wordSize))
+			}
+		}
 		if c.lost.Load() {
 			_ = c.Conn.Close()
 			n, err = 0, io.EOF
@@ -328,16 +333,6 @@ func (c *wire) listen() {
 		}
 		if err != nil {
 			return
-		}
-	}
-}
-
-// received records replies.
-func (c *wire) received(b []byte) {
-	c.answers.Feed(b)
-	for r, ok := c.answers.Next(); ok; r, ok = c.answers.Next() {
-		if e, _ := c.pairs.Answer(r); e != nil {
-			c.all.c.log.answered(e, c.node, r.Line(wordSize))
 		}
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/lockbench/lockbench/fakeredis"
 	"github.com/lockbench/lockbench/internal/resp"
 	"github.com/lockbench/lockbench/internal/testneeds"
 	"github.com/lockbench/lockbench/internal/upstream"
+	"github.com/lockbench/lockbench/workloads"
 )
 
 // node is one Redis. admin bypasses every fault.
@@ -45,14 +45,6 @@ func virtualNodes(t *testing.T, n int) []*node {
 		out[i].open(t)
 	}
 	return out
-}
-
-// refused returns a command that the node was sent and does not have; "" for none.
-func (n *node) refused() string {
-	if n.fake == nil {
-		return ""
-	}
-	return n.fake.Refused()
 }
 
 // startServers starts redis-servers without persistence on free ports, with their replicas, and
@@ -95,22 +87,17 @@ func realNode(t *testing.T, addr string, db int) *node {
 		if err != nil || db == 0 {
 			return conn, err
 		}
-		if err := selectDB(conn, db); err != nil {
+		answer, err := resp.Ask(conn, "SELECT", strconv.Itoa(db))
+		if err == nil && answer != "+OK" {
+			err = fmt.Errorf("SELECT %d: %q", db, answer)
+		}
+		if err != nil {
 			return nil, errors.Join(err, conn.Close())
 		}
 		return conn, nil
 	}}
 	n.open(t)
 	return n
-}
-
-// selectDB selects a database on a connection before a Redis client gets it.
-func selectDB(conn net.Conn, db int) error {
-	answer, err := resp.Ask(conn, "SELECT", strconv.Itoa(db))
-	if err == nil && answer != "+OK" {
-		err = fmt.Errorf("SELECT %d: %q", db, answer)
-	}
-	return err
 }
 
 func startServer(t *testing.T, more ...string) string {
@@ -130,10 +117,5 @@ func (n *node) open(t *testing.T) {
 // clientOptions are the options of every lock's Redis client: no automatic retries, which would
 // hide a lost reply, and no waiting for a connection.
 func clientOptions(addr string, dial func(ctx context.Context, network, addr string) (net.Conn, error)) *redis.Options {
-	const limit = 2 * time.Second
-	return &redis.Options{
-		Addr: addr, Dialer: dial, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, DisableIdentity: true,
-		DialTimeout: limit, ReadTimeout: limit, WriteTimeout: limit, PoolTimeout: limit, PoolSize: upstream.NobodyWaits(true),
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	}
+	return workloads.ClientOptions(workloads.Access{Dial: dial, Timeout: 2 * time.Second, Pool: upstream.NobodyWaits(true)}, addr)
 }

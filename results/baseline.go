@@ -51,11 +51,10 @@ func LoadSuite(path string) (Suite, error) {
 		return Suite{}, err
 	}
 	// A misspelt verdict would count as none. A cell needs one.
-	known := []string{string(checker.Pass), string(checker.Fail), string(checker.Inconclusive), string(checker.NotApplicable)}
+	known := []checker.Result{checker.Pass, checker.Fail, checker.Inconclusive, checker.NotApplicable}
 	for _, c := range append([]Cell{{Lock: "the suite", Verdict: cmp.Or(s.Verdict, checker.Pass)}}, s.Cells...) {
-		if !slices.Contains(known, string(c.Verdict)) {
-			return Suite{}, fmt.Errorf("%s: %w: %s: %s", path, ErrBaseline, strings.TrimSpace(c.Lock+" "+c.Scenario),
-				suggest.Unknown("verdict", string(c.Verdict), known))
+		if !slices.Contains(known, c.Verdict) {
+			return Suite{}, fmt.Errorf("%s: %w: %s: %s", path, ErrBaseline, strings.TrimSpace(c.Lock+" "+c.Scenario), suggest.Unknown("verdict", c.Verdict, known))
 		}
 	}
 	for i, c := range s.Cells {

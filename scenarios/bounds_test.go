@@ -30,12 +30,12 @@ func TestFilesOutOfBounds(t *testing.T) {
 			t.Errorf("%s: %.200v, want %q", row.name, err, row.want)
 		}
 	}
-	if err := outOfBounds("f.yaml", []byte("---\n- [a, b]\n# "+strings.Repeat("-", 200)+"\n"+strings.Repeat("[a]\n", 100))); err != nil {
+	if err := tooDeep("f.yaml", []byte("---\n- [a, b]\n# "+strings.Repeat("-", 200)+"\n"+strings.Repeat("[a]\n", 100))); err != nil {
 		t.Errorf("an ordinary file: %v", err)
 	}
 	many := strings.Repeat("[", 70)
 	for _, about := range []string{"x # " + many, `"` + many + `"`, `"\"` + many + `"`, "'it''s " + many + "'", "\n# " + many + "\n  x", `{"a": '` + many + `'}`} {
-		if err := outOfBounds("f.yaml", []byte("about: "+about+"\n")); err != nil {
+		if err := tooDeep("f.yaml", []byte("about: "+about+"\n")); err != nil {
 			t.Errorf("%s: %v", about, err)
 		}
 	}

@@ -46,9 +46,9 @@ func builtin() ([]Scenario, error) {
 }
 
 func load(name string) (Scenario, error) {
-	data, err := source(name)
+	data, err := files.ReadFile("builtin/" + name + ".yaml")
 	if err != nil {
-		return Scenario{}, err
+		return Scenario{}, fmt.Errorf("%w %q", errUnknown, name)
 	}
 	return Parse("builtin/"+name+".yaml", data)
 }
@@ -60,13 +60,4 @@ func Find(name string) (Scenario, bool) {
 	}
 	s, err := load(name)
 	return s, err == nil
-}
-
-// source returns the file of a built-in scenario, comments included.
-func source(name string) ([]byte, error) {
-	data, err := files.ReadFile("builtin/" + name + ".yaml")
-	if err != nil {
-		return nil, fmt.Errorf("%w %q", errUnknown, name)
-	}
-	return data, nil
 }

@@ -41,8 +41,16 @@ func decode(file string, data []byte, own impls.Topology) (Scenario, *decoder) {
 	d := &decoder{file: file, lines: strings.Split(string(data), "\n"), at: map[string]*token.Token{}}
 	var s Scenario
 	tree, err := parser.ParseBytes(data, 0)
+	if e, ok := errors.AsType[yaml.Error](err); ok {
+		msg := e.GetMessage()
+		if strings.Contains(msg, "\t") {
+			msg = "YAML allows no tab as indentation: indent with spaces"
+		}
+		d.fail("", e.GetToken(), "%s", msg)
+		return s, d
+	}
 	if err != nil {
-		d.syntax(err)
+		d.fail("", nil, "%v", err)
 		return s, d
 	}
 	bodies := slices.DeleteFunc(slices.Clone(tree.Docs), func(doc *ast.DocumentNode) bool { return doc.Body == nil })
@@ -73,18 +81,6 @@ func (d *decoder) zeroTimes(s Scenario) {
 			}
 		}
 	}
-}
-
-func (d *decoder) syntax(err error) {
-	if e, ok := errors.AsType[yaml.Error](err); ok {
-		msg := e.GetMessage()
-		if strings.Contains(msg, "\t") {
-			msg = "YAML allows no tab as indentation: indent with spaces"
-		}
-		d.fail("", e.GetToken(), "%s", msg)
-		return
-	}
-	d.fail("", nil, "%v", err)
 }
 
 // quotedWord finds what a message quotes first: of a value with several words, the one that is
@@ -229,18 +225,15 @@ var (
 // large numbers so.
 var exponential = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)[eE][-+]?[0-9]+$`)
 
-func isExponential(n ast.Node) bool {
-	t := n.GetToken()
-	return t.Type == token.StringType && exponential.MatchString(t.Value)
-}
-
 func (d *decoder) single(n ast.Node, v reflect.Value, path string) {
 	f := forms[v.Kind()]
 	text, is := v.Addr().Interface().(encoding.TextUnmarshaler)
 	if is {
 		f = textForm
 	}
-	if !slices.Contains(f.nodes, n.Type()) && !(v.Kind() == reflect.Float64 && isExponential(n)) {
+	t := n.GetToken()
+	isExponential := v.Kind() == reflect.Float64 && t.Type == token.StringType && exponential.MatchString(t.Value)
+	if !slices.Contains(f.nodes, n.Type()) && !isExponential {
 		d.fail(path, n.GetToken(), "want %s, got %s", f.want, describe(n))
 		return
 	}
@@ -255,6 +248,8 @@ func (d *decoder) single(n ast.Node, v reflect.Value, path string) {
 	} else if err != nil {
 		d.fail(path, n.GetToken(), "%v", err)
 	}
+	// the library loses some control characters in what it writes
+	isControl := func(r rune) bool { return unicode.IsControl(r) && r != '\n' }
 	if v.Kind() == reflect.String && strings.ContainsFunc(v.String(), isControl) {
 		d.fail(path, n.GetToken(), "want text without tabs and other control characters, got %s", describe(n))
 	}
@@ -262,10 +257,6 @@ func (d *decoder) single(n ast.Node, v reflect.Value, path string) {
 		v.SetString(strings.TrimSpace(v.String())) // it ends in a newline
 	}
 }
-
-// isControl reports whether r is a control character other than a newline. The library loses some
-// of them in what it writes.
-func isControl(r rune) bool { return unicode.IsControl(r) && r != '\n' }
 
 func describe(n ast.Node) string {
 	switch n.(type) {

@@ -15,14 +15,6 @@ const (
 	maxDepth = 64        // open brackets, or "- " and "? " at the start of a line
 )
 
-// outOfBounds returns an error if a file is too large or nested too deeply.
-func outOfBounds(file string, data []byte) *Error {
-	if len(data) > maxFile {
-		return &Error{File: file, Line: 1, Column: 1, Message: fmt.Sprintf("the file has %d bytes, a scenario has at most %d", len(data), maxFile)}
-	}
-	return tooDeep(file, data)
-}
-
 // tooDeep returns an error if a text is nested too deeply, by the library's own tokens: its parser
 // calls itself for each level.
 func tooDeep(file string, data []byte) *Error {

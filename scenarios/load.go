@@ -21,7 +21,8 @@ func Load(nameOrPath string) (Scenario, error) { return LoadOn(nameOrPath, "") }
 // LoadOn is Load for a lock of this topology, which tells how many nodes the faults of a file may
 // name if the file leaves the topology to the lock.
 func LoadOn(nameOrPath string, own impls.Topology) (Scenario, error) {
-	if isPath(nameOrPath) {
+	ext := filepath.Ext(nameOrPath)
+	if ext == ".yaml" || ext == ".yml" || strings.ContainsRune(nameOrPath, filepath.Separator) {
 		data, err := infile.Read(nameOrPath, maxFile)
 		if err != nil {
 			return Scenario{}, fmt.Errorf("scenario: %w", err)
@@ -34,17 +35,15 @@ func LoadOn(nameOrPath string, own impls.Topology) (Scenario, error) {
 	return Scenario{}, fmt.Errorf("%w %q%s", errUnknown, nameOrPath, cmp.Or(suggest.Hint(nameOrPath, order), "; 'lockbench list scenarios' shows them"))
 }
 
-func isPath(s string) bool {
-	ext := filepath.Ext(s)
-	return ext == ".yaml" || ext == ".yml" || strings.ContainsRune(s, filepath.Separator)
-}
-
 // Parse parses one scenario; errors name file. They are joined *Error.
 func Parse(file string, data []byte) (Scenario, error) { return parse(file, data, "") }
 
 func parse(file string, data []byte, own impls.Topology) (Scenario, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff")) // some editors begin a file with a byte order mark
-	if err := outOfBounds(file, data); err != nil {
+	if len(data) > maxFile {
+		return Scenario{}, &Error{File: file, Line: 1, Column: 1, Message: fmt.Sprintf("the file has %d bytes, a scenario has at most %d", len(data), maxFile)}
+	}
+	if err := tooDeep(file, data); err != nil {
 		return Scenario{}, err
 	}
 	s, d := decode(file, data, own)

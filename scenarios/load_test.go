@@ -238,7 +238,7 @@ func TestWithErrors(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(good))
 	for _, name := range []string{"transfer", "K3"} {
-		data, err := source(name)
+		data, err := files.ReadFile("builtin/" + name + ".yaml")
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -93,19 +93,15 @@ func (s Scenario) with(set string) (Scenario, error) {
 func target(v reflect.Value, path []string) (reflect.Value, error) {
 	for i, part := range path {
 		switch kind := v.Kind(); {
-		case kind == reflect.Slice:
+		case kind == reflect.Slice || kind == reflect.Array:
 			at, err := strconv.Atoi(part)
-			if err != nil || at < 0 || at > v.Len() {
+			if err != nil || at < 0 || at > v.Len() || at == v.Len() && kind == reflect.Array {
 				return v, fmt.Errorf("%q is not a position in a list of %d", part, v.Len())
 			}
-			own := reflect.MakeSlice(v.Type(), max(v.Len(), at+1), max(v.Len(), at+1))
-			reflect.Copy(own, v)
-			v.Set(own)
-			v = v.Index(at)
-		case kind == reflect.Array:
-			at, err := strconv.Atoi(part)
-			if err != nil || at < 0 || at >= v.Len() {
-				return v, fmt.Errorf("%q is not a position in a list of %d", part, v.Len())
+			if kind == reflect.Slice {
+				own := reflect.MakeSlice(v.Type(), max(v.Len(), at+1), max(v.Len(), at+1))
+				reflect.Copy(own, v)
+				v.Set(own)
 			}
 			v = v.Index(at)
 		case kind == reflect.Struct && !isText(v):

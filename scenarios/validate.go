@@ -20,15 +20,12 @@ const (
 	maxClients = 1024
 	maxName    = 64
 	MaxKeys    = 100_000          // each is read at the end of a run
-	MaxPermits = 100_000          // of a semaphore
+	maxPermits = 100_000          // of a semaphore
 	MinLease   = time.Millisecond // Redis counts leases in milliseconds
 )
 
-// problems records an error at a path of a scenario.
-type problems func(path, format string, args ...any)
-
 // validate reports values that are out of range or contradict each other.
-func (s Scenario) validate(own impls.Topology, bad problems) {
+func (s Scenario) validate(own impls.Topology, bad faults.Problems) {
 	s.validateNames(bad)
 	s.validateNumbers(bad)
 	s.validateSpans(bad)
@@ -51,7 +48,7 @@ func (s Scenario) setting(own impls.Topology) faults.Setting {
 
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$`)
 
-func (s Scenario) validateNames(bad problems) {
+func (s Scenario) validateNames(bad faults.Problems) {
 	if !nameForm.MatchString(s.Name) {
 		bad("name", "%q: a name is letters and digits, joined by hyphens", s.Name)
 	} else if len(s.Name) > maxName {
@@ -66,15 +63,10 @@ func (s Scenario) validateNames(bad problems) {
 	}
 }
 
-func oneOf[S ~string](bad problems, path string, word S, known []S) {
-	if slices.Contains(known, word) {
-		return
+func oneOf[S ~string](bad faults.Problems, path string, word S, known []S) {
+	if !slices.Contains(known, word) {
+		bad(path, "%s", suggest.Unknown(lastOf(path), word, known))
 	}
-	words := make([]string, len(known))
-	for i, k := range known {
-		words[i] = string(k)
-	}
-	bad(path, "%s", suggest.Unknown(lastOf(path), string(word), words))
 }
 
 // lastOf returns the last part of a path that is not an index.
@@ -87,7 +79,7 @@ func lastOf(path string) string {
 	return path
 }
 
-func (s Scenario) validateNumbers(bad problems) {
+func (s Scenario) validateNumbers(bad faults.Problems) {
 	between(bad, "clients", s.Clients, 1, maxClients)
 	between(bad, "nodes", s.Nodes, 0, faults.MaxNodes)
 	for t, least := range map[impls.Topology]int{impls.Replicated: 2, impls.Cluster: impls.ClusterMasters} {
@@ -98,7 +90,7 @@ func (s Scenario) validateNumbers(bad problems) {
 	between(bad, "minreplicas", s.MinReplicas, 0, 2)
 	between(bad, "keys", s.Keys, 0, MaxKeys)
 	between(bad, "readers", s.Readers, 0, s.Clients)
-	between(bad, "permits", s.Permits, 0, MaxPermits)
+	between(bad, "permits", s.Permits, 0, maxPermits)
 	for _, n := range []struct {
 		path  string
 		value float64
@@ -110,28 +102,22 @@ func (s Scenario) validateNumbers(bad problems) {
 	if !(s.Rate >= 0 && s.Rate <= 1e9) {
 		bad("rate", "must be between 0 and 1e9")
 	}
-	s.validatePace(bad)
+	if s.Pace != "" {
+		oneOf(bad, "pace", s.Pace, workloads.Paces())
+		switch {
+		case s.Rate == 0:
+			bad("pace", "needs a rate: without one each round begins when the last has ended")
+		case s.Pace == workloads.Ramp && s.Length == (faults.Span{}):
+			bad("pace", "a ramp needs a duration, in which it rises")
+		}
+	}
 	if s.Ops == 0 && s.Length == (faults.Span{}) {
 		bad("ops", "ops or duration must be given")
 	}
 }
 
-// validatePace: a closed loop has no pace, and a ramp needs a duration.
-func (s Scenario) validatePace(bad problems) {
-	if s.Pace == "" {
-		return
-	}
-	oneOf(bad, "pace", s.Pace, workloads.Paces())
-	switch {
-	case s.Rate == 0:
-		bad("pace", "needs a rate: without one each round begins when the last has ended")
-	case s.Pace == workloads.Ramp && s.Length == (faults.Span{}):
-		bad("pace", "a ramp needs a duration, in which it rises")
-	}
-}
-
 // validateGates parses the limits, so that a misspelt metric is found before the run.
-func (s Scenario) validateGates(bad problems) {
+func (s Scenario) validateGates(bad faults.Problems) {
 	for i, text := range s.SLO {
 		if _, err := results.ParseGate(text); err != nil {
 			bad(fmt.Sprintf("slo.%d", i), "%v", err)
@@ -142,13 +128,13 @@ func (s Scenario) validateGates(bad problems) {
 	}
 }
 
-func between(bad problems, path string, n, low, high int) {
+func between(bad faults.Problems, path string, n, low, high int) {
 	if n < low || n > high {
 		bad(path, "must be between %d and %d", low, high)
 	}
 }
 
-func (s Scenario) validateSpans(bad problems) {
+func (s Scenario) validateSpans(bad faults.Problems) {
 	if s.Lease.Leases != 0 {
 		bad("lease", "%s: the lease itself is not given in leases", s.Lease)
 	} else if s.Lease.Fixed < MinLease {

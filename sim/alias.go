@@ -1,10 +1,6 @@
 package sim
 
-import (
-	"slices"
-
-	"github.com/lockbench/lockbench/faults"
-)
+import "slices"
 
 // A client's pool hands out the idle connection that came back last; when two come back at one
 // instant, the runtime decides. Idle connections of a client to a node are interchangeable, so a
@@ -13,32 +9,20 @@ import (
 // other share an alias; the alias of a connection that ended before its replies came is not used
 // again.
 
-// takeAlias gives a request the alias of its connection.
+// takeAlias gives a request the alias of its connection: the lowest that is free between the client
+// and the node, if it was idle.
 func (cn *conn) takeAlias(q *request) {
 	if cn.inUse == 0 {
-		cn.alias = cn.nextAlias()
+		alias := 0
+		for cn.world.past[cn.place()].aliases[alias] || slices.ContainsFunc(cn.world.conns, func(o *conn) bool {
+			return o.inUse > 0 && o.alias == alias && o.place() == cn.place()
+		}) {
+			alias++
+		}
+		cn.alias = alias
 	}
 	cn.inUse++
 	cn.client.commands[q.command].Conn = cn.place() | uint64(min(cn.alias, 1<<placeShift-1))
-}
-
-// freeAlias records that a request has had its reply. A connection that subscribes is never idle
-// again.
-func (cn *conn) freeAlias(q *request) {
-	if !faults.Subscribes(q.name) {
-		cn.inUse--
-	}
-}
-
-// nextAlias returns the lowest free alias between the client and the node.
-func (cn *conn) nextAlias() int {
-	alias := 0
-	for cn.world.past[cn.place()].aliases[alias] || slices.ContainsFunc(cn.world.conns, func(o *conn) bool {
-		return o.inUse > 0 && o.alias == alias && o.place() == cn.place()
-	}) {
-		alias++
-	}
-	return alias
 }
 
 // place returns a number that identifies the connection's client and node.

@@ -1,6 +1,10 @@
 package sim
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/lockbench/lockbench/faults"
+)
 
 // batchRequests makes a batch of a connection's new requests, which are in order of content, if
 // there are several.
@@ -19,35 +23,28 @@ func (cn *conn) batchRequests(fresh []*request) {
 	}
 }
 
-// add adds the reply to a request. When it was the last missing one, add returns all replies in
-// order.
-func (b *batch) add(r *reply) []*reply {
-	b.replies[slices.Index(b.written, r.request)] = r
-	if slices.Contains(b.replies, nil) {
-		return nil
-	}
-	return b.replies
-}
-
-// asked returns a hash of the request that a reply answers; 0 for a message to a subscriber.
-func (r *reply) asked() uint64 {
-	if r.request == nil {
-		return 0
-	}
-	return hashArgs(r.request.args)
-}
-
 // giveReply delivers a reply to the client, with the replies of its batch once the batch is
 // complete.
 func (cn *conn) giveReply(r *reply) {
 	whole := []*reply{r}
 	if r.request != nil && r.request.batch != nil {
-		whole = r.request.batch.add(r)
+		b := r.request.batch
+		b.replies[slices.Index(b.written, r.request)] = r
+		if slices.Contains(b.replies, nil) {
+			return
+		}
+		whole = b.replies
 	}
 	for _, r := range whole {
-		cn.client.observe(cn.place(), mix(r.asked(), mixText(hashStart, r.bytes)))
+		asked := uint64(0) // hash of the request; none for a message to a subscriber
+		if r.request != nil {
+			asked = hashArgs(r.request.args)
+		}
+		cn.client.observe(cn.place(), mix(asked, mixText(hashStart, r.bytes)))
 		if r.request != nil && !r.request.handshake {
-			cn.freeAlias(r.request)
+			if !faults.Subscribes(r.request.name) { // or else it is never idle again
+				cn.inUse--
+			}
 			c := &cn.client.commands[r.request.command]
 			c.Replied, c.Reply = cn.world.timeline(), r.request.reply
 			if c.Reply == "" {

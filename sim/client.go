@@ -15,14 +15,6 @@ import (
 	"github.com/lockbench/lockbench/workloads"
 )
 
-func (c *client) access() workloads.Access {
-	w := c.world
-	return workloads.Access{
-		Addrs: w.addrs, StoreAddr: nodeAddr(w.storeIndex()), Dial: c.dial, Clock: c, Timeline: w.timeline,
-		At: c.at, Record: c, Seed: workloads.ClientSeed(w.program.Seed, c.index), Timeout: w.program.Timeout, Buffer: connBuffer, Pool: w.program.pool(),
-	}
-}
-
 // pool returns a size at which no caller waits, yet not a huge one: on several masters every round
 // leaves requests without replies until the time-out.
 func (p Program) pool() int {
@@ -41,18 +33,39 @@ const connBuffer = 1 << 10
 
 // run is the client's goroutine.
 func (c *client) run(ctx context.Context) {
-	driven, closeClient := workloads.Connect(c.access(), c.world.setup(c.index))
-	driven.Stop, driven.Scope = c.world.stop, c.scope
-	err := c.world.program.Workload.Run(ctx, driven)
+	w, p := c.world, c.world.program
+	a := workloads.Access{
+		Addrs: w.addrs, StoreAddr: nodeAddr(w.storeIndex()), Dial: c.dial, Clock: c, Timeline: w.timeline,
+		At: c.at, Record: c, Seed: workloads.ClientSeed(p.Seed, c.index), Timeout: p.Timeout, Buffer: connBuffer, Pool: p.pool(),
+	}
+	v, config := p.Variant, p.Config
+	v.Topology = p.Topology // on a cluster, clients use the cluster client, whatever the lock is made for
+	config.Slow = c.standing.Work
+	driven, closeClient := workloads.Connect(a, workloads.Setup{
+		Variant: v, Config: config, Index: c.index, Owner: c.standing.Owner, Prefix: keyPrefix,
+		Poll: p.Poll, Permits: p.Permits, Replicas: len(w.links) / len(w.addrs),
+	})
+	driven.Stop = w.stop
+	driven.Scope = func(ctx context.Context) (context.Context, context.CancelFunc) {
+		scoped, cancel := context.WithCancel(ctx)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		c.cancel = cancel
+		return scoped, cancel
+	}
+	err := p.Workload.Run(ctx, driven)
 	if e := closeClient(); err == nil && !c.crashed {
 		err = e
 	}
-	c.world.mu.Lock()
-	defer c.world.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	c.done, c.err = true, err
-	c.world.director.Left(c.index + 1)
-	c.world.wakeDriver()
+	w.director.Left(c.index + 1)
+	w.wakeDriver()
 }
+
+// keyPrefix begins every key of a simulated run.
+const keyPrefix = "lb:"
 
 var _ workloads.Recorder = (*client)(nil)
 
@@ -111,7 +124,7 @@ func (c *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 		case <-wait:
 		case <-ctx.Done():
 			c.world.mu.Lock()
-			c.world.forgetDial(wait)
+			c.world.dials = slices.DeleteFunc(c.world.dials, func(d waitingDial) bool { return d.turn == wait })
 			c.world.mu.Unlock()
 			time.Sleep(lateness(c.index, i, 0)) // goroutines that wait only for the context come first
 			return nil, &net.OpError{Op: "dial", Net: "sim", Addr: simAddr(addr), Err: ctx.Err()}
@@ -130,7 +143,9 @@ func (c *client) connect(node int) (*conn, <-chan struct{}, error) {
 	case c.crashed, w.gone:
 		return nil, nil, impls.ErrCrashed
 	case w.cut[cutKey{c.index, server.index}]:
-		return nil, w.waitToDial(w.now(), c.index, node), nil
+		turn := make(chan struct{})
+		w.dials = append(w.dials, waitingDial{w.now(), c.index, node, turn})
+		return nil, turn, nil
 	}
 	c.observe(uint64(node), bits(server.down))
 	if server.down {
@@ -140,18 +155,6 @@ func (c *client) connect(node int) (*conn, <-chan struct{}, error) {
 	cn.session = server.NewSession(cn)
 	w.addConn(cn)
 	return cn, nil, nil
-}
-
-// retryDials lets the waiting dials try again, one after the other: those of one client would
-// otherwise do so in any order.
-func (w *world) retryDials() {
-	slices.SortStableFunc(w.dials, func(a, b waitingDial) int {
-		return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.client, b.client), cmp.Compare(a.node, b.node))
-	})
-	for _, d := range w.dials {
-		w.after(0, func() { close(d.turn) })
-	}
-	w.dials = nil
 }
 
 // at announces a moment: faults placed there are injected, and a stopped client waits.
@@ -175,7 +178,14 @@ func (c *client) Now() time.Time { return time.Now().Add(c.standing.Skew) }
 // client is stopped, a sleep does not return; when it is dead, a sleep returns at once.
 func (c *client) Sleep(ctx context.Context, d time.Duration) error {
 	if d > 0 {
-		end := c.beginSleep(d)
+		c.world.mu.Lock()
+		end := time.Now().Add(c.ownInstant(d))
+		for slices.Contains(c.world.sleeps, end) {
+			end = end.Add(sleepers)
+		}
+		c.asleep++
+		c.world.sleeps = append(c.world.sleeps, end)
+		c.world.mu.Unlock()
 		t := time.NewTimer(time.Until(end))
 		defer t.Stop()
 		select {
@@ -185,7 +195,9 @@ func (c *client) Sleep(ctx context.Context, d time.Duration) error {
 		}
 		c.world.mu.Lock()
 		c.observe(0, uint64(d))
-		c.endSleep(end)
+		c.asleep--
+		i := slices.Index(c.world.sleeps, end)
+		c.world.sleeps = slices.Delete(c.world.sleeps, i, i+1)
 		c.world.wakeDriver()
 		c.world.mu.Unlock()
 	}
@@ -193,26 +205,6 @@ func (c *client) Sleep(ctx context.Context, d time.Duration) error {
 		return err
 	}
 	return ctx.Err()
-}
-
-// beginSleep records that a goroutine of the client sleeps for about d, and returns until when.
-func (c *client) beginSleep(d time.Duration) (end time.Time) {
-	w := c.world
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for end = time.Now().Add(c.ownInstant(d)); slices.Contains(w.sleeps, end); {
-		end = end.Add(sleepers)
-	}
-	c.asleep++
-	w.sleeps = append(w.sleeps, end)
-	return end
-}
-
-// endSleep is called, under w.mu, when that sleep is over.
-func (c *client) endSleep(end time.Time) {
-	c.asleep--
-	i := slices.Index(c.world.sleeps, end)
-	c.world.sleeps = slices.Delete(c.world.sleeps, i, i+1)
 }
 
 // The reserved instants repeat every sleepers nanoseconds. The number is prime, so that equal
@@ -235,28 +227,19 @@ func (c *client) ownInstant(d time.Duration) time.Duration {
 // waitUntilRunning returns nil once the client is not stopped, and impls.ErrCrashed when it is
 // dead.
 func (c *client) waitUntilRunning() error {
-	for {
-		turn, err := c.pauseTurn()
-		if turn == nil || err != nil {
-			return err
-		}
-		<-turn
-	}
-}
-
-// pauseTurn returns the channel on which a goroutine of a stopped client has to wait.
-func (c *client) pauseTurn() (chan struct{}, error) {
 	c.world.mu.Lock()
 	defer c.world.mu.Unlock()
-	switch {
-	case c.crashed:
-		return nil, impls.ErrCrashed
-	case !c.paused:
-		return nil, nil
+	for c.paused && !c.crashed {
+		turn := make(chan struct{})
+		c.waitingForResume = append(c.waitingForResume, turn)
+		c.world.mu.Unlock()
+		<-turn
+		c.world.mu.Lock()
 	}
-	turn := make(chan struct{})
-	c.waitingForResume = append(c.waitingForResume, turn)
-	return turn, nil
+	if c.crashed {
+		return impls.ErrCrashed
+	}
+	return nil
 }
 
 // die ends everything that the client waits for.
@@ -277,21 +260,6 @@ func (c *client) die() {
 	}
 }
 
-// setup returns what all clients share, and the client's index.
-func (w *world) setup(index int) workloads.Setup {
-	p, v := w.program, w.program.Variant
-	v.Topology = p.Topology // on a cluster, clients use the cluster client, whatever the lock is made for
-	standing := w.clients[index].standing
-	p.Config.Slow = standing.Work
-	return workloads.Setup{
-		Variant: v, Config: p.Config, Index: index, Owner: standing.Owner, Prefix: keyPrefix,
-		Poll: p.Poll, Permits: p.Permits, Replicas: len(w.links) / len(w.addrs),
-	}
-}
-
-// keyPrefix begins every key of a simulated run.
-const keyPrefix = "lb:"
-
 // lastRound lets clients finish their rounds, and begin no others.
 func (w *world) lastRound() {
 	if !w.lastRounds {
@@ -306,16 +274,6 @@ func (c *client) leaveMoment() {
 		close(c.blockedMoment)
 	}
 	c.blockedMoment = nil
-}
-
-// scope returns the context under which the client's next acquire runs, so that a fault can cancel
-// it and nothing else.
-func (c *client) scope(ctx context.Context) (context.Context, context.CancelFunc) {
-	scoped, cancel := context.WithCancel(ctx)
-	c.world.mu.Lock()
-	defer c.world.mu.Unlock()
-	c.cancel = cancel
-	return scoped, cancel
 }
 
 // reachMoment queues a moment for the driver, and returns the channel to wait on; nil if no fault

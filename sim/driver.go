@@ -63,10 +63,11 @@ func (w *world) choose(options []option) option {
 		return o
 	}
 	if o.kind != usual.kind || o.conn != usual.conn {
-		c := deviation{usual: usual.event(), chosen: o.event()}
-		w.out.tape = append(w.out.tape, c)
+		before, do := usual.event(), o.event()
+		choice := func() Choice { return Choice{Before: before.name(), Do: do.name()} }
+		w.out.tape = append(w.out.tape, choice)
 		if w.echo != nil {
-			w.echo(c.choice())
+			w.echo(choice())
 		}
 	}
 	switch o.kind {

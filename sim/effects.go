@@ -6,9 +6,14 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// executed records what a request did to the data of its node.
-func (w *world) executed(q *request, reply []byte) {
+// ran records when a node executed a command, its position, and what it changed.
+func (w *world) ran(q *request, reply []byte) {
 	n := q.conn.server
+	if !q.handshake {
+		n.turn++
+		c := &q.conn.client.commands[q.command]
+		c.Turn, c.Ran = n.turn, w.timeline()
+	}
 	changes := n.Changed()
 	if len(changes) == 0 {
 		return
@@ -85,15 +90,4 @@ func linked(effects []effect, commands []history.Command) []history.Executed {
 		slices.SortStableFunc(out, byTime) // the end of a lease is noticed late
 	}
 	return out
-}
-
-// ran records when a node executed a command, its position, and what it changed.
-func (w *world) ran(q *request, reply []byte) {
-	if !q.handshake {
-		n := q.conn.server
-		n.turn++
-		c := &q.conn.client.commands[q.command]
-		c.Turn, c.Ran = n.turn, w.timeline()
-	}
-	w.executed(q, reply)
 }

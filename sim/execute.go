@@ -55,7 +55,12 @@ func (w *world) blockingPop(q *request) ([]byte, bool) {
 		return fakeredis.Failure(text), true
 	}
 	return w.park(q, d, func(force bool) ([]byte, bool) {
-		reply, ok := w.takes(q, q.args)
+		var reply []byte
+		var ok bool
+		w.watching(q.conn, q.args, func() []byte {
+			reply, ok = q.conn.server.Take(q.conn.session, q.args, w.clock())
+			return reply
+		})
 		if r, _ := resp.ParseReply(reply); ok && r.IsError() && q.conn.parked == q {
 			return q.conn.session.Null(), force
 		}

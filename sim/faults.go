@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/impls"
+	"github.com/lockbench/lockbench/workloads"
 )
 
 // The methods of faults.World and of faults.Client, which document them. A Director calls them
@@ -29,7 +31,16 @@ func (w *world) began(f *faults.Fault) {
 	if moment := f.Window().Moment; moment != faults.BySearch {
 		w.trace.event(w.now(), placeFault, 0, []byte(f.Fault), func() string { return "!! " + f.Fault + ", " + moment })
 	}
-	w.noteFault(f)
+	// a standing one is in the tape's program, not in the schedule
+	if w.trace.keep && !f.Standing() {
+		kind, _ := faults.FindKind(f.Fault)
+		at := f.Window()
+		spec := faults.Spec{Fault: f.Fault, Client: workloads.ClientIndex(at.Client) + 1, By: f.By, Rate: f.Rate}
+		if at.Node >= 0 && (kind.On == faults.OneNode || kind.In == faults.InMessage || f.Node > 0) {
+			spec.Node = at.Node + 1
+		}
+		f.ID = w.note(faults.Step{Kind: faults.StepBegin, Client: at.Client, Node: at.Node, Fault: spec})
+	}
 	w.noteState(f.Fault, f.Window().Client, f.Window().Node)
 }
 
@@ -59,19 +70,21 @@ func (w *world) Isolate(context.Context, int, int) (faults.Undo, error) {
 func (c *client) Pause(context.Context) (faults.Undo, error) {
 	c.paused = true
 	c.world.wakeDriver()
-	return func(context.Context) error { c.resume(); return nil }, nil
+	return c.resume, nil
 }
 
 // resume resumes a paused client. What arrived meanwhile lies in its sockets and is read first.
-func (c *client) resume() {
+func (c *client) resume(context.Context) error {
 	if !c.paused {
-		return
+		return nil
 	}
 	w := c.world
 	c.paused = false
 	conns := slices.DeleteFunc(slices.Clone(w.conns), func(cn *conn) bool { return cn.client != c })
 	w.inTurn(conns, func(cn *conn) {
-		cn.giveUp(w.clock())
+		if !cn.writeBy.IsZero() && !w.clock().Before(cn.writeBy) { // a socket would refuse them
+			cn.requests = slices.DeleteFunc(cn.requests, func(q *request) bool { return q.withheld })
+		}
 		for len(cn.replies) > 0 && w.canAnswer(cn) && cn.replies[0].free() {
 			if r := takeFirst(&cn.replies); r.ofHandshake() {
 				cn.giveReply(r)
@@ -86,6 +99,7 @@ func (c *client) resume() {
 	}
 	c.waitingForResume = nil
 	w.wakeDriver()
+	return nil
 }
 
 func (c *client) Crash(context.Context) error {
@@ -134,7 +148,15 @@ func (w *world) Block(_ context.Context, client, node int) (faults.Undo, error) 
 		for _, k := range keys {
 			delete(w.cut, k)
 		}
-		w.retryDials()
+		// the waiting dials try again, one after the other: those of one client would otherwise do
+		// so in any order
+		slices.SortStableFunc(w.dials, func(a, b waitingDial) int {
+			return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.client, b.client), cmp.Compare(a.node, b.node))
+		})
+		for _, d := range w.dials {
+			w.after(0, func() { close(d.turn) })
+		}
+		w.dials = nil
 		return nil
 	}, nil
 }

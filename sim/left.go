@@ -29,25 +29,21 @@ func (w *world) leftBehind(said string) string {
 		case c.crashed:
 			crashed = true
 		default:
-			out = append(out, fmt.Sprintf("%s has closed its lock (%s), and this goes on:\n%s", c.name, w.faultsOf(c), stacks[0]))
+			var names []string
+			for _, f := range w.director.Windows() {
+				if f.Client == c.name {
+					names = append(names, f.Fault)
+				}
+			}
+			its := "no fault was its own"
+			if len(names) > 0 {
+				its = "its faults: " + strings.Join(names, ", ")
+			}
+			out = append(out, fmt.Sprintf("%s has closed its lock (%s), and this goes on:\n%s", c.name, its, stacks[0]))
 		}
 	}
 	if len(out) == 0 && !crashed {
 		return said
 	}
 	return strings.Join(out, "\n")
-}
-
-// faultsOf names the faults of a client.
-func (w *world) faultsOf(c *client) string {
-	var names []string
-	for _, f := range w.director.Windows() {
-		if f.Client == c.name {
-			names = append(names, f.Fault)
-		}
-	}
-	if len(names) == 0 {
-		return "no fault was its own"
-	}
-	return "its faults: " + strings.Join(names, ", ")
 }

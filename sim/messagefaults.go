@@ -72,34 +72,23 @@ func (w *world) onSend(q *request) (injected bool) {
 	return injected
 }
 
-// onReply applies the faults placed between a request's effect and its reply; lost reports whether
-// the reply is lost.
-func (w *world) onReply(r *reply) (lost bool) {
-	if r.request == nil {
-		return false
-	}
-	c := r.conn.client
-	if !w.director.Plan().WatchesMessages(c.index+1, faults.Answered, faults.Returning) {
-		return false
-	}
-	command := c.commands[r.request.command]
-	command.Reply = replyText(r.bytes)
-	for _, at := range []faults.Stage{faults.Answered, faults.Returning} {
-		w.director.Event(context.Background(), faults.Event{Kind: faults.Messages, Client: c.index + 1, Stage: at, Operation: r.request.op, Command: &command,
-			Write: resp.IsWrite(r.request.name)}, onReply(r))
-	}
-	return r.lost
-}
-
-// answered makes the reply to a request an event, unless its connection is gone or the reply is
-// lost.
+// answered makes the reply to a request an event, unless its connection is gone. It applies the
+// faults placed between a request's effect and its reply, which may lose it.
 func (w *world) answered(q *request, bytes []byte) {
-	cn := q.conn
-	if cn.shut || cn.lost != nil || cn.client.crashed {
+	cn, c := q.conn, q.conn.client
+	if cn.shut || cn.lost != nil || c.crashed {
 		return
 	}
 	r := &reply{conn: cn, request: q, bytes: append([]byte(nil), bytes...)}
-	if !w.onReply(r) {
+	if w.director.Plan().WatchesMessages(c.index+1, faults.Answered, faults.Returning) {
+		command := c.commands[q.command]
+		command.Reply = replyText(r.bytes)
+		for _, at := range []faults.Stage{faults.Answered, faults.Returning} {
+			w.director.Event(context.Background(), faults.Event{Kind: faults.Messages, Client: c.index + 1, Stage: at, Operation: q.op, Command: &command,
+				Write: resp.IsWrite(q.name)}, onReply(r))
+		}
+	}
+	if !r.lost {
 		w.enqueueReply(r)
 	}
 }

@@ -25,8 +25,13 @@ var (
 func (cn *conn) Write(b []byte) (int, error) {
 	cn.world.mu.Lock()
 	defer cn.world.mu.Unlock()
-	if err := cn.unusable("write"); err != nil {
-		return 0, err
+	switch {
+	case cn.client.crashed:
+		return 0, cn.opError("write", impls.ErrCrashed)
+	case cn.shut:
+		return 0, cn.opError("write", net.ErrClosed)
+	case cn.lost != nil:
+		return 0, cn.opError("write", syscall.EPIPE)
 	}
 	cn.frames.Feed(b)
 	for {
@@ -135,19 +140,6 @@ func (cn *conn) take(b []byte) (n int, err error) {
 	return 0, nil
 }
 
-// unusable returns the error of a connection that cannot be written to any more.
-func (cn *conn) unusable(op string) error {
-	switch {
-	case cn.client.crashed:
-		return cn.opError(op, impls.ErrCrashed)
-	case cn.shut:
-		return cn.opError(op, net.ErrClosed)
-	case cn.lost != nil:
-		return cn.opError(op, syscall.EPIPE)
-	}
-	return nil
-}
-
 func (cn *conn) opError(op string, err error) error {
 	return &net.OpError{Op: op, Net: "sim", Addr: cn.RemoteAddr(), Err: err}
 }
@@ -228,15 +220,6 @@ func (cn *conn) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// giveUp drops the requests of a stopped client whose deadline has passed, as a socket would refuse
-// them.
-func (cn *conn) giveUp(now time.Time) {
-	if cn.writeBy.IsZero() || now.Before(cn.writeBy) {
-		return
-	}
-	cn.requests = slices.DeleteFunc(cn.requests, func(q *request) bool { return q.withheld })
-}
-
 // The error of a broken connection at the client: the network cut it, or the node is gone.
 const errCut = syscall.ECONNRESET
 
@@ -250,7 +233,11 @@ func (w *world) enqueue(q *request) {
 	c.commands = append(c.commands, commandOf(q))
 	q.conn.requests = append(q.conn.requests, q)
 	q.withheld = c.paused
-	q.held = w.onItsWay(sizeOf(q.args), &q.conn.sentUntil)
+	size := 0 // about, on the wire, in bytes
+	for _, a := range q.args {
+		size += len(a) + len("$00\r\n\r\n")
+	}
+	q.held = w.onItsWay(size, &q.conn.sentUntil)
 	w.fresh = append(w.fresh, q)
 	w.wakeDriver()
 }
@@ -265,19 +252,22 @@ func (w *world) enqueueReply(r *reply) {
 // onItsWay returns when a message arrives at the earliest, and schedules a check then; zero if the
 // network is not slow. The link is idle from free.
 func (w *world) onItsWay(bytes int, free *time.Time) (held time.Time) {
-	if w.slow != (slowness{}) {
-		held = w.slow.arrival(w.clock(), bytes, free)
-		w.after(held.Sub(w.clock()), func() {})
+	if w.slow == (slowness{}) {
+		return held
 	}
+	now := w.clock()
+	held = now.Add(w.slow.delay)
+	if w.slow.rate > 0 {
+		if free.Before(now) {
+			*free = now
+		}
+		*free = free.Add(time.Duration(float64(bytes) / w.slow.rate * float64(time.Second)))
+		if free.After(held) {
+			held = *free
+		}
+	}
+	w.after(held.Sub(now), func() {})
 	return held
-}
-
-// sizeOf returns the approximate size of a request on the wire, in bytes.
-func sizeOf(args []string) (n int) {
-	for _, a := range args {
-		n += len(a) + len("$00\r\n\r\n")
-	}
-	return n
 }
 
 // takeFirst removes the first item of a queue and moves the others up: queues are short, and
@@ -326,7 +316,7 @@ func (cn *conn) answerHandshakes() (did bool) {
 	for len(cn.requests) > 0 && cn.requests[0].handshake && w.canReach(cn) {
 		q := takeFirst(&cn.requests)
 		answer := w.perform(cn, q.args)
-		w.executed(q, answer)
+		w.ran(q, answer)
 		cn.seen = cn.server.writes
 		if len(cn.replies) == 0 && q.batch == nil && w.canAnswer(cn) {
 			cn.client.observe(cn.place(), mixText(hashArgs(q.args), answer))

@@ -7,21 +7,16 @@ import (
 	"github.com/lockbench/lockbench/faults"
 )
 
-// World is a world outside the simulator, such as processes on real servers, in which a search
-// orders the messages.
-type World interface {
-	// Run runs a program once, one message at a time, in the order that lead chooses. Its outcome
-	// has no tape: lead keeps it.
-	Run(ctx context.Context, p Program, lead *Lead) (Outcome, error)
+// In returns what runs schedules in a world outside the simulator, such as processes on real
+// servers, until ctx ends. It keeps no trace. run runs a program once, one message at a time, in
+// the order that lead chooses; its outcome has no tape: lead keeps it.
+func In(ctx context.Context, run func(ctx context.Context, p Program, lead *Lead) (Outcome, error), known Catalogue) Runner {
+	return worldRunner{ctx, run, known}
 }
-
-// In returns what runs schedules in a world outside the simulator, until ctx ends. It keeps no
-// trace.
-func In(ctx context.Context, w World, known Catalogue) Runner { return worldRunner{ctx, w, known} }
 
 type worldRunner struct {
 	ctx   context.Context // of the search
-	world World
+	run   func(ctx context.Context, p Program, lead *Lead) (Outcome, error)
 	known Catalogue
 }
 
@@ -35,7 +30,7 @@ func (o worldRunner) Schedule(p Program, s Strategy, b Bounds, _ bool) (Outcome,
 		return Outcome{}, err
 	}
 	l := &Lead{strategy: s, program: p, bounds: b.WithDefaults(p)}
-	out, err := o.world.Run(o.ctx, p, l)
+	out, err := o.run(o.ctx, p, l)
 	out.Program, out.tape = p, l.tape
 	if f, ok := s.(*follow); ok {
 		out.Missed = f.missed + len(f.choices)
@@ -51,8 +46,13 @@ type Lead struct {
 	bounds   Bounds
 	waits    int // so far
 	placed   int // number of faults so far
-	tape     []deviation
+	tape     []func() Choice
+
+	scene   Scene // the present one
+	options []option
 }
+
+var _ view = (*Lead)(nil)
 
 // Scene describes what could happen next in a world outside the simulator.
 type Scene struct {
@@ -64,17 +64,18 @@ type Scene struct {
 // Next chooses. It returns false when the next choice of a tape is not available yet; with last set
 // there is nothing more to wait for.
 func (l *Lead) Next(s Scene, last bool) (faults.Turn, bool) {
-	v := &sceneView{Lead: l, scene: s, options: optionsOf(s.Held)}
-	usual := oldest(v.options)
+	l.scene, l.options = s, optionsOf(s.Held)
+	usual := oldest(l.options)
 	if s.Step >= l.bounds.MaxSteps {
-		return faults.Turn{Held: v.index(usual.held)}, true
+		return faults.Turn{Held: l.index(usual.held)}, true
 	}
-	if f, ok := l.strategy.(*follow); ok && !last && f.misses(s.Step, v.options) {
+	if f, ok := l.strategy.(*follow); ok && !last && f.misses(s.Step, l.options) {
 		return faults.Turn{}, false
 	}
-	o := l.strategy.choose(moves{step: s.Step, options: v.options, wait: l.waits < l.bounds.MaxWaits, view: v})
+	o := l.strategy.choose(moves{step: s.Step, options: l.options, wait: l.waits < l.bounds.MaxWaits, view: l})
 	if o != usual {
-		l.tape = append(l.tape, deviation{named: &Choice{At: s.Step, Do: o.event().name()}})
+		choice := Choice{At: s.Step, Do: o.event().name()} // named at once, by its step
+		l.tape = append(l.tape, func() Choice { return choice })
 	}
 	switch o.kind {
 	case waitForTime:
@@ -82,9 +83,9 @@ func (l *Lead) Next(s Scene, last bool) (faults.Turn, bool) {
 		return faults.Turn{Held: -1, Wait: l.bounds.MaxDelay}, true
 	case placeFault:
 		l.placed++
-		return faults.Turn{Held: v.index(o.fault.event.held), Fault: o.fault.spec}, true
+		return faults.Turn{Held: l.index(o.fault.event.held), Fault: o.fault.spec}, true
 	}
-	return faults.Turn{Held: v.index(o.held)}, true
+	return faults.Turn{Held: l.index(o.held)}, true
 }
 
 // optionsOf converts messages to options, and ranks those of one kind between the same two ends.
@@ -116,33 +117,25 @@ func (f *follow) misses(step int, options []option) bool {
 	return !slices.ContainsFunc(options, func(o option) bool { return o.event().name() == f.choices[i].Do })
 }
 
-type sceneView struct {
-	*Lead
-	scene   Scene
-	options []option
-}
-
-var _ view = (*sceneView)(nil)
-
 // index returns the index in the scene of a message; -1 for nil.
-func (v *sceneView) index(h *faults.Held) int {
-	return slices.IndexFunc(v.options, func(o option) bool { return o.held == h })
+func (l *Lead) index(h *faults.Held) int {
+	return slices.IndexFunc(l.options, func(o option) bool { return o.held == h })
 }
 
-func (v *sceneView) faults() (out []option) {
-	if v.placed >= v.bounds.MaxFaults {
+func (l *Lead) faults() (out []option) {
+	if l.placed >= l.bounds.MaxFaults {
 		return nil
 	}
 	add := func(s faults.Spec, target string, of option) { out = append(out, placeable(s, target, of)) }
-	long := v.program.Config.Lease * 3 / 2
-	for _, fault := range v.bounds.Faults {
-		for _, c := range v.scene.Clients {
+	long := l.program.Config.Lease * 3 / 2
+	for _, fault := range l.bounds.Faults {
+		for _, c := range l.scene.Clients {
 			faultsOfClient(fault, c, true, long, add) // any of them may have an acquire under way
 		}
 		if kind, _ := faults.FindKind(fault); kind.OnNode() {
 			add(faults.Spec{Fault: fault, Node: 1}, nodeName(0), option{})
 		}
-		for _, o := range v.options {
+		for _, o := range l.options {
 			faultsOfMessage(fault, o, long, add)
 		}
 	}
@@ -150,6 +143,6 @@ func (v *sceneView) faults() (out []option) {
 }
 
 // state returns false: the state of processes is not known.
-func (v *sceneView) state() (uint64, bool) { return 0, false }
+func (l *Lead) state() (uint64, bool) { return 0, false }
 
-func (v *sceneView) traceHash() uint64 { return 1 }
+func (l *Lead) traceHash() uint64 { return 1 }

@@ -34,7 +34,11 @@ func (w *world) faults() []option {
 				faultsOfClient(fault, c.index+1, c.asks(), long, add)
 			}
 		}
-		w.messageFaults(fault, long, add)
+		for _, o := range w.possible {
+			if o.conn != nil {
+				faultsOfMessage(fault, o, long, add)
+			}
+		}
 		w.nodeFaults(fault, long, short, add)
 	}
 	w.placeable = out
@@ -45,10 +49,14 @@ func (w *world) faults() []option {
 // timer may end the connection between the choice of a fault and its effect.
 func (w *world) place(p *placeableFault) {
 	var m faults.Message
-	if p.event.conn != nil {
-		if m = p.event.messageNow(); m == nil {
-			return
-		}
+	switch e := p.event; {
+	case e.conn == nil:
+	case e.kind == deliverRequest && len(e.conn.requests) > 0:
+		m = onRequest(e.conn.requests[0], true)
+	case e.kind == deliverReply && len(e.conn.replies) > 0:
+		m = onReply(e.conn.replies[0])
+	default:
+		return
 	}
 	w.director.Place(context.Background(), p.spec, faults.BySearch, m)
 }
@@ -83,15 +91,6 @@ func untilOthers(s faults.Spec) faults.Spec {
 	return s
 }
 
-// messageFaults lists the faults of the messages that could be delivered at this step.
-func (w *world) messageFaults(fault string, long time.Duration, add placer) {
-	for _, o := range w.possible {
-		if o.conn != nil {
-			faultsOfMessage(fault, o, long, add)
-		}
-	}
-}
-
 // faultsOfMessage lists the faults of one message.
 func faultsOfMessage(fault string, o option, long time.Duration, add placer) {
 	kind, _ := faults.FindKind(fault)
@@ -105,17 +104,6 @@ func faultsOfMessage(fault string, o option, long time.Duration, add placer) {
 	}
 	add(lasting(s, long), "", o)
 	add(untilOthers(s), "", o)
-}
-
-// messageNow returns the message that the option delivers, for faults; nil if it is gone.
-func (o option) messageNow() faults.Message {
-	switch {
-	case o.kind == deliverRequest && len(o.conn.requests) > 0:
-		return onRequest(o.conn.requests[0], true)
-	case o.kind == deliverReply && len(o.conn.replies) > 0:
-		return onReply(o.conn.replies[0])
-	}
-	return nil
 }
 
 func (w *world) nodeFaults(fault string, long, short time.Duration, add placer) {

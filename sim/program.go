@@ -28,11 +28,11 @@ type Program struct {
 	Hasty bool `json:"hasty,omitempty"`
 	// it may renew by itself: in a third of those, clients idle five leases after each round, to
 	// expose leaked holds; in another they work four leases for one, to expose renewals that end
-	Renews   bool               `json:"renews,omitempty"`
-	Variant  impls.Variant      `json:"-"`
-	Workload workloads.Workload `json:"-"`
-	Config   workloads.Config   `json:"config"`
-	Clients  int                `json:"clients"` // 1 to 64; 0 means 2
+	Renews   bool                `json:"renews,omitempty"`
+	Variant  impls.Variant       `json:"-"`
+	Workload *workloads.Workload `json:"-"`
+	Config   workloads.Config    `json:"config"`
+	Clients  int                 `json:"clients"` // 1 to 64; 0 means 2
 
 	Topology impls.Topology `json:"topology,omitempty"` // what the lock runs on; "" means the variant's own
 	// of independent masters, 0 means 5; a primary and its replicas, 0 means 2; a cluster's three
@@ -89,20 +89,14 @@ type Catalogue interface {
 	ScriptNames() map[string]string // by SHA-1 digest
 }
 
-type empty struct{}
-
-func (empty) Find(string) (impls.Variant, bool) { return impls.Variant{}, false }
-func (empty) ScriptNames() map[string]string    { return map[string]string{} }
-
 // Resolve returns the program with its lock and workload, by name if it does not carry them, and
 // with what it leaves open.
 func (p Program) Resolve(known Catalogue) (Program, error) {
+	if p.Variant.New == nil && known != nil {
+		p.Variant, _ = known.Find(p.Lock)
+	}
 	if p.Variant.New == nil {
-		v, ok := cmp.Or[Catalogue](known, empty{}).Find(p.Lock)
-		if !ok {
-			return p, fmt.Errorf("program: no lock is called %q", p.Lock)
-		}
-		p.Variant = v
+		return p, fmt.Errorf("program: no lock is called %q", p.Lock)
 	}
 	if p.Workload == nil {
 		w, ok := workloads.Find(p.Load)
@@ -118,10 +112,6 @@ func (p Program) Resolve(known Catalogue) (Program, error) {
 
 func (p Program) check() error {
 	switch {
-	case p.Variant.New == nil:
-		return fmt.Errorf("program: no lock")
-	case p.Workload == nil:
-		return fmt.Errorf("program: no workload")
 	case p.Clients < 1 || p.Clients > MaxClients:
 		return fmt.Errorf("program: %d clients, want 1 to %d", p.Clients, MaxClients)
 	case p.Config.Lease <= 0:

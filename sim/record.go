@@ -1,13 +1,13 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/resp"
-	"github.com/lockbench/lockbench/workloads"
 )
 
 // note adds a step to the schedule of a run whose trace is kept, and returns its number.
@@ -44,21 +44,6 @@ func (q *request) step(s faults.Step) faults.Step {
 	return s
 }
 
-// noteFault records that a fault begins. A standing one is in the tape's program, not in the
-// schedule.
-func (w *world) noteFault(f *faults.Fault) {
-	if !w.trace.keep || f.Standing() {
-		return
-	}
-	kind, _ := faults.FindKind(f.Fault)
-	at := f.Window()
-	spec := faults.Spec{Fault: f.Fault, Client: workloads.ClientIndex(at.Client) + 1, By: f.By, Rate: f.Rate}
-	if at.Node >= 0 && (kind.On == faults.OneNode || kind.In == faults.InMessage || f.Node > 0) {
-		spec.Node = at.Node + 1
-	}
-	f.ID = w.note(faults.Step{Kind: faults.StepBegin, Client: at.Client, Node: at.Node, Fault: spec})
-}
-
 // StoreNode is the node number of the guarded store, which is not one of the lock's nodes.
 const StoreNode = -1
 
@@ -68,7 +53,10 @@ func commandOf(q *request) history.Command {
 	c.Args = slices.Clone(args[:min(len(args), history.MaxArgs)])
 	switch {
 	case strings.HasPrefix(q.name, "EVAL") && len(args) > 0:
-		c.Script, c.Args[0] = w.script(q.name, args[0])
+		if c.Script = strings.ToLower(args[0]); !strings.HasPrefix(q.name, "EVALSHA") {
+			c.Script = w.source(args[0])
+		}
+		c.Args[0] = cmp.Or(w.names[c.Script], c.Script)
 	case q.name == "SCRIPT" && len(args) > 1 && strings.EqualFold(args[0], "load"):
 		c.Args[1] = w.source(args[1])
 	}

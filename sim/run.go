@@ -39,42 +39,35 @@ func (w *world) begin() {
 	w.still, w.expire, w.stop = w.bounds.Instant, w.expireReads, make(chan struct{})
 	w.cut, w.past = map[cutKey]bool{}, map[uint64]*past{}
 	w.budget = w.bounds.MaxFaults
-	w.beginNodes()
-	for i := range w.program.Clients {
-		w.clients = append(w.clients, w.newClient(i))
+	p := w.program
+	for i, n := range w.nodes {
+		n.index = i
+		n.reset(w.start)
+		n.Seed(int32(p.Seed) + int32(i))
 	}
-	if w.program.Length > 0 {
-		w.after(w.program.Length, w.lastRound)
+	w.giveRoles(w.lockNodes(), p.Topology.Primaries(w.storeIndex()))
+	if p.Topology == impls.Cluster {
+		w.join()
+	}
+	for i := range p.Clients {
+		c := &client{world: w, index: i, name: workloads.ClientName(i), dead: make(chan struct{}), messages: map[int]int{},
+			ops: make([]history.Operation, 0, usualOps), commands: make([]history.Command, 0, w.expected/p.Clients)}
+		if p.Variant.Traits.OwnRandom {
+			c.tokens = newTokens(workloads.ClientSeed(p.Seed, i))
+		}
+		w.clients = append(w.clients, c)
+	}
+	if p.Length > 0 {
+		w.after(p.Length, w.lastRound)
 	}
 	w.director = w.newDirector()
 	w.director.Start(context.Background())
 	for i, c := range w.clients {
 		c.standing = w.director.Standing(i + 1)
 	}
-	if err := w.program.Workload.Prepare(context.Background(), directStore{w.nodes[w.storeIndex()]}, w.program.Config); err != nil {
+	if err := p.Workload.Prepare(context.Background(), directStore{w.nodes[w.storeIndex()]}); err != nil {
 		w.out.Crash = "prepare the guarded store: " + err.Error()
 	}
-}
-
-func (w *world) beginNodes() {
-	for i, n := range w.nodes {
-		n.index = i
-		n.reset(w.start)
-		n.Seed(int32(w.program.Seed) + int32(i))
-	}
-	w.giveRoles(w.lockNodes(), w.program.Topology.Primaries(w.storeIndex()))
-	if w.program.Topology == impls.Cluster {
-		w.join()
-	}
-}
-
-func (w *world) newClient(index int) *client {
-	c := &client{world: w, index: index, name: workloads.ClientName(index), dead: make(chan struct{}), messages: map[int]int{},
-		ops: make([]history.Operation, 0, usualOps), commands: make([]history.Command, 0, w.expected/w.program.Clients)}
-	if w.program.Variant.Traits.OwnRandom {
-		c.tokens = newTokens(workloads.ClientSeed(w.program.Seed, index))
-	}
-	return c
 }
 
 // usualOps is the number of operations for which a client's record has room at first.
@@ -122,12 +115,8 @@ func (w *world) end(cancel context.CancelFunc, ended <-chan struct{}) {
 	if !w.pass(patience, ended) {
 		w.out.Crash = "clients do not end when their contexts, clocks and connections do"
 	}
-	w.settleBackground()
-}
-
-// settleBackground waits for background goroutines of clients that have ended, such as a dial that
-// waits for its deadline.
-func (w *world) settleBackground() {
+	// what clients that have ended left in the background, such as a dial that waits for its
+	// deadline
 	w.mu.Lock()
 	w.gone = true
 	for _, d := range w.dials {

@@ -216,9 +216,10 @@ func TestInjectionComesTooLate(t *testing.T) {
 				if fault == faults.LoseReply || fault == faults.DelayReply {
 					w.apply(oldest(w.options()))
 				}
-				w.possible = w.options()
 				var late []*placeableFault
-				w.messageFaults(fault, time.Second, func(s faults.Spec, _ string, of option) { late = append(late, placeable(s, "", of).fault) })
+				for _, o := range w.options() {
+					faultsOfMessage(fault, o, time.Second, func(s faults.Spec, _ string, of option) { late = append(late, placeable(s, "", of).fault) })
+				}
 				cn.requests, cn.replies = nil, nil
 				for _, p := range late {
 					w.place(p)

@@ -18,7 +18,11 @@ func (w *world) KillServer(_ context.Context, node int) error {
 	if err != nil {
 		return err
 	}
-	n.had, n.kept = n.copy(w.clock()), w.saved(n)
+	// what Redis has written outlives its process: it hands a write to the operating system before
+	// it replies. What everysec risks is lost only when the machine fails
+	if n.had, n.kept = n.copy(w.clock()), (dataset{}); w.program.Persistence != impls.PersistNone && w.program.Persistence != "" {
+		n.kept = n.had
+	}
 	n.down, n.paused = true, false
 	w.dropConns(n)
 	w.disconnected(n)
@@ -135,16 +139,6 @@ func (w *world) removeKeys(node int, what string) (e history.Effect, err error) 
 	n.turn++
 	w.written(n)
 	return history.Effect{What: what, Lost: keys, Turn: n.turn, Known: true}, nil
-}
-
-// saved returns what is left of a node's data if its process is killed now: with persistence
-// everything, because Redis hands it to the operating system, which survives, before it replies.
-// What everysec risks is lost only when the machine fails.
-func (w *world) saved(n *node) dataset {
-	if w.program.Persistence == impls.PersistNone || w.program.Persistence == "" {
-		return dataset{}
-	}
-	return n.copy(w.clock())
 }
 
 // CutReplication ends the replication to the first replica: as the new primary it lacks the writes

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -43,8 +42,11 @@ var _ Runner = (*Simulator)(nil)
 // New returns a simulator of programs whose locks are in the catalogue; nil is for programs that
 // carry their Variant. The caller closes it.
 func New(known Catalogue) *Simulator {
-	known = cmp.Or[Catalogue](known, empty{})
-	return &Simulator{known: known, scripts: workloads.NameScripts(known.ScriptNames()), sources: map[string]string{}, endlessAfter: endlessAfter}
+	names := map[string]string{}
+	if known != nil {
+		names = known.ScriptNames()
+	}
+	return &Simulator{known: known, scripts: workloads.NameScripts(names), sources: map[string]string{}, endlessAfter: endlessAfter}
 }
 
 // Watch sets what later schedules call.

@@ -149,20 +149,21 @@ type standstillReport struct {
 func lookAtBubble(stacks, bubble string) standstillReport {
 	s := standstillReport{stuck: true}
 	var restless, waiting []string
-	all := dump(upstream.Goroutines(stacks))
+	all := upstream.Goroutines(stacks)
 	waits, busy := map[string]bool{}, map[string]bool{} // by client
 	for _, g := range all {
 		if g.Bubble != bubble || g.Drives() {
 			continue
 		}
-		text := g.State + ":\n" + calls(g.Frames)
+		client, text := startedBy(all, g), g.State+":\n"+calls(g.Frames)
 		if g.Durable() {
 			waiting = append(waiting, text)
-			busy[all.client(g)] = busy[all.client(g)] || waitsOutside(g)
+			outside := strings.Contains(g.Frames, "sim.(*conn).") || g.In("sim.(*client).dial") || g.In("sim.(*client).Sleep") || g.In("time.Sleep")
+			busy[client] = busy[client] || outside
 			continue
 		}
 		restless = append(restless, text)
-		waits[all.client(g)] = true
+		waits[client] = true
 		s.stuck = s.stuck && g.ForMutex()
 	}
 	for client := range waits {
@@ -177,25 +178,18 @@ func lookAtBubble(stacks, bubble string) standstillReport {
 	return s
 }
 
-// dump is goroutines in the order of the runtime.
-type dump []upstream.Goroutine
-
-func waitsOutside(g upstream.Goroutine) bool {
-	return strings.Contains(g.Frames, "sim.(*conn).") || g.In("sim.(*client).dial") || g.In("sim.(*client).Sleep") || g.In("time.Sleep")
-}
-
-// client returns the number of the client's goroutine that started a goroutine, directly or through
-// others that still exist; else "".
-func (d dump) client(g upstream.Goroutine) string {
-	for range d {
+// startedBy returns the number of the client's goroutine that started a goroutine, directly or
+// through others that still exist; else "".
+func startedBy(all []upstream.Goroutine, g upstream.Goroutine) string {
+	for range all {
 		if g.In("sim.(*client).runGuarded") {
 			return g.Number
 		}
-		i := slices.IndexFunc(d, func(o upstream.Goroutine) bool { return o.Number == g.Parent })
+		i := slices.IndexFunc(all, func(o upstream.Goroutine) bool { return o.Number == g.Parent })
 		if i < 0 {
 			return ""
 		}
-		g = d[i]
+		g = all[i]
 	}
 	return ""
 }

@@ -250,23 +250,21 @@ func (w *world) perform(cn *conn, args []string) (reply []byte) {
 	return reply
 }
 
-func (w *world) takes(q *request, args []string) (reply []byte, ok bool) {
-	w.watching(q.conn, args, func() []byte {
-		reply, ok = q.conn.server.Take(q.conn.session, args, w.clock())
-		return reply
-	})
-	return reply, ok
-}
-
 // watching runs a command at a connection's node and records its effect for states. A command that
 // the node refuses by name ends the schedule.
 func (w *world) watching(cn *conn, args []string, run func() (reply []byte)) {
-	defer w.endRefused(cn.server)
+	n := cn.server
+	defer func() {
+		if refused := n.Refused(); refused != "" && w.out.Crash == "" {
+			w.out.Unexplorable = true
+			w.out.Crash = w.program.Variant.Name + " sends " + refused + ", which the simulator does not do as Redis does"
+		}
+	}()
 	if !w.bounds.Instant {
 		run()
 		return
 	}
-	n, what := cn.server, hashArgs(args)
+	what := hashArgs(args)
 	cn.history = mixText(mix(cn.history, what), run())
 	if n.Unread() {
 		n.changes = mix(n.changes, cn.place(), what)
@@ -293,12 +291,4 @@ func boolInt(b bool) int {
 		return 1
 	}
 	return 0
-}
-
-// endRefused ends the schedule if a node was sent a command that it refused by name.
-func (w *world) endRefused(n *node) {
-	if refused := n.Refused(); refused != "" && w.out.Crash == "" {
-		w.out.Unexplorable = true
-		w.out.Crash = w.program.Variant.Name + " sends " + refused + ", which the simulator does not do as Redis does"
-	}
 }

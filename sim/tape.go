@@ -53,13 +53,6 @@ func (t Tape) String() string {
 	return string(b)
 }
 
-func (d deviation) choice() Choice {
-	if d.named != nil {
-		return *d.named
-	}
-	return Choice{Before: d.usual.name(), Do: d.chosen.name()}
-}
-
 // commandNames returns the names of the commands that were sent, each once.
 func (o Outcome) commandNames() (names []string) {
 	for _, c := range o.Commands {
@@ -78,8 +71,8 @@ func hashText(h uint64) string { return strconv.FormatUint(h, 16) }
 
 func (o Outcome) choices() []Choice {
 	all := make([]Choice, len(o.tape))
-	for i, d := range o.tape {
-		all[i] = d.choice()
+	for i, choice := range o.tape {
+		all[i] = choice()
 	}
 	return all
 }

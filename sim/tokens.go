@@ -24,16 +24,12 @@ func newTokens(seed [32]byte) *tokens {
 // any number.
 const leastToken = 16
 
-// drawn reports whether a word comes from a random source: it has bytes that are not text, as 24
-// random ones have but once in 10^10.
-func drawn(word string) bool {
-	return len(word) >= leastToken && strings.ContainsFunc(word, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' || r > '~' })
-}
-
-// rename replaces the random words of a request by their names.
+// rename replaces the random words of a request by their names. A word comes from a random source
+// if it has bytes that are not text, as 24 random ones have but once in 10^10.
 func (t *tokens) rename(args []string) {
+	binary := func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' && r != '\r' || r > '~' }
 	for i, word := range args[1:] {
-		if drawn(word) {
+		if len(word) >= leastToken && strings.ContainsFunc(word, binary) {
 			args[i+1] = t.name(word)
 		}
 	}

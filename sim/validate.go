@@ -41,13 +41,7 @@ func word[S ~string](field string, word S, known []S) error {
 	if slices.Contains(known, word) {
 		return nil
 	}
-	var words []string
-	for _, k := range known {
-		if k != "" {
-			words = append(words, string(k))
-		}
-	}
-	text := suggest.Unknown(field, string(word), words)
+	text := suggest.Unknown(field, word, slices.DeleteFunc(slices.Clone(known), func(k S) bool { return k == "" }))
 	if word == "" {
 		text = "the " + field + " " + text // is missing
 	}

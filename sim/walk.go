@@ -77,8 +77,14 @@ func (e *Walk) choose(m moves) option {
 		e.Broken = true
 		return option{kind: giveUp}
 	}
-	if e.at == shared && !e.mine() {
-		return option{kind: giveUp}
+	if e.at == shared { // does the part belong to this worker?
+		h := uint64(hashStart)
+		for _, b := range e.path[:shared] {
+			h = mix(h, uint64(b.taken))
+		}
+		if int(h>>8%uint64(e.parts)) != e.part {
+			return option{kind: giveUp}
+		}
 	}
 	return ways[e.path[e.at-1].taken]
 }
@@ -104,15 +110,6 @@ func (e *Walk) known(m moves) bool {
 
 // States returns the number of distinct states seen.
 func (e *Walk) States() int { return len(e.seen) }
-
-// mine reports whether the first decisions belong to this worker.
-func (e *Walk) mine() bool {
-	h := uint64(hashStart)
-	for _, b := range e.path[:shared] {
-		h = mix(h, uint64(b.taken))
-	}
-	return int(h>>8%uint64(e.parts)) == e.part
-}
 
 // Prefix returns the decisions of the current schedule, as NewWalk takes them.
 func (e *Walk) Prefix() []int {

@@ -291,12 +291,6 @@ type Strategy interface {
 	choose(m moves) option
 }
 
-// deviation is a choice whose names are made when needed.
-type deviation struct {
-	usual, chosen event
-	named         *Choice // set in a world outside, where it is named by its step at once
-}
-
 // Choice is a choice other than the default. It names events, not positions: it stays valid when
 // something else happens besides, as one more handshake.
 type Choice struct {
@@ -330,12 +324,12 @@ type Outcome struct {
 	Trace    []string        // if requested
 	Schedule faults.Schedule // if requested
 	Program  Program         // that was run, resolved
-	tape     []deviation
-	Missed   int      // choices of a tape that were not possible
-	Pruned   bool     // abandoned early: its state was known
-	Stuck    []string // clients that had not ended at the horizon
-	Crash    string   // a panic of a client, or clients that never end, with the stack
-	Left     string   // goroutines that the lock left behind for ever
+	tape     []func() Choice // whose names are made when they are needed
+	Missed   int             // choices of a tape that were not possible
+	Pruned   bool            // abandoned early: its state was known
+	Stuck    []string        // clients that had not ended at the horizon
+	Crash    string          // a panic of a client, or clients that never end, with the stack
+	Left     string          // goroutines that the lock left behind for ever
 
 	Lacking string // what the lock's connections requested and the simulator lacks, such as CLIENT TRACKING
 	// the lock holds a mutex during a request, as Crash says: not a finding, but it ends the search

@@ -106,13 +106,3 @@ type lossWatch struct {
 	stop chan struct{}
 	done sync.WaitGroup
 }
-
-// intendedStart returns when an operation was to start. Only a round's first acquire differs from
-// its call; renewals come from other goroutines.
-func (c *Client) intendedStart(op *history.Operation) int64 {
-	if op.Op != history.Acquire || !c.due {
-		return op.Call
-	}
-	c.due = false
-	return c.intended
-}

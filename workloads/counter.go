@@ -12,7 +12,7 @@ const counterKey = "job"
 
 // counter: read a number, think, write it back plus one. Without mutual exclusion increments are
 // lost.
-var counter = workload{
+var counter = &Workload{
 	name:    "counter",
 	about:   "read a number, think, write it back plus one; two at a time lose an increment",
 	guarded: oneCounter,
@@ -26,7 +26,7 @@ func oneCounter(Config) map[string]int64 { return map[string]int64{counterKey: 0
 func increment(read int64) (int64, bool) { return read + 1, true }
 
 // readMostly: a client of a lock without a shared mode reads under an exclusive hold.
-var readMostly = workload{
+var readMostly = &Workload{
 	name:    "read-mostly",
 	about:   "three rounds in four read under a shared hold, one writes under an exclusive one",
 	guarded: oneCounter,
@@ -51,7 +51,7 @@ func (c *Client) readOrWrite(n int) guarded {
 const winners = 10
 
 // lottery is the example of article 003. Each round is a new draw with its own key.
-var lottery = workload{
+var lottery = &Workload{
 	name:  "lottery",
 	about: "every instance starts the same draw; it must run once and pick exactly ten winners",
 	guarded: func(cfg Config) map[string]int64 {
@@ -65,7 +65,7 @@ var lottery = workload{
 
 // ticks: a job that must run once per tick. A client that is a little late asks for the lock when
 // another has done the job, and is refused only if that one keeps the lock.
-var ticks = workload{
+var ticks = &Workload{
 	name:    "ticks",
 	about:   "at each tick, one every lease, read what is to do, and do it unless another client holds the lock; doing it twice is a lost update",
 	guarded: oneCounter,

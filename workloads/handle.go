@@ -50,7 +50,10 @@ func (h *handle) acquire(ctx context.Context, mode history.Mode) (ok bool, err e
 	op.Return, op.Outcome = c.timeline(), acquireOutcome(err)
 	if err != nil {
 		h.finish(&op, err)
-		return false, c.refused(ctx, h.key, err)
+		if errors.Is(err, impls.ErrCrashed) || errors.Is(err, impls.ErrUnsupported) { // the client ends
+			return false, err
+		}
+		return false, c.at(ctx, history.Refused, h.key)
 	}
 	op.Token, op.Fence = g.Token, g.Fence
 	c.addTimes(&op, g)
@@ -60,14 +63,6 @@ func (h *handle) acquire(ctx context.Context, mode history.Mode) (ok bool, err e
 	h.mu.Unlock()
 	h.watchLoss(g)
 	return true, c.at(ctx, history.Granted, h.key)
-}
-
-// refused announces that an acquire ended without a grant. It returns err if that ends the client.
-func (c *Client) refused(ctx context.Context, key string, err error) error {
-	if errors.Is(err, impls.ErrCrashed) || errors.Is(err, impls.ErrUnsupported) {
-		return err
-	}
-	return c.at(ctx, history.Refused, key)
 }
 
 func (h *handle) ask(ctx context.Context, mode history.Mode) (impls.Grant, error) {
@@ -90,7 +85,11 @@ func (h *handle) release(ctx context.Context) error {
 	if err := c.at(ctx, history.BeforeRelease, h.key); err != nil {
 		return err
 	}
-	g := h.pop()
+	h.mu.Lock()
+	last := len(h.grants) - 1
+	g := h.grants[last]
+	h.grants = h.grants[:last]
+	h.mu.Unlock()
 	if len(h.grants) == 0 {
 		h.unwatch()
 	}
@@ -133,18 +132,13 @@ func (h *handle) finish(op *history.Operation, err error) {
 		op.Err = err.Error()
 	}
 	h.client.record.Add(*op)
-	if h.client.Observe != nil {
-		h.client.Observe(op.Op, op.Outcome, h.client.intendedStart(op), op.Call, op.Return)
+	c, intended := h.client, op.Call
+	if op.Op == history.Acquire && c.due { // the first of a round; renewals come from other goroutines
+		c.due, intended = false, c.intended
 	}
-}
-
-func (h *handle) pop() held {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	last := len(h.grants) - 1
-	g := h.grants[last]
-	h.grants = h.grants[:last]
-	return g
+	if c.Observe != nil {
+		c.Observe(op.Op, op.Outcome, intended, op.Call, op.Return)
+	}
 }
 
 // lost reports whether the lock has notified the client of a lost hold.

@@ -10,7 +10,7 @@ import (
 
 // longHold stops working if an extend is refused. A lock that cannot extend is held for one pause
 // between extends.
-var longHold = workload{
+var longHold = &Workload{
 	name:    "long-hold",
 	about:   "work of two leases under a lease that is extended by hand every third of it",
 	guarded: oneCounter,
@@ -45,7 +45,7 @@ func (h *handle) keepExtending(ctx context.Context) (bool, error) {
 }
 
 // longReads: a reader that crashed must not keep its hold because other readers extend theirs.
-var longReads = workload{
+var longReads = &Workload{
 	name:    "long-reads",
 	about:   "three rounds in four read for two leases under a shared hold that is extended by hand, one writes",
 	guarded: oneCounter,

@@ -8,7 +8,7 @@ import (
 
 // names: a lock that keeps one state for all names of a client confuses them. All clients ask for
 // the names in one order, so that none waits for another that waits for it.
-var names = workload{
+var names = &Workload{
 	name:    "names",
 	about:   "hold all keys at once, count under each, and release each; the release of one must end its hold and no other",
 	guarded: func(cfg Config) map[string]int64 { return zeros(spreadFormat, cfg.Keys) },

@@ -11,22 +11,7 @@ import (
 )
 
 // Workload is what the clients of a run do. It has no state: all clients share one value.
-type Workload interface {
-	// Name is its name in scenarios; About describes it in one sentence.
-	Name() string
-	About() string
-	// Prepare fills the guarded store before the first client starts.
-	Prepare(ctx context.Context, s Store, cfg Config) error
-	// Run drives one client until its rounds are done, c.Stop is closed or ctx ends. It returns
-	// impls.ErrCrashed if the client crashed.
-	Run(ctx context.Context, c *Client) error
-	// Guarded returns the store keys that the workload writes, with their initial values, for the
-	// audit at the end.
-	Guarded(cfg Config) map[string]int64
-}
-
-// workload is a Workload in parts.
-type workload struct {
+type Workload struct {
 	name, about string
 	prepare     func(ctx context.Context, s Store) error               // nil: the store needs none
 	guarded     func(cfg Config) map[string]int64                      // nil: it writes nothing
@@ -34,24 +19,32 @@ type workload struct {
 	rounds      func(c *Client) func(ctx context.Context, n int) error // replaces round for a workload with state
 }
 
-func (w workload) Name() string  { return w.name }
-func (w workload) About() string { return w.about }
+// Name returns its name in scenarios.
+func (w *Workload) Name() string { return w.name }
 
-func (w workload) Prepare(ctx context.Context, s Store, _ Config) error {
+// About describes it in one sentence.
+func (w *Workload) About() string { return w.about }
+
+// Prepare fills the guarded store before the first client starts.
+func (w *Workload) Prepare(ctx context.Context, s Store) error {
 	if w.prepare == nil {
 		return nil
 	}
 	return w.prepare(ctx, s)
 }
 
-func (w workload) Guarded(cfg Config) map[string]int64 {
+// Guarded returns the store keys that the workload writes, with their initial values, for the audit
+// at the end.
+func (w *Workload) Guarded(cfg Config) map[string]int64 {
 	if w.guarded == nil {
 		return nil
 	}
 	return w.guarded(cfg)
 }
 
-func (w workload) Run(ctx context.Context, c *Client) error {
+// Run drives one client until its rounds are done, c.Stop is closed or ctx ends. It returns
+// impls.ErrCrashed if the client crashed.
+func (w *Workload) Run(ctx context.Context, c *Client) error {
 	if w.rounds != nil {
 		return c.rounds(ctx, w.rounds(c))
 	}
@@ -63,10 +56,19 @@ func (c *Client) rounds(ctx context.Context, round func(ctx context.Context, n i
 	idle, end := c.untilStopped(ctx)
 	defer end()
 	for n := 0; c.config.Ops == 0 || n < c.config.Ops; n++ {
-		if err := c.awaitTurn(idle, n); err != nil {
-			return ended(err)
+		// a late client starts at once; its latencies still count from the intended start
+		if c.Pace != nil {
+			c.due, c.intended = true, c.Pace(n)
+			if err := c.clock.Sleep(idle, time.Duration(c.intended-c.timeline())); err != nil {
+				return ended(err)
+			}
 		}
-		if c.stopped(ctx) {
+		select {
+		case <-c.Stop:
+			return nil
+		default:
+		}
+		if ctx.Err() != nil {
 			return nil
 		}
 		if err := round(ctx, n); err != nil {
@@ -111,25 +113,6 @@ func (c *Client) untilStopped(ctx context.Context) (idle context.Context, end fu
 	}
 }
 
-func (c *Client) stopped(ctx context.Context) bool {
-	select {
-	case <-c.Stop:
-		return true
-	default:
-		return ctx.Err() != nil
-	}
-}
-
-// awaitTurn sleeps until the intended start of round n. A late client starts at once; its latencies
-// still count from the intended start.
-func (c *Client) awaitTurn(ctx context.Context, n int) error {
-	if c.Pace == nil { // a round is intended to start when it does
-		return nil
-	}
-	c.due, c.intended = true, c.Pace(n)
-	return c.clock.Sleep(ctx, time.Duration(c.intended-c.timeline()))
-}
-
 // guarded is a round that updates a stored value under the lock: acquire, read, think, write back,
 // release.
 type guarded struct {
@@ -167,7 +150,31 @@ func (c *Client) holding(ctx context.Context, key string, mode history.Mode, wor
 // section is the critical section of a guarded round. A client that learns that its hold is lost
 // leaves without writing.
 func (h *handle) section(ctx context.Context, g guarded) error {
-	return h.using(g.mode, func() error { return h.work(ctx, g) })
+	c := h.client
+	return h.using(g.mode, func() error {
+		if g.read == nil {
+			read, err := c.store.Read(ctx, g.key, h.fence())
+			if err != nil {
+				return survivable(err)
+			}
+			g.read = &read
+		}
+		if err := c.at(ctx, history.Entered, g.key); err != nil {
+			return err
+		}
+		if g.while == nil {
+			g.while = func(h *handle, ctx context.Context) (bool, error) { return true, c.clock.Sleep(ctx, g.think) }
+		}
+		holds, err := g.while(h, ctx)
+		if err != nil || !holds {
+			return survivable(err)
+		}
+		wrote, write := g.update(g.read.Value)
+		if !write || h.lost() {
+			return nil
+		}
+		return h.write(ctx, *g.read, wrote)
+	})
 }
 
 // using records the time inside the critical section, up to its end or the client's crash.
@@ -181,44 +188,16 @@ func (h *handle) using(mode history.Mode, work func() error) error {
 	return err
 }
 
-func (h *handle) work(ctx context.Context, g guarded) error {
-	c := h.client
-	if g.read == nil {
-		read, err := c.store.Read(ctx, g.key, h.fence())
-		if err != nil {
-			return survivable(err)
-		}
-		g.read = &read
-	}
-	if err := c.at(ctx, history.Entered, g.key); err != nil {
-		return err
-	}
-	holds, err := h.think(ctx, g)
-	if err != nil || !holds {
-		return survivable(err)
-	}
-	wrote, write := g.update(g.read.Value)
-	if !write || h.lost() {
-		return nil
-	}
-	return h.write(ctx, *g.read, wrote)
-}
-
-// think is the work between read and write back.
-func (h *handle) think(ctx context.Context, g guarded) (holds bool, err error) {
-	if g.while != nil {
-		return g.while(h, ctx)
-	}
-	return true, h.client.clock.Sleep(ctx, g.think)
-}
-
 func (h *handle) write(ctx context.Context, read Stored, wrote int64) (err error) {
 	c := h.client
 	op := history.Operation{Op: history.Write, Key: h.key, HasValue: true, Read: read.Value, Wrote: wrote,
 		Versioned: true, ReadVersion: read.Version, Fence: h.fence(), Call: c.timeline()}
 	c.record.Begin(op)
 	op.Version, err = c.store.Write(ctx, h.key, wrote, op.Fence)
-	op.Return, op.Outcome = c.timeline(), writeOutcome(err)
+	op.Return, op.Outcome = c.timeline(), endOutcome(err)
+	if errors.Is(err, errStale) {
+		op.Outcome = history.Rejected
+	}
 	h.finish(&op, err)
 	return survivable(err)
 }
@@ -230,11 +209,4 @@ func survivable(err error) error {
 		return err
 	}
 	return nil
-}
-
-func writeOutcome(err error) history.Outcome {
-	if errors.Is(err, errStale) {
-		return history.Rejected
-	}
-	return endOutcome(err)
 }

@@ -10,7 +10,7 @@ import (
 
 const zipfExponent = 0.99 // as in YCSB
 
-var spread = workload{
+var spread = &Workload{
 	name:    "spread",
 	about:   "counters under many keys, chosen by a zipf distribution with exponent 0.99",
 	guarded: func(cfg Config) map[string]int64 { return zeros(spreadFormat, cfg.Keys) },

@@ -14,7 +14,7 @@ const (
 
 // transfer is the example of article 000: a slow payment of the first client that outlives its
 // lease overwrites the others' quick remittances.
-var transfer = workload{
+var transfer = &Workload{
 	name:  "transfer",
 	about: "slow payments and quick remittances on one balance; overlap loses money",
 	prepare: func(ctx context.Context, s Store) error {

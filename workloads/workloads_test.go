@@ -120,7 +120,7 @@ func TestRoundsAreRecorded(t *testing.T) {
 		t.Run(row.workload+" "+row.lock, func(t *testing.T) {
 			r := newRig(t, row.lock, Config{Ops: row.rounds()})
 			w, _ := Find(row.workload)
-			if err := w.Prepare(t.Context(), r.store, r.config); err != nil {
+			if err := w.Prepare(t.Context(), r.store); err != nil {
 				t.Fatal(err)
 			}
 			if err := w.Run(t.Context(), r.Client); err != nil {

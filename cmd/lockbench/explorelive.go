@@ -41,7 +41,7 @@ func (o oneLock) Find(name string) (impls.Variant, bool) { return o.v, name == o
 func (oneLock) ScriptNames() map[string]string { return map[string]string{} }
 
 // worlds starts a world of real processes for each lane. end ends them.
-func (a *app) worlds(ctx context.Context, f *exploreFlags, cfg search.Config) (all []sim.World, end func() error, err error) {
+func (a *app) worlds(ctx context.Context, f *exploreFlags, cfg search.Config) (all []*harness.Live, end func() error, err error) {
 	p, why, err := a.provider(ctx, f.server, true)
 	if err != nil {
 		return nil, nil, err
@@ -72,7 +72,7 @@ func (a *app) worlds(ctx context.Context, f *exploreFlags, cfg search.Config) (a
 	err = starting.Wait()
 	end = func() error {
 		for _, w := range all {
-			ending.Go(w.(*harness.Live).Close)
+			ending.Go(w.Close)
 		}
 		return ending.Wait()
 	}
@@ -92,7 +92,7 @@ func (a *app) exploreLive(ctx context.Context, f *exploreFlags, cfg search.Confi
 	defer func() { err = errors.Join(err, end()) }()
 	var runners []sim.Runner
 	for _, w := range worlds { // a schedule that has begun is run to its end
-		runners = append(runners, sim.In(context.WithoutCancel(ctx), w, cfg.Known))
+		runners = append(runners, sim.In(context.WithoutCancel(ctx), w.Run, cfg.Known))
 	}
 	if r, err = search.Here(ctx, cfg, runners, progress); err != nil || r.First == nil {
 		return r, nil, harness.BlameChild(f.exec.fleet, err)

@@ -44,7 +44,7 @@ func listings() []listing {
 	return []listing{
 		listOf("locks", "the locks that can be run", []string{"LOCK", "KIND", "SERVERS", "HOW IT WORKS"}, catalogue.Locks(), listedLock),
 		listOf("scenarios", "what is done to them", []string{"SCENARIO", "WORKLOAD", "WHAT IS DONE"}, scenarios.Builtin(), listedScenario),
-		listOf("workloads", "what clients do", []string{"WORKLOAD", "WHAT CLIENTS DO"}, workloads.All(), func(w workloads.Workload) (any, []string) {
+		listOf("workloads", "what clients do", []string{"WORKLOAD", "WHAT CLIENTS DO"}, workloads.All(), func(w *workloads.Workload) (any, []string) {
 			return named{w.Name(), w.About()}, []string{w.Name(), w.About()}
 		}),
 		listOf("faults", "what can go wrong", []string{"FAULT", "WHAT HAPPENS"}, faults.Kinds(), listedFault),

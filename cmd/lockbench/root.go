@@ -300,7 +300,7 @@ func (a *app) begin(verb func(*cobra.Command, []string) error) func(*cobra.Comma
 // completions registers the words that shells complete for a command's flags.
 func completions(c *cobra.Command, flags *pflag.FlagSet) {
 	byName := map[string]func() []string{
-		"lock": lockNames, "locks": func() []string { return append(lockNames(), planted) }, "workload": func() []string { return namesOf(workloads.All(), workloads.Workload.Name) },
+		"lock": lockNames, "locks": func() []string { return append(lockNames(), planted) }, "workload": func() []string { return namesOf(workloads.All(), (*workloads.Workload).Name) },
 		"scenario": scenarioNames, "scenarios": scenarioNames, "faults": sim.Placeable, "server": func() []string { return serverWords[:] },
 	}
 	flags.VisitAll(func(f *pflag.Flag) {

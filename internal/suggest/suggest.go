@@ -47,11 +47,15 @@ func Hint(word string, known []string) string {
 
 // Unknown returns the error for a word that is not one of the known: "unknown workload "conter";
 // did you mean "counter"?".
-func Unknown(what, word string, known []string) string {
-	if word == "" {
-		return "is missing; known are " + List(known)
+func Unknown[S ~string](what string, word S, known []S) string {
+	words := make([]string, len(known))
+	for i, k := range known {
+		words[i] = string(k)
 	}
-	return fmt.Sprintf("unknown %s %q%s", what, word, cmp.Or(Hint(word, known), "; known are "+List(known)))
+	if word == "" {
+		return "is missing; known are " + List(words)
+	}
+	return fmt.Sprintf("unknown %s %q%s", what, word, cmp.Or(Hint(string(word), words), "; known are "+List(words)))
 }
 
 // List returns the words sorted and joined by commas.

@@ -60,7 +60,7 @@ func drawPoll(n int, p sim.Program) sim.Program {
 // drawVariation draws the workload of a schedule, and its standing faults, which count towards the
 // number of faults allowed.
 func drawVariation(p sim.Program, b sim.Bounds, r *rand.Rand) (sim.Program, sim.Bounds) {
-	p = drawPacing(drawWorkload(p, r), r)
+	p = drawRounds(p, r)
 	var injected []string
 	for _, f := range b.Faults {
 		if !sim.IsStanding(f) {
@@ -99,24 +99,16 @@ func drawLoss(p sim.Program, b sim.Bounds, r *rand.Rand) (sim.Program, sim.Bound
 	return p, b
 }
 
-// drawWorkload draws one of a program's workloads uniformly.
-func drawWorkload(p sim.Program, r *rand.Rand) sim.Program {
-	also := p.Also
-	p.Also = nil
-	if len(also) == 0 {
-		return p
-	}
-	if i := r.IntN(len(also) + 1); i < len(also) {
-		if w, ok := workloads.Find(also[i]); ok {
-			p.Load, p.Workload = also[i], w
+// drawRounds draws one of a program's workloads uniformly, and how the clients pace their rounds.
+// See Program.Hasty and Program.Renews.
+func drawRounds(p sim.Program, r *rand.Rand) sim.Program {
+	if n := len(p.Also); n > 0 {
+		if i := r.IntN(n + 1); i < n {
+			if w, ok := workloads.Find(p.Also[i]); ok {
+				p.Load, p.Workload = p.Also[i], w
+			}
 		}
 	}
-	return p
-}
-
-// drawPacing draws how the clients of a schedule pace their rounds. See Program.Hasty and
-// Program.Renews.
-func drawPacing(p sim.Program, r *rand.Rand) sim.Program {
 	if p.Hasty && r.IntN(3) == 0 {
 		p.Config.AcquireWait, p.Config.Pause = 0, 2*p.Config.Lease/3
 		p.Config.Ops *= 2
@@ -129,7 +121,7 @@ func drawPacing(p sim.Program, r *rand.Rand) sim.Program {
 			p.Config.Think, p.Config.Ops = 4*p.Config.Lease, 1
 		}
 	}
-	p.Hasty, p.Renews = false, false
+	p.Also, p.Hasty, p.Renews = nil, false, false
 	return p
 }
 

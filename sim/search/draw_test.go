@@ -12,7 +12,7 @@ import (
 // time is real, a try takes 30 ms, and leases are short.
 func TestManyTries(t *testing.T) {
 	for lease, try := range map[time.Duration]time.Duration{time.Second: 0, 100 * time.Millisecond: 30 * time.Millisecond} {
-		j := searchJob{Program: sim.Program{Clients: 2, Config: workloads.Config{Ops: 3, Lease: lease, Think: lease / 5, Pause: lease / 50, AcquireWait: 3 * lease}}}
+		j := searchJob{Config: Config{Program: sim.Program{Clients: 2, Config: workloads.Config{Ops: 3, Lease: lease, Think: lease / 5, Pause: lease / 50, AcquireWait: 3 * lease}}}}
 		many := 0
 		for n := range 400 {
 			c := j.draw(n, 100).program

@@ -64,7 +64,7 @@ func (s small) job(t *testing.T) searchJob {
 	if s.fault != "" {
 		b.Faults, b.MaxFaults = []string{s.fault}, 1
 	}
-	return searchJob{Program: p, Bounds: b, Strategy: Exhaustive, Parts: 1}
+	return searchJob{Config: Config{Program: p, Bounds: b, Strategy: Exhaustive}, Parts: 1}
 }
 
 // smalls lists the programs: every fault that a walk can place, on locks of one server, of a pair

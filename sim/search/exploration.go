@@ -18,45 +18,6 @@ import (
 	"github.com/lockbench/lockbench/sim"
 )
 
-// Config configures a search through the schedules of a program.
-type Config struct {
-	Program   sim.Program
-	Bounds    sim.Bounds
-	Strategy  string // "" means Mixed
-	Seed      uint64 // of the search
-	Schedules int    // at most; 0 means no limit
-	// of real time; 0 means no limit. Without limits a random search that finds nothing runs until
-	// its context ends
-	Budget  time.Duration
-	Workers int // processes; 0 means one per core
-	// one of several searches, on different machines, that divide the schedules; zero: the only one
-	Shard Shard
-	All   bool // go on after a finding, to count
-	// "property" or "property/cause": other violations are counted but are no findings; nil means
-	// all are
-	Seek []string
-	// Silence is how long a worker may send nothing before it counts as being in an endless loop; 0
-	// means five seconds.
-	Silence time.Duration
-	// Command starts a worker; nil means this program again, which must call WorkerMain when
-	// IsWorker says so.
-	Command []string
-	// Env is appended to a worker's environment.
-	Env []string
-	// Known finds the variant in this process; nil for a program that carries it. A worker has its
-	// own; see WorkerMain.
-	Known sim.Catalogue
-}
-
-// Shard is one of Count searches with the same settings and seed that divide the schedules. Index
-// counts from 1. It is a type of this package, since whoever tests a lock compiles what this
-// package imports.
-type Shard struct{ Index, Count int }
-
-// of returns how many of the first n schedules belong to the shard: every Count-th, beginning with
-// number Index-1.
-func (s Shard) of(n int) int { return (n - s.Index + s.Count) / s.Count }
-
 // Result is the result of an exploration: what is saved of it, and the tape of its finding.
 type Result struct {
 	explored.Exploration
@@ -72,10 +33,7 @@ func (r *Result) Keep(t sim.Tape) {
 }
 
 type exploration struct {
-	cfg     Config
-	job     searchJob
-	workers int
-	shard   Shard
+	cfg     Config // with what it leaves open
 	started time.Time
 	cancel  context.CancelFunc
 	report  func(Stats)
@@ -95,26 +53,25 @@ func newExploration(cfg Config, report func(Stats)) (*exploration, error) {
 	if err != nil {
 		return nil, err
 	}
-	workers, shard := cmp.Or(cfg.Workers, runtime.NumCPU()), cmp.Or(cfg.Shard, Shard{Index: 1, Count: 1})
 	if report == nil {
 		report = func(Stats) {}
 	}
-	j := searchJob{Program: p, Bounds: cfg.Bounds.WithDefaults(p), Strategy: cmp.Or(cfg.Strategy, Mixed), Seed: cfg.Seed, Parts: workers * shard.Count, All: cfg.All, Seek: cfg.Seek,
-		Schedules: cfg.Schedules}
-	j.Bounds.Instant = j.Bounds.Instant || j.Strategy == Exhaustive
-	return &exploration{cfg: cfg, job: j, workers: workers, shard: shard, started: time.Now(), report: report, parts: make([]progress, workers),
-		at: slices.Repeat([]int{-1}, workers)}, j.check()
+	cfg.Program, cfg.Bounds, cfg.Strategy = p, cfg.Bounds.WithDefaults(p), cmp.Or(cfg.Strategy, Mixed)
+	cfg.Bounds.Instant = cfg.Bounds.Instant || cfg.Strategy == Exhaustive
+	cfg.Workers, cfg.Shard = cmp.Or(cfg.Workers, runtime.NumCPU()), cmp.Or(cfg.Shard, Shard{Index: 1, Count: 1})
+	cfg.Silence = cmp.Or(cfg.Silence, sim.LongSilence)
+	return &exploration{cfg: cfg, started: time.Now(), report: report, parts: make([]progress, cfg.Workers),
+		at: slices.Repeat([]int{-1}, cfg.Workers)}, cfg.check()
 }
 
 // begins returns a worker's number among those of all shards, and that of its first schedule. A
 // shard has every Count-th, whatever its workers.
-func (e *exploration) begins(worker int) int { return e.shard.Index - 1 + e.shard.Count*worker }
+func (e *exploration) begins(worker int) int { return e.cfg.Shard.Index - 1 + e.cfg.Shard.Count*worker }
 
 // jobOf returns a worker's part of the search, from its schedule first on; some is false if none is
 // left.
 func (e *exploration) jobOf(worker, first int) (j searchJob, some bool) {
-	j = e.job
-	j.Part, j.First = e.begins(worker), first
+	j = searchJob{Config: e.cfg, Part: e.begins(worker), Parts: e.cfg.Workers * e.cfg.Shard.Count, First: first}
 	if j.Schedules > 0 {
 		j.Schedules -= first
 		return j, j.Schedules > 0
@@ -143,7 +100,7 @@ func (e *exploration) stopBehindFirst() {
 	if e.first == nil || e.cfg.All {
 		return
 	}
-	if e.job.Strategy == Exhaustive || slices.Min(e.at) >= e.first.Schedule {
+	if e.cfg.Strategy == Exhaustive || slices.Min(e.at) >= e.first.Schedule {
 		e.cancel()
 	}
 }
@@ -200,12 +157,12 @@ func (e *exploration) sum() progress {
 func (e *exploration) result() (Result, error) {
 	sum := e.sum()
 	r := Result{Exploration: explored.Exploration{
-		Schema: explored.ExploreSchema, Lock: e.job.Program.Lock, Verdict: checker.Pass, Schedules: sum.Schedules, Exhausted: sum.Exhausted,
-		Strategy: e.job.Strategy, Bounds: explored.Bounds(e.job.Bounds), Seconds: time.Since(e.started).Seconds(), Virtual: sum.Virtual.Seconds(),
+		Schema: explored.ExploreSchema, Lock: e.cfg.Program.Lock, Verdict: checker.Pass, Schedules: sum.Schedules, Exhausted: sum.Exhausted,
+		Strategy: e.cfg.Strategy, Bounds: explored.Bounds(e.cfg.Bounds), Seconds: time.Since(e.started).Seconds(), Virtual: sum.Virtual.Seconds(),
 		States: sum.States, Unhashed: sum.Unhashed, Steps: sum.Steps, Violated: sum.Violated, Excepted: sum.Excepted, Warnings: e.warnings,
 	}}
-	if e.shard.Count > 1 {
-		r.Shard = fmt.Sprintf("%d/%d", e.shard.Index, e.shard.Count)
+	if e.cfg.Shard.Count > 1 {
+		r.Shard = fmt.Sprintf("%d/%d", e.cfg.Shard.Index, e.cfg.Shard.Count)
 	}
 	if r.Reason = e.short(sum); r.Reason != "" {
 		r.Verdict = checker.Inconclusive
@@ -214,7 +171,7 @@ func (e *exploration) result() (Result, error) {
 		r.NotExplorable = r.Reason
 	}
 	if sum.Lacking != "" && e.first != nil {
-		r.Warnings = append(r.Warnings, sim.Without(e.job.Program.Lock, sum.Lacking))
+		r.Warnings = append(r.Warnings, sim.Without(e.cfg.Program.Lock, sum.Lacking))
 	}
 	if sum.Unexplorable != "" {
 		r.Warnings = append(r.Warnings, firstLines(sum.Unexplorable, 12))
@@ -232,23 +189,23 @@ func (e *exploration) result() (Result, error) {
 
 // short returns why the search covered less than requested; "" if it did not, or found something.
 func (e *exploration) short(sum progress) string {
-	elapsed, share := time.Since(e.started), e.shard.of(e.job.Schedules)
+	elapsed, share := time.Since(e.started), e.cfg.Shard.of(e.cfg.Schedules)
 	switch {
 	case e.first != nil:
 		return ""
 	case sum.Unexplorable != "":
 		return firstLines(sum.Unexplorable, 1)
 	case sum.Lacking != "":
-		return sim.Without(e.job.Program.Lock, sum.Lacking)
+		return sim.Without(e.cfg.Program.Lock, sum.Lacking)
 	case sum.Exhausted:
 		return ""
-	case sum.Schedules == 0 && (e.job.Schedules == 0 || share > 0):
+	case sum.Schedules == 0 && (e.cfg.Schedules == 0 || share > 0):
 		return "no schedule was run"
-	case e.job.Schedules > 0 && sum.Schedules < share:
+	case e.cfg.Schedules > 0 && sum.Schedules < share:
 		return fmt.Sprintf("the search ended after %d of %d schedules", sum.Schedules, share)
-	case e.job.Schedules == 0 && elapsed < e.cfg.Budget:
+	case e.cfg.Schedules == 0 && elapsed < e.cfg.Budget:
 		return cmp.Or(sum.Why, fmt.Sprintf("the search ended after %v of %v", elapsed.Round(time.Millisecond), e.cfg.Budget))
-	case e.job.Schedules == 0 && e.cfg.Budget == 0 && e.job.Strategy == Exhaustive:
+	case e.cfg.Schedules == 0 && e.cfg.Budget == 0 && e.cfg.Strategy == Exhaustive:
 		return cmp.Or(sum.Why, "the search ended before all schedules were run")
 	}
 	return ""

@@ -30,7 +30,7 @@ func (e *exploration) search(ctx context.Context, do func(ctx context.Context, w
 	ctx, e.cancel = context.WithCancel(ctx)
 	defer e.cancel()
 	var workers sync.WaitGroup
-	for part := range e.workers {
+	for part := range e.cfg.Workers {
 		workers.Go(func() {
 			do(ctx, part)
 			e.begun(part, math.MaxInt)
@@ -48,7 +48,7 @@ func (e *exploration) drive(ctx context.Context, part int) {
 		if !some {
 			return
 		}
-		died, err := e.runWorker(ctx, j, e.silence(), e.hears(part))
+		died, err := e.runWorker(ctx, j, e.cfg.Silence, e.hears(part))
 		if err != nil {
 			e.fail(err)
 		}
@@ -62,25 +62,25 @@ func (e *exploration) drive(ctx context.Context, part int) {
 		f, again := e.rerun(ctx, j, *died)
 		if again || !died.silent {
 			e.found(f)
-			if !e.cfg.All || e.job.Strategy == Exhaustive { // a walk's path past the schedule that killed it is lost
+			if !e.cfg.All || e.cfg.Strategy == Exhaustive { // a walk's path past the schedule that killed it is lost
 				return
 			}
-			died.schedule += e.job.Parts
+			died.schedule += j.Parts
 		}
-		first = e.resume(part, first, died.schedule)
+		first = e.resume(j, part, died.schedule)
 	}
 }
 
 // resume returns the schedule with which a worker's successor begins: the one under way, or the
 // first if a walk has lost the states that it saw.
-func (e *exploration) resume(part, first, schedule int) int {
+func (e *exploration) resume(j searchJob, part, schedule int) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.job.Strategy == Exhaustive {
+	if e.cfg.Strategy == Exhaustive {
 		e.parts[part] = progress{}
 		return e.begins(part)
 	}
-	e.parts[part].Schedules = (schedule - first) / e.job.Parts // its last progress report may be older
+	e.parts[part].Schedules = (schedule - j.First) / j.Parts // its last progress report may be older
 	e.ended = append(e.ended, e.parts[part])
 	e.parts[part] = progress{}
 	return schedule
@@ -96,25 +96,18 @@ func Here(ctx context.Context, cfg Config, runners []sim.Runner, report func(Sta
 		return Result{}, err
 	}
 	return e.search(ctx, func(ctx context.Context, part int) {
-		if err := e.here(ctx, part, runners[part]); err != nil {
+		j, some := e.jobOf(part, e.begins(part))
+		if !some {
+			return
+		}
+		one, err := newSearch(j, runners[part])
+		if err == nil {
+			one.tell = e.hears(part)
+			err = one.run(ctx)
+			e.record(part, one.progress) // what ended the search, besides findings
+		}
+		if err != nil {
 			e.fail(err)
 		}
 	})
-}
-
-// here does one worker's part in this process.
-func (e *exploration) here(ctx context.Context, part int, r sim.Runner) error {
-	j, some := e.jobOf(part, e.begins(part))
-	if !some {
-		return nil
-	}
-	one, err := newSearch(j, r)
-	if err != nil {
-		return err
-	}
-	one.begin, one.found = func(n int, _ []int) { e.begun(part, n) }, e.found
-	one.every = func(p progress) { e.record(part, p) }
-	err = one.run(ctx)
-	e.record(part, one.progress) // what ended the search, besides findings
-	return err
 }

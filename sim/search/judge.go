@@ -9,6 +9,7 @@ import (
 
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/sim"
 	"github.com/lockbench/lockbench/verdicts"
 )
@@ -29,7 +30,10 @@ func (x *explainer) judge(ctx context.Context, out sim.Outcome, stories bool) ([
 		return []broken{{Property: verdicts.Progress, Cause: verdicts.CauseUnknown, Story: endless(*out.Loop)}}, nil, nil
 	}
 	opt := checker.Options{MaxViolations: 1, Bare: !stories, Unsearched: !stories, HandOver: int64(handOver(out)), Store: out.Store}
-	v, err := x.check(ctx, out, opt)
+	v, err := checker.Check(ctx, checker.Input{Header: out.Header, Ops: history.NewSlice(out.Ops), Commands: out.Commands, Faults: out.Windows, Effects: out.Effects}, opt)
+	if err == nil {
+		_, err = x.Explain(ctx, v, record(out))
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("judge a schedule: %w", err)
 	}
@@ -88,15 +92,6 @@ func except(all []broken, out sim.Outcome) []broken {
 	return all
 }
 
-// check judges the properties of a schedule's record, and finds the causes of what broke.
-func (x *explainer) check(ctx context.Context, o sim.Outcome, opt checker.Options) (*checker.Verdict, error) {
-	v, err := checker.Check(ctx, checker.Input{Header: o.Header, Ops: history.NewSlice(o.Ops), Commands: o.Commands, Faults: o.Windows, Effects: o.Effects}, opt)
-	if err == nil {
-		_, err = x.Explain(ctx, v, record(o))
-	}
-	return v, err
-}
-
 // handOver returns how soon a waiter must get a lock that was released, if the lock promises it:
 // half the polling interval, for a lock that wakes its waiters, in a schedule without faults, plus
 // the time that the search let pass. 0 means no promise.
@@ -112,21 +107,30 @@ func handOver(out sim.Outcome) time.Duration {
 // lock's reading of the clock and its return.
 func grantedAfterExpiry(ops []history.Operation, v checker.Violation) bool {
 	for _, client := range v.Clients {
-		if g := lastGrant(ops, client, v.At); g != nil && g.ValidUntil != 0 && g.ValidUntil < g.Return {
+		var last history.Operation
+		for _, op := range ops {
+			granted := op.Op == history.Acquire && op.Outcome == history.OK && op.Client == client && op.Return <= v.At
+			if granted && op.Return >= last.Return {
+				last = op
+			}
+		}
+		if last.ValidUntil != 0 && last.ValidUntil < last.Return {
 			return true
 		}
 	}
 	return false
 }
 
-// lastGrant returns the last grant returned to a client by an instant; nil if there is none.
-func lastGrant(ops []history.Operation, client string, at int64) (last *history.Operation) {
-	for i := range ops {
-		op := &ops[i]
-		granted := op.Op == history.Acquire && op.Outcome == history.OK && op.Client == client && op.Return <= at
-		if granted && (last == nil || op.Return >= last.Return) {
-			last = op
+// judged counts the properties that had something to judge in a schedule, of those that the lock
+// promises.
+func judged(v *checker.Verdict, t impls.Traits) history.Reach {
+	c := history.Reach{}
+	for _, p := range v.Properties {
+		promised := p.Name == verdicts.FencingOrder && t.Fenced || p.Name == verdicts.Renewal && t.Extends ||
+			p.Name == verdicts.MutualExclusion || p.Name == verdicts.ExclusiveUse || p.Name == verdicts.ReleaseSafety
+		if promised || p.Verdict != checker.NotApplicable {
+			c["something to judge by "+string(p.Name)] = min(p.Opportunities, 1)
 		}
 	}
-	return last
+	return c
 }

@@ -30,7 +30,7 @@ func inRealTime(o sim.Outcome) bool { return o.Header.ClockError > 0 }
 // wasIdle reports whether a client had neither a hold nor an operation under way at an instant, nor
 // shortly before.
 func wasIdle(o sim.Outcome, client string, at int64) bool {
-	holds := 0
+	holds, reenters := 0, o.Program.Variant.Kind == history.Reentrant
 	for _, op := range o.Ops {
 		switch {
 		case op.Client != client || op.Call > at:
@@ -38,18 +38,13 @@ func wasIdle(o sim.Outcome, client string, at int64) bool {
 			return false
 		case op.Op == history.Acquire && op.Outcome == history.OK:
 			holds++
-		case op.Op == history.Release && !mayStillHold(o.Program.Variant.Kind, op):
+		// a failed release of a re-entrant lock may have been an inner one, which the server still
+		// counts; with other locks a renewal after it is useless, whatever its outcome
+		case op.Op == history.Release && !(reenters && (op.Outcome == history.Fail || op.Outcome == history.Unknown)):
 			holds = max(holds-1, 0)
 		}
 	}
 	return holds == 0
-}
-
-// mayStillHold reports whether a release may have left a hold that the client should keep alive: a
-// failed one of a re-entrant lock may have been an inner one, which the server still counts. With
-// other locks a renewal after the release is useless, whatever the outcome.
-func mayStillHold(kind history.Kind, op history.Operation) bool {
-	return kind == history.Reentrant && (op.Outcome == history.Fail || op.Outcome == history.Unknown)
 }
 
 // renewed returns the commands of clients with neither a hold nor an operation under way by which
@@ -73,17 +68,14 @@ func (x *explainer) renewed(out sim.Outcome) (found []history.Command, err error
 			continue
 		}
 		for _, c := range out.Commands {
-			if c.Node == e.Node && c.Conn == e.Conn && c.Name == e.Name && ranAt(c, e.At) && suspect(c) {
+			ran := c.Ran == e.At || c.Ran == 0 && c.Sent <= e.At && e.At <= c.Replied
+			if ran && c.Node == e.Node && c.Conn == e.Conn && c.Name == e.Name && suspect(c) {
 				c.Ran = e.At
 				found = append(found, c)
 			}
 		}
 	}
 	return found, nil
-}
-
-func ranAt(c history.Command, at int64) bool {
-	return c.Ran == at || c.Ran == 0 && c.Sent <= at && at <= c.Replied
 }
 
 // prolongs reports whether a change lets a key expire later, or raises the score of a member, which

@@ -10,8 +10,7 @@
 //
 // Where to look: search (one schedule after the other), job and draw (what a schedule draws),
 // explore, exploration and worker (several searches that share the schedules), shrink, tape (one
-// tape again); what was found: broken, judge, liveness, story, reached. No file uses what stands
-// above it.
+// tape again); what was found: broken, judge, liveness, story. No file uses what stands above it.
 package search
 
 import (
@@ -48,6 +47,20 @@ type progress struct {
 	Why          string `json:"why,omitempty"` // why a walk that ended has not covered everything
 }
 
+// line is what a search tells as it goes on; a worker writes each as a line of JSON. A schedule is
+// announced before it runs, so that one that kills the process is known.
+type line struct {
+	Begin    *int        `json:"begin,omitempty"`
+	Prefix   []int       `json:"prefix,omitempty"`
+	Choice   *sim.Choice `json:"choice,omitempty"`
+	Where    string      `json:"where,omitempty"` // of a schedule that takes long: what its goroutines do
+	Ran      int64       `json:"ran,omitempty"`   // and for how many nanoseconds of processor time it has run
+	Finding  *finding    `json:"finding,omitempty"`
+	Progress *progress   `json:"progress,omitempty"` // after each schedule
+	Done     bool        `json:"done,omitempty"`
+	Error    string      `json:"error,omitempty"`
+}
+
 // search runs the schedules of a job in this process, one after the other.
 type search struct {
 	job    searchJob
@@ -60,9 +73,7 @@ type search struct {
 
 	progress progress
 	findings int
-	begin    func(n int, prefix []int) // called before each schedule
-	found    func(finding)             // called with each finding
-	every    func(progress)            // called with the progress, after each schedule
+	tell     func(line) // called as the search goes on
 }
 
 func newSearch(j searchJob, h sim.Runner) (*search, error) {
@@ -75,7 +86,7 @@ func newSearch(j searchJob, h sim.Runner) (*search, error) {
 	if err := j.check(); err != nil {
 		return nil, err
 	}
-	s := &search{job: j, host: h, only: j.seeks, begin: func(int, []int) {}, found: func(finding) {}, every: func(progress) {}}
+	s := &search{job: j, host: h, only: j.seeks, tell: func(line) {}}
 	s.judge = s.causes.judge
 	s.progress.Violated, s.progress.Excepted, s.progress.Reached = map[string]int{}, map[string]int{}, history.Reach{}
 	if j.Strategy == Exhaustive {
@@ -120,10 +131,10 @@ func (s *search) run(ctx context.Context) error {
 func (s *search) one(ctx context.Context, n int) (done bool, err error) {
 	c := schedule{s.job.Program, s.job.Bounds, s.walk}
 	if s.walk == nil {
-		s.begin(n, nil)
+		s.tell(line{Begin: &n})
 		c = s.job.draw(n, s.length)
 	} else {
-		s.begin(n, s.walk.Prefix())
+		s.tell(line{Begin: &n, Prefix: s.walk.Prefix()})
 	}
 	out, err := s.host.Schedule(c.program, c.strategy, c.bounds, false)
 	if err != nil {
@@ -133,8 +144,8 @@ func (s *search) one(ctx context.Context, n int) (done bool, err error) {
 	if s.unexplorable(out) {
 		return true, nil
 	}
+	defer func() { s.tell(line{Progress: &s.progress}) }()
 	if out.Pruned {
-		s.every(s.progress)
 		return false, nil
 	}
 	all, judged, err := s.judge(context.WithoutCancel(ctx), out, false)
@@ -145,7 +156,6 @@ func (s *search) one(ctx context.Context, n int) (done bool, err error) {
 	if done, err = s.note(ctx, n, c.bounds, out, all); err == nil && s.walk != nil && n/max(s.job.Parts, 1)%againEvery == 0 {
 		err = s.again(c, out)
 	}
-	s.every(s.progress)
 	return done, err
 }
 
@@ -177,7 +187,12 @@ func (s *search) unexplorable(out sim.Outcome) bool {
 }
 
 func (s *search) count(out sim.Outcome) {
-	s.progress.Reached.Add(reached(out, s.job.Bounds))
+	p, traits := out.Program, out.Program.Variant.Traits
+	could := history.Prospect{Waits: p.Config.AcquireWait > 0, Poll: int64(p.Poll), Extends: traits.Extends, TellsLosses: traits.NotifiesLoss}
+	if s.job.Bounds.MaxFaults > 0 {
+		could.Faults = s.job.Bounds.Faults
+	}
+	s.progress.Reached.Add(history.Reached(out.Recorded, out.Windows, could))
 	s.progress.Schedules++
 	s.progress.Steps += out.Steps
 	s.progress.Virtual += out.Virtual
@@ -216,7 +231,7 @@ func (s *search) note(ctx context.Context, n int, bounds sim.Bounds, out sim.Out
 	if x, ok := withKey(told, b.key()); ok {
 		b = x
 	}
-	s.found(finding{n, b, newTape(out, bounds, b)})
+	s.tell(line{Finding: &finding{n, b, newTape(out, bounds, b)}})
 	return !s.job.All, err
 }
 

@@ -47,7 +47,11 @@ func searchFor(t *testing.T, j searchJob, n int) ([]finding, progress) {
 	}
 	s.judge = overlaps
 	var all []finding
-	s.found = func(f finding) { all = append(all, f) }
+	s.tell = func(l line) {
+		if l.Finding != nil {
+			all = append(all, *l.Finding)
+		}
+	}
 	if err := s.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -57,10 +61,10 @@ func searchFor(t *testing.T, j searchJob, n int) ([]finding, progress) {
 func TestSearchFindsTheMisUnlockAndSparesTheToken(t *testing.T) {
 	bounds := sim.Bounds{Faults: []string{faults.PauseClient}, MaxFaults: 1}
 	for _, strategy := range []string{Random, PCT, Mixed} {
-		if found, p := searchFor(t, searchJob{Program: program(t, "set-nx-ex", "hot", 2), Bounds: bounds, Strategy: strategy}, 1000); len(found) == 0 {
+		if found, p := searchFor(t, searchJob{Config: Config{Program: program(t, "set-nx-ex", "hot", 2), Bounds: bounds, Strategy: strategy}}, 1000); len(found) == 0 {
 			t.Errorf("%s: nothing found in set-nx-ex within %d schedules", strategy, p.Schedules)
 		}
-		if found, p := searchFor(t, searchJob{Program: program(t, "token", "hot", 2), Bounds: bounds, Strategy: strategy}, 500); len(found) > 0 {
+		if found, p := searchFor(t, searchJob{Config: Config{Program: program(t, "token", "hot", 2), Bounds: bounds, Strategy: strategy}}, 500); len(found) > 0 {
 			t.Errorf("%s: token blamed after %d schedules: %+v", strategy, p.Schedules, found)
 		}
 	}
@@ -68,7 +72,7 @@ func TestSearchFindsTheMisUnlockAndSparesTheToken(t *testing.T) {
 
 // TestExhaustiveWalkIsSharedByWorkers: the workers together walk what one walks alone.
 func TestExhaustiveWalkIsSharedByWorkers(t *testing.T) {
-	j := searchJob{Program: program(t, "token", "hot", 1), Bounds: sim.Bounds{Faults: []string{faults.PauseClient}, MaxFaults: 1}, Strategy: Exhaustive, Parts: 1}
+	j := searchJob{Config: Config{Program: program(t, "token", "hot", 1), Bounds: sim.Bounds{Faults: []string{faults.PauseClient}, MaxFaults: 1}, Strategy: Exhaustive}, Parts: 1}
 	_, alone := searchFor(t, j, 0)
 	if !alone.Exhausted || alone.Schedules < 100 || alone.Pruned == 0 {
 		t.Fatalf("alone: %+v, want an exhausted walk of over 100 schedules, some of them pruned", alone)

@@ -23,7 +23,12 @@ const (
 func Shrink(ctx context.Context, r sim.Runner, t sim.Tape, tries int) (sim.Tape, error) {
 	h := &shrinker{host: r, ctx: ctx, best: t, tries: tries}
 	defer h.causes.Close()
-	return h.shrink()
+	for _, smaller := range []func() error{h.program, h.choices, h.waits, h.choices} {
+		if err := smaller(); err != nil {
+			return h.best, err
+		}
+	}
+	return h.best, nil
 }
 
 type shrinker struct {
@@ -33,15 +38,6 @@ type shrinker struct {
 	tries int // how many schedules of a smaller program are searched for the violation
 
 	causes explainer
-}
-
-func (h *shrinker) shrink() (sim.Tape, error) {
-	for _, smaller := range []func() error{h.program, h.choices, h.waits, h.choices} {
-		if err := smaller(); err != nil {
-			return h.best, err
-		}
-	}
-	return h.best, nil
 }
 
 // program searches smaller programs, the smallest first, for the same violation.
@@ -58,10 +54,14 @@ func (h *shrinker) program() error {
 	return nil
 }
 
-func (h *shrinker) smaller() []sim.Program {
-	var out []sim.Program
+// smaller lists smaller programs. The bare workload has no store to damage.
+func (h *shrinker) smaller() (out []sim.Program) {
 	best := h.best.Program
-	for _, load := range h.loads() {
+	loads := []string{best.Load}
+	if best.Load == "counter" && h.best.Property != verdicts.StoreIntegrity {
+		loads = []string{"hot", best.Load}
+	}
+	for _, load := range loads {
 		for clients := min(2, best.Clients); clients <= best.Clients; clients++ {
 			for ops := 1; ops <= max(best.Config.Ops, 1); ops++ {
 				for _, poll := range slices.Compact([]time.Duration{max(best.Poll, best.Config.Lease*3/5), best.Poll}) {
@@ -77,43 +77,33 @@ func (h *shrinker) smaller() []sim.Program {
 	return out
 }
 
-// loads lists the workloads in which the violation may appear: the bare one is smaller, but has no
-// store to damage.
-func (h *shrinker) loads() []string {
-	own := h.best.Program.Load
-	if own != "counter" || h.best.Property == verdicts.StoreIntegrity {
-		return []string{own}
-	}
-	return []string{"hot", own}
-}
-
 // search looks for the violation in a smaller program, with no more faults than the tape had.
 func (h *shrinker) search(p sim.Program) (bool, error) {
 	p.Faults = slices.DeleteFunc(slices.Clone(p.Faults), func(f faults.Spec) bool { return f.Client > p.Clients })
 	b := h.best.Bounds
-	b.Faults, b.MaxFaults = h.placed()
-	j := searchJob{Program: p, Bounds: b, Strategy: Mixed, Seed: h.best.Program.Seed, Schedules: h.tries, Parts: 1}
+	b.Faults, b.MaxFaults = nil, 0
+	for _, c := range h.best.Choices {
+		if f, ok := c.Fault(); ok {
+			b.Faults = append(b.Faults, f)
+			b.MaxFaults++
+		}
+	}
+	slices.Sort(b.Faults)
+	b.Faults = slices.Compact(b.Faults)
+	j := searchJob{Config: Config{Program: p, Bounds: b, Strategy: Mixed, Seed: h.best.Program.Seed, Schedules: h.tries}, Parts: 1}
 	s, err := newSearch(j, h.host)
 	if err != nil {
 		return false, err
 	}
 	found := false
-	s.found = func(f finding) { h.best, found = f.Tape, true }
+	s.tell = func(l line) {
+		if l.Finding != nil {
+			h.best, found = l.Finding.Tape, true
+		}
+	}
 	s.only = func(b broken) bool { return b.key() == h.best.Key() }
 	err = s.run(h.ctx)
 	return found, err
-}
-
-// placed returns the faults that the tape's choices placed, by name, and their number.
-func (h *shrinker) placed() (names []string, n int) {
-	for _, c := range h.best.Choices {
-		if f, ok := c.Fault(); ok {
-			names = append(names, f)
-		}
-	}
-	n = len(names)
-	slices.Sort(names)
-	return slices.Compact(names), n
 }
 
 // choices leaves out unnecessary choices: first halves, then quarters, down to single ones.

@@ -11,21 +11,28 @@ import (
 )
 
 type storyLine struct {
-	at    int64
-	text  string
-	same  string // consecutive lines with the same text here are joined
-	times int
+	at   int64
+	text string
+	same string // consecutive lines with the same text here are one
 }
 
-// eventsUntil returns the commands with their replies, faults and entries of clients up to an instant, as
-// numbered lines; repeated refusals are one.
-func eventsUntil(o sim.Outcome, until int64) []string {
+// eventsUntil returns the commands with their replies, faults and entries of clients up to an
+// instant, as numbered lines; repeated refusals are one.
+func eventsUntil(o sim.Outcome, until int64) (out []string) {
 	var lines []storyLine
 	for _, c := range o.Commands {
 		lines = append(lines, commandLine(c))
 	}
 	for _, w := range o.Windows {
-		lines = append(lines, windowLines(w)...)
+		who := w.Client
+		if who == "" && w.Node >= 0 {
+			who = history.Node(w.Node).String()
+		}
+		fault := strings.TrimSpace(who + " " + w.Fault)
+		lines = append(lines, storyLine{at: w.Start, text: fault})
+		if w.End > w.Start {
+			lines = append(lines, storyLine{at: w.End, text: fault + " is over"})
+		}
 	}
 	for _, op := range o.Ops {
 		if op.Op == history.Use {
@@ -34,7 +41,19 @@ func eventsUntil(o sim.Outcome, until int64) []string {
 	}
 	lines = slices.DeleteFunc(lines, func(l storyLine) bool { return l.at > until })
 	slices.SortStableFunc(lines, func(a, b storyLine) int { return int(a.at - b.at) })
-	return numbered(joined(lines))
+	for len(lines) > 0 {
+		l, times := lines[0], 1
+		for times < len(lines) && l.same != "" && lines[times].same == l.same {
+			times++
+		}
+		again := ""
+		if times > 1 {
+			again = fmt.Sprintf(" (%d times)", times)
+		}
+		out = append(out, fmt.Sprintf("%2d. %8.3f s  %s%s", len(out)+1, time.Duration(l.at).Seconds(), l.text, again))
+		lines = lines[times:]
+	}
+	return out
 }
 
 func commandLine(c history.Command) storyLine {
@@ -42,55 +61,12 @@ func commandLine(c history.Command) storyLine {
 	if c.Replied == 0 {
 		reply = "no reply is seen"
 	}
-	args := make([]string, len(c.Args))
-	for i, a := range c.Args {
-		args[i] = short(a)
+	args := slices.Clone(c.Args)
+	for i, a := range args {
+		if len(a) > 20 { // such as a token
+			args[i] = a[:8] + "…"
+		}
 	}
 	text := fmt.Sprintf("%s: %s %s = %s", c.Client, c.Name, strings.Join(args, " "), reply)
 	return storyLine{at: c.Sent, text: text, same: c.Client + c.Name + reply}
-}
-
-// short truncates long words such as tokens.
-func short(s string) string {
-	if len(s) > 20 {
-		return s[:8] + "…"
-	}
-	return s
-}
-
-func windowLines(w history.Window) []storyLine {
-	who := w.Client
-	if who == "" && w.Node >= 0 {
-		who = history.Node(w.Node).String()
-	}
-	begin := storyLine{at: w.Start, text: strings.TrimSpace(who + " " + w.Fault)}
-	if w.End <= w.Start {
-		return []storyLine{begin}
-	}
-	return []storyLine{begin, {at: w.End, text: strings.TrimSpace(who+" "+w.Fault) + " is over"}}
-}
-
-func joined(lines []storyLine) []storyLine {
-	var out []storyLine
-	for _, l := range lines {
-		l.times = 1
-		if last := len(out) - 1; last >= 0 && l.same != "" && out[last].same == l.same {
-			out[last].times++
-			continue
-		}
-		out = append(out, l)
-	}
-	return out
-}
-
-func numbered(lines []storyLine) []string {
-	out := make([]string, len(lines))
-	for i, l := range lines {
-		again := ""
-		if l.times > 1 {
-			again = fmt.Sprintf(" (%d times)", l.times)
-		}
-		out[i] = fmt.Sprintf("%2d. %8.3f s  %s%s", i+1, time.Duration(l.at).Seconds(), l.text, again)
-	}
-	return out
 }

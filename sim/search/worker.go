@@ -1,7 +1,6 @@
 package search
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -12,8 +11,6 @@ import (
 	"os/exec"
 	"runtime"
 	"runtime/debug"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/lockbench/lockbench/internal/subprocess"
@@ -28,20 +25,6 @@ const workerEnv = "LOCKBENCH_SIM_WORKER"
 // IsWorker reports whether this process is a worker. main, and every TestMain whose binary
 // explores, must check it first and then call [WorkerMain].
 func IsWorker() bool { return os.Getenv(workerEnv) != "" }
-
-// line is one line of a worker's output. A schedule is announced before it runs, so that one that
-// kills the process is known.
-type line struct {
-	Begin    *int        `json:"begin,omitempty"`
-	Prefix   []int       `json:"prefix,omitempty"`
-	Choice   *sim.Choice `json:"choice,omitempty"`
-	Where    string      `json:"where,omitempty"` // of a schedule that takes long: what its goroutines do
-	Ran      int64       `json:"ran,omitempty"`   // and for how many nanoseconds of processor time it has run
-	Finding  *finding    `json:"finding,omitempty"`
-	Progress *progress   `json:"progress,omitempty"`
-	Done     bool        `json:"done,omitempty"`
-	Error    string      `json:"error,omitempty"`
-}
 
 // WorkerMain runs a worker for variants of the catalogue: it reads one job from in, searches, and
 // writes its results to out, one JSON object per line. It returns when the job is done or in ends.
@@ -101,18 +84,17 @@ func work(ctx context.Context, j searchJob, out *subprocess.Writer, known sim.Ca
 		watch.Chosen = func(c sim.Choice) { say(line{Choice: &c}) }
 	}
 	h.Watch(watch)
-	announce := announcer(out)
-	s.begin = func(n int, prefix []int) {
-		announce(n, prefix)
-		ran = subprocess.Stopwatch()
-	}
-	s.found = func(f finding) { say(line{Finding: &f}) }
 	last := time.Now()
-	s.every = func(p progress) {
-		if now := time.Now(); now.Sub(last) >= reportEvery {
-			last = now
-			say(line{Progress: &p})
+	s.tell = func(l line) {
+		switch {
+		case l.Begin != nil:
+			ran = subprocess.Stopwatch()
+		case l.Progress != nil && time.Since(last) < reportEvery:
+			return
+		case l.Progress != nil:
+			last = time.Now()
 		}
+		say(l)
 	}
 	if err := s.run(ctx); err != nil {
 		return err
@@ -121,19 +103,6 @@ func work(ctx context.Context, j searchJob, out *subprocess.Writer, known sim.Ca
 }
 
 const reportEvery = 100 * time.Millisecond
-
-// announcer returns a function that announces the next schedule. It is called thousands of times a
-// second and so formats its line by hand.
-func announcer(out io.Writer) func(int, []int) {
-	var buf []byte
-	return func(n int, prefix []int) {
-		buf = fmt.Appendf(buf[:0], `{"begin":%d`, n)
-		if len(prefix) > 0 {
-			buf = fmt.Appendf(buf, `,"prefix":%s`, strings.ReplaceAll(fmt.Sprint(prefix), " ", ","))
-		}
-		_, _ = out.Write(append(buf, "}\n"...)) // when the reader is gone, stdin has ended, too
-	}
-}
 
 // death is how the lock under test ended a worker.
 type death struct {
@@ -155,9 +124,6 @@ const (
 	graceToStop = 5 * time.Second
 )
 
-// silence is how long a worker may send nothing.
-func (e *exploration) silence() time.Duration { return cmp.Or(e.cfg.Silence, sim.LongSilence) }
-
 // runWorker runs a worker on a job and passes on what it says. died is not nil if the lock under
 // test killed it, or if it was silent for the limit.
 func (e *exploration) runWorker(ctx context.Context, j searchJob, limit time.Duration, heard func(line)) (died *death, err error) {
@@ -165,7 +131,12 @@ func (e *exploration) runWorker(ctx context.Context, j searchJob, limit time.Dur
 	if err != nil {
 		return nil, err
 	}
-	defer w.stop()
+	defer func() {
+		_ = w.Kill()        // it may have ended
+		for range w.lines { // drain the output
+		}
+		w.End(0)
+	}()
 	quietFor := time.NewTimer(limit)
 	defer quietFor.Stop()
 	now := death{schedule: j.First}
@@ -248,34 +219,20 @@ func (e *exploration) start(j searchJob) (*workerProcess, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = append(append(os.Environ(), e.cfg.Env...), workerEnv+"=1")
 	w := &workerProcess{lines: make(chan line, 256)}
-	w.Process = subprocess.New(cmd, subprocess.Listener{Line: w.take, End: func(error) { close(w.lines) }})
+	w.Process = subprocess.New(cmd, subprocess.Listener{Line: func(_ int, text []byte) error {
+		var l line
+		if json.Unmarshal(text, &l) == nil {
+			w.lines <- l
+		} else {
+			w.Note(text) // the lock printed it
+		}
+		return nil
+	}, End: func(error) { close(w.lines) }})
 	if err := w.Start(); err != nil {
 		return nil, fmt.Errorf("explore: start a worker: %w", err)
 	}
 	_ = w.Send(j) // if it has ended, its output shows it
 	return w, nil
-}
-
-// take reads a line. Other output was printed by the lock.
-func (w *workerProcess) take(_ int, text []byte) error {
-	l, ok := begun(text)
-	if !ok && json.Unmarshal(text, &l) != nil {
-		w.Note(text)
-		return nil
-	}
-	w.lines <- l
-	return nil
-}
-
-// begun parses an announcement, of which thousands come every second.
-func begun(b []byte) (line, bool) {
-	digits, ok := bytes.CutPrefix(b, []byte(`{"begin":`))
-	digits, whole := bytes.CutSuffix(digits, []byte("}"))
-	n, err := strconv.Atoi(string(digits))
-	if !ok || !whole || err != nil {
-		return line{}, false
-	}
-	return line{Begin: &n}, true
 }
 
 // finish waits for a worker to end by itself and handles the rest of its output.
@@ -292,35 +249,22 @@ func (w *workerProcess) finish(heard func(line)) error {
 	return nil
 }
 
-func (w *workerProcess) stop() {
-	_ = w.Kill()        // it may have ended
-	for range w.lines { // drain the output
-	}
-	w.End(0)
-}
-
 // rerun repeats the schedule that killed a worker, with every choice echoed, to get its tape; again
 // reports whether that worker was killed too.
 func (e *exploration) rerun(ctx context.Context, j searchJob, d death) (f finding, again bool) {
 	j.First, j.Prefix, j.Echo, j.Schedules = d.schedule, d.prefix, true, 1
 	// its other results are known
-	second, err := e.runWorker(context.WithoutCancel(ctx), j, secondTime*e.silence(), func(line) {})
+	second, err := e.runWorker(context.WithoutCancel(ctx), j, secondTime*e.cfg.Silence, func(line) {})
 	b := broken{Property: verdicts.Progress, Cause: verdicts.CauseUnknown,
 		Story: []string{"the lock under test took its process down", firstLines(d.why, 12)}}
 	t := sim.Outcome{Program: j.Program}.Tape(j.Bounds)
 	t.Property, t.Cause, t.Steps = b.Property, b.Cause, b.Story
-	again = err == nil && second != nil
-	if again {
+	if err == nil && second != nil {
 		t.Choices = second.choices
 		c := j.draw(d.schedule, 0)
 		t.Program, t.Bounds = c.program, c.bounds
-	} else {
-		e.warn(d)
+		return finding{d.schedule, b, t}, true
 	}
-	return finding{d.schedule, b, t}, again
-}
-
-func (e *exploration) warn(d death) {
 	what := "killed its worker once and not again"
 	if d.silent {
 		what = "took long once and not again: the machine is busy"
@@ -328,4 +272,5 @@ func (e *exploration) warn(d death) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.warnings = append(e.warnings, fmt.Sprintf("schedule %d %s", d.schedule, what))
+	return finding{d.schedule, b, t}, false
 }
