@@ -36,7 +36,6 @@ func (s *releases) report(w wrong) {
 		s.found(v, []op{began})
 		return
 	}
-	v.At = w.by.call
 	of := []op{began}
 	if w.by.hold != 0 {
 		of = append(of, s.d.k.began(w.by.hold))
@@ -107,7 +106,7 @@ func (s *releases) refused(o *op) {
 	}
 }
 
-// still reports whether the hold of a release was there, as far as others are concerned.
+// still reports whether the hold of a release was there: no other client had taken it away.
 func (s *releases) still(o *op) bool {
 	began := s.d.k.began(o.hold)
 	if s.marks != nil && len(s.marks.parts[o.hold]) > 0 {
