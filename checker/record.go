@@ -48,7 +48,7 @@ type op struct {
 	stated    stated
 }
 
-// stated is the mode that an operation states, plus 1; 0: none. One that states none may mean a
+// stated is the mode that an operation states, plus 1; 0: none. One that states none fits a
 // hold of any mode.
 type stated uint8
 
@@ -59,7 +59,7 @@ func statedMode(o *history.Operation) stated {
 	return stated(o.Mode) + 1
 }
 
-// fits reports whether an operation may mean a hold of the mode.
+// fits reports whether an operation can be about a hold of the mode.
 func (s stated) fits(m history.Mode) bool { return s == 0 || history.Mode(s-1) == m }
 
 // granted reports whether it is a successful acquire.

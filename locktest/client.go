@@ -111,8 +111,7 @@ func (cl *client) onRenew(r impls.Renewal) {
 	cl.renewed = append(cl.renewed, r)
 }
 
-// holds reports whether the client was granted the lock and has not released it, as far as it
-// knows.
+// holds reports whether the client was granted the lock and knows of no release or loss since.
 func (cl *client) holds() bool {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()

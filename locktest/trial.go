@@ -177,7 +177,7 @@ func (c *trial) cannotJudge(format string, args ...any) {
 	panic(giveUp{})
 }
 
-// holders returns the clients but one that hold the lock, as far as the kit knows.
+// holders returns the clients but one that by their own account hold the lock.
 func (c *trial) holders(but *client) []*client {
 	return slices.DeleteFunc(c.all(), func(cl *client) bool { return cl == but || !cl.holds() })
 }

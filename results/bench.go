@@ -100,7 +100,7 @@ type BenchCell struct {
 	Figures   map[string]Figure `json:"figures"`          // by metric name
 	Errors    []ErrorCount      `json:"errors,omitempty"`
 	// Spectrum is the wait for the lock by percentile, over all repetitions: points of 1/(1-p) and
-	// nanoseconds, as far as ten samples lie above.
+	// nanoseconds, while ten samples lie above.
 	Spectrum [][2]float64  `json:"spectrum,omitempty"`
 	Over     []BenchMoment `json:"over,omitempty"`   // the wait for the lock over the measured time
 	Faults   []BenchFault  `json:"faults,omitempty"` // that were in force in it
