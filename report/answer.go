@@ -54,7 +54,22 @@ func BenchAnswer(b results.Bench) string {
 	if len(alike) > 0 {
 		sentence += "; no difference from " + joined(alike) + " is shown"
 	}
-	return sentence + "."
+	return sentence + "." + unfair(best, others)
+}
+
+// unfair warns of a lock that is quick because it grants to the client that asks first: a waiter of
+// another lock waits at most half as long.
+func unfair(best results.BenchCell, others []results.BenchCell) string {
+	most, of := 2.0, ""
+	for _, o := range others {
+		if factor, shown := times(best.Figures["longest-wait"], o.Figures["longest-wait"], false); shown && factor >= most {
+			most, of = factor, o.Lock
+		}
+	}
+	if of == "" {
+		return ""
+	}
+	return fmt.Sprintf(" But its longest wait is %s× that of %s.", digits(most), of)
 }
 
 // answerMetric is what a bench is about: the hand-over where clients compete, else the throughput.

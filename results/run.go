@@ -82,7 +82,7 @@ func (n Node) Product() string {
 
 // Node describes one Redis server of a run.
 type Node struct {
-	Name    string            `json:"name"`
+	Name    string            `json:"name"`             // as in stories; of a user's server its address
 	Make    string            `json:"make,omitempty"`   // Redis, Valkey, …; "" is Redis
 	Version string            `json:"version"`          // of that make
 	Config  map[string]string `json:"config,omitempty"` // save, appendonly, appendfsync, maxmemory, maxmemory-policy

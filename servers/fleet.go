@@ -8,6 +8,7 @@ import (
 	"net"
 	"sync"
 
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 )
 
@@ -158,13 +159,12 @@ func (f *fleet) Info(ctx context.Context) ([]NodeInfo, error) {
 	errs := make([]error, len(f.nodes))
 	for i, n := range f.nodes {
 		n.mu.Lock()
-		infos[i].Name = n.name
 		if n.state == running {
 			infos[i] = n.identity()
-			infos[i].Name = n.name
 			errs[i] = describe(ctx, n.dial, &infos[i])
 		}
 		n.mu.Unlock()
+		infos[i].Name = history.Node(i).String()
 	}
 	return infos, errors.Join(errs...)
 }

@@ -44,7 +44,7 @@ func environmentFacts(e results.Environment, nodes []results.Node) (out [][2]str
 		if n.Image != "" {
 			text += ", " + n.Image
 		}
-		out = append(out, [2]string{"node " + n.Name, text})
+		out = append(out, [2]string{n.Name, text})
 	}
 	return out
 }
