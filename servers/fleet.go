@@ -154,8 +154,8 @@ func (f *fleet) Dial(ctx context.Context, i int) (net.Conn, error) {
 	return n.dial(ctx)
 }
 
-func (f *fleet) Info(ctx context.Context) ([]NodeInfo, error) {
-	infos := make([]NodeInfo, len(f.nodes))
+func (f *fleet) Info(ctx context.Context) ([]history.Server, error) {
+	infos := make([]history.Server, len(f.nodes))
 	errs := make([]error, len(f.nodes))
 	for i, n := range f.nodes {
 		n.mu.Lock()
