@@ -182,7 +182,6 @@ func (a *app) once(ctx context.Context, e harness.Experiment, seed uint64, flags
 	if out.Result.Schema == "" {
 		return nil, err
 	}
-	a.saveScenes(out)
 	r := runRecord(out.Dir, out.Run, &out.Result)
 	if err = errors.Join(err, saveViews(out)); err != nil {
 		a.line.print("lockbench: this verdict could not be saved whole, see below")
