@@ -70,22 +70,6 @@ func labelled(word string, column int, text string, s Style) []string {
 	return s.first(checker.Inconclusive, word, wrapped(fmt.Sprintf("%-*s", column, word), text))
 }
 
-// strengthOf describes how strong a pass of mutual exclusion is: the number of opportunities, how
-// many of them met a fault, and the upper bound of the violation rate with 95 % confidence; "" if
-// it is none.
-func strengthOf(r results.Result) string {
-	for _, p := range r.Properties {
-		if p.Name == verdicts.MutualExclusion && p.Verdict == checker.Pass {
-			text := fmt.Sprintf("%s of %s, upper bound %s", count(p.Violations), Plural(p.Opportunities, opportunity(p.Name)), Percent(p.CI95[1]))
-			if p.MetFault > 0 {
-				text += fmt.Sprintf("; %s met a fault", count(p.MetFault))
-			}
-			return text + notJudged(p)
-		}
-	}
-	return ""
-}
-
 // notJudged lists the opportunities that were not judged.
 func notJudged(p checker.Property) string {
 	if len(p.NotJudged) == 0 {
@@ -94,10 +78,18 @@ func notJudged(p checker.Property) string {
 	return "; not judged: " + checker.NotJudgedText(p.NotJudged)
 }
 
-// safetyLines returns the strength of a pass of mutual exclusion, if asked for, and the damage.
+// safetyLines returns, if asked for, how strong a pass of mutual exclusion is (the opportunities,
+// how many of them met a fault, and the upper bound of the violation rate with 95 % confidence),
+// and the damage.
 func safetyLines(r results.Result, strength bool) (lines []string) {
-	if text := strengthOf(r); text != "" && strength {
-		lines = wrapped("strength  ", text)
+	for _, p := range r.Properties {
+		if strength && p.Name == verdicts.MutualExclusion && p.Verdict == checker.Pass {
+			text := fmt.Sprintf("%s of %s, upper bound %s", count(p.Violations), Plural(p.Opportunities, opportunity(p.Name)), Percent(p.CI95[1]))
+			if p.MetFault > 0 {
+				text += fmt.Sprintf("; %s met a fault", count(p.MetFault))
+			}
+			lines = wrapped("strength  ", text+notJudged(p))
+		}
 	}
 	if text := DamageText(r); text != "" {
 		lines = append(lines, wrapped("damage    ", text)...)
