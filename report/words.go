@@ -14,7 +14,7 @@ import (
 // CauseAbout explains a cause in a clause.
 func CauseAbout(c verdicts.Cause) string {
 	return map[verdicts.Cause]string{
-		verdicts.LeaseOverrun:   "a client worked on after its lease had ended; every lease without fences has this",
+		verdicts.LeaseOverrun:   "a client worked on after its lease had ended, which no lease prevents",
 		verdicts.MisUnlock:      "a release or renewal removed or changed another client's hold",
 		verdicts.DoubleGrant:    "the lock granted a second hold while the first was there",
 		verdicts.ReaderEvicted:  "a release or renewal removed what other holders shared",
