@@ -81,8 +81,8 @@ type answerMetric struct {
 // usualClients is the setting that the answer is about, if it was measured.
 const usualClients = 8
 
-// answered returns the cells of the setting that the answer is about, without the bare loop, and
-// what they are compared by.
+// answered returns the cells of the setting that the answer is about, without the bare loop and the
+// locks that broke, whose figures mean nothing, and what they are compared by.
 func answered(b results.Bench) ([]results.BenchCell, answerMetric) {
 	var best []results.BenchCell
 	distance := math.Inf(1)
@@ -92,7 +92,7 @@ func answered(b results.Bench) ([]results.BenchCell, answerMetric) {
 			best, distance = cells, d
 		}
 	}
-	best = slices.DeleteFunc(slices.Clone(best), func(c results.BenchCell) bool { return c.Lock == bareLoop })
+	best = slices.DeleteFunc(slices.Clone(best), func(c results.BenchCell) bool { return c.Lock == bareLoop || len(c.Breaks) > 0 })
 	has := func(name string) bool {
 		return !slices.ContainsFunc(best, func(c results.BenchCell) bool { return c.Figures[name].Value == nil })
 	}

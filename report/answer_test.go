@@ -23,6 +23,8 @@ func TestBenchAnswer(t *testing.T) {
 	}
 	rate := func(values ...float64) results.Figure { return measured(results.PerSecond, values...) }
 	wait := func(values ...float64) results.Figure { return measured(results.Nanoseconds, values...) }
+	broken := lock("other", rate(1000), wait(1))
+	broken.Breaks = []results.BenchBreak{{Violations: 1}}
 	for _, row := range []struct {
 		why, want string
 		other     results.BenchCell
@@ -30,6 +32,7 @@ func TestBenchAnswer(t *testing.T) {
 		{"faster, and fair", "With 8 clients, quick makes 4× the holds per second of other at 1× the requests.", lock("other", rate(100), wait(10))},
 		{"faster, and unfair", "With 8 clients, quick makes 4× the holds per second of other at 1× the requests. But its longest wait is 5× that of other.",
 			lock("other", rate(100), wait(2))},
+		{"the other one broke", "", broken},
 		{"now quicker, now slower", "With 8 clients, the repetitions show no difference between quick and other.", lock("other", rate(300, 500), wait(2))},
 	} {
 		if got := report.BenchAnswer(results.Bench{Cells: []results.BenchCell{lock("quick", rate(400), wait(10)), row.other}}); got != row.want {
