@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
 )
 
@@ -132,7 +133,7 @@ func compareSides(base, now side, o CompareOptions) results.Comparison {
 
 // machine returns what of an environment affects figures. It leaves out versions of Go, of the kernel
 // and of modules, because users may want to compare those.
-func machine(e results.Environment, server string, nodes []results.Node) map[string]string {
+func machine(e results.Environment, server string, nodes []history.Server) map[string]string {
 	version := ""
 	if len(nodes) > 0 {
 		version = nodes[0].Version

@@ -117,7 +117,7 @@ type bench struct {
 	knees    []results.Knee
 	trips    []float64 // round trips, by turn, in nanoseconds
 	pipes    []int64   // the longest round trip to a child, by its turns, in nanoseconds
-	nodes    []results.Node
+	nodes    []history.Server
 	turn, of int
 	last     string
 	unsafe   int

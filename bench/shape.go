@@ -1,8 +1,6 @@
 package bench
 
 import (
-	"slices"
-
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/lockbench/lockbench/results"
@@ -71,7 +69,7 @@ func addShapes(c *results.BenchCell, turns []taken, length int64) {
 			c.Faults = t.Shape.faults
 		}
 	}
-	c.Spectrum = spectrum(all)
+	c.Spectrum = latency.Spectrum(all)
 	for i, h := range over {
 		if h == nil {
 			continue
@@ -89,24 +87,4 @@ func percentileOf(h *hdr.Histogram, name string, p float64) int64 {
 		return 0
 	}
 	return h.ValueAtPercentile(p)
-}
-
-// tail is how many samples must lie above a percentile that is drawn.
-const tail = 10
-
-// spectrum returns points of 1/(1-p) and nanoseconds, up to the percentile with ten samples above
-// it.
-func spectrum(h *hdr.Histogram) (points [][2]float64) {
-	most := float64(h.TotalCount()) / tail
-	for _, b := range h.CumulativeDistributionWithTicks(5) {
-		if b.Quantile >= 100 {
-			break
-		}
-		x := 1 / (1 - b.Quantile/100)
-		if x > most {
-			break
-		}
-		points = append(points, [2]float64{x, float64(b.ValueAt)})
-	}
-	return slices.CompactFunc(points, func(a, b [2]float64) bool { return a[0] == b[0] })
 }

@@ -9,7 +9,7 @@ import (
 
 // ErrAssumption means that a record breaks an assumption on which every judgement rests. A client
 // did two things at once, a token was granted twice, an interval ends before it starts, or a
-// release may mean two holds.
+// release fits two holds.
 var ErrAssumption = errors.New("broken assumption about the record")
 
 // archive is a history in compact form, by key.

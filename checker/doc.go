@@ -14,7 +14,7 @@
 //  2. findHolds (holds.go, open.go) goes over the operations of a key by call, finds its holds, and
 //     of each the three intervals on which all rules rest: belief, certain, possible
 //     (intervals.go), and the holds that may be there without a reply (ghosts.go). It refuses a
-//     client that does two things at once, and a release that may mean two holds.
+//     client that does two things at once, and a release that fits two holds.
 //  3. sweep (judge.go) goes over them again and shows each to the judges, at its call and at its
 //     return. Each judge checks one property, in the file with its name, whose comment is the
 //     definition. It reads the holds, the evidence (commands and faults, evidence.go) and the marks

@@ -178,7 +178,7 @@ func (p *pass) forget(c *client, now int64) {
 }
 
 // find returns the open hold that an operation belongs to; nil if there is none. An error says that
-// it may mean two.
+// it fits two.
 func (p *pass) find(c *client, o *op) (best *openHold, err error) {
 	several, level := 0, -1
 	for _, h := range slices.Backward(c.open) {
@@ -221,7 +221,7 @@ func (p *pass) innermost(c *client, o *op) (any *openHold) {
 
 // late notes an accepted release or extend whose hold was not possible when it was called. While
 // another operation of the client is under way, or one of unknown outcome may have begun a hold, it
-// may mean that.
+// may be about that one.
 func (p *pass) late(c *client, h *openHold, o *op) {
 	if o.outcome != history.OK || p.haunted(c, o.call) && !p.a.wasGranted(p.k, o.token) {
 		return

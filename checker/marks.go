@@ -31,7 +31,7 @@ type wrong struct {
 	by     op // line 0: no operation
 }
 
-// marks is the state of the nodes' data, as far as it is some hold's mark.
+// marks is what of the nodes' data is some hold's mark.
 type marks struct {
 	d       *keyInput
 	ops     map[uint64]op     // by id, those of the key that ask something of the lock

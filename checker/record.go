@@ -59,7 +59,7 @@ func statedMode(o *history.Operation) stated {
 	return stated(o.Mode) + 1
 }
 
-// fits reports whether an operation may mean a hold of the mode.
+// fits reports whether an operation can be about a hold of the mode.
 func (s stated) fits(m history.Mode) bool { return s == 0 || history.Mode(s-1) == m }
 
 // granted reports whether it is a successful acquire.

@@ -26,7 +26,7 @@ type refusal struct {
 }
 
 func newRefusal(d *keyInput) *refusal {
-	r := &refusal{tally: d.tallyOf(verdicts.Refusal, d.k.count(history.Acquire, history.Busy) > 0, "nobody was refused"),
+	r := &refusal{tally: d.tallyOf(verdicts.Refusal, d.k.count(history.Acquire, history.Busy) > 0, "no acquire ended with a refusal"),
 		until: [2]int64{math.MinInt64, math.MinInt64}, tries: latest{most: 2}}
 	if r.applies && Permits(d.a.header) > 1 {
 		r.full = d.full(0, d.holdsAgainst(history.Exclusive, func(began *op) Span { return Span{d.k.asked(began), d.k.holds.at(began.hold).possible} }))

@@ -36,7 +36,6 @@ func (s *releases) report(w wrong) {
 		s.found(v, []op{began})
 		return
 	}
-	v.At = w.by.call
 	of := []op{began}
 	if w.by.hold != 0 {
 		of = append(of, s.d.k.began(w.by.hold))

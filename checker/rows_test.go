@@ -207,6 +207,10 @@ func TestMarks(t *testing.T) {
 			if got := broken(v); got != row.want {
 				t.Errorf("%q fail, want %q", got, row.want)
 			}
+			first := v.property(verdicts.ReleaseSafety).First
+			if done := len(row.then) == 1 && row.then[0].At == 311*msec && first != nil; done && first.At != 311*msec {
+				t.Errorf("it broke at %d, want the instant at which the node executed it", first.At)
+			}
 		})
 	}
 }

@@ -144,7 +144,7 @@ func overall(properties []Property) Result {
 func (t *tally) judgement(h history.Header) Property {
 	p := Property{Name: t.property, Violations: t.broken, Opportunities: t.judged, Judged: t.judged, NotJudged: t.notJudged, MetFault: t.met, Note: t.note}
 	if t.windows > 0 {
-		p.Note = fmt.Sprintf("%d of %d windows searched", t.judged, t.windows)
+		p.Note = fmt.Sprintf("windows searched: %d of %d", t.judged, t.windows)
 	}
 	switch {
 	case !t.applies:

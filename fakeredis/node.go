@@ -93,8 +93,8 @@ func (n *Node) Reset(t time.Time) {
 // Seed seeds what scripts draw at random.
 func (n *Node) Seed(seed int32) { n.lua.random.seed(seed) }
 
-// Peer is the other end of a session, as far as a node needs to know it. Sessions of one peer share
-// its subscriptions.
+// Peer is what a node needs to know of the other end of a session. Sessions of one peer share its
+// subscriptions.
 type Peer interface {
 	// Publish is called for each message of a subscription, in wire form Push.
 	Publish(words ...string)

@@ -15,7 +15,7 @@ import (
 // is the lock's own.
 const MaxNodes = 9
 
-// Setting is what the faults of a plan happen to, as far as it limits them.
+// Setting limits what the faults of a plan can happen to.
 type Setting struct {
 	Clients, Nodes int // the highest numbers that a fault may name
 	Lease          time.Duration

@@ -63,16 +63,12 @@ func newServerDriver(e Experiment) *serverDriver {
 	return d
 }
 
-func (d *serverDriver) deploy(ctx context.Context) (nodes []results.Node, err error) {
+func (d *serverDriver) deploy(ctx context.Context) (nodes []history.Server, err error) {
 	if d.servers, err = d.startServers(ctx); err != nil {
 		return nil, err
 	}
-	infos, err := d.servers.lock.Info(ctx)
-	if err != nil {
+	if nodes, err = d.servers.lock.Info(ctx); err != nil {
 		return nil, fmt.Errorf("ask the servers who they are: %w", err)
-	}
-	for _, info := range infos {
-		nodes = append(nodes, results.Node(info))
 	}
 	return nodes, nil
 }

@@ -42,7 +42,7 @@ type Outcome struct {
 // this order, and close always.
 type driver interface {
 	// deploy starts the servers and describes them; the simulator has none.
-	deploy(ctx context.Context) ([]results.Node, error)
+	deploy(ctx context.Context) ([]history.Server, error)
 	// drive runs the clients while faults are applied. It returns what was recorded even after an
 	// error, nil if nothing was.
 	drive(ctx context.Context, save *saver) (*record, error)

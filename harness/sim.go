@@ -100,7 +100,7 @@ type simDriver struct {
 var _ driver = (*simDriver)(nil)
 
 // deploy borrows a simulator. Its nodes exist only within a schedule.
-func (d *simDriver) deploy(context.Context) ([]results.Node, error) {
+func (d *simDriver) deploy(context.Context) ([]history.Server, error) {
 	d.pool.mu.Lock()
 	defer d.pool.mu.Unlock()
 	if n := len(d.pool.idle); n > 0 {

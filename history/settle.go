@@ -9,7 +9,7 @@ import "slices"
 // and an acquire that sent nothing stays unknown, because its lock may have connections that are
 // not recorded. An acquire without an error did not return.
 func Settle(ops []Operation, commands []Command, effects []Executed) {
-	left := map[uint64]*Operation{} // certainly without effect, as far as is known
+	left := map[uint64]*Operation{} // without effect, by what is known so far
 	for i := range ops {
 		if op := &ops[i]; op.Op == Acquire && op.Outcome == Unknown && op.Err != "" {
 			left[op.ID] = op

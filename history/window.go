@@ -21,8 +21,7 @@ type Window struct {
 	// Replica is set for failovers: HadKey or LackedKey says whether the replica had the lock's key
 	// when it was promoted; "" = not known, or there was no key.
 	Replica string `json:"replica,omitempty"`
-	// Effects are its changes to the nodes' data and clocks, in order, as far as they were
-	// measured.
+	// Effects are its measured changes to the nodes' data and clocks, in order.
 	Effects []Effect `json:"effects,omitempty"`
 }
 

@@ -178,8 +178,7 @@ func (c *trial) cannotJudge(format string, args ...any) {
 	panic(giveUp{})
 }
 
-// holders returns the clients but one that were granted the lock and have not released it, as far
-// as they know.
+// holders returns the clients but one that by their own account hold the lock.
 func (c *trial) holders(but *client) []*client {
 	return slices.DeleteFunc(c.all(), func(cl *client) bool {
 		cl.mu.Lock()

@@ -54,7 +54,22 @@ func BenchAnswer(b results.Bench) string {
 	if len(alike) > 0 {
 		sentence += "; no difference from " + joined(alike) + " is shown"
 	}
-	return sentence + "."
+	return sentence + "." + unfair(best, others)
+}
+
+// unfair warns of a lock that is quick because it grants to the client that asks first: a waiter of
+// another lock waits at most half as long.
+func unfair(best results.BenchCell, others []results.BenchCell) string {
+	most, of := 2.0, ""
+	for _, o := range others {
+		if factor, shown := times(best.Figures["longest-wait"], o.Figures["longest-wait"], false); shown && factor >= most {
+			most, of = factor, o.Lock
+		}
+	}
+	if of == "" {
+		return ""
+	}
+	return fmt.Sprintf(" But its longest wait is %s× that of %s.", digits(most), of)
 }
 
 // answerMetric is what a bench is about: the hand-over where clients compete, else the throughput.
@@ -66,8 +81,8 @@ type answerMetric struct {
 // usualClients is the setting that the answer is about, if it was measured.
 const usualClients = 8
 
-// answered returns the cells of the setting that the answer is about, without the bare loop, and
-// what they are compared by.
+// answered returns the cells of the setting that the answer is about, without the bare loop and the
+// locks that broke, whose figures mean nothing, and what they are compared by.
 func answered(b results.Bench) ([]results.BenchCell, answerMetric) {
 	var best []results.BenchCell
 	distance := math.Inf(1)
@@ -77,7 +92,7 @@ func answered(b results.Bench) ([]results.BenchCell, answerMetric) {
 			best, distance = cells, d
 		}
 	}
-	best = slices.DeleteFunc(slices.Clone(best), func(c results.BenchCell) bool { return c.Lock == bareLoop })
+	best = slices.DeleteFunc(slices.Clone(best), func(c results.BenchCell) bool { return c.Lock == bareLoop || len(c.Breaks) > 0 })
 	has := func(name string) bool {
 		return !slices.ContainsFunc(best, func(c results.BenchCell) bool { return c.Figures[name].Value == nil })
 	}

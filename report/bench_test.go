@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/verdicts"
@@ -21,7 +22,7 @@ func figure(unit results.Unit, value, ratio float64, differs bool) results.Figur
 // kept, and a quicker baseline.
 func aBench() results.Bench {
 	b := results.Bench{Server: "process", Seed: 7, Start: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Duration: 107 * time.Second, Rerun: "lockbench bench --locks token,exists-set --seed 7",
-		Nodes: []results.Node{{Version: "7.0.15"}}, Environment: results.Environment{CPUs: 2}, RoundTrip: figure(results.Nanoseconds, 42e3, 1, false), Notes: []string{"a note"},
+		Nodes: []history.Server{{Version: "7.0.15"}}, Environment: results.Environment{CPUs: 2}, RoundTrip: figure(results.Nanoseconds, 42e3, 1, false), Notes: []string{"a note"},
 		Plan: results.BenchPlan{Locks: []string{"bare", "token", "exists-set"}, Reference: "bare", Repetitions: 10, Measure: time.Second, Lease: 30 * time.Second, Settings: []results.BenchSetting{{Clients: 8, Keys: 1}}}}
 	for i, lock := range b.Plan.Locks {
 		slower := float64(i + 1)

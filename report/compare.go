@@ -40,13 +40,13 @@ func comparisonLines(c results.Comparison, s Style) []string {
 	for _, r := range c.Rows {
 		if at := r.Lock + " × " + r.Setting; at != last {
 			last = at
-			lines = append(lines, "", s.paint(bold, at), s.paint(bold, fmt.Sprintf("%-21s%10s%5s%10s%5s  %s", "", "base", "±", "new", "±", "vs base")))
+			lines = append(lines, "", s.paint(bold, at), s.paint(bold, fmt.Sprintf("%-21s%10s %5s%10s %5s  %s", "", "base", "±", "new", "±", "vs base")))
 		}
 		name := "  " + r.Metric
 		if r.Gated {
 			name = "* " + r.Metric
 		}
-		lines = append(lines, fmt.Sprintf("%-21s%10s%5s%10s%5s  ", Short(name, 21), Figure(r.Base), spread(r.Base), Figure(r.New), spread(r.New))+deltaCell(r, s))
+		lines = append(lines, fmt.Sprintf("%-21s%10s %5s%10s %5s  ", Short(name, 21), Figure(r.Base), spread(r.Base), Figure(r.New), spread(r.New))+deltaCell(r, s))
 	}
 	if len(c.Rows) > 0 {
 		lines = append(lines, "", fmt.Sprintf("*  gated; ~ no significant difference (Mann-Whitney U, p > %s);", small(c.Alpha)),

@@ -85,11 +85,11 @@ func TestVerdicts(t *testing.T) {
 func TestDamageSaysOfWhich(t *testing.T) {
 	for schedules, want := range map[int]string{
 		// on servers
-		0: "2 lost updates, 0 stale writes: 2 of 9 are missing, the store holds 7",
+		0: "2 of 9 updates are missing, the store holds 7; 2 lost updates (a write that read what another had read), 0 stale writes",
 		// it is all there is
-		1: "2 lost updates, 0 stale writes: 2 of 9 are missing, the store holds 7",
+		1: "2 of 9 updates are missing, the store holds 7; 2 lost updates (a write that read what another had read), 0 stale writes",
 		// the others had theirs
-		10: "in the schedule that is kept, one of 10: 2 lost updates, 0 stale writes: 2 of 9 are missing, the store holds 7",
+		10: "in the schedule that is kept, one of 10: 2 of 9 updates are missing, the store holds 7; 2 lost updates (a write that read what another had read), 0 stale writes",
 	} {
 		r := results.Result{Schedules: schedules, Damage: &checker.Damage{LostUpdates: 2, Missing: 2, Expected: 9, Final: 7}}
 		if got := DamageText(r); got != want {

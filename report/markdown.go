@@ -18,7 +18,7 @@ func RunMarkdown(w io.Writer, r results.Result) error {
 	if then != "" {
 		lines = append(lines, then, "")
 	}
-	lines = append(lines, fmt.Sprintf("on %s, seed %d", md(serverOf(r.Server, r.Product)), r.Seed), "", "| property | verdict | violations | of | 95 % interval | causes |", "|---|---|--:|--:|--:|---|")
+	lines = append(lines, fmt.Sprintf("on %s, seed %d", md(ServerOf(r.Server, r.Product)), r.Seed), "", "| property | verdict | violations | of | 95 % interval | causes |", "|---|---|--:|--:|--:|---|")
 	for _, p := range r.Properties {
 		row := []string{"", "", "", p.Note}
 		if p.Verdict == checker.Pass || p.Verdict == checker.Fail {

@@ -116,11 +116,15 @@ func verdictLines(r results.Result, s Style, absent bool) []string {
 	return lines
 }
 
-// Inherent says of a run that broke only what every lease without fences breaks when a client
-// outlives it, and what to do; both are "" of another run.
+// Inherent says of a run that broke only what every lease breaks when a client outlives it, and
+// what to do; both are "" of another run.
 func Inherent(r results.Result) (why, then string) {
 	if !r.OutlivedOnly() {
 		return "", ""
+	}
+	if c := results.NewCell(r, verdicts.Safe()); c.Fences && c.Properties[verdicts.StoreIntegrity] == checker.Pass {
+		return "(as every lease: a client outlived its lease)",
+			"No lease prevents this. The data is whole: its store refuses writes by their fences. Short work makes it rarer."
 	}
 	return "(as every lease without fences: a client outlived its lease)",
 		"No lease prevents this. Let each write carry the fence of its hold, and the store refuse lower ones (as with fenced); short work makes it rarer."
@@ -135,15 +139,15 @@ func title(r results.Result) string {
 	if r.Server == "" {
 		return text
 	}
-	return fmt.Sprintf("%s  on %s, seed %d", text, serverOf(r.Server, r.Product), r.Seed)
+	return fmt.Sprintf("%s  on %s, seed %d", text, ServerOf(r.Server, r.Product), r.Seed)
 }
 
-// serverOf names servers by their kind, and by their make and version where these are known.
-func serverOf(kind, product string) string {
+// ServerOf names servers by their make and version, where these are known, and by their kind.
+func ServerOf(kind, product string) string {
 	if product == "" {
 		return kind
 	}
-	return kind + ", " + product
+	return product + " (" + kind + ")"
 }
 
 // OtherWorkload names, after the scenario's name, the workload of a run that has another than the

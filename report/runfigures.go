@@ -22,22 +22,27 @@ const mostDetail = 3 + len(latencyOrder)
 // harness was well, the load, and all of the latencies but medians.
 func figureLines(r results.Result, kept Kept, s Style, detail int) []string {
 	latencies := latencyTable(r, min(max(detail-3, 1), len(latencyOrder)))
-	lines := latencies.text(Style{})
+	var lines []string
 	switch {
 	case r.NoLatency != "" && detail > 0:
 		lines = []string{"latency   " + r.NoLatency}
 	case r.NoLatency != "":
-		lines = nil
 	case len(latencies.Rows) == 0:
 		lines = []string{"latency   no samples"}
 	case detail == 0:
 		var medians []string
 		for _, row := range latencies.Rows {
-			medians = append(medians, row[0]+" p50 "+row[2])
+			if row[2] != tooFew {
+				medians = append(medians, row[0]+" p50 "+row[2])
+			}
 		}
-		lines = wrapped("latency   ", strings.Join(medians, ", "))
-	case r.Load.Open:
-		lines = append(lines, wrapped("          ", openFoot)...)
+		if len(medians) > 0 {
+			lines = wrapped("latency   ", strings.Join(medians, ", "))
+		}
+	default:
+		if lines = latencies.text(Style{}); r.Load.Open {
+			lines = append(lines, wrapped("          ", openFoot)...)
+		}
 	}
 	return slices.Concat(safetyLines(r, detail > 0 || r.Verdict != checker.Fail), lines, loadLines(r, detail), healthLines(r, s, detail > 2), noteLines(r.Notes, maxNotes, s),
 		kept.lines("run"), again("again     ", r.Rerun))
@@ -65,22 +70,6 @@ func labelled(word string, column int, text string, s Style) []string {
 	return s.first(checker.Inconclusive, word, wrapped(fmt.Sprintf("%-*s", column, word), text))
 }
 
-// strengthOf describes how strong a pass of mutual exclusion is: the number of opportunities, how
-// many of them met a fault, and the upper bound of the violation rate with 95 % confidence; "" if
-// it is none.
-func strengthOf(r results.Result) string {
-	for _, p := range r.Properties {
-		if p.Name == verdicts.MutualExclusion && p.Verdict == checker.Pass {
-			text := fmt.Sprintf("%s of %s, upper bound %s", count(p.Violations), Plural(p.Opportunities, opportunity(p.Name)), Percent(p.CI95[1]))
-			if p.MetFault > 0 {
-				text += fmt.Sprintf("; %s met a fault", count(p.MetFault))
-			}
-			return text + notJudged(p)
-		}
-	}
-	return ""
-}
-
 // notJudged lists the opportunities that were not judged.
 func notJudged(p checker.Property) string {
 	if len(p.NotJudged) == 0 {
@@ -89,10 +78,18 @@ func notJudged(p checker.Property) string {
 	return "; not judged: " + checker.NotJudgedText(p.NotJudged)
 }
 
-// safetyLines returns the strength of a pass of mutual exclusion, if asked for, and the damage.
+// safetyLines returns, if asked for, how strong a pass of mutual exclusion is (the opportunities,
+// how many of them met a fault, and the upper bound of the violation rate with 95 % confidence),
+// and the damage.
 func safetyLines(r results.Result, strength bool) (lines []string) {
-	if text := strengthOf(r); text != "" && strength {
-		lines = wrapped("strength  ", text)
+	for _, p := range r.Properties {
+		if strength && p.Name == verdicts.MutualExclusion && p.Verdict == checker.Pass {
+			text := fmt.Sprintf("%s of %s, upper bound %s", count(p.Violations), Plural(p.Opportunities, opportunity(p.Name)), Percent(p.CI95[1]))
+			if p.MetFault > 0 {
+				text += fmt.Sprintf("; %s met a fault", count(p.MetFault))
+			}
+			lines = wrapped("strength  ", text+notJudged(p))
+		}
 	}
 	if text := DamageText(r); text != "" {
 		lines = append(lines, wrapped("damage    ", text)...)
@@ -111,18 +108,21 @@ func DamageText(r results.Result) string {
 	if r.Schedules > 1 {
 		shown = fmt.Sprintf("in the schedule that is kept, one of %s: ", count(r.Schedules))
 	}
-	text := shown + fmt.Sprintf("%s, %s", Plural(d.LostUpdates, "lost update"), Plural(d.StaleWrites, "stale write"))
+	text := fmt.Sprintf("%s (a write that read what another had read), %s", Plural(d.LostUpdates, "lost update"), Plural(d.StaleWrites, "stale write"))
 	switch {
 	case d.Missing > 0:
-		text += fmt.Sprintf(": %s of %s are missing, the store holds %s", count(d.Missing), count(d.Expected), count(d.Final))
+		text = fmt.Sprintf("%s of %s are missing, the store holds %s; %s", count(d.Missing), Plural(d.Expected, "update"), count(d.Final), text)
 	case d.Missing < 0:
-		text += fmt.Sprintf(": the store holds %s, %s more than the %s that it should", count(d.Final), count(-d.Missing), count(d.Expected))
+		text = fmt.Sprintf("the store holds %s, %s more than the %s that it should; %s", count(d.Final), count(-d.Missing), count(d.Expected), text)
 	}
-	return text
+	return shown + text
 }
 
 // latencyOrder is the order of the table's rows. Other operations are only in result.json.
 var latencyOrder = [...]string{"acquire", "hand-over", "release", "extend"}
+
+// tooFew stands for a percentile that has too few samples.
+const tooFew = "–"
 
 // openFoot explains the last column of latencies.
 const openFoot = "each counts from the planned start, p99 sent from the call"
@@ -148,7 +148,7 @@ func latencyTable(r results.Result, ops int) Table {
 			for i, v := range []int64{s.Response.P50, s.Response.P90, s.Response.P99, s.Response.P999, s.Response.Max, s.Service.P99} {
 				cell := Span(v)
 				if _, need, _ := results.Quantile(strings.TrimSuffix(t.Heads[i+2], " sent")); s.Response.Count < need {
-					cell = "–" // too few samples
+					cell = tooFew
 				}
 				row = append(row, cell)
 			}

@@ -76,7 +76,7 @@ func SuiteSummary(suite results.Suite) string {
 	if suite.Shard != nil {
 		text += ", shard " + suite.Shard.String()
 	}
-	return fmt.Sprintf("%s  (%s, seed %d%s)", text, serverOf(suite.Server, suite.Product), suite.Seed, took)
+	return fmt.Sprintf("%s, on %s, seed %d%s", text, ServerOf(suite.Server, suite.Product), suite.Seed, took)
 }
 
 // SuiteMeaning says what the verdict of a suite is about, and what became of its locks: a suite

@@ -14,7 +14,7 @@ import (
 // CauseAbout explains a cause in a clause.
 func CauseAbout(c verdicts.Cause) string {
 	return map[verdicts.Cause]string{
-		verdicts.LeaseOverrun:   "a client worked on after its lease had ended; every lease without fences has this",
+		verdicts.LeaseOverrun:   "a client worked on after its lease had ended, which no lease prevents",
 		verdicts.MisUnlock:      "a release or renewal removed or changed another client's hold",
 		verdicts.DoubleGrant:    "the lock granted a second hold while the first was there",
 		verdicts.ReaderEvicted:  "a release or renewal removed what other holders shared",
@@ -113,13 +113,17 @@ func happened(r results.Result) string {
 		}
 		return text + notJudged(me)
 	}
-	text := c.Ending().About()
-	if c.Ending() == results.Broke {
-		text = properties[p].broken
-	}
 	i := slices.IndexFunc(r.Properties, func(one checker.Property) bool { return one.Name == p })
-	text += fmt.Sprintf(", at %s of %s", count(r.Properties[i].Violations), Plural(r.Properties[i].Opportunities, opportunity(p)))
-	if about := CauseAbout(cause); about != "" {
+	text := fmt.Sprintf("at %s of %s ", count(r.Properties[i].Violations), Plural(r.Properties[i].Opportunities, opportunity(p)))
+	switch ending := c.Ending(); {
+	case ending == results.Broke:
+		text += properties[p].broken
+	case ending == results.Late && p == verdicts.StoreIntegrity:
+		text += "a client wrote after its lease had ended, beside the next holder, and damaged the data"
+	default:
+		text += ending.About()
+	}
+	if about := CauseAbout(cause); about != "" && !r.OutlivedOnly() {
 		text += ". The cause: " + strings.TrimSuffix(about, ".")
 	}
 	return text

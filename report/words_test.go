@@ -43,3 +43,31 @@ func TestSentenceOfAPass(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// TestOutlivedLease: of a client that outlived its lease the sentence says whether the data was
+// damaged, and the advice is none that the lock follows already.
+func TestOutlivedLease(t *testing.T) {
+	overrun := func(p verdicts.Property) checker.Property {
+		return checker.Property{Name: p, Verdict: checker.Fail, Violations: 2, Opportunities: 9, Causes: map[verdicts.Cause]int{verdicts.LeaseOverrun: 2}}
+	}
+	passed := func(p verdicts.Property) checker.Property {
+		return checker.Property{Name: p, Verdict: checker.Pass, Opportunities: 9}
+	}
+	for _, row := range []struct {
+		properties             []checker.Property
+		sentence, why, further string
+	}{
+		{[]checker.Property{overrun(verdicts.ExclusiveUse), overrun(verdicts.StoreIntegrity)},
+			"at 2 of 9 writes a client wrote after its lease had ended, beside the next holder, and damaged the data.", "without fences", "Let each write carry"},
+		{[]checker.Property{overrun(verdicts.ExclusiveUse), passed(verdicts.StoreIntegrity)},
+			"at 2 of 9 uses a client worked on after its lease had ended, beside the next holder: its data is at risk.", "without fences", "Let each write carry"},
+		{[]checker.Property{overrun(verdicts.ExclusiveUse), passed(verdicts.StoreIntegrity), passed(verdicts.FencingOrder)},
+			"at 2 of 9 uses a client worked on after its lease had ended, and the store refused its late write by the fence.", "(as every lease:", "The data is whole"},
+	} {
+		r := results.Result{Verdict: checker.Fail, Lock: "token", Properties: row.properties}
+		why, then := report.Inherent(r)
+		if s := report.RunSentence(r, 0, nil); !strings.HasSuffix(s, row.sentence) || !strings.Contains(why, row.why) || !strings.Contains(then, row.further) {
+			t.Errorf("%s\n%s\n%s", s, why, then)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -20,24 +21,24 @@ var errBench = errors.New("not a stored bench")
 
 // Bench compares the cost of locks in the same settings and repetitions.
 type Bench struct {
-	Schema      string         `json:"schema"`
-	Verdict     checker.Result `json:"verdict"` // of safety, over all cells
-	Server      string         `json:"server"`
-	Seed        uint64         `json:"seed"`
-	Start       time.Time      `json:"start"`    // UTC
-	Duration    time.Duration  `json:"duration"` // nanoseconds
-	Plan        BenchPlan      `json:"plan"`
-	Environment Environment    `json:"environment"`
-	Nodes       []Node         `json:"nodes,omitempty"`
-	RoundTrip   Figure         `json:"round_trip"` // of a PING over an equal connection, after a pause
-	Cells       []BenchCell    `json:"cells"`      // by setting, the reference first in each
-	Knees       []Knee         `json:"knees,omitempty"`
-	Gates       []GateResult   `json:"gates,omitempty"`
-	Baseline    *Comparison    `json:"baseline,omitempty"`
-	Shard       *Shard         `json:"shard,omitempty"` // of the settings; nil: all
-	Interrupted bool           `json:"interrupted,omitempty"`
-	Notes       []string       `json:"notes,omitempty"` // warnings that must be shown
-	Rerun       string         `json:"rerun"`
+	Schema      string           `json:"schema"`
+	Verdict     checker.Result   `json:"verdict"` // of safety, over all cells
+	Server      string           `json:"server"`
+	Seed        uint64           `json:"seed"`
+	Start       time.Time        `json:"start"`    // UTC
+	Duration    time.Duration    `json:"duration"` // nanoseconds
+	Plan        BenchPlan        `json:"plan"`
+	Environment Environment      `json:"environment"`
+	Nodes       []history.Server `json:"nodes,omitempty"`
+	RoundTrip   Figure           `json:"round_trip"` // of a PING over an equal connection, after a pause
+	Cells       []BenchCell      `json:"cells"`      // by setting, the reference first in each
+	Knees       []Knee           `json:"knees,omitempty"`
+	Gates       []GateResult     `json:"gates,omitempty"`
+	Baseline    *Comparison      `json:"baseline,omitempty"`
+	Shard       *Shard           `json:"shard,omitempty"` // of the settings; nil: all
+	Interrupted bool             `json:"interrupted,omitempty"`
+	Notes       []string         `json:"notes,omitempty"` // warnings that must be shown
+	Rerun       string           `json:"rerun"`
 	// Suite is what the suite that this version keeps found of the locks: by lock, by scenario. A
 	// lock that is not of the catalogue has none.
 	Suite map[string]map[string]Ending `json:"suite,omitempty"`
@@ -100,7 +101,7 @@ type BenchCell struct {
 	Figures   map[string]Figure `json:"figures"`          // by metric name
 	Errors    []ErrorCount      `json:"errors,omitempty"`
 	// Spectrum is the wait for the lock by percentile, over all repetitions: points of 1/(1-p) and
-	// nanoseconds, as far as ten samples lie above.
+	// nanoseconds, while ten samples lie above.
 	Spectrum [][2]float64  `json:"spectrum,omitempty"`
 	Over     []BenchMoment `json:"over,omitempty"`   // the wait for the lock over the measured time
 	Faults   []BenchFault  `json:"faults,omitempty"` // that were in force in it

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
 )
 
@@ -36,7 +37,7 @@ func TestSaveAndLoadInEachPhase(t *testing.T) {
 		t.Errorf("directory is %s", got)
 	}
 	run := aRun()
-	run.Nodes = []results.Node{{Name: "n1", Version: "7.0.15", Config: map[string]string{"appendonly": "no"}}}
+	run.Nodes = []history.Server{{Name: "n1", Version: "7.0.15", Config: map[string]string{"appendonly": "no"}}}
 	for _, phase := range []results.Phase{results.Started, results.Driven, results.Checked} {
 		run.Phase = phase
 		if err := d.SaveRun(run); err != nil {

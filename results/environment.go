@@ -36,7 +36,7 @@ type Machine struct {
 	Dir   string           // working directory, for git; "": skip
 }
 
-// CaptureEnvironment describes the machine as far as it can.
+// CaptureEnvironment describes the machine; what it cannot find out stays empty.
 func CaptureEnvironment(ctx context.Context, m Machine) Environment {
 	e := Environment{Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		GOMAXPROCS: runtime.GOMAXPROCS(0), CPUs: runtime.NumCPU()}

@@ -79,6 +79,9 @@ func newGate(name, limit string, least bool, most, fewest string) (Gate, error) 
 }
 
 func parseLimit(text string, m Metric) (float64, error) {
+	if text == "" {
+		return 0, fmt.Errorf("the limit of %s is missing", m.Name)
+	}
 	if m.Unit == Nanoseconds {
 		d, err := time.ParseDuration(text)
 		if err != nil || d < 0 {

@@ -1,12 +1,12 @@
 package results
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/lockbench/lockbench/checker"
+	"github.com/lockbench/lockbench/history"
 )
 
 // RunSchema is the schema name of run.json.
@@ -35,15 +35,15 @@ type Run struct {
 	LockAbout     string `json:"lock_about,omitempty"`
 	ScenarioAbout string `json:"scenario_about,omitempty"`
 
-	Workload    string        `json:"workload,omitempty"` // in place of the scenario's; "" = the scenario's own
-	Server      string        `json:"server"`             // process, docker, url, sim
-	Chosen      string        `json:"chosen,omitempty"`   // why lockbench chose that server; "" = the user did
-	Nodes       []Node        `json:"nodes,omitempty"`
-	Environment Environment   `json:"environment"`
-	Phase       Phase         `json:"phase"`
-	Start       time.Time     `json:"start"`       // UTC
-	Duration    time.Duration `json:"duration"`    // nanoseconds from Start to the end of the last phase reached
-	Interrupted bool          `json:"interrupted"` // it was stopped before its end
+	Workload    string           `json:"workload,omitempty"` // in place of the scenario's; "" = the scenario's own
+	Server      string           `json:"server"`             // process, docker, url, sim
+	Chosen      string           `json:"chosen,omitempty"`   // why lockbench chose that server; "" = the user did
+	Nodes       []history.Server `json:"nodes,omitempty"`
+	Environment Environment      `json:"environment"`
+	Phase       Phase            `json:"phase"`
+	Start       time.Time        `json:"start"`       // UTC
+	Duration    time.Duration    `json:"duration"`    // nanoseconds from Start to the end of the last phase reached
+	Interrupted bool             `json:"interrupted"` // it was stopped before its end
 	// Schedules is how many schedules the simulator ran, of which the record is one; 0 of a run on
 	// servers, and before they are run.
 	Schedules int `json:"schedules,omitempty"`
@@ -71,21 +71,3 @@ const (
 	Simulator = "sim"
 	Guest     = "url"
 )
-
-// Product returns the server's make and version: "Redis 7.0.15"; "" if it is not known.
-func (n Node) Product() string {
-	if n.Version == "" {
-		return n.Version
-	}
-	return cmp.Or(n.Make, "Redis") + " " + n.Version
-}
-
-// Node describes one Redis server of a run.
-type Node struct {
-	Name    string            `json:"name"`
-	Make    string            `json:"make,omitempty"`   // Redis, Valkey, …; "" is Redis
-	Version string            `json:"version"`          // of that make
-	Config  map[string]string `json:"config,omitempty"` // save, appendonly, appendfsync, maxmemory, maxmemory-policy
-	Image   string            `json:"image,omitempty"`  // with its digest
-	PID     int               `json:"pid,omitempty"`
-}

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/resp"
 )
 
@@ -94,7 +95,7 @@ func infoLines(text string) map[string]string {
 // recordedSettings are the server settings in the run record.
 var recordedSettings = [...]string{"save", "appendonly", "appendfsync", "maxmemory", "maxmemory-policy"}
 
-func describe(ctx context.Context, dial dialer, into *NodeInfo) error {
+func describe(ctx context.Context, dial dialer, into *history.Server) error {
 	a, err := newAdmin(ctx, dial)
 	if err != nil {
 		return err

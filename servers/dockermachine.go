@@ -17,6 +17,8 @@ import (
 	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
 	tclog "github.com/testcontainers/testcontainers-go/log"
+
+	"github.com/lockbench/lockbench/history"
 )
 
 const (
@@ -120,9 +122,9 @@ func (m *dockerMachine) peer() (string, int) {
 	return m.inside, cmp.Or(m.port, redisPort)
 }
 
-func (m *dockerMachine) clockPath() string  { return m.clock }
-func (m *dockerMachine) dataDir() string    { return m.data }
-func (m *dockerMachine) identity() NodeInfo { return NodeInfo{Image: m.site.digest} }
+func (m *dockerMachine) clockPath() string        { return m.clock }
+func (m *dockerMachine) dataDir() string          { return m.data }
+func (m *dockerMachine) identity() history.Server { return history.Server{Image: m.site.digest} }
 
 func (m *dockerMachine) alive(ctx context.Context) error {
 	state, err := m.container.Inspect(ctx)

@@ -126,13 +126,13 @@ func TestInfo(t *testing.T) {
 				t.Errorf("%s: %q, want %q", name, got.Config[name], value)
 			}
 		}
-		if got.Name != "bank-0" || got.Version == "" || (got.PID == 0) == (got.Image == "") {
-			t.Errorf("name bank-0, a version, and either a process or an image: %+v", got)
+		if got.Name != "node 1" || got.Version == "" || (got.PID == 0) == (got.Image == "") {
+			t.Errorf("name node 1, a version, and either a process or an image: %+v", got)
 		}
 		must(t, d.Kill(t.Context(), 0))
 		infos, err = d.Info(t.Context())
 		must(t, err)
-		if infos[0].Version != "" || infos[0].Name != "bank-0" {
+		if infos[0].Version != "" || infos[0].Name != "node 1" {
 			t.Errorf("a dead node has more than its name: %+v", infos[0])
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"net"
 	"sync"
 
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 )
 
@@ -153,18 +154,17 @@ func (f *fleet) Dial(ctx context.Context, i int) (net.Conn, error) {
 	return n.dial(ctx)
 }
 
-func (f *fleet) Info(ctx context.Context) ([]NodeInfo, error) {
-	infos := make([]NodeInfo, len(f.nodes))
+func (f *fleet) Info(ctx context.Context) ([]history.Server, error) {
+	infos := make([]history.Server, len(f.nodes))
 	errs := make([]error, len(f.nodes))
 	for i, n := range f.nodes {
 		n.mu.Lock()
-		infos[i].Name = n.name
 		if n.state == running {
 			infos[i] = n.identity()
-			infos[i].Name = n.name
 			errs[i] = describe(ctx, n.dial, &infos[i])
 		}
 		n.mu.Unlock()
+		infos[i].Name = history.Node(i).String()
 	}
 	return infos, errors.Join(errs...)
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/lockbench/lockbench/history"
 )
 
 // machine runs one redis-server, as a process or a container.
@@ -23,7 +25,7 @@ type machine interface {
 
 	addr() string                    // host:port for clients; "" while it is down
 	peer() (string, int)             // host and port for the other servers
-	identity() NodeInfo              // image and process id
+	identity() history.Server        // image and process id
 	alive(ctx context.Context) error // why the server ended; nil if it runs
 	clockPath() string               // the file of its shifted clock; "" without one
 	dataDir() string                 // the server's directory on this machine; "" if there is none

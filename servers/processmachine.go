@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/subprocess"
 )
 
@@ -68,11 +69,11 @@ func (m *processMachine) peer() (string, int) { return "127.0.0.1", m.port }
 func (m *processMachine) clockPath() string   { return m.clock }
 func (m *processMachine) dataDir() string     { return m.dir }
 
-func (m *processMachine) identity() NodeInfo {
+func (m *processMachine) identity() history.Server {
 	if m.ended() != nil {
-		return NodeInfo{}
+		return history.Server{}
 	}
-	return NodeInfo{PID: m.current().PID()}
+	return history.Server{PID: m.current().PID()}
 }
 
 func (m *processMachine) alive(context.Context) error { return m.ended() }

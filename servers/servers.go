@@ -15,6 +15,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 )
 
@@ -52,16 +53,6 @@ type Spec struct {
 	Derives     impls.Deriver     // finds keys that the lock's scripts make without naming them; nil: none
 }
 
-// NodeInfo describes one node, for the run record.
-type NodeInfo struct {
-	Name    string            `json:"name"`
-	Make    string            `json:"make,omitempty"`   // Redis, Valkey, …; "" is Redis
-	Version string            `json:"version"`          // of that make
-	Config  map[string]string `json:"config,omitempty"` // save, appendonly, appendfsync, maxmemory, maxmemory-policy
-	Image   string            `json:"image,omitempty"`  // with its digest
-	PID     int               `json:"pid,omitempty"`
-}
-
 // Provider starts deployments.
 type Provider interface {
 	Name() string // process, docker, url
@@ -81,7 +72,7 @@ type Provider interface {
 type Deployment interface {
 	Topology() impls.Topology
 	Len() int
-	Info(ctx context.Context) ([]NodeInfo, error) // for the run record; a node that is down has only its name
+	Info(ctx context.Context) ([]history.Server, error) // for the run record; a node that is down has only its name
 	Network
 
 	Kill(ctx context.Context, node int) error    // SIGKILL, confirmed dead

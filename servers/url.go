@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 	"github.com/lockbench/lockbench/internal/resp"
 )
@@ -209,8 +210,8 @@ func (d *guest) Keys(ctx context.Context, i int, prefix string) ([]string, error
 }
 
 // Info sends INFO and not CONFIG.
-func (d *guest) Info(ctx context.Context) ([]NodeInfo, error) {
-	infos := make([]NodeInfo, len(d.targets))
+func (d *guest) Info(ctx context.Context) ([]history.Server, error) {
+	infos := make([]history.Server, len(d.targets))
 	for i, t := range d.targets {
 		infos[i].Name = t.String()
 		fields, err := infoFields(ctx, t.dial, "default")

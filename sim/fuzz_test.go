@@ -191,9 +191,9 @@ func TestALeaseSetAgainWithinAMillisecond(t *testing.T) {
 	t.Skip("four commands take longer than a millisecond on this machine")
 }
 
-// sequence sends one random sequence to both, and logs it as far as the replies agree; stalled: the
-// two did not execute every command within the same millisecond, so that a lease may have begun or
-// ended earlier for one of them.
+// sequence sends one random sequence to both, and logs it up to where the replies differ; stalled:
+// the two did not execute every command within the same millisecond, so that a lease may have begun
+// or ended earlier for one of them.
 func sequence(seed int, simulated, real answers) (story string, differs, stalled bool) {
 	r := rand.New(rand.NewPCG(uint64(seed), 7))
 	for _, args := range [][]string{{"DISCARD"}, {"UNWATCH"}, {"FLUSHALL"}, {"SCRIPT", "FLUSH"}} {

@@ -23,7 +23,7 @@ import (
 //   - for each node, its data with their expiry times, its clock and rate, its scripts, subscribers
 //     and blocked requests, and its saved data while it is down;
 //   - the obstacles: cuts, delays, replication, all pending timers, and the faults still due;
-//   - and the past as far as a judge uses it: every fault with its times, the order of commands
+//   - and what a judge uses of the past: every fault with its times, the order of commands
 //     that changed data on each node, and which operations had returned when another was called.
 //
 // This leaves out the order of other events of one instant: two replies to two clients, say, or two

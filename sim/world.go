@@ -170,7 +170,7 @@ type reply struct {
 // delivered together, in the order in which the client wrote them.
 type batch struct {
 	written []*request // handshakes in between included
-	replies []*reply   // to these, as far as they have come
+	replies []*reply   // to these, that have come
 }
 
 // past is what remains to be known of the connections between a client and a node.

@@ -84,12 +84,12 @@ func (t *narrator) broken() string {
 	}
 }
 
-// misanswered returns which reply was wrong: the one to the operation at the instant of the
-// violation.
+// misanswered returns which reply was wrong: the one to the only operation that shows the
+// violation, or to the one at its instant.
 func (t *narrator) misanswered() string {
 	who, key, op := t.last(), quoted(t.v.Key), history.Operation{}
 	for _, o := range t.v.Witness.Operations {
-		if o.Call == t.v.At || o.Return == t.v.At {
+		if o.Call == t.v.At || o.Return == t.v.At || len(t.v.Witness.Operations) == 1 {
 			op = o
 		}
 	}

@@ -24,8 +24,8 @@ const (
 	holdLeases      = 2 // how many leases the work takes
 )
 
-// keepExtending works and extends in time. It reports whether the client still holds as far as it
-// knows.
+// keepExtending works and extends in time. It reports whether the client believes that it still
+// holds.
 func (h *handle) keepExtending(ctx context.Context) (bool, error) {
 	c := h.client
 	pause := c.config.Lease / extendsPerLease

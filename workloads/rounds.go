@@ -121,8 +121,7 @@ type guarded struct {
 	think  time.Duration
 	update func(read int64) (wrote int64, write bool)
 	read   *Stored // what it read before it had the lock; nil: it reads under the lock
-	// while, if set, replaces thinking. It reports whether the client still holds as far as it
-	// knows.
+	// while, if set, replaces thinking. It reports whether the client believes that it still holds.
 	while func(h *handle, ctx context.Context) (holds bool, err error)
 }
 

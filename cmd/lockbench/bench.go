@@ -124,18 +124,10 @@ func against(b *results.Bench, base *results.Bench, path string, o bench.Compare
 	b.Baseline = &c
 }
 
-// benchError returns the error for a bench's verdict; nil if it is inconclusive only because it was
-// interrupted, which has a code of its own.
 func benchError(b results.Bench) error {
 	odd := slices.ContainsFunc(b.Cells, func(c results.BenchCell) bool { return c.Verdict == checker.Inconclusive })
 	known := results.GatesVerdict(b.Gates) == checker.Pass && (b.Baseline == nil || b.Baseline.Verdict == results.ComparePass)
-	switch {
-	case b.Verdict == checker.Fail && !b.Broken():
-		return errGate
-	case b.Verdict == checker.Inconclusive && b.Interrupted && !odd && known:
-		return nil
-	}
-	return verdictError(b.Verdict)
+	return endError(b.Verdict, !b.Broken(), b.Interrupted && !odd && known)
 }
 
 // endBench saves a bench and its reports in its directory, and shows it.

@@ -146,6 +146,18 @@ func verdictError(v checker.Result) error {
 	return errInconclusive
 }
 
+// endError is verdictError of what may fail by its gates alone, and of what may be inconclusive only
+// because it was interrupted, which has a code of its own.
+func endError(v checker.Result, gatesAlone, interruptAlone bool) error {
+	switch {
+	case v == checker.Fail && gatesAlone:
+		return errGate
+	case v == checker.Inconclusive && interruptAlone:
+		return nil
+	}
+	return verdictError(v)
+}
+
 const exitCodesHelp = `lockbench exits with
 
   0    every property held and every gate passed

@@ -235,11 +235,8 @@ func (a *app) explore(ctx context.Context, f exploreFlags, flags *pflag.FlagSet)
 		err = errors.Join(err, a.keepFinding(ctx, f, &r, cfg.Program.Variant.Summary, rec))
 	}
 	a.line.clear()
-	verdict, interrupted := verdictError(r.Verdict), interrupts.end()
-	if interrupted != nil && verdict == errInconclusive { // because it was interrupted
-		verdict = nil
-	}
-	return errors.Join(err, show(a, r.Exploration, report.Explore), verdict, interrupted)
+	interrupted := interrupts.end()
+	return errors.Join(err, show(a, r.Exploration, report.Explore), endError(r.Verdict, false, interrupted != nil), interrupted)
 }
 
 // keepFinding saves the tape of a finding, shrinks it, and saves the result in its place, with the

@@ -161,6 +161,5 @@ func (a *app) keepRecord(d *results.Dir, run results.Run, t sim.Tape, f *found) 
 		d.SaveFunc(results.FaultsFile, func(w io.Writer) error { return history.WriteWindows(w, f.Windows) }),
 		d.SaveFunc(results.ServerFile, func(w io.Writer) error { return history.WriteServer(w, source, f.Effects) }),
 		d.SaveResult(r), d.SaveRun(run))
-	a.saveScenes(out)
 	return errors.Join(err, saveViews(out))
 }

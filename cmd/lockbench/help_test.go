@@ -50,3 +50,19 @@ func TestHelpFitsAScreen(t *testing.T) {
 		}
 	}
 }
+
+// TestWrongInputSaysWhereTheHelpIs: what is wrong with a command line is followed by the help of
+// its verb, or by the list of verbs.
+func TestWrongInputSaysWhereTheHelpIs(t *testing.T) {
+	for line, want := range map[string]string{
+		"compare a":          "'lockbench help compare' shows its flags\n",
+		"run --duration abc": "'lockbench help run' shows its flags\n",
+		"rnu":                "'lockbench help' shows the commands\n",
+		"help rnu":           "'lockbench help' shows the commands\n",
+	} {
+		w := newWorld("")
+		if code := w.call(t, strings.Fields(line)...); code != exitUsage || !strings.HasSuffix(w.err.String(), "\n"+want) {
+			t.Errorf("%s: exit code %d\n%s", line, code, w.err)
+		}
+	}
+}

@@ -206,8 +206,12 @@ func replayOf(tape string, run results.Run) string {
 	return results.CommandLine(again)
 }
 
-// saveViews writes the reports into the run directory. A run that failed before it was judged has
-// none.
+// pictured is how many of a run's violations have a page of their own; every one is written as
+// text.
+const pictured = 5
+
+// saveViews writes the reports and the violations into the run directory. A run that failed before
+// it was judged has none.
 func saveViews(out *harness.Outcome) error {
 	if out.Dir == "" || out.Verdict == nil {
 		return nil
@@ -216,31 +220,13 @@ func saveViews(out *harness.Outcome) error {
 	if err != nil {
 		return err
 	}
-	for i, v := range out.Verdict.Violations {
-		name := fmt.Sprintf("%s/%03d.txt", results.ViolationsPath, i+1)
-		err = errors.Join(err, d.SaveFunc(name, func(w io.Writer) error { return report.Violation(w, v) }))
+	for i := range out.Verdict.Violations {
+		v, name := &out.Verdict.Violations[i], fmt.Sprintf("%s/%03d", results.ViolationsPath, i+1)
+		err = errors.Join(err, d.SaveFunc(name+".txt", func(w io.Writer) error { return report.Violation(w, *v) }))
+		if i < pictured {
+			s := page.NewScene(v, out.Run.Lock, out.Run.Scenario, out.Record.Commands)
+			err = errors.Join(err, d.SaveFunc(name+".html", func(w io.Writer) error { return page.Violation(w, s, "../"+results.ReportFile) }))
+		}
 	}
 	return errors.Join(err, runRecord(out.Dir, out.Run, &out.Result).save())
-}
-
-// pictured is how many of a run's violations have a page of their own; every one is written as
-// text.
-const pictured = 5
-
-// saveScenes writes a page for each of the first violations. A page that fails is noted, and
-// changes no verdict.
-func (a *app) saveScenes(out *harness.Outcome) {
-	if out.Dir == "" {
-		return
-	}
-	d, err := results.Open(out.Dir)
-	for i := 0; err == nil && i < min(pictured, len(out.Verdict.Violations)); i++ {
-		s := page.NewScene(&out.Verdict.Violations[i], out.Run.Lock, out.Run.Scenario, out.Record.Commands)
-		err = d.SaveFunc(fmt.Sprintf("%s/%03d.html", results.ViolationsPath, i+1), func(w io.Writer) error {
-			return page.Violation(w, s, "../"+results.ReportFile)
-		})
-	}
-	if err != nil {
-		a.say("pages of the violations: %v", err)
-	}
 }

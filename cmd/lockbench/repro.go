@@ -142,13 +142,10 @@ func (a *app) reproConfig(ctx context.Context, name string, f reproFlags, flags 
 // kept makes a run and saves its reports.
 func (a *app) kept(ctx context.Context, e harness.Experiment) (*harness.Outcome, error) {
 	out, err := a.runner(ctx, e)
-	if err != nil {
-		return out, err
+	if err == nil {
+		err = saveViews(out)
 	}
-	if out.Result.Schema != "" {
-		a.saveScenes(out)
-	}
-	return out, saveViews(out)
+	return out, err
 }
 
 // showRepro shows one bug with its story, and several as a table.

@@ -73,7 +73,7 @@ func execute(ctx context.Context, argv []string, w world) (code int) {
 	help := &remembering{Writer: w.out}
 	root.SetOut(help)
 	root.SetErr(w.err)
-	err := root.ExecuteContext(ctx)
+	c, err := root.ExecuteContextC(ctx)
 	if err != nil && !a.ran && !errors.Is(err, errUsage) {
 		// cobra's own: unknown command, wrong number of arguments
 		err = fmt.Errorf("%w: %w%s", errUsage, err, suggestCommand(root, argv[1:]))
@@ -82,6 +82,13 @@ func execute(ctx context.Context, argv []string, w world) (code int) {
 		a.ran, err = true, errors.Join(err, fmt.Errorf("help: %w", help.err))
 	}
 	a.complain(err)
+	switch {
+	case err == nil || a.ran:
+	case c.HasParent() && c.Name() != "help":
+		a.line.print("'lockbench help " + c.Name() + "' shows its flags")
+	default:
+		a.line.print("'lockbench help' shows the commands")
+	}
 	return exitCode(err)
 }
 
@@ -114,9 +121,6 @@ func (a *app) complain(err error) {
 	}
 	if unsaved > 0 {
 		a.line.print("lockbench: " + report.Plural(unsaved, "more file") + " could not be saved")
-	}
-	if err != nil && !a.ran {
-		a.line.print("run 'lockbench help' for the commands, 'lockbench help COMMAND' for its flags")
 	}
 }
 

@@ -182,7 +182,6 @@ func (a *app) once(ctx context.Context, e harness.Experiment, seed uint64, flags
 	if out.Result.Schema == "" {
 		return nil, err
 	}
-	a.saveScenes(out)
 	r := runRecord(out.Dir, out.Run, &out.Result)
 	if err = errors.Join(err, saveViews(out)); err != nil {
 		a.line.print("lockbench: this verdict could not be saved whole, see below")
@@ -194,18 +193,9 @@ func (a *app) once(ctx context.Context, e harness.Experiment, seed uint64, flags
 	return &out.Result, errors.Join(err, a.summarize(r.forms["md"]))
 }
 
-// runError returns the error for a run's verdict; nil if it is inconclusive only because it was
-// interrupted, which has a code of its own.
 func runError(out *harness.Outcome) error {
 	r := out.Result
-	alone := r.Reason == judge.Interrupted && out.Verdict.Verdict == checker.Pass && results.GatesVerdict(r.Gates) == checker.Pass
-	switch {
-	case r.Verdict == checker.Inconclusive && alone:
-		return nil
-	case r.Verdict == checker.Fail && !r.Broken():
-		return errGate
-	}
-	return verdictError(r.Verdict)
+	return endError(r.Verdict, !r.Broken(), r.Reason == judge.Interrupted && out.Verdict.Verdict == checker.Pass && results.GatesVerdict(r.Gates) == checker.Pass)
 }
 
 // scenarioOf loads the scenario, for a lock of this topology, and applies the flags that change it,

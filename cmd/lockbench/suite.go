@@ -160,7 +160,7 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 		suite.Exact()
 	}
 	suite.Environment = &environment
-	return errors.Join(a.endSuite(dir, suite), a.storeSuite(f.store, suite), verdictOf(suite), dir.lacks.errors(), interrupts.end())
+	return errors.Join(a.endSuite(dir, suite), a.storeSuite(f.store, suite), suiteError(suite), dir.lacks.errors(), interrupts.end())
 }
 
 // config returns what a suite runs, and the stored suite that it is compared with; nil: none.

@@ -157,12 +157,7 @@ func (d *suiteDir) settle(s *results.Suite) error {
 	return errors.Join(errs...)
 }
 
-// verdictOf returns the error for a suite's verdict. A suite that is inconclusive only because it
-// was interrupted ends as interrupted.
-func verdictOf(s results.Suite) error {
+func suiteError(s results.Suite) error {
 	odd := slices.ContainsFunc(s.Cells, func(c results.Cell) bool { return c.Verdict == checker.Inconclusive })
-	if s.Verdict == checker.Inconclusive && s.Missing > 0 && !odd {
-		return nil
-	}
-	return verdictError(s.Verdict)
+	return endError(s.Verdict, false, s.Missing > 0 && !odd)
 }

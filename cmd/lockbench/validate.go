@@ -85,7 +85,7 @@ func (a *app) validated(ctx context.Context, path string) (kind, what string, er
 		schema, err := schemaOf(path)
 		switch {
 		case err != nil:
-			return "", "", err
+			return "", "", fmt.Errorf("%w; a scenario ends in .yaml, a history in .jsonl, .zst or .edn, and all else is JSON", err)
 		case strings.HasPrefix(schema, "lockbench/history/"):
 			return a.validHistory(ctx, path)
 		case strings.HasPrefix(schema, "lockbench/tape/"):

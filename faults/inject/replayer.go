@@ -16,8 +16,8 @@ import (
 // every reply until its turn comes, and every client at its moments; one goroutine, Run, grants the
 // turns. A request's turn ends when its node has replied, so that nodes execute requests in the
 // order of the schedule. The time between two steps is at least what it was in the schedule, so
-// that a lock's timers and leases advance as they did then, and longer only as far as a message
-// comes late or a node takes longer: what Run itself takes does not add up.
+// that a lock's timers and leases advance as they did then, and longer only by what a message or a
+// node is late: what Run itself takes does not add up.
 //
 // A run that differs from the schedule diverges: from then on messages pass as they come, and
 // [Replayer.Order] reports the step.

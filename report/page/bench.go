@@ -36,8 +36,8 @@ func Bench(w io.Writer, b results.Bench) error {
 	}
 	v.suite()
 	settings := report.BySetting(b.Cells)
-	v.byClients(settings, "throughput", "Holds per second, by clients", "count")
-	v.byClients(settings, "hand-over.trips.p50", "From a release to the next grant, in round trips, by clients", "number")
+	v.byClients(settings, "throughput", "Holds per second", "count")
+	v.byClients(settings, "hand-over.trips.p50", "From a release to the next grant, in round trips", "number")
 	for i, cells := range settings {
 		if !cells[0].Setting.Crash {
 			v.spectrum(fmt.Sprintf("spectrum-%d", i), cells)
@@ -139,16 +139,17 @@ func (v *benchView) byClients(settings [][]results.BenchCell, metric, title, for
 		rate float64
 	}
 	var order []group
-	lines := map[group][]series{}
+	lines, clients := map[group][]series{}, map[group][]int{}
 	for _, cells := range settings {
 		s := cells[0].Setting
 		if s.Crash {
 			continue
 		}
 		g := group{s.Keys, s.Hold, s.Rate}
-		if _, known := lines[g]; !known {
-			order, lines[g] = append(order, g), nil
+		if clients[g] == nil {
+			order = append(order, g)
 		}
+		clients[g] = append(clients[g], s.Clients)
 		for _, c := range cells {
 			f := c.Figures[metric]
 			if f.Value == nil {
@@ -169,6 +170,10 @@ func (v *benchView) byClients(settings [][]results.BenchCell, metric, title, for
 		}
 	}
 	for i, g := range order {
+		by := ", by clients"
+		if len(clients[g]) == 1 {
+			by = ", " + report.Plural(clients[g][0], "client")
+		}
 		where := strings.TrimPrefix(results.BenchSetting{Clients: 1, Keys: g.keys, Hold: g.hold, Rate: g.rate}.String(), "1 client")
 		missing := slices.DeleteFunc(slices.Clone(v.Bench.Plan.Locks), func(lock string) bool {
 			return slices.ContainsFunc(lines[g], func(l series) bool { return l.Name == lock })
@@ -176,21 +181,17 @@ func (v *benchView) byClients(settings [][]results.BenchCell, metric, title, for
 		if len(missing) > 0 {
 			where += " (" + strings.Join(missing, ", ") + ": too few samples)"
 		}
-		v.chart(chart{ID: fmt.Sprintf("%s-%d", metric, i), Title: title + where, About: "A line for each lock, a point for each number of clients, with its 95 % interval.",
+		v.chart(chart{ID: fmt.Sprintf("%s-%d", metric, i), Title: title + by + where, About: "For each lock a point for each number of clients, with its 95 % interval.",
 			X: "log", Y: "linear", XFormat: "count", YFormat: format, Series: lines[g]})
 	}
 }
 
 // spectrum draws the wait of all locks by percentile.
 func (v *benchView) spectrum(id string, cells []results.BenchCell) {
-	c := chart{ID: id, Title: "Wait for the lock by percentile, " + cells[0].Setting.String(), About: "A line for each lock, as far as ten samples lie above.",
+	c := chart{ID: id, Title: "Wait for the lock by percentile, " + cells[0].Setting.String(), About: "A line for each lock, which ends where fewer than ten samples lie above.",
 		X: "log", Y: "log", XFormat: "percentile", YFormat: "span"}
 	for _, cell := range cells {
-		line := v.look(cell.Lock)
-		for _, p := range cell.Spectrum {
-			line.Points = append(line.Points, p[:])
-		}
-		c.Series = append(c.Series, line)
+		c.Series = append(c.Series, v.look(cell.Lock).through(cell.Spectrum))
 	}
 	v.chart(c)
 }

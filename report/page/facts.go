@@ -7,11 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results"
 )
 
 // environmentFacts lists a machine, a build and servers.
-func environmentFacts(e results.Environment, nodes []results.Node) (out [][2]string) {
+func environmentFacts(e results.Environment, nodes []history.Server) (out [][2]string) {
 	add := func(name, text string) {
 		if text != "" {
 			out = append(out, [2]string{name, text})
@@ -44,7 +45,7 @@ func environmentFacts(e results.Environment, nodes []results.Node) (out [][2]str
 		if n.Image != "" {
 			text += ", " + n.Image
 		}
-		out = append(out, [2]string{"node " + n.Name, text})
+		out = append(out, [2]string{n.Name, text})
 	}
 	return out
 }

@@ -67,6 +67,14 @@ type series struct {
 	Points [][]float64 `json:"points"`
 }
 
+// through returns the line through some points.
+func (s series) through(points [][2]float64) series {
+	for _, p := range points {
+		s.Points = append(s.Points, p[:])
+	}
+	return s
+}
+
 // band is from, to and a name.
 type band [3]any
 
@@ -126,7 +134,7 @@ var functions = template.FuncMap{
 	"count": report.Count, "percent": report.Percent, "secs": report.Instant, "value": report.Quantity, "figure": report.Figure, "delta": report.Delta,
 	"outcome":  outcomeAbout,
 	"when":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
-	"workload": report.OtherWorkload, "damage": report.DamageText, "load": report.LoadText, "causes": report.PropertyCauses,
+	"workload": report.OtherWorkload, "server": report.ServerOf, "damage": report.DamageText, "load": report.LoadText, "causes": report.PropertyCauses,
 	"cause": report.CauseAbout, "property": report.PropertyAbout, "metric": report.MetricName,
 	"answer": report.BenchAnswer, "locks": report.LocksOf, "settings": report.BySetting, "safety": report.SafetyText, "shown": shown,
 	"breaks": breaksText, "knee": kneeText, "summary": report.SuiteSummary, "meaning": report.SuiteMeaning,

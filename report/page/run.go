@@ -34,6 +34,7 @@ type runView struct {
 	Key              string               // of the picture, as are the next two
 	LanesAbout, Left string
 	Absent           string // the properties that do not apply, and why
+	Untraced         bool   // some violations have no cause, as they were too many
 	Outcomes         []string
 	Latency          report.Table
 	Spectra          []chart
@@ -123,6 +124,11 @@ func (v *runView) judged(r results.Result, g *digest) {
 	v.Sentence = report.RunSentence(r, v.Run.Schedules, injected)
 	var absent []string
 	for _, p := range r.Properties {
+		traced := 0
+		for _, n := range p.Causes {
+			traced += n
+		}
+		v.Untraced = v.Untraced || traced < p.Violations
 		if p.Verdict == checker.NotApplicable {
 			absent = append(absent, strings.TrimSuffix(fmt.Sprintf("%s (%s)", p.Name, p.Note), " ()"))
 		}
@@ -175,7 +181,7 @@ func (v *runView) commands(g *digest) {
 	if v.Run.Schedules > 1 {
 		v.PerHold = "In the schedule that is kept: "
 	}
-	v.PerHold += fmt.Sprintf("%s commands for %s: %s per hold, including those while waiting.", report.Count(g.requests), report.Plural(g.granted, "hold"), per(g.requests))
+	v.PerHold += fmt.Sprintf("%s requests of the lock for %s: %s per hold, including those while waiting.", report.Count(g.requests), report.Plural(g.granted, "hold"), per(g.requests))
 	all := slices.SortedFunc(maps.Values(g.byCommand), func(a, b *commandCount) int {
 		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.name, b.name))
 	})

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	hdr "github.com/HdrHistogram/hdrhistogram-go"
-
 	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/report"
 	"github.com/lockbench/lockbench/results/latency"
@@ -40,9 +38,9 @@ func (v *runView) charts(g *digest) {
 		return
 	}
 	t := g.time
-	v.chart(chart{ID: "acquire", Title: "Wait for the lock over time", About: "From the call to the grant: p50, p99 and the longest.",
+	v.chart(chart{ID: "acquire", Title: "Wait for the lock over time", About: "From the call to the grant: p50, p99 and the longest, where there are enough samples.",
 		X: "linear", Y: "log", XFormat: "time", YFormat: "span", Gap: 3 * float64(t.width),
-		Series: []series{t.line("p50", classes[0], quantile(50)), t.line("p99", classes[1], quantile(99)), t.line("max", classes[2], quantile(100))}})
+		Series: []series{t.line("p50", classes[0], quantile("p50")), t.line("p99", classes[1], quantile("p99")), t.line("longest", classes[2], longest)}})
 	rates := []series{t.line("granted", classes[0], t.rate(func(b *bucket) int64 { return b.granted }))}
 	add := func(name string, of func(*bucket) int64) {
 		line := t.line(name, classes[len(rates)%len(classes)], t.rate(of))
@@ -84,8 +82,8 @@ func (v *runView) spectrum(op string, g *digest) {
 		outside = ", outside faults"
 	}
 	add := func(tag, name, class string) {
-		if h := g.spectra[tag]; h != nil && h.TotalCount() > 0 {
-			c.Series = append(c.Series, series{Name: name, Cls: class, Points: spectrumOf(h)})
+		if h := g.spectra[tag]; h != nil {
+			c.Series = append(c.Series, series{Name: name, Cls: class}.through(latency.Spectrum(h)))
 		}
 	}
 	from := "from the call" // which is planned for then in a closed loop
@@ -97,25 +95,8 @@ func (v *runView) spectrum(op string, g *digest) {
 	if v.Result.Load.Open {
 		add(op+".service", "from the call"+outside, classes[3]+" dots")
 	}
+	c.Series = slices.DeleteFunc(c.Series, func(s series) bool { return len(s.Points) == 0 })
 	if len(c.Series) > 0 {
 		v.Spectra = append(v.Spectra, c)
 	}
-}
-
-// spectrumOf returns points of 1/(1-p) and the value at p, up to the percentile with one sample
-// above it.
-func spectrumOf(h *hdr.Histogram) [][]float64 {
-	points, most := [][]float64{}, float64(h.TotalCount())
-	for _, b := range h.CumulativeDistributionWithTicks(5) {
-		x := most
-		if b.Quantile < 100 {
-			x = min(1/(1-b.Quantile/100), most)
-		}
-		if n := len(points); n > 0 && points[n-1][0] == x {
-			points[n-1][1] = float64(b.ValueAt)
-			continue
-		}
-		points = append(points, []float64{x, float64(b.ValueAt)})
-	}
-	return points
 }

@@ -30,7 +30,7 @@ type digest struct {
 	granted   int64
 	commands  []history.Command // in the window
 	byCommand map[string]*commandCount
-	requests  int64
+	requests  int64 // to the lock's servers
 	faults    []history.Window
 	spectra   map[string]*hdr.Histogram // of the latency log, by tag
 	cut       bool                      // the end of the history is missing
@@ -132,8 +132,12 @@ func (g *digest) take(op *history.Operation) {
 }
 
 func (g *digest) command(c *history.Command) {
-	g.requests++
 	name := c.Name
+	if c.Node < 0 {
+		name = "store: " + name
+	} else {
+		g.requests++
+	}
 	if len(c.Args) > 0 && c.IsScript() {
 		name += " " + c.Args[0]
 	}

@@ -23,6 +23,7 @@ type suiteView struct {
 	Legend       []results.Ending
 	Asked        *matrixView   // the scenarios that people ask about
 	Matrix       []*matrixView // all scenarios: those of many locks, and those of few
+	Unrun        []string      // the scenarios that these servers cannot run, or that fit no lock
 	Planted, Odd []matrixCell
 	Facts        [][2]string
 }
@@ -100,7 +101,7 @@ const inView = 29
 // arrange builds the tables, in the order of the cells, and lists the cells that are not as
 // expected.
 func (v *suiteView) arrange(all []matrixCell) {
-	locks := map[string]int{} // by scenario
+	locks := map[string]int{} // that a scenario was run with
 	var names []string
 	var cells []matrixCell
 	for _, c := range all {
@@ -112,27 +113,35 @@ func (v *suiteView) arrange(all []matrixCell) {
 			continue
 		}
 		cells = append(cells, c)
-		if locks[c.Scenario]++; locks[c.Scenario] == 1 {
+		if !slices.Contains(names, c.Scenario) {
 			names = append(names, c.Scenario)
+		}
+		if c.Word != results.NotRun {
+			locks[c.Scenario]++
 		}
 	}
 	var many, rare []report.Question
 	for _, name := range names {
-		if q := (report.Question{Scenario: name, Head: name}); locks[name] > few {
+		switch q := (report.Question{Scenario: name, Head: name}); {
+		case locks[name] > few:
 			many = append(many, q)
-		} else {
+		case locks[name] > 0:
 			rare = append(rare, q)
+		default:
+			v.Unrun = append(v.Unrun, name)
 		}
 	}
 	if asked := report.Asked(v.Suite.Cells); len(asked) > 0 && len(asked) < len(names) {
 		v.Asked = newMatrixView("asked", asked, cells)
 	}
-	for _, group := range [][]report.Question{many, rare} {
-		for heads := range slices.Chunk(group, inView) {
-			v.Matrix = append(v.Matrix, newMatrixView("all", heads, cells))
-		}
+	for heads := range slices.Chunk(many, inView) {
+		v.Matrix = append(v.Matrix, newMatrixView("all", heads, cells))
 	}
 	v.Legend = legendOf(cells)
+	cells = slices.DeleteFunc(cells, func(c matrixCell) bool { return c.Word == results.NotRun })
+	for heads := range slices.Chunk(rare, inView) { // with the locks that were run
+		v.Matrix = append(v.Matrix, newMatrixView("all", heads, cells))
+	}
 }
 
 // legendOf returns the endings of some cells, the worst first.

@@ -7,6 +7,7 @@ import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/lockbench/lockbench/history"
+	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/results/latency"
 )
 
@@ -68,7 +69,7 @@ func (t *timeline) double() {
 // have fewer than leastBuckets points.
 const (
 	enough       = 20
-	leastBuckets = 24
+	leastBuckets = 12
 )
 
 // widen joins buckets until there are enough grants in each.
@@ -128,14 +129,23 @@ func (t *timeline) line(name, class string, value func(*bucket) (float64, bool))
 	return s
 }
 
-// quantile returns a percentile of the waits in a bucket; the longest for 100.
-func quantile(percentile float64) func(*bucket) (float64, bool) {
+// quantile returns a percentile of the waits in a bucket that has the samples for it.
+func quantile(name string) func(*bucket) (float64, bool) {
+	q, need, _ := results.Quantile(name)
 	return func(b *bucket) (float64, bool) {
-		if b.acquire == nil {
+		if b.acquire == nil || b.acquire.TotalCount() < need {
 			return 0, false
 		}
-		return float64(b.acquire.ValueAtPercentile(percentile)), true
+		return float64(b.acquire.ValueAtPercentile(100 * q)), true
 	}
+}
+
+// longest returns the longest wait in a bucket.
+func longest(b *bucket) (float64, bool) {
+	if b.acquire == nil {
+		return 0, false
+	}
+	return float64(b.acquire.Max()), true
 }
 
 // rate converts a count of a bucket to a rate per second.

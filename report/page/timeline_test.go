@@ -30,3 +30,19 @@ func TestLinesHaveEnoughGrants(t *testing.T) {
 		}
 	}
 }
+
+// TestPercentilesNeedTheirSamples: a bucket shows a percentile if it has the samples for it, and
+// the longest wait always.
+func TestPercentilesNeedTheirSamples(t *testing.T) {
+	for samples, want := range map[int][3]bool{1: {false, false, true}, 5: {true, false, true}, 100: {true, true, true}} {
+		l := &timeline{width: 1 << 40, buckets: map[int64]*bucket{}}
+		for range samples {
+			l.take(&history.Operation{Op: history.Acquire, Outcome: history.OK, Return: int64(time.Second)})
+		}
+		for i, value := range []func(*bucket) (float64, bool){quantile("p50"), quantile("p99"), longest} {
+			if got := len(l.line("", "", value).Points) > 0; got != want[i] {
+				t.Errorf("%d samples: line %d is drawn: %v, want %v", samples, i, got, want[i])
+			}
+		}
+	}
+}

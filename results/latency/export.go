@@ -64,3 +64,23 @@ func (s *Set) WriteSpectrum(w io.Writer, op string) error {
 	}
 	return nil
 }
+
+// tail is how many samples must lie above a percentile that is drawn.
+const tail = 10
+
+// Spectrum returns what a page draws of percentiles: points of 1/(1-p) and nanoseconds, up to the
+// percentile with ten samples above it; none if that is below the median.
+func Spectrum(h *hdr.Histogram) (points [][2]float64) {
+	most := float64(h.TotalCount()) / tail
+	if most < 2 {
+		return nil
+	}
+	for _, b := range h.CumulativeDistributionWithTicks(5) {
+		x := 1 / (1 - b.Quantile/100)
+		if b.Quantile >= 100 || x > most {
+			break
+		}
+		points = append(points, [2]float64{x, float64(b.ValueAt)})
+	}
+	return slices.CompactFunc(points, func(a, b [2]float64) bool { return a[0] == b[0] })
+}

@@ -300,8 +300,7 @@ var ladder = []bound{
 
 func crashes(impls.Variant) []string { return []string{faults.PauseClient, faults.CrashClient} }
 
-// injected returns the faults that a lock of its kind must survive, as far as a walk can place
-// them.
+// injected returns the faults that a lock of its kind must survive and that a walk can place.
 func injected(v impls.Variant) (all []string) {
 	for _, f := range sim.DefaultFaults(v) {
 		if !sim.IsStanding(f) {

@@ -103,7 +103,7 @@ function watch(plot, draw) {
 
 // chart draws lines over one axis. spec comes from the page's data.
 function chart(figure, spec) {
-  const plot = figure.querySelector('.plot'), readout = figure.querySelector('.readout');
+  const plot = figure.querySelector('.plot'), readout = figure.querySelector('.readout'), hint = readout.textContent;
   // Each fault has a lane above the plot; those beyond the last share one.
   const mostLanes = 6, laneH = 19, named = [...new Set((spec.bands || []).map(b => b[2]))];
   const lanesOf = named.length > mostLanes ? [...named.slice(0, mostLanes - 1), (named.length - mostLanes + 1) + ' more faults'] : named;
@@ -136,21 +136,23 @@ function chart(figure, spec) {
         el('text', { x: left - 6, y: Y(t) + 4, 'text-anchor': 'end' }, yf(t)));
     }
     const room = Math.max(2, Math.floor((W - left - right) / 84));
-    const xticks = spec.xformat === 'count' && stops.length <= room ? stops : spec.x === 'log' ? logTicks(x0, x1, room).filter(t => spec.xformat !== 'percentile' || t >= 1) : linearTicks(x0, x1, room);
+    const alone = x0 === x1; // one instant: the series stand side by side, each above its name
+    const apart = (W - left - right) / spec.series.length, beside = i => alone ? (i - (spec.series.length - 1) / 2) * apart : 0;
+    const xticks = alone ? [] : spec.xformat === 'count' && stops.length <= room ? stops : spec.x === 'log' ? logTicks(x0, x1, room).filter(t => spec.xformat !== 'percentile' || t >= 1) : linearTicks(x0, x1, room);
     const xf = spec.xformat === 'time' ? instant(xticks.length > 1 ? xticks[1] - xticks[0] : x1 - x0 || 1) : formats[spec.xformat] || three;
     xticks.forEach(t => svg.append(el('line', { x1: X(t), x2: X(t), y1: H - bottom, y2: H - bottom + 4, class: 'axis' }),
       el('text', { x: Math.min(Math.max(X(t), left), W - right), y: H - 8, 'text-anchor': X(t) > W - right - 24 ? 'end' : X(t) < left + 16 ? 'start' : 'middle' }, xf(t))));
     svg.append(el('line', { x1: left, x2: W - right, y1: H - bottom, y2: H - bottom, class: 'axis' }));
     for (const [i, s] of spec.series.entries()) {
-      const beside = x0 === x1 ? (i - (spec.series.length - 1) / 2) * Math.min(28, (W - left - right) / (spec.series.length + 1)) : 0; // of one instant, points side by side
-      const at = x => X(x) + beside;
+      const at = x => X(x) + beside(i);
+      if (alone) svg.append(el('text', { x: at(x0), y: H - 8, 'text-anchor': 'middle' }, fit(s.name, apart)));
       let d = '', open = false, last = null;
       for (const p of s.points) {
         const gap = spec.gap && last !== null && p[0] - last > spec.gap;
         if (spec.y === 'log' && p[1] <= 0) { open = false; continue; }
         d += (open && !gap ? 'L' : 'M') + at(p[0]).toFixed(1) + ' ' + Y(p[1]).toFixed(1);
         open = true; last = p[0];
-        if (p.length > 3) svg.append(el('line', { x1: at(p[0]), x2: at(p[0]), y1: Y(p[2]), y2: Y(p[3]), class: s.cls + ' line' }));
+        if (p.length > 3) svg.append(el('line', { x1: at(p[0]), x2: at(p[0]), y1: Y(p[2]), y2: Y(p[3]), class: s.cls.replace(/ .*/, '') + ' line' }));
       }
       svg.append(el('path', { d, class: s.cls + ' line' }));
       if (s.dot || s.points.length < 3) {
@@ -182,7 +184,7 @@ function chart(figure, spec) {
       const x = X.back(e.clientX - plot.getBoundingClientRect().left);
       show(stops.reduce((a, b) => Math.abs(X(b) - X(x)) < Math.abs(X(a) - X(x)) ? b : a, stops[0]));
     });
-    svg.addEventListener('pointerleave', () => { cross.setAttribute('visibility', 'hidden'); readout.textContent = ''; });
+    svg.addEventListener('pointerleave', () => { cross.setAttribute('visibility', 'hidden'); readout.textContent = hint; });
     plot.onkeydown = e => {
       const by = { ArrowLeft: -1, ArrowRight: 1, Home: -1e9, End: 1e9 }[e.key];
       if (!by) return;
