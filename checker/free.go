@@ -60,7 +60,7 @@ func (d *keyInput) full(least int64, all iter.Seq[Span]) cover {
 // returned is another operation's.
 func (d *keyInput) countsFrom(o *op) int64 {
 	from := d.k.asked(o)
-	if from > o.call {
+	if n := d.k.holds.at(o.hold).rare; n != 0 && d.k.rares.at(n).known {
 		return from
 	}
 	for _, c := range d.ev.commandsOf(d.a.client(o), o.call, o.ret) {

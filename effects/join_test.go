@@ -158,6 +158,13 @@ func TestJoin(t *testing.T) {
 			[]string{"c1 EVALSHA left 1 k v 1000 op=1 | k: none -> v until 1001", "expired | k: v until 1001 -> none",
 				"c2 EVALSHA left 1 k token-of-c2 1000 op=3 | k: none -> token-of-c2 until 2005", "c2 DEL k op=4 | k: token-of-c2 until 2005 -> none",
 				"c3 EVALSHA left 1 k v 1000 op=5 | k: none -> v until 2010"}},
+		{"a grant in the last instant of a lease, whose reply 1 is no refusal with 0 ms left", []history.Command{
+			sent("c1", 1, 1, 2, "1", "EVALSHA try 1 k v 1000"),
+			sent("c2", 2, 1003, 1034, "1", "EVALSHA try 1 k w 1000"),
+			sent("c2", 3, 1200, 1201, "1", "PEXPIRE k 1000"),
+		}, nil, []history.Logged{logged(1100, "SET k v PXAT @1001"), logged(1100, "DEL k", "SET k w PXAT @2006"), logged(1300, "PEXPIREAT k @2200")},
+			[]string{"c1 EVALSHA try 1 k v 1000 op=1 | k: none -> v until 1001", "expired | k: v until 1001 -> none",
+				"c2 EVALSHA try 1 k w 1000 op=2 | k: none -> w until 2006", "c2 PEXPIRE k 1000 op=3 | k: w until 2006 -> w until 2200"}},
 		{"copies of a primary, however many, come before the first command of a node that took over", []history.Command{
 			sent("c1", 1, 500, 501, "OK", "SET k t1 PX 1000 NX"),
 			sent("c1", 2, 510, 511, "1", "EVALSHA release 1 k t1"),

@@ -65,7 +65,7 @@ func anyTimes(was, is string) bool {
 
 // times returns whether two numbers are times that differ by no more than is open about when a node
 // executed a command and those that gave the leases of its keys. A number of one digit is a time if
-// it is what is left of a lease.
+// it is what is left of a lease; that of one that has ended is not 0, as it is executed here.
 func times(c *history.Command, leases func() []lease) (is func(was, is string) bool) {
 	leases = sync.OnceValue(leases)
 	return func(a, b string) bool {
@@ -77,7 +77,7 @@ func times(c *history.Command, leases func() []lease) (is func(was, is string) b
 		open, ends := 3*Grain+max(0, c.Replied-c.Sent), false
 		for _, l := range leases() {
 			open += l.open
-			ends = ends || math.Abs(l.left-is) <= 1
+			ends = ends || is > 0 && math.Abs(l.left-is) <= 1
 		}
 		return (ends || min(len(a), len(b)) > 1) && math.Abs(was-is) <= float64(open)/1e6
 	}

@@ -17,12 +17,9 @@ type fate struct {
 	part
 	text string // what it had been
 	node *node
-	at   int // the event that ended it; -1: it was still there
-	by   end // what kind of event that is
-	// lapsed: the second would have been refused at the time of the first's grant, and not at its
-	// own: the lock ends its leases by itself, and this one's had ended.
-	lapsed bool
-	was    *history.Datum // the value with the part on the node where it was made, of a node that never had it
+	at   int            // the event that ended it; -1: it was still there
+	by   end            // what kind of event that is
+	was  *history.Datum // the value with the part on the node where it was made, of a node that never had it
 }
 
 // end is how a mark ended.
@@ -36,6 +33,7 @@ const (
 	byItself end = "by its own client"
 	freed    end = "by another's release or renewal"
 	taken    end = "by another's acquire"
+	lapsed   end = "by something else, but its lease would have ended it, too"
 	apart    end = "on another primary"
 
 	strangers end = "by somebody who was not recorded" // which no row names

@@ -45,6 +45,8 @@ func (p *pair) conclude(f fate, all []fate) Answer {
 	case f.by == taken && f.node.events[f.at].Client == p.second.Client && f.node.events[f.at].Op == p.second.ID:
 		did := map[Hit]string{Freed: " deleted ", Cut: " removed a part of "}[a.Events[0].Hit]
 		a.Says = sentence(f.node.words(f.at, f.key), cmp.Or(did, " overwrote "), Key(f.key), ", which was ", first, "'s", p.onNodes(all))
+	case f.by == lapsed:
+		a.Says = sentence("without ", f.node.words(f.at, f.key), p.onNodes(all), ", ", Key(f.key), " would have ended by its lease")
 	case p.second.Op == history.Acquire:
 		a.Says = sentence("without ", f.node.words(f.at, f.key), p.onNodes(all), ", ", second, " would have been refused")
 	default:
@@ -69,16 +71,16 @@ func (p *pair) conclude(f fate, all []fate) Answer {
 func (p *pair) besides(f *fate, cause verdicts.Cause) statement {
 	first := Name(p.first.op.Client)
 	switch {
-	case cause == verdicts.ClockSkew && f.by != expired:
+	case cause == verdicts.ClockSkew && f.by != expired && (f.by == there || !p.drifted(f)):
 		return sentence("; a client's clock was wrong")
 	case cause == verdicts.LeaseOverrun && f.by != expired:
 		return sentence("; ", first, " had been told that its lease was over")
+	case cause == verdicts.ClockSkew, cause == verdicts.ClockJump && f.by == expired:
+		return sentence(": the node's clock was wrong")
 	case f.by != expired:
 		return nil
 	}
 	switch cause {
-	case verdicts.ClockJump, verdicts.ClockSkew:
-		return sentence(": the node's clock was wrong")
 	case verdicts.Resurrection:
 		return sentence("; ", f.node.words(p.again(f), f.key), " then created it again")
 	case verdicts.MisUnlock:

@@ -23,7 +23,9 @@ func (p *pair) drifted(f *fate) bool { return p.clockEffect(f) == history.ClockR
 func (p *pair) clockEffect(f *fate) string {
 	if f.by == never {
 		for _, q := range p.run.try(p.first.op, math.MaxInt64) {
-			if _, changes := p.ask(&q, nil, nil, q.at); p.own(q.node, q.at) != q.at && setsMore(changes, nil) {
+			own := p.own(q.node, q.at)
+			_, did := p.ask(&q, nil, nil, own)
+			if _, would := p.ask(&q, nil, nil, q.at); own != q.at && setsMore(would, did) {
 				return p.clockSet(q.node, q.at, q.at)
 			}
 		}
@@ -125,9 +127,6 @@ func (p *pair) believed(f *fate) bool {
 
 // ended reports whether the first's client had been told that its hold was over.
 func (p *pair) ended(*fate) bool { return p.told(p.first, p.seen) <= p.at }
-
-// outlived reports whether a mark had ended by the lock's own reckoning when it was cleared away.
-func (p *pair) outlived(f *fate) bool { return f.lapsed }
 
 func (p *pair) shared(*fate) bool { return p.first.op.Mode == history.Shared }
 

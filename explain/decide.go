@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/verdicts"
 )
 
@@ -40,7 +41,9 @@ func (p *pair) answer() Answer {
 			return p.conclude(group[0], group)
 		}
 		if p.refused(p.try, all, true) {
-			group[0].lapsed = true
+			if group[0].by == freed {
+				group[0].by = lapsed
+			}
 			return p.conclude(group[0], group)
 		}
 	}
@@ -65,13 +68,28 @@ func (p *pair) ends(marks map[int]*mark, handed *event) (ends []fate) {
 			to = m.node.by(handed.At)
 		}
 		for part := range m.parts {
-			ends = append(ends, p.fateOf(m, part, to))
+			f := p.fateOf(m, part, to)
+			if p.due(&f) {
+				f.by = lapsed
+			}
+			ends = append(ends, f)
 		}
 	}
 	slices.SortFunc(ends, func(a, b fate) int {
 		return cmp.Or(cmp.Compare(a.time(), b.time()), cmp.Compare(a.node.index, b.node.index), cmp.Compare(a.key, b.key), cmp.Compare(a.name, b.name))
 	})
 	return ends
+}
+
+// due reports whether a part that something removed would have ended by its lease before the second
+// was granted, as the first's client had been told, which did not learn of the removal.
+func (p *pair) due(f *fate) bool {
+	if f.at < 0 || f.by == expired || p.Header.Renews || p.first.lost != 0 {
+		return false
+	}
+	was := f.node.lastWith(*f)
+	refused := slices.ContainsFunc(p.first.extends, func(x *history.Operation) bool { return x.Outcome != history.OK })
+	return was != nil && was.Until != 0 && was.Until <= p.at && !refused && p.told(p.first, p.at) <= p.at
 }
 
 // left returns which of a mark's parts, of which nothing ended any, an answer names: one that was

@@ -32,7 +32,8 @@ var table = []row{
 	{expired, (*pair).unrenewed, verdicts.RenewalGap},
 	{expired, nil, verdicts.LeaseOverrun},
 
-	{freed, (*pair).outlived, verdicts.LeaseOverrun},
+	{lapsed, nil, verdicts.LeaseOverrun},
+
 	{freed, (*pair).shared, verdicts.ReaderEvicted},
 	{freed, nil, verdicts.MisUnlock},
 
