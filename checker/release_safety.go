@@ -17,9 +17,9 @@ import (
 //     shown to be gone before its certain end: its next reply says so, or a conflicting grant
 //     returns first,
 //   - a release of a hold that was certain throughout the call was refused, or failed although
-//     requests of it were sent, and the mark was still there; without effects, and no other client
-//     had released or been granted the lock since (of re-entrant locks, reentrancy judges the
-//     refusals),
+//     requests of it were sent, and the mark was still there, or a refused one removed it; without
+//     effects, and no other client had released or been granted the lock since (of re-entrant
+//     locks, reentrancy judges the refusals),
 //   - with effects: a release was accepted and changed nothing of the mark, which has the hold's
 //     token or is of a mutex without tokens, and then another try was refused while the mark was
 //     there: by its reply, or because a later attempt of it was granted when the mark had gone.

@@ -99,7 +99,7 @@ func (s *releases) refused(o *op) {
 	case s.d.excusedHold(o):
 		s.unjudged(1, metAFault)
 	case o.outcome == history.Fail && len(s.d.ev.commandsOf(s.d.a.client(o), o.call, o.ret)) == 0: // it sent none
-	case !s.still(o):
+	case !s.still(o) && !(o.saysGone() && s.marks != nil && s.marks.did[o.line]):
 	case s.d.uses("refused-release"):
 		s.denied(o)
 	}

@@ -5,10 +5,11 @@ import (
 	"github.com/lockbench/lockbench/verdicts"
 )
 
-// renewal: a lease that is extended in time goes on. It is broken by a refused extend, or a loss
-// told, while the hold was certain until the reply. An opportunity is an extend that was answered,
-// not judged if a fault met the hold, or a loss told that no fault excuses. A clock that a fault
-// set meets holds until it is set right. An extend of what is gone is a matter of release-safety.
+// renewal: a lease that is extended in time goes on. It is broken by an extend that was refused, or
+// failed although requests of it were sent, or a loss told, while the hold was certain until the
+// reply. An opportunity is an extend that was answered, not judged if a fault met the hold, or a
+// loss told that no fault excuses. A clock that a fault set meets holds until it is set right. An
+// extend of what is gone is a matter of release-safety.
 type renewal struct {
 	tally
 }
@@ -23,9 +24,10 @@ func (w *renewal) returned(o *op) {
 	if o.kind != history.Extend && o.kind != history.Lost {
 		return
 	}
-	denied := o.kind == history.Lost || o.saysGone()
+	failed := o.outcome == history.Fail && len(w.d.ev.commandsOf(w.d.a.client(o), o.call, o.ret)) > 0
+	denied := o.kind == history.Lost || o.saysGone() || failed
 	switch {
-	case o.kind == history.Extend && (o.outcome == history.Unknown || o.outcome == history.Fail):
+	case o.kind == history.Extend && o.outcome != history.OK && !denied:
 		w.unjudged(1, notAnswered)
 	case denied && (w.d.excusedHold(o) || w.d.ev.clockOff(w.d.a.client(o), o.ret)):
 		if o.kind == history.Extend {

@@ -15,7 +15,6 @@ import (
 	"github.com/lockbench/lockbench/impls/catalogue"
 	"github.com/lockbench/lockbench/internal/resp"
 	"github.com/lockbench/lockbench/judge"
-	"github.com/lockbench/lockbench/results"
 	"github.com/lockbench/lockbench/servers"
 	"github.com/lockbench/lockbench/workloads"
 )
@@ -157,7 +156,9 @@ func (d *serverDriver) record(ctx context.Context, recording *blocks) (rec *reco
 	}
 	rec.notes = failovers(rec)
 	rec.Header = d.header()
-	rec.errors = results.CountAllErrors(rec.Ops, rec.Windows)
+	for i := range rec.Ops {
+		rec.errors.Count(&rec.Ops[i], rec.Windows)
+	}
 	if d.replayer != nil {
 		order := d.replayer.Order()
 		rec.order = &order

@@ -57,7 +57,7 @@ type driver interface {
 // record holds what is known of a run once its clients are done.
 type record struct {
 	judge.Record
-	errors    results.Errors
+	errors    checker.Errors
 	reached   history.Reach // by all schedules of a simulated run
 	source    string        // where the effects come from
 	order     *faults.Order // of a run that replayed a schedule

@@ -91,7 +91,7 @@ type simDriver struct {
 
 	// The sum of the schedules so far.
 	runs, commands int
-	errors         results.Errors
+	errors         checker.Errors
 	reached        history.Reach
 	verdict        *checker.Verdict
 	kept           scheduled // the first with a violation, or else the last
@@ -129,7 +129,9 @@ func (d *simDriver) drive(ctx context.Context, _ *saver) (*record, error) {
 		d.runs++
 		d.commands += len(run.Commands)
 		d.reached = d.reached.Add(run.reached)
-		d.errors = d.errors.Add(results.CountAllErrors(run.Ops, run.Windows))
+		for i := range run.Ops {
+			d.errors.Count(&run.Ops[i], run.Windows)
+		}
 		if d.verdict == nil || d.kept.verdict.Verdict != checker.Fail {
 			d.kept = run
 		}

@@ -3,108 +3,14 @@ package results
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 
-	"github.com/lockbench/lockbench/checker"
 	"github.com/lockbench/lockbench/history"
 )
 
-// Limits beyond which a run says nothing about the lock.
-const (
-	mostErrors  = 0.10 // largest share of the acquires, extends or releases that end in an error
-	leastOfRate = 0.90 // least share of the offered rate that is achieved
-)
-
-// Errors counts the acquires, extends and releases of a run and those that ended in an error. One
-// that timed out or was cancelled is not an error.
-//
-// It omits the errors of those that overlap a confirmed fault of their client or end after a
-// confirmed fault of a server began: the scenario intends them. A slow network is no such fault:
-// see [checker.Excuses].
-type Errors struct {
-	Calls  map[history.Op]int
-	Failed map[failure]int
-}
-
-// failure is an error of one kind of operation.
-type failure struct {
-	op   history.Op
-	text string
-}
-
-// asking are the operations that ask something of the lock.
-var asking = []history.Op{history.Acquire, history.Extend, history.Release}
-
-// CountAllErrors counts the errors of a run that had these windows.
-func CountAllErrors(ops []history.Operation, windows []history.Window) (e Errors) {
-	for i := range ops {
-		e.Count(&ops[i], windows)
-	}
-	return e
-}
-
-// Count adds an operation of a run that had these windows.
-func (e *Errors) Count(op *history.Operation, windows []history.Window) {
-	if !slices.Contains(asking, op.Op) {
-		return
-	}
-	if e.Calls == nil {
-		e.Calls, e.Failed = map[history.Op]int{}, map[failure]int{}
-	}
-	e.Calls[op.Op]++
-	intended := slices.ContainsFunc(windows, func(w history.Window) bool {
-		return checker.Excuses(&w) && w.Start <= op.Return && (w.Client == "" || w.Client == op.Client && op.Call <= w.Last())
-	})
-	if !intended && (op.Outcome == history.Fail || op.Outcome == history.Unknown) && op.Err != "" && !ownWait.MatchString(op.Err) {
-		e.Failed[failure{op.Op, op.Err}]++
-	}
-}
-
-// ownWait matches an error which says that the acquire's context had ended; what came of a request
-// under way then may follow.
-var ownWait = regexp.MustCompile(`cancelled: |context deadline exceeded|context canceled`)
-
-// Add returns the sum of two counts.
-func (e Errors) Add(other Errors) Errors {
-	out := Errors{map[history.Op]int{}, map[failure]int{}}
-	for _, part := range []Errors{e, other} {
-		for op, n := range part.Calls {
-			out.Calls[op] += n
-		}
-		for f, n := range part.Failed {
-			out.Failed[f] += n
-		}
-	}
-	return out
-}
-
-// Reason returns why a run says nothing about the lock: "39 of 40 acquires failed: OOM command not
-// allowed … (30 times)"; "" if few of a kind failed.
-func (e Errors) Reason() string {
-	for _, op := range asking {
-		failed, worst := 0, failure{}
-		for _, f := range slices.SortedFunc(maps.Keys(e.Failed), func(a, b failure) int { return cmp.Compare(a.text, b.text) }) {
-			if f.op != op {
-				continue
-			}
-			failed += e.Failed[f]
-			if e.Failed[f] > e.Failed[worst] {
-				worst = f
-			}
-		}
-		if float64(failed) <= mostErrors*float64(e.Calls[op]) {
-			continue
-		}
-		text := fmt.Sprintf("%d of %d %ss failed: %s", failed, e.Calls[op], op, worst.text)
-		if n := e.Failed[worst]; n < failed {
-			text += fmt.Sprintf(" (%d times)", n)
-		}
-		return text
-	}
-	return ""
-}
+// leastOfRate is the share of the offered rate below which a run says nothing about the lock.
+const leastOfRate = 0.90
 
 // RateReason reports that a run without faults missed its offered rate; "" if it did not, or if
 // none was offered.

@@ -153,11 +153,11 @@ func DefaultProgram(v impls.Variant) Program {
 	case history.Semaphore:
 		p.Load, p.Clients, p.Permits = "hot", 3, 2
 	}
-	if v.Traits.Extends && v.Kind == history.Mutex {
+	if v.Traits.Extends {
 		p.Also = []string{"long-hold"}
 	}
 	if v.Traits.Extends && v.Kind == history.RW {
-		p.Also, p.Hasty = []string{"long-reads"}, true
+		p.Also, p.Hasty = append(p.Also, "long-reads"), true
 	}
 	p.Renews = v.Traits.SelfRenewing
 	if v.Traits.FIFO {

@@ -118,7 +118,7 @@ func (a *app) judged(ctx context.Context, path string, plain bool) (j judgement,
 type judgement struct {
 	run     results.Run
 	verdict *checker.Verdict
-	errors  results.Errors
+	errors  checker.Errors
 	cut     bool // the end of the history is missing
 }
 
@@ -185,7 +185,7 @@ func faultNotes(windows []history.Window) (notes []string) {
 type counting struct {
 	checker.Source
 	windows []history.Window
-	errors  *results.Errors
+	errors  *checker.Errors
 }
 
 func (c *counting) Next(op *history.Operation) error {

@@ -109,6 +109,9 @@ func drawRounds(p sim.Program, r *rand.Rand) sim.Program {
 			}
 		}
 	}
+	if p.Permits > 1 { // with fewer, a permit that is lost keeps others out
+		p.Permits = 1 + r.IntN(p.Permits)
+	}
 	if p.Hasty && r.IntN(3) == 0 {
 		p.Config.AcquireWait, p.Config.Pause = 0, 2*p.Config.Lease/3
 		p.Config.Ops *= 2

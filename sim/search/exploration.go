@@ -16,6 +16,7 @@ import (
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/results/explored"
 	"github.com/lockbench/lockbench/sim"
+	"github.com/lockbench/lockbench/verdicts"
 )
 
 // Result is the result of an exploration: what is saved of it, and the tape of its finding.
@@ -120,7 +121,7 @@ func (e *exploration) record(part int, p progress) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	// the search goes on counting
-	p.Violated, p.Excepted, p.Reached = maps.Clone(p.Violated), maps.Clone(p.Excepted), maps.Clone(p.Reached)
+	p.Violated, p.Excepted, p.Reached, p.Errors = maps.Clone(p.Violated), maps.Clone(p.Excepted), maps.Clone(p.Reached), p.Errors.Add(nil)
 	e.parts[part] = p
 	if p.Unexplorable != "" {
 		e.cancel()
@@ -150,6 +151,7 @@ func (e *exploration) sum() progress {
 			all.Excepted[k] += n
 		}
 		all.Reached.Add(p.Reached)
+		all.Errors = all.Errors.Add(p.Errors)
 	}
 	return all
 }
@@ -187,9 +189,12 @@ func (e *exploration) result() (Result, error) {
 	return r, errors.Join(e.errs...)
 }
 
-// short returns why the search covered less than requested; "" if it did not, or found something.
+// short returns why a search that found nothing shows less than requested; "" if it found
+// something, or shows what was requested.
 func (e *exploration) short(sum progress) string {
 	elapsed, share := time.Since(e.started), e.cfg.Shard.of(e.cfg.Schedules)
+	const grants = toJudge + string(verdicts.MutualExclusion)
+	met, could := sum.Reached[grants]
 	switch {
 	case e.first != nil:
 		return ""
@@ -197,6 +202,10 @@ func (e *exploration) short(sum progress) string {
 		return firstLines(sum.Unexplorable, 1)
 	case sum.Lacking != "":
 		return sim.Without(e.cfg.Program.Lock, sum.Lacking)
+	case sum.Errors.Reason() != "":
+		return sum.Errors.Reason()
+	case could && met == 0 && e.cfg.Program.Clients > 1 && sum.Why == "":
+		return "nobody met: no client was granted the lock after another"
 	case sum.Exhausted:
 		return ""
 	case sum.Schedules == 0 && (e.cfg.Schedules == 0 || share > 0):

@@ -121,6 +121,8 @@ func grantedAfterExpiry(ops []history.Operation, v checker.Violation) bool {
 	return false
 }
 
+const toJudge = "something to judge by "
+
 // judged counts the properties that had something to judge in a schedule, of those that the lock
 // promises.
 func judged(v *checker.Verdict, t impls.Traits) history.Reach {
@@ -129,7 +131,7 @@ func judged(v *checker.Verdict, t impls.Traits) history.Reach {
 		promised := p.Name == verdicts.FencingOrder && t.Fenced || p.Name == verdicts.Renewal && t.Extends ||
 			p.Name == verdicts.MutualExclusion || p.Name == verdicts.ExclusiveUse || p.Name == verdicts.ReleaseSafety
 		if promised || p.Verdict != checker.NotApplicable {
-			c["something to judge by "+string(p.Name)] = min(p.Opportunities, 1)
+			c[toJudge+string(p.Name)] = min(p.Opportunities, 1)
 		}
 	}
 	return c
