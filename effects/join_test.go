@@ -86,8 +86,9 @@ func TestJoin(t *testing.T) {
 			if next == ARGV[1] then redis.call('del', KEYS[2]) else redis.call('set', KEYS[1], next) end return 1`,
 		"score": `local now = redis.call('time') if redis.call('zcard', KEYS[1]) > 0 then return 0 end
 			redis.call('zadd', KEYS[1], now[1] * 1000 + math.floor(now[2] / 1000) + ARGV[2], ARGV[1]) return 1`,
-		"left": `if redis.call('exists', KEYS[1]) == 0 then redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1 end return redis.call('pttl', KEYS[1])`,
-		"try":  `if redis.call('exists', KEYS[1]) == 0 then redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1 end return 0`}
+		"left":  `if redis.call('exists', KEYS[1]) == 0 then redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1 end return redis.call('pttl', KEYS[1])`,
+		"leave": `redis.call('zrem', KEYS[2], ARGV[1]) if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('del', KEYS[1]) end return 1`,
+		"try":   `if redis.call('exists', KEYS[1]) == 0 then redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1 end return 0`}
 	for _, row := range []struct {
 		name     string
 		commands []history.Command
@@ -165,6 +166,13 @@ func TestJoin(t *testing.T) {
 		}, nil, []history.Logged{logged(1100, "SET k v PXAT @1001"), logged(1100, "DEL k", "SET k w PXAT @2006"), logged(1300, "PEXPIREAT k @2200")},
 			[]string{"c1 EVALSHA try 1 k v 1000 op=1 | k: none -> v until 1001", "expired | k: v until 1001 -> none",
 				"c2 EVALSHA try 1 k w 1000 op=2 | k: none -> w until 2006", "c2 PEXPIRE k 1000 op=3 | k: w until 2006 -> w until 2200"}},
+		{"the end of a lease, found by a script that had changed another key", []history.Command{
+			sent("c1", 1, 1, 2, "OK", "SET k t1 PX 1000 NX"),
+			sent("c2", 2, 3, 4, "1", "ZADD q 5 t2"),
+			sent("c2", 3, 1100, 1101, "1", "EVALSHA leave 2 k q t2"),
+		}, nil, []history.Logged{logged(10, "SET k t1 PXAT @1001"), logged(10, "ZADD q 5 t2"), logged(1110, "ZREM q t2", "DEL k")},
+			[]string{"c1 SET k t1 PX 1000 NX op=1 | k: none -> t1 until 1001", "c2 ZADD q 5 t2 op=2 | q: none -> map[t2:5]",
+				"expired | k: t1 until 1001 -> none", "c2 EVALSHA leave 2 k q t2 op=3 | q: map[t2:5] -> none"}},
 		{"copies of a primary, however many, come before the first command of a node that took over", []history.Command{
 			sent("c1", 1, 500, 501, "OK", "SET k t1 PX 1000 NX"),
 			sent("c1", 2, 510, 511, "1", "EVALSHA release 1 k t1"),

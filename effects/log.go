@@ -125,11 +125,21 @@ func (d *deriver) ended(key string, c history.Clock, at int64) bool {
 	return v != nil && v.Expires != 0 && v.Expires-d.epoch <= c.At(at)
 }
 
-// lapse adds the end of a lease, which the node removed when it noticed. It may have ended because
-// the clock was set.
+// lapse adds the end of a lease, which the node removed when it noticed: a script perhaps after it
+// had changed other keys. It may have ended because the clock was set.
 func (d *deriver) lapse(o *outcome, by int64) bool {
-	key, ok := removes(o.commands[0])
 	latest := min(by, o.read)
+	later := slices.IndexFunc(o.commands, func(words []string) bool {
+		key, ok := removes(words)
+		return ok && d.ended(key, d.clock, latest+Grain)
+	})
+	if later > 0 {
+		s, at := *d.log[d.step], d.off+later
+		s.Log = slices.Concat(s.Log[:d.off], s.Log[at:at+1], s.Log[d.off:at], s.Log[at+1:])
+		d.log[d.step], d.ahead = &s, nil
+		o = d.outcome()
+	}
+	key, ok := removes(o.commands[0])
 	if !ok || d.keys[key] == nil || d.keys[key].Expires == 0 {
 		return false
 	}

@@ -34,7 +34,9 @@ func Verdict(ctx context.Context, v *checker.Verdict, rec Record, srv *fakeredis
 		*a = r.answer(&v.Violations[i])
 		switch {
 		case a.Cause == "" || a.Cause == verdicts.CauseUnknown:
-			*a = Answer{Cause: verdicts.CauseUnknown, Says: r.unknown()}
+			if a.Cause = verdicts.CauseUnknown; a.Says == nil {
+				a.Says = r.unknown()
+			}
 		case other != r && other.answer(&v.Violations[i]).Cause != a.Cause:
 			*a = Answer{Cause: verdicts.CauseUnknown, Says: sentence("the cause is not known: it depends on the order of commands, which their replies leave open")}
 		}

@@ -51,6 +51,9 @@ func (r *run) stuck(v *checker.Violation) Answer {
 		}
 		return Answer{Cause: verdicts.LostWakeup, Says: sentence(Name(w.op.Client), " sent no request from ", Instant(from), " until ", Instant(to), ", while the lock was free")}
 	}
+	if v.Property == verdicts.Progress && !slices.ContainsFunc(try, func(q query) bool { return q.cmd.Replied >= w.from }) {
+		return Answer{Says: sentence("the cause is not known: none of ", Name(w.op.Client), "'s requests was answered while the lock was free")}
+	}
 	return w.refused(try)
 }
 
