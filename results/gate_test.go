@@ -32,7 +32,7 @@ func TestParseGate(t *testing.T) {
 		{"acquire.p99", 0, false, "", "want a metric, <= or >=, and a limit"},      // no limit at all
 		{"throughput>=NaN", 0, false, "", "want a number"},                         // NaN is not a limit
 		{"acquire.p99<=-5ms", 0, false, "", "is a time"},                           // a negative time
-		{"throughput >= ", 0, false, "", "the limit of throughput is missing"},                          // the limit was forgotten
+		{"throughput >= ", 0, false, "", "the limit of throughput is missing"},     // the limit was forgotten
 		{" throughput >=500", 500, true, "throughput >= 500", ""},                  // stray spaces are ignored
 		{"server-cpu<=50us", 50e3, false, "server-cpu <= 50us", ""},                // processor time is a time
 		{"jain>=0.9", 0.9, true, "jain >= 0.9", ""},                                // a number
