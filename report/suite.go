@@ -68,10 +68,14 @@ func SuiteSummary(suite results.Suite) string {
 	if suite.Duration > 0 { // a stored suite has none
 		took = ", " + Span(suite.Duration)
 	}
-	text := fmt.Sprintf("%s of %s as expected, %s not, %s inconclusive", count(n[checker.Pass]), Plural(run, "cell"),
-		count(n[checker.Fail]), count(n[checker.Inconclusive]))
-	if suite.Missing > 0 {
-		text += fmt.Sprintf(", %s not run", count(suite.Missing))
+	text := fmt.Sprintf("%s of %s as expected", count(n[checker.Pass]), Plural(run, "cell"))
+	for _, part := range []struct {
+		n    int
+		what string
+	}{{n[checker.Fail], "not"}, {n[checker.Inconclusive], "inconclusive"}, {suite.Missing, "not run"}} {
+		if part.n > 0 {
+			text += fmt.Sprintf(", %s %s", count(part.n), part.what)
+		}
 	}
 	if suite.Shard != nil {
 		text += ", shard " + suite.Shard.String()

@@ -46,7 +46,7 @@ func TestCheckKnowsWhatTheStoreHeld(t *testing.T) {
 		says  string
 	}{
 		{"it holds what was written", &five, saveHistory(ops), 0, "PASS"},
-		{"the store lost what was written, which no lock can help", &zero, saveHistory(ops), 0, "5 of 5 are missing, the store holds 0"},
+		{"the store lost what was written, which no lock can help", &zero, saveHistory(ops), 0, "5 of 5 updates are missing, the store holds 0"},
 		{"what was written last is not in the file any more", &seven, cutHistory(ops), 3, "the end of the history is cut off"},
 		{"nobody looked", nil, saveHistory(ops), 0, "PASS"},
 		{"the run was killed", nil, saveRecording(ops), 3, "the end of the history is cut off"},
