@@ -12,7 +12,7 @@ import (
 // refuses because nobody has compared them with Redis: whoever replays a record compares each
 // reply.
 type Server struct {
-	node    *Node
+	*Node
 	session *Session
 }
 
@@ -28,13 +28,10 @@ func New() (*Server, error) {
 	return &Server{n, n.NewSession(nil)}, nil
 }
 
-// Close closes the server.
-func (s *Server) Close() { s.node.Close() }
-
 // Do runs one request at an instant and returns its reply in wire form, valid until the next call.
 // A command that waits for data replies at once, as after its time-out.
 func (s *Server) Do(at time.Time, args []string) []byte {
-	n := s.node
+	n := s.Node
 	n.touched, n.did, n.ended = n.touched[:0], nil, nil
 	name := strings.ToUpper(args[0])
 	if !Blocks(name) || s.session.tx != nil {
@@ -51,16 +48,13 @@ func (s *Server) Do(at time.Time, args []string) []byte {
 	return reply
 }
 
-// Changed returns what the last Do changed; see [Node.Changed].
-func (s *Server) Changed() []history.DataChange { return s.node.Changed() }
-
 // Touched returns the keys that the last Do named, including those of commands in its script; there
 // may be duplicates.
-func (s *Server) Touched() []string { return s.node.touched }
+func (s *Server) Touched() []string { return s.touched }
 
 // Pardon forgets and returns the command that the server refused to execute, as [Node.Refused].
 func (s *Server) Pardon() (refused string) {
-	refused, s.node.refused = s.node.refused, ""
+	refused, s.refused = s.refused, ""
 	return refused
 }
 
@@ -75,15 +69,15 @@ func (s *Server) Load(at, base time.Time, data map[string]*history.Datum) {
 		}
 		d[key] = e
 	}
-	s.node.base = base
+	s.base = base
 	s.SetData(at, d)
 }
 
 // SetData replaces all data, leaving out what has expired by an instant.
 func (s *Server) SetData(at time.Time, d Data) {
-	s.node.mirror = mirror{}
-	s.node.Load(d, at)
+	s.mirror = mirror{}
+	s.Node.Load(d, at)
 }
 
 // Entry returns what a key holds; nil: there is none.
-func (s *Server) Entry(key string) *Entry { return s.node.data[key] }
+func (s *Server) Entry(key string) *Entry { return s.data[key] }
