@@ -71,17 +71,22 @@ func (r *run) heldAt(client, key string, at int64) (last *hold) {
 	return last
 }
 
-// grantedAt returns when the nodes granted an acquire or an extend; if no commands show that, when
-// its client was told.
+// grantedAt returns when the nodes granted an acquire or an extend: by the last request that set
+// something, else by one that removed something, as a POP; if no commands show that, when its
+// client was told.
 func (r *run) grantedAt(op *history.Operation) int64 {
-	at, wrote := int64(math.MinInt64), false
+	at, did := op.Return, 0
 	for _, q := range r.try(op, math.MaxInt64) {
-		if writes := q.event != nil && len(q.event.Changes) > 0; q.at <= op.Return && (writes && !wrote || writes == wrote && q.at > at) {
-			at, wrote = q.at, writes
+		does := 1
+		switch {
+		case q.grants():
+			does = 3
+		case q.event != nil && len(q.event.Changes) > 0:
+			does = 2
 		}
-	}
-	if at == math.MinInt64 {
-		return op.Return
+		if q.at <= op.Return && (does > did || does == did && q.at > at) {
+			at, did = q.at, does
+		}
 	}
 	return at
 }

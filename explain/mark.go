@@ -60,13 +60,13 @@ func (r *run) marksOf(op *history.Operation) map[int]*mark {
 	return out
 }
 
-// dropUndone keeps the parts that were there after the try; if none was, those that the try did not
-// remove itself; else all.
+// dropUndone keeps the parts that no client had removed after the try; if there is none, those that
+// the try did not remove itself; else all.
 func (m *mark) dropUndone(op *history.Operation) {
 	kept := map[part]written{}
 	for p, w := range m.parts {
-		v, _ := m.node.value(p.key, m.end)
-		if _, there := data(v, p.name); there {
+		v, by := m.node.value(p.key, m.end)
+		if _, there := data(v, p.name); there || by >= 0 && m.node.events[by].Effect != "" {
 			kept[p] = w
 		}
 	}
@@ -88,8 +88,8 @@ func (m *mark) dropUndone(op *history.Operation) {
 	}
 }
 
-// wrote returns the parts that a request set or, if it changed nothing though it was granted, those
-// that it found as it would have set them.
+// wrote returns the parts that a request set, and those beside them that it found as it would have
+// set them; all that it found so, if it changed nothing though it was granted.
 func (q *query) wrote() map[part]bool {
 	out := map[part]bool{}
 	if q.event != nil {
@@ -101,6 +101,11 @@ func (q *query) wrote() map[part]bool {
 				// of a key that several share, only the end moved: what it does not name is others'
 				if others := had && before == after && len(c.After.Parts()) > 1; !others || slices.Contains(q.cmd.Args, p.name) {
 					out[p] = true
+				}
+			}
+			for name, text := range c.After.Parts() {
+				if len(text) >= 8 && slices.Contains(q.cmd.Args, text) { // shorter ones may be anything's
+					out[part{c.Key, name}] = true
 				}
 			}
 		}

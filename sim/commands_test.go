@@ -105,6 +105,30 @@ func TestUnsimulatedCommandIsRefusedByName(t *testing.T) {
 	}
 }
 
+// TestPipelineIsRecordedInOrder: its commands are sent at one instant, and a cause is read from what
+// lies between MULTI and EXEC.
+func TestPipelineIsRecordedInOrder(t *testing.T) {
+	s := New(nil)
+	defer s.Close()
+	v := impls.Variant{Name: "lock", Kind: history.Mutex, Topology: impls.Standalone, New: func(env impls.Env) (impls.Lock, error) {
+		return acts{func() {
+			pipe := env.Redis().TxPipeline()
+			pipe.Set(context.Background(), "k", "v", 0)
+			pipe.Del(context.Background(), "k")
+			_, _ = pipe.Exec(context.Background())
+		}}, nil
+	}}
+	out, err := s.Run(DefaultProgram(v), 0)
+	if err != nil || len(out.Commands) < 4 {
+		t.Fatal(out.Commands, err)
+	}
+	for i, want := range []string{"MULTI", "SET", "DEL", "EXEC"} {
+		if got := out.Commands[i].Name; got != want {
+			t.Errorf("command %d is %s, want %s", i, got, want)
+		}
+	}
+}
+
 // TestWhatALockDoesWithoutIsSaid: the simulator has no client-side caching. A lock that requests it
 // polls, so the lost wake-up that bench --greedy shows on a real server cannot occur: no client
 // waits for a message.

@@ -62,8 +62,8 @@ func (w *world) askedFirst(op *history.Operation) {
 	op.SetAsked(began)
 }
 
-// commands merges the clients' commands by the time they were sent, those of one instant by client,
-// node and content.
+// commands merges the clients' commands by the time they were sent, those of one instant by client
+// and node, in the node's order, and those that it did not execute by content.
 func (w *world) commands() []history.Command {
 	all := make([]history.Command, 0, w.sent)
 	for _, c := range w.clients {
@@ -74,7 +74,7 @@ func (w *world) commands() []history.Command {
 			return cmp.Compare(a.Sent, b.Sent)
 		}
 		return cmp.Or(cmp.Compare(len(a.Client), len(b.Client)), cmp.Compare(a.Client, b.Client), cmp.Compare(a.Node, b.Node),
-			cmp.Compare(a.Name, b.Name), slices.Compare(a.Args, b.Args))
+			cmp.Compare(a.Turn-1, b.Turn-1), cmp.Compare(a.Name, b.Name), slices.Compare(a.Args, b.Args)) // no turn comes last
 	})
 	return all
 }
