@@ -142,11 +142,39 @@ func (r *run) ownHold(v *checker.Violation, client string) Answer {
 		if a := r.taken(op); a.Cause != "" {
 			return a
 		}
+		if a := r.denied(op); a.Cause != "" {
+			return a
+		}
 		if op.Op == history.Acquire && op.Outcome != history.OK && !slices.ContainsFunc(r.holds, func(h *hold) bool { return h.outer != nil }) {
 			return Answer{Cause: verdicts.NeverGranted, Says: sentence("no re-entry was granted in the whole run")}
 		}
 	}
 	return Answer{}
+}
+
+// denied explains a release that freed its hold and says it did not, and an extend that was refused,
+// or failed, while its hold's mark was there.
+func (r *run) denied(op *history.Operation) Answer {
+	h := r.holdOf(op)
+	if h == nil || op.Outcome == history.OK || op.Outcome == history.Unknown {
+		return Answer{}
+	}
+	var there []Key
+	for _, m := range r.marks(h) {
+		for part := range m.parts {
+			there = append(there, Key(part.key))
+			for _, i := range m.node.byOp[op.ID] {
+				its := func(c history.DataChange) bool { return c.Key == part.key }
+				if op.Op == history.Release && slices.ContainsFunc(m.node.events[i].Changes, its) {
+					return Answer{Cause: verdicts.OwnRelease, Says: sentence(m.node.words(i, part.key), " was this release, which said that it had not held")}
+				}
+			}
+		}
+	}
+	if len(there) == 0 || op.Op != history.Extend {
+		return Answer{}
+	}
+	return Answer{Cause: verdicts.NeverGranted, Says: sentence("what ", Name(op.Client), " had in ", slices.Min(there), " was there: the lock refused its own owner")}
 }
 
 // taken names what ended the mark of an operation's hold before it.

@@ -168,7 +168,11 @@ func (t *narrator) sayExtends(h *checker.Hold) {
 		case x.Outcome == history.OK:
 			renewed, last = renewed+1, x.Return
 		default:
-			t.say(x.Call, 5, false, fmt.Sprintf("%s tried to renew at %s: %s%s", shortened(h.Client), t.ms(x.Call), x.Outcome, t.answered(x)))
+			by := ""
+			if x.Outcome == history.Fail {
+				by = t.commandsOf(x)
+			}
+			t.say(x.Call, 5, false, fmt.Sprintf("%s tried to renew at %s: %s%s%s", shortened(h.Client), t.ms(x.Call), x.Outcome, t.answered(x), by))
 		}
 	}
 	switch renewed {

@@ -106,6 +106,8 @@ func (t *narrator) misanswered() string {
 		return fmt.Sprintf("%s was told that it had renewed its hold on %s, though by the other replies that had ended", who, key)
 	case op.Op == history.Extend && op.Outcome == history.OK:
 		return fmt.Sprintf("%s was told that it had renewed its hold on %s, which had ended", who, key)
+	case op.Op == history.Extend && op.Outcome == history.Fail:
+		return fmt.Sprintf("the renewal of %s by %s failed, while its lease ran", key, who)
 	case op.Op == history.Extend || op.Op == history.Lost || op.Outcome != history.OK && op.Outcome != history.Unknown:
 		return fmt.Sprintf("%s was told that its hold on %s was gone, while its lease ran", who, key)
 	case len(t.v.Clients) < 2:
