@@ -96,6 +96,9 @@ func TestRules(t *testing.T) {
 		{name: "that another ended: one violation, of the other", head: leased, ops: "a acquire 0 1 ok token=x\nb release 3 4 ok token=y\na release 10 11 not_held token=x", want: "release-safety"},
 		{name: "a fault of the server met the hold", head: leased, ops: "a acquire 0 1 ok\na release 40 41 not_held", faults: []history.Window{server}},
 
+		{name: "an extend of a live hold failed at the server", head: leased, ops: "a acquire 0 1 ok\na extend 10 11 fail", want: "renewal",
+			commands: []history.Command{{Client: "a", Op: 2, Sent: 10 * msec, Replied: 11 * msec, Name: "PEXPIRE", Args: []string{"job", "33.3"}, Reply: "-ERR value is not an integer or out of range"}}},
+		{name: "one that asked no server failed", head: leased, ops: "a acquire 0 1 ok\na extend 10 11 fail"},
 		{name: "an extend of a live hold was refused", head: leased, ops: "a acquire 0 1 ok\na extend 10 11 lost", want: "renewal"},
 		// rueidislock × clock-jump: it asks for an instant of its own clock
 		{name: "a fault had set the clock that ended it", head: leased, ops: "a acquire 40 41 ok\na lost 45 45", faults: []history.Window{jumped}},
@@ -198,6 +201,7 @@ func TestMarks(t *testing.T) {
 		{"and a third waits all the time", "b release 310 312 ok token=y\nc acquire 320 403 ok asked=402 token=z\nd acquire 303 505 ok asked=504 token=w", "release-safety",
 			[]history.Executed{{At: 401 * msec, Effect: history.Expired, Changes: []history.DataChange{{Key: "job", Before: text("y", 401)}}}, set(4, "c", 402, nil, text("z", 502))}},
 		{"a refused release, whose mark was there", "b release 310 312 not_held token=y", "release-safety", nil},
+		{"or which it took away, and denies it", "b release 310 312 not_held token=y", "release-safety", []history.Executed{set(3, "b", 310, text("y", 401), nil)}},
 		{"or which another had deleted", "b release 310 312 not_held token=y", "", []history.Executed{set(9, "c", 305, text("y", 401), nil)}},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -160,13 +160,18 @@ func (r *run) denied(op *history.Operation) Answer {
 		return Answer{}
 	}
 	var there []Key
-	for _, m := range r.marks(h) {
+	for _, n := range r.nodes {
+		m := r.marks(h)[n.index]
+		if m == nil {
+			continue
+		}
 		for part := range m.parts {
 			there = append(there, Key(part.key))
-			for _, i := range m.node.byOp[op.ID] {
-				its := func(c history.DataChange) bool { return c.Key == part.key }
-				if op.Op == history.Release && slices.ContainsFunc(m.node.events[i].Changes, its) {
-					return Answer{Cause: verdicts.OwnRelease, Says: sentence(m.node.words(i, part.key), " was this release, which said that it had not held")}
+		}
+		for _, i := range n.byOp[op.ID] {
+			for _, c := range n.events[i].Changes {
+				if op.Op == history.Release && slices.Contains(there, Key(c.Key)) {
+					return Answer{Cause: verdicts.OwnRelease, Says: sentence(n.words(i, c.Key), " was this release, which said that it had not held")}
 				}
 			}
 		}

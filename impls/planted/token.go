@@ -48,6 +48,12 @@ func tokenBugs() []mutant {
 			lie: extendAlwaysYes,
 		},
 		{
+			name: "extend-with-fraction", report: "gotomicro/redis-lock v0.0.3",
+			in: "pause-extend", shows: "renewal/never-granted",
+			bug:   "Extend asks for a lease with a fraction of a millisecond, which the server refuses.",
+			edits: []edit{{"token_extend.lua", "ARGV[2])", "ARGV[2] + 0.5)"}},
+		},
+		{
 			name: "extend-recreates", report: "leandromoreira/redlock-rb#36",
 			in: "pause-extend", shows: "mutual-exclusion/mis-unlock",
 			bug: "Extend recreates a key that is gone, and overwrites another client's.",
