@@ -17,6 +17,7 @@ var caughtBy = map[string][]string{
 	"bug-extend-always-yes":    {"keys-deleted", "late-extend", "release-needs-a-hold", "slow-reply", "no-answer", "context-ended"},
 	"bug-extend-recreates":     {"keys-deleted", "late-extend", "slow-reply", "between-requests"},
 	"bug-busy-is-unavailable":  {"closes", "busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins", "release-needs-a-hold", "release-once", "skewed-clock", "slow-reply", "waits", "reuse", "loss-returns", "odd-leases", "unanswered", "late-entry", "between-requests", "second-attempt", "bounded-requests", "clean", "connections-cut", "dead-waiter", "keys-deleted", "names-apart", "no-stale-signals", "nothing-running", "one-slot", "released-between", "reserved-words", "two-waits", "valid-until", "waits-long"},
+	"bug-extend-with-fraction": {"extend-restarts", "slow-reply", "lost-extend", "odd-leases"},
 	"bug-unknown-is-busy":      {"busy-is-busy", "lost-grant", "slow-reply"},
 	"bug-lease-from-reply":     {"slow-reply", "valid-until"},
 	"bug-fence-apart":          {"fences-grow"},
