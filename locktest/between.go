@@ -41,7 +41,7 @@ func betweenRequests(c *trial) {
 // heldBack runs a call, or waits for the background, and holds the n-th reply back. It returns
 // false if the call sends fewer requests; otherwise goOn lets the reply pass and waits for the end
 // of the call.
-func (c *trial) heldBack(cl *client, n int, call func()) (goOn func(), reached bool) {
+func (c *trial) heldBack(cl *client, n int, call func(cl *client)) (goOn func(), reached bool) {
 	answered, pass, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	cl.wires.whenAnswered(n, func() { close(answered); <-pass })
 	go func() {
@@ -52,7 +52,7 @@ func (c *trial) heldBack(cl *client, n int, call func()) (goOn func(), reached b
 			c.settle()
 			return
 		}
-		call()
+		call(cl)
 	}()
 	end := sync.OnceFunc(func() { close(pass); <-done })
 	select {
@@ -69,11 +69,7 @@ func (c *trial) heldBack(cl *client, n int, call func()) (goOn func(), reached b
 // goesOnLate delays a reply of a call until the hold has ended and another client holds the lock.
 func (c *trial) goesOnLate(l lateCall, n int) bool {
 	c.play(anew(), a.knows(), a.holds())
-	call := func() { l.call(c.at(a)) }
-	if l.call == nil {
-		call = nil
-	}
-	goOn, reached := c.heldBack(c.at(a), n, call)
+	goOn, reached := c.heldBack(c.at(a), n, l.call)
 	if !reached {
 		return false
 	}
@@ -101,7 +97,7 @@ func (c *trial) asksLate(n int, held time.Duration) (reached bool) {
 	c.play(a.knows(), b.knows(), fromNow())
 	var got impls.Grant
 	var err error
-	goOn, reached := c.heldBack(c.at(a), n, func() { got, err = c.at(a).try(exclusive) })
+	goOn, reached := c.heldBack(c.at(a), n, func(cl *client) { got, err = cl.try(exclusive) })
 	if !reached {
 		return false
 	}

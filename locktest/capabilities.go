@@ -123,7 +123,7 @@ func fencesLate(c *trial) {
 		c.play(a.knows(), b.knows())
 		var got impls.Grant
 		var err error
-		goOn, reached := c.heldBack(c.at(a), n, func() { got, err = c.at(a).try(exclusive) })
+		goOn, reached := c.heldBack(c.at(a), n, func(cl *client) { got, err = cl.try(exclusive) })
 		if !reached {
 			return
 		}

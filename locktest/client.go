@@ -3,7 +3,6 @@ package locktest
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -106,6 +105,45 @@ func (cl *client) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 		}
 	}
 	return nil, fmt.Errorf("dial %s: no such node", addr)
+}
+
+// address returns where the client reaches a node. In real time it is a local port that leads
+// through the client's own connections, so that a library which takes only an address meets every
+// fault; in virtual time there are no sockets.
+func (cl *client) address(n *node) string {
+	if cl.c.slack == 0 || cl.c.cfg.Variant {
+		return n.addr
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return n.addr
+	}
+	cl.ports = append(cl.ports, l)
+	go cl.forwards(l, n)
+	return l.Addr().String()
+}
+
+// forwards leads a port to the client's connections, until the listener is closed.
+func (cl *client) forwards(l net.Listener, n *node) {
+	for {
+		in, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer in.Close()
+			out, err := cl.wires.dial(context.Background(), n)
+			if err != nil {
+				return
+			}
+			defer out.Close()
+			go func() {
+				_, _ = io.Copy(out, in)
+				_ = out.Close()
+			}()
+			_, _ = io.Copy(in, out)
+		}()
+	}
 }
 
 // holdsSince records a grant.
@@ -302,17 +340,6 @@ func (cl *client) mustBeRefused(mode history.Mode) {
 	cl.c.errorf("%s.%s failed with %q (%s), want a refusal", cl.name, call, err, when)
 }
 
-// refusal reports whether an error of a try means that another client holds the lock. A lock with
-// its own errors may use any but those of the Redis client, of a connection or of a context's end.
-func (cl *client) refusal(err error) bool {
-	if err == nil || errors.Is(err, impls.ErrBusy) {
-		return err != nil
-	}
-	var reply redis.Error
-	fromServer := errors.As(err, &reply) && !errors.Is(err, redis.Nil)
-	return !cl.exact && !errors.Is(err, impls.ErrUnavailable) && !impls.ConnectionFailed(err) && !fromServer
-}
-
 // release ends the client's hold.
 func (cl *client) release() (err error) {
 	p := cl.callContext()
@@ -359,12 +386,6 @@ func (cl *client) until() (time.Time, bool) {
 		return cl.renewed[n-1].ValidUntil, true
 	}
 	return time.Time{}, false
-}
-
-// saysBusy reports whether a lock states that another client holds it: TryLock returned false, or
-// the error is ErrBusy. The error of a Lock that gave up states nothing.
-func (cl *client) saysBusy(err error) bool {
-	return errors.Is(err, impls.ErrBusy) && (cl.exact || cl.c.cfg.Tries)
 }
 
 func (cl *client) extend() (g impls.Grant, err error) {

@@ -96,21 +96,17 @@ func (c *trial) mustEnd(a *client, d time.Duration, begin time.Time, call string
 	least, kept := c.cfg.least(d), c.cfg.kept(d)
 	b := c.client("b")
 	defer b.dies()
-	const unit = 8 // a Lock that waits gets a tenth of its lease per try
+	const unit = 8                                            // a Lock that waits gets a tenth of its lease per try
+	seconds := (kept + time.Second - 1).Truncate(time.Second) // of a lock that counts in seconds
 	took, err := c.getsIn(b, begin, kept+10*c.lease)
 	switch {
 	case err != nil:
 		c.errorf(a.name+".%s succeeded with a lease of %v, and died; b.%s %v later: %s%s", call, d, b.named("TryLock"), took, b.outcome(err), c.stillThere())
 	case took < least-least/20-grain-c.slack:
 		c.errorf(a.name+".%s succeeded with a lease of %v, and the server keeps it for %v: b was granted the lock then", call, d, took)
-	case c.late(took, wholeSeconds(kept)+kept/10+c.ttl/unit+grain):
+	case c.late(took, seconds+kept/10+c.ttl/unit+grain):
 		c.errorf(a.name+".%s succeeded with a lease of %v, and the server keeps it for %v: see ServerLease", call, d, took)
 	}
-}
-
-// wholeSeconds returns the lease of a lock that counts in seconds: d rounded up.
-func wholeSeconds(d time.Duration) time.Duration {
-	return (d + time.Second - 1).Truncate(time.Second)
 }
 
 // mustShowEnd looks for a key that expires with the lease. Other keys of the lock may last longer,

@@ -32,9 +32,9 @@ type config struct {
 	real     time.Duration // the lease in real time
 	kept     func(time.Duration) time.Duration
 
-	breaks map[string]bool // must be broken
-	may    map[string]bool // may be broken
-	only   map[string]bool
+	breaks []string // rules that must be broken
+	may    []string // that may be broken
+	only   []string // nil: all
 
 	onRedis   bool
 	noVirtual bool
@@ -115,13 +115,13 @@ func ServerLease(kept func(asked time.Duration) time.Duration) Option {
 }
 
 // Breaks names rules that the lock breaks by design. Run fails if one of them holds.
-func Breaks(rules ...string) Option { return func(c *config) { add(c.breaks, rules) } }
+func Breaks(rules ...string) Option { return func(c *config) { c.breaks = append(c.breaks, rules...) } }
 
 // MayBreak names rules that the lock breaks now and then, by a race that no test can force.
-func MayBreak(rules ...string) Option { return func(c *config) { add(c.may, rules) } }
+func MayBreak(rules ...string) Option { return func(c *config) { c.may = append(c.may, rules...) } }
 
 // Only runs no other rules than those named.
-func Only(rules ...string) Option { return func(c *config) { add(c.only, rules) } }
+func Only(rules ...string) Option { return func(c *config) { c.only = append(c.only, rules...) } }
 
 // OnRedisServer also runs the rules on redis-server from PATH, in real time. Without a redis-server
 // those subtests are skipped, unless the environment variable LOCKBENCH_REQUIRE names "process".
@@ -143,16 +143,9 @@ const (
 // least returns the shortest time that the server keeps a hold for a lease requested.
 func (cfg config) least(asked time.Duration) time.Duration { return min(asked, cfg.kept(asked)) }
 
-func add(set map[string]bool, names []string) {
-	for _, n := range names {
-		set[n] = true
-	}
-}
-
 func configure(options []Option) config {
 	c := config{kind: history.Mutex, topology: impls.Standalone, lease: virtualLease, real: realLease,
-		kept:   func(d time.Duration) time.Duration { return d },
-		breaks: map[string]bool{}, may: map[string]bool{}, only: map[string]bool{}}
+		kept: func(d time.Duration) time.Duration { return d }}
 	for _, o := range options {
 		o(&c)
 	}

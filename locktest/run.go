@@ -110,10 +110,11 @@ func tellNever(t *testing.T, never []string) {
 
 // expected reports whether a rule had the result that the options announced.
 func (cfg config) expected(r rule, res result) bool {
+	breaks := slices.Contains(cfg.breaks, r.name)
 	if len(res.Problems) > 0 {
-		return cfg.breaks[r.name] || cfg.may[r.name]
+		return breaks || slices.Contains(cfg.may, r.name)
 	}
-	return !cfg.breaks[r.name]
+	return !breaks
 }
 
 // judge compares the problems that a rule found with what is expected.
@@ -147,11 +148,9 @@ func (cfg config) judge(t *testing.T, r rule, res result) {
 func (cfg config) known(t *testing.T) {
 	t.Helper()
 	names := namesOf(rules())
-	for _, set := range []map[string]bool{cfg.breaks, cfg.may, cfg.only} {
-		for n := range set {
-			if !slices.Contains(names, n) {
-				t.Fatalf("there is no rule %q%s", n, suggest.Hint(n, names))
-			}
+	for _, n := range slices.Concat(cfg.breaks, cfg.may, cfg.only) {
+		if !slices.Contains(names, n) {
+			t.Fatalf("there is no rule %q%s", n, suggest.Hint(n, names))
 		}
 	}
 	if len(cfg.wrong) > 0 {
@@ -161,7 +160,7 @@ func (cfg config) known(t *testing.T) {
 
 // rules returns the rules that the options have chosen.
 func (cfg config) rules() []rule {
-	return slices.DeleteFunc(rules(), func(r rule) bool { return len(cfg.only) > 0 && !cfg.only[r.name] })
+	return slices.DeleteFunc(rules(), func(r rule) bool { return len(cfg.only) > 0 && !slices.Contains(cfg.only, r.name) })
 }
 
 func namesOf(rules []rule) (names []string) {

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/impls"
 )
@@ -337,4 +339,21 @@ func (cl *client) outcome(err error) string {
 		return "refused"
 	}
 	return say(err)
+}
+
+// refusal reports whether an error of a try means that another client holds the lock. A lock with
+// its own errors may use any but those of the Redis client, of a connection or of a context's end.
+func (cl *client) refusal(err error) bool {
+	if err == nil || errors.Is(err, impls.ErrBusy) {
+		return err != nil
+	}
+	var reply redis.Error
+	fromServer := errors.As(err, &reply) && !errors.Is(err, redis.Nil)
+	return !cl.exact && !errors.Is(err, impls.ErrUnavailable) && !impls.ConnectionFailed(err) && !fromServer
+}
+
+// saysBusy reports whether a lock states that another client holds it: TryLock returned false, or
+// the error is ErrBusy. The error of a Lock that gave up states nothing.
+func (cl *client) saysBusy(err error) bool {
+	return errors.Is(err, impls.ErrBusy) && (cl.exact || cl.c.cfg.Tries)
 }

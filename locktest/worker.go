@@ -290,7 +290,7 @@ func (in *inspector) together(all []rule) {
 			if disturbing[r.name] != disturbs {
 				continue
 			}
-			if h := hangs.Load(); h != nil && disturbs && !in.cfg.breaks[r.name] {
+			if h := hangs.Load(); h != nil && disturbs && !slices.Contains(in.cfg.breaks, r.name) {
 				in.judged(result{Rule: r.name, Unjudged: fmt.Sprintf("not run: %s hangs (rule %s)", h.Hangs, h.Rule)})
 				continue
 			}

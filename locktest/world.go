@@ -52,12 +52,16 @@ func virtualNodes(t *testing.T, n int) []*node {
 // of its replicas.
 func startServers(t *testing.T, cfg config) [][]string {
 	t.Helper()
+	// sixteen databases are searched for expired keys at a time: all of them within a fifth of a
+	// second
+	options := []string{"--databases", strconv.Itoa(databases), "--hz", "100"}
 	out := make([][]string, cfg.nodes)
 	for i := range out {
-		out[i] = []string{startServer(t)}
-		host, port, _ := net.SplitHostPort(out[i][0])
+		primary := testneeds.RedisServer(t, options...)
+		out[i] = []string{primary}
+		host, port, _ := net.SplitHostPort(primary)
 		for range cfg.replicas {
-			out[i] = append(out[i], startServer(t, "--replicaof", host+" "+port))
+			out[i] = append(out[i], testneeds.RedisServer(t, append(options, "--replicaof", host+" "+port)...))
 		}
 	}
 	return out
@@ -98,14 +102,6 @@ func realNode(t *testing.T, addr string, db int) *node {
 	}}
 	n.open(t)
 	return n
-}
-
-func startServer(t *testing.T, more ...string) string {
-	t.Helper()
-	return testneeds.RedisServer(t, append([]string{"--databases", strconv.Itoa(databases),
-		// sixteen databases are searched for expired keys at a time: all of them within a fifth of
-		// a second
-		"--hz", "100"}, more...)...)
 }
 
 func (n *node) open(t *testing.T) {
