@@ -52,7 +52,10 @@ func (p *pair) answer() Answer {
 	}
 	// it had looked before the first was granted, and would not have been refused after it
 	if len(p.try) > 1 && p.try[0].at < p.first.granted {
-		return p.conclude(fate{part: ends[0].part, node: ends[0].node, at: -1, by: there}, ends)
+		a := p.conclude(fate{part: ends[0].part, node: ends[0].node, at: -1, by: there}, ends)
+		looked := p.try[0].cmd
+		a.Says = sentence(Name(looked.Client), "'s ", called(looked.Name, looked.Script, looked.Args), " at ", Instant(p.try[0].at), " looked before ", Name(p.first.op.Client), " was granted it")
+		return a
 	}
 	return Answer{}
 }

@@ -31,7 +31,7 @@ func (r *run) overlapOf(v *checker.Violation, skip func(a, b *hold) bool) (best 
 				continue
 			}
 			// a re-entry is granted by its own mark
-			for r.Header.Kind == history.Reentrant && b.outer != nil && b.outer.granted > a.granted && len(r.sent[b.op.ID]) > 0 {
+			for r.Header.Kind == history.Reentrant && b.outer != nil && b.outer.granted > a.granted {
 				b = b.outer
 			}
 			p := r.pair(a, b.op, v.At)

@@ -186,10 +186,11 @@ func (t *narrator) sayExtends(h *checker.Hold) {
 
 // sayFaults adds the faults that hit the story's clients, a server or the network during the story.
 func (t *narrator) sayFaults() {
+	clock := t.v.Cause == verdicts.ClockJump || t.v.Cause == verdicts.ClockSkew
 	for i := range t.around.Faults {
 		w := &t.around.Faults[i]
 		if w.Start <= t.to && w.Last() >= t.base && t.matters(w) {
-			t.say(max(w.Start, t.base), 2, w.Client != "" || t.did(w) != nil, t.fault(w))
+			t.say(max(w.Start, t.base), 2, w.Client != "" || t.did(w) != nil || clock && w.Does.Any(history.MovesClock), t.fault(w))
 		}
 	}
 }

@@ -89,3 +89,16 @@ func TestRenewalsAreTold(t *testing.T) {
 		}
 	}
 }
+
+// TestTheWrongClockIsTold: a story by whose cause a clock was wrong has room for that, and others
+// may not.
+func TestTheWrongClockIsTold(t *testing.T) {
+	for _, cause := range []verdicts.Cause{verdicts.ClockSkew, verdicts.LeaseOverrun} {
+		n := &narrator{v: &checker.Violation{Cause: cause}, around: &checker.Surroundings{
+			Faults: []history.Window{{Fault: "drift-clock", Does: history.MovesClock, Confirmed: true}}}}
+		n.sayFaults()
+		if want := cause == verdicts.ClockSkew; len(n.events) != 1 || n.events[0].needed != want {
+			t.Errorf("%s: told as %v, want it needed: %v", cause, n.events, want)
+		}
+	}
+}
