@@ -175,14 +175,19 @@ func Causes(all map[verdicts.Cause]int) string {
 // PropertyCauses formats the causes of a property's violations, of which a run traces the first of
 // many.
 func PropertyCauses(p checker.Property) string {
+	if left := Untraced(p); left > 0 && len(p.Causes) > 0 {
+		return Causes(p.Causes) + ", not traced " + count(left)
+	}
+	return Causes(p.Causes)
+}
+
+// Untraced counts a property's violations whose causes were not looked for.
+func Untraced(p checker.Property) int {
 	left := p.Violations
 	for _, n := range p.Causes {
 		left -= n
 	}
-	if left > 0 && len(p.Causes) > 0 {
-		return Causes(p.Causes) + ", not traced " + count(left)
-	}
-	return Causes(p.Causes)
+	return left
 }
 
 // Firsts lists the first violation of each property, in the order of time; what a search found, and

@@ -225,7 +225,7 @@ func saveViews(out *harness.Outcome) error {
 		err = errors.Join(err, d.SaveFunc(name+".txt", func(w io.Writer) error { return report.Violation(w, *v) }))
 		if i < pictured {
 			s := page.NewScene(v, out.Run.Lock, out.Run.Scenario, out.Record.Commands)
-			err = errors.Join(err, d.SaveFunc(name+".html", func(w io.Writer) error { return page.Violation(w, s, "../"+results.ReportFile) }))
+			err = errors.Join(err, d.SaveFunc(name+".html", func(w io.Writer) error { return page.Violation(w, s, out.Result.Rerun, "../"+results.ReportFile) }))
 		}
 	}
 	return errors.Join(err, runRecord(out.Dir, out.Run, &out.Result).save())

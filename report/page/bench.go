@@ -146,14 +146,16 @@ func (v *benchView) byClients(settings [][]results.BenchCell, metric, title, for
 			continue
 		}
 		g := group{s.Keys, s.Hold, s.Rate}
-		if clients[g] == nil {
+		if !slices.Contains(order, g) {
 			order = append(order, g)
 		}
-		clients[g] = append(clients[g], s.Clients)
 		for _, c := range cells {
 			f := c.Figures[metric]
 			if f.Value == nil {
 				continue
+			}
+			if !slices.Contains(clients[g], s.Clients) {
+				clients[g] = append(clients[g], s.Clients)
 			}
 			at := slices.IndexFunc(lines[g], func(l series) bool { return l.Name == c.Lock })
 			if at < 0 {

@@ -124,11 +124,7 @@ func (v *runView) judged(r results.Result, g *digest) {
 	v.Sentence = report.RunSentence(r, v.Run.Schedules, injected)
 	var absent []string
 	for _, p := range r.Properties {
-		traced := 0
-		for _, n := range p.Causes {
-			traced += n
-		}
-		v.Untraced = v.Untraced || traced < p.Violations
+		v.Untraced = v.Untraced || report.Untraced(p) > 0
 		if p.Verdict == checker.NotApplicable {
 			absent = append(absent, strings.TrimSuffix(fmt.Sprintf("%s (%s)", p.Name, p.Note), " ()"))
 		}

@@ -63,12 +63,13 @@ func NewScene(v *checker.Violation, lock, scenario string, commands []history.Co
 	return report.Clean(s)
 }
 
-// Violation writes the page of one violation. back is the path from it to the page of its run.
-func Violation(w io.Writer, s Scene, back string) error {
+// Violation writes the page of one violation. again is the command that repeats its run, and back
+// the path to that run's page.
+func Violation(w io.Writer, s Scene, again, back string) error {
 	view := struct {
 		Scene
-		Back string
-	}{s, back}
+		Again, Back string
+	}{s, report.Clean(again), back}
 	return write(w, fmt.Sprintf("%s broken: %s × %s", s.Property, s.Lock, s.Scenario), "violation", view, data{Lanes: s.Lanes})
 }
 
