@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/lockbench/lockbench/history"
@@ -76,4 +77,9 @@ func setsMore(changes, than []history.DataChange) bool {
 		}
 	}
 	return false
+}
+
+// grants reports whether a request set something.
+func (q *query) grants() bool {
+	return q.event != nil && slices.ContainsFunc(q.event.Changes, func(c history.DataChange) bool { return len(set(&c)) > 0 })
 }
