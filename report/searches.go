@@ -24,7 +24,9 @@ func Explore(w io.Writer, x explored.Exploration, s Style) error {
 	case x.Reason != "":
 		summary = x.Reason
 	}
-	lines := []string{s.verdict(x.Verdict, Headline(x.Verdict)) + "  " + x.Lock + ": " + summary, ""}
+	head := Headline(x.Verdict)
+	lines := append(wrapped(head+"  ", x.Lock+": "+summary), "")
+	lines[0] = s.verdict(x.Verdict, head) + strings.TrimPrefix(lines[0], head)
 	add := func(head, text string) {
 		if text != "" {
 			lines = append(lines, wrapped(fmt.Sprintf("%-13s", head), text)...)
