@@ -107,19 +107,23 @@ function chart(figure, spec) {
   // Each fault has a lane above the plot; those beyond the last share one.
   const mostLanes = 6, laneH = 19, named = [...new Set((spec.bands || []).map(b => b[2]))];
   const lanesOf = named.length > mostLanes ? [...named.slice(0, mostLanes - 1), (named.length - mostLanes + 1) + ' more faults'] : named;
-  const top = 10 + lanesOf.length * laneH, H = top + 220, bottom = 28;
+  const top = 10 + lanesOf.length * laneH;
   const ys = spec.series.flatMap(s => s.points.flatMap(p => p.length > 2 ? [p[1], p[2], p[3]] : [p[1]])).filter(v => spec.y !== 'log' || v > 0);
   if (!ys.length) { plot.textContent = 'no samples'; return; }
   let [y0, y1] = extent(ys);
   if (spec.y === 'log') { y0 = y0 / 1.3; y1 = y1 * 1.3; } else { y0 = Math.min(0, y0); y1 = y1 * 1.06 || 1; }
   const xs = spec.series.flatMap(s => s.points.map(p => p[0]));
   const [x0, x1] = spec.xrange || extent(xs);
+  const alone = x0 === x1, longest = Math.max(...spec.series.map(s => s.name.length)) * 7.4; // one instant: the series stand side by side, each above its name
   let cursor = -1, draw;
   const stops = [...new Set(xs)].sort((a, b) => a - b);
   watch(plot, draw = W => {
     const yticks = spec.y === 'log' ? logTicks(y0, y1, 6) : linearTicks(y0, y1, 5);
     const yf = formats[spec.yformat] || three;
     const left = Math.max(...yticks.map(t => yf(t).length)) * 7 + 12, right = 14;
+    const apart = (W - left - right) / spec.series.length, beside = i => alone ? (i - (spec.series.length - 1) / 2) * apart : 0;
+    const upright = alone && longest > apart && apart < 60, bottom = upright ? longest * .9 + 12 : 28;
+    const H = top + 192 + bottom;
     const X = scale(spec.x, x0, x1, left, W - right), Y = scale(spec.y, y0, y1, H - bottom, top);
     const svg = el('svg', { width: W, height: H, viewBox: `0 0 ${W} ${H}`, 'aria-hidden': 'true' });
     for (const b of spec.bands || []) {
@@ -136,8 +140,6 @@ function chart(figure, spec) {
         el('text', { x: left - 6, y: Y(t) + 4, 'text-anchor': 'end' }, yf(t)));
     }
     const room = Math.max(2, Math.floor((W - left - right) / 84));
-    const alone = x0 === x1; // one instant: the series stand side by side, each above its name
-    const apart = (W - left - right) / spec.series.length, beside = i => alone ? (i - (spec.series.length - 1) / 2) * apart : 0;
     const xticks = alone ? [] : spec.xformat === 'count' && stops.length <= room ? stops : spec.x === 'log' ? logTicks(x0, x1, room).filter(t => spec.xformat !== 'percentile' || t >= 1) : linearTicks(x0, x1, room);
     const xf = spec.xformat === 'time' ? instant(xticks.length > 1 ? xticks[1] - xticks[0] : x1 - x0 || 1) : formats[spec.xformat] || three;
     xticks.forEach(t => svg.append(el('line', { x1: X(t), x2: X(t), y1: H - bottom, y2: H - bottom + 4, class: 'axis' }),
@@ -145,7 +147,8 @@ function chart(figure, spec) {
     svg.append(el('line', { x1: left, x2: W - right, y1: H - bottom, y2: H - bottom, class: 'axis' }));
     for (const [i, s] of spec.series.entries()) {
       const at = x => X(x) + beside(i);
-      if (alone) svg.append(el('text', { x: at(x0), y: H - 8, 'text-anchor': 'middle' }, fit(s.name, apart)));
+      const foot = upright ? { 'text-anchor': 'end', transform: `translate(${at(x0) + 4} ${H - bottom + 8}) rotate(-90)` } : { 'text-anchor': 'middle', x: at(x0), y: H - 8 };
+      if (alone) svg.append(el('text', foot, upright ? s.name : fit(s.name, apart)));
       let d = '', open = false, last = null;
       for (const p of s.points) {
         const gap = spec.gap && last !== null && p[0] - last > spec.gap;
