@@ -2,15 +2,29 @@ package locktest
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/lockbench/lockbench/impls"
 )
 
-// twoWaits ends one of a client's two waits, with the lock or without it: the other wait may share
-// its subscription.
+// twoWaits releases a lock while its client waits for others. Then it ends one of a client's two
+// waits, with the lock or without it: the other wait may share its subscription.
 func twoWaits(c *trial) {
 	limit := c.twoPolls(exclusive)
+	held := c.at(b).mustHoldNamed(c.key + "held")
+	var waits []namedWait
+	for i := range 10 {
+		waits = append(waits, c.waitsFor(fmt.Sprint(c.key, i)))
+	}
+	c.sleep(c.lease / 10)
+	begin := time.Now()
+	if err := held.release(); err != nil || c.late(time.Since(begin), c.lease/4) {
+		c.errorf("b holds a lock and waits for %d others, and %s answered %s after %v", len(waits), held.call("Unlock"), say(err), time.Since(begin))
+	}
+	for _, w := range waits {
+		_, _ = w.end(), w.holds.release()
+	}
 	for _, granted := range []bool{false, true} {
 		c.play(anew())
 		first, second := c.waitsFor(c.key), c.waitsFor(c.key+"two")
