@@ -33,6 +33,8 @@ func betweenRequests(c *trial) {
 		for n := 1; n <= mostRequests && c.goesOnLate(l, n); n++ {
 		}
 	}
+	for n := 1; c.cfg.Traits.SelfRenewing && n <= mostRequests && c.releasesLate(n); n++ {
+	}
 	c.play(anew())
 	for n := 1; n <= mostRequests && c.asksLate(n, 0) && c.asksLate(n, c.lease*2/5); n++ {
 	}
@@ -80,7 +82,23 @@ func (c *trial) goesOnLate(l lateCall, n int) bool {
 		c.endLease()
 	}
 	c.say("reply no. %d to %s came a lease late", n, l.name)
-	c.play(b.holds(), b.isCut(), pass(1, 2), happens("", func(*trial) { goOn() }), other.isRefused(), other.getsIn())
+	c.play(b.holds(), b.isCut(), until(1, 2), happens("", func(*trial) { goOn() }), other.isRefused(), other.getsIn())
+	return true
+}
+
+// releasesLate delays a reply to a release for so long that the watchdog would renew meanwhile.
+func (c *trial) releasesLate(n int) bool {
+	c.play(anew(), a.knows(), a.holds())
+	var err error
+	goOn, reached := c.heldBack(c.at(a), n, func(cl *client) { err = cl.release() })
+	if !reached {
+		return false
+	}
+	time.Sleep(c.lease / 2)
+	goOn()
+	c.say("reply no. %d to a.%s came half a lease late", n, c.at(a).named("Unlock"))
+	c.settle()
+	c.frees(c.at(a), err)
 	return true
 }
 

@@ -102,7 +102,10 @@ func (cfg config) subject(t *testing.T, newLock factory) impls.Variant {
 		c := newTrial(t.Name(), nil, cfg, virtualNodes(t, cfg.nodes))
 		c.slack = realSlack
 		shaped, problem := c.methods(newLock)
-		if problem != "" {
+		switch {
+		case c.unknown(problem):
+			t.Skip(lacking + problem)
+		case problem != "":
 			t.Fatal(problem)
 		}
 		cfg = shaped

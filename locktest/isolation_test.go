@@ -93,6 +93,31 @@ func TestNobodyWaitsForAConnection(t *testing.T) {
 	}
 }
 
+// knowsItsWire asks for the number of its connection, as a library may.
+type knowsItsWire struct{ plain }
+
+func (l *knowsItsWire) TryLock(ctx context.Context) (bool, error) {
+	if _, err := l.Redis.ClientID(ctx).Result(); err != nil {
+		return false, err
+	}
+	return l.plain.TryLock(ctx)
+}
+
+// TestUnknownCommandIsNoFault: a lock that needs more than the embedded server has is not judged.
+func TestUnknownCommandIsNoFault(t *testing.T) {
+	t.Parallel()
+	for _, newLock := range []factory{
+		func(c Config) (any, error) { return &knowsItsWire{plain{owned{Config: c}}}, nil },
+		func(c Config) (any, error) { return nil, c.Redis.FunctionLoad(context.Background(), "#!lua").Err() },
+	} {
+		s := &supervisor{cfg: configure([]Option{Only("excludes")}), t: t, newLock: newLock, here: true, results: map[string]result{}}
+		s.drive(virtual, namesOf(s.cfg.rules()))
+		if s.fatal != "" || len(s.results) > 0 || !strings.Contains(s.skip, "ERR unknown") {
+			t.Errorf("%q, %v, %q; want a skip that says what is lacking", s.fatal, s.results, s.skip)
+		}
+	}
+}
+
 // TestRealTimeControls: a lock that counts in seconds and one that takes only an address are judged
 // in real time, all at once: they wait most of it.
 func TestRealTimeControls(t *testing.T) {

@@ -12,7 +12,11 @@ import (
 // can't be tested in this world, or at all.
 func (c *trial) look(newLock factory, tell func(message)) bool {
 	shaped, problem := c.methods(newLock)
-	if problem != "" {
+	switch {
+	case c.unknown(problem):
+		tell(message{Skip: lacking + problem})
+		return false
+	case problem != "":
 		tell(message{Fatal: problem})
 		return false
 	}
@@ -48,6 +52,13 @@ func (c *trial) methods(newLock factory) (shaped config, problem string) {
 	return shaped, ""
 }
 
+const lacking = "not checked here: the embedded server lacks what the lock uses (OnlyReal runs the rules on redis-server): "
+
+// unknown reports whether the embedded server answered that it does not know a command.
+func (c *trial) unknown(problem string) bool {
+	return c.nodes[0].fake != nil && strings.Contains(problem, "ERR unknown ")
+}
+
 // errPanicked stands for the result of a constructor that has none.
 var errPanicked = errors.New("it did not return")
 
@@ -59,6 +70,9 @@ func (c *trial) observe() message {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "dial" && c.slack == 0 && !errors.Is(err, errDead) {
 		return message{Real: "the lock opens connections of its own, and not with Config.Dial: " + err.Error()}
+	}
+	if err != nil && c.unknown(err.Error()) {
+		return message{Skip: lacking + err.Error()}
 	}
 	n, _ := c.log.count("a", c.log.begin)
 	if n == 0 {

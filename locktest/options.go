@@ -109,7 +109,8 @@ func TTL(d time.Duration) Option { return func(c *config) { c.lease = d } }
 func RealLease(d time.Duration) Option { return func(c *config) { c.real = d } }
 
 // ServerLease gives the longest lease that the server keeps for a lock that pads, rounds or varies
-// the lease requested: the rules then expect a hold to end by that, and no sooner than requested.
+// the lease requested, or renews it a few times only: the rules then expect a hold to end by that,
+// and no sooner than requested.
 func ServerLease(kept func(asked time.Duration) time.Duration) Option {
 	return func(c *config) { c.kept = kept }
 }

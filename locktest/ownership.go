@@ -174,7 +174,10 @@ func lateRelease(c *trial) {
 	for _, m := range modes {
 		for _, tr := range c.troubles(most) {
 			c.play(anew(), a.takes(m[0]), a.triesToLeave(m[0]), a.takes(m[0]), a.lapses(), ab.takes(m[1]),
-				a.meets(tr, a.triesToLeave(m[0])), settled(), other.isRefused(), ab.leaves(m[1]))
+				a.meets(tr, a.triesToLeave(m[0])), settled())
+			if c.cfg.Traits.SelfRenewing || time.Since(c.mark) < c.least*9/10-c.slack { // a release may try for long
+				c.play(other.isRefused(), ab.leaves(m[1]))
+			}
 		}
 	}
 }

@@ -145,3 +145,93 @@ func (l *digestLock) TryLock(ctx context.Context) (bool, error) {
 	l.token = token
 	return true, nil
 }
+
+// hashedPermits are fields of a hash, whose lease each grant starts anew, and with it that of the
+// dead (swarthy/redis-semaphore keeps a score for each instead).
+type hashedPermits struct{ owned }
+
+func (l *hashedPermits) TryLock(ctx context.Context) (bool, error) {
+	token := l.next()
+	n, err := eval(ctx, l.Config, `
+if redis.call('hlen', KEYS[1]) >= tonumber(ARGV[2]) then return 0 end
+redis.call('hset', KEYS[1], ARGV[1], 1)
+redis.call('pexpire', KEYS[1], ARGV[3])
+return 1`, []string{l.Key}, token, l.Permits, l.TTL.Milliseconds())
+	if n == 1 {
+		l.token = token
+	}
+	return n == 1, err
+}
+
+func (l *hashedPermits) Unlock(ctx context.Context) error {
+	n, err := l.Redis.HDel(ctx, l.Key, l.token).Result()
+	return released(int(n), err)
+}
+
+// gatedLock lets a client make two calls at a time: who waits keeps its place, and a release needs
+// one, as a connection of a pool.
+type gatedLock struct {
+	*lock
+	gate chan struct{}
+}
+
+func newGated() factory {
+	gate := onePerClient(func(Config) *chan struct{} { g := make(chan struct{}, 2); return &g })
+	return func(c Config) (any, error) {
+		return &gatedLock{&lock{Config: c, name: itself}, *gate(c)}, nil
+	}
+}
+
+func (l *gatedLock) within(ctx context.Context, call func() error) error {
+	select {
+	case l.gate <- struct{}{}:
+		defer func() { <-l.gate }()
+		return call()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (l *gatedLock) TryLock(ctx context.Context) (ok bool, err error) {
+	err = l.within(ctx, func() (err error) { ok, err = l.lock.TryLock(ctx); return err })
+	return ok, err
+}
+
+func (l *gatedLock) Lock(ctx context.Context) error {
+	return l.within(ctx, func() error { return polls(ctx, l.Poll, l.lock.TryLock) })
+}
+
+func (l *gatedLock) Unlock(ctx context.Context) error {
+	return l.within(ctx, func() error { return l.lock.Unlock(ctx) })
+}
+
+// abortedLock releases in a transaction, which its own watchdog aborts, and takes that for the loss
+// of the hold.
+type abortedLock struct{ dogLock }
+
+func (l *abortedLock) Lock(ctx context.Context) error { return polls(ctx, l.Poll, l.TryLock) }
+
+func (l *abortedLock) Unlock(ctx context.Context) error {
+	defer l.dog.end()
+	err := l.Redis.Watch(ctx, func(tx *redis.Tx) error {
+		if found, err := tx.Get(ctx, l.Key).Result(); err != nil || found != l.token {
+			return errors.Join(err, errGone)
+		}
+		_, err := tx.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.Del(ctx, l.Key).Err() })
+		return err
+	}, l.Key)
+	if errors.Is(err, redis.TxFailedErr) {
+		return nil
+	}
+	return err
+}
+
+// persistentRelease tries again for up to a lease.
+func persistentRelease(ctx context.Context, l *lock) (err error) {
+	for end := time.Now().Add(l.TTL); time.Now().Before(end); time.Sleep(l.TTL / 20) {
+		if err = l.Unlock(ctx); err == nil || errors.Is(err, errGone) || ctx.Err() != nil {
+			return err
+		}
+	}
+	return err
+}

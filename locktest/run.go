@@ -62,8 +62,11 @@ func (cfg config) judgeAll(t *testing.T, newLock factory, w world) {
 		s.servers = startServers(t, cfg)
 	}
 	s.supervise(w)
-	if s.fatal != "" {
+	switch {
+	case s.fatal != "":
 		t.Fatal(s.fatal)
+	case s.skip != "":
+		t.Skip(s.skip)
 	}
 	for _, line := range s.remarks {
 		t.Log(line)

@@ -32,6 +32,7 @@ type supervisor struct {
 	fatal   string
 	remarks []string
 	real    string // why virtual time can't be used
+	skip    string // why the embedded server can't
 	hung    []string
 	seen    *seen
 }
@@ -75,7 +76,7 @@ func (s *supervisor) fallBack(names []string) {
 		}
 	}
 	switch {
-	case s.fatal != "" || len(rest) == 0:
+	case s.fatal != "" || s.skip != "" || len(rest) == 0:
 		return
 	case s.real != "":
 		s.remarks = append(s.remarks, fmt.Sprintf("%d rules are checked in real time, on the embedded server: %s", len(rest), s.real))
@@ -153,7 +154,7 @@ func (s *supervisor) saw() *seen {
 func (s *supervisor) going(w world) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.fatal == "" && (w != virtual || s.real == "" && len(s.hung) < hangsEnough)
+	return s.fatal == "" && s.skip == "" && (w != virtual || s.real == "" && len(s.hung) < hangsEnough)
 }
 
 func (s *supervisor) stop(why string) { s.take(wall, message{Fatal: why}) }
@@ -231,8 +232,10 @@ func (s *supervisor) take(w world, m message) (stop bool) {
 		s.fatal = cmp.Or(s.fatal, m.Fatal)
 	case m.Real != "":
 		s.real = m.Real
+	case m.Skip != "":
+		s.skip = m.Skip
 	}
-	return m.End || m.Fatal != "" || m.Real != ""
+	return m.End || m.Fatal != "" || m.Real != "" || m.Skip != ""
 }
 
 // startWorker runs this test binary again with only the job's test, and passes each message to take

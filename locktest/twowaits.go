@@ -1,11 +1,29 @@
 package locktest
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
-// twoWaits ends one of a client's two waits, with the lock or without it: the other wait may share
-// its subscription.
+// twoWaits releases a lock while its client waits for others. Then it ends one of a client's two
+// waits, with the lock or without it: the other wait may share its subscription.
 func twoWaits(c *trial) {
 	limit := c.twoPolls(exclusive)
+	held := c.at(b).mustHoldNamed(c.key + "held")
+	var holders []*client
+	var waits []*waiting
+	for i := range 10 {
+		holder, w := c.waitsFor(fmt.Sprint(c.key, i))
+		holders, waits = append(holders, holder), append(waits, w)
+	}
+	time.Sleep(c.lease / 10)
+	begin := time.Now()
+	if err := held.release(); err != nil || c.late(time.Since(begin), c.lease/4) {
+		c.errorf("b holds a lock and waits for %d others, and %s answered %s after %v", len(waits), held.call("Unlock"), say(err), time.Since(begin))
+	}
+	for i, w := range waits {
+		_, _ = w.end(), holders[i].release()
+	}
 	for _, granted := range []bool{false, true} {
 		c.play(anew())
 		a1, first := c.waitsFor(c.key)

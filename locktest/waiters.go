@@ -20,7 +20,7 @@ func waiters() []rule {
 		{"deadline", "A waiting acquire returns an error when its context ends, and leaves no key and no subscription.", waitsItself, deadline},
 		{"dead-waiter", "A waiter that died, or lost a reply, delays the others by a lease at most.", leased, deadWaiter},
 		{"waits-long", "A waiter that others keep out for many leases is granted the lock within a lease of the last release.", all(waitsItself, leased), waitsLong},
-		{"two-waits", "When one of a client's two waits ends, it is granted the other lock as soon as any waiter.", waitsItself, twoWaits},
+		{"two-waits", "A client that waits for locks can release another at once; when one of its two waits ends, it is granted the other lock as soon as any waiter.", waitsItself, twoWaits},
 		{"keys-deleted", "When the keys are deleted, a waiter is granted the lock within a lease.", leased, keysDeleted},
 		{"released-between", "A release between two requests of a waiter is noticed as soon as any other.", nil, releasedBetween},
 		{"woken", "A release wakes a waiter at once, every time.", wakes, woken},

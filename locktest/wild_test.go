@@ -30,6 +30,9 @@ func wildBugs() []plantedBug {
 		caught("a waiter and an extend count in whole seconds", own(func(l *lock) any { return secondsLater{l} }), "odd-leases", "which had waited"),
 		caught("a reader that was refused is counted", byModes(countedReaders(luaCountRefused), modeBoth), "refused-reader", "r may not read"),
 		caught("a semaphore has one permit too many", func(c Config) (any, error) { return &slotLock{owned: base(c), more: true}, nil }, "permits", "want 3", Promises("permits")),
+		caught("a dead holder's permit stays while others come", func(c Config) (any, error) { return &hashedPermits{base(c)}, nil }, "permits", "all permits have come back; a holds; b holds", Promises("permits")),
+		caught("who waits keeps a release of its client waiting", newGated(), "two-waits", "waits for 10 others"),
+		caught("a renewal aborts the release", func(c Config) (any, error) { return &abortedLock{dogLock{plain: plain{base(c)}}}, nil }, "between-requests", "half a lease late; a.Unlock answered nil", Promises("renews")),
 		caught("each token leaves a key", by(littering(), nil), "clean", "seen"),
 	}
 }

@@ -392,6 +392,7 @@ func wildControls() []control {
 		{name: "is a field of one hash for all locks", make: func(c Config) (any, error) { return &fieldLock{base(c)}, nil }},
 		{name: "has a baton", make: func(c Config) (any, error) { return &batonLock{base(c)}, nil }},
 		{name: "publishes a release on two channels", make: func(c Config) (any, error) { return &toldLock{base(c)}, nil }},
+		{name: "tries its release again", make: bent(bentLock{releases: persistentRelease})},
 		{name: "is a semaphore of keys", make: func(c Config) (any, error) { return &slotLock{owned: base(c)}, nil }, options: []Option{Promises("permits")}},
 		{name: "renews, and reports its loss by its own clock", make: func(c Config) (any, error) { return &dogLock{plain: plain{base(c)}}, nil }, options: []Option{Promises("renews")}},
 		{name: "renews for as long as its process lives", make: func(c Config) (any, error) { return &deafDogLock{plain: plain{base(c)}}, nil }, options: []Option{Promises("renews")}},

@@ -62,6 +62,7 @@ type message struct {
 	Seen   *seen   `json:"seen,omitempty"`   // before the first rule
 	Fatal  string  `json:"fatal,omitempty"`  // the lock can't be tested at all
 	Real   string  `json:"real,omitempty"`   // why the lock can't be tested in virtual time
+	Skip   string  `json:"skip,omitempty"`   // why it can't be tested on the embedded server
 	End    bool    `json:"end,omitempty"`    // all is said, or the process can't continue and must be replaced
 }
 
