@@ -2,6 +2,7 @@ package subject
 
 import (
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/lockbench/lockbench/impls"
@@ -26,4 +27,13 @@ func FuzzReply(f *testing.F) {
 			t.Errorf("%s: %v", line, r.outcome("acquire"))
 		}
 	})
+}
+
+// TestDurationsOfAnyNumber: a child may say any number.
+func TestDurationsOfAnyNumber(t *testing.T) {
+	for ms, want := range map[float64]bool{1e308: true, 1e15: true, -1e308: false, 250: true, -250: false} {
+		if got := duration(ms); (got > 0) != want || got == math.MinInt64 {
+			t.Errorf("%v ms are %v", ms, got)
+		}
+	}
 }

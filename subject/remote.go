@@ -139,7 +139,11 @@ func (l *remote) said(r Reply) time.Time {
 	return now
 }
 
-func duration(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
+// duration returns a time of at most a century, for which a Duration has room.
+func duration(ms float64) time.Duration {
+	const century = 100 * 366 * 24 * float64(time.Hour)
+	return time.Duration(min(max(ms*float64(time.Millisecond), -century), century))
+}
 
 func (l *remote) notify(r Reply) {
 	if r.Renewed != "" {

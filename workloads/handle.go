@@ -120,7 +120,7 @@ func (h *handle) extend(ctx context.Context) error {
 // renewed records an extend that the lock did by itself.
 func (h *handle) renewed(r impls.Renewal) {
 	now := h.client.timeline()
-	op := history.Operation{Op: history.Extend, Key: h.key, Token: r.Token, Call: now - int64(r.Return.Sub(r.Call)), Return: now, Outcome: extendOutcome(r.Err)}
+	op := history.Operation{Op: history.Extend, Key: h.key, Token: r.Token, Call: max(now-int64(r.Return.Sub(r.Call)), 0), Return: now, Outcome: extendOutcome(r.Err)}
 	if r.Err == nil {
 		op.ValidUntil = h.client.instant(r.ValidUntil)
 	}
@@ -225,7 +225,7 @@ func (c *Client) addTimes(op *history.Operation, g impls.Grant) {
 func (c *Client) instant(t time.Time) int64 { return instant(t, c.timeline(), c.clock.Now()) }
 
 // instant converts a time of the client's clock, which is at now, to the timeline, which is at at;
-// 0 for the zero time.
+// 0 for the zero time. A record has no time before the run began, and none beyond untilLost.
 func instant(t time.Time, at int64, now time.Time) int64 {
 	switch {
 	case t.IsZero():
@@ -233,7 +233,14 @@ func instant(t time.Time, at int64, now time.Time) int64 {
 	case t.Equal(impls.UntilLost):
 		return untilLost
 	}
-	return at + int64(t.Sub(now))
+	d := int64(t.Sub(now))
+	switch {
+	case d > untilLost-at:
+		return untilLost
+	case at+d < 0:
+		return 1
+	}
+	return at + d
 }
 
 func acquireOutcome(err error) history.Outcome {

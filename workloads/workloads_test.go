@@ -304,3 +304,19 @@ func TestNamesAreUnique(t *testing.T) {
 		seen[w.Name()] = true
 	}
 }
+
+// TestInstantsOfAnyClock: whatever a lock says of its times, a record has room for it.
+func TestInstantsOfAnyClock(t *testing.T) {
+	now := time.Unix(1000, 0)
+	for _, row := range []struct {
+		t    time.Time
+		want int64
+	}{
+		{time.Time{}, 0}, {now, 50}, {now.Add(7), 57}, {now.Add(-50), 0}, {now.Add(-51), 1}, {time.Unix(0, 0), 1},
+		{now.AddDate(9000, 0, 0), untilLost}, {now.AddDate(-900, 0, 0), 1}, {impls.UntilLost, untilLost},
+	} {
+		if got := instant(row.t, 50, now); got != row.want {
+			t.Errorf("%v: %d, want %d", row.t, got, row.want)
+		}
+	}
+}
