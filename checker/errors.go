@@ -75,8 +75,8 @@ func (e Errors) Add(other Errors) Errors {
 		for op, more := range part {
 			calls := out.of(op)
 			calls.All += more.All
-			for text, n := range more.Failed {
-				calls.fail(text, n)
+			for _, text := range slices.Sorted(maps.Keys(more.Failed)) { // which count together must not be chance
+				calls.fail(text, more.Failed[text])
 			}
 		}
 	}

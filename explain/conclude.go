@@ -32,6 +32,8 @@ func (p *pair) conclude(f fate, all []fate) Answer {
 	case f.at < 0 && a.Cause == verdicts.QuorumErosion:
 		a.Says = sentence(second, " was granted it by ", strconv.Itoa(len(p.votes())), " nodes; a quorum is ", strconv.Itoa(p.quorum()))
 		return a
+	case f.by == never && p.second.Op != history.Acquire:
+		a.Says = sentence("the grant of ", first, " left nothing at a server")
 	case f.by == never:
 		a.Says = sentence("the grant of ", first, " left nothing at a server that could refuse ", granting, " at ", Instant(at))
 	case f.by == apart && p.second.Op != history.Acquire:
@@ -75,7 +77,7 @@ func (p *pair) besides(f *fate, cause verdicts.Cause) statement {
 		return sentence("; a client's clock was wrong")
 	case cause == verdicts.LeaseOverrun && f.by != expired:
 		return sentence("; ", first, " had been told that its lease was over")
-	case cause == verdicts.ClockSkew, cause == verdicts.ClockJump && f.by == expired:
+	case cause == verdicts.ClockSkew, cause == verdicts.ClockJump && (f.by == expired || f.by == never):
 		return sentence(": the node's clock was wrong")
 	case f.by != expired:
 		return nil

@@ -201,6 +201,9 @@ func (r *run) taken(op *history.Operation) Answer {
 	if op.Op == history.Acquire && op.Outcome == history.OK && len(p.try) == 0 {
 		return p.answer()
 	}
+	if f := (fate{at: -1, by: never}); len(p.marks(h)) == 0 && (p.early(&f) || p.drifted(&f)) {
+		return p.conclude(f, nil)
+	}
 	for _, m := range p.marks(h) {
 		m = p.copyOn(p.granter(), m)
 		to := -1
