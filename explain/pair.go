@@ -115,11 +115,6 @@ func (p *pair) grantsOn(n *node) bool {
 	return slices.ContainsFunc(p.try, func(q query) bool { return q.node == n && q.grants() })
 }
 
-// grants reports whether a request set something.
-func (q *query) grants() bool {
-	return q.event != nil && slices.ContainsFunc(q.event.Changes, func(c history.DataChange) bool { return len(set(&c)) > 0 })
-}
-
 // refused reports whether a try would not have been granted with parts put back. A request that
 // wrote must write the same parts; one that only read must be replied the same, since its client
 // decided by the reply.
