@@ -96,6 +96,7 @@ func TestRules(t *testing.T) {
 		{name: "that another ended: one violation, of the other", head: leased, ops: "a acquire 0 1 ok token=x\nb release 3 4 ok token=y\na release 10 11 not_held token=x", want: "release-safety"},
 		{name: "a fault of the server met the hold", head: leased, ops: "a acquire 0 1 ok\na release 40 41 not_held", faults: []history.Window{server}},
 
+		{name: "who was refused, and came back late, has not waited", head: leased, ops: "b acquire 0 1 ok\na acquire 10 11 busy\nb release 20 21 ok\nc acquire 2000 2001 ok\na acquire 2010 2011 busy"},
 		{name: "an extend of a live hold failed at the server", head: leased, ops: "a acquire 0 1 ok\na extend 10 11 fail", want: "renewal",
 			commands: []history.Command{{Client: "a", Op: 2, Sent: 10 * msec, Replied: 11 * msec, Name: "PEXPIRE", Args: []string{"job", "33.3"}, Reply: "-ERR value is not an integer or out of range"}}},
 		{name: "one that asked no server failed", head: leased, ops: "a acquire 0 1 ok\na extend 10 11 fail"},

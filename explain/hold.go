@@ -192,11 +192,6 @@ func (r *run) queryOf(c *history.Command) query {
 	return q
 }
 
-// grants reports whether a request set something.
-func (q *query) grants() bool {
-	return q.event != nil && slices.ContainsFunc(q.event.Changes, func(c history.DataChange) bool { return len(set(&c)) > 0 })
-}
-
 const mostPlaces = 64
 
 // fit moves a command that changed nothing, and whose turn is not known, to the nearest place
