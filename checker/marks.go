@@ -40,6 +40,7 @@ type marks struct {
 	parts   map[uint32][]part // by hold
 	gone    map[uint32]int64  // by hold: when the last part of its mark was removed or overwritten
 	did     map[uint32]bool   // by line: releases that changed their own mark
+	unsure  map[uint32]bool   // by line: releases and extends that changed another's after a fault of its node
 	wrongs  []wrong
 	behind  int // background commands that changed a mark or its lease
 }
@@ -50,7 +51,7 @@ func (d *keyInput) follow() *marks {
 		return nil
 	}
 	m := &marks{d: d, ops: map[uint64]op{}, owner: map[part]uint32{}, carries: map[uint32]bool{}, parts: map[uint32][]part{},
-		gone: map[uint32]int64{}, did: map[uint32]bool{}}
+		gone: map[uint32]int64{}, did: map[uint32]bool{}, unsure: map[uint32]bool{}}
 	for place := range d.a.walk(d.k) {
 		if o := d.k.op(place); o.kind == history.Acquire || o.kind == history.Extend || o.kind == history.Release {
 			m.ops[d.a.id(o.line)] = o
@@ -142,7 +143,8 @@ func (m *marks) excludes(hold uint32) bool {
 }
 
 // blame notes that a release, an extend or a background command changed the mark of a live hold
-// that is not its client's, or not of its token.
+// that is not its client's, or not of its token. After a fault that may have taken the hold, or
+// moved its end, whether it was live is not known.
 func (m *marks) blame(e *history.Executed, by op, hold uint32, overwritten bool) {
 	h := m.d.k.holds.at(hold)
 	began := m.d.k.op(h.began)
@@ -150,11 +152,14 @@ func (m *marks) blame(e *history.Executed, by op, hold uint32, overwritten bool)
 	switch {
 	case by.kind != history.Release && by.kind != history.Extend && !background:
 		return
-	case hold == by.hold, by.token != 0 && by.token == h.token, m.d.k.certainUntil(h) <= e.At, began.ret >= e.At:
+	case hold == by.hold, by.token != 0 && by.token == h.token, began.ret >= e.At:
 		return
 	case m.d.a.client(&began) == e.Client && (background || h.token == 0 || by.token == 0 || m.d.a.header.Kind == history.Reentrant):
 		return
 	case !m.carries[hold] && (manyMayHold(m.d.a.header, began.mode) || overwritten && h.token != 0):
+		return
+	case m.d.k.certainUntil(h) <= e.At:
+		m.unsure[by.line] = m.unsure[by.line] || m.d.ev.loses(m.d.a.client(&began), began.call) <= e.At
 		return
 	}
 	m.wrongs = append(m.wrongs, wrong{hold, e.Client, e.At, by})

@@ -78,6 +78,8 @@ func (s *releaseSafety) extend(o *op) {
 	case wrongful && s.d.uses("another's-mark"):
 		s.report(w)
 	case o.outcome != history.OK:
+	case s.marks != nil && s.marks.unsure[o.line]:
+		s.unjudged(1, metAFault)
 	case s.d.k.late[o.line] && s.restored(o):
 		s.unjudged(1, metAFault)
 	case s.d.k.late[o.line] && s.d.uses("late-extend"):
@@ -95,6 +97,8 @@ func (s *releaseSafety) release(o *op) {
 	case o.saysGone() || o.outcome == history.Fail:
 		s.refused(o)
 	case o.outcome != history.OK:
+	case s.marks != nil && s.marks.unsure[o.line]:
+		s.unjudged(1, metAFault)
 	case s.marks == nil && s.d.k.late[o.line] && s.restored(o):
 		s.unjudged(1, metAFault)
 	case s.marks == nil && s.d.k.late[o.line] && s.late(o):
