@@ -25,7 +25,7 @@ func CauseAbout(c verdicts.Cause) string {
 		verdicts.ClockJump:      "the server's clock jumped, and the lease ended early",
 		verdicts.ClockSkew:      "a client's clock was off",
 		verdicts.NoExpiry:       "the hold has no lease, and stays for ever",
-		verdicts.NeverGranted:   "nobody held the lock, and it was still refused",
+		verdicts.NeverGranted:   "nobody else held the lock, and it was still refused",
 		verdicts.AmbiguousReply: "a reply was lost, and the client could not know what had happened",
 		verdicts.RenewalGap:     "the lock promises to renew, and no renewal came in time",
 		verdicts.Resurrection:   "a late command brought an ended hold back",
@@ -57,7 +57,7 @@ var properties = map[verdicts.Property]struct{ asks, broken, opportunity string 
 	verdicts.Progress:        {"did a client wait although the lock was free?", "", "wait"},
 	verdicts.Refusal:         {"was a try refused although the lock was free?", "a client was refused although the lock was free", "refusal"},
 	verdicts.Reentrancy:      {"did nested holds of one client stay whole?", "a nested hold did not stay whole", "re-entry"},
-	verdicts.Renewal:         {"did renewals keep the hold, and was a loss reported?", "a hold was reported lost while it was there", "renewal"},
+	verdicts.Renewal:         {"did renewals keep the hold, and was a loss reported?", "an extend failed, or the hold was reported lost, while it was there", "renewal"},
 	verdicts.Fairness:        {"were waiting clients served in order?", "a client was served before one that had come earlier", "turn"},
 	verdicts.Hygiene:         {"was nothing left behind?", "something was left behind", "key"},
 }

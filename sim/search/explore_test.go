@@ -182,6 +182,23 @@ func TestExploreFindsShrinksAndReplays(t *testing.T) {
 	}
 }
 
+// TestShrinkLeavesFaultsOut: a fault of the program that plays no part goes.
+func TestShrinkLeavesFaultsOut(t *testing.T) {
+	v, _ := catalogue.Find("exists-set")
+	p := sim.DefaultProgram(v)
+	p.Faults = []faults.Spec{{Fault: faults.LoseReply, Client: 1, When: faults.Trigger{Reply: "release", Nth: 1}}}
+	r, err := Explore(t.Context(), Config{Program: p, Workers: 1, Schedules: 200}, nil)
+	if err != nil || r.First == nil {
+		t.Fatalf("nothing found: %+v, %v", r, err)
+	}
+	s := sim.New(catalogue.Known{})
+	defer s.Close()
+	small, err := Shrink(t.Context(), s, r.Tape, Tries)
+	if err != nil || len(small.Program.Faults) > 0 {
+		t.Errorf("the shrunk tape has the faults %+v, %v", small.Program.Faults, err)
+	}
+}
+
 // maxStory is how long the story of a shrunk tape may be.
 const maxStory = 12
 

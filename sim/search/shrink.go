@@ -23,7 +23,7 @@ const (
 func Shrink(ctx context.Context, r sim.Runner, t sim.Tape, tries int) (sim.Tape, error) {
 	h := &shrinker{host: r, ctx: ctx, best: t, tries: tries}
 	defer h.causes.Close()
-	for _, smaller := range []func() error{h.program, h.choices, h.waits, h.choices} {
+	for _, smaller := range []func() error{h.program, h.faults, h.choices, h.waits, h.choices} {
 		if err := smaller(); err != nil {
 			return h.best, err
 		}
@@ -48,6 +48,19 @@ func (h *shrinker) program() error {
 		}
 		found, err := h.search(p)
 		if err != nil || found {
+			return err
+		}
+	}
+	return nil
+}
+
+// faults searches the program without each of its faults, those that are there from the start or at
+// a moment. Those that the search placed are choices.
+func (h *shrinker) faults() error {
+	for i := len(h.best.Program.Faults) - 1; i >= 0 && h.ctx.Err() == nil; i-- {
+		p := h.best.Program
+		p.Faults = slices.Delete(slices.Clone(p.Faults), i, i+1)
+		if _, err := h.search(p); err != nil {
 			return err
 		}
 	}
