@@ -10,14 +10,14 @@ import (
 	"github.com/lockbench/lockbench/history"
 )
 
-// Errors counts the acquires, extends and releases of runs, and those that ended in an error: too
+// Errors counts, by operation, the acquires, extends and releases of runs, and those that ended in an error: too
 // many errors say that the runs tell nothing about the lock. A call that timed out or was cancelled
 // is no error.
 //
 // It leaves out the errors of calls that overlap a confirmed fault of their client or end after a
 // confirmed fault of a server began: the scenario intends them. A slow network is no such fault:
 // see [Excuses].
-type Errors map[history.Op]*Calls
+type Errors [history.Lost + 1]Calls
 
 // Calls counts the calls of one operation.
 type Calls struct {
@@ -41,7 +41,7 @@ func (e *Errors) Count(op *history.Operation, windows []history.Window) {
 	if op.Op != history.Acquire && op.Op != history.Extend && op.Op != history.Release {
 		return
 	}
-	calls := e.of(op.Op)
+	calls := &e[op.Op]
 	calls.All++
 	intended := slices.ContainsFunc(windows, func(w history.Window) bool {
 		return Excuses(&w) && w.Start <= op.Return && (w.Client == "" || w.Client == op.Client && op.Call <= w.Last())
@@ -51,14 +51,11 @@ func (e *Errors) Count(op *history.Operation, windows []history.Window) {
 	}
 }
 
-func (e *Errors) of(op history.Op) *Calls {
-	if *e == nil {
-		*e = Errors{}
+// CountAll adds the operations of a run that had these windows.
+func (e *Errors) CountAll(ops []history.Operation, windows []history.Window) {
+	for i := range ops {
+		e.Count(&ops[i], windows)
 	}
-	if (*e)[op] == nil {
-		(*e)[op] = &Calls{}
-	}
-	return (*e)[op]
 }
 
 func (c *Calls) fail(text string, n int) {
@@ -73,7 +70,7 @@ func (e Errors) Add(other Errors) Errors {
 	out := Errors{}
 	for _, part := range []Errors{e, other} {
 		for op, more := range part {
-			calls := out.of(op)
+			calls := &out[op]
 			calls.All += more.All
 			for _, text := range slices.Sorted(maps.Keys(more.Failed)) { // which count together must not be chance
 				calls.fail(text, more.Failed[text])
@@ -88,9 +85,6 @@ func (e Errors) Add(other Errors) Errors {
 func (e Errors) Reason() string {
 	for _, op := range []history.Op{history.Acquire, history.Extend, history.Release} {
 		calls, failed := e[op], 0
-		if calls == nil {
-			continue
-		}
 		texts := slices.SortedFunc(maps.Keys(calls.Failed), func(a, b string) int {
 			return cmp.Or(cmp.Compare(calls.Failed[b], calls.Failed[a]), cmp.Compare(a, b))
 		})

@@ -35,9 +35,7 @@ func TestErrorsMakeARunInconclusive(t *testing.T) {
 		return []history.Window{{Fault: "kill-server", Start: 1, End: 50, Confirmed: confirmed}}
 	}
 	count := func(ops []history.Operation, windows []history.Window) (e checker.Errors) {
-		for i := range ops {
-			e.Count(&ops[i], windows)
-		}
+		e.CountAll(ops, windows)
 		return e
 	}
 	for _, row := range []struct {

@@ -48,8 +48,8 @@ type op struct {
 	stated    stated
 }
 
-// stated is the mode that an operation states, plus 1. 0: it states none, and may mean a hold of
-// any mode.
+// stated is the mode that an operation states, plus 1. 0: it states none, and fits a hold of any
+// mode.
 type stated uint8
 
 func statedMode(o *history.Operation) stated {

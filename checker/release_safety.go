@@ -55,14 +55,20 @@ func (s *releaseSafety) called(o *op) {
 }
 
 func (s *releaseSafety) returned(o *op) {
-	switch o.kind {
-	case history.Release:
+	switch w, wrongful := s.wrongs[o.line]; {
+	case wrongful && s.d.uses("another's-mark"):
+		s.report(w)
+	case o.outcome == history.OK && s.marks != nil && s.marks.unsure[o.line]:
+		s.unjudged(1, metAFault)
+	case o.kind == history.Release:
 		s.release(o)
-		s.answers.add(interval{owner: o.client, end: o.ret})
-	case history.Extend:
+	case o.kind == history.Extend:
 		s.extend(o)
-	case history.Acquire:
+	case o.kind == history.Acquire:
 		s.asked(o)
+	}
+	if o.kind == history.Release {
+		s.answers.add(interval{owner: o.client, end: o.ret})
 	}
 	if _, began := s.d.k.beliefEnd(o); !began || s.d.k.holds.at(o.hold).began != o.place {
 		return
@@ -74,12 +80,8 @@ func (s *releaseSafety) returned(o *op) {
 }
 
 func (s *releaseSafety) extend(o *op) {
-	switch w, wrongful := s.wrongs[o.line]; {
-	case wrongful && s.d.uses("another's-mark"):
-		s.report(w)
+	switch {
 	case o.outcome != history.OK:
-	case s.marks != nil && s.marks.unsure[o.line]:
-		s.unjudged(1, metAFault)
 	case s.d.k.late[o.line] && s.restored(o):
 		s.unjudged(1, metAFault)
 	case s.d.k.late[o.line] && s.d.uses("late-extend"):
@@ -90,15 +92,10 @@ func (s *releaseSafety) extend(o *op) {
 }
 
 func (s *releaseSafety) release(o *op) {
-	w, wrongful := s.wrongs[o.line]
 	switch {
-	case wrongful && s.d.uses("another's-mark"):
-		s.report(w)
 	case o.saysGone() || o.outcome == history.Fail:
 		s.refused(o)
 	case o.outcome != history.OK:
-	case s.marks != nil && s.marks.unsure[o.line]:
-		s.unjudged(1, metAFault)
 	case s.marks == nil && s.d.k.late[o.line] && s.restored(o):
 		s.unjudged(1, metAFault)
 	case s.marks == nil && s.d.k.late[o.line] && s.late(o):

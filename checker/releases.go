@@ -99,19 +99,20 @@ func (s *releases) refused(o *op) {
 	case s.d.excusedHold(o):
 		s.unjudged(1, metAFault)
 	case o.outcome == history.Fail && len(s.d.ev.commandsOf(s.d.a.client(o), o.call, o.ret)) == 0: // it sent none
-	case !s.still(o) && !(o.saysGone() && s.marks != nil && s.marks.did[o.line]):
+	case !s.still(o):
 	case s.d.uses("refused-release"):
 		s.denied(o)
 	}
 }
 
-// still reports whether the hold of a release was there: by its mark, or else because nobody else
-// has been granted the lock or released it since.
+// still reports whether the hold of a release was there: by its mark, which the release may have
+// taken away itself and deny it, or else because nobody else has been granted the lock or released
+// it since.
 func (s *releases) still(o *op) bool {
 	began := s.d.k.began(o.hold)
 	if s.marks != nil && len(s.marks.parts[o.hold]) > 0 {
 		gone, known := s.marks.gone[o.hold]
-		return !known || gone > o.ret
+		return !known || gone > o.ret || o.saysGone() && s.marks.did[o.line]
 	}
 	return s.answers.others(o.client) < began.call && (Permits(s.d.a.header) > 1 || s.grants.others(o.client) < began.call)
 }

@@ -220,6 +220,21 @@ func TestMarks(t *testing.T) {
 	}
 }
 
+// TestMarksAfterAFault: whether a hold was live after its node's clock was set is not known, and so
+// neither is whether a release that took its mark away was wrong.
+func TestMarksAfterAFault(t *testing.T) {
+	took := []history.Executed{
+		{Op: 1, Client: "b", At: msec, Changes: []history.DataChange{{Key: "job", After: &history.Datum{Value: "y", Until: 101 * msec}}}},
+		{Op: 2, Client: "a", At: 11 * msec, Changes: []history.DataChange{{Key: "job", Before: &history.Datum{Value: "y", Until: 101 * msec}}}},
+	}
+	set := history.Window{Fault: "jump-clock", Does: history.MovesClock, Node: 0, Start: 5 * msec, End: 5 * msec, Confirmed: true}
+	in := Input{Header: leased, Effects: took, Faults: []history.Window{set}}
+	p := verdictOf(t, in, parse(t, "b acquire 0 2 ok token=y\na release 10 12 ok token=x"), Options{}).property(verdicts.ReleaseSafety)
+	if p.Verdict != Inconclusive || p.Judged != 0 || p.NotJudged[metAFault] != 1 {
+		t.Errorf("%s, %d judged, not judged %v; want one that met a fault", p.Verdict, p.Judged, p.NotJudged)
+	}
+}
+
 // TestNothingJudgedIsInconclusive, and judged is what the opportunities are.
 func TestNothingJudgedIsInconclusive(t *testing.T) {
 	v := verdictOf(t, Input{Header: leased}, parse(t, "a release 1 2 fail"), Options{})

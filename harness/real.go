@@ -156,9 +156,7 @@ func (d *serverDriver) record(ctx context.Context, recording *blocks) (rec *reco
 	}
 	rec.notes = failovers(rec)
 	rec.Header = d.header()
-	for i := range rec.Ops {
-		rec.errors.Count(&rec.Ops[i], rec.Windows)
-	}
+	rec.errors.CountAll(rec.Ops, rec.Windows)
 	if d.replayer != nil {
 		order := d.replayer.Order()
 		rec.order = &order

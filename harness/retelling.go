@@ -6,6 +6,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/lockbench/lockbench/faults/inject"
 )
@@ -13,23 +14,26 @@ import (
 // Sentinels and the masters of a cluster tell clients the addresses of servers, which lead past the
 // proxy. On the way to a child, they are replaced by those of the client's links.
 
-// retelling returns what replaces the addresses in replies.
+// retelling returns what replaces the addresses in replies, once the links are open.
 func (d *serverDriver) retelling(links map[int]*inject.Link) func([]byte) []byte {
-	return func(reply []byte) []byte {
+	retell := sync.OnceValue(func() func([]byte) []byte {
 		all := d.servers.announced
 		if watched := d.servers.lock.Sentinels(); watched != nil {
 			all = append(all[:len(all):len(all)], watched.Addrs()...)
 		}
 		ports, texts := map[string]string{}, []string{}
-		host := ""
+		was, host := "", ""
 		for i, addr := range all {
-			was, port, _ := net.SplitHostPort(addr)
-			to, now, _ := net.SplitHostPort(links[i].Addr())
-			ports[port], host = now, to
-			texts = append(texts, was+":"+port, to+":"+now, was+" "+port, to+" "+now)
+			var port, now string
+			was, port, _ = net.SplitHostPort(addr)
+			host, now, _ = net.SplitHostPort(links[i].Addr())
+			ports[port] = now
+			texts = append(texts, was+":"+port, host+":"+now, was+" "+port, host+" "+now)
 		}
-		return retold(reply, all[0][:strings.LastIndexByte(all[0], ':')], host, ports, strings.NewReplacer(texts...))
-	}
+		within := strings.NewReplacer(texts...)
+		return func(reply []byte) []byte { return retold(reply, was, host, ports, within) }
+	})
+	return func(reply []byte) []byte { return retell()(reply) }
 }
 
 // retold replaces addresses in a reply: a host in a bulk string, a port after a host or after the

@@ -129,9 +129,7 @@ func (d *simDriver) drive(ctx context.Context, _ *saver) (*record, error) {
 		d.runs++
 		d.commands += len(run.Commands)
 		d.reached = d.reached.Add(run.reached)
-		for i := range run.Ops {
-			d.errors.Count(&run.Ops[i], run.Windows)
-		}
+		d.errors.CountAll(run.Ops, run.Windows)
 		if d.verdict == nil || d.kept.verdict.Verdict != checker.Fail {
 			d.kept = run
 		}

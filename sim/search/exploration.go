@@ -121,7 +121,7 @@ func (e *exploration) record(part int, p progress) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	// the search goes on counting
-	p.Violated, p.Excepted, p.Reached, p.Errors = maps.Clone(p.Violated), maps.Clone(p.Excepted), maps.Clone(p.Reached), p.Errors.Add(nil)
+	p.Violated, p.Excepted, p.Reached, p.Errors = maps.Clone(p.Violated), maps.Clone(p.Excepted), maps.Clone(p.Reached), p.Errors.Add(checker.Errors{})
 	e.parts[part] = p
 	if p.Unexplorable != "" {
 		e.cancel()

@@ -39,7 +39,7 @@ type progress struct {
 	Violated  map[string]int `json:"violated,omitempty"` // number of schedules by violation, "property/cause"
 	Excepted  map[string]int `json:"excepted,omitempty"` // the same, of those that no lease can prevent
 	Reached   history.Reach  `json:"reached,omitempty"`  // schedules by what each reached
-	Errors    checker.Errors `json:"errors,omitempty"`
+	Errors    checker.Errors `json:"errors"`
 	Exhausted bool           `json:"exhausted,omitempty"`
 	// states of a walk that could not be pruned: a connection watched keys
 	Unhashed int    `json:"unhashed,omitempty"`
@@ -195,9 +195,7 @@ func (s *search) count(out sim.Outcome) {
 		could.Faults = s.job.Bounds.Faults
 	}
 	s.progress.Reached.Add(history.Reached(out.Recorded, out.Windows, could))
-	for i := range out.Ops {
-		s.progress.Errors.Count(&out.Ops[i], out.Windows)
-	}
+	s.progress.Errors.CountAll(out.Ops, out.Windows)
 	s.progress.Schedules++
 	s.progress.Steps += out.Steps
 	s.progress.Virtual += out.Virtual
