@@ -85,9 +85,11 @@ func (p *pair) counted() Answer {
 }
 
 // counter answers by the part of a node that counts the fences: it had the first's fence and later
-// the second's. What took it in between is the cause.
+// the second's. What took it before it first had no more than the first's is the cause: the first's
+// client may have begun the new count itself.
 func (p *pair) counter(n *node) Answer {
 	first, second := strconv.FormatUint(p.first.op.Fence, 10), strconv.FormatUint(p.second.Fence, 10)
+	back := map[part]fate{} // counts that have begun anew
 	for key, changed := range n.byKey {
 		m := &mark{node: n, parts: map[part]written{}}
 		for _, i := range changed {
@@ -96,9 +98,11 @@ func (p *pair) counter(n *node) Answer {
 			}
 			for name, text := range n.change(i, key).After.Parts() {
 				at := part{key, name}
-				w, counted := m.parts[at]
-				if counted && text == second && w.from <= i {
-					if f := p.fateOf(m, at, i+1); f.at >= 0 && f.at < i {
+				if w, counted := m.parts[at]; counted && w.from <= i {
+					if f := p.fateOf(m, at, i); f.at >= 0 && back[at].node == nil {
+						back[at] = f
+					}
+					if f := back[at]; f.node != nil && text == second {
 						return p.recounted(f)
 					}
 				}

@@ -72,17 +72,26 @@ func (r *run) heldAt(client, key string, at int64) (last *hold) {
 }
 
 // grantedAt returns when the nodes granted an acquire or an extend: by the last request that set
-// something, else by one that removed something, as a POP; if no commands show that, when its
+// something, or took what others had set, as a POP takes a message; else by the last that only took
+// back what the acquire had set, as one that leaves a queue; if no commands show that, when its
 // client was told.
 func (r *run) grantedAt(op *history.Operation) int64 {
-	at, did := op.Return, 0
+	at, did, its := op.Return, 0, map[part]bool{}
 	for _, q := range r.try(op, math.MaxInt64) {
 		does := 1
-		switch {
-		case q.grants():
-			does = 3
-		case q.event != nil && len(q.event.Changes) > 0:
+		if q.event != nil && len(q.event.Changes) > 0 {
 			does = 2
+			for i := range q.event.Changes {
+				c := &q.event.Changes[i]
+				for p := range set(c) {
+					its[p], does = true, 3
+				}
+				for name := range c.Before.Parts() {
+					if _, kept := data(c.After, name); !kept && !its[part{c.Key, name}] {
+						does = 3
+					}
+				}
+			}
 		}
 		if q.at <= op.Return && (does > did || does == did && q.at > at) {
 			at, did = q.at, does
