@@ -25,7 +25,7 @@ func machines(t *testing.T) (one, two *processMachine) {
 			t.Error(err)
 		}
 	})
-	spec, _ := Spec{Topology: impls.Standalone}.fill()
+	spec, _ := Spec{Topology: impls.Independent, Nodes: 2}.fill()
 	if one, err = newProcessMachine(spec, workspace, binary, 0, ""); err != nil {
 		t.Fatal(err)
 	}
