@@ -23,7 +23,7 @@ func capabilities() []rule {
 		{"inner-release", "An inner release leaves the outer hold a whole lease.", all(reentrant, leased), play(
 			a.holds(), a.holds(), a.releases(), a.dies(), until(6, 10), b.isRefused())},
 		{"lost-entry", "An entry whose reply is lost leaves the outer hold alone, and keeps others out for a lease at most.", all(reentrant, leased), lostEntry},
-		{"permits", "There are never more holders than permits, one release too many adds none, and a dead holder's permit comes back within a lease, though others come and go.", permitted, permits},
+		{"permits", "There are never more holders than permits, one release too many adds none, and a dead holder's permit comes back within a lease, and no other with it, though others come and go.", permitted, permits},
 		{"permits-wake", "Permits that are released at once let as many waiters in.", permitted, permitsWake},
 		{"quorum", "A lock on several nodes works without a minority of them, and fails without the majority; a failed attempt leaves no key.", severalNodes, quorum},
 		{"quorum-masks", "Whichever nodes are taken, down, hanging or losing replies, a lock on several nodes is granted if and only if the others are a majority; a failed attempt and a release leave no key on any node that can be reached.", severalNodes, quorumMasks},
@@ -181,6 +181,9 @@ func permits(c *trial) {
 	if !c.cfg.Traits.NoLease {
 		c.at(dead, func(e *impls.Env) { e.Permits = n })
 		c.play(dead.holds(), dead.dies(), repeat(4, a.holds(), pass(1, 4), a.lets()), pass(1, 20), settled())
+		c.at(short, func(e *impls.Env) { e.Permits = n })
+		c.play(short.holds(), short.dies(), pass(1, 2), a.holds(), b.holds(), next.isRefused(), pass(6, 10), settled(),
+			next.holds(), other.isRefused(), a.lets(), b.lets(), next.lets())
 	}
 	c.say("all permits have come back")
 	c.play(a.holds(), b.holds(), w.holds(), next.isRefused(), a.lets(), a.lets(), next.holds(), other.isRefused())

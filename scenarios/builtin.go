@@ -20,7 +20,7 @@ var order = []string{
 	"crash-holder", "crash-mid-acquire", "crash-waiter", "cancel-acquire", "client-clock-skew", "owner-collision",
 	"lost-reply-acquire", "lost-reply-release", "lost-request", "slow-network", "blackhole-client", "partition-minority", "split-vote", "pubsub-cut",
 	"kill-server", "restart-delayed", "pause-server", "failover", "clock-jump", "drift-clock", "script-flush", "key-deleted", "eviction", "cluster-slots",
-	"nested", "pause-extend", "read-mostly", "crash-writer-waiting", "crash-reader", "crowd-of-readers", "crash-queue", "lost-release", "late-renewal",
+	"nested", "pause-extend", "read-mostly", "crash-writer-waiting", "crash-reader", "crowd-of-readers", "several-permits", "crash-queue", "lost-release", "late-renewal",
 	"long-lease", "give-up", "late-release", "late-notice", "late-write", "lost-reply-alone", "failover-held", "failover-at-once", "failover-behind", "cluster-failover", "sentinel-failover", "sentinel-partition", "late-outer-grant", "many-names", "restart-same-owner",
 	"transfer", "lottery", "once-per-tick", "hot",
 	"K1", "K2", "K3", "K4", "K5",

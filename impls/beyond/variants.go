@@ -59,10 +59,10 @@ func Variants() []impls.Variant {
 			Name: "semaphore", Summary: "n permits in a sorted set, each with a lease by the server's time.",
 			Kind: history.Semaphore, Traits: impls.Traits{Permits: true},
 			Claims: []impls.Claim{
-				{Text: "There are never more holders than permits.", Holds: true, Command: impls.Command("semaphore", "contended")},
+				{Text: "There are never more holders than permits.", Holds: true, Command: impls.Command("semaphore", "several-permits")},
 				{Text: "The permit of a dead holder comes back once, after its lease.", Holds: true, Command: impls.Command("semaphore", "crash-holder")},
 			},
-			Expect: waking(counted()),
+			Expect: waking(counted()).With(expect.Counts()),
 		}),
 	}
 }

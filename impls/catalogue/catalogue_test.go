@@ -68,7 +68,7 @@ func TestPlantedBugsAreMarked(t *testing.T) {
 var special = []string{
 	"pause-extend", "long-lease", "give-up", "crash-queue", "nested", "late-renewal", "lost-release", "late-write",
 	"failover-held", "failover-behind", "cluster-failover", "lost-reply-alone", "late-outer-grant", "split-vote",
-	"read-mostly", "crash-reader", "crash-writer-waiting", "crowd-of-readers", "many-names", "restart-same-owner",
+	"read-mostly", "crash-reader", "crash-writer-waiting", "crowd-of-readers", "several-permits", "many-names", "restart-same-owner",
 }
 
 func TestEveryScenarioHasAnExpectation(t *testing.T) {

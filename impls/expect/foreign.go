@@ -37,6 +37,9 @@ func Foreign(v impls.Variant) Table {
 	if v.Kind == history.RW {
 		t = t.With(Shares())
 	}
+	if v.Kind == history.Semaphore {
+		t = t.With(Counts())
+	}
 	for name, e := range t {
 		t[name] = possible(e, v.Traits.Fenced)
 	}

@@ -41,3 +41,6 @@ func Renews() Table {
 func Shares() Table {
 	return Table{"read-mostly": verdicts.Safe(), "crash-reader": verdicts.Safe(), "crash-writer-waiting": verdicts.Safe(), "crowd-of-readers": verdicts.Safe()}
 }
+
+// Counts is a lock that several may hold, each with a lease of its own.
+func Counts() Table { return Table{"several-permits": verdicts.Safe()} }

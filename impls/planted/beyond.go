@@ -140,6 +140,13 @@ func semaphoreBugs() []mutant {
 			},
 		},
 		{
+			name: "first-lease-ends-all", report: "dv/redis-semaphore#61",
+			in: "several-permits", shows: "mutual-exclusion/overbelief",
+			bug: "The key ends with the first permit that does, and all the others with it.",
+			edits: []edit{{"semaphore_take.lua", "redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')",
+				"redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')"}},
+		},
+		{
 			name: "one-too-many", report: "redisson/redisson#6664",
 			in: "contended", shows: "mutual-exclusion/double-grant",
 			bug: "The permits are counted before the newcomer: there is one holder too many.",

@@ -37,6 +37,7 @@ var caughtBy = map[string][]string{
 	"bug-eternal-claim":        {"dead-writer-waits"},
 	"bug-client-clock":         {"skewed-clock"},
 	"bug-over-release":         {"clean", "deadline", "late-release", "lost-release"},
+	"bug-first-lease-ends-all": {"permits"},
 	"bug-one-too-many":         {"closes", "busy-is-busy", "deadline", "excludes", "extend-restarts", "late-release", "lease-lasts", "lost-extend", "lost-release", "no-lost-update", "one-wins", "permits", "release-needs-a-hold", "release-once", "skewed-clock", "waits", "reuse", "loss-returns", "odd-leases", "unanswered", "late-entry", "between-requests", "second-attempt", "bounded-requests", "clean", "connections-cut", "dead-waiter", "keys-deleted", "names-apart", "no-stale-signals", "nothing-running", "one-slot", "released-between", "reserved-words", "subscription-cut", "valid-until", "waits-long", "woken"},
 	"bug-inner-release":        {"counts-entries", "inner-release"},
 	"bug-refuses-owner":        {"counts-entries", "inner-release", "one-watchdog", "renewed-again"},

@@ -111,6 +111,9 @@ func drawRounds(p sim.Program, r *rand.Rand) sim.Program {
 	}
 	if p.Permits > 1 { // with fewer, a permit that is lost keeps others out
 		p.Permits = 1 + r.IntN(p.Permits)
+		if r.IntN(3) == 0 { // holds that go on when others' leases end
+			p.Config.Think = p.Config.Lease * 4 / 5
+		}
 	}
 	if p.Hasty && r.IntN(3) == 0 {
 		p.Config.AcquireWait, p.Config.Pause = 0, 2*p.Config.Lease/3
