@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +38,6 @@ type suiteFlags struct {
 	exact            bool   // every change since baseline fails
 	store            string // where the suite is kept to compare with
 	seed             uint64
-	side             int
 	clientsAs        choice
 	keepAll          bool
 	shard            shardFlag
@@ -68,7 +66,6 @@ func newSuite(a *app) *cobra.Command {
 	s.BoolVar(&f.exact, "exact", false, "with --baseline: exit 1 when a cell changed at all, as none does in the simulator unless the code did")
 	s.StringVar(&f.store, "store", "", "a file to write the suite to, without times and paths, for a later --baseline")
 	s.StringVar(&f.out, "out", results.DefaultBase, "where run directories are made")
-	s.IntVar(&f.side, "side-by-side", 0, "how many cells run at once; 0: one for each processor in the simulator, four on real servers, which mostly wait")
 	s.Var(&f.clientsAs, "clients-as", clientsAsUsage)
 	s.BoolVar(&f.keepAll, "keep-all", false, "keep the run directory of every cell, not only of those that are not as expected")
 	s.Var(&f.shard, "shard", "i/n: run the i-th of n equal parts; 'lockbench merge' joins them")
@@ -121,12 +118,11 @@ func (a *app) suite(ctx context.Context, f suiteFlags, flags *pflag.FlagSet) err
 	if err != nil {
 		return err
 	}
-	perCPU := 4 // cells on real servers mostly wait
+	c.Side = 4 * runtime.GOMAXPROCS(0) // cells on real servers mostly wait
 	if harness.Simulates(p) {
-		perCPU = 1
+		c.Side = runtime.GOMAXPROCS(0)
 		defer debug.SetGCPercent(debug.SetGCPercent(collectLate))
 	}
-	c.Side = cmp.Or(c.Side, perCPU*runtime.GOMAXPROCS(0))
 	environment := results.CaptureEnvironment(ctx, thisMachine())
 	path, err := a.createFor(f.store, f.out, "suite")
 	if err != nil {
@@ -168,16 +164,13 @@ func (f *suiteFlags) config(ctx context.Context, flags *pflag.FlagSet) (c harnes
 	if err := f.exec.check(flags, "locks"); err != nil {
 		return c, nil, err
 	}
-	switch {
-	case f.side < 0:
-		return c, nil, fmt.Errorf("%w: --side-by-side %d: must not be negative", errUsage, f.side)
-	case f.exact && f.baseline == "":
+	if f.exact && f.baseline == "" {
 		return c, nil, fmt.Errorf("%w: --exact needs --baseline", errUsage)
 	}
 	if f.server, err = f.exec.server(f.server, flags); err != nil {
 		return c, nil, err
 	}
-	c = harness.SuiteConfig{Seed: f.seed, Side: f.side, Shard: f.shard.given}
+	c = harness.SuiteConfig{Seed: f.seed, Shard: f.shard.given}
 	if c.Variants, err = f.variants(ctx); err != nil {
 		return c, nil, err
 	}

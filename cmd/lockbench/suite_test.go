@@ -186,6 +186,10 @@ func TestSuiteRunsAllThatIsExpected(t *testing.T) {
 // TestSuiteInterrupted: the cell under way counts, no other is begun.
 func TestSuiteInterrupted(t *testing.T) {
 	w := newWorld(checker.Pass)
+	w.suiteRunner = func(ctx context.Context, c harness.SuiteConfig) (results.Suite, error) {
+		c.Side = 1
+		return harness.Suite(ctx, c)
+	}
 	w.runner = func(_ context.Context, e harness.Experiment) (*harness.Outcome, error) {
 		w.signals <- os.Interrupt
 		for !strings.Contains(w.err.String(), "once more to quit") { // said when no other cell can begin
@@ -194,7 +198,7 @@ func TestSuiteInterrupted(t *testing.T) {
 		return outcome(e, checker.Pass), nil
 	}
 	store := filepath.Join(t.TempDir(), "suite.json")
-	if got := w.call(t, "suite", "--locks", "token", "--scenarios", "steady,contended,crash-waiter", "--side-by-side", "1", "--store", store); got != 130 {
+	if got := w.call(t, "suite", "--locks", "token", "--scenarios", "steady,contended,crash-waiter", "--store", store); got != 130 {
 		t.Errorf("exit code %d, want 130\n%s", got, w.out)
 	}
 	if exists(store) {
