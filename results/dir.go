@@ -199,24 +199,19 @@ func (d *Dir) Begin(name string, head []byte) (*os.File, error) {
 	return os.OpenFile(d.File(name), os.O_WRONLY|os.O_APPEND, 0)
 }
 
-// linked follows the links at a path, also to a file that does not exist yet.
+// linked follows the links at a path, the last of which may lead to a file that is not there yet.
 func linked(path string) string {
-	const most = 40 // as on Linux; a circle is an error of the file system
-	for range most {
-		to, err := os.Readlink(path)
-		if err != nil {
-			break
-		}
-		folder, err := filepath.EvalSymlinks(filepath.Dir(path))
-		if err != nil {
-			break
-		}
-		if !filepath.IsAbs(to) {
-			to = filepath.Join(folder, to)
-		}
-		path = to
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		return to
 	}
-	return path
+	to, err := os.Readlink(path)
+	switch {
+	case err != nil:
+		return path
+	case filepath.IsAbs(to):
+		return to
+	}
+	return filepath.Join(filepath.Dir(path), to)
 }
 
 func replace(path string, write func(io.Writer) error) (err error) {

@@ -124,16 +124,7 @@ func schemaOf(path string) (string, error) {
 func loadRuns(path string) (out []bench.Ran, err error) {
 	dirs := []string{path}
 	if !exists(filepath.Join(path, results.RunFile)) {
-		entries, err := os.ReadDir(path)
-		if err != nil {
-			return nil, err
-		}
-		dirs = nil
-		for _, e := range entries {
-			if dir := filepath.Join(path, e.Name()); e.IsDir() && exists(filepath.Join(dir, results.RunFile)) {
-				dirs = append(dirs, dir)
-			}
-		}
+		dirs = runsBelow(path)
 	}
 	for _, dir := range dirs {
 		_, run, r, err := results.Load(dir)
