@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/lockbench/lockbench/faults"
 	"github.com/lockbench/lockbench/history"
 	"github.com/lockbench/lockbench/internal/infile"
@@ -147,6 +149,22 @@ func (d *Dir) SaveRun(r Run) error {
 
 // SaveResult saves result.json.
 func (d *Dir) SaveResult(r Result) error { return saveJSON(d.File(ResultFile), r) }
+
+// SaveRecord saves what clients and servers did, the files side by side. Without effects, which were
+// not recorded, there is no file of the servers.
+func (d *Dir) SaveRecord(rec history.Recorded, windows []history.Window, source string, effects []history.Executed) error {
+	var files errgroup.Group
+	save := func(name string, write func(io.Writer) error) {
+		files.Go(func() error { return d.SaveFunc(name, write) })
+	}
+	save(HistoryFile, func(w io.Writer) error { return history.WriteHistory(w, rec.Header, rec.Ops) })
+	save(CommandsFile, func(w io.Writer) error { return history.WriteCommands(w, rec.Commands, rec.Scripts) })
+	save(FaultsFile, func(w io.Writer) error { return history.WriteWindows(w, windows) })
+	if effects != nil {
+		save(ServerFile, func(w io.Writer) error { return history.WriteServer(w, source, effects) })
+	}
+	return files.Wait()
+}
 
 // Save replaces a file in the directory atomically. It creates folders as needed.
 func (d *Dir) Save(name string, data []byte) error {
